@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "util/alloc.h"
+
 enum {
     ON = 1 << 0,
     BY_LEVEL = 3 << 27,     /* it can, and does */
@@ -71,8 +73,7 @@ int adaptive_choose (const struct fabric *f, struct pathset *ps, bool rc,
 
     if (!link)
         return -1;
-    if (!(seen = calloc (f->nnodes + 1, sizeof (*seen))))
-        return error_nomem (err);
+    seen = xcalloc (f->nnodes, sizeof (*seen));
     for (size_t i = 0; i < m; i++)
         for (int end = 0; end < 2; end++)
             count_switch (f, f->link_info[link[i]].end[end], rc, seen, count);

@@ -2,8 +2,7 @@
 /* Notes
  *
  * fabric_finish renumbers: nodes by GUID, ports by node and number, and so
- * links by the index of their smaller port. All arrays grow by doubling, at
- * sizes that follow from their length.
+ * links by the index of their smaller port.
  */
 #include "config.h"
 #include "ibquery/fabric.h"
@@ -17,15 +16,12 @@
 
 #include "ibquery/digest.h"
 #include "ibquery/hosts.h"
-#include "ibquery/levels.h"
 #include "ibquery/walk.h"
+#include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
-enum { MAX_PORTS = 254, GROW_MIN = 16 };
-
-static const char *const speeds[] = { "",    "SDR", "DDR", "QDR", "FDR10",
-                                      "FDR", "EDR", "HDR", "NDR", "XDR" };
-static const uint8_t widths[] = { 0, 1, 2, 4, 8, 12 };
+enum { MAX_PORTS = 254 };
 
 static const char *const states[] = {
     [PORT_UNKNOWN] = "unknown", [PORT_DOWN] = "down", [PORT_INIT] = "init",
@@ -38,39 +34,18 @@ enum { CLASS_INTERNAL = 1 << 7 };
 #define CLASS_KEY(kind, low, high) \
     ((uint32_t)(kind) << 24 | (low) << 16 | (high) << 8)
 
-static size_t room (size_t n)
-{
-    size_t size = GROW_MIN;
-
-    while (size < n)
-        size *= 2;
-    return size;
-}
-
-/* v, which holds `have` items, with room for `more`; NULL and v untouched. */
-static void *grow (void *v, size_t have, size_t more, size_t size)
-{
-    if (v && room (have) == room (have + more))
-        return v;
-    return realloc (v, room (have + more) * size);
-}
-
 static char *clean_copy (const char *s)
 {
-    char *copy;
-    size_t len;
+    char *copy = text_clean (xasprintf ("%.*s", FABRIC_NAME_MAX, s));
 
-    if (asprintf (&copy, "%.*s", FABRIC_NAME_MAX, s) < 0)
-        return NULL;
-    text_clean (copy);
-    for (len = strlen (copy); len > 0 && copy[len - 1] == ' '; len--)
+    for (size_t len = strlen (copy); len > 0 && copy[len - 1] == ' '; len--)
         copy[len - 1] = '\0';
     return copy;
 }
 
 struct fabric *fabric_create (void)
 {
-    return calloc (1, sizeof (struct fabric));
+    return xcalloc (1, sizeof (struct fabric));
 }
 
 static void free_strings (char **v, size_t n)
@@ -108,49 +83,21 @@ void fabric_destroy (struct fabric *f)
     free (f->end);
     free (f->host);
     free (f->link_info);
-    free (f->index);
+    map_clear (&f->by_guid);
     free (f);
     errno = saved_errno;
 }
 
-/* The GUID's slot of the index: its node's, or a free one. */
-static uint32_t *slot (const struct fabric *f, uint64_t guid)
-{
-    size_t mask = f->index_size - 1;
-    size_t i = (guid * 0x9e3779b97f4a7c15) >> 32 & mask;
-
-    while (f->index[i] != FABRIC_NONE && f->node[f->index[i]].guid != guid)
-        i = (i + 1) & mask;
-    return &f->index[i];
-}
-
-/* An index of all nodes, at most half full. */
-static int reindex (struct fabric *f, size_t size)
-{
-    uint32_t *index = malloc (size * sizeof (*index));
-
-    if (!index)
-        return -1;
-    free (f->index);
-    f->index = index;
-    f->index_size = size;
-    memset (index, 0xff, size * sizeof (*index));
-    for (size_t i = 0; i < f->nnodes; i++)
-        *slot (f, f->node[i].guid) = i;
-    return 0;
-}
-
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid)
 {
-    return f->index ? *slot (f, guid) : FABRIC_NONE;
+    return map_find (&f->by_guid, guid);
 }
 
 int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
                          unsigned int nports, const char *desc,
                          struct error *err)
 {
-    struct fabric_node *node, *n;
-    struct fabric_port *port;
+    struct fabric_node *n;
 
     if (guid == 0 || guid == UINT64_MAX)
         return error_input (err, "%016" PRIx64 " is no GUID", guid);
@@ -163,18 +110,7 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
         return error_input (err, "more than %d ports", FABRIC_MAX_PORTS);
     if (fabric_find_node (f, guid) != FABRIC_NONE)
         return error_input (err, "GUID %016" PRIx64 " is there twice", guid);
-    node = grow (f->node, f->nnodes, 1, sizeof (*node));
-    if (!node)
-        return error_nomem (err);
-    f->node = node;
-    port = grow (f->port, f->nports, nports, sizeof (*port));
-    if (!port)
-        return error_nomem (err);
-    f->port = port;
-    if (2 * (f->nnodes + 1) > f->index_size
-        && reindex (f, 2 * room (f->nnodes + 1)) < 0)
-        return error_nomem (err);
-
+    f->node = xgrow (f->node, f->nnodes, sizeof (*f->node));
     n = &f->node[f->nnodes];
     *n = (struct fabric_node){
         .guid = guid,
@@ -184,16 +120,16 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
         .first_port = f->nports,
         .host = FABRIC_NONE,
     };
-    if (!n->desc)
-        return error_nomem (err);
-    for (unsigned int i = 0; i < nports; i++)
+    for (unsigned int i = 0; i < nports; i++) {
+        f->port = xgrow (f->port, f->nports, sizeof (*f->port));
         f->port[f->nports++] = (struct fabric_port){
             .node = f->nnodes,
             .num = i + 1,
             .guid = type == NODE_SWITCH ? guid : 0,
             .link = FABRIC_NONE,
         };
-    *slot (f, guid) = f->nnodes;
+    }
+    map_put (&f->by_guid, guid, f->nnodes);
     return f->nnodes++;
 }
 
@@ -286,22 +222,6 @@ int fabric_set_adaptive (struct fabric *f, uint32_t node, uint16_t ud,
     return 0;
 }
 
-static int speed_index (const char *speed)
-{
-    for (size_t i = 0; i < sizeof (speeds) / sizeof (speeds[0]); i++)
-        if (strcmp (speeds[i], speed) == 0)
-            return i;
-    return -1;
-}
-
-static int width_index (unsigned int width)
-{
-    for (size_t i = 0; i < sizeof (widths); i++)
-        if (widths[i] == width)
-            return i;
-    return -1;
-}
-
 static int port_taken (const struct fabric *f, const struct fabric_port *p,
                        struct error *err)
 {
@@ -316,13 +236,14 @@ int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
 {
     struct fabric_port *a = find_port (f, node_a, port_a, err);
     struct fabric_port *b = a ? find_port (f, node_b, port_b, err) : NULL;
+    const struct rates rate = rates_of (width, speed);
     struct fabric_link *link;
 
     if (!b)
         return -1;
-    if (width_index (width) < 0)
+    if (width != 0 && !rate.lanes)
         return error_input (err, "no cable has %u lanes", width);
-    if (speed_index (speed) < 0)
+    if (*speed && !rate.speeds)
         return error_input (err, "%.16s is no speed", speed);
     if (a == b)
         return error_input (err, "port %016" PRIx64 "/%u leads to itself",
@@ -331,10 +252,7 @@ int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
         return port_taken (f, a, err);
     if (b->link != FABRIC_NONE)
         return port_taken (f, b, err);
-    link = grow (f->link, f->nlinks, 1, sizeof (*link));
-    if (!link)
-        return error_nomem (err);
-    f->link = link;
+    f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
     link = &f->link[f->nlinks];
     *link = (struct fabric_link){
         .a = a - f->port,
@@ -350,7 +268,6 @@ int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
                     unsigned int top, struct error *err)
 {
     struct fabric_node *n = &f->node[node];
-    uint8_t *copy;
 
     if (n->type != NODE_SWITCH)
         return error_input (err, "%s %016" PRIx64 " has no forwarding table",
@@ -364,31 +281,23 @@ int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
                             "the forwarding table of switch %016" PRIx64
                             " ends at LID %u",
                             n->guid, top);
-    copy = malloc (top + 1);
-    if (!copy)
-        return error_nomem (err);
-    memcpy (copy, lft, top + 1);
-    n->lft = copy;
+    n->lft = memcpy (xarray (top + 1, 1), lft, top + 1);
     n->lft_top = top;
     return 0;
 }
 
-int fabric_set_source (struct fabric *f, const char *source, int64_t time,
-                       struct error *err)
+void fabric_set_source (struct fabric *f, const char *source, int64_t time)
 {
     char *copy = clean_copy (source);
 
-    if (!copy)
-        return error_nomem (err);
     free (f->source);
     f->source = copy;
     f->time = time;
-    return 0;
 }
 
-int fabric_warn (struct fabric *f, struct error *err, const char *fmt, ...)
+void fabric_warn (struct fabric *f, const char *fmt, ...)
 {
-    char text[256], **warning, *copy;
+    char text[256];
     va_list ap;
 
     va_start (ap, fmt);
@@ -396,18 +305,11 @@ int fabric_warn (struct fabric *f, struct error *err, const char *fmt, ...)
     va_end (ap);
     for (size_t i = 0; i < f->nwarnings; i++)
         if (strcmp (f->warning[i], text) == 0)
-            return 0;
+            return;
     if (f->nwarnings == FABRIC_MAX_WARNINGS)
-        return 0;
-    warning = grow (f->warning, f->nwarnings, 1, sizeof (*warning));
-    if (!warning)
-        return error_nomem (err);
-    f->warning = warning;
-    copy = strdup (text);
-    if (!copy)
-        return error_nomem (err);
-    f->warning[f->nwarnings++] = text_clean (copy);
-    return 0;
+        return;
+    f->warning = xgrow (f->warning, f->nwarnings, sizeof (*f->warning));
+    f->warning[f->nwarnings++] = text_clean (xstrdup (text));
 }
 
 struct by_guid {
@@ -417,34 +319,27 @@ struct by_guid {
 
 static int compare_guids (const void *a, const void *b)
 {
-    uint64_t x = ((const struct by_guid *)a)->guid;
-    uint64_t y = ((const struct by_guid *)b)->guid;
+    const struct by_guid *x = a, *y = b;
 
-    return (x > y) - (x < y);
+    return util_compare (x->guid, y->guid);
 }
 
 static int compare_links (const void *a, const void *b)
 {
-    uint32_t x = ((const struct fabric_link *)a)->a;
-    uint32_t y = ((const struct fabric_link *)b)->a;
+    const struct fabric_link *x = a, *y = b;
 
-    return (x > y) - (x < y);
+    return util_compare (x->a, y->a);
 }
 
 /* Renumber nodes, ports and links. */
-static int sort (struct fabric *f, struct error *err)
+static void sort (struct fabric *f)
 {
-    struct by_guid *order = calloc (f->nnodes + 1, sizeof (*order));
-    uint32_t *moved = calloc (f->nports + 1, sizeof (*moved));
-    struct fabric_node *node = calloc (f->nnodes + 1, sizeof (*node));
-    struct fabric_port *port = calloc (f->nports + 1, sizeof (*port));
+    struct by_guid *order = xarray (f->nnodes, sizeof (*order));
+    uint32_t *moved = xarray (f->nports, sizeof (*moved));
+    struct fabric_node *node = xarray (f->nnodes, sizeof (*node));
+    struct fabric_port *port = xarray (f->nports, sizeof (*port));
     size_t np = 0;
-    int rc = -1;
 
-    if (!order || !moved || !node || !port) {
-        error_nomem (err);
-        goto error;
-    }
     for (size_t i = 0; i < f->nnodes; i++)
         order[i] = (struct by_guid){ f->node[i].guid, i };
     qsort (order, f->nnodes, sizeof (*order), compare_guids);
@@ -453,6 +348,7 @@ static int sort (struct fabric *f, struct error *err)
         uint32_t first;
 
         *n = f->node[order[i].node];
+        map_put (&f->by_guid, n->guid, i);
         first = n->first_port;
         n->first_port = np;
         for (unsigned int k = 0; k < n->nports; k++) {
@@ -462,11 +358,9 @@ static int sort (struct fabric *f, struct error *err)
         }
     }
     free (f->node);
-    f->node = node;
-    node = NULL;
     free (f->port);
+    f->node = node;
     f->port = port;
-    port = NULL;
     for (size_t i = 0; i < f->nlinks; i++) {
         struct fabric_link *l = &f->link[i];
         uint32_t a = moved[l->a], b = moved[l->b];
@@ -484,17 +378,8 @@ static int sort (struct fabric *f, struct error *err)
         snprintf (l->id, sizeof (l->id), "%016" PRIx64 "/%u",
                   f->node[p->node].guid, p->num);
     }
-    if (f->index && reindex (f, f->index_size) < 0) {
-        error_nomem (err);
-        goto error;
-    }
-    rc = 0;
-error:
     free (order);
     free (moved);
-    free (node);
-    free (port);
-    return rc;
 }
 
 static int claim_lids (const struct fabric *f, uint32_t *owner, uint32_t node,
@@ -518,13 +403,8 @@ static int claim_lids (const struct fabric *f, uint32_t *owner, uint32_t node,
 static uint32_t *find_lids (const struct fabric *f, struct error *err)
 {
     size_t size = (FABRIC_MAX_LID + 1) * sizeof (uint32_t);
-    uint32_t *owner = malloc (size);
+    uint32_t *owner = memset (xarray (size, 1), 0xff, size);
 
-    if (!owner) {
-        error_nomem (err);
-        return NULL;
-    }
-    memset (owner, 0xff, size);
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].type == NODE_SWITCH
             && claim_lids (f, owner, i, f->node[i].lid, 0, err) < 0)
@@ -550,7 +430,7 @@ static unsigned int other_lids (const struct fabric *f, uint32_t endpoint)
 /* Every endpoint by each of its LIDs. These are unique, so that there are no
  * more ends than LIDs.
  */
-static int list_ends (struct fabric *f, struct error *err)
+static void list_ends (struct fabric *f)
 {
     size_t n = f->nendpoints;
 
@@ -558,8 +438,7 @@ static int list_ends (struct fabric *f, struct error *err)
         f->endpoint[i].more = n;
         n += other_lids (f, i);
     }
-    if (!(f->end = calloc (n + 1, sizeof (*f->end))))
-        return error_nomem (err);
+    f->end = xcalloc (n, sizeof (*f->end));
     for (size_t i = 0; i < f->nendpoints; i++) {
         struct fabric_endpoint *e = &f->endpoint[i];
         uint16_t lid = f->port[e->port].lid;
@@ -572,13 +451,8 @@ static int list_ends (struct fabric *f, struct error *err)
     for (size_t i = f->nendpoints; i < n; i++) {
         const struct fabric_endpoint *e = &f->endpoint[f->end[i].endpoint];
 
-        if (asprintf (&f->end[i].name, "%s~%zu", e->name, i + 1 - e->more)
-            < 0) {
-            f->end[i].name = NULL;
-            return error_nomem (err);
-        }
+        f->end[i].name = xasprintf ("%s~%zu", e->name, i + 1 - e->more);
     }
-    return 0;
 }
 
 uint32_t fabric_end_of (const struct fabric *f, uint32_t endpoint,
@@ -603,8 +477,8 @@ static uint32_t class_key (const struct fabric *f, const struct fabric_link *l)
 {
     const struct fabric_node *a = &f->node[f->port[l->a].node];
     const struct fabric_node *b = &f->node[f->port[l->b].node];
-    uint32_t rate = width_index (l->width) << 4 | speed_index (l->speed);
-    uint32_t key = l->internal ? CLASS_INTERNAL | rate : rate;
+    const struct rates rate = rates_of (l->width, l->speed);
+    uint32_t key = rates_order (&rate) | (l->internal ? CLASS_INTERNAL : 0);
 
     if (l->kind == LINK_HOST)
         return CLASS_KEY (CLASS_HOST, 0, 0) | key;
@@ -617,26 +491,16 @@ static uint32_t class_key (const struct fabric *f, const struct fabric_link *l)
 
 static char *class_text (uint32_t key, const struct fabric_link *l)
 {
-    char rate[16], levels[16] = "", *text;
+    char rate[16], levels[16] = "";
     static const char *const kind[] = { "host", "switch", "other" };
 
     fabric_rate_name (l, rate, sizeof (rate));
     if (key >> 24 == CLASS_SWITCH)
         snprintf (levels, sizeof (levels), " %u-%u", key >> 16 & 0xff,
                   key >> 8 & 0xff);
-    if (asprintf (&text, "%s%s%s%s%s", kind[key >> 24], levels,
-                  key & CLASS_INTERNAL ? " internal" : "", *rate ? " " : "",
-                  rate)
-        < 0)
-        return NULL;
-    return text;
-}
-
-static int compare_keys (const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return (x > y) - (x < y);
+    return xasprintf ("%s%s%s%s%s", kind[key >> 24], levels,
+                      key & CLASS_INTERNAL ? " internal" : "",
+                      *rate ? " " : "", rate);
 }
 
 static uint32_t switch_at (const struct fabric *f, uint32_t port)
@@ -679,17 +543,12 @@ static double nominal_rate (const struct fabric_link *l)
     return rates_data_bits (&rate);
 }
 
-static int classify (struct fabric *f, struct error *err)
+static void classify (struct fabric *f)
 {
-    uint32_t *key = calloc (f->nlinks + 1, sizeof (*key));
+    uint32_t *key = xarray (f->nlinks, sizeof (*key));
     size_t n = 0;
-    int rc = -1;
 
-    f->link_info = calloc (f->nlinks + 1, sizeof (*f->link_info));
-    if (!key || !f->link_info) {
-        error_nomem (err);
-        goto error;
-    }
+    f->link_info = xcalloc (f->nlinks, sizeof (*f->link_info));
     for (size_t i = 0; i < f->nlinks; i++) {
         struct fabric_link *l = &f->link[i];
         uint32_t host = f->node[f->port[l->a].node].host;
@@ -707,51 +566,34 @@ static int classify (struct fabric *f, struct error *err)
             f->link_info[i].host = f->host[host].name;
         key[i] = class_key (f, l);
     }
-    qsort (key, f->nlinks, sizeof (*key), compare_keys);
+    qsort (key, f->nlinks, sizeof (*key), compare_u32);
     for (size_t i = 0; i < f->nlinks; i++)
         if (i == 0 || key[i] != key[n - 1])
             key[n++] = key[i];
-    f->class_name = calloc (n + 1, sizeof (*f->class_name));
-    if (!f->class_name) {
-        error_nomem (err);
-        goto error;
-    }
+    f->class_name = xcalloc (n, sizeof (*f->class_name));
     f->nclasses = n;
     for (size_t i = 0; i < f->nlinks; i++) {
         struct fabric_link *l = &f->link[i];
         uint32_t wanted = class_key (f, l);
         uint32_t *found = bsearch (&wanted, key, n, sizeof (*key),
-                                   compare_keys);
+                                   compare_u32);
 
         l->class_id = found - key;
-        if (!f->class_name[l->class_id]) {
+        if (!f->class_name[l->class_id])
             f->class_name[l->class_id] = class_text (wanted, l);
-            if (!f->class_name[l->class_id]) {
-                error_nomem (err);
-                goto error;
-            }
-        }
         f->link_info[i].class_id = l->class_id;
         f->link_info[i].class_name = f->class_name[l->class_id];
     }
-    rc = 0;
-error:
     free (key);
-    return rc;
 }
 
-static int hash (struct fabric *f, const uint32_t *owner, struct error *err)
+static void hash (struct fabric *f, const uint32_t *owner)
 {
-    uint8_t *entry = malloc (FABRIC_MAX_LID + 1);
-    uint16_t *used = calloc (FABRIC_MAX_LID + 1, sizeof (*used));
+    uint8_t entry[FABRIC_MAX_LID + 1];
+    uint16_t used[FABRIC_MAX_LID + 1];
     size_t nused = 0;
     struct digest d;
-    int rc = -1;
 
-    if (!entry || !used) {
-        error_nomem (err);
-        goto error;
-    }
     for (unsigned int lid = 1; lid <= FABRIC_MAX_LID; lid++)
         if (owner[lid] != FABRIC_NONE)
             used[nused++] = lid;
@@ -785,112 +627,91 @@ static int hash (struct fabric *f, const uint32_t *owner, struct error *err)
         digest_bytes (&d, entry, nused);
     }
     digest_hex (&d, f->hash);
-    rc = 0;
-error:
-    free (entry);
-    free (used);
-    return rc;
 }
 
 /*
  * Names for people
  */
 
-struct called {
+struct node_name {
     const char *name;
     size_t i;
 };
 
 static int compare_called (const void *a, const void *b)
 {
-    return strcmp (((const struct called *)a)->name,
-                   ((const struct called *)b)->name);
+    return strcmp (((const struct node_name *)a)->name,
+                   ((const struct node_name *)b)->name);
 }
 
 /* Put the GUID behind a name. */
-static int append_guid (char **name, uint64_t guid)
+static void append_guid (char **name, uint64_t guid)
 {
     enum { BEHIND = 1 + 16 + 4 }; /* "-GUID", then a port's "/254" */
-    char *longer;
+    char *longer = xasprintf ("%.*s-%016" PRIx64, FABRIC_NAME_MAX - 1 - BEHIND,
+                              *name, guid);
 
-    if (asprintf (&longer, "%.*s-%016" PRIx64, FABRIC_NAME_MAX - 1 - BEHIND,
-                  *name, guid) < 0)
-        return -1;
     free (*name);
     *name = longer;
-    return 0;
 }
 
-int fabric_tell_apart (const struct fabric *f, char **name,
-                       const uint32_t *node, size_t n, struct error *err)
+void fabric_tell_apart (const struct fabric *f, char **name,
+                        const uint32_t *node, size_t n)
 {
-    struct called *v = calloc (n + 1, sizeof (*v));
+    struct node_name *v = xarray (n, sizeof (*v));
     bool alike = false;
-    int rc = v ? 0 : -1;
 
-    for (size_t i = 0; i < n && v; i++)
-        v[i] = (struct called){ name[i], i };
-    if (v)
-        qsort (v, n, sizeof (*v), compare_called);
-    for (size_t k = 0; k < n && rc == 0; k++) {
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct node_name){ name[i], i };
+    qsort (v, n, sizeof (*v), compare_called);
+    for (size_t k = 0; k < n; k++) {
         size_t i = v[k].i;
         bool next = k + 1 < n && compare_called (&v[k], &v[k + 1]) == 0;
 
         if (alike || next)
-            rc = append_guid (&name[i], f->node[node[i]].guid);
+            append_guid (&name[i], f->node[node[i]].guid);
         alike = next;
     }
     free (v);
-    return rc < 0 ? error_nomem (err) : 0;
 }
 
-static int name_nodes (struct fabric *f, struct error *err)
+static void name_nodes (struct fabric *f)
 {
-    char **name = calloc (f->nnodes + 1, sizeof (*name));
-    uint32_t *node = calloc (f->nnodes + 1, sizeof (*node));
-    int rc = name && node ? 0 : -1;
+    char **name = xarray (f->nnodes, sizeof (*name));
+    uint32_t *node = xarray (f->nnodes, sizeof (*node));
 
-    for (uint32_t i = 0; i < f->nnodes && rc >= 0; i++) {
+    for (uint32_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
 
         node[i] = i;
-        rc = *n->desc ? asprintf (&name[i], "%s", n->desc)
-                      : asprintf (&name[i], "%016" PRIx64, n->guid);
-        if (rc < 0)
-            name[i] = NULL;
+        name[i] = *n->desc ? xstrdup (n->desc)
+                           : xasprintf ("%016" PRIx64, n->guid);
     }
-    rc = rc < 0 ? error_nomem (err)
-                : fabric_tell_apart (f, name, node, f->nnodes, err);
-    for (size_t i = 0; i < f->nnodes && name; i++)
+    fabric_tell_apart (f, name, node, f->nnodes);
+    for (size_t i = 0; i < f->nnodes; i++)
         f->node[i].name = name[i];
     free (name);
     free (node);
-    return rc;
 }
 
 int fabric_finish (struct fabric *f, struct error *err)
 {
-    uint32_t *owner = NULL;
-    int rc = -1;
+    uint32_t *owner;
 
-    if (!f->source && fabric_set_source (f, "", 0, err) < 0)
+    if (!f->source)
+        fabric_set_source (f, "", 0);
+    sort (f);
+    name_nodes (f);
+    if (!(owner = find_lids (f, err)))
         return -1;
-    if (sort (f, err) < 0 || name_nodes (f, err) < 0)
-        goto error;
-    owner = find_lids (f, err);
-    if (!owner || hosts_find (f, err) < 0 || list_ends (f, err) < 0
-        || levels_find (f, err) < 0
-        || classify (f, err) < 0 || hash (f, owner, err) < 0)
-        goto error;
-    f->walk = walk_create (f);
-    if (!f->walk) {
-        error_nomem (err);
-        goto error;
-    }
-    rc = 0;
-error:
+    hosts_find (f);
+    list_ends (f);
+    levels_find (f);
+    classify (f);
+    hash (f, owner);
     free (owner);
-    return rc;
+    f->walk = walk_create (f);
+    return 0;
 }
 
 uint32_t fabric_find_host (const struct fabric *f, const char *name)

@@ -28,8 +28,9 @@
 #include <stdint.h>
 
 #include "core/paths/paths.h"
-#include "ibquery/rates.h"
 #include "util/error.h"
+#include "util/map.h"
+#include "util/rates.h"
 
 #define FABRIC_NONE UINT32_MAX
 
@@ -78,7 +79,7 @@ struct fabric_node {
     uint16_t lid;        /* switch: of port 0 */
     uint32_t first_port; /* port[first_port + n - 1] is number n */
     uint32_t host;       /* CA: into hosts; FABRIC_NONE: no host (SHARP) */
-    uint8_t level;       /* switch: as ibquery/levels.h says */
+    uint8_t level;       /* switch: as ibquery/hosts.h says */
     struct fabric_adaptive adaptive; /* switch */
     uint16_t lft_top;    /* switch: last LID of its table */
     uint8_t *lft;        /* [lft_top + 1] port by LID, LFT_NO_ROUTE */
@@ -151,8 +152,7 @@ struct fabric {
     char hash[33];       /* of topology and LFTs, hex */
     struct link_info *link_info; /* [nlinks], what core sees of the links */
     struct fabric_walk *walk;
-    uint32_t *index;     /* nodes by GUID: a hash table */
-    size_t index_size;
+    struct map by_guid;  /* nodes */
 };
 
 /* Build: nodes in any order, then cables, then fabric_finish.
@@ -187,14 +187,13 @@ int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
                       struct error *err);
 int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
                     unsigned int top, struct error *err);
-int fabric_set_source (struct fabric *f, const char *source, int64_t time,
-                       struct error *err);
+void fabric_set_source (struct fabric *f, const char *source, int64_t time);
 
 /* Say what is odd; the same text twice counts once, and more than
  * FABRIC_MAX_WARNINGS are not kept.
  */
-int fabric_warn (struct fabric *f, struct error *err, const char *fmt, ...)
-    __attribute__ ((format (printf, 3, 4)));
+void fabric_warn (struct fabric *f, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
 
 /* Sort, check (LIDs unique and aligned), name hosts and endpoints, find levels
  * and classes, hash. Return 0, or -1 with err; the fabric is then good for
@@ -241,8 +240,8 @@ void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size);
  * are alike, of which the ends are cut to keep them below FABRIC_NAME_MAX.
  * Names are replaced in place; node[i] is of name[i].
  */
-int fabric_tell_apart (const struct fabric *f, char **name,
-                       const uint32_t *node, size_t n, struct error *err);
+void fabric_tell_apart (const struct fabric *f, char **name,
+                        const uint32_t *node, size_t n);
 
 /* Write "h0001 mlx5_0/1" or "leaf 1/12": an end of a link, for people. */
 void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,

@@ -7,7 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
+
+enum {
+    FEW = 4, /* times fewer than the switch of the median host has */
+    MAX_ENDS = 256,
+};
 
 /* One adapter port on its way to be an endpoint. */
 struct rail {
@@ -18,19 +25,14 @@ struct rail {
     bool named; /* by its description */
 };
 
-static int compare_numbers (uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_rails (const void *a, const void *b)
 {
     const struct rail *x = a, *y = b;
     int order = strcmp (x->name, y->name);
 
     if (order == 0)
-        order = compare_numbers (x->guid, y->guid);
-    return order != 0 ? order : compare_numbers (x->port, y->port);
+        order = util_compare (x->guid, y->guid);
+    return order != 0 ? order : util_compare (x->port, y->port);
 }
 
 static int compare_descriptions (const void *a, const void *b)
@@ -41,15 +43,15 @@ static int compare_descriptions (const void *a, const void *b)
     if (order == 0)
         order = strcmp (x->node->desc, y->node->desc);
     return order != 0 ? order
-                      : compare_numbers (x->node->system, y->node->system);
+                      : util_compare (x->node->system, y->node->system);
 }
 
 static int compare_systems (const void *a, const void *b)
 {
     const struct rail *x = a, *y = b;
-    int order = compare_numbers (x->node->system, y->node->system);
+    int order = util_compare (x->node->system, y->node->system);
 
-    return order != 0 ? order : compare_numbers (x->node->guid, y->node->guid);
+    return order != 0 ? order : util_compare (x->node->guid, y->node->guid);
 }
 
 /* What a vendor's firmware says before the host has set a description. */
@@ -94,13 +96,16 @@ static const char *unusable (const struct fabric *f,
     return p->lid == 0 ? "has no LID" : NULL;
 }
 
-/* The connected adapter ports that belong to a host and can be used. */
-static int find_rails (struct fabric *f, struct rail *rail, size_t *nrails,
-                       struct error *err)
+/* The connected adapter ports that belong to a host and can be used. Returns
+ * their number.
+ */
+static size_t find_rails (struct fabric *f, struct rail *rail)
 {
+    size_t n = 0;
+
     for (size_t i = 0; i < f->nports; i++) {
         const struct fabric_port *p = &f->port[i];
-        struct rail *r = &rail[*nrails];
+        struct rail *r = &rail[n];
         const char *why;
 
         *r = (struct rail){
@@ -110,21 +115,20 @@ static int find_rails (struct fabric *f, struct rail *rail, size_t *nrails,
         };
         if (p->link == FABRIC_NONE || !name_rail (r))
             continue;
-        if (!r->named
-            && fabric_warn (f, err,
-                            "adapter %016" PRIx64 " (%s) does not tell its "
-                            "host's name",
-                            r->node->guid, r->node->desc) < 0)
-            return -1;
+        if (!r->named)
+            fabric_warn (f,
+                         "adapter %016" PRIx64 " (%s) does not tell its "
+                         "host's name",
+                         r->node->guid, r->node->desc);
         if (!(why = unusable (f, p)))
-            (*nrails)++;
-        else if (fabric_warn (f, err,
-                              "%s: adapter %016" PRIx64 " port %u is "
-                              "connected but %s",
-                              r->name, r->node->guid, p->num, why) < 0)
-            return -1;
+            n++;
+        else
+            fabric_warn (f,
+                         "%s: adapter %016" PRIx64 " port %u is connected "
+                         "but %s",
+                         r->name, r->node->guid, p->num, why);
     }
-    return 0;
+    return n;
 }
 
 /* The first of n rails of one name, sorted by description, whose description
@@ -158,8 +162,7 @@ static void name_by_card (struct rail *rail, size_t n)
 }
 
 /* Tell hosts of one name apart. */
-static int separate (struct fabric *f, struct rail *rail, size_t n,
-                     struct error *err)
+static void separate (struct fabric *f, struct rail *rail, size_t n)
 {
     size_t end;
 
@@ -173,80 +176,161 @@ static int separate (struct fabric *f, struct rail *rail, size_t n,
         doubled = find_double (&rail[i], end - i);
         if (!doubled)
             continue;
-        if (fabric_warn (f, err,
-                         "adapters %016" PRIx64 " and %016" PRIx64 " are on "
-                         "different cards, and both call themselves %s: all "
-                         "adapters of %s are called by their GUIDs",
-                         doubled[0].node->guid, doubled[1].node->guid,
-                         doubled->node->desc, doubled->name) < 0)
-            return -1;
+        fabric_warn (f,
+                     "adapters %016" PRIx64 " and %016" PRIx64 " are on "
+                     "different cards, and both call themselves %s: all "
+                     "adapters of %s are called by their GUIDs",
+                     doubled[0].node->guid, doubled[1].node->guid,
+                     doubled->node->desc, doubled->name);
         name_by_card (&rail[i], end - i);
     }
-    return 0;
 }
 
-static int name_endpoint (struct fabric_endpoint *e, const char *host,
-                          size_t rail, size_t rails)
-{
-    if (rails == 1)
-        e->name = strdup (host);
-    else if (asprintf (&e->name, "%s:%zu", host, rail) < 0)
-        e->name = NULL;
-    return e->name ? 0 : -1;
-}
-
-/* A host of n rails, which become its endpoints. -1: out of memory. */
-static int add_host (struct fabric *f, const struct rail *rail, size_t n)
+/* A host of n rails, which become its endpoints. */
+static void add_host (struct fabric *f, const struct rail *rail, size_t n)
 {
     struct fabric_host *h = &f->host[f->nhosts];
 
-    h->name = strdup (rail->name);
-    if (!h->name)
-        return -1;
+    h->name = xstrdup (rail->name);
     h->first = f->nendpoints;
     h->count = n;
     f->nhosts++;
     for (size_t i = 0; i < n; i++) {
-        struct fabric_endpoint *e = &f->endpoint[f->nendpoints];
+        struct fabric_endpoint *e = &f->endpoint[f->nendpoints++];
 
         e->port = rail[i].port;
         e->host = f->nhosts - 1;
+        e->name = n == 1 ? xstrdup (h->name)
+                         : xasprintf ("%s:%zu", h->name, i + 1);
         f->node[f->port[e->port].node].host = e->host;
-        if (name_endpoint (e, h->name, i + 1, n) < 0)
-            return -1;
-        f->nendpoints++;
     }
-    return 0;
 }
 
-int hosts_find (struct fabric *f, struct error *err)
+void hosts_find (struct fabric *f)
 {
-    struct rail *rail = calloc (f->nports + 1, sizeof (*rail));
-    size_t n = 0, end;
-    int rc = -1;
+    struct rail *rail = xarray (f->nports + 1, sizeof (*rail));
+    size_t n = find_rails (f, rail), end;
 
-    if (!rail)
-        return error_nomem (err);
-    if (find_rails (f, rail, &n, err) < 0 || separate (f, rail, n, err) < 0)
-        goto error;
+    separate (f, rail, n);
     qsort (rail, n, sizeof (*rail), compare_rails);
-    f->endpoint = calloc (n + 1, sizeof (*f->endpoint));
-    f->host = calloc (n + 1, sizeof (*f->host));
-    if (!f->endpoint || !f->host) {
-        error_nomem (err);
-        goto error;
-    }
+    f->endpoint = xcalloc (n, sizeof (*f->endpoint));
+    f->host = xcalloc (n, sizeof (*f->host));
     for (size_t i = 0; i < n; i = end) {
         for (end = i; end < n && strcmp (rail[end].name, rail[i].name) == 0;
              end++)
             ;
-        if (add_host (f, &rail[i], end - i) < 0) {
-            error_nomem (err);
-            goto error;
+        add_host (f, &rail[i], end - i);
+    }
+    free (rail);
+}
+
+/*
+ * Levels of switches
+ */
+
+/* A switch with what is cabled to it. */
+struct switch_ends {
+    uint32_t node;
+    unsigned int hosts, switches;
+};
+
+static uint32_t far_node (const struct fabric *f, uint32_t port)
+{
+    const struct fabric_link *l;
+
+    if (f->port[port].link == FABRIC_NONE)
+        return FABRIC_NONE;
+    l = &f->link[f->port[port].link];
+    return f->port[l->a == port ? l->b : l->a].node;
+}
+
+/* The switches that have hosts. Returns their number. */
+static size_t find_places (const struct fabric *f, struct switch_ends *place)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *sw = &f->node[i];
+        struct switch_ends *p = &place[n];
+
+        if (sw->type != NODE_SWITCH)
+            continue;
+        *p = (struct switch_ends){ .node = i };
+        for (unsigned int k = 0; k < sw->nports; k++) {
+            uint32_t far = far_node (f, sw->first_port + k);
+
+            if (far == FABRIC_NONE)
+                continue;
+            p->switches += f->node[far].type == NODE_SWITCH;
+            p->hosts += f->node[far].host != FABRIC_NONE;
+        }
+        n += p->hosts > 0;
+    }
+    return n;
+}
+
+/* How many hosts has the switch of the median host? */
+static unsigned int usual_hosts (const struct switch_ends *place, size_t n)
+{
+    size_t with[MAX_ENDS] = { 0 }, all = 0, sum = 0;
+    unsigned int hosts = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        with[place[i].hosts] += place[i].hosts;
+        all += place[i].hosts;
+    }
+    while (hosts < MAX_ENDS - 1 && 2 * sum < all)
+        sum += with[++hosts];
+    return hosts;
+}
+
+/* Mark those that are for hosts as level 1, into queue. Returns how many. */
+static size_t mark_leaves (struct fabric *f, const struct switch_ends *place,
+                           size_t n, uint32_t *queue)
+{
+    unsigned int usual = usual_hosts (place, n), cables = 0;
+    size_t tail = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (place[i].hosts >= usual && place[i].switches > cables)
+            cables = place[i].switches;
+    for (size_t i = 0; i < n; i++) {
+        if (FEW * place[i].hosts <= usual && place[i].switches > cables)
+            continue;
+        f->node[place[i].node].level = 1;
+        queue[tail++] = place[i].node;
+    }
+    return tail;
+}
+
+/* Breadth first from the leaves. */
+static void spread (struct fabric *f, uint32_t *queue, size_t tail)
+{
+    for (size_t head = 0; head < tail; head++) {
+        const struct fabric_node *n = &f->node[queue[head]];
+
+        for (unsigned int k = 0; k < n->nports; k++) {
+            uint32_t node = far_node (f, n->first_port + k);
+            struct fabric_node *far;
+
+            if (node == FABRIC_NONE)
+                continue;
+            far = &f->node[node];
+            if (far->type != NODE_SWITCH || far->level != 0)
+                continue;
+            far->level = n->level < UINT8_MAX ? n->level + 1 : UINT8_MAX;
+            queue[tail++] = node;
         }
     }
-    rc = 0;
-error:
-    free (rail);
-    return rc;
+}
+
+void levels_find (struct fabric *f)
+{
+    uint32_t *queue = xarray (f->nnodes, sizeof (*queue));
+    struct switch_ends *place = xarray (f->nnodes + 1, sizeof (*place));
+    size_t n = find_places (f, place);
+
+    spread (f, queue, mark_leaves (f, place, n, queue));
+    free (queue);
+    free (place);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is a host, what it is called, and which ports are its rails.
+/* Who is a host, what it is called, and which ports are its rails; at what
+ * level switches are.
  *
  * A host is called by the first word of its NodeDescription ("node1 HCA-1",
  * "node1 mlx5_0"); several adapters or ports with one name are its rails.
@@ -14,15 +15,22 @@
  * A SHARP aggregation node is no host, and its cable counts with the
  * switches'; nor is a router. A port without a LID, or not active, is no rail,
  * with a warning.
+ *
+ * Levels: 1 where hosts are, else 1 + the least of the neighbours'; 0 where no
+ * host can be reached. A switch that has few hosts compared with the others and
+ * more cables to switches than any that has many is no place for hosts:
+ * somebody has cabled a management node, or two, to a spine. Its level is its
+ * neighbours' to say.
  */
 #ifndef IBQUERY_HOSTS_H
 #define IBQUERY_HOSTS_H
 
 #include "ibquery/fabric.h"
 
-/* Find the hosts and endpoints of a fabric whose nodes are sorted, once.
- * Return 0, or -1 with err.
- */
-int hosts_find (struct fabric *f, struct error *err);
+/* Find the hosts and endpoints of a fabric whose nodes are sorted, once. */
+void hosts_find (struct fabric *f);
+
+/* Find the levels of a fabric whose hosts are known. */
+void levels_find (struct fabric *f);
 
 #endif /* IBQUERY_HOSTS_H */

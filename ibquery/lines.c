@@ -139,7 +139,7 @@ int words_end (const struct words *w, struct error *err)
     return *w->next ? error_input (err, "\"%.40s\" is left over", w->next) : 0;
 }
 
-struct reading {
+struct lines_reading {
     const struct lines_format *format;
     lines_f fn;
     void *arg;
@@ -191,7 +191,7 @@ static int check_end (const struct digest *digest, const char *hex, bool last,
 }
 
 /* All lines of the text, which has a NUL behind it. */
-static int read_all (struct reading *r, char *text, size_t len,
+static int read_all (struct lines_reading *r, char *text, size_t len,
                      struct error *err)
 {
     char *end = text + len, *newline;
@@ -226,7 +226,7 @@ static int read_all (struct reading *r, char *text, size_t len,
 int lines_read (FILE *fp, const char *name, const struct lines_format *format,
                 lines_f fn, void *arg, struct error *err)
 {
-    struct reading r = { .format = format, .fn = fn, .arg = arg };
+    struct lines_reading r = { .format = format, .fn = fn, .arg = arg };
     size_t len;
     char *text = file_slurp (fp, format->max, &len, err);
     int rc;

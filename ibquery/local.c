@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/rates.h"
 #include "util/sort.h"
 #include "util/text.h"
 
@@ -59,12 +60,6 @@ const char *const local_traffic_file[LOCAL_TRAFFIC] = {
     [LOCAL_RECEIVED_PACKETS] = "port_rcv_packets",
     [LOCAL_WAITED] = "port_xmit_wait",
 };
-
-/* The slower before the faster. */
-static const char *const speeds[]
-    = { "", "SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR" };
-
-static const unsigned int widths[] = { 1, 2, 4, 8, 12 };
 
 const char *local_state_name (unsigned int state)
 {
@@ -140,18 +135,15 @@ static uint64_t read_guid (int dir, const char *path, size_t skip)
 static int set_rate (struct local_rate *rate, unsigned int width,
                      const char *speed)
 {
-    bool known = width == 0;
+    const struct rates known = rates_of (width, speed);
 
-    for (size_t i = 0; i < COUNT (widths); i++)
-        known |= width == widths[i];
-    for (size_t i = 0; known && i < COUNT (speeds); i++)
-        if (!strcmp (speed, speeds[i])) {
-            rate->width = width;
-            strcpy (rate->speed, speeds[i]);
-            return 0;
-        }
-    errno = EINVAL;
-    return -1;
+    if ((width != 0 && !known.lanes) || (*speed && !known.speeds)) {
+        errno = EINVAL;
+        return -1;
+    }
+    rate->width = width;
+    strcpy (rate->speed, rates_speed (&known));
+    return 0;
 }
 
 /* "100 Gb/sec (4X EDR)"; older kernels do not name SDR. */
@@ -365,15 +357,6 @@ const char *local_rate_format (const struct local_rate *rate, char *buf)
     return buf;
 }
 
-static size_t speed_index (const char *speed)
-{
-    size_t i = COUNT (speeds) - 1;
-
-    while (i > 0 && strcmp (speeds[i], speed))
-        i--;
-    return i;
-}
-
 bool local_is_narrower (const struct local_rate *a, const struct local_rate *b)
 {
     return a->width > 0 && a->width < b->width;
@@ -381,7 +364,8 @@ bool local_is_narrower (const struct local_rate *a, const struct local_rate *b)
 
 bool local_is_slower (const struct local_rate *a, const struct local_rate *b)
 {
-    size_t i = speed_index (a->speed);
+    const struct rates of_a = rates_of (0, a->speed);
+    const struct rates of_b = rates_of (0, b->speed);
 
-    return i > 0 && i < speed_index (b->speed);
+    return rates_slower (&of_a, &of_b);
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "ibquery/snapshot.h"
+#include "util/alloc.h"
 #include "util/file.h"
 
 #define STAMP "%Y%m%dT%H%M%SZ"
@@ -72,26 +73,16 @@ static int write_state (struct publish *p, struct error *err)
 struct publish *publish_open (const char *path, int wait_ms,
                               struct error *err)
 {
-    struct publish *p = calloc (1, sizeof (*p));
+    struct publish *p = xcalloc (1, sizeof (*p));
 
-    if (!p) {
-        error_nomem (err);
+    p->path = xstrdup (path);
+    p->lock_path = xasprintf ("%s.lock", path);
+    if (take_lock (p, wait_ms, err) < 0) {
+        publish_close (p);
         return NULL;
     }
-    p->lock = -1;
-    p->path = strdup (path);
-    if (!p->path || asprintf (&p->lock_path, "%s.lock", path) < 0) {
-        p->lock_path = NULL;
-        error_nomem (err);
-        goto error;
-    }
-    if (take_lock (p, wait_ms, err) < 0)
-        goto error;
     read_state (p);
     return p;
-error:
-    publish_close (p);
-    return NULL;
 }
 
 void publish_close (struct publish *p)
@@ -129,36 +120,29 @@ static char *text_of (const struct fabric *f, size_t *len)
     struct fabric bare = *f;
     char nowhere[] = "", *text = NULL;
     FILE *fp = open_memstream (&text, len);
-    struct error err;
-    int rc;
 
     bare.source = nowhere;
     bare.time = 0;
-    if (!fp)
-        return NULL;
-    rc = fabric_write (&bare, fp, &err);
-    if (fclose (fp) == 0 && rc == 0)
-        return text;
-    free (text);
-    return NULL;
+    xcheck (fp);
+    xcheck (fabric_write (&bare, fp, NULL) == 0 && fclose (fp) == 0 ? text
+                                                                    : NULL);
+    return text;
 }
 
-/* Return 1, 0, or -1 with err. */
-static int same (const struct fabric *a, const struct fabric *b,
-                 struct error *err)
+static bool same (const struct fabric *a, const struct fabric *b)
 {
     size_t x = 0, y = 0;
+    bool equal = strcmp (a->hash, b->hash) == 0;
     char *s, *t;
-    int rc;
 
-    if (strcmp (a->hash, b->hash) != 0)
-        return 0;
+    if (!equal)
+        return false;
     s = text_of (a, &x);
     t = text_of (b, &y);
-    rc = s && t ? x == y && memcmp (s, t, x) == 0 : error_nomem (err);
+    equal = x == y && memcmp (s, t, x) == 0;
     free (s);
     free (t);
-    return rc;
+    return equal;
 }
 
 /* They have a node in common: one of them is what became of the other. */
@@ -203,8 +187,7 @@ static int keep_old (const struct publish *p, const struct fabric *old,
 
     if (!gmtime_r (&t, &tm) || strftime (stamp, STAMP_SIZE, STAMP, &tm) == 0)
         return 0; /* of a year that no stamp has: not kept */
-    if (asprintf (&name, "%s.%s", p->path, stamp) < 0)
-        return error_nomem (err);
+    name = xasprintf ("%s.%s", p->path, stamp);
     if (link (p->path, name) < 0 && errno != EEXIST)
         rc = error_errno (err, "cannot keep %s as %s", p->path, name);
     free (name);
@@ -250,10 +233,11 @@ static void prune (const struct publish *p, int keep)
 {
     const char *slash = strrchr (p->path, '/');
     const char *base = slash ? slash + 1 : p->path;
-    char *dir = slash ? strndup (p->path, slash - p->path + 1) : strdup (".");
+    char *dir = xasprintf ("%.*s", slash ? (int)(slash - p->path + 1) : 1,
+                           slash ? p->path : ".");
     struct dirent **list = NULL;
-    int n = dir ? scandir (dir, &list, NULL, alphasort) : -1;
-    int fd = dir ? open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int n = scandir (dir, &list, NULL, alphasort);
+    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     for (int i = n - 1, kept = 0; i >= 0; i--) {
         const char *s = suffix (list[i]->d_name, base);
@@ -283,11 +267,11 @@ static int write_new (const struct publish *p, const struct fabric *f,
 int publish_put (struct publish *p, const struct fabric *old,
                  const struct fabric *f, int keep, struct error *err)
 {
-    int equal = 0;
+    bool equal;
 
-    if (check_fabric (p, old, f, err) < 0
-        || (old && (equal = same (old, f, err)) < 0))
+    if (check_fabric (p, old, f, err) < 0)
         return -1;
+    equal = old && same (old, f);
     if (!equal
         && ((old && keep > 0 && keep_old (p, old, err) < 0)
             || write_new (p, f, err) < 0))
@@ -300,10 +284,8 @@ int publish_put (struct publish *p, const struct fabric *old,
 int64_t publish_time (const char *path)
 {
     struct stat file = { 0 }, lock = { 0 };
-    char *name;
+    char *name = xasprintf ("%s.lock", path);
 
-    if (asprintf (&name, "%s.lock", path) < 0)
-        return 0;
     if (stat (path, &file) < 0)
         file.st_mtime = 0;
     if (stat (name, &lock) < 0)

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "ibquery/lines.h"
+#include "util/alloc.h"
 #include "util/file.h"
 
 enum {
@@ -175,7 +176,7 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
 
 enum section { HEADER, NODES, CABLES, TABLES };
 
-struct reader {
+struct fabric_reader {
     struct fabric *f;
     struct words *w;     /* of the line */
     uint32_t node;       /* whose table is being read */
@@ -196,8 +197,9 @@ static int hex_digit (char c)
 }
 
 /* A number that is the next word. */
-static int take_number (struct reader *r, unsigned int max, const char *what,
-                        unsigned int *value, struct error *err)
+static int take_number (struct fabric_reader *r, unsigned int max,
+                        const char *what, unsigned int *value,
+                        struct error *err)
 {
     uint64_t number = 0;
 
@@ -207,8 +209,8 @@ static int take_number (struct reader *r, unsigned int max, const char *what,
     return 0;
 }
 
-static int find_node (const struct reader *r, uint64_t guid, uint32_t *node,
-                      struct error *err)
+static int find_node (const struct fabric_reader *r, uint64_t guid,
+                      uint32_t *node, struct error *err)
 {
     *node = fabric_find_node (r->f, guid);
     if (*node == FABRIC_NONE)
@@ -218,8 +220,8 @@ static int find_node (const struct reader *r, uint64_t guid, uint32_t *node,
 }
 
 /* GUID/PORT */
-static int take_end (struct reader *r, uint32_t *node, unsigned int *port,
-                     struct error *err)
+static int take_end (struct fabric_reader *r, uint32_t *node,
+                     unsigned int *port, struct error *err)
 {
     uint64_t guid = 0;
 
@@ -228,37 +230,39 @@ static int take_end (struct reader *r, uint32_t *node, unsigned int *port,
     return find_node (r, guid, node, err);
 }
 
-static int read_generator (struct reader *r, struct error *err)
+static int read_generator (struct fabric_reader *r, struct error *err)
 {
     (void)r;
     (void)err;
     return 0;
 }
 
-static int read_source (struct reader *r, struct error *err)
+static int read_source (struct fabric_reader *r, struct error *err)
 {
-    return fabric_set_source (r->f, r->w->next, r->f->time, err);
+    (void)err;
+    fabric_set_source (r->f, r->w->next, r->f->time);
+    return 0;
 }
 
-static int read_time (struct reader *r, struct error *err)
+static int read_time (struct fabric_reader *r, struct error *err)
 {
     return lines_parse_time (r->w->next, &r->f->time, err);
 }
 
-static int read_subnet (struct reader *r, struct error *err)
+static int read_subnet (struct fabric_reader *r, struct error *err)
 {
     if (words_guid (r->w, &r->f->subnet, err) < 0)
         return -1;
     return words_end (r->w, err);
 }
 
-static int read_part (struct reader *r, struct error *err)
+static int read_part (struct fabric_reader *r, struct error *err)
 {
     r->f->part = true;
     return words_end (r->w, err);
 }
 
-static int read_hash (struct reader *r, struct error *err)
+static int read_hash (struct fabric_reader *r, struct error *err)
 {
     const char *hex = words_next (r->w);
 
@@ -269,12 +273,14 @@ static int read_hash (struct reader *r, struct error *err)
     return words_end (r->w, err);
 }
 
-static int read_warning (struct reader *r, struct error *err)
+static int read_warning (struct fabric_reader *r, struct error *err)
 {
-    return fabric_warn (r->f, err, "%s", r->w->next);
+    (void)err;
+    fabric_warn (r->f, "%s", r->w->next);
+    return 0;
 }
 
-static int read_node (struct reader *r, enum node_type type,
+static int read_node (struct fabric_reader *r, enum node_type type,
                       struct error *err)
 {
     unsigned int nports, lid = 0;
@@ -293,22 +299,22 @@ static int read_node (struct reader *r, enum node_type type,
     return fabric_set_switch_lid (r->f, node, lid, err);
 }
 
-static int read_ca (struct reader *r, struct error *err)
+static int read_ca (struct fabric_reader *r, struct error *err)
 {
     return read_node (r, NODE_CA, err);
 }
 
-static int read_switch (struct reader *r, struct error *err)
+static int read_switch (struct fabric_reader *r, struct error *err)
 {
     return read_node (r, NODE_SWITCH, err);
 }
 
-static int read_router (struct reader *r, struct error *err)
+static int read_router (struct fabric_reader *r, struct error *err)
 {
     return read_node (r, NODE_ROUTER, err);
 }
 
-static int read_port (struct reader *r, struct error *err)
+static int read_port (struct fabric_reader *r, struct error *err)
 {
     unsigned int port, lid, lmc;
     uint32_t node;
@@ -332,7 +338,7 @@ static int parse_rates (char *text, struct rates *r, struct error *err)
                : error_input (err, "\"%.60s\" is no set of rates", text);
 }
 
-static int read_rates (struct reader *r, struct error *err)
+static int read_rates (struct fabric_reader *r, struct error *err)
 {
     struct port_rates rates;
     unsigned int port;
@@ -348,7 +354,8 @@ static int read_rates (struct reader *r, struct error *err)
 }
 
 /* GUID of a node that was named above */
-static int take_node (struct reader *r, uint32_t *node, struct error *err)
+static int take_node (struct fabric_reader *r, uint32_t *node,
+                      struct error *err)
 {
     uint64_t guid = 0;
 
@@ -357,7 +364,7 @@ static int take_node (struct reader *r, uint32_t *node, struct error *err)
     return find_node (r, guid, node, err);
 }
 
-static int read_system (struct reader *r, struct error *err)
+static int read_system (struct fabric_reader *r, struct error *err)
 {
     uint32_t node;
     uint64_t system = 0;
@@ -370,7 +377,7 @@ static int read_system (struct reader *r, struct error *err)
     return 0;
 }
 
-static int read_adaptive (struct reader *r, struct error *err)
+static int read_adaptive (struct fabric_reader *r, struct error *err)
 {
     uint32_t node;
     uint64_t ud = 0, rc = 0;
@@ -383,7 +390,7 @@ static int read_adaptive (struct reader *r, struct error *err)
     return fabric_set_adaptive (r->f, node, ud, rc, err);
 }
 
-static int read_state (struct reader *r, struct error *err)
+static int read_state (struct fabric_reader *r, struct error *err)
 {
     unsigned int port;
     const char *name;
@@ -401,7 +408,7 @@ static int read_state (struct reader *r, struct error *err)
 }
 
 /* "4xHDR", "?xHDR", "4x?" or "-" */
-static int take_rate (struct reader *r, unsigned int *width,
+static int take_rate (struct fabric_reader *r, unsigned int *width,
                       const char **speed, struct error *err)
 {
     char *text = words_next (r->w), *x;
@@ -425,7 +432,7 @@ static int take_rate (struct reader *r, unsigned int *width,
     return 0;
 }
 
-static int read_cable (struct reader *r, struct error *err)
+static int read_cable (struct fabric_reader *r, struct error *err)
 {
     unsigned int port_a, port_b, width;
     uint32_t a, b;
@@ -439,7 +446,7 @@ static int read_cable (struct reader *r, struct error *err)
     return fabric_add_cable (r->f, a, port_a, b, port_b, width, speed, err);
 }
 
-static int finish_lft (struct reader *r, struct error *err)
+static int finish_lft (struct fabric_reader *r, struct error *err)
 {
     if (!r->in_lft)
         return 0;
@@ -447,7 +454,7 @@ static int finish_lft (struct reader *r, struct error *err)
     return fabric_set_lft (r->f, r->node, r->lft, r->lft_top, err);
 }
 
-static int read_lft (struct reader *r, struct error *err)
+static int read_lft (struct fabric_reader *r, struct error *err)
 {
     unsigned int top;
     uint32_t node;
@@ -469,7 +476,7 @@ static int read_lft (struct reader *r, struct error *err)
 }
 
 /* "FIRST" or "FIRST-LAST", which is a run. */
-static int take_range (struct reader *r, unsigned int *first,
+static int take_range (struct fabric_reader *r, unsigned int *first,
                        unsigned int *last, bool *is_run, struct error *err)
 {
     struct words low = { .next = words_next (r->w) };
@@ -489,7 +496,7 @@ static int take_range (struct reader *r, unsigned int *first,
 }
 
 /* "FIRST HEX..." or "FIRST-LAST HEX" */
-static int read_entries (struct reader *r, struct error *err)
+static int read_entries (struct fabric_reader *r, struct error *err)
 {
     unsigned int first, last;
     const char *hex;
@@ -524,11 +531,11 @@ static int read_entries (struct reader *r, struct error *err)
     return 0;
 }
 
-static const struct keyword {
+static const struct fabric_keyword {
     const char *name;
     enum section section;
     bool once;
-    int (*read) (struct reader *r, struct error *err);
+    int (*read) (struct fabric_reader *r, struct error *err);
 } keywords[] = {
     { "generator", HEADER, true, read_generator },
     { "source", HEADER, true, read_source },
@@ -550,7 +557,7 @@ static const struct keyword {
 };
 
 /* All is there and whole. */
-static int finish (struct reader *r, struct error *err)
+static int finish (struct fabric_reader *r, struct error *err)
 {
     if (finish_lft (r, err) < 0 || fabric_finish (r->f, err) < 0)
         return -1;
@@ -562,7 +569,7 @@ static int finish (struct reader *r, struct error *err)
 
 static int read_line (void *arg, struct words *w, struct error *err)
 {
-    struct reader *r = arg;
+    struct fabric_reader *r = arg;
     const char *name;
 
     if (!w)
@@ -574,7 +581,7 @@ static int read_line (void *arg, struct words *w, struct error *err)
         return -1;
     name = words_next (r->w);
     for (size_t i = 0; i < sizeof (keywords) / sizeof (keywords[0]); i++) {
-        const struct keyword *k = &keywords[i];
+        const struct fabric_keyword *k = &keywords[i];
 
         if (strcmp (name, k->name) != 0)
             continue;
@@ -592,14 +599,10 @@ static int read_line (void *arg, struct words *w, struct error *err)
 
 struct fabric *fabric_read (FILE *fp, const char *name, struct error *err)
 {
-    struct reader r = { .f = fabric_create (),
-                        .lft = malloc (FABRIC_MAX_LID + 1) };
-    int rc;
+    struct fabric_reader r = { .f = fabric_create (),
+                        .lft = xarray (FABRIC_MAX_LID + 1, 1) };
+    int rc = lines_read (fp, name, &format, read_line, &r, err);
 
-    if (r.f && r.lft)
-        rc = lines_read (fp, name, &format, read_line, &r, err);
-    else
-        rc = error_nomem (err);
     free (r.lft);
     if (rc < 0) {
         fabric_destroy (r.f);

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/text.h"
 
 /* Places of the network: a switch is at its node's index, an adapter's port
  * behind all nodes.
  */
-struct hop {
+struct walk_hop {
     uint32_t arc;   /* FABRIC_NONE: not connected, or not up */
     uint32_t place; /* at the far end */
 };
@@ -27,7 +28,7 @@ struct forward {
     uint8_t nports;     /* 0: does not forward */
 };
 
-struct target {
+struct walk_target {
     uint32_t place, port;
     uint16_t lid;
 };
@@ -37,8 +38,8 @@ struct fabric_walk {
     struct switch_info *sw;
     char (*id)[17];
     struct forward *forward; /* [nnodes] */
-    struct target *target;   /* [nends] */
-    struct hop hop[];        /* [nports] */
+    struct walk_target *target;   /* [nends] */
+    struct walk_hop hop[];        /* [nports] */
 };
 
 static const uint8_t no_lft[1] = { LFT_NO_ROUTE };
@@ -68,13 +69,13 @@ static uint32_t network_attach (const void *net, uint32_t end, uint32_t *arc)
 {
     const struct fabric *f = net;
     const struct fabric_walk *w = f->walk;
-    const struct hop *hop = &w->hop[w->target[end].port];
+    const struct walk_hop *hop = &w->hop[w->target[end].port];
 
     *arc = hop->arc;
     return hop->place;
 }
 
-static inline const struct hop *next_hop (const struct fabric *f,
+static inline const struct walk_hop *next_hop (const struct fabric *f,
                                           uint32_t place, unsigned int lid)
 {
     const struct forward *n;
@@ -93,7 +94,7 @@ static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
                              uint32_t *arc)
 {
     const struct fabric *f = net;
-    const struct hop *hop = next_hop (f, place, f->walk->target[to].lid);
+    const struct walk_hop *hop = next_hop (f, place, f->walk->target[to].lid);
 
     if (!hop)
         return NETWORK_NONE;
@@ -101,12 +102,13 @@ static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
     return hop->place;
 }
 
-static void add_hop (const struct fabric *f, uint32_t port, struct hop *hop)
+static void add_hop (const struct fabric *f, uint32_t port,
+                     struct walk_hop *hop)
 {
     uint32_t link = f->port[port].link;
     const struct fabric_link *l;
 
-    *hop = (struct hop){ FABRIC_NONE, NETWORK_NONE };
+    *hop = (struct walk_hop){ FABRIC_NONE, NETWORK_NONE };
     if (link == FABRIC_NONE)
         return;
     l = &f->link[link];
@@ -139,7 +141,7 @@ static void add_target (struct fabric_walk *w, const struct fabric *f,
 {
     uint32_t port = f->endpoint[f->end[end].endpoint].port;
 
-    w->target[end] = (struct target){
+    w->target[end] = (struct walk_target){
         .place = place_of (f, port),
         .port = port,
         .lid = f->end[end].lid,
@@ -150,17 +152,11 @@ struct fabric_walk *walk_create (const struct fabric *f)
 {
     struct fabric_walk *w;
 
-    w = malloc (sizeof (*w) + f->nports * sizeof (w->hop[0]));
-    if (!w)
-        return NULL;
-    w->sw = calloc (f->nnodes + 1, sizeof (*w->sw));
-    w->id = calloc (f->nnodes + 1, sizeof (*w->id));
-    w->forward = calloc (f->nnodes + 1, sizeof (*w->forward));
-    w->target = calloc (f->nends + 1, sizeof (*w->target));
-    if (!w->sw || !w->id || !w->forward || !w->target) {
-        walk_destroy (w);
-        return NULL;
-    }
+    w = xarray (1, sizeof (*w) + f->nports * sizeof (w->hop[0]));
+    w->sw = xcalloc (f->nnodes, sizeof (*w->sw));
+    w->id = xcalloc (f->nnodes, sizeof (*w->id));
+    w->forward = xarray (f->nnodes, sizeof (*w->forward));
+    w->target = xarray (f->nends, sizeof (*w->target));
     w->network = (struct network){
         .net = f,
         .hash = f->hash,
@@ -261,8 +257,8 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
                  uint32_t *arc, struct error *err)
 {
     const struct fabric_walk *w = f->walk;
-    const struct target *end = &w->target[to];
-    const struct hop *hop = &w->hop[w->target[from].port];
+    const struct walk_target *end = &w->target[to];
+    const struct walk_hop *hop = &w->hop[w->target[from].port];
     uint32_t place = hop->place;
     int hops = 0;
 
@@ -294,7 +290,7 @@ static void add_end (const struct fabric *f, uint32_t id, struct endpoint *e)
 }
 
 /* The ends that are listed for a pathset. */
-struct ends {
+struct end_list {
     const struct fabric *f;
     bool lids;             /* all of an endpoint's that is called by none */
     struct endpoint *list; /* [f->nends] */
@@ -302,7 +298,7 @@ struct ends {
 };
 
 /* False where there are more than can be told apart. */
-static bool list_end (struct ends *e, uint32_t id)
+static bool list_end (struct end_list *e, uint32_t id)
 {
     if (e->n == e->f->nends)
         return false;
@@ -310,7 +306,7 @@ static bool list_end (struct ends *e, uint32_t id)
     return true;
 }
 
-static bool list_endpoint (struct ends *e, uint32_t id)
+static bool list_endpoint (struct end_list *e, uint32_t id)
 {
     const struct fabric *f = e->f;
     unsigned int lmc = e->lids ? f->port[f->endpoint[id].port].lmc : 0;
@@ -321,7 +317,7 @@ static bool list_endpoint (struct ends *e, uint32_t id)
     return room;
 }
 
-static bool list_host (struct ends *e, uint32_t host)
+static bool list_host (struct end_list *e, uint32_t host)
 {
     const struct fabric_host *h = &e->f->host[host];
     bool room = true;
@@ -333,25 +329,21 @@ static bool list_host (struct ends *e, uint32_t host)
 
 static int not_found (const char *const *name, size_t n, struct error *err)
 {
-    char *list = hostlist_fold (name, n);
+    char *list = xcheck (hostlist_fold (name, n));
 
-    if (!list)
-        return error_nomem (err);
     error_input (err, "not in the fabric: %s", list);
     free (list);
     return -1;
 }
 
 /* Ends of the names, in their order. */
-static int resolve (struct ends *e, const char *const *name, size_t n,
+static int resolve (struct end_list *e, const char *const *name, size_t n,
                     struct error *err)
 {
-    const char **missing = calloc (n, sizeof (*missing));
+    const char **missing = xarray (n, sizeof (*missing));
     size_t nmissing = 0;
     int rc = -1;
 
-    if (!missing)
-        return error_nomem (err);
     for (size_t i = 0; i < n; i++) {
         uint32_t host = fabric_find_host (e->f, name[i]);
         uint32_t id = fabric_find_end (e->f, name[i]);
@@ -381,14 +373,10 @@ static struct pathset *make_pathset (const struct fabric *f, bool lids,
                                      const char *const *name, size_t n,
                                      struct error *err)
 {
-    struct ends e = { .f = f, .lids = lids };
+    struct end_list e = { .f = f, .lids = lids };
     struct pathset *ps = NULL;
 
-    e.list = calloc (f->nends + 1, sizeof (*e.list));
-    if (!e.list) {
-        error_nomem (err);
-        return NULL;
-    }
+    e.list = xcalloc (f->nends + 1, sizeof (*e.list));
     for (size_t i = 0; n == 0 && i < f->nhosts; i++)
         list_host (&e, i);
     if (n == 0 || resolve (&e, name, n, err) == 0)

@@ -51,6 +51,7 @@ static const struct verb *const verbs[] = {
     &verb_fabric_generate,
     &verb_fabric_import,
     &verb_fabric_export,
+    &verb_fabric_netdisc,
     NULL,
 };
 

@@ -550,7 +550,7 @@ static int set_rate (const struct fabric *f, const char *word, double *rate,
 static int run_flows (struct inputs *in, struct error *err)
 {
     double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
-    double *link = across_rates (in->ps, err);
+    double *link = across_rates (in->ps);
     struct series *s = NULL;
     int rc = link ? 0 : -1;
     FILE *fp;

@@ -258,7 +258,7 @@ static int tell_apart (struct topology *t, struct error *err)
         name[i] = t->item[i].name;
         node[i] = t->item[i].node;
     }
-    rc = fabric_tell_apart (t->f, name, node, t->nitems, err);
+    fabric_tell_apart (t->f, name, node, t->nitems);
     for (size_t i = 0; i < t->nitems; i++)
         t->item[i].name = name[i];
     free (name);

@@ -40,7 +40,7 @@ struct draft *draft_create (void)
     struct draft *d = xcalloc (1, sizeof (*d));
 
     d->allowed = TABLES_MIN;
-    d->f = xcheck (fabric_create ());
+    d->f = fabric_create ();
     d->lid = xcalloc (LIDS, sizeof (*d->lid));
     return d;
 }

@@ -40,14 +40,6 @@ static const struct {
     { "ACT", PORT_ACTIVE },
 };
 
-static const struct {
-    const char *text, *name;
-} speeds[] = {
-    { "2.5", "SDR" }, { "5", "DDR" },   { "10", "QDR" },  { "FDR10", "FDR10" },
-    { "14", "FDR" },  { "25", "EDR" },  { "50", "HDR" },  { "100", "NDR" },
-    { "200", "XDR" },
-};
-
 static bool scan_type (char **p, enum node_type *type)
 {
     for (size_t i = 0; i < sizeof (types) / sizeof (types[0]); i++)
@@ -110,9 +102,7 @@ static bool scan_state (char **p, struct draft_cable *cable)
             cable->state = states[i].state;
     if (!scan_to (p, " SPD="))
         return true;
-    for (size_t i = 0; i < sizeof (speeds) / sizeof (speeds[0]); i++)
-        if (strcmp (*p, speeds[i].text) == 0)
-            strcpy (cable->speed, speeds[i].name);
+    strcpy (cable->speed, rates_by_list (*p));
     return true;
 }
 

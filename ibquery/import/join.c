@@ -60,10 +60,11 @@ static int join_cable (struct draft *d, size_t port, struct error *err)
         return place_input (&note->at, err, "port %u leads to %016" PRIx64
                             "/%u, which no file has", p->num, c->far,
                             c->far_port);
-    if (far == p)
-        return fabric_warn (d->f, err,
-                            "%.64s (%016" PRIx64 "): port %u leads to itself",
-                            d->f->node[p->node].desc, guid, p->num);
+    if (far == p) {
+        fabric_warn (d->f, "%.64s (%016" PRIx64 "): port %u leads to itself",
+                     d->f->node[p->node].desc, guid, p->num);
+        return 0;
+    }
     back = &d->port[far - d->f->port];
     if (!back->at.file && !c->both)
         return place_input (&note->at, err, "port %u leads to %016" PRIx64
@@ -491,9 +492,10 @@ struct fabric *draft_finish (struct draft *d, const char *source,
     }
     if (join_cables (d, err) < 0 || join_lids (d, err) < 0
         || check_owners (d, err) < 0 || join_tables (d, err) < 0
-        || check_routes (d, err) < 0
-        || fabric_set_source (f, source, 0, err) < 0
-        || fabric_finish (f, err) < 0)
+        || check_routes (d, err) < 0)
+        return NULL;
+    fabric_set_source (f, source, 0);
+    if (fabric_finish (f, err) < 0)
         return NULL;
     d->f = NULL;
     return f;

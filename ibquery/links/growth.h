@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 #include "ibquery/links/counters.h"
-#include "ibquery/rates.h"
+#include "util/rates.h"
 
 enum growth_known {
     GROWTH_UNTOLD,   /* one of the readings does not have it */

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ibquery/rates.h"
 #include "ibquery/guids.h"
 #include "util/alloc.h"
+#include "util/rates.h"
 #include "util/text.h"
 
 #define FULL 50 /* per cent received: switches may hold packets back */

@@ -580,8 +580,8 @@ static int add_cables (const struct wiring *w, struct fabric *f,
     return 0;
 }
 
-static int set_source (const struct wiring *w, const struct choice *how,
-                       struct fabric *f, struct error *err)
+static void set_source (const struct wiring *w, const struct choice *how,
+                        struct fabric *f)
 {
     char source[2 * FABRIC_NAME_MAX], pruned[32] = "", lmc[16] = "";
 
@@ -591,7 +591,7 @@ static int set_source (const struct wiring *w, const struct choice *how,
         snprintf (lmc, sizeof (lmc), " LMC %u", how->lmc);
     snprintf (source, sizeof (source), "%s %s seed %" PRIu64 "%s%s", w->name,
               routing_name (how->routing), how->seed, pruned, lmc);
-    return fabric_set_source (f, source, 0, err);
+    fabric_set_source (f, source, 0);
 }
 
 struct fabric *wiring_fabric (struct wiring *w, const struct choice *how,
@@ -603,13 +603,9 @@ struct fabric *wiring_fabric (struct wiring *w, const struct choice *how,
         return NULL;
     route (w, how);
     f = fabric_create ();
-    if (!f) {
-        error_nomem (err);
-        return NULL;
-    }
+    set_source (w, how, f);
     if (add_switches (w, f, err) < 0 || add_hosts (w, how->lmc, f, err) < 0
-        || add_cables (w, f, err) < 0 || set_source (w, how, f, err) < 0
-        || fabric_finish (f, err) < 0) {
+        || add_cables (w, f, err) < 0 || fabric_finish (f, err) < 0) {
         fabric_destroy (f);
         return NULL;
     }

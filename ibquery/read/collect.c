@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "ibquery/read/smp.h"
+#include "util/alloc.h"
 
 enum {
     ATTR_PORT_INFO_EXTENDED = 0x0033, /* SMP */
@@ -35,7 +36,7 @@ struct agent {
     bool fec;           /* it has PortInfoExtended */
 };
 
-struct collection {
+struct counter_reading {
     struct mads *m;
     const struct fabric *f;
     struct counters *c;
@@ -44,9 +45,9 @@ struct collection {
     uint32_t *agent_of; /* of each port of the counters */
 };
 
-static int ask (struct collection *x, const struct agent *a,
-                enum mads_class class, uint16_t attr, uint32_t mod,
-                mads_answer_f fn, uint64_t cookie, struct error *err)
+static void ask (struct counter_reading *x, const struct agent *a,
+                 enum mads_class class, uint16_t attr, uint32_t mod,
+                 mads_answer_f fn, uint64_t cookie)
 {
     const struct mads_request r = {
         .class = class,
@@ -59,10 +60,10 @@ static int ask (struct collection *x, const struct agent *a,
         .cookie = cookie,
     };
 
-    return mads_get (x->m, &r, err);
+    mads_get (x->m, &r);
 }
 
-static const struct agent *agent_of (const struct collection *x,
+static const struct agent *agent_of (const struct counter_reading *x,
                                      uint64_t port)
 {
     return &x->agent[x->agent_of[port]];
@@ -71,7 +72,7 @@ static const struct agent *agent_of (const struct collection *x,
 static int take_counters (void *arg, uint64_t port,
                           const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
 
     (void)err;
     if (answer->data)
@@ -83,7 +84,7 @@ static int take_counters (void *arg, uint64_t port,
 static int take_extended (void *arg, uint64_t port,
                           const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
 
     (void)err;
     if (answer->data)
@@ -95,7 +96,7 @@ static int take_extended (void *arg, uint64_t port,
 static int take_fec (void *arg, uint64_t port,
                      const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
 
     (void)err;
     if (answer->data)
@@ -103,76 +104,74 @@ static int take_fec (void *arg, uint64_t port,
     return 0;
 }
 
-static int ask_ports (struct collection *x, const struct agent *a,
-                      struct error *err)
+static void ask_ports (struct counter_reading *x, const struct agent *a)
 {
     for (size_t i = a->first; i < a->first + a->n; i++) {
         unsigned int num = x->c->port[i].port;
 
-        if ((!a->caps.extended_errors
-             && ask (x, a, MADS_PERF, ATTR_COUNTERS, num, take_counters, i,
-                     err) < 0)
-            || (a->caps.extended
-                && ask (x, a, MADS_PERF, ATTR_COUNTERS_EXTENDED, num,
-                        take_extended, i, err) < 0)
-            || (a->fec
-                && ask (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num,
-                        take_fec, i, err) < 0))
-            return -1;
+        if (!a->caps.extended_errors)
+            ask (x, a, MADS_PERF, ATTR_COUNTERS, num, take_counters, i);
+        if (a->caps.extended)
+            ask (x, a, MADS_PERF, ATTR_COUNTERS_EXTENDED, num, take_extended,
+                 i);
+        if (a->fec)
+            ask (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num, take_fec, i);
     }
-    return 0;
 }
 
 static int take_class (void *arg, uint64_t agent,
                        const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
     struct agent *a = &x->agent[agent];
 
+    (void)err;
     if (answer->data)
         counters_caps (answer->data, &a->caps);
-    return answer->data || answer->status ? ask_ports (x, a, err) : 0;
+    if (answer->data || answer->status)
+        ask_ports (x, a);
+    return 0;
 }
 
 static int take_port_info (void *arg, uint64_t agent,
                            const struct mads_answer *answer,
                            struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
     struct agent *a = &x->agent[agent];
 
+    (void)err;
     if (answer->data)
         a->fec = rates_cap_mask (answer->data) & CAP_MASK2
                  && get16 (answer->data + PORT_INFO_CAPS2) & CAP2_EXTENDED;
-    return ask (x, a, MADS_PERF, ATTR_CLASS_PORT_INFO, a->port, take_class,
-                agent, err);
+    ask (x, a, MADS_PERF, ATTR_CLASS_PORT_INFO, a->port, take_class, agent);
+    return 0;
 }
 
 static int take_node (void *arg, uint64_t agent,
                       const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
     struct agent *a = &x->agent[agent];
     const struct fabric_node *n = &x->f->node[a->node];
-    uint64_t guid;
+    struct node_attr now;
 
     if (!answer->data)
         return 0;
-    guid = get64 (answer->data + NODE_INFO_GUID);
-    if (guid != n->guid
-        || (a->port && answer->data[NODE_INFO_LOCAL_PORT] != a->port))
+    now = attr_node (answer->data);
+    if (now.guid != n->guid || (a->port && now.local_port != a->port))
         return error_world (err,
                             "the fabric is not as the snapshot has it: LID "
                             "%u of %.64s (%016" PRIx64 ") belongs to port %u "
                             "of %016" PRIx64 " now",
                             a->to.lid, n->desc, n->guid,
-                            answer->data[NODE_INFO_LOCAL_PORT], guid);
-    return ask (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, take_port_info,
-                agent, err);
+                            now.local_port, now.guid);
+    ask (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, take_port_info, agent);
+    return 0;
 }
 
 /* Ports with a cable, and the agents that answer for them. */
-static int add_port (struct collection *x, const struct fabric_port *p,
+static int add_port (struct counter_reading *x, const struct fabric_port *p,
                      struct error *err)
 {
     const struct fabric_node *n = &x->f->node[p->node];
@@ -199,17 +198,16 @@ static int add_port (struct collection *x, const struct fabric_port *p,
     return 0;
 }
 
-static int run (struct collection *x, struct error *err)
+static int run (struct counter_reading *x, struct error *err)
 {
     for (size_t i = 0; i < x->f->nports; i++)
         if (add_port (x, &x->f->port[i], err) < 0)
             return -1;
     x->c->time = time (NULL);
     for (size_t i = 0; i < x->nagents; i++)
-        if (x->agent[i].to.lid != 0
-            && ask (x, &x->agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0,
-                    take_node, i, err) < 0)
-            return -1;
+        if (x->agent[i].to.lid != 0)
+            ask (x, &x->agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0, take_node,
+                 i);
     if (mads_run (x->m, err) < 0)
         return -1;
     x->c->lasted = time (NULL) - x->c->time + 1;
@@ -220,17 +218,15 @@ static int run (struct collection *x, struct error *err)
 struct counters *collect (struct mads *m, const struct fabric *f,
                           struct error *err)
 {
-    struct collection x = {
+    struct counter_reading x = {
         .m = m,
         .f = f,
-        .c = counters_create (),
-        .agent = calloc (f->nports + 1, sizeof (*x.agent)),
-        .agent_of = calloc (f->nports + 1, sizeof (*x.agent_of)),
+        .c = xcheck (counters_create ()),
+        .agent = xarray (f->nports, sizeof (*x.agent)),
+        .agent_of = xarray (f->nports, sizeof (*x.agent_of)),
     };
 
-    if (!x.c || !x.agent || !x.agent_of)
-        error_nomem (err);
-    if (!x.c || !x.agent || !x.agent_of || run (&x, err) < 0) {
+    if (run (&x, err) < 0) {
         counters_destroy (x.c);
         x.c = NULL;
     }

@@ -19,14 +19,17 @@
 #include <infiniband/umad.h>
 
 #include "ibquery/read/smp.h"
+#include "ibquery/read/netdisc.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 enum { NOISE_MAX = 160, HEADER_SIZE = 24 };
 
 static const uint32_t qkey_qp1 = 0x80010000;
 
-struct device {
+struct umad_device {
     struct device_port name;
+    struct mads_options opts;
     int fd;
     int agent[256]; /* by class; -1: not registered yet */
     void *umad;     /* one MAD as libibumad has it */
@@ -147,17 +150,13 @@ static int compare_ports (const void *a, const void *b)
 struct device_port *device_ports (size_t *n, struct error *err)
 {
     const size_t max = (size_t)UMAD_MAX_DEVICES * UMAD_CA_MAX_PORTS;
-    struct device_port *v = calloc (max, sizeof (*v));
+    struct device_port *v = xcalloc (max, sizeof (*v));
     char ca[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];
     char noise[NOISE_MAX];
     struct hush hush;
     int cas;
 
     *n = 0;
-    if (!v) {
-        error_nomem (err);
-        return NULL;
-    }
     hush_begin (&hush);
     cas = umad_init () < 0 ? 0 : umad_get_cas_names (ca, UMAD_MAX_DEVICES);
     for (int i = 0; i < cas; i++)
@@ -173,7 +172,7 @@ struct device_port *device_ports (size_t *n, struct error *err)
 }
 
 /* The agent that sends MADs of a class. */
-static int agent_of (struct device *d, uint8_t class, struct error *err)
+static int agent_of (struct umad_device *d, uint8_t class, struct error *err)
 {
     int agent = d->agent[class];
 
@@ -192,7 +191,7 @@ static int agent_of (struct device *d, uint8_t class, struct error *err)
 static int device_send (void *arg, const struct mads_packet *p,
                         unsigned int timeout_ms, struct error *err)
 {
-    struct device *d = arg;
+    struct umad_device *d = arg;
     int agent = agent_of (d, p->mad[MAD_CLASS], err), rc;
 
     if (agent < 0)
@@ -211,7 +210,7 @@ static int device_send (void *arg, const struct mads_packet *p,
 static int device_recv (void *arg, struct mads_packet *p,
                         unsigned int timeout_ms, struct error *err)
 {
-    struct device *d = arg;
+    struct umad_device *d = arg;
     int len = MADS_SIZE;
     int rc = umad_poll (d->fd, (int)timeout_ms);
 
@@ -232,9 +231,16 @@ static int device_recv (void *arg, struct mads_packet *p,
     return 1;
 }
 
+static bool device_netdisc (void *arg, int64_t max_ms, struct netdisc *t)
+{
+    const struct umad_device *d = arg;
+
+    return netdisc_read (d->name.ca, d->name.port, &d->opts, max_ms, t);
+}
+
 static void device_close (void *arg)
 {
-    struct device *d = arg;
+    struct umad_device *d = arg;
 
     for (int i = 0; i < 256; i++)
         if (d->agent[i] >= 0)
@@ -245,7 +251,7 @@ static void device_close (void *arg)
     free (d);
 }
 
-static int open_port (struct device *d, struct error *err)
+static int open_port (struct umad_device *d, struct error *err)
 {
     struct hush hush;
     char noise[NOISE_MAX];
@@ -265,31 +271,24 @@ struct mads *device_open (const char *ca, int port,
                           const struct mads_options *opts,
                           struct device_port *used, struct error *err)
 {
-    struct device *d = calloc (1, sizeof (*d));
+    struct umad_device *d = xcalloc (1, sizeof (*d));
     struct mads_wire wire = {
         .send = device_send,
         .recv = device_recv,
         .close = device_close,
+        .netdisc = device_netdisc,
         .arg = d,
     };
 
-    if (!d) {
-        error_nomem (err);
-        return NULL;
-    }
+    d->opts = *opts;
     d->fd = -1;
     memset (d->agent, 0xff, sizeof (d->agent));
-    if (choose_port (ca, port, &d->name, err) < 0 || open_port (d, err) < 0)
-        goto error;
-    /* Its size is known once a port is open. */
-    d->umad = umad_alloc (1, umad_size () + MADS_SIZE);
-    if (!d->umad) {
-        error_nomem (err);
-        goto error;
+    if (choose_port (ca, port, &d->name, err) < 0 || open_port (d, err) < 0) {
+        device_close (d);
+        return NULL;
     }
+    /* Its size is known once a port is open. */
+    d->umad = xcheck (umad_alloc (1, umad_size () + MADS_SIZE));
     *used = d->name;
     return mads_create (opts, &wire, err);
-error:
-    device_close (d);
-    return NULL;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Read the live fabric: its nodes, cables and forwarding tables.
  *
- * Needs a umad device and the right to use it, so usually root. Directed
- * routes are used throughout, but to ask the subnet manager; nothing is changed
- * in the fabric.
+ * Needs a umad device and the right to use it, so usually root. Nodes and
+ * cables are libibnetdisc's (netdisc.h), as far as it finds them; mads asks for
+ * the rest. Directed routes are used throughout, but to ask the subnet manager;
+ * nothing is changed in the fabric.
  *
  * What is returned is complete (every port, both ends of every active cable,
  * every block of every table) and of one moment (steady.h). A fabric that is

@@ -27,18 +27,16 @@
 
 #include "ibquery/adaptive.h"
 #include "ibquery/read/smp.h"
+#include "ibquery/read/netdisc.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
-enum { MIN_NODES = 64, BLOCKS_AT_ONCE = 4, ADAPTIVE_TRIES = 2 };
+enum { BLOCKS_AT_ONCE = 4, ADAPTIVE_TRIES = 2 };
 
-struct explore *explore_create (struct mads *m, struct error *err)
+struct explore *explore_create (struct mads *m)
 {
-    struct explore *e = calloc (1, sizeof (*e));
+    struct explore *e = xcalloc (1, sizeof (*e));
 
-    if (!e) {
-        error_nomem (err);
-        return NULL;
-    }
     e->mads = m;
     return e;
 }
@@ -53,14 +51,21 @@ static void free_node (struct explored_node *n)
     free (n);
 }
 
+static void forget (struct explore *e)
+{
+    for (size_t i = 0; i < e->nnodes; i++)
+        free_node (e->node[i]);
+    free (e->node);
+    map_clear (&e->by_guid);
+    e->node = NULL;
+    e->nnodes = 0;
+}
+
 void explore_clear (struct explore *e)
 {
     struct mads *m = e->mads;
 
-    for (size_t i = 0; i < e->nnodes; i++)
-        free_node (e->node[i]);
-    free (e->node);
-    free (e->index);
+    forget (e);
     *e = (struct explore){ .mads = m };
 }
 
@@ -75,47 +80,9 @@ void explore_destroy (struct explore *e)
     errno = saved_errno;
 }
 
-/* The GUID's slot of the index: its node's, or a free one. */
-static uint32_t *slot (const struct explore *e, uint64_t guid)
-{
-    size_t mask = e->index_size - 1;
-    size_t i = (guid * 0x9e3779b97f4a7c15) >> 32 & mask;
-
-    while (e->index[i] != EXPLORE_NONE
-           && e->node[e->index[i]]->info.guid != guid)
-        i = (i + 1) & mask;
-    return &e->index[i];
-}
-
 uint32_t explore_find (const struct explore *e, uint64_t guid)
 {
-    return e->index ? *slot (e, guid) : EXPLORE_NONE;
-}
-
-/* Room for one more node: the index is at most half full. */
-static int make_room (struct explore *e, struct error *err)
-{
-    size_t room = e->index_size / 2;
-    struct explored_node **node;
-    uint32_t *index;
-
-    if (e->nnodes < room)
-        return 0;
-    room = room ? 2 * room : MIN_NODES;
-    node = realloc (e->node, room * sizeof (*node));
-    if (!node)
-        return error_nomem (err);
-    e->node = node;
-    index = malloc (2 * room * sizeof (*index));
-    if (!index)
-        return error_nomem (err);
-    free (e->index);
-    e->index = index;
-    e->index_size = 2 * room;
-    memset (index, 0xff, 2 * room * sizeof (*index));
-    for (size_t i = 0; i < e->nnodes; i++)
-        *slot (e, e->node[i]->info.guid) = (uint32_t)i;
-    return 0;
+    return map_find (&e->by_guid, guid);
 }
 
 static bool is_switch (const struct explored_node *n)
@@ -168,9 +135,9 @@ static int missing (const struct explored_node *n, const struct mads_answer *a,
     return node_error (n, err, "%s did not arrive", what);
 }
 
-static int ask_times (struct explore *e, uint32_t node,
-                      const struct mads_to *to, enum attr attr, uint32_t mod,
-                      uint8_t tries, mads_answer_f fn, struct error *err)
+static void ask_times (struct explore *e, uint32_t node,
+                       const struct mads_to *to, enum attr attr, uint32_t mod,
+                       uint8_t tries, mads_answer_f fn)
 {
     const struct mads_request r = {
         .class = MADS_DIRECTED,
@@ -184,14 +151,13 @@ static int ask_times (struct explore *e, uint32_t node,
         .cookie = cookie_of (node, mod),
     };
 
-    return mads_get (e->mads, &r, err);
+    mads_get (e->mads, &r);
 }
 
-static int ask (struct explore *e, uint32_t node, const struct mads_to *to,
-                enum attr attr, uint32_t mod, mads_answer_f fn,
-                struct error *err)
+static void ask (struct explore *e, uint32_t node, const struct mads_to *to,
+                 enum attr attr, uint32_t mod, mads_answer_f fn)
 {
-    return ask_times (e, node, to, attr, mod, 0, fn, err);
+    ask_times (e, node, to, attr, mod, 0, fn);
 }
 
 static int on_node_info (void *arg, uint64_t cookie,
@@ -212,17 +178,37 @@ int explore_ahead (struct explore *e, uint32_t node, unsigned int num,
 
     if (p->far != EXPLORE_NONE || p->ahead)
         return 0;
-    if (n->to->hops == MADS_HOPS)
+    if (n->to.hops == MADS_HOPS)
         return node_error (n, err, "it is %d hops away, and there is more "
                                    "behind port %u",
                            MADS_HOPS, num);
-    p->ahead = malloc (sizeof (*p->ahead));
-    if (!p->ahead)
-        return error_nomem (err);
-    *p->ahead = *n->to;
+    p->ahead = xarray (1, sizeof (*p->ahead));
+    *p->ahead = n->to;
     p->ahead->path[++p->ahead->hops] = (uint8_t)num;
     r.to = p->ahead;
-    return mads_get (e->mads, &r, err);
+    mads_get (e->mads, &r);
+    return 0;
+}
+
+static void set_port (struct explored_port *p, const uint8_t *data)
+{
+    p->info = attr_port (data);
+    memcpy (p->raw, data, sizeof (p->raw));
+    p->asked = p->known = true;
+}
+
+/* Who is at the far end of a port that is up? Through others' adapters no
+ * route leads.
+ */
+static int go_ahead (struct explore *e, uint32_t node, unsigned int num,
+                     struct error *err)
+{
+    const struct explored_node *n = e->node[node];
+
+    return num > 0 && n->port[num].info.phys_state == PHYS_LINK_UP
+                   && (is_switch (n) || node == 0)
+               ? explore_ahead (e, node, num, err)
+               : 0;
 }
 
 static int on_port_info (void *arg, uint64_t cookie,
@@ -235,26 +221,25 @@ static int on_port_info (void *arg, uint64_t cookie,
 
     if (!a->data)
         return missing (n, a, err, "PortInfo of port %u", num);
-    attr_port (a->data, &p->info);
-    memcpy (p->raw, a->data, sizeof (p->raw));
-    p->known = true;
-    if (num == 0 || p->info.phys_state != PHYS_LINK_UP)
-        return 0;
-    return is_switch (n) || cookie >> 32 == 0
-               ? explore_ahead (e, cookie >> 32, num, err)
-               : 0;
+    set_port (p, a->data);
+    return go_ahead (e, cookie >> 32, num, err);
 }
 
-static int ask_port (struct explore *e, uint32_t node,
-                     const struct mads_to *to, unsigned int num,
-                     struct error *err)
+static void ask_port (struct explore *e, uint32_t node,
+                      const struct mads_to *to, unsigned int num)
 {
     struct explored_port *p = &e->node[node]->port[num];
 
-    if (p->asked)
-        return 0;
+    if (!p->asked)
+        ask (e, node, to, ATTR_PORT_INFO, num, on_port_info);
     p->asked = true;
-    return ask (e, node, to, ATTR_PORT_INFO, num, on_port_info, err);
+}
+
+static void set_desc (struct explored_node *n, const uint8_t *data)
+{
+    memcpy (n->desc, data, NODE_DESC_SIZE);
+    text_clean (n->desc);
+    n->described = true;
 }
 
 static int on_node_desc (void *arg, uint64_t cookie,
@@ -265,8 +250,7 @@ static int on_node_desc (void *arg, uint64_t cookie,
 
     if (!a->data)
         return missing (n, a, err, "NodeDescription");
-    memcpy (n->desc, a->data, NODE_DESC_SIZE);
-    text_clean (n->desc);
+    set_desc (n, a->data);
     return 0;
 }
 
@@ -285,9 +269,9 @@ static int on_lft (void *arg, uint64_t cookie, const struct mads_answer *a,
         return e->guide->block (e->guide->arg, cookie >> 32, block, err);
     }
     block += BLOCKS_AT_ONCE;
-    if (block > n->sw.top / LFT_BLOCK)
-        return 0;
-    return ask (e, cookie >> 32, n->to, ATTR_LFT, block, on_lft, err);
+    if (block <= n->sw.top / LFT_BLOCK)
+        ask (e, cookie >> 32, &n->to, ATTR_LFT, block, on_lft);
+    return 0;
 }
 
 static int on_adaptive (void *arg, uint64_t cookie,
@@ -304,16 +288,13 @@ static int on_adaptive (void *arg, uint64_t cookie,
     return 0;
 }
 
-static int ask_adaptive (struct explore *e, uint32_t node, uint8_t tries,
-                         struct error *err)
+static void ask_adaptive (struct explore *e, uint32_t node, uint8_t tries)
 {
     const struct explored_node *n = e->node[node];
 
-    if (n->table == EXPLORE_NOT_ASKED || n->info.vendor != VENDOR_NVIDIA
-        || n->adaptive.known)
-        return 0;
-    return ask_times (e, node, n->to, ATTR_ADAPTIVE, 0, tries, on_adaptive,
-                      err);
+    if (n->table != EXPLORE_NOT_ASKED && n->info.vendor == VENDOR_NVIDIA
+        && !n->adaptive.known)
+        ask_times (e, node, &n->to, ATTR_ADAPTIVE, 0, tries, on_adaptive);
 }
 
 /* Until nothing is left to ask. If one switch has told of its adaptive routing,
@@ -328,8 +309,7 @@ static int run (struct explore *e, struct error *err)
     for (uint32_t i = 0; i < e->nnodes; i++)
         told |= e->node[i]->adaptive.known;
     for (uint32_t i = 0; told && i < e->nnodes; i++)
-        if (ask_adaptive (e, i, 0, err) < 0)
-            return -1;
+        ask_adaptive (e, i, 0);
     return mads_run (e->mads, err);
 }
 
@@ -343,121 +323,108 @@ static int on_switch_info (void *arg, uint64_t cookie,
 
     if (!a->data)
         return missing (n, a, err, "SwitchInfo");
-    attr_switch (a->data, &n->sw);
+    n->sw = attr_switch (a->data);
     if (n->sw.top > FABRIC_MAX_LID)
         return node_error (n, err, "its forwarding table ends at LID %u",
                            n->sw.top);
     n->table = EXPLORE_HERE;
     blocks = n->sw.top / LFT_BLOCK + 1;
-    n->lft = malloc ((size_t)blocks * LFT_BLOCK);
-    if (!n->lft)
-        return error_nomem (err);
+    n->lft = memset (xarray (blocks, LFT_BLOCK), LFT_NO_ROUTE,
+                     (size_t)blocks * LFT_BLOCK);
     if (e->guide) {
-        memset (n->lft, LFT_NO_ROUTE, (size_t)blocks * LFT_BLOCK);
-        n->block = calloc (blocks, sizeof (*n->block));
-        return n->block ? e->guide->table (e->guide->arg, cookie >> 32, err)
-                        : error_nomem (err);
+        n->block = xcalloc (blocks, sizeof (*n->block));
+        return e->guide->table (e->guide->arg, cookie >> 32, err);
     }
     for (uint32_t i = 0; i < BLOCKS_AT_ONCE && i < blocks; i++)
-        if (ask (e, cookie >> 32, n->to, ATTR_LFT, i, on_lft, err) < 0)
-            return -1;
+        ask (e, cookie >> 32, &n->to, ATTR_LFT, i, on_lft);
     return 0;
 }
 
-int explore_table (struct explore *e, uint32_t node, struct error *err)
+void explore_table (struct explore *e, uint32_t node)
 {
     struct explored_node *n = e->node[node];
 
     if (n->table != EXPLORE_NOT_ASKED)
-        return 0;
+        return;
     n->table = EXPLORE_ASKED;
-    if (ask (e, node, n->to, ATTR_SWITCH_INFO, 0, on_switch_info, err) < 0)
-        return -1;
-    return ask_adaptive (e, node, ADAPTIVE_TRIES, err);
+    ask (e, node, &n->to, ATTR_SWITCH_INFO, 0, on_switch_info);
+    ask_adaptive (e, node, ADAPTIVE_TRIES);
 }
 
-int explore_block (struct explore *e, uint32_t node, unsigned int block,
-                   struct error *err)
+void explore_block (struct explore *e, uint32_t node, unsigned int block)
 {
     struct explored_node *n = e->node[node];
 
     if (n->block[block] != EXPLORE_NOT_ASKED)
-        return 0;
+        return;
     n->block[block] = EXPLORE_ASKED;
-    return ask (e, node, n->to, ATTR_LFT, block, on_lft, err);
+    ask (e, node, &n->to, ATTR_LFT, block, on_lft);
 }
 
-/* Ask a node that is new for all that is known of it, or, where a guide goes
- * on from there, who it is.
+/* Ask a node for all that is not known of it yet, or, where a guide goes on
+ * from there, who it is.
  */
-static int ask_node (struct explore *e, uint32_t node, struct error *err)
+static void ask_node (struct explore *e, uint32_t node)
 {
     const struct explored_node *n = e->node[node];
     unsigned int last = e->guide ? 0 : n->info.nports;
 
-    if (ask (e, node, n->to, ATTR_NODE_DESC, 0, on_node_desc, err) < 0)
-        return -1;
+    if (!n->described)
+        ask (e, node, &n->to, ATTR_NODE_DESC, 0, on_node_desc);
     if (!is_switch (n))
-        return 0;
-    if (!e->guide && !e->no_tables && explore_table (e, node, err) < 0)
-        return -1;
+        return;
+    if (!e->guide && !e->no_tables)
+        explore_table (e, node);
     for (unsigned int i = 0; i <= last; i++)
-        if (ask_port (e, node, n->to, i, err) < 0)
-            return -1;
-    return 0;
+        ask_port (e, node, &n->to, i);
 }
 
-static int64_t add_node (struct explore *e, const struct node_attr *info,
-                         const struct mads_to *to, struct error *err)
+static uint32_t add_node (struct explore *e, const struct node_attr *info,
+                          const struct mads_to *to)
 {
-    struct explored_node *n;
+    struct explored_node *n = xcalloc (1, sizeof (*n));
+    uint32_t node = (uint32_t)e->nnodes;
 
-    if (e->nnodes == FABRIC_MAX_NODES)
-        return error_world (err, "more than %d nodes", FABRIC_MAX_NODES);
-    if (make_room (e, err) < 0)
-        return -1;
-    n = calloc (1, sizeof (*n));
-    if (!n)
-        return error_nomem (err);
     n->info = *info;
-    n->to = to;
-    n->port = calloc (info->nports + 1U, sizeof (*n->port));
-    if (!n->port) {
-        free (n);
-        return error_nomem (err);
-    }
+    n->to = *to;
+    n->port = xcalloc (info->nports + 1U, sizeof (*n->port));
     for (unsigned int i = 0; i <= info->nports; i++)
         n->port[i].far = EXPLORE_NONE;
-    *slot (e, info->guid) = (uint32_t)e->nnodes;
-    e->node[e->nnodes] = n;
-    return ask_node (e, (uint32_t)e->nnodes++, err) < 0
-               ? -1
-               : (int64_t)e->nnodes - 1;
+    map_put (&e->by_guid, info->guid, node);
+    e->node = xgrow (e->node, e->nnodes, sizeof (struct explored_node *));
+    e->node[e->nnodes++] = n;
+    return node;
+}
+
+static bool is_plausible (const struct node_attr *info)
+{
+    return info->type >= NODE_CA && info->type <= NODE_ROUTER
+           && info->local_port <= info->nports
+           && (info->local_port > 0 || info->type == NODE_SWITCH);
 }
 
 /* The node that answered, added where it is new. */
 static int64_t arrive (struct explore *e, const uint8_t *data,
                        const struct mads_to *to, struct error *err)
 {
-    struct node_attr info;
+    const struct node_attr info = attr_node (data);
     struct explored_node *n;
     struct explored_port *p;
     int64_t node;
 
-    attr_node (data, &info);
-    if (info.type < NODE_CA || info.type > NODE_ROUTER
-        || info.local_port > info.nports
-        || (info.local_port == 0 && info.type != NODE_SWITCH))
+    if (!is_plausible (&info))
         return error_world (err,
                             "node %016" PRIx64 " says that it is of type %u "
                             "and that its port %u of %u was asked",
                             info.guid, info.type, info.local_port,
                             info.nports);
     node = explore_find (e, info.guid);
-    if (node == EXPLORE_NONE)
-        node = add_node (e, &info, to, err);
-    if (node < 0)
-        return -1;
+    if (node == EXPLORE_NONE && e->nnodes == FABRIC_MAX_NODES)
+        return error_world (err, "more than %d nodes", FABRIC_MAX_NODES);
+    if (node == EXPLORE_NONE) {
+        node = add_node (e, &info, to);
+        ask_node (e, (uint32_t)node);
+    }
     n = e->node[node];
     if (n->info.type != info.type || n->info.nports != info.nports)
         return node_error (n, err, "another node has its GUID");
@@ -465,7 +432,8 @@ static int64_t arrive (struct explore *e, const uint8_t *data,
     if (is_switch (n) || p->guid != 0)
         return node;
     p->guid = info.port_guid;
-    return ask_port (e, node, to, info.local_port, err) < 0 ? -1 : node;
+    ask_port (e, node, to, info.local_port);
+    return node;
 }
 
 static bool leads_to (const struct explored_port *p, uint32_t node,
@@ -492,9 +460,8 @@ static int join (struct explore *e, uint32_t a, unsigned int a_num, uint32_t b,
     pb->far_port = (uint8_t)a_num;
     if (!e->guide)
         return 0;
-    if (ask_port (e, a, e->node[a]->to, a_num, err) < 0
-        || ask_port (e, b, e->node[b]->to, b_num, err) < 0)
-        return -1;
+    ask_port (e, a, &e->node[a]->to, a_num);
+    ask_port (e, b, &e->node[b]->to, b_num);
     return e->guide->ahead (e->guide->arg, a, a_num, err);
 }
 
@@ -529,7 +496,7 @@ static int on_node_info (void *arg, uint64_t cookie,
     if (node < 0)
         return -1;
     return join (e, cookie >> 32, num, (uint32_t)node,
-                 a->data[NODE_INFO_LOCAL_PORT], err);
+                 attr_node (a->data).local_port, err);
 }
 
 static int on_self (void *arg, uint64_t cookie, const struct mads_answer *a,
@@ -547,6 +514,121 @@ static int on_self (void *arg, uint64_t cookie, const struct mads_answer *a,
                : 0;
 }
 
+/*
+ * What libibnetdisc finds
+ */
+
+static bool is_zero (const uint8_t *data)
+{
+    static const uint8_t zero[NETDISC_DATA];
+
+    return memcmp (data, zero, sizeof (zero)) == 0;
+}
+
+/* The port at the far end; NULL: there is none. */
+static const struct netdisc_port *far_end (const struct netdisc *t,
+                                           const struct netdisc_port *p)
+{
+    const struct netdisc_node *far;
+
+    if (p->far >= t->nnodes)
+        return NULL;
+    far = &t->node[p->far];
+    return p->far_port >= 1 && p->far_port <= attr_node (far->info).nports
+               ? &t->port[far->first + p->far_port]
+               : NULL;
+}
+
+/* Take a port. Returns whether a cable leads to it, on which both ends agree;
+ * of an adapter's that has none, nothing is known but of the own one.
+ */
+static bool take_port (struct explore *e, uint32_t node, unsigned int num,
+                       const struct netdisc *t)
+{
+    const struct netdisc_port *from = &t->port[t->node[node].first + num];
+    const struct netdisc_port *far = far_end (t, from);
+    const struct explored_node *n = e->node[node];
+    struct explored_port *p = &n->port[num];
+    bool agreed = num > 0 && far && far->far == node && far->far_port == num;
+
+    if (agreed) {
+        p->far = from->far;
+        p->far_port = from->far_port;
+    }
+    if (!is_switch (n)) {
+        if (!agreed && (node > 0 || num != n->info.local_port))
+            return false;
+        p->guid = from->guid;
+    }
+    if (!is_zero (from->info))
+        set_port (p, from->info);
+    return agreed;
+}
+
+/* A node. Returns whether it makes sense: the own one comes first, others have
+ * a cable.
+ */
+static bool take_node (struct explore *e, uint32_t node,
+                       const struct netdisc *t)
+{
+    const struct netdisc_node *from = &t->node[node];
+    const struct node_attr info = attr_node (from->info);
+    bool reached = node == 0;
+
+    if (!is_plausible (&info) || explore_find (e, info.guid) != EXPLORE_NONE
+        || (node == 0) != (from->to.hops == 0))
+        return false;
+    add_node (e, &info, &from->to);
+    if (!is_zero (from->desc))
+        set_desc (e->node[node], from->desc);
+    for (unsigned int k = 0; k <= info.nports; k++)
+        reached |= take_port (e, node, k, t);
+    return reached;
+}
+
+static bool take_netdisc (struct explore *e, const struct netdisc *t)
+{
+    uint32_t i = 0;
+
+    while (i < t->nnodes && take_node (e, i, t))
+        i++;
+    return i > 0 && i == t->nnodes;
+}
+
+/* Ask for PortInfo of an adapter's port by the cable that leads to it. */
+static void ask_adapter (struct explore *e, uint32_t node, unsigned int num)
+{
+    const struct explored_port *p = &e->node[node]->port[num];
+    struct explored_port *back;
+
+    if (p->far == EXPLORE_NONE || e->node[p->far]->to.hops == MADS_HOPS) {
+        ask_port (e, node, &e->node[node]->to, num);
+        return;
+    }
+    back = &e->node[p->far]->port[p->far_port];
+    back->ahead = xarray (1, sizeof (*back->ahead));
+    *back->ahead = e->node[p->far]->to;
+    back->ahead->path[++back->ahead->hops] = p->far_port;
+    ask_port (e, node, back->ahead, num);
+}
+
+/* Ask for what the library has left out, and for the tables. */
+static int complete (struct explore *e, struct error *err)
+{
+    for (uint32_t i = 0; i < e->nnodes; i++) {
+        const struct explored_node *n = e->node[i];
+
+        ask_node (e, i);
+        for (unsigned int k = 1; k <= n->info.nports; k++)
+            if (n->port[k].known) {
+                if (go_ahead (e, i, k, err) < 0)
+                    return -1;
+            } else if (!is_switch (n) && n->port[k].guid != 0)
+                ask_adapter (e, i, k);
+    }
+    return run (e, err);
+}
+
 int explore_all (struct explore *e, struct error *err)
 {
     const struct mads_request self = {
@@ -556,9 +638,17 @@ int explore_all (struct explore *e, struct error *err)
         .fn = on_self,
         .arg = e,
     };
+    struct netdisc t;
 
-    if (mads_get (e->mads, &self, err) < 0)
-        return -1;
+    if (!e->guide && mads_netdisc (e->mads, &t)) {
+        bool sound = take_netdisc (e, &t);
+
+        netdisc_clear (&t);
+        if (sound)
+            return complete (e, err);
+        forget (e);
+    }
+    mads_get (e->mads, &self);
     return run (e, err);
 }
 
@@ -602,7 +692,7 @@ static int on_look (void *arg, uint64_t cookie, const struct mads_answer *a,
         e->moved = true;
         return 0;
     }
-    attr_switch (a->data, &now);
+    now = attr_switch (a->data);
     if (n->sw.changed || now.changed || now.top != n->sw.top)
         e->moved = true;
     if (now.changed)
@@ -614,10 +704,8 @@ int explore_look (struct explore *e, struct error *err)
 {
     e->moved = e->pending = false;
     for (uint32_t i = 0; i < e->nnodes; i++)
-        if (e->node[i]->table == EXPLORE_HERE
-            && ask (e, i, e->node[i]->to, ATTR_SWITCH_INFO, 0, on_look, err)
-                   < 0)
-            return -1;
+        if (e->node[i]->table == EXPLORE_HERE)
+            ask (e, i, &e->node[i]->to, ATTR_SWITCH_INFO, 0, on_look);
     if (mads_run (e->mads, err) < 0)
         return -1;
     return e->moved ? 0 : 1;
@@ -630,18 +718,17 @@ static bool leads (const struct explore *e, const struct explored_port *p)
 }
 
 /* A port of which the far end is not known. */
-static int check_end (struct fabric *f, const struct explored_node *n,
-                      unsigned int num, struct error *err)
+static void check_end (struct fabric *f, const struct explored_node *n,
+                       unsigned int num)
 {
     const struct explored_port *p = &n->port[num];
 
-    if (!p->known || p->info.phys_state != PHYS_LINK_UP)
-        return 0;
-    return fabric_warn (f, err,
-                        "%s %s (%016" PRIx64 "): port %u is up, but nobody "
-                        "answers at its far end",
-                        fabric_type_name (n->info.type), n->desc,
-                        n->info.guid, num);
+    if (p->known && p->info.phys_state == PHYS_LINK_UP)
+        fabric_warn (f,
+                     "%s %s (%016" PRIx64 "): port %u is up, but nobody "
+                     "answers at its far end",
+                     fabric_type_name (n->info.type), n->desc, n->info.guid,
+                     num);
 }
 
 /* What a port's cable can do and does. A switch says at its port 0 whether the
@@ -681,8 +768,7 @@ static int put_node (struct fabric *f, uint32_t node, const struct explore *e,
     fabric_set_system (f, node, n->info.system_guid);
     for (unsigned int i = 1; i <= n->info.nports; i++)
         if (n->port[i].far == EXPLORE_NONE && !e->part) {
-            if (check_end (f, n, i, err) < 0)
-                return -1;
+            check_end (f, n, i);
         } else if (leads (e, &n->port[i])
                    && put_port (f, node, n, i, err) < 0)
             return error_prefix (err, "%s", n->desc);
@@ -719,10 +805,8 @@ static int put_cables (struct fabric *f, uint32_t node,
             continue;
         far = fabric_find_node (f, e->node[p->far]->info.guid);
         if (far == node && p->far_port == i) {
-            if (fabric_warn (f, err,
-                             "%s (%016" PRIx64 "): port %u leads to itself",
-                             n->desc, n->info.guid, i) < 0)
-                return -1;
+            fabric_warn (f, "%s (%016" PRIx64 "): port %u leads to itself",
+                         n->desc, n->info.guid, i);
             continue;
         }
         if (n->info.guid > f->node[far].guid
@@ -752,12 +836,7 @@ struct fabric *explore_fabric (const struct explore *e, const char *source,
 {
     struct fabric *f = fabric_create ();
 
-    if (!f) {
-        error_nomem (err);
-        return NULL;
-    }
-    if (fabric_set_source (f, source, time (NULL), err) < 0)
-        goto error;
+    fabric_set_source (f, source, time (NULL));
     f->part = e->part;
     f->subnet = subnet_of (e);
     for (size_t i = 0; i < e->nnodes; i++) {

@@ -4,8 +4,11 @@
  * routes to it.
  *
  * Made by explore_all (everything), explore_places (all but the tables) and
- * reach (what a guide asks for). Read by explore_fabric, which checks that
- * nothing is missing, and by steady (explore_look).
+ * reach (what a guide asks for). The first two begin with what libibnetdisc
+ * finds (netdisc.h), where they may, and ask for what it has left out: a
+ * description, a PortInfo, the far end of a port that is up; and for tables.
+ * Read by explore_fabric, which checks that nothing is missing, and by steady
+ * (explore_look).
  *
  * Nodes are in the order in which they were found, the own one first.
  */
@@ -17,9 +20,10 @@
 #include <stdint.h>
 
 #include "ibquery/fabric.h"
-#include "ibquery/read/attr.h"
 #include "ibquery/read/mads.h"
+#include "ibquery/read/smp.h"
 #include "util/error.h"
+#include "util/map.h"
 
 #define EXPLORE_NONE UINT32_MAX
 
@@ -44,7 +48,8 @@ struct explored_node {
     struct node_attr info;
     struct switch_attr sw;      /* of a switch */
     char desc[FABRIC_NAME_MAX + 1];
-    const struct mads_to *to;
+    bool described;
+    struct mads_to to;
     struct explored_port *port; /* [info.nports + 1], by number */
     enum explore_state table;   /* SwitchInfo */
     struct fabric_adaptive adaptive; /* asked with it */
@@ -75,8 +80,7 @@ struct explore {
     struct mads_to self;
     struct explored_node **node;
     size_t nnodes;
-    uint32_t *index;            /* of nodes by GUID: a hash table */
-    size_t index_size;
+    struct map by_guid;         /* nodes */
     const struct explore_guide *guide;
     bool no_tables;             /* explore_places */
     bool part;                  /* only what is `used` is of interest */
@@ -86,7 +90,7 @@ struct explore {
 };
 
 /* The mads stay the caller's, and live longer. */
-struct explore *explore_create (struct mads *m, struct error *err);
+struct explore *explore_create (struct mads *m);
 void explore_destroy (struct explore *e);
 
 /* Forget everything. */
@@ -108,11 +112,10 @@ int explore_by (struct explore *e, const struct explore_guide *guide,
 
 /* For a guide: ask a switch for its SwitchInfo, for a block of its table, or
  * who is at the far end of a port (and for PortInfo of both ends), if that
- * has not been asked. Return 0, or -1 with err.
+ * has not been asked. The last returns 0, or -1 with err: it is too far away.
  */
-int explore_table (struct explore *e, uint32_t node, struct error *err);
-int explore_block (struct explore *e, uint32_t node, unsigned int block,
-                   struct error *err);
+void explore_table (struct explore *e, uint32_t node);
+void explore_block (struct explore *e, uint32_t node, unsigned int block);
 int explore_ahead (struct explore *e, uint32_t node, unsigned int port,
                    struct error *err);
 

@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/rates.h"
-#include "ibquery/read/attr.h"
 #include "ibquery/read/smp.h"
+#include "util/alloc.h"
+#include "util/rates.h"
 
 enum { TRIES = 6 };
 
-struct look;
-struct question;
+struct fabric_look;
+struct look_question;
 
 /* Whether the answer is what the snapshot says. */
-typedef bool (*expect_f) (const struct look *l, const struct question *q,
-                          const uint8_t *data);
+typedef bool (*expect_f) (const struct fabric_look *l,
+                          const struct look_question *q, const uint8_t *data);
 
-struct question {
+struct look_question {
     struct mads_to to;
     enum attr attr;
     uint32_t mod;
@@ -33,7 +33,7 @@ struct question {
     expect_f expect;
 };
 
-struct look {
+struct fabric_look {
     struct mads *m;
     const struct fabric *f;
     uint64_t turn;
@@ -42,7 +42,7 @@ struct look {
     bool *asked;        /* by cable */
     uint32_t *queue;    /* switches, by distance */
     size_t nqueue;
-    struct question *question;
+    struct look_question *question;
     size_t nquestions;
     struct node_attr own;
     bool changed;
@@ -68,12 +68,11 @@ static uint32_t far_end (const struct fabric *f, uint32_t port)
  * What is expected
  */
 
-static bool expect_switch (const struct look *l, const struct question *q,
-                           const uint8_t *data)
+static bool expect_switch (const struct fabric_look *l,
+                           const struct look_question *q, const uint8_t *data)
 {
-    struct node_attr info;
+    const struct node_attr info = attr_node (data);
 
-    attr_node (data, &info);
     return info.guid == l->f->node[q->node].guid
            && info.type == NODE_SWITCH
            && info.local_port == l->f->port[q->port].num;
@@ -85,42 +84,37 @@ static bool same_rate (const struct rates *a, const struct rates *b)
            && (!a->speeds || a->speeds == b->speeds);
 }
 
-static bool expect_adapter (const struct look *l, const struct question *q,
-                            const uint8_t *data)
+static bool expect_adapter (const struct fabric_look *l,
+                            const struct look_question *q, const uint8_t *data)
 {
     const struct fabric_port *p = &l->f->port[q->port];
+    const struct port_attr info = attr_port (data);
     struct port_rates rates;
-    struct port_attr info;
 
-    attr_port (data, &info);
     rates_decode (data, rates_cap_mask (data), &rates);
     return info.lid == p->lid && info.lmc == p->lmc
            && (p->state == PORT_UNKNOWN || info.state == p->state)
            && same_rate (&p->rates.active, &rates.active);
 }
 
-static bool expect_nobody (const struct look *l, const struct question *q,
-                           const uint8_t *data)
+static bool expect_nobody (const struct fabric_look *l,
+                           const struct look_question *q, const uint8_t *data)
 {
-    struct port_attr info;
-
     (void)l;
     (void)q;
-    attr_port (data, &info);
-    return info.phys_state != PHYS_LINK_UP;
+    return attr_port (data).phys_state != PHYS_LINK_UP;
 }
 
-static bool expect_info (const struct look *l, const struct question *q,
-                         const uint8_t *data)
+static bool expect_info (const struct fabric_look *l,
+                         const struct look_question *q, const uint8_t *data)
 {
-    struct switch_attr info;
+    const struct switch_attr info = attr_switch (data);
 
-    attr_switch (data, &info);
     return !info.changed && info.top == l->f->node[q->node].lft_top;
 }
 
-static bool expect_block (const struct look *l, const struct question *q,
-                          const uint8_t *data)
+static bool expect_block (const struct fabric_look *l,
+                          const struct look_question *q, const uint8_t *data)
 {
     const struct fabric_node *n = &l->f->node[q->node];
     unsigned int first = q->mod * LFT_BLOCK;
@@ -137,8 +131,8 @@ static bool expect_block (const struct look *l, const struct question *q,
 static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
                       struct error *err)
 {
-    struct look *l = arg;
-    const struct question *q = &l->question[cookie];
+    struct fabric_look *l = arg;
+    const struct look_question *q = &l->question[cookie];
     const struct fabric_node *n = &l->f->node[q->node];
     unsigned int num = q->port == FABRIC_NONE ? 0 : l->f->port[q->port].num;
 
@@ -152,7 +146,7 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
     return error_world (err, "the fabric has changed");
 }
 
-static void add (struct look *l, const struct question *q)
+static void add (struct fabric_look *l, const struct look_question *q)
 {
     l->question[l->nquestions++] = *q;
 }
@@ -168,14 +162,14 @@ static struct mads_to beyond (const struct mads_to *to, unsigned int num)
 /* Whether the cable at `port` leads to whom it led. A switch that is new to us
  * is gone to.
  */
-static void ask_far (struct look *l, uint32_t port, uint32_t far,
+static void ask_far (struct fabric_look *l, uint32_t port, uint32_t far,
                      const struct mads_to *to)
 {
     uint32_t node = l->f->port[far].node;
     bool to_switch = is_switch (l->f, node);
 
     l->asked[l->f->port[port].link] = true;
-    add (l, &(struct question){
+    add (l, &(struct look_question){
                 .to = beyond (to, l->f->port[port].num),
                 .attr = to_switch ? ATTR_NODE_INFO : ATTR_PORT_INFO,
                 .port = far,
@@ -190,11 +184,11 @@ static void ask_far (struct look *l, uint32_t port, uint32_t far,
         l->queue[l->nqueue++] = node;
 }
 
-static void ask_switch (struct look *l, uint32_t node)
+static void ask_switch (struct fabric_look *l, uint32_t node)
 {
     const struct fabric_node *n = &l->f->node[node];
     uint32_t blocks = n->lft_top / LFT_BLOCK + 1;
-    struct question q = {
+    struct look_question q = {
         .to = l->to[node],
         .attr = ATTR_SWITCH_INFO,
         .port = FABRIC_NONE,
@@ -210,7 +204,7 @@ static void ask_switch (struct look *l, uint32_t node)
         add (l, &q);
 }
 
-static void ask_ports (struct look *l, uint32_t node)
+static void ask_ports (struct fabric_look *l, uint32_t node)
 {
     const struct fabric_node *n = &l->f->node[node];
 
@@ -218,7 +212,7 @@ static void ask_ports (struct look *l, uint32_t node)
         uint32_t port = n->first_port + num - 1, far = far_end (l->f, port);
 
         if (far == FABRIC_NONE)
-            add (l, &(struct question){
+            add (l, &(struct look_question){
                         .to = l->to[node],
                         .attr = ATTR_PORT_INFO,
                         .mod = num,
@@ -231,23 +225,21 @@ static void ask_ports (struct look *l, uint32_t node)
     }
 }
 
-static int ask_all (struct look *l, struct error *err)
+static int ask_all (struct fabric_look *l, struct error *err)
 {
     for (size_t i = 0; i < l->nquestions; i++) {
-        const struct question *q = &l->question[i];
-        const struct mads_request r = {
-            .class = MADS_DIRECTED,
-            .attr = q->attr,
-            .mod = q->mod,
-            .to = &q->to,
-            .fn = on_answer,
-            .arg = l,
-            .cookie = i,
-            .tries = TRIES,
-        };
+        const struct look_question *q = &l->question[i];
 
-        if (mads_get (l->m, &r, err) < 0)
-            return -1;
+        mads_get (l->m, &(struct mads_request){
+                            .class = MADS_DIRECTED,
+                            .attr = q->attr,
+                            .mod = q->mod,
+                            .to = &q->to,
+                            .fn = on_answer,
+                            .arg = l,
+                            .cookie = i,
+                            .tries = TRIES,
+                        });
     }
     return mads_run (l->m, err);
 }
@@ -255,17 +247,17 @@ static int ask_all (struct look *l, struct error *err)
 static int on_own (void *arg, uint64_t cookie, const struct mads_answer *a,
                    struct error *err)
 {
-    struct look *l = arg;
+    struct fabric_look *l = arg;
 
     (void)cookie;
     if (!a->data)
         return error_world (err, "the own port does not answer");
-    attr_node (a->data, &l->own);
+    l->own = attr_node (a->data);
     return 0;
 }
 
 /* The own port; FABRIC_NONE where the snapshot has it not, or no cable. */
-static int find_own (struct look *l, uint32_t *port, struct error *err)
+static int find_own (struct fabric_look *l, uint32_t *port, struct error *err)
 {
     static const struct mads_to self;
     const struct mads_request r = {
@@ -277,7 +269,8 @@ static int find_own (struct look *l, uint32_t *port, struct error *err)
     };
     uint32_t node;
 
-    if (mads_get (l->m, &r, err) < 0 || mads_run (l->m, err) < 0)
+    mads_get (l->m, &r);
+    if (mads_run (l->m, err) < 0)
         return -1;
     node = fabric_find_node (l->f, l->own.guid);
     *port = node == FABRIC_NONE || l->own.local_port == 0
@@ -290,7 +283,7 @@ static int find_own (struct look *l, uint32_t *port, struct error *err)
 }
 
 /* Queue all questions, by distance from the own port. */
-static void explore (struct look *l, uint32_t port)
+static void explore (struct fabric_look *l, uint32_t port)
 {
     static const struct mads_to self;
 
@@ -302,7 +295,7 @@ static void explore (struct look *l, uint32_t port)
     }
 }
 
-static int look (struct look *l, struct error *err)
+static int look (struct fabric_look *l, struct error *err)
 {
     uint32_t port;
 
@@ -321,24 +314,20 @@ static int look (struct look *l, struct error *err)
 int look_changed (struct mads *m, const struct fabric *f, uint64_t turn,
                   struct error *why, struct error *err)
 {
-    struct look l = {
+    struct fabric_look l = {
         .m = m,
         .f = f,
         .turn = turn,
         .why = why,
-        .to = calloc (f->nnodes + 1, sizeof (*l.to)),
-        .seen = calloc (f->nnodes + 1, sizeof (*l.seen)),
-        .asked = calloc (f->nlinks + 1, sizeof (*l.asked)),
-        .queue = calloc (f->nnodes + 1, sizeof (*l.queue)),
-        .question = calloc (2 * f->nnodes + f->nlinks + f->nports + 1,
+        .to = xarray (f->nnodes, sizeof (*l.to)),
+        .seen = xcalloc (f->nnodes, sizeof (*l.seen)),
+        .asked = xcalloc (f->nlinks, sizeof (*l.asked)),
+        .queue = xarray (f->nnodes, sizeof (*l.queue)),
+        .question = xarray (2 * f->nnodes + f->nlinks + f->nports,
                             sizeof (*l.question)),
     };
-    int rc;
+    int rc = look (&l, err);
 
-    if (l.to && l.seen && l.asked && l.queue && l.question)
-        rc = look (&l, err);
-    else
-        rc = error_nomem (err);
     free (l.to);
     free (l.seen);
     free (l.asked);

@@ -17,9 +17,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ibquery/read/smp.h"
+#include "ibquery/read/netdisc.h"
+#include "util/alloc.h"
+#include "util/clock.h"
 
 enum {
     GRACE_MS = 500,
@@ -28,6 +30,7 @@ enum {
     SETTLE_US = 100000,
     MAX_RETRIES = 100,
     MAX_TIMEOUT_MS = 60000,
+    NETDISC_MS = 60000,
 };
 
 const struct mads_options mads_defaults = {
@@ -37,27 +40,27 @@ const struct mads_options mads_defaults = {
     .rate = 20000,
 };
 
-struct item {
+struct mads_item {
     struct mads_request request;
     unsigned int sent; /* times */
     uint32_t tid;      /* 0: not sent yet */
 };
 
-struct queue {
-    struct item *item; /* a ring */
+struct mads_queue {
+    struct mads_item *item; /* a ring */
     size_t first, n, room;
 };
 
-struct slot {
-    struct item item;
+struct mads_slot {
+    struct mads_item item;
     int64_t end_us;
 };
 
 struct mads {
     struct mads_options opts;
     struct mads_wire wire;
-    struct queue fresh, again;
-    struct slot *slot; /* [window] */
+    struct mads_queue fresh, again;
+    struct mads_slot *slot; /* [window] */
     uint32_t *tid;     /* [window] of the slots' items; 0: free */
     uint16_t *idle;    /* [nidle] slots that are free */
     size_t nidle;
@@ -70,35 +73,26 @@ struct mads {
 
 static int64_t now_us (const struct mads *m)
 {
-    struct timespec ts;
-
-    if (m->wire.now_us)
-        return m->wire.now_us (m->wire.arg);
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+    return m->wire.now_us ? m->wire.now_us (m->wire.arg) : clock_ns () / 1000;
 }
 
-static int queue_put (struct queue *q, const struct item *item,
-                      struct error *err)
+static void queue_put (struct mads_queue *q, const struct mads_item *item)
 {
     if (q->n == q->room) {
         size_t room = q->room ? 2 * q->room : MIN_ROOM;
-        struct item *v = malloc (room * sizeof (*v));
+        struct mads_item *v = xarray (room, sizeof (*v));
 
-        if (!v)
-            return error_nomem (err);
         for (size_t i = 0; i < q->n; i++)
             v[i] = q->item[(q->first + i) & (q->room - 1)];
         free (q->item);
-        *q = (struct queue){ .item = v, .n = q->n, .room = room };
+        *q = (struct mads_queue){ .item = v, .n = q->n, .room = room };
     }
     q->item[(q->first + q->n++) & (q->room - 1)] = *item;
-    return 0;
 }
 
-static struct item queue_take (struct queue *q)
+static struct mads_item queue_take (struct mads_queue *q)
 {
-    struct item item = q->item[q->first];
+    struct mads_item item = q->item[q->first];
 
     q->first = (q->first + 1) & (q->room - 1);
     q->n--;
@@ -124,32 +118,22 @@ struct mads *mads_create (const struct mads_options *opts,
 {
     struct mads *m;
 
-    if (check_options (opts, err) < 0)
-        goto error;
-    m = calloc (1, sizeof (*m));
-    if (!m) {
-        error_nomem (err);
-        goto error;
+    if (check_options (opts, err) < 0) {
+        wire->close (wire->arg);
+        return NULL;
     }
+    m = xcalloc (1, sizeof (*m));
     m->opts = *opts;
     m->wire = *wire;
     m->begin_us = m->due_us = now_us (m);
-    m->slot = calloc (opts->window, sizeof (*m->slot));
-    m->tid = calloc (opts->window, sizeof (*m->tid));
-    m->idle = calloc (opts->window, sizeof (*m->idle));
-    if (!m->slot || !m->tid || !m->idle) {
-        error_nomem (err);
-        mads_destroy (m);
-        return NULL;
-    }
+    m->slot = xcalloc (opts->window, sizeof (*m->slot));
+    m->tid = xcalloc (opts->window, sizeof (*m->tid));
+    m->idle = xcalloc (opts->window, sizeof (*m->idle));
     while (m->nidle < opts->window) {
         m->idle[m->nidle] = m->nidle;
         m->nidle++;
     }
     return m;
-error:
-    wire->close (wire->arg);
-    return NULL;
 }
 
 void mads_destroy (struct mads *m)
@@ -168,12 +152,11 @@ void mads_destroy (struct mads *m)
     errno = saved_errno;
 }
 
-int mads_get (struct mads *m, const struct mads_request *request,
-              struct error *err)
+void mads_get (struct mads *m, const struct mads_request *request)
 {
-    const struct item item = { .request = *request };
+    const struct mads_item item = { .request = *request };
 
-    return queue_put (&m->fresh, &item, err);
+    queue_put (&m->fresh, &item);
 }
 
 static size_t in_flight (const struct mads *m)
@@ -181,7 +164,7 @@ static size_t in_flight (const struct mads *m)
     return m->opts.window - m->nidle;
 }
 
-static void release (struct mads *m, struct slot *s)
+static void release (struct mads *m, struct mads_slot *s)
 {
     m->tid[s - m->slot] = 0;
     m->idle[m->nidle++] = s - m->slot;
@@ -199,7 +182,7 @@ static unsigned int wait_ms (const struct mads *m, unsigned int sent)
     return ms < m->opts.timeout_ms ? ms : m->opts.timeout_ms;
 }
 
-static void build (const struct mads *m, const struct slot *s,
+static void build (const struct mads *m, const struct mads_slot *s,
                    struct mads_packet *p)
 {
     const struct mads_request *r = &s->item.request;
@@ -230,7 +213,7 @@ static void build (const struct mads *m, const struct slot *s,
     }
 }
 
-static int transmit (struct mads *m, struct slot *s, struct error *err)
+static int transmit (struct mads *m, struct mads_slot *s, struct error *err)
 {
     unsigned int timeout_ms = wait_ms (m, ++s->item.sent);
     struct mads_packet packet;
@@ -251,10 +234,10 @@ static int transmit (struct mads *m, struct slot *s, struct error *err)
     return 0;
 }
 
-static struct slot *occupy (struct mads *m, const struct item *item)
+static struct mads_slot *occupy (struct mads *m, const struct mads_item *item)
 {
     uint16_t index = m->idle[--m->nidle];
-    struct slot *s = &m->slot[index];
+    struct mads_slot *s = &m->slot[index];
 
     s->item = *item;
     if (s->item.tid == 0) {
@@ -267,7 +250,7 @@ static struct slot *occupy (struct mads *m, const struct item *item)
 }
 
 /* The slot of a request in flight; NULL: it has its answer, or is none. */
-static struct slot *find_slot (struct mads *m, uint32_t tid)
+static struct mads_slot *find_slot (struct mads *m, uint32_t tid)
 {
     if (tid == 0)
         return NULL;
@@ -295,8 +278,8 @@ static int send_more (struct mads *m, struct error *err)
 {
     while (m->nidle > 0 && m->fresh.n + m->again.n > 0
            && due (m, now_us (m))) {
-        struct queue *q = m->fresh.n > 0 ? &m->fresh : &m->again;
-        struct item item = queue_take (q);
+        struct mads_queue *q = m->fresh.n > 0 ? &m->fresh : &m->again;
+        struct mads_item item = queue_take (q);
 
         if (transmit (m, occupy (m, &item), err) < 0)
             return -1;
@@ -305,21 +288,23 @@ static int send_more (struct mads *m, struct error *err)
 }
 
 /* The request has no answer yet: later again, or never. */
-static int give_back (struct mads *m, struct slot *s, struct error *err)
+static int give_back (struct mads *m, struct mads_slot *s, struct error *err)
 {
     static const struct mads_answer nobody = { 0 };
-    struct item item = s->item;
+    struct mads_item item = s->item;
     unsigned int tries = item.request.tries;
 
     ++*(item.request.optional ? &m->counts.silent : &m->counts.lost);
     release (m, s);
-    if (item.sent < (tries > 0 ? tries : m->opts.retries + 1))
-        return queue_put (&m->again, &item, err);
+    if (item.sent < (tries > 0 ? tries : m->opts.retries + 1)) {
+        queue_put (&m->again, &item);
+        return 0;
+    }
     return item.request.fn (item.request.arg, item.request.cookie, &nobody,
                             err);
 }
 
-static bool belongs (const struct slot *s, const uint8_t *mad)
+static bool belongs (const struct mads_slot *s, const uint8_t *mad)
 {
     const struct mads_request *r = &s->item.request;
 
@@ -330,7 +315,7 @@ static bool belongs (const struct slot *s, const uint8_t *mad)
 static int take (struct mads *m, const struct mads_packet *p,
                  struct error *err)
 {
-    struct slot *s = find_slot (m, get32 (p->mad + MAD_TID + 4));
+    struct mads_slot *s = find_slot (m, get32 (p->mad + MAD_TID + 4));
     struct mads_answer answer = { 0 };
     struct mads_request r;
 
@@ -362,7 +347,7 @@ static int expire (struct mads *m, struct error *err)
     if (now < m->expiry_us || in_flight (m) == 0)
         return 0;
     for (size_t i = 0; i < m->opts.window; i++) {
-        struct slot *s = &m->slot[i];
+        struct mads_slot *s = &m->slot[i];
 
         if (m->tid[i] != 0 && s->end_us <= now && give_back (m, s, err) < 0)
             return -1;
@@ -448,6 +433,24 @@ int mads_run (struct mads *m, struct error *err)
             return -1;
         }
     return 0;
+}
+
+bool mads_netdisc (struct mads *m, struct netdisc *t)
+{
+    const struct mads_options *o = &m->opts;
+    int64_t ms = NETDISC_MS;
+
+    if (!m->wire.netdisc || o->max > 0
+        || (o->rate > 0 && o->rate < mads_defaults.rate))
+        return false;
+    /* What it leaves out is asked for then: that needs time, too. */
+    if (o->deadline_ms > 0 && (end_us (m) - now_us (m)) / 2000 < ms)
+        ms = (end_us (m) - now_us (m)) / 2000;
+    if (ms <= 0 || !m->wire.netdisc (m->wire.arg, ms, t))
+        return false;
+    m->counts.sent += t->mads;
+    m->counts.answered += t->mads;
+    return true;
 }
 
 int mads_pause (struct mads *m, unsigned int ms, struct error *err)

@@ -96,6 +96,8 @@ struct mads_packet {
     bool lost;    /* received: the one sent, to which no answer came */
 };
 
+struct netdisc;
+
 /* What carries MADs. All calls get `arg`. */
 struct mads_wire {
     /* timeout_ms: when `lost` may be reported. Return 0, or -1 with err. */
@@ -109,24 +111,32 @@ struct mads_wire {
     /* Time from any start, for tests with a clock of their own; NULL:
      * CLOCK_MONOTONIC. */
     int64_t (*now_us) (void *arg);
+    /* Nodes and cables at once (netdisc.h), for max_ms at most; NULL: there is
+     * no such way. False: it did not work. */
+    bool (*netdisc) (void *arg, int64_t max_ms, struct netdisc *t);
     void *arg;
 };
 
-/* The wire is the engine's from here on, also where NULL is returned (memory,
- * options out of range).
+/* The wire is the engine's from here on, also where NULL is returned: options
+ * are out of range.
  */
 struct mads *mads_create (const struct mads_options *opts,
                           const struct mads_wire *wire, struct error *err);
 void mads_destroy (struct mads *m);
 
-/* Queue. Return 0, or -1 with err. */
-int mads_get (struct mads *m, const struct mads_request *request,
-              struct error *err);
+/* Queue. */
+void mads_get (struct mads *m, const struct mads_request *request);
 
 /* Until nothing is queued or in flight. Return 0, or -1 with err: a callback
  * said so, the wire broke, or a limit was met; the queue is then dropped.
  */
 int mads_run (struct mads *m, struct error *err);
+
+/* Ask the wire for nodes and cables at once. It keeps to the window, but to no
+ * rate and no limit: where either was asked for, and where the wire has no such
+ * way or fails, return false.
+ */
+bool mads_netdisc (struct mads *m, struct netdisc *t);
 
 /* Let time pass, not beyond the deadline. Return 0, or -1 with err at the
  * deadline.

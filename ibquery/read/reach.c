@@ -20,6 +20,7 @@
 #include "ibquery/read/explore.h"
 #include "ibquery/read/smp.h"
 #include "ibquery/read/steady.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 /* Whose port a LID is. */
@@ -29,7 +30,7 @@ struct owner {
 };
 
 /* The LIDs that a switch is wanted for, and those that paths use there. */
-struct way {
+struct reach_way {
     uint64_t *wanted, *used; /* bits by index into `lid`; NULL: none */
     bool all;                /* a host is on it: it leads to every LID */
     bool followed;           /* which has been checked */
@@ -48,10 +49,10 @@ struct reach {
     uint16_t *lid;           /* [nlids] of the hosts, ascending */
     size_t nlids;
     struct owner *owner;     /* [nlids] */
-    struct way *way;         /* [nways] by node */
+    struct reach_way *way;         /* [nways] by node */
     size_t nways;
     struct errand *errand;   /* [nerrands] still to be done */
-    size_t nerrands, room;
+    size_t nerrands;
 };
 
 static bool has (const uint64_t *bits, size_t i)
@@ -59,15 +60,11 @@ static bool has (const uint64_t *bits, size_t i)
     return bits && bits[i / 64] >> i % 64 & 1;
 }
 
-static int set (const struct reach *r, uint64_t **bits, size_t i,
-                struct error *err)
+static void set (const struct reach *r, uint64_t **bits, size_t i)
 {
     if (!*bits)
-        *bits = calloc (r->nlids / 64 + 1, sizeof (**bits));
-    if (!*bits)
-        return error_nomem (err);
+        *bits = xcalloc (r->nlids / 64 + 1, sizeof (**bits));
     (*bits)[i / 64] |= 1ULL << i % 64;
-    return 0;
 }
 
 /* All but the LIDs. */
@@ -83,24 +80,15 @@ static void forget (struct reach *r)
     r->way = NULL;
     r->owner = NULL;
     r->errand = NULL;
-    r->nways = r->nerrands = r->room = 0;
+    r->nways = r->nerrands = 0;
 }
 
-static struct way *way_of (struct reach *r, uint32_t node, struct error *err)
+static struct reach_way *way_of (struct reach *r, uint32_t node)
 {
-    struct way *more;
-
-    if (node < r->nways)
-        return &r->way[node];
-    more = realloc (r->way, 2 * (node + 1) * sizeof (*more));
-    if (!more) {
-        error_nomem (err);
-        return NULL;
+    while (r->nways <= node) {
+        r->way = xgrow (r->way, r->nways, sizeof (*r->way));
+        r->way[r->nways++] = (struct reach_way){ 0 };
     }
-    memset (more + r->nways, 0,
-            (2 * (node + 1) - r->nways) * sizeof (*more));
-    r->way = more;
-    r->nways = 2 * (node + 1);
     return &r->way[node];
 }
 
@@ -122,47 +110,38 @@ static unsigned int out_port (const struct explored_node *n, unsigned int lid)
 
 /* Asking */
 
-static int want (struct reach *r, uint32_t node, size_t i, struct error *err)
+static void want (struct reach *r, uint32_t node, size_t i)
 {
-    struct way *w = way_of (r, node, err);
+    struct reach_way *w = way_of (r, node);
 
-    if (!w || has (w->wanted, i))
-        return w ? 0 : -1;
-    if (r->nerrands == r->room) {
-        size_t room = r->room ? 2 * r->room : 64;
-        struct errand *more = realloc (r->errand, room * sizeof (*more));
-
-        if (!more)
-            return error_nomem (err);
-        r->errand = more;
-        r->room = room;
-    }
+    if (has (w->wanted, i))
+        return;
+    r->errand = xgrow (r->errand, r->nerrands, sizeof (*r->errand));
     r->errand[r->nerrands++] = (struct errand){ node, (uint32_t)i };
-    return set (r, &w->wanted, i, err);
+    set (r, &w->wanted, i);
 }
 
 /* A host is on this switch. */
-static int want_all (struct reach *r, uint32_t node, struct error *err)
+static void want_all (struct reach *r, uint32_t node)
 {
-    struct way *w = way_of (r, node, err);
+    struct reach_way *w = way_of (r, node);
 
-    if (!w || w->all)
-        return w ? 0 : -1;
+    if (w->all)
+        return;
     w->all = true;
     for (size_t i = 0; i < r->nlids; i++)
-        if (want (r, node, i, err) < 0)
-            return -1;
-    return 0;
+        want (r, node, i);
 }
 
 /* LID i leaves a switch by a port whose far end is known. */
-static int go_on (struct reach *r, uint32_t node, unsigned int out, size_t i,
-                  struct error *err)
+static void go_on (struct reach *r, uint32_t node, unsigned int out, size_t i)
 {
     uint32_t far = r->e->node[node]->port[out].far;
 
-    return is_switch (r, far) ? want (r, far, i, err)
-                              : want_all (r, node, err);
+    if (is_switch (r, far))
+        want (r, far, i);
+    else
+        want_all (r, node);
 }
 
 /* The block that holds LID i has come. */
@@ -175,8 +154,9 @@ static int step (struct reach *r, uint32_t node, size_t i, struct error *err)
         return 0;
     if (explore_ahead (r->e, node, out, err) < 0)
         return -1;
-    return n->port[out].far == EXPLORE_NONE ? 0
-                                            : go_on (r, node, out, i, err);
+    if (n->port[out].far != EXPLORE_NONE)
+        go_on (r, node, out, i);
+    return 0;
 }
 
 /* The table's length is known. */
@@ -188,9 +168,10 @@ static int look_up (struct reach *r, uint32_t node, size_t i,
 
     if (r->lid[i] > n->sw.top)
         return 0;
-    return n->block[block] == EXPLORE_HERE
-               ? step (r, node, i, err)
-               : explore_block (r->e, node, block, err);
+    if (n->block[block] == EXPLORE_HERE)
+        return step (r, node, i, err);
+    explore_block (r->e, node, block);
+    return 0;
 }
 
 /* What is wanted, as far as answers have come. */
@@ -199,9 +180,9 @@ static int work (struct reach *r, struct error *err)
     while (r->nerrands > 0) {
         struct errand e = r->errand[--r->nerrands];
 
-        if (r->e->node[e.node]->table == EXPLORE_HERE
-                ? look_up (r, e.node, e.lid, err) < 0
-                : explore_table (r->e, e.node, err) < 0)
+        if (r->e->node[e.node]->table != EXPLORE_HERE)
+            explore_table (r->e, e.node);
+        else if (look_up (r, e.node, e.lid, err) < 0)
             return -1;
     }
     return 0;
@@ -251,34 +232,26 @@ static int on_block (void *arg, uint32_t node, unsigned int block,
                        block * LFT_BLOCK + LFT_BLOCK - 1, step, err);
 }
 
-/* LID i, if it leaves the switch by this port. */
-static int leave (struct reach *r, uint32_t node, unsigned int num, size_t i,
-                  struct error *err)
-{
-    return out_port (r->e->node[node], r->lid[i]) == num
-               ? go_on (r, node, num, i, err)
-               : 0;
-}
-
 /* Who is at the far end of a port is known, or that nobody answers. */
 static int on_ahead (void *arg, uint32_t node, unsigned int num,
                      struct error *err)
 {
     struct reach *r = arg;
     uint32_t far = r->e->node[node]->port[num].far;
-    int rc = 0;
 
     if (num == 0) /* we are a switch */
-        rc = want_all (r, node, err);
+        want_all (r, node);
     else if (far == EXPLORE_NONE)
         return 0;
-    else if (!is_switch (r, node)) /* we are an adapter */
-        rc = is_switch (r, far) ? want_all (r, far, err) : 0;
-    else
-        for (size_t i = 0; rc == 0 && i < r->nlids && node < r->nways; i++)
-            if (has (r->way[node].wanted, i))
-                rc = leave (r, node, num, i, err);
-    return rc < 0 ? -1 : work (r, err);
+    else if (!is_switch (r, node)) { /* we are an adapter */
+        if (is_switch (r, far))
+            want_all (r, far);
+    } else
+        for (size_t i = 0; i < r->nlids && node < r->nways; i++)
+            if (has (r->way[node].wanted, i)
+                && out_port (r->e->node[node], r->lid[i]) == num)
+                go_on (r, node, num, i);
+    return work (r, err);
 }
 
 /* Checking */
@@ -288,9 +261,7 @@ static int on_ahead (void *arg, uint32_t node, unsigned int num,
  */
 static int find_owners (struct reach *r, struct error *err)
 {
-    r->owner = malloc ((r->nlids + 1) * sizeof (*r->owner));
-    if (!r->owner)
-        return error_nomem (err);
+    r->owner = xarray (r->nlids, sizeof (*r->owner));
     for (size_t i = 0; i < r->nlids; i++)
         r->owner[i] = (struct owner){ EXPLORE_NONE, 0 };
     for (uint32_t k = 0; k < r->e->nnodes; k++) {
@@ -335,39 +306,34 @@ static int lost (const struct reach *r, uint32_t node, unsigned int lid,
     return 0;
 }
 
-struct hop {
+struct reach_hop {
     uint32_t node;
     uint8_t num; /* leaves by it */
 };
 
 /* What a path to LID i uses. */
-static int use (struct reach *r, const struct hop *hop, int hops, size_t i,
-                struct error *err)
+static void use (struct reach *r, const struct reach_hop *hop, int hops,
+                 size_t i)
 {
     for (int k = 0; k < hops; k++) {
         struct explored_node *n = r->e->node[hop[k].node];
         struct explored_port *p = &n->port[hop[k].num];
-        struct way *w;
 
-        if (is_switch (r, hop[k].node)
-            && (!(w = way_of (r, hop[k].node, err))
-                || set (r, &w->used, i, err) < 0))
-            return -1;
+        if (is_switch (r, hop[k].node))
+            set (r, &way_of (r, hop[k].node)->used, i);
         n->used = p->used = true;
         r->e->node[p->far]->used = true;
         r->e->node[p->far]->port[p->far_port].used = true;
     }
-    return 0;
 }
 
 /* Walk from an adapter's port to where LID i ends; note what is used where
- * `noted`. Return 1, 0 with err where it does not end at its owner, -1 with
- * err.
+ * `noted`. Return 1, or 0 with err where it does not end at its owner.
  */
 static int follow (struct reach *r, uint32_t node, unsigned int num, size_t i,
                    bool noted, struct error *err)
 {
-    struct hop hop[PATH_MAX_HOPS];
+    struct reach_hop hop[PATH_MAX_HOPS];
     unsigned int lid = r->lid[i];
     int hops = 0;
 
@@ -384,7 +350,7 @@ static int follow (struct reach *r, uint32_t node, unsigned int num, size_t i,
                          lid, n->desc, n->info.guid);
             return 0;
         }
-        hop[hops++] = (struct hop){ node, (uint8_t)num };
+        hop[hops++] = (struct reach_hop){ node, (uint8_t)num };
         node = p->far;
         if (!is_switch (r, node)) {
             if (r->owner[i].node == node && r->owner[i].num == p->far_port)
@@ -401,7 +367,9 @@ static int follow (struct reach *r, uint32_t node, unsigned int num, size_t i,
             break;
         num = out_port (r->e->node[node], lid);
     }
-    return noted && use (r, hop, hops, i, err) < 0 ? -1 : 1;
+    if (noted)
+        use (r, hop, hops, i);
+    return 1;
 }
 
 /* Whether all LIDs of LID k's port are among those that were asked for. */
@@ -432,11 +400,11 @@ static int check_from (struct reach *r, size_t k, struct error *err)
     const struct owner *o = &r->owner[k];
     uint32_t leaf = r->e->node[o->node]->port[o->num].far;
     bool shared = leaf != EXPLORE_NONE && is_switch (r, leaf);
-    struct way *w = shared ? way_of (r, leaf, err) : NULL;
+    struct reach_way *w = shared ? way_of (r, leaf) : NULL;
     int rc = 1;
 
-    if (shared && (!w || w->followed))
-        return w ? 1 : -1;
+    if (shared && w->followed)
+        return 1;
     if (shared)
         w->followed = true;
     for (size_t i = 0; rc > 0 && i < r->nlids; i++)
@@ -446,7 +414,7 @@ static int check_from (struct reach *r, size_t k, struct error *err)
 }
 
 /* Every LID is reached from the own port and from each of the hosts. Return 1,
- * 0 with err where it is not, -1 with err.
+ * or 0 with err where it is not.
  */
 static int check (struct reach *r, struct error *err)
 {
@@ -471,12 +439,10 @@ static int check (struct reach *r, struct error *err)
 /* Of the tables, what the paths use; of the hosts, who was asked for and the
  * cable to it, though it be alone.
  */
-static int trim (struct reach *r, struct error *err)
+static void trim (struct reach *r)
 {
-    uint8_t *entry = malloc (FABRIC_MAX_LID + 1);
+    uint8_t entry[FABRIC_MAX_LID + 1];
 
-    if (!entry)
-        return error_nomem (err);
     for (size_t i = 0; i < r->nlids; i++) {
         struct explored_node *n = r->e->node[r->owner[i].node];
         struct explored_port *p = &n->port[r->owner[i].num];
@@ -492,36 +458,28 @@ static int trim (struct reach *r, struct error *err)
 
         if (!n->used || n->table != EXPLORE_HERE)
             continue;
-        memset (entry, LFT_NO_ROUTE, FABRIC_MAX_LID + 1);
+        memset (entry, LFT_NO_ROUTE, sizeof (entry));
         for (size_t i = 0; i < r->nlids; i++)
             if (k < r->nways && has (r->way[k].used, i))
                 entry[r->lid[i]] = n->lft[r->lid[i]];
         memcpy (n->lft, entry, n->sw.top + 1U);
     }
     r->e->part = true;
-    free (entry);
-    return 0;
 }
 
 /* The LIDs of the hosts, as a fabric has them. Return 1, 0 with err naming
- * those that it has not got, -1 with err.
+ * those that it has not got.
  */
 static int find_lids (struct reach *r, const struct fabric *f,
                       struct error *err)
 {
-    const char **missing = calloc (r->hosts->n + 1, sizeof (*missing));
-    bool *wanted = calloc (FABRIC_MAX_LID + 1, sizeof (*wanted));
+    const char **missing = xarray (r->hosts->n, sizeof (*missing));
+    bool wanted[FABRIC_MAX_LID + 1] = { false };
     size_t nmissing = 0;
-    char *list;
-    int rc = -1;
 
     free (r->lid);
-    r->lid = calloc (FABRIC_MAX_LID + 1, sizeof (*r->lid));
+    r->lid = xarray (FABRIC_MAX_LID + 1, sizeof (*r->lid));
     r->nlids = 0;
-    if (!missing || !wanted || !r->lid) {
-        error_nomem (err);
-        goto error;
-    }
     for (size_t i = 0; i < r->hosts->n; i++) {
         uint32_t h = fabric_find_host (f, r->hosts->name[i]);
 
@@ -539,16 +497,14 @@ static int find_lids (struct reach *r, const struct fabric *f,
     for (unsigned int lid = 1; lid <= FABRIC_MAX_LID; lid++)
         if (wanted[lid])
             r->lid[r->nlids++] = (uint16_t)lid;
-    rc = nmissing == 0;
     if (nmissing > 0) {
-        list = hostlist_fold (missing, nmissing);
-        error_world (err, "not in the fabric: %s", list ? list : missing[0]);
+        char *list = xcheck (hostlist_fold (missing, nmissing));
+
+        error_world (err, "not in the fabric: %s", list);
         free (list);
     }
-error:
     free (missing);
-    free (wanted);
-    return rc;
+    return nmissing == 0;
 }
 
 /* The part has the hosts that were asked for, and no other. */
@@ -581,8 +537,7 @@ static int try_lids (struct reach *r, struct error *err)
     rc = check (r, err);
     if (rc <= 0)
         return rc;
-    if (trim (r, err) < 0)
-        return -1;
+    trim (r);
     f = explore_fabric (r->e, r->source, err);
     if (!f)
         return -1;

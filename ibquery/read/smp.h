@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the fields of a MAD are, as the InfiniBand specification has them
- * (volume 1, chapters 13, 14 and 16). Offsets of attributes count from the
- * beginning of the data.
+/* Where the fields of a MAD's header are, as the InfiniBand specification has
+ * them (volume 1, chapters 13, 14 and 16), and what its data says.
  */
 #ifndef IBQUERY_SMP_H
 #define IBQUERY_SMP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The header, and what a directed route adds. */
@@ -48,34 +48,6 @@ enum attr {
 enum {
     LFT_BLOCK = 64,
     NODE_DESC_SIZE = 64,
-
-    NODE_INFO_TYPE = 2,
-    NODE_INFO_PORTS = 3,
-    NODE_INFO_SYSTEM_GUID = 4,
-    NODE_INFO_GUID = 12,
-    NODE_INFO_PORT_GUID = 20,
-    NODE_INFO_DEVICE = 30,
-    NODE_INFO_LOCAL_PORT = 36, /* and the vendor, 3 bytes */
-
-    SWITCH_INFO_CAP = 0,        /* LinearFDBCap */
-    SWITCH_INFO_TOP = 6,        /* LinearFDBTop */
-    SWITCH_INFO_LIFE_STATE = 11, /* LifeTimeValue 5, PortStateChange 1, ... */
-
-    PORT_INFO_GID_PREFIX = 8,
-    PORT_INFO_LID = 16,
-    PORT_INFO_SM_LID = 18,
-    PORT_INFO_STATE = 32,      /* speeds supported 4, state 4 */
-    PORT_INFO_PHYS_STATE = 33, /* physical state 4, default after down 4 */
-    PORT_INFO_LMC = 34,        /* protection 2, reserved 3, LMC 3 */
-    PORT_INFO_SM_SL = 36,      /* neighbour MTU 4, SM SL 4 */
-
-    SM_INFO_GUID = 0,
-    SM_INFO_ACT_COUNT = 16,
-    SM_INFO_STATE = 20,        /* priority 4, state 4 */
-};
-
-enum {
-    SWITCH_STATE_CHANGE = 0x04, /* of SWITCH_INFO_LIFE_STATE */
     STATE_DOWN = 1,
     STATE_INIT = 2,
     STATE_ARMED = 3,
@@ -84,6 +56,41 @@ enum {
     SM_MASTER = 3,
     VENDOR_NVIDIA = 0x0002c9,
 };
+
+/* What agents answer: the data of a MAD, decoded by libibmad. */
+struct node_attr {
+    uint64_t guid, system_guid, port_guid; /* port_guid: of local_port */
+    uint8_t type;       /* an enum node_type, if it is one */
+    uint8_t nports;
+    uint8_t local_port; /* by which the question came in */
+    uint32_t vendor;
+};
+
+/* Width and speed are util/rates.h's to decode. */
+struct port_attr {
+    uint64_t gid_prefix;
+    uint16_t lid, sm_lid;
+    uint8_t lmc;
+    uint8_t sm_sl;
+    uint8_t state;      /* STATE_* */
+    uint8_t phys_state; /* PHYS_* */
+};
+
+struct switch_attr {
+    uint16_t cap, top;  /* of the linear forwarding table */
+    bool changed;       /* PortStateChange: the SM has not seen it yet */
+};
+
+struct sm_attr {
+    uint64_t guid;
+    uint32_t act_count; /* MADs that it has sent */
+    uint8_t state;      /* SM_MASTER */
+};
+
+struct node_attr attr_node (const uint8_t *data);
+struct port_attr attr_port (const uint8_t *data);
+struct switch_attr attr_switch (const uint8_t *data);
+struct sm_attr attr_sm (const uint8_t *data);
 
 static inline uint16_t get16 (const uint8_t *p)
 {

@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ibquery/read/attr.h"
 #include "ibquery/read/explore.h"
 #include "ibquery/read/smp.h"
 
@@ -31,7 +30,14 @@ enum {
     SM_TRIES = 5,
 };
 
-struct question {
+/* What the subnet manager does. */
+struct steady_sm {
+    uint64_t guid;       /* 0: none answers as master */
+    uint32_t act_count;  /* MADs that it had sent */
+    uint32_t own;        /* of them, to each of our questions: 0 or 1 */
+};
+
+struct sm_question {
     struct mads_to to;
     struct port_attr port;
     struct sm_attr sm;
@@ -41,32 +47,32 @@ struct question {
 static int on_own_port (void *arg, uint64_t cookie,
                         const struct mads_answer *a, struct error *err)
 {
-    struct question *q = arg;
+    struct sm_question *q = arg;
 
     (void)cookie;
     if (!a->data)
         return error_world (err, "the own port does not answer");
-    attr_port (a->data, &q->port);
+    q->port = attr_port (a->data);
     return 0;
 }
 
 static int on_sm (void *arg, uint64_t cookie, const struct mads_answer *a,
                   struct error *err)
 {
-    struct question *q = arg;
+    struct sm_question *q = arg;
 
     (void)cookie;
     (void)err;
     q->answered = a->data != NULL;
     if (a->data)
-        attr_sm (a->data, &q->sm);
+        q->sm = attr_sm (a->data);
     return 0;
 }
 
 /* The master's SMInfo. Return 0 with sm->guid 0 where there is none. */
 static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
 {
-    struct question q = { 0 };
+    struct sm_question q = { 0 };
     const struct mads_request port = {
         .class = MADS_DIRECTED,
         .attr = ATTR_PORT_INFO,
@@ -84,13 +90,15 @@ static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
     };
 
     *sm = (struct steady_sm){ 0 };
-    if (mads_get (m, &port, err) < 0 || mads_run (m, err) < 0)
+    mads_get (m, &port);
+    if (mads_run (m, err) < 0)
         return -1;
     if (q.port.sm_lid == 0)
         return 0;
     q.to.lid = q.port.sm_lid;
     q.to.sl = q.port.sm_sl;
-    if (mads_get (m, &info, err) < 0 || mads_run (m, err) < 0)
+    mads_get (m, &info);
+    if (mads_run (m, err) < 0)
         return -1;
     if (!q.answered || q.sm.state != SM_MASTER)
         return 0;
@@ -119,19 +127,27 @@ static int is_quiet (struct mads *m, unsigned int pause_ms,
            && sm->own <= 1 && sm->act_count - seen[1].act_count == sm->own;
 }
 
-int steady_sm_wait (struct mads *m, unsigned int wait_ms,
-                    struct steady_sm *sm, struct error *err)
+/* Ask the subnet manager of the own port, until it sends nothing but answers
+ * to us. Return 1 where it is quiet, 0 where it is not or there is none
+ * (sm->guid is 0), -1 with err: the own port does not answer, a limit of the
+ * engine is met.
+ */
+static int wait_for_sm (struct mads *m, struct steady_sm *sm,
+                        struct error *err)
 {
     int quiet = is_quiet (m, 0, sm, err);
 
-    for (unsigned int waited = 0;
-         quiet == 0 && sm->guid != 0 && waited < wait_ms;
+    for (int waited = 0;
+         quiet == 0 && sm->guid != 0 && waited < SM_WAIT_MS;
          waited += 2 * SM_QUIET_MS)
         quiet = is_quiet (m, SM_QUIET_MS, sm, err);
     return quiet;
 }
 
-int steady_sm_same (struct mads *m, struct steady_sm *sm, struct error *err)
+/* Whether it is the same, and has sent nothing since but the answer to us.
+ * *sm is what it is now. Return 1, 0 where that cannot be said, -1 with err.
+ */
+static int same_sm (struct mads *m, struct steady_sm *sm, struct error *err)
 {
     const struct steady_sm before = *sm;
 
@@ -199,15 +215,14 @@ static uint32_t find_stale (const struct fabric *f, unsigned int *lid)
     return FABRIC_NONE;
 }
 
-static int warn_stale (struct fabric *f, uint32_t node, unsigned int lid,
-                       struct error *err)
+static void warn_stale (struct fabric *f, uint32_t node, unsigned int lid)
 {
     const struct fabric_node *n = &f->node[node];
 
-    return fabric_warn (f, err,
-                        "switch %s (%016" PRIx64 "): the table leads to LID "
-                        "%u by port %u, which has no cable",
-                        n->desc, n->guid, lid, n->lft[lid]);
+    fabric_warn (f,
+                 "switch %s (%016" PRIx64 "): the table leads to LID %u by "
+                 "port %u, which has no cable",
+                 n->desc, n->guid, lid, n->lft[lid]);
 }
 
 static int ask_all (void *arg, struct explore *e, struct error *err)
@@ -219,7 +234,7 @@ static int ask_all (void *arg, struct explore *e, struct error *err)
 static const struct steady_how everything = { ask_all, NULL };
 
 /* What became of a reading. */
-struct outcome {
+struct pass_outcome {
     bool sure;  /* nothing can have changed meanwhile */
     bool stale; /* tables lead nowhere: a warning says so */
     bool final; /* no use trying again */
@@ -237,7 +252,7 @@ static int settle (struct mads *m, struct explore *e, struct error *err)
 
 static struct fabric *read_once (struct mads *m, const char *source,
                                  const struct steady_how *how,
-                                 struct outcome *o, struct error *err)
+                                 struct pass_outcome *o, struct error *err)
 {
     struct explore *e = NULL;
     struct fabric *f = NULL;
@@ -246,12 +261,12 @@ static struct fabric *read_once (struct mads *m, const char *source,
     uint32_t stale;
     int quiet, still, rc;
 
-    *o = (struct outcome){ 0 };
-    quiet = steady_sm_wait (m, SM_WAIT_MS, &sm, err);
+    *o = (struct pass_outcome){ 0 };
+    quiet = wait_for_sm (m, &sm, err);
     if (quiet < 0)
         return NULL;
-    e = explore_create (m, err);
-    if (!e || (rc = how->ask (how->arg, e, err)) < 0)
+    e = explore_create (m);
+    if ((rc = how->ask (how->arg, e, err)) < 0)
         goto done;
     if (rc > 0) {
         o->final = true;
@@ -259,7 +274,7 @@ static struct fabric *read_once (struct mads *m, const char *source,
     }
     if (quiet) {
         still = explore_look (e, err);
-        if (still < 0 || (quiet = steady_sm_same (m, &sm, err)) < 0)
+        if (still < 0 || (quiet = same_sm (m, &sm, err)) < 0)
             goto done;
         o->sure = still && quiet;
         if (settle (m, e, err) < 0)
@@ -268,10 +283,8 @@ static struct fabric *read_once (struct mads *m, const char *source,
     f = explore_fabric (e, source, err);
     stale = f ? find_stale (f, &lid) : FABRIC_NONE;
     o->stale = stale != FABRIC_NONE;
-    if (o->stale && warn_stale (f, stale, lid, err) < 0) {
-        fabric_destroy (f);
-        f = NULL;
-    }
+    if (o->stale)
+        warn_stale (f, stale, lid);
 done:
     explore_destroy (e);
     return f;
@@ -291,7 +304,7 @@ struct fabric *steady_read_by (struct mads *m, const char *source,
                                struct error *err)
 {
     struct fabric *f, *before = NULL;
-    struct outcome o;
+    struct pass_outcome o;
     bool failed = false;
     int pass = 0, equal = 0;
 

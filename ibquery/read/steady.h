@@ -37,24 +37,4 @@ struct fabric *steady_read_by (struct mads *m, const char *source,
                                const struct steady_how *how,
                                struct error *err);
 
-/* What the subnet manager does. */
-struct steady_sm {
-    uint64_t guid;       /* 0: none answers as master */
-    uint32_t act_count;  /* MADs that it had sent */
-    uint32_t own;        /* of them, to each of our questions: 0 or 1 */
-};
-
-/* Ask the subnet manager of the own port, until it sends nothing but answers
- * to us, or for wait_ms. Return 1 where it is quiet, 0 where it is not or there
- * is none (sm->guid is 0), -1 with err: the own port does not answer, a limit
- * of the engine is met.
- */
-int steady_sm_wait (struct mads *m, unsigned int wait_ms,
-                    struct steady_sm *sm, struct error *err);
-
-/* Whether it is the same, and has sent nothing since but the answer to us.
- * *sm is what it is now. Return 1, 0 where that cannot be said, -1 with err.
- */
-int steady_sm_same (struct mads *m, struct steady_sm *sm, struct error *err);
-
 #endif /* IBQUERY_STEADY_H */

@@ -302,7 +302,7 @@ static int take (void *arg, uint64_t cookie, const struct mads_answer *answer,
     asked->answers += answer->data != NULL;
     asked->nobody += answer->data == NULL;
     if (answer->data)
-        asked->guid = get64 (answer->data + NODE_INFO_GUID);
+        asked->guid = attr_node (answer->data).guid;
     asked->sum = asked->sum * 31 + cookie;
     return 0;
 }
@@ -331,7 +331,7 @@ static void wire (struct agents *a)
     a->loss = 30;
     for (r.cookie = 0; r.cookie < 200; r.cookie++) {
         in_order = in_order * 31 + r.cookie;
-        mads_get (m, &r, NULL);
+        mads_get (m, &r);
     }
     whole = mads_run (m, NULL) == 0;
     ok (whole && asked.answers == 200 && asked.guid == leaf_guid,
@@ -340,7 +340,7 @@ static void wire (struct agents *a)
     ok (asked.sum != in_order, "... not in their order");
     a->loss = 0;
     r.to = &nowhere;
-    mads_get (m, &r, NULL);
+    mads_get (m, &r);
     began_us = a->now_us;
     whole = mads_run (m, NULL) == 0;
     ok (whole && asked.nobody == 1 && a->now_us - began_us > 13000000,

@@ -186,7 +186,7 @@ static void ask (struct script *s, uint64_t cookie, uint8_t tries)
         .cookie = cookie,
     };
 
-    mads_get (s->m, &r, &err);
+    mads_get (s->m, &r);
 }
 
 static const struct mads_options plain = {
@@ -254,7 +254,7 @@ static void optional (void)
     s.fate[0] = s.fate[1] = REPORTED;
     options = plain;
     begin (&s);
-    mads_get (s.m, &r, &err);
+    mads_get (s.m, &r);
     mads_run (s.m, &err);
     c = mads_counts (s.m);
     ok (strcmp (s.log, "-1 ") == 0 && c.sent == 2 && c.lost == 0
@@ -342,7 +342,7 @@ static void headers (void)
     options.mkey = 0x1122334455667788;
     begin (&s);
     ask (&s, 6, 0);
-    mads_get (s.m, &perf, &err);
+    mads_get (s.m, &perf);
     mads_run (s.m, &err);
     ok (mad[0] == 1 && mad[1] == 0x81 && mad[2] == 1 && mad[3] == 1
             && mad[6] == 0 && mad[7] == 2 && get16 (mad + 16) == 0x15

@@ -157,7 +157,7 @@ static void odd_fabric (void)
     fabric_add_cable (f, 1, 4, 3, 1, 1, "SDR", &err);
     fabric_add_cable (f, 2, 1, 2, 2, 4, "NDR", &err);
     fabric_set_lft (f, 1, lft, sizeof (lft) - 1, &err);
-    fabric_warn (f, &err, "a warning of %d", 1);
+    fabric_warn (f, "a warning of %d", 1);
     f->part = true;
     f->subnet = 0xfec0000000000001;
     ok (fabric_finish (f, &err) == 0, "an odd fabric %s", err.text);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ibquery/model/generate.h"
-#include "ibquery/rates.h"
+#include "util/rates.h"
 #include "tests/tap.h"
 
 enum { HOSTS = 4 }; /* a leaf's first */

@@ -12,8 +12,8 @@
 
 extern const struct verb verb_fabric_cabling, verb_fabric_check,
     verb_fabric_counters, verb_fabric_diff, verb_fabric_export,
-    verb_fabric_generate, verb_fabric_import, verb_fabric_read,
-    verb_fabric_show;
+    verb_fabric_generate, verb_fabric_import, verb_fabric_netdisc,
+    verb_fabric_read, verb_fabric_show;
 
 /* An error where the snapshot of that name is a part of a fabric. Return 0, or
  * -1 with err.

@@ -22,6 +22,7 @@
 #include "ibquery/read/collect.h"
 #include "ibquery/read/device.h"
 #include "ibquery/read/discover.h"
+#include "ibquery/read/netdisc.h"
 #include "ibquery/snapshot.h"
 #include "util/alloc.h"
 #include "util/site.h"
@@ -370,6 +371,16 @@ static int run_read (struct inputs *in, struct error *err)
                        : read_fabric (in, &opts, err);
 }
 
+static int run_netdisc (struct inputs *in, struct error *err)
+{
+    int status = netdisc_answer ();
+
+    (void)in;
+    return status == ERROR_INPUT
+               ? error_input (err, "this is for pmm fabric read alone")
+               : status;
+}
+
 static int run_counters (struct inputs *in, struct error *err)
 {
     struct discover_options opts;
@@ -404,6 +415,7 @@ static int run_read (struct inputs *in, struct error *err)
                              " read live fabrics");
 }
 #define run_counters run_read
+#define run_netdisc run_read
 #define check_read NULL
 #endif
 
@@ -414,6 +426,11 @@ const struct verb verb_fabric_read = {
     .given = &given,
     .check = check_read,
     .run = run_read,
+};
+
+const struct verb verb_fabric_netdisc = {
+    .name = "netdisc",
+    .run = run_netdisc,
 };
 
 const struct verb verb_fabric_counters = {

@@ -10,6 +10,7 @@
 
 #include "core/samples/noise.h"
 #include "util/alloc.h"
+#include "util/rates.h"
 #include "util/text.h"
 
 enum {
@@ -26,15 +27,6 @@ enum {
 
 #define LOAD_MAX 0.95 /* of a link that is not saturated, for its queue */
 #define GBPS_MIN 0.001
-
-static const struct { /* effective Gb/s of a lane */
-    const char *speed;
-    double gbps;
-} speeds[] = {
-    { "SDR", 2 },      { "DDR", 4 },      { "QDR", 8 },
-    { "FDR10", 10 },   { "FDR", 13.64 },  { "EDR", 25 },
-    { "HDR", 50 },     { "NDR", 100 },    { "XDR", 200 },
-};
 
 struct model_flow {
     uint32_t from, to; /* endpoints */
@@ -80,13 +72,11 @@ static int64_t cable_ns (const struct fabric_link *link, struct rng *rng)
 
 static double link_byte_ns (const struct fabric_link *link)
 {
-    double gbps = 25;
-    unsigned int width = link->width ? link->width : 4;
+    const struct rates rate
+        = rates_of (link->width ? link->width : 4,
+                    *link->speed ? link->speed : "EDR");
 
-    for (size_t i = 0; i < sizeof (speeds) / sizeof (speeds[0]); i++)
-        if (!strcmp (link->speed, speeds[i].speed))
-            gbps = speeds[i].gbps;
-    return 8 / (gbps * width);
+    return 8e9 / rates_data_bits (&rate);
 }
 
 struct model *model_create (const struct fabric *f, uint64_t seed)

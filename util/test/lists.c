@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Compressed rows, disjoint sets, comparisons, arrays that grow. */
+/* Compressed rows, disjoint sets, maps, comparisons, arrays that grow. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/csr.h"
+#include "util/map.h"
 #include "util/sets.h"
 #include "util/sort.h"
 
@@ -32,6 +33,23 @@ static void test_csr (void)
     c = csr_create (0, NULL);
     ok (c.start[0] == 0, "no lists");
     csr_clear (&c);
+}
+
+static void test_map (void)
+{
+    struct map m = { 0 };
+    size_t wrong = 0;
+
+    ok (map_find (&m, 1) == MAP_NONE, "nothing is in an empty map");
+    for (uint32_t i = 0; i < 1000; i++)
+        map_put (&m, (uint64_t)i << 32, i);
+    map_put (&m, (uint64_t)7 << 32, 70);
+    for (uint32_t i = 0; i < 1000; i++)
+        wrong += map_find (&m, (uint64_t)i << 32) != (i == 7 ? 70 : i);
+    ok (wrong == 0 && m.n == 1000, "1000 keys, one of them put twice");
+    ok (map_find (&m, 7) == MAP_NONE, "another key");
+    map_clear (&m);
+    ok (map_find (&m, 0) == MAP_NONE, "cleared");
 }
 
 static void test_sets (void)
@@ -82,6 +100,7 @@ int main (void)
     int64_t before = clock_ns ();
 
     test_csr ();
+    test_map ();
     test_sets ();
     test_sort ();
     test_grow ();

@@ -5,8 +5,8 @@
  * Text: "1,4xSDR,DDR,QDR", of an active rate "4xEDR"; '?' where the lanes or
  * the speeds are not told, "-" where neither are.
  */
-#ifndef IBQUERY_RATES_H
-#define IBQUERY_RATES_H
+#ifndef UTIL_RATES_H
+#define UTIL_RATES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,6 +42,14 @@ int rates_parse (const char *s, struct rates *r);
  * such rate, nothing is told.
  */
 struct rates rates_of (unsigned int lanes, const char *speed);
+
+/* What opensm-subnet.lst calls a speed, by its gigabits ("14" is FDR); "" where
+ * it is none.
+ */
+const char *rates_by_list (const char *text);
+
+/* A number below 128 that sorts: by the greatest lanes, then speed. */
+unsigned int rates_order (const struct rates *r);
 
 /* Lanes and speed of the greatest members: 0 and "" where they are not told.
  */
@@ -81,4 +89,4 @@ uint32_t rates_cap_mask (const uint8_t info[RATES_PORTINFO]);
 void rates_decode (const uint8_t info[RATES_PORTINFO], uint32_t cap_mask,
                    struct port_rates *rates);
 
-#endif /* IBQUERY_RATES_H */
+#endif /* UTIL_RATES_H */

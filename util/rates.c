@@ -7,7 +7,7 @@
  * does not count.
  */
 #include "config.h"
-#include "ibquery/rates.h"
+#include "util/rates.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,20 +28,20 @@ enum {
 };
 
 static const struct {
-    const char *name;
-    double gigabits; /* a lane, a second */
-    double data;     /* of these, for packets */
+    const char *name, *list; /* as opensm-subnet.lst has it */
+    double gigabits;         /* a lane, a second */
+    double data;             /* of these, for packets */
 } speeds[] = {
-    { "", 0, 0 },
-    { "SDR", 2.5, 2 },
-    { "DDR", 5, 4 },
-    { "QDR", 10, 8 },
-    { "FDR10", 10.3125, 10 },
-    { "FDR", 14.0625, 14.0625 * 64 / 66 },
-    { "EDR", 25.78125, 25 },
-    { "HDR", 53.125, 50 },
-    { "NDR", 106.25, 100 },
-    { "XDR", 212.5, 200 },
+    { "", "", 0, 0 },
+    { "SDR", "2.5", 2.5, 2 },
+    { "DDR", "5", 5, 4 },
+    { "QDR", "10", 10, 8 },
+    { "FDR10", "FDR10", 10.3125, 10 },
+    { "FDR", "14", 14.0625, 14.0625 * 64 / 66 },
+    { "EDR", "25", 25.78125, 25 },
+    { "HDR", "50", 53.125, 50 },
+    { "NDR", "100", 106.25, 100 },
+    { "XDR", "200", 212.5, 200 },
 };
 static const uint8_t lanes[] = { 0, 1, 2, 4, 8, 12 };
 
@@ -168,6 +168,19 @@ int rates_parse (const char *s, struct rates *r)
 struct rates rates_of (unsigned int n, const char *speed)
 {
     return (struct rates){ lanes_bit (n), speed_bit (speed) };
+}
+
+const char *rates_by_list (const char *text)
+{
+    for (size_t i = 1; i < COUNT (speeds); i++)
+        if (strcmp (speeds[i].list, text) == 0)
+            return speeds[i].name;
+    return "";
+}
+
+unsigned int rates_order (const struct rates *r)
+{
+    return greatest (r->lanes) << 4 | greatest (r->speeds);
 }
 
 unsigned int rates_lanes (const struct rates *r)

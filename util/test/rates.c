@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "ibquery/rates.h"
+#include "util/rates.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * The process is this program again, not a fork alone: what carries MADs in
+ * tests has threads, and a device's state is not for two.
+ *
+ * Question and answer are structs between two processes of one program: the
+ * counts, then each node with its ports. The asker bounds them.
+ */
+#include "config.h"
+#include "ibquery/read/netdisc.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <infiniband/ibnetdisc.h>
+
+#include "ibquery/fabric.h"
+#include "ibquery/read/device.h"
+#include "ibquery/read/smp.h"
+#include "util/alloc.h"
+#include "util/map.h"
+
+enum { MAGIC = 0x504d4d54, RETRIES = 1 };
+
+extern char **environ;
+
+struct netdisc_question {
+    uint32_t magic;
+    char ca[DEVICE_NAME_MAX];
+    int port;
+    unsigned int window, timeout_ms;
+    uint64_t mkey;
+    int64_t max_ms;
+};
+
+struct netdisc_answer {
+    uint32_t magic, nnodes;
+    uint64_t mads;
+};
+
+/*
+ * The process
+ */
+
+static void put_port (FILE *fp, const ibnd_port_t *p, const struct map *index)
+{
+    struct netdisc_port port = { .far = NETDISC_NONE };
+
+    if (p) {
+        port.guid = p->guid;
+        memcpy (port.info, p->info, NETDISC_DATA);
+    }
+    if (p && p->remoteport) {
+        port.far = map_find (index, p->remoteport->node->guid);
+        port.far_port = (uint8_t)p->remoteport->portnum;
+    }
+    fwrite (&port, sizeof (port), 1, fp);
+}
+
+static void put_node (FILE *fp, const ibnd_node_t *n, const struct map *index)
+{
+    const ib_dr_path_t *path = &n->path_portid.drpath;
+    struct netdisc_node node = { .to.hops = (uint8_t)path->cnt };
+
+    memcpy (node.info, n->info, NETDISC_DATA);
+    memcpy (node.desc, n->nodedesc, NETDISC_DATA);
+    memcpy (node.to.path, path->p, sizeof (node.to.path));
+    fwrite (&node, sizeof (node), 1, fp);
+    for (int i = 0; i <= n->numports; i++)
+        put_port (fp, n->ports[i], index);
+}
+
+static int put_fabric (FILE *fp, const ibnd_fabric_t *f)
+{
+    struct netdisc_answer answer = { MAGIC, 0, f->total_mads_used };
+    struct map index = { 0 };
+
+    map_put (&index, f->from_node->guid, answer.nnodes++);
+    for (const ibnd_node_t *n = f->nodes; n; n = n->next)
+        if (n != f->from_node)
+            map_put (&index, n->guid, answer.nnodes++);
+    fwrite (&answer, sizeof (answer), 1, fp);
+    put_node (fp, f->from_node, &index);
+    for (const ibnd_node_t *n = f->nodes; n; n = n->next)
+        if (n != f->from_node)
+            put_node (fp, n, &index);
+    map_clear (&index);
+    return fclose (fp) == 0 ? 0 : ERROR_WORLD;
+}
+
+/* End after so long, and with who asks. */
+static void limit_life (int64_t ms)
+{
+    const struct itimerval end = {
+        .it_value = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 },
+    };
+    sigset_t alarm;
+
+    sigemptyset (&alarm);
+    sigaddset (&alarm, SIGALRM);
+    signal (SIGALRM, SIG_DFL);
+    sigprocmask (SIG_UNBLOCK, &alarm, NULL);
+    setitimer (ITIMER_REAL, &end, NULL);
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+}
+
+int netdisc_answer (void)
+{
+    int fd = dup (STDIN_FILENO), null = open ("/dev/null", O_RDWR);
+    FILE *fp = fd >= 0 ? fdopen (fd, "w") : NULL;
+    struct netdisc_question q = { 0 };
+    struct ibnd_config config = { 0 };
+    ibnd_fabric_t *f;
+
+    if (!fp || null < 0
+        || recv (STDIN_FILENO, &q, sizeof (q), MSG_WAITALL) != sizeof (q)
+        || q.magic != MAGIC)
+        return ERROR_INPUT;
+    limit_life (q.max_ms);
+    dup2 (null, STDOUT_FILENO);
+    dup2 (null, STDERR_FILENO);
+    q.ca[sizeof (q.ca) - 1] = '\0';
+    config.max_smps = q.window;
+    config.timeout_ms = q.timeout_ms;
+    config.retries = RETRIES;
+    config.mkey = q.mkey;
+    f = ibnd_discover_fabric (q.ca, q.port, NULL, &config);
+    return f && f->from_node ? put_fabric (fp, f) : ERROR_WORLD;
+}
+
+/*
+ * Who asks it
+ */
+
+static bool take (FILE *fp, void *p, size_t size)
+{
+    return fread (p, size, 1, fp) == 1;
+}
+
+/* A node and its ports, behind `nports` of others. Returns how many it has, 0
+ * where it is none.
+ */
+static size_t take_node (FILE *fp, struct netdisc *t, size_t nports)
+{
+    struct netdisc_node *n;
+    unsigned int last;
+
+    t->node = xgrow (t->node, t->nnodes, sizeof (*t->node));
+    n = &t->node[t->nnodes];
+    if (!take (fp, n, sizeof (*n)) || n->to.hops > MADS_HOPS)
+        return 0;
+    n->first = nports;
+    last = attr_node (n->info).nports;
+    for (unsigned int i = 0; i <= last; i++, nports++) {
+        t->port = xgrow (t->port, nports, sizeof (*t->port));
+        if (!take (fp, &t->port[nports], sizeof (*t->port)))
+            return 0;
+    }
+    t->nnodes++;
+    return last + 1;
+}
+
+static bool take_answer (FILE *fp, struct netdisc *t)
+{
+    struct netdisc_answer answer = { 0 };
+    size_t nports = 0, n = 0;
+    bool whole = take (fp, &answer, sizeof (answer)) && answer.magic == MAGIC
+                 && answer.nnodes <= FABRIC_MAX_NODES;
+
+    for (uint32_t i = 0; whole && i < answer.nnodes; i++, nports += n) {
+        n = take_node (fp, t, nports);
+        whole = n > 0 && nports + n <= FABRIC_MAX_PORTS;
+    }
+    t->mads = answer.mads;
+    return whole;
+}
+
+/* Start the process, with one end of a socket; -1: it cannot be. */
+static pid_t start (int end[2])
+{
+    static const char *const argv[] = { "pmm", "fabric", "netdisc", NULL };
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    int rc;
+
+    if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) < 0)
+        return -1;
+    posix_spawn_file_actions_init (&actions);
+    posix_spawn_file_actions_adddup2 (&actions, end[1], STDIN_FILENO);
+    rc = posix_spawn (&pid, "/proc/self/exe", &actions, NULL,
+                      (char *const *)argv, environ);
+    posix_spawn_file_actions_destroy (&actions);
+    close (end[1]);
+    if (rc == 0)
+        return pid;
+    close (end[0]);
+    return -1;
+}
+
+bool netdisc_read (const char *ca, int port, const struct mads_options *opts,
+                    int64_t max_ms, struct netdisc *t)
+{
+    struct netdisc_question q = {
+        .magic = MAGIC,
+        .port = port,
+        .window = opts->window,
+        .timeout_ms = opts->timeout_ms,
+        .mkey = opts->mkey,
+        .max_ms = max_ms,
+    };
+    int end[2];
+    pid_t pid = start (end);
+    bool whole;
+    FILE *fp;
+
+    *t = (struct netdisc){ 0 };
+    if (pid < 0)
+        return false;
+    snprintf (q.ca, sizeof (q.ca), "%s", ca);
+    fp = xcheck (fdopen (end[0], "r"));
+    whole = send (end[0], &q, sizeof (q), MSG_NOSIGNAL) == sizeof (q)
+            && take_answer (fp, t);
+    fclose (fp);
+    waitpid (pid, NULL, 0);
+    if (!whole)
+        netdisc_clear (t);
+    return whole;
+}
