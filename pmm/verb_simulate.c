@@ -7,7 +7,6 @@
 
 #include "compare/throughput/across.h"
 #include "compare/throughput/carry.h"
-#include "compare/throughput/measured.h"
 #include "core/samples/simulate.h"
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"
@@ -552,10 +551,10 @@ static int run_flows (struct inputs *in, struct error *err)
     double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
     double *link = across_rates (in->ps);
     struct series *s = NULL;
-    int rc = link ? 0 : -1;
+    int rc = 0;
     FILE *fp;
 
-    if (rc == 0 && !across_known (in->ps))
+    if (!across_known (in->ps))
         rc = error_input (err, "the snapshot has no link's width and speed,"
                           " which flows could have");
     for (size_t i = 0; i < given.rate.n && rc == 0; i++)
