@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The checks of `pmm doctor`: what of a site's configuration keeps slurm-pmm
- * from working, or makes it work for less than it could. To add one, write a
+/* The checks of `pmm doctor`: what in a site's configuration keeps slurm-pmm from
+ * working, or limits what it can do. To add one, write a
  * function, declare it here, list it in verb_doctor.c.
  *
  * A check says OK, with what it found; WARN, with what to change for something

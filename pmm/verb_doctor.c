@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm doctor: what of a site's configuration is to be mended. */
+/* pmm doctor: what to change in a site's configuration. */
 #include "config.h"
 
 #include <stdarg.h>
@@ -148,7 +148,7 @@ static int run (struct inputs *in, struct error *err)
 
 const struct verb verb_doctor = {
     .name = "doctor",
-    .help = "what of the site's configuration to mend",
+    .help = "what to change in the site's configuration",
     .may = TAKES_CONF | TAKES_JSON,
     .run = run,
 };

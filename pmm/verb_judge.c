@@ -18,7 +18,7 @@ static const struct opt options[] = {
     { "signs", 0, "FILE", opt_string, FIELD (signs),
       "what pmm fabric check --json found of the links" },
     { "text", 0, NULL, opt_true, FIELD (text),
-      "the same as --format text" },
+      "the same as --format text; JSON is the default" },
     { 0 },
 };
 #undef FIELD

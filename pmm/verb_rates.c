@@ -211,7 +211,7 @@ static int run (struct inputs *in, struct error *err)
 
 const struct verb verb_rates = {
     .name = "rates",
-    .help = "what links carried, beside their nominal rates",
+    .help = "what links carried, and their nominal rates",
     .needs = TAKES_FABRIC,
     .may = TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
     .options = options,

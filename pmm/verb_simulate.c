@@ -70,34 +70,38 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
-/* Split s, a copy, at colons. Return the number of parts, at most max. */
-static size_t split (char *s, char **part, size_t max)
+/* Read n numbers with colons between them, each from 0 to its greatest. */
+static int parse_numbers (const char *text, const double *max, size_t n,
+                          double *value)
 {
-    size_t n = 0;
+    char *copy = xstrdup (text);
+    char *rest = copy;
+    int rc = 0;
 
-    for (char *p = s; p && n < max; n++) {
-        part[n] = p;
-        if ((p = strchr (p, ':')))
-            *p++ = '\0';
-    }
-    return n;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = rest ? text_double (strsep (&rest, ":"), 0, max[i], &value[i])
+                  : -1;
+    free (copy);
+    return rest ? -1 : rc;
 }
 
 static int random_latencies (const struct fabric *f, const char *how,
                              double *latency, struct error *err)
 {
-    char *copy = xstrdup (how);
-    char *part[4];
-    size_t n = split (copy, part, 4);
+    static const double max[] = { LATENCY_MAX_NS, LATENCY_MAX_NS };
+    const char *range = how + strlen ("random:");
+    const char *last = strrchr (range, ':');
     uint64_t seed = 1;
+    double v[2] = { 0 };
+    char *copy = NULL;
     struct rng rng;
-    double min;
-    double max;
     int rc = 0;
 
-    if (n < 3 || text_double (part[1], 0, LATENCY_MAX_NS, &min) < 0
-        || text_double (part[2], min, LATENCY_MAX_NS, &max) < 0
-        || (n == 4 && text_u64 (part[3], 0, UINT64_MAX, &seed) < 0))
+    if (last && last != strchr (range, ':')) {
+        rc = text_u64 (last + 1, 0, UINT64_MAX, &seed);
+        range = copy = xasprintf ("%.*s", (int)(last - range), range);
+    }
+    if (rc < 0 || parse_numbers (range, max, 2, v) < 0 || v[1] < v[0])
         rc = error_input (err, "--latency %.80s: random:MIN:MAX[:SEED] is "
                                "wanted, in ns", how);
     free (copy);
@@ -105,7 +109,7 @@ static int random_latencies (const struct fabric *f, const char *how,
         return -1;
     rng_seed (&rng, seed);
     for (size_t l = 0; l < f->nlinks; l++)
-        latency[l] = min + (max - min) * rng_uniform (&rng);
+        latency[l] = v[0] + (v[1] - v[0]) * rng_uniform (&rng);
     return 0;
 }
 
@@ -318,26 +322,21 @@ static void add_spread (const struct fabric *f, double ns,
 static int make_busy (const struct fabric *f, struct simulate_options *opts,
                       struct truth *t, struct error *err)
 {
-    char *copy;
-    double share = 0;
-    double p = 0;
-    char *part[3];
+    static const double max[] = { 1, 1, LATENCY_MAX_NS };
+    double v[3]; /* share, probability, ns */
     struct rng rng;
-    int rc = 0;
 
     if (!given.busy)
         return 0;
-    copy = xstrdup (given.busy);
-    if (split (copy, part, 3) < 3 || text_double (part[0], 0, 1, &share) < 0
-        || text_double (part[1], 0, 1, &p) < 0
-        || text_double (part[2], 0, LATENCY_MAX_NS, &opts->busy_ns) < 0)
-        rc = error_input (err, "--busy %.80s: SHARE:P:NS is wanted", given.busy);
-    free (copy);
+    if (parse_numbers (given.busy, max, 3, v) < 0)
+        return error_input (err, "--busy %.80s: SHARE:P:NS is wanted",
+                            given.busy);
     rng_seed (&rng, BUSY_SEED + given.seed);
     for (size_t l = 0; l < f->nlinks; l++)
-        t->busy[l] = rng_uniform (&rng) < share ? p : 0;
+        t->busy[l] = rng_uniform (&rng) < v[0] ? v[1] : 0;
     opts->busy = t->busy;
-    return rc;
+    opts->busy_ns = v[2];
+    return 0;
 }
 
 static int make_truth (const struct fabric *f, struct simulate_options *opts,
@@ -464,19 +463,16 @@ static struct pathset *actual_paths (const struct inputs *in,
 static int parse_outliers (const char *word, struct simulate_options *opts,
                            struct error *err)
 {
-    char *copy;
-    char *part[2];
-    int rc = 0;
+    static const double max[] = { 1, LATENCY_MAX_NS };
+    double v[2];
 
     if (!word)
         return 0;
-    copy = xstrdup (word);
-    if (split (copy, part, 2) < 2
-        || text_double (part[0], 0, 1, &opts->outlier_share) < 0
-        || text_double (part[1], 0, LATENCY_MAX_NS, &opts->outlier_ns) < 0)
-        rc = error_input (err, "--outliers %.80s: SHARE:NS is wanted", word);
-    free (copy);
-    return rc;
+    if (parse_numbers (word, max, 2, v) < 0)
+        return error_input (err, "--outliers %.80s: SHARE:NS is wanted", word);
+    opts->outlier_share = v[0];
+    opts->outlier_ns = v[1];
+    return 0;
 }
 
 /* What takes and gives latencies does not go with flows. */
