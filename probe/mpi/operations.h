@@ -61,7 +61,7 @@ size_t operations_count (void);
 int operations_run (MPI_Comm comm, const struct operations_options *opts,
                     struct operation_cost *cost, struct error *err);
 
-/* Who measured, for the head of what is written. */
+/* What was measured where, for the head of what is written. */
 struct operations_scene {
     const char *mpi; /* the library, in a word or two */
     unsigned int processes, hosts;
