@@ -3,22 +3,22 @@
  * exchange messages.
  *
  * A plug point. To add one, write comm_<name>.c and declare its table where its
- * program is; all calls get what the program has opened, as `c`. A run is the
- * same calls by all processes: barrier, collect and tell are for all at once,
- * in the same order everywhere; messages are for who names one another.
+ * program is; all calls get what the program has opened, as `c`. All processes
+ * of a run call barrier, collect and tell in the same order; a message takes a
+ * call of its sender and one of its receiver.
  *
  * Calls that may fail return
  *
  *     1   it is done
- *     0   it is lost: the message, or the process at the other end, which a
- *         comm finds out in a time of its own and remembers, so that a dead
- *         process does not hold up the rest for long again
+ *     0   the message is lost, or the process at the other end is dead. A comm
+ *         has a time-out of its own for that and remembers dead processes, so
+ *         that they do not hold up the rest for long again
  *    -1   this process cannot go on; with err
  *
- * Barriers, collect and tell are 1 without those that died; where process 0
- * did, tell is -1. Between two processes messages arrive in the order in which
- * they were sent, whatever became of earlier ones: what comes late is not taken
- * for what is waited for next.
+ * Barriers, collect and tell are 1 without dead processes; where process 0 is
+ * dead, tell is -1. Between two processes messages arrive in the order in which
+ * they were sent, whatever became of earlier ones: a late message is not taken
+ * for the next one.
  *
  * The bytes of a message are of no interest, but for a note, which is short.
  */
@@ -47,7 +47,7 @@ struct comm_blob {
 
 /* What has come of something that was started. */
 struct comm_done {
-    uint32_t peer; /* from whom, to whom */
+    uint32_t peer; /* its sender or receiver */
     bool sent;     /* else received */
     bool lost;
 };
@@ -79,7 +79,7 @@ struct comm_exchange {
 struct comm {
     const char *name; /* "emu", "verbs", "mpi" */
 
-    /* Who is who. A label is a host's name, or host:core, unique; borrowed,
+    /* Processes. A label is a host's name, or host:core, unique; borrowed,
      * as is the name of the host that a process runs on. Both are clean text.
      */
     uint32_t (*rank) (const void *c);
@@ -97,8 +97,7 @@ struct comm {
 
     /* Blocking, to and from others. A send may return before the message has
      * been received, or not. recv_any takes the next message of len bytes from
-     * whomever, and says from whom; with 0 there came none for as long as the
-     * comm waits for one.
+     * any process and sets its sender; 0: none came within the time-out.
      */
     int (*send) (void *c, uint32_t to, size_t len, struct error *err);
     int (*recv) (void *c, uint32_t from, size_t len, struct error *err);

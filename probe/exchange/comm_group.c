@@ -3,8 +3,8 @@
  *
  * Notes: what is collected and told goes as notes, one of eight bytes that says
  * how long it is before those that it is cut into. Process 0 collects from a
- * few at a time, who wait for an empty note: all at once would be more than its
- * port has receives for.
+ * few at a time, which wait for an empty note: all at once would be more than
+ * its port has receives for.
  */
 #include "config.h"
 #include "probe/exchange/comm_group.h"
@@ -18,7 +18,7 @@
 
 enum {
     BLOB_MAX = 1 << 28,
-    PULLED = 16,  /* from whom is collected at a time */
+    PULLED = 16,  /* members to collect from at a time */
     LINGER = 500, /* gaps in which the last may be asked for again */
 };
 
@@ -58,7 +58,7 @@ void comm_group_close (struct comm_group *c)
 }
 
 /*
- * Who is who
+ * Processes
  */
 
 static uint32_t comm_rank (const void *c)

@@ -218,7 +218,7 @@ static int find_all (const struct party *p, const char *list,
     return (int)n;
 }
 
-/* Who measures: the pair that was given, or all there are, one by one. */
+/* The pairs that measure: the one that was given, or all, one by one. */
 static struct pattern *find_goals (const struct exchange_session *x,
                                    struct probe *goal, struct error *err)
 {
@@ -240,7 +240,7 @@ static struct pattern *find_goals (const struct exchange_session *x,
     return pattern_of_pairs (goal, 1, x->party.n, NULL, err);
 }
 
-/* Who makes noise, where that is given: process[n]. */
+/* The processes that make noise, where they are given: process[n]. */
 static int find_noise (const struct exchange_session *x,
                        const struct probe *goal, uint32_t *process,
                        struct noise_how *noise, struct error *err)
@@ -301,7 +301,7 @@ static int run_goals (struct exchange_session *x, const struct pattern *goals,
         describe (noisy, noise);
     if (measure_goals (x, goals, noise, alone, noisy, err) < 0)
         return -1;
-    session_beside (x, alone, noisy, what);
+    session_compare (x, alone, noisy, what);
     return 0;
 }
 

@@ -173,7 +173,7 @@ error:
 }
 
 /*
- * What process 0 alone knows, and all must: who measures with whom when
+ * Process 0 tells all the pairs of each step
  */
 
 /* The order of a process's host and one that is called by len letters. */
@@ -432,7 +432,7 @@ static int retest (struct exchange_session *x, const char *name,
     rc = run_pairs (x, s ? s->test : SERIES_ONE_TO_ONE, word, &worst, &again,
                     err);
     if (rc == 0)
-        session_beside (x, s, again, what);
+        session_compare (x, s, again, what);
     pattern_destroy (worst.pattern);
     free (word);
     return rc;

@@ -431,22 +431,22 @@ int session_series (struct exchange_session *x, enum series_test test,
     return rc;
 }
 
-struct session_beside {
+struct session_pair {
     const struct series *a, *b;
     const char *const *what;
 };
 
-void session_beside (struct exchange_session *x, const struct series *a,
-                     const struct series *b, const char *const what[2])
+void session_compare (struct exchange_session *x, const struct series *a,
+                      const struct series *b, const char *const what[2])
 {
     if (x->party.me != 0)
         return;
-    x->beside = xgrow (x->beside, x->nbeside, sizeof (*x->beside));
-    x->beside[x->nbeside++] = (struct session_beside){ a, b, what };
+    x->compared = xgrow (x->compared, x->ncompared, sizeof (*x->compared));
+    x->compared[x->ncompared++] = (struct session_pair){ a, b, what };
 }
 
-static void print_beside (const struct session_beside *v,
-                          enum series_stat stat, FILE *fp)
+static void print_comparison (const struct session_pair *v,
+                              enum series_stat stat, FILE *fp)
 {
     fprintf (fp, "%-20s %-20s %10s %12s %12s %8s\n", "from", "to", "bytes",
              v->what[0], v->what[1], "factor");
@@ -509,8 +509,8 @@ static int print (const struct exchange_session *x, struct error *err)
 
     if (series_save (&x->runs, &to, err) < 0)
         return -1;
-    for (size_t i = 0; i < x->nbeside; i++)
-        print_beside (&x->beside[i], x->args->stat, stdout);
+    for (size_t i = 0; i < x->ncompared; i++)
+        print_comparison (&x->compared[i], x->args->stat, stdout);
     if (fflush (stdout) == EOF)
         return error_errno (err, "standard output");
     return 0;
@@ -546,7 +546,7 @@ static void give_up (void *arg)
         s->complete = false;
         series_sort (s, NULL);
     }
-    x->nbeside = 0;
+    x->ncompared = 0;
     save (x, NULL);
 }
 
@@ -611,7 +611,7 @@ int exchange_run (const struct exchange_program *program,
         rc = ERROR_WORLD;
 error:
     series_list_clear (&x.runs);
-    free (x.beside);
+    free (x.compared);
     free (x.by_host);
     free (x.host);
     return rc;

@@ -78,8 +78,8 @@ struct exchange_session {
     uint32_t *by_host; /* [n] the party's */
     uint32_t *host;    /* [n] of each process, the first one on its host */
     struct series_list runs; /* at process 0 */
-    struct session_beside *beside; /* [nbeside] what to print side by side */
-    size_t nbeside;
+    struct session_pair *compared; /* [ncompared] what to print side by side */
+    size_t ncompared;
 };
 
 struct exchange_test {
@@ -151,8 +151,8 @@ int session_series (struct exchange_session *x, enum series_test test,
  * either, in microseconds, and how much longer in the second. Elsewhere than at
  * process 0 nothing happens.
  */
-void session_beside (struct exchange_session *x, const struct series *a,
-                     const struct series *b, const char *const what[2]);
+void session_compare (struct exchange_session *x, const struct series *a,
+                      const struct series *b, const char *const what[2]);
 
 /* The options of each test; and the tests. */
 extern const struct opt args_pairs[], args_topology[], args_noise[];

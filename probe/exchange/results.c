@@ -33,7 +33,7 @@ struct repeats { /* with a peer */
 struct results {
     bool receives;
     uint32_t n;
-    uint32_t used;         /* peers with whom there is something */
+    uint32_t used;         /* peers that have any */
     struct repeats with[]; /* [n] */
 };
 

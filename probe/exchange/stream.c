@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Streams: reliable trains of packets over a group's letters.
  *
- * Notes: as in the group, everything that must arrive is pulled, by who waits
- * for it: the receiver for packets, the sender for room in its window. Nothing
- * but what is waited for keeps time, and the handler of letters serves whatever
- * call of the group this member is in, a barrier as well. What may have to be
- * sent again is 64 sizes, not bytes.
+ * Notes: as in the group, everything that must arrive is pulled by the side
+ * that waits for it: the receiver for packets, the sender for room in its
+ * window. Nothing but what is waited for keeps time, and the handler of letters
+ * serves whatever call of the group this member is in, a barrier as well. What
+ * may have to be sent again is 64 sizes, not bytes.
  *
  * A packet that was overtaken is kept; the window is a bit per packet. What is
  * missing is sent again only where someone has asked, so that packets that the
@@ -29,7 +29,7 @@ enum {
     STATE_SIZE = 8,
     TELL_EVERY = STREAM_WINDOW / 4, /* packets */
     ASK_FIRST = 16,                 /* gaps */
-    ASK_TIMES = 12, /* who is asked in vain so often, at last, is dead */
+    ASK_TIMES = 12, /* asked in vain so often, a member is dead */
 };
 
 struct stream_packet { /* a packet that is out, or was overtaken */
@@ -100,9 +100,9 @@ struct stream {
     uint64_t started; /* and not done */
     struct stream_event *event, **event_end;
 
-    /* what is waited for, beside all that was started */
+    /* what is waited for, besides all that was started */
     int64_t from, to; /* members; -1: none */
-    int64_t until;    /* for whomever; 0: for nobody in particular */
+    int64_t until;    /* for any member; 0: not so */
     bool note;        /* a note, which comes unless the member is dead */
     bool given_up;
 };
@@ -396,7 +396,7 @@ static int post (struct stream *s, uint32_t m, size_t len, bool started,
  * Receiving
  */
 
-/* The peer has all before `missed`, and what bits say behind it. */
+/* The peer has all before `missed`, and of those after it what `here` says. */
 static void settle (struct stream *s, uint32_t m, uint32_t missed,
                     uint64_t here)
 {
@@ -487,7 +487,7 @@ static int take_letter (void *arg, size_t member,
     uint32_t m = (uint32_t)member;
     int rc = 0;
 
-    /* who only stalled takes this one for dead, too, hearing nothing */
+    /* a member that only stalled hears nothing and takes this one for dead */
     if (group_is_dead (s->g, member))
         return 0;
     if (letter->kind == PACKET)
@@ -558,7 +558,7 @@ static int ask_all (struct stream *s, int64_t begin_ns, int64_t lately_ns,
     return 0;
 }
 
-/* Handle what has come, so that nobody is taken for silent too soon. */
+/* Handle what has come, so that no member is taken for silent too soon. */
 static int catch_up (struct stream *s, struct error *err)
 {
     int rc;

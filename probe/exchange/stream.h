@@ -3,21 +3,21 @@
  * each once and in order, for as long as both live.
  *
  * A message is a train of packets, each the pad of a letter (probe/group.h):
- * its bytes are on the wire, and nobody reads them. A note is a message of one
+ * its bytes are on the wire but never read. A note is a message of one
  * packet that carries what is in it. Of what has left for a member no more than
  * STREAM_WINDOW packets are on their way at a time, and no more than
  * STREAM_FLIGHT for all.
  *
- * Letters may be lost, come twice or out of order. Who waits asks now and then,
- * telling what it has, and what it misses is sent again; what came is told with
- * what goes back, every STREAM_WINDOW / 4 packets, or by who waits for a gap of
- * the transport without having anything to send. So an exchange without losses
- * has no more packets on its way than its messages need.
+ * Letters may be lost, come twice or out of order. A member that waits asks now
+ * and then and tells what it has; what it misses is sent again. What came is
+ * told with packets that go back, every STREAM_WINDOW / 4 packets, or by a
+ * member that waits for a gap of the transport and has nothing to send. So an
+ * exchange without losses needs no more packets than its messages do.
  *
  * A member that is silent though it is asked is dead (group_dead_ns): what was
  * to go there or to come from there is lost, now and ever after, and should it
  * live it finds no answer, so that neither waits for the other. A message that
- * a living member does not send in that time is lost to who waits for it, and a
+ * a living member does not send in that time is lost to its receiver, and a
  * late one is not taken for another: with each barrier messages come of age,
  * and those of an earlier one are dropped.
  *
@@ -30,8 +30,8 @@
  *                message 1 or of a note 2 or neither 0 1, age 1, a note's
  *                bytes
  *     has 2      what is missed first; data: bit i: that + i is here 8
- *     asks 3     as has; who gets it sends what is not there, and answers
- *     answers 4  as has; who gets it sends what is not there
+ *     asks 3     as has; its receiver sends what is not there, and answers
+ *     answers 4  as has; its receiver sends what is not there
  */
 #ifndef PROBE_EXCHANGE_STREAM_H
 #define PROBE_EXCHANGE_STREAM_H
@@ -59,11 +59,11 @@ void stream_destroy (struct stream *s);
 /* Whether messages may be longer than zero bytes: where there are pads. */
 bool stream_carries (const struct stream *s);
 
-/* Messages are of another age from now on: behind a barrier of all. */
+/* Messages are of another age from now on: after a barrier of all. */
 void stream_age (struct stream *s);
 
 /* Send a message: done when the last packet has left. Receive one: done when it
- * is here, whatever its length. stream_receive_any takes one of whomever, and
+ * is here, whatever its length. stream_receive_any takes one of any member, and
  * gives up when there was none for as long as a silent member is waited for.
  */
 int stream_send (struct stream *s, uint32_t to, size_t len,

@@ -185,7 +185,7 @@ static int tell_word (const struct party *p, uint32_t *word,
     return 0;
 }
 
-/* Find out how many repeats went well everywhere; who is dead is marked. */
+/* Find out how many repeats went well everywhere; mark dead processes. */
 static int agree (const struct party *p, uint32_t *word, struct series *s,
                   struct error *err)
 {

@@ -5,7 +5,7 @@
  *
  *     star      process 0 sends to all; each of the others receives, then
  *               replies
- *     complete  each sends to all that come behind it, in order; what comes
+ *     complete  each sends to all that come after it, in order; what comes
  *               from those before it is replied to as it comes
  *     ring      each sends to its right, receives from its left, and when that
  *               is done sends to its left and receives from its right

@@ -49,7 +49,7 @@ int comm_mpi_failed (int code, const char *function, struct error *err)
 }
 
 /*
- * Who is who
+ * Processes
  */
 
 /* A name that Slurm gives; what the environment says is checked. MPI's may be

@@ -5,8 +5,8 @@
  * Notes: before any of them the second says by an empty message that it is
  * there, so that the first does not time its being late. Ready mode needs more:
  * a message may be sent only where its receive has begun. The second begins to
- * receive before it says that it is there, and again before each of its answers;
- * the first does so before it sends what is to be answered.
+ * receive before it says that it is there, and again before each of its
+ * answers; the first does so before it sends what is to be answered.
  */
 #include "config.h"
 #include "probe/mpi/comm_mpi.h"

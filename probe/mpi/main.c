@@ -202,7 +202,7 @@ static int check_size (const struct exchange_test *test, struct error *err)
 
 /*
  * The watchdog. It does to process 0 what a launcher does that has lost another
- * one, which makes it leave what there is (probe/exchange/keep.h); the others
+ * one, which makes it save what there is (probe/exchange/results.h); the others
  * give it a second for that.
  */
 

@@ -248,7 +248,7 @@ static int once (struct mpi_bench *b, const struct mpi_operation *o, uint64_t n,
 }
 
 /* cost[0 .. i-1] are known. A go of the timer has one more reading; DT is in
- * that of the barrier, and in both parts of each behind it.
+ * that of the barrier, and in both parts of each after it.
  */
 static int measure (struct mpi_bench *b, size_t i, struct operation_cost *cost,
                     struct error *err)

@@ -8,8 +8,8 @@
  * and what the operation costs is t3 - t2 less t2 - t1: barriers cost much more
  * while something else has the processors, for longer than one repeat takes.
  * DT, the cost of reading the timer, is measured as reading it again and again;
- * DB, that of a barrier, as a barrier alone, net of DT. An operation that is too
- * fast for that is done many times at each go.
+ * DB, that of a barrier, as a barrier alone, net of DT. An operation that is
+ * too fast for that is done many times at each go.
  *
  * Point to point it is between process 0 and the last, which under the usual
  * distributions is on another node; the others are in the barriers only.
@@ -61,7 +61,7 @@ size_t operations_count (void);
 int operations_run (MPI_Comm comm, const struct operations_options *opts,
                     struct operation_cost *cost, struct error *err);
 
-/* Who measured, for the head of what is written. */
+/* What was measured where, for the head of what is written. */
 struct operations_scene {
     const char *mpi; /* the library, in a word or two */
     unsigned int processes, hosts;
