@@ -12,10 +12,12 @@
 #include "config.h"
 #include "probe/group.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "probe/wire.h"
 #include "util/alloc.h"
@@ -623,9 +625,7 @@ struct thinking {
     void *arg;
     struct error err;
     int rc;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool done;
+    int done; /* an eventfd, which can be read from then on */
 };
 
 static void *think (void *arg)
@@ -633,57 +633,32 @@ static void *think (void *arg)
     struct thinking *th = arg;
 
     th->rc = th->fn (th->arg, &th->err);
-    pthread_mutex_lock (&th->lock);
-    th->done = true;
-    pthread_cond_signal (&th->changed);
-    pthread_mutex_unlock (&th->lock);
+    eventfd_write (th->done, 1);
     return NULL;
-}
-
-/* Wait until it is done, or SERVE_MS. Returns the former. */
-static bool wait_a_little (struct thinking *th)
-{
-    struct timespec until;
-    bool done;
-
-    clock_gettime (CLOCK_MONOTONIC, &until);
-    until.tv_nsec += SERVE_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock (&th->lock);
-    while (!th->done
-           && pthread_cond_timedwait (&th->changed, &th->lock, &until) == 0)
-        ;
-    done = th->done;
-    pthread_mutex_unlock (&th->lock);
-    return done;
 }
 
 int group_meanwhile (struct group *g,
                      int (*fn) (void *arg, struct error *err), void *arg,
                      struct error *err)
 {
-    struct thinking th = { .fn = fn, .arg = arg,
-                           .lock = PTHREAD_MUTEX_INITIALIZER };
-    pthread_condattr_t attr;
+    struct thinking th = { .fn = fn, .arg = arg };
+    struct pollfd pfd = { .events = POLLIN };
     pthread_t thread;
     int rc = 0;
 
     if (!g)
         return fn (arg, err);
-    pthread_condattr_init (&attr);
-    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-    pthread_cond_init (&th.changed, &attr);
-    pthread_condattr_destroy (&attr);
-    if (pthread_create (&thread, NULL, think, &th) == 0) {
+    pfd.fd = th.done = eventfd (0, EFD_CLOEXEC);
+    if (th.done >= 0 && pthread_create (&thread, NULL, think, &th) == 0) {
         /* only what is there: the emulator's time stands still meanwhile */
-        while (!wait_a_little (&th))
+        while (poll (&pfd, 1, SERVE_MS) <= 0)
             rc = rc < 0 ? -1 : catch_up (g, err);
         pthread_join (thread, NULL);
     }
     else
         th.rc = fn (arg, &th.err);
-    pthread_cond_destroy (&th.changed);
+    if (th.done >= 0)
+        close (th.done);
     if (rc < 0)
         return -1;
     if (th.rc < 0 && err)
