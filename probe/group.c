@@ -437,15 +437,16 @@ static int on_token (struct group *g, const struct packet *p,
                      const struct group_message *msg, struct error *err)
 {
     size_t m = g->member_of[p->peer];
+    struct known_member *of = &g->members[m];
 
     (void)err;
     if (msg->kind < STEPS_MAX && m == before (g, g->me, msg->kind)
         && msg->number > g->got[msg->kind])
         g->got[msg->kind] = msg->number;
-    if (g->members[m].want && (msg->number > g->barrier
-                       || (msg->number == g->barrier
-                           && msg->kind + 1 >= g->members[m].want))) {
-        g->members[m].want = 0;
+    if (of->want
+        && (msg->number > g->barrier
+            || (msg->number == g->barrier && msg->kind + 1 >= of->want))) {
+        of->want = 0;
         g->nwant--;
     }
     return 0;
@@ -723,18 +724,20 @@ static int serve_until (struct group *g, struct asking a, struct error *err)
  */
 static void want (struct group *g, size_t m, unsigned int step)
 {
-    if (m == g->me || g->members[m].want > step)
+    struct known_member *of = &g->members[m];
+
+    if (m == g->me || of->want > step)
         return;
-    if (g->members[m].dead) {
+    if (of->dead) {
         for (unsigned int k = 0; k < step; k++)
             want (g, before (g, m, k), k);
         return;
     }
-    if (!g->members[m].want) {
+    if (!of->want) {
         g->nwant++;
-        g->members[m].wanted_since = -1;
+        of->wanted_since = -1;
     }
-    g->members[m].want = (uint8_t)(step + 1);
+    of->want = (uint8_t)(step + 1);
 }
 
 static bool wants_none (const struct group *g, const void *arg)
@@ -749,16 +752,17 @@ static int ask_wanted (struct group *g, void *arg, int64_t begin,
     (void)arg;
     (void)begin; /* each is asked since another time */
     for (size_t m = 0; m < g->n && g->nwant > 0; m++) {
-        struct group_message msg
-            = { ASK, (uint8_t)(g->members[m].want - 1), 0, g->barrier };
+        struct known_member *of = &g->members[m];
+        struct group_message msg = { ASK, (uint8_t)(of->want - 1), 0,
+                                     g->barrier };
 
-        if (!g->members[m].want)
+        if (!of->want)
             continue;
-        if (g->members[m].wanted_since < 0)
-            g->members[m].wanted_since = group_now (g);
-        if (is_silent (g, m, g->members[m].wanted_since)) {
-            g->members[m].dead = true;
-            g->members[m].want = 0;
+        if (of->wanted_since < 0)
+            of->wanted_since = group_now (g);
+        if (is_silent (g, m, of->wanted_since)) {
+            of->dead = true;
+            of->want = 0;
             g->nwant--;
             want (g, m, msg.kind);
         }
