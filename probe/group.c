@@ -12,10 +12,12 @@
 #include "config.h"
 #include "probe/group.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "probe/wire.h"
 #include "util/alloc.h"
@@ -440,15 +442,16 @@ static int on_token (struct group *g, const struct packet *p,
                      const struct group_message *msg, struct error *err)
 {
     size_t m = g->member_of[p->peer];
+    struct known_member *of = &g->members[m];
 
     (void)err;
     if (msg->kind < STEPS_MAX && m == before (g, g->me, msg->kind)
         && msg->number > g->got[msg->kind])
         g->got[msg->kind] = msg->number;
-    if (g->members[m].want && (msg->number > g->barrier
-                       || (msg->number == g->barrier
-                           && msg->kind + 1 >= g->members[m].want))) {
-        g->members[m].want = 0;
+    if (of->want
+        && (msg->number > g->barrier
+            || (msg->number == g->barrier && msg->kind + 1 >= of->want))) {
+        of->want = 0;
         g->nwant--;
     }
     return 0;
@@ -628,9 +631,7 @@ struct thinking {
     void *arg;
     struct error err;
     int rc;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool done;
+    int done; /* an eventfd, which can be read from then on */
 };
 
 static void *think (void *arg)
@@ -638,57 +639,32 @@ static void *think (void *arg)
     struct thinking *th = arg;
 
     th->rc = th->fn (th->arg, &th->err);
-    pthread_mutex_lock (&th->lock);
-    th->done = true;
-    pthread_cond_signal (&th->changed);
-    pthread_mutex_unlock (&th->lock);
+    eventfd_write (th->done, 1);
     return NULL;
-}
-
-/* Wait until it is done, or SERVE_MS. Returns the former. */
-static bool wait_a_little (struct thinking *th)
-{
-    struct timespec until;
-    bool done;
-
-    clock_gettime (CLOCK_MONOTONIC, &until);
-    until.tv_nsec += SERVE_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock (&th->lock);
-    while (!th->done
-           && pthread_cond_timedwait (&th->changed, &th->lock, &until) == 0)
-        ;
-    done = th->done;
-    pthread_mutex_unlock (&th->lock);
-    return done;
 }
 
 int group_meanwhile (struct group *g,
                      int (*fn) (void *arg, struct error *err), void *arg,
                      struct error *err)
 {
-    struct thinking th = { .fn = fn, .arg = arg,
-                           .lock = PTHREAD_MUTEX_INITIALIZER };
-    pthread_condattr_t attr;
+    struct thinking th = { .fn = fn, .arg = arg };
+    struct pollfd pfd = { .events = POLLIN };
     pthread_t thread;
     int rc = 0;
 
     if (!g)
         return fn (arg, err);
-    pthread_condattr_init (&attr);
-    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-    pthread_cond_init (&th.changed, &attr);
-    pthread_condattr_destroy (&attr);
-    if (pthread_create (&thread, NULL, think, &th) == 0) {
+    pfd.fd = th.done = eventfd (0, EFD_CLOEXEC);
+    if (th.done >= 0 && pthread_create (&thread, NULL, think, &th) == 0) {
         /* only what is there: the emulator's time stands still meanwhile */
-        while (!wait_a_little (&th))
+        while (poll (&pfd, 1, SERVE_MS) <= 0)
             rc = rc < 0 ? -1 : catch_up (g, err);
         pthread_join (thread, NULL);
     }
     else
         th.rc = fn (arg, &th.err);
-    pthread_cond_destroy (&th.changed);
+    if (th.done >= 0)
+        close (th.done);
     if (rc < 0)
         return -1;
     if (th.rc < 0 && err)
@@ -753,18 +729,20 @@ static int serve_until (struct group *g, struct asking a, struct error *err)
  */
 static void want (struct group *g, size_t m, unsigned int step)
 {
-    if (m == g->me || g->members[m].want > step)
+    struct known_member *of = &g->members[m];
+
+    if (m == g->me || of->want > step)
         return;
-    if (g->members[m].dead) {
+    if (of->dead) {
         for (unsigned int k = 0; k < step; k++)
             want (g, before (g, m, k), k);
         return;
     }
-    if (!g->members[m].want) {
+    if (!of->want) {
         g->nwant++;
-        g->members[m].wanted_since = -1;
+        of->wanted_since = -1;
     }
-    g->members[m].want = (uint8_t)(step + 1);
+    of->want = (uint8_t)(step + 1);
 }
 
 static bool wants_none (const struct group *g, const void *arg)
@@ -779,16 +757,17 @@ static int ask_wanted (struct group *g, void *arg, int64_t begin,
     (void)arg;
     (void)begin; /* each is asked since another time */
     for (size_t m = 0; m < g->n && g->nwant > 0; m++) {
-        struct group_message msg
-            = { ASK, (uint8_t)(g->members[m].want - 1), 0, g->barrier };
+        struct known_member *of = &g->members[m];
+        struct group_message msg = { ASK, (uint8_t)(of->want - 1), 0,
+                                     g->barrier };
 
-        if (!g->members[m].want)
+        if (!of->want)
             continue;
-        if (g->members[m].wanted_since < 0)
-            g->members[m].wanted_since = group_now (g);
-        if (is_silent (g, m, g->members[m].wanted_since)) {
-            g->members[m].dead = true;
-            g->members[m].want = 0;
+        if (of->wanted_since < 0)
+            of->wanted_since = group_now (g);
+        if (is_silent (g, m, of->wanted_since)) {
+            of->dead = true;
+            of->want = 0;
             g->nwant--;
             want (g, m, msg.kind);
         }
