@@ -30,13 +30,11 @@ static int check_round (const struct probe *p, size_t n, size_t round,
 int clusterkit_write (const struct plan *plan, const struct pathset *ps,
                       FILE *fp, struct error *err)
 {
-    const char **host = xcalloc (pathset_ports (ps) + 2, sizeof (*host));
+    const char **host = xarray (pathset_ports (ps) + 2, sizeof (*host));
     const struct probe *p;
     size_t n;
     int rc = 0;
 
-    if (!host)
-        return error_nomem (err);
     for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {
         p = plan_round (plan, r, &n);
         rc = check_round (p, n, r, ps, host, err);

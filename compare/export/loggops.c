@@ -22,8 +22,6 @@ int loggops_write (const struct infer_matrix *m, double overhead_ns, FILE *fp,
     double median;
     size_t n = 0;
 
-    if (!v)
-        return error_nomem (err);
     for (uint32_t a = 0; a < m->n; a++)
         for (uint32_t b = a + 1; b < m->n; b++)
             if (!isnan (infer_matrix_at (m, a, b)))

@@ -17,6 +17,7 @@
 
 #include "compare/infer/cluster.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 static int check_known (const struct infer_matrix *m, struct error *err)
@@ -38,23 +39,22 @@ static long distance (double ns)
  * deco
  */
 
-struct place {
+struct keyed_node {
     uint32_t node;
     double key;
 };
 
 static int compare_places (const void *a, const void *b)
 {
-    const struct place *x = a;
-    const struct place *y = b;
+    const struct keyed_node *x = a, *y = b;
 
     if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return x->node < y->node ? -1 : x->node > y->node;
+        return util_compare (x->key, y->key);
+    return util_compare (x->node, y->node);
 }
 
 /* The one of n nodes that is farthest from a node. */
-static uint32_t farthest (const struct infer_matrix *m, const struct place *v,
+static uint32_t farthest (const struct infer_matrix *m, const struct keyed_node *v,
                           size_t n, uint32_t from)
 {
     uint32_t far = v[0].node;
@@ -67,7 +67,7 @@ static uint32_t farthest (const struct infer_matrix *m, const struct place *v,
 }
 
 /* Number the vertices of n nodes, of which all together are `vertex`. */
-static void halve (const struct infer_matrix *m, struct place *v, size_t n,
+static void halve (const struct infer_matrix *m, struct keyed_node *v, size_t n,
                    uint32_t vertex, uint32_t *number)
 {
     uint32_t a, b;
@@ -89,17 +89,14 @@ static void halve (const struct infer_matrix *m, struct place *v, size_t n,
 int scotch_write_deco (const struct infer_matrix *m, FILE *fp,
                        struct error *err)
 {
-    struct place *v = xcalloc (m->n, sizeof (*v));
-    uint32_t *number = xcalloc (m->n, sizeof (*number));
+    struct keyed_node *v;
+    uint32_t *number;
     uint32_t most = 1;
-    int rc = -1;
 
-    if (!v || !number) {
-        error_nomem (err);
-        goto error;
-    }
     if (check_known (m, err) < 0)
-        goto error;
+        return -1;
+    v = xcalloc (m->n, sizeof (*v));
+    number = xcalloc (m->n, sizeof (*number));
     for (uint32_t i = 0; i < m->n; i++)
         v[i].node = i;
     halve (m, v, m->n, 1, number);
@@ -113,11 +110,9 @@ int scotch_write_deco (const struct infer_matrix *m, FILE *fp,
         for (uint32_t b = 0; b < a; b++)
             fprintf (fp, "%ld%c", distance (infer_matrix_at (m, a, b)),
                      b + 1 < a ? ' ' : '\n');
-    rc = 0;
-error:
     free (v);
     free (number);
-    return rc;
+    return 0;
 }
 
 /*

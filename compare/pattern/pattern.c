@@ -344,13 +344,7 @@ static struct pattern *create (const struct kind *kind, uint32_t n,
         return NULL;
     }
     p = xcalloc (1, sizeof (*p));
-    if (p)
-        p->id = xcalloc (places + 1, sizeof (*p->id));
-    if (!p || !p->id) {
-        error_nomem (err);
-        pattern_destroy (p);
-        return NULL;
-    }
+    p->id = xcalloc (places, sizeof (*p->id));
     p->kind = kind;
     p->n = n;
     return p;
@@ -405,15 +399,11 @@ static void sort_members (struct member *m, uint32_t n)
     qsort (m, n, sizeof (*m), by_head);
 }
 
-static int group (struct pattern *p, const uint32_t *host)
+static void group (struct pattern *p, const uint32_t *host)
 {
     struct member *m = xcalloc (p->n, sizeof (*m));
 
     p->first = xcalloc (p->n + 1, sizeof (*p->first));
-    if (!m || !p->first) {
-        free (m);
-        return -1;
-    }
     for (uint32_t i = 0; i < p->n; i++)
         m[i] = (struct member){ p->id[i], host ? host[p->id[i]] : i, i, 0 };
     sort_members (m, p->n);
@@ -424,18 +414,16 @@ static int group (struct pattern *p, const uint32_t *host)
     }
     p->first[p->groups] = p->n;
     free (m);
-    return 0;
 }
 
 /* Where the pairing's steps begin: each takes as many as its largest group has
  * processes.
  */
-static int count_turns (struct pattern *p)
+static void count_turns (struct pattern *p)
 {
     uint64_t turns = grouped_turns (p);
 
-    if (!(p->from = xcalloc (turns + 1, sizeof (*p->from))))
-        return -1;
+    p->from = xcalloc (turns + 1, sizeof (*p->from));
     for (uint64_t t = 0; t < turns; t++) {
         uint32_t most = 0;
 
@@ -449,7 +437,6 @@ static int count_turns (struct pattern *p)
         }
         p->from[t + 1] = p->from[t] + most;
     }
-    return 0;
 }
 
 struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
@@ -467,10 +454,9 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
         p->id[i] = i;
     if (opts && opts->shuffle)
         rng_shuffle (&rng, p->id, n);
-    if (p->kind->by_host && (group (p, host) < 0 || count_turns (p) < 0)) {
-        error_nomem (err);
-        pattern_destroy (p);
-        return NULL;
+    if (p->kind->by_host) {
+        group (p, host);
+        count_turns (p);
     }
     return finish (p, opts, &rng);
 }
@@ -482,8 +468,6 @@ static int check_rounds (const struct pattern *p, size_t nendpoints,
     size_t *last = xcalloc (p->n, sizeof (*last)); /* round, from 1 */
     int rc = 0;
 
-    if (!last)
-        return error_nomem (err);
     for (size_t r = 0; r < plan_rounds (p->plan) && rc == 0; r++) {
         size_t n;
         const struct probe *probe = plan_round (p->plan, r, &n);
@@ -540,25 +524,20 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
     if (!p)
         return NULL;
     rng_seed (&rng, opts ? opts->seed : 0);
-    if (!(p->pair = xcalloc (npairs + 1, sizeof (*p->pair)))) {
-        error_nomem (err);
-        goto error;
-    }
+    p->pair = xcalloc (npairs, sizeof (*p->pair));
     for (uint32_t i = 0; i < n; i++)
         p->id[i] = i;
     for (size_t i = 0; i < npairs; i++) {
         if (pair[i].a >= n || pair[i].b >= n || pair[i].a == pair[i].b) {
             error_input (err, "pair %zu: %u and %u are not two of %u"
                          " processes", i + 1, pair[i].a, pair[i].b, n);
-            goto error;
+            pattern_destroy (p);
+            return NULL;
         }
         p->pair[i] = pair[i];
     }
     p->turn = npairs;
     return finish (p, opts, &rng);
-error:
-    pattern_destroy (p);
-    return NULL;
 }
 
 void pattern_destroy (struct pattern *p)

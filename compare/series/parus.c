@@ -199,7 +199,6 @@ static int quoted (struct scan *in, const char *what)
 
 static struct series *read_test (struct scan *in)
 {
-    struct series *s;
     int test;
 
     if (quoted (in, "test type") < 0)
@@ -209,9 +208,7 @@ static struct series *read_test (struct scan *in)
         bad (in, "test type '%.40s' is not known", in->word);
         return NULL;
     }
-    if (!(s = series_create (test)))
-        error_nomem (in->err);
-    return s;
+    return series_create (test);
 }
 
 static int read_stat (struct scan *in, enum series_stat *stat)

@@ -155,15 +155,13 @@ static void write_latency (const struct row *row, FILE *fp)
     fprintf (fp, "\n");
 }
 
-static int write_pairs (const struct series *s, enum series_stat stat,
-                        FILE *fp, struct error *err)
+static void write_pairs (const struct series *s, enum series_stat stat,
+                         FILE *fp)
 {
     struct row row = { .stat = stat,
                        .time_ns = xcalloc (s->npairs, sizeof (double)) };
     bool first = true;
 
-    if (!row.time_ns)
-        return error_nomem (err);
     for (size_t i = 0; i < s->npairs;) {
         i = collect (&row, s, i);
         if (row.n == 0)
@@ -180,7 +178,6 @@ static int write_pairs (const struct series *s, enum series_stat stat,
         first = false;
     }
     free (row.time_ns);
-    return 0;
 }
 
 /* The columns of the table of R(avg), by the names that its readers know. */
@@ -272,8 +269,8 @@ int table_write (const struct series *s, enum series_stat stat, FILE *fp,
                  struct error *err)
 {
     write_head (s, stat, fp);
-    if (s->npairs > 0 && write_pairs (s, stat, fp, err) < 0)
-        return -1;
+    if (s->npairs > 0)
+        write_pairs (s, stat, fp);
     if (s->ntopologies > 0) {
         write_topologies (s, stat, fp);
         write_all_rates (s, stat, fp);

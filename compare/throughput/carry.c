@@ -542,10 +542,6 @@ struct series *measured_series (const struct pathset *ps,
 {
     struct series *s = series_create (SERIES_ASYNC_ONE_TO_ONE);
 
-    if (!s) {
-        error_nomem (err);
-        return NULL;
-    }
     if (fill (s, ps, plan, rate, length, err) < 0) {
         series_destroy (s);
         return NULL;
