@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/pattern/noise.h"
+#include "compare/pattern/pattern.h"
 #include "probe/exchange/pairs.h"
 #include "probe/exchange/results.h"
 

@@ -1,24 +1,134 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Target architectures of Scotch.
+/* Plans and latencies as other programs read them. */
+#include "config.h"
+#include "compare/export/export.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/infer/cluster.h"
+#include "core/linear/stats.h"
+#include "util/alloc.h"
+#include "util/sort.h"
+#include "util/text.h"
+
+/*
+ * ClusterKit
+ */
+
+/* The hosts of a round, each of which may be there once. */
+static int check_round (const struct probe *p, size_t n, size_t round,
+                        const struct pathset *ps, const char **host,
+                        struct error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        host[2 * i] = pathset_endpoint (ps, p[i].a)->host;
+        host[2 * i + 1] = pathset_endpoint (ps, p[i].b)->host;
+    }
+    qsort (host, 2 * n, sizeof (*host), text_compare);
+    for (size_t i = 1; i < 2 * n; i++)
+        if (strcmp (host[i - 1], host[i]) == 0)
+            return error_input (err, "round %zu: %s is in it twice, by two"
+                                " rails; plan one rail for ClusterKit",
+                                round + 1, host[i]);
+    return 0;
+}
+
+int clusterkit_write (const struct plan *plan, const struct pathset *ps,
+                      FILE *fp, struct error *err)
+{
+    const char **host = xarray (pathset_ports (ps) + 2, sizeof (*host));
+    const struct probe *p;
+    size_t n;
+    int rc = 0;
+
+    for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {
+        p = plan_round (plan, r, &n);
+        rc = check_round (p, n, r, ps, host, err);
+    }
+    for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {
+        p = plan_round (plan, r, &n);
+        for (size_t i = 0; i < n; i++)
+            fprintf (fp, "%zu %s %s\n", r + 1,
+                     pathset_endpoint (ps, p[i].a)->host,
+                     pathset_endpoint (ps, p[i].b)->host);
+    }
+    free (host);
+    return rc;
+}
+
+/*
+ * LogGOPSim
+ */
+
+static int below_zero (double ns, double overhead_ns, struct error *err)
+{
+    return error_input (err, "a latency of %.6g ns is less than twice the"
+                        " overhead of %.6g ns", ns, overhead_ns);
+}
+
+int loggops_write (const struct infer_matrix *m, double overhead_ns, FILE *fp,
+                   struct error *err)
+{
+    double *v = xarray ((size_t)m->n * m->n + 1, sizeof (*v));
+    double median;
+    size_t n = 0;
+
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = a + 1; b < m->n; b++)
+            if (!isnan (infer_matrix_at (m, a, b)))
+                v[n++] = infer_matrix_at (m, a, b);
+    median = n > 0 ? stats_median (v, n) : NAN;
+    free (v);
+    if (n == 0)
+        return error_input (err, "no pair is known");
+    if (median < 2 * overhead_ns)
+        return below_zero (median, overhead_ns, err);
+    fprintf (fp, "-L %.0f -o %.0f\n", median - 2 * overhead_ns, overhead_ns);
+    return 0;
+}
+
+static int check_pairs (const struct infer_matrix *m, double overhead_ns,
+                        struct error *err)
+{
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = a + 1; b < m->n; b++) {
+            double ns = infer_matrix_at (m, a, b);
+
+            if (isnan (ns))
+                return error_input (err, "%s to %s is not known",
+                                    m->label[a], m->label[b]);
+            if (ns < 2 * overhead_ns)
+                return below_zero (ns, overhead_ns, err);
+        }
+    return 0;
+}
+
+int loggops_write_pairs (const struct infer_matrix *m, double overhead_ns,
+                         FILE *fp, struct error *err)
+{
+    if (check_pairs (m, overhead_ns, err) < 0)
+        return -1;
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = 0; b < m->n; b++)
+            fprintf (fp, "%.0f%c",
+                     a == b ? 0 : infer_matrix_at (m, a, b) - 2 * overhead_ns,
+                     b + 1 < m->n ? ' ' : '\n');
+    return 0;
+}
+
+/*
+ * Scotch
  *
- * Notes: the file of a decomposition says "deco 0", how many terminals there
+ * The file of a decomposition says "deco 0", how many terminals there
  * are and the greatest number of a vertex of the tree of halves that is one;
  * then a line for each terminal, its label, weight and vertex, where vertex v
  * is made of 2v and 2v+1, and all is 1; then the distances of each terminal to
  * those before it. That of a tree says "tleaf", its levels, and from the top
  * down into how many each is divided and what a link there costs.
  */
-#include "config.h"
-#include "compare/export/scotch.h"
-
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-
-#include "compare/infer/cluster.h"
-#include "util/alloc.h"
-#include "util/sort.h"
-#include "util/text.h"
 
 static int check_known (const struct infer_matrix *m, struct error *err)
 {
@@ -36,7 +146,7 @@ static long distance (double ns)
 }
 
 /*
- * deco
+ * Scotch: deco
  */
 
 struct keyed_node {
@@ -116,7 +226,7 @@ int scotch_write_deco (const struct infer_matrix *m, FILE *fp,
 }
 
 /*
- * tleaf
+ * Scotch: tleaf
  */
 
 struct tree {
