@@ -30,7 +30,8 @@ static int check_round (const struct probe *p, size_t n, size_t round,
     qsort (host, 2 * n, sizeof (*host), text_compare);
     for (size_t i = 1; i < 2 * n; i++)
         if (strcmp (host[i - 1], host[i]) == 0)
-            return error_input (err, "round %zu: %s is in it twice, by two"
+            return error_input (err,
+                                "round %zu: %s is in it twice, by two"
                                 " rails; plan one rail for ClusterKit",
                                 round + 1, host[i]);
     return 0;
@@ -65,8 +66,10 @@ int clusterkit_write (const struct plan *plan, const struct pathset *ps,
 
 static int below_zero (double ns, double overhead_ns, struct error *err)
 {
-    return error_input (err, "a latency of %.6g ns is less than twice the"
-                        " overhead of %.6g ns", ns, overhead_ns);
+    return error_input (err,
+                        "a latency of %.6g ns is less than twice the"
+                        " overhead of %.6g ns",
+                        ns, overhead_ns);
 }
 
 int loggops_write (const struct infer_matrix *m, double overhead_ns, FILE *fp,
@@ -98,8 +101,8 @@ static int check_pairs (const struct infer_matrix *m, double overhead_ns,
             double ns = infer_matrix_at (m, a, b);
 
             if (isnan (ns))
-                return error_input (err, "%s to %s is not known",
-                                    m->label[a], m->label[b]);
+                return error_input (err, "%s to %s is not known", m->label[a],
+                                    m->label[b]);
             if (ns < 2 * overhead_ns)
                 return below_zero (ns, overhead_ns, err);
         }
@@ -135,8 +138,10 @@ static int check_known (const struct infer_matrix *m, struct error *err)
     uint64_t unknown = infer_matrix_unknown (m);
 
     if (unknown > 0)
-        return error_input (err, "an architecture wants all pairs, %s not"
-                            " known", COUNTED (unknown, "pair"));
+        return error_input (err,
+                            "an architecture wants all pairs, %s not"
+                            " known",
+                            COUNTED (unknown, "pair"));
     return 0;
 }
 
@@ -164,8 +169,8 @@ static int compare_places (const void *a, const void *b)
 }
 
 /* The one of n nodes that is farthest from a node. */
-static uint32_t farthest (const struct infer_matrix *m, const struct keyed_node *v,
-                          size_t n, uint32_t from)
+static uint32_t farthest (const struct infer_matrix *m,
+                          const struct keyed_node *v, size_t n, uint32_t from)
 {
     uint32_t far = v[0].node;
 
@@ -229,31 +234,32 @@ int scotch_write_deco (const struct infer_matrix *m, FILE *fp,
  * Scotch: tleaf
  */
 
-struct tree {
+struct leaf_tree {
     const struct infer_matrix *m;
-    struct clusters levels;    /* of latencies, the lowest level first */
+    struct clusters levels;     /* of latencies, the lowest level first */
     uint32_t size[CLUSTER_MAX]; /* of a group of a level */
-    uint32_t *group;           /* [n] of the level that is looked at */
+    uint32_t *group;            /* [n] of the level that is looked at */
 };
 
-static size_t level (const struct tree *t, uint32_t a, uint32_t b)
+static size_t level (const struct leaf_tree *t, uint32_t a, uint32_t b)
 {
     return clusters_of (&t->levels, infer_matrix_at (t->m, a, b));
 }
 
-static int no_tree (const struct tree *t, uint32_t a, uint32_t b,
+static int no_tree (const struct leaf_tree *t, uint32_t a, uint32_t b,
                     struct error *err)
 {
-    return error_input (err, "%s and %s: the latencies are no tree of equal"
-                        " groups; a deco takes any", t->m->label[a],
-                        t->m->label[b]);
+    return error_input (err,
+                        "%s and %s: the latencies are no tree of equal"
+                        " groups; a deco takes any",
+                        t->m->label[a], t->m->label[b]);
 }
 
 /* Groups of a level: with the first node that is in none, all that are no
  * farther than that. Nodes are of one group if and only if they are so near
  * to each other, and groups are equal.
  */
-static int group (struct tree *t, size_t l, struct error *err)
+static int group (struct leaf_tree *t, size_t l, struct error *err)
 {
     uint32_t n = t->m->n;
 
@@ -287,7 +293,7 @@ static int group (struct tree *t, size_t l, struct error *err)
  * are called by their first nodes and equal, so that all of them but `size`
  * come before group number k's.
  */
-static void sort_groups (const struct tree *t, size_t l, uint32_t *order,
+static void sort_groups (const struct leaf_tree *t, size_t l, uint32_t *order,
                          uint32_t *next)
 {
     uint32_t n = t->m->n, groups = 0;
@@ -302,7 +308,7 @@ static void sort_groups (const struct tree *t, size_t l, uint32_t *order,
         order[k] = sorted[k];
 }
 
-static int build (struct tree *t, uint32_t *order, uint32_t *room,
+static int build (struct leaf_tree *t, uint32_t *order, uint32_t *room,
                   struct error *err)
 {
     for (uint32_t k = 0; k < t->m->n; k++)
@@ -315,7 +321,7 @@ static int build (struct tree *t, uint32_t *order, uint32_t *room,
     return 0;
 }
 
-static void print_tree (const struct tree *t, FILE *fp)
+static void print_tree (const struct leaf_tree *t, FILE *fp)
 {
     fprintf (fp, "tleaf\t%zu", t->levels.n);
     for (size_t l = t->levels.n; l-- > 0;) {
@@ -328,7 +334,7 @@ static void print_tree (const struct tree *t, FILE *fp)
     putc ('\n', fp);
 }
 
-static void find_levels (struct tree *t, double eps)
+static void find_levels (struct leaf_tree *t, double eps)
 {
     uint32_t n = t->m->n;
     double *v = xarray ((size_t)n * n, sizeof (*v));
@@ -344,7 +350,7 @@ static void find_levels (struct tree *t, double eps)
 int scotch_write_tleaf (const struct infer_matrix *m, double eps,
                         uint32_t *order, FILE *fp, struct error *err)
 {
-    struct tree t = { .m = m };
+    struct leaf_tree t = { .m = m };
     uint32_t *room;
     int rc;
 

@@ -363,7 +363,7 @@ static struct pattern *finish (struct pattern *p,
     return p;
 }
 
-struct member {
+struct group_member {
     uint32_t process, host;
     uint32_t place; /* in the order asked for */
     uint32_t head;  /* place of the first of the host */
@@ -371,8 +371,8 @@ struct member {
 
 static int by_host (const void *a, const void *b)
 {
-    const struct member *x = a;
-    const struct member *y = b;
+    const struct group_member *x = a;
+    const struct group_member *y = b;
 
     if (x->host != y->host)
         return x->host < y->host ? -1 : 1;
@@ -381,8 +381,8 @@ static int by_host (const void *a, const void *b)
 
 static int by_head (const void *a, const void *b)
 {
-    const struct member *x = a;
-    const struct member *y = b;
+    const struct group_member *x = a;
+    const struct group_member *y = b;
 
     if (x->head != y->head)
         return x->head < y->head ? -1 : 1;
@@ -390,7 +390,7 @@ static int by_head (const void *a, const void *b)
 }
 
 /* The processes of a host next to each other, hosts by their first. */
-static void sort_members (struct member *m, uint32_t n)
+static void sort_members (struct group_member *m, uint32_t n)
 {
     qsort (m, n, sizeof (*m), by_host);
     for (uint32_t i = 0; i < n; i++)
@@ -401,11 +401,12 @@ static void sort_members (struct member *m, uint32_t n)
 
 static void group (struct pattern *p, const uint32_t *host)
 {
-    struct member *m = xcalloc (p->n, sizeof (*m));
+    struct group_member *m = xcalloc (p->n, sizeof (*m));
 
     p->first = xcalloc (p->n + 1, sizeof (*p->first));
     for (uint32_t i = 0; i < p->n; i++)
-        m[i] = (struct member){ p->id[i], host ? host[p->id[i]] : i, i, 0 };
+        m[i] = (struct group_member){ p->id[i], host ? host[p->id[i]] : i, i,
+                                      0 };
     sort_members (m, p->n);
     for (uint32_t i = 0; i < p->n; i++) {
         p->id[i] = m[i].process;
@@ -609,11 +610,15 @@ int noise_draw (uint32_t n, uint32_t nnoise, const struct probe *goal,
     uint32_t k = 0;
 
     if (n < 2 || nnoise > n - 2)
-        return error_input (err, "%u noise processes and a pair: there are"
-                            " %u processes", nnoise, n);
+        return error_input (err,
+                            "%u noise processes and a pair: there are"
+                            " %u processes",
+                            nnoise, n);
     if (goal && (goal->a >= n || goal->b >= n || goal->a == goal->b))
-        return error_input (err, "a goal pair of %u and %u: they are not two"
-                            " of %u processes", goal->a, goal->b, n);
+        return error_input (err,
+                            "a goal pair of %u and %u: they are not two"
+                            " of %u processes",
+                            goal->a, goal->b, n);
     if (goal) {
         process[k++] = goal->a;
         process[k++] = goal->b;

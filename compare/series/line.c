@@ -48,15 +48,15 @@ static const struct series_pair **collect (const struct series *s,
     return v;
 }
 
-struct sums {
+struct fit_sums {
     double w, x, y;       /* weights; weighted means */
     double xx, xy, yy;    /* about the means */
 };
 
-static struct sums sum (const struct series_pair *const *p, size_t n,
-                        enum series_stat stat)
+static struct fit_sums sum (const struct series_pair *const *p, size_t n,
+                            enum series_stat stat)
 {
-    struct sums s = { 0 };
+    struct fit_sums s = { 0 };
 
     for (size_t i = 0; i < n; i++) {
         double y = p[i]->time_ns[stat];
@@ -83,7 +83,7 @@ static struct sums sum (const struct series_pair *const *p, size_t n,
 static struct series_fit fit (const struct series_pair *const *p, size_t n,
                               enum series_stat stat)
 {
-    struct sums s = sum (p, n, stat);
+    struct fit_sums s = sum (p, n, stat);
     double slope = s.xy / s.xx;
     double residual = fmax (s.yy - slope * s.xy, 0);
     double dof = (double)n - 2;

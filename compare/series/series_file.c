@@ -154,8 +154,8 @@ int series_write (const struct series *s, FILE *fp, struct error *err)
     write_head (s, fp);
     if (write_list ("processes", s->nprocesses, s, process_json, fp, err) < 0
         || write_list ("pairs", s->npairs, s, pair_json, fp, err) < 0
-        || write_list ("topologies", s->ntopologies, s, topology_json, fp,
-                       err) < 0)
+        || write_list ("topologies", s->ntopologies, s, topology_json, fp, err)
+               < 0)
         return -1;
     fprintf (fp, "}\n");
     return ferror (fp) ? error_errno (err, "cannot write JSON") : 0;
@@ -201,7 +201,8 @@ static struct series *read_head (const json_t *json, struct error *err)
                            (uint64_t *)((char *)s + numbers[i].offset), err);
     if (rc == 0
         && json_get_double (json, NULL, "seconds", 0, SECONDS_LIMIT,
-                            &s->seconds, err) == 0
+                            &s->seconds, err)
+               == 0
         && json_get_bool (json, NULL, "complete", &s->complete, err) == 0)
         return s;
     series_destroy (s);
@@ -369,8 +370,7 @@ static struct series *read_series (const json_t *json, struct error *err)
  */
 
 /* The endpoints of all pairs, sorted, each once; *n of them. */
-static const char **names (const json_t *pairs, uint32_t *n,
-                           struct error *err)
+static const char **names (const json_t *pairs, uint32_t *n, struct error *err)
 {
     size_t size = json_array_size (pairs);
     const char **v = xarray (2 * size, sizeof (*v));
@@ -391,7 +391,7 @@ static const char **names (const json_t *pairs, uint32_t *n,
 }
 
 static uint32_t find_name (const char **name, uint32_t n, const json_t *pair,
-                      const char *key)
+                           const char *key)
 {
     const char *text = json_string_value (json_object_get (pair, key));
 
@@ -409,7 +409,7 @@ static int add_endpoint (struct series *s, const char *name, struct error *err)
 }
 
 static int add_solved (struct series *s, uint32_t a, uint32_t b, double rtt_ns,
-                     struct error *err)
+                       struct error *err)
 {
     struct series_pair p = { .a = a, .b = b, .count = 1 };
 
@@ -419,8 +419,8 @@ static int add_solved (struct series *s, uint32_t a, uint32_t b, double rtt_ns,
 }
 
 static int read_solved (struct series *s, const char **name, uint32_t n,
-                      const json_t *pair, const char *where,
-                      struct error *err)
+                        const json_t *pair, const char *where,
+                        struct error *err)
 {
     uint32_t a = find_name (name, n, pair, "a");
     uint32_t b = find_name (name, n, pair, "b");
@@ -439,7 +439,7 @@ static int read_solved (struct series *s, const char **name, uint32_t n,
 }
 
 static int read_solution (struct series *s, const json_t *pairs,
-                       struct error *err)
+                          struct error *err)
 {
     uint32_t n;
     const char **name = names (pairs, &n, err);
@@ -471,7 +471,8 @@ static struct series *solved_series (const json_t *solution, struct error *err)
 
     if (json_get_string (solution, NULL, "fabric", &hash, err) < 0
         || json_get_array (solution, NULL, "pairs", SERIES_PAIRS_MAX / 2,
-                           &pairs, err) < 0)
+                           &pairs, err)
+               < 0)
         return NULL;
     if (json_array_size (pairs) == 0) {
         error_input (err, "no pairs: pmm solve --pairs gives them");
