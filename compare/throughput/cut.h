@@ -4,13 +4,13 @@
  *
  * That is the least over all halvings of the hosts, which are too many to look
  * at. Looked at are some that are likely to be narrow: the hosts that are
- * nearest to one of them, by cables, against the rest. So it is a bound: the bisection
- * bandwidth is at most the least of these maximum flows, which may take any
- * way over the links that the set's paths use. What the tables make of it is
- * another thing, and less: the effective bisection bandwidth is the mean of
- * what random pairs across these halves get, max-min fair, all at once (after
- * Hoefler, Schneider, Lumsdaine, "Multistage switches are not crossbars",
- * 2008).
+ * nearest to one of them, by cables, against the rest. So it is a bound: the
+ * bisection bandwidth is at most the least of these maximum flows, which may
+ * take any way over the links that the set's paths use. What the tables make of
+ * it is another thing, and less: the effective bisection bandwidth is the mean
+ * of what random pairs across these halves get, max-min fair, all at once
+ * (after Hoefler, Schneider, Lumsdaine, "Multistage switches are not
+ * crossbars", 2008).
  */
 #ifndef COMPARE_CUT_H
 #define COMPARE_CUT_H
