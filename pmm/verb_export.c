@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/export/clusterkit.h"
-#include "compare/export/loggops.h"
-#include "compare/export/scotch.h"
+#include "compare/export/export.h"
 #include "compare/infer/matrix.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"

@@ -28,7 +28,7 @@
 enum { WAYS_MIN = 2, HOPS = 64 };
 
 /* A host of both. */
-struct member {
+struct leaf_host {
     uint32_t node;     /* of the model */
     uint32_t endpoint;
     uint32_t leaf;     /* node of the fabric: its switch */
@@ -44,7 +44,7 @@ struct leaf {
 };
 
 /* A way between two leaves. */
-struct way {
+struct leaf_way {
     uint32_t a, b;     /* leaves */
     unsigned int hops;
     double ns;
@@ -54,13 +54,13 @@ struct comparing {
     const struct topology_model *m;
     struct against *out;
     struct routes *routes;
-    struct member *member;
+    struct leaf_host *member;
     size_t nmembers;
     struct leaf *leaf;
     size_t nleaves;
     size_t *count;     /* [nvertices] scratch: members by home */
     uint32_t *owner;   /* [nvertices] leaf of a home; NONE */
-    struct way *way;
+    struct leaf_way *way;
     size_t nways;
     double centre[HOPS]; /* by hops; NAN: too few */
 };
@@ -102,7 +102,7 @@ static void find_homes (const struct topology_model *m, uint32_t *home)
 
 static int compare_members (const void *a, const void *b)
 {
-    const struct member *x = a, *y = b;
+    const struct leaf_host *x = a, *y = b;
 
     if (x->leaf != y->leaf)
         return util_compare (x->leaf, y->leaf);
@@ -131,7 +131,7 @@ static void find_members (struct comparing *w)
             out->stranger[out->nstrangers++] = v;
         else
             w->member[w->nmembers++]
-                = (struct member){ v, endpoint, leaf, home[v] };
+                = (struct leaf_host){ v, endpoint, leaf, home[v] };
     }
     free (home);
     qsort (w->member, w->nmembers, sizeof (*w->member), compare_members);
@@ -161,7 +161,7 @@ static void find_leaves (struct comparing *w)
 /* The home of most of a leaf's members, in *n how many. */
 static uint32_t most_at (struct comparing *w, const struct leaf *l, size_t *n)
 {
-    const struct member *v = &w->member[l->first];
+    const struct leaf_host *v = &w->member[l->first];
     uint32_t best = NONE;
 
     *n = 0;
@@ -240,10 +240,10 @@ static void compare_hosts (struct comparing *w)
 }
 
 /* A member of a leaf that is at home. */
-static const struct member *at_home (const struct comparing *w,
-                                     const struct leaf *l)
+static const struct leaf_host *at_home (const struct comparing *w,
+                                        const struct leaf *l)
 {
-    const struct member *v = &w->member[l->first];
+    const struct leaf_host *v = &w->member[l->first];
 
     while (v->home != l->home)
         v++;
@@ -277,8 +277,9 @@ static void find_hops (const struct fabric *f, uint32_t from,
     }
 }
 
-static double length_between (const struct comparing *w, const struct member *x,
-                              const struct member *y)
+static double length_between (const struct comparing *w,
+                              const struct leaf_host *x,
+                              const struct leaf_host *y)
 {
     return routes_ns (w->routes, x->node, y->node)
            - routes_ns (w->routes, x->node, x->home)
@@ -292,13 +293,13 @@ static void add_ways (struct comparing *w, uint32_t a, const unsigned int *hops)
 
     for (uint32_t b = a + 1; b < w->nleaves; b++) {
         const struct leaf *y = &w->leaf[b];
-        struct way *way = &w->way[w->nways];
+        struct leaf_way *way = &w->way[w->nways];
 
         if (y->home == NONE || hops[y->node] == HOPS)
             continue;
-        *way = (struct way){ a, b, hops[y->node],
-                             length_between (w, at_home (w, x),
-                                             at_home (w, y)) };
+        *way = (struct leaf_way){ a, b, hops[y->node],
+                                  length_between (w, at_home (w, x),
+                                                  at_home (w, y)) };
         w->nways += isfinite (way->ns);
     }
 }
@@ -356,7 +357,7 @@ static void compare_ways (struct comparing *w)
 
     out->way = xarray (w->nways, sizeof (*out->way));
     for (size_t i = 0; i < w->nways; i++) {
-        const struct way *way = &w->way[i];
+        const struct leaf_way *way = &w->way[i];
         unsigned int seen = nearest (w, way->ns);
         double own = fabs (w->centre[way->hops] - way->ns);
 

@@ -297,8 +297,7 @@ static uint32_t unite_all (struct linkage *k, struct merge *merge)
         for (uint32_t a = 0; a < k->n; a++)
             if (!k->gone[a] && k->near[a] != a
                 && (best == k->n
-                    || mean (k, a, k->near[a])
-                           < mean (k, best, k->near[best])))
+                    || mean (k, a, k->near[a]) < mean (k, best, k->near[best])))
                 best = a;
         if (best == k->n)
             return n;

@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-
 #define CLUSTER_APART 4.0
 
 enum {
@@ -40,8 +39,7 @@ bool cluster_less (double a, double b, double eps);
  * that differ by no more than eps (as above) are never told apart. Cost:
  * n log n, and some 10^7 steps.
  */
-void clusters_find (struct clusters *cl, const double *v, size_t n,
-                    double eps);
+void clusters_find (struct clusters *cl, const double *v, size_t n, double eps);
 void clusters_clear (struct clusters *cl);
 
 /* The cluster of a value: the one whose mean is nearest. */
@@ -60,7 +58,6 @@ struct merge {
  * merges there are in merge [n - 1], by rising mean. Cost: n^2 to
  * n^3.
  */
-uint32_t linkage (uint32_t n, double *sum, double *weight,
-                  struct merge *merge);
+uint32_t linkage (uint32_t n, double *sum, double *weight, struct merge *merge);
 
 #endif /* COMPARE_CLUSTER_H */

@@ -46,25 +46,25 @@ int tgf_write (const struct topology_model *m, FILE *fp, struct error *err)
 }
 
 /* A vertex of the file. */
-struct named {
+struct graph_vertex {
     uint64_t id;
-    const char *label;   /* NULL: a switch */
+    const char *label; /* NULL: a switch */
     unsigned int line;
-    uint32_t vertex;     /* of the model */
+    uint32_t vertex; /* of the model */
 };
 
-struct ends {
-    uint32_t a, b;       /* a < b */
+struct edge_ends {
+    uint32_t a, b; /* a < b */
     double latency_ns, rate;
     unsigned int line;
 };
 
 struct graph_reader {
     unsigned int line;
-    bool edges;          /* "#" is behind us */
-    struct named *named; /* [TGF_MAX_VERTICES]; by id from "#" on */
+    bool edges;                 /* "#" is behind us */
+    struct graph_vertex *named; /* [TGF_MAX_VERTICES]; by id from "#" on */
     size_t nnamed;
-    struct ends *ends;
+    struct edge_ends *ends;
     size_t nends;
     struct topology_model *m;
 };
@@ -106,12 +106,12 @@ static int check_label (const char *label, struct error *err)
 
 static int read_vertex (struct graph_reader *r, char *s, struct error *err)
 {
-    struct named *v = &r->named[r->nnamed];
+    struct graph_vertex *v = &r->named[r->nnamed];
     const char *label;
 
     if (r->nnamed == TGF_MAX_VERTICES)
         return error_input (err, "more than %d vertices", TGF_MAX_VERTICES);
-    *v = (struct named){ .line = r->line };
+    *v = (struct graph_vertex){ .line = r->line };
     if (read_id (&s, &v->id, err) < 0)
         return -1;
     label = next_word (&s);
@@ -128,21 +128,21 @@ static int read_vertex (struct graph_reader *r, char *s, struct error *err)
 
 static int compare_id (const void *a, const void *b)
 {
-    const struct named *x = a, *y = b;
+    const struct graph_vertex *x = a, *y = b;
 
     return util_compare (x->id, y->id);
 }
 
 static int compare_label (const void *a, const void *b)
 {
-    const struct named *const *x = a;
-    const struct named *const *y = b;
+    const struct graph_vertex *const *x = a;
+    const struct graph_vertex *const *y = b;
 
     return strcmp ((*x)->label, (*y)->label);
 }
 
 /* No ID and no label twice. nodes [nnodes] are the nodes in their order. */
-static int check_vertices (struct graph_reader *r, struct named **nodes,
+static int check_vertices (struct graph_reader *r, struct graph_vertex **nodes,
                            size_t nnodes, struct error *err)
 {
     for (size_t i = 1; i < r->nnamed; i++)
@@ -167,7 +167,7 @@ static int check_vertices (struct graph_reader *r, struct named **nodes,
 static int end_vertices (struct graph_reader *r, struct error *err)
 {
     const char **label = xarray (r->nnamed, sizeof (*label));
-    struct named **nodes = xarray (r->nnamed, sizeof (*nodes));
+    struct graph_vertex **nodes = xarray (r->nnamed, sizeof (*nodes));
     uint32_t n = 0;
     int rc = -1;
 
@@ -200,28 +200,28 @@ done:
 static int read_end (const struct graph_reader *r, char **s, uint32_t *vertex,
                      struct error *err)
 {
-    struct named key;
-    const struct named *found;
+    struct graph_vertex key;
+    const struct graph_vertex *found;
 
     if (read_id (s, &key.id, err) < 0)
         return -1;
     found = bsearch (&key, r->named, r->nnamed, sizeof (key), compare_id);
     if (!found)
-        return error_input (err, "there is no vertex %u",
-                            (unsigned int)key.id);
+        return error_input (err, "there is no vertex %u", (unsigned int)key.id);
     *vertex = found->vertex;
     return 0;
 }
 
 /* "l: 3 t: 10" */
-static int read_values (char *s, struct ends *e, struct error *err)
+static int read_values (char *s, struct edge_ends *e, struct error *err)
 {
     const char *word;
 
     e->latency_ns = NAN;
     while (*(word = next_word (&s))) {
-        double *value = strcmp (word, "l:") == 0 ? &e->latency_ns
-                        : strcmp (word, "t:") == 0 ? &e->rate : NULL;
+        double *value = strcmp (word, "l:") == 0   ? &e->latency_ns
+                        : strcmp (word, "t:") == 0 ? &e->rate
+                                                   : NULL;
 
         if (!value)
             return error_input (err, "'%.20s' is neither l: nor t:", word);
@@ -236,7 +236,7 @@ static int read_values (char *s, struct ends *e, struct error *err)
 
 static int read_edge (struct graph_reader *r, char *s, struct error *err)
 {
-    struct ends e = { .line = r->line };
+    struct edge_ends e = { .line = r->line };
 
     if (read_end (r, &s, &e.a, err) < 0 || read_end (r, &s, &e.b, err) < 0)
         return -1;
@@ -257,7 +257,7 @@ static int read_edge (struct graph_reader *r, char *s, struct error *err)
 
 static int compare_ends (const void *a, const void *b)
 {
-    const struct ends *x = a, *y = b;
+    const struct edge_ends *x = a, *y = b;
 
     if (x->a != y->a)
         return util_compare (x->a, y->a);
@@ -271,12 +271,13 @@ static int end_edges (struct graph_reader *r, struct error *err)
     if (r->nends > 0)
         qsort (r->ends, r->nends, sizeof (*r->ends), compare_ends);
     for (size_t i = 0; i < r->nends; i++) {
-        const struct ends *e = &r->ends[i];
+        const struct edge_ends *e = &r->ends[i];
 
         if (i > 0 && e->a == e[-1].a && e->b == e[-1].b) {
             r->line = e->line;
-            return error_input (err, "these vertices are joined in line %u "
-                                     "already",
+            return error_input (err,
+                                "these vertices are joined in line %u "
+                                "already",
                                 e[-1].line);
         }
         topology_add_edge (r->m, e->a, e->b, e->latency_ns);
@@ -313,8 +314,7 @@ static int read_lines (struct graph_reader *r, char *text, struct error *err)
     return end_edges (r, err);
 }
 
-struct topology_model *tgf_read (FILE *fp, const char *name,
-                                 struct error *err)
+struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err)
 {
     struct graph_reader r = { 0 };
     size_t len;
@@ -327,7 +327,8 @@ struct topology_model *tgf_read (FILE *fp, const char *name,
     r.named = xarray (TGF_MAX_VERTICES, sizeof (*r.named));
     if (strlen (text) != len) {
         error_input (err, "%s: a NUL is no text", name);
-    } else if (read_lines (&r, text, err) < 0) {
+    }
+    else if (read_lines (&r, text, err) < 0) {
         error_prefix (err, "%s:%u", name, r.line);
         topology_destroy (r.m);
         r.m = NULL;
@@ -422,22 +423,20 @@ static json_t *edges_json (const struct topology_model *m,
 
 static json_t *fit_json (const struct fit *fit)
 {
-    return json_pack ("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pairs",
-                      (json_int_t)fit->pairs, "rank", (json_int_t)fit->rank,
-                      "edges", (json_int_t)fit->nedges, "dof",
-                      (json_int_t)fit->dof, "residual_ns",
-                      number_json (fit->residual_ns), "r2",
-                      number_json (fit->r2), "r2_adjusted",
-                      number_json (fit->r2_adjusted));
+    return json_pack (
+        "{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pairs", (json_int_t)fit->pairs,
+        "rank", (json_int_t)fit->rank, "edges", (json_int_t)fit->nedges, "dof",
+        (json_int_t)fit->dof, "residual_ns", number_json (fit->residual_ns),
+        "r2", number_json (fit->r2), "r2_adjusted",
+        number_json (fit->r2_adjusted));
 }
 
 int show_json (const struct topology_model *m, const struct fit *fit, FILE *fp,
                struct error *err)
 {
-    json_t *rest = json_pack ("{s:o, s:I, s:o}", "nodes", nodes_json (m),
-                              "switches",
-                              (json_int_t)(m->nvertices - m->nnodes), "edges",
-                              edges_json (m, fit));
+    json_t *rest = json_pack (
+        "{s:o, s:I, s:o}", "nodes", nodes_json (m), "switches",
+        (json_int_t)(m->nvertices - m->nnodes), "edges", edges_json (m, fit));
 
     if (rest && fit)
         json_object_set_new (rest, "fit", fit_json (fit));

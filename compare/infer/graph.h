@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A model as a file, for people and programs: for Graphviz; as JSON, kind
- * "topology", of which pmm(1) has the keys; and as TGF, the trivial graph format, which graph
- * editors read.
+ * "topology", of which pmm(1) has the keys; and as TGF, the trivial graph
+ * format, which graph editors read.
  *
  * Made by `pmm infer`; read by whoever draws graphs, and by tgf_read. Vertices
  * are "ID LABEL", each on a line, then comes a line "#", then edges, "ID ID
@@ -39,8 +39,7 @@ int tgf_write (const struct topology_model *m, FILE *fp, struct error *err);
  * "NAME:LINE: sentence": an ID or a label twice, an edge twice or to nowhere,
  * an edge without a latency.
  */
-struct topology_model *tgf_read (FILE *fp, const char *name,
-                                 struct error *err);
+struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err);
 
 /* Graphviz: nodes as boxes, switches as ellipses, edges with their latencies.
  * Return 0, or -1 with err.

@@ -22,8 +22,8 @@
  * cannot be told: latencies that should be told apart overlap. Cost: some
  * dozens times n^3.
  */
-struct topology_model *infer_switches (const struct infer_matrix *m,
-                                       double eps, struct error *err);
+struct topology_model *infer_switches (const struct infer_matrix *m, double eps,
+                                       struct error *err);
 
 /* Nodes and edges alone, without switches: by rising latency, two nodes are
  * joined by an edge unless there is a path as short already, over a neighbour d

@@ -314,8 +314,9 @@ struct infer_matrix *infer_matrix_of_series (const struct series *s,
         known++;
     }
     if (known == 0) {
-        error_input (err, "no pair was measured by messages of %" PRIu64
-                     " bytes", length);
+        error_input (err,
+                     "no pair was measured by messages of %" PRIu64 " bytes",
+                     length);
         goto error;
     }
     infer_matrix_mean (m);

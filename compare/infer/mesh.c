@@ -96,7 +96,8 @@ static size_t sort_pairs (const double *d, uint32_t n, struct pair_length *pair)
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a + 1; b < n; b++)
             if (!isnan (d[(size_t)a * n + b]))
-                pair[count++] = (struct pair_length){ d[(size_t)a * n + b], a, b };
+                pair[count++]
+                    = (struct pair_length){ d[(size_t)a * n + b], a, b };
     qsort (pair, count, sizeof (*pair), by_length);
     return count;
 }
@@ -197,7 +198,7 @@ enum { ROUNDS = 8 };
 struct mesh {
     uint32_t n;
     double zero;
-    const struct level *l;
+    const struct infer_level *l;
     double *end;  /* [n] */
     double *d;    /* [n * n] behind the ends */
 };
@@ -362,7 +363,8 @@ static void add_edges (const struct mesh *k, struct topology_model *m)
     free (vertex);
 }
 
-void mesh_join (const struct level *l, double zero, struct topology_model *m)
+void mesh_join (const struct infer_level *l, double zero,
+                struct topology_model *m)
 {
     struct mesh k = {
         .n = l->n,

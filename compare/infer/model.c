@@ -243,7 +243,7 @@ static struct csr edges_of_vertices (const struct topology_model *m)
 }
 
 /* Number switches as a walk over the edges, breadth first and by the old
- * numbers, meets them; those that nobody meets are no more.
+ * numbers, meets them; those that are not met go.
  */
 static void renumber (struct topology_model *m)
 {
@@ -434,11 +434,11 @@ enum { NAME_SIZE = INFER_MAX_LABEL + 1 };
 struct routes {
     struct network net;
     const struct topology_model *m;
-    double *ns;          /* [nnodes * nvertices] */
-    uint32_t *arc;       /* the same: from a vertex towards a node;
+    double *ns;    /* [nnodes * nvertices] */
+    uint32_t *arc; /* the same: from a vertex towards a node;
                             NETWORK_NONE: no way */
     struct link_info *link;
-    char **id;           /* [nedges] */
+    char **id;              /* [nedges] */
     struct switch_info *sw; /* [nvertices] */
     char (*sw_name)[32];
     char hash[24];
@@ -490,8 +490,9 @@ static int walk (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
 
     for (uint32_t at = from; at != to; at = head (m, arc[n++])) {
         if (n == PATH_MAX_HOPS)
-            return error_input (err, "the path from %s to %s has more than "
-                                     "%d edges",
+            return error_input (err,
+                                "the path from %s to %s has more than "
+                                "%d edges",
                                 m->label[from], m->label[to], PATH_MAX_HOPS);
         if ((arc[n] = arc_to (r, at, to)) == NETWORK_NONE)
             return error_input (err, "%s is not joined to %s", m->label[from],
@@ -633,8 +634,7 @@ struct pathset *routes_resolve (const char *const *name, size_t n, void *arg,
             error_input (err, "the topology has no node %.80s", name[i]);
             goto done;
         }
-        e[i] = (struct endpoint){ node, r->m->label[node],
-                                  r->m->label[node] };
+        e[i] = (struct endpoint){ node, r->m->label[node], r->m->label[node] };
     }
     ps = pathset_create (&r->net, e, n, err);
 done:

@@ -81,13 +81,12 @@ void topology_normal (struct topology_model *m, double zero);
  * NULL, the vertex before the end of that path, TOPOLOGY_NONE at its start.
  * Cost: nodes times edges times a log.
  */
-void topology_paths (const struct topology_model *m, double *d,
-                     uint32_t *last);
+void topology_paths (const struct topology_model *m, double *d, uint32_t *last);
 
 /* Whether two models of the same nodes in the same order have the same
- * switches and edges, whatever their latencies. Switches are told by who is next to them, again and again (colour
- * refinement from the nodes on); those that this cannot tell from each other
- * count as alike.
+ * switches and edges, whatever their latencies. Switches are told by their
+ * neighbours, again and again (colour refinement from the nodes on); those that
+ * this cannot tell from each other count as alike.
  */
 bool topology_alike (const struct topology_model *a,
                      const struct topology_model *b);

@@ -24,7 +24,7 @@ enum { ITERATIONS = 300 };
 #define ENOUGH 1e-18 /* of the sum of squared latencies: no better than that */
 
 /* The measured pairs' paths: row i has the edges edge[start[i]] .. */
-struct rows {
+struct path_rows {
     size_t n, size;
     size_t *start; /* [pairs + 1] */
     uint32_t *edge;
@@ -33,16 +33,16 @@ struct rows {
     bool apart;    /* some nodes are not joined */
 };
 
-static void rows_clear (struct rows *r)
+static void rows_clear (struct path_rows *r)
 {
     free (r->start);
     free (r->edge);
     free (r->rest);
-    *r = (struct rows){ 0 };
+    *r = (struct path_rows){ 0 };
 }
 
 /* Add the path from a, whose tree is `last`, to b. */
-static void rows_add (struct rows *r, const struct topology_model *m,
+static void rows_add (struct path_rows *r, const struct topology_model *m,
                       const uint32_t *last, uint32_t a, uint32_t b)
 {
     size_t at = r->start[r->n];
@@ -54,13 +54,13 @@ static void rows_add (struct rows *r, const struct topology_model *m,
     r->start[++r->n] = at;
 }
 
-static struct rows rows_make (const struct topology_model *m,
-                              const struct infer_matrix *w)
+static struct path_rows rows_make (const struct topology_model *m,
+                                   const struct infer_matrix *w)
 {
     size_t n = m->nnodes, nv = m->nvertices, pairs = n * (n - 1) / 2;
     double *d = xarray (n * nv, sizeof (*d));
     uint32_t *last = xarray (n * nv, sizeof (*last));
-    struct rows r = {
+    struct path_rows r = {
         .start = xcalloc (pairs + 1, sizeof (*r.start)),
         .rest = xarray (pairs, sizeof (*r.rest)),
     };
@@ -84,7 +84,7 @@ static struct rows rows_make (const struct topology_model *m,
 }
 
 /* Take edges away that are in no row. Returns whether there were any. */
-static bool drop_unused (struct topology_model *m, const struct rows *r,
+static bool drop_unused (struct topology_model *m, const struct path_rows *r,
                          double *used)
 {
     size_t kept = 0, before = m->nedges;
@@ -99,7 +99,7 @@ static bool drop_unused (struct topology_model *m, const struct rows *r,
     return kept < before;
 }
 
-static double times (const struct rows *r, size_t i, const double *x)
+static double times (const struct path_rows *r, size_t i, const double *x)
 {
     double sum = 0;
 
@@ -109,8 +109,8 @@ static double times (const struct rows *r, size_t i, const double *x)
 }
 
 /* The gradient, scaled; returns its square. */
-static double gradient (const struct rows *r, const double *scale, size_t n,
-                        double *s)
+static double gradient (const struct path_rows *r, const double *scale,
+                        size_t n, double *s)
 {
     double sum = 0;
 
@@ -128,7 +128,7 @@ static double gradient (const struct rows *r, const double *scale, size_t n,
 /* One step along p; *old is the square of the last gradient. Returns by how
  * much the sum of squares fell.
  */
-static double descend (struct topology_model *m, struct rows *r,
+static double descend (struct topology_model *m, struct path_rows *r,
                        const double *scale, double *p, double *s, double *old)
 {
     double length = 0, step, new;
@@ -149,7 +149,8 @@ static double descend (struct topology_model *m, struct rows *r,
     return step * step * length;
 }
 
-static void minimise (struct topology_model *m, struct rows *r, double *scale)
+static void minimise (struct topology_model *m, struct path_rows *r,
+                      double *scale)
 {
     double *p = xarray (m->nedges, sizeof (*p));
     double *s = xarray (m->nedges, sizeof (*s));
@@ -174,7 +175,7 @@ static void minimise (struct topology_model *m, struct rows *r, double *scale)
 
 /* What is left, and how good that is. */
 static double judge (struct topology_model *m, const struct infer_matrix *w,
-                     const struct rows *r)
+                     const struct path_rows *r)
 {
     double sum = 0, mean = 0, total = 0;
     size_t n = 0;
@@ -200,7 +201,7 @@ static double judge (struct topology_model *m, const struct infer_matrix *w,
 double settle (struct topology_model *m, const struct infer_matrix *w)
 {
     double *scale = xarray (m->nedges, sizeof (*scale));
-    struct rows r = rows_make (m, w);
+    struct path_rows r = rows_make (m, w);
     double squares;
 
     if (drop_unused (m, &r, scale)) {
@@ -233,19 +234,19 @@ enum { SWITCHES_MAX = 512 };
 struct pruning {
     struct topology_model *m;
     const struct infer_matrix *w;
-    uint32_t n;        /* switches */
-    double *d;         /* [nnodes * nvertices] */
-    uint32_t *last;    /* the same */
-    double *variance;  /* [nedges * nedges] of edges, in those of a pair */
-    size_t *edge;      /* [n * n] between two switches; nedges: none */
-    double *way;       /* [n] */
-    uint32_t *before;  /* [n] */
-    bool *done;        /* [n] */
-    size_t *path;      /* [nedges] edges of a path */
+    uint32_t n;       /* switches */
+    double *d;        /* [nnodes * nvertices] */
+    uint32_t *last;   /* the same */
+    double *variance; /* [nedges * nedges] of edges, in those of a pair */
+    size_t *edge;     /* [n * n] between two switches; nedges: none */
+    double *way;      /* [n] */
+    uint32_t *before; /* [n] */
+    bool *done;       /* [n] */
+    size_t *path;     /* [nedges] edges of a path */
 };
 
 /* What it costs that an edge goes, in units of a square, and how. */
-struct loss {
+struct edge_loss {
     double square;
     bool unite; /* its ends become one */
 };
@@ -330,8 +331,7 @@ static double other_way (struct pruning *p, uint32_t a, uint32_t b)
         uint32_t at = TOPOLOGY_NONE;
 
         for (uint32_t v = 0; v < p->n; v++)
-            if (!p->done[v]
-                && (at == TOPOLOGY_NONE || p->way[v] < p->way[at]))
+            if (!p->done[v] && (at == TOPOLOGY_NONE || p->way[v] < p->way[at]))
                 at = v;
         if (isinf (p->way[at]))
             break;
@@ -365,12 +365,12 @@ static double other_variance (struct pruning *p, size_t i, uint32_t a,
     return sum;
 }
 
-static struct loss loss_of (struct pruning *p, size_t i)
+static struct edge_loss loss_of (struct pruning *p, size_t i)
 {
     const struct topology_edge *e = &p->m->edge[i];
     uint32_t a = e->a - p->m->nnodes, b = e->b - p->m->nnodes;
     double more = fmax (other_way (p, a, b) - e->latency_ns, 0);
-    struct loss loss = {
+    struct edge_loss loss = {
         e->latency_ns * e->latency_ns / p->variance[i * (p->m->nedges + 1)],
         true,
     };
@@ -379,7 +379,7 @@ static struct loss loss_of (struct pruning *p, size_t i)
         double square = more * more / other_variance (p, i, a, b);
 
         if (square <= loss.square)
-            loss = (struct loss){ square, false };
+            loss = (struct edge_loss){ square, false };
     }
     return loss;
 }
@@ -403,7 +403,7 @@ static void take (struct topology_model *m, size_t i, bool unite)
 static bool prune_one (struct pruning *p, double most)
 {
     struct topology_model *m = p->m;
-    struct loss least = { INFINITY, false };
+    struct edge_loss least = { INFINITY, false };
     size_t best = m->nedges;
 
     topology_paths (m, p->d, p->last);
@@ -411,7 +411,7 @@ static bool prune_one (struct pruning *p, double most)
         return false;
     fill_edges (p);
     for (size_t i = 0; i < m->nedges; i++) {
-        struct loss loss;
+        struct edge_loss loss;
 
         if (m->edge[i].a < m->nnodes || !(m->edge[i].latency_ns > 0))
             continue;
@@ -476,25 +476,25 @@ void prune (struct topology_model *m, const struct infer_matrix *w,
 
 enum { SWEEPS = 50 };
 
-struct look {
-    uint32_t n;     /* nodes */
-    double *left;   /* [n * n] of the values, by their standard deviation; 0:
+struct leftover {
+    uint32_t n;      /* nodes */
+    double *left;    /* [n * n] of the values, by their standard deviation; 0:
                        not known */
     double sd, most; /* ns: of all, and the furthest */
-    uint8_t *known; /* [n * n] */
-    uint32_t *at;   /* [n] the vertex of a node: its switch, or itself */
+    uint8_t *known;  /* [n * n] */
+    uint32_t *at;    /* [n] the vertex of a node: its switch, or itself */
     uint32_t nvertices;
 };
 
 /* Groups of nodes, called by numbers below n, of which some are of none. */
 struct partition {
-    uint32_t *of, *size; /* [n] */
-    uint32_t n, members; /* of two or more, and who is in these */
-    double sum, pairs;   /* within them */
+    uint32_t *of, *size;   /* [n] */
+    uint32_t n, members;   /* of two or more, and who is in these */
+    double sum, pairs;     /* within them */
     double *sums, *counts; /* [n] scratch: of a node's pairs, by groups */
 };
 
-static void fill_left (struct look *k, const struct topology_model *m,
+static void fill_left (struct leftover *k, const struct topology_model *m,
                        const struct infer_matrix *w)
 {
     double *d = xarray ((size_t)m->nnodes * m->nvertices, sizeof (*d));
@@ -530,7 +530,7 @@ static void keep (struct rest *rest, double digits, double ns)
 }
 
 /* Blocks whose rows are those of `of`, columns those at a vertex. */
-static void look_blocks (const struct look *k, const uint32_t *of,
+static void look_blocks (const struct leftover *k, const uint32_t *of,
                          struct rest *rest)
 {
     uint32_t nv = k->nvertices;
@@ -581,7 +581,8 @@ static void resize (struct partition *g, uint32_t group, int64_t by)
 }
 
 /* Of a node's pairs, sums and counts by the groups of the other nodes. */
-static void sum_pairs (const struct look *k, struct partition *g, uint32_t a)
+static void sum_pairs (const struct leftover *k, struct partition *g,
+                       uint32_t a)
 {
     memset (g->sums, 0, k->n * sizeof (*g->sums));
     memset (g->counts, 0, k->n * sizeof (*g->counts));
@@ -603,7 +604,7 @@ static void move (struct partition *g, uint32_t a, uint32_t to)
     g->of[a] = to;
 }
 
-static void unite (const struct look *k, struct partition *g,
+static void unite (const struct leftover *k, struct partition *g,
                    const struct merge *merge)
 {
     for (uint32_t a = 0; a < k->n; a++)
@@ -614,7 +615,7 @@ static void unite (const struct look *k, struct partition *g,
 }
 
 /* Begin with each node alone, and let the first merges happen. */
-static void begin (const struct look *k, struct partition *g,
+static void begin (const struct leftover *k, struct partition *g,
                    const struct merge *merge, uint32_t merges)
 {
     g->n = g->members = 0;
@@ -628,8 +629,8 @@ static void begin (const struct look *k, struct partition *g,
 }
 
 /* Begin with as many merges as save the most. */
-static void cut_best (const struct look *k, struct partition *g,
-                 const struct merge *merge, uint32_t merges)
+static void cut_best (const struct leftover *k, struct partition *g,
+                      const struct merge *merge, uint32_t merges)
 {
     double most = 0;
     uint32_t best = 0;
@@ -648,7 +649,8 @@ static void cut_best (const struct look *k, struct partition *g,
 /* Move a node to the group, or to none, where that saves the most. Returns
  * whether it is moved.
  */
-static bool move_best (const struct look *k, struct partition *g, uint32_t a)
+static bool move_best (const struct leftover *k, struct partition *g,
+                       uint32_t a)
 {
     uint32_t from = g->of[a], best = from;
     double most = saved (k->n, g) * (1 + 1e-9);
@@ -671,7 +673,7 @@ static bool move_best (const struct look *k, struct partition *g, uint32_t a)
     return best != from;
 }
 
-static void improve (const struct look *k, struct partition *g)
+static void improve (const struct leftover *k, struct partition *g)
 {
     bool moved = g->n > 0;
 
@@ -682,7 +684,7 @@ static void improve (const struct look *k, struct partition *g)
     }
 }
 
-static void look_groups (const struct look *k, struct rest *rest)
+static void look_groups (const struct leftover *k, struct rest *rest)
 {
     uint32_t n = k->n;
     size_t size = (size_t)n * n;
@@ -717,7 +719,7 @@ struct rest rest_of (const struct topology_model *m,
                      const struct infer_matrix *w)
 {
     uint32_t n = m->nnodes;
-    struct look k = {
+    struct leftover k = {
         .n = n,
         .left = xcalloc ((size_t)n * n, sizeof (*k.left)),
         .known = xcalloc ((size_t)n * n, sizeof (*k.known)),

@@ -13,7 +13,7 @@
  * inference makes the next level: nodes first, then switches for those nodes
  * that are at one, then switches for such switches.
  */
-struct level {
+struct infer_level {
     uint32_t n;
     uint32_t *vertex; /* [n] of the model */
     double *d;        /* [n * n] mean over the pairs of nodes below, less
@@ -22,15 +22,17 @@ struct level {
 };
 
 /* The nodes of a matrix. */
-struct level *level_of_matrix (const struct infer_matrix *m);
-void level_destroy (struct level *l);
+struct infer_level *level_of_matrix (const struct infer_matrix *m);
+void level_destroy (struct infer_level *l);
 
-static inline double level_d (const struct level *l, uint32_t a, uint32_t b)
+static inline double level_d (const struct infer_level *l, uint32_t a,
+                              uint32_t b)
 {
     return l->d[(size_t)a * l->n + b];
 }
 
-static inline double level_w (const struct level *l, uint32_t a, uint32_t b)
+static inline double level_w (const struct infer_level *l, uint32_t a,
+                              uint32_t b)
 {
     return l->w[(size_t)a * l->n + b];
 }
@@ -42,7 +44,7 @@ static inline double level_w (const struct level *l, uint32_t a, uint32_t b)
 struct twins;
 
 /* Look at all pairs of a level, which is borrowed. Cost: n^3. */
-struct twins *twins_find (const struct level *l);
+struct twins *twins_find (const struct infer_level *l);
 void twins_destroy (struct twins *t);
 
 /* The groups of a level's vertices, 0 .. next->n - 1. Members of a group of
@@ -50,10 +52,10 @@ void twins_destroy (struct twins *t);
  * of the next level are not set where they are switches.
  */
 struct groups {
-    uint32_t *of;       /* [n] the group of a vertex */
-    uint32_t *size;     /* [next->n] */
-    double *end;        /* [n] >= 0; 0 where it is alone */
-    struct level *next;
+    uint32_t *of;   /* [n] the group of a vertex */
+    uint32_t *size; /* [next->n] */
+    double *end;    /* [n] >= 0; 0 where it is alone */
+    struct infer_level *next;
 };
 
 /* Group, where lengths up to `zero` are none and a quarter of it is the
@@ -69,7 +71,8 @@ void groups_clear (struct groups *g);
  * between these the edges that are needed. Lengths up to `zero` are none. The
  * method is described in mesh.c. Cost: n^3.
  */
-void mesh_join (const struct level *l, double zero, struct topology_model *m);
+void mesh_join (const struct infer_level *l, double zero,
+                struct topology_model *m);
 
 /* Take edges away that no shortest path between measured pairs uses, and move
  * the latencies of the others by least squares; what the pairs leave open

@@ -69,18 +69,18 @@ struct scale {
     size_t n;
 };
 
-struct candidate {
+struct model_candidate {
     struct topology_model *model; /* NULL: it has been looked at */
     double digits;
 };
 
-struct search {
+struct model_search {
     const struct infer_matrix *matrix;
     bool given; /* which lengths are none */
     struct scale scale;
-    struct level *nodes;
+    struct infer_level *nodes;
     struct twins *twins;
-    struct candidate model[STEPS]; /* by falling lengths that are none */
+    struct model_candidate model[STEPS]; /* by falling lengths that are none */
     size_t n;
     double least;  /* digits */
     size_t edges;  /* of the model that needs them */
@@ -105,7 +105,7 @@ static struct scale scale_of (const struct infer_matrix *m)
 }
 
 /* Give each group of two or more a switch. */
-static void add_switches (struct topology_model *m, const struct level *l,
+static void add_switches (struct topology_model *m, const struct infer_level *l,
                           struct groups *g)
 {
     for (uint32_t i = 0; i < g->next->n; i++)
@@ -118,7 +118,7 @@ static void add_switches (struct topology_model *m, const struct level *l,
 }
 
 /* Group a level and all that come of it. */
-static void climb (struct topology_model *m, const struct level *l,
+static void climb (struct topology_model *m, const struct infer_level *l,
                    const struct twins *twins, double zero)
 {
     struct groups g;
@@ -130,7 +130,8 @@ static void climb (struct topology_model *m, const struct level *l,
     g = twins_group (twins, zero);
     if (g.next->n == l->n) {
         mesh_join (l, zero, m);
-    } else {
+    }
+    else {
         struct twins *next = twins_find (g.next);
 
         add_switches (m, l, &g);
@@ -180,7 +181,7 @@ static double cost (const struct scale *s, const struct topology_model *m,
 /* Make the model for a length that is none. True: it has more edges than is
  * worth a look, or twice the best one's, in vain.
  */
-static bool try_zero (struct search *s, double zero)
+static bool try_zero (struct model_search *s, double zero)
 {
     const struct infer_matrix *w = s->matrix;
     struct topology_model *m
@@ -194,7 +195,7 @@ static bool try_zero (struct search *s, double zero)
         return true;
     }
     digits = cost (&s->scale, m, settle_all (m, w, zero, INFINITY));
-    s->model[s->n++] = (struct candidate){ m, digits };
+    s->model[s->n++] = (struct model_candidate){ m, digits };
     if (digits < s->least - SAME) {
         s->least = digits;
         s->edges = m->nedges;
@@ -203,7 +204,7 @@ static bool try_zero (struct search *s, double zero)
     return m->nedges > 2 * s->edges;
 }
 
-static void try_all (struct search *s, double eps)
+static void try_all (struct model_search *s, double eps)
 {
     double zero = fmax (s->scale.range, s->scale.median * RESOLUTION);
     int many = 0;
@@ -219,7 +220,7 @@ static void try_all (struct search *s, double eps)
 /* The model without what noise has put into it, unless the lengths that are
  * none are given.
  */
-static struct topology_model *prune_model (const struct search *s,
+static struct topology_model *prune_model (const struct model_search *s,
                                            const struct topology_model *from)
 {
     struct topology_model *m = topology_copy (from);
@@ -239,37 +240,39 @@ static struct topology_model *prune_model (const struct search *s,
 /* How far the switches of an edge seem to be apart, and how far they need to
  * be, in standard deviations of one value.
  */
-struct step {
+struct switch_step {
     double ns, needed;
 };
 
-static struct step step_of (const uint32_t *nodes,
-                            const struct topology_edge *e)
+static struct switch_step step_of (const uint32_t *nodes,
+                                   const struct topology_edge *e)
 {
     double least = fmin (nodes[e->a], nodes[e->b]);
     double n = least > 1 ? least : fmax (nodes[e->a], nodes[e->b]);
     double pairs = n * (n - 1) / 2;
 
-    return (struct step){
+    return (struct switch_step){
         .ns = e->latency_ns * (least > 1 ? 1 : 2),
         .needed = CLUSTER_APART
-                  - (pairs > 0 ? UNSURE / sqrt (pairs) : n > 0 ? UNSURE : 0),
+                  - (pairs > 0 ? UNSURE / sqrt (pairs)
+                     : n > 0   ? UNSURE
+                               : 0),
     };
 }
 
 /* The step that is the least for what it needs; its ns is INFINITY where there
  * are none.
  */
-static struct step least_step (const struct topology_model *m)
+static struct switch_step least_step (const struct topology_model *m)
 {
     uint32_t *nodes = xcalloc (m->nvertices, sizeof (*nodes));
-    struct step least = { INFINITY, 1 };
+    struct switch_step least = { INFINITY, 1 };
 
     for (size_t i = 0; i < m->nedges; i++)
         if (m->edge[i].a < m->nnodes)
             nodes[m->edge[i].b]++;
     for (size_t i = 0; i < m->nedges; i++) {
-        struct step step;
+        struct switch_step step;
 
         if (m->edge[i].a < m->nnodes)
             continue;
@@ -300,10 +303,11 @@ enum proof {
 };
 
 /* Whether a model shows it; with err why not. */
-static bool is_clear (const struct search *s, const struct topology_model *m,
-                      enum proof proof, struct error *err)
+static bool is_clear (const struct model_search *s,
+                      const struct topology_model *m, enum proof proof,
+                      struct error *err)
 {
-    struct step least = least_step (m);
+    struct switch_step least = least_step (m);
     struct rest rest = { 0 };
     double left;
     bool one = isinf (least.ns);
@@ -337,11 +341,11 @@ static bool is_clear (const struct search *s, const struct topology_model *m,
  * one of the fewest digits; of two that need the same, the one with the longer
  * lengths. NULL: there is none.
  */
-static struct candidate *best_left (struct search *s)
+static struct model_candidate *best_left (struct model_search *s)
 {
-    struct candidate *best = NULL;
+    struct model_candidate *best = NULL;
 
-    for (struct candidate *c = s->model; c < s->model + s->n; c++)
+    for (struct model_candidate *c = s->model; c < s->model + s->n; c++)
         if (c->model && isfinite (c->digits) && c->model->nedges <= s->edges
             && (!best || c->digits < best->digits - SAME))
             best = c;
@@ -351,9 +355,9 @@ static struct candidate *best_left (struct search *s)
 /* The best model without what noise has put into it, if that is clear or no
  * coarser one has its values in classes; NULL with err.
  */
-static struct topology_model *choose (struct search *s, struct error *err)
+static struct topology_model *choose (struct model_search *s, struct error *err)
 {
-    struct candidate *c = best_left (s);
+    struct model_candidate *c = best_left (s);
     struct topology_model *best;
     struct error ignored;
 
@@ -380,11 +384,11 @@ static struct topology_model *choose (struct search *s, struct error *err)
     return NULL;
 }
 
-struct topology_model *infer_switches (const struct infer_matrix *m,
-                                       double eps, struct error *err)
+struct topology_model *infer_switches (const struct infer_matrix *m, double eps,
+                                       struct error *err)
 {
-    struct level *nodes = level_of_matrix (m);
-    struct search s = {
+    struct infer_level *nodes = level_of_matrix (m);
+    struct model_search s = {
         .matrix = m,
         .given = eps > 0,
         .scale = scale_of (m),

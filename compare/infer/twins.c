@@ -41,18 +41,18 @@
 enum { FILLS = 6 };
 
 struct twins {
-    const struct level *l;
+    const struct infer_level *l;
     struct merge *merge; /* by e, as far as they are known */
     uint32_t nmerges;
 };
 
 /* n vertices of which nothing is known. */
-static struct level *level_create (uint32_t n)
+static struct infer_level *level_create (uint32_t n)
 {
     size_t size = (size_t)n * n;
-    struct level *l = xarray (1, sizeof (*l));
+    struct infer_level *l = xarray (1, sizeof (*l));
 
-    *l = (struct level){
+    *l = (struct infer_level){
         .n = n,
         .vertex = xcalloc (n, sizeof (*l->vertex)),
         .d = xarray (size, sizeof (*l->d)),
@@ -63,7 +63,7 @@ static struct level *level_create (uint32_t n)
     return l;
 }
 
-void level_destroy (struct level *l)
+void level_destroy (struct infer_level *l)
 {
     if (!l)
         return;
@@ -73,9 +73,9 @@ void level_destroy (struct level *l)
     free (l);
 }
 
-struct level *level_of_matrix (const struct infer_matrix *m)
+struct infer_level *level_of_matrix (const struct infer_matrix *m)
 {
-    struct level *l = level_create (m->n);
+    struct infer_level *l = level_create (m->n);
 
     memcpy (l->d, m->ns, (size_t)m->n * m->n * sizeof (*l->d));
     for (uint32_t a = 0; a < m->n; a++) {
@@ -95,7 +95,7 @@ static double *square (uint32_t n)
 /* The mean over all others of d(a,c) - d(b,c), by the weight that a difference
  * has; 0 where there are none.
  */
-static double difference (const struct level *l, uint32_t a, uint32_t b)
+static double difference (const struct infer_level *l, uint32_t a, uint32_t b)
 {
     const double *da = l->d + (size_t)a * l->n, *db = l->d + (size_t)b * l->n;
     const double *wa = l->w + (size_t)a * l->n, *wb = l->w + (size_t)b * l->n;
@@ -114,7 +114,7 @@ static double difference (const struct level *l, uint32_t a, uint32_t b)
 }
 
 /* e of all pairs that are known, and 0, by weight, of others. */
-static double *separations (const struct level *l)
+static double *separations (const struct infer_level *l)
 {
     double *e = square (l->n), *least = xarray (l->n, sizeof (*least));
     uint32_t n = l->n;
@@ -141,7 +141,7 @@ static double *separations (const struct level *l)
     return e;
 }
 
-struct twins *twins_find (const struct level *l)
+struct twins *twins_find (const struct infer_level *l)
 {
     struct twins *t = xcalloc (1, sizeof (*t));
     double *sum = separations (l), *weight = square (l->n);
@@ -167,7 +167,7 @@ void twins_destroy (struct twins *t)
  * which some are of none.
  */
 struct grouping {
-    const struct level *l;
+    const struct infer_level *l;
     double *fd, *fw;    /* [n * n] of the level, with what is not known as the
                            fit has it; those of the level if all is known */
     bool unknown;

@@ -344,13 +344,7 @@ static struct pattern *create (const struct kind *kind, uint32_t n,
         return NULL;
     }
     p = xcalloc (1, sizeof (*p));
-    if (p)
-        p->id = xcalloc (places + 1, sizeof (*p->id));
-    if (!p || !p->id) {
-        error_nomem (err);
-        pattern_destroy (p);
-        return NULL;
-    }
+    p->id = xcalloc (places, sizeof (*p->id));
     p->kind = kind;
     p->n = n;
     return p;
@@ -369,7 +363,7 @@ static struct pattern *finish (struct pattern *p,
     return p;
 }
 
-struct member {
+struct group_member {
     uint32_t process, host;
     uint32_t place; /* in the order asked for */
     uint32_t head;  /* place of the first of the host */
@@ -377,8 +371,8 @@ struct member {
 
 static int by_host (const void *a, const void *b)
 {
-    const struct member *x = a;
-    const struct member *y = b;
+    const struct group_member *x = a;
+    const struct group_member *y = b;
 
     if (x->host != y->host)
         return x->host < y->host ? -1 : 1;
@@ -387,8 +381,8 @@ static int by_host (const void *a, const void *b)
 
 static int by_head (const void *a, const void *b)
 {
-    const struct member *x = a;
-    const struct member *y = b;
+    const struct group_member *x = a;
+    const struct group_member *y = b;
 
     if (x->head != y->head)
         return x->head < y->head ? -1 : 1;
@@ -396,7 +390,7 @@ static int by_head (const void *a, const void *b)
 }
 
 /* The processes of a host next to each other, hosts by their first. */
-static void sort_members (struct member *m, uint32_t n)
+static void sort_members (struct group_member *m, uint32_t n)
 {
     qsort (m, n, sizeof (*m), by_host);
     for (uint32_t i = 0; i < n; i++)
@@ -405,17 +399,14 @@ static void sort_members (struct member *m, uint32_t n)
     qsort (m, n, sizeof (*m), by_head);
 }
 
-static int group (struct pattern *p, const uint32_t *host)
+static void group (struct pattern *p, const uint32_t *host)
 {
-    struct member *m = xcalloc (p->n, sizeof (*m));
+    struct group_member *m = xcalloc (p->n, sizeof (*m));
 
     p->first = xcalloc (p->n + 1, sizeof (*p->first));
-    if (!m || !p->first) {
-        free (m);
-        return -1;
-    }
     for (uint32_t i = 0; i < p->n; i++)
-        m[i] = (struct member){ p->id[i], host ? host[p->id[i]] : i, i, 0 };
+        m[i] = (struct group_member){ p->id[i], host ? host[p->id[i]] : i, i,
+                                      0 };
     sort_members (m, p->n);
     for (uint32_t i = 0; i < p->n; i++) {
         p->id[i] = m[i].process;
@@ -424,18 +415,16 @@ static int group (struct pattern *p, const uint32_t *host)
     }
     p->first[p->groups] = p->n;
     free (m);
-    return 0;
 }
 
 /* Where the pairing's steps begin: each takes as many as its largest group has
  * processes.
  */
-static int count_turns (struct pattern *p)
+static void count_turns (struct pattern *p)
 {
     uint64_t turns = grouped_turns (p);
 
-    if (!(p->from = xcalloc (turns + 1, sizeof (*p->from))))
-        return -1;
+    p->from = xcalloc (turns + 1, sizeof (*p->from));
     for (uint64_t t = 0; t < turns; t++) {
         uint32_t most = 0;
 
@@ -449,7 +438,6 @@ static int count_turns (struct pattern *p)
         }
         p->from[t + 1] = p->from[t] + most;
     }
-    return 0;
 }
 
 struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
@@ -467,10 +455,9 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
         p->id[i] = i;
     if (opts && opts->shuffle)
         rng_shuffle (&rng, p->id, n);
-    if (p->kind->by_host && (group (p, host) < 0 || count_turns (p) < 0)) {
-        error_nomem (err);
-        pattern_destroy (p);
-        return NULL;
+    if (p->kind->by_host) {
+        group (p, host);
+        count_turns (p);
     }
     return finish (p, opts, &rng);
 }
@@ -482,8 +469,6 @@ static int check_rounds (const struct pattern *p, size_t nendpoints,
     size_t *last = xcalloc (p->n, sizeof (*last)); /* round, from 1 */
     int rc = 0;
 
-    if (!last)
-        return error_nomem (err);
     for (size_t r = 0; r < plan_rounds (p->plan) && rc == 0; r++) {
         size_t n;
         const struct probe *probe = plan_round (p->plan, r, &n);
@@ -540,25 +525,20 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
     if (!p)
         return NULL;
     rng_seed (&rng, opts ? opts->seed : 0);
-    if (!(p->pair = xcalloc (npairs + 1, sizeof (*p->pair)))) {
-        error_nomem (err);
-        goto error;
-    }
+    p->pair = xcalloc (npairs, sizeof (*p->pair));
     for (uint32_t i = 0; i < n; i++)
         p->id[i] = i;
     for (size_t i = 0; i < npairs; i++) {
         if (pair[i].a >= n || pair[i].b >= n || pair[i].a == pair[i].b) {
             error_input (err, "pair %zu: %u and %u are not two of %u"
                          " processes", i + 1, pair[i].a, pair[i].b, n);
-            goto error;
+            pattern_destroy (p);
+            return NULL;
         }
         p->pair[i] = pair[i];
     }
     p->turn = npairs;
     return finish (p, opts, &rng);
-error:
-    pattern_destroy (p);
-    return NULL;
 }
 
 void pattern_destroy (struct pattern *p)
@@ -609,4 +589,44 @@ uint32_t pattern_step (const struct pattern *p, uint64_t step,
         pair[k] = swap ? (struct probe){ b, a } : (struct probe){ a, b };
     }
     return n;
+}
+
+/*
+ * Noise
+ */
+
+/* A generator of the pass's own, far from those of other passes and seeds. */
+static void seed_pass (struct rng *rng, uint64_t seed, uint64_t pass)
+{
+    rng_seed (rng, seed);
+    rng_seed (rng, rng_next (rng) ^ pass);
+}
+
+int noise_draw (uint32_t n, uint32_t nnoise, const struct probe *goal,
+                uint64_t seed, uint64_t pass, uint32_t *process,
+                struct error *err)
+{
+    struct rng rng;
+    uint32_t k = 0;
+
+    if (n < 2 || nnoise > n - 2)
+        return error_input (err,
+                            "%u noise processes and a pair: there are"
+                            " %u processes",
+                            nnoise, n);
+    if (goal && (goal->a >= n || goal->b >= n || goal->a == goal->b))
+        return error_input (err,
+                            "a goal pair of %u and %u: they are not two"
+                            " of %u processes",
+                            goal->a, goal->b, n);
+    if (goal) {
+        process[k++] = goal->a;
+        process[k++] = goal->b;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!goal || (i != goal->a && i != goal->b))
+            process[k++] = i;
+    seed_pass (&rng, seed, pass);
+    rng_shuffle (&rng, goal ? process + 2 : process, goal ? n - 2 : n);
+    return 0;
 }

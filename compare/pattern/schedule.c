@@ -21,17 +21,15 @@ enum { STALE_MAX = 16 }; /* dependent rows that a null vector may miss */
 /* The first endpoint of each port, and the number of its host: that of the
  * first port there. Both [ports], the caller's.
  */
-static int list_ports (const struct pathset *ps, uint32_t **endpoint,
-                       uint32_t **host)
+static void list_ports (const struct pathset *ps, uint32_t **endpoint,
+                        uint32_t **host)
 {
     size_t n = pathset_ports (ps);
-    uint32_t *first = xcalloc (n + 1, sizeof (*first));
-    uint32_t *at = xcalloc (n + 1, sizeof (*at));
+    uint32_t *first = xcalloc (n, sizeof (*first));
+    uint32_t *at = xcalloc (n, sizeof (*at));
 
     *endpoint = first;
     *host = at;
-    if (!first || !at)
-        return -1;
     for (size_t i = pathset_size (ps); i-- > 0;)
         first[pathset_port (ps, i)] = i;
     for (size_t p = 0; p < n; p++) {
@@ -40,35 +38,26 @@ static int list_ports (const struct pathset *ps, uint32_t **endpoint,
         while (strcmp (pathset_endpoint (ps, first[at[p]])->host, name) != 0)
             at[p]++;
     }
-    return 0;
 }
 
 static int add_steps (struct plan *plan, const struct pattern *p,
                       const uint32_t *endpoint, struct error *err)
 {
-    struct probe *pair = xcalloc (pattern_width (p), sizeof (*pair));
+    struct probe *pair = xarray (pattern_width (p), sizeof (*pair));
     size_t probes = 0;
-    int rc = -1;
+    int rc = 0;
 
-    if (!pair)
-        return error_nomem (err);
-    for (uint64_t s = 0; s < pattern_turn (p); s++) {
+    for (uint64_t s = 0; s < pattern_turn (p) && rc == 0; s++) {
         uint32_t n = pattern_step (p, s, pair);
 
-        if ((probes += n) > SCHEDULE_PROBES_MAX) {
-            error_input (err, "more than %d probes: too many for a plan",
-                         SCHEDULE_PROBES_MAX);
-            goto error;
-        }
-        for (uint32_t k = 0; k < n; k++)
+        if ((probes += n) > SCHEDULE_PROBES_MAX)
+            rc = error_input (err, "more than %d probes: too many for a plan",
+                              SCHEDULE_PROBES_MAX);
+        for (uint32_t k = 0; k < n && rc == 0; k++)
             if (plan_add (plan, s, endpoint[pair[k].a], endpoint[pair[k].b])
-                < 0) {
-                error_nomem (err);
-                goto error;
-            }
+                < 0)
+                xcheck (NULL);
     }
-    rc = 0;
-error:
     free (pair);
     return rc;
 }
@@ -78,12 +67,11 @@ static int fill (struct plan *plan, const struct pathset *ps,
                  struct error *err)
 {
     uint32_t *endpoint, *host;
-    struct pattern *p = NULL;
+    struct pattern *p;
     int rc = -1;
 
-    if (list_ports (ps, &endpoint, &host) < 0)
-        error_nomem (err);
-    else if ((p = pattern_create (kind, pathset_ports (ps), host, opts, err)))
+    list_ports (ps, &endpoint, &host);
+    if ((p = pattern_create (kind, pathset_ports (ps), host, opts, err)))
         rc = add_steps (plan, p, endpoint, err);
     pattern_destroy (p);
     free (endpoint);
@@ -92,7 +80,7 @@ static int fill (struct plan *plan, const struct pathset *ps,
 }
 
 /* What the rows of a plan span. */
-struct span {
+struct row_span {
     struct pathset *ps;
     struct rref *rref;
     struct rng rng;
@@ -105,18 +93,17 @@ struct span {
     size_t rows;
 };
 
-static void span_clear (struct span *s)
+static void span_clear (struct row_span *s)
 {
     rref_destroy (s->rref);
     free (s->z);
     free (s->row);
 }
 
-static int list_rows (struct span *s, const struct plan *plan,
+static int list_rows (struct row_span *s, const struct plan *plan,
                       struct error *err)
 {
-    if (!(s->row = xcalloc (plan_probes (plan) + 1, sizeof (*s->row))))
-        return error_nomem (err);
+    s->row = xarray (plan_probes (plan), sizeof (*s->row));
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
         const struct probe *probe = plan_round (plan, r, &n);
@@ -132,7 +119,7 @@ static int list_rows (struct span *s, const struct plan *plan,
     return 0;
 }
 
-static int add_row (struct span *s, const struct probe *probe,
+static int add_row (struct row_span *s, const struct probe *probe,
                     struct error *err)
 {
     struct row row;
@@ -146,7 +133,7 @@ static int add_row (struct span *s, const struct probe *probe,
         return 0;
     rc = rref_add_null (s->rref, row.link, row.count, row.n, s->z);
     if (rc < 0)
-        return error_nomem (err);
+        xcheck (NULL);
     if (rc == 0 && ++s->stale == STALE_MAX) {
         rref_null (s->rref, &s->rng, s->z);
         s->stale = 0;
@@ -154,12 +141,10 @@ static int add_row (struct span *s, const struct probe *probe,
     return 0;
 }
 
-static int eliminate (struct span *s, size_t m, struct error *err)
+static int eliminate (struct row_span *s, size_t m, struct error *err)
 {
-    s->rref = rref_create (m);
-    s->z = xcalloc (m + 1, sizeof (*s->z));
-    if (!s->rref || !s->z)
-        return error_nomem (err);
+    s->rref = xcheck (rref_create (m));
+    s->z = xcalloc (m, sizeof (*s->z));
     rref_null (s->rref, &s->rng, s->z);
     for (size_t links = 1; links <= ROW_MAX; links++)
         for (size_t i = 0; i < s->rows && rref_rank (s->rref) < m; i++)
@@ -173,7 +158,7 @@ static int eliminate (struct span *s, size_t m, struct error *err)
 static int set_rank (struct plan *plan, struct pathset *ps, uint64_t seed,
                      struct error *err)
 {
-    struct span s = { .ps = ps };
+    struct row_span s = { .ps = ps };
     size_t m;
     int complete = -1;
 
@@ -209,10 +194,7 @@ struct plan *schedule_make (struct pathset *ps, enum pattern_kind kind,
                      pathset_ports (ps), SCHEDULE_PORTS_MAX);
         return NULL;
     }
-    if (!(plan = plan_create (pattern_name (kind)))) {
-        error_nomem (err);
-        return NULL;
-    }
+    plan = xcheck (plan_create (pattern_name (kind)));
     if (pathset_ports (ps) >= 2
         && (fill (plan, ps, kind, opts, err) < 0
             || set_rank (plan, ps, opts ? opts->seed : 0, err) < 0)) {

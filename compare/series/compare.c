@@ -2,54 +2,47 @@
 #include "config.h"
 #include "compare/series/compare.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/sort.h"
 
 #define NONE UINT32_MAX
 
 /* Processes by label, in order of their numbers where labels are the same. */
-struct name {
+struct label_index {
     const char *label;
     uint32_t index;
 };
 
 static int compare_names (const void *x, const void *y)
 {
-    const struct name *p = x;
-    const struct name *q = y;
+    const struct label_index *p = x, *q = y;
     int order = strcmp (p->label, q->label);
 
-    return order ? order : (p->index > q->index) - (p->index < q->index);
+    return order ? order : util_compare (p->index, q->index);
 }
 
-static struct name *sorted_names (const struct series *s)
+static struct label_index *sorted_names (const struct series *s)
 {
-    struct name *v = xcalloc (s->nprocesses + 1, sizeof (*v));
+    struct label_index *v = xarray (s->nprocesses, sizeof (*v));
 
-    for (uint32_t i = 0; v && i < s->nprocesses; i++)
-        v[i] = (struct name){ s->process[i].label, i };
-    if (v)
-        qsort (v, s->nprocesses, sizeof (*v), compare_names);
+    for (uint32_t i = 0; i < s->nprocesses; i++)
+        v[i] = (struct label_index){ s->process[i].label, i };
+    qsort (v, s->nprocesses, sizeof (*v), compare_names);
     return v;
 }
 
-/* [process of x] the same in y, or NONE. NULL: no memory. */
+/* [process of x] the same in y, or NONE. */
 static uint32_t *match (const struct series *x, const struct series *y)
 {
-    struct name *p = sorted_names (x);
-    struct name *q = sorted_names (y);
-    uint32_t *map = xcalloc (x->nprocesses + 1, sizeof (*map));
+    struct label_index *p = sorted_names (x);
+    struct label_index *q = sorted_names (y);
+    uint32_t *map = xarray (x->nprocesses, sizeof (*map));
     uint32_t k = 0;
 
-    if (!p || !q || !map) {
-        free (map);
-        map = NULL;
-        goto done;
-    }
     for (uint32_t i = 0; i < x->nprocesses; i++) {
         while (k < y->nprocesses && strcmp (q[k].label, p[i].label) < 0)
             k++;
@@ -57,7 +50,6 @@ static uint32_t *match (const struct series *x, const struct series *y)
         if (k < y->nprocesses && !strcmp (q[k].label, p[i].label))
             map[p[i].index] = q[k++].index;
     }
-done:
     free (p);
     free (q);
     return map;
@@ -109,13 +101,12 @@ static void finish (struct deviation *d, size_t n)
 }
 
 /* The pairs of s that the other one lacks go to only. */
-static int split (struct series_comparison *c, const struct series *s,
-                  const struct view *other, int which)
+static void split (struct series_comparison *c, const struct series *s,
+                   const struct view *other, int which)
 {
     size_t relative = 0;
 
-    if (!(c->only[which] = xcalloc (s->npairs + 1, sizeof (*c->only[0]))))
-        return -1;
+    c->only[which] = xarray (s->npairs, sizeof (*c->only[0]));
     for (size_t i = 0; i < s->npairs; i++) {
         const struct series_pair *p = &s->pair[i];
         const struct series_pair *q = twin (other, p);
@@ -143,7 +134,6 @@ static int split (struct series_comparison *c, const struct series *s,
         finish (&c->ns, c->n);
         finish (&c->relative, relative);
     }
-    return 0;
 }
 
 static int choose_stat (struct series_comparison *c, const struct series *x,
@@ -167,7 +157,6 @@ int series_compare (struct series_comparison *c, const struct series *x,
     bool any_length = x->nlengths == 1 && y->nlengths == 1;
     struct view of_x = { .s = x, .any_length = any_length };
     struct view of_y = { .s = y, .any_length = any_length };
-    int rc = -1;
 
     *c = (struct series_comparison){ 0 };
     if (choose_stat (c, x, y, stat, err) < 0)
@@ -175,23 +164,16 @@ int series_compare (struct series_comparison *c, const struct series *x,
     of_x.stat = of_y.stat = c->stat;
     of_x.map = match (y, x);
     of_y.map = match (x, y);
-    if (of_x.map && of_y.map && split (c, x, &of_y, 0) == 0)
-        rc = split (c, y, &of_x, 1);
+    split (c, x, &of_y, 0);
+    split (c, y, &of_x, 1);
     free (of_x.map);
     free (of_y.map);
-    if (rc < 0) {
-        comparison_clear (c);
-        return error_nomem (err);
-    }
     return 0;
 }
 
 void comparison_clear (struct series_comparison *c)
 {
-    int saved_errno = errno;
-
     free (c->only[0]);
     free (c->only[1]);
     *c = (struct series_comparison){ 0 };
-    errno = saved_errno;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "util/alloc.h"
+#include "util/sort.h"
 
 #define NS_PER_S 1e9
 #define MB 1e6
@@ -16,19 +17,15 @@
  * slope is Sxy / Sxx, the latency where the line meets size 0.
  */
 
-static int order (uint64_t x, uint64_t y)
-{
-    return (x > y) - (x < y);
-}
-
 static int compare (const void *x, const void *y)
 {
     const struct series_pair *p = *(const struct series_pair *const *)x;
     const struct series_pair *q = *(const struct series_pair *const *)y;
-    int by_a = order (p->a, q->a);
-    int by_b = order (p->b, q->b);
+    int order = util_compare (p->a, q->a);
 
-    return by_a ? by_a : by_b ? by_b : order (p->length, q->length);
+    if (order == 0)
+        order = util_compare (p->b, q->b);
+    return order ? order : util_compare (p->length, q->length);
 }
 
 static bool is_known (const struct series_pair *p, enum series_stat stat)
@@ -38,16 +35,11 @@ static bool is_known (const struct series_pair *p, enum series_stat stat)
 
 /* Pairs with a time, those of the same processes together. */
 static const struct series_pair **collect (const struct series *s,
-                                           enum series_stat stat, size_t *n,
-                                           struct error *err)
+                                           enum series_stat stat, size_t *n)
 {
-    const struct series_pair **v = xcalloc (s->npairs + 1, sizeof (*v));
+    const struct series_pair **v = xarray (s->npairs, sizeof (*v));
 
     *n = 0;
-    if (!v) {
-        error_nomem (err);
-        return NULL;
-    }
     for (size_t i = 0; i < s->npairs; i++)
         if (is_known (&s->pair[i], stat))
             v[(*n)++] = &s->pair[i];
@@ -56,15 +48,15 @@ static const struct series_pair **collect (const struct series *s,
     return v;
 }
 
-struct sums {
+struct fit_sums {
     double w, x, y;       /* weights; weighted means */
     double xx, xy, yy;    /* about the means */
 };
 
-static struct sums sum (const struct series_pair *const *p, size_t n,
-                        enum series_stat stat)
+static struct fit_sums sum (const struct series_pair *const *p, size_t n,
+                            enum series_stat stat)
 {
-    struct sums s = { 0 };
+    struct fit_sums s = { 0 };
 
     for (size_t i = 0; i < n; i++) {
         double y = p[i]->time_ns[stat];
@@ -91,7 +83,7 @@ static struct sums sum (const struct series_pair *const *p, size_t n,
 static struct series_fit fit (const struct series_pair *const *p, size_t n,
                               enum series_stat stat)
 {
-    struct sums s = sum (p, n, stat);
+    struct fit_sums s = sum (p, n, stat);
     double slope = s.xy / s.xx;
     double residual = fmax (s.yy - slope * s.xy, 0);
     double dof = (double)n - 2;
@@ -114,7 +106,7 @@ struct series_fit *series_fit (const struct series *s, enum series_stat stat,
 {
     size_t points;
     const struct series_pair **p;
-    struct series_fit *v = NULL;
+    struct series_fit *v;
     size_t end;
 
     *n = 0;
@@ -123,12 +115,8 @@ struct series_fit *series_fit (const struct series *s, enum series_stat stat,
                      series_stat_name (stat));
         return NULL;
     }
-    if (!(p = collect (s, stat, &points, err)))
-        return NULL;
-    if (!(v = xcalloc (points / 2 + 1, sizeof (*v)))) {
-        error_nomem (err);
-        goto done;
-    }
+    p = collect (s, stat, &points);
+    v = xarray (points / 2, sizeof (*v));
     for (size_t i = 0; i < points; i = end) {
         for (end = i + 1; end < points; end++)
             if (p[end]->a != p[i]->a || p[end]->b != p[i]->b)
@@ -136,13 +124,12 @@ struct series_fit *series_fit (const struct series *s, enum series_stat stat,
         if (end - i > 1)
             v[(*n)++] = fit (p + i, end - i, stat);
     }
+    free (p);
     if (*n == 0) {
         error_input (err, "no pair has times at two lengths");
         free (v);
         v = NULL;
     }
-done:
-    free (p);
     return v;
 }
 

@@ -26,15 +26,15 @@ const struct parus_file parus_files[PARUS_FILES] = {
 };
 
 /* Lengths as PARUS has them: for (l = begin; l < end; l += step). */
-struct sweep {
+struct length_sweep {
     uint64_t begin, end, step;
 };
 
-static struct sweep sweep_of (const struct series *s)
+static struct length_sweep sweep_of (const struct series *s)
 {
     const uint64_t *length = s->length;
     size_t n = s->nlengths;
-    struct sweep sweep = { .step = n > 1 ? length[1] - length[0] : 1 };
+    struct length_sweep sweep = { .step = n > 1 ? length[1] - length[0] : 1 };
 
     for (size_t i = 2; i < n; i++)
         if (length[i] - length[i - 1] != sweep.step)
@@ -46,7 +46,7 @@ static struct sweep sweep_of (const struct series *s)
 
 static void write_head (const struct series *s, const char *type, FILE *fp)
 {
-    struct sweep sweep = sweep_of (s);
+    struct length_sweep sweep = sweep_of (s);
 
     fprintf (fp, "processors %ju\n", (uintmax_t)s->nprocesses);
     fprintf (fp, "test type \"%s\"\n", series_test_name (s->test));
@@ -101,7 +101,7 @@ int parus_write (const struct series *s, const struct parus_file *file,
  * Read: words between blanks, whatever the lines; quotes are part of a word.
  */
 
-struct scan {
+struct parus_scan {
     FILE *fp;
     const char *name;
     unsigned long line;
@@ -109,8 +109,8 @@ struct scan {
     struct error *err;
 };
 
-__attribute__ ((format (printf, 2, 3))) static int
-bad (struct scan *in, const char *fmt, ...)
+__attribute__ ((format (printf, 2, 3))) static int bad (struct parus_scan *in,
+                                                        const char *fmt, ...)
 {
     char text[400];
     va_list ap;
@@ -122,7 +122,7 @@ bad (struct scan *in, const char *fmt, ...)
 }
 
 /* 1: there is a word; 0: the file has ended; -1 with err. */
-static int next (struct scan *in)
+static int next (struct parus_scan *in)
 {
     size_t len = 0;
     int c;
@@ -146,7 +146,7 @@ static int next (struct scan *in)
     return len > 0;
 }
 
-static int need (struct scan *in, const char *what)
+static int need (struct parus_scan *in, const char *what)
 {
     int rc = next (in);
 
@@ -156,7 +156,7 @@ static int need (struct scan *in, const char *what)
 }
 
 /* The words of `text`, which single blanks part. */
-static int expect (struct scan *in, const char *text)
+static int expect (struct parus_scan *in, const char *text)
 {
     while (*text) {
         size_t len = strcspn (text, " ");
@@ -171,7 +171,7 @@ static int expect (struct scan *in, const char *text)
     return 0;
 }
 
-static int number (struct scan *in, const char *what, uint64_t max,
+static int number (struct parus_scan *in, const char *what, uint64_t max,
                    uint64_t *value)
 {
     if (need (in, what) < 0)
@@ -183,7 +183,7 @@ static int number (struct scan *in, const char *what, uint64_t max,
 }
 
 /* A word in quotes, which are taken away. */
-static int quoted (struct scan *in, const char *what)
+static int quoted (struct parus_scan *in, const char *what)
 {
     size_t len;
 
@@ -197,9 +197,8 @@ static int quoted (struct scan *in, const char *what)
     return 0;
 }
 
-static struct series *read_test (struct scan *in)
+static struct series *read_test (struct parus_scan *in)
 {
-    struct series *s;
     int test;
 
     if (quoted (in, "test type") < 0)
@@ -209,12 +208,10 @@ static struct series *read_test (struct scan *in)
         bad (in, "test type '%.40s' is not known", in->word);
         return NULL;
     }
-    if (!(s = series_create (test)))
-        error_nomem (in->err);
-    return s;
+    return series_create (test);
 }
 
-static int read_stat (struct scan *in, enum series_stat *stat)
+static int read_stat (struct parus_scan *in, enum series_stat *stat)
 {
     if (quoted (in, "data type") < 0)
         return -1;
@@ -227,7 +224,7 @@ static int read_stat (struct scan *in, enum series_stat *stat)
     return bad (in, "data type '%.40s' is not known", in->word);
 }
 
-static int line (struct scan *in, const char *what, uint64_t *value)
+static int line (struct parus_scan *in, const char *what, uint64_t *value)
 {
     if (expect (in, what) < 0)
         return -1;
@@ -235,7 +232,7 @@ static int line (struct scan *in, const char *what, uint64_t *value)
 }
 
 /* PARUS itself spells the last word its own way. */
-static int read_repeats (struct scan *in, uint64_t *repeats)
+static int read_repeats (struct parus_scan *in, uint64_t *repeats)
 {
     if (expect (in, "number of") < 0 || need (in, "repeats") < 0)
         return -1;
@@ -244,9 +241,9 @@ static int read_repeats (struct scan *in, uint64_t *repeats)
     return number (in, "number of repeats", INT64_MAX, repeats);
 }
 
-static int read_settings (struct scan *in, struct series *s)
+static int read_settings (struct parus_scan *in, struct series *s)
 {
-    struct sweep sweep; /* each matrix says its length itself */
+    struct length_sweep sweep; /* each matrix says its length itself */
 
     if (line (in, "begin message length", &sweep.begin) < 0
         || line (in, "end message length", &sweep.end) < 0
@@ -260,7 +257,7 @@ static int read_settings (struct scan *in, struct series *s)
 }
 
 /* "host:core" is on that host. */
-static int read_host (struct scan *in, struct series *s)
+static int read_host (struct parus_scan *in, struct series *s)
 {
     char host[TEXT_MAX + 1];
     struct error err;
@@ -275,7 +272,7 @@ static int read_host (struct scan *in, struct series *s)
     return 0;
 }
 
-static struct series *read_head (struct scan *in, enum series_stat *stat)
+static struct series *read_head (struct parus_scan *in, enum series_stat *stat)
 {
     struct series *s = NULL;
     uint64_t n;
@@ -305,7 +302,7 @@ static bool is_missing (const struct series *s, enum series_stat stat,
                || (itself && s->test != SERIES_ALL_TO_ALL));
 }
 
-static int read_time (struct scan *in, struct series *s, uint64_t length,
+static int read_time (struct parus_scan *in, struct series *s, uint64_t length,
                       enum series_stat stat, uint32_t a, uint32_t b)
 {
     struct series_pair p = { .a = a, .b = b, .length = length };
@@ -331,7 +328,7 @@ static int read_time (struct scan *in, struct series *s, uint64_t length,
 }
 
 /* The word "Message" is read. */
-static int read_matrix (struct scan *in, struct series *s,
+static int read_matrix (struct parus_scan *in, struct series *s,
                         enum series_stat stat)
 {
     uint64_t length;
@@ -349,7 +346,7 @@ static int read_matrix (struct scan *in, struct series *s,
 
 struct series *parus_read (FILE *fp, const char *name, struct error *err)
 {
-    struct scan in = { .fp = fp, .name = name, .line = 1, .err = err };
+    struct parus_scan in = { .fp = fp, .name = name, .line = 1, .err = err };
     enum series_stat stat = SERIES_MEAN;
     struct series *s = read_head (&in, &stat);
     int rc;

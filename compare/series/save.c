@@ -176,11 +176,8 @@ static struct outfile *create_matrices (const struct series *s, size_t run,
 
     if (run > 0)
         snprintf (number, sizeof (number), "-%zu", run + 1);
-    if (asprintf (&path, "%s%s%s_%s.txt", prefix, number,
-                  alone ? "-alone" : "", file->name) < 0) {
-        error_nomem (err);
-        return NULL;
-    }
+    path = xasprintf ("%s%s%s_%s.txt", prefix, number, alone ? "-alone" : "",
+                      file->name);
     if ((out = file_create (path, err))
         && parus_write (s, file, file_stream (out), err) < 0) {
         file_abort (out);
@@ -194,12 +191,10 @@ static struct outfile *create_matrices (const struct series *s, size_t run,
 static int save_matrices (const struct series_list *runs, const char *prefix,
                           struct error *err)
 {
-    struct outfile **out = xcalloc (runs->n * PARUS_FILES + 1, sizeof (*out));
+    struct outfile **out = xcalloc (runs->n * PARUS_FILES, sizeof (*out));
     size_t n = 0, run = 0;
     int rc = -1;
 
-    if (!out)
-        return error_nomem (err);
     for (size_t i = 0; i < runs->n; i++) {
         bool alone = is_before_noise (runs, i);
 

@@ -2,13 +2,13 @@
 #include "config.h"
 #include "compare/series/series.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/linear/stats.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 
 static const char *const tests[SERIES_TESTS] = {
     [SERIES_ONE_TO_ONE] = "one_to_one",
@@ -74,37 +74,24 @@ struct series *series_create (enum series_test test)
 {
     struct series *s = xcalloc (1, sizeof (*s));
 
-    if (s) {
-        s->test = test;
-        s->complete = true;
-    }
+    s->test = test;
+    s->complete = true;
     return s;
 }
 
 void series_destroy (struct series *s)
 {
-    if (s) {
-        int saved_errno = errno;
-
-        for (uint32_t i = 0; i < s->nprocesses; i++) {
-            free (s->process[i].label);
-            free (s->process[i].host);
-        }
-        free (s->process);
-        free (s->length);
-        free (s->pair);
-        free (s->topology);
-        free (s);
-        errno = saved_errno;
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->nprocesses; i++) {
+        free (s->process[i].label);
+        free (s->process[i].host);
     }
-}
-
-/* Make room for one more than n; sizes are powers of two. */
-static void *grow (void *v, size_t n, size_t size)
-{
-    if (n & (n - 1))
-        return v;
-    return realloc (v, (n ? 2 * n : 1) * size);
+    free (s->process);
+    free (s->length);
+    free (s->pair);
+    free (s->topology);
+    free (s);
 }
 
 static int check_word (const char *what, const char *word, struct error *err)
@@ -124,9 +111,6 @@ static int check_word (const char *what, const char *word, struct error *err)
 int series_add_process (struct series *s, const char *label,
                         const char *host, struct error *err)
 {
-    struct series_process p = { 0 };
-    struct series_process *v;
-
     if (!label)
         label = host;
     if (check_word ("host", host, err) < 0
@@ -135,17 +119,11 @@ int series_add_process (struct series *s, const char *label,
     if (s->nprocesses == SERIES_PROCESSES_MAX)
         return error_input (err, "more than %d processes",
                             SERIES_PROCESSES_MAX);
-    if (!(v = grow (s->process, s->nprocesses, sizeof (*v))))
-        return error_nomem (err);
-    s->process = v;
-    p.label = xstrdup (label);
-    p.host = xstrdup (host);
-    if (!p.label || !p.host) {
-        free (p.label);
-        free (p.host);
-        return error_nomem (err);
-    }
-    v[s->nprocesses++] = p;
+    s->process = xgrow (s->process, s->nprocesses, sizeof (*s->process));
+    s->process[s->nprocesses++] = (struct series_process){
+        .label = xstrdup (label),
+        .host = xstrdup (host),
+    };
     return 0;
 }
 
@@ -169,7 +147,6 @@ static size_t place (const struct series *s, uint64_t length)
 static int add_length (struct series *s, uint64_t length, struct error *err)
 {
     size_t i = place (s, length);
-    uint64_t *v;
 
     if (i < s->nlengths && s->length[i] == length)
         return 0;
@@ -178,11 +155,10 @@ static int add_length (struct series *s, uint64_t length, struct error *err)
                             (uintmax_t)length);
     if (s->nlengths == SERIES_LENGTHS_MAX)
         return error_input (err, "more than %d lengths", SERIES_LENGTHS_MAX);
-    if (!(v = grow (s->length, s->nlengths, sizeof (*v))))
-        return error_nomem (err);
-    s->length = v;
-    memmove (&v[i + 1], &v[i], (s->nlengths - i) * sizeof (*v));
-    v[i] = length;
+    s->length = xgrow (s->length, s->nlengths, sizeof (*s->length));
+    memmove (&s->length[i + 1], &s->length[i],
+             (s->nlengths - i) * sizeof (*s->length));
+    s->length[i] = length;
     s->nlengths++;
     return 0;
 }
@@ -198,8 +174,6 @@ static int check_counts (uint32_t count, uint32_t lost, struct error *err)
 int series_add_pair (struct series *s, const struct series_pair *pair,
                      struct error *err)
 {
-    struct series_pair *v;
-
     if (pair->a >= s->nprocesses || pair->b >= s->nprocesses)
         return error_input (err, "pair %ju %ju: there are %ju processes",
                             (uintmax_t)pair->a, (uintmax_t)pair->b,
@@ -208,56 +182,46 @@ int series_add_pair (struct series *s, const struct series_pair *pair,
         return -1;
     if (s->npairs == SERIES_PAIRS_MAX)
         return error_input (err, "more than %d pairs", SERIES_PAIRS_MAX);
-    if (!(v = grow (s->pair, s->npairs, sizeof (*v))))
-        return error_nomem (err);
-    s->pair = v;
     if (add_length (s, pair->length, err) < 0)
         return -1;
-    v[s->npairs++] = *pair;
+    s->pair = xgrow (s->pair, s->npairs, sizeof (*s->pair));
+    s->pair[s->npairs++] = *pair;
     return 0;
 }
 
 int series_add_topology (struct series *s, const struct series_topology *t,
                          struct error *err)
 {
-    struct series_topology *v;
-
     if (check_counts (t->count, t->lost, err) < 0)
         return -1;
     if (s->ntopologies == SERIES_TOPOLOGIES_MAX)
         return error_input (err, "more than %d topologies",
                             SERIES_TOPOLOGIES_MAX);
-    if (!(v = grow (s->topology, s->ntopologies, sizeof (*v))))
-        return error_nomem (err);
-    s->topology = v;
     if (add_length (s, t->length, err) < 0)
         return -1;
-    v[s->ntopologies++] = *t;
+    s->topology = xgrow (s->topology, s->ntopologies, sizeof (*s->topology));
+    s->topology[s->ntopologies++] = *t;
     return 0;
 }
 
-#define ORDER(x, y) (((x) > (y)) - ((x) < (y)))
-
 static int compare_pairs (const void *x, const void *y)
 {
-    const struct series_pair *p = x;
-    const struct series_pair *q = y;
-    int order = ORDER (p->length, q->length);
+    const struct series_pair *p = x, *q = y;
+    int order = util_compare (p->length, q->length);
 
     if (order == 0)
-        order = ORDER (p->a, q->a);
-    return order ? order : ORDER (p->b, q->b);
+        order = util_compare (p->a, q->a);
+    return order ? order : util_compare (p->b, q->b);
 }
 
 static int compare_topologies (const void *x, const void *y)
 {
-    const struct series_topology *p = x;
-    const struct series_topology *q = y;
-    int order = ORDER (p->length, q->length);
+    const struct series_topology *p = x, *q = y;
+    int order = util_compare (p->length, q->length);
 
     if (order == 0)
-        order = ORDER (p->shape, q->shape);
-    return order ? order : ORDER (p->both_ways, q->both_ways);
+        order = util_compare (p->shape, q->shape);
+    return order ? order : util_compare (p->both_ways, q->both_ways);
 }
 
 /* qsort, which must not be given NULL. */

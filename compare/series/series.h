@@ -103,7 +103,7 @@ struct series {
     size_t ntopologies;
 };
 
-/* Empty, complete. NULL with errno ENOMEM. */
+/* Empty, complete. */
 struct series *series_create (enum series_test test);
 void series_destroy (struct series *s);
 
@@ -191,7 +191,7 @@ int series_list_add (struct series_list *list, struct series *s,
                      struct error *err);
 
 /* Read all runs of a file, one at least: series, solutions with pairs
- * (series/solved), or matrices of PARUS (series/parus). Return 0, or -1 with
+ * or matrices of PARUS (series/parus). Return 0, or -1 with
  * err and *list empty.
  */
 int series_read (struct series_list *list, FILE *fp, const char *name,

@@ -12,13 +12,15 @@
 #include <string.h>
 
 #include "compare/series/parus.h"
-#include "compare/series/solved.h"
+#include "util/alloc.h"
 #include "util/json.h"
+#include "util/text.h"
 
 enum { FILE_MAX = 1 << 30, RUNS_MAX = 1 << 16 };
 
 #define TIME_LIMIT_NS 1e15
 #define SECONDS_LIMIT 1e9
+#define RTT_LIMIT_NS 1e15
 
 /* Numbers and words of a run by their keys. */
 static const struct {
@@ -53,14 +55,8 @@ static json_t *times_json (const double *time_ns)
     json_t *json = json_object ();
 
     for (int i = 0; i < SERIES_STATS; i++)
-        if (json_object_set_new (json, series_stat_name (i),
-                                 isnan (time_ns[i])
-                                     ? json_null ()
-                                     : json_real (time_ns[i]))
-            < 0) {
-            json_decref (json);
-            return NULL;
-        }
+        json_put (json, series_stat_name (i),
+                  isnan (time_ns[i]) ? json_null () : json_real (time_ns[i]));
     return json;
 }
 
@@ -70,18 +66,11 @@ static json_t *times_json (const double *time_ns)
 static json_t *row_json (json_t *row, uint64_t length, uint32_t count,
                          uint32_t lost, const double *time_ns)
 {
-    json_t *rest = json_pack ("{s:I, s:I, s:I}", "length", (json_int_t)length,
-                              "count", (json_int_t)count, "lost",
-                              (json_int_t)lost);
-
-    if (!row || !rest || json_object_update (row, rest) < 0
-        || (lost < count
-            && json_object_set_new (row, "time_ns", times_json (time_ns))
-                   < 0)) {
-        json_decref (row);
-        row = NULL;
-    }
-    json_decref (rest);
+    json_put (row, "length", json_integer ((json_int_t)length));
+    json_put (row, "count", json_integer (count));
+    json_put (row, "lost", json_integer (lost));
+    if (lost < count)
+        json_put (row, "time_ns", times_json (time_ns));
     return row;
 }
 
@@ -119,11 +108,9 @@ static int write_list (const char *key, size_t n, const struct series *s,
 {
     fprintf (fp, ",\"%s\":[", key);
     for (size_t i = 0; i < n; i++) {
-        json_t *json = row (s, i);
+        json_t *json = xcheck (row (s, i));
         int rc;
 
-        if (!json)
-            return error_nomem (err);
         if (i > 0)
             putc (',', fp);
         rc = json_dumpf (json, fp, JSON_COMPACT);
@@ -135,62 +122,40 @@ static int write_list (const char *key, size_t n, const struct series *s,
     return 0;
 }
 
-static int fill_head (json_t *json, const struct series *s)
+/* The object's head, without the brace that closes it. */
+static void write_head (const struct series *s, FILE *fp)
 {
+    json_t *json = xcheck (json_file ("series", NULL));
     const char *base = (const char *)s;
+    char *text;
 
-    if (json_object_set_new (json, "test",
-                             json_string (series_test_name (s->test)))
-        < 0)
-        return -1;
+    json_put (json, "test", json_string (series_test_name (s->test)));
     for (size_t i = 0; i < WORDS; i++) {
         const char *word = base + words[i].offset;
 
-        if (word[0]
-            && json_object_set_new (json, words[i].key, json_string (word))
-                   < 0)
-            return -1;
+        if (word[0])
+            json_put (json, words[i].key, json_string (word));
     }
     for (size_t i = 0; i < NUMBERS; i++) {
         const uint64_t *n = (const uint64_t *)(base + numbers[i].offset);
 
-        if (json_object_set_new (json, numbers[i].key,
-                                 json_integer ((json_int_t)*n))
-            < 0)
-            return -1;
+        json_put (json, numbers[i].key, json_integer ((json_int_t)*n));
     }
-    if (json_object_set_new (json, "seconds", json_real (s->seconds)) < 0
-        || json_object_set_new (json, "complete",
-                                json_boolean (s->complete))
-               < 0)
-        return -1;
-    return 0;
-}
-
-/* The object's head, without the brace that closes it. */
-static int write_head (const struct series *s, FILE *fp, struct error *err)
-{
-    json_t *json = json_file ("series", NULL);
-    char *text = NULL;
-
-    if (json && fill_head (json, s) == 0)
-        text = json_dumps (json, JSON_COMPACT);
+    json_put (json, "seconds", json_real (s->seconds));
+    json_put (json, "complete", json_boolean (s->complete));
+    text = xcheck (json_dumps (json, JSON_COMPACT));
     json_decref (json);
-    if (!text)
-        return error_nomem (err);
     fprintf (fp, "%.*s", (int)strlen (text) - 1, text);
     free (text);
-    return 0;
 }
 
 int series_write (const struct series *s, FILE *fp, struct error *err)
 {
-    if (write_head (s, fp, err) < 0
-        || write_list ("processes", s->nprocesses, s, process_json, fp, err)
-               < 0
+    write_head (s, fp);
+    if (write_list ("processes", s->nprocesses, s, process_json, fp, err) < 0
         || write_list ("pairs", s->npairs, s, pair_json, fp, err) < 0
-        || write_list ("topologies", s->ntopologies, s, topology_json, fp,
-                       err) < 0)
+        || write_list ("topologies", s->ntopologies, s, topology_json, fp, err)
+               < 0)
         return -1;
     fprintf (fp, "}\n");
     return ferror (fp) ? error_errno (err, "cannot write JSON") : 0;
@@ -220,7 +185,7 @@ static struct series *read_head (const json_t *json, struct error *err)
 {
     struct series *s;
     const char *name;
-    int test;
+    int test, rc = 0;
 
     if (json_get_string (json, NULL, "test", &name, err) < 0)
         return NULL;
@@ -228,25 +193,18 @@ static struct series *read_head (const json_t *json, struct error *err)
         error_input (err, "test: %.40s is not known", name);
         return NULL;
     }
-    if (!(s = series_create (test))) {
-        error_nomem (err);
-        return NULL;
-    }
-    for (size_t i = 0; i < WORDS; i++)
-        if (read_word (json, words[i].key, (char *)s + words[i].offset, err)
-            < 0)
-            goto error;
-    for (size_t i = 0; i < NUMBERS; i++)
-        if (json_get_u64 (json, NULL, numbers[i].key, 0, INT64_MAX,
-                          (uint64_t *)((char *)s + numbers[i].offset), err)
-            < 0)
-            goto error;
-    if (json_get_double (json, NULL, "seconds", 0, SECONDS_LIMIT, &s->seconds,
-                         err) < 0
-        || json_get_bool (json, NULL, "complete", &s->complete, err) < 0)
-        goto error;
-    return s;
-error:
+    s = series_create (test);
+    for (size_t i = 0; i < WORDS && rc == 0; i++)
+        rc = read_word (json, words[i].key, (char *)s + words[i].offset, err);
+    for (size_t i = 0; i < NUMBERS && rc == 0; i++)
+        rc = json_get_u64 (json, NULL, numbers[i].key, 0, INT64_MAX,
+                           (uint64_t *)((char *)s + numbers[i].offset), err);
+    if (rc == 0
+        && json_get_double (json, NULL, "seconds", 0, SECONDS_LIMIT,
+                            &s->seconds, err)
+               == 0
+        && json_get_bool (json, NULL, "complete", &s->complete, err) == 0)
+        return s;
     series_destroy (s);
     return NULL;
 }
@@ -407,6 +365,133 @@ static struct series *read_series (const json_t *json, struct error *err)
     return s;
 }
 
+/*
+ * The pairs of a solution ("pmm solve --pairs"), to compare with measured ones
+ */
+
+/* The endpoints of all pairs, sorted, each once; *n of them. */
+static const char **names (const json_t *pairs, uint32_t *n, struct error *err)
+{
+    size_t size = json_array_size (pairs);
+    const char **v = xarray (2 * size, sizeof (*v));
+
+    for (size_t i = 0; i < size; i++) {
+        const json_t *pair = json_array_get (pairs, i);
+        char where[64];
+
+        snprintf (where, sizeof (where), "pairs[%zu]", i);
+        if (json_get_string (pair, where, "a", &v[2 * i], err) < 0
+            || json_get_string (pair, where, "b", &v[2 * i + 1], err) < 0) {
+            free (v);
+            return NULL;
+        }
+    }
+    *n = text_unique (v, 2 * size);
+    return v;
+}
+
+static uint32_t find_name (const char **name, uint32_t n, const json_t *pair,
+                           const char *key)
+{
+    const char *text = json_string_value (json_object_get (pair, key));
+
+    return (uint32_t)(text_find (name, n, text) - name);
+}
+
+/* "host" or "host:rail" */
+static int add_endpoint (struct series *s, const char *name, struct error *err)
+{
+    char host[SERIES_WORD_MAX + 1];
+
+    snprintf (host, sizeof (host), "%s", name);
+    host[strcspn (host, ":")] = '\0';
+    return series_add_process (s, name, host, err);
+}
+
+static int add_solved (struct series *s, uint32_t a, uint32_t b, double rtt_ns,
+                       struct error *err)
+{
+    struct series_pair p = { .a = a, .b = b, .count = 1 };
+
+    for (int i = 0; i < SERIES_STATS; i++)
+        p.time_ns[i] = i == SERIES_SD ? NAN : rtt_ns / 2;
+    return series_add_pair (s, &p, err);
+}
+
+static int read_solved (struct series *s, const char **name, uint32_t n,
+                        const json_t *pair, const char *where,
+                        struct error *err)
+{
+    uint32_t a = find_name (name, n, pair, "a");
+    uint32_t b = find_name (name, n, pair, "b");
+    double rtt_ns;
+
+    if (a == b)
+        return error_input (err, "%s: a and b are the same", where);
+    if (json_is_null (json_object_get (pair, "rtt_ns")))
+        return 0;
+    if (json_get_double (pair, where, "rtt_ns", 0, RTT_LIMIT_NS, &rtt_ns, err)
+            < 0
+        || add_solved (s, a, b, rtt_ns, err) < 0
+        || add_solved (s, b, a, rtt_ns, err) < 0)
+        return -1;
+    return 0;
+}
+
+static int read_solution (struct series *s, const json_t *pairs,
+                          struct error *err)
+{
+    uint32_t n;
+    const char **name = names (pairs, &n, err);
+    int rc = name ? 0 : -1;
+
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        rc = add_endpoint (s, name[i], err);
+    for (size_t i = 0; rc == 0 && i < json_array_size (pairs); i++) {
+        char where[64];
+
+        snprintf (where, sizeof (where), "pairs[%zu]", i);
+        rc = read_solved (s, name, n, json_array_get (pairs, i), where, err);
+    }
+    free (name);
+    return rc;
+}
+
+/* A series of length 0 with half of each RTT, from either side: it stands for
+ * whichever quantile the solution was made of, so that all of them and the
+ * mean are the same. What is not determined is not there. Processes are the
+ * endpoints in order of their names. The series is not sorted yet. NULL with
+ * err: a file of another form, or without pairs.
+ */
+static struct series *solved_series (const json_t *solution, struct error *err)
+{
+    struct series *s;
+    const char *hash;
+    json_t *pairs;
+
+    if (json_get_string (solution, NULL, "fabric", &hash, err) < 0
+        || json_get_array (solution, NULL, "pairs", SERIES_PAIRS_MAX / 2,
+                           &pairs, err)
+               < 0)
+        return NULL;
+    if (json_array_size (pairs) == 0) {
+        error_input (err, "no pairs: pmm solve --pairs gives them");
+        return NULL;
+    }
+    s = series_create (SERIES_ONE_TO_ONE);
+    snprintf (s->pattern, sizeof (s->pattern), "pmm");
+    snprintf (s->fabric, sizeof (s->fabric), "%s", hash);
+    if (read_solution (s, pairs, err) < 0) {
+        series_destroy (s);
+        s = NULL;
+    }
+    return s;
+}
+
+/*
+ * Any of them
+ */
+
 /* What a series can be made of. */
 static const struct {
     const char *kind;
@@ -466,14 +551,10 @@ static struct series *read_run (FILE *fp, const char *name, struct error *err)
 int series_list_add (struct series_list *list, struct series *s,
                      struct error *err)
 {
-    struct series **v;
-
     if (list->n == RUNS_MAX)
         return error_input (err, "more than %d runs", RUNS_MAX);
-    if (!(v = realloc (list->run, (list->n + 1) * sizeof (*v))))
-        return error_nomem (err);
-    list->run = v;
-    v[list->n++] = s;
+    list->run = xgrow (list->run, list->n, sizeof (*list->run));
+    list->run[list->n++] = s;
     return 0;
 }
 

@@ -73,7 +73,7 @@ static void write_head (const struct series *s, enum series_stat stat,
 }
 
 /* What the pairs of one length took. */
-struct row {
+struct table_row {
     enum series_stat stat;
     double *time_ns; /* sorted */
     size_t n;
@@ -83,7 +83,7 @@ struct row {
 /* Of the pairs of a length, the first of which is s->pair[i]; returns where
  * the next length's begin.
  */
-static size_t collect (struct row *row, const struct series *s, size_t i)
+static size_t collect (struct table_row *row, const struct series *s, size_t i)
 {
     enum series_stat stat = row->stat;
     uint64_t length = s->pair[i].length;
@@ -122,12 +122,12 @@ static double rate (uint64_t bytes, double ns, enum series_stat stat)
                : NAN;
 }
 
-static double median_of (const struct row *row)
+static double median_of (const struct table_row *row)
 {
     return stats_quantile (row->time_ns, row->n, 0.5);
 }
 
-static void write_row (const struct row *row, const struct series *s,
+static void write_row (const struct table_row *row, const struct series *s,
                        FILE *fp)
 {
     const struct series_pair *p = row->slowest;
@@ -143,7 +143,7 @@ static void write_row (const struct row *row, const struct series *s,
 }
 
 /* Of the first row: the least length. That of messages with bytes says so. */
-static void write_latency (const struct row *row, FILE *fp)
+static void write_latency (const struct table_row *row, FILE *fp)
 {
     uint64_t length = row->slowest->length;
 
@@ -155,15 +155,13 @@ static void write_latency (const struct row *row, FILE *fp)
     fprintf (fp, "\n");
 }
 
-static int write_pairs (const struct series *s, enum series_stat stat,
-                        FILE *fp, struct error *err)
+static void write_pairs (const struct series *s, enum series_stat stat,
+                         FILE *fp)
 {
-    struct row row = { .stat = stat,
-                       .time_ns = xcalloc (s->npairs, sizeof (double)) };
+    struct table_row row
+        = { .stat = stat, .time_ns = xcalloc (s->npairs, sizeof (double)) };
     bool first = true;
 
-    if (!row.time_ns)
-        return error_nomem (err);
     for (size_t i = 0; i < s->npairs;) {
         i = collect (&row, s, i);
         if (row.n == 0)
@@ -180,7 +178,6 @@ static int write_pairs (const struct series *s, enum series_stat stat,
         first = false;
     }
     free (row.time_ns);
-    return 0;
 }
 
 /* The columns of the table of R(avg), by the names that its readers know. */
@@ -272,8 +269,8 @@ int table_write (const struct series *s, enum series_stat stat, FILE *fp,
                  struct error *err)
 {
     write_head (s, stat, fp);
-    if (s->npairs > 0 && write_pairs (s, stat, fp, err) < 0)
-        return -1;
+    if (s->npairs > 0)
+        write_pairs (s, stat, fp);
     if (s->ntopologies > 0) {
         write_topologies (s, stat, fp);
         write_all_rates (s, stat, fp);

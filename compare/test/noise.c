@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Draws of a noise test. */
 #include "config.h"
-#include "compare/pattern/noise.h"
+#include "compare/pattern/pattern.h"
 
 #include <stdbool.h>
 #include <string.h>

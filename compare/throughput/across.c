@@ -215,7 +215,11 @@ int across_draw (struct across *a, struct pathset *ps, const double *rate,
                  const bool *wanted, struct rng *rng, struct error *err)
 {
     struct crossings s = {
-        .a = a, .ps = ps, .rate = rate, .wanted = wanted, .rng = rng,
+        .a = a,
+        .ps = ps,
+        .rate = rate,
+        .wanted = wanted,
+        .rng = rng,
     };
     int rc = crossing_init (&s, err);
 

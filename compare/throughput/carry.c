@@ -92,8 +92,7 @@ static void share_round (const struct flows *f, size_t round,
 {
     size_t from = f->round[round], n = f->round[round + 1] - from, m = 0;
     size_t *first = xcalloc (n + 1, sizeof (*first));
-    uint32_t *arc = xarray (f->first[from + n] - f->first[from],
-                            sizeof (*arc));
+    uint32_t *arc = xarray (f->first[from + n] - f->first[from], sizeof (*arc));
     double *fair = xarray (n, sizeof (*fair));
 
     for (size_t i = 0; i < n; i++) {
@@ -425,8 +424,9 @@ static int find_processes (const struct series *s, const struct pathset *ps,
         process[e] = i;
         known++;
     }
-    return known > 0 ? 0 : error_input (err, "the series has no process at any"
-                                        " endpoint of the plan");
+    return known > 0 ? 0
+                     : error_input (err, "the series has no process at any"
+                                         " endpoint of the plan");
 }
 
 static double pair_time (const struct series *s, uint32_t a, uint32_t b,
@@ -468,7 +468,8 @@ int measured_rates (const struct series *s, const struct pathset *ps,
     int rc;
 
     if (s->test != SERIES_ASYNC_ONE_TO_ONE)
-        return error_input (err, "a series of exchanges both ways at once is"
+        return error_input (err,
+                            "a series of exchanges both ways at once is"
                             " wanted, this one is of %s",
                             series_test_name (s->test));
     if (s->nlengths == 0 || s->length[s->nlengths - 1] == 0)
@@ -482,7 +483,8 @@ int measured_rates (const struct series *s, const struct pathset *ps,
         for (size_t i = 0; i < n && rc == 0; i++, at++) {
             rate[at] = flow_rate (s, process[p[i].a], process[p[i].b]);
             if (rate[at] > RATE_MAX)
-                rc = error_input (err, "%s to %s: %.3g Gb/s are more than any"
+                rc = error_input (err,
+                                  "%s to %s: %.3g Gb/s are more than any"
                                   " link has",
                                   pathset_endpoint (ps, p[i].a)->name,
                                   pathset_endpoint (ps, p[i].b)->name,
@@ -497,7 +499,10 @@ static int add_flow (struct series *s, struct probe p, uint64_t length,
                      double rate, struct error *err)
 {
     struct series_pair pair = {
-        .a = p.a, .b = p.b, .count = 1, .lost = isnan (rate),
+        .a = p.a,
+        .b = p.b,
+        .count = 1,
+        .lost = isnan (rate),
         .length = length,
     };
 
@@ -516,7 +521,8 @@ static int fill (struct series *s, const struct pathset *ps,
 
     for (size_t i = 0; i < pathset_size (ps); i++)
         if (series_add_process (s, pathset_endpoint (ps, i)->name,
-                                pathset_endpoint (ps, i)->host, err) < 0)
+                                pathset_endpoint (ps, i)->host, err)
+            < 0)
             return -1;
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
@@ -542,10 +548,6 @@ struct series *measured_series (const struct pathset *ps,
 {
     struct series *s = series_create (SERIES_ASYNC_ONE_TO_ONE);
 
-    if (!s) {
-        error_nomem (err);
-        return NULL;
-    }
     if (fill (s, ps, plan, rate, length, err) < 0) {
         series_destroy (s);
         return NULL;

@@ -79,9 +79,9 @@ int carry_simulate (const struct pathset *ps, const struct plan *plan,
                     const double *link_rate, double *rate, struct error *err);
 
 /* The rates of a plan's flows, out of a series of its pairs, and a series as
- * such flows would give it. A process is the endpoint that its label names, else
- * the first one of its host. Exchanges are both ways at once: in half of an
- * exchange's duration, time, half of its 2 L bytes pass, L / 2 in either
+ * such flows would give it. A process is the endpoint that its label names,
+ * else the first one of its host. Exchanges are both ways at once: in half of
+ * an exchange's duration, time, half of its 2 L bytes pass, L / 2 in either
  * direction.
  *
  * Fill rate[] with bits a second in either direction, by the greatest length

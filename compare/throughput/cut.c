@@ -225,8 +225,8 @@ static struct plan *pair_up (const struct flow_graph *g, const bool *first,
 {
     size_t n = g->nports / 2;
     struct plan *plan = xcheck (plan_create ("throughput"));
-    uint32_t *half[2] = { xarray (n + 1, sizeof (**half)),
-                          xarray (n + 1, sizeof (**half)) };
+    uint32_t *half[2]
+        = { xarray (n + 1, sizeof (**half)), xarray (n + 1, sizeof (**half)) };
     size_t count[2] = { 0 };
 
     for (size_t p = 0; p < g->nports; p++)
@@ -368,7 +368,8 @@ static size_t find_subtrees (const struct pathset *ps, uint32_t sw,
             continue;
         net->attach (net->net, id, &own);
         tree[n++] = (struct subtree){
-            arc_link (arc), 1,
+            arc_link (arc),
+            1,
             own == NETWORK_NONE ? HUGE_VAL : rate[arc_link (own)],
         };
     }

@@ -2,15 +2,15 @@
 /* Cut: how much the halves of a set can send to each other: the bisection
  * bandwidth of a job's part of a fabric.
  *
- * That is the least over all halvings of the hosts, which nobody can look at.
- * Looked at are some that are likely to be narrow: the hosts that are nearest
- * to one of them, by cables, against the rest. So it is a bound: the bisection
- * bandwidth is at most the least of these maximum flows, which may take any
- * way over the links that the set's paths use. What the tables make of it is
- * another thing, and less: the effective bisection bandwidth is the mean of
- * what random pairs across these halves get, max-min fair, all at once (after
- * Hoefler, Schneider, Lumsdaine, "Multistage switches are not crossbars",
- * 2008).
+ * That is the least over all halvings of the hosts, which are too many to look
+ * at. Looked at are some that are likely to be narrow: the hosts that are
+ * nearest to one of them, by cables, against the rest. So it is a bound: the
+ * bisection bandwidth is at most the least of these maximum flows, which may
+ * take any way over the links that the set's paths use. What the tables make of
+ * it is another thing, and less: the effective bisection bandwidth is the mean
+ * of what random pairs across these halves get, max-min fair, all at once
+ * (after Hoefler, Schneider, Lumsdaine, "Multistage switches are not
+ * crossbars", 2008).
  */
 #ifndef COMPARE_CUT_H
 #define COMPARE_CUT_H
@@ -34,8 +34,8 @@ struct cut {
     double effective;   /* in either direction; of pairs of these halves */
 };
 
-/* Of a set; rate[nlinks] as of across_rates (across.h). With fewer than two ports all is
- * 0. Return 0, or -1 with err.
+/* Of a set; rate[nlinks] as of across_rates (across.h). With fewer than two
+ * ports all is 0. Return 0, or -1 with err.
  */
 int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
               struct cut *out, struct error *err);

@@ -20,7 +20,7 @@ struct arc_load {
 struct fair {
     const size_t *first;
     const uint32_t *arc;
-    struct arc_load *load;  /* [narcs] */
+    struct arc_load *load; /* [narcs] */
     uint32_t *member;
     uint32_t *heap;     /* arcs */
     double *level;      /* [narcs] when it was last looked at */

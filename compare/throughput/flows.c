@@ -40,26 +40,26 @@ struct flow {
 };
 
 /* A flow on an arc. Those of an arc's flows are chained, the last first. */
-struct crossing {
+struct flow_crossing {
     uint32_t arc, flow, before;
 };
 
-struct packing {
+struct flow_packing {
     const struct pathset *ps;
     const double *rate;
     size_t narcs;
-    struct flow *flow;     /* [nports / 2 + 1] */
+    struct flow *flow; /* [nports / 2 + 1] */
     size_t nflows;
-    struct crossing *at;
+    struct flow_crossing *at;
     size_t nat, at_size;
-    double *load;          /* [narcs] */
-    uint32_t *last;        /* [narcs] crossing */
-    uint8_t *busy;         /* [nports] */
-    uint8_t *full;         /* [nlinks] */
-    uint8_t *spoilt;       /* [nlinks] a flow of it crosses a full link */
+    double *load;    /* [narcs] */
+    uint32_t *last;  /* [narcs] crossing */
+    uint8_t *busy;   /* [nports] */
+    uint8_t *full;   /* [nlinks] */
+    uint8_t *spoilt; /* [nlinks] a flow of it crosses a full link */
 };
 
-static void packing_destroy (struct packing *p)
+static void packing_destroy (struct flow_packing *p)
 {
     if (!p)
         return;
@@ -73,7 +73,7 @@ static void packing_destroy (struct packing *p)
     free (p);
 }
 
-static void packing_clear (struct packing *p)
+static void packing_clear (struct flow_packing *p)
 {
     p->nflows = p->nat = 0;
     memset (p->load, 0, p->narcs * sizeof (*p->load));
@@ -84,13 +84,13 @@ static void packing_clear (struct packing *p)
 }
 
 /* An empty round; rate[nlinks] is borrowed. */
-static struct packing *packing_create (const struct pathset *ps,
-                                       const double *rate)
+static struct flow_packing *packing_create (const struct pathset *ps,
+                                            const double *rate)
 {
-    struct packing *p = xarray (1, sizeof (*p));
+    struct flow_packing *p = xarray (1, sizeof (*p));
     size_t m = pathset_network (ps)->nlinks;
 
-    *p = (struct packing){
+    *p = (struct flow_packing){
         .ps = ps,
         .rate = rate,
         .narcs = 2 * m,
@@ -105,18 +105,19 @@ static struct packing *packing_create (const struct pathset *ps,
     return p;
 }
 
-static uint8_t *busy (const struct packing *p, uint32_t endpoint)
+static uint8_t *busy (const struct flow_packing *p, uint32_t endpoint)
 {
     return &p->busy[pathset_port (p->ps, endpoint)];
 }
 
 /* The arcs there and back; arc[] holds ROW_MAX. */
-static int both_ways (const struct packing *p, struct probe pair,
+static int both_ways (const struct flow_packing *p, struct probe pair,
                       uint32_t *arc, struct error *err)
 {
     int there = pathset_walk (p->ps, pair.a, pair.b, arc, err);
-    int back = there < 0 ? -1 : pathset_walk (p->ps, pair.b, pair.a,
-                                              arc + there, err);
+    int back = there < 0
+                   ? -1
+                   : pathset_walk (p->ps, pair.b, pair.a, arc + there, err);
 
     return back < 0 ? -1 : there + back;
 }
@@ -129,7 +130,7 @@ static bool has (const uint32_t *arc, int n, uint32_t x)
     return false;
 }
 
-static double cap_of (const struct packing *p, const uint32_t *arc, int n)
+static double cap_of (const struct flow_packing *p, const uint32_t *arc, int n)
 {
     double cap = HUGE_VAL;
 
@@ -138,16 +139,16 @@ static double cap_of (const struct packing *p, const uint32_t *arc, int n)
     return cap;
 }
 
-static bool overflows (const struct packing *p, uint32_t arc, double cap)
+static bool overflows (const struct flow_packing *p, uint32_t arc, double cap)
 {
-    return p->load[arc] + cap
-           > p->rate[arc_link (arc)] * (1 + PACKING_SLACK);
+    return p->load[arc] + cap > p->rate[arc_link (arc)] * (1 + PACKING_SLACK);
 }
 
 /* How many flows there are on an arc that cross the other arc, too: all or
  * none of them where the link may be full.
  */
-static bool crossed_alike (const struct packing *p, uint32_t link, bool both)
+static bool crossed_alike (const struct flow_packing *p, uint32_t link,
+                           bool both)
 {
     for (uint32_t x = 2 * link; x <= 2 * link + 1; x++)
         for (uint32_t c = p->last[x]; c != NO_CROSSING; c = p->at[c].before) {
@@ -164,7 +165,7 @@ static bool crossed_alike (const struct packing *p, uint32_t link, bool both)
 /* Would the round be good with a flow of these arcs? *fills: the target is
  * full then.
  */
-static bool fits (const struct packing *p, const uint32_t *arc, int n,
+static bool fits (const struct flow_packing *p, const uint32_t *arc, int n,
                   double cap, uint32_t target, bool *fills)
 {
     *fills = false;
@@ -180,11 +181,12 @@ static bool fits (const struct packing *p, const uint32_t *arc, int n,
         *fills = true;
     }
     return !*fills
-           || crossed_alike (p, target, has (arc, n, 2 * target)
-                                            && has (arc, n, 2 * target + 1));
+           || crossed_alike (p, target,
+                             has (arc, n, 2 * target)
+                                 && has (arc, n, 2 * target + 1));
 }
 
-static void reserve (struct packing *p, size_t n)
+static void reserve (struct flow_packing *p, size_t n)
 {
     if (p->nat + n <= p->at_size)
         return;
@@ -192,13 +194,13 @@ static void reserve (struct packing *p, size_t n)
     p->at = xrealloc (p->at, p->at_size, sizeof (*p->at));
 }
 
-static size_t end_of (const struct packing *p, size_t flow)
+static size_t end_of (const struct flow_packing *p, size_t flow)
 {
     return flow + 1 < p->nflows ? p->flow[flow + 1].first : p->nat;
 }
 
 /* No other link of its flows may become full. */
-static void set_full (struct packing *p, uint32_t link)
+static void set_full (struct flow_packing *p, uint32_t link)
 {
     p->full[link] = 1;
     for (uint32_t x = 2 * link; x <= 2 * link + 1; x++)
@@ -213,8 +215,8 @@ static void set_full (struct packing *p, uint32_t link)
 /* Add the flow of a pair; link `target`, and no other, may become full with
  * it. Returns 1, 0 where the round would not be good, -1 with err.
  */
-static int packing_add (struct packing *p, struct probe pair, uint32_t target,
-                 struct error *err)
+static int packing_add (struct flow_packing *p, struct probe pair,
+                        uint32_t target, struct error *err)
 {
     uint32_t arc[ROW_MAX];
     bool fills;
@@ -232,8 +234,8 @@ static int packing_add (struct packing *p, struct probe pair, uint32_t target,
     reserve (p, n);
     p->flow[p->nflows] = (struct flow){ pair, cap, p->nat };
     for (int k = 0; k < n; k++) {
-        p->at[p->nat] = (struct crossing){ arc[k], p->nflows,
-                                           p->last[arc[k]] };
+        p->at[p->nat]
+            = (struct flow_crossing){ arc[k], p->nflows, p->last[arc[k]] };
         p->last[arc[k]] = p->nat++;
         p->load[arc[k]] += cap;
     }
@@ -246,17 +248,17 @@ static int packing_add (struct packing *p, struct probe pair, uint32_t target,
 
 /* Take back all flows but the first n, none of which may have filled a link.
  */
-static void packing_undo (struct packing *p, size_t n)
+static void packing_undo (struct flow_packing *p, size_t n)
 {
     while (p->nflows > n) {
         const struct flow *f = &p->flow[p->nflows - 1];
 
         while (p->nat > f->first) {
-            const struct crossing *c = &p->at[--p->nat];
+            const struct flow_crossing *c = &p->at[--p->nat];
 
             p->last[c->arc] = c->before;
-            p->load[c->arc] = c->before == NO_CROSSING
-                ? 0 : p->load[c->arc] - f->cap;
+            p->load[c->arc]
+                = c->before == NO_CROSSING ? 0 : p->load[c->arc] - f->cap;
         }
         *busy (p, f->pair.a) = *busy (p, f->pair.b) = 0;
         p->nflows--;
@@ -266,7 +268,7 @@ static void packing_undo (struct packing *p, size_t n)
 /* carried[2 * nlinks]: what each arc has of the flows' fair rates; flow[2 *
  * nlinks]: the last flow that crosses it, SIZE_MAX where none does.
  */
-static void packing_expect (const struct packing *p, double *carried,
+static void packing_expect (const struct flow_packing *p, double *carried,
                             size_t *flow)
 {
     size_t *first = xarray (p->nflows + 1, sizeof (*first));
@@ -327,7 +329,7 @@ struct maker {
     struct rng rng;
     double *rate;          /* [nlinks] */
     struct across across;
-    struct packing *round;
+    struct flow_packing *round;
     struct pairs done;
     struct load *load;     /* [2 * nlinks] */
     bool *target;          /* [nlinks] */
@@ -358,8 +360,8 @@ static uint64_t *find (const struct pairs *set, uint64_t key)
 static void insert (struct pairs *set, uint64_t key)
 {
     if (2 * set->n >= set->size) {
-        struct pairs more = { .n = set->n,
-                              .size = set->size ? 2 * set->size : 1024 };
+        struct pairs more
+            = { .n = set->n, .size = set->size ? 2 * set->size : 1024 };
 
         more.key = xcalloc (more.size, sizeof (*more.key));
         for (size_t i = 0; i < set->size; i++)
@@ -462,11 +464,9 @@ static int add_pairs (struct maker *m, uint32_t arc, const struct probe *pair,
 
     for (int again = 0; again < 2; again++)
         for (size_t i = 0; i < n; i++) {
-            if (enough (m, arc, m->round->load[arc])
-                || m->round->full[link])
+            if (enough (m, arc, m->round->load[arc]) || m->round->full[link])
                 return 0;
-            if (*busy (m->round, pair[i].a)
-                || *busy (m->round, pair[i].b)
+            if (*busy (m->round, pair[i].a) || *busy (m->round, pair[i].b)
                 || is_again (m, arc, pair[i]) != again
                 || contains (&m->done, pair[i]))
                 continue;
@@ -664,7 +664,8 @@ struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
         || !pathset_links (ps, &links, err)) {
         plan_destroy (m.plan);
         m.plan = NULL;
-    } else {
+    }
+    else {
         add_targets (&m);
         plan_set_rank (m.plan, links, 0, 0);
     }

@@ -42,7 +42,8 @@ struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
                          struct error *err);
 
 /* Check a plan without trusting its maker: that its rounds are as said above,
- * that no pair is there twice, and that some round fills each of its targets. Return 0, or -1 with err.
+ * that no pair is there twice, and that some round fills each of its targets.
+ * Return 0, or -1 with err.
  */
 int flows_check (struct pathset *ps, const struct plan *plan,
                  struct error *err);

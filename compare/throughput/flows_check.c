@@ -36,7 +36,7 @@ struct flows_checker {
     struct pathset *ps;
     const struct plan *plan;
     double *rate;        /* [nlinks] */
-    struct checked_flow *flow;   /* [nports / 2] of the round */
+    struct checked_flow *flow; /* [nports / 2] of the round */
     size_t n;
     double *load;        /* [2 * nlinks] caps */
     uint32_t *count;     /* [2 * nlinks] flows */
@@ -122,7 +122,8 @@ static bool is_full (const struct flows_checker *c, uint32_t link)
 }
 
 /* The full link that a flow crosses, UINT32_MAX for none; -1 for two. */
-static int64_t full_link (const struct flows_checker *c, const struct checked_flow *f)
+static int64_t full_link (const struct flows_checker *c,
+                          const struct checked_flow *f)
 {
     int64_t full = UINT32_MAX;
 
@@ -139,8 +140,8 @@ static int64_t full_link (const struct flows_checker *c, const struct checked_fl
 }
 
 /* A flow crosses one full link at most, in a way that its others do, too. */
-static int check_flow (struct flows_checker *c, struct checked_flow *f, size_t round,
-                       struct error *err)
+static int check_flow (struct flows_checker *c, struct checked_flow *f,
+                       size_t round, struct error *err)
 {
     int64_t full = full_link (c, f);
 
@@ -189,7 +190,8 @@ static void share_links (struct flows_checker *c)
     }
 }
 
-static int look_for_filled (struct flows_checker *c, size_t round, struct error *err)
+static int look_for_filled (struct flows_checker *c, size_t round,
+                            struct error *err)
 {
     size_t m = pathset_network (c->ps)->nlinks;
 
@@ -208,7 +210,8 @@ static int look_for_filled (struct flows_checker *c, size_t round, struct error 
     return 0;
 }
 
-static int check_round (struct flows_checker *c, size_t round, struct error *err)
+static int check_round (struct flows_checker *c, size_t round,
+                        struct error *err)
 {
     size_t n, m = pathset_network (c->ps)->nlinks;
     const struct probe *p = plan_round (c->plan, round, &n);

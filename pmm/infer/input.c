@@ -198,8 +198,7 @@ static int infer_cores (struct join_part *part, const char *host,
     if (!w)
         return -1;
     part->external = find_external (w, host, err);
-    if (part->external != NONE
-        && join_external (w, part->external, err) == 0) {
+    if (part->external != NONE && join_external (w, part->external, err) == 0) {
         part->cores = *cores = infer_model (w, how, err);
         rc = *cores != NULL;
     }
