@@ -63,7 +63,7 @@ static const struct method *find_method (const char *name)
 struct options {
     const char *fabric, *method, *check;
     struct part part; /* also hosts and output */
-    int extra_rounds, threads;
+    int extra_rounds;
     double budget;
     uint64_t seed;
     bool throughput, base_lids, shuffle, verbose;
@@ -97,8 +97,6 @@ static const struct opt table[] = {
       " --throughput, how often more links are filled: 1" },
     { "budget", 0, "S", opt_double, FIELD (budget),
       "seconds, about, to look for fewer rounds: what pays" },
-    { "threads", 0, "N", opt_int, FIELD (threads),
-      "threads to look with, the plan is the same: 1" },
     { "seed", 0, "N", opt_u64, FIELD (seed), "of the choices made: 1" },
     { "check", 0, "PLAN", opt_string, FIELD (check),
       "plan nothing, check this plan" },
@@ -168,13 +166,10 @@ static void say_bound (const struct plan *plan, const struct pathset *ps,
     fprintf (stderr, "pmm plan: %.2f times the bound of %zu (%s%s%s: ",
              (double)plan_basis_rounds (plan) / bound->rounds, bound->rounds,
              bound_kind_name (bound->kind), *set ? " " : "", set);
-    if (bound->kind == BOUND_PRICE)
-        fprintf (stderr, "%.2f rounds", (double)bound->need / bound->width);
-    else
-        fprintf (stderr, "%zu %s, %zu to a round", bound->need,
-                 bound->kind == BOUND_LEAF || bound->kind == BOUND_POD
-                     ? "ends of probes" : "probes",
-                 bound->width);
+    fprintf (stderr, "%zu %s, %zu to a round", bound->need,
+             bound->kind == BOUND_LEAF || bound->kind == BOUND_POD
+                 ? "ends of probes" : "probes",
+             bound->width);
     fprintf (stderr, "; %zu of %zu sets%s)\n", bound->looked, bound->sets,
              bound->best ? ", none better" : "");
 }
@@ -327,7 +322,6 @@ static struct plan *make (const struct fabric *f, const struct options *o,
         .extra_rounds = o->extra_rounds < 0 ? extra_rounds : o->extra_rounds,
         .seed = o->seed,
         .budget = o->budget,
-        .threads = o->threads,
     };
     double start = now ();
     struct plan *plan = flows ? make_flows (f, o, opts.extra_rounds, ps, err)

@@ -123,9 +123,8 @@ struct plan *mapped_plan (const struct mapped *m, unsigned int extra_rounds,
         const struct probe *probe = plan_round (made, round, &n);
 
         for (size_t i = 0; i < n && rc == 0; i++)
-            if ((rc = plan_add (plan, round, m->process[probe[i].a],
-                                m->process[probe[i].b])) < 0)
-                error_nomem (err);
+            plan_add (plan, round, m->process[probe[i].a],
+                      m->process[probe[i].b]);
     }
     plan_destroy (made);
     if (rc == 0)

@@ -83,8 +83,7 @@ static int find_rank (struct work *w, struct error *err)
         return error_nomem (err);
     if (each_pair (w, eliminate, err) < 0)
         return -1;
-    if (rref_reduce (w->form) < 0)
-        return error_nomem (err);
+    rref_reduce (w->form);
     fit->rank = rref_rank (w->form);
     fit->dof = fit->pairs - fit->rank;
     for (uint32_t e = 0; e < fit->nedges; e++) {

@@ -60,11 +60,7 @@ static int add_steps (struct plan *plan, const struct pattern *p,
             goto error;
         }
         for (uint32_t k = 0; k < n; k++)
-            if (plan_add (plan, s, endpoint[pair[k].a], endpoint[pair[k].b])
-                < 0) {
-                error_nomem (err);
-                goto error;
-            }
+            plan_add (plan, s, endpoint[pair[k].a], endpoint[pair[k].b]);
     }
     rc = 0;
 error:
@@ -135,7 +131,6 @@ static int add_row (struct span *s, const struct probe *probe,
                     struct error *err)
 {
     struct row row;
-    int rc;
 
     if (pathset_row (s->ps, probe->a, probe->b, &row, err) < 0)
         return -1;
@@ -143,10 +138,8 @@ static int add_row (struct span *s, const struct probe *probe,
         row.link[k] = pathset_column (s->ps, row.link[k]);
     if (rref_dot (row.link, row.count, row.n, s->z) == 0)
         return 0;
-    rc = rref_add_null (s->rref, row.link, row.count, row.n, s->z);
-    if (rc < 0)
-        return error_nomem (err);
-    if (rc == 0 && ++s->stale == STALE_MAX) {
+    if (!rref_add_null (s->rref, row.link, row.count, row.n, s->z)
+        && ++s->stale == STALE_MAX) {
         rref_null (s->rref, &s->rng, s->z);
         s->stale = 0;
     }

@@ -89,8 +89,7 @@ static int search_init (struct search *s, struct error *err)
     const struct tree *t;
     bool *counted = NULL;
 
-    if (!(s->tree = tree_create (s->ps, err)))
-        return -1;
+    s->tree = tree_create (s->ps);
     t = s->tree;
     counted = calloc (pathset_ports (s->ps) + 1, sizeof (*counted));
     s->senders = calloc (narcs + 1, sizeof (*s->senders));

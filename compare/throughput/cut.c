@@ -236,7 +236,7 @@ static struct plan *pair_up (const struct graph *g, const bool *first,
     for (size_t r = 0; r < CUT_PAIRINGS && rc == 0; r++) {
         rng_shuffle (rng, half[0], count[0]);
         for (size_t i = 0; i < n && rc == 0; i++)
-            rc = plan_add (plan, r, half[0][i], half[1][i]);
+            plan_add (plan, r, half[0][i], half[1][i]);
     }
     free (half[0]);
     free (half[1]);

@@ -307,9 +307,9 @@ static int keep_round (struct maker *m, struct error *err)
     for (size_t i = 0; i < packing_flows (m->round) && more; i++) {
         struct probe p = packing_pair (m->round, i);
 
-        if (insert (&m->done, key_of (p)) < 0
-            || plan_add (m->plan, round, p.a, p.b) < 0)
+        if (insert (&m->done, key_of (p)) < 0)
             return error_nomem (err);
+        plan_add (m->plan, round, p.a, p.b);
     }
     packing_clear (m->round);
     return more;
@@ -362,16 +362,14 @@ static bool is_filled (const struct maker *m, uint32_t link)
     return best >= m->rate[link] * (1 - PACKING_SLACK);
 }
 
-static int add_targets (struct maker *m, struct error *err)
+static void add_targets (struct maker *m)
 {
     for (uint32_t l = 0; l < m->across.nlinks; l++) {
         const struct plan_member alone = { l, 1, 1 };
 
-        if (m->target[l]
-            && plan_add_target (m->plan, l, &alone, is_filled (m, l)) < 0)
-            return error_nomem (err);
+        if (m->target[l])
+            plan_add_target (m->plan, l, &alone, is_filled (m, l));
     }
-    return 0;
 }
 
 struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
@@ -387,12 +385,14 @@ struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
     if (pathset_ports (ps) < 2)
         return m.plan;
     if (maker_init (&m, err) < 0 || make_rounds (&m, err) < 0
-        || add_targets (&m, err) < 0 || !pathset_links (ps, &links, err)) {
+        || !pathset_links (ps, &links, err)) {
         plan_destroy (m.plan);
         m.plan = NULL;
     }
-    else
+    else {
+        add_targets (&m);
         plan_set_rank (m.plan, links, 0, 0);
+    }
     maker_clear (&m);
     return m.plan;
 }

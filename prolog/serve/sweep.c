@@ -267,8 +267,7 @@ static int choice_make (struct choice *c, struct error *err)
     if (!c->weight || !c->seen || !c->psi || !c->member || !c->host_of
         || !c->host || !c->candidate || find_hosts (c, n) < 0)
         return error_nomem (err);
-    if (!(c->tree = tree_create (c->in->ps, err)))
-        return -1;
+    c->tree = tree_create (c->in->ps);
     return weigh_links (c, err);
 }
 
