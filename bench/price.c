@@ -236,7 +236,8 @@ static bool is_more (const struct price *now, const struct price *best)
 }
 
 /* From one set of prices to the next. */
-static void improve (struct price_search *s, struct price *best, uint64_t *best_each)
+static void improve (struct price_search *s, struct price *best,
+                     uint64_t *best_each)
 {
     size_t bytes = s->rows->m * sizeof (*best_each);
     unsigned int idle = 0;
@@ -285,7 +286,7 @@ struct price price_find (const struct rows *rows, size_t rank, uint64_t *each,
 
 enum state { IDLE, SOLD, LEFT };
 
-struct round {
+struct sold_round {
     struct price_search *s;
     uint32_t *order;    /* [m] columns, the dearest first */
     uint32_t *first;    /* [m + 1] into crossing: */
@@ -294,7 +295,7 @@ struct round {
     uint64_t least;     /* that the round is to sell */
 };
 
-static void round_clear (struct round *r)
+static void round_clear (struct sold_round *r)
 {
     free (r->order);
     free (r->first);
@@ -302,18 +303,18 @@ static void round_clear (struct round *r)
     free (r->state);
 }
 
-static void round_init (struct round *r, struct price_search *s)
+static void round_init (struct sold_round *r, struct price_search *s)
 {
     const struct rows *rows = s->rows;
 
-    *r = (struct round){ .s = s };
+    *r = (struct sold_round){ .s = s };
     r->order = xcalloc (rows->m + 1, sizeof (*r->order));
     r->first = xcalloc (rows->m + 2, sizeof (*r->first));
     r->crossing = xcalloc (rows->first[rows->n] + 1, sizeof (*r->crossing));
     r->state = xcalloc (rows->m + 1, 1);
 }
 
-static void order_columns (struct round *r)
+static void order_columns (struct sold_round *r)
 {
     const struct price_search *s = r->s;
     size_t m = s->rows->m;
@@ -328,7 +329,7 @@ static void order_columns (struct round *r)
 }
 
 /* List the rows of each column; the offers are sorted. */
-static void list_crossing (struct round *r)
+static void list_crossing (struct sold_round *r)
 {
     const struct rows *rows = r->s->rows;
 
@@ -347,7 +348,7 @@ static void list_crossing (struct round *r)
     }
 }
 
-static void mark (struct round *r, uint32_t row, enum state state)
+static void mark (struct sold_round *r, uint32_t row, enum state state)
 {
     const struct rows *rows = r->s->rows;
 
@@ -355,7 +356,7 @@ static void mark (struct round *r, uint32_t row, enum state state)
         r->state[rows->col[k]] = state;
 }
 
-static bool is_free (struct round *r, uint32_t row)
+static bool is_free (struct sold_round *r, uint32_t row)
 {
     const struct rows *rows = r->s->rows;
     size_t k = rows->first[row];
@@ -370,7 +371,7 @@ static bool is_free (struct round *r, uint32_t row)
  * `at` columns, and no more than `spare` to be left over? It stays in state.
  * Where the effort is spent: yes, as far as is known.
  */
-static bool sells (struct round *r, size_t at, uint64_t spare)
+static bool sells (struct sold_round *r, size_t at, uint64_t spare)
 {
     const struct price_search *s = r->s;
     uint32_t c;
@@ -400,7 +401,7 @@ static bool sells (struct round *r, size_t at, uint64_t spare)
 }
 
 /* What bases load gets dearer, what the round sells cheaper. */
-static void adjust_prices (struct price_search *s, const struct round *r,
+static void adjust_prices (struct price_search *s, const struct sold_round *r,
                            size_t rounds)
 {
     for (size_t c = 0; c < s->rows->m; c++) {
@@ -416,7 +417,7 @@ static void adjust_prices (struct price_search *s, const struct round *r,
 }
 
 /* Is the basis at hand more than so many rounds can sell? */
-static bool excludes (struct round *r, size_t rounds)
+static bool excludes (struct sold_round *r, size_t rounds)
 {
     struct price_search *s = r->s;
 
@@ -441,7 +442,7 @@ struct price price_exclude (const struct rows *rows, size_t rank,
         .effort = *effort,
     };
     struct price price = { 0 };
-    struct round r;
+    struct sold_round r;
 
     search_init (&s);
     round_init (&r, &s);

@@ -321,7 +321,8 @@ static int find_own (struct bound_search *s, struct error *err)
 }
 
 /* The own links of a group become columns. Returns their number. */
-static size_t own_columns (struct bound_search *s, const struct level *l, size_t g)
+static size_t own_columns (struct bound_search *s, const struct level *l,
+                           size_t g)
 {
     size_t m = 0;
 
@@ -505,8 +506,9 @@ static int gather (struct bound_search *s, struct rows *rows, struct error *err)
 }
 
 /* How many ends of a row are in a set, or whether it crosses the link. */
-static unsigned int touches (const struct bound_search *s, const struct rows *rows,
-                             size_t i, const struct set *set)
+static unsigned int touches (const struct bound_search *s,
+                             const struct rows *rows, size_t i,
+                             const struct set *set)
 {
     const uint32_t *group;
 

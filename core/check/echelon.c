@@ -14,7 +14,7 @@
 
 #define PRIME ECHELON_PRIME
 
-struct line {
+struct echelon_line {
     uint32_t pivot;
     size_t n;
     uint32_t *col; /* [n], the pivot not among them */
@@ -24,7 +24,7 @@ struct line {
 struct echelon {
     size_t m;
     const uint32_t *weight;
-    struct line *line;
+    struct echelon_line *line;
     size_t rank;
     uint32_t *line_of; /* [m] 1 + line of that pivot, or 0 */
     uint64_t *acc;     /* [m], 0 outside a reduction */
@@ -104,7 +104,7 @@ static void reduce (struct echelon *e)
     for (size_t w = 0; w <= e->rank / 64; w++)
         while (e->todo[w]) {
             size_t i = 64 * w + __builtin_ctzll (e->todo[w]);
-            const struct line *l = &e->line[i];
+            const struct echelon_line *l = &e->line[i];
             uint64_t factor = PRIME - e->acc[l->pivot];
 
             e->todo[w] &= e->todo[w] - 1;
@@ -128,7 +128,7 @@ static bool lighter (const struct echelon *e, uint32_t x, uint32_t y)
 /* Make acc the next line. False where nothing is left in acc. */
 static bool keep (struct echelon *e)
 {
-    struct line line = { 0 };
+    struct echelon_line line = { 0 };
     size_t n = 0;
     uint64_t scale;
 
@@ -189,7 +189,7 @@ uint64_t echelon_null (const struct echelon *e, struct rng *rng, uint64_t *z)
         if (e->line_of[c] == 0)
             z[c] = rng_below (rng, PRIME);
     for (size_t i = e->rank; i > 0; i--) {
-        const struct line *l = &e->line[i - 1];
+        const struct echelon_line *l = &e->line[i - 1];
         uint64_t sum = 0;
 
         for (size_t k = 0; k < l->n; k++)

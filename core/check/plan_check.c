@@ -113,7 +113,7 @@ static int check_round (struct check *c, size_t round, struct error *err)
     return 0;
 }
 
-struct order {
+struct checked_probe {
     struct probe probe;
     size_t round;
     int length;
@@ -121,8 +121,8 @@ struct order {
 
 static int compare_length (const void *a, const void *b)
 {
-    const struct order *x = a;
-    const struct order *y = b;
+    const struct checked_probe *x = a;
+    const struct checked_probe *y = b;
 
     if (x->length != y->length)
         return x->length < y->length ? -1 : 1;
@@ -131,10 +131,11 @@ static int compare_length (const void *a, const void *b)
 
 /* The probes of the basis rounds, those with short rows first; the caller's.
  */
-static struct order *list_basis (const struct check *c, size_t *count,
+static struct checked_probe *list_basis (const struct check *c, size_t *count,
                                  struct error *err)
 {
-    struct order *order = xcalloc (plan_probes (c->plan) + 1, sizeof (*order));
+    struct checked_probe *order = xcalloc (plan_probes (c->plan),
+                                           sizeof (*order));
     uint32_t link[ROW_MAX];
     size_t n = 0;
 
@@ -149,7 +150,7 @@ static struct order *list_basis (const struct check *c, size_t *count,
                 free (order);
                 return NULL;
             }
-            order[n++] = (struct order){ p[i], r, length };
+            order[n++] = (struct checked_probe){ p[i], r, length };
         }
     }
     qsort (order, n, sizeof (*order), compare_length);
@@ -158,8 +159,8 @@ static struct order *list_basis (const struct check *c, size_t *count,
 }
 
 /* Add them to the form: all independent, but those of a schedule. */
-static int add_basis (struct check *c, const struct order *order, size_t n,
-                      struct error *err)
+static int add_basis (struct check *c, const struct checked_probe *order,
+                      size_t n, struct error *err)
 {
     uint32_t link[ROW_MAX];
 
@@ -181,7 +182,7 @@ static int add_basis (struct check *c, const struct order *order, size_t n,
 static int check_rank (struct check *c, struct error *err)
 {
     size_t rank = plan_rank (c->plan);
-    struct order *order;
+    struct checked_probe *order;
     size_t n;
     int rc;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The planner: a first packing and what may be tried after it, in a fixed order;
- * the fewest rounds win.
+/* The planner: a first packing and what may be tried after it, in a fixed
+ * order; the fewest rounds win.
  *
  * Every plan that says it is maximal carries the certificate of plan/span:
  * none of its methods takes a rank for that of all pairs that has not been

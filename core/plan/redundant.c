@@ -104,7 +104,8 @@ static void crossing_make (struct crossing *x, const struct sparse *a)
 /* Products of column c with all others that are not 0, in dot; their columns
  * in touched, and their number is returned.
  */
-static size_t products (struct redundancy *w, const struct crossing *x, size_t c)
+static size_t products (struct redundancy *w, const struct crossing *x,
+                        size_t c)
 {
     const struct sparse *a = w->rows;
     size_t n = 0;
@@ -270,7 +271,8 @@ static int add_plan (struct redundancy *w, const struct plan *plan,
     return 0;
 }
 
-static void work_init (struct redundancy *w, const struct basis *b, uint64_t seed)
+static void work_init (struct redundancy *w, const struct basis *b,
+                       uint64_t seed)
 {
     *w = (struct redundancy){ .basis = b, .rows = sparse_create (b->m) };
     rng_seed (&w->rng, seed);

@@ -31,7 +31,7 @@
 #include "core/plan/prime.h"
 #include "util/alloc.h"
 
-struct line { /* a row of the form, its pivot first */
+struct rref_line { /* a row of the form, its pivot first */
     struct rref_entry *entry;
     size_t n;
     bool late;
@@ -39,7 +39,7 @@ struct line { /* a row of the form, its pivot first */
 
 struct rref {
     size_t m, rank;
-    struct line *line;  /* [m], rank of them in use */
+    struct rref_line *line;  /* [m], rank of them in use */
     int32_t *pivot;     /* [m] row whose pivot this column is, or -1 */
     uint32_t *held;     /* [m] rows that hold the column */
     uint64_t *acc;      /* [m], 0 outside a reduction */
@@ -116,7 +116,7 @@ static void accumulate (struct rref *r, uint32_t col, uint64_t value,
 /* Rid what is in acc of the pivot of row i. */
 static void eliminate (struct rref *r, size_t i, size_t *n)
 {
-    const struct line *l = &r->line[i];
+    const struct rref_line *l = &r->line[i];
     uint64_t factor = prime_neg (r->acc[l->entry[0].col]);
 
     if (factor == 0)
@@ -180,7 +180,7 @@ static void forget (struct rref *r, size_t n)
 }
 
 /* Make l, whose pivot is entry 0, the next row of the form. */
-static void append (struct rref *r, const struct line *l)
+static void append (struct rref *r, const struct rref_line *l)
 {
     for (size_t k = 0; k < l->n; k++)
         r->held[l->entry[k].col]++;
@@ -191,7 +191,7 @@ static void append (struct rref *r, const struct line *l)
 
 /* The rest in acc, divided by its value in the column `pivot`. */
 static void rest_line (struct rref *r, size_t n, uint32_t pivot,
-                       struct line *l)
+                       struct rref_line *l)
 {
     uint64_t scale = inverse (r->acc[pivot]);
 
@@ -209,7 +209,7 @@ static void rest_line (struct rref *r, size_t n, uint32_t pivot,
 
 static void append_rest (struct rref *r, size_t n)
 {
-    struct line l = { .late = true };
+    struct rref_line l = { .late = true };
     uint32_t pivot = r->touched[0];
 
     for (size_t i = 1; i < n; i++)
@@ -222,7 +222,7 @@ static void append_rest (struct rref *r, size_t n)
 static void append_fresh (struct rref *r, const uint32_t *col,
                           const uint8_t *count, size_t n, size_t pivot)
 {
-    struct line l = { .entry = xarray (n, sizeof (*l.entry)), .n = 1 };
+    struct rref_line l = { .entry = xarray (n, sizeof (*l.entry)), .n = 1 };
     uint64_t scale = inverse (count[pivot]);
 
     l.entry[0] = (struct rref_entry){ col[pivot], 1 };
@@ -247,7 +247,7 @@ static size_t find_fresh (const struct rref *r, const uint32_t *col,
 }
 
 /* The value of a null vector in the pivot column of a row. */
-static void solve_pivot (const struct line *l, uint64_t *z)
+static void solve_pivot (const struct rref_line *l, uint64_t *z)
 {
     uint64_t sum = 0;
 
@@ -317,8 +317,8 @@ size_t rref_rank (const struct rref *r)
  */
 static void substitute (struct rref *r, size_t i)
 {
-    struct line *l = &r->line[i];
-    struct line new = { .late = l->late };
+    struct rref_line *l = &r->line[i];
+    struct rref_line new = { .late = l->late };
     size_t n = 0;
 
     for (size_t k = 0; k < l->n; k++)

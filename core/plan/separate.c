@@ -62,7 +62,9 @@ struct separate {
 static struct sums numbers (uint32_t a, uint32_t b)
 {
     uint64_t key = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
-    struct sums s = { { rng_mix (2 * key) % PRIME, rng_mix (2 * key + 1) % PRIME } };
+    struct sums s = {
+        { rng_mix (2 * key) % PRIME, rng_mix (2 * key + 1) % PRIME }
+    };
 
     return s;
 }
