@@ -534,7 +534,7 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
 static void find_used (struct trial *t)
 {
     struct error err;
-    struct tree *tree = need (tree_create (t->ps, &err), &err);
+    struct tree *tree = tree_create (t->ps);
 
     for (size_t i = 0; i < pathset_size (t->ps); i++) {
         if (tree_grow (tree, i, &err) < 0)
@@ -555,7 +555,7 @@ static void trial_open (struct trial *t, size_t hosts, uint64_t seed)
     t->ps = need (draw_hosts (t->truth.f, hosts, &t->truth.rng, &err), &err);
     t->actual = need (pathset_on (t->ps, fabric_network (t->truth.actual),
                                   &err), &err);
-    t->tree = need (tree_create (t->actual, &err), &err);
+    t->tree = tree_create (t->actual);
     t->plan = need (plan_make (t->ps, &opts, &err), &err);
     t->link = need ((void *)pathset_links (t->ps, &t->m, &err), &err);
     t->busy = xcalloc (t->net->nlinks, sizeof (*t->busy));

@@ -26,6 +26,7 @@
 
 #include "bench/need.h"
 #include "bench/networks.h"
+#include "bench/price.h"
 #include "core/check/bound.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
@@ -206,13 +207,17 @@ static int step_plan (struct bench *b, struct error *err)
 
 static int step_bound (struct bench *b, struct error *err)
 {
+    size_t rank = plan_rank (b->plan);
     struct bound bound;
 
-    if (bound_find (b->ps, plan_rank (b->plan), BOUND_EFFORT, &bound, err) < 0)
+    if (bound_find (b->ps, rank, BOUND_EFFORT, &bound, err) < 0)
+        return -1;
+    b->r->bound = bound.rounds;
+    if (price_bound (b->ps, rank, BOUND_EFFORT, &b->r->bound, err) < 0)
         return -1;
     snprintf (b->r->bound_kind, sizeof (b->r->bound_kind), "%s",
-              bound_kind_name (bound.kind));
-    b->r->bound = bound.rounds;
+              b->r->bound > bound.rounds ? "prices"
+                                         : bound_kind_name (bound.kind));
     return 0;
 }
 

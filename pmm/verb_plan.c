@@ -64,7 +64,7 @@ static struct plan_words {
     const char *links;   /* determine these, */
     const char *at;      /* ... or those of a switch by GUID or name */
     const char *suspects, *idle;
-    int extra_rounds, threads;
+    int extra_rounds;
     double budget;
     uint64_t seed;
     bool throughput, base_lids, shuffle, verbose;
@@ -95,8 +95,6 @@ static const struct opt options[] = {
       " --throughput, how often more links are filled (default: 1)" },
     { "budget", 0, "S", opt_double, FIELD (budget),
       "seconds, about, to look for fewer rounds (default: what pays)" },
-    { "threads", 0, "N", opt_int, FIELD (threads),
-      "threads to look with, the plan is the same (default: 1)" },
     { "seed", 0, "N", opt_u64, FIELD (seed), "of the choices made (default: 1)" },
     { "check", 0, "PLAN", opt_string, FIELD (check),
       "plan nothing, check this plan" },
@@ -160,13 +158,10 @@ static void say_bound (const struct plan *plan, const struct pathset *ps,
     fprintf (stderr, "pmm plan: %.2f times the bound of %zu (%s%s%s: ",
              (double)plan_basis_rounds (plan) / bound->rounds, bound->rounds,
              bound_kind_name (bound->kind), *set ? " " : "", set);
-    if (bound->kind == BOUND_PRICE)
-        fprintf (stderr, "%.2f rounds", (double)bound->need / bound->width);
-    else
-        fprintf (stderr, "%zu %s, %zu to a round", bound->need,
-                 bound->kind == BOUND_LEAF || bound->kind == BOUND_POD
-                     ? "ends of probes" : "probes",
-                 bound->width);
+    fprintf (stderr, "%zu %s, %zu to a round", bound->need,
+             bound->kind == BOUND_LEAF || bound->kind == BOUND_POD
+                 ? "ends of probes" : "probes",
+             bound->width);
     fprintf (stderr, "; %zu of %zu sets%s)\n", bound->looked, bound->sets,
              bound->best ? ", none better" : "");
 }
@@ -596,7 +591,6 @@ static int make (struct inputs *in, struct plan_file_extra *extra,
                                                : given.extra_rounds,
         .seed = given.seed,
         .budget = given.budget,
-        .threads = given.threads,
     };
     int64_t start = clock_ns ();
     struct rusage usage;

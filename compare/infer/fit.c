@@ -82,8 +82,7 @@ static int find_rank (struct fitting *w, struct error *err)
     w->form = xcheck (rref_create (fit->nedges));
     if (each_pair (w, eliminate, err) < 0)
         return -1;
-    if (rref_reduce (w->form) < 0)
-        xcheck (NULL);
+    rref_reduce (w->form);
     fit->rank = rref_rank (w->form);
     fit->dof = fit->pairs - fit->rank;
     for (uint32_t e = 0; e < fit->nedges; e++) {

@@ -54,9 +54,7 @@ static int add_steps (struct plan *plan, const struct pattern *p,
             rc = error_input (err, "more than %d probes: too many for a plan",
                               SCHEDULE_PROBES_MAX);
         for (uint32_t k = 0; k < n && rc == 0; k++)
-            if (plan_add (plan, s, endpoint[pair[k].a], endpoint[pair[k].b])
-                < 0)
-                xcheck (NULL);
+            plan_add (plan, s, endpoint[pair[k].a], endpoint[pair[k].b]);
     }
     free (pair);
     return rc;
@@ -123,7 +121,6 @@ static int add_row (struct row_span *s, const struct probe *probe,
                     struct error *err)
 {
     struct row row;
-    int rc;
 
     if (pathset_row (s->ps, probe->a, probe->b, &row, err) < 0)
         return -1;
@@ -131,10 +128,8 @@ static int add_row (struct row_span *s, const struct probe *probe,
         row.link[k] = pathset_column (s->ps, row.link[k]);
     if (rref_dot (row.link, row.count, row.n, s->z) == 0)
         return 0;
-    rc = rref_add_null (s->rref, row.link, row.count, row.n, s->z);
-    if (rc < 0)
-        xcheck (NULL);
-    if (rc == 0 && ++s->stale == STALE_MAX) {
+    if (!rref_add_null (s->rref, row.link, row.count, row.n, s->z)
+        && ++s->stale == STALE_MAX) {
         rref_null (s->rref, &s->rng, s->z);
         s->stale = 0;
     }

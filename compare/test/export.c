@@ -291,15 +291,15 @@ static void test_clusterkit (void)
         e[i] = (struct endpoint){ i, t->name[i],
                                   i == 3 ? "k1" : t->name[i] };
     ps = pathset_create (&t->net, e, 4, &err);
-    if (!ps || !plan || plan_add (plan, 0, 0, 1) < 0
-        || plan_add (plan, 1, 2, 3) < 0)
+    if (!ps || !plan)
         abort ();
+    plan_add (plan, 0, 0, 1);
+    plan_add (plan, 1, 2, 3);
     text = close_text (&out, clusterkit_write (plan, ps, open_text (&out),
                                                &err));
     ok (text && !strcmp (text, "1 k1 k2\n2 k3 k1\n"), "a plan's lines");
     free (text);
-    if (plan_add (plan, 1, 0, 1) < 0)
-        abort ();
+    plan_add (plan, 1, 0, 1);
     text = close_text (&out, clusterkit_write (plan, ps, open_text (&out),
                                                &err));
     ok (!text && strstr (err.text, "round 2: k1"),

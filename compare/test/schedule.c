@@ -142,12 +142,10 @@ static void test_check (void)
     ok (plan_check (ps, plan, &err) == 0, "without these, all is well");
     p = plan_round (plan, 0, &n);
     for (size_t i = 0; i < n; i++)
-        if (plan_add (strict, 0, p[i].a, p[i].b) < 0)
-            abort ();
+        plan_add (strict, 0, p[i].a, p[i].b);
     ok (plan_check (ps, strict, &err) < 0 && strstr (err.text, "shares link"),
         "as a plan of ours its rounds are none: %s", err.text);
-    if (plan_add (plan, 0, p[0].a, p[1].b) < 0)
-        abort ();
+    plan_add (plan, 0, p[0].a, p[1].b);
     ok (plan_check (ps, plan, &err) < 0
             && strstr (err.text, "is in two probes"),
         "a port twice in a round: %s", err.text);

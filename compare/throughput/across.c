@@ -86,8 +86,7 @@ static int crossing_init (struct crossings *s, struct error *err)
     const struct tree *t;
     bool *counted;
 
-    if (!(s->tree = tree_create (s->ps, err)))
-        return -1;
+    s->tree = tree_create (s->ps);
     t = s->tree;
     counted = xcalloc (pathset_ports (s->ps), sizeof (*counted));
     s->senders = xcalloc (narcs, sizeof (*s->senders));

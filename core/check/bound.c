@@ -26,18 +26,16 @@
 #include <stdlib.h>
 
 #include "core/check/echelon.h"
-#include "core/check/price.h"
 #include "core/check/rows.h"
 #include "core/paths/tree.h"
+#include "util/alloc.h"
 #include "util/rng.h"
+#include "util/sets.h"
 
 enum {
     LEVELS_MAX = PATH_MAX_HOPS + 2,
     PAIRS_MAX = 1 << 19, /* rows held; 1,024 endpoints' */
     WALK_COST = 16,      /* of a pair, in entries touched */
-    PRICE_PART = 2,      /* of the effort left, for prices */
-    ROUND_ROWS = 200,    /* of which all rounds may be looked at */
-    LINKS_PART = 4,      /* of all prices at first, but for links of hosts */
     BLOCKS = 3,          /* of rows: with no, one, two ends in a set */
 };
 
@@ -68,14 +66,13 @@ struct set {
     uint32_t most;         /* that it can need */
 };
 
-struct search {
+struct bound_search {
     struct pathset *ps;
     const struct network *net;
     size_t n, nports, m;
     struct tree *tree;
     struct level level[LEVELS_MAX];
     size_t nlevels;
-    size_t above_size;
     struct set *set;
     size_t nsets;
     int32_t *column;       /* [nlinks] that own links have, or -1 */
@@ -93,7 +90,6 @@ const char *bound_kind_name (enum bound_kind kind)
         [BOUND_LEAF] = "leaf",
         [BOUND_POD] = "pod",
         [BOUND_CYCLE] = "odd cycle",
-        [BOUND_PRICE] = "prices",
     };
 
     return name[kind];
@@ -105,7 +101,6 @@ const char *bound_set_name (const struct bound *bound,
     switch (bound->kind) {
     case BOUND_HOSTS:
     case BOUND_CYCLE:
-    case BOUND_PRICE:
         return "";
     case BOUND_LINK:
         return pathset_network (ps)->link[bound->at].id;
@@ -119,13 +114,8 @@ static size_t ceil_div (size_t a, size_t b)
     return (a + b - 1) / b;
 }
 
-size_t bound_hosts (size_t n, size_t rank)
-{
-    return n < 2 ? 0 : ceil_div (rank, n / 2);
-}
-
 /* The set needs that many probes at least. */
-static void offer (struct search *s, const struct set *set, size_t need)
+static void offer (struct bound_search *s, const struct set *set, size_t need)
 {
     struct bound *b = s->bound;
     size_t rounds = ceil_div (need, set->width);
@@ -149,20 +139,18 @@ static void offer (struct search *s, const struct set *set, size_t need)
  * Levels
  */
 
-static int add_level (struct search *s, enum bound_kind kind,
-                      const uint32_t *group, size_t ngroups)
+static void add_level (struct bound_search *s, enum bound_kind kind,
+                       const uint32_t *group, size_t ngroups)
 {
     struct level *l = &s->level[s->nlevels++];
     uint32_t ports = 0;
 
     *l = (struct level){ .kind = kind, .ngroups = ngroups };
-    l->group = calloc (s->n + 1, sizeof (*l->group));
-    l->first = calloc (ngroups + 2, sizeof (*l->first));
-    l->member = calloc (s->n + 1, sizeof (*l->member));
-    l->ports = calloc (ngroups + 1, sizeof (*l->ports));
-    l->owner = calloc (s->net->nlinks + 1, sizeof (*l->owner));
-    if (!l->group || !l->first || !l->member || !l->ports || !l->owner)
-        return -1;
+    l->group = xcalloc (s->n + 1, sizeof (*l->group));
+    l->first = xcalloc (ngroups + 2, sizeof (*l->first));
+    l->member = xcalloc (s->n + 1, sizeof (*l->member));
+    l->ports = xcalloc (ngroups + 1, sizeof (*l->ports));
+    l->owner = xcalloc (s->net->nlinks + 1, sizeof (*l->owner));
     for (size_t i = 0; i < s->n; i++) {
         l->group[i] = group[i];
         l->first[group[i] + 2]++;
@@ -177,55 +165,33 @@ static int add_level (struct search *s, enum bound_kind kind,
         l->member[l->first[group[i] + 1]++] = i;
     for (size_t x = 0; x < s->net->nlinks; x++)
         l->owner[x][0] = l->owner[x][1] = ANY;
-    return 0;
-}
-
-static uint32_t find_root (uint32_t *up, uint32_t x)
-{
-    while (up[x] != x)
-        x = up[x] = up[up[x]];
-    return x;
-}
-
-static void join (uint32_t *up, uint32_t x, uint32_t y)
-{
-    x = find_root (up, x);
-    y = find_root (up, y);
-    up[x > y ? x : y] = x < y ? x : y;
 }
 
 /* Join leaves in up[d] where a path of length d leads from one to the other.
  * The paths to a leaf's first endpoint stand for all: any division will do.
  */
-static int join_leaves (struct search *s, uint32_t **up, struct error *err)
+static int join_leaves (struct bound_search *s, uint32_t **up,
+                        struct error *err)
 {
     struct tree *t = s->tree;
-    uint32_t *depth = NULL;
-    size_t size = 0;
+    uint32_t *depth = xcalloc (tree_steps (t), sizeof (*depth));
+    int rc = 0;
 
-    for (size_t l = 0; l < t->nleaves; l++) {
-        if (tree_grow (t, t->member[t->first[l]], err) < 0) {
-            free (depth);
-            return -1;
-        }
-        if (size < t->n) {
-            size = 2 * t->n;
-            free (depth);
-            if (!(depth = calloc (size, sizeof (*depth))))
-                return error_nomem (err);
-        }
+    for (size_t l = 0; l < t->nleaves && rc == 0; l++) {
+        if ((rc = tree_grow (t, t->member[t->first[l]], err)) < 0)
+            break;
         for (size_t k = 1; k < t->n; k++)
             depth[k] = depth[t->parent[k]] + 1;
         for (size_t k = 0; k < t->nleaves; k++)
             if (k != l)
-                join (up[depth[t->leaf[k]]], l, k);
+                sets_unite (up[depth[t->leaf[k]]], l, k);
     }
     free (depth);
-    return 0;
+    return rc;
 }
 
 /* A level for each d at which leaves grow together. */
-static int add_pods (struct search *s, uint32_t **up, uint32_t *group)
+static void add_pods (struct bound_search *s, uint32_t **up, uint32_t *group)
 {
     size_t L = s->tree->nleaves;
     size_t before = L;
@@ -234,7 +200,7 @@ static int add_pods (struct search *s, uint32_t **up, uint32_t *group)
         size_t ngroups = 0;
 
         for (size_t l = 0; l < L; l++)
-            join (up[d], l, find_root (up[d - 1], l));
+            sets_unite (up[d], l, sets_find (up[d - 1], l));
         for (size_t l = 0; l < L; l++)
             ngroups += up[d][l] == l;
         if (ngroups == 1)
@@ -246,46 +212,32 @@ static int add_pods (struct search *s, uint32_t **up, uint32_t *group)
         /* roots are their groups' lowest; up[0] has served */
         for (size_t l = 0; l < L; l++)
             up[0][l] = up[d][l] == l ? ngroups++
-                                     : up[0][find_root (up[d], l)];
+                                     : up[0][sets_find (up[d], l)];
         for (size_t i = 0; i < s->n; i++)
             group[i] = up[0][s->tree->leaf_of[i]];
-        if (add_level (s, BOUND_POD, group, ngroups) < 0)
-            return -1;
+        add_level (s, BOUND_POD, group, ngroups);
     }
-    return 0;
 }
 
-static int make_levels (struct search *s, struct error *err)
+static int make_levels (struct bound_search *s, struct error *err)
 {
     size_t L = s->tree->nleaves;
     uint32_t *up[PATH_MAX_HOPS + 1] = { NULL };
-    uint32_t *group = calloc (s->n + 1, sizeof (*group));
-    int rc = -1;
+    uint32_t *group = xcalloc (s->n + 1, sizeof (*group));
+    int rc;
 
-    if (!group)
-        goto nomem;
     for (size_t d = 0; d <= PATH_MAX_HOPS; d++) {
-        if (!(up[d] = calloc (L + 1, sizeof (**up))))
-            goto nomem;
+        up[d] = xcalloc (L + 1, sizeof (**up));
         for (size_t l = 0; l < L; l++)
             up[d][l] = l;
     }
     for (size_t i = 0; i < s->n; i++)
         group[i] = pathset_port (s->ps, i);
-    if (add_level (s, BOUND_END, group, s->nports) < 0)
-        goto nomem;
-    if (L > 1 && L < s->nports
-        && add_level (s, BOUND_LEAF, s->tree->leaf_of, L) < 0)
-        goto nomem;
-    if (join_leaves (s, up, err) < 0)
-        goto out;
-    if (add_pods (s, up, group) < 0)
-        goto nomem;
-    rc = 0;
-    goto out;
-nomem:
-    error_nomem (err);
-out:
+    add_level (s, BOUND_END, group, s->nports);
+    if (L > 1 && L < s->nports)
+        add_level (s, BOUND_LEAF, s->tree->leaf_of, L);
+    if ((rc = join_leaves (s, up, err)) == 0)
+        add_pods (s, up, group);
     for (size_t d = 0; d <= PATH_MAX_HOPS; d++)
         free (up[d]);
     free (group);
@@ -349,29 +301,14 @@ static void own_of_tree (struct level *l, const struct tree *t)
         narrow (l, arc_link (t->arc[k]), g, l->above[k]);
 }
 
-/* Room in all levels for the steps of the tree at hand. */
-static int fit_above (struct search *s)
+static int find_own (struct bound_search *s, struct error *err)
 {
-    if (s->tree->n <= s->above_size)
-        return 0;
-    s->above_size = 2 * s->tree->n;
-    for (size_t v = 0; v < s->nlevels; v++) {
-        struct level *l = &s->level[v];
-
-        free (l->above);
-        if (!(l->above = calloc (s->above_size, sizeof (*l->above))))
-            return -1;
-    }
-    return 0;
-}
-
-static int find_own (struct search *s, struct error *err)
-{
+    for (size_t v = 0; v < s->nlevels; v++)
+        s->level[v].above = xcalloc (tree_steps (s->tree),
+                                     sizeof (*s->level[v].above));
     for (size_t i = 0; i < s->n; i++) {
         if (tree_grow (s->tree, i, err) < 0)
             return -1;
-        if (fit_above (s) < 0)
-            return error_nomem (err);
         for (size_t v = 0; v < s->nlevels; v++)
             own_of_tree (&s->level[v], s->tree);
     }
@@ -384,7 +321,8 @@ static int find_own (struct search *s, struct error *err)
 }
 
 /* The own links of a group become columns. Returns their number. */
-static size_t own_columns (struct search *s, const struct level *l, size_t g)
+static size_t own_columns (struct bound_search *s, const struct level *l,
+                           size_t g)
 {
     size_t m = 0;
 
@@ -397,7 +335,7 @@ static size_t own_columns (struct search *s, const struct level *l, size_t g)
 }
 
 /* The row of a pair, in the columns that there are. */
-static int add_row (struct search *s, struct rows *rows, uint32_t a,
+static int add_row (struct bound_search *s, struct rows *rows, uint32_t a,
                     uint32_t b, struct error *err)
 {
     uint32_t arc[ROW_MAX];
@@ -413,13 +351,12 @@ static int add_row (struct search *s, struct rows *rows, uint32_t a,
         if (c >= 0)
             arc[n++] = c;
     }
-    if (rows_add (rows, (struct probe){ a, b }, arc, n) < 0)
-        return error_nomem (err);
+    rows_add (rows, (struct probe){ a, b }, arc, n);
     return 0;
 }
 
 /* Rows between a group and others, or within it. */
-static int add_rows_of (struct search *s, struct rows *rows,
+static int add_rows_of (struct bound_search *s, struct rows *rows,
                         const struct level *l, size_t g, bool within,
                         struct error *err)
 {
@@ -435,49 +372,41 @@ static int add_rows_of (struct search *s, struct rows *rows,
 }
 
 /* Add rows which[0 .. n-1] to the form, as rows_span. */
-static int span (struct search *s, const struct rows *rows,
-                 struct echelon *e, const uint32_t *which, size_t n,
-                 uint8_t *taken, struct error *err)
+static void span (struct bound_search *s, const struct rows *rows,
+                  struct echelon *e, const uint32_t *which, size_t n,
+                  uint8_t *taken)
 {
     size_t enough = s->bound->rank > 0 && s->bound->rank < rows->m
         ? s->bound->rank : rows->m;
 
-    if (rows_span (rows, e, which, n, enough, &s->rng, &s->effort, taken) < 0)
-        return error_nomem (err);
-    return 0;
+    rows_span (rows, e, which, n, enough, &s->rng, &s->effort, taken);
 }
 
 /* Numbers from .. end-1 in random order; the caller frees. */
-static uint32_t *shuffled (struct search *s, size_t from, size_t end)
+static uint32_t *shuffled (struct bound_search *s, size_t from, size_t end)
 {
-    uint32_t *v = calloc (end - from + 1, sizeof (*v));
+    uint32_t *v = xarray (end - from, sizeof (*v));
 
-    for (size_t i = from; v && i < end; i++)
+    for (size_t i = from; i < end; i++)
         v[i - from] = i;
-    if (v)
-        rng_shuffle (&s->rng, v, end - from);
+    rng_shuffle (&s->rng, v, end - from);
     return v;
 }
 
 /* Add the rows from .. end-1 to the form, in random order. */
-static int span_shuffled (struct search *s, const struct rows *rows,
-                          struct echelon *e, size_t from, size_t end,
-                          struct error *err)
+static void span_shuffled (struct bound_search *s, const struct rows *rows,
+                           struct echelon *e, size_t from, size_t end)
 {
     uint32_t *order = shuffled (s, from, end);
-    int rc;
 
-    if (!order)
-        return error_nomem (err);
-    rc = span (s, rows, e, order, end - from, NULL, err);
+    span (s, rows, e, order, end - from, NULL);
     free (order);
-    return rc;
 }
 
 /* The ends that a group's rows have in it, in its own links: it needs no
  * less. Nothing is known of rows within it unless what all others span is.
  */
-static int try_own (struct search *s, const struct set *set,
+static int try_own (struct bound_search *s, const struct set *set,
                     struct error *err)
 {
     const struct level *l = &s->level[set->level];
@@ -487,27 +416,20 @@ static int try_own (struct search *s, const struct set *set,
     struct rows rows;
     int rc = -1;
 
-    if (rows_init (&rows, m, &s->rng) < 0)
-        goto nomem;
+    rows_init (&rows, m, &s->rng);
     if (add_rows_of (s, &rows, l, set->group, false, err) < 0)
         goto out;
     outward = rows.n;
     if (add_rows_of (s, &rows, l, set->group, true, err) < 0)
         goto out;
-    if (!(e = echelon_create (m, rows.uses)))
-        goto nomem;
-    if (span_shuffled (s, &rows, e, 0, outward, err) < 0)
-        goto out;
+    e = echelon_create (m, rows.uses);
+    span_shuffled (s, &rows, e, 0, outward);
     rank = echelon_rank (e);
-    if (s->effort > 0
-        && span_shuffled (s, &rows, e, outward, rows.n, err) < 0)
-        goto out;
+    if (s->effort > 0)
+        span_shuffled (s, &rows, e, outward, rows.n);
     s->bound->looked++;
     offer (s, set, 2 * echelon_rank (e) - rank);
     rc = 0;
-    goto out;
-nomem:
-    error_nomem (err);
 out:
     rows_clear (&rows);
     echelon_destroy (e);
@@ -527,13 +449,11 @@ static int compare_own (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int try_own_links (struct search *s, struct error *err)
+static int try_own_links (struct bound_search *s, struct error *err)
 {
-    const struct set **list = calloc (s->nsets + 1, sizeof (*list));
+    const struct set **list = xcalloc (s->nsets + 1, sizeof (*list));
     int rc = 0;
 
-    if (!list)
-        return error_nomem (err);
     for (size_t i = 0; i < s->nsets; i++)
         list[i] = &s->set[i];
     qsort (list, s->nsets, sizeof (*list), compare_own);
@@ -556,18 +476,18 @@ static int try_own_links (struct search *s, struct error *err)
  */
 
 /* True if the rows of all pairs can be held. */
-static bool holds_all (const struct search *s)
+static bool holds_all (const struct bound_search *s)
 {
     return s->n * (s->n - 1) / 2 <= PAIRS_MAX;
 }
 
-static uint64_t gather_cost (const struct search *s)
+static uint64_t gather_cost (const struct bound_search *s)
 {
     return (uint64_t)s->n * (s->n - 1) / 2 * WALK_COST;
 }
 
 /* All pairs' rows, or near and random ones. */
-static int gather (struct search *s, struct rows *rows, struct error *err)
+static int gather (struct bound_search *s, struct rows *rows, struct error *err)
 {
     bool all = holds_all (s);
     size_t each = PAIRS_MAX / s->n;
@@ -586,8 +506,9 @@ static int gather (struct search *s, struct rows *rows, struct error *err)
 }
 
 /* How many ends of a row are in a set, or whether it crosses the link. */
-static unsigned int touches (const struct search *s, const struct rows *rows,
-                             size_t i, const struct set *set)
+static unsigned int touches (const struct bound_search *s,
+                             const struct rows *rows, size_t i,
+                             const struct set *set)
 {
     const uint32_t *group;
 
@@ -612,7 +533,7 @@ static bool repeats (const struct rows *rows, size_t i, size_t k)
 }
 
 /* No set can need more than touches it in a basis. */
-static void lower_hopes (struct search *s, const struct rows *rows,
+static void lower_hopes (struct bound_search *s, const struct rows *rows,
                          const uint8_t *taken, uint32_t *count)
 {
     size_t links = s->nsets - s->m; /* the set of column 0 */
@@ -640,7 +561,7 @@ static void lower_hopes (struct search *s, const struct rows *rows,
 }
 
 /* The set of which most is hoped; NULL: no set can beat the best. */
-static struct set *most_hopeful (struct search *s)
+static struct set *most_hopeful (struct bound_search *s)
 {
     struct set *best = NULL;
 
@@ -661,16 +582,13 @@ static struct set *most_hopeful (struct search *s)
  * in far less than rows at random.) Those of k ends are order[start[k]] ..
  * order[start[k + 1] - 1].
  */
-static int order_rows (struct search *s, const struct rows *rows,
-                       const struct set *set, uint32_t *order, size_t *start)
+static void order_rows (struct bound_search *s, const struct rows *rows,
+                        const struct set *set, uint32_t *order, size_t *start)
 {
     uint32_t *place = shuffled (s, 0, s->n);
-    uint32_t *key = calloc (rows->n + 1, sizeof (*key));
-    uint32_t *at = calloc (BLOCKS * s->n + 1, sizeof (*at));
-    int rc = -1;
+    uint32_t *key = xarray (rows->n, sizeof (*key));
+    uint32_t *at = xcalloc (BLOCKS * s->n + 1, sizeof (*at));
 
-    if (!place || !key || !at)
-        goto out;
     for (size_t i = 0; i < rows->n; i++) {
         uint32_t a = place[rows->pair[i].a];
         uint32_t b = place[rows->pair[i].b];
@@ -686,37 +604,27 @@ static int order_rows (struct search *s, const struct rows *rows,
         start[k] = at[k * s->n];
     for (size_t i = 0; i < rows->n; i++)
         order[at[key[i]]++] = i;
-    rc = 0;
-out:
     free (place);
     free (key);
     free (at);
-    return rc;
 }
 
 /* The basis with the fewest ends in a set tells what the set needs. Without a
  * set it tells the rank. Nothing is told where the effort does not suffice.
  */
-static int try_basis (struct search *s, const struct rows *rows,
-                      struct set *set, uint32_t *count, struct error *err)
+static void try_basis (struct bound_search *s, const struct rows *rows,
+                       struct set *set, uint32_t *count)
 {
-    uint32_t *order = calloc (rows->n + 1, sizeof (*order));
-    uint8_t *taken = calloc (rows->n + 1, 1);
+    uint32_t *order = xarray (rows->n, sizeof (*order));
+    uint8_t *taken = xcalloc (rows->n, 1);
     struct echelon *e = echelon_create (rows->m, rows->uses);
     size_t start[BLOCKS + 1], need = 0;
-    int rc = -1;
 
-    if (!order || !taken || !e
-        || order_rows (s, rows, set, order, start) < 0) {
-        error_nomem (err);
-        goto out;
-    }
+    order_rows (s, rows, set, order, start);
     for (size_t k = 0; k < BLOCKS; k++) {
         size_t before = echelon_rank (e);
 
-        if (span (s, rows, e, order + start[k], start[k + 1] - start[k],
-                  taken, err) < 0)
-            goto out;
+        span (s, rows, e, order + start[k], start[k + 1] - start[k], taken);
         need += k * (echelon_rank (e) - before);
     }
     if (s->bound->rank < echelon_rank (e))
@@ -729,59 +637,9 @@ static int try_basis (struct search *s, const struct rows *rows,
             offer (s, set, need);
         }
     }
-    rc = 0;
-out:
     free (order);
     free (taken);
     echelon_destroy (e);
-    return rc;
-}
-
-/* What host ends cost at first, and the other links, 1/LINKS_PART of that
- * together.
- */
-static void first_prices (struct search *s, uint64_t *each)
-{
-    for (size_t c = 0; c < s->m; c++)
-        each[c] = PRICE_FIRST / LINKS_PART * s->n / (s->m + s->n);
-    for (size_t i = 0; i < s->n; i++)
-        if (s->tree->up[i] != NETWORK_NONE)
-            each[s->column[arc_link (s->tree->up[i])]] = PRICE_FIRST;
-}
-
-static void offer_price (struct search *s, const struct price *price)
-{
-    if (price->sum > 0)
-        offer (s, &(struct set){ .kind = BOUND_PRICE, .width = price->sum },
-               price->cost);
-}
-
-static int try_prices (struct search *s, const struct rows *rows,
-                       struct error *err)
-{
-    uint64_t *each = calloc (s->m + 1, sizeof (*each));
-    uint64_t effort = s->effort / PRICE_PART;
-    struct price price;
-    int rc = -1;
-
-    s->effort -= effort;
-    if (each) {
-        first_prices (s, each);
-        rc = price_find (&price, rows, s->bound->rank, each, &s->rng,
-                         &effort);
-    }
-    while (rc == 0 && rows->n <= ROUND_ROWS && s->bound->rounds > 0) {
-        offer_price (s, &price);
-        rc = price_exclude (&price, rows, s->bound->rank, s->bound->rounds,
-                            each, &s->rng, &effort);
-        if (price.sum == 0)
-            break;
-    }
-    free (each);
-    if (rc < 0)
-        return error_nomem (err);
-    offer_price (s, &price);
-    return 0;
 }
 
 /* True if a row crosses two links, each as often. */
@@ -801,7 +659,7 @@ static bool is_edge (const struct rows *rows, size_t i)
     return 2 * same == n;
 }
 
-static void try_cycle (struct search *s, const struct rows *rows)
+static void try_cycle (struct bound_search *s, const struct rows *rows)
 {
     bool graph = s->bound->rank == s->m && s->m > 0;
 
@@ -812,38 +670,31 @@ static void try_cycle (struct search *s, const struct rows *rows)
 }
 
 /* Find the rank where it is not known and, if all rows can be held, what
- * sets need, and cycles, and prices say.
+ * sets need, and cycles.
  */
-static int try_bases (struct search *s, struct error *err)
+static int try_bases (struct bound_search *s, struct error *err)
 {
     struct set hosts = { .kind = BOUND_HOSTS, .width = s->nports / 2 };
-    uint32_t *count = calloc (s->nsets + 1, sizeof (*count));
+    uint32_t *count = xcalloc (s->nsets, sizeof (*count));
     uint64_t before = s->effort;
     struct set *set = NULL;
     struct rows rows;
-    int rc = -1;
+    int rc;
 
-    if (rows_init (&rows, s->m, &s->rng) < 0 || !count) {
-        error_nomem (err);
+    rows_init (&rows, s->m, &s->rng);
+    if ((rc = gather (s, &rows, err)) < 0)
         goto out;
-    }
-    if (gather (s, &rows, err) < 0
-        || try_basis (s, &rows, NULL, count, err) < 0)
-        goto out;
+    try_basis (s, &rows, NULL, count);
     offer (s, &hosts, s->bound->rank);
     /* as long as another may be finished */
     while (holds_all (s) && s->effort > before - s->effort
            && (set = most_hopeful (s))) {
         before = s->effort;
-        if (try_basis (s, &rows, set, count, err) < 0)
-            goto out;
+        try_basis (s, &rows, set, count);
     }
     s->bound->best = holds_all (s) && s->effort > 0 && !set;
-    rc = 0;
-    if (holds_all (s)) {
+    if (holds_all (s))
         try_cycle (s, &rows);
-        rc = try_prices (s, &rows, err);
-    }
 out:
     rows_clear (&rows);
     free (count);
@@ -854,7 +705,7 @@ out:
  * The search
  */
 
-static int list_sets (struct search *s, struct error *err)
+static int list_sets (struct bound_search *s, struct error *err)
 {
     const uint32_t *link = pathset_links (s->ps, &s->m, err);
     struct set *set;
@@ -866,8 +717,7 @@ static int list_sets (struct search *s, struct error *err)
         s->nsets += s->level[v].ngroups;
     }
     s->nsets += s->m;
-    if (!(set = s->set = calloc (s->nsets + 1, sizeof (*s->set))))
-        return error_nomem (err);
+    set = s->set = xcalloc (s->nsets, sizeof (*s->set));
     for (size_t v = 0; v < s->nlevels; v++) {
         const struct level *l = &s->level[v];
 
@@ -894,12 +744,12 @@ static int list_sets (struct search *s, struct error *err)
 }
 
 /* Of looking at all trees, in entries touched. */
-static uint64_t trees_cost (const struct search *s)
+static uint64_t trees_cost (const struct bound_search *s)
 {
     return 8 * (uint64_t)s->n * s->tree->nleaves;
 }
 
-static void search_clear (struct search *s)
+static void search_clear (struct bound_search *s)
 {
     tree_destroy (s->tree);
     free (s->column);
@@ -919,7 +769,7 @@ static void search_clear (struct search *s)
 int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
                 struct bound *bound, struct error *err)
 {
-    struct search s = {
+    struct bound_search s = {
         .ps = ps,
         .net = pathset_network (ps),
         .n = pathset_size (ps),
@@ -928,31 +778,23 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
         .bound = bound,
     };
     struct set hosts = { .kind = BOUND_HOSTS, .width = s.nports / 2 };
-    int rc = -1;
+    int rc = 0;
 
     *bound = (struct bound){ .rank = rank };
     if (s.nports < 2)
         return 0;
     rng_seed (&s.rng, s.n);
     offer (&s, &hosts, rank);
-    if (!(s.column = calloc (s.net->nlinks + 1, sizeof (*s.column)))) {
-        error_nomem (err);
+    s.column = xcalloc (s.net->nlinks, sizeof (*s.column));
+    s.tree = tree_create (ps);
+    if (rank > 0 && trees_cost (&s) > effort)
         goto out;
-    }
-    if (!(s.tree = tree_create (ps, err)))
-        goto out;
-    if (trees_cost (&s) > effort && rank > 0) {
-        rc = 0;
-        goto out;
-    }
     if (make_levels (&s, err) < 0
         || list_sets (&s, err) < 0 || find_own (&s, err) < 0
         || try_own_links (&s, err) < 0)
-        goto out;
-    if ((rank == 0 || (holds_all (&s) && gather_cost (&s) < s.effort))
-        && try_bases (&s, err) < 0)
-        goto out;
-    rc = 0;
+        rc = -1;
+    else if (rank == 0 || (holds_all (&s) && gather_cost (&s) < s.effort))
+        rc = try_bases (&s, err);
 out:
     search_clear (&s);
     return rc;

@@ -27,10 +27,6 @@
  * one as the other, links are the vertices of a graph and rows its edges. If
  * the rank is that of all links, a basis has a cycle of odd length (any other
  * would be dependent), and this takes three rounds: hosts behind one switch.
- *
- * Last, where all pairs' rows can be held, many sets at once: prices of links
- * (check/price). need is the cost of the cheapest basis then, and width what a
- * round can sell at most.
  */
 #ifndef CORE_BOUND_H
 #define CORE_BOUND_H
@@ -49,14 +45,13 @@ enum bound_kind {
     BOUND_LEAF,  /* the endpoints of a leaf */
     BOUND_POD,   /* the endpoints of a pod */
     BOUND_CYCLE, /* an odd cycle */
-    BOUND_PRICE, /* all links, by prices */
 };
 
 struct bound {
     size_t rounds;        /* no plan has fewer (basis rounds) */
     enum bound_kind kind; /* of the set that says so */
     size_t need, width;   /* ceil (need / width) == rounds: ends, of a leaf
-                             or pod; else probes, or prices */
+                             or pod; else probes */
     uint32_t at;          /* an endpoint of the set; BOUND_LINK: the link;
                              else nothing */
     size_t rank;          /* of all pairs, or what of it was found */
@@ -76,10 +71,7 @@ struct bound {
 int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
                 struct bound *bound, struct error *err);
 
-/* ceil (rank / floor (n / 2)), the bound by all hosts; 0 for n < 2. */
-size_t bound_hosts (size_t n, size_t rank);
-
-/* "all hosts", "host end", "link", "leaf", "pod", "odd cycle", "prices"; and
+/* "all hosts", "host end", "link", "leaf", "pod", "odd cycle"; and
  * which: a link's id, an endpoint's name, "" where it is all of them.
  */
 const char *bound_kind_name (enum bound_kind kind);

@@ -8,12 +8,13 @@
 #include "config.h"
 #include "core/check/echelon.h"
 
-#include <errno.h>
 #include <stdlib.h>
+
+#include "util/alloc.h"
 
 #define PRIME ECHELON_PRIME
 
-struct line {
+struct echelon_line {
     uint32_t pivot;
     size_t n;
     uint32_t *col; /* [n], the pivot not among them */
@@ -23,8 +24,8 @@ struct line {
 struct echelon {
     size_t m;
     const uint32_t *weight;
-    struct line *line;
-    size_t rank, size;
+    struct echelon_line *line;
+    size_t rank;
     uint32_t *line_of; /* [m] 1 + line of that pivot, or 0 */
     uint64_t *acc;     /* [m], 0 outside a reduction */
     uint8_t *in;       /* [m] */
@@ -56,28 +57,20 @@ static uint64_t power (uint64_t a, uint64_t e)
 
 struct echelon *echelon_create (size_t m, const uint32_t *weight)
 {
-    struct echelon *e = calloc (1, sizeof (*e));
+    struct echelon *e = xcalloc (1, sizeof (*e));
 
-    if (!e)
-        return NULL;
     e->m = m;
     e->weight = weight;
-    e->line_of = calloc (m + 1, sizeof (*e->line_of));
-    e->acc = calloc (m + 1, sizeof (*e->acc));
-    e->in = calloc (m + 1, 1);
-    e->touched = calloc (m + 1, sizeof (*e->touched));
-    e->todo = calloc (m / 64 + 1, sizeof (*e->todo));
-    if (!e->line_of || !e->acc || !e->in || !e->touched || !e->todo) {
-        echelon_destroy (e);
-        return NULL;
-    }
+    e->line_of = xcalloc (m + 1, sizeof (*e->line_of));
+    e->acc = xcalloc (m + 1, sizeof (*e->acc));
+    e->in = xcalloc (m + 1, 1);
+    e->touched = xcalloc (m + 1, sizeof (*e->touched));
+    e->todo = xcalloc (m / 64 + 1, sizeof (*e->todo));
     return e;
 }
 
 void echelon_destroy (struct echelon *e)
 {
-    int saved = errno;
-
     if (!e)
         return;
     for (size_t i = 0; i < e->rank; i++) {
@@ -91,7 +84,6 @@ void echelon_destroy (struct echelon *e)
     free (e->touched);
     free (e->todo);
     free (e);
-    errno = saved;
 }
 
 static void add (struct echelon *e, uint32_t col, uint64_t value)
@@ -112,7 +104,7 @@ static void reduce (struct echelon *e)
     for (size_t w = 0; w <= e->rank / 64; w++)
         while (e->todo[w]) {
             size_t i = 64 * w + __builtin_ctzll (e->todo[w]);
-            const struct line *l = &e->line[i];
+            const struct echelon_line *l = &e->line[i];
             uint64_t factor = PRIME - e->acc[l->pivot];
 
             e->todo[w] &= e->todo[w] - 1;
@@ -125,34 +117,18 @@ static void reduce (struct echelon *e)
         }
 }
 
-static int grow (struct echelon *e)
-{
-    size_t size = e->size ? 2 * e->size : 64;
-    struct line *line;
-
-    if (e->rank < e->size)
-        return 0;
-    if (!(line = realloc (e->line, size * sizeof (*line))))
-        return -1;
-    e->line = line;
-    e->size = size;
-    return 0;
-}
-
 /* True where x makes the better pivot. */
-static int lighter (const struct echelon *e, uint32_t x, uint32_t y)
+static bool lighter (const struct echelon *e, uint32_t x, uint32_t y)
 {
     if (e->weight && e->weight[x] != e->weight[y])
         return e->weight[x] < e->weight[y];
     return x < y;
 }
 
-/* Make acc the next line. Returns 1, 0 where nothing is left in acc, -1 out
- * of memory.
- */
-static int keep (struct echelon *e)
+/* Make acc the next line. False where nothing is left in acc. */
+static bool keep (struct echelon *e)
 {
-    struct line line = { 0 };
+    struct echelon_line line = { 0 };
     size_t n = 0;
     uint64_t scale;
 
@@ -165,14 +141,9 @@ static int keep (struct echelon *e)
             line.pivot = c;
     }
     if (n == 0)
-        return 0;
-    line.col = malloc (n * sizeof (*line.col));
-    line.value = malloc (n * sizeof (*line.value));
-    if (!line.col || !line.value || grow (e) < 0) {
-        free (line.col);
-        free (line.value);
-        return -1;
-    }
+        return false;
+    line.col = xarray (n, sizeof (*line.col));
+    line.value = xarray (n, sizeof (*line.value));
     scale = power (e->acc[line.pivot], PRIME - 2);
     for (size_t i = 0; i < e->ntouched; i++) {
         uint32_t c = e->touched[i];
@@ -182,14 +153,15 @@ static int keep (struct echelon *e)
         line.col[line.n] = c;
         line.value[line.n++] = fold (e->acc[c] * scale);
     }
+    e->line = xgrow (e->line, e->rank, sizeof (line));
     e->line[e->rank++] = line;
     e->line_of[line.pivot] = e->rank;
-    return 1;
+    return true;
 }
 
-int echelon_add (struct echelon *e, const uint32_t *col, size_t n)
+bool echelon_add (struct echelon *e, const uint32_t *col, size_t n)
 {
-    int kept;
+    bool kept;
 
     e->work += n;
     for (size_t i = 0; i < n; i++)
@@ -217,7 +189,7 @@ uint64_t echelon_null (const struct echelon *e, struct rng *rng, uint64_t *z)
         if (e->line_of[c] == 0)
             z[c] = rng_below (rng, PRIME);
     for (size_t i = e->rank; i > 0; i--) {
-        const struct line *l = &e->line[i - 1];
+        const struct echelon_line *l = &e->line[i - 1];
         uint64_t sum = 0;
 
         for (size_t k = 0; k < l->n; k++)

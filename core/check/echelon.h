@@ -11,6 +11,7 @@
 #ifndef CORE_ECHELON_H
 #define CORE_ECHELON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,18 +22,15 @@
 struct echelon;
 
 /* An empty form of m columns. A row's pivot is the column of least weight[],
- * which is borrowed as long as the form lives; NULL: the lowest column. NULL
- * with errno ENOMEM.
+ * which is borrowed as long as the form lives; NULL: the lowest column.
  */
 struct echelon *echelon_create (size_t m, const uint32_t *weight);
 void echelon_destroy (struct echelon *e);
 
 /* Add the row that is the sum of n unit rows, those of col[]; a column may be
- * there more than once. Return 1 where it was independent of the rows so far,
- * 0 where not, -1 with errno ENOMEM; the form is then good for
- * echelon_destroy only.
+ * there more than once. True if it was independent of the rows so far.
  */
-int echelon_add (struct echelon *e, const uint32_t *col, size_t n);
+bool echelon_add (struct echelon *e, const uint32_t *col, size_t n);
 
 size_t echelon_rank (const struct echelon *e);
 

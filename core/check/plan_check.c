@@ -26,6 +26,7 @@
 
 #include "core/check/echelon.h"
 #include "core/paths/tree.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum { VECTORS = 2 };
@@ -39,7 +40,7 @@ struct check {
     size_t *link_round;  /* [nlinks] last round, from 1, that used it */
     size_t *end_round;   /* [nports] the same of ports */
     uint8_t *used;       /* [nlinks] by any pair */
-    uint64_t (*z)[VECTORS]; /* [nlinks] orthogonal to the basis rounds */
+    uint64_t *z[VECTORS]; /* [nlinks] orthogonal to the basis rounds */
     struct rng rng;
 };
 
@@ -112,7 +113,7 @@ static int check_round (struct check *c, size_t round, struct error *err)
     return 0;
 }
 
-struct order {
+struct checked_probe {
     struct probe probe;
     size_t round;
     int length;
@@ -120,8 +121,8 @@ struct order {
 
 static int compare_length (const void *a, const void *b)
 {
-    const struct order *x = a;
-    const struct order *y = b;
+    const struct checked_probe *x = a;
+    const struct checked_probe *y = b;
 
     if (x->length != y->length)
         return x->length < y->length ? -1 : 1;
@@ -130,17 +131,14 @@ static int compare_length (const void *a, const void *b)
 
 /* The probes of the basis rounds, those with short rows first; the caller's.
  */
-static struct order *list_basis (const struct check *c, size_t *count,
+static struct checked_probe *list_basis (const struct check *c, size_t *count,
                                  struct error *err)
 {
-    struct order *order = calloc (plan_probes (c->plan) + 1, sizeof (*order));
+    struct checked_probe *order = xcalloc (plan_probes (c->plan),
+                                           sizeof (*order));
     uint32_t link[ROW_MAX];
     size_t n = 0;
 
-    if (!order) {
-        error_nomem (err);
-        return NULL;
-    }
     for (size_t r = 0; r < plan_basis_rounds (c->plan); r++) {
         size_t more;
         const struct probe *p = plan_round (c->plan, r, &more);
@@ -152,7 +150,7 @@ static struct order *list_basis (const struct check *c, size_t *count,
                 free (order);
                 return NULL;
             }
-            order[n++] = (struct order){ p[i], r, length };
+            order[n++] = (struct checked_probe){ p[i], r, length };
         }
     }
     qsort (order, n, sizeof (*order), compare_length);
@@ -161,22 +159,18 @@ static struct order *list_basis (const struct check *c, size_t *count,
 }
 
 /* Add them to the form: all independent, but those of a schedule. */
-static int add_basis (struct check *c, const struct order *order, size_t n,
-                      struct error *err)
+static int add_basis (struct check *c, const struct checked_probe *order,
+                      size_t n, struct error *err)
 {
     uint32_t link[ROW_MAX];
 
     for (size_t i = 0; i < n; i++) {
         const struct probe *p = &order[i].probe;
         int nlinks = both_ways (c, p->a, p->b, link, err);
-        int kept;
 
         if (nlinks < 0)
             return -1;
-        kept = echelon_add (c->form, link, nlinks);
-        if (kept < 0)
-            return error_nomem (err);
-        if (kept == 0 && !c->schedule)
+        if (!echelon_add (c->form, link, nlinks) && !c->schedule)
             return error_input (err, "round %zu: %s to %s follows from the"
                                 " other probes of the basis rounds",
                                 order[i].round + 1, name (c, p->a),
@@ -188,18 +182,16 @@ static int add_basis (struct check *c, const struct order *order, size_t n,
 static int check_rank (struct check *c, struct error *err)
 {
     size_t rank = plan_rank (c->plan);
-    struct order *order;
+    struct checked_probe *order;
     size_t n;
     int rc;
 
     if (!(order = list_basis (c, &n, err)))
         return -1;
+    c->form = echelon_create (pathset_network (c->ps)->nlinks, c->uses);
     if (n != rank && !c->schedule)
         rc = error_input (err, "%zu probes in the basis rounds, but a rank"
                           " of %zu", n, rank);
-    else if (!(c->form = echelon_create (pathset_network (c->ps)->nlinks,
-                                         c->uses)))
-        rc = error_nomem (err);
     else
         rc = add_basis (c, order, n, err);
     if (rc == 0 && echelon_rank (c->form) != rank)
@@ -213,23 +205,12 @@ static int check_rank (struct check *c, struct error *err)
  * No pair of the set adds to the rank, and the links are those of all.
  */
 
-static int draw_null (struct check *c, struct error *err)
+static void draw_null (struct check *c)
 {
-    size_t m = pathset_network (c->ps)->nlinks;
-    uint64_t *z = calloc (m + 1, sizeof (*z));
-
-    c->z = calloc (m + 1, sizeof (*c->z));
-    if (!z || !c->z) {
-        free (z);
-        return error_nomem (err);
-    }
     for (int v = 0; v < VECTORS; v++) {
-        echelon_null (c->form, &c->rng, z);
-        for (size_t x = 0; x < m; x++)
-            c->z[x][v] = z[x];
+        c->z[v] = xcalloc (pathset_network (c->ps)->nlinks, sizeof (*c->z[v]));
+        echelon_null (c->form, &c->rng, c->z[v]);
     }
-    free (z);
-    return 0;
 }
 
 /* Is the row of a and b orthogonal to z? 1, 0, or -1 with err. */
@@ -244,7 +225,7 @@ static int orthogonal (const struct check *c, uint32_t a, uint32_t b,
         uint64_t sum = 0;
 
         for (int k = 0; k < n; k++)
-            sum += c->z[link[k]][v];
+            sum += c->z[v][link[k]];
         rc &= sum % ECHELON_PRIME == 0;
     }
     return n < 0 ? -1 : rc;
@@ -265,57 +246,43 @@ static int expect_orthogonal (const struct check *c, uint32_t a, uint32_t b,
 /* Sums of z over the trees of all endpoints, leaf by leaf. */
 struct sums {
     struct tree *tree;
-    uint64_t (*at)[VECTORS];    /* [at_size] from a step to the tree's end */
-    size_t at_size;
-    uint64_t (*first)[VECTORS]; /* [nleaves] C(s,t) of this leaf s */
-    uint64_t key;               /* of the weights of pairs of leaves */
-    uint64_t total[VECTORS];    /* of weight times C(s,t) */
+    uint64_t *at[VECTORS];    /* [tree_steps] from a step to the tree's end */
+    uint64_t *first[VECTORS]; /* [nleaves] C(s,t) of this leaf s */
+    uint64_t key;             /* of the weights of pairs of leaves */
+    uint64_t total[VECTORS];  /* of weight times C(s,t) */
 };
 
-static int sums_init (struct check *c, struct sums *s, struct error *err)
+static void sums_init (struct check *c, struct sums *s)
 {
     *s = (struct sums){ .key = rng_next (&c->rng) };
-    s->first = calloc (pathset_size (c->ps) + 1, sizeof (*s->first));
-    if (!s->first)
-        return error_nomem (err);
-    s->tree = tree_create (c->ps, err);
-    return s->tree ? 0 : -1;
+    s->tree = tree_create (c->ps);
+    for (int v = 0; v < VECTORS; v++) {
+        s->at[v] = xcalloc (tree_steps (s->tree), sizeof (*s->at[v]));
+        s->first[v] = xcalloc (s->tree->nleaves, sizeof (*s->first[v]));
+    }
 }
 
 static void sums_clear (struct sums *s)
 {
     tree_destroy (s->tree);
-    free (s->at);
-    free (s->first);
+    for (int v = 0; v < VECTORS; v++) {
+        free (s->at[v]);
+        free (s->first[v]);
+    }
 }
 
 /* psi of the tree's endpoint: at[leaf[t]] is psi(t). */
-static int sum_tree (struct check *c, struct sums *s, struct error *err)
+static void sum_tree (struct check *c, struct sums *s)
 {
     const struct tree *t = s->tree;
-    uint32_t up = t->up[t->to];
 
-    if (s->at_size < t->n) {
-        free (s->at);
-        s->at_size = 2 * t->n;
-        if (!(s->at = calloc (s->at_size, sizeof (*s->at))))
-            return error_nomem (err);
-    }
+    if (t->up[t->to] != NETWORK_NONE)
+        c->used[arc_link (t->up[t->to])] = 1;
+    for (size_t k = 1; k < t->n; k++)
+        c->used[arc_link (t->arc[k])] = 1;
     for (int v = 0; v < VECTORS; v++)
-        s->at[0][v] = up == NETWORK_NONE ? 0 : c->z[arc_link (up)][v];
-    if (up != NETWORK_NONE)
-        c->used[arc_link (up)] = 1;
-    for (size_t k = 1; k < t->n; k++) {
-        uint32_t link = arc_link (t->arc[k]);
-
-        c->used[link] = 1;
-        for (int v = 0; v < VECTORS; v++)
-            s->at[k][v] = s->at[t->parent[k]][v] + c->z[link][v];
-    }
-    for (size_t k = 0; k < t->n; k++)
-        for (int v = 0; v < VECTORS; v++)
-            s->at[k][v] %= ECHELON_PRIME;
-    return 0;
+        tree_sum (t, c->z[v], tree_first_hop (t, t->to, c->z[v]),
+                  ECHELON_PRIME, s->at[v]);
 }
 
 static uint64_t weight (const struct sums *s, uint64_t x, uint64_t y)
@@ -336,8 +303,8 @@ static void begin_leaf (struct sums *s, size_t leaf)
         uint64_t w = l == leaf ? 0 : weight (s, leaf, l);
 
         for (int v = 0; v < VECTORS; v++) {
-            s->first[l][v] = s->at[t->leaf[l]][v];
-            s->total[v] = (s->total[v] + w * s->first[l][v]) % ECHELON_PRIME;
+            s->first[v][l] = s->at[v][t->leaf[l]];
+            s->total[v] = (s->total[v] + w * s->first[v][l]) % ECHELON_PRIME;
         }
     }
 }
@@ -354,8 +321,11 @@ static int compare_leaf (const struct check *c, const struct sums *s,
         uint32_t there = t->member[t->first[l]];
         uint32_t other = t->member[t->first[leaf]];
 
-        if (l == leaf || memcmp (s->at[t->leaf[l]], s->first[l],
-                                 sizeof (s->first[l])) == 0)
+        bool same = true;
+
+        for (int v = 0; v < VECTORS; v++)
+            same = same && s->at[v][t->leaf[l]] == s->first[v][l];
+        if (l == leaf || same)
             continue;
         if (expect_orthogonal (c, t->to, there, err) < 0
             || expect_orthogonal (c, other, there, err) < 0)
@@ -417,9 +387,9 @@ static int check_leaves (struct check *c, struct sums *s, struct error *err)
 
     for (size_t l = 0; l < t->nleaves; l++) {
         for (uint32_t k = t->first[l]; k < t->first[l + 1]; k++) {
-            if (tree_grow (t, t->member[k], err) < 0
-                || sum_tree (c, s, err) < 0)
+            if (tree_grow (t, t->member[k], err) < 0)
                 return -1;
+            sum_tree (c, s);
             if (k == t->first[l])
                 begin_leaf (s, l);
             else if (compare_leaf (c, s, l, err) < 0)
@@ -450,9 +420,8 @@ static int check_pairs (struct check *c, struct error *err)
     int rc = 0;
 
     if (pathset_ports (c->ps) >= 2) {
-        rc = sums_init (c, &s, err);
-        if (rc == 0)
-            rc = check_leaves (c, &s, err);
+        sums_init (c, &s);
+        rc = check_leaves (c, &s, err);
         sums_clear (&s);
     }
     for (size_t x = 0; x < pathset_network (c->ps)->nlinks; x++)
@@ -506,7 +475,7 @@ static uint64_t target_dot (const struct check *c, const struct plan_target *t,
         for (size_t i = 0; i < t->n; i++)
             if (i != k)
                 term = term * (t->member[i].q % prime) % prime;
-        sum = (sum + term * c->z[t->member[k].link][v]) % prime;
+        sum = (sum + term * c->z[v][t->member[k].link]) % prime;
     }
     return sum;
 }
@@ -541,6 +510,25 @@ static int check_span (struct check *c, struct error *err)
     return c->schedule ? check_columns (c, err) : check_cover (c, err);
 }
 
+/* Its numbers of rounds. */
+static int check_counts (const struct plan *plan, struct error *err)
+{
+    size_t rounds = plan_rounds (plan);
+    size_t basis = plan_basis_rounds (plan);
+    size_t confirm = plan_confirm_rounds (plan);
+
+    if (basis > rounds)
+        return error_input (err, "%zu basis rounds of %zu rounds", basis,
+                            rounds);
+    if (basis < plan_bound (plan))
+        return error_input (err, "%zu basis rounds, but a bound of %zu", basis,
+                            plan_bound (plan));
+    if (confirm > rounds - basis)
+        return error_input (err, "%zu confirm rounds, but %zu behind the"
+                            " basis", confirm, rounds - basis);
+    return 0;
+}
+
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err)
 {
@@ -555,45 +543,27 @@ int plan_check (struct pathset *ps, const struct plan *plan,
 
     if (rules && rules->flows)
         return error_input (err, "a plan of flows, which flows_check checks");
+    if (check_counts (plan, err) < 0)
+        return -1;
     rng_seed (&c.rng, plan_rank (plan));
-    c.uses = calloc (m + 1, sizeof (*c.uses));
-    c.link_round = calloc (m + 1, sizeof (*c.link_round));
-    c.end_round = calloc (pathset_ports (ps) + 1, sizeof (*c.end_round));
-    c.used = calloc (m + 1, 1);
-    if (!c.uses || !c.link_round || !c.end_round || !c.used) {
-        error_nomem (err);
-        goto error;
-    }
-    if (plan_basis_rounds (plan) > plan_rounds (plan)) {
-        error_input (err, "%zu basis rounds of %zu rounds",
-                     plan_basis_rounds (plan), plan_rounds (plan));
-        goto error;
-    }
-    if (plan_basis_rounds (plan) < plan_bound (plan)) {
-        error_input (err, "%zu basis rounds, but a bound of %zu",
-                     plan_basis_rounds (plan), plan_bound (plan));
-        goto error;
-    }
-    if (plan_confirm_rounds (plan)
-        > plan_rounds (plan) - plan_basis_rounds (plan)) {
-        error_input (err, "%zu confirm rounds, but %zu behind the basis",
-                     plan_confirm_rounds (plan),
-                     plan_rounds (plan) - plan_basis_rounds (plan));
-        goto error;
-    }
+    c.uses = xcalloc (m + 1, sizeof (*c.uses));
+    c.link_round = xcalloc (m + 1, sizeof (*c.link_round));
+    c.end_round = xcalloc (pathset_ports (ps) + 1, sizeof (*c.end_round));
+    c.used = xcalloc (m + 1, 1);
     for (size_t r = 0; r < plan_rounds (plan); r++)
         if (check_round (&c, r, err) < 0)
             goto error;
-    if (check_rank (&c, err) < 0 || draw_null (&c, err) < 0
-        || check_span (&c, err) < 0)
+    if (check_rank (&c, err) < 0)
         goto error;
-    rc = 0;
+    draw_null (&c);
+    rc = check_span (&c, err);
 error:
     free (c.uses);
     free (c.link_round);
     free (c.end_round);
     free (c.used);
-    free (c.z);
+    for (int v = 0; v < VECTORS; v++)
+        free (c.z[v]);
     echelon_destroy (c.form);
     return rc;
 }

@@ -29,26 +29,23 @@ struct rows {
     size_t seen_size;
 };
 
-/* No rows of m columns. Return 0, or -1 with errno ENOMEM; rows_clear is due
- * in either case.
- */
-int rows_init (struct rows *r, size_t m, struct rng *rng);
+/* No rows of m columns. rows_clear is due. */
+void rows_init (struct rows *r, size_t m, struct rng *rng);
 void rows_clear (struct rows *r);
 
 /* Add the row of n columns of a pair, unless it is empty or there already
- * (or, once in 2^64 pairs of rows, another of its hash). Return 0, or -1 with
- * errno ENOMEM.
+ * (or, once in 2^64 pairs of rows, another of its hash).
  */
-int rows_add (struct rows *r, struct probe pair, const uint32_t *col,
-              size_t n);
+void rows_add (struct rows *r, struct probe pair, const uint32_t *col,
+               size_t n);
 
 /* Add to the form what rows which[0 .. n-1] have to add, in that order, until
  * the rank is `enough` or *effort (entries touched) is spent; that much is
  * taken off it, down to 0. Where taken is not NULL, taken[i] is set for each
- * row i added. Return 0, or -1 with errno ENOMEM.
+ * row i added.
  */
-int rows_span (const struct rows *r, struct echelon *e, const uint32_t *which,
-               size_t n, size_t enough, struct rng *rng, uint64_t *effort,
-               uint8_t *taken);
+void rows_span (const struct rows *r, struct echelon *e,
+                const uint32_t *which, size_t n, size_t enough,
+                struct rng *rng, uint64_t *effort, uint8_t *taken);
 
 #endif /* CORE_ROWS_H */

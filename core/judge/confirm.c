@@ -368,8 +368,8 @@ static unsigned int free_round (const struct hunt *h, const struct candidate *c)
     return r;
 }
 
-static int place (struct hunt *h, unsigned int round, const struct candidate *c,
-                  struct error *err)
+static void place (struct hunt *h, unsigned int round,
+                   const struct candidate *c)
 {
     uint8_t bit = 1u << round;
 
@@ -377,13 +377,11 @@ static int place (struct hunt *h, unsigned int round, const struct candidate *c,
     h->end_busy[c->b] |= bit;
     for (int k = 0; k < c->narcs; k++)
         h->link_busy[arc_link (c->arc[k])] |= bit;
-    return plan_add (h->plan, h->first + round, c->a, c->b) < 0
-               ? error_nomem (err)
-               : 0;
+    plan_add (h->plan, h->first + round, c->a, c->b);
 }
 
 /* Take the best candidates, as long as any serves. */
-static int choose (struct hunt *h, struct error *err)
+static void choose (struct hunt *h)
 {
     struct candidate *best;
 
@@ -403,11 +401,9 @@ static int choose (struct hunt *h, struct error *err)
         if (best) {
             serve (h, best, true);
             best->worth *= KNOWN; /* another partner is better */
-            if (place (h, free_round (h, best), best, err) < 0)
-                return -1;
+            place (h, free_round (h, best), best);
         }
     } while (best);
-    return 0;
 }
 
 static int hunt_cause (struct hunt *h, const struct suspicion *s,
@@ -423,7 +419,10 @@ static int hunt_cause (struct hunt *h, const struct suspicion *s,
     }
     memset (h->each, ROWS_EACH, sizeof (h->each));
     memset (h->apart, ROWS_APART, sizeof (h->apart));
-    return fill_pool (h, err) < 0 ? -1 : choose (h, err);
+    if (fill_pool (h, err) < 0)
+        return -1;
+    choose (h);
+    return 0;
 }
 
 /* Probes of the first stage that cross no suspect, into each round. */
@@ -444,8 +443,7 @@ static int add_controls (struct hunt *h, struct error *err)
         round = free_round (h, &c);
         if (!clean || h->first + round >= plan_rounds (h->plan))
             continue;
-        if (place (h, round, &c, err) < 0)
-            return -1;
+        place (h, round, &c);
         wanted--;
     }
     return 0;
@@ -492,8 +490,7 @@ static void mark_links (struct hunt *h, const struct suspicion *s,
 static int hunt (struct hunt *h, const struct suspicions *s,
                  unsigned int rounds, struct error *err)
 {
-    if (!(h->tree = tree_create (h->ps, err)))
-        return -1;
+    h->tree = tree_create (h->ps);
     for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++)
         mark_links (h, &s->v[c], c + 1);
     for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++) {

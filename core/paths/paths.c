@@ -3,11 +3,11 @@
 #include "config.h"
 #include "core/paths/paths.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/paths/tree.h"
+#include "util/alloc.h"
 
 struct pathset {
     const struct network *net;
@@ -40,11 +40,9 @@ static int compare_id (const void *a, const void *b)
 /* No name and no id twice; leaves the order of the names in by_name. */
 static int check_unique (struct pathset *ps, struct error *err)
 {
-    const struct endpoint **v = calloc (ps->n + 1, sizeof (*v));
+    const struct endpoint **v = xcalloc (ps->n + 1, sizeof (*v));
     int rc = 0;
 
-    if (!v)
-        return error_nomem (err);
     for (size_t i = 0; i < ps->n; i++)
         v[i] = &ps->endpoint[i];
     qsort (v, ps->n, sizeof (*v), compare_name);
@@ -78,15 +76,11 @@ static int compare_arrival (const void *a, const void *b)
 }
 
 /* Number the ports by their first endpoints. */
-static int find_ports (struct pathset *ps)
+static void find_ports (struct pathset *ps)
 {
-    struct arrival *v = calloc (ps->n + 1, sizeof (*v));
+    struct arrival *v = xcalloc (ps->n + 1, sizeof (*v));
 
-    ps->port = calloc (ps->n + 1, sizeof (*ps->port));
-    if (!v || !ps->port) {
-        free (v);
-        return -1;
-    }
+    ps->port = xcalloc (ps->n + 1, sizeof (*ps->port));
     for (size_t i = 0; i < ps->n; i++)
         v[i] = (struct arrival){
             ps->net->place (ps->net->net, ps->endpoint[i].id), i,
@@ -100,51 +94,34 @@ static int find_ports (struct pathset *ps)
         ps->port[i] = ps->port[i] == i ? ps->nports++
                                        : ps->port[ps->port[i]];
     free (v);
-    return 0;
 }
 
 struct pathset *pathset_create (const struct network *net,
                                 const struct endpoint *endpoint, size_t n,
                                 struct error *err)
 {
-    struct pathset *ps = calloc (1, sizeof (*ps));
+    struct pathset *ps = xcalloc (1, sizeof (*ps));
 
-    if (!ps) {
-        error_nomem (err);
-        return NULL;
-    }
     ps->net = net;
-    ps->endpoint = calloc (n + 1, sizeof (*ps->endpoint));
-    ps->by_name = calloc (n + 1, sizeof (*ps->by_name));
-    if (!ps->endpoint || !ps->by_name)
-        goto nomem;
+    ps->endpoint = xcalloc (n + 1, sizeof (*ps->endpoint));
+    ps->by_name = xcalloc (n + 1, sizeof (*ps->by_name));
     for (; ps->n < n; ps->n++) {
         struct endpoint *e = &ps->endpoint[ps->n];
 
         e->id = endpoint[ps->n].id;
-        e->name = strdup (endpoint[ps->n].name);
-        e->host = strdup (endpoint[ps->n].host);
-        if (!e->name || !e->host) {
-            ps->n++;
-            goto nomem;
-        }
+        e->name = xstrdup (endpoint[ps->n].name);
+        e->host = xstrdup (endpoint[ps->n].host);
     }
-    if (check_unique (ps, err) < 0)
-        goto error;
-    if (find_ports (ps) < 0)
-        goto nomem;
+    if (check_unique (ps, err) < 0) {
+        pathset_destroy (ps);
+        return NULL;
+    }
+    find_ports (ps);
     return ps;
-nomem:
-    error_nomem (err);
-error:
-    pathset_destroy (ps);
-    return NULL;
 }
 
 void pathset_destroy (struct pathset *ps)
 {
-    int saved = errno;
-
     if (!ps)
         return;
     for (size_t i = 0; i < ps->n; i++) {
@@ -157,7 +134,6 @@ void pathset_destroy (struct pathset *ps)
     free (ps->link);
     free (ps->column);
     free (ps);
-    errno = saved;
 }
 
 struct pathset *pathset_on (const struct pathset *ps,
@@ -269,46 +245,32 @@ int pathset_row (const struct pathset *ps, size_t a, size_t b,
 const uint32_t *pathset_links (struct pathset *ps, size_t *m,
                                struct error *err)
 {
-    struct tree *tree = NULL;
-    uint8_t *used = NULL;
+    struct tree *tree;
+    uint8_t *used;
 
-    if (ps->link) {
-        *m = ps->m;
+    *m = ps->m;
+    if (ps->link)
         return ps->link;
-    }
-    ps->column = calloc (ps->net->nlinks + 1, sizeof (*ps->column));
-    used = calloc (ps->net->nlinks + 1, 1);
-    if (!ps->column || !used)
-        goto nomem;
-    if (!(tree = tree_create (ps, err)))
-        goto error;
+    used = xcalloc (ps->net->nlinks, 1);
+    tree = tree_create (ps);
     for (size_t i = 0; i < ps->n; i++) {
         if (tree_grow (tree, i, err) < 0)
             goto error;
         for (size_t k = 1; k < tree->n; k++)
             used[arc_link (tree->arc[k])] = 1;
     }
-    ps->m = 0;
+    ps->column = xarray (ps->net->nlinks, sizeof (*ps->column));
     for (size_t i = 0; i < ps->net->nlinks; i++)
         ps->column[i] = used[i] ? (int32_t)ps->m++ : -1;
-    ps->link = calloc (ps->m + 1, sizeof (*ps->link));
-    if (!ps->link)
-        goto nomem;
+    ps->link = xcalloc (ps->m + 1, sizeof (*ps->link));
     for (size_t i = 0; i < ps->net->nlinks; i++)
         if (used[i])
             ps->link[ps->column[i]] = i;
-    tree_destroy (tree);
-    free (used);
     *m = ps->m;
-    return ps->link;
-nomem:
-    error_nomem (err);
 error:
     tree_destroy (tree);
     free (used);
-    free (ps->column);
-    ps->column = NULL;
-    return NULL;
+    return ps->link;
 }
 
 int pathset_column (const struct pathset *ps, uint32_t link)

@@ -3,8 +3,9 @@
 #include "config.h"
 #include "core/paths/tree.h"
 
-#include <errno.h>
 #include <stdlib.h>
+
+#include "util/alloc.h"
 
 struct mark {
     uint32_t tree; /* that the place was in last */
@@ -49,41 +50,30 @@ static void find_leaves (struct tree *t, const struct network *net)
         t->member[mark[t->scratch->place[t->leaf_of[i]]].step++] = i;
 }
 
-struct tree *tree_create (const struct pathset *ps, struct error *err)
+struct tree *tree_create (const struct pathset *ps)
 {
     const struct network *net = pathset_network (ps);
     size_t n = pathset_size (ps);
-    struct tree *t = calloc (1, sizeof (*t));
+    struct tree *t = xcalloc (1, sizeof (*t));
 
-    if (!t || !(t->scratch = calloc (1, sizeof (*t->scratch))))
-        goto nomem;
+    t->scratch = xcalloc (1, sizeof (*t->scratch));
     t->ps = ps;
-    t->leaf_of = calloc (n + 1, sizeof (*t->leaf_of));
-    t->first = calloc (n + 2, sizeof (*t->first));
-    t->member = calloc (n + 1, sizeof (*t->member));
-    t->ports = calloc (n + 1, sizeof (*t->ports));
-    t->up = calloc (n + 1, sizeof (*t->up));
-    t->leaf = calloc (n + 1, sizeof (*t->leaf));
-    t->scratch->place = calloc (n + 1, sizeof (*t->scratch->place));
-    t->arc = calloc (net->nplaces + 1, sizeof (*t->arc));
-    t->parent = calloc (net->nplaces + 1, sizeof (*t->parent));
-    t->scratch->mark = calloc (net->nplaces + 1, sizeof (*t->scratch->mark));
-    if (!t->leaf_of || !t->first || !t->member || !t->ports || !t->up
-        || !t->leaf || !t->arc || !t->parent || !t->scratch->place
-        || !t->scratch->mark)
-        goto nomem;
+    t->leaf_of = xcalloc (n + 1, sizeof (*t->leaf_of));
+    t->first = xcalloc (n + 2, sizeof (*t->first));
+    t->member = xcalloc (n + 1, sizeof (*t->member));
+    t->ports = xcalloc (n + 1, sizeof (*t->ports));
+    t->up = xcalloc (n + 1, sizeof (*t->up));
+    t->leaf = xcalloc (n + 1, sizeof (*t->leaf));
+    t->scratch->place = xcalloc (n + 1, sizeof (*t->scratch->place));
+    t->arc = xcalloc (net->nplaces + 1, sizeof (*t->arc));
+    t->parent = xcalloc (net->nplaces + 1, sizeof (*t->parent));
+    t->scratch->mark = xcalloc (net->nplaces + 1, sizeof (*t->scratch->mark));
     find_leaves (t, net);
     return t;
-nomem:
-    error_nomem (err);
-    tree_destroy (t);
-    return NULL;
 }
 
 void tree_destroy (struct tree *t)
 {
-    int saved = errno;
-
     if (!t)
         return;
     free (t->leaf_of);
@@ -94,13 +84,10 @@ void tree_destroy (struct tree *t)
     free (t->arc);
     free (t->parent);
     free (t->leaf);
-    if (t->scratch) {
-        free (t->scratch->place);
-        free (t->scratch->mark);
-        free (t->scratch);
-    }
+    free (t->scratch->place);
+    free (t->scratch->mark);
+    free (t->scratch);
     free (t);
-    errno = saved;
 }
 
 /* What is wrong with the path from a leaf, in the words of who walks it. */
@@ -160,4 +147,15 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
         t->leaf[l] = step;
     }
     return 0;
+}
+
+void tree_sum (const struct tree *t, const uint64_t *weight, uint64_t start,
+               uint64_t modulus, uint64_t *sum)
+{
+    sum[0] = start;
+    for (size_t k = 1; k < t->n; k++) {
+        uint64_t s = sum[t->parent[k]] + weight[arc_link (t->arc[k])];
+
+        sum[k] = s >= modulus ? s - modulus : s;
+    }
 }

@@ -42,13 +42,33 @@ struct tree {
     struct tree_scratch *scratch;
 };
 
-/* Find the leaves of a set; NULL with err. */
-struct tree *tree_create (const struct pathset *ps, struct error *err);
+/* Find the leaves of a set. */
+struct tree *tree_create (const struct pathset *ps);
 void tree_destroy (struct tree *t);
 
 /* The tree of paths from all leaves to endpoint `to` of the set. Cost: its
  * size. Return 0, or -1 with err naming a pair whose path is broken.
  */
 int tree_grow (struct tree *t, size_t to, struct error *err);
+
+/* Sums over paths: sum[k], k < t->n, is `start` plus the weights, [nlinks], of
+ * the links from step k to the destination, modulo `modulus` <= 2^63; all of
+ * these are below it. A sum has room for tree_steps.
+ */
+void tree_sum (const struct tree *t, const uint64_t *weight, uint64_t start,
+               uint64_t modulus, uint64_t *sum);
+
+/* Steps that a tree of the set has at most. */
+static inline size_t tree_steps (const struct tree *t)
+{
+    return pathset_network (t->ps)->nplaces + 1;
+}
+
+/* The weight of the first hop of endpoint i. */
+static inline uint64_t tree_first_hop (const struct tree *t, size_t i,
+                                       const uint64_t *weight)
+{
+    return t->up[i] == NETWORK_NONE ? 0 : weight[arc_link (t->up[i])];
+}
 
 #endif /* CORE_TREE_H */

@@ -9,6 +9,7 @@
 #include "core/plan/grid.h"
 #include "core/plan/prime.h"
 #include "core/plan/span.h"
+#include "util/alloc.h"
 
 enum {
     COVER = 8,     /* rows of one length that a link should have */
@@ -39,77 +40,49 @@ static void list_clear (struct list *l)
     free (l->count);
 }
 
-static int resize (void *v, size_t n, size_t each)
-{
-    void **p = v;
-    void *new = realloc (*p, n * each);
-
-    if (!new)
-        return -1;
-    *p = new;
-    return 0;
-}
-
 /* Room for one more pair and `entries` of its row. */
-static int list_reserve (struct list *l, size_t entries)
+static void list_reserve (struct list *l, size_t entries)
 {
     if (l->n == l->size) {
-        l->size = l->size ? 2 * l->size : 256;
-        if (resize (&l->pair, l->size, sizeof (*l->pair)) < 0
-            || resize (&l->class_id, l->size, sizeof (*l->class_id)) < 0)
-            return -1;
+        l->size = 2 * l->size + 256;
+        l->pair = xrealloc (l->pair, l->size, sizeof (*l->pair));
+        l->class_id = xrealloc (l->class_id, l->size, sizeof (*l->class_id));
     }
     if (l->nentries + entries > l->entries_size) {
         l->entries_size = 2 * l->entries_size + ROW_MAX;
-        if (resize (&l->col, l->entries_size, sizeof (*l->col)) < 0
-            || resize (&l->count, l->entries_size, sizeof (*l->count)) < 0)
-            return -1;
+        l->col = xrealloc (l->col, l->entries_size, sizeof (*l->col));
+        l->count = xrealloc (l->count, l->entries_size, sizeof (*l->count));
     }
-    return 0;
 }
 
 /* An empty row tells nothing, and is left out. */
-static int list_push (struct list *l, const struct pathset *ps, size_t a,
-                      size_t b, const struct row *row, struct error *err)
+static void list_push (struct list *l, const struct pathset *ps, size_t a,
+                       size_t b, const struct row *row)
 {
     if (row->n == 0)
-        return 0;
-    if (list_reserve (l, row->n) < 0)
-        return error_nomem (err);
+        return;
+    list_reserve (l, row->n);
     l->pair[l->n] = (struct probe){ a, b };
     l->class_id[l->n++] = 2 * row->n + !row->symmetric;
     for (size_t k = 0; k < row->n; k++) {
         l->col[l->nentries] = pathset_column (ps, row->link[k]);
         l->count[l->nentries++] = row->count[k];
     }
-    return 0;
-}
-
-static int push_pair (struct list *l, const struct pathset *ps, size_t a,
-                      size_t b, struct error *err)
-{
-    struct row row;
-
-    if (pathset_row (ps, a, b, &row, err) < 0)
-        return -1;
-    return list_push (l, ps, a, b, &row, err);
 }
 
 /* The ports of the pairs, of which there are n. */
-static int find_ports (struct basis *b, const struct pathset *ps)
+static void find_ports (struct basis *b, const struct pathset *ps)
 {
     b->nports = pathset_ports (ps);
-    if (!(b->port = calloc (b->n + 1, sizeof (*b->port))))
-        return -1;
+    b->port = xcalloc (b->n + 1, sizeof (*b->port));
     for (size_t i = 0; i < b->n; i++)
         b->port[i] = (struct probe){ pathset_port (ps, b->pair[i].a),
                                      pathset_port (ps, b->pair[i].b) };
-    return 0;
 }
 
 /* Put the list in class order into the basis, whose m is known. */
-static int sort_list (struct basis *b, const struct list *l,
-                      const struct pathset *ps, struct error *err)
+static void sort_list (struct basis *b, const struct list *l,
+                       const struct pathset *ps)
 {
     size_t start[CLASSES + 1] = { 0 };
     size_t from = 0;
@@ -119,13 +92,11 @@ static int sort_list (struct basis *b, const struct list *l,
     for (size_t c = 0; c < CLASSES; c++)
         start[c + 1] += start[c];
     b->n = l->n;
-    b->pair = calloc (l->n + 1, sizeof (*b->pair));
-    b->class_id = calloc (l->n + 1, sizeof (*b->class_id));
-    b->first = calloc (l->n + 1, sizeof (*b->first));
-    b->col = calloc (l->nentries + 1, sizeof (*b->col));
-    b->count = calloc (l->nentries + 1, sizeof (*b->count));
-    if (!b->pair || !b->class_id || !b->first || !b->col || !b->count)
-        return error_nomem (err);
+    b->pair = xcalloc (l->n + 1, sizeof (*b->pair));
+    b->class_id = xcalloc (l->n + 1, sizeof (*b->class_id));
+    b->first = xcalloc (l->n + 1, sizeof (*b->first));
+    b->col = xcalloc (l->nentries + 1, sizeof (*b->col));
+    b->count = xcalloc (l->nentries + 1, sizeof (*b->count));
     for (size_t c = 0; c < CLASSES; c++)
         for (size_t i = start[c]; i < start[c + 1]; i++) {
             b->class_id[i] = c;
@@ -141,7 +112,7 @@ static int sort_list (struct basis *b, const struct list *l,
         memcpy (b->count + b->first[at], l->count + from, len);
         from += len;
     }
-    return find_ports (b, ps) < 0 ? error_nomem (err) : 0;
+    find_ports (b, ps);
 }
 
 /*
@@ -169,16 +140,15 @@ static void thinner_clear (struct thinner *t)
     free (t->z);
 }
 
-static int thinner_init (struct thinner *t, const struct basis *b,
-                         struct rng *rng)
+static void thinner_init (struct thinner *t, const struct basis *b,
+                          struct rng *rng)
 {
     *t = (struct thinner){ .basis = b, .rng = rng };
-    t->keep = calloc (b->n + 1, 1);
-    t->cover = calloc (b->m + 1, 1);
-    t->order = calloc (b->n + 1, sizeof (*t->order));
+    t->keep = xcalloc (b->n + 1, 1);
+    t->cover = xcalloc (b->m + 1, 1);
+    t->order = xcalloc (b->n + 1, sizeof (*t->order));
     t->rref = rref_create (b->m);
-    t->z = calloc (b->m + 1, sizeof (*t->z));
-    return t->keep && t->cover && t->order && t->rref && t->z ? 0 : -1;
+    t->z = xcalloc (b->m + 1, sizeof (*t->z));
 }
 
 /* Keep, in a random order, the rows of a class that have a link which has not
@@ -211,49 +181,33 @@ static void draw_null (struct thinner *t)
     t->stale = 0;
 }
 
-/* Add a row where it is independent: 1, 0 or -1 as rref_add. */
-static int add_new (struct thinner *t, size_t pair)
+/* Add a row where it is independent. */
+static bool add_new (struct thinner *t, size_t pair)
 {
-    const uint32_t *col = t->basis->col + t->basis->first[pair];
-    const uint8_t *count = t->basis->count + t->basis->first[pair];
-    size_t n = t->basis->first[pair + 1] - t->basis->first[pair];
-    int rc;
-
-    if (rref_dot (col, count, n, t->z) == 0)
-        return 0;
-    rc = rref_add_null (t->rref, col, count, n, t->z);
-    if (rc == 0 && ++t->stale == STALE_MAX)
+    if (basis_dot (t->basis, pair, t->z) == 0)
+        return false;
+    if (basis_add_null (t->basis, pair, t->rref, t->z))
+        return true;
+    if (++t->stale == STALE_MAX)
         draw_null (t);
-    return rc;
+    return false;
 }
 
-/* Keep what the rows kept lack of the rank of all. Return 0, 1 where that
- * is too much work, or -1.
+/* Keep what the rows kept lack of the rank of all. False where that is too
+ * much work.
  */
-static int keep_rank (struct thinner *t)
+static bool keep_rank (struct thinner *t)
 {
     for (int kept = 1; kept >= 0; kept--) {
         draw_null (t);
         for (size_t i = 0; i < t->basis->n; i++) {
-            int rc = t->keep[i] == kept ? add_new (t, i) : 0;
-
-            if (rc < 0)
-                return -1;
-            t->keep[i] |= rc;
+            if (t->keep[i] == kept)
+                t->keep[i] |= add_new (t, i);
             if (rref_work (t->rref) + t->nulls > SPAN_WORK)
-                return 1;
+                return false;
         }
     }
-    return 0;
-}
-
-static void shrink (void *v, size_t n, size_t each)
-{
-    void **p = v;
-    void *new = realloc (*p, n * each + 1);
-
-    if (new)
-        *p = new;
+    return true;
 }
 
 /* Leave the others out. */
@@ -279,32 +233,31 @@ static void keep_only (struct basis *b, const uint8_t *keep)
     b->first[n] = at;
     b->all = n == b->n;
     b->n = n;
-    shrink (&b->pair, n, sizeof (*b->pair));
-    shrink (&b->port, n, sizeof (*b->port));
-    shrink (&b->class_id, n, sizeof (*b->class_id));
-    shrink (&b->first, n + 1, sizeof (*b->first));
-    shrink (&b->col, at, sizeof (*b->col));
-    shrink (&b->count, at, sizeof (*b->count));
+    b->pair = xrealloc (b->pair, n, sizeof (*b->pair));
+    b->port = xrealloc (b->port, n, sizeof (*b->port));
+    b->class_id = xrealloc (b->class_id, n, sizeof (*b->class_id));
+    b->first = xrealloc (b->first, n + 1, sizeof (*b->first));
+    b->col = xrealloc (b->col, at, sizeof (*b->col));
+    b->count = xrealloc (b->count, at, sizeof (*b->count));
 }
 
 /* Keep as many pairs of all as there is a choice with, and none of the rank
  * lost; all, where it takes too long to tell what that is.
  */
-static int thin (struct basis *b, struct rng *rng)
+static void thin (struct basis *b, struct rng *rng)
 {
     struct thinner t;
     size_t from = 0;
-    int rc = thinner_init (&t, b, rng);
 
-    for (size_t i = 1; i <= b->n && rc == 0; i++)
+    thinner_init (&t, b, rng);
+    for (size_t i = 1; i <= b->n; i++)
         if (i == b->n || b->class_id[i] != b->class_id[from]) {
             keep_class (&t, from, i);
             from = i;
         }
-    if (rc == 0 && (rc = keep_rank (&t)) == 0)
+    if (keep_rank (&t))
         keep_only (b, t.keep);
     thinner_clear (&t);
-    return rc < 0 ? -1 : 0;
 }
 
 /*
@@ -325,21 +278,18 @@ static void known_clear (struct known *k)
 }
 
 /* Room for the rows of all pairs. */
-static int known_init (struct known *k, const struct pathset *ps)
+static void known_init (struct known *k, const struct pathset *ps)
 {
     size_t n = pathset_size (ps);
     size_t nlinks = pathset_network (ps)->nlinks;
     struct rng rng;
 
     k->size = n * n;
-    k->mark = calloc (nlinks + 1, sizeof (*k->mark));
-    k->sum = calloc (k->size + 1, sizeof (*k->sum));
-    if (!k->mark || !k->sum)
-        return -1;
+    k->mark = xcalloc (nlinks + 1, sizeof (*k->mark));
+    k->sum = xcalloc (k->size + 1, sizeof (*k->sum));
     rng_seed (&rng, n);
     for (size_t i = 0; i < nlinks; i++)
         k->mark[i] = rng_next (&rng);
-    return 0;
 }
 
 /* Whether a row has been there before; from now on it has. */
@@ -368,13 +318,13 @@ static int push_all (struct list *l, const struct pathset *ps,
     struct row row;
     int rc = 0;
 
-    if (several && known_init (&known, ps) < 0)
-        rc = error_nomem (err);
+    if (several)
+        known_init (&known, ps);
     for (size_t a = 0; a < n && rc == 0; a++)
         for (size_t b = a + 1; b < n && rc == 0; b++)
             if ((rc = pathset_row (ps, a, b, &row, err)) == 0
                 && !(several && is_known (&known, &row)))
-                rc = list_push (l, ps, a, b, &row, err);
+                list_push (l, ps, a, b, &row);
     known_clear (&known);
     return rc;
 }
@@ -384,27 +334,20 @@ int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
 {
     size_t n = pathset_size (ps);
     struct list l = { 0 };
-    int rc = -1;
+    int rc;
 
     *basis = (struct basis){ 0 };
     if (n > 1 && (n - 1) / 2 > BASIS_PAIRS_MAX / n)
         return basis_symmetric (basis, ps, rng, err);
     if (!pathset_links (ps, &basis->m, err))
         return -1;
-    if (push_all (&l, ps, err) < 0 || sort_list (basis, &l, ps, err) < 0)
-        goto error;
-    basis->all = true;
-    list_clear (&l);
-    l = (struct list){ 0 };
-    if (basis->n > ALL_KEPT && thin (basis, rng) < 0) {
-        error_nomem (err);
-        goto error;
+    if ((rc = push_all (&l, ps, err)) == 0) {
+        sort_list (basis, &l, ps);
+        basis->all = true;
     }
-    rc = 0;
-error:
-    if (rc < 0)
-        basis_clear (basis);
     list_clear (&l);
+    if (rc == 0 && basis->n > ALL_KEPT)
+        thin (basis, rng);
     return rc;
 }
 
@@ -435,15 +378,14 @@ static void finder_clear (struct finder *f)
     free (f->own);
 }
 
-static int finder_init (struct finder *f, struct pathset *ps,
-                        struct rng *rng, struct error *err)
+static void finder_init (struct finder *f, struct pathset *ps,
+                         struct rng *rng)
 {
     size_t nlinks = pathset_network (ps)->nlinks;
     size_t most = 0;
 
     f->ps = ps;
-    if (!(f->grid = grid_create (ps, err)))
-        return -1;
+    f->grid = grid_create (ps);
     for (size_t l = 0; l < f->grid->tree->nleaves; l++) {
         const uint32_t *first = &f->grid->tree->first[l];
 
@@ -452,15 +394,12 @@ static int finder_init (struct finder *f, struct pathset *ps,
     }
     for (f->mask = 1; f->mask < 2 * most; f->mask = 2 * f->mask + 1)
         ;
-    f->weight = calloc (nlinks + 1, sizeof (*f->weight));
-    f->head = calloc ((size_t)f->mask + 1, sizeof (*f->head));
-    f->next = calloc (most + 1, sizeof (*f->next));
-    f->own = calloc (most + 1, sizeof (*f->own));
-    if (!f->weight || !f->head || !f->next || !f->own)
-        return error_nomem (err);
+    f->weight = xcalloc (nlinks + 1, sizeof (*f->weight));
+    f->head = xcalloc ((size_t)f->mask + 1, sizeof (*f->head));
+    f->next = xcalloc (most + 1, sizeof (*f->next));
+    f->own = xcalloc (most + 1, sizeof (*f->own));
     for (size_t i = 0; i < nlinks; i++)
         f->weight[i] = rng_below (rng, PRIME);
-    return 0;
 }
 
 /* Keep the row of a and b if it is symmetric and one of its links has few of
@@ -476,9 +415,8 @@ static int offer (struct finder *f, size_t a, size_t b, struct error *err)
         return -1;
     if (!row.symmetric)
         return 0;
-    if (!f->cover[row.n]
-        && !(f->cover[row.n] = calloc (pathset_network (f->ps)->nlinks, 1)))
-        return error_nomem (err);
+    if (!f->cover[row.n])
+        f->cover[row.n] = xcalloc (pathset_network (f->ps)->nlinks, 1);
     cover = f->cover[row.n];
     for (size_t k = 0; k < row.n; k++)
         wanted = wanted || cover[row.link[k]] < COVER;
@@ -487,7 +425,8 @@ static int offer (struct finder *f, size_t a, size_t b, struct error *err)
     for (size_t k = 0; k < row.n; k++)
         if (cover[row.link[k]] < COVER)
             cover[row.link[k]]++;
-    return list_push (&f->list, f->ps, a, b, &row, err) < 0 ? -1 : (int)row.n;
+    list_push (&f->list, f->ps, a, b, &row);
+    return row.n;
 }
 
 /* Does an endpoint's first link have few rows of that length? */
@@ -600,8 +539,7 @@ static int join_blocks (struct finder *f, size_t p, size_t q,
     grid_block (f->grid, p, &first[0], &end[0]);
     grid_block (f->grid, q, &first[1], &end[1]);
     width = end[1] - first[1];
-    if (!(step = calloc (width + 1, sizeof (*step))))
-        return error_nomem (err);
+    step = xcalloc (width + 1, sizeof (*step));
     steps = p == q ? width / 2 : width;
     for (size_t d = 0; d < steps; d++)
         step[d] = d + (p == q);
@@ -625,9 +563,9 @@ int basis_symmetric (struct basis *basis, struct pathset *ps,
     int rc = -1;
 
     *basis = (struct basis){ 0 };
-    if (!pathset_links (ps, &basis->m, err)
-        || finder_init (&f, ps, rng, err) < 0)
-        goto error;
+    if (!pathset_links (ps, &basis->m, err))
+        return -1;
+    finder_init (&f, ps, rng);
     for (size_t p = 0; p < f.grid->nblocks; p++)
         for (size_t q = p; q < f.grid->nblocks; q++) {
             size_t first, end;
@@ -643,12 +581,9 @@ int basis_symmetric (struct basis *basis, struct pathset *ps,
         }
     grid_destroy (f.grid); /* the largest part, before more is needed */
     f.grid = NULL;
-    if (sort_list (basis, &f.list, ps, err) < 0)
-        goto error;
+    sort_list (basis, &f.list, ps);
     rc = 0;
 error:
-    if (rc < 0)
-        basis_clear (basis);
     finder_clear (&f);
     return rc;
 }
@@ -662,6 +597,37 @@ void basis_clear (struct basis *basis)
     free (basis->col);
     free (basis->count);
     *basis = (struct basis){ 0 };
+}
+
+/* Columns of a pair's row, their counts and how many there are. */
+#define ROW(b, i) \
+    (b)->col + (b)->first[i], (b)->count + (b)->first[i], \
+        (b)->first[(i) + 1] - (b)->first[i]
+
+bool basis_add (const struct basis *b, uint32_t i, struct rref *rref)
+{
+    return rref_add (rref, ROW (b, i));
+}
+
+bool basis_add_null (const struct basis *b, uint32_t i, struct rref *rref,
+                     uint64_t *z)
+{
+    return rref_add_null (rref, ROW (b, i), z);
+}
+
+bool basis_add_fresh (const struct basis *b, uint32_t i, struct rref *rref)
+{
+    return rref_add_fresh (rref, ROW (b, i));
+}
+
+bool basis_spans (const struct basis *b, uint32_t i, struct rref *rref)
+{
+    return rref_spans (rref, ROW (b, i));
+}
+
+uint64_t basis_dot (const struct basis *b, uint32_t i, const uint64_t *z)
+{
+    return rref_dot (ROW (b, i), z);
 }
 
 /* A list takes over what a basis holds. */
@@ -685,10 +651,9 @@ static struct list take (struct basis *b)
 }
 
 /* And a basis what a list holds, in the order that it has. */
-static int give (struct basis *b, struct list *l, const struct pathset *ps)
+static void give (struct basis *b, struct list *l, const struct pathset *ps)
 {
-    if (!(b->first = calloc (l->n + 1, sizeof (*b->first))))
-        return -1;
+    b->first = xcalloc (l->n + 1, sizeof (*b->first));
     for (size_t i = 0; i < l->n; i++)
         b->first[i + 1] = b->first[i] + l->class_id[i] / 2;
     b->n = l->n;
@@ -697,16 +662,20 @@ static int give (struct basis *b, struct list *l, const struct pathset *ps)
     b->col = l->col;
     b->count = l->count;
     *l = (struct list){ 0 };
-    return find_ports (b, ps);
+    find_ports (b, ps);
 }
 
 static int push_pairs (struct list *l, const struct pathset *ps,
                        const struct probe *pair, size_t n,
                        struct error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (push_pair (l, ps, pair[i].a, pair[i].b, err) < 0)
+    for (size_t i = 0; i < n; i++) {
+        struct row row;
+
+        if (pathset_row (ps, pair[i].a, pair[i].b, &row, err) < 0)
             return -1;
+        list_push (l, ps, pair[i].a, pair[i].b, &row);
+    }
     return 0;
 }
 
@@ -716,8 +685,8 @@ int basis_append (struct basis *basis, const struct pathset *ps,
     struct list l = take (basis);
     int rc = push_pairs (&l, ps, pair, n, err);
 
-    if (rc == 0 && give (basis, &l, ps) < 0)
-        rc = error_nomem (err);
+    if (rc == 0)
+        give (basis, &l, ps);
     list_clear (&l);
     return rc;
 }
@@ -726,16 +695,12 @@ int basis_extend (struct basis *basis, struct pathset *ps,
                   const struct rref *rref, struct rng *rng, size_t max,
                   struct error *err)
 {
-    uint64_t *z = calloc (basis->m + 1, sizeof (*z));
+    uint64_t *z = xcalloc (basis->m + 1, sizeof (*z));
     struct probe *pair = NULL;
     struct list l = { 0 };
     size_t n = 0;
     int rc = -1;
 
-    if (!z) {
-        error_nomem (err);
-        goto error;
-    }
     while (n == 0) { /* once, or the search overlooks what there is */
         int complete;
 
@@ -749,12 +714,10 @@ int basis_extend (struct basis *basis, struct pathset *ps,
             goto error;
     }
     l = take (basis);
-    if (push_pairs (&l, ps, pair, n, err) < 0
-        || sort_list (basis, &l, ps, err) < 0) {
-        basis_clear (basis);
-        goto error;
+    if (push_pairs (&l, ps, pair, n, err) == 0) {
+        sort_list (basis, &l, ps);
+        rc = n;
     }
-    rc = n;
 error:
     list_clear (&l);
     free (pair);

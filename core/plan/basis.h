@@ -58,6 +58,16 @@ int basis_symmetric (struct basis *basis, struct pathset *ps,
 
 void basis_clear (struct basis *basis);
 
+/* The row of pair i for plan/rref, as rref_add, rref_add_null, rref_add_fresh,
+ * rref_spans and rref_dot.
+ */
+bool basis_add (const struct basis *b, uint32_t i, struct rref *rref);
+bool basis_add_null (const struct basis *b, uint32_t i, struct rref *rref,
+                     uint64_t *z);
+bool basis_add_fresh (const struct basis *b, uint32_t i, struct rref *rref);
+bool basis_spans (const struct basis *b, uint32_t i, struct rref *rref);
+uint64_t basis_dot (const struct basis *b, uint32_t i, const uint64_t *z);
+
 /* Add the given pairs, which should not be there yet, behind all others; the
  * class order ends where they begin. 0, or -1 with err (and an empty basis).
  */

@@ -8,9 +8,10 @@
 #include "config.h"
 #include "core/plan/chain.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/alloc.h"
 
 enum {
     BLOCKERS_MAX = 4, /* pairs in the way of one */
@@ -54,22 +55,11 @@ static void hold (struct chain *c, uint32_t slot, uint32_t holder)
         c->holder[s->round][list[k]] = holder;
 }
 
-static int add_holder (struct chain *c)
+static void add_holder (struct chain *c)
 {
-    size_t n = c->nholder + 1;
-    size_t *size = realloc (c->size, n * sizeof (*size));
-    uint32_t **holder;
-
-    if (!size)
-        return -1;
-    c->size = size;
-    if (!(holder = realloc (c->holder, n * sizeof (*holder))))
-        return -1;
-    c->holder = holder;
-    if (!(holder[n - 1] = malloc ((c->nneeds + 1) * sizeof (**holder))))
-        return -1;
-    c->nholder = n;
-    return 0;
+    c->size = xgrow (c->size, c->nholder, sizeof (*c->size));
+    c->holder = xgrow (c->holder, c->nholder, sizeof (*c->holder));
+    c->holder[c->nholder++] = xarray (c->nneeds, sizeof (**c->holder));
 }
 
 static void clear_round (struct chain *c, size_t round)
@@ -78,41 +68,22 @@ static void clear_round (struct chain *c, size_t round)
     c->size[round] = 0;
 }
 
-/* Room for all slots at once, so that to place one cannot fail. */
-static int reserve (struct rounds *r, size_t rank)
-{
-    struct rounds_slot *slot = realloc (r->slot, (rank + 1) * sizeof (*slot));
-
-    if (!slot)
-        return -1;
-    r->slot = slot;
-    r->size = rank + 1;
-    return 0;
-}
-
 struct chain *chain_create (const struct basis *basis, struct rounds *rounds,
                             size_t rank)
 {
-    struct chain *c = calloc (1, sizeof (*c));
+    struct chain *c = xcalloc (1, sizeof (*c));
 
-    if (!c)
-        return NULL;
     c->basis = basis;
     c->rounds = rounds;
     c->nneeds = basis->m + basis->nports;
-    c->mark = calloc (c->nneeds + 1, sizeof (*c->mark));
-    c->seen = calloc (rank + 1, sizeof (*c->seen));
-    if (!c->mark || !c->seen || reserve (rounds, rank) < 0)
-        goto error;
+    c->mark = xcalloc (c->nneeds, sizeof (*c->mark));
+    c->seen = xcalloc (rank + 1, sizeof (*c->seen));
+    rounds->slot = xrealloc (rounds->slot, rank + 1, sizeof (*rounds->slot));
+    rounds->size = rank + 1;
     while (c->nholder < rounds->count)
-        if (add_holder (c) < 0)
-            goto error;
+        add_holder (c);
     chain_reset (c);
     return c;
-error:
-    chain_destroy (c);
-    errno = ENOMEM;
-    return NULL;
 }
 
 void chain_destroy (struct chain *c)
@@ -140,14 +111,11 @@ void chain_reset (struct chain *c)
     }
 }
 
-int chain_open (struct chain *c)
+void chain_open (struct chain *c)
 {
-    if (c->rounds->count == c->nholder && add_holder (c) < 0) {
-        errno = ENOMEM;
-        return -1;
-    }
+    if (c->rounds->count == c->nholder)
+        add_holder (c);
     clear_round (c, c->rounds->count++);
-    return 0;
 }
 
 size_t chain_size (const struct chain *c, size_t round)

@@ -17,7 +17,7 @@
 struct chain;
 
 /* For the pairs of a basis in the given rounds, at most `rank` ever. Both are
- * borrowed; room is made for `rank` slots. NULL with errno ENOMEM.
+ * borrowed; room is made for `rank` slots.
  */
 struct chain *chain_create (const struct basis *basis, struct rounds *rounds,
                             size_t rank);
@@ -28,8 +28,8 @@ void chain_destroy (struct chain *c);
  */
 void chain_reset (struct chain *c);
 
-/* Open an empty round. 0, or -1 with errno ENOMEM. */
-int chain_open (struct chain *c);
+/* Open an empty round. */
+void chain_open (struct chain *c);
 
 /* Pairs in a round. */
 size_t chain_size (const struct chain *c, size_t round);

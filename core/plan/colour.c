@@ -6,99 +6,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
+
 #define NONE UINT32_MAX
 
 /*
  * The graph
  */
 
-/* Vertices by resource: those of r are vertex[first[r] .. first[r + 1] - 1]. */
-struct holders {
-    size_t *first;    /* [m + 1] */
-    uint32_t *vertex;
-};
-
-static int find_holders (struct holders *h, size_t n, const size_t *start,
-                         const uint32_t *resource, size_t m)
+void graph_conflicts (struct graph *g, const struct csr *needs, size_t m)
 {
-    h->first = calloc (m + 2, sizeof (*h->first));
-    h->vertex = calloc (start[n] + 1, sizeof (*h->vertex));
-    if (!h->first || !h->vertex)
-        return -1;
-    for (size_t k = 0; k < start[n]; k++)
-        h->first[resource[k] + 2]++;
-    for (size_t r = 0; r < m; r++)
-        h->first[r + 2] += h->first[r + 1];
-    for (size_t v = 0; v < n; v++)
-        for (size_t k = start[v]; k < start[v + 1]; k++)
-            h->vertex[h->first[resource[k] + 1]++] = v;
-    return 0;
-}
+    struct csr holders = csr_transpose (needs, m);
+    uint32_t *stamp = xcalloc (needs->n, sizeof (*stamp));
+    size_t n = 0;
 
-static int compare (const void *a, const void *b)
-{
-    const uint32_t *x = a;
-    const uint32_t *y = b;
+    *g = (struct graph){ .n = needs->n };
+    g->first = xcalloc (g->n + 1, sizeof (*g->first));
+    for (size_t v = 0; v < g->n; v++) {
+        stamp[v] = v + 1;
+        for (size_t k = needs->start[v]; k < needs->start[v + 1]; k++) {
+            uint32_t r = needs->v[k];
 
-    return (*x > *y) - (*x < *y);
-}
+            for (size_t i = holders.start[r]; i < holders.start[r + 1]; i++) {
+                uint32_t w = holders.v[i];
 
-/* The neighbours of v behind those of the vertices before. */
-static int add_neighbours (struct graph *g, size_t *size, uint32_t *stamp,
-                           const struct holders *h, const size_t *start,
-                           const uint32_t *resource, size_t v)
-{
-    size_t at = g->first[v];
-
-    stamp[v] = v + 1;
-    for (size_t k = start[v]; k < start[v + 1]; k++)
-        for (size_t i = h->first[resource[k]]; i < h->first[resource[k] + 1];
-             i++) {
-            uint32_t w = h->vertex[i];
-
-            if (stamp[w] == v + 1)
-                continue;
-            stamp[w] = v + 1;
-            if (at == *size) {
-                size_t more = 2 * *size + 64;
-                uint32_t *next = realloc (g->next, more * sizeof (*next));
-
-                if (!next)
-                    return -1;
-                g->next = next;
-                *size = more;
+                if (stamp[w] == v + 1)
+                    continue;
+                stamp[w] = v + 1;
+                g->next = xgrow (g->next, n, sizeof (*g->next));
+                g->next[n++] = w;
             }
-            g->next[at++] = w;
         }
-    g->first[v + 1] = at;
-    qsort (g->next + g->first[v], at - g->first[v], sizeof (*g->next),
-           compare);
-    return 0;
-}
-
-int graph_conflicts (struct graph *g, size_t n, const size_t *start,
-                     const uint32_t *resource, size_t m)
-{
-    struct holders h = { 0 };
-    uint32_t *stamp = calloc (n + 1, sizeof (*stamp));
-    size_t size = 4 * n + 64;
-    int rc = -1;
-
-    *g = (struct graph){ .n = n };
-    g->first = calloc (n + 1, sizeof (*g->first));
-    g->next = calloc (size, sizeof (*g->next));
-    if (!stamp || !g->first || !g->next
-        || find_holders (&h, n, start, resource, m) < 0)
-        goto out;
-    for (size_t v = 0; v < n; v++)
-        if (add_neighbours (g, &size, stamp, &h, start, resource, v) < 0)
-            goto out;
-    rc = 0;
-out:
-    free (h.first);
-    free (h.vertex);
+        g->first[v + 1] = n;
+        if (n > g->first[v])
+            qsort (g->next + g->first[v], n - g->first[v], sizeof (*g->next),
+                   compare_u32);
+    }
+    csr_clear (&holders);
     free (stamp);
-    return rc;
 }
 
 void graph_clear (struct graph *g)
@@ -117,12 +63,12 @@ static size_t degree (const struct graph *g, uint32_t v)
  */
 
 /* Vertices by falling degree, equal ones as they are numbered: a counting
- * sort. The caller frees; NULL with errno ENOMEM.
+ * sort. The caller frees.
  */
 static uint32_t *by_degree (const struct graph *g)
 {
-    uint32_t *order = calloc (g->n + 1, sizeof (*order));
-    size_t *start = calloc (g->n + 2, sizeof (*start));
+    uint32_t *order = xcalloc (g->n + 1, sizeof (*order));
+    size_t *start = xcalloc (g->n + 2, sizeof (*start));
 
     if (!order || !start) {
         free (order);
@@ -142,7 +88,7 @@ static uint32_t *by_degree (const struct graph *g)
 int colour_welch_powell (const struct graph *g, uint32_t *colour)
 {
     uint32_t *order = by_degree (g);
-    uint32_t *barred = calloc (g->n + 1, sizeof (*barred));
+    uint32_t *barred = xcalloc (g->n + 1, sizeof (*barred));
     size_t left = g->n;
     uint32_t c = 0;
 
@@ -257,21 +203,16 @@ int colour_exact (const struct graph *g, int colours, int enough,
         .found = colour,
         .width = colours + 1,
     };
-    int rc = -1;
 
-    b.colour = calloc (g->n + 1, sizeof (*b.colour));
-    b.around = calloc (g->n + 1, sizeof (*b.around));
-    b.count = calloc (g->n * b.width + 1, sizeof (*b.count));
-    if (!b.colour || !b.around || !b.count)
-        goto out;
+    b.colour = xcalloc (g->n + 1, sizeof (*b.colour));
+    b.around = xcalloc (g->n + 1, sizeof (*b.around));
+    b.count = xcalloc (g->n * b.width + 1, sizeof (*b.count));
     for (size_t v = 0; v < g->n; v++)
         b.colour[v] = NONE;
     descend (&b, 0);
     *effort = b.effort;
-    rc = b.best;
-out:
     free (b.colour);
     free (b.around);
     free (b.count);
-    return rc;
+    return b.best;
 }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/csr.h"
+
 /* n vertices; the neighbours of v are next[first[v] .. first[v + 1] - 1],
  * rising.
  */
@@ -18,19 +20,16 @@ struct graph {
     uint32_t *next;
 };
 
-/* The conflict graph of n vertices, of which v holds the resources
- * resource[start[v] .. start[v + 1] - 1], numbers below m: those that hold one
- * in common are neighbours. Return 0, or -1 with errno ENOMEM; graph_clear is
- * due in either case.
+/* The conflict graph of vertices that need some of m resources each: those that
+ * need one in common are neighbours. graph_clear is due.
  */
-int graph_conflicts (struct graph *g, size_t n, const size_t *start,
-                     const uint32_t *resource, size_t m);
+void graph_conflicts (struct graph *g, const struct csr *needs, size_t m);
 void graph_clear (struct graph *g);
 
 /* Colour by falling degree, each colour as far as it goes (Welch, Powell, "An
  * upper bound for the chromatic number of a graph and its application to
  * timetabling problems", 1967). Fills colour[n], returns the number of
- * colours, or -1 with errno ENOMEM.
+ * colours.
  */
 int colour_welch_powell (const struct graph *g, uint32_t *colour);
 
@@ -39,7 +38,7 @@ int colour_welch_powell (const struct graph *g, uint32_t *colour);
  * colours around it first (Brelaz, "New methods to color the vertices of a
  * graph", 1979). Stops when *effort, in vertices coloured, is spent, and takes
  * off it what was. Where it finds one, fills colour[n] and returns its number
- * of colours; else returns `colours`; -1 with errno ENOMEM.
+ * of colours; else returns `colours`.
  */
 int colour_exact (const struct graph *g, int colours, int enough,
                   uint64_t *effort, uint32_t *colour);

@@ -3,11 +3,12 @@
 #include "config.h"
 #include "core/plan/demand.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "core/plan/rref.h"
+#include "util/alloc.h"
 #include "util/rng.h"
+#include "util/sets.h"
 
 enum { STALE_MAX = 100 }; /* rows that a null vector may mistake */
 
@@ -36,34 +37,23 @@ static void demand_clear (struct demand *d)
     free (d->z);
 }
 
-static int demand_init (struct demand *d, const struct basis *b)
+static void demand_init (struct demand *d, const struct basis *b)
 {
     size_t n = b->nports;
 
     *d = (struct demand){ .basis = b };
-    d->up = calloc (n + 1, sizeof (*d->up));
-    d->set = calloc (n + 1, sizeof (*d->set));
-    d->size = calloc (n + 1, sizeof (*d->size));
-    d->need = calloc (n + 1, sizeof (*d->need));
-    d->own = calloc (b->m + 1, sizeof (*d->own));
-    d->hops = calloc (b->n + 1, sizeof (*d->hops));
-    d->z = calloc (2 * b->m + 1, sizeof (*d->z));
-    if (!d->up || !d->set || !d->size || !d->need || !d->own || !d->hops
-        || !d->z)
-        return -1;
+    d->up = xcalloc (n + 1, sizeof (*d->up));
+    d->set = xcalloc (n + 1, sizeof (*d->set));
+    d->size = xcalloc (n + 1, sizeof (*d->size));
+    d->need = xcalloc (n + 1, sizeof (*d->need));
+    d->own = xcalloc (b->m + 1, sizeof (*d->own));
+    d->hops = xcalloc (b->n + 1, sizeof (*d->hops));
+    d->z = xcalloc (2 * b->m + 1, sizeof (*d->z));
     for (size_t i = 0; i < n; i++)
         d->up[i] = i;
     for (size_t i = 0; i < b->n; i++)
         for (size_t k = b->first[i]; k < b->first[i + 1]; k++)
             d->hops[i] += b->count[k];
-    return 0;
-}
-
-static uint32_t find (uint32_t *up, uint32_t x)
-{
-    while (up[x] != x)
-        x = up[x] = up[up[x]];
-    return x;
 }
 
 /* Number the sets; returns how many there are. */
@@ -72,13 +62,13 @@ static size_t number_sets (struct demand *d)
     size_t n = 0;
 
     for (size_t i = 0; i < d->basis->nports; i++)
-        if (find (d->up, i) == i) {
+        if (sets_find (d->up, i) == i) {
             d->set[i] = n;
             d->size[n] = d->need[n] = 0;
             n++;
         }
     for (size_t i = 0; i < d->basis->nports; i++) {
-        d->set[i] = d->set[find (d->up, i)];
+        d->set[i] = d->set[sets_find (d->up, i)];
         d->size[d->set[i]]++;
     }
     return n;
@@ -128,14 +118,12 @@ static size_t own_row (const struct demand *d, size_t pair, uint32_t s,
     return n;
 }
 
-static int find_needs (struct demand *d)
+static void find_needs (struct demand *d)
 {
     struct rref *rref = rref_create (2 * d->basis->m);
     unsigned int stale = 0;
     struct rng rng;
 
-    if (!rref)
-        return -1;
     rng_seed (&rng, 1);
     rref_null (rref, &rng, d->z);
     for (size_t i = 0; i < d->basis->n; i++) {
@@ -146,37 +134,30 @@ static int find_needs (struct demand *d)
             uint32_t col[ROW_MAX];
             uint8_t count[ROW_MAX];
             size_t n = own_row (d, i, set[e], col, count);
-            int rc;
 
             if (rref_dot (col, count, n, d->z) == 0)
                 continue;
-            if ((rc = rref_add_null (rref, col, count, n, d->z)) < 0) {
-                rref_destroy (rref);
-                return -1;
-            }
-            d->need[set[e]] += rc;
-            if (rc == 0 && ++stale == STALE_MAX) {
+            if (rref_add_null (rref, col, count, n, d->z))
+                d->need[set[e]]++;
+            else if (++stale == STALE_MAX) {
                 rref_null (rref, &rng, d->z);
                 stale = 0;
             }
         }
     }
     rref_destroy (rref);
-    return 0;
 }
 
-static int raise_demand (struct demand *d, double *demand)
+static void raise_demand (struct demand *d, double *demand)
 {
     find_own (d);
-    if (find_needs (d) < 0)
-        return -1;
+    find_needs (d);
     for (size_t i = 0; i < d->basis->nports; i++) {
         double x = (double)d->need[d->set[i]] / d->size[d->set[i]];
 
         if (demand[i] < x)
             demand[i] = x;
     }
-    return 0;
 }
 
 /* Join the ends of pairs that are so many hops apart; returns how many. */
@@ -186,36 +167,28 @@ static size_t join (struct demand *d, unsigned int hops)
 
     for (size_t i = 0; i < d->basis->n; i++)
         if (d->hops[i] == hops) {
-            d->up[find (d->up, d->basis->port[i].a)]
-                = find (d->up, d->basis->port[i].b);
+            sets_unite (d->up, d->basis->port[i].a, d->basis->port[i].b);
             n++;
         }
     return n;
 }
 
-int demand_find (const struct basis *basis, double *demand)
+double *demand_find (const struct basis *basis)
 {
+    double *demand = xcalloc (basis->nports, sizeof (*demand));
     struct demand d;
     size_t joined = 0;
-    int rc = -1;
 
-    for (size_t i = 0; i < basis->nports; i++)
-        demand[i] = 0;
-    if (demand_init (&d, basis) < 0)
-        goto done;
-    if (number_sets (&d) > 1 && raise_demand (&d, demand) < 0)
-        goto done;
+    demand_init (&d, basis);
+    if (number_sets (&d) > 1)
+        raise_demand (&d, demand);
     for (unsigned int h = 1; joined < basis->n; h++) {
         size_t n = join (&d, h);
 
         joined += n;
-        if (n > 0 && number_sets (&d) > 1 && raise_demand (&d, demand) < 0)
-            goto done;
+        if (n > 0 && number_sets (&d) > 1)
+            raise_demand (&d, demand);
     }
-    rc = 0;
-done:
     demand_clear (&d);
-    if (rc < 0)
-        errno = ENOMEM;
-    return rc;
+    return demand;
 }

@@ -18,10 +18,10 @@
 
 #include "core/plan/basis.h"
 
-/* Set demand[i], i < nports. Cost: the entries of the basis once per
- * length of path, and an elimination that has little to eliminate. Return 0,
- * or -1 with errno ENOMEM.
+/* The demand of each port, [nports]; the caller frees it. Cost: the entries of
+ * the basis once per length of path, and an elimination that has little to
+ * eliminate.
  */
-int demand_find (const struct basis *basis, double *demand);
+double *demand_find (const struct basis *basis);
 
 #endif /* CORE_DEMAND_H */

@@ -3,10 +3,10 @@
 #include "config.h"
 #include "core/plan/grid.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "core/plan/prime.h"
+#include "util/alloc.h"
 
 enum {
     CELLS_MAX = 1 << 27, /* of both directions: 512 MiB */
@@ -22,7 +22,7 @@ static size_t members (const struct grid *g, size_t block)
 }
 
 /* As few blocks as fit, and room for the two largest. */
-static int allocate (struct grid *g, struct error *err)
+static void allocate (struct grid *g)
 {
     size_t nleaves = g->tree->nleaves;
     size_t size;
@@ -38,45 +38,26 @@ static int allocate (struct grid *g, struct error *err)
         if ((g->nblocks > 1 ? 2 * size : size) <= CELLS_MAX || g->width <= 1)
             break;
     }
-    g->cell[0] = malloc ((size + 1) * sizeof (*g->cell[0]));
-    if (g->nblocks > 1)
-        g->cell[1] = malloc ((size + 1) * sizeof (*g->cell[1]));
+    for (int k = 0; k < (g->nblocks > 1 ? 2 : 1); k++)
+        g->cell[k] = xarray (size, sizeof (*g->cell[k]));
     for (int k = 0; k < 2; k++)
-        g->hops[k] = malloc (g->width * g->width + 1);
-    if (!g->cell[0] || (g->nblocks > 1 && !g->cell[1]) || !g->hops[0]
-        || !g->hops[1])
-        return error_nomem (err);
-    return 0;
+        g->hops[k] = xarray (g->width, g->width);
 }
 
-struct grid *grid_create (const struct pathset *ps, struct error *err)
+struct grid *grid_create (const struct pathset *ps)
 {
-    struct grid *g = calloc (1, sizeof (*g));
+    struct grid *g = xcalloc (1, sizeof (*g));
 
-    if (!g) {
-        error_nomem (err);
-        return NULL;
-    }
-    if (!(g->tree = tree_create (ps, err)) || allocate (g, err) < 0)
-        goto error;
-    g->own = calloc (pathset_size (ps) + 1, sizeof (*g->own));
-    g->sum = calloc (pathset_network (ps)->nplaces + 1, sizeof (*g->sum));
-    g->depth = calloc (pathset_network (ps)->nplaces + 1,
-                       sizeof (*g->depth));
-    if (!g->own || !g->sum || !g->depth) {
-        error_nomem (err);
-        goto error;
-    }
+    g->tree = tree_create (ps);
+    allocate (g);
+    g->own = xcalloc (pathset_size (ps), sizeof (*g->own));
+    g->sum = xcalloc (tree_steps (g->tree), sizeof (*g->sum));
+    g->depth = xcalloc (tree_steps (g->tree), sizeof (*g->depth));
     return g;
-error:
-    grid_destroy (g);
-    return NULL;
 }
 
 void grid_destroy (struct grid *g)
 {
-    int saved = errno;
-
     if (!g)
         return;
     tree_destroy (g->tree);
@@ -88,7 +69,6 @@ void grid_destroy (struct grid *g)
     free (g->sum);
     free (g->depth);
     free (g);
-    errno = saved;
 }
 
 void grid_block (const struct grid *g, size_t block, size_t *first,
@@ -108,12 +88,9 @@ static int sum_tree (struct grid *g, const uint64_t *weight, uint32_t to,
 
     if (tree_grow (g->tree, to, err) < 0)
         return -1;
-    g->sum[0] = start;
-    for (size_t k = 1; k < t->n; k++) {
-        g->sum[k] = prime_add (g->sum[t->parent[k]],
-                               weight[arc_link (t->arc[k])]);
+    tree_sum (t, weight, start, PRIME, g->sum);
+    for (size_t k = 1; k < t->n; k++)
         g->depth[k] = g->depth[t->parent[k]] + 1;
-    }
     return 0;
 }
 
@@ -160,8 +137,7 @@ static int load (struct grid *g, enum grid_kind kind, const uint64_t *weight,
     grid_block (g, g->block[!from], &first, &end);
     for (size_t at = 0; at < width; at++) {
         uint32_t to = t->member[t->first[first] + at];
-        uint64_t up = t->up[to] == NETWORK_NONE ? 0
-                                                : weight[arc_link (t->up[to])];
+        uint64_t up = tree_first_hop (t, to, weight);
 
         if (sum_tree (g, weight, to, kind == GRID_ROWS ? up : prime_neg (up),
                       err) < 0)

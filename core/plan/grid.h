@@ -40,14 +40,14 @@ struct grid {
                           member */
     uint64_t *own;     /* [n] what the cells of an endpoint's own leaf are of,
                           not negated; by endpoint */
-    uint64_t *sum;     /* [nplaces + 1] scratch */
-    uint8_t *depth;    /* [nplaces + 1] scratch */
+    uint64_t *sum;     /* [tree_steps] scratch */
+    uint8_t *depth;    /* [tree_steps] scratch */
 };
 
-/* NULL with err. Where all cells would take too much memory, there are
+/* Where all cells would take too much memory, there are
  * several blocks of leaves, and a grid holds the cells between two of them.
  */
-struct grid *grid_create (const struct pathset *ps, struct error *err);
+struct grid *grid_create (const struct pathset *ps);
 void grid_destroy (struct grid *g);
 
 /* Leaves of a block: from *first to before *end. */

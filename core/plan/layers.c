@@ -9,7 +9,6 @@
 #include "config.h"
 #include "core/plan/layers.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "core/plan/chain.h"
 #include "core/plan/demand.h"
 #include "core/plan/span.h"
+#include "util/alloc.h"
 
 enum {
     LAYERS_MAX = 16,     /* further classes share the last one */
@@ -95,19 +95,15 @@ static bool is_hot (const struct packer *p, uint32_t i)
 }
 
 /* Order the candidates by key, those of one key as they are. */
-static int order_candidates (struct packer *p)
+static void order_candidates (struct packer *p)
 {
     size_t n = p->basis->n;
-    size_t *start = calloc (KEYS + 1, sizeof (*start));
+    size_t *start = xcalloc (KEYS + 1, sizeof (*start));
 
     free (p->order);
     free (p->key);
-    p->order = calloc (n + 1, sizeof (*p->order));
-    p->key = calloc (n + 1, sizeof (*p->key));
-    if (!start || !p->order || !p->key) {
-        free (start);
-        return -1;
-    }
+    p->order = xcalloc (n + 1, sizeof (*p->order));
+    p->key = xcalloc (n + 1, sizeof (*p->key));
     for (size_t i = 0; i < n; i++) {
         p->key[i] = key_of (p, i);
         start[p->key[i] + 1]++;
@@ -117,22 +113,6 @@ static int order_candidates (struct packer *p)
     for (size_t i = 0; i < n; i++)
         p->order[start[p->key[i]]++] = i;
     free (start);
-    return 0;
-}
-
-static int add_row (struct rref *rref, const struct basis *b, uint32_t i)
-{
-    size_t at = b->first[i];
-
-    return rref_add (rref, b->col + at, b->count + at, b->first[i + 1] - at);
-}
-
-static bool spans (struct rref *rref, const struct basis *b, uint32_t i)
-{
-    size_t at = b->first[i];
-
-    return rref_spans (rref, b->col + at, b->count + at,
-                       b->first[i + 1] - at);
 }
 
 static void clear_layers (struct packer *p)
@@ -147,38 +127,30 @@ static void clear_layers (struct packer *p)
 }
 
 /* A layer of the candidates order[first .. end-1], if they add to the rank. */
-static int add_layer (struct packer *p, struct rref *rref, size_t first,
-                      size_t end)
+static void add_layer (struct packer *p, struct rref *rref, size_t first,
+                       size_t end)
 {
-    struct layer *l = &p->layer[p->nlayers];
-    uint32_t *picked = malloc ((end - first + 1) * sizeof (*picked));
+    uint32_t *picked = xarray (end - first, sizeof (*picked));
     size_t n = 0;
 
-    if (!picked)
-        return -1;
-    for (size_t i = first; i < end && rref_rank (rref) < p->basis->m; i++) {
-        int rc = add_row (rref, p->basis, p->order[i]);
-
-        if (rc < 0) {
-            free (picked);
-            return -1;
-        }
-        if (rc > 0)
+    for (size_t i = first; i < end && rref_rank (rref) < p->basis->m; i++)
+        if (basis_add (p->basis, p->order[i], rref))
             picked[n++] = p->order[i];
-    }
     if (n == 0) {
         free (picked);
-        return 0;
+        return;
     }
-    *l = (struct layer){ .first = first, .end = end, .need = n };
-    l->hot = is_hot (p, p->order[first]);
-    l->basis = picked;
-    p->nlayers++;
-    l->live = malloc ((end - first) * sizeof (*l->live));
-    return l->live ? 0 : -1;
+    p->layer[p->nlayers++] = (struct layer){
+        .first = first,
+        .end = end,
+        .hot = is_hot (p, p->order[first]),
+        .need = n,
+        .basis = picked,
+        .live = xarray (end - first, sizeof (*picked)),
+    };
 }
 
-/* Find the layers. Returns the form of a basis, NULL with errno ENOMEM. */
+/* Find the layers. Returns the form of a basis. */
 static struct rref *find_layers (struct packer *p)
 {
     struct rref *rref = rref_create (p->basis->m);
@@ -186,19 +158,13 @@ static struct rref *find_layers (struct packer *p)
     size_t first = 0;
 
     clear_layers (p);
-    if (!rref || order_candidates (p) < 0) {
-        rref_destroy (rref);
-        errno = ENOMEM;
-        return NULL;
-    }
+    order_candidates (p);
     for (size_t i = 1; i <= n; i++) {
         if (i < n && (p->key[p->order[i]] == p->key[p->order[i - 1]]
                       || p->nlayers == LAYERS_MAX - 1))
             continue;
-        if (add_layer (p, rref, first, i) < 0 || rref_reduce (rref) < 0) {
-            rref_destroy (rref);
-            return NULL;
-        }
+        add_layer (p, rref, first, i);
+        rref_reduce (rref);
         first = i;
     }
     p->rank = rref_rank (rref);
@@ -233,8 +199,6 @@ static int span_all (struct packer *p, struct error *err)
     do {
         struct rref *rref = find_layers (p);
 
-        if (!rref)
-            return error_nomem (err);
         more = extend (p, rref, err);
         rref_destroy (rref);
     } while (more > 0);
@@ -244,17 +208,13 @@ static int span_all (struct packer *p, struct error *err)
 /* Who is hot, if not all are, and how many rounds that takes, if more than
  * *target.
  */
-static int find_heat (struct packer *p, size_t *target)
+static void find_heat (struct packer *p, size_t *target)
 {
     size_t n = p->basis->nports;
-    double *demand = calloc (n + 1, sizeof (*demand));
+    double *demand = demand_find (p->basis);
     double most = *target;
     size_t cold = 0;
 
-    if (!demand || demand_find (p->basis, demand) < 0) {
-        free (demand);
-        return -1;
-    }
     for (size_t i = 0; i < n; i++)
         most = fmax (most, demand[i]);
     for (size_t i = 0; i < n; i++) {
@@ -266,50 +226,26 @@ static int find_heat (struct packer *p, size_t *target)
         memset (p->heat, 0, n);
     *target = ceil (most - 1e-9);
     free (demand);
-    return 0;
-}
-
-/* Order the layers of a job by heat. */
-static int heat_layers (struct packer *p, size_t *target)
-{
-    struct rref *rref;
-
-    if (find_heat (p, target) < 0 || !(rref = find_layers (p)))
-        return -1;
-    rref_destroy (rref);
-    return 0;
-}
-
-static int add_basis (struct rref *rref, const struct packer *p,
-                      const struct layer *l)
-{
-    for (size_t i = 0; i < l->need; i++)
-        if (add_row (rref, p->basis, l->basis[i]) < 0)
-            return -1;
-    return 0;
 }
 
 /* Nothing is placed: every layer spans those below. */
-static int reset_layers (struct packer *p)
+static void reset_layers (struct packer *p)
 {
     for (size_t i = 0; i < p->nlayers; i++) {
         struct layer *l = &p->layer[i];
 
         rref_destroy (l->rref);
-        if (!(l->rref = rref_create (p->basis->m)))
-            return -1;
+        l->rref = rref_create (p->basis->m);
         for (size_t k = 0; k < i; k++)
-            if (add_basis (l->rref, p, &p->layer[k]) < 0)
-                return -1;
-        if (rref_reduce (l->rref) < 0)
-            return -1;
+            for (size_t b = 0; b < p->layer[k].need; b++)
+                basis_add (p->basis, p->layer[k].basis[b], l->rref);
+        rref_reduce (l->rref);
         l->nlive = l->end - l->first;
         for (size_t k = 0; k < l->nlive; k++)
             l->live[k] = p->order[l->first + k];
         rng_shuffle (p->rng, l->live, l->nlive);
         l->placed = 0;
     }
-    return 0;
 }
 
 /*
@@ -332,74 +268,57 @@ static bool is_full (const struct packer *p, uint32_t pair)
 }
 
 /* Put as many of a layer's candidates into a round as fit. */
-static int fill (struct packer *p, size_t i, size_t round)
+static void fill (struct packer *p, size_t i, size_t round)
 {
     struct layer *l = &p->layer[i];
     size_t keep = 0;
 
     for (size_t k = 0; k < l->nlive; k++) {
         uint32_t pair = l->live[k];
-        int rc = 1;
 
         if (l->placed == l->need
             || (i > 0 && !l->hot && is_full (p, pair))
-            || !chain_fits (p->chain, pair, round)) {
+            || !chain_fits (p->chain, pair, round))
             l->live[keep++] = pair;
-            continue;
-        }
-        if ((rc = add_row (l->rref, p->basis, pair)) < 0)
-            return -1;
-        if (rc > 0) {
+        else if (basis_add (p->basis, pair, l->rref)) {
             place (p, pair, round);
             l->placed++;
         }
     }
     l->nlive = keep;
-    return 0;
 }
 
-/* All layers but the first: the hottest, then the others, each round in another
- * order.
+/* One more round, the long rows first: all layers but the first, the hottest,
+ * then the others, each round in another order.
  */
-static int fill_long (struct packer *p, size_t round)
-{
-    size_t n = p->nlayers - 1;
-
-    for (; n > 0 && p->layer[n].hot; n--)
-        if (fill (p, n, round) < 0)
-            return -1;
-    for (size_t i = 0; i < n; i++)
-        if (fill (p, n - (i + round) % n, round) < 0)
-            return -1;
-    return 0;
-}
-
-/* One more round, the long rows first. */
-static int fill_round (struct packer *p)
+static void fill_round (struct packer *p)
 {
     size_t round = p->rounds.count;
+    size_t n = p->nlayers;
 
-    if (chain_open (p->chain) < 0)
-        return -1;
-    if (p->nlayers > 1 && fill_long (p, round) < 0)
-        return -1;
-    return p->nlayers > 0 ? fill (p, 0, round) : 0;
+    chain_open (p->chain);
+    if (n == 0)
+        return;
+    for (n--; n > 0 && p->layer[n].hot; n--)
+        fill (p, n, round);
+    for (size_t i = 0; i < n; i++)
+        fill (p, n - (i + round) % n, round);
+    fill (p, 0, round);
 }
 
 /* What a layer lacks, by way of chains. */
-static int insert (struct packer *p, struct layer *l)
+static void insert (struct packer *p, struct layer *l)
 {
     for (size_t i = 0; i < l->nlive && l->placed < l->need; i++) {
         uint32_t pair = l->live[i];
 
         p->work += p->basis->first[pair + 1] - p->basis->first[pair];
-        if (spans (l->rref, p->basis, pair) || !chain_put (p->chain, pair))
+        if (basis_spans (p->basis, pair, l->rref)
+            || !chain_put (p->chain, pair))
             continue;
-        if (add_row (l->rref, p->basis, pair) < 0)
-            return -1;
+        basis_add (p->basis, pair, l->rref);
         l->placed++;
     }
-    return 0;
 }
 
 /*
@@ -414,50 +333,43 @@ static int compare_pair (const void *a, const void *b)
     return (x->pair > y->pair) - (x->pair < y->pair);
 }
 
+static struct rounds_slot *copy_slots (const struct rounds *r)
+{
+    struct rounds_slot *slot = xarray (r->n, sizeof (*slot));
+
+    if (r->n > 0)
+        memcpy (slot, r->slot, r->n * sizeof (*slot));
+    return slot;
+}
+
 /* The form of all that is placed, added in class order. */
-static struct rref *placed_form (struct packer *p)
+static struct rref *placed_form (const struct packer *p)
 {
     struct rref *rref = rref_create (p->basis->m);
-    size_t n = p->rounds.n;
-    struct rounds_slot *slot = malloc ((n + 1) * sizeof (*slot));
+    struct rounds_slot *slot = copy_slots (&p->rounds);
 
-    if (!rref || !slot)
-        goto error;
-    memcpy (slot, p->rounds.slot, n * sizeof (*slot));
-    qsort (slot, n, sizeof (*slot), compare_pair);
-    for (size_t i = 0; i < n; i++)
-        if (add_row (rref, p->basis, slot[i].pair) < 0)
-            goto error;
-    if (rref_reduce (rref) < 0)
-        goto error;
+    qsort (slot, p->rounds.n, sizeof (*slot), compare_pair);
+    for (size_t i = 0; i < p->rounds.n; i++)
+        basis_add (p->basis, slot[i].pair, rref);
+    rref_reduce (rref);
     free (slot);
     return rref;
-error:
-    free (slot);
-    rref_destroy (rref);
-    return NULL;
 }
 
 /* Append pairs that add to the form, of which there are some. */
 static int append_missing (struct packer *p, const struct rref *rref,
                            struct error *err)
 {
-    uint64_t *z = calloc (p->basis->m + 1, sizeof (*z));
+    uint64_t *z = xcalloc (p->basis->m, sizeof (*z));
     size_t max = MISSING_EACH * (p->rank - p->rounds.n) + MISSING_MORE
                  + pathset_size (p->ps);
-    struct probe *pair = NULL;
+    struct probe *pair;
     size_t n;
     int rc = -1;
 
-    if (!z) {
-        error_nomem (err);
-        goto error;
-    }
     rref_null (rref, p->rng, z);
-    if (!(pair = span_missing (p->ps, z, p->rng, max, &n, err)))
-        goto error;
-    rc = basis_append (p->basis, p->ps, pair, n, err);
-error:
+    if ((pair = span_missing (p->ps, z, p->rng, max, &n, err)))
+        rc = basis_append (p->basis, p->ps, pair, n, err);
     free (pair);
     free (z);
     return rc;
@@ -473,8 +385,6 @@ static int complete (struct packer *p, size_t most, uint64_t limit,
     struct rref *rref = placed_form (p);
     int rc = 0;
 
-    if (!rref)
-        return error_nomem (err);
     p->work += rref_work (rref);
     for (int stalled = 0; rc == 0 && p->rounds.n < p->rank;) {
         size_t before = p->rounds.n;
@@ -485,18 +395,15 @@ static int complete (struct packer *p, size_t most, uint64_t limit,
         rc = append_missing (p, rref, err);
         for (size_t i = first;
              rc == 0 && i < p->basis->n && p->rounds.n < p->rank; i++)
-            if (!spans (rref, p->basis, i) && chain_put (p->chain, i)
-                && add_row (rref, p->basis, i) < 0)
-                rc = error_nomem (err);
+            if (!basis_spans (p->basis, i, rref) && chain_put (p->chain, i))
+                basis_add (p->basis, i, rref);
         p->work += rref_work (rref) - work;
         if (rc < 0 || p->rounds.n == p->rank)
             continue;
         if ((p->rounds.n - before) * GAIN > p->rank - before)
             stalled = 0;
-        else if (p->rounds.count < most) {
-            if (chain_open (p->chain) < 0)
-                rc = error_nomem (err);
-        }
+        else if (p->rounds.count < most)
+            chain_open (p->chain);
         else if (++stalled == PATIENCE || work_done (p) > limit)
             rc = 1;
     }
@@ -559,45 +466,31 @@ static void drop_empty (struct packer *p)
     }
 }
 
-static int copy_rounds (struct rounds *to, const struct rounds *from)
-{
-    struct rounds_slot *slot = malloc ((from->n + 1) * sizeof (*slot));
-
-    if (!slot)
-        return -1;
-    memcpy (slot, from->slot, from->n * sizeof (*slot));
-    free (to->slot);
-    *to = *from;
-    to->slot = slot;
-    to->size = from->n;
-    return 0;
-}
-
 /* Try with a round fewer: complete what is left of the packing, and again
  * after some of it was taken out, as long as the effort lasts. Returns 1 in
  * vain.
  */
 static int improve (struct packer *p, uint64_t limit, struct error *err)
 {
-    struct rounds before = { 0 };
+    struct rounds_slot *best = NULL; /* that lack least: */
+    size_t n = 0;
     int rc;
 
     dissolve (p, smallest (p));
     while ((rc = complete (p, p->rounds.count, limit, err)) == 1
            && work_done (p) < limit
            && (p->rank - p->rounds.n) * HOPE < p->rank) {
-        if (p->rounds.n >= before.n && copy_rounds (&before, &p->rounds) < 0)
-            rc = error_nomem (err);
-        else if (p->rounds.n < before.n) {
-            memcpy (p->rounds.slot, before.slot,
-                    before.n * sizeof (*before.slot));
-            p->rounds.n = before.n;
+        if (p->rounds.n >= n) {
+            free (best);
+            best = copy_slots (&p->rounds);
+            n = p->rounds.n;
+        } else {
+            memcpy (p->rounds.slot, best, n * sizeof (*best));
+            p->rounds.n = n;
         }
-        if (rc < 0)
-            break;
         shake (p);
     }
-    rounds_clear (&before);
+    free (best);
     return rc;
 }
 
@@ -606,20 +499,16 @@ static int improve (struct packer *p, uint64_t limit, struct error *err)
  */
 
 /* Pack what fits into `target` rounds. */
-static int pack (struct packer *p, size_t target)
+static void pack (struct packer *p, size_t target)
 {
     p->rounds.n = p->rounds.count = 0;
     memset (p->degree, 0, p->basis->nports * sizeof (*p->degree));
     p->full = target - 1;
-    if (reset_layers (p) < 0)
-        return -1;
+    reset_layers (p);
     while (p->rounds.count < target && p->rounds.n < p->rank)
-        if (fill_round (p) < 0)
-            return -1;
+        fill_round (p);
     for (size_t i = p->nlayers; i-- > 0;)
-        if (insert (p, &p->layer[i]) < 0)
-            return -1;
-    return 0;
+        insert (p, &p->layer[i]);
 }
 
 /* Is a packing of a job not worth completing? */
@@ -641,8 +530,7 @@ static int pack_first (struct packer *p, size_t target, uint64_t *work,
 
     do {
         *work = work_done (p);
-        if (pack (p, target) < 0)
-            return error_nomem (err);
+        pack (p, target);
         if ((rc = is_poor (p)))
             target++;
         else
@@ -668,45 +556,22 @@ static void best_clear (struct best *best)
     free (best->more);
 }
 
-static int keep (struct best *best, const struct packer *p)
+static void keep (struct best *best, const struct packer *p)
 {
-    size_t n = p->rounds.n;
-    struct rounds_slot *slot = malloc ((n + 1) * sizeof (*slot));
-    struct probe *more = malloc ((n + 1) * sizeof (*more));
-    size_t nmore = 0;
+    best_clear (best);
+    *best = (struct best){ .rounds = p->rounds };
+    best->rounds.slot = copy_slots (&p->rounds);
+    best->rounds.size = p->rounds.n;
+    best->rounds.maximal = true;
+    best->more = xarray (p->rounds.n, sizeof (*best->more));
+    for (size_t i = 0; i < p->rounds.n; i++) {
+        struct rounds_slot *s = &best->rounds.slot[i];
 
-    if (!slot || !more) {
-        free (slot);
-        free (more);
-        return -1;
-    }
-    for (size_t i = 0; i < n; i++) {
-        slot[i] = p->rounds.slot[i];
-        if (slot[i].pair >= p->ncandidates) {
-            more[nmore] = p->basis->pair[slot[i].pair];
-            slot[i].pair = p->ncandidates + nmore++;
+        if (s->pair >= p->ncandidates) {
+            best->more[best->nmore] = p->basis->pair[s->pair];
+            s->pair = p->ncandidates + best->nmore++;
         }
     }
-    best_clear (best);
-    *best = (struct best){
-        .rounds = {
-            .slot = slot,
-            .n = n,
-            .size = n,
-            .count = p->rounds.count,
-            .maximal = true,
-        },
-        .more = more,
-        .nmore = nmore,
-    };
-    return 0;
-}
-
-static int allocate (struct packer *p)
-{
-    p->degree = calloc (p->basis->nports + 1, sizeof (*p->degree));
-    p->chain = chain_create (p->basis, &p->rounds, p->rank);
-    return p->degree && p->chain ? 0 : -1;
 }
 
 static void packer_clear (struct packer *p)
@@ -735,25 +600,26 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     struct best best = { 0 };
     size_t bound, target;
     uint64_t again = 0;
+    int rc = -1;
 
-    if (!(p.heat = calloc (pathset_size (ps) + 1, sizeof (*p.heat))))
-        goto nomem;
+    p.heat = xcalloc (pathset_size (ps), sizeof (*p.heat));
     if (span_all (&p, err) < 0)
         goto error;
     *rank = p.rank;
     p.ncandidates = basis->n;
-    if (allocate (&p) < 0)
-        goto nomem;
+    p.degree = xcalloc (basis->nports, sizeof (*p.degree));
+    p.chain = chain_create (basis, &p.rounds, p.rank);
     bound = target = lower_bound (&p);
     if (bound * (basis->nports / 2) - p.rank < p.rank / SLACK)
         target++;
-    if (p.job && heat_layers (&p, &target) < 0)
-        goto nomem;
+    if (p.job) {
+        find_heat (&p, &target);
+        rref_destroy (find_layers (&p));
+    }
     if (pack_first (&p, target, &again, err) < 0)
         goto error;
     drop_empty (&p);
-    if (keep (&best, &p) < 0)
-        goto nomem;
+    keep (&best, &p);
     if (again > 0)
         again = again > AGAIN ? again : AGAIN;
     again += work_done (&p);
@@ -762,28 +628,24 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     while (best.rounds.count > bound
            && work_done (&p)
                < (best.rounds.count > bound + 1 ? again : effort)) {
-        int rc = improve (&p, again, err);
+        int vain = improve (&p, again, err);
 
-        if (rc < 0)
+        if (vain < 0)
             goto error;
-        if (rc > 0)
+        if (vain > 0)
             break;
         drop_empty (&p);
-        if (keep (&best, &p) < 0)
-            goto nomem;
+        keep (&best, &p);
     }
     basis->n = p.ncandidates;
     if (basis_append (basis, ps, best.more, best.nmore, err) < 0)
         goto error;
     *rounds = best.rounds;
     rounds->work = work_done (&p);
-    free (best.more);
-    packer_clear (&p);
-    return 0;
-nomem:
-    error_nomem (err);
+    best.rounds.slot = NULL;
+    rc = 0;
 error:
     packer_clear (&p);
     best_clear (&best);
-    return -1;
+    return rc;
 }

@@ -11,12 +11,12 @@
 #include "config.h"
 #include "core/plan/near.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/paths/tree.h"
+#include "util/alloc.h"
 
 struct near {
     struct pathset *ps;
@@ -38,28 +38,20 @@ static const struct {
     { 1, 2, 3 }, { 2, 3, 6 }, { 2, 4, 12 }, { 4, 8, 24 },
 };
 
-struct near *near_create (struct pathset *ps, struct error *err)
+struct near *near_create (struct pathset *ps)
 {
     const struct network *net = pathset_network (ps);
-    struct near *near = calloc (1, sizeof (*near));
+    struct near *near = xcalloc (1, sizeof (*near));
 
-    if (!near)
-        goto nomem;
     near->ps = ps;
     near->net = net;
     near->n = pathset_size (ps);
-    if (!(near->tree = tree_create (ps, err))) {
-        near_destroy (near);
-        return NULL;
-    }
-    near->place = calloc (near->tree->nleaves + 1, sizeof (*near->place));
-    near->key = calloc (near->tree->nleaves + 1, sizeof (*near->key));
-    near->through = calloc (near->n + 1, 1);
-    near->taken = calloc (near->n + 1, 1);
-    near->pool = calloc (near->n + 1, sizeof (*near->pool));
-    if (!near->place || !near->key || !near->through || !near->taken
-        || !near->pool)
-        goto nomem;
+    near->tree = tree_create (ps);
+    near->place = xcalloc (near->tree->nleaves, sizeof (*near->place));
+    near->key = xcalloc (near->tree->nleaves, sizeof (*near->key));
+    near->through = xcalloc (near->n, 1);
+    near->taken = xcalloc (near->n, 1);
+    near->pool = xcalloc (near->n, sizeof (*near->pool));
     for (size_t l = 0; l < near->tree->nleaves; l++) {
         uint32_t first = near->tree->member[near->tree->first[l]];
         uint32_t id = pathset_endpoint (ps, first)->id;
@@ -70,16 +62,10 @@ struct near *near_create (struct pathset *ps, struct error *err)
             near->place[l] = net->place (net->net, id);
     }
     return near;
-nomem:
-    error_nomem (err);
-    near_destroy (near);
-    return NULL;
 }
 
 void near_destroy (struct near *near)
 {
-    int saved = errno;
-
     if (!near)
         return;
     tree_destroy (near->tree);
@@ -89,7 +75,6 @@ void near_destroy (struct near *near)
     free (near->taken);
     free (near->pool);
     free (near);
-    errno = saved;
 }
 
 struct junction {

@@ -16,12 +16,11 @@
 #include <stdint.h>
 
 #include "core/paths/paths.h"
-#include "util/error.h"
 
 struct near;
 
-/* Endpoints of the set, which is borrowed. NULL with err. */
-struct near *near_create (struct pathset *ps, struct error *err);
+/* Endpoints of the set, which is borrowed. */
+struct near *near_create (struct pathset *ps);
 void near_destroy (struct near *near);
 
 enum { NEAR_RINGS = 5 };
@@ -30,7 +29,7 @@ enum { NEAR_RINGS = 5 };
  * says how many (the last: all, where there are at most `max`). Those with
  * prefer[i] != 0 (NULL: none) go before their like. Returns them, owned by
  * near until the next call, and their number in *n (0: the link leads to no
- * endpoint); NULL with errno ENOMEM. Cost: a few paths per endpoint.
+ * endpoint). Cost: a few paths per endpoint.
  */
 const uint32_t *near_link (struct near *near, uint32_t link,
                            unsigned int ring, const uint8_t *prefer,

@@ -16,6 +16,7 @@
 #include "core/check/bound.h"
 #include "core/check/echelon.h"
 #include "core/plan/colour.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum {
@@ -40,24 +41,21 @@ struct paper {
     int rounds;          /* 0: none yet */
 };
 
-static int list_pairs (struct paper *p)
+static void list_pairs (struct paper *p)
 {
     size_t k = 0;
 
     p->npairs = p->n * (p->n - 1) / 2;
-    p->pair = calloc (p->npairs + 1, sizeof (*p->pair));
-    p->order = calloc (p->npairs + 1, sizeof (*p->order));
-    p->set = calloc (p->m + 1, sizeof (*p->set));
-    p->best = calloc (p->m + 1, sizeof (*p->best));
-    p->colour = calloc (p->m + 1, sizeof (*p->colour));
-    if (!p->pair || !p->order || !p->set || !p->best || !p->colour)
-        return -1;
+    p->pair = xcalloc (p->npairs + 1, sizeof (*p->pair));
+    p->order = xcalloc (p->npairs + 1, sizeof (*p->order));
+    p->set = xcalloc (p->m + 1, sizeof (*p->set));
+    p->best = xcalloc (p->m + 1, sizeof (*p->best));
+    p->colour = xcalloc (p->m + 1, sizeof (*p->colour));
     for (uint32_t a = 0; a < p->n; a++)
         for (uint32_t b = a + 1; b < p->n; b++, k++) {
             p->pair[k] = (struct probe){ a, b };
             p->order[k] = k;
         }
-    return 0;
 }
 
 /* Gaussian elimination of the pairs in their order: set[] is what it keeps. */
@@ -66,27 +64,19 @@ static int eliminate (struct paper *p, uint64_t *work, struct error *err)
     struct echelon *form = echelon_create (p->m, NULL);
     int rc = -1;
 
-    if (!form)
-        return error_nomem (err);
     p->set_size = 0;
     for (size_t k = 0; k < p->npairs; k++) {
         const struct probe *pair = &p->pair[p->order[k]];
         uint32_t col[2 * ROW_MAX];
         struct row row;
         size_t n = 0;
-        int added;
 
         if (pathset_row (p->ps, pair->a, pair->b, &row, err) < 0)
             goto out;
         for (size_t i = 0; i < row.n; i++)
             for (int c = 0; c < row.count[i]; c++)
                 col[n++] = pathset_column (p->ps, row.link[i]);
-        added = echelon_add (form, col, n);
-        if (added < 0) {
-            error_nomem (err);
-            goto out;
-        }
-        if (added)
+        if (echelon_add (form, col, n))
             p->set[p->set_size++] = p->order[k];
         if (p->rank > 0 && p->set_size == p->rank)
             break;
@@ -104,43 +94,28 @@ static int conflicts (const struct paper *p, struct graph *g,
                       struct error *err)
 {
     size_t nlinks = pathset_network (p->ps)->nlinks;
-    size_t *start = calloc (p->set_size + 1, sizeof (*start));
-    uint32_t *resource = NULL;
-    size_t size = 0;
+    struct csr needs = { .n = p->set_size };
     int rc = -1;
 
     *g = (struct graph){ 0 };
-    if (!start)
-        goto nomem;
-    for (size_t v = 0; v < p->set_size; v++) {
+    needs.start = xcalloc (needs.n + 1, sizeof (*needs.start));
+    needs.v = xarray (needs.n, (ROW_MAX + 2) * sizeof (*needs.v));
+    for (size_t v = 0; v < needs.n; v++) {
         const struct probe *pair = &p->pair[p->set[v]];
-        size_t at = start[v];
+        uint32_t *need = needs.v + needs.start[v];
         struct row row;
 
         if (pathset_row (p->ps, pair->a, pair->b, &row, err) < 0)
             goto out;
-        if (at + row.n + 2 > size) {
-            uint32_t *more;
-
-            size = 2 * (at + row.n + 2);
-            if (!(more = realloc (resource, size * sizeof (*more))))
-                goto nomem;
-            resource = more;
-        }
-        memcpy (resource + at, row.link, row.n * sizeof (*row.link));
-        resource[at + row.n] = nlinks + pair->a;
-        resource[at + row.n + 1] = nlinks + pair->b;
-        start[v + 1] = at + row.n + 2;
+        memcpy (need, row.link, row.n * sizeof (*row.link));
+        need[row.n] = nlinks + pair->a;
+        need[row.n + 1] = nlinks + pair->b;
+        needs.start[v + 1] = needs.start[v] + row.n + 2;
     }
-    if (graph_conflicts (g, p->set_size, start, resource, nlinks + p->n) < 0)
-        goto nomem;
+    graph_conflicts (g, &needs, nlinks + p->n);
     rc = 0;
-    goto out;
-nomem:
-    error_nomem (err);
 out:
-    free (start);
-    free (resource);
+    csr_clear (&needs);
     return rc;
 }
 
@@ -156,31 +131,21 @@ static void keep (struct paper *p, const uint32_t *colour, int rounds)
  */
 static int colour_set (struct paper *p, uint64_t *effort, struct error *err)
 {
-    uint32_t *colour = calloc (p->set_size + 1, sizeof (*colour));
+    uint32_t *colour = xcalloc (p->set_size + 1, sizeof (*colour));
     struct graph g = { 0 };
-    int rc = -1;
+    int rc = conflicts (p, &g, err);
     int rounds;
 
-    if (!colour)
-        goto nomem;
-    if (conflicts (p, &g, err) < 0)
-        goto out;
-    if ((rounds = colour_welch_powell (&g, colour)) < 0)
-        goto nomem;
-    if (p->rounds == 0 || rounds < p->rounds)
-        keep (p, colour, rounds);
-    if (effort) {
+    if (rc == 0) {
+        rounds = colour_welch_powell (&g, colour);
+        if (p->rounds == 0 || rounds < p->rounds)
+            keep (p, colour, rounds);
+    }
+    if (rc == 0 && effort) {
         rounds = colour_exact (&g, p->rounds, p->bound, effort, colour);
-        if (rounds < 0)
-            goto nomem;
         if (rounds < p->rounds)
             keep (p, colour, rounds);
     }
-    rc = 0;
-    goto out;
-nomem:
-    error_nomem (err);
-out:
     graph_clear (&g);
     free (colour);
     return rc;
@@ -298,20 +263,14 @@ static int fill_rows (struct stack *s)
 static int try_sets (struct paper *p, struct error *err)
 {
     struct stack s = { .paper = p, .effort = SETS_EFFORT, .err = err };
-    int rc = -1;
+    int rc;
 
-    s.row = calloc (p->npairs * p->m + 1, sizeof (*s.row));
-    s.line = calloc ((p->rank + 1) * p->m + 1, sizeof (*s.line));
-    s.pivot = calloc (p->rank + 1, sizeof (*s.pivot));
-    if (!s.row || !s.line || !s.pivot) {
-        error_nomem (err);
-        goto out;
-    }
+    s.row = xcalloc (p->npairs * p->m + 1, sizeof (*s.row));
+    s.line = xcalloc ((p->rank + 1) * p->m + 1, sizeof (*s.line));
+    s.pivot = xcalloc (p->rank + 1, sizeof (*s.pivot));
     p->set_size = 0;
-    if (fill_rows (&s) < 0 || descend (&s, 0) < 0)
-        goto out;
-    rc = 0;
-out:
+    if ((rc = fill_rows (&s)) == 0)
+        rc = descend (&s, 0);
     free (s.row);
     free (s.line);
     free (s.pivot);
@@ -322,21 +281,14 @@ out:
  * The plan
  */
 
-static struct plan *plan_of (const struct paper *p, struct error *err)
+static struct plan *plan_of (const struct paper *p)
 {
     struct plan *plan = plan_create ("paper");
 
-    for (size_t v = 0; plan && v < p->rank; v++) {
+    for (size_t v = 0; v < p->rank; v++) {
         const struct probe *pair = &p->pair[p->best[v]];
 
-        if (plan_add (plan, p->colour[v], pair->a, pair->b) < 0) {
-            plan_destroy (plan);
-            plan = NULL;
-        }
-    }
-    if (!plan) {
-        error_nomem (err);
-        return NULL;
+        plan_add (plan, p->colour[v], pair->a, pair->b);
     }
     plan_set_rank (plan, p->m, p->rank, p->rounds);
     plan_set_bound (plan, p->bound);
@@ -352,8 +304,7 @@ static int find_rounds (struct paper *p, int orders, uint64_t seed,
 
     if (!pathset_links (p->ps, &p->m, err))
         return -1;
-    if (list_pairs (p) < 0)
-        return error_nomem (err);
+    list_pairs (p);
     rng_seed (&rng, seed);
     if (try_orders (p, orders, &rng, err) < 0)
         return -1;
@@ -377,7 +328,7 @@ static struct plan *make (struct pathset *ps, int orders, uint64_t seed,
         return NULL;
     }
     if (p.n < 2 || find_rounds (&p, orders, seed, err) == 0)
-        plan = plan_of (&p, err);
+        plan = plan_of (&p);
     free (p.pair);
     free (p.order);
     free (p.set);

@@ -3,9 +3,10 @@
 #include "config.h"
 #include "core/plan/plan.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/alloc.h"
 
 static const struct plan_rules rules[] = {
     { "pmm", false, false },
@@ -27,14 +28,14 @@ const struct plan_rules *plan_rules (const char *method)
     return NULL;
 }
 
-struct round {
+struct plan_round {
     struct probe *probe;
-    size_t n, size;
+    size_t n;
 };
 
 struct plan {
     const char *method;
-    struct round *round;
+    struct plan_round *round;
     size_t nrounds;
     size_t links, rank, basis_rounds, confirm_rounds, bound;
     bool maximal;
@@ -44,19 +45,15 @@ struct plan {
 
 struct plan *plan_create (const char *method)
 {
-    struct plan *plan = calloc (1, sizeof (*plan));
+    struct plan *plan = xcalloc (1, sizeof (*plan));
 
-    if (plan) {
-        plan->method = method;
-        plan->maximal = true;
-    }
+    plan->method = method;
+    plan->maximal = true;
     return plan;
 }
 
 void plan_destroy (struct plan *plan)
 {
-    int saved = errno;
-
     if (!plan)
         return;
     for (size_t r = 0; r < plan->nrounds; r++)
@@ -66,33 +63,19 @@ void plan_destroy (struct plan *plan)
         free (plan->target[i].member);
     free (plan->target);
     free (plan);
-    errno = saved;
 }
 
-int plan_add (struct plan *plan, size_t round, uint32_t a, uint32_t b)
+void plan_add (struct plan *plan, size_t round, uint32_t a, uint32_t b)
 {
-    struct round *r;
+    struct plan_round *r;
 
-    if (round >= plan->nrounds) {
-        r = realloc (plan->round, (round + 1) * sizeof (*r));
-        if (!r)
-            return -1;
-        plan->round = r;
-        while (plan->nrounds <= round)
-            plan->round[plan->nrounds++] = (struct round){ 0 };
+    while (plan->nrounds <= round) {
+        plan->round = xgrow (plan->round, plan->nrounds, sizeof (*r));
+        plan->round[plan->nrounds++] = (struct plan_round){ 0 };
     }
     r = &plan->round[round];
-    if (r->n == r->size) {
-        size_t size = r->size ? 2 * r->size : 8;
-        struct probe *probe = realloc (r->probe, size * sizeof (*probe));
-
-        if (!probe)
-            return -1;
-        r->probe = probe;
-        r->size = size;
-    }
+    r->probe = xgrow (r->probe, r->n, sizeof (*r->probe));
     r->probe[r->n++] = (struct probe){ a, b };
-    return 0;
 }
 
 void plan_set_rank (struct plan *plan, size_t links, size_t rank,
@@ -118,23 +101,16 @@ void plan_set_confirm (struct plan *plan, size_t n)
     plan->confirm_rounds = n;
 }
 
-int plan_add_target (struct plan *plan, uint32_t link,
-                     const struct plan_member *member, size_t n)
+void plan_add_target (struct plan *plan, uint32_t link,
+                      const struct plan_member *member, size_t n)
 {
-    struct plan_target *t = realloc (plan->target, (plan->ntargets + 1)
-                                                       * sizeof (*t));
+    struct plan_target *t;
 
-    if (!t)
-        return -1;
-    plan->target = t;
-    t += plan->ntargets;
-    *t = (struct plan_target){ link, calloc (n + 1, sizeof (*member)), n };
-    if (!t->member)
-        return -1;
+    plan->target = xgrow (plan->target, plan->ntargets, sizeof (*t));
+    t = &plan->target[plan->ntargets++];
+    *t = (struct plan_target){ link, xarray (n, sizeof (*member)), n };
     for (size_t i = 0; i < n; i++)
         t->member[i] = member[i];
-    plan->ntargets++;
-    return 0;
 }
 
 const struct plan_target *plan_targets (const struct plan *plan, size_t *n)
@@ -147,29 +123,21 @@ struct plan *plan_copy (const struct plan *plan)
 {
     struct plan *copy = plan_create (plan->method);
 
-    for (size_t r = 0; copy && r < plan->nrounds; r++)
+    for (size_t r = 0; r < plan->nrounds; r++)
         for (size_t i = 0; i < plan->round[r].n; i++) {
             const struct probe *p = &plan->round[r].probe[i];
 
-            if (plan_add (copy, r, p->a, p->b) < 0) {
-                plan_destroy (copy);
-                return NULL;
-            }
+            plan_add (copy, r, p->a, p->b);
         }
-    for (size_t i = 0; copy && i < plan->ntargets; i++) {
+    for (size_t i = 0; i < plan->ntargets; i++) {
         const struct plan_target *t = &plan->target[i];
 
-        if (plan_add_target (copy, t->link, t->member, t->n) < 0) {
-            plan_destroy (copy);
-            return NULL;
-        }
+        plan_add_target (copy, t->link, t->member, t->n);
     }
-    if (copy) {
-        plan_set_rank (copy, plan->links, plan->rank, plan->basis_rounds);
-        plan_set_confirm (copy, plan->confirm_rounds);
-        plan_set_bound (copy, plan->bound);
-        plan_set_maximal (copy, plan->maximal);
-    }
+    plan_set_rank (copy, plan->links, plan->rank, plan->basis_rounds);
+    plan_set_confirm (copy, plan->confirm_rounds);
+    plan_set_bound (copy, plan->bound);
+    plan_set_maximal (copy, plan->maximal);
     return copy;
 }
 

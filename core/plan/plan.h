@@ -40,7 +40,6 @@ struct plan_options {
      * the rank with, a second or two at least.
      */
     double budget;             /* at most PLAN_BUDGET_MAX */
-    unsigned int threads;      /* to look with: 0, 1: one */
 };
 
 /* What holds of a plan's rounds, by its method. */
@@ -65,7 +64,7 @@ struct plan;
 
 /* Plan the measurement of all links that the set's paths use. A set of fewer
  * than two ports gives an empty plan (rank 0). The same seed and budget
- * give the same plan on every machine, with any number of threads. That its
+ * give the same plan on every machine. That its
  * rank is the one of all pairs is proven (plan/span), where the plan says that
  * it is maximal. NULL with err.
  */
@@ -73,12 +72,11 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
                         struct error *err);
 
 /* Build one by hand: an empty plan, its method a string that outlives it; a
- * probe into a round (rounds grow as needed). plan_create returns NULL,
- * plan_add -1 with errno ENOMEM.
+ * probe into a round (rounds grow as needed).
  */
 struct plan *plan_create (const char *method);
 void plan_destroy (struct plan *plan);
-int plan_add (struct plan *plan, size_t round, uint32_t a, uint32_t b);
+void plan_add (struct plan *plan, size_t round, uint32_t a, uint32_t b);
 void plan_set_rank (struct plan *plan, size_t links, size_t rank,
                     size_t basis_rounds);
 /* Whether the basis rounds determine all that the pairs can: true at first. */
@@ -101,12 +99,12 @@ struct plan_target {
     size_t n;
 };
 
-/* Add a target; members are copied. Return -1 with errno ENOMEM. */
-int plan_add_target (struct plan *plan, uint32_t link,
-                     const struct plan_member *member, size_t n);
+/* Add a target; members are copied. */
+void plan_add_target (struct plan *plan, uint32_t link,
+                      const struct plan_member *member, size_t n);
 const struct plan_target *plan_targets (const struct plan *plan, size_t *n);
 
-/* A copy, for a plan that grows; NULL with errno ENOMEM. */
+/* A copy, for a plan that grows. */
 struct plan *plan_copy (const struct plan *plan);
 
 const char *plan_method (const struct plan *plan);
@@ -119,6 +117,14 @@ size_t plan_confirm_rounds (const struct plan *plan);
 size_t plan_probes (const struct plan *plan); /* over all rounds */
 const struct probe *plan_round (const struct plan *plan, size_t round,
                                 size_t *n);
+
+/* Rounds that n ports need for a basis of that rank, at least: ceil (rank /
+ * floor (n / 2)).
+ */
+static inline size_t plan_least_rounds (size_t n, size_t rank)
+{
+    return n < 2 ? 0 : (rank + n / 2 - 1) / (n / 2);
+}
 
 /* Rounds that no plan can go below as far as is known (check/bound), 0 where
  * nothing was said; a file has ceil(rank / floor(n/2)) at least.

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/check/bound.h"
+#include "util/alloc.h"
 #include "util/json.h"
 
 enum {
@@ -24,11 +24,7 @@ static json_t *row_json (const struct pathset *ps, const struct row *row)
     json_t *json = json_object ();
 
     for (size_t k = 0; k < row->n; k++)
-        if (json_object_set_new (json, info[row->link[k]].id,
-                                 json_integer (row->count[k])) < 0) {
-            json_decref (json);
-            return NULL;
-        }
+        json_put (json, info[row->link[k]].id, json_integer (row->count[k]));
     return json;
 }
 
@@ -39,25 +35,22 @@ static int append_round (json_t *rounds, const struct plan *plan,
     size_t n;
     const struct probe *p = plan_round (plan, round, &n);
 
-    if (json_array_append_new (rounds, list) < 0)
-        return error_nomem (err);
+    json_add (rounds, list);
     for (size_t i = 0; i < n; i++) {
         struct row row;
 
         if (pathset_row (ps, p[i].a, p[i].b, &row, err) < 0)
             return -1;
-        if (json_array_append_new (
-                list, json_pack ("{s:s, s:s, s:o}",
-                                 "a", pathset_endpoint (ps, p[i].a)->name,
-                                 "b", pathset_endpoint (ps, p[i].b)->name,
-                                 "row", row_json (ps, &row))) < 0)
-            return error_nomem (err);
+        json_add (list, json_pack ("{s:s, s:s, s:o}",
+                                   "a", pathset_endpoint (ps, p[i].a)->name,
+                                   "b", pathset_endpoint (ps, p[i].b)->name,
+                                   "row", row_json (ps, &row)));
     }
     return 0;
 }
 
 /* What is not known of the errors is null, of its making not there. */
-static int set_extra (json_t *json, const struct plan_file_extra *extra)
+static void set_extra (json_t *json, const struct plan_file_extra *extra)
 {
     static const struct plan_file_extra none;
     const struct plan_file_extra *x = extra ? extra : &none;
@@ -71,18 +64,11 @@ static int set_extra (json_t *json, const struct plan_file_extra *extra)
         { "peak_rss_mb", x->peak_rss_mb },
     };
 
-    for (size_t i = 0; i < sizeof (number) / sizeof (number[0]); i++) {
-        json_t *v = number[i].value != 0 ? json_real (number[i].value)
-                                         : json_null ();
-
-        if ((i < 2 || number[i].value != 0)
-            && json_object_set (json, number[i].key, v) < 0) {
-            json_decref (v);
-            return -1;
-        }
-        json_decref (v);
-    }
-    return 0;
+    for (size_t i = 0; i < sizeof (number) / sizeof (number[0]); i++)
+        if (number[i].value != 0)
+            json_put (json, number[i].key, json_real (number[i].value));
+        else if (i < 2)
+            json_put (json, number[i].key, json_null ());
 }
 
 static size_t extra_rounds (const struct plan *plan)
@@ -103,11 +89,7 @@ static json_t *members_json (const struct plan_target *t,
 
         snprintf (text, sizeof (text), "%jd/%jd", (intmax_t)m->p,
                   (intmax_t)m->q);
-        if (json_object_set_new (json, info[m->link].id, json_string (text))
-            < 0) {
-            json_decref (json);
-            return NULL;
-        }
+        json_put (json, info[m->link].id, json_string (text));
     }
     return json;
 }
@@ -115,8 +97,8 @@ static json_t *members_json (const struct plan_target *t,
 /* "targets": those determined alone; "combined": those that are determined in
  * a combination only; "undetermined". Nothing where there are no targets.
  */
-static int set_targets (json_t *json, const struct plan *plan,
-                        const struct pathset *ps)
+static void set_targets (json_t *json, const struct plan *plan,
+                         const struct pathset *ps)
 {
     const struct link_info *info = pathset_network (ps)->link;
     json_t *alone = json_array ();
@@ -124,31 +106,29 @@ static int set_targets (json_t *json, const struct plan *plan,
     json_t *not = json_array ();
     size_t n;
     const struct plan_target *t = plan_targets (plan, &n);
-    int rc = 0;
 
-    for (size_t i = 0; i < n && rc == 0; i++) {
+    for (size_t i = 0; i < n; i++) {
         const char *id = info[t[i].link].id;
 
-        rc = t[i].n > 1
-            ? json_object_set_new (combined, id, members_json (&t[i], info))
-            : json_array_append_new (t[i].n == 1 ? alone : not,
-                                     json_string (id));
+        if (t[i].n > 1)
+            json_put (combined, id, members_json (&t[i], info));
+        else
+            json_add (t[i].n == 1 ? alone : not, json_string (id));
     }
-    if (n > 0 && rc == 0)
-        rc = json_object_set (json, "targets", alone);
-    if (json_object_size (combined) > 0 && rc == 0)
-        rc = json_object_set (json, "combined", combined);
-    if (json_array_size (not) > 0 && rc == 0)
-        rc = json_object_set (json, "undetermined", not);
+    if (n > 0)
+        json_put (json, "targets", json_incref (alone));
+    if (json_object_size (combined) > 0)
+        json_put (json, "combined", json_incref (combined));
+    if (json_array_size (not) > 0)
+        json_put (json, "undetermined", json_incref (not));
     json_decref (alone);
     json_decref (combined);
     json_decref (not);
-    return rc;
 }
 
 static size_t bound (const struct plan *plan, const struct pathset *ps)
 {
-    size_t least = bound_hosts (pathset_ports (ps), plan_rank (plan));
+    size_t least = plan_least_rounds (pathset_ports (ps), plan_rank (plan));
 
     return plan_bound (plan) > least ? plan_bound (plan) : least;
 }
@@ -157,51 +137,42 @@ int plan_write (const struct plan *plan, struct pathset *ps,
                 const struct plan_file_extra *extra, FILE *fp,
                 struct error *err)
 {
+    const struct {
+        const char *key;
+        size_t value;
+    } number[] = {
+        { "hosts", pathset_ports (ps) },
+        { "links", plan_links (plan) },
+        { "rank", plan_rank (plan) },
+        { "measurements", plan_probes (plan) },
+        { "bound", bound (plan, ps) },
+        { "basis_rounds", plan_basis_rounds (plan) },
+        { "extra_rounds", extra_rounds (plan) },
+    };
     json_t *json = json_file ("plan", pathset_network (ps)->hash);
     json_t *endpoints = json_array ();
     json_t *rounds = json_array ();
-    json_t *numbers = NULL;
-    int rc = -1;
+    int rc = 0;
 
+    json_put (json, "method", json_string (plan_method (plan)));
+    for (size_t i = 0; i < sizeof (number) / sizeof (number[0]); i++)
+        json_put (json, number[i].key, json_integer (number[i].value));
+    if (!plan_maximal (plan))
+        json_put (json, "maximal", json_false ());
+    if (plan_confirm_rounds (plan) > 0)
+        json_put (json, "confirm_rounds",
+                  json_integer (plan_confirm_rounds (plan)));
+    set_targets (json, plan, ps);
+    set_extra (json, extra);
     for (size_t i = 0; i < pathset_size (ps); i++)
-        if (json_array_append_new (
-                endpoints,
-                json_string (pathset_endpoint (ps, i)->name)) < 0)
-            goto nomem;
-    for (size_t r = 0; r < plan_rounds (plan); r++)
-        if (append_round (rounds, plan, ps, r, err) < 0)
-            goto error;
-    numbers = json_pack (
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-        "method", plan_method (plan),
-        "hosts", (json_int_t)pathset_ports (ps),
-        "links", (json_int_t)plan_links (plan),
-        "rank", (json_int_t)plan_rank (plan),
-        "measurements", (json_int_t)plan_probes (plan),
-        "bound", (json_int_t)bound (plan, ps),
-        "basis_rounds", (json_int_t)plan_basis_rounds (plan),
-        "extra_rounds", (json_int_t)extra_rounds (plan));
-    if (!json || !numbers || json_object_update (json, numbers) < 0
-        || (!plan_maximal (plan)
-            && json_object_set_new (json, "maximal", json_false ()) < 0)
-        || (plan_confirm_rounds (plan) > 0
-            && json_object_set_new (
-                   json, "confirm_rounds",
-                   json_integer ((json_int_t)plan_confirm_rounds (plan))) < 0)
-        || set_targets (json, plan, ps) < 0
-        || set_extra (json, extra) < 0
-        || json_object_set (json, "endpoints", endpoints) < 0
-        || json_object_set (json, "rounds", rounds) < 0)
-        goto nomem;
-    rc = json_write (json, fp, err);
-    goto error;
-nomem:
-    error_nomem (err);
-error:
+        json_add (endpoints, json_string (pathset_endpoint (ps, i)->name));
+    json_put (json, "endpoints", endpoints);
+    for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++)
+        rc = append_round (rounds, plan, ps, r, err);
+    json_put (json, "rounds", rounds);
+    if (rc == 0)
+        rc = json_write (json, fp, err);
     json_decref (json);
-    json_decref (numbers);
-    json_decref (endpoints);
-    json_decref (rounds);
     return rc;
 }
 
@@ -231,10 +202,7 @@ static struct pathset *read_endpoints (const json_t *json,
         < 0)
         return NULL;
     n = json_array_size (list);
-    if (!(name = calloc (n + 1, sizeof (*name)))) {
-        error_nomem (err);
-        return NULL;
-    }
+    name = xcalloc (n + 1, sizeof (*name));
     for (size_t i = 0; i < n; i++) {
         const json_t *s = json_array_get (list, i);
 
@@ -332,7 +300,8 @@ static int read_probe (struct plan *plan, size_t r, const json_t *probe,
         return error_input (err, "%s: a and b are one endpoint", where);
     if (ends->ps && check_row (probe, where, ends->ps, a, b, err) < 0)
         return -1;
-    return plan_add (plan, r, a, b) < 0 ? error_nomem (err) : 0;
+    plan_add (plan, r, a, b);
+    return 0;
 }
 
 static int read_rounds (struct plan *plan, const json_t *rounds,
@@ -378,8 +347,7 @@ static int sort_ids (struct ids *ids, struct pathset *ps, struct error *err)
 
     if (!link)
         return -1;
-    if (!(ids->link = malloc ((ids->n + 1) * sizeof (*ids->link))))
-        return error_nomem (err);
+    ids->link = xarray (ids->n + 1, sizeof (*ids->link));
     memcpy (ids->link, link, ids->n * sizeof (*ids->link));
     ids->info = pathset_network (ps)->link;
     qsort_r (ids->link, ids->n, sizeof (*ids->link), compare_ids,
@@ -430,7 +398,7 @@ static int read_combination (struct plan *plan, const char *id,
                              struct error *err)
 {
     size_t size = json_object_size (members);
-    struct plan_member *m = calloc (size + 1, sizeof (*m));
+    struct plan_member *m = xcalloc (size + 1, sizeof (*m));
     bool has = false;
     const char *key;
     json_t *value;
@@ -438,8 +406,6 @@ static int read_combination (struct plan *plan, const char *id,
     size_t n = 0;
     int rc = -1;
 
-    if (!m)
-        return error_nomem (err);
     if (find_link (ids, id, &link, err) < 0)
         goto error;
     json_object_foreach (members, key, value) {
@@ -456,8 +422,8 @@ static int read_combination (struct plan *plan, const char *id,
         error_input (err, "combined.%.40s: not a combination with it", id);
         goto error;
     }
-    if ((rc = plan_add_target (plan, link, m, n)) < 0)
-        error_nomem (err);
+    plan_add_target (plan, link, m, n);
+    rc = 0;
 error:
     free (m);
     return rc;
@@ -477,8 +443,7 @@ static int add_targets (struct plan *plan, json_t *list, json_t *combined,
             return error_input (err, "targets[%zu]: not a string", i);
         if (find_link (ids, json_string_value (value), &m.link, err) < 0)
             return error_prefix (err, "targets[%zu]", i);
-        if (plan_add_target (plan, m.link, &m, 1) < 0)
-            return error_nomem (err);
+        plan_add_target (plan, m.link, &m, 1);
     }
     json_object_foreach (combined, id, value)
         if (read_combination (plan, id, value, ids, err) < 0)
@@ -540,7 +505,7 @@ static int check_number (const json_t *json, const char *key,
 static int read_bound (struct plan *plan, const json_t *json,
                        const struct pathset *ps, struct error *err)
 {
-    size_t least = bound_hosts (pathset_ports (ps), plan_rank (plan));
+    size_t least = plan_least_rounds (pathset_ports (ps), plan_rank (plan));
     uint64_t value;
 
     if (json_get_u64 (json, NULL, "bound", 0, ROUNDS_MAX, &value, err) < 0)
@@ -580,9 +545,8 @@ static struct plan *read_probes (const json_t *json, const struct ends *ends,
         error_input (err, "method: %.40s is not known", method);
         return NULL;
     }
-    if (!(plan = plan_create (rules->method)))
-        error_nomem (err);
-    else if (read_rounds (plan, rounds, ends, err) < 0) {
+    plan = plan_create (rules->method);
+    if (read_rounds (plan, rounds, ends, err) < 0) {
         plan_destroy (plan);
         plan = NULL;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The planner: several methods, of which the fewest rounds win.
+/* The planner: a first packing and what may be tried after it, in a fixed
+ * order; the fewest rounds win.
  *
  * Every plan that says it is maximal carries the certificate of plan/span:
  * none of its methods takes a rank for that of all pairs that has not been
@@ -14,7 +15,6 @@
 #include "core/plan/plan.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -25,6 +25,7 @@
 #include "core/plan/rounds.h"
 #include "core/plan/rref.h"
 #include "core/plan/span.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 #define WORK_SECOND 1e8
@@ -71,7 +72,7 @@ static double far_effort (const struct pathset *ps)
 
 static size_t rounds_bound (const struct attempt *a)
 {
-    size_t hosts = bound_hosts (pathset_ports (a->ps), a->rank);
+    size_t hosts = plan_least_rounds (pathset_ports (a->ps), a->rank);
 
     return a->bound > hosts ? a->bound : hosts;
 }
@@ -119,8 +120,7 @@ static int certify (struct attempt *a, const struct rref *rref,
 
     if (rref_rank (rref) == a->basis.m)
         return 0; /* it has no null vector */
-    if (!(z = calloc (a->basis.m + 1, sizeof (*z))))
-        return error_nomem (err);
+    z = xcalloc (a->basis.m, sizeof (*z));
     rref_null (rref, &a->rng, z);
     rc = span_complete (a->ps, z, &a->rng, err);
     free (z);
@@ -144,13 +144,12 @@ static int run_layers (struct attempt *a, const struct rounds_effort *effort,
 static int run_rounds (struct attempt *a, const struct rounds_effort *effort,
                        struct error *err)
 {
-    struct rref *rref = NULL;
+    struct rref *rref;
     int rc = 0;
 
     if (basis_make (&a->basis, a->ps, &a->rng, err) < 0)
         return -1;
-    if (rounds_pack (&a->rounds, &a->basis, &a->rng, effort, &rref) < 0)
-        return error_nomem (err);
+    rounds_pack (&a->rounds, &a->basis, &a->rng, effort, &rref);
     a->rank = rref_rank (rref);
     a->maximal = a->rounds.maximal;
     if (a->maximal)
@@ -186,9 +185,7 @@ static int run_first (struct attempt *a, double budget, struct error *err)
     return judge_layers (a, err);
 }
 
-/* What may be tried to improve on a first packing. To add a method,
- * write its functions and list it.
- */
+/* What may be tried to improve on a first packing, in this order. */
 static const struct method {
     double (*cost) (const struct pathset *ps); /* work that it begins with */
     int (*run) (struct attempt *a, const struct rounds_effort *effort,
@@ -229,159 +226,78 @@ static struct rounds_effort effort_left (const struct plan_options *opts,
     };
 }
 
-/* The attempts of a search, which threads take one by one. */
-struct search {
-    pthread_mutex_t lock;
-    size_t next, n;
-    size_t bound; /* with so few rounds, none behind is needed */
-    struct rounds_effort effort; /* of each */
-    struct try {
-        const struct method *method;
-        struct attempt attempt;
-        struct error err;
-        int rc;
-    } try[METHODS];
-};
-
-/* Those that the budget pays for. */
-static void list_tries (struct search *s, const struct attempt *best,
-                        const struct plan_options *opts,
-                        const struct rounds_effort *effort)
+/* Does the budget pay for it? */
+static bool is_of_use (const struct method *m, const struct attempt *best,
+                       const struct plan_options *opts, uint64_t work)
 {
-    for (size_t i = 0; i < METHODS; i++) {
-        struct try *t = &s->try[s->n];
-
-        if ((methods[i].asked && opts->budget <= 0)
-            || (methods[i].whole && !best->whole)
-            || methods[i].cost (best->ps) > effort->eliminate)
-            continue;
-        *t = (struct try){ .method = &methods[i], .rc = 1 };
-        t->attempt.ps = best->ps;
-        rng_seed (&t->attempt.rng, opts->seed + 1 + i);
-        s->n++;
-    }
-    s->effort = *effort;
-    if (s->n > 0) {
-        s->effort.search /= s->n;
-        s->effort.eliminate /= s->n;
-    }
+    return (!m->asked || opts->budget > 0) && (!m->whole || best->whole)
+           && m->cost (best->ps) <= work;
 }
 
-/* The next try, unless one before it cannot be beaten. */
-static struct try *next_try (struct search *s)
-{
-    struct try *t = NULL;
-
-    pthread_mutex_lock (&s->lock);
-    if (s->next < s->n)
-        t = &s->try[s->next++];
-    for (const struct try *u = s->try; t && u < t; u++)
-        if (u->rc < 0 || (u->rc == 0 && u->attempt.maximal
-                          && u->attempt.rounds.count <= s->bound))
-            t = NULL;
-    pthread_mutex_unlock (&s->lock);
-    return t;
-}
-
-static void *work (void *arg)
-{
-    struct search *s = arg;
-    struct try *t;
-
-    while ((t = next_try (s))) {
-        int rc = t->method->run (&t->attempt, &s->effort, &t->err);
-
-        pthread_mutex_lock (&s->lock);
-        t->rc = rc;
-        pthread_mutex_unlock (&s->lock);
-    }
-    return NULL;
-}
-
-/* Work them off by n threads, of which this is one; by fewer where no more
- * can be had.
+/* A first packing, and the best of what may be tried after it. What is tried
+ * shares the effort.
  */
-static void run_threads (struct search *s, size_t n)
+static int find_rounds (struct attempt *best, const struct plan_options *opts,
+                        struct error *err)
 {
-    pthread_t thread[METHODS];
-    size_t started = 0;
-
-    while (started + 1 < n && started + 1 < s->n
-           && pthread_create (&thread[started], NULL, work, s) == 0)
-        started++;
-    work (s);
-    while (started-- > 0)
-        pthread_join (thread[started], NULL);
-}
-
-/* A first packing, and the best of what may be tried beyond. Ties go to whoever
- * is listed first, so that the number of threads does not matter.
- */
-static int search (struct attempt *best, const struct plan_options *opts,
-                   struct error *err)
-{
-    struct search s = { .lock = PTHREAD_MUTEX_INITIALIZER };
     struct rounds_effort effort;
-    int rc = 0;
+    bool of_use[METHODS];
+    size_t bound, n = 0;
 
     rng_seed (&best->rng, opts->seed);
     if (run_first (best, opts->budget, err) < 0)
         return -1;
-    s.bound = rounds_bound (best);
+    bound = rounds_bound (best);
     effort = effort_left (opts, best);
-    list_tries (&s, best, opts, &effort);
-    run_threads (&s, opts->threads);
-    for (size_t i = 0; i < s.n; i++) {
-        struct try *t = &s.try[i];
+    for (size_t i = 0; i < METHODS; i++)
+        n += of_use[i] = is_of_use (&methods[i], best, opts, effort.eliminate);
+    effort.search /= n ? n : 1;
+    effort.eliminate /= n ? n : 1;
+    for (size_t i = 0; i < METHODS && best->rounds.count > bound; i++) {
+        struct attempt a = { .ps = best->ps };
 
-        if (t->rc < 0 && rc == 0) {
-            *err = t->err;
-            rc = -1;
+        if (!of_use[i])
+            continue;
+        rng_seed (&a.rng, opts->seed + 1 + i);
+        if (methods[i].run (&a, &effort, err) < 0) {
+            attempt_clear (&a);
+            return -1;
         }
-        if (t->rc == 0 && t->attempt.maximal
-            && t->attempt.rounds.count < best->rounds.count) {
+        if (a.maximal && a.rounds.count < best->rounds.count) {
             struct attempt worse = *best;
 
-            *best = t->attempt;
-            t->attempt = worse;
+            *best = a;
+            a = worse;
         }
-        attempt_clear (&t->attempt);
+        attempt_clear (&a);
     }
-    pthread_mutex_destroy (&s.lock);
-    return rc;
+    return 0;
 }
 
 struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
                         struct error *err)
 {
-    struct plan *plan = plan_create ("pmm");
     struct attempt best = { .ps = ps };
-    size_t basis_rounds;
+    struct plan *plan = NULL;
 
-    if (!plan)
-        goto nomem;
     if (pathset_ports (ps) < 2)
-        return plan;
-    if (search (&best, opts, err) < 0)
+        return plan_create ("pmm");
+    if (find_rounds (&best, opts, err) < 0)
         goto error;
-    basis_rounds = best.rounds.count;
+    plan = plan_create ("pmm");
     for (size_t i = 0; i < best.rounds.n; i++) {
         const struct probe *p = &best.basis.pair[best.rounds.slot[i].pair];
 
-        if (plan_add (plan, best.rounds.slot[i].round, p->a, p->b) < 0)
-            goto nomem;
+        plan_add (plan, best.rounds.slot[i].round, p->a, p->b);
     }
-    plan_set_rank (plan, best.basis.m, best.rank, basis_rounds);
+    plan_set_rank (plan, best.basis.m, best.rank, best.rounds.count);
     plan_set_maximal (plan, best.maximal);
     if (redundant_extend (plan, ps, &best.basis, opts->extra_rounds,
-                          opts->seed, err) < 0)
-        goto error;
-    attempt_clear (&best);
-    return plan;
-nomem:
-    error_nomem (err);
+                          opts->seed, err) < 0) {
+        plan_destroy (plan);
+        plan = NULL;
+    }
 error:
     attempt_clear (&best);
-    plan_destroy (plan);
-    return NULL;
+    return plan;
 }

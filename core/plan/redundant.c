@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "core/linear/sparse.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum {
@@ -42,7 +43,7 @@ struct choice {
     double gain;
 };
 
-struct work {
+struct redundancy {
     const struct basis *basis;
     struct sparse *rows;   /* of the plan so far */
     struct rng rng;
@@ -80,15 +81,13 @@ static void crossing_clear (struct crossing *x)
     free (x->count);
 }
 
-static int crossing_make (struct crossing *x, const struct sparse *a)
+static void crossing_make (struct crossing *x, const struct sparse *a)
 {
     size_t entries = a->start[a->nrows];
 
-    x->start = calloc (a->ncols + 2, sizeof (*x->start));
-    x->row = calloc (entries + 1, sizeof (*x->row));
-    x->count = calloc (entries + 1, 1);
-    if (!x->start || !x->row || !x->count)
-        return -1;
+    x->start = xcalloc (a->ncols + 2, sizeof (*x->start));
+    x->row = xcalloc (entries + 1, sizeof (*x->row));
+    x->count = xcalloc (entries + 1, 1);
     for (size_t k = 0; k < entries; k++)
         x->start[a->col[k] + 2]++;
     for (size_t c = 0; c < a->ncols; c++)
@@ -100,13 +99,13 @@ static int crossing_make (struct crossing *x, const struct sparse *a)
             x->row[at] = i;
             x->count[at] = a->value[k];
         }
-    return 0;
 }
 
 /* Products of column c with all others that are not 0, in dot; their columns
  * in touched, and their number is returned.
  */
-static size_t products (struct work *w, const struct crossing *x, size_t c)
+static size_t products (struct redundancy *w, const struct crossing *x,
+                        size_t c)
 {
     const struct sparse *a = w->rows;
     size_t n = 0;
@@ -124,16 +123,16 @@ static size_t products (struct work *w, const struct crossing *x, size_t c)
 /* Find each link's rival. What has a proportional column is none: the rows of
  * the basis span those of all pairs, so no row will ever tell these apart.
  */
-static int find_rivals (struct work *w)
+static void find_rivals (struct redundancy *w)
 {
     const struct sparse *a = w->rows;
-    struct crossing x = { 0 };
-    int rc = crossing_make (&x, a);
+    struct crossing x;
 
+    crossing_make (&x, a);
     memset (w->square, 0, a->ncols * sizeof (*w->square));
     for (size_t k = 0; k < a->start[a->nrows]; k++)
         w->square[a->col[k]] += a->value[k] * a->value[k];
-    for (size_t c = 0; rc == 0 && c < a->ncols; c++) {
+    for (size_t c = 0; c < a->ncols; c++) {
         size_t n = products (w, &x, c);
         double most = 0;
 
@@ -153,7 +152,6 @@ static int find_rivals (struct work *w)
         }
     }
     crossing_clear (&x);
-    return rc;
 }
 
 /* Squared, so that the greatest count most. */
@@ -164,7 +162,7 @@ static double doubt (uint64_t square, uint64_t shared, uint64_t rival)
     return d * d;
 }
 
-static double gain (struct work *w, uint32_t pair)
+static double gain (struct redundancy *w, uint32_t pair)
 {
     const uint32_t *col;
     const uint8_t *count;
@@ -188,7 +186,7 @@ static double gain (struct work *w, uint32_t pair)
     return sum / n;
 }
 
-static bool fits (const struct work *w, uint32_t pair)
+static bool fits (const struct redundancy *w, uint32_t pair)
 {
     const struct basis *b = w->basis;
     const uint32_t *col;
@@ -203,8 +201,8 @@ static bool fits (const struct work *w, uint32_t pair)
     return true;
 }
 
-static int take (struct work *w, struct plan *plan, size_t round,
-                 uint32_t pair)
+static void take (struct redundancy *w, struct plan *plan, size_t round,
+                  uint32_t pair)
 {
     const struct basis *b = w->basis;
     const uint32_t *col;
@@ -215,10 +213,8 @@ static int take (struct work *w, struct plan *plan, size_t round,
     w->busy[b->m + b->port[pair].b] = 1;
     for (size_t k = 0; k < n; k++)
         w->busy[col[k]] = 1;
-    if (plan_add (plan, round, b->pair[pair].a, b->pair[pair].b) < 0)
-        return -1;
+    plan_add (plan, round, b->pair[pair].a, b->pair[pair].b);
     sparse_add (w->rows, col, (const int8_t *)count, n);
-    return 0;
 }
 
 static int compare_choice (const void *a, const void *b)
@@ -234,7 +230,7 @@ static int compare_choice (const void *a, const void *b)
 /* One round: of a sample of the candidates those of the greatest gain that
  * fit, and then what else fits.
  */
-static int fill_round (struct work *w, struct plan *plan)
+static void fill_round (struct redundancy *w, struct plan *plan)
 {
     const struct basis *b = w->basis;
     size_t n = b->n < SCORED * b->m ? b->n : SCORED * b->m;
@@ -249,14 +245,13 @@ static int fill_round (struct work *w, struct plan *plan)
     for (size_t i = 0; i < b->n; i++) {
         uint32_t pair = i < n ? w->choice[i].pair : w->order[i];
 
-        if (fits (w, pair) && take (w, plan, round, pair) < 0)
-            return -1;
+        if (fits (w, pair))
+            take (w, plan, round, pair);
     }
-    return 0;
 }
 
 /* The rows of a plan, over the columns of the set. */
-static int add_plan (struct work *w, const struct plan *plan,
+static int add_plan (struct redundancy *w, const struct plan *plan,
                      struct pathset *ps, struct error *err)
 {
     for (size_t r = 0; r < plan_rounds (plan); r++) {
@@ -276,28 +271,25 @@ static int add_plan (struct work *w, const struct plan *plan,
     return 0;
 }
 
-static int work_init (struct work *w, const struct basis *b, uint64_t seed)
+static void work_init (struct redundancy *w, const struct basis *b,
+                       uint64_t seed)
 {
-    *w = (struct work){ .basis = b, .rows = sparse_create (b->m) };
+    *w = (struct redundancy){ .basis = b, .rows = sparse_create (b->m) };
     rng_seed (&w->rng, seed);
-    w->square = calloc (b->m + 1, sizeof (*w->square));
-    w->shared = calloc (b->m + 1, sizeof (*w->shared));
-    w->rival = calloc (b->m + 1, sizeof (*w->rival));
-    w->choice = calloc (b->n + 1, sizeof (*w->choice));
-    w->order = calloc (b->n + 1, sizeof (*w->order));
-    w->busy = calloc (b->m + b->nports + 1, 1);
-    w->here = calloc (b->m + 1, 1);
-    w->dot = calloc (b->m + 1, sizeof (*w->dot));
-    w->touched = calloc (b->m + 1, sizeof (*w->touched));
-    if (!w->rows || !w->square || !w->shared || !w->rival || !w->choice
-        || !w->order || !w->busy || !w->here || !w->dot || !w->touched)
-        return -1;
+    w->square = xcalloc (b->m + 1, sizeof (*w->square));
+    w->shared = xcalloc (b->m + 1, sizeof (*w->shared));
+    w->rival = xcalloc (b->m + 1, sizeof (*w->rival));
+    w->choice = xcalloc (b->n + 1, sizeof (*w->choice));
+    w->order = xcalloc (b->n + 1, sizeof (*w->order));
+    w->busy = xcalloc (b->m + b->nports + 1, 1);
+    w->here = xcalloc (b->m + 1, 1);
+    w->dot = xcalloc (b->m + 1, sizeof (*w->dot));
+    w->touched = xcalloc (b->m + 1, sizeof (*w->touched));
     for (size_t i = 0; i < b->n; i++)
         w->order[i] = i;
-    return 0;
 }
 
-static void work_clear (struct work *w)
+static void work_clear (struct redundancy *w)
 {
     sparse_destroy (w->rows);
     free (w->square);
@@ -315,18 +307,17 @@ int redundant_extend (struct plan *plan, struct pathset *ps,
                       const struct basis *candidates, size_t extra,
                       uint64_t seed, struct error *err)
 {
-    struct work w = { 0 };
-    int rc = 0;
+    struct redundancy w;
+    int rc;
 
     if (candidates->n == 0 || extra == 0)
         return 0;
-    if (work_init (&w, candidates, seed) < 0)
-        rc = error_nomem (err);
-    else
-        rc = add_plan (&w, plan, ps, err);
-    for (size_t e = 0; e < extra && rc == 0; e++)
-        if (find_rivals (&w) < 0 || fill_round (&w, plan) < 0)
-            rc = error_nomem (err);
+    work_init (&w, candidates, seed);
+    rc = add_plan (&w, plan, ps, err);
+    for (size_t e = 0; e < extra && rc == 0; e++) {
+        find_rivals (&w);
+        fill_round (&w, plan);
+    }
     work_clear (&w);
     return rc;
 }

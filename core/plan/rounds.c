@@ -32,7 +32,6 @@
 #include "config.h"
 #include "core/plan/rounds.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -40,6 +39,7 @@
 
 #include "core/plan/chain.h"
 #include "core/plan/demand.h"
+#include "util/alloc.h"
 
 enum {
     STALE_MAX = 50,  /* rows that a null vector may mistake */
@@ -100,25 +100,19 @@ static void packer_destroy (struct packer *p)
 static struct packer *packer_create (const struct basis *b, size_t limit,
                                      uint64_t most, struct rng *rng)
 {
-    struct packer *p = calloc (1, sizeof (*p));
-    size_t bytes;
+    struct packer *p = xcalloc (1, sizeof (*p));
+    size_t n;
 
-    if (!p)
-        return NULL;
     p->basis = b;
     p->rng = rng;
     p->most = most;
     p->words = limit / 64 + 1;
-    bytes = (b->m + b->nports) * p->words * sizeof (*p->idle);
+    n = (b->m + b->nports) * p->words;
     p->rref = rref_create (b->m);
-    p->idle = malloc (bytes + 1);
-    p->load = calloc (b->nports + 1, sizeof (*p->load));
-    p->z = calloc (b->m + 1, sizeof (*p->z));
-    if (!p->rref || !p->idle || !p->load || !p->z) {
-        packer_destroy (p);
-        return NULL;
-    }
-    memset (p->idle, 0xff, bytes);
+    p->idle = xarray (n, sizeof (*p->idle));
+    p->load = xcalloc (b->nports, sizeof (*p->load));
+    p->z = xcalloc (b->m, sizeof (*p->z));
+    memset (p->idle, 0xff, n * sizeof (*p->idle));
     p->work = b->m;
     return p;
 }
@@ -148,22 +142,16 @@ static size_t find_room (struct packer *p, uint32_t pair, size_t limit)
     return SIZE_MAX;
 }
 
-static int add_slot (struct rounds *r, uint32_t pair, uint32_t round)
+static void add_slot (struct rounds *r, uint32_t pair, uint32_t round)
 {
     if (r->n == r->size) {
-        size_t size = r->size ? 2 * r->size : 64;
-        struct rounds_slot *slot = realloc (r->slot, size * sizeof (*slot));
-
-        if (!slot)
-            return -1;
-        r->slot = slot;
-        r->size = size;
+        r->size = 2 * r->size + 64;
+        r->slot = xrealloc (r->slot, r->size, sizeof (*r->slot));
     }
     r->slot[r->n++] = (struct rounds_slot){ pair, round };
-    return 0;
 }
 
-static int place (struct packer *p, uint32_t pair, size_t round)
+static void place (struct packer *p, uint32_t pair, size_t round)
 {
     const struct basis *b = p->basis;
     uint64_t mask = ~(UINT64_C (1) << (round % 64));
@@ -177,15 +165,7 @@ static int place (struct packer *p, uint32_t pair, size_t round)
     p->load[b->port[pair].b]++;
     if (round >= p->rounds.count)
         p->rounds.count = round + 1;
-    return add_slot (&p->rounds, pair, round);
-}
-
-static int add_row (const struct basis *b, struct rref *rref, uint32_t pair)
-{
-    size_t at = b->first[pair];
-
-    return rref_add (rref, b->col + at, b->count + at,
-                     b->first[pair + 1] - at);
+    add_slot (&p->rounds, pair, round);
 }
 
 static void draw_null (struct packer *p, const struct rref *rref)
@@ -204,48 +184,32 @@ static bool spent (const struct packer *p, const struct rref *rref)
 
 static bool adds (struct packer *p, uint32_t pair)
 {
-    const struct basis *b = p->basis;
-    size_t at = b->first[pair];
-    size_t n = b->first[pair + 1] - at;
-
-    p->work += n / 3;
-    return rref_dot (b->col + at, b->count + at, n, p->z) != 0;
+    p->work += (p->basis->first[pair + 1] - p->basis->first[pair]) / 3;
+    return basis_dot (p->basis, pair, p->z) != 0;
 }
 
-static int add_fresh (const struct basis *b, struct rref *rref, uint32_t pair)
-{
-    size_t at = b->first[pair];
-
-    return rref_add_fresh (rref, b->col + at, b->count + at,
-                           b->first[pair + 1] - at);
-}
-
-/* Add a candidate to the form where it is independent: 1; where it is not, or
- * that would take more work than there may be: 0. -1: no memory.
+/* Add a candidate to the form where it is independent. False where it is not,
+ * or that would take more work than there may be.
  */
-static int choose (struct packer *p, struct rref *rref, uint32_t pair)
+static bool choose (struct packer *p, struct rref *rref, uint32_t pair)
 {
-    const struct basis *b = p->basis;
-    size_t at = b->first[pair];
-    int rc;
-
     if (spent (p, rref))
-        return add_fresh (p->basis, rref, pair);
+        return basis_add_fresh (p->basis, pair, rref);
     if (!adds (p, pair))
-        return 0;
-    rc = rref_add_null (rref, b->col + at, b->count + at,
-                        b->first[pair + 1] - at, p->z);
-    if (rc == 0 && ++p->stale == STALE_MAX)
+        return false;
+    if (basis_add_null (p->basis, pair, rref, p->z))
+        return true;
+    if (++p->stale == STALE_MAX)
         draw_null (p, rref);
-    return rc;
+    return false;
 }
 
 /* Offer the candidates live[0 .. n-1], one after the other, the rounds below
  * limit; *rref is the span that they have to add to. Those for which there
  * was no room are left in live, and their number in *n.
  */
-static int offer (struct packer *p, struct rref *rref, uint32_t *live,
-                  size_t *n, size_t limit, size_t load_max)
+static void offer (struct packer *p, struct rref *rref, uint32_t *live,
+                   size_t *n, size_t limit, size_t load_max)
 {
     const struct basis *b = p->basis;
     size_t keep = 0;
@@ -255,33 +219,26 @@ static int offer (struct packer *p, struct rref *rref, uint32_t *live,
     for (size_t i = 0; i < *n; i++) {
         const struct probe *port = &b->port[live[i]];
         size_t round = SIZE_MAX;
-        int rc;
 
         p->work += 2;
         if (p->load[port->a] < load_max && p->load[port->b] < load_max)
             round = find_room (p, live[i], limit);
-        if (round >= limit) {
+        if (round >= limit)
             live[keep++] = live[i];
-            continue;
-        }
-        if ((rc = choose (p, rref, live[i])) < 0
-            || (rc > 0 && place (p, live[i], round) < 0))
-            return -1;
+        else if (choose (p, rref, live[i]))
+            place (p, live[i], round);
     }
     *n = keep;
-    return 0;
 }
 
-static int offer_evenly (struct packer *p, struct rref *rref, uint32_t *live,
-                         size_t *n, size_t limit)
+static void offer_evenly (struct packer *p, struct rref *rref, uint32_t *live,
+                          size_t *n, size_t limit)
 {
     for (int i = 0; i <= STEPS; i++) {
         double part = first_step + (1 - first_step) * i / STEPS;
 
-        if (offer (p, rref, live, n, limit, (size_t)ceil (part * limit)) < 0)
-            return -1;
+        offer (p, rref, live, n, limit, (size_t)ceil (part * limit));
     }
-    return 0;
 }
 
 /* Keep those of live[0 .. n-1] that the null vector tells from the span. */
@@ -325,35 +282,27 @@ static bool put (const struct packer *p, struct chain *c, uint32_t pair,
 }
 
 /* Put in what of the candidates adds to the rank. */
-static int put_in (struct packer *p, struct chain *c, const uint32_t *live,
-                   size_t n, size_t rank, uint64_t end)
+static void put_in (struct packer *p, struct chain *c, const uint32_t *live,
+                    size_t n, size_t rank, uint64_t end)
 {
-    const struct basis *b = p->basis;
-
-    for (size_t i = 0; i < n && p->rounds.n < rank && !spent (p, p->rref);
-         i++) {
-        size_t at = b->first[live[i]];
-
-        if (!rref_spans (p->rref, b->col + at, b->count + at,
-                         b->first[live[i] + 1] - at)
-            && put (p, c, live[i], end) && add_row (b, p->rref, live[i]) < 0)
-            return -1;
-    }
-    return 0;
+    for (size_t i = 0; i < n && p->rounds.n < rank && !spent (p, p->rref); i++)
+        if (!basis_spans (p->basis, live[i], p->rref)
+            && put (p, c, live[i], end))
+            basis_add (p->basis, live[i], p->rref);
 }
 
 /* Place what is still missing: by chains in the rounds there are, and without
  * where the work comes to `end`; in another one where few can be placed so.
- * Returns 1 where that would be round number `most`, or too much work. The
+ * False where that would be round number `most`, or too much work. The
  * rank may be too high: it is lowered to what turns out to be all.
  */
-static int complete (struct packer *p, uint32_t *live, size_t *rank,
-                     size_t most, uint64_t end)
+static bool complete (struct packer *p, uint32_t *live, size_t *rank,
+                      size_t most, uint64_t end)
 {
     struct chain *c = chain_create (p->basis, &p->rounds, *rank);
-    int rc = c ? 0 : -1;
+    bool good = true;
 
-    while (rc == 0 && p->rounds.n < *rank) {
+    while (good && p->rounds.n < *rank) {
         size_t lack = *rank - p->rounds.n;
         size_t n = p->basis->n;
 
@@ -367,38 +316,31 @@ static int complete (struct packer *p, uint32_t *live, size_t *rank,
         rng_shuffle (p->rng, live, n);
         if (n > MISSING_EACH * lack + MISSING_MORE)
             n = MISSING_EACH * lack + MISSING_MORE;
-        rc = put_in (p, c, live, n, *rank, end);
-        if (rc < 0 || (lack - (*rank - p->rounds.n)) * GAIN > lack)
+        put_in (p, c, live, n, *rank, end);
+        if ((lack - (*rank - p->rounds.n)) * GAIN > lack)
             continue;
-        if (spent (p, p->rref)) {
-            rc = 1;
-            break;
-        }
-        rc = p->rounds.count < most ? chain_open (c) : 1;
+        good = !spent (p, p->rref) && p->rounds.count < most;
+        if (good)
+            chain_open (c);
     }
-    if (c)
-        p->work += chain_work (c);
+    p->work += chain_work (c);
     chain_destroy (c);
-    return rc;
+    return good;
 }
 
 /* Place what has a column that no row has yet, by chains or in another round.
  */
-static int cover (struct packer *p)
+static void cover (struct packer *p)
 {
     const struct basis *b = p->basis;
     struct chain *c = chain_create (b, &p->rounds, b->m);
-    int rc = c ? 0 : -1;
 
-    for (size_t i = 0; i < b->n && rc >= 0; i++) {
-        rc = add_fresh (b, p->rref, i);
-        while (rc > 0 && !chain_put (c, i))
-            rc = chain_open (c) < 0 ? -1 : 1;
-    }
-    if (c)
-        p->work += chain_work (c);
+    for (size_t i = 0; i < b->n; i++)
+        if (basis_add_fresh (b, i, p->rref))
+            while (!chain_put (c, i))
+                chain_open (c);
+    p->work += chain_work (c);
     chain_destroy (c);
-    return rc < 0 ? -1 : 0;
 }
 
 /* What all packings of a basis share. */
@@ -452,41 +394,27 @@ static struct rref *span_all (struct packer *p, const uint32_t *live,
 {
     struct rref *rref = rref_create (p->basis->m);
 
-    if (!rref)
-        return NULL;
     draw_null (p, rref);
     for (size_t i = 0; i < n; i++)
-        if (choose (p, rref, live[i]) < 0) {
-            rref_destroy (rref);
-            return NULL;
-        }
+        choose (p, rref, live[i]);
     return rref;
 }
 
-/* 1 where it is too much work to tell which rows there must be. */
-static int place_hot (struct packer *p, struct job *job, size_t limit)
+/* False where it is too much work to tell which rows there must be. */
+static bool place_hot (struct packer *p, struct job *job, size_t limit)
 {
     size_t n = select_ends (job, 0, job->live);
     struct rref *rref = span_all (p, job->live, n);
-    int rc = -1;
+    bool good = !spent (p, rref);
 
-    if (!rref)
-        return -1;
-    if (spent (p, rref)) {
-        rc = 1;
-        goto done;
-    }
-    for (unsigned int ends = 1; ends <= 2; ends++) {
+    for (unsigned int ends = 1; ends <= 2 && good; ends++) {
         n = select_ends (job, ends, job->live);
         shuffle_classes (p, job->live, n);
-        if (offer_evenly (p, rref, job->live, &n, limit) < 0)
-            goto done;
+        offer_evenly (p, rref, job->live, &n, limit);
     }
-    rc = 0;
-done:
     p->work += rref_work (rref);
     rref_destroy (rref);
-    return rc;
+    return good;
 }
 
 static double hosts_bound (const struct basis *b, size_t rank)
@@ -524,50 +452,40 @@ static struct packer *pack (struct job *job, const struct recipe *recipe)
     size_t limit = (size_t)ceil (job->bound * recipe->above);
     struct packer *p = packer_create (job->basis, limit, left (job), job->rng);
     size_t hot = job->known ? find_hot (job, recipe->hot * limit) : 0;
+    bool good = true;
     size_t n;
-    int rc = -1;
 
-    if (!p)
-        return NULL;
     if (hot == 0)
         memset (job->hot, 0, job->basis->nports);
-    else if ((rc = place_hot (p, job, limit)) != 0)
-        goto error;
+    else
+        good = place_hot (p, job, limit);
     hot = p->rounds.n;
-    n = select_ends (job, 0, job->live);
-    if (!job->ordered)
-        shuffle_classes (p, job->live, n);
-    if (offer_evenly (p, p->rref, job->live, &n, limit) < 0)
-        goto error;
-    for (size_t i = 0; i < hot && !spent (p, p->rref); i++)
-        if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0)
-            goto error;
-    if (hot > 0 && spent (p, p->rref)) {
-        rc = 1;
-        goto error;
+    if (good) {
+        n = select_ends (job, 0, job->live);
+        if (!job->ordered)
+            shuffle_classes (p, job->live, n);
+        offer_evenly (p, p->rref, job->live, &n, limit);
+        for (size_t i = 0; i < hot && !spent (p, p->rref); i++)
+            basis_add (p->basis, p->rounds.slot[i].pair, p->rref);
+        good = hot == 0 || !spent (p, p->rref);
     }
-    rc = 1;
-    if (job->exact)
-        rc = complete (p, job->live, &job->rank, job->most_rounds,
-                       job->end > job->work ? job->end - job->work : 0);
-    p->rounds.maximal = rc == 0;
-    if (rc == 0 && !job->known) {
+    if (!good) {
+        job->work += packer_work (p);
+        packer_destroy (p);
+        give_up (job);
+        return pack (job, recipe);
+    }
+    p->rounds.maximal = job->exact
+        && complete (p, job->live, &job->rank, job->most_rounds,
+                     job->end > job->work ? job->end - job->work : 0);
+    if (p->rounds.maximal && !job->known) {
         job->known = true;
         find_bound (job, job->rank);
     }
-    if (rc > 0 && job->most_rounds == SIZE_MAX)
-        rc = cover (p);
-    if (rc < 0)
-        goto error;
+    if (!p->rounds.maximal && job->most_rounds == SIZE_MAX)
+        cover (p);
     job->work += packer_work (p);
     return p;
-error:
-    job->work += packer_work (p);
-    packer_destroy (p);
-    if (rc < 0)
-        return NULL;
-    give_up (job);
-    return pack (job, recipe);
 }
 
 static int compare_pair (const void *a, const void *b)
@@ -584,32 +502,26 @@ static struct packer *repack (const struct packer *old, struct rounds *rounds)
     struct packer *p = packer_create (old->basis, rounds->count, old->most,
                                       old->rng);
 
-    if (!p)
-        return NULL;
-    if (rounds->n > 0)
-        qsort (rounds->slot, rounds->n, sizeof (*rounds->slot), compare_pair);
+    qsort (rounds->slot, rounds->n, sizeof (*rounds->slot), compare_pair);
     for (size_t i = 0; i < rounds->n && !spent (p, p->rref); i++) {
         const struct rounds_slot *s = &rounds->slot[i];
-        int rc = add_row (p->basis, p->rref, s->pair);
 
-        if (rc < 0 || (rc > 0 && place (p, s->pair, s->round) < 0)) {
-            packer_destroy (p);
-            return NULL;
-        }
+        if (basis_add (p->basis, s->pair, p->rref))
+            place (p, s->pair, s->round);
     }
     p->rounds.count = rounds->count;
     return p;
 }
 
-static int copy_rounds (struct rounds *to, const struct rounds *from)
+static struct rounds copy_rounds (const struct rounds *from)
 {
-    *to = *from;
-    to->size = from->n;
-    if (!(to->slot = malloc ((from->n + 1) * sizeof (*to->slot))))
-        return -1;
+    struct rounds to = *from;
+
+    to.size = from->n;
+    to.slot = xarray (from->n, sizeof (*to.slot));
     if (from->n > 0)
-        memcpy (to->slot, from->slot, from->n * sizeof (*to->slot));
-    return 0;
+        memcpy (to.slot, from->slot, from->n * sizeof (*to.slot));
+    return to;
 }
 
 static size_t smallest_round (const size_t *size, size_t count)
@@ -626,13 +538,11 @@ static size_t smallest_round (const size_t *size, size_t count)
 static struct packer *dissolve (const struct packer *old)
 {
     size_t last = old->rounds.count - 1;
-    size_t *size = calloc (last + 1, sizeof (*size));
-    struct rounds left = { 0 };
-    struct packer *p = NULL;
+    size_t *size = xcalloc (last + 1, sizeof (*size));
+    struct rounds left = copy_rounds (&old->rounds);
+    struct packer *p;
     size_t least;
 
-    if (!size || copy_rounds (&left, &old->rounds) < 0)
-        goto done;
     for (size_t i = 0; i < old->rounds.n; i++)
         size[old->rounds.slot[i].round]++;
     least = smallest_round (size, last + 1);
@@ -648,7 +558,6 @@ static struct packer *dissolve (const struct packer *old)
         left.slot[left.n++] = s;
     }
     p = repack (old, &left);
-done:
     free (size);
     rounds_clear (&left);
     return p;
@@ -657,15 +566,13 @@ done:
 /* Put rows that a packing lacks in the place of others: as many as it lacks,
  * now and then in the place of two.
  */
-static int replace (struct job *job, struct packer *old, struct rounds *r)
+static void replace (struct job *job, struct packer *old, struct rounds *r)
 {
     struct chain *c = chain_create (job->basis, r, job->rank);
     size_t most = job->rank - r->n;
     uint64_t before = packer_work (old);
     size_t n = job->basis->n;
 
-    if (!c)
-        return -1;
     for (size_t i = 0; i < n; i++)
         job->live[i] = i;
     filter (old, job->live, &n);
@@ -676,42 +583,38 @@ static int replace (struct job *job, struct packer *old, struct rounds *r)
                                rng_below (job->rng, ONE_IN) ? 1 : 2);
     job->work += chain_work (c) + packer_work (old) - before;
     chain_destroy (c);
-    return 0;
 }
 
 /* The same with some rows replaced. */
 static struct packer *shake (struct job *job, struct packer *old)
 {
-    struct rounds r = { 0 };
-    struct packer *p = NULL;
+    struct rounds r = copy_rounds (&old->rounds);
+    struct packer *p;
 
-    if (copy_rounds (&r, &old->rounds) < 0 || replace (job, old, &r) < 0)
-        goto done;
+    replace (job, old, &r);
     p = repack (old, &r);
-done:
     rounds_clear (&r);
     return p;
 }
 
 /* Try with a round fewer: complete what is left of the packing, and again
  * after some of it was replaced, from whatever lacks least, as long as the
- * effort lasts. Return 0, 1 in vain, or -1.
+ * effort lasts. False: in vain.
  */
-static int shorten (struct job *job, struct packer **best, uint64_t effort)
+static bool shorten (struct job *job, struct packer **best, uint64_t effort)
 {
     struct packer *top = NULL; /* that lacks least */
     struct packer *p = dissolve (*best);
-    int rc = p ? 1 : -1;
+    bool good;
 
-    if (p)
-        job->work += packer_work (p);
-    while (p) {
+    job->work += packer_work (p);
+    while (true) {
         uint64_t before = packer_work (p);
 
-        rc = complete (p, job->live, &job->rank, p->rounds.count,
-                       UINT64_MAX);
+        good = complete (p, job->live, &job->rank, p->rounds.count,
+                         UINT64_MAX);
         job->work += packer_work (p) - before;
-        if (rc <= 0 || job->work >= effort || spent (p, p->rref))
+        if (good || job->work >= effort || spent (p, p->rref))
             break;
         if (!top || p->rounds.n >= top->rounds.n) {
             packer_destroy (top);
@@ -719,30 +622,23 @@ static int shorten (struct job *job, struct packer **best, uint64_t effort)
         }
         else
             packer_destroy (p);
-        if ((p = shake (job, top)))
-            job->work += packer_work (p);
-        else
-            rc = -1;
+        p = shake (job, top);
+        job->work += packer_work (p);
     }
     packer_destroy (top);
-    if (rc == 0) {
-        p->rounds.maximal = true;
-        packer_destroy (*best);
+    p->rounds.maximal = good;
+    packer_destroy (good ? *best : p);
+    if (good)
         *best = p;
-    }
-    else
-        packer_destroy (p);
-    return rc;
+    return good;
 }
 
 /* Chains and replacements may leave nothing in a round. */
-static int drop_empty (struct rounds *r)
+static void drop_empty (struct rounds *r)
 {
-    uint32_t *number = calloc (r->count + 1, sizeof (*number));
+    uint32_t *number = xcalloc (r->count + 1, sizeof (*number));
     uint32_t n = 0;
 
-    if (!number)
-        return -1;
     for (size_t i = 0; i < r->n; i++)
         number[r->slot[i].round] = 1;
     for (size_t i = 0; i < r->count; i++)
@@ -752,7 +648,6 @@ static int drop_empty (struct rounds *r)
         r->slot[i].round = number[r->slot[i].round];
     r->count = n;
     free (number);
-    return 0;
 }
 
 /* Keep the better of two packings: one that is maximal, with fewer rounds. */
@@ -769,28 +664,21 @@ static void keep_better (struct packer **best, struct packer *p)
     packer_destroy (worse);
 }
 
-static int job_init (struct job *job, const struct basis *b, uint64_t most,
-                     struct rng *rng)
+static void job_init (struct job *job, const struct basis *b, uint64_t most,
+                      struct rng *rng)
 {
     struct packer *p;
     struct rref *rref;
 
     *job = (struct job){ .basis = b, .most = most, .rng = rng,
                          .most_rounds = SIZE_MAX };
-    job->demand = calloc (b->nports + 1, sizeof (*job->demand));
-    job->hot = calloc (b->nports + 1, 1);
-    job->live = calloc (b->n + 1, sizeof (*job->live));
-    if (!job->demand || !job->hot || !job->live
-        || demand_find (b, job->demand) < 0)
-        return -1;
-    if (!(p = packer_create (b, 0, fmin (most, TOO_MUCH * (double)b->m), rng)))
-        return -1;
+    job->demand = demand_find (b);
+    job->hot = xcalloc (b->nports, 1);
+    job->live = xcalloc (b->n, sizeof (*job->live));
+    p = packer_create (b, 0, fmin (most, TOO_MUCH * (double)b->m), rng);
     for (size_t i = 0; i < b->n; i++)
         job->live[i] = i;
-    if (!(rref = span_all (p, job->live, b->n))) {
-        packer_destroy (p);
-        return -1;
-    }
+    rref = span_all (p, job->live, b->n);
     job->exact = most > rref_work (rref) + p->nulls;
     job->known = !spent (p, rref);
     job->rank = job->known ? rref_rank (rref) : b->m;
@@ -801,7 +689,6 @@ static int job_init (struct job *job, const struct basis *b, uint64_t most,
     rref_destroy (rref);
     packer_destroy (p);
     find_bound (job, job->rank);
-    return 0;
 }
 
 static void job_clear (struct job *job)
@@ -819,37 +706,29 @@ static uint64_t may_spend (const struct job *job, const struct packer *best,
         && effort->far > effort->search ? effort->far : effort->search;
 }
 
-int rounds_pack (struct rounds *rounds, const struct basis *basis,
-                 struct rng *rng, const struct rounds_effort *effort,
-                 struct rref **rref)
+void rounds_pack (struct rounds *rounds, const struct basis *basis,
+                  struct rng *rng, const struct rounds_effort *effort,
+                  struct rref **rref)
 {
     struct packer *best = NULL;
     struct job job;
-    int rc = -1;
 
-    *rounds = (struct rounds){ 0 };
-    if (job_init (&job, basis, effort->eliminate, rng) < 0)
-        goto done;
+    job_init (&job, basis, effort->eliminate, rng);
     job.end = effort->search;
     for (size_t i = 0; i < RECIPES && job.exact; i++) {
-        struct packer *p = pack (&job, &recipes[i]);
-
-        if (!p)
-            goto done;
-        keep_better (&best, p);
+        keep_better (&best, pack (&job, &recipes[i]));
         if (best->rounds.count <= job.bound || job.work > effort->search / 2)
             break;
         if (best->rounds.maximal)
             job.most_rounds = best->rounds.count - 1;
     }
-    if (!best && !(best = pack (&job, &recipes[0])))
-        goto done;
-    rc = 0;
-    while (rc == 0 && best->rounds.maximal && best->rounds.count > job.bound
-           && job.work < may_spend (&job, best, effort))
-        rc = shorten (&job, &best, may_spend (&job, best, effort));
-    if (rc < 0 || (rc = drop_empty (&best->rounds)) < 0)
-        goto done;
+    if (!best)
+        best = pack (&job, &recipes[0]);
+    while (best->rounds.maximal && best->rounds.count > job.bound
+           && job.work < may_spend (&job, best, effort)
+           && shorten (&job, &best, may_spend (&job, best, effort)))
+        ;
+    drop_empty (&best->rounds);
     if (!job.known) /* a bound of what was found, not of what there may be */
         find_bound (&job, best->rounds.n);
     *rounds = best->rounds;
@@ -860,13 +739,8 @@ int rounds_pack (struct rounds *rounds, const struct basis *basis,
         *rref = best->rref;
         best->rref = NULL;
     }
-    rc = 0;
-done:
     packer_destroy (best);
     job_clear (&job);
-    if (rc < 0)
-        errno = ENOMEM;
-    return rc;
 }
 
 void rounds_clear (struct rounds *rounds)

@@ -48,12 +48,11 @@ struct rounds_effort {
  * elimination would take more than its effort, an independent one that covers
  * all columns. Ends where no fewer rounds are possible. The same seed and
  * effort give the same rounds on every machine. Where rref is not NULL, *rref
- * gets the form of the rows picked. Return 0, or -1 with errno ENOMEM;
- * rounds_clear is due after 0.
+ * gets the form of the rows picked. rounds_clear is due.
  */
-int rounds_pack (struct rounds *rounds, const struct basis *basis,
-                 struct rng *rng, const struct rounds_effort *effort,
-                 struct rref **rref);
+void rounds_pack (struct rounds *rounds, const struct basis *basis,
+                  struct rng *rng, const struct rounds_effort *effort,
+                  struct rref **rref);
 
 void rounds_clear (struct rounds *rounds);
 

@@ -26,12 +26,12 @@
 #include "config.h"
 #include "core/plan/rref.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "core/plan/prime.h"
+#include "util/alloc.h"
 
-struct line { /* a row of the form, its pivot first */
+struct rref_line { /* a row of the form, its pivot first */
     struct rref_entry *entry;
     size_t n;
     bool late;
@@ -39,7 +39,7 @@ struct line { /* a row of the form, its pivot first */
 
 struct rref {
     size_t m, rank;
-    struct line *line;  /* [m], rank of them in use */
+    struct rref_line *line;  /* [m], rank of them in use */
     int32_t *pivot;     /* [m] row whose pivot this column is, or -1 */
     uint32_t *held;     /* [m] rows that hold the column */
     uint64_t *acc;      /* [m], 0 outside a reduction */
@@ -65,24 +65,16 @@ static uint64_t inverse (uint64_t a)
 
 struct rref *rref_create (size_t m)
 {
-    struct rref *r = calloc (1, sizeof (*r));
+    struct rref *r = xcalloc (1, sizeof (*r));
 
-    if (!r)
-        return NULL;
-    r->line = calloc (m + 1, sizeof (*r->line));
-    r->pivot = calloc (m + 1, sizeof (*r->pivot));
-    r->held = calloc (m + 1, sizeof (*r->held));
-    r->acc = calloc (m + 1, sizeof (*r->acc));
-    r->at = calloc (m + 1, sizeof (*r->at));
-    r->touched = calloc (m + 1, sizeof (*r->touched));
-    r->fresh = calloc (m / 64 + 1, sizeof (*r->fresh));
-    r->late = calloc (m / 64 + 1, sizeof (*r->late));
-    if (!r->line || !r->pivot || !r->held || !r->acc || !r->at || !r->touched
-        || !r->fresh || !r->late) {
-        rref_destroy (r);
-        errno = ENOMEM;
-        return NULL;
-    }
+    r->line = xcalloc (m + 1, sizeof (*r->line));
+    r->pivot = xcalloc (m + 1, sizeof (*r->pivot));
+    r->held = xcalloc (m + 1, sizeof (*r->held));
+    r->acc = xcalloc (m + 1, sizeof (*r->acc));
+    r->at = xcalloc (m + 1, sizeof (*r->at));
+    r->touched = xcalloc (m + 1, sizeof (*r->touched));
+    r->fresh = xcalloc (m / 64 + 1, sizeof (*r->fresh));
+    r->late = xcalloc (m / 64 + 1, sizeof (*r->late));
     r->m = m;
     for (size_t c = 0; c < m; c++)
         r->pivot[c] = -1;
@@ -91,8 +83,6 @@ struct rref *rref_create (size_t m)
 
 void rref_destroy (struct rref *r)
 {
-    int saved = errno;
-
     if (!r)
         return;
     for (size_t i = 0; i < r->rank; i++)
@@ -106,7 +96,6 @@ void rref_destroy (struct rref *r)
     free (r->fresh);
     free (r->late);
     free (r);
-    errno = saved;
 }
 
 static void accumulate (struct rref *r, uint32_t col, uint64_t value,
@@ -127,7 +116,7 @@ static void accumulate (struct rref *r, uint32_t col, uint64_t value,
 /* Rid what is in acc of the pivot of row i. */
 static void eliminate (struct rref *r, size_t i, size_t *n)
 {
-    const struct line *l = &r->line[i];
+    const struct rref_line *l = &r->line[i];
     uint64_t factor = prime_neg (r->acc[l->entry[0].col]);
 
     if (factor == 0)
@@ -191,7 +180,7 @@ static void forget (struct rref *r, size_t n)
 }
 
 /* Make l, whose pivot is entry 0, the next row of the form. */
-static void append (struct rref *r, const struct line *l)
+static void append (struct rref *r, const struct rref_line *l)
 {
     for (size_t k = 0; k < l->n; k++)
         r->held[l->entry[k].col]++;
@@ -201,13 +190,12 @@ static void append (struct rref *r, const struct line *l)
 }
 
 /* The rest in acc, divided by its value in the column `pivot`. */
-static int rest_line (struct rref *r, size_t n, uint32_t pivot,
-                      struct line *l)
+static void rest_line (struct rref *r, size_t n, uint32_t pivot,
+                       struct rref_line *l)
 {
     uint64_t scale = inverse (r->acc[pivot]);
 
-    if (!(l->entry = malloc (n * sizeof (*l->entry))))
-        return -1;
+    l->entry = xarray (n, sizeof (*l->entry));
     l->n = 1;
     l->entry[0] = (struct rref_entry){ pivot, 1 };
     for (size_t i = 0; i < n; i++) {
@@ -217,31 +205,26 @@ static int rest_line (struct rref *r, size_t n, uint32_t pivot,
             l->entry[l->n++]
                 = (struct rref_entry){ c, prime_mul (r->acc[c], scale) };
     }
-    return 0;
 }
 
-static int append_rest (struct rref *r, size_t n)
+static void append_rest (struct rref *r, size_t n)
 {
-    struct line l = { .late = true };
+    struct rref_line l = { .late = true };
     uint32_t pivot = r->touched[0];
 
     for (size_t i = 1; i < n; i++)
         if (r->held[r->touched[i]] < r->held[pivot])
             pivot = r->touched[i];
-    if (rest_line (r, n, pivot, &l) < 0)
-        return -1;
+    rest_line (r, n, pivot, &l);
     append (r, &l);
-    return 0;
 }
 
-static int append_fresh (struct rref *r, const uint32_t *col,
-                         const uint8_t *count, size_t n, size_t pivot)
+static void append_fresh (struct rref *r, const uint32_t *col,
+                          const uint8_t *count, size_t n, size_t pivot)
 {
-    struct line l = { .entry = malloc (n * sizeof (*l.entry)), .n = 1 };
+    struct rref_line l = { .entry = xarray (n, sizeof (*l.entry)), .n = 1 };
     uint64_t scale = inverse (count[pivot]);
 
-    if (!l.entry)
-        return -1;
     l.entry[0] = (struct rref_entry){ col[pivot], 1 };
     for (size_t i = 0; i < n; i++)
         if (i != pivot && count[i])
@@ -250,7 +233,6 @@ static int append_fresh (struct rref *r, const uint32_t *col,
             };
     append (r, &l);
     r->work += n;
-    return 0;
 }
 
 /* The first of n columns that no row has had, or n. */
@@ -265,7 +247,7 @@ static size_t find_fresh (const struct rref *r, const uint32_t *col,
 }
 
 /* The value of a null vector in the pivot column of a row. */
-static void solve_pivot (const struct line *l, uint64_t *z)
+static void solve_pivot (const struct rref_line *l, uint64_t *z)
 {
     uint64_t sum = 0;
 
@@ -275,41 +257,42 @@ static void solve_pivot (const struct line *l, uint64_t *z)
     z[l->entry[0].col] = prime_neg (sum);
 }
 
-int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
-              size_t n)
+bool rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
+               size_t n)
 {
     size_t pivot = find_fresh (r, col, count, n);
     size_t rest;
-    int rc = 0;
 
-    if (pivot < n)
-        return append_fresh (r, col, count, n, pivot) < 0 ? -1 : 1;
+    if (pivot < n) {
+        append_fresh (r, col, count, n, pivot);
+        return true;
+    }
     rest = reduce (r, col, count, n);
     if (rest > 0)
-        rc = append_rest (r, rest) < 0 ? -1 : 1;
+        append_rest (r, rest);
     forget (r, rest);
-    return rc;
+    return rest > 0;
 }
 
-int rref_add_null (struct rref *r, const uint32_t *col, const uint8_t *count,
-                   size_t n, uint64_t *z)
+bool rref_add_null (struct rref *r, const uint32_t *col, const uint8_t *count,
+                    size_t n, uint64_t *z)
 {
     size_t rank = r->rank;
-    int rc = rref_add (r, col, count, n);
+    bool new = rref_add (r, col, count, n);
 
-    if (rc > 0 && !r->line[rank].late)
+    if (new && !r->line[rank].late)
         solve_pivot (&r->line[rank], z);
-    return rc;
+    return new;
 }
 
-int rref_add_fresh (struct rref *r, const uint32_t *col, const uint8_t *count,
-                    size_t n)
+bool rref_add_fresh (struct rref *r, const uint32_t *col,
+                     const uint8_t *count, size_t n)
 {
     size_t pivot = find_fresh (r, col, count, n);
 
-    if (pivot == n)
-        return 0;
-    return append_fresh (r, col, count, n, pivot) < 0 ? -1 : 1;
+    if (pivot < n)
+        append_fresh (r, col, count, n, pivot);
+    return pivot < n;
 }
 
 bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
@@ -332,10 +315,10 @@ size_t rref_rank (const struct rref *r)
 /* Replace the pivots that row i holds beside its own by their rows, which are
  * reduced already.
  */
-static int substitute (struct rref *r, size_t i)
+static void substitute (struct rref *r, size_t i)
 {
-    struct line *l = &r->line[i];
-    struct line new = { .late = l->late };
+    struct rref_line *l = &r->line[i];
+    struct rref_line new = { .late = l->late };
     size_t n = 0;
 
     for (size_t k = 0; k < l->n; k++)
@@ -351,8 +334,7 @@ static int substitute (struct rref *r, size_t i)
         r->held[l->entry[k].col]--;
     }
     n = settle (r, n);
-    if (rest_line (r, n, l->entry[0].col, &new) < 0)
-        return -1;
+    rest_line (r, n, l->entry[0].col, &new);
     forget (r, n);
     for (size_t k = 0; k < new.n; k++)
         r->held[new.entry[k].col]++;
@@ -360,25 +342,24 @@ static int substitute (struct rref *r, size_t i)
     r->entries -= l->n;
     free (l->entry);
     *l = new;
-    return 0;
 }
 
-int rref_reduce_within (struct rref *r, uint64_t most)
+bool rref_reduce_within (struct rref *r, uint64_t most)
 {
     uint64_t end = most < UINT64_MAX - r->work ? r->work + most : UINT64_MAX;
 
     for (size_t i = r->rank; i-- > 0 && r->work < end;)
-        if (r->line[i].late && substitute (r, i) < 0)
-            return -1;
+        if (r->line[i].late)
+            substitute (r, i);
     for (size_t i = 0; i < r->rank && r->work < end; i++)
-        if (!r->line[i].late && substitute (r, i) < 0)
-            return -1;
-    return r->work < end ? 0 : 1;
+        if (!r->line[i].late)
+            substitute (r, i);
+    return r->work < end;
 }
 
-int rref_reduce (struct rref *r)
+void rref_reduce (struct rref *r)
 {
-    return rref_reduce_within (r, UINT64_MAX);
+    rref_reduce_within (r, UINT64_MAX);
 }
 
 const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n)

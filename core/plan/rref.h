@@ -37,31 +37,29 @@ struct rref_entry {
 
 struct rref;
 
-/* An empty form of m columns, 0 .. m-1. NULL with errno ENOMEM. */
+/* An empty form of m columns, 0 .. m-1. */
 struct rref *rref_create (size_t m);
 void rref_destroy (struct rref *r);
 
 /* Add the row that has count[i] in column col[i], i < n, columns distinct.
- * Return 1 where it was independent of the rows so far (rank is one more
- * then), 0 where it was dependent, -1 with errno ENOMEM; the form is then
- * good for rref_destroy only.
+ * True if it was independent of the rows so far: rank is one more then.
  */
-int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
-              size_t n);
+bool rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
+               size_t n);
 
 /* The same, and z, a null vector of the rows so far (rref_null), is made one
  * of this row, too, where that costs nothing: where the row has a column that
  * no row before had. Of any other row that is added z does not know.
  */
-int rref_add_null (struct rref *r, const uint32_t *col, const uint8_t *count,
-                   size_t n, uint64_t *z);
+bool rref_add_null (struct rref *r, const uint32_t *col, const uint8_t *count,
+                    size_t n, uint64_t *z);
 
 /* rref_add for a row that has a column which no row before had: it is
  * independent for that, and costs no more than its entries. Any other row is
- * left out: 0.
+ * left out: false.
  */
-int rref_add_fresh (struct rref *r, const uint32_t *col, const uint8_t *count,
-                    size_t n);
+bool rref_add_fresh (struct rref *r, const uint32_t *col,
+                     const uint8_t *count, size_t n);
 
 /* True if the row lies in the span of the rows added. */
 bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
@@ -70,15 +68,14 @@ bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
 size_t rref_rank (const struct rref *r);
 
 /* Reduce the form: rref_row and rref_pivot mean something from here to the
- * next rref_add. Cost: the entries of the reduced form, about. 0, or -1 with
- * errno ENOMEM; the form is then good for rref_destroy only.
+ * next rref_add. Cost: the entries of the reduced form, about.
  */
-int rref_reduce (struct rref *r);
+void rref_reduce (struct rref *r);
 
-/* The same with an end: 1 where it would take more than so much work (as
+/* The same with an end: false where it would take more than so much work (as
  * rref_work counts it); the form is then good for rref_destroy only.
  */
-int rref_reduce_within (struct rref *r, uint64_t most);
+bool rref_reduce_within (struct rref *r, uint64_t most);
 
 /* Row i < rank of the reduced form: its n entries, the pivot (value 1) first,
  * the others in no order, none of them in the pivot column of another row.

@@ -18,7 +18,6 @@
 #include "config.h"
 #include "core/plan/select.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@
 #include "core/plan/prime.h"
 #include "core/plan/redundant.h"
 #include "core/plan/rref.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum {
@@ -56,23 +56,21 @@ struct select {
     size_t nwants;
     uint8_t *chosen;     /* [n] endpoints of the probes so far */
     struct probe *probe; /* chosen */
-    size_t nprobes, probes_size;
+    size_t nprobes;
     int32_t *column;     /* [nlinks] of a system while it is made, else -1 */
 };
 
 /* Rows of some pairs, over the columns that they use, and what they determine
  * of some wants.
  */
-struct system {
+struct equations {
     struct sparse *a;
     struct candidate {
         struct probe probe;
         uint32_t row;
         uint32_t cost; /* low: preferred */
     } *candidate;      /* [a->nrows] */
-    size_t size;
     uint32_t *link;    /* [a->ncols] of a column */
-    size_t links_size;
     const struct want *want;
     size_t nwants;
     int32_t *member;   /* column of each member of each want, -1: none */
@@ -80,17 +78,7 @@ struct system {
     struct candidate **kept; /* [rank] independent rows */
 };
 
-static void *grown (void *v, size_t *size, size_t each)
-{
-    size_t more = *size ? 2 * *size : 64;
-    void *new = realloc (v, more * each);
-
-    if (new)
-        *size = more;
-    return new;
-}
-
-static void system_clear (struct system *y)
+static void system_clear (struct equations *y)
 {
     sparse_destroy (y->a);
     rref_destroy (y->rref);
@@ -98,48 +86,31 @@ static void system_clear (struct system *y)
     free (y->link);
     free (y->member);
     free (y->kept);
-    *y = (struct system){ 0 };
+    *y = (struct equations){ 0 };
 }
 
-static int column_of (struct select *s, struct system *y, uint32_t link)
+static uint32_t column_of (struct select *s, struct equations *y, uint32_t link)
 {
     size_t m = y->a->ncols;
 
     if (s->column[link] < 0) {
-        if (m == y->links_size) {
-            uint32_t *v = grown (y->link, &y->links_size, sizeof (*v));
-
-            if (!v)
-                return -1;
-            y->link = v;
-        }
+        y->link = xgrow (y->link, m, sizeof (*y->link));
         y->link[m] = link;
         s->column[link] = y->a->ncols++;
     }
     return s->column[link];
 }
 
-static int add_pair (struct select *s, struct system *y, struct probe probe,
+static int add_pair (struct select *s, struct equations *y, struct probe probe,
                      bool chosen, struct error *err)
 {
     struct row row;
 
     if (pathset_row (s->ps, probe.a, probe.b, &row, err) < 0)
         return -1;
-    if (y->a->nrows == y->size) {
-        struct candidate *v = grown (y->candidate, &y->size, sizeof (*v));
-
-        if (!v)
-            return error_nomem (err);
-        y->candidate = v;
-    }
-    for (size_t k = 0; k < row.n; k++) {
-        int c = column_of (s, y, row.link[k]);
-
-        if (c < 0)
-            return error_nomem (err);
-        row.link[k] = c;
-    }
+    for (size_t k = 0; k < row.n; k++)
+        row.link[k] = column_of (s, y, row.link[k]);
+    y->candidate = xgrow (y->candidate, y->a->nrows, sizeof (*y->candidate));
     y->candidate[y->a->nrows] = (struct candidate){
         probe, y->a->nrows, chosen ? 0 : 2 * row.n + !row.symmetric,
     };
@@ -148,7 +119,7 @@ static int add_pair (struct select *s, struct system *y, struct probe probe,
 }
 
 /* All pairs of some endpoints. */
-static int add_between (struct select *s, struct system *y,
+static int add_between (struct select *s, struct equations *y,
                         const uint32_t *host, size_t n, struct error *err)
 {
     for (size_t i = 0; i < n; i++)
@@ -172,7 +143,7 @@ static bool among (const uint32_t *host, size_t n, uint32_t i)
 }
 
 /* The probes chosen so far: those with an end among some endpoints. */
-static int add_chosen (struct select *s, struct system *y,
+static int add_chosen (struct select *s, struct equations *y,
                        const uint32_t *host, size_t n, struct error *err)
 {
     for (size_t i = 0; i < s->nprobes; i++)
@@ -194,15 +165,13 @@ static int compare_candidate (const void *a, const void *b)
     return (x->probe.b > y->probe.b) - (x->probe.b < y->probe.b);
 }
 
-/* Does the form determine all wants? 1, 0, or -1 without memory. */
-static int determined (struct select *s, const struct system *y)
+/* Does the form determine all wants? */
+static bool determined (struct select *s, const struct equations *y)
 {
-    uint64_t *z = calloc (y->a->ncols + 1, sizeof (*z));
+    uint64_t *z = xcalloc (y->a->ncols + 1, sizeof (*z));
     const int32_t *c = y->member;
-    int yes = 1;
+    bool yes = true;
 
-    if (!z)
-        return -1;
     rref_null (y->rref, &s->rng, z);
     for (size_t i = 0; i < y->nwants && yes; i++) {
         uint64_t sum = 0;
@@ -219,77 +188,67 @@ static int determined (struct select *s, const struct system *y)
 }
 
 /* All rows are there: columns get their wants, and are forgotten. */
-static int close_columns (struct select *s, struct system *y)
+static void close_columns (struct select *s, struct equations *y)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < y->nwants; i++)
         n += y->want[i].n;
-    y->member = calloc (n + 1, sizeof (*y->member));
+    y->member = xcalloc (n + 1, sizeof (*y->member));
     n = 0;
-    for (size_t i = 0; i < y->nwants && y->member; i++)
+    for (size_t i = 0; i < y->nwants; i++)
         for (size_t k = 0; k < y->want[i].n; k++)
             y->member[n++] = s->column[y->want[i].member[k].link];
     for (size_t c = 0; c < y->a->ncols; c++)
         s->column[y->link[c]] = -1;
-    return y->member ? 0 : -1;
 }
 
 /* Reduce the rows by rising cost, and keep the independent ones, until they
  * determine the wants or there are no more. Returns as determined.
  */
-static int reduce (struct select *s, struct system *y)
+static bool reduce (struct select *s, struct equations *y)
 {
     const struct sparse *a = y->a;
     size_t look = LOOK_FIRST;
-    int yes = 0;
+    bool yes = false;
 
     y->rref = rref_create (a->ncols);
-    y->kept = calloc (a->nrows + 1, sizeof (*y->kept));
-    if (close_columns (s, y) < 0 || !y->rref || !y->kept)
-        return -1;
+    y->kept = xcalloc (a->nrows + 1, sizeof (*y->kept));
+    close_columns (s, y);
     if (a->nrows > 0)
         qsort (y->candidate, a->nrows, sizeof (*y->candidate),
                compare_candidate);
-    for (size_t i = 0; i < a->nrows && yes == 0; i++) {
+    for (size_t i = 0; i < a->nrows && !yes; i++) {
         size_t at = a->start[y->candidate[i].row];
         size_t rank = rref_rank (y->rref);
-        int rc = rref_add (y->rref, a->col + at,
-                           (const uint8_t *)a->value + at,
-                           a->start[y->candidate[i].row + 1] - at);
 
-        if (rc < 0)
-            return -1;
-        if (rc > 0)
+        if (rref_add (y->rref, a->col + at, (const uint8_t *)a->value + at,
+                      a->start[y->candidate[i].row + 1] - at))
             y->kept[rank] = &y->candidate[i];
         if (rank == look) {
             look += look / 4;
             yes = determined (s, y);
         }
     }
-    return yes ? yes : determined (s, y);
+    return yes || determined (s, y);
 }
 
 /* A system for some wants, empty; it is the caller's to clear in any case. */
-static void system_open (struct system *y, const struct want *want, size_t n)
+static void system_open (struct equations *y, const struct want *want, size_t n)
 {
-    *y = (struct system){ .want = want, .nwants = n };
+    *y = (struct equations){ .want = want, .nwants = n };
     y->a = sparse_create (0);
 }
 
 /* What became of adding rows to it; then 1 where they determine the wants,
  * else 0, or -1 with err.
  */
-static int system_close (struct select *s, struct system *y, int added,
-                         struct error *err)
+static int system_close (struct select *s, struct equations *y, int added)
 {
-    if (added == 0) {
-        if ((added = reduce (s, y)) < 0)
-            error_nomem (err);
-    }
-    else if (y->a)
-        close_columns (s, y);
-    return added;
+    if (added == 0)
+        return reduce (s, y);
+    close_columns (s, y);
+    return -1;
 }
 
 /* Columns of the kept rows, each with a unit behind it for every member of a
@@ -312,7 +271,7 @@ static void columns_clear (struct columns *c)
 /* Count the entries of column i at start[i + 2], or put them at start[i + 1]
  * and count that up.
  */
-static void columns_pass (const struct system *y, struct columns *c)
+static void columns_pass (const struct equations *y, struct columns *c)
 {
     const struct sparse *a = y->a;
     size_t rank = rref_rank (y->rref);
@@ -344,53 +303,39 @@ static void columns_pass (const struct system *y, struct columns *c)
     c->unknowns = rank + members;
 }
 
-static int columns_make (const struct system *y, struct columns *c)
+static void columns_make (const struct equations *y, struct columns *c)
 {
     size_t m = y->a->ncols;
 
-    *c = (struct columns){ .start = calloc (m + 2, sizeof (*c->start)) };
-    if (!c->start)
-        return -1;
+    *c = (struct columns){ .start = xcalloc (m + 2, sizeof (*c->start)) };
     columns_pass (y, c);
     for (size_t i = 0; i < m; i++)
         c->start[i + 2] += c->start[i + 1];
-    c->unknown = calloc (c->start[m + 1] + 1, sizeof (*c->unknown));
-    c->count = calloc (c->start[m + 1] + 1, 1);
-    if (!c->unknown || !c->count)
-        return -1;
+    c->unknown = xcalloc (c->start[m + 1] + 1, sizeof (*c->unknown));
+    c->count = xcalloc (c->start[m + 1] + 1, 1);
     columns_pass (y, c);
-    return 0;
 }
 
 /* used[i]: row y->kept[i] takes part in a combination that yields a want; all
- * are determined. The caller frees; NULL without memory.
+ * are determined. The caller frees.
  */
-static uint8_t *support (struct select *s, const struct system *y)
+static uint8_t *support (struct select *s, const struct equations *y)
 {
     size_t rank = rref_rank (y->rref);
-    uint8_t *used = calloc (rank + 1, 1);
-    struct rref *rref = NULL;
+    uint8_t *used = xcalloc (rank, 1);
+    struct rref *rref;
     struct columns c;
-    uint64_t *z = NULL;
+    uint64_t *z;
 
-    if (columns_make (y, &c) < 0 || !used)
-        goto nomem;
+    columns_make (y, &c);
     rref = rref_create (c.unknowns);
-    z = calloc (c.unknowns + 1, sizeof (*z));
-    if (!rref || !z)
-        goto nomem;
+    z = xcalloc (c.unknowns, sizeof (*z));
     for (size_t i = 0; i < y->a->ncols; i++)
-        if (rref_add (rref, c.unknown + c.start[i], c.count + c.start[i],
-                      c.start[i + 1] - c.start[i]) < 0)
-            goto nomem;
+        rref_add (rref, c.unknown + c.start[i], c.count + c.start[i],
+                  c.start[i + 1] - c.start[i]);
     rref_null (rref, &s->rng, z);
     for (size_t i = 0; i < rank; i++)
         used[i] = z[i] != 0;
-    goto out;
-nomem:
-    free (used);
-    used = NULL;
-out:
     columns_clear (&c);
     rref_destroy (rref);
     free (z);
@@ -400,18 +345,13 @@ out:
 /* Endpoints of the rows in the support, those chosen before left out, in the
  * order of `host`; *n of them stay in host.
  */
-static int keep_used (struct select *s, const struct system *y,
-                      uint32_t *host, size_t *n, struct error *err)
+static void keep_used (struct select *s, const struct equations *y,
+                       uint32_t *host, size_t *n)
 {
     uint8_t *used = support (s, y);
-    uint8_t *in = calloc (s->n + 1, 1);
+    uint8_t *in = xcalloc (s->n + 1, 1);
     size_t keep = 0;
 
-    if (!used || !in) {
-        free (used);
-        free (in);
-        return error_nomem (err);
-    }
     for (size_t i = 0; i < rref_rank (y->rref); i++)
         if (used[i])
             in[y->kept[i]->probe.a] = in[y->kept[i]->probe.b] = 1;
@@ -421,42 +361,31 @@ static int keep_used (struct select *s, const struct system *y,
     *n = keep;
     free (used);
     free (in);
-    return 0;
 }
 
-static int choose_probe (struct select *s, struct probe probe)
+static void choose_probe (struct select *s, struct probe probe)
 {
     for (size_t k = 0; k < s->nprobes; k++)
         if (s->probe[k].a == probe.a && s->probe[k].b == probe.b)
-            return 0;
-    if (s->nprobes == s->probes_size) {
-        struct probe *v = grown (s->probe, &s->probes_size, sizeof (*v));
-
-        if (!v)
-            return -1;
-        s->probe = v;
-    }
+            return;
+    s->probe = xgrow (s->probe, s->nprobes, sizeof (*s->probe));
     s->probe[s->nprobes++] = probe;
     s->chosen[probe.a] = s->chosen[probe.b] = 1;
-    return 0;
 }
 
 /* Make the probes of the support, and their endpoints, chosen. */
-static int choose (struct select *s, const struct system *y,
-                   struct error *err)
+static void choose (struct select *s, const struct equations *y)
 {
     uint8_t *used = support (s, y);
-    int rc = used ? 0 : -1;
 
-    for (size_t i = 0; rc == 0 && i < rref_rank (y->rref); i++)
+    for (size_t i = 0; i < rref_rank (y->rref); i++)
         if (used[i])
-            rc = choose_probe (s, y->kept[i]->probe);
+            choose_probe (s, y->kept[i]->probe);
     free (used);
-    return rc < 0 ? error_nomem (err) : 0;
 }
 
 /* The system of the pairs of host[0 .. n-1], and of what is chosen. */
-static int try_hosts (struct select *s, struct system *y,
+static int try_hosts (struct select *s, struct equations *y,
                       const struct want *want, const uint32_t *host, size_t n,
                       struct error *err)
 {
@@ -465,24 +394,23 @@ static int try_hosts (struct select *s, struct system *y,
     system_open (y, want, 1);
     if ((rc = add_chosen (s, y, host, n, err)) == 0)
         rc = add_between (s, y, host, n, err);
-    return system_close (s, y, rc, err);
+    return system_close (s, y, rc);
 }
 
 /* Drop the endpoints that are not needed, last ones first, in ever smaller
  * lots, and choose the probes. y determines the want; it is replaced.
  */
-static int narrow (struct select *s, struct system *y,
+static int narrow (struct select *s, struct equations *y,
                    const struct want *want, uint32_t *host, size_t n,
                    struct error *err)
 {
     uint32_t rest[SELECT_NEAR_MAX];
 
-    if (keep_used (s, y, host, &n, err) < 0)
-        return -1;
+    keep_used (s, y, host, &n);
     for (size_t lot = (n + 1) / 2; lot > 0; lot /= 2)
         for (size_t end = n; end > 0;) {
             size_t from = end > lot ? end - lot : 0;
-            struct system without;
+            struct equations without;
             size_t keep = 0;
             int rc = 0;
 
@@ -497,7 +425,7 @@ static int narrow (struct select *s, struct system *y,
                 *y = without;
                 memcpy (host, rest, keep * sizeof (*host));
                 n = keep;
-                rc = keep_used (s, y, host, &n, err);
+                keep_used (s, y, host, &n);
                 end = end < n ? end : n;
             }
             else
@@ -505,22 +433,22 @@ static int narrow (struct select *s, struct system *y,
             if (rc < 0)
                 return -1;
         }
-    return choose (s, y, err);
+    choose (s, y);
+    return 0;
 }
 
 /* The want becomes the shortest row of the form that holds its link; given up
  * where there is none.
  */
-static int combine (const struct system *y, struct want *want,
-                    struct error *err)
+static void combine (const struct equations *y, struct want *want)
 {
     int32_t col = y->member ? y->member[0] : -1; /* the link alone */
     const struct rref_entry *best = NULL;
     size_t n = 0;
 
     want->n = 0;
-    if (col >= 0 && rref_reduce (y->rref) < 0)
-        return error_nomem (err);
+    if (col >= 0)
+        rref_reduce (y->rref);
     for (size_t i = 0; col >= 0 && i < rref_rank (y->rref); i++) {
         size_t len;
         const struct rref_entry *e = rref_row (y->rref, i, &len);
@@ -534,23 +462,20 @@ static int combine (const struct system *y, struct want *want,
         }
     }
     if (!best)
-        return 0;
+        return;
     free (want->member);
     free (want->value);
-    want->member = calloc (n, sizeof (*want->member));
-    want->value = calloc (n, sizeof (*want->value));
-    if (!want->member || !want->value)
-        return error_nomem (err);
+    want->member = xcalloc (n, sizeof (*want->member));
+    want->value = xcalloc (n, sizeof (*want->value));
     for (size_t k = 0; k < n; k++) {
         struct plan_member *m = &want->member[k];
 
         m->link = y->link[best[k].col];
         want->value[k] = best[k].value;
         if (rref_rational (best[k].value, &m->p, &m->q) < 0)
-            return 0; /* beyond fractions: given up */
+            return; /* beyond fractions: given up */
     }
     want->n = n;
-    return 0;
 }
 
 /* Find endpoints and probes for one target. */
@@ -558,18 +483,16 @@ static int solve_want (struct select *s, struct want *want,
                        struct error *err)
 {
     uint32_t host[SELECT_NEAR_MAX];
-    struct system y = { 0 };
+    struct equations y = { 0 };
     size_t most = 0;
     int rc = 0;
 
     for (unsigned int ring = 0; ring < NEAR_RINGS && rc == 0; ring++) {
-        struct system larger;
+        struct equations larger;
         size_t n;
         const uint32_t *pool = near_link (s->near, want->link, ring,
                                           s->chosen, SELECT_NEAR_MAX, &n);
 
-        if (!pool)
-            return error_nomem (err);
         if (n <= most)
             continue;
         most = n;
@@ -578,9 +501,12 @@ static int solve_want (struct select *s, struct want *want,
         system_clear (&y);
         y = larger;
     }
-    if (rc == 0 && (rc = combine (&y, want, err)) == 0 && want->n > 0) {
-        system_clear (&y);
-        rc = try_hosts (s, &y, want, host, most, err);
+    if (rc == 0) {
+        combine (&y, want);
+        if (want->n > 0) {
+            system_clear (&y);
+            rc = try_hosts (s, &y, want, host, most, err);
+        }
     }
     if (rc > 0)
         rc = narrow (s, &y, want, host, most, err);
@@ -605,29 +531,28 @@ static size_t chosen_hosts (const struct select *s, uint32_t *host,
 }
 
 /* Choose again, among the rows of the system, which determines all wants. */
-static int choose_again (struct select *s, const struct system *y,
-                         struct error *err)
+static void choose_again (struct select *s, const struct equations *y)
 {
     s->nprobes = 0;
     memset (s->chosen, 0, s->n);
-    return choose (s, y, err);
+    choose (s, y);
 }
 
 /* The system of the probes chosen, for all wants. */
-static int try_chosen (struct select *s, struct system *y, struct error *err)
+static int try_chosen (struct select *s, struct equations *y, struct error *err)
 {
     int rc = 0;
 
     system_open (y, s->want, s->nwants);
     for (size_t i = 0; i < s->nprobes && rc == 0; i++)
         rc = add_pair (s, y, s->probe[i], false, err);
-    return system_close (s, y, rc, err);
+    return system_close (s, y, rc);
 }
 
 /* The system of all pairs of some endpoints, for all wants; costs[] of the
  * pairs, if there are any, are shuffled within their like.
  */
-static int try_all (struct select *s, struct system *y, const uint32_t *host,
+static int try_all (struct select *s, struct equations *y, const uint32_t *host,
                     size_t n, bool shuffle, struct error *err)
 {
     int rc;
@@ -637,7 +562,7 @@ static int try_all (struct select *s, struct system *y, const uint32_t *host,
     for (size_t i = 0; rc == 0 && shuffle && i < y->a->nrows; i++)
         y->candidate[i].cost = (y->candidate[i].cost << 16)
                                + rng_below (&s->rng, 1 << 16);
-    return system_close (s, y, rc, err);
+    return system_close (s, y, rc);
 }
 
 /* Drop the probes, then the endpoints, that all targets together can do
@@ -646,13 +571,13 @@ static int try_all (struct select *s, struct system *y, const uint32_t *host,
 static int prune (struct select *s, struct error *err)
 {
     uint32_t host[TOGETHER_MAX];
-    struct system y;
+    struct equations y;
     uint64_t work = 0;
     size_t n;
     int rc = try_chosen (s, &y, err);
 
     if (rc > 0)
-        rc = choose_again (s, &y, err);
+        choose_again (s, &y);
     system_clear (&y);
     n = chosen_hosts (s, host, TOGETHER_MAX);
     if (rc < 0 || n > TOGETHER_MAX)
@@ -664,7 +589,7 @@ static int prune (struct select *s, struct error *err)
         rc = try_all (s, &y, host, n - 1, false, err);
         work += y.rref ? rref_work (y.rref) : 0;
         if (rc > 0)
-            rc = choose_again (s, &y, err);
+            choose_again (s, &y);
         system_clear (&y);
         if (rc < 0)
             return -1;
@@ -676,7 +601,7 @@ static int prune (struct select *s, struct error *err)
 }
 
 /* Probes of the busiest link or endpoint: no plan has fewer rounds. */
-static size_t busiest (const struct select *s, const struct system *y,
+static size_t busiest (const struct select *s, const struct equations *y,
                        const uint8_t *used, uint32_t *load)
 {
     const struct sparse *a = y->a;
@@ -705,30 +630,29 @@ static size_t busiest (const struct select *s, const struct system *y,
 static int spread (struct select *s, struct error *err)
 {
     uint32_t host[TOGETHER_MAX];
-    uint32_t *load = calloc (pathset_network (s->ps)->nlinks + s->n + 1,
+    uint32_t *load = xcalloc (pathset_network (s->ps)->nlinks + s->n + 1,
                              sizeof (*load));
     size_t least = SIZE_MAX;
     size_t n = chosen_hosts (s, host, TOGETHER_MAX);
     uint64_t work = 0;
     int rc = 0;
 
-    if (!load)
-        return error_nomem (err);
     for (int i = 0; i < SPREADS && n <= TOGETHER_MAX && work < WORK_MAX
          && rc >= 0; i++) {
-        struct system y;
-        uint8_t *used = NULL;
-        size_t most;
+        struct equations y;
 
         rc = try_all (s, &y, host, n, true, err);
-        if (rc > 0 && !(used = support (s, &y)))
-            rc = error_nomem (err);
-        if (rc > 0 && (most = busiest (s, &y, used, load)) < least) {
-            least = most;
-            rc = choose_again (s, &y, err);
+        if (rc > 0) {
+            uint8_t *used = support (s, &y);
+            size_t most = busiest (s, &y, used, load);
+
+            if (most < least) {
+                least = most;
+                choose_again (s, &y);
+            }
+            free (used);
         }
         work += y.rref ? rref_work (y.rref) : WORK_MAX;
-        free (used);
         system_clear (&y);
     }
     free (load);
@@ -741,7 +665,7 @@ static int spread (struct select *s, struct error *err)
 
 struct packing {
     struct select *s;
-    struct system *y;
+    struct equations *y;
     uint32_t *order; /* [nprobes] candidates of the system */
     uint32_t *round; /* [nprobes] */
     uint32_t *busy;  /* [columns + n] last round, from 1 */
@@ -793,61 +717,51 @@ static uint32_t pack (struct packing *p)
 }
 
 /* The probes into the plan's rounds, in the numbers of the set that has the
- * chosen endpoints alone: the best of some orders.
+ * chosen endpoints alone: the best of some orders. Returns their number.
  */
-static int pack_plan (struct select *s, struct system *y, struct plan *plan,
-                      uint32_t *nrounds)
+static uint32_t pack_plan (struct select *s, struct equations *y,
+                           struct plan *plan)
 {
     size_t n = y->a->nrows;
     struct packing p = { s, y, NULL, NULL, NULL };
-    uint32_t *best = calloc (n + 1, sizeof (*best));
-    uint32_t *index = calloc (s->n + 1, sizeof (*index));
-    int rc = -1;
+    uint32_t least = UINT32_MAX;
+    uint32_t *best = xcalloc (n + 1, sizeof (*best));
+    uint32_t *index = xcalloc (s->n + 1, sizeof (*index));
 
-    p.order = calloc (n + 1, sizeof (*p.order));
-    p.round = calloc (n + 1, sizeof (*p.round));
-    p.busy = calloc (y->a->ncols + s->n + 1, sizeof (*p.busy));
-    if (!best || !index || !p.order || !p.round || !p.busy)
-        goto error;
+    p.order = xcalloc (n + 1, sizeof (*p.order));
+    p.round = xcalloc (n + 1, sizeof (*p.round));
+    p.busy = xcalloc (y->a->ncols + s->n + 1, sizeof (*p.busy));
     for (size_t i = 0, k = 0; i < s->n; i++)
         if (s->chosen[i])
             index[i] = k++;
     for (size_t i = 0; i < n; i++)
         p.order[i] = n - 1 - i; /* long rows first */
-    *nrounds = UINT32_MAX;
     for (int i = 0; i < PACKINGS; i++) {
         uint32_t rounds = pack (&p);
 
-        if (rounds < *nrounds) {
-            *nrounds = rounds;
+        if (rounds < least) {
+            least = rounds;
             memcpy (best, p.round, n * sizeof (*best));
         }
         rng_shuffle (&s->rng, p.order, n);
     }
     for (size_t i = 0; i < n; i++)
-        if (plan_add (plan, best[i], index[y->candidate[i].probe.a],
-                      index[y->candidate[i].probe.b]) < 0)
-            goto error;
-    rc = 0;
-error:
+        plan_add (plan, best[i], index[y->candidate[i].probe.a],
+                  index[y->candidate[i].probe.b]);
     free (best);
     free (index);
     free (p.order);
     free (p.round);
     free (p.busy);
-    return rc;
+    return least;
 }
 
 static struct pathset *chosen_set (const struct select *s, struct error *err)
 {
-    struct endpoint *e = calloc (s->n + 1, sizeof (*e));
+    struct endpoint *e = xcalloc (s->n + 1, sizeof (*e));
     struct pathset *ps = NULL;
     size_t n = 0;
 
-    if (!e) {
-        error_nomem (err);
-        return NULL;
-    }
     for (size_t i = 0; i < s->n; i++)
         if (s->chosen[i])
             e[n++] = *pathset_endpoint (s->ps, i);
@@ -859,34 +773,20 @@ static struct pathset *chosen_set (const struct select *s, struct error *err)
 static struct plan *make_plan (struct select *s, struct pathset **ps,
                                struct error *err)
 {
-    struct plan *plan = plan_create ("links");
-    struct system y = { 0 };
-    uint32_t rounds = 0;
+    struct plan *plan = NULL;
+    struct equations y = { 0 };
     size_t links;
-    bool good = false;
 
-    if (!plan)
-        goto nomem;
     if (try_chosen (s, &y, err) < 0 || !(*ps = chosen_set (s, err))
         || !pathset_links (*ps, &links, err))
         goto error;
-    if (pack_plan (s, &y, plan, &rounds) < 0)
-        goto nomem;
-    plan_set_rank (plan, links, s->nprobes, rounds);
+    plan = plan_create ("links");
+    plan_set_rank (plan, links, s->nprobes, pack_plan (s, &y, plan));
     for (size_t i = 0; i < s->nwants; i++)
-        if (plan_add_target (plan, s->want[i].link, s->want[i].member,
-                             s->want[i].n) < 0)
-            goto nomem;
-    good = true;
-    goto error;
-nomem:
-    error_nomem (err);
+        plan_add_target (plan, s->want[i].link, s->want[i].member,
+                         s->want[i].n);
 error:
     system_clear (&y);
-    if (!good) {
-        plan_destroy (plan);
-        plan = NULL;
-    }
     return plan;
 }
 
@@ -907,31 +807,25 @@ static void select_clear (struct select *s)
     free (s->column);
 }
 
-static int want_link (struct want *w, uint32_t link)
+static void want_link (struct want *w, uint32_t link)
 {
     *w = (struct want){ .link = link, .n = 1 };
-    w->member = calloc (1, sizeof (*w->member));
-    w->value = calloc (1, sizeof (*w->value));
-    if (!w->member || !w->value)
-        return -1;
+    w->member = xcalloc (1, sizeof (*w->member));
+    w->value = xcalloc (1, sizeof (*w->value));
     w->member[0] = (struct plan_member){ link, 1, 1 };
     w->value[0] = 1;
-    return 0;
 }
 
-static int select_init (struct select *s, struct pathset *all,
-                        const uint32_t *target, size_t n, uint64_t seed,
-                        struct error *err)
+static void select_init (struct select *s, struct pathset *all,
+                         const uint32_t *target, size_t n, uint64_t seed)
 {
     const struct network *net = pathset_network (all);
 
     *s = (struct select){ .ps = all, .n = pathset_size (all) };
     rng_seed (&s->rng, seed);
-    s->want = calloc (n + 1, sizeof (*s->want));
-    s->chosen = calloc (s->n + 1, 1);
-    s->column = malloc ((net->nlinks + 1) * sizeof (*s->column));
-    if (!s->want || !s->chosen || !s->column)
-        return error_nomem (err);
+    s->want = xcalloc (n + 1, sizeof (*s->want));
+    s->chosen = xcalloc (s->n + 1, 1);
+    s->column = xarray (net->nlinks + 1, sizeof (*s->column));
     for (size_t i = 0; i < net->nlinks; i++)
         s->column[i] = -1;
     for (int kind = LINK_HOST; kind <= LINK_SWITCH; kind++)
@@ -940,13 +834,11 @@ static int select_init (struct select *s, struct pathset *all,
                 || s->column[target[i]] >= 0)
                 continue;
             s->column[target[i]] = 0;
-            if (want_link (&s->want[s->nwants++], target[i]) < 0)
-                return error_nomem (err);
+            want_link (&s->want[s->nwants++], target[i]);
         }
     for (size_t i = 0; i < n; i++)
         s->column[target[i]] = -1;
-    s->near = near_create (all, err);
-    return s->near ? 0 : -1;
+    s->near = near_create (all);
 }
 
 /* Redundant rounds, of all pairs of the plan's endpoints. */
@@ -976,8 +868,7 @@ struct plan *select_links (struct pathset *all, const uint32_t *target,
     struct select s;
 
     *ps = NULL;
-    if (select_init (&s, all, target, n, opts->seed, err) < 0)
-        goto error;
+    select_init (&s, all, target, n, opts->seed);
     for (size_t i = 0; i < s.nwants; i++)
         if (solve_want (&s, &s.want[i], err) < 0)
             goto error;

@@ -12,14 +12,15 @@
 #include "config.h"
 #include "core/plan/separate.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/paths/tree.h"
 #include "core/plan/prime.h"
+#include "util/alloc.h"
 #include "util/rng.h"
+#include "util/sort.h"
 
 enum {
     PAIRS_MAX = 4 * 1000 * 1000, /* of idle endpoints, looked at */
@@ -35,7 +36,7 @@ struct crossing { /* the path from a leaf crosses a suspect */
 /* Crossings on the way to an endpoint, by rising leaf. */
 struct ways {
     struct crossing *v;
-    size_t n, size;
+    size_t n;
 };
 
 struct sums {
@@ -61,7 +62,9 @@ struct separate {
 static struct sums numbers (uint32_t a, uint32_t b)
 {
     uint64_t key = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
-    struct sums s = { { rng_mix (2 * key) % PRIME, rng_mix (2 * key + 1) % PRIME } };
+    struct sums s = {
+        { rng_mix (2 * key) % PRIME, rng_mix (2 * key + 1) % PRIME }
+    };
 
     return s;
 }
@@ -100,14 +103,6 @@ static void divide (struct separate *s, const struct sums *sums)
         inverse = prime_mul (inverse, sums[i].v[0] ? sums[i].v[0] : 1);
         s->quotient[i] = prime_mul (sums[i].v[1], one);
     }
-}
-
-static int compare_u64 (const void *a, const void *b)
-{
-    const uint64_t *x = a;
-    const uint64_t *y = b;
-
-    return (*x > *y) - (*x < *y);
 }
 
 /* How many sets of suspects the sums tell apart. */
@@ -366,7 +361,7 @@ struct patterns {
         uint64_t hash;
         struct probe probe;
     } *v;
-    size_t n, size;
+    size_t n;
 };
 
 static int compare_pattern (const void *a, const void *b)
@@ -381,8 +376,8 @@ static int compare_pattern (const void *a, const void *b)
     return (x->probe.b > y->probe.b) - (x->probe.b < y->probe.b);
 }
 
-static int add_pattern (struct separate *s, struct patterns *p, uint32_t a,
-                        uint32_t b)
+static void add_pattern (struct separate *s, struct patterns *p, uint32_t a,
+                         uint32_t b)
 {
     uint64_t hash = 0;
 
@@ -393,47 +388,34 @@ static int add_pattern (struct separate *s, struct patterns *p, uint32_t a,
         if (s->count[i])
             hash += rng_mix (4 * i + s->count[i]);
     if (hash == 0)
-        return 0;
-    if (p->n == p->size) {
-        size_t size = p->size ? 2 * p->size : 64;
-        struct pattern *v = realloc (p->v, size * sizeof (*v));
-
-        if (!v)
-            return -1;
-        p->v = v;
-        p->size = size;
-    }
+        return;
+    p->v = xgrow (p->v, p->n, sizeof (*p->v));
     p->v[p->n++] = (struct pattern){ hash, { a, b } };
-    return 0;
 }
 
-static int find_patterns (struct separate *s, struct patterns *p)
+static void find_patterns (struct separate *s, struct patterns *p)
 {
     size_t keep = 0;
 
     for (uint32_t a = 0; a < pathset_size (s->ps); a++)
         for (uint32_t b = a + 1; s->in[a] && b < pathset_size (s->ps); b++)
-            if (s->in[b] && !are_one (s, a, b)
-                && add_pattern (s, p, a, b) < 0)
-                return -1;
+            if (s->in[b] && !are_one (s, a, b))
+                add_pattern (s, p, a, b);
     if (p->n > 0)
         qsort (p->v, p->n, sizeof (*p->v), compare_pattern);
     for (size_t i = 0; i < p->n; i++)
         if (i == 0 || p->v[i].hash != p->v[keep - 1].hash)
             p->v[keep++] = p->v[i];
     p->n = keep;
-    return 0;
 }
 
-static int find_probes (struct separate *s, struct separation *out)
+static void find_probes (struct separate *s, struct separation *out)
 {
     struct patterns p = { 0 };
     size_t now = 1;
-    int rc = -1;
 
-    if (find_patterns (s, &p) < 0
-        || !(out->probe = calloc (p.n + 1, sizeof (*out->probe))))
-        goto error;
+    find_patterns (s, &p);
+    out->probe = xcalloc (p.n, sizeof (*out->probe));
     memset (s->sums, 0, s->n * sizeof (*s->sums));
     while (now < out->nsets && p.n > 0) {
         size_t best = p.n;
@@ -455,35 +437,18 @@ static int find_probes (struct separate *s, struct separation *out)
         add_row (s, p.v[best].probe.a, p.v[best].probe.b, s->sums);
         p.v[best] = p.v[--p.n];
     }
-    rc = 0;
-error:
     free (p.v);
-    return rc;
 }
 
 /*
  * Setting up
  */
 
-static int ways_push (struct ways *w, uint32_t leaf, uint32_t suspect)
-{
-    if (w->n == w->size) {
-        size_t size = w->size ? 2 * w->size : 16;
-        struct crossing *v = realloc (w->v, size * sizeof (*v));
-
-        if (!v)
-            return -1;
-        w->v = v;
-        w->size = size;
-    }
-    w->v[w->n++] = (struct crossing){ leaf, suspect };
-    return 0;
-}
-
 /* The suspects on the way from each leaf to an endpoint. */
 static int find_ways (struct separate *s, uint32_t to, struct error *err)
 {
     const struct tree *t = s->tree;
+    struct ways *w = &s->to[to];
 
     if (tree_grow (s->tree, to, err) < 0)
         return -1;
@@ -491,8 +456,10 @@ static int find_ways (struct separate *s, uint32_t to, struct error *err)
         for (uint32_t k = t->leaf[leaf]; k != 0; k = t->parent[k]) {
             uint32_t suspect = s->number[arc_link (t->arc[k])];
 
-            if (suspect != NONE && ways_push (&s->to[to], leaf, suspect) < 0)
-                return error_nomem (err);
+            if (suspect == NONE)
+                continue;
+            w->v = xgrow (w->v, w->n, sizeof (*w->v));
+            w->v[w->n++] = (struct crossing){ leaf, suspect };
         }
     return 0;
 }
@@ -520,23 +487,19 @@ static int init (struct separate *s, struct pathset *ps, const uint8_t *idle,
     size_t nlinks = pathset_network (ps)->nlinks;
 
     *s = (struct separate){ .ps = ps, .n = n };
-    s->number = malloc ((nlinks + 1) * sizeof (*s->number));
-    s->to = calloc (size + 1, sizeof (*s->to));
-    s->in = calloc (size + 1, 1);
-    s->sums = calloc (n + 1, sizeof (*s->sums));
-    s->trial = calloc (n + 1, sizeof (*s->trial));
-    s->quotient = calloc (n + 1, sizeof (*s->quotient));
-    s->sorted = calloc (n + 1, sizeof (*s->sorted));
-    s->product = calloc (n + 2, sizeof (*s->product));
-    s->count = calloc (n + 1, 1);
-    if (!s->number || !s->to || !s->in || !s->sums || !s->trial
-        || !s->quotient || !s->sorted || !s->product || !s->count)
-        return error_nomem (err);
+    s->number = xarray (nlinks + 1, sizeof (*s->number));
+    s->to = xcalloc (size + 1, sizeof (*s->to));
+    s->in = xcalloc (size + 1, 1);
+    s->sums = xcalloc (n + 1, sizeof (*s->sums));
+    s->trial = xcalloc (n + 1, sizeof (*s->trial));
+    s->quotient = xcalloc (n + 1, sizeof (*s->quotient));
+    s->sorted = xcalloc (n + 1, sizeof (*s->sorted));
+    s->product = xcalloc (n + 2, sizeof (*s->product));
+    s->count = xcalloc (n + 1, 1);
     memset (s->number, 0xff, nlinks * sizeof (*s->number));
     for (size_t i = 0; i < n; i++)
         s->number[suspect[i]] = i;
-    if (!(s->tree = tree_create (ps, err)))
-        return -1;
+    s->tree = tree_create (ps);
     for (uint32_t i = 0; i < size; i++) {
         s->in[i] = !idle[i];
         if (find_ways (s, i, err) < 0)
@@ -546,11 +509,9 @@ static int init (struct separate *s, struct pathset *ps, const uint8_t *idle,
 }
 
 /* Number the sets in the order of the suspects. */
-static int number_sets (struct separate *s, struct separation *out)
+static void number_sets (struct separate *s, struct separation *out)
 {
-    out->set_of = calloc (s->n + 1, sizeof (*out->set_of));
-    if (!out->set_of)
-        return -1;
+    out->set_of = xcalloc (s->n + 1, sizeof (*out->set_of));
     out->nsets = 0;
     divide (s, s->sums);
     for (size_t i = 0; i < s->n; i++) {
@@ -560,20 +521,17 @@ static int number_sets (struct separate *s, struct separation *out)
             k++;
         out->set_of[i] = k < i ? out->set_of[k] : out->nsets++;
     }
-    return 0;
 }
 
-static int list_extra (const struct separate *s, const uint8_t *idle,
+static void list_extra (const struct separate *s, const uint8_t *idle,
                        struct separation *out)
 {
     size_t size = pathset_size (s->ps);
 
-    if (!(out->extra = calloc (size + 1, sizeof (*out->extra))))
-        return -1;
+    out->extra = xcalloc (size + 1, sizeof (*out->extra));
     for (uint32_t i = 0; i < size; i++)
         if (idle[i] && s->in[i])
             out->extra[out->nextra++] = i;
-    return 0;
 }
 
 int separate (struct pathset *ps, const uint8_t *idle,
@@ -588,13 +546,11 @@ int separate (struct pathset *ps, const uint8_t *idle,
         recount (&s);
         out->nsets_before = sets (&s, s.sums);
         choose (&s, idle, sets_at_best (&s));
-        if (number_sets (&s, out) < 0 || list_extra (&s, idle, out) < 0
-            || find_probes (&s, out) < 0)
-            rc = error_nomem (err);
+        number_sets (&s, out);
+        list_extra (&s, idle, out);
+        find_probes (&s, out);
     }
     clear (&s);
-    if (rc < 0)
-        separation_clear (out);
     return rc;
 }
 

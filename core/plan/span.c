@@ -15,6 +15,7 @@
 #include "core/paths/tree.h"
 #include "core/plan/grid.h"
 #include "core/plan/prime.h"
+#include "util/alloc.h"
 
 /* z by link; links that no path uses do not matter. */
 static uint64_t *by_link (struct pathset *ps, const uint64_t *z,
@@ -26,17 +27,13 @@ static uint64_t *by_link (struct pathset *ps, const uint64_t *z,
 
     if (!link)
         return NULL;
-    weight = calloc (pathset_network (ps)->nlinks + 1, sizeof (*weight));
-    if (!weight) {
-        error_nomem (err);
-        return NULL;
-    }
+    weight = xcalloc (pathset_network (ps)->nlinks + 1, sizeof (*weight));
     for (size_t c = 0; c < m; c++)
         weight[link[c]] = z[c];
     return weight;
 }
 
-struct check {
+struct span_check {
     struct tree *tree;
     const uint64_t *weight;
     uint64_t *psi;       /* [nplaces + 1] by step */
@@ -44,23 +41,11 @@ struct check {
     uint64_t *sum[2];    /* [nleaves] C u, C v, by leaf */
 };
 
-/* psi of the destination of the tree, from all leaves. */
-static void fill_psi (struct check *c)
-{
-    const struct tree *t = c->tree;
-    uint32_t up = t->up[t->to];
-
-    c->psi[0] = up == NETWORK_NONE ? 0 : c->weight[arc_link (up)];
-    for (size_t k = 1; k < t->n; k++)
-        c->psi[k] = prime_add (c->psi[t->parent[k]],
-                               c->weight[arc_link (t->arc[k])]);
-}
-
 /* The members of a leaf, one by one: do they agree? Between them, those of one
  * port have one value, those of all others the opposite, and of more than two
  * ports 0.
  */
-static int check_leaf (struct check *c, size_t s, struct error *err)
+static int check_leaf (struct span_check *c, size_t s, struct error *err)
 {
     const struct tree *t = c->tree;
     size_t n = t->first[s + 1] - t->first[s];
@@ -74,7 +59,8 @@ static int check_leaf (struct check *c, size_t s, struct error *err)
 
         if (tree_grow (c->tree, to, err) < 0)
             return -1;
-        fill_psi (c);
+        tree_sum (t, c->weight, tree_first_hop (t, to, c->weight), PRIME,
+                  c->psi);
         for (size_t l = 0; l < t->nleaves; l++)
             for (int k = 0; k < 2 && l != s; k++)
                 sum[k] = prime_add (sum[k], prime_mul (c->factor[k][l],
@@ -95,7 +81,7 @@ static int check_leaf (struct check *c, size_t s, struct error *err)
     return 1;
 }
 
-static bool antisymmetric (const struct check *c)
+static bool antisymmetric (const struct span_check *c)
 {
     uint64_t sum = 0;
 
@@ -109,31 +95,26 @@ static bool antisymmetric (const struct check *c)
 int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
                    struct error *err)
 {
-    struct check c = { 0 };
+    struct span_check c = { 0 };
     size_t nleaves;
-    int rc = -1;
+    int rc = 1;
 
-    if (!(c.weight = by_link (ps, z, err)) || !(c.tree = tree_create (ps, err)))
-        goto error;
+    if (!(c.weight = by_link (ps, z, err)))
+        return -1;
+    c.tree = tree_create (ps);
     nleaves = c.tree->nleaves;
-    c.psi = calloc (pathset_network (ps)->nplaces + 1, sizeof (*c.psi));
+    c.psi = xcalloc (tree_steps (c.tree), sizeof (*c.psi));
     for (int k = 0; k < 2; k++) {
-        c.factor[k] = calloc (nleaves + 1, sizeof (*c.factor[k]));
-        c.sum[k] = calloc (nleaves + 1, sizeof (*c.sum[k]));
-    }
-    if (!c.psi || !c.factor[0] || !c.factor[1] || !c.sum[0] || !c.sum[1]) {
-        error_nomem (err);
-        goto error;
+        c.factor[k] = xcalloc (nleaves + 1, sizeof (*c.factor[k]));
+        c.sum[k] = xcalloc (nleaves + 1, sizeof (*c.sum[k]));
     }
     for (size_t s = 0; s < nleaves; s++)
         for (int k = 0; k < 2; k++)
             c.factor[k][s] = rng_below (rng, PRIME);
-    rc = 1;
     for (size_t s = 0; s < nleaves && rc == 1; s++)
         rc = check_leaf (&c, s, err);
     if (rc == 1)
         rc = antisymmetric (&c);
-error:
     tree_destroy (c.tree);
     free ((uint64_t *)c.weight);
     free (c.psi);
@@ -147,43 +128,34 @@ error:
 /* Pairs found whose paths are of one length: a sample of them. */
 struct bin {
     struct probe *pair;
-    size_t n, size;
+    size_t n;
     uint64_t seen;
 };
 
 enum { BINS = 2 * PATH_MAX_HOPS + 3 };
 
-struct search {
+struct missing_pairs {
     struct grid *grid;
     struct rng *rng;
     struct bin bin[BINS];
     size_t max;
 };
 
-static int found (struct search *s, size_t hops, size_t a, size_t b)
+static void found (struct missing_pairs *s, size_t hops, size_t a, size_t b)
 {
     struct bin *bin = &s->bin[hops];
     struct probe pair = { a < b ? a : b, a < b ? b : a };
 
+    bin->seen++;
     if (bin->n == s->max) {
-        uint64_t at = rng_below (s->rng, ++bin->seen);
+        uint64_t at = rng_below (s->rng, bin->seen);
 
         if (at < bin->n)
             bin->pair[at] = pair;
-        return 0;
+        return;
     }
-    if (bin->n == bin->size) {
-        size_t size = bin->size ? 2 * bin->size : 64;
-        struct probe *new = realloc (bin->pair, size * sizeof (*new));
-
-        if (!new)
-            return -1;
-        bin->pair = new;
-        bin->size = size;
-    }
+    bin->pair = xgrow (bin->pair, bin->n, sizeof (pair));
     bin->pair[bin->n++] = pair;
-    bin->seen++;
-    return 0;
 }
 
 static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
@@ -197,7 +169,7 @@ static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
 /* Pairs between two leaves: in step, from a random start, and with other
  * shifts until one is found.
  */
-static int search_pair (struct search *f, size_t s, size_t t)
+static void search_pair (struct missing_pairs *f, size_t s, size_t t)
 {
     const struct tree *tree = f->grid->tree;
     const uint32_t *x = grid_cells (f->grid, s, t);
@@ -212,7 +184,7 @@ static int search_pair (struct search *f, size_t s, size_t t)
     bool any = false;
 
     if (uniform (x, nt, x[0]) && uniform (y, ns, x[0]))
-        return 0;
+        return;
     turn = rng_below (f->rng, nt);
     for (size_t d = 0; d < nt && !any; d++)
         for (size_t k = 0; k < most; k++) {
@@ -222,16 +194,14 @@ static int search_pair (struct search *f, size_t s, size_t t)
             if (x[j] == y[i])
                 continue;
             any = true;
-            if (found (f, hops, ms[i], mt[j]) < 0)
-                return -1;
+            found (f, hops, ms[i], mt[j]);
         }
-    return 0;
 }
 
 /* Pairs on one leaf: with the member before, or the one before that; with all
  * where some are of one port.
  */
-static int search_own (struct search *f, size_t s)
+static void search_own (struct missing_pairs *f, size_t s)
 {
     const struct tree *tree = f->grid->tree;
     const uint32_t *member = tree->member + tree->first[s];
@@ -244,40 +214,36 @@ static int search_own (struct search *f, size_t s)
         for (size_t i = d; i < n; i++)
             if (prime_add (own[member[i]], own[member[i - d]]) != 0
                 && pathset_port (ps, member[i])
-                       != pathset_port (ps, member[i - d])
-                && found (f, 0, member[i], member[i - d]) < 0)
-                return -1;
-    return 0;
+                       != pathset_port (ps, member[i - d]))
+                found (f, 0, member[i], member[i - d]);
 }
 
-static int search_blocks (struct search *f, size_t p, size_t q)
+static void search_blocks (struct missing_pairs *f, size_t p, size_t q)
 {
     size_t first[2], end[2];
 
     grid_block (f->grid, p, &first[0], &end[0]);
     grid_block (f->grid, q, &first[1], &end[1]);
     for (size_t s = first[0]; s < end[0]; s++) {
-        if (p == q && search_own (f, s) < 0)
-            return -1;
+        if (p == q)
+            search_own (f, s);
         for (size_t t = p == q ? s + 1 : first[1]; t < end[1]; t++)
-            if (search_pair (f, s, t) < 0)
-                return -1;
+            search_pair (f, s, t);
     }
-    return 0;
 }
 
 /* The bins in one, the shortest first, none with more than half of what room
  * there is as long as others follow.
  */
-static struct probe *gather (const struct search *f, size_t *n)
+static struct probe *gather (const struct missing_pairs *f, size_t *n)
 {
-    struct probe *pair = calloc (f->max + 1, sizeof (*pair));
+    struct probe *pair = xcalloc (f->max + 1, sizeof (*pair));
     size_t last = BINS - 1;
 
     *n = 0;
     while (last > 0 && f->bin[last].n == 0)
         last--;
-    for (size_t i = 0; i <= last && pair; i++) {
+    for (size_t i = 0; i <= last; i++) {
         size_t room = f->max - *n;
 
         if (i < last)
@@ -293,22 +259,19 @@ struct probe *span_missing (struct pathset *ps, const uint64_t *z,
                             struct error *err)
 {
     uint64_t *weight = by_link (ps, z, err);
-    struct search f = { .rng = rng, .max = max };
+    struct missing_pairs f = { .rng = rng, .max = max };
     struct probe *pair = NULL;
 
-    if (!weight || !(f.grid = grid_create (ps, err)))
-        goto error;
+    if (!weight)
+        return NULL;
+    f.grid = grid_create (ps);
     for (size_t p = 0; p < f.grid->nblocks; p++)
         for (size_t q = p; q < f.grid->nblocks; q++) {
             if (grid_load (f.grid, GRID_ROWS, weight, p, q, err) < 0)
                 goto error;
-            if (search_blocks (&f, p, q) < 0)
-                goto nomem;
+            search_blocks (&f, p, q);
         }
-    if ((pair = gather (&f, n)))
-        goto error;
-nomem:
-    error_nomem (err);
+    pair = gather (&f, n);
 error:
     grid_destroy (f.grid);
     free (weight);

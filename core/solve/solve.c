@@ -47,7 +47,6 @@
 #include "config.h"
 #include "core/solve/solve.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,17 +207,15 @@ static bool determines_all (const struct sparse *a)
 }
 
 /* Add row i of a to the form. Return 0; 1 where the work is too much, unless
- * that shows that all columns are determined: *all; -1 with errno.
+ * that shows that all columns are determined: *all.
  */
 static int eliminate (struct system *s, const struct sparse *a, size_t i,
                       bool *asked, bool *all)
 {
     size_t first = a->start[i];
 
-    if (rref_add (s->form, a->col + first, (const uint8_t *)a->value + first,
-                  a->start[i + 1] - first)
-        < 0)
-        return -1;
+    rref_add (s->form, a->col + first, (const uint8_t *)a->value + first,
+              a->start[i + 1] - first);
     if (rref_work (s->form) > WORK_EASY && !*asked) {
         *asked = true;
         *all = determines_all (a);
@@ -247,10 +244,9 @@ static int eliminate_all (struct system *s, const struct sparse *a, bool *all)
 /* What there is to know from the form: s->form remains if it can be reduced
  * with little work.
  */
-static int read_form (struct system *s, size_t ncols)
+static void read_form (struct system *s, size_t ncols)
 {
     struct rng rng;
-    int rc;
 
     s->pivot = xarray (ncols, sizeof (*s->pivot));
     s->null = xcalloc (ncols, sizeof (*s->null));
@@ -258,11 +254,10 @@ static int read_form (struct system *s, size_t ncols)
         s->pivot[c] = rref_pivot (s->form, (uint32_t)c);
     rng_seed (&rng, SEED);
     rref_null (s->form, &rng, s->null);
-    if ((rc = rref_reduce_within (s->form, WORK_GROUPS)) > 0) {
+    if (!rref_reduce_within (s->form, WORK_GROUPS)) {
         rref_destroy (s->form);
         s->form = NULL;
     }
-    return rc < 0 ? -1 : 0;
 }
 
 /* Find the unknowns, and what is determined. Return 0; 1 with err where that
@@ -273,22 +268,18 @@ static int make_form (struct system *s, const struct sparse *rows,
 {
     struct sparse *sorted = sort_rows (rows);
     bool all = false;
-    int rc = -1;
+    int rc;
 
-    if (!(s->form = rref_create (rows->ncols))
-        || (rc = eliminate_all (s, sorted, &all)) < 0)
-        goto done;
+    s->form = rref_create (rows->ncols);
+    rc = eliminate_all (s, sorted, &all);
     s->rank = all ? rows->ncols : rref_rank (s->form);
     if (rc == 0 && s->rank == rows->ncols) {
         rref_destroy (s->form);
         s->form = NULL;
     }
     else if (rc == 0)
-        rc = read_form (s, rows->ncols);
-done:
+        read_form (s, rows->ncols);
     sparse_destroy (sorted);
-    if (rc < 0)
-        return error_nomem (err);
     if (rc > 0)
         error_world (err,
                      "these %zu rows take too much work to tell what"

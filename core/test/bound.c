@@ -53,10 +53,6 @@ static struct tablenet *two_stars (size_t a, size_t b, int trunk,
  *   all of which need the pair of hosts: 5 rounds. But of h_i + x_k, no more
  *   than 9 are independent, and h_1 + h_2 needs both hosts at once: 11 ends,
  *   two to a round, 6 rounds.
- * - The same with a trunk: of these 10 only h_1 + h_2 avoids it: 9 rounds, and
- *   in none of them there is room for h_1 + h_2: 10.
- * - Two and two with a trunk: h_1 + h_2, g_1 + g_2 avoid it, rank 5: 3 rows
- *   over the trunk, with no room beside them, and a round for the two: 4.
  */
 static const struct {
     const char *name;
@@ -71,11 +67,8 @@ static const struct {
     { "star of 4", 4, 0, 0, 0, 4, 3, 3, 1, BOUND_CYCLE },
     { "star of 8", 8, 0, 0, 0, 8, 3, 3, 1, BOUND_CYCLE },
     { "star of 9", 9, 0, 0, 0, 9, 3, 9, 4, BOUND_HOSTS },
-    { "two and two, a trunk", 2, 2, 1, 0, 5, 4, 0, 0, BOUND_PRICE },
     { "one and 5, 5 branches", 1, 5, 0, 5, 10, 5, 5, 1, BOUND_END },
     { "two and 8, 8 branches", 2, 8, 0, 8, 18, 6, 11, 2, BOUND_POD },
-    { "two and 8, a trunk, 8 branches", 2, 8, 1, 8, 18, 10, 0, 0,
-      BOUND_PRICE },
 };
 
 static void test_known (void)
@@ -128,8 +121,8 @@ static size_t rank_without (const struct pathset *ps, int what, uint32_t x)
                 link[k] = arc_link (link[k]);
                 meets |= what == AVOID_LINK && link[k] == x;
             }
-            if (!meets && echelon_add (e, link, all) < 0)
-                abort ();
+            if (!meets)
+                echelon_add (e, link, all);
         }
     rank = echelon_rank (e);
     echelon_destroy (e);
@@ -140,7 +133,7 @@ static size_t rank_without (const struct pathset *ps, int what, uint32_t x)
 static size_t by_definition (const struct pathset *ps)
 {
     size_t rank = rank_without (ps, AVOID_NOTHING, 0);
-    size_t best = bound_hosts (pathset_size (ps), rank);
+    size_t best = plan_least_rounds (pathset_size (ps), rank);
 
     for (size_t i = 0; i < pathset_size (ps); i++) {
         size_t need = rank - rank_without (ps, AVOID_END, i);
@@ -163,7 +156,7 @@ static void test_irregular (void)
 {
     enum { TRIALS = 200 };
     static const struct plan_options opts = { .seed = 1 };
-    size_t good = 0, quick = 0, tight = 0, priced = 0;
+    size_t good = 0, quick = 0, tight = 0;
     struct rng rng;
 
     rng_seed (&rng, 3);
@@ -183,10 +176,8 @@ static void test_irregular (void)
         good += bound.best && bound.rounds >= by_definition (ps)
             && bound.rounds <= plan_rounds (plan);
         quick += less.rounds <= bound.rounds
-            && less.rounds == bound_hosts (hosts, plan_rank (plan));
+            && less.rounds == plan_least_rounds (hosts, plan_rank (plan));
         tight += bound.rounds == plan_rounds (plan);
-        priced += bound.kind == BOUND_PRICE
-            && bound.rounds == (bound.need + bound.width - 1) / bound.width;
         plan_destroy (plan);
         pathset_destroy (ps);
         tablenet_destroy (t);
@@ -195,7 +186,6 @@ static void test_irregular (void)
         TRIALS);
     ok (quick == TRIALS, "without effort it is that of all hosts");
     ok (tight > TRIALS / 2, "%zu are the optimum", tight);
-    ok (priced > 0, "%zu by prices that no set comes up to", priced);
 }
 
 /* Trees: never above a plan, and with little effort not above the bound. */
@@ -244,7 +234,7 @@ static void test_trees (void)
         ok (bound.rank == plan_rank (plan)
                 && bound.rounds <= plan_rounds (plan)
                 && quick.rounds <= bound.rounds
-                && quick.rounds >= bound_hosts (pathset_size (ps), bound.rank)
+                && quick.rounds >= plan_least_rounds (pathset_size (ps), bound.rank)
                 && (!trees[i].rounds || bound.rounds == trees[i].rounds),
             "%zu-port %zu-tree, routing %d, %zu hosts: bound %zu by %s, %zu"
             " at once, plan %zu", trees[i].p, trees[i].q, trees[i].routing,

@@ -35,8 +35,7 @@ static struct graph graph_of (const struct edges *e)
                 resource[at++] = i;
         start[v + 1] = at;
     }
-    if (graph_conflicts (&g, e->n, start, resource, e->m) < 0)
-        abort ();
+    graph_conflicts (&g, &(struct csr){ e->n, start, resource }, e->m);
     return g;
 }
 

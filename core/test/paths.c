@@ -166,7 +166,7 @@ static void test_regrown (void)
     struct treenet *net = treenet_create (8, 2, TREE_MINHOP, 1);
     struct pathset *ps = treenet_pathset (net, NULL, 0);
     struct error err;
-    struct tree *t = tree_create (ps, &err);
+    struct tree *t = tree_create (ps);
     static const size_t to[] = { 5, 5, 6, 5 };
     size_t steps[4] = { 0 };
     uint64_t sum[4] = { 0 };

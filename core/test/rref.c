@@ -185,7 +185,8 @@ static void test_random (void)
             }
             ok_null &= rref_dot (col, row[i], m, z) == 0;
         }
-        good += rref_reduce (r) == 0 && equal (r, a, n, m);
+        rref_reduce (r);
+        good += equal (r, a, n, m);
         answers += ok_answers;
         spans += ok_spans;
         nulls += ok_null;
@@ -243,9 +244,11 @@ static void test_null_tells (void)
     ok (rref_dot (col, in, 4, z) == 0 && rref_dot (col, out, 4, z) != 0,
         "a null vector tells what is in the span");
     ok (add (r, rows[1], 4) == 0, "a row twice is not new");
-    ok (rref_reduce (r) == 0 && !identified (r, 0), "nothing alone yet");
-    ok (add (r, out, 4) == 1 && rref_reduce (r) == 0 && identified (r, 3)
-            && identified (r, 0), "all known with full rank");
+    rref_reduce (r);
+    ok (!identified (r, 0), "nothing alone yet");
+    ok (add (r, out, 4) == 1, "a row beyond is new");
+    rref_reduce (r);
+    ok (identified (r, 3) && identified (r, 0), "all known with full rank");
     rref_destroy (r);
 
     r = rref_create (0);

@@ -166,7 +166,7 @@ static bool is_path (const struct tree *t, size_t from)
 static void test_paths (struct pathset *ps, const char *name)
 {
     struct error err;
-    struct tree *t = tree_create (ps, &err);
+    struct tree *t = tree_create (ps);
     size_t n = pathset_size (ps);
     size_t steps = 0;
     size_t wrong = 0;

@@ -255,8 +255,7 @@ static int choice_make (struct sweep_choice *c, struct error *err)
     c->host = xcalloc (n, sizeof (*c->host));
     c->candidate = xcalloc (n, sizeof (*c->candidate));
     find_hosts (c, n);
-    if (!(c->tree = tree_create (c->in->ps, err)))
-        return -1;
+    c->tree = tree_create (c->in->ps);
     return weigh_links (c, err);
 }
 

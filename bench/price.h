@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Prices of links, and the rounds that they say there must be.
  *
- * Read by check/bound.
+ * Read by bench/planner: what the plain bounds (check/bound) leave open.
  *
  * Give every link a price. A row costs what its links cost together, each
  * once however often it is crossed. No basis costs less than the one that
@@ -16,13 +16,15 @@
  * As a rule no round can sell all, as rows that share no link leave some
  * over. Where rows are few, all rounds can be looked at.
  */
-#ifndef CORE_PRICE_H
-#define CORE_PRICE_H
+#ifndef BENCH_PRICE_H
+#define BENCH_PRICE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/check/rows.h"
+#include "core/paths/paths.h"
+#include "util/error.h"
 #include "util/rng.h"
 
 struct price {
@@ -35,22 +37,28 @@ struct price {
 /* Search for prices that say most, beginning with each[rows->m], 1 ..
  * PRICE_FIRST, which are set to those found. rows are those of all pairs, and
  * rank is theirs, or less where it is not known. *effort, in entries touched,
- * is what may be spent; what was is taken off it. Return 0, or -1 with errno
- * ENOMEM.
+ * is what may be spent; what was is taken off it.
  */
-int price_find (struct price *price, const struct rows *rows, size_t rank,
-                uint64_t *each, struct rng *rng, uint64_t *effort);
+struct price price_find (const struct rows *rows, size_t rank, uint64_t *each,
+                         struct rng *rng, uint64_t *effort);
 
 /* Search for prices, beginning with each[rows->m], at which no `rounds` rounds
- * can sell a basis, since no round sells so much of it: *price says so then;
- * else its sum is 0. A basis must need a round. The rest as price_find, but
+ * can sell a basis, since no round sells so much of it; where none are found
+ * the sum is 0. A basis must need a round. The rest as price_find, but
  * that the effort grows exponentially with the rows of a round.
  */
-int price_exclude (struct price *price, const struct rows *rows, size_t rank,
-                   size_t rounds, uint64_t *each, struct rng *rng,
-                   uint64_t *effort);
+struct price price_exclude (const struct rows *rows, size_t rank,
+                            size_t rounds, uint64_t *each, struct rng *rng,
+                            uint64_t *effort);
 
 /* Rounds needed at least. */
 size_t price_rounds (const struct price *price);
 
-#endif /* CORE_PRICE_H */
+/* Raise *rounds, which no plan for the set has less of, to what prices say, as
+ * far as the effort goes. rank is that of all pairs. Sets of more than 1,024
+ * endpoints are left alone. 0, or -1 with err.
+ */
+int price_bound (struct pathset *ps, size_t rank, uint64_t effort,
+                 size_t *rounds, struct error *err);
+
+#endif /* BENCH_PRICE_H */

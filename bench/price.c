@@ -17,12 +17,13 @@
  * 2^62 times.
  */
 #include "config.h"
-#include "core/check/price.h"
+#include "bench/price.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/alloc.h"
 
 enum {
     STALE_MAX = 16,     /* rows that null vectors may mistake */
@@ -33,24 +34,27 @@ enum {
     LOAD_MOST = 4,      /* averages; what is more counts as that */
     PATIENCE = 16,      /* prices that are no better, for one step */
     GAIN = 1 << 13,     /* 1/8192 more is better */
+    PAIRS_MAX = 1 << 19, /* whose rows are held: 1,024 endpoints' */
+    ROUND_ROWS = 200,   /* of which all rounds may be looked at */
+    LINKS_PART = 4,     /* of all prices at first, but for links of hosts */
     SLOWER = 64,        /* a step is 1/64 shorter than the one before */
 };
 
 #define PRICE_MAX (UINT64_C (1) << 36)
 
-struct offer {
+struct priced_row {
     uint64_t cost;
     uint32_t row;
 };
 
-struct search {
+struct price_search {
     const struct rows *rows;
     size_t rank;
     struct rng *rng;
     struct price now;
     uint64_t *each;      /* [m] */
     uint32_t *load;      /* [m] of the cheapest basis */
-    struct offer *offer; /* [n] rows, cheapest first */
+    struct priced_row *offer; /* [n] rows, cheapest first */
     uint64_t *z[2];      /* [m] null vectors */
     uint64_t step;
     uint64_t work, effort;
@@ -70,7 +74,7 @@ static bool is_first (const struct rows *r, size_t i, size_t k)
     return true;
 }
 
-static uint64_t cost_of (const struct search *s, size_t i)
+static uint64_t cost_of (const struct price_search *s, size_t i)
 {
     const struct rows *r = s->rows;
     uint64_t cost = 0;
@@ -83,25 +87,25 @@ static uint64_t cost_of (const struct search *s, size_t i)
 
 static int compare_cost (const void *a, const void *b)
 {
-    const struct offer *x = a;
-    const struct offer *y = b;
+    const struct priced_row *x = a;
+    const struct priced_row *y = b;
 
     if (x->cost != y->cost)
         return x->cost < y->cost ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static void sort_offers (struct search *s)
+static void sort_offers (struct price_search *s)
 {
     const struct rows *r = s->rows;
 
     for (size_t i = 0; i < r->n; i++)
-        s->offer[i] = (struct offer){ cost_of (s, i), i };
+        s->offer[i] = (struct priced_row){ cost_of (s, i), i };
     qsort (s->offer, r->n, sizeof (*s->offer), compare_cost);
     s->work += r->first[r->n] + SORT_COST * r->n;
 }
 
-static void take (struct search *s, const struct offer *o)
+static void take (struct price_search *s, const struct priced_row *o)
 {
     const struct rows *r = s->rows;
 
@@ -111,14 +115,14 @@ static void take (struct search *s, const struct offer *o)
             s->load[r->col[k]]++;
 }
 
-static void draw_nulls (struct search *s, const struct echelon *e)
+static void draw_nulls (struct price_search *s, const struct echelon *e)
 {
     for (int i = 0; i < 2; i++)
         s->work += echelon_null (e, s->rng, s->z[i]);
 }
 
 /* May the row be independent of what the null vectors were drawn for? */
-static bool is_new (const struct search *s, size_t i)
+static bool is_new (const struct price_search *s, size_t i)
 {
     const struct rows *r = s->rows;
     uint64_t x = 0, y = 0;
@@ -130,10 +134,10 @@ static bool is_new (const struct search *s, size_t i)
     return x % ECHELON_PRIME != 0 || y % ECHELON_PRIME != 0;
 }
 
-/* Take what is independent, by rising cost. Return 0, 1 where the effort does
- * not do for all, -1 out of memory.
+/* Take what is independent, by rising cost. False where the effort does not do
+ * for all.
  */
-static int take_cheapest (struct search *s, struct echelon *e)
+static bool take_cheapest (struct price_search *s, struct echelon *e)
 {
     const struct rows *r = s->rows;
     unsigned int stale = STALE_MAX;
@@ -141,47 +145,42 @@ static int take_cheapest (struct search *s, struct echelon *e)
     for (size_t i = 0; i < r->n && echelon_rank (e) < s->rank; i++) {
         uint32_t row = s->offer[i].row;
         size_t len = r->first[row + 1] - r->first[row];
-        int rc;
-
         if (stale == STALE_MAX) {
             draw_nulls (s, e);
             stale = 0;
         }
         if (s->work + echelon_work (e) >= s->effort)
-            return 1;
+            return false;
         s->work += len;
         if (!is_new (s, row))
             continue;
-        if ((rc = echelon_add (e, r->col + r->first[row], len)) < 0)
-            return -1;
-        if (rc > 0)
+        if (echelon_add (e, r->col + r->first[row], len))
             take (s, &s->offer[i]);
-        stale += rc == 0;
+        else
+            stale++;
     }
-    return 0;
+    return true;
 }
 
 /* The cheapest basis at the prices of now; returns as take_cheapest. */
-static int find_cheapest (struct search *s)
+static bool find_cheapest (struct price_search *s)
 {
     struct echelon *e = echelon_create (s->rows->m, s->rows->uses);
-    int rc;
+    bool all;
 
-    if (!e)
-        return -1;
     sort_offers (s);
     s->now = (struct price){ 0 };
     for (size_t c = 0; c < s->rows->m; c++) {
         s->now.sum += s->each[c];
         s->load[c] = 0;
     }
-    rc = take_cheapest (s, e);
+    all = take_cheapest (s, e);
     s->work += echelon_work (e);
     echelon_destroy (e);
-    return rc;
+    return all;
 }
 
-static void halve_prices (struct search *s)
+static void halve_prices (struct price_search *s)
 {
     uint64_t most = 0;
 
@@ -193,7 +192,7 @@ static void halve_prices (struct search *s)
 }
 
 /* What is loaded gets dearer, beside what is not. */
-static void raise_prices (struct search *s)
+static void raise_prices (struct price_search *s)
 {
     uint64_t average = ((unsigned __int128)s->now.cost << BITS) / s->now.sum;
     uint64_t *each = s->each;
@@ -208,19 +207,18 @@ static void raise_prices (struct search *s)
     halve_prices (s);
 }
 
-static int search_init (struct search *s)
+static void search_init (struct price_search *s)
 {
     size_t m = s->rows->m;
 
-    s->load = calloc (m + 1, sizeof (*s->load));
-    s->offer = calloc (s->rows->n + 1, sizeof (*s->offer));
-    s->z[0] = calloc (m + 1, sizeof (*s->z[0]));
-    s->z[1] = calloc (m + 1, sizeof (*s->z[1]));
+    s->load = xcalloc (m + 1, sizeof (*s->load));
+    s->offer = xcalloc (s->rows->n + 1, sizeof (*s->offer));
+    s->z[0] = xcalloc (m + 1, sizeof (*s->z[0]));
+    s->z[1] = xcalloc (m + 1, sizeof (*s->z[1]));
     s->step = STEP;
-    return s->load && s->offer && s->z[0] && s->z[1] ? 0 : -1;
 }
 
-static void search_clear (struct search *s)
+static void search_clear (struct price_search *s)
 {
     free (s->load);
     free (s->offer);
@@ -238,13 +236,13 @@ static bool is_more (const struct price *now, const struct price *best)
 }
 
 /* From one set of prices to the next. */
-static int improve (struct search *s, struct price *best, uint64_t *best_each)
+static void improve (struct price_search *s, struct price *best,
+                     uint64_t *best_each)
 {
     size_t bytes = s->rows->m * sizeof (*best_each);
     unsigned int idle = 0;
-    int rc = 0;
 
-    while (s->step >= STEP_LEAST && (rc = find_cheapest (s)) == 0) {
+    while (s->step >= STEP_LEAST && find_cheapest (s)) {
         if (is_more (&s->now, best)) {
             *best = s->now;
             memcpy (best_each, s->each, bytes);
@@ -257,33 +255,29 @@ static int improve (struct search *s, struct price *best, uint64_t *best_each)
         }
         raise_prices (s);
     }
-    return rc < 0 ? -1 : 0;
 }
 
-int price_find (struct price *price, const struct rows *rows, size_t rank,
-                uint64_t *each, struct rng *rng, uint64_t *effort)
+struct price price_find (const struct rows *rows, size_t rank, uint64_t *each,
+                         struct rng *rng, uint64_t *effort)
 {
-    struct search s = {
+    struct price_search s = {
         .rows = rows,
         .rank = rank,
         .rng = rng,
         .each = each,
         .effort = *effort,
     };
-    uint64_t *best_each = calloc (rows->m + 1, sizeof (*best_each));
-    int rc = -1;
+    uint64_t *best_each = xcalloc (rows->m, sizeof (*best_each));
+    struct price price = { 0 };
 
-    *price = (struct price){ 0 };
-    if (best_each && search_init (&s) == 0)
-        rc = improve (&s, price, best_each);
-    if (rc == 0 && price->sum > 0)
+    search_init (&s);
+    improve (&s, &price, best_each);
+    if (price.sum > 0)
         memcpy (each, best_each, rows->m * sizeof (*each));
     *effort -= s.work < *effort ? s.work : *effort;
     search_clear (&s);
     free (best_each);
-    if (rc < 0)
-        errno = ENOMEM;
-    return rc;
+    return price;
 }
 
 /*
@@ -292,8 +286,8 @@ int price_find (struct price *price, const struct rows *rows, size_t rank,
 
 enum state { IDLE, SOLD, LEFT };
 
-struct round {
-    struct search *s;
+struct sold_round {
+    struct price_search *s;
     uint32_t *order;    /* [m] columns, the dearest first */
     uint32_t *first;    /* [m + 1] into crossing: */
     uint32_t *crossing; /* rows that cross a column, the dearest first */
@@ -301,7 +295,7 @@ struct round {
     uint64_t least;     /* that the round is to sell */
 };
 
-static void round_clear (struct round *r)
+static void round_clear (struct sold_round *r)
 {
     free (r->order);
     free (r->first);
@@ -309,21 +303,20 @@ static void round_clear (struct round *r)
     free (r->state);
 }
 
-static int round_init (struct round *r, struct search *s)
+static void round_init (struct sold_round *r, struct price_search *s)
 {
     const struct rows *rows = s->rows;
 
-    *r = (struct round){ .s = s };
-    r->order = calloc (rows->m + 1, sizeof (*r->order));
-    r->first = calloc (rows->m + 2, sizeof (*r->first));
-    r->crossing = calloc (rows->first[rows->n] + 1, sizeof (*r->crossing));
-    r->state = calloc (rows->m + 1, 1);
-    return r->order && r->first && r->crossing && r->state ? 0 : -1;
+    *r = (struct sold_round){ .s = s };
+    r->order = xcalloc (rows->m + 1, sizeof (*r->order));
+    r->first = xcalloc (rows->m + 2, sizeof (*r->first));
+    r->crossing = xcalloc (rows->first[rows->n] + 1, sizeof (*r->crossing));
+    r->state = xcalloc (rows->m + 1, 1);
 }
 
-static void order_columns (struct round *r)
+static void order_columns (struct sold_round *r)
 {
-    const struct search *s = r->s;
+    const struct price_search *s = r->s;
     size_t m = s->rows->m;
 
     for (size_t i = 0; i < m; i++) {
@@ -336,7 +329,7 @@ static void order_columns (struct round *r)
 }
 
 /* List the rows of each column; the offers are sorted. */
-static void list_crossing (struct round *r)
+static void list_crossing (struct sold_round *r)
 {
     const struct rows *rows = r->s->rows;
 
@@ -355,7 +348,7 @@ static void list_crossing (struct round *r)
     }
 }
 
-static void mark (struct round *r, uint32_t row, enum state state)
+static void mark (struct sold_round *r, uint32_t row, enum state state)
 {
     const struct rows *rows = r->s->rows;
 
@@ -363,7 +356,7 @@ static void mark (struct round *r, uint32_t row, enum state state)
         r->state[rows->col[k]] = state;
 }
 
-static bool is_free (struct round *r, uint32_t row)
+static bool is_free (struct sold_round *r, uint32_t row)
 {
     const struct rows *rows = r->s->rows;
     size_t k = rows->first[row];
@@ -378,9 +371,9 @@ static bool is_free (struct round *r, uint32_t row)
  * `at` columns, and no more than `spare` to be left over? It stays in state.
  * Where the effort is spent: yes, as far as is known.
  */
-static bool sells (struct round *r, size_t at, uint64_t spare)
+static bool sells (struct sold_round *r, size_t at, uint64_t spare)
 {
-    const struct search *s = r->s;
+    const struct price_search *s = r->s;
     uint32_t c;
 
     while (at < s->rows->m && r->state[r->order[at]] != IDLE)
@@ -408,7 +401,7 @@ static bool sells (struct round *r, size_t at, uint64_t spare)
 }
 
 /* What bases load gets dearer, what the round sells cheaper. */
-static void adjust_prices (struct search *s, const struct round *r,
+static void adjust_prices (struct price_search *s, const struct sold_round *r,
                            size_t rounds)
 {
     for (size_t c = 0; c < s->rows->m; c++) {
@@ -424,9 +417,9 @@ static void adjust_prices (struct search *s, const struct round *r,
 }
 
 /* Is the basis at hand more than so many rounds can sell? */
-static bool excludes (struct round *r, size_t rounds)
+static bool excludes (struct sold_round *r, size_t rounds)
 {
-    struct search *s = r->s;
+    struct price_search *s = r->s;
 
     r->least = (s->now.cost + rounds - 1) / rounds;
     if (r->least > s->now.sum)
@@ -437,35 +430,107 @@ static bool excludes (struct round *r, size_t rounds)
     return !sells (r, 0, s->now.sum - r->least) && s->work < s->effort;
 }
 
-int price_exclude (struct price *price, const struct rows *rows, size_t rank,
-                   size_t rounds, uint64_t *each, struct rng *rng,
-                   uint64_t *effort)
+struct price price_exclude (const struct rows *rows, size_t rank,
+                            size_t rounds, uint64_t *each, struct rng *rng,
+                            uint64_t *effort)
 {
-    struct search s = {
+    struct price_search s = {
         .rows = rows,
         .rank = rank,
         .rng = rng,
         .each = each,
         .effort = *effort,
     };
-    struct round r = { 0 };
-    int rc = -1;
+    struct price price = { 0 };
+    struct sold_round r;
 
-    *price = (struct price){ 0 };
-    if (search_init (&s) == 0 && round_init (&r, &s) == 0)
-        while (s.step >= STEP_LEAST && (rc = find_cheapest (&s)) == 0) {
-            if (excludes (&r, rounds)) {
-                *price = (struct price){ s.now.cost, r.least - 1 };
-                break;
-            }
-            adjust_prices (&s, &r, rounds);
-            halve_prices (&s);
-            s.step -= s.step / SLOWER;
+    search_init (&s);
+    round_init (&r, &s);
+    while (s.step >= STEP_LEAST && find_cheapest (&s)) {
+        if (excludes (&r, rounds)) {
+            price = (struct price){ s.now.cost, r.least - 1 };
+            break;
         }
+        adjust_prices (&s, &r, rounds);
+        halve_prices (&s);
+        s.step -= s.step / SLOWER;
+    }
     *effort -= s.work < *effort ? s.work : *effort;
     round_clear (&r);
     search_clear (&s);
-    if (rc < 0)
-        errno = ENOMEM;
-    return rc < 0 ? -1 : 0;
+    return price;
+}
+
+/*
+ * A set of endpoints
+ */
+
+/* The rows of all pairs. */
+static int gather (struct rows *rows, struct pathset *ps, struct error *err)
+{
+    size_t n = pathset_size (ps);
+
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = a + 1; b < n; b++) {
+            uint32_t col[2 * ROW_MAX];
+            struct row row;
+            size_t len = 0;
+
+            if (pathset_row (ps, a, b, &row, err) < 0)
+                return -1;
+            for (size_t k = 0; k < row.n; k++)
+                for (int c = 0; c < row.count[k]; c++)
+                    col[len++] = pathset_column (ps, row.link[k]);
+            rows_add (rows, (struct probe){ a, b }, col, len);
+        }
+    return 0;
+}
+
+/* What host ends cost at first, and the other links, 1/LINKS_PART of that
+ * together.
+ */
+static uint64_t *first_prices (const struct pathset *ps,
+                               const uint32_t *link, size_t m)
+{
+    const struct link_info *info = pathset_network (ps)->link;
+    size_t n = pathset_size (ps);
+    uint64_t *each = xcalloc (m, sizeof (*each));
+
+    for (size_t c = 0; c < m; c++)
+        each[c] = info[link[c]].kind == LINK_HOST
+            ? PRICE_FIRST : PRICE_FIRST / LINKS_PART * n / (m + n);
+    return each;
+}
+
+int price_bound (struct pathset *ps, size_t rank, uint64_t effort,
+                 size_t *rounds, struct error *err)
+{
+    size_t n = pathset_size (ps), m;
+    const uint32_t *link = pathset_links (ps, &m, err);
+    struct rows rows;
+    struct rng rng;
+    uint64_t *each;
+    int rc;
+
+    if (!link)
+        return -1;
+    if (n * (n - 1) / 2 > PAIRS_MAX)
+        return 0;
+    rng_seed (&rng, n);
+    rows_init (&rows, m, &rng);
+    each = first_prices (ps, link, m);
+    if ((rc = gather (&rows, ps, err)) == 0) {
+        struct price price = price_find (&rows, rank, each, &rng, &effort);
+
+        do {
+            if (price_rounds (&price) > *rounds)
+                *rounds = price_rounds (&price);
+            if (rows.n > ROUND_ROWS || *rounds == 0)
+                break;
+            price = price_exclude (&rows, rank, *rounds, each, &rng, &effort);
+        } while (price.sum > 0);
+    }
+    free (each);
+    rows_clear (&rows);
+    return rc;
 }
