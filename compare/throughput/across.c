@@ -80,7 +80,7 @@ static double port_rate (const struct crossings *s, uint32_t e)
     return up == NETWORK_NONE ? HUGE_VAL : s->rate[arc_link (up)];
 }
 
-static int crossing_init (struct crossings *s, struct error *err)
+static void crossing_init (struct crossings *s)
 {
     size_t narcs = 2 * s->a->nlinks;
     const struct tree *t;
@@ -102,7 +102,6 @@ static int crossing_init (struct crossings *s, struct error *err)
         *port = true;
     }
     free (counted);
-    return 0;
 }
 
 /* Keep one of all pairs that come, with the same chance each. */
@@ -220,8 +219,9 @@ int across_draw (struct across *a, struct pathset *ps, const double *rate,
         .wanted = wanted,
         .rng = rng,
     };
-    int rc = crossing_init (&s, err);
+    int rc = 0;
 
+    crossing_init (&s);
     for (size_t to = 0; to < pathset_size (ps) && rc == 0; to++) {
         rc = tree_grow (s.tree, to, err);
         for (size_t l = 0; l < s.tree->nleaves && rc == 0; l++)

@@ -3,7 +3,6 @@
  * with what it sees alone.
  */
 #include "config.h"
-#include "compare/pattern/noise.h"
 
 #include <stdlib.h>
 #include <string.h>
