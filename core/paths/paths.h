@@ -39,8 +39,8 @@ struct link_info {
     const char *class_name; /* for reports */
     const char *host;       /* LINK_HOST: the host's name, else NULL */
     uint32_t end[2];        /* switches at its ends, NETWORK_NONE: a host */
-    double rate;            /* nominal, bits per second in either direction; 0:
-                               not known */
+    double rate;            /* nominal data rate, bits per second in either
+                               direction; 0: not known */
 };
 
 /* An arc is one direction of a link: 2 * link from its first end to its second,
@@ -146,8 +146,8 @@ struct row {
     bool symmetric; /* forward and reverse use the same links */
 };
 
-/* Return 0, or -1 with err, which names both endpoints (a path loops, ends at a
- * switch, or crosses one link more than twice in a round trip).
+/* Return 0, or -1 with err, which names both endpoints (a path loops, has a
+ * dead end, or crosses one link more than twice in a round trip).
  */
 int pathset_row (const struct pathset *ps, size_t a, size_t b,
                  struct row *row, struct error *err);
