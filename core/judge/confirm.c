@@ -306,8 +306,8 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
     return 0;
 }
 
-/* Draw from the suspects' own destinations, and also from others unless all
- * suspects are at host ends.
+/* Draw from the suspects' own destinations, and from others if a switch or a
+ * link between switches is suspect.
  */
 static int fill_pool (struct hunt *h, struct error *err)
 {
@@ -317,8 +317,7 @@ static int fill_pool (struct hunt *h, struct error *err)
     h->npool = 0;
     for (size_t i = 0; i < n; i++)
         h->order[i] = i;
-    rng_shuffle (&h->rng, h->order, n); /* other partners than for the last
-                                           cause */
+    rng_shuffle (&h->rng, h->order, n); /* new order per cause */
     for (size_t i = 0; i < h->nsuspects; i++) {
         const struct suspect *s = &h->suspect[i];
 

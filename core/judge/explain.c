@@ -23,8 +23,8 @@
  * bound. It is computed only if the estimate lets a candidate compete.
  *
  * Noise that the model underestimates must not look like causes. So the scale
- * is estimated from standardised residuals z_i / sqrt ((V^-1)_ii), each of which
- * is a row's residual against its prediction from all other rows. While there
+ * is estimated from standardised residuals z_i / sqrt ((V^-1)_ii), which are
+ * rows' residuals against their predictions from all other rows. While there
  * may be causes left, the lower third of them is used, which many slow rows do
  * not change. A class that is off as a whole does, so the scale is also
  * estimated without classes. In the end the median is used.

@@ -20,8 +20,8 @@
 
 /* Append `extra` rounds of candidates, pairs of the set, to the plan, each with
  * as many probes as fit; a probe may be repeated. None are added if there are
- * no candidates. The same seed gives the same rounds. Cost: per round a few
- * dozen least squares solves, and a few dozen passes over the entries of the
+ * no candidates. The same seed gives the same rounds. Cost: per round the sum
+ * of the squared lengths of all rows, and the entries of a sample of the
  * candidates. Return 0, or -1 with err.
  */
 int redundant_extend (struct plan *plan, struct pathset *ps,
