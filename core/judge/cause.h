@@ -63,7 +63,7 @@ struct member {
 struct causes {
     size_t n;              /* distinct signatures */
     size_t *start;         /* [n + 1] of a signature's entries: */
-    uint32_t *row;         /* rising */
+    uint32_t *row;         /* ascending */
     uint16_t *value;       /* without a common divisor */
     size_t *first;         /* [n + 1] of a signature's members: */
     struct member *member; /* the simplest first */
@@ -71,9 +71,9 @@ struct causes {
     struct detours detours;     /* alternative paths of routes */
 };
 
-/* Find the causes for the observations, as rows, of endpoints of ps. If a
- * signature has members of a simple kind, members of less simple kinds are left
- * out. Two exceptions: routes and rows are kept together, and routes are kept
+/* Find the causes for the observations, as rows, of endpoints of ps. A
+ * signature keeps only the members of its simplest kind, with these exceptions:
+ * links and arcs are kept together; so are routes and rows; and routes are kept
  * with links between switches, because they look the same. Return 0, or -1 with
  * err; call causes_clear in both cases.
  */

@@ -12,8 +12,7 @@
 #include "core/linear/sparse.h"
 
 enum {
-    FACTOR_EXTRA_MAX = 256, /* more rows than columns than this are not worth
-                               it */
+    FACTOR_EXTRA_MAX = 256, /* most rows in excess of columns */
 };
 
 struct factor;

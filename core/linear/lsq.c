@@ -295,8 +295,7 @@ static size_t strongest (struct columns *c, const struct form *k, uint32_t j,
         double s = v * v / c->diagonal[col];
         size_t at = n;
 
-        c->sum[col] = 0; /* so that a column that is listed twice adds
-                            nothing */
+        c->sum[col] = 0; /* listed twice: adds nothing */
         for (; at > 0 && best[at - 1].strength < s; at--)
             best[at] = best[at - 1];
         best[at] = (struct neighbour){ col, v, s };

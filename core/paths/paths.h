@@ -82,11 +82,12 @@ struct network {
     /* The same hop by hop, for all paths to an endpoint at once (paths/tree).
      *
      * place: where messages for the endpoint arrive. Endpoints with the same
-     * place are addresses of one port. attach: where the first hop of the
-     * endpoint leads, for any destination, and the arc in *arc; NETWORK_NONE in
-     * *arc if the endpoint itself is that place. hop: where a message for `to`
-     * goes from a place, and by which arc. NETWORK_NONE if it is not forwarded:
-     * then walk gives the reason.
+     * place are addresses of one port.
+     * attach: where the first hop of the endpoint leads, for any
+     * destination, and the arc in *arc; NETWORK_NONE in *arc if the endpoint
+     * itself is that place.
+     * hop: where a message for `to` goes from a place, and by which arc.
+     * NETWORK_NONE if it is not forwarded: then walk gives the reason.
      */
     uint32_t (*place) (const void *net, uint32_t endpoint);
     uint32_t (*attach) (const void *net, uint32_t endpoint, uint32_t *arc);

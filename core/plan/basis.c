@@ -361,8 +361,7 @@ struct finder {
     struct list list;
     uint8_t *cover[ROW_MAX + 1]; /* [row length][link]: rows so far */
     uint64_t *weight;            /* [nlinks] */
-    uint32_t *head, *next;       /* members of a leaf by the hash of their
-                                    cells */
+    uint32_t *head, *next;       /* members of a leaf by hash of cells */
     uint32_t mask;
     uint32_t *own;               /* members of a leaf, one per port */
 };

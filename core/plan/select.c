@@ -33,8 +33,7 @@
 
 enum {
     TOGETHER_MAX = 96,           /* endpoints up to which all pairs are tried */
-    WORK_MAX = 60 * 1000 * 1000, /* entries touched by the last pruning, at
-                                    most */
+    WORK_MAX = 60 * 1000 * 1000, /* entries touched by last pruning */
     PACKINGS = 32,
     SPREADS = 16,                /* choices of probes between them */
     LOOK_FIRST = 8,              /* rank at which to test for the first time */

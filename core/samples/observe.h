@@ -18,9 +18,10 @@
  * quarter of the repeats affect it no more. RTT_FASTEST is the least of all
  * repeats from both sides, since traffic only ever adds. Its variance comes
  * from how well the least repeats of two sides agree in the run. It is less
- * certain if the median of the better side is far above it: then the least
- * repeat may have waited, too (doubt_ns). A single repeat far below others that
- * agree is a clock step, and is ignored.
+ * certain if the first quartile is far above it: then the least repeat may have
+ * waited, too (doubt_ns). A single repeat far below others that agree is a
+ * clock step, and is ignored. If middles scatter less than least repeats, it is
+ * estimated from the middles of the rounds without traffic.
  */
 enum { RTT_MIDDLE = RTT_COUNT, RTT_FASTEST };
 

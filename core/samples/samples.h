@@ -43,8 +43,7 @@ struct sample {
  */
 struct loopback {
     uint32_t end;   /* endpoint of the pathset */
-    uint32_t round; /* before which it was measured; number of rounds: after
-                       them */
+    uint32_t round; /* before which it was measured, or the number of rounds */
     double rtt_ns[RTT_COUNT];
 };
 

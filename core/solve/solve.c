@@ -72,8 +72,7 @@ enum {
     PREDICT_WORST = 24,
     PREDICT_WORK = 20 * 1000 * 1000,    /* of elimination, twice */
     PREDICT_ENTRIES = 60 * 1000 * 1000, /* entries times iterations, or */
-    PREDICT_ITERATIONS = 300,           /* so many iterations, if that is
-                                           more */
+    PREDICT_ITERATIONS = 300,           /* so many iterations, if more */
 };
 
 #define FIRST 1e-5 /* of the RTTs, while noise is not known yet */
