@@ -21,8 +21,8 @@
  * pod is a connected set of leaves if leaves count as neighbours when a path of
  * at most d links joins them, for every d. First a lower bound of need is
  * computed, which is cheap: a link is *own* to S if no row that avoids S
- * crosses it, and the rows of S, with all but the own links left out, need no
- * more. Then need itself is computed for the most promising sets, as far as the
+ * crosses it, and the rows of S, restricted to the own links, need no more.
+ * Then need itself is computed for the most promising sets, as far as the
  * effort goes.
  *
  * If all pairs' rows fit in memory and each crosses two links, both equally

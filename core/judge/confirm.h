@@ -42,8 +42,9 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
 
 /* Likewise for given suspects, in the order of their causes; rounds are
  * appended to the plan. Endpoints that did not answer in the samples (may be
- * NULL) are left out, and no probe crosses a link that opts->judge lists as
- * busy. Return 0, or -1 with err; the plan is then unusable.
+ * NULL) are left out, and no probe crosses a link that is busy or may be filled
+ * according to opts->judge. Return 0, or -1 with err; the plan is then
+ * unusable.
  */
 int confirm_suspects (struct plan *plan, struct pathset *ps,
                       const struct suspicions *s,

@@ -48,9 +48,8 @@ enum {
     DOUBTS = 8,         /* links to be measured again */
 };
 
-/* Expected number of causes in a healthy run: if each finding is questioned,
- * after confirmation (for routes; links have to exceed more anyway), and before
- * confirmation.
+/* Expected number of causes in a healthy run: without a confirm stage, with one
+ * (this matters for routes; links have to exceed more anyway), and before one.
  */
 #define ALARMS 1e-4
 #define ALARMS_CONFIRMED 0.05

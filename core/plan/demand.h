@@ -7,8 +7,8 @@
  *
  * Let S be a set of ports: one port, or a set connected by pairs of at most h
  * hops each way, for any h (in a tree: leaves, pods). A link is own to S if
- * every row that crosses it has an end in S. The rank of the rows of S with all
- * but the own links left out is at most the number of probes with an end in S
+ * every row that crosses it has an end in S. The rank of the rows of S,
+ * restricted to the own links, is at most the number of probes with an end in S
  * that any basis has. Divided by |S|, it is the number of rounds in which a
  * port of S is busy on average. The demand of a port is the largest such number
  * over all S that contain it.

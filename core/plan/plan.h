@@ -119,8 +119,8 @@ size_t plan_probes (const struct plan *plan); /* over all rounds */
 const struct probe *plan_round (const struct plan *plan, size_t round,
                                 size_t *n);
 
-/* The least number of rounds that n ports need for a basis of that rank: ceil
- * (rank / floor (n / 2)).
+/* The least number of rounds that n ports need for a basis of that rank:
+ * ceil(rank / floor(n/2)).
  */
 static inline size_t plan_least_rounds (size_t n, size_t rank)
 {
@@ -135,11 +135,12 @@ void plan_set_bound (struct plan *plan, size_t rounds);
 
 /* Check a plan without trusting its maker: endpoints in range, no port and no
  * link in two probes of a round, no empty round, the basis rounds independent,
- * their rank that of all pairs of the set (computed again by another
- * elimination, over another prime), the links those of all pairs, and at least
- * as many rounds as its bound. If the plan is not maximal, the basis rounds
- * must cross all links, and their rank is not checked. What plan_rules allow is
- * not checked. Return 0, or -1 with err.
+ * their rank that of the plan and of all pairs of the set (computed again by
+ * another elimination, over another prime), the links those of all pairs, and
+ * at least as many rounds as its bound. If the plan has targets, the basis
+ * rounds must determine these, instead of having the rank of all pairs; else,
+ * if it is not maximal, they must cross all links. What plan_rules allow is not
+ * checked; plans of flows are not accepted. Return 0, or -1 with err.
  */
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err);

@@ -20,8 +20,9 @@
  * from how well the least repeats of two sides agree in the run. It is less
  * certain if the first quartile is far above it: then the least repeat may have
  * waited, too (doubt_ns). A single repeat far below others that agree is a
- * clock step, and is ignored. If middles scatter less than least repeats, it is
- * estimated from the middles of the rounds without traffic.
+ * clock step, and is ignored. If middles scatter clearly less than least
+ * repeats, RTT_FASTEST is estimated from the middles of the rounds without
+ * traffic.
  */
 enum { RTT_MIDDLE = RTT_COUNT, RTT_FASTEST };
 
@@ -66,11 +67,11 @@ struct accuracy {
     double of_reading;
 };
 
-/* Make observations from samples of endpoints of ps, with a quantile or
- * RTT_MIDDLE or RTT_FASTEST. The variance comes from the samples' own quartiles
- * and the pooled ones; it is at least what the accuracy gives, and 1 everywhere
- * if both are 0. Return 0, or -1 with err; call observations_clear in both
- * cases.
+/* Make observations from samples of endpoints of ps: of a quantile, RTT_MIDDLE
+ * or RTT_FASTEST. The variance comes from the samples' own quartiles and the
+ * pooled ones (RTT_FASTEST: see above); it is at least what the accuracy gives,
+ * and 1 if neither gives a value. Return 0, or -1 with err; call
+ * observations_clear in both cases.
  */
 int observe (struct observations *o, const struct pathset *ps,
              const struct samples *samples, int quantile,

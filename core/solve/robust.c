@@ -5,10 +5,11 @@
  * least-squares", 1977.)
  *
  * The residual of a row depends on the row's own weight. With leverage h = 1 -
- * share and q = h / (1 - h), a row that the fit ignores has 1 + q times the
- * residual of a row with full weight, and a row of factor f has (1 + q) / (1 +
- * f q) times that. The residual that is tested is the one without the row's own
- * influence, for any f, in units of its standard deviation, sqrt (1 + q).
+ * share and q = h / (1 - h), the residual of a row that the fit ignores is 1 +
+ * q times that of a row with full weight, and (1 + q) / (1 + f q) times as
+ * large with a factor f. The residual that is tested is the one without the
+ * row's own influence, for any f, in units of its standard deviation, sqrt (1 +
+ * q).
  *
  * Rows with lower weights make the others less redundant than their share, and
  * their residuals and the scale smaller, so more rows seem not to fit. If the
