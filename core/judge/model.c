@@ -86,7 +86,7 @@ struct build {
     bool *keep;                     /* [n] */
     size_t n;
     struct loopback_time
-        *before;      /* [nlinks] reference of the loopbacks */
+        *before;      /* [nlinks] times that loopbacks are compared with */
     uint32_t *offset; /* [nlinks] of a host link in one run, */
     uint32_t *run_of; /* [nlinks] this run, NONE */
     double *y;        /* [rows of a] measured or a priori values */
