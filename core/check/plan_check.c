@@ -44,7 +44,7 @@ struct check {
     struct rng rng;
 };
 
-/* The links from a to b and from b to a; link[] holds ROW_MAX. */
+/* The links from a to b and from b to a; link[] has room for ROW_MAX. */
 static int both_ways (const struct check *c, uint32_t a, uint32_t b,
                       uint32_t *link, struct error *err)
 {

@@ -4,20 +4,21 @@
  * A row's time is its least repeat (samples/observe). Traffic may have added to
  * all of its repeats alike, at most as much as the row is above the model's
  * expectation. In a baseline it added at most as much as the row is above the
- * same pair's row of today, since links do not get faster; a baseline row that
- * is far above and whose repeats differ much is ignored.
+ * same pair's row in the job, since links do not get faster; a baseline row
+ * that is far above and whose repeats show traffic gets little weight.
  *
  * Causes come from judge/explain, and judge/route decides what each most likely
- * is. Three kinds are not findings: those that no link and no detour explains;
- * a single row, unless it was measured in several rounds or shows no traffic at
- * all; and those below WarnExcess.
+ * is. These are not findings: a cause that no link and no detour explains; a
+ * single row, unless it was measured in several rounds or shows no traffic at
+ * all; a route that got faster, unless its rows show no traffic; and any cause
+ * below WarnExcess (a route: below ROUTE_NS).
  *
  * Basis: the estimate of a cause is w' r with weights w from the model, so its
  * prior part has the variance u' C u, where u is A' w over the links and C the
  * covariance of their latencies before the job's samples. The basis is the
- * baseline if this is less than a quarter of what the spread of the classes
- * alone would give, sum of (u_l spread_l)^2, and if pairs that both days
- * measured show at least half of the excess.
+ * baseline if pairs that both runs measured show more than half of the excess,
+ * or else if this variance is less than a quarter of what the spread of the
+ * classes alone would give, sum of (u_l spread_l)^2.
  */
 #include "config.h"
 #include "core/judge/judge.h"

@@ -148,7 +148,7 @@ struct verdict_phrase {
  */
 bool verdict_phrase_read (struct verdict_phrase *p, const char *sentence);
 
-/* Whether it does not tell which link or switch it is. */
+/* Whether it does not identify a single link or switch. */
 bool verdict_phrase_is_ambiguous (const struct verdict_phrase *p);
 
 /* Write the file. Return 0, or -1 with err. */

@@ -50,7 +50,7 @@ struct grid {
 struct grid *grid_create (const struct pathset *ps);
 void grid_destroy (struct grid *g);
 
-/* Leaves of a block: from *first to before *end. */
+/* Leaves of a block: *first .. *end - 1. */
 void grid_block (const struct grid *g, size_t block, size_t *first,
                  size_t *end);
 

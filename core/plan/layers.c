@@ -502,7 +502,7 @@ static int improve (struct packer *p, uint64_t limit, struct error *err)
  * Packing
  */
 
-/* Pack what fits into `target` rounds. */
+/* Place as many rows as fit into `target` rounds. */
 static void pack (struct packer *p, size_t target)
 {
     p->rounds.n = p->rounds.count = 0;
