@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bounds: how few rounds could do.
+/* Bounds: the least number of rounds that a plan can have.
  *
  * Notes: a level divides the endpoints into groups, each of which is a set S.
  *
- * First, own links. One pass over the trees of all endpoints tells for all
- * levels which links are own to which group: link x of the tree of i is
- * crossed by the rows of i with every endpoint above x, so that x can be own
- * to the group of i and, where all above x are of one group, to that one. A
- * group of c own links has c rows at least, and groups are evaluated by falling
- * c / |S| as long as that comes up to the best so far: rows with both ends in
- * S may still make it more. Cost: n trees; a job of 800 hosts takes some 50
- * ms.
+ * First, own links. One pass over the trees of all endpoints finds for all
+ * levels which links are own to which group: link x of the tree of i is crossed
+ * by the rows of i with every endpoint above x. So x can be own to the group of
+ * i and, if all endpoints above x are of one group, to that group. A group of c
+ * own links has at least c rows. Groups are evaluated by descending c / |S| as
+ * long as this reaches the best bound so far: rows with both ends in S may
+ * still increase it. Cost: n trees; about 50 ms for a job of 800 hosts.
  *
- * Then, where all pairs' rows can be held, need itself. A basis that takes
- * rows which avoid S first, and such with both ends in it last, tells need: the
- * ends of its rows. Of all other sets it tells that they need at most as many
- * as it has in them. So S is always the set of which most is
- * hoped, and what is hoped of the others shrinks with each basis, until no
- * set can beat the best, or the effort is spent.
+ * Then, if all pairs' rows fit in memory, need itself. A basis that takes rows
+ * which avoid S first, and rows with both ends in S last, gives need: the ends
+ * of its rows. For all other sets it gives an upper limit: they need at most as
+ * many as this basis has in them. So the set with the greatest limit is always
+ * tried next. The limits of the others decrease with each basis, until no set
+ * can beat the best, or the effort is spent.
  */
 #include "config.h"
 #include "core/check/bound.h"
@@ -34,36 +33,36 @@
 
 enum {
     LEVELS_MAX = PATH_MAX_HOPS + 2,
-    PAIRS_MAX = 1 << 19, /* rows held; 1,024 endpoints' */
+    PAIRS_MAX = 1 << 19, /* rows in memory; those of 1,024 endpoints */
     WALK_COST = 16,      /* of a pair, in entries touched */
     BLOCKS = 3,          /* of rows: with no, one, two ends in a set */
 };
 
-enum { /* groups that are none */
-    ANY = UINT32_MAX,       /* own to every group as yet */
+enum { /* values that are not groups */
+    ANY = UINT32_MAX,       /* not yet limited to any group */
     NONE = UINT32_MAX - 1,
-    MIXED = UINT32_MAX - 2, /* endpoints of several */
+    MIXED = UINT32_MAX - 2, /* endpoints of several groups */
 };
 
 struct level {
     enum bound_kind kind;
     size_t ngroups;
-    size_t set;           /* of group 0 */
-    uint32_t *group;      /* [n] of an endpoint */
+    size_t set;           /* index of group 0's set */
+    uint32_t *group;      /* [n] by endpoint */
     uint32_t *first;      /* [ngroups + 1] into member: */
     uint32_t *member;     /* [n] */
-    uint32_t *ports;      /* [ngroups] that these are of */
-    uint32_t (*owner)[2]; /* [nlinks] groups it may be own to */
-    uint32_t *above;      /* of the tree at hand: [steps] group, MIXED */
+    uint32_t *ports;      /* [ngroups] ports of its members */
+    uint32_t (*owner)[2]; /* [nlinks] groups that it may be own to */
+    uint32_t *above;      /* [steps] of the current tree: group, MIXED */
 };
 
 struct set {
     enum bound_kind kind;
     uint32_t level, group; /* BOUND_LINK: group is the column */
     size_t width;
-    uint32_t at;           /* as of struct bound */
+    uint32_t at;           /* as in struct bound */
     uint32_t own;          /* links */
-    uint32_t most;         /* that it can need */
+    uint32_t most;         /* upper limit of its need */
 };
 
 struct bound_search {
@@ -75,9 +74,9 @@ struct bound_search {
     size_t nlevels;
     struct set *set;
     size_t nsets;
-    int32_t *column;       /* [nlinks] that own links have, or -1 */
+    int32_t *column;       /* [nlinks] of own links, or -1 */
     struct rng rng;
-    uint64_t effort;       /* left */
+    uint64_t effort;       /* remaining */
     struct bound *bound;
 };
 
@@ -114,7 +113,7 @@ static size_t ceil_div (size_t a, size_t b)
     return (a + b - 1) / b;
 }
 
-/* The set needs that many probes at least. */
+/* Record that the set needs at least that many probes. */
 static void offer (struct bound_search *s, const struct set *set, size_t need)
 {
     struct bound *b = s->bound;
@@ -154,7 +153,7 @@ static void add_level (struct bound_search *s, enum bound_kind kind,
     for (size_t i = 0; i < s->n; i++) {
         l->group[i] = group[i];
         l->first[group[i] + 2]++;
-        if (pathset_port (s->ps, i) == ports) { /* the first endpoint of it */
+        if (pathset_port (s->ps, i) == ports) { /* first endpoint of the port */
             l->ports[group[i]]++;
             ports++;
         }
@@ -167,8 +166,8 @@ static void add_level (struct bound_search *s, enum bound_kind kind,
         l->owner[x][0] = l->owner[x][1] = ANY;
 }
 
-/* Join leaves in up[d] where a path of length d leads from one to the other.
- * The paths to a leaf's first endpoint stand for all: any division will do.
+/* Join leaves in up[d] if a path of length d leads from one to the other. The
+ * paths to a leaf's first endpoint represent all: any division is valid.
  */
 static int join_leaves (struct bound_search *s, uint32_t **up,
                         struct error *err)
@@ -190,7 +189,7 @@ static int join_leaves (struct bound_search *s, uint32_t **up,
     return rc;
 }
 
-/* A level for each d at which leaves grow together. */
+/* Add a level for each d at which leaves merge. */
 static void add_pods (struct bound_search *s, uint32_t **up, uint32_t *group)
 {
     size_t L = s->tree->nleaves;
@@ -209,7 +208,7 @@ static void add_pods (struct bound_search *s, uint32_t **up, uint32_t *group)
             continue;
         before = ngroups;
         ngroups = 0;
-        /* roots are their groups' lowest; up[0] has served */
+        /* a root is the lowest of its group; up[0] is free for reuse */
         for (size_t l = 0; l < L; l++)
             up[0][l] = up[d][l] == l ? ngroups++
                                      : up[0][sets_find (up[d], l)];
@@ -248,8 +247,7 @@ static int make_levels (struct bound_search *s, struct error *err)
  * Own links
  */
 
-/* Rows between group g and group h (MIXED: others, of several groups) cross
- * link x.
+/* Rows between group g and group h (MIXED: several other groups) cross link x.
  */
 static void narrow (struct level *l, uint32_t x, uint32_t g, uint32_t h)
 {
@@ -270,8 +268,8 @@ static void merge (uint32_t *above, uint32_t g)
     *above = *above == NONE || *above == g ? g : MIXED;
 }
 
-/* The group above each step of the tree, step 0 holding all endpoints but its
- * own port's.
+/* Find the group above each step of the tree; step 0 has all endpoints but
+ * those of its own port.
  */
 static void fill_above (struct level *l, const struct tree *t)
 {
@@ -320,7 +318,7 @@ static int find_own (struct bound_search *s, struct error *err)
     return 0;
 }
 
-/* The own links of a group become columns. Returns their number. */
+/* Make the own links of a group the columns. Return their number. */
 static size_t own_columns (struct bound_search *s, const struct level *l,
                            size_t g)
 {
@@ -334,7 +332,7 @@ static size_t own_columns (struct bound_search *s, const struct level *l,
     return m;
 }
 
-/* The row of a pair, in the columns that there are. */
+/* Add the row of a pair, in the current columns. */
 static int add_row (struct bound_search *s, struct rows *rows, uint32_t a,
                     uint32_t b, struct error *err)
 {
@@ -355,7 +353,7 @@ static int add_row (struct bound_search *s, struct rows *rows, uint32_t a,
     return 0;
 }
 
-/* Rows between a group and others, or within it. */
+/* Add rows between a group and others, or within it. */
 static int add_rows_of (struct bound_search *s, struct rows *rows,
                         const struct level *l, size_t g, bool within,
                         struct error *err)
@@ -403,8 +401,9 @@ static void span_shuffled (struct bound_search *s, const struct rows *rows,
     free (order);
 }
 
-/* The ends that a group's rows have in it, in its own links: it needs no
- * less. Nothing is known of rows within it unless what all others span is.
+/* Find the ends that a group's rows have in it, in its own links: it needs at
+ * least as many. Rows within the group count only if the span of all others is
+ * complete.
  */
 static int try_own (struct bound_search *s, const struct set *set,
                     struct error *err)
@@ -436,7 +435,7 @@ out:
     return rc;
 }
 
-/* Most own links per endpoint first. */
+/* Most own links per port first. */
 static int compare_own (const void *a, const void *b)
 {
     const struct set *x = *(const struct set *const *)a;
@@ -475,7 +474,7 @@ static int try_own_links (struct bound_search *s, struct error *err)
  * Need itself
  */
 
-/* True if the rows of all pairs can be held. */
+/* True if the rows of all pairs fit in memory. */
 static bool holds_all (const struct bound_search *s)
 {
     return s->n * (s->n - 1) / 2 <= PAIRS_MAX;
@@ -486,7 +485,7 @@ static uint64_t gather_cost (const struct bound_search *s)
     return (uint64_t)s->n * (s->n - 1) / 2 * WALK_COST;
 }
 
-/* All pairs' rows, or near and random ones. */
+/* Collect all pairs' rows, or near and random ones. */
 static int gather (struct bound_search *s, struct rows *rows, struct error *err)
 {
     bool all = holds_all (s);
@@ -523,7 +522,7 @@ static unsigned int touches (const struct bound_search *s,
     return 0;
 }
 
-/* True if column k of a row is there before. */
+/* True if column k of a row occurred before. */
 static bool repeats (const struct rows *rows, size_t i, size_t k)
 {
     for (size_t j = rows->first[i]; j < k; j++)
@@ -532,7 +531,7 @@ static bool repeats (const struct rows *rows, size_t i, size_t k)
     return false;
 }
 
-/* No set can need more than touches it in a basis. */
+/* No set can need more ends than it has in a basis. */
 static void lower_hopes (struct bound_search *s, const struct rows *rows,
                          const uint8_t *taken, uint32_t *count)
 {
@@ -560,7 +559,7 @@ static void lower_hopes (struct bound_search *s, const struct rows *rows,
             s->set[i].most = count[i];
 }
 
-/* The set of which most is hoped; NULL: no set can beat the best. */
+/* The set with the greatest limit; NULL: no set can beat the best. */
 static struct set *most_hopeful (struct bound_search *s)
 {
     struct set *best = NULL;
@@ -577,9 +576,9 @@ static struct set *most_hopeful (struct bound_search *s)
     return best;
 }
 
-/* The rows in an order for a basis: by how many ends are in the set, and by
- * their endpoints, these in random order. (Rows of one endpoint together fill
- * in far less than rows at random.) Those of k ends are order[start[k]] ..
+/* Order the rows for a basis: by the number of ends in the set, then by their
+ * endpoints, in random order. (Rows sorted by endpoint cause far less fill-in
+ * than rows in random order.) Those of k ends are order[start[k]] ..
  * order[start[k + 1] - 1].
  */
 static void order_rows (struct bound_search *s, const struct rows *rows,
@@ -609,8 +608,8 @@ static void order_rows (struct bound_search *s, const struct rows *rows,
     free (at);
 }
 
-/* The basis with the fewest ends in a set tells what the set needs. Without a
- * set it tells the rank. Nothing is told where the effort does not suffice.
+/* The basis with the fewest ends in a set gives the set's need. Without a set
+ * it gives the rank. If the effort is not sufficient, no need is recorded.
  */
 static void try_basis (struct bound_search *s, const struct rows *rows,
                        struct set *set, uint32_t *count)
@@ -642,7 +641,7 @@ static void try_basis (struct bound_search *s, const struct rows *rows,
     echelon_destroy (e);
 }
 
-/* True if a row crosses two links, each as often. */
+/* True if a row crosses two links, both equally often. */
 static bool is_edge (const struct rows *rows, size_t i)
 {
     const uint32_t *col = rows->col + rows->first[i];
@@ -669,8 +668,8 @@ static void try_cycle (struct bound_search *s, const struct rows *rows)
         offer (s, &(struct set){ .kind = BOUND_CYCLE, .width = 1 }, 3);
 }
 
-/* Find the rank where it is not known and, if all rows can be held, what
- * sets need, and cycles.
+/* Find the rank if it is not known and, if all rows fit in memory, the needs of
+ * sets, and cycles.
  */
 static int try_bases (struct bound_search *s, struct error *err)
 {
@@ -686,7 +685,7 @@ static int try_bases (struct bound_search *s, struct error *err)
         goto out;
     try_basis (s, &rows, NULL, count);
     offer (s, &hosts, s->bound->rank);
-    /* as long as another may be finished */
+    /* as long as another one can be completed */
     while (holds_all (s) && s->effort > before - s->effort
            && (set = most_hopeful (s))) {
         before = s->effort;
@@ -743,7 +742,7 @@ static int list_sets (struct bound_search *s, struct error *err)
     return 0;
 }
 
-/* Of looking at all trees, in entries touched. */
+/* Cost of reading all trees, in entries touched. */
 static uint64_t trees_cost (const struct bound_search *s)
 {
     return 8 * (uint64_t)s->n * s->tree->nleaves;

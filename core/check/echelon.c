@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Echelon form of sparse rows modulo 2^31 - 1.
  *
- * Notes: a new row is reduced by the lines before it in the order in which
- * these were made, since a line holds no pivot of an earlier one. What is
- * left is scaled and kept as it is: no line is ever touched again.
+ * Notes: a new row is reduced by the lines before it, in the order in which
+ * these were made, because a line has no pivot of an earlier one. The rest is
+ * scaled and stored; no line is ever changed.
  */
 #include "config.h"
 #include "core/check/echelon.h"
@@ -17,7 +17,7 @@
 struct echelon_line {
     uint32_t pivot;
     size_t n;
-    uint32_t *col; /* [n], the pivot not among them */
+    uint32_t *col; /* [n], without the pivot */
     uint32_t *value;
 };
 
@@ -31,7 +31,7 @@ struct echelon {
     uint8_t *in;       /* [m] */
     uint32_t *touched; /* [m] */
     size_t ntouched;
-    uint64_t *todo;    /* bits: lines to subtract still */
+    uint64_t *todo;    /* bits: lines that are still to be subtracted */
     uint64_t work;
 };
 
@@ -117,7 +117,7 @@ static void reduce (struct echelon *e)
         }
 }
 
-/* True where x makes the better pivot. */
+/* True if x is the better pivot. */
 static bool lighter (const struct echelon *e, uint32_t x, uint32_t y)
 {
     if (e->weight && e->weight[x] != e->weight[y])
@@ -125,7 +125,7 @@ static bool lighter (const struct echelon *e, uint32_t x, uint32_t y)
     return x < y;
 }
 
-/* Make acc the next line. False where nothing is left in acc. */
+/* Make acc the next line. False if acc is empty. */
 static bool keep (struct echelon *e)
 {
     struct echelon_line line = { 0 };

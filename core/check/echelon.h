@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Echelon form of sparse rows modulo 2^31 - 1: the checker's elimination.
  *
- * Read by check/plan_check and check/bound. It shares nothing with plan/rref,
- * the planner's, so that what one says the other can doubt: another prime,
+ * Read by check/plan_check and check/bound. It shares no code with plan/rref,
+ * the planner's, so that each can find errors of the other: another prime,
  * another form (not reduced), another order of pivots.
  *
- * Rank modulo a prime is never above that over the rationals, and below it
- * only where the prime divides a minor.
+ * The rank modulo a prime is never above the rank over the rationals, and below
+ * it only if the prime divides a minor.
  */
 #ifndef CORE_ECHELON_H
 #define CORE_ECHELON_H
@@ -21,22 +21,22 @@
 
 struct echelon;
 
-/* An empty form of m columns. A row's pivot is the column of least weight[],
- * which is borrowed as long as the form lives; NULL: the lowest column.
+/* An empty form of m columns. A row's pivot is its column of least weight[],
+ * which is borrowed while the form exists; NULL: the lowest column.
  */
 struct echelon *echelon_create (size_t m, const uint32_t *weight);
 void echelon_destroy (struct echelon *e);
 
-/* Add the row that is the sum of n unit rows, those of col[]; a column may be
- * there more than once. True if it was independent of the rows so far.
+/* Add the row that is the sum of n unit rows, those of col[]; a column may
+ * occur more than once. Return true if the row was independent of the rows so
+ * far.
  */
 bool echelon_add (struct echelon *e, const uint32_t *col, size_t n);
 
 size_t echelon_rank (const struct echelon *e);
 
-/* Draw a random vector z[m] orthogonal to every row added. A row outside
- * their span is orthogonal to it once in 2^31 times. Returns the entries
- * touched.
+/* Draw a random vector z[m] orthogonal to every row added. A row outside their
+ * span is orthogonal to z with probability 2^-31. Return the entries touched.
  */
 uint64_t echelon_null (const struct echelon *e, struct rng *rng, uint64_t *z);
 

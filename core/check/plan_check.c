@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plan's checker. It shares nothing with the planner but paths and trees:
- * forward and reverse links are counted here, and elimination is another one
+ * it counts forward and reverse links itself, and uses another elimination
  * (check/echelon).
  *
  * Notes: let z be a random vector orthogonal to the plan's basis rows. If all
  * pairs' rows are orthogonal to it as well, none of them adds to the rank
- * (wrong once in 2^31 times, so there are two). The row of i and j, on leaves
- * s and t, is psi_i(t) + psi_j(s), where psi_i(t) is the first hop of i and
- * the links from leaf t to i in the tree of i. With z put in, all pairs are
+ * (wrong with probability 2^-31, so there are two vectors). The row of i and j,
+ * on leaves s and t, is psi_i(t) + psi_j(s), where psi_i(t) is the first hop of
+ * i and the links from leaf t to i in the tree of i. Inserting z, all pairs are
  * orthogonal if and only if
  *
  *     psi_i(t) = C(s,t) for all i on s, for every leaf t != s,
  *     C(s,t) + C(t,s) = 0,
  *     psi_i(s) + psi_j(s) = 0 for i, j on s, not of one port.
  *
- * C is not kept: with a random weight for each pair {s,t}, the weighted sum of
- * all C(s,t) is 0 if all C(s,t) + C(t,s) are, and else once in 2^31 times.
- * Cost: n trees, and an elimination of rank rows.
+ * C is not stored: with a random weight for each pair {s,t}, the weighted sum
+ * of all C(s,t) is 0 if all C(s,t) + C(t,s) are, and otherwise with probability
+ * 2^-31. Cost: n trees, and an elimination of rank rows.
  */
 #include "config.h"
 #include "core/plan/plan.h"
@@ -34,17 +34,17 @@ enum { VECTORS = 2 };
 struct check {
     struct pathset *ps;
     const struct plan *plan;
-    bool schedule; /* by its rules */
+    bool schedule; /* from its rules */
     struct echelon *form;
     uint32_t *uses;      /* [nlinks] basis probes that cross the link */
     size_t *link_round;  /* [nlinks] last round, from 1, that used it */
-    size_t *end_round;   /* [nports] the same of ports */
+    size_t *end_round;   /* [nports] the same for ports */
     uint8_t *used;       /* [nlinks] by any pair */
     uint64_t *z[VECTORS]; /* [nlinks] orthogonal to the basis rounds */
     struct rng rng;
 };
 
-/* The links from a to b and from b to a; link[] holds ROW_MAX. */
+/* The links from a to b and from b to a; link[] has room for ROW_MAX. */
 static int both_ways (const struct check *c, uint32_t a, uint32_t b,
                       uint32_t *link, struct error *err)
 {
@@ -93,7 +93,7 @@ static int check_round (struct check *c, size_t round, struct error *err)
         if ((nlinks = both_ways (c, end[0], end[1], link, err)) < 0)
             return -1;
         for (int k = 0; k < nlinks; k++) {
-            /* the probe itself may cross a link there and back */
+            /* the probe itself may cross a link in both directions */
             int first = 0;
 
             while (link[first] != link[k])
@@ -129,7 +129,8 @@ static int compare_length (const void *a, const void *b)
     return memcmp (&x->probe, &y->probe, sizeof (x->probe));
 }
 
-/* The probes of the basis rounds, those with short rows first; the caller's.
+/* The probes of the basis rounds, those with short rows first; the caller frees
+ * them.
  */
 static struct checked_probe *list_basis (const struct check *c, size_t *count,
                                  struct error *err)
@@ -158,7 +159,7 @@ static struct checked_probe *list_basis (const struct check *c, size_t *count,
     return order;
 }
 
-/* Add them to the form: all independent, but those of a schedule. */
+/* Add them to the form: all must be independent, except in a schedule. */
 static int add_basis (struct check *c, const struct checked_probe *order,
                       size_t n, struct error *err)
 {
@@ -202,7 +203,7 @@ static int check_rank (struct check *c, struct error *err)
 }
 
 /*
- * No pair of the set adds to the rank, and the links are those of all.
+ * No pair of the set adds to the rank, and the links are those of all pairs.
  */
 
 static void draw_null (struct check *c)
@@ -248,7 +249,7 @@ struct sums {
     struct tree *tree;
     uint64_t *at[VECTORS];    /* [tree_steps] from a step to the tree's end */
     uint64_t *first[VECTORS]; /* [nleaves] C(s,t) of this leaf s */
-    uint64_t key;             /* of the weights of pairs of leaves */
+    uint64_t key;             /* for the weights of pairs of leaves */
     uint64_t total[VECTORS];  /* of weight times C(s,t) */
 };
 
@@ -294,7 +295,7 @@ static uint64_t weight (const struct sums *s, uint64_t x, uint64_t y)
     return (h ^ h >> 31) % ECHELON_PRIME;
 }
 
-/* What the tree of a leaf's first endpoint says, is C of the leaf. */
+/* The tree of a leaf's first endpoint gives C of the leaf. */
 static void begin_leaf (struct sums *s, size_t leaf)
 {
     const struct tree *t = s->tree;
@@ -309,8 +310,8 @@ static void begin_leaf (struct sums *s, size_t leaf)
     }
 }
 
-/* That of another endpoint of the leaf must say the same. Where it does not,
- * the row of one of them is not orthogonal.
+/* The tree of another endpoint of the leaf must give the same C. If it does
+ * not, the row of one of the two is not orthogonal.
  */
 static int compare_leaf (const struct check *c, const struct sums *s,
                          size_t leaf, struct error *err)
@@ -336,9 +337,10 @@ static int compare_leaf (const struct check *c, const struct sums *s,
     return 0;
 }
 
-/* psi of endpoints of a leaf's first port is opposite to that of all others if
- * they have that of one of these, and these that of one of the first port; of
- * more than two ports it is 0 then if two of the others have it.
+/* Check that psi of endpoints of the leaf's first port is opposite to that of
+ * all others: each of the first port with one of another port, and each other
+ * with one of the first port. With more than two ports psi must be 0, which a
+ * row between two of the other ports shows.
  */
 static int check_within (const struct check *c, const struct sums *s,
                          size_t leaf, struct error *err)
@@ -346,7 +348,7 @@ static int check_within (const struct check *c, const struct sums *s,
     const struct tree *t = s->tree;
     const uint32_t *member = t->member + t->first[leaf];
     size_t n = t->first[leaf + 1] - t->first[leaf];
-    uint32_t one[3]; /* of each of the first ports */
+    uint32_t one[3]; /* one endpoint of each of the first ports */
     size_t ports = 0;
 
     for (size_t i = 0; i < n && ports < 3; i++)
@@ -367,7 +369,7 @@ static int check_within (const struct check *c, const struct sums *s,
     return ports < 3 ? 0 : expect_orthogonal (c, one[1], one[2], err);
 }
 
-/* Some C(s,t) + C(t,s) is not 0: say which. */
+/* Some C(s,t) + C(t,s) is not 0: report which. */
 static int find_across (const struct check *c, const struct sums *s,
                         struct error *err)
 {
@@ -430,8 +432,8 @@ static int check_pairs (struct check *c, struct error *err)
 }
 
 /*
- * A plan that is not maximal: its basis rounds leave no link out, unless they
- * are a schedule.
+ * A plan that is not maximal: its basis rounds cross all links, unless they are
+ * a schedule.
  */
 
 static int check_columns (const struct check *c, struct error *err)
@@ -457,7 +459,7 @@ static int check_cover (const struct check *c, struct error *err)
 }
 
 /*
- * A plan for some links: what it says it determines of each lies in the span
+ * A plan for some links: what it claims to determine for each lies in the span
  * of the basis rounds.
  */
 
@@ -497,7 +499,7 @@ static int check_targets (struct check *c, struct error *err)
     return 0;
 }
 
-/* What the basis rounds are to determine, they do. */
+/* The basis rounds must determine what the plan claims. */
 static int check_span (struct check *c, struct error *err)
 {
     size_t ntargets;
@@ -510,7 +512,7 @@ static int check_span (struct check *c, struct error *err)
     return c->schedule ? check_columns (c, err) : check_cover (c, err);
 }
 
-/* Its numbers of rounds. */
+/* Check the numbers of rounds. */
 static int check_counts (const struct plan *plan, struct error *err)
 {
     size_t rounds = plan_rounds (plan);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Many rows and the rank of some of them.
  *
- * Notes: let z be a random null vector of the form at some moment. What is
- * outside the form's span then, z tells from 0; so when z has met all rows,
- * those it told have been added and nothing is missing. Rows that an earlier
- * one has made dependent since look new to this z; after a few of them it
- * pays to draw another and go round once more.
+ * Notes: let z be a random null vector of the form at some moment. A row
+ * outside the form's span at that moment has row . z != 0. So when all rows
+ * have been tested with one z, those outside the span have been added and none
+ * is missing. Rows that became dependent by rows added since still look
+ * independent to this z; after a few of them it is cheaper to draw another and
+ * start a new pass.
  */
 #include "config.h"
 #include "core/check/rows.h"
@@ -17,7 +18,7 @@
 #include "util/alloc.h"
 
 enum {
-    ROWS_FIRST = 256, /* room to begin with */
+    ROWS_FIRST = 256, /* initial room */
     WASTE_MAX = 8,    /* dependent rows reduced by one z */
 };
 
@@ -49,7 +50,7 @@ void rows_clear (struct rows *r)
     free (r->seen);
 }
 
-/* Put a hash into a table; false where it is there. */
+/* Put a hash into a table; false if it is already there. */
 static bool insert (uint64_t *seen, size_t size, uint64_t hash)
 {
     size_t at = hash % size;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. Every row says which causes it has a part in: entries of a key (the
- * cause), the row and a value. Sorted, they are columns; keys begin with the
- * kind, so that the simplest cause of a signature comes first and names it.
+/* Notes. For each row, entries list the causes that affect it: a key (the
+ * cause), the row and a value. Sorted, they are columns. Keys begin with the
+ * kind, so the simplest cause of a signature comes first and names it.
  * Signatures are compared by hash, then in full.
  *
  * A route is one from a switch that has a detour to the endpoint
- * (judge/detour): with d-mod-k routing one on the way up, never one on the way
- * down. It shifts all rows that pass the switch on the way to the endpoint, by
- * as much as the two ways differ, of either sign.
+ * (judge/detour): with d-mod-k routing, switches on the way up have one,
+ * switches on the way down never do. It shifts all rows that pass the switch on
+ * the way to the endpoint by the difference between the two paths, of either
+ * sign.
  */
 #include "config.h"
 #include "core/judge/cause.h"
@@ -18,8 +19,8 @@
 #include "util/alloc.h"
 
 enum {
-    CLASS_ENOUGH = 4,  /* measured links that make a class */
-    SWITCH_ENOUGH = 2, /* a switch */
+    CLASS_ENOUGH = 4,  /* measured links of a class that is a cause */
+    SWITCH_ENOUGH = 2, /* the same for a switch */
     INDEX_BITS = 30,
     ROW_CAUSES = 8 * ROW_MAX, /* entries of a row at most */
 };
@@ -62,7 +63,7 @@ static int compare_entries (const void *va, const void *vb)
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* Add to the entries of the row that begin at `first`. */
+/* Add to the entries of the row, which begin at `first`. */
 static void put (struct build *b, size_t first, uint64_t key, uint32_t row,
                  unsigned int value)
 {
@@ -137,15 +138,15 @@ struct columns {
     size_t mask;
     uint32_t *of_link;      /* [nlinks] signature of a link */
     uint32_t *switch_links; /* [nswitches] measured links of a switch */
-    uint32_t *class_links;  /* [class_id] of a class */
+    uint32_t *class_links;  /* [class_id] measured links of a class */
     size_t n;               /* members so far: */
     struct member *member;
-    uint32_t *signature;      /* that they are of */
+    uint32_t *signature;      /* of each member */
     struct suspect *simplest; /* of a signature */
 };
 
-/* Append a column as a signature, its values in lowest terms. Return what
- * they were divided by.
+/* Append a column as a signature, its values in lowest terms. Return their
+ * common divisor.
  */
 static unsigned int append (struct causes *c, const struct entry *e, size_t n)
 {
@@ -193,7 +194,8 @@ static bool same_column (const struct causes *c, size_t k, size_t j)
                        n * sizeof (*c->value));
 }
 
-/* The signature equal to the last appended one, or that itself. */
+/* Return the signature that equals the last appended one, or that one itself.
+ */
 static uint32_t intern (struct columns *t, const struct suspect *s)
 {
     struct causes *c = t->c;
@@ -209,7 +211,7 @@ static uint32_t intern (struct columns *t, const struct suspect *s)
     return t->slot[at] - 1;
 }
 
-/* Whether a column is a cause. Those of links come before any other's. */
+/* Whether a column is a cause. The columns of links come before all others. */
 static bool is_possible (const struct columns *t, const struct suspect *s)
 {
     switch (s->kind) {
@@ -233,11 +235,13 @@ static void count_link (struct columns *t, const struct link_info *link)
             t->switch_links[link->end[end]]++;
 }
 
-/* Whether a suspect is a member of a signature beside the simplest. */
+/* Whether a suspect is stored as a member of a signature, in addition to the
+ * simplest.
+ */
 static bool is_beside (const struct columns *t, const struct suspect *s,
                        uint32_t signature)
 {
-    /* kinds of one rank stand side by side */
+    /* kinds of equal rank are stored together */
     static const int rank[SUSPECT_KINDS] = {
         [SUSPECT_SWITCH] = 1,
         [SUSPECT_CLASS] = 2,
@@ -247,12 +251,12 @@ static bool is_beside (const struct columns *t, const struct suspect *s,
     const struct suspect *simplest = &t->simplest[signature];
     uint32_t link = suspect_link (simplest);
 
-    /* of a link that is there as a whole, a direction is nothing new */
+    /* a direction adds nothing if the whole link is a member */
     if (s->kind == SUSPECT_ARC && t->of_link[arc_link (s->index)] == signature)
         return false;
-    /* A switch's cable that carries one endpoint's messages alone looks like
-     * a wrong route to it; at a host end, which both ways cross, that is not
-     * what anybody would believe.
+    /* A switch link that carries the messages of one endpoint alone looks like
+     * a wrong route to it. Not so a host link, which both directions cross:
+     * there a route is unlikely.
      */
     if (s->kind == SUSPECT_ROUTE && link != NETWORK_NONE)
         return t->b->net->link[link].kind == LINK_SWITCH;
@@ -286,7 +290,7 @@ static void add_columns (struct columns *t)
     }
 }
 
-/* Put the members where their signatures want them. */
+/* Sort the members by signature. */
 static void place_members (struct causes *c, const struct columns *t)
 {
     c->first = xcalloc (c->n + 2, sizeof (*c->first));

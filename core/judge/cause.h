@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Causes: all that may be what makes round trips longer (or shorter) than
- * expected, by what each does to the rows that were measured.
+/* Causes: everything that may make round trips longer (or shorter) than
+ * expected, by its effect on the measured rows.
  *
  * The signature of a cause is a sparse column over the rows. Causes whose
- * signatures are proportional cannot be told apart, so that each different
- * signature stands here once, with its members.
+ * signatures are proportional cannot be resolved, so each distinct signature is
+ * stored once, with its members.
  */
 #ifndef CORE_CAUSE_H
 #define CORE_CAUSE_H
@@ -17,16 +17,15 @@
 #include "core/samples/observe.h"
 #include "util/error.h"
 
-/* The simpler before the less simple. */
+/* From the simplest kind to the least simple. */
 enum suspect_kind {
     SUSPECT_LINK,   /* index: link of the network */
     SUSPECT_ARC,    /* index: arc, a link in one direction only */
     SUSPECT_SWITCH, /* index: switch, all its links alike */
     SUSPECT_CLASS,  /* index: class_id, all links of it alike */
-    SUSPECT_ROUTE,  /* index: switch from which messages to endpoint `to`
-                       take another way than the fabric says, and arrive */
-    SUSPECT_ROW,    /* the round trip between endpoints index and `to`, on
-                       its own */
+    SUSPECT_ROUTE,  /* index: switch from which messages to endpoint `to` take
+                       another path than the tables say, and arrive */
+    SUSPECT_ROW,    /* the round trip between endpoints index and `to` alone */
     SUSPECT_KINDS,
 };
 
@@ -36,7 +35,7 @@ struct suspect {
     uint32_t to; /* endpoint of the set; route and row only */
 };
 
-/* The link that a suspect is, or a direction of; NETWORK_NONE: of none. */
+/* The link of a link or arc suspect; NETWORK_NONE for the other kinds. */
 static inline uint32_t suspect_link (const struct suspect *s)
 {
     return s->kind == SUSPECT_LINK  ? s->index
@@ -44,16 +43,17 @@ static inline uint32_t suspect_link (const struct suspect *s)
                                     : NETWORK_NONE;
 }
 
-/* How often a message to endpoint `to` of the set crosses a link, a switch or a
- * route by an arc: a single direction twice, which looks like both if it is
- * twice as slow.
+/* How often a message to endpoint `to` of the set crosses the suspect (a link,
+ * arc, switch or route) by an arc. A single direction counts twice: the excess
+ * of an arc is given as the mean of the link's two directions.
  */
 unsigned int suspect_crossed (const struct suspect *s,
                               const struct network *net, uint32_t arc,
                               uint32_t to);
 
-/* excess = amplitude of the signature / unit: of each link's one-way latency,
- * mean of the two directions; of a route or row, of the round trip.
+/* excess = amplitude of the signature / unit. For links, arcs, switches and
+ * classes: of each link's one-way latency, mean of the two directions. For a
+ * route or row: of the round trip.
  */
 struct member {
     struct suspect suspect;
@@ -61,21 +61,21 @@ struct member {
 };
 
 struct causes {
-    size_t n;              /* different signatures */
+    size_t n;              /* distinct signatures */
     size_t *start;         /* [n + 1] of a signature's entries: */
-    uint32_t *row;         /* rising */
+    uint32_t *row;         /* ascending */
     uint16_t *value;       /* without a common divisor */
     size_t *first;         /* [n + 1] of a signature's members: */
     struct member *member; /* the simplest first */
     size_t kind[SUSPECT_KINDS]; /* signatures whose first is of the kind */
-    struct detours detours;     /* what routes may be instead */
+    struct detours detours;     /* alternative paths of routes */
 };
 
-/* Find the causes for the observations of endpoints of ps, as rows. Members
- * that are less simple than links or arcs of the same signature are left out,
- * and so on down the kinds; routes and rows stand together, and routes beside
- * links between switches, which they can pass for. Return 0, or -1
- * with err; causes_clear is due in both cases.
+/* Find the causes for the observations, as rows, of endpoints of ps. A
+ * signature keeps only the members of its simplest kind, with these exceptions:
+ * links and arcs are kept together; so are routes and rows; and routes are kept
+ * with links between switches, because they look the same. Return 0, or -1 with
+ * err; call causes_clear in both cases.
  */
 int causes_make (struct causes *c, struct pathset *ps,
                  const struct observations *obs, struct error *err);

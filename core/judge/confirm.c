@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. A cause has suspects, of which each would explain the excess. Of the
- * stage's rows two things are wanted: that ROWS_EACH of them cross each
- * suspect, with partners that it did not have before, and that ROWS_APART of
- * them cross one more often than the other of each two suspects, where any
- * path does. Rows are drawn into a pool, and taken greedily by how many of
- * these wants they serve, into the first round where their links are free.
+/* Notes. Each suspect of a cause would explain the excess. The rows of the
+ * stage have two goals: ROWS_EACH of them cross each suspect, with partners
+ * that it did not have before; and for each two suspects, ROWS_APART of them
+ * cross one more often than the other, if any path does. Rows are drawn into a
+ * pool. They are chosen greedily by the number of goals that they serve, and
+ * placed in the first round in which their links are free.
  *
- * The pool comes out of the trees of some destinations: with the suspects as
- * bits on the arcs, one walk down a tree gives the suspects that the paths
- * from each leaf cross, and of each set of these a few sources are drawn. The
- * trees of suspected host links' endpoints come first, for the others hold
- * few paths to them, then those of other endpoints in random order until the
- * pool is full. So the cost is a tree per destination, the size of the
- * job's leaves, as long as the pool is not full, and never one of all pairs.
+ * The pool is drawn from the trees of some destinations. With the suspects as
+ * bits on the arcs, one pass over a tree gives the suspects that the paths from
+ * each leaf cross, and for each such set a few sources are drawn. The trees of
+ * suspected host links' endpoints come first, because other trees have few
+ * paths to them; then those of other endpoints, in random order, until the pool
+ * is full. So the cost is a tree per destination, the size of the job's leaves,
+ * until the pool is full, and never that of all pairs.
  *
- * Controls are probes of the first stage that cross no suspect: what they
- * took longer now is the fabric's mood.
+ * Controls are probes of the first stage that cross no suspect: any increase
+ * that they show is treated as a fabric-wide shift.
  */
 #include "config.h"
 #include "core/judge/confirm.h"
@@ -35,27 +35,27 @@ _Static_assert ((int)CONFIRM_ROUNDS_MAX == (int)SITE_CONFIRM_MAX,
 enum {
     SUSPECTS_MAX = 64, /* of a cause: bits of a mask */
     CAUSES_HUNTED = 16,
-    SEVERAL = 255,    /* in place of a cause's number */
-    VAGUE_ROUNDS = 2, /* for what is too little for a cause */
+    SEVERAL = 255,    /* instead of a cause's number */
+    VAGUE_ROUNDS = 2, /* for what is too small for a cause */
     ROWS_EACH = 4,
     ROWS_APART = 2,
     POOL_MAX = 512,
-    SETS_MAX = 16,  /* of suspects on the paths to one destination */
-    DRAWS = 2,      /* of the sources of one such set */
-    DRAWS_OWN = 32, /* the same, where the destination is suspect */
+    SETS_MAX = 16,  /* of suspects, on paths to one destination */
+    DRAWS = 2,      /* sources for one such set */
+    DRAWS_OWN = 32, /* the same, if the destination is suspect */
     CONTROLS = 2,   /* in each round */
     CONTROL_TRIES = 64,
 };
 
-/* what a row is worth */
+/* factors for the worth of a row */
 #define KNOWN 0.65 /* if the two were partners before */
-#define MIXED 0.5  /* if it crosses the suspects of another cause too */
+#define MIXED 0.5  /* if it crosses suspects of another cause */
 
 const struct confirm_options confirm_defaults = { .rounds = 4 };
 
 struct candidate {
     uint32_t a, b;
-    double worth;                /* of each want it serves */
+    double worth;                /* for each goal that it serves */
     uint8_t count[SUSPECTS_MAX]; /* crossings of the suspects */
     int narcs;
     uint32_t arc[ROW_MAX]; /* there and back */
@@ -66,18 +66,18 @@ struct hunt {
     const struct network *net;
     struct plan *plan;   /* grows */
     size_t first;        /* round of the stage */
-    unsigned int rounds; /* at most, for the cause that is hunted */
+    unsigned int rounds; /* at most, for the current cause */
     struct rng rng;
     struct tree *tree;
     uint64_t *known; /* pairs of the first stage, sorted */
     size_t nknown;
-    uint8_t *cause_of;  /* [nlinks] whose suspect, from 1; 0: of none */
+    uint8_t *cause_of;  /* [nlinks] cause of a suspect link, from 1; 0: none */
     uint8_t *link_busy; /* [nlinks] rounds of the stage, as bits */
     uint8_t *end_busy;  /* [n] */
-    bool *silent;       /* [n] nothing comes back from there */
+    bool *silent;       /* [n] no message was answered */
     uint32_t *order;    /* [n] destinations */
 
-    /* of the cause that is hunted */
+    /* for the current cause */
     uint8_t cause;
     struct suspect suspect[SUSPECTS_MAX];
     size_t nsuspects;
@@ -85,11 +85,11 @@ struct hunt {
     uint64_t *step; /* suspects on the path from a tree's step */
     struct candidate *pool;
     size_t npool;
-    uint8_t each[SUSPECTS_MAX]; /* rows wanted yet */
+    uint8_t each[SUSPECTS_MAX]; /* rows still needed */
     uint8_t apart[SUSPECTS_MAX][SUSPECTS_MAX];
 };
 
-/* What is worth a second look: a slow link, any other route. */
+/* What is measured again: a slow link, any wrong route or row. */
 static bool is_suspicious (const struct suspicion *s,
                            const struct judge_options *opts)
 {
@@ -111,7 +111,7 @@ static int compare_suspicions (const void *va, const void *vb)
     return (x < y) - (x > y);
 }
 
-/* Leave only what is suspicious, the most significant first. */
+/* Keep only what is suspicious, the most significant first. */
 static void sift (struct suspicions *s, const struct judge_options *opts)
 {
     size_t n = 0;
@@ -163,7 +163,7 @@ static bool is_known (const struct hunt *h, uint32_t a, uint32_t b)
     return bsearch (&key, h->known, h->nknown, sizeof (key), compare_keys);
 }
 
-/* The arcs there and back; return how many there. */
+/* Find the arcs there and back; return the number there. */
 static int walk (const struct hunt *h, struct candidate *c, struct error *err)
 {
     int there = pathset_walk (h->ps, c->a, c->b, c->arc, err);
@@ -175,7 +175,7 @@ static int walk (const struct hunt *h, struct candidate *c, struct error *err)
     return back < 0 ? -1 : there;
 }
 
-/* Put the pair into the pool, if its round trip crosses a suspect. */
+/* Add the pair to the pool if its round trip crosses a suspect. */
 static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
 {
     struct candidate *c = &h->pool[h->npool];
@@ -211,7 +211,7 @@ static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
     return 0;
 }
 
-/* The kind of the link that a suspect is; -1: it is none. */
+/* The kind of the link that a suspect is; -1: not a link. */
 static int link_kind (const struct hunt *h, const struct suspect *s)
 {
     uint32_t link = suspect_link (s);
@@ -219,7 +219,9 @@ static int link_kind (const struct hunt *h, const struct suspect *s)
     return link == NETWORK_NONE ? -1 : (int)h->net->link[link].kind;
 }
 
-/* Whether an endpoint is a destination that others say little about. */
+/* Whether few other destinations' trees have paths that cross the suspect at an
+ * endpoint.
+ */
 static bool is_suspect_end (const struct hunt *h, uint32_t end)
 {
     const char *host = pathset_endpoint (h->ps, end)->host;
@@ -236,7 +238,7 @@ static bool is_suspect_end (const struct hunt *h, uint32_t end)
     return false;
 }
 
-/* The suspects on the way from each step of the tree that has grown. */
+/* Find the suspects on the path from each step of the current tree. */
 static void mask_steps (struct hunt *h)
 {
     const struct tree *t = h->tree;
@@ -280,7 +282,7 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
         size_t s = 0;
         uint64_t at;
 
-        /* a suspect is not its own partner: take the next one of its leaf */
+        /* an endpoint is not its own partner: take the next one of its leaf */
         if (pathset_port (h->ps, from) == pathset_port (h->ps, to))
             from = t->member[t->first[l] + (k + 1) % size];
         if (!mask || pathset_port (h->ps, from) == pathset_port (h->ps, to))
@@ -304,8 +306,8 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
     return 0;
 }
 
-/* From the suspects' own destinations; from others, too, unless these have
- * nothing to say.
+/* Draw from the suspects' own destinations, and from others if a switch or a
+ * link between switches is suspect.
  */
 static int fill_pool (struct hunt *h, struct error *err)
 {
@@ -315,7 +317,7 @@ static int fill_pool (struct hunt *h, struct error *err)
     h->npool = 0;
     for (size_t i = 0; i < n; i++)
         h->order[i] = i;
-    rng_shuffle (&h->rng, h->order, n); /* other partners than the last cause */
+    rng_shuffle (&h->rng, h->order, n); /* new order per cause */
     for (size_t i = 0; i < h->nsuspects; i++) {
         const struct suspect *s = &h->suspect[i];
 
@@ -336,7 +338,7 @@ static int fill_pool (struct hunt *h, struct error *err)
  * The choice
  */
 
-/* How many wants a row serves; with `take` they become less. */
+/* How many goals a row serves; `take` counts it. */
 static int serve (struct hunt *h, const struct candidate *c, bool take)
 {
     int sum = 0;
@@ -355,7 +357,7 @@ static int serve (struct hunt *h, const struct candidate *c, bool take)
     return sum;
 }
 
-/* The first round of the stage where a probe is free to go; rounds: none. */
+/* The first round of the stage in which a probe fits; h->rounds: none. */
 static unsigned int free_round (const struct hunt *h, const struct candidate *c)
 {
     unsigned int busy = h->end_busy[c->a] | h->end_busy[c->b];
@@ -380,7 +382,7 @@ static void place (struct hunt *h, unsigned int round,
     plan_add (h->plan, h->first + round, c->a, c->b);
 }
 
-/* Take the best candidates, as long as any serves. */
+/* Choose the best candidates, as long as any serves a goal. */
 static void choose (struct hunt *h)
 {
     struct candidate *best;
@@ -425,7 +427,7 @@ static int hunt_cause (struct hunt *h, const struct suspicion *s,
     return 0;
 }
 
-/* Probes of the first stage that cross no suspect, into each round. */
+/* Add probes of the first stage that cross no suspect to each round. */
 static int add_controls (struct hunt *h, struct error *err)
 {
     size_t wanted = CONTROLS * (plan_rounds (h->plan) - h->first);
@@ -449,7 +451,7 @@ static int add_controls (struct hunt *h, struct error *err)
     return 0;
 }
 
-/* Endpoints all of whose messages were lost, of those that sent any. */
+/* Find the endpoints that sent messages and lost them all. */
 static void find_silent (struct hunt *h, const struct samples *samples)
 {
     for (int heard = 0; heard < 2; heard++)
@@ -461,7 +463,7 @@ static void find_silent (struct hunt *h, const struct samples *samples)
         }
 }
 
-/* What others' traffic fills is crossed in no round. */
+/* Links that others' traffic fills are not crossed in any round. */
 static void avoid_busy (struct hunt *h, const struct judge_options *opts)
 {
     for (size_t i = 0; opts && i < opts->nbusy; i++) {
@@ -473,7 +475,7 @@ static void avoid_busy (struct hunt *h, const struct judge_options *opts)
     }
 }
 
-/* Note whose suspects links are. */
+/* Record which cause's suspects the links are. */
 static void mark_links (struct hunt *h, const struct suspicion *s,
                         uint8_t cause)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Confirm: the second stage of a check. What looked slow in the first is
- * measured again, with other partners, so that the judge can tell a cause
- * from a disturbance, and its suspects from one another.
+/* Confirm: the second stage of a check. Whatever looked slow in the first stage
+ * is measured again, with other partners. Then the judge can separate a real
+ * cause from a disturbance, and resolve its suspects.
  *
- * Made for the plan of a first stage and its samples; the same plan comes
- * back with the confirm stage as its last rounds (plan_confirm_rounds).
+ * Made from the plan of a first stage and its samples. The result is the same
+ * plan with the confirm stage as its last rounds (plan_confirm_rounds).
  */
 #ifndef CORE_CONFIRM_H
 #define CORE_CONFIRM_H
@@ -21,18 +21,18 @@ enum { CONFIRM_ROUNDS_MAX = 8 };
 
 struct confirm_options {
     unsigned int rounds; /* at most, up to CONFIRM_ROUNDS_MAX: 4 */
-    uint64_t seed;       /* of the choice among equals */
+    uint64_t seed;       /* for random choices among equals */
     const struct judge_options *judge; /* what is suspicious; NULL: defaults */
 };
 
-/* The figures above. */
+/* The values given above. */
 extern const struct confirm_options confirm_defaults;
 
-/* Plan the confirm stage: a new plan with the rounds of `plan`, then those of
- * the stage, of which links in doubt have two. Where nothing is suspicious
- * there are none; where plan has a confirm stage it is kept and samples are to
- * be of all rounds. A round crosses a suspect at most once, so the probes are
- * at most rounds times suspects, and a few to control. Return NULL with err.
+/* Plan the confirm stage. Return a new plan: the rounds of `plan`, then those
+ * of the stage, of which links in doubt get two. None are added if nothing is
+ * suspicious. If plan already has a confirm stage, it is kept, and samples must
+ * be of all rounds. A round crosses a suspect at most once, so there are at
+ * most rounds times suspects probes, and a few controls. Return NULL with err.
  */
 struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
                            const struct samples *samples,
@@ -40,10 +40,11 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
                            const struct confirm_options *opts,
                            struct error *err);
 
-/* The same of given suspects, in the order of their causes, onto the plan.
- * Endpoints from which nothing came back in the samples (NULL: no matter) are
- * left out, and no probe crosses what opts->judge says is busy. Return 0, or -1
- * with err; the plan is then of no use.
+/* Likewise for given suspects, in the order of their causes; rounds are
+ * appended to the plan. Endpoints that did not answer in the samples (may be
+ * NULL) are left out, and no probe crosses a link that is busy or may be filled
+ * according to opts->judge. Return 0, or -1 with err; the plan is then
+ * unusable.
  */
 int confirm_suspects (struct plan *plan, struct pathset *ps,
                       const struct suspicions *s,

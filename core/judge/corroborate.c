@@ -12,7 +12,7 @@
 
 static const struct {
     const char *name;
-    enum finding_basis basis; /* of what it corroborates */
+    enum finding_basis basis; /* of a finding that it confirms */
     const char *why;
 } signs[SIGNS] = {
     [SIGN_COUNTER] = { "counter", BASIS_COUNTER, "a port of it counts errors" },
@@ -30,7 +30,7 @@ const char *sign_name (enum sign_kind kind)
     return signs[kind].name;
 }
 
-/* The signs of a link, a bit each. */
+/* The signs of a link, one bit each. */
 static unsigned int signs_of (uint32_t link, const struct sign *sign, size_t n)
 {
     unsigned int set = 0;
@@ -49,7 +49,7 @@ static void say (struct finding *f, enum sign_kind kind)
     f->why = why;
 }
 
-/* Those with the sign first, in their order. */
+/* Put those with the sign first, otherwise in the same order. */
 static void move_suspects (struct finding *f, enum sign_kind kind,
                            const struct sign *sign, size_t n)
 {
@@ -69,7 +69,7 @@ static void move_suspects (struct finding *f, enum sign_kind kind,
 static void corroborate_one (struct finding *f, const struct sign *sign,
                              size_t n, const struct judge_options *opts)
 {
-    /* what says more of a cable, first */
+    /* the most specific for a cable first */
     static const enum sign_kind order[]
         = { SIGN_WIDTH, SIGN_SPEED, SIGN_COUNTER };
     bool links = f->kind == FINDING_HOST_END || f->kind == FINDING_SWITCH_LINK;
@@ -103,12 +103,12 @@ void corroborate (struct verdict *v, const struct sign *sign, size_t n,
         size_t k = i;
 
         corroborate_one (&f, sign, n, opts ? opts : &judge_defaults);
-        /* the worst first again; else in their order */
+        /* sort again: the worst first, otherwise in the same order */
         for (; k > 0 && v->finding[k - 1].level < f.level; k--)
             v->finding[k] = v->finding[k - 1];
         v->finding[k] = f;
     }
-    /* no limit raises it beyond UNKNOWN, which is what a FAIL becomes */
+    /* a FAIL becomes UNKNOWN at least, and no limit raises more */
     if (v->nfindings > 0
         && (v->status == VERDICT_FAIL || v->finding[0].level > v->status))
         v->status = v->finding[0].level;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Corroborate: hold a verdict of latencies against what else is known of the
- * links, its signs.
+/* Corroborate: compare a verdict from latencies with the signs of its links.
  *
- *   counter  a port of it counts more errors than a healthy one,
- *   width    it has fewer lanes than it could,
- *   speed    or slower ones: what is slower than its class beside such a sign
- *            is no long cable, and FAILs where it is beyond the judge's
- *            figures for that. The suspects that have a sign come first; they
- *            stay as many.
- *   wait     messages waited at a port of it while it was measured
- *            (PortXmitWait grew), or it leads to one that was full, so that
- *            others' traffic may be what is slow: no FAIL, but UNKNOWN.
+ *   counter  a port of the link counts more errors than a healthy one,
+ *   width    the link has fewer lanes than it could have,
+ *   speed    or a lower speed. A link that is slower than its class and has
+ *            such a sign is not just a long cable: it FAILs if its excess is
+ *            above the judge's thresholds for a FAIL. Suspects that have a sign
+ *            come first; none is removed.
+ *   wait     messages waited at a port of the link while it was measured
+ *            (PortXmitWait grew), or it leads to a port that was full. Others'
+ *            traffic may be the reason, so a FAIL becomes UNKNOWN.
  */
 #ifndef CORE_CORROBORATE_H
 #define CORE_CORROBORATE_H

@@ -17,7 +17,7 @@ static uint32_t head (const struct network *net, uint32_t arc)
     return tail (net, arc ^ 1);
 }
 
-/* Whether an arc is a way out of a switch, to another. */
+/* Whether an arc leads from a switch to another switch. */
 static bool is_out (const struct network *net, uint32_t arc)
 {
     return net->link[arc_link (arc)].kind == LINK_SWITCH
@@ -51,7 +51,7 @@ void detours_clear (struct detours *d)
 }
 
 /* Arcs from a place to an endpoint by the tables, at most so many; -1: they do
- * not lead there, or by place `but`.
+ * not lead there, or lead through place `but`.
  */
 static int walk (const struct network *net, uint32_t at, uint32_t to,
                  uint32_t but, uint32_t *arc, int most)
@@ -95,7 +95,7 @@ struct way {
     uint32_t arc[PATH_MAX_HOPS];
 };
 
-/* Add what the links take that a way crosses and the other does not. */
+/* Add the latencies of links that a path crosses and the other does not. */
 static void add_links (const struct model *model, const struct network *net,
                        const double *more_ns, const struct way *way,
                        const struct way *other, double sign, double *mean,

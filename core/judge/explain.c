@@ -8,30 +8,29 @@
  *
  *     (d_k' z_S)^2 / (H_kk - H_kS H_SS^-1 H_Sk),   z_S = V^-1 (r - D_S e),
  *
- * so forward selection (orthogonal least squares) adds the candidate of the
- * best score while that is positive, and drops those that a later one made
- * superfluous. A score is the gain less what the best of all
- * healthy candidates of the kind may reach by chance: z^2, where z is
- * exceeded with the kind's share of `alarms` over their number. So many
- * routes do not hide a few links, and of two that explain alike the simpler
- * is taken.
+ * so forward selection (orthogonal least squares) adds the candidate with the
+ * best score while that is positive, and drops causes that a later one made
+ * superfluous. A score is the gain minus what the best of all healthy
+ * candidates of the kind may reach by chance: z^2, where z is exceeded with the
+ * kind's share of `alarms` over their number. So many routes do not hide a few
+ * links, and of two causes that explain the rows equally well the simpler one
+ * is chosen.
  *
- * All but H_kk is a sparse product for a candidate; H_kk would need a system
- * solved for each. It is estimated for all at once from draws z* of what
- * healthy rows look like (model_draw), since E (d_k' z*)^2 = H_kk: their mean
- * square, averaged with what the group's candidates have on average of d_k'
- * N^-1 d_k, their bound. Only where the estimate lets a candidate compete it
- * is computed.
+ * All terms but H_kk are sparse products for a candidate; H_kk would need the
+ * solution of a system for each. It is estimated for all at once from draws z*
+ * of healthy rows (model_draw), since E (d_k' z*)^2 = H_kk: their mean square,
+ * averaged with the group's mean share of d_k' N^-1 d_k, which is an upper
+ * bound. It is computed only if the estimate lets a candidate compete.
  *
- * Noise that the model underestimates must not look like causes: the scale is
- * taken from standardised residuals z_i / sqrt ((V^-1)_ii), each of which is
- * a row's residual against its prediction from all other rows: while there
- * may be causes left, from their lower third, which many slow rows cannot
- * move (nor a class that is off as a whole, so it is tried without those as
- * well); in the end from their median.
+ * Noise that the model underestimates must not look like causes. So the scale
+ * is estimated from standardised residuals z_i / sqrt ((V^-1)_ii), which are
+ * rows' residuals against their predictions from all other rows. While there
+ * may be causes left, the lower third of them is used, which many slow rows do
+ * not change. A class that is off as a whole does, so the scale is also
+ * estimated without classes. In the end the median is used.
  *
  * Cost: a pass over all signatures per cause and candidate cause, 16 to 64
- * draws and a system for each candidate that competes.
+ * draws, and a system for each candidate that competes.
  */
 #include "config.h"
 #include "core/judge/explain.h"
@@ -45,27 +44,27 @@
 #include "util/alloc.h"
 
 enum {
-    SCALE_ENOUGH = 16, /* rows that say something on the scale */
+    SCALE_ENOUGH = 16, /* rows that are enough for the scale */
     ROWS_PER_CAUSE = 2,
     TURNS_MAX = 4 * CAUSES_MAX,
     DRAWS_MIN = 16,
     DRAWS_MAX = 64,
     DRAWS_ROWS = 1 << 16, /* over all draws, if between these */
-    DRAWS_PRIOR = 8,      /* draws that a group's average counts as */
+    DRAWS_PRIOR = 8,      /* draws that a group's mean counts as */
     DRAWS_SEED = 2,
     COMPUTE_TURNS = 3,          /* of LSQ_LANES candidates that compete */
-    SUSPECT_TURNS = 8,          /* the same of suspects */
-    GROUPS = SUSPECT_KINDS + 1, /* of information that is alike */
+    SUSPECT_TURNS = 8,          /* the same for suspects */
+    GROUPS = SUSPECT_KINDS + 1, /* of similar information */
 };
 
-#define SETTLED 0.9          /* of the scale before */
-#define KNOWABLE 1e-5        /* of d' N^-1 d; of less the model knows nothing */
-#define INDEPENDENT 1e-4     /* less is a copy of what was chosen */
-#define COMPETES 0.6         /* of a gain, by the estimate */
+#define SETTLED 0.9          /* of the previous scale */
+#define KNOWABLE 1e-5        /* of d' N^-1 d; less is no information */
+#define INDEPENDENT 1e-4     /* less: a copy of the chosen causes */
+#define COMPETES 0.6         /* share of a gain, if it is an estimate */
 #define SUSPECT_MARGIN 15.1  /* chi square, 1 degree, 1e-4 */
 #define SUSPECT_COMPETES 0.5 /* of the cause's gain */
 
-/* Quantiles of a standard normal's size. */
+/* Quantiles of the absolute value of a standard normal. */
 #define NORMAL_THIRD 0.4307
 #define NORMAL_MEDIAN 0.6745
 
@@ -97,7 +96,7 @@ static double threshold (const struct explanation *ex, size_t k)
  * Information: d' V^-1 d
  */
 
-/* d' N^-1 d, which d' V^-1 d is less than. */
+/* d' N^-1 d, an upper bound of d' V^-1 d. */
 static double bound_of (const struct explanation *ex, size_t k)
 {
     const struct causes *c = ex->causes;
@@ -115,8 +114,8 @@ static void set_info (struct explanation *ex, size_t k, double info)
     ex->info[k] = info < KNOWABLE * bound ? 0 : fmin (info, bound);
 }
 
-/* Compute p = V^-1 of n signatures, at most LSQ_LANES, one behind the other,
- * and the information on them.
+/* Compute p = V^-1 of n signatures, at most LSQ_LANES, one after the other, and
+ * their information.
  */
 static int whiten (struct explanation *ex, const size_t *k, size_t n,
                    double tolerance, double *p)
@@ -145,8 +144,8 @@ static int compute_info (struct explanation *ex, const size_t *k, size_t n)
     return rc;
 }
 
-/* Signatures of which the model knows about as much: of a host end, whose
- * offset in the run is not known, less than of other links.
+/* Groups of signatures with similar information. That of a host link is less
+ * than that of other links, because the host's offset in the run is not known.
  */
 static int group_of (const struct explanation *ex, size_t k)
 {
@@ -203,8 +202,8 @@ static int sketch (struct explanation *ex)
  * Estimates
  */
 
-/* What others' traffic may have added to all rows of a signature alike, of its
- * simplest member.
+/* What others' traffic may have added to all rows of a signature alike, in
+ * units of its simplest member.
  */
 static double doubt_of (const struct explanation *ex, size_t k)
 {
@@ -221,7 +220,7 @@ static double doubt_of (const struct explanation *ex, size_t k)
     return doubt / weight / causes_simplest (c, k)->unit;
 }
 
-/* Estimate all causes anew; z becomes what they leave over. */
+/* Estimate all causes again; z becomes the residual. */
 static int refit (struct explanation *ex)
 {
     size_t n = ex->n;
@@ -255,8 +254,8 @@ static int refit (struct explanation *ex)
     return 0;
 }
 
-/* What is slow takes more time. But routes and classes differ either way; and
- * so do a host and a row, of which the baseline may have seen a slow day.
+/* Slow links and switches only add. Routes and classes may have either sign,
+ * and so may a host link and a row, because the baseline may have been slow.
  */
 static bool is_excess (const struct explanation *ex, size_t k)
 {
@@ -264,7 +263,7 @@ static bool is_excess (const struct explanation *ex, size_t k)
            && kind_of (ex, k) <= SUSPECT_SWITCH && !is_host_link (ex, k);
 }
 
-/* Information on signature k beside all causes. */
+/* Information on signature k that the causes do not have. */
 static double information (const struct explanation *ex, size_t k)
 {
     double left = ex->info[k];
@@ -291,7 +290,7 @@ static double gain (const struct explanation *ex, size_t k)
         return 0;
     left = information (ex, k);
     if (left < INDEPENDENT * ex->info[k]) {
-        /* of an estimate it proves nothing but that it is too small */
+        /* with an estimate this only shows that it is too small */
         if (ex->exact[k] || ex->n == 0)
             return 0;
         left = ex->info[k];
@@ -303,7 +302,7 @@ static double gain (const struct explanation *ex, size_t k)
  * The choice
  */
 
-/* What a signature of such a gain is worth to a search. */
+/* The score of a signature with such a gain in a search. */
 typedef double score_f (const struct explanation *ex, size_t k, double gain);
 
 static double beyond_chance (const struct explanation *ex, size_t k,
@@ -312,7 +311,9 @@ static double beyond_chance (const struct explanation *ex, size_t k,
     return gain - pow (threshold (ex, k), 2);
 }
 
-/* The best LSQ_LANES of those above a score whose information is estimated. */
+/* List the best LSQ_LANES signatures above a score whose information is only
+ * estimated.
+ */
 static size_t list_rivals (const struct explanation *ex, double above,
                            size_t *list)
 {
@@ -334,9 +335,9 @@ static size_t list_rivals (const struct explanation *ex, double above,
     return n;
 }
 
-/* Score all signatures; where one may be above `floor`, by its exact gain, as
- * far as `turns` go. With `best` the floor is the best score so far, and *best
- * whose that is, if any.
+/* Score all signatures; if one may be above `floor`, use its exact gain, for at
+ * most `turns` turns. With `best` the floor is the best score so far, and *best
+ * is its signature, if any.
  */
 static int search (struct explanation *ex, score_f *score, double floor,
                    int turns, size_t *best)
@@ -369,15 +370,15 @@ static int search (struct explanation *ex, score_f *score, double floor,
     return 0;
 }
 
-/* Find the signature that is worth most; SIZE_MAX: none is worth anything. */
+/* Find the signature with the best positive score; SIZE_MAX: none. */
 static int best_cause (struct explanation *ex, size_t *best)
 {
     *best = SIZE_MAX;
     return search (ex, beyond_chance, 0, COMPUTE_TURNS, best);
 }
 
-/* Put a cause in the i-th place: what had a factor in that order has it again,
- * whereas in another one it may be singular by rounding.
+/* Insert a cause at place i. Causes that had a factor in an order have it again
+ * in the same order; in another order it may be singular by rounding.
  */
 static int put (struct explanation *ex, size_t i, struct cause c)
 {
@@ -400,7 +401,7 @@ static int add (struct explanation *ex, size_t i, size_t k)
     return -1;
 }
 
-/* Take cause i out; its p is the caller's. */
+/* Remove cause i; the caller owns its p. */
 static struct cause take (struct explanation *ex, size_t i)
 {
     struct cause c = ex->cause[i];
@@ -410,7 +411,7 @@ static struct cause take (struct explanation *ex, size_t i)
     return c;
 }
 
-/* Drop causes that chance would do as well, the least significant first. */
+/* Drop causes that chance explains as well, the least significant first. */
 static int drop (struct explanation *ex)
 {
     for (;;) {
@@ -459,8 +460,8 @@ static int forward (struct explanation *ex)
     return 0;
 }
 
-/* Scale of the noise by the p quantile of the standardised residuals, where
- * `normal` is that quantile of a standard normal's size.
+/* Scale of the noise from the p quantile of the standardised residuals;
+ * `normal` is that quantile of the absolute value of a standard normal.
  */
 static double noise_scale (const struct explanation *ex, double p,
                            double normal)
@@ -485,7 +486,9 @@ static double lower_third (const struct explanation *ex)
     return noise_scale (ex, 1 / 3., NORMAL_THIRD);
 }
 
-/* The scale, before anything is explained, with whole classes or without. */
+/* The scale before anything is explained: the smaller one of with and without
+ * whole classes.
+ */
 static int first_scale (struct explanation *ex)
 {
     double scale = lower_third (ex);
@@ -507,7 +510,7 @@ static int choose (struct explanation *ex)
 
     if (first_scale (ex) < 0)
         return -1;
-    /* what is explained no longer passes for noise */
+    /* explained rows no longer count as noise */
     do {
         scale = ex->scale;
         ex->full = false;
@@ -581,7 +584,7 @@ static struct rival make_rival (const struct explanation *ex, size_t k,
                * causes_simplest (ex->causes, k)->unit;
     double g = gain (ex, k);
 
-    if (!(g > 0)) /* the cause's own, by rounding: it is a copy of others */
+    if (!(g > 0)) /* the cause's own, by rounding: a copy of others */
         return (struct rival){ .signature = k, .less = less };
     return (struct rival){
         .signature = k,
@@ -663,7 +666,7 @@ int explain_bounds (struct explanation *ex, double sd, double enough,
     for (size_t k = 0; k < ex->causes->n; k++) {
         if (kind_of (ex, k) == SUSPECT_LINK) {
             upper[k] = upper_bound (ex, k, sd);
-            /* of an estimate: worth knowing better where it matters */
+            /* only an estimate: compute it if it matters */
             if (!ex->exact[k] && upper[k] > enough / 2)
                 next[n++] = k;
         }

@@ -4,20 +4,21 @@
  * A row's time is its least repeat (samples/observe). Traffic may have added to
  * all of its repeats alike, at most as much as the row is above the model's
  * expectation. In a baseline it added at most as much as the row is above the
- * same pair's row of today, since links do not get faster; a baseline row that
- * is far above and whose repeats differ much is ignored.
+ * same pair's row in the job, since links do not get faster; a baseline row
+ * that is far above and whose repeats show traffic gets little weight.
  *
  * Causes come from judge/explain, and judge/route decides what each most likely
- * is. Three kinds are not findings: those that no link and no detour explains;
- * a single row, unless it was measured in several rounds or shows no traffic at
- * all; and those below WarnExcess.
+ * is. These are not findings: a cause that no link and no detour explains; a
+ * single row, unless it was measured in several rounds or shows no traffic at
+ * all; a route that got faster, unless its rows show no traffic; and any cause
+ * below WarnExcess (a route: below ROUTE_NS).
  *
  * Basis: the estimate of a cause is w' r with weights w from the model, so its
  * prior part has the variance u' C u, where u is A' w over the links and C the
  * covariance of their latencies before the job's samples. The basis is the
- * baseline if this is less than a quarter of what the spread of the classes
- * alone would give, sum of (u_l spread_l)^2, and if pairs that both days
- * measured show at least half of the excess.
+ * baseline if pairs that both runs measured show more than half of the excess,
+ * or else if this variance is less than a quarter of what the spread of the
+ * classes alone would give, sum of (u_l spread_l)^2.
  */
 #include "config.h"
 #include "core/judge/judge.h"
@@ -42,28 +43,28 @@
 
 enum {
     ROWS_FEW = 2,
-    ROUNDS_ENOUGH = 2,  /* that a single row is believed in */
-    SWITCHES_NAMED = 3, /* for a route, the likeliest */
+    ROUNDS_ENOUGH = 2,  /* for a single row to be a finding */
+    SWITCHES_NAMED = 3, /* for a route, the likeliest ones */
     OPEN_NAMED = 4,     /* links that are not judged */
-    DOUBTS = 8,         /* links that are to be measured again */
+    DOUBTS = 8,         /* links to be measured again */
 };
 
-/* Expected number of causes in a healthy run: if each is doubted, if each was
- * to be confirmed (routes; links need more anyway), and before confirmation.
+/* Expected number of causes in a healthy run: without a confirm stage, with one
+ * (this matters for routes; links have to exceed more anyway), and before one.
  */
 #define ALARMS 1e-4
 #define ALARMS_CONFIRMED 0.05
 #define ALARMS_FIRST 0.1
 
 #define CLEAR_SD 2.0        /* margin of a link that is reported as sound */
-#define BASELINE_SD 3.0     /* by which a baseline row is too slow */
+#define BASELINE_SD 3.0     /* at which a baseline row is too slow */
 #define BASELINE_SHARE 0.25 /* of the class's variance */
-#define KNOWN_SD 120.0      /* of a latency that is worth reporting */
-#define BUSY_NS 1e6         /* standard error of what crosses a busy link */
+#define KNOWN_SD 120.0      /* of a latency that is accurate enough to report */
+#define BUSY_NS 1e6         /* standard error of rows across a busy link */
 
 /* By how much a host's power profile or a process on another socket may change
- * a message's time; from which difference of a round trip a wrong route is
- * reported.
+ * the time of a message; and the difference of a round trip above which a wrong
+ * route is reported.
  */
 #define SOFTWARE_NS 500.0
 #define ROUTE_NS 60.0
@@ -95,16 +96,16 @@ struct judgement {
     const struct samples *samples;
     const struct judge_options *opts;
     bool has_baseline;
-    bool adaptive; /* only host ends are sure to be crossed */
+    bool adaptive; /* only host ends are surely crossed */
     struct model_run run, *base;
     size_t nbase;
     struct model model;
     struct causes causes;
     struct explanation ex;
     const struct member *face[CAUSES_MAX]; /* what each cause most likely is */
-    size_t disturbed;                      /* rows */
+    size_t disturbed;                      /* rows disturbed by traffic */
     bool shifted;     /* a whole class differs by as much as a FAIL */
-    size_t unjudged;  /* links, because of others' traffic to a host end */
+    size_t unjudged;  /* links, due to traffic to a host end */
     bool *distrusted; /* [nlinks] loopbacks by host link, see distrust () */
     size_t ndistrusted;
     double *most; /* [model.m] ns that a link may be slower, see bound_links */
@@ -335,7 +336,7 @@ static void add_suspect (const struct judgement *j, struct finding *f,
     add_number (&f->suspect, &f->nsuspects, link);
 }
 
-/* The links of a row; with a switch, those at it. */
+/* Add the links of a row; with a switch, only those at it. */
 static void add_path (const struct judgement *j, struct finding *f, size_t row,
                       uint32_t sw)
 {
@@ -349,8 +350,8 @@ static void add_path (const struct judgement *j, struct finding *f, size_t row,
     }
 }
 
-/* Links that a message from a switch should cross on its way to an endpoint,
- * of which the row knows a path through it.
+/* Add the links that a message from a switch should cross on its way to an
+ * endpoint; the row has a path through the switch.
  */
 static void add_route (const struct judgement *j, struct finding *f, size_t row,
                        const struct suspect *route)
@@ -371,8 +372,8 @@ static void add_route (const struct judgement *j, struct finding *f, size_t row,
     }
 }
 
-/* Add what a signature's members suspect. Directions are suspects where the
- * likeliest is one, else what would do as well.
+/* Add the suspects that are members of a signature. Directions are suspects if
+ * the likeliest is one; otherwise they are other explanations.
  */
 static void add_members (const struct judgement *j, struct finding *f,
                          size_t signature, bool oneway)
@@ -405,7 +406,7 @@ static void add_members (const struct judgement *j, struct finding *f,
     }
 }
 
-/* Whether pairs that both days measured well show at least half of a cause. */
+/* Whether pairs that both runs measured well show at least half of a cause. */
 static bool is_new (const struct judgement *j, const struct cause *c)
 {
     const struct causes *causes = &j->causes;
@@ -436,7 +437,7 @@ static bool is_new (const struct judgement *j, const struct cause *c)
     return all > 0 && shown > all / 2;
 }
 
-/* Whether the baseline constrains what was expected where cause c is. */
+/* Whether the baseline determines the expected values for cause c. */
 static bool has_basis (const struct judgement *j, const struct cause *c)
 {
     const struct model *m = &j->model;
@@ -450,7 +451,7 @@ static bool has_basis (const struct judgement *j, const struct cause *c)
     model_transpose (m, c->p, u);
     for (size_t k = 0; k < m->m; k++)
         alone += pow (u[k] * m->spread[m->class_of[k]], 2);
-    /* what hosts do in this run no baseline tells */
+    /* no baseline has the hosts' offsets of this run */
     for (size_t i = 0; i < m->noffsets; i++)
         u[m->n + m->nclasses + i] = 0;
     if (model_prior_variance (m, u, &var) < 0)
@@ -459,7 +460,7 @@ static bool has_basis (const struct judgement *j, const struct cause *c)
     return var < BASELINE_SHARE * alone;
 }
 
-/* The latency that was expected of a link, NAN where that says little. */
+/* The expected latency of a link, NAN if it is not accurate enough. */
 static double expected_of (const struct judgement *j, uint32_t link)
 {
     const struct model *m = &j->model;
@@ -485,13 +486,15 @@ static size_t rows_of (const struct judgement *j, const struct cause *c)
     return j->causes.start[c->signature + 1] - j->causes.start[c->signature];
 }
 
-/* Kinds that are judged as slow: links and what is made of them. */
+/* Kinds that can be slow: links, directions, switches. */
 static bool is_links (const struct judgement *j, const struct cause *c)
 {
     return simplest (j, c)->suspect.kind <= SUSPECT_SWITCH;
 }
 
-/* Whether neither the job's nor a baseline's repeats of a pair show traffic. */
+/* Whether the repeats of a pair show no traffic, in the job and in all
+ * baselines.
+ */
 static bool is_tight (const struct judgement *j, const struct observation *o)
 {
     for (size_t i = 0; i < j->nbase; i++) {
@@ -503,9 +506,9 @@ static bool is_tight (const struct judgement *j, const struct observation *o)
     return o->tight;
 }
 
-/* What nothing explains; what is in a single row while others could show it
- * too, and a route that got faster: others' traffic, of this day or of the
- * baseline's, where the repeats show any.
+/* Others' traffic, in the job or the baseline: a cause that nothing explains;
+ * and, if the repeats show traffic, one in a single row while others could show
+ * it too, and a route that got faster.
  */
 static bool is_traffic (const struct judgement *j, const struct cause *c)
 {
@@ -539,7 +542,7 @@ bool judge_fails (const struct judge_options *opts, double ns, double se)
            && ns - 3 * se > warn_threshold (opts, se);
 }
 
-/* What a cause is called in a sentence; the caller frees it. */
+/* The name of a cause for a sentence; the caller frees it. */
 static char *name_of (const struct judgement *j, const struct cause *c)
 {
     const struct suspect *s = &simplest (j, c)->suspect;
@@ -564,7 +567,7 @@ static char *name_of (const struct judgement *j, const struct cause *c)
     }
 }
 
-/* A cause that adaptive routing may have made as well is a limit. */
+/* If adaptive routing explains a cause as well, it is a limit. */
 static void limit_cause (struct judgement *j, const struct cause *c)
 {
     double ns = is_links (j, c) ? c->excess_ns : fabs (c->excess_ns) / 2;
@@ -578,7 +581,9 @@ static void limit_cause (struct judgement *j, const struct cause *c)
     free (name);
 }
 
-/* Whether it is one host's end, and no software, PCIe or adapter. */
+/* Whether it is the host link itself, and not the host's software, PCIe or
+ * adapter.
+ */
 static bool is_cable (const struct judgement *j, const struct finding *f)
 {
     double ns;
@@ -633,11 +638,11 @@ static enum finding_kind kind_of (const struct judgement *j,
     case SUSPECT_ROW:
         return FINDING_ROUTE;
     default:
-        return FINDING_HOST_END; /* until a suspect is none */
+        return FINDING_HOST_END; /* until a suspect is a switch link */
     }
 }
 
-/* The likeliest of the switches that a route may be wrong from. */
+/* Add the likeliest of the switches that may have the wrong route. */
 static void add_switches (struct judgement *j, struct finding *f, size_t number)
 {
     uint32_t sw[SWITCHES_NAMED];
@@ -661,14 +666,14 @@ static void fill_suspects (struct judgement *j, struct finding *f,
     free (rival);
     if (f->kind == FINDING_ROUTE)
         add_switches (j, f, number);
-    /* a single row that is off by itself */
+    /* a single row that differs alone */
     if (f->nsuspects == 0)
         add_path (j, f, j->causes.row[j->causes.start[c->signature]],
                   NETWORK_NONE);
 }
 
-/* Whether a host that runs otherwise than at the baseline would do as well, and
- * no loopback tells.
+/* Whether the excess may come from a host that runs differently than at the
+ * baseline, and no loopback can exclude this.
  */
 static bool may_be_software (const struct judgement *j, const struct finding *f,
                              const struct cause *c)
@@ -707,7 +712,7 @@ static void judge_cause (struct judgement *j, size_t number)
                        && judge_fails (j->opts, c->excess_ns, c->stderr_ns)
                    ? VERDICT_FAIL
                    : VERDICT_WARN;
-    /* never on the ground of one explanation where another does as well */
+    /* no FAIL if another explanation is as likely */
     if (f->kind == FINDING_ROUTE)
         f->level = VERDICT_WARN;
     else if (f->kind != FINDING_SWITCH && f->nsw > 0)
@@ -724,7 +729,7 @@ static void judge_cause (struct judgement *j, size_t number)
         add_switches (j, f, number);
 }
 
-/* A class that is slower or faster as a whole: the runs differ, no link. */
+/* A class that is slower or faster as a whole: the runs differ, not a link. */
 static void judge_class (struct judgement *j, const struct cause *c)
 {
     bool much = c->excess_ns > j->opts->fail_ns;
@@ -745,7 +750,7 @@ static void judge_class (struct judgement *j, const struct cause *c)
                    name, c->excess_ns);
 }
 
-/* Links that a finding says are not crossed as they should be are UNKNOWN. */
+/* Links that a wrong route may not cross are UNKNOWN. */
 static void spread_doubt (struct verdict *v)
 {
     for (size_t i = 0; i < v->nfindings; i++)
@@ -760,14 +765,14 @@ static void spread_doubt (struct verdict *v)
             for (size_t a = 0; a < f->nsuspects && !common; a++)
                 for (size_t b = 0; b < route->nsuspects && !common; b++)
                     common = f->suspect[a] == route->suspect[b];
-            /* what is more than the route may make of it stands */
+            /* an excess above that of the route stands */
             if (common && f->excess_ns < fabs (route->excess_ns))
                 f->level = VERDICT_UNKNOWN;
         }
 }
 
-/* What a class has in common was taken out: what single links have beyond it
- * may be a share of that, and of a baseline that is wrong.
+/* What a class has in common was removed. The remaining excess of single links
+ * may be a part of that, and of a wrong baseline: no FAIL.
  */
 static void doubt_baseline (struct verdict *v)
 {
@@ -803,9 +808,8 @@ static bool is_suspect (const struct verdict *v, uint32_t link)
 }
 
 /* Find how much slower each link may be at most. INFINITY: no row crosses it.
- * 0: every row that crosses it also crosses links that the baseline lacks, so
- * that the link was compared with its class alone, and a limit says that
- * already.
+ * 0: every row that crosses it also crosses links that are not in the baseline.
+ * Such a link was only compared with its class, which a limit already reports.
  */
 static int bound_links (struct judgement *j)
 {
@@ -848,7 +852,7 @@ static const char *link_name (const struct link_info *link)
     return link->kind == LINK_HOST && link->host ? link->host : link->id;
 }
 
-/* Say which links could not be judged, the first few by name. */
+/* Report which links could not be judged, the first few by name. */
 static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
 {
     struct verdict *v = j->verdict;
@@ -878,7 +882,7 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
     free (names);
 }
 
-/* Links of which the rows do not say that they are sound: host ends first. */
+/* List links that the rows do not show to be sound: host ends first. */
 static void judge_open (struct judgement *j)
 {
     struct verdict *v = j->verdict;
@@ -901,7 +905,9 @@ static void judge_open (struct judgement *j)
         limit_open (j, hosts, open_hosts);
 }
 
-/* Hosts whose loopback is slower than at the baseline by as much as a FAIL. */
+/* Find hosts whose loopback is slower than at the baseline by more than
+ * FailExcess.
+ */
 static void judge_nodes (struct judgement *j)
 {
     for (size_t k = 0; k < j->model.m; k++) {
@@ -926,7 +932,7 @@ static void judge_nodes (struct judgement *j)
     }
 }
 
-/* The link that loses messages. */
+/* Find the link that loses messages. */
 static int judge_loss (struct judgement *j, struct error *err)
 {
     struct loss loss;
@@ -966,7 +972,8 @@ static int compare_findings (const void *va, const void *vb)
     return (a->excess_ns < b->excess_ns) - (a->excess_ns > b->excess_ns);
 }
 
-/* Take causes for what they are likeliest to be, and measure them by that. */
+/* Choose the most likely meaning of each cause, and scale its excess for that.
+ */
 static int find_faces (struct judgement *j)
 {
     for (size_t i = 0; i < j->ex.n; i++)
@@ -983,8 +990,8 @@ static int find_faces (struct judgement *j)
     return 0;
 }
 
-/* Traffic added at most what the row is above what the model expects, as far as
- * the offsets of its hosts are known in the run and in the baseline.
+/* Traffic added at most the excess of a row above the expected value, to the
+ * accuracy of its hosts' offsets in the run and in the baseline.
  */
 static void bound_doubts (struct judgement *j)
 {
@@ -1032,7 +1039,7 @@ static void find_busy (struct judgement *j)
                        COUNTED (j->unjudged, "link"));
 }
 
-/* Find what loopbacks took, by host link. */
+/* Find the times of loopbacks, by host link. */
 static void find_loopbacks (const struct judgement *j, struct model_run *run,
                             const struct pathset *ps, const struct samples *s)
 {
@@ -1045,7 +1052,7 @@ static void find_loopbacks (const struct judgement *j, struct model_run *run,
         uint32_t arc[PATH_MAX_HOPS];
         struct error err;
 
-        /* the first link of any of its paths */
+        /* the first link of any path from the endpoint */
         if (!isnan (end[i].ns) && pathset_walk (ps, i, i == 0, arc, &err) > 0
             && !j->distrusted[arc_link (arc[0])])
             run->loopback[run->nloopbacks++]
@@ -1066,7 +1073,7 @@ static int observe_run (const struct judgement *j, struct model_run *run,
     return observe (&run->obs, ps, samples, RTT_FASTEST, &accuracy, err);
 }
 
-/* Round trips over busy links tell nothing, and dispute nothing. */
+/* Round trips over busy links get almost no weight. */
 static void discount_busy (struct judgement *j)
 {
     bool *full = xcalloc (j->net->nlinks, sizeof (*full));
@@ -1093,9 +1100,9 @@ static void discount_busy (struct judgement *j)
     free (full);
 }
 
-/* Traffic in the baseline hides what is slow now, and makes nothing slow. But a
- * path that takes less now, and had repeats that differ much, had others'
- * traffic then.
+/* Traffic in the baseline hides links that are slow now, but makes none look
+ * slow. If a path is faster now and its repeats varied much then, there was
+ * others' traffic in the baseline.
  */
 static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
 {
@@ -1165,9 +1172,9 @@ static void clear (struct judgement *j)
     j->base = NULL;
 }
 
-/* Distrust loopbacks that differ from the baseline's where the host's round
- * trips do not, which makes its link a cause of the opposite size. Return
- * whether there are any.
+/* Distrust loopbacks that differ from the baseline's if the host's round trips
+ * do not: then the host's link is a cause of the opposite size. Return whether
+ * there are new ones.
  */
 static bool distrust (struct judgement *j)
 {
@@ -1286,10 +1293,10 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
 }
 
 /*
- * What looks slow
+ * The first stage
  */
 
-/* Add what looks slow: the suspects of a signature, and so on. */
+/* Append an empty suspicion. */
 static struct suspicion *add_suspicion (struct suspicions *list)
 {
     list->v = xrealloc (list->v, list->n + 1, sizeof (*list->v));
@@ -1308,7 +1315,7 @@ static void add_suspects (const struct judgement *j, struct suspicion *s,
         struct suspect suspect = c->member[k].suspect;
 
         s->suspect[s->n++] = suspect;
-        /* rows that cross a link both ways do not tell which way is slow */
+        /* rows that cross a link both ways do not show which is slow */
         for (uint32_t way = 0; way < 2; way++)
             if (suspect.kind == SUSPECT_LINK
                 && j->net->link[suspect.index].kind == LINK_SWITCH)
@@ -1342,7 +1349,7 @@ static int list_causes (struct judgement *j, struct suspicions *list)
     return 0;
 }
 
-/* Links that may yet be as slow as what fails, the least known first. */
+/* List links that may still be above FailExcess, the least certain first. */
 static void list_doubts (struct judgement *j, struct suspicions *list)
 {
     const struct causes *c = &j->causes;
@@ -1352,7 +1359,7 @@ static void list_doubts (struct judgement *j, struct suspicions *list)
         size_t signature = 0;
         struct suspicion *s;
 
-        /* links are the first of the signatures */
+        /* signatures of links come first */
         for (size_t k = 0; k < c->kind[SUSPECT_LINK]; k++) {
             uint32_t link = causes_simplest (c, k)->suspect.index;
             double *most = &j->most[j->model.column[link]];

@@ -9,18 +9,18 @@
 
 #include "util/alloc.h"
 
-enum { ENOUGH = 4 }; /* samples that lost any, so two probes at least */
+enum { ENOUGH = 4 }; /* samples with losses: at least two probes */
 
 #define RATE 0.05
-/* Natural logs of odds: that a link is found (and log of the number of links more),
- * and within which of it others do as well.
+/* Natural logs of odds: needed to find a link (plus the log of the number of
+ * links), and the range in which other links are suspects, too.
  */
 #define EVIDENCE 8.0
 #define MARGIN 3.0
 
 struct tally {
     uint64_t sent, lost;
-    size_t samples; /* that lost any */
+    size_t samples; /* that lost messages */
 };
 
 static bool is_missing (const struct samples *s, const char *host)
@@ -38,7 +38,7 @@ static void add (struct tally *t, const struct sample *s)
     t->samples += s->lost > 0;
 }
 
-/* Count what was lost across each link, by column, and overall. */
+/* Count messages sent and lost across each link, by column, and in total. */
 static int count (struct pathset *ps, const struct samples *samples,
                   struct tally *link, struct tally *all, struct error *err)
 {

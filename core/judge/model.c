@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. Unknowns are the latency x_l of every link of the job and of the
- * baselines, the mean mu_c of every class, and what each host takes more in
- * each run, the job's and the baselines':
+ * baselines, the mean mu_c of every class, and the offset of each host in each
+ * run, the job's and the baselines':
  *
  *     x_l  ~ N (mu_class(l), spread_class(l)^2)
- *     mu_c ~ N (figure of its kind, mean_sd^2)
- *     o_hb ~ N (what its loopback took more in run b than in the first
+ *     mu_c ~ N (a typical value of its kind, mean_sd^2)
+ *     o_hb ~ N (by how much its loopback was slower in run b than in the first
  *               baseline that has one, LOOPBACK_SD^2), or N (0, OFFSET_SD^2)
  *     t_i  ~ N (row_i . (x, o), var_i)  for every row of the baselines.
  *
  * Every line is a row of a sparse least squares problem (linear/lsq), of
- * precision matrix K0; its solution are the expected latencies. The job's rows
- * A have then the expected RTTs A E(x) and, with their own noise N, the
- * covariance V = A K0^-1 A' + N. V is never formed; with K = K0 + A' N^-1 A,
+ * precision matrix K0; its solution is the vector of expected latencies. So the
+ * job's rows A have the expected RTTs A E(x) and, with their own noise N, the
+ * covariance V = A K0^-1 A' + N. V is never computed; with K = K0 + A' N^-1 A,
  * Woodbury's identity is
  *
  *     V^-1 = N^-1 - N^-1 A K^-1 A' N^-1.
  *
- * A draw of z, of covariance V^-1: with normal e_i of variance 1 for all rows
- * of the problem, the job's among them, and u the least squares solution for
+ * A draw of z, of covariance V^-1: with random e_i of variance 1 for all rows
+ * of the problem, including the job's, and u the least squares solution for
  * e_i sd_i, z = N^-1/2 e - N^-1 A u.
  *
- * Spreads: what rows are off a fit by classes' means alone says roughly how
- * links differ (`differ`). The fit is one of least distances, by reweighting,
- * and what it leaves counts by its lower third: slow rows move neither. A
- * first pass with three times that as every class's spread shows which links
- * are determined by job and baselines together; a class with enough of them
- * has the spread that their MAD says, another one `differ`. A slow link or two
- * do not move a MAD.
+ * Spreads: the residuals of a fit with classes' means alone show roughly how
+ * much links differ (`differ`). The fit minimises absolute distances, by
+ * reweighting, and of its residuals the lower third is used: slow rows change
+ * neither. A first pass, with three times that as every class's spread, shows
+ * which links are determined by the job and the baselines together. A class
+ * with enough of them has their MAD as its spread, any other class has
+ * `differ`. One or two slow links do not change a MAD.
  *
- * Far rows: the work is to grow with the job, not with the site. Of more than
- * ROWS_FREE + ROWS_PER_ROW times the job's rows, those of the baselines are
- * kept that leave the job's links least: by the number of their links
- * that are not the job's, where they share any with it; then, with the links
- * of the kept ones for the job's, those that share a link with these; and so
- * on. To leave out a row makes variances larger, it biases nothing.
+ * Far rows: the work must grow with the job, not with the site. If there are
+ * more than ROWS_FREE + ROWS_PER_ROW times the job's rows, the baselines' rows
+ * that are closest to the job's links are kept. First rows that share a link
+ * with the job, ordered by the number of their other links; then, with the
+ * links of these added to the job's, rows that share a link with them; and so
+ * on. Leaving out a row increases variances but adds no bias.
  */
 #include "config.h"
 #include "core/judge/model.h"
@@ -49,8 +49,8 @@
 #include "util/alloc.h"
 
 enum {
-    CLASS_ENOUGH = 8,  /* determined links that show a class's spread */
-    DRAWS = LSQ_LANES, /* that show which links are determined */
+    CLASS_ENOUGH = 8,  /* determined links for a class's spread */
+    DRAWS = LSQ_LANES, /* to find which links are determined */
     DRAWS_SEED = 1,
     FIT_TURNS = 8,
     ROWS_FREE = 2048,
@@ -58,20 +58,20 @@ enum {
 };
 
 /* ns */
-#define HOST_FIGURE 350.0   /* half of what is not cable and switch */
-#define SWITCH_FIGURE 150.0 /* a hop and a few metres */
-#define MEAN_SD 3000.0      /* at least; else the usual RTT */
+#define HOST_FIGURE 350.0   /* half of the time that is not cable and switch */
+#define SWITCH_FIGURE 150.0 /* a switch and a few metres */
+#define MEAN_SD 3000.0      /* at least; otherwise the median RTT */
 #define SPREAD_DEFAULT 100.0
 #define SPREAD_MIN 20.0
-#define OFFSET_SD 80.0   /* of a host in a run, where nothing is known */
-#define LOOPBACK_SD 20.0 /* of what loopbacks do not show of it */
-#define WAITED_SD 2.0    /* of a doubt; waits exceed it in 25 of 10,000 */
+#define OFFSET_SD 80.0   /* of a host in a run, without a loopback */
+#define LOOPBACK_SD 20.0 /* of the part that loopbacks do not show */
+#define WAITED_SD 2.0    /* of a doubt; 0.25 % of waits exceed it */
 
-/* of what links differ by */
+/* relative to `differ` */
 #define SPREAD_WIDE 3.0 /* of the first pass */
-#define DETERMINED 0.5  /* standard deviation of a link that is */
+#define DETERMINED 0.5  /* greatest standard deviation of a determined link */
 
-#define NORMAL_THIRD 0.4307 /* of a standard normal's sizes are less */
+#define NORMAL_THIRD 0.4307 /* a third of a standard normal's sizes are less */
 #define ALIKE 1e-6
 
 #define NONE UINT32_MAX
@@ -86,10 +86,10 @@ struct build {
     bool *keep;                     /* [n] */
     size_t n;
     struct loopback_time
-        *before;      /* [nlinks] what loopbacks are compared with */
-    uint32_t *offset; /* [nlinks] of a host link in a run: */
-    uint32_t *run_of; /* [nlinks] that one, NONE */
-    double *y;        /* [rows of a] what is measured, or likely */
+        *before;      /* [nlinks] times that loopbacks are compared with */
+    uint32_t *offset; /* [nlinks] of a host link in one run, */
+    uint32_t *run_of; /* [nlinks] this run, NONE */
+    double *y;        /* [rows of a] measured or a priori values */
 };
 
 static double figure (const struct network *net, uint32_t link)
@@ -115,7 +115,9 @@ static void add_link (struct model *m, uint32_t link)
     }
 }
 
-/* Links of a row that the model does not have; NONE: it has none of them. */
+/* The number of a row's links that the model does not have; NONE: it has none
+ * of them.
+ */
 static uint32_t strangers (const struct model *m, const struct observation *row)
 {
     uint32_t n = 0;
@@ -125,8 +127,8 @@ static uint32_t strangers (const struct model *m, const struct observation *row)
     return n == row->n ? NONE : n;
 }
 
-/* Keep at most `room` of the rows that share a link with those so far, the
- * closest first. Return how many; their links are the model's then.
+/* Keep at most `room` of the rows that share a link with the model, the closest
+ * first, and add their links to the model. Return how many were kept.
  */
 static size_t keep_layer (struct build *b, size_t room, uint32_t *far)
 {
@@ -236,9 +238,10 @@ static struct loopback_time loopback_of (const struct model_run *run,
     return found ? found->time : (struct loopback_time){ .ns = NAN };
 }
 
-/* What a host's loopback took more than another time, and how sure that is of its
- * offset. Where all its messages may have waited it is less sure than what is
- * expected without it, and tells nothing, unless it is by far more than they wait.
+/* By how much a host's loopback is slower than at another time, and the
+ * standard deviation of its offset. If all its messages may have waited, this
+ * may be less certain than no loopback at all. Then it is ignored, unless the
+ * difference is far above such waits.
  */
 static struct loopback_time compare_loopbacks (struct loopback_time now,
                                                struct loopback_time before)
@@ -267,7 +270,7 @@ double model_shift (const struct network *net, const struct observation *row,
         more = compare_loopbacks (loopback_of (run, link),
                                   loopback_of (base, link));
         shift += more.ns;
-        var += 2 * more.sd * more.sd; /* in both runs */
+        var += 2 * more.sd * more.sd; /* offsets of both runs */
     }
     *sd = sqrt (var);
     return shift;
@@ -285,8 +288,8 @@ bool model_loopback (const struct model *m, uint32_t link, double *ns,
     return true;
 }
 
-/* The offset of a host link in a run, a new one where it has none yet. One run
- * after the other.
+/* The offset of a host link in a run; a new one if it has none yet. Call it for
+ * one run after the other.
  */
 static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
 {
@@ -362,7 +365,7 @@ static void add_row (struct build *b, const struct observation *o, uint32_t run)
     sparse_add (m->a, col, value, n);
 }
 
-/* An unknown is y, or as much more than another one. */
+/* Add the prior value y of an unknown, or of its difference to another one. */
 static void add_prior (struct build *b, size_t unknown, size_t other, double y)
 {
     uint32_t col[2] = { (uint32_t)unknown, (uint32_t)other };
@@ -372,7 +375,7 @@ static void add_prior (struct build *b, size_t unknown, size_t other, double y)
     sparse_add (b->m->a, col, value, unknown == other ? 1 : 2);
 }
 
-/* Make the rows; the priors' weights come with the spreads. */
+/* Make the rows; the priors' weights are set with the spreads. */
 static void make_rows (struct build *b)
 {
     struct model *m = b->m;
@@ -408,7 +411,7 @@ static void make_rows (struct build *b)
     };
 }
 
-/* Prepare to solve with these spreads. */
+/* Prepare for solving with the current spreads. */
 static int weigh (struct model *m)
 {
     double *w = m->weight + m->measured;
@@ -438,7 +441,7 @@ int model_reweigh (struct model *m)
  */
 
 /* count[c]: crossings of links of class c by a row. Return the sum of squares
- * of crossings of its links.
+ * of the crossings of its links.
  */
 static double count_classes (const struct model *m, size_t row, double *count)
 {
@@ -454,15 +457,16 @@ static double count_classes (const struct model *m, size_t row, double *count)
     return squares;
 }
 
-/* Rows that were measured, the baselines' and the job's, by number. */
+/* The row of number i among those that were measured, the baselines' and the
+ * job's.
+ */
 static size_t measured_row (const struct model *m, size_t i)
 {
     return i < m->measured ? i : model_row (m, i - m->measured);
 }
 
-/* Fit y by classes' means, a row's error counting as a link's difference; off
- * [rows] is what rows were off the last fit, and becomes what they are off
- * this one.
+/* Fit y by classes' means; a row's error is in units of one link's difference.
+ * off [rows] has the errors of the last fit, and gets those of this one.
  */
 static int fit_classes (const struct build *b, double *off)
 {
@@ -483,7 +487,7 @@ static int fit_classes (const struct build *b, double *off)
             mean[c] += w * count[c] * b->y[row];
         }
     }
-    /* what no row tells apart is shared */
+    /* means that no row separates are shared */
     for (size_t c = 0; c < n; c++)
         h[c * n + c] += ALIKE * (h[c * n + c] + 1e-30);
     if ((rc = linalg_cholesky (h, n)) == 0) {
@@ -501,8 +505,8 @@ static int fit_classes (const struct build *b, double *off)
     return rc;
 }
 
-/* How much links differ within their classes, roughly, and how much classes
- * may.
+/* Find how much links differ within their classes, roughly, and how much
+ * classes may differ.
  */
 static int find_differences (const struct build *b)
 {
@@ -518,7 +522,7 @@ static int find_differences (const struct build *b)
     if (rows >= CLASS_ENOUGH) {
         double ns = stats_quantile (v, rows, 1 / 3.) / NORMAL_THIRD;
 
-        /* the default does for less */
+        /* the default is accurate enough for less */
         if (ns > SPREAD_WIDE * SPREAD_DEFAULT)
             m->differ = ns;
     }
@@ -569,7 +573,7 @@ done:
     return rc;
 }
 
-/* How much more rows scatter than spreads say. */
+/* Find how much more rows scatter than the spreads explain. */
 static void find_scatter (struct model *m)
 {
     double *v = xarray (m->nrows, sizeof (*v));
@@ -626,8 +630,9 @@ int model_make (struct model *m, struct pathset *ps,
     make_rows (&b);
     find_covered (m);
     m->expected = xcalloc (model_unknowns (m), sizeof (double));
-    /* a prior makes every problem well-conditioned, unless the samples hold
-     * numbers that no noise explains */
+    /* the priors make every problem well-conditioned, unless the samples have
+     * numbers that no noise explains
+     */
     if (find_differences (&b) < 0 || estimate_spreads (&b) < 0
         || lsq_solve (m->before, b.y, LSQ_FINE, m->expected) < 0) {
         error_world (err, "the samples are too ill-conditioned to judge");
@@ -666,7 +671,7 @@ void model_clear (struct model *m)
 }
 
 /*
- * What it says
+ * Results
  */
 
 static double row_dot (const struct model *m, size_t row, const double *x)

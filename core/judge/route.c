@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. By Bayes, the odds of what explains a cause are the likelihood of the
- * rows, exp of minus half of what it misses of chi square, times the density of
- * such an excess. A route's is over its detours, which cost what their links
- * take, with what other causes found of these. A link's is as likely in each
- * decade from EXCESS_MIN to EXCESS_MAX. That a table is other than what was
- * read of it just before is rare (ROUTE_ODDS to a slow link, a guess); and as
- * rare are links that got slower by less than what fails, and two slow links of
- * which one takes what a wrong route over the other would. Where a single pair
- * shows it, less speaks for the link. A switch has the odds of all its routes.
+/* Notes. By Bayes, the odds of an explanation are the likelihood of the rows,
+ * exp of minus half of the chi square that it misses, times the density of such
+ * an excess. For a route, this density is over its detours, with the expected
+ * latencies of their links and what other causes add to these. For a link, each
+ * decade from EXCESS_MIN to EXCESS_MAX is equally likely. A table that differs
+ * from the one that was just read is rare (ROUTE_ODDS to a slow link, a guess).
+ * Equally rare is a link that is slower by less than FailExcess; and two slow
+ * links, the second of which looks like a detour over the first, are even rarer
+ * (CHANCE_ODDS). If a single pair shows the excess, the link is less likely. A
+ * switch has the odds of all its routes.
  */
 #include "config.h"
 #include "core/judge/route.h"
@@ -17,15 +18,17 @@
 
 #include "util/alloc.h"
 
-#define DETOUR_SD 2.5 /* that a route may be off what a detour adds */
+#define DETOUR_SD 2.5 /* largest distance of a route from a detour */
 #define ROUTE_ODDS 0.1
-#define PAIR_ODDS 0.2 /* where a single pair shows it */
-/* To a second slow link that looks like a way over the first. */
+#define PAIR_ODDS 0.2 /* if a single pair shows it */
+/* Of such a route to a second slow link that looks like a detour over the
+ * first.
+ */
 #define CHANCE_ODDS 100.0
 #define EXCESS_MIN 1e2 /* ns */
 #define EXCESS_MAX 1e6
 
-/* What each arc has more by all causes but one; the caller frees it. */
+/* What all causes but one add to each arc; the caller frees it. */
 static double *find_more (const struct explanation *ex, size_t but)
 {
     const struct network *net = ex->causes->detours.net;

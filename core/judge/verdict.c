@@ -13,7 +13,7 @@
 #include "util/alloc.h"
 #include "util/text.h"
 
-/* What may be either kind of link. */
+/* For what may be either kind of link. */
 static const char either[] = "host end or switch link";
 
 const char *finding_words (const struct finding *f)
@@ -92,7 +92,7 @@ bool verdict_is_limited (const struct verdict *v)
            && (v->nfindings == 0 || v->finding[0].level < VERDICT_UNKNOWN);
 }
 
-/* How many more than the first may be the cause. */
+/* Number of other possible causes. */
 size_t finding_others (const struct finding *f)
 {
     return finding_is_of_switch (f) ? f->nsw - 1
@@ -127,7 +127,9 @@ static void finding_sentence (const struct finding *f,
               others, excess);
 }
 
-/* Behind the words that a sentence begins with, the longest that do. */
+/* Find the longest words that the sentence begins with; return the text after
+ * them.
+ */
 static const char *read_words (struct verdict_phrase *p, const char *s)
 {
     size_t len = 0;
@@ -144,7 +146,9 @@ static const char *read_words (struct verdict_phrase *p, const char *s)
     return len > 0 ? s + len + 1 : NULL;
 }
 
-/* Behind "NAME (ID)" or "ID": names may hold anything. */
+/* Parse "NAME (ID)" or "ID"; return the text after it. Names may contain
+ * anything.
+ */
 static const char *read_who (struct verdict_phrase *p, const char *s)
 {
     static const char digits[] = "0123456789abcdef/";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Verdict: what is wrong with which links, and what could not be told.
+/* Verdict: what is wrong with which links, and what could not be determined.
  *
  * Made by judge/judge. Read by report/ and by the policy. File: JSON, kind
  * "verdict". A finding is a set of suspects: the links that explain an excess
@@ -16,7 +16,7 @@
 #include "core/paths/paths.h"
 #include "util/error.h"
 
-enum verdict_status { /* the greater outranks the less */
+enum verdict_status { /* a greater value outranks a lower one */
     VERDICT_OK,
     VERDICT_WARN,
     VERDICT_UNKNOWN,
@@ -25,13 +25,13 @@ enum verdict_status { /* the greater outranks the less */
 
 enum finding_kind {
     FINDING_HOST_END,    /* every suspect is a host link */
-    FINDING_SWITCH_LINK, /* some suspect is a link between switches, or a
-                            direction of one would do as well */
+    FINDING_SWITCH_LINK, /* some suspect is a link between switches, or one of
+                            its directions explains it as well */
     FINDING_SWITCH,      /* all links of a switch alike */
-    FINDING_ROUTE,       /* messages do not go the way that the fabric says:
-                            the suspects are the links that they should
-                            cross; WARN at most */
-    FINDING_NODE,        /* what the host's loopback shows, too: its software,
+    FINDING_ROUTE,       /* messages take another path than the tables say.
+                            Suspects: the links that they should cross; WARN at
+                            most */
+    FINDING_NODE,        /* the host's loopback shows it, too: its software,
                             PCIe or adapter; WARN at most. Suspects: the host's
                             links */
     FINDING_KINDS,
@@ -40,10 +40,10 @@ enum finding_kind {
 enum finding_basis {
     BASIS_BASELINE, /* slower than the same paths were before */
     BASIS_CLASS,    /* slower than links of its class: WARN at most */
-    BASIS_COUNTER,  /* slower than these, and its error counters, */
+    BASIS_COUNTER,  /* slower than its class, and its error counters, */
     BASIS_WIDTH,    /* its lanes */
-    BASIS_SPEED,    /* or their speed show it, too (judge/corroborate) */
-    BASIS_TRAFFIC,  /* carries others' traffic, so that nothing else is known:
+    BASIS_SPEED,    /* or its speed confirm it (judge/corroborate) */
+    BASIS_TRAFFIC,  /* carries others' traffic, so it cannot be judged:
                        UNKNOWN */
     BASIS_LOSS,     /* loses messages: WARN at most */
 };
@@ -54,16 +54,16 @@ struct finding {
     enum finding_basis basis;
     uint32_t *suspect;  /* links of the network, the likeliest first */
     size_t nsuspects;
-    uint32_t *oneway;   /* links of which one direction would explain it as
-                           well; with switch links here, it is no host end */
+    uint32_t *oneway;   /* links of which one direction explains it as well; if
+                           these include switch links, it is not a host end */
     size_t noneway;
     uint32_t *sw;       /* switches of the network that may be the cause */
     size_t nsw;
     double excess_ns;   /* of a suspect's one-way latency; FINDING_ROUTE: of
-                           round trips, of either sign; NAN: BASIS_LOSS and
+                           round trips, either sign; NAN: BASIS_LOSS and
                            BASIS_TRAFFIC */
     double stderr_ns;   /* likewise */
-    double expected_ns; /* the likeliest one's latency; NAN: not known */
+    double expected_ns; /* latency of the likeliest; NAN: not known */
     char **node;        /* hosts of the host links among the suspects */
     size_t nnodes;
     char *why;          /* one sentence */
@@ -73,19 +73,19 @@ struct verdict {
     enum verdict_status status;
     struct finding *finding; /* the worst first */
     size_t nfindings;
-    uint32_t *open;          /* links that could not be judged: neither among
-                                the suspects nor known to be sound */
+    uint32_t *open;          /* links that could not be judged: neither suspects
+                                nor known to be sound */
     size_t nopen;
     char **limit;            /* what was not determined, a sentence each */
     size_t nlimits;
     size_t reason;           /* the limit that raised the status, if one did */
-    bool limited;            /* a limit says UNKNOWN, and not of the open links
-                                alone; not in the file */
+    bool limited;            /* a limit is UNKNOWN, and not only because of the
+                                open links; not in the file */
 
-    /* what was looked at */
+    /* what was measured */
     size_t nodes;
     size_t links;
-    size_t separable; /* links that no other shares its signature with */
+    size_t separable; /* links whose signature no other link shares */
     size_t probes;    /* that gave an RTT */
     size_t rounds;
 };
@@ -98,69 +98,71 @@ void verdict_limit (struct verdict *v, enum verdict_status status,
                     const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
-/* Take back the finding that was added last. */
+/* Remove the finding that was added last. */
 void verdict_drop (struct verdict *v);
 
 const char *verdict_status_name (enum verdict_status status);
 
-/* As the file has them: "host end", "baseline". */
+/* As in the file: "host end", "baseline". */
 const char *finding_kind_name (enum finding_kind kind);
 const char *finding_basis_name (enum finding_basis basis);
 
-/* Whether it is UNKNOWN for a limit, and not for what was found. */
+/* Whether it is UNKNOWN because of a limit, not of a finding. */
 bool verdict_is_limited (const struct verdict *v);
 
-/* What a finding is of, as a reader is told: its kind, or that it may be of
- * either kind of link.
+/* What a finding is about, for people: its kind, or that it may be either kind
+ * of link.
  */
 const char *finding_words (const struct finding *f);
 
-/* Whether a switch is to blame, sw[0]; else it is suspect[0]. And how many
- * others explain it as well, single directions of links among them.
+/* Whether the cause is a switch, sw[0]; otherwise it is suspect[0]. And how
+ * many others explain it as well, including single directions of links.
  */
 bool finding_is_of_switch (const struct finding *f);
 size_t finding_others (const struct finding *f);
 
-/* One sentence, printable ASCII, cut to size: for the result record, a
- * comment, a log. It does not repeat the status, but says what made it so: the
- * worst finding, or where that is not as bad, a limit.
+/* One sentence, printable ASCII, cut to size: for the result record, a comment,
+ * a log. It does not repeat the status but gives the reason for it: the worst
+ * finding, or a limit if that is worse.
  */
 void verdict_sentence (const struct verdict *v, const struct network *net,
                        char *buf, size_t size);
 
-/* What verdict_sentence says of its worst finding:
+/* The part of verdict_sentence about its worst finding:
  *
  *     WORDS [NAME] (ID) [or N more] +412 ns | loses messages
  *     WORDS ID [or N more] +412 ns | loses messages
  *
- * with ", and N more findings" behind it where there are any.
+ * followed by ", and N more findings" if there are any.
  */
 struct verdict_phrase {
     const char *words;   /* finding_words */
     char name[128];      /* of the host or switch; "": none */
     char id[64];         /* of the link or switch */
-    uint64_t others;     /* that explain it as well */
+    uint64_t others;     /* others that explain it as well */
     double excess_ns;    /* NAN: loses messages */
 };
 
-/* Read it back. False where the sentence is of no finding. Untrusted: what is
- * in *p is bounded, not true.
+/* Parse it. False if the sentence is not about a finding. Untrusted: what is in
+ * *p is bounded, but may be wrong.
  */
 bool verdict_phrase_read (struct verdict_phrase *p, const char *sentence);
 
-/* Whether it does not tell which link or switch it is. */
+/* Whether it does not identify a single link or switch. */
 bool verdict_phrase_is_ambiguous (const struct verdict_phrase *p);
 
 /* Write the file. Return 0, or -1 with err. */
 int verdict_write (const struct verdict *v, const struct network *net,
                    FILE *fp, struct error *err);
 
-/* What it writes, for who has more to say; the caller's. NULL with err. */
+/* The same as a JSON object, to which a caller may add members. The caller
+ * frees it. NULL with err.
+ */
 json_t *verdict_json (const struct verdict *v, const struct network *net,
                       struct error *err);
 
-/* Read one that was written of this network. Its `reason` is not in the file.
- * NULL with err, which begins with name.
+/* Read a verdict that was written for this network. Its `reason` is not in the
+ * file. NULL with err, which begins with name.
  */
 struct verdict *verdict_read (FILE *fp, const char *name,
                               const struct network *net, struct error *err);

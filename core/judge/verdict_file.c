@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The file of a verdict. Tables of its keys say what each value is and where it
- * stands in memory, for who writes and for who reads.
+/* The file of a verdict. Tables of its keys define the type of each value and
+ * its place in memory, for writing and for reading.
  */
 #include "config.h"
 #include "core/judge/verdict.h"
@@ -16,7 +16,7 @@
 
 enum {
     FILE_MAX = 256 << 20, /* bytes of a file */
-    ITEMS_MAX = 1 << 20,  /* of a list */
+    ITEMS_MAX = 1 << 20,  /* in a list */
     TEXT_MAX = 4096,      /* bytes of a sentence */
     NUMBER_MAX = 1 << 30,
 };
@@ -62,7 +62,7 @@ const char *finding_basis_name (enum finding_basis basis)
     return basis_name[basis];
 }
 
-/* A value is of a type, in memory and in the file. */
+/* The type of a value, in memory and in the file. */
 enum type { STATUS, KIND, BASIS, LINK, SWITCH, TEXT, NS, NUMBER, FINDING };
 
 static const struct {
@@ -80,15 +80,15 @@ static const struct {
     [FINDING] = { sizeof (struct finding), NULL },
 };
 
-/* Where the value of a key is in its struct, of a list its first; and where it
- * says how many there are.
+/* The place of a key's value in its struct, for a list that of its pointer; and
+ * the place of the number of items.
  */
 struct field {
     const char *key;
     enum type type;
     size_t at;
-    size_t count;  /* 0: no list */
-    bool optional; /* older files have none */
+    size_t count;  /* 0: not a list */
+    bool optional; /* missing in older files */
 };
 
 #define F(field) offsetof (struct finding, field)
@@ -123,13 +123,13 @@ static const struct field verdict_fields[] = {
 };
 
 /*
- * Written
+ * Write
  */
 
 static int write_fields (json_t *obj, const struct field *f, const void *from,
                          const struct network *net);
 
-/* NULL where memory is short. */
+/* NULL if out of memory. */
 static json_t *write_value (enum type type, const void *v,
                             const struct network *net)
 {
@@ -216,14 +216,14 @@ struct reading {
 static int read_fields (const json_t *obj, const struct field *f, void *to,
                         struct reading *r);
 
-/* Say what is wrong with a key. Return -1. */
+/* Report what is wrong with a key. Return -1. */
 static int bad (const struct reading *r, const char *key, const char *what)
 {
     return error_input (r->err, "%s%s%s: %s", r->where, *r->where ? "." : "",
                         key, what);
 }
 
-/* On failure, verdict_destroy frees what there is. */
+/* On failure, verdict_destroy frees what was read. */
 static int read_value (const struct field *f, void *v, const json_t *json,
                        struct reading *r)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. Exact: the inverse of the Cholesky factor of A' W A, times itself.
  *
- * Beyond that, what matters most is known exactly as well: the unknowns that
- * a sketch finds the worst get their own columns of C, so that the greatest
- * standard error of all is no matter of chance, unless the sketch misses it
- * among so many.
+ * Above that size, the most important variances are still exact: the unknowns
+ * that have the greatest variances in a sketch get their own columns of C. So
+ * the greatest standard error of all is not random, unless the sketch misses
+ * it.
  */
 #include "config.h"
 #include "core/linear/covariance.h"
@@ -17,7 +17,7 @@
 #include "core/linear/linalg.h"
 #include "util/alloc.h"
 
-/* Of columns of C: variances to 0.2 % or so. */
+/* For columns of C: variances to about 0.2 %. */
 #define COLUMN_TOLERANCE 3e-2
 
 struct covariance {
@@ -80,7 +80,7 @@ static int compare_variances (const void *va, const void *vb)
     return (a->i > b->i) - (a->i < b->i);
 }
 
-/* Replace the greatest variances by those of columns of C. */
+/* Replace the greatest variances by those from columns of C. */
 static int refine (struct covariance *c, const struct lsq *q, size_t worst)
 {
     struct by_variance *order = xarray (c->n, sizeof (*order));
@@ -167,7 +167,7 @@ void covariance_redundancy (const struct covariance *c, const struct sparse *a,
         size_t first = a->start[i];
 
         if (c->sketch) {
-            /* from residuals, small shares are as good as great ones */
+            /* from residuals, small shares are as accurate as great ones */
             lsq_sketch_residual (a, w, c->sketch, c->k, c->seed, i, r);
             share[i] = fmin (linalg_dot (r, r, c->k) / (double)c->k, 1);
         }

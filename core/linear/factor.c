@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes on the method. The rows of the peel's triangle come first, then as
- * many of the others; the columns of the triangle first, then the rest:
+/* Notes on the method. The rows of the peel's triangle come first, then as many
+ * of the others as needed; the columns of the triangle first, then the rest:
  *
  *     B = ( T  U )
  *         ( V  X )
  *
- * T, U and V are kept as they are, a row of T and U beside each other. The
- * others' Schur complement X - V T^-1 U is small and dense; Gaussian
+ * T, U and V are stored unchanged, a row of T next to the same row of U. The
+ * Schur complement X - V T^-1 U of the other rows is small and dense. Gaussian
  * elimination with partial pivoting chooses its rows, and so those of B, and
- * leaves the factors of S, its part of B.
+ * gives the factors of S, the part of it that is in B.
  *
- * The rows that B does not have, N, are few as well: a job has two rounds of
- * them, or none. With Z = N B^-1,
+ * The rows that are not in B, N, are few as well: a job has two rounds of them,
+ * or none. With Z = N B^-1,
  *
  *     (B' B + N' N)^-1 = B^-1 (1 - Z' (1 + Z Z')^-1 Z) B'^-1.
  *
- * B alone for a preconditioner is M. A. Saunders, "Sparse least squares by
- * conjugate gradients: a comparison of preconditioning methods", 1979; where
- * rows are many it takes more iterations than rows.
+ * B alone as a preconditioner is from M. A. Saunders, "Sparse least squares by
+ * conjugate gradients: a comparison of preconditioning methods", 1979; if there
+ * are many rows, it takes more iterations than rows.
  */
 #include "config.h"
 #include "core/linear/factor.h"
@@ -34,20 +34,20 @@
 
 #define INLINE static inline __attribute__ ((always_inline))
 
-/* A pivot of this size, of the greatest entry, is a rounding error. */
+/* A pivot of this size, relative to the greatest entry, is a rounding error. */
 #define NOTHING 1e-14
 
 struct factor {
-    size_t n, triangle; /* rows; of them in T */
+    size_t n, triangle; /* rows; number of them in T */
     uint32_t *where;    /* [n] position of a column of A */
     size_t *start;      /* [n + 1] rows (T U) without T's diagonal, rows V */
-    size_t *rest;       /* [triangle] where those of U begin */
+    size_t *rest;       /* [triangle] start of the part in U */
     double *pivot;      /* [triangle] the diagonal of T */
     uint32_t *col;
     double *value;
     double *dense;   /* [side * side] factors of S, unit lower */
     size_t side;     /* n - triangle */
-    uint32_t *extra; /* [nextra] rows that B does not have */
+    uint32_t *extra; /* [nextra] rows that are not in B */
     size_t nextra;
     double *z;    /* [n * nextra] N B^-1, transposed */
     double *core; /* [nextra * nextra] Cholesky factor of 1 + Z Z' */
@@ -93,8 +93,8 @@ static void place_columns (struct factor *f, const struct peel *p)
         f->where[p->other_col[c]] = (uint32_t)(p->n + c);
 }
 
-/* Append the entries of row i of A that are at positions first .. last-1, but
- * not the pivot of the row itself.
+/* Append the entries of row i of A at positions first .. last-1, except the
+ * pivot of the row itself.
  */
 static void copy_part (struct factor *f, const struct sparse *a, uint32_t i,
                        double root, size_t self, size_t first, size_t last,
@@ -173,7 +173,7 @@ static void swap_rows (double *s, size_t side, uint32_t *who, size_t i,
     }
 }
 
-/* Eliminate n rows in place, the chosen ones first. */
+/* Eliminate n rows in place; the chosen ones come first. */
 static int eliminate (double *s, size_t n, size_t side, uint32_t *who)
 {
     double least = 0;
@@ -266,7 +266,9 @@ INLINE void subtract_lanes (size_t L, double c, const double *restrict v,
         s[l] -= c * v[l];
 }
 
-/* v becomes T'^-1 v; where `all`, what is behind it loses U' of that. */
+/* v becomes T'^-1 v; with `all`, U' times that is subtracted from the part
+ * after it.
+ */
 INLINE void solve_transposed (const struct factor *f, size_t L, int all,
                               double *v)
 {
@@ -280,7 +282,7 @@ INLINE void solve_transposed (const struct factor *f, size_t L, int all,
     }
 }
 
-/* v becomes T^-1 v; where `all`, T^-1 (v - U w) with w behind it. */
+/* v becomes T^-1 v; with `all`, T^-1 (v - U w) for the part w after it. */
 INLINE void solve_triangle (const struct factor *f, size_t L, int all,
                             double *v)
 {
@@ -426,7 +428,7 @@ void factor_apply (const struct factor *f, size_t lanes, const double *r,
 }
 
 /*
- * The rows that B does not have
+ * The rows that are not in B
  */
 
 /* Z: rows of N times B^-1, LSQ_LANES at a time. x, work: vectors of lanes. */

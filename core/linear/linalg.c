@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: everything is c -= a b' or c += a b' over tiles of 64 rows and 64
+/* Notes: all products are c -= a b' or c += a b' over tiles of 64 rows and 64
  * columns, 32 kB each, with both operands read along their rows. The kernel
  * keeps 4 by 2 sums of two lanes in registers, which is what plain SSE2 has
  * room for; the vector types are those of gcc and clang and compile on every
@@ -124,7 +124,7 @@ static void product (double *c, size_t ldc, const double *a, size_t lda,
             c[i * ldc + j] += sign * linalg_dot (a + i * lda, b + j * ldb, nk);
 }
 
-/* The factor of one tile on the diagonal. */
+/* The factor of one diagonal tile. */
 static int factor (double *a, size_t lda, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
@@ -193,7 +193,7 @@ double *linalg_invert_factor (const double *l, size_t n)
             for (size_t k = j; k < i; k += TILE)
                 product (u + j * n + i, n, u + j * n + k, n, l + i * n + k, n,
                          nj, ni, min (TILE, i - k), -1);
-            /* solve with L_II, each row of the tile on its own */
+            /* solve with L_II, each row of the tile separately */
             for (size_t c = j; c < j + nj; c++) {
                 double *row = u + c * n + i;
 

@@ -1,47 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes on the method. The minimum is where the gradient A' W (t - A y)
- * vanishes, K y = A' W t with K = A' W A; conjugate gradients need nothing of
- * K but its product with a vector, which goes through the rows once: a_i . p,
- * times w_i, back along the row. So a row is read once per iteration, nothing
- * is kept per row, and several vectors side by side cost little more than
- * one, because what takes the time is to get at the entries of a row. Each of
- * these lanes is an iteration of its own, with its own step lengths. Rows are
- * sorted by length, for processors that guess where a loop ends, and the
- * product of those whose links are crossed equally often, nearly all, is of
- * sums alone.
+/* Notes on the method. At the minimum the gradient A' W (t - A y) is 0: K y =
+ * A' W t with K = A' W A. Conjugate gradients need only the product of K with a
+ * vector, which is one pass over the rows: a_i . p, times w_i, added back along
+ * the row. So a row is read once per iteration, and nothing is stored per row.
+ * Several vectors side by side cost little more than one, because most of the
+ * time is spent on reading the entries of a row. Each of these lanes is an
+ * iteration of its own, with its own step lengths. Rows are sorted by length,
+ * for branch prediction, and the product of rows whose links are crossed
+ * equally often (nearly all) uses sums only.
  *
- * The preconditioner has the same form, G' D G: a factorised sparse
- * approximate inverse (Kolotilina, Yeremin, 1993). Row i of G holds i and its
- * PATTERN strongest neighbours in K among the columns before it; it solves K
- * restricted to these. Columns come in the order of their weight, so that
- * what few rows know is expressed by what many know. On fat trees that joins
- * the links of a host's tower, and halves the iterations. G is rounded to
- * floats: it has to be positive, not right.
+ * The preconditioner has the same form, G' D G: a factorised sparse approximate
+ * inverse (Kolotilina, Yeremin, 1993). Row i of G has column i and its PATTERN
+ * strongest neighbours in K among the columns before it; it solves K restricted
+ * to these. Columns are ordered by their weight, so columns with few rows come
+ * before those with many. On fat trees this joins the links of a host's tower,
+ * and halves the iterations. G is rounded to floats: it has to be positive, not
+ * exact.
  *
- * Where there are few more rows than columns, as of a job, the condition is
- * thousands and more. As many rows as columns are factorised then, and the
- * rest is a correction of low rank (linear/factor): an exact inverse, up to
- * rounding, and one iteration does.
+ * If there are few more rows than columns, as for a job, the condition is
+ * thousands and more. Then as many rows as columns are factorised, and the rest
+ * is a correction of low rank (linear/factor): an exact inverse, up to
+ * rounding, and one iteration is enough.
  *
- * The square root of r' G' D G r, which every iteration computes, is about
- * the distance from the solution in the norm of K, that is in standard
- * errors: no combination of the unknowns is farther off than so many of its
- * own. That is when to stop.
+ * The square root of r' G' D G r, which every iteration computes, is about the
+ * distance from the solution in the norm of K, that is, in standard errors: no
+ * combination of the unknowns has a greater error, in units of its own standard
+ * error. It is the stopping criterion.
  *
- * Conjugate gradients on the normal equations lose what the square of the
- * condition takes away. So exact solutions are refined: the residual t - A y
- * is computed from the rows, its gradient is the right-hand side of the next
+ * Conjugate gradients on the normal equations lose digits with the square of
+ * the condition. So exact solutions are refined: the residual t - A y is
+ * computed from the rows, and its gradient is the right-hand side of the next
  * correction, until it gets no smaller. The condition of networks is some
- * dozens with redundant rounds, some hundreds without: two or three
- * corrections give all digits.
+ * dozens with redundant rounds, some hundreds without: two or three corrections
+ * give all digits.
  *
- * A sketch is that of perturb and optimise (Papandreou, Yuille, "Gaussian
- * sampling by local perturbations", 2010): for e_i with mean 0 and variance
- * 1 / w_i the minimum for t = e has the covariance C. The e_i are random
- * signs.
+ * A sketch uses perturb and optimise (Papandreou, Yuille, "Gaussian sampling by
+ * local perturbations", 2010): for e_i with mean 0 and variance 1 / w_i the
+ * minimum for t = e has the covariance C. The e_i are random signs.
  *
  * Memory: 40 bytes per entry of A and 5 vectors of LSQ_LANES lanes; with the
- * factor DENSE_MAX^2 numbers more, and for each row more than columns a vector.
+ * factor up to DENSE_MAX^2 numbers more, and a vector for each row in excess of
+ * columns.
  */
 #include "config.h"
 #include "core/linear/lsq.h"
@@ -59,19 +58,19 @@
 enum {
     PATTERN = 2, /* neighbours in a row of the preconditioner */
     SIDE = PATTERN + 1,
-    FEW = 8,          /* columns for each row more than columns, and */
-    DENSE_MAX = 1500, /* columns left over, to factorise */
+    FEW = 8,          /* columns per row in excess of columns, and */
+    DENSE_MAX = 1500, /* columns left over, at which to factorise */
     ITERATIONS_MAX = 50000,
     REFINEMENTS_MAX = 12,
 };
 
-#define CORRECTION 1e-8 /* relative size of what one correction leaves */
-#define STEADY 1e8      /* of the triangle to factorise */
-#define LEVEL_OUT 1e-10 /* relative, where it may get no smaller; or */
+#define CORRECTION 1e-8 /* relative error after one correction */
+#define STEADY 1e8      /* limit of the triangle to factorise */
+#define LEVEL_OUT 1e-10 /* relative, if it gets no smaller; or */
 #define ROUNDING 1e-15  /* of the size of the terms of the residual */
 
-/* V' diag (weight) V, V by rows. The first rows have one value each, and come
- * in runs of one length.
+/* V' diag (weight) V, V by rows. The first rows have one value each, and are in
+ * runs of one length.
  */
 struct form {
     size_t nrows;
@@ -79,20 +78,20 @@ struct form {
     uint32_t *col;
     float *value;
     double *weight;
-    size_t *run; /* [nruns + 1] where they begin; the last end */
+    size_t *run; /* [nruns + 1] their starts; the end of the last */
     size_t nruns;
-    double *square; /* [run[nruns]] weight times the value, squared */
+    double *square; /* [run[nruns]] weight times the value squared */
 };
 
 struct lsq {
     const struct sparse *a;
     size_t n;      /* columns */
     struct form k; /* A' W A */
-    uint32_t *row; /* [nrows] of a, that a row of k is */
-    struct form g; /* about its inverse, unless there is */
+    uint32_t *row; /* [nrows] row of a for each row of k */
+    struct form g; /* its approximate inverse, unless there is f */
     struct factor *f;
     uint64_t *iterations;
-    uint64_t most; /* iterations */
+    uint64_t most; /* iterations allowed */
 };
 
 static void form_clear (struct form *f)
@@ -143,12 +142,12 @@ static int check_weights (const double *w, size_t n)
  * The preconditioner
  */
 
-/* A by columns, and room to look at one column of K. */
+/* A by columns, and work space for one column of K. */
 struct columns {
     size_t *start; /* [n + 2] */
-    uint32_t *row; /* rising */
+    uint32_t *row; /* ascending */
     float *value;
-    uint32_t *entry;  /* of k, that an entry is */
+    uint32_t *entry;  /* entry of k for each entry */
     double *diagonal; /* [n] of K */
     double *sum;      /* [n] 0 outside strongest () */
     uint32_t *touched;
@@ -165,14 +164,14 @@ static void columns_clear (struct columns *c)
     free (c->touched);
 }
 
-/* Columns come by weight. */
+/* Columns are ordered by weight. */
 static bool before (const struct columns *c, uint32_t a, uint32_t b)
 {
     return c->diagonal[a] < c->diagonal[b]
            || (c->diagonal[a] == c->diagonal[b] && a < b);
 }
 
-/* Bring the entries of each row into the order of the columns. */
+/* Sort the entries of each row in the order of the columns. */
 static void sort_entries (const struct columns *c, struct form *k)
 {
     for (size_t i = 0; i < k->nrows; i++)
@@ -209,8 +208,9 @@ static void columns_make (struct columns *c, struct lsq *q)
             c->diagonal[k->col[e]] += k->weight[i] * k->value[e] * k->value[e];
         }
     sort_entries (c, k);
-    /* start[j + 1] is where column j's next entry goes, in the end where
-     * column j + 1 begins */
+    /* start[j + 1] is the place of column j's next entry, and in the end the
+     * start of column j + 1
+     */
     for (size_t j = 2; j <= n; j++)
         c->start[j] += c->start[j - 1];
     for (size_t i = 0; i < k->nrows; i++)
@@ -223,7 +223,7 @@ static void columns_make (struct columns *c, struct lsq *q)
         }
 }
 
-/* Position of the first entry of column j in row i or behind it. */
+/* Position of the first entry of column j in row i or after it. */
 static size_t seek (const struct columns *c, uint32_t j, size_t from,
                     uint32_t i)
 {
@@ -240,7 +240,7 @@ static size_t seek (const struct columns *c, uint32_t j, size_t from,
     return from;
 }
 
-/* K (a, b): along the shorter of the two columns. */
+/* K (a, b): a sum along the shorter of the two columns. */
 static double entry (const struct columns *c, const double *w, uint32_t a,
                      uint32_t b)
 {
@@ -268,8 +268,8 @@ struct neighbour {
     double strength;
 };
 
-/* The columns before j that are coupled to it most, the strongest first.
- * Returns their number.
+/* Find the columns before j that are most strongly coupled to it, the strongest
+ * first. Return their number.
  */
 static size_t strongest (struct columns *c, const struct form *k, uint32_t j,
                          struct neighbour *best)
@@ -295,7 +295,7 @@ static size_t strongest (struct columns *c, const struct form *k, uint32_t j,
         double s = v * v / c->diagonal[col];
         size_t at = n;
 
-        c->sum[col] = 0; /* and nothing for a column that is here twice */
+        c->sum[col] = 0; /* listed twice: adds nothing */
         for (; at > 0 && best[at - 1].strength < s; at--)
             best[at] = best[at - 1];
         best[at] = (struct neighbour){ col, v, s };
@@ -304,7 +304,7 @@ static size_t strongest (struct columns *c, const struct form *k, uint32_t j,
     return n;
 }
 
-/* Solve m x = (0, .., 0, 1) with m n by n. Returns -1 if it is not positive
+/* Solve m x = (0, .., 0, 1) with m n by n. Return -1 if it is not positive
  * definite.
  */
 static int solve_last (double m[SIDE][SIDE], size_t n, double *x)
@@ -332,7 +332,7 @@ static int solve_last (double m[SIDE][SIDE], size_t n, double *x)
     return 0;
 }
 
-/* Row j of G: unit on the diagonal, its weight in D. */
+/* Row j of G: 1 on the diagonal, its weight in D. */
 static void add_row (struct form *g, struct columns *c, const struct form *k,
                      uint32_t j)
 {
@@ -381,7 +381,7 @@ done:
     return rc;
 }
 
-/* True if all values of row i are one. */
+/* True if all values of row i are the same. */
 static bool alike (const struct sparse *a, size_t i)
 {
     for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
@@ -390,7 +390,8 @@ static bool alike (const struct sparse *a, size_t i)
     return true;
 }
 
-/* Sort rows into q->row: those of one value by length, then the others. */
+/* Sort rows into q->row: those with a single value by length, then the others.
+ */
 static void sort_rows (struct lsq *q)
 {
     const struct sparse *a = q->a;
@@ -403,7 +404,8 @@ static void sort_rows (struct lsq *q)
             longest = a->start[i + 1] - a->start[i];
     at = xcalloc (longest + 3, sizeof (*at));
     k->run = xcalloc (longest + 2, sizeof (*k->run));
-    /* at[l + 1] counts rows of length l, then is where the next one goes */
+    /* at[l + 1] counts rows of length l, later it is the place of the next one
+     */
     for (size_t i = 0; i < a->nrows; i++)
         at[alike (a, i) ? a->start[i + 1] - a->start[i] + 1 : longest + 2]++;
     for (size_t l = 1; l < longest + 3; l++) {
@@ -417,7 +419,7 @@ static void sort_rows (struct lsq *q)
     free (at);
 }
 
-/* The product's copy of the rows. */
+/* Copy the rows for the product. */
 static int copy_rows (struct lsq *q, const double *w)
 {
     const struct sparse *a = q->a;
@@ -443,7 +445,7 @@ static int copy_rows (struct lsq *q, const double *w)
     return check_weights (k->weight, k->nrows);
 }
 
-/* The other preconditioner, where it is the better one and not too large. */
+/* Use the other preconditioner, if it is better and not too large. */
 static void factorise (struct lsq *q, const double *w)
 {
     const struct sparse *a = q->a;
@@ -494,12 +496,11 @@ uint64_t lsq_iterations (const struct lsq *q)
  */
 
 /* Vectors of L lanes have entry c of lane l at c * L + l. The functions below
- * are for any L, and compiled for one and for LSQ_LANES.
+ * are for any L; they are compiled for 1 and for LSQ_LANES.
  */
 #define INLINE static inline __attribute__ ((always_inline))
 
-/* z += F p and pz += p . z by rows first .. last-1, of `length` entries that
- * are the same.
+/* z += F p and pz += p . z for rows first .. last-1, of `length` equal entries.
  */
 INLINE void run_product (const struct form *f, size_t first, size_t last,
                          size_t length, size_t L, const double *restrict p,
@@ -525,7 +526,7 @@ INLINE void run_product (const struct form *f, size_t first, size_t last,
     }
 }
 
-/* The same for all runs; those of fat trees are unrolled. */
+/* The same for all runs; the lengths of fat trees are unrolled. */
 INLINE void run_products (const struct form *f, size_t L,
                           const double *restrict p, double *restrict z,
                           double *restrict pz)
@@ -595,7 +596,7 @@ INLINE void step (size_t n, size_t L, const double *alpha,
         }
 }
 
-/* z about C r, rz = r . z */
+/* z = approximately C r, rz = r . z */
 INLINE void approximate (const struct lsq *q, size_t L, const double *r,
                          double *z, double *work, double *rz)
 {
@@ -614,8 +615,8 @@ INLINE void turn (size_t n, size_t L, const double *beta,
             p[c * L + l] = z[c * L + l] + beta[l] * p[c * L + l];
 }
 
-/* x = C r from x = 0, r in ruins afterwards, until the distance is below
- * `absolute`, or below `relative` times that of 0. work: 3 vectors.
+/* x = C r from x = 0, until the distance is below `absolute`, or below
+ * `relative` times that of 0. r is overwritten. work: 3 vectors.
  */
 INLINE int iterate (const struct lsq *q, size_t L, double absolute,
                     double relative, double *restrict r, double *restrict x,
@@ -676,8 +677,8 @@ static int iterate_lanes (const struct lsq *q, double absolute, double relative,
     return iterate (q, LSQ_LANES, absolute, relative, r, x, work);
 }
 
-/* g = A' W (t - A y); returns about its distance, in *size the norm of what
- * the residual is the difference of. work: 2 vectors.
+/* g = A' W (t - A y); return approximately its distance. *size is the norm of
+ * the terms of the residual. work: 2 vectors.
  */
 static double gradient (const struct lsq *q, const double *t, const double *y,
                         double *g, double *size, double *work)
@@ -774,7 +775,7 @@ done:
     return rc;
 }
 
-/* 64 random bits of a row (SplitMix64's finaliser). */
+/* 64 random bits for a row (SplitMix64's finaliser). */
 static uint64_t bits (uint64_t seed, uint64_t row, uint64_t lane)
 {
     uint64_t z = seed + row * UINT64_C (0x9e3779b97f4a7c15)
@@ -785,7 +786,7 @@ static uint64_t bits (uint64_t seed, uint64_t row, uint64_t lane)
     return (z ^ (z >> 31)) >> (lane % 64);
 }
 
-/* b = A' W e for LSQ_LANES draws of e, from number `lane` on. */
+/* b = A' W e for LSQ_LANES draws of e, beginning with number `lane`. */
 static void draw (const struct lsq *q, uint64_t seed, size_t lane, double *b)
 {
     const struct form *k = &q->k;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: greedily. The column that the fewest rows hold is the next of the
- * triangle, with one of these rows; the others are put aside. Where a column
- * is in one row only, none is. Columns wait in lists, one for each number of
+/* Notes: a greedy method. The column with the fewest rows is the next of the
+ * triangle, with one of these rows; the others are put aside. If a column is in
+ * one row only, none is put aside. Columns are in lists, one for each number of
  * rows.
  *
- * The inverse of a triangle can grow as fast as 2^n, and some do: chains of
- * differences. Its last rows come first, and a row that is too much then
- * counts as put aside for those before it.
+ * The inverse of a triangle can grow as fast as 2^n, and sometimes does: chains
+ * of differences. peel_steady starts with the last rows; if a row is put aside,
+ * its column counts as 0 for those before it.
  */
 #include "config.h"
 #include "core/linear/peel.h"
@@ -31,7 +31,7 @@ struct peeling {
     bool *gone;            /* [nrows] */
     uint32_t *count;       /* [ncols] rows that are not gone; 0: gone */
     uint32_t *head;        /* [nrows + 1] list of the columns of a count */
-    uint32_t *next, *prev; /* [ncols] */
+    uint32_t *next, *prev; /* [ncols] links of the lists */
     size_t least;          /* no column has a lower count */
 };
 
@@ -102,7 +102,7 @@ static void transpose (struct peeling *s)
 {
     const struct sparse *a = s->a;
 
-    /* start[c + 1] is where column c's next entry goes */
+    /* start[c + 1] is the place of column c's next entry */
     for (size_t e = 0; e < a->start[a->nrows]; e++) {
         s->start[a->col[e] + 2]++;
         s->count[a->col[e]]++;
@@ -124,8 +124,8 @@ static void transpose (struct peeling *s)
             list (s, c);
 }
 
-/* The row to keep of those that hold a column: of the greatest value there,
- * since it is to be divided by, then the shortest.
+/* Choose the row to keep among those that have a column: the one with the
+ * greatest value there, since it is the divisor, then the shortest.
  */
 static uint32_t choose (const struct peeling *s, uint32_t col)
 {
@@ -181,7 +181,7 @@ static void peel_column (struct peeling *s, uint32_t col)
     }
 }
 
-/* What is neither in the triangle nor put aside. */
+/* Collect what is neither in the triangle nor put aside. */
 static void gather (struct peeling *s)
 {
     struct peel *p = s->p;
@@ -213,8 +213,8 @@ void peel_make (struct peel *p, const struct sparse *a, size_t most)
     peeling_clear (&s);
 }
 
-/* y of the row: random signs less what it holds of the y so far, divided by
- * the pivot. Returns their mean square.
+/* y of the row: random signs minus the row's product with y so far, divided by
+ * the pivot. Return their mean square.
  */
 static double invert_row (const struct sparse *a, uint32_t row, uint32_t col,
                           uint64_t signs, const double *y, double *out)

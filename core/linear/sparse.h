@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sparse matrices of small integers, row by row: what probes measure, in
- * terms of links, or of whatever else has the columns.
+/* Sparse matrices of small integers, row by row: the measured rows in terms of
+ * links, or of any other columns.
  */
 #ifndef CORE_SPARSE_H
 #define CORE_SPARSE_H

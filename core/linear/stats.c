@@ -50,7 +50,7 @@ double stats_normal_two_sided (double p)
     double lo = 0;
     double hi = 40;
 
-    /* erfc falls steadily: halve until the doubles meet */
+    /* erfc decreases: bisect until the doubles are equal */
     for (int i = 0; i < 80; i++) {
         double z = (lo + hi) / 2;
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Sort v[0 .. n-1], least first. */
+/* Sort v[0 .. n-1], lowest first. */
 void stats_sort (double *v, size_t n);
 
 /* Quantile p (0 .. 1) of sorted v, n > 0, by linear interpolation between
@@ -13,21 +13,21 @@ void stats_sort (double *v, size_t n);
  */
 double stats_quantile (const double *v, size_t n, double p);
 
-/* Standard error of the median of sorted v, whatever its distribution: half the
- * distance of the quantiles 1/2 +- 1 / (2 sqrt (n)), a share's standard error
- * to either side (after McKean and Schrader 1984). NAN where
- * n < 2.
+/* Standard error of the median of sorted v, for any distribution: half the
+ * distance of the quantiles 1/2 +- 1 / (2 sqrt (n)), which are one standard
+ * error of a share to either side (after McKean and Schrader 1984). NAN if n <
+ * 2.
  */
 double stats_median_error (const double *v, size_t n);
 
-/* Median; 1.4826 times the median distance from `centre`, which estimates a
- * normal distribution's standard deviation. n > 0; v is reordered, by
- * stats_mad also changed.
+/* Median; 1.4826 times the median distance from `centre`, which estimates the
+ * standard deviation of a normal distribution. n > 0; both reorder v, and
+ * stats_mad also changes its values.
  */
 double stats_median (double *v, size_t n);
 double stats_mad (double *v, size_t n, double centre);
 
-/* The z that a standard normal variable exceeds in size (either sign) with
+/* The z that the absolute value of a standard normal variable exceeds with
  * probability p, 0 < p < 1.
  */
 double stats_normal_two_sided (double p);

@@ -37,7 +37,7 @@ static int compare_id (const void *a, const void *b)
     return ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
 }
 
-/* No name and no id twice; leaves the order of the names in by_name. */
+/* No name and no id may occur twice; also fills by_name. */
 static int check_unique (struct pathset *ps, struct error *err)
 {
     const struct endpoint **v = xcalloc (ps->n + 1, sizeof (*v));
@@ -75,7 +75,7 @@ static int compare_arrival (const void *a, const void *b)
     return (x->endpoint > y->endpoint) - (x->endpoint < y->endpoint);
 }
 
-/* Number the ports by their first endpoints. */
+/* Number the ports in the order of their first endpoints. */
 static void find_ports (struct pathset *ps)
 {
     struct arrival *v = xcalloc (ps->n + 1, sizeof (*v));
@@ -86,7 +86,7 @@ static void find_ports (struct pathset *ps)
             ps->net->place (ps->net->net, ps->endpoint[i].id), i,
         };
     qsort (v, ps->n, sizeof (*v), compare_arrival);
-    /* called by its first endpoint, until that is met below */
+    /* the first endpoint's number, until the loop below reaches it */
     for (size_t k = 0; k < ps->n; k++)
         ps->port[v[k].endpoint] = k > 0 && v[k].place == v[k - 1].place
             ? ps->port[v[k - 1].endpoint] : v[k].endpoint;

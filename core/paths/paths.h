@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Paths: which links the messages between two endpoints cross.
  *
- * Made by ibquery/walk (from LFTs) or a test (from a table). Read by
- * everything in core. No file of its own: it follows from the fabric.
+ * Made by ibquery/walk (from LFTs) or a test (from a table). Read by everything
+ * in core. Not stored in a file: paths follow from the fabric.
  *
- * Links are the integers 0 .. nlinks-1 of the network, endpoints the integers
- * 0 .. n-1 of the set, in the order in which they were given. The set holds
- * names only as labels for the files that the steps write; nothing in core
- * looks into them.
+ * Links are the integers 0 .. nlinks-1 of the network, endpoints the integers 0
+ * .. n-1 of the set, in the order in which they were given. The set holds names
+ * only as labels for files; core does not interpret them.
  *
- * A port may have several endpoints: addresses of its own (LIDs, where LMC is
- * not 0), to each of which the paths differ. They share all that the port is
- * to other ports, its first hop above all, so that no two of them are ever
- * busy at a time; between them there is no path: their row is empty.
+ * A port may have several endpoints: several addresses (LIDs, if LMC is not 0),
+ * with different paths to each. They share the port's connection, above all its
+ * first hop, so no two of them are ever busy at the same time. There is no path
+ * between them: their row is empty.
  */
 #ifndef CORE_PATHS_H
 #define CORE_PATHS_H
@@ -36,16 +35,16 @@ enum link_kind {
 struct link_info {
     const char *id;         /* "guid/port" of its smaller end */
     enum link_kind kind;
-    uint32_t class_id;      /* links that should be alike share one */
+    uint32_t class_id;      /* links that should be equal share one */
     const char *class_name; /* for reports */
     const char *host;       /* LINK_HOST: the host's name, else NULL */
     uint32_t end[2];        /* switches at its ends, NETWORK_NONE: a host */
-    double rate;            /* nominal, bits of packets a second in either
+    double rate;            /* nominal data rate, bits per second in either
                                direction; 0: not known */
 };
 
-/* An arc is a link in one direction: 2 * link from its first end to its
- * second, 2 * link + 1 back.
+/* An arc is one direction of a link: 2 * link from its first end to its second,
+ * 2 * link + 1 back.
  */
 static inline uint32_t arc_link (uint32_t arc)
 {
@@ -59,11 +58,12 @@ struct switch_info {
     const char *name; /* for people */
 };
 
-/* A network: what can route. One const struct per kind of network. All
- * pointers are borrowed and outlive every pathset made from them.
+/* A network: something that routes messages. One const struct per kind of
+ * network. All pointers are borrowed and must outlive every pathset made from
+ * them.
  *
- * Messages are forwarded by their destination alone, from place to place:
- * a place is a switch, or where an endpoint receives.
+ * Messages are forwarded by their destination alone, from place to place: a
+ * place is a switch, or the port at which an endpoint receives.
  */
 struct network {
     const void *net;
@@ -71,23 +71,23 @@ struct network {
     size_t nlinks;
     const struct link_info *link; /* [nlinks] */
     size_t nswitches;             /* places 0 .. nswitches-1 may be switches */
-    const struct switch_info *sw; /* [nswitches]; id NULL: this one is not */
+    const struct switch_info *sw; /* [nswitches]; id NULL: not a switch */
     size_t nplaces;
     /* Arcs from endpoint `from` to endpoint `to` (the network's numbers), in
-     * order, at most PATH_MAX_HOPS. Returns their number, or -1 with err: a
+     * order, at most PATH_MAX_HOPS. Return their number, or -1 with err: a
      * loop, a dead end.
      */
     int (*walk) (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
                  struct error *err);
     /* The same hop by hop, for all paths to an endpoint at once (paths/tree).
      *
-     * place: where messages for the endpoint arrive. Endpoints with one place
-     * are addresses of one port.
-     * attach: where the first hop of the endpoint leads, whatever its
-     * destination, and the arc in *arc; NETWORK_NONE there where the endpoint
+     * place: where messages for the endpoint arrive. Endpoints with the same
+     * place are addresses of one port.
+     * attach: where the first hop of the endpoint leads, for any
+     * destination, and the arc in *arc; NETWORK_NONE in *arc if the endpoint
      * itself is that place.
      * hop: where a message for `to` goes from a place, and by which arc.
-     * NETWORK_NONE where it goes nowhere: then walk says why.
+     * NETWORK_NONE if it is not forwarded: then walk gives the reason.
      */
     uint32_t (*place) (const void *net, uint32_t endpoint);
     uint32_t (*attach) (const void *net, uint32_t endpoint, uint32_t *arc);
@@ -97,22 +97,22 @@ struct network {
 
 struct endpoint {
     uint32_t id;      /* the network's number */
-    const char *name; /* "host", or "host:rail" where it has several */
+    const char *name; /* "host", or "host:rail" if it has several */
     const char *host;
 };
 
 struct pathset;
 
-/* A set of n endpoints of a network; their names are copied. No path is
- * walked yet. NULL with err (two endpoints of one name or id: ERROR_INPUT).
+/* A set of n endpoints of a network; their names are copied. No path is walked
+ * yet. NULL with err (two endpoints with the same name or id: ERROR_INPUT).
  */
 struct pathset *pathset_create (const struct network *net,
                                 const struct endpoint *endpoint, size_t n,
                                 struct error *err);
 void pathset_destroy (struct pathset *ps);
 
-/* The same endpoints on another network that numbers them alike, as where
- * routes are others in truth. NULL with err.
+/* The same endpoints on another network with the same numbering, for example
+ * one with the real routes. NULL with err.
  */
 struct pathset *pathset_on (const struct pathset *ps,
                             const struct network *net, struct error *err);
@@ -121,14 +121,14 @@ const struct network *pathset_network (const struct pathset *ps);
 size_t pathset_size (const struct pathset *ps);
 const struct endpoint *pathset_endpoint (const struct pathset *ps, size_t i);
 
-/* The ports of a set are the integers 0 .. pathset_ports () - 1, by the first
- * endpoint of each: as many as endpoints, and called alike, where each has
- * one. pathset_port is endpoint i's.
+/* The ports of a set are the integers 0 .. pathset_ports () - 1, in the order
+ * of the first endpoint of each: the same numbers as the endpoints if each port
+ * has only one. pathset_port is the port of endpoint i.
  */
 size_t pathset_ports (const struct pathset *ps);
 uint32_t pathset_port (const struct pathset *ps, size_t i);
 
-/* Index of the endpoint called name, -1 where there is none. */
+/* Index of the endpoint with this name, or -1. */
 int pathset_find (const struct pathset *ps, const char *name);
 
 /* Arcs from endpoint a to endpoint b (indices of the set), as network.walk. */
@@ -136,8 +136,8 @@ int pathset_walk (const struct pathset *ps, size_t a, size_t b,
                   uint32_t *arc, struct error *err);
 
 /* row(a,b): how often the round trip a -> b -> a crosses each link. Sorted by
- * link, counts 1 or 2; `forth` of these crossings are from the link's first
- * end to its second. Empty for two endpoints of one port.
+ * link, counts 1 or 2; `forth` of these crossings are from the link's first end
+ * to its second. Empty for two endpoints of one port.
  */
 struct row {
     size_t n;
@@ -147,21 +147,21 @@ struct row {
     bool symmetric; /* forward and reverse use the same links */
 };
 
-/* Return 0, or -1 with err naming both endpoints (a path that loops, ends
- * nowhere, or crosses one link more than twice in a round trip).
+/* Return 0, or -1 with err, which names both endpoints (a path loops, has a
+ * dead end, or crosses one link more than twice in a round trip).
  */
 int pathset_row (const struct pathset *ps, size_t a, size_t b,
                  struct row *row, struct error *err);
 
 /* The links that the paths between all pairs of the set use, sorted: the
- * columns of the job. Looks at the trees of all endpoints (paths/tree) at the
- * first call; later ones are free. Returns them, owned by the set, and their
- * number in *m; NULL with err where any path is broken.
+ * columns of the job. The first call reads the trees of all endpoints
+ * (paths/tree); later calls are free. Return them, owned by the set, and their
+ * number in *m; NULL with err if any path is broken.
  */
 const uint32_t *pathset_links (struct pathset *ps, size_t *m,
                                struct error *err);
 
-/* Column of a link in that list, or -1. Needs pathset_links first. */
+/* Column of a link in that list, or -1. Call pathset_links first. */
 int pathset_column (const struct pathset *ps, uint32_t link);
 
 #endif /* CORE_PATHS_H */

@@ -8,8 +8,8 @@
 #include "util/alloc.h"
 
 struct mark {
-    uint32_t tree; /* that the place was in last */
-    uint32_t step; /* of it there */
+    uint32_t tree; /* the last tree that has the place */
+    uint32_t step; /* its step there */
 };
 
 struct tree_scratch {
@@ -18,18 +18,18 @@ struct tree_scratch {
     uint32_t grown;    /* trees so far */
 };
 
-/* Number the leaves by the places that the first hops lead to. */
+/* Number the leaves by the places that first hops lead to. */
 static void find_leaves (struct tree *t, const struct network *net)
 {
     size_t n = pathset_size (t->ps);
-    struct mark *mark = t->scratch->mark; /* as long as no tree is grown */
-    uint32_t ports = 0; /* met so far: they are numbered as they come */
+    struct mark *mark = t->scratch->mark; /* until the first tree is grown */
+    uint32_t ports = 0; /* found so far; ports are numbered in this order */
 
     for (size_t i = 0; i < n; i++) {
         uint32_t id = pathset_endpoint (t->ps, i)->id;
         uint32_t place = net->attach (net->net, id, &t->up[i]);
 
-        if (place == NETWORK_NONE) /* no way out: tree_grow will say so */
+        if (place == NETWORK_NONE) /* no connection: tree_grow will report it */
             place = net->place (net->net, id);
         if (!mark[place].tree) {
             mark[place] = (struct mark){ 1, t->nleaves };
@@ -90,7 +90,7 @@ void tree_destroy (struct tree *t)
     free (t);
 }
 
-/* What is wrong with the path from a leaf, in the words of who walks it. */
+/* Report what is wrong with the path from a leaf, as walk describes it. */
 static int broken (const struct tree *t, size_t leaf, struct error *err)
 {
     uint32_t arc[PATH_MAX_HOPS];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Trees: all paths to one endpoint at once.
  *
- * Messages are forwarded by their destination, so the paths to an endpoint
- * form a tree, and those of endpoints on one leaf (the switch, as a rule, that
- * their first hop leads to) differ in that first hop alone. What a network
- * of n endpoints on L leaves has to say about its n^2 paths is so read in n
- * times the size of a tree, about L, instead of n^2 times a path's length.
+ * Messages are forwarded by their destination, so the paths to an endpoint form
+ * a tree. Paths from endpoints on one leaf (usually the switch that their first
+ * hop leads to) differ only in that first hop. So all n^2 paths of a network of
+ * n endpoints on L leaves are read in n times the size of a tree, about L,
+ * instead of n^2 times the length of a path.
  *
- * row(a,b) is: first hop of a, the tree of b from a's leaf; first hop of b,
- * the tree of a from b's leaf.
+ * row(a,b) is: first hop of a, the tree of b from a's leaf; first hop of b, the
+ * tree of a from b's leaf.
  */
 #ifndef CORE_TREE_H
 #define CORE_TREE_H
@@ -25,19 +25,19 @@ struct tree {
     size_t nleaves;
     uint32_t *leaf_of;  /* [n] leaf of an endpoint of the set */
     uint32_t *first;    /* [nleaves + 1] into member: */
-    uint32_t *member;   /* [n] endpoints by leaf, rising within one */
-    uint32_t *ports;    /* [nleaves] that these are of */
-    uint32_t *up;       /* [n] arc of the first hop, NETWORK_NONE: no such */
+    uint32_t *member;   /* [n] endpoints by leaf, ascending within one */
+    uint32_t *ports;    /* [nleaves] ports of a leaf's endpoints */
+    uint32_t *up;       /* [n] arc of the first hop, NETWORK_NONE: none */
 
-    /* of the destination that tree_grow was called for last: steps, of which
-     * each leads by arc[k] to step parent[k] < k. Step 0 is the destination.
+    /* for the destination of the last tree_grow: step k leads by arc[k] to step
+     * parent[k] < k. Step 0 is the destination.
      */
     uint32_t to;
     size_t n;
-    uint32_t *arc;      /* [n] arc[0] means nothing */
+    uint32_t *arc;      /* [n] arc[0] is unused */
     uint32_t *parent;   /* [n] */
-    uint32_t *leaf;     /* [nleaves] step at which a leaf's path begins; 0
-                           for the leaf of `to` where its port is alone there */
+    uint32_t *leaf;     /* [nleaves] step at which a leaf's path begins; 0 for
+                           the leaf of `to` if its port is alone there */
 
     struct tree_scratch *scratch;
 };
@@ -52,13 +52,13 @@ void tree_destroy (struct tree *t);
 int tree_grow (struct tree *t, size_t to, struct error *err);
 
 /* Sums over paths: sum[k], k < t->n, is `start` plus the weights, [nlinks], of
- * the links from step k to the destination, modulo `modulus` <= 2^63; all of
- * these are below it. A sum has room for tree_steps.
+ * the links from step k to the destination, modulo `modulus` <= 2^63. `start`
+ * and all weights must be less than `modulus`. sum has room for tree_steps.
  */
 void tree_sum (const struct tree *t, const uint64_t *weight, uint64_t start,
                uint64_t modulus, uint64_t *sum);
 
-/* Steps that a tree of the set has at most. */
+/* The largest number of steps of a tree of the set. */
 static inline size_t tree_steps (const struct tree *t)
 {
     return pathset_network (t->ps)->nplaces + 1;

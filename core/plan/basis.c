@@ -13,16 +13,16 @@
 
 enum {
     COVER = 8,     /* rows of one length that a link should have */
-    ALL_KEPT = 1 << 15, /* pairs that are not too many to choose from */
-    ENOUGH = 16,   /* rows of a class that a link has, of more than that */
-    STALE_MAX = 50, /* rows that a null vector may mistake */
-    NULL_COST = 4, /* entries of a null vector that are one of a row */
-    SPAN_WORK = 20000000, /* to find what is needed beside, in entries */
-    CHAIN_MAX = 8, /* matches that are looked at for one endpoint */
+    ALL_KEPT = 1 << 15, /* pairs up to which all are kept */
+    ENOUGH = 16,   /* rows of a class to keep per link, if more */
+    STALE_MAX = 50, /* rows that a null vector may misjudge */
+    NULL_COST = 4, /* entries of a null vector per entry of a row */
+    SPAN_WORK = 20000000, /* to find the missing rows, in entries */
+    CHAIN_MAX = 8, /* matches that are tried for one endpoint */
     CLASSES = 2 * ROW_MAX + 2,
 };
 
-/* Rows as they are found, before they are put in order. */
+/* Rows as they are found, before sorting. */
 struct list {
     size_t n, size;
     struct probe *pair;
@@ -40,7 +40,7 @@ static void list_clear (struct list *l)
     free (l->count);
 }
 
-/* Room for one more pair and `entries` of its row. */
+/* Make room for one more pair and `entries` of its row. */
 static void list_reserve (struct list *l, size_t entries)
 {
     if (l->n == l->size) {
@@ -55,7 +55,7 @@ static void list_reserve (struct list *l, size_t entries)
     }
 }
 
-/* An empty row tells nothing, and is left out. */
+/* Append a row; an empty one is left out. */
 static void list_push (struct list *l, const struct pathset *ps, size_t a,
                        size_t b, const struct row *row)
 {
@@ -70,7 +70,7 @@ static void list_push (struct list *l, const struct pathset *ps, size_t a,
     }
 }
 
-/* The ports of the pairs, of which there are n. */
+/* Find the ports of the n pairs. */
 static void find_ports (struct basis *b, const struct pathset *ps)
 {
     b->nports = pathset_ports (ps);
@@ -80,7 +80,7 @@ static void find_ports (struct basis *b, const struct pathset *ps)
                                      pathset_port (ps, b->pair[i].b) };
 }
 
-/* Put the list in class order into the basis, whose m is known. */
+/* Move the list into the basis in class order; b->m must be set. */
 static void sort_list (struct basis *b, const struct list *l,
                        const struct pathset *ps)
 {
@@ -123,12 +123,12 @@ struct thinner {
     const struct basis *basis;
     struct rng *rng;
     uint8_t *keep;      /* [n] */
-    uint8_t *cover;     /* [m] rows kept, of one class */
+    uint8_t *cover;     /* [m] rows of the current class that are kept */
     uint32_t *order;    /* [n] */
-    struct rref *rref;  /* of the rows kept */
+    struct rref *rref;  /* of the rows that are kept */
     uint64_t *z;        /* [m] a null vector of it */
     unsigned int stale;
-    uint64_t nulls;     /* work that these took */
+    uint64_t nulls;     /* work for null vectors */
 };
 
 static void thinner_clear (struct thinner *t)
@@ -151,8 +151,8 @@ static void thinner_init (struct thinner *t, const struct basis *b,
     t->z = xcalloc (b->m + 1, sizeof (*t->z));
 }
 
-/* Keep, in a random order, the rows of a class that have a link which has not
- * enough of them.
+/* Keep, in random order, the rows of a class that have a link with too few kept
+ * rows.
  */
 static void keep_class (struct thinner *t, size_t from, size_t end)
 {
@@ -181,7 +181,7 @@ static void draw_null (struct thinner *t)
     t->stale = 0;
 }
 
-/* Add a row where it is independent. */
+/* Add a row if it is independent. */
 static bool add_new (struct thinner *t, size_t pair)
 {
     if (basis_dot (t->basis, pair, t->z) == 0)
@@ -193,8 +193,8 @@ static bool add_new (struct thinner *t, size_t pair)
     return false;
 }
 
-/* Keep what the rows kept lack of the rank of all. False where that is too
- * much work.
+/* Keep the rows that the kept ones lack for the rank of all. False if that is
+ * too much work.
  */
 static bool keep_rank (struct thinner *t)
 {
@@ -210,7 +210,7 @@ static bool keep_rank (struct thinner *t)
     return true;
 }
 
-/* Leave the others out. */
+/* Remove all other pairs. */
 static void keep_only (struct basis *b, const uint8_t *keep)
 {
     size_t n = 0;
@@ -241,8 +241,8 @@ static void keep_only (struct basis *b, const uint8_t *keep)
     b->count = xrealloc (b->count, at, sizeof (*b->count));
 }
 
-/* Keep as many pairs of all as there is a choice with, and none of the rank
- * lost; all, where it takes too long to tell what that is.
+/* Keep enough pairs for a choice, without losing rank; keep all if it takes too
+ * long to find the rank.
  */
 static void thin (struct basis *b, struct rng *rng)
 {
@@ -261,12 +261,12 @@ static void thin (struct basis *b, struct rng *rng)
 }
 
 /*
- * Rows that are the same: most of those between the endpoints of two ports,
- * which have few paths to differ by
+ * Equal rows: most rows between the endpoints of two ports are equal, because
+ * there are few different paths
  */
 
 struct known {
-    uint64_t *mark; /* [nlinks] random: a row is known by its sum of them */
+    uint64_t *mark; /* [nlinks] random: a row's key is its sum of them */
     uint64_t *sum;  /* [size] a hash table; 0: free */
     size_t size;
 };
@@ -277,7 +277,7 @@ static void known_clear (struct known *k)
     free (k->sum);
 }
 
-/* Room for the rows of all pairs. */
+/* Make room for the rows of all pairs. */
 static void known_init (struct known *k, const struct pathset *ps)
 {
     size_t n = pathset_size (ps);
@@ -292,7 +292,7 @@ static void known_init (struct known *k, const struct pathset *ps)
         k->mark[i] = rng_next (&rng);
 }
 
-/* Whether a row has been there before; from now on it has. */
+/* Whether a row is known; it is added if not. */
 static bool is_known (struct known *k, const struct row *row)
 {
     uint64_t sum = 0;
@@ -308,12 +308,12 @@ static bool is_known (struct known *k, const struct row *row)
     return false;
 }
 
-/* The rows of all pairs, each once. */
+/* Append the rows of all pairs, without duplicates. */
 static int push_all (struct list *l, const struct pathset *ps,
                      struct error *err)
 {
     size_t n = pathset_size (ps);
-    bool several = n > pathset_ports (ps); /* of a port: else none is twice */
+    bool several = n > pathset_ports (ps); /* per port: else no duplicates */
     struct known known = { 0 };
     struct row row;
     int rc = 0;
@@ -361,9 +361,9 @@ struct finder {
     struct list list;
     uint8_t *cover[ROW_MAX + 1]; /* [row length][link]: rows so far */
     uint64_t *weight;            /* [nlinks] */
-    uint32_t *head, *next;       /* members of a leaf by the hash of cells */
+    uint32_t *head, *next;       /* members of a leaf by hash of cells */
     uint32_t mask;
-    uint32_t *own;               /* members of a leaf, one a port */
+    uint32_t *own;               /* members of a leaf, one per port */
 };
 
 static void finder_clear (struct finder *f)
@@ -403,7 +403,7 @@ static void finder_init (struct finder *f, struct pathset *ps,
 }
 
 /* Keep the row of a and b if it is symmetric and one of its links has few of
- * that length. Returns its length, 0 where it is not symmetric, -1 with err.
+ * that length. Return its length, 0 if it is not symmetric, -1 with err.
  */
 static int offer (struct finder *f, size_t a, size_t b, struct error *err)
 {
@@ -429,7 +429,7 @@ static int offer (struct finder *f, size_t a, size_t b, struct error *err)
     return row.n;
 }
 
-/* Does an endpoint's first link have few rows of that length? */
+/* Does an endpoint's first link have too few rows of that length? */
 static bool lacks (const struct finder *f, size_t i, int length)
 {
     uint32_t up = f->grid->tree->up[i];
@@ -443,8 +443,8 @@ static uint32_t bucket (const struct finder *f, uint32_t cell)
     return (cell ^ cell >> 16) & f->mask;
 }
 
-/* Pairs between two leaves: members of s look up those of t, each of whom is
- * taken once.
+/* Find pairs between two leaves: members of s look up those of t, each of which
+ * is used once.
  */
 static int join (struct finder *f, size_t s, size_t t, struct rng *rng,
                  struct error *err)
@@ -486,8 +486,8 @@ static int join (struct finder *f, size_t s, size_t t, struct rng *rng,
     return length < 0 ? -1 : 0;
 }
 
-/* List the first endpoint of each port of a leaf: ports are numbered as these
- * come. Returns how many there are.
+/* List the first endpoint of each port of a leaf: ports are numbered in this
+ * order. Return their number.
  */
 static size_t list_own (struct finder *f, size_t s)
 {
@@ -506,7 +506,7 @@ static size_t list_own (struct finder *f, size_t s)
     return n;
 }
 
-/* Pairs on one leaf: each port with some behind it, in a ring. */
+/* Find pairs on one leaf: each port with some that follow it, in a ring. */
 static int join_own (struct finder *f, size_t s, struct error *err)
 {
     const uint32_t *member = f->own;
@@ -525,8 +525,8 @@ static int join_own (struct finder *f, size_t s, struct error *err)
     return 0;
 }
 
-/* All leaves of block p with those of block q, in an order that favours none:
- * by their distance in numbers, drawn at random.
+/* Join all leaves of block p with those of block q, in an order that prefers
+ * none: by the distance of their numbers, drawn at random.
  */
 static int join_blocks (struct finder *f, size_t p, size_t q,
                         struct rng *rng, struct error *err)
@@ -579,7 +579,7 @@ int basis_symmetric (struct basis *basis, struct pathset *ps,
             if (join_blocks (&f, p, q, rng, err) < 0)
                 goto error;
         }
-    grid_destroy (f.grid); /* the largest part, before more is needed */
+    grid_destroy (f.grid); /* the largest part, before more memory is used */
     f.grid = NULL;
     sort_list (basis, &f.list, ps);
     rc = 0;
@@ -599,7 +599,7 @@ void basis_clear (struct basis *basis)
     *basis = (struct basis){ 0 };
 }
 
-/* Columns of a pair's row, their counts and how many there are. */
+/* Columns of a pair's row, their counts and their number. */
 #define ROW(b, i) \
     (b)->col + (b)->first[i], (b)->count + (b)->first[i], \
         (b)->first[(i) + 1] - (b)->first[i]
@@ -630,7 +630,7 @@ uint64_t basis_dot (const struct basis *b, uint32_t i, const uint64_t *z)
     return rref_dot (ROW (b, i), z);
 }
 
-/* A list takes over what a basis holds. */
+/* Move the contents of a basis into a list. */
 static struct list take (struct basis *b)
 {
     struct list l = {
@@ -650,7 +650,7 @@ static struct list take (struct basis *b)
     return l;
 }
 
-/* And a basis what a list holds, in the order that it has. */
+/* Move a list into a basis, in its order. */
 static void give (struct basis *b, struct list *l, const struct pathset *ps)
 {
     b->first = xcalloc (l->n + 1, sizeof (*b->first));
@@ -701,7 +701,7 @@ int basis_extend (struct basis *basis, struct pathset *ps,
     size_t n = 0;
     int rc = -1;
 
-    while (n == 0) { /* once, or the search overlooks what there is */
+    while (n == 0) { /* once, unless the search misses pairs */
         int complete;
 
         rref_null (rref, rng, z);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Chains: make room in rounds that are full.
  *
- * Notes: what a pair needs of a round are its links and its endpoints,
- * numbered one after the other. `holder` says which slot has each, so that
- * chains are followed in the time that they take.
+ * Notes: a pair needs its links and its endpoints' ports in a round, numbered
+ * one after the other. `holder` gives the slot that has each, so chains can be
+ * followed without a search.
  */
 #include "config.h"
 #include "core/plan/chain.h"
@@ -14,19 +14,19 @@
 #include "util/alloc.h"
 
 enum {
-    BLOCKERS_MAX = 4, /* pairs in the way of one */
-    CHAIN_MAX = 24,   /* pairs that are swapped */
+    BLOCKERS_MAX = 4, /* pairs that may block one pair */
+    CHAIN_MAX = 24,   /* pairs that are swapped at most */
     NEEDS_MAX = ROW_MAX + 2,
 };
 
 struct chain {
     const struct basis *basis;
     struct rounds *rounds;
-    size_t nneeds;     /* links, then endpoints */
+    size_t nneeds;     /* links, then ports */
     uint32_t **holder; /* [round][need] slot + 1 */
     size_t *size;      /* [round] slots */
-    size_t nholder;    /* rounds that there is memory for */
-    uint32_t *mark;    /* [need] stamp of the pair that wants it */
+    size_t nholder;    /* rounds with allocated memory */
+    uint32_t *mark;    /* [need] stamp of the pair that needs it */
     uint32_t *seen;    /* [rank] stamp of the chain that has the slot */
     uint32_t stamp;
     uint64_t work;
@@ -147,8 +147,8 @@ void chain_place (struct chain *c, uint32_t pair, size_t round)
     c->size[round]++;
 }
 
-/* The slots in a pair's way in a round; their number, or more than
- * BLOCKERS_MAX.
+/* Find the slots that block a pair in a round; return their number, or more
+ * than BLOCKERS_MAX.
  */
 static size_t blockers (struct chain *c, const uint32_t *list, size_t nlist,
                         size_t round, uint32_t *slot)
@@ -185,8 +185,8 @@ static bool wants_marked (const struct chain *c, uint32_t slot)
 }
 
 /* Follow the chains from the n slots in `slot`, of `round`, back and forth
- * between it and the other round. Returns how many slots there are in them; 0
- * where they are too long, or bring something that wants what is marked.
+ * between it and the other round. Return the number of slots in them; 0 if they
+ * are too long, or contain a slot that needs something marked.
  */
 static size_t follow (struct chain *c, uint32_t *slot, size_t n, size_t round,
                       size_t other)
@@ -230,7 +230,7 @@ static void swap (struct chain *c, const uint32_t *slot, size_t n,
     }
 }
 
-/* Make room in a round for what needs `list`. */
+/* Make room in a round for a pair that needs `list`. */
 static bool make_room (struct chain *c, const uint32_t *list, size_t nlist,
                        size_t round)
 {
@@ -272,7 +272,7 @@ bool chain_put (struct chain *c, uint32_t pair)
     return false;
 }
 
-/* The last slot takes the place of one that goes. */
+/* Remove a slot; the last one takes its place. */
 static void take_out (struct chain *c, uint32_t slot)
 {
     struct rounds *r = c->rounds;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Chains: make room in rounds that are full.
  *
- * What stands in the way of a pair in a round goes to another round, what
- * stands in its way there comes back, and so on (the chains of Kempe, known
- * from graph colouring). The pairs placed stay the same, and so does their
- * rank. Used by plan/rounds and plan/layers.
+ * The pairs that block a pair in a round move to another round, the pairs that
+ * block them there move back, and so on (Kempe chains, known from graph
+ * colouring). The set of placed pairs stays the same, and so does its rank.
+ * Used by plan/rounds and plan/layers.
  */
 #ifndef CORE_CHAIN_H
 #define CORE_CHAIN_H
@@ -16,15 +16,15 @@
 
 struct chain;
 
-/* For the pairs of a basis in the given rounds, at most `rank` ever. Both are
- * borrowed; room is made for `rank` slots.
+/* For the pairs of a basis in the given rounds, never more than `rank`. Both
+ * are borrowed; room is made for `rank` slots.
  */
 struct chain *chain_create (const struct basis *basis, struct rounds *rounds,
                             size_t rank);
 void chain_destroy (struct chain *c);
 
-/* Look at the rounds anew, which were changed by other means: no more of them
- * than there have been.
+/* Read the rounds again after they were changed by other means; there must not
+ * be more of them than before.
  */
 void chain_reset (struct chain *c);
 
@@ -34,22 +34,22 @@ void chain_open (struct chain *c);
 /* Pairs in a round. */
 size_t chain_size (const struct chain *c, size_t round);
 
-/* True if a round has room for a pair as it is; put it there. */
+/* Whether a round has room for a pair as it is; put it there. */
 bool chain_fits (struct chain *c, uint32_t pair, size_t round);
 void chain_place (struct chain *c, uint32_t pair, size_t round);
 
-/* Place a pair in any of the rounds there are, swapping others where that
- * makes room. False: there is none.
+/* Place a pair in any of the existing rounds, swapping others if that makes
+ * room. False: there is no room.
  */
 bool chain_put (struct chain *c, uint32_t pair);
 
-/* Place a pair where others are in its way, `most` of them at the most, which
- * go: in the first such round from `round` on. False: there is none.
+/* Place a pair in the first round from `round` on where at most `most` others
+ * block it; these are removed. False: there is no such round.
  */
 bool chain_replace (struct chain *c, uint32_t pair, size_t round,
                     size_t most);
 
-/* Work done so far, in links looked at. */
+/* Work so far, in links read. */
 uint64_t chain_work (const struct chain *c);
 
 #endif /* CORE_CHAIN_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Colouring: probes that conflict go into different rounds. */
+/* Colouring: probes that conflict are placed in different rounds. */
 #include "config.h"
 #include "core/plan/colour.h"
 
@@ -62,8 +62,8 @@ static size_t degree (const struct graph *g, uint32_t v)
  * Welch and Powell
  */
 
-/* Vertices by falling degree, equal ones as they are numbered: a counting
- * sort. The caller frees.
+/* Vertices by descending degree, equal ones in numerical order: a counting
+ * sort. The caller frees it.
  */
 static uint32_t *by_degree (const struct graph *g)
 {
@@ -123,10 +123,10 @@ struct branch {
     const struct graph *g;
     int best, enough;
     uint64_t effort;
-    uint32_t *colour;   /* [n] as yet; NONE */
+    uint32_t *colour;   /* [n] current; NONE */
     uint32_t *found;    /* [n] the caller's */
     uint32_t *around;   /* [n] colours among the neighbours */
-    uint32_t *count;    /* [n * width] neighbours of a colour */
+    uint32_t *count;    /* [n * width] neighbours with a colour */
     size_t width;
 };
 
@@ -152,8 +152,8 @@ static void unpaint (struct branch *b, uint32_t v)
     }
 }
 
-/* The uncoloured vertex with the most colours around it, of these the one
- * with the most neighbours.
+/* The uncoloured vertex with the most colours around it; of these the one with
+ * the most neighbours.
  */
 static uint32_t hardest (const struct branch *b)
 {
@@ -168,7 +168,7 @@ static uint32_t hardest (const struct branch *b)
     return best;
 }
 
-/* Colour what is left, `used` colours being in use. */
+/* Colour the remaining vertices; `used` colours are in use. */
 static void descend (struct branch *b, int used)
 {
     uint32_t v = hardest (b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Demand: in how many rounds an endpoint has to be busy. */
+/* Demand: in how many rounds a port has to be busy. */
 #include "config.h"
 #include "core/plan/demand.h"
 
@@ -10,10 +10,10 @@
 #include "util/rng.h"
 #include "util/sets.h"
 
-enum { STALE_MAX = 100 }; /* rows that a null vector may mistake */
+enum { STALE_MAX = 100 }; /* rows that a null vector may misjudge */
 
 #define NONE UINT32_MAX /* no set owns it */
-#define ANY (UINT32_MAX - 1) /* no row has crossed it yet */
+#define ANY (UINT32_MAX - 1) /* no row has crossed it so far */
 
 struct demand {
     const struct basis *basis;
@@ -56,7 +56,7 @@ static void demand_init (struct demand *d, const struct basis *b)
             d->hops[i] += b->count[k];
 }
 
-/* Number the sets; returns how many there are. */
+/* Number the sets; return their number. */
 static size_t number_sets (struct demand *d)
 {
     size_t n = 0;
@@ -99,7 +99,7 @@ static void find_own (struct demand *d)
 }
 
 /* The row of a pair in the links that set s owns. Each of the two owners of a
- * link has a column for it, so that the sets do not mix.
+ * link has its own column for it, so the sets are independent.
  */
 static size_t own_row (const struct demand *d, size_t pair, uint32_t s,
                        uint32_t *col, uint8_t *count)
@@ -160,7 +160,9 @@ static void raise_demand (struct demand *d, double *demand)
     }
 }
 
-/* Join the ends of pairs that are so many hops apart; returns how many. */
+/* Join the ends of pairs that are `hops` hops apart; return the number of
+ * pairs.
+ */
 static size_t join (struct demand *d, unsigned int hops)
 {
     size_t n = 0;

@@ -12,7 +12,7 @@ enum {
     CELLS_MAX = 1 << 27, /* of both directions: 512 MiB */
 };
 
-/* Members of the leaves of a block. */
+/* Number of members of the leaves of a block. */
 static size_t members (const struct grid *g, size_t block)
 {
     size_t first, end;
@@ -21,7 +21,7 @@ static size_t members (const struct grid *g, size_t block)
     return g->tree->first[end] - g->tree->first[first];
 }
 
-/* As few blocks as fit, and room for the two largest. */
+/* Choose the fewest blocks that fit, and make room for the two largest. */
 static void allocate (struct grid *g)
 {
     size_t nleaves = g->tree->nleaves;
@@ -94,7 +94,7 @@ static int sum_tree (struct grid *g, const uint64_t *weight, uint32_t to,
     return 0;
 }
 
-/* The column `at` of the cells from the leaves of one block. */
+/* Fill column `at` of the cells from the leaves of one block. */
 static void fill (struct grid *g, enum grid_kind kind, uint32_t *cell,
                   size_t block, size_t at, size_t width)
 {
@@ -112,7 +112,7 @@ static void fill (struct grid *g, enum grid_kind kind, uint32_t *cell,
     }
 }
 
-/* The hops from the leaves of one block to the destination's. */
+/* Fill in the hops from the leaves of one block to the destination's leaf. */
 static void fill_hops (struct grid *g, int from)
 {
     const struct tree *t = g->tree;

@@ -2,9 +2,10 @@
 /* Rounds for a whole fabric.
  *
  * Notes: a job that has few hosts in a pod keeps these busy in all rounds, with
- * links that symmetric rows do not cross. All pairs are candidates then, by the
- * heat of their ends before they are by class: rows without a hot end first,
- * last those with two, so that layers of hot rows need as few as there must be.
+ * links that symmetric rows do not cross. Then all pairs are candidates,
+ * ordered first by the heat of their ends and then by class: rows without a hot
+ * end first, rows with two last, so that layers of hot rows are as small as
+ * possible.
  */
 #include "config.h"
 #include "core/plan/layers.h"
@@ -22,31 +23,31 @@
 enum {
     LAYERS_MAX = 16,     /* further classes share the last one */
     CLASSES = 2 * ROW_MAX + 2,
-    KEYS = 6 * CLASSES,  /* of three heats, and one or two ends that have it */
-    LACK = 32,           /* all pairs where symmetric rows lack 1/32, and */
-    PAIRS_MAX = 1 << 19, /* there are no more: 1,024 endpoints' */
-    MISSING_EACH = 16,   /* pairs to look at for one that the rank lacks */
-    MISSING_MORE = 1000, /* and one for each endpoint: a look takes longer */
-    PATIENCE = 2,        /* searches in vain before giving up */
-    SHAKE = 3,           /* rows taken out for one that is lacking */
-    HOPE = 32,           /* none where more than 1/32 of the rank lacks */
+    KEYS = 6 * CLASSES,  /* three heats; one or two ends of that heat */
+    LACK = 32,           /* all pairs if symmetric rows lack 1/32, and */
+    PAIRS_MAX = 1 << 19, /* there are no more: those of 1,024 endpoints */
+    MISSING_EACH = 16,   /* pairs to try for each missing row, */
+    MISSING_MORE = 1000, /* and one per endpoint: a search costs more */
+    PATIENCE = 2,        /* searches without success before giving up */
+    SHAKE = 3,           /* rows removed for each missing one */
+    HOPE = 32,           /* stop if more than 1/32 of the rank is missing */
     GAIN = 16,           /* another round if fewer than 1/16 find room */
-    SLACK = 32,          /* the bound is tried if 1/32 of it is to spare */
+    SLACK = 32,          /* try the bound if it has 1/32 to spare */
     RESTARTS = 2,        /* before rounds are opened */
-    CHAINS = 16,         /* none in a job where more than 1/16 lacks */
-    LOOK = 300,          /* work of a look at all pairs, for an endpoint */
-    AGAIN = 20000000,    /* work that is free where rounds are not few */
+    CHAINS = 16,         /* no chains in a job that lacks more than 1/16 */
+    LOOK = 300,          /* work of a search of all pairs, per endpoint */
+    AGAIN = 20000000,    /* work that is free if rounds are not few */
 };
 
-/* Hot is who is busy in so many of the rounds, hotter who is in more. */
+/* Hot ports are busy in this share of the rounds, hotter ones in more. */
 static const double hot[] = { .6, .75 };
 
 struct layer {
-    uint32_t first, end; /* candidates, by their order */
+    uint32_t first, end; /* range of candidates in their order */
     bool hot;
     size_t need;         /* what they add to the rank */
-    uint32_t *basis;     /* [need] candidates that do */
-    struct rref *rref;   /* span of the layers below and of what is placed */
+    uint32_t *basis;     /* [need] candidates that add it */
+    struct rref *rref;   /* span of the layers below and of placed rows */
     uint32_t *live;      /* candidates that may add to it */
     size_t nlive;
     size_t placed;
@@ -57,7 +58,7 @@ struct packer {
     struct pathset *ps;
     struct rng *rng;
     bool job;            /* all pairs are candidates */
-    uint8_t *heat;       /* [endpoint] */
+    uint8_t *heat;       /* [port] heat */
     uint32_t *order;     /* [ncandidates] by key: */
     uint16_t *key;       /* [ncandidates] heat, then class */
     struct layer layer[LAYERS_MAX];
@@ -66,9 +67,9 @@ struct packer {
     size_t ncandidates;  /* of the basis, before any is appended */
     struct rounds rounds;
     struct chain *chain; /* to place in them */
-    uint16_t *degree;    /* [endpoint] slots */
-    uint16_t full;       /* degree that long rows leave alone */
-    uint64_t work;       /* but for the chain's */
+    uint16_t *degree;    /* [port] slots */
+    uint16_t full;       /* degree that long rows must not exceed */
+    uint64_t work;       /* without the chain's */
 };
 
 static uint64_t work_done (const struct packer *p)
@@ -94,7 +95,7 @@ static bool is_hot (const struct packer *p, uint32_t i)
     return p->key[i] >= CLASSES;
 }
 
-/* Order the candidates by key, those of one key as they are. */
+/* Order the candidates by key, those of one key in their old order. */
 static void order_candidates (struct packer *p)
 {
     size_t n = p->basis->n;
@@ -126,7 +127,9 @@ static void clear_layers (struct packer *p)
     p->nlayers = 0;
 }
 
-/* A layer of the candidates order[first .. end-1], if they add to the rank. */
+/* Make a layer of the candidates order[first .. end-1], if they add to the
+ * rank.
+ */
 static void add_layer (struct packer *p, struct rref *rref, size_t first,
                        size_t end)
 {
@@ -150,7 +153,7 @@ static void add_layer (struct packer *p, struct rref *rref, size_t first,
     };
 }
 
-/* Find the layers. Returns the form of a basis. */
+/* Find the layers. Return the form of a basis. */
 static struct rref *find_layers (struct packer *p)
 {
     struct rref *rref = rref_create (p->basis->m);
@@ -171,8 +174,8 @@ static struct rref *find_layers (struct packer *p)
     return rref;
 }
 
-/* Add to the basis what spans more than `rref`: 1, 0 where nothing does, or
- * -1 with err.
+/* Add candidates to the basis that span more than `rref`: 1, 0 if there are
+ * none, or -1 with err.
  */
 static int extend (struct packer *p, const struct rref *rref,
                    struct error *err)
@@ -191,7 +194,8 @@ static int extend (struct packer *p, const struct rref *rref,
     return basis_extend (p->basis, p->ps, rref, p->rng, 4 * lack + 1000, err);
 }
 
-/* Layers of a basis that spans all pairs, which is extended to do so. */
+/* Find the layers of a basis that spans all pairs; it is extended if necessary.
+ */
 static int span_all (struct packer *p, struct error *err)
 {
     int more;
@@ -205,8 +209,8 @@ static int span_all (struct packer *p, struct error *err)
     return more;
 }
 
-/* Who is hot, if not all are, and how many rounds that takes, if more than
- * *target.
+/* Find the hot ports, unless all are hot, and raise *target to the number of
+ * rounds that they need.
  */
 static void find_heat (struct packer *p, size_t *target)
 {
@@ -228,7 +232,7 @@ static void find_heat (struct packer *p, size_t *target)
     free (demand);
 }
 
-/* Nothing is placed: every layer spans those below. */
+/* Nothing is placed yet: every layer has the span of those below. */
 static void reset_layers (struct packer *p)
 {
     for (size_t i = 0; i < p->nlayers; i++) {
@@ -259,7 +263,8 @@ static void place (struct packer *p, uint32_t pair, size_t round)
     chain_place (p->chain, pair, round);
 }
 
-/* Is an end of a long row in all rounds but one, which is for a short row? */
+/* Is an end of a long row busy in all rounds but one, which is for a short row?
+ */
 static bool is_full (const struct packer *p, uint32_t pair)
 {
     const struct probe *ends = &p->basis->port[pair];
@@ -267,7 +272,7 @@ static bool is_full (const struct packer *p, uint32_t pair)
     return p->degree[ends->a] >= p->full || p->degree[ends->b] >= p->full;
 }
 
-/* Put as many of a layer's candidates into a round as fit. */
+/* Place as many of a layer's candidates in a round as fit. */
 static void fill (struct packer *p, size_t i, size_t round)
 {
     struct layer *l = &p->layer[i];
@@ -288,8 +293,8 @@ static void fill (struct packer *p, size_t i, size_t round)
     l->nlive = keep;
 }
 
-/* One more round, the long rows first: all layers but the first, the hottest,
- * then the others, each round in another order.
+/* Fill one more round, the long rows first: all layers but the first, hot ones
+ * first, then the others, in a different order in each round.
  */
 static void fill_round (struct packer *p)
 {
@@ -306,7 +311,7 @@ static void fill_round (struct packer *p)
     fill (p, 0, round);
 }
 
-/* What a layer lacks, by way of chains. */
+/* Place a layer's missing rows by chains. */
 static void insert (struct packer *p, struct layer *l)
 {
     for (size_t i = 0; i < l->nlive && l->placed < l->need; i++) {
@@ -322,7 +327,7 @@ static void insert (struct packer *p, struct layer *l)
 }
 
 /*
- * What the layers' own candidates could not do
+ * Rows that the layers' own candidates could not provide
  */
 
 static int compare_pair (const void *a, const void *b)
@@ -342,7 +347,7 @@ static struct rounds_slot *copy_slots (const struct rounds *r)
     return slot;
 }
 
-/* The form of all that is placed, added in class order. */
+/* The form of all placed rows, added in class order. */
 static struct rref *placed_form (const struct packer *p)
 {
     struct rref *rref = rref_create (p->basis->m);
@@ -356,7 +361,7 @@ static struct rref *placed_form (const struct packer *p)
     return rref;
 }
 
-/* Append pairs that add to the form, of which there are some. */
+/* Append pairs that add to the form; there must be some. */
 static int append_missing (struct packer *p, const struct rref *rref,
                            struct error *err)
 {
@@ -375,8 +380,8 @@ static int append_missing (struct packer *p, const struct rref *rref,
     return rc;
 }
 
-/* Offer the rounds there are any pair that adds to the rank; open another
- * where few can be put in. Returns 1 where there would be more than `most`
+/* Try to place any pair that adds to the rank in the existing rounds; open
+ * another one if few can be placed. Return 1 if there would be more than `most`
  * rounds, or too much work.
  */
 static int complete (struct packer *p, size_t most, uint64_t limit,
@@ -441,7 +446,7 @@ static void dissolve (struct packer *p, size_t round)
     chain_reset (p->chain);
 }
 
-/* Take out SHAKE times as many rows as are lacking. */
+/* Remove SHAKE times as many rows as are missing. */
 static void shake (struct packer *p)
 {
     size_t most = SHAKE * (p->rank - p->rounds.n);
@@ -454,7 +459,7 @@ static void shake (struct packer *p)
     chain_reset (p->chain);
 }
 
-/* Chains may leave nothing in a round. */
+/* Chains may leave a round empty. */
 static void drop_empty (struct packer *p)
 {
     while (p->rounds.count > 0) {
@@ -466,13 +471,12 @@ static void drop_empty (struct packer *p)
     }
 }
 
-/* Try with a round fewer: complete what is left of the packing, and again
- * after some of it was taken out, as long as the effort lasts. Returns 1 in
- * vain.
+/* Try with one round less: complete the remaining packing, and repeat after
+ * removing some of it, as long as the effort lasts. Return 1 without success.
  */
 static int improve (struct packer *p, uint64_t limit, struct error *err)
 {
-    struct rounds_slot *best = NULL; /* that lack least: */
+    struct rounds_slot *best = NULL; /* with the fewest missing rows: */
     size_t n = 0;
     int rc;
 
@@ -498,7 +502,7 @@ static int improve (struct packer *p, uint64_t limit, struct error *err)
  * Packing
  */
 
-/* Pack what fits into `target` rounds. */
+/* Place as many rows as fit into `target` rounds. */
 static void pack (struct packer *p, size_t target)
 {
     p->rounds.n = p->rounds.count = 0;
@@ -517,10 +521,10 @@ static bool is_poor (const struct packer *p)
     return p->job && (p->rank - p->rounds.n) * CHAINS > p->rank;
 }
 
-/* A packing for `target` rounds; where these do not do, for one more, from the
- * start, since what is opened late is not filled as well; then for as many as
- * it takes. *work is what the last of them took, 0 where so many were opened:
- * then to look for one fewer is not worth much.
+/* Make a packing for `target` rounds. If these are not enough, try one more,
+ * from the start, since a round that is opened late is not filled as well; then
+ * as many as are needed. *work is the work of the last packing, or 0 if that
+ * many were opened: then a search for one less is of little use.
  */
 static int pack_first (struct packer *p, size_t target, uint64_t *work,
                        struct error *err)
@@ -541,8 +545,8 @@ static int pack_first (struct packer *p, size_t target, uint64_t *work,
     return rc;
 }
 
-/* The best rounds so far; pairs that were appended to the basis for them are
- * numbered as if they alone were.
+/* The best rounds so far. Pairs that were appended to the basis for them are
+ * renumbered without the other appended ones.
  */
 struct best {
     struct rounds rounds;

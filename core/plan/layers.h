@@ -2,16 +2,16 @@
 /* Rounds for a whole fabric: the basis is chosen layer by layer.
  *
  * The candidates' classes (plan/basis) give the space of all rows a filtration:
- * layer c holds what the rows of class c add to the span of the shorter ones.
- * Rows that are a basis of each layer are a basis of all, so the layers need
- * not be chosen in order: a round first takes its share of the long rows,
- * which are hard to place, and then fills up with short ones.
+ * layer c is what the rows of class c add to the span of the shorter ones. Rows
+ * that are a basis of each layer are a basis of all, so the layers can be
+ * chosen in any order: a round first takes its share of the long rows, which
+ * are hard to place, and is then filled with short ones.
  *
- * The same holds of any order of the candidates. In a job, rows with an end
+ * The same holds for any order of the candidates. In a job, rows with an end
  * that has to be busy nearly all the time (plan/demand) come last, so that
- * there are as few of them as can be; a round takes its share of these first.
+ * there are as few of them as possible; a round takes its share of these first.
  *
- * Rows for which no round has room are put in by chains (plan/chain).
+ * Rows that do not fit into any round are placed by chains (plan/chain).
  */
 #ifndef CORE_LAYERS_H
 #define CORE_LAYERS_H
@@ -23,12 +23,12 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-/* Pick a maximal independent set of the rows of all pairs in few rounds. The
- * basis, of symmetric rows as a rule, is extended by pairs that it lacks, if
- * any; where it lacks many, it is made anew of all pairs. `effort` bounds the
- * work, in rows' entries looked at, beyond a first packing; where that is not
- * next to the bound, as much work again is free. Stops at the bound. Return 0
- * and the rank, or -1 with err; rounds_clear is due after 0.
+/* Choose a maximal independent set of the rows of all pairs, in few rounds. The
+ * basis, usually of symmetric rows, is extended by pairs that it lacks; if it
+ * lacks many, it is made again from all pairs. `effort` bounds the work after
+ * the first packing, in entries of rows read; if that packing is not close to
+ * the bound, as much work again is free. It stops at the bound. Return 0 and
+ * the rank, or -1 with err; call rounds_clear after 0.
  */
 int layers_pack (struct rounds *rounds, struct basis *basis,
                  struct pathset *ps, struct rng *rng, uint64_t effort,

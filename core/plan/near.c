@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Endpoints around a link.
  *
- * Notes. A junction is a switch X seen from a leaf S: of each other leaf T it
- * is asked which endpoints of T are reached from S through X, and which of S
- * from T. Leaves where both happen come first, the nearer to X the better. A
- * switch link has two junctions, its ends A and B, seen from a leaf on either
- * side; beyond the far one paths must have crossed the link. Leaves are told
- * by forwarding alone: hop by hop, no path is kept.
+ * Notes. A junction is a switch X seen from a leaf S. For each other leaf T it
+ * is tested which endpoints of T are reached from S through X, and which of S
+ * from T. Leaves where both is true come first, ordered by their distance from
+ * X. A switch link has two junctions, its ends A and B, seen from a leaf on
+ * either side; at the far one, only paths that crossed the link count. This
+ * uses forwarding only, hop by hop; no path is stored.
  */
 #include "config.h"
 #include "core/plan/near.h"
@@ -31,7 +31,9 @@ struct near {
     size_t npool;
 };
 
-/* What a ring takes: leaves seen from, leaves per junction, endpoints each. */
+/* Sizes of a ring: leaves to start from, leaves per junction, endpoints of
+ * each.
+ */
 static const struct {
     size_t from, leaves, each;
 } rings[NEAR_RINGS - 1] = {
@@ -79,7 +81,7 @@ void near_destroy (struct near *near)
 
 struct junction {
     uint32_t at;  /* the switch */
-    uint32_t arc; /* by which to reach it, NETWORK_NONE: any */
+    uint32_t arc; /* arc by which to reach it, NETWORK_NONE: any */
 };
 
 static bool arrives (const struct near *near, uint32_t place, uint32_t to)
@@ -89,7 +91,7 @@ static bool arrives (const struct near *near, uint32_t place, uint32_t to)
     return place == near->net->place (near->net->net, id);
 }
 
-/* Hops from a place to an endpoint, -1 where there is no way. */
+/* Hops from a place to an endpoint, -1 if there is no path. */
 static int distance (const struct near *near, uint32_t place, uint32_t to)
 {
     uint32_t id = pathset_endpoint (near->ps, to)->id;
@@ -104,8 +106,8 @@ static int distance (const struct near *near, uint32_t place, uint32_t to)
     return hops;
 }
 
-/* Does the path from a place to an endpoint lead through the junction, in by
- * its arc or (`back`) out by the reverse of it?
+/* Does the path from a place to an endpoint lead through the junction, entering
+ * by its arc or (`back`) leaving by the reverse of it?
  */
 static bool leads_through (const struct near *near, uint32_t place,
                            uint32_t to, const struct junction *j, bool back)
@@ -157,7 +159,7 @@ static void survey (struct near *near, const struct junction *j,
             near->through[t->member[k]] |= yes;
         }
         if (l == from)
-            back = there; /* to its own: only where it is the junction */
+            back = there; /* to its own: only if it is the junction */
         near->key[l] = UINT64_MAX;
         if (hops >= 0 && (there || back))
             near->key[l] = ((uint64_t)(!there || !back) << 60)
@@ -173,8 +175,8 @@ static void take (struct near *near, uint32_t i)
     }
 }
 
-/* Up to `each` endpoints of a leaf: of those with a path through the junction
- * and of the others about as many.
+/* Take up to `each` endpoints of a leaf: two thirds with a path through the
+ * junction, then others.
  */
 static void take_leaf (struct near *near, size_t leaf, size_t each,
                        const uint8_t *prefer)
@@ -216,8 +218,8 @@ static void take_junction (struct near *near, const struct junction *j,
 }
 
 /* Number `which` of the leaves on the near side of an arc, in the order of
- * their distance from its near end: those first to whose endpoints the far
- * end sends back over it. NETWORK_NONE: there are not so many.
+ * distance from its near end: leaves to whose endpoints the far end sends back
+ * over the arc. NETWORK_NONE: there are fewer.
  */
 static uint32_t leaf_behind (struct near *near, uint32_t a, uint32_t b,
                              uint32_t arc, size_t which,
@@ -250,7 +252,9 @@ static uint32_t leaf_behind (struct near *near, uint32_t a, uint32_t b,
     return best & UINT32_MAX;
 }
 
-/* A link between switches: from a leaf behind `a`, its junctions b and a. */
+/* A link between switches: from a leaf on the side of `a`, its junctions b and
+ * a.
+ */
 static void take_side (struct near *near, uint32_t arc, uint32_t a,
                        uint32_t b, unsigned int ring, const uint8_t *prefer)
 {
@@ -268,7 +272,7 @@ static void take_side (struct near *near, uint32_t arc, uint32_t a,
     }
 }
 
-/* A host link: its endpoint and others of the leaf, and from there on. */
+/* A host link: its endpoint and others of the leaf, and leaves beyond. */
 static void take_host (struct near *near, uint32_t link, uint32_t at,
                        unsigned int ring, const uint8_t *prefer)
 {

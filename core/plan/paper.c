@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The source paper's own method.
+/* The method of the source paper.
  *
- * Notes: the first order is gone through to its end, so that its rank is that
- * of all pairs; others end when they have as many rows. All maximal
- * independent sets of few pairs are found by taking or leaving one pair after
- * the other, the rows taken being kept in echelon form on a stack. Their
- * number is exponential in that of the pairs.
+ * Notes: elimination in the first order runs to the end, so its rank is that of
+ * all pairs; other orders stop when they have as many rows. All maximal
+ * independent sets of few pairs are found by including or skipping one pair
+ * after the other; the included rows are in echelon form on a stack. The number
+ * of sets is exponential in the number of pairs.
  */
 #include "config.h"
 #include "core/plan/paper.h"
@@ -21,7 +21,7 @@
 
 enum {
     ORDERS_MAX = 16,
-    FEW_PAIRS = 66, /* of 12 endpoints */
+    FEW_PAIRS = 66, /* those of 12 endpoints */
 };
 
 #define ORDERS_EFFORT (UINT64_C (1) << 30) /* entries touched */
@@ -34,7 +34,7 @@ struct paper {
     uint32_t *order;     /* [npairs] */
     size_t rank;         /* of all pairs; 0: not known yet */
     size_t bound;
-    uint32_t *set;       /* [rank] pairs at hand */
+    uint32_t *set;       /* [rank] current pairs */
     size_t set_size;
     uint32_t *best;      /* [rank] pairs in the fewest rounds */
     uint32_t *colour;    /* [rank] their rounds */
@@ -126,8 +126,8 @@ static void keep (struct paper *p, const uint32_t *colour, int rounds)
     p->rounds = rounds;
 }
 
-/* Colour set[] and keep it if that takes fewer rounds than the best; where
- * effort is given, with as few as it can find.
+/* Colour set[] and keep it if that takes fewer rounds than the best; if effort
+ * is given, search for the fewest.
  */
 static int colour_set (struct paper *p, uint64_t *effort, struct error *err)
 {
@@ -161,7 +161,7 @@ static int try_orders (struct paper *p, int orders, struct rng *rng,
 
         if (eliminate (p, &work, err) < 0 || colour_set (p, NULL, err) < 0)
             return -1;
-        /* as long as another may be finished */
+        /* as long as another one can be completed */
         if (work + (work - before) > ORDERS_EFFORT)
             break;
         rng_shuffle (rng, p->order, p->npairs);
@@ -176,7 +176,7 @@ static int try_orders (struct paper *p, int orders, struct rng *rng,
 struct stack {
     struct paper *paper;
     uint64_t *row;   /* [npairs * m] of all pairs */
-    uint64_t *line;  /* [rank * m] of those taken: reduced by those below */
+    uint64_t *line;  /* [rank * m] of the included, reduced by those below */
     uint32_t *pivot; /* [rank] */
     uint64_t effort;
     struct error *err;
@@ -194,8 +194,8 @@ static uint64_t inverse (uint64_t a)
     return x;
 }
 
-/* Reduce the row of a pair by the lines taken and lay it on top of them.
- * False where nothing is left of it.
+/* Reduce the row of a pair by the lines on the stack and put it on top. False
+ * if nothing is left of it.
  */
 static bool lay (struct stack *s, size_t pair)
 {
@@ -223,7 +223,7 @@ static bool lay (struct stack *s, size_t pair)
     return true;
 }
 
-/* All sets that hold set[] and else pairs from `next` on. */
+/* Try all sets that contain set[] and otherwise pairs from `next` on. */
 static int descend (struct stack *s, size_t next)
 {
     struct paper *p = s->paper;
@@ -295,7 +295,7 @@ static struct plan *plan_of (const struct paper *p)
     return plan;
 }
 
-/* Find the rounds; orders: how many, at most. */
+/* Find the rounds; try at most so many orders. */
 static int find_rounds (struct paper *p, int orders, uint64_t seed,
                         struct error *err)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The source paper's own method, the baseline that plans are compared with.
+/* The method of the source paper: the baseline for comparing plans.
  *
- * The paper's: the rows of all n(n-1)/2 pairs; Gaussian elimination, which
- * keeps a row if it is independent of those kept before, to a maximal
+ * From the paper: the rows of all n(n-1)/2 pairs; Gaussian elimination, which
+ * keeps a row if it is independent of those kept before, gives a maximal
  * independent set; two of its probes conflict if they share a link or an
- * endpoint; the conflict graph is coloured by Welch and Powell's rule; a
- * colour is a round.
+ * endpoint; the conflict graph is coloured by Welch and Powell's rule; a colour
+ * is a round.
  *
- * Ours: the pairs' order, which the paper leaves open. Once as endpoints are
- * numbered, then at random as often as a counted effort allows, and the fewest
- * rounds are kept. Where there are few pairs, all maximal independent sets,
- * or as many as the effort allows, are coloured with as few colours as there
- * can be. The elimination is that of check/echelon.
+ * Ours: the order of the pairs, which the paper leaves open. First the order of
+ * endpoint numbers, then random orders as often as a counted effort allows; the
+ * fewest rounds are kept. If there are few pairs, all maximal independent sets,
+ * or as many as the effort allows, are coloured with the minimum number of
+ * colours. The elimination is that of check/echelon.
  */
 #ifndef CORE_PAPER_H
 #define CORE_PAPER_H
@@ -21,17 +21,17 @@
 #include "util/error.h"
 
 enum {
-    PAPER_HOSTS_MAX = 4096, /* all pairs of more are not looked at */
+    PAPER_HOSTS_MAX = 4096, /* jobs with more are not planned */
 };
 
-/* A plan of method "paper", without redundant rounds whatever opts says. The
- * same seed gives the same plan on every machine. NULL with err.
+/* A plan of method "paper", without redundant rounds (opts->extra_rounds is
+ * ignored). The same seed gives the same plan on every machine. NULL with err.
  */
 struct plan *paper_make (struct pathset *ps, const struct plan_options *opts,
                          struct error *err);
 
-/* The same with nothing of ours: the set found first, pairs being taken in the
- * order of their endpoints' numbers, and its colouring.
+/* The same without our additions: the set that is found first, with pairs in
+ * the order of their endpoints' numbers, and its colouring.
  */
 struct plan *paper_make_first (struct pathset *ps,
                                const struct plan_options *opts,

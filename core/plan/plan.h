@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plan: which round trips to measure, in which rounds.
  *
- * Made by plan/basis and plan/rounds (plan_make), and by core/pattern of other
+ * Made by plan/basis and plan/rounds (plan_make), and by core/pattern for other
  * schedules. Read by probe/ and the solver. File: JSON, kind "plan" (pmm(1),
  * section FILES).
  *
  * No two probes of a round share a link. The first plan_basis_rounds () rounds
- * hold a maximal independent set of the rows of all pairs: rank many; or, where
- * that was too much work to find, an independent one that crosses every link
- * of the job (plan_maximal). The rounds behind them are redundant; the last of
- * these, where there was a first stage and it left suspects, are the confirm
- * stage (judge/confirm).
+ * hold a maximal independent set of the rows of all pairs, as many rows as the
+ * rank. If that was too much work to find, they hold an independent set that
+ * crosses every link of the job (plan_maximal). The rounds after them are
+ * redundant. The last of these are the confirm stage (judge/confirm), if a
+ * first stage left suspects.
  *
- * Schedules that are not made for links are plans by other rules: their method
- * says so (plan_rules).
+ * Schedules that are not made for links are plans with other rules, given by
+ * their method (plan_rules).
  */
 #ifndef CORE_PLAN_H
 #define CORE_PLAN_H
@@ -34,60 +34,61 @@ enum { PLAN_BUDGET_MAX = 1000 * 1000 };
 struct plan_options {
     unsigned int extra_rounds; /* redundant rounds: 2 */
     uint64_t seed;
-    /* Seconds, about, to look for fewer rounds with: counted in work, not
-     * timed, so that the plan is the same everywhere. 0: as long as it takes
-     * less time than it may save in measuring. Also bounds the work to find
-     * the rank with, a second or two at least.
+    /* Time to search for fewer rounds, about so many seconds: counted in work,
+     * not timed, so that the plan is the same everywhere. 0: as long as it
+     * takes less time than it may save in measuring. Also bounds the work to
+     * find the rank, at least a second or two.
      */
     double budget;             /* at most PLAN_BUDGET_MAX */
 };
 
-/* What holds of a plan's rounds, by its method. */
+/* The rules for a plan's rounds, by its method. */
 struct plan_rules {
     const char *method;
-    /* Probes of a round may share links, and the rows of the basis rounds,
-     * which are all but those of the confirm stage, depend on each other: the
-     * rank is theirs. Where the plan is not maximal, links may be left out.
+    /* Probes of a round may share links, and the rows of the basis rounds (all
+     * rounds but the confirm stage) may depend on each other: the rank is
+     * theirs. If the plan is not maximal, it may leave out links.
      */
     bool schedule;
-    /* Probes are flows, and rounds fill links, as throughput/flows.h says: they
-     * are checked by that. There are no basis rounds; targets are links that
-     * are filled, and such that are not.
+    /* Probes are flows, and rounds fill links, as described in
+     * throughput/flows.h, which also checks them. There are no basis rounds;
+     * targets are links that are filled, or that are not.
      */
     bool flows;
 };
 
-/* Those of a method; NULL: there is no such. */
+/* The rules of a method; NULL: unknown method. */
 const struct plan_rules *plan_rules (const char *method);
 
 struct plan;
 
 /* Plan the measurement of all links that the set's paths use. A set of fewer
- * than two ports gives an empty plan (rank 0). The same seed and budget
- * give the same plan on every machine. That its
- * rank is the one of all pairs is proven (plan/span), where the plan says that
- * it is maximal. NULL with err.
+ * than two ports gives an empty plan (rank 0). The same seed and budget give
+ * the same plan on every machine. If the plan is maximal, its rank is proven to
+ * be that of all pairs (plan/span). NULL with err.
  */
 struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
                         struct error *err);
 
-/* Build one by hand: an empty plan, its method a string that outlives it; a
- * probe into a round (rounds grow as needed).
+/* Build a plan by hand: an empty plan, whose method is a string that outlives
+ * it; add a probe to a round (rounds grow as needed).
  */
 struct plan *plan_create (const char *method);
 void plan_destroy (struct plan *plan);
 void plan_add (struct plan *plan, size_t round, uint32_t a, uint32_t b);
 void plan_set_rank (struct plan *plan, size_t links, size_t rank,
                     size_t basis_rounds);
-/* Whether the basis rounds determine all that the pairs can: true at first. */
+/* Whether the basis rounds determine everything that the pairs can: initially
+ * true.
+ */
 void plan_set_maximal (struct plan *plan, bool maximal);
 /* The last n rounds are the confirm stage. */
 void plan_set_confirm (struct plan *plan, size_t n);
 
 /* What a plan of method "links" is for: a link, and the combination of links
- * with it in it that the plan determines, the sum of p/q times their
- * latencies. n == 1: the link alone; n == 0: nothing with it in it. Of flows:
- * a link that they fill, or, with 0, do not.
+ * that includes it and that the plan determines, the sum of p/q times their
+ * latencies. n == 1: the link alone; n == 0: no combination includes it. For
+ * flows: a link that they fill, or, with n == 0, do not fill.
  */
 struct plan_member {
     uint32_t link;
@@ -104,7 +105,7 @@ void plan_add_target (struct plan *plan, uint32_t link,
                       const struct plan_member *member, size_t n);
 const struct plan_target *plan_targets (const struct plan *plan, size_t *n);
 
-/* A copy, for a plan that grows. */
+/* A copy that can be extended. */
 struct plan *plan_copy (const struct plan *plan);
 
 const char *plan_method (const struct plan *plan);
@@ -118,34 +119,35 @@ size_t plan_probes (const struct plan *plan); /* over all rounds */
 const struct probe *plan_round (const struct plan *plan, size_t round,
                                 size_t *n);
 
-/* Rounds that n ports need for a basis of that rank, at least: ceil (rank /
- * floor (n / 2)).
+/* The least number of rounds that n ports need for a basis of that rank:
+ * ceil(rank / floor(n/2)).
  */
 static inline size_t plan_least_rounds (size_t n, size_t rank)
 {
     return n < 2 ? 0 : (rank + n / 2 - 1) / (n / 2);
 }
 
-/* Rounds that no plan can go below as far as is known (check/bound), 0 where
- * nothing was said; a file has ceil(rank / floor(n/2)) at least.
+/* The best known lower bound of rounds (check/bound), 0 if there is none; a
+ * file has at least ceil(rank / floor(n/2)).
  */
 size_t plan_bound (const struct plan *plan);
 void plan_set_bound (struct plan *plan, size_t rounds);
 
-/* Check a plan without trusting its maker: endpoints in range, no port and
- * no link in two probes of a round, no round empty, the basis rounds
- * independent, their rank that of all pairs of the set (recomputed by another
- * elimination, over another prime), the links those of all pairs, and not
- * fewer rounds than its bound. Of a plan that is not maximal: that the basis
- * rounds cross all links, instead of their rank. What plan_rules excuse is
- * left out. Return 0, or -1 with err.
+/* Check a plan without trusting its maker: endpoints in range, no port and no
+ * link in two probes of a round, no empty round, the basis rounds independent,
+ * their rank that of the plan and of all pairs of the set (computed again by
+ * another elimination, over another prime), the links those of all pairs, and
+ * at least as many rounds as its bound. If the plan has targets, the basis
+ * rounds must determine these, instead of having the rank of all pairs; else,
+ * if it is not maximal, they must cross all links. What plan_rules allow is not
+ * checked; plans of flows are not accepted. Return 0, or -1 with err.
  */
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err);
 
-/* Write; extra may be NULL. 0, or -1 with err. */
-struct plan_file_extra { /* keys that only the planner knows; 0 leaves out */
-    double stderr_rms, stderr_max; /* in units of one RTT's, predicted */
+/* Write; extra may be NULL. Return 0, or -1 with err. */
+struct plan_file_extra { /* keys that only the planner knows; 0 omits one */
+    double stderr_rms, stderr_max; /* predicted, in units of one RTT's */
     double seconds;
     double peak_rss_mb;
 };
@@ -153,14 +155,13 @@ int plan_write (const struct plan *plan, struct pathset *ps,
                 const struct plan_file_extra *extra, FILE *fp,
                 struct error *err);
 
-/* Read a plan that was made for the network whose hash is fabric_hash. Its
- * "endpoints" are resolved by the caller's way from names to a pathset, which
- * is called once with all of them; *ps is that set, the caller's also on
- * failure (then perhaps NULL).
+/* Read a plan that was made for the network with this fabric_hash. `resolve`
+ * turns its "endpoints" into a pathset; it is called once with all names. *ps
+ * is that set; the caller owns it, also on failure (then it may be NULL).
  *
- * Nothing in the file is trusted: names, every row and every number must be
- * what the set's paths say; err names the file and the place. Whether links
- * are shared and what the rank is, is for plan_check to say.
+ * Nothing in the file is trusted: names, every row and every number must agree
+ * with the set's paths; err names the file and the place. Shared links and the
+ * rank are checked by plan_check.
  */
 typedef struct pathset *(*pathset_resolve_f) (const char *const *name,
                                               size_t n, void *arg,
@@ -169,11 +170,11 @@ struct plan *plan_read (FILE *fp, const char *name, const char *fabric_hash,
                         pathset_resolve_f resolve, void *arg,
                         struct pathset **ps, struct error *err);
 
-/* Read the rounds alone, for who knows no fabric: between what `find` gives for
- * the names of their ends, which is -1 with err where that is nothing. No end
- * is measured with itself; rows, ranks and targets are not looked at. fabric,
- * of PLAN_FABRIC bytes, gets the hash of what the plan was made for. NULL with
- * err.
+/* Read the rounds alone, for callers without a fabric. `find` maps the names of
+ * endpoints to numbers; it returns -1 with err for an unknown name. A probe
+ * from an endpoint to itself is an error; rows, ranks and targets are not read.
+ * fabric, of PLAN_FABRIC bytes, gets the hash of the network that the plan was
+ * made for. NULL with err.
  */
 enum { PLAN_FABRIC = 64 };
 typedef int (*plan_find_f) (const void *arg, const char *name,

@@ -49,7 +49,7 @@ static int append_round (json_t *rounds, const struct plan *plan,
     return 0;
 }
 
-/* What is not known of the errors is null, of its making not there. */
+/* Unknown errors are null; unknown seconds and memory are omitted. */
 static void set_extra (json_t *json, const struct plan_file_extra *extra)
 {
     static const struct plan_file_extra none;
@@ -94,8 +94,8 @@ static json_t *members_json (const struct plan_target *t,
     return json;
 }
 
-/* "targets": those determined alone; "combined": those that are determined in
- * a combination only; "undetermined". Nothing where there are no targets.
+/* "targets": those determined alone; "combined": those determined in a
+ * combination only; "undetermined". Nothing is written if there are no targets.
  */
 static void set_targets (json_t *json, const struct plan *plan,
                          const struct pathset *ps)
@@ -213,7 +213,7 @@ static struct pathset *read_endpoints (const json_t *json,
         }
     }
     ps = resolve (name, n, arg, err);
-    /* where a host's name stands for its endpoints, or all for none */
+    /* a host name may stand for several endpoints, no names for all */
     if (ps && pathset_size (ps) != n) {
         error_input (err, "endpoints: %zu names stand for %zu endpoints", n,
                      pathset_size (ps));
@@ -250,12 +250,12 @@ static int check_row (const json_t *json, const char *where,
     return 0;
 }
 
-/* What the ends of probes are. */
+/* How the ends of probes are resolved. */
 struct ends {
     plan_find_f find;
     const void *arg;
     size_t most;              /* probes of a round */
-    const struct pathset *ps; /* whose paths the rows are; NULL: no matter */
+    const struct pathset *ps; /* for checking the rows; NULL: no check */
 };
 
 static int find_endpoint (const void *ps, const char *name,
@@ -326,10 +326,10 @@ static int read_rounds (struct plan *plan, const json_t *rounds,
     return 0;
 }
 
-/* The links of the set's paths by their ids. */
+/* The links of the set's paths, sorted by id. */
 struct ids {
     const struct link_info *info;
-    uint32_t *link; /* in the order of their ids */
+    uint32_t *link; /* in the order of ids */
     size_t n;
 };
 
@@ -376,7 +376,7 @@ static int find_link (const struct ids *ids, const char *id, uint32_t *link,
     return error_input (err, "no path between the hosts crosses %.40s", id);
 }
 
-/* "p/q" in lowest terms is not asked for, q > 0 is. */
+/* "p/q" need not be in lowest terms, but q > 0. */
 static int read_fraction (const json_t *json, struct plan_member *m)
 {
     const char *text = json_string_value (json);
@@ -451,8 +451,8 @@ static int add_targets (struct plan *plan, json_t *list, json_t *combined,
     return 0;
 }
 
-/* As set_targets writes them. Links that are not determined may be on no path
- * of these hosts, and nothing is promised of them: they are not read.
+/* Read what set_targets writes. Undetermined links are not read: they may be on
+ * no path of these hosts.
  */
 static int read_targets (struct plan *plan, const json_t *json,
                          struct pathset *ps, struct error *err)
@@ -476,8 +476,8 @@ static int read_targets (struct plan *plan, const json_t *json,
         ? 0 : error_input (err, "targets: there are none");
 }
 
-/* Plans of method "links" are for targets; those of flows, unless they are
- * empty.
+/* Plans of method "links" have targets; plans of flows have them unless they
+ * are empty.
  */
 static bool has_targets (const struct plan_rules *rules, const json_t *json)
 {
@@ -485,7 +485,7 @@ static bool has_targets (const struct plan_rules *rules, const json_t *json)
                         : strcmp (rules->method, "links") == 0;
 }
 
-/* A number that follows from the rest of the file or from the fabric. */
+/* Check a number that follows from the rest of the file or from the fabric. */
 static int check_number (const json_t *json, const char *key,
                          uint64_t expected, struct error *err)
 {
@@ -499,8 +499,8 @@ static int check_number (const json_t *json, const char *key,
     return 0;
 }
 
-/* A bound that was computed is good for plan_check; that of all hosts is a
- * matter of arithmetic.
+/* A computed bound is checked by plan_check; the bound of all hosts is computed
+ * here.
  */
 static int read_bound (struct plan *plan, const json_t *json,
                        const struct pathset *ps, struct error *err)
@@ -517,7 +517,7 @@ static int read_bound (struct plan *plan, const json_t *json,
     return 0;
 }
 
-/* "maximal": true where it is not there. */
+/* "maximal": true if missing. */
 static int read_maximal (struct plan *plan, const json_t *json,
                          struct error *err)
 {
@@ -529,7 +529,7 @@ static int read_maximal (struct plan *plan, const json_t *json,
     return 0;
 }
 
-/* A plan of the file's method that has the file's rounds. NULL with err. */
+/* Make a plan with the file's method and rounds. NULL with err. */
 static struct plan *read_probes (const json_t *json, const struct ends *ends,
                                  struct error *err)
 {

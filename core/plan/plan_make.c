@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The planner: a first packing and what may be tried after it, in a fixed
- * order; the fewest rounds win.
+/* The planner: a first packing and further attempts, in a fixed order; the
+ * fewest rounds win.
  *
- * Every plan that says it is maximal carries the certificate of plan/span:
- * none of its methods takes a rank for that of all pairs that has not been
- * proven to be it.
+ * Every plan that is marked maximal has the certificate of plan/span: its rank
+ * is proven to be that of all pairs.
  *
- * Notes: effort is counted (entries of rows looked at and the like), not
- * timed, WORK_SECOND of it to a nominal second, so that a plan depends on its
- * seed alone. To search longer pays as long as it takes less time than a
- * measurement of the rounds that it may save.
+ * Notes: effort is counted (entries of rows read and similar), not timed,
+ * WORK_SECOND to a nominal second, so a plan depends on its seed alone. A
+ * longer search pays as long as it takes less time than measuring the rounds
+ * that it may save.
  */
 #include "config.h"
 #include "core/plan/plan.h"
@@ -29,27 +28,27 @@
 #include "util/rng.h"
 
 #define WORK_SECOND 1e8
-#define ROUND_SECONDS .01 /* that a round takes to measure */
-#define JOB_EFFORT 30000000 /* to pack a job with, at most: */
-#define PAIR_EFFORT 3000. /* for each pair */
-#define JOB_ELIMINATE 120000000 /* and to find its rank, at least */
-#define BUDGET_MAX .6     /* unless more is asked for */
-#define NEAR 1.3          /* times the bound: what is not earns more: */
+#define ROUND_SECONDS .01 /* to measure a round */
+#define JOB_EFFORT 30000000 /* to pack a job, at most */
+#define PAIR_EFFORT 3000. /* per pair */
+#define JOB_ELIMINATE 120000000 /* to find its rank, at least */
+#define BUDGET_MAX .6     /* if no budget is given */
+#define NEAR 1.3          /* times the bound; plans above it get more: */
 #define FAR_EFFORT 50000000 /* at most, and */
-#define FAR_PAIR 20000.     /* for each pair, where a search begins with */
-#define FAR_ROUND 24000000  /* at most for each round above the bound but one */
+#define FAR_PAIR 20000.     /* per pair, at the start of a search */
+#define FAR_ROUND 24000000  /* at most per round above the bound but one */
 
-/* What a method starts from and arrives at. */
+/* The input and the result of a method. */
 struct attempt {
     struct pathset *ps;
     struct rng rng;
     struct basis basis;
     struct rounds rounds; /* of pairs of the basis */
     size_t rank;
-    size_t bound; /* no fewer rounds, beside that of all hosts */
-    double far;   /* effort that it earns where its rounds are not near */
+    size_t bound; /* of rounds, besides that of all hosts */
+    double far;   /* effort allowed if its rounds are not near */
     bool maximal;
-    bool whole;   /* symmetric rows are enough to choose from */
+    bool whole;   /* symmetric rows are enough */
 };
 
 static void attempt_clear (struct attempt *a)
@@ -87,14 +86,14 @@ static double cost_rounds (const struct pathset *ps)
     return pairs (ps) > BASIS_PAIRS_MAX ? HUGE_VAL : 150 * pairs (ps);
 }
 
-/* Are the rounds few for a bound, or can they not be known to be many? */
+/* Are the rounds close to a bound, or is it not known whether they are? */
 static bool is_near (const struct attempt *a, size_t bound)
 {
     return !a->maximal || a->rounds.count <= NEAR * bound;
 }
 
-/* Is a plan by layers so far above the bound that jobs' rounds should be tried
- * for longer than what they may save takes?
+/* Is a plan by layers so far above the bound that a longer search by jobs'
+ * rounds pays?
  */
 static int judge_layers (struct attempt *a, struct error *err)
 {
@@ -119,7 +118,7 @@ static int certify (struct attempt *a, const struct rref *rref,
     int rc;
 
     if (rref_rank (rref) == a->basis.m)
-        return 0; /* it has no null vector */
+        return 0; /* there is no null vector */
     z = xcalloc (a->basis.m, sizeof (*z));
     rref_null (rref, &a->rng, z);
     rc = span_complete (a->ps, z, &a->rng, err);
@@ -160,8 +159,8 @@ static int run_rounds (struct attempt *a, const struct rounds_effort *effort,
     return rc;
 }
 
-/* The first packing: by layers, unless symmetric rows are fewer than links and
- * all pairs can be looked at instead.
+/* The first packing: by layers, unless there are fewer symmetric rows than
+ * links and all pairs can be used instead.
  */
 static int run_first (struct attempt *a, double budget, struct error *err)
 {
@@ -185,13 +184,13 @@ static int run_first (struct attempt *a, double budget, struct error *err)
     return judge_layers (a, err);
 }
 
-/* What may be tried to improve on a first packing, in this order. */
+/* Attempts to improve a first packing, in this order. */
 static const struct method {
-    double (*cost) (const struct pathset *ps); /* work that it begins with */
+    double (*cost) (const struct pathset *ps); /* work at the start */
     int (*run) (struct attempt *a, const struct rounds_effort *effort,
                 struct error *err);
-    bool asked; /* only for who has a budget */
-    bool whole; /* only where symmetric rows are enough: else layers fill in */
+    bool asked; /* only with a budget */
+    bool whole; /* only if symmetric rows are enough: else fill-in */
 } methods[] = {
     { cost_rounds, run_rounds, false, false },
     { cost_layers, run_layers, true, true },
@@ -201,8 +200,8 @@ static const struct method {
 
 enum { METHODS = sizeof (methods) / sizeof (methods[0]) };
 
-/* Work that may be spent to improve on a plan, beside what its rounds took. One
- * that is not maximal has spent it.
+/* The work that may be spent to improve a plan, without that of its rounds;
+ * none if the plan is not maximal.
  */
 static struct rounds_effort effort_left (const struct plan_options *opts,
                                          const struct attempt *best)
@@ -226,7 +225,7 @@ static struct rounds_effort effort_left (const struct plan_options *opts,
     };
 }
 
-/* Does the budget pay for it? */
+/* Is a method within the budget? */
 static bool is_of_use (const struct method *m, const struct attempt *best,
                        const struct plan_options *opts, uint64_t work)
 {
@@ -234,8 +233,8 @@ static bool is_of_use (const struct method *m, const struct attempt *best,
            && m->cost (best->ps) <= work;
 }
 
-/* A first packing, and the best of what may be tried after it. What is tried
- * shares the effort.
+/* Make a first packing, and take the best of the further attempts, which share
+ * the effort.
  */
 static int find_rounds (struct attempt *best, const struct plan_options *opts,
                         struct error *err)

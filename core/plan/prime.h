@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Numbers modulo the prime 2^61 - 1 (plan/rref says why this one): 0 .. P-1
+/* Arithmetic modulo the prime 2^61 - 1 (plan/rref gives the reasons): 0 .. P-1
  * in, 0 .. P-1 out.
  */
 #ifndef CORE_PRIME_H

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Redundant rounds.
  *
- * Notes. Let c be a link's column over the rows so far, and r that of another.
- * If the latencies of these two alone were unknown, the variance of the link's
- * would be 1 / (c.c - (c.r)^2 / r.r), in units of one RTT's; the same number
- * says how well a change of the link is told from one of the other. The link's
- * rival is the one for which it is greatest, its doubt the square of it. A
- * candidate's gain is what it takes from the doubts of the links it crosses,
- * per link, since a link that it crosses is no other's for that round.
+ * Notes. Let c be a link's column over the rows so far, and r that of another
+ * link. If only the latencies of these two were unknown, the variance of the
+ * first would be 1 / (c.c - (c.r)^2 / r.r), in units of one RTT's. The same
+ * number measures how well a change of the link is separated from one of the
+ * other. The link's rival is the one for which it is greatest, and its doubt is
+ * the square of it. A candidate's gain is the decrease of the doubts of the
+ * links that it crosses, per link, since no other probe can cross these links
+ * in that round.
  *
- * That looks at pairs of links alone, where the variance proper is a matter of
- * all. Ranking by the variance itself (random vectors of its covariance) was
- * tried: on whole fat trees of 432 to 11,664 hosts the standard errors with
- * two rounds are 0.60 to 0.75 of an RTT's in the mean and at most 2.1, instead
- * of 0.60 to 0.90 and 2.7, for five times the cost; on jobs it leaves the
- * worst pairs less far apart. Rivals work as well on jobs that determine
- * little, and in whole numbers but for the quotients.
+ * This considers only pairs of links; the true variance depends on all. Ranking
+ * by the variance itself (random vectors of its covariance) was tried. On whole
+ * fat trees of 432 to 11,664 hosts the standard errors with two rounds are 0.60
+ * to 0.75 of an RTT's on average and at most 2.1, instead of 0.60 to 0.90 and
+ * 2.7, for five times the cost; on jobs it separates the worst pairs less well.
+ * Rivals also work on jobs that determine little, and use integers except for
+ * the quotients.
  *
- * Cost: per round the squared lengths of all rows, to find the rivals; the
- * entries of a sample of candidates, and a sort of it.
+ * Cost: per round the sum of the squared lengths of all rows, to find the
+ * rivals; the entries of a sample of candidates, and sorting it.
  */
 #include "config.h"
 #include "core/plan/redundant.h"
@@ -39,7 +40,7 @@ enum {
 
 struct choice {
     uint32_t pair;
-    uint32_t at; /* in the shuffled order: for those of equal gain */
+    uint32_t at; /* place in the shuffled order, for equal gains */
     double gain;
 };
 
@@ -53,7 +54,7 @@ struct redundancy {
     struct choice *choice; /* [n] */
     uint32_t *order;       /* [n] candidates, shuffled */
     uint8_t *busy;         /* [m + nports] */
-    uint8_t *here;         /* [m] counts of the row at hand, else 0 */
+    uint8_t *here;         /* [m] counts of the current row, else 0 */
     uint32_t *dot;         /* [m] */
     uint32_t *touched;     /* [m] */
 };
@@ -101,8 +102,8 @@ static void crossing_make (struct crossing *x, const struct sparse *a)
         }
 }
 
-/* Products of column c with all others that are not 0, in dot; their columns
- * in touched, and their number is returned.
+/* Compute the products of column c with all others that are not 0, in dot;
+ * their columns are in touched. Return their number.
  */
 static size_t products (struct redundancy *w, const struct crossing *x,
                         size_t c)
@@ -120,8 +121,8 @@ static size_t products (struct redundancy *w, const struct crossing *x,
     return n;
 }
 
-/* Find each link's rival. What has a proportional column is none: the rows of
- * the basis span those of all pairs, so no row will ever tell these apart.
+/* Find each link's rival. A proportional column is not a rival: the rows of the
+ * basis span those of all pairs, so no row can separate the two.
  */
 static void find_rivals (struct redundancy *w)
 {
@@ -154,7 +155,7 @@ static void find_rivals (struct redundancy *w)
     crossing_clear (&x);
 }
 
-/* Squared, so that the greatest count most. */
+/* Squared, so that the greatest have the most weight. */
 static double doubt (uint64_t square, uint64_t shared, uint64_t rival)
 {
     double d = (double)rival / (double)(square * rival - shared * shared);
@@ -227,8 +228,8 @@ static int compare_choice (const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* One round: of a sample of the candidates those of the greatest gain that
- * fit, and then what else fits.
+/* Make one round: the candidates of a sample with the greatest gains that fit,
+ * and then any others that fit.
  */
 static void fill_round (struct redundancy *w, struct plan *plan)
 {
@@ -250,7 +251,7 @@ static void fill_round (struct redundancy *w, struct plan *plan)
     }
 }
 
-/* The rows of a plan, over the columns of the set. */
+/* Add the rows of a plan, over the columns of the set. */
 static int add_plan (struct redundancy *w, const struct plan *plan,
                      struct pathset *ps, struct error *err)
 {

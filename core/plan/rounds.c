@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rounds in which no link is shared.
  *
- * What each link and endpoint is busy with is kept as a bit per round, so
- * that all rounds that have room for a row are found at once.
+ * The rounds in which each link and port is busy are stored as bits, so all
+ * rounds that have room for a row are found at once.
  *
- * Endpoints whose demand comes near the number of rounds are *hot*. Rows with
- * a hot end are chosen first, while all is idle, but only such as lie outside
- * the span of all rows without one: their number is then the least possible,
- * and rows without a hot end are chosen later as if there were no others.
+ * Ports whose demand is close to the number of rounds are *hot*. Rows with a
+ * hot end are chosen first, while everything is idle, but only rows outside the
+ * span of all rows without one. Their number is then the least possible, and
+ * rows without a hot end are chosen later independently of them.
  *
- * A packing takes what fits into `limit` rounds; then chains make room for
- * what is still missing, or a round is opened. Endpoints fill up evenly, since
- * the limit to what one may be busy with rises in steps; else the last rows
- * find one of their ends idle when the other is not. Several limits and orders
- * are tried.
- * From the best of them, one round after the other is dissolved: chains
- * (plan/chain) make room for what is missing then; where they do not, missing
- * rows take the place of others, which changes what is missing, and so on,
- * from whatever lacks least so far. Rows that have come to depend on others
- * by that are dropped.
+ * A packing places what fits into `limit` rounds; then chains make room for
+ * missing rows, or a round is opened. Ports fill up evenly, since the limit of
+ * probes per port rises in steps. Otherwise the last rows would have one end
+ * idle only while the other is busy. Several limits and orders are tried.
  *
- * A row that is known by z to add to the rank is added without a test; a null
- * vector is drawn again when it has been wrong too often, since it tells
- * nothing about rows that were added after it (but for those that the form
- * has it learn).
+ * From the best packing, one round after the other is dissolved: chains
+ * (plan/chain) make room for the rows that are then missing. If they do not
+ * succeed, missing rows replace others, which changes what is missing, and so
+ * on, always from the packing with the fewest missing rows so far. Rows that
+ * have become dependent are dropped.
  *
- * To find the rank takes an elimination beside that of a packing. Where it
- * fills in, it ends early: the packing then aims at a rank as large as there
- * are links, and is complete when no candidate adds to it.
+ * A row for which z shows that it adds to the rank is added without a test. A
+ * null vector is drawn again when it was wrong too often, since it does not
+ * include rows that were added after it (except those that rref_add_null
+ * includes).
+ *
+ * Finding the rank takes an elimination in addition to that of a packing. If it
+ * causes fill-in, it stops early: the packing then assumes a rank equal to the
+ * number of links, and is complete when no candidate adds to it.
  */
 #include "config.h"
 #include "core/plan/rounds.h"
@@ -42,24 +42,24 @@
 #include "util/alloc.h"
 
 enum {
-    STALE_MAX = 50,  /* rows that a null vector may mistake */
-    STEPS = 4,       /* in which the limit to an endpoint's probes rises */
+    STALE_MAX = 50,  /* rows that a null vector may misjudge */
+    STEPS = 4,       /* in which the limit per port rises */
     ONE_IN = 4,      /* replacements may cost two rows */
-    MISSING_EACH = 4, /* candidates tried for one that the rank lacks */
+    MISSING_EACH = 4, /* candidates tried for each missing row */
     MISSING_MORE = 100,
     GAIN = 16,       /* another round if fewer than 1/16 find room */
-    NULL_COST = 4,   /* entries of a null vector that are one of a row */
-    LITTLE = 4,      /* a quarter of the effort where the rank is not found */
-    DEMAND_COST = 3, /* of an entry of the basis */
-    MUCH = 500,      /* work for a row in a good order; in another it
-                        is some times as much */
-    TOO_MUCH = 1800, /* for a link, to find the rank before a packing does */
+    NULL_COST = 4,   /* entries of a null vector per entry of a row */
+    LITTLE = 4,      /* 1/4 of the effort if the rank is not found */
+    DEMAND_COST = 3, /* per entry of the basis */
+    MUCH = 500,      /* work for a row in a good order; in other orders some
+                        times as much */
+    TOO_MUCH = 1800, /* per link, to find the rank before a packing */
 };
 
 static const double first_step = .8; /* of the limit */
 
-/* What a packing is tried with: the limit is so much above the bound, hot is
- * who is busy that much of it.
+/* Parameters of a packing: the limit relative to the bound, and the share of it
+ * that a hot port is busy.
  */
 static const struct recipe {
     double above, hot;
@@ -74,10 +74,10 @@ struct packer {
     const struct basis *basis;
     struct rng *rng;
     struct rref *rref;    /* of the rows placed */
-    uint64_t most;        /* work of an elimination */
-    uint64_t nulls;       /* that part of it which null vectors take */
+    uint64_t most;        /* work of an elimination, at most */
+    uint64_t nulls;       /* the part of it for null vectors */
     struct rounds rounds;
-    size_t words;         /* for 64 rounds each */
+    size_t words;         /* of 64 rounds each */
     uint64_t *idle;       /* [m + nports][words] */
     uint32_t *load;       /* [nports] probes */
     uint64_t *z;          /* [m] a null vector of rref */
@@ -122,8 +122,8 @@ static uint64_t packer_work (const struct packer *p)
     return p->work + rref_work (p->rref);
 }
 
-/* The first round that has room for a pair, at least `limit` if none below
- * has.
+/* The first round that has room for a pair; a value of at least `limit` if
+ * there is none below it.
  */
 static size_t find_room (struct packer *p, uint32_t pair, size_t limit)
 {
@@ -176,7 +176,7 @@ static void draw_null (struct packer *p, const struct rref *rref)
     p->work += p->basis->m + rref_entries (rref) / NULL_COST;
 }
 
-/* Has the form taken as much work as it may? */
+/* Has the form used up its work? */
 static bool spent (const struct packer *p, const struct rref *rref)
 {
     return rref_work (rref) + p->nulls >= p->most;
@@ -188,8 +188,8 @@ static bool adds (struct packer *p, uint32_t pair)
     return basis_dot (p->basis, pair, p->z) != 0;
 }
 
-/* Add a candidate to the form where it is independent. False where it is not,
- * or that would take more work than there may be.
+/* Add a candidate to the form if it is independent. False if it is not, or if
+ * that would take too much work.
  */
 static bool choose (struct packer *p, struct rref *rref, uint32_t pair)
 {
@@ -204,9 +204,9 @@ static bool choose (struct packer *p, struct rref *rref, uint32_t pair)
     return false;
 }
 
-/* Offer the candidates live[0 .. n-1], one after the other, the rounds below
- * limit; *rref is the span that they have to add to. Those for which there
- * was no room are left in live, and their number in *n.
+/* Try to place the candidates live[0 .. n-1], one after the other, in the
+ * rounds below limit; they must add to the span of rref. Those that did not fit
+ * remain in live, and their number in *n.
  */
 static void offer (struct packer *p, struct rref *rref, uint32_t *live,
                    size_t *n, size_t limit, size_t load_max)
@@ -241,7 +241,9 @@ static void offer_evenly (struct packer *p, struct rref *rref, uint32_t *live,
     }
 }
 
-/* Keep those of live[0 .. n-1] that the null vector tells from the span. */
+/* Keep those of live[0 .. n-1] that the null vector shows to be outside the
+ * span.
+ */
 static void filter (struct packer *p, uint32_t *live, size_t *n)
 {
     size_t keep = 0;
@@ -253,7 +255,7 @@ static void filter (struct packer *p, uint32_t *live, size_t *n)
     *n = keep;
 }
 
-/* A random order that keeps to the classes. */
+/* A random order within each class. */
 static void shuffle_classes (struct packer *p, uint32_t *live, size_t n)
 {
     const uint16_t *class_id = p->basis->class_id;
@@ -267,7 +269,7 @@ static void shuffle_classes (struct packer *p, uint32_t *live, size_t n)
     p->work += n;
 }
 
-/* Find room for a pair: by chains, as long as they have not taken too long. */
+/* Find room for a pair: by chains, until they have taken too much work. */
 static bool put (const struct packer *p, struct chain *c, uint32_t pair,
                  uint64_t end)
 {
@@ -281,7 +283,7 @@ static bool put (const struct packer *p, struct chain *c, uint32_t pair,
     return false;
 }
 
-/* Put in what of the candidates adds to the rank. */
+/* Place candidates that add to the rank. */
 static void put_in (struct packer *p, struct chain *c, const uint32_t *live,
                     size_t n, size_t rank, uint64_t end)
 {
@@ -291,10 +293,10 @@ static void put_in (struct packer *p, struct chain *c, const uint32_t *live,
             basis_add (p->basis, live[i], p->rref);
 }
 
-/* Place what is still missing: by chains in the rounds there are, and without
- * where the work comes to `end`; in another one where few can be placed so.
- * False where that would be round number `most`, or too much work. The
- * rank may be too high: it is lowered to what turns out to be all.
+/* Place the missing rows: by chains in the existing rounds, without chains when
+ * the work reaches `end`, and in another round if few can be placed. False if
+ * that would be more than `most` rounds, or too much work. The rank may be too
+ * high: it is lowered if no candidate adds to it.
  */
 static bool complete (struct packer *p, uint32_t *live, size_t *rank,
                       size_t most, uint64_t end)
@@ -328,7 +330,8 @@ static bool complete (struct packer *p, uint32_t *live, size_t *rank,
     return good;
 }
 
-/* Place what has a column that no row has yet, by chains or in another round.
+/* Place rows that have a column which no row has yet, by chains or in another
+ * round.
  */
 static void cover (struct packer *p)
 {
@@ -343,26 +346,26 @@ static void cover (struct packer *p)
     chain_destroy (c);
 }
 
-/* What all packings of a basis share. */
+/* What all packings of a basis have in common. */
 struct job {
     const struct basis *basis;
     struct rng *rng;
     double *demand;   /* [nports] */
-    double bound;     /* no fewer rounds */
-    size_t rank;      /* of all candidates, or as large as it may be */
-    bool known;       /* it is that */
-    bool exact;       /* it can be found */
-    bool ordered;     /* they are only taken in the order of the basis */
-    uint64_t most;    /* work, eliminations once it is spent no more */
+    double bound;     /* of rounds, from below */
+    size_t rank;      /* of all candidates, or an upper limit */
+    bool known;       /* the rank is exact */
+    bool exact;       /* the rank can be found */
+    bool ordered;     /* use the order of the basis only */
+    uint64_t most;    /* work, after which nothing is eliminated */
     uint8_t *hot;     /* [nports] */
     uint32_t *live;   /* [n] candidates */
-    size_t most_rounds; /* that are of use */
+    size_t most_rounds; /* upper limit that is useful */
     uint64_t work;
-    uint64_t end;     /* of it, for chains of a packing */
+    uint64_t end;     /* of work, for chains of a packing */
 };
 
-/* Candidates with so many hot ends, in the order of the basis, which is by
- * class and then by neighbourhood; appended to live.
+/* List the candidates with so many hot ends, in the order of the basis, which
+ * is by class and then by neighbourhood. Return their number.
  */
 static size_t select_ends (const struct job *job, unsigned int ends,
                            uint32_t *live)
@@ -387,7 +390,8 @@ static size_t find_hot (struct job *job, double least)
     return n < job->basis->nports ? n : 0;
 }
 
-/* The span of all candidates live[0 .. n-1], or part of it where it is spent.
+/* The span of all candidates live[0 .. n-1], or a part of it if the work is
+ * used up.
  */
 static struct rref *span_all (struct packer *p, const uint32_t *live,
                               size_t n)
@@ -400,7 +404,7 @@ static struct rref *span_all (struct packer *p, const uint32_t *live,
     return rref;
 }
 
-/* False where it is too much work to tell which rows there must be. */
+/* False if it is too much work to find the necessary rows. */
 static bool place_hot (struct packer *p, struct job *job, size_t limit)
 {
     size_t n = select_ends (job, 0, job->live);
@@ -443,9 +447,9 @@ static void give_up (struct job *job)
     job->most = job->work + job->most / LITTLE;
 }
 
-/* A packing from scratch; one that is not maximal where it would take too many
- * rounds. Where rows are not all told apart, no row of a hot end is known to
- * be one that no others replace.
+/* Make a packing from the start; it is not maximal if it would take too many
+ * rounds. If the rank is not known, it cannot be shown that no other rows
+ * replace the row of a hot end.
  */
 static struct packer *pack (struct job *job, const struct recipe *recipe)
 {
@@ -496,7 +500,7 @@ static int compare_pair (const void *a, const void *b)
     return (x->pair > y->pair) - (x->pair < y->pair);
 }
 
-/* A packing of those rows in `rounds` that do not depend on each other. */
+/* Make a packing of the independent rows in `rounds`. */
 static struct packer *repack (const struct packer *old, struct rounds *rounds)
 {
     struct packer *p = packer_create (old->basis, rounds->count, old->most,
@@ -534,7 +538,7 @@ static size_t smallest_round (const size_t *size, size_t count)
     return least;
 }
 
-/* The same without its smallest round, whose number the last one takes. */
+/* The same without its smallest round; the last one takes its number. */
 static struct packer *dissolve (const struct packer *old)
 {
     size_t last = old->rounds.count - 1;
@@ -563,8 +567,8 @@ static struct packer *dissolve (const struct packer *old)
     return p;
 }
 
-/* Put rows that a packing lacks in the place of others: as many as it lacks,
- * now and then in the place of two.
+/* Replace other rows by missing ones: as many as are missing, sometimes two for
+ * one.
  */
 static void replace (struct job *job, struct packer *old, struct rounds *r)
 {
@@ -597,13 +601,13 @@ static struct packer *shake (struct job *job, struct packer *old)
     return p;
 }
 
-/* Try with a round fewer: complete what is left of the packing, and again
- * after some of it was replaced, from whatever lacks least, as long as the
- * effort lasts. False: in vain.
+/* Try with one round less: complete the remaining packing, and repeat after
+ * replacing some of it, from the one with the fewest missing rows, as long as
+ * the effort lasts. False: without success.
  */
 static bool shorten (struct job *job, struct packer **best, uint64_t effort)
 {
-    struct packer *top = NULL; /* that lacks least */
+    struct packer *top = NULL; /* with the fewest missing rows */
     struct packer *p = dissolve (*best);
     bool good;
 
@@ -633,7 +637,7 @@ static bool shorten (struct job *job, struct packer **best, uint64_t effort)
     return good;
 }
 
-/* Chains and replacements may leave nothing in a round. */
+/* Chains and replacements may leave a round empty. */
 static void drop_empty (struct rounds *r)
 {
     uint32_t *number = xcalloc (r->count + 1, sizeof (*number));
@@ -650,7 +654,9 @@ static void drop_empty (struct rounds *r)
     free (number);
 }
 
-/* Keep the better of two packings: one that is maximal, with fewer rounds. */
+/* Keep the better of two packings: maximal before not maximal, then fewer
+ * rounds.
+ */
 static void keep_better (struct packer **best, struct packer *p)
 {
     struct packer *worse = p;
@@ -698,7 +704,7 @@ static void job_clear (struct job *job)
     free (job->live);
 }
 
-/* Work that the search for fewer rounds may come to. */
+/* Total work that the search for fewer rounds may use. */
 static uint64_t may_spend (const struct job *job, const struct packer *best,
                            const struct rounds_effort *effort)
 {
@@ -729,7 +735,7 @@ void rounds_pack (struct rounds *rounds, const struct basis *basis,
            && shorten (&job, &best, may_spend (&job, best, effort)))
         ;
     drop_empty (&best->rounds);
-    if (!job.known) /* a bound of what was found, not of what there may be */
+    if (!job.known) /* a bound for the rows that were found only */
         find_bound (&job, best->rounds.n);
     *rounds = best->rounds;
     rounds->work = job.work;

@@ -2,16 +2,16 @@
 /* Rounds in which no link is shared: for jobs, where any pair may be needed.
  *
  * Basis and rounds are chosen together. Candidates are taken in an order that
- * is good to eliminate in, whatever round they go to: a candidate that adds
- * to the rank goes to the first round in which its links and endpoints are
- * idle, and is passed over where there is none, for others may do instead.
- * Endpoints that have to be busy all the time (plan/demand) are served before
- * all others, by rows that no others can replace.
+ * is good for elimination, not round by round. A candidate that adds to the
+ * rank goes to the first round in which its links and endpoints are idle. If
+ * there is none, it is skipped, because others may replace it. Endpoints that
+ * have to be busy all the time (plan/demand) are placed before all others, with
+ * rows that no others can replace.
  *
- * Where paths have little in common, elimination fills in. There is an end to
- * it: behind that, rows are taken that have a column which no row before had,
- * which is proof enough, and so until all columns are covered. What is picked
- * is independent then, but may not be all that is.
+ * If paths have little in common, elimination causes fill-in, so it has a
+ * limit. After that, rows are taken that have a column which no row before had,
+ * which proves that they are independent, until all columns are covered. The
+ * rows are then independent, but may not be a maximal set.
  */
 #ifndef CORE_ROUNDS_H
 #define CORE_ROUNDS_H
@@ -31,24 +31,24 @@ struct rounds {
     } *slot;
     size_t n, size;
     size_t count; /* rounds */
-    size_t least; /* no fewer do, whatever is made of the candidates */
+    size_t least; /* no fewer are possible with these candidates */
     bool maximal; /* no other candidate is independent of these */
-    uint64_t work; /* that they took: entries looked at or touched, about */
+    uint64_t work; /* entries read or touched, approximate */
 };
 
-/* Work, in entries of rows looked at or touched, all told. */
+/* Work, in entries of rows read or touched, in total. */
 struct rounds_effort {
-    uint64_t search;    /* behind which no fewer rounds are looked for */
-    uint64_t eliminate; /* behind which nothing is eliminated */
-    uint64_t far;       /* the same as search, if more, while rounds exceed */
-    double near;        /* so many times those that there must be */
+    uint64_t search;    /* after which no fewer rounds are searched for */
+    uint64_t eliminate; /* after which nothing is eliminated */
+    uint64_t far;       /* replaces search, if more, while rounds exceed */
+    double near;        /* so many times the least number of rounds */
 };
 
-/* Pick a maximal independent set of the candidates in few rounds, or, where
- * elimination would take more than its effort, an independent one that covers
- * all columns. Ends where no fewer rounds are possible. The same seed and
- * effort give the same rounds on every machine. Where rref is not NULL, *rref
- * gets the form of the rows picked. rounds_clear is due.
+/* Choose a maximal independent set of the candidates in few rounds; or, if
+ * elimination would take more than its effort, an independent set that covers
+ * all columns. It ends when no fewer rounds are possible. The same seed and
+ * effort give the same rounds on every machine. If rref is not NULL, *rref gets
+ * the form of the chosen rows. Call rounds_clear when done.
  */
 void rounds_pack (struct rounds *rounds, const struct basis *basis,
                   struct rng *rng, const struct rounds_effort *effort,

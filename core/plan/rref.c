@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sparse row echelon form modulo 2^61 - 1.
  *
- * A form that is kept reduced all the time fills in before it gets sparse
- * again: between a job's first rows and its last, much hangs together that
- * is told apart in the end. So nothing is reduced before it has to be.
+ * A form that is always kept reduced fills in before it gets sparse again:
+ * between a job's first rows and its last, many columns depend on each other
+ * that are resolved in the end. So nothing is reduced before it has to be.
  *
- * A row that has a column which no row had before is independent of them: it
- * is *fresh*, kept as it came, with that column for a pivot. Any other row is
- * *late*: what is left of it after reduction by all others is kept. A fresh
- * row so holds pivots of fresh rows before it only, and late pivots of any
- * time; a late row holds no fresh pivot, and late ones only of late rows
- * behind it. To reduce a row is then to go through the fresh rows that it
- * meets from the last to the first, and after that through the late ones
- * from the first to the last. Null vectors go the other way.
+ * A row that has a column which no row had before is independent of them. It is
+ * *fresh*: it is stored unchanged, with that column as its pivot. Any other row
+ * is *late*: it is reduced by all others and the rest is stored. So a fresh row
+ * has pivots of earlier fresh rows, and late pivots of any time. A late row has
+ * no fresh pivots, and late pivots only of later late rows. To reduce a row,
+ * the fresh rows that it meets are subtracted from the last to the first, and
+ * after that the late ones from the first to the last. Null vectors are
+ * computed in the opposite order.
  *
- * Most rows of a network are fresh; those of the rest that are long are few.
- * The pivot of a late row is its column that the fewest rows hold
- * (Markowitz), since those behind it are rid of it.
+ * Most rows of a network are fresh; few of the others are long. The pivot of a
+ * late row is its column that the fewest rows have (Markowitz), since it is
+ * eliminated from later rows.
  *
  * Structural pivots of this kind: J.-C. Faugere, S. Lachartre, "Parallel
- * Gaussian elimination for Groebner bases computations in finite fields",
- * 2010; C. Bouillaguet, C. Delaplace, "Sparse Gaussian elimination modulo p:
- * an update", 2016.
+ * Gaussian elimination for Groebner bases computations in finite fields", 2010;
+ * C. Bouillaguet, C. Delaplace, "Sparse Gaussian elimination modulo p: an
+ * update", 2016.
  */
 #include "config.h"
 #include "core/plan/rref.h"
@@ -39,9 +39,9 @@ struct rref_line { /* a row of the form, its pivot first */
 
 struct rref {
     size_t m, rank;
-    struct rref_line *line;  /* [m], rank of them in use */
-    int32_t *pivot;     /* [m] row whose pivot this column is, or -1 */
-    uint32_t *held;     /* [m] rows that hold the column */
+    struct rref_line *line;  /* [m], the first `rank` are in use */
+    int32_t *pivot;     /* [m] row that has this pivot, or -1 */
+    uint32_t *held;     /* [m] rows that have the column */
     uint64_t *acc;      /* [m], 0 outside a reduction */
     uint8_t *at;        /* [m], 0 outside a reduction */
     uint32_t *touched;  /* [m] */
@@ -113,7 +113,7 @@ static void accumulate (struct rref *r, uint32_t col, uint64_t value,
     r->acc[col] = prime_add (r->acc[col], value);
 }
 
-/* Rid what is in acc of the pivot of row i. */
+/* Eliminate the pivot of row i from acc. */
 static void eliminate (struct rref *r, size_t i, size_t *n)
 {
     const struct rref_line *l = &r->line[i];
@@ -128,7 +128,7 @@ static void eliminate (struct rref *r, size_t i, size_t *n)
     r->work += l->n;
 }
 
-/* Forget about the columns touched that are 0; returns how many are not. */
+/* Remove touched columns whose value is 0; return the number of the others. */
 static size_t settle (struct rref *r, size_t n)
 {
     size_t keep = 0;
@@ -143,8 +143,8 @@ static size_t settle (struct rref *r, size_t n)
     return keep;
 }
 
-/* Subtract what the form explains. Leaves the rest in acc, its columns in
- * touched, and returns their number; forget () is due.
+/* Subtract the part in the span of the form. The rest is in acc, its columns in
+ * touched; return their number. Call forget () afterwards.
  */
 static size_t reduce (struct rref *r, const uint32_t *col,
                       const uint8_t *count, size_t n)
@@ -312,8 +312,7 @@ size_t rref_rank (const struct rref *r)
     return r->rank;
 }
 
-/* Replace the pivots that row i holds beside its own by their rows, which are
- * reduced already.
+/* Replace the other pivots in row i by their rows, which are reduced already.
  */
 static void substitute (struct rref *r, size_t i)
 {
@@ -329,7 +328,7 @@ static void substitute (struct rref *r, size_t i)
     for (size_t k = 0; k < l->n; k++) {
         int32_t p = r->pivot[l->entry[k].col];
 
-        if (p >= 0) /* accumulate () noted it as to do */
+        if (p >= 0) /* accumulate () marked it for reduction */
             r->fresh[p / 64] = r->late[p / 64] = 0;
         r->held[l->entry[k].col]--;
     }
@@ -417,8 +416,8 @@ static uint64_t gcd (uint64_t a, uint64_t b)
     return a;
 }
 
-/* Half of Euclid's algorithm: r = t * value modulo P all the way down, and
- * the first r that is small enough has the only small t (Wang, 1981).
+/* Half of Euclid's algorithm: r = t * value modulo P in every step, and the
+ * first r that is small enough has the only small t (Wang, 1981).
  */
 int rref_rational (uint64_t value, int64_t *p, int64_t *q)
 {

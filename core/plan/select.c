@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The fewest endpoints and probes that determine some links.
+/* A small set of endpoints and probes that determine some links.
  *
- * Notes. Link by link, host links first: of ever larger pools of endpoints
- * around the link (plan/near) the first is taken whose pairs determine it.
- * Then endpoints that were not chosen before are dropped one by one as long as
- * it stays determined. Of an independent set of rows that determines it the
- * combination is unique: the rows with a coefficient in it are the probes.
- * They are found without any bookkeeping during elimination, as the entries
- * that are not 0 in a random vector of the null space of the transposed rows,
- * with a column for the target. At the end the same is done for all targets
- * together.
+ * Notes. For each link, host links first: pools of endpoints around the link
+ * (plan/near) are tried with increasing size, until the pairs of one determine
+ * it. Then endpoints that were not chosen before are dropped one by one as long
+ * as it stays determined. In an independent set of rows that determines the
+ * link, the combination is unique: the rows with a coefficient in it are the
+ * probes. They are found without bookkeeping during elimination: they are the
+ * entries that are not 0 in a random vector of the null space of the transposed
+ * rows, with a column for the target. At the end the same is done for all
+ * targets together.
  *
- * Cost: per target, a few paths of every endpoint of the set (where is it?)
- * and the elimination of the rows of a few dozen pools, of some ten endpoints
- * as a rule.
+ * Cost: per target, a few paths of every endpoint of the set (to locate it) and
+ * the elimination of the rows of a few dozen pools, usually of about ten
+ * endpoints.
  */
 #include "config.h"
 #include "core/plan/select.h"
@@ -32,14 +32,14 @@
 #include "util/rng.h"
 
 enum {
-    TOGETHER_MAX = 96,           /* endpoints of which all pairs are tried */
-    WORK_MAX = 60 * 1000 * 1000, /* entries touched by the last pruning */
+    TOGETHER_MAX = 96,           /* endpoints up to which all pairs are tried */
+    WORK_MAX = 60 * 1000 * 1000, /* entries touched by last pruning */
     PACKINGS = 32,
     SPREADS = 16,                /* choices of probes between them */
-    LOOK_FIRST = 8,              /* rank at which to see what is determined */
+    LOOK_FIRST = 8,              /* rank at which to test for the first time */
 };
 
-/* What a target asks for: sum of value * latency of the links. */
+/* What a target needs: the sum of value * latency of the links. */
 struct want {
     uint32_t link; /* the target */
     struct plan_member *member;
@@ -54,14 +54,14 @@ struct select {
     struct rng rng;
     struct want *want;
     size_t nwants;
-    uint8_t *chosen;     /* [n] endpoints of the probes so far */
+    uint8_t *chosen;     /* [n] endpoints of the chosen probes */
     struct probe *probe; /* chosen */
     size_t nprobes;
-    int32_t *column;     /* [nlinks] of a system while it is made, else -1 */
+    int32_t *column;     /* [nlinks] while a system is made, else -1 */
 };
 
 /* Rows of some pairs, over the columns that they use, and what they determine
- * of some wants.
+ * for some wants.
  */
 struct equations {
     struct sparse *a;
@@ -118,7 +118,7 @@ static int add_pair (struct select *s, struct equations *y, struct probe probe,
     return 0;
 }
 
-/* All pairs of some endpoints. */
+/* Add all pairs of some endpoints. */
 static int add_between (struct select *s, struct equations *y,
                         const uint32_t *host, size_t n, struct error *err)
 {
@@ -142,7 +142,7 @@ static bool among (const uint32_t *host, size_t n, uint32_t i)
     return false;
 }
 
-/* The probes chosen so far: those with an end among some endpoints. */
+/* Add the chosen probes that have an end among some endpoints. */
 static int add_chosen (struct select *s, struct equations *y,
                        const uint32_t *host, size_t n, struct error *err)
 {
@@ -187,7 +187,7 @@ static bool determined (struct select *s, const struct equations *y)
     return yes;
 }
 
-/* All rows are there: columns get their wants, and are forgotten. */
+/* All rows have been added: set the wants' columns, and reset s->column. */
 static void close_columns (struct select *s, struct equations *y)
 {
     size_t n = 0;
@@ -203,8 +203,8 @@ static void close_columns (struct select *s, struct equations *y)
         s->column[y->link[c]] = -1;
 }
 
-/* Reduce the rows by rising cost, and keep the independent ones, until they
- * determine the wants or there are no more. Returns as determined.
+/* Reduce the rows by ascending cost, and keep the independent ones, until they
+ * determine the wants or there are no more. Return whether they do.
  */
 static bool reduce (struct select *s, struct equations *y)
 {
@@ -233,15 +233,15 @@ static bool reduce (struct select *s, struct equations *y)
     return yes || determined (s, y);
 }
 
-/* A system for some wants, empty; it is the caller's to clear in any case. */
+/* An empty system for some wants; the caller must clear it in any case. */
 static void system_open (struct equations *y, const struct want *want, size_t n)
 {
     *y = (struct equations){ .want = want, .nwants = n };
     y->a = sparse_create (0);
 }
 
-/* What became of adding rows to it; then 1 where they determine the wants,
- * else 0, or -1 with err.
+/* `added` is the result of adding rows to it. Return 1 if they determine the
+ * wants, 0 if not, or -1 with err.
  */
 static int system_close (struct select *s, struct equations *y, int added)
 {
@@ -251,8 +251,8 @@ static int system_close (struct select *s, struct equations *y, int added)
     return -1;
 }
 
-/* Columns of the kept rows, each with a unit behind it for every member of a
- * want that is this column. Unknown rank + j is member j of them all.
+/* Columns of the kept rows, each followed by a unit for every member of a want
+ * that is this column. Unknown rank + j is member j of them all.
  */
 struct columns {
     size_t unknowns;
@@ -268,8 +268,8 @@ static void columns_clear (struct columns *c)
     free (c->count);
 }
 
-/* Count the entries of column i at start[i + 2], or put them at start[i + 1]
- * and count that up.
+/* Count the entries of column i in start[i + 2]; in the second pass, store them
+ * at start[i + 1] and increment it.
  */
 static void columns_pass (const struct equations *y, struct columns *c)
 {
@@ -316,8 +316,8 @@ static void columns_make (const struct equations *y, struct columns *c)
     columns_pass (y, c);
 }
 
-/* used[i]: row y->kept[i] takes part in a combination that yields a want; all
- * are determined. The caller frees.
+/* used[i]: row y->kept[i] is part of a combination that gives a want; all must
+ * be determined. The caller frees it.
  */
 static uint8_t *support (struct select *s, const struct equations *y)
 {
@@ -342,8 +342,8 @@ static uint8_t *support (struct select *s, const struct equations *y)
     return used;
 }
 
-/* Endpoints of the rows in the support, those chosen before left out, in the
- * order of `host`; *n of them stay in host.
+/* Keep the endpoints of the rows in the support and those that were chosen
+ * before, in the order of `host`; *n is their number.
  */
 static void keep_used (struct select *s, const struct equations *y,
                        uint32_t *host, size_t *n)
@@ -373,7 +373,7 @@ static void choose_probe (struct select *s, struct probe probe)
     s->chosen[probe.a] = s->chosen[probe.b] = 1;
 }
 
-/* Make the probes of the support, and their endpoints, chosen. */
+/* Choose the probes of the support, and their endpoints. */
 static void choose (struct select *s, const struct equations *y)
 {
     uint8_t *used = support (s, y);
@@ -384,7 +384,7 @@ static void choose (struct select *s, const struct equations *y)
     free (used);
 }
 
-/* The system of the pairs of host[0 .. n-1], and of what is chosen. */
+/* The system of the pairs of host[0 .. n-1], and of the chosen probes. */
 static int try_hosts (struct select *s, struct equations *y,
                       const struct want *want, const uint32_t *host, size_t n,
                       struct error *err)
@@ -397,8 +397,8 @@ static int try_hosts (struct select *s, struct equations *y,
     return system_close (s, y, rc);
 }
 
-/* Drop the endpoints that are not needed, last ones first, in ever smaller
- * lots, and choose the probes. y determines the want; it is replaced.
+/* Drop the endpoints that are not needed, last ones first, in smaller and
+ * smaller lots, and choose the probes. y determines the want; it is replaced.
  */
 static int narrow (struct select *s, struct equations *y,
                    const struct want *want, uint32_t *host, size_t n,
@@ -437,8 +437,8 @@ static int narrow (struct select *s, struct equations *y,
     return 0;
 }
 
-/* The want becomes the shortest row of the form that holds its link; given up
- * where there is none.
+/* Replace the want by the shortest row of the form that has its link; give it
+ * up if there is none.
  */
 static void combine (const struct equations *y, struct want *want)
 {
@@ -473,7 +473,7 @@ static void combine (const struct equations *y, struct want *want)
         m->link = y->link[best[k].col];
         want->value[k] = best[k].value;
         if (rref_rational (best[k].value, &m->p, &m->q) < 0)
-            return; /* beyond fractions: given up */
+            return; /* not a fraction: given up */
     }
     want->n = n;
 }
@@ -518,7 +518,7 @@ static int solve_want (struct select *s, struct want *want,
  * All targets together.
  */
 
-/* The first `max` chosen endpoints; returns how many there are. */
+/* Get the first `max` chosen endpoints; return how many there are. */
 static size_t chosen_hosts (const struct select *s, uint32_t *host,
                             size_t max)
 {
@@ -538,7 +538,7 @@ static void choose_again (struct select *s, const struct equations *y)
     choose (s, y);
 }
 
-/* The system of the probes chosen, for all wants. */
+/* The system of the chosen probes, for all wants. */
 static int try_chosen (struct select *s, struct equations *y, struct error *err)
 {
     int rc = 0;
@@ -549,8 +549,8 @@ static int try_chosen (struct select *s, struct equations *y, struct error *err)
     return system_close (s, y, rc);
 }
 
-/* The system of all pairs of some endpoints, for all wants; costs[] of the
- * pairs, if there are any, are shuffled within their like.
+/* The system of all pairs of some endpoints, for all wants; with `shuffle`,
+ * pairs of equal cost are in random order.
  */
 static int try_all (struct select *s, struct equations *y, const uint32_t *host,
                     size_t n, bool shuffle, struct error *err)
@@ -565,8 +565,8 @@ static int try_all (struct select *s, struct equations *y, const uint32_t *host,
     return system_close (s, y, rc);
 }
 
-/* Drop the probes, then the endpoints, that all targets together can do
- * without.
+/* Drop the probes, then the endpoints, that are not needed for all targets
+ * together.
  */
 static int prune (struct select *s, struct error *err)
 {
@@ -625,7 +625,7 @@ static size_t busiest (const struct select *s, const struct equations *y,
 }
 
 /* Choose the probes again among all pairs of the endpoints, in random orders,
- * so that no link and no endpoint is in many.
+ * so that no link and no endpoint has many.
  */
 static int spread (struct select *s, struct error *err)
 {
@@ -695,7 +695,7 @@ static void put (struct packing *p, uint32_t i, uint32_t round)
     p->round[i] = round;
 }
 
-/* Fill round after round in the given order; returns their number. */
+/* Fill round after round in the given order; return their number. */
 static uint32_t pack (struct packing *p)
 {
     size_t n = p->y->a->nrows;
@@ -716,8 +716,8 @@ static uint32_t pack (struct packing *p)
     return rounds;
 }
 
-/* The probes into the plan's rounds, in the numbers of the set that has the
- * chosen endpoints alone: the best of some orders. Returns their number.
+/* Place the probes in the plan's rounds, numbered as in the set of the chosen
+ * endpoints: the best of some orders. Return the number of rounds.
  */
 static uint32_t pack_plan (struct select *s, struct equations *y,
                            struct plan *plan)
@@ -841,7 +841,7 @@ static void select_init (struct select *s, struct pathset *all,
     s->near = near_create (all);
 }
 
-/* Redundant rounds, of all pairs of the plan's endpoints. */
+/* Add redundant rounds, from all pairs of the plan's endpoints. */
 static int extend (struct plan *plan, struct pathset *ps,
                    const struct plan_options *opts, struct error *err)
 {

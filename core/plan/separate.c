@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which endpoints it takes to tell suspects apart.
+/* Which endpoints are needed to resolve suspects.
  *
  * Notes. Each pair of endpoints has two random numbers modulo 2^61 - 1. Over
  * the rows of some pairs a suspect has two sums, of these numbers times how
- * often the row crosses it; columns are proportional if and only if the
- * quotients of these sums are the same (but once in 2^61 times), so that sets
- * of suspects are sets of equal quotients, and rows are added to them without
- * being kept. The sums need only the crossings of suspects, not the rows: of
- * the tree of paths to an endpoint, the suspects on the way from each leaf.
+ * often the row crosses it. Columns are proportional if and only if the
+ * quotients of these sums are equal (wrong with probability 2^-61). So sets of
+ * suspects are sets of equal quotients, and rows are added to the sums without
+ * being stored. The sums need only the crossings of suspects, not the rows: for
+ * the tree of paths to an endpoint, the suspects on the path from each leaf.
  */
 #include "config.h"
 #include "core/plan/separate.h"
@@ -23,7 +23,7 @@
 #include "util/sort.h"
 
 enum {
-    PAIRS_MAX = 4 * 1000 * 1000, /* of idle endpoints, looked at */
+    PAIRS_MAX = 4 * 1000 * 1000, /* of idle endpoints, tried */
 };
 
 #define NONE UINT32_MAX
@@ -33,7 +33,7 @@ struct crossing { /* the path from a leaf crosses a suspect */
     uint32_t suspect;
 };
 
-/* Crossings on the way to an endpoint, by rising leaf. */
+/* Crossings on the paths to an endpoint, by ascending leaf. */
 struct ways {
     struct crossing *v;
     size_t n;
@@ -47,7 +47,7 @@ struct separate {
     const struct pathset *ps;
     struct tree *tree;
     size_t n;             /* suspects */
-    uint32_t *number;     /* [nlinks] of a suspect, or NONE */
+    uint32_t *number;     /* [nlinks] index of a suspect, or NONE */
     struct ways *to;      /* [endpoints] */
     uint8_t *in;          /* [endpoints] in use */
     struct sums *sums;    /* [n] over the rows of those in use */
@@ -58,7 +58,7 @@ struct separate {
     uint8_t *count;       /* [n] of a row */
 };
 
-/* The random numbers of a pair, whichever end comes first. */
+/* The random numbers of a pair, the same for both orders. */
 static struct sums numbers (uint32_t a, uint32_t b)
 {
     uint64_t key = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
@@ -87,7 +87,7 @@ static uint64_t power (uint64_t a, uint64_t e)
     return x;
 }
 
-/* Quotients of the sums, 0 where they are 0: all with one inversion. */
+/* Quotients of the sums, 0 if they are 0: all with one inversion. */
 static void divide (struct separate *s, const struct sums *sums)
 {
     uint64_t inverse;
@@ -105,7 +105,7 @@ static void divide (struct separate *s, const struct sums *sums)
     }
 }
 
-/* How many sets of suspects the sums tell apart. */
+/* The number of sets of suspects that the sums resolve. */
 static size_t sets (struct separate *s, const struct sums *sums)
 {
     size_t n = 0;
@@ -118,7 +118,7 @@ static size_t sets (struct separate *s, const struct sums *sums)
     return n;
 }
 
-/* First crossing from a leaf, on the way to an endpoint. */
+/* The first crossing from a leaf, on the path to an endpoint. */
 static size_t first_from (const struct ways *w, uint32_t leaf)
 {
     size_t low = 0;
@@ -142,7 +142,7 @@ static uint32_t up_suspect (const struct separate *s, uint32_t i)
     return up == NETWORK_NONE ? NONE : s->number[arc_link (up)];
 }
 
-/* Call for each suspect that the path from a to b crosses. */
+/* Called for each suspect that the path from a to b crosses. */
 typedef void (*visit_f) (uint32_t suspect, void *arg);
 
 static void visit_path (const struct separate *s, uint32_t a, uint32_t b,
@@ -171,7 +171,7 @@ static void visit_add (uint32_t suspect, void *arg)
     count_in (&add->sums[suspect], &add->number);
 }
 
-/* Are two endpoints of one port, between which there is no path? */
+/* Are two endpoints of one port, so that there is no path between them? */
 static bool are_one (const struct separate *s, uint32_t a, uint32_t b)
 {
     return pathset_port (s->ps, a) == pathset_port (s->ps, b);
@@ -187,7 +187,7 @@ static void add_row (const struct separate *s, uint32_t a, uint32_t b,
     visit_path (s, b, a, visit_add, &add);
 }
 
-/* Add the rows of one endpoint and all those in use. */
+/* Add the rows between one endpoint and all those in use. */
 static void add_endpoint (const struct separate *s, uint32_t i,
                           struct sums *sums)
 {
@@ -216,8 +216,8 @@ static void recount (struct separate *s)
                 add_row (s, a, b, s->sums);
 }
 
-/* Sets with all endpoints in use. A path is enough to add, not a row, so that
- * only crossings are looked at.
+/* The number of sets with all endpoints in use. Adding paths instead of rows
+ * gives the same, so only crossings are read.
  */
 static size_t sets_at_best (struct separate *s)
 {
@@ -247,7 +247,7 @@ static size_t sets_at_best (struct separate *s)
     return sets (s, s->trial);
 }
 
-/* The idle endpoint that tells most apart; NONE where none adds a set. */
+/* The idle endpoint that gives the most sets; NONE if none adds a set. */
 static uint32_t best_single (struct separate *s, const uint8_t *idle,
                              size_t now)
 {
@@ -308,7 +308,7 @@ static struct probe best_pair (struct separate *s, const uint8_t *idle,
     return best;
 }
 
-/* Take out of use what the others make needless. */
+/* Remove endpoints that are not needed. */
 static void drop (struct separate *s, const uint8_t *idle, size_t wanted)
 {
     for (uint32_t i = 0; i < pathset_size (s->ps); i++) {
@@ -344,8 +344,8 @@ static void choose (struct separate *s, const uint8_t *idle, size_t wanted)
 }
 
 /*
- * Probes: of the rows that cross the suspects differently, few that tell all
- * sets apart.
+ * Probes: a few of the rows that cross the suspects differently, which separate
+ * all sets.
  */
 
 static void visit_count (uint32_t suspect, void *arg)
@@ -431,7 +431,7 @@ static void find_probes (struct separate *s, struct separation *out)
                 best = i;
             }
         }
-        if (best == p.n) /* two together do what neither does alone */
+        if (best == p.n) /* two together may separate what neither does alone */
             best = 0;
         out->probe[out->nprobes++] = p.v[best].probe;
         add_row (s, p.v[best].probe.a, p.v[best].probe.b, s->sums);
@@ -444,7 +444,7 @@ static void find_probes (struct separate *s, struct separation *out)
  * Setting up
  */
 
-/* The suspects on the way from each leaf to an endpoint. */
+/* Find the suspects on the path from each leaf to an endpoint. */
 static int find_ways (struct separate *s, uint32_t to, struct error *err)
 {
     const struct tree *t = s->tree;

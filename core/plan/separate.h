@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Separate: which endpoints it takes to tell suspects apart.
+/* Separate: which endpoints are needed to resolve suspects.
  *
- * Suspects are links that explain what was measured equally well: their
- * columns in the rows are proportional. More endpoints make more rows; those
- * that cross one suspect and not another, or not as often, tell them apart.
+ * Suspects are links that explain the measurements equally well: their columns
+ * in the rows are proportional. More endpoints give more rows; those that cross
+ * one suspect and not another, or not as often, separate the two.
  *
  * Read by pmm plan --separate and by judge/confirm.
  */
@@ -20,25 +20,24 @@
 struct separation {
     uint32_t *extra;     /* [nextra] endpoints to add, as few as were found */
     size_t nextra;
-    struct probe *probe; /* [nprobes] between these and the job's: they tell
-                            apart what can be */
+    struct probe *probe; /* [nprobes] between these and the job's: they separate
+                            all sets */
     size_t nprobes;
-    uint32_t *set_of;    /* [n] of a suspect; suspects of one set cannot be
-                            told apart, whatever is added */
+    uint32_t *set_of;    /* [n] by suspect; suspects of one set cannot be
+                            resolved by any endpoints */
     size_t nsets;
-    size_t nsets_before; /* that the job's own rows tell apart */
+    size_t nsets_before; /* number of sets with the job's own rows */
 };
 
-/* Tell the links suspect[0 .. n-1] of the network, each given once, apart by
- * rows between endpoints of the set, of which those with idle[i] != 0 cost
- * and the others, the job's, are there. A suspect that no row crosses has a
- * set with all its like. Return 0, or -1 with err; separation_clear is due
- * after 0.
+/* Separate the links suspect[0 .. n-1] of the network, each given once, by rows
+ * between endpoints of the set. Endpoints with idle[i] != 0 cost; the others,
+ * the job's, are free. All suspects that no row crosses are in one set. Return
+ * 0, or -1 with err; call separation_clear after 0.
  *
- * Endpoints are added one by one, the one that tells most apart first, or two
- * at a time where no single one does; what has become needless is dropped.
- * Cost: the trees of all endpoints (paths/tree), and per endpoint added those
- * idle times those in use.
+ * Endpoints are added one by one, the one that gives the most sets first, or
+ * two at a time if no single one helps; those that are not needed are dropped
+ * at the end. Cost: the trees of all endpoints (paths/tree), and per added
+ * endpoint the idle ones times those in use.
  */
 int separate (struct pathset *ps, const uint8_t *idle,
               const uint32_t *suspect, size_t n, struct separation *out,

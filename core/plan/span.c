@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Do some rows span those of all pairs?
  *
- * Notes: that psi(a,t) is one value F for all a on a leaf is tested for all t
- * at once, by sums over t with random factors v(t); that C is antisymmetric,
- * by C(u,v) + C(v,u) = 0 for random vectors u and v. Either fails to see a
- * difference once in P times.
+ * Notes: that psi(a,t) is one value for all a on a leaf is tested for all t at
+ * once, by sums over t with random factors; that C is antisymmetric, by C(u,v)
+ * + C(v,u) = 0 for random vectors u and v. Each test misses a difference with
+ * probability 1/P.
  */
 #include "config.h"
 #include "core/plan/span.h"
@@ -17,7 +17,7 @@
 #include "core/plan/prime.h"
 #include "util/alloc.h"
 
-/* z by link; links that no path uses do not matter. */
+/* z by link; links that no path uses are 0. */
 static uint64_t *by_link (struct pathset *ps, const uint64_t *z,
                           struct error *err)
 {
@@ -41,9 +41,9 @@ struct span_check {
     uint64_t *sum[2];    /* [nleaves] C u, C v, by leaf */
 };
 
-/* The members of a leaf, one by one: do they agree? Between them, those of one
- * port have one value, those of all others the opposite, and of more than two
- * ports 0.
+/* Test whether the members of a leaf agree. Between themselves, those of one
+ * port have one value, those of all others the opposite, and with more than two
+ * ports it is 0.
  */
 static int check_leaf (struct span_check *c, size_t s, struct error *err)
 {
@@ -125,7 +125,7 @@ int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
     return rc;
 }
 
-/* Pairs found whose paths are of one length: a sample of them. */
+/* A sample of the pairs found with paths of one length. */
 struct bin {
     struct probe *pair;
     size_t n;
@@ -166,8 +166,8 @@ static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
     return true;
 }
 
-/* Pairs between two leaves: in step, from a random start, and with other
- * shifts until one is found.
+/* Find pairs between two leaves: both members advance together, from a random
+ * start, and with other shifts until one is found.
  */
 static void search_pair (struct missing_pairs *f, size_t s, size_t t)
 {
@@ -198,8 +198,8 @@ static void search_pair (struct missing_pairs *f, size_t s, size_t t)
         }
 }
 
-/* Pairs on one leaf: with the member before, or the one before that; with all
- * where some are of one port.
+/* Find pairs on one leaf: with the member before, or the one before that; with
+ * all if some are of one port.
  */
 static void search_own (struct missing_pairs *f, size_t s)
 {
@@ -232,8 +232,8 @@ static void search_blocks (struct missing_pairs *f, size_t p, size_t q)
     }
 }
 
-/* The bins in one, the shortest first, none with more than half of what room
- * there is as long as others follow.
+/* Merge the bins, the shortest first; each may use at most half of the
+ * remaining room if others follow.
  */
 static struct probe *gather (const struct missing_pairs *f, size_t *n)
 {

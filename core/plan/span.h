@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Do some rows span those of all pairs? The certificate of a plan's rank, and
- * the pairs that it lacks where it does not hold.
+/* Do some rows span those of all pairs? The certificate of a plan's rank, and,
+ * if it does not hold, the missing pairs.
  *
  * z is a random null vector of the rows, z[column] (rref_null): a row outside
- * their span has row . z == 0 once in 2^61 times. psi(i,s) is z of the first
- * hop of endpoint i plus the sum of z over its tree from leaf s, so that the
+ * their span has row . z == 0 with probability 2^-61. psi(i,s) is z of the
+ * first hop of endpoint i plus the sum of z over its tree from leaf s, so the
  * row of a, on leaf s, with b, on leaf t, has row . z = psi(a,t) + psi(b,s).
- * All of them are 0 if and only if, for any two leaves s and t, psi(a,t) is
- * one value C(s,t) for all a on s, and C(s,t) + C(t,s) = 0; and psi(a,s) +
- * psi(b,s) = 0 for any two on s that are not of one port. This takes n times
- * the leaves, not n^2.
+ * All of them are 0 if and only if, for any two leaves s and t, psi(a,t) is one
+ * value C(s,t) for all a on s, and C(s,t) + C(t,s) = 0; and psi(a,s) + psi(b,s)
+ * = 0 for any two on s that are not of one port. This takes n times the leaves,
+ * not n^2.
  */
 #ifndef CORE_SPAN_H
 #define CORE_SPAN_H
@@ -22,16 +22,16 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-/* 1 if all rows of the set are orthogonal to z (wrong once in 2^60 times), 0
- * if not, -1 with err. Memory: that of a tree.
+/* Return 1 if all rows of the set are orthogonal to z (wrong with probability
+ * 2^-60), 0 if not, -1 with err. Memory: that of a tree.
  */
 int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
                    struct error *err);
 
-/* Up to `max` pairs, *n of them, whose rows are not: those with the shortest
- * paths first, drawn from all over the set. Of any two leaves a sample is
- * looked at, and more only where none is found. The caller frees them. None
- * where there are none: then span_complete holds. NULL with err.
+/* Up to `max` pairs, *n of them, whose rows are not orthogonal to z: those with
+ * the shortest paths first, drawn from the whole set. For any two leaves a
+ * sample is tested, and more only if it finds none. The caller frees them. *n
+ * is 0 if span_complete holds. NULL with err.
  */
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
                             struct rng *rng, size_t max, size_t *n,

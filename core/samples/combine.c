@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. The mean and the sum of weighted squares about it are kept as
- * observations come (West, "Updating mean and variance estimates: an improved
- * method", 1979). By the weights that sum is n - 1 for n observations, give or
- * take: its median is about n - 1 times (1 - 2 / 9 (n - 1))^3 (Wilson and
- * Hilferty, "The distribution of chi-square", 1931). The median pair tells by
- * how much different times differ besides. Were each pair's variance
- * its own scatter, those that see a change would count for nothing, and the
- * solution stay with those that do not see it yet.
+/* Notes. The mean and the sum of weighted squares about it are updated with
+ * each observation (West, "Updating mean and variance estimates: an improved
+ * method", 1979). If the weights are right, that sum is about n - 1 for n
+ * observations: its median is about n - 1 times (1 - 2 / 9 (n - 1))^3 (Wilson
+ * and Hilferty, "The distribution of chi-square", 1931). The median over all
+ * pairs gives the additional difference between measurement times. If each
+ * pair's variance were its own scatter, pairs that show a change would have
+ * almost no weight, and the solution would follow those that do not show it
+ * yet.
  *
- * Pairs are found by a hash table, twice as large as what it holds.
+ * Pairs are found by a hash table with twice as many slots as pairs.
  */
 #include "config.h"
 #include "core/samples/combine.h"
@@ -33,7 +34,7 @@ struct mean {
 struct combine {
     struct mean *v;
     size_t n, size;
-    uint32_t *slot;  /* [slots] index of v, and 1; 0: free */
+    uint32_t *slot;  /* [slots] index of v, plus 1; 0: free */
     size_t slots;    /* a power of two */
     double sigma_ns;
     uint64_t sent, lost;
@@ -53,7 +54,7 @@ void combine_destroy (struct combine *c)
     }
 }
 
-/* Where the pair is, or would be. */
+/* The slot of a pair, or the free slot for it. */
 static size_t find (const struct combine *c, uint32_t a, uint32_t b)
 {
     uint64_t key = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15;
@@ -129,8 +130,8 @@ int combine_add (struct combine *c, const struct observations *o,
     return 0;
 }
 
-/* By how much observations scatter more than they should; v has room for all
- * pairs.
+/* The factor by which observations scatter more than they should; v has room
+ * for all pairs.
  */
 static double scatter (const struct combine *c, double *v)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Combine: observations of many sets of samples, taken at different times,
- * into one of each row. What no set tells by itself is so solved for from all
- * together, with work that grows with the rows that differ.
+/* Combine: merge observations from many sets of samples, taken at different
+ * times, into one per row. Links that no single set determines can then be
+ * solved from all together, with work that grows with the number of distinct
+ * rows.
  */
 #ifndef CORE_COMBINE_H
 #define CORE_COMBINE_H
@@ -12,24 +13,23 @@
 #include "core/samples/observe.h"
 #include "util/error.h"
 
-/* Observations so far. NULL with errno ENOMEM. */
+/* The observations so far. NULL with errno ENOMEM. */
 struct combine;
 struct combine *combine_create (void);
 void combine_destroy (struct combine *c);
 
-/* Take in observations, all between endpoints of one set of paths. Of what
- * each says a share counts, 0 < share <= 1: as if its variance was 1 / share
- * times what it is, like that of what may have changed since. Return 0, or -1
- * with errno ENOMEM.
+/* Add observations, all between endpoints of one set of paths, with a share, 0
+ * < share <= 1, of their weight: the variance is multiplied by 1 / share, for
+ * data that may be out of date. Return 0, or -1 with errno ENOMEM.
  */
 int combine_add (struct combine *c, const struct observations *o,
                  double share);
 
-/* Each pair's once: the weighted mean, of round 0. Its variance is that of the
- * mean; if observations of one pair scatter by more than theirs lets expect,
- * with most pairs, all are so much greater. Where something changed, few do:
- * that shows in the mean. Return 0, or -1 with err; observations_clear is due
- * in both cases.
+/* One observation per pair: the weighted mean, in round 0, with the variance of
+ * that mean. If the observations of the typical pair scatter more than their
+ * variances allow, all variances are increased by that factor. If only a few
+ * pairs scatter, something changed: that shows in their means. Return 0, or -1
+ * with err; call observations_clear in both cases.
  */
 int combine_finish (const struct combine *c, const struct pathset *ps,
                     struct observations *o, struct error *err);

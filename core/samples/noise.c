@@ -11,7 +11,7 @@
 #include "util/alloc.h"
 
 #define JITTER_LOG_SD 0.6
-#define BURST_ROUNDS 0.3 /* of the rounds, in which a burst is on */
+#define BURST_ROUNDS 0.3 /* share of rounds with a burst */
 #define BURST_P 0.8
 #define BURST_NS 1500.0
 #define STEP_NS 1000.0
@@ -22,7 +22,7 @@ enum { SLEEP_MIN_NS = 1000, SLEEP_MAX_NS = 50000,
 #define CALM .jitter_ns = 15, .shift_ns = 8
 #define USUAL .jitter_ns = 40, .shift_ns = 20
 
-/* pmm (1) says what they are. */
+/* pmm(1) describes them. */
 const struct noise_kind noise_kinds[] = {
     { "calm", CALM },
     { "site", USUAL, .tail_share = .02, .tail_ns = 2000, .repin_share = .1,
@@ -127,7 +127,8 @@ void noise_destroy (struct noise *n)
     free (n);
 }
 
-/* Whether a burst is on, for all who cross the arc in that round. */
+/* Whether there is a burst in that round, for all messages that cross the arc.
+ */
 static bool is_on (const struct noise *n, uint32_t arc, uint32_t round)
 {
     struct rng rng;
@@ -159,7 +160,7 @@ static double host_ns (const struct host_state *h, struct rng *rng)
     return ns;
 }
 
-/* Of a part of a round trip. */
+/* For a part of a round trip. */
 static double delay (const struct noise_kind *kind, double part,
                      struct rng *rng)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes on the noise. A standard deviation of single repeats is estimated
+/* Notes on the noise. The standard deviation of single repeats is estimated
  * from each sample's quartiles: p75 - p25 of n normal repeats is about 1.349
- * (1 - 1.25 / n) sigma (type 7 quantiles; within 5 % from n = 2 on). Few
- * repeats make that a poor estimate, so it is pooled by the median over all
- * samples, and a sample's own counts as n against twenty of the pooled: with
- * less, rows whose few repeats agree by chance look certain.
- * Where both sides measured, their difference is a second estimate, which
- * also sees what repeats within a sample share; the greater of the two is
- * taken. From n = 3 on a median has the variance pi/2 sigma^2 / (n + pi/2 -
- * 1), the mean of median and quartiles 1.13 sigma^2 / n (1.09 to 1.14, by
- * simulation).
+ * (1 - 1.25 / n) sigma (type 7 quantiles; within 5 % for n >= 2). With few
+ * repeats this is a poor estimate. So the median over all samples is used with
+ * the weight of twenty repeats, and the sample's own with the weight of n. With
+ * less pooling, rows whose few repeats agree by chance look certain.
+ *
+ * If both sides measured, their difference is a second estimate, which includes
+ * errors that the repeats of a sample have in common; the greater of the two is
+ * used. For n >= 3 a median has the variance pi/2 sigma^2 / (n + pi/2 - 1), the
+ * mean of median and quartiles 1.13 sigma^2 / n (1.09 to 1.14, by simulation).
  */
 #include "config.h"
 #include "core/samples/observe.h"
@@ -23,19 +23,19 @@
 
 enum {
     PRIOR_REPEATS = 20,
-    PAIRS_ENOUGH = 8, /* differences that make an estimate */
+    PAIRS_ENOUGH = 8, /* differences that are enough for an estimate */
     LOOPBACK_REPEATS = 5,
 };
 
 #define AGREE 4.0 /* standard deviations */
-#define LEAST_SD 12.0   /* ns, of a least repeat where few rows tell */
-#define USUAL_GAPS 2.0  /* of medians over least repeats: no sign of traffic */
-#define STEP_GAPS 10.0  /* of the least repeat below all others: a clock's step */
-#define STEP_SPREAD 0.25 /* of that: what the others differ by */
+#define LEAST_SD 12.0   /* ns, of a least repeat if there are few rows */
+#define USUAL_GAPS 2.0  /* usual gaps that are no sign of traffic */
+#define STEP_GAPS 10.0  /* least repeat below all others: a clock step */
+#define STEP_SPREAD 0.25 /* of that: the others differ by less */
 #define MIDDLE_BETTER 0.8 /* of the standard deviation */
-#define TIGHT 4.0       /* of the usual spread: no traffic shows */
-#define DOUBT_MOST 1e6   /* ns: the row tells nothing */
-#define DOUBT_MEANS 3.0  /* that an exponential is above in 5 of 100 cases */
+#define TIGHT 4.0       /* of the usual spread: no traffic */
+#define DOUBT_MOST 1e6   /* ns: the row has no information */
+#define DOUBT_MEANS 3.0  /* an exponential exceeds it in 5 % of cases */
 
 static double spread_of (const struct sample *s)
 {
@@ -56,7 +56,7 @@ static double value (const struct sample *s, int quantile)
                                   : s->rtt_ns[quantile];
 }
 
-/* Its variance over n repeats, in units of one repeat's. */
+/* The variance of a value over n repeats, in units of one repeat's. */
 static double shrinkage (uint32_t n, int quantile)
 {
     if (n < 3)
@@ -144,7 +144,8 @@ static double pool (const struct sample *const *s, size_t n, int quantile,
     return fmax (inside, between);
 }
 
-/* Of any RTT, by the usual one; v has room for n values. */
+/* The least variance of any RTT, from the median RTT; v has room for n values.
+ */
 static double least_variance (const struct accuracy *accuracy,
                               const struct sample *const *s, size_t n,
                               double *v)
@@ -160,7 +161,7 @@ static double least_variance (const struct accuracy *accuracy,
     return pow (accuracy->ns, 2) + pow (accuracy->of_reading * usual, 2);
 }
 
-/* At least `floor`. */
+/* The result is at least `floor`. */
 static double variance (const struct sample *s, int quantile, double sigma,
                         double floor)
 {
@@ -213,9 +214,9 @@ static void merge (struct observation *o, const struct sample *const *s,
     o->var = fmax (1 / weight, floor);
 }
 
-/* The repeats of some samples that should take the same: the least; the least of
- * what a quarter of a sample's are below, and their mean; the most of what three
- * quarters are below; and the sum of the middles.
+/* The repeats of samples of the same row: the least repeat; the least of the
+ * first quartiles, and their mean; the greatest of the third quartiles; and the
+ * sum of the middles.
  */
 struct fastest {
     double least, quarter, low, most, middles;
@@ -237,20 +238,20 @@ static void fastest_add (struct fastest *f, const double *rtt_ns,
     f->middles += middle_of (rtt_ns);
 }
 
-/* How far a fast repeat is above the least. */
+/* How far the first quartile is above the least repeat. */
 static double gap_of (const struct fastest *f)
 {
     return f->low - f->least;
 }
 
-/* How far a slow one is. */
+/* How far the third quartile is. */
 static double spread_above (const struct fastest *f)
 {
     return f->most - f->least;
 }
 
-/* What of these is noise alone: the lower quarter says, which traffic on some
- * does not move; v has room for n.
+/* The usual value from noise alone: the lower quartile, which traffic on some
+ * samples does not change; v has room for n values.
  */
 static double usual (double (*of) (const struct fastest *f),
                      const struct fastest *f, size_t n, double *v)
@@ -264,7 +265,7 @@ static double usual (double (*of) (const struct fastest *f),
     return k > 0 ? stats_quantile (v, k, 0.25) : 0;
 }
 
-/* Whether what is least is a clock's step: far below others that agree. */
+/* Whether the least repeat is a clock step: far below others that agree. */
 static bool is_step (double least, double next, double most, double gap)
 {
     return next - least > STEP_GAPS * gap
@@ -277,7 +278,7 @@ static void drop_step (struct fastest *f, double gap)
         f->least = f->quarter;
 }
 
-/* Put what was measured at another time to it. */
+/* Merge repeats that were measured at another time. */
 static void fastest_join (struct fastest *f, const struct fastest *other)
 {
     f->least = fmin (f->least, other->least);
@@ -289,8 +290,9 @@ static void fastest_join (struct fastest *f, const struct fastest *other)
     f->repeats += other->repeats;
 }
 
-/* What all repeats may have waited, if each did: where waits are exponential, of
- * their mean over the number of repeats, and a quarter of them less than the gap.
+/* By how much all repeats may have waited, if each did. For exponential waits
+ * this is their mean over the number of repeats; a quarter of the waits are
+ * below the gap.
  */
 static double doubt_of (const struct fastest *f, double usual_gap)
 {
@@ -310,8 +312,8 @@ static struct fastest gather_round (const struct sample *const *s, size_t n)
     return f;
 }
 
-/* What a value of one side scatters by, from the differences of two sides'
- * (1.4826 times the median size over the root of two).
+/* The standard deviation of a value of one side, from the differences between
+ * two sides (1.4826 times their median size over the square root of two).
  */
 static double side_sd (const struct sample *const *s, size_t n, int quantile,
                        double *v)
@@ -329,8 +331,8 @@ static bool is_tight (const struct fastest *f, double usual_spread)
     return spread_above (f) < TIGHT * usual_spread;
 }
 
-/* How far middles are above the least repeats of rounds that no traffic shows in;
- * v has room for n.
+/* How far middles are above the least repeats, in rounds without traffic; v has
+ * room for n values.
  */
 static double usual_middle (const struct fastest *f, size_t n, double spread,
                             double *v)
@@ -343,8 +345,8 @@ static double usual_middle (const struct fastest *f, size_t n, double spread,
     return k > 0 ? stats_median (v, k) : NAN;
 }
 
-/* Where noise is symmetrical, the middles of what no traffic shows in say more
- * than the least repeats do.
+/* If noise is symmetrical, the middles of rounds without traffic are more
+ * accurate than the least repeats.
  */
 static void use_middles (struct observation *row, const struct fastest *tight,
                          double above, double sd, double floor)
@@ -356,7 +358,7 @@ static void use_middles (struct observation *row, const struct fastest *tight,
     row->doubt_ns = 0;
 }
 
-/* Fill o->v with rows of least repeats; s is in order of pairs. */
+/* Fill o->v with rows of least repeats; s is sorted by pairs. */
 static void merge_fastest (struct observations *o,
                            const struct sample *const *s, size_t n,
                            double floor, double *v)
@@ -447,7 +449,7 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
             continue;
         time[i] = (struct loopback_time){ all[i].least,
                                           doubt_of (&all[i], gap) };
-        /* two others agree: it is a step, or all of theirs waited */
+        /* two others agree: it is a clock step, or all the others waited */
         if (is_step (all[i].least, next[i], most[i], gap) && most[i] > next[i])
             time[i] = (struct loopback_time){ next[i],
                                               next[i] - all[i].least };
@@ -459,7 +461,7 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
     free (most);
 }
 
-/* One block holds them all. */
+/* The rows are stored in one block. */
 int observe_rows (struct observations *o, const struct pathset *ps,
                   struct error *err)
 {
@@ -511,7 +513,7 @@ int observe (struct observations *o, const struct pathset *ps,
     }
     qsort (s, n, sizeof (*s),
            quantile == RTT_FASTEST ? compare_pairs : compare_samples);
-    /* medians bear more than the middle does */
+    /* medians tolerate more outliers than middles */
     sigma = o->sigma_ns
         = quantile == RTT_FASTEST
               ? side_sd (s, n, RTT_MIN, v)

@@ -62,7 +62,7 @@ void samples_destroy (struct samples *s)
     }
 }
 
-/* Append an item to the list of n that *list is; sizes are powers of two. */
+/* Append an item to *list, which has n; allocated sizes are powers of two. */
 static int push (void *list, size_t *n, const void *item, size_t size)
 {
     char *v;
@@ -97,13 +97,13 @@ int samples_add_run (struct samples *s, uint32_t round)
     return push (&s->run, &s->nruns, &round, sizeof (round));
 }
 
-/* A list of items with a round each, which is `at` bytes behind their begin. */
+/* A list of items that have a round each, `at` bytes from their start. */
 struct dated {
     const char *v;
     size_t n, size, at;
 };
 
-/* How many are of runs before the one that begins with a round. */
+/* The number of items of runs before the one that begins with a round. */
 static size_t count_before (const struct dated *d, uint32_t round)
 {
     size_t low = 0;
@@ -216,7 +216,7 @@ void sample_quantiles (double *rtt_ns, double *v, size_t n)
  * Write
  */
 
-/* One of a list. */
+/* Makes item i of a list. */
 typedef json_t *(*item_f) (const struct samples *s, const struct pathset *ps,
                            size_t i);
 
@@ -298,7 +298,7 @@ static json_t *numa_if_known (int numa)
     return numa >= 0 ? json_integer (numa) : NULL;
 }
 
-/* What is not known of a node is left out. */
+/* Unknown values are left out. */
 static json_t *node_json (const struct samples *s, const struct pathset *ps,
                           size_t i)
 {
@@ -341,17 +341,17 @@ int samples_write (const struct samples *s, const struct pathset *ps,
 }
 
 /*
- * Read. The names of the probes' endpoints are collected first, each once, so
- * that a set can be made of them; then they are looked up again.
+ * Read. First collect the names of the probes' endpoints, without duplicates,
+ * to make a pathset of them; then map each name to its index.
  */
 
 enum { ANSWERED, MISSING, KNOWN, RUNS, PROBES, LOOPBACKS, LISTS };
 
 struct reader {
     struct samples *samples;
-    json_t *list[LISTS]; /* borrowed; NULL: of an older file */
+    json_t *list[LISTS]; /* borrowed; NULL: not in an older file */
     const char **name;   /* of endpoints, sorted, borrowed from the JSON */
-    uint32_t *index;     /* of these in the pathset */
+    uint32_t *index;     /* of these names in the pathset */
     size_t n;
 };
 
@@ -379,7 +379,7 @@ static int read_missing (struct reader *r, const json_t *from,
     return read_host (r, from, where, false, err);
 }
 
-/* A text that may be left out, of less than size bytes. */
+/* An optional text of less than size bytes. */
 static int read_text (const json_t *from, const char *where, const char *key,
                       char *text, size_t size, struct error *err)
 {
@@ -475,7 +475,7 @@ static int read_run (struct reader *r, const json_t *from, const char *where,
                : 0;
 }
 
-/* Whether a round is of a run before that of another. */
+/* Whether a round is of an earlier run than another. */
 static bool is_before (const struct samples *s, uint32_t round,
                        uint32_t other)
 {
@@ -548,7 +548,7 @@ static int read_loopback (struct reader *r, const json_t *from,
 static const struct {
     const char *in, *key;
     size_t max;
-    bool later; /* came with version 2 */
+    bool later; /* since version 2 */
     int (*read) (struct reader *r, const json_t *item, const char *where,
                  struct error *err);
 } lists[LISTS] = {
@@ -607,7 +607,7 @@ static int check_known (const struct samples *s, struct error *err)
     return rc;
 }
 
-/* The names at a key of a list's items, which are objects. */
+/* Collect the names under a key of a list's items, which are objects. */
 static int collect (struct reader *r, int which, const char *key,
                     struct error *err)
 {
@@ -633,7 +633,7 @@ static int collect_names (struct reader *r, struct error *err)
     r->index = calloc (size, sizeof (*r->index));
     if (!r->name || !r->index)
         return error_nomem (err);
-    /* where nothing was probed, the hosts are all that there is */
+    /* if nothing was probed, only the hosts are known */
     for (size_t i = 0; probes == 0 && i < s->nanswered; i++)
         r->name[r->n++] = s->answered[i];
     if (collect (r, PROBES, "a", err) < 0 || collect (r, PROBES, "b", err) < 0
@@ -677,7 +677,7 @@ static int check_hash (const json_t *json, const char *hash,
     return 0;
 }
 
-/* These and the messages came with later versions. */
+/* These keys and "messages" are missing in older files. */
 static int read_level (struct samples *s, const json_t *json,
                        struct error *err)
 {
@@ -714,7 +714,7 @@ static int read_head (struct samples *s, const json_t *json,
 {
     const char *nonce;
 
-    /* the largest integer of JSON, as jansson has it */
+    /* the largest integer that jansson supports */
     if (json_get_u64 (json, NULL, "job", 0, INT64_MAX, &s->job, err) < 0
         || json_get_u64 (json, NULL, "step", 0, INT64_MAX, &s->step, err) < 0
         || json_get_bool (json, NULL, "complete", &s->complete, err) < 0

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Samples: the round-trip times that the probes of a plan took.
+/* Samples: the round-trip times of the probes of a plan.
  *
  * Made by probe/ (pmm-probe) and samples/simulate. Read by the solver and the
- * judge; kept as baselines. File: JSON, kind "samples", version 2; of version 1
- * are those without loopbacks and nodes.
+ * judge; kept as baselines. File: JSON, kind "samples", version 2; version 1
+ * has no loopbacks and nodes.
  */
 #ifndef CORE_SAMPLES_H
 #define CORE_SAMPLES_H
@@ -33,56 +33,56 @@ struct sample {
     uint32_t round;     /* of the plan */
     uint32_t initiator; /* a or b */
     uint32_t sent, lost;
-    double rtt_ns[RTT_COUNT]; /* meaningless where lost == sent */
+    double rtt_ns[RTT_COUNT]; /* unused if lost == sent */
 };
 
 /* The repeats of an endpoint's messages to itself, through its adapter and over
- * no cable: what a host's processes, its buses and its adapter take. Times are
- * of one way, a message sent and received once: so much of them, and no more,
- * is in a round trip to another host, which sends once and receives once.
+ * no cable: the time of a host's processes, its buses and its adapter. Times
+ * are one way, a message sent and received once: exactly this time is in a
+ * round trip to another host, which sends once and receives once.
  */
 struct loopback {
     uint32_t end;   /* endpoint of the pathset */
-    uint32_t round; /* before which it was measured; all rounds: behind them */
+    uint32_t round; /* before which it was measured, or the number of rounds */
     double rtt_ns[RTT_COUNT];
 };
 
-/* What a host was while it was measured, as far as it is known: "" or -1 where
- * it is not.
+/* The state of a host while it was measured, as far as it is known: "" or -1 if
+ * not.
  */
 struct node {
     char host[64];
     char boot[37];     /* the id of its boot, a UUID */
-    char kernel[65];   /* the release of its kernel */
+    char kernel[65];   /* its kernel release */
     char governor[17]; /* of its processor's frequency (cpufreq) */
-    int numa;          /* the NUMA node of that processor, and of the first */
-    int adapter_numa;  /* ... adapter that it used */
+    int numa;          /* NUMA node of the process's processor, and */
+    int adapter_numa;  /* of the first adapter that it used */
 };
 enum { NODE_NUMA_MAX = 1023 };
 
 struct samples {
     uint64_t job, step; /* 0: not from a job step */
-    char nonce[33];     /* hex digits; "" where not from a step */
+    char nonce[33];     /* hex digits; "" if not from a step */
     char **answered;    /* hosts */
     size_t nanswered;
     char **missing;
     size_t nmissing;
     uint64_t late;      /* echoes that came after their time-out, */
-    uint64_t repeated;  /* ... messages that came again, */
-    uint64_t foreign;   /* ... and that were not the run's: none counted */
+    uint64_t repeated;  /* messages that came twice, and */
+    uint64_t foreign;   /* messages of other runs: none are counted */
     uint64_t level;     /* service level of the probes */
     uint64_t adaptive;  /* switches on the job's paths that send messages of
                            that level another way than their tables say */
     struct sample *sample;
     size_t nsamples;
-    struct loopback *loopback; /* none where they were not measured */
+    struct loopback *loopback; /* none if they were not measured */
     size_t nloopbacks;
-    struct node *node; /* each host's at most once */
+    struct node *node; /* at most one per host */
     size_t nnodes;
-    uint32_t *run; /* of a baseline: the rounds that runs begin with, but the
-                      first of them; probes and loopbacks are in their order */
+    uint32_t *run; /* for a baseline: the first rounds of all runs but the
+                      first; probes and loopbacks are in their order */
     size_t nruns;
-    bool complete; /* every probe of the plan accounted for */
+    bool complete; /* every probe of the plan is accounted for */
 };
 
 /* Empty samples; NULL with errno ENOMEM. */
@@ -96,11 +96,11 @@ int samples_add_host (struct samples *s, const char *host, bool answered);
 int samples_add_node (struct samples *s, const struct node *node);
 int samples_add_run (struct samples *s, uint32_t round);
 
-/* What is of run i, 0 <= i <= nruns, borrowed: not to be destroyed. */
+/* The part of run i, 0 <= i <= nruns, borrowed: do not destroy it. */
 struct samples samples_run (const struct samples *s, size_t i);
 
-/* Whether each field is what it says, or not known. Return 0, or -1 with err,
- * which names the field as one of `where`.
+/* Whether each field is valid, or not known. Return 0, or -1 with err, which
+ * names the field as part of `where`.
  */
 int node_check (const struct node *node, const char *where,
                 struct error *err);
@@ -110,9 +110,9 @@ int node_check (const struct node *node, const char *where,
  */
 void sample_quantiles (double *rtt_ns, double *v, size_t n);
 
-/* Write; read. Names resolve as in plan_read: the reader collects the names
- * of all endpoints in the file. Where *ps is not NULL on entry, names must be
- * in that set and resolve is not called.
+/* Write; read. Names are resolved as in plan_read: the reader collects the
+ * names of all endpoints in the file. If *ps is not NULL on entry, names must
+ * be in that set and resolve is not called.
  */
 int samples_write (const struct samples *s, const struct pathset *ps,
                    FILE *fp, struct error *err);

@@ -8,7 +8,7 @@
 
 #include "util/rng.h"
 
-/* A random number of a link in a pass, for all rows alike. */
+/* A random number for a link in a pass, the same for all rows. */
 static double activity (const struct simulate_options *opts, uint32_t link,
                         unsigned int pass)
 {
@@ -18,7 +18,7 @@ static double activity (const struct simulate_options *opts, uint32_t link,
     return 2 * rng_uniform (&rng);
 }
 
-/* How long a round trip waits behind the messages of others. */
+/* How long a round trip waits for others' messages. */
 static double wait_ns (const struct row *row, unsigned int pass,
                        const struct simulate_options *opts, struct rng *rng)
 {
@@ -37,7 +37,7 @@ static double wait_ns (const struct row *row, unsigned int pass,
     return sum;
 }
 
-/* What the round trip takes where nothing disturbs it. */
+/* The time of a round trip without noise. */
 static double quiet_ns (const struct row *row, const double *latency_ns,
                         const struct simulate_options *opts)
 {
@@ -66,7 +66,7 @@ struct simulation {
     struct samples *samples;
 };
 
-/* What is simple of the noise, and traffic. */
+/* The simple noise, and traffic. */
 static double disturb (struct simulation *sim, const struct row *row,
                        unsigned int pass)
 {
@@ -167,7 +167,7 @@ static int add_hosts (struct samples *samples, const struct pathset *ps)
     for (size_t i = 0; i < pathset_size (ps); i++) {
         const char *host = pathset_endpoint (ps, i)->host;
 
-        /* rails of one host stand together */
+        /* rails of one host are adjacent */
         if (i > 0 && !strcmp (host, pathset_endpoint (ps, i - 1)->host))
             continue;
         if (samples_add_host (samples, host, true) < 0)

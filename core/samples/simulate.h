@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Simulate: the samples that a plan would give on links of known latency.
  *
- * The truth may differ from what the plan was made for: walk it on a set of
- * the same endpoints of another network with the same links.
+ * The real routes may differ from those that the plan was made for: pass a set
+ * of the same endpoints on another network with the same links.
  *
- * A longer plan with the same rounds at its beginning gives the same samples
- * at its beginning, by the same seed.
+ * With the same seed, a longer plan that begins with the same rounds gives the
+ * same samples for these rounds.
  */
 #ifndef CORE_SIMULATE_H
 #define CORE_SIMULATE_H
@@ -20,22 +20,23 @@
 
 struct simulate_options {
     double noise_ns;         /* standard deviation of one RTT; 0: none */
-    double outlier_share;    /* of RTTs that take longer, 0 .. 1, by an */
-    double outlier_ns;       /* exponential of this mean */
-    const struct noise *noise; /* beside that; NULL: none */
+    double outlier_share;    /* of RTTs that are longer, 0 .. 1, by an */
+    double outlier_ns;       /* exponential with this mean */
+    const struct noise *noise; /* in addition; NULL: none */
     unsigned int repeats;    /* from each side, at least 1 */
     uint64_t seed;
-    /* [endpoints] what a message to oneself takes: loopbacks are measured
-     * before, between and after the rounds, of all endpoints, with the noise of
-     * hosts and messages; NULL: not
+    /* [endpoints] time of a message to itself: loopbacks are measured before,
+     * between and after the rounds, for all endpoints, with the noise of hosts
+     * and messages; NULL: no loopbacks
      */
     const double *loopback_ns;
 
-    /* faults and traffic; NULL where there are none */
-    const double *arc_ns; /* [2 * nlinks] what one direction has more */
-    /* [nlinks] probability that a message waits at a link behind those of
-     * others, by an exponential of mean busy_ns. In each pass it is that
-     * times a number uniform over [0, 2), one for all who cross the link.
+    /* faults and traffic; NULL if there are none */
+    const double *arc_ns; /* [2 * nlinks] extra time of one direction */
+    /* [nlinks] probability that a message waits at a link for others' messages,
+     * by an exponential with mean busy_ns. In each pass it is multiplied by a
+     * number uniform over [0, 2), the same for all messages that cross the
+     * link.
      */
     const double *busy;
     double busy_ns;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. The excess of a link is its latency less the median of its class;
- * that of a switch the median over its links. One slow link does not move
- * that, nor does a slow neighbour, which a switch shares one link with as a
- * rule. Its variance is that of a median of k, pi / 2 times the class's
- * spread^2 / k, and what the mean of these links has by the solution. The
- * spread is the class's MAD.
+/* Notes. The excess of a link is its latency minus the median of its class;
+ * that of a switch is the median over its links. One slow link does not change
+ * that, nor does a slow neighbour, with which a switch usually shares only one
+ * link. Its variance is that of a median of k, pi / 2 times the class's
+ * spread^2 / k, plus the variance of the mean of these links in the solution.
+ * The spread is the class's MAD.
  *
- * The switch with the most standard errors is taken, if so many are beyond
- * chance for as many switches as were tested, and if three of four of its
- * links stand above half its excess. What it explains is subtracted, and the
- * next one is looked for.
+ * The switch with the most standard errors is taken, if this is more than
+ * chance gives for so many tested switches, and if three of four of its links
+ * have more than half its excess. What it explains is subtracted, and the
+ * search is repeated.
  */
 #include "config.h"
 #include "core/solve/excess.h"
@@ -21,20 +21,20 @@
 #include "util/alloc.h"
 
 enum {
-    LINKS_MIN = 3,    /* determined links of a switch that is tested */
-    CLASS_ENOUGH = 8, /* determined links that make a class */
-    FOUND_MAX = 64,   /* switches; more are not a few slow ones */
+    LINKS_MIN = 3,    /* determined links that a tested switch needs */
+    CLASS_ENOUGH = 8, /* determined links for a spread of a class */
+    FOUND_MAX = 64,   /* switches; more are not just a few slow ones */
 };
 
-#define CHANCE 0.01    /* of naming any switch where there is none */
-#define STDERR_MIN 1.0 /* ns; below that nobody can say what a link is */
+#define CHANCE 0.01    /* of naming a switch if none is slow */
+#define STDERR_MIN 1.0 /* ns; no measurement is more accurate */
 
 /* A determined link. */
 struct known {
     size_t i; /* of the solution */
     uint32_t class_id;
     double excess;
-    double spread; /* of its class; NAN: too few to tell */
+    double spread; /* of its class; NAN: too few links */
 };
 
 struct board {
@@ -78,7 +78,7 @@ static const uint32_t *ends (const struct board *b, size_t k)
     return b->net->link[b->s->link[b->known[k].i].link].end;
 }
 
-/* Sort the links by switch: see lsq.c's columns for how. */
+/* Sort the links by switch, as the columns in lsq.c. */
 static void group_by_switch (struct board *b)
 {
     for (size_t k = 0; k < b->nknown; k++)
@@ -114,7 +114,7 @@ static void board_make (struct board *b)
     group_by_switch (b);
 }
 
-/* Take the median of each class from its links' excess. */
+/* Subtract the median of its class from each link's excess. */
 static void centre (struct board *b)
 {
     for (size_t first = 0, end; first < b->nknown; first = end) {
@@ -136,8 +136,8 @@ static void centre (struct board *b)
     }
 }
 
-/* Standard errors of a switch's excess; 0 where it is none to speak of. What
- * is found goes into *found, but for the links.
+/* Return the excess of a switch in standard errors; 0 if it is not significant,
+ * NAN if it has too few links. *found is filled, except for the links.
  */
 static double test (struct board *b, size_t sw, struct switch_excess *found)
 {
@@ -175,7 +175,7 @@ static double test (struct board *b, size_t sw, struct switch_excess *found)
     return median / found->stderr_ns;
 }
 
-/* Find the most significant switch. Returns its standard errors. */
+/* Find the most significant switch. Return its standard errors. */
 static double best (struct board *b, struct switch_excess *found)
 {
     double most = 0;

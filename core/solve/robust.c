@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. Tukey's estimate has several minima: its iteration starts from
- * Huber's result, which has one, and keeps the scale found there, so that
- * it cannot wander off. (Holland, Welsch, "Robust regression using iteratively
- * reweighted least-squares", 1977.)
+/* Notes. Tukey's estimate has several minima. So its iteration starts from
+ * Huber's result, which has only one, and keeps the scale found there.
+ * (Holland, Welsch, "Robust regression using iteratively reweighted
+ * least-squares", 1977.)
  *
- * The residual of a row depends on what the row itself counts for: with
- * leverage h = 1 - share and q = h / (1 - h), one that the fit leaves out
- * has 1 + q times that of one that it takes in full, and one of factor f
- * (1 + q) / (1 + f q) times. What is judged is the one left out, whatever f
- * is, by its own standard deviation, sqrt (1 + q).
+ * The residual of a row depends on the row's own weight. With leverage h = 1 -
+ * share and q = h / (1 - h), the residual of a row that the fit ignores is 1 +
+ * q times that of a row with full weight, and (1 + q) / (1 + f q) times as
+ * large with a factor f. The residual that is tested is the one without the
+ * row's own influence, for any f, in units of its standard deviation, sqrt (1 +
+ * q).
  *
- * Rows that count less leave the others less redundant than their share says,
- * and their residuals and the scale smaller, so that more rows seem not to
- * fit. Where the noise is known that ends at once.
+ * Rows with lower weights make the others less redundant than their share, and
+ * their residuals and the scale smaller, so more rows seem not to fit. If the
+ * noise is known, this stops at once.
  *
- * A plan with few redundant rows leaves an outlier a small residual, and
- * gives part of it to its neighbours: rows are then told from each other
- * poorly, whatever the method. More repeats per probe help more.
+ * In a plan with few redundant rows an outlier has a small residual, and its
+ * neighbours get a part of it: no method can then find the outlier well. More
+ * repeats per probe help more.
  */
 #include "config.h"
 #include "core/solve/robust.h"
@@ -33,8 +34,8 @@ enum { PASSES_MAX = 30 };
 
 #define HUBER 1.345
 #define TUKEY 4.685
-#define REDUNDANT 0.1   /* share below which a residual says too little */
-#define SETTLED 1e-2    /* greatest change of a row's factor */
+#define REDUNDANT 0.1   /* smallest share for judging by the residual */
+#define SETTLED 1e-2    /* greatest final change of a row's factor */
 #define FACTOR_MIN 1e-4 /* keeps the rank */
 
 static double huber (double u)
@@ -60,7 +61,7 @@ struct fit {
     double *room;   /* [nrows] */
 };
 
-/* Fill u; returns the scale. */
+/* Fill u; return the scale. */
 static double residuals (struct fit *f, const double *y)
 {
     size_t n = 0;
@@ -80,7 +81,7 @@ static double residuals (struct fit *f, const double *y)
     return n > 0 ? 1.4826 * stats_median (f->room, n) : 0;
 }
 
-/* Solve with the factors as they are. */
+/* Solve with the current factors. */
 static int solve (struct fit *f, double tolerance, double *w, double *y)
 {
     struct lsq *q;
@@ -95,8 +96,8 @@ static int solve (struct fit *f, double tolerance, double *w, double *y)
     return rc;
 }
 
-/* Iterate until the factors settle. *scale: 0 to find it each time; it is
- * what was used last.
+/* Iterate until the factors do not change. *scale: 0 to estimate it in each
+ * pass; on return the one that was used last.
  */
 static int iterate (struct fit *f, double (*weigh) (double), double *scale,
                     double tolerance, double *w, double *y)

@@ -29,7 +29,7 @@ void solution_destroy (struct solution *s)
     }
 }
 
-/* NAN is null. */
+/* NAN becomes null. */
 static json_t *number (double x)
 {
     return isfinite (x) ? json_real (x) : json_null ();
@@ -50,7 +50,7 @@ static json_t *members_json (const struct group *g, const struct network *net)
     return members;
 }
 
-/* The groups that each link is in: a list for each, by its index. */
+/* The groups that contain each link: a list for each, by its index. */
 static json_t **groups_of_links (const struct solution *s)
 {
     json_t **list = xarray (s->nlinks, sizeof (*list));
@@ -102,7 +102,7 @@ static json_t *groups_json (const struct solution *s, const struct network *net)
     return list;
 }
 
-/* What cannot be told, in words. */
+/* What is not determined, in sentences. */
 static json_t *limits_json (const struct solution *s)
 {
     json_t *limits = json_array ();

@@ -5,8 +5,9 @@
  * "solution".
  *
  * A latency is the one-way time over a cable plus half the crossing of the
- * device at either end, in ns, the mean of the two directions; a pair's RTT
- * is row . latency. What is not determined is NAN here and null in the file.
+ * device at either end, in ns, the mean of the two directions; a pair's RTT is
+ * row . latency. A value that is not determined is NAN here and null in the
+ * file.
  */
 #ifndef CORE_SOLUTION_H
 #define CORE_SOLUTION_H
@@ -20,18 +21,18 @@
 
 struct link_estimate {
     uint32_t link;
-    double latency_ns; /* NAN: not determined, unless in groups */
-    double stderr_ns;  /* NAN where latency_ns is, or no spread is known */
+    double latency_ns; /* NAN: not determined, except in groups */
+    double stderr_ns;  /* NAN if latency_ns is, or no spread is known */
 };
 
-/* p/q times the latency of a link; q == 0: beyond exact fractions. */
+/* p/q times the latency of a link; q == 0: not an exact fraction. */
 struct group_member {
     uint32_t link;
     int64_t p, q;
 };
 
-/* A combination of links whose sum is determined while its members are not:
- * a row of the reduced row echelon form with more than one entry.
+/* A combination of links whose sum is determined but whose members are not: a
+ * row of the reduced row echelon form with more than one entry.
  */
 struct group {
     struct group_member *member; /* pivot first, with 1/1 */
@@ -45,12 +46,12 @@ struct pair_estimate {
 };
 
 /* A switch whose links are slower than others of their classes, all by about
- * the same: what each of them has in excess.
+ * the same amount: the excess of each link.
  */
 struct switch_excess {
     uint32_t sw; /* of the network */
     double excess_ns, stderr_ns;
-    uint32_t *link; /* [n] those it was seen by */
+    uint32_t *link; /* [n] those that show it */
     size_t n;
 };
 
@@ -59,18 +60,18 @@ struct solution {
     size_t nlinks;
     struct group *group;
     size_t ngroups;
-    size_t unlisted;            /* groups of too many links to be of use */
-    struct pair_estimate *pair; /* only where asked for, and determined */
+    size_t unlisted;            /* groups of too many links to be useful */
+    struct pair_estimate *pair; /* only if requested, and determined */
     size_t npairs;
-    struct switch_excess *sw; /* significant ones, the most so first */
+    struct switch_excess *sw; /* significant ones, the most significant first */
     size_t nswitches;
     size_t switches_tested;
     size_t rows;        /* measured */
     size_t rank;        /* of them */
     size_t dof;         /* rows - rank */
     double residual_ns; /* root mean square of RTT - fit */
-    size_t outliers;    /* rows that count for less than a quarter: only
-                           where the solution is a robust one */
+    size_t outliers;    /* rows with less than a quarter of their weight: only
+                           if the solution is robust */
     double r2;          /* 1 - residual / total sum of squares; NAN: dof 0 */
 };
 
@@ -82,8 +83,8 @@ void solution_destroy (struct solution *s);
 int solution_write (const struct solution *s, const struct pathset *ps,
                     FILE *fp, struct error *err);
 
-/* The file as a JSON object, to which a caller may add members; its links are in
- * the solution's order. The caller frees it.
+/* The file as a JSON object, to which a caller may add members; its links are
+ * in the solution's order. The caller frees it.
  */
 json_t *solution_json (const struct solution *s, const struct pathset *ps);
 

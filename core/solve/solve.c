@@ -2,47 +2,47 @@
 /* Notes on the method.
  *
  * Let A be the measured rows, t their RTTs, x the links' latencies, all in ns
- * with A x = t up to noise. A has less than full column rank as a rule: only
+ * with A x = t up to noise. A usually has less than full column rank: only
  * combinations of links are determined. Let R be the reduced row echelon form
- * of A and P its pivot columns; R's rows are the simplest combinations that
- * are determined: those with one entry are links, the others groups. Since R
- * holds the identity in its pivot columns,
+ * of A and P its pivot columns; R's rows are the simplest combinations that are
+ * determined: those with one entry are links, the others groups. Since R has
+ * the identity in its pivot columns,
  *
  *     A = A_P R     and so     A x = A_P y     with y = R x,
  *
- * exactly, where A_P (the columns of A at the pivots) is sparse, small
- * integers, and of full column rank. So there is no need for R's
- * coefficients, which can be large and odd, in the arithmetic: least squares
- * for y is
+ * exactly, where A_P (the columns of A at the pivots) is sparse, has small
+ * integers, and is of full column rank. So the arithmetic does not need R's
+ * coefficients, which can be large fractions: least squares for y is
  *
  *     A_P' W A_P y = A_P' W t,     W = diag (1 / variance),
  *
- * by conjugate gradients (linear/lsq), as exactly as the noise deserves, or
- * to the last digit where there is none. Any row a in the span has the
- * latency a_P . y, of variance a_P' C a_P with C = (A_P' W A_P)^-1: the RTT of
- * every pair, where the rank is full, whether or not its links can be told
- * apart. Where the rank is that of all columns, y is x and R is not needed.
+ * solved by conjugate gradients (linear/lsq), to a fraction of the noise, or to
+ * the last digit if there is no noise. Any row a in the span has the latency
+ * a_P . y, of variance a_P' C a_P with C = (A_P' W A_P)^-1: this is the RTT of
+ * every pair, if the rank is full, even if its links are not resolved. If the
+ * rank is the number of columns, y is x and R is not needed.
  *
- * Cost: some dozens of times the entries of the rows, more where the plan has
- * no redundant rounds; the standard errors some ten times that, or rank^3 / 2
- * where they are exact (linear/covariance). What can take long is R: rows that
- * determine few links leave groups of thousands. It is not needed for P, nor
- * to tell which links are determined, where a random null vector is 0; so
- * where it is slow to come there are no groups. Where P is slow to come and
- * there are rows enough, a random z is solved for: A determines all links if
- * and only if A z gives z back.
+ * Cost: some dozens of times the entries of the rows, more if the plan has no
+ * redundant rounds; the standard errors about ten times that, or rank^3 / 2 if
+ * they are exact (linear/covariance). Only R can take long: rows that determine
+ * few links leave groups of thousands. R is needed neither for P nor to find
+ * the determined links, where a random null vector is 0; so if R takes too much
+ * work, there are no groups. If P takes too much work and there are enough
+ * rows, a random z is solved for: A determines all links if and only if the
+ * solution for A z is z.
  *
- * The standard errors are those of the noise. Where links changed between the
+ * The standard errors are those of the noise. If links changed between the
  * measurements, rows contradict each other, and the estimates of the links that
- * these cross are worth less than the noise says. With `local` each link's
- * variance is multiplied by the mean of the squares, in units of the noise and
- * its share, by which the rows across it miss; MISFIT_PRIOR rows that do not
- * miss are counted with them, as few rows say little.
+ * they cross are less accurate than the noise suggests. With `local` each
+ * link's variance is multiplied by the mean square residual of the rows across
+ * it, in units of the noise and of the share of its variance that residuals
+ * have. MISFIT_PRIOR rows that fit are added, because a few rows are a poor
+ * estimate.
  *
- * Where the repeats show no spread at all (simulated without noise, or single
- * repeats), all rows weigh the same and the variance is taken from the
- * residual, if there are more rows than the rank; else no standard error is
- * known.
+ * If the repeats have no spread at all (simulated without noise, or single
+ * repeats), all rows have the same weight and the variance is estimated from
+ * the residual, if there are more rows than the rank; otherwise no standard
+ * error is known.
  */
 #include "config.h"
 #include "core/solve/solve.h"
@@ -61,37 +61,37 @@
 #include "util/rng.h"
 
 enum {
-    WORK_EASY = 50 * 1000 * 1000,   /* of elimination, before another way */
-    WORK_MAX = 300 * 1000 * 1000,   /* is looked for; and at all */
-    ASK_ITERATIONS = 500,           /* the other way may take */
+    WORK_EASY = 50 * 1000 * 1000,   /* of elimination, before another method */
+    WORK_MAX = 300 * 1000 * 1000,   /* is tried; and at most */
+    ASK_ITERATIONS = 500,           /* that the other method may take */
     WORK_GROUPS = 20 * 1000 * 1000, /* to find the groups */
     MISFIT_PRIOR = 4,               /* rows */
     SEED = 1,
     PREDICT_EXACT_MAX = 300, /* unknowns */
     PREDICT_SKETCH = 16,
     PREDICT_WORST = 24,
-    PREDICT_WORK = 20 * 1000 * 1000,    /* of elimination, and as much again */
-    PREDICT_ENTRIES = 60 * 1000 * 1000, /* to iterate over, or */
-    PREDICT_ITERATIONS = 300,           /* so often, if that is more */
+    PREDICT_WORK = 20 * 1000 * 1000,    /* of elimination, twice */
+    PREDICT_ENTRIES = 60 * 1000 * 1000, /* entries times iterations, or */
+    PREDICT_ITERATIONS = 300,           /* so many iterations, if more */
 };
 
-#define FIRST 1e-5 /* of the RTTs, where noise is not known yet */
+#define FIRST 1e-5 /* of the RTTs, while noise is not known yet */
 #define LAST 1e-11
-#define GIVEN_BACK 1e-6 /* of a random vector of the size of 1 */
+#define GIVEN_BACK 1e-6 /* error of a random vector of size 1 */
 
 struct system {
     size_t m; /* links */
     const uint32_t *link;
     size_t rank;
     int32_t *pivot;    /* [m] the unknown of a column, -1: none; NULL: all
-                           columns are unknowns, and determined */
-    uint64_t *null;    /* [m] a null vector: 0 where a link is determined */
+                          columns are unknowns, and determined */
+    uint64_t *null;    /* [m] a null vector: 0 for determined links */
     struct rref *form; /* reduced; NULL: groups are too large */
     struct sparse *a;  /* A_P, [rank] columns */
     double *weight;    /* 1 / variance */
-    double *misfit;    /* [m] see find_misfits; NULL: as the noise says */
+    double *misfit;    /* [m] see find_misfits; NULL: not used */
     struct lsq *lsq;
-    uint64_t work_max; /* to eliminate */
+    uint64_t work_max; /* for elimination */
 };
 
 static void system_clear (struct system *s)
@@ -105,13 +105,13 @@ static void system_clear (struct system *s)
     lsq_destroy (s->lsq);
 }
 
-/* The unknown of a column; -1: it is not a pivot. */
+/* The unknown of a column; -1: not a pivot. */
 static int unknown (const struct system *s, uint32_t col)
 {
     return s->pivot ? s->pivot[col] : (int)col;
 }
 
-/* Append a row of links to rows of columns. */
+/* Append a row of links to the rows of columns. */
 static void add_row (struct sparse *a, const struct pathset *ps,
                      const uint32_t *link, const uint8_t *count, size_t n)
 {
@@ -125,7 +125,7 @@ static void add_row (struct sparse *a, const struct pathset *ps,
     sparse_add (a, col, value, n);
 }
 
-/* Keep the pivots of a row of columns. Returns their number. */
+/* Keep the pivots of a row of columns. Return their number. */
 static size_t pivots (const struct system *s, const uint32_t *col,
                       const int8_t *value, size_t n, uint32_t *var,
                       int8_t *kept)
@@ -143,8 +143,8 @@ static size_t pivots (const struct system *s, const uint32_t *col,
     return k;
 }
 
-/* A row, to be sorted by length and then by what it holds: which groups there
- * are must not depend on the order in which rows were measured.
+/* A row, to be sorted by length and then by its entries: the groups must not
+ * depend on the order in which rows were measured.
  */
 struct by_length {
     size_t n;
@@ -189,7 +189,7 @@ static bool determines_all (const struct sparse *a)
     double *z = xcalloc (2 * a->ncols + a->nrows, sizeof (*z));
     double *y = z + a->ncols;
     double *t = y + a->ncols;
-    bool all = q != NULL; /* else there is a column without entries */
+    bool all = q != NULL; /* NULL: there is a column without entries */
     struct rng rng;
 
     rng_seed (&rng, SEED);
@@ -206,8 +206,8 @@ static bool determines_all (const struct sparse *a)
     return all;
 }
 
-/* Add row i of a to the form. Return 0; 1 where the work is too much, unless
- * that shows that all columns are determined: *all.
+/* Add row i of a to the form. Return 0, or 1 if this is too much work. If the
+ * work is large, also test once whether all columns are determined: *all.
  */
 static int eliminate (struct system *s, const struct sparse *a, size_t i,
                       bool *asked, bool *all)
@@ -223,8 +223,8 @@ static int eliminate (struct system *s, const struct sparse *a, size_t i,
     return rref_work (s->form) > s->work_max && !*all;
 }
 
-/* The rows in a good order: rows that hold a column of their own come last,
- * when it costs nothing to add them; before these, short ones come first.
+/* Add the rows in a good order: rows that have a column of their own come last,
+ * when adding them costs nothing; short rows come first before these.
  */
 static int eliminate_all (struct system *s, const struct sparse *a, bool *all)
 {
@@ -241,8 +241,8 @@ static int eliminate_all (struct system *s, const struct sparse *a, bool *all)
     return rc;
 }
 
-/* What there is to know from the form: s->form remains if it can be reduced
- * with little work.
+/* Read the results from the form; s->form remains if it can be reduced with
+ * little work.
  */
 static void read_form (struct system *s, size_t ncols)
 {
@@ -260,8 +260,8 @@ static void read_form (struct system *s, size_t ncols)
     }
 }
 
-/* Find the unknowns, and what is determined. Return 0; 1 with err where that
- * is too much work; -1 with err.
+/* Find the unknowns, and what is determined. Return 0; 1 with err if that is
+ * too much work; -1 with err.
  */
 static int make_form (struct system *s, const struct sparse *rows,
                       struct error *err)
@@ -308,7 +308,9 @@ static int ill_conditioned (struct error *err)
     return error_world (err, "the rows are too ill-conditioned to solve");
 }
 
-/* Set up for rows of weights w; takes over both. Returns as make_form. */
+/* Set up for rows of weights w; takes ownership of both. Return value as
+ * make_form.
+ */
 static int system_make (struct system *s, struct sparse *rows, double *w,
                         bool determined, struct error *err)
 {
@@ -384,10 +386,10 @@ static double misfit (const struct system *s, const double *t, const double *y)
     return sum;
 }
 
-/* Find y: where there are few unknowns to the last digit; beyond, close to
- * the minimum in units of the noise, which is 1, or where that is not known
- * what the residual shows: without noise or redundancy that ends with all
- * digits, too. Sets *tolerance to what was right in the end.
+/* Find y. With few unknowns: to the last digit. Otherwise close to the minimum
+ * in units of the noise, which is 1, or of the residual if the noise is not
+ * known; without noise or redundancy this gives all digits, too. *tolerance is
+ * set to the final one.
  */
 static int find_minimum (const struct system *s, const double *t, bool noisy,
                          double *y, double *tolerance)
@@ -410,7 +412,7 @@ static int find_minimum (const struct system *s, const double *t, bool noisy,
     }
 }
 
-/* Find y and its covariance, with weights as the method has them. */
+/* Find y and its covariance, with the weights of the robust method. */
 static int least_squares (struct system *s, const double *t, bool noisy,
                           const struct solve_options *opts, double *y,
                           struct covariance **c, size_t *outliers)
@@ -450,7 +452,9 @@ done:
     return rc;
 }
 
-/* The residual and what follows from it. Returns the factor of variances. */
+/* Fill in the residual and what follows from it. Return the factor of
+ * variances.
+ */
 static double assess (struct solution *sol, const struct system *s,
                       const double *t, bool noisy, const double *y)
 {
@@ -503,8 +507,7 @@ static void add_group (struct solution *sol, const struct rref_entry *entry,
     }
 }
 
-/* What the variance of each column is to be multiplied by, for what its rows
- * miss by.
+/* The factor for the variance of each column, from the residuals of its rows.
  */
 static double *find_misfits (const struct system *s, const struct pathset *ps,
                              const struct observations *o, const double *y)
@@ -538,8 +541,8 @@ static double stderr_of (const struct covariance *c, double factor, size_t i)
     return c ? sqrt (factor * covariance_variance (c, i)) : NAN;
 }
 
-/* Links that are determined; where[i] is the unknown that link i of the
- * solution is, or NETWORK_NONE.
+/* Fill in the determined links; where[i] is the unknown of link i of the
+ * solution, or NETWORK_NONE.
  */
 static void fill_links (struct solution *sol, const struct system *s,
                         const double *y, const struct covariance *c,
@@ -621,7 +624,7 @@ static int fill_pairs (struct solution *sol, const struct system *s,
     return 0;
 }
 
-/* What the solution says, once y is known. */
+/* Fill in the solution, once y is known. */
 static int tell (struct solution *sol, const struct system *s,
                  const struct pathset *ps, const double *y,
                  const struct covariance *c, double factor, bool pairs,
@@ -720,7 +723,7 @@ static struct sparse *planned_rows (struct pathset *ps, const struct plan *plan,
     return rows;
 }
 
-/* What a prediction may take. */
+/* The iterations that a prediction may take. */
 static uint64_t iterations (const struct sparse *a)
 {
     uint64_t n = PREDICT_ENTRIES / (a->start[a->nrows] + 1);

@@ -18,44 +18,43 @@
 struct solve_options {
     int quantile;       /* of the repeats: RTT_MIN, RTT_P25, RTT_MEDIAN, ... */
     bool pairs;         /* estimate the RTT of every pair as well */
-    enum robust robust; /* what rows that do not fit count for */
+    enum robust robust; /* how rows that do not fit are weighted */
     bool bare;          /* estimates alone: no standard errors, no switches;
-                           of no use with a robust method */
-    bool local;         /* where noise is known: greater standard errors of
-                           links whose rows miss by more */
+                           ignores the robust method */
+    bool local;         /* if noise is known: greater standard errors for links
+                           whose rows fit worse */
 };
 
 enum {
     SOLVE_EXACT_MAX = 1500, /* unknowns up to which all variances are exact */
-    SOLVE_SKETCH = 64,      /* vectors of the sketch beyond, */
+    SOLVE_SKETCH = 64,      /* vectors of the sketch above that, */
     SOLVE_WORST = 24,       /* and greatest variances that are exact then */
     SOLVE_GROUP_MAX = 64,   /* links of a group that is listed */
 };
 
-/* Solve for the links of the set. Samples that were all lost are left out:
- * the rank may then be less than planned. Beyond SOLVE_EXACT_MAX unknowns a
- * standard error that is not among the greatest is good to some 9 %. NULL with
- * err where nothing was measured, a path is broken, or it
- * would take minutes to tell what is determined. Groups of more than
- * SOLVE_GROUP_MAX links are not listed, none where it takes long to find them.
+/* Solve for the links of the set. Samples that were all lost are left out: the
+ * rank may then be less than planned. Above SOLVE_EXACT_MAX unknowns, a
+ * standard error that is not among the greatest is accurate to about 9 %. NULL
+ * with err if nothing was measured, a path is broken, or it would take minutes
+ * to find what is determined. Groups of more than SOLVE_GROUP_MAX links are not
+ * listed, and no groups if it takes long to find them.
  */
 struct solution *solve (struct pathset *ps, const struct samples *samples,
                         const struct solve_options *opts, struct error *err);
 
-/* The same of observations, each of the weight that its variance gives it,
- * however they came about; the quantile means nothing.
+/* The same from observations of any origin, weighted by their variances; the
+ * quantile is ignored.
  */
 struct solution *solve_observations (struct pathset *ps,
                                      const struct observations *o,
                                      const struct solve_options *opts,
                                      struct error *err);
 
-/* Predict the standard errors that a plan gives: root mean square and
- * greatest over identified links and groups, in units of the standard error
- * of one RTT. Both are 0 for an empty plan, and where it would take more than
- * about a second to tell, of a job: groups are too large to find then, or the
- * rows ill-conditioned. The first is good to 1 %, the second to a few. Return
- * 0, or -1 with err.
+/* Predict the standard errors that a plan gives: root mean square and greatest
+ * over determined links and groups, in units of the standard error of one RTT.
+ * Both are 0 for an empty plan, and for a job that would take more than about a
+ * second: its groups are too large to find, or its rows ill-conditioned. The
+ * first is accurate to 1 %, the second to a few. Return 0, or -1 with err.
  */
 int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
                    double *max, struct error *err);
