@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * The attribute, as NVIDIA's headers have it, untested on hardware; in words of
- * 32 bits: word 0, bit 0 on; bit 27 can be limited to service levels, bit 28
- * is; bit 29 can be switched off by transport. Word 1, bits 0 to 11: groups
- * that it can have, 0 where it knows no adaptive routing. Word 2, bits 16 to
- * 31: the service levels. Word 3, bit 0: off for UD, bit 1: for RC.
+ * The attribute, from NVIDIA's headers, not tested on hardware. In 32-bit
+ * words: word 0, bit 0: on; bit 27: can be limited to service levels; bit 28:
+ * is limited to them; bit 29: can be switched off by transport. Word 1, bits 0
+ * to 11: number of groups supported, 0 without adaptive routing. Word 2, bits
+ * 16 to 31: the service levels. Word 3, bit 0: off for UD; bit 1: off for RC.
  */
 #include "config.h"
 #include "ibquery/adaptive.h"
@@ -16,7 +16,7 @@
 
 enum {
     ON = 1 << 0,
-    BY_LEVEL = 3 << 27,     /* it can, and does */
+    BY_LEVEL = 3 << 27,     /* can be limited, and is */
     BY_TRANSPORT = 1 << 29,
     GROUPS = 0xfff,
     LEVELS_SHIFT = 16,
@@ -49,7 +49,7 @@ struct fabric_adaptive adaptive_decode (const uint8_t info[ADAPTIVE_INFO])
     return a;
 }
 
-/* Count a switch once, by the levels that it routes adaptively on. */
+/* Count a switch once, at each level on which it routes adaptively. */
 static void count_switch (const struct fabric *f, uint32_t node, bool rc,
                           bool *seen, size_t count[ADAPTIVE_LEVELS])
 {

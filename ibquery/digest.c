@@ -2,9 +2,9 @@
 /* Notes
  *
  * Two lanes of multiply and rotate. For a given state the step is a bijection
- * of the word, and for a given word one of the state; lane b lags one step
- * behind lane a, so that a difference cannot leave both in fewer than three
- * words. The murmur3 finaliser spreads the state.
+ * of the word, and for a given word one of the state. Lane b is one step behind
+ * lane a, so a difference cannot disappear from both in fewer than three words.
+ * The murmur3 finaliser mixes the state.
  */
 #include "config.h"
 #include "ibquery/digest.h"

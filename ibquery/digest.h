@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A fast 128-bit digest: the fabric's hash and the snapshot's checksum. It
- * tells different things apart; it does not withstand a forger.
+ * detects differences; it is no protection against forgery.
  */
 #ifndef IBQUERY_DIGEST_H
 #define IBQUERY_DIGEST_H
@@ -21,11 +21,11 @@ void digest_u64 (struct digest *d, uint64_t word);
 /* The bytes and their number: {"ab", "c"} is not {"a", "bc"}. */
 void digest_bytes (struct digest *d, const void *data, size_t len);
 
-/* The digest of all so far, in lower case. */
+/* The digest of everything so far, in lower case. */
 void digest_hex (const struct digest *d, char hex[DIGEST_HEX]);
 
-/* Whether a file gives the digest that was found. A fuzzer, who cannot guess
- * digests, shall get past this: in its builds, any will do.
+/* Whether the digest in a file is the computed one. Always true in builds for
+ * fuzzing: a fuzzer cannot guess digests.
  */
 bool digest_agrees (const char *given, const char *found);
 

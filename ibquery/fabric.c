@@ -28,7 +28,7 @@ static const char *const states[] = {
     [PORT_ARMED] = "armed",     [PORT_ACTIVE] = "active",
 };
 
-/* What links of one class share, in the order of the classes. */
+/* What links of one class have in common, in the order of the classes. */
 enum class_kind { CLASS_HOST, CLASS_SWITCH, CLASS_OTHER };
 enum { CLASS_INTERNAL = 1 << 7 };
 #define CLASS_KEY(kind, low, high) \
@@ -399,7 +399,7 @@ static int claim_lids (const struct fabric *f, uint32_t *owner, uint32_t node,
     return 0;
 }
 
-/* owner[LID]: the node that has it, FABRIC_NONE where none. */
+/* owner[LID]: the node with this LID, or FABRIC_NONE. */
 static uint32_t *find_lids (const struct fabric *f, struct error *err)
 {
     size_t size = (FABRIC_MAX_LID + 1) * sizeof (uint32_t);
@@ -427,7 +427,7 @@ static unsigned int other_lids (const struct fabric *f, uint32_t endpoint)
     return (1U << f->port[f->endpoint[endpoint].port].lmc) - 1;
 }
 
-/* Every endpoint by each of its LIDs. These are unique, so that there are no
+/* List every endpoint with each of its LIDs. LIDs are unique, so there are no
  * more ends than LIDs.
  */
 static void list_ends (struct fabric *f)
@@ -510,8 +510,9 @@ static uint32_t switch_at (const struct fabric *f, uint32_t port)
     return f->node[node].type == NODE_SWITCH ? node : NETWORK_NONE;
 }
 
-/* Bytes of a description that name the chassis: of "MF0;NAME:MODEL/L01/U1", a
- * module of NAME, what is before the first slash. 0: none.
+/* The number of bytes of a description that name the chassis: for
+ * "MF0;NAME:MODEL/L01/U1", a module of NAME, those before the first slash. 0:
+ * not a module.
  */
 static size_t chassis_name (const struct fabric_node *n)
 {
@@ -528,7 +529,7 @@ static bool is_internal (const struct fabric *f, const struct fabric_link *l)
     const struct fabric_node *b = &f->node[f->port[l->b].node];
     size_t len = chassis_name (a);
 
-    if (a == b) /* a cable all the same */
+    if (a == b) /* a cable nevertheless */
         return false;
     if (a->system != 0 && a->system == b->system)
         return true;
@@ -644,7 +645,7 @@ static int compare_called (const void *a, const void *b)
                    ((const struct node_name *)b)->name);
 }
 
-/* Put the GUID behind a name. */
+/* Append the GUID to a name. */
 static void append_guid (char **name, uint64_t guid)
 {
     enum { BEHIND = 1 + 16 + 4 }; /* "-GUID", then a port's "/254" */
@@ -776,7 +777,9 @@ static bool is_called (const struct fabric_node *n, const char *name)
     return strcmp (n->desc, name) == 0 || strcmp (n->name, name) == 0;
 }
 
-/* A connected port called NAME/PORT; FABRIC_NONE where two might be meant. */
+/* The connected port with this NAME/PORT; FABRIC_NONE if ambiguous or not
+ * found.
+ */
 static uint32_t find_by_name (const struct fabric *f, const char *name,
                               unsigned int num)
 {
@@ -801,7 +804,7 @@ static uint32_t find_by_name (const struct fabric *f, const char *name,
     return found;
 }
 
-/* A node whose GUID is given in 16 digits. */
+/* The node with this GUID of 16 digits. */
 static uint32_t find_by_guid (const struct fabric *f, const char *text)
 {
     if (strlen (text) != 16 || strspn (text, "0123456789abcdef") != 16)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Endpoints by GUID. */
 #include "config.h"
 #include "ibquery/guids.h"
 

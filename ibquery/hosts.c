@@ -12,17 +12,17 @@
 #include "util/text.h"
 
 enum {
-    FEW = 4, /* times fewer than the switch of the median host has */
+    FEW = 4, /* few hosts: fewer than the median switch by this factor */
     MAX_ENDS = 256,
 };
 
-/* One adapter port on its way to be an endpoint. */
+/* An adapter port that becomes an endpoint. */
 struct rail {
     char name[FABRIC_NAME_MAX + 1];
     uint32_t port;
     uint64_t guid;
     const struct fabric_node *node;
-    bool named; /* by its description */
+    bool named; /* named by its description */
 };
 
 static int compare_rails (const void *a, const void *b)
@@ -54,7 +54,7 @@ static int compare_systems (const void *a, const void *b)
     return order != 0 ? order : util_compare (x->node->guid, y->node->guid);
 }
 
-/* What a vendor's firmware says before the host has set a description. */
+/* The description that a vendor's firmware has until the host sets one. */
 static bool is_default_desc (const char *desc)
 {
     return strstr (desc, "Mellanox Technologies")
@@ -72,7 +72,7 @@ static void name_by_guid (struct rail *r, uint64_t guid)
     r->named = false;
 }
 
-/* Name the host of an adapter; false where it is none. */
+/* Name the host of an adapter; false if it is not a host. */
 static bool name_rail (struct rail *r)
 {
     const struct fabric_node *n = r->node;
@@ -87,7 +87,7 @@ static bool name_rail (struct rail *r)
     return true;
 }
 
-/* Why a port that is connected is no rail; NULL where it is one. */
+/* Why a connected port is not a rail; NULL if it is one. */
 static const char *unusable (const struct fabric *f,
                              const struct fabric_port *p)
 {
@@ -96,7 +96,7 @@ static const char *unusable (const struct fabric *f,
     return p->lid == 0 ? "has no LID" : NULL;
 }
 
-/* The connected adapter ports that belong to a host and can be used. Returns
+/* Find the connected adapter ports that belong to a host and are usable. Return
  * their number.
  */
 static size_t find_rails (struct fabric *f, struct rail *rail)
@@ -131,8 +131,8 @@ static size_t find_rails (struct fabric *f, struct rail *rail)
     return n;
 }
 
-/* The first of n rails of one name, sorted by description, whose description
- * is that of the next, on another card; NULL where there is none.
+/* The first of n rails with one name, sorted by description, that has the same
+ * description as the next one on another card; NULL if there is none.
  */
 static const struct rail *find_double (const struct rail *rail, size_t n)
 {
@@ -146,7 +146,7 @@ static const struct rail *find_double (const struct rail *rail, size_t n)
     return NULL;
 }
 
-/* Name n rails by their cards. */
+/* Name n rails after their cards. */
 static void name_by_card (struct rail *rail, size_t n)
 {
     uint64_t first = 0;
@@ -161,7 +161,7 @@ static void name_by_card (struct rail *rail, size_t n)
     }
 }
 
-/* Tell hosts of one name apart. */
+/* Make hosts with equal names distinct. */
 static void separate (struct fabric *f, struct rail *rail, size_t n)
 {
     size_t end;
@@ -186,7 +186,7 @@ static void separate (struct fabric *f, struct rail *rail, size_t n)
     }
 }
 
-/* A host of n rails, which become its endpoints. */
+/* Add a host with n rails, which become its endpoints. */
 static void add_host (struct fabric *f, const struct rail *rail, size_t n)
 {
     struct fabric_host *h = &f->host[f->nhosts];
@@ -228,7 +228,7 @@ void hosts_find (struct fabric *f)
  * Levels of switches
  */
 
-/* A switch with what is cabled to it. */
+/* A switch, and how many hosts and switches are cabled to it. */
 struct switch_ends {
     uint32_t node;
     unsigned int hosts, switches;
@@ -244,7 +244,7 @@ static uint32_t far_node (const struct fabric *f, uint32_t port)
     return f->port[l->a == port ? l->b : l->a].node;
 }
 
-/* The switches that have hosts. Returns their number. */
+/* Find the switches that have hosts. Return their number. */
 static size_t find_places (const struct fabric *f, struct switch_ends *place)
 {
     size_t n = 0;
@@ -269,7 +269,7 @@ static size_t find_places (const struct fabric *f, struct switch_ends *place)
     return n;
 }
 
-/* How many hosts has the switch of the median host? */
+/* The number of hosts of the switch of the median host. */
 static unsigned int usual_hosts (const struct switch_ends *place, size_t n)
 {
     size_t with[MAX_ENDS] = { 0 }, all = 0, sum = 0;
@@ -284,7 +284,7 @@ static unsigned int usual_hosts (const struct switch_ends *place, size_t n)
     return hosts;
 }
 
-/* Mark those that are for hosts as level 1, into queue. Returns how many. */
+/* Set level 1 for leaf switches and queue them. Return their number. */
 static size_t mark_leaves (struct fabric *f, const struct switch_ends *place,
                            size_t n, uint32_t *queue)
 {
@@ -303,7 +303,7 @@ static size_t mark_leaves (struct fabric *f, const struct switch_ends *place,
     return tail;
 }
 
-/* Breadth first from the leaves. */
+/* Set the other levels, breadth first from the leaves. */
 static void spread (struct fabric *f, uint32_t *queue, size_t tail)
 {
     for (size_t head = 0; head < tail; head++) {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is a host, what it is called, and which ports are its rails; at what
- * level switches are.
+/* Which nodes are hosts, their names, and which ports are their rails; the
+ * levels of the switches.
  *
- * A host is called by the first word of its NodeDescription ("node1 HCA-1",
- * "node1 mlx5_0"); several adapters or ports with one name are its rails.
+ * A host's name is the first word of its NodeDescription ("node1 HCA-1", "node1
+ * mlx5_0"); several adapters or ports with one name are its rails.
  *
- * An adapter whose description names no host is called by its GUID, with a
- * warning. So are adapters whose description is another's, too, when these two
- * are on different cards, as their SystemImageGUIDs say: no host has two
- * devices of one name. Then nobody is called by that name: rails are what is
- * on one card, called by its smallest GUID. Adapters whose cards are not known
- * are believed to be of one host.
+ * An adapter whose description contains no host name is named by its GUID, with
+ * a warning. The same applies to adapters with equal descriptions on different
+ * cards (by SystemImageGUID), since no host has two devices with one name. Then
+ * the name is not used at all: the ports of one card are the rails of one host,
+ * named by the card's smallest GUID. Adapters whose cards are not known are
+ * assumed to be in one host.
  *
- * A SHARP aggregation node is no host, and its cable counts with the
- * switches'; nor is a router. A port without a LID, or not active, is no rail,
- * with a warning.
+ * A SHARP aggregation node is not a host, and its cable counts as a switch
+ * link. A router is not a host either. A port without a LID, or not active, is
+ * not a rail; there is a warning.
  *
- * Levels: 1 where hosts are, else 1 + the least of the neighbours'; 0 where no
- * host can be reached. A switch that has few hosts compared with the others and
- * more cables to switches than any that has many is no place for hosts:
- * somebody has cabled a management node, or two, to a spine. Its level is its
- * neighbours' to say.
+ * Levels: 1 for switches with hosts, else 1 + the smallest level of the
+ * neighbours; 0 if no host can be reached. A switch that has few hosts compared
+ * with the others, and more switch links than any switch with many hosts, is
+ * not a leaf: a few management nodes are cabled to a spine. Its level follows
+ * from its neighbours.
  */
 #ifndef IBQUERY_HOSTS_H
 #define IBQUERY_HOSTS_H

@@ -190,7 +190,7 @@ static int check_end (const struct digest *digest, const char *hex, bool last,
     return last ? 0 : error_input (err, "something follows the last line");
 }
 
-/* All lines of the text, which has a NUL behind it. */
+/* Read all lines of the text, which ends in a NUL. */
 static int read_all (struct lines_reading *r, char *text, size_t len,
                      struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of lines that end in their checksum: printable ASCII, one item a
- * line, words separated by one space. The first line is a magic word and a
- * version, the last one "end" and a digest of all lines above it. It finds
- * accidents, not forgeries.
+/* Text files with a checksum: printable ASCII, one item per line, words
+ * separated by one space. The first line is a magic word and a version, the
+ * last one "end" and a digest of all lines before it. The digest detects
+ * damage, not forgery.
  *
  * Errors of a file that is read are "NAME:LINE: sentence".
  */
@@ -16,7 +16,7 @@
 #include "ibquery/digest.h"
 #include "util/error.h"
 
-enum { LINES_MAX = 1200 }; /* bytes of a line, with its end */
+enum { LINES_MAX = 1200 }; /* bytes of a line, including its end */
 
 /* Write: begin, put lines, end. lines_end returns 0, or -1 with err. */
 struct lines_out {
@@ -29,17 +29,17 @@ void lines_put (struct lines_out *out, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 int lines_end (struct lines_out *out, struct error *err);
 
-/* A time as files have it, UTC: "2026-11-22T01:00:00Z". lines_parse_time
- * returns 0, or -1 with err.
+/* A time as in files, UTC: "2026-11-22T01:00:00Z". lines_parse_time returns 0,
+ * or -1 with err.
  */
 enum { LINES_TIME = 32 };
 char *lines_format_time (int64_t when, char text[LINES_TIME]);
 int lines_parse_time (const char *s, int64_t *when, struct error *err);
 
-/* Read. A line is taken apart word by word; where there is none left, the
- * next is "". The others return 0, or -1 with err: a number of so many lower-
- * case hexadecimal digits, a GUID of 16, a decimal number without leading
- * zeros, GUID/PORT, the line's end.
+/* Read a line word by word. words_next returns "" after the last word. The
+ * others return 0, or -1 with err; they read a number of `digits` lower-case
+ * hexadecimal digits, a GUID (16 digits), a decimal number without leading
+ * zeros, GUID/PORT, the end of the line.
  */
 struct words {
     char *next;  /* the rest of the line */
@@ -55,10 +55,10 @@ int words_port (struct words *w, uint64_t *guid, unsigned int *port,
                 struct error *err);
 int words_end (const struct words *w, struct error *err);
 
-/* Read a file of at most max bytes; fn gets each line but the first and the
- * last, in their order, and then, where the file is whole, NULL. Return 0, or
- * -1 with err: fn said so, or the file is cut short, damaged, of another
- * version, or none of these at all. what is for the error: "fabric snapshot".
+/* Read a file of at most max bytes. fn gets each line except the first and the
+ * last, in order, and then, if the file is complete, NULL. Return 0, or -1 with
+ * err: fn failed, or the file is cut short, damaged, of another version or of
+ * another kind. `what` is for errors: "fabric snapshot".
  */
 struct lines_format {
     const char *magic, *what;

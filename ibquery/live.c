@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The live fabric.
  *
- * Notes: what reads is a grandchild in a session of its own, since slurmd ends
- * the prolog's process group. The lock goes with the file description to the
- * reader, too: should that hang in the kernel where no signal reaches it, it
- * keeps the lock, and no second one joins it.
+ * Notes: the reader is a grandchild in its own session, because slurmd ends the
+ * prolog's process group. The reader inherits the lock's file description, too:
+ * if it hangs in the kernel and cannot be killed, it keeps the lock, and no
+ * second reader starts.
  *
- * When the clock is set back, the last attempt has a time in the future: it
- * does not count then, and the next one has the right time again.
+ * If the clock is set back, the last attempt has a time in the future: then it
+ * does not count, and the next one has a correct time again.
  *
- * The reader of a part waits for the lock in the background, so that jobs which
- * start at the same time have theirs one after the other.
+ * The reader of a part waits for the lock in the background, so jobs that start
+ * at the same time get their parts one after the other.
  */
 #include "config.h"
 #include "ibquery/live.h"
@@ -37,17 +37,17 @@ enum {
     NAME_LONGEST = 200,
 };
 
-/* A snapshot, and its name while it is made. */
+/* A snapshot, and its name while it is being made. */
 struct live_output {
     char name[256], temp[256];
 };
 
-/* A directory of root's, as `dir`, and the names in it. */
+/* A directory owned by root, as `dir`, and the names in it. */
 struct live_place {
     int dir;
-    char *path;       /* of the directory, to be freed */
+    char *path;       /* of the directory; freed by leave */
     struct live_output all,
-        part; /* part: name "" where there is none to make */
+        part; /* part: name "" if there is none to make */
     char lock[256];
 };
 
@@ -58,13 +58,13 @@ static void leave (struct live_place *p)
     free (p->path);
 }
 
-/* The number of a job; false where it has none. */
+/* The number of a job; false if it has none. */
 static bool job_number (const struct live_job *job, uint64_t *id)
 {
     return job->id && text_u64 (job->id, 1, UINT32_MAX, id) == 0;
 }
 
-/* The directory is made where it is missing; leave is due in both cases. */
+/* Create the directory if it is missing. Call leave in both cases. */
 static int enter (struct live_place *p, const char *path,
                   const struct live_job *job, struct error *err)
 {
@@ -92,8 +92,8 @@ static int enter (struct live_place *p, const char *path,
     return p->dir < 0 ? -1 : 0;
 }
 
-/* Whether the last attempt was long enough ago, or cannot have been yet: the
- * clock of files may be a moment ahead of time (), which counts ticks.
+/* Whether the last attempt was long enough ago, or has a time in the future.
+ * The clock of files may be slightly ahead of time (), which counts ticks.
  */
 static bool is_due (int lock)
 {
@@ -105,7 +105,7 @@ static bool is_due (int lock)
                || now - st.st_mtime >= LIVE_EVERY_S);
 }
 
-/* Note the time of an attempt at everything. */
+/* Record the time of an attempt to read everything. */
 static int note (const struct live_place *p, int lock, struct error *err)
 {
     if (pwrite (lock, "tried\n", 6, 0) == 6)
@@ -113,7 +113,7 @@ static int note (const struct live_place *p, int lock, struct error *err)
     return error_errno (err, "cannot write %s/%s", p->path, p->lock);
 }
 
-/* Begin an output; what a killed one has left is dropped. */
+/* Begin an output; remove what a killed reader has left. */
 static int begin (const struct live_place *p, const struct live_output *o,
                   struct error *err)
 {
@@ -144,7 +144,7 @@ __attribute__ ((noreturn)) static void be_reader (const char *const *argv,
     _exit (127);
 }
 
-/* Whether the reader ends well, and in time. */
+/* Whether the reader ends successfully and in time. */
 static bool reads (pid_t pid)
 {
     int status;
@@ -162,8 +162,8 @@ static bool reads (pid_t pid)
     return false;
 }
 
-/* See a reading through, and publish what it has read. The temporary file of
- * one that failed is the caller's to remove.
+/* Wait for a reading to end and publish its result. After a failure the caller
+ * removes the temporary file.
  */
 static bool publish (const struct live_place *p, const struct live_output *o,
                      const char *const *argv, int out)
@@ -188,7 +188,7 @@ static void read_all (const struct live_place *p, const char *pmm, int out)
         unlinkat (p->dir, p->all.temp, 0);
 }
 
-/* Parts that are too old to be used. */
+/* Remove parts that are too old to be used. */
 static void drop_old_parts (const struct live_place *p)
 {
     int fd = openat (p->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -210,8 +210,9 @@ static void drop_old_parts (const struct live_place *p)
         closedir (dir);
 }
 
-/* A part, when it is our turn; everything, where it cannot be had. Meanwhile
- * there is always one of the two that others can see to wait for.
+/* Read a part when it is our turn, or everything if the part cannot be read. At
+ * any time one of the two .new files exists, so that others can see it and
+ * wait.
  */
 static void read_part (const struct live_place *p, const struct site *site,
                        const char *nodes, int lock, int out)
@@ -234,11 +235,11 @@ static void read_part (const struct live_place *p, const struct site *site,
     drop_old_parts (p);
 }
 
-/* What is to be read, and by what right. */
+/* What to read, with the lock held. */
 struct live_task {
     const struct live_place *place;
     const struct site *site;
-    const char *nodes; /* of a part; NULL: everything */
+    const char *nodes; /* for a part; NULL: everything */
     int lock, out;
 };
 
@@ -257,7 +258,7 @@ static const struct live_output *output_of (const struct live_task *t)
     return t->nodes ? &t->place->part : &t->place->all;
 }
 
-/* Fork what watches, out of the caller's session, and do not wait for it. */
+/* Fork the watching process, in its own session, and do not wait for it. */
 static int start (const struct live_task *t, struct error *err)
 {
     pid_t pid = fork ();
@@ -286,7 +287,8 @@ bool live_wanted (const struct site *site)
            && errno == ENOENT;
 }
 
-/* Whether there is a snapshot that may know where the job's nodes are. */
+/* Whether there is a snapshot that may contain the location of the job's nodes.
+ */
 static bool can_be_part (const struct live_place *p, const struct site *site,
                          const struct live_job *job)
 {
@@ -298,8 +300,8 @@ static bool can_be_part (const struct live_place *p, const struct site *site,
            && S_ISREG (st.st_mode);
 }
 
-/* Take what the task needs. Return 1, 0 where it is not due or another's turn,
- * -1 with err.
+/* Take what the task needs. Return 1, 0 if it is not due or another reader has
+ * its turn, -1 with err.
  */
 static int prepare (struct live_task *t, struct error *err)
 {
@@ -307,7 +309,7 @@ static int prepare (struct live_task *t, struct error *err)
 
     if ((t->lock = file_open_lock (p->dir, p->lock, err)) < 0)
         return error_prefix (err, "%s", p->path);
-    fcntl (t->lock, F_SETFD, 0); /* it goes with the reader */
+    fcntl (t->lock, F_SETFD, 0); /* the reader inherits it */
     if ((!t->nodes && file_lock (t->lock, 0) != 1) || !is_due (t->lock))
         return 0;
     if (!t->nodes && note (p, t->lock, err) < 0)
@@ -351,7 +353,7 @@ static bool is_fresh (const struct stat *st, int64_t max_age_s)
     return now - st->st_mtime <= max_age_s;
 }
 
-/* Whether a reading is under way. */
+/* Whether a reading is in progress. */
 static bool is_read (const char *path)
 {
     struct stat st;
@@ -365,7 +367,7 @@ static bool is_read (const char *path)
     return yes;
 }
 
-/* One that root has read, and lately; NULL with err. */
+/* Open a recent snapshot that root has read; NULL with err. */
 static FILE *open_fresh (const char *path, struct error *err)
 {
     FILE *fp = file_open_trusted (path, 0, err);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The live fabric, for jobs that ask for a check where no snapshot is
- * published: the prolog of the job's first node, as root, has `pmm fabric
- * read` make a snapshot in pmm.conf's LiveFabric, and the check reads it.
+/* The live fabric, for jobs that ask for a check when no snapshot is published:
+ * the prolog of the job's first node, as root, runs `pmm fabric read` to make a
+ * snapshot at pmm.conf's LiveFabric (LIVE), and the check reads it.
  *
- *     LIVE           a snapshot of everything, root's, 0644
- *     LIVE.job7      of what job 7 uses: made where LIVE is there, but old, by
- *                    what LIVE says of where its nodes are
- *     ... .new       while they are read
- *     LIVE.lock      root's, 0600: held while anything is read; its time is
- *                    that of the last attempt at everything
+ *     LIVE           a snapshot of everything; owner root, 0644
+ *     LIVE.job7      of what job 7 uses; made if LIVE exists but is old, with
+ *                    LIVE as a hint where the job's nodes are
+ *     ... .new       while they are being read
+ *     LIVE.lock      owner root, 0600; held while anything is read; its time is
+ *                    that of the last attempt to read everything
  *
- * Everything is read the first time, and again where a part could not be. So
- * a job costs as much as it is large; a change of the fabric does no harm:
- * LIVE only tells where the nodes are, which is verified. The
- * nodes' names have to be the fabric's, so a NodeMap forbids parts.
+ * Everything is read the first time, and again if a part could not be read. So
+ * the cost of a job grows with its size. Changes of the fabric do no harm: LIVE
+ * is only a hint for the location of the nodes, and it is verified. The nodes'
+ * names must be the fabric's, so no part is read if NodeMap is set.
  *
- * Users decide when jobs run, and how many, so the attempts are bounded
- * whatever comes of them: one at a time, with LIVE_SMPS MADs in flight, ended
- * after LIVE_TIMEOUT_S; everything once in LIVE_EVERY_S; a part once a job,
- * with LIVE_PART_SMPS MADs at most, and none for LIVE_EVERY_S after one that
- * failed. These bounds hold for the nodes that share the directory: on a shared
- * file system for the site, else for each node. So there is no default: a
- * thousand nodes that each read the fabric by themselves would overload it;
- * such a site publishes a snapshot.
+ * Users decide when and how many jobs run. So the attempts are bounded: one at
+ * a time, with LIVE_SMPS MADs in flight, ended after LIVE_TIMEOUT_S; everything
+ * at most once in LIVE_EVERY_S; a part once per job, with at most
+ * LIVE_PART_SMPS MADs, and none for LIVE_EVERY_S after a part that failed.
+ * These bounds hold for the nodes that share the directory: for the whole site
+ * on a shared file system, else for each node. So LiveFabric has no default: a
+ * thousand nodes that each read the fabric would overload it. Such a site
+ * publishes a snapshot.
  */
 #ifndef IBQUERY_LIVE_H
 #define IBQUERY_LIVE_H
@@ -40,28 +40,26 @@ enum {
 #define LIVE_SMPS "2"
 #define LIVE_PART_SMPS "50000"
 
-/* Whose check it is for. */
+/* The job to check. */
 struct live_job {
     const char *id;    /* a number, as Slurm gives it; NULL: not known */
-    const char *nodes; /* as Slurm folds them; NULL: not known */
+    const char *nodes; /* a Slurm node list; NULL: not known */
 };
 
-/* Have the fabric read, or the job's part of it, if LiveFabric is set, no
- * snapshot is published, and none of the above forbids. Does not wait: what
- * reads has a session of its own. When it returns, the file that ends in .new
- * tells others to wait. Return 1 if a reading has begun, 0 if there is none to
- * begin, -1 with err.
+/* Start reading the fabric, or the job's part of it, if LiveFabric is set, no
+ * snapshot is published, and the bounds above allow it. Does not wait: the
+ * reader has a session of its own. On return, the file that ends in .new tells
+ * others to wait. Return 1 if a reading was started, 0 if none is needed, -1
+ * with err.
  */
 int live_request (const struct site *site, const struct live_job *job,
                   struct error *err);
 
-/* Whether a check is to look here: LiveFabric is set, and there is no
- * snapshot.
- */
+/* Whether a check uses this: LiveFabric is set, and there is no snapshot. */
 bool live_wanted (const struct site *site);
 
-/* Open the snapshot, the job's or else that of everything, that root has read
- * no longer than LIVE_EVERY_S ago; while one is being read, wait for it up to
+/* Open the job's snapshot, or else that of everything, if root read it within
+ * the last LIVE_EVERY_S; while one is being read, wait for it for up to
  * wait_ms. NULL with err.
  */
 FILE *live_open (const struct site *site, const struct live_job *job,

@@ -2,9 +2,9 @@
 /* The ports of this node as its kernel shows them.
  *
  * Notes: files are opened relative to their directory and read once, into a
- * buffer on the stack. Nothing here waits for more than the kernel does, and
- * nothing protects from that. Counters of adapters are asked of their firmware,
- * some 50 us each, so that only those of the table are read.
+ * buffer on the stack. Nothing here waits longer than the kernel does, and
+ * nothing protects against that. Reading a counter of an adapter takes a
+ * firmware query, about 50 us, so only those of the table are read.
  */
 #include "config.h"
 #include "ibquery/local.h"
@@ -24,10 +24,10 @@
 
 #define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
 
-/* Ends: legacy counters stop at 4, 8 or 16 bits, also where the kernel has
- * wider ones to show. Healthy: symbol errors by a bit error rate of 1e-14 at
- * 4 lanes of QDR, three flaps in 12 hours are too many, the rest are events
- * that good cables know as accidents.
+/* Ends: legacy counters stop at 4, 8 or 16 bits, even if the kernel shows wider
+ * ones. Healthy growth: symbol errors at a bit error rate of 1e-14 with 4 lanes
+ * of QDR; three flaps in 12 hours are too many; the rest are events that occur
+ * occasionally with good cables.
  */
 const struct local_counter local_counters[LOCAL_COUNTERS] = {
     [LOCAL_SYMBOL_ERRORS]
@@ -96,7 +96,7 @@ static int read_line (int dir, const char *path, char *buf, size_t size)
     return 0;
 }
 
-/* The number before the colon of "4: ACTIVE"; 0: not told. */
+/* The number before the colon of "4: ACTIVE"; 0: not known. */
 static unsigned int read_state (int dir, const char *path)
 {
     uint64_t state;
@@ -108,7 +108,8 @@ static unsigned int read_state (int dir, const char *path)
     return text_u64 (line, 1, UINT8_MAX, &state) < 0 ? 0 : (unsigned)state;
 }
 
-/* Four groups of hexadecimal digits, as "ec0d:9a03:00ec:8240"; 0: not so. */
+/* Four groups of hexadecimal digits, as "ec0d:9a03:00ec:8240"; 0 if it is not.
+ */
 static uint64_t parse_guid (const char *s)
 {
     uint16_t g[4];
@@ -146,7 +147,7 @@ static int set_rate (struct local_rate *rate, unsigned int width,
     return 0;
 }
 
-/* "100 Gb/sec (4X EDR)"; older kernels do not name SDR. */
+/* "100 Gb/sec (4X EDR)"; older kernels do not write SDR. */
 static void read_rate (int dir, struct local_rate *rate)
 {
     unsigned int width;
@@ -202,8 +203,8 @@ struct port_list {
 typedef int (*entry_f) (int dir, const char *name, void *arg,
                         struct error *err);
 
-/* Call fn for each entry of a directory; none where there is no such. Return
- * 0, or -1 with err.
+/* Call fn for each entry of a directory, which may be missing. Return 0, or -1
+ * with err.
  */
 static int each_entry (int dir, const char *path, entry_f fn, void *arg,
                        struct error *err)
@@ -268,7 +269,7 @@ static int add_device (int dir, const char *name, void *arg,
     struct local_device device = { .name = name, .list = arg };
     int fd, rc;
 
-    /* a name goes into messages and argument lists */
+    /* the name is used in messages and argument lists */
     if (!text_is_hostname (name)
         || (fd = openat (dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return 0;
@@ -299,7 +300,7 @@ int local_ports (const char *sysfs, struct local_port **v, size_t *n,
     return 0;
 }
 
-/* Older kernels have 64 bits in a directory of their own. */
+/* Older kernels have the 64-bit counters in a separate directory. */
 void local_traffic (const char *sysfs, const struct local_port *p,
                     struct local_traffic *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which endpoint is whose, by the site's word.
+/* Notes
  *
- * Notes: the lines are sorted by node, each node's in the order of the file.
+ * The lines are sorted by node, each node's in the order of the file.
  */
 #include "config.h"
 #include "ibquery/nodemap.h"
@@ -19,7 +19,7 @@ enum {
 };
 
 struct entry {
-    char *node; /* owns what the others point to */
+    char *node; /* owns the memory of the others */
     struct nodemap_line line;
     size_t number;
 };
@@ -109,7 +109,7 @@ static int read_lines (struct nodemap *map, FILE *fp, const char *path,
     return 0;
 }
 
-/* fp is closed; it may be NULL, with err set. */
+/* Closes fp, which may be NULL with err set. */
 static struct nodemap *load (FILE *fp, const char *path, struct error *err)
 {
     struct nodemap *map;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The map of a site whose nodes are not called as the fabric calls them, or
- * whose ports have other GUIDs than the snapshot knows: which endpoint is
- * whose. Lines, a node's in the order of its rails:
+/* The node map: which endpoint belongs to which node, for a site whose nodes
+ * have other names than in the fabric, or whose ports have other GUIDs than in
+ * the snapshot. Lines, the rails of a node in their order:
  *
  *     NODE ENDPOINT [DEVICE[/PORT]]
  *
- * ENDPOINT is a port's GUID, or NAME/PORT as in the snapshot; DEVICE the
- * node's own, where it has more than one. '#' starts a comment.
+ * ENDPOINT is a port's GUID, or NAME/PORT as in the snapshot; DEVICE is the
+ * node's device, needed if it has more than one. '#' starts a comment.
  */
 #ifndef IBQUERY_NODEMAP_H
 #define IBQUERY_NODEMAP_H
@@ -20,25 +20,26 @@ struct nodemap;
 
 struct nodemap_line {
     const char *endpoint;
-    const char *device; /* "" where it is not said */
+    const char *device; /* "" if not given */
 };
 
-/* Read a map; the other one only if it can be trusted, as it steers who is
- * drained (file_open_trusted has `owner`). NULL with err.
+/* Read a map. nodemap_load_trusted refuses a file that is not trusted (see
+ * file_open_trusted for `owner`), because the map affects which nodes are
+ * drained. NULL with err.
  */
 struct nodemap *nodemap_load (const char *path, struct error *err);
 struct nodemap *nodemap_load_trusted (const char *path, uid_t owner,
                                       struct error *err);
 void nodemap_destroy (struct nodemap *map);
 
-/* A node's lines, in their order: at most max are filled in, all are
- * counted. map may be NULL: it has none.
+/* A node's lines, in order: at most max are filled in; returns the number of
+ * all. map may be NULL: no lines.
  */
 size_t nodemap_find (const struct nodemap *map, const char *node,
                      struct nodemap_line *line, size_t max);
 
-/* All lines, by node, and whose it is in *node; NULL behind the last. map may
- * be NULL.
+/* Line i of all lines, sorted by node, with its node in *node; NULL after the
+ * last. map may be NULL.
  */
 const struct nodemap_line *nodemap_at (const struct nodemap *map, size_t i,
                                        const char **node);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the members of an audit say of their ports. */
 #include "config.h"
 #include "ibquery/ports.h"
 
@@ -18,7 +17,7 @@ static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
     char line[1000];
     size_t len;
 
-    /* as one write, so that lines of many nodes stay whole */
+    /* one write, so that lines of several nodes do not mix */
     len = (size_t)snprintf (line, sizeof (line),
                             "pmm-port 1 %s %016" PRIx64 "/%u %u %u %s", nonce,
                             p->node_guid, p->port, p->state, p->phys_state,
@@ -32,7 +31,7 @@ static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
         fprintf (fp, "%s\n", line);
 }
 
-/* This node's ports of InfiniBand, which the caller frees. */
+/* This node's InfiniBand ports; the caller frees them. */
 static int own_ports (const char *sysfs, struct local_port **v, size_t *n,
                       struct error *err)
 {
@@ -62,7 +61,7 @@ void ports_say (const char *sysfs, const char *nonce, FILE *fp)
     free (v);
 }
 
-/* Those that there are, which carried nothing yet. */
+/* Find the ports; they have carried nothing yet. */
 static void find_ports (struct ports_watch *w, const char *sysfs)
 {
     if (own_ports (sysfs, &w->port, &w->n, NULL) < 0)
@@ -111,7 +110,7 @@ static uint64_t carried (const struct local_traffic *before,
     return words < INT64_MAX / 4 ? 4 * words : PORTS_UNTOLD;
 }
 
-/* What is not known once is not known of all. */
+/* If one term is not known, the sum is not known. */
 static void add_bytes (uint64_t *sum, uint64_t growth)
 {
     if (growth == PORTS_UNTOLD || *sum == PORTS_UNTOLD)
@@ -173,11 +172,11 @@ void ports_say_traffic (const struct ports_watch *w, const char *nonce,
     }
 }
 
-/*
- * What they said
- */
+/* Parse */
 
-/* The words of a line, in copy. Return how many, 0 where it is none of ours. */
+/* Split a line into words, in copy. Return their number, 0 if it is not one of
+ * our lines.
+ */
 static size_t split (const char *line, char copy[LINE_BYTES],
                      const char *word[WORDS_MAX])
 {
@@ -244,7 +243,7 @@ bool ports_parse (const char *line, const char *nonce, struct local_port *port)
         return false;
     p.state = (unsigned int)state;
     p.phys_state = (unsigned int)phys_state;
-    local_rate_parse (word[6], &p.rate); /* else it is not told */
+    local_rate_parse (word[6], &p.rate); /* on failure it is not known */
     for (size_t i = 7; i < n; i++)
         if (!get_counter (word[i], &p))
             return false;

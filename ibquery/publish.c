@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * The snapshot that is replaced gets its second name, by time, before the new
- * one takes the first: whoever is killed in between leaves the old one where
- * it was. What such a publisher leaves of its new file goes when it is old
- * enough to be nobody's.
+ * The old snapshot gets its second name, by time, before the new one replaces
+ * it: if the publisher is killed in between, the old one is still in place. A
+ * new file that a killed publisher leaves is removed when it is so old that
+ * nobody can be writing it.
  */
 #include "config.h"
 #include "ibquery/publish.h"
@@ -110,11 +110,9 @@ int publish_looked (struct publish *p, struct error *err)
     return write_state (p, err);
 }
 
-/*
- * The same, or the same fabric at all
- */
+/* Compare with the published snapshot */
 
-/* All that a snapshot has, but for when and where it was read. */
+/* The text of a snapshot, without when and where it was read. */
 static char *text_of (const struct fabric *f, size_t *len)
 {
     struct fabric bare = *f;
@@ -145,7 +143,7 @@ static bool same (const struct fabric *a, const struct fabric *b)
     return equal;
 }
 
-/* They have a node in common: one of them is what became of the other. */
+/* Whether they have a node in common: one is a later state of the other. */
 static bool related (const struct fabric *a, const struct fabric *b)
 {
     for (size_t i = 0; i < a->nnodes; i++)
@@ -173,9 +171,7 @@ static int check_fabric (const struct publish *p, const struct fabric *old,
     return 0;
 }
 
-/*
- * Earlier ones
- */
+/* Earlier snapshots */
 
 static int keep_old (const struct publish *p, const struct fabric *old,
                      struct error *err)
@@ -186,7 +182,7 @@ static int keep_old (const struct publish *p, const struct fabric *old,
     int rc = 0;
 
     if (!gmtime_r (&t, &tm) || strftime (stamp, STAMP_SIZE, STAMP, &tm) == 0)
-        return 0; /* of a year that no stamp has: not kept */
+        return 0; /* the year does not fit a stamp: not kept */
     name = xasprintf ("%s.%s", p->path, stamp);
     if (link (p->path, name) < 0 && errno != EEXIST)
         rc = error_errno (err, "cannot keep %s as %s", p->path, name);
@@ -194,7 +190,7 @@ static int keep_old (const struct publish *p, const struct fabric *old,
     return rc;
 }
 
-/* The name behind "FILE." */
+/* What follows "FILE." in a name. */
 static const char *suffix (const char *name, const char *base)
 {
     size_t len = strlen (base);
@@ -228,7 +224,9 @@ static bool is_old (int dir, const char *name)
            && time (NULL) - st.st_mtime > TEMP_OLD_S;
 }
 
-/* Unlink what is too many. It is no error that something stays. */
+/* Remove the oldest snapshots and abandoned new files. It is no error if one
+ * stays.
+ */
 static void prune (const struct publish *p, int keep)
 {
     const char *slash = strrchr (p->path, '/');

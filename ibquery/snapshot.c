@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * The reader takes one table row per keyword. Rows come in the order of their
- * sections; the lines of a forwarding table, which start with a digit, follow
- * their `lft` line. Runs in tables would let a small file ask for much memory,
- * so the tables together may hold TABLES_MIN bytes and TABLES_FACTOR times
- * the file's length; real fabrics stay far below.
+ * The reader has a table with one row per keyword, in the order of the
+ * sections. The lines of a forwarding table start with a digit and follow their
+ * `lft` line. Runs in tables could let a small file use much memory, so all
+ * tables together may hold TABLES_MIN bytes plus TABLES_FACTOR times the file's
+ * length; real fabrics stay far below.
  */
 #include "config.h"
 #include "ibquery/snapshot.h"
@@ -52,7 +52,7 @@ static void put_rates (struct lines_out *w, const struct fabric *f,
     }
 }
 
-/* Of a port, what is not as usual. */
+/* Write what differs from the usual in a port. */
 static void put_state (struct lines_out *w, const struct fabric_node *n,
                        const struct fabric_port *p)
 {
@@ -179,14 +179,14 @@ enum section { HEADER, NODES, CABLES, TABLES };
 struct fabric_reader {
     struct fabric *f;
     struct words *w;     /* of the line */
-    uint32_t node;       /* whose table is being read */
+    uint32_t node;       /* of the table that is being read */
     enum section section;
-    unsigned int seen;   /* rows of the table that come but once */
+    unsigned int seen;   /* rows of the table that may occur only once */
     char hash[DIGEST_HEX];
     uint8_t *lft;        /* the table that is being read */
     bool in_lft;
     unsigned int lft_top, lft_next;
-    size_t lft_size;     /* bytes that tables take */
+    size_t lft_size;     /* bytes of all tables */
 };
 
 static int hex_digit (char c)
@@ -196,7 +196,7 @@ static int hex_digit (char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A number that is the next word. */
+/* Read a number, the next word. */
 static int take_number (struct fabric_reader *r, unsigned int max,
                         const char *what, unsigned int *value,
                         struct error *err)
@@ -353,7 +353,7 @@ static int read_rates (struct fabric_reader *r, struct error *err)
     return fabric_set_rates (r->f, node, port, &rates, err);
 }
 
-/* GUID of a node that was named above */
+/* The GUID of a node that the file has named before. */
 static int take_node (struct fabric_reader *r, uint32_t *node,
                       struct error *err)
 {
@@ -475,7 +475,7 @@ static int read_lft (struct fabric_reader *r, struct error *err)
     return 0;
 }
 
-/* "FIRST" or "FIRST-LAST", which is a run. */
+/* "FIRST", or "FIRST-LAST" for a run. */
 static int take_range (struct fabric_reader *r, unsigned int *first,
                        unsigned int *last, bool *is_run, struct error *err)
 {
@@ -556,7 +556,7 @@ static const struct fabric_keyword {
     { "lft", TABLES, false, read_lft },
 };
 
-/* All is there and whole. */
+/* Check that the file is complete. */
 static int finish (struct fabric_reader *r, struct error *err)
 {
     if (finish_lft (r, err) < 0 || fabric_finish (r->f, err) < 0)

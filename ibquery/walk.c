@@ -10,16 +10,16 @@
 #include "util/alloc.h"
 #include "util/text.h"
 
-/* Places of the network: a switch is at its node's index, an adapter's port
- * behind all nodes.
+/* A hop. Places of the network: a switch is at its node's index, adapter ports
+ * follow after all nodes.
  */
 struct walk_hop {
     uint32_t arc;   /* FABRIC_NONE: not connected, or not up */
     uint32_t place; /* at the far end */
 };
 
-/* What a hop needs to know of a node and of an end, close together: it
- * is taken as often as there are pairs of leaves and ends.
+/* What a hop needs of a node and of an end, close together in memory: this is
+ * read as often as there are pairs of leaves and ends.
  */
 struct forward {
     const uint8_t *lft; /* [top + 1] */
@@ -190,7 +190,7 @@ void walk_destroy (struct fabric_walk *w)
     free (w);
 }
 
-/* Why the path ends at this switch, where `out` is what its table says. */
+/* Why the path ends at this switch; `out` is the entry of its table. */
 static int dead_end (const struct fabric *f, const struct fabric_node *n,
                      unsigned int lid, unsigned int out, struct error *err)
 {
@@ -224,7 +224,7 @@ static int dead_end (const struct fabric *f, const struct fabric_node *n,
                         cabled ? "active" : "connected");
 }
 
-/* Why the path goes on from a place by no cable. */
+/* Why no cable continues the path from a place. */
 static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
                    unsigned int lid, struct error *err)
 {
@@ -289,15 +289,15 @@ static void add_end (const struct fabric *f, uint32_t id, struct endpoint *e)
     e->host = f->host[f->endpoint[f->end[id].endpoint].host].name;
 }
 
-/* The ends that are listed for a pathset. */
+/* The ends listed for a pathset. */
 struct end_list {
     const struct fabric *f;
-    bool lids;             /* all of an endpoint's that is called by none */
+    bool lids;             /* an endpoint stands for all of its LIDs */
     struct endpoint *list; /* [f->nends] */
     size_t n;
 };
 
-/* False where there are more than can be told apart. */
+/* False if there are too many. */
 static bool list_end (struct end_list *e, uint32_t id)
 {
     if (e->n == e->f->nends)
@@ -336,7 +336,7 @@ static int not_found (const char *const *name, size_t n, struct error *err)
     return -1;
 }
 
-/* Ends of the names, in their order. */
+/* Find the ends of the names, in order. */
 static int resolve (struct end_list *e, const char *const *name, size_t n,
                     struct error *err)
 {
@@ -404,7 +404,7 @@ struct pathset *fabric_resolve (const char *const *name, size_t n, void *arg,
 {
     struct endpoint none = { 0 };
 
-    if (n == 0) /* nobody, not everybody */
+    if (n == 0) /* no host, instead of every host */
         return pathset_create (fabric_network (arg), &none, 0, err);
     return fabric_pathset (arg, name, n, err);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counters: what the ports of a fabric have counted, of both ends of each
- * cable, at one time.
+/* Counters: the values of the ports of a fabric at one time, for both ends of
+ * each cable.
  *
- * Made by read/counters (live). Read by links/growth. File: pmm-counters(5).
+ * Made by read/collect (live). Read by links/growth. File: pmm-counters(5).
  *
- * A counter is either of PortCounters, where it stops at its end (4 to 32
- * bits), or of PortCountersExtended, where it has 64 bits and does not. One
- * that stands at its end says "at least". One that a port does not have, or
- * did not tell, is not told; a port that did not answer has none.
+ * A counter is from PortCounters, where it stops at its end (4 to 32 bits), or
+ * from PortCountersExtended, where it has 64 bits and does not stop. A counter
+ * at its end means "at least". A counter that a port does not have, or did not
+ * report, is not known; a port that did not answer has none.
  */
 #ifndef IBQUERY_COUNTERS_H
 #define IBQUERY_COUNTERS_H
@@ -40,7 +40,7 @@ enum counter_id {
     COUNTERS,
 };
 
-/* Forward error correction, as PortInfoExtended has it. */
+/* Forward error correction, as in PortInfoExtended. */
 enum fec {
     FEC_UNKNOWN,
     FEC_NONE,
@@ -55,60 +55,59 @@ struct port_counters {
     uint8_t port;
     enum fec fec;
     uint64_t value[COUNTERS];
-    uint32_t told;   /* bit i: value[i] is told */
-    uint32_t at_end; /* bit i: and has stopped there */
+    uint32_t told;   /* bit i: value[i] is known */
+    uint32_t at_end; /* bit i: value[i] has stopped at its end */
 };
 
 struct counters {
     char source[65]; /* "mlx5_0/1"; "" unknown */
-    char fabric[33]; /* the hash of the fabric that was looked at */
-    int64_t time;    /* the first answer, seconds since 1970 */
-    uint32_t lasted; /* seconds to the last one, rounded up */
-    struct port_counters *port; /* by GUID and number */
+    char fabric[33]; /* the hash of the fabric that was read */
+    int64_t time;    /* time of the first answer, s since 1970 */
+    uint32_t lasted; /* seconds until the last one, rounded up */
+    struct port_counters *port; /* sorted by GUID and number */
     size_t nports;
 };
 
 enum { COUNTERS_MAX_PORTS = 1 << 22, COUNTERS_DATA = 192 };
 
-/* As InfiniBand calls them: "SymbolErrorCounter"; "none", "fire-code", "rs",
- * "rs-low-latency", "rs2", "-" where it is not known.
+/* InfiniBand's names: "SymbolErrorCounter"; "none", "fire-code", "rs",
+ * "rs-low-latency", "rs2", "-" if not known.
  */
 const char *counter_name (enum counter_id id);
 const char *fec_name (enum fec fec);
 
-/* Whether FEC is active: 1, 0, or -1 where that is not known. */
+/* Whether FEC is active: 1, 0, or -1 if not known. */
 int fec_is_active (enum fec fec);
 
 struct counters *counters_create (void);
 void counters_destroy (struct counters *c);
 
-/* Append a port of which nothing is told yet, in any order; counters_sort is
- * due once all are there. NULL with err; else it is valid until the next one.
+/* Append a port without counters, in any order; call counters_sort after the
+ * last. The result is valid until the next call; NULL with err.
  */
 struct port_counters *counters_add (struct counters *c, uint64_t guid,
                                     uint8_t port, struct error *err);
 
-/* Sort. -1 with err where a port is there twice. */
+/* Sort. Return 0, or -1 with err if a port occurs twice. */
 int counters_sort (struct counters *c, struct error *err);
 
-/* NULL where there is none. After counters_sort. */
+/* Find a port, after counters_sort; NULL if there is none. */
 const struct port_counters *counters_find (const struct counters *c,
                                            uint64_t guid, uint8_t port);
 
-/* What a performance agent can: of the data of a ClassPortInfo. Bits by the
- * standard's PerfMgt CapabilityMask (16 bits) and CapabilityMask2.
+/* The capabilities of a performance agent, from the data of a ClassPortInfo:
+ * bits of the standard's PerfMgt CapabilityMask (16 bits) and CapabilityMask2.
  */
 struct counters_caps {
-    bool extended;      /* PortCountersExtended has data and packets, */
-    bool extended_errors; /* and everything else, so PortCounters is not
-                             needed */
+    bool extended;      /* PortCountersExtended has data and packets */
+    bool extended_errors; /* and everything else: PortCounters is not needed */
     bool xmit_wait;     /* PortCounters has PortXmitWait */
 };
 void counters_caps (const uint8_t data[COUNTERS_DATA],
                     struct counters_caps *caps);
 
-/* Take over what the data of a PortCounters, of a PortCountersExtended says;
- * the latter goes before the former, in any order of calls.
+/* Take the values from the data of a PortCounters or a PortCountersExtended.
+ * Those of the latter have precedence, in any order of calls.
  */
 void counters_decode (const uint8_t data[COUNTERS_DATA],
                       const struct counters_caps *caps,
@@ -117,11 +116,11 @@ void counters_decode_extended (const uint8_t data[COUNTERS_DATA],
                                const struct counters_caps *caps,
                                struct port_counters *port);
 
-/* The mode that a PortInfoExtended (64 bytes) says is active. */
+/* The active mode according to a PortInfoExtended (64 bytes). */
 enum fec counters_decode_fec (const uint8_t *data);
 
-/* The file. Write: 0, or -1 with err. Read: NULL with err; counters_load for
- * a path, "-" being standard input.
+/* The file. counters_write returns 0, or -1 with err. counters_read returns
+ * NULL with err. counters_load takes a path; "-" is standard input.
  */
 int counters_write (const struct counters *c, FILE *fp, struct error *err);
 struct counters *counters_read (FILE *fp, const char *name,

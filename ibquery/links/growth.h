@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Growth: what a port has counted between two readings, and whether that is
+/* Growth: what a port has counted between two readings, and whether this is
  * more than a healthy cable's.
  *
- * Counters are anyone's to reset, and stop at their ends, so that growth may
- * be known from below only:
+ * Anybody may reset counters, and counters stop at their ends, so sometimes
+ * only a lower bound is known:
  *
- *   a counter that went back was reset, and has grown by what it shows, or
- *   more; where one of a port did, the others may have been reset, too, and
- *   have grown by the difference, or more;
- *   one that stands at its end has grown by the difference, or more;
- *   of one that stood there before, nothing is known.
+ *   A counter that went back was reset; it has grown by at least its value.
+ *   Then the port's other counters may have been reset, too; they have grown
+ *   by at least the difference.
+ *   A counter at its end has grown by at least the difference.
+ *   If it was at its end before, nothing is known.
  *
- * Limits. SymbolErrorCounter is held against a bit error rate,
+ * Limits. SymbolErrorCounter is compared with a bit error rate,
  *
- *   errors an hour = BER * lanes * signalling rate of a lane * 3600 s
+ *   errors per hour = BER * lanes * signalling rate of a lane * 3600 s
  *
- * since at such rates a bad bit is a bad symbol. The BER is 1e-12 without
- * error correction: less is what the InfiniBand specification asks of a link
- * (so NVIDIA's cabling guide, "Mixing Widths and Rates", and ibdiagnet's
- * default for --ber_thresh). With it, what is still counted was not corrected,
- * for which the specification has no figure: 1e-15 is what the same guide says
- * that cables are tested to. HDR and faster always correct; below, a port that
- * does not tell is taken as one that does not. Of a healthy link at the limit
- * the count has a Poisson distribution: a sign is what exceeds its mean by
- * five standard deviations and two errors.
+ * since at such rates one bad bit is one bad symbol. The BER is 1e-12 without
+ * error correction: the InfiniBand specification demands less of a link
+ * (according to NVIDIA's cabling guide, "Mixing Widths and Rates", and the
+ * default of ibdiagnet --ber_thresh). With error correction, the counted errors
+ * are those that were not corrected. The specification has no figure for them;
+ * 1e-15 is what cables are tested to according to the same guide. HDR and
+ * faster always use error correction; a slower port that does not report it
+ * counts as without. For a healthy link at the limit the count has a Poisson
+ * distribution: it is a sign if it exceeds the mean by five standard deviations
+ * plus two errors.
  *
- * The others count events for which there is no standard, so many to a time
- * as the health check of a node lets pass (ibquery/local): one recovery,
- * local integrity error or buffer overrun an hour, ten receive errors an hour,
- * two times down in 12 hours; and as many again, since the time may begin in
- * the middle. What is counted for packets that were damaged elsewhere, for
- * congestion or for configuration is no sign of a cable.
+ * The other counters count events for which there is no standard. The limits
+ * are those of a node's health check (ibquery/local): one recovery, local
+ * integrity error or buffer overrun per hour, ten receive errors per hour, two
+ * times down in 12 hours; and the same again, since the interval may begin in
+ * the middle of such a period. Counters of packets that were damaged elsewhere,
+ * of congestion or of configuration are no sign of a bad cable.
  */
 #ifndef IBQUERY_GROWTH_H
 #define IBQUERY_GROWTH_H
@@ -42,9 +43,9 @@
 #include "util/rates.h"
 
 enum growth_known {
-    GROWTH_UNTOLD,   /* one of the readings does not have it */
-    GROWTH_AT_END,   /* at least so much: it has stopped counting */
-    GROWTH_RESET,    /* at least so much: it was reset in between */
+    GROWTH_UNTOLD,   /* a reading lacks it */
+    GROWTH_AT_END,   /* lower bound: it has stopped counting */
+    GROWTH_RESET,    /* lower bound: it was reset in between */
     GROWTH_EXACT,
 };
 
@@ -53,22 +54,22 @@ struct growth {
     uint64_t count;
 };
 
-/* Of one port; NULL: it is not in that reading. */
+/* The growth at one port; NULL: that reading lacks the port. */
 struct growth growth_of (const struct port_counters *before,
                          const struct port_counters *now,
                          enum counter_id id);
 
-/* Seconds between two readings of any port, at most: from the earliest of one
- * to the latest of the other. 0 where `before` is not the earlier one.
+/* Seconds between two readings of any port, at most: from the earliest answer
+ * of one to the latest of the other. 0 if `before` is not the earlier one.
  */
 double growth_seconds (const struct counters *before,
                        const struct counters *now);
 
-/* Whether growth of the counter is held against a limit. */
+/* Whether there is a limit for the growth of the counter. */
 bool growth_is_limited (enum counter_id id);
 
-/* How many a healthy port counts an hour at most, and how many in so many
- * seconds are no sign yet. rate is the cable's; NAN: none to be held against,
+/* The most that a healthy port counts per hour, and the most in this number of
+ * seconds that is not yet a sign. rate is the cable's. NAN: there is no limit,
  * or the rate is not known.
  */
 double growth_limit_per_hour (enum counter_id id, const struct rates *rate,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Collect the counters of both ends of all cables from the live fabric.
  *
- * By LID: PerfMgt's Get alone, so that nothing is reset. Of each switch and of
- * each adapter's port it is first asked who has that LID, since counters do
- * not tell whose they are, and what its agents can: then PortCounters of each
- * port with a cable, unless PortCountersExtended has it all; the latter where
- * there is one; and PortInfoExtended, for the FEC mode, where there is that.
+ * By LID, with PerfMgt's Get only, so nothing is reset. First each switch and
+ * each adapter port is asked for its GUID, because counters do not contain it,
+ * and for the capabilities of its agents. Then, for each port with a cable:
+ * PortCounters, unless PortCountersExtended contains everything;
+ * PortCountersExtended if it exists; and PortInfoExtended, for the FEC mode, if
+ * it exists.
  */
 #ifndef IBQUERY_COLLECT_H
 #define IBQUERY_COLLECT_H
@@ -15,8 +16,8 @@
 #include "ibquery/read/mads.h"
 #include "util/error.h"
 
-/* Of ports that do not answer nothing is told. NULL with err where another
- * node answers than the fabric says, which is out of date then, or where the
+/* Ports that do not answer have no counters. NULL with err if another node
+ * answers than the fabric has there (the fabric is out of date), or if the
  * engine ended.
  */
 struct counters *collect (struct mads *m, const struct fabric *f,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The wire of a real adapter: its umad device. Needs the right to use it, so
- * usually root.
+/* The wire of a real adapter: its umad device. Needs access to it, so usually
+ * root.
  */
 #ifndef IBQUERY_DEVICE_H
 #define IBQUERY_DEVICE_H
@@ -19,14 +19,14 @@ struct device_port {
     uint64_t subnet; /* the prefix of its GIDs */
 };
 
-/* The ports of this machine that are active, in an order that stays: *n of
- * them, the caller's to free. NULL with err (ERROR_WORLD): there is none.
+/* The active ports of this machine, in a fixed order: *n of them; the caller
+ * frees the array. NULL with err (ERROR_WORLD) if there are none.
  */
 struct device_port *device_ports (size_t *n, struct error *err);
 
-/* Open port `port` (0: the first that is active) of `ca` (NULL: the first that
- * has one). *used says which. NULL with err (ERROR_WORLD): no device, no right
- * to it, no subnet manager has configured the port.
+/* Open port `port` (0: the first active one) of `ca` (NULL: the first with an
+ * active port); *used is set to the port opened. NULL with err (ERROR_WORLD):
+ * no device, no access to it, or no subnet manager has configured the port.
  */
 struct mads *device_open (const char *ca, int port,
                           const struct mads_options *opts,

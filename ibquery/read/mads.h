@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ask many agents of the fabric at once: management datagrams (MADs) of
- * method Get, a bounded number of them in flight, lost ones sent again.
+/* Ask many agents of the fabric at once: management datagrams (MADs) of method
+ * Get, with a bounded number in flight; lost ones are sent again.
  *
- * Used by all who read the live fabric. Requests are queued; mads_run sends
- * them, in their order, and hands each answer to the callback of its request,
- * which may queue more. A wire carries the MADs: device.h has the one of real
- * adapters; unit tests have a fabric in the process behind one.
+ * Used by all readers of the live fabric. Requests are queued; mads_run sends
+ * them in order and passes each answer to the callback of its request, which
+ * may queue more. A wire carries the MADs: device.h has the wire of real
+ * adapters; unit tests use a fabric inside the process.
  *
  * Nothing is changed in the fabric: no other method is ever sent.
  */
@@ -21,7 +21,7 @@
 enum {
     MADS_SIZE = 256,       /* bytes of a MAD */
     MADS_DATA_OFFSET = 64, /* of its data, in the classes below */
-    MADS_HOPS = 63,        /* of the longest directed route */
+    MADS_HOPS = 63,        /* hops of the longest directed route */
     MADS_MAX_WINDOW = 256,
     MADS_PERMISSIVE_LID = 0xffff,
 };
@@ -34,23 +34,23 @@ enum mads_class {
 
 struct mads_options {
     uint64_t mkey;           /* of SMPs */
-    unsigned int timeout_ms; /* the longest wait for one answer; the first is
-                                an eighth of it, each later one twice the last,
-                                and a late answer is as good */
-    unsigned int retries;    /* how often one that is lost is sent again */
+    unsigned int timeout_ms; /* the longest wait for one answer; the first wait
+                                is an eighth of it, each later one twice the
+                                last; late answers count */
+    unsigned int retries;    /* how often a lost MAD is sent again */
     unsigned int window;     /* MADs in flight, 1 to MADS_MAX_WINDOW */
-    unsigned int rate;       /* MADs a second; 0: no limit */
-    uint64_t max;            /* MADs in all, retries counted; 0: no limit */
-    int64_t deadline_ms;     /* of all runs, from mads_create; 0: none */
+    unsigned int rate;       /* MADs per second; 0: no limit */
+    uint64_t max;            /* MADs in total, with retries; 0: no limit */
+    int64_t deadline_ms;     /* for all runs, from mads_create; 0: none */
 };
 
-/* Gentle: 1 s, 15 retries (30 % loss is bridged), 8 in flight, 20,000 a
- * second, no end.
+/* Gentle: 1 s, 15 retries (tolerates 30 % loss), 8 in flight, 20,000 per
+ * second, no limit in total.
  */
 extern const struct mads_options mads_defaults;
 
-/* Where to. path[1] is the port to leave the own node by, path[2] the next
- * one's, ... path[hops]; hops 0 is the own node.
+/* The destination. path[1] is the port by which to leave the local node,
+ * path[2] the port of the next node, ... path[hops]; hops 0 is the local node.
  */
 struct mads_to {
     uint16_t lid; /* MADS_BY_LID, MADS_PERF */
@@ -61,8 +61,8 @@ struct mads_to {
 
 struct mads_answer {
     const uint8_t *data; /* valid during the callback; NULL: none came */
-    uint16_t status;     /* where there is no data: the MAD status by which the
-                            agent refused; 0: nobody answered */
+    uint16_t status;     /* if there is no data: the MAD status with which the
+                            agent refused; 0: no answer */
 };
 
 /* Return 0, or -1 with err to end the run. */
@@ -75,9 +75,9 @@ struct mads_request {
     uint16_t attr;
     uint32_t mod;
     uint8_t select;           /* MADS_PERF: PortSelect */
-    uint8_t tries;            /* sent so often at most; 0: as the options say */
-    bool optional;            /* an answer is not due: counted apart */
-    const struct mads_to *to; /* stays until the answer */
+    uint8_t tries;            /* maximum number of sends; 0: see the options */
+    bool optional;            /* may stay unanswered: counted separately */
+    const struct mads_to *to; /* must stay valid until the answer */
     mads_answer_f fn;
     void *arg;
     uint64_t cookie;
@@ -85,65 +85,70 @@ struct mads_request {
 
 struct mads_counts {
     uint64_t sent, answered;
-    uint64_t lost, silent; /* sendings without an answer; of optional ones */
+    uint64_t lost, silent; /* sends without an answer; those of optional
+                              requests */
 };
 
-/* One MAD in network order and its address. */
+/* One MAD in network byte order, and its address. */
 struct mads_packet {
     uint8_t mad[MADS_SIZE];
-    uint16_t lid; /* MADS_PERMISSIVE_LID of directed routes */
+    uint16_t lid; /* MADS_PERMISSIVE_LID for directed routes */
     uint8_t qp, sl;
-    bool lost;    /* received: the one sent, to which no answer came */
+    bool lost;    /* on receive: the MAD sent, which got no answer */
 };
 
 struct netdisc;
 
 /* What carries MADs. All calls get `arg`. */
 struct mads_wire {
-    /* timeout_ms: when `lost` may be reported. Return 0, or -1 with err. */
+    /* `lost` may be reported after timeout_ms. Return 0, or -1 with err. */
     int (*send) (void *arg, const struct mads_packet *packet,
                  unsigned int timeout_ms, struct error *err);
-    /* Wait for one, timeout_ms at most. Return 1, 0 where none came, -1 with
-     * err. */
+    /* Wait for one, at most timeout_ms. Return 1, 0 if none came, -1 with err.
+     */
     int (*recv) (void *arg, struct mads_packet *packet,
                  unsigned int timeout_ms, struct error *err);
     void (*close) (void *arg);
-    /* Time from any start, for tests with a clock of their own; NULL:
-     * CLOCK_MONOTONIC. */
+    /* A clock with any start, for tests with their own clock; NULL:
+     * CLOCK_MONOTONIC.
+     */
     int64_t (*now_us) (void *arg);
-    /* Nodes and cables at once (netdisc.h), for max_ms at most; NULL: there is
-     * no such way. False: it did not work. */
+    /* Read all nodes and cables at once (netdisc.h), for at most max_ms; NULL:
+     * not available. False: failed.
+     */
     bool (*netdisc) (void *arg, int64_t max_ms, struct netdisc *t);
     void *arg;
 };
 
-/* The wire is the engine's from here on, also where NULL is returned: options
- * are out of range.
+/* The engine owns the wire from here on, also if NULL is returned because
+ * options are out of range.
  */
 struct mads *mads_create (const struct mads_options *opts,
                           const struct mads_wire *wire, struct error *err);
 void mads_destroy (struct mads *m);
 
-/* Queue. */
+/* Queue a request. */
 void mads_get (struct mads *m, const struct mads_request *request);
 
-/* Until nothing is queued or in flight. Return 0, or -1 with err: a callback
- * said so, the wire broke, or a limit was met; the queue is then dropped.
+/* Run until nothing is queued or in flight. Return 0, or -1 with err: a
+ * callback failed, the wire failed, or a limit was reached; the queue is then
+ * dropped.
  */
 int mads_run (struct mads *m, struct error *err);
 
-/* Ask the wire for nodes and cables at once. It keeps to the window, but to no
- * rate and no limit: where either was asked for, and where the wire has no such
- * way or fails, return false.
+/* Ask the wire for all nodes and cables at once. It respects the window, but
+ * not rate and max. Return false if either is set, or if the wire cannot do
+ * this or fails.
  */
 bool mads_netdisc (struct mads *m, struct netdisc *t);
 
-/* Let time pass, not beyond the deadline. Return 0, or -1 with err at the
- * deadline.
+/* Wait, but not beyond the deadline. Return 0, or -1 with err at the deadline.
  */
 int mads_pause (struct mads *m, unsigned int ms, struct error *err);
 
-/* A limit of the options (max, deadline_ms) was met: no use trying again. */
+/* Whether a limit of the options (max, deadline_ms) was reached: a retry is
+ * useless.
+ */
 bool mads_exhausted (const struct mads *m);
 struct mads_counts mads_counts (const struct mads *m);
 

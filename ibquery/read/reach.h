@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Read what the messages between some hosts use, and nothing else: a job's
- * part of the fabric, at a cost that grows with the job.
+/* Read only what the messages between some hosts use: a job's part of the
+ * fabric, at a cost that grows with the size of the job.
  *
- * From the own port, the forwarding tables are followed to each LID of the
- * hosts, switch by switch, and from each switch that a host is on to all the
- * others; of a table, only the blocks that hold the LIDs are asked for. So
- * what is read is closed: between any two of the hosts, both ways, each path
- * is the one that the whole fabric has.
+ * From the local port, the forwarding tables are followed to each LID of the
+ * hosts, switch by switch, and from each host's switch to all other hosts. Only
+ * the blocks of the tables that hold these LIDs are requested. So the part is
+ * closed: between any two of the hosts, in both directions, each path is the
+ * same as in the whole fabric.
  *
- * Where the hosts are, a hint says: any fabric that has them, however old.
- * Only the LIDs are taken from it, and who has them is what was found there:
- * where a LID is another host's, has no route, or is not all that its port
- * has, the hint does not hold. Then, and without one, nodes and cables of
- * everything are found first, but no tables. What a hint can hide is a rail
- * that its host did not have then.
+ * A hint gives the locations of the hosts: any fabric that contains them,
+ * however old. Only the LIDs are taken from it, and the owner of each LID is
+ * verified. If a LID belongs to another host, has no route, or is not one of
+ * all LIDs of its port, the hint is rejected. Then, and without a hint, the
+ * nodes and cables of the whole fabric are read first, but no tables. A hint
+ * can hide only a rail that its host did not have at that time.
  *
- * The part is marked as one (struct fabric's `part`). It has the hosts with
- * those ports that were asked for, the switches on their paths with the used
- * ports and table entries, and the cables in between: not always the levels
- * that switches have in the whole.
+ * The result is marked as a part (struct fabric's `part`). It contains the
+ * hosts with the requested ports, the switches on their paths with the used
+ * ports and table entries, and the cables between them. The levels of switches
+ * may differ from those in the whole fabric.
  */
 #ifndef IBQUERY_REACH_H
 #define IBQUERY_REACH_H
@@ -30,14 +30,14 @@
 #include "util/error.h"
 
 struct reach_hosts {
-    const char *const *name; /* [n] hosts, each once */
+    const char *const *name; /* [n] hosts, without duplicates */
     size_t n;
     const struct fabric *hint; /* NULL: none */
 };
 
-/* A part of one moment, as steady_read promises for the whole. Returns a
- * finished fabric, or NULL with err (ERROR_WORLD): which of the hosts are not
- * there, or which switch does not lead to them.
+/* Read a consistent part, as steady_read does for the whole. Return a finished
+ * fabric, or NULL with err (ERROR_WORLD) that names the hosts that were not
+ * found, or the switch that has no route to them.
  */
 struct fabric *reach_read (struct mads *m, const char *source,
                            const struct reach_hosts *hosts,

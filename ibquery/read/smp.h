@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the fields of a MAD's header are, as the InfiniBand specification has
- * them (volume 1, chapters 13, 14 and 16), and what its data says.
+/* The offsets of the fields in a MAD's header, from the InfiniBand
+ * specification (volume 1, chapters 13, 14 and 16), and the decoded data.
  */
 #ifndef IBQUERY_SMP_H
 #define IBQUERY_SMP_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The header, and what a directed route adds. */
+/* The header, and the additional fields of a directed route. */
 enum {
     MAD_VERSION = 0,
     MAD_CLASS = 1,
@@ -31,8 +31,8 @@ enum {
     METHOD_GET = 0x01,
     METHOD_GET_RESP = 0x81,
     STATUS_BUSY = 0x0001,
-    STATUS_NO_ATTR = 0x000c, /* this attribute by this method */
-    STATUS_DIRECTION = 0x8000, /* directed routes: on its way back */
+    STATUS_NO_ATTR = 0x000c, /* attribute not supported with this method */
+    STATUS_DIRECTION = 0x8000, /* directed routes: returning */
 };
 
 enum attr {
@@ -57,16 +57,16 @@ enum {
     VENDOR_NVIDIA = 0x0002c9,
 };
 
-/* What agents answer: the data of a MAD, decoded by libibmad. */
+/* Answers of agents: the data of a MAD, decoded by libibmad. */
 struct node_attr {
     uint64_t guid, system_guid, port_guid; /* port_guid: of local_port */
-    uint8_t type;       /* an enum node_type, if it is one */
+    uint8_t type;       /* an enum node_type, if valid */
     uint8_t nports;
-    uint8_t local_port; /* by which the question came in */
+    uint8_t local_port; /* at which the request arrived */
     uint32_t vendor;
 };
 
-/* Width and speed are util/rates.h's to decode. */
+/* util/rates.h decodes width and speed. */
 struct port_attr {
     uint64_t gid_prefix;
     uint16_t lid, sm_lid;
@@ -78,7 +78,7 @@ struct port_attr {
 
 struct switch_attr {
     uint16_t cap, top;  /* of the linear forwarding table */
-    bool changed;       /* PortStateChange: the SM has not seen it yet */
+    bool changed;       /* PortStateChange: not yet seen by the SM */
 };
 
 struct sm_attr {

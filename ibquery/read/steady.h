@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One consistent reading of a whole fabric that may change meanwhile.
+/* A consistent reading of a whole fabric that may change in the meantime.
  *
- * A subnet manager that is at work is waited for. A reading is good where
- * nothing can have changed during it: the subnet manager has sent nothing
- * (SMInfo's ActCount), and no switch tells of a port that changed (SwitchInfo's
- * PortStateChange) or has another table. Where these cannot tell, because
- * there is no subnet manager, or it sent something, or a switch has a change
- * that it has not seen, a second reading of everything must be equal.
+ * If a subnet manager is busy, the reader waits for it. One reading is enough
+ * if nothing can have changed during it: the subnet manager has sent nothing
+ * (SMInfo's ActCount), and no switch reports a port that changed (SwitchInfo's
+ * PortStateChange) or has another table. If this is not certain, because there
+ * is no subnet manager, or it sent something, or a switch reports a change that
+ * the subnet manager has not seen, a second reading of everything must be
+ * equal.
  *
- * A subnet manager that has not seen a change yet is given time to; and where
- * tables still lead to hosts or switches by ports that lead nowhere, the third
- * equal reading is good, with a warning.
+ * A subnet manager gets time to see a change. If tables still lead to hosts or
+ * switches by ports that lead nowhere, the third equal reading is accepted,
+ * with a warning.
  */
 #ifndef IBQUERY_STEADY_H
 #define IBQUERY_STEADY_H
@@ -20,14 +21,14 @@
 #include "ibquery/read/mads.h"
 #include "util/error.h"
 
-/* Returns a finished fabric, or NULL with err (ERROR_WORLD): what is missing,
- * or that no two readings agree. `source` is for the fabric.
+/* Return a finished fabric, or NULL with err (ERROR_WORLD): what is missing, or
+ * that no two readings agree. `source` becomes the fabric's source.
  */
 struct fabric *steady_read (struct mads *m, const char *source,
                             struct error *err);
 
-/* The same of what one reading is to ask for. `ask` returns 0, -1 with err, or
- * 1 with err where it is no use trying again.
+/* The same, with a function that requests what one reading needs. `ask` returns
+ * 0, -1 with err, or 1 with err if a retry is useless.
  */
 struct steady_how {
     int (*ask) (void *arg, struct explore *e, struct error *err);
