@@ -18,14 +18,14 @@ enum {
     LINES_MAX = 1 << 20,
 };
 
-struct entry {
+struct nodemap_entry {
     char *node; /* owns the memory of the others */
     struct nodemap_line line;
     size_t number;
 };
 
 struct nodemap {
-    struct entry *entry;
+    struct nodemap_entry *entry;
     size_t n, size;
 };
 
@@ -33,7 +33,7 @@ static int add (struct nodemap *map, const char *node, const char *endpoint,
                 const char *device, struct error *err)
 {
     size_t len[3] = { strlen (node), strlen (endpoint), strlen (device) };
-    struct entry *e;
+    struct nodemap_entry *e;
     char *text;
 
     if (map->n == LINES_MAX)
@@ -51,7 +51,7 @@ static int add (struct nodemap *map, const char *node, const char *endpoint,
     memcpy (text, node, len[0] + 1);
     memcpy (text + len[0] + 1, endpoint, len[1] + 1);
     memcpy (text + len[0] + len[1] + 2, device, len[2] + 1);
-    map->entry[map->n] = (struct entry){
+    map->entry[map->n] = (struct nodemap_entry){
         .node = text,
         .line = { text + len[0] + 1, text + len[0] + len[1] + 2 },
         .number = map->n,
@@ -87,8 +87,8 @@ static int read_line (struct nodemap *map, char *text, struct error *err)
 
 static int compare (const void *a, const void *b)
 {
-    const struct entry *x = a;
-    const struct entry *y = b;
+    const struct nodemap_entry *x = a;
+    const struct nodemap_entry *y = b;
     int order = strcmp (x->node, y->node);
 
     return order ? order : (x->number > y->number) - (x->number < y->number);

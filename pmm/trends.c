@@ -204,7 +204,7 @@ static void print_link (const struct trends *t, const struct change *c,
     fputc ('\n', fp);
 }
 
-static void print_group (const struct trends *t, const struct group *g,
+static void print_group (const struct trends *t, const struct link_group *g,
                          FILE *fp)
 {
     for (size_t i = 0; i < g->n; i++) {

@@ -28,7 +28,7 @@ static enum verdict_status slurmctld (const struct doctor_site *p, char *text)
                    controller_conf_get (&p->slurm, "ClusterName"), p->user);
 }
 
-static const struct check {
+static const struct doctor_check {
     const char *name;
     bool slurm; /* only where slurmctld answers */
     doctor_check *look;

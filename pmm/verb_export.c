@@ -13,7 +13,7 @@
 #define EPS .05
 
 static struct export_words {
-    const struct format *format;
+    const struct export_format *format;
     const char *hosts, *series, *order;
     uint64_t length;
     bool length_given;
@@ -55,7 +55,7 @@ static int write_tleaf (struct export *x, FILE *fp, struct error *err)
 
 enum { PLAN = 1, SERIES = 2, PATHS = 4 };
 
-static const struct format {
+static const struct export_format {
     const char *name;
     int from; /* any of these */
     int (*write) (struct export *x, FILE *fp, struct error *err);
@@ -71,7 +71,7 @@ static int set_format (void *field, const char *value, struct error *err)
 {
     for (size_t i = 0; i < sizeof (formats) / sizeof (formats[0]); i++)
         if (strcmp (value, formats[i].name) == 0) {
-            *(const struct format **)field = &formats[i];
+            *(const struct export_format **)field = &formats[i];
             return 0;
         }
     return error_input (err, "'%.40s' is no format to export", value);
@@ -110,7 +110,7 @@ static const struct opt options[] = {
 /* Options are refused where they mean nothing. */
 static int check (const struct inputs *in, struct error *err)
 {
-    const struct format *format = given.format;
+    const struct export_format *format = given.format;
     int from = (in->plan_path ? PLAN : 0) | (given.series ? SERIES : 0)
                | (in->fabric_path && !in->plan_path ? PATHS : 0);
 

@@ -30,7 +30,7 @@ enum {
 /* How to plan. A method that is not ours makes no redundant rounds. Patterns
  * are methods, too, by the names that they have.
  */
-static const struct method {
+static const struct plan_verb_method {
     const char *name;
     struct plan *(*make) (struct pathset *ps, const struct plan_options *opts,
                           struct error *err);
@@ -43,12 +43,13 @@ static const struct method {
 };
 
 /* How a pattern is a method: of no redundant rounds. */
-static const struct method schedule = { "schedule", NULL, 0, 0 };
+static const struct plan_verb_method schedule = { "schedule", NULL, 0, 0 };
 
 /* A redundant round fills each link once more. */
-static const struct method throughput = { "throughput", NULL, 1, TIMES_MAX };
+static const struct plan_verb_method throughput
+    = { "throughput", NULL, 1, TIMES_MAX };
 
-static const struct method *find_method (const char *name)
+static const struct plan_verb_method *find_method (const char *name)
 {
     for (size_t i = 0; i < sizeof (methods) / sizeof (methods[0]); i++)
         if (strcmp (name, methods[i].name) == 0)
@@ -128,7 +129,7 @@ static int check_part (struct error *err)
 
 static int check (const struct inputs *in, struct error *err)
 {
-    const struct method *method;
+    const struct plan_verb_method *method;
 
     if (given.throughput && given.method)
         return error_input (err, "--throughput and --method go one at a time");
@@ -545,7 +546,7 @@ static struct plan *make_for_all (const struct fabric *f,
                                   const struct plan_options *opts,
                                   struct pathset **ps, struct error *err)
 {
-    const struct method *method = find_method (given.method);
+    const struct plan_verb_method *method = find_method (given.method);
     struct pattern_options order = { given.seed, given.shuffle };
 
     *ps = inputs_hosts (f, "hosts", given.hosts, !given.base_lids, err);
@@ -583,7 +584,7 @@ static struct plan *make_flows (const struct fabric *f,
 static int make (struct inputs *in, struct plan_file_extra *extra,
                  struct error *err)
 {
-    const struct method *method = find_method (given.method);
+    const struct plan_verb_method *method = find_method (given.method);
     bool flows = method == &throughput;
     int extra_rounds = is_part () && !flows ? 0 : method->extra_rounds;
     struct plan_options opts = {

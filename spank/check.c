@@ -175,8 +175,8 @@ static void check (const struct settings *settings, const struct job *job,
                    const struct job_env *env, enum check_mode mode,
                    struct outcome *o)
 {
-    struct step step = { settings, job->id, job->nodes,
-                         isatty (STDERR_FILENO) };
+    struct spank_step step
+        = { settings, job->id, job->nodes, isatty (STDERR_FILENO) };
     const char *reason = exempt (job);
 
     if (reason) {

@@ -130,7 +130,7 @@ static void add_output (struct program_words *s, const struct settings *set)
         program_add (s, "%s/%s", cwd, path);
 }
 
-char **step_arguments (const struct step *step, const char *mpi,
+char **step_arguments (const struct spank_step *step, const char *mpi,
                        const char *nonce, int left_ms)
 {
     static const char *const fixed[] = {
@@ -271,7 +271,7 @@ static void explain (struct run *run, const struct site *site,
 }
 
 /* *no_mpi: Slurm has no such, and there is no result. */
-static enum program_end run_once (const struct step *step,
+static enum program_end run_once (const struct spank_step *step,
                                   const struct step_env *env, const char *mpi,
                                   int64_t deadline, struct outcome *o,
                                   bool *no_mpi)
@@ -320,7 +320,7 @@ static enum program_end run_once (const struct step *step,
     return end;
 }
 
-void step_run (const struct step *step, const struct step_env *env,
+void step_run (const struct spank_step *step, const struct step_env *env,
                struct outcome *o)
 {
     int timeout_ms = step->settings->site.timeout_ms;

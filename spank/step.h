@@ -30,7 +30,7 @@ struct step_env {
     void *arg;
 };
 
-struct step {
+struct spank_step {
     const struct settings *settings;
     uint32_t jobid;
     uint32_t nodes; /* of the job */
@@ -42,7 +42,7 @@ struct step {
  * absolute; mpi is of site_mpi; left_ms is what is left of the site's Timeout.
  */
 char **step_environment (const struct step_env *env, int timeout_ms);
-char **step_arguments (const struct step *step, const char *mpi,
+char **step_arguments (const struct spank_step *step, const char *mpi,
                        const char *nonce, int left_ms);
 
 /* A line of the step's standard error for the user's, cleaned in place: what
@@ -64,7 +64,7 @@ int step_pause (int ms);
  * valid result. Lines of pmm-probe for people go to standard error. Takes at
  * most the site's Timeout and STEP_OVERTIME_MS.
  */
-void step_run (const struct step *step, const struct step_env *env,
+void step_run (const struct spank_step *step, const struct step_env *env,
                struct outcome *o);
 
 #endif /* SPANK_STEP_H */

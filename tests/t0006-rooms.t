@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Rooms of the tree: each includes what CONTRIBUTING's table says and no other;
-# no two include each other.
+# no two include each other, and no struct tag is defined twice.
 
 . "$(dirname "$0")/lib.sh"
 workdir
@@ -35,7 +35,7 @@ done | tr -d '"' | awk -v rooms="$rooms" '
       print room(from), room(to), from }' |
     sort -u >"$workdir/includes"
 
-plan 3
+plan 4
 ok "$([ "$(wc -l <"$workdir/table")" -ge 9 ] &&
     [ "$(wc -l <"$workdir/includes")" -gt 200 ]; echo $?)" \
     "$(echo $rooms | wc -w) rooms in the table"
@@ -49,3 +49,8 @@ awk '{ for (i = 2; i <= NF; i++) print $1, $i }' "$workdir/table" |
     >"$workdir/mutual"
 ok "$([ ! -s "$workdir/mutual" ]; echo $?)" "no two include each other" ||
     diag "$(cat "$workdir/mutual")"
+find $rooms \( -name '*.c' -o -name '*.h' \) ! -path '*/test/*' \
+    -exec grep -hoE '^(static )?(const )?struct [a-z0-9_]+ \{' {} + |
+    sed 's/.*struct //' | sort | uniq -d >"$workdir/twice"
+ok "$([ ! -s "$workdir/twice" ]; echo $?)" "no struct tag is defined twice" ||
+    diag "$(cat "$workdir/twice")"

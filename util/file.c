@@ -97,7 +97,7 @@ void file_close_input (FILE *fp)
 
 enum { LINKS_MAX = 40 };
 
-struct way {
+struct file_way {
     const char *path; /* for people */
     uid_t owner;
     bool trusted;        /* root or owner alone may change any part of it */
@@ -136,7 +136,7 @@ static int check_trust (const char *path, int fd, const struct stat *st,
 }
 
 /* As errno says. Always -1. */
-static int stuck (const struct way *w, struct error *err)
+static int stuck (const struct file_way *w, struct error *err)
 {
     if (!w->trusted)
         return error_errno (err, "cannot write %s", w->path);
@@ -145,7 +145,7 @@ static int stuck (const struct way *w, struct error *err)
 }
 
 /* Go on to a directory; -1 with errno where name is none. */
-static int enter (struct way *w, const char *name)
+static int enter (struct file_way *w, const char *name)
 {
     int fd =
         openat (w->dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -162,7 +162,7 @@ static int enter (struct way *w, const char *name)
  * like /tmp never is, nor, for what is trusted and for root, that of any other
  * user.
  */
-static bool is_followed (const struct way *w, const struct stat *link)
+static bool is_followed (const struct file_way *w, const struct stat *link)
 {
     return owned (link, w->owner)
            || (!w->trusted && w->owner != 0
@@ -170,7 +170,7 @@ static bool is_followed (const struct way *w, const struct stat *link)
 }
 
 /* Put what the link `name` says before what is left. */
-static int follow (struct way *w, const char *name, const char *rest,
+static int follow (struct file_way *w, const char *name, const char *rest,
                    struct error *err)
 {
     char target[PATH_MAX];
@@ -207,7 +207,7 @@ static int follow (struct way *w, const char *name, const char *rest,
     return 0;
 }
 
-static int here_is_trusted (const struct way *w, struct error *err)
+static int here_is_trusted (const struct file_way *w, struct error *err)
 {
     return w->trusted
                ? check_trust (w->path, w->dir, &w->st, w->owner, true, err)
@@ -229,7 +229,7 @@ static char *split (char *left, char **rest)
 /* Go the way up to its last component, which is left, or to its very end. A
  * link at the last component is followed if `links`. Return 0, or -1 with err.
  */
-static int go (struct way *w, bool to_end, bool links, struct error *err)
+static int go (struct file_way *w, bool to_end, bool links, struct error *err)
 {
     char copy[PATH_MAX], *rest;
 
@@ -260,10 +260,10 @@ static int go (struct way *w, bool to_end, bool links, struct error *err)
 /* Begin a way from where path does, for one of this user. The caller shuts
  * w->dir.
  */
-static int set_out (struct way *w, const char *path, uid_t owner, bool trusted,
-                    struct error *err)
+static int set_out (struct file_way *w, const char *path, uid_t owner,
+                    bool trusted, struct error *err)
 {
-    *w = (struct way){
+    *w = (struct file_way){
         .path = path, .owner = owner, .trusted = trusted, .dir = -1
     };
     if (*path != '/' && !getcwd (w->left, sizeof (w->left)))
@@ -276,7 +276,7 @@ static int set_out (struct way *w, const char *path, uid_t owner, bool trusted,
 }
 
 /* The last component. */
-static const char *last_of (const struct way *w)
+static const char *last_of (const struct file_way *w)
 {
     return w->left + strspn (w->left, "/");
 }
@@ -285,7 +285,7 @@ static const char *last_of (const struct way *w)
  * What is trusted
  */
 
-static FILE *open_here (const struct way *w, struct error *err)
+static FILE *open_here (const struct file_way *w, struct error *err)
 {
     int fd =
         openat (w->dir, last_of (w),
@@ -311,7 +311,7 @@ static FILE *open_here (const struct way *w, struct error *err)
 
 FILE *file_open_trusted (const char *path, uid_t owner, struct error *err)
 {
-    struct way w;
+    struct file_way w;
     FILE *fp = NULL;
 
     if (set_out (&w, path, owner, true, err) == 0
@@ -324,7 +324,7 @@ FILE *file_open_trusted (const char *path, uid_t owner, struct error *err)
 FILE *file_open_trusted_at (int dir, const char *name, uid_t owner,
                             struct error *err)
 {
-    struct way w = { .path = name, .owner = owner, .dir = dir };
+    struct file_way w = { .path = name, .owner = owner, .dir = dir };
 
     snprintf (w.left, sizeof (w.left), "%s", name);
     return open_here (&w, err);
@@ -332,7 +332,7 @@ FILE *file_open_trusted_at (int dir, const char *name, uid_t owner,
 
 int file_open_trusted_dir (const char *path, uid_t owner, struct error *err)
 {
-    struct way w;
+    struct file_way w;
     int fd = -1;
 
     if (set_out (&w, path, owner, true, err) == 0
@@ -510,7 +510,7 @@ static int open_temp (struct outfile *out)
 static int open_beside (struct outfile *out, bool links, struct error *err)
 {
     size_t len = strlen (out->path);
-    struct way w;
+    struct file_way w;
     int rc = set_out (&w, out->path, geteuid (), false, err);
 
     errno = EISDIR;

@@ -8,7 +8,7 @@
 
 enum { STRING_MAX = 255 };
 
-struct source {
+struct json_source {
     FILE *fp;
     size_t left;
     bool too_long;
@@ -17,7 +17,7 @@ struct source {
 /* One byte at a time, so that nothing behind the object is taken away. */
 static size_t next_byte (void *buffer, size_t size, void *arg)
 {
-    struct source *src = arg;
+    struct json_source *src = arg;
     int c;
 
     (void)size;
@@ -90,7 +90,7 @@ static int check_kind (const json_t *json, const char *kind,
 json_t *json_read (FILE *fp, const char *name, const char *kind,
                    size_t max_bytes, struct error *err)
 {
-    struct source src = { fp, max_bytes, false };
+    struct json_source src = { fp, max_bytes, false };
     json_error_t jerr;
     json_t *json = json_load_callback (
         next_byte, &src, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK,

@@ -66,7 +66,7 @@ int opt_append (void *field, const char *value, struct error *err)
 }
 
 /* All tables' options, as getopt has them; row i is of found[i]. */
-struct known {
+struct option_known {
     struct option longs[OPTIONS_MAX + 2];
     char shorts[2 * OPTIONS_MAX + 4];
     struct found {
@@ -76,7 +76,7 @@ struct known {
     size_t n;
 };
 
-static void learn (struct known *k, const struct opt_group *group)
+static void learn (struct option_known *k, const struct opt_group *group)
 {
     char *s = k->shorts;
 
@@ -99,7 +99,8 @@ static void learn (struct known *k, const struct opt_group *group)
     k->longs[k->n] = (struct option){ "help", no_argument, NULL, 'h' };
 }
 
-static const struct found *find_letter (const struct known *k, int letter)
+static const struct found *find_letter (const struct option_known *k,
+                                        int letter)
 {
     for (size_t i = 0; i < k->n; i++)
         if (k->found[i].opt->letter == letter)
@@ -121,7 +122,7 @@ static int refuse (int c, char **argv, struct error *err)
 int options_get (const struct opt_group *group, int argc, char **argv,
                  struct error *err)
 {
-    struct known k = { .n = 0 };
+    struct option_known k = { .n = 0 };
     int c, index = -1;
 
     learn (&k, group);

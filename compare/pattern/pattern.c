@@ -55,7 +55,7 @@ static const struct pairing one_factor = { circle, circle_pair };
 static const struct pairing bisection = { halves, halves_pair };
 
 struct pattern {
-    const struct kind *kind;
+    const struct pattern_row *kind;
     uint32_t n;
     uint64_t turn;   /* steps before roles are swapped */
     uint64_t steps;
@@ -69,7 +69,7 @@ struct pattern {
     struct order order; /* of `turn` steps */
 };
 
-struct kind {
+struct pattern_row {
     const char *name, *help;
     bool once;    /* roles are never swapped */
     bool by_host;
@@ -239,34 +239,32 @@ static uint32_t complete_step (const struct pattern *p, uint64_t step,
     return complete_width (p);
 }
 
-static const struct kind kinds[PATTERN_KINDS] = {
-    [PATTERN_ONE_FACTOR] = {
-        "one-factor", "every pair once, half as many a step as processes",
+static const struct pattern_row kinds[PATTERN_KINDS] = {
+    [PATTERN_ONE_FACTOR]
+    = { "one-factor", "every pair once, half as many a step as processes",
         false, false, &one_factor, paired_steps, width_half, paired_step },
-    [PATTERN_BISECTION] = {
-        "bisection", "every pair across the halves of the processes once",
+    [PATTERN_BISECTION]
+    = { "bisection", "every pair across the halves of the processes once",
         false, false, &bisection, paired_steps, width_half, paired_step },
-    [PATTERN_BY_HOST] = {
-        "by-host", "all of a host with one other host at a time",
-        false, true, &one_factor, grouped_steps, width_half, grouped_step },
-    [PATTERN_BY_HOST_BISECTION] = {
-        "by-host-bisection", "by host, across the halves of the hosts only",
+    [PATTERN_BY_HOST]
+    = { "by-host", "all of a host with one other host at a time", false, true,
+        &one_factor, grouped_steps, width_half, grouped_step },
+    [PATTERN_BY_HOST_BISECTION]
+    = { "by-host-bisection", "by host, across the halves of the hosts only",
         false, true, &bisection, grouped_steps, width_half, grouped_step },
-    [PATTERN_ONE_TO_ONE] = {
-        "one-to-one", "every pair once, one a step",
-        false, false, NULL, serial_steps, width_one, serial_step },
-    [PATTERN_ALL_TO_ALL] = {
-        "all-to-all", "everyone to everyone at once, itself included",
-        true, false, NULL, one, all_width, all_step },
-    [PATTERN_STAR] = {
-        "star", "one process with all others",
-        true, false, NULL, one, star_width, star_step },
-    [PATTERN_RING] = {
-        "ring", "each process with the next",
-        true, false, NULL, one, ring_width, ring_step },
-    [PATTERN_COMPLETE] = {
-        "complete", "everyone with everyone else at once",
-        true, false, NULL, one, complete_width, complete_step },
+    [PATTERN_ONE_TO_ONE]
+    = { "one-to-one", "every pair once, one a step", false, false, NULL,
+        serial_steps, width_one, serial_step },
+    [PATTERN_ALL_TO_ALL]
+    = { "all-to-all", "everyone to everyone at once, itself included", true,
+        false, NULL, one, all_width, all_step },
+    [PATTERN_STAR] = { "star", "one process with all others", true, false, NULL,
+                       one, star_width, star_step },
+    [PATTERN_RING] = { "ring", "each process with the next", true, false, NULL,
+                       one, ring_width, ring_step },
+    [PATTERN_COMPLETE]
+    = { "complete", "everyone with everyone else at once", true, false, NULL,
+        one, complete_width, complete_step },
 };
 
 /* of a plan */
@@ -286,9 +284,11 @@ static uint32_t plan_step (const struct pattern *p, uint64_t step,
     return n;
 }
 
-static const struct kind of_plan = {
-    "pmm", "the rounds of a plan",
-    false, false, NULL, plan_turns, width_half, plan_step,
+static const struct pattern_row of_plan = {
+    "pmm",      "the rounds of a plan",
+    false,      false,
+    NULL,       plan_turns,
+    width_half, plan_step,
 };
 
 /* of given pairs: p->turn of them */
@@ -305,9 +305,11 @@ static uint32_t given_step (const struct pattern *p, uint64_t step,
     return 1;
 }
 
-static const struct kind of_pairs = {
-    "pairs", "given pairs, one a step",
-    true, false, NULL, given_steps, width_one, given_step,
+static const struct pattern_row of_pairs = {
+    "pairs",   "given pairs, one a step",
+    true,      false,
+    NULL,      given_steps,
+    width_one, given_step,
 };
 
 const char *pattern_name (enum pattern_kind kind)
@@ -333,7 +335,7 @@ bool pattern_whole (enum pattern_kind kind)
     return kinds[kind].once;
 }
 
-static struct pattern *create (const struct kind *kind, uint32_t n,
+static struct pattern *create (const struct pattern_row *kind, uint32_t n,
                                size_t places, struct error *err)
 {
     struct pattern *p;
@@ -363,7 +365,7 @@ static struct pattern *finish (struct pattern *p,
     return p;
 }
 
-struct group_member {
+struct host_member {
     uint32_t process, host;
     uint32_t place; /* in the order asked for */
     uint32_t head;  /* place of the first of the host */
@@ -371,8 +373,8 @@ struct group_member {
 
 static int by_host (const void *a, const void *b)
 {
-    const struct group_member *x = a;
-    const struct group_member *y = b;
+    const struct host_member *x = a;
+    const struct host_member *y = b;
 
     if (x->host != y->host)
         return x->host < y->host ? -1 : 1;
@@ -381,8 +383,8 @@ static int by_host (const void *a, const void *b)
 
 static int by_head (const void *a, const void *b)
 {
-    const struct group_member *x = a;
-    const struct group_member *y = b;
+    const struct host_member *x = a;
+    const struct host_member *y = b;
 
     if (x->head != y->head)
         return x->head < y->head ? -1 : 1;
@@ -390,7 +392,7 @@ static int by_head (const void *a, const void *b)
 }
 
 /* The processes of a host next to each other, hosts by their first. */
-static void sort_members (struct group_member *m, uint32_t n)
+static void sort_members (struct host_member *m, uint32_t n)
 {
     qsort (m, n, sizeof (*m), by_host);
     for (uint32_t i = 0; i < n; i++)
@@ -401,12 +403,12 @@ static void sort_members (struct group_member *m, uint32_t n)
 
 static void group (struct pattern *p, const uint32_t *host)
 {
-    struct group_member *m = xcalloc (p->n, sizeof (*m));
+    struct host_member *m = xcalloc (p->n, sizeof (*m));
 
     p->first = xcalloc (p->n + 1, sizeof (*p->first));
     for (uint32_t i = 0; i < p->n; i++)
-        m[i] = (struct group_member){ p->id[i], host ? host[p->id[i]] : i, i,
-                                      0 };
+        m[i]
+            = (struct host_member){ p->id[i], host ? host[p->id[i]] : i, i, 0 };
     sort_members (m, p->n);
     for (uint32_t i = 0; i < p->n; i++) {
         p->id[i] = m[i].process;

@@ -51,7 +51,7 @@ static bool has_lines (const struct series *s)
 }
 
 /* Formats of which a file holds any number of runs. */
-static const struct format {
+static const struct series_format {
     const char *name;
     const char *start; /* of its files; NULL: none of the others' */
     const char *of;    /* of which runs it tells, */
@@ -62,8 +62,7 @@ static const struct format {
 } formats[] = {
     { "table", NULL, "", any, NULL, write_table },
     { "rates", NULL, "topologies", has_topologies, NULL, table_write_rates },
-    { "fit", NULL, "pairs at two lengths", has_lines, NULL,
-      series_fit_write },
+    { "fit", NULL, "pairs at two lengths", has_lines, NULL, series_fit_write },
     { "csv", "test,pattern,", "", any, table_write_csv_header,
       table_write_csv },
     { "json", "{", "", any, NULL, write_json },
@@ -71,7 +70,7 @@ static const struct format {
 
 enum { FORMATS = sizeof (formats) / sizeof (formats[0]) };
 
-static const struct format *find (const char *name)
+static const struct series_format *find (const char *name)
 {
     for (size_t i = 0; i < FORMATS; i++)
         if (!strcmp (formats[i].name, name))
@@ -92,7 +91,7 @@ static const char *name_of (const char *start)
 }
 
 /* Who reads a file wants one format, and whole lines. */
-static int check_held (const struct format *format, const char *path,
+static int check_held (const struct series_format *format, const char *path,
                        const struct file_held *held, struct error *err)
 {
     const char *name = name_of (held->start + strspn (held->start, BLANKS));
@@ -115,7 +114,7 @@ bool series_format_known (const char *name)
 }
 
 static int save_runs (const struct series_list *runs,
-                      const struct format *format,
+                      const struct series_format *format,
                       const struct series_save *to, struct error *err)
 {
     struct file_held held = { 0 };
@@ -241,7 +240,7 @@ int series_save_check (const struct series_save *to, struct error *err)
 int series_save (const struct series_list *runs, const struct series_save *to,
                  struct error *err)
 {
-    const struct format *format = find (to->format);
+    const struct series_format *format = find (to->format);
 
     if (series_save_check (to, err) < 0)
         return -1;

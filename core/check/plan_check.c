@@ -245,7 +245,7 @@ static int expect_orthogonal (const struct check *c, uint32_t a, uint32_t b,
 }
 
 /* Sums of z over the trees of all endpoints, leaf by leaf. */
-struct sums {
+struct check_sums {
     struct tree *tree;
     uint64_t *at[VECTORS];    /* [tree_steps] from a step to the tree's end */
     uint64_t *first[VECTORS]; /* [nleaves] C(s,t) of this leaf s */
@@ -253,9 +253,9 @@ struct sums {
     uint64_t total[VECTORS];  /* of weight times C(s,t) */
 };
 
-static void sums_init (struct check *c, struct sums *s)
+static void sums_init (struct check *c, struct check_sums *s)
 {
-    *s = (struct sums){ .key = rng_next (&c->rng) };
+    *s = (struct check_sums){ .key = rng_next (&c->rng) };
     s->tree = tree_create (c->ps);
     for (int v = 0; v < VECTORS; v++) {
         s->at[v] = xcalloc (tree_steps (s->tree), sizeof (*s->at[v]));
@@ -263,7 +263,7 @@ static void sums_init (struct check *c, struct sums *s)
     }
 }
 
-static void sums_clear (struct sums *s)
+static void sums_clear (struct check_sums *s)
 {
     tree_destroy (s->tree);
     for (int v = 0; v < VECTORS; v++) {
@@ -273,7 +273,7 @@ static void sums_clear (struct sums *s)
 }
 
 /* psi of the tree's endpoint: at[leaf[t]] is psi(t). */
-static void sum_tree (struct check *c, struct sums *s)
+static void sum_tree (struct check *c, struct check_sums *s)
 {
     const struct tree *t = s->tree;
 
@@ -286,7 +286,7 @@ static void sum_tree (struct check *c, struct sums *s)
                   ECHELON_PRIME, s->at[v]);
 }
 
-static uint64_t weight (const struct sums *s, uint64_t x, uint64_t y)
+static uint64_t weight (const struct check_sums *s, uint64_t x, uint64_t y)
 {
     uint64_t h = s->key + (x < y ? x << 32 | y : y << 32 | x);
 
@@ -296,7 +296,7 @@ static uint64_t weight (const struct sums *s, uint64_t x, uint64_t y)
 }
 
 /* The tree of a leaf's first endpoint gives C of the leaf. */
-static void begin_leaf (struct sums *s, size_t leaf)
+static void begin_leaf (struct check_sums *s, size_t leaf)
 {
     const struct tree *t = s->tree;
 
@@ -313,7 +313,7 @@ static void begin_leaf (struct sums *s, size_t leaf)
 /* The tree of another endpoint of the leaf must give the same C. If it does
  * not, the row of one of the two is not orthogonal.
  */
-static int compare_leaf (const struct check *c, const struct sums *s,
+static int compare_leaf (const struct check *c, const struct check_sums *s,
                          size_t leaf, struct error *err)
 {
     const struct tree *t = s->tree;
@@ -342,7 +342,7 @@ static int compare_leaf (const struct check *c, const struct sums *s,
  * with one of the first port. With more than two ports psi must be 0, which a
  * row between two of the other ports shows.
  */
-static int check_within (const struct check *c, const struct sums *s,
+static int check_within (const struct check *c, const struct check_sums *s,
                          size_t leaf, struct error *err)
 {
     const struct tree *t = s->tree;
@@ -370,7 +370,7 @@ static int check_within (const struct check *c, const struct sums *s,
 }
 
 /* Some C(s,t) + C(t,s) is not 0: report which. */
-static int find_across (const struct check *c, const struct sums *s,
+static int find_across (const struct check *c, const struct check_sums *s,
                         struct error *err)
 {
     const struct tree *t = s->tree;
@@ -383,7 +383,8 @@ static int find_across (const struct check *c, const struct sums *s,
     return error_world (err, "the paths do not form trees");
 }
 
-static int check_leaves (struct check *c, struct sums *s, struct error *err)
+static int check_leaves (struct check *c, struct check_sums *s,
+                         struct error *err)
 {
     struct tree *t = s->tree;
 
@@ -418,7 +419,7 @@ static int check_links (const struct check *c, size_t links,
 static int check_pairs (struct check *c, struct error *err)
 {
     size_t links = 0;
-    struct sums s;
+    struct check_sums s;
     int rc = 0;
 
     if (pathset_ports (c->ps) >= 2) {

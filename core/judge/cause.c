@@ -25,16 +25,16 @@ enum {
     ROW_CAUSES = 8 * ROW_MAX, /* entries of a row at most */
 };
 
-struct entry {
+struct cause_entry {
     uint64_t key;
     uint32_t row;
     uint16_t value;
 };
 
-struct build {
+struct cause_build {
     struct pathset *ps;
     const struct network *net;
-    struct entry *entry;
+    struct cause_entry *entry;
     size_t n, size;
 };
 
@@ -55,8 +55,8 @@ static struct suspect key_suspect (uint64_t key)
 
 static int compare_entries (const void *va, const void *vb)
 {
-    const struct entry *a = va;
-    const struct entry *b = vb;
+    const struct cause_entry *a = va;
+    const struct cause_entry *b = vb;
 
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
@@ -64,8 +64,8 @@ static int compare_entries (const void *va, const void *vb)
 }
 
 /* Add to the entries of the row, which begin at `first`. */
-static void put (struct build *b, size_t first, uint64_t key, uint32_t row,
-                 unsigned int value)
+static void put (struct cause_build *b, size_t first, uint64_t key,
+                 uint32_t row, unsigned int value)
 {
     size_t i = first;
 
@@ -74,12 +74,12 @@ static void put (struct build *b, size_t first, uint64_t key, uint32_t row,
     while (i < b->n && b->entry[i].key != key)
         i++;
     if (i == b->n)
-        b->entry[b->n++] = (struct entry){ key, row, 0 };
+        b->entry[b->n++] = (struct cause_entry){ key, row, 0 };
     b->entry[i].value += value;
 }
 
-static int put_routes (struct build *b, size_t first, uint32_t row, size_t from,
-                       size_t to, struct error *err)
+static int put_routes (struct cause_build *b, size_t first, uint32_t row,
+                       size_t from, size_t to, struct error *err)
 {
     uint32_t arc[PATH_MAX_HOPS];
     int n = pathset_walk (b->ps, from, to, arc, err);
@@ -93,8 +93,8 @@ static int put_routes (struct build *b, size_t first, uint32_t row, size_t from,
     return n;
 }
 
-static int put_row (struct build *b, uint32_t row, const struct observation *o,
-                    struct error *err)
+static int put_row (struct cause_build *b, uint32_t row,
+                    const struct observation *o, struct error *err)
 {
     size_t first = b->n;
 
@@ -131,8 +131,8 @@ static int put_row (struct build *b, uint32_t row, const struct observation *o,
  * Columns to signatures
  */
 
-struct columns {
-    const struct build *b;
+struct cause_columns {
+    const struct cause_build *b;
     struct causes *c;
     uint32_t *slot; /* hash table: signature + 1 */
     size_t mask;
@@ -148,7 +148,8 @@ struct columns {
 /* Append a column as a signature, its values in lowest terms. Return their
  * common divisor.
  */
-static unsigned int append (struct causes *c, const struct entry *e, size_t n)
+static unsigned int append (struct causes *c, const struct cause_entry *e,
+                            size_t n)
 {
     unsigned int unit = 0;
     size_t at = c->start[c->n];
@@ -196,7 +197,7 @@ static bool same_column (const struct causes *c, size_t k, size_t j)
 
 /* Return the signature that equals the last appended one, or that one itself.
  */
-static uint32_t intern (struct columns *t, const struct suspect *s)
+static uint32_t intern (struct cause_columns *t, const struct suspect *s)
 {
     struct causes *c = t->c;
     size_t at = column_hash (c, c->n) & t->mask;
@@ -212,7 +213,7 @@ static uint32_t intern (struct columns *t, const struct suspect *s)
 }
 
 /* Whether a column is a cause. The columns of links come before all others. */
-static bool is_possible (const struct columns *t, const struct suspect *s)
+static bool is_possible (const struct cause_columns *t, const struct suspect *s)
 {
     switch (s->kind) {
     case SUSPECT_SWITCH:
@@ -227,7 +228,7 @@ static bool is_possible (const struct columns *t, const struct suspect *s)
     }
 }
 
-static void count_link (struct columns *t, const struct link_info *link)
+static void count_link (struct cause_columns *t, const struct link_info *link)
 {
     t->class_links[link->class_id]++;
     for (int end = 0; end < 2; end++)
@@ -238,7 +239,7 @@ static void count_link (struct columns *t, const struct link_info *link)
 /* Whether a suspect is stored as a member of a signature, in addition to the
  * simplest.
  */
-static bool is_beside (const struct columns *t, const struct suspect *s,
+static bool is_beside (const struct cause_columns *t, const struct suspect *s,
                        uint32_t signature)
 {
     /* kinds of equal rank are stored together */
@@ -263,9 +264,9 @@ static bool is_beside (const struct columns *t, const struct suspect *s,
     return rank[s->kind] == rank[simplest->kind];
 }
 
-static void add_columns (struct columns *t)
+static void add_columns (struct cause_columns *t)
 {
-    const struct build *b = t->b;
+    const struct cause_build *b = t->b;
 
     for (size_t i = 0, end; i < b->n; i = end) {
         struct suspect s = key_suspect (b->entry[i].key);
@@ -291,7 +292,7 @@ static void add_columns (struct columns *t)
 }
 
 /* Sort the members by signature. */
-static void place_members (struct causes *c, const struct columns *t)
+static void place_members (struct causes *c, const struct cause_columns *t)
 {
     c->first = xcalloc (c->n + 2, sizeof (*c->first));
     c->member = xarray (t->n, sizeof (*c->member));
@@ -303,9 +304,9 @@ static void place_members (struct causes *c, const struct columns *t)
         c->member[c->first[t->signature[i] + 1]++] = t->member[i];
 }
 
-static void make_signatures (struct causes *c, const struct build *b)
+static void make_signatures (struct causes *c, const struct cause_build *b)
 {
-    struct columns t = { .b = b, .c = c };
+    struct cause_columns t = { .b = b, .c = c };
     uint32_t classes = 0;
     size_t columns = 0;
     size_t size = 16;
@@ -342,7 +343,7 @@ static void make_signatures (struct causes *c, const struct build *b)
 int causes_make (struct causes *c, struct pathset *ps,
                  const struct observations *obs, struct error *err)
 {
-    struct build b = { .ps = ps, .net = pathset_network (ps) };
+    struct cause_build b = { .ps = ps, .net = pathset_network (ps) };
     int rc = 0;
 
     *c = (struct causes){ 0 };

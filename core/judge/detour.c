@@ -90,16 +90,16 @@ bool detour_exists (const struct detours *d, uint32_t sw, uint32_t to)
     return false;
 }
 
-struct way {
+struct detour_way {
     int n;
     uint32_t arc[PATH_MAX_HOPS];
 };
 
 /* Add the latencies of links that a path crosses and the other does not. */
 static void add_links (const struct model *model, const struct network *net,
-                       const double *more_ns, const struct way *way,
-                       const struct way *other, double sign, double *mean,
-                       double *var)
+                       const double *more_ns, const struct detour_way *way,
+                       const struct detour_way *other, double sign,
+                       double *mean, double *var)
 {
     for (int i = 0; i < way->n; i++) {
         uint32_t link = arc_link (way->arc[i]);
@@ -123,7 +123,7 @@ struct detour_fit detour_fit (const struct detours *d,
                               double stderr_ns)
 {
     struct detour_fit fit = { INFINITY, 0, false };
-    struct way right, way;
+    struct detour_way right, way;
     size_t n = 0;
 
     right.n = walk (d->net, sw, to, NETWORK_NONE, right.arc, PATH_MAX_HOPS);

@@ -76,7 +76,7 @@ enum {
 
 #define NONE UINT32_MAX
 
-struct build {
+struct model_build {
     struct model *m;
     const struct network *net;
     const struct model_run *job, *base;
@@ -130,7 +130,7 @@ static uint32_t strangers (const struct model *m, const struct observation *row)
 /* Keep at most `room` of the rows that share a link with the model, the closest
  * first, and add their links to the model. Return how many were kept.
  */
-static size_t keep_layer (struct build *b, size_t room, uint32_t *far)
+static size_t keep_layer (struct model_build *b, size_t room, uint32_t *far)
 {
     size_t count[ROW_MAX + 1] = { 0 };
     size_t kept = 0;
@@ -156,7 +156,7 @@ static size_t keep_layer (struct build *b, size_t room, uint32_t *far)
 }
 
 /* Collect the baselines' rows, and the links of all. */
-static int gather (struct build *b, struct pathset *ps, struct error *err)
+static int gather (struct model_build *b, struct pathset *ps, struct error *err)
 {
     struct model *m = b->m;
     const uint32_t *link = pathset_links (ps, &m->m, err);
@@ -291,7 +291,7 @@ bool model_loopback (const struct model *m, uint32_t link, double *ns,
 /* The offset of a host link in a run; a new one if it has none yet. Call it for
  * one run after the other.
  */
-static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
+static uint32_t offset_of (struct model_build *b, uint32_t run, uint32_t link)
 {
     struct model *m = b->m;
     const struct model_run *of = run ? &b->base[run - 1] : b->job;
@@ -307,7 +307,7 @@ static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
 }
 
 /* Make room for all offsets, and number the job's. */
-static void make_offsets (struct build *b)
+static void make_offsets (struct model_build *b)
 {
     struct model *m = b->m;
     size_t nlinks = b->net->nlinks;
@@ -342,7 +342,8 @@ static void make_offsets (struct build *b)
  * The least squares problem
  */
 
-static void add_row (struct build *b, const struct observation *o, uint32_t run)
+static void add_row (struct model_build *b, const struct observation *o,
+                     uint32_t run)
 {
     struct model *m = b->m;
     uint32_t col[2 * ROW_MAX];
@@ -366,7 +367,8 @@ static void add_row (struct build *b, const struct observation *o, uint32_t run)
 }
 
 /* Add the prior value y of an unknown, or of its difference to another one. */
-static void add_prior (struct build *b, size_t unknown, size_t other, double y)
+static void add_prior (struct model_build *b, size_t unknown, size_t other,
+                       double y)
 {
     uint32_t col[2] = { (uint32_t)unknown, (uint32_t)other };
     int8_t value[2] = { 1, -1 };
@@ -376,7 +378,7 @@ static void add_prior (struct build *b, size_t unknown, size_t other, double y)
 }
 
 /* Make the rows; the priors' weights are set with the spreads. */
-static void make_rows (struct build *b)
+static void make_rows (struct model_build *b)
 {
     struct model *m = b->m;
     size_t classes = m->n + m->nclasses;
@@ -468,7 +470,7 @@ static size_t measured_row (const struct model *m, size_t i)
 /* Fit y by classes' means; a row's error is in units of one link's difference.
  * off [rows] has the errors of the last fit, and gets those of this one.
  */
-static int fit_classes (const struct build *b, double *off)
+static int fit_classes (const struct model_build *b, double *off)
 {
     const struct model *m = b->m;
     size_t n = m->nclasses;
@@ -508,7 +510,7 @@ static int fit_classes (const struct build *b, double *off)
 /* Find how much links differ within their classes, roughly, and how much
  * classes may differ.
  */
-static int find_differences (const struct build *b)
+static int find_differences (const struct model_build *b)
 {
     struct model *m = b->m;
     size_t rows = m->measured + m->nrows;
@@ -533,7 +535,7 @@ static int find_differences (const struct build *b)
     return rc;
 }
 
-static int estimate_spreads (const struct build *b)
+static int estimate_spreads (const struct model_build *b)
 {
     static const int8_t one = 1;
     struct model *m = b->m;
@@ -613,7 +615,7 @@ int model_make (struct model *m, struct pathset *ps,
                 const struct model_run *job, const struct model_run *base,
                 size_t nbase, struct error *err)
 {
-    struct build b = {
+    struct model_build b = {
         .m = m,
         .net = pathset_network (ps),
         .job = job,

@@ -83,7 +83,7 @@ static const struct {
 /* The place of a key's value in its struct, for a list that of its pointer; and
  * the place of the number of items.
  */
-struct field {
+struct verdict_field {
     const char *key;
     enum type type;
     size_t at;
@@ -92,7 +92,7 @@ struct field {
 };
 
 #define F(field) offsetof (struct finding, field)
-static const struct field finding_fields[] = {
+static const struct verdict_field finding_fields[] = {
     { "level", STATUS, .at = F (level) },
     { "suspects", LINK, .at = F (suspect), .count = F (nsuspects) },
     { "oneway", LINK, .at = F (oneway), .count = F (noneway) },
@@ -108,7 +108,7 @@ static const struct field finding_fields[] = {
 };
 
 #define V(field) offsetof (struct verdict, field)
-static const struct field verdict_fields[] = {
+static const struct verdict_field verdict_fields[] = {
     { "status", STATUS, .at = V (status) },
     { "findings", FINDING, .at = V (finding), .count = V (nfindings) },
     { "not_judged", LINK, .at = V (open), .count = V (nopen),
@@ -126,8 +126,8 @@ static const struct field verdict_fields[] = {
  * Write
  */
 
-static int write_fields (json_t *obj, const struct field *f, const void *from,
-                         const struct network *net);
+static int write_fields (json_t *obj, const struct verdict_field *f,
+                         const void *from, const struct network *net);
 
 /* NULL if out of memory. */
 static json_t *write_value (enum type type, const void *v,
@@ -160,8 +160,8 @@ static json_t *write_value (enum type type, const void *v,
     return NULL;
 }
 
-static int write_fields (json_t *obj, const struct field *f, const void *from,
-                         const struct network *net)
+static int write_fields (json_t *obj, const struct verdict_field *f,
+                         const void *from, const struct network *net)
 {
     int rc = 0;
 
@@ -213,8 +213,8 @@ struct reading {
     struct error *err;
 };
 
-static int read_fields (const json_t *obj, const struct field *f, void *to,
-                        struct reading *r);
+static int read_fields (const json_t *obj, const struct verdict_field *f,
+                        void *to, struct reading *r);
 
 /* Report what is wrong with a key. Return -1. */
 static int bad (const struct reading *r, const char *key, const char *what)
@@ -224,8 +224,8 @@ static int bad (const struct reading *r, const char *key, const char *what)
 }
 
 /* On failure, verdict_destroy frees what was read. */
-static int read_value (const struct field *f, void *v, const json_t *json,
-                       struct reading *r)
+static int read_value (const struct verdict_field *f, void *v,
+                       const json_t *json, struct reading *r)
 {
     const char *s = json_string_value (json);
     json_t *number;
@@ -274,8 +274,8 @@ static int read_value (const struct field *f, void *v, const json_t *json,
     return -1;
 }
 
-static int read_list (const struct field *f, void *to, const json_t *list,
-                      struct reading *r)
+static int read_list (const struct verdict_field *f, void *to,
+                      const json_t *list, struct reading *r)
 {
     size_t *n = (size_t *)((char *)to + f->count);
     size_t size = types[f->type].size;
@@ -299,8 +299,8 @@ static int read_list (const struct field *f, void *to, const json_t *list,
     return 0;
 }
 
-static int read_fields (const json_t *obj, const struct field *f, void *to,
-                        struct reading *r)
+static int read_fields (const json_t *obj, const struct verdict_field *f,
+                        void *to, struct reading *r)
 {
     for (int rc = 0; f->key; f++) {
         const json_t *json = json_object_get (obj, f->key);

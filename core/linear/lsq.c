@@ -143,7 +143,7 @@ static int check_weights (const double *w, size_t n)
  */
 
 /* A by columns, and work space for one column of K. */
-struct columns {
+struct lsq_columns {
     size_t *start; /* [n + 2] */
     uint32_t *row; /* ascending */
     float *value;
@@ -153,7 +153,7 @@ struct columns {
     uint32_t *touched;
 };
 
-static void columns_clear (struct columns *c)
+static void columns_clear (struct lsq_columns *c)
 {
     free (c->start);
     free (c->row);
@@ -165,14 +165,14 @@ static void columns_clear (struct columns *c)
 }
 
 /* Columns are ordered by weight. */
-static bool before (const struct columns *c, uint32_t a, uint32_t b)
+static bool before (const struct lsq_columns *c, uint32_t a, uint32_t b)
 {
     return c->diagonal[a] < c->diagonal[b]
            || (c->diagonal[a] == c->diagonal[b] && a < b);
 }
 
 /* Sort the entries of each row in the order of the columns. */
-static void sort_entries (const struct columns *c, struct form *k)
+static void sort_entries (const struct lsq_columns *c, struct form *k)
 {
     for (size_t i = 0; i < k->nrows; i++)
         for (size_t e = k->start[i] + 1; e < k->start[i + 1]; e++) {
@@ -189,7 +189,7 @@ static void sort_entries (const struct columns *c, struct form *k)
         }
 }
 
-static void columns_make (struct columns *c, struct lsq *q)
+static void columns_make (struct lsq_columns *c, struct lsq *q)
 {
     struct form *k = &q->k;
     size_t n = q->n;
@@ -224,7 +224,7 @@ static void columns_make (struct columns *c, struct lsq *q)
 }
 
 /* Position of the first entry of column j in row i or after it. */
-static size_t seek (const struct columns *c, uint32_t j, size_t from,
+static size_t seek (const struct lsq_columns *c, uint32_t j, size_t from,
                     uint32_t i)
 {
     size_t end = c->start[j + 1];
@@ -241,7 +241,7 @@ static size_t seek (const struct columns *c, uint32_t j, size_t from,
 }
 
 /* K (a, b): a sum along the shorter of the two columns. */
-static double entry (const struct columns *c, const double *w, uint32_t a,
+static double entry (const struct lsq_columns *c, const double *w, uint32_t a,
                      uint32_t b)
 {
     double sum = 0;
@@ -271,8 +271,8 @@ struct neighbour {
 /* Find the columns before j that are most strongly coupled to it, the strongest
  * first. Return their number.
  */
-static size_t strongest (struct columns *c, const struct form *k, uint32_t j,
-                         struct neighbour *best)
+static size_t strongest (struct lsq_columns *c, const struct form *k,
+                         uint32_t j, struct neighbour *best)
 {
     size_t ntouched = 0;
     size_t n = 0;
@@ -333,8 +333,8 @@ static int solve_last (double m[SIDE][SIDE], size_t n, double *x)
 }
 
 /* Row j of G: 1 on the diagonal, its weight in D. */
-static void add_row (struct form *g, struct columns *c, const struct form *k,
-                     uint32_t j)
+static void add_row (struct form *g, struct lsq_columns *c,
+                     const struct form *k, uint32_t j)
 {
     uint32_t *col = g->col + g->start[j];
     float *value = g->value + g->start[j];
@@ -362,7 +362,7 @@ static void add_row (struct form *g, struct columns *c, const struct form *k,
 
 static int precondition (struct lsq *q)
 {
-    struct columns c = { 0 };
+    struct lsq_columns c = { 0 };
     struct form *g = &q->g;
     int rc = -1;
 

@@ -265,20 +265,20 @@ static void thin (struct basis *b, struct rng *rng)
  * there are few different paths
  */
 
-struct known {
+struct basis_known {
     uint64_t *mark; /* [nlinks] random: a row's key is its sum of them */
     uint64_t *sum;  /* [size] a hash table; 0: free */
     size_t size;
 };
 
-static void known_clear (struct known *k)
+static void known_clear (struct basis_known *k)
 {
     free (k->mark);
     free (k->sum);
 }
 
 /* Make room for the rows of all pairs. */
-static void known_init (struct known *k, const struct pathset *ps)
+static void known_init (struct basis_known *k, const struct pathset *ps)
 {
     size_t n = pathset_size (ps);
     size_t nlinks = pathset_network (ps)->nlinks;
@@ -293,7 +293,7 @@ static void known_init (struct known *k, const struct pathset *ps)
 }
 
 /* Whether a row is known; it is added if not. */
-static bool is_known (struct known *k, const struct row *row)
+static bool is_known (struct basis_known *k, const struct row *row)
 {
     uint64_t sum = 0;
     size_t at;
@@ -314,7 +314,7 @@ static int push_all (struct list *l, const struct pathset *ps,
 {
     size_t n = pathset_size (ps);
     bool several = n > pathset_ports (ps); /* per port: else no duplicates */
-    struct known known = { 0 };
+    struct basis_known known = { 0 };
     struct row row;
     int rc = 0;
 

@@ -53,7 +53,7 @@ struct layer {
     size_t placed;
 };
 
-struct packer {
+struct layer_packer {
     struct basis *basis;
     struct pathset *ps;
     struct rng *rng;
@@ -72,7 +72,7 @@ struct packer {
     uint64_t work;       /* without the chain's */
 };
 
-static uint64_t work_done (const struct packer *p)
+static uint64_t work_done (const struct layer_packer *p)
 {
     return p->work + chain_work (p->chain);
 }
@@ -81,7 +81,7 @@ static uint64_t work_done (const struct packer *p)
  * Layers
  */
 
-static uint16_t key_of (const struct packer *p, uint32_t i)
+static uint16_t key_of (const struct layer_packer *p, uint32_t i)
 {
     unsigned int a = p->heat[p->basis->port[i].a];
     unsigned int b = p->heat[p->basis->port[i].b];
@@ -90,13 +90,13 @@ static uint16_t key_of (const struct packer *p, uint32_t i)
     return (2 * heat + (heat > 0 && a == b)) * CLASSES + p->basis->class_id[i];
 }
 
-static bool is_hot (const struct packer *p, uint32_t i)
+static bool is_hot (const struct layer_packer *p, uint32_t i)
 {
     return p->key[i] >= CLASSES;
 }
 
 /* Order the candidates by key, those of one key in their old order. */
-static void order_candidates (struct packer *p)
+static void order_candidates (struct layer_packer *p)
 {
     size_t n = p->basis->n;
     size_t *start = xcalloc (KEYS + 1, sizeof (*start));
@@ -116,7 +116,7 @@ static void order_candidates (struct packer *p)
     free (start);
 }
 
-static void clear_layers (struct packer *p)
+static void clear_layers (struct layer_packer *p)
 {
     for (size_t i = 0; i < p->nlayers; i++) {
         free (p->layer[i].basis);
@@ -130,7 +130,7 @@ static void clear_layers (struct packer *p)
 /* Make a layer of the candidates order[first .. end-1], if they add to the
  * rank.
  */
-static void add_layer (struct packer *p, struct rref *rref, size_t first,
+static void add_layer (struct layer_packer *p, struct rref *rref, size_t first,
                        size_t end)
 {
     uint32_t *picked = xarray (end - first, sizeof (*picked));
@@ -154,7 +154,7 @@ static void add_layer (struct packer *p, struct rref *rref, size_t first,
 }
 
 /* Find the layers. Return the form of a basis. */
-static struct rref *find_layers (struct packer *p)
+static struct rref *find_layers (struct layer_packer *p)
 {
     struct rref *rref = rref_create (p->basis->m);
     size_t n = p->basis->n;
@@ -177,7 +177,7 @@ static struct rref *find_layers (struct packer *p)
 /* Add candidates to the basis that span more than `rref`: 1, 0 if there are
  * none, or -1 with err.
  */
-static int extend (struct packer *p, const struct rref *rref,
+static int extend (struct layer_packer *p, const struct rref *rref,
                    struct error *err)
 {
     size_t lack = p->basis->m - p->rank;
@@ -196,7 +196,7 @@ static int extend (struct packer *p, const struct rref *rref,
 
 /* Find the layers of a basis that spans all pairs; it is extended if necessary.
  */
-static int span_all (struct packer *p, struct error *err)
+static int span_all (struct layer_packer *p, struct error *err)
 {
     int more;
 
@@ -212,7 +212,7 @@ static int span_all (struct packer *p, struct error *err)
 /* Find the hot ports, unless all are hot, and raise *target to the number of
  * rounds that they need.
  */
-static void find_heat (struct packer *p, size_t *target)
+static void find_heat (struct layer_packer *p, size_t *target)
 {
     size_t n = p->basis->nports;
     double *demand = demand_find (p->basis);
@@ -233,7 +233,7 @@ static void find_heat (struct packer *p, size_t *target)
 }
 
 /* Nothing is placed yet: every layer has the span of those below. */
-static void reset_layers (struct packer *p)
+static void reset_layers (struct layer_packer *p)
 {
     for (size_t i = 0; i < p->nlayers; i++) {
         struct layer *l = &p->layer[i];
@@ -256,7 +256,7 @@ static void reset_layers (struct packer *p)
  * Rounds
  */
 
-static void place (struct packer *p, uint32_t pair, size_t round)
+static void place (struct layer_packer *p, uint32_t pair, size_t round)
 {
     p->degree[p->basis->port[pair].a]++;
     p->degree[p->basis->port[pair].b]++;
@@ -265,7 +265,7 @@ static void place (struct packer *p, uint32_t pair, size_t round)
 
 /* Is an end of a long row busy in all rounds but one, which is for a short row?
  */
-static bool is_full (const struct packer *p, uint32_t pair)
+static bool is_full (const struct layer_packer *p, uint32_t pair)
 {
     const struct probe *ends = &p->basis->port[pair];
 
@@ -273,7 +273,7 @@ static bool is_full (const struct packer *p, uint32_t pair)
 }
 
 /* Place as many of a layer's candidates in a round as fit. */
-static void fill (struct packer *p, size_t i, size_t round)
+static void fill (struct layer_packer *p, size_t i, size_t round)
 {
     struct layer *l = &p->layer[i];
     size_t keep = 0;
@@ -296,7 +296,7 @@ static void fill (struct packer *p, size_t i, size_t round)
 /* Fill one more round, the long rows first: all layers but the first, hot ones
  * first, then the others, in a different order in each round.
  */
-static void fill_round (struct packer *p)
+static void fill_round (struct layer_packer *p)
 {
     size_t round = p->rounds.count;
     size_t n = p->nlayers;
@@ -312,7 +312,7 @@ static void fill_round (struct packer *p)
 }
 
 /* Place a layer's missing rows by chains. */
-static void insert (struct packer *p, struct layer *l)
+static void insert (struct layer_packer *p, struct layer *l)
 {
     for (size_t i = 0; i < l->nlive && l->placed < l->need; i++) {
         uint32_t pair = l->live[i];
@@ -348,7 +348,7 @@ static struct rounds_slot *copy_slots (const struct rounds *r)
 }
 
 /* The form of all placed rows, added in class order. */
-static struct rref *placed_form (const struct packer *p)
+static struct rref *placed_form (const struct layer_packer *p)
 {
     struct rref *rref = rref_create (p->basis->m);
     struct rounds_slot *slot = copy_slots (&p->rounds);
@@ -362,7 +362,7 @@ static struct rref *placed_form (const struct packer *p)
 }
 
 /* Append pairs that add to the form; there must be some. */
-static int append_missing (struct packer *p, const struct rref *rref,
+static int append_missing (struct layer_packer *p, const struct rref *rref,
                            struct error *err)
 {
     uint64_t *z = xcalloc (p->basis->m, sizeof (*z));
@@ -384,7 +384,7 @@ static int append_missing (struct packer *p, const struct rref *rref,
  * another one if few can be placed. Return 1 if there would be more than `most`
  * rounds, or too much work.
  */
-static int complete (struct packer *p, size_t most, uint64_t limit,
+static int complete (struct layer_packer *p, size_t most, uint64_t limit,
                      struct error *err)
 {
     struct rref *rref = placed_form (p);
@@ -417,7 +417,7 @@ static int complete (struct packer *p, size_t most, uint64_t limit,
 }
 
 /* The round with the fewest rows. */
-static size_t smallest (const struct packer *p)
+static size_t smallest (const struct layer_packer *p)
 {
     size_t least = 0;
 
@@ -428,7 +428,7 @@ static size_t smallest (const struct packer *p)
 }
 
 /* Dissolve a round; the last one takes its number. */
-static void dissolve (struct packer *p, size_t round)
+static void dissolve (struct layer_packer *p, size_t round)
 {
     size_t last = --p->rounds.count;
     size_t n = 0;
@@ -447,7 +447,7 @@ static void dissolve (struct packer *p, size_t round)
 }
 
 /* Remove SHAKE times as many rows as are missing. */
-static void shake (struct packer *p)
+static void shake (struct layer_packer *p)
 {
     size_t most = SHAKE * (p->rank - p->rounds.n);
 
@@ -460,7 +460,7 @@ static void shake (struct packer *p)
 }
 
 /* Chains may leave a round empty. */
-static void drop_empty (struct packer *p)
+static void drop_empty (struct layer_packer *p)
 {
     while (p->rounds.count > 0) {
         size_t least = smallest (p);
@@ -474,7 +474,7 @@ static void drop_empty (struct packer *p)
 /* Try with one round less: complete the remaining packing, and repeat after
  * removing some of it, as long as the effort lasts. Return 1 without success.
  */
-static int improve (struct packer *p, uint64_t limit, struct error *err)
+static int improve (struct layer_packer *p, uint64_t limit, struct error *err)
 {
     struct rounds_slot *best = NULL; /* with the fewest missing rows: */
     size_t n = 0;
@@ -503,7 +503,7 @@ static int improve (struct packer *p, uint64_t limit, struct error *err)
  */
 
 /* Place as many rows as fit into `target` rounds. */
-static void pack (struct packer *p, size_t target)
+static void pack (struct layer_packer *p, size_t target)
 {
     p->rounds.n = p->rounds.count = 0;
     memset (p->degree, 0, p->basis->nports * sizeof (*p->degree));
@@ -516,7 +516,7 @@ static void pack (struct packer *p, size_t target)
 }
 
 /* Is a packing of a job not worth completing? */
-static bool is_poor (const struct packer *p)
+static bool is_poor (const struct layer_packer *p)
 {
     return p->job && (p->rank - p->rounds.n) * CHAINS > p->rank;
 }
@@ -526,7 +526,7 @@ static bool is_poor (const struct packer *p)
  * as many as are needed. *work is the work of the last packing, or 0 if that
  * many were opened: then a search for one less is of little use.
  */
-static int pack_first (struct packer *p, size_t target, uint64_t *work,
+static int pack_first (struct layer_packer *p, size_t target, uint64_t *work,
                        struct error *err)
 {
     int tries = 0;
@@ -560,7 +560,7 @@ static void best_clear (struct best *best)
     free (best->more);
 }
 
-static void keep (struct best *best, const struct packer *p)
+static void keep (struct best *best, const struct layer_packer *p)
 {
     best_clear (best);
     *best = (struct best){ .rounds = p->rounds };
@@ -578,7 +578,7 @@ static void keep (struct best *best, const struct packer *p)
     }
 }
 
-static void packer_clear (struct packer *p)
+static void packer_clear (struct layer_packer *p)
 {
     clear_layers (p);
     chain_destroy (p->chain);
@@ -589,7 +589,7 @@ static void packer_clear (struct packer *p)
     rounds_clear (&p->rounds);
 }
 
-static size_t lower_bound (const struct packer *p)
+static size_t lower_bound (const struct layer_packer *p)
 {
     size_t half = p->basis->nports / 2;
 
@@ -600,7 +600,7 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
                  struct pathset *ps, struct rng *rng, uint64_t effort,
                  size_t *rank, struct error *err)
 {
-    struct packer p = { .basis = basis, .ps = ps, .rng = rng };
+    struct layer_packer p = { .basis = basis, .ps = ps, .rng = rng };
     struct best best = { 0 };
     size_t bound, target;
     uint64_t again = 0;

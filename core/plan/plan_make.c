@@ -185,7 +185,7 @@ static int run_first (struct attempt *a, double budget, struct error *err)
 }
 
 /* Attempts to improve a first packing, in this order. */
-static const struct method {
+static const struct packing_method {
     double (*cost) (const struct pathset *ps); /* work at the start */
     int (*run) (struct attempt *a, const struct rounds_effort *effort,
                 struct error *err);
@@ -226,7 +226,8 @@ static struct rounds_effort effort_left (const struct plan_options *opts,
 }
 
 /* Is a method within the budget? */
-static bool is_of_use (const struct method *m, const struct attempt *best,
+static bool is_of_use (const struct packing_method *m,
+                       const struct attempt *best,
                        const struct plan_options *opts, uint64_t work)
 {
     return (!m->asked || opts->budget > 0) && (!m->whole || best->whole)

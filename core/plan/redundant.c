@@ -38,7 +38,7 @@ enum {
 
 #define NONE UINT32_MAX
 
-struct choice {
+struct row_choice {
     uint32_t pair;
     uint32_t at; /* place in the shuffled order, for equal gains */
     double gain;
@@ -51,7 +51,7 @@ struct redundancy {
     uint32_t *square;      /* [m] c.c */
     uint32_t *shared;      /* [m] c.r of a link and its rival */
     uint32_t *rival;       /* [m] or NONE */
-    struct choice *choice; /* [n] */
+    struct row_choice *choice; /* [n] */
     uint32_t *order;       /* [n] candidates, shuffled */
     uint8_t *busy;         /* [m + nports] */
     uint8_t *here;         /* [m] counts of the current row, else 0 */
@@ -61,7 +61,7 @@ struct redundancy {
 
 /* Rows of the plan that cross a column: row[k], start[c] <= k < start[c + 1].
  */
-struct crossing {
+struct row_crossing {
     size_t *start;
     uint32_t *row;
     uint8_t *count;
@@ -75,14 +75,14 @@ static size_t row_of (const struct basis *b, uint32_t pair,
     return b->first[pair + 1] - b->first[pair];
 }
 
-static void crossing_clear (struct crossing *x)
+static void crossing_clear (struct row_crossing *x)
 {
     free (x->start);
     free (x->row);
     free (x->count);
 }
 
-static void crossing_make (struct crossing *x, const struct sparse *a)
+static void crossing_make (struct row_crossing *x, const struct sparse *a)
 {
     size_t entries = a->start[a->nrows];
 
@@ -105,7 +105,7 @@ static void crossing_make (struct crossing *x, const struct sparse *a)
 /* Compute the products of column c with all others that are not 0, in dot;
  * their columns are in touched. Return their number.
  */
-static size_t products (struct redundancy *w, const struct crossing *x,
+static size_t products (struct redundancy *w, const struct row_crossing *x,
                         size_t c)
 {
     const struct sparse *a = w->rows;
@@ -127,7 +127,7 @@ static size_t products (struct redundancy *w, const struct crossing *x,
 static void find_rivals (struct redundancy *w)
 {
     const struct sparse *a = w->rows;
-    struct crossing x;
+    struct row_crossing x;
 
     crossing_make (&x, a);
     memset (w->square, 0, a->ncols * sizeof (*w->square));
@@ -220,8 +220,8 @@ static void take (struct redundancy *w, struct plan *plan, size_t round,
 
 static int compare_choice (const void *a, const void *b)
 {
-    const struct choice *x = a;
-    const struct choice *y = b;
+    const struct row_choice *x = a;
+    const struct row_choice *y = b;
 
     if (x->gain != y->gain)
         return x->gain < y->gain ? 1 : -1;
@@ -240,8 +240,8 @@ static void fill_round (struct redundancy *w, struct plan *plan)
     memset (w->busy, 0, b->m + b->nports);
     rng_shuffle (&w->rng, w->order, b->n);
     for (size_t i = 0; i < n; i++)
-        w->choice[i] = (struct choice){ w->order[i], i,
-                                        gain (w, w->order[i]) };
+        w->choice[i]
+            = (struct row_choice){ w->order[i], i, gain (w, w->order[i]) };
     qsort (w->choice, n, sizeof (*w->choice), compare_choice);
     for (size_t i = 0; i < b->n; i++) {
         uint32_t pair = i < n ? w->choice[i].pair : w->order[i];

@@ -70,7 +70,7 @@ static const struct recipe {
 
 enum { RECIPES = sizeof (recipes) / sizeof (recipes[0]) };
 
-struct packer {
+struct round_packer {
     const struct basis *basis;
     struct rng *rng;
     struct rref *rref;    /* of the rows placed */
@@ -85,7 +85,7 @@ struct packer {
     uint64_t work;
 };
 
-static void packer_destroy (struct packer *p)
+static void packer_destroy (struct round_packer *p)
 {
     if (!p)
         return;
@@ -97,10 +97,10 @@ static void packer_destroy (struct packer *p)
     free (p);
 }
 
-static struct packer *packer_create (const struct basis *b, size_t limit,
-                                     uint64_t most, struct rng *rng)
+static struct round_packer *packer_create (const struct basis *b, size_t limit,
+                                           uint64_t most, struct rng *rng)
 {
-    struct packer *p = xcalloc (1, sizeof (*p));
+    struct round_packer *p = xcalloc (1, sizeof (*p));
     size_t n;
 
     p->basis = b;
@@ -117,7 +117,7 @@ static struct packer *packer_create (const struct basis *b, size_t limit,
     return p;
 }
 
-static uint64_t packer_work (const struct packer *p)
+static uint64_t packer_work (const struct round_packer *p)
 {
     return p->work + rref_work (p->rref);
 }
@@ -125,7 +125,7 @@ static uint64_t packer_work (const struct packer *p)
 /* The first round that has room for a pair; a value of at least `limit` if
  * there is none below it.
  */
-static size_t find_room (struct packer *p, uint32_t pair, size_t limit)
+static size_t find_room (struct round_packer *p, uint32_t pair, size_t limit)
 {
     const struct basis *b = p->basis;
     const uint64_t *x = p->idle + (b->m + b->port[pair].a) * p->words;
@@ -151,7 +151,7 @@ static void add_slot (struct rounds *r, uint32_t pair, uint32_t round)
     r->slot[r->n++] = (struct rounds_slot){ pair, round };
 }
 
-static void place (struct packer *p, uint32_t pair, size_t round)
+static void place (struct round_packer *p, uint32_t pair, size_t round)
 {
     const struct basis *b = p->basis;
     uint64_t mask = ~(UINT64_C (1) << (round % 64));
@@ -168,7 +168,7 @@ static void place (struct packer *p, uint32_t pair, size_t round)
     add_slot (&p->rounds, pair, round);
 }
 
-static void draw_null (struct packer *p, const struct rref *rref)
+static void draw_null (struct round_packer *p, const struct rref *rref)
 {
     rref_null (rref, p->rng, p->z);
     p->stale = 0;
@@ -177,12 +177,12 @@ static void draw_null (struct packer *p, const struct rref *rref)
 }
 
 /* Has the form used up its work? */
-static bool spent (const struct packer *p, const struct rref *rref)
+static bool spent (const struct round_packer *p, const struct rref *rref)
 {
     return rref_work (rref) + p->nulls >= p->most;
 }
 
-static bool adds (struct packer *p, uint32_t pair)
+static bool adds (struct round_packer *p, uint32_t pair)
 {
     p->work += (p->basis->first[pair + 1] - p->basis->first[pair]) / 3;
     return basis_dot (p->basis, pair, p->z) != 0;
@@ -191,7 +191,7 @@ static bool adds (struct packer *p, uint32_t pair)
 /* Add a candidate to the form if it is independent. False if it is not, or if
  * that would take too much work.
  */
-static bool choose (struct packer *p, struct rref *rref, uint32_t pair)
+static bool choose (struct round_packer *p, struct rref *rref, uint32_t pair)
 {
     if (spent (p, rref))
         return basis_add_fresh (p->basis, pair, rref);
@@ -208,7 +208,7 @@ static bool choose (struct packer *p, struct rref *rref, uint32_t pair)
  * rounds below limit; they must add to the span of rref. Those that did not fit
  * remain in live, and their number in *n.
  */
-static void offer (struct packer *p, struct rref *rref, uint32_t *live,
+static void offer (struct round_packer *p, struct rref *rref, uint32_t *live,
                    size_t *n, size_t limit, size_t load_max)
 {
     const struct basis *b = p->basis;
@@ -231,8 +231,8 @@ static void offer (struct packer *p, struct rref *rref, uint32_t *live,
     *n = keep;
 }
 
-static void offer_evenly (struct packer *p, struct rref *rref, uint32_t *live,
-                          size_t *n, size_t limit)
+static void offer_evenly (struct round_packer *p, struct rref *rref,
+                          uint32_t *live, size_t *n, size_t limit)
 {
     for (int i = 0; i <= STEPS; i++) {
         double part = first_step + (1 - first_step) * i / STEPS;
@@ -244,7 +244,7 @@ static void offer_evenly (struct packer *p, struct rref *rref, uint32_t *live,
 /* Keep those of live[0 .. n-1] that the null vector shows to be outside the
  * span.
  */
-static void filter (struct packer *p, uint32_t *live, size_t *n)
+static void filter (struct round_packer *p, uint32_t *live, size_t *n)
 {
     size_t keep = 0;
 
@@ -256,7 +256,7 @@ static void filter (struct packer *p, uint32_t *live, size_t *n)
 }
 
 /* A random order within each class. */
-static void shuffle_classes (struct packer *p, uint32_t *live, size_t n)
+static void shuffle_classes (struct round_packer *p, uint32_t *live, size_t n)
 {
     const uint16_t *class_id = p->basis->class_id;
     size_t from = 0;
@@ -270,7 +270,7 @@ static void shuffle_classes (struct packer *p, uint32_t *live, size_t n)
 }
 
 /* Find room for a pair: by chains, until they have taken too much work. */
-static bool put (const struct packer *p, struct chain *c, uint32_t pair,
+static bool put (const struct round_packer *p, struct chain *c, uint32_t pair,
                  uint64_t end)
 {
     if (packer_work (p) + chain_work (c) < end)
@@ -284,8 +284,8 @@ static bool put (const struct packer *p, struct chain *c, uint32_t pair,
 }
 
 /* Place candidates that add to the rank. */
-static void put_in (struct packer *p, struct chain *c, const uint32_t *live,
-                    size_t n, size_t rank, uint64_t end)
+static void put_in (struct round_packer *p, struct chain *c,
+                    const uint32_t *live, size_t n, size_t rank, uint64_t end)
 {
     for (size_t i = 0; i < n && p->rounds.n < rank && !spent (p, p->rref); i++)
         if (!basis_spans (p->basis, live[i], p->rref)
@@ -298,7 +298,7 @@ static void put_in (struct packer *p, struct chain *c, const uint32_t *live,
  * that would be more than `most` rounds, or too much work. The rank may be too
  * high: it is lowered if no candidate adds to it.
  */
-static bool complete (struct packer *p, uint32_t *live, size_t *rank,
+static bool complete (struct round_packer *p, uint32_t *live, size_t *rank,
                       size_t most, uint64_t end)
 {
     struct chain *c = chain_create (p->basis, &p->rounds, *rank);
@@ -333,7 +333,7 @@ static bool complete (struct packer *p, uint32_t *live, size_t *rank,
 /* Place rows that have a column which no row has yet, by chains or in another
  * round.
  */
-static void cover (struct packer *p)
+static void cover (struct round_packer *p)
 {
     const struct basis *b = p->basis;
     struct chain *c = chain_create (b, &p->rounds, b->m);
@@ -347,7 +347,7 @@ static void cover (struct packer *p)
 }
 
 /* What all packings of a basis have in common. */
-struct job {
+struct packing_job {
     const struct basis *basis;
     struct rng *rng;
     double *demand;   /* [nports] */
@@ -367,7 +367,7 @@ struct job {
 /* List the candidates with so many hot ends, in the order of the basis, which
  * is by class and then by neighbourhood. Return their number.
  */
-static size_t select_ends (const struct job *job, unsigned int ends,
+static size_t select_ends (const struct packing_job *job, unsigned int ends,
                            uint32_t *live)
 {
     const struct basis *b = job->basis;
@@ -379,7 +379,7 @@ static size_t select_ends (const struct job *job, unsigned int ends,
     return n;
 }
 
-static size_t find_hot (struct job *job, double least)
+static size_t find_hot (struct packing_job *job, double least)
 {
     size_t n = 0;
 
@@ -393,7 +393,7 @@ static size_t find_hot (struct job *job, double least)
 /* The span of all candidates live[0 .. n-1], or a part of it if the work is
  * used up.
  */
-static struct rref *span_all (struct packer *p, const uint32_t *live,
+static struct rref *span_all (struct round_packer *p, const uint32_t *live,
                               size_t n)
 {
     struct rref *rref = rref_create (p->basis->m);
@@ -405,7 +405,8 @@ static struct rref *span_all (struct packer *p, const uint32_t *live,
 }
 
 /* False if it is too much work to find the necessary rows. */
-static bool place_hot (struct packer *p, struct job *job, size_t limit)
+static bool place_hot (struct round_packer *p, struct packing_job *job,
+                       size_t limit)
 {
     size_t n = select_ends (job, 0, job->live);
     struct rref *rref = span_all (p, job->live, n);
@@ -428,20 +429,20 @@ static double hosts_bound (const struct basis *b, size_t rank)
     return half ? (double)((rank + half - 1) / half) : 0;
 }
 
-static void find_bound (struct job *job, size_t rank)
+static void find_bound (struct packing_job *job, size_t rank)
 {
     job->bound = hosts_bound (job->basis, rank);
     for (size_t i = 0; i < job->basis->nports; i++)
         job->bound = fmax (job->bound, ceil (job->demand[i] - 1e-9));
 }
 
-static uint64_t left (const struct job *job)
+static uint64_t left (const struct packing_job *job)
 {
     return job->most > job->work ? job->most - job->work : 0;
 }
 
 /* Elimination turned out to be too much work for this job. */
-static void give_up (struct job *job)
+static void give_up (struct packing_job *job)
 {
     job->exact = job->known = false;
     job->most = job->work + job->most / LITTLE;
@@ -451,10 +452,12 @@ static void give_up (struct job *job)
  * rounds. If the rank is not known, it cannot be shown that no other rows
  * replace the row of a hot end.
  */
-static struct packer *pack (struct job *job, const struct recipe *recipe)
+static struct round_packer *pack (struct packing_job *job,
+                                  const struct recipe *recipe)
 {
     size_t limit = (size_t)ceil (job->bound * recipe->above);
-    struct packer *p = packer_create (job->basis, limit, left (job), job->rng);
+    struct round_packer *p
+        = packer_create (job->basis, limit, left (job), job->rng);
     size_t hot = job->known ? find_hot (job, recipe->hot * limit) : 0;
     bool good = true;
     size_t n;
@@ -501,10 +504,11 @@ static int compare_pair (const void *a, const void *b)
 }
 
 /* Make a packing of the independent rows in `rounds`. */
-static struct packer *repack (const struct packer *old, struct rounds *rounds)
+static struct round_packer *repack (const struct round_packer *old,
+                                    struct rounds *rounds)
 {
-    struct packer *p = packer_create (old->basis, rounds->count, old->most,
-                                      old->rng);
+    struct round_packer *p
+        = packer_create (old->basis, rounds->count, old->most, old->rng);
 
     qsort (rounds->slot, rounds->n, sizeof (*rounds->slot), compare_pair);
     for (size_t i = 0; i < rounds->n && !spent (p, p->rref); i++) {
@@ -539,12 +543,12 @@ static size_t smallest_round (const size_t *size, size_t count)
 }
 
 /* The same without its smallest round; the last one takes its number. */
-static struct packer *dissolve (const struct packer *old)
+static struct round_packer *dissolve (const struct round_packer *old)
 {
     size_t last = old->rounds.count - 1;
     size_t *size = xcalloc (last + 1, sizeof (*size));
     struct rounds left = copy_rounds (&old->rounds);
-    struct packer *p;
+    struct round_packer *p;
     size_t least;
 
     for (size_t i = 0; i < old->rounds.n; i++)
@@ -570,7 +574,8 @@ static struct packer *dissolve (const struct packer *old)
 /* Replace other rows by missing ones: as many as are missing, sometimes two for
  * one.
  */
-static void replace (struct job *job, struct packer *old, struct rounds *r)
+static void replace (struct packing_job *job, struct round_packer *old,
+                     struct rounds *r)
 {
     struct chain *c = chain_create (job->basis, r, job->rank);
     size_t most = job->rank - r->n;
@@ -590,10 +595,11 @@ static void replace (struct job *job, struct packer *old, struct rounds *r)
 }
 
 /* The same with some rows replaced. */
-static struct packer *shake (struct job *job, struct packer *old)
+static struct round_packer *shake (struct packing_job *job,
+                                   struct round_packer *old)
 {
     struct rounds r = copy_rounds (&old->rounds);
-    struct packer *p;
+    struct round_packer *p;
 
     replace (job, old, &r);
     p = repack (old, &r);
@@ -605,10 +611,11 @@ static struct packer *shake (struct job *job, struct packer *old)
  * replacing some of it, from the one with the fewest missing rows, as long as
  * the effort lasts. False: without success.
  */
-static bool shorten (struct job *job, struct packer **best, uint64_t effort)
+static bool shorten (struct packing_job *job, struct round_packer **best,
+                     uint64_t effort)
 {
-    struct packer *top = NULL; /* with the fewest missing rows */
-    struct packer *p = dissolve (*best);
+    struct round_packer *top = NULL; /* with the fewest missing rows */
+    struct round_packer *p = dissolve (*best);
     bool good;
 
     job->work += packer_work (p);
@@ -657,9 +664,9 @@ static void drop_empty (struct rounds *r)
 /* Keep the better of two packings: maximal before not maximal, then fewer
  * rounds.
  */
-static void keep_better (struct packer **best, struct packer *p)
+static void keep_better (struct round_packer **best, struct round_packer *p)
 {
-    struct packer *worse = p;
+    struct round_packer *worse = p;
 
     if (!*best || p->rounds.maximal > (*best)->rounds.maximal
         || (p->rounds.maximal == (*best)->rounds.maximal
@@ -670,14 +677,15 @@ static void keep_better (struct packer **best, struct packer *p)
     packer_destroy (worse);
 }
 
-static void job_init (struct job *job, const struct basis *b, uint64_t most,
-                      struct rng *rng)
+static void job_init (struct packing_job *job, const struct basis *b,
+                      uint64_t most, struct rng *rng)
 {
-    struct packer *p;
+    struct round_packer *p;
     struct rref *rref;
 
-    *job = (struct job){ .basis = b, .most = most, .rng = rng,
-                         .most_rounds = SIZE_MAX };
+    *job = (struct packing_job){
+        .basis = b, .most = most, .rng = rng, .most_rounds = SIZE_MAX
+    };
     job->demand = demand_find (b);
     job->hot = xcalloc (b->nports, 1);
     job->live = xcalloc (b->n, sizeof (*job->live));
@@ -697,7 +705,7 @@ static void job_init (struct job *job, const struct basis *b, uint64_t most,
     find_bound (job, job->rank);
 }
 
-static void job_clear (struct job *job)
+static void job_clear (struct packing_job *job)
 {
     free (job->demand);
     free (job->hot);
@@ -705,7 +713,8 @@ static void job_clear (struct job *job)
 }
 
 /* Total work that the search for fewer rounds may use. */
-static uint64_t may_spend (const struct job *job, const struct packer *best,
+static uint64_t may_spend (const struct packing_job *job,
+                           const struct round_packer *best,
                            const struct rounds_effort *effort)
 {
     return best->rounds.count > effort->near * job->bound
@@ -716,8 +725,8 @@ void rounds_pack (struct rounds *rounds, const struct basis *basis,
                   struct rng *rng, const struct rounds_effort *effort,
                   struct rref **rref)
 {
-    struct packer *best = NULL;
-    struct job job;
+    struct round_packer *best = NULL;
+    struct packing_job job;
 
     job_init (&job, basis, effort->eliminate, rng);
     job.end = effort->search;

@@ -254,14 +254,14 @@ static int system_close (struct select *s, struct equations *y, int added)
 /* Columns of the kept rows, each followed by a unit for every member of a want
  * that is this column. Unknown rank + j is member j of them all.
  */
-struct columns {
+struct select_columns {
     size_t unknowns;
     size_t *start; /* [m + 1] */
     uint32_t *unknown;
     uint8_t *count;
 };
 
-static void columns_clear (struct columns *c)
+static void columns_clear (struct select_columns *c)
 {
     free (c->start);
     free (c->unknown);
@@ -271,7 +271,7 @@ static void columns_clear (struct columns *c)
 /* Count the entries of column i in start[i + 2]; in the second pass, store them
  * at start[i + 1] and increment it.
  */
-static void columns_pass (const struct equations *y, struct columns *c)
+static void columns_pass (const struct equations *y, struct select_columns *c)
 {
     const struct sparse *a = y->a;
     size_t rank = rref_rank (y->rref);
@@ -303,11 +303,12 @@ static void columns_pass (const struct equations *y, struct columns *c)
     c->unknowns = rank + members;
 }
 
-static void columns_make (const struct equations *y, struct columns *c)
+static void columns_make (const struct equations *y, struct select_columns *c)
 {
     size_t m = y->a->ncols;
 
-    *c = (struct columns){ .start = xcalloc (m + 2, sizeof (*c->start)) };
+    *c = (struct select_columns){ .start
+                                  = xcalloc (m + 2, sizeof (*c->start)) };
     columns_pass (y, c);
     for (size_t i = 0; i < m; i++)
         c->start[i + 2] += c->start[i + 1];
@@ -324,7 +325,7 @@ static uint8_t *support (struct select *s, const struct equations *y)
     size_t rank = rref_rank (y->rref);
     uint8_t *used = xcalloc (rank, 1);
     struct rref *rref;
-    struct columns c;
+    struct select_columns c;
     uint64_t *z;
 
     columns_make (y, &c);

@@ -28,18 +28,18 @@ enum {
 
 #define NONE UINT32_MAX
 
-struct crossing { /* the path from a leaf crosses a suspect */
+struct pair_crossing { /* the path from a leaf crosses a suspect */
     uint32_t leaf;
     uint32_t suspect;
 };
 
 /* Crossings on the paths to an endpoint, by ascending leaf. */
 struct ways {
-    struct crossing *v;
+    struct pair_crossing *v;
     size_t n;
 };
 
-struct sums {
+struct separate_sums {
     uint64_t v[2];
 };
 
@@ -50,8 +50,8 @@ struct separate {
     uint32_t *number;     /* [nlinks] index of a suspect, or NONE */
     struct ways *to;      /* [endpoints] */
     uint8_t *in;          /* [endpoints] in use */
-    struct sums *sums;    /* [n] over the rows of those in use */
-    struct sums *trial;   /* [n] */
+    struct separate_sums *sums;  /* [n] over the rows of those in use */
+    struct separate_sums *trial; /* [n] */
     uint64_t *quotient;   /* [n] */
     uint64_t *sorted;     /* [n] */
     uint64_t *product;    /* [n + 1] */
@@ -59,17 +59,16 @@ struct separate {
 };
 
 /* The random numbers of a pair, the same for both orders. */
-static struct sums numbers (uint32_t a, uint32_t b)
+static struct separate_sums numbers (uint32_t a, uint32_t b)
 {
     uint64_t key = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
-    struct sums s = {
-        { rng_mix (2 * key) % PRIME, rng_mix (2 * key + 1) % PRIME }
-    };
+    struct separate_sums s
+        = { { rng_mix (2 * key) % PRIME, rng_mix (2 * key + 1) % PRIME } };
 
     return s;
 }
 
-static void count_in (struct sums *sums, const struct sums *r)
+static void count_in (struct separate_sums *sums, const struct separate_sums *r)
 {
     for (int k = 0; k < 2; k++)
         sums->v[k] = prime_add (sums->v[k], r->v[k]);
@@ -88,7 +87,7 @@ static uint64_t power (uint64_t a, uint64_t e)
 }
 
 /* Quotients of the sums, 0 if they are 0: all with one inversion. */
-static void divide (struct separate *s, const struct sums *sums)
+static void divide (struct separate *s, const struct separate_sums *sums)
 {
     uint64_t inverse;
 
@@ -106,7 +105,7 @@ static void divide (struct separate *s, const struct sums *sums)
 }
 
 /* The number of sets of suspects that the sums resolve. */
-static size_t sets (struct separate *s, const struct sums *sums)
+static size_t sets (struct separate *s, const struct separate_sums *sums)
 {
     size_t n = 0;
 
@@ -160,8 +159,8 @@ static void visit_path (const struct separate *s, uint32_t a, uint32_t b,
 }
 
 struct adding {
-    struct sums *sums;
-    struct sums number;
+    struct separate_sums *sums;
+    struct separate_sums number;
 };
 
 static void visit_add (uint32_t suspect, void *arg)
@@ -179,7 +178,7 @@ static bool are_one (const struct separate *s, uint32_t a, uint32_t b)
 
 /* Add the row of a pair to the sums. */
 static void add_row (const struct separate *s, uint32_t a, uint32_t b,
-                     struct sums *sums)
+                     struct separate_sums *sums)
 {
     struct adding add = { sums, numbers (a, b) };
 
@@ -189,7 +188,7 @@ static void add_row (const struct separate *s, uint32_t a, uint32_t b,
 
 /* Add the rows between one endpoint and all those in use. */
 static void add_endpoint (const struct separate *s, uint32_t i,
-                          struct sums *sums)
+                          struct separate_sums *sums)
 {
     for (uint32_t x = 0; x < pathset_size (s->ps); x++)
         if (s->in[x] && !are_one (s, x, i))
@@ -227,18 +226,18 @@ static size_t sets_at_best (struct separate *s)
     memset (s->trial, 0, s->n * sizeof (*s->trial));
     for (uint32_t b = 0; b < size; b++) {
         for (size_t k = 0; k < s->to[b].n; k++) {
-            const struct crossing *c = &s->to[b].v[k];
+            const struct pair_crossing *c = &s->to[b].v[k];
 
             for (size_t i = t->first[c->leaf]; i < t->first[c->leaf + 1];
                  i++) {
-                struct sums r = numbers (t->member[i], b);
+                struct separate_sums r = numbers (t->member[i], b);
 
                 if (!are_one (s, t->member[i], b))
                     count_in (&s->trial[c->suspect], &r);
             }
         }
         for (uint32_t a = 0; a < size && up_suspect (s, b) != NONE; a++) {
-            struct sums r = numbers (a, b);
+            struct separate_sums r = numbers (a, b);
 
             if (!are_one (s, a, b))
                 count_in (&s->trial[up_suspect (s, b)], &r);
@@ -459,7 +458,7 @@ static int find_ways (struct separate *s, uint32_t to, struct error *err)
             if (suspect == NONE)
                 continue;
             w->v = xgrow (w->v, w->n, sizeof (*w->v));
-            w->v[w->n++] = (struct crossing){ leaf, suspect };
+            w->v[w->n++] = (struct pair_crossing){ leaf, suspect };
         }
     return 0;
 }

@@ -30,7 +30,7 @@ enum {
 #define STDERR_MIN 1.0 /* ns; no measurement is more accurate */
 
 /* A determined link. */
-struct known {
+struct excess_known {
     size_t i; /* of the solution */
     uint32_t class_id;
     double excess;
@@ -43,7 +43,7 @@ struct board {
     const uint32_t *unknown;
     const struct covariance *c;
     double factor;
-    struct known *known; /* by class */
+    struct excess_known *known; /* by class */
     size_t nknown;
     size_t *start; /* [nswitches + 2] */
     size_t *of;    /* indices of known, by switch */
@@ -65,8 +65,8 @@ static void board_clear (struct board *b)
 
 static int compare_known (const void *va, const void *vb)
 {
-    const struct known *a = va;
-    const struct known *b = vb;
+    const struct excess_known *a = va;
+    const struct excess_known *b = vb;
 
     if (a->class_id != b->class_id)
         return a->class_id < b->class_id ? -1 : 1;
@@ -105,7 +105,7 @@ static void board_make (struct board *b)
     b->one = xarray (n, sizeof (*b->one));
     for (size_t i = 0; i < n; i++)
         if (b->unknown[i] != NETWORK_NONE)
-            b->known[b->nknown++] = (struct known){
+            b->known[b->nknown++] = (struct excess_known){
                 .i = i,
                 .class_id = b->net->link[b->s->link[i].link].class_id,
                 .excess = b->s->link[i].latency_ns,
@@ -148,7 +148,7 @@ static double test (struct board *b, size_t sw, struct switch_excess *found)
     size_t n = 0;
 
     for (size_t e = b->start[sw]; e < b->start[sw + 1]; e++) {
-        const struct known *k = &b->known[b->of[e]];
+        const struct excess_known *k = &b->known[b->of[e]];
 
         if (isnan (k->spread))
             continue;
@@ -201,7 +201,7 @@ static void take (struct board *b, struct switch_excess *found)
 
     found->link = xarray (n, sizeof (*found->link));
     for (size_t e = b->start[found->sw]; e < b->start[found->sw + 1]; e++) {
-        struct known *k = &b->known[b->of[e]];
+        struct excess_known *k = &b->known[b->of[e]];
 
         if (isnan (k->spread))
             continue;

@@ -50,7 +50,7 @@ static double tukey (double u)
     return x < 1 ? pow (1 - x * x, 2) : 0;
 }
 
-struct fit {
+struct robust_fit {
     const struct sparse *a;
     const double *t;
     const double *share;
@@ -62,7 +62,7 @@ struct fit {
 };
 
 /* Fill u; return the scale. */
-static double residuals (struct fit *f, const double *y)
+static double residuals (struct robust_fit *f, const double *y)
 {
     size_t n = 0;
 
@@ -82,7 +82,7 @@ static double residuals (struct fit *f, const double *y)
 }
 
 /* Solve with the current factors. */
-static int solve (struct fit *f, double tolerance, double *w, double *y)
+static int solve (struct robust_fit *f, double tolerance, double *w, double *y)
 {
     struct lsq *q;
     int rc;
@@ -99,8 +99,8 @@ static int solve (struct fit *f, double tolerance, double *w, double *y)
 /* Iterate until the factors do not change. *scale: 0 to estimate it in each
  * pass; on return the one that was used last.
  */
-static int iterate (struct fit *f, double (*weigh) (double), double *scale,
-                    double tolerance, double *w, double *y)
+static int iterate (struct robust_fit *f, double (*weigh) (double),
+                    double *scale, double tolerance, double *w, double *y)
 {
     bool fixed = *scale > 0;
 
@@ -133,7 +133,7 @@ int robust_solve (const struct sparse *a, const double *t, const double *share,
     size_t n = a->nrows;
     double *room = xarray (4 * n, sizeof (*room));
     double *base = room + n;
-    struct fit f = {
+    struct robust_fit f = {
         .a = a,
         .t = t,
         .share = share,

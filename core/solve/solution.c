@@ -35,7 +35,8 @@ static json_t *number (double x)
     return isfinite (x) ? json_real (x) : json_null ();
 }
 
-static json_t *members_json (const struct group *g, const struct network *net)
+static json_t *members_json (const struct link_group *g,
+                             const struct network *net)
 {
     json_t *members = json_object ();
 
@@ -91,7 +92,7 @@ static json_t *groups_json (const struct solution *s, const struct network *net)
     json_t *list = json_array ();
 
     for (size_t i = 0; i < s->ngroups; i++) {
-        const struct group *g = &s->group[i];
+        const struct link_group *g = &s->group[i];
 
         json_add (list, json_pack ("{s:o, s:o, s:o, s:o}", "id",
                                    json_sprintf ("g%zu", i + 1), "members",

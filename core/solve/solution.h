@@ -34,7 +34,7 @@ struct group_member {
 /* A combination of links whose sum is determined but whose members are not: a
  * row of the reduced row echelon form with more than one entry.
  */
-struct group {
+struct link_group {
     struct group_member *member; /* pivot first, with 1/1 */
     size_t n;
     double latency_ns, stderr_ns;
@@ -58,7 +58,7 @@ struct switch_excess {
 struct solution {
     struct link_estimate *link; /* the job's links, sorted */
     size_t nlinks;
-    struct group *group;
+    struct link_group *group;
     size_t ngroups;
     size_t unlisted;            /* groups of too many links to be useful */
     struct pair_estimate *pair; /* only if requested, and determined */

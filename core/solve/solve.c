@@ -491,7 +491,7 @@ static void add_group (struct solution *sol, const struct rref_entry *entry,
                        size_t n, const uint32_t *link, double latency_ns,
                        double stderr_ns)
 {
-    struct group *g = &sol->group[sol->ngroups];
+    struct link_group *g = &sol->group[sol->ngroups];
 
     g->member = xarray (n, sizeof (*g->member));
     sol->ngroups++;

@@ -117,7 +117,7 @@ static void test_paper (void)
     struct pathset *ps = tablenet_pathset (net, NULL, 0);
     struct samples *s = paper_samples (MEASURED);
     struct solution *sol = solved (ps, s, true);
-    const struct group *g = sol->group;
+    const struct link_group *g = sol->group;
 
     ok (sol->rank == 7 && sol->dof == 0 && isnan (sol->r2),
         "rank 7, no degree of freedom, no r2");
@@ -199,7 +199,7 @@ static void test_write (void)
  */
 
 /* Truth of group g. */
-static double group_truth (const struct group *g, const double *latency)
+static double group_truth (const struct link_group *g, const double *latency)
 {
     double sum = 0;
 
@@ -222,7 +222,7 @@ static double worst_error (const struct solution *sol, struct pathset *ps,
             worst = fmax (worst, fabs (l->latency_ns / latency[l->link] - 1));
     }
     for (size_t i = 0; i < sol->ngroups; i++) {
-        const struct group *g = &sol->group[i];
+        const struct link_group *g = &sol->group[i];
 
         worst = fmax (worst, fabs (g->latency_ns / group_truth (g, latency)
                                    - 1));
@@ -324,7 +324,7 @@ static void tally_add (struct tally *t, const struct solution *sol,
         t->stated2[k] += pow (l->stderr_ns, 2);
     }
     for (size_t i = 0; i < sol->ngroups; i++, k++) {
-        const struct group *g = &sol->group[i];
+        const struct link_group *g = &sol->group[i];
 
         t->error2[k] += pow (g->latency_ns - group_truth (g, latency), 2);
         t->stated2[k] += pow (g->stderr_ns, 2);

@@ -409,13 +409,13 @@ static enum answer ask_same (const struct target *t, uint32_t node,
 /* Endpoints of both that share the first switch, and so the answer: one of
  * them stands for all. One whose cable has changed is by itself.
  */
-struct source {
+struct diff_source {
     uint32_t port;   /* of a */
     uint32_t weight;
 };
 
 struct sources {
-    struct source *v;
+    struct diff_source *v;
     size_t n;
     uint32_t *of;    /* by port of a: its source; FABRIC_NONE */
 };

@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-struct format {
+struct import_format {
     const char *name;     /* or, where nothing reads it, what it is */
     const char *start[6]; /* one begins its first line that is no comment */
     import_f read;
 };
 
-static const struct format formats[] = {
+static const struct import_format formats[] = {
     { "ibnetdiscover",
       { "vendid=", "Switch\t", "Ca\t", "Rt\t", "Chassis " },
       import_netdiscover },
@@ -24,19 +24,22 @@ static const struct format formats[] = {
 };
 
 /* What is mistaken for them; looked for first. */
-static const struct format others[] = {
+static const struct import_format others[] = {
     { "a list of nodes without cables: give the output of ibnetdiscover "
       "without -l",
-      { "Switch\t :", "Ca\t :", "Router\t :" }, NULL },
+      { "Switch\t :", "Ca\t :", "Router\t :" },
+      NULL },
     { "a report of ports without the GUIDs of adapters: give the output of "
       "ibnetdiscover without -p",
-      { "SW ", "CA ", "RT " }, NULL },
+      { "SW ", "CA ", "RT " },
+      NULL },
     { "a dump of multicast tables", { "Multicast mlids " }, NULL },
     { "a snapshot already", { "pmm-fabric " }, NULL },
     { 0 },
 };
 
-static const struct format *find (const struct format *table, const char *line)
+static const struct import_format *find (const struct import_format *table,
+                                         const char *line)
 {
     for (; table->name; table++)
         for (const char *const *start = table->start; *start; start++)
@@ -46,10 +49,10 @@ static const struct format *find (const struct format *table, const char *line)
 }
 
 /* The format of the first line that tells. */
-static const struct format *detect (struct scan *s, struct error *err)
+static const struct import_format *detect (struct scan *s, struct error *err)
 {
     const char *line = scan_peek (s, err);
-    const struct format *format = NULL;
+    const struct import_format *format = NULL;
 
     if (!line)
         return NULL;
@@ -70,9 +73,9 @@ static const struct format *detect (struct scan *s, struct error *err)
     return NULL;
 }
 
-static const struct format *by_name (const char *name, struct error *err)
+static const struct import_format *by_name (const char *name, struct error *err)
 {
-    for (const struct format *f = formats; f->name; f++)
+    for (const struct import_format *f = formats; f->name; f++)
         if (strcmp (f->name, name) == 0)
             return f;
     error_input (err, "'%.40s' is no format", name);
@@ -82,7 +85,7 @@ static const struct format *by_name (const char *name, struct error *err)
 int import_file (struct draft *d, FILE *fp, const char *name,
                  const char *format, struct error *err)
 {
-    const struct format *f;
+    const struct import_format *f;
     struct scan s;
     int rc = -1;
 

@@ -76,14 +76,14 @@ static struct fabric *finish (struct wiring *w, const struct choice *how,
     return f;
 }
 
-struct tree {
+struct tree_shape {
     unsigned int q;
     unsigned int down[MAX_LEVELS + 1], up[MAX_LEVELS + 1];
     uint64_t below[MAX_LEVELS + 1], tops[MAX_LEVELS + 1];
     uint64_t first[MAX_LEVELS + 2]; /* switch of a level; the end */
 };
 
-static int shape_tree (struct tree *t, const struct fat_tree *tree,
+static int shape_tree (struct tree_shape *t, const struct fat_tree *tree,
                        struct error *err)
 {
     unsigned int p = tree->ports, q = tree->levels;
@@ -121,8 +121,9 @@ static int shape_tree (struct tree *t, const struct fat_tree *tree,
 }
 
 /* Join up port u of (level, pod, c). */
-static void join_up (struct wiring *w, const struct tree *t, unsigned int l,
-                     unsigned int pod, unsigned int c, unsigned int u)
+static void join_up (struct wiring *w, const struct tree_shape *t,
+                     unsigned int l, unsigned int pod, unsigned int c,
+                     unsigned int u)
 {
     unsigned int s = t->first[l] + pod * t->tops[l] + c;
     unsigned int above = t->first[l + 1]
@@ -132,7 +133,7 @@ static void join_up (struct wiring *w, const struct tree *t, unsigned int l,
     wiring_cable (w, s, t->down[l] + u, above, pod % t->down[l + 1], LOCAL);
 }
 
-static void wire_level (struct wiring *w, const struct tree *t,
+static void wire_level (struct wiring *w, const struct tree_shape *t,
                         unsigned int l)
 {
     for (unsigned int s = t->first[l]; s < t->first[l + 1]; s++) {
@@ -149,7 +150,7 @@ static void wire_level (struct wiring *w, const struct tree *t,
 struct fabric *generate_fat_tree (const struct fat_tree *tree,
                                   struct error *err)
 {
-    struct tree t = { 0 };
+    struct tree_shape t = { 0 };
     struct wiring *w;
     char name[FABRIC_NAME_MAX], over[32] = "";
 
@@ -232,13 +233,13 @@ struct fabric *generate_dragonfly (const struct dragonfly *fly,
 }
 
 /* The field of q = prime^n elements. */
-struct field {
+struct galois_field {
     unsigned int q, prime;
     uint8_t power[MAX_Q]; /* of the primitive element, [q - 1] */
     uint8_t log[MAX_Q];   /* of all but 0 */
 };
 
-static unsigned int field_add (const struct field *f, unsigned int a,
+static unsigned int field_add (const struct galois_field *f, unsigned int a,
                                unsigned int b)
 {
     unsigned int sum = 0;
@@ -248,7 +249,7 @@ static unsigned int field_add (const struct field *f, unsigned int a,
     return sum;
 }
 
-static unsigned int field_mul (const struct field *f, unsigned int a,
+static unsigned int field_mul (const struct galois_field *f, unsigned int a,
                                unsigned int b)
 {
     if (a == 0 || b == 0)
@@ -257,7 +258,7 @@ static unsigned int field_mul (const struct field *f, unsigned int a,
 }
 
 /* a times x, where x^n = rest (n = 1: a times the number `rest`). */
-static unsigned int times_x (const struct field *f, unsigned int a,
+static unsigned int times_x (const struct galois_field *f, unsigned int a,
                              unsigned int rest)
 {
     unsigned int top = a / (f->q / f->prime);
@@ -269,7 +270,7 @@ static unsigned int times_x (const struct field *f, unsigned int a,
 }
 
 /* Are the powers of x all q - 1 elements but 0? */
-static bool primitive (struct field *f, unsigned int rest)
+static bool primitive (struct galois_field *f, unsigned int rest)
 {
     unsigned int a = 1;
 
@@ -284,7 +285,7 @@ static bool primitive (struct field *f, unsigned int rest)
 }
 
 /* False: q is no prime power. */
-static bool field_init (struct field *f, unsigned int q)
+static bool field_init (struct galois_field *f, unsigned int q)
 {
     unsigned int left = q;
 
@@ -308,7 +309,7 @@ static unsigned int generators (unsigned int q)
 }
 
 /* The elements of X (odd 0) or X' (odd 1): bit z for z. */
-static uint64_t generator_set (const struct field *f, unsigned int odd)
+static uint64_t generator_set (const struct galois_field *f, unsigned int odd)
 {
     unsigned int n = generators (f->q), w = (f->q + 1) / 4;
     uint64_t set = 0;
@@ -331,7 +332,7 @@ static void join (struct wires *wires, unsigned int s, unsigned int t)
     wiring_cable (wires->w, s, wires->used[s]++, t, wires->used[t]++, LOCAL);
 }
 
-static void wire_slimfly (struct wires *wires, const struct field *f)
+static void wire_slimfly (struct wires *wires, const struct galois_field *f)
 {
     unsigned int q = f->q;
 
@@ -359,7 +360,7 @@ struct fabric *generate_slimfly (const struct slimfly *fly,
                                  struct error *err)
 {
     unsigned int q = fly->q, degree = q + generators (q), hosts = fly->hosts;
-    struct field field = { 0 };
+    struct galois_field field = { 0 };
     struct wires wires;
     char name[FABRIC_NAME_MAX];
 

@@ -31,7 +31,7 @@ struct port {
     uint8_t cost;
 };
 
-struct node {
+struct wiring_node {
     uint32_t group, number;
     uint32_t first, count, divisor; /* up ports, wiring_up */
     uint32_t component;
@@ -49,7 +49,7 @@ struct wiring {
     char name[FABRIC_NAME_MAX];
     uint32_t nhosts, nswitches, nports;
     uint32_t lids;
-    struct node *node; /* [nswitches] */
+    struct wiring_node *node; /* [nswitches] */
     struct plug *host; /* [nhosts] */
     struct port *port; /* [nswitches * nports] */
     uint8_t *lft;      /* [nswitches * (lids + 1)] */
@@ -220,7 +220,7 @@ static int keep_largest (struct wiring *w, uint32_t *list, struct error *err)
 
     find_components (w, list);
     for (uint32_t i = 0; i < w->nhosts; i++) {
-        const struct node *at = &w->node[w->host[i].at];
+        const struct wiring_node *at = &w->node[w->host[i].at];
 
         if (w->host[i].lid != 0 && at->lid != 0
             && ++hosts[at->component] > hosts[best])
@@ -386,7 +386,7 @@ static unsigned int nth (uint64_t set, unsigned int n)
 static unsigned int pick_digit (struct router *r, uint32_t s, uint32_t host,
                                 unsigned int lid, uint64_t set)
 {
-    const struct node *n = &r->w->node[s];
+    const struct wiring_node *n = &r->w->node[s];
     unsigned int wanted = 0;
     uint64_t from;
 
@@ -545,7 +545,7 @@ static int add_switches (const struct wiring *w, struct fabric *f,
                          struct error *err)
 {
     for (uint32_t s = 0; s < w->nswitches; s++) {
-        struct node *n = &w->node[s];
+        struct wiring_node *n = &w->node[s];
         uint64_t guid = 0x0002c90000000000 + ((uint64_t)n->group << 32)
                         + n->number * 16;
         char desc[FABRIC_NAME_MAX];

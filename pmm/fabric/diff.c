@@ -191,7 +191,7 @@ static bool added_alone (const struct diff *d, uint32_t i)
     return stands_alone (d->b, d->cables_added.v[i], d->node_a);
 }
 
-static const struct kind {
+static const struct diff_kind {
     const char *word;
     size_t count; /* where it is, in struct diff */
     void (*put) (const struct diff *d, uint32_t i, FILE *fp);
@@ -216,18 +216,18 @@ static const struct kind {
     { NULL, 0, NULL, NULL },
 };
 
-static size_t count (const struct diff *d, const struct kind *k)
+static size_t count (const struct diff *d, const struct diff_kind *k)
 {
     return *(const size_t *)((const char *)d + k->count);
 }
 
 /* "cables: 2 moved, 1 lost"; false where there is nothing. */
 static bool headline (const struct diff *d, const char *what,
-                      const struct kind *kind, FILE *fp)
+                      const struct diff_kind *kind, FILE *fp)
 {
     const char *gap = ": ";
 
-    for (const struct kind *k = kind; k->word; k++) {
+    for (const struct diff_kind *k = kind; k->word; k++) {
         if (count (d, k) == 0)
             continue;
         fprintf (fp, "%s%s%zu %s", *gap == ':' ? what : "", gap, count (d, k),
@@ -237,9 +237,10 @@ static bool headline (const struct diff *d, const char *what,
     return *gap == ',';
 }
 
-static void details (const struct diff *d, const struct kind *kind, FILE *fp)
+static void details (const struct diff *d, const struct diff_kind *kind,
+                     FILE *fp)
 {
-    for (const struct kind *k = kind; k->word; k++) {
+    for (const struct diff_kind *k = kind; k->word; k++) {
         size_t n = 0;
 
         for (size_t i = 0; i < count (d, k); i++) {
@@ -257,7 +258,7 @@ static void details (const struct diff *d, const struct kind *kind, FILE *fp)
 }
 
 static void section (const struct diff *d, const char *what,
-                     const struct kind *kind, FILE *fp)
+                     const struct diff_kind *kind, FILE *fp)
 {
     if (!headline (d, what, kind, fp))
         return;

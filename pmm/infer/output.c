@@ -113,7 +113,7 @@ static int write_dot (const struct topology_model *m, const struct fit *fit,
     return show_dot (m, fp, err);
 }
 
-static const struct format {
+static const struct infer_format {
     const char *name;
     int (*write) (const struct topology_model *m, const struct fit *fit,
                   FILE *fp, struct error *err);
@@ -124,7 +124,7 @@ static const struct format {
     { "json", show_json },
 };
 
-static const struct format *find_format (const char *name)
+static const struct infer_format *find_format (const char *name)
 {
     for (size_t i = 0; i < sizeof (formats) / sizeof (formats[0]); i++)
         if (strcmp (formats[i].name, name) == 0)

@@ -50,7 +50,7 @@ arena_start_lmc (struct arena *a, unsigned int lmc, const char *word,
     snprintf (a->socket, sizeof (a->socket), "%s/emu", a->dir);
     fflush (stdout);
     if ((a->emu = fork ()) == 0) {
-        struct model *m = model_create (a->fabric, ARENA_SEED);
+        struct emu_model *m = model_create (a->fabric, ARENA_SEED);
         struct server *srv;
 
         prctl (PR_SET_PDEATHSIG, SIGTERM);

@@ -169,7 +169,7 @@ static int run_trip (struct group *g, void *data)
 /* A round trip's latencies in the arena's emulator. */
 static int64_t links_ns (const struct fabric *f)
 {
-    struct model *m = model_create (f, ARENA_SEED);
+    struct emu_model *m = model_create (f, ARENA_SEED);
     uint32_t arc[PATH_MAX_HOPS];
     int64_t ns = 0;
 

@@ -20,7 +20,7 @@ struct shared {
 };
 
 /* What the emulator makes of a round trip between two ends. */
-static int64_t truth (const struct model *m, uint32_t a, uint32_t b)
+static int64_t truth (const struct emu_model *m, uint32_t a, uint32_t b)
 {
     uint32_t arc[2 * PATH_MAX_HOPS];
     int n = model_path (m, a, b, arc);
@@ -35,7 +35,7 @@ static int64_t truth (const struct model *m, uint32_t a, uint32_t b)
 static void compare (struct shared *sh, const struct pathset *ps,
                      const struct samples *samples)
 {
-    struct model *m = model_create (sh->fabric, ARENA_SEED);
+    struct emu_model *m = model_create (sh->fabric, ARENA_SEED);
 
     for (size_t i = 0; m && i < samples->nsamples; i++) {
         const struct sample *s = &samples->sample[i];

@@ -32,7 +32,7 @@ static void deliver (void *owner, int64_t time, uint32_t from, uint32_t to,
 }
 
 static struct fabric *fabric;
-static struct model *model;
+static struct emu_model *model;
 static struct session_stats stats;
 
 static int64_t way (uint32_t from, uint32_t to)

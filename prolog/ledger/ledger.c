@@ -152,7 +152,7 @@ int64_t ledger_give_up (struct ledger *l, int64_t time, int64_t audit,
  * Record
  */
 
-struct audit_record {
+struct recorded_audit {
     struct ledger *l;
     int64_t audit, epoch;
     const struct pathset *ps;
@@ -160,7 +160,7 @@ struct audit_record {
 };
 
 /* Find the audit that the samples are the result of. */
-static void find_audit (struct audit_record *r, const struct samples *s)
+static void find_audit (struct recorded_audit *r, const struct samples *s)
 {
     sqlite3_stmt *row = db_first (r->l, DB_FIND_NONCE,
                                   VALUES (NAME (s->nonce)));
@@ -181,7 +181,7 @@ static void find_audit (struct audit_record *r, const struct samples *s)
     db_reset (r->l, DB_FIND_NONCE);
 }
 
-static void add_hosts (struct audit_record *r, char **host, size_t n,
+static void add_hosts (struct recorded_audit *r, char **host, size_t n,
                        bool answered)
 {
     for (size_t i = 0; i < n && !r->l->failed; i++) {
@@ -193,7 +193,7 @@ static void add_hosts (struct audit_record *r, char **host, size_t n,
     }
 }
 
-static void add_row (struct audit_record *r, int64_t route, uint32_t a,
+static void add_row (struct recorded_audit *r, int64_t route, uint32_t a,
                      uint32_t b)
 {
     struct row row = { 0 };
@@ -211,7 +211,7 @@ static void add_row (struct audit_record *r, int64_t route, uint32_t a,
 /* The route of a sample, whose ends are in the order of their names: there and
  * back is the same row.
  */
-static int64_t find_route (struct audit_record *r, const struct sample *s,
+static int64_t find_route (struct recorded_audit *r, const struct sample *s,
                            bool *first)
 {
     const char *a = pathset_endpoint (r->ps, s->a)->name;
@@ -229,7 +229,7 @@ static int64_t find_route (struct audit_record *r, const struct sample *s,
     return route;
 }
 
-static void add_sample (struct audit_record *r, size_t seq,
+static void add_sample (struct recorded_audit *r, size_t seq,
                         const struct sample *s)
 {
     double q[RTT_COUNT];
@@ -259,7 +259,7 @@ static int compare_loopbacks (const void *a, const void *b)
 }
 
 /* Of each endpoint one will do: that whose fastest is the middle one. */
-static void add_loopbacks (struct audit_record *r, const struct samples *s)
+static void add_loopbacks (struct recorded_audit *r, const struct samples *s)
 {
     const struct loopback **v = xarray (s->nloopbacks, sizeof (*v));
 
@@ -281,7 +281,7 @@ static void add_loopbacks (struct audit_record *r, const struct samples *s)
     free (v);
 }
 
-static void add_suspect (struct audit_record *r, size_t finding, size_t *seq,
+static void add_suspect (struct recorded_audit *r, size_t finding, size_t *seq,
                          const char *role, const char *name)
 {
     db_run (r->l, DB_ADD_SUSPECT, NULL,
@@ -289,7 +289,7 @@ static void add_suspect (struct audit_record *r, size_t finding, size_t *seq,
                     NAME (role), INT (db_name (r->l, name))));
 }
 
-static void add_finding (struct audit_record *r, size_t n,
+static void add_finding (struct recorded_audit *r, size_t n,
                          const struct finding *f)
 {
     size_t seq = 0;
@@ -309,7 +309,7 @@ static void add_finding (struct audit_record *r, size_t n,
         add_suspect (r, n, &seq, "switch", r->net->sw[f->sw[i]].id);
 }
 
-static void add_verdict (struct audit_record *r, int64_t time,
+static void add_verdict (struct recorded_audit *r, int64_t time,
                          const struct samples *s, const struct verdict *v)
 {
     char sentence[SENTENCE_MAX];
@@ -336,7 +336,7 @@ int64_t ledger_record (struct ledger *l, int64_t time,
                        const struct samples *s,
                        const struct verdict *verdict, struct error *err)
 {
-    struct audit_record r = { .l = l, .ps = ps, .net = pathset_network (ps) };
+    struct recorded_audit r = { .l = l, .ps = ps, .net = pathset_network (ps) };
 
     db_begin (l, DB_BEGIN, err);
     find_audit (&r, s);

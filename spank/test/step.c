@@ -105,7 +105,7 @@ static void test_arguments (void)
     const char *words[] = { "conf=/etc/my.conf", "Transport=emu",
                             "Baseline=a b;c" };
     struct settings set = { 0 };
-    struct step step = { &set, 4294967295u, 16, false };
+    struct spank_step step = { &set, 4294967295u, 16, false };
     char cwd[1024];
     char wanted[2048];
     char **v;

@@ -172,7 +172,7 @@ static int parse (struct args *a, int argc, char *argv[], struct error *err)
     return 0;
 }
 
-static int plant (struct model *m, const struct command *cmd,
+static int plant (struct emu_model *m, const struct command *cmd,
                   struct error *err)
 {
     char *word[3] = { (char *)cmd->name, cmd->value, NULL };
@@ -193,7 +193,7 @@ static int plant (struct model *m, const struct command *cmd,
     return rc;
 }
 
-static int setup (struct model *m, const struct args *a, struct error *err)
+static int setup (struct emu_model *m, const struct args *a, struct error *err)
 {
     if (a->latency) {
         FILE *fp = file_open_input (a->latency, err);
@@ -215,7 +215,7 @@ static int setup (struct model *m, const struct args *a, struct error *err)
 static int serve (const struct args *a, struct error *err)
 {
     struct fabric *f = NULL;
-    struct model *m = NULL;
+    struct emu_model *m = NULL;
     struct server *srv = NULL;
     int rc = -1;
 

@@ -33,7 +33,7 @@ struct model_flow {
     double load;
 };
 
-struct model {
+struct emu_model {
     const struct fabric *fabric;
     const struct network *net;
     uint64_t seed;
@@ -79,9 +79,9 @@ static double link_byte_ns (const struct fabric_link *link)
     return 8e9 / rates_data_bits (&rate);
 }
 
-struct model *model_create (const struct fabric *f, uint64_t seed)
+struct emu_model *model_create (const struct fabric *f, uint64_t seed)
 {
-    struct model *m = xcalloc (1, sizeof (*m));
+    struct emu_model *m = xcalloc (1, sizeof (*m));
     size_t n = f->nlinks;
 
     m->fabric = f;
@@ -110,7 +110,7 @@ struct model *model_create (const struct fabric *f, uint64_t seed)
     return m;
 }
 
-void model_destroy (struct model *m)
+void model_destroy (struct emu_model *m)
 {
     if (!m)
         return;
@@ -124,18 +124,18 @@ void model_destroy (struct model *m)
     free (m);
 }
 
-const struct fabric *model_fabric (const struct model *m)
+const struct fabric *model_fabric (const struct emu_model *m)
 {
     return m->fabric;
 }
 
-uint64_t model_seed (const struct model *m)
+uint64_t model_seed (const struct emu_model *m)
 {
     return m->seed;
 }
 
-static int find_link (const struct model *m, const char *text, uint32_t *link,
-                      struct error *err)
+static int find_link (const struct emu_model *m, const char *text,
+                      uint32_t *link, struct error *err)
 {
     *link = fabric_find_link (m->fabric, text);
     if (*link == FABRIC_NONE)
@@ -153,8 +153,8 @@ static int parse_ns (const char *what, const char *s, double min, double *ns,
 }
 
 /* "LINK NS [NS]", or nothing. Return 0, or -1 with err. */
-static int parse_latency (const struct model *m, char *line, int64_t *latency,
-                          struct error *err)
+static int parse_latency (const struct emu_model *m, char *line,
+                          int64_t *latency, struct error *err)
 {
     char *word[4];
     size_t n = 0;
@@ -180,7 +180,7 @@ static int parse_latency (const struct model *m, char *line, int64_t *latency,
     return 0;
 }
 
-int model_read_latency (struct model *m, FILE *fp, const char *name,
+int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
                         struct error *err)
 {
     size_t size = 2 * m->fabric->nlinks;
@@ -210,7 +210,7 @@ int model_read_latency (struct model *m, FILE *fp, const char *name,
     return 0;
 }
 
-static void recompute_flood (struct model *m)
+static void recompute_flood (struct emu_model *m)
 {
     struct flood_flow *f = xcalloc (m->nflows, sizeof (*f));
 
@@ -245,7 +245,7 @@ static int parse_excess (const char *what, const char *s, int64_t *excess,
     return 0;
 }
 
-static int command_slow (struct model *m, char *const arg[],
+static int command_slow (struct emu_model *m, char *const arg[],
                          struct error *err)
 {
     uint32_t link;
@@ -255,7 +255,7 @@ static int command_slow (struct model *m, char *const arg[],
     return parse_excess ("slow", arg[1], &m->excess[link], err);
 }
 
-static int command_slow_host (struct model *m, char *const arg[],
+static int command_slow_host (struct emu_model *m, char *const arg[],
                               struct error *err)
 {
     uint32_t host = fabric_find_host (m->fabric, arg[0]);
@@ -265,7 +265,7 @@ static int command_slow_host (struct model *m, char *const arg[],
     return parse_excess ("slow-host", arg[1], &m->host_ns[host], err);
 }
 
-static int command_rate (struct model *m, char *const arg[],
+static int command_rate (struct emu_model *m, char *const arg[],
                          struct error *err)
 {
     uint32_t link;
@@ -282,14 +282,14 @@ static int command_rate (struct model *m, char *const arg[],
     return 0;
 }
 
-static void heal (struct model *m, uint32_t link)
+static void heal (struct emu_model *m, uint32_t link)
 {
     m->excess[link] = 0;
     m->gbps[link] = 0;
     m->byte_ns[link] = link_byte_ns (&m->fabric->link[link]);
 }
 
-static int command_heal (struct model *m, char *const arg[],
+static int command_heal (struct emu_model *m, char *const arg[],
                          struct error *err)
 {
     uint32_t link;
@@ -307,7 +307,7 @@ static int command_heal (struct model *m, char *const arg[],
     return 0;
 }
 
-static int command_noise (struct model *m, char *const arg[],
+static int command_noise (struct emu_model *m, char *const arg[],
                           struct error *err)
 {
     const struct noise_kind *kind = NULL;
@@ -329,7 +329,7 @@ static int command_noise (struct model *m, char *const arg[],
     return 0;
 }
 
-static int command_outliers (struct model *m, char *const arg[],
+static int command_outliers (struct emu_model *m, char *const arg[],
                              struct error *err)
 {
     char p[32];
@@ -352,13 +352,13 @@ static int command_outliers (struct model *m, char *const arg[],
     return 0;
 }
 
-static int command_loss (struct model *m, char *const arg[],
+static int command_loss (struct emu_model *m, char *const arg[],
                          struct error *err)
 {
     return parse_share ("loss", arg[0], 1, &m->loss, err);
 }
 
-static int command_packet (struct model *m, char *const arg[],
+static int command_packet (struct emu_model *m, char *const arg[],
                            struct error *err)
 {
     double ns;
@@ -369,7 +369,7 @@ static int command_packet (struct model *m, char *const arg[],
     return 0;
 }
 
-static int random_flows (struct model *m, uint64_t n, double load,
+static int random_flows (struct emu_model *m, uint64_t n, double load,
                          struct error *err)
 {
     if (m->fabric->nendpoints < 2)
@@ -388,7 +388,7 @@ static int random_flows (struct model *m, uint64_t n, double load,
     return 0;
 }
 
-static int named_flow (struct model *m, char *pair, double load,
+static int named_flow (struct emu_model *m, char *pair, double load,
                        struct error *err)
 {
     uint32_t end[2];
@@ -412,7 +412,7 @@ static int named_flow (struct model *m, char *pair, double load,
     return 0;
 }
 
-static int command_background (struct model *m, char *const arg[],
+static int command_background (struct emu_model *m, char *const arg[],
                                struct error *err)
 {
     char buf[256];
@@ -449,7 +449,7 @@ static int command_background (struct model *m, char *const arg[],
 static const struct {
     const char *name;
     int args;
-    int (*fn) (struct model *m, char *const arg[], struct error *err);
+    int (*fn) (struct emu_model *m, char *const arg[], struct error *err);
 } commands[] = {
     { "slow", 2, command_slow },
     { "slow-host", 2, command_slow_host },
@@ -462,7 +462,7 @@ static const struct {
     { "background", 1, command_background },
 };
 
-int model_command (struct model *m, int argc, char *const argv[],
+int model_command (struct emu_model *m, int argc, char *const argv[],
                    struct error *err)
 {
     for (size_t i = 0; i < sizeof (commands) / sizeof (commands[0]); i++) {
@@ -477,7 +477,7 @@ int model_command (struct model *m, int argc, char *const argv[],
     return error_input (err, "unknown command '%s'", argc > 0 ? argv[0] : "");
 }
 
-char *model_show (const struct model *m)
+char *model_show (const struct emu_model *m)
 {
     char *buf = NULL;
     size_t size = 0;
@@ -539,13 +539,13 @@ char *model_show (const struct model *m)
     return buf;
 }
 
-int model_path (const struct model *m, uint32_t from, uint32_t to,
+int model_path (const struct emu_model *m, uint32_t from, uint32_t to,
                 uint32_t *arc)
 {
     return m->net->walk (m->net->net, from, to, arc, NULL);
 }
 
-uint32_t model_first_arc (const struct model *m, uint32_t endpoint)
+uint32_t model_first_arc (const struct emu_model *m, uint32_t endpoint)
 {
     const struct fabric *f = m->fabric;
     uint32_t port = f->endpoint[endpoint].port;
@@ -554,34 +554,34 @@ uint32_t model_first_arc (const struct model *m, uint32_t endpoint)
     return 2 * link + (f->link[link].a != port);
 }
 
-int64_t model_latency (const struct model *m, uint32_t arc)
+int64_t model_latency (const struct emu_model *m, uint32_t arc)
 {
     return m->latency[arc] + m->excess[arc / 2];
 }
 
-int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes)
+int64_t model_busy (const struct emu_model *m, uint32_t arc, size_t bytes)
 {
     return m->packet_ns + model_bytes_ns (m, arc, bytes);
 }
 
-double model_byte_ns (const struct model *m, uint32_t arc)
+double model_byte_ns (const struct emu_model *m, uint32_t arc)
 {
     return m->byte_ns[arc / 2];
 }
 
-int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes)
+int64_t model_bytes_ns (const struct emu_model *m, uint32_t arc, size_t bytes)
 {
     return llround ((double)bytes * m->byte_ns[arc / 2]);
 }
 
-bool model_lost (const struct model *m, struct rng *rng)
+bool model_lost (const struct emu_model *m, struct rng *rng)
 {
     if (m->day && rng_uniform (rng) < noise_way_loss (m->day))
         return true;
     return m->loss > 0 && rng_uniform (rng) < m->loss;
 }
 
-int64_t model_noise (const struct model *m, uint32_t endpoint, int64_t now,
+int64_t model_noise (const struct emu_model *m, uint32_t endpoint, int64_t now,
                      const uint32_t *arc, int narcs, struct rng *rng)
 {
     double ns = (double)m->host_ns[m->fabric->endpoint[endpoint].host];
@@ -596,7 +596,7 @@ int64_t model_noise (const struct model *m, uint32_t endpoint, int64_t now,
     return llround (ns);
 }
 
-const struct flood_arc *model_flood (const struct model *m)
+const struct flood_arc *model_flood (const struct emu_model *m)
 {
     return m->flood;
 }
@@ -604,7 +604,7 @@ const struct flood_arc *model_flood (const struct model *m)
 /* Of a link that has room: a message finds it busy with probability `load`:
  * the rest of the packet under way, then those queued behind it.
  */
-static double queue (const struct model *m, uint32_t arc, struct rng *rng)
+static double queue (const struct emu_model *m, uint32_t arc, struct rng *rng)
 {
     double byte_ns = m->byte_ns[arc / 2];
     double load = fmin (m->flood[arc].rate * byte_ns, LOAD_MAX);
@@ -615,7 +615,7 @@ static double queue (const struct model *m, uint32_t arc, struct rng *rng)
            * (rng_uniform (rng) + rng_exponential (rng) * load / (1 - load));
 }
 
-int64_t model_background (const struct model *m, const uint32_t *from,
+int64_t model_background (const struct emu_model *m, const uint32_t *from,
                           uint32_t arc, struct rng *rng)
 {
     double ns = from ? m->flood[*from].ahead_ns : 0;

@@ -34,20 +34,20 @@
 
 enum { MODEL_LOOPBACK_NS = 1200, MODEL_LOOPBACK_LEAST_NS = 600 };
 
-struct model;
+struct emu_model;
 
 /* The default latencies of a finished fabric, which is borrowed. */
-struct model *model_create (const struct fabric *f, uint64_t seed);
-void model_destroy (struct model *m);
+struct emu_model *model_create (const struct fabric *f, uint64_t seed);
+void model_destroy (struct emu_model *m);
 
-const struct fabric *model_fabric (const struct model *m);
-uint64_t model_seed (const struct model *m);
+const struct fabric *model_fabric (const struct emu_model *m);
+uint64_t model_seed (const struct emu_model *m);
 
 /* Read latencies: lines "LINK NS [NS]", from the smaller end and back (the
  * same both ways where one is given); '#' starts a comment. Links that the
  * file leaves out keep theirs. Return 0, or -1 with err, nothing changed.
  */
-int model_read_latency (struct model *m, FILE *fp, const char *name,
+int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
                         struct error *err);
 
 /* Change the model; words as on the command line and the control socket.
@@ -67,37 +67,37 @@ int model_read_latency (struct model *m, FILE *fp, const char *name,
  *     background random:N:LOAD  N flows between random hosts
  *     background off            no flows
  */
-int model_command (struct model *m, int argc, char *const argv[],
+int model_command (struct emu_model *m, int argc, char *const argv[],
                    struct error *err);
 
 /* The state as a JSON object: what is planted, and per link the rate and true
  * latencies ("a_to_b_ns", "b_to_a_ns", their mean "latency_ns", excess
  * included). Returns a string that the caller frees.
  */
-char *model_show (const struct model *m);
+char *model_show (const struct emu_model *m);
 
 /* A link in one direction: 2 * link + (0: away from its smaller end, 1: back).
  * model_path writes those from end `from` to `to`, at most
  * PATH_MAX_HOPS, and returns their number; -1 where the LFTs lead nowhere.
  */
-int model_path (const struct model *m, uint32_t from, uint32_t to,
+int model_path (const struct emu_model *m, uint32_t from, uint32_t to,
                 uint32_t *arc);
 
 /* The arc that leaves an endpoint's host. */
-uint32_t model_first_arc (const struct model *m, uint32_t endpoint);
+uint32_t model_first_arc (const struct emu_model *m, uint32_t endpoint);
 
 /* Latency of an arc; how long a message of this size keeps it busy. */
-int64_t model_latency (const struct model *m, uint32_t arc);
-int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes);
+int64_t model_latency (const struct emu_model *m, uint32_t arc);
+int64_t model_busy (const struct emu_model *m, uint32_t arc, size_t bytes);
 
 /* How long a byte, and how long so many bytes, take to pass it. */
-double model_byte_ns (const struct model *m, uint32_t arc);
-int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes);
+double model_byte_ns (const struct emu_model *m, uint32_t arc);
+int64_t model_bytes_ns (const struct emu_model *m, uint32_t arc, size_t bytes);
 
 /* What the background does on an arc; the array is of all arcs, and changes
  * with the next command.
  */
-const struct flood_arc *model_flood (const struct model *m);
+const struct flood_arc *model_flood (const struct emu_model *m);
 
 /* Drawn per message: is it lost; how much longer than the arcs' latencies it
  * takes that an endpoint sends now along these arcs, by its host's software,
@@ -105,10 +105,10 @@ const struct flood_arc *model_flood (const struct model *m);
  * and per arc the wait behind background traffic, of one that comes by the arc
  * `from`, or at its host, where there is none (NULL).
  */
-bool model_lost (const struct model *m, struct rng *rng);
-int64_t model_noise (const struct model *m, uint32_t endpoint, int64_t now,
+bool model_lost (const struct emu_model *m, struct rng *rng);
+int64_t model_noise (const struct emu_model *m, uint32_t endpoint, int64_t now,
                      const uint32_t *arc, int narcs, struct rng *rng);
-int64_t model_background (const struct model *m, const uint32_t *from,
+int64_t model_background (const struct emu_model *m, const uint32_t *from,
                           uint32_t arc, struct rng *rng);
 
 #endif /* EMU_MODEL_H */

@@ -76,7 +76,7 @@ struct session_slot {
 };
 
 struct server {
-    struct model *model;
+    struct emu_model *model;
     struct server_source listen[2], signal;
     char *path[2]; /* of the sockets that exist */
     int epfd;
@@ -172,7 +172,7 @@ static size_t raise_limit (void)
     return rl.rlim_cur > FDS_SPARE ? rl.rlim_cur - FDS_SPARE : 1;
 }
 
-struct server *server_create (struct model *m, const char *socket_path,
+struct server *server_create (struct emu_model *m, const char *socket_path,
                               const char *control_path, int stall_ms,
                               struct error *err)
 {

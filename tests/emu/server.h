@@ -23,7 +23,7 @@ struct server;
  * on any more is replaced. The model is borrowed and changed by commands.
  * NULL with err.
  */
-struct server *server_create (struct model *m, const char *socket_path,
+struct server *server_create (struct emu_model *m, const char *socket_path,
                               const char *control_path, int stall_ms,
                               struct error *err);
 

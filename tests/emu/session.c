@@ -75,7 +75,7 @@ struct carried {
 };
 
 struct session {
-    const struct model *model;
+    const struct emu_model *model;
     session_deliver_f deliver;
     struct session_stats *stats;
     uint64_t number;
@@ -163,7 +163,7 @@ static void heap_remove (struct session *s, struct session_event *ev)
 
 static int64_t reach (const struct client *c)
 {
-    const struct model *m = c->session->model;
+    const struct emu_model *m = c->session->model;
     int64_t least = INT64_MAX;
 
     for (size_t i = 0; i < c->nendpoints; i++) {
@@ -217,10 +217,10 @@ static void stop_running (struct client *c, enum client_state state)
     c->state = state;
 }
 
-struct session *session_create (const struct model *m, uint64_t number,
+struct session *session_create (const struct emu_model *m, uint64_t number,
                                 size_t size, session_deliver_f deliver,
-                                struct session_stats *stats,
-                                int64_t stall_ns, int64_t wall_ns)
+                                struct session_stats *stats, int64_t stall_ns,
+                                int64_t wall_ns)
 {
     const struct fabric *f = model_fabric (m);
     struct session *s = xcalloc (1, sizeof (*s));
@@ -426,7 +426,7 @@ static void enter_link (struct session *s, struct session_message *msg,
 }
 
 /* For how long a pad comes in: as the slowest link of its way lets it. */
-static int64_t tail (const struct model *m, const struct session_path *path,
+static int64_t tail (const struct emu_model *m, const struct session_path *path,
                      size_t pad)
 {
     int64_t longest = 0;

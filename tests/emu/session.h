@@ -53,10 +53,10 @@ struct session_stats {
 /* A session for `size` clients; the model, deliver and stats are borrowed.
  * `number` varies the noise between sessions.
  */
-struct session *session_create (const struct model *m, uint64_t number,
+struct session *session_create (const struct emu_model *m, uint64_t number,
                                 size_t size, session_deliver_f deliver,
-                                struct session_stats *stats,
-                                int64_t stall_ns, int64_t wall_ns);
+                                struct session_stats *stats, int64_t stall_ns,
+                                int64_t wall_ns);
 void session_destroy (struct session *s);
 
 /* Join as n endpoints (of one host). Returns the client, which
