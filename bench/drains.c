@@ -162,8 +162,7 @@ static void enter (struct trial *t, struct pathset *ps, struct samples *s,
         die (&err);
     t->leader[id] = cause.leader;
     for (size_t i = 0; i < n; i++)
-        if (samples_add_host (s, host[i], true) < 0)
-            abort ();
+        samples_add_host (s, host[i], true);
     if (ledger_record (t->ledger, t->now, ps, s, v, &err) < 0)
         die (&err);
     free (host);

@@ -318,7 +318,7 @@ static void add_node (struct samples *s, const char *host,
     for (size_t i = 0; i < s->nnodes; i++)
         if (!strcmp (s->node[i].host, host))
             return;
-    xcheck (samples_add_node (s, &node) < 0 ? NULL : s);
+    samples_add_node (s, &node);
 }
 
 static void complete_samples (struct lead *ck)
@@ -346,7 +346,7 @@ static void complete_samples (struct lead *ck)
             snprintf (number, sizeof (number), "rank%zu", rank);
             host = number;
         }
-        xcheck (samples_add_host (s, host, answered) < 0 ? NULL : s);
+        samples_add_host (s, host, answered);
         if (answered)
             add_node (s, host, &ck->measured.member[member].node);
     }

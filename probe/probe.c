@@ -755,7 +755,7 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             rtt[k] = part[m].rtt[row * part[m].repeats + k];
         if (echoes > 0)
             sample_quantiles (sample.rtt_ns, rtt, echoes);
-        xcheck (samples_add (samples, &sample) < 0 ? NULL : samples);
+        samples_add (samples, &sample);
     }
     free (next);
 }
@@ -794,7 +794,7 @@ static void add_loopback (struct samples *samples, const struct plan_part *part,
     for (unsigned int k = 0; k < n; k++)
         way[k] = part->rtt[row * part->repeats + k] / 2.0;
     sample_quantiles (loopback.rtt_ns, way, n);
-    xcheck (samples_add_loopback (samples, &loopback) < 0 ? NULL : samples);
+    samples_add_loopback (samples, &loopback);
 }
 
 static void join_loops (struct group *g, const struct probe_stage *stage,
@@ -896,7 +896,7 @@ int probe_lead (struct group *g, const struct probe_stage *stage,
     size_t n = group_size (g);
 
     *result = (struct probe_result){
-        .samples = xcheck (samples_create ()),
+        .samples = samples_create (),
         .member = xcalloc (n, sizeof (*result->member)),
         .nmembers = n,
     };

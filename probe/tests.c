@@ -115,7 +115,7 @@ static struct plan *mapped_plan (const struct mapped *m,
 
     if (!made)
         return NULL;
-    plan = xcheck (plan_create (plan_method (made)));
+    plan = plan_create (plan_method (made));
     for (size_t round = 0; round < plan_rounds (made); round++) {
         size_t n;
         const struct probe *probe = plan_round (made, round, &n);
@@ -149,7 +149,7 @@ static int quantile_of (enum series_stat stat)
 static struct samples *samples_of (const struct mapped *m,
                                    const struct series *s, uint64_t length)
 {
-    struct samples *samples = xcheck (samples_create ());
+    struct samples *samples = samples_create ();
 
     for (size_t i = 0; i < s->npairs; i++) {
         const struct series_pair *pair = &s->pair[i];
@@ -162,7 +162,7 @@ static struct samples *samples_of (const struct mapped *m,
         sample.initiator = m->end[pair->a];
         for (int q = 0; q < RTT_COUNT; q++)
             sample.rtt_ns[q] = 2 * pair->time_ns[quantile[q]];
-        xcheck (samples_add (samples, &sample) < 0 ? NULL : samples);
+        samples_add (samples, &sample);
     }
     return samples;
 }

@@ -189,7 +189,7 @@ struct plan *schedule_make (struct pathset *ps, enum pattern_kind kind,
                      pathset_ports (ps), SCHEDULE_PORTS_MAX);
         return NULL;
     }
-    plan = xcheck (plan_create (pattern_name (kind)));
+    plan = plan_create (pattern_name (kind));
     if (pathset_ports (ps) >= 2
         && (fill (plan, ps, kind, opts, err) < 0
             || set_rank (plan, ps, opts ? opts->seed : 0, err) < 0)) {

@@ -568,9 +568,8 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
     if (judge_first (&s, ps, plan, samples, baseline, nbaselines, judge, err)
         == 0) {
         sift (&s, judge);
-        if (!(longer = plan_copy (plan)))
-            error_nomem (err);
-        else if (confirm_suspects (longer, ps, &s, samples, opts, err) < 0) {
+        longer = plan_copy (plan);
+        if (confirm_suspects (longer, ps, &s, samples, opts, err) < 0) {
             plan_destroy (longer);
             longer = NULL;
         }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum { PAIRS_ENOUGH = 8 };
 
@@ -42,7 +43,7 @@ struct combine {
 
 struct combine *combine_create (void)
 {
-    return calloc (1, sizeof (struct combine));
+    return xcalloc (1, sizeof (struct combine));
 }
 
 void combine_destroy (struct combine *c)
@@ -71,28 +72,19 @@ static size_t find (const struct combine *c, uint32_t a, uint32_t b)
 }
 
 /* Make room for one more pair. */
-static int grow (struct combine *c)
+static void grow (struct combine *c)
 {
     size_t size = c->size ? 2 * c->size : 256;
-    struct mean *v;
-    uint32_t *slot;
 
     if (c->n < c->size)
-        return 0;
-    if (!(slot = calloc (2 * size, sizeof (*slot))))
-        return -1;
-    if (!(v = realloc (c->v, size * sizeof (*v)))) {
-        free (slot);
-        return -1;
-    }
+        return;
     free (c->slot);
-    c->v = v;
-    c->size = size;
-    c->slot = slot;
+    c->slot = xcalloc (2 * size, sizeof (*c->slot));
     c->slots = 2 * size;
+    c->v = xrealloc (c->v, size, sizeof (*c->v));
+    c->size = size;
     for (size_t i = 0; i < c->n; i++)
-        c->slot[find (c, v[i].a, v[i].b)] = (uint32_t)i + 1;
-    return 0;
+        c->slot[find (c, c->v[i].a, c->v[i].b)] = (uint32_t)i + 1;
 }
 
 static void enter (struct mean *m, const struct observation *o, double share)
@@ -107,16 +99,14 @@ static void enter (struct mean *m, const struct observation *o, double share)
     m->n++;
 }
 
-int combine_add (struct combine *c, const struct observations *o,
-                 double share)
+void combine_add (struct combine *c, const struct observations *o, double share)
 {
     for (size_t i = 0; i < o->n; i++) {
         uint32_t a = o->v[i].a < o->v[i].b ? o->v[i].a : o->v[i].b;
         uint32_t b = o->v[i].a < o->v[i].b ? o->v[i].b : o->v[i].a;
         size_t at;
 
-        if (grow (c) < 0)
-            return -1;
+        grow (c);
         at = find (c, a, b);
         if (!c->slot[at]) {
             c->v[c->n++] = (struct mean){ .a = a, .b = b };
@@ -127,7 +117,6 @@ int combine_add (struct combine *c, const struct observations *o,
     c->sigma_ns = fmax (c->sigma_ns, o->sigma_ns);
     c->sent += o->sent;
     c->lost += o->lost;
-    return 0;
 }
 
 /* The factor by which observations scatter more than they should; v has room
@@ -149,22 +138,16 @@ static double scatter (const struct combine *c, double *v)
 int combine_finish (const struct combine *c, const struct pathset *ps,
                     struct observations *o, struct error *err)
 {
-    double *room = malloc ((c->n + 1) * sizeof (*room));
-    double factor;
+    double *room = xarray (c->n, sizeof (*room));
+    double factor = scatter (c, room);
 
     *o = (struct observations){
-        .v = malloc ((c->n + 1) * sizeof (*o->v)),
+        .v = xarray (c->n, sizeof (*o->v)),
         .n = c->n,
         .sigma_ns = c->sigma_ns,
         .sent = c->sent,
         .lost = c->lost,
     };
-    if (!o->v || !room) {
-        free (room);
-        o->n = 0;
-        return error_nomem (err);
-    }
-    factor = scatter (c, room);
     free (room);
     for (size_t i = 0; i < c->n; i++) {
         const struct mean *m = &c->v[i];

@@ -13,17 +13,17 @@
 #include "core/samples/observe.h"
 #include "util/error.h"
 
-/* The observations so far. NULL with errno ENOMEM. */
+/* The observations so far. */
 struct combine;
 struct combine *combine_create (void);
 void combine_destroy (struct combine *c);
 
 /* Add observations, all between endpoints of one set of paths, with a share, 0
  * < share <= 1, of their weight: the variance is multiplied by 1 / share, for
- * data that may be out of date. Return 0, or -1 with errno ENOMEM.
+ * data that may be out of date.
  */
-int combine_add (struct combine *c, const struct observations *o,
-                 double share);
+void combine_add (struct combine *c, const struct observations *o,
+                  double share);
 
 /* One observation per pair: the weighted mean, in round 0, with the variance of
  * that mean. If the observations of the typical pair scatter more than their

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 #include "util/json.h"
 #include "util/text.h"
 
@@ -36,7 +37,7 @@ static const struct {
 
 struct samples *samples_create (void)
 {
-    return calloc (1, sizeof (struct samples));
+    return xcalloc (1, sizeof (struct samples));
 }
 
 static void free_names (char **name, size_t n)
@@ -62,39 +63,28 @@ void samples_destroy (struct samples *s)
     }
 }
 
-/* Append an item to *list, which has n; allocated sizes are powers of two. */
-static int push (void *list, size_t *n, const void *item, size_t size)
+void samples_add (struct samples *s, const struct sample *sample)
 {
-    char *v;
-
-    memcpy (&v, list, sizeof (v));
-    if ((*n & (*n - 1)) == 0) {
-        if (!(v = realloc (v, (*n ? 2 * *n : 1) * size)))
-            return -1;
-        memcpy (list, &v, sizeof (v));
-    }
-    memcpy (v + (*n)++ * size, item, size);
-    return 0;
+    s->sample = xgrow (s->sample, s->nsamples, sizeof (*sample));
+    s->sample[s->nsamples++] = *sample;
 }
 
-int samples_add (struct samples *s, const struct sample *sample)
+void samples_add_loopback (struct samples *s, const struct loopback *loopback)
 {
-    return push (&s->sample, &s->nsamples, sample, sizeof (*sample));
+    s->loopback = xgrow (s->loopback, s->nloopbacks, sizeof (*loopback));
+    s->loopback[s->nloopbacks++] = *loopback;
 }
 
-int samples_add_loopback (struct samples *s, const struct loopback *loopback)
+void samples_add_node (struct samples *s, const struct node *node)
 {
-    return push (&s->loopback, &s->nloopbacks, loopback, sizeof (*loopback));
+    s->node = xgrow (s->node, s->nnodes, sizeof (*node));
+    s->node[s->nnodes++] = *node;
 }
 
-int samples_add_node (struct samples *s, const struct node *node)
+void samples_add_run (struct samples *s, uint32_t round)
 {
-    return push (&s->node, &s->nnodes, node, sizeof (*node));
-}
-
-int samples_add_run (struct samples *s, uint32_t round)
-{
-    return push (&s->run, &s->nruns, &round, sizeof (round));
+    s->run = xgrow (s->run, s->nruns, sizeof (round));
+    s->run[s->nruns++] = round;
 }
 
 /* A list of items that have a round each, `at` bytes from their start. */
@@ -149,18 +139,13 @@ struct samples samples_run (const struct samples *s, size_t i)
     return run;
 }
 
-int samples_add_host (struct samples *s, const char *host, bool answered)
+void samples_add_host (struct samples *s, const char *host, bool answered)
 {
-    char *name = strdup (host);
-    int rc = -1;
+    char ***list = answered ? &s->answered : &s->missing;
+    size_t *n = answered ? &s->nanswered : &s->nmissing;
 
-    if (name)
-        rc = answered
-                 ? push (&s->answered, &s->nanswered, &name, sizeof (name))
-                 : push (&s->missing, &s->nmissing, &name, sizeof (name));
-    if (rc < 0)
-        free (name);
-    return rc;
+    *list = xgrow (*list, *n, sizeof (**list));
+    (*list)[(*n)++] = xstrdup (host);
 }
 
 /* 8-4-4-4-12 hex digits. */
@@ -362,8 +347,7 @@ static int read_host (struct reader *r, const json_t *from, const char *where,
 
     if (!host || !text_is_hostname (host))
         return error_input (err, "%s is not a host name", where);
-    if (samples_add_host (r->samples, host, answered) < 0)
-        return error_nomem (err);
+    samples_add_host (r->samples, host, answered);
     return 0;
 }
 
@@ -428,7 +412,8 @@ static int read_node (struct reader *r, const json_t *from, const char *where,
         return -1;
     if (!*n.host)
         return error_input (err, "%s.host is missing", where);
-    return samples_add_node (r->samples, &n) < 0 ? error_nomem (err) : 0;
+    samples_add_node (r->samples, &n);
+    return 0;
 }
 
 static int find_name (const struct reader *r, const char *name,
@@ -470,9 +455,8 @@ static int read_run (struct reader *r, const json_t *from, const char *where,
         || round > ROUNDS_MAX)
         return error_input (err, "%s is no round behind the one before",
                             where);
-    return samples_add_run (r->samples, (uint32_t)round) < 0
-               ? error_nomem (err)
-               : 0;
+    samples_add_run (r->samples, (uint32_t)round);
+    return 0;
 }
 
 /* Whether a round is of an earlier run than another. */
@@ -520,7 +504,8 @@ static int read_probe (struct reader *r, const json_t *probe,
     if (s->nsamples > 0
         && is_before (s, sample.round, s->sample[s->nsamples - 1].round))
         return error_input (err, "%s is of a run before", where);
-    return samples_add (r->samples, &sample) < 0 ? error_nomem (err) : 0;
+    samples_add (r->samples, &sample);
+    return 0;
 }
 
 static int read_loopback (struct reader *r, const json_t *from,
@@ -542,7 +527,8 @@ static int read_loopback (struct reader *r, const json_t *from,
     if (s->nloopbacks > 0
         && is_before (s, l.round, s->loopback[s->nloopbacks - 1].round))
         return error_input (err, "%s is of a run before", where);
-    return samples_add_loopback (r->samples, &l) < 0 ? error_nomem (err) : 0;
+    samples_add_loopback (r->samples, &l);
+    return 0;
 }
 
 static const struct {
@@ -594,11 +580,9 @@ static int read_list (struct reader *r, int which, struct error *err)
 
 static int check_known (const struct samples *s, struct error *err)
 {
-    const char **name = calloc (s->nnodes + 1, sizeof (*name));
+    const char **name = xarray (s->nnodes, sizeof (*name));
     int rc = 0;
 
-    if (!name)
-        return error_nomem (err);
     for (size_t i = 0; i < s->nnodes; i++)
         name[i] = s->node[i].host;
     if (text_unique (name, s->nnodes) < s->nnodes)
@@ -629,10 +613,8 @@ static int collect_names (struct reader *r, struct error *err)
     size_t size = 2 * probes + s->nanswered
                   + json_array_size (r->list[LOOPBACKS]) + 1;
 
-    r->name = calloc (size, sizeof (*r->name));
-    r->index = calloc (size, sizeof (*r->index));
-    if (!r->name || !r->index)
-        return error_nomem (err);
+    r->name = xcalloc (size, sizeof (*r->name));
+    r->index = xcalloc (size, sizeof (*r->index));
     /* if nothing was probed, only the hosts are known */
     for (size_t i = 0; probes == 0 && i < s->nanswered; i++)
         r->name[r->n++] = s->answered[i];
@@ -747,14 +729,13 @@ struct samples *samples_read (FILE *fp, const char *name,
 
     if (!json)
         return NULL;
-    if (!(r.samples = samples_create ()))
-        error_nomem (err);
-    else if (check_hash (json, fabric_hash, err) < 0
-             || read_head (r.samples, json, err) < 0
-             || read_nodes (&r, json, err) < 0 || collect_names (&r, err) < 0
-             || resolve_names (&r, resolve, arg, ps, err) < 0
-             || read_list (&r, PROBES, err) < 0
-             || read_list (&r, LOOPBACKS, err) < 0) {
+    r.samples = samples_create ();
+    if (check_hash (json, fabric_hash, err) < 0
+        || read_head (r.samples, json, err) < 0
+        || read_nodes (&r, json, err) < 0 || collect_names (&r, err) < 0
+        || resolve_names (&r, resolve, arg, ps, err) < 0
+        || read_list (&r, PROBES, err) < 0
+        || read_list (&r, LOOPBACKS, err) < 0) {
         error_prefix (err, "%s", name);
         samples_destroy (r.samples);
         r.samples = NULL;

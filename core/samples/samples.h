@@ -85,16 +85,16 @@ struct samples {
     bool complete; /* every probe of the plan is accounted for */
 };
 
-/* Empty samples; NULL with errno ENOMEM. */
+/* Empty samples. */
 struct samples *samples_create (void);
 void samples_destroy (struct samples *s);
 
-/* Append one; the struct is copied. 0, or -1 with errno ENOMEM. */
-int samples_add (struct samples *s, const struct sample *sample);
-int samples_add_loopback (struct samples *s, const struct loopback *loopback);
-int samples_add_host (struct samples *s, const char *host, bool answered);
-int samples_add_node (struct samples *s, const struct node *node);
-int samples_add_run (struct samples *s, uint32_t round);
+/* Append one; the struct is copied. */
+void samples_add (struct samples *s, const struct sample *sample);
+void samples_add_loopback (struct samples *s, const struct loopback *loopback);
+void samples_add_host (struct samples *s, const char *host, bool answered);
+void samples_add_node (struct samples *s, const struct node *node);
+void samples_add_run (struct samples *s, uint32_t round);
 
 /* The part of run i, 0 <= i <= nruns, borrowed: do not destroy it. */
 struct samples samples_run (const struct samples *s, size_t i);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/rng.h"
 
 /* A random number for a link in a pass, the same for all rows. */
@@ -126,8 +127,7 @@ static int simulate_probe (struct simulation *sim, const struct probe *probe,
     for (int side = 0; side < 2; side++) {
         sample.initiator = initiator[side];
         measure (sim, &sample, &row);
-        if (samples_add (sim->samples, &sample) < 0)
-            return error_nomem (err);
+        samples_add (sim->samples, &sample);
     }
     return 0;
 }
@@ -144,7 +144,7 @@ static double loopback_ns (struct simulation *sim, uint32_t end)
     return fmax (ns, 0);
 }
 
-static int simulate_loopbacks (struct simulation *sim, size_t rounds)
+static void simulate_loopbacks (struct simulation *sim, size_t rounds)
 {
     unsigned int repeats = sim->opts->repeats;
 
@@ -156,13 +156,11 @@ static int simulate_loopbacks (struct simulation *sim, size_t rounds)
             for (unsigned int k = 0; k < repeats; k++)
                 sim->v[k] = loopback_ns (sim, end);
             sample_quantiles (l.rtt_ns, sim->v, repeats);
-            if (samples_add_loopback (sim->samples, &l) < 0)
-                return -1;
+            samples_add_loopback (sim->samples, &l);
         }
-    return 0;
 }
 
-static int add_hosts (struct samples *samples, const struct pathset *ps)
+static void add_hosts (struct samples *samples, const struct pathset *ps)
 {
     for (size_t i = 0; i < pathset_size (ps); i++) {
         const char *host = pathset_endpoint (ps, i)->host;
@@ -170,10 +168,8 @@ static int add_hosts (struct samples *samples, const struct pathset *ps)
         /* rails of one host are adjacent */
         if (i > 0 && !strcmp (host, pathset_endpoint (ps, i - 1)->host))
             continue;
-        if (samples_add_host (samples, host, true) < 0)
-            return -1;
+        samples_add_host (samples, host, true);
     }
-    return 0;
 }
 
 struct samples *simulate (const struct pathset *ps, const struct plan *plan,
@@ -185,19 +181,16 @@ struct samples *simulate (const struct pathset *ps, const struct plan *plan,
         .ps = ps,
         .latency_ns = latency_ns,
         .opts = opts,
-        .v = malloc (opts->repeats * sizeof (*sim.v)),
+        .v = xarray (opts->repeats, sizeof (*sim.v)),
         .samples = samples_create (),
     };
 
     rng_seed (&sim.noise, opts->seed);
     rng_seed (&sim.traffic, ~opts->seed);
     rng_seed (&sim.loop, opts->seed + 1);
-    if (!sim.samples || !sim.v || add_hosts (sim.samples, ps) < 0
-        || (opts->loopback_ns
-            && simulate_loopbacks (&sim, plan_rounds (plan)) < 0)) {
-        error_nomem (err);
-        goto error;
-    }
+    add_hosts (sim.samples, ps);
+    if (opts->loopback_ns)
+        simulate_loopbacks (&sim, plan_rounds (plan));
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
         const struct probe *probe = plan_round (plan, r, &n);

@@ -19,12 +19,6 @@
 #include "util/alloc.h"
 #include "util/text.h"
 
-/* For what fails only where memory is short. */
-static void must (int rc)
-{
-    xcheck (rc < 0 ? NULL : &rc);
-}
-
 /*
  * Routes
  */
@@ -175,7 +169,7 @@ static void add_loopbacks (struct newest *w)
             continue;
         for (int q = 0; q < RTT_COUNT; q++)
             loopback.rtt_ns[q] = sqlite3_column_double (row, 1 + q);
-        must (samples_add_loopback (w->samples, &loopback));
+        samples_add_loopback (w->samples, &loopback);
     }
 }
 
@@ -189,7 +183,7 @@ static void end_audit (struct newest *w)
         return;
     }
     if (w->round > 0)
-        must (samples_add_run (s, w->round));
+        samples_add_run (s, w->round);
     add_loopbacks (w);
     w->first = s->nsamples;
     w->round = w->next;
@@ -263,7 +257,7 @@ static void read_newest (struct newest *w, int64_t epoch)
             w->next = sample.round + 1;
         w->at[sample.a] = w->at[sample.b] = audit;
         cross (w, route);
-        must (samples_add (w->samples, &sample));
+        samples_add (w->samples, &sample);
     }
     end_audit (w);
 }
@@ -275,8 +269,10 @@ struct samples *ledger_baseline (struct ledger *l, const char *fabric,
 {
     struct stored_routes r = { 0 };
     struct newest w = {
-        .ledger = l, .routes = &r, .enough = n,
-        .samples = xcheck (samples_create ()),
+        .ledger = l,
+        .routes = &r,
+        .enough = n,
+        .samples = samples_create (),
     };
     int64_t epoch;
 
@@ -323,7 +319,7 @@ static void take (struct ledger *l, struct combine *combine,
         < 0)
         db_fail (l);
     else
-        must (combine_add (combine, &o, share_of (ageing, begun)));
+        combine_add (combine, &o, share_of (ageing, begun));
     observations_clear (&o);
     s->nsamples = 0;
 }
@@ -332,7 +328,7 @@ static void read_all (struct ledger *l, const struct stored_routes *r,
                       struct combine *combine, const struct pathset *ps,
                       const struct ledger_ageing *ageing, int64_t epoch)
 {
-    struct samples *s = xcheck (samples_create ()); /* of one audit, */
+    struct samples *s = samples_create ();          /* of one audit, */
     int64_t audit = 0, begun = 0;                   /* ... and which that is */
     int64_t from = INT64_MIN;
 
@@ -353,7 +349,7 @@ static void read_all (struct ledger *l, const struct stored_routes *r,
         if (!route)
             continue;
         sample = sample_of (row, route, 0);
-        must (samples_add (s, &sample));
+        samples_add (s, &sample);
     }
     if (!l->failed)
         take (l, combine, ps, s, ageing, begun);
@@ -364,7 +360,7 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
                     const struct ledger_ageing *ageing,
                     struct observations *o, struct error *err)
 {
-    struct combine *combine = xcheck (combine_create ());
+    struct combine *combine = combine_create ();
     struct stored_routes r = { 0 };
     int64_t epoch;
 

@@ -782,10 +782,11 @@ static void test_service (void)
         "its result comes too late: %s", err.text);
     samples_destroy (s);
     s = measure (nonce, 0, 0);
+    samples_add_host (s, host[1], true);
+    samples_add_host (s, host[2], false);
     ok (ledger_begin (l, 650, net->net.hash, &by_hand, host, HOSTS, s->nonce,
-                      &err) == 7
-            && samples_add_host (s, host[1], true) == 0
-            && samples_add_host (s, host[2], false) == 0
+                      &err)
+                == 7
             && ledger_record (l, 651, ps, s, v, &err) == 7,
         "a host does not answer");
     samples_destroy (s);
