@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Rooms of the tree: each includes what CONTRIBUTING's table says and no other;
-# no two include each other, and no struct tag is defined twice.
+# no two include each other, no struct tag is defined twice, and
+# documents are free of phrases that are not plain English.
 
 . "$(dirname "$0")/lib.sh"
 workdir
@@ -35,7 +36,7 @@ done | tr -d '"' | awk -v rooms="$rooms" '
       print room(from), room(to), from }' |
     sort -u >"$workdir/includes"
 
-plan 4
+plan 5
 ok "$([ "$(wc -l <"$workdir/table")" -ge 9 ] &&
     [ "$(wc -l <"$workdir/includes")" -gt 200 ]; echo $?)" \
     "$(echo $rooms | wc -w) rooms in the table"
@@ -54,3 +55,9 @@ find $rooms \( -name '*.c' -o -name '*.h' \) ! -path '*/test/*' \
     sed 's/.*struct //' | sort | uniq -d >"$workdir/twice"
 ok "$([ ! -s "$workdir/twice" ]; echo $?)" "no struct tag is defined twice" ||
     diag "$(cat "$workdir/twice")"
+
+grep -nwEi "told apart|lets expect|nobody|somebody|mended|to be mended|of the\
+ future|will not do|all is as|is no audit's" README.md CONTRIBUTING.md man/*.in \
+    >"$workdir/phrases"
+ok "$([ ! -s "$workdir/phrases" ]; echo $?)" "documents are plain" ||
+    diag "$(cat "$workdir/phrases")"
