@@ -8,9 +8,9 @@
 #include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
 
-/* Write text for people, every line starting with "pmm: ": one or two lines
- * when all is well; else each finding with both ends of its suspects, the
- * excess, whose it is to repair, and what could not be determined.
+/* Write text for people, every line starting with "pmm: ": one or two lines if
+ * all is well; else each finding with both ends of its suspects, the excess,
+ * who repairs it, and what could not be determined.
  */
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The once-per-job guard: a small file, private to the user, that is locked
- * while a job is checked and keeps the outcome for the later steps of the
- * job. It lies in a directory of the user's own, GUARD_DIR-<uid>, under the
- * name <cluster>.<job id modulo GUARD_SLOTS>, so that there are never too many
- * of them: two jobs that share one may be checked once too often. Job ids
- * start anew when a cluster is rebuilt, so a record older than the job counts
- * for nothing.
+ * during a job's check and keeps the outcome for the later steps of the job. It
+ * is in a directory of the user, GUARD_DIR-<uid>, named <cluster>.<job id
+ * modulo GUARD_SLOTS>, so the number of files is bounded. Two jobs that share a
+ * file may be checked once more than needed. Job ids start again when a cluster
+ * is rebuilt, so a record older than the job is ignored.
  */
 #ifndef SPANK_GUARD_H
 #define SPANK_GUARD_H
@@ -21,8 +20,8 @@
 
 enum { GUARD_SLOTS = 1024 };
 
-/* Open the guard of a job below the directory `dir`, which is made where it
- * is missing. It is refused unless it is the caller's alone. Return a file
+/* Open the guard of a job below the directory `dir`, which is created if
+ * missing. It is refused unless it belongs to the caller alone. Return a file
  * descriptor, closed by guard_close; -1 with err set.
  */
 int guard_open (const char *dir, const char *cluster, uint32_t jobid,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a check said, on the two lines that carry it:
+/* The outcome of a check, on the two lines that carry it:
  *
  *     pmm-result 1 <OK|WARN|FAIL|UNKNOWN> <nonce> <one sentence>
  *
@@ -7,8 +7,8 @@
  *
  *     pmm-check 1 <job id> <OK|WARN|FAIL|UNKNOWN|NONE> <one sentence>
  *
- * what is remembered of a job's check, in the guard file and in the
- * environment variable PMM_CHECK of the job's processes.
+ * the record of a job's check, in the guard file and in the environment
+ * variable PMM_CHECK of the job's processes.
  */
 #ifndef SPANK_OUTCOME_H
 #define SPANK_OUTCOME_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The check's outcome, behind the job's Comment: by pmm-comment(1), a program
- * of its own, since neither srun with its threads nor a child of slurmstepd can
- * call Slurm's library with a deadline. It runs as the user, in an environment
- * made from scratch, for REMARK_WAIT_MS at most. Whether it succeeds is
- * nobody's business.
+/* Append the check's outcome to the job's Comment, with pmm-comment(1). It is a
+ * separate program, because neither srun with its threads nor a child of
+ * slurmstepd can call Slurm's library with a deadline. It runs as the user, in
+ * an environment made from scratch, for at most REMARK_WAIT_MS. Failure is
+ * ignored.
  */
 #ifndef SPANK_REMARK_H
 #define SPANK_REMARK_H

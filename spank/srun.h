@@ -12,9 +12,9 @@
  */
 int srun_check_early (spank_t sp, int argc, char **argv);
 
-/* In slurm_spank_local_user_init, where the job that srun has made is known
- * and its tasks are not started: check it, unless srun_check_early did.
- * Return 0, or -1 to veto.
+/* In slurm_spank_local_user_init, when the job that srun created is known and
+ * its tasks are not started: check it, unless srun_check_early did. Return 0,
+ * or -1 to veto.
  */
 int srun_check (spank_t sp, int argc, char **argv);
 

@@ -22,8 +22,8 @@ enum {
     STEP_OVERTIME_MS = PROGRAM_OVERTIME_MS,
 };
 
-/* Where the job's environment is read: as getenv, with a buffer to fill.
- * Return 0, or -1 where the variable is not set or does not fit.
+/* Access to the job's environment: like getenv, with a buffer to fill. Return
+ * 0, or -1 if the variable is not set or does not fit.
  */
 struct step_env {
     int (*get) (void *arg, const char *name, char *buf, int size);
@@ -60,9 +60,9 @@ int step_release (void); /* returns the signal that came, or 0 */
 /* Wait. Return -1 at once when a signal stops us, else 0. */
 int step_pause (int ms);
 
-/* Run the step and set o: OUTCOME_NONE and the reason where there was no
- * valid result. Lines of pmm-probe for people go to standard error. Takes at
- * most the site's Timeout and STEP_OVERTIME_MS.
+/* Run the step and set o: OUTCOME_NONE and the reason if there was no valid
+ * result. Lines of pmm-probe for people go to standard error. Takes at most the
+ * site's Timeout plus STEP_OVERTIME_MS.
  */
 void step_run (const struct spank_step *step, const struct step_env *env,
                struct outcome *o);

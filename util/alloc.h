@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory, or the end: these never return NULL. A program that runs out of
- * memory says so in one sentence and exits with ERROR_WORLD. Whatever is read
- * from outside is bounded before its size comes here.
+/* Memory allocation that never returns NULL. A program that runs out of memory
+ * prints one sentence and exits with ERROR_WORLD. Sizes that come from outside
+ * must be bounded before they are passed here.
  *
- * Not for code that runs inside Slurm's processes: the plugin and the hooks
- * check what malloc returns.
+ * Not for code inside Slurm's processes: the plugin and the hooks check what
+ * malloc returns.
  */
 #ifndef UTIL_ALLOC_H
 #define UTIL_ALLOC_H
@@ -12,18 +12,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* p, or the end where it is NULL. */
+/* Return p; end the program if it is NULL. */
 void *xcheck (void *p) __attribute__ ((returns_nonnull));
 
-/* Room for n elements of `size` bytes; n may be 0. What xcalloc returns is
- * zero, the others' contents are not set.
+/* Room for n elements of `size` bytes; n may be 0. xcalloc sets them to zero;
+ * the others do not initialise them.
  */
 void *xarray (size_t n, size_t size) __attribute__ ((malloc, returns_nonnull));
 void *xcalloc (size_t n, size_t size) __attribute__ ((malloc, returns_nonnull));
 void *xrealloc (void *p, size_t n, size_t size)
     __attribute__ ((returns_nonnull, warn_unused_result));
 
-/* Room for one more element behind the n of an array that grows one by one: its
+/* Room for one more element after the n of an array that grows one by one: the
  * capacity is a power of two.
  */
 void *xgrow (void *p, size_t n, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time since some moment in the past, which no administrator sets. */
+/* Monotonic time, which no administrator sets. */
 #ifndef UTIL_CLOCK_H
 #define UTIL_CLOCK_H
 

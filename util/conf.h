@@ -11,8 +11,8 @@
  *         { 0 },
  *     };
  *
- * and owns a `struct my` that conf_defaults fills. Keys match without regard
- * to case, '_' and '-' count as nothing: Timeout, timeout, time_out are one.
+ * and owns a `struct my` that conf_defaults fills. Keys are compared without
+ * case, '_' and '-': Timeout, timeout, time_out are the same.
  */
 #ifndef UTIL_CONF_H
 #define UTIL_CONF_H
@@ -34,9 +34,9 @@ struct conf_option {
     const char *key;
     enum conf_type type;
     size_t offset;      /* of the field in the owner's struct */
-    const char *value;  /* default, as it would be written; NULL is "" */
+    const char *value;  /* default, as written in a file; NULL is "" */
     const char *help;   /* one line */
-    const char *words;  /* of a string: what it may be, "off, on" */
+    const char *words;  /* of a string: the allowed words, "off, on" */
     double min, max;    /* of a number, or of milliseconds; max 0: no limit, and
                            min is 0 or 1: more than 0. Of a string, min 1: not
                            empty */
@@ -53,10 +53,10 @@ int conf_set_word (const struct conf_option *table, void *data,
 int conf_set (const struct conf_option *table, void *data, const char *key,
               const char *value, struct error *err);
 
-/* Read "key = value" lines; '#' starts a comment, blank lines are skipped,
- * a value may stand in double quotes. The same key twice is an error.
- * Return 0, or -1 with err as "NAME:LINE: sentence", which tells what may stand
- * there; `data` may then be partly set and is still good for conf_clear.
+/* Read "key = value" lines; '#' starts a comment, blank lines are skipped, a
+ * value may be in double quotes. A key twice is an error. Return 0, or -1 with
+ * err as "NAME:LINE: sentence", which gives the allowed values; `data` may then
+ * be partly set, and conf_clear still works.
  */
 int conf_read (const struct conf_option *table, void *data, FILE *fp,
                const char *name, struct error *err);
@@ -64,7 +64,7 @@ int conf_read (const struct conf_option *table, void *data, FILE *fp,
 /* Free the strings. */
 void conf_clear (const struct conf_option *table, void *data);
 
-/* Print the table as help, one option a line. */
+/* Print the table as help, one option per line. */
 void conf_help (const struct conf_option *table, FILE *fp);
 
 #endif /* UTIL_CONF_H */

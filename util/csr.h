@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lists of numbers, one behind the other (compressed rows): list i is
- * v[start[i]] .. v[start[i + 1] - 1].
+/* Lists of numbers in one array (compressed rows): list i is v[start[i]] ..
+ * v[start[i + 1] - 1].
  */
 #ifndef UTIL_CSR_H
 #define UTIL_CSR_H
@@ -14,11 +14,11 @@ struct csr {
     uint32_t *v;   /* [start[n]] */
 };
 
-/* n lists of room for count[i] numbers each, which the caller sets. */
+/* n lists with room for count[i] numbers each, which the caller sets. */
 struct csr csr_create (size_t n, const size_t *count);
 
-/* For each of m numbers, the lists that have it, in order: list x of the result
- * has i as often as list i has x < m.
+/* The transpose: list x of the result, for x < m, contains i as often as list i
+ * contains x; ascending.
  */
 struct csr csr_transpose (const struct csr *of, size_t m);
 

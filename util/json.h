@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The JSON files of the pipeline: one object, with "kind", "version" and
- * "fabric", read within bounds and with errors that name the place.
+ * "fabric", read within bounds and with errors that give the location.
  */
 #ifndef UTIL_JSON_H
 #define UTIL_JSON_H
@@ -13,24 +13,24 @@
 #include "util/alloc.h"
 #include "util/error.h"
 
-enum { JSON_VERSION = 1 }; /* of all kinds of files but json.c's `changed` */
+enum { JSON_VERSION = 1 }; /* of all kinds of files except json.c's `changed` */
 
-/* Read one object from fp: at most max_bytes, "kind" equal to kind (any where
- * that is NULL), "version" from 1 to its kind's. name is for the error:
- * "NAME:LINE: sentence".
- * Text behind the object is left alone when it starts on a line of its own
- * (the result record's last line). Returns a new reference, NULL with err.
+/* Read one object from fp: at most max_bytes, "kind" equal to kind (NULL: any),
+ * "version" from 1 to the newest of its kind. name is for errors: "NAME:LINE:
+ * sentence". Text after the object is not read if it starts on a new line (the
+ * result record's last line). Returns a new reference, NULL with err.
  */
 json_t *json_read (FILE *fp, const char *name, const char *kind,
                    size_t max_bytes, struct error *err);
 
-/* A new object that holds kind, version and fabric (left out where NULL).
- * NULL with errno ENOMEM.
+/* A new object with kind, version and fabric (omitted if NULL). NULL with errno
+ * ENOMEM.
  */
 json_t *json_file (const char *kind, const char *fabric);
 
-/* What writers build of strings and numbers that were checked fails only for want
- * of memory: these end the program then (util/alloc). They take the value.
+/* Writers build JSON from checked strings and numbers, which fails only if
+ * memory runs out: then these end the program (util/alloc). They take ownership
+ * of value.
  */
 static inline void json_add (json_t *list, json_t *value)
 {
@@ -42,19 +42,20 @@ static inline void json_put (json_t *object, const char *key, json_t *value)
     xcheck (json_object_set_new (object, key, value) < 0 ? NULL : object);
 }
 
-/* Write compactly and in key order of insertion, with a newline behind it.
+/* Write compactly, with keys in order of insertion, and a newline at the end.
  * Return 0, or -1 with err.
  */
 int json_write (const json_t *json, FILE *fp, struct error *err);
 
-/* Write what json_file makes of kind and fabric, with the members behind it: a
- * reference that is taken; NULL: memory ran out. Return 0, or -1 with err.
+/* Write the object of json_file (kind, fabric) with the given members added.
+ * members is a reference that is taken; NULL means out of memory. Return 0, or
+ * -1 with err.
  */
 int json_write_file (const char *kind, const char *fabric, json_t *members,
                      FILE *fp, struct error *err);
 
-/* Fields of an object that need no error: `none`, or "", where the key is absent
- * or of another type. Borrowed.
+/* Fields of an object without errors: `none`, or "", if the key is absent or of
+ * another type. Borrowed.
  */
 static inline int64_t json_int (const json_t *obj, const char *key,
                                 int64_t none)
@@ -71,10 +72,9 @@ static inline const char *json_text (const json_t *obj, const char *key)
     return s ? s : "";
 }
 
-/* Fields of an object; err names the key on failure ("probes[3].sent" where
- * the caller gives the place as `where`, else just the key). A number must lie
- * in [min, max]; a string has 1 to 255 bytes of printable ASCII.
- * json_get_* fail where the key is absent.
+/* Fields of an object; on failure err names the key (with `where` as its place,
+ * "probes[3].sent"; else just the key). A number must be in [min, max]; a
+ * string has 1 to 255 bytes of printable ASCII. An absent key is an error.
  */
 int json_get_u64 (const json_t *obj, const char *where, const char *key,
                   uint64_t min, uint64_t max, uint64_t *value,

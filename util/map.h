@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Numbers by 64-bit keys such as GUIDs: a hash table, at most half full.
- * A struct map of zeros is an empty one.
+/* A map from 64-bit keys such as GUIDs to numbers: a hash table, at most half
+ * full. A struct map of zeros is empty.
  */
 #ifndef UTIL_MAP_H
 #define UTIL_MAP_H
@@ -15,10 +15,10 @@ struct map {
     size_t size, n;
 };
 
-/* MAP_NONE where the key is not there. */
+/* MAP_NONE if the key is not in the map. */
 uint32_t map_find (const struct map *m, uint64_t key);
 
-/* Add a key, or give it another value, which is not MAP_NONE. */
+/* Add a key or change its value. The value must not be MAP_NONE. */
 void map_put (struct map *m, uint64_t key, uint32_t value);
 
 void map_clear (struct map *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Options of commands, by table: long names, some with a letter, each with a
+/* Command line options, by table: long names, some with a letter, each with a
  * setter for a field of the owner's struct.
  */
 #ifndef UTIL_OPTIONS_H
@@ -15,9 +15,10 @@
 struct opt {
     const char *name; /* long name without "--" */
     char letter;      /* short form, or 0; not 'h' */
-    const char *arg;  /* what to call its argument; NULL: takes none */
-    /* Called for each use, in order; value is NULL where it takes none.
-     * Return 0, or -1 with err. */
+    const char *arg;  /* name of its argument; NULL: takes none */
+    /* Called for each use, in order; value is NULL if it takes none. Return 0,
+     * or -1 with err.
+     */
     int (*set) (void *data, const char *value, struct error *err);
     size_t offset;    /* for the opt_* setters: of the field in data */
     const char *help;
@@ -39,17 +40,17 @@ struct strings {
 };
 int opt_append (void *field, const char *value, struct error *err);
 
-/* Tables that make up a command's options, and what each sets; ends in a row
- * whose table is NULL.
+/* The tables of a command's options, each with the data that it sets; ends in a
+ * row whose table is NULL.
  */
 struct opt_group {
     const struct opt *table;
     void *data;
 };
 
-/* Read argv[1..] by the tables. Setters get data + offset. Returns the index
- * of the first operand (operands are moved to the end), OPTIONS_HELP where
- * that was asked for, or -1 with err.
+/* Parse argv[1..] by the tables. Setters get data + offset. Returns the index
+ * of the first operand (operands are moved to the end), OPTIONS_HELP if help
+ * was requested, or -1 with err.
  */
 enum { OPTIONS_HELP = -2 };
 int options_get (const struct opt_group *group, int argc, char **argv,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plugstack.conf: how Slurm is told to load a plugin.
+/* plugstack.conf: the file that tells Slurm which plugins to load.
  *
- * Lines `required|optional PATH [WORD]...` and `include PATTERN`, which may be
- * relative to the file that has it; # starts a comment.
+ * Lines `required|optional PATH [WORD]...` and `include PATTERN`; a pattern may
+ * be relative to the file that contains it. '#' starts a comment.
  */
 #ifndef UTIL_PLUGSTACK_H
 #define UTIL_PLUGSTACK_H
@@ -12,20 +12,20 @@
 
 #include "util/error.h"
 
-enum { PLUGSTACK_LINE = 4096 }; /* bytes that Slurm reads of one */
+enum { PLUGSTACK_LINE = 4096 }; /* bytes that Slurm reads of a line */
 
 struct plugstack_line {
     bool required;
-    char path[PLUGSTACK_LINE];  /* of the plugin, as it is written */
-    char words[PLUGSTACK_LINE]; /* behind it, one space between them */
-    char file[PATH_MAX];        /* that has the line */
+    char path[PLUGSTACK_LINE];  /* of the plugin, as written */
+    char words[PLUGSTACK_LINE]; /* after it, separated by one space */
+    char file[PATH_MAX];        /* that contains the line */
     int lineno;
 };
 
-/* Find the first line of the file at `path`, and of those that it includes,
- * that names a plugin whose file is `name`, in whatever directory. Return 1;
- * 0 where there is none; -1 with err where there is none in what could be
- * read, but not all could.
+/* Find the first line, in the file at `path` and the files that it includes,
+ * with a plugin whose file name is `name`, in any directory. Return 1; 0 if
+ * there is none; -1 with err if none was found but not everything could be
+ * read.
  */
 int plugstack_find (const char *path, const char *name,
                     struct plugstack_line *line, struct error *err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A program that is run under a watchdog: the srun of a check or of an audit.
+/* Run a program under a watchdog: the srun of a check or of an audit.
  *
- * It gets its arguments and its environment and nothing else of ours: no open
- * file, no handler, no signal mask, no soft limit below its hard one (but that
- * of the stack, which may be what it is for threads; and no core); a process
- * group of its own. Should we die, SIGTERM ends it.
+ * The program gets its arguments and its environment and nothing else of ours:
+ * no open file, signal handler or signal mask, and its soft limits are raised
+ * to the hard ones (except that of the stack, which may determine the size of
+ * threads' stacks; and no core dumps). It gets its own process group. If we
+ * die, it gets SIGTERM.
  */
 #ifndef UTIL_PROGRAM_H
 #define UTIL_PROGRAM_H
@@ -15,70 +16,72 @@
 #include <stdint.h>
 
 enum {
-    PROGRAM_LINE = 1024,        /* bytes of a line, its NUL included */
-    PROGRAM_OVERTIME_MS = 7000, /* to end what exceeds its deadline */
+    PROGRAM_LINE = 1024,        /* bytes of a line, including its NUL */
+    PROGRAM_OVERTIME_MS = 7000, /* to end a program after its deadline */
 };
 
 enum program_stream { PROGRAM_OUT, PROGRAM_ERR, PROGRAM_STREAMS };
 
 enum program_end {
-    PROGRAM_NONE,      /* it was not started: errno */
-    PROGRAM_ENDED,     /* by itself */
-    PROGRAM_TIMED_OUT, /* at its deadline, or some time after it was done */
+    PROGRAM_NONE,      /* not started: see errno */
+    PROGRAM_ENDED,     /* ended by itself */
+    PROGRAM_TIMED_OUT, /* at its deadline, or some time after `done` */
     PROGRAM_STOPPED,
 };
 
 struct program {
     char *const *argv;   /* argv[0] is the program's path */
     char *const *env;
-    int64_t deadline_ms; /* as program_now_ms has it */
-    const sigset_t *mask; /* while it is waited for; NULL: the thread's */
-    const volatile sig_atomic_t *stop; /* not 0: end it; NULL: nobody does */
+    int64_t deadline_ms; /* by program_now_ms */
+    const sigset_t *mask; /* while waiting for it; NULL: the thread's */
+    const volatile sig_atomic_t *stop; /* not 0: end it; NULL: never */
 
-    /* What it writes, as it comes, at most a pipe's worth at a time; NULL: to
-     * nobody.
+    /* Gets the output as it comes, at most one pipe's content at a time; NULL:
+     * the output is dropped.
      */
     void (*take) (void *arg, enum program_stream from, const char *data,
                   size_t len);
-    /* Whether all that is wanted has come: it is left some seconds to end;
-     * NULL: it ends when it likes.
+    /* Whether everything wanted has come: then the program gets some seconds to
+     * end; NULL: no such limit.
      */
     bool (*done) (void *arg);
     void *arg;
 };
 
-/* Run it to its end, which comes PROGRAM_OVERTIME_MS after its deadline at the
- * latest; *status is as of waitpid then. What is left of its process group is
- * killed unless it ended by itself.
+/* Run the program to its end, which comes at most PROGRAM_OVERTIME_MS after its
+ * deadline; *status is then as from waitpid. Unless it ended by itself, the
+ * rest of its process group is killed.
  */
 enum program_end program_run (const struct program *program, int *status);
 
-/* Arguments or an environment, put together word by word. At first all zero. */
+/* Arguments or an environment, built word by word. Initially all zero. */
 struct program_words {
-    char **v; /* n of them, and NULL */
+    char **v; /* n words, and NULL */
     size_t n;
-    bool failed; /* memory was short */
+    bool failed; /* out of memory */
 };
 __attribute__ ((format (printf, 2, 3))) void
 program_add (struct program_words *words, const char *fmt, ...);
 void program_add_all (struct program_words *words, const char *const *word,
                       size_t n);
 
-/* The whole of it, to be freed by program_free; NULL with errno ENOMEM. */
+/* The complete array, which the caller frees with program_free; NULL with errno
+ * ENOMEM.
+ */
 char **program_words_end (struct program_words *words);
 void program_free (char **v);
 
-/* Close all file descriptors from this one on; also between fork and exec. */
+/* Close all file descriptors from this one on; safe between fork and exec. */
 void program_close_from (unsigned int first);
 
-/* Handle, ignore and block no signal any more; for a child, too. */
+/* Reset all signals to default and unblock them; safe in a child after fork. */
 void program_reset_signals (void);
 
-/* Milliseconds of a clock that nobody sets. */
+/* Monotonic time in milliseconds. */
 int64_t program_now_ms (void);
 
-/* Lines out of what comes in pieces: each is handed on without its newline,
- * cut to PROGRAM_LINE.
+/* Split output that comes in pieces into lines: each is passed on without its
+ * newline, cut to PROGRAM_LINE.
  */
 struct program_line {
     char text[PROGRAM_LINE];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Random numbers that a seed repeats: xoroshiro1024++ (Blackman, Vigna,
- * "Scrambled linear pseudorandom number generators", 2021), 1,024 bits of
- * state filled from the seed by SplitMix64. For simulation and for choices,
- * never for secrets: nonces come from getrandom(2).
+/* Reproducible random numbers: xoroshiro1024++ (Blackman, Vigna, "Scrambled
+ * linear pseudorandom number generators", 2021), 1,024 bits of state filled
+ * from the seed by SplitMix64. For simulation and for choices, never for
+ * secrets: nonces come from getrandom(2).
  */
 #ifndef UTIL_RNG_H
 #define UTIL_RNG_H
@@ -17,8 +17,8 @@ struct rng {
 
 void rng_seed (struct rng *rng, uint64_t seed);
 
-/* 64 bits in which each bit of x matters to each (SplitMix64's mixing), as a hash
- * of x or the random number that belongs to it.
+/* 64 bits, each of which depends on each bit of x (SplitMix64's mixing): a hash
+ * of x, or the random number that belongs to it.
  */
 uint64_t rng_mix (uint64_t x);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Disjoint sets of the numbers 0 .. n-1 (union-find with path halving): up[i]
- * leads to the least number of i's set. At the start up[i] is i.
+ * leads to the least number of i's set. Initially up[i] is i.
  */
 #ifndef UTIL_SETS_H
 #define UTIL_SETS_H
@@ -15,7 +15,7 @@ static inline uint32_t sets_find (uint32_t *up, uint32_t i)
     return i;
 }
 
-/* Make one set of two. False: they were one. */
+/* Unite two sets. False: they were the same. */
 static inline bool sets_unite (uint32_t *up, uint32_t a, uint32_t b)
 {
     a = sets_find (up, a);

@@ -33,7 +33,7 @@ struct diff_pairs {
     size_t n;
 };
 
-/* A cable of which one plug went elsewhere. */
+/* A cable with one plug moved to another port. */
 struct diff_move {
     struct diff_pair link;
     uint32_t stays;    /* port of b */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The forwarding tables of a fabric as dump_fts prints them, all entries that
- * lead to a port. opensm takes them with `-R file -U FILE` and routes so, where
- * the nodes are there; with the LIDs of netfile_write_lids that is the same
- * fabric.
+/* Write the forwarding tables of a fabric as dump_fts does, with all entries
+ * that lead to a port. opensm loads them with `-R file -U FILE` and routes
+ * accordingly, if the nodes exist; with the LIDs of netfile_write_lids the
+ * result is the same fabric.
  */
 #ifndef IBQUERY_LFTS_H
 #define IBQUERY_LFTS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fabric out of what the stock tools and opensm wrote of it: nodes and
- * cables from one file or more, forwarding tables from others, in any order.
- * None is trusted: what they leave open, or disagree about, is an error that
- * begins with FILE:LINE.
+/* Import a fabric from files of the stock tools and opensm: nodes and cables
+ * from one or more files, forwarding tables from others, in any order. No file
+ * is trusted: missing or contradictory information is an error that starts with
+ * FILE:LINE.
  *
  * To add a format, write import_<name>.c, declare it here, list it in import.c.
  */
