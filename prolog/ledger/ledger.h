@@ -4,25 +4,25 @@
  * Written by audits and by `pmm ledger`, read by the policy and the reports.
  * File: an SQLite database in WAL mode; its tables are in ledger_db.c.
  *
- * Only audits enter. An audit is begun before it runs, which draws the nonce
- * that its step is to be run with (pmm-probe --nonce); a result whose nonce is
- * not of an audit that was begun and has no result yet, or that is of another
- * fabric or of hosts that it was not begun for, is refused. So a user's check
- * never enters, and the same result never twice.
+ * Only audits are entered. An audit is begun before it runs; this draws the
+ * nonce for its step (pmm-probe --nonce). A result is refused if its nonce is
+ * not of an audit that was begun and has no result yet, or if it is of another
+ * fabric or of other hosts. So a user's check is never entered, and no result
+ * is entered twice.
  *
- * Only the owner of the file may write it, and root neither; it is read by
- * whom its mode (0640 when made) allows to. A file or a directory that others
- * may write is refused.
+ * Only the owner of the file may write it, not even root. Its mode (0640 when
+ * created) decides who may read it. A file or directory that others may write
+ * is refused.
  *
  * A call is one transaction: when it returns, all of it is on the disk, or
- * none of it. Ids are the order of things; times are only noted, since clocks
+ * none. Ids give the order of events; times are only recorded, since clocks can
  * step back. Texts are cleaned (util/text) and cut to the sizes below. Times
  * are seconds since 1970.
  *
- * Errors: one sentence that begins with the file's name. ERROR_INPUT: there is
- * no such file, it is no ledger, one of another version, or what is to enter
- * is refused. ERROR_WORLD: all else, like a full disk, a damaged page, or a
- * lock that another holds for longer than LEDGER_WAIT_MS.
+ * Errors: one sentence that begins with the file's name. ERROR_INPUT: the file
+ * does not exist, is no ledger or has another version, or the new data are
+ * refused. ERROR_WORLD: everything else, such as a full disk, a damaged page,
+ * or a lock that another process holds for longer than LEDGER_WAIT_MS.
  */
 #ifndef PROLOG_LEDGER_H
 #define PROLOG_LEDGER_H
@@ -45,7 +45,7 @@ enum {
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, a user */
     LEDGER_NONCE_BYTES = 33, /* 32 hex digits and their end */
     LEDGER_HOSTS_MAX = 1 << 17,
-    LEDGER_RETRY_MAX_S = 3600, /* a comment waits no longer for its next try */
+    LEDGER_RETRY_MAX_S = 3600, /* longest wait of a comment for its next try */
 };
 
 enum ledger_mode {
@@ -68,23 +68,22 @@ const char *ledger_path (const struct ledger *ledger);
  */
 int ledger_lock (const struct ledger *ledger, int *fd, struct error *err);
 
-/* Look at every page and reference; work grows with the file. Return 0, or -1
- * with err saying what is wrong first.
+/* Check every page and reference; work grows with the file. Return 0, or -1
+ * with err naming the first error.
  */
 int ledger_check (struct ledger *ledger, struct error *err);
 
-/* Copy what can be read of the damaged ledger at `from` into one that was just
- * made: each audit whole or not at all, under its number. `from` is one that
- * ledger_open opens. A new ledger that did not get that far cannot be opened
- * again. Return how many audits, actions, comments, mutes and
- * rebases were lost (a list of them that cannot be told counts as one), or -1
- * with err.
+/* Copy what can be read of the damaged ledger at `from` into a new one: each
+ * audit completely or not at all, with its number. `from` must be one that
+ * ledger_open opens. A new ledger whose copy did not complete cannot be opened
+ * again. Return how many audits, actions, comments, mutes and rebases were lost
+ * (an unreadable list of them counts as one), or -1 with err.
  */
 int64_t ledger_salvage (struct ledger *ledger, const char *from,
                         struct error *err);
 
-/* Who or what gave rise to an audit. A job is its number and the time that it
- * was submitted, since numbers are given again and requeued jobs keep theirs.
+/* The cause of an audit. A job is given by its number and its submit time,
+ * since numbers are reused and requeued jobs keep theirs.
  */
 enum ledger_why {
     LEDGER_BY_HAND,
@@ -165,20 +164,19 @@ int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
                      const char *host, const char *kind, int64_t time,
                      struct error *err);
 
-/* A node that kept an audit, which has no result, from its measurement: the
- * step could not be started there, or ended. Return 0, or -1 with err.
+/* A node because of which an audit has no result: the step could not be started
+ * there, or ended early. Return 0, or -1 with err.
  */
 int ledger_fault_add (struct ledger *ledger, int64_t audit, const char *node,
                       const char *cause, struct error *err);
 
-/* What was done about a node, or seen done: "drain" and "resume" by us;
- * "left", "lifted": it FAILs in others' hands, it is out of these or they
- * ended our drain (enum policy_kind).
- * An action is noted before it is tried, and again when it is done, so that
- * who was killed in between knows what to look at: what is intended of a node
- * and kind again while it is not done is the same action. Return its id; -1
- * with err. The number of the newest audit is noted with it. ledger_done
- * counts once.
+/* An action on a node, or an observation: "drain" and "resume" are ours;
+ * "left": it FAILs but others handle it; "lifted": it is back in service, or
+ * others ended our drain (enum policy_kind). An action is recorded before it is
+ * tried, and again when it is done, so that after a crash it is known what to
+ * check. An action with the same node and kind as one that is not done yet is
+ * the same action. ledger_intend returns its id, or -1 with err, and also
+ * records the number of the newest audit. A second ledger_done has no effect.
  */
 struct ledger_action {
     const char *node;
@@ -207,25 +205,26 @@ int ledger_mute (struct ledger *ledger, int64_t time,
 int ledger_unmute (struct ledger *ledger, const char *link, const char *node,
                    struct error *err);
 
-/* What was measured of the link up to now no longer counts for its baseline:
- * it was repaired. Return 0, or -1 with err.
+/* Measurements of the link up to now no longer count for its baseline, since it
+ * was repaired. Return 0, or -1 with err.
  */
 int ledger_rebase (struct ledger *ledger, int64_t time, const char *link,
                    const char *who, const char *why, struct error *err);
 
-/* A line that is to be appended to a finished job's comment: a queue that
- * outlives who works it off. The same line for the same job is one, also after
- * it is done, so that who was killed may add it again. Return its id, or -1
- * with err.
+/* A line to append to a finished job's comment. The queue survives the process
+ * that works on it. The same line for the same job is entered once, even after
+ * it is done, so it can be added again after a crash. Return its id, or -1 with
+ * err.
  */
 int64_t ledger_comment_add (struct ledger *ledger, int64_t time, uint64_t job,
                             int64_t submitted, const char *text,
                             struct error *err);
-/* It is there, or can never be put there. Counts once. */
+/* The comment is written, or can never be written. A second call has no effect.
+ */
 int ledger_comment_done (struct ledger *ledger, int64_t time, int64_t comment,
                          struct error *err);
-/* It could not be put there; it is due again from not_before on, which is at
- * most LEDGER_RETRY_MAX_S from now, also where a clock steps back.
+/* The comment could not be written; it is due again from not_before on, but at
+ * most LEDGER_RETRY_MAX_S from now, even if the clock steps back.
  */
 int ledger_comment_failed (struct ledger *ledger, int64_t time,
                            int64_t comment, int64_t not_before,
