@@ -190,10 +190,10 @@ int64_t ledger_intend (struct ledger *ledger, int64_t time,
 int ledger_done (struct ledger *ledger, int64_t time, int64_t action,
                  struct error *err);
 
-/* Findings of a muted link are known and not acted upon; so are all of a muted
- * node; with both, those of the link at this node. One mute of each, until a
- * time (0: for ever). ledger_unmute ends it, errno ENOENT where there is none.
- * Return 0, or -1 with err.
+/* Findings of a muted link are recorded but cause no action; likewise all
+ * findings of a muted node; with both given, those of the link at this node.
+ * There is one mute of each, until a time (0: no end). ledger_unmute ends it,
+ * errno ENOENT if there is none. Return 0, or -1 with err.
  */
 struct ledger_mute {
     const char *link, *node; /* one of them may be NULL */
@@ -230,12 +230,12 @@ int ledger_comment_failed (struct ledger *ledger, int64_t time,
                            int64_t comment, int64_t not_before,
                            const char *why, struct error *err);
 
-/* Forget the oldest audits: those begun before `before`, up to the first that
- * was not, and as many as are more than `keep`. A transaction each, so that
- * others wait for one audit's rows at most; then the rows of fabrics without
- * audits, and the comments that are done and older than the audits left.
- * Actions, mutes and rebases stay. Return how many audits, or -1 with err;
- * those forgotten until then stay forgotten.
+/* Delete the oldest audits: those begun before `before`, up to the first that
+ * was not, and as many as exceed `keep`. Each is a transaction, so that other
+ * processes wait for the rows of at most one audit. Then delete the rows of
+ * fabrics without audits, and comments that are done and older than the
+ * remaining audits. Actions, mutes and rebases stay. Return how many audits
+ * were deleted, or -1 with err; deletions made until then stay.
  */
 int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
                       struct error *err);
@@ -284,17 +284,16 @@ json_t *ledger_comments_due (struct ledger *ledger, int64_t now, size_t n,
                              struct error *err);
 json_t *ledger_comments (struct ledger *ledger, size_t n, struct error *err);
 
-/*
- * What a service asks before it audits; work does not grow with the ledger
- * unless said
+/* Queries of a service before it audits; work does not grow with the ledger
+ * unless stated
  */
 
 /* The audit that the job gave rise to; 0: none, -1 with err. */
 int64_t ledger_audited (struct ledger *ledger, uint64_t job,
                         int64_t submitted, struct error *err);
 
-/* The audits that begun from one time to another, [{begun, why}]. Work grows
- * with them.
+/* The audits that began from one time to another, [{begun, why}]. Work grows
+ * with their number.
  */
 json_t *ledger_begun (struct ledger *ledger, int64_t from, int64_t to,
                       struct error *err);
@@ -318,9 +317,9 @@ json_t *ledger_failed (struct ledger *ledger, int64_t since,
                        struct error *err);
 
 /* Nodes with faults that no audit measured since: {node: {cause, faults, since,
- * until}}. Audits leave them out `until` then: LEDGER_OUT_MIN_S after the
- * first of these faults, twice as long after each other one. What is a week
- * old is forgotten.
+ * until}}. Audits leave them out `until` then: LEDGER_OUT_MIN_S after the first
+ * of these faults, twice as long after each further one, up to
+ * LEDGER_OUT_MAX_S. Faults older than a week are ignored.
  */
 enum { LEDGER_OUT_MIN_S = 600, LEDGER_OUT_MAX_S = 6 * 3600 };
 json_t *ledger_faulty (struct ledger *ledger, int64_t now, struct error *err);
@@ -350,19 +349,17 @@ json_t *ledger_newest (struct ledger *ledger, struct error *err);
 /* How much an audit measured: {links, rounds}. */
 json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
 
-/*
- * What the policy asks; work grows with what was found
- */
+/* Queries of the policy; work grows with the number of findings */
 
-/* What is read from here on is as of one moment, until it is released; in
- * between nothing is called but what reads, and does not say that it gives all
- * of one audit. Return 0, or -1 with err.
+/* Until ledger_release, all reads see one consistent state. In between, call
+ * only functions that read, and not ledger functions that return all of one
+ * audit. Return 0, or -1 with err.
  */
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
-/* Rows as structs of the caller's: a table of columns says what goes where.
- * All of it, texts too, lasts as long as the pool.
+/* Rows as structs of the caller: a table of columns maps them to members. All
+ * of it, including texts, lives as long as the pool.
  */
 struct ledger_pool {
     void **block;
@@ -450,21 +447,21 @@ void *ledger_read (struct ledger *ledger, const struct ledger_rows *rows,
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
-/* What was said to those who read the log and still holds, [{node, words}], by
- * node; node "": about the site. ledger_say adds it, or where not `on` takes it
- * away. Return 0, or -1 with err.
+/* Messages in the log that still hold, [{node, words}], by node; node "": about
+ * the site. ledger_say adds one, or removes it if not `on`. Return 0, or -1
+ * with err.
  */
 json_t *ledger_said (struct ledger *ledger, struct error *err);
 int ledger_say (struct ledger *ledger, const char *node, const char *words,
                 bool on, struct error *err);
 
-/* How a link was over the newest n audits of a fabric that crossed it, oldest
- * first: [{audit, begun, routes, change_ns, level}]. change_ns is the median
- * over the routes that cross it of the change of their median RTT, per
- * crossing: against the lower quartile of the route's own over these audits,
- * as far as they are after the last rebase of any of its links. A change that
- * all its routes share is the link's, or that of one which they share as well.
- * level is of the worst finding that suspects it.
+/* The history of a link over the newest n audits of a fabric that crossed it,
+ * oldest first: [{audit, begun, routes, change_ns, level}]. change_ns is the
+ * median, over the routes that cross the link, of the change of their median
+ * RTT per crossing, relative to the lower quartile of the same route over these
+ * audits, as far as they are after the last rebase of any of its links. A
+ * change that all its routes share is due to the link, or to another link that
+ * they all share. level is that of the worst finding that suspects it.
  */
 json_t *ledger_trend (struct ledger *ledger, const char *fabric,
                       const char *link, size_t n, struct error *err);
