@@ -284,7 +284,8 @@ json_t *ledger_comments_due (struct ledger *ledger, int64_t now, size_t n,
                              struct error *err);
 json_t *ledger_comments (struct ledger *ledger, size_t n, struct error *err);
 
-/* Queries of a service before it audits; work does not grow with the ledger
+/*
+ * Queries of a service before it audits; work does not grow with the ledger
  * unless stated
  */
 
@@ -349,7 +350,9 @@ json_t *ledger_newest (struct ledger *ledger, struct error *err);
 /* How much an audit measured: {links, rounds}. */
 json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
 
-/* Queries of the policy; work grows with the number of findings */
+/*
+ * Queries of the policy; work grows with the number of findings
+ */
 
 /* Until ledger_release, all reads see one consistent state. In between, call
  * only functions that read, and not ledger functions that return all of one
