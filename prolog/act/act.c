@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Carry out what the policy decides.
+/* Carry out the decisions of the policy.
  *
- * Notes: what was said is kept in the ledger with its numbers taken out, so
- * that a decision that stands is not said again for each audit. A line is said
- * before it is recorded, so a crash in between says it twice.
+ * Notes: the ledger keeps what was logged, without its numbers, so that a
+ * decision that stands is not logged again for each audit. A line is logged
+ * before it is recorded, so a crash in between logs it twice.
  */
 #include "config.h"
 #include "prolog/act/act.h"

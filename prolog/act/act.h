@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Act: carry out what the policy decides.
+/* Act: carry out the decisions of the policy.
  *
- * A round looks at the ledger, then at the nodes, decides, and does it. It can
- * be killed at any point, and be made again at any time:
+ * A round reads the ledger, then the nodes, decides, and acts. It can be killed
+ * at any point, and repeated at any time:
  *
- *   drain    is recorded, then done, then noted as done. A node that does not
- *            show a drain that was recorded is one that somebody resumed: so
- *            none is drained twice, and one that was never tried costs
- *            DrainAgainAfter.
+ *   drain    is recorded, then done, then recorded as done. If a drain was
+ *            recorded and the node does not show it, somebody resumed the node:
+ *            so no node is drained twice, and a drain that was never tried
+ *            costs DrainAgainAfter.
  *   resume   likewise, but it is tried again while the node still shows our
- *            drain, and the policy still wants it.
- *   left,    are recorded, whatever Action is: they are what was seen, and
- *   lifted   hold back.
+ *            drain and the policy still wants it.
+ *   left,    are recorded with any Action: they are observations, and block
+ *   lifted   drains.
  *
- * The other side looks at the node once more before it changes it; one that is
- * not as it was keeps its state and its Reason.
+ * slurmctld's side reads the node again before it changes it. If the node has
+ * changed since, it keeps its state and its Reason.
  *
- * Where the ledger cannot be read nothing is done, and where slurmctld does
- * not answer nothing more. One round at a time, and none during an audit
- * (ledger_lock), by who may write the ledger.
+ * If the ledger cannot be read, nothing is done. If slurmctld does not answer,
+ * no node is changed. One round runs at a time, and none during an audit
+ * (ledger_lock). Only the owner of the ledger can run one.
  */
 #ifndef PROLOG_ACT_H
 #define PROLOG_ACT_H
@@ -34,8 +34,8 @@
 #include "util/error.h"
 #include "util/site.h"
 
-/* Slurm, or what a test puts in its place: as prolog/slurm/controller.h has
- * them. self: the name of who drains. say: a line for the log.
+/* Slurm, or a replacement in a test; see prolog/slurm/controller.h. self: the
+ * name of the user who drains. say: writes a line to the log.
  */
 struct act_world {
     int (*self) (void *arg, char name[CONTROLLER_NAME], struct error *err);
@@ -51,42 +51,42 @@ struct act_world {
 };
 
 #ifdef HAVE_SLURM
-/* The real one; say and arg are the caller's to set. */
+/* Slurm itself; the caller sets say and arg. */
 extern const struct act_world act_slurm;
 #endif
 
-/* What was looked at, decided and done. */
+/* What was read, decided and done. */
 struct act_report {
     char self[CONTROLLER_NAME];
     struct nodemap *map;
     struct facts facts;
     struct controller_nodes nodes;
-    struct decisions decisions; /* their texts are in the above */
+    struct decisions decisions; /* they borrow from the above */
     size_t drained, resumed;    /* in this round */
-    bool busy;                  /* another audits or acts: nothing was done */
+    bool busy;                  /* another process audits or acts: nothing
+                                   done */
     void (*nodes_clear) (struct controller_nodes *nodes);
 };
 
-/* Look and decide, and change nothing. What Slurm or the node map do not tell
- * is in the decisions, as a remark. Return 0, or -1 with err where the ledger
- * cannot be read, or memory is short; act_report_clear is due in both cases.
+/* Read and decide, but change nothing. If Slurm or the node map cannot be read,
+ * nothing is decided and a remark gives the reason. Return 0, or -1 with err if
+ * the ledger cannot be read; call act_report_clear in both cases.
  */
 int act_look (struct act_report *report, const struct act_world *world,
               const struct site *site, struct ledger *ledger,
               const struct fabric *fabric, int64_t now, struct error *err);
 
-/* A round. Say each decision and each remark when it is new or has changed in
- * more than its numbers, also if another process said it last. Return 0, or -1
- * with err where something could not be read, recorded or done: what had not
- * been done by then is left for the next round. act_report_clear is due in
- * both cases.
+/* Run a round. A decision or remark is logged when it is new or has changed in
+ * more than its numbers, even if another process logged it last. Return 0, or
+ * -1 with err if something could not be read, recorded or done: the rest is
+ * left for the next round. Call act_report_clear in both cases.
  */
 int act_round (struct act_report *report, const struct act_world *world,
                const struct site *site, struct ledger *ledger,
                const struct fabric *fabric, int64_t now, struct error *err);
 void act_report_clear (struct act_report *report);
 
-/* Whether there is anything to tell of a node. */
+/* Whether there is anything to report about a node. */
 bool act_is_news (const struct decision *d);
 
 #endif /* PROLOG_ACT_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm as the world to act in; a file of its own, so that a test links without
- * it.
- */
+/* Slurm as the act_world; a separate file, so that a test links without it. */
 #include "config.h"
 #include "prolog/act/act.h"
 

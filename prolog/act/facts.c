@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the policy looks at.
+/* The inputs of the policy.
  *
- * Notes: what is of interest is found in two steps. Audits that found
- * something say which links are, besides those of nodes that we drained. Then
- * each of these links is looked up in all audits of the time: the routes over
- * it say whose it was, and where it is not suspected, it may be clean.
+ * Notes: the links of interest are found in two steps. The audits with findings
+ * give the suspected links, to which the links of nodes that we drained are
+ * added. Then each of these links is looked up in all audits of that time: the
+ * routes over it show to which host it belonged, and if it is not suspected, it
+ * may be clean.
  */
 #include "config.h"
 #include "prolog/act/facts.h"

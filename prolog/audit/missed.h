@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Missed: nodes that audits have not measured for long. Read by the audit
- * service, which says so, and by pmm doctor.
+/* Missed: nodes that no audit has measured for a long time. Read by the audit
+ * service, which logs them, and by pmm doctor.
  *
- * A node in service (neither drained nor down, off or reserved) is overdue a
- * day after AuditEvery has gone by, or a day after its newest audit where it is
- * one that audits leave out; AuditEvery=0 asks for no audit of the others. What
- * no audit has measured counts from the first audit of the ledger.
+ * A node in service (not drained, down, off or reserved) is overdue a day after
+ * AuditEvery has passed. A node that audits leave out is overdue a day after
+ * its newest audit. AuditEvery=0 asks for no audit of the other nodes. A node
+ * that no audit has measured counts from the first audit in the ledger.
  */
 #ifndef PROLOG_MISSED_H
 #define PROLOG_MISSED_H
@@ -20,9 +20,8 @@
 #include "util/site.h"
 #include "util/text.h"
 
-/* List those of Slurm's nodes that are in the snapshot and overdue; map NULL:
- * the site has none. Return 0, or -1 with err; hostlist_clear is due in both
- * cases.
+/* List the nodes of Slurm that are in the snapshot and overdue; map NULL: the
+ * site has none. Return 0, or -1 with err; call hostlist_clear in both cases.
  */
 int missed_nodes (struct hostlist *missed, struct ledger *ledger,
                   const struct site *site, const struct fabric *f,

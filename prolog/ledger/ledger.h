@@ -4,25 +4,25 @@
  * Written by audits and by `pmm ledger`, read by the policy and the reports.
  * File: an SQLite database in WAL mode; its tables are in ledger_db.c.
  *
- * Only audits enter. An audit is begun before it runs, which draws the nonce
- * that its step is to be run with (pmm-probe --nonce); a result whose nonce is
- * not of an audit that was begun and has no result yet, or that is of another
- * fabric or of hosts that it was not begun for, is refused. So a user's check
- * never enters, and the same result never twice.
+ * Only audits are entered. An audit is begun before it runs; this draws the
+ * nonce for its step (pmm-probe --nonce). A result is refused if its nonce is
+ * not of an audit that was begun and has no result yet, or if it is of another
+ * fabric or of other hosts. So a user's check is never entered, and no result
+ * is entered twice.
  *
- * Only the owner of the file may write it, and root neither; it is read by
- * whom its mode (0640 when made) allows to. A file or a directory that others
- * may write is refused.
+ * Only the owner of the file may write it, not even root. Its mode (0640 when
+ * created) decides who may read it. A file or directory that others may write
+ * is refused.
  *
  * A call is one transaction: when it returns, all of it is on the disk, or
- * none of it. Ids are the order of things; times are only noted, since clocks
+ * none. Ids give the order of events; times are only recorded, since clocks can
  * step back. Texts are cleaned (util/text) and cut to the sizes below. Times
  * are seconds since 1970.
  *
- * Errors: one sentence that begins with the file's name. ERROR_INPUT: there is
- * no such file, it is no ledger, one of another version, or what is to enter
- * is refused. ERROR_WORLD: all else, like a full disk, a damaged page, or a
- * lock that another holds for longer than LEDGER_WAIT_MS.
+ * Errors: one sentence that begins with the file's name. ERROR_INPUT: the file
+ * does not exist, is no ledger or has another version, or the new data are
+ * refused. ERROR_WORLD: everything else, such as a full disk, a damaged page,
+ * or a lock that another process holds for longer than LEDGER_WAIT_MS.
  */
 #ifndef PROLOG_LEDGER_H
 #define PROLOG_LEDGER_H
@@ -45,7 +45,7 @@ enum {
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, a user */
     LEDGER_NONCE_BYTES = 33, /* 32 hex digits and their end */
     LEDGER_HOSTS_MAX = 1 << 17,
-    LEDGER_RETRY_MAX_S = 3600, /* a comment waits no longer for its next try */
+    LEDGER_RETRY_MAX_S = 3600, /* longest wait of a comment for its next try */
 };
 
 enum ledger_mode {
@@ -68,23 +68,22 @@ const char *ledger_path (const struct ledger *ledger);
  */
 int ledger_lock (const struct ledger *ledger, int *fd, struct error *err);
 
-/* Look at every page and reference; work grows with the file. Return 0, or -1
- * with err saying what is wrong first.
+/* Check every page and reference; work grows with the file. Return 0, or -1
+ * with err naming the first error.
  */
 int ledger_check (struct ledger *ledger, struct error *err);
 
-/* Copy what can be read of the damaged ledger at `from` into one that was just
- * made: each audit whole or not at all, under its number. `from` is one that
- * ledger_open opens. A new ledger that did not get that far cannot be opened
- * again. Return how many audits, actions, comments, mutes and
- * rebases were lost (a list of them that cannot be told counts as one), or -1
- * with err.
+/* Copy what can be read of the damaged ledger at `from` into a new one: each
+ * audit completely or not at all, with its number. `from` must be one that
+ * ledger_open opens. A new ledger whose copy did not complete cannot be opened
+ * again. Return how many audits, actions, comments, mutes and rebases were lost
+ * (an unreadable list of them counts as one), or -1 with err.
  */
 int64_t ledger_salvage (struct ledger *ledger, const char *from,
                         struct error *err);
 
-/* Who or what gave rise to an audit. A job is its number and the time that it
- * was submitted, since numbers are given again and requeued jobs keep theirs.
+/* The cause of an audit. A job is given by its number and its submit time,
+ * since numbers are reused and requeued jobs keep theirs.
  */
 enum ledger_why {
     LEDGER_BY_HAND,
@@ -165,20 +164,19 @@ int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
                      const char *host, const char *kind, int64_t time,
                      struct error *err);
 
-/* A node that kept an audit, which has no result, from its measurement: the
- * step could not be started there, or ended. Return 0, or -1 with err.
+/* A node because of which an audit has no result: the step could not be started
+ * there, or ended early. Return 0, or -1 with err.
  */
 int ledger_fault_add (struct ledger *ledger, int64_t audit, const char *node,
                       const char *cause, struct error *err);
 
-/* What was done about a node, or seen done: "drain" and "resume" by us;
- * "left", "lifted": it FAILs in others' hands, it is out of these or they
- * ended our drain (enum policy_kind).
- * An action is noted before it is tried, and again when it is done, so that
- * who was killed in between knows what to look at: what is intended of a node
- * and kind again while it is not done is the same action. Return its id; -1
- * with err. The number of the newest audit is noted with it. ledger_done
- * counts once.
+/* An action on a node, or an observation: "drain" and "resume" are ours;
+ * "left": it FAILs but others handle it; "lifted": it is back in service, or
+ * others ended our drain (enum policy_kind). An action is recorded before it is
+ * tried, and again when it is done, so that after a crash it is known what to
+ * check. An action with the same node and kind as one that is not done yet is
+ * the same action. ledger_intend returns its id, or -1 with err, and also
+ * records the number of the newest audit. A second ledger_done has no effect.
  */
 struct ledger_action {
     const char *node;
@@ -192,10 +190,10 @@ int64_t ledger_intend (struct ledger *ledger, int64_t time,
 int ledger_done (struct ledger *ledger, int64_t time, int64_t action,
                  struct error *err);
 
-/* Findings of a muted link are known and not acted upon; so are all of a muted
- * node; with both, those of the link at this node. One mute of each, until a
- * time (0: for ever). ledger_unmute ends it, errno ENOENT where there is none.
- * Return 0, or -1 with err.
+/* Findings of a muted link are recorded but cause no action; likewise all
+ * findings of a muted node; with both given, those of the link at this node.
+ * There is one mute of each, until a time (0: no end). ledger_unmute ends it,
+ * errno ENOENT if there is none. Return 0, or -1 with err.
  */
 struct ledger_mute {
     const char *link, *node; /* one of them may be NULL */
@@ -207,36 +205,37 @@ int ledger_mute (struct ledger *ledger, int64_t time,
 int ledger_unmute (struct ledger *ledger, const char *link, const char *node,
                    struct error *err);
 
-/* What was measured of the link up to now no longer counts for its baseline:
- * it was repaired. Return 0, or -1 with err.
+/* Measurements of the link up to now no longer count for its baseline, since it
+ * was repaired. Return 0, or -1 with err.
  */
 int ledger_rebase (struct ledger *ledger, int64_t time, const char *link,
                    const char *who, const char *why, struct error *err);
 
-/* A line that is to be appended to a finished job's comment: a queue that
- * outlives who works it off. The same line for the same job is one, also after
- * it is done, so that who was killed may add it again. Return its id, or -1
- * with err.
+/* A line to append to a finished job's comment. The queue survives the process
+ * that works on it. The same line for the same job is entered once, even after
+ * it is done, so it can be added again after a crash. Return its id, or -1 with
+ * err.
  */
 int64_t ledger_comment_add (struct ledger *ledger, int64_t time, uint64_t job,
                             int64_t submitted, const char *text,
                             struct error *err);
-/* It is there, or can never be put there. Counts once. */
+/* The comment is written, or can never be written. A second call has no effect.
+ */
 int ledger_comment_done (struct ledger *ledger, int64_t time, int64_t comment,
                          struct error *err);
-/* It could not be put there; it is due again from not_before on, which is at
- * most LEDGER_RETRY_MAX_S from now, also where a clock steps back.
+/* The comment could not be written; it is due again from not_before on, but at
+ * most LEDGER_RETRY_MAX_S from now, even if the clock steps back.
  */
 int ledger_comment_failed (struct ledger *ledger, int64_t time,
                            int64_t comment, int64_t not_before,
                            const char *why, struct error *err);
 
-/* Forget the oldest audits: those begun before `before`, up to the first that
- * was not, and as many as are more than `keep`. A transaction each, so that
- * others wait for one audit's rows at most; then the rows of fabrics without
- * audits, and the comments that are done and older than the audits left.
- * Actions, mutes and rebases stay. Return how many audits, or -1 with err;
- * those forgotten until then stay forgotten.
+/* Delete the oldest audits: those begun before `before`, up to the first that
+ * was not, and as many as exceed `keep`. Each is a transaction, so that other
+ * processes wait for the rows of at most one audit. Then delete the rows of
+ * fabrics without audits, and comments that are done and older than the
+ * remaining audits. Actions, mutes and rebases stay. Return how many audits
+ * were deleted, or -1 with err; deletions made until then stay.
  */
 int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
                       struct error *err);
@@ -286,16 +285,16 @@ json_t *ledger_comments_due (struct ledger *ledger, int64_t now, size_t n,
 json_t *ledger_comments (struct ledger *ledger, size_t n, struct error *err);
 
 /*
- * What a service asks before it audits; work does not grow with the ledger
- * unless said
+ * Queries of a service before it audits; work does not grow with the ledger
+ * unless stated
  */
 
 /* The audit that the job gave rise to; 0: none, -1 with err. */
 int64_t ledger_audited (struct ledger *ledger, uint64_t job,
                         int64_t submitted, struct error *err);
 
-/* The audits that begun from one time to another, [{begun, why}]. Work grows
- * with them.
+/* The audits that began from one time to another, [{begun, why}]. Work grows
+ * with their number.
  */
 json_t *ledger_begun (struct ledger *ledger, int64_t from, int64_t to,
                       struct error *err);
@@ -319,9 +318,9 @@ json_t *ledger_failed (struct ledger *ledger, int64_t since,
                        struct error *err);
 
 /* Nodes with faults that no audit measured since: {node: {cause, faults, since,
- * until}}. Audits leave them out `until` then: LEDGER_OUT_MIN_S after the
- * first of these faults, twice as long after each other one. What is a week
- * old is forgotten.
+ * until}}. Audits leave them out `until` then: LEDGER_OUT_MIN_S after the first
+ * of these faults, twice as long after each further one, up to
+ * LEDGER_OUT_MAX_S. Faults older than a week are ignored.
  */
 enum { LEDGER_OUT_MIN_S = 600, LEDGER_OUT_MAX_S = 6 * 3600 };
 json_t *ledger_faulty (struct ledger *ledger, int64_t now, struct error *err);
@@ -352,18 +351,18 @@ json_t *ledger_newest (struct ledger *ledger, struct error *err);
 json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
 
 /*
- * What the policy asks; work grows with what was found
+ * Queries of the policy; work grows with the number of findings
  */
 
-/* What is read from here on is as of one moment, until it is released; in
- * between nothing is called but what reads, and does not say that it gives all
- * of one audit. Return 0, or -1 with err.
+/* Until ledger_release, all reads see one consistent state. In between, call
+ * only functions that read, and not ledger functions that return all of one
+ * audit. Return 0, or -1 with err.
  */
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
-/* Rows as structs of the caller's: a table of columns says what goes where.
- * All of it, texts too, lasts as long as the pool.
+/* Rows as structs of the caller: a table of columns maps them to members. All
+ * of it, including texts, lives as long as the pool.
  */
 struct ledger_pool {
     void **block;
@@ -451,21 +450,21 @@ void *ledger_read (struct ledger *ledger, const struct ledger_rows *rows,
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
-/* What was said to those who read the log and still holds, [{node, words}], by
- * node; node "": about the site. ledger_say adds it, or where not `on` takes it
- * away. Return 0, or -1 with err.
+/* Messages in the log that still hold, [{node, words}], by node; node "": about
+ * the site. ledger_say adds one, or removes it if not `on`. Return 0, or -1
+ * with err.
  */
 json_t *ledger_said (struct ledger *ledger, struct error *err);
 int ledger_say (struct ledger *ledger, const char *node, const char *words,
                 bool on, struct error *err);
 
-/* How a link was over the newest n audits of a fabric that crossed it, oldest
- * first: [{audit, begun, routes, change_ns, level}]. change_ns is the median
- * over the routes that cross it of the change of their median RTT, per
- * crossing: against the lower quartile of the route's own over these audits,
- * as far as they are after the last rebase of any of its links. A change that
- * all its routes share is the link's, or that of one which they share as well.
- * level is of the worst finding that suspects it.
+/* The history of a link over the newest n audits of a fabric that crossed it,
+ * oldest first: [{audit, begun, routes, change_ns, level}]. change_ns is the
+ * median, over the routes that cross the link, of the change of their median
+ * RTT per crossing, relative to the lower quartile of the same route over these
+ * audits, as far as they are after the last rebase of any of its links. A
+ * change that all its routes share is due to the link, or to another link that
+ * they all share. level is that of the worst finding that suspects it.
  */
 json_t *ledger_trend (struct ledger *ledger, const char *fabric,
                       const char *link, size_t n, struct error *err);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The ledger's database.
  *
- * Notes. Rows of an epoch (a fabric's hash: topology and tables) are kept
- * once, as routes: audits of the same routing refer to them, so that an audit
- * costs its RTTs. Names are kept once. Every statement of an audit's way in
- * searches by an index, none scans, so that its work is that of the audit
- * times the logarithm of the ledger's size.
+ * Notes. The rows of links of an epoch (a fabric's hash: topology and tables)
+ * are stored once, as routes. Audits of the same routing refer to them, so an
+ * audit adds only its RTTs. Names are stored once. Every statement that enters
+ * an audit searches by an index and scans no table, so its work is that of the
+ * audit times the logarithm of the ledger's size.
  *
- * WAL: readers do not wait for the writer, nor it for them. With synchronous
- * FULL a commit is on the disk when it returns. The -wal and -shm files stay
- * when the last writer closes, since a reader who may not write the directory
- * cannot make them.
+ * WAL: readers and the writer do not wait for each other. With synchronous FULL
+ * a commit is on the disk when it returns. The -wal and -shm files stay when
+ * the last writer closes, since a reader that may not write the directory
+ * cannot create them.
  *
- * An empty file is version 0, so that a ledger whose maker was killed is made
- * by the next one. application_id tells ledgers from other databases.
+ * An empty file is version 0, so that if the creator of a ledger was killed,
+ * the next one completes it. application_id distinguishes ledgers from other
+ * databases.
  *
- * Files are looked at by name and not through a descriptor: closing one would
- * drop the locks that this process has on the file by another connection.
+ * Files are checked by name and not through a descriptor: closing one would
+ * drop the locks that this process holds on the file through another
+ * connection.
  */
 #include "config.h"
 #include "prolog/ledger/ledger_db.h"

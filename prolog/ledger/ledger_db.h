@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ledger's database: its file, its schema, its statements. Inside of
- * ledger*.c, and of their test.
+/* The ledger's database: file, schema, statements. Internal to ledger*.c and
+ * their test.
  *
  * A call of the ledger is begun by db_start or db_begin, and ended by
- * db_result, db_json or db_end. In between, the first error is kept, with its
- * sentence and errno, and whatever is asked of the database after it does
- * nothing: so only a loop, or what depends on a result, asks whether it failed.
+ * db_result, db_json or db_end. The first error in between is kept, with its
+ * sentence and errno; database requests after it do nothing. So only loops, and
+ * code that depends on a result, must check for failure.
  */
 #ifndef PROLOG_LEDGER_DB_H
 #define PROLOG_LEDGER_DB_H
@@ -94,8 +94,8 @@ struct db_value {
             / sizeof (struct db_value)
 #define NONE NULL, 0
 
-/* A statement's rows, one after the other; NULL after the last one, and where
- * the call has failed. Who ends sooner says db_reset.
+/* A statement's rows, one after the other; NULL after the last one, and if the
+ * call has failed. To stop before the end, call db_reset.
  *
  *     for (row = db_first (...); row; row = db_next (l, id))
  */

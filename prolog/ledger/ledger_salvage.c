@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A new ledger out of a damaged one.
+/* A new ledger from a damaged one.
  *
- * Notes. Audits are copied one by one, by number, each with all that it refers
- * to, in a transaction: one that meets a damaged page, or whose references
- * lead nowhere, is lost as a whole. So this is not left to sqlite3's .recover,
- * which saves what rows it finds of an audit. Numbers stay, and those of what
- * was lost are not given again. Until it has come to its end, the new ledger
- * is marked as one that cannot be opened: half of one must not be taken for
- * all.
+ * Notes. Audits are copied one by one, by number, each with everything that it
+ * refers to, in one transaction. An audit with a damaged page or a broken
+ * reference is lost as a whole. So sqlite3's .recover is not used: it saves
+ * single rows of an audit. Numbers are kept, and the numbers of lost entries
+ * are not reused. Until the copy is complete, the new ledger is marked so that
+ * it cannot be opened: a partial ledger must not be taken for a complete one.
  */
 #include "config.h"
 #include "prolog/ledger/ledger.h"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What pmm-prolog, pmm-epilog and pmm-healthcheck have in common: one look
- * (prolog/node/look), in a child of theirs that is given up at a deadline.
+/* The common part of pmm-prolog, pmm-epilog and pmm-healthcheck: one local
+ * check (prolog/node/look), in a child process that is abandoned at a deadline.
  *
- * slurmd waits for the prolog before it starts a job, and for the epilog
- * before it gives the node to the next, so nothing there may hang: not a
- * driver, not the file system of pmm.conf, the verdict cache or the state. The
- * child does all of that; the parent touches no file. A child that cannot be
- * killed keeps the lock, and the next ones end at their deadlines: at most one
- * is ever stuck.
+ * slurmd waits for the prolog before it starts a job, and for the epilog before
+ * it gives the node to the next job. So nothing may hang there: no driver, and
+ * no file system with pmm.conf, the verdict cache or the state. The child does
+ * all this work; the parent touches no file. A child that cannot be killed
+ * keeps the lock, and later ones end at their deadlines: at most one is stuck
+ * at any time.
  *
- * A job's hooks print on standard error and to syslog what has changed since
- * they last printed something, else nothing. They always exit with 0. Where a
- * node's Prolog and Epilog are not ours to set, SPANK hooks (spank/hooks.c) run
- * the programs, if the site wants it (pmm.conf's Hooks): a look inside of
- * slurmstepd could end that when it fails.
+ * A job's hooks print to standard error and syslog only what changed since they
+ * last printed. They always exit with 0. If the site cannot set a node's Prolog
+ * and Epilog, SPANK hooks (spank/hooks.c) run these programs if pmm.conf's
+ * Hooks says so. They do not check inside slurmstepd, since a crash of the
+ * check would end slurmstepd.
  */
 #ifndef PROLOG_HOOK_H
 #define PROLOG_HOOK_H
@@ -26,8 +26,8 @@
 #include "prolog/node/look.h"
 
 enum {
-    HOOK_JOB_MS = 500,     /* of the prolog and the epilog */
-    HOOK_HEALTH_MS = 5000, /* of the health check */
+    HOOK_JOB_MS = 500,     /* the prolog and the epilog */
+    HOOK_HEALTH_MS = 5000, /* the health check */
 };
 
 enum hook_kind { HOOK_PROLOG, HOOK_EPILOG, HOOK_HEALTHCHECK };
@@ -38,35 +38,37 @@ struct hook {
     const char *sysfs;
     const char *node;  /* NULL: this machine's name up to its first dot */
 
-    /* of a job's hook */
+    /* for a job's hook only */
     bool first;            /* this is the job's first node */
-    const char *check;     /* what its --pmm-check says; NULL: not given */
+    const char *check;     /* value of its --pmm-check; NULL: not given */
     const char *partition; /* NULL: not known */
     struct live_job job;
 };
 
 struct hook_result {
     enum verdict_status level;
-    bool news;            /* not what a job's hook said last */
+    bool news;            /* differs from what a job's hook last printed */
     char line[LOOK_LINE]; /* printable */
 };
 
-/* Look, for deadline_ms at most. What could not be done is UNKNOWN, with why
- * in the line.
+/* Check, for deadline_ms at most. What could not be done is UNKNOWN, with the
+ * reason in the line.
  */
 void hook_run (const struct hook *hook, int deadline_ms,
                struct hook_result *result);
 
-/* Options, which all three programs have; the table is in hook.c. Returns 1 to
- * go on, 0 where --help was answered on standard output, -1 with err.
+/* Parse the options, which are the same for all three programs; the table is in
+ * hook.c. Return 1 to go on, 0 if --help was printed to standard output, -1
+ * with err.
  */
 int hook_options (struct hook *hook, int argc, char **argv,
                   struct error *err);
 
-/* Say it on standard error and to syslog, which is not waited for. */
+/* Print the line to standard error and syslog, without waiting for syslog. */
 void hook_say (const char *program, const char *job, const char *line);
 
-/* Whether `node` is the first of a list as Slurm folds it, "n[003-007,9],x1".
+/* Whether `node` is the first of a node list as Slurm folds it,
+ * "n[003-007,9],x1".
  */
 bool hook_is_first (const char *list, const char *node);
 

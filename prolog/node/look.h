@@ -1,31 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The look: what a node can tell of its own ports, and what the site knows of
- * it. Made from sysfs (ibquery/local), the verdict cache
- * (prolog/node/cache), what is expected of a port, and what looks before have
- * left; said by the hooks.
+/* Look: a node's check of its own ports, and what the site knows about it. Made
+ * from sysfs (ibquery/local), the verdict cache (prolog/node/cache), the
+ * expected rate of a port, and the state of earlier looks; printed by the
+ * hooks.
  *
- *   state     A port that is not active is a FAIL if it ever was, or if there
- *             is a cable in it by the fabric snapshot; so is one that has gone,
- *             and fewer ports than the site knows of. None at all, of which
- *             nothing is known, is UNKNOWN.
- *   rate      Fewer or slower lanes than expected are a WARN. Expected is what
- *             pmm.conf says; else the best that the snapshot or any look has
+ *   state     A port that is not active is a FAIL if it ever was active, or if
+ *             the fabric snapshot has a cable at it. A port that has
+ *             disappeared is a FAIL, and so are fewer ports than the site knows
+ *             of. No ports at all, and none known, is UNKNOWN.
+ *   rate      Fewer or slower lanes than expected are a WARN. Expected is the
+ *             rate in pmm.conf; else the best that the snapshot or any look has
  *             seen of this port.
- *   counters  An error counter that grows faster than a healthy cable's is a
- *             WARN (local_counters has the rates). Growth is told against a
- *             mark that is one to two windows old, so that a look which comes
- *             a moment after another does not see errors as a flood, nor
- *             forgets them. A counter that went back was reset, and has grown
- *             from 0. One that sticks at its end tells nothing, which is
- *             said.
- *   verdict   Of the newest audit, unless that is old: FAIL and WARN as they
- *             are; UNKNOWN changes nothing.
+ *   counters  An error counter that grows faster than on a healthy cable is a
+ *             WARN (local_counters has the rates). Growth is measured from a
+ *             mark that is one to two windows old. So two looks in quick
+ *             succession neither overestimate the rate of errors nor forget
+ *             them. A counter that decreased was reset, and has grown from 0. A
+ *             counter at its maximum gives no information, which is reported.
+ *   verdict   The verdict of the newest audit, unless it is old: FAIL and WARN
+ *             are taken as they are; UNKNOWN changes nothing.
  *
- * Time is that of a clock which starts with the machine and is never set; marks
- * from before the last start are dropped, since the counters started again,
- * too.
+ * Times are of a clock that starts at boot and is never set. Marks from before
+ * the last boot are dropped, since the counters started again too.
  *
- * Only ports of InfiniBand are looked at. Pure but for look_state_*.
+ * Only InfiniBand ports are checked. Pure except look_state_*.
  */
 #ifndef PROLOG_LOOK_H
 #define PROLOG_LOOK_H
@@ -40,14 +38,14 @@
 #include "ibquery/local.h"
 
 enum {
-    LOOK_FINDINGS_MAX = 32, /* more are counted only */
+    LOOK_FINDINGS_MAX = 32, /* more are only counted */
     LOOK_TEXT = 320,
     LOOK_LINE = 640,
     LOOK_BOOT = 40,
 };
 
 struct look_finding {
-    enum verdict_status level; /* OK: worth a remark */
+    enum verdict_status level; /* OK: a remark */
     char text[LOOK_TEXT];      /* printable */
 };
 
@@ -55,11 +53,11 @@ struct look_result {
     struct look_finding v[LOOK_FINDINGS_MAX];
     size_t n, more;
     enum verdict_status level; /* the worst */
-    uint64_t what; /* of what is wrong, without its figures: another number
-                      says that something has changed; 0: nothing is */
+    uint64_t what; /* hash of what is wrong, without figures: it changes if the
+                      state changes; 0: nothing is wrong */
 };
 
-/* What looks leave to the next one. */
+/* The state that is kept between looks. */
 struct look_mark {
     uint64_t value;
     int64_t time;
@@ -75,30 +73,31 @@ struct look_port {
 };
 
 struct look_state {
-    char boot[LOOK_BOOT]; /* which start of the machine; "": no look yet */
-    uint64_t said;        /* look.what that was last told */
-    struct look_port port[LOCAL_PORTS_MAX]; /* that were ever active */
+    char boot[LOOK_BOOT]; /* boot id; "": no look yet */
+    uint64_t said;        /* look.what that was last printed */
+    struct look_port port[LOCAL_PORTS_MAX]; /* ports that were ever active */
     size_t n;
 };
 
 struct look_input {
     const struct local_port *port;
-    const struct cache_port *cached; /* of each port; NULL: nothing is known */
+    const struct cache_port *cached; /* one per port; NULL: nothing is known */
     size_t n;
-    uint64_t expected; /* ports that the node should have; 0: not known */
-    struct local_rate want;          /* of all; not told: no wish */
+    uint64_t expected; /* expected number of ports; 0: not known */
+    struct local_rate want;          /* for all ports; not set: no
+                                        expectation */
     const char *boot;
-    int64_t now;                     /* seconds since then */
+    int64_t now;                     /* seconds since boot */
 };
 
-/* Look at the ports, and replace *state by what this look leaves. *look is
- * begun by it.
+/* Check the ports, start *look, and replace *state by the state after this
+ * look.
  */
 void look_ports (struct look_result *look, struct look_state *state,
                  const struct look_input *in);
 
-/* Add the node's verdict; one is old after max_age_s. Nothing where there is
- * none.
+/* Add the node's verdict; it is old after max_age_s. Without a verdict, nothing
+ * is added.
  */
 void look_verdict (struct look_result *look, const struct cache_view *view,
                    int64_t now, int64_t max_age_s);
@@ -108,16 +107,16 @@ void look_add (struct look_result *look, enum verdict_status level,
                const char *what, const char *fmt, ...)
     __attribute__ ((format (printf, 4, 5)));
 
-/* All of it on one line of LOOK_LINE bytes, the worst first: "WARN: ...; ...",
- * with the given words for the levels. Returns line.
+/* Format all findings into one line of LOOK_LINE bytes, the worst first: "WARN:
+ * ...; ...", with the given words for the levels. Returns line.
  */
 const char *look_line (const struct look_result *look, const char *const *word,
                        char *line);
 
-/* The state's file: private to its owner, replaced by renaming and not synced:
- * it may be lost, never half. What is no state of ours, or is not
- * trusted, is as if no look had been: *state is then empty. look_state_write
- * returns 0, or -1 with err; its caller holds a lock.
+/* The state's file: private to its owner, replaced by rename and not synced, so
+ * it may be lost but is never half written. If it is not a state file or is not
+ * trusted, *state is empty, as before the first look. look_state_write returns
+ * 0, or -1 with err; its caller holds a lock.
  */
 void look_state_read (const char *path, uid_t owner, struct look_state *state);
 int look_state_write (const char *path, const struct look_state *state,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What audits and signs say of each link of a host.
+/* What audits and signs say about each link of a host.
  *
- * Notes: every suspect of a finding that has a host becomes an event; sorted,
- * the events of a link are one stretch, its track. Several of one audit become
- * one that says all of it: a link that an audit calls both clean and slow is
- * cleared as far as a drain goes, and not clean as far as a resume does.
- * What does not count against a host still becomes an event, since it has to
- * hold back: so that no more findings of less weight can make a drain.
+ * Notes: every suspect of a finding that has a host becomes an event. After
+ * sorting, the events of a link are contiguous: its track. Several events of
+ * one audit are merged into one with all their flags: a link that an audit
+ * calls both clean and slow is cleared for a drain, but not clean for a resume.
+ * Findings that do not count against a host become events too, since they must
+ * block: otherwise additional findings of less weight could cause a drain.
  */
 #include "config.h"
 #include "prolog/policy/evidence.h"
@@ -403,7 +403,7 @@ struct track *evidence_find (const struct evidence *e, const char *host,
     return bsearch (&key, e->track, e->ntracks, sizeof (key), compare_tracks);
 }
 
-/* The gravest first. */
+/* In order of severity, the worst first. */
 static const struct {
     unsigned int seen;
     enum standing standing;

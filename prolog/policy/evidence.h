@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Evidence: what audits and signs say of each link of a host, in their order.
- * The policy's first half; the rules are in prolog/policy/policy.h.
+/* Evidence: what audits and signs say about each link of a host, in their
+ * order. The first half of the policy; the rules are in prolog/policy/policy.h.
  */
 #ifndef PROLOG_EVIDENCE_H
 #define PROLOG_EVIDENCE_H
 
 #include "prolog/policy/policy.h"
 
-enum { /* what an audit, or a sign, says of a link */
+enum { /* what an audit or a sign says about a link */
     SEEN_CLEAN = 1,
     SEEN_UNSURE = 2,  /* UNKNOWN, or clean in an incomplete audit */
-    SEEN_NODE = 4,    /* its host is slow without it: says nothing of it */
+    SEEN_NODE = 4,    /* its host is slow without it: no evidence about the
+                         link */
     SEEN_WARN = 8,
-    SEEN_STATIC = 16, /* slow for its class: a FAIL if there is a sign */
+    SEEN_STATIC = 16, /* slow for its class: a FAIL if it has a sign */
     SEEN_DOUBT = 32,  /* FAIL, but the audit counts against no host */
-    SEEN_AMONG = 64,  /* one of several that a FAIL may be of */
+    SEEN_AMONG = 64,  /* one of several possible causes of a FAIL */
     SEEN_FAIL = 128,
     SEEN_SIGN = 256,
 };
@@ -28,31 +29,31 @@ enum doubt { /* why an audit counts against no host */
     DOUBT_MANY,
 };
 
-/* A link that an audit suspects, of whatever host, or of none. */
+/* A link that an audit suspects, of any host or of none. */
 struct suspected_link {
     const char *link;
     uint64_t audit;
     const struct policy_finding *finding;
-    bool explains; /* it may be why something became slow: so not what always
-                      was slow */
-    bool fails;    /* it is a fresh FAIL */
+    bool explains; /* it may be why something became slow; false for links that
+                      always were */
+    bool fails;    /* it is in a fresh FAIL */
 };
 
 struct link_event {
     const char *host, *link, *port;
     const char *leader, *peer; /* of the audit; NULL: as in policy.h */
     const struct policy_finding *finding; /* NULL: a sign */
-    uint64_t audit; /* of a sign: the one before it */
+    uint64_t audit; /* sign: the audit before it */
     int64_t time;
     unsigned int seen;
-    bool fresh;     /* not of the future, not beyond ConfirmWithin */
+    bool fresh;     /* not in the future, within ConfirmWithin */
     enum doubt doubt;
     enum sign_kind sign;
-    size_t place;   /* among the suspects */
+    size_t place;   /* index among the suspects */
     double excess_ns, expected_ns;
 };
 
-enum standing { /* the graver the greater */
+enum standing { /* in order of severity */
     STANDING_NONE,
     STANDING_CLEAN,
     STANDING_UNSURE,
@@ -64,40 +65,44 @@ enum standing { /* the graver the greater */
     STANDING_CONFIRMED,
 };
 
-/* A link of a host. track_stand fills what comes after `floor`. */
+/* A link of a host. track_stand sets the members after `floor`. */
 struct track {
     const char *host, *link;
     const struct evidence *of;
-    const struct link_event *event; /* by audit, signs after their audit */
+    const struct link_event *event; /* sorted by audit, signs after their
+                                       audit */
     size_t nevents;
 
-    bool muted;            /* the policy's to set */
-    uint64_t floor;        /* likewise: what is newer than this audit counts */
+    bool muted;            /* set by the policy */
+    uint64_t floor;        /* likewise: only audits newer than this one count */
 
     enum standing standing;
-    uint64_t since;        /* audit that cleared it; what is newer stands */
-    const struct link_event *last;  /* that made the standing what it is; NULL:
-                                  nothing is seen */
+    uint64_t since;        /* audit that cleared it (or the floor); only newer
+                              ones count */
+    const struct link_event *last;  /* the event that set the standing; NULL:
+                                       none */
     const struct link_event
         *first; /* CONFIRMED: the audit that `last` confirms;
                                   NULL: a sign does */
-    const struct link_event *sign;  /* the newest one that is fresh */
+    const struct link_event *sign;  /* the newest fresh sign */
     const struct link_event *early; /* FAIL, AMONG: the first that is fresh and
-                                  counts, */
-    const struct link_event *open; /* ... the newest that another can confirm */
-    struct {                   /* two that do not confirm each other */
+                                       counts, */
+    const struct link_event *open; /* ... the newest that another audit can
+                                      confirm */
+    struct {                   /* two FAILs that do not confirm each other */
         const struct link_event *of[2];
-        const char *node;      /* why: one node may be the cause of both; */
-        const char *link;      /* ... or this link, which both suspect, */
-        bool elsewhere;        /* ... or one, and another that FAILs and does
-                                  not suspect the host; NULL: no such two */
+        const char *node;      /* one node may be the cause of both: why;
+                                  NULL */
+        const char *link;      /* or this link, which both suspect, may; NULL */
+        bool elsewhere;        /* or one does, and a FAIL that does not suspect
+                                  the host */
     } needs;
-    size_t among;              /* audits since that say AMONG */
-    bool failing;              /* a FAIL of it alone stands, doubtful or not, */
-    bool lone;                 /* ... one alone, which is not in doubt, */
-    int64_t bad_time;          /* ... of then, */
-    uint64_t bad_audit;        /* ... the newest */
-    uint64_t unsure;           /* the newest that could not tell */
+    size_t among;              /* audits since then that say AMONG */
+    bool failing;              /* a FAIL of it alone counts, or is in doubt; */
+    bool lone;                 /* ... it is the only one, and not in doubt; */
+    int64_t bad_time;          /* ... time of the newest; */
+    uint64_t bad_audit;        /* ... number of the newest */
+    uint64_t unsure;           /* the newest UNKNOWN audit */
 };
 
 struct evidence {
@@ -108,33 +113,35 @@ struct evidence {
     struct track *track; /* by host, link */
     size_t ntracks;
     uint64_t newest;     /* audit */
-    size_t future;       /* audits that bear a time of the future */
-    size_t doubted[DOUBT_MANY + 1]; /* fresh audits in which hosts FAIL */
+    size_t future;       /* audits with a time stamp in the future */
+    size_t doubted[DOUBT_MANY + 1]; /* fresh audits with hosts that FAIL, by
+                                       doubt */
     uint64_t doubted_last[DOUBT_MANY + 1]; /* the newest of these */
-    bool twice;          /* two audits have one number: nothing is right */
+    bool twice;          /* two audits have the same number: inputs are wrong */
 };
 
 void evidence_make (struct evidence *e, const struct policy_input *in,
                     const struct policy_config *cfg);
 void evidence_clear (struct evidence *e);
 
-/* How the link stands. */
+/* Set the standing of the link. */
 void track_stand (struct track *t, const struct policy_config *cfg);
 
-/* How many fresh clean audits are newer than `floor`, the last without
- * anything worse than UNKNOWN between or after them; *last is the newest of
- * them. *enough: two or more, ConfirmAfter apart.
+/* Return how many fresh audits newer than `floor` found the link clean, counted
+ * from the last one that found anything worse than UNKNOWN. *last is the newest
+ * of them, unchanged if there is none. *enough: two of them are ConfirmAfter
+ * apart.
  */
 size_t track_clean (const struct track *t, uint64_t floor,
                     const struct policy_config *cfg,
                     const struct link_event **last, bool *enough);
 
-/* The track of a link; NULL: nothing is known. */
+/* The track of a link; NULL: no evidence. */
 struct track *evidence_find (const struct evidence *e, const char *host,
                              const char *link);
 
-/* The host that stands for all of a finding that a host link may explain, the
- * first by name; *alone: nothing but links of it would. NULL: it is none such.
+/* If a host link may explain a finding: the first of its hosts by name; *alone
+ * is true if only links of this host may explain it. Otherwise NULL.
  */
 const char *finding_host (const struct policy_finding *f, bool *alone);
 

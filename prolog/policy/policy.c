@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which node is drained, which is resumed, and why no other is.
+/* Decide which nodes are drained or resumed, and give the reason.
  *
- * Notes: each node goes through the table of rules, and the first that has
- * something to say decides; those that hold back stand before the drain at its
- * end.
+ * Notes: each node goes through the table of rules, and the first rule that
+ * returns true decides. The rules that prevent a drain stand before the drain
+ * at the end.
  */
 #include "config.h"
 #include "prolog/policy/policy.h"
@@ -95,7 +95,7 @@ static int64_t retry (const struct node_state *w, int64_t time, uint64_t audit)
     return policy_retry (time, n, s->in->now, s->cfg);
 }
 
-/* Decide, and have something to say. */
+/* Set the decision and its sentence. */
 __attribute__ ((format (printf, 3, 4))) static bool
 say (struct decision *d, enum policy_kind kind, const char *fmt, ...)
 {
@@ -160,7 +160,7 @@ static bool shows (const char *have, const char *want)
     return have && want && !strcmp (have, want);
 }
 
-/* What happens to it before it is in service again may well repair it. */
+/* Whoever handles it before it is in service again may repair it. */
 static bool is_in_hand (const struct policy_node *n)
 {
     return n->drained || n->reserved || n->down;
@@ -252,7 +252,7 @@ static bool decide_resume (const struct node_state *w,
                 span_of (s->cfg->confirm_after_s).text);
 }
 
-/* Somebody else's hands are on the node, or were when we last looked. */
+/* Somebody else handles the node, or did at the last round. */
 static bool rule_left (const struct node_state *w, struct decision *d)
 {
     const struct policy_action *a = node_last_action (w);
@@ -321,7 +321,7 @@ static const char *sign_text (const struct link_event *e)
     return text[e->sign];
 }
 
-/* What is found, but is not enough however often it is. */
+/* Findings that never lead to a drain, however often they are seen. */
 static bool rule_less (const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;

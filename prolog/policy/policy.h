@@ -1,103 +1,105 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Policy: which node is drained, which is resumed, and why no other is.
+/* Policy: decide which nodes are drained or resumed, and give the reason.
  *
- * Made from the ledger, the node states that Slurm shows, and pmm.conf. Read
- * by what drains, comments and explains. A pure function: it reads nothing,
- * remembers nothing and looks at no clock, so that a decision can be made
- * again from its inputs at any time, and in any order of these. Where it
- * cannot tell, it changes nothing.
+ * Made from the ledger, the node states that Slurm shows, and pmm.conf. Read by
+ * the code that drains, comments and explains. A pure function: it reads no
+ * file and no clock and keeps no state, so a decision can be repeated from its
+ * inputs at any time, and the order of the inputs does not matter. If it cannot
+ * tell, it changes nothing.
  *
- * A node is drained only if all of these hold.
+ * A node is drained only if all of these conditions hold.
  *
- *   Whose word   An audit found it: root's and SlurmUser's own measurement. A
- *                check that a user ran counts for nothing, neither against a
- *                node nor in its favour.
- *   What         FAIL of a host end: every suspect is a link of this one host.
- *                Or FAIL of one of several, a link of this host among them,
- *                where two audits tell it from the others (below). Switch
- *                links, switches and routes drain nobody; nor does what is
- *                WARN or UNKNOWN, nor what is slow of a host without its
- *                cable: that neither counts nor clears.
- *   Changed      It is slower than it was (basis baseline). What is slow only
- *                beside its class may be a long cable; it counts if its
- *                latency is beyond FailLatency even at three standard errors
- *                less, or if it is FailExcess slower and a sign goes with it:
- *                error counters that grow, lost width or speed.
- *   Confirmed    The same link FAILs in two audits at least ConfirmAfter
- *                apart, both within the last ConfirmWithin, none between or
- *                after them having found it clean. Or in one, if it is slower
- *                than it was, and there was a sign since it was last clean.
- *   By others    No other node can be the cause of both audits. They have
- *                different leaders (who plans, gathers and reports), neither
- *                of them the node itself. No one node was the only partner in
- *                both, or led one and was the only partner in the other. A
- *                leader that is not known confirms nothing.
- *   Told apart   Nothing but links of the host is suspected by both audits.
- *                What would explain the FAIL of one as well, be it a link of
+ *   Whose audit  An audit found it: a measurement by root or SlurmUser. A check
+ *                that a user ran counts neither against a node nor in its
+ *                favour.
+ *   What         FAIL of a host end: every suspect is a link of this host. Or
+ *                FAIL of one of several links, one of them of this host, if two
+ *                audits resolve it (see Resolved). Switch links, switches and
+ *                routes drain no node; nor does WARN or UNKNOWN. A host that is
+ *                slow without its cable (a finding of kind node) counts neither
+ *                against nor for the link.
+ *   Changed      It is slower than before (basis baseline). A link that is slow
+ *                only compared with its class may be a long cable. It counts if
+ *                its latency minus three standard errors exceeds FailLatency,
+ *                or if its excess minus three standard errors exceeds
+ *                FailExcess and it has a sign: error counters that grow, lost
+ *                width or speed.
+ *   Confirmed    The same link FAILs in two audits at least ConfirmAfter apart,
+ *                both within the last ConfirmWithin, and no audit between or
+ *                after them found it clean. One audit is enough if the link is
+ *                slower than before, or above FailLatency, and had a sign since
+ *                it was last clean.
+ *   By others    No other node can be the cause in both audits. They have
+ *                different leaders (the node that plans, gathers and reports),
+ *                and neither leader is the node itself. No single node was the
+ *                only partner in both, or led one and was the only partner in
+ *                the other. If a leader is unknown, the audit confirms nothing.
+ *   Resolved     Both audits suspect nothing but links of this host. A link of
  *                another host or between switches, one direction of such a
- *                link, or a switch, is in no finding of the other, nor in a
- *                FAIL of any audit that this host is no suspect of; only what
- *                is slow beside its class may be in all, since it was so
- *                before. Whatever is slow in both is suspected in both, so
- *                that no one cable or switch, a spine's say, drains anybody.
- *                It would take two faults of different things, each where it
- *                looks like this host's link, one gone before the other came.
- *                That is the argument of "By others", too. A host that is
- *                alone on its switch is told from the link on which all
- *                messages to it arrive by a neighbour, or by partners whose
- *                messages take other links; with one uplink, and no neighbour
- *                that is idle, it is never drained.
- *   Alone        Hosts that FAIL, and those that we drained in the last day,
- *                are together no more than MaxDrainPerDay, and no more than
- *                MaxDrainShare of the nodes (but one may be). Else it is a
- *                common cause, or our error, and *none* is drained. This
- *                counts every FAIL that a host link may explain.
- *   Affordable   No more than MaxUnavailable of the nodes are unavailable.
- *                Nodes that are powered down or reserved are on neither side
- *                of that sum.
- *   Ours to do   It is in service: not drained (whoever did that knows why),
- *                not down, powered down or reserved.
- *   Wanted       Action is drain. The link is not muted. What was found before
- *                its baseline was reset does not count.
- *   New          Who ends a drain of ours is believed: what was found before
- *                does not count, and for DrainAgainAfter the node is left
- *                alone. So is who gives back a node that had FAILed and was
- *                then down, reserved, or drained by others. A node that we
- *                resumed ourselves is not drained again before the baseline
- *                of the link it was drained for is reset: a cable that comes
- *                and goes costs one drain, then a person.
+ *                link, or a switch may explain the FAIL of one audit too; it
+ *                must then be in no finding of the other audit, and in no FAIL
+ *                of any audit that does not suspect this host. Links that are
+ *                slow only compared with their class may be in all, since they
+ *                were slow before. Whatever is slow in both audits is suspected
+ *                in both, so one slow cable or switch (for example a spine)
+ *                drains no node. An error would take two faults of different
+ *                parts, each of which looks like this host's link in its audit,
+ *                and the first gone before the second came. The argument of "By
+ *                others" is the same. If a host is alone on its switch, its
+ *                link is resolved from the link on which all messages to it
+ *                arrive by a neighbour, or by partners whose messages take
+ *                other links. With one uplink and no idle neighbour, the host
+ *                is never drained.
+ *   Alone        The hosts that FAIL, and those that we drained in the last
+ *                day, are together at most MaxDrainPerDay, and at most
+ *                MaxDrainShare of the nodes (at least one node). Otherwise the
+ *                cause is common, or our error, and *no* node is drained. Every
+ *                FAIL that a host link may explain is counted here.
+ *   Affordable   At most MaxUnavailable of the nodes are unavailable. Nodes
+ *                that are powered down or reserved are not counted at all.
+ *   Ours to do   The node is in service: not drained (whoever drained it knows
+ *                why), not down, powered down or reserved.
+ *   Wanted       Action is drain. The link is not muted. Findings from before
+ *                the reset of its baseline do not count.
+ *   New          If somebody else ends our drain, earlier findings do not count
+ *                any more, and the node is not drained for DrainAgainAfter. The
+ *                same holds if a node FAILed, was then down, reserved or
+ *                drained by others, and is back in service. A node that we
+ *                resumed ourselves is not drained again until the baseline of
+ *                the link that it was drained for is reset: an intermittent
+ *                cable costs one drain, then a person decides.
  *
- * What one host or one audit says does not hold up the drains of others for
- * long. These are all cases in which it does.
+ * What one host or one audit reports does not block the drains of others for
+ * long. It blocks them only in these cases.
  *
- *   A host that FAILs counts for Alone while it is in service, and for a day
- *   where it is not. It counts no more once an audit finds it clean; nor, as
- *   long as its FAIL is not confirmed, once one finds it UNKNOWN, as where
- *   others' traffic is in the way. If it FAILed in one audit, and none was
- *   about it since, it counts for an hour (or twice ConfirmAfter).
- *   A FAIL of one of several, a host link among them, counts as one host for as
- *   long, and no more once all its hosts are clean. The likeliest of these is
- *   audited again first.
- *   A host that we drained counts for a day, whatever came of it.
- *   An audit counts against no host, but as a warning here, if more than a
- *   quarter of the hosts measured FAIL, so counted, and several do; if it found
- *   a switch or a route at fault; if it did not come to its end; if more than a
- *   quarter of its hosts did not answer. Hosts that are UNKNOWN do not FAIL,
- *   and a few that are silent, or lose messages, void nothing: who loses half
- *   of its own messages is in doubt, and no other.
- *   An audit that is UNKNOWN for links that it names finds the host ends clean
- *   that it does not, if it came to its end and all hosts answered.
+ *   A host that FAILs counts for Alone while it is in service, and for a day if
+ *   it is not. It no longer counts when an audit finds it clean; nor, if its
+ *   FAIL is not confirmed, when an audit finds it UNKNOWN, for example because
+ *   of others' traffic. If it FAILed in one audit and no later audit is about
+ *   it, it counts for an hour (or twice ConfirmAfter if that is longer).
+ *   A FAIL of one of several links, one of them a host link, counts as one host
+ *   for as long, and no longer when all its hosts are clean. The likeliest of
+ *   the hosts is audited again first.
+ *   A host that we drained counts for a day, whatever happened to it.
+ *   An audit counts against no host, and causes a warning here, if more than a
+ *   quarter of the measured hosts FAIL (counted as above) and these are two or
+ *   more; if it found a switch or a route at fault; if it did not complete; or
+ *   if more than a quarter of its hosts did not answer. UNKNOWN hosts do not
+ *   FAIL. A few hosts that are silent or lose messages do not void the audit: a
+ *   host that loses half of its own messages is itself in doubt, no other is.
+ *   If an audit is UNKNOWN only for links that it names, completed, and all
+ *   hosts answered, the host ends that it does not name are clean.
  *
- * A node is resumed only if Resume and Action=drain are set, it still shows
- * our drain (the Reason to the letter, by us: who edits it has taken the node
- * over), is up, and the link that it was drained for, like any other of the
- * host that FAILed since, was found clean by two audits made after that,
- * ConfirmAfter apart and within the last ConfirmWithin, nothing but UNKNOWN
- * between or after.
+ * A node is resumed only if Resume and Action=drain are set, and it still shows
+ * our drain: the exact Reason, set by our user (an edited Reason means that
+ * somebody else took the node over). The node must be up. The link that it was
+ * drained for, and every other link of the host that FAILed since, must be
+ * clean in two later audits, ConfirmAfter apart and within the last
+ * ConfirmWithin, with nothing worse than UNKNOWN between or after them.
  *
- * Audits have ascending numbers, and these say what came first. Clocks may be
- * stepped: what bears a time of the future confirms nothing and resumes
- * nothing, but still holds back.
+ * Audits have ascending numbers, which give the order of events. Clocks may be
+ * stepped: an event with a time stamp in the future confirms nothing and
+ * resumes nothing, but still blocks.
  */
 #ifndef PROLOG_POLICY_H
 #define PROLOG_POLICY_H
@@ -117,7 +119,7 @@ enum {
     POLICY_RETRY_MAX_S = 6 * 3600,
 };
 
-/* What a site decides; pmm.conf(5) has the words and the defaults. */
+/* What the site configures; pmm.conf(5) has the names and the defaults. */
 enum policy_act { POLICY_ACT_REPORT, POLICY_ACT_COMMENT, POLICY_ACT_DRAIN };
 
 struct policy_config {
@@ -125,64 +127,63 @@ struct policy_config {
     int64_t confirm_after_s;
     int64_t confirm_within_s;
     int64_t again_after_s;
-    size_t max_drain;       /* a day; 0: none */
-    double max_drain_percent;       /* of the nodes, but one at least */
+    size_t max_drain;       /* per day; 0: none */
+    double max_drain_percent;       /* of the nodes; at least one node */
     double max_unavailable_percent; /* of the nodes */
     double fail_ns;
     double fail_latency_ns; /* 0: none */
     bool resume;
 };
 
-/* From options that site_check has passed. */
+/* From options that site_check accepted. */
 void policy_config (struct policy_config *cfg, const struct site *site);
 
 /* The inputs are borrowed; times are seconds since the epoch. `after` is the
- * number of the newest audit at that time: it puts the rest in order with the
- * audits, whatever the clock did.
+ * number of the newest audit at that time: it orders events relative to the
+ * audits, independent of the clock.
  */
 struct policy_suspect {
     const char *link; /* id */
-    const char *host; /* as Slurm calls it; NULL: a link between switches, or a
-                         switch */
-    const char *port; /* as the host calls it, "mlx5_0/1"; NULL: not known */
-    const char *peer; /* node at the other end of all that was measured over
-                         it; NULL: there were several */
-    bool lossy;       /* half of its messages or more were lost */
+    const char *host; /* Slurm's name; NULL: a switch link or a switch */
+    const char *port; /* the host's name for it, "mlx5_0/1"; NULL: not known */
+    const char *peer; /* the only partner of all measurements over it; NULL:
+                         there were several */
+    bool lossy;       /* at least half of its messages were lost */
 };
 
 struct policy_finding {
-    enum verdict_status level; /* OK: measured, and nothing wrong with these */
+    enum verdict_status level; /* OK: measured, these are clean */
     enum finding_kind kind;
     enum finding_basis basis;
     double excess_ns, stderr_ns, expected_ns; /* as in struct finding */
-    const struct policy_suspect *suspect;     /* the likeliest first; whatever
-                                                 would do as well is among
-                                                 them: single directions,
-                                                 switches (by their ids) */
+    const struct policy_suspect *suspect;     /* likeliest first; includes all
+                                                 that explain it equally well:
+                                                 single directions, switches (by
+                                                 their ids) */
     size_t nsuspects;
 };
 
 struct policy_audit {
-    uint64_t id;   /* from 1 on; of a user's check: of no meaning */
+    uint64_t id;   /* from 1 on; no meaning for a user's check */
     int64_t time;  /* when it ended */
     bool user;     /* a user's check */
-    bool whole;    /* it came to its end, */
+    bool whole;    /* it completed, */
     bool complete; /* ... and no node and no probe is missing */
-    size_t asked;  /* nodes that were to be measured, */
-    size_t nodes;  /* ... and that were */
+    size_t asked;  /* nodes to be measured, */
+    size_t nodes;  /* ... and those that were */
     const char *leader; /* a node; NULL: not known */
     const struct policy_finding *finding;
     size_t nfindings;
 };
 
-/* An audit that was about a node, whatever came of it. */
+/* An audit that was about a node, with any outcome. */
 struct policy_try {
     const char *node;
     uint64_t audit;
     int64_t time;
 };
 
-/* A sign of trouble that root saw at the port; not SIGN_WAIT. */
+/* A sign at the port, from data that root read; not SIGN_WAIT. */
 struct policy_sign {
     enum sign_kind kind;
     const char *link, *host;
@@ -192,9 +193,9 @@ struct policy_sign {
 
 struct policy_node {
     const char *name;
-    bool unknown;      /* Slurm does not tell its state */
+    bool unknown;      /* Slurm does not report its state */
     bool down;         /* or failing, or not responding */
-    bool powered_down; /* or on its way there or back */
+    bool powered_down; /* or powering down or up */
     bool reserved;     /* or in maintenance */
     bool drained;      /* or draining */
     const char *reason, *by; /* the Reason, and the user who gave it; NULL */
@@ -202,32 +203,31 @@ struct policy_node {
 
 enum policy_kind {
     POLICY_NONE,   /* nothing to do */
-    POLICY_NOTE,   /* to be reported, and with Action=comment commented */
+    POLICY_NOTE,   /* to report; with Action=comment also to comment */
     POLICY_WAIT,   /* for an audit, from `when` on */
     POLICY_DRAIN,
     POLICY_RESUME,
-    POLICY_LEFT,   /* FAILs in others' hands: to be recorded */
-    POLICY_LIFTED, /* out of these, or our drain was ended by others: to be
-                      recorded */
+    POLICY_LEFT,   /* it FAILs, but others handle it: to record */
+    POLICY_LIFTED, /* back in service, or others ended our drain: to record */
 };
 
-/* What we did, or saw done: DRAIN, RESUME, LEFT or LIFTED. A drain is recorded
- * before it is done: one that did not come about will look lifted, which costs
- * DrainAgainAfter, but none is made twice.
+/* What we did or observed: DRAIN, RESUME, LEFT or LIFTED. A drain is recorded
+ * before it is done. If it was not applied, it looks lifted, which costs
+ * DrainAgainAfter, but no node is drained twice.
  */
 struct policy_action {
     uint64_t id; /* ascending, unique */
     enum policy_kind kind;
     const char *node, *link;
-    const char *reason; /* DRAIN: as it was given */
+    const char *reason; /* DRAIN: as set in Slurm */
     int64_t time;
     uint64_t after;
-    bool unsure;        /* it is not noted that it was done */
+    bool unsure;        /* not recorded as done */
 };
 
 struct policy_mute {
     const char *link, *node; /* either may be NULL */
-    int64_t until;           /* 0: for good */
+    int64_t until;           /* 0: no end */
 };
 
 struct policy_reset {
@@ -235,14 +235,14 @@ struct policy_reset {
     uint64_t after;
 };
 
-/* Node states must be no older than the newest action. Audits need not tell
- * of links that no FAIL and no action of ours was about. Mutes and resets are
- * few: people make them.
+/* Node states must be at least as new as the newest action. Audits may omit
+ * links that no FAIL and no action of ours was about. Mutes and resets are made
+ * by people, so there are few.
  */
 struct policy_input {
     int64_t now;
-    const char *self;       /* user who drains, as Slurm shows it */
-    const char *unreadable; /* what could not be read; NULL: nothing */
+    const char *self;       /* our user, as Slurm shows it */
+    const char *unreadable; /* what could not be read; NULL: all was read */
     const struct policy_node *node;
     size_t nnodes;
     const struct policy_audit *audit;
@@ -262,37 +262,39 @@ struct policy_input {
 /* Texts are one line of printable ASCII. */
 struct decision {
     const char *node; /* of the input */
-    const char *link; /* that it is about, of the input; NULL: none */
+    const char *link; /* of the input; NULL: none */
     enum policy_kind kind;
-    int64_t when;     /* WAIT: an audit makes sense from then on, */
-    uint64_t audit;   /* ... to confirm this one; 0: to find it repaired */
-    const struct policy_finding *finding; /* what that one found of it, of the
-                         input; NULL */
-    char reason[POLICY_REASON_MAX]; /* DRAIN: for Slurm; else "" */
-    char why[POLICY_WHY_MAX];       /* one sentence, always there */
+    int64_t when;     /* WAIT: audit from then on, */
+    uint64_t audit;   /* ... to confirm this one; 0: to find the link
+                         repaired */
+    const struct policy_finding *finding; /* what that audit found; of the
+                                             input; NULL */
+    char reason[POLICY_REASON_MAX]; /* DRAIN: Slurm's Reason; else "" */
+    char why[POLICY_WHY_MAX];       /* one sentence, never empty */
 };
 
 struct decisions {
-    struct decision *v; /* one a node, by name */
+    struct decision *v; /* one per node, sorted by name */
     size_t n;
-    char **remark;      /* about the site, a sentence each */
+    char **remark;      /* about the site, one sentence each */
     size_t nremarks;
-    uint64_t after;     /* the newest audit: to be recorded with actions */
-    bool stopped;       /* nothing at all is changed, the remark says why */
+    uint64_t after;     /* the newest audit: recorded with actions */
+    bool stopped;       /* nothing is changed; a remark says why */
 };
 
-/* Decide. Costs O((n + e) log (n + e)) for n nodes and e suspects and actions,
- * and mutes and resets for each link. Names in decisions live as long as the
- * input.
+/* Decide. Cost: O((n + e) log (n + e)) for n nodes and e suspects and actions,
+ * plus the mutes and resets for each link. The names in decisions are those of
+ * the input and live as long.
  */
 void policy_decide (struct decisions *d, const struct policy_input *in,
                     const struct policy_config *cfg);
 void policy_clear (struct decisions *d);
 
-/* When a node is to be audited again: for the first time, ConfirmAfter after
- * `since`; where n audits came to nothing, the last at that time, 2^n times
- * ConfirmAfter after it, but no later than POLICY_RETRY_MAX_S. Now, if that
- * is a time of the future: then clocks stepped.
+/* When to audit a node again: the first time ConfirmAfter after `since`. After
+ * n audits without a result, the last of them at `since`, it is 2^n times
+ * ConfirmAfter after it, but at most POLICY_RETRY_MAX_S (or ConfirmAfter if
+ * that is longer). Now if that time is past, or if `since` is in the future
+ * because the clock stepped.
  */
 int64_t policy_retry (int64_t since, size_t n, int64_t now,
                       const struct policy_config *cfg);

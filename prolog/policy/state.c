@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inputs of the policy put together.
+/* The inputs of the policy, arranged by node and for the site.
  *
- * Notes: nodes, tracks of evidence and actions are sorted by node and walked
- * side by side. Names compare as strings everywhere, so that the order of the
- * inputs does not matter.
+ * Notes: nodes, tracks of evidence and actions are sorted by node and merged.
+ * Names are compared as strings everywhere, so the order of the inputs does not
+ * matter.
  */
 #include "config.h"
 #include "prolog/policy/state.h"
@@ -129,7 +129,7 @@ static bool is_worse (const struct track *a, const struct track *b)
     return a->last->place < b->last->place;
 }
 
-/* What was found before a drain was ended counts no more. */
+/* Findings from before the end of a drain no longer count. */
 static uint64_t newest_end (const struct node_state *w)
 {
     uint64_t after = 0;

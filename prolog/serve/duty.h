@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the audit service does again and again. Each duty is a row of the table
- * in serve.c, and has a file duty_*.c where it is not small.
+/* Duties: the tasks that the audit service repeats. Each duty is a row of the
+ * table in serve.c; larger duties have their own file duty_*.c.
  */
 #ifndef PROLOG_DUTY_H
 #define PROLOG_DUTY_H
@@ -21,18 +21,18 @@
 #include "util/error.h"
 #include "util/site.h"
 
-/* A node that the policy waits for an audit of. */
+/* A node for which the policy waits for an audit. */
 struct wish {
     char node[64];
     enum ledger_why why; /* CONFIRM or AGAIN */
-    uint64_t audit; /* CONFIRM: this one, */
-    json_t *suspects; /* ... and the links that its FAIL may be of; or NULL */
-    int64_t when;   /* it makes sense from then on */
-    int64_t held;   /* there was none to be had: not before */
-    bool waits;     /* for a partner that tells its link from others */
+    uint64_t audit; /* CONFIRM: the audit to confirm, */
+    json_t *suspects; /* ... and the suspects of its FAIL; or NULL */
+    int64_t when;   /* not before */
+    int64_t held;   /* no audit was possible: not before */
+    bool waits;     /* for a partner that resolves its link */
 };
 
-/* What may have to wait. */
+/* What may have to wait, by share of the audits per hour. */
 enum kept { KEPT_JOBS, KEPT_USER, KEPT_CONFIRM, KEPT_AGAIN, KEPT };
 
 struct service {
@@ -44,7 +44,7 @@ struct service {
 
     /* set by a duty: */
     bool hurry;   /* it is due again in a second */
-    bool untried; /* what it failed at was not due: it may fail yet */
+    bool untried; /* this run did not try what failed before */
 
     char user[CONTROLLER_NAME]; /* SlurmUser, our own */
     struct ledger *ledger;
@@ -53,25 +53,25 @@ struct service {
     struct nodemap *map;        /* NULL: the site has none */
     struct timespec snapshot;   /* the fabric's date */
 
-    struct spool_list ended; /* the spool, as duty_spool read it last */
+    struct spool_list ended; /* the spool, as last read by duty_spool */
     struct queue_hold *hold;
     size_t nholds;
     struct wish *wish;
     size_t nwishes;
-    json_t *missed; /* {node: time}: when it was logged as not audited */
-    char kept[KEPT][QUEUE_WHY_MAX]; /* why they wait; "": they do not */
-    int64_t looked; /* when duty_sweep last looked for what is open */
+    json_t *missed; /* {node: time} when it was logged as not audited */
+    char kept[KEPT][QUEUE_WHY_MAX]; /* why it waits; "": it does not */
+    int64_t looked; /* when duty_sweep last searched for unresolved links */
 };
 
-/* A line of the log, cleaned. */
+/* Write a line to the log, cleaned. */
 void service_log (const struct service *s, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-/* A status in the ledger's JSON; UNKNOWN where there is none. */
+/* A status in the ledger's JSON; UNKNOWN if there is none. */
 enum verdict_status service_status (const json_t *obj, const char *key);
 
-/* Audits, as the ledger lists them, for the queue: one a row; the caller's to
- * free.
+/* Convert audits from the ledger's list for the queue: one per row; the caller
+ * frees the result.
  */
 struct queue_audit *service_audits (const json_t *list);
 
@@ -80,29 +80,29 @@ struct queue_audit *service_audits (const json_t *list);
 int service_may_audit (const struct service *s, enum ledger_why reason,
                        char why[QUEUE_WHY_MAX], struct error *err);
 
-/* Log once why they wait ("": they do not), and when they no longer do. */
+/* Log once why these wait ("": they do not), and when they no longer wait. */
 void service_keep (struct service *s, enum kept what, const char *why);
 
-/* Drop the nodes that audits leave out (ledger_faulty) from a list. Return 0,
+/* Remove the nodes that audits leave out (ledger_faulty) from a list. Return 0,
  * or -1 with err.
  */
 int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err);
 
-/* Audit nodes, but no more than an audit may have. `before` is audit_request's.
- * Return as audit_run.
+/* Audit nodes, but at most as many as an audit may have. `before` is as in
+ * audit_request. Return as audit_run.
  */
 int service_audit (struct service *s, const struct hostlist *nodes,
                    const struct ledger_cause *cause, const char *before,
                    struct audit_result *result, struct error *err);
 
-/* Queue a job's comment on what an audit found, if the site wants comments. One
- * that is queued twice counts once. Return 0, or -1 with err.
+/* Queue a job's comment on the result of an audit, if the site wants comments.
+ * A comment that is queued twice counts once. Return 0, or -1 with err.
  */
 int service_comment (struct service *s, uint64_t job, int64_t audit,
                      struct error *err);
 
-/* Do it once. Return 0; 1 where it did something, so that all duties are due;
+/* Run a duty once. Return 0; 1 if it did something, so that all duties are due;
  * -1 with err.
  */
 typedef int (*duty_f) (struct service *s, struct error *err);
@@ -110,28 +110,30 @@ typedef int (*duty_f) (struct service *s, struct error *err);
 /* Read the spool; audit the job that is next, if there is one. */
 int duty_spool (struct service *s, struct error *err);
 
-/* Whether a job has just left the node: its audit may be about to begin. */
+/* Whether a job has just left the node, so that its audit may be about to
+ * begin.
+ */
 bool service_just_left (const struct service *s, const char *node,
                         int64_t now);
 
-/* Have the policy decide and act; audit a node that it waits for. */
+/* Let the policy decide and act; audit a node that it waits for. */
 int duty_policy (struct service *s, struct error *err);
 int duty_confirm (struct service *s, struct error *err);
 void duty_wishes_clear (struct service *s);
 
-/* Audit idle nodes where cables are due, or are not resolved. */
+/* Audit idle nodes whose cables are due or not resolved. */
 int duty_sweep (struct service *s, struct error *err);
 
-/* Log the nodes that were not audited for long. */
+/* Log the nodes that were not audited for a long time. */
 int duty_missed (struct service *s, struct error *err);
 
-/* Publish what is known of each node, for the hooks. */
+/* Publish the state of each node for the hooks. */
 int duty_publish (struct service *s, struct error *err);
 
-/* Write comments that are due. */
+/* Write the comments that are due. */
 int duty_comments (struct service *s, struct error *err);
 
-/* Forget what is too old. */
+/* Delete what is too old. */
 int duty_prune (struct service *s, struct error *err);
 
 #endif /* PROLOG_DUTY_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The audit service.
  *
- * Notes: handlers only note the signal and write to a pipe that the loop polls,
- * so that none is lost between a look at the note and the wait. While a duty
- * runs, the note alone counts: a duty that takes long is given `stop`.
+ * Notes: signal handlers set a flag and write to a pipe that the loop polls, so
+ * no signal is lost between the check of the flag and the wait. While a duty
+ * runs, only the flag counts: long duties are given `stop`.
  */
 #include "config.h"
 #include "prolog/serve/serve.h"

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sweep: which idle hosts to measure next, so that each link of the site is
- * measured every so often, and in time all are resolved that can be.
+/* Sweep: choose the idle hosts to measure next, so that each link of the site
+ * is measured regularly, and in time all links are resolved that can be.
  *
  * Made from the links' ages and the measurements in the ledger (ledger_ages,
  * ledger_combine), and the hosts that Slurm shows idle. Read by the audit
  * service. A pure function.
  *
- * An audit of few hosts measures the links on the paths between them, and its
- * plan determines every combination of these links that its paths determine.
- * So the link that is due for longest comes first. Where none is due, the pair
- * comes first whose round trip the measurements of all earlier audits together
- * predict least, until they predict all.
+ * An audit of a few hosts measures the links on the paths between them. Its
+ * plan determines every combination of these links that the paths determine. So
+ * the link that has been due longest comes first. If no link is due, the first
+ * pair is the one whose round trip is least determined by all earlier
+ * measurements together, until all are determined.
  *
- * The audit has as many hosts as each adds something. A link that is due soon
- * is measured too where its host is idle, but alone starts no audit.
+ * Hosts are added to the audit as long as each adds something. A link that will
+ * be due soon is measured too if its host is idle, but it does not start an
+ * audit.
  */
 #ifndef PROLOG_SWEEP_H
 #define PROLOG_SWEEP_H
@@ -27,44 +28,47 @@
 
 #define SWEEP_NEVER INT64_MIN
 
-/* All borrowed. Links are numbered as the network has them. */
+/* All borrowed. Link ids are those of the network. */
 struct sweep_input {
     struct pathset *ps;      /* all endpoints of idle hosts, and no others */
     const int64_t *measured; /* [links] time of the newest; SWEEP_NEVER */
-    const double *unknown;   /* [links] of sweep_unknown; NULL: do not look
-                                for links that are not resolved */
+    const double *unknown;   /* [links] of sweep_unknown; NULL: do not search
+                                for unresolved links */
     int64_t now;
-    int64_t every_s;         /* > 0: a link is due so long after that */
+    int64_t every_s;         /* > 0: a link is due this long after it was
+                                measured */
     size_t hosts;            /* of the audit, at most */
-    uint64_t seed;           /* for choices among equals: another each time */
+    uint64_t seed;           /* for random choices among equals: a new one each
+                                time */
 };
 
 struct sweep_plan {
-    uint32_t *endpoint; /* [n] of the set, those of a host together */
-    size_t n;           /* 0: there is nothing to be measured */
+    uint32_t *endpoint; /* [n] of the set, grouped by host */
+    size_t n;           /* 0: nothing to measure */
     size_t hosts;
-    size_t due;         /* links that are due and that idle hosts reach, */
-    size_t covered;     /* ... of which this audit measures so many */
+    size_t due;         /* due links that idle hosts reach, */
+    size_t covered;     /* ... and how many of them this audit measures */
 };
 
-/* Choose. Cost: a tree of paths for each endpoint, and some 30 million hops at
- * most (at 10,000 hosts, a second). Return 0, or -1 with err where a path of
- * the set is broken; sweep_clear is due in both cases.
+/* Choose. Cost: a tree of paths for each endpoint, and at most about 30 million
+ * hops (at 10,000 hosts, one second). Return 0, or -1 with err if a path of the
+ * set is broken; call sweep_clear in both cases.
  */
 int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
                   struct error *err);
 void sweep_clear (struct sweep_plan *s);
 
-/* What measurements leave open, as a random vector z [nlinks] of their null
- * space: row . z is 0 for the round trips that they determine, and for no other
- * but by chance. Nothing measured: a random vector. Cost: some dozens of times
- * the entries of the rows, but about a second at most: then what they determine
- * poorly counts as open, too.
+/* What the measurements leave undetermined, as a random vector z [nlinks] of
+ * their null space: row . z is 0 for the round trips that they determine, and
+ * for others only by chance. Without measurements it is a random vector. Cost:
+ * some dozens of passes over the entries of the rows, but at most about a
+ * second: after that, combinations that are poorly determined count as
+ * undetermined too.
  */
 void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
                     double *z);
 
-/* |row . z| above this is open. */
+/* |row . z| above this is undetermined. */
 #define SWEEP_OPEN 1e-3
 
 #endif /* PROLOG_SWEEP_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A call in a child process: for libraries and file systems that may hang,
- * print, or end the process that uses them. What the child has changed in its
- * memory is lost; its answer comes back as bytes, for most calls a list of
- * strings, each with its NUL.
+/* A call in a child process, for libraries and file systems that may hang,
+ * print, or end their process. Changes that the child makes in its memory are
+ * lost. Its answer comes back as bytes, for most calls a list of strings, each
+ * with its NUL.
  */
 #ifndef PROLOG_CHILD_H
 #define PROLOG_CHILD_H
@@ -13,28 +13,30 @@
 
 #include "util/error.h"
 
-enum { CHILD_OUT_MAX = 1 << 28 }; /* bytes that may come back */
+enum { CHILD_OUT_MAX = 1 << 28 }; /* bytes of an answer, at most */
 
-/* What is called; it writes its answer to out and returns 0, or -1 with err. */
+/* The function to call; it writes its answer to out and returns 0, or -1 with
+ * err.
+ */
 typedef int (*child_f) (FILE *out, const void *arg, struct error *err);
 
-/* In the child: the next string of the answer; NULL is "". */
+/* In the child: add a string to the answer; NULL is "". */
 void child_put (FILE *out, const char *s);
 void child_put_number (FILE *out, uint64_t n);
 
 struct child_answer {
-    char *text; /* len bytes and a NUL; the caller's to free */
+    char *text; /* len bytes and a NUL; the caller frees it */
     size_t len;
     size_t at; /* of the next string */
 };
 
 /* Call fn (out, arg, err) in a child that is killed after timeout_ms, or when
- * the caller dies. It has no open files but /dev/null as standard input, and
+ * the caller dies. It has no open files except /dev/null as standard input, and
  * no signals blocked, handled or ignored.
  *
- * Return 0 with the answer. Else -1 and no answer, with fn's own err, or an
- * ERROR_WORLD: that it did not end in time, or how it ended, with the last line
- * that it printed.
+ * Return 0 with the answer. Otherwise return -1 without an answer; err is fn's
+ * own, or an ERROR_WORLD: the child did not end in time, or how it ended, with
+ * the last line that it printed.
  */
 int child_call (child_f fn, const void *arg, int timeout_ms,
                 struct child_answer *answer, struct error *err);
@@ -42,7 +44,7 @@ int child_call (child_f fn, const void *arg, int timeout_ms,
 /* The next string, borrowed; NULL at the end. */
 const char *child_next (struct child_answer *answer);
 
-/* The next string as a number. Return 0, or -1 where it is none up to max. */
+/* The next string as a number. Return 0, or -1 if it is no number up to max. */
 int child_next_number (struct child_answer *answer, uint64_t max, uint64_t *n);
 
 #endif /* PROLOG_CHILD_H */
