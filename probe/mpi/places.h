@@ -39,8 +39,7 @@ struct place_name {
 
 /* Name n processes. By core, processes that share a host and its cores get one
  * core each, in turn. Return 0, or -1 with err: several processes on a host
- * with PLACE_BY_HOST, more processes than cores, or cores that overlap
- * partially.
+ * with PLACE_BY_HOST, more processes than cores, or cores that overlap.
  */
 int places_name (const struct mpi_place *place, uint32_t n,
                  enum place_naming naming, struct place_name *name,

@@ -16,9 +16,9 @@
  * A packet of other traffic waits
  *
  *   turn_ns * u   if it enters a link that is saturated or held up, until it is
- *                 its input's turn; u is uniform from 0 to 1. With k full inputs
- *                 turn_ns is the time of k packets of the flows at the pace of
- *                 the link; the phase is random;
+ *                 its input's turn; u is uniform from 0 to 1. With k full
+ *                 inputs turn_ns is the time of k packets of the flows at the
+ *                 pace of the link; the phase is random;
  *   ahead_ns      behind a link whose buffer at the far end is full: until the
  *                 FLOOD_BUFFER packets ahead of it have been served.
  *
