@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What this host is, as the kernel shows it in /proc and /sys: so that its
- * measurements of different days can be compared.
+/* Describes this host from /proc and /sys, so that measurements of different
+ * days can be compared.
  */
 #ifndef PROBE_ABOUT_H
 #define PROBE_ABOUT_H
@@ -10,15 +10,15 @@
 
 #include "core/samples/samples.h"
 
-/* Fill in all but the host's name: of this process on its processor, and of an
- * RDMA device (NULL: of none). What the kernel does not show, or not as it
- * should, is not known. root is "" outside of tests.
+/* Fill in all but the host's name: for the processor that this process runs on,
+ * and for an RDMA device (NULL: none). A value that the kernel does not show,
+ * or that is malformed, stays unknown. root is "" except in tests.
  */
 void about_read (struct node *node, const char *root, const char *device);
 
-/* To bytes, at most ABOUT_MAX, and back, without the host's name. Both return
- * the number of bytes; about_unpack 0 where they are invalid, and the node is
- * not known.
+/* Convert to bytes, at most ABOUT_MAX, and back, without the host's name. Both
+ * return the number of bytes. about_unpack returns 0 if the bytes are invalid;
+ * the node is then unknown.
  */
 enum { ABOUT_MAX = 160 };
 size_t about_pack (const struct node *node, uint8_t *buf);

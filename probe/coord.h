@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Coordination: how the processes of a step find one another, before they can
+/* Coordination: how the processes of a step exchange addresses before they can
  * use the transport.
  *
  * A plug point. To add one, write coord_<name>.c, declare its table here and
@@ -26,7 +26,9 @@ struct coord_blob {
     uint8_t data[COORD_BLOB_MAX];
 };
 
-/* A process in its step; the first member of what its means knows of it. */
+/* A process in its step. It is the first member of the struct that each means
+ * of coordination defines.
+ */
 struct coord {
     const struct coord_means *means;
     unsigned int rank, size;
@@ -34,15 +36,15 @@ struct coord {
 
 struct coord_means {
     const char *name;
-    const char *mark; /* an environment variable of its steps; NULL: it is not
-                         chosen by itself */
+    const char *mark; /* an environment variable that its steps have; NULL:
+                         never chosen by "auto" */
     bool takes_arg;
 
-    /* Join the step, and set rank and size. NULL with err. */
+    /* Join the step, and set rank and size. Return NULL with err on failure. */
     struct coord *(*open) (const char *arg, int timeout_ms, struct error *err);
     void (*close) (struct coord *c);
 
-    /* As coord_host and coord_exchange; blob is zero. */
+    /* As coord_host and coord_exchange; blob is zeroed. */
     const char *(*host) (struct coord *c, unsigned int rank);
     int (*exchange) (struct coord *c, const uint8_t *data, size_t len,
                      struct coord_blob *blob, struct error *err);
@@ -52,30 +54,30 @@ extern const struct coord_means coord_pmix;
 extern const struct coord_means coord_pmi2;
 extern const struct coord_means coord_local;
 
-/* The means called "NAME" or "NAME:ARG"; COORD_AUTO is the first one that this
- * step has. NULL with err.
+/* Find the means called "NAME" or "NAME:ARG". COORD_AUTO selects the first one
+ * that this step supports. Return NULL with err on failure.
  */
 const struct coord_means *coord_find (const char *text, struct error *err);
 
-/* Join the step by these means. NULL with err. */
+/* Join the step by these means. Return NULL with err on failure. */
 struct coord *coord_open (const char *text, int timeout_ms, struct error *err);
 void coord_close (struct coord *c);
 
-/* Name of the node that a rank runs on, "" where it is not known. */
+/* The name of the node that a rank runs on, or "" if it is unknown. */
 const char *coord_host (struct coord *c, unsigned int rank);
 
-/* Give a blob, get everyone's: blob[size]. To be called once. Return 0,
- * or -1 with err where not even the others' can be had.
+/* Publish one blob and get those of all ranks: blob[size]. Call it once. Return
+ * 0, or -1 with err if not even the others' blobs can be had.
  */
 int coord_exchange (struct coord *c, const uint8_t *data, size_t len,
                     struct coord_blob *blob, struct error *err);
 
-/* For the means: Slurm's name of this node; NULL: there is none. */
+/* For the means: Slurm's name of this node, or NULL. */
 const char *coord_slurm_host (void);
 
-/* For those with a socket: send (POLLOUT) or receive (POLLIN) all of buf until
- * deadline_ms, as clock_ms has it. 0, or -1 with errno: ETIMEDOUT; 0 where the
- * other end is closed.
+/* For means with a socket: send (POLLOUT) or receive (POLLIN) all of buf until
+ * deadline_ms, a time of clock_ms. Return 0, or -1 with errno: ETIMEDOUT at the
+ * deadline, 0 if the other end has closed the socket.
  */
 int coord_transfer (int fd, void *buf, size_t size, short events,
                     int64_t deadline_ms);

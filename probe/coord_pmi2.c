@@ -76,7 +76,7 @@ static int transfer (struct pmi2 *c, void *buf, size_t size, short events,
     return error_errno (err, "PMI-2: slurmstepd does not answer to %s", cmd);
 }
 
-/* A value of the answer, and its length; NULL: it has none of that name. */
+/* A value of the answer, and its length; NULL: not in the answer. */
 static const char *find (const struct pmi2 *c, const char *key, size_t *len)
 {
     size_t n = strlen (key);
@@ -150,7 +150,7 @@ static int hear (struct pmi2 *c, const char *cmd, struct error *err)
                         len < 200 ? (int)len : 200, why);
 }
 
-/* Send a request and hear the answer. */
+/* Send a request and read the answer. */
 __attribute__ ((format (printf, 4, 5))) static int
 ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
 {
@@ -301,7 +301,7 @@ static size_t unhex (const char *digits, size_t len, uint8_t *bytes,
     return len / 2;
 }
 
-/* What a rank has put. What makes no sense is no answer. */
+/* The blob that a rank has put. An invalid one counts as no answer. */
 static int get (struct pmi2 *c, unsigned int rank, struct coord_blob *blob,
                 struct error *err)
 {

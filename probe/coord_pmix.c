@@ -155,7 +155,7 @@ static void settle (const struct pmix *c)
         ;
 }
 
-/* PMIx has an answer, or knows that there is none. */
+/* Callback of PMIx: an answer, or that there is none. */
 static void answered (pmix_status_t status, pmix_value_t *value, void *arg)
 {
     struct ask *ask = arg;

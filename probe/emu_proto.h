@@ -5,7 +5,7 @@
  * A frame is the length of its payload (2 bytes), its type (1), a zero (1),
  * then the payload; integers are little-endian (probe/wire.h).
  *
- *     HELLO    to emu     version 4, host name        first of all
+ *     HELLO    to emu     version 4, host name        the first frame
  *     WELCOME  to client  count 4, then per rail of the host:
  *                         endpoint 4, port GUID 8, LID 2, LMC 1
  *     JOIN     to emu     session key 8, clients of the session 4
@@ -16,16 +16,16 @@
  *                         own LID 1, message
  *     TIMEOUT  to client  time 8: the deadline has passed
  *     PORTS    to emu     (after JOIN) write the host's ports
- *     PORTS    to client  the directory that has them (tests/emu/sysfs.h)
+ *     PORTS    to client  the directory of these ports (tests/emu/sysfs.h)
  *     ERROR    to client  a sentence; the emulator then closes
  *
- * After JOIN every WAIT is answered by one RECV or TIMEOUT. A client's clock
- * is the time in that answer and stands still until the next, so what a
- * client computes costs no virtual time; it sends at that time. Sessions end
- * with their last connection.
+ * After JOIN every WAIT is answered by one RECV or TIMEOUT. A client's clock is
+ * the time in that answer and stands still until the next one, so computing
+ * costs a client no virtual time; it sends at that time. A session ends with
+ * its last connection.
  *
- * A pad is so many bytes after the message, on the wire alone: they are not
- * delivered.
+ * A pad is a number of bytes that follow the message on the wire only: they are
+ * not delivered.
  */
 #ifndef PROBE_EMU_PROTO_H
 #define PROBE_EMU_PROTO_H
@@ -33,15 +33,15 @@
 enum {
     EMU_VERSION = 4,
     EMU_HEADER = 4,
-    EMU_RAIL = 15,                      /* bytes, of a WELCOME */
+    EMU_RAIL = 15,                      /* bytes, in a WELCOME */
     EMU_SEND_HEADER = 14,
     EMU_RECV_HEADER = 18,
     EMU_DATA_MAX = 256,                 /* bytes of a message */
-    EMU_SIZE_MAX = 4096,                /* ... with its pad: the MTU */
+    EMU_SIZE_MAX = 4096,                /* bytes with its pad: the MTU */
     EMU_PAYLOAD_MAX = EMU_RECV_HEADER + EMU_DATA_MAX,
     EMU_FRAME_MAX = EMU_HEADER + EMU_PAYLOAD_MAX,
-    EMU_RAILS_MAX = 16,                 /* endpoints of a host */
-    EMU_CLIENTS_MAX = 16384,            /* of a session */
+    EMU_RAILS_MAX = 16,                 /* endpoints per host */
+    EMU_CLIENTS_MAX = 16384,            /* per session */
 };
 
 enum emu_frame {

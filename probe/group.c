@@ -54,7 +54,7 @@ struct group_message {
     uint32_t number;
 };
 
-/* A member, as this one knows it. */
+/* This member's knowledge of another member. */
 struct known_member {
     bool dead;
     int64_t heard; /* last */
@@ -336,7 +336,7 @@ static uint32_t rail_of (const struct group *g, size_t member)
     return (pair % peers + pair / peers) % (uint32_t)group_rails (g);
 }
 
-/* Take the next pair of which the own rail can be used. */
+/* Try the next pair with a usable own rail. */
 static void try_another (struct group *g, size_t member)
 {
     uint32_t pairs = peers_of (g, member) * (uint32_t)group_rails (g);
@@ -348,7 +348,7 @@ static void try_another (struct group *g, size_t member)
     }
 }
 
-/* A message came, by the way that the answer is to take. */
+/* A message arrived: answers take the same pair of rails. */
 static void note_way (struct group *g, const struct packet *p)
 {
     size_t m = g->member_of[p->peer];
@@ -372,7 +372,9 @@ static int tell (struct group *g, size_t member, struct group_message msg,
                       data, len, NULL, err);
 }
 
-/* What wants an answer goes another way, if the last was in vain. */
+/* A message that asks takes another pair of rails if the last one got no
+ * answer.
+ */
 static void note_asking (struct group *g, size_t member)
 {
     struct known_member *m = &g->members[member];
@@ -613,8 +615,8 @@ int group_until (struct group *g, int64_t time_ns, struct error *err)
     return 0;
 }
 
-/* Handle what has come, without waiting: a member that was busy or stopped for
- * a while must not take the others for silent.
+/* Handle all messages that have arrived, without waiting: a member that was
+ * busy or stopped for a while must not consider the others silent.
  */
 static int catch_up (struct group *g, struct error *err)
 {
@@ -672,7 +674,7 @@ int group_meanwhile (struct group *g,
     return th.rc;
 }
 
-/* One that is asked at such intervals is not taken for dead too soon. */
+/* Members that are asked at such intervals are not declared dead too early. */
 static int64_t longest_ns (const struct group *g)
 {
     return group_dead_ns (g) / ASK_TIMES;

@@ -65,7 +65,7 @@ static int stale (struct error *err, const char *host)
                         "ports or LIDs now", host);
 }
 
-/* Find the endpoint of a rail by its GUID; FABRIC_NONE where it has none. */
+/* Find the endpoint of a rail by its GUID; FABRIC_NONE if there is none. */
 static int find_rail (struct identifying *s, const char *name,
                       const struct transport_address *a, uint32_t *endpoint,
                       struct error *err)
@@ -89,9 +89,9 @@ static int find_rail (struct identifying *s, const char *name,
     return 0;
 }
 
-/* No GUID of a node is known. Where its name is, and its ports have no LIDs or
- * those of the fabric's, they are these one by one. Return how many, or -1
- * with err.
+/* For a node with no known GUID: if its name is in the fabric, and its ports
+ * have no LIDs or the same as in the fabric, match its ports by number. Return
+ * how many, or -1 with err.
  */
 static int find_by_name (struct identifying *s, const char *name,
                          const struct transport_address *a, uint32_t rails,

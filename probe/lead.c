@@ -136,7 +136,7 @@ static int map_endpoints (struct lead *ck, struct error *err)
  * What is known from before
  */
 
-/* Without it there is just less to say. */
+/* The baseline is optional. */
 static void load_baseline (struct lead *ck)
 {
     const char *path = ck->opts->site->baseline;
@@ -241,9 +241,7 @@ static void halve_time (struct group *g)
     group_set_deadline (g, now + (group_deadline (g) - now) / 2);
 }
 
-/* The second stage. Whatever goes wrong here, there are the samples of the
- * first.
- */
+/* The second stage. If anything fails here, the samples of the first remain. */
 static void measure_again (struct lead *ck, struct probe_stage stage)
 {
     struct error err;
@@ -462,7 +460,7 @@ static void add_pair (const struct lead *ck, json_t *list, uint32_t a,
     json_add (list, pair);
 }
 
-/* False where there is no solution. */
+/* Return false if there is no solution. */
 static bool add_solved (const struct lead *ck, json_t *list)
 {
     struct solve_options opts = { .quantile = RTT_MEDIAN, .pairs = true };

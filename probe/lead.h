@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the leader of a check does beyond what every member does: from the
- * published snapshot and the roster to a plan, from the samples to a verdict.
+/* The leader's own work in a check: from the published snapshot and the roster
+ * to a plan, and from the samples to a verdict.
  */
 #ifndef PROBE_LEAD_H
 #define PROBE_LEAD_H
@@ -15,18 +15,18 @@
 #include "util/error.h"
 #include "util/site.h"
 
-/* In place of the nonce in the lines on traffic that members remark: each
- * process of a check by hand has one of its own.
+/* Replaces the nonce in the members' lines on traffic (group_remark): in a
+ * check by hand each process has a nonce of its own.
  */
 #define LEAD_REMARK "0"
 
-/* The result file is for the tasks of the job: what came of the check, the
- * verdict, and the latency of each pair: JSON, kind "result". It is made in the
- * job, as its user: advice, nothing that anybody else should believe.
+/* The result file is for the tasks of the job: the outcome of the check, the
+ * verdict, and the latency of each pair: JSON, kind "result". The job's user
+ * writes it, so it is advice: nobody else should trust it.
  *
- * Pairs: all of which the samples tell the latency, by a solution; of more than
- * LEAD_ENDS_MAX endpoints, or where there is no solution, those that were
- * measured, by half the median of their round trips.
+ * Pairs: if there is a solution and there are at most LEAD_ENDS_MAX endpoints,
+ * all pairs whose latency the samples determine; otherwise the measured pairs,
+ * with half the median of their round trips.
  */
 enum { LEAD_ENDS_MAX = 256 };
 
@@ -36,31 +36,30 @@ struct lead_options {
     const char *plan;   /* file with a plan to use; NULL: make one */
     const char *output; /* directory for plan, samples, verdict; NULL: none */
     const char *result; /* the result file; NULL: none */
-    bool relay;         /* the progress, to the program that reads the report */
-    bool audit;         /* it is judged again elsewhere: print the plan, too */
+    bool relay;         /* show progress to the program that reads the report */
+    bool audit;         /* judged again elsewhere: print the plan, too */
 };
 
 struct lead_result {
     enum verdict_status status;
     char sentence[256];
-    char *plan;    /* JSON, one line; NULL where it is not wanted */
-    char *samples; /* likewise; NULL where nothing was measured */
+    char *plan;    /* JSON, one line; NULL if not wanted */
+    char *samples; /* likewise; NULL if nothing was measured */
 };
 
 /* Lead the group's check (g NULL: no member has a transport). The report for
- * people goes to `report`, along with what was odd, such as a file that cannot
- * be written.
- * The members are sent home in any case. Return 0, or -1 with err where there
- * is no verdict, with the samples if there are any; lead_result_clear is due
- * in both cases.
+ * people goes to `report`, with warnings, such as a file that cannot be
+ * written. The members are dismissed in any case. Return 0, or -1 with err if
+ * there is no verdict; result has the samples if there are any. Call
+ * lead_result_clear in both cases.
  */
 int lead (struct group *g, const struct roster *roster,
           const struct fabric *f, const struct lead_options *opts,
           FILE *report, struct lead_result *result, struct error *err);
 void lead_result_clear (struct lead_result *result);
 
-/* Remove what an earlier check left at path, if it is a file. True if it was
- * one and is gone. A handler of signals may call it.
+/* Remove the file that an earlier check left at path. Return true if there was
+ * one and it is gone. Safe in signal handlers.
  */
 bool lead_drop_file (const char *path);
 

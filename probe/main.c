@@ -73,7 +73,7 @@ static void print_pieces (const char *line)
     puts ("+");
 }
 
-/* Return 0, or -1 where it cannot be written. */
+/* Return 0, or -1 if it cannot be written. */
 static int print_result (const struct probe_args *args,
                          const struct lead_result *r)
 {
@@ -185,7 +185,7 @@ static int run_leader (struct self *self, struct lead_result *result,
                  stderr, result, err);
 }
 
-/* There is no result: nor is there one of another check. */
+/* There is no result: remove an earlier check's. */
 static void drop_result (const struct probe_args *args)
 {
     if (args->lead.result && lead_drop_file (args->lead.result))

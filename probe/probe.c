@@ -176,7 +176,7 @@ static int unpack_plan (struct plan_part *part, const struct group_blob *blob,
     return 0;
 }
 
-/* Ping for a row of the results, from a state of being awake or not. */
+/* Ping for a row of the results; if not awake, wake the path first. */
 static int run_ping (struct group *g, struct plan_part *part, size_t row,
                      struct group_ping ping, bool awake, struct error *err)
 {
@@ -358,7 +358,7 @@ struct probe_work {
     size_t first, last; /* tasks */
 };
 
-/* By a deadline. */
+/* Run a step or loopbacks within a deadline. */
 static int run_in_time (struct group *g, struct plan_part *part,
                         const struct probe_work *w, struct error *err)
 {
@@ -488,7 +488,7 @@ static void take_text (char **text, const uint8_t *data, size_t len)
     *text = xcheck (strndup ((const char *)data, len));
 }
 
-/* False where the result makes no sense. */
+/* Return false if the result is invalid. */
 static bool unpack_result (struct plan_part *part,
                            const struct group_blob *blob,
                            struct probe_member *m, struct group_stats *stats)
@@ -531,8 +531,8 @@ static int leader_is_gone (const char *name, struct error *err)
                         *name ? name : "the node");
 }
 
-/* Wait to be told what comes. Return 1 for this stage, 0 for the end, -1 with
- * err. No stage comes after the last.
+/* Wait for the next instruction. Return 1 for this stage, 0 for the end, -1
+ * with err. No stage comes after the last.
  */
 static int wait_for_stage (struct group *g, size_t leader, const char *name,
                            int stage, struct error *err)
@@ -632,7 +632,7 @@ static int ask_others (struct group *g, enum group_kind kind,
     return rc;
 }
 
-/* Those that answered may leave; NULL: all. */
+/* Dismiss the members that answered; NULL: all. */
 static int dismiss (struct group *g, const struct probe_member *member,
                     struct error *err)
 {

@@ -59,7 +59,7 @@ static void take_address (struct wire_in *in, struct transport_address *a)
         memcpy (a->data, data, len);
 }
 
-/* Returns the rails, put into peer; 0 with rank->why set. */
+/* Return the number of rails written to peer; 0 with rank->why set. */
 static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
                       struct transport_address *peer)
 {

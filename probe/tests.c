@@ -329,7 +329,7 @@ static int predict (void *arg, struct error *err)
     return p->series ? 0 : -1;
 }
 
-/* What PMM tells of all pairs, compared with what others measured. */
+/* Print PMM's predictions for all pairs, compared with others' measurements. */
 static int print_pmm (struct tests *x, const struct exchange_session *session,
                       const struct series *s, FILE *fp, struct error *err)
 {
@@ -418,7 +418,8 @@ static int read_site (struct tests *x, struct error *err)
     return site_check (&x->site, err);
 }
 
-/* Ranks that are no members are not in the test. Return how many. */
+/* Report the ranks that are no members and so not in the test. Return how many.
+ */
 static size_t say_missing (const struct roster *r)
 {
     size_t missing = 0;
@@ -453,7 +454,7 @@ static int run_group (struct tests *x, const struct exchange_test *test,
     return rc;
 }
 
-/* Return 0, ERROR_WORLD where something is missing, or -1 with err. */
+/* Return 0, ERROR_WORLD if something is missing, or -1 with err. */
 static int run (struct tests *x, const struct exchange_test *test,
                 const struct exchange_args *args, struct error *err)
 {

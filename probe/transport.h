@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Transport: what carries messages between the endpoints of a job.
+/* Transport: carries messages between the endpoints of a job.
  *
  * A plug point. To add one, write transport_<name>.c, declare its table here
- * and list it in transport.c. All but `open` and `agree` get what open
- * returned; those marked so may be NULL, where there is nothing to do.
+ * and list it in transport.c. All calls but `open` and `agree` get the handle
+ * that open returned. Calls marked so may be NULL, if there is nothing to do.
  *
- * A transport is unreliable: messages may be lost, repeated or late, not
- * damaged. A rail is one of this host's own endpoints, 0 .. rails-1; a peer is
- * any endpoint of the group that connect () is given, own ones included: what a
- * rail sends to itself goes through its adapter and over no cable, or is lost.
+ * A transport is unreliable: messages may be lost, repeated or late, but not
+ * damaged. A rail is one of this host's own endpoints, 0 .. rails-1. A peer is
+ * any endpoint of the group that connect () is given, own ones included: a
+ * message from a rail to itself goes through its adapter and over no cable, or
+ * is lost.
  *
- * A rail may have a clock of its own, a finer one than now_ns: that of its
- * device. Stamps are of this clock, in ns, and only their differences mean
- * anything. The round trip of a message and its answer is
+ * A rail may have its own clock, finer than now_ns: that of its device. Stamps
+ * are of this clock, in ns; only differences between them are meaningful. The
+ * round trip of a message and its answer is
  *
  *     answer's stamp_ns - message's stamp_ns - answer's held_ns
  *
- * A port may have several LIDs, to each of which the path is another. One rail
- * serves all of them; a timed message says by which it goes, and its answer
- * goes back by the same. All other messages go by the first.
+ * A port may have several LIDs, each with its own path. One rail serves all of
+ * them. A timed message names the LIDs that it uses, and its answer returns by
+ * the same. All other messages use the first LIDs.
  *
- * A message may have a pad after it: bytes that keep the wire busy, as those of
- * a user's message do, and that are not delivered.
+ * A message may have a pad after it: bytes that keep the wire busy, as the
+ * bytes of a user's message do, and that are not delivered.
  */
 #ifndef PROBE_TRANSPORT_H
 #define PROBE_TRANSPORT_H
@@ -40,60 +41,59 @@ enum {
     TRANSPORT_LMC_MAX = 7,
 };
 
-/* What an endpoint publishes: its port in the fabric, and where messages reach
- * it, which only its transport understands.
+/* What an endpoint publishes: its port in the fabric, and an address that only
+ * its transport understands.
  */
 struct transport_address {
     uint64_t guid; /* of the port */
-    uint16_t lid;  /* the first of 2^lmc; 0: it has none, as on Ethernet */
+    uint16_t lid;  /* the first of 2^lmc; 0: none, as on Ethernet */
     uint8_t lmc;
-    uint8_t number; /* among its node's, from 0 on; those that cannot be used
-                       are missing */
+    uint8_t number; /* among its node's ports, from 0 on; ports that cannot be
+                       used leave gaps */
     uint8_t len;
     uint8_t data[TRANSPORT_ADDRESS_MAX];
-    const char *node; /* whose name it is published under; not part of it */
+    const char *node; /* its publisher's name, not sent */
 };
 
-/* A way between a rail and a peer: by which LIDs of theirs, counted from the
- * first.
- */
+/* A way between a rail and a peer: the LIDs it uses, counted from the first. */
 struct transport_way {
     uint8_t own;
     uint8_t other;
 };
 
 struct packet {
-    int64_t time_ns;  /* when it came, by now_ns */
-    int64_t stamp_ns; /* ... by the rail's clock */
-    int64_t held_ns;  /* for how long its sender had what it answers */
-    uint32_t peer;    /* from */
-    uint32_t rail;    /* to */
-    struct transport_way way; /* by which it came; where the transport cannot
-                                 tell to which own LID, the first will do, as
-                                 paths follow from where a message goes */
+    int64_t time_ns;  /* when it arrived, by now_ns */
+    int64_t stamp_ns; /* the same by the rail's clock */
+    int64_t held_ns;  /* how long its sender held the message that this one
+                         answers */
+    uint32_t peer;    /* sender */
+    uint32_t rail;    /* receiver */
+    struct transport_way way; /* by which it came. If the transport does not
+                                 know the own LID, the first will do: the path
+                                 depends on the destination LID */
     size_t len;
     uint8_t data[TRANSPORT_DATA_MAX];
 };
 
-/* What goes with a message whose round trip is timed. */
+/* Belongs to a message whose round trip is timed. */
 struct transport_timing {
-    const struct packet *answers; /* NULL: it is no answer; else it goes back
-                                     by the way on which that came */
-    struct transport_way way;     /* of what is no answer */
-    int64_t stamp_ns;             /* set by send: when it left */
+    const struct packet *answers; /* NULL: no answer; else it returns by the way
+                                     on which that packet came */
+    struct transport_way way;     /* if it is no answer */
+    int64_t stamp_ns;             /* set by send: when it was sent */
 };
 
-/* Messages that came and were dropped. */
+/* Messages that arrived and were dropped. */
 struct transport_counts {
-    uint32_t repeated; /* the same one again, or one from long ago */
-    uint32_t foreign;  /* of no member, of another run, or no message */
+    uint32_t repeated; /* seen before, or too old to know */
+    uint32_t foreign;  /* from no member or another run, or invalid */
 };
 
 struct transport {
     const char *name;
 
-    /* Open this host's endpoints, as the site says; `pads` where messages are
-     * to have some. NULL with err.
+    /* Open this host's endpoints as the site configures them; `pads` if
+     * messages need pads. Return NULL with err on failure.
      */
     void *(*open) (const struct site *site, const char *host, bool pads,
                    struct error *err);
@@ -102,74 +102,73 @@ struct transport {
     size_t (*rails) (const void *t);
     const struct transport_address *(*address) (const void *t, size_t rail);
 
-    /* Whether messages can go from one address to another. Return 0, or -1
+    /* Check that messages can go from one address to another. Return 0, or -1
      * with err, which names the second one's device. May be NULL.
      */
     int (*agree) (const struct transport_address *a,
                   const struct transport_address *b, struct error *err);
 
-    /* Take part in a group: n peers on `members` hosts, the group's secret
-     * key. Return 0, or -1 with err.
+    /* Join a group: n peers on `members` hosts, and the group's secret key.
+     * Return 0, or -1 with err.
      */
     int (*connect) (void *t, uint64_t key,
                     const struct transport_address *peer, size_t n,
                     size_t members, struct error *err);
 
     /* After connect: a round trip takes less than this, unless something is
-     * wrong. Rounds and time-outs are measured in it; all members have the
-     * same.
+     * wrong. It is the unit of rounds and time-outs; all members have the same.
      */
     int64_t (*gap_ns) (const void *t);
 
-    /* After connect: how long a message may be with its pad; all members have
+    /* After connect: the largest message including its pad; all members have
      * the same. May be NULL: there are no pads.
      */
     size_t (*size_max) (const void *t);
 
-    /* After connect: in how many turns the members had better ping in a round,
-     * as some share a core, and which is this one's, from 0 on. All have the
-     * same number of turns. May be NULL: there is one.
+    /* After connect: the number of turns in which the members should ping in a
+     * round, because some share a core, and this member's turn, from 0 on. All
+     * have the same number of turns. May be NULL: there is one.
      */
     size_t (*turns) (const void *t, size_t *mine);
 
-    /* Make ready for timed messages to a peer by a way; its transport is to do
-     * the same for this rail. Return 1, 0 where that is under way, to be called
-     * again, or -1 with err. May be NULL.
+    /* Prepare for timed messages to a peer by a way; the peer's transport must
+     * do the same for this rail. Return 1; 0 if this is still in progress: call
+     * again; or -1 with err. May be NULL.
      */
     int (*prepare) (void *t, uint32_t rail, uint32_t peer,
                     struct transport_way way, struct error *err);
 
-    /* Send timed messages on this service level from now on; what was made
-     * ready before is not. May be NULL: there are no levels.
+    /* Send timed messages on this service level from now on; earlier
+     * preparations are void. May be NULL: there are no levels.
      */
     void (*set_level) (void *t, unsigned int level);
 
-    /* Wait for messages on a core of its own from now on, or asleep. Return
-     * whether it is the former. May be NULL: there is no difference.
+    /* From now on, wait for messages actively on a core of this process's own,
+     * or asleep. Return whether it is the former. May be NULL: there is no
+     * difference.
      */
     bool (*attend) (void *t, bool on);
 
-    /* Send now, or with the next recv, a message and a pad of so many bytes;
-     * timing is NULL for a message that is not timed. Return 0, or -1 with
-     * err.
+    /* Send, now or with the next recv, a message and a pad of this many bytes.
+     * timing is NULL for a message that is not timed. Return 0, or -1 with err.
      */
     int (*send) (void *t, uint32_t rail, uint32_t peer, const uint8_t *data,
                  size_t len, size_t pad, struct transport_timing *timing,
                  struct error *err);
 
-    /* Wait for a message until the deadline. Return 1, 0 where the deadline
-     * has passed, -1 with err where the transport is gone.
+    /* Wait for a message until the deadline. Return 1, 0 at the deadline, or -1
+     * with err if the transport has failed.
      */
     int (*recv) (void *t, int64_t deadline_ns, struct packet *packet,
                  struct error *err);
 
-    /* Whether a rail still carries messages: what is sent by one that does not
-     * is lost, and recv fails when there is no other. May be NULL: all do.
+    /* Whether a rail still carries messages. What is sent over a rail that does
+     * not is lost; recv fails if no rail is left. May be NULL: all do.
      */
     bool (*usable) (const void *t, uint32_t rail);
 
-    /* The name of a rail's device, as the kernel has it. May be NULL: it is
-     * none of the kernel's.
+    /* The kernel's name of a rail's device. May be NULL: it is not a kernel
+     * device.
      */
     void (*device) (const void *t, size_t rail, char *name, size_t size);
 
@@ -179,13 +178,14 @@ struct transport {
     /* May be NULL. */
     const struct transport_counts *(*counts) (const void *t);
 
-    /* After connect: where the kernel shows this host's ports, as they are now,
-     * in place of LOCAL_SYSFS; NULL: nowhere. The op may be NULL: it is that.
+    /* After connect: the directory that shows the present state of this host's
+     * ports, instead of LOCAL_SYSFS; NULL: there is none. May be NULL, which
+     * means the same.
      */
     const char *(*sysfs) (void *t);
 
-    /* One sentence about what got lost here and why, a rail before a way, or
-     * NULL where nothing went wrong. May be NULL.
+    /* One sentence about what was lost here and why, about a rail rather than a
+     * way; NULL: nothing went wrong. May be NULL.
      */
     const char *(*trouble) (const void *t);
 };
@@ -193,7 +193,7 @@ struct transport {
 extern const struct transport transport_emu;
 extern const struct transport transport_verbs;
 
-/* The transport of this name. NULL with err. */
+/* Find the transport of this name. Return NULL with err on failure. */
 const struct transport *transport_find (const char *name, struct error *err);
 
 #endif /* PROBE_TRANSPORT_H */

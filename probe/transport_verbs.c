@@ -74,8 +74,8 @@ static void verbs_close (void *t)
  * Opening
  */
 
-/* The devices that the site's map gives a node, comma-separated; "" where it
- * does not say. Return 0, or -1 with err.
+/* The devices that the site's map gives a node, comma-separated; "" if it does
+ * not list the node. Return 0, or -1 with err.
  */
 static int mapped_devices (const struct site *site, const char *host,
                            char *buf, size_t size, struct error *err)
@@ -285,7 +285,8 @@ static bool verbs_usable (const void *t, uint32_t rail)
     return !((const struct verbs *)t)->rail[rail].lost;
 }
 
-/* A rail has failed, and why. Return 0, or -1 where it was the last. */
+/* Mark a rail as failed, with the reason. Return 0, or -1 if it was the last.
+ */
 static int lose (struct verbs *v, struct verbs_rail *rail,
                  const struct error *err)
 {
@@ -323,8 +324,8 @@ static int verbs_send (void *t, uint32_t rail, uint32_t peer,
  * Receiving
  */
 
-/* Look at each rail once. Return 1 with a packet, 0, or -1 with err. *came
- * says whether anything came.
+/* Poll each rail once. Return 1 with a packet, 0, or -1 with err. *came is set
+ * if anything came.
  */
 static int look (struct verbs *v, struct packet *packet, bool *came,
                  struct error *err)
@@ -348,8 +349,8 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
     return 0;
 }
 
-/* What a rail's device has to tell. Return 0, or -1 with err where this was
- * the last rail.
+/* Read the events of a rail's device. Return 0, or -1 with err if this was the
+ * last rail.
  */
 static int check_rail (struct verbs *v, struct verbs_rail *rail,
                        struct error *err)
@@ -378,8 +379,9 @@ static void hear (struct verbs_rail *rail)
     rail->told = false;
 }
 
-/* Have all rails tell of the next message. True where they would have told
- * already of any that came before, so that it is safe to sleep.
+/* Request a notification of the next message on all rails. Return true if they
+ * were armed already, so that no earlier message is missed: it is safe to
+ * sleep.
  */
 static bool arm (struct verbs *v)
 {

@@ -34,7 +34,7 @@ uint32_t verbs_device_at_most (uint32_t wanted, int limit)
     return limit >= 2 && (uint32_t)limit < wanted ? (uint32_t)limit : wanted;
 }
 
-/* Others have no datagrams as we need them: iWARP, EFA, usNIC. */
+/* Other transports lack the datagrams that we need: iWARP, EFA, usNIC. */
 static bool is_infiniband (const struct ibv_device *device)
 {
     return device->transport_type == IBV_TRANSPORT_IB;
@@ -497,7 +497,7 @@ void verbs_device_route (const struct verbs_device *d,
 
 static const char removed[] = "the device failed or was removed";
 
-/* What an event means for us; NULL: nothing. */
+/* The meaning of an event; NULL: none for us. */
 static const char *meaning (enum ibv_event_type type)
 {
     static const struct {

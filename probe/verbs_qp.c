@@ -299,7 +299,7 @@ void verbs_qp_break (struct verbs_qp *q, enum ibv_wc_status why)
     q->broken = true;
 }
 
-/* With an RC queue pair one peer is lost; without the UD one, all are. */
+/* If an RC queue pair fails, one peer is lost; if the UD one fails, all are. */
 static int failed (struct verbs_qp *q, const char *what, int code,
                    struct error *err)
 {
@@ -309,7 +309,7 @@ static int failed (struct verbs_qp *q, const char *what, int code,
     return 0;
 }
 
-/* Returns how many parts a message has. */
+/* Return the number of parts of a message. */
 static int add_pad (const struct verbs_qp *q, size_t bytes,
                     struct ibv_sge *sge)
 {

@@ -164,7 +164,7 @@ static void try_later (const struct verbs_rail *rail, struct verbs_way *way,
     way->due_ns = now + rest;
 }
 
-/* Returns NULL where one of the ports has no such LID. */
+/* Return NULL if one of the ports has no such LID. */
 static struct verbs_way *find_way (struct verbs_rail *rail, uint32_t peer,
                                    struct transport_way by)
 {
@@ -181,7 +181,7 @@ static struct verbs_way *find_way (struct verbs_rail *rail, uint32_t peer,
     return *way;
 }
 
-/* For timed messages or others. Returns NULL where there is no way. */
+/* For timed messages or others. Return NULL if there is no way. */
 static struct ibv_ah *find_ah (struct verbs_rail *rail, uint32_t peer,
                                struct verbs_way *way, bool timed)
 {
@@ -314,8 +314,8 @@ static struct transport_way came_by (const struct verbs_slot *slot,
     return (struct transport_way){ .other = (uint8_t)(c->slid & mask) };
 }
 
-/* Believe a datagram or count it. Returns the number of bytes of data, or
- * -1.
+/* Check a datagram: accept it or count it as dropped. Return the number of
+ * bytes of data, or -1.
  */
 static int check (const struct verbs_rail *rail, const struct verbs_slot *slot,
                   const struct verbs_completion *c, struct verbs_header *h,
@@ -342,7 +342,7 @@ static int check (const struct verbs_rail *rail, const struct verbs_slot *slot,
     return (int)(len - VERBS_HEADER - h->pad);
 }
 
-/* Do without the device's clock where a stamp is not of the recent past. */
+/* Stop using the device's clock if a stamp is not from the recent past. */
 static void check_clock (struct verbs_rail *rail, struct verbs_completion *c)
 {
     struct verbs_device *d = &rail->device;
@@ -429,7 +429,7 @@ int verbs_rail_prepare (struct verbs_rail *rail, uint32_t peer,
     return say_wire (rail, peer, q, VERBS_WIRE_ASKS, err);
 }
 
-/* As group.h has it. */
+/* As in group.h. */
 static int64_t lost_ns (const struct verbs_run *run)
 {
     int64_t most = run->gap_ns * LOST_GAPS_LEAST;
@@ -439,7 +439,7 @@ static int64_t lost_ns (const struct verbs_run *run)
     return run->gap_ns * LOST_GAPS < most ? run->gap_ns * LOST_GAPS : most;
 }
 
-/* The same on both sides: of what goes from one to another. */
+/* The first PSN from one peer to another; the same on both sides. */
 static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
                            uint32_t to)
 {

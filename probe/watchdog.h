@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Watchdog: whatever hangs, here or in a library, ends in time: with a result
- * record where this process prints one, else with a sentence on standard error.
+/* Watchdog: ends the process in time if anything hangs, here or in a library:
+ * with a result record if this process prints one, else with a sentence on
+ * standard error.
  */
 #ifndef PROBE_WATCHDOG_H
 #define PROBE_WATCHDOG_H
@@ -10,26 +11,26 @@
 
 struct watchdog {
     int64_t timeout_ms;
-    int status;              /* to exit with where no record is printed */
-    const char *nonce;       /* of the record, "": there is none */
-    void (*at_record) (void); /* called before it, in the signal's handler; may
-                                 be NULL */
+    int status;              /* exit status if no record is printed */
+    const char *nonce;       /* of the record; "": none */
+    void (*at_record) (void); /* called before the record, in the signal
+                                 handler; may be NULL */
 };
 
-/* Start it, with the phase "it started". The strings stay the caller's. */
+/* Start it, in the phase "it started". The strings are borrowed. */
 void watchdog_start (const struct watchdog *options);
 
 /* Whether this process prints the record. */
 void watchdog_set_prints (bool prints);
 bool watchdog_prints (void);
 
-/* What is done from now on, by which host ("": not known yet): the sentence
- * tells it.
+/* Set what is done from now on, and by which host ("": not known yet), for the
+ * sentence.
  */
 void watchdog_phase (const char *host, const char *phase);
 
-/* What is left, but for a tenth, so that a process ends in order before it, and
- * says what it waited for.
+/* The time left, less a tenth, so that a process can end in order before the
+ * watchdog does, and say what it waited for.
  */
 int64_t watchdog_left_ns (void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Integers as bytes, little-endian, whatever the machine: for messages
- * between nodes and for the frames between a node and the emulator.
+/* Integers as bytes, little-endian on any machine: for messages between nodes
+ * and for the frames between a node and the emulator.
  */
 #ifndef PROBE_WIRE_H
 #define PROBE_WIRE_H
@@ -25,8 +25,7 @@ static inline uint64_t wire_get (const uint8_t *p, unsigned int bytes)
     return value;
 }
 
-/* A length, 1 byte, and so many bytes, at most max. Returns what is after them.
- */
+/* Write a length, 1 byte, and that many bytes, at most max. Return the end. */
 static inline uint8_t *wire_put_bytes (uint8_t *p, const void *data, size_t len,
                                        uint8_t max)
 {
@@ -38,8 +37,8 @@ static inline uint8_t *wire_put_bytes (uint8_t *p, const void *data, size_t len,
     return p + len;
 }
 
-/* What came from others, taken field by field. Where it is too short, or a
- * field makes no sense, `bad` is set, and what is taken from then on is 0.
+/* Bytes that others sent, read field by field. If there are too few, or a field
+ * is invalid, `bad` is set, and everything read from then on is 0.
  */
 struct wire_in {
     const uint8_t *p;
@@ -47,7 +46,7 @@ struct wire_in {
     bool bad;
 };
 
-/* So many bytes, or NULL. */
+/* This many bytes, or NULL. */
 static inline const uint8_t *wire_take_raw (struct wire_in *in, size_t len)
 {
     const uint8_t *p = in->p;
@@ -68,7 +67,7 @@ static inline uint64_t wire_take (struct wire_in *in, unsigned int bytes)
     return p ? wire_get (p, bytes) : 0;
 }
 
-/* What wire_put_bytes wrote, at most max bytes. */
+/* Read what wire_put_bytes wrote, at most max bytes. */
 static inline const uint8_t *wire_take_bytes (struct wire_in *in, size_t max,
                                               size_t *len)
 {
@@ -77,7 +76,7 @@ static inline const uint8_t *wire_take_bytes (struct wire_in *in, size_t max,
     return wire_take_raw (in, *len);
 }
 
-/* The same as a string, in `size` bytes; "" where it is bad. */
+/* The same as a string, in `size` bytes; "" if it is bad. */
 static inline void wire_take_text (struct wire_in *in, char *buf, size_t size)
 {
     size_t len;

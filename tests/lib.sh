@@ -7,7 +7,7 @@
 #   ok STATUS NAME            passes if STATUS is 0, as in `cmd; ok $? "works"`
 #   is GOT WANTED NAME        two strings are the same
 #   like GOT REGEX NAME       an extended regular expression is found
-#   skip NAME REASON          one result that is not looked at
+#   skip NAME REASON          one result that is not checked
 #   diag TEXT                 a comment, on standard error, which prove shows
 #   plan N                    at the start, if the count is known
 #   skip_all REASON           ends a test that cannot run here
@@ -84,7 +84,7 @@ workdir='' fabric='' nodes='' mpi='' emu=''
 patience=10
 hosts=() pids=()
 
-# A cluster of the caller's is not ours to use.
+# Do not use a cluster of the caller's.
 unset SLURM_CONF "${!SLURM_@}" "${!PMM_CONF@}"
 
 tap_count=0
@@ -95,7 +95,7 @@ cleanups=()
 tap_exit ()
 {
     local status=$? i
-    # Once begun, it is not to be interrupted.
+    # Do not interrupt the cleanup.
     trap '' INT TERM HUP
     for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
         eval "${cleanups[i]}"
@@ -164,13 +164,13 @@ need ()
 workdir ()
 {
     [[ $workdir ]] && return
-    # Not in TMPDIR, which may be out of the reach of other users.
+    # Not in TMPDIR, which other users may be unable to enter.
     workdir=$(mktemp -d /tmp/pmm-test.XXXXXX) || exit 1
     cleanup rm -rf "$workdir"
     chmod 755 "$workdir"
 }
 
-# must WHAT COMMAND...: without this the rest makes no sense.
+# must WHAT COMMAND...: the other tests need this.
 must ()
 {
     local what=$1 said
@@ -376,7 +376,7 @@ X
 
 emu_up ()
 {
-    # The line of an earlier one is not this one's.
+    # Remove the log of an earlier emulator.
     rm -f "$workdir/emu.log"
     pmm-emu -f "$1" --socket "$workdir/emu" --control "$workdir/control" \
         "${@:2}" >"$workdir/emu.log" 2>&1 &
@@ -422,7 +422,7 @@ start_probes ()
 finish_probes ()
 {
     local status pid
-    # Bash tells of those that were killed.
+    # Bash reports killed processes on stderr.
     wait "${pids[0]}" 2>/dev/null
     status=$?
     for pid in "${pids[@]}"; do

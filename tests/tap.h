@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* TAP for the unit tests.
  *
- * ok (cond, fmt, ...)   one numbered result; returns cond. A failure is said
- *                       on standard error too, since prove shows only that
+ * ok (cond, fmt, ...)   one numbered result; returns cond. A failure is also
+ *                       printed on standard error: prove shows only that
  * diag (fmt, ...)       a comment
  * skip (fmt, ...)       one result that passes, marked as skipped
  * done_testing ()       prints the plan; the exit status of main ()
  *
- * Signals are as by default, whoever started the test (nohup, a script's &).
+ * Signal handling is reset to the defaults, however the test was started
+ * (nohup, a script's &).
  */
 #ifndef TESTS_TAP_H
 #define TESTS_TAP_H

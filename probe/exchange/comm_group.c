@@ -279,7 +279,9 @@ static int comm_tell (void *arg, struct comm_blob *blob, struct error *err)
  * Round trips
  */
 
-/* Both ends at the same time. What is not ready in time will be lost. */
+/* Prepare a ping, at both ends at the same time. If it is not ready in time,
+ * pings are lost.
+ */
 static int make_ready (struct comm_group *c, uint32_t m, struct error *err)
 {
     int64_t until = group_now (c->g) + group_dead_ns (c->g);

@@ -336,7 +336,7 @@ static struct plan *get_plan (const struct exchange_session *x, char *fabric,
     return NULL;
 }
 
-/* A pattern, and the plan that it is of, if any, whose method is its name. */
+/* A pattern, and its plan, if any; the plan's method is the pattern's name. */
 struct pairs_schedule {
     const char *name;
     struct pattern *pattern;

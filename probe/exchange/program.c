@@ -516,7 +516,7 @@ static int print (const struct exchange_session *x, struct error *err)
     return 0;
 }
 
-/* Leave the runs where they are wanted. */
+/* Write the runs to the requested output. */
 static int save (const struct exchange_session *x, struct error *err)
 {
     const struct exchange_args *a = x->args;
@@ -533,7 +533,7 @@ static int save (const struct exchange_session *x, struct error *err)
     return a->output || !a->format ? print (x, err) : 0;
 }
 
-/* Of a run that comes to no good end what there is is kept. */
+/* If a run fails, save what was measured. */
 static void give_up (void *arg)
 {
     struct exchange_session *x = arg;

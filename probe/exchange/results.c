@@ -101,7 +101,7 @@ static void pack (uint8_t *p, uint32_t peer, struct repeats *x)
     }
 }
 
-/* False where it makes no sense. */
+/* Return false if it is invalid. */
 static bool unpack (const uint8_t *p, uint32_t n, uint32_t *peer,
                     struct series_pair *pair)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Results: what a process measured with each of the others at one length,
- * until process 0 has it in a series; and how process 0 keeps its series.
+/* Results: what a process measured with each of the others at one length, until
+ * process 0 puts it into a series; and how process 0 saves its series.
  */
 #ifndef PROBE_EXCHANGE_RESULTS_H
 #define PROBE_EXCHANGE_RESULTS_H
@@ -16,47 +16,48 @@
 
 struct results;
 
-/* Empty ones of a process that initiates what it measures, or which receives
- * it.
+/* Create empty results of a process that initiates its measurements, or that
+ * receives them.
  */
 struct results *results_create (uint32_t n, bool receives);
 void results_destroy (struct results *r);
 
-/* One more exchange with a peer: its time; or it was lost. */
+/* Add an exchange with a peer: its time, or that it was lost. */
 void results_add (struct results *r, uint32_t peer, double time_ns);
 void results_add_lost (struct results *r, uint32_t peer);
 
-/* Process 0, which alone has a series, gets all processes' results as pairs of
- * this length; those that died are marked. All results are empty then. Return
- * 0, or -1 with err.
+/* Process 0, which alone has a series, collects all processes' results as pairs
+ * of this length; dead processes are marked. Afterwards all results are empty.
+ * Return 0, or -1 with err.
  */
 int results_collect (struct results *r, const struct party *p,
                      uint64_t length, struct series *s, struct error *err);
 
-/* The n worst pairs of a sorted series, worst first. A pair is as bad as its
- * median is over that of all pairs, at the length where that is the most. Of
- * (a, b) and (b, a) only the worse is among them, nor are those of which
- * nothing came back. Returns how many pair[n] has got.
+/* The n worst pairs of a sorted series, worst first. A pair's badness is the
+ * ratio of its median to that of all pairs, at the length where this is
+ * largest. Of (a, b) and (b, a) only the worse is included; pairs without any
+ * answer are left out. Return the number of pairs written to pair[n].
  */
 size_t results_worst (const struct series *s, struct probe *pair, size_t n);
 
-/* Keep: the series that process 0 has gathered are saved also when the run is
- * ended from outside, as launchers do that lose one of its processes.
+/* Keep: saves the series that process 0 has collected even if the run is ended
+ * from outside, as launchers do when they lose a process.
  *
- * From now on, at SIGTERM or SIGINT, call fn in a thread of its own, with the
- * lock held, and end this process with ERROR_WORLD. One at a time. NULL with
- * err.
+ * keep_start: from now on, at SIGTERM or SIGINT, call fn in a thread of its
+ * own, with the lock held, and end this process with ERROR_WORLD. Only one at a
+ * time. Return NULL with err on failure.
  */
 struct keep;
 struct keep *keep_start (void (*fn) (void *arg), void *arg,
                          struct error *err);
-/* No more: the series are being saved, which signals do not end. NULL is safe.
+/* Stop reacting: the series are being saved, which signals do not interrupt.
+ * NULL is safe.
  */
 void keep_over (struct keep *k);
-/* Signals do what they did before. NULL is safe. */
+/* Restore the previous signal handling. NULL is safe. */
 void keep_stop (struct keep *k);
 
-/* Hold fn off while the series are changed. NULL is safe. */
+/* Keep fn from running while the series change. NULL is safe. */
 void keep_lock (struct keep *k);
 void keep_unlock (struct keep *k);
 

@@ -239,7 +239,7 @@ static void arrive (struct stream *s, uint32_t m, uint8_t age)
     }
 }
 
-/* What is waited for now does not come from there. */
+/* Give up the messages that are waited for from a member. */
 static void give_up (struct stream *s, uint32_t m)
 {
     struct stream_peer *p = &s->peer[m];
@@ -267,7 +267,7 @@ static void drop_member (struct stream *s, uint32_t m)
  * Sending
  */
 
-/* With a packet goes what came from there. */
+/* A packet also acknowledges what came from the peer. */
 static int send_packet (struct stream *s, uint32_t m, uint32_t number,
                         struct error *err)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A comm (probe/exchange/comm.h) over MPI.
  *
- * MPI itself ends a program whose process dies, or hangs in it: nothing is ever
- * lost here, and a failure is -1.
+ * If a process dies, MPI itself ends the program, or hangs: no message is ever
+ * reported as lost, and every failure is -1.
  *
- * A process is called by its host, as SLURMD_NODENAME has it or MPI's processor
- * name, and by its core where there are several on a host, to which it is then
- * bound. The cores are those that srun or mpirun left it: where each has but
- * one, that is it.
+ * The label of a process is its host, SLURMD_NODENAME or MPI's processor name.
+ * If a host has several processes, the label includes a core, and the process
+ * is bound to it. The cores are those that srun or mpirun allows it: if each
+ * process has just one, that is its core.
  */
 #ifndef PROBE_MPI_COMM_MPI_H
 #define PROBE_MPI_COMM_MPI_H
@@ -24,12 +24,13 @@ struct comm_mpi;
 
 struct comm_mpi_options {
     enum place_naming naming;
-    uint64_t buffer; /* bytes that MPI has for buffered sends; 0: what the
-                        longest message needs */
+    uint64_t buffer; /* bytes for MPI's buffered sends; 0: what the longest
+                        message needs */
 };
 
-/* All processes of mpi call it, with the same options. It makes a communicator
- * of its own. NULL with err; where that is ERROR_INPUT, it is so everywhere.
+/* Open a comm; all processes of mpi call this with the same options. It makes
+ * its own communicator. Return NULL with err on failure; ERROR_INPUT is
+ * returned by all processes or none.
  */
 struct comm_mpi *comm_mpi_open (MPI_Comm mpi,
                                 const struct comm_mpi_options *opts,
@@ -38,8 +39,8 @@ void comm_mpi_close (struct comm_mpi *c);
 
 uint32_t comm_mpi_hosts (const struct comm_mpi *c);
 
-/* For callers of MPI itself: its communicator, on which errors are returned,
- * and what to send from and to receive into, of as many bytes as are reserved.
+/* For direct calls of MPI: the communicator, which returns errors, and buffers
+ * to send from and receive into, as large as reserved.
  */
 struct comm_mpi_wire {
     MPI_Comm comm;
@@ -47,14 +48,14 @@ struct comm_mpi_wire {
 };
 struct comm_mpi_wire comm_mpi_wire (const struct comm_mpi *c);
 
-/* See that MPI has a buffer for buffered sends of len bytes. Return 0, or -1
- * with err: the one that was asked for is too small.
+/* Make sure that MPI has a buffer for buffered sends of len bytes. Return 0, or
+ * -1 with err: the requested buffer is too small.
  */
 int comm_mpi_buffer (struct comm_mpi *c, size_t len, struct error *err);
 
 extern const struct comm comm_mpi;
 
-/* Its own kinds of exchange (kinds.c). */
+/* MPI's own kinds of exchange (kinds.c). */
 extern const struct comm_exchange comm_mpi_kinds[];
 
 /* Call an MPI function on this communicator with the arguments that follow: 0,
@@ -63,7 +64,7 @@ extern const struct comm_exchange comm_mpi_kinds[];
 #define CALL(err, function, ...) \
     comm_mpi_check (function (__VA_ARGS__), #function, err)
 
-/* What MPI says of a code that is not MPI_SUCCESS, in err. Return -1. */
+/* Set err to MPI's description of a code that is not MPI_SUCCESS. Return -1. */
 int comm_mpi_failed (int code, const char *function, struct error *err);
 
 static inline int comm_mpi_check (int code, const char *function,

@@ -40,7 +40,9 @@ static double wants (const struct flood_flow *f)
     return f->rate >= 0 ? f->rate : f->offer;
 }
 
-/* Those of one link, c[0] to c[n - 1]; the next input's begin behind it. */
+/* The crossings of one link are c[0] to c[n - 1]; return where the next input's
+ * begin.
+ */
 static size_t input_end (const struct flood_crossing *c, size_t n, size_t i,
                          double *want)
 {

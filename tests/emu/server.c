@@ -156,7 +156,7 @@ static int listen_on (struct server *srv, int i, const char *path,
     return 0;
 }
 
-/* As many connections as the hard limit of descriptors lets us have. */
+/* The number of connections that the hard limit of descriptors allows. */
 static size_t raise_limit (void)
 {
     struct rlimit rl;

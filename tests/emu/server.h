@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sockets of pmm-emu: clients of probes, and control.
+/* The sockets of pmm-emu: one for probe clients, one for control.
  *
- * Any local user may connect to the first, root alone (or who runs the
- * emulator) to the second. A control connection sends one line, a command of
- * model_command or "show", and gets "ok" or "error SENTENCE" as a line,
- * then what was asked for.
+ * Any local user may connect to the first; only root, or the user who runs the
+ * emulator, to the second. A control connection sends one line, a command of
+ * model_command or "show", and gets a line "ok" or "error SENTENCE", then the
+ * output.
  */
 #ifndef EMU_SERVER_H
 #define EMU_SERVER_H
@@ -19,9 +19,8 @@ enum {
 
 struct server;
 
-/* Listen on both sockets (control may be NULL); a socket that nobody listens
- * on any more is replaced. The model is borrowed and changed by commands.
- * NULL with err.
+/* Listen on both sockets (control may be NULL); a stale socket is replaced. The
+ * model is borrowed and changed by commands. Return NULL with err on failure.
  */
 struct server *server_create (struct emu_model *m, const char *socket_path,
                               const char *control_path, int stall_ms,
@@ -35,8 +34,8 @@ int server_run (struct server *srv, struct error *err);
 /* Close everything and remove the sockets. */
 void server_destroy (struct server *srv);
 
-/* The other side of control: send the words as one line, write the answer to
- * out. Return 0, or -1 with err (the emulator's sentence, or ours).
+/* The client side of control: send the words as one line, write the answer to
+ * out. Return 0, or -1 with err (the emulator's sentence, or our own).
  */
 int control_command (const char *path, int argc, char *const argv[],
                      FILE *out, struct error *err);

@@ -418,7 +418,7 @@ static void enter_link (struct session *s, struct session_message *msg,
     msg->event.time = start + model_latency (s->model, arc);
     if (msg->hop == msg->path->hops) {
         msg->event.time += msg->noise + msg->tail;
-        /* who is faster than usual does not come before it was sent */
+        /* a message from a faster host does not arrive before it was sent */
         if (msg->event.time < start)
             msg->event.time = start;
     }
@@ -454,7 +454,7 @@ static void loop_back (struct session *s, struct session_message *msg)
     heap_add (s, &msg->event);
 }
 
-/* Who has the endpoint; NULL: nobody yet. */
+/* The client of an endpoint; NULL: none yet. */
 static struct client *client_at (const struct session *s, uint32_t end)
 {
     return s->by_endpoint[model_fabric (s->model)->end[end].endpoint];
@@ -494,7 +494,7 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
                               path->arc, loops ? 0 : path->hops, &c->rng),
         .tail = tail (s->model, path, pad),
     };
-    /* who waits for it counts on the first link's latency */
+    /* a waiting client relies on the first link's latency */
     if (path->hops == 1 && msg->noise < 0)
         msg->noise = 0;
     memcpy (msg->data, data, len);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One check's clients and their virtual time.
+/* The clients of one check and their virtual time.
  *
  * A conservative discrete-event simulation. Every client either runs or waits
  * (for a message or its deadline). An event may happen once no running client
- * can still cause an earlier one: a running client at time t touches no link
- * but its own host's before t + that link's latency. So what a client computes
- * costs no virtual time, however long the machine lets it wait for a CPU, and
- * clients whose events lie close together run at the same time.
+ * can cause an earlier one: a running client at time t affects no link but its
+ * own host's before t + that link's latency. So computing costs a client no
+ * virtual time, however long it waits for a CPU, and clients whose events are
+ * close together run at the same time.
  *
- * A message goes link by link along the LFTs' path; at each it waits until
- * the link direction is free. Queues and clocks belong to the session:
- * sessions do not see one another.
+ * A message travels link by link along the path of the LFTs; at each link it
+ * waits until the link direction is free. Queues and clocks belong to the
+ * session: sessions do not affect each other.
  *
- * A client that runs for longer than the stall limit of real time is no
- * longer waited for, until it waits again; it then finds itself at the
- * session's present time. One that disconnects is gone. So a node that hangs
- * or dies makes the others' deadlines pass instead of blocking them. A session
- * starts when all its clients have joined, or SESSION_START_LIMITS stall limits
- * after the first.
+ * If a client runs for longer than the stall limit in real time, the others no
+ * longer wait for it until it waits again; it then continues at the session's
+ * present time. A client that disconnects is gone. So a node that hangs or dies
+ * lets the others' deadlines pass instead of blocking them. A session starts
+ * when all its clients have joined, or SESSION_START_LIMITS stall limits after
+ * the first.
  */
 #ifndef EMU_SESSION_H
 #define EMU_SESSION_H
@@ -29,16 +29,15 @@
 
 enum {
     SESSION_START_LIMITS = 5,
-    SESSION_PENDING_MAX = 16384, /* messages under way from, or queued for,
-                                    one client */
+    SESSION_PENDING_MAX = 16384, /* messages in flight from, or queued for, one
+                                    client */
 };
 
 struct session;
 struct client;
 
-/* How answers get out: called from within session_* for a client that waits,
- * once per wait. `from` and `to` are ends; data is NULL for a deadline
- * that has passed.
+/* How answers leave: session_* calls it for a client that waits, once per wait.
+ * `from` and `to` are ends; data is NULL if the deadline has passed.
  */
 typedef void (*session_deliver_f) (void *owner, int64_t time, uint32_t from,
                                    uint32_t to, const uint8_t *data,
@@ -46,8 +45,8 @@ typedef void (*session_deliver_f) (void *owner, int64_t time, uint32_t from,
 
 struct session_stats {
     uint64_t messages; /* delivered */
-    uint64_t lost;     /* dropped by loss, by queues that are full, or for
-                          want of a receiver or a path */
+    uint64_t lost;     /* dropped: planted loss, full queues, no receiver or no
+                          path */
 };
 
 /* A session for `size` clients; the model, deliver and stats are borrowed.
@@ -59,9 +58,9 @@ struct session *session_create (const struct emu_model *m, uint64_t number,
                                 int64_t wall_ns);
 void session_destroy (struct session *s);
 
-/* Join as n endpoints (of one host). Returns the client, which
- * session_leave frees; NULL with err where one of them has joined already, or
- * the session is full.
+/* Join as n endpoints (of one host). Return the client, which session_leave
+ * frees, or NULL with err if one of them has joined already, or the session is
+ * full.
  */
 struct client *session_join (struct session *s, void *owner,
                              const uint32_t *endpoint, size_t n,
@@ -71,22 +70,22 @@ void session_leave (struct client *c);
 struct session *client_session (const struct client *c);
 size_t session_clients (const struct session *s);
 
-/* Send from an end of the client's to another endpoint's; the bytes are copied.
- * A pad of so many more takes the time of its own. Return 0, or -1 with err:
- * not its own, no such end, too many under way.
+/* Send from one of the client's ends to an end of another endpoint; the bytes
+ * are copied. A pad adds the time of that many bytes. Return 0, or -1 with err:
+ * not its own end, no such end, too many messages in flight.
  */
 int session_send (struct client *c, uint32_t from, uint32_t to,
                   const uint8_t *data, size_t len, size_t pad,
                   struct error *err);
 
-/* The client waits until a message or the deadline; one of more than some
- * hundred years never passes.
+/* The client waits for a message or the deadline. A deadline more than about
+ * 146 years ahead never passes.
  */
 void session_wait (struct client *c, int64_t deadline);
 
-/* What an endpoint of the client's has carried since the session began, at the
- * client's time: its messages, each a packet with SESSION_HEADER bytes before
- * it, and the background's. In bytes; `waited` for so many bytes' times.
+/* The traffic of one of the client's endpoints since the session began, at the
+ * client's time: its own messages, each one packet with SESSION_HEADER bytes in
+ * front, and the background's. In bytes; `waited` is in times of one byte.
  */
 enum { SESSION_HEADER = 32 }; /* LRH, BTH, DETH, ICRC */
 struct session_count {
@@ -95,11 +94,13 @@ struct session_count {
 void session_count (struct client *c, uint32_t endpoint,
                     struct session_count *count);
 
-/* The background is to change: count what it carried until now. */
+/* Account for the background's traffic until now; call it before the background
+ * changes.
+ */
 void session_settle (struct session *s);
 
-/* Let events happen as far as they may. Call after any of the above, and every
- * now and then with the real time, so that stalled clients are noticed.
+/* Process all events that may happen. Call it after any of the above, and now
+ * and then with the real time, so that stalled clients are detected.
  */
 void session_run (struct session *s, int64_t wall_ns);
 
