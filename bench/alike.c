@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which links can nobody tell apart? For every link of a job a line with its
- * id, its kind and a number that it shares with the links whose columns are
- * proportional to its own over the round trips of all pairs. Independent of
- * the judge, to check its suspects.
+/* Which links cannot be resolved? For every link of a job, prints a line with
+ * its id, its kind and a number that is the same for links with proportional
+ * columns over the round trips of all pairs. Independent of the judge, to check
+ * its suspects.
  *
  *     alike SNAPSHOT HOST HOST...
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How many messages a second does pmm-emu carry? Pairs of processes play
+/* How many messages per second does pmm-emu carry? Pairs of processes play
  * ping-pong over a running emulator.
  *
  *     emu_rate SOCKET ROUND-TRIPS HOST HOST [HOST HOST]...

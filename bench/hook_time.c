@@ -3,9 +3,9 @@
  *
  *   hook_time FILE RUNS PROGRAM [ARGUMENT]...
  *
- * Appends to FILE a line with the ms of each run and the KiB that it held at
- * most, and exits as the last one did: so it can stand before a hook of
- * slurmd's.
+ * Appends to FILE a line with the ms of each run and the greatest KiB that it
+ * held, and exits with the status of the last run. So it can wrap a hook of
+ * slurmd.
  */
 #include "config.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Does pmm-probe-mpi measure what MPI gives? Two processes measure round trips
- * of a length by its engine and by a bare loop of MPI_Send and MPI_Recv, by
- * turns, and print the medians of both, their ratio, and that of the least.
+/* Does pmm-probe-mpi measure the same as plain MPI? Two processes measure round
+ * trips of a length alternately by its engine and by a bare loop of MPI_Send
+ * and MPI_Recv. They print the medians of both, their ratio, and the ratio of
+ * the minima.
  *
  *     mpirun -n 2 mpi_pingpong [REPEATS [LENGTH]...]
  */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A benchmark goes on or ends: what fails is said, and is its exit status. */
+/* A benchmark ends at the first error: it prints it and exits with a status
+ * that is not 0.
+ */
 #ifndef BENCH_NEED_H
 #define BENCH_NEED_H
 
@@ -18,7 +20,7 @@ static inline _Noreturn void die (const struct error *err)
     exit (1);
 }
 
-/* What a function made, which set err where it is NULL. */
+/* Return what a function made; if it is NULL, the function has set err. */
 static inline void *need (void *p, const struct error *err)
 {
     if (!p)
@@ -26,7 +28,7 @@ static inline void *need (void *p, const struct error *err)
     return p;
 }
 
-/* An argument. */
+/* Parse an argument. */
 static inline uint64_t number (const char *text, uint64_t min, uint64_t max)
 {
     uint64_t n;
@@ -40,7 +42,7 @@ static inline uint64_t number (const char *text, uint64_t min, uint64_t max)
     return n;
 }
 
-/* The command, in front of its results. */
+/* Print the command, before its results. */
 static inline void print_command (int argc, char **argv)
 {
     printf ("`bench/%s", program_invocation_short_name);

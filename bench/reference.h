@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two simple methods that a judge has to beat, on the same samples.
+/* Two simple methods for comparison with the judge, on the same samples.
  *
- * naive: a row's median over that of the same row of the baseline; a host's is
- * the median over its rows, less that of all hosts. It knows host links alone.
- * sparse: the minima of rows over those of the baseline, less their median, by
- * the fewest links: the column that explains most is added while it explains
- * more than chance does (six of the noise's standard deviations, by the MAD of
- * what is left), all excesses are fitted anew by least squares, and what is
- * negative is dropped.
+ * naive: a row's median minus that of the same row of the baseline. The value
+ * of a host is half the median over its rows, minus that of all hosts. It knows
+ * only host links. sparse: the minima of rows minus those of the baseline,
+ * minus their median, explained by the fewest links. The column that explains
+ * most is added while it explains more than chance does (six standard
+ * deviations of the noise, from the MAD of the residuals). All excesses are
+ * then fitted again by least squares, and negative ones are dropped.
  */
 #ifndef BENCH_REFERENCE_H
 #define BENCH_REFERENCE_H
@@ -20,19 +20,19 @@
 
 enum { REFERENCES = 2, REFERENCE_FOUND = 16 };
 
-/* What a method says: sets of links of one column, the worst first. */
+/* Findings of a method: sets of links with the same column, the worst first. */
 struct reference {
     size_t n;
     struct {
         uint32_t link[64];
         size_t nlinks;
-        double excess_ns; /* one way */
+        double excess_ns; /* in one direction */
     } found[REFERENCE_FOUND];
 };
 
 extern const char *const reference_names[REFERENCES];
 
-/* Find what is at least `ns` slow. Rows are those that both have. */
+/* Find what is slower by at least `ns`. Rows are those that both have. */
 void reference_find (struct reference r[REFERENCES], struct pathset *ps,
                      const struct samples *run, const struct samples *base,
                      double ns);

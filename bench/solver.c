@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How fast is solving, and are its errors those that the plan predicts? As
- * Markdown.
+/* How fast is solving, and do its errors agree with those that the plan
+ * predicts? As Markdown.
  *
  *     solver [--long] [--draws N] [--limit SECONDS]
  *
  * Each plan with two redundant rounds is measured N (50) times with Gaussian
- * noise of one ns in every RTT, and solved: the latencies alone (fit, where all
- * links are determined), then with their errors. Observed is the standard
- * deviation of what the solutions say, over links and groups; the worst are
- * the 1 % of them with the greatest stated errors, so that chance does not
- * choose them.
+ * noise of one ns in every RTT, and solved: first the latencies alone (fit, if
+ * all links are determined), then with their errors. Observed is the standard
+ * deviation of the solutions, over links and groups. The worst are the 1 % of
+ * them with the greatest stated errors, so that chance does not select them.
  */
 #include "config.h"
 

@@ -4,11 +4,12 @@
  *     throughput [--long]
  *
  * On whole fabrics and on jobs, all links 4xHDR, or host ends 4xEDR, so that a
- * cable between switches takes two hosts: rounds and flows for each link twice,
- * the links that are filled, and the seconds to plan and to check. Then one
- * link after the other, TRIALS drawn ones, has half its rate, flows are max-min
- * fair, noise is NOISE of a rate: the share of links that are named, that are
- * named alone, and findings that name others. --long adds big fabrics.
+ * cable between switches needs two hosts. Prints rounds and flows to load each
+ * link twice, the links that are filled, and the seconds to plan and to check.
+ * Then TRIALS drawn links, one at a time, have half their rate; flows are
+ * max-min fair, and noise is NOISE of a rate. Prints the share of links that
+ * are named, that are named alone, and findings that name others. --long adds
+ * big fabrics.
  */
 #include "config.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The checks of `pmm doctor`: what in a site's configuration keeps slurm-pmm from
- * working, or limits what it can do. To add one, write a
- * function, declare it here, list it in verb_doctor.c.
+/* The checks of `pmm doctor`: what in a site's configuration stops slurm-pmm
+ * from working, or limits it. To add a check, write a function, declare it here
+ * and list it in verb_doctor.c.
  *
- * A check says OK, with what it found; WARN, with what to change for something
- * to work better; FAIL, with what to change for it to work at all; UNKNOWN where
- * it could not look. It changes nothing.
+ * A check returns OK, with what it found; WARN, with what to change so that
+ * something works better; FAIL, with what to change so that it works at all;
+ * UNKNOWN if it could not check. It changes nothing.
  */
 #ifndef PMM_DOCTOR_H
 #define PMM_DOCTOR_H
@@ -22,21 +22,21 @@
 
 enum {
     DOCTOR_TEXT = 512,
-    DOCTOR_WAIT_MS = 5000, /* for a program or a library to answer */
+    DOCTOR_WAIT_MS = 5000, /* timeout for a program or a library */
 };
 
 /* The site, read once. */
 struct doctor_site {
-    const char *path;          /* of pmm.conf; NULL: where it should be */
-    struct site site;          /* the defaults where pmm.conf is bad */
-    bool bad_site;             /* it is, with this */
+    const char *path;          /* of pmm.conf; NULL: the default path */
+    struct site site;          /* the defaults if pmm.conf is bad */
+    bool bad_site;             /* pmm.conf is bad, with this error: */
     struct error site_error;
-    bool answers;              /* slurmctld; else this */
+    bool answers;              /* slurmctld does; if not, this error: */
     struct error slurm_error;
     struct controller_conf slurm;
-    uid_t uid;                 /* SlurmUser; root where it is not known */
+    uid_t uid;                 /* SlurmUser; root if not known */
     char user[CONTROLLER_NAME];
-    struct fabric *fabric;     /* the snapshot; NULL with this */
+    struct fabric *fabric;     /* the snapshot; NULL: this error: */
     struct error fabric_error;
     time_t now;
 };
@@ -53,25 +53,25 @@ enum verdict_status doctor_say (char text[DOCTOR_TEXT],
 typedef enum verdict_status doctor_check (const struct doctor_site *p,
                                           char text[DOCTOR_TEXT]);
 
-/* doctor_files.c: what is in our own files */
+/* doctor_files.c: our own files */
 doctor_check doctor_conf, doctor_snapshot, doctor_baseline, doctor_ledger,
     doctor_spool, doctor_service, doctor_node_map, doctor_programs,
     doctor_verdicts, doctor_umad;
 
-/* doctor_slurm.c: what Slurm is configured to; slurmctld must answer */
+/* doctor_slurm.c: Slurm's configuration; slurmctld must answer */
 doctor_check doctor_release, doctor_nodes, doctor_mpi, doctor_pmix_directory,
     doctor_mpi_default, doctor_memlock, doctor_ports, doctor_partition,
     doctor_preemption, doctor_association, doctor_comments,
     doctor_epilogslurmctld, doctor_prolog, doctor_epilog, doctor_healthcheck;
 
-/* doctor_audits.c: how audits went; the same */
+/* doctor_audits.c: results of audits; slurmctld must answer */
 doctor_check doctor_audits, doctor_nodes_audited;
 
-/* doctor_plugin.c: plugstack.conf and what it loads; the same */
+/* doctor_plugin.c: plugstack.conf and what it loads; slurmctld must answer */
 doctor_check doctor_plugin;
 
-/* The directory of the hooks that the plugin is to run: the caller's to free;
- * NULL: it runs none, or that is not known.
+/* The directory of the hooks that the plugin must run; the caller frees. NULL:
+ * it runs none, or the directory is not known.
  */
 char *doctor_hooks (const struct doctor_site *p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm doctor: how audits went. */
+/* pmm doctor: results of audits. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm doctor: what Slurm is configured to. */
+/* pmm doctor: Slurm's configuration. */
 #include "config.h"
 
 #include <dlfcn.h>

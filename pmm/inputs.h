@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What verbs work on. The runner (main.c) opens what a verb's row names; the
- * rest of this is for verbs that need more than that.
+/* The inputs of verbs. The runner (main.c) opens what a verb's row lists; the
+ * other functions are for verbs that need more.
  */
 #ifndef PMM_INPUTS_H
 #define PMM_INPUTS_H
@@ -20,7 +20,7 @@
 struct baselines {
     struct samples **samples;
     struct pathset **ps;
-    struct baseline *v; /* of these, for the judge */
+    struct baseline *v; /* the same, for the judge */
     size_t n;
 };
 
@@ -29,11 +29,11 @@ struct inputs {
     int noperands;
     void *given;           /* what the verb's own options set */
 
-    /* as the options name them; NULL: not given */
+    /* from the options; NULL: not given */
     const char *conf, *fabric_path, *plan_path, *samples_path, *output;
     struct strings baseline;
     bool json;
-    char *snapshot;        /* fabric_path, where pmm.conf names it */
+    char *snapshot;        /* fabric_path, if pmm.conf names it */
 
     struct fabric *fabric;
     struct pathset *ps;    /* of the plan */
@@ -44,57 +44,56 @@ struct inputs {
     struct outfile *out;   /* the runner commits it */
 };
 
-/* Load a fabric, a plan of it and samples of the plan; samples is NULL where
- * the verb takes none. Return 0, or -1 with err; inputs_clear is due in both
- * cases.
+/* Load a fabric, a plan of it and samples of the plan. samples is NULL if the
+ * verb takes none. Return 0, or -1 with err; call inputs_clear in both cases.
  */
 int inputs_load (struct inputs *in, const char *fabric, const char *plan,
                  const char *samples, struct error *err);
 void inputs_clear (struct inputs *in);
 
-/* The fabric of -f, or the Snapshot of pmm.conf, for verbs that do not always
- * need one. Return 0, or -1 with err.
+/* Load the fabric of -f, or the Snapshot of pmm.conf, for verbs that do not
+ * always need one. Return 0, or -1 with err.
  */
 int inputs_fabric (struct inputs *in, struct error *err);
 
 /* The stream of --output. NULL with err. */
 FILE *inputs_output (struct inputs *in, struct error *err);
 
-/* Samples on their own set of the same fabric: a baseline. NULL with err;
- * where *ps is not NULL, it is the caller's in any case.
+/* A baseline: samples on their own set of the same fabric. NULL with err; if
+ * *ps is not NULL, the caller owns it in any case.
  */
 struct samples *inputs_samples (const struct fabric *fabric, const char *path,
                                 struct pathset **ps, struct error *err);
 
-/* The runs of a file that is a series, a solution with pairs or a matrix of
- * PARUS, sorted. Return 0, or -1 with err and *list empty.
+/* Read the runs of a file, sorted: a series, a solution with pairs or a matrix
+ * of PARUS. Return 0, or -1 with err and *list empty.
  */
 int inputs_series (struct series_list *list, const char *path,
                    struct error *err);
 
-/* An option's setter of an int: the statistic (enum series_stat) by name. */
+/* An option's setter for an int: the statistic (enum series_stat) by name. */
 int inputs_stat (void *field, const char *value, struct error *err);
 
-/* Read n files. Return 0, or -1 with err; baselines_clear is due in both
- * cases.
+/* Read n files. Return 0, or -1 with err; call baselines_clear in both cases.
  */
 int baselines_read (struct baselines *b, const struct fabric *fabric,
                     const char *const *path, size_t n, struct error *err);
 void baselines_clear (struct baselines *b);
 
-/* The judge's thresholds, out of a pmm.conf; NULL: the site's. Return 0, or
+/* Read the judge's thresholds from a pmm.conf; NULL: the site's. Return 0, or
  * -1 with err.
  */
 int inputs_thresholds (struct judge_options *opts, const char *conf,
                        struct error *err);
 
-/* The text of a LIST, or of the file after an '@'. The caller frees; NULL
+/* The text of a LIST, or of the file named after an '@'. The caller frees; NULL
  * with err.
  */
 char *inputs_text (const char *list, struct error *err);
 
-/* The endpoints of a LIST of hosts or @FILE, of all hosts where it is NULL; by
- * all of their LIDs or the base LIDs. option is for the error. NULL with err.
+/* The endpoints of the hosts in a LIST or @FILE; NULL: of all hosts. lids: by
+ * all of their LIDs, else by their base LIDs. option is for the error text.
+ * NULL with err.
  */
 struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
                               const char *list, bool lids, struct error *err);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Objects of JSON as lines of text, for people. */
+/* JSON objects as lines of text, for people. */
 #ifndef PMM_LINES_H
 #define PMM_LINES_H
 
 #include <jansson.h>
 #include <stdio.h>
 
-/* Print a text in which these stand for a member of the object, "-" where it
- * has none:
+/* Print a text in which these stand for a member of the object, "-" if it does
+ * not exist:
  *
- *     {key}       a text or an integer; of a list, how many it has
+ *     {key}       a text or an integer; of a list, its length
  *     {@key}      a time, "2026-11-21T18:50:12", in UTC
  *     {+key}      a number, signed, without decimals
  *     {key probe} how many: "1 probe", "2 probes"
  */
 void print_line (const json_t *object, const char *format, FILE *fp);
 
-/* The text of a member; "-". */
+/* The text of a member; "-" if it has none. */
 const char *text_of (const json_t *object, const char *key);
 
 #endif /* PMM_LINES_H */

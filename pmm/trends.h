@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Trends: each link by all audits of the ledger together, now and before.
+/* Trends: the latency of each link now and before, from all audits of the
+ * ledger together.
  *
- * Its latency now is solved for from all that was measured, each measurement
- * counting the less the older it is; its baseline from those that found
- * nothing wrong with it, all alike. The links that no audit separates are
- * determined once the audits together do.
+ * The latency now is solved for from all measurements; the older a measurement,
+ * the lower its weight. The baseline is solved for from the measurements that
+ * found nothing wrong with the link, with equal weights. Links that no single
+ * audit resolves are determined once all audits together resolve them.
  *
- * A link that changes is seen by some routes before others: until what is old
- * is forgotten, or the link is rebased, the solution lies between, and its
- * neighbours may get a part. Rows that do not fit count less (core/solve), so
- * that it stays with these, and their standard errors are greater.
+ * If a link changes, some routes show it before others. Until the old
+ * measurements are forgotten, or the link is rebased, the solution lies in
+ * between, and neighbouring links may get a part of the change. Rows that do
+ * not fit have a lower weight (core/solve), so the change stays with these
+ * links, and their standard errors are greater.
  */
 #ifndef PMM_TRENDS_H
 #define PMM_TRENDS_H
@@ -26,7 +28,7 @@
 struct trends_options {
     int64_t now;
     double half_life_s;
-    int points; /* of the time before, a half-life apart */
+    int points; /* earlier points, one half-life apart */
 };
 
 struct trends {
@@ -38,8 +40,8 @@ struct trends {
     struct solution **point;   /* [opts.points] oldest first; NULL: nothing */
 };
 
-/* Solve. Return 0, or -1 with err, errno ENOENT where there is nothing to
- * solve; trends_clear is due in both cases.
+/* Solve. Return 0, or -1 with err, errno ENOENT if there is nothing to solve;
+ * call trends_clear in both cases.
  */
 int trends_make (struct trends *t, struct ledger *ledger,
                  const struct fabric *fabric,
@@ -47,12 +49,12 @@ int trends_make (struct trends *t, struct ledger *ledger,
 void trends_clear (struct trends *t);
 
 /* A solution, with baseline_ns, change_ns, change_stderr_ns and trend (a list
- * of {time, latency_ns}) of each link. The caller's; NULL with err.
+ * of {time, latency_ns}) for each link. The caller owns it; NULL with err.
  */
 json_t *trends_json (const struct trends *t, struct error *err);
 
-/* For people: a line for each link that is determined, the greatest change
- * first, then for each group.
+/* For people: a line for each determined link, the greatest change first, then
+ * a line for each group.
  */
 int trends_print (const struct trends *t, FILE *fp, struct error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm export: plans and latencies as other programs read them. */
+/* pmm export: plans and latencies in the file formats of other programs. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -70,8 +70,8 @@ static const struct opt table[] = {
 };
 #undef FIELD
 
-/* Latencies of those that were measured; the others are named, and *lost says
- * whether there are any.
+/* Latencies of the measured nodes. The others are named, and *lost is whether
+ * there are any.
  */
 static struct infer_matrix *load (const char *path, const struct options *o,
                                   bool *lost, struct error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm judge: what got slower, and who is suspect. */
+/* pmm judge: which links got slower; names the suspect cables. */
 #include "config.h"
 
 #include "core/judge/corroborate.h"

@@ -37,7 +37,7 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
-/* Options are refused where they mean nothing. */
+/* Options that have no effect are refused. */
 static int check (const struct inputs *in, struct error *err)
 {
     if (!in->plan_path != !given.series)

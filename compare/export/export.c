@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plans and latencies as other programs read them. */
+/* Plans and latencies in the file formats of other programs. */
 #include "config.h"
 #include "compare/export/export.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fabric beside a topology that was inferred from latencies alone: where the
- * two disagree, by names.
+/* Compare a fabric with a topology that was inferred from latencies alone:
+ * where they disagree, by names.
  *
  * Made by against_compare; read by `pmm infer --against`.
  *
- * Hosts are compared by who shares a switch with whom, switches by how far
- * they are from each other: all that latencies can tell. So a switch is known
- * by its hosts, and who has less than two that were measured is not compared;
- * nor is what lies between such switches, but by its length: of spines side by
- * side latencies see one. How long a way of so many cables is, the ways of the
- * snapshot tell, by the median of those that have as many.
+ * Latencies tell which hosts share a switch, and how far switches are from each
+ * other; nothing else is compared. A switch is identified by its hosts, so a
+ * switch with fewer than two measured hosts is not compared. Between compared
+ * switches only the length of the path is: latencies show parallel spines as
+ * one. The expected length of a path with k cables is the median over all paths
+ * with k cables in the snapshot.
  */
 #ifndef COMPARE_AGAINST_H
 #define COMPARE_AGAINST_H
@@ -21,17 +21,17 @@
 #include "ibquery/fabric.h"
 #include "util/error.h"
 
-/* Hosts that the snapshot has on one switch, and latencies on another. */
+/* Hosts that are on one switch in the snapshot, and on another by latency. */
 struct against_hosts {
     uint32_t *endpoint; /* of the fabric */
     size_t n;
     uint32_t at;        /* node: their switch in the snapshot */
-    uint32_t with;      /* node: the switch with whose hosts they are by
-                           latency; FABRIC_NONE: with none's */
+    uint32_t with;      /* node: the switch whose hosts they are with by
+                           latency; FABRIC_NONE: none */
 };
 
-/* Two switches that are nearer to each other or farther than the snapshot has
- * it.
+/* Two switches that are nearer to each other, or farther apart, than in the
+ * snapshot.
  */
 struct against_way {
     uint32_t a, b;       /* nodes */
@@ -42,23 +42,23 @@ struct against_way {
 struct against {
     const struct fabric *f;     /* the caller's */
     size_t compared;            /* hosts */
-    size_t switches;            /* found again by their hosts */
-    size_t nclear;              /* ways between these that are as the snapshot
-                                   has them */
+    size_t switches;            /* identified by their hosts */
+    size_t nclear;              /* paths between these that agree with the
+                                   snapshot */
     struct against_hosts *hosts;
     size_t nhosts;
     struct against_way *way;
     size_t nways;
-    uint32_t *stranger;         /* nodes that the fabric has not */
+    uint32_t *stranger;         /* nodes that are not in the fabric */
     size_t nstrangers;
-    size_t alone;               /* hosts without another one measured on their
+    size_t alone;               /* hosts that are the only one measured on their
                                    switch */
-    size_t unclear;             /* ways whose latency is between those of two
+    size_t unclear;             /* paths whose latency is between those of two
                                    numbers of hops */
 };
 
-/* Compare. Nodes of the model are called as the fabric's hosts or endpoints.
- * The fabric has to outlive the result.
+/* Compare. Labels of the model's nodes are names of the fabric's hosts or
+ * endpoints. The fabric must outlive the result.
  */
 struct against *against_compare (const struct fabric *f,
                                  const struct topology_model *m);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Clusters of values on a line.
  *
- * Notes: the values are sorted and cut at their widest gaps into GRAINS
- * pieces; then the two neighbours whose union adds least to the sum of
- * squares within pieces are united (Ward, J. Am. Stat. Assoc. 58, 1963), down
- * to one. Of the last CLUSTER_MAX partitions that is taken which has the least
- * N log (S / N) + p log N * N / (N - p - 1), where S is the sum of squares and
- * p = 2 k - 1 means and borders are free: Schwarz's criterion, with the
- * correction for few values. Then neighbours that overlap are united.
+ * Notes: the values are sorted and cut at their widest gaps into GRAINS pieces.
+ * Then the two neighbours whose union adds least to the sum of squares within
+ * pieces are merged (Ward, J. Am. Stat. Assoc. 58, 1963), down to one. Of the
+ * last CLUSTER_MAX partitions, the one with the least N log (S / N) + p log N *
+ * N / (N - p - 1) is chosen. S is the sum of squares, and p = 2 k - 1 means and
+ * borders are free: Schwarz's criterion, with the correction for few values.
+ * Then neighbours that overlap are merged.
  *
- * S never counts less than what values of the given resolution would leave, so
- * that values without any noise do not become clusters of rounding errors.
+ * S is never less than what values of the given resolution would leave, so that
+ * values without any noise do not become clusters of rounding errors.
  */
 #include "config.h"
 #include "compare/infer/cluster.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: the rank is found by elimination modulo a prime (plan/rref), exactly.
- * Its pivot columns are independent: the least squares are theirs (linear/lsq),
- * the columns left over keep what the model has, on the other side of the
- * equation. An edge is determined where its row of the reduced form is the
- * edge alone.
+/* Notes: the rank is computed exactly, by elimination modulo a prime
+ * (plan/rref). Least squares (linear/lsq) use its pivot columns, which are
+ * independent. The other columns keep the model's values, on the other side of
+ * the equation. An edge is determined if its row of the reduced form contains
+ * only the edge.
  */
 #include "config.h"
 #include "compare/infer/fit.h"

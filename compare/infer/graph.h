@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A model as a file, for people and programs: for Graphviz; as JSON, kind
- * "topology", of which pmm(1) has the keys; and as TGF, the trivial graph
- * format, which graph editors read.
+/* A model as a file: for Graphviz; as JSON, kind "topology" (keys in pmm(1));
+ * and as TGF, the trivial graph format, which graph editors read.
  *
- * Made by `pmm infer`; read by whoever draws graphs, and by tgf_read. Vertices
- * are "ID LABEL", each on a line, then comes a line "#", then edges, "ID ID
- * LABEL":
+ * Made by `pmm infer`; read by graph editors, and by tgf_read. A TGF file has
+ * the vertices, "ID LABEL", one per line; then a line "#"; then the edges, "ID
+ * ID LABEL":
  *
  *     1 h0001
  *     2 h0002
@@ -14,9 +13,9 @@
  *     1 3 l: 420
  *     2 3 l: 420 t: 1.2e+10
  *
- * A label that starts with the word "switch" is a switch's; any other is a
- * node's, a word of printable ASCII. l is the latency in ns, t the throughput
- * in bytes per second where it is known.
+ * A label that starts with the word "switch" is a switch. Any other label is a
+ * node; it is one word of printable ASCII. l is the latency in ns, t the
+ * throughput in bytes per second if it is known.
  */
 #ifndef COMPARE_GRAPH_H
 #define COMPARE_GRAPH_H
@@ -36,8 +35,8 @@ enum {
 int tgf_write (const struct topology_model *m, FILE *fp, struct error *err);
 
 /* A model in its normal form. IDs are numbers, in any order. NULL with err as
- * "NAME:LINE: sentence": an ID or a label twice, an edge twice or to nowhere,
- * an edge without a latency.
+ * "NAME:LINE: sentence": a duplicate ID, label or edge, an edge to an unknown
+ * vertex, an edge without a latency.
  */
 struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err);
 
@@ -46,7 +45,7 @@ struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err);
  */
 int show_dot (const struct topology_model *m, FILE *fp, struct error *err);
 
-/* fit: NULL, or of this model. Return 0, or -1 with err. */
+/* fit: of this model, or NULL. Return 0, or -1 with err. */
 int show_json (const struct topology_model *m, const struct fit *fit, FILE *fp,
                struct error *err);
 

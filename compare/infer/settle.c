@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Least squares for the edges of a model, from where they are.
+/* Least squares for the edges of a model, from their present values.
  *
  * Notes: conjugate gradients on the normal equations (CGLS), with unknowns
- * scaled by how many rows they are in. From a start they find the nearest of
- * all minima, so that a matrix without full rank needs no care.
+ * scaled by the number of their rows. They converge to the minimum nearest to
+ * the start, so a matrix without full rank needs no special treatment.
  */
 #include "config.h"
 #include "compare/infer/steps.h"

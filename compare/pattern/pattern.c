@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who exchanges messages with whom.
+/* Which processes exchange messages in each step.
  *
- * Notes: kinds pair places, 0 .. n-1; p->id says which process is at a place,
- * so that shuffling, hosts and plans are but ways to fill it. A pairing gives
- * any pair of any step by its number, in constant time, of processes and of
- * groups of them alike.
+ * Notes: kinds pair places, 0 .. n-1; p->id maps a place to a process, so
+ * shuffling, hosts and plans only fill this map in different ways. A pairing
+ * computes any pair of any step from its number in constant time, for processes
+ * and for groups of them.
  */
 #include "config.h"
 #include "compare/pattern/pattern.h"

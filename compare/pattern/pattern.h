@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pattern: who exchanges messages with whom, step by step.
+/* Pattern: which processes exchange messages in each step.
  *
- * Made by options, or of a plan or of given pairs. Read by probe/exchange and
- * by `pmm plan`. No file of its own: it follows from its kind, the hosts and
- * the seed; steps are computed when asked for and never stored.
+ * Made from options, a plan or given pairs. Read by probe/exchange and by `pmm
+ * plan`. It has no file: its kind, the hosts and the seed determine it. Steps
+ * are computed on request and never stored.
  *
- * n processes are the integers 0 .. n-1. In a pair, a initiates. No process
- * is in two pairs of a step, save in the whole topologies, which are one step
- * of all their pairs. The other kinds come twice: in the second half of the
- * steps, the roles of each pair are swapped.
+ * n processes are the integers 0 .. n-1. In a pair, a initiates. No process is
+ * in two pairs of a step, except in the whole topologies, which are a single
+ * step with all their pairs. The other kinds run twice: in the second half of
+ * the steps, the roles of each pair are swapped.
  *
- * What each kind is (h = floor(n/2)):
+ * The kinds (h = floor(n/2)):
  *
  *   one-factor         every pair once in n-1 steps of h pairs; n odd: in n
- *                      steps, in each of which another process has a bye
- *   bisection          the first h processes with each of the others once, in
- *                      n-h steps of h pairs; n odd: one of those has a bye
- *   by-host            groups are the processes of a host. All of a group
- *                      exchange with one other group in a step; groups are
- *                      paired by one-factor, and their pairs iterated over as
- *                      many steps as the larger one has processes. A pair of
- *                      groups that is done before the others of its turn is
- *                      idle. Pairs within a host are left out
- *   by-host-bisection  the same, groups paired by bisection
- *   one-to-one         every pair once, one a step, in the order of one-factor
- *   all-to-all         whole: everyone to everyone, itself included
+ *                      steps, in each of which another process is idle
+ *   bisection          each of the first h processes with each of the others
+ *                      once, in n-h steps of h pairs; n odd: one of the others
+ *                      is idle in each step
+ *   by-host            groups are the processes of a host. In a step, each
+ *                      group exchanges with one other group. One-factor pairs
+ *                      the groups; a pair of groups takes as many steps as the
+ *                      larger one has processes. A pair of groups that ends
+ *                      before the others of its turn is idle. Pairs within a
+ *                      host are left out
+ *   by-host-bisection  the same, with groups paired by bisection
+ *   one-to-one         every pair once, one per step, ordered as one-factor
+ *   all-to-all         whole: every process to every process, itself included
  *   star               whole: the first process to each of the others
  *   ring               whole: each process to the next, the last to the first
  *   complete           whole: every pair, from the lower to the higher one
@@ -59,17 +60,17 @@ enum { PATTERN_PROCESSES_MAX = 65535 };
 
 struct pattern_options {
     uint64_t seed;
-    /* Number the processes in an order by the seed, within hosts and hosts
-     * among each other too, and take the steps in one. Which processes a plan
-     * or given pairs name stays as it is.
+    /* Number the processes in an order drawn from the seed, within each host
+     * and hosts among each other, and order the steps in the same way. The
+     * processes that a plan or given pairs name stay as they are.
      */
     bool shuffle;
 };
 
 struct pattern;
 
-/* The name of a kind; the kind of a name, -1 where there is none; one line
- * about it; whether it is a whole topology.
+/* The name of a kind; the kind with a name, -1 if there is none; one line of
+ * help for it; whether it is a whole topology.
  */
 const char *pattern_name (enum pattern_kind kind);
 int pattern_find (const char *name);
@@ -77,7 +78,7 @@ const char *pattern_help (enum pattern_kind kind);
 bool pattern_whole (enum pattern_kind kind);
 
 /* A pattern of n processes, 2 to PATTERN_PROCESSES_MAX. host[i] is the number
- * of the host of process i, any number; NULL: each has a host of its own.
+ * of the host of process i, any number; NULL: each process has its own host.
  * opts NULL: nothing is shuffled. NULL with err.
  */
 struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
@@ -85,9 +86,9 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
                                 const struct pattern_options *opts,
                                 struct error *err);
 
-/* The rounds of a plan as steps, "pmm". The plan is borrowed; process[e], which
- * is copied, is the process of its endpoint e < nendpoints. NULL with err, also
- * where a process would be in two pairs of a round.
+/* The rounds of a plan as steps, "pmm". The plan is borrowed. process[e], which
+ * is copied, is the process of endpoint e < nendpoints. NULL with err, for
+ * example if a process would be in two pairs of a round.
  */
 struct pattern *pattern_of_plan (const struct plan *plan,
                                  const uint32_t *process, size_t nendpoints,
@@ -95,8 +96,8 @@ struct pattern *pattern_of_plan (const struct plan *plan,
                                  const struct pattern_options *opts,
                                  struct error *err);
 
-/* Given pairs, copied, one a step, as they are: no step with roles swapped.
- * NULL with err.
+/* Given pairs, copied, one per step, as they are: there are no steps with
+ * swapped roles. NULL with err.
  */
 struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
                                   uint32_t n,
@@ -107,34 +108,36 @@ void pattern_destroy (struct pattern *p);
 
 uint32_t pattern_processes (const struct pattern *p);
 
-/* Steps, with those where roles are swapped; 0 where there are no pairs, as
- * between the processes of a single host by-host.
+/* Number of steps, those with swapped roles included; 0 if there are no pairs,
+ * as in by-host with a single host.
  */
 uint64_t pattern_steps (const struct pattern *p);
 
-/* Steps before the roles are swapped: step s + pattern_turn () has the pairs
- * of step s, swapped. As many as pattern_steps () where they never are.
+/* Number of steps before the roles are swapped: step s + pattern_turn () has
+ * the pairs of step s, swapped. Equals pattern_steps () if they never are.
  */
 uint64_t pattern_turn (const struct pattern *p);
 
-/* Pairs of a step at most: how many pair[] of pattern_step must hold. */
+/* The greatest number of pairs in a step: the size that pair[] of pattern_step
+ * needs.
+ */
 uint32_t pattern_width (const struct pattern *p);
 
-/* The pairs of a step, step < pattern_steps (); their number, at least 1.
- * Takes time in proportion to pattern_width.
+/* The pairs of a step, step < pattern_steps (). Returns their number, at least
+ * 1. Takes time in proportion to pattern_width.
  */
 uint32_t pattern_step (const struct pattern *p, uint64_t step,
                        struct probe *pair);
 
-/* Who measures in a pass of a noise test, and who disturbs: a goal pair is
- * measured while noise processes exchange messages among themselves, all to
- * all; the other processes are idle.
+/* The processes of a pass of a noise test: a goal pair is measured while noise
+ * processes exchange messages among themselves, all to all; the other processes
+ * are idle.
  *
- * Draw for a pass, each afresh, of n processes, 2 at least: process[0] and
- * process[1] are the goal pair, of which the first initiates; the nnoise
- * behind them, n-2 at most, are the noise processes; the rest, up to
- * process[n - 1], are idle. goal NULL: the pair is drawn as well. The same seed
- * and pass draw the same. Return 0, or -1 with err.
+ * Each pass is drawn independently, from n >= 2 processes: process[0] and
+ * process[1] are the goal pair, of which the first initiates; the next nnoise,
+ * at most n-2, are the noise processes; the rest, up to process[n - 1], are
+ * idle. goal NULL: the pair is drawn as well. The same seed and pass give the
+ * same result. Return 0, or -1 with err.
  */
 int noise_draw (uint32_t n, uint32_t nnoise, const struct probe *goal,
                 uint64_t seed, uint64_t pass, uint32_t *process,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Schedule: the steps of a pattern as the rounds of a plan, so that what others
- * measure all pairs by can be simulated, measured and solved beside ours.
+/* Schedule: the steps of a pattern as the rounds of a plan, so that the
+ * schedules by which other tools measure all pairs can be simulated, measured
+ * and solved for comparison with ours.
  */
 #ifndef COMPARE_SCHEDULE_H
 #define COMPARE_SCHEDULE_H
@@ -17,10 +18,10 @@ enum {
 
 /* A plan whose method is the name of a kind, not a whole topology. Its
  * processes are the ports of the set, each by its first endpoint, grouped by
- * their hosts; roles are not swapped, as each probe is measured from both
- * sides. Its probes may share links; its rank is that of the rows it
- * measures, and it is maximal where that is the one of all pairs. A set of
- * fewer than two ports gives an empty plan. NULL with err.
+ * host. Roles are not swapped, as each probe is measured from both sides. Its
+ * probes may share links. Its rank is that of the rows it measures; it is
+ * maximal if it equals the rank of all pairs. A set of fewer than two ports
+ * gives an empty plan. NULL with err.
  */
 struct plan *schedule_make (struct pathset *ps, enum pattern_kind kind,
                             const struct pattern_options *opts,

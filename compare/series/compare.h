@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two series side by side: by how much the pairs of one deviate from those of
- * the other.
+/* Compare two series: by how much the pairs of one deviate from those of the
+ * other.
  */
 #ifndef COMPARE_COMPARE_H
 #define COMPARE_COMPARE_H
@@ -13,27 +13,29 @@
 
 /* Of d = y - x over the pairs of both. */
 struct deviation {
-    double mean, absolute, quadratic; /* of d, of |d|, root of that of d^2 */
+    double mean, absolute, quadratic; /* mean of d, mean of |d|, root mean
+                                         square of d */
     double max;                       /* the d of greatest |d|, signed */
-    const struct series_pair *at;     /* of x, where that is */
+    const struct series_pair *at;     /* of x, where d is greatest */
 };
 
 struct series_comparison {
-    enum series_stat stat; /* what was compared */
-    size_t n;              /* pairs, at each length, that both have */
+    enum series_stat stat; /* the statistic that was compared */
+    size_t n;              /* number of pairs and lengths that both have */
     struct deviation ns;
-    struct deviation relative; /* of d / x; pairs of x > 0 */
-    bool boundless;            /* one of x = 0 deviates */
-    const struct series_pair **only[2]; /* those that x, that y alone has */
+    struct deviation relative; /* of d / x, pairs with x > 0 */
+    bool boundless;            /* a pair with x = 0 deviates */
+    const struct series_pair **only[2]; /* those that only x, that only y has */
     size_t nonly[2];
 };
 
-/* Compare what stat says of each pair (where one series does not know it,
- * what both know: else an error). Processes are the same that have the same
- * label, of several the first and the first, and so on. Where both series have
- * one length, that need not be the same: a solution's is 0. Both are sorted
- * and outlive the result. Return 0, or -1 with err; comparison_clear is due
- * after 0. With n 0 the deviations are NAN.
+/* Compare statistic stat of each pair; if one series does not have it, a
+ * statistic that both have; if there is none, it is an error. Processes with
+ * the same label are the same; if a label occurs more than once, the first of x
+ * is the first of y, and so on. If each series has one length, the lengths may
+ * differ: that of a solution is 0. Both must be sorted and outlive the result.
+ * Return 0, or -1 with err; call comparison_clear after 0. With n 0 the
+ * deviations are NAN.
  */
 int series_compare (struct series_comparison *c, const struct series *x,
                     const struct series *y, enum series_stat stat,

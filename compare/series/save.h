@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs to a file, in any of the formats that there are. */
+/* Write runs to a file, in any of the formats. */
 #ifndef COMPARE_SAVE_H
 #define COMPARE_SAVE_H
 
@@ -13,24 +13,24 @@
 struct series_save {
     const char *format;    /* one of SERIES_FORMATS */
     const char *path;      /* NULL, "-": standard output */
-    enum series_stat stat; /* that tables speak of, where it is known */
-    bool append;           /* behind what the file holds */
+    enum series_stat stat; /* that tables show, if it is known */
+    bool append;           /* after the contents of the file */
 };
 
 /* True if there is such a format. */
 bool series_format_known (const char *name);
 
-/* Whether that can be done, as far as it does not depend on runs and files.
- * Return 0, or -1 with err.
+/* Check the options, as far as this does not depend on runs and files. Return
+ * 0, or -1 with err.
  */
 int series_save_check (const struct series_save *to, struct error *err);
 
-/* Write all runs that the format tells of (one at least), whole or not at all;
- * append only to a file of that format. The format parus makes four files,
- * PATH_average.txt, PATH_median.txt, PATH_deviation.txt and PATH_min.txt, of
- * the second run of pairs PATH-2_average.txt and so on, of the goal pairs
- * alone, before a run with noise, PATH-alone_average.txt; it cannot append.
- * Return 0, or -1 with err.
+/* Write all runs that the format can show (at least one), completely or not at
+ * all; append only to a file of the same format. The format parus makes four
+ * files: PATH_average.txt, PATH_median.txt, PATH_deviation.txt and
+ * PATH_min.txt. Those of the second run of pairs are PATH-2_average.txt and so
+ * on, those of the goal pairs alone, before a run with noise,
+ * PATH-alone_average.txt. It cannot append. Return 0, or -1 with err.
  */
 int series_save (const struct series_list *runs, const struct series_save *to,
                  struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Across: which pairs of a set can load an arc, and how much at most.
+/* Across: which pairs of a set can load an arc, and by how much at most.
  *
- * Found from the trees of all endpoints (paths/tree), so in n times the size
+ * Computed from the trees of all endpoints (paths/tree); cost: n times the size
  * of a tree.
  */
 #ifndef COMPARE_ACROSS_H
@@ -18,24 +18,26 @@
 
 enum {
     ACROSS_PAIRS = 12, /* of an arc, drawn from all */
-    ACROSS_ALIKE = 6,  /* of a link, that use the same links there and back */
+    ACROSS_ALIKE = 6,  /* of a link, that use the same links in both
+                          directions */
 };
 
 struct across {
     size_t nlinks;
-    double *most;          /* [2 * nlinks] bits a second that the endpoints
-                              can bring on it, not more than its rate: 0 where
-                              no path crosses it */
+    double *most;          /* [2 * nlinks] bits per second that the endpoints
+                              can put on it, at most its rate; 0 if no path
+                              crosses it */
     uint8_t *npairs;       /* [2 * nlinks] */
-    struct probe *pair;    /* [2 * nlinks][ACROSS_PAIRS] a's path to b does */
+    struct probe *pair;    /* [2 * nlinks][ACROSS_PAIRS] the path from a to b
+                              crosses it */
     uint8_t *nalike;       /* [nlinks] */
     struct probe *alike;   /* [nlinks][ACROSS_ALIKE] the shortest first */
     uint8_t *nnear;        /* [nlinks] how many of these are the shortest */
     uint8_t *near;         /* [nlinks] how many links these cross */
 };
 
-/* The rates of the links, bits a second: nominal, and where that is not known,
- * the greatest of all that are; 1 where none is. An array of nlinks that the
+/* The rates of the links, bits per second: nominal; if that is not known, the
+ * greatest known rate; 1 if no rate is known. An array of nlinks that the
  * caller frees.
  */
 double *across_rates (const struct pathset *ps);
@@ -43,11 +45,11 @@ double *across_rates (const struct pathset *ps);
 /* Whether the nominal rate of any link is known. */
 bool across_known (const struct pathset *ps);
 
-/* Find them. across_clear is due in any case. Return 0, or -1 with err. */
+/* Find the pairs. Call across_clear in any case. Return 0, or -1 with err. */
 int across_find (struct across *a, struct pathset *ps, const double *rate,
                  struct rng *rng, struct error *err);
 
-/* Draw other pairs for the arcs that are wanted[2 * nlinks]. */
+/* Draw other pairs for the arcs with wanted[2 * nlinks]. */
 int across_draw (struct across *a, struct pathset *ps, const double *rate,
                  const bool *wanted, struct rng *rng, struct error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: all flows of a plan, with their arcs, are laid out in order first.
- * The sums of a round are taken anew where they are needed: the arcs of its
- * flows are few beside those of the network.
+/* Notes: all flows of a plan, with their arcs, are stored in order first. The
+ * sums of a round are computed again when they are needed: the arcs of its
+ * flows are few compared with those of the network.
  */
 #include "config.h"
 #include "compare/throughput/carry.h"

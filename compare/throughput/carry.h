@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Carry: what links carried, of flows that were measured by a plan for
- * throughput, and which of them are slow.
+/* Carry: the rates that links carried, from flows measured by a throughput
+ * plan, and the slow links.
  *
- * What an arc carried in a round is the sum of its flows; what it can carry is
- * at least the most of all rounds. That of a host end is so the maximum over
- * its partners.
+ * The rate of an arc in a round is the sum of its flows. It can carry at least
+ * the greatest rate of all rounds. So the rate of a host end is the maximum
+ * over its partners.
  *
- * A flow is slow where it has much less than a fair share by nominal rates, or,
- * where those are out of reach of all, of what is usual. It was held up by a
- * link on its way that carried then about the most it ever did, which is much
- * less than its rate. The fewest such links that explain all slow flows are the
- * findings, greedily: those that explain the most come first. Links that
+ * A flow is slow if it has much less than its fair share by nominal rates; or,
+ * if no flow reaches that, much less than the usual share. It was limited by a
+ * link on its path that then carried about the most it ever did, and much less
+ * than its rate. The smallest set of such links that explains all slow flows is
+ * found greedily: the link that explains the most flows comes first. Links that
  * explain the same flows are the suspects of one finding.
  */
 #ifndef COMPARE_CARRY_H
@@ -26,44 +26,44 @@
 
 enum {
     CARRY_FINDINGS_MAX = 1000,
-    CARRY_USUAL_MIN = 8, /* flows, to know what is usual by */
+    CARRY_USUAL_MIN = 8, /* flows needed to determine the usual share */
 };
 
 struct carry_options {
-    double much; /* less by this share is much less: .2 */
+    double much; /* this share less is much less: .2 */
 };
 
-/* By direction: from the link's first end to its second, and back. Bits a
- * second; carried is 0 where nothing was measured.
+/* By direction: from the link's first end to its second, and back. Bits per
+ * second; carried is 0 if nothing was measured.
  */
 struct carry_link {
-    double carried[2]; /* in the round in which it was most */
-    double offered[2]; /* then, fair shares by nominal rates */
+    double carried[2]; /* in the round with the most */
+    double offered[2]; /* in that round: fair shares by nominal rates */
     uint32_t rounds[2]; /* in which it was measured */
 };
 
 struct carry_finding {
-    uint32_t *link; /* suspects, rising */
+    uint32_t *link; /* suspects, ascending */
     size_t nlinks;
     size_t flows;   /* that they explain */
-    double share;   /* of what these were to have they had, on average */
+    double share;   /* mean of the flows' rate over their expected rate */
 };
 
 struct carry {
     size_t nlinks;
     struct carry_link *link;
     double *through;     /* [nswitches] of the network: the most in a round,
-                            each way, if as much goes back */
-    size_t flows, lost;  /* measured, and not */
+                            each direction, if as much goes back */
+    size_t flows, lost;  /* measured; not measured */
     size_t slow, unexplained;
-    double usual; /* median share that flows had of their fair shares; NAN
-                     where none was measured */
+    double usual; /* median of the flows' rate over their fair share; NAN if
+                     none was measured */
     struct carry_finding *finding;
     size_t nfindings;
 };
 
-/* rate[] is what each probe of the plan, in its order, had in either
- * direction, bits a second; NAN: was not measured. NULL with err.
+/* rate[] is the rate of each probe of the plan, in its order, in each
+ * direction, bits per second; NAN: not measured. NULL with err.
  */
 struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
                           const double *rate,
@@ -71,31 +71,29 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
                           struct error *err);
 void carry_destroy (struct carry *c);
 
-/* What the flows of a plan would have, max-min fair, in rounds of their own,
- * where links have these rates: the truth of a simulation. rate[] as above.
- * Return 0, or -1 with err.
+/* The max-min fair rates of a plan's flows, each round by itself, if links have
+ * these rates: the true values of a simulation. rate[] as above. Return 0, or
+ * -1 with err.
  */
 int carry_simulate (const struct pathset *ps, const struct plan *plan,
                     const double *link_rate, double *rate, struct error *err);
 
-/* The rates of a plan's flows, out of a series of its pairs, and a series as
- * such flows would give it. A process is the endpoint that its label names,
- * else the first one of its host. Exchanges are both ways at once: in half of
- * an exchange's duration, time, half of its 2 L bytes pass, L / 2 in either
- * direction.
+/* Convert between a series and the rates of a plan's flows. A process is the
+ * endpoint that its label names, else the first one of its host. Exchanges go
+ * in both directions at once: in `time`, half the duration of an exchange, half
+ * of its 2 L bytes pass, L / 2 in each direction.
  *
- * Fill rate[] with bits a second in either direction, by the greatest length
- * and the median (the mean where there is none) of the repeats, for each probe
- * of the plan in its order; NAN where it was not measured. A pair that was
- * measured from both sides has the mean of these. Return 0, or -1 with err: a
- * series of something else, or of no process that the set knows, or a rate that
- * no link has.
+ * Fill rate[] with bits per second in each direction, for each probe of the
+ * plan in its order, by the greatest length and the median (the mean if there
+ * is none) of the repeats; NAN if not measured. A pair that was measured from
+ * both sides gets the mean. Return 0, or -1 with err: the series is of another
+ * test, the set knows none of its processes, or a rate is impossible.
  */
 int measured_rates (const struct series *s, const struct pathset *ps,
                     const struct plan *plan, double *rate, struct error *err);
 
-/* A series of messages of so many bytes in which flows have these rates, or
- * NAN: were lost. NULL with err.
+/* A series of messages of this length in which flows have these rates; NAN:
+ * they were lost. NULL with err.
  */
 struct series *measured_series (const struct pathset *ps,
                                 const struct plan *plan, const double *rate,

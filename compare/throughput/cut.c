@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: vertices are the network's places that are switches, then the ports
- * of the set, a source and a sink. A link is two edges, each the other's way
- * back, each with its rate. Maximum flow by Dinic's method: along shortest
- * ways, found level by level, until none is left. Whole bits a second, so that
- * nothing is rounded.
+/* Notes: vertices are the network's switches, the ports of the set, a source
+ * and a sink. A link is two edges, each the reverse of the other, each with its
+ * rate. Maximum flow by Dinic's method: along shortest paths, level by level,
+ * until none is left. Rates are whole bits per second, so nothing is rounded.
  */
 #include "config.h"
 #include "compare/throughput/cut.h"

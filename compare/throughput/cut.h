@@ -2,15 +2,14 @@
 /* Cut: how much the halves of a set can send to each other: the bisection
  * bandwidth of a job's part of a fabric.
  *
- * That is the least over all halvings of the hosts, which are too many to look
- * at. Looked at are some that are likely to be narrow: the hosts that are
- * nearest to one of them, by cables, against the rest. So it is a bound: the
+ * That is the minimum over all halvings of the hosts, which are too many to
+ * try. Only some that are likely to be narrow are tried: the hosts nearest to
+ * one host, by cables, against the rest. The result is an upper bound: the
  * bisection bandwidth is at most the least of these maximum flows, which may
- * take any way over the links that the set's paths use. What the tables make of
- * it is another thing, and less: the effective bisection bandwidth is the mean
- * of what random pairs across these halves get, max-min fair, all at once
- * (after Hoefler, Schneider, Lumsdaine, "Multistage switches are not
- * crossbars", 2008).
+ * take any path over the links that the set's paths use. Routing by the tables
+ * achieves less: the effective bisection bandwidth is the mean rate of random
+ * pairs across these halves, max-min fair, all at once (after Hoefler,
+ * Schneider, Lumsdaine, "Multistage switches are not crossbars", 2008).
  */
 #ifndef COMPARE_CUT_H
 #define COMPARE_CUT_H
@@ -28,33 +27,34 @@ enum {
 };
 
 struct cut {
-    uint32_t ports[2];  /* of the narrowest halving, the second one less where
-                           their number is odd */
-    double most;        /* bits a second from half to half, the same back */
-    double effective;   /* in either direction; of pairs of these halves */
+    uint32_t ports[2];  /* of the narrowest halving; the second has one less if
+                           the number is odd */
+    double most;        /* bits per second from half to half, the same back */
+    double effective;   /* in each direction; of pairs of these halves */
 };
 
-/* Of a set; rate[nlinks] as of across_rates (across.h). With fewer than two
+/* For a set; rate[nlinks] as from across_rates (across.h). With fewer than two
  * ports all is 0. Return 0, or -1 with err.
  */
 int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
               struct cut *out, struct error *err);
 
-/* What the hosts of a set can send through a switch at most. The subtrees of a
- * switch are the hosts that its table sends by one port. They are halved as
- * evenly as can be: each host of one half talks to one of the other. The more
- * evenly, the more pairs cross the switch at a time: subtrees of 2, 3, 3, 4 and
- * 6 hosts give 9 and 9.
+/* The rate that the hosts of a set can send through a switch at most. A subtree
+ * of a switch is the hosts that its table sends through one port. The subtrees
+ * are divided into halves as equal as possible, and each host of one half talks
+ * to one of the other. The more equal the halves, the more pairs cross the
+ * switch at a time: subtrees of 2, 3, 3, 4 and 6 hosts give 9 and 9.
  */
 struct through {
-    size_t subtrees;   /* with hosts behind them */
-    uint32_t ports[2]; /* of the set, in either half: the greater first */
-    double rate;       /* bits a second from one half to the other, the same
-                          back at the same time: what the links of the half
-                          that has less of them carry of its hosts' rates */
+    size_t subtrees;   /* with hosts */
+    uint32_t ports[2]; /* of the set, in each half; the greater first */
+    double rate;       /* bits per second from one half to the other, and the
+                          same back at the same time: the lower sum, of the two
+                          halves, of the rates of their hosts that their links
+                          carry */
 };
 
-/* Of switch sw of the network; rate[nlinks] as of across_rates. Return 0, or
+/* For switch sw of the network; rate[nlinks] as from across_rates. Return 0, or
  * -1 with err.
  */
 int through_switch (const struct pathset *ps, uint32_t sw, const double *rate,
@@ -62,11 +62,11 @@ int through_switch (const struct pathset *ps, uint32_t sw, const double *rate,
 
 enum { HALVE_SUM_MAX = 1 << 22 }; /* of all weights */
 
-/* Divide n weights into two halves whose sums differ by as little as any two
- * do. second[i]: weight i is in the second half, the lighter one where they
- * differ; its sum is returned in *sum. Exact, by the sums that can be reached
- * with ever more of the weights: n times half of their total. Return 0, or -1
- * with err.
+/* Divide n weights into two halves whose sums differ as little as possible.
+ * second[i]: weight i is in the second half, which is the lighter one if they
+ * differ; its sum is returned in *sum. Exact, by dynamic programming over the
+ * sums that the first k weights can reach; cost: n times half of their total.
+ * Return 0, or -1 with err.
  */
 int halve (const uint32_t *weight, size_t n, bool *second, uint32_t *sum,
            struct error *err);

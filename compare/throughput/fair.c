@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: an arc is full at the level left / growing, if all that grow on it
- * go on. The arc with the lowest level is full first; levels only rise as
- * flows stop elsewhere, so a heap of stale levels is put right as it is read.
+/* Notes: an arc is full at the level left / growing if all its growing flows go
+ * on. The arc with the lowest level is full first. Levels only rise, as flows
+ * stop elsewhere, so a heap with stale levels is corrected when it is read.
  */
 #include "config.h"
 #include "compare/throughput/fair.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fair: what flows get that share links, where each takes what the others
- * leave: max-min fair rates.
+/* Fair: max-min fair rates of flows that share links: each takes what the
+ * others leave.
  *
- * It stands for the truth in simulations, and says what to expect of the
- * flows of a round. Congestion control that is not fair, and what protocols
- * and hosts cost, are left out.
+ * Simulations take these as the true rates, and they are the expected rates of
+ * the flows of a round. Unfair congestion control, and the overhead of
+ * protocols and hosts, are not modelled.
  */
 #ifndef COMPARE_FAIR_H
 #define COMPARE_FAIR_H
@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Flow i has its rate on each of arc[k], first[i] <= k < first[i + 1], on one
- * that is there twice, twice; of a flow both ways these are the arcs there and
- * those back. No arc carries more than capacity[] of it, for narcs arcs.
+/* Flow i has its rate on each of arc[k], first[i] <= k < first[i + 1]; on an
+ * arc that occurs twice, twice. For a flow in both directions these are the
+ * arcs of both. No arc k < narcs carries more than capacity[k].
  *
- * All rates grow together; flows that cross an arc that is full stop there
+ * All rates grow together; flows that cross a full arc stop growing
  * (progressive filling: Bertsekas, Gallager, "Data Networks", 2nd edition,
  * 6.5.2). A flow without arcs has HUGE_VAL.
  */

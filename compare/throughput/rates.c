@@ -17,7 +17,7 @@ static double nominal (const struct fabric *f, size_t link)
     return fabric_network (f)->link[link].rate;
 }
 
-/* What is usual is far from nominal; not to be told where no rate is known. */
+/* Whether the usual rate is far below nominal; false if no rate is known. */
 static bool is_low (const struct rates_measured *m, double much)
 {
     double known = 0;
@@ -80,7 +80,7 @@ static bool is_measured (const struct carry_link *l)
     return l->carried[0] > 0 || l->carried[1] > 0;
 }
 
-/* The direction that carried less of what it was offered. */
+/* The direction that carried less of its offered rate. */
 static int worse (const struct carry_link *l)
 {
     if (l->carried[0] == 0 || l->carried[1] == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports of rates: what links carried beside what they should; what switches
- * and halves can carry at most.
+/* Reports of rates: what links carried compared with what they should; what
+ * switches and halves can carry at most.
  */
 #ifndef COMPARE_RATES_H
 #define COMPARE_RATES_H
@@ -16,7 +16,7 @@
 #include "ibquery/fabric.h"
 #include "util/error.h"
 
-/* What can be carried at most. */
+/* Nominal: what can be carried at most. */
 struct rates_switch {
     uint32_t node; /* of the fabric */
     struct through through;
@@ -32,28 +32,29 @@ struct rates_nominal {
 struct rates_measured {
     const struct fabric *fabric;
     const struct carry *carry;
-    const struct rates_switch *sw; /* beside what it can be */
+    const struct rates_switch *sw; /* with what it can carry */
     size_t nswitches;
     uint64_t length;     /* bytes of a message */
     bool complete;       /* as the series says */
 };
 
-/* FAIL where a link is slow; else UNKNOWN where flows were lost or nothing was
- * measured; else WARN where flows are slow that no link explains, or what is
- * usual is much less than nominal (by the same share `much`).
+/* FAIL if a link is slow; else UNKNOWN if flows were lost, nothing was measured
+ * or the series is not complete; else WARN if flows are slow that no link
+ * explains, or if the usual rate is much less than nominal (by the same share
+ * `much`).
  */
 enum verdict_status rates_status (const struct rates_measured *m, double much);
 
-/* Write text, lines of findings starting with "pmm: " and tables of switches
- * and links that were measured behind them; or JSON, kind "rates". Return 0, or
- * -1 with err.
+/* Write text: findings as lines that start with "pmm: ", then tables of the
+ * switches and links that were measured; or JSON, kind "rates". Return 0, or -1
+ * with err.
  */
 int rates_text (const struct rates_measured *m, double much, FILE *fp,
                 struct error *err);
 int rates_json (const struct rates_measured *m, double much, FILE *fp,
                 struct error *err);
 
-/* The same of what can be carried at most. */
+/* The same for what can be carried at most. */
 int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
                         struct error *err);
 int rates_nominal_json (const struct rates_nominal *n, FILE *fp,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm fabric export: a snapshot as other programs read it. */
+/* pmm fabric export: a snapshot in the file formats of other programs. */
 #include "config.h"
 
 #include <string.h>

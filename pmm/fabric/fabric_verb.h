@@ -15,8 +15,8 @@ extern const struct verb verb_fabric_cabling, verb_fabric_check,
     verb_fabric_generate, verb_fabric_import, verb_fabric_netdisc,
     verb_fabric_read, verb_fabric_show;
 
-/* An error where the snapshot of that name is a part of a fabric. Return 0, or
- * -1 with err.
+/* An error if the snapshot of that name is only a part of a fabric. Return 0,
+ * or -1 with err.
  */
 int fabric_need_whole (const struct fabric *f, const char *path,
                        struct error *err);
@@ -27,7 +27,7 @@ typedef int (*fabric_write_f) (const struct fabric *f, FILE *fp,
 int fabric_save (const struct fabric *f, struct inputs *in,
                  fabric_write_f write, struct error *err);
 
-/* What JSON calls a node, {"guid", "name"}, and a port, with "port" as well. */
+/* A node in JSON, {"guid", "name"}; a port, with "port" as well. */
 json_t *fabric_node_json (const struct fabric *f, uint32_t node);
 json_t *fabric_port_json (const struct fabric *f, uint32_t port);
 

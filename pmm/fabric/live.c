@@ -184,7 +184,7 @@ static int find_file (struct subnet_file *j, struct error *err)
     return open_file (j, err);
 }
 
-/* Whether a look may do. */
+/* Whether a poll may be enough. */
 static bool may_look (const struct subnet_file *j)
 {
     int64_t age = time (NULL) - publish_state (j->publish).read;
@@ -193,7 +193,7 @@ static bool may_look (const struct subnet_file *j)
            && age * 1000 < j->site->read_every_ms;
 }
 
-/* Return 0 where all is as it was, 1 where it is to be read, -1 with err. */
+/* Return 0 if nothing changed, 1 if the fabric must be read, -1 with err. */
 static int look (const struct subnet_file *j, struct error *err)
 {
     struct mads_counts counts = { 0 };
