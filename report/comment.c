@@ -26,7 +26,9 @@ static const char *const kind_names[] = {
     [FINDING_NODE] = "node",
 };
 
-/* Copy the first len bytes of a name, cut and fit to stand as a word. */
+/* Copy the first len bytes of a name, cut to size; bytes that are not allowed
+ * become '_'.
+ */
 static void set_name (char name[COMMENT_NAME_MAX], const char *s, size_t len)
 {
     static const char allowed[]
@@ -44,11 +46,11 @@ static void set_text (char text[COMMENT_TEXT_MAX], const char *s, size_t len)
     snprintf (text, COMMENT_TEXT_MAX, "%.*s", (int)len, s);
     text_clean (text);
     for (char *p = text; *p; p++)
-        if (*p == ';' || *p == '|') /* ours and sacct's separators */
+        if (*p == ';' || *p == '|') /* our separator and that of sacct */
             *p = ',';
 }
 
-/* True if s begins with a link's id of *len bytes. */
+/* True if s begins with a link id; *len is then its length. */
 static bool is_link_id (const char *s, size_t *len)
 {
     size_t digits = strspn (s, "0123456789abcdef");
@@ -115,7 +117,7 @@ void comment_of_audit (struct comment *c, int64_t audit,
         set_finding (c, &v->finding[0], f);
 }
 
-/* What the sentence says of a link, if it does. */
+/* Set link, excess, others and node from the sentence, if it names a link. */
 static void look_into_sentence (struct comment *c)
 {
     struct verdict_phrase p;
@@ -153,7 +155,7 @@ void comment_format (const struct comment *c, char *buf)
                   c->text);
         return;
     }
-    /* all of it together is shorter than an entry may be */
+    /* all parts together are shorter than COMMENT_ENTRY_MAX */
     p += snprintf (p, end - p, MARK "audit %" PRId64 " %s links=%" PRIu64
                    " rounds=%" PRIu64, c->audit, status, c->links, c->rounds);
     if (!c->found)
@@ -178,7 +180,9 @@ void comment_format (const struct comment *c, char *buf)
  * Reading
  */
 
-/* Take the next word off *s, cut to size. False at the end. */
+/* Copy the next word of *s, cut to size, and move *s after it. False at the
+ * end.
+ */
 static bool take_word (const char **s, char *word, size_t size)
 {
     size_t len;
@@ -192,7 +196,9 @@ static bool take_word (const char **s, char *word, size_t size)
     return true;
 }
 
-/* A tool that goes by sacctmgr makes all capitals small, ours too. */
+/* Ignore case: a tool that writes with sacctmgr converts the whole field to
+ * lower case, with our entries.
+ */
 static bool take_status (const char **s, enum verdict_status *status)
 {
     char word[16];
@@ -262,7 +268,7 @@ static bool set_others (struct comment *c, const char *value)
     return text_u64 (value, 0, UINT32_MAX, &c->others) == 0;
 }
 
-/* A word of an audit. Those that we do not know are a later version's. */
+/* A word of an audit. Unknown words are from a later version: ignore them. */
 static bool set_word (struct comment *c, const char *word)
 {
     static const struct {
@@ -316,7 +322,7 @@ static bool parse_check (const char *s, struct comment *c)
     return true;
 }
 
-/* An entry, without its mark. */
+/* Parse an entry, without its mark. */
 static bool parse (const char *s, size_t len, struct comment *c)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
@@ -335,8 +341,8 @@ static bool parse (const char *s, size_t len, struct comment *c)
     return !strcmp (word, "check") && parse_check (rest, c);
 }
 
-/* The end of the text that begins at s: before a separator, be it ours or that
- * of one who prefers lines.
+/* The length of the text at s, up to a separator: ours, or a newline of another
+ * tool.
  */
 static size_t text_length (const char *s)
 {
@@ -347,7 +353,7 @@ static size_t text_length (const char *s)
     return (size_t)(p - s);
 }
 
-/* Behind the text of that length, and what separates it from the next. */
+/* The text after this one of length len and its separator. */
 static const char *next_text (const char *s, size_t len)
 {
     s += len;

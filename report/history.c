@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the comments of many jobs say.
+/* The history from the comments of many jobs.
  *
- * Notes: an entry of a comment makes a record of "all", and one of each link,
- * node and switch that it suspects. Sorted, the records of one subject are
- * together, and among these those of one audit.
+ * Notes: each entry of a comment gives one record for ALL, and one for each
+ * link, node and switch that it suspects. Sorting puts the records of one
+ * subject together, and among these the records of one audit.
  */
 #include "config.h"
 #include "report/history.h"
@@ -31,14 +31,14 @@ struct history_record {
     int64_t time;
     uint32_t job;
     enum verdict_status status;
-    bool ambiguous;   /* it may as well be another of its kind */
+    bool ambiguous;   /* another link or switch explains it as well */
     double excess_ns; /* NAN: none */
 };
 
 struct history {
     struct history_record *v;
     size_t n;
-    size_t sorted; /* so many are */
+    size_t sorted; /* records that are sorted */
     size_t jobs;
 };
 
@@ -80,7 +80,7 @@ static int add_subject (struct history *h, struct history_record *m,
     return add_record (h, m, err);
 }
 
-/* The name of the device that a port belongs to. */
+/* The length of the device's name in a port's name. */
 static size_t device_length (const char *port)
 {
     const char *slash = strrchr (port, '/');
@@ -125,7 +125,7 @@ static int add_entry (struct history *h, uint32_t job, int64_t end,
     return add_subject (h, &m, LINK, c->link, strlen (c->link), err);
 }
 
-/* Return how many entries there were, or -1 with err. */
+/* Add the entries of this source. Return their number, or -1 with err. */
 static int add_field (struct history *h, uint32_t job, int64_t end,
                       const char *field, enum comment_source source,
                       struct error *err)
@@ -160,13 +160,13 @@ int history_add (struct history *h, uint32_t job, int64_t end,
 
 struct counts {
     size_t of[STATUSES];
-    size_t ambiguous; /* of no status: it may be another's */
+    size_t ambiguous; /* counted here, not by status */
 };
 
-/* What is said of one, by [begin, end). */
+/* Summary of one subject's records, [begin, end). */
 struct summary {
     const struct history_record *begin, *end;
-    const struct history_record *ends; /* that names them; NULL */
+    const struct history_record *ends; /* a record with both ends, or NULL */
     struct counts audits, checks;
     size_t days;
     int64_t first, last;
@@ -195,7 +195,7 @@ static void sort_records (struct history *h)
     h->sorted = h->n;
 }
 
-/* True if it is the first of its audit, or of a check. */
+/* True if m is the first record of its audit, or of a check. */
 static bool counts (const struct history_record *m, const struct history_record *begin)
 {
     return m == begin || m->audit == 0 || m->audit != m[-1].audit;
@@ -269,7 +269,9 @@ static int compare_summaries (const void *va, const void *vb)
     return order ? order : strcmp (a->begin->name, b->begin->name);
 }
 
-/* All of a kind, the worst first; the caller frees. */
+/* The summaries of all subjects of a kind, the worst first; the caller frees
+ * them.
+ */
 static struct summary *list_subjects (struct history *h, enum subject subject,
                                       size_t *n)
 {
@@ -307,7 +309,9 @@ static int compare_days (const void *a, const void *b)
                     ((const struct day *)b)->day);
 }
 
-/* An entry each, then those of a day together; the caller frees. */
+/* One struct day per entry at first, then the sum of each day; the caller frees
+ * them.
+ */
 static struct day *list_days (struct history *h, size_t *n)
 {
     struct day *v = xcalloc (h->n, sizeof (*v));

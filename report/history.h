@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* History: what the comments of many jobs (comment.h) say of links, nodes and
- * switches, over time.
+/* History: findings about links, nodes and switches over time, from the
+ * comments of many jobs (comment.h).
  *
- * Made by `pmm report --sacct` from the comments of jobs. An AdminComment
- * counts as far as it is of audits, each audit once, however many jobs tell of
- * it. A Comment counts as far as it is of checks, and is said to be of checks:
- * who may write it may write anything there.
+ * Made by `pmm report --sacct`. In an AdminComment only audits count, and each
+ * audit counts once, even if several jobs have it. In a Comment only checks
+ * count; they are counted apart from audits, because a user can write anything
+ * into a Comment.
  */
 #ifndef REPORT_HISTORY_H
 #define REPORT_HISTORY_H
@@ -17,7 +17,7 @@
 #include "util/error.h"
 
 enum {
-    HISTORY_ENTRIES_MAX = 16,    /* of a comment, that count */
+    HISTORY_ENTRIES_MAX = 16,    /* per comment; further ones are ignored */
     HISTORY_RECORDS_MAX = 1 << 20,
 };
 
@@ -26,24 +26,25 @@ struct history;
 struct history *history_create (void);
 void history_destroy (struct history *h);
 
-/* Add the comments of a job that ended at that time. Return 0, or -1 with
+/* Add the comments of a job that ended at time `end`. Return 0, or -1 with
  * err.
  */
 int history_add (struct history *h, uint32_t job, int64_t end,
                  const char *admin_comment, const char *comment,
                  struct error *err);
 
-/* Who was suspected more often is first: by the audits that FAILed, then by the
- * ambiguous ones, whose finding may as well be of another link or switch, then
- * those that were no more than a WARN, then UNKNOWN, then the checks likewise,
- * then by time. The text has all of it but the single occasions.
+/* Print the history as text or JSON. Links, nodes and switches are sorted by
+ * the number of audits with FAIL, then with an ambiguous finding (another link
+ * or switch explains it as well), then with WARN, then with UNKNOWN; then in
+ * the same way by checks; then the latest first. The text has everything except
+ * the single occurrences (seen).
  *
  * JSON: {jobs, audits {OK, WARN, UNKNOWN, FAIL, ambiguous}, checks {...},
- * links, nodes, switches, days}. A link, node or switch is {name, ends (of
- * links; [] where no audit told), audits, checks, days (on so many), first,
+ * links, nodes, switches, days}. A link, node or switch is {name, ends (only of
+ * links; [] if no audit gave them), audits, checks, days (their number), first,
  * last, max_ns, seen [{time, job, audit (null: a check), status, ambiguous,
- * excess_ns}]}; links are named by their ids. days is [{day, audits, checks}].
- * Times are seconds since 1970, days are UTC's.
+ * excess_ns}]}; the name of a link is its id. days is [{day, audits, checks}].
+ * Times are seconds since 1970; days are in UTC.
  */
 void history_text (struct history *h, FILE *fp);
 json_t *history_json (struct history *h);

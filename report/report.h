@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports of a verdict. Its JSON form is verdict_write's. */
+/* The report of a verdict as text. verdict_write makes the JSON form. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
@@ -8,9 +8,9 @@
 #include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
 
-/* Write text for people, every line starting with "pmm: ": one or two lines if
- * all is well; else each finding with both ends of its suspects, the excess,
- * who repairs it, and what could not be determined.
+/* Write the report for people; each line starts with "pmm: ". The first line is
+ * a summary. Then each finding follows with its excess, both ends of its
+ * suspects, the reason and who should repair it; then the limits.
  */
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp);
 

@@ -75,7 +75,7 @@ static void print_finding (const struct finding *f, const struct fabric *fab,
         fprintf (fp, ", one of %zu", f->nsuspects);
     if (!isnan (f->excess_ns))
         fprintf (fp, ", %+.0f ns (+-%.0f)", f->excess_ns, f->stderr_ns);
-    /* a route's excess is of round trips, and of either sign */
+    /* the excess of a route is that of round trips, and has either sign */
     if (f->kind == FINDING_ROUTE)
         fprintf (fp, " there and back\n");
     else if (!isnan (f->expected_ns))
