@@ -20,7 +20,8 @@
 
 enum { LOCK_TICK_MS = 50 };
 
-/* The job should not start. Return CHECK_VETO unless Slurm would not heed it.
+/* The job should not start. Return CHECK_GO_ON if Slurm would ignore a veto,
+ * else CHECK_VETO.
  */
 static int veto (const struct settings *settings, const struct job_env *env,
                  const char *what, const char *why)
@@ -49,8 +50,8 @@ static int decide (const struct settings *settings, const struct job_env *env,
     return CHECK_GO_ON;
 }
 
-/* As syslog does it, which leaves things open in a process that is not ours,
- * and may wait.
+/* Send a line to syslog. syslog(3) is not used: it may block, and leaves a
+ * descriptor open in a process that is not ours.
  */
 static void tell_site (const char *reason)
 {
@@ -67,7 +68,7 @@ static void tell_site (const char *reason)
     close (fd);
 }
 
-/* What the user did not ask for is no trouble of the user's. */
+/* Report that there was no check: to the user if the user asked for one. */
 static void not_checked (const struct settings *settings, const char *reason)
 {
     if (settings->asked)
@@ -86,8 +87,8 @@ static int write_none (FILE *fp, uint32_t jobid, const char *reason)
     return 0;
 }
 
-/* Nothing was measured: a result that says so. What pmm-probe could not say,
- * it could not write.
+/* Nothing was measured: write a result that says so. If pmm-probe gave no
+ * result, it did not write the file either.
  */
 static void leave_none (const struct settings *settings, uint32_t jobid,
                         const char *reason)
@@ -105,8 +106,8 @@ static void leave_none (const struct settings *settings, uint32_t jobid,
                          err.text);
 }
 
-/* True if this outcome need not be measured again. Where a check is required
- * one that did not run is tried again; else it would only delay each step.
+/* True if no new check is needed. A check that did not run is tried again only
+ * if a check is required; otherwise it would only delay each step.
  */
 static bool settles (const struct outcome *o, enum check_mode mode)
 {
@@ -151,7 +152,7 @@ static int open_guard (const struct job *job)
     return guard_open (dir, job->cluster, job->id, NULL);
 }
 
-/* Wait while another step of the job is checked. */
+/* Wait while another step of the job runs the check. */
 static void wait_for_lock (const struct settings *settings, int guard)
 {
     int left = settings->site.timeout_ms + STEP_OVERTIME_MS;
@@ -230,7 +231,7 @@ int check_failed (const struct settings *settings, uint32_t jobid,
 
     if (settings->chosen && settings->mode == MODE_OFF)
         return CHECK_GO_ON;
-    /* an earlier step of the job was luckier */
+    /* an earlier step of the job was checked */
     if (is_in_environment (jobid, env, &o) && o.status != OUTCOME_NONE)
         return decide (settings, env, &o, settings->mode);
     outcome_set (&o, OUTCOME_NONE, "%s", reason);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* spank_pmm_hooks.so: pmm-prolog and pmm-epilog by way of SPANK.
+/* spank_pmm_hooks.so: run pmm-prolog and pmm-epilog by SPANK.
  *
- * A plugin of its own: slurmd starts a slurmstepd before and after each job on
- * each node as soon as any plugin has these callbacks, which a site is not to
- * pay for that does not use them. They return 0 always: a hook of a `required`
- * plugin that fails drains the node.
+ * This is a separate plugin: if any plugin has these callbacks, slurmd starts a
+ * slurmstepd before and after each job on each node. Sites that do not use the
+ * hooks should not pay for that. The callbacks always return 0, because a
+ * failing hook of a `required` plugin drains the node.
  */
 #include "config.h"
 

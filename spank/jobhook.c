@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Run pmm-prolog and pmm-epilog.
  *
- * Notes: what the programs are to know is in our environment, as slurmd gives
- * it to Prolog; spank_job_control_getenv crashes here (22.05).
+ * Notes: the programs need some variables of our environment, which is the one
+ * that slurmd gives to Prolog. spank_job_control_getenv crashes here (22.05).
  */
 #include "config.h"
 #include "spank/jobhook.h"
@@ -13,7 +13,7 @@
 #include "util/program.h"
 #include "util/site.h"
 
-enum { DEADLINE_MS = 2000 }; /* should its own fail */
+enum { DEADLINE_MS = 2000 }; /* in case the program's own deadline fails */
 
 static const char *const passed[] = {
     "SLURMD_NODENAME",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the user asked for and what the site says. */
+/* The settings of the user and of the site. */
 #include "config.h"
 #include "spank/options.h"
 
@@ -12,7 +12,7 @@
 #include "spank/step.h"
 #include "util/conf.h"
 
-/* SPANK's callbacks carry no pointer of ours. */
+/* Static, because SPANK's callbacks take no pointer of ours. */
 static struct {
     bool chosen;
     enum check_mode mode;
@@ -38,7 +38,7 @@ static int find_mode (const char *name, enum check_mode *mode)
 static int set_check (int val, const char *arg, int remote)
 {
     (void)val;
-    /* an argument left out comes back as "(null)" in srun's inside a job */
+    /* in an srun inside a job, a missing argument arrives as "(null)" */
     if (!arg || !*arg || !strcmp (arg, "(null)"))
         user.mode = MODE_REPORT;
     else if (find_mode (arg, &user.mode) < 0) {

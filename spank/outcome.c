@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a check said, on one line. */
+/* The outcome of a check, on one line. */
 #include "config.h"
 #include "spank/outcome.h"
 
@@ -16,7 +16,7 @@ static const char *const names[] = {
     [OUTCOME_UNKNOWN] = "UNKNOWN",
 };
 
-/* Take word and the space behind it off *line. */
+/* If *line starts with word and a space, move *line after them. */
 static bool take (const char **line, const char *word)
 {
     size_t len = strlen (word);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* spank_pmm.so: which context does what.
+/* spank_pmm.so: calls the code for each SPANK context.
  *
- * Slurm heeds -1 only of a plugin that is `required` in plugstack.conf; there,
- * -1 on a node can drain it. So -1 is returned where a job is vetoed, and for
- * bad arguments in srun, salloc and sbatch; everything else returns 0.
+ * Slurm heeds -1 only if the plugin is `required` in plugstack.conf; then -1 on
+ * a node can drain the node. So -1 is returned only to veto a job, and for bad
+ * arguments in srun, salloc and sbatch. Everything else returns 0.
  */
 #include "config.h"
 
@@ -35,9 +35,10 @@ int slurm_spank_init (spank_t sp, int argc, char **argv)
     return 0;
 }
 
-/* Check, without the two signals that say what a write's return value says as
- * well: a user's `ulimit -f`, or somebody who no longer reads what srun says,
- * may cost the check, and not the job. They come to the thread that writes.
+/* Check with SIGXFSZ and SIGPIPE blocked: a user's `ulimit -f`, or a closed
+ * standard error of srun, may end the check but not the job. The return value
+ * of write shows the same errors. Both signals are sent to the thread that
+ * writes, so blocking them in this thread is enough.
  */
 static int shielded (int (*check) (spank_t sp, int argc, char **argv),
                      spank_t sp, int argc, char **argv)

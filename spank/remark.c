@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The check's outcome, behind the job's Comment. */
+/* Append the check's outcome to the job's Comment. */
 #include "config.h"
 #include "spank/remark.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the plugin does in slurmstepd.
+/* The plugin in slurmstepd.
  *
- * Notes: this is a child of slurmstepd that will become the batch script, with
- * the user's ids and the script's standard output and error. Asking the
- * controller is not safe here (a thread of slurmstepd may have held one of
- * Slurm's locks at the fork); slurmctld has put what we need into the job's
- * environment. And Slurm does not signal processes that are called
- * slurmstepd: with that name we would outlive a scancel.
+ * Notes: this is a child of slurmstepd that will become the batch script. It
+ * has the user's ids and the script's standard output and error. It cannot
+ * safely ask slurmctld, because a thread of slurmstepd may have held one of
+ * Slurm's locks at the fork. The job's environment has all that is needed.
+ * Slurm does not signal processes named slurmstepd, so we change our name for
+ * the check; otherwise it would survive a scancel.
  */
 #include "config.h"
 #include "spank/slurmstepd.h"
@@ -61,8 +61,8 @@ static int load_job (spank_t sp, struct job *job, struct error *err)
     return 0;
 }
 
-/* End as we would have without the check. From 24.11 on slurmstepd has
- * handlers and blocks signals, both of which its children inherit.
+/* End by this signal, as we would have without the check. From 24.11 on
+ * slurmstepd handles and blocks signals, and its children inherit both.
  */
 static void end_by (int sig)
 {

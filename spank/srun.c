@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the plugin does in srun. */
+/* The plugin in srun. */
 #include "config.h"
 #include "spank/srun.h"
 
@@ -31,9 +31,9 @@ static void env_set (void *arg, const char *name, const char *value)
     setenv (name, value, 1);
 }
 
-/* Ask the controller: the environment tells of this step, and may be of
- * another job. Return 0, or -1 with err. *running is false for a job that has
- * no nodes (yet).
+/* Ask slurmctld: the environment describes this step, not the job, and may be
+ * from another job. Return 0, or -1 with err. *running is false for a job that
+ * does not run, for instance because it has no nodes yet.
  */
 static int load_job (uint32_t jobid, struct job *job, bool *running,
                      struct error *err)
@@ -66,7 +66,7 @@ static int load_job (uint32_t jobid, struct job *job, bool *running,
     return 0;
 }
 
-/* Where the site names no other, take the srun that this is. */
+/* If the site configured no srun, use this srun's own program. */
 static void take_own_srun (struct settings *set)
 {
     char path[PATH_MAX];
@@ -83,7 +83,7 @@ static void take_own_srun (struct settings *set)
     }
 }
 
-/* Check this job, unless srun's first look at it did. */
+/* Check this job, unless an earlier call in this srun did. */
 static int check (uint32_t jobid, bool early, int argc, char **argv)
 {
     static uint32_t checked;
@@ -107,7 +107,7 @@ static int check (uint32_t jobid, bool early, int argc, char **argv)
     else if (settings_any (&settings)) {
         int loaded = load_job (jobid, &job, &running, &err);
 
-        /* srun itself says what is wrong with the job of its environment */
+        /* early: srun itself reports a problem with the job in SLURM_JOB_ID */
         if (!early || (loaded == 0 && running)) {
             checked = jobid;
             take_own_srun (&settings);
@@ -116,7 +116,7 @@ static int check (uint32_t jobid, bool early, int argc, char **argv)
         }
     }
     settings_clear (&settings);
-    /* who interrupts srun does not want the job */
+    /* if srun is interrupted, the job must not start either */
     return rc = rc == CHECK_GO_ON ? 0 : -1;
 }
 
@@ -133,7 +133,7 @@ int srun_check_early (spank_t sp, int argc, char **argv)
 
 int srun_check (spank_t sp, int argc, char **argv)
 {
-    uint32_t jobid = 0; /* of which Slurm tells nothing */
+    uint32_t jobid = 0; /* an id that Slurm does not know */
 
     spank_get_item (sp, S_JOB_ID, &jobid);
     return check (jobid, false, argc, argv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How plugstack.conf has this plugin. */
+/* Find this plugin in plugstack.conf. */
 #include "config.h"
 #include "spank/stack.h"
 
@@ -12,7 +12,7 @@
 #include "util/plugstack.h"
 #include "util/slurmapi.h"
 
-/* The name of the file that this is in; "" where it is not known. */
+/* The name of the plugin's file; "" if not known. */
 static const char *own_name (void)
 {
     static const char here;
@@ -45,8 +45,9 @@ static enum stack look_in (const char *path, const struct settings *settings)
     return line.required ? STACK_REQUIRED : STACK_OPTIONAL;
 }
 
-/* PlugStackConfig, as slurmctld has it; "" where it does not tell. The answer,
- * some KB, once, is not freed: what does so has another name from 26.05 on.
+/* PlugStackConfig of slurmctld; "" if it does not answer. The answer (some KB,
+ * once) is not freed, because the function for it has another name from 26.05
+ * on.
  */
 static void ask_controller (char path[PATH_MAX])
 {
@@ -59,7 +60,7 @@ static void ask_controller (char path[PATH_MAX])
         snprintf (path, PATH_MAX, "%s", conf->plugstack);
 }
 
-/* plugstack.conf beside slurm.conf. */
+/* plugstack.conf in the directory of $SLURM_CONF. */
 static void beside_conf (char path[PATH_MAX])
 {
     const char *conf = getenv ("SLURM_CONF");

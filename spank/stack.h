@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How plugstack.conf has this plugin. Slurm heeds what a `required` plugin
- * returns, not what an `optional` one does, and tells neither which it is: so
- * its own line is looked for, which is the one with its file's name and with
- * the words that it got.
+/* Whether this plugin is required or optional in plugstack.conf. Slurm heeds
+ * the return value of a `required` plugin, but not that of an `optional` one,
+ * and does not tell a plugin which it is. So the plugin searches for its own
+ * line: the one with its file name and with the same arguments.
  */
 #ifndef SPANK_STACK_H
 #define SPANK_STACK_H
@@ -11,8 +11,9 @@
 
 enum stack { STACK_UNKNOWN, STACK_OPTIONAL, STACK_REQUIRED };
 
-/* Look in the plugstack.conf that slurmctld has, where `ask`, then beside
- * slurm.conf and where Slurm keeps them. Do not ask in a child of slurmstepd.
+/* Search the plugstack.conf of slurmctld's configuration if `ask`, then the one
+ * in the directory of $SLURM_CONF, then those in the usual directories.
+ * slurmctld must not be asked in a child of slurmstepd.
  */
 enum stack stack_look (const struct settings *settings, bool ask);
 

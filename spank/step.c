@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The nested job step.
  *
- * Notes: srun has threads that wait for its signals with sigwait, and it
- * loses those that come before its tasks are started. So ours are unblocked,
- * with a handler, in ppoll alone: the kernel prefers the main thread.
+ * Notes: srun has threads that wait for its signals with sigwait, and it loses
+ * signals that arrive before its tasks are started. So we set a handler and
+ * unblock the signals only in ppoll: the kernel prefers the main thread.
  */
 #include "config.h"
 #include "spank/step.h"
@@ -29,8 +29,8 @@
 #include "util/text.h"
 
 enum {
-    LINES_MAX = 500,      /* forwarded */
-    CANCEL_GRACE_MS = 1000, /* from the step's cancelling to ours */
+    LINES_MAX = 500,        /* forwarded */
+    CANCEL_GRACE_MS = 1000, /* from the step's cancellation to our signal */
     RETRY_SLACK_MS = 1000,  /* that a second try may take longer */
 };
 
@@ -100,10 +100,10 @@ char **step_environment (const struct step_env *env, int timeout_ms)
 {
     static const char *const taken[] = {
         "HOME", "USER", "LOGNAME", "TERM",
-        "SLURM_CONF",            /* which Slurm this is, ... */
-        "SLURM_CONF_SERVER",     /* ... where it has no slurm.conf here, */
-        "SLURM_SACK_SOCKET",     /* ... where it has no munge, */
-        "SLURM_WORKING_CLUSTER", /* ... with -M */
+        "SLURM_CONF",            /* which Slurm: its slurm.conf */
+        "SLURM_CONF_SERVER",     /* without a slurm.conf on this machine */
+        "SLURM_SACK_SOCKET",     /* without munge */
+        "SLURM_WORKING_CLUSTER", /* with -M */
     };
     struct program_words s = { 0 };
     char value[2048];
@@ -178,11 +178,11 @@ struct run {
     const char *nonce;
     struct outcome *o;
     bool measured;       /* samples came before the result */
-    bool said;           /* a result without samples: why there are none */
+    bool said;           /* a result without samples: it has the reason */
     struct program_line line[PROGRAM_STREAMS];
-    int lines;           /* forwarded, */
-    char last[PROGRAM_LINE]; /* of which this was the last: many nodes may
-                            say the same */
+    int lines;           /* forwarded */
+    char last[PROGRAM_LINE]; /* the last of these: many nodes may print the
+                            same line */
     struct progress progress;
     struct srun_words srun;
 };
@@ -193,7 +193,7 @@ const char *step_clean_line (char *line)
     return strncmp (line, "pmm", 3) ? "pmm: " : "";
 }
 
-/* The samples, one JSON object, or the result. */
+/* A line of standard output: the samples, one JSON object, or the result. */
 static void take_result (void *arg, struct program_line *line)
 {
     struct run *run = arg;
@@ -208,7 +208,9 @@ static void take_result (void *arg, struct program_line *line)
     }
 }
 
-/* What Slurm says matters only if there will be no result. */
+/* A line of standard error. Slurm's messages are kept, not forwarded: they are
+ * needed only if there is no result.
+ */
 static void take_message (void *arg, struct program_line *line)
 {
     struct run *run = arg;
@@ -246,7 +248,7 @@ static bool has_result (void *arg)
     return run->o->status != OUTCOME_NONE;
 }
 
-/* Why there is no result. */
+/* Set the reason why there is no result. */
 static void explain (struct run *run, const struct site *site,
                      enum program_end end, int status)
 {
@@ -270,7 +272,9 @@ static void explain (struct run *run, const struct site *site,
                      *detail ? "; " : "", detail);
 }
 
-/* *no_mpi: Slurm has no such, and there is no result. */
+/* Run the step once. *no_mpi is set if there is no result because Slurm does
+ * not have this type of MPI.
+ */
 static enum program_end run_once (const struct spank_step *step,
                                   const struct step_env *env, const char *mpi,
                                   int64_t deadline, struct outcome *o,
@@ -308,7 +312,7 @@ static enum program_end run_once (const struct spank_step *step,
         progress_end (&run.progress);
     }
     if (end != PROGRAM_NONE && o->status == OUTCOME_NONE && !run.said) {
-        /* who cancels the job has a signal for us, too */
+        /* if the job was cancelled, we get a signal too: wait for it */
         if (run.srun.cancelled && step_pause (CANCEL_GRACE_MS) < 0)
             end = PROGRAM_STOPPED;
         explain (&run, site, end, status);
@@ -339,9 +343,9 @@ void step_run (const struct spank_step *step, const struct step_env *env,
         end = run_once (step, env, *mpi, deadline, o, &no_mpi);
     while (no_mpi && *++mpi);
     took = program_now_ms () - start;
-    /* PMIx sometimes loses a message of an ordinary user's first fence, and
-     * gives up after its timeout. What fails sooner would fail again; and should
-     * it fail again, there must be time to say so in one line.
+    /* PMIx sometimes loses a message of an ordinary user's first fence and
+     * gives up after its timeout: then try again. A step that failed sooner
+     * would fail again. The second try must leave time to report its failure.
      */
     if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED && !no_mpi
         && took >= site_meet_timeout_s (timeout_ms) * 1000
