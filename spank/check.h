@@ -38,7 +38,7 @@ enum { CHECK_GO_ON = 0, CHECK_VETO = -1, CHECK_STOPPED = 1 };
  * check, with its number in *sig.
  *
  * Prints the messages. If there was no check, the user is told if the user
- * asked for one; otherwise the reason goes to syslog, unless such jobs are never
+ * asked for one; otherwise the reason goes to syslog, unless such jobs are not
  * checked (one node, heterogeneous). A veto is always printed. If the output is
  * one file and nothing was measured, a result that says so is written to it, so
  * that the file of an earlier job is not mistaken for that of this one.

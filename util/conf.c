@@ -62,7 +62,7 @@ static int bad (const struct conf_option *opt, const char *value,
                         what);
 }
 
-/* Whether the value's number is allowed. */
+/* Return 0 if x is in the option's range, else -1 with err. */
 static int check_number (const struct conf_option *opt, double x,
                          const char *value, struct error *err)
 {
@@ -242,7 +242,8 @@ static char *trim (char *s)
     return s;
 }
 
-/* Cut the comment off value and take its quotes away. */
+/* Remove the comment and the quotes of value. NULL if the quotes do not match.
+ */
 static char *unquote (char *value)
 {
     char *end;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files: opened with checks, read within bounds, written whole.
  *
- * Notes: a way is gone one directory at a time, each from the descriptor of
- * the one before, so that what was checked is what is used. O_DIRECTORY has an
- * automounter mount what it leads to; O_PATH needs no right to list it.
+ * Notes: a path is walked one directory at a time. Each directory is opened
+ * from the descriptor of the one before, so that the checked directory is the
+ * one that is used. O_DIRECTORY makes an automounter mount it; O_PATH needs no
+ * permission to list it.
  */
 #include "config.h"
 #include "util/file.h"
@@ -23,7 +24,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* As error_errno, but a file that is not there is the caller's mistake. */
+/* As error_errno, but ERROR_INPUT if the file does not exist. */
 static void error_open (struct error *err, const char *path)
 {
     error_errno (err, "cannot open %s", path);
@@ -41,7 +42,7 @@ static void shut (int fd)
     errno = saved_errno;
 }
 
-/* Not the name of a pipe, which a shell makes for <(...) */
+/* A named pipe; a shell's <(...) is not one. */
 static bool is_named_pipe (int fd, const struct stat *st)
 {
     struct statfs fs;
@@ -58,7 +59,7 @@ FILE *file_open_input (const char *path, struct error *err)
 
     if (!strcmp (path, "-"))
         return stdin;
-    /* looked at before it is opened: opening a device can have effects */
+    /* check before opening: to open a device can have side effects */
     if (stat (path, &st) < 0) {
         error_open (err, path);
         return NULL;
@@ -92,7 +93,7 @@ void file_close_input (FILE *fp)
 }
 
 /*
- * Ways
+ * Paths
  */
 
 enum { LINKS_MAX = 40 };
@@ -101,10 +102,10 @@ struct file_way {
     const char *path; /* for people */
     uid_t owner;
     bool trusted;        /* root or owner alone may change any part of it */
-    int dir;             /* as far as it was gone */
+    int dir;             /* the directory reached so far */
     struct stat st;      /* of dir */
-    char left[PATH_MAX]; /* to go */
-    int links;
+    char left[PATH_MAX]; /* the rest of the path */
+    int links;           /* followed */
 };
 
 static bool owned (const struct stat *st, uid_t owner)
@@ -112,8 +113,9 @@ static bool owned (const struct stat *st, uid_t owner)
     return st->st_uid == 0 || st->st_uid == owner;
 }
 
-/* Whether only root or owner may change what fd, of st, is: 0, or -1 with err.
- * In a sticky directory others may make files, and change their own only.
+/* Return 0 if only root or owner may change the file or directory fd, else -1
+ * with err. With `sticky`, others may write a sticky directory, since they can
+ * only change their own files in it.
  */
 static int check_trust (const char *path, int fd, const struct stat *st,
                         uid_t owner, bool sticky, struct error *err)
@@ -135,7 +137,7 @@ static int check_trust (const char *path, int fd, const struct stat *st,
                         path, what, what);
 }
 
-/* As errno says. Always -1. */
+/* Set err from errno. Return -1. */
 static int stuck (const struct file_way *w, struct error *err)
 {
     if (!w->trusted)
@@ -144,7 +146,7 @@ static int stuck (const struct file_way *w, struct error *err)
     return -1;
 }
 
-/* Go on to a directory; -1 with errno where name is none. */
+/* Enter a directory; -1 with errno if name is not one. */
 static int enter (struct file_way *w, const char *name)
 {
     int fd =
@@ -158,9 +160,9 @@ static int enter (struct file_way *w, const char *name)
     return 0;
 }
 
-/* Whether a link at this place is followed. What others put into a directory
- * like /tmp never is, nor, for what is trusted and for root, that of any other
- * user.
+/* Whether a symbolic link in the current directory is followed. Links of root
+ * and of owner are. Links of other users are not followed in a directory like
+ * /tmp, for a trusted path, or for root.
  */
 static bool is_followed (const struct file_way *w, const struct stat *link)
 {
@@ -169,7 +171,7 @@ static bool is_followed (const struct file_way *w, const struct stat *link)
                && (!(w->st.st_mode & S_ISVTX) || !(w->st.st_mode & S_IWOTH)));
 }
 
-/* Put what the link `name` says before what is left. */
+/* Follow the link `name`: its target and `rest` become the rest of the path. */
 static int follow (struct file_way *w, const char *name, const char *rest,
                    struct error *err)
 {
@@ -214,7 +216,7 @@ static int here_is_trusted (const struct file_way *w, struct error *err)
                : 0;
 }
 
-/* Take the first component off what is left: name, and what is behind it. */
+/* Split off the first component: return it, and set *rest to what follows. */
 static char *split (char *left, char **rest)
 {
     char *name = left + strspn (left, "/");
@@ -226,8 +228,9 @@ static char *split (char *left, char **rest)
     return name;
 }
 
-/* Go the way up to its last component, which is left, or to its very end. A
- * link at the last component is followed if `links`. Return 0, or -1 with err.
+/* Walk the path up to its last component, which remains in w->left, or to its
+ * end if `to_end`. If the last component is a link, it is followed if `links`.
+ * Return 0, or -1 with err.
  */
 static int go (struct file_way *w, bool to_end, bool links, struct error *err)
 {
@@ -257,9 +260,7 @@ static int go (struct file_way *w, bool to_end, bool links, struct error *err)
     }
 }
 
-/* Begin a way from where path does, for one of this user. The caller shuts
- * w->dir.
- */
+/* Prepare to walk path on behalf of user `owner`. The caller closes w->dir. */
 static int set_out (struct file_way *w, const char *path, uid_t owner,
                     bool trusted, struct error *err)
 {
@@ -282,7 +283,7 @@ static const char *last_of (const struct file_way *w)
 }
 
 /*
- * What is trusted
+ * Trusted files
  */
 
 static FILE *open_here (const struct file_way *w, struct error *err)
@@ -365,7 +366,7 @@ int file_open_lock (int dir, const char *path, struct error *err)
         }
         if (!(st.st_mode & 077))
             return fd;
-        /* others may have it open, and hold it: a new one takes its place */
+        /* others may have it open and hold its lock: replace it */
         close (fd);
         if (!again || unlinkat (dir, path, 0) < 0)
             return error_errno (err, "cannot replace %s", path);
@@ -431,13 +432,13 @@ error:
 
 struct outfile {
     FILE *fp;
-    int fd;     /* what fp goes to */
+    int fd;     /* that fp writes to */
     int dir;    /* -1: written in place: standard output, a pipe, a device */
-    mode_t mode; /* 0: as the umask has it */
-    bool lasting; /* it is on the disk once it is there */
+    mode_t mode; /* 0: by the umask */
+    bool lasting; /* synced to disk before it is renamed */
     char *path; /* for people */
     char *name; /* in dir */
-    char *temp; /* NULL: there is none */
+    char *temp; /* the temporary file in dir, or NULL */
     int errnum; /* of the first write that failed */
     char buf[1 << 16];
 };
@@ -458,7 +459,7 @@ static void outfile_destroy (struct outfile *out)
     free (out);
 }
 
-/* Write all; stdio only keeps that it failed, not why. */
+/* Write all data. Keep errno, since stdio only keeps that a write failed. */
 static ssize_t put (void *cookie, const char *data, size_t size)
 {
     struct outfile *out = cookie;
@@ -504,8 +505,8 @@ static int open_temp (struct outfile *out)
     return -1;
 }
 
-/* A file beside what path leads to; links are followed, as far as that is
- * safe, or replaced themselves.
+/* Open a temporary file next to the file at path. If `links`, a link there is
+ * followed if that is safe; otherwise the link itself is replaced.
  */
 static int open_beside (struct outfile *out, bool links, struct error *err)
 {
@@ -527,8 +528,8 @@ static int open_beside (struct outfile *out, bool links, struct error *err)
     return rc;
 }
 
-/* What is no regular file is written in place. A pipe that another user has
- * put there could hold us for ever.
+/* Open a file that is not regular, to write it in place. Refuse a pipe of
+ * another user, which could block us forever.
  */
 static int open_in_place (struct outfile *out, struct error *err)
 {
@@ -544,7 +545,9 @@ static int open_in_place (struct outfile *out, struct error *err)
     return out->fd < 0 ? error_errno (err, "cannot write %s", out->path) : 0;
 }
 
-/* With a fixed mode it is a file that others rely on: that, and no link. */
+/* mode 0: by the umask. With a fixed mode, path is a published or private file:
+ * a link or special file there is replaced.
+ */
 static struct outfile *create (const char *path, mode_t mode, bool lasting,
                                struct error *err)
 {
@@ -645,7 +648,7 @@ FILE *file_stream (struct outfile *out)
     return out->fp;
 }
 
-/* Push everything out to where it is safe. */
+/* Write everything out, sync it if it is to last, and rename it. */
 static int flush (struct outfile *out)
 {
     int fd = out->fd;

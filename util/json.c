@@ -14,7 +14,7 @@ struct json_source {
     bool too_long;
 };
 
-/* One byte at a time, so that nothing behind the object is taken away. */
+/* One byte at a time, so that nothing after the object is consumed. */
 static size_t next_byte (void *buffer, size_t size, void *arg)
 {
     struct json_source *src = arg;
@@ -32,7 +32,7 @@ static size_t next_byte (void *buffer, size_t size, void *arg)
     return 1;
 }
 
-/* True if nothing else stands on the line where the object ended. */
+/* True if the rest of the object's last line is blank. */
 static bool rest_is_blank (FILE *fp)
 {
     int c;
@@ -43,12 +43,14 @@ static bool rest_is_blank (FILE *fp)
     return c == '\n' || c == EOF;
 }
 
-/* Kinds that have changed, and their newest version; older ones are read. */
+/* Kinds whose format has changed, with the newest version; older versions can
+ * be read.
+ */
 static const struct {
     const char *kind;
     int version;
 } changed[] = {
-    { "samples", 2 }, /* loopbacks, and what is known of the nodes */
+    { "samples", 2 }, /* loopbacks, and data about the nodes */
 };
 
 static int newest (const char *kind)

@@ -14,7 +14,7 @@ struct map_slot {
     uint32_t value; /* MAP_NONE: free */
 };
 
-/* The key's slot, or a free one. */
+/* The slot of the key, or the free slot for it. */
 static struct map_slot *find (const struct map *m, uint64_t key)
 {
     size_t mask = m->size - 1;

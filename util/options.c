@@ -65,7 +65,7 @@ int opt_append (void *field, const char *value, struct error *err)
     return 0;
 }
 
-/* All tables' options, as getopt has them; row i is of found[i]. */
+/* The options of all tables for getopt; longs[i] belongs to found[i]. */
 struct option_known {
     struct option longs[OPTIONS_MAX + 2];
     char shorts[2 * OPTIONS_MAX + 4];
@@ -80,7 +80,7 @@ static void learn (struct option_known *k, const struct opt_group *group)
 {
     char *s = k->shorts;
 
-    *s++ = ':'; /* it is we who say what is wrong */
+    *s++ = ':'; /* we print the errors, not getopt */
     *s++ = 'h';
     for (; group->table; group++) {
         for (const struct opt *o = group->table;
@@ -108,7 +108,7 @@ static const struct found *find_letter (const struct option_known *k,
     return NULL;
 }
 
-/* What getopt did not take. */
+/* Set err for an argument that getopt refused. Return -1. */
 static int refuse (int c, char **argv, struct error *err)
 {
     const char *why = c == ':' ? "takes an argument" : "is no option";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How Slurm is told to load a plugin. */
+/* Find a plugin's line in plugstack.conf. */
 #include "config.h"
 #include "util/plugstack.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { INCLUDES_MAX = 4 }; /* within each other */
+enum { INCLUDES_MAX = 4 }; /* nesting depth */
 
 struct search {
     const char *name;
@@ -36,7 +36,7 @@ static void include (struct search *s, const char *file, const char *pattern,
     globfree (&found);
 }
 
-/* The next word; *rest is what is behind it. NULL at the end. */
+/* The next word; *rest is what follows it. NULL at the end. */
 static char *next_word (char **rest)
 {
     char *word;

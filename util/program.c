@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A program under a watchdog.
+/* Run a program under a watchdog.
  *
- * Notes: it is ended by SIGTERM; should it not heed that, by SIGKILL to it
- * alone, for srun has a child that then ends the step; then what is left of its
- * process group. Its output is not read to the end of file, since others of
- * the group may hold it open, but to its own end.
+ * Notes: to end the program, it gets SIGTERM; if that has no effect, SIGKILL,
+ * but only the program itself, because srun has a child that then ends the
+ * step; then the rest of its process group gets SIGKILL. Its output is read
+ * until the program ends and not to the end of file, since other processes of
+ * the group may keep it open.
  *
- * The child of a process with threads may only make system calls: all that
- * it needs is made before the fork.
+ * The child of a process with threads may only make system calls, so all that
+ * it needs is prepared before the fork.
  */
 #include "config.h"
 #include "util/program.h"
@@ -27,13 +28,13 @@
 #include <unistd.h>
 
 enum {
-    TICK_MS = 20,           /* between looks whether it has ended */
-    DONE_GRACE_MS = 5000,   /* to end by itself when it is done */
+    TICK_MS = 20,           /* how often to check if it has ended */
+    DONE_GRACE_MS = 5000,   /* for it to end by itself after `done` */
     TERM_GRACE_MS = 5000,   /* from SIGTERM to SIGKILL */
-    KILL_GRACE_MS = 500,    /* from there to the process group */
-    PIPE_READS = 16,        /* of READ_BYTES: a pipe's worth */
+    KILL_GRACE_MS = 500,    /* from there to SIGKILL of the process group */
+    PIPE_READS = 16,        /* of READ_BYTES: the size of a pipe */
     READ_BYTES = 4096,
-    FILES_ENOUGH = 4096,    /* some programs close as many as they may have */
+    FILES_ENOUGH = 4096,    /* more costs time: some programs close them all */
 };
 
 int64_t program_now_ms (void)
@@ -68,7 +69,7 @@ void program_reset_signals (void)
     sigset_t none;
 
     for (int sig = 1; sig < NSIG; sig++)
-        sigaction (sig, &action, NULL); /* fails for some: no matter */
+        sigaction (sig, &action, NULL); /* fails for some signals */
     sigemptyset (&none);
     sigprocmask (SIG_SETMASK, &none, NULL);
 }
@@ -128,7 +129,7 @@ void program_free (char **v)
     free (v);
 }
 
-/* A user's `ulimit` is for the job, and not for what looks at its cables. */
+/* A user's `ulimit` is meant for the job, not for the check. */
 static void lift_limits (void)
 {
     struct rlimit limit;
@@ -149,7 +150,7 @@ static void lift_limits (void)
 __attribute__ ((noreturn)) static void become (const struct launch *l)
 {
     setpgid (0, 0);
-    /* should we die, srun ends, and its step with it */
+    /* if we die, srun ends, and its step too */
     prctl (PR_SET_PDEATHSIG, SIGTERM);
     if (getppid () != l->parent)
         _exit (127);
@@ -173,7 +174,7 @@ static int move_up (int fd)
     return up;
 }
 
-/* A pipe that we read without waiting: *to_read, *to_write, or both -1. */
+/* Open a pipe that is read without blocking. Both are -1 on failure. */
 static int open_pipe (int *to_read, int *to_write)
 {
     int fd[2];
@@ -209,7 +210,7 @@ static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
             become (&l);
         pthread_sigmask (SIG_SETMASK, &mask, NULL);
         if (pid > 0)
-            setpgid (pid, pid); /* by both: whoever is first */
+            setpgid (pid, pid); /* in parent and child: either may be first */
     }
     saved_errno = errno;
     close_fd (&l.null);
@@ -219,8 +220,8 @@ static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
     return pid;
 }
 
-/* True if the process has ended; it is not reaped, so that its process group
- * cannot be another's. A process that somebody else reaped has ended, too.
+/* True if the process has ended. It is not reaped, so that its process group id
+ * cannot be reused. A process that was reaped elsewhere has ended too.
  */
 static bool has_ended (pid_t pid)
 {
@@ -234,7 +235,7 @@ static bool has_ended (pid_t pid)
  * Its output
  */
 
-/* Hand on what is there. Return -1 at its end. */
+/* Pass on the data that is available. Return -1 at the end of file. */
 static int read_stream (const struct program *program,
                         enum program_stream from, int fd)
 {
@@ -284,7 +285,7 @@ void program_lines (struct program_line *line, const char *data, size_t len,
  * The watchdog
  */
 
-/* See the process through to its end. Return who ended it. */
+/* Watch the process until it ends, or end it. Return how it ended. */
 static enum program_end watch (const struct program *program, pid_t pid,
                                int fd[PROGRAM_STREAMS])
 {
@@ -333,7 +334,7 @@ static enum program_end watch (const struct program *program, pid_t pid,
     }
     read_streams (program, fd);
     if (blows > 0) {
-        /* a moment for the child of srun that ends the step */
+        /* give srun's child some time to end the step */
         poll (NULL, 0, KILL_GRACE_MS);
         kill (-pid, SIGKILL);
     }

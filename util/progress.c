@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A line on a terminal.
- *
- * Notes: it is taken away by blanks, which any terminal knows.
+/* A progress line on a terminal. It is erased by blanks, which works on any
+ * terminal.
  */
 #include "config.h"
 #include "util/progress.h"

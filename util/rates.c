@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * PortInfo has lanes and speeds as masks of bits, in bytes 29 to 35 and, for
- * what came later, 56 and 62 to 63 (byte 0 being the M_Key's first). A port
- * that has a later speed as its active one has an old one there as well, which
- * does not count.
+ * PortInfo has lanes and speeds as bit masks in bytes 29 to 35 and, for newer
+ * speeds, in bytes 56 and 62 to 63 (byte 0 is the first of the M_Key). A port
+ * whose active speed is a newer one also shows an old one as active, which does
+ * not count.
  */
 #include "config.h"
 #include "util/rates.h"
@@ -21,15 +21,15 @@ enum {
     CAP_EXT_SPEEDS = 1 << 14,
     OFF_CAP_MASK = 20,
     OFF_LANES_ENABLED = 29, /* then supported, active */
-    OFF_SPEED = 32,         /* supported in its upper half */
-    OFF_SPEED_ACTIVE = 35,  /* enabled in its lower half */
+    OFF_SPEED = 32,         /* upper 4 bits: supported */
+    OFF_SPEED_ACTIVE = 35,  /* upper 4 bits; lower 4 bits: enabled */
     OFF_SPEED_2 = 56,       /* XDR: 1 bit, active 2, supported 2, enabled 3 */
-    OFF_SPEED_EXT = 62,     /* active, supported; then enabled */
+    OFF_SPEED_EXT = 62,     /* active, supported; next byte: enabled */
 };
 
 static const struct {
-    const char *name, *list; /* as opensm-subnet.lst has it */
-    double gigabits;         /* a lane, a second */
+    const char *name, *list; /* list: in opensm-subnet.lst */
+    double gigabits;         /* Gb/s per lane */
     double data;             /* of these, for packets */
 } speeds[] = {
     { "", "", 0, 0 },
@@ -45,7 +45,7 @@ static const struct {
 };
 static const uint8_t lanes[] = { 0, 1, 2, 4, 8, 12 };
 
-/* What the bits of PortInfo's masks stand for, from the lowest on. */
+/* Meaning of the bits in PortInfo's masks, from the lowest. */
 static const uint8_t lane_bits[] = { 1, 4, 8, 12, 2 };
 static const char *const speed_bits[] = { "SDR", "DDR", "QDR" };
 static const char *const ext_bits[] = { "FDR", "EDR", "HDR", "NDR" };
@@ -114,8 +114,8 @@ static unsigned int speed_word (const char *word)
     return speed_bit (word);
 }
 
-/* The words of a list, ascending as the text has them; "?" is the empty set.
- * Return -1 where it is no such list.
+/* Parse a list of words in ascending order; "?" is the empty set. Return the
+ * set, or -1 if it is not such a list.
  */
 static int parse_set (const char *s, size_t len,
                       unsigned int (*find) (const char *word))
@@ -252,7 +252,7 @@ static uint16_t decode_speeds (unsigned int mask, const char *const *name,
     return set;
 }
 
-/* All speeds of three masks; the extended ones where they count. */
+/* The speeds of all three masks; those that are not valid must be 0. */
 static uint16_t decode_all (unsigned int old, unsigned int ext,
                             unsigned int ext2)
 {

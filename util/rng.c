@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Random numbers that a seed repeats. */
+/* Random numbers, reproducible from a seed. */
 #include "config.h"
 #include "util/rng.h"
 
 #include <math.h>
 
-/* SplitMix64's, the golden ratio. */
+/* The increment of SplitMix64: 2^64 divided by the golden ratio. */
 #define STEP UINT64_C (0x9e3779b97f4a7c15)
 
 static uint64_t rotl (uint64_t x, int k)
@@ -46,7 +46,7 @@ uint64_t rng_next (struct rng *rng)
 
 uint64_t rng_below (struct rng *rng, uint64_t n)
 {
-    /* the first 2^64 mod n numbers would favour the low results */
+    /* skip the first 2^64 mod n numbers: they would favour small results */
     uint64_t skip = -n % n;
     uint64_t x;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a site decides. */
+/* The site's configuration. */
 #include "config.h"
 #include "util/site.h"
 
@@ -12,7 +12,7 @@ enum { MEET_MIN_S = 2 };
 
 enum { ROUND_TRIP_MAX_US = 1000000, LEDGER_DAYS_MAX = 36500 };
 
-/* most rows allow any value */
+/* most rows set no min, max or words */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #define FIELD(name) offsetof (struct site, name)
 
@@ -262,7 +262,7 @@ const struct site_mpi *site_mpi (const struct site *site)
 #ifdef HAVE_PMIX
         { SITE_AUTO, { "pmix", "pmi2" },
           "this Slurm has neither PMIx nor PMI-2 (srun --mpi=list)" },
-#else /* pmm-probe has none */
+#else /* pmm-probe is built without PMIx */
         { SITE_AUTO, { "pmi2" }, "this Slurm has no PMI-2 (srun --mpi=list)" },
 #endif
     };

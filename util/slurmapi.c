@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm's C library, and which release it is of. */
+/* Check the release of Slurm's C library. */
 #include "config.h"
 #include "util/slurmapi.h"
 

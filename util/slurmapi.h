@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm's C library, as it is the same in all releases from 22.05 to 26.05.
+/* Slurm's C library, in a form that works with all releases from 22.05 to
+ * 26.05.
  *
- * Whoever calls the library includes this in place of Slurm's headers, and
- * finds here what differs. For the rest, keep to what all releases have:
+ * Files that call the library include this instead of Slurm's headers. It
+ * defines what differs between releases. Apart from that, use only what all
+ * releases have:
  *
- *   errno                            slurm_get_errno is gone since 24.11
- *   void * for a list, an iterator,  the types' names have changed
+ *   errno                            slurm_get_errno was removed in 24.11
+ *   void * for a list, an iterator   the names of the types changed
  *   and a list of hosts
  *   slurm_list_append (l, p);        returns nothing since 23.02, and never
  *                                    fails: it ends the process
@@ -26,7 +28,7 @@
 #error "Slurm 22.05 or later is needed"
 #endif
 
-/* A job, and not one of its steps. */
+/* A whole job, not one of its steps. */
 static inline slurm_step_id_t slurmapi_whole_job (uint32_t id)
 {
     return (slurm_step_id_t){ .job_id = id,
@@ -34,7 +36,7 @@ static inline slurm_step_id_t slurmapi_whole_job (uint32_t id)
                               .step_id = NO_VAL };
 }
 
-/* A job as slurm_load_job and slurm_kill_job take it. */
+/* The job argument of slurm_load_job and slurm_kill_job. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(26, 5, 0)
 typedef uint32_t slurmapi_job_t;
 #define slurmapi_job(id) (id)
@@ -43,15 +45,15 @@ typedef slurm_step_id_t slurmapi_job_t;
 #define slurmapi_job slurmapi_whole_job
 #endif
 
-/* The number of a job, as a member of job_info_t and of job_desc_msg_t. */
+/* The member of job_info_t and job_desc_msg_t that has the job id. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 11, 0)
 #define slurmapi_job_id job_id
 #else
 #define slurmapi_job_id step_id.job_id
 #endif
 
-/* Set who gives a node's Reason: slurmctld believes that up to 24.05, and
- * takes who asks it from then on.
+/* Set the user of a node's Reason. slurmctld uses this up to 24.05; later
+ * releases take the user who makes the request.
  */
 static inline void slurmapi_reason_by (update_node_msg_t *node, uid_t uid)
 {
@@ -63,9 +65,9 @@ static inline void slurmapi_reason_by (update_node_msg_t *node, uid_t uid)
 #endif
 }
 
-/* The number of the library's interface that is of the headers' release: 38 is
- * that of 22.05, each release has one more (23.02, 23.11), and from there on
- * there is one every six months.
+/* The library's interface number for the release of the headers: 38 for 22.05,
+ * 39 for 23.02, 40 for 23.11, and one more for each release after that, every
+ * six months.
  */
 static inline long slurmapi_interface (void)
 {
@@ -76,9 +78,9 @@ static inline long slurmapi_interface (void)
     return MONTH < SINCE ? 38 + (YEAR == 23) : 40 + (MONTH - SINCE) / 6;
 }
 
-/* Prepare for calls; the library may end the process where it finds no
- * slurm.conf. Return 0, or -1 with err where it is of another release than the
- * headers were: the structures may differ, so nothing is to be called.
+/* Prepare the library for calls; it may end the process if it finds no
+ * slurm.conf. Return 0, or -1 with err if the library is of another release
+ * than the headers: then call nothing, since the structures may differ.
  */
 int slurmapi_start (struct error *err);
 

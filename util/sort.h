@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For qsort and bsearch over plain values: each takes pointers to two of them.
- * util_compare is what a comparison of one's own ends with.
+/* Comparison functions for qsort and bsearch over plain values. util_compare is
+ * for the comparison functions of other types.
  */
 #ifndef UTIL_SORT_H
 #define UTIL_SORT_H
@@ -26,7 +26,7 @@ static inline int compare_doubles (const void *a, const void *b)
     return util_compare (*(const double *)a, *(const double *)b);
 }
 
-/* Of arrays of strings. */
+/* For arrays of strings. */
 static inline int compare_strings (const void *a, const void *b)
 {
     return strcmp (*(const char *const *)a, *(const char *const *)b);

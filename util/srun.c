@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What srun says. */
+/* Interpret the standard error of srun or salloc. */
 #include "config.h"
 #include "util/srun.h"
 
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How well a line explains that there is no result: that others were ended, as
- * the step was, is a consequence.
+/* How well a line explains why there is no result: 0 (not at all) to 3. A line
+ * that says that tasks were ended is only a consequence.
  */
 static int weigh (const char *line)
 {
@@ -33,7 +33,9 @@ static int weigh (const char *line)
     return 3;
 }
 
-/* slurmstepd's own name is in front up to 24.11, the time since 25.05. */
+/* True if the line is from Slurm. slurmstepd's lines start with its name up to
+ * 24.11, and with the time since 25.05.
+ */
 static bool is_slurms (const char *line)
 {
     static const char *const begin[] = { "srun: ", "salloc: ", "slurm" };
@@ -46,8 +48,8 @@ static bool is_slurms (const char *line)
     return end > 0;
 }
 
-/* Whether a line says that there is no plugin for --mpi, in the words of any
- * release.
+/* True if a line says, in the words of any release, that there is no plugin for
+ * --mpi.
  */
 static bool lacks_mpi (const char *line)
 {
@@ -84,10 +86,10 @@ bool srun_hear (struct srun_words *words, const char *line)
 enum srun_news srun_tells (struct srun_told *told, const char *line)
 {
     static const struct {
-        const char *format; /* of nodes, then of a task; or of that alone */
+        const char *format; /* nodes, then a task; or a task alone */
         enum srun_news news;
         bool task_alone;
-        const char *why;    /* before what is behind the format */
+        const char *why;    /* put before the text after the format */
     } tab[] = {
         { "srun: launching %*s on host %255[^ ,:], 1 tasks: %9u%n",
           SRUN_LAUNCHING, false, "" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What srun, or salloc, says on its standard error, as far as it explains why
- * there is no result.
+/* Interpret the standard error of srun or salloc: why there is no result, and
+ * the state of nodes.
  */
 #ifndef UTIL_SRUN_H
 #define UTIL_SRUN_H
@@ -8,35 +8,35 @@
 #include <stdbool.h>
 
 struct srun_words {
-    char complaint[160]; /* that explains best; "" where there is none */
-    int weight;          /* of it */
-    bool cancelled;      /* the step or the job was */
-    bool no_mpi;         /* Slurm has none of the type of its --mpi */
+    char complaint[160]; /* the best explanation; "" if none */
+    int weight;          /* of complaint */
+    bool cancelled;      /* the step or the job was cancelled */
+    bool no_mpi;         /* Slurm does not have the type given by --mpi */
 };
 
-/* Hear a line, already cleaned. True if it is of Slurm, and not of what it
- * runs.
+/* Take a line, already cleaned. True if it is from Slurm and not from the
+ * program that it runs.
  */
 bool srun_hear (struct srun_words *words, const char *line);
 
-/* What a line of srun -v, not of what it runs, tells of nodes. */
+/* What a line of srun -v itself tells about nodes. */
 enum srun_news {
     SRUN_NO_NEWS,
-    SRUN_LAUNCHING, /* it has `task`, */
-    SRUN_STARTED,   /* ... and answered, whether it could start that or not */
-    SRUN_NO_LAUNCH, /* of `task`, where nodes is "" */
-    SRUN_LOST,      /* they failed, or what ran on them, with a status */
+    SRUN_LAUNCHING, /* `task` is launched on the node */
+    SRUN_STARTED,   /* the node answered, even if it could not start it */
+    SRUN_NO_LAUNCH, /* the launch failed: of `task` if nodes is "" */
+    SRUN_LOST,      /* the nodes failed, or the program on them did */
 };
 struct srun_told {
     enum srun_news news;
-    char nodes[256];    /* a list; "" where it is not said */
+    char nodes[256];    /* a list; "" if the line has none */
     unsigned int task;
     char why[128];
 };
 enum srun_news srun_tells (struct srun_told *told, const char *line);
 
-/* Where the text of a line begins that srun --label has of a task, and *task;
- * NULL: it is of none. Tasks cannot write in front of that.
+/* Return where the text begins in a line of a task under srun --label, and set
+ * *task. NULL if the line is not from a task. Tasks cannot forge the label.
  */
 char *srun_label (char *line, unsigned int *task);
 

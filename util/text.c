@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Text from outside, made safe; numbers and host names. */
+/* Safe text, numbers and host names. */
 #include "config.h"
 #include "util/text.h"
 
@@ -12,7 +12,7 @@
 
 enum { NAME_MAX_LEN = 63, DIGITS_MAX = 18 };
 
-/* <ctype.h> depends on the locale, which is not ours inside srun. */
+/* <ctype.h> depends on the locale, which is the user's inside srun. */
 static bool is_digit (char c)
 {
     return c >= '0' && c <= '9';
@@ -76,7 +76,7 @@ char text_lower (char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* The optimal string alignment distance; SIZE_MAX where a is too long. */
+/* The optimal string alignment distance; SIZE_MAX if a is too long. */
 static size_t distance (const char *a, const char *b)
 {
     size_t rows[3][NAME_MAX_LEN + 1];
@@ -168,7 +168,7 @@ int text_u64 (const char *s, uint64_t min, uint64_t max, uint64_t *value)
     }
     if (!is_alnum (*s))
         return error_number (EINVAL);
-    /* strtoull would take a second 0x */
+    /* strtoull would accept a second 0x */
     if (base == 16 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X'))
         return error_number (EINVAL);
     errno = 0;
@@ -216,9 +216,9 @@ int text_bytes (const char *s, uint64_t max, uint64_t *bytes)
     return 0;
 }
 
-/* Notes: a name of a list is expanded depth first. `done` is what stands
- * before the bracket looked at, so that a few bytes of input cannot ask for
- * more memory than `max` names.
+/* Notes: each entry of a list is expanded depth first; `done` is the expanded
+ * text before the current bracket. So a short input cannot use more memory than
+ * `max` names need.
  */
 struct expansion {
     struct hostlist *hl;
@@ -248,8 +248,7 @@ static int add_name (struct expansion *x, const char *name)
     return 0;
 }
 
-/* Scan digits at *s into *n. Return their number, 0 where there are none or
- * too many.
+/* Scan digits at *s into *n. Return how many; 0 if there are none or too many.
  */
 static int scan_digits (const char **s, uint64_t *n)
 {
@@ -377,11 +376,11 @@ void hostlist_clear (struct hostlist *hl)
     errno = saved_errno;
 }
 
-/* A name as its prefix and the digits at its end. */
+/* A name, split into a prefix and the digits at its end. */
 struct part {
     const char *name;
     size_t prefix;
-    int width; /* of the digits; 0: none */
+    int width; /* number of digits; 0: none */
     uint64_t n;
 };
 
@@ -421,7 +420,7 @@ static int compare_parts (const void *va, const void *vb)
     return strcmp (a->name, b->name);
 }
 
-/* True if b follows a in a range that is written with a's width. */
+/* True if b is the next name after a, in a range of a's width. */
 static bool follows (const struct part *a, const struct part *b)
 {
     char digits[DIGITS_MAX + 3];
