@@ -64,7 +64,7 @@ static bool is_link_id (const char *s, size_t *len)
 }
 
 /*
- * Making
+ * Writing
  */
 
 static void set_port (char name[COMMENT_NAME_MAX], const struct fabric *f,

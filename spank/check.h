@@ -38,10 +38,10 @@ enum { CHECK_GO_ON = 0, CHECK_VETO = -1, CHECK_STOPPED = 1 };
  * check, with its number in *sig.
  *
  * Prints the messages. If there was no check, the user is told if the user
- * asked for one; otherwise the reason goes to syslog, unless such jobs are not
- * checked (one node, heterogeneous). A veto is always printed. If the output is
- * one file and nothing was measured, a result that says so is written to it, so
- * that the file of an earlier job is not mistaken for that of this one.
+ * asked for one; otherwise the reason goes to syslog, but not for jobs that are
+ * never checked (one node, heterogeneous). A veto is always printed. If the
+ * output is one file and nothing was measured, the file gets a result that says
+ * so. Otherwise the file of an earlier job could be mistaken for this one's.
  */
 int check_job (const struct settings *settings, const struct job *job,
                const struct job_env *env, int *sig);

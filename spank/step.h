@@ -2,8 +2,7 @@
 /* The nested job step: srun runs pmm-probe on the nodes of the job, in an
  * environment made from scratch, under a watchdog. Only a result record counts:
  * samples, then a line with this run's nonce. That line without samples gives
- * the reason why nothing was measured. The exit status of the step is no
- * result.
+ * the reason why nothing was measured. The step's exit status does not count.
  */
 #ifndef SPANK_STEP_H
 #define SPANK_STEP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files: opened with checks, read within bounds, written whole.
+/* Files: opened with checks, read within bounds, written completely.
  *
  * Notes: a path is walked one directory at a time. Each directory is opened
  * from the descriptor of the one before, so that the checked directory is the
@@ -101,7 +101,7 @@ enum { LINKS_MAX = 40 };
 struct file_way {
     const char *path; /* for people */
     uid_t owner;
-    bool trusted;        /* root or owner alone may change any part of it */
+    bool trusted;        /* only root or owner may change any part of path */
     int dir;             /* the directory reached so far */
     struct stat st;      /* of dir */
     char left[PATH_MAX]; /* the rest of the path */
@@ -648,7 +648,7 @@ FILE *file_stream (struct outfile *out)
     return out->fp;
 }
 
-/* Write everything out, sync it if it is to last, and rename it. */
+/* Write everything out, sync it if `lasting`, and rename it. */
 static int flush (struct outfile *out)
 {
     int fd = out->fd;

@@ -65,7 +65,7 @@ int opt_append (void *field, const char *value, struct error *err)
     return 0;
 }
 
-/* The options of all tables for getopt; longs[i] belongs to found[i]. */
+/* The options of all tables for getopt; row i of longs belongs to found[i]. */
 struct option_known {
     struct option longs[OPTIONS_MAX + 2];
     char shorts[2 * OPTIONS_MAX + 4];

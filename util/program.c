@@ -191,7 +191,9 @@ static int open_pipe (int *to_read, int *to_write)
     return -1;
 }
 
-/* Start it, with its output at from[]. Return its process id, or -1. */
+/* Start the program; its output is read at from[]. Return its process id, or
+ * -1.
+ */
 static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
 {
     struct launch l = { program, getpid (), -1, { -1, -1 } };
