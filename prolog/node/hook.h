@@ -11,9 +11,9 @@
  *
  * A job's hooks print to standard error and syslog only what changed since they
  * last printed. They always exit with 0. If the site cannot set a node's Prolog
- * and Epilog, SPANK hooks (spank/hooks.c) run these programs if pmm.conf's
- * Hooks says so. They do not check inside slurmstepd, since a crash of the
- * check would end slurmstepd.
+ * and Epilog, SPANK hooks (spank/hooks.c) run these programs from the directory
+ * that Hooks in plugstack.conf names. They do not check inside slurmstepd, since
+ * a crash of the check would end slurmstepd.
  */
 #ifndef PROLOG_HOOK_H
 #define PROLOG_HOOK_H
