@@ -94,8 +94,8 @@ static bool is_guid (const char *name)
            && strspn (name, "0123456789abcdef") == GUID_DIGITS;
 }
 
-/* The switch of the host's first endpoint in this plane. plane FABRIC_NONE:
- * any.
+/* The switch of the host's first endpoint in this plane, or in any if plane is
+ * FABRIC_NONE.
  */
 static uint32_t place (const struct topology *t, const struct fabric_host *h,
                        uint32_t plane)

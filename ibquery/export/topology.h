@@ -18,7 +18,7 @@
 
 #include "ibquery/fabric.h"
 
-/* Return 0, or -1 with err if there are no hosts, or if this is a part of a
+/* Return 0, or -1 with err if no host has a name, or if this is a part of a
  * fabric.
  */
 int topology_write (const struct fabric *f, FILE *fp, struct error *err);
