@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * draft_finish joins the cables first; then the LIDs, for which it needs the
- * tables' owners; then the tables, which need both.
+ * draft_finish joins the cables first; then the LIDs, some of which only the
+ * tables give; then the tables, which need both.
  *
  * Not every file gives the LMC of a port. If none does, the LMC follows from
  * the LIDs after the first that the tables assign to the same port.
