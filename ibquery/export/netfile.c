@@ -37,7 +37,9 @@ static char *sim_name (const struct fabric *f, const struct fabric_node *n)
     return xstrdup (n->host != FABRIC_NONE ? f->host[n->host].name : n->desc);
 }
 
-/* Without the characters at which ibsim splits names. */
+/* Whether ibsim can use the name: it is not empty and has none of the
+ * characters at which ibsim splits names.
+ */
 static bool is_sim_name (const char *name)
 {
     return *name && !strpbrk (name, "\"#@[]");

@@ -132,7 +132,9 @@ static uint32_t choose_plane (struct topology *t)
     return best;
 }
 
-/* A host without an endpoint in the chosen plane is placed in its own. */
+/* A host without an endpoint in the chosen plane is placed at the switch of its
+ * first endpoint.
+ */
 static void place_hosts (struct topology *t)
 {
     uint32_t plane;
@@ -343,7 +345,7 @@ static void put_notes (const struct topology *t, FILE *fp)
              COUNTED (t->ncrossings, "cable"), a, b);
 }
 
-/* KEY= and the folded list of what `name` returns for 0 .. n-1; NULL is
+/* Write KEY= and the folded list of what `name` returns for 0 .. n-1; NULL is
  * skipped.
  */
 typedef const char *(*name_f) (const struct topology *t, size_t i,

@@ -19,7 +19,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Lines to skip, and lines which show that something is missing. */
+/* Lines to skip, and lines that show that something is missing. */
 static const struct {
     const char *start;
     const char *why; /* the error; NULL: skip the line */

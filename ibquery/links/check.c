@@ -274,7 +274,7 @@ static void check_rate (struct checking *x, size_t link)
 }
 
 /* Add limits for links whose rate is not known, on whose rate the ends
- * disagree, or which are slower by intention.
+ * disagree, or which run below what both ends may, as many of their kind do.
  */
 static void limit_rates (struct checking *x)
 {

@@ -2,7 +2,7 @@
 /* Notes
  *
  * libibumad prints to stderr. While a device is opened, stderr goes to a memory
- * file, and the last line is used in the error. So only one thread may do this.
+ * file, and the last line is used in the error. This is not thread-safe.
  */
 #include "config.h"
 #include "ibquery/read/device.h"

@@ -3,8 +3,9 @@
  *
  * Everything is requested as soon as possible, in one run of the engine. A new
  * node is asked for its description, its ports and its table. For a port that
- * is up, the node at its far end is asked. A cable is followed from one end
- * only if its other end is known by then; join checks that both ends agree.
+ * is up, the node at its far end is asked. If the other end of a cable is
+ * already known, the cable is not followed from there as well; join checks that
+ * both ends agree.
  *
  * A device that does not know the vendor's attribute may not answer at all. So
  * it is asked at most twice, until one switch has answered. Then all switches
