@@ -11,7 +11,7 @@
 #include "util/text.h"
 
 #define FULL 50 /* per cent received: switches may hold packets back */
-#define HELD 1  /* per cent sent, while some waited: they did */
+#define HELD 1  /* per cent sent, while some waited: held back */
 
 /* Per cent of what the link can carry in that time; less than 0: not known. */
 static double percent_of (const struct fabric_link *link,

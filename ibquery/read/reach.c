@@ -49,7 +49,7 @@ struct reach {
     uint16_t *lid;           /* [nlids] of the hosts, ascending */
     size_t nlids;
     struct owner *owner;     /* [nlids] */
-    struct reach_way *way;         /* [nways] by node */
+    struct reach_way *way;   /* [nways] by node */
     size_t nways;
     struct errand *errand;   /* [nerrands] to be done */
     size_t nerrands;
