@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * A cable of one list touches at most two of the other, one at each end: the
- * cables that differ form paths and rings in which the lists take turns. Paths
- * that are paired off from an end, and then rings from anywhere, leave as few
- * alone as can be.
+ * A cable of one list shares ports with at most two of the other, one at each
+ * end. So the cables that differ form paths and rings in which the lists
+ * alternate. Pairing each path from one of its ends, and then each ring from
+ * anywhere, leaves as few cables as possible without a pair.
  *
- * Here cables of both lists share one numbering, `after` behind `before`.
+ * Here the cables of both lists share one numbering; those of `after` follow
+ * those of `before`.
  */
 #include "config.h"
 #include "ibquery/compare/cables.h"
@@ -20,7 +21,7 @@ struct cable_match {
     const struct cable *before, *after;
     size_t nbefore, nafter;
     uint32_t *at[2];  /* by port: its cable of before, of after */
-    uint32_t *mate;   /* by cable: its like in the other list */
+    uint32_t *mate;   /* by cable: its pair in the other list */
     uint32_t *stays;  /* by cable of before: the port shared with its mate */
 };
 
@@ -36,7 +37,7 @@ static void join (struct cable_match *w, uint32_t x, uint32_t y, uint32_t port)
     w->stays[x < y ? x : y] = port;
 }
 
-/* A cable of the other list at one of x's ends that has no mate yet. */
+/* A cable of the other list at one of x's ends that is not paired yet. */
 static uint32_t free_next (const struct cable_match *w, uint32_t x,
                            uint32_t *port)
 {
@@ -55,7 +56,8 @@ static uint32_t free_next (const struct cable_match *w, uint32_t x,
     return CABLES_NONE;
 }
 
-/* Whether x ends a path: at one of its ends there is none to be paired. */
+/* Whether x ends a path: at one of its ends there is no cable to pair it with.
+ */
 static bool is_last (const struct cable_match *w, uint32_t x)
 {
     const struct cable *c = cable_of (w, x);
@@ -66,7 +68,7 @@ static bool is_last (const struct cable_match *w, uint32_t x)
            || w->mate[z] != CABLES_NONE;
 }
 
-/* Pair off the path or ring, two by two, from x. */
+/* Pair the cables of the path or ring, two by two, from x on. */
 static void pair_off (struct cable_match *w, uint32_t x)
 {
     uint32_t y, port;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two lists of cables between the same ports, compared: what was before, and
- * what is now, or what is, and what is wanted. A cable of which one plug went
- * elsewhere has moved; two that exchanged a plug have moved towards each other.
+/* Compare two lists of cables between the same ports: before and now, or actual
+ * and wanted. A cable has moved if one of its plugs is now in another port. Two
+ * cables that exchanged a plug are a swap.
  *
- * Made by cables_compare; read by diff and cabling, which say what ports are.
+ * Made by cables_compare; read by diff and cabling, which define the ports.
  */
 #ifndef IBQUERY_CABLES_H
 #define IBQUERY_CABLES_H
@@ -24,13 +24,13 @@ struct cable_pair {
 
 struct cable_move {
     struct cable_pair cable;
-    uint32_t stays;    /* the port that both have */
+    uint32_t stays;    /* the port that is in both lists */
     uint32_t from, to; /* of the other plug */
-    uint32_t swap;     /* into move: goes from `to` to `from`; CABLES_NONE */
+    uint32_t swap;     /* into move: from `to` to `from`; or CABLES_NONE */
 };
 
-/* All cables, each once; every list in the order of `before`, `added` in that
- * of `after`.
+/* Each cable is in one of the lists, once. All lists are in the order of
+ * `before`, except `added`, which is in the order of `after`.
  */
 struct cables {
     struct cable_pair *same;
@@ -43,17 +43,17 @@ struct cables {
     size_t nadded;
 };
 
-/* Ports are 0 .. nports - 1; in either list, each has one cable at most.
- * is_host[port]: an adapter's, whose plug is taken to stay where one of the two
- * must have moved. As many cables as possible are paired; the plugs of
- * adapters come first. cables_clear is due.
+/* Ports are 0 .. nports - 1; in each list, a port has at most one cable.
+ * is_host[port]: the port of an adapter; if one of a cable's plugs must have
+ * moved, this one is assumed to stay. As many cables as possible are paired,
+ * those that share an adapter's port first. The caller calls cables_clear.
  */
 void cables_compare (struct cables *c, const struct cable *before,
                      size_t nbefore, const struct cable *after, size_t nafter,
                      const bool *is_host, size_t nports);
 void cables_clear (struct cables *c);
 
-/* n times CABLES_NONE, which the caller frees. */
+/* An array of n times CABLES_NONE; the caller frees it. */
 uint32_t *cables_none (size_t n);
 
 #endif /* IBQUERY_CABLES_H */

@@ -13,10 +13,10 @@
 enum {
     MAX_FILE = 1 << 28,
     MAX_FIELD = 255,
-    FIELDS = 5, /* that count */
+    FIELDS = 5, /* that are used */
 };
 
-/* A name, and a node (or a port) that goes by it. */
+/* A name, and a node (or a port) that has it. */
 struct called {
     const char *name;
     uint32_t node;
@@ -28,7 +28,7 @@ struct cabling_reader {
     size_t nnames;
     char *text;
     unsigned int number;    /* of the line */
-    unsigned int *line_of;  /* by port: where it was named; 0: nowhere */
+    unsigned int *line_of;  /* by port: the line that names it; 0: none */
 };
 
 static int compare_called (const void *a, const void *b)
@@ -39,8 +39,8 @@ static int compare_called (const void *a, const void *b)
     return order ? order : util_compare (x->node, y->node);
 }
 
-/* All nodes by their descriptions, by what texts call them where that differs,
- * and those of hosts by their hosts as well.
+/* Index nodes by description, by the name in texts if that is different, and by
+ * host name.
  */
 static void index_names (struct cabling_reader *r)
 {
@@ -61,7 +61,7 @@ static void index_names (struct cabling_reader *r)
     qsort (r->by_name, r->nnames, sizeof (*r->by_name), compare_called);
 }
 
-/* The nodes of a name: the first; *n of them. */
+/* The first of the nodes that have a name; there are *n. */
 static const struct called *find_nodes (const struct cabling_reader *r,
                                         const char *name, size_t *n)
 {
@@ -104,7 +104,7 @@ static bool fits (const struct fabric_node *n, unsigned int num,
                || (text[len] == '/' && strcmp (text + len + 1, number) == 0));
 }
 
-/* Of the ports that are meant, the only one, or the only one with a cable. */
+/* The ports that fit, and those of them that have a cable. */
 struct port_choice {
     uint32_t any, cabled;
     unsigned int count, ncabled;
@@ -174,8 +174,8 @@ static int find_port (struct cabling_reader *r, const char *node,
     return 0;
 }
 
-/* Whether *p ends a field; a quote that is written twice is stepped over to its
- * second one.
+/* Whether *p ends a field. If a quote is written twice, *p moves to the second
+ * one.
  */
 static bool ends_field (char **p, bool quoted)
 {
@@ -187,7 +187,7 @@ static bool ends_field (char **p, bool quoted)
     return **p != '"';
 }
 
-/* Take the next field out of the line; *s is behind it, NULL at the end. */
+/* Copy the next field of the line; *s moves after it, or is NULL at the end. */
 static int next_field (char **s, char field[MAX_FIELD + 1], struct error *err)
 {
     char *p = *s + strspn (*s, " ");
@@ -239,9 +239,7 @@ static int claim (struct cabling_reader *r, uint32_t port, struct error *err)
     return 0;
 }
 
-/* The same of the ports that are absent, of which each has an id of its own as
- * often as it is named.
- */
+/* The same check for absent ports: each has a new id every time it is named. */
 static int check_absent (struct cabling_reader *r, struct error *err)
 {
     const struct cabling *c = r->c;
@@ -303,7 +301,7 @@ static int read_line (struct cabling_reader *r, char *line, struct error *err)
     return add_line (r, a, b, field[4], err);
 }
 
-/* Room for all ports that the text may name. */
+/* Make room for all ports that the text may name. */
 static void make_room (struct cabling_reader *r, size_t len)
 {
     size_t lines = 1;
@@ -319,7 +317,7 @@ static int read_lines (struct cabling_reader *r, size_t len, struct error *err)
     char *p = r->text;
 
     if (len >= 3 && memcmp (p, "\xef\xbb\xbf", 3) == 0)
-        p += 3; /* as spreadsheets begin UTF-8 */
+        p += 3; /* the byte order mark that spreadsheets write */
     for (; p < end; p = newline + 1) {
         size_t length;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Ports of both fabrics share one numbering for the cables' comparison: a's
- * as they are; b's port of a node that a has, too, by a's number; all others
- * of b behind them.
+ * To compare cables, the ports of both fabrics share one numbering: a's ports
+ * have their own numbers; a port of b that a also has gets a's number; all
+ * other ports of b follow.
  *
- * Routes are not walked pair by pair. To a LID, the tables of all switches are
- * a forest; whether a switch's route to it has changed follows from its own
- * entry and the next switch's answer, so that all switches are settled in one
- * pass, and each source has its first switch's answer.
+ * Routes are not walked pair by pair. For one LID, the tables of all switches
+ * form a forest. Whether a switch's route to the LID has changed follows from
+ * its own entry and from the answer of the next switch. So one pass answers for
+ * all switches, and each source has the answer of its first switch.
  */
 #include "config.h"
 #include "ibquery/compare/diff.h"
@@ -20,7 +20,7 @@
 #include "util/alloc.h"
 #include "util/sort.h"
 
-/* While it is made: who is who. */
+/* Which nodes are the same. */
 struct fabric_match {
     const struct fabric *a, *b;
     uint32_t *node_b; /* by node of a; FABRIC_NONE: it is gone */
@@ -40,7 +40,7 @@ static uint32_t *far_ends (const struct fabric *f)
     return far;
 }
 
-/* The same port of b; FABRIC_NONE. */
+/* The same port in b; FABRIC_NONE if there is none. */
 static uint32_t port_b (const struct fabric_match *m, uint32_t port)
 {
     const struct fabric_port *p;
@@ -71,8 +71,8 @@ static void match_guids (struct fabric_match *m)
     }
 }
 
-/* Whom the neighbour at a's port sees there now, if that is a new node and its
- * port has the same number.
+/* The node that is now at the same port of the same neighbour, if it is new and
+ * its port has the same number.
  */
 static uint32_t successor (const struct fabric_match *m, uint32_t port)
 {
@@ -85,7 +85,7 @@ static uint32_t successor (const struct fabric_match *m, uint32_t port)
     return m->b->port[now].node;
 }
 
-/* The node of b that has taken the place of node i, which is gone. */
+/* The node of b that replaces node i, which is gone. */
 static uint32_t find_replacement (const struct fabric_match *m, uint32_t i)
 {
     const struct fabric_node *n = &m->a->node[i];
@@ -111,8 +111,8 @@ static uint32_t find_replacement (const struct fabric_match *m, uint32_t i)
     return found;
 }
 
-/* Neighbours are those with the same GUID, so that no order matters but where
- * two are followed by the same one: the first has been replaced.
+/* Neighbours are matched by GUID, so the order does not matter, unless one new
+ * node could replace two: then it replaces the first.
  */
 static void match_replaced (struct fabric_match *m, struct diff_pairs *list)
 {
@@ -138,7 +138,7 @@ static void match_replaced (struct fabric_match *m, struct diff_pairs *list)
     list->n = kept;
 }
 
-/* Hosts of f of which `other` knows neither the name nor an adapter. */
+/* Hosts of f that `other` has neither by name nor by an adapter. */
 static void list_hosts (const struct fabric *f, const struct fabric *other,
                         const uint32_t *match, struct diff_list *list)
 {
@@ -158,7 +158,7 @@ static void list_hosts (const struct fabric *f, const struct fabric *other,
     }
 }
 
-/* Nodes of f that `other` has not, but for those of the hosts listed. */
+/* Nodes of f that the other fabric lacks, without those of the listed hosts. */
 static void list_nodes (const struct fabric *f, const uint32_t *match,
                         const struct diff_list *hosts, struct diff_list *list)
 {
@@ -188,7 +188,7 @@ static bool same_node (const struct fabric_node *n,
                    && n->adaptive.rc == now->adaptive.rc));
 }
 
-/* What the nodes that are in both tell of themselves. */
+/* Compare what the nodes in both fabrics report about themselves. */
 static void compare_nodes (struct diff *d, const struct fabric_match *m)
 {
     struct diff_pairs *list = &d->nodes_changed;
@@ -304,7 +304,7 @@ static void compare_cables (struct diff *d, const struct fabric_match *m)
 
 enum answer { UNKNOWN, ASKED, YES, NO };
 
-/* One LID, and what is known of it at each switch. */
+/* One LID, and what is known about it at each switch. */
 struct target {
     const struct fabric_match *m;
     uint16_t lid_a, lid_b;
@@ -315,13 +315,15 @@ struct target {
     uint32_t *stack;
 };
 
-/* What is known at a node without asking the next one (YES, NO), or which
- * that is (UNKNOWN).
+/* The answer of a node if it does not depend on the next one (YES, NO); else
+ * UNKNOWN, and *next is that node.
  */
 typedef enum answer (*ask_f) (const struct target *t, uint32_t node,
                               uint32_t *next);
 
-/* All on the way have the answer of its end; `round` is that of a loop. */
+/* All nodes on the way get the answer of its end; `round` is the answer for a
+ * loop.
+ */
 static enum answer settle (const struct target *t, uint8_t *known,
                            uint32_t node, ask_f ask, enum answer round)
 {
@@ -347,7 +349,7 @@ static uint8_t entry (const struct fabric_node *n, uint16_t lid)
     return n->lft && lid <= n->lft_top ? n->lft[lid] : LFT_NO_ROUTE;
 }
 
-/* Where a switch sends it: the port at the cable's other end. */
+/* Where a switch sends the LID: the port at the other end of the cable. */
 static uint32_t hop (const struct fabric_node *n, const uint32_t *far,
                      uint16_t lid)
 {
@@ -357,7 +359,7 @@ static uint32_t hop (const struct fabric_node *n, const uint32_t *far,
                                          : far[n->first_port + port - 1];
 }
 
-/* The next node on a route, or the answer whether it is the target. */
+/* The next node on a route (UNKNOWN), or whether the target is reached. */
 static enum answer arrive (const struct fabric *f, uint32_t port, uint32_t to,
                            uint32_t *next)
 {
@@ -406,8 +408,9 @@ static enum answer ask_same (const struct target *t, uint32_t node,
     return m->a->node[*next].type == NODE_SWITCH ? UNKNOWN : YES;
 }
 
-/* Endpoints of both that share the first switch, and so the answer: one of
- * them stands for all. One whose cable has changed is by itself.
+/* Endpoints in both fabrics with the same first switch, and so the same answer:
+ * one represents all. An endpoint whose cable has changed is a source of its
+ * own.
  */
 struct diff_source {
     uint32_t port;   /* of a */
@@ -420,7 +423,7 @@ struct sources {
     uint32_t *of;    /* by port of a: its source; FABRIC_NONE */
 };
 
-/* The routes of all that `from` stands for, which are `weight`. */
+/* Compare the routes of the `weight` endpoints that `from` represents. */
 static void compare_route (struct diff_routes *r, const struct target *t,
                            uint32_t from, uint32_t weight)
 {
@@ -456,8 +459,8 @@ static bool is_endpoint (const struct fabric *f, uint32_t port)
            && f->node[p->node].host != FABRIC_NONE;
 }
 
-/* The switch of a that a port's cable leads to in both; FABRIC_NONE: a cable
- * that has changed, or another adapter.
+/* The switch of a to which a port's cable leads in both fabrics; FABRIC_NONE if
+ * the cable has changed or leads to another adapter.
  */
 static uint32_t first_switch (const struct fabric_match *m, uint32_t port)
 {
@@ -526,7 +529,7 @@ static void compare_target (struct diff *d, struct target *t,
     }
 }
 
-/* All LIDs that a port has in both. */
+/* Compare all LIDs that a port has in both fabrics. */
 static void compare_port (struct diff *d, struct target *t, uint32_t port,
                           const struct sources *sources, uint32_t *entries)
 {

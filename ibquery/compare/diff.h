@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What has changed from one fabric to another: hosts, switches, cables and
- * routes, as people count them after a day of maintenance.
+/* What changed from one fabric to another: hosts, switches, cables and routes,
+ * counted as an administrator would after maintenance.
  *
  * Made by diff_fabrics; read by `pmm fabric diff`.
  *
- * A node is the same if its GUID is. One that has another GUID, sits at the
- * same ports of the same neighbours (half of them at least), and calls itself
- * the same or is a switch, has been replaced; its cables count as the same. A
- * host is gone if neither its name nor one of its adapters is there. What one
- * of the two does not tell (a rate, a state) is no difference.
+ * A node is the same if its GUID is the same. A node with another GUID is a
+ * replacement if it is at the same ports of the same neighbours (at least half
+ * of them) and is a switch or has the same description; its cables count as the
+ * same. A host is gone if neither its name nor one of its adapters is found. A
+ * value that only one of the two fabrics has (a rate, a state) is not a
+ * difference.
  */
 #ifndef IBQUERY_DIFF_H
 #define IBQUERY_DIFF_H
@@ -25,7 +26,7 @@ struct diff_list {
 };
 
 struct diff_pair {
-    uint32_t a, b; /* of the one fabric, and of the other */
+    uint32_t a, b; /* in the first fabric, in the second */
 };
 
 struct diff_pairs {
@@ -43,30 +44,31 @@ struct diff_move {
 };
 
 struct diff_table {
-    uint32_t node;    /* a switch of b that was in a */
-    uint32_t entries; /* LIDs of both that it forwards to another port */
+    uint32_t node;    /* a switch of b that is also in a */
+    uint32_t entries; /* LIDs in both that it now forwards to another port */
 };
 
-/* A route leads from an endpoint of both to a LID of another one. It has
- * changed if it crosses other ports, or other cables, or is only in one.
+/* A route leads from an endpoint in both fabrics to a LID of another endpoint.
+ * It has changed if it crosses other ports or other cables, or exists in only
+ * one fabric.
  */
 struct diff_routes {
     uint64_t total, changed;
-    uint64_t lost, found; /* of the changed: there is none now, or was none */
-    struct diff_table *table; /* that have changed, most entries first */
+    uint64_t lost, found; /* of the changed: only in a, only in b */
+    struct diff_table *table; /* changed ones, most entries first */
     size_t ntables;
 };
 
 struct diff {
     const struct fabric *a, *b;       /* the caller's */
-    uint32_t *node_b; /* by node of a: the same one of b; FABRIC_NONE */
+    uint32_t *node_b; /* by node of a: its node in b; FABRIC_NONE */
     uint32_t *node_a; /* by node of b */
     struct diff_list hosts_gone;      /* of a */
     struct diff_list hosts_added;     /* of b */
-    struct diff_list nodes_gone;      /* of a, without those of its hosts */
-    struct diff_list nodes_added;     /* of b, the same */
+    struct diff_list nodes_gone;      /* of a, without those of hosts_gone */
+    struct diff_list nodes_added;     /* of b, without hosts_added's */
     struct diff_pairs nodes_replaced; /* another GUID */
-    struct diff_pairs nodes_changed;  /* in what they tell of themselves:
+    struct diff_pairs nodes_changed;  /* they report other values:
                                          description, ports, adaptive routing */
     struct diff_list cables_lost;     /* links of a */
     struct diff_list cables_added;    /* links of b */
@@ -78,11 +80,12 @@ struct diff {
     struct diff_routes routes;
 };
 
-/* Both are finished, and have to outlive the result. */
+/* Both fabrics must be finished, and must outlive the result. */
 struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b);
 void diff_destroy (struct diff *d);
 
-/* Nothing has changed. Then the fabrics' hashes are equal, too. */
+/* True if nothing has changed. Then the hashes of the fabrics are equal, too.
+ */
 bool diff_is_empty (const struct diff *d);
 
 #endif /* IBQUERY_DIFF_H */

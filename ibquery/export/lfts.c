@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Big fabrics have tens of millions of entries, so what follows a LID's port is
- * made once for all tables, and printf has no part in the rest.
+ * Big fabrics have tens of millions of entries. So the text after a LID's port
+ * is made once for all tables, and the entries are written without printf.
  */
 #include "config.h"
 #include "ibquery/export/lfts.h"
@@ -22,7 +22,7 @@ static const char *const types[] = {
     [NODE_ROUTER] = "Router",
 };
 
-/* The port that LIDs belong to: text[LID]. */
+/* Describe the port that owns the LIDs: text[LID]. */
 static void name_lids (char **text, const struct fabric_node *n, uint64_t guid,
                        unsigned int lid, unsigned int lmc)
 {

@@ -9,14 +9,14 @@
 #include "util/alloc.h"
 #include "util/sort.h"
 
-/* For ibsim, texts in quotes must not end them; in the line of a port, it takes
- * letters before a "=" for an option.
+/* Characters that are replaced for ibsim: a quote would end the text; in the
+ * line of a port, ibsim takes letters before "=" as an option.
  */
 #define NODE_TEXT "\""
 #define PORT_TEXT "\"="
 
 static const struct {
-    const char *word, *guid; /* of its line, of its GUID's */
+    const char *word, *guid; /* of the node's line, of its GUID's line */
     char letter;
     unsigned int device;
 } types[] = {
@@ -28,7 +28,7 @@ static const struct {
 struct net_writer {
     const struct fabric *f;
     FILE *fp;
-    char **name; /* by node; NULL: all as ibnetdiscover calls them */
+    char **name; /* by node; NULL: all as ibnetdiscover names them */
     bool lids;
 };
 
@@ -37,7 +37,9 @@ static char *sim_name (const struct fabric *f, const struct fabric_node *n)
     return xstrdup (n->host != FABRIC_NONE ? f->host[n->host].name : n->desc);
 }
 
-/* What ibsim splits names at is in none. */
+/* Whether ibsim can use the name: it is not empty and has none of the
+ * characters at which ibsim splits names.
+ */
 static bool is_sim_name (const char *name)
 {
     return *name && !strpbrk (name, "\"#@[]");
@@ -51,7 +53,7 @@ static int compare_names (const void *a, const void *b)
     return order ? order : util_compare (x, y);
 }
 
-/* Of all that are called alike the first alone keeps its name. */
+/* Of several nodes with the same name, only the first keeps it. */
 static void make_names (struct net_writer *w)
 {
     size_t n = w->f->nnodes;
@@ -83,7 +85,7 @@ static void put_name (const struct net_writer *w, uint32_t node)
                  n->guid);
 }
 
-/* A description; for ibsim without what stands in `but`. */
+/* A description. For ibsim, the characters in `but` are replaced. */
 static void put_text (const struct net_writer *w, const char *text,
                       const char *but)
 {

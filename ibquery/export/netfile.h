@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fabric as ibnetdiscover prints it, which is also what ibsim reads as a
- * netfile: the same nodes, GUIDs, cables, widths and speeds. What a snapshot
- * does not have, vendors and devices, is made up.
+/* A fabric in the format of ibnetdiscover, which ibsim also reads as a netfile:
+ * nodes, GUIDs, cables, widths and speeds. Vendor and device ids, which a
+ * snapshot does not have, are made up.
  *
- * An adapter's port GUIDs are not in what ibsim reads: it makes them out of the
- * adapter's, as generated fabrics do.
+ * ibsim does not read the port GUIDs of an adapter: it derives them from the
+ * adapter's GUID, as generated fabrics do.
  */
 #ifndef IBQUERY_NETFILE_H
 #define IBQUERY_NETFILE_H
@@ -15,15 +15,15 @@
 
 /* Each returns 0, or -1 with err. */
 
-/* For ibsim, hosts first. Nodes are called by their host's name or their
- * description, those for which it is taken, or none that ibsim could use, as
- * ibnetdiscover calls them. netfile_write leaves LIDs to an SM;
- * netfile_write_lids has the fabric's, which an SM keeps.
+/* For ibsim, hosts first. A node is named after its host, or by its
+ * description. If that name is taken, or ibsim cannot use it, the node is named
+ * as ibnetdiscover names it. netfile_write leaves the LIDs to an SM;
+ * netfile_write_lids writes the LIDs of the fabric, which an SM keeps.
  */
 int netfile_write (const struct fabric *f, FILE *fp, struct error *err);
 int netfile_write_lids (const struct fabric *f, FILE *fp, struct error *err);
 
-/* As ibnetdiscover, switches first. */
+/* As ibnetdiscover writes it, switches first. */
 int netdiscover_write (const struct fabric *f, FILE *fp, struct error *err);
 
 #endif /* IBQUERY_NETFILE_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Switches are united level by level, from the leaves upwards; each time, the
- * groups so far that have come together get a new group above them.
+ * Switches are united level by level, from the leaves upwards. At each level,
+ * groups that became connected get a new group above them.
  */
 #include "config.h"
 #include "ibquery/export/topology.h"
@@ -29,7 +29,7 @@ struct tree_item {
 
 struct topology {
     const struct fabric *f;
-    uint32_t *up;     /* by switch: towards its set's first */
+    uint32_t *up;     /* by node: its parent in its set (util/sets) */
     uint32_t *leaf;   /* by host: its switch; FABRIC_NONE: left out */
     struct tree_item *item;
     size_t nitems;
@@ -39,7 +39,7 @@ struct topology {
     uint32_t crossing; /* a cable between leaves */
 };
 
-/* The switches at a cable's ends, if they are both switches. */
+/* Return true if both ends of a cable are switches. */
 static bool joins (const struct fabric *f, const struct fabric_link *l,
                    uint32_t *a, uint32_t *b)
 {
@@ -48,7 +48,7 @@ static bool joins (const struct fabric *f, const struct fabric_link *l,
     return f->node[*a].type == NODE_SWITCH && f->node[*b].type == NODE_SWITCH;
 }
 
-/* All apart, then joined by the cables of which the higher end is of a level
+/* Unite the switches that are joined by cables whose higher end is of a level
  * from `low` to `high`.
  */
 static void unite_levels (struct topology *t, unsigned int low,
@@ -78,7 +78,7 @@ static void part (struct topology *t)
  * Hosts
  */
 
-/* The switch of an endpoint; FABRIC_NONE. */
+/* The switch of an endpoint; FABRIC_NONE if there is none. */
 static uint32_t switch_of (const struct fabric *f, uint32_t endpoint)
 {
     uint32_t port = f->endpoint[endpoint].port;
@@ -94,7 +94,9 @@ static bool is_guid (const char *name)
            && strspn (name, "0123456789abcdef") == GUID_DIGITS;
 }
 
-/* The first endpoint's switch that is in this plane; any plane: FABRIC_NONE. */
+/* The switch of the host's first endpoint in this plane, or in any if plane is
+ * FABRIC_NONE.
+ */
 static uint32_t place (const struct topology *t, const struct fabric_host *h,
                        uint32_t plane)
 {
@@ -108,7 +110,7 @@ static uint32_t place (const struct topology *t, const struct fabric_host *h,
     return FABRIC_NONE;
 }
 
-/* The plane that most hosts are in, and how many there are. */
+/* The plane with the most endpoints; counts the planes. */
 static uint32_t choose_plane (struct topology *t)
 {
     const struct fabric *f = t->f;
@@ -130,7 +132,9 @@ static uint32_t choose_plane (struct topology *t)
     return best;
 }
 
-/* A host that is not in the greatest plane is in its own. */
+/* A host without an endpoint in the chosen plane is placed at the switch of its
+ * first endpoint.
+ */
 static void place_hosts (struct topology *t)
 {
     uint32_t plane;
@@ -156,7 +160,7 @@ static void place_hosts (struct topology *t)
  * The tree
  */
 
-/* What a switch calls itself, in letters that Slurm takes. */
+/* The description of a switch, in characters that Slurm accepts. */
 static void clean_name (const struct fabric_node *n, char name[NAME])
 {
     const char *start = strchr (n->desc, ';'); /* "MF0;leaf1:MQM8700/U1" */
@@ -205,11 +209,11 @@ static void add_leaves (struct topology *t, uint8_t level)
     }
 }
 
-/* Groups of what this level has brought together. */
+/* Add a group for each set of items that this level connected. */
 static void add_groups (struct topology *t, uint8_t level)
 {
     size_t before = t->nitems, number = 0;
-    uint32_t *group = t->scratch; /* by set: how many, then which item */
+    uint32_t *group = t->scratch; /* by set: item count, then the new item */
 
     unite_levels (t, level, level);
     memset (group, 0, t->f->nnodes * sizeof (*group));
@@ -341,7 +345,9 @@ static void put_notes (const struct topology *t, FILE *fp)
              COUNTED (t->ncrossings, "cable"), a, b);
 }
 
-/* Fold what `name` says of 0 .. n-1, NULL being none, behind KEY=. */
+/* Write KEY= and the folded list of what `name` returns for 0 .. n-1; NULL is
+ * skipped.
+ */
 typedef const char *(*name_f) (const struct topology *t, size_t i,
                                uint32_t item);
 

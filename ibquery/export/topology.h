@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fabric as Slurm's topology/tree plugin takes it: topology.conf.
+/* A fabric as topology.conf for Slurm's topology/tree plugin.
  *
- * Every switch that has hosts is a leaf. What can be reached from each other
- * without going above a level is a group of that level, whatever number of
- * switches it takes: a pod of a fat tree is one. So the groups are a tree, even
- * where the switches are none; that leaves are joined to each other by cables
- * is said in a comment, and groups of them are then all that is known.
+ * Every switch that has hosts is a leaf. A group of a level contains what can
+ * reach each other without crossing a higher level, however many switches that
+ * takes: a pod of a fat tree is one group. So the groups form a tree even if
+ * the switches do not. If cables join leaves to each other, a comment in the
+ * file says so: then only groups of leaves are known.
  *
- * A host is where its first port is, of the plane that most hosts are in: Slurm
- * wants each node once. Hosts that are called by a GUID are left out.
+ * Slurm wants each node once. So a host is placed at the switch of its first
+ * port in the plane that has the most endpoints. Hosts that are named by a GUID
+ * are left out.
  */
 #ifndef IBQUERY_TOPOLOGY_H
 #define IBQUERY_TOPOLOGY_H
@@ -17,7 +18,9 @@
 
 #include "ibquery/fabric.h"
 
-/* Return 0, or -1 with err: no hosts, a part of a fabric. */
+/* Return 0, or -1 with err if no host has a name, or if this is a part of a
+ * fabric.
+ */
 int topology_write (const struct fabric *f, FILE *fp, struct error *err);
 
 #endif /* IBQUERY_TOPOLOGY_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Tables wait for the nodes. They take their size from the entries they have,
- * so that a small file cannot ask for much memory.
+ * Tables are kept until all nodes are known. A table grows with its entries, so
+ * that a small file cannot request much memory.
  */
 #include "config.h"
 #include "ibquery/import/draft.h"
@@ -16,11 +16,11 @@
 
 enum {
     GROW_MIN = 64,
-    TABLES_MIN = 1 << 26, /* bytes that tables may take for nothing */
-    TABLES_FACTOR = 64,   /* and for each entry */
+    TABLES_MIN = 1 << 26, /* bytes that tables may use in any case */
+    TABLES_FACTOR = 64,   /* and in addition for each entry */
 };
 
-/* v, with room for n of *have items, the new ones zero. */
+/* Grow v, which has room for *have items, to n or more; new items are zero. */
 static void *grow (void *v, size_t *have, size_t n, size_t size)
 {
     size_t room = *have ? *have : GROW_MIN;
@@ -93,7 +93,7 @@ int64_t draft_node (struct draft *d, const struct place *at,
     return node;
 }
 
-/* A number that is another one elsewhere. */
+/* A number that differs from the one given before. */
 static int differ (const struct place *at, const struct place *before,
                    const char *what, unsigned int now, unsigned int then,
                    struct error *err)
@@ -216,7 +216,7 @@ int draft_table (struct draft *d, const struct place *at,
     return 0;
 }
 
-/* Room for the entry of a LID. */
+/* Make room for the entry of a LID. */
 static int grow_table (struct draft *d, struct table *t, unsigned int lid,
                        struct error *err)
 {
@@ -259,7 +259,7 @@ const struct draft_table *draft_open (const struct draft *d)
     return d->in_table ? &d->table[d->ntables - 1].is : NULL;
 }
 
-/* As long as it says, and no longer. */
+/* The table gets exactly the length that was given. */
 int draft_table_end (struct draft *d, unsigned int last, bool complete,
                      struct error *err)
 {

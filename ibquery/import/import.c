@@ -5,8 +5,8 @@
 #include <string.h>
 
 struct import_format {
-    const char *name;     /* or, where nothing reads it, what it is */
-    const char *start[6]; /* one begins its first line that is no comment */
+    const char *name;     /* or, if read is NULL, what the file is */
+    const char *start[6]; /* beginnings of lines that identify it */
     import_f read;
 };
 
@@ -23,7 +23,7 @@ static const struct import_format formats[] = {
     { 0 },
 };
 
-/* What is mistaken for them; looked for first. */
+/* Files that are mistaken for these formats; checked first. */
 static const struct import_format others[] = {
     { "a list of nodes without cables: give the output of ibnetdiscover "
       "without -l",
@@ -48,7 +48,7 @@ static const struct import_format *find (const struct import_format *table,
     return NULL;
 }
 
-/* The format of the first line that tells. */
+/* The format of the first line that identifies one. */
 static const struct import_format *detect (struct scan *s, struct error *err)
 {
     const char *line = scan_peek (s, err);

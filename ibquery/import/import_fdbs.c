@@ -8,22 +8,22 @@
  *     0x0001 : 001  : 02   : yes
  *     0x0003 : UNREACHABLE
  *
- * for all LIDs from 1 to the last. Those of nobody are unreachable. Of tables
- * that are not the first of their switch (PLFT_NUM) we cannot tell who uses
- * them.
+ * for all LIDs from 1 to the last. A LID that no port has is UNREACHABLE. If a
+ * switch has more than one table (PLFT_NUM), the file is refused: it is not
+ * known which packets use which table.
  */
 #include "config.h"
 #include "ibquery/import/import.h"
 
 #include <string.h>
 
-/* The table is read when all its lines have come, as it has no header to say
- * how long it is.
+/* A table has no header that gives its length. It ends at the next table, or at
+ * the end of the file.
  */
 struct fdbs {
     struct draft *d;
     struct scan *s;
-    unsigned int last; /* LID of the table that is being read */
+    unsigned int last; /* last LID read of this table */
 };
 
 static int fault (const struct fdbs *t, struct error *err, const char *what)

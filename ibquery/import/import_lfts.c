@@ -10,8 +10,8 @@
  *     0x0002 005 : (path #2 out of 2: portguid 0x...)
  *     22 valid lids dumped
  *
- * and no more than the port behind a LID with -n. opensm-lfts.dump differs in
- * signs, and its last number is the last LID.
+ * With -n, only the port follows the LID. opensm-lfts.dump has other
+ * punctuation, and its last number is the last LID.
  */
 #include "config.h"
 #include "ibquery/import/import.h"
@@ -19,10 +19,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Lines that say nothing, or that something is missing. */
+/* Lines to skip, and lines that show that something is missing. */
 static const struct {
     const char *start;
-    const char *why; /* NULL: nothing */
+    const char *why; /* the error; NULL: skip the line */
 } words[] = {
     { "  Lid  Out   Destination", NULL },
     { "       Port     Info", NULL },
@@ -78,9 +78,9 @@ static int read_header (struct draft *d, char *p, const struct place *at,
     return draft_table (d, at, &table, err);
 }
 
-/* Whose the LID of an entry is: "(Switch portguid 0x...: 'leaf 1')", "(path #2
- * out of 2: portguid 0x...)". Nobody's, where there is other text without one;
- * with -n there is none.
+/* The owner of an entry's LID: "(Switch portguid 0x...: 'leaf 1')", "(path #2
+ * out of 2: portguid 0x...)". With -n there is no text, so the owner is not
+ * known. Other text without a GUID means that no port has the LID.
  */
 static int read_owner (struct draft *d, char *p, const struct place *at,
                        unsigned int lid, struct error *err)
@@ -94,7 +94,9 @@ static int read_owner (struct draft *d, char *p, const struct place *at,
     return untold ? draft_owner (d, at, lid, DRAFT_UNTOLD, err) : 0;
 }
 
-/* "22 valid lids dumped": of entries; without "valid": or the last LID. */
+/* "22 valid lids dumped": the number of entries. Without "valid" it may also be
+ * the last LID.
+ */
 static int read_trailer (struct draft *d, char *p, const struct place *at,
                          struct error *err)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * opensm-subnet.lst and ibdiagnet's .lst have a cable a line:
+ * opensm-subnet.lst and ibdiagnet's .lst have one cable per line:
  *
  *     { SW Ports:08 SystemGUID:.. NodeGUID:.. PortGUID:.. VenID:.. DevID:..
  *       Rev:.. {leaf 1} LID:0002 PN:01 } { CA-SM ... } PHY=4x LOG=ACT SPD=50
  *
- * with hex numbers. The description may be missing, and all fields that are
- * not ours may change. opensm lists each cable from both ends.
+ * The numbers in braces are hex. The description may be missing, and the fields
+ * that are not read here may vary. opensm lists each cable from both ends.
  */
 #include "config.h"
 #include "ibquery/import/import.h"
@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* An end of a cable. */
+/* One end of a cable. */
 struct end {
     struct draft_node node;
     uint64_t guid, lid, num;
@@ -51,7 +51,7 @@ static bool scan_type (char **p, enum node_type *type)
     return false;
 }
 
-/* "KEY:VALUE" that may have others before it. */
+/* "KEY:VALUE"; other fields may come before it. */
 static bool scan_field (char **p, const char *key, uint64_t max,
                         uint64_t *value)
 {
@@ -118,7 +118,7 @@ static int64_t add_end (struct draft *d, const struct place *at,
     return node;
 }
 
-/* A cable that is down is none. */
+/* A cable that is down is skipped. */
 static int read_line (struct draft *d, char *line, const struct place *at,
                       struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * ibnetdiscover writes a paragraph a node, and a line in it for each port that
- * leads somewhere:
+ * ibnetdiscover writes one paragraph per node, with a line for each port that
+ * has a cable:
  *
  *     switchguid=0x100050(100050)
  *     Switch  8 "S-0000000000100050"  # "leaf 1" enhanced port 0 lid 11 lmc 0
@@ -12,8 +12,9 @@
  *     Ca  1 "H-00000000002000f0"  # "h1 mlx5_0"
  *     [1](2000f1)  "S-0000000000100050"[4]  # lid 22 lmc 0 "s" lid 11 4xHDR
  *
- * With -f more follows a port's rate. With -g ports have a second number in
- * [ext N], headings stand between the paragraphs, and some come twice.
+ * With -f, more text follows the rate of a port. With -g, ports have a second
+ * number in [ext N], there are headings between the paragraphs, and some
+ * paragraphs occur twice.
  */
 #include "config.h"
 #include "ibquery/import/import.h"
@@ -23,15 +24,15 @@
 struct netdiscover {
     struct draft *d;
     struct scan *s;
-    int64_t node;       /* whose paragraph it is; -1: none's */
+    int64_t node;       /* of this paragraph; -1: none */
     enum node_type type;
-    uint64_t system, port_guid; /* of the next node; 0: not told */
+    uint64_t system, port_guid; /* of the next node; 0: not given */
 };
 
 static const struct {
     const char *word;
     enum node_type type;
-    char letter; /* of its name */
+    char letter; /* in its name */
 } types[] = {
     { "Switch\t", NODE_SWITCH, 'S' },
     { "Ca\t", NODE_CA, 'H' },
@@ -59,7 +60,8 @@ static bool scan_name (char **p, char *letter, uint64_t *guid)
            && scan_text (p, "\"");
 }
 
-/* "# "leaf 1" enhanced port 0 lid 11 lmc 0"; descriptions may have quotes. */
+/* "# "leaf 1" enhanced port 0 lid 11 lmc 0"; a description may contain quotes.
+ */
 static bool scan_desc (char **p, char **desc)
 {
     char *quote;
@@ -101,7 +103,7 @@ static int read_node (struct netdiscover *n, char *p, size_t type,
                           DRAFT_UNKNOWN, err);
 }
 
-/* "lid 19 4xHDR", and more behind it with -f */
+/* "lid 19 4xHDR"; with -f more text follows */
 static bool scan_rate (char **p, struct draft_cable *cable)
 {
     uint64_t lid, width = 0;
@@ -137,7 +139,7 @@ static bool scan_port (char **p, unsigned int *port)
            || (scan_decimal (p, UINT8_MAX, &ext) && scan_text (p, "]"));
 }
 
-/* "(2000c1)", which not all have. */
+/* "(2000c1)", if there is one. */
 static bool scan_guid (char **p, uint64_t *guid)
 {
     *guid = 0;
@@ -193,7 +195,7 @@ static int read_guids (struct netdiscover *n, char *p, uint64_t *first,
     return 0;
 }
 
-/* Lines that say nothing to us. */
+/* Lines to skip. */
 static const char *const others[] = {
     "#",        "vendid=",           "devid=",     "caguid=", "rtguid=",
     "Chassis ", "Non-Chassis Nodes", "Hostname: ",

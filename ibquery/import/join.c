@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * draft_finish: cables first, then LIDs, of which tables say more, then tables,
- * which need both.
+ * draft_finish joins the cables first; then the LIDs, some of which only the
+ * tables give; then the tables, which need both.
  *
- * A port's LMC is not in every file. Where it is not told, the LIDs behind the
- * first that tables call the same port's give it.
+ * Not every file gives the LMC of a port. If none does, the LMC follows from
+ * the LIDs after the first that the tables assign to the same port.
  */
 #include "config.h"
 #include "ibquery/import/draft.h"
@@ -28,7 +28,7 @@ static const struct fabric_port *find_far (const struct draft *d,
     return &d->f->port[d->f->node[node].first_port + port - 1];
 }
 
-/* The LID of the far end, as seen from here. */
+/* Check the LID of the far end that this end's line gives. */
 static int check_far_lid (const struct draft *d, const struct port_note *note,
                           const struct fabric_port *far, struct error *err)
 {
@@ -45,7 +45,7 @@ static int check_far_lid (const struct draft *d, const struct port_note *note,
                         PRIu64, note->cable.far_lid, lid, at->file, at->line);
 }
 
-/* The cable at a port: told alike from both ends, then laid once. */
+/* Check that both ends give the same cable, then add it once. */
 static int join_cable (struct draft *d, size_t port, struct error *err)
 {
     const struct port_note *note = &d->port[port], *back;
@@ -87,7 +87,7 @@ static int join_cable (struct draft *d, size_t port, struct error *err)
     return 0;
 }
 
-/* A list has all cables from one end, or all from both. */
+/* A .lst has all cables from one end, or all from both. */
 static int check_lists (const struct draft *d, struct error *err)
 {
     const struct port_note *once = NULL, *twice = NULL;
@@ -117,7 +117,7 @@ static int join_cables (struct draft *d, struct error *err)
     return check_lists (d, err);
 }
 
-/* Give a LID of the topology to its port. */
+/* Assign a LID of the topology to its port. */
 static int take_lid (struct draft *d, unsigned int lid, uint32_t node,
                      uint32_t port, uint64_t guid, const struct place *at,
                      struct error *err)
@@ -160,7 +160,7 @@ static int take_node_lids (struct draft *d, uint32_t node, struct error *err)
     return 0;
 }
 
-/* What may be another LID of a port, by the tables: yes, no, cannot tell. */
+/* Whether a LID is another LID of a port, according to the tables. */
 enum answer { NO, YES, UNTOLD };
 
 static enum answer is_same_port (const struct lid *l, uint64_t guid)
@@ -172,7 +172,7 @@ static enum answer is_same_port (const struct lid *l, uint64_t guid)
     return l->table_guid == DRAFT_SOMEBODY || l->table_guid == guid ? YES : NO;
 }
 
-/* The LMC of a port of which no file tells it. */
+/* Find the LMC of a port if no file gives it. */
 static int find_lmc (struct draft *d, const struct fabric_port *p,
                      const struct place *at, struct error *err)
 {
@@ -222,8 +222,8 @@ static int join_lids (struct draft *d, struct error *err)
     return 0;
 }
 
-/* Whether the tables give a LID to a switch for the LMC of its port 0, which a
- * fabric does not have.
+/* Whether the tables assign a LID to a switch because of the LMC of its port 0,
+ * which struct fabric does not have.
  */
 static bool is_spare (const struct draft *d, unsigned int lid)
 {
@@ -238,7 +238,7 @@ static bool is_spare (const struct draft *d, unsigned int lid)
     return false;
 }
 
-/* Whose LIDs are, in the tables and in the topology. */
+/* Check that the tables and the topology agree on the owners of LIDs. */
 static int check_owners (const struct draft *d, struct error *err)
 {
     for (unsigned int lid = 1; lid < LIDS; lid++) {
@@ -261,7 +261,7 @@ static int check_owners (const struct draft *d, struct error *err)
     return 0;
 }
 
-/* The LIDs that a table must have. */
+/* Check that a table covers all LIDs of the topology. */
 static int check_range (const struct draft *d, const struct table *t,
                         struct error *err)
 {
@@ -277,8 +277,8 @@ static int check_range (const struct draft *d, const struct table *t,
                         d->lid[top].at.file, d->lid[top].at.line);
 }
 
-/* A LID without an entry, which need not be one without a route. Switches often
- * have no routes to each other.
+/* Check the LIDs without an entry: a missing entry does not always mean that
+ * there is no route. Switches often have no routes to each other.
  */
 static int check_entries (const struct draft *d, const struct table *t,
                           struct error *err)
@@ -350,17 +350,17 @@ static int join_tables (struct draft *d, struct error *err)
 }
 
 /*
- * Routes. Tables and cables are of one time where a switch that has a route to
- * an adapter's or router's LID sends it there, over whatever other switches.
- * Where a cable was moved between two dumps, or a dump has something else in
- * the place of what could not be read, some do not.
+ * Routes. Tables and cables are from the same time if every switch that has a
+ * route to the LID of an adapter or router delivers it there, through any other
+ * switches. If a cable was moved between two dumps, or a dump has something
+ * else in place of what could not be read, some switches do not deliver.
  *
- * A LID at a time: the switches' entries for it are a graph with one edge each,
- * which is followed from every switch until one is reached that is known to
- * deliver. So each entry is looked at once.
+ * For one LID, the entries of the switches form a graph with one edge per
+ * switch. It is followed from every switch until it reaches a switch that is
+ * known to deliver. So each entry is examined once.
  */
 
-/* The entry that is wrong: a switch's, and in words what becomes of the LID. */
+/* The wrong entry of a switch, and in words what happens to the LID. */
 struct deliver_fault {
     uint32_t node;
     unsigned int lid;
@@ -373,7 +373,7 @@ enum state { NEW, ON_PATH, DELIVERS };
 struct deliver {
     const struct fabric *f;
     uint8_t *state; /* by node, for this LID */
-    uint32_t *path; /* the switches from where we began to where we are */
+    uint32_t *path; /* the switches followed so far */
     struct deliver_fault fault;
 };
 
@@ -382,7 +382,7 @@ static unsigned int entry (const struct fabric_node *n, unsigned int lid)
     return n->lft && lid <= n->lft_top ? n->lft[lid] : LFT_NO_ROUTE;
 }
 
-/* The port at the far end of a switch's; FABRIC_NONE: there is none. */
+/* The port at the far end of a switch's port; FABRIC_NONE if there is none. */
 static uint32_t far_port (const struct fabric *f, const struct fabric_node *n,
                           unsigned int num)
 {
@@ -395,7 +395,7 @@ static uint32_t far_port (const struct fabric *f, const struct fabric_node *n,
     return l->a == port ? l->b : l->a;
 }
 
-/* What is wrong with an entry for a LID that leads to `far`; NULL: nothing, so
+/* What is wrong with an entry for a LID that leads to `far`; NULL: nothing so
  * far.
  */
 static const char *find_fault (const struct deliver *d, uint32_t far,
@@ -415,7 +415,7 @@ static const char *find_fault (const struct deliver *d, uint32_t far,
     return entry (next, lid) == LFT_NO_ROUTE ? "where it has no route" : NULL;
 }
 
-/* From a switch on; false: with the fault. */
+/* Follow a LID from a switch. False: d->fault is the wrong entry. */
 static bool follow (struct deliver *d, uint32_t node, unsigned int lid,
                     uint32_t to)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a draft holds, for draft.c, which writes it down, and join.c.
+/* The contents of a draft, for draft.c, which fills it, and join.c.
  *
- * The nodes and ports are those of a fabric that is being built, with a note
- * beside each of what it has no place for: who said it.
+ * The nodes and ports are those of the fabric that is being built. Each has a
+ * note with what the fabric has no field for: the file and line that gave it.
  */
 #ifndef IBQUERY_IMPORT_NOTES_H
 #define IBQUERY_IMPORT_NOTES_H
@@ -11,17 +11,17 @@
 
 enum { LIDS = FABRIC_MAX_LID + 1 };
 
-/* Of a node of the fabric; of a switch's port 0 and table. */
+/* For each node of the fabric; of a switch also its port 0 and its table. */
 struct node_note {
     struct place at;
-    struct place lid_at; /* file NULL: not told */
+    struct place lid_at; /* file NULL: not given */
     struct place lft_at;
     uint64_t port_guid;
 };
 
-/* Of a port of the fabric. */
+/* For each port of the fabric. */
 struct port_note {
-    struct place lid_at; /* file NULL: not told */
+    struct place lid_at; /* file NULL: not given */
     int lmc;             /* or DRAFT_UNKNOWN */
     struct place at;     /* of its cable; file NULL: there is none */
     struct draft_cable cable;
@@ -37,12 +37,12 @@ struct table {
     bool complete;
 };
 
-/* A LID as the topology has it, and as the tables have it. */
+/* A LID according to the topology, and according to the tables. */
 struct lid {
-    struct place at;     /* file NULL: nobody's */
+    struct place at;     /* file NULL: no port has it */
     uint32_t node;
-    uint32_t port;       /* FABRIC_NONE: a switch's */
-    uint64_t guid;       /* of the port; 0: not told */
+    uint32_t port;       /* FABRIC_NONE: the node is a switch */
+    uint64_t guid;       /* of the port; 0: not given */
     uint64_t table_guid; /* or DRAFT_UNTOLD, DRAFT_SOMEBODY */
     struct place table_at; /* file NULL: in no table */
 };
@@ -50,13 +50,13 @@ struct lid {
 struct draft {
     struct fabric *f;
     struct node_note *node;
-    size_t nodes; /* there is room for */
+    size_t nodes; /* allocated */
     struct port_note *port;
-    size_t ports;
+    size_t ports; /* allocated */
     struct table *table;
     size_t ntables;
     bool in_table;
-    uint64_t allowed; /* bytes that tables may still take */
+    uint64_t allowed; /* bytes that tables may still use */
     struct lid *lid;  /* [LIDS] */
 };
 

@@ -23,7 +23,7 @@ void scan_close (struct scan *s)
     s->buf = NULL;
 }
 
-/* Read more behind what is not yet given. */
+/* Read more, after what is not yet returned. */
 static int fill (struct scan *s, struct error *err)
 {
     s->end -= s->start;

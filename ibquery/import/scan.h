@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of a text that another program wrote, one after the other, in
- * memory that does not grow with the text; and words and numbers out of them.
+/* Read a text that another program wrote, line by line, in memory that does not
+ * grow with the text; and take words and numbers from the lines.
  */
 #ifndef IBQUERY_IMPORT_SCAN_H
 #define IBQUERY_IMPORT_SCAN_H
@@ -12,44 +12,45 @@
 
 #include "util/error.h"
 
-/* Where something is said. */
+/* Where something was read. */
 struct place {
     const char *file; /* its name; NULL: nowhere */
     uint64_t line;    /* from 1; 0 before the first */
 };
 
 struct scan {
-    struct place at; /* of the line that scan_line gave last */
+    struct place at; /* of the line that scan_line returned last */
     FILE *fp;
     char *buf;
-    size_t start, end; /* what of buf is not yet given */
+    size_t start, end; /* the part of buf that is not yet returned */
     bool eof;
 };
 
-/* Read fp, from where it is; `name` is for people and must live as long as
- * what is read. scan_close leaves fp open.
+/* Read fp from its current position. `name` is for messages and must outlive
+ * everything that was read. scan_close leaves fp open.
  */
 void scan_open (struct scan *s, FILE *fp, const char *name);
 void scan_close (struct scan *s);
 
-/* The next line, without its end, for the caller to change until the next
- * call. Return 1, 0 at the end, or -1 with err: longer than any real line, a
- * NUL byte, a last line without an end.
+/* The next line, without its line end. The caller may change it; it is valid
+ * until the next call. Return 1, 0 at the end, or -1 with err: a line longer
+ * than any real one, a NUL byte, or a last line without an end.
  */
 int scan_line (struct scan *s, char **line, struct error *err);
 
-/* The beginning of what is not yet given, at most 64 KB, as a string. */
+/* What is not yet returned, at most 64 KB of it, as a string. */
 const char *scan_peek (struct scan *s, struct error *err);
 
-/* Put "FILE:LINE: " before the sentence that err holds, or that is given as for
- * error_input. Return -1.
+/* Put "FILE:LINE: " before the message in err; place_input also makes the
+ * message, as error_input does. Both return -1.
  */
 int place_error (const struct place *at, struct error *err);
 int place_input (const struct place *at, struct error *err, const char *fmt,
                  ...) __attribute__ ((format (printf, 3, 4)));
 
-/* Take something from *p. True if it is there, and *p is behind it; else *p is
- * anywhere. Numbers are at most max; scan_number takes hex after 0x.
+/* Take something from *p. If it is there, return true and move *p after it;
+ * else the position of *p is undefined. Numbers are at most max; scan_number
+ * reads hex after 0x.
  */
 bool scan_text (char **p, const char *text);
 bool scan_decimal (char **p, uint64_t max, uint64_t *value);
@@ -57,8 +58,7 @@ bool scan_hex (char **p, uint64_t max, uint64_t *value);
 bool scan_number (char **p, uint64_t max, uint64_t *value);
 void scan_blanks (char **p);
 
-/* As scan_text, but looking for the first, or the last, time that it is there.
- */
+/* As scan_text, but search for the first, or the last, occurrence. */
 bool scan_to (char **p, const char *text);
 bool scan_to_last (char **p, char c);
 

@@ -13,14 +13,14 @@
 #include "util/text.h"
 
 enum {
-    PEERS_MIN = 4, /* fewer are no measure of each other */
-    ALIKE_MIN = 3, /* so many of one rate are that old, */
-    ALIKE_SHARE = 10, /* and 1 / so many of a kind are meant to be so */
+    PEERS_MIN = 4, /* links; fewer are not compared with each other */
+    ALIKE_MIN = 3, /* so many at one rate: their devices are old; more, */
+    ALIKE_SHARE = 10, /* and this part of their kind: it is intended */
     NAME = FABRIC_NAME_MAX + 8,
     GROUND = 64 + RATES_TEXT,
 };
 
-/* Why the growth of a port's counters could not be told. */
+/* Why the growth of a port's counters is not known. */
 enum reason { NO_REASON, NO_ANSWER, NOT_BEFORE, WAS_RESET, AT_END, REASONS };
 
 static const char *const reason_text[REASONS] = {
@@ -36,18 +36,18 @@ struct checking {
     struct link_check *c;
     double seconds;
     struct usual {
-        uint32_t link; /* that stands for its kind; FABRIC_NONE: none does */
-        uint32_t alike; /* how many run as it does, itself counted, */
+        uint32_t link; /* typical of its kind; FABRIC_NONE: none is */
+        uint32_t alike; /* how many run at its rate, including itself, */
         uint32_t peers; /* ... of how many */
     } *usual;         /* [nlinks] */
-    size_t meant;     /* links that are slower than both ends may, as others */
+    size_t meant;     /* links below what both ends may, as many are */
     struct {
         size_t n;
         uint32_t first; /* port */
     } untold[REASONS];
 };
 
-/* Append; why is printf-like. */
+/* Append a finding; fmt and the rest are its `why`. */
 __attribute__ ((format (printf, 4, 5)))
 static void add (struct link_finding **list, size_t *n,
                  const struct link_finding *finding, const char *fmt, ...)
@@ -98,7 +98,7 @@ static int compare_peers (const void *va, const void *vb)
                               : util_compare (a->link, b->link);
 }
 
-/* What links have in common that should have one rate. */
+/* Links with the same key should have the same rate. */
 static uint32_t peer_key (const struct fabric *f, const struct fabric_link *l)
 {
     uint32_t a = f->node[f->port[l->a].node].level;
@@ -107,8 +107,8 @@ static uint32_t peer_key (const struct fabric *f, const struct fabric_link *l)
     return (uint32_t)l->kind << 16 | (a < b ? a << 8 | b : b << 8 | a);
 }
 
-/* Peers i .. end - 1, in the order of their rates: the one at their lower
- * quartile stands for all.
+/* Peers i .. end - 1, sorted by rate: the one at the lower quartile represents
+ * all.
  */
 static void set_usual (struct checking *x, const struct link_peer *peer,
                        size_t i, size_t end)
@@ -155,8 +155,9 @@ static bool is_less (const struct rates *a, const struct rates *b)
     return rates_narrower (a, b) || rates_slower (a, b);
 }
 
-/* Whether most of its kind do better, and this one should: then *want is what
- * they do, as far as both ends can, and *ground says so.
+/* Whether most links of its kind are faster, and this one should be, too: then
+ * *want is their rate, as far as both ends support it, and ground is the
+ * reason.
  */
 static bool is_odd (const struct checking *x, size_t link,
                     const struct rates *active, const struct rates *can,
@@ -185,14 +186,14 @@ static bool is_odd (const struct checking *x, size_t link,
     return is_less (active, want);
 }
 
-/* Whether so many run as it does that they are meant to. */
+/* Whether so many links run at its rate that this is intended. */
 static bool is_common (const struct usual *u)
 {
     return u->alike > ALIKE_MIN && u->alike >= u->peers / ALIKE_SHARE;
 }
 
-/* What the link should run at, and on what ground; false where it does, or
- * where it is one of many that are not meant to.
+/* The rate at which the link should run, and the reason. False if it does, or
+ * if it is one of many that are intended to be slower.
  */
 static bool expect (struct checking *x, size_t link, struct rates *want,
                     char ground[GROUND])
@@ -218,8 +219,7 @@ static bool expect (struct checking *x, size_t link, struct rates *want,
     return l->width == 1 && is_less (&active, want);
 }
 
-/* ": leaf 1/3 is set to 1xSDR", where it is an end that holds the link below a
- * rate; else "".
+/* ": leaf 1/3 is set to 1xSDR" if an end keeps the link below a rate; else "".
  */
 static void say_setting (const struct fabric *f, const struct fabric_link *l,
                          const struct rates *want, char *buf, size_t size)
@@ -273,7 +273,9 @@ static void check_rate (struct checking *x, size_t link)
     }
 }
 
-/* Links of which it is not known what they do. */
+/* Add limits for links whose rate is not known, on whose rate the ends
+ * disagree, or which run below what both ends may, as many of their kind do.
+ */
 static void limit_rates (struct checking *x)
 {
     const struct fabric *f = x->f;

@@ -100,7 +100,7 @@ int check_write_text (const struct link_check *c, const struct fabric *f,
     return ferror (fp) ? error_errno (err, "cannot write") : 0;
 }
 
-/* Read: the signs alone. */
+/* Reading: only the signs. */
 
 static int add_signs (struct check_signs *signs, const json_t *root,
                       const char *key, const struct fabric *f,

@@ -15,7 +15,9 @@
 #define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
 #define BIT(id) (1U << (id))
 
-/* Where a counter is in PortCounters and in PortCountersExtended, in bits. */
+/* The position of each counter in PortCounters and PortCountersExtended, in
+ * bits.
+ */
 static const struct {
     const char *name;
     uint16_t offset, bits, extended;
@@ -188,7 +190,7 @@ void counters_decode_extended (const uint8_t data[COUNTERS_DATA],
 enum fec counters_decode_fec (const uint8_t *data)
 {
     unsigned int mode = get_bits (data, 32, 16);
-    bool known = get_bits (data, 0, 32) & 1; /* CapMask: FEC modes are told */
+    bool known = get_bits (data, 0, 32) & 1; /* CapMask: FEC modes are valid */
 
     return known && mode <= FEC_RS2 - FEC_NONE ? FEC_NONE + mode
                                                : FEC_UNKNOWN;
@@ -250,8 +252,8 @@ int counters_write (const struct counters *c, FILE *fp, struct error *err)
 
 struct counters_reader {
     struct counters *c;
-    unsigned int seen;         /* lines that come but once */
-    int column[COUNTERS];      /* what the columns behind "fec" are */
+    unsigned int seen;         /* bit i: keywords[i] was read */
+    int column[COUNTERS];      /* counters in the columns after "fec" */
     size_t ncolumns;
 };
 
@@ -387,7 +389,7 @@ static const struct keyword {
     { "port", false, false, read_port },
 };
 
-/* All lines are there. */
+/* Check that no line is missing. */
 static int finish (struct counters_reader *r, struct error *err)
 {
     for (size_t i = 0; i < COUNT (keywords); i++)

@@ -5,13 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-#define BER 1e-12           /* without error correction, */
-#define BER_CORRECTED 1e-15 /* and behind it */
+#define BER 1e-12           /* without error correction */
+#define BER_CORRECTED 1e-15 /* after error correction */
 #define HOUR 3600.0
 #define SIGMAS 5
 #define SPARE 2             /* errors */
 
-/* Events that are healthy: so many in so long; 0: none are a sign. */
+/* How many events are healthy in how many seconds; 0: they are never a sign. */
 static const struct {
     unsigned int count, seconds;
 } events[COUNTERS] = {

@@ -11,9 +11,9 @@
 #include "util/text.h"
 
 #define FULL 50 /* per cent received: switches may hold packets back */
-#define HELD 1  /* per cent sent, while some waited: they do */
+#define HELD 1  /* per cent sent, while some waited: held back */
 
-/* Of what the link carries in that time; less than 0: not known. */
+/* Per cent of what the link can carry in that time; less than 0: not known. */
 static double percent_of (const struct fabric_link *link,
                           const struct port_traffic *t, int way)
 {
@@ -52,8 +52,8 @@ static void add_wait (struct traffic *t, uint32_t link)
     t->wait[t->nwaits++] = (struct sign){ link, SIGN_WAIT };
 }
 
-/* What a flood to an endpoint may have filled before it, the host links that it
- * held up among them.
+/* Add the switch links that traffic to an endpoint may have filled, and the
+ * host links that it held back.
  */
 static void add_way (struct traffic *t, const struct fabric *f,
                      struct busy_link *busy, uint32_t to, const bool *held)
@@ -86,8 +86,8 @@ void traffic_find (struct traffic *t, const struct fabric *f,
                    const char *const *wanted, const struct port_traffic *port,
                    size_t n, double percent)
 {
-    /* the endpoint of busy[i], where it was full; whether the switches held
-     * back endpoint e's messages
+    /* full[i]: the endpoint of busy[i], if its link was full; held[e]: the
+     * switches held back endpoint e's messages
      */
     uint32_t *full = xcalloc (n + 1, sizeof (*full));
     bool *held = xcalloc (f->nendpoints, sizeof (*held));

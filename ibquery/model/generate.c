@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Fat tree: level l has down[l] ports downwards and up[l] upwards. A subtree
- * of level l < q has below[l] = down[1] .. down[l] hosts and, at its top,
- * tops[l] = up[1] .. up[l-1] switches. So a switch is (l, pod, c): the subtree,
- * and which of its tops. Up port u of (l, pod, c) leads to
- * (l + 1, pod / down[l+1], c + u tops[l]); there, the subtree's place among
- * its siblings is the port. The tower of host d takes up port d / tops[l]
- * mod up[l] at level l.
+ * Fat tree: level l has down[l] ports downwards and up[l] upwards. A subtree of
+ * level l < q has below[l] = down[1] * .. * down[l] hosts and, at its top,
+ * tops[l] = up[1] * .. * up[l-1] switches. So a switch is (l, pod, c): pod is
+ * the subtree, c is one of its top switches. Up port u of (l, pod, c) leads to
+ * (l + 1, pod / down[l+1], c + u tops[l]). The port there is pod mod down[l+1],
+ * the position of the subtree among its siblings. With ROUTING_DMODK, routes to
+ * host d use up port d / tops[l] mod up[l] at level l.
  *
- * Dragonfly: port k of the a h global ports of a group leads k + 1 groups on
- * (modulo their number); there, a h - 1 - k leads back. A global cable costs
- * three local ones, so that the cheapest path has as few of them as there can
- * be: two (6) cost more than local, global, local (5).
+ * Dragonfly: a group has a h global ports. Port k leads to the group k + 1
+ * further on (modulo the number of groups); there, port a h - 1 - k leads back.
+ * A global cable costs as much as three local ones. So the cheapest path has as
+ * few of them as possible: two (6) cost more than local, global, local (5).
  *
- * Slim fly: routers (0, x, y) and (1, m, c) over the field of q elements;
- * (0, x, y) - (0, x, z) where y - z is in X, (1, m, c) - (1, m, d) where c - d
- * is in X', (0, x, y) - (1, m, c) where y = m x + c. X and X' are powers of a
- * primitive element g: for q = 4w + 1 and 4w the even ones and the odd ones;
- * for q = 4w - 1 X has g^0, g^2 .. g^(2w-2) and g^(2w-1), g^(2w+1) .. g^(4w-3),
- * and X' = g X. Elements are polynomials over the integers modulo the prime,
- * written as numbers in its base; modulo one that is found by trying all:
- * that which makes the powers of x all the q - 1 others.
+ * Slim fly: routers (0, x, y) and (1, m, c) over the field of q elements.
+ * (0, x, y) - (0, x, z) if y - z is in X; (1, m, c) - (1, m, d) if c - d is in
+ * X'; (0, x, y) - (1, m, c) if y = m x + c. X and X' are powers of a primitive
+ * element g. For q = 4w + 1 and 4w, X has the even powers and X' the odd ones.
+ * For q = 4w - 1, X has g^0, g^2 .. g^(2w-2) and g^(2w-1), g^(2w+1) ..
+ * g^(4w-3), and X' = g X. Elements are polynomials over the integers modulo the
+ * prime, written as numbers in that base. They are taken modulo a polynomial
+ * that is found by trying all: one for which the powers of x are the q - 1
+ * elements other than 0.
  */
 #include "config.h"
 #include "ibquery/model/generate.h"
@@ -269,7 +270,7 @@ static unsigned int times_x (const struct galois_field *f, unsigned int a,
     return product;
 }
 
-/* Are the powers of x all q - 1 elements but 0? */
+/* Whether the powers of x are all q - 1 elements other than 0. */
 static bool primitive (struct galois_field *f, unsigned int rest)
 {
     unsigned int a = 1;
@@ -284,7 +285,7 @@ static bool primitive (struct galois_field *f, unsigned int rest)
     return a == 1;
 }
 
-/* False: q is no prime power. */
+/* False: q is not a prime power. */
 static bool field_init (struct galois_field *f, unsigned int q)
 {
     unsigned int left = q;
@@ -302,7 +303,7 @@ static bool field_init (struct galois_field *f, unsigned int q)
     return false;
 }
 
-/* How many elements X and X' have each. */
+/* The number of elements of X, and of X'. */
 static unsigned int generators (unsigned int q)
 {
     return q / 2 + (q % 4 == 3);
@@ -394,8 +395,8 @@ struct fabric *generate_slimfly (const struct slimfly *fly,
     return finish (wires.w, &fly->how, err);
 }
 
-/* An irregular network is drawn before it is wired: only then is it known how
- * many ports its switches need.
+/* An irregular network is drawn before it is wired, because the number of ports
+ * that its switches need is not known earlier.
  */
 struct draw {
     unsigned int switches, hosts, cables;
@@ -417,8 +418,8 @@ static unsigned int draw_switch (struct draw *d, unsigned int n, uint32_t not)
     return s;
 }
 
-/* There always is a switch left to draw: all together the cables use at most
- * half of all ports.
+/* There is always a switch left to draw: the cables use at most half of all
+ * ports.
  */
 static void draw_cables (struct draw *d)
 {
@@ -446,8 +447,8 @@ static size_t draw_lots (struct draw *d, unsigned int least)
     return lots;
 }
 
-/* Lots of switches that are full are taken out when they are drawn; when none
- * is left, all switches with free ports get new ones.
+/* A ticket (lot) of a full switch is removed when it is drawn. If none is left,
+ * all switches with free ports get new ones.
  */
 static void draw_hosts (struct draw *d)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * A search from one switch (Dial's: one bucket per distance, of which
- * WIRING_MAX_COST + 1 are in use at a time) gives every switch the set of its
- * ports that are on a cheapest path, 64 bits. Sets of the switches with hosts
+ * A search from one switch (Dial's algorithm: one bucket per distance,
+ * WIRING_MAX_COST + 1 of them in use at a time) gives the set of ports on
+ * cheapest paths, 64 bits, for every switch. The sets for switches with hosts
  * (leaves) are kept, because destinations are routed in random order, not leaf
- * by leaf: 8 bytes * leaves * switches, beside the tables' switches * LIDs.
- * Cost: switches * cables for the searches, hosts * switches for the choices.
+ * by leaf. Memory: 8 bytes * leaves * switches, and switches * LIDs for the
+ * tables. Cost: switches * cables for the searches, hosts * switches for the
+ * choices.
  *
- * Messages to switches (management) are spread over the sets by their number,
- * whatever the rule.
+ * Whatever the rule, routes to a switch (management) use the port of the set
+ * that the switch's number selects (modulo the size of the set).
  */
 #include "config.h"
 #include "ibquery/model/wiring.h"
@@ -26,7 +27,7 @@
 enum { NOBODY = -1, FAR = UINT16_MAX, BUCKETS = WIRING_MAX_COST + 1 };
 
 struct port {
-    int32_t peer;   /* switch behind it, or NOBODY */
+    int32_t peer;   /* switch at the far end, or NOBODY */
     uint8_t number; /* its port there */
     uint8_t cost;
 };
@@ -36,8 +37,8 @@ struct wiring_node {
     uint32_t first, count, divisor; /* up ports, wiring_up */
     uint32_t component;
     uint32_t lid;   /* 0: pruned */
-    uint32_t index; /* the fabric's */
-    int32_t leaf;   /* its sets, or NOBODY */
+    uint32_t index; /* in the fabric */
+    int32_t leaf;   /* index of its sets, or NOBODY */
 };
 
 struct plug {
@@ -61,7 +62,7 @@ struct hop_search {
     size_t n[BUCKETS];
 };
 
-/* What the rules for equally good ports know. */
+/* What the rules for equally good ports use. */
 struct router {
     const struct wiring *w;
     uint32_t *used; /* [nswitches * nports] destinations by port */
@@ -176,7 +177,7 @@ static void remove_host (struct wiring *w, uint32_t host)
     w->host[host].lid = 0;
 }
 
-/* Remove so many percent of the n things in list. */
+/* Remove how->prune percent of the n things in list. */
 static void thin (struct wiring *w, uint32_t *list, size_t n,
                   const struct choice *how, struct rng *rng,
                   void (*remove) (struct wiring *w, uint32_t thing))
@@ -186,7 +187,7 @@ static void thin (struct wiring *w, uint32_t *list, size_t n,
         remove (w, list[i]);
 }
 
-/* Number what hangs together; list has room for all switches. */
+/* Number the connected components; list has room for all switches. */
 static void find_components (struct wiring *w, uint32_t *list)
 {
     uint32_t found = 0;
@@ -265,7 +266,7 @@ static int prune (struct wiring *w, const struct choice *how,
     return rc;
 }
 
-/* Hosts in order, each at a multiple of how many it has, then switches. */
+/* Hosts in order, each at a multiple of its number of LIDs; then switches. */
 static int number_lids (struct wiring *w, unsigned int lmc, struct error *err)
 {
     uint32_t next = 1U << lmc;
@@ -350,7 +351,7 @@ static void search_from (struct hop_search *q, const struct wiring *w,
     }
 }
 
-/* The ports of a switch that are on cheapest paths to where the search began,
+/* The ports of a switch on cheapest paths to the switch where the search began,
  * as a bit set.
  */
 static uint64_t good_ports (const struct hop_search *q, const struct wiring *w,
@@ -380,8 +381,8 @@ static unsigned int nth (uint64_t set, unsigned int n)
     return lowest (set);
 }
 
-/* The rules: the port of switch s, among those in set, for a host's LID, so far
- * from its base.
+/* The rules: the port of switch s, from those in set, for a host's LID, which
+ * is `lid` after its first.
  */
 static unsigned int pick_digit (struct router *r, uint32_t s, uint32_t host,
                                 unsigned int lid, uint64_t set)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * An agent is what answers at one LID: a switch for all of its ports, an
- * adapter or router for one. Its questions follow each other, those of
- * different agents are in flight together: who it is; then what its PortInfo
- * and its ClassPortInfo say it can; then its ports.
+ * An agent answers at one LID: a switch for all of its ports, an adapter or
+ * router for one port. Questions to one agent are asked one after another,
+ * those to different agents at the same time: first its identity; then its
+ * capabilities, by PortInfo and ClassPortInfo; then its ports.
  */
 #include "config.h"
 #include "ibquery/read/collect.h"
@@ -22,14 +22,14 @@ enum {
     ATTR_CLASS_PORT_INFO = 0x0001,    /* PerfMgt, as the next two */
     ATTR_COUNTERS = 0x0012,
     ATTR_COUNTERS_EXTENDED = 0x001d,
-    CAP_MASK2 = 1 << 15,              /* of PortInfo: there is a second, */
+    CAP_MASK2 = 1 << 15,              /* of PortInfo: CapabilityMask2 exists */
     PORT_INFO_CAPS2 = 60,
-    CAP2_EXTENDED = 1 << 1,           /* which says PortInfoExtended */
+    CAP2_EXTENDED = 1 << 1,           /* in it: PortInfoExtended exists */
 };
 
 struct agent {
     uint32_t node;
-    uint8_t port;       /* 0: a switch, for all of them */
+    uint8_t port;       /* 0: a switch, for all its ports */
     size_t first, n;    /* its ports among the counters */
     struct mads_to to;
     struct counters_caps caps;
@@ -170,7 +170,7 @@ static int take_node (void *arg, uint64_t agent,
     return 0;
 }
 
-/* Ports with a cable, and the agents that answer for them. */
+/* Add a port that has a cable, and the agent that answers for it. */
 static int add_port (struct counter_reading *x, const struct fabric_port *p,
                      struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * libibumad prints to stderr, which is kept in a memory file while a device is
- * opened; the last line tells more in an error. One thread only, then.
+ * libibumad prints to stderr. While a device is opened, stderr goes to a memory
+ * file, and the last line is used in the error. This is not thread-safe.
  */
 #include "config.h"
 #include "ibquery/read/device.h"
@@ -32,10 +32,10 @@ struct umad_device {
     struct mads_options opts;
     int fd;
     int agent[256]; /* by class; -1: not registered yet */
-    void *umad;     /* one MAD as libibumad has it */
+    void *umad;     /* one MAD in libibumad's format */
 };
 
-/* stderr, while a library writes there */
+/* stderr, while a library writes to it */
 struct hush {
     int saved, mem;
 };
@@ -49,7 +49,7 @@ static void hush_begin (struct hush *h)
         dup2 (h->mem, STDERR_FILENO);
 }
 
-/* End it; text gets the last line that was written, "" where there is none. */
+/* Restore stderr; text gets the last line that was written, or "". */
 static void hush_end (struct hush *h, char text[NOISE_MAX])
 {
     char *line;
@@ -76,7 +76,7 @@ static void hush_end (struct hush *h, char text[NOISE_MAX])
     text_clean (text);
 }
 
-/* The device and port to use; its state is checked. */
+/* Choose the device and port, and check the port's state. */
 static int choose_port (const char *ca, int number, struct device_port *used,
                         struct error *err)
 {
@@ -112,7 +112,7 @@ static int choose_port (const char *ca, int number, struct device_port *used,
     return rc;
 }
 
-/* Whether a subnet manager has made it a port of InfiniBand that works. */
+/* Whether it is an InfiniBand port that a subnet manager has made active. */
 static bool is_active (const umad_port_t *port)
 {
     return (!*port->link_layer || strcmp (port->link_layer, "IB") == 0
@@ -223,7 +223,7 @@ static int device_recv (void *arg, struct mads_packet *p,
     if (rc < 0)
         return error_world (err, "cannot receive MADs from %s port %d: %s",
                             d->name.ca, d->name.port, strerror (-rc));
-    /* Of one that is lost, the kernel gives the header alone. */
+    /* For a lost MAD, the kernel returns only the header. */
     p->lost = umad_status (d->umad) != 0;
     if (len < (p->lost ? HEADER_SIZE : MADS_SIZE))
         return 0;
@@ -287,7 +287,7 @@ struct mads *device_open (const char *ca, int port,
         device_close (d);
         return NULL;
     }
-    /* Its size is known once a port is open. */
+    /* The size is known once a port is open. */
     d->umad = xcheck (umad_alloc (1, umad_size () + MADS_SIZE));
     *used = d->name;
     return mads_create (opts, &wire, err);

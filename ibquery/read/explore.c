@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Everything is asked as soon as it can be, in one run of the engine: a node
- * that is new is asked for its description, its ports and its table; a port
- * that is up, for the node at its far end. A cable is asked for from one end
- * alone where its other end is known by then; that both agree is checked when
- * they are joined.
+ * Everything is requested as soon as possible, in one run of the engine. A new
+ * node is asked for its description, its ports and its table. For a port that
+ * is up, the node at its far end is asked. If the other end of a cable is
+ * already known, the cable is not followed from there as well; join checks that
+ * both ends agree.
  *
- * Who does not know the vendor's attribute may well not answer at all. So it is
- * asked for twice at most, until one switch has told; then all who have not are
- * asked as patiently as for anything else.
+ * A device that does not know the vendor's attribute may not answer at all. So
+ * it is asked at most twice, until one switch has answered. Then all switches
+ * that have not answered are asked again, as often as for anything else.
  *
- * The blocks of a table are asked for a few at a time, each answer bringing
- * the next, so that no switch gets all of the window.
+ * The blocks of a table are requested a few at a time, and each answer starts
+ * the next request. So no switch gets all of the window.
  */
 #include "config.h"
 #include "ibquery/read/explore.h"
@@ -95,7 +95,7 @@ static uint64_t cookie_of (uint32_t node, uint32_t what)
     return (uint64_t)node << 32 | what;
 }
 
-/* The node that a cookie means; *what gets its port or block. */
+/* The node of a cookie; *what is set to its port or block. */
 static struct explored_node *node_of (const struct explore *e, uint64_t cookie,
                                       uint32_t *what)
 {
@@ -118,7 +118,7 @@ static int node_error (const struct explored_node *n, struct error *err,
                         *n->desc ? " " : "", n->info.guid, what);
 }
 
-/* An answer that is none. */
+/* The error for an answer without data. */
 __attribute__ ((format (printf, 4, 5)))
 static int missing (const struct explored_node *n, const struct mads_answer *a,
                     struct error *err, const char *fmt, ...)
@@ -197,8 +197,8 @@ static void set_port (struct explored_port *p, const uint8_t *data)
     p->asked = p->known = true;
 }
 
-/* Who is at the far end of a port that is up? Through others' adapters no
- * route leads.
+/* Ask for the node at the far end of a port that is up. No route leads through
+ * adapters other than the local one.
  */
 static int go_ahead (struct explore *e, uint32_t node, unsigned int num,
                      struct error *err)
@@ -284,7 +284,7 @@ static int on_adaptive (void *arg, uint64_t cookie,
     if (a->data)
         n->adaptive = adaptive_decode (a->data);
     else if (a->status == STATUS_NO_ATTR)
-        n->adaptive.known = true; /* as one that does nothing of the kind */
+        n->adaptive.known = true; /* it has no adaptive routing */
     return 0;
 }
 
@@ -297,8 +297,8 @@ static void ask_adaptive (struct explore *e, uint32_t node, uint8_t tries)
         ask_times (e, node, &n->to, ATTR_ADAPTIVE, 0, tries, on_adaptive);
 }
 
-/* Until nothing is left to ask. If one switch has told of its adaptive routing,
- * all should.
+/* Run until nothing is left to ask. If one switch has reported its adaptive
+ * routing, the others are asked again.
  */
 static int run (struct explore *e, struct error *err)
 {
@@ -361,8 +361,8 @@ void explore_block (struct explore *e, uint32_t node, unsigned int block)
     ask (e, node, &n->to, ATTR_LFT, block, on_lft);
 }
 
-/* Ask a node for all that is not known of it yet, or, where a guide goes on
- * from there, who it is.
+/* Ask a node for everything that is not known about it. With a guide, ask only
+ * for its description and for port 0 of a switch; the guide asks for the rest.
  */
 static void ask_node (struct explore *e, uint32_t node)
 {
@@ -403,7 +403,7 @@ static bool is_plausible (const struct node_attr *info)
            && (info->local_port > 0 || info->type == NODE_SWITCH);
 }
 
-/* The node that answered, added where it is new. */
+/* The node that answered; it is added if it is new. */
 static int64_t arrive (struct explore *e, const uint8_t *data,
                        const struct mads_to *to, struct error *err)
 {
@@ -465,7 +465,9 @@ static int join (struct explore *e, uint32_t a, unsigned int a_num, uint32_t b,
     return e->guide->ahead (e->guide->arg, a, a_num, err);
 }
 
-/* Where the own switch gives no answer, nobody else will. */
+/* No answer from the far end of a port: an error if the port is active. If the
+ * first node after the local one does not answer, an M_Key may be missing.
+ */
 static int nobody_ahead (const struct explored_node *n, uint32_t num,
                          bool first, struct error *err)
 {
@@ -525,7 +527,7 @@ static bool is_zero (const uint8_t *data)
     return memcmp (data, zero, sizeof (zero)) == 0;
 }
 
-/* The port at the far end; NULL: there is none. */
+/* The port at the far end, or NULL if there is none. */
 static const struct netdisc_port *far_end (const struct netdisc *t,
                                            const struct netdisc_port *p)
 {
@@ -539,8 +541,8 @@ static const struct netdisc_port *far_end (const struct netdisc *t,
                : NULL;
 }
 
-/* Take a port. Returns whether a cable leads to it, on which both ends agree;
- * of an adapter's that has none, nothing is known but of the own one.
+/* Take a port. Return whether it has a cable on which both ends agree. An
+ * adapter's port without one is skipped, except the local port.
  */
 static bool take_port (struct explore *e, uint32_t node, unsigned int num,
                        const struct netdisc *t)
@@ -565,8 +567,8 @@ static bool take_port (struct explore *e, uint32_t node, unsigned int num,
     return agreed;
 }
 
-/* A node. Returns whether it makes sense: the own one comes first, others have
- * a cable.
+/* Take a node. Return whether it is plausible: the local node comes first, and
+ * every other node has a cable.
  */
 static bool take_node (struct explore *e, uint32_t node,
                        const struct netdisc *t)
@@ -595,7 +597,7 @@ static bool take_netdisc (struct explore *e, const struct netdisc *t)
     return i > 0 && i == t->nnodes;
 }
 
-/* Ask for PortInfo of an adapter's port by the cable that leads to it. */
+/* Ask for PortInfo of an adapter's port through the cable that leads to it. */
 static void ask_adapter (struct explore *e, uint32_t node, unsigned int num)
 {
     const struct explored_port *p = &e->node[node]->port[num];
@@ -711,13 +713,13 @@ int explore_look (struct explore *e, struct error *err)
     return e->moved ? 0 : 1;
 }
 
-/* Whether a port that leads somewhere is of interest. */
+/* Whether a port has a cable that belongs to the result. */
 static bool leads (const struct explore *e, const struct explored_port *p)
 {
     return p->far != EXPLORE_NONE && (!e->part || p->used);
 }
 
-/* A port of which the far end is not known. */
+/* Warn if a port is up but its far end is not known. */
 static void check_end (struct fabric *f, const struct explored_node *n,
                        unsigned int num)
 {
@@ -731,8 +733,8 @@ static void check_end (struct fabric *f, const struct explored_node *n,
                      num);
 }
 
-/* What a port's cable can do and does. A switch says at its port 0 whether the
- * extended speeds count.
+/* The rates of a port. For a switch, the capabilities of port 0 say whether the
+ * extended speeds are valid.
  */
 static void rates_at (const struct explored_node *n, unsigned int num,
                       struct port_rates *rates)
@@ -821,7 +823,7 @@ static int put_cables (struct fabric *f, uint32_t node,
     return 0;
 }
 
-/* The prefix of the GIDs, as the own port has it. */
+/* The prefix of the GIDs, from the local port. */
 static uint64_t subnet_of (const struct explore *e)
 {
     const struct explored_node *own = e->nnodes > 0 ? e->node[0] : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Directed routes are made out of the snapshot, breadth first from the own
- * port. An answer that is not what the snapshot says ends the run.
+ * Directed routes are computed from the snapshot, breadth first from the local
+ * port. An answer that differs from the snapshot ends the run.
  */
 #include "config.h"
 #include "ibquery/read/look.h"
@@ -20,7 +20,7 @@ enum { TRIES = 6 };
 struct fabric_look;
 struct look_question;
 
-/* Whether the answer is what the snapshot says. */
+/* Whether the answer agrees with the snapshot. */
 typedef bool (*expect_f) (const struct fabric_look *l,
                           const struct look_question *q, const uint8_t *data);
 
@@ -28,7 +28,7 @@ struct look_question {
     struct mads_to to;
     enum attr attr;
     uint32_t mod;
-    uint32_t port;   /* whom it is about; FABRIC_NONE: a node as such */
+    uint32_t port;   /* the port asked about; FABRIC_NONE: a node */
     uint32_t node;
     expect_f expect;
 };
@@ -159,8 +159,8 @@ static struct mads_to beyond (const struct mads_to *to, unsigned int num)
     return next;
 }
 
-/* Whether the cable at `port` leads to whom it led. A switch that is new to us
- * is gone to.
+/* Ask whether the cable at `port` still leads to the same far end. A switch
+ * that was not seen before is queued.
  */
 static void ask_far (struct fabric_look *l, uint32_t port, uint32_t far,
                      const struct mads_to *to)
@@ -256,7 +256,9 @@ static int on_own (void *arg, uint64_t cookie, const struct mads_answer *a,
     return 0;
 }
 
-/* The own port; FABRIC_NONE where the snapshot has it not, or no cable. */
+/* The local port; FABRIC_NONE if the snapshot does not have it, or no cable
+ * there.
+ */
 static int find_own (struct fabric_look *l, uint32_t *port, struct error *err)
 {
     static const struct mads_to self;
@@ -282,7 +284,7 @@ static int find_own (struct fabric_look *l, uint32_t *port, struct error *err)
     return 0;
 }
 
-/* Queue all questions, by distance from the own port. */
+/* Queue all questions, by distance from the local port. */
 static void explore (struct fabric_look *l, uint32_t port)
 {
     static const struct mads_to self;

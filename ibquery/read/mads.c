@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * A request keeps its transaction id over all its sendings, so that a late
- * answer to an earlier one ends it, and what comes later still is dropped. The
- * kernel keeps the id's upper half for itself, refuses an id that it is waiting
- * for, and reports a MAD that got no answer as one that it "received": GRACE_MS
- * is for the case that it does not.
+ * A request keeps its transaction id each time it is sent, so a late answer to
+ * an earlier send completes it, and later answers are dropped. The kernel
+ * reserves the upper half of the id, refuses an id that it is waiting for, and
+ * reports a MAD without an answer as "received". GRACE_MS covers the case that
+ * it does not.
  *
- * What was lost is sent again after all that is queued, so that the far ends
- * at which nobody answers do not hold the window.
+ * A lost MAD is sent again after everything that is queued, so that far ends
+ * that do not answer do not block the window.
  */
 #include "config.h"
 #include "ibquery/read/mads.h"
@@ -26,7 +26,7 @@
 enum {
     GRACE_MS = 500,
     MIN_ROOM = 64,
-    BURST_US = 1000, /* how far `rate` is made up for */
+    BURST_US = 1000, /* how much unused `rate` is caught up */
     SETTLE_US = 100000,
     MAX_RETRIES = 100,
     MAX_TIMEOUT_MS = 60000,
@@ -65,8 +65,8 @@ struct mads {
     uint16_t *idle;    /* [nidle] slots that are free */
     size_t nidle;
     uint32_t last_tid;
-    int64_t begin_us, due_us; /* due_us: when the next may be sent */
-    int64_t expiry_us;        /* no slot ends before */
+    int64_t begin_us, due_us; /* due_us: earliest next send */
+    int64_t expiry_us;        /* no slot ends earlier */
     struct mads_counts counts;
     bool exhausted;
 };
@@ -170,7 +170,7 @@ static void release (struct mads *m, struct mads_slot *s)
     m->idle[m->nidle++] = s - m->slot;
 }
 
-/* How long the sending waits for its answer: it is the item's sent-th. */
+/* How long send number `sent` of an item waits for its answer. */
 static unsigned int wait_ms (const struct mads *m, unsigned int sent)
 {
     unsigned int ms = m->opts.timeout_ms / 8;
@@ -249,7 +249,7 @@ static struct mads_slot *occupy (struct mads *m, const struct mads_item *item)
     return s;
 }
 
-/* The slot of a request in flight; NULL: it has its answer, or is none. */
+/* The slot of a request in flight; NULL if it was answered, or is unknown. */
 static struct mads_slot *find_slot (struct mads *m, uint32_t tid)
 {
     if (tid == 0)
@@ -260,7 +260,7 @@ static struct mads_slot *find_slot (struct mads *m, uint32_t tid)
     return NULL;
 }
 
-/* Whether the rate allows one more now. */
+/* Whether the rate allows another send now. */
 static bool due (struct mads *m, int64_t now)
 {
     if (m->opts.rate == 0)
@@ -287,7 +287,7 @@ static int send_more (struct mads *m, struct error *err)
     return 0;
 }
 
-/* The request has no answer yet: later again, or never. */
+/* A send got no answer: send the request again later, or give up. */
 static int give_back (struct mads *m, struct mads_slot *s, struct error *err)
 {
     static const struct mads_answer nobody = { 0 };
@@ -358,8 +358,7 @@ static int expire (struct mads *m, struct error *err)
     return 0;
 }
 
-/* The time to wait in recv, in milliseconds; 0 where there is something to
- * do. */
+/* The time to wait in recv, in milliseconds; 0 if there is something to do. */
 static unsigned int patience_ms (const struct mads *m, int64_t until_us)
 {
     int64_t left = until_us - now_us (m);
@@ -405,8 +404,8 @@ static int step (struct mads *m, struct error *err)
     return rc < 0 ? -1 : expire (m, err);
 }
 
-/* Forget all requests. What is under way comes back first, if it does so soon:
- * a simulated device goes wrong where it is closed meanwhile.
+/* Drop all requests. First wait a short time for those in flight: a simulated
+ * device fails if it is closed before they come back.
  */
 static void drop_all (struct mads *m)
 {
@@ -443,7 +442,7 @@ bool mads_netdisc (struct mads *m, struct netdisc *t)
     if (!m->wire.netdisc || o->max > 0
         || (o->rate > 0 && o->rate < mads_defaults.rate))
         return false;
-    /* What it leaves out is asked for then: that needs time, too. */
+    /* Half of the time is for asking what it leaves out. */
     if (o->deadline_ms > 0 && (end_us (m) - now_us (m)) / 2000 < ms)
         ms = (end_us (m) - now_us (m)) / 2000;
     if (ms <= 0 || !m->wire.netdisc (m->wire.arg, ms, t))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * The process is this program again, not a fork alone: what carries MADs in
- * tests has threads, and a device's state is not for two.
+ * The process is a new start of this program, not only a fork: the wire used in
+ * tests has threads, and two processes must not share the state of a device.
  *
- * Question and answer are structs between two processes of one program: the
- * counts, then each node with its ports. The asker bounds them.
+ * Question and answer are structs, exchanged by two processes of one program.
+ * The answer is the counts, then each node with its ports; the asking process
+ * checks bounds.
  */
 #include "config.h"
 #include "ibquery/read/netdisc.h"
@@ -49,7 +50,7 @@ struct netdisc_answer {
 };
 
 /*
- * The process
+ * The separate process
  */
 
 static void put_port (FILE *fp, const ibnd_port_t *p, const struct map *index)
@@ -98,7 +99,7 @@ static int put_fabric (FILE *fp, const ibnd_fabric_t *f)
     return fclose (fp) == 0 ? 0 : ERROR_WORLD;
 }
 
-/* End after so long, and with who asks. */
+/* End after this time, or when the asking process ends. */
 static void limit_life (int64_t ms)
 {
     const struct itimerval end = {
@@ -139,7 +140,7 @@ int netdisc_answer (void)
 }
 
 /*
- * Who asks it
+ * The asking process
  */
 
 static bool take (FILE *fp, void *p, size_t size)
@@ -147,8 +148,8 @@ static bool take (FILE *fp, void *p, size_t size)
     return fread (p, size, 1, fp) == 1;
 }
 
-/* A node and its ports, behind `nports` of others. Returns how many it has, 0
- * where it is none.
+/* Read a node and its ports, which follow `nports` ports of others. Return how
+ * many ports it has, or 0 if it is not valid.
  */
 static size_t take_node (FILE *fp, struct netdisc *t, size_t nports)
 {
@@ -185,7 +186,9 @@ static bool take_answer (FILE *fp, struct netdisc *t)
     return whole;
 }
 
-/* Start the process, with one end of a socket; -1: it cannot be. */
+/* Start the process; end[0] is this side of a socket to it. Return -1 on
+ * failure.
+ */
 static pid_t start (int end[2])
 {
     static const char *const argv[] = { "pmm", "fabric", "netdisc", NULL };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Reading goes before checking. While answers come, the LIDs are spread over
- * the switches that their tables lead to; what leads nowhere is left alone.
- * When nothing is left to ask, `follow` walks from each host to each LID over
- * what has come: it alone says what is used, and what is wrong.
+ * Reading comes before checking. While answers arrive, each LID is passed on to
+ * the switches to which the tables lead; an entry that leads nowhere is
+ * ignored. When nothing is left to ask, `follow` walks from each host to each
+ * LID over what has arrived. Only this decides what is used, and what is wrong.
  *
- * A LID is wanted at a switch once, so a table that sends it in a circle ends
- * the spreading, not the program; follow counts hops.
+ * Each LID is wanted only once at a switch, so tables with a loop cannot keep
+ * the reading going forever; follow counts hops.
  */
 #include "config.h"
 #include "ibquery/read/reach.h"
@@ -23,20 +23,20 @@
 #include "util/alloc.h"
 #include "util/text.h"
 
-/* Whose port a LID is. */
+/* The port that has a LID. */
 struct owner {
     uint32_t node; /* EXPLORE_NONE: not found */
     uint8_t num;
 };
 
-/* The LIDs that a switch is wanted for, and those that paths use there. */
+/* The LIDs that are wanted at a switch, and those that paths use there. */
 struct reach_way {
     uint64_t *wanted, *used; /* bits by index into `lid`; NULL: none */
-    bool all;                /* a host is on it: it leads to every LID */
-    bool followed;           /* which has been checked */
+    bool all;                /* it has a host: every LID is wanted */
+    bool followed;           /* the paths from its hosts were checked */
 };
 
-/* A LID that is wanted at a switch, to be looked up there. */
+/* A LID to look up at a switch. */
 struct errand {
     uint32_t node, lid; /* by index */
 };
@@ -49,9 +49,9 @@ struct reach {
     uint16_t *lid;           /* [nlids] of the hosts, ascending */
     size_t nlids;
     struct owner *owner;     /* [nlids] */
-    struct reach_way *way;         /* [nways] by node */
+    struct reach_way *way;   /* [nways] by node */
     size_t nways;
-    struct errand *errand;   /* [nerrands] still to be done */
+    struct errand *errand;   /* [nerrands] to be done */
     size_t nerrands;
 };
 
@@ -67,7 +67,7 @@ static void set (const struct reach *r, uint64_t **bits, size_t i)
     (*bits)[i / 64] |= 1ULL << i % 64;
 }
 
-/* All but the LIDs. */
+/* Free everything but the LIDs. */
 static void forget (struct reach *r)
 {
     for (size_t i = 0; i < r->nways; i++) {
@@ -97,7 +97,7 @@ static bool is_switch (const struct reach *r, uint32_t node)
     return r->e->node[node]->info.type == NODE_SWITCH;
 }
 
-/* Where a switch's table sends a LID; LFT_NO_ROUTE where it does not. */
+/* The port to which a switch sends a LID; LFT_NO_ROUTE if there is none. */
 static unsigned int out_port (const struct explored_node *n, unsigned int lid)
 {
     unsigned int out;
@@ -121,7 +121,7 @@ static void want (struct reach *r, uint32_t node, size_t i)
     set (r, &w->wanted, i);
 }
 
-/* A host is on this switch. */
+/* This switch has a host: every LID is wanted. */
 static void want_all (struct reach *r, uint32_t node)
 {
     struct reach_way *w = way_of (r, node);
@@ -133,7 +133,7 @@ static void want_all (struct reach *r, uint32_t node)
         want (r, node, i);
 }
 
-/* LID i leaves a switch by a port whose far end is known. */
+/* LID i leaves a switch through a port whose far end is known. */
 static void go_on (struct reach *r, uint32_t node, unsigned int out, size_t i)
 {
     uint32_t far = r->e->node[node]->port[out].far;
@@ -144,7 +144,7 @@ static void go_on (struct reach *r, uint32_t node, unsigned int out, size_t i)
         want_all (r, node);
 }
 
-/* The block that holds LID i has come. */
+/* The block that contains LID i has arrived. */
 static int step (struct reach *r, uint32_t node, size_t i, struct error *err)
 {
     const struct explored_node *n = r->e->node[node];
@@ -159,7 +159,7 @@ static int step (struct reach *r, uint32_t node, size_t i, struct error *err)
     return 0;
 }
 
-/* The table's length is known. */
+/* Look up LID i in a table of known length. */
 static int look_up (struct reach *r, uint32_t node, size_t i,
                     struct error *err)
 {
@@ -174,7 +174,7 @@ static int look_up (struct reach *r, uint32_t node, size_t i,
     return 0;
 }
 
-/* What is wanted, as far as answers have come. */
+/* Look up what is wanted, as far as answers have arrived. */
 static int work (struct reach *r, struct error *err)
 {
     while (r->nerrands > 0) {
@@ -204,9 +204,7 @@ static size_t first_from (const struct reach *r, unsigned int low)
     return a;
 }
 
-/* Do something for all LIDs that are wanted at a node and lie from `low` to
- * `high`.
- */
+/* Call fn for each LID from `low` to `high` that is wanted at a node. */
 static int for_wanted (struct reach *r, uint32_t node, unsigned int low,
                        unsigned int high,
                        int (*fn) (struct reach *r, uint32_t node, size_t i,
@@ -232,18 +230,18 @@ static int on_block (void *arg, uint32_t node, unsigned int block,
                        block * LFT_BLOCK + LFT_BLOCK - 1, step, err);
 }
 
-/* Who is at the far end of a port is known, or that nobody answers. */
+/* The node at the far end of a port is known, or does not answer. */
 static int on_ahead (void *arg, uint32_t node, unsigned int num,
                      struct error *err)
 {
     struct reach *r = arg;
     uint32_t far = r->e->node[node]->port[num].far;
 
-    if (num == 0) /* we are a switch */
+    if (num == 0) /* the local node is a switch */
         want_all (r, node);
     else if (far == EXPLORE_NONE)
         return 0;
-    else if (!is_switch (r, node)) { /* we are an adapter */
+    else if (!is_switch (r, node)) { /* the local node is an adapter */
         if (is_switch (r, far))
             want_all (r, far);
     } else
@@ -256,8 +254,8 @@ static int on_ahead (void *arg, uint32_t node, unsigned int num,
 
 /* Checking */
 
-/* Who has which of the LIDs, as the ports that were reached say. Return 1, 0
- * with err where two have one.
+/* Find the owners of the LIDs among the ports that were reached. Return 1, or 0
+ * with err if two ports have the same LID.
  */
 static int find_owners (struct reach *r, struct error *err)
 {
@@ -308,10 +306,10 @@ static int lost (const struct reach *r, uint32_t node, unsigned int lid,
 
 struct reach_hop {
     uint32_t node;
-    uint8_t num; /* leaves by it */
+    uint8_t num; /* the port by which it leaves */
 };
 
-/* What a path to LID i uses. */
+/* Mark what a path to LID i uses. */
 static void use (struct reach *r, const struct reach_hop *hop, int hops,
                  size_t i)
 {
@@ -327,8 +325,9 @@ static void use (struct reach *r, const struct reach_hop *hop, int hops,
     }
 }
 
-/* Walk from an adapter's port to where LID i ends; note what is used where
- * `noted`. Return 1, or 0 with err where it does not end at its owner.
+/* Walk from an adapter's port to the end of the path to LID i; if `noted`, mark
+ * what is used. Return 1, or 0 with err if the path does not end at the LID's
+ * owner.
  */
 static int follow (struct reach *r, uint32_t node, unsigned int num, size_t i,
                    bool noted, struct error *err)
@@ -372,7 +371,7 @@ static int follow (struct reach *r, uint32_t node, unsigned int num, size_t i,
     return 1;
 }
 
-/* Whether all LIDs of LID k's port are among those that were asked for. */
+/* Check that all LIDs of the port with LID k are among those requested. */
 static int check_owner (const struct reach *r, size_t k, struct error *err)
 {
     const struct owner *o = &r->owner[k];
@@ -392,8 +391,8 @@ static int check_owner (const struct reach *r, size_t k, struct error *err)
     return 0;
 }
 
-/* LID k's host reaches every LID; where it is on a switch, so do all that are
- * on it.
+/* Check that LID k's host reaches every LID. If it is on a switch, this checks
+ * all hosts on that switch.
  */
 static int check_from (struct reach *r, size_t k, struct error *err)
 {
@@ -413,8 +412,8 @@ static int check_from (struct reach *r, size_t k, struct error *err)
     return rc;
 }
 
-/* Every LID is reached from the own port and from each of the hosts. Return 1,
- * or 0 with err where it is not.
+/* Check that every LID is reached from the local port and from each host.
+ * Return 1, or 0 with err if not.
  */
 static int check (struct reach *r, struct error *err)
 {
@@ -436,8 +435,8 @@ static int check (struct reach *r, struct error *err)
     return rc;
 }
 
-/* Of the tables, what the paths use; of the hosts, who was asked for and the
- * cable to it, though it be alone.
+/* Keep the table entries that paths use, and each requested host with the cable
+ * to it, even if it is the only host.
  */
 static void trim (struct reach *r)
 {
@@ -467,8 +466,8 @@ static void trim (struct reach *r)
     r->e->part = true;
 }
 
-/* The LIDs of the hosts, as a fabric has them. Return 1, 0 with err naming
- * those that it has not got.
+/* Find the LIDs of the hosts in a fabric. Return 1, or 0 with err that names
+ * the hosts it does not have.
  */
 static int find_lids (struct reach *r, const struct fabric *f,
                       struct error *err)
@@ -507,7 +506,7 @@ static int find_lids (struct reach *r, const struct fabric *f,
     return nmissing == 0;
 }
 
-/* The part has the hosts that were asked for, and no other. */
+/* Check that the part has the requested hosts, and no other. */
 static int check_hosts (const struct reach *r, const struct fabric *f,
                         struct error *err)
 {
@@ -522,8 +521,8 @@ static int check_hosts (const struct reach *r, const struct fabric *f,
     return 0;
 }
 
-/* Read the part for the LIDs. Return 1, 0 with err where they are not, or not
- * all, the hosts', -1 with err.
+/* Read the part for the LIDs. Return 1, 0 with err if they are not exactly the
+ * LIDs of the hosts, or -1 with err.
  */
 static int try_lids (struct reach *r, struct error *err)
 {
@@ -546,7 +545,7 @@ static int try_lids (struct reach *r, struct error *err)
     return rc;
 }
 
-/* Find the LIDs where everybody is now. */
+/* Read all nodes and cables to find the current LIDs of the hosts. */
 static int find_places (struct reach *r, struct error *err)
 {
     struct fabric *f;
@@ -563,8 +562,9 @@ static int find_places (struct reach *r, struct error *err)
     return rc;
 }
 
-/* One reading: by the LIDs of the last, else by those of the hint, and where
- * these do not hold, by a look at all places. What is refused twice is final.
+/* One reading: with the LIDs of the last one, else with those of the hint. If
+ * these are rejected, all nodes and cables are read first. The same error twice
+ * is final.
  */
 static int ask (void *arg, struct explore *e, struct error *err)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * opensm's ActCount is the number of MADs that it has sent on QP 0, its answer
- * to the last SMInfo included; that of others may be without. So two questions
- * one after the other tell what a quiet one counts: `own`.
+ * opensm's ActCount is the number of MADs that it has sent on QP 0, including
+ * its answer to the last SMInfo. Other subnet managers may not include it. So
+ * questions one after another show what a quiet one counts per question: `own`.
  *
- * While opensm computes routes, it sends nothing; but then the switches with a
+ * While opensm computes routes, it sends nothing. But then the switches with a
  * change still have PortStateChange set, which it clears when it sets their
- * tables. Somewhat before, even: so the tables are looked at as well.
+ * tables, and even somewhat earlier. So the tables are checked as well.
  */
 #include "config.h"
 #include "ibquery/read/steady.h"
@@ -22,19 +22,19 @@ enum {
     MAX_PASSES = 8,
     PAUSE_MS = 100,       /* before the second pass; then twice as long */
     MAX_PAUSE_MS = 1000,
-    SETTLE_MS = 500,      /* between looks at what the SM has not seen */
+    SETTLE_MS = 500,      /* between checks for unseen changes */
     MAX_SETTLE_MS = 5000,
-    STALE_PASSES = 3,     /* that tables which lead nowhere must last */
-    SM_QUIET_MS = 30,     /* between two looks at ActCount */
+    STALE_PASSES = 3,     /* that must agree on stale tables */
+    SM_QUIET_MS = 30,     /* between two readings of ActCount */
     SM_WAIT_MS = 60000,   /* for a sweep */
     SM_TRIES = 5,
 };
 
-/* What the subnet manager does. */
+/* The activity of the subnet manager. */
 struct steady_sm {
     uint64_t guid;       /* 0: none answers as master */
-    uint32_t act_count;  /* MADs that it had sent */
-    uint32_t own;        /* of them, to each of our questions: 0 or 1 */
+    uint32_t act_count;  /* MADs that it has sent */
+    uint32_t own;        /* of them, per question of ours: 0 or 1 */
 };
 
 struct sm_question {
@@ -69,7 +69,9 @@ static int on_sm (void *arg, uint64_t cookie, const struct mads_answer *a,
     return 0;
 }
 
-/* The master's SMInfo. Return 0 with sm->guid 0 where there is none. */
+/* Read the master's SMInfo. Return 0, with sm->guid 0 if there is no master, or
+ * -1 with err.
+ */
 static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
 {
     struct sm_question q = { 0 };
@@ -107,8 +109,9 @@ static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
     return 0;
 }
 
-/* Two more looks, each so long after the last. Return 1 where both show that
- * it sends nothing, or one answer for each question; 0 where not. */
+/* Read SMInfo three times, pause_ms apart. Return 1 if the subnet manager sends
+ * nothing, or one answer per question; 0 if not; -1 with err.
+ */
 static int is_quiet (struct mads *m, unsigned int pause_ms,
                      struct steady_sm *sm, struct error *err)
 {
@@ -127,10 +130,10 @@ static int is_quiet (struct mads *m, unsigned int pause_ms,
            && sm->own <= 1 && sm->act_count - seen[1].act_count == sm->own;
 }
 
-/* Ask the subnet manager of the own port, until it sends nothing but answers
- * to us. Return 1 where it is quiet, 0 where it is not or there is none
- * (sm->guid is 0), -1 with err: the own port does not answer, a limit of the
- * engine is met.
+/* Ask the subnet manager of the local port until it sends nothing but answers
+ * to us. Return 1 if it is quiet, 0 if it is not or there is none (sm->guid is
+ * 0), -1 with err if the local port does not answer or a limit of the engine is
+ * reached.
  */
 static int wait_for_sm (struct mads *m, struct steady_sm *sm,
                         struct error *err)
@@ -144,8 +147,9 @@ static int wait_for_sm (struct mads *m, struct steady_sm *sm,
     return quiet;
 }
 
-/* Whether it is the same, and has sent nothing since but the answer to us.
- * *sm is what it is now. Return 1, 0 where that cannot be said, -1 with err.
+/* Whether it is the same subnet manager, and has sent nothing since but the
+ * answer to us. *sm is updated. Return 1, 0 if this is not certain, -1 with
+ * err.
  */
 static int same_sm (struct mads *m, struct steady_sm *sm, struct error *err)
 {
@@ -158,8 +162,8 @@ static int same_sm (struct mads *m, struct steady_sm *sm, struct error *err)
            && sm->act_count - before.act_count == before.own;
 }
 
-/* What the hash leaves out is compared as well: a lost NodeDescription must
- * not rename a host.
+/* Values that the hash leaves out are compared as well: a lost NodeDescription
+ * must not rename a host.
  */
 static bool same (const struct fabric *a, const struct fabric *b)
 {
@@ -175,7 +179,7 @@ static bool same (const struct fabric *a, const struct fabric *b)
     return true;
 }
 
-/* Whether a switch leads to a LID by a port without a cable. */
+/* Whether a switch sends a LID to a port without a cable. */
 static bool leads_nowhere (const struct fabric *f, const struct fabric_node *n,
                            unsigned int lid)
 {
@@ -185,8 +189,8 @@ static bool leads_nowhere (const struct fabric *f, const struct fabric_node *n,
            && f->port[n->first_port + out - 1].link == FABRIC_NONE;
 }
 
-/* The first LID of a host or switch to which a switch leads nowhere; 0: there
- * is none.
+/* The first LID of a host or switch that a switch sends to a port without a
+ * cable; 0 if there is none.
  */
 static unsigned int stale_lid (const struct fabric *f,
                                const struct fabric_node *n)
@@ -203,8 +207,8 @@ static unsigned int stale_lid (const struct fabric *f,
     return 0;
 }
 
-/* The first switch that leads nowhere; FABRIC_NONE: there is none. Of a part,
- * the cables are not all there.
+/* The first switch with such a table; FABRIC_NONE if there is none. A part
+ * lacks cables, so it is not checked.
  */
 static uint32_t find_stale (const struct fabric *f, unsigned int *lid)
 {
@@ -233,11 +237,11 @@ static int ask_all (void *arg, struct explore *e, struct error *err)
 
 static const struct steady_how everything = { ask_all, NULL };
 
-/* What became of a reading. */
+/* The outcome of a reading. */
 struct pass_outcome {
-    bool sure;  /* nothing can have changed meanwhile */
-    bool stale; /* tables lead nowhere: a warning says so */
-    bool final; /* no use trying again */
+    bool sure;  /* nothing can have changed during it */
+    bool stale; /* tables lead to ports without cables: it has a warning */
+    bool final; /* trying again is useless */
 };
 
 /* Give the subnet manager time to see what has changed. */
@@ -290,7 +294,7 @@ done:
     return f;
 }
 
-/* Whether to go on after a pass, which may have failed. */
+/* Whether to try another pass, after a pause. The last one may have failed. */
 static bool again (struct mads *m, int pass, struct error *err)
 {
     unsigned int ms = PAUSE_MS << pass;
