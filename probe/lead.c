@@ -181,7 +181,8 @@ static int prepare (void *arg, struct error *err)
  * The measurement
  */
 
-/* Find others' traffic on the members' ports, from each member's last report. */
+/* Find others' traffic on the members' ports, from each member's last report.
+ */
 static void find_traffic (const struct lead *ck, struct traffic *traffic)
 {
     struct port_traffic *port = NULL;
@@ -582,7 +583,8 @@ bool lead_drop_file (const char *path)
 }
 
 /* Write a file, completely or not at all. If it cannot be written, or there is
- * no verdict yet, remove the file of an earlier check. Errors are only reported.
+ * no verdict yet, remove the file of an earlier check. Errors are only
+ * reported.
  */
 static void write_output (struct lead *ck, enum output what)
 {
@@ -635,7 +637,7 @@ static void print_verdict (struct lead *ck)
     struct lead_result *result = ck->result;
 
     result->status = ck->verdict->status;
-    /* the audit judges again, with more data: this is not its UNKNOWN */
+    /* the audit judges again and may resolve what is UNKNOWN here */
     if (ck->opts->audit && result->status == VERDICT_UNKNOWN && ck->odd == 0
         && !ck->unconfirmed[0])
         result->status = VERDICT_WARN;

@@ -99,8 +99,8 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
 }
 
 /* Whether the first member can send messages to all rails of a rank: to each
- * from its own rail at the same position, or from its first rail if it has fewer.
- * If not, set rank->why.
+ * from its own rail at the same position, or from its first rail if it has
+ * fewer. If not, set rank->why.
  */
 static bool agrees (const struct roster *r, struct roster_rank *rank,
                     const struct transport *transport, uint32_t first,
