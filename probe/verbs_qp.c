@@ -2,9 +2,8 @@
 /* Completion queues, and queue pairs with their buffers.
  *
  * Notes: only an extended completion queue has time stamps. Not every driver
- * has extended queues, and some drivers report a clock but do not stamp with it,
- * as for some virtual functions. So if a queue is refused, a simpler one is
- * requested.
+ * has extended queues, and some report a clock but do not stamp with it, as for
+ * some virtual functions. So if a queue is refused, a simpler one is requested.
  *
  * Of depth / SIGNAL_PARTS sends one is signalled; its completion means that all
  * before it are complete, too. Messages that the device takes inline are copied

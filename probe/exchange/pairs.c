@@ -315,9 +315,9 @@ static int find_end (const void *arg, const char *name, struct error *err)
                           : error_input (err, "no process is on '%s'", name);
 }
 
-/* At process 0: get the plan of pattern pmm and the hash of its fabric. Probes in
- * a file are between endpoints: each stands for the process with this label, or
- * else for the first process of the host.
+/* At process 0: get the plan of pattern pmm and the hash of its fabric. Probes
+ * in a file are between endpoints: each stands for the process with this label,
+ * or else for the first process of the host.
  */
 static struct plan *get_plan (const struct exchange_session *x, char *fabric,
                               struct error *err)
@@ -360,8 +360,8 @@ static struct pattern *pattern_of (const struct plan *plan, uint32_t n,
     return pattern;
 }
 
-/* Get process 0's plan in all processes. If there is none, process 0 returns the
- * reason, the others only that there is none.
+/* Get process 0's plan in all processes. If there is none, err is the reason at
+ * process 0; at the others it is only that there is none.
  */
 static int schedule_plan (const struct exchange_session *x,
                           struct pairs_schedule *s, struct error *err)

@@ -14,7 +14,7 @@
 
 enum { NUMBERS_MAX = 3, WORD_MAX = 40 };
 
-/* Set a number of exchanges or the like, from min on. */
+/* Set a number of exchanges or the like, from min to max. */
 static int set_count (void *field, const char *value, uint64_t min,
                       uint64_t max, struct error *err)
 {

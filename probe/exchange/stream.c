@@ -397,8 +397,8 @@ static int post (struct stream *s, uint32_t m, size_t len, bool started,
  * Receiving
  */
 
-/* Note that the peer has all packets before `missed` and, of the following ones,
- * those in `here`.
+/* Note that the peer has all packets before `missed` and, of the following
+ * ones, those in `here`.
  */
 static void settle (struct stream *s, uint32_t m, uint32_t missed,
                     uint64_t here)
@@ -490,7 +490,7 @@ static int take_letter (void *arg, size_t member,
     uint32_t m = (uint32_t)member;
     int rc = 0;
 
-    /* this member may only have stalled: it gets no answer and gives up, too */
+    /* if it had only stalled, it gets no answer and takes this one for dead */
     if (group_is_dead (s->g, member))
         return 0;
     if (letter->kind == PACKET)
@@ -530,8 +530,8 @@ static int tell_owing (struct stream *s, struct error *err)
     return 0;
 }
 
-/* Whether this member has waited for a message of a living member for as long as
- * it waits for a silent member.
+/* Whether this member has waited for a message of a living member for as long
+ * as it waits for a silent one.
  */
 static bool is_overdue (const struct stream *s, uint32_t m, int64_t begin_ns)
 {
@@ -542,8 +542,8 @@ static bool is_overdue (const struct stream *s, uint32_t m, int64_t begin_ns)
            && group_now (s->g) - since > group_dead_ns (s->g);
 }
 
-/* Ask all awaited members that have sent nothing since lately_ns; drop those that
- * have been silent since begin_ns.
+/* Ask all awaited members that have sent no letters since lately_ns; drop those
+ * that have been silent since begin_ns. Give up overdue messages.
  */
 static int ask_all (struct stream *s, int64_t begin_ns, int64_t lately_ns,
                     struct error *err)
