@@ -98,7 +98,7 @@ static bool is (const struct pmi2 *c, const char *key, const char *text)
     return value && len == strlen (text) && !memcmp (value, text, len);
 }
 
-/* A number of the answer, up to max. */
+/* Find a number of the answer, up to max. Return false if there is none. */
 static bool find_number (const struct pmi2 *c, const char *key,
                          unsigned int max, unsigned int *number)
 {

@@ -63,7 +63,7 @@ struct known_member {
     int64_t spoke; /* time of its last ping or letter */
 
     /* The number of the pair of rails, own and peer's, that messages take; the
-     * pairs of rails with the same number on both sides come first.
+     * pairs with rails at the same position on both sides come first.
      */
     uint32_t pair;
     int64_t asked, answered; /* times of the last ones, except pings */
@@ -424,7 +424,7 @@ static int on_pong (struct group *g, const struct packet *p,
             || ping->number != msg->number || ping->rtt_ns >= 0)
             continue;
         rtt_ns = p->stamp_ns - ping->stamp_ns - p->held_ns;
-        if (rtt_ns < 0) /* held for longer than it was away */
+        if (rtt_ns < 0) /* held for longer than the round trip took */
             break;
         ping->rtt_ns = rtt_ns;
         g->last_echo[p->rail] = msg->number;
@@ -730,8 +730,8 @@ static int serve_until (struct group *g, struct asking a, struct error *err)
     return 0;
 }
 
-/* Wait for this member's message that it has reached a step; if it is dead, for
- * those of the members that its message would have stood for.
+/* Wait for this member's token of a step; if it is dead, for the tokens of the
+ * members that its token would have stood for.
  */
 static void want (struct group *g, size_t m, unsigned int step)
 {

@@ -37,7 +37,7 @@ struct lead {
     FILE *report;
 
     struct identity ends_of; /* the members' ends in the fabric */
-    bool led; /* the members have been told what to do */
+    bool led; /* the members have got their plans, or may have */
 
     struct pathset *ps;
     struct plan *plan;
@@ -101,7 +101,7 @@ static struct plan *make_plan (struct lead *ck, struct error *err)
         plan = plan_make (ck->ps, &opts, err);
     if (plan || first || err->fault != ERROR_INPUT)
         return plan;
-    /* a path is broken, perhaps only to another LID than the first */
+    /* a path is broken, possibly only one to another LID than the first */
     fprintf (ck->report, "pmm: by the ports' first LIDs alone: %s\n",
              err->text);
     pathset_destroy (ck->ps);

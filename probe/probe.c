@@ -3,7 +3,7 @@
  *
  * Notes: formats, little-endian; numbers are sizes in bytes.
  *
- * The leader sends each member (GROUP_PLAN): version 2, service level 1,
+ * The leader sends each member (GROUP_PLAN): version 1, service level 1,
  * repeats 2, rounds 4, tasks 4; per task, in the order of the rounds: round 4,
  * peer 4, rail 1, side 1, own LID 1, the peer's LID 1.
  *

@@ -204,8 +204,9 @@ static void verbs_device (const void *t, size_t rail, char *name, size_t size)
     snprintf (name, size, "%.*s", (int)strcspn (port, "/"), port);
 }
 
-/* Bind this process to a core. If the run has more processes on this machine
- * than cores, all of them sleep while they wait instead.
+/* Decide whether this process always sleeps while it waits: if Polling is
+ * event, or if it is auto and the run has more processes on this machine than
+ * they have cores. If not, bind it to a core.
  */
 static void find_core (struct verbs *v)
 {

@@ -460,7 +460,7 @@ static uint8_t wired_sl (const struct verbs_rail *rail, const uint8_t *data)
     return data[4] & VERBS_WIRE_ASKS ? data[5] : rail->sl;
 }
 
-/* A datagram of type VERBS_WIRE came. Return 0, or -1 with err. */
+/* Handle a datagram of type VERBS_WIRE. Return 0, or -1 with err. */
 static int take_wire (struct verbs_rail *rail, const struct packet *packet,
                       struct error *err)
 {

@@ -72,7 +72,7 @@ struct stream_peer {
     uint64_t arrived; /* messages that were not taken yet */
     uint64_t early;   /* the same, of the next age */
     uint64_t wanted;  /* receives that were started */
-    int64_t moved;    /* when the last packet came */
+    int64_t moved;    /* time of the last packet from it */
     struct note *note, **note_end;
 };
 
@@ -268,7 +268,7 @@ static void drop_member (struct stream *s, uint32_t m)
  * Sending
  */
 
-/* A packet also acknowledges what came from the peer. */
+/* Send a packet. It also acknowledges the packets of the peer. */
 static int send_packet (struct stream *s, uint32_t m, uint32_t number,
                         struct error *err)
 {

@@ -249,8 +249,8 @@ static int run (const struct exchange_test *test,
 }
 
 /* Return the lowest rank that failed; INT_MAX: none. A process that did not
- * fail waits for all others; one that failed waits for GRACE_S, then returns
- * -1.
+ * fail waits for all others; one that failed waits for GRACE_S at most, then
+ * returns -1.
  */
 static int first_in_trouble (int me, bool trouble)
 {

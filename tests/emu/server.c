@@ -87,7 +87,7 @@ struct server {
     struct conn *dead;
     struct session_slot slot[SESSIONS_MAX];
     size_t nslots;
-    uint64_t sessions; /* ever */
+    uint64_t sessions; /* since the start */
     struct session_stats stats;
     bool stop;
 };
