@@ -103,7 +103,7 @@ static int set_address (struct sockaddr_un *sa, const char *path,
     return 0;
 }
 
-/* Remove a socket that nobody listens on. */
+/* Remove a socket on which no process listens. */
 static int remove_stale (const struct sockaddr_un *sa, struct error *err)
 {
     struct stat st;
@@ -148,7 +148,7 @@ static int listen_on (struct server *srv, int i, const char *path,
     if (source->fd < 0
         || bind (source->fd, (struct sockaddr *)&sa, sizeof (sa)) < 0)
         return error_errno (err, "%s", path);
-    /* nobody can connect before listen */
+    /* no client can connect before listen */
     srv->path[i] = xstrdup (path);
     if (chmod (path, mode) < 0 || listen (source->fd, 4096) < 0
         || add_source (srv, source, EPOLLIN) < 0)

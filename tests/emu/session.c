@@ -453,7 +453,7 @@ static void loop_back (struct session *s, struct session_message *msg)
     heap_add (s, &msg->event);
 }
 
-/* The client of an endpoint; NULL: none yet. */
+/* The client of an end; NULL: none yet. */
 static struct client *client_at (const struct session *s, uint32_t end)
 {
     return s->by_endpoint[model_fabric (s->model)->end[end].endpoint];
