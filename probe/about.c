@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What this host is.
  *
- * Notes: bytes are three texts, each its length 1 and so many bytes: boot,
- * kernel, governor; then the NUMA nodes of process and adapter, 2 each, and
- * 0xffff where one is not known.
+ * Notes: packed, this is three texts: boot, kernel, governor, each a length (1
+ * byte) and its bytes; then the NUMA nodes of process and adapter, 2 bytes
+ * each, 0xffff if unknown.
  */
 #include "config.h"
 #include "probe/about.h"
@@ -20,7 +20,7 @@ enum { NUMA_UNKNOWN = 0xffff, NAME_MAX_BYTES = 64 };
 
 static const struct node unknown = { .numa = -1, .adapter_numa = -1 };
 
-/* The first line of a file; "" where there is none, or it is too long. */
+/* Read the first line of a file; "" if there is none or it does not fit. */
 static void read_word (const char *root, const char *path, char *buf,
                        size_t size)
 {
@@ -50,7 +50,9 @@ static int read_numa (const char *root, const char *path)
     return text_u64 (word, 0, NODE_NUMA_MAX, &n) < 0 ? -1 : (int)n;
 }
 
-/* The kernel shows it as a link of the processor's, nodeN. */
+/* The NUMA node of a processor: its directory contains a link nodeN. -1 if
+ * unknown.
+ */
 static int find_numa (const char *root, int cpu)
 {
     char path[256];
@@ -71,7 +73,7 @@ static int find_numa (const char *root, int cpu)
     return numa;
 }
 
-/* A text of the node's. What is not as it should be is not known. */
+/* Read one of the node's texts; "" if it is not valid. */
 static void read_text (struct node *node, const char *root, const char *path,
                        char *text, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The list of coordinations, the best first. */
+/* The list of means of coordination, the preferred one first. */
 #include "config.h"
 #include "probe/coord.h"
 
@@ -22,8 +22,8 @@ static const struct coord_means *const coords[] = {
 
 enum { COORDS = sizeof (coords) / sizeof (coords[0]) };
 
-/* A step within another one has the marks of both, and SLURM_MPI_TYPE of its
- * own: pmix, pmix_v4, pmi2.
+/* Choose by the environment. A step inside another one has the marks of both,
+ * but SLURM_MPI_TYPE (pmix, pmix_v4, pmi2) is its own.
  */
 static const struct coord_means *choose (struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Coordination of processes on one machine, for tests: no daemon, no Slurm.
- * Argument: RANK:SIZE:HOST:SOCKET. Rank 0 listens at SOCKET, the others send
- * it their host name and blob, and get all of them.
+ * Argument: RANK:SIZE:HOST:SOCKET. Rank 0 listens at SOCKET. The others send it
+ * their host names and blobs, and receive those of all ranks.
  */
 #include "config.h"
 #include "probe/coord.h"
@@ -22,9 +22,10 @@
 
 enum {
     HOST_MAX = 64,
-    HELLO_SIZE = 4 + HOST_MAX + COORD_BLOB_MAX, /* rank 2, length 2, ... */
+    HELLO_SIZE = 4 + HOST_MAX + COORD_BLOB_MAX, /* rank 2, length 2, host,
+                                                   blob */
     RETRY_MS = 10,
-    WAIT_PART = 2, /* rank 0 waits this part of the others' time */
+    WAIT_PART = 2, /* rank 0 waits for the time-out divided by this */
 };
 
 struct local {
@@ -32,8 +33,8 @@ struct local {
     char (*host)[HOST_MAX];
     int64_t deadline_ms, own_deadline_ms;
     struct sockaddr_un sa;
-    int fd;    /* rank 0: listens; else to rank 0 */
-    int *peer; /* rank 0: [size] */
+    int fd;    /* rank 0: the listening socket; others: to rank 0 */
+    int *peer; /* rank 0: [size] sockets; -1: none */
 };
 
 static int left_ms (int64_t deadline_ms)
@@ -102,7 +103,7 @@ static int be_reached (struct local *c, struct error *err)
         && listen (c->fd, (int)c->coord.size) == 0)
         return 0;
     error_errno (err, "%s", c->sa.sun_path);
-    close (c->fd); /* not ours to remove */
+    close (c->fd); /* and keep the file: it may be another's */
     c->fd = -1;
     return -1;
 }
@@ -143,7 +144,7 @@ static void pack (const struct local *c, unsigned int rank,
     memcpy (buf + 4 + HOST_MAX, blob->data, blob->len);
 }
 
-/* Returns the rank, or -1. */
+/* Return the rank, or -1 if the message is invalid. */
 static int unpack (struct local *c, struct coord_blob *blob,
                    const uint8_t *buf)
 {

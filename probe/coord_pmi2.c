@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Coordination by PMI-2, in a step that `srun --mpi=pmi2` started: every Slurm
- * can, without a library.
+/* Coordination by PMI-2, in a step of `srun --mpi=pmi2`: every Slurm supports
+ * it, and it needs no library.
  *
  * Notes: slurmstepd is at the other end of the socket PMI_FD. A line of PMI-1
- * agrees upon the version. From then on a message is its length in six
- * characters and "cmd=NAME;KEY=VALUE;..."; each request has one answer, which
- * has "rc=0" where all is well. A value has at most 1,024 characters and no
- * ';': so a blob, with its length in front, is put as hexadecimal digits, in
- * as many pieces as that takes.
+ * agrees on the version. From then on a message is its length in six
+ * characters, then "cmd=NAME;KEY=VALUE;..."; each request gets one answer,
+ * which contains "rc=0" on success. A value has at most 1,024 characters and no
+ * ';'. So a blob, preceded by its length, is put as hexadecimal digits, in as
+ * many pieces as necessary.
  *
- * A fence that not all ranks reach has no answer, and nothing that others have
- * put is there before it: then no measurement is possible.
+ * A fence that not all ranks reach gets no answer, and what other ranks have
+ * put cannot be read before it: then no measurement is possible.
  */
 #include "config.h"
 #include "probe/coord.h"
@@ -30,10 +30,10 @@
 #include "util/site.h"
 
 enum {
-    LENGTH_SIZE = 6,    /* of a message's length, */
-    MESSAGE_MAX = 2048, /* ... which is no more */
+    LENGTH_SIZE = 6,    /* characters of a message's length */
+    MESSAGE_MAX = 2048, /* maximum of this length */
     LINE_SIZE = 128,    /* of PMI-1 */
-    PIECE = 500,        /* bytes in a value */
+    PIECE = 500,        /* bytes of a blob per value */
     BLOB_LENGTH = 2,    /* bytes of a blob's length */
     BYTES_MAX = BLOB_LENGTH + COORD_BLOB_MAX,
     CLOSE_MS = 1000,
@@ -44,8 +44,8 @@ enum {
 struct pmi2 {
     struct coord coord; /* first */
     int fd;
-    int wait_s;          /* for the others */
-    int64_t deadline_ms; /* of what is under way */
+    int wait_s;          /* for the other ranks */
+    int64_t deadline_ms; /* of the current request */
     bool joined;
     char answer[MESSAGE_MAX + 1];
 };
@@ -76,7 +76,7 @@ static int transfer (struct pmi2 *c, void *buf, size_t size, short events,
     return error_errno (err, "PMI-2: slurmstepd does not answer to %s", cmd);
 }
 
-/* A value of the answer, and its length; NULL: not in the answer. */
+/* Find a value of the answer and its length; NULL: not in the answer. */
 static const char *find (const struct pmi2 *c, const char *key, size_t *len)
 {
     size_t n = strlen (key);
@@ -98,7 +98,7 @@ static bool is (const struct pmi2 *c, const char *key, const char *text)
     return value && len == strlen (text) && !memcmp (value, text, len);
 }
 
-/* A number of the answer, up to max. */
+/* Find a number of the answer, up to max. Return false if there is none. */
 static bool find_number (const struct pmi2 *c, const char *key,
                          unsigned int max, unsigned int *number)
 {
@@ -111,7 +111,7 @@ static bool find_number (const struct pmi2 *c, const char *key,
     return *number <= max;
 }
 
-/* The length of a message: digits, blanks before or after them. */
+/* Parse the length of a message: digits, with blanks before or after them. */
 static size_t parse_length (const char head[LENGTH_SIZE + 1])
 {
     const char *digits = head + strspn (head, " ");
@@ -220,7 +220,7 @@ static void pmi2_close (struct coord *coord)
 {
     struct pmi2 *c = (struct pmi2 *)coord;
 
-    if (c->joined) { /* else it may be another's socket */
+    if (c->joined) { /* else PMI_FD may be something else's descriptor */
         c->deadline_ms = clock_ms () + CLOSE_MS;
         ask (c, "finalize", NULL, "%s", "");
         close (c->fd);
@@ -284,8 +284,8 @@ static int put (struct pmi2 *c, const uint8_t *data, size_t len,
     return 0;
 }
 
-/* Digits as bytes, as many as wanted at most. Returns how many; 0: they are
- * none, or there are more.
+/* Translate hexadecimal digits to at most `wanted` bytes. Return how many; 0 if
+ * the digits are invalid or too many.
  */
 static size_t unhex (const char *digits, size_t len, uint8_t *bytes,
                      size_t wanted)
@@ -301,7 +301,7 @@ static size_t unhex (const char *digits, size_t len, uint8_t *bytes,
     return len / 2;
 }
 
-/* The blob that a rank has put. An invalid one counts as no answer. */
+/* Get the blob that a rank has put. An invalid one counts as no answer. */
 static int get (struct pmi2 *c, unsigned int rank, struct coord_blob *blob,
                 struct error *err)
 {

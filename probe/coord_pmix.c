@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Coordination by PMIx, in a step that `srun --mpi=pmix` started.
+/* Coordination by PMIx, in a step of `srun --mpi=pmix`.
  *
- * Notes: one fence, which is the whole cost. Slurm's daemons may lose a race
- * in the first fence of an ordinary user's step: a credential is decoded while
- * a peer's slurmstepd still runs with the user's id, and the fence then hangs
- * until SLURM_PMIX_TIMEOUT. It has not been seen where SETTLE_MS lie between
- * PMIx_Init and the fence, nor ever as root, which does not wait.
+ * Notes: the only cost is one fence. Slurm's daemons have a race in the first
+ * fence of an ordinary user's step: a credential is decoded while a peer's
+ * slurmstepd still runs with the user's id, and then the fence hangs until
+ * SLURM_PMIX_TIMEOUT. This has not been seen with SETTLE_MS between PMIx_Init
+ * and the fence, and never as root, which does not wait.
  *
  * A fence that not all ranks reach fails for all and does not tell which ranks
- * are missing; what the others have published is then read rank by rank.
+ * are missing. Then the blobs that were published are read rank by rank.
  */
 #include "config.h"
 #include "probe/coord.h"
@@ -34,7 +34,7 @@ static const char blob_key[] = "pmm.blob";
 
 struct pmix;
 
-struct ask { /* what a rank has published */
+struct ask { /* a request for what a rank has published */
     struct pmix *c;
     struct coord_blob blob;
 };
@@ -44,9 +44,9 @@ struct pmix {
     pmix_proc_t me;
     int fence_s;
     struct timespec start;
-    char *host; /* the last one asked for */
+    char *host; /* the last result of pmix_host */
 
-    /* of the exchange; PMIx answers in a thread of its own */
+    /* of the exchange: PMIx calls back in a thread of its own */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct ask *ask; /* [size] */
@@ -140,7 +140,7 @@ static const char *pmix_host (struct coord *coord, unsigned int rank)
     return c->host ? c->host : "";
 }
 
-/* Sleep until the daemons have settled; the caller has used part of it. */
+/* Sleep for the rest of SETTLE_MS since PMIx_Init. */
 static void settle (const struct pmix *c)
 {
     struct timespec until = c->start;
@@ -155,7 +155,7 @@ static void settle (const struct pmix *c)
         ;
 }
 
-/* Callback of PMIx: an answer, or that there is none. */
+/* Callback of PMIx: an answer, or a status that there is none. */
 static void answered (pmix_status_t status, pmix_value_t *value, void *arg)
 {
     struct ask *ask = arg;
@@ -174,8 +174,8 @@ static void answered (pmix_status_t status, pmix_value_t *value, void *arg)
 }
 
 /* Ask for what each rank has published, and wait at most timeout_s for the
- * answers: a Get of a node that is gone may never return. Return how many
- * there are. Late ones still find their struct ask.
+ * answers, because a Get for a node that is gone may never return. Return the
+ * number of answers. The requests stay valid for late answers.
  */
 static unsigned int ask_all (struct pmix *c, int timeout_s,
                              struct coord_blob *blob)

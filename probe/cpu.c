@@ -67,7 +67,7 @@ size_t cpu_count (void)
     return (size_t)CPU_COUNT (&set);
 }
 
-/* The first line of a file of the kernel's; "" where there is none. */
+/* Read the first line of a file in /proc or /sys; "" if there is none. */
 static void read_line (const char *path, char *buf, int size)
 {
     FILE *fp = fopen (path, "re");
@@ -78,7 +78,7 @@ static void read_line (const char *path, char *buf, int size)
         fclose (fp);
 }
 
-/* The threads of the core that this processor is of. */
+/* The hardware threads of this processor's core, itself included. */
 static void read_siblings (int cpu, cpu_set_t *set)
 {
     char path[128];

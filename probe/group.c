@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A group: members that speak over an unreliable transport.
+/* A group: members that communicate over an unreliable transport.
  *
- * Notes: everything that must arrive is pulled, so only its receiver keeps
- * time, and every answer may be given twice. A barrier's tokens are pushed,
- * which is what makes it fast, and pulled where one is late.
+ * Notes: whatever must arrive is requested by its receiver. So only the
+ * receiver needs timers, and an answer may be sent twice without harm. A
+ * barrier's tokens are sent without a request, to be fast, and are requested
+ * only if they are late.
  *
- * Dissemination: in step k member i tells i + 2^k that it got there, and waits
- * for i - 2^k. That member's word stands for all it has heard from in steps
- * 0 .. k-1; when it is dead, these are asked themselves.
+ * Dissemination barrier: in step k member i sends a token to i + 2^k and waits
+ * for the one of i - 2^k. A token of step k stands for all members that its
+ * sender has heard from in steps 0 .. k-1. If the sender is dead, these are
+ * asked instead.
  */
 #include "config.h"
 #include "probe/group.h"
@@ -34,45 +36,45 @@ enum message_type { PING = 1, PONG, TOKEN, ASK, BUSY, GET, DATA, LETTER };
 enum {
     HEADER = 16,
     WIRE_HEADER = 72, /* LRH, GRH, BTH, DETH, ICRC */
-    HOPELESS_PART = 10, /* of a time-out */
+    HOPELESS_PART = 10, /* then wait for a time-out divided by this */
     FRAGMENT = 224,
     STEPS_MAX = 32,
     STEPS_DONE = 255,
-    HOPELESS = 3, /* pings without an echo */
-    /* in gaps */
+    HOPELESS = 3, /* pings in a row without an echo: expect no more */
+    /* intervals, in gaps */
     ASK_FIRST = 100,
     ASK_LAST = 800,
     /* a member that was asked so often without an answer is dead */
     ASK_TIMES = 12,
-    SERVE_MS = 20, /* while something else is done */
+    SERVE_MS = 20, /* interval of serving in group_meanwhile */
 };
 
 struct group_message {
     enum message_type type;
     uint8_t kind; /* or step */
-    uint16_t fragment; /* of pings and letters: the pad's bytes */
+    uint16_t fragment; /* in pings and letters: bytes of the pad */
     uint32_t number;
 };
 
 /* This member's knowledge of another member. */
 struct known_member {
     bool dead;
-    int64_t heard; /* last */
-    int64_t spoke; /* ... by a ping or a letter */
+    int64_t heard; /* time of its last message */
+    int64_t spoke; /* time of its last ping or letter */
 
-    /* To reach it by one of its rails from one of the own: the number of the
-     * pair, those with the same place on both sides first.
+    /* The number of the pair of rails, own and peer's, that messages take; the
+     * pairs with rails at the same position on both sides come first.
      */
     uint32_t pair;
-    int64_t asked, answered; /* last; that was no ping */
+    int64_t asked, answered; /* times of the last ones, except pings */
 
     uint8_t want;         /* in a barrier: 1 + step; 0: nothing */
-    int64_t wanted_since; /* -1: it was not asked for that */
+    int64_t wanted_since; /* -1: it has not been asked yet */
 
     uint32_t next;         /* 1 + the fragment asked for; 0: none */
-    struct group_blob got; /* ... of this */
+    struct group_blob got; /* the object so far */
 
-    /* what it may fetch */
+    /* objects that it may fetch */
     struct group_blob object[GROUP_KINDS];
     bool ready[GROUP_KINDS];
 };
@@ -84,15 +86,15 @@ struct group {
     size_t n, me;
     uint32_t *first;
     uint32_t *member_of; /* [peer] */
-    struct known_member *members; /* [n + 1], the last for what all may fetch */
+    struct known_member *members; /* [n + 1], the last: objects for all */
     size_t npeers;
     int64_t deadline;
     struct group_stats stats;
 
-    /* barrier: where we are, and how many members must still come */
+    /* barrier: its number, this member's step, how many members are missing */
     uint32_t barrier;
     uint8_t step;
-    uint32_t got[STEPS_MAX]; /* latest barrier, by step */
+    uint32_t got[STEPS_MAX]; /* number of the latest token, by step */
     size_t nwant;
 
     /* pings */
@@ -104,11 +106,11 @@ struct group {
     uint8_t *misses; /* [peer]: pings without an echo, in a row */
 
     bool served[GROUP_KINDS];
-    enum group_kind fetch; /* GROUP_KINDS: nothing is being fetched, */
-    size_t nfetch;         /* ... from so many */
+    enum group_kind fetch; /* being fetched; GROUP_KINDS: nothing */
+    size_t nfetch;         /* members that it is still fetched from */
 
     struct group_hooks hooks;
-    group_letter_f take; /* NULL: letters are foreign */
+    group_letter_f take; /* NULL: letters count as foreign */
     void *take_arg;
 };
 
@@ -196,7 +198,7 @@ int64_t group_gap (const struct group *g)
     return g->transport->gap_ns (g->t);
 }
 
-/* So many gaps, but no more than ns, unless that is less than two. */
+/* A time of so many gaps, but at most ns, or two gaps if that is more. */
 static int64_t at_most (const struct group *g, int gaps, int64_t ns)
 {
     int64_t gap = group_gap (g);
@@ -336,7 +338,7 @@ static uint32_t rail_of (const struct group *g, size_t member)
     return (pair % peers + pair / peers) % (uint32_t)group_rails (g);
 }
 
-/* Try the next pair with a usable own rail. */
+/* Switch to the next pair of rails whose own rail is usable. */
 static void try_another (struct group *g, size_t member)
 {
     uint32_t pairs = peers_of (g, member) * (uint32_t)group_rails (g);
@@ -348,7 +350,7 @@ static void try_another (struct group *g, size_t member)
     }
 }
 
-/* A message arrived: answers take the same pair of rails. */
+/* A message arrived: take the same pair of rails from now on. */
 static void note_way (struct group *g, const struct packet *p)
 {
     size_t m = g->member_of[p->peer];
@@ -372,7 +374,7 @@ static int tell (struct group *g, size_t member, struct group_message msg,
                       data, len, NULL, err);
 }
 
-/* A message that asks takes another pair of rails if the last one got no
+/* Before asking: switch to another pair of rails if the last question got no
  * answer.
  */
 static void note_asking (struct group *g, size_t member)
@@ -391,7 +393,7 @@ static int ask (struct group *g, size_t member, struct group_message msg,
     return tell (g, member, msg, NULL, 0, err);
 }
 
-/* Members count around: i - 2^k. */
+/* The member that `member` waits for in this step: i - 2^k, modulo n. */
 static size_t before (const struct group *g, size_t member, unsigned int step)
 {
     return (member + g->n - (((size_t)1 << step) % g->n)) % g->n;
@@ -422,7 +424,7 @@ static int on_pong (struct group *g, const struct packet *p,
             || ping->number != msg->number || ping->rtt_ns >= 0)
             continue;
         rtt_ns = p->stamp_ns - ping->stamp_ns - p->held_ns;
-        if (rtt_ns < 0) /* held for longer than it was away */
+        if (rtt_ns < 0) /* held for longer than the round trip took */
             break;
         ping->rtt_ns = rtt_ns;
         g->last_echo[p->rail] = msg->number;
@@ -633,7 +635,7 @@ struct thinking {
     void *arg;
     struct error err;
     int rc;
-    int done; /* an eventfd, which can be read from then on */
+    int done; /* an eventfd: readable when fn has ended */
 };
 
 static void *think (void *arg)
@@ -658,7 +660,7 @@ int group_meanwhile (struct group *g,
         return fn (arg, err);
     pfd.fd = th.done = eventfd (0, EFD_CLOEXEC);
     if (th.done >= 0 && pthread_create (&thread, NULL, think, &th) == 0) {
-        /* only what is there: the emulator's time stands still meanwhile */
+        /* do not wait in the group: the emulator's time stands still */
         while (poll (&pfd, 1, SERVE_MS) <= 0)
             rc = rc < 0 ? -1 : catch_up (g, err);
         pthread_join (thread, NULL);
@@ -674,7 +676,9 @@ int group_meanwhile (struct group *g,
     return th.rc;
 }
 
-/* Members that are asked at such intervals are not declared dead too early. */
+/* The longest interval of asking at which no member is declared dead too
+ * early.
+ */
 static int64_t longest_ns (const struct group *g)
 {
     return group_dead_ns (g) / ASK_TIMES;
@@ -692,12 +696,12 @@ static bool is_silent (const struct group *g, size_t m, int64_t asked)
     return group_now (g) - since > group_dead_ns (g);
 }
 
-/* What is asked for until it is there: `first_ns` from now on, and then at
+/* Something to ask for until it is there: first after first_ns, then at
  * intervals that grow.
  */
 struct asking {
     bool (*done) (const struct group *g, const void *arg);
-    /* Ask all whose answers are missing, or do without those that have been
+    /* Ask all members whose answers are missing; give up those that have been
      * silent since `begin`. Return 0, or -1 with err.
      */
     int (*ask) (struct group *g, void *arg, int64_t begin, struct error *err);
@@ -726,8 +730,8 @@ static int serve_until (struct group *g, struct asking a, struct error *err)
     return 0;
 }
 
-/* Want this member's word that it has come to a step, or that of those for
- * whom it would have spoken.
+/* Wait for this member's token of a step; if it is dead, for the tokens of the
+ * members that its token would have stood for.
  */
 static void want (struct group *g, size_t m, unsigned int step)
 {
@@ -757,7 +761,7 @@ static int ask_wanted (struct group *g, void *arg, int64_t begin,
                        struct error *err)
 {
     (void)arg;
-    (void)begin; /* each is asked since another time */
+    (void)begin; /* each has been asked since a time of its own */
     for (size_t m = 0; m < g->n && g->nwant > 0; m++) {
         struct known_member *of = &g->members[m];
         struct group_message msg = { ASK, (uint8_t)(of->want - 1), 0,
@@ -808,7 +812,9 @@ int group_barrier (struct group *g, struct error *err)
     return 0;
 }
 
-/* Ping, and wait until a time. Return 0, or -1 with err. */
+/* Send pings, then wait for their echoes until a time. Return 0, or -1 with
+ * err.
+ */
 static int ping (struct group *g, struct group_ping *v, size_t n,
                  enum ping_kind kind, int64_t timeout_ns, struct error *err)
 {

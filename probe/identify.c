@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which endpoint of the fabric each rail of the roster is.
+/* Find the endpoint of the fabric for each rail of the roster.
  *
- * Notes: a node is looked up by its name first, which finds nearly all GUIDs
- * where they should be; the endpoints are sorted by GUID, once, only for one
- * that is elsewhere.
+ * Notes: a GUID is first looked up among the ports of the host with the node's
+ * name, which finds nearly all. Only if one is not there, all endpoints are
+ * sorted by GUID, once.
  */
 #include "config.h"
 #include "probe/identify.h"
@@ -24,14 +24,14 @@ struct identifying {
     FILE *report;
     struct guids guids;
     uint32_t *owner; /* [nendpoints] rank; UINT32_MAX: none */
-    size_t by_name;  /* ports that were found by their node's name, */
-    size_t strange;  /* ... and that were not, of nodes with others */
+    size_t by_name;  /* ports that were found by their node's name */
+    size_t strange;  /* unknown ports of nodes that have known ones, too */
 };
 
 static void set_absent (struct identity *id, const char *host, size_t rank,
                         const char *why)
 {
-    /* "h0001 is not in the fabric" names its host already */
+    /* a sentence such as "h0001 is not in the fabric" names its host */
     if (*host && !strncmp (why, host, strlen (host)))
         id->why[rank] = xstrdup (why);
     else if (*host)
@@ -128,7 +128,7 @@ static int find_mapped (struct identifying *s, const char *name, uint8_t rail,
     return 0;
 }
 
-/* The endpoints of a member's rails. Return how many are known, or -1 with
+/* Find the endpoints of a member's rails. Return how many are known, or -1 with
  * err.
  */
 static int find_rails (struct identifying *s, const char *name,
@@ -150,7 +150,9 @@ static int find_rails (struct identifying *s, const char *name,
                      : find_by_name (s, name, a, rails, endpoint, err);
 }
 
-/* Take an endpoint, by all its LIDs, for a rank's rail, whose peer it is. */
+/* Assign an endpoint, with all its LIDs, to the rail of a rank that is this
+ * peer.
+ */
 static void take (struct identifying *s, size_t rank, uint32_t peer,
                   uint32_t endpoint)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the leader of a check does: plan, measure, measure again, judge. */
+/* The leader of a check: plan, measure, measure again, judge, write results. */
 #include "config.h"
 #include "probe/lead.h"
 
@@ -27,7 +27,7 @@
 #include "util/progress.h"
 #include "util/text.h"
 
-enum { ODD_SAID = 8 }; /* nodes */
+enum { ODD_SAID = 8 }; /* nodes with a limit of their own in the verdict */
 
 struct lead {
     struct group *group;
@@ -36,8 +36,8 @@ struct lead {
     const struct lead_options *opts;
     FILE *report;
 
-    struct identity ends_of; /* of the members */
-    bool led; /* the members have been told what to do */
+    struct identity ends_of; /* the members' ends in the fabric */
+    bool led; /* the members have got their plans, or may have */
 
     struct pathset *ps;
     struct plan *plan;
@@ -48,11 +48,11 @@ struct lead {
     struct pathset *baseline_ps;
     struct judge_options thresholds;
     struct plan *longer; /* with a second stage; NULL: there is none */
-    size_t odd;          /* nodes that something is wrong with, */
-    char reason[256];    /* ... of the first */
-    char unconfirmed[192]; /* why there is no second stage; "": as it should */
+    size_t odd;          /* problems with nodes */
+    char reason[256];    /* the first of them */
+    char unconfirmed[192]; /* why the second stage failed; "": it did not */
     struct verdict *verdict;
-    struct lead_result *result; /* the caller's */
+    struct lead_result *result; /* borrowed from the caller */
 };
 
 /*
@@ -73,7 +73,7 @@ static struct plan *load_plan (struct lead *ck, struct error *err)
     return plan;
 }
 
-/* The ends that are measured, perhaps by their ports' first LIDs alone. */
+/* The ends to measure; if `first`, only those with their ports' first LIDs. */
 static struct pathset *choose_ends (const struct lead *ck, bool first,
                                     struct error *err)
 {
@@ -101,7 +101,7 @@ static struct plan *make_plan (struct lead *ck, struct error *err)
         plan = plan_make (ck->ps, &opts, err);
     if (plan || first || err->fault != ERROR_INPUT)
         return plan;
-    /* a path is broken: perhaps one that only this LID takes */
+    /* a path is broken, possibly only one to another LID than the first */
     fprintf (ck->report, "pmm: by the ports' first LIDs alone: %s\n",
              err->text);
     pathset_destroy (ck->ps);
@@ -110,7 +110,7 @@ static struct plan *make_plan (struct lead *ck, struct error *err)
     return plan_make (ck->ps, &opts, err);
 }
 
-/* Each endpoint of the plan to the group's peer. */
+/* Map each endpoint of the plan to a peer of the group. */
 static int map_endpoints (struct lead *ck, struct error *err)
 {
     size_t n = pathset_size (ck->ps);
@@ -133,7 +133,7 @@ static int map_endpoints (struct lead *ck, struct error *err)
 }
 
 /*
- * What is known from before
+ * The baseline
  */
 
 /* The baseline is optional. */
@@ -181,7 +181,8 @@ static int prepare (void *arg, struct error *err)
  * The measurement
  */
 
-/* What the members' ports carried for others, by what each reported last. */
+/* Find others' traffic on the members' ports, from each member's last report.
+ */
 static void find_traffic (const struct lead *ck, struct traffic *traffic)
 {
     struct port_traffic *port = NULL;
@@ -204,7 +205,9 @@ static void find_traffic (const struct lead *ck, struct traffic *traffic)
     free (port);
 }
 
-/* Plan the second stage, if anything looks slow but for others' traffic. */
+/* Plan the second stage if anything looks slow that others' traffic does not
+ * explain.
+ */
 static int plan_again (void *arg, struct error *err)
 {
     struct lead *ck = arg;
@@ -233,7 +236,7 @@ static int plan_again (void *arg, struct error *err)
     return 0;
 }
 
-/* Leave time for what comes after, the verdict at last. */
+/* Allow half of the remaining time, and leave the rest for what comes after. */
 static void halve_time (struct group *g)
 {
     int64_t now = group_now (g);
@@ -285,7 +288,7 @@ static int measure (struct lead *ck, struct error *err)
     if (rc == 0)
         measure_again (ck, stage);
     progress_end (&line);
-    /* a member that is not told leaves by itself, later */
+    /* a member that does not get this leaves by itself, later */
     halve_time (ck->group);
     if (probe_end (ck->group, &ck->measured, &why) < 0 && rc == 0)
         fprintf (ck->report, "pmm: at the end: %s\n", why.text);
@@ -306,7 +309,8 @@ static uint64_t number_of_env (const char *name)
     return n;
 }
 
-/* What is known of a host; several of its processes may have told. */
+/* Add the description of a host, unless another of its processes has given it.
+ */
 static void add_node (struct samples *s, const char *host,
                       const struct node *known)
 {
@@ -362,7 +366,9 @@ static void limit_node (struct lead *ck, const char *sentence)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
 }
 
-/* Nodes that are not measured, and what went wrong at the others. */
+/* Add a limit for each node that was not measured, and for each problem of the
+ * others.
+ */
 static void limit_nodes (struct lead *ck)
 {
     const struct roster *r = ck->roster;
@@ -374,7 +380,7 @@ static void limit_nodes (struct lead *ck)
 
         if (r->rank[rank].member != ROSTER_NONE)
             trouble = ck->measured.member[r->rank[rank].member].trouble;
-        /* a silent one is missing, which the judge reports */
+        /* not if it is silent: then the judge reports it as missing */
         if (why && !r->rank[rank].silent)
             limit_node (ck, why);
         if (trouble) {
@@ -389,8 +395,8 @@ static void limit_nodes (struct lead *ck)
                        ck->odd - ODD_SAID);
 }
 
-/* Another service level than the site's is worth a word: it may not be meant
- * for this.
+/* Report a service level that is not the site's: it may be meant for other
+ * traffic.
  */
 static void limit_level (struct lead *ck)
 {
@@ -440,7 +446,7 @@ static void say (const struct lead *ck)
 }
 
 /*
- * What is handed out
+ * Output
  */
 
 enum output { OUTPUT_PLAN, OUTPUT_SAMPLES, OUTPUT_VERDICT, OUTPUT_RESULT };
@@ -550,8 +556,8 @@ static int write_file (struct lead *ck, enum output what, const char *path,
     return file_finish (out, write_one (ck, what, file_stream (out), err), err);
 }
 
-/* Where an output goes, and that there is such a directory; "" where it is not
- * wanted.
+/* Set the path of an output and make its directory; "" if it is not wanted.
+ * Return 0, or -1 with err.
  */
 static int output_path (const struct lead *ck, enum output what, char *path,
                         size_t size, struct error *err)
@@ -576,9 +582,9 @@ bool lead_drop_file (const char *path)
            && unlink (path) == 0;
 }
 
-/* Write a file, whole or not at all; an earlier check's verdict goes if there
- * is none yet, and so does what it left where this cannot be written. Whatever
- * goes wrong here is said, and no more.
+/* Write a file, completely or not at all. If it cannot be written, or there is
+ * no verdict yet, remove the file of an earlier check. Errors are only
+ * reported.
  */
 static void write_output (struct lead *ck, enum output what)
 {
@@ -631,7 +637,7 @@ static void print_verdict (struct lead *ck)
     struct lead_result *result = ck->result;
 
     result->status = ck->verdict->status;
-    /* the audit judges again, and finds out what could not be told here */
+    /* the audit judges again and may resolve what is UNKNOWN here */
     if (ck->opts->audit && result->status == VERDICT_UNKNOWN && ck->odd == 0
         && !ck->unconfirmed[0])
         result->status = VERDICT_WARN;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pmm-probe: one process per node of a job; together they measure the job's
- * links. The leader's last line on standard output is the result record, the
- * only thing that the program which started the step may believe.
+ * links. The leader's last line on standard output is the result record; the
+ * program that started the step must trust nothing else.
  *
- * A record without samples before it says why nothing was measured. After
- * samples that could not be judged it says why not.
+ * A record without samples before it gives the reason why nothing was measured.
+ * After samples that could not be judged it gives the reason for that.
  *
- * A process that has joined the step and is not the leader exits 0 whatever
- * happens, and prints the reason on standard error: the step may run under
- * `srun -K1`, which kills the leader when another task fails, and the leader
- * accounts for every node. Only where it runs out of memory it exits otherwise
- * (util/alloc.h). A process that cannot join ends the step: the others would
- * wait.
+ * A process that has joined the step and is not the leader always exits with 0
+ * and prints errors on standard error, because the step may run under `srun
+ * -K1`, which kills the leader when another task fails; the leader accounts for
+ * every node. The only exception is a process that runs out of memory
+ * (util/alloc.h). A process that cannot join ends the step, because the others
+ * would wait for it.
  */
 #include "config.h"
 
@@ -58,10 +58,10 @@ struct probe_args {
  */
 
 enum {
-    RECORD_PIECE = 900, /* bytes of a line: Slurm cuts what is above 1 KB */
+    RECORD_PIECE = 900, /* bytes per line: Slurm cuts lines above 1 KB */
 };
 
-/* Print a line of any length in pieces, each on a line after '+'. */
+/* Print a line of any length in pieces, one per line, each after a '+'. */
 static void print_pieces (const char *line)
 {
     size_t len = strcspn (line, "\n");
@@ -73,7 +73,7 @@ static void print_pieces (const char *line)
     puts ("+");
 }
 
-/* Return 0, or -1 if it cannot be written. */
+/* Return 0, or -1 if the result cannot be written. */
 static int print_result (const struct probe_args *args,
                          const struct lead_result *r)
 {
@@ -105,7 +105,7 @@ static int exit_status (enum verdict_status status)
 }
 
 /*
- * A process's way through the check
+ * One process of a check
  */
 
 struct self {
@@ -114,7 +114,7 @@ struct self {
     struct ports_watch watch;
 };
 
-/* Where the ports are seen. */
+/* The directory that shows the ports, as sysfs does. */
 static const char *sysfs (const struct step *step)
 {
     const char *dir = LOCAL_SYSFS;
@@ -162,7 +162,7 @@ static int form_group (struct self *self, struct error *err)
     return 0;
 }
 
-/* Without a fabric the others learn that there is none. */
+/* If there is no fabric, dismiss the others. */
 static int load_fabric (struct self *self, struct error *err)
 {
     struct step *step = &self->step;
@@ -185,7 +185,7 @@ static int run_leader (struct self *self, struct lead_result *result,
                  stderr, result, err);
 }
 
-/* There is no result: remove an earlier check's. */
+/* There is no result: remove the one of an earlier check. */
 static void drop_result (const struct probe_args *args)
 {
     if (args->lead.result && lead_drop_file (args->lead.result))
@@ -193,8 +193,8 @@ static void drop_result (const struct probe_args *args)
                  args->lead.result);
 }
 
-/* What the transport could not do, if anything else than what is said anyway.
- * While all is well the leader hears of it.
+/* Print the transport's trouble, unless it was reported already. It is needed
+ * only after an error; otherwise the leader gets it with the results.
  */
 static void say_trouble (const struct self *self, const char *said)
 {
@@ -216,7 +216,7 @@ static int follow (struct step *step, struct error *err)
                          err);
 }
 
-/* Return 0, or -1 with err where there is nothing in `result` but samples. */
+/* Return 0, or -1 with err; then `result` holds samples at most. */
 static int take_part (struct self *self, struct lead_result *result,
                       struct error *err)
 {
@@ -234,8 +234,8 @@ static int take_part (struct self *self, struct lead_result *result,
         result->status = VERDICT_OK;
         return 0;
     }
-    /* what is read now costs no time: the daemons need some anyhow. The leader
-     * reads it again where it failed, for the error. */
+    /* reading now costs no time, because Slurm's daemons need some anyway. If
+     * this fails, the leader reads again and reports the error. */
     if (args->leader ? !strcmp (step->host, args->leader) : step->rank == 0)
         step_load (step, NULL);
     if (step_meet (step, err) < 0)
@@ -279,7 +279,7 @@ static int run (const struct probe_args *args)
             step_say (step->host, err.text);
         rc = step->size > 0 ? 0 : ERROR_WORLD;
     }
-    watchdog_set_prints (false); /* said; what is left may hang in a library */
+    watchdog_set_prints (false); /* done; a library may hang from here on */
     lead_result_clear (&result);
     step_clear (step);
     ports_watch_clear (&self.watch);
@@ -364,7 +364,7 @@ static void help (const struct opt_group *group)
     conf_help (site_options, stdout);
 }
 
-/* The file first, whatever the order of the words. */
+/* Read the file first, whatever the order of the options. */
 static int read_site (struct probe_args *a, struct error *err)
 {
     struct site *site = &a->site;
@@ -404,7 +404,7 @@ static int parse (struct probe_args *a, int argc, char *argv[],
     return read_site (a, err);
 }
 
-/* Where the rank is not known yet, Slurm's word for it. */
+/* Slurm's answer, for as long as the rank is not known. */
 static bool is_first_task (void)
 {
     const char *s = getenv ("SLURM_PROCID");
@@ -412,7 +412,7 @@ static bool is_first_task (void)
     return !s || !strcmp (s, "0");
 }
 
-/* No such file is of a check that timed out. */
+/* If the check times out, its result file is removed. */
 static const char *result_file;
 
 static void drop_at_timeout (void)

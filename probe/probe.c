@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe: a plan in, samples out.
  *
- * Notes: what the leader sends each member (GROUP_PLAN), little-endian:
- * version 2, service level 1, repeats 2, rounds 4, tasks 4; per task, in the
- * order of the rounds: round 4, peer 4, rail 1, side 1, own LID 1, the peer's
- * 1. What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4, all
- * since the beginning; the lengths of what went wrong there 1, of the remark 2
- * and of what the host is (probe/about) 1, then these; per task, and after
- * them per loopback, by part of the run and rail: echoes 2, then an RTT in ns,
- * 4 bytes, for each.
+ * Notes: formats, little-endian; numbers are sizes in bytes.
  *
- * A loopback is a ping of a rail to itself, so that its round trip is two ways
- * of one message each.
+ * The leader sends each member (GROUP_PLAN): version 1, service level 1,
+ * repeats 2, rounds 4, tasks 4; per task, in the order of the rounds: round 4,
+ * peer 4, rail 1, side 1, own LID 1, the peer's LID 1.
  *
- * A member waits until it is asked for one of two things that have nothing in
- * them: a stage's GROUP_NEXT, then it fetches its plan, or GROUP_BYE. All that
- * it asks meanwhile is whether the leader lives, which answers while it plans
- * (group_meanwhile).
+ * Each member replies (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since
+ * the beginning; the lengths of its trouble 1, of its remark 2 and of the
+ * description of its host (probe/about) 1, then these three; then per task, and
+ * after the tasks per loopback, by part of the run and rail: echoes 2, and for
+ * each an RTT in ns 4.
+ *
+ * A loopback is a ping of a rail to itself. Its round trip is two messages over
+ * the same path, so the time of one message is half of it.
+ *
+ * A member waits until the leader fetches one of two empty objects: a stage's
+ * GROUP_NEXT, after which the member fetches its plan, or GROUP_BYE. Meanwhile
+ * it only checks that the leader is alive; the leader answers even while it
+ * plans (group_meanwhile).
  */
 #include "config.h"
 #include "probe/probe.h"
@@ -36,12 +39,12 @@ enum {
     RESULT_HEADER = 16,
     TROUBLE_MAX = 200, /* bytes */
     REMARK_MAX = 1600,
-    LINGER = 500, /* gaps in which the last answer may be asked for again */
-    STEP_DEADS = 8, /* times that one may be silent in a step */
-    LOOP_PARTS = 3, /* loopbacks: before, amid and after the rounds */
+    LINGER = 500, /* gaps in which the last answer may be requested again */
+    STEP_DEADS = 8, /* limit of a step: this many times group_dead_ns */
+    LOOP_PARTS = 3, /* loopbacks: before, in the middle of, after the rounds */
     LOOPS_PER_GAP = 4,
     NO_END = 0xffffffff,
-    LOOP_READY = 50, /* gaps in which a rail is ready for its loopback */
+    LOOP_READY = 50, /* gaps in which rails must be ready for loopbacks */
 };
 
 static const struct {
@@ -59,7 +62,7 @@ struct plan_task {
     struct transport_way way;
 };
 
-struct plan_part { /* of a member in a plan */
+struct plan_part { /* one member's part of a plan, and its results */
     unsigned int repeats;
     unsigned int level;
     uint32_t rounds;
@@ -67,7 +70,9 @@ struct plan_part { /* of a member in a plan */
     size_t ntasks;
     size_t rails;
     bool loops[TRANSPORT_RAILS_MAX]; /* rails that can send to themselves */
-    /* of the tasks, then of the loopbacks by part of the run and rail */
+    /* results: rows for the tasks, then for the loopbacks, by part of the run
+     * and rail
+     */
     uint32_t *rtt; /* [rows * repeats] */
     unsigned int *echoes; /* [rows] */
 };
@@ -97,7 +102,7 @@ static void part_alloc_results (struct plan_part *part)
     part->echoes = xcalloc (rows, sizeof (*part->echoes));
 }
 
-/* Whether a part and its results can be fetched. */
+/* Whether a part and its results fit into objects of the group. */
 static bool fits (const struct plan_part *part)
 {
     size_t result = 2 + 4 * (size_t)part->repeats; /* of one task */
@@ -176,7 +181,7 @@ static int unpack_plan (struct plan_part *part, const struct group_blob *blob,
     return 0;
 }
 
-/* Ping for a row of the results; if not awake, wake the path first. */
+/* Ping once for a row of the results; if not awake, wake the path first. */
 static int run_ping (struct group *g, struct plan_part *part, size_t row,
                      struct group_ping ping, bool awake, struct error *err)
 {
@@ -201,9 +206,9 @@ static struct group_ping loop_of (const struct group *g, size_t rail)
                                 .peer = group_own_peer (g, (uint32_t)rail) };
 }
 
-/* Ping for the tasks first .. last-1 whose turn it is in this half. What a
- * process does for one of its rails takes the time of the others': they ping
- * one after the other, in the same order everywhere.
+/* Ping for those of the tasks first .. last-1 that are on this side. The work
+ * for one rail delays the other rails of the process, so rails ping one after
+ * the other, in the same order everywhere.
  */
 static int run_half (struct group *g, struct plan_part *part, size_t first,
                      size_t last, unsigned int side, bool awake, int64_t start,
@@ -222,7 +227,9 @@ static int run_half (struct group *g, struct plan_part *part, size_t first,
     return 0;
 }
 
-/* Make one ready, until then. What is not ready in time will be lost. */
+/* Prepare for one ping, until a time. If it is not ready by then, its messages
+ * will be lost.
+ */
 static int prepare_one (struct group *g, const struct group_ping *ping,
                         int64_t until, struct error *err)
 {
@@ -235,8 +242,8 @@ static int prepare_one (struct group *g, const struct group_ping *ping,
     return rc < 0 ? -1 : 0;
 }
 
-/* The loopbacks of rails that measure: the first ping tells whether there is
- * one at all. Where there is none, nothing is wrong.
+/* Prepare the loopbacks of rails that measure. A first ping shows whether a
+ * rail has a loopback; if not, that is no error.
  */
 static int prepare_loops (struct group *g, struct plan_part *part,
                           struct error *err)
@@ -258,8 +265,8 @@ static int prepare_loops (struct group *g, struct plan_part *part,
     return 0;
 }
 
-/* Make ready for all pings. The first of a task also warms what is on its way:
- * it does not count.
+/* Prepare for all pings. A first ping per task also warms up its path and does
+ * not count.
  */
 static int prepare (struct group *g, struct plan_part *part, struct error *err)
 {
@@ -280,7 +287,9 @@ static int prepare (struct group *g, struct plan_part *part, struct error *err)
     return prepare_loops (g, part, err);
 }
 
-/* One step: the tasks first .. last-1. */
+/* One pass of a round: the tasks first .. last-1, from one side, then from the
+ * other.
+ */
 static int run_step (struct group *g, struct plan_part *part, unsigned int pass,
                      size_t first, size_t last, struct error *err)
 {
@@ -302,7 +311,7 @@ static int run_step (struct group *g, struct plan_part *part, unsigned int pass,
     return 0;
 }
 
-/* Of a member, and of the member that has the most: all take as long. */
+/* The number of rails of a member; below, of the member that has most. */
 static size_t rails_of (const struct group *g, size_t m)
 {
     return group_first_peer (g, m + 1) - group_first_peer (g, m);
@@ -318,8 +327,9 @@ static size_t most_rails (const struct group *g)
     return most;
 }
 
-/* Every rail to itself, while nothing else is measured; members that share a
- * core take turns. A rail that loses a message has no loopback any more.
+/* Measure each rail's loopback, while nothing else is measured. Members that
+ * share a core take turns. All wait as long as the member with most rails
+ * needs. After a lost message a rail's loopback is not measured again.
  */
 static int run_loops (struct group *g, struct plan_part *part,
                       unsigned int which, struct error *err)
@@ -349,7 +359,7 @@ static int run_loops (struct group *g, struct plan_part *part,
     return group_until (g, start + turns * turn + gap, err);
 }
 
-/* A step, or the loopbacks of a part of the run. */
+/* A pass of a round, or the loopbacks of a part of the run. */
 struct probe_work {
     bool loops;
     unsigned int part; /* of the run */
@@ -358,7 +368,7 @@ struct probe_work {
     size_t first, last; /* tasks */
 };
 
-/* Run a step or loopbacks within a deadline. */
+/* Run this within STEP_DEADS * group_dead_ns and the group's deadline. */
 static int run_in_time (struct group *g, struct plan_part *part,
                         const struct probe_work *w, struct error *err)
 {
@@ -377,7 +387,9 @@ static int run_in_time (struct group *g, struct plan_part *part,
     return rc;
 }
 
-/* Before which round a part's loopbacks are, as if there was one pass. */
+/* The round before which a part's loopbacks are recorded, as if there were only
+ * one pass.
+ */
 static uint32_t loop_round (uint32_t rounds, unsigned int which)
 {
     return (uint32_t)((uint64_t)rounds * which / (LOOP_PARTS - 1));
@@ -430,7 +442,7 @@ static int run_part (struct group *g, struct plan_part *part,
     return rc;
 }
 
-/* What this host is, now that its process is where it measured. */
+/* Describe this host; call it while the process is where it measured. */
 static struct node read_about (const struct group *g)
 {
     struct node node;
@@ -479,7 +491,7 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     }
 }
 
-/* Take a text in place of an earlier one, if there is any. */
+/* Replace an earlier text, unless the new one is empty. */
 static void take_text (char **text, const uint8_t *data, size_t len)
 {
     if (len == 0)
@@ -551,7 +563,7 @@ static int wait_for_stage (struct group *g, size_t leader, const char *name,
     return !group_served (g, GROUP_BYE);
 }
 
-/* What a member was told and what it has to tell, in one stage. */
+/* What a member has received and what it reports, in one stage. */
 struct followed {
     struct group_blob plan;
     struct plan_part part;
@@ -591,7 +603,7 @@ int probe_follow (struct group *g, size_t leader, const char *name,
             more = -1;
             break;
         }
-    /* stay a little: the leader may have missed the last answer */
+    /* stay for a while: the leader may have missed the last answer */
     if (more >= 0
         && group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
         more = -1;
@@ -603,8 +615,9 @@ int probe_follow (struct group *g, size_t leader, const char *name,
     return more;
 }
 
-/* All members but this one that `answered`. A member that does not answer this
- * either is marked. blob NULL: there is nothing in it, as to ask is to tell.
+/* Fetch an object from all other members that are marked `answered`. If one
+ * does not answer, clear its mark. blob NULL: the objects are empty, and the
+ * request itself is the message.
  */
 static int ask_others (struct group *g, enum group_kind kind,
                        struct probe_member *member, struct group_blob *blob,
@@ -632,7 +645,7 @@ static int ask_others (struct group *g, enum group_kind kind,
     return rc;
 }
 
-/* Dismiss the members that answered; NULL: all. */
+/* Dismiss the members that are marked `answered`; NULL: all. */
 static int dismiss (struct group *g, const struct probe_member *member,
                     struct error *err)
 {
@@ -652,9 +665,9 @@ int probe_cancel (struct group *g, struct error *err)
     return dismiss (g, NULL, err);
 }
 
-/* A side of a probe, of all in the order of the plan. */
+/* An iterator over all sides of all probes, in the order of the plan. */
 struct plan_side {
-    size_t round, next; /* to begin with, the first round, and 0 */
+    size_t round, next; /* set these to the first round and 0 */
     const struct probe *probe;
     uint8_t side; /* 0: the plan's a; 1: its b */
     uint32_t own, other; /* endpoints */
@@ -679,7 +692,7 @@ static bool next_side (const struct plan *plan, struct plan_side *s)
     return true;
 }
 
-/* Whether a task of this round has the rail already. */
+/* Whether the rail already has a task in this task's round. */
 static bool is_busy (const struct plan_part *part, const struct plan_task *task)
 {
     for (size_t i = part->ntasks; i-- > 0;) {
@@ -691,8 +704,8 @@ static bool is_busy (const struct plan_part *part, const struct plan_task *task)
     return false;
 }
 
-/* Cut the plan, from a round on, into the members' parts. Each probe is two
- * tasks, one for either side.
+/* Split the plan, from the stage's first round on, into the members' parts.
+ * Each probe makes two tasks, one for each side.
  */
 static int cut_plan (struct group *g, const struct probe_stage *stage,
                      struct plan_part *part, struct error *err)
@@ -727,8 +740,8 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
     return 0;
 }
 
-/* The samples, in the order of the plan: the parts were cut in that order, so
- * each member's tasks are met in turn.
+/* Add the samples in the order of the plan. The parts were split in that order,
+ * too, so each member's tasks come one after the other.
  */
 static void join_results (struct group *g, const struct probe_stage *stage,
                           const struct plan_part *part, struct samples *samples)
@@ -760,8 +773,8 @@ static void join_results (struct group *g, const struct probe_stage *stage,
     free (next);
 }
 
-/* Endpoints of the plan's rounds by peer, by their first LIDs if these are
- * there; NO_END where there is none.
+/* For each peer, its end in the stage's rounds: that with the lowest LID if
+ * there are several; NO_END if it has none. The caller frees the array.
  */
 static uint32_t *ends_of_peers (struct group *g,
                                 const struct probe_stage *stage)
@@ -781,7 +794,7 @@ static uint32_t *ends_of_peers (struct group *g,
     return found;
 }
 
-/* A row's echoes, as a loopback of this endpoint. */
+/* Add the echoes of a row as a loopback of this end. */
 static void add_loopback (struct samples *samples, const struct plan_part *part,
                           size_t row, uint32_t end, uint32_t round)
 {
@@ -815,7 +828,7 @@ static void join_loops (struct group *g, const struct probe_stage *stage,
     free (ends);
 }
 
-/* Tell all their parts, do the own, and take what they found. */
+/* Give the members their parts, run the leader's own, collect the results. */
 static int run_stage (struct group *g, int number,
                       const struct probe_stage *stage, struct plan_part *part,
                       struct group_blob *got, struct probe_result *result,
@@ -914,7 +927,7 @@ int probe_again (struct group *g, const struct probe_stage *stage,
 int probe_end (struct group *g, const struct probe_result *result,
                struct error *err)
 {
-    /* a member that gave its results has done all that was wanted of it */
+    /* no error if one does not answer: it has given its results */
     return dismiss (g, result->member, err);
 }
 

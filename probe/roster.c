@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Roster: a blob is version 1, rails 1, key 8, length and bytes of the host,
- * then per rail GUID 8, LID 2, LMC 1, number 1, length and bytes of its
- * address; without rails, length and bytes of the reason.
+/* Roster.
+ *
+ * Notes: a blob is, with sizes in bytes: version 1, rails 1, key 8, the host's
+ * name (length 1, bytes); then per rail GUID 8, LID 2, LMC 1, number 1 and
+ * address (length 1, bytes); if there are no rails, the reason (length 1,
+ * bytes).
  */
 #include "config.h"
 #include "probe/roster.h"
@@ -95,8 +98,9 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
     return rails;
 }
 
-/* Whether messages can go from the first member to a rank, from its rail with
- * the same number where it has one, else from its first.
+/* Whether the first member can send messages to all rails of a rank: to each
+ * from its own rail at the same position, or from its first rail if it has
+ * fewer. If not, set rank->why.
  */
 static bool agrees (const struct roster *r, struct roster_rank *rank,
                     const struct transport *transport, uint32_t first,
@@ -114,7 +118,7 @@ static bool agrees (const struct roster *r, struct roster_rank *rank,
     return true;
 }
 
-/* A step of FNV-1a, eight bytes at a time. */
+/* One step of a hash like FNV-1a, eight bytes at a time. */
 static uint64_t mix (uint64_t key, uint64_t value)
 {
     return (key ^ value) * UINT64_C (0x100000001b3);

@@ -23,12 +23,12 @@
  * Processes in the fabric
  */
 
-/* The processes of a test as ends of the fabric, each by its first port and
- * that one's first LID.
+/* The processes of a test as ends of the fabric: of each, its first port with
+ * that port's first LID.
  */
 struct mapped {
     size_t n;            /* processes */
-    struct pathset *ps;  /* of their ends */
+    struct pathset *ps;  /* between their ends */
     uint32_t *process;   /* [endpoint of ps] */
     uint32_t *end;       /* [process] */
 };
@@ -43,8 +43,8 @@ static void mapped_destroy (struct mapped *m)
     free (m);
 }
 
-/* The name of each process' end; NULL: it has none. Return 0, or -1 with err
- * about the first that has none.
+/* Set the name of each process's end. Return 0, or -1 with err about the first
+ * process that has none.
  */
 static int name_ends (const struct identity *id, const struct roster *r,
                       const char **name, struct error *err)
@@ -79,8 +79,8 @@ static int find_ends (struct mapped *m, const char *const *name,
     return 0;
 }
 
-/* Find out which process is which end, processes being the members of a roster.
- * NULL with err, also where one is not in the fabric.
+/* Map the processes, which are the members of the roster, to ends. NULL with
+ * err, also if one is not in the fabric.
  */
 static struct mapped *mapped_create (const struct step *step,
                                      const char *node_map, struct error *err)
@@ -105,7 +105,7 @@ static struct mapped *mapped_create (const struct step *step,
     return NULL;
 }
 
-/* The plan, between processes. NULL with err. */
+/* Make a plan whose probes are between processes, not ends. NULL with err. */
 static struct plan *mapped_plan (const struct mapped *m,
                                  unsigned int extra_rounds, struct error *err)
 {
@@ -128,8 +128,8 @@ static struct plan *mapped_plan (const struct mapped *m,
     return plan;
 }
 
-/* Which quantiles of the samples a pair's statistics are: those that a series
- * does not have are the next that it has.
+/* The statistic of a series for each quantile of samples. If a series does not
+ * have that quantile, it is the next one outward.
  */
 static const enum series_stat quantile[RTT_COUNT] = {
     [RTT_MIN] = SERIES_MIN,       [RTT_P05] = SERIES_MIN,
@@ -167,7 +167,7 @@ static struct samples *samples_of (const struct mapped *m,
     return samples;
 }
 
-/* One determined pair, either way. */
+/* Add a pair that was computed, in both directions. */
 static int add_pair (const struct mapped *m, struct series *s,
                      const struct pair_estimate *p, uint64_t length,
                      enum series_stat stat, struct error *err)
@@ -203,8 +203,8 @@ static int predict_length (const struct mapped *m, const struct series *from,
     return rc;
 }
 
-/* What a sorted series of the plan's pairs determines, link by link, of all
- * pairs, by a statistic: a series that knows that one alone. NULL with err.
+/* Compute all pairs from a sorted series of the plan's pairs, link by link, for
+ * one statistic: the new series has only that one. NULL with err.
  */
 static struct series *mapped_predict (const struct mapped *m,
                                       const struct series *measured,
@@ -329,7 +329,7 @@ static int predict (void *arg, struct error *err)
     return p->series ? 0 : -1;
 }
 
-/* Print PMM's predictions for all pairs, compared with others' measurements. */
+/* Print PMM's predictions for all pairs, compared with other measurements. */
 static int print_pmm (struct tests *x, const struct exchange_session *session,
                       const struct series *s, FILE *fp, struct error *err)
 {
@@ -403,7 +403,7 @@ bool tests_named (const char *name)
 }
 
 /*
- * A process's way through a test
+ * One process of a test
  */
 
 static int read_site (struct tests *x, struct error *err)
@@ -418,7 +418,8 @@ static int read_site (struct tests *x, struct error *err)
     return site_check (&x->site, err);
 }
 
-/* Report the ranks that are no members and so not in the test. Return how many.
+/* Report the ranks that are not members and so not in the test. Return how
+ * many.
  */
 static size_t say_missing (const struct roster *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Transport over pmm-emu, the fabric emulator: see emu_proto.h. Its clock is
- * the emulator's virtual time. Messages go out with the next recv, in one
- * write.
+/* Transport over pmm-emu, the fabric emulator (probe/emu_proto.h). Its clock is
+ * the emulator's virtual time. Messages are buffered and sent by the next recv,
+ * in one write.
  */
 #include "config.h"
 #include "probe/transport.h"
@@ -29,16 +29,16 @@ enum {
 struct emu {
     int fd;
     size_t rails;
-    uint32_t own[EMU_RAILS_MAX]; /* endpoints */
+    uint32_t own[EMU_RAILS_MAX]; /* endpoint of each rail */
     struct transport_address address[EMU_RAILS_MAX];
     uint32_t *endpoint;     /* [npeers] */
     size_t npeers;
-    uint32_t *peer;         /* [endpoint] */
+    uint32_t *peer;         /* [npeer] by endpoint; NO_PEER: none */
     size_t npeer;
     int64_t now;
     size_t nout;
     uint8_t out[OUT_MAX];
-    uint8_t in[EMU_FRAME_MAX]; /* an answer; never more than one */
+    uint8_t in[EMU_FRAME_MAX]; /* one answer: there is never a second one */
     char ports[EMU_DATA_MAX + 1];
 };
 
@@ -60,7 +60,7 @@ static int flush (struct emu *e, struct error *err)
             break;
         pos += (size_t)n;
     }
-    /* where the emulator refused, its sentence still waits to be read */
+    /* if the emulator closed the socket, its error can still be read */
     if (pos < e->nout && errno != EPIPE && errno != ECONNRESET)
         return gone (err);
     e->nout = 0;
@@ -97,7 +97,9 @@ static int read_exactly (struct emu *e, size_t from, size_t to,
     return 0;
 }
 
-/* Read one frame; an ERROR becomes err. Returns its type, or -1. */
+/* Flush, then read one frame. Return its type, or -1 with err: for a frame
+ * EMU_ERROR, its text.
+ */
 static int read_frame (struct emu *e, size_t *len, struct error *err)
 {
     struct pollfd pfd = { .fd = e->fd, .events = POLLIN };
@@ -105,7 +107,7 @@ static int read_frame (struct emu *e, size_t *len, struct error *err)
 
     if (flush (e, err) < 0)
         return -1;
-    /* a blocking recv would wake when the emulator reads, too */
+    /* a blocking recv would wake up each time the emulator reads, too */
     do
         n = poll (&pfd, 1, -1) < 0 ? -1 : recv (e->fd, e->in, sizeof (e->in),
                                                 0);
@@ -168,7 +170,7 @@ static int read_welcome (struct emu *e, struct error *err)
     return 0;
 }
 
-/* Connect to the emulator, as this host. Return 0, or -1 with err. */
+/* Connect to the emulator as this host. Return 0, or -1 with err. */
 static int say_hello (struct emu *e, const char *where, const char *host,
                       struct error *err)
 {

@@ -2,16 +2,15 @@
 /* Transport over verbs: InfiniBand and RoCE, UD or RC.
  *
  * Notes: a rail (verbs_rail) is a port (verbs_device) with its completion
- * queues and queue pairs (verbs_qp); what they carry is verbs_wire's. Here is
- * what the rails of a process do together.
+ * queues and queue pairs (verbs_qp); verbs_wire defines what they carry. This
+ * file handles all rails of a process together.
  *
- * While this process attends, it polls; after SPIN_GAPS without a message, and
- * always where it does not attend or shares its core with other processes of
- * the run, it sleeps until a completion queue wakes it. What a device has to
- * tell is asked for now and then, and wakes it too.
+ * A process that attends polls. After SPIN_GAPS without a message it sleeps
+ * until a completion queue wakes it; if it does not attend, or shares its core
+ * with other processes of the run, it always does so. Events of a device are
+ * read now and then, and wake the process, too.
  *
- * A port that cannot be opened, or fails later, is no reason to do without the
- * others.
+ * If a port cannot be opened, or fails later, the others are still used.
  */
 #include "config.h"
 #include "probe/transport.h"
@@ -43,13 +42,13 @@ struct verbs {
     size_t rails;
     struct verbs_run run;
     struct verbs_share share;
-    struct error unopened; /* why the first such port is no rail */
-    size_t next;     /* the rail to look at */
-    unsigned int looks; /* in vain */
+    struct error unopened; /* why the first port that failed was not opened */
+    size_t next;     /* the rail to poll next */
+    unsigned int looks; /* polls of all rails without a message */
     bool attends;
-    bool sleeps;     /* always */
-    int64_t heard_ns; /* the last message, or the word to attend */
-    char polling[8]; /* the site's word */
+    bool sleeps;     /* always, and never polls for long */
+    int64_t heard_ns; /* time of the last message or call of attend */
+    char polling[8]; /* the site's Polling */
     bool pin;
 };
 
@@ -173,7 +172,7 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
         if (at->mtu < mtu)
             mtu = at->mtu;
     }
-    /* a way through switches of a smaller MTU would lose what is longer */
+    /* a path through switches of a smaller MTU loses longer messages */
     v->run.size_max = mtu > 0 ? (128UL << mtu) - VERBS_HEADER : 0;
     v->run.gap_ns = (int64_t)gap_us * NS_PER_US;
     return 0;
@@ -205,8 +204,9 @@ static void verbs_device (const void *t, size_t rail, char *name, size_t size)
     snprintf (name, size, "%.*s", (int)strcspn (port, "/"), port);
 }
 
-/* Take a core, unless there are more processes of the run on this machine than
- * it has cores for them: then all sleep while they wait.
+/* Decide whether this process always sleeps while it waits: if Polling is
+ * event, or if it is auto and the run has more processes on this machine than
+ * they have cores. If not, bind it to a core.
  */
 static void find_core (struct verbs *v)
 {
@@ -232,8 +232,8 @@ static int verbs_connect (void *t, uint64_t key,
 
     (void)members;
     v->run.key = key;
-    /* the highest bit is for privileged ones; and the nonce cannot be guessed
-     * from it
+    /* Q_Keys with the highest bit set are privileged. The key cannot be
+     * computed from these 31 bits.
      */
     v->run.qkey = (uint32_t)(key * UINT64_C (0x9e3779b97f4a7c15) >> 33);
     if (read_peers (v, peer, n, err) < 0)
@@ -324,8 +324,8 @@ static int verbs_send (void *t, uint32_t rail, uint32_t peer,
  * Receiving
  */
 
-/* Poll each rail once. Return 1 with a packet, 0, or -1 with err. *came is set
- * if anything came.
+/* Poll each rail once. Return 1 with a packet, 0, or -1 with err. Set *came if
+ * anything arrived, even if it was dropped.
  */
 static int look (struct verbs *v, struct packet *packet, bool *came,
                  struct error *err)
@@ -368,7 +368,9 @@ static int check_events (struct verbs *v, struct error *err)
     return 0;
 }
 
-/* Take what woke this process: not before the messages, which are timed. */
+/* Read the notification that woke this process. This waits until the messages,
+ * which are timed, have been taken.
+ */
 static void hear (struct verbs_rail *rail)
 {
     struct ibv_cq *cq;
@@ -412,7 +414,7 @@ static int sleep_until (struct verbs *v, int64_t deadline_ns,
     for (size_t i = 0; i < v->rails; i++) {
         const struct verbs_rail *rail = &v->rail[i];
 
-        /* poll passes over what is negative */
+        /* poll ignores negative descriptors */
         pfd[2 * i] = (struct pollfd){
             .fd = rail->lost ? -1 : rail->channel->fd,
             .events = POLLIN,

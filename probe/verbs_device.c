@@ -34,14 +34,14 @@ uint32_t verbs_device_at_most (uint32_t wanted, int limit)
     return limit >= 2 && (uint32_t)limit < wanted ? (uint32_t)limit : wanted;
 }
 
-/* Other transports lack the datagrams that we need: iWARP, EFA, usNIC. */
+/* iWARP, EFA and usNIC do not have the datagrams that are needed. */
 static bool is_infiniband (const struct ibv_device *device)
 {
     return device->transport_type == IBV_TRANSPORT_IB;
 }
 
 /*
- * Which ports
+ * Choice of ports
  */
 
 struct devices {
@@ -70,7 +70,7 @@ static struct ibv_device *find_device (const struct devices *devices,
     return NULL;
 }
 
-/* "DEVICE" or "DEVICE/PORT" of so many bytes. */
+/* Parse "DEVICE" or "DEVICE/PORT" of so many bytes. */
 static int parse_port (const char *s, size_t len, struct verbs_port_name *name,
                        struct error *err)
 {
@@ -117,8 +117,8 @@ static size_t parse_wanted (const char *wanted, struct verbs_port_name *v,
     return n;
 }
 
-/* Say why a device could not be opened: by its file, since the library tells of
- * the last of several ways that it tried.
+/* Set err to why a device could not be opened. Try its file, because the
+ * library reports only the last of several attempts.
  */
 static int unopened (const struct ibv_device *device, const char *name,
                      struct error *err)
@@ -136,7 +136,9 @@ static int unopened (const struct ibv_device *device, const char *name,
                         strerror (code));
 }
 
-/* Add a device's active ports of a link layer; say of one why it is none. */
+/* Add a device's active ports of a link layer. If a port is not active, or the
+ * device cannot be opened, set *why.
+ */
 static size_t add_active (struct ibv_device *device, bool ethernet,
                           struct verbs_port_name *v, size_t n, size_t max,
                           struct error *why)
@@ -204,7 +206,7 @@ size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
 }
 
 /*
- * One of them
+ * One port
  */
 
 static int open_context (struct verbs_device *d, const char *name,
@@ -367,8 +369,8 @@ static int open_pkey (struct verbs_device *d, const char *wanted,
     return error_world (err, "%s: the port has no P_Key", d->name);
 }
 
-/* Use the device's clock, unless the site does not want that, where it stamps
- * completions and can be read.
+/* Use the device's clock if the site allows it, the device stamps completions
+ * with it and it can be read.
  */
 static void open_clock (struct verbs_device *d, const char *wanted)
 {
@@ -497,7 +499,7 @@ void verbs_device_route (const struct verbs_device *d,
 
 static const char removed[] = "the device failed or was removed";
 
-/* The meaning of an event; NULL: none for us. */
+/* The meaning of an event; NULL: not relevant here. */
 static const char *meaning (enum ibv_event_type type)
 {
     static const struct {
@@ -517,8 +519,8 @@ static const char *meaning (enum ibv_event_type type)
     return NULL;
 }
 
-/* Whether an event is of our port, if of any. A LID may be given anew and be
- * the same.
+/* Whether an event concerns this port. A change of the LID does not if the LID
+ * is still the same.
  */
 static bool concerns (const struct verbs_device *d,
                       const struct ibv_async_event *event)

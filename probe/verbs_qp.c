@@ -2,13 +2,13 @@
 /* Completion queues, and queue pairs with their buffers.
  *
  * Notes: only an extended completion queue has time stamps. Not every driver
- * has extended ones, and not every one that tells of a clock stamps by it, as
- * in some virtual functions: what is refused is asked for with less.
+ * has extended queues, and some report a clock but do not stamp with it, as for
+ * some virtual functions. So if a queue is refused, a simpler one is requested.
  *
- * One send in SIGNAL_PARTS-th of the depth is signalled; its completion
- * says that all before it are over, too. Messages that the device takes inline
- * are gone with the call; for the others there is a slot per send. A device
- * that refuses inline messages is asked only once.
+ * Of depth / SIGNAL_PARTS sends one is signalled; its completion means that all
+ * before it are complete, too. Messages that the device takes inline are copied
+ * by the call; each other send has a slot. A device that refuses inline
+ * messages is asked only once.
  */
 #include "config.h"
 #include "probe/verbs_qp.h"
@@ -25,9 +25,9 @@ enum {
     SEND_MAX = VERBS_HEADER + TRANSPORT_DATA_MAX,
     INLINE_WANTED = VERBS_HEADER + 64, /* a ping of the usual size */
     PSN_MASK = 0xffffff,
-    /* of the InfiniBand specification */
+    /* codes of the InfiniBand specification */
     RC_RETRIES = 7,
-    RC_RNR_RETRIES = 7,    /* for ever */
+    RC_RNR_RETRIES = 7,    /* no limit */
     RC_RNR_TIMER = 12,     /* 640 us */
 };
 
@@ -299,7 +299,9 @@ void verbs_qp_break (struct verbs_qp *q, enum ibv_wc_status why)
     q->broken = true;
 }
 
-/* If an RC queue pair fails, one peer is lost; if the UD one fails, all are. */
+/* If an RC queue pair fails, only one peer is lost; if the UD queue pair fails,
+ * all are.
+ */
 static int failed (struct verbs_qp *q, const char *what, int code,
                    struct error *err)
 {
@@ -309,7 +311,9 @@ static int failed (struct verbs_qp *q, const char *what, int code,
     return 0;
 }
 
-/* Return the number of parts of a message. */
+/* Add the pad, if any, as a second part of a message. Return the number of
+ * parts.
+ */
 static int add_pad (const struct verbs_qp *q, size_t bytes,
                     struct ibv_sge *sge)
 {

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A rail: one port with its queues.
  *
- * Notes: two RC queue pairs find each other over UD. Each side asks, saying
- * which is its own, until the other says that it is connected to that; so
- * neither sends what the other's adapter would still drop, to be repeated only
- * after a time-out of its own. Packet sequence numbers follow from the run's
- * key, so that nothing of an earlier run fits.
+ * Notes: two RC queue pairs are connected by messages over UD. Each side sends
+ * its queue pair's number and asks again until the other side reports that it
+ * is connected to that. So neither side sends a message that the other's
+ * adapter would drop, which would be repeated only after a time-out. Packet
+ * sequence numbers depend on the run's key, so packets of earlier runs do not
+ * match.
  *
- * What an RC queue pair sends again comes too late for the ping that was lost:
- * so that is seen, as it is over UD.
+ * A message that an RC queue pair repeats arrives too late for its ping: so
+ * losses are seen, as over UD.
  *
- * What is timed is the way of a message alone: the clock is read right before
- * the doorbell, and of an answer the sender tells how long it had what it
- * answers. With the device's clock that is all from the device's taking the
- * message to the next doorbell; without, it begins when the process has seen
- * the message, and what it took to wake up remains. To read the device's clock
- * takes a way over its bus, of which the half back remains, too: the same for
- * all round trips of a host, whose end it counts with.
+ * Only the path of a message is timed. The clock is read right before the
+ * doorbell, and an answer includes for how long its sender has held the message
+ * that it answers. With the device's clock this begins when the device receives
+ * the message; without, when the process sees it, so that the time to wake up
+ * remains in the round trip. Reading the device's clock is a round trip over
+ * its bus, and the way back remains, too: it is the same in all round trips of
+ * a host and counts as part of its host end.
  *
- * Some devices stamp completions by another clock than the one that can be
- * read: the first stamp tells, and then neither is used.
+ * Some devices stamp completions with another clock than the one that can be
+ * read. The first stamp shows this; then neither clock is used.
  */
 #include "config.h"
 #include "probe/verbs_rail.h"
@@ -34,20 +35,20 @@
 #include "util/rng.h"
 
 enum {
-    UD_RECEIVES = 2048, /* answers to as many questions at once */
+    UD_RECEIVES = 2048, /* so many answers may arrive at once */
     UD_SENDS = 256,
     RC_DEPTH = 8,
-    RC_CQ_DEPTH = 8192, /* what bounds the number of RC queue pairs, as what
-                           all of them have posted may complete at once */
+    RC_CQ_DEPTH = 8192, /* limits the number of RC queue pairs: all that they
+                           have posted may complete at once */
     WIRE_SIZE = 8,
     SL_MAX = 15,
     RETRY_GAPS = 20,
-    RETRY_COSTS = 20,  /* times what a try has taken */
-    /* for so long a ping is waited for, at most */
+    RETRY_COSTS = 20,  /* times the duration of the last try */
+    /* for lost_ns */
     LOST_GAPS = 250,
     LOST_GAPS_LEAST = 2,
     LOST_NS = 250000000,
-    /* what a round trip takes less than, in us */
+    /* upper bound of a round trip, in us */
     GAP_BUSY = 50,
     GAP_EVENT = 200,
     GAP_SOFTWARE = 5000,
@@ -139,7 +140,8 @@ int verbs_rail_start (struct verbs_rail *rail, struct verbs_run *run,
     return verbs_qp_start_ud (&rail->ud, run->qkey, err);
 }
 
-/* That there is no way to itself is no trouble: the loopback is not measured.
+/* Keep the first problem of the rail. If the rail cannot reach itself, that is
+ * none: its loopback is then not measured.
  */
 static void note_trouble (struct verbs_rail *rail, uint32_t peer,
                           const char *what)
@@ -150,8 +152,8 @@ static void note_trouble (struct verbs_rail *rail, uint32_t peer,
                      rail->run->at[peer].node, what);
 }
 
-/* Try no sooner again than in a while, which is long where a try takes long:
- * meanwhile no message is answered.
+/* Set the time of the next try. The wait is long if a try takes long, because
+ * no message is answered during a try.
  */
 static void try_later (const struct verbs_rail *rail, struct verbs_way *way,
                        int64_t began_ns)
@@ -181,7 +183,9 @@ static struct verbs_way *find_way (struct verbs_rail *rail, uint32_t peer,
     return *way;
 }
 
-/* For timed messages or others. Return NULL if there is no way. */
+/* Find or make the address handle for timed messages, or for others. Return
+ * NULL if there is none.
+ */
 static struct ibv_ah *find_ah (struct verbs_rail *rail, uint32_t peer,
                                struct verbs_way *way, bool timed)
 {
@@ -205,7 +209,9 @@ static struct ibv_ah *find_ah (struct verbs_rail *rail, uint32_t peer,
  * Sending
  */
 
-/* Stamp a timed message. Returns for how long what it answers was held. */
+/* Stamp a timed message. Return for how long the message that it answers was
+ * held, in ns.
+ */
 static uint32_t stamp (struct verbs_rail *rail,
                        struct transport_timing *timing)
 {
@@ -218,7 +224,9 @@ static uint32_t stamp (struct verbs_rail *rail,
     return held < 0 ? 0 : held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
 }
 
-/* See what sends are over, where half of the queue is full. */
+/* If half of the send queue is full, reap completions; if `waits`, do so for up
+ * to one gap until there is room.
+ */
 static int make_room (struct verbs_rail *rail, const struct verbs_qp *q,
                       bool waits, struct error *err)
 {
@@ -262,7 +270,7 @@ static int post (struct verbs_rail *rail, struct verbs_qp *q,
     return verbs_qp_send (q, m, err) < 0 ? -1 : 0;
 }
 
-/* The way that a message takes. */
+/* The LIDs that a message takes. */
 static struct transport_way way_of (const struct transport_timing *timing)
 {
     if (!timing)
@@ -302,7 +310,7 @@ int verbs_rail_send (struct verbs_rail *rail, uint32_t peer,
  * Receiving
  */
 
-/* By which LIDs a datagram came: over UD only that of its sender is told. */
+/* The LIDs that a datagram came by: over UD only its sender's is known. */
 static struct transport_way came_by (const struct verbs_slot *slot,
                                      const struct verbs_completion *c,
                                      const struct verbs_address *from)
@@ -384,9 +392,7 @@ static int say_wire (struct verbs_rail *rail, uint32_t peer,
                             err);
 }
 
-/* Returns the peer's queue pair of a way, a new one where there is none; NULL
- * where there can be none.
- */
+/* Return the RC queue pair of a way, or make it; NULL if that fails. */
 static struct verbs_qp *find_rc (struct verbs_rail *rail, uint32_t peer,
                                  struct verbs_way *way)
 {
@@ -429,7 +435,7 @@ int verbs_rail_prepare (struct verbs_rail *rail, uint32_t peer,
     return say_wire (rail, peer, q, VERBS_WIRE_ASKS, err);
 }
 
-/* As in group.h. */
+/* For how long the group waits for a ping at most (probe/group). */
 static int64_t lost_ns (const struct verbs_run *run)
 {
     int64_t most = run->gap_ns * LOST_GAPS_LEAST;
@@ -439,20 +445,22 @@ static int64_t lost_ns (const struct verbs_run *run)
     return run->gap_ns * LOST_GAPS < most ? run->gap_ns * LOST_GAPS : most;
 }
 
-/* The first PSN from one peer to another; the same on both sides. */
+/* The first packet sequence number from one peer to another. Both sides compute
+ * the same.
+ */
 static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
                            uint32_t to)
 {
     return (uint32_t)(rng_mix (run->key ^ ((uint64_t)from << 32 | to)) >> 40);
 }
 
-/* The side that asks knows the level; the other one perhaps not yet. */
+/* The side that asks knows the service level; the other side may not, yet. */
 static uint8_t wired_sl (const struct verbs_rail *rail, const uint8_t *data)
 {
     return data[4] & VERBS_WIRE_ASKS ? data[5] : rail->sl;
 }
 
-/* A datagram of type VERBS_WIRE came. Return 0, or -1 with err. */
+/* Handle a datagram of type VERBS_WIRE. Return 0, or -1 with err. */
 static int take_wire (struct verbs_rail *rail, const struct packet *packet,
                       struct error *err)
 {
@@ -462,7 +470,7 @@ static int take_wire (struct verbs_rail *rail, const struct packet *packet,
 
     if (packet->len != WIRE_SIZE || packet->data[5] > SL_MAX || !rail->at.rc)
         return 0;
-    /* what is its own is our other */
+    /* its own LID is our other, and vice versa */
     way = find_way (rail, peer,
                     (struct transport_way){ packet->data[7], packet->data[6] });
     if (!way || !(q = find_rc (rail, peer, way)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What goes over verbs, as bytes. */
+/* The bytes of addresses and datagrams over verbs, and rules for them. */
 #include "config.h"
 #include "probe/verbs_wire.h"
 
@@ -15,15 +15,15 @@ enum {
     ADDRESS_VERSION = 2,
     ADDRESS_SIZE = 32, /* before the name */
     WINDOW = 64,
-    IPV4_HEADER = 20, /* where it is in the room of a GRH */
+    IPV4_HEADER = 20, /* its offset in the 40 bytes of a GRH */
     IPV4_SOURCE = IPV4_HEADER + 12,
     GRH_SOURCE = 8,
-    SUBNET_PREFIX = 8, /* of a GID */
+    SUBNET_PREFIX = 8, /* bytes, the first of a GID */
     PKEY_FULL = 0x8000,
     TIMEOUT_CODE_MAX = 31,
 };
 
-/* a message is seen sooner than that */
+/* A time stamp that is older than this is wrong. */
 #define STAMP_AGE_NS INT64_C (100000000000)
 
 enum { /* flags of an address */
@@ -32,7 +32,7 @@ enum { /* flags of an address */
     FLAG_GLOBAL = 4,
     FLAG_RC = 8,
     FLAG_FIRST = 16,
-    FLAGS_MTU = 5, /* from this bit on */
+    FLAGS_MTU = 5, /* the MTU begins at this bit */
 };
 
 void verbs_address_pack (const struct verbs_address *a,
@@ -160,9 +160,9 @@ int verbs_agree (const struct transport_address *first,
     return 0;
 }
 
-struct process_place { /* of a process */
+struct process_place {
     uint32_t machine;
-    size_t index; /* of its first endpoint */
+    size_t index; /* of the process's first endpoint */
     uint8_t cores;
 };
 
@@ -195,7 +195,7 @@ void verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
 {
     struct process_place *place = xarray (n, sizeof (*place));
     size_t count;
-    size_t before = 0; /* on the machine of place[i] */
+    size_t before = 0; /* earlier processes on the machine of place[i] */
 
     count = list_places (at, n, place);
     *share = (struct verbs_share){ .turns = 1 };
@@ -313,7 +313,7 @@ uint8_t verbs_timeout_code (int64_t ns)
 
 int64_t verbs_ticks_ns (uint64_t ticks, uint64_t khz)
 {
-    /* by parts: a product of the whole would not fit */
+    /* in two parts: the product of ticks and 10^6 could overflow */
     return (int64_t)(ticks / khz * 1000000 + ticks % khz * 1000000 / khz);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: the lines are made before they are needed, and the record starts with
- * a newline: the samples may be half out.
+/* Notes: the lines are formatted beforehand, because a signal handler may do
+ * little. The record starts with a newline, because the samples may be only
+ * partly written.
  */
 #include "config.h"
 #include "probe/watchdog.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Comm over a group.
  *
- * Notes: what is collected and told goes as notes, one of eight bytes that says
- * how long it is before those that it is cut into. Process 0 collects from a
- * few at a time, which wait for an empty note: all at once would be more than
- * its port has receives for.
+ * Notes: collect and tell send data as notes: first one of eight bytes with the
+ * length, then the pieces. Each member waits for an empty note before it sends
+ * to process 0, which collects from a few members at a time: its port does not
+ * have receives for all at once.
  */
 #include "config.h"
 #include "probe/exchange/comm_group.h"
@@ -19,15 +19,15 @@
 enum {
     BLOB_MAX = 1 << 28,
     PULLED = 16,  /* members to collect from at a time */
-    LINGER = 500, /* gaps in which the last may be asked for again */
+    LINGER = 500, /* gaps in which the last answer may be requested again */
 };
 
 struct comm_group {
     struct group *g;
     struct stream *stream;
     const char *const *host;
-    bool *ready; /* [member] to be pinged */
-    int64_t epoch; /* the last barrier: turns are counted from there */
+    bool *ready; /* [member] prepared for pings */
+    int64_t epoch; /* end of the last barrier, from which turns count */
 };
 
 struct comm_group *comm_group_open (struct group *g, const char *const *host)
@@ -168,7 +168,7 @@ static int comm_recv_note (void *c, uint32_t from, void *data, size_t len,
 }
 
 /*
- * For all at once
+ * Collective calls
  */
 
 static int send_blob (struct comm_group *c, uint32_t to, const uint8_t *data,
@@ -187,7 +187,7 @@ static int send_blob (struct comm_group *c, uint32_t to, const uint8_t *data,
     return rc;
 }
 
-/* Fill a blob; its data is NULL where the other end died. */
+/* Receive a blob; its data is NULL if the sender is dead. */
 static int receive_blob (struct comm_group *c, uint32_t from,
                          struct comm_blob *blob, struct error *err)
 {
@@ -219,7 +219,7 @@ static int receive_blob (struct comm_group *c, uint32_t from,
     return rc;
 }
 
-/* Collect, with PULLED members told to send at a time. */
+/* Collect from all members, of which PULLED at a time are told to send. */
 static int pull (struct comm_group *c, struct comm_blob *all,
                  struct error *err)
 {
@@ -279,8 +279,8 @@ static int comm_tell (void *arg, struct comm_blob *blob, struct error *err)
  * Round trips
  */
 
-/* Prepare a ping, at both ends at the same time. If it is not ready in time,
- * pings are lost.
+/* Prepare for pings; both sides call it at the same time. If this does not
+ * succeed in time, pings are lost.
  */
 static int make_ready (struct comm_group *c, uint32_t m, struct error *err)
 {
@@ -301,8 +301,8 @@ static int make_ready (struct comm_group *c, uint32_t m, struct error *err)
     return 0;
 }
 
-/* When this process may ping: not before the barrier's last messages have come,
- * and in its turn, where there are several.
+/* The time from which this process may ping: after the barrier's last messages
+ * have arrived and, if there are several turns, in its own.
  */
 static int64_t next_turn (const struct comm_group *c)
 {
@@ -318,8 +318,8 @@ static int64_t next_turn (const struct comm_group *c)
                        : now;
 }
 
-/* Ping n times, or until one is lost, as nothing comes of the rest; then the
- * other end may go on.
+/* Ping n times, or until one ping is lost, because the rest is then useless.
+ * Then tell the other side to continue.
  */
 static int run_pings (struct comm_group *c, struct comm_side *s, bool awake,
                       struct error *err)

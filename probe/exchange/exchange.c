@@ -8,7 +8,7 @@
 #include "probe/wire.h"
 
 enum {
-    GROWTH_MAX = 16, /* times as many at a time */
+    GROWTH_MAX = 16, /* maximum factor per try */
     NOTE_BYTES = 4,
 };
 
@@ -46,7 +46,7 @@ static int many (int (*fn) (const struct comm_side *s, struct error *err),
     return rc;
 }
 
-/* `width` messages there, then as many back, until there were n. */
+/* `width` messages there, then as many back, until n exchanges are done. */
 static int by_turns (struct comm_side *s, unsigned int width,
                      struct error *err)
 {
@@ -63,7 +63,7 @@ static int by_turns (struct comm_side *s, unsigned int width,
     return rc;
 }
 
-/* n messages each way, `width` of them at once. */
+/* n messages each way, `width` at once. */
 static int at_once (struct comm_side *s, unsigned int width,
                     struct error *err)
 {
@@ -184,7 +184,9 @@ unsigned int measure_grow (unsigned int n, int64_t ns, int64_t batch_ns)
     return wanted > n + 1.0 ? (unsigned int)wanted : n + 1;
 }
 
-/* Agree upon how many exchanges a repeat has: the first tries, and tells. */
+/* Agree on the number of exchanges per repeat: the first side decides by its
+ * time of each try, and tells the other.
+ */
 static int settle (const struct comm_exchange *ex, struct comm_side *s,
                    int64_t batch_ns, struct error *err)
 {

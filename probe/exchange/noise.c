@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The test "noise": what a pair sees while others exchange messages, compared
- * with what it sees alone.
+/* The test "noise": measure a pair while others exchange messages, and compare
+ * this with the same pair alone.
  */
 #include "config.h"
 
@@ -15,15 +15,17 @@
 enum { LABEL_MAX = 256 };
 
 struct noise_how {
-    uint32_t processes; /* how many make noise, afresh in each repeat, */
-    const uint32_t *fixed; /* ... or always these, NULL: drawn */
-    size_t length;      /* bytes of their messages, */
-    unsigned int messages; /* ... and how many to each of the others */
+    uint32_t processes;    /* number of noise processes */
+    const uint32_t *fixed; /* [processes] NULL: drawn anew in each repeat */
+    size_t length;         /* bytes of their messages */
+    unsigned int messages; /* from each to each of the others, per repeat */
     uint64_t seed;
-    uint64_t goals;     /* steps of the pattern at most */
+    uint64_t goals;        /* maximum number of steps of the pattern */
 };
 
-/* As noise_draw, or with the processes that are always the ones. */
+/* As noise_draw. If the noise processes are fixed, set them and leave the rest
+ * of process[] as it is.
+ */
 static int draw (const struct noise_how *noise, uint32_t n,
                  const struct probe *goal, uint64_t pass, uint32_t *process,
                  struct error *err)
@@ -36,7 +38,7 @@ static int draw (const struct noise_how *noise, uint32_t n,
     return 0;
 }
 
-/* This process among those that make noise; n: it is not. */
+/* Index of this process among the n noise processes; n: it is not one. */
 static uint32_t find (uint32_t me, const uint32_t *process, uint32_t n)
 {
     uint32_t i = 0;
@@ -46,7 +48,7 @@ static uint32_t find (uint32_t me, const uint32_t *process, uint32_t n)
     return i;
 }
 
-/* Messages from and to all others that make noise. What is lost is no matter.
+/* Exchange messages with all other noise processes. Lost messages are ignored.
  */
 static int make (const struct party *p, const uint32_t *process, uint32_t n,
                  uint32_t mine, const struct noise_how *noise,
@@ -88,7 +90,7 @@ static int measure_goal (const struct party *p, const struct noise_goal *goal,
                     goal->len, &goal->how, r, err);
 }
 
-/* A repeat, by n processes that make noise. */
+/* One repeat, with n noise processes. */
 static int repeat (const struct party *p, const struct noise_goal *goal,
                    const uint32_t *process, uint32_t n,
                    const struct noise_how *noise, struct results *r,
@@ -105,7 +107,7 @@ static int repeat (const struct party *p, const struct noise_goal *goal,
 
 struct noise_goals {
     const struct noise_how *noise;
-    uint32_t *process; /* [n] goal pair, noise, idle */
+    uint32_t *process; /* [n] as of noise_draw: goal pair, noise, idle */
     struct results *alone, *noisy;
     uint64_t pass;
 };
@@ -141,10 +143,11 @@ static int run_length (struct party *p, struct noise_goals *st,
     return 0;
 }
 
-/* Measure the goal pairs that a pattern has, one a step: each repeat alone,
- * then with noise, which begins as its warm-up does. Noise is all started, then
- * waited for, whatever the goal pair's exchange is. Process 0, which alone has
- * series, gets what was measured, sorted. Return 0, or -1 with err.
+/* Measure the goal pairs of a pattern, one per step: each repeat first alone,
+ * then with noise, which starts together with the warm-up. Noise messages are
+ * all started, then waited for, whatever the goal pair's exchange is. Process
+ * 0, which alone has series, gets the results, sorted. Return 0, or -1 with
+ * err.
  */
 static int measure_goals (struct exchange_session *x,
                           const struct pattern *goals,
@@ -161,7 +164,7 @@ static int measure_goals (struct exchange_session *x,
         .alone = results_create (p->n, false),
         .noisy = results_create (p->n, false),
     };
-    /* one, by default: the noise may be over before many */
+    /* default 1: the noise may end before many exchanges are done */
     unsigned int n = how->exchanges > 0 ? how->exchanges : 1;
     struct noise_goal goal = { .ex = x->ex,
                          .how = { .warm_up = how->warm_up, .repeats = 1,
@@ -194,8 +197,8 @@ error:
  * The test
  */
 
-/* The processes of a list of labels, at most max. Returns how many, or -1 with
- * err.
+/* Find the processes of a list of labels, at most max. Return how many, or -1
+ * with err.
  */
 static int find_all (const struct party *p, const char *list,
                      uint32_t *process, uint32_t max, struct error *err)
@@ -217,7 +220,7 @@ static int find_all (const struct party *p, const char *list,
     return (int)n;
 }
 
-/* The pairs that measure: the one that was given, or all, one by one. */
+/* The goal pairs: the one of --goal, or else all pairs, one by one. */
 static struct pattern *find_goals (const struct exchange_session *x,
                                    struct probe *goal, struct error *err)
 {
@@ -239,7 +242,7 @@ static struct pattern *find_goals (const struct exchange_session *x,
     return pattern_of_pairs (goal, 1, x->party.n, NULL, err);
 }
 
-/* The processes that make noise, where they are given: process[n]. */
+/* If --noise-on names the noise processes, put them into process[n]. */
 static int find_noise (const struct exchange_session *x,
                        const struct probe *goal, uint32_t *process,
                        struct noise_how *noise, struct error *err)
@@ -280,7 +283,7 @@ static void describe (struct series *s, const struct noise_how *noise)
     s->noise_processes = noise->processes;
 }
 
-/* The tables of two runs, then both side by side. */
+/* Measure, alone and with noise, and compare both series. */
 static int run_goals (struct exchange_session *x, const struct pattern *goals,
                       const struct noise_how *noise, struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The test "pairs".
  *
- * Notes: process 0 tells a plan as probes, little-endian: round 4, then the two
- * processes, 4 each; pairs without the round.
+ * Notes: process 0 sends a plan as probes, little-endian: round 4 bytes, then
+ * the two processes, 4 bytes each; pairs have no round.
  */
 #include "config.h"
 #include "probe/exchange/pairs.h"
@@ -97,8 +97,8 @@ error:
     return rc;
 }
 
-/* Start a message from and to everyone, oneself first. Those that cannot be
- * started are lost.
+/* Start a message from and to each process, this one first. Those that cannot
+ * be started are lost.
  */
 static int start_all (const struct party *p, size_t len, struct error *err)
 {
@@ -112,7 +112,9 @@ static int start_all (const struct party *p, size_t len, struct error *err)
     return 0;
 }
 
-/* One pass; time[i] is what the message of process i took, -1: it was lost. */
+/* One pass; set time[i] to when the message of process i was there, -1 if it
+ * was lost.
+ */
 static int pass_all (const struct party *p, size_t len, double *time,
                      struct error *err)
 {
@@ -173,10 +175,10 @@ error:
 }
 
 /*
- * Process 0 tells all the pairs of each step
+ * Process 0 sends all processes the pairs of each step
  */
 
-/* The order of a process's host and one that is called by len letters. */
+/* Compare a process's host with a host whose name has len letters. */
 static int compare_host (const struct party *p, uint32_t process,
                          const char *name, size_t len)
 {
@@ -186,7 +188,7 @@ static int compare_host (const struct party *p, uint32_t process,
     return order ? order : host[len] != '\0';
 }
 
-/* In a label, what follows a host's name is no part of the name. */
+/* In a label, ':' ends the host's name. */
 uint32_t pairs_process (const struct party *p, const char *name)
 {
     size_t len = strcspn (name, ":");
@@ -206,8 +208,9 @@ uint32_t pairs_process (const struct party *p, const char *name)
     return end > first && name[len] == '\0' ? p->by_host[first] : p->n;
 }
 
-/* All get what process 0 has, which is freed: data of *len bytes, not none.
- * NULL with err; the caller frees the data.
+/* Give process 0's data, of *len bytes, to all processes. The data is freed or
+ * returned. NULL with err on failure or if it is empty; the caller frees the
+ * result.
  */
 static uint8_t *tell (const struct party *p, uint8_t *data, size_t *len,
                       struct error *err)
@@ -296,7 +299,7 @@ struct pattern *pairs_tell (const struct party *p, const struct probe *pair,
  * Plans
  */
 
-/* The process of an endpoint, the name of which may end in a rail. */
+/* Find the process of an endpoint, whose name may end in a rail. */
 static int find_end (const void *arg, const char *name, struct error *err)
 {
     const struct party *p = arg;
@@ -312,9 +315,9 @@ static int find_end (const void *arg, const char *name, struct error *err)
                           : error_input (err, "no process is on '%s'", name);
 }
 
-/* The plan of pattern pmm, at process 0, and the fabric that it is for. Rounds
- * of a file are between endpoints: each is the process of its label, else the
- * first of its host.
+/* At process 0: get the plan of pattern pmm and the hash of its fabric. Probes
+ * in a file are between endpoints: each stands for the process with this label,
+ * or else for the first process of the host.
  */
 static struct plan *get_plan (const struct exchange_session *x, char *fabric,
                               struct error *err)
@@ -341,7 +344,7 @@ struct pairs_schedule {
     const char *name;
     struct pattern *pattern;
     struct plan *plan;
-    char fabric[PLAN_FABRIC]; /* at process 0; "": not known */
+    char fabric[PLAN_FABRIC]; /* at process 0; "": unknown */
 };
 
 static struct pattern *pattern_of (const struct plan *plan, uint32_t n,
@@ -357,7 +360,9 @@ static struct pattern *pattern_of (const struct plan *plan, uint32_t n,
     return pattern;
 }
 
-/* The others learn that process 0 has no plan, it why. */
+/* Get process 0's plan in all processes. If there is none, err is the reason at
+ * process 0; at the others it is only that there is none.
+ */
 static int schedule_plan (const struct exchange_session *x,
                           struct pairs_schedule *s, struct error *err)
 {
@@ -393,7 +398,7 @@ static int schedule_find (const struct exchange_session *x,
     return s->pattern ? 0 : -1;
 }
 
-/* Measure pairs of the pattern `name`, with the series that this makes. */
+/* Measure the pairs of the pattern `name` in a new series. */
 static int run_pairs (struct exchange_session *x, enum series_test test,
                       const char *name, const struct pairs_schedule *schedule,
                       struct series **s, struct error *err)

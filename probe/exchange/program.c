@@ -14,7 +14,7 @@
 
 enum { NUMBERS_MAX = 3, WORD_MAX = 40 };
 
-/* Numbers of exchanges and the like. */
+/* Set a number of exchanges or the like, from min to max. */
 static int set_count (void *field, const char *value, uint64_t min,
                       uint64_t max, struct error *err)
 {
@@ -105,7 +105,7 @@ static int bad_length (const char *text, struct error *err)
                         text, ARGS_LENGTH_MAX);
 }
 
-/* From, to, and how to go on: xFACTOR or a step. By factor, 1 follows 0. */
+/* Add a range: from, to, and xFACTOR or a step. With a factor, 1 follows 0. */
 static int add_range (struct lengths *l, const char *const *part,
                       const char *text, struct error *err)
 {
@@ -202,7 +202,7 @@ static int set_patterns (void *field, const char *value, struct error *err)
     return opt_string (field, value, err);
 }
 
-/* "star", or "istar" for both ways. */
+/* Parse names of shapes: "star", or "istar" for both ways. */
 static int set_shapes (void *field, const char *value, struct error *err)
 {
     bool (*shape)[2] = field;
@@ -349,7 +349,7 @@ exchange_test_find (const struct exchange_program *program, const char *name)
 
 enum { GROUPS = 5 };
 
-/* The tables of a test, its own first. */
+/* List the option tables of a test, its own first. */
 static void list_options (const struct exchange_program *program,
                           const struct exchange_test *test,
                           struct exchange_args *args,
@@ -483,7 +483,8 @@ static int compare_processes (const void *va, const void *vb, void *party)
     return order ? order : util_compare (a, b);
 }
 
-/* Sort the processes by their hosts, and number these. */
+/* Sort the processes by host, and number the hosts, each by its first process.
+ */
 static void number_hosts (struct exchange_session *x)
 {
     struct party *p = &x->party;
@@ -502,7 +503,7 @@ static void number_hosts (struct exchange_session *x)
     p->by_host = x->by_host;
 }
 
-/* For people. */
+/* Print tables for people. */
 static int print (const struct exchange_session *x, struct error *err)
 {
     struct series_save to = { .stat = x->args->stat, .format = "table" };
@@ -527,7 +528,7 @@ static int save (const struct exchange_session *x, struct error *err)
     if (x->runs.n == 0)
         return 0;
     if ((a->output || a->format) && series_save (&x->runs, &to, err) < 0) {
-        print (x, NULL); /* of what was measured at least that is left */
+        print (x, NULL); /* at least this is left of the measurement */
         return -1;
     }
     return a->output || !a->format ? print (x, err) : 0;
@@ -542,7 +543,7 @@ static void give_up (void *arg)
         struct series *s = x->runs.run[i];
 
         if (s->steps > 0)
-            continue; /* it was over */
+            continue; /* this series had ended */
         s->complete = false;
         series_sort (s, NULL);
     }
@@ -558,8 +559,8 @@ static bool is_complete (const struct series_list *runs)
     return true;
 }
 
-/* What all tests begin with: the kind of exchange, lengths, and a comm that is
- * ready for them.
+/* Prepare any test: find the kind of exchange and the lengths, and prepare the
+ * comm for them.
  */
 static int prepare (struct exchange_session *x,
                     const struct exchange_test *test, struct error *err)

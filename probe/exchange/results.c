@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Results.
  *
- * Notes: a record of what is collected, little-endian: peer 4, exchanges 4, of
- * which were lost 4, then SERIES_STATS times in ns, 8 bytes of a double each.
+ * Notes: format of a collected record, little-endian, sizes in bytes: peer 4,
+ * exchanges 4, lost exchanges 4, then SERIES_STATS times in ns, doubles of 8.
  *
- * A signal handler may do next to nothing, and the process may be deep in a
- * library for ever: a thread waits for the handler and saves the series.
+ * A signal handler may do little, and the process may hang in a library. So a
+ * thread waits for the handler and saves the series.
  */
 #include "config.h"
 #include "probe/exchange/results.h"
@@ -33,7 +33,7 @@ struct repeats { /* with a peer */
 struct results {
     bool receives;
     uint32_t n;
-    uint32_t used;         /* peers that have any */
+    uint32_t used;         /* peers that have repeats */
     struct repeats with[]; /* [n] */
 };
 
@@ -119,7 +119,7 @@ static bool unpack (const uint8_t *p, uint32_t n, uint32_t *peer,
     return sane && *peer < n && pair->lost <= pair->count;
 }
 
-/* What one process sent. */
+/* Add the results of one process to the series. */
 static int take (const struct results *r, const struct party *p,
                  uint32_t from, const struct comm_blob *blob,
                  uint64_t length, struct series *s, struct error *err)
@@ -178,13 +178,13 @@ error:
 }
 
 /*
- * The worst
+ * The worst pairs
  */
 
 struct bad_pair {
     uint32_t low, high; /* of the pair */
     bool swapped;       /* it is (high, low) */
-    double factor;      /* over the median of all */
+    double factor;      /* its median over that of all pairs */
 };
 
 static int worse_first (const void *x, const void *y)
@@ -195,7 +195,7 @@ static int worse_first (const void *x, const void *y)
     return util_compare (b->factor, a->factor);
 }
 
-/* By pair, the worse of its two first. */
+/* Order by pair; of its two directions the worse one first. */
 static int by_pair (const void *x, const void *y)
 {
     const struct bad_pair *a = x;
@@ -213,8 +213,7 @@ static bool counts (const struct series_pair *pair)
     return series_measured (pair) && pair->a != pair->b;
 }
 
-/* Rate n pairs of one length; v has room for as many. Returns how many count.
- */
+/* Rate n pairs of one length; v has room for n. Return how many count. */
 static size_t rate (const struct series_pair *pair, size_t n, double *v,
                     struct bad_pair *bad)
 {
@@ -263,7 +262,7 @@ size_t results_worst (const struct series *s, struct probe *pair, size_t n)
 }
 
 /*
- * What is kept when the run is ended from outside
+ * Saving results when the run is ended by a signal
  */
 
 static const int signals[] = { SIGTERM, SIGINT };
@@ -279,7 +278,7 @@ struct keep {
     struct sigaction before[SIGNALS];
 };
 
-static sem_t signalled; /* by the handler, or as it is over */
+static sem_t signalled; /* posted by the handler, or at the end */
 
 static void on_signal (int sig)
 {

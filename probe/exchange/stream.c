@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Streams: reliable trains of packets over a group's letters.
  *
- * Notes: as in the group, everything that must arrive is pulled by the side
- * that waits for it: the receiver for packets, the sender for room in its
- * window. Nothing but what is waited for keeps time, and the handler of letters
- * serves whatever call of the group this member is in, a barrier as well. What
- * may have to be sent again is 64 sizes, not bytes.
+ * Notes: as in the group, whatever must arrive is requested by the side that
+ * waits for it: the receiver waits for packets, the sender for room in its
+ * window. Only a side that waits needs timers. The handler of letters works in
+ * any call of the group, also in a barrier. For retransmission 64 sizes are
+ * kept, not bytes.
  *
- * A packet that was overtaken is kept; the window is a bit per packet. What is
- * missing is sent again only where someone has asked, so that packets that the
- * network reorders are not taken for lost.
+ * A packet that arrives early is kept; the window has a bit per packet. Missing
+ * packets are sent again only on request, so that packets that the network
+ * reorders are not taken for lost.
  */
 #include "config.h"
 #include "probe/exchange/stream.h"
@@ -29,10 +29,10 @@ enum {
     STATE_SIZE = 8,
     TELL_EVERY = STREAM_WINDOW / 4, /* packets */
     ASK_FIRST = 16,                 /* gaps */
-    ASK_TIMES = 12, /* asked in vain so often, a member is dead */
+    ASK_TIMES = 12, /* questions without an answer: the member is dead */
 };
 
-struct stream_packet { /* a packet that is out, or was overtaken */
+struct stream_packet { /* a packet on its way, or one that arrived early */
     uint16_t pad;
     uint8_t flags;
     uint8_t age; /* of the message */
@@ -40,7 +40,7 @@ struct stream_packet { /* a packet that is out, or was overtaken */
     uint8_t note[STREAM_NOTE_MAX];
 };
 
-struct outgoing { /* a message that is not all out */
+struct outgoing { /* a message that is not completely sent */
     struct outgoing *next;
     size_t left;
     bool is_note, started;
@@ -61,22 +61,22 @@ struct stream_peer {
     uint64_t has; /* bit i: the peer has first + i */
     struct stream_packet *out; /* [STREAM_WINDOW] by number; NULL: none yet */
     struct outgoing *queue, **queue_end;
-    bool ready; /* in the list of those that something can be sent to */
+    bool ready; /* in the list of peers that something can be sent to */
 
-    /* in: all before `missed` are here */
+    /* in: all packets before `missed` are here */
     uint32_t missed;
-    uint64_t here; /* bit i: missed + i is */
+    uint64_t here; /* bit i: packet missed + i is here */
     struct stream_packet *in;
-    uint32_t untold; /* packets that came since the peer was told */
-    bool owes;       /* in the list of those that are to be told */
-    uint64_t arrived; /* messages, not taken yet, */
-    uint64_t early;   /* ... and of the next age */
+    uint32_t untold; /* packets not acknowledged yet */
+    bool owes;       /* in the list of peers to acknowledge to */
+    uint64_t arrived; /* messages that were not taken yet */
+    uint64_t early;   /* the same, of the next age */
     uint64_t wanted;  /* receives that were started */
-    int64_t moved;    /* when the last packet came */
+    int64_t moved;    /* time of the last packet from it */
     struct note *note, **note_end;
 };
 
-struct member_ring { /* of members, each at most once: a ring */
+struct member_ring { /* a ring of members, each at most once */
     uint32_t *member;
     size_t first, count;
 };
@@ -97,18 +97,18 @@ struct stream {
     uint8_t age;
     uint64_t arrived; /* messages, of all peers */
     uint32_t last_any;
-    uint64_t started; /* and not done */
+    uint64_t started; /* messages started and not done */
     struct stream_event *event, **event_end;
 
     /* what is waited for, besides all that was started */
     int64_t from, to; /* members; -1: none */
-    int64_t until;    /* for any member; 0: not so */
-    bool note;        /* a note, which comes unless the member is dead */
+    int64_t until;    /* deadline for a message of any member; 0: not waiting */
+    bool note;        /* a note, which arrives unless the member is dead */
     bool given_up;
 };
 
 /*
- * Making
+ * Creation
  */
 
 static void list_add (struct member_ring *l, size_t n, uint32_t member)
@@ -209,7 +209,7 @@ bool stream_carries (const struct stream *s)
 }
 
 /*
- * What was started
+ * Started messages
  */
 
 static void report (struct stream *s, uint32_t m, bool sent, bool lost)
@@ -222,7 +222,8 @@ static void report (struct stream *s, uint32_t m, bool sent, bool lost)
     s->started--;
 }
 
-/* A message is here: for a receive that was started, or for the next one. */
+/* A message has arrived: give it to a started receive, or keep it for the next.
+ */
 static void arrive (struct stream *s, uint32_t m, uint8_t age)
 {
     struct stream_peer *p = &s->peer[m];
@@ -249,7 +250,7 @@ static void give_up (struct stream *s, uint32_t m)
     s->given_up = s->given_up || (s->from == m && !s->note);
 }
 
-/* The member is dead: nothing comes from there any more, nor goes there. */
+/* The member is dead: end all messages from it and to it. */
 static void drop_member (struct stream *s, uint32_t m)
 {
     struct stream_peer *p = &s->peer[m];
@@ -267,7 +268,7 @@ static void drop_member (struct stream *s, uint32_t m)
  * Sending
  */
 
-/* A packet also acknowledges what came from the peer. */
+/* Send a packet. It also acknowledges the packets of the peer. */
 static int send_packet (struct stream *s, uint32_t m, uint32_t number,
                         struct error *err)
 {
@@ -350,7 +351,7 @@ static int send_next (struct stream *s, uint32_t m, struct error *err)
     return 0;
 }
 
-/* Send what may be, a packet to each peer in turn. */
+/* Send as much as allowed, one packet to each peer in turn. */
 static int pump (struct stream *s, struct error *err)
 {
     while (s->ready.count > 0 && s->flight < STREAM_FLIGHT) {
@@ -396,14 +397,16 @@ static int post (struct stream *s, uint32_t m, size_t len, bool started,
  * Receiving
  */
 
-/* The peer has all before `missed`, and of those after it what `here` says. */
+/* Note that the peer has all packets before `missed` and, of the following
+ * ones, those in `here`.
+ */
 static void settle (struct stream *s, uint32_t m, uint32_t missed,
                     uint64_t here)
 {
     struct stream_peer *p = &s->peer[m];
     uint32_t gone = missed - p->first;
 
-    /* an old word says less than what is known */
+    /* an old message contains less than is known */
     if (gone > p->next - p->first)
         return;
     s->flight -= gone;
@@ -487,7 +490,7 @@ static int take_letter (void *arg, size_t member,
     uint32_t m = (uint32_t)member;
     int rc = 0;
 
-    /* a member that only stalled hears nothing and takes this one for dead */
+    /* if it had only stalled, it gets no answer and takes this one for dead */
     if (group_is_dead (s->g, member))
         return 0;
     if (letter->kind == PACKET)
@@ -527,8 +530,8 @@ static int tell_owing (struct stream *s, struct error *err)
     return 0;
 }
 
-/* Whether a message is waited for that its sender, though it lives, has been
- * owing for as long as a silent member is waited for.
+/* Whether this member has waited for a message of a living member for as long
+ * as it waits for a silent one.
  */
 static bool is_overdue (const struct stream *s, uint32_t m, int64_t begin_ns)
 {
@@ -539,8 +542,8 @@ static bool is_overdue (const struct stream *s, uint32_t m, int64_t begin_ns)
            && group_now (s->g) - since > group_dead_ns (s->g);
 }
 
-/* Ask those that are waited for and have not been heard of lately; drop those
- * that have been silent since the beginning.
+/* Ask all awaited members that have sent no letters since lately_ns; drop those
+ * that have been silent since begin_ns. Give up overdue messages.
  */
 static int ask_all (struct stream *s, int64_t begin_ns, int64_t lately_ns,
                     struct error *err)
@@ -558,7 +561,9 @@ static int ask_all (struct stream *s, int64_t begin_ns, int64_t lately_ns,
     return 0;
 }
 
-/* Handle what has come, so that no member is taken for silent too soon. */
+/* Handle all messages that have arrived, so that no member is considered silent
+ * too soon.
+ */
 static int catch_up (struct stream *s, struct error *err)
 {
     int rc;
@@ -574,7 +579,7 @@ static int64_t least (int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Wait until `done` says so. Return 0, or -1 with err. */
+/* Wait until done () is true. Return 0, or -1 with err. */
 static int await (struct stream *s, bool (*done) (const struct stream *s),
                   struct error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The test "topology".
  *
- * Notes: a process that has lost something exchanges no more, it only comes to
- * the barriers. After every BLOCK repeats all tell process 0 how many went
- * well, and it tells whether to go on, so that a dead process is waited for a
- * few times and no more.
+ * Notes: a process that has lost a message exchanges no more messages and only
+ * takes part in the barriers. After every BLOCK repeats all processes tell
+ * process 0 how many repeats succeeded, and it tells all whether to go on. So
+ * the others wait for a dead process only a few times.
  */
 #include "config.h"
 #include "probe/exchange/topology.h"
@@ -19,11 +19,11 @@
 
 enum {
     BLOCK = 8,
-    WORD = 4, /* bytes of what is told */
+    WORD = 4, /* bytes of a number that is told */
 };
 
 /*
- * One pass. All return as a comm's calls do: 0, something was lost.
+ * One pass. Return values are those of a comm's calls; 0: something was lost.
  */
 
 typedef int (*pass_f) (const struct party *p, size_t len, struct error *err);
@@ -63,7 +63,7 @@ static int complete (const struct party *p, size_t len, struct error *err)
     return rc && all;
 }
 
-/* To one neighbour while from the other. */
+/* Send to one neighbour while receiving from the other. */
 static int shift (const struct party *p, uint32_t to, uint32_t from,
                   size_t len, struct error *err)
 {
@@ -86,7 +86,7 @@ static int ring (const struct party *p, size_t len, struct error *err)
     return rc <= 0 ? rc : shift (p, left, right, len, err);
 }
 
-/* Start a message from and to each of so many, and wait for all. */
+/* Start a message from and to each of n peers, then wait for all. */
 static int with_all (const struct party *p, const uint32_t *peer, uint32_t n,
                      size_t len, struct error *err)
 {
@@ -142,13 +142,13 @@ static const pass_f passes[SERIES_SHAPES][2] = {
 struct passes {
     pass_f pass;
     size_t len;
-    unsigned int n;      /* passes of a repeat */
+    unsigned int n;      /* passes per repeat */
     bool well;           /* this process has lost nothing yet */
-    uint32_t went_well;  /* repeats, all processes' */
-    double *time;        /* [repeats] at process 0 */
+    uint32_t went_well;  /* repeats in which no process lost anything */
+    double *time;        /* [repeats] at process 0, ns per pass */
 };
 
-/* One repeat; *ns is what it took. */
+/* One repeat; set *ns to its duration. */
 static int repeat (const struct party *p, struct passes *st, int64_t *ns,
                    struct error *err)
 {
@@ -168,7 +168,7 @@ static int repeat (const struct party *p, struct passes *st, int64_t *ns,
     return 0;
 }
 
-/* Process 0 has a word for all. */
+/* Give process 0's word to all processes. */
 static int tell_word (const struct party *p, uint32_t *word,
                       struct error *err)
 {
@@ -185,7 +185,10 @@ static int tell_word (const struct party *p, uint32_t *word,
     return 0;
 }
 
-/* Find out how many repeats went well everywhere; mark dead processes. */
+/* Set *word, in all processes, to the smallest word of those that are alive:
+ * how many repeats succeeded everywhere. Process 0 marks dead processes as
+ * lost.
+ */
 static int agree (const struct party *p, uint32_t *word, struct series *s,
                   struct error *err)
 {
@@ -212,7 +215,7 @@ static int agree (const struct party *p, uint32_t *word, struct series *s,
     return rc < 0 ? -1 : tell_word (p, word, err);
 }
 
-/* More passes until a repeat takes as long as is wanted. */
+/* Increase the passes per repeat until a repeat takes at least batch_ns. */
 static int settle (const struct party *p, struct passes *st, int64_t batch_ns,
                    struct error *err)
 {
@@ -231,7 +234,7 @@ static int settle (const struct party *p, struct passes *st, int64_t batch_ns,
     return 0;
 }
 
-/* All repeats, until one is lost. */
+/* Run all repeats, but stop after the block in which one is lost. */
 static int run (const struct party *p, struct passes *st,
                 const struct measure_how *how, struct series *s,
                 struct error *err)
@@ -313,7 +316,9 @@ static bool wanted (const struct exchange_args *a, int shape, int both)
            || !memcmp (a->shape, none, sizeof (none));
 }
 
-/* All shapes at one length. Return 1, 0 where something was lost, or -1. */
+/* Run the wanted shapes at one length. Return 1, 0 if something was lost, or -1
+ * with err.
+ */
 static int run_length (struct exchange_session *x, uint64_t length,
                        struct series *s, struct error *err)
 {

@@ -14,13 +14,13 @@
 
 enum { TAG = 1, TAG_NOTE = 2, TAG_BLOB = 3 };
 
-/* Messages that were started, the i-th of the live ones in each array. Each
- * has a buffer to be received into, which is kept for the next one that is
- * started; what is sent all comes from one.
+/* Messages that were started and are not done: elements 0 .. n-1 of each array.
+ * A receive has a buffer of its own, which stays for a later one. All sends use
+ * the same buffer, comm_mpi.out.
  */
 struct started {
     MPI_Request *request;
-    MPI_Status *status; /* MPICH's MPI_STATUSES_IGNORE is no array to gcc */
+    MPI_Status *status; /* gcc rejects MPICH's MPI_STATUSES_IGNORE */
     struct comm_done *what;
     uint8_t **buffer; /* [room]; NULL until needed */
     int n, room;
@@ -32,11 +32,11 @@ struct comm_mpi {
     struct mpi_place *place;     /* [size] */
     struct place_name *name; /* [size] */
     uint32_t hosts;
-    size_t len; /* of the longest message */
+    size_t len; /* bytes of the longest message */
     uint8_t *out, *in;
     struct started started;
     uint64_t want_buffer;
-    uint8_t *buffer; /* that MPI has; NULL: none */
+    uint8_t *buffer; /* attached to MPI for buffered sends; NULL: none */
 };
 
 int comm_mpi_failed (int code, const char *function, struct error *err)
@@ -52,8 +52,8 @@ int comm_mpi_failed (int code, const char *function, struct error *err)
  * Processes
  */
 
-/* A name that Slurm gives; what the environment says is checked. MPI's may be
- * a name with its domain.
+/* The name of this host: Slurm's, if the environment has a valid one, or else
+ * MPI's without the domain.
  */
 static int find_host (char host[PLACE_HOST_MAX], struct error *err)
 {
@@ -178,8 +178,8 @@ static const char *get_host (const void *vc, uint32_t rank)
 }
 
 /*
- * Messages. They are touched before they are sent, so that no page of them is
- * the kernel's one page of zeros.
+ * Messages. Buffers are written before they are used: otherwise the kernel
+ * would map all of their pages to its single page of zeros.
  */
 
 static uint8_t *make_message (size_t len)
@@ -187,8 +187,9 @@ static uint8_t *make_message (size_t len)
     return memset (xarray (len + 1, 1), 0xa5, len + 1);
 }
 
-/* As much as a round trip's messages need, where nothing is said: MPI may not
- * yet have noticed that the one before is out.
+/* Attach a buffer for buffered sends. Its default size is that of 4 messages of
+ * the longest length, because MPI may not yet have noticed that the previous
+ * message has left.
  */
 int comm_mpi_buffer (struct comm_mpi *c, size_t len, struct error *err)
 {
@@ -232,7 +233,7 @@ static int64_t now_ns (void *vc)
     return clock_ns ();
 }
 
-/* 0 as 1: it is done. */
+/* Translate 0 (success) to a comm's 1 (done). */
 static int done (int rc)
 {
     return rc < 0 ? -1 : 1;
@@ -274,10 +275,10 @@ static int recv_any (void *vc, size_t len, uint32_t *from, struct error *err)
 }
 
 /*
- * Messages that are started, and waited for later
+ * Messages that are started now and waited for later
  */
 
-/* Room for one more. */
+/* Make room for one more message. */
 static void make_room (struct started *s)
 {
     size_t room = s->room > 0 ? 2 * (size_t)s->room : COMM_WINDOW;
@@ -332,7 +333,7 @@ static int wait_one (void *vc, struct comm_done *what, struct error *err)
     if (CALL (err, MPI_Waitany, s->n, s->request, &i, MPI_STATUS_IGNORE) < 0)
         return -1;
     *what = s->what[i];
-    /* the last takes its place, buffers and all */
+    /* the last message takes its place; the two swap their buffers */
     s->n--;
     buffer = s->buffer[i];
     s->request[i] = s->request[s->n];
@@ -353,7 +354,7 @@ static int wait_all (void *vc, struct error *err)
 }
 
 /*
- * What means something
+ * Notes and blobs
  */
 
 static int send_note (void *vc, uint32_t to, const void *data, size_t len,
@@ -374,7 +375,9 @@ static int recv_note (void *vc, uint32_t from, void *data, size_t len,
                        TAG_NOTE, c->comm, MPI_STATUS_IGNORE));
 }
 
-/* What process `from` has, of blob->len bytes; at 0, from 0, its own data. */
+/* Receive blob->len bytes from process `from`; own data is copied. The caller
+ * frees blob->data, also after a failure.
+ */
 static int receive_blob (struct comm_mpi *c, int from, const void *own,
                          struct comm_blob *blob, struct error *err)
 {

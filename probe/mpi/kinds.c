@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kinds of exchange that only MPI has, and round trips without anything
- * between them and MPI.
+/* The kinds of exchange that only MPI has, and round trips that call MPI
+ * directly.
  *
- * Notes: before any of them the second says by an empty message that it is
- * there, so that the first does not time its being late. Ready mode needs more:
- * a message may be sent only where its receive has begun. The second begins to
- * receive before it says that it is there, and again before each of its
- * answers; the first does so before it sends what is to be answered.
+ * Notes: before an exchange the second side sends an empty message when it is
+ * ready, so that the first does not time the second's delay. In ready mode a
+ * message may be sent only after its receive has been started. So the second
+ * starts a receive before it sends the empty message, and again before each
+ * reply; the first starts a receive before each send.
  */
 #include "config.h"
 #include "probe/mpi/comm_mpi.h"
@@ -22,10 +22,10 @@ struct mpi_side {
     int peer, len;
     bool first;
     unsigned int n;
-    MPI_Request request[2]; /* what it receives, what it sends */
+    MPI_Request request[2]; /* of its receive, of its send */
 };
 
-/* How a kind does it: `loop` is timed. */
+/* What a kind does; only `loop` is timed. */
 struct mpi_manner {
     int (*begin) (struct mpi_side *s, struct error *err); /* may be NULL */
     int (*loop) (struct mpi_side *s, struct error *err);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-probe-mpi: the tests of pmm-probe over MPI, and what MPI's operations
- * cost. Built once for each MPI; see probe/exchange/program.h and operations.h.
+/* pmm-probe-mpi: the tests of pmm-probe over MPI, and the cost of MPI's
+ * operations. Built once for each MPI; see probe/exchange/program.h and
+ * probe/mpi/operations.h.
  *
- * One process reports an error where all have come to their end, as with bad
- * arguments. Otherwise a process that cannot go on ends the others as well.
+ * If all processes come to their end, as after bad arguments, only one of them
+ * reports the error. Otherwise a process that cannot continue reports it and
+ * ends the others as well.
  */
 #include "config.h"
 
@@ -27,20 +29,20 @@ enum {
     FAST_REPEATS_MAX = 1000000,
     PROCESSES_MIN = 2,
     POLL_US = 500,
-    GRACE_S = 2, /* for the others to come to their end as well */
+    GRACE_S = 2, /* in which the others may come to their end as well */
     TIMEOUT_MAX = 1 << 24,
 };
 
 static const char name[] = "pmm-probe-mpi";
 
-/* What the options of this program set. */
+/* The values of this program's own options. */
 static struct own {
     struct comm_mpi_options comm;
     uint64_t fast_repeats;
     int timeout_s; /* 0: none */
 } own = { .fast_repeats = 1000 };
 
-/* The library's name and version, in a line. */
+/* The library's name and version, on one line. */
 static void describe_mpi (char *buf, size_t size)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -201,9 +203,9 @@ static int check_size (const struct exchange_test *test, struct error *err)
 }
 
 /*
- * The watchdog. It does to process 0 what a launcher does that has lost another
- * one, which makes it save what there is (probe/exchange/results.h); the others
- * give it a second for that.
+ * The watchdog. It sends SIGTERM, as a launcher does that has lost a process:
+ * process 0 then saves its results (probe/exchange/results.h). The others'
+ * timer is a second longer, to give it time for that.
  */
 
 static void on_timeout (union sigval arg)
@@ -246,9 +248,9 @@ static int run (const struct exchange_test *test,
     return rc;
 }
 
-/* The first process for which something went wrong; INT_MAX: none. One that has
- * had no trouble waits for all the others, another one for some seconds: then
- * it is -1.
+/* Return the lowest rank that failed; INT_MAX: none. A process that did not
+ * fail waits for all others; one that failed waits for GRACE_S at most, then
+ * returns -1.
  */
 static int first_in_trouble (int me, bool trouble)
 {
@@ -267,8 +269,8 @@ static int first_in_trouble (int me, bool trouble)
     return done ? first : -1;
 }
 
-/* A process that ends before MPI_Finalize, as one that runs out of memory does
- * (util/alloc.h), has said why: end the others as well.
+/* If a process exits before MPI_Finalize, as when it runs out of memory
+ * (util/alloc.h), it has printed the reason: end the others as well.
  */
 static bool ended;
 

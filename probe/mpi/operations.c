@@ -12,24 +12,25 @@
 #include "util/json.h"
 
 enum {
-    INTS = 10,      /* integers of a message at most */
-    MESSAGES = 5,   /* of what takes several */
+    INTS = 10,      /* maximum number of integers in a message */
+    MESSAGES = 5,   /* of an operation with several messages */
     TAG = 1,
 };
 
-/* What an operation works with. */
+/* The data of all operations. */
 struct mpi_bench {
     MPI_Comm comm;
     const struct operations_options *opts;
     int rank, last;
     int out[INTS], in[INTS];
     int *gathered;                  /* [processes] */
-    MPI_Request request[MESSAGES];  /* persistent: of 0 and of the last */
+    MPI_Request request[MESSAGES];  /* persistent; of ranks 0 and last */
     double *us;                     /* [repeats] */
 };
 
 /*
- * The operations. Those of two processes say what process 0 and the last do.
+ * The operations. Operations of two processes run between process 0 and the
+ * last.
  */
 
 static int do_timer (struct mpi_bench *b, int n, struct error *err)
@@ -105,7 +106,7 @@ static int do_isend_wait (struct mpi_bench *b, int n, struct error *err)
     return CALL (err, MPI_Wait, &request, MPI_STATUS_IGNORE);
 }
 
-/* There never is a message. */
+/* There is never a message to find. */
 static int do_iprobe (struct mpi_bench *b, int n, struct error *err)
 {
     int there;
@@ -171,14 +172,14 @@ static int do_isends (struct mpi_bench *b, int n, struct error *err)
 }
 
 enum {
-    ALONE = 1, /* no barrier ends it */
-    FAST = 2,  /* many at each go */
+    ALONE = 1, /* timed without barriers */
+    FAST = 2,  /* opts->fast_repeats times per repeat */
 };
 
 static const struct mpi_operation {
     const char *name, *text;
     int (*run) (struct mpi_bench *b, int n, struct error *err);
-    int n; /* integers of a message */
+    int n; /* integers per message */
     int flags;
 } operations[] = {
     { "timer", "timer (DT)", do_timer, 0, ALONE | FAST },
@@ -206,7 +207,7 @@ static const struct mpi_operation {
 
 enum {
     OPERATIONS = sizeof (operations) / sizeof (operations[0]),
-    TIMER = 0, /* their rows */
+    TIMER = 0, /* rows of the table */
     BARRIER = 1,
 };
 
@@ -216,12 +217,12 @@ size_t operations_count (void)
 }
 
 /*
- * How they are timed
+ * Timing
  */
 
-/* One go, n times the operation, in microseconds as the clock has it. The
- * barrier that ends it takes another time whenever the machine does something
- * else: what one took right before is taken off.
+/* One repeat: n times the operation, in microseconds. The cost of the barrier
+ * at its end varies with the other load of the machine, so the cost of a
+ * barrier right before is subtracted.
  */
 static int once (struct mpi_bench *b, const struct mpi_operation *o, uint64_t n,
                  double *us, struct error *err)
@@ -247,8 +248,9 @@ static int once (struct mpi_bench *b, const struct mpi_operation *o, uint64_t n,
     return 0;
 }
 
-/* cost[0 .. i-1] are known. A go of the timer has one more reading; DT is in
- * that of the barrier, and in both parts of each after it.
+/* Measure operation i; cost[0 .. i-1] are known. A repeat of TIMER includes one
+ * more reading of the clock than n. A repeat of BARRIER includes DT, which is
+ * subtracted. In an operation between barriers DT cancels out.
  */
 static int measure (struct mpi_bench *b, size_t i, struct operation_cost *cost,
                     struct error *err)
@@ -323,10 +325,10 @@ error:
 }
 
 /*
- * As it is written
+ * Output
  */
 
-/* One repeat does not tell how far it may be off. */
+/* With only one repeat there is no standard error. */
 static void print_cost (const struct operation_cost *cost, FILE *fp)
 {
     fprintf (fp, "%15.3f ", cost->us[SERIES_MEDIAN]);

@@ -24,7 +24,7 @@ int place_naming_find (const char *name)
     return -1;
 }
 
-/* Those of a host together, of these those of the same cores, by rank. */
+/* Order by host, then by set of cores, then by rank. */
 static int compare_places (const void *va, const void *vb)
 {
     const struct mpi_place *a = *(const struct mpi_place *const *)va;
@@ -66,7 +66,7 @@ static const char *crowded (const struct mpi_place *const *sorted, uint32_t n)
     return NULL;
 }
 
-/* The nth of them; -1: there are not as many. */
+/* The nth core, from 0; -1: there are not so many. */
 static int nth_core (const cpu_set_t *cores, uint32_t nth)
 {
     for (int i = 0; i < CPU_SETSIZE; i++)

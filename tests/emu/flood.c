@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: the input that gets the least part of what it wants settles what its
- * flows get, then the next one by what that leaves, as in max-min fairness with
- * inputs in the place of flows. Crossings, one a flow and hop, are sorted by
- * link and input.
+/* Notes: this is max-min fairness with inputs in the place of flows. The input
+ * that gets the smallest share of what it wants determines the rates of its
+ * flows; then the next one, with what that leaves. Crossings, one per flow and
+ * hop, are sorted by link and input.
  */
 #include "config.h"
 #include "tests/emu/flood.h"
@@ -15,7 +15,7 @@
 #include "util/alloc.h"
 #include "util/sort.h"
 
-#define NEAR 1e-9 /* of a share: is as much as */
+#define NEAR 1e-9 /* relative difference of equal shares */
 
 struct flood_crossing {
     uint32_t arc, input; /* an arc, or the number of arcs and that of a flow */
@@ -40,8 +40,8 @@ static double wants (const struct flood_flow *f)
     return f->rate >= 0 ? f->rate : f->offer;
 }
 
-/* The crossings of one link are c[0] to c[n - 1]; return where the next input's
- * begin.
+/* The crossings of one link are c[0] to c[n - 1]. Return where the crossings of
+ * the next input begin.
  */
 static size_t input_end (const struct flood_crossing *c, size_t n, size_t i,
                          double *want)
@@ -53,7 +53,8 @@ static size_t input_end (const struct flood_crossing *c, size_t n, size_t i,
     return end;
 }
 
-/* What a full input of a link gets; 0: it carries all that is wanted. */
+/* The rate of a full input of a link; 0: the link carries all that is wanted.
+ */
 static double share (const struct flood_crossing *c, size_t n, double carries)
 {
     double level = 0;
@@ -78,7 +79,7 @@ static double share (const struct flood_crossing *c, size_t n, double carries)
     }
 }
 
-/* An input, and what share of what they offer its flows get that are not
+/* An input, and which share of their offer those of its flows get that are not
  * settled.
  */
 struct portion {
@@ -86,8 +87,8 @@ struct portion {
     double part;
 };
 
-/* Of the link's full inputs, which are of c[from] to c[to - 1], find one that
- * gets less than the worst so far.
+/* Among the full inputs of the link whose crossings are c[from] to c[to - 1],
+ * find one that gets a smaller share than the worst so far.
  */
 static void find_worst (const struct flood_crossing *c, size_t from, size_t to,
                         double level, struct portion *worst)

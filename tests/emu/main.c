@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pmm-emu: a fabric in virtual time, for pmm-probe's transport "emu".
  *
- * It takes the place of the cables alone; the processes, their coordination
- * and their plans are real. A message of up to 4096 bytes, pad included, holds
- * each link of its way for its size over the link's rate, and what meets it
- * there waits its turn. Background flows that offer more than a link carries
- * saturate it, and fill the links before it (flood.h has how, and how not). It
- * does not emulate: credits and flow control between the jobs' own messages;
- * virtual lanes, SL and adaptive routing; retransmission on the link, bit
- * errors, ports that change state; the adapter's own queues, PCIe and CPU as
- * anything but a constant in the host link, so that no message is slower for
- * want of a processor or of memory, in which its pad has never been (a host's
- * software can be made slower, by the same for all of its messages); what a
- * message that a host sends to itself takes but as a constant: it meets no
- * other, and is not lost; clocks that drift apart; and jobs do not see one
- * another's messages: the only foreign traffic is the background that it was
- * told to make, and that of a day like a site's. What the kernel would show of
- * a host's ports it writes into files (sysfs.h).
+ * It replaces only the cables; the processes, their coordination and their
+ * plans are real. A message of up to 4096 bytes, pad included, occupies each
+ * link on its path for its size divided by the link's rate; other messages wait
+ * meanwhile. Background flows that offer more than a link carries saturate it
+ * and fill the links before it (tests/emu/flood). The files that the kernel
+ * would show for a host's ports are written to a directory (tests/emu/sysfs).
+ *
+ * Not emulated:
+ *
+ *   - credits and flow control between the jobs' own messages
+ *   - virtual lanes, service levels, adaptive routing
+ *   - retransmission on the link, bit errors, ports that change state
+ *   - adapter queues, PCIe and CPU: they are a constant in the host link, so
+ *     no message is slower because processor or memory are busy, and pads are
+ *     never in memory. The software of a host can be made slower, by the same
+ *     time for all its messages
+ *   - messages of an endpoint to itself: they take a constant time plus noise,
+ *     wait for no others and are not lost
+ *   - clocks that drift
+ *   - other jobs' messages: the only foreign traffic is the background (flows)
+ *     and that of a kind of noise (core/samples/noise)
  */
 #include "config.h"
 
@@ -35,7 +40,7 @@
 
 enum { COMMANDS_MAX = 1024 };
 
-/* Options are words for model_command, kept until the fabric is there. */
+/* Options that are words of model_command, kept until the fabric is loaded. */
 static const char *const model_options[] = {
     "slow", "rate", "noise", "outliers", "loss", "packet", "background",
     "slow-host",
@@ -48,7 +53,7 @@ enum {
     OPT_LATENCY,
     OPT_STALL,
     OPT_READY,
-    OPT_MODEL, /* and the ones behind it: model_options */
+    OPT_MODEL, /* this and the following numbers: model_options */
 };
 
 static const struct option options[] = {

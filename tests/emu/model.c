@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What pmm-emu emulates: latencies, noise and faults of a fabric's links. */
+/* The model of pmm-emu: latencies, noise and faults of a fabric's links. */
 #include "config.h"
 #include "tests/emu/model.h"
 
@@ -14,10 +14,10 @@
 #include "util/text.h"
 
 enum {
-    NS_MAX = 1000000000,     /* of any latency that is given */
+    NS_MAX = 1000000000,     /* upper bound of a time in a command or file */
     GBPS_MAX = 10000,
     FLOWS_MAX = 4096,
-    SLICE_NS = 1000000,      /* of a burst of others' traffic */
+    SLICE_NS = 1000000,      /* duration of a burst of others' traffic */
     HOST_BASE_NS = 700,      /* adapter, PCIe, software, half a switch */
     SWITCH_BASE_NS = 120,
     CABLE_NS_PER_M = 5,
@@ -25,7 +25,7 @@ enum {
     ASYMMETRY_NS = 4,
 };
 
-#define LOAD_MAX 0.95 /* of a link that is not saturated, for its queue */
+#define LOAD_MAX 0.95 /* upper bound of the load that makes a queue */
 #define GBPS_MIN 0.001
 
 struct model_flow {
@@ -39,15 +39,15 @@ struct emu_model {
     uint64_t seed;
     int64_t *latency; /* [2 * nlinks] by arc */
     int64_t *excess;  /* [nlinks] */
-    int64_t *host_ns; /* [nhosts] of software */
+    int64_t *host_ns; /* [nhosts] additional time of the software */
     double *byte_ns;  /* [nlinks] */
-    double *gbps;     /* [nlinks] where that is planted; 0: as it is */
+    double *gbps;     /* [nlinks] planted rate; 0: the link's own */
     struct flood_arc *flood; /* [2 * nlinks] by arc */
     struct model_flow flow[FLOWS_MAX];
     size_t nflows;
-    struct rng rng;   /* of random flows */
+    struct rng rng;   /* for latencies, noise and random flows */
     double noise_ns;
-    struct noise *day; /* NULL: like no other */
+    struct noise *day; /* of the noise kind; NULL: none */
     const struct noise_kind *kind;
     double outlier_p;
     double outlier_ns;
@@ -55,8 +55,8 @@ struct emu_model {
     int64_t packet_ns;
 };
 
-/* Cables of a switch class differ in length by its place in the fabric: the
- * range starts at a length of the class's own.
+/* The latency of a random length of cable: 1 to 3 m to a host; between switches
+ * a range of 10 m that starts at 3, 7, 11 or 15 m, depending on the class.
  */
 static int64_t cable_ns (const struct fabric_link *link, struct rng *rng)
 {
@@ -152,7 +152,7 @@ static int parse_ns (const char *what, const char *s, double min, double *ns,
     return 0;
 }
 
-/* "LINK NS [NS]", or nothing. Return 0, or -1 with err. */
+/* Parse a line "LINK NS [NS]", or an empty one. Return 0, or -1 with err. */
 static int parse_latency (const struct emu_model *m, char *line,
                           int64_t *latency, struct error *err)
 {
@@ -485,7 +485,7 @@ char *model_show (const struct emu_model *m)
     FILE *fp = xcheck (open_memstream (&buf, &size));
     const char *sep = "";
 
-    /* ids, hashes and host names are plain text by the fabric's own checks */
+    /* no escapes: the fabric checks that ids, hash and host names are plain */
     fprintf (fp, "{\"fabric\":\"%s\",\"seed\":%" PRIu64 ",\"noise_ns\":%.17g,"
              "\"noise\":%s%s%s,"
              "\"outliers\":{\"probability\":%.17g,\"scale_ns\":%.17g},"
@@ -601,8 +601,9 @@ const struct flood_arc *model_flood (const struct emu_model *m)
     return m->flood;
 }
 
-/* Of a link that has room: a message finds it busy with probability `load`:
- * the rest of the packet under way, then those queued behind it.
+/* The wait in ns at a link that is not saturated. With probability `load` a
+ * message finds it busy and waits for the rest of the packet under way, then
+ * for those that are queued behind it.
  */
 static double queue (const struct emu_model *m, uint32_t arc, struct rng *rng)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sockets of pmm-emu.
  *
- * Notes: a client that keeps to the protocol has at most one answer under way,
- * far less than a socket holds; one whose socket is full is dropped, so no
- * answer is ever queued here. Connections are dropped at the end of a turn of
- * the loop only, since answers go out in the midst of an event.
+ * Notes: a client that follows the protocol has at most one answer under way,
+ * far less than a socket holds. A client whose socket is full is dropped, so no
+ * answer is ever queued here. Connections are closed only at the end of a turn
+ * of the loop, because answers are sent while an event is handled.
  */
 #include "config.h"
 #include "tests/emu/server.h"
@@ -87,7 +87,7 @@ struct server {
     struct conn *dead;
     struct session_slot slot[SESSIONS_MAX];
     size_t nslots;
-    uint64_t sessions; /* ever */
+    uint64_t sessions; /* since the start */
     struct session_stats stats;
     bool stop;
 };
@@ -103,7 +103,7 @@ static int set_address (struct sockaddr_un *sa, const char *path,
     return 0;
 }
 
-/* Remove a socket that nobody listens on. */
+/* Remove a socket on which no process listens. */
 static int remove_stale (const struct sockaddr_un *sa, struct error *err)
 {
     struct stat st;
@@ -148,7 +148,7 @@ static int listen_on (struct server *srv, int i, const char *path,
     if (source->fd < 0
         || bind (source->fd, (struct sockaddr *)&sa, sizeof (sa)) < 0)
         return error_errno (err, "%s", path);
-    /* nobody can connect before listen */
+    /* no client can connect before listen */
     srv->path[i] = xstrdup (path);
     if (chmod (path, mode) < 0 || listen (source->fd, 4096) < 0
         || add_source (srv, source, EPOLLIN) < 0)
@@ -203,7 +203,7 @@ error:
     return NULL;
 }
 
-/* At the end of the turn. */
+/* Close a connection at the end of the turn. */
 static void close_later (struct conn *c)
 {
     if (c->dead)
@@ -379,7 +379,8 @@ static void on_join (struct conn *c, const uint8_t *p, size_t len)
     }
 }
 
-/* An endpoint by one of its LIDs; FABRIC_NONE: there is none. */
+/* Find the end of an endpoint and one of its LIDs; FABRIC_NONE: there is none.
+ */
 static uint32_t find_end (const struct fabric *f, uint64_t endpoint,
                           uint8_t lid)
 {

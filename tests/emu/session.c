@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One check's clients and their virtual time.
  *
- * Notes: events are messages (arriving at a link, or at their end) and
- * deadlines, in one heap ordered by time; messages before deadlines, then by
- * sender and its count, so that a run repeats whatever order the machine ran
- * the clients in. The horizon is the least of clock + first link's latency
- * over the clients that run; it is recomputed where the client that set it
- * waits again.
+ * Notes: events are messages, which arrive at a link or at their destination,
+ * and deadlines. One heap orders them by time; at the same time messages come
+ * before deadlines, then by sender and its count. So a run repeats exactly,
+ * whatever the order in which the machine runs the clients. The horizon is the
+ * minimum, over the running clients, of clock + first link's latency. It is
+ * recomputed when the client that set it waits again.
  */
 #include "config.h"
 #include "tests/emu/session.h"
@@ -16,7 +16,7 @@
 
 #include "util/alloc.h"
 
-/* a deadline behind it never passes, so that no clock overflows */
+/* A later deadline never passes, so that no clock overflows. */
 #define TIME_MAX (INT64_MAX / 2)
 
 enum event_kind { EVENT_MESSAGE, EVENT_DEADLINE };
@@ -30,7 +30,7 @@ struct session_event {
 };
 
 struct session_path {
-    int hops; /* -1: the LFTs lead nowhere */
+    int hops; /* -1: the LFTs give no path */
     uint32_t arc[];
 };
 
@@ -44,7 +44,7 @@ struct session_message {
     uint16_t len, pad;
     bool lost;
     int64_t noise;
-    int64_t tail; /* from its first byte to its last, at the end */
+    int64_t tail; /* time from first to last byte, at the destination */
     uint8_t data[];
 };
 
@@ -56,7 +56,7 @@ struct client {
     void *owner;
     enum client_state state;
     int64_t clock;
-    int64_t since_wall; /* runs since */
+    int64_t since_wall; /* real time when it began to run */
     size_t index;       /* in session.client */
     size_t running;     /* in session.running, while it runs */
     const uint32_t *endpoint;
@@ -84,17 +84,17 @@ struct session {
     bool started;
     size_t size;
     int64_t now;
-    int64_t horizon; /* never above the true one */
+    int64_t horizon; /* lower bound of the true one */
     int64_t wall_ns;
     struct rng rng; /* of messages whose sender has left */
     struct client **client;  /* [nclients] */
     struct client **running; /* [nrunning] */
     size_t nclients, nrunning;
     struct client **by_endpoint; /* [nendpoints of the fabric] */
-    int64_t *busy;               /* [arcs] until when */
+    int64_t *busy;               /* [arcs] busy until then */
     struct carried *carried;     /* [arcs] until `settled` */
     int64_t settled;
-    struct session_path ***path; /* [from][to] ends, made when first used */
+    struct session_path ***path; /* [from][to] by end; made when first used */
     struct session_event **heap; /* [1 .. nheap] */
     size_t nheap;
 };
@@ -352,7 +352,7 @@ void session_leave (struct client *c)
         c->inbox = msg->next;
         free_message (msg);
     }
-    /* what it has sent still arrives */
+    /* the messages that it has sent still arrive */
     for (size_t i = 1; i <= s->nheap && c->under_way > 0; i++) {
         struct session_message *msg = (struct session_message *)s->heap[i];
 
@@ -398,8 +398,8 @@ static const struct session_path *find_path (struct session *s, uint32_t from,
     return path;
 }
 
-/* The message has come to the start of its next link at its time: take the
- * link when it is free, and be at its other end a latency later.
+/* The message is at the start of its next link, at the event's time: it enters
+ * the link when that is free and reaches the other end a latency later.
  */
 static void enter_link (struct session *s, struct session_message *msg,
                         struct rng *rng)
@@ -425,7 +425,8 @@ static void enter_link (struct session *s, struct session_message *msg,
     heap_add (s, &msg->event);
 }
 
-/* For how long a pad comes in: as the slowest link of its way lets it. */
+/* The time in which a pad arrives, at the rate of the slowest link on its path.
+ */
 static int64_t tail (const struct emu_model *m, const struct session_path *path,
                      size_t pad)
 {
@@ -440,9 +441,7 @@ static int64_t tail (const struct emu_model *m, const struct session_path *path,
     return longest;
 }
 
-/* What goes to the same endpoint crosses no link: it comes back through the
- * adapter.
- */
+/* A message to its own endpoint crosses no link: the adapter returns it. */
 static void loop_back (struct session *s, struct session_message *msg)
 {
     static const struct session_path none = { .hops = 0 };
@@ -454,7 +453,7 @@ static void loop_back (struct session *s, struct session_message *msg)
     heap_add (s, &msg->event);
 }
 
-/* The client of an endpoint; NULL: none yet. */
+/* The client of an end; NULL: none yet. */
 static struct client *client_at (const struct session *s, uint32_t end)
 {
     return s->by_endpoint[model_fabric (s->model)->end[end].endpoint];
