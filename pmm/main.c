@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm: one verb for each step of the pipeline, and what runs them. */
+/* pmm: one verb per step of the pipeline, and the code that runs the verbs. */
 #include "config.h"
 
 #include <limits.h>

@@ -145,7 +145,8 @@ static int copy_edges (struct joint *j, const struct topology_model *m,
     return 0;
 }
 
-/* Vertices of the model between nodes; way[i] becomes that of part i. */
+/* Add the vertices of the model between nodes; way[i] becomes that of part i.
+ */
 static int add_nodes (struct joint *j, uint32_t *way, struct error *err)
 {
     const struct topology_model *m = j->nodes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inferred topology: its normal form, its paths, and equality. */
+/* The inferred topology: normal form, paths, comparison. */
 #include "config.h"
 #include "compare/infer/model.h"
 

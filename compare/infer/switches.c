@@ -3,9 +3,9 @@
  *
  * Notes: the vertices of a level are grouped (twins), and each group of two or
  * more gets a switch. These switches, and vertices that are alone, are the next
- * level. This ends with one vertex, or when there are no more twins (mesh). For
- * a tree of switches that is all. Every decision uses differences that are
- * means over many pairs, so one wrong value does no harm.
+ * level. This ends with fewer than three vertices, or when there are no more
+ * twins (mesh). For a tree of switches that is all. Every decision uses
+ * differences that are means over many pairs, so one wrong value does no harm.
  *
  * The result depends on the threshold up to which lengths count as 0.
  * Thresholds are tried from the range of the values downwards, by factors of
@@ -17,8 +17,8 @@
  *
  * A model is only returned if noise leaves no doubt. Two neighbouring switches
  * are resolved if pairs of nodes across the edge between them are farther apart
- * than pairs at one of them by CLUSTER_APART times the noise of one value, plus
- * or minus UNSURE standard errors of the edge. That standard error is the noise
+ * than pairs at one of them by CLUSTER_APART times the noise of one value,
+ * minus UNSURE standard errors of the edge. That standard error is the noise
  * divided by the root of the number of pairs of nodes at the switch. Across a
  * switch with fewer than two nodes, two edges lie between. The residuals must
  * be noise, too: if the model lacks a switch or an edge, some pairs are nearer
@@ -32,7 +32,8 @@
  * puts the values into classes is returned: no value is farther from the model
  * than SMALL of the least step, so each is nearer to its own class than to the
  * next, whatever the cause of the scatter. Only if there is no such model, the
- * residuals of the best one may have a pattern, if that is less than a step.
+ * residuals of the best one may have a pattern, if that is at most SMALL of the
+ * least step.
  */
 #include "config.h"
 #include "compare/infer/infer.h"
@@ -301,7 +302,8 @@ static double noise_at_most (const struct topology_model *m)
 enum proof {
     NOISE_OR_GAP, /* the residuals are noise, or values lie in classes */
     GAP,          /* values lie in classes */
-    NO_STEP,      /* the residuals are noise, or less than a step */
+    NO_STEP,      /* residuals are noise, or nearer by SMALL of a step on
+                     average */
 };
 
 /* Whether a model shows it; err says why not. */

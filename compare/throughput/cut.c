@@ -309,9 +309,9 @@ int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
  * The load on a switch
  */
 
-/* by[s] is the first weight, counted from 1, that makes the sum s together with
- * earlier ones. The weights on the way back from a sum descend, so none is used
- * twice.
+/* by[s] is the number, from 1, of the first weight that makes the sum s
+ * together with earlier ones. Followed back from a sum, these numbers descend,
+ * so no weight is used twice.
  */
 int halve (const uint32_t *weight, size_t n, bool *second, uint32_t *sum,
            struct error *err)

@@ -2,8 +2,8 @@
 /* pmm fabric read and counters: the verbs that query the live fabric.
  *
  * --publish keeps the site's snapshots up to date. A subnet's file is Snapshot,
- * unless that contains another subnet: then the file is next to it. Which of
- * the two it is, is decided under the lock of the file.
+ * unless that contains another subnet: then it is a file next to it. This is
+ * decided under the lock of Snapshot.
  */
 #include "config.h"
 
