@@ -135,8 +135,8 @@ static double sd_of (const double *left, size_t n, double *scratch)
     return fmax (SD_MIN, stats_mad (scratch, n, 0));
 }
 
-/* Fit the chosen columns. left: the residuals. Returns false if columns are
- * proportional.
+/* Fit the chosen columns. left: the residuals. Returns false if the columns are
+ * dependent.
  */
 static bool fit (const struct pairs *p, const double *d,
                  const uint32_t *chosen, size_t n, double *x, double *left)

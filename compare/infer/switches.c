@@ -302,7 +302,7 @@ static double noise_at_most (const struct topology_model *m)
 enum proof {
     NOISE_OR_GAP, /* the residuals are noise, or values lie in classes */
     GAP,          /* values lie in classes */
-    NO_STEP,      /* residuals are noise, or nearer by SMALL of a step on
+    NO_STEP,      /* residuals are noise, or at most SMALL of a step on
                      average */
 };
 
