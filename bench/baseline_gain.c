@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* baseline_gain - how much do the samples of other jobs help a new one?
+/* baseline_gain - how much do other jobs' samples help a new job?
  *
  *   baseline_gain [TRIALS [SEED]]
  *
- * Jobs of 16 and 64 random hosts of a 432-host 3-tree; cables of 0 to 150 ns,
- * noise of 50 ns, 1 % outliers of 2,000 ns in the mean, 5 repeats from each
- * side. Baselines: none, one, three and ten other such jobs, the job itself
- * before. Prints, over some of the job's rows
- * and links:
+ * Jobs have 16 or 64 random hosts of a 432-host 3-tree. Cables take 0 to 150
+ * ns; noise is 50 ns, with 1 % outliers of 2,000 ns on average, and 5 repeats
+ * from each side. Baselines are: none; one, three or ten other such jobs; an
+ * earlier run of the same job. Prints, for some of the job's rows and links:
  *
  *   sd         standard deviation of a row's expected RTT, median, ns
  *   basis      share of the links that are judged on basis baseline
- *   smallest   excess of a link that is six standard errors, median, ns
+ *   smallest   excess of a link that equals six standard errors, median, ns
  */
 #include "config.h"
 
@@ -33,7 +32,7 @@ enum {
     BASELINES_MAX = 10,
     REPEATS = 5,
     PORTS = 12,
-    LOOKED_AT = 32, /* rows and links of a job */
+    LOOKED_AT = 32, /* rows and links that are examined per job */
 };
 
 #define HOST_NS 420.0
@@ -41,7 +40,7 @@ enum {
 #define SPREAD_NS 150.0
 #define NOISE_NS 50.0
 static const struct accuracy accuracy = { .ns = 5 };
-#define BASIS_SHARE 0.25 /* as the judge has it */
+#define BASIS_SHARE 0.25 /* as in the judge */
 #define SIGMAS 6
 
 static const struct {
@@ -58,7 +57,7 @@ static const struct {
 
 enum { CASES = sizeof (cases) / sizeof (cases[0]) };
 
-/* The samples of a job of n hosts drawn at random, as observations. */
+/* The samples of a job of n random hosts, as observations. */
 static struct pathset *measure (const struct treenet *net, size_t n,
                                 const double *latency, uint64_t hosts,
                                 uint64_t noise, struct model_run *run)
@@ -97,7 +96,7 @@ static double row_sd (const struct model *m, size_t row)
 
     v[row] = 1;
     model_transpose (m, v, u);
-    /* what hosts do in this run no baseline tells */
+    /* no baseline determines the hosts' offsets in this run */
     for (size_t i = m->n + m->nclasses; i < model_unknowns (m); i++)
         u[i] = 0;
     if (model_prior_variance (m, u, &var) < 0)
@@ -107,7 +106,8 @@ static double row_sd (const struct model *m, size_t row)
     return sqrt (var);
 }
 
-/* Whether the baseline constrains an excess of signature k; its error. */
+/* Whether the baseline constrains an excess of signature k; its standard error.
+ */
 static bool has_basis (const struct model *m, const struct causes *c, size_t k,
                        double *se)
 {
@@ -124,7 +124,7 @@ static bool has_basis (const struct model *m, const struct causes *c, size_t k,
     model_transpose (m, p, u);
     for (size_t l = 0; l < m->m; l++)
         alone += pow (u[l] * m->spread[m->class_of[l]], 2);
-    /* what hosts do in this run no baseline tells */
+    /* no baseline determines the hosts' offsets in this run */
     for (size_t i = m->n + m->nclasses; i < model_unknowns (m); i++)
         u[i] = 0;
     if (model_prior_variance (m, u, &var) < 0)
@@ -156,7 +156,7 @@ static struct figures look (struct pathset *ps, const struct model_run *now,
     f.sd = stats_median (v, n);
     n = 0;
     step = c.kind[SUSPECT_LINK] / LOOKED_AT + 1;
-    /* links are the first of the signatures */
+    /* the signatures start with the links */
     for (size_t k = 0; k < c.n; k += step)
         if (causes_simplest (&c, k)->suspect.kind == SUSPECT_LINK) {
             double se;

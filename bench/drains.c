@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* drains - who is drained, after how many audits?
+/* drains - which hosts are drained, after how many audits?
  *
  *   drains [-n TRIALS] [-s SEED] [-b DAYS] [-i IDLE] [-r ROUTING] [-l] [-v]
  *          [NETWORK] NOISE/FAULT...
  *
- * Each trial is a site of its own: cables, adapters and loopbacks as in
- * bench/localise, DAYS (3) sweeps of all hosts as the baseline, each with the
- * noise of its day, and then a fault, or a change that is not one. A job's hosts
- * are audited, one of them the fault's. While the policy waits for a host's
- * confirmation, the host is audited with partners that prolog/audit/partners
- * chooses among IDLE per cent (30) of all others. Which hosts are idle changes
- * every 20 minutes, and as the service does, the trial waits for up to an hour for
- * partners that can tell the suspects apart. While the policy waits for nobody,
- * the host's next job is audited. There are up to four audits, 20 minutes apart.
- * Planner, judge, ledger, facts and policy are the audit service's, with the
- * defaults of pmm.conf, but Action=drain.
+ * Each trial is a site of its own, with cables, adapters and loopbacks as in
+ * bench/localise. The baseline is DAYS (3) sweeps of all hosts, each with the
+ * noise of its day. Then a fault is planted, or a change that is not a fault.
+ * The hosts of a job are audited; one of them has the fault. While the policy
+ * waits for the confirmation of a host, that host is audited with partners that
+ * prolog/audit/partners selects from the idle hosts, IDLE per cent (30) of all
+ * others. Every 20 minutes other hosts are idle. Like the service, the trial
+ * waits up to an hour for partners that resolve the suspects. While the policy
+ * waits for no host, the faulty host's next job is audited. There are up to
+ * four audits, 20 minutes apart. Planner, judge, ledger, facts and policy are
+ * those of the audit service, with the defaults of pmm.conf, but Action=drain.
  *
- * FAULT is host+NS, switch+NS, healthy or a change (bench/truth.h), also lft5:
- * 5 % of the tables' entries are others than in the snapshot. -l leaves
- * loopbacks out.
+ * FAULT is host+NS, switch+NS, healthy or a change (bench/truth.h). With the
+ * change lft5, 5 % of the tables' entries differ from the snapshot. -l: no
+ * loopbacks.
  *
- *   right after 2, 3, 4  trials in which the fault's host was drained by then
- *   wrong                trials in which another host was, or any for what is
- *                        no host's fault
- *   FAIL, among          first audits that FAIL the host alone, or one of
+ *   right after 2, 3, 4  trials in which the faulty host was drained by then
+ *   wrong                trials in which another host was drained, or any host
+ *                        if no host is faulty
+ *   FAIL, among          first audits that FAIL the host alone, or as one of
  *                        several
  *   led                  first audits that the host led itself, so that they do
  *                        not count
- *   short                trials in which too many FAIL for a drain
- *   untold               audits whose partners could not tell the host's link
+ *   short                trials in which too many hosts FAIL for a drain
+ *   untold               audits whose partners do not resolve the host's link
  */
 #include "config.h"
 
@@ -55,7 +55,7 @@ enum {
     AUDITS = 4,
     PARTNERS = 15,
     APART_S = 1200,
-    PATIENCE = 3, /* times that others are idle, in an hour */
+    PATIENCE = 3, /* draws of the idle hosts, in an hour */
     BEGIN = 1700000000,
 };
 
@@ -67,7 +67,7 @@ static struct args {
 } args = { .trials = 20, .days = 3, .idle = 30, .seed = 1, .loopbacks = true };
 
 struct sums {
-    size_t right[AUDITS + 1]; /* by how many audits */
+    size_t right[AUDITS + 1]; /* by number of audits */
     size_t wrong, fail, among, led, crowded, untold;
 };
 
@@ -76,11 +76,11 @@ struct trial {
     const struct network_case *net;
     struct truth truth;
     struct fabric *f;        /* the snapshot */
-    const struct fabric *random; /* as tables may be */
-    struct pathset *all;     /* hosts */
-    struct plan *sweep;      /* of these */
+    const struct fabric *random; /* its tables have random routes */
+    struct pathset *all;     /* all hosts */
+    struct plan *sweep;      /* a plan for all */
     uint64_t seed;           /* of the next run */
-    const char *host;        /* that is at fault, or changed first */
+    const char *host;        /* at fault, or the first that changed */
     struct samples *day[DAYS_MAX];
     struct baseline base[DAYS_MAX];
     struct ledger *ledger;
@@ -88,7 +88,7 @@ struct trial {
     struct site site;
     struct policy_config cfg;
     struct policy_node *node; /* [nhosts] */
-    const char *leader[AUDITS + 2]; /* of audits, by their number */
+    const char *leader[AUDITS + 2]; /* of the audits, by id */
 };
 
 /* --- the wire ------------------------------------------------------------ */
@@ -112,7 +112,7 @@ static struct plan *plan_of (struct pathset *ps)
 
 /* --- what happens to the site -------------------------------------------- */
 
-/* Ways up that are others' by random routing; ways down are the same. */
+/* Replace routes upwards by those of random routing; routes downwards stay. */
 static void move_routes (struct trial *t)
 {
     for (size_t i = 0; i < t->f->nnodes; i++) {
@@ -140,7 +140,9 @@ static void strike (struct trial *t, struct pathset *job,
 
 /* --- audits -------------------------------------------------------------- */
 
-/* `confirms` is the audit that another is to lead; 0: none. */
+/* `confirms` is the id of the audit that this one confirms, which must have
+ * another leader; 0: none.
+ */
 static void enter (struct trial *t, struct pathset *ps, struct samples *s,
                    const struct verdict *v, const char *about,
                    uint64_t confirms)
@@ -168,7 +170,7 @@ static void enter (struct trial *t, struct pathset *ps, struct samples *s,
     free (host);
 }
 
-/* The two stages of a check. */
+/* Both stages of a check. */
 static struct verdict *check (struct trial *t, struct pathset *ps,
                               struct samples **samples)
 {
@@ -217,7 +219,7 @@ static void show (const struct trial *t, const struct pathset *ps,
                 v->finding[i].stderr_ns);
 }
 
-/* Whether it FAILs the host: 1, one of several: 2. */
+/* Whether the verdict FAILs the host: 1: alone; 2: as one of several; 0: no. */
 static int names_host (const struct trial *t, const struct verdict *v)
 {
     for (size_t i = 0; i < v->nfindings; i++)
@@ -230,7 +232,7 @@ static int names_host (const struct trial *t, const struct verdict *v)
     return 0;
 }
 
-/* The hosts of another job, the one at fault first. */
+/* The hosts of a job, the faulty one first. */
 static size_t draw_job (struct trial *t, const char **host)
 {
     uint32_t *order = xcalloc (t->f->nhosts, sizeof (*order));
@@ -248,7 +250,9 @@ static size_t draw_job (struct trial *t, const char **host)
     return n;
 }
 
-/* The hosts of the audit that the policy waits for, of who is idle. */
+/* The hosts of the audit that the policy waits for: its node, and partners from
+ * the idle hosts.
+ */
 static size_t draw_partners (struct trial *t, const struct decision *d,
                              const char **host, const char **alike)
 {
@@ -322,7 +326,7 @@ static void decide (struct trial *t, struct facts *facts,
         printf ("#     %s\n", d->remark[i]);
 }
 
-/* Whether anybody is drained, after so many audits. */
+/* Whether a host is drained, after this many audits. */
 static bool count_drains (const struct trial *t, const struct decisions *d,
                           size_t audits, struct sums *sums)
 {
@@ -343,7 +347,7 @@ static bool count_drains (const struct trial *t, const struct decisions *d,
     return right || wrong;
 }
 
-/* The one that it waits for first; NULL: none. */
+/* The decision that waits for the earliest audit; NULL: none. */
 static const struct decision *awaited (const struct decisions *d)
 {
     const struct decision *first = NULL;
@@ -412,7 +416,7 @@ static void run_audits (struct trial *t, struct sums *sums)
 
 /* --- trials -------------------------------------------------------------- */
 
-/* The days before; the ledger has the last. */
+/* The days before the fault. The ledger contains the last one. */
 static void run_days (struct trial *t)
 {
     struct verdict *fine = verdict_create ();
@@ -501,7 +505,7 @@ static void run (const struct network_case *net, const struct condition *how)
     free (t.node);
 }
 
-/* Faults of a host end or of a cable alone; or none. */
+/* A fault of a host end or cable, or none. */
 static bool find_case (struct condition *how, const char *word)
 {
     return condition_parse (how, word) && !how->bend && how->faults <= 1

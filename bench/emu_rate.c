@@ -62,7 +62,7 @@ static int play (char *where, long trips, char *const *host, size_t n,
                           &err) < 0)
             goto error;
     }
-    /* the last answer goes out with a wait */
+    /* the last answer is only sent during another wait */
     emu->recv (t, emu->now_ns (t), &packet, &err);
     rc = 0;
 error:

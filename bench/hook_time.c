@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hook_time - how long a program takes, from fork to exit, and its memory.
+/* hook_time - how long a program runs, from fork to exit, and its memory.
  *
  *   hook_time FILE RUNS PROGRAM [ARGUMENT]...
  *
- * Appends to FILE a line with the ms of each run and the greatest KiB that it
- * held, and exits with the status of the last run. So it can wrap a hook of
- * slurmd.
+ * Appends a line to FILE with the ms of each run and the maximum KiB of memory,
+ * and exits with the status of the last run. So it can wrap a hook of slurmd.
  */
 #include "config.h"
 

@@ -3,23 +3,24 @@
  *
  *   infer [-n TRIALS] [-s SEED] [NETWORK...]
  *
- * Each trial measures the latency of every pair of a network's hosts once,
- * along its routes, cables of 130 ns and host ends of 420 ns, with noise, and
- * infers. The topology is right if it is the one that is inferred without
- * noise, edge for edge; this has to stand against the fabric itself, or the
- * network is marked. It is done again with host ends that differ: by up to
- * 400 ns, each its own.
+ * Each trial measures the latency of each pair of a network's hosts once, along
+ * its routes, with noise, and infers the topology. Cables take 130 ns, host
+ * ends 420 ns. A topology is right if it equals, edge for edge, the one that is
+ * inferred without noise. That one must agree with the fabric itself; otherwise
+ * the network is marked. The trials are repeated with host ends that differ by
+ * up to 400 ns.
  *
  *   noise   its standard deviation, in ns
- *   p       that one value is nearer to its own class of values than to the
- *           next: half of the least distance between classes away
- *   p^N     that this is so for all N = n (n - 1) / 2: how often the topology
- *           were right if one wrong value were fatal
- *   right   of the trials
- *   untold  of the trials: "cannot tell"
- *   ms      of the CPU, for one inference
+ *   p       probability that one value is nearer to its own class of values
+ *           than to the next: its error is less than half the least distance
+ *           between classes
+ *   p^N     the same for all N = n (n - 1) / 2 values: how often the topology
+ *           would be right if a single wrong value were fatal
+ *   right   share of the trials
+ *   untold  share of the trials with "cannot tell"
+ *   ms      CPU time of one inference
  *
- * The last lines are 300 hosts of a tree, with the time that they take.
+ * The last lines are 300 hosts of a tree, with their time.
  */
 #include "config.h"
 
@@ -49,7 +50,7 @@ static const struct network_case {
     const char *name;
     struct shape shape;
     size_t hosts; /* drawn from all; 0: all */
-    double most;  /* noise */
+    double most;  /* greatest noise */
 } networks[] = {
     { "tree", { FAT_TREE, { 8, 2 }, ROUTING_DMODK, 0 }, 0, 80 },
     { "tree3", { FAT_TREE, { 6, 3 }, ROUTING_DMODK, 0 }, 0, 80 },
@@ -64,10 +65,10 @@ static const double noises[] = { 0, 5, 10, 20, 30, 50, 80 };
 
 struct scene {
     struct instance net;
-    struct fabric *f; /* its */
+    struct fabric *f; /* that of net */
     struct pathset *ps;
     struct topology_model *right;
-    double gap;      /* the least between two classes of latencies */
+    double gap;      /* least distance between two classes of latencies */
     double *latency; /* [nlinks] */
 };
 
@@ -118,7 +119,7 @@ static struct infer_matrix *measure (const struct scene *s, double noise,
     return m;
 }
 
-/* The least difference between two values that is more than rounding. */
+/* The least difference between two values that is not a rounding error. */
 static double find_gap (const struct infer_matrix *m)
 {
     size_t n = (size_t)m->n * m->n;
@@ -162,7 +163,7 @@ static void scene_close (struct scene *s)
     free (s->latency);
 }
 
-/* Whether what is inferred without noise stands against the fabric. */
+/* Whether the topology inferred without noise agrees with the fabric. */
 static bool stands (const struct scene *s)
 {
     struct against *a;

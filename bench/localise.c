@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* localise - how well do two stages find what is slow?
+/* localise - how well do two stages localise what is slow?
  *
  *   localise [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING] [-e SE]
  *            [-l] [CASE|NOISE/FAULT|NETWORK...]
  *
  * Each trial draws the lengths of all cables (0 to 150 ns), the hosts of a job
- * (HOSTS/FABRIC; a fabric's size alone: all of them) and a fault; takes a
- * baseline and the first stage's samples, plans the confirm stage, takes
- * samples of both and judges these. Noise of 50 ns, 1 % outliers of 2,000 ns
- * in the mean, 5 repeats from each side. Nothing but fabric, planner,
- * simulator and judge is at work; bench/judge-rates has probes and a wire.
+ * (HOSTS/FABRIC; a fabric's size alone: all of them) and a fault. It takes
+ * samples for a baseline and for the first stage, plans the confirm stage,
+ * takes samples of both stages and judges these. Noise is 50 ns, with 1 %
+ * outliers of 2,000 ns on average, and 5 repeats from each side. Only fabric,
+ * planner, simulator and judge run here; bench/judge-rates includes probes and
+ * a wire.
  *
  * NOISE/FAULT is a case on a day like a site's: a noise of `pmm simulate
- * --noise` (core/samples/noise), drawn anew for the baseline and for the run,
- * with adapters and sockets of several kinds; and loopbacks, unless -l. FAULT
- * is healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a switch's cable,
- * and a wrong route that crosses it), or a change that is not a fault
- * (bench/truth.h). Two lines below a case are two other methods on the same
- * samples: naive, the median excess of a host's rows; sparse, a greedy
- * regression with non-negative excesses (bench/reference.h).
+ * --noise` (core/samples/noise), drawn separately for the baseline and the run,
+ * with adapters and sockets of several kinds, and with loopbacks unless -l is
+ * given. FAULT is healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a
+ * cable between switches, and a wrong route that crosses it), or a change that
+ * is not a fault (bench/truth.h). Two lines below such a case are two other
+ * methods on the same samples: naive, the median excess of a host's rows;
+ * sparse, a greedy regression with non-negative excesses (bench/reference.h).
  *
- * A route that is wrong sends what is for one host by another port of a switch,
- * and makes an RTT of the first stage another by SE standard errors (3).
+ * A wrong route sends the messages for one host through another port of a
+ * switch. It changes an RTT of the first stage by at least SE standard errors
+ * (3).
  *
- *   found      of the faults, those among the suspects of a finding; a route's
- *              switch among at most three
- *   FAIL       of these, those of a FAIL
- *   false      findings in a trial that name no fault
- *   (FAIL)     those of a FAIL
- *   suspects   of a finding that names a fault, in the mean, and how many
- *              of the rows measured could not tell from it
- *   UNKNOWN    share of verdicts; and of those that are OK
+ *   found      faults that are among the suspects of a finding; for a route,
+ *              its switch is among at most three
+ *   FAIL       of these, those in a FAIL
+ *   false      findings, per trial, that do not contain a fault
+ *   (FAIL)     of these, those that are a FAIL
+ *   suspects   mean number in a finding with a fault; in parentheses, how many
+ *              links the measured rows cannot resolve from the fault
+ *   UNKNOWN    share of verdicts; then the share of OK
  *   again      trials with a confirm stage, its probes and its rounds
  *   ms         for the confirm plan and for the verdict
  */
@@ -62,13 +64,13 @@ enum { FAULTS_MAX = 2, PROFILES_MAX = 8, WORKERS_MAX = 2, REPEATS = 5,
        SWITCHES_FEW = 3, BENDS = 200000 };
 
 #define NOISE_NS 50.0
-/* of one RTT by the medians of both sides, against such another */
+/* standard error of one RTT, from the medians of both sides */
 #define RTT_STDERR_NS (NOISE_NS * sqrt (M_PI_2 / REPEATS))
 #define BUSY_SHARE 0.2
 #define BUSY_P 0.3
 #define BUSY_NS 400.0
 
-/* Beside those with a noise. */
+/* The cases without a kind of noise. */
 static const struct condition conditions[] = {
     { "slow", 1, FAULT_LINK, 1000, .noise = NULL },
     { "blind", 1, FAULT_LINK, 1000, .blind = true },
@@ -81,8 +83,8 @@ static const struct condition conditions[] = {
     { "busy", 0, FAULT_LINK, 0, .busy = true },
 };
 
-struct method { /* of bench/reference */
-    size_t found, wrong; /* a fault; what is none */
+struct method { /* methods of bench/reference */
+    size_t found, wrong; /* faults; findings without one */
 };
 
 struct sums {
@@ -90,7 +92,7 @@ struct sums {
     size_t ok;
     size_t trials, faults, found, failed;
     size_t stray, stray_failed;
-    size_t suspects, smallest; /* of those that were found */
+    size_t suspects, smallest; /* of the faults that were found */
     size_t unknown;
     size_t confirmed, rounds, probes;
     double confirm_s, judge_s;
@@ -109,8 +111,8 @@ struct trial {
     struct truth truth;
     const struct network *net;
     struct pathset *ps;
-    struct pathset *actual; /* where a route may be wrong */
-    struct tree *tree;      /* of these */
+    struct pathset *actual; /* for wrong routes */
+    struct tree *tree;      /* trees of actual */
     struct plan *plan;
     const uint32_t *link;   /* [m] of the job */
     size_t m;
@@ -118,13 +120,15 @@ struct trial {
     double *busy;           /* [nlinks] */
     double *arc;            /* [2 * nlinks] */
     uint32_t fault[FAULTS_MAX]; /* links, arcs or switches (also of routes) */
-    bool bend;                  /* messages will go the wrong way */
-    uint8_t *entry, right;      /* the wrong one of a table; what it was */
-    double change_se;           /* of an RTT by that, in standard errors */
-    size_t changed;             /* rows that do */
+    bool bend;                  /* messages take the wrong route */
+    uint8_t *entry, right;      /* the wrong entry of a table; its right
+                                   value */
+    double change_se;           /* greatest change of an RTT, in standard
+                                   errors */
+    size_t changed;             /* number of rows that change */
 };
 
-/* Whether a link is a fault or a part of it. */
+/* Whether a link is the fault or a part of it. */
 static bool is_fault (const struct trial *t, int i, uint32_t link)
 {
     const uint32_t *end = t->net->link[link].end;
@@ -150,10 +154,10 @@ static double rtt_ns (const struct trial *t, const struct row *row)
     return sum;
 }
 
-static double least_se = 3; /* that a wrong route must make of an RTT */
+static double least_se = 3; /* least change of an RTT by a wrong route */
 
-/* Whether all paths to an endpoint lead there yet, and some RTT that the plan
- * measures is another by so much.
+/* Whether all paths still lead to the endpoint, and the change of some RTT in
+ * the plan exceeds least_se.
  */
 static bool matters (struct trial *t, uint32_t to)
 {
@@ -185,7 +189,9 @@ static bool matters (struct trial *t, uint32_t to)
     return most > least_se;
 }
 
-/* Whether messages between two of the job cross a link, as routes are. */
+/* Whether the path between two endpoints of the job crosses a link, with the
+ * actual routes.
+ */
 static bool is_crossed (const struct trial *t, uint32_t from, uint32_t to,
                         uint32_t link)
 {
@@ -198,9 +204,9 @@ static bool is_crossed (const struct trial *t, uint32_t from, uint32_t to,
     return false;
 }
 
-/* Bend a route: a switch on a path of the job sends what is for its end by
- * another port, so that it crosses a link (NETWORK_NONE: any). Return the switch,
- * NETWORK_NONE: there seems to be none.
+/* Plant a wrong route: a switch on a path of the job sends messages for its end
+ * through another port, so that they cross the link `over` (NETWORK_NONE: any).
+ * Returns the switch; NETWORK_NONE: no such route was found.
  */
 static uint32_t misroute (struct trial *t, uint32_t over)
 {
@@ -234,7 +240,7 @@ static uint32_t misroute (struct trial *t, uint32_t over)
     return NETWORK_NONE;
 }
 
-/* A link that the job uses, a direction that it uses, a switch. */
+/* Draw a link or a direction that the job uses, or a switch. */
 static uint32_t draw_fault (struct trial *t)
 {
     for (;;) {
@@ -277,7 +283,7 @@ static void plant (struct trial *t)
               && misroute (t, t->fault[0]) != NETWORK_NONE;
 }
 
-/* A change begins with hosts of the job. */
+/* Apply the change; it starts with hosts of the job. */
 static void alter (struct trial *t)
 {
     const char *host[PROFILES_MAX];
@@ -325,13 +331,16 @@ static struct samples *measure (const struct trial *t,
                           t->what->noise && with_loopbacks, sim);
 }
 
-/* How many links the plan's rows do not tell from this one. */
+/* The number of links that the plan's rows cannot resolve from this one, itself
+ * included.
+ */
 static size_t alike (const struct trial *t, const struct plan *plan,
                      uint32_t link)
 {
     struct column {
-        uint32_t rows, agree; /* rows: that cross it; agree: and the link */
-        uint8_t count, of;    /* in the first of these */
+        uint32_t rows, agree; /* rows that cross it; of these, those in
+                                 proportion to the link */
+        uint8_t count, of;    /* in the first such row: of it; of the link */
     } *column = xcalloc (t->net->nlinks, sizeof (*column));
     size_t n = 0;
 
@@ -424,7 +433,7 @@ static void count (const struct trial *t, const struct plan *plan,
     sums->trials++;
 }
 
-/* Count the same for the two other methods. */
+/* The same for the two other methods. */
 static void count_methods (const struct trial *t, const struct samples *run,
                            const struct samples *base, struct sums *sums)
 {
@@ -482,7 +491,7 @@ static void show (const struct trial *t, const struct plan *plan,
         printf ("#   %s\n", v->limit[k]);
 }
 
-static bool verbose; /* -v: say what was planted and found */
+static bool verbose; /* -v: print the faults and the findings */
 
 static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
 {
@@ -581,7 +590,7 @@ struct args {
     enum routing routing;
 };
 
-/* Trials first, first + step ... */
+/* Run trials first, first + step ... */
 static struct sums run_share (const struct args *args,
                               const struct truth *truth,
                               const struct network_case *net,
@@ -629,7 +638,7 @@ static void add (struct sums *to, const struct sums *s)
     to->judge_s += s->judge_s;
 }
 
-/* A process for each worker; their sums come back through a pipe. */
+/* Run one process per worker. They return their sums through a pipe. */
 static struct sums run_trials (const struct args *args,
                                const struct truth *truth,
                                const struct network_case *net,
@@ -702,7 +711,7 @@ static void print_row (const struct network_case *net,
     fflush (stdout);
 }
 
-/* Whether a word names a row of a table, or none names any. */
+/* Whether a word names this row of a table, or no word names any row. */
 static bool selected (const char *name, char *const *word, const bool *mine)
 {
     bool any = false;

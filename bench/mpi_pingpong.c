@@ -21,7 +21,7 @@ enum { TAG = 99 };
 static const size_t lengths[]
     = { 0, 8, 64, 512, 4096, 32768, 262144, 1048576, 4194304 };
 
-/* What the engine is compared with: half of a round trip, in microseconds. */
+/* The reference: half of a round trip, in microseconds. */
 static double bare (const struct comm_mpi_wire *w, int peer, int len, int n)
 {
     double begin = MPI_Wtime ();
@@ -37,8 +37,8 @@ static double bare (const struct comm_mpi_wire *w, int peer, int len, int n)
     return 1e6 * (MPI_Wtime () - begin) / (2.0 * n);
 }
 
-/* Round trips that take some hundred microseconds: on a machine that has other
- * things to do, too, most goes are undisturbed.
+/* Round trips that take a few hundred microseconds: on a busy machine, most
+ * such runs are not disturbed.
  */
 static unsigned int count_for (size_t len)
 {
@@ -66,7 +66,7 @@ static int compare (struct party *p, size_t len, int repeats, double *us,
               || series_add_process (s, "b", "b", err) < 0))
         goto error;
     for (int i = -1; i < repeats; i++) {
-        /* what came before is not to favour one of them */
+        /* alternate which is first, so that neither is favoured */
         for (int k = 0; k < 2; k++)
             if ((i + k) % 2)
                 us[i < 0 ? 0 : i] = bare (&wire, peer, (int)len,

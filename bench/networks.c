@@ -21,7 +21,7 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* Less is not told apart by a clock of 100 ticks in a second. */
+/* A clock of 100 ticks per second does not resolve less. */
 #define CPU_SECONDS_MIN .1
 
 static struct fabric *make_fabric (const struct shape *s, struct error *err)

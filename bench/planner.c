@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How few rounds, how fast, in how much memory? Plans for many networks and
- * jobs, beside the bounds and the paper's method, as Markdown.
+/* Rounds, time and memory of plans for many networks and jobs, compared with
+ * the bounds and with the paper's method, as Markdown.
  *
  *     planner [--long] [--limit SECONDS] [--seed N] [FILTER]...
  *
- * Only cases whose name contains a FILTER, where there are any; the big ones
- * and those with --long alone. Each case is a process of its own, so that its
- * memory is known, and each step in it (planning, the bound, the check,
- * predictions, the paper's method) may take --limit CPU seconds (20): what
- * takes longer is a dash. The seed (1) draws the jobs and goes to the planner.
+ * If FILTERs are given, only cases whose name contains one of them run. The big
+ * cases only run with --long. Each case is a process of its own, so its memory
+ * is known. Each of its steps (planning, the bound, the check, predictions, the
+ * paper's method) may take --limit CPU seconds (20); a step that takes longer
+ * is shown as a dash. The seed (1) draws the jobs and is passed to the planner.
  *
- * Seconds are of one thread, networks not included, of the fastest of up to
- * five runs where they are short. Memory is all the process ever had
- * when the plan was made, the network included. Limits are those that the
- * planner was built to; a case that is over one says so and fails nothing.
+ * Seconds are those of one thread, without making the network; for short runs,
+ * the fastest of up to five. Memory is the maximum of the process up to the
+ * finished plan, including the network. Limits are the planner's design goals;
+ * a case that exceeds one is marked, but is not an error.
  */
 #include "config.h"
 
@@ -47,24 +47,24 @@ enum rule { NO_RULE, AT_MOST, ABOVE_BOUND, TIMES_BOUND };
 struct limit {
     enum rule rule;
     double value;
-    double seconds; /* 0: none */
+    double seconds; /* 0: no limit */
 };
 
 struct bench_case {
     char name[NAME_MAX_BYTES];
     struct shape shape;
     struct limit limit;
-    bool big; /* with --long only */
+    bool big; /* only with --long */
     enum draw draw;
-    size_t n; /* of a job */
+    size_t n; /* hosts of a job */
 };
 
 #define D ROUTING_DMODK
 #define M ROUTING_MINHOP
 #define R ROUTING_RANDOM
 
-/* In the order of their table; trees of one kind follow each other, for the
- * table of growth.
+/* In the order of the table. Trees of one kind follow each other, for the table
+ * of growth.
  */
 static const struct bench_case whole[] = {
     { "paper's sample", { SAMPLE, { 0 }, D, 0 }, { AT_MOST, 3, 0 }, 0, 0, 0 },
@@ -128,29 +128,29 @@ static const struct bench_case whole[] = {
       { 0 }, 1, 0, 0 },
 };
 
-/* What the processes of a case tell each other. A number of seconds that is 0:
- * that step did not finish.
+/* Results that the processes of a case share. 0 seconds: that step did not
+ * finish.
  */
 struct result {
     size_t n, links, rank, rounds;
     double plan_seconds, mib;
     size_t bound;
     char bound_kind[32];
-    int checked; /* 1 good, -1 not */
+    int checked; /* 1: valid; -1: not valid */
     bool predicted;
     double rms, max;
     struct {
         size_t rounds;
         double seconds;
-    } paper, papers; /* its first set; the best of several */
+    } paper, papers; /* paper: its first set; papers: the best of several */
     char error[512]; /* of the step that failed */
 };
 
 struct bench {
     const struct bench_case *c;
-    struct result *r; /* shared with the processes of its steps */
+    struct result *r; /* shared with the processes of the steps */
     const struct options *o;
-    int step;         /* of `later` */
+    int step;         /* index into `later` */
     struct instance net;
     uint32_t *who;
     size_t n;
@@ -268,7 +268,7 @@ static int step_papers (struct bench *b, struct error *err)
                        &b->r->papers.seconds, err);
 }
 
-/* What is known of a plan once it is made, each in a process of its own. */
+/* Computations on a finished plan, each in a process of its own. */
 static int (*const later[]) (struct bench *b, struct error *err) = {
     step_bound,
     step_check,
@@ -310,7 +310,7 @@ static int run_case (void *arg)
     return 0;
 }
 
-/* The columns of a table: a dash for what is not known. */
+/* The columns of a table. A dash: not known. */
 static void put_count (size_t n)
 {
     if (n > 0)
@@ -512,7 +512,7 @@ static bool wanted (const struct options *o, const struct bench_case *c)
     return found && (o->big || !c->big);
 }
 
-/* A table of the cases that are wanted; nothing where none is. */
+/* A table of the selected cases; nothing if none is selected. */
 static void put_table (const struct options *o, const char *title,
                        const struct bench_case *c, size_t n,
                        struct result *shared, struct result *result)
@@ -537,7 +537,7 @@ static void put_table (const struct options *o, const char *title,
     }
 }
 
-/* The paper's method in units of ours, where it finished. */
+/* The paper's method relative to ours, if it finished. */
 static void put_ratios (const struct result *r, size_t n)
 {
     bool any = false;
@@ -571,7 +571,7 @@ static bool is_tree (const struct shape *s)
            && s->size[2] <= 1 && s->prune == 0;
 }
 
-/* How time and memory grow from a tree to the next of its kind: the exponent
+/* How time and memory grow from one tree to the next of its kind: the exponent
  * of n.
  */
 static void put_growth (const struct result *r, size_t n)
@@ -604,7 +604,7 @@ static void put_growth (const struct result *r, size_t n)
     }
 }
 
-/* Jobs: all sizes and draws of some trees. */
+/* Jobs of all sizes, several draws each, of some trees. */
 static void put_jobs (const struct options *o, struct result *shared)
 {
     static const unsigned int ports[] = { 12, 24, 36 };

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prices of links, and the rounds that they say there must be.
+/* Prices of links, and the bound on rounds that they prove.
  *
- * Notes: multiplicative weights (Arora, Hazan and Kale 2012). What the
- * cheapest basis loads above the average gets dearer, in steps that shrink
- * when the prices have not become better for a while; then the search goes
- * back to the best ones. All is in integers, so that every machine finds the
- * same, and nothing is rounded that a bound is made of: any prices make one.
+ * Notes: multiplicative weights (Arora, Hazan and Kale 2012). The prices of
+ * links that the cheapest basis loads more than the average rise. The steps get
+ * shorter if the prices have not improved for a while; the search then returns
+ * to the best prices. All numbers are integers, so all machines find the same
+ * result. Rounding cannot make a bound wrong, because any prices give a valid
+ * bound.
  *
- * What rounds sell is looked at from the dearest link down: either one of the
- * rows that cross it is in the round, or it is left over. So the search only
- * has to follow what leaves over little enough. The round that it finds says
- * what is too dear.
+ * What a round can sell is searched from the most expensive link down: either
+ * the round contains one of the rows that cross the link, or the link is left
+ * over. So the search only follows branches that leave little enough over. The
+ * round that it finds shows which prices are too high.
  *
- * A step costs a sort and an elimination. Most rows do not come that far: two
- * null vectors tell that they add nothing, and are wrong together once in
- * 2^62 times.
+ * A step costs a sort and an elimination. Most rows are rejected before it: two
+ * null vectors show that a row adds nothing. Both are wrong at once with a
+ * probability of 2^-62.
  */
 #include "config.h"
 #include "bench/price.h"
@@ -26,18 +27,21 @@
 #include "util/alloc.h"
 
 enum {
-    STALE_MAX = 16,     /* rows that null vectors may mistake */
-    SORT_COST = 8,      /* of a row, in entries */
-    BITS = 16,          /* of fractions: */
-    STEP = 1 << 14,     /* 1/4 dearer for a load as large as the average */
+    STALE_MAX = 16,     /* rows that null vectors may misjudge before they are
+                           drawn again */
+    SORT_COST = 8,      /* per row, in entries */
+    BITS = 16,          /* of a fraction */
+    STEP = 1 << 14,     /* price rises by 1/4 if the load is as large as the
+                           average */
     STEP_LEAST = 1 << 6,
-    LOAD_MOST = 4,      /* averages; what is more counts as that */
-    PATIENCE = 16,      /* prices that are no better, for one step */
-    GAIN = 1 << 13,     /* 1/8192 more is better */
-    PAIRS_MAX = 1 << 19, /* whose rows are held: 1,024 endpoints' */
-    ROUND_ROWS = 200,   /* of which all rounds may be looked at */
-    LINKS_PART = 4,     /* of all prices at first, but for links of hosts */
-    SLOWER = 64,        /* a step is 1/64 shorter than the one before */
+    LOAD_MOST = 4,      /* in averages; the limit for greater loads */
+    PATIENCE = 16,      /* steps without an improvement, for one length */
+    GAIN = 1 << 13,     /* an improvement is more than 1/8192 */
+    PAIRS_MAX = 1 << 19, /* whose rows are stored: those of 1,024 endpoints */
+    ROUND_ROWS = 200,   /* rows for which all rounds may be searched */
+    LINKS_PART = 4,     /* initial prices of all host links over those of the
+                           others, at least */
+    SLOWER = 64,        /* each step is 1/64 shorter than the one before */
 };
 
 #define PRICE_MAX (UINT64_C (1) << 36)
@@ -54,7 +58,7 @@ struct price_search {
     struct price now;
     uint64_t *each;      /* [m] */
     uint32_t *load;      /* [m] of the cheapest basis */
-    struct priced_row *offer; /* [n] rows, cheapest first */
+    struct priced_row *offer; /* [n] rows, the cheapest first */
     uint64_t *z[2];      /* [m] null vectors */
     uint64_t step;
     uint64_t work, effort;
@@ -65,7 +69,7 @@ size_t price_rounds (const struct price *price)
     return price->sum ? (price->cost + price->sum - 1) / price->sum : 0;
 }
 
-/* True if entry k of a row is its first of that column. */
+/* Whether entry k of a row is the first of its column. */
 static bool is_first (const struct rows *r, size_t i, size_t k)
 {
     for (size_t j = r->first[i]; j < k; j++)
@@ -121,7 +125,9 @@ static void draw_nulls (struct price_search *s, const struct echelon *e)
         s->work += echelon_null (e, s->rng, s->z[i]);
 }
 
-/* May the row be independent of what the null vectors were drawn for? */
+/* Whether the row may be independent of the rows that the null vectors were
+ * drawn for.
+ */
 static bool is_new (const struct price_search *s, size_t i)
 {
     const struct rows *r = s->rows;
@@ -134,8 +140,8 @@ static bool is_new (const struct price_search *s, size_t i)
     return x % ECHELON_PRIME != 0 || y % ECHELON_PRIME != 0;
 }
 
-/* Take what is independent, by rising cost. False where the effort does not do
- * for all.
+/* Take independent rows, by ascending cost. Returns false if the effort is used
+ * up first.
  */
 static bool take_cheapest (struct price_search *s, struct echelon *e)
 {
@@ -162,7 +168,7 @@ static bool take_cheapest (struct price_search *s, struct echelon *e)
     return true;
 }
 
-/* The cheapest basis at the prices of now; returns as take_cheapest. */
+/* The cheapest basis at the current prices. Returns as take_cheapest does. */
 static bool find_cheapest (struct price_search *s)
 {
     struct echelon *e = echelon_create (s->rows->m, s->rows->uses);
@@ -191,7 +197,7 @@ static void halve_prices (struct price_search *s)
         s->each[c] = s->each[c] / 2 + 1;
 }
 
-/* What is loaded gets dearer, beside what is not. */
+/* Raise the prices of loaded links, relative to the others. */
 static void raise_prices (struct price_search *s)
 {
     uint64_t average = ((unsigned __int128)s->now.cost << BITS) / s->now.sum;
@@ -226,7 +232,7 @@ static void search_clear (struct price_search *s)
     free (s->z[1]);
 }
 
-/* Do they say clearly more than the best? */
+/* Whether these prices give a clearly better bound than the best ones. */
 static bool is_more (const struct price *now, const struct price *best)
 {
     unsigned __int128 x = (unsigned __int128)now->cost * best->sum;
@@ -235,7 +241,7 @@ static bool is_more (const struct price *now, const struct price *best)
     return best->sum == 0 || x > y + y / GAIN;
 }
 
-/* From one set of prices to the next. */
+/* Search for better prices, step by step. */
 static void improve (struct price_search *s, struct price *best,
                      uint64_t *best_each)
 {
@@ -281,18 +287,18 @@ struct price price_find (const struct rows *rows, size_t rank, uint64_t *each,
 }
 
 /*
- * What a round sells
+ * What a round can sell
  */
 
 enum state { IDLE, SOLD, LEFT };
 
 struct sold_round {
     struct price_search *s;
-    uint32_t *order;    /* [m] columns, the dearest first */
-    uint32_t *first;    /* [m + 1] into crossing: */
-    uint32_t *crossing; /* rows that cross a column, the dearest first */
+    uint32_t *order;    /* [m] columns, the most expensive first */
+    uint32_t *first;    /* [m + 1] index into crossing */
+    uint32_t *crossing; /* rows that cross a column, the most expensive first */
     uint8_t *state;     /* [m] of a column */
-    uint64_t least;     /* that the round is to sell */
+    uint64_t least;     /* the least that the round must sell */
 };
 
 static void round_clear (struct sold_round *r)
@@ -328,7 +334,7 @@ static void order_columns (struct sold_round *r)
     }
 }
 
-/* List the rows of each column; the offers are sorted. */
+/* List the rows of each column. The offers must be sorted. */
 static void list_crossing (struct sold_round *r)
 {
     const struct rows *rows = r->s->rows;
@@ -367,9 +373,9 @@ static bool is_free (struct sold_round *r, uint32_t row)
     return k == rows->first[row + 1];
 }
 
-/* Is there a round that sells enough, with what has been decided of the first
- * `at` columns, and no more than `spare` to be left over? It stays in state.
- * Where the effort is spent: yes, as far as is known.
+/* Whether some round sells enough, given the decisions for the first `at`
+ * columns, and leaves at most `spare` over. The round stays in state. If the
+ * effort is used up, returns true, as nothing is proven.
  */
 static bool sells (struct sold_round *r, size_t at, uint64_t spare)
 {
@@ -400,7 +406,9 @@ static bool sells (struct sold_round *r, size_t at, uint64_t spare)
     return false;
 }
 
-/* What bases load gets dearer, what the round sells cheaper. */
+/* Raise the prices of links that bases load, and lower those of links that the
+ * round sells.
+ */
 static void adjust_prices (struct price_search *s, const struct sold_round *r,
                            size_t rounds)
 {
@@ -416,7 +424,7 @@ static void adjust_prices (struct price_search *s, const struct sold_round *r,
     }
 }
 
-/* Is the basis at hand more than so many rounds can sell? */
+/* Whether the current basis costs more than this many rounds can sell. */
 static bool excludes (struct sold_round *r, size_t rounds)
 {
     struct price_search *s = r->s;
@@ -486,8 +494,8 @@ static int gather (struct rows *rows, struct pathset *ps, struct error *err)
     return 0;
 }
 
-/* What host ends cost at first, and the other links, 1/LINKS_PART of that
- * together.
+/* The initial prices: PRICE_FIRST for host links. The other links together cost
+ * at most 1/LINKS_PART of what the host links cost together.
  */
 static uint64_t *first_prices (const struct pathset *ps,
                                const uint32_t *link, size_t m)

@@ -19,10 +19,10 @@ enum { CAUSES = 16 };
 
 const char *const reference_names[REFERENCES] = { "naive", "sparse" };
 
-/* A pair of endpoints in the run and in the baseline, over all its rounds. */
+/* A pair of endpoints, in the run and in the baseline, over all rounds. */
 struct pair {
     uint32_t a, b;
-    double min[2], median[2]; /* of the baseline, of the run */
+    double min[2], median[2]; /* of the baseline; of the run */
     struct row row;
 };
 
@@ -135,7 +135,8 @@ static double sd_of (const double *left, size_t n, double *scratch)
     return fmax (SD_MIN, stats_mad (scratch, n, 0));
 }
 
-/* Fit the chosen columns; left: what they leave. False where they are alike.
+/* Fit the chosen columns. left: the residuals. Returns false if the columns are
+ * dependent.
  */
 static bool fit (const struct pairs *p, const double *d,
                  const uint32_t *chosen, size_t n, double *x, double *left)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What schedules of all pairs cost beside a plan for the links, as Markdown.
+/* The cost of schedules of all pairs, compared with a plan for the links, as
+ * Markdown.
  *
  *     schedules [--long]
  *
- * On fat trees of 16, 64 and 1,024 hosts, and with --long 11,664, the steps of
- * each schedule, its probes, and the seconds to measure it as pmm-probe would:
- * PASSES passes; a step, in which each probe is measured from both sides, is
- * four gaps of GAP_US (probe/probe.h; HCAs that are polled) and a barrier of
- * ceil (log2 n) messages of MESSAGE_US. *Shared*: the share of probes that
+ * For fat trees of 16, 64 and 1,024 hosts, and with --long 11,664: the steps of
+ * each schedule, its probes, and the seconds that pmm-probe would take for it
+ * with PASSES passes. In a step, each probe is measured from both sides; it
+ * takes four gaps of GAP_US (probe/probe.h; HCAs that are polled) and a barrier
+ * of ceil (log2 n) messages of MESSAGE_US. *Shared*: the share of probes that
  * cross a link which another probe of the step crosses, so that one may wait
- * for the other; *worst*: probes on one link at most; of STEPS steps that
- * lie evenly. *Made*: CPU seconds to compute all steps, or the plan.
+ * for the other. *Worst*: the maximum number of probes on one link. Both are
+ * computed from STEPS evenly spaced steps. *Made*: CPU seconds to compute all
+ * steps, or the plan.
  */
 #include "config.h"
 
@@ -32,7 +34,7 @@ enum { PASSES = 5, GAP_US = 50, MESSAGE_US = 2, STEPS = 32 };
 static const struct net {
     const char *name;
     struct shape shape;
-    size_t hosts; /* of a contiguous job; 0: all */
+    size_t hosts; /* of a job of consecutive hosts; 0: all */
     bool big;
 } nets[] = {
     { "4-port 3-tree", { FAT_TREE, { 4, 3 }, ROUTING_DMODK, 0 }, 0, false },
@@ -68,7 +70,9 @@ static void walk (const struct table *t, const struct probe *pair,
         die (&err);
 }
 
-/* How many of a step's probes share a link; the worst link's in *worst. */
+/* The number of a step's probes that share a link. *worst: the maximum on one
+ * link.
+ */
 static size_t shared (struct table *t, const struct probe *pair, size_t n,
                       uint32_t *worst)
 {

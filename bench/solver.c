@@ -35,7 +35,7 @@ static const struct solver_case {
     bool big;
     enum draw draw;
     size_t n;
-    double limit; /* seconds of a fit, 0: none */
+    double limit; /* seconds of a fit; 0: no limit */
 } cases[] = {
     { "12-port 3-tree d", { FAT_TREE, { 12, 3 }, ROUTING_DMODK, 0 },
       false, WHOLE, 0, 0 },
@@ -75,7 +75,7 @@ struct result {
     char error[512];
 };
 
-/* What one link or group was found to be, over the draws. */
+/* The estimates of one link or group, over the draws. */
 struct item {
     double sum, squares, stated; /* stated: sum of variances */
 };
@@ -143,7 +143,8 @@ static void add (struct item *item, double value, double stated)
     item->stated += stated * stated;
 }
 
-/* Links are item[0 .. nlinks-1], groups behind them: the same in each draw. */
+/* Links are item[0 .. nlinks-1]; groups follow. They are the same in each draw.
+ */
 static int add_solution (struct bench *b, const struct solution *s,
                          struct error *err)
 {
@@ -201,7 +202,9 @@ static void observe_errors (struct bench *b)
     summarise (b, (known * WORST_PERCENT + 99) / 100, b->r->worst);
 }
 
-/* As many draws as are wanted, or as half of the limit allows. */
+/* Solve the requested number of draws, or as many as fit into half of the
+ * limit.
+ */
 static int solve_draws (struct bench *b, struct error *err)
 {
     struct solve_options opts = { .quantile = RTT_MEDIAN };
@@ -259,7 +262,7 @@ static struct sparse *make_matrix (const struct bench *b, struct error *err)
     return NULL;
 }
 
-/* Least squares alone, of the last draw, as near as solve () takes it. */
+/* Least squares alone, for the last draw, as solve () does it. */
 static int fit (struct bench *b, struct error *err)
 {
     struct sparse *a = make_matrix (b, err);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Plans that fill links, and what they find, as Markdown.
+/* Plans that fill links, and what they detect, as Markdown.
  *
  *     throughput [--long]
  *
- * On whole fabrics and on jobs, all links 4xHDR, or host ends 4xEDR, so that a
- * cable between switches needs two hosts. Prints rounds and flows to load each
- * link twice, the links that are filled, and the seconds to plan and to check.
- * Then TRIALS drawn links, one at a time, have half their rate; flows are
- * max-min fair, and noise is NOISE of a rate. Prints the share of links that
- * are named, that are named alone, and findings that name others. --long adds
- * big fabrics.
+ * For whole fabrics and jobs. All links are 4xHDR, or host ends are 4xEDR, so
+ * that a cable between switches needs two hosts. Prints the rounds and flows
+ * that load each link twice, the links that are filled, and the seconds to plan
+ * and to check. Then TRIALS random links, one at a time, have half their rate.
+ * Flows are max-min fair; noise is NOISE of a rate. Prints the share of links
+ * that are named, the share that are named alone, and the findings that name
+ * other links. --long adds big fabrics.
  */
 #include "config.h"
 
@@ -67,7 +67,7 @@ struct trials {
     size_t n, named, alone, others;
 };
 
-/* Does a finding name the link? */
+/* Whether a finding names the link. */
 static bool names (const struct carry_finding *f, uint32_t link)
 {
     for (size_t i = 0; i < f->nlinks; i++)

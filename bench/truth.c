@@ -36,7 +36,7 @@ const struct network_case *network_case_find (const char *name)
     return NULL;
 }
 
-/* What stands behind NOISE/, some with a number after it. */
+/* The words after NOISE/. Some have a number appended. */
 static const struct condition kinds[] = {
     { "healthy", 0, .change = CHANGE_NONE },
     { "host+", 1, FAULT_HOST_END, .change = CHANGE_NONE },
@@ -98,7 +98,9 @@ void truth_close (struct truth *t)
     free (t->loopback);
 }
 
-/* An adapter of one of three kinds, on this socket or the other. */
+/* The latency of an adapter of one of three kinds, on the near or the far
+ * socket.
+ */
 static double host_part (struct rng *rng)
 {
     static const double adapter[] = { 0, 60, 150 };
@@ -145,7 +147,7 @@ void truth_slow_host (struct truth *t, const char *host, double ns,
             t->latency[l] += ns;
 }
 
-/* Of a share of the links: each so much, and up to `more` beside. */
+/* Lengthen a share of the links by ns, plus up to `more`. */
 static void lengthen (struct truth *t, double share, double ns, double more)
 {
     for (size_t l = 0; l < t->net->nlinks; l++)

@@ -25,7 +25,7 @@ static enum verdict_status say_audits (int64_t begun, const json_t *failed,
 
     json_array_foreach (failed, i, v) n
         += json_integer_value (json_object_get (v, "audits"));
-    if (n > begun) /* one counts for each node at fault */
+    if (n > begun) /* an audit counts once per node at fault */
         n = begun;
     if (n == 0)
         return say_ok (text, "%jd in the last day", (intmax_t)begun);
@@ -37,7 +37,9 @@ static enum verdict_status say_audits (int64_t begun, const json_t *failed,
                        json_string_value (json_object_get (most, "cause")));
 }
 
-/* What is wrong with the ledger itself is said there. */
+/* Whether there are no audits to check. Errors of the ledger itself are
+ * reported by doctor_ledger.
+ */
 static bool is_none (const struct doctor_site *p, char *text)
 {
     bool bad = doctor_ledger (p, text) != VERDICT_OK;

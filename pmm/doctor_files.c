@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm doctor: our own files, and the devices. */
+/* pmm doctor: our own files and the devices. */
 #include "config.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "util/alloc.h"
 
 enum {
-    OLD_S = 7 * 24 * 3600, /* of a snapshot: cables are moved */
+    OLD_S = 7 * 24 * 3600, /* of a snapshot: cables get moved */
     DAY_S = 24 * 3600,
     NOBODY = 65534,
 };
@@ -43,8 +43,8 @@ enum verdict_status doctor_conf (const struct doctor_site *p, char *text)
     return say_ok (text, "%s, Action=%s", path, p->site.action);
 }
 
-/* Whether a published file can be read by all and written by none but root
- * and SlurmUser.
+/* Whether everyone can read a published file, and only root and SlurmUser can
+ * write it.
  */
 static int published (const struct doctor_site *p, const char *path,
                       struct stat *st, struct error *err)
@@ -154,7 +154,7 @@ enum verdict_status doctor_verdicts (const struct doctor_site *p, char *text)
     return say_ok (text, "%s", path);
 }
 
-/* A directory in which SlurmUser, and nobody else, makes files. */
+/* A directory in which only SlurmUser creates files. */
 static enum verdict_status private_directory (const struct doctor_site *p,
                                               const char *path, char *text)
 {
@@ -176,8 +176,8 @@ enum verdict_status doctor_spool (const struct doctor_site *p, char *text)
     return private_directory (p, p->site.spool, text);
 }
 
-/* Who has a lock on that file, without trying to have it: that would be in the
- * way of a service that starts. 0: nobody here.
+/* The process that holds a lock on a file; 0: none on this machine. It does not
+ * try to take the lock, which could stop a service that is starting.
  */
 static intmax_t holder (const struct stat *st)
 {
@@ -236,8 +236,8 @@ enum verdict_status doctor_ledger (const struct doctor_site *p, char *text)
     return say_ok (text, "%s", path);
 }
 
-/* As users run it: it may lack a library. Who ended otherwise than well has
- * said why in its last line.
+/* Run pmm-probe as users do: it may lack a library. If it fails, its last line
+ * says why.
  */
 static int try_probe (FILE *out, const void *arg, struct error *err)
 {

@@ -17,12 +17,12 @@
 
 static const char plugin_name[] = "spank_pmm.so";
 
-/* What plugstack.conf says of our plugin. */
+/* The line of plugstack.conf for our plugin. */
 struct plugin_stack {
-    int found; /* as plugstack_find returns it; -1 with the error */
+    int found; /* result of plugstack_find; -1: see error */
     struct plugstack_line line;
     struct site site; /* pmm.conf, then the words of the line */
-    bool bad;         /* that is bad, with this */
+    bool bad;         /* the site is wrong: see error */
     struct error error;
 };
 
@@ -40,7 +40,7 @@ static void read_words (struct plugin_stack *s)
         error_prefix (&s->error, "%s:%d", s->line.file, s->line.lineno);
 }
 
-/* Where the plugin is: its path, or in one of the directories of PluginDir. */
+/* Find the plugin: by its path, or in the directories of PluginDir. */
 static bool find_plugin (const char *dirs, char path[PLUGSTACK_LINE],
                          struct stat *st)
 {
@@ -60,7 +60,7 @@ static bool find_plugin (const char *dirs, char path[PLUGSTACK_LINE],
     return false;
 }
 
-/* Slurm's plugins tell the release that they were built for. */
+/* A plugin of Slurm contains the release that it was built for. */
 static int tell_version (FILE *out, const void *arg, struct error *err)
 {
     void *plugin = dlopen (arg, RTLD_LAZY);
@@ -121,7 +121,7 @@ static void stack_destroy (struct plugin_stack *s)
     free (s);
 }
 
-/* NULL: pmm.conf is bad. */
+/* NULL: pmm.conf has errors. */
 static struct plugin_stack *stack_load (const struct doctor_site *p)
 {
     struct plugin_stack *s = xcalloc (1, sizeof (*s));

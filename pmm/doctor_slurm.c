@@ -23,8 +23,8 @@
 
 enum {
     PLUGIN_BYTES = 1 << 26,
-    FEW_PORTS = 64,         /* for all srun of a machine */
-    SCRIPT_BYTES = 1 << 16, /* of a hook that is read */
+    FEW_PORTS = 64,         /* for all srun processes of a machine */
+    SCRIPT_BYTES = 1 << 16, /* greatest hook that is read */
     NAMES_SHOWN = 3,
 };
 
@@ -49,7 +49,7 @@ enum verdict_status doctor_release (const struct doctor_site *p, char *text)
     return say_ok (text, "Slurm %s", running);
 }
 
-/* Slurm's nodes of which the snapshot, or the node map, knows no endpoint. */
+/* The nodes of Slurm that have no endpoint in the snapshot or node map. */
 static size_t strangers (const struct doctor_site *p, const struct nodemap *map,
                          const struct controller_nodes *nodes, char *names,
                          size_t size)
@@ -105,9 +105,9 @@ enum verdict_status doctor_nodes (const struct doctor_site *p, char *text)
  * The step
  */
 
-/* Load the library as Slurm's PMIx plugin does, by two strings that are in it:
- * the directory that it was configured with, and a name (libpmix.so in 22.05). A
- * directory that others may write is none.
+/* Load the library as Slurm's PMIx plugin does. The plugin contains two
+ * strings: the directory that it was configured with, and a name (libpmix.so in
+ * 22.05). A directory that others can write to is ignored.
  */
 static int load_pmix (FILE *out, const void *arg, struct error *err)
 {
@@ -138,7 +138,7 @@ static int load_pmix (FILE *out, const void *arg, struct error *err)
     return error_world (err, "%s", dlerror ());
 }
 
-/* Slurm's plugin, in one of the directories of PluginDir. */
+/* Find Slurm's plugin in the directories of PluginDir. */
 static bool find_plugin (const char *dirs, const char *type,
                          char path[PATH_MAX])
 {
@@ -157,7 +157,7 @@ static bool find_plugin (const char *dirs, const char *type,
     return false;
 }
 
-/* The type of step that Slurm has of those that are wanted; NULL: none. */
+/* The first wanted type of step that Slurm has; NULL: none. */
 static const char *find_mpi (const struct doctor_site *p, char path[PATH_MAX])
 {
     const char *const *type = site_mpi (&p->site)->types;
@@ -195,8 +195,8 @@ enum verdict_status doctor_mpi (const struct doctor_site *p, char *text)
     return VERDICT_OK;
 }
 
-/* Slurm's plugin makes a directory of a name that all can guess there, for each
- * step, and the step fails where it exists.
+/* For each step, Slurm's plugin creates a directory with a predictable name
+ * there. If the name exists, the step fails.
  */
 enum verdict_status doctor_pmix_directory (const struct doctor_site *p,
                                            char *text)
@@ -232,7 +232,7 @@ enum verdict_status doctor_pmix_directory (const struct doctor_site *p,
 enum verdict_status doctor_mpi_default (const struct doctor_site *p, char *text)
 {
     const char *set = conf (p, "MpiDefault");
-    const char *mpi = *set ? set : "none"; /* which is not said since 23.11 */
+    const char *mpi = *set ? set : "none"; /* not shown since 23.11 */
     char path[PATH_MAX];
     const char *type = find_mpi (p, path);
 
@@ -244,7 +244,7 @@ enum verdict_status doctor_mpi_default (const struct doctor_site *p, char *text)
                    mpi, type);
 }
 
-/* Whether a comma-separated list has that word, in any case. */
+/* Whether a comma-separated list contains the word; case does not matter. */
 static bool listed (const char *list, const char *word)
 {
     size_t len = strlen (word);
@@ -391,10 +391,10 @@ enum verdict_status doctor_comments (const struct doctor_site *p, char *text)
 }
 
 /*
- * Hooks: ours, or a script that names ours.
+ * Hooks: ours, or a script that contains the name of ours.
  */
 
-/* 1, 0, or -1: it could not be read. */
+/* 1: yes; 0: no; -1: it could not be read. */
 static int names (const char *path, const char *program)
 {
     const char *base = strrchr (path, '/');
@@ -424,7 +424,7 @@ static enum verdict_status hook (const struct doctor_site *p, const char *key,
     char first[64];
     glob_t found;
 
-    if (!*value) { /* later releases number several of them */
+    if (!*value) { /* later releases number them */
         snprintf (first, sizeof (first), "%s[0]", key);
         value = conf (p, first);
     }
@@ -455,7 +455,7 @@ enum verdict_status doctor_epilogslurmctld (const struct doctor_site *p,
                  "no job is audited when it ends", text);
 }
 
-/* Slurm's own, or the plugin's. */
+/* A hook of Slurm, or the plugin in its place. */
 static enum verdict_status job_hook (const struct doctor_site *p,
                                      const char *key, const char *program,
                                      const char *without, char *text)

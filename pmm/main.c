@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm: one verb for each step of the pipeline, and what runs them. */
+/* pmm: one verb per step of the pipeline, and the code that runs the verbs. */
 #include "config.h"
 
 #include <limits.h>
@@ -61,7 +61,7 @@ static const struct verb *const verbs[] = {
 };
 
 /*
- * What verbs share
+ * Shared by all verbs
  */
 
 int exit_status (enum verdict_status status)
@@ -150,10 +150,10 @@ static int set_format (void *field, const char *value, struct error *err)
     return 0;
 }
 
-/* The options of what verbs take. */
+/* The options for the inputs that verbs take. */
 #define FIELD(name) offsetof (struct inputs, name)
 static const struct {
-    unsigned int takes; /* any of these */
+    unsigned int takes; /* for verbs that take any of these */
     struct opt options[3];
 } shared[] = {
     { TAKES_FABRIC,
@@ -182,7 +182,7 @@ static const struct {
 
 enum { SHARED = sizeof (shared) / sizeof (shared[0]) };
 
-/* Open what the verb takes. */
+/* Open the inputs of the verb. */
 static int open_inputs (const struct verb *v, struct inputs *in,
                         struct error *err)
 {
@@ -246,7 +246,7 @@ static int run (const struct verb *v, int argc, char **argv)
 }
 
 /*
- * Finding it
+ * Finding the verb
  */
 
 static void usage (FILE *fp)
@@ -269,7 +269,7 @@ int no_verb (const char *of, const struct text_guess *guess)
     return EXIT_BAD_INPUT;
 }
 
-/* A verb among those of `of`, "pmm" or "pmm fabric": argv[0]. */
+/* Run the verb argv[0] from the list of `of`, "pmm" or "pmm fabric". */
 static int run_among (const struct verb *const *list, const char *of,
                       int argc, char **argv)
 {
@@ -302,7 +302,7 @@ static int run_among (const struct verb *const *list, const char *of,
 
 int main (int argc, char **argv)
 {
-    signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
+    signal (SIGXFSZ, SIG_IGN); /* a file that gets too large is an error */
     if (argc < 2) {
         usage (stderr);
         return EXIT_BAD_INPUT;

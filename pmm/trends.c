@@ -12,8 +12,8 @@
 
 enum { END_MAX = 96 };
 
-/* What was measured by these rules, solved for; NULL with err, errno ENOENT
- * where it is nothing.
+/* Solve what was measured, selected by these rules. NULL with err; errno is
+ * ENOENT if nothing was measured.
  */
 static struct solution *solve_by (struct trends *t, struct ledger *ledger,
                                   const struct ledger_ageing *ageing,
@@ -37,7 +37,7 @@ static struct solution *solve_by (struct trends *t, struct ledger *ledger,
     return sol;
 }
 
-/* The same, where nothing may be an answer. */
+/* The same; *sol is NULL, without an error, if nothing was measured. */
 static int try_solve (struct trends *t, struct ledger *ledger,
                       const struct ledger_ageing *ageing, bool bare,
                       struct solution **sol, struct error *err)
@@ -91,7 +91,7 @@ void trends_clear (struct trends *t)
 
 struct change {
     double baseline_ns, ns, stderr_ns; /* NAN: not known */
-    size_t link; /* of the solution */
+    size_t link; /* in the solution */
 };
 
 static struct change change_of (const struct trends *t, size_t i)
@@ -159,7 +159,7 @@ json_t *trends_json (const struct trends *t, struct error *err)
  * Text
  */
 
-/* The greatest change first; without any, in the order of the links. */
+/* The greatest change first; links without one in their own order. */
 static int compare_changes (const void *va, const void *vb)
 {
     const struct change *a = va;

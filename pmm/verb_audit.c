@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm audit: measure nodes by a job of our own, and enter it in the ledger. */
+/* pmm audit: measure nodes by a job of our own, and write the result to the
+ * ledger.
+ */
 #include "config.h"
 
 #include <limits.h>
@@ -59,19 +61,19 @@ static void catch_signals (void)
         sigaction (signals[i], &action, NULL);
 }
 
-/* What a run of the verb holds. */
+/* State of a run of the verb. */
 struct auditing {
     bool json;
     struct site site;
-    char conf[PATH_MAX];    /* absolute, for pmm-probe; "": the usual one */
+    char conf[PATH_MAX];    /* absolute, for pmm-probe; "": default */
     struct fabric *fabric;
     struct ledger *ledger;
     struct hostlist nodes, partners;
-    int status;             /* to exit with */
+    int status;             /* exit status */
 };
 
-/* After the drained ones as many partners as make an audit full, and no fewer
- * than these.
+/* Add idle partners after the drained nodes, until the audit has --size nodes,
+ * but at least as many partners as drained nodes.
  */
 static int add_partners (struct auditing *w, struct error *err)
 {
@@ -146,7 +148,7 @@ static int print (struct auditing *w, const struct audit_result *r, bool measure
     return 0;
 }
 
-/* What the verb exits with for many is that of the worst: FAIL, then UNKNOWN.
+/* The exit status for several audits is that of the worst: FAIL, then UNKNOWN.
  */
 static void take_status (struct auditing *w, enum verdict_status status)
 {
@@ -181,7 +183,8 @@ static int run_one (struct auditing *w, char **node, size_t n, struct error *err
     return print (w, &result, rc == 1, err);
 }
 
-/* As few audits as hold so many nodes each, all of about the same size. */
+/* The fewest audits with at most this many nodes each, all of about equal size.
+ */
 static int run_all (struct auditing *w, struct error *err)
 {
     size_t n = w->nodes.count;

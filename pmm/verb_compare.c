@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm compare: by how much the pairs of two series deviate. */
+/* pmm compare: how much the pairs of two series differ. */
 #include "config.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "pmm/verb.h"
 #include "util/json.h"
 
-enum { LISTED = 10 }; /* pairs of one alone, for people */
+enum { LISTED = 10 }; /* pairs in only one series, in the text */
 
 static struct compare_words {
     int stat, run[2];
@@ -28,11 +28,11 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
-/* The two that are compared. */
+/* The two series. */
 struct sides {
     const struct series *s[2];
     const char *name[2]; /* of the files, */
-    int run[2];          /* ... and which of their runs; 0: the only one */
+    int run[2];          /* ... and runs in them; 0: the only one */
 };
 
 static json_t *pair_json (const struct series *s, const struct series_pair *p)
@@ -115,7 +115,8 @@ static void print_name (const struct sides *of, int which, FILE *fp)
         fprintf (fp, " (run %d)", of->run[which]);
 }
 
-/* Series of one length each are compared whatever it is. */
+/* If each series has one length, they are compared even if the lengths differ.
+ */
 static void print_lengths (const struct sides *of, FILE *fp)
 {
     const struct series *x = of->s[0];
@@ -173,7 +174,7 @@ static const struct series *nth (const struct series_list *list, int n,
     return list->run[n - 1];
 }
 
-/* Nothing in common is "could not tell". */
+/* Without any pair in common, the result is unknown. */
 static int status_of (const struct series_comparison *c, double within)
 {
     if (c->n == 0)

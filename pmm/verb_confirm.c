@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm confirm: a plan with the rounds that measure again what looked slow. */
+/* pmm confirm: a plan with rounds that measure the suspects again. */
 #include "config.h"
 
 #include "core/judge/confirm.h"

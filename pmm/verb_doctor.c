@@ -30,7 +30,7 @@ static enum verdict_status slurmctld (const struct doctor_site *p, char *text)
 
 static const struct doctor_check {
     const char *name;
-    bool slurm; /* only where slurmctld answers */
+    bool slurm; /* only if slurmctld answers */
     doctor_check *look;
 } checks[] = {
     { "pmm.conf", false, doctor_conf },

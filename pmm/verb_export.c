@@ -21,11 +21,11 @@ static struct export_words {
     double overhead_ns, eps;
 } given = { .stat = SERIES_MEDIAN, .eps = EPS };
 
-/* What a format is made of. */
+/* The input of a format. */
 struct export {
-    const struct inputs *in; /* fabric and plan, where the format is of them */
-    struct infer_matrix *m;  /* latencies, where it is of these */
-    uint32_t *order;         /* [n] the nodes in order */
+    const struct inputs *in; /* fabric and plan, if the format needs them */
+    struct infer_matrix *m;  /* latencies, if it needs these */
+    uint32_t *order;         /* [n] order of the nodes */
 };
 
 static int write_clusterkit (struct export *x, FILE *fp, struct error *err)
@@ -107,7 +107,7 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
-/* Options are refused where they mean nothing. */
+/* Options without an effect are an error. */
 static int check (const struct inputs *in, struct error *err)
 {
     const struct export_format *format = given.format;
@@ -187,7 +187,7 @@ static void write_order (const struct export *x, FILE *fp)
         fprintf (fp, "%s\n", x->m->label[x->order[i]]);
 }
 
-/* The order, where it is wanted, first: numbers without it mean little. */
+/* Write the order first, if it is requested: numbers without it mean little. */
 static int save (struct export *x, struct inputs *in, struct error *err)
 {
     FILE *fp = inputs_output (in, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm fabric VERB: make a snapshot of a fabric, look at one. */
+/* pmm fabric VERB: make a snapshot of a fabric, or show one. */
 #include "config.h"
 
 #include <inttypes.h>

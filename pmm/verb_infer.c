@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm infer: the topology, from latencies alone. */
+/* pmm infer: the topology, inferred from latencies alone. */
 #include "config.h"
 
 #include <stddef.h>
@@ -70,7 +70,7 @@ static const struct opt table[] = {
 };
 #undef FIELD
 
-/* Latencies of the measured nodes. The others are named, and *lost is whether
+/* Latencies of the measured nodes. The other nodes are reported; *lost: whether
  * there are any.
  */
 static struct infer_matrix *load (const char *path, const struct options *o,
@@ -95,8 +95,8 @@ static struct infer_matrix *load (const char *path, const struct options *o,
     return w;
 }
 
-/* The model with its latencies as they fit best. Returns 1 with *m; 0 and err
- * saying why the topology cannot be told; -1 with err.
+/* The model with fitted latencies. Returns 1 with *m; 0 if the topology cannot
+ * be determined, err says why; or -1 with err.
  */
 static int make_model (const char *path, const struct options *o,
                        struct topology_model **m, struct fit *fit,
@@ -119,8 +119,8 @@ static int make_model (const char *path, const struct options *o,
     return rc;
 }
 
-/* Write what is asked for; fit is NULL where it is not of this model. Returns
- * the exit status, or -1 with err.
+/* Write the requested files. fit is NULL if it does not belong to this model.
+ * Returns the exit status, or -1 with err.
  */
 static int save_all (const struct options *o, const struct topology_model *m,
                      const struct fit *fit, struct error *err)
@@ -142,7 +142,7 @@ static int save_all (const struct options *o, const struct topology_model *m,
     return agrees ? EXIT_OK : EXIT_FAIL;
 }
 
-/* Returns as make_model, with *status. */
+/* Returns as make_model does; sets *status. */
 static int run (const char *path, const struct options *o, int *status,
                 struct error *err)
 {

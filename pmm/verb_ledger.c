@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm ledger: what audits measured, and what is to be known about it. */
+/* pmm ledger: what audits measured, and its evaluation. */
 #include "config.h"
 
 #include <pwd.h>
@@ -28,16 +28,16 @@
 enum {
     SHOW_LAST = 20,
     TREND_LAST = 100,
-    BASELINE_LAST = 3, /* audits of a link */
+    BASELINE_LAST = 3, /* audits per link */
     DAY_S = 24 * 3600,
     DAYS_MAX = 36500,
-    POINTS = 4,             /* of a trend */
+    POINTS = 4,             /* per trend */
     POINTS_MAX = 1000,
 };
 
 struct ledger_options {
     const char *ledger, *conf, *fabric, *hosts, *node, *why;
-    const char *measured_on, *plan, *samples; /* as inputs_load has them */
+    const char *measured_on, *plan, *samples; /* arguments of inputs_load */
     const char *output;
     struct strings baseline;
     uint64_t job;
@@ -47,10 +47,10 @@ struct ledger_options {
     bool json, off, as_baseline;
 };
 
-/* What a verb works with. */
+/* State of a run of the verb. */
 struct ledger_run {
     const struct ledger_options *o;
-    const char *arg; /* its operand, NULL */
+    const char *arg; /* its operand, or NULL */
     struct ledger *ledger;
     struct fabric *fabric; /* NULL: no -f */
     FILE *fp;              /* its output */
@@ -228,8 +228,8 @@ static void print_failed (const json_t *v, FILE *fp)
                          " {cause}\n", fp);
 }
 
-/* Write an object as a line of its own, with `kind` before the rest. Takes it,
- * NULL too.
+/* Write an object as one line, with `kind` first. Takes ownership; NULL is
+ * allowed.
  */
 static int write_line (struct ledger_run *w, const char *kind, json_t *obj,
                        struct error *err)
@@ -237,7 +237,9 @@ static int write_line (struct ledger_run *w, const char *kind, json_t *obj,
     return obj ? json_write_file (kind, NULL, obj, w->fp, err) : -1;
 }
 
-/* Write a list, one line each, or as one JSON object with `key`. Takes it. */
+/* Write a list, one line per entry, or as one JSON object with `key`. Takes
+ * ownership.
+ */
 static int write_list (struct ledger_run *w, const char *key, json_t *list,
                        void (*print) (const json_t *, FILE *),
                        struct error *err)
@@ -311,7 +313,7 @@ static int missed (struct ledger_run *w, struct error *err)
     return rc;
 }
 
-/* The id of a link that is named on the command line, into buf. */
+/* The id of a link named on the command line, into buf. */
 static int find_link (const struct ledger_run *w, char *buf, size_t size,
                       struct error *err)
 {
@@ -455,7 +457,7 @@ static int export_baseline (struct ledger_run *w, struct error *err)
     return rc;
 }
 
-/* A line for each of a list. Takes it. */
+/* Write a line per entry of a list. Takes ownership. */
 static int export_list (struct ledger_run *w, const char *kind, json_t *list,
                         struct error *err)
 {
@@ -579,11 +581,11 @@ static int add (struct ledger_run *w, struct error *err)
 
 static const struct {
     const char *name;
-    char *full; /* as errors and usage call it */
+    char *full; /* name in errors and usage */
     const struct opt *table;
     const char *args;
-    int min, max; /* operands */
-    enum ledger_mode mode, list; /* with operands, and without */
+    int min, max; /* number of operands */
+    enum ledger_mode mode, list; /* with operands; without */
     int (*run) (struct ledger_run *w, struct error *err);
 } verbs[] = {
     { "show", "ledger show", show_table, "[AUDIT]", 0, 1, LEDGER_READ,

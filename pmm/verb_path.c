@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm path: the links between two hosts, there and back; or those from one to
- * the other, of many pairs.
+/* pmm path: the links between two hosts, in both directions; or the links from
+ * one to the other, for many pairs.
  */
 #include "config.h"
 
@@ -121,7 +121,7 @@ static int one_pair (struct inputs *in, struct error *err)
     return 0;
 }
 
-/* A line "A B" of a file of pairs. */
+/* Read a line "A B" of a file of pairs. */
 static int pair_of_line (const struct fabric *f, char *line, FILE *fp,
                          struct error *err)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm pattern: the steps of a schedule, to compare by eye; or which there are.
- */
+/* pmm pattern: print the steps of a schedule, or list the schedules. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -11,8 +10,8 @@
 #include "util/alloc.h"
 
 enum {
-    ONE_EACH = -1,            /* hosts: as many as processes */
-    PAIRS_PRINTED = 1 << 24,  /* of a step, which is in memory */
+    ONE_EACH = -1,            /* one host per process */
+    PAIRS_PRINTED = 1 << 24,  /* of a step, which is held in memory */
 };
 
 static struct pattern_words {
@@ -40,7 +39,7 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
-/* Hosts in blocks as equal as can be. */
+/* Hosts are consecutive processes, in numbers as equal as possible. */
 static uint32_t host_of (uint32_t process)
 {
     return (uint64_t)process * given.hosts / given.processes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm plan: the fewest probes that resolve a job's links, or some links; who
- * tells suspects apart; or check a plan.
+/* pmm plan: the fewest probes that resolve a job's links, or some of its links;
+ * or hosts that resolve suspects; or check a plan.
  */
 #include "config.h"
 
@@ -27,14 +27,14 @@ enum {
     TIMES_MAX = 100,
 };
 
-/* How to plan. A method that is not ours makes no redundant rounds. Patterns
- * are methods, too, by the names that they have.
+/* A planning method. Methods other than ours make no redundant rounds. A
+ * pattern's name is a method, too.
  */
 static const struct plan_verb_method {
     const char *name;
     struct plan *(*make) (struct pathset *ps, const struct plan_options *opts,
                           struct error *err);
-    int extra_rounds; /* by default */
+    int extra_rounds; /* default */
     int extra_rounds_max;
 } methods[] = {
     { "pmm", plan_make, 2, EXTRA_ROUNDS_MAX },
@@ -42,7 +42,7 @@ static const struct plan_verb_method {
     { "paper-first", paper_make_first, 0, 0 },
 };
 
-/* How a pattern is a method: of no redundant rounds. */
+/* The method of all patterns, without redundant rounds. */
 static const struct plan_verb_method schedule = { "schedule", NULL, 0, 0 };
 
 /* A redundant round fills each link once more. */
@@ -61,9 +61,9 @@ static const struct plan_verb_method *find_method (const char *name)
 
 static struct plan_words {
     const char *method, *check;
-    const char *hosts;   /* LIST or @FILE, as the next; NULL: all */
+    const char *hosts;   /* LIST or @FILE, as links; NULL: all */
     const char *links;   /* determine these, */
-    const char *at;      /* ... or those of a switch by GUID or name */
+    const char *at;      /* ... or those of a switch: GUID or name */
     const char *suspects, *idle;
     int extra_rounds;
     double budget;
@@ -110,7 +110,7 @@ static bool is_part (void)
     return given.links || given.at;
 }
 
-/* What goes with what, of the options for parts of a fabric. */
+/* Check which options for parts of a fabric were combined. */
 static int check_part (struct error *err)
 {
     if ((given.links != NULL) + (given.at != NULL) + (given.suspects != NULL)
@@ -218,7 +218,8 @@ static void summary (const struct plan *plan, const struct pathset *ps,
         say_bound (plan, ps, bound);
 }
 
-/* Bound the rounds of the plan, with less effort where it will not be shown. */
+/* Compute the lower bound of rounds, with less effort if it will not be shown.
+ */
 static int find_bound (struct inputs *in, struct bound *bound,
                        struct error *err)
 {
@@ -226,7 +227,7 @@ static int find_bound (struct inputs *in, struct bound *bound,
     size_t ntargets;
 
     plan_targets (plan, &ntargets);
-    /* it determines these, or not all that can be */
+    /* the plan is for targets only, or not maximal */
     if (ntargets > 0 || !plan_maximal (plan))
         return 0;
     if (bound_find (in->ps, plan_rank (plan),
@@ -265,7 +266,7 @@ static void add_link (struct link_list *l, uint32_t link)
     l->v[l->n++] = link;
 }
 
-/* Sort, each once. */
+/* Sort, and remove duplicates. */
 static void unify (struct link_list *l)
 {
     size_t keep = 0;
@@ -278,7 +279,9 @@ static void unify (struct link_list *l)
     l->n = keep;
 }
 
-/* Links by commas or lines: a name of a switch may have blanks in it. */
+/* Read links separated by commas or lines. The name of a switch may contain
+ * blanks.
+ */
 static int read_links (struct link_list *l, const struct fabric *f,
                        const char *option, const char *list,
                        struct error *err)
@@ -351,8 +354,8 @@ static bool same_combination (const struct plan_target *x,
     return same;
 }
 
-/* Tell of targets that are not determined by themselves: once of those that
- * share what is.
+/* Report targets that are not determined individually, once for those with the
+ * same combination.
  */
 static void say_targets (const struct plan *plan, const struct network *net)
 {
@@ -377,7 +380,7 @@ static void say_targets (const struct plan *plan, const struct network *net)
     }
 }
 
-/* The links that are asked for, or a switch's: rising. */
+/* The requested links, or those of a switch, ascending. */
 static int find_links (const struct fabric *f, struct link_list *links,
                        struct error *err)
 {
@@ -407,7 +410,7 @@ static struct plan *plan_part (const struct fabric *f,
  * Suspects
  */
 
-/* The endpoints of the job, then the idle ones, in one set. */
+/* The endpoints of the job, followed by the idle ones, in one set. */
 static struct pathset *with_idle (const struct fabric *f, uint8_t **idle,
                                   struct error *err)
 {
@@ -574,7 +577,7 @@ static struct plan *make_flows (const struct fabric *f,
     }
     opts.link = links.v;
     opts.nlinks = links.n;
-    /* those who exchange messages do so by the base LIDs */
+    /* programs that exchange messages use the base LIDs */
     if ((*ps = inputs_hosts (f, "hosts", given.hosts, false, err)))
         plan = flows_make (*ps, &opts, err);
     free (links.v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm policy: what the policy would do now, and why; and do it. */
+/* pmm policy: what the policy would do now, and why; or apply it. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -45,17 +45,17 @@ static const struct opt act_table[] = {
 };
 #undef FIELD
 
-/* What a run of the verb holds. */
+/* State of a run of the verb. */
 struct policy_run {
     const struct policy_options *o;
-    const char *node; /* NULL: all that there is something to tell of */
+    const char *node; /* NULL: all nodes with something to report */
     struct site site;
     struct fabric *fabric;
     struct ledger *ledger;
     struct act_report report;
 };
 
-/* --- what is known of a node --------------------------------------------- */
+/* --- facts about a node --------------------------------------------------- */
 
 static json_t *real_json (double x)
 {
@@ -125,7 +125,7 @@ static json_t *actions_json (const struct policy_input *in, const char *node)
     return list;
 }
 
-/* A decision with all that it is based on; faulty: as the ledger has them. */
+/* A decision with everything that it is based on. faulty: as in the ledger. */
 static json_t *node_json (const struct policy_run *w, const struct decision *d,
                           const json_t *faulty)
 {
@@ -186,7 +186,7 @@ static void print_node (const json_t *v, bool all, FILE *fp)
         print_line (item, "  {action} {@time} {reason}\n", fp);
 }
 
-/* Write what was found; takes the nodes. */
+/* Write the result. Takes ownership of the nodes. */
 static int print (const struct policy_run *w, json_t *nodes, FILE *fp,
                   struct error *err)
 {
@@ -265,7 +265,7 @@ static void say (void *arg, const char *line)
     fflush (stdout);
 }
 
-/* A drain by another user is not known as ours later. */
+/* A drain by another user would not be recognised as ours later. */
 static int check_user (struct error *err)
 {
     char name[CONTROLLER_NAME];
@@ -298,10 +298,10 @@ static int act (struct policy_run *w, struct error *err)
 
 static const struct {
     const char *name;
-    char *full; /* as errors and usage call it */
+    char *full; /* name in errors and usage */
     const struct opt *table;
     const char *args;
-    int max; /* operands */
+    int max; /* number of operands */
     int (*run) (struct policy_run *w, struct error *err);
 } verbs[] = {
     { "explain", "policy explain", explain_table, "[NODE]", 1, explain },
@@ -324,7 +324,7 @@ static int run_verb (size_t verb, int argc, char **argv)
     w.node = argv[first];
     if (verbs[verb].run (&w, &err) < 0)
         status = fail (argv[0], &err);
-    else /* what could not be read is the world's fault */
+    else /* a read error, not an input error */
         status = w.report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&w.report);
     ledger_close (w.ledger);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm rates: what links carried beside their nominal rates; or, before anything
- * is measured, what switches and the hosts' halves can carry at most.
+/* pmm rates: what links carried compared with their nominal rates; or, without
+ * a measurement, what switches and the hosts' halves can carry at most.
  */
 #include "config.h"
 
@@ -37,7 +37,7 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
-/* Options that have no effect are refused. */
+/* Options without an effect are an error. */
 static int check (const struct inputs *in, struct error *err)
 {
     if (!in->plan_path != !given.series)
@@ -54,8 +54,9 @@ static int check (const struct inputs *in, struct error *err)
     return 0;
 }
 
-/* The last run of exchanges both ways at once by the plan, as far as the runs
- * say by what: pairs that were measured again were so alone.
+/* The last run of exchanges in both directions at once that used the plan, as
+ * far as the runs name their method. Pairs that were measured again were
+ * measured alone, so such runs do not count.
  */
 static const struct series *choose_run (const struct series_list *list,
                                         const struct inputs *in,
@@ -96,8 +97,8 @@ static struct carry *judge_series (const struct inputs *in,
     return c;
 }
 
-/* The switches that paths of the set cross, with what goes through them at
- * most: the caller's, their number in *n. NULL with err.
+/* The switches that the set's paths cross, with the most that each can carry.
+ * The caller frees the list; *n: its length. NULL with err.
  */
 static struct rates_switch *find_switches (const struct fabric *f,
                                            struct pathset *ps, size_t *n,

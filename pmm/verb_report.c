@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm report: a verdict for people; what the comments of jobs say. */
+/* pmm report: a verdict as text, or what the comments of jobs contain. */
 #include "config.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static struct report_words {
     bool sacct;
 } given;
 
-/* "12h", "7d": so long ago. Return -1 if it is no such thing. */
+/* "12h", "7d": a time before now. Return -1 if it is not one. */
 static int parse_ago (const char *value, int64_t now, int64_t *since)
 {
     static const struct {
@@ -46,7 +46,7 @@ static int parse_ago (const char *value, int64_t now, int64_t *since)
     return -1;
 }
 
-/* "2026-11-21", "2026-11-21T18:50" or with seconds, of the local time. */
+/* "2026-11-21", "2026-11-21T18:50", or with seconds; local time. */
 static int parse_date (const char *value, int64_t *since)
 {
     static const char *const formats[]

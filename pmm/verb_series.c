@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm series: what tests of pairs and topologies measured, in other formats. */
+/* pmm series: results of tests of pairs and topologies, in other formats. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
-/* All runs of all files into one list. */
+/* Load all runs of all files into one list. */
 static int load (struct series_list *all, char **path, int n,
                  struct error *err)
 {
@@ -140,7 +140,7 @@ done:
     return rc;
 }
 
-/* Behind a host's name a label has a core, with MPI, or else a rail. */
+/* After the host's name, a label has the core (with MPI), or else the rail. */
 static int find_endpoint (const struct fabric *f, const struct series *s,
                           const struct series_process *p, uint32_t *end,
                           struct error *err)

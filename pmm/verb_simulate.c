@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm simulate: the round-trip times a plan would see. */
+/* pmm simulate: the round-trip times that a plan would measure. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum {
     SPREAD_SEED = 1,
     BUSY_SEED = 1 << 20,
     NOISE_SEED = 1 << 21,
-    MESSAGE = 1 << 20, /* bytes, of flows, of which times are told */
+    MESSAGE = 1 << 20, /* bytes per message of a flow */
 };
 
 #define LATENCY_MAX_NS 1e9
@@ -70,7 +70,7 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
-/* Read n numbers with colons between them, each from 0 to its greatest. */
+/* Read n numbers separated by colons, each from 0 to its maximum. */
 static int parse_numbers (const char *text, const double *max, size_t n,
                           double *value)
 {
@@ -113,7 +113,7 @@ static int random_latencies (const struct fabric *f, const char *how,
     return 0;
 }
 
-/* Find the end of the link's name and the number behind it. */
+/* Find the end of the link's name and the number after it. */
 static int parse_line (const struct fabric *f, char *line, uint32_t *link,
                        double *ns, struct error *err)
 {
@@ -193,12 +193,12 @@ static char *parse_fault (const char *fault, const char *option, double *ns,
     return xasprintf ("%.*s", (int)(equals - fault), fault);
 }
 
-/* What the links are in truth. */
+/* The true state of the links. */
 struct truth {
     double *latency; /* [nlinks] */
-    double *arc;     /* [2 * nlinks] more in one direction */
+    double *arc;     /* [2 * nlinks] added in one direction */
     double *busy;    /* [nlinks] */
-    double *host;    /* [nhosts] what its software takes more */
+    double *host;    /* [nhosts] added by its software */
     double *loopback; /* [endpoints of the plan] */
     struct noise *noise;
 };
@@ -214,7 +214,7 @@ static int slow_link (const struct fabric *f, const char *name, double ns,
     return 0;
 }
 
-/* An arc leads from the link's end of its number. */
+/* The arc starts at the port with this name. */
 static int slow_arc (const struct fabric *f, const char *name, double ns,
                      struct truth *t)
 {
@@ -243,8 +243,8 @@ static int slow_switch (const struct fabric *f, const char *name, double ns,
     return 0;
 }
 
-/* Half of it each way: so much in a round trip, and in its loopback, of which
- * a round trip has one way at either end.
+/* A slow host adds ns to a round trip, half of it in each direction, and ns to
+ * its loopback.
  */
 static int slow_host (const struct fabric *f, const char *name, double ns,
                       struct truth *t)
@@ -296,7 +296,7 @@ static int add_faults (const struct fabric *f, const struct fault_kind *kind,
     return 0;
 }
 
-/* No link is faster than nothing. */
+/* Check that no latency is negative. */
 static int check_truth (const struct fabric *f, const struct truth *t,
                         struct error *err)
 {
@@ -318,7 +318,7 @@ static void add_spread (const struct fabric *f, double ns,
         t->latency[l] += ns * rng_uniform (&rng);
 }
 
-/* SHARE:P:NS: draw the links by the seed. */
+/* SHARE:P:NS: draw the busy links; the seed selects them. */
 static int make_busy (const struct fabric *f, struct simulate_options *opts,
                       struct truth *t, struct error *err)
 {
@@ -376,7 +376,7 @@ static void truth_clear (struct truth *t)
     noise_destroy (t->noise);
 }
 
-/* A number of ns, or a kind's name. */
+/* A number of ns, or the name of a kind of noise. */
 static int make_noise (const struct pathset *ps, struct simulate_options *opts,
                        struct truth *t, struct error *err)
 {
@@ -394,7 +394,7 @@ static int make_noise (const struct pathset *ps, struct simulate_options *opts,
     return 0;
 }
 
-/* What the loopbacks of the plan's endpoints take. */
+/* The loopback times of the plan's endpoints. */
 static int make_loopbacks (const struct fabric *f, const struct pathset *ps,
                            struct simulate_options *opts, struct truth *t,
                            struct error *err)
@@ -417,7 +417,7 @@ static int make_loopbacks (const struct fabric *f, const struct pathset *ps,
     return 0;
 }
 
-/* SWITCH:HOST=PORT, into the tables of f, a copy for this alone. */
+/* Apply SWITCH:HOST=PORT to the tables of f, which is a separate copy. */
 static int misroute (struct fabric *f, const char *word, struct error *err)
 {
     char *copy = xstrdup (word);
@@ -448,7 +448,7 @@ static int misroute (struct fabric *f, const char *word, struct error *err)
     return 0;
 }
 
-/* The set as it is in truth: in *f, the fabric with its wrong routes. */
+/* The set with its true paths: in *f, the fabric with the wrong routes. */
 static struct pathset *actual_paths (const struct inputs *in,
                                      struct fabric **f, struct error *err)
 {
@@ -475,7 +475,7 @@ static int parse_outliers (const char *word, struct simulate_options *opts,
     return 0;
 }
 
-/* What takes and gives latencies does not go with flows. */
+/* Options for latencies do not apply to flows. */
 static int check_flows (struct error *err)
 {
     if (given.latency || given.outliers || given.busy || given.slow.n > 0
@@ -523,7 +523,7 @@ static int run_probes (struct inputs *in, struct error *err)
  * Flows: the series of max-min fair rates
  */
 
-/* LINK=GBPS: in truth the link carries no more. */
+/* LINK=GBPS: the true rate of the link. */
 static int set_rate (const struct fabric *f, const char *word, double *rate,
                      struct error *err)
 {

@@ -18,7 +18,7 @@
  * ClusterKit
  */
 
-/* The hosts of a round, each of which may be there once. */
+/* The hosts of a round. Each may occur only once. */
 static int check_round (const struct probe *p, size_t n, size_t round,
                         const struct pathset *ps, const char **host,
                         struct error *err)
@@ -125,12 +125,13 @@ int loggops_write_pairs (const struct infer_matrix *m, double overhead_ns,
 /*
  * Scotch
  *
- * The file of a decomposition says "deco 0", how many terminals there
- * are and the greatest number of a vertex of the tree of halves that is one;
- * then a line for each terminal, its label, weight and vertex, where vertex v
- * is made of 2v and 2v+1, and all is 1; then the distances of each terminal to
- * those before it. That of a tree says "tleaf", its levels, and from the top
- * down into how many each is divided and what a link there costs.
+ * The file of a decomposition has the line "deco 0"; then the number of
+ * terminals and the greatest vertex number of one in the tree of halves; then a
+ * line per terminal: its label, weight and vertex. Vertex 1 is the whole, and
+ * vertex v consists of 2v and 2v+1. Then come the distances of each terminal to
+ * those before it. The file of a tree has the word "tleaf", its number of
+ * levels, and for each level from the top: into how many parts a vertex is
+ * divided, and the cost of a link there.
  */
 
 static int check_known (const struct infer_matrix *m, struct error *err)
@@ -168,7 +169,7 @@ static int compare_places (const void *a, const void *b)
     return util_compare (x->node, y->node);
 }
 
-/* The one of n nodes that is farthest from a node. */
+/* The one of n nodes that is farthest from node `from`. */
 static uint32_t farthest (const struct infer_matrix *m,
                           const struct keyed_node *v, size_t n, uint32_t from)
 {
@@ -181,7 +182,7 @@ static uint32_t farthest (const struct infer_matrix *m,
     return far;
 }
 
-/* Number the vertices of n nodes, of which all together are `vertex`. */
+/* Number the vertices of n nodes, which together are `vertex`. */
 static void halve (const struct infer_matrix *m, struct keyed_node *v, size_t n,
                    uint32_t vertex, uint32_t *number)
 {
@@ -237,8 +238,8 @@ int scotch_write_deco (const struct infer_matrix *m, FILE *fp,
 struct leaf_tree {
     const struct infer_matrix *m;
     struct clusters levels;     /* of latencies, the lowest level first */
-    uint32_t size[CLUSTER_MAX]; /* of a group of a level */
-    uint32_t *group;            /* [n] of the level that is looked at */
+    uint32_t size[CLUSTER_MAX]; /* of a group, by level */
+    uint32_t *group;            /* [n] of the current level */
 };
 
 static size_t level (const struct leaf_tree *t, uint32_t a, uint32_t b)
@@ -255,9 +256,10 @@ static int no_tree (const struct leaf_tree *t, uint32_t a, uint32_t b,
                         t->m->label[a], t->m->label[b]);
 }
 
-/* Groups of a level: with the first node that is in none, all that are no
- * farther than that. Nodes are of one group if and only if they are so near
- * to each other, and groups are equal.
+/* The groups of a level: the first node without a group, and all nodes that are
+ * no farther from it than this level. Checks that two nodes are in one group if
+ * and only if they are this near to each other, and that all groups have the
+ * same size.
  */
 static int group (struct leaf_tree *t, size_t l, struct error *err)
 {
@@ -289,9 +291,9 @@ static int group (struct leaf_tree *t, size_t l, struct error *err)
     return 0;
 }
 
-/* Order nodes by their groups of this level, those of one as they were. Groups
- * are called by their first nodes and equal, so that all of them but `size`
- * come before group number k's.
+/* Order the nodes by their groups of this level; the order within a group
+ * stays. A group's name is its first node. All groups have the same size, so
+ * the k-th group's nodes start at k times `size`.
  */
 static void sort_groups (const struct leaf_tree *t, size_t l, uint32_t *order,
                          uint32_t *next)

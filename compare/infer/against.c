@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: a host's home in the model is the switch that its only edge leads to.
- * Homes and switches of the snapshot are matched where each has most of the
- * other's hosts; all hosts that are not where their switch's match is, are
- * elsewhere.
+/* Notes: a host's home in the model is the switch at the other end of its only
+ * edge. A home and a switch of the snapshot are matched if most hosts of each
+ * are hosts of the other. A host whose home does not match its switch is
+ * reported as being elsewhere.
  *
- * The hops between matched switches are the fewest cables of the snapshot,
- * whatever its routes, as the latencies are those of the model's shortest
- * paths. Ways of as many hops have a centre, the median of their latencies, if
- * there are WAYS_MIN of them at least. A way is wrong where it is CLEARLY
- * nearer to another centre than to its own.
+ * The hops between two matched switches are the least number of cables between
+ * them in the snapshot, whatever its routes, because the latencies are also
+ * those of the model's shortest paths. Paths with the same number of hops have
+ * a centre, the median of their latencies, if there are at least WAYS_MIN of
+ * them. A path is wrong if it is CLEARLY nearer to another centre than to its
+ * own.
  */
 #include "config.h"
 #include "compare/infer/against.h"
@@ -27,23 +28,23 @@
 
 enum { WAYS_MIN = 2, HOPS = 64 };
 
-/* A host of both. */
+/* A host that is in both. */
 struct leaf_host {
     uint32_t node;     /* of the model */
     uint32_t endpoint;
     uint32_t leaf;     /* node of the fabric: its switch */
-    uint32_t home;     /* vertex; NONE: nothing that could be a switch of
-                          hosts */
+    uint32_t home;     /* vertex; NONE: no edge, or not exactly one to a
+                          switch */
 };
 
-/* A switch of the snapshot and what is its home in the model. */
+/* A switch of the snapshot, and its home in the model. */
 struct leaf {
     uint32_t node;     /* of the fabric */
     size_t first, n;   /* its members */
-    uint32_t home;     /* NONE: it has none of its own */
+    uint32_t home;     /* NONE: no home of its own */
 };
 
-/* A way between two leaves. */
+/* A path between two leaves. */
 struct leaf_way {
     uint32_t a, b;     /* leaves */
     unsigned int hops;
@@ -62,10 +63,12 @@ struct comparing {
     uint32_t *owner;   /* [nvertices] leaf of a home; NONE */
     struct leaf_way *way;
     size_t nways;
-    double centre[HOPS]; /* by hops; NAN: too few */
+    double centre[HOPS]; /* by hops; NAN: too few paths */
 };
 
-/* The switch that a port's cable leads to; NONE: no cable, or another node. */
+/* The switch at the other end of a port's cable; NONE: no cable, or not a
+ * switch.
+ */
 static uint32_t far_switch (const struct fabric *f, uint32_t port)
 {
     uint32_t link = f->port[port].link;
@@ -78,7 +81,7 @@ static uint32_t far_switch (const struct fabric *f, uint32_t port)
     return f->node[node].type == NODE_SWITCH ? node : NONE;
 }
 
-/* By node: the only vertex that it is joined to, if that is a switch. */
+/* home[node]: the only vertex that it is joined to, if that is a switch. */
 static void find_homes (const struct topology_model *m, uint32_t *home)
 {
     bool many;
@@ -137,7 +140,7 @@ static void find_members (struct comparing *w)
     qsort (w->member, w->nmembers, sizeof (*w->member), compare_members);
 }
 
-/* The leaves with two members at least; members of others are alone. */
+/* The leaves with at least two members. Members of other leaves are alone. */
 static void find_leaves (struct comparing *w)
 {
     struct against *out = w->out;
@@ -158,7 +161,7 @@ static void find_leaves (struct comparing *w)
     out->compared = w->nmembers - out->alone;
 }
 
-/* The home of most of a leaf's members, in *n how many. */
+/* The home of most members of a leaf; *n: how many. */
 static uint32_t most_at (struct comparing *w, const struct leaf *l, size_t *n)
 {
     const struct leaf_host *v = &w->member[l->first];
@@ -201,7 +204,7 @@ static void match_leaves (struct comparing *w)
         w->out->switches += w->leaf[i].home != NONE;
 }
 
-/* Members [first, first + n) of a leaf have one home, and it is not the
+/* Members [first, first + n) of a leaf have the same home, which is not the
  * leaf's.
  */
 static void add_hosts (struct comparing *w, const struct leaf *l, size_t first,
@@ -239,7 +242,7 @@ static void compare_hosts (struct comparing *w)
     }
 }
 
-/* A member of a leaf that is at home. */
+/* A member whose home is that of its leaf. */
 static const struct leaf_host *at_home (const struct comparing *w,
                                         const struct leaf *l)
 {
@@ -250,8 +253,8 @@ static const struct leaf_host *at_home (const struct comparing *w,
     return v;
 }
 
-/* Cables between a switch and all others, into hops [nnodes]; HOPS: there is
- * no way, or a longer one. queue has room for all nodes.
+/* Number of cables from a switch to all others, into hops [nnodes]; HOPS: no
+ * path, or a longer one. queue has room for all nodes.
  */
 static void find_hops (const struct fabric *f, uint32_t from,
                        unsigned int *hops, uint32_t *queue)
@@ -286,7 +289,7 @@ static double length_between (const struct comparing *w,
            - routes_ns (w->routes, y->node, y->home);
 }
 
-/* The ways from a leaf to those behind it in the list. */
+/* The paths from a leaf to the leaves after it. */
 static void add_ways (struct comparing *w, uint32_t a, const unsigned int *hops)
 {
     const struct leaf *x = &w->leaf[a];
@@ -338,7 +341,7 @@ static void find_centres (struct comparing *w)
     free (v);
 }
 
-/* The hops whose centre is nearest; 0 where there is none. */
+/* The number of hops with the nearest centre; 0 if there is none. */
 static unsigned int nearest (const struct comparing *w, double ns)
 {
     unsigned int best = 0;

@@ -26,7 +26,7 @@
 
 enum { GRAINS = 1024 };
 
-#define RESOLUTION 1e-6 /* relative: what is the same is not further apart */
+#define RESOLUTION 1e-6 /* relative: closer values are equal */
 
 /* A piece of the sorted values; its sum of squares is about its mean. */
 struct piece {
@@ -60,7 +60,7 @@ static struct piece unite (const struct piece *a, const struct piece *b)
     };
 }
 
-/* Unite piece i with the next. */
+/* Unite piece i with the next one. */
 static void unite_at (struct pieces *ps, size_t i)
 {
     ps->p[i] = unite (&ps->p[i], &ps->p[i + 1]);
@@ -68,7 +68,7 @@ static void unite_at (struct pieces *ps, size_t i)
     memmove (&ps->p[i + 1], &ps->p[i + 2], (ps->n - i - 1) * sizeof (*ps->p));
 }
 
-/* What uniting piece i with the next adds to the squares. */
+/* How much uniting piece i with the next one adds to the sum of squares. */
 static double loss (const struct pieces *ps, size_t i)
 {
     struct piece both = unite (&ps->p[i], &ps->p[i + 1]);
@@ -76,7 +76,7 @@ static double loss (const struct pieces *ps, size_t i)
     return both.squares - ps->p[i].squares - ps->p[i + 1].squares;
 }
 
-/* How many standard deviations piece i and the next are apart. */
+/* Distance of piece i and the next one, in standard deviations. */
 static double apart (const struct pieces *ps, size_t i)
 {
     const struct piece *a = &ps->p[i], *b = &ps->p[i + 1];
@@ -85,7 +85,7 @@ static double apart (const struct pieces *ps, size_t i)
     return (b->mean - a->mean) / sqrt (fmax (var, ps->floor));
 }
 
-/* The i that makes `value` least. */
+/* The i for which `value` is least. */
 static size_t least (const struct pieces *ps,
                      double (*value) (const struct pieces *, size_t))
 {
@@ -115,9 +115,7 @@ static double criterion (const struct pieces *ps)
            + free * log (n) * n / (n - free - 1);
 }
 
-/* Gaps of sorted values that are wider than what is returned are less than
- * GRAINS.
- */
+/* A width. Fewer than GRAINS gaps of the sorted values are wider. */
 static double narrow_gap (const double *v, size_t n)
 {
     double *gap, least_gap;
@@ -150,7 +148,7 @@ static void cut (struct pieces *ps, const double *v, size_t n)
     }
 }
 
-/* The partition with the least criterion; ps is used up. */
+/* The partition with the least criterion. ps is consumed. */
 static struct pieces choose (struct pieces *ps)
 {
     struct pieces best = *ps;
@@ -234,15 +232,15 @@ size_t clusters_of (const struct clusters *cl, double value)
     return i;
 }
 
-/* Notes: each group knows which one is nearest to it, so that most steps look
- * at a row of the matrix, not at all of it.
+/* Notes: each group stores its nearest group, so most steps examine one row of
+ * the matrix, not all of it.
  */
 
 struct linkage {
     uint32_t n;
     double *sum, *weight; /* [n * n] */
     bool *gone;           /* [n] into another one */
-    uint32_t *near;       /* [n] the group nearest to it; itself: none */
+    uint32_t *near;       /* [n] the nearest group; itself: none */
 };
 
 static double mean (const struct linkage *k, uint32_t a, uint32_t b)

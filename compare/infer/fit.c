@@ -41,7 +41,8 @@ struct fitting {
     double *t;         /* [pairs] */
 };
 
-/* Call fn for the round trip of each pair that was measured and is joined. */
+/* Call fn for the round trip of each pair that was measured and is connected.
+ */
 typedef void (*row_f) (struct fitting *w, const struct row *row, double ns);
 
 static int each_pair (struct fitting *w, row_f fn, struct error *err)
@@ -131,7 +132,7 @@ static int solve_columns (struct fitting *w, double *y, struct error *err)
         if (w->column[e] == NONE)
             continue;
         fit->latency_ns[e] = y[w->column[e]];
-        /* for now in units of one round trip's */
+        /* judge_fit scales it: the unit is still one round trip's */
         if (fit->determined[e])
             fit->stderr_ns[e]
                 = sqrt (covariance_variance (c, w->column[e]));
@@ -145,7 +146,7 @@ done:
     return rc;
 }
 
-/* Sums of squares of half round trips, which are the latencies measured. */
+/* Sums of squares. Measured latencies are half round trips. */
 static void judge_fit (struct fitting *w, const double *y)
 {
     struct fit *fit = w->fit;

@@ -61,8 +61,9 @@ struct edge_ends {
 
 struct graph_reader {
     unsigned int line;
-    bool edges;                 /* "#" is behind us */
-    struct graph_vertex *named; /* [TGF_MAX_VERTICES]; by id from "#" on */
+    bool edges;                 /* after the line "#" */
+    struct graph_vertex *named; /* [TGF_MAX_VERTICES]; sorted by id after the
+                                   "#" */
     size_t nnamed;
     struct edge_ends *ends;
     size_t nends;
@@ -141,7 +142,9 @@ static int compare_label (const void *a, const void *b)
     return strcmp ((*x)->label, (*y)->label);
 }
 
-/* No ID and no label twice. nodes [nnodes] are the nodes in their order. */
+/* Check that no ID and no label occurs twice. nodes [nnodes] are the nodes in
+ * their order.
+ */
 static int check_vertices (struct graph_reader *r, struct graph_vertex **nodes,
                            size_t nnodes, struct error *err)
 {
@@ -161,8 +164,8 @@ static int check_vertices (struct graph_reader *r, struct graph_vertex **nodes,
     return 0;
 }
 
-/* All vertices are read: nodes are numbered in the order of the file, which is
- * that of `named`, and switches behind them.
+/* After the last vertex: number the nodes in the order of the file, which is
+ * that of `named`, and the switches after them.
  */
 static int end_vertices (struct graph_reader *r, struct error *err)
 {
@@ -373,7 +376,7 @@ int show_dot (const struct topology_model *m, FILE *fp, struct error *err)
     return 0;
 }
 
-/* null where it is not known */
+/* null if it is not known */
 static json_t *number_json (double value)
 {
     return isfinite (value) ? json_real (value) : json_null ();

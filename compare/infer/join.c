@@ -45,9 +45,10 @@ struct joint {
     const struct join_part *part;
     size_t nparts;
     uint32_t *part_of;          /* [nodes->nnodes] NONE: none */
-    double *shorter;            /* [nodes->nnodes] its edges are */
-    uint32_t *node;             /* [nodes->nnodes] in the result, of those
-                                   without a part */
+    double *shorter;            /* [nodes->nnodes] by how much its edges are
+                                   shorter */
+    uint32_t *node;             /* [nodes->nnodes] in the result, if a node has
+                                   no part */
     uint32_t *first;            /* [nparts] in the result */
     struct topology_model *out;
 };
@@ -67,7 +68,9 @@ static int find_parts (struct joint *j, struct error *err)
     return 0;
 }
 
-/* How far the core that measured is from the way out. */
+/* The distance from the core that measured, or the nearest core, to the vertex
+ * by which the node is connected.
+ */
 static int find_shorter (struct joint *j, const struct join_part *p,
                          struct error *err)
 {
@@ -142,7 +145,8 @@ static int copy_edges (struct joint *j, const struct topology_model *m,
     return 0;
 }
 
-/* Vertices of the model between nodes; way[i] becomes that of part i. */
+/* Add the vertices of the model between nodes; way[i] becomes that of part i.
+ */
 static int add_nodes (struct joint *j, uint32_t *way, struct error *err)
 {
     const struct topology_model *m = j->nodes;

@@ -101,7 +101,7 @@ uint64_t infer_matrix_unknown (const struct infer_matrix *m)
     return n;
 }
 
-/* The next line that is not empty without its comment; NULL at the end. */
+/* The next line that is not empty without its comment; NULL: no more lines. */
 static char *next_line (char **rest, unsigned long *number)
 {
     char *line;
@@ -132,7 +132,7 @@ static uint32_t count_words (const char *s)
     return n;
 }
 
-/* Row a of the matrix from its words behind the label. */
+/* Row a of the matrix, from the words after the label. */
 static int read_row (struct infer_matrix *m, uint32_t a, char *words,
                      struct error *err)
 {
@@ -235,7 +235,7 @@ static bool is_measured (const struct infer_matrix *m, uint32_t a)
     return false;
 }
 
-/* The nodes `kept` [n] of a matrix. */
+/* The matrix of the nodes `kept` [n]. */
 static struct infer_matrix *part (const struct infer_matrix *m,
                                   const uint32_t *kept, uint32_t n,
                                   struct error *err)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Edges between vertices of which no two are twins.
  *
- * Notes: how far vertex v is from the rest, its end, is the least of Gromov's
- * products (d(v,b) + d(v,c) - d(b,c)) / 2 over all b, c: the way to the nearest
- * path between two others. Noise makes the least of many too small; the mean
- * of those that are no more than `zero` above it is less so. It is never below
- * zero: messages need not take the shortest way (those of a dragonfly do not),
- * and then products are, of vertices that have no end.
+ * Notes: the end of a vertex v is its distance from the rest: the least of
+ * Gromov's products (d(v,b) + d(v,c) - d(b,c)) / 2 over all b, c, which is the
+ * distance to the nearest path between two others. Noise makes the least of
+ * many products too small. The mean of those that exceed it by no more than
+ * `zero` is less biased. An end is never negative: messages need not take the
+ * shortest path (on a dragonfly they do not), and then products of vertices
+ * without an end are negative.
  *
- * Behind the ends, what is alike is made the same: if the distances are in
- * clusters that noise explains, ends are fitted to these (d(a,b) = end_a +
- * end_b + mean of the cluster, which leaves open how much all ends may grow
- * while all means shrink: that the least product says again), and distances
- * become means. Then a pair is an edge unless there is a path as short.
+ * After the ends are subtracted, similar distances are made equal. If the
+ * distances form clusters that noise explains, the ends are fitted to them,
+ * d(a,b) = end_a + end_b + mean of the cluster, and each distance becomes its
+ * cluster's mean. This fit does not determine how much all ends may grow while
+ * all means shrink; the least products determine that afterwards. Then a pair
+ * is an edge unless there is a path that is as short.
  */
 #include "config.h"
 #include "compare/infer/steps.h"
@@ -39,8 +41,8 @@ struct pair_length {
     uint32_t a, b;
 };
 
-/* What is known while edges are drawn: the neighbours of v so far are
- * next[v * n ..].
+/* State while edges are added. v has degree[v] neighbours so far, from next[v *
+ * n] on.
  */
 struct drawing {
     const double *d;
@@ -61,8 +63,9 @@ static int by_length (const void *va, const void *vb)
 }
 
 /* Whether a path from a over a neighbour of b is as short as ab. Its first part
- * has been looked at before ab, so that it is joined: what is as short but for
- * noise must not stand in for each other.
+ * must be shorter than ab. Then it was examined before and is joined; otherwise
+ * two pairs that differ only by noise could each be left out because of the
+ * other.
  */
 static bool path_over (const struct drawing *g, uint32_t a, uint32_t b)
 {
@@ -88,7 +91,7 @@ static void join (struct drawing *g, uint32_t a, uint32_t b)
     g->next[(size_t)b * g->n + g->degree[b]++] = a;
 }
 
-/* The pairs that are known, by rising length. */
+/* The known pairs, by ascending length. */
 static size_t sort_pairs (const double *d, uint32_t n, struct pair_length *pair)
 {
     size_t count = 0;
@@ -102,9 +105,9 @@ static size_t sort_pairs (const double *d, uint32_t n, struct pair_length *pair)
     return count;
 }
 
-/* The edges of n vertices that are d [n * n] apart (NAN: not known, no edge),
- * by rising d, into edge, which the caller frees. A path is as short if it is
- * longer by no more than `slack`, nor by more than eps, relatively.
+/* The edges of n vertices with distances d [n * n] (NAN: not known, no edge),
+ * by ascending d, into edge, which the caller frees. A path is as short if it
+ * is longer by no more than `slack`, or by no more than eps, relatively.
  */
 static size_t basic_edges (const double *d, uint32_t n, double slack,
                            double eps, struct basic_edge **edge)
@@ -137,8 +140,8 @@ static size_t basic_edges (const double *d, uint32_t n, double slack,
     return count;
 }
 
-/* The matrix with each latency replaced by its cluster's mean; *slack is what
- * sums of them may be off by.
+/* The matrix with each latency replaced by its cluster's mean. *slack: how much
+ * sums of these may deviate.
  */
 static double *clustered (const struct infer_matrix *m, double *slack)
 {
@@ -200,7 +203,7 @@ struct mesh {
     double zero;
     const struct infer_level *l;
     double *end;  /* [n] */
-    double *d;    /* [n * n] behind the ends */
+    double *d;    /* [n * n] without the ends */
 };
 
 static double *at (const struct mesh *k, uint32_t a, uint32_t b)
@@ -208,7 +211,7 @@ static double *at (const struct mesh *k, uint32_t a, uint32_t b)
     return &k->d[(size_t)a * k->n + b];
 }
 
-/* Distances behind the ends. */
+/* The distances without the ends. */
 static void cut_ends (struct mesh *k)
 {
     for (uint32_t a = 0; a < k->n; a++)
@@ -225,8 +228,8 @@ static double product (const struct mesh *k, uint32_t v, uint32_t b,
     return (*at (k, v, b) + *at (k, v, c) - *at (k, b, c)) / 2;
 }
 
-/* The way from v to the nearest path between two others, by distances that
- * may be `more` off.
+/* The distance from v to the nearest path between two others. Distances may
+ * have errors of `more`.
  */
 static double least_product (const struct mesh *k, uint32_t v, double more)
 {
@@ -248,7 +251,7 @@ static double least_product (const struct mesh *k, uint32_t v, double more)
     return sum / (double)n;
 }
 
-/* Lengthen the ends by what all products leave. */
+/* Lengthen the ends by what the least products still leave. */
 static void find_ends (struct mesh *k, double more)
 {
     double *longer = xarray (k->n, sizeof (*longer));
@@ -266,9 +269,10 @@ static void find_ends (struct mesh *k, double more)
     free (longer);
 }
 
-/* Move the ends so that distances are as near to `mean` as they can be: with
- * R_a the sum of what is left over of a's pairs, and S of all, a's end takes
- * (R_a - S / (n - 1)) / (n - 2), if all are known. (S counts pairs once.)
+/* Move the ends so that the distances approximate `mean` as well as possible.
+ * If all pairs are known, a's end grows by (R_a - S / (n - 1)) / (n - 2), where
+ * R_a is the sum of the residuals of a's pairs and S that of all pairs, each
+ * counted once. Returns the largest change.
  */
 static double fit_ends (struct mesh *k, const double *mean, double *rest)
 {
@@ -291,7 +295,7 @@ static double fit_ends (struct mesh *k, const double *mean, double *rest)
     return most;
 }
 
-/* The mean of its cluster for each distance. Returns whether noise explains
+/* For each distance, the mean of its cluster. Returns whether noise explains
  * the clusters.
  */
 static bool means (const struct mesh *k, double *mean)
@@ -316,7 +320,7 @@ static bool means (const struct mesh *k, double *mean)
     return explained;
 }
 
-/* Make distances the same that are alike, if they are. */
+/* Make similar distances equal if they form clusters. */
 static void draw_together (struct mesh *k)
 {
     double *mean = xarray ((size_t)k->n * k->n, sizeof (*mean));
@@ -336,7 +340,7 @@ static void draw_together (struct mesh *k)
     free (rest);
 }
 
-/* The vertices of the mesh: where an end has a length, a switch. */
+/* The vertices of the mesh: a switch for each end that has a length. */
 static void add_ends (const struct mesh *k, struct topology_model *m,
                       uint32_t *vertex)
 {

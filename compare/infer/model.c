@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inferred topology: its normal form, its paths, and equality. */
+/* The inferred topology: normal form, paths, comparison. */
 #include "config.h"
 #include "compare/infer/model.h"
 
@@ -124,8 +124,8 @@ size_t topology_edge_of (const struct topology_model *m, uint32_t a,
     return m->nedges;
 }
 
-/* Sort the edges, loops away, of several between two vertices the shortest
- * kept.
+/* Sort the edges and remove loops. Of several edges between two vertices, keep
+ * the shortest.
  */
 static void sort_edges (struct topology_model *m)
 {
@@ -155,7 +155,7 @@ static void sort_edges (struct topology_model *m)
     m->nedges = kept;
 }
 
-/* Draw switches together that are no further apart than `zero`. */
+/* Unite switches that are no farther apart than `zero`. */
 static void join_near (struct topology_model *m, double zero, uint32_t *parent)
 {
     for (uint32_t v = 0; v < m->nvertices; v++)
@@ -173,7 +173,7 @@ static void join_near (struct topology_model *m, double zero, uint32_t *parent)
     sort_edges (m);
 }
 
-/* Degrees of the vertices, and of each the last of its edges. */
+/* Degrees of the vertices, and the last edge of each. */
 static void count_edges (const struct topology_model *m, uint32_t *degree,
                          size_t *last)
 {
@@ -190,8 +190,8 @@ static uint32_t other_end (const struct topology_edge *e, uint32_t v)
     return e->a == v ? e->b : e->a;
 }
 
-/* Take one switch away that has less than three edges. Returns whether there
- * was one.
+/* Remove one switch that has fewer than three edges. Returns whether there was
+ * one.
  */
 static bool drop_one (struct topology_model *m, uint32_t *degree,
                       size_t *last)
@@ -242,8 +242,9 @@ static struct csr edges_of_vertices (const struct topology_model *m)
     return c;
 }
 
-/* Number switches as a walk over the edges, breadth first and by the old
- * numbers, meets them; those that are not met go.
+/* Number the switches in the order in which a breadth-first walk along the
+ * edges reaches them, starting from the nodes. Switches that it does not reach
+ * are removed.
  */
 static void renumber (struct topology_model *m)
 {
@@ -292,7 +293,7 @@ void topology_normal (struct topology_model *m, double zero)
     free (last);
 }
 
-/* A heap of vertices by their distance; `place` is where a vertex is. */
+/* A heap of vertices by distance; `place` is a vertex's position in it. */
 struct heap {
     uint32_t *v, *place;
     uint32_t n;
@@ -335,7 +336,7 @@ static uint32_t heap_pop (struct heap *h)
     return top;
 }
 
-/* Dijkstra's paths from one vertex. */
+/* Shortest paths from one vertex, after Dijkstra. */
 static void paths_from (const struct topology_model *m, const struct csr *adj,
                         struct heap *h, uint32_t from, double *d,
                         uint32_t *last)
@@ -383,7 +384,9 @@ void topology_paths (const struct topology_model *m, double *d, uint32_t *last)
     free (h.place);
 }
 
-/* One round of colours: of a vertex and of those next to it. */
+/* One round of refinement: a vertex's new colour depends on its own and on
+ * those of its neighbours.
+ */
 static void refine (const struct topology_model *m, uint64_t *colour,
                     uint64_t *sum)
 {
@@ -396,7 +399,7 @@ static void refine (const struct topology_model *m, uint64_t *colour,
         colour[v] = rng_mix (colour[v] ^ rng_mix (sum[v]));
 }
 
-/* A number that is the same for all models that are alike. */
+/* A number that is equal for models that are alike. */
 static uint64_t digest (const struct topology_model *m)
 {
     uint64_t *colour = xarray (m->nvertices, sizeof (*colour));
@@ -421,12 +424,12 @@ bool topology_alike (const struct topology_model *a,
            && a->nedges == b->nedges && digest (a) == digest (b);
 }
 
-/* Notes: the shortest paths from a node to all vertices are a tree; read the
- * other way round it is how messages for the node are forwarded.
+/* Notes: the shortest paths from a node to all vertices are a tree. In reverse,
+ * it shows how messages to that node are forwarded.
  *
- * Places are the vertices, where messages are forwarded, and behind them the
- * nodes again, where they receive: as a node may forward for others, it does
- * not send from where it receives.
+ * Places are the vertices, where messages are forwarded, followed by the nodes
+ * again, where messages are received. A node may forward for others, so the
+ * place where it sends differs from the place where it receives.
  */
 
 enum { NAME_SIZE = INFER_MAX_LABEL + 1 };
@@ -435,8 +438,8 @@ struct routes {
     struct network net;
     const struct topology_model *m;
     double *ns;    /* [nnodes * nvertices] */
-    uint32_t *arc; /* the same: from a vertex towards a node;
-                            NETWORK_NONE: no way */
+    uint32_t *arc; /* the same: from a vertex towards a node; NETWORK_NONE: no
+                      path */
     struct link_info *link;
     char **id;              /* [nedges] */
     struct switch_info *sw; /* [nvertices] */
@@ -501,7 +504,7 @@ static int walk (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
     return n;
 }
 
-/* Turn the trees round: the arc from each vertex to the one before it. */
+/* Reverse the trees: the arc from each vertex to the one before it. */
 static void find_paths (struct routes *r)
 {
     const struct topology_model *m = r->m;

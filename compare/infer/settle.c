@@ -21,15 +21,16 @@
 
 enum { ITERATIONS = 300 };
 
-#define ENOUGH 1e-18 /* of the sum of squared latencies: no better than that */
+#define ENOUGH 1e-18 /* of the sum of squared latencies: stop when a step gains
+                        less */
 
 /* The measured pairs' paths: row i has the edges edge[start[i]] .. */
 struct path_rows {
     size_t n, size;
     size_t *start; /* [pairs + 1] */
     uint32_t *edge;
-    double *rest;  /* [pairs] measured less the path's length */
-    double enough; /* of a sum of squares */
+    double *rest;  /* [pairs] measured minus the path's length */
+    double enough; /* a sum of squares */
     bool apart;    /* some nodes are not joined */
 };
 
@@ -83,7 +84,7 @@ static struct path_rows rows_make (const struct topology_model *m,
     return r;
 }
 
-/* Take edges away that are in no row. Returns whether there were any. */
+/* Remove the edges that are in no row. Returns whether there were any. */
 static bool drop_unused (struct topology_model *m, const struct path_rows *r,
                          double *used)
 {
@@ -108,7 +109,7 @@ static double times (const struct path_rows *r, size_t i, const double *x)
     return sum;
 }
 
-/* The gradient, scaled; returns its square. */
+/* The scaled gradient. Returns its square. */
 static double gradient (const struct path_rows *r, const double *scale,
                         size_t n, double *s)
 {
@@ -125,7 +126,7 @@ static double gradient (const struct path_rows *r, const double *scale,
     return sum;
 }
 
-/* One step along p; *old is the square of the last gradient. Returns by how
+/* One step along p. *old is the square of the previous gradient. Returns by how
  * much the sum of squares fell.
  */
 static double descend (struct topology_model *m, struct path_rows *r,
@@ -173,7 +174,7 @@ static void minimise (struct topology_model *m, struct path_rows *r,
     free (s);
 }
 
-/* What is left, and how good that is. */
+/* Set noise_ns, r2 and dof of the model. Returns the sum of squares. */
 static double judge (struct topology_model *m, const struct infer_matrix *w,
                      const struct path_rows *r)
 {
@@ -217,19 +218,20 @@ double settle (struct topology_model *m, const struct infer_matrix *w)
     return squares;
 }
 
-/* Notes: if an edge goes, its ends become one, or paths take the next best way
- * between them. Either way a combination of edges that has been free is bound
- * to be 0: the edge, or the way less the edge. If its value is v, and its
- * variance c times that of a pair (by the inverse of the normal equations),
- * the sum of squares grows by v^2 / c (Wald's test), the other edges' making
- * good for it included, as long as all other paths stay the same. The edge
- * that costs least goes first, and then all is looked at again.
+/* Notes: an edge can be removed in two ways: its two vertices become one, or
+ * paths use the next shortest path between them. In both cases a combination of
+ * edges that was free is forced to 0: the edge, or that path minus the edge.
+ * Let its value be v, and its variance c times that of a pair (from the inverse
+ * of the normal equations). Then the sum of squares grows by v^2 / c (Wald's
+ * test), if all other paths stay the same; this already includes that the other
+ * edges adapt. The edge that costs least is removed first, and then all costs
+ * are computed again.
  */
 
 enum { SWITCHES_MAX = 512 };
 
-#define LOOSE 1e-6 /* pairs by which an edge is what it is anyway */
-#define FIXED 1e9  /* the same of one that is none any more */
+#define LOOSE 1e-6 /* weight, in pairs, that keeps an edge at its value */
+#define FIXED 1e9  /* the same for an edge of length 0 */
 
 struct pruning {
     struct topology_model *m;
@@ -237,7 +239,8 @@ struct pruning {
     uint32_t n;       /* switches */
     double *d;        /* [nnodes * nvertices] */
     uint32_t *last;   /* the same */
-    double *variance; /* [nedges * nedges] of edges, in those of a pair */
+    double *variance; /* [nedges * nedges] covariances of edges; unit: the
+                         variance of a pair */
     size_t *edge;     /* [n * n] between two switches; nedges: none */
     double *way;      /* [n] */
     uint32_t *before; /* [n] */
@@ -245,13 +248,15 @@ struct pruning {
     size_t *path;     /* [nedges] edges of a path */
 };
 
-/* What it costs that an edge goes, in units of a square, and how. */
+/* The cost of removing an edge, as a sum of squares, and how it is removed. */
 struct edge_loss {
     double square;
-    bool unite; /* its ends become one */
+    bool unite; /* its vertices become one */
 };
 
-/* The normal equations: how many measured pairs cross two edges. */
+/* The normal equations: for two edges, the number of measured pairs that cross
+ * both.
+ */
 static void fill_normal (struct pruning *p)
 {
     const struct topology_model *m = p->m;
@@ -273,8 +278,8 @@ static void fill_normal (struct pruning *p)
     }
 }
 
-/* 0, or -1: the equations are singular. What pairs do not determine varies a
- * lot.
+/* Return 0, or -1 if the equations are singular. Edges that the pairs do not
+ * determine get a large variance.
  */
 static int find_variances (struct pruning *p)
 {
@@ -318,8 +323,8 @@ static double length_of (const struct pruning *p, uint32_t a, uint32_t b)
     return i < p->m->nedges ? p->m->edge[i].latency_ns : INFINITY;
 }
 
-/* Length of the shortest way from switch a to b but for their own edge; its
- * switches are in `before`, from b on.
+/* Length of the shortest path from switch a to b that does not use their own
+ * edge. Its switches are in `before`, starting from b.
  */
 static double other_way (struct pruning *p, uint32_t a, uint32_t b)
 {
@@ -348,7 +353,7 @@ static double other_way (struct pruning *p, uint32_t a, uint32_t b)
     return p->way[b];
 }
 
-/* Variance of the other way less edge i. */
+/* Variance of that other path minus edge i. */
 static double other_variance (struct pruning *p, size_t i, uint32_t a,
                               uint32_t b)
 {
@@ -384,21 +389,21 @@ static struct edge_loss loss_of (struct pruning *p, size_t i)
     return loss;
 }
 
-/* Take away edge i, or let its ends be one. */
+/* Remove edge i, or unite its two vertices. */
 static void take (struct topology_model *m, size_t i, bool unite)
 {
     struct topology_edge *e = &m->edge[i];
 
     if (unite) {
-        e->latency_ns = 0; /* drawn together by topology_normal */
+        e->latency_ns = 0; /* topology_normal unites them */
         return;
     }
     memmove (e, e + 1, (m->nedges - i - 1) * sizeof (*e));
     m->nedges--;
 }
 
-/* Take away the edge that costs least, if that is no more than `most`. Returns
- * whether there was one.
+/* Remove the edge that costs least, if that is at most `most`. Returns whether
+ * there was one.
  */
 static bool prune_one (struct pruning *p, double most)
 {
@@ -456,42 +461,43 @@ void prune (struct topology_model *m, const struct infer_matrix *w,
     free (p.path);
 }
 
-/* Whether what a model leaves is noise.
+/* Whether the residuals of a model are noise.
  *
- * Notes: a switch or an edge that the model lacks, or a node at the wrong
- * switch, leave nodes that are nearer to each other than the model says.
- * (Further says less: of two ways that are as long, the model takes the one
- * that noise makes shorter.) The sum of k values of noise is below -z sigma
- * sqrt (k) less often than exp (-z^2 / 2); so of all patterns that take d
- * digits to name, one in exp (z^2 / 2 - d) is. Patterns looked for:
+ * Notes: if the model lacks a switch or an edge, or has a node at the wrong
+ * switch, some nodes are nearer to each other than in the model. (Nodes that
+ * are farther apart show less: of two paths of equal length, the model uses the
+ * one that noise makes shorter.) The sum of k values of noise is below -z sigma
+ * sqrt (k) with a probability of less than exp (-z^2 / 2). So of all patterns
+ * that take d digits to name, one in exp (z^2 / 2 - d) is. The patterns are:
  *
- * - blocks: those at one switch, or one of them, and those at another.
+ * - blocks: the nodes at one switch, or one node, and the nodes at another.
  *
- * - groups: pairs within groups of nodes, which may be two nodes in all, or
- *   all nodes by fours. They are found by average linkage, and made better
- *   node by node. To name them takes log (n over m) digits for the m nodes in
- *   any, m log g - log g! to say who is in which of the g, and those of g and
- *   m - 2 g, log (k (k + 1)) for the number k >= 1.
+ * - groups: pairs within groups of nodes. There may be a single group of two
+ *   nodes, or all nodes may be in groups. They are found by average linkage and
+ *   then improved node by node. Their description takes log (n over m) digits
+ *   for the m nodes that are in a group, m log g - log g! for the assignment of
+ *   these to g groups, and log (k (k + 1)) for each of the numbers k = g and k
+ *   = m - 2 g + 1.
  */
 
 enum { SWEEPS = 50 };
 
 struct leftover {
     uint32_t n;      /* nodes */
-    double *left;    /* [n * n] of the values, by their standard deviation; 0:
-                       not known */
-    double sd, most; /* ns: of all, and the furthest */
+    double *left;    /* [n * n] residuals over their standard deviation; 0: not
+                        known */
+    double sd, most; /* ns: standard deviation; greatest residual */
     uint8_t *known;  /* [n * n] */
     uint32_t *at;    /* [n] the vertex of a node: its switch, or itself */
     uint32_t nvertices;
 };
 
-/* Groups of nodes, called by numbers below n, of which some are of none. */
+/* Groups of nodes. Groups have numbers below n; some numbers are not used. */
 struct partition {
     uint32_t *of, *size;   /* [n] */
-    uint32_t n, members;   /* of two or more, and who is in these */
-    double sum, pairs;     /* within them */
-    double *sums, *counts; /* [n] scratch: of a node's pairs, by groups */
+    uint32_t n, members;   /* groups of two or more; nodes in these */
+    double sum, pairs;     /* within these groups */
+    double *sums, *counts; /* [n] scratch: a node's pairs, by group */
 };
 
 static void fill_left (struct leftover *k, const struct topology_model *m,
@@ -520,7 +526,7 @@ static void fill_left (struct leftover *k, const struct topology_model *m,
     free (d);
 }
 
-/* Keep what saves more than what is known. */
+/* Keep a pattern that saves more digits than the best so far. */
 static void keep (struct rest *rest, double digits, double ns)
 {
     if (digits > rest->digits) {
@@ -529,7 +535,9 @@ static void keep (struct rest *rest, double digits, double ns)
     }
 }
 
-/* Blocks whose rows are those of `of`, columns those at a vertex. */
+/* Blocks: rows are the nodes of one value of `of`, columns the nodes at one
+ * vertex.
+ */
 static void look_blocks (const struct leftover *k, const uint32_t *of,
                          struct rest *rest)
 {
@@ -542,7 +550,7 @@ static void look_blocks (const struct leftover *k, const uint32_t *of,
         for (uint32_t b = 0; b < k->n; b++) {
             size_t i = (size_t)of[a] * nv + k->at[b];
 
-            /* within a switch pairs come twice */
+            /* within a switch each pair is there twice */
             if (of[a] == k->at[b] && b < a)
                 continue;
             sum[i] += k->left[(size_t)a * k->n + b];
@@ -558,7 +566,7 @@ static void look_blocks (const struct leftover *k, const uint32_t *of,
     free (sum);
 }
 
-/* Digits that groups save. */
+/* Digits that naming the groups saves. */
 static double saved (uint32_t n, const struct partition *g)
 {
     double ng = g->n, m = g->members, more = m - 2 * ng + 1;
@@ -580,7 +588,7 @@ static void resize (struct partition *g, uint32_t group, int64_t by)
     g->size[group] = new;
 }
 
-/* Of a node's pairs, sums and counts by the groups of the other nodes. */
+/* Sums and counts of a node's pairs, by the groups of the other nodes. */
 static void sum_pairs (const struct leftover *k, struct partition *g,
                        uint32_t a)
 {
@@ -592,7 +600,7 @@ static void sum_pairs (const struct leftover *k, struct partition *g,
     }
 }
 
-/* Move a node, of which there are the sums, to another group. */
+/* Move a node to another group; sum_pairs was called for it. */
 static void move (struct partition *g, uint32_t a, uint32_t to)
 {
     uint32_t from = g->of[a];
@@ -614,7 +622,7 @@ static void unite (const struct leftover *k, struct partition *g,
         }
 }
 
-/* Begin with each node alone, and let the first merges happen. */
+/* Start with each node alone, and apply the first merges. */
 static void begin (const struct leftover *k, struct partition *g,
                    const struct merge *merge, uint32_t merges)
 {
@@ -628,7 +636,7 @@ static void begin (const struct leftover *k, struct partition *g,
         unite (k, g, &merge[i]);
 }
 
-/* Begin with as many merges as save the most. */
+/* Start with the number of merges that saves the most digits. */
 static void cut_best (const struct leftover *k, struct partition *g,
                       const struct merge *merge, uint32_t merges)
 {
@@ -646,8 +654,8 @@ static void cut_best (const struct leftover *k, struct partition *g,
     begin (k, g, merge, best);
 }
 
-/* Move a node to the group, or to none, where that saves the most. Returns
- * whether it is moved.
+/* Move a node to the group, or to a new one, for which this saves the most
+ * digits. Returns whether the node was moved.
  */
 static bool move_best (const struct leftover *k, struct partition *g,
                        uint32_t a)

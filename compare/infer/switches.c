@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The topology that explains latencies.
  *
- * Notes: a level's vertices are grouped (twins), each group gets a switch, the
- * switches are the next level, until one vertex or no twins are left (mesh).
- * In a tree of switches that is all; nothing is asked but differences that are
- * means over many pairs, so that one wrong value is not fatal.
+ * Notes: the vertices of a level are grouped (twins), and each group of two or
+ * more gets a switch. These switches, and vertices that are alone, are the next
+ * level. This ends with fewer than three vertices, or when there are no more
+ * twins (mesh). For a tree of switches that is all. Every decision uses
+ * differences that are means over many pairs, so one wrong value does no harm.
  *
- * All depends on which lengths are none. That length is tried from the range
- * of the values down, by factors of STEP, until models only get more edges. Of
- * the models the one is taken that describes the values in the fewest digits
- * (Rissanen, Automatica 14, 1978): each edge costs what a value costs, log
- * (range / resolution), and which vertices it joins; each value what is left
- * of it, log (noise / resolution).
- * Of that model, edges go that cost more than they explain (prune).
+ * The result depends on the threshold up to which lengths count as 0.
+ * Thresholds are tried from the range of the values downwards, by factors of
+ * STEP, until the models only get more edges. The chosen model describes the
+ * values in the fewest digits (Rissanen, Automatica 14, 1978): each edge costs
+ * the digits of a value, log (range / resolution), and those that name its two
+ * vertices; each value costs its residual, log (noise / resolution). From that
+ * model, edges that cost more than they explain are removed (prune).
  *
- * An answer is given only where noise leaves no doubt: a switch is told from
- * its neighbour if pairs of nodes across the edge between them are further
- * apart than those behind one of them by CLUSTER_APART times the noise of one
- * value, give or take what is not known of the edge: UNSURE standard errors,
- * which are the noise by the root of how many pairs of nodes there are at the
- * switch. Across a switch that no two nodes are at, two edges lie between.
- * And what is left of the values must be noise: a switch or an edge that the
- * model lacks leaves pairs that are nearer than it says, by about a step, in a
- * pattern that noise does not have (rest).
+ * A model is only returned if noise leaves no doubt. Two neighbouring switches
+ * are resolved if pairs of nodes across the edge between them are farther apart
+ * than pairs at one of them by CLUSTER_APART times the noise of one value,
+ * minus UNSURE standard errors of the edge. That standard error is the noise
+ * divided by the root of the number of pairs of nodes at the switch. Across a
+ * switch with fewer than two nodes, two edges lie between. The residuals must
+ * be noise, too: if the model lacks a switch or an edge, some pairs are nearer
+ * than in the model, by about a step, in a pattern that noise does not have
+ * (rest).
  *
- * But values scatter by cables that are not alike, too, and the less noise
- * there is, the more of that the shortest description tells, by edges as short
- * as cables differ. So if there is a doubt, models of no more edges are looked
- * at, the shortest description first, also as they were before edges went, and
- * one is told that puts the values into classes: none is further from where the
- * model has it than SMALL of the least step, so that each is nearer to its own
- * class than to the next, whatever it is that scatters. Only where there is no
- * such model the best one may leave a pattern, if that is less than a step.
+ * But values also scatter because cables differ. With little noise, the
+ * shortest description then contains edges as short as the differences between
+ * cables. So if there is a doubt, models with no more edges are examined, the
+ * shortest description first, as they were before pruning. The first one that
+ * puts the values into classes is returned: no value is farther from the model
+ * than SMALL of the least step, so each is nearer to its own class than to the
+ * next, whatever the cause of the scatter. Only if there is no such model, the
+ * residuals of the best one may have a pattern, if that is at most SMALL of the
+ * least step.
  */
 #include "config.h"
 #include "compare/infer/infer.h"
@@ -48,42 +50,44 @@
 
 enum {
     STEPS = 28,
-    EDGES = 8,      /* for a node: of a model that is worth looking at */
-    MANY = 3,       /* with too many, in a row: noise is told apart */
+    EDGES = 8,      /* per node: more edges are not worth a try */
+    MANY = 3,       /* consecutive models with too many edges: they split
+                       noise */
     SETTLINGS = 6,
 };
 
 #define STEP M_SQRT2
-#define NOISES 4.0      /* what is none between nodes is so much less so in an
-                           edge, which many pairs tell */
-#define SAME 1e-2       /* digits: the model with the longer lengths is kept */
-#define RESOLUTION 1e-4 /* of the median: what values do not tell */
+#define NOISES 4.0      /* the threshold for an edge is lower by this factor
+                           than the one between nodes: many pairs determine an
+                           edge */
+#define SAME 1e-2       /* digits: on such a tie, the greater threshold wins */
+#define RESOLUTION 1e-4 /* of the median: differences that do not count */
 #define UNSURE 2.0
-#define TOO_NOISY 0.05  /* of the median: anything may be hidden in it */
-#define HIDDEN 3.5      /* digits saved: by less than one of noise in 30 */
-#define SMALL 0.5       /* of the least step: nearer to none than to one */
+#define TOO_NOISY 0.05  /* of the median: this may hide anything */
+#define HIDDEN 3.5      /* digits saved: noise does so once in 30 times */
+#define SMALL 0.5       /* of the least step: nearer to 0 than to one step */
 
-/* What the values are like. */
+/* Range and median of the values. */
 struct scale {
     double median, range;
     size_t n;
 };
 
 struct model_candidate {
-    struct topology_model *model; /* NULL: it has been looked at */
+    struct topology_model *model; /* NULL: already examined */
     double digits;
 };
 
 struct model_search {
     const struct infer_matrix *matrix;
-    bool given; /* which lengths are none */
+    bool given; /* the threshold is given */
     struct scale scale;
     struct infer_level *nodes;
     struct twins *twins;
-    struct model_candidate model[STEPS]; /* by falling lengths that are none */
+    struct model_candidate model[STEPS]; /* by falling threshold */
     size_t n;
     double least;  /* digits */
-    size_t edges;  /* of the model that needs them */
+    size_t edges;  /* of the model with that cost */
 };
 
 static struct scale scale_of (const struct infer_matrix *m)
@@ -104,7 +108,7 @@ static struct scale scale_of (const struct infer_matrix *m)
     return s;
 }
 
-/* Give each group of two or more a switch. */
+/* Give each group of two or more members a switch. */
 static void add_switches (struct topology_model *m, const struct infer_level *l,
                           struct groups *g)
 {
@@ -117,7 +121,7 @@ static void add_switches (struct topology_model *m, const struct infer_level *l,
                                g->end[a]);
 }
 
-/* Group a level and all that come of it. */
+/* Group a level and all levels above it. */
 static void climb (struct topology_model *m, const struct infer_level *l,
                    const struct twins *twins, double zero)
 {
@@ -141,8 +145,8 @@ static void climb (struct topology_model *m, const struct infer_level *l,
     groups_clear (&g);
 }
 
-/* Let the edges have their latencies, until no switch or edge goes, from
- * where so much was left. Returns what is left, as settle does.
+/* Fit the latencies of the edges until no more switches or edges are removed;
+ * squares is the residual so far. Returns the residual, as settle does.
  */
 static double settle_all (struct topology_model *m,
                           const struct infer_matrix *w, double zero,
@@ -178,8 +182,8 @@ static double cost (const struct scale *s, const struct topology_model *m,
            + (double)m->nedges * edge_cost (s, m);
 }
 
-/* Make the model for a length that is none. True: it has more edges than is
- * worth a look, or twice the best one's, in vain.
+/* Make the model for a threshold. Returns true if it has too many edges, or
+ * more than twice those of the best model without being better.
  */
 static bool try_zero (struct model_search *s, double zero)
 {
@@ -217,8 +221,7 @@ static void try_all (struct model_search *s, double eps)
         many = try_zero (s, zero) ? many + 1 : 0;
 }
 
-/* The model without what noise has put into it, unless the lengths that are
- * none are given.
+/* The model without the edges that noise added, unless the threshold is given.
  */
 static struct topology_model *prune_model (const struct model_search *s,
                                            const struct topology_model *from)
@@ -237,8 +240,8 @@ static struct topology_model *prune_model (const struct model_search *s,
     return m;
 }
 
-/* How far the switches of an edge seem to be apart, and how far they need to
- * be, in standard deviations of one value.
+/* The apparent distance of an edge's switches, and the required one in standard
+ * deviations of one value.
  */
 struct switch_step {
     double ns, needed;
@@ -260,8 +263,8 @@ static struct switch_step step_of (const uint32_t *nodes,
     };
 }
 
-/* The step that is the least for what it needs; its ns is INFINITY where there
- * are none.
+/* The step that is least relative to what it requires; its ns is INFINITY if
+ * there are no steps.
  */
 static struct switch_step least_step (const struct topology_model *m)
 {
@@ -284,9 +287,9 @@ static struct switch_step least_step (const struct topology_model *m)
     return least;
 }
 
-/* The noise of one value, as much greater as few degrees of freedom, at least
- * one, leave it open: the first term by which Student's quantiles are beyond
- * the normal one of CLUSTER_APART (Fisher, Cornish, Technometrics 2, 1960).
+/* The noise of one value, increased for few degrees of freedom (at least one):
+ * the first term by which Student's quantiles exceed the normal quantile
+ * CLUSTER_APART (Fisher, Cornish, Technometrics 2, 1960).
  */
 static double noise_at_most (const struct topology_model *m)
 {
@@ -295,14 +298,15 @@ static double noise_at_most (const struct topology_model *m)
     return m->noise_ns * (1 + (z * z + 1) / (4.0 * (double)m->dof));
 }
 
-/* What a model has to show, besides that its steps exceed what it leaves. */
+/* What a model must show, apart from steps that exceed its noise. */
 enum proof {
-    NOISE_OR_GAP, /* what it leaves is noise, or values lie in classes */
+    NOISE_OR_GAP, /* the residuals are noise, or values lie in classes */
     GAP,          /* values lie in classes */
-    NO_STEP,      /* what it leaves is noise, or less than a step */
+    NO_STEP,      /* residuals are noise, or at most SMALL of a step on
+                     average */
 };
 
-/* Whether a model shows it; with err why not. */
+/* Whether a model shows it; err says why not. */
 static bool is_clear (const struct model_search *s,
                       const struct topology_model *m, enum proof proof,
                       struct error *err)
@@ -337,9 +341,9 @@ static bool is_clear (const struct model_search *s,
     return true;
 }
 
-/* Of the models that are left, and have no more edges than the best of all, the
- * one of the fewest digits; of two that need the same, the one with the longer
- * lengths. NULL: there is none.
+/* Of the models that are left and have no more edges than the best one, the one
+ * with the fewest digits; on a tie, the one with the greater threshold. NULL:
+ * none is left.
  */
 static struct model_candidate *best_left (struct model_search *s)
 {
@@ -352,8 +356,8 @@ static struct model_candidate *best_left (struct model_search *s)
     return best;
 }
 
-/* The best model without what noise has put into it, if that is clear or no
- * coarser one has its values in classes; NULL with err.
+/* The best model without the edges that noise added, if it is clear, or if no
+ * other one puts its values into classes. NULL with err.
  */
 static struct topology_model *choose (struct model_search *s, struct error *err)
 {

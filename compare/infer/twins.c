@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Vertices that are at one switch.
  *
- * Notes: were a and b at one switch, then the d(a,c) - d(b,c) would all be the
- * difference of their ends, the ways to that switch, and with its mean over c
+ * Notes: if a and b are at one switch, all d(a,c) - d(b,c) equal the difference
+ * of their ends, which are their distances to that switch. With the mean of
+ * this difference over c,
  *
  *     g(a,b) = (d(a,b) + mean_c (d(a,c) - d(b,c))) / 2
  *
- * would be the end of a, whatever ends the others have: the mean of Gromov's
- * products (b|c) at a. It is never less than a's end in a metric, since
- * d(a,b) + d(a,c) >= d(b,c) behind the ends. So the least over b is an estimate
- * of the end, and
+ * is the end of a, whatever ends the others have: it is the mean of Gromov's
+ * products (b|c) at a. In a metric it is never less than a's end, since d(a,b)
+ * + d(a,c) >= d(b,c) without the ends. So the least over b estimates the end,
+ * and
  *
  *     e(a,b) = d(a,b) - min_b g(a,b) - min_a g(b,a)
  *
- * of how far apart the switches of a and b are. By it vertices are clustered,
- * by average linkage: values are told by all pairs of two groups together,
- * not by one. A cut where e is `zero` makes groups.
+ * estimates the distance between the switches of a and b. Vertices are
+ * clustered by e, by average linkage: all pairs of two groups decide together,
+ * not a single one. Cutting at e = `zero` gives the groups.
  *
- * Groups are then fitted as d(a,b) = end_a + end_b + D(group, group), where
- * D is 0 within a group, by least squares (in closed form, where all pairs are
- * known). Whoever does not fit to its group (on a ring, each is between two
- * others, to all of which e is 0) leaves it, the worst first; groups that are
- * no more than `zero` apart are united; who is alone and fits to a group joins
- * it. One misfits where to some group the residuals are too many or too much
- * on one side, for a noise of zero / NOISES.
+ * Then the groups are fitted by least squares as d(a,b) = end_a + end_b +
+ * D(group, group), where D is 0 within a group (in closed form if all pairs are
+ * known). Vertices that do not fit their group leave it, the worst first (on a
+ * ring, each vertex is between two others, and e to both is 0). Groups that are
+ * no more than `zero` apart are united. A vertex that is alone and fits a group
+ * joins it. A vertex misfits if, towards some group, its residuals are too
+ * large or too one-sided for a noise of zero / NOISES.
  */
 #include "config.h"
 #include "compare/infer/steps.h"
@@ -36,17 +37,17 @@
 #include "compare/infer/cluster.h"
 #include "util/alloc.h"
 
-#define NOISES 4.0 /* standard deviations of one value are `zero` */
+#define NOISES 4.0 /* `zero` in standard deviations of one value */
 
 enum { FILLS = 6 };
 
 struct twins {
     const struct infer_level *l;
-    struct merge *merge; /* by e, as far as they are known */
+    struct merge *merge; /* by e, as far as these are known */
     uint32_t nmerges;
 };
 
-/* n vertices of which nothing is known. */
+/* A level of n vertices without known distances. */
 static struct infer_level *level_create (uint32_t n)
 {
     size_t size = (size_t)n * n;
@@ -92,8 +93,8 @@ static double *square (uint32_t n)
     return xcalloc ((size_t)n * n, sizeof (double));
 }
 
-/* The mean over all others of d(a,c) - d(b,c), by the weight that a difference
- * has; 0 where there are none.
+/* The weighted mean of d(a,c) - d(b,c) over all other vertices c; 0 if there
+ * are none.
  */
 static double difference (const struct infer_level *l, uint32_t a, uint32_t b)
 {
@@ -113,7 +114,7 @@ static double difference (const struct infer_level *l, uint32_t a, uint32_t b)
     return weight > 0 ? sum / weight : 0;
 }
 
-/* e of all pairs that are known, and 0, by weight, of others. */
+/* e of all known pairs, times their weight; 0 for other pairs. */
 static double *separations (const struct infer_level *l)
 {
     double *e = square (l->n), *least = xarray (l->n, sizeof (*least));
@@ -163,15 +164,16 @@ void twins_destroy (struct twins *t)
     free (t);
 }
 
-/* A grouping while it is worked at. Groups are called by numbers below n, of
- * which some are of none.
+/* A grouping during its construction. Groups have numbers below n; some numbers
+ * are not used.
  */
 struct grouping {
     const struct infer_level *l;
-    double *fd, *fw;    /* [n * n] of the level, with what is not known as the
-                           fit has it; those of the level if all is known */
+    double *fd, *fw;    /* [n * n] of the level, with the fit's values for
+                           unknown pairs; the level's own if all pairs are
+                           known */
     bool unknown;
-    double usual;       /* weight of a pair that is known */
+    double usual;       /* mean weight of a known pair */
     double noise;       /* variance of one pair's latency */
     double zero;
     uint32_t *of, *size;
@@ -215,8 +217,8 @@ static void fit_between (struct grouping *k)
         }
 }
 
-/* Half the mean distance within a group, the mean of its ends, into *mean;
- * returns the mean weight of these pairs.
+/* *mean: half the mean distance within a group, which is the mean of its ends.
+ * Returns the mean weight of these pairs.
  */
 static double mean_end (const struct grouping *k, uint32_t g, double *mean)
 {
@@ -234,8 +236,8 @@ static double mean_end (const struct grouping *k, uint32_t g, double *mean)
     return pairs > 0 ? weight / (double)pairs : 0;
 }
 
-/* Of each vertex outside a group, the mean distance to its members into sum
- * and the mean weight into weight.
+/* For each vertex outside a group, the mean distance to its members, into sum,
+ * and the mean weight, into weight.
  */
 static void mean_columns (struct grouping *k, uint32_t g)
 {
@@ -258,9 +260,9 @@ static void mean_columns (struct grouping *k, uint32_t g)
         }
 }
 
-/* The ends of a group's members: by how much each is further than the mean
- * member from all others, and, as its own row has its end once more than the
- * other members', from those.
+/* The ends of a group's members: the group's mean end, plus how much farther
+ * than the mean member each is from the other vertices, on average. A member's
+ * distances to the other members also contain its own end, hence size - 2.
  */
 static void fit_ends (struct grouping *k, uint32_t g)
 {
@@ -286,7 +288,7 @@ static void fit_ends (struct grouping *k, uint32_t g)
     }
 }
 
-/* Let pairs that are not known be as the fit has them, or forget them. */
+/* Set unknown pairs to the values of the fit, or forget them. */
 static void fill (struct grouping *k, bool forget)
 {
     for (uint32_t a = 0; a < k->l->n; a++)
@@ -318,8 +320,7 @@ static void fit (struct grouping *k)
     }
 }
 
-/* How badly vertex a fits as a member of group g with that end: 1 is the
- * limit.
+/* How badly vertex a fits as a member of group g with this end. The limit is 1.
  */
 static double misfit (const struct grouping *k, uint32_t a, uint32_t g,
                       double end)
@@ -362,7 +363,7 @@ static void move (struct grouping *k, uint32_t a, uint32_t to)
     k->of[a] = to;
 }
 
-/* A number that no group has. */
+/* A number that no group uses. */
 static uint32_t free_group (const struct grouping *k)
 {
     uint32_t g = 0;
@@ -372,8 +373,8 @@ static uint32_t free_group (const struct grouping *k)
     return g;
 }
 
-/* Put the member out that fits worst to its group. Returns whether there was
- * one.
+/* Remove the member that fits its group worst, if it misfits. Returns whether
+ * there was one.
  */
 static bool put_out (struct grouping *k)
 {
@@ -395,7 +396,7 @@ static bool put_out (struct grouping *k)
     return true;
 }
 
-/* Unite the two groups that are nearest, if they are as good as one. */
+/* Unite the two nearest groups, if they are no more than `zero` apart. */
 static bool unite (struct grouping *k)
 {
     uint32_t n = k->l->n, from = n, to = n;
@@ -415,7 +416,7 @@ static bool unite (struct grouping *k)
     return from < n;
 }
 
-/* The end that vertex a would have as a member of group g; NAN: not known. */
+/* The end that vertex a would have in group g; NAN: not known. */
 static double end_in (const struct grouping *k, uint32_t a, uint32_t g)
 {
     double sum = 0, weight = 0;
@@ -428,7 +429,8 @@ static double end_in (const struct grouping *k, uint32_t a, uint32_t g)
     return weight > 0 ? sum / weight : NAN;
 }
 
-/* Let one that is alone join the group that it fits to best, if to any. */
+/* Move a vertex that is alone to the group that it fits best, if it fits any.
+ */
 static bool take_in (struct grouping *k)
 {
     for (uint32_t a = 0; a < k->l->n; a++) {
@@ -452,7 +454,7 @@ static bool take_in (struct grouping *k)
     return false;
 }
 
-/* The groups as they are found by the cut. */
+/* The groups that result from the cut. */
 static void cut (struct grouping *k, const struct twins *t)
 {
     for (uint32_t a = 0; a < k->l->n; a++) {
@@ -478,7 +480,7 @@ static void improve (struct grouping *k)
         fit (k);
 }
 
-/* Hand the groups over, numbered as their first members come. */
+/* Return the groups, numbered in the order of their first members. */
 static void hand_over (const struct grouping *k, struct groups *g)
 {
     uint32_t n = k->l->n, count = 0;
@@ -519,7 +521,7 @@ static void hand_over (const struct grouping *k, struct groups *g)
     free (first);
 }
 
-/* Copies of the level's distances where there are some to be filled in. */
+/* Copy the level's distances if any are unknown. */
 static void copy_unknown (struct grouping *k)
 {
     size_t size = (size_t)k->l->n * k->l->n;

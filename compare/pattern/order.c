@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A permutation that is computed a number at a time. */
+/* A permutation that is computed one number at a time. */
 #include "config.h"
 #include "compare/pattern/order.h"
 
-/* The finalizer of MurmurHash3: each bit of x changes half of the result. */
+/* The finalizer of MurmurHash3: each bit of x changes half of the result, on
+ * average.
+ */
 static uint64_t mix (uint64_t x)
 {
     x = (x ^ (x >> 33)) * 0xff51afd7ed558ccd;

@@ -17,15 +17,15 @@
 #include "util/alloc.h"
 #include "util/rng.h"
 
-/* A way to pair n, floor(n/2) pairs a step. */
+/* A method that pairs n, floor(n/2) pairs per step. */
 struct pairing {
     uint64_t (*steps) (uint32_t n);
     struct probe (*pair) (uint32_t n, uint64_t step, uint32_t k);
 };
 
-/* An odd number of places on a circle, of which a step pairs those that are
- * equally far from place `step`; if n is even, that one with the last, which
- * is not on the circle.
+/* An odd number of places form a circle. A step pairs those that are equally
+ * far from place `step`. If n is even, that place is paired with the last one,
+ * which is not on the circle.
  */
 static uint64_t circle (uint32_t n)
 {
@@ -62,7 +62,7 @@ struct pattern {
     uint32_t *id;    /* the process of a place; [n], or [endpoints] of a plan */
     uint32_t groups; /* by host: places first[g] .. first[g + 1] - 1, */
     uint32_t *first; /* [groups + 1], are group g's */
-    uint64_t *from;  /* [steps of the pairing + 1] where its steps begin */
+    uint64_t *from;  /* [steps of the pairing + 1] first step of each */
     const struct plan *plan;
     struct probe *pair; /* given ones */
     bool shuffle;
@@ -74,7 +74,7 @@ struct pattern_row {
     bool once;    /* roles are never swapped */
     bool by_host;
     const struct pairing *pairing;
-    uint64_t (*steps) (const struct pattern *p); /* roles not swapped */
+    uint64_t (*steps) (const struct pattern *p); /* before roles are swapped */
     uint32_t (*width) (const struct pattern *p);
     uint32_t (*step) (const struct pattern *p, uint64_t step,
                       struct probe *pair);
@@ -112,7 +112,7 @@ static uint32_t paired_step (const struct pattern *p, uint64_t step,
     return p->n / 2;
 }
 
-/* by-host: the pairing's step of groups, and where in it */
+/* by-host: the pairing's step of groups, and the position in it */
 
 static uint32_t group_size (const struct pattern *p, uint32_t g)
 {
@@ -129,7 +129,7 @@ static uint64_t grouped_steps (const struct pattern *p)
     return p->from[grouped_turns (p)];
 }
 
-/* The last turn that begins at the step or before it. */
+/* The last turn that begins at or before the step. */
 static uint64_t find_turn (const struct pattern *p, uint64_t step)
 {
     uint64_t low = 0, high = grouped_turns (p);
@@ -291,7 +291,7 @@ static const struct pattern_row of_plan = {
     width_half, plan_step,
 };
 
-/* of given pairs: p->turn of them */
+/* given pairs: p->turn of them */
 
 static uint64_t given_steps (const struct pattern *p)
 {
@@ -352,7 +352,7 @@ static struct pattern *create (const struct pattern_row *kind, uint32_t n,
     return p;
 }
 
-/* Count the steps, and put them in order. */
+/* Compute the number of steps and their order. */
 static struct pattern *finish (struct pattern *p,
                                const struct pattern_options *opts,
                                struct rng *rng)
@@ -367,8 +367,8 @@ static struct pattern *finish (struct pattern *p,
 
 struct host_member {
     uint32_t process, host;
-    uint32_t place; /* in the order asked for */
-    uint32_t head;  /* place of the first of the host */
+    uint32_t place; /* in the requested order */
+    uint32_t head;  /* place of the host's first process */
 };
 
 static int by_host (const void *a, const void *b)
@@ -391,7 +391,7 @@ static int by_head (const void *a, const void *b)
     return x->place < y->place ? -1 : 1;
 }
 
-/* The processes of a host next to each other, hosts by their first. */
+/* Sort processes by host; hosts are in the order of their first process. */
 static void sort_members (struct host_member *m, uint32_t n)
 {
     qsort (m, n, sizeof (*m), by_host);
@@ -419,8 +419,8 @@ static void group (struct pattern *p, const uint32_t *host)
     free (m);
 }
 
-/* Where the pairing's steps begin: each takes as many as its largest group has
- * processes.
+/* Where each step of the pairing begins. It takes as many steps as its largest
+ * group has processes.
  */
 static void count_turns (struct pattern *p)
 {
@@ -464,7 +464,7 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
     return finish (p, opts, &rng);
 }
 
-/* Rounds of a plan: no process twice, none out of range. */
+/* Check that no process is twice in a round of a plan or out of range. */
 static int check_rounds (const struct pattern *p, size_t nendpoints,
                          struct error *err)
 {
@@ -597,7 +597,7 @@ uint32_t pattern_step (const struct pattern *p, uint64_t step,
  * Noise
  */
 
-/* A generator of the pass's own, far from those of other passes and seeds. */
+/* A generator for this pass alone, far from those of other passes and seeds. */
 static void seed_pass (struct rng *rng, uint64_t seed, uint64_t pass)
 {
     rng_seed (rng, seed);

@@ -2,8 +2,8 @@
 /* Patterns as plans.
  *
  * Notes: the rank is that of all rows, found by elimination, short rows first.
- * Most rows depend on others: one that is orthogonal to a random null vector
- * of the rows before is left out without eliminating it.
+ * Most rows depend on earlier ones. A row that is orthogonal to a random null
+ * vector of the earlier rows is skipped without elimination.
  */
 #include "config.h"
 #include "compare/pattern/schedule.h"
@@ -16,10 +16,11 @@
 #include "util/alloc.h"
 #include "util/rng.h"
 
-enum { STALE_MAX = 16 }; /* dependent rows that a null vector may miss */
+enum { STALE_MAX = 16 }; /* dependent rows that a null vector fails to detect
+                            before it is replaced */
 
-/* The first endpoint of each port, and the number of its host: that of the
- * first port there. Both [ports], the caller's.
+/* The first endpoint of each port, and its host, as the number of the first
+ * port of that host. The caller frees both arrays [ports].
  */
 static void list_ports (const struct pathset *ps, uint32_t **endpoint,
                         uint32_t **host)
@@ -77,13 +78,13 @@ static int fill (struct plan *plan, const struct pathset *ps,
     return rc;
 }
 
-/* What the rows of a plan span. */
+/* The space that the rows of a plan span. */
 struct row_span {
     struct pathset *ps;
     struct rref *rref;
     struct rng rng;
-    uint64_t *z;        /* [m] orthogonal to them */
-    unsigned int stale; /* dependent rows that it missed */
+    uint64_t *z;        /* [m] orthogonal to the rows */
+    unsigned int stale; /* dependent rows that z failed to detect */
     struct planned {
         struct probe probe;
         size_t links;
@@ -149,7 +150,7 @@ static int eliminate (struct row_span *s, size_t m, struct error *err)
     return 0;
 }
 
-/* Say of what rank the plan is, and whether that is the one of all pairs. */
+/* Set the plan's rank, and whether it is that of all pairs. */
 static int set_rank (struct plan *plan, struct pathset *ps, uint64_t seed,
                      struct error *err)
 {

@@ -11,7 +11,7 @@
 
 #define NONE UINT32_MAX
 
-/* Processes by label, in order of their numbers where labels are the same. */
+/* Processes by label; if labels are equal, by number. */
 struct label_index {
     const char *label;
     uint32_t index;
@@ -35,7 +35,7 @@ static struct label_index *sorted_names (const struct series *s)
     return v;
 }
 
-/* [process of x] the same in y, or NONE. */
+/* [process of x] the same process in y, or NONE. */
 static uint32_t *match (const struct series *x, const struct series *y)
 {
     struct label_index *p = sorted_names (x);
@@ -55,15 +55,15 @@ static uint32_t *match (const struct series *x, const struct series *y)
     return map;
 }
 
-/* What one series has, as seen from the other. */
+/* One series, as seen from the other. */
 struct view {
     const struct series *s;
-    uint32_t *map;       /* of the other's processes into s */
-    bool any_length;     /* both have one */
+    uint32_t *map;       /* the other series' processes in s */
+    bool any_length;     /* both have one length each */
     enum series_stat stat;
 };
 
-/* The same pair as the other's p; NULL: s does not know it. */
+/* The same pair as the other's p; NULL: s does not have it. */
 static const struct series_pair *twin (const struct view *v,
                                        const struct series_pair *p)
 {
@@ -100,7 +100,7 @@ static void finish (struct deviation *d, size_t n)
     d->quadratic = sqrt (d->quadratic / (double)n);
 }
 
-/* The pairs of s that the other one lacks go to only. */
+/* Pairs of s that the other series lacks go to `only`. */
 static void split (struct series_comparison *c, const struct series *s,
                    const struct view *other, int which)
 {

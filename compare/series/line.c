@@ -13,8 +13,8 @@
 #define BITS 8
 
 /*
- * Fit. With weights w = 1 / time^2 and weighted means of size and time, the
- * slope is Sxy / Sxx, the latency where the line meets size 0.
+ * Fit: with weights w = 1 / time^2 and weighted means of size and time, the
+ * slope is Sxy / Sxx. The latency is the line's value at size 0.
  */
 
 static int compare (const void *x, const void *y)
@@ -33,7 +33,9 @@ static bool is_known (const struct series_pair *p, enum series_stat stat)
     return series_measured (p) && p->time_ns[stat] > 0;
 }
 
-/* Pairs with a time, those of the same processes together. */
+/* The pairs that have a time, ordered so that those of the same processes
+ * follow each other.
+ */
 static const struct series_pair **collect (const struct series *s,
                                            enum series_stat stat, size_t *n)
 {
@@ -50,7 +52,7 @@ static const struct series_pair **collect (const struct series *s,
 
 struct fit_sums {
     double w, x, y;       /* weights; weighted means */
-    double xx, xy, yy;    /* about the means */
+    double xx, xy, yy;    /* sums of squares about the means */
 };
 
 static struct fit_sums sum (const struct series_pair *const *p, size_t n,
@@ -79,7 +81,7 @@ static struct fit_sums sum (const struct series_pair *const *p, size_t n,
     return s;
 }
 
-/* Through n > 1 points of one pair, of distinct lengths. */
+/* Fit n > 1 points of one pair, of different lengths. */
 static struct series_fit fit (const struct series_pair *const *p, size_t n,
                               enum series_stat stat)
 {
@@ -168,7 +170,7 @@ int series_fit_write (const struct series *s, enum series_stat stat, FILE *fp,
  * Own time
  */
 
-/* ns for a byte on the way from one endpoint to another. */
+/* ns per byte from one endpoint to another. */
 static int byte_time (const struct network *net, uint32_t from, uint32_t to,
                       enum own_time how, double *ns, struct error *err)
 {

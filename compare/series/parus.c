@@ -11,7 +11,7 @@
 #include "util/text.h"
 
 enum {
-    TEXT_MAX = 255, /* of a word */
+    TEXT_MAX = 255, /* length of a word */
     MATRIX_MAX = 2048, /* processes: SERIES_PAIRS_MAX is their square */
 };
 
@@ -25,7 +25,7 @@ const struct parus_file parus_files[PARUS_FILES] = {
     { "min", "minimum", SERIES_MIN },
 };
 
-/* Lengths as PARUS has them: for (l = begin; l < end; l += step). */
+/* The lengths of PARUS: for (l = begin; l < end; l += step). */
 struct length_sweep {
     uint64_t begin, end, step;
 };
@@ -98,7 +98,8 @@ int parus_write (const struct series *s, const struct parus_file *file,
 }
 
 /*
- * Read: words between blanks, whatever the lines; quotes are part of a word.
+ * Read words between blanks; line ends do not matter. Quotes are part of a
+ * word.
  */
 
 struct parus_scan {
@@ -121,7 +122,7 @@ __attribute__ ((format (printf, 2, 3))) static int bad (struct parus_scan *in,
     return error_input (in->err, "%.160s:%lu: %s", in->name, in->line, text);
 }
 
-/* 1: there is a word; 0: the file has ended; -1 with err. */
+/* 1: a word was read; 0: end of the file; -1 with err. */
 static int next (struct parus_scan *in)
 {
     size_t len = 0;
@@ -155,7 +156,7 @@ static int need (struct parus_scan *in, const char *what)
     return rc < 0 ? -1 : 0;
 }
 
-/* The words of `text`, which single blanks part. */
+/* Read the words of `text`, which are separated by single blanks. */
 static int expect (struct parus_scan *in, const char *text)
 {
     while (*text) {
@@ -182,7 +183,7 @@ static int number (struct parus_scan *in, const char *what, uint64_t max,
     return 0;
 }
 
-/* A word in quotes, which are taken away. */
+/* A word in quotes, without these. */
 static int quoted (struct parus_scan *in, const char *what)
 {
     size_t len;
@@ -231,7 +232,7 @@ static int line (struct parus_scan *in, const char *what, uint64_t *value)
     return number (in, what, INT64_MAX, value);
 }
 
-/* PARUS itself spells the last word its own way. */
+/* PARUS spells the last word differently. */
 static int read_repeats (struct parus_scan *in, uint64_t *repeats)
 {
     if (expect (in, "number of") < 0 || need (in, "repeats") < 0)
@@ -243,7 +244,7 @@ static int read_repeats (struct parus_scan *in, uint64_t *repeats)
 
 static int read_settings (struct parus_scan *in, struct series *s)
 {
-    struct length_sweep sweep; /* each matrix says its length itself */
+    struct length_sweep sweep; /* each matrix has its own length */
 
     if (line (in, "begin message length", &sweep.begin) < 0
         || line (in, "end message length", &sweep.end) < 0
@@ -256,7 +257,7 @@ static int read_settings (struct parus_scan *in, struct series *s)
     return 0;
 }
 
-/* "host:core" is on that host. */
+/* "host:core" is on the host before the colon. */
 static int read_host (struct parus_scan *in, struct series *s)
 {
     char host[TEXT_MAX + 1];
@@ -291,8 +292,8 @@ error:
     return NULL;
 }
 
-/* We write NaN for what was not measured. PARUS leaves 0 there, which no time
- * is; of deviations, some are.
+/* We write NaN for what was not measured. PARUS leaves 0 there, which is no
+ * valid time, but may be a valid deviation.
  */
 static bool is_missing (const struct series *s, enum series_stat stat,
                         bool itself, double seconds)
@@ -327,7 +328,7 @@ static int read_time (struct parus_scan *in, struct series *s, uint64_t length,
     return 0;
 }
 
-/* The word "Message" is read. */
+/* Read a matrix, after the word "Message". */
 static int read_matrix (struct parus_scan *in, struct series *s,
                         enum series_stat stat)
 {

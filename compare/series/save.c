@@ -50,13 +50,13 @@ static bool has_lines (const struct series *s)
     return s->npairs > 0 && s->nlengths > 1;
 }
 
-/* Formats of which a file holds any number of runs. */
+/* Formats with any number of runs per file. */
 static const struct series_format {
     const char *name;
-    const char *start; /* of its files; NULL: none of the others' */
-    const char *of;    /* of which runs it tells, */
-    bool (*has) (const struct series *s); /* whether this is one */
-    int (*head) (FILE *fp, struct error *err); /* of a new file, or NULL */
+    const char *start; /* of its files; NULL: none */
+    const char *of;    /* the runs that it can hold, */
+    bool (*has) (const struct series *s); /* whether a run is one of these */
+    int (*head) (FILE *fp, struct error *err); /* of a new file; or NULL */
     int (*write) (const struct series *s, enum series_stat stat, FILE *fp,
                   struct error *err);
 } formats[] = {
@@ -78,7 +78,7 @@ static const struct series_format *find (const char *name)
     return NULL;
 }
 
-/* What a file is that starts so. */
+/* The format of a file that starts like this. */
 static const char *name_of (const char *start)
 {
     if (!strncmp (start, PARUS_START, strlen (PARUS_START)))
@@ -90,7 +90,7 @@ static const char *name_of (const char *start)
     return "text";
 }
 
-/* Who reads a file wants one format, and whole lines. */
+/* A file may only contain one format and whole lines. */
 static int check_held (const struct series_format *format, const char *path,
                        const struct file_held *held, struct error *err)
 {
@@ -155,8 +155,8 @@ static bool is_noise (const struct series *s)
     return s->test == SERIES_NOISE || s->test == SERIES_NOISE_BLOCKING;
 }
 
-/* A noise test is two runs, the goal pairs alone and with noise: of these, the
- * latter is what PARUS has.
+/* A noise test has two runs: the goal pairs alone, then with noise. PARUS only
+ * has the second.
  */
 static bool is_before_noise (const struct series_list *runs, size_t i)
 {
@@ -186,7 +186,7 @@ static struct outfile *create_matrices (const struct series *s, size_t run,
     return out;
 }
 
-/* All are written before the first gets its name. */
+/* All files are written before the first one is renamed to its final name. */
 static int save_matrices (const struct series_list *runs, const char *prefix,
                           struct error *err)
 {

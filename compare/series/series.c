@@ -127,7 +127,7 @@ int series_add_process (struct series *s, const char *label,
     return 0;
 }
 
-/* Where length is among the sorted, or is to go. */
+/* The position of length in the sorted list, or where to insert it. */
 static size_t place (const struct series *s, uint64_t length)
 {
     size_t lo = 0;
@@ -224,7 +224,7 @@ static int compare_topologies (const void *x, const void *y)
     return order ? order : util_compare (p->both_ways, q->both_ways);
 }
 
-/* qsort, which must not be given NULL. */
+/* qsort that accepts NULL. */
 static void sort (void *v, size_t n, size_t size,
                   int (*compare) (const void *, const void *))
 {
@@ -328,7 +328,7 @@ enum series_stat series_stat_known (const struct series *s,
     return stat;
 }
 
-/* The mean is kept within the extremes, which rounding may leave. */
+/* The mean is clamped to the extremes, which rounding may exceed. */
 void series_stats (double *v, size_t n, double out[SERIES_STATS])
 {
     double sum = 0;

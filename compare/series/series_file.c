@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Series as a file: JSON, kind "series", a run a line; and whatever else one
- * can be read from.
+/* Series as a file: JSON, kind "series", one run per line. It also reads the
+ * other formats that a series can be made from.
  */
 #include "config.h"
 #include "compare/series/series.h"
@@ -22,7 +22,7 @@ enum { FILE_MAX = 1 << 30, RUNS_MAX = 1 << 16 };
 #define SECONDS_LIMIT 1e9
 #define RTT_LIMIT_NS 1e15
 
-/* Numbers and words of a run by their keys. */
+/* The numbers and words of a run, by key. */
 static const struct {
     const char *key;
     size_t offset;
@@ -60,8 +60,8 @@ static json_t *times_json (const double *time_ns)
     return json;
 }
 
-/* What pairs and topologies have in common goes into row, which is the
- * caller's. "time_ns" is left out where nothing came to its end.
+/* Put what pairs and topologies have in common into row. Returns row. "time_ns"
+ * is omitted if nothing was completed.
  */
 static json_t *row_json (json_t *row, uint64_t length, uint32_t count,
                          uint32_t lost, const double *time_ns)
@@ -101,7 +101,7 @@ static json_t *topology_json (const struct series *s, size_t i)
                      t->length, t->count, t->lost, t->time_ns);
 }
 
-/* A list in the object, row by row: there may be millions. */
+/* Write a list of the object row by row, as there may be millions. */
 static int write_list (const char *key, size_t n, const struct series *s,
                        json_t *(*row) (const struct series *s, size_t i),
                        FILE *fp, struct error *err)
@@ -122,7 +122,7 @@ static int write_list (const char *key, size_t n, const struct series *s,
     return 0;
 }
 
-/* The object's head, without the brace that closes it. */
+/* Write the first part of the object, without the closing brace. */
 static void write_head (const struct series *s, FILE *fp)
 {
     json_t *json = xcheck (json_file ("series", NULL));
@@ -209,7 +209,7 @@ static struct series *read_head (const json_t *json, struct error *err)
     return NULL;
 }
 
-/* Quantiles rise, and the mean is one of the values between them. */
+/* Check that quantiles ascend, and that the mean lies between the extremes. */
 static int check_times (const double *time_ns, const char *where,
                         struct error *err)
 {
@@ -249,7 +249,7 @@ static int read_times (const json_t *row, const char *where, double *time_ns,
     return check_times (time_ns, place, err);
 }
 
-/* What pairs and topologies have in common. */
+/* Read what pairs and topologies have in common. */
 static int read_row (const json_t *row, const char *where, uint64_t *length,
                      uint32_t *count, uint32_t *lost, double *time_ns,
                      struct error *err)
@@ -366,10 +366,11 @@ static struct series *read_series (const json_t *json, struct error *err)
 }
 
 /*
- * The pairs of a solution ("pmm solve --pairs"), to compare with measured ones
+ * The pairs of a solution ("pmm solve --pairs"), for comparison with measured
+ * ones
  */
 
-/* The endpoints of all pairs, sorted, each once; *n of them. */
+/* The endpoints of all pairs, sorted and unique. *n: their number. */
 static const char **names (const json_t *pairs, uint32_t *n, struct error *err)
 {
     size_t size = json_array_size (pairs);
@@ -457,11 +458,11 @@ static int read_solution (struct series *s, const json_t *pairs,
     return rc;
 }
 
-/* A series of length 0 with half of each RTT, from either side: it stands for
- * whichever quantile the solution was made of, so that all of them and the
- * mean are the same. What is not determined is not there. Processes are the
- * endpoints in order of their names. The series is not sorted yet. NULL with
- * err: a file of another form, or without pairs.
+/* A series of length 0: half of each RTT, from each side. It represents the
+ * quantile that the solution was made of, so all quantiles and the mean are
+ * equal. Pairs that are not determined are missing. Processes are the endpoints
+ * in the order of their names. The series is not sorted yet. NULL with err: the
+ * file has another form, or no pairs.
  */
 static struct series *solved_series (const json_t *solution, struct error *err)
 {
@@ -489,10 +490,10 @@ static struct series *solved_series (const json_t *solution, struct error *err)
 }
 
 /*
- * Any of them
+ * All formats
  */
 
-/* What a series can be made of. */
+/* The kinds of JSON files that a series can be made from. */
 static const struct {
     const char *kind;
     struct series *(*read) (const json_t *json, struct error *err);
@@ -530,7 +531,7 @@ static struct series *read_json (FILE *fp, const char *name,
     return s;
 }
 
-/* What comes behind the blanks; EOF: nothing. */
+/* The next character that is not a blank; EOF: there is none. */
 static int peek (FILE *fp)
 {
     int c;
@@ -541,7 +542,7 @@ static int peek (FILE *fp)
     return c == EOF ? EOF : ungetc (c, fp);
 }
 
-/* Matrices of PARUS start with a word. */
+/* Matrices of PARUS start with a letter. */
 static struct series *read_run (FILE *fp, const char *name, struct error *err)
 {
     return isalpha (peek (fp)) ? parus_read (fp, name, err)

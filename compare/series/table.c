@@ -11,7 +11,7 @@
 
 enum { NS_PER_US = 1000 };
 
-/* bytes per ns are GB/s */
+/* 1 byte per ns is 1 GB/s */
 #define MB_PER_GB 1000.0
 
 static int done (FILE *fp, struct error *err)
@@ -72,7 +72,7 @@ static void write_head (const struct series *s, enum series_stat stat,
     write_lost (s, fp);
 }
 
-/* What the pairs of one length took. */
+/* The times of the pairs of one length. */
 struct table_row {
     enum series_stat stat;
     double *time_ns; /* sorted */
@@ -80,8 +80,8 @@ struct table_row {
     const struct series_pair *slowest;
 };
 
-/* Of the pairs of a length, the first of which is s->pair[i]; returns where
- * the next length's begin.
+/* Collect the times of the pairs of one length; s->pair[i] is the first.
+ * Returns the index of the next length's first pair.
  */
 static size_t collect (struct table_row *row, const struct series *s, size_t i)
 {
@@ -105,7 +105,7 @@ static size_t collect (struct table_row *row, const struct series *s, size_t i)
     return i;
 }
 
-/* In a column, "-" where it is not known. */
+/* Write a number in its column; "-" if it is not known. */
 static void write_number (double x, FILE *fp)
 {
     if (isnan (x))
@@ -114,7 +114,7 @@ static void write_number (double x, FILE *fp)
         fprintf (fp, " %12.3f", x);
 }
 
-/* Of a time; of a spread of times there is none. */
+/* MB/s; NAN if the statistic is not a time but a spread. */
 static double rate (uint64_t bytes, double ns, enum series_stat stat)
 {
     return ns > 0 && series_stat_is_time (stat)
@@ -142,7 +142,9 @@ static void write_row (const struct table_row *row, const struct series *s,
              s->process[p->b].label);
 }
 
-/* Of the first row: the least length. That of messages with bytes says so. */
+/* The latency is that of the first row, the least length. If such messages have
+ * bytes, that is shown.
+ */
 static void write_latency (const struct table_row *row, FILE *fp)
 {
     uint64_t length = row->slowest->length;
@@ -180,7 +182,7 @@ static void write_pairs (const struct series *s, enum series_stat stat,
     free (row.time_ns);
 }
 
-/* The columns of the table of R(avg), by the names that its readers know. */
+/* The columns of the table of R(avg), with their customary names. */
 static const struct {
     const char *name;
     enum series_shape shape;
@@ -222,7 +224,7 @@ static void write_topologies (const struct series *s, enum series_stat stat,
     }
 }
 
-/* R(local) of the process that exchanges least, and most. */
+/* The least and the greatest R(local) of a process. */
 static void local_range (const struct series *s,
                          const struct series_topology *t, double mbs,
                          double range[2])
@@ -305,7 +307,7 @@ int table_write_rates (const struct series *s, enum series_stat stat,
  * CSV
  */
 
-/* In quotes where it needs them. */
+/* Write a field, in quotes if necessary. */
 static void write_field (const char *text, FILE *fp)
 {
     if (!text[strcspn (text, ",\"")]) {

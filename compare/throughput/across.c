@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: what can be brought on an arc is bounded by those who send across it
- * and by those who receive, each port by the rate of its own link. A receiver
- * is counted once, when its tree has the arc. Senders are counted by leaves, of
- * which the arc remembers a few: they are no longer counted when they are
- * enough for its rate, and where there are more than that, its rate stands.
+/* Notes: the load on an arc is limited by the ports that send across it and by
+ * those that receive across it, each at the rate of its own link. Each receiver
+ * is counted once, when its tree contains the arc. Senders are counted by leaf.
+ * An arc stores at most LEAVES leaves and stops counting if these suffice for
+ * its rate. If there are more leaves, only the arc's rate and the receivers
+ * limit it.
  */
 #include "config.h"
 #include "compare/throughput/across.h"
@@ -20,7 +21,7 @@ enum { LEAVES = 4 };
 struct senders {
     uint32_t leaf[LEAVES];
     uint8_t n;
-    bool many; /* more than these, or enough */
+    bool many; /* more leaves than these, or enough */
     double rate;
 };
 
@@ -34,8 +35,8 @@ struct crossings {
     struct senders *senders; /* [2 * nlinks] */
     double *receivers;       /* [2 * nlinks] */
     uint32_t *port_of;       /* [2 * nlinks] last receiver, from 1 */
-    uint64_t *seen;          /* [2 * nlinks] pairs to draw from */
-    double *leaf_rate;       /* [nleaves] of all ports */
+    uint64_t *seen;          /* [2 * nlinks] pairs so far */
+    double *leaf_rate;       /* [nleaves] sum over its ports */
 };
 
 double *across_rates (const struct pathset *ps)
@@ -72,7 +73,7 @@ static void crossing_clear (struct crossings *s)
     free (s->leaf_rate);
 }
 
-/* Of an endpoint's own link; without one it is no limit. */
+/* The rate of an endpoint's own link; no limit if it has none. */
 static double port_rate (const struct crossings *s, uint32_t e)
 {
     uint32_t up = s->tree->up[e];
@@ -104,7 +105,7 @@ static void crossing_init (struct crossings *s)
     free (counted);
 }
 
-/* Keep one of all pairs that come, with the same chance each. */
+/* Draw ACROSS_PAIRS of all pairs of an arc, each with the same chance. */
 static void keep (struct crossings *s, uint32_t arc, struct probe pair)
 {
     struct probe *kept = &s->a->pair[(size_t)arc * ACROSS_PAIRS];
@@ -153,8 +154,8 @@ static void cross (struct crossings *s, uint32_t arc, size_t leaf,
     keep (s, arc, pair);
 }
 
-/* A member of the leaf that is drawn, on another port than the tree's endpoint;
- * that endpoint where there is none.
+/* A random member of the leaf on another port than the tree's endpoint; that
+ * endpoint if there is none.
  */
 static uint32_t draw_sender (struct crossings *s, size_t leaf)
 {
@@ -182,7 +183,7 @@ static void cross_leaf (struct crossings *s, size_t leaf)
         cross (s, t->arc[k], leaf, pair);
 }
 
-/* First hops: whoever they are to. */
+/* First hops, which do not depend on the receiver. */
 static void cross_first (struct crossings *s, uint32_t from)
 {
     size_t n = pathset_size (s->ps);

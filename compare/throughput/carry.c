@@ -32,11 +32,11 @@ struct judging {
     const struct flows *f;
     double *nominal;        /* [nlinks] */
     const double *rate;     /* [n] measured */
-    double *fair;           /* [n] by nominal rates, HUGE_VAL: not measured */
-    double *sum;            /* [narcs] of a round */
-    double *through;        /* [nswitches] of a round */
+    double *fair;           /* [n] by nominal rates; HUGE_VAL: not measured */
+    double *sum;            /* [narcs] in one round */
+    double *through;        /* [nswitches] in one round */
     double floor;           /* share below which a flow is slow */
-    struct slow_by *suspect; /* of slow flows, flow by flow */
+    struct slow_by *suspect; /* of the slow flows, by flow */
     size_t nsuspects;
     size_t *explains;       /* [nlinks] flows */
     struct carry *out;
@@ -85,7 +85,7 @@ static int lay_out (struct flows *f, const struct pathset *ps,
     return 0;
 }
 
-/* Fair rates of the flows of a round of which skip[] is not NAN. */
+/* Fair rates of a round's flows for which skip[] is not NAN. */
 static void share_round (const struct flows *f, size_t round,
                          const double *skip, const double *capacity,
                          double *rate)
@@ -138,7 +138,7 @@ int carry_simulate (const struct pathset *ps, const struct plan *plan,
     return rc;
 }
 
-/* The sums of the round's measured flows by arc, of v[flow]. */
+/* For each arc of the round, the sum of v[flow] over its measured flows. */
 static void sum_round (struct judging *w, size_t round, const double *v)
 {
     const struct flows *f = w->f;
@@ -156,8 +156,8 @@ static struct carry_link *of_arc (struct judging *w, uint32_t arc)
     return &w->out->link[arc_link (arc)];
 }
 
-/* Whoever passes a switch, there and back, crosses four arcs that end at it:
- * its part of what one of them carries.
+/* A flow that passes a switch, in both directions, crosses four arcs at it, so
+ * each arc contributes a quarter of its load.
  */
 static void pass_switches (struct judging *w, uint32_t arc, double carried)
 {
@@ -171,7 +171,9 @@ static void pass_switches (struct judging *w, uint32_t arc, double carried)
         }
 }
 
-/* What each arc and switch carried at most, and what it was offered then. */
+/* The most that each arc and switch carried, and what was offered to it in that
+ * round.
+ */
 static void find_most (struct judging *w, size_t round)
 {
     const struct flows *f = w->f;
@@ -184,13 +186,13 @@ static void find_most (struct judging *w, size_t round)
         uint32_t x = f->arc[k];
         struct carry_link *l = of_arc (w, x);
 
-        if (w->sum[x] <= 0) /* nothing, or this round's is taken */
+        if (w->sum[x] <= 0) /* no load, or already done in this round */
             continue;
         l->rounds[x % 2]++;
         pass_switches (w, x, w->sum[x]);
         if (w->sum[x] > l->carried[x % 2]) {
             l->carried[x % 2] = w->sum[x];
-            l->offered[x % 2] = 0; /* of this round, below */
+            l->offered[x % 2] = 0; /* set below */
         }
         w->sum[x] = 0;
     }
@@ -223,7 +225,7 @@ static void find_usual (struct judging *w, bool known, double much)
 
 static void add_suspect (struct judging *w, size_t flow, uint32_t link)
 {
-    /* once a link, whichever way */
+    /* once per link, in either direction */
     for (size_t i = w->nsuspects; i-- > 0 && w->suspect[i].flow == flow;)
         if (w->suspect[i].link == link)
             return;
@@ -254,7 +256,7 @@ static void find_suspects (struct judging *w, size_t round, double much)
     }
 }
 
-/* Links that explain the same flows as this one does. */
+/* Count, for each link, the flows that both it and `link` explain. */
 static void mark_alike (struct judging *w, uint32_t link, size_t *common)
 {
     for (size_t i = 0; i < w->nsuspects;) {
@@ -268,7 +270,7 @@ static void mark_alike (struct judging *w, uint32_t link, size_t *common)
     }
 }
 
-/* Take away the flows that a link explains; the sum of their shares. */
+/* Remove the flows that a link explains. Returns the sum of their shares. */
 static double take_away (struct judging *w, uint32_t link)
 {
     double sum = 0;
@@ -306,8 +308,8 @@ static void add_finding (struct judging *w, uint32_t link)
     f->share = take_away (w, link) / f->flows;
 }
 
-/* The link that explains the most flows, of several the one that carried the
- * least of its rate.
+/* The link that explains the most flows; on a tie, the one that carried the
+ * smallest share of its rate.
  */
 static uint32_t best_link (struct judging *w)
 {
@@ -391,7 +393,7 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
 }
 
 #define NO_PROCESS UINT32_MAX
-#define RATE_MAX 1e15 /* bits a second: of no link */
+#define RATE_MAX 1e15 /* bits per second: more than any link has */
 
 /* The endpoint of a process, or NO_PROCESS. */
 static uint32_t endpoint_of (const struct pathset *ps,
@@ -405,7 +407,7 @@ static uint32_t endpoint_of (const struct pathset *ps,
     return at < 0 ? NO_PROCESS : (uint32_t)at;
 }
 
-/* process[] by endpoint; 0, or -1 with err. */
+/* Fill process[] by endpoint. Return 0, or -1 with err. */
 static int find_processes (const struct series *s, const struct pathset *ps,
                            uint32_t *process, struct error *err)
 {

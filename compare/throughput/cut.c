@@ -17,13 +17,13 @@
 #include "util/rng.h"
 #include "util/sort.h"
 
-#define MANY (INT64_C (1) << 60) /* bits a second: no limit */
+#define MANY (INT64_C (1) << 60) /* bits per second: no limit */
 #define NO_EDGE UINT32_MAX
 #define NO_LEVEL UINT32_MAX
 
 struct flow_edge {
-    uint32_t to, next; /* of the same vertex */
-    int64_t left;      /* edge i ^ 1 leads back */
+    uint32_t to, next; /* next: of the same vertex */
+    int64_t left;      /* edge i ^ 1 is its reverse */
 };
 
 struct flow_graph {
@@ -32,8 +32,8 @@ struct flow_graph {
     size_t nports, nvertices, nedges;
     uint32_t source, sink;
     struct flow_edge *edge;
-    uint32_t *first;   /* [nvertices] edge */
-    struct flow_edge *links_edge; /* both as they are with links alone */
+    uint32_t *first;   /* [nvertices] first edge */
+    struct flow_edge *links_edge; /* links_*: as they are with links alone */
     uint32_t *links_first;
     size_t nlinks;
     uint32_t *next;    /* [nvertices] edge to try */
@@ -122,8 +122,8 @@ static int graph_init (struct flow_graph *g, struct error *err)
     return 0;
 }
 
-/* Distances by edges that are not full, from a vertex; and the order in which
- * they were found, of so many vertices.
+/* Distances from a vertex along edges that are not full, and the vertices in
+ * that order in queue. Returns their number.
  */
 static size_t find_levels (struct flow_graph *g, uint32_t from)
 {
@@ -145,7 +145,9 @@ static size_t find_levels (struct flow_graph *g, uint32_t from)
     return n;
 }
 
-/* Send up to `most` from a vertex to the sink, level by level. */
+/* Send up to `most` from a vertex to the sink, one level per edge. Returns what
+ * was sent.
+ */
 static int64_t send (struct flow_graph *g, uint32_t from, int64_t most)
 {
     int64_t sent = 0;
@@ -164,7 +166,7 @@ static int64_t send (struct flow_graph *g, uint32_t from, int64_t most)
         e->left -= more;
         g->edge[i ^ 1].left += more;
         sent += more;
-        if (sent == most) /* and the edge may have more */
+        if (sent == most) /* the edge may have capacity left */
             break;
     }
     return sent;
@@ -177,7 +179,7 @@ static void restore_links (struct flow_graph *g)
     g->nedges = g->nlinks;
 }
 
-/* The maximum flow from ports of the first half to the others. */
+/* The maximum flow from the ports of the first half to the other ports. */
 static int64_t max_flow (struct flow_graph *g, const bool *first)
 {
     int64_t sum = 0;
@@ -197,7 +199,7 @@ static int64_t max_flow (struct flow_graph *g, const bool *first)
     }
 }
 
-/* The half of the ports that are nearest to one of them, itself included. */
+/* The half of the ports that is nearest to one port, including it. */
 static void nearest_half (struct flow_graph *g, size_t port, bool *first)
 {
     size_t n, left = (g->nports + 1) / 2;
@@ -210,7 +212,7 @@ static void nearest_half (struct flow_graph *g, size_t port, bool *first)
             first[g->queue[i] - vertex_of (g, 0)] = true;
             left--;
         }
-    /* who cannot be reached is as good as any other */
+    /* any of the ports that cannot be reached */
     for (size_t p = 0; p < g->nports && left > 0; p++)
         if (!first[p]) {
             first[p] = true;
@@ -218,7 +220,7 @@ static void nearest_half (struct flow_graph *g, size_t port, bool *first)
         }
 }
 
-/* Random pairs across the halves, a round for each pairing. */
+/* Random pairs between the halves; one round per pairing. */
 static struct plan *pair_up (const struct flow_graph *g, const bool *first,
                              struct rng *rng)
 {
@@ -304,12 +306,12 @@ int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
 }
 
 /*
- * What goes through a switch
+ * The load on a switch
  */
 
-/* by[s] is the first weight, counted from 1, that makes the sum s with
- * some of those before it. Followed back from a sum, these fall, so that no
- * weight is taken twice.
+/* by[s] is the number, from 1, of the first weight that makes the sum s
+ * together with earlier ones. Followed back from a sum, these numbers descend,
+ * so no weight is used twice.
  */
 int halve (const uint32_t *weight, size_t n, bool *second, uint32_t *sum,
            struct error *err)
@@ -335,11 +337,11 @@ int halve (const uint32_t *weight, size_t n, bool *second, uint32_t *sum,
     return 0;
 }
 
-/* The hosts behind a port. */
+/* The hosts reached through a port. */
 struct subtree {
     uint32_t link;
     uint32_t ports;
-    double rate; /* of their own links */
+    double rate; /* sum over their own links */
 };
 
 static int compare_links (const void *a, const void *b)
@@ -349,7 +351,8 @@ static int compare_links (const void *a, const void *b)
     return util_compare (x->link, y->link);
 }
 
-/* One for each port of the set, then joined by links; returns their number. */
+/* One subtree per port of the set; then links unite them. Returns their number.
+ */
 static size_t find_subtrees (const struct pathset *ps, uint32_t sw,
                              const double *rate, struct subtree *tree)
 {
@@ -359,7 +362,8 @@ static size_t find_subtrees (const struct pathset *ps, uint32_t sw,
     for (size_t i = 0, port = 0; i < pathset_size (ps); i++) {
         uint32_t id = pathset_endpoint (ps, i)->id, arc, own;
 
-        if (pathset_port (ps, i) != port) /* another address of one before */
+        if (pathset_port (ps, i) != port) /* another address of the previous
+                                             port */
             continue;
         port++;
         if (net->hop (net->net, sw, id, &arc) == NETWORK_NONE)

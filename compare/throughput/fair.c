@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: an arc is full at the level left / growing if all its growing flows go
- * on. The arc with the lowest level is full first. Levels only rise, as flows
- * stop elsewhere, so a heap with stale levels is corrected when it is read.
+/* Notes: if all growing flows of an arc go on, it is full at the level left /
+ * growing. The arc with the lowest level is full first. Levels only rise, as
+ * flows stop elsewhere, so an outdated level in the heap is corrected when it
+ * is read.
  */
 #include "config.h"
 #include "compare/throughput/fair.h"
@@ -12,8 +13,8 @@
 #include "util/alloc.h"
 
 struct arc_load {
-    double left;      /* of its capacity, beside flows that stopped */
-    uint32_t growing; /* flows that do not */
+    double left;      /* of its capacity, without the flows that stopped */
+    uint32_t growing; /* number of growing flows */
     size_t first, n;  /* its flows, into `member` */
 };
 
@@ -23,8 +24,8 @@ struct fair {
     struct arc_load *load; /* [narcs] */
     uint32_t *member;
     uint32_t *heap;     /* arcs */
-    double *level;      /* [narcs] when it was last looked at */
-    size_t n;           /* of the heap */
+    double *level;      /* [narcs] when it was last computed */
+    size_t n;           /* size of the heap */
 };
 
 static double level (const struct arc_load *l)
@@ -78,7 +79,7 @@ static void fair_init (struct fair *f, size_t nflows, const double *capacity,
         sift (f, i);
 }
 
-/* A flow stops: its arcs have so much less for the others. */
+/* A flow stops at a rate: the capacity left on its arcs falls by that rate. */
 static void stop (struct fair *f, uint32_t flow, double at)
 {
     for (size_t k = f->first[flow]; k < f->first[flow + 1]; k++) {
@@ -96,12 +97,12 @@ static void fill (struct fair *f, double *rate)
         const struct arc_load *l = &f->load[x];
         double now = level (l);
 
-        if (now > f->level[x]) { /* flows of it stopped elsewhere */
+        if (now > f->level[x]) { /* some of its flows stopped elsewhere */
             f->level[x] = now;
             sift (f, 0);
             continue;
         }
-        if (now == HUGE_VAL) /* no flow is left that grows */
+        if (now == HUGE_VAL) /* no flow grows any more */
             return;
         for (size_t i = 0; i < l->n; i++) {
             uint32_t flow = f->member[l->first + i];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: a round is filled link by link, those first that were loaded least
- * often, and of these in random order. Each tries the pairs that are known to
- * cross it until it has what it is to have; else these are taken back, unless
- * they bring more than any round before. Rounds that bring nothing more end
- * the search, after other pairs were drawn for what is left.
+/* Notes: a round is filled arc by arc, starting with those that were loaded
+ * least often, in random order. For each arc, the known pairs that cross it are
+ * tried until its load suffices. If it does not, the flows are removed again,
+ * unless they load the arc more than any round before. When a round adds
+ * nothing, other pairs are drawn for the arcs that are left; after DRAWS such
+ * draws, the search ends.
  */
 #include "config.h"
 #include "compare/throughput/flows.h"
@@ -18,28 +19,28 @@
 #include "util/rng.h"
 
 /*
- * Packing: a round of flows that is being filled
+ * Packing: a round of flows while it is filled
  *
- * A flow is an exchange of a pair both ways at once. Alone it takes its *cap*:
- * the lowest rate of all links there and back. A link is *full* if the caps of
- * its flows are more than its rate in some direction. What makes a round good
- * to measure with is that each flow is held up in one place at most, which is
- * known (flows.h says when). Then all flows but those of full links have their
- * caps, and a full link carries its rate: by max-min fairness, with no look at
- * other links.
+ * A flow is an exchange of a pair in both directions at once. Alone it gets its
+ * *cap*: the lowest rate of all links on its paths there and back. A link is
+ * *full* if the caps of its flows together exceed its rate in some direction. A
+ * round is *good* if each flow is limited in at most one place, which is known
+ * (flows.h has the conditions). Then all flows that cross no full link get
+ * their caps, and a full link carries its rate by max-min fairness,
+ * independently of other links.
  */
 
-#define PACKING_SLACK 1e-9 /* of a rate: what rounding makes of it */
+#define PACKING_SLACK 1e-9 /* of a rate: rounding errors */
 
 #define NO_CROSSING UINT32_MAX
 
 struct flow {
     struct probe pair;
     double cap;
-    size_t first; /* of its crossings, up to the next flow's */
+    size_t first; /* of its crossings, up to the next flow's first */
 };
 
-/* A flow on an arc. Those of an arc's flows are chained, the last first. */
+/* A flow on an arc. The crossings of an arc are a list, the last first. */
 struct flow_crossing {
     uint32_t arc, flow, before;
 };
@@ -56,7 +57,7 @@ struct flow_packing {
     uint32_t *last;  /* [narcs] crossing */
     uint8_t *busy;   /* [nports] */
     uint8_t *full;   /* [nlinks] */
-    uint8_t *spoilt; /* [nlinks] a flow of it crosses a full link */
+    uint8_t *spoilt; /* [nlinks] one of its flows crosses a full link */
 };
 
 static void packing_destroy (struct flow_packing *p)
@@ -110,7 +111,9 @@ static uint8_t *busy (const struct flow_packing *p, uint32_t endpoint)
     return &p->busy[pathset_port (p->ps, endpoint)];
 }
 
-/* The arcs there and back; arc[] holds ROW_MAX. */
+/* The arcs of both directions; arc[] has room for ROW_MAX. Returns their
+ * number, or -1 with err.
+ */
 static int both_ways (const struct flow_packing *p, struct probe pair,
                       uint32_t *arc, struct error *err)
 {
@@ -144,8 +147,8 @@ static bool overflows (const struct flow_packing *p, uint32_t arc, double cap)
     return p->load[arc] + cap > p->rate[arc_link (arc)] * (1 + PACKING_SLACK);
 }
 
-/* How many flows there are on an arc that cross the other arc, too: all or
- * none of them where the link may be full.
+/* Whether all flows of a link cross it in both directions (both), or all in one
+ * (not both). If the link becomes full, this must hold.
  */
 static bool crossed_alike (const struct flow_packing *p, uint32_t link,
                            bool both)
@@ -162,8 +165,8 @@ static bool crossed_alike (const struct flow_packing *p, uint32_t link,
     return true;
 }
 
-/* Would the round be good with a flow of these arcs? *fills: the target is
- * full then.
+/* Whether the round stays good with a flow on these arcs. *fills: the target is
+ * then full.
  */
 static bool fits (const struct flow_packing *p, const uint32_t *arc, int n,
                   double cap, uint32_t target, bool *fills)
@@ -199,7 +202,7 @@ static size_t end_of (const struct flow_packing *p, size_t flow)
     return flow + 1 < p->nflows ? p->flow[flow + 1].first : p->nat;
 }
 
-/* No other link of its flows may become full. */
+/* Mark a link full: no other link of its flows may become full. */
 static void set_full (struct flow_packing *p, uint32_t link)
 {
     p->full[link] = 1;
@@ -212,8 +215,8 @@ static void set_full (struct flow_packing *p, uint32_t link)
         }
 }
 
-/* Add the flow of a pair; link `target`, and no other, may become full with
- * it. Returns 1, 0 where the round would not be good, -1 with err.
+/* Add the flow of a pair. No link but `target` may become full by it. Returns
+ * 1; 0 if the round would not be good; or -1 with err.
  */
 static int packing_add (struct flow_packing *p, struct probe pair,
                         uint32_t target, struct error *err)
@@ -246,8 +249,7 @@ static int packing_add (struct flow_packing *p, struct probe pair,
     return 1;
 }
 
-/* Take back all flows but the first n, none of which may have filled a link.
- */
+/* Remove all flows after the first n. None of them may have filled a link. */
 static void packing_undo (struct flow_packing *p, size_t n)
 {
     while (p->nflows > n) {
@@ -265,8 +267,8 @@ static void packing_undo (struct flow_packing *p, size_t n)
     }
 }
 
-/* carried[2 * nlinks]: what each arc has of the flows' fair rates; flow[2 *
- * nlinks]: the last flow that crosses it, SIZE_MAX where none does.
+/* carried[2 * nlinks]: the load of each arc by the flows' fair rates. flow[2 *
+ * nlinks]: the last flow that crosses the arc, SIZE_MAX if there is none.
  */
 static void packing_expect (const struct flow_packing *p, double *carried,
                             size_t *flow)
@@ -305,22 +307,23 @@ static void packing_expect (const struct flow_packing *p, double *carried,
 
 enum {
     ROUNDS_MAX = 4096,
-    DRAWS = 2, /* of other pairs, when a round brings nothing */
+    DRAWS = 2, /* draws of other pairs, when a round adds nothing */
     NEAR_TRIES = 3,
 };
 
-/* Pairs that have been measured: a hash table of what is 0 or a pair. */
+/* Pairs that have been used: a hash table of pairs; 0: empty. */
 struct pairs {
     uint64_t *key;
     size_t n, size; /* a power of two */
 };
 
-/* What rounds so far have brought on an arc. */
+/* The best that rounds have achieved so far on an arc. */
 struct load {
     double best;
-    unsigned int times;    /* all it is to have */
-    struct probe last;     /* one of the flows */
-    uint8_t near;          /* tries left to load it by the nearest pairs */
+    unsigned int times;    /* how often it had enough */
+    struct probe last;     /* a flow of the last such time */
+    uint8_t near;          /* remaining tries to load it by the nearest pairs
+                              alone */
 };
 
 struct maker {
@@ -438,13 +441,13 @@ static bool is_host (const struct maker *m, uint32_t arc)
     return pathset_network (m->ps)->link[arc_link (arc)].kind == LINK_HOST;
 }
 
-/* Has the arc what it is to have, of so much? */
+/* Whether this load is as much as the arc can get. */
 static bool enough (const struct maker *m, uint32_t arc, double load)
 {
     return load >= m->across.most[arc] * (1 - PACKING_SLACK);
 }
 
-/* Is an endpoint of the pair one of the last flow's across the arc? */
+/* Whether the pair has an endpoint of the flow that loaded the arc last. */
 static bool is_again (const struct maker *m, uint32_t arc, struct probe p)
 {
     const struct load *l = &m->load[arc];
@@ -454,8 +457,8 @@ static bool is_again (const struct maker *m, uint32_t arc, struct probe p)
                || p.b == l->last.b);
 }
 
-/* Add of n pairs those that fit, until the arc has enough. In a first pass
- * those of other endpoints than the last time. 0, or -1 with err.
+/* Add those of n pairs that fit, until the arc has enough load. The first pass
+ * uses only endpoints other than the last time. Return 0, or -1 with err.
  */
 static int add_pairs (struct maker *m, uint32_t arc, const struct probe *pair,
                       size_t n, struct error *err)
@@ -476,7 +479,9 @@ static int add_pairs (struct maker *m, uint32_t arc, const struct probe *pair,
     return 0;
 }
 
-/* Load an arc; without success leave the round as it was. */
+/* Load an arc. If the load is neither enough nor a new maximum, restore the
+ * round.
+ */
 static int load_arc (struct maker *m, uint32_t arc, struct error *err)
 {
     const struct across *a = &m->across;
@@ -516,7 +521,9 @@ static int load_near (struct maker *m, uint32_t arc, struct error *err)
     return 0;
 }
 
-/* Those that have few links on their nearest pairs' ways first. */
+/* Load arcs by their nearest pairs, starting with those whose nearest pairs
+ * cross the fewest links.
+ */
 static int load_all_near (struct maker *m, struct error *err)
 {
     size_t left = 0;
@@ -536,7 +543,7 @@ static int load_all_near (struct maker *m, struct error *err)
     return 0;
 }
 
-/* Arcs that were loaded so often, host ends last. */
+/* Load the arcs that were loaded `times` times, host links last. */
 static int load_all (struct maker *m, unsigned int times, struct error *err)
 {
     for (int host = 0; host < 2; host++)
@@ -561,7 +568,9 @@ static int fill_round (struct maker *m, struct error *err)
     return rc;
 }
 
-/* Put the round into the plan, unless it brings nothing more. */
+/* Add the round to the plan, unless it achieves nothing new. Returns whether it
+ * does.
+ */
 static bool keep_round (struct maker *m)
 {
     size_t round = plan_rounds (m->plan);

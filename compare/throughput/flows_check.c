@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The checker of plans for throughput. It shares nothing with their planner
- * but paths and nominal rates. In a round that is good, what a flow has follows
- * from its cap and the full link that it crosses, if any: there those of the
- * lowest caps have these as long as they are below an equal share of what is
- * left.
+/* The checker of throughput plans. It shares only paths and nominal rates with
+ * their planner. In a good round, the rate of a flow follows from its cap and
+ * the full link that it crosses, if any: on a full link, flows get their caps,
+ * the lowest first, as long as these are below an equal share of what is left.
  */
 #include "config.h"
 #include "compare/throughput/flows.h"
@@ -22,7 +21,7 @@ struct checked_flow {
     uint32_t arc[ROW_MAX];
     int n;
     double cap;
-    double rate; /* not above the cap */
+    double rate; /* at most the cap */
 };
 
 /* A flow on an arc of a full link. */
@@ -40,9 +39,9 @@ struct flows_checker {
     size_t n;
     double *load;        /* [2 * nlinks] caps */
     uint32_t *count;     /* [2 * nlinks] flows */
-    uint32_t *twoway;    /* [nlinks] flows on both arcs */
+    uint32_t *twoway;    /* [nlinks] flows on both its arcs */
     uint8_t *port;       /* [nports] busy */
-    struct share *share; /* [nports] of the round, each flow twice at most */
+    struct share *share; /* [nports] of the round; each flow at most twice */
     size_t nshares;
     bool *filled;        /* [nlinks] in some round */
     uint64_t *pair;      /* of all rounds */
@@ -121,7 +120,7 @@ static bool is_full (const struct flows_checker *c, uint32_t link)
            > c->rate[link] * (1 + SLACK);
 }
 
-/* The full link that a flow crosses, UINT32_MAX for none; -1 for two. */
+/* The full link that a flow crosses; UINT32_MAX: none; -1: two. */
 static int64_t full_link (const struct flows_checker *c,
                           const struct checked_flow *f)
 {
@@ -139,7 +138,9 @@ static int64_t full_link (const struct flows_checker *c,
     return full;
 }
 
-/* A flow crosses one full link at most, in a way that its others do, too. */
+/* Check that a flow crosses at most one full link, in the same way as the
+ * link's other flows: all in both directions, or all in one.
+ */
 static int check_flow (struct flows_checker *c, struct checked_flow *f,
                        size_t round, struct error *err)
 {
@@ -181,7 +182,7 @@ static void share_links (struct flows_checker *c)
     for (size_t i = 0; i < c->nshares; i++, n--) {
         const struct share *s = &c->share[i];
 
-        if (n == 0) { /* the first of its arc */
+        if (n == 0) { /* first share of this arc */
             n = c->count[s->arc];
             left = c->rate[s->arc / 2];
         }

@@ -38,8 +38,7 @@ enum verdict_status rates_status (const struct rates_measured *m, double much)
     return c->unexplained > 0 || is_low (m, much) ? VERDICT_WARN : VERDICT_OK;
 }
 
-/* The sentences on what was not found out, one by one: false behind the last.
- */
+/* The limits, one sentence each; false after the last one. */
 static bool limit (const struct rates_measured *m, double much, int i,
                    char *buf, size_t size)
 {
@@ -128,7 +127,7 @@ static void switch_name (const struct fabric *f, uint32_t node, char *buf)
     text_clean (buf);
 }
 
-/* Gb/s, or a dash for what is not known. */
+/* Gb/s; a dash if it is not known. */
 static void print_rate (double rate, FILE *fp)
 {
     if (rate > 0)
@@ -195,7 +194,7 @@ int rates_text (const struct rates_measured *m, double much, FILE *fp,
     return ferror (fp) ? error_errno (err, "output") : 0;
 }
 
-/* Gb/s to three digits behind the point: exact enough, and short. */
+/* Gb/s with three decimals. */
 static json_t *gbps (double rate)
 {
     return rate > 0 ? json_real (round (rate / GIGA * 1000) / 1000)
@@ -217,7 +216,7 @@ static json_t *switch_json (const struct fabric *f,
                       gbps (t->rate));
 }
 
-/* The same, and what went through. */
+/* The same, with what passed a switch. */
 static json_t *passed_json (const struct rates_measured *m, size_t i)
 {
     json_t *json = switch_json (m->fabric, &m->sw[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm fabric cabling: which plug goes where, for a technician. */
+/* pmm fabric cabling: which plug belongs where, for a technician. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -19,11 +19,11 @@ static const struct opt options[] = {
     { 0 },
 };
 
-/* What is to be done, in the order of the table's lines. */
+/* The work to do, in the order of the table's lines. */
 struct cable_work {
     const struct cabling *c;
     const char *file;
-    const struct cable_move **move; /* by line; NULL: none is due */
+    const struct cable_move **move; /* by line; NULL: no move */
     bool *missing;                  /* by line */
 };
 
@@ -39,7 +39,9 @@ static void find_work (struct cable_work *w)
         w->missing[c->found.added[i]] = true;
 }
 
-/* A cable that the table should know: not one inside a chassis. */
+/* Whether the table should contain this cable: a cable inside a chassis need
+ * not be there.
+ */
 static bool is_unexpected (const struct cable_work *w, size_t lost)
 {
     return !partial && !w->c->f->link[w->c->found.lost[lost]].internal;
@@ -50,7 +52,7 @@ static bool is_absent (const struct cabling *c, uint32_t port)
     return port >= c->f->nports;
 }
 
-/* The line that the other of two exchanged cables is in; 0: none. */
+/* The line of the other of two exchanged cables; 0: none. */
 static unsigned int swap_line (const struct cable_work *w, size_t line)
 {
     const struct cable_move *m = w->move[line];
@@ -112,7 +114,7 @@ static void put_missing (const struct cabling *c, const struct cabling_line *l,
     fprintf (fp, "missing: %s - %s", a, b);
 }
 
-/* Of a swap, the first line tells. */
+/* Of a swap, only the first line is reported. */
 static bool is_told (const struct cable_work *w, size_t line)
 {
     unsigned int other = w->move[line] ? swap_line (w, line) : 0;
@@ -136,7 +138,7 @@ static void put_line (const struct cable_work *w, size_t line, FILE *fp)
     fputc ('\n', fp);
 }
 
-/* The nodes that are in the table alone: their cables may be in order. */
+/* Nodes that are only in the table. Their cables may be correct. */
 static void put_absent (const struct cabling *c, FILE *fp)
 {
     char *names;
@@ -254,7 +256,8 @@ static int write_json (const struct cable_work *w, FILE *fp, struct error *err)
     return json_write_file ("cabling", w->c->f->hash, rest, fp, err);
 }
 
-/* Compare, and write what is to be done: the exit status, or -1 with err. */
+/* Compare, and write the work to do. Returns the exit status, or -1 with err.
+ */
 static int compare (struct inputs *in, FILE *table, struct error *err)
 {
     struct cable_work w = { .file = in->operand[0] };

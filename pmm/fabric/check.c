@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm fabric check: cables that are wrong by what their ports say. */
+/* pmm fabric check: cables that are wrong according to their ports. */
 #include "config.h"
 
 #include "ibquery/links/check.h"

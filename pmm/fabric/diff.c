@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm fabric diff: what has changed from one snapshot to another.
+/* pmm fabric diff: what changed between two snapshots.
  *
- * The text is for one screen: of each kind, the first FEW. A cable that is gone
- * or new with its switch or host is counted, but not listed.
+ * The text fits on one screen: the first FEW of each kind. A cable that
+ * disappeared or appeared together with its switch or host is counted, but not
+ * listed.
  */
 #include "config.h"
 
@@ -143,7 +144,7 @@ static void cable_added (const struct diff *d, uint32_t i, FILE *fp)
     put_link (d->b, d->cables_added.v[i], fp);
 }
 
-/* What a cable does: its rate, and a state that is not Active. */
+/* The rate of a cable, and its state if that is not Active. */
 static void rate_of (const struct fabric *f, uint32_t link, char text[RATE])
 {
     const struct fabric_link *l = &f->link[link];
@@ -173,7 +174,7 @@ static void table_changed (const struct diff *d, uint32_t i, FILE *fp)
     fprintf (fp, ": %" PRIu32 " LIDs", d->routes.table[i].entries);
 }
 
-/* Both ends of the cable are in the other fabric, too. */
+/* Whether both ends of the cable are in the other fabric, too. */
 static bool stands_alone (const struct fabric *f, uint32_t link,
                           const uint32_t *match)
 {
@@ -193,7 +194,7 @@ static bool added_alone (const struct diff *d, uint32_t i)
 
 static const struct diff_kind {
     const char *word;
-    size_t count; /* where it is, in struct diff */
+    size_t count; /* offset in struct diff */
     void (*put) (const struct diff *d, uint32_t i, FILE *fp);
     bool (*listed) (const struct diff *d, uint32_t i); /* NULL: all are */
 } nodes[] = {
@@ -221,7 +222,7 @@ static size_t count (const struct diff *d, const struct diff_kind *k)
     return *(const size_t *)((const char *)d + k->count);
 }
 
-/* "cables: 2 moved, 1 lost"; false where there is nothing. */
+/* "cables: 2 moved, 1 lost"; false if there is nothing to report. */
 static bool headline (const struct diff *d, const char *what,
                       const struct diff_kind *kind, FILE *fp)
 {

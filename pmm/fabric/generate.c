@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm fabric generate: a fabric out of a family's parameters. */
+/* pmm fabric generate: a fabric from the parameters of a family. */
 #include "config.h"
 
 #include "ibquery/export/netfile.h"
@@ -31,7 +31,7 @@ static int set_routing (void *field, const char *value, struct error *err)
 }
 
 #define FIELD(name) offsetof (struct generate_words, name)
-/* The end of each family's table; its routes by default. */
+/* The end of each family's table, with its default routes. */
 #define COMMON(which)                                                         \
     { "routing", 0, "R", set_routing, FIELD (how.routing),                    \
       "dmodk, minhop or random (default: " which ")" },                        \

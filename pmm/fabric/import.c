@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm fabric import: a snapshot out of what the stock tools wrote. */
+/* pmm fabric import: a snapshot from the output of the standard tools. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static int import_as (struct draft *d, const char *text, struct error *err)
     return rc;
 }
 
-/* "import net fts": of which files a fabric is. */
+/* "import net fts": the formats of the files that a fabric comes from. */
 static void name_source (const struct inputs *in, char *text, size_t size)
 {
     size_t n = in->noperands;

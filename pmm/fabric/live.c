@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm fabric read and counters: what asks the live fabric.
+/* pmm fabric read and counters: the verbs that query the live fabric.
  *
- * --publish keeps the site's snapshots fresh. A port's subnet is that of
- * Snapshot, unless that holds another one: then its file is next to it. Which
- * one that is, is decided under its lock.
+ * --publish keeps the site's snapshots up to date. A subnet's file is Snapshot,
+ * unless that contains another subnet: then it is a file next to it. This is
+ * decided under the lock of Snapshot.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@
 
 enum { WAIT_MS = 120000 }; /* for another publisher */
 
-/* Numbers below 0: as mads_defaults. */
+/* Negative numbers: as in mads_defaults. */
 static struct live_words {
     const char *ca, *hosts, *hint;
     int port, timeout_ms, retries, window, rate, deadline_ms;
@@ -71,7 +71,7 @@ static const struct opt read_options[] = {
 static const struct opt counters_options[] = { LIVE_OPTIONS, { 0 } };
 #undef FIELD
 
-/* What the engine is to be created with. Return 0, or -1 with err. */
+/* The options of the engine. Return 0, or -1 with err. */
 static int find_options (struct discover_options *opts, struct error *err)
 {
     struct mads_options *m = &opts->mads;
@@ -103,7 +103,7 @@ static int find_options (struct discover_options *opts, struct error *err)
     return 0;
 }
 
-/* Say on standard error how many queries it took, if that was asked for. */
+/* With -v, print the number of queries on standard error. */
 static void report (struct mads_counts counts)
 {
     if (!given.verbose)
@@ -127,7 +127,7 @@ struct subnet_file {
     uint64_t subnet;
     char *path;
     struct publish *publish;
-    struct fabric *old;  /* what is published; NULL: nothing that is good */
+    struct fabric *old;  /* the published one; NULL: no valid one */
 };
 
 __attribute__ ((format (printf, 2, 3)))
@@ -154,7 +154,7 @@ static void subnet_file_clear (struct subnet_file *j)
     j->path = NULL;
 }
 
-/* Take the lock of j->path, and see what is there. */
+/* Lock j->path, and load what is there. */
 static int open_file (struct subnet_file *j, struct error *err)
 {
     struct error bad;
@@ -168,7 +168,7 @@ static int open_file (struct subnet_file *j, struct error *err)
     return 0;
 }
 
-/* The file of the port's subnet. */
+/* Find and lock the file of the port's subnet. */
 static int find_file (struct subnet_file *j, struct error *err)
 {
     char *beside;
@@ -238,7 +238,7 @@ static int publish_port (struct subnet_file *j, struct error *err)
     return read_whole (j, err) < 0 ? -1 : 0;
 }
 
-/* Whether the i-th port is asked for, and the first of its subnet. */
+/* Whether the i-th port is selected and is the first of its subnet. */
 static bool is_due (const struct device_port *port, size_t i)
 {
     if ((given.ca && strcmp (given.ca, port[i].ca) != 0)
@@ -250,9 +250,10 @@ static bool is_due (const struct device_port *port, size_t i)
     return true;
 }
 
-/* Publish each subnet that this machine has an active port in, or the given
- * port's, where pmm.conf says. The fabric is looked at first, and read where a
- * change is seen or it is due. Returns the worst exit status, or -1 with err.
+/* Publish each subnet in which this machine has an active port, or that of the
+ * given port, to the files named in pmm.conf. The fabric is polled first; it is
+ * read if it changed, or if ReadEvery has passed. Returns the worst exit
+ * status, or -1 with err.
  */
 static int publish_ports (const struct site *site,
                           const struct discover_options *opts,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm fabric show: look at a snapshot. */
+/* pmm fabric show: print a snapshot. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
     return end;
 }
 
-/* The service levels that a switch routes adaptively on; null: not known. */
+/* The service levels for which a switch routes adaptively; null: not known. */
 static json_t *adaptive_json (const struct fabric_adaptive *a)
 {
     return a->known ? json_pack ("{s:i, s:i}", "ud", a->ud, "rc", a->rc)
@@ -91,7 +91,7 @@ static int write_json (const struct fabric *f, FILE *fp, struct error *err)
                             fp, err);
 }
 
-/* How many switches route adaptively, on which service levels. */
+/* How many switches route adaptively, and on which service levels. */
 static void put_adaptive (const struct fabric *f, FILE *fp)
 {
     size_t told = 0, on = 0, all = 0;

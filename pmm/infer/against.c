@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where an inferred topology and a snapshot disagree. */
+/* Where an inferred topology and a snapshot differ. */
 #include "config.h"
 
 #include <stdio.h>

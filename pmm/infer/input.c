@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `pmm infer` reads. */
+/* The input of `pmm infer`. */
 #include "config.h"
 #include "pmm/infer/infer.h"
 
@@ -41,7 +41,7 @@ static struct infer_matrix *load_series (FILE *fp, const char *path,
     return m;
 }
 
-/* A file that is none is a matrix. */
+/* A file that is not a series is a matrix. */
 static bool is_series (const char *text)
 {
     return *text == '{'
@@ -104,7 +104,7 @@ static uint32_t find_label (const struct infer_matrix *w, const char *label)
     return NONE;
 }
 
-/* The matrix of the nodes called label[0 .. n-1]. */
+/* The matrix of the nodes label[0 .. n-1]. */
 static struct infer_matrix *pick (const struct infer_matrix *w,
                                   const char *const *label, uint32_t n,
                                   struct error *err)
@@ -163,7 +163,7 @@ struct topology_model *infer_graph (const char *path, struct infer_matrix **w,
  * Models of cores
  */
 
-/* The only process that is no core of the host. */
+/* The only process that is not a core of the host. */
 static uint32_t find_external (const struct infer_matrix *w, const char *host,
                                struct error *err)
 {
@@ -187,7 +187,9 @@ static uint32_t find_external (const struct infer_matrix *w, const char *host,
     return found;
 }
 
-/* The model of one host's cores, which the part has; returns as infer_join. */
+/* Infer the model of one host's cores, into the part. Returns as infer_join
+ * does.
+ */
 static int infer_cores (struct join_part *part, const char *host,
                         const char *path, const struct infer_how *how,
                         struct topology_model **cores, struct error *err)

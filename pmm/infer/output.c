@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `pmm infer` makes of a model. */
+/* The output of `pmm infer`. */
 #include "config.h"
 #include "pmm/infer/infer.h"
 
@@ -53,7 +53,7 @@ static void put_edge (const struct topology_model *m, const struct fit *fit,
     fputc ('\n', fp);
 }
 
-/* The nodes whose only edge leads to a switch, folded. */
+/* The nodes whose only edge leads to this switch, folded. */
 static void put_switch (const struct topology_model *m, uint32_t sw,
                         const uint32_t *degree, FILE *fp)
 {
