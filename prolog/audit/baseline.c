@@ -121,8 +121,7 @@ static void gather_file (struct baseline_set *set, const struct fabric *f,
 static void choose (struct baseline_set *set, uint32_t *const times[2],
                     size_t nlinks)
 {
-    bool any = false; /* the ledger knows a link, */
-    bool all = true;  /* ... and all links that the file knows */
+    bool any = false, all = true; /* the ledger knows a link; all of the file */
 
     for (size_t i = 0; i < nlinks; i++) {
         bool known = times[FROM_LEDGER][i] >= BASELINE_ENOUGH;

@@ -379,7 +379,7 @@ static void settle_faults (struct job_ear *ear, bool timed_out)
     said->nfaults = kept;
 }
 
-/* Why there is no result. */
+/* Set why there is no result. Return 0. */
 static int explain (struct job_ear *ear, enum program_end end, int status)
 {
     const struct site *site = ear->job->site;
