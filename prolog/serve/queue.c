@@ -108,7 +108,7 @@ static const struct queue_audit *find_result (const struct queue_state *q,
     return NULL;
 }
 
-/* How many audits a user's jobs had in a time span: for checks alone, or all. */
+/* How many audits a user had in a time span: of checks only, or of all jobs. */
 static size_t audits_of (const struct queue_state *q, uint64_t uid, bool checks,
                          int64_t span)
 {
