@@ -248,8 +248,8 @@ int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
  */
 json_t *ledger_audits (struct ledger *ledger, size_t n, struct error *err);
 
-/* All of one audit: the above, hosts [{host, answered}], findings [{level, kind,
- * basis, excess_ns, stderr_ns, expected_ns, why, suspects}], not_judged
+/* One audit, completely: the above, hosts [{host, answered}], findings [{level,
+ * kind, basis, excess_ns, stderr_ns, expected_ns, why, suspects}], not_judged
  * [{link}], limits, probes [{a, b, round, initiator, sent, lost, min, ..., max,
  * row}], counters, signs, faults [{node, cause}], and actions. errno ENOENT if
  * there is no such audit.

@@ -56,8 +56,8 @@ void db_fail (struct ledger *l);
 void db_refuse (struct ledger *l, int errnum, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
-/* Fail with SQLite's last error as our sentence. errno is ENOSPC if db_is_short,
- * EUCLEAN if the file is damaged.
+/* Fail with SQLite's last error as our sentence. errno is ENOSPC if
+ * db_is_short, EUCLEAN if the file is damaged.
  */
 void db_error (struct ledger *l);
 
