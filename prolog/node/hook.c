@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Check the node once, in a child with a deadline. */
+/* One look at the node, in a child with a deadline. */
 #include "config.h"
 #include "prolog/node/hook.h"
 
@@ -36,7 +36,7 @@ static const char *const words[] = {
     [VERDICT_FAIL] = "CRITICAL",
 };
 
-/* The data of a check, in the child. */
+/* The data of a look, in the child. */
 struct looking {
     const struct hook *hook;
     struct site site;
@@ -55,8 +55,8 @@ static void unknown (struct hook_result *r, const char *why)
               why);
 }
 
-/* Wait until no other check runs on the node. If that is not possible, continue
- * without the lock.
+/* Wait until no other look runs on the node. If the lock cannot be opened,
+ * continue without it.
  */
 static void lock_run (const char *run)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Check the ports and the published state of this node. */
+/* The look: this node's ports, and what the site knows about the node. */
 #include "config.h"
 #include "prolog/node/look.h"
 
