@@ -360,7 +360,8 @@ static void add_suspects (struct facts_reading *r)
     }
 }
 
-/* A host's node; NULL where it is none, or not of the fabric. */
+/* The node of a host; its own name if it is not in the fabric; NULL: no host.
+ */
 static const char *node_of_host (const struct facts_reading *r,
                                  const char *host)
 {
@@ -518,7 +519,7 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
     return f;
 }
 
-/* Whether the excess may belong to more than the named host ends. */
+/* Whether there is a FAIL or UNKNOWN finding that is not about a host end. */
 static bool is_unclear (const struct policy_finding *f, size_t n)
 {
     for (size_t i = 0; i < n; i++)

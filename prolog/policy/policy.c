@@ -480,7 +480,7 @@ static bool rule_wait (const struct node_state *w, struct decision *d)
                 span_of (s->cfg->confirm_after_s).text);
 }
 
-/* For "none ... drained": what would happen if Action were "drain". */
+/* For "none ... drained": "is", or "would be" if Action is not "drain". */
 static const char *is_drained (const struct site_state *s)
 {
     return s->cfg->act == POLICY_ACT_DRAIN ? "is" : "would be";
