@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What audits and signs say about each link of a host.
+/* What audits and signs show about each link of a host.
  *
  * Notes: every suspect of a finding that has a host becomes an event. After
  * sorting, the events of a link are contiguous: its track. Several events of
@@ -607,9 +607,10 @@ static void set_confirmed (struct track *t, const struct link_event *first,
     set_failing (t, ev);
 }
 
-/* Find a pair of events that confirm each other. The second one must be later
- * by id and by time, so a clock that stepped back confirms nothing. Each event
- * is compared with all earlier ones: at most the audits of a day.
+/* Find a pair of events that confirm each other; or a FAIL with a sign. The
+ * second event must be later by id and by time, so a clock that stepped back
+ * confirms nothing. Each event is compared with all earlier ones: at most the
+ * audits of a day.
  */
 static void confirm (struct track *t, size_t start, unsigned int counts,
                      const struct policy_config *cfg)
