@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Carry out the decisions of the policy.
  *
- * Notes: the ledger keeps what was logged, without its numbers, so that a
- * decision that stands is not logged again for each audit. A line is logged
+ * Notes. The ledger keeps the logged messages, without their numbers. So an
+ * unchanged decision is not logged again for each audit. A line is logged
  * before it is recorded, so a crash in between logs it twice.
  */
 #include "config.h"

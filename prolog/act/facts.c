@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The inputs of the policy.
  *
- * Notes: the links of interest are found in two steps. The audits with findings
+ * Notes. The links of interest are found in two steps. The audits with findings
  * give the suspected links, to which the links of nodes that we drained are
  * added. Then each of these links is looked up in all audits of that time: the
  * routes over it show to which host it belonged, and if it is not suspected, it

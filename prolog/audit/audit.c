@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Run an audit: begin, measure by a job, judge, record. */
+/* Run an audit: begin it, measure with a job, judge, record. */
 #include "config.h"
 #include "prolog/audit/audit.h"
 
@@ -28,7 +28,7 @@
 #include "util/text.h"
 
 enum {
-    LIST_MAX = 100000, /* bytes of a node list: one argument of srun's */
+    LIST_MAX = 100000, /* bytes of a node list, one argument of srun */
     NAME_BYTES = 48,   /* of the job's name */
     SEARCH_EVERY_S = 3600,
     IDLE_PAUSE_MS = 500, /* between tries */
@@ -221,7 +221,9 @@ static int find_partners (struct audit_work *run, struct error *err)
  * The verdict
  */
 
-/* Ports without counters of their traffic are judged as if there was none. */
+/* Add a limit if ports did not report their traffic: these are judged as if
+ * others had none.
+ */
 static void limit_untold (const struct audit_work *run, const struct traffic *t,
                           struct verdict *v)
 {
@@ -436,7 +438,7 @@ static int begin (struct audit_work *run, struct error *err)
     if (id < 0)
         return errno == EEXIST ? decline (run, "%s", err->text) : -1;
     run->result->id = id;
-    /* a part of the nonce, which distinguishes the jobs of several ledgers */
+    /* a part of the nonce distinguishes the jobs of several ledgers */
     snprintf (run->job_name, sizeof (run->job_name), "pmm-audit-%jd-%.8s",
               (intmax_t)id, run->nonce);
     return 1;

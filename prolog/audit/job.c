@@ -47,7 +47,7 @@ char **job_environment (const struct site *site)
         if (value && (*value == '/' || !strcmp (where[i], "SLURM_CONF_SERVER")))
             program_add (&env, "%s=%.*s", where[i], PATH_MAX, value);
     }
-    program_add (&env, "PMM_CHECK_NESTED=1"); /* the plugin does nothing then */
+    program_add (&env, "PMM_CHECK_NESTED=1"); /* makes the plugin do nothing */
     program_add (&env, "SLURM_PMIX_TIMEOUT=%d",
                  site_meet_timeout_s (site->audit_timeout_ms));
     return program_words_end (&env);
@@ -153,7 +153,7 @@ char **job_arguments (const struct audit_job *job, const char *mpi,
  * The output
  */
 
-/* A node of the step, as srun knows it. */
+/* A node of the step, as srun reports it. */
 struct job_member {
     char node[64];
     bool started;            /* srun reports that its task started */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A new ledger from a damaged one.
  *
- * Notes. Audits are copied one by one, by number, each with everything that it
+ * Notes. Audits are copied one by one, by id, each with everything that it
  * refers to, in one transaction. An audit with a damaged page or a broken
  * reference is lost as a whole. So sqlite3's .recover is not used: it saves
- * single rows of an audit. Numbers are kept, and the numbers of lost entries
- * are not reused. Until the copy is complete, the new ledger is marked so that
- * it cannot be opened: a partial ledger must not be taken for a complete one.
+ * single rows of an audit. Ids are kept, and the ids of lost entries are not
+ * reused. Until the copy is complete, the new ledger is marked so that it
+ * cannot be opened: a partial ledger must not be taken for a complete one.
  */
 #include "config.h"
 #include "prolog/ledger/ledger.h"

@@ -136,7 +136,7 @@ static struct sample sample_of (sqlite3_stmt *row, const struct stored_route *r,
  * A baseline
  */
 
-/* Reads the newest audits first. */
+/* State while the audits are read, newest first. */
 struct newest {
     struct ledger *ledger;
     const struct stored_routes *routes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What audits and signs show about each link of a host.
  *
- * Notes: every suspect of a finding that has a host becomes an event. After
+ * Notes. Each suspect of a finding that has a host becomes an event. After
  * sorting, the events of a link are contiguous: its track. Several events of
  * one audit are merged into one with all their flags: a link that an audit
  * calls both clean and slow is cleared for a drain, but not clean for a resume.
@@ -69,7 +69,9 @@ static bool has_numbers (const struct policy_finding *f)
            && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
 }
 
-/* The host that a FAIL suspects, or the first of several; NULL: none. */
+/* The host that a FAIL suspects, or the first of several; NULL: none, or the
+ * finding is no FAIL.
+ */
 static const char *fail_host (const struct policy_finding *f)
 {
     bool alone;
@@ -501,7 +503,7 @@ first_suspected (const struct evidence *e, const char *link, uint64_t audit)
     return &e->suspected[lo];
 }
 
-/* Whether an audit suspects a link of a new excess. */
+/* Whether an audit suspects a link, except of an excess above its class. */
 static bool is_suspected (const struct evidence *e, const char *link,
                           uint64_t audit)
 {

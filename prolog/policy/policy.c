@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Decide which nodes are drained or resumed, and give the reason.
  *
- * Notes: each node goes through the table of rules, and the first rule that
+ * Notes. Each node goes through the table of rules, and the first rule that
  * returns true decides. The rules that prevent a drain stand before the drain
  * at the end.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The inputs of the policy, arranged by node and for the site.
  *
- * Notes: nodes, tracks of evidence and actions are sorted by node and merged.
+ * Notes. Nodes, tracks of evidence and actions are sorted by node and merged.
  * Names are compared as strings everywhere, so the order of the inputs does not
  * matter.
  */
@@ -217,8 +217,9 @@ static bool counts_as_broad (const struct site_state *s, const struct track *t)
            && counts_since (s, t->host, t->lone && !confirmed, t->bad_time);
 }
 
-/* If a FAIL has several suspect hosts, one of them may be counted already. If
- * not, it adds one host: the first possible one by name. NULL: none.
+/* The host that a FAIL of several suspect hosts adds to the count: the first
+ * possible one by name. NULL if one of them is counted already, or if none is
+ * possible.
  */
 static const char *one_more (const struct site_state *s,
                              const struct policy_audit *a,

@@ -12,9 +12,10 @@
  * When a job ends, slurmctld writes its own copy of the comment, and it reports
  * the start of a job last. A comment written before that is lost.
  *
- * Each call takes about 45 ms, even a commit. Either side sends a message in
+ * Each call takes about 45 ms, even a commit: either side sends a message in
  * two pieces, and the second one waits for TCP's delayed acknowledgement of the
- * first. But uncommitted rows are locked for slurmctld.
+ * first. So a commit per line would be slow, but uncommitted rows are locked
+ * for slurmctld: hence COMMIT_EVERY.
  *
  * Without a slurmdbd, slurmdb_job_modify crashes. If slurmdbd goes away, the
  * library may miss a symbol.
@@ -416,7 +417,7 @@ int accounting_read (int64_t from, int64_t to,
 {
     int rc = 0;
 
-    /* not all at once: a busy site has a million jobs in a month */
+    /* a day at a time: a busy site has a million jobs in a month */
     for (; from < to && rc == 0; from += DAY_S) {
         struct time_span span = { from, from + DAY_S < to ? from + DAY_S : to };
         struct child_answer answer;
