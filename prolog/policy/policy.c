@@ -373,7 +373,8 @@ static const struct policy_action *node_drain (const struct node_state *w,
 }
 
 /* Whether a link's baseline was reset after our drain. `since` is the newest
- * audit at the time of the drain, so earlier resets have smaller ids.
+ * audit at the time of the drain. The drain was due to audits newer than any
+ * earlier reset, so these resets have a smaller `after`.
  */
 static bool is_reset (const struct site_state *s, const char *link,
                       uint64_t since)

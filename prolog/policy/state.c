@@ -191,7 +191,8 @@ static int64_t lone_span (const struct site_state *s)
 }
 
 /* Whether a FAIL at that time counts: while the host is in service, otherwise
- * for a day. A lone one, which no other audit is about, counts for lone_span.
+ * for a day. A lone FAIL, which no other audit is about, counts for lone_span
+ * at most.
  */
 static bool counts_since (const struct site_state *s, const char *host,
                           bool lone, int64_t time)
