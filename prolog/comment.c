@@ -3,9 +3,9 @@
  *
  *     pmm-comment JOB STATUS SENTENCE
  *
- * The plugin runs it as the user who owns the job, and ends it when it takes
- * too long. Exit: 0 it is there, or --help; 2 usage; 3 it is not, with one
- * sentence.
+ * The plugin runs it as the job's user, and kills it if it takes too long.
+ * Exit: 0 the comment is written, or --help; 2 usage error; 3 it is not
+ * written, with one sentence.
  */
 #include "config.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Carry out the decisions of the policy.
  *
- * Notes: the ledger keeps what was logged, without its numbers, so that a
- * decision that stands is not logged again for each audit. A line is logged
+ * Notes. The ledger keeps the logged messages, without their numbers. So an
+ * unchanged decision is not logged again for each audit. A line is logged
  * before it is recorded, so a crash in between logs it twice.
  */
 #include "config.h"
@@ -19,7 +19,7 @@
 
 enum { LINE_MAX_BYTES = 1024 };
 
-/* A round, at work. */
+/* A running round. */
 struct policy_round {
     struct act_report *report;
     const struct act_world *world;
@@ -42,9 +42,7 @@ say (struct policy_round *r, const char *fmt, ...)
 
 /* --- look ---------------------------------------------------------------- */
 
-/* Slurm's part, which is read last: an answer that does not come is a reason
- * to change nothing.
- */
+/* Read Slurm's part, last. Without an answer nothing is changed. */
 static void ask (struct act_report *r, const struct act_world *w)
 {
     struct error err;
@@ -110,7 +108,7 @@ static void drop_numbers (char *s)
     *to = '\0';
 }
 
-/* What tells remarks, or decisions, apart: their text without its numbers. */
+/* Identifies a remark or a decision: its text without the numbers. */
 struct said_words {
     char text[LEDGER_TEXT_MAX + 1];
 };
@@ -134,8 +132,8 @@ static struct said_words words_of (const struct decision *d)
     return words;
 }
 
-/* {node: words, ...}; about the site, {words of it: remark, ...}. NULL with
- * err.
+/* The logged messages that still hold: {node: words, ...}; about the site,
+ * {words of the remark: remark, ...}. NULL with err.
  */
 static json_t *said_of (struct policy_round *r, bool site)
 {
@@ -177,7 +175,7 @@ static int say_remarks (struct policy_round *r)
             say (r, "%s", d->remark[i]);
             rc = keep (r, "", d->remark[i], true);
         }
-    /* a round that is stopped does not know whether they hold */
+    /* a stopped round cannot determine whether they still hold */
     json_object_foreach (said, words, v)
         if (rc == 0 && !d->stopped) {
             say (r, "no longer so: %s", json_string_value (v));
@@ -187,7 +185,9 @@ static int say_remarks (struct policy_round *r)
     return rc;
 }
 
-/* What is said of a node now, against what was: NULL is nothing. */
+/* Log the decision on a node if it differs from the logged one, `said`; NULL:
+ * none.
+ */
 static int say_decision (struct policy_round *r, const struct decision *d,
                          const char *said)
 {
@@ -215,7 +215,7 @@ static int say_decisions (struct policy_round *r)
                                             said, d->v[i].node)));
         json_object_del (said, d->v[i].node);
     }
-    json_object_foreach (said, node, words) /* none of Slurm's any more */
+    json_object_foreach (said, node, words) /* no longer known to Slurm */
         if (rc == 0)
             rc = keep (r, node, json_string_value (words), false);
     json_decref (said);
@@ -224,7 +224,7 @@ static int say_decisions (struct policy_round *r)
 
 /* --- do ------------------------------------------------------------------ */
 
-/* Note what was intended, and is now known to have come about or not. */
+/* Mark intended actions as done if their outcome is known. */
 static int settle (struct policy_round *r)
 {
     const struct facts *d = &r->report->facts;
@@ -236,7 +236,7 @@ static int settle (struct policy_round *r)
     return 0;
 }
 
-/* The Reason of the drain that stands on a node. */
+/* The Reason of our newest drain of a node. */
 static const char *drain_reason (const struct facts *d, const char *node)
 {
     const struct policy_input *in = &d->input;
@@ -248,8 +248,8 @@ static const char *drain_reason (const struct facts *d, const char *node)
     return "";
 }
 
-/* Return 1, or 0 where the node is not as it was, or -1 with err. What was only
- * seen is done when it is recorded.
+/* Act in Slurm. Return 1, 0 if the node's state has changed, or -1 with err. A
+ * pure observation needs no action: it is done when it is recorded.
  */
 static int do_it (struct policy_round *r, const struct decision *d)
 {
@@ -271,8 +271,8 @@ static int do_it (struct policy_round *r, const struct decision *d)
     return rc;
 }
 
-/* Record, do, note. Where the node is not as it was, the record stays open and
- * the next round checks what became of it.
+/* Record the action, act, and mark it as done. If the node's state has changed,
+ * the record stays open, and the next round checks the outcome.
  */
 static int carry_out (struct policy_round *r, const struct decision *d)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm as the act_world; a separate file, so that a test links without it. */
+/* The act_world of Slurm: a separate file, so that tests link without Slurm. */
 #include "config.h"
 #include "prolog/act/act.h"
 

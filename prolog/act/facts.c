@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The inputs of the policy.
  *
- * Notes: the links of interest are found in two steps. The audits with findings
+ * Notes. The links of interest are found in two steps. The audits with findings
  * give the suspected links, to which the links of nodes that we drained are
  * added. Then each of these links is looked up in all audits of that time: the
  * routes over it show to which host it belonged, and if it is not suspected, it
@@ -26,7 +26,7 @@ enum {
     AUDIT_S = 3600, /* longer than any audit takes */
 };
 
-/* A host link that is of interest, from an audit on. */
+/* A host link of interest, and from which audit on. */
 struct host_link {
     uint32_t link;
     const char *host, *node, *port; /* port NULL: not known */
@@ -38,7 +38,7 @@ struct link_audit {
     int64_t audit;
     size_t of; /* the host link */
     const char *peer; /* all RTTs over it were with this node; NULL: several */
-    bool lossy; /* half of its messages or more were lost */
+    bool lossy; /* half of its probes or more were lost */
     bool own;   /* all routes over it ended at its host */
     bool clean; /* it was measured against a baseline, and not suspected */
     bool open;  /* it was not judged */
@@ -48,16 +48,16 @@ struct facts_reading {
     struct facts *facts;
     struct ledger *ledger;
     const struct fabric *fabric;
-    const char **node;        /* [nendpoints] whose it is */
+    const char **node;        /* [nendpoints] node of the endpoint */
     int64_t from;             /* the first audit that counts, */
-    int64_t oldest;           /* ... where a drain of ours stands as well */
+    int64_t oldest;           /* ... also for drains of ours that stand */
     struct host_link *host_link;
     size_t nhost_links;
     size_t *place;            /* [nlinks] 1 + its host link */
     struct link_audit *seen;  /* by audit, host link */
     size_t nseen;
-    const struct link_audit **now; /* [nhost_links] in the audit at work */
-    int64_t *id;              /* audits that are to be told of */
+    const struct link_audit **now; /* [nhost_links] in the current audit */
+    int64_t *id;              /* audits that the policy gets */
     size_t nids;
     bool failed;              /* ... and err says why */
     struct error *err;
@@ -85,7 +85,7 @@ static void *alloc (struct facts_reading *r, size_t n, size_t size)
     return ledger_alloc (&r->facts->pool, n, size);
 }
 
-/* The ledger's rows of a kind; none where something has failed. */
+/* The ledger's rows of a kind; none after a failure. */
 static void *rows (struct facts_reading *r, const struct ledger_rows *what,
                    struct ledger_key key, size_t *n)
 {
@@ -101,7 +101,7 @@ static void *rows (struct facts_reading *r, const struct ledger_rows *what,
     return v;
 }
 
-/* A number and a name, as many kinds of rows have them. */
+/* A number and a name: the row of several kinds. */
 struct audit_link {
     int64_t number; /* of an audit, or of a finding in one */
     const char *link;
@@ -151,7 +151,7 @@ static const char *sign_word (int i)
 
 /* --- actions, mutes, resets ---------------------------------------------- */
 
-/* The last drain of the node among the first n actions; NULL. */
+/* The last drain of the node among the first n actions; NULL: none. */
 static const struct policy_action *last_drain (const struct policy_action *a,
                                                size_t n, const char *node)
 {
@@ -231,9 +231,9 @@ static void read_marks (struct facts_reading *r)
     in->reset = rows (r, &rebases, (struct ledger_key){ 0 }, &in->nresets);
 }
 
-/* --- what is of interest ------------------------------------------------- */
+/* --- links of interest --------------------------------------------------- */
 
-/* The endpoint at the end of a host link; FABRIC_NONE: it is none. */
+/* The endpoint of a host link; FABRIC_NONE: not a host link. */
 static uint32_t endpoint_of (const struct fabric *f, uint32_t link)
 {
     const uint32_t port[] = { f->link[link].a, f->link[link].b };
@@ -252,7 +252,7 @@ static uint32_t endpoint_of (const struct fabric *f, uint32_t link)
     return FABRIC_NONE;
 }
 
-/* "mlx5_0/1" of "node1 mlx5_0", port 1; NULL: it is not known. */
+/* "mlx5_0/1" for port 1 of "node1 mlx5_0"; NULL: not known. */
 static const char *port_of (struct facts_reading *r, uint32_t endpoint)
 {
     char name[FABRIC_NAME_MAX + 8];
@@ -295,7 +295,7 @@ static void add_id (struct facts_reading *r, int64_t id)
     r->id[r->nids++] = id;
 }
 
-/* Audits from `from` on that found something, of the link if not NULL. */
+/* Add the audits from `from` on with findings; about the link if not NULL. */
 static void add_found (struct facts_reading *r, int64_t from, const char *link)
 {
     size_t n;
@@ -307,8 +307,8 @@ static void add_found (struct facts_reading *r, int64_t from, const char *link)
         add_id (r, v[i].number);
 }
 
-/* Whether our drain of the node may stand: nothing but a resume that may not
- * have come about is newer.
+/* Whether our drain of the node may still stand: the only newer actions on the
+ * node are resumes that may not have been applied.
  */
 static bool may_stand (const struct facts *f, const struct policy_action *a)
 {
@@ -321,7 +321,7 @@ static bool may_stand (const struct facts *f, const struct policy_action *a)
     return true;
 }
 
-/* The links of nodes that we drained, since then. */
+/* Add the links of nodes that we drained, from the drain on. */
 static void add_drained (struct facts_reading *r)
 {
     const struct fabric *f = r->fabric;
@@ -345,7 +345,7 @@ static void add_drained (struct facts_reading *r)
     }
 }
 
-/* The links that are suspected by any finding. */
+/* Add the links that any finding suspects. */
 static void add_suspects (struct facts_reading *r)
 {
     size_t n;
@@ -360,7 +360,8 @@ static void add_suspects (struct facts_reading *r)
     }
 }
 
-/* A host's node; NULL where it is none, or not of the fabric. */
+/* The node of a host; its own name if it is not in the fabric; NULL: no host.
+ */
 static const char *node_of_host (const struct facts_reading *r,
                                  const char *host)
 {
@@ -371,7 +372,7 @@ static const char *node_of_host (const struct facts_reading *r,
                : host;
 }
 
-/* A host link in all audits that crossed it. */
+/* Add a host link in all audits that crossed it. */
 static void add_link_audits (struct facts_reading *r, size_t of)
 {
     static const struct ledger_rows what = {
@@ -416,11 +417,11 @@ static int compare_link_audits (const void *va, const void *vb)
 
 /* --- audits -------------------------------------------------------------- */
 
-/* A row of an audit, and what the policy gets of it. */
+/* The row of an audit: the policy's part, and the rest. */
 struct audit_row {
     struct policy_audit a;
     enum verdict_status status;
-    bool limited; /* by something of other links than those it names */
+    bool limited; /* by a limit about other links than those it names */
 };
 
 struct finding_row {
@@ -428,7 +429,7 @@ struct finding_row {
     int64_t seq;
 };
 
-/* A link that is suspected by the audit at work. */
+/* A link that the current audit suspects. */
 static struct policy_suspect suspect_of (const struct facts_reading *r,
                                          const char *link)
 {
@@ -447,7 +448,7 @@ static struct policy_suspect suspect_of (const struct facts_reading *r,
     return s;
 }
 
-/* The findings of an audit, with room for `more`. */
+/* The findings of an audit, with space for `more`. */
 static struct policy_finding *read_findings (struct facts_reading *r,
                                              int64_t audit, size_t more,
                                              size_t *nfindings)
@@ -494,7 +495,8 @@ static struct policy_finding *read_findings (struct facts_reading *r,
     return f;
 }
 
-/* The links of n that the audit found clean, or did not judge, as a finding. */
+/* A finding of those of n links that the audit found clean, or did not judge.
+ */
 static struct policy_finding no_finding (struct facts_reading *r, bool open,
                                          const struct link_audit *v, size_t n)
 {
@@ -517,7 +519,7 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
     return f;
 }
 
-/* Whether what is off may be of more than the host ends it names. */
+/* Whether there is a FAIL or UNKNOWN finding that is not about a host end. */
 static bool is_unclear (const struct policy_finding *f, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -526,7 +528,7 @@ static bool is_unclear (const struct policy_finding *f, size_t n)
     return false;
 }
 
-/* What is told of an audit in which host links were seen n times. */
+/* Give the policy an audit, with the nseen host links of interest in it. */
 static void add_audit (struct facts_reading *r, const struct audit_row *row,
                        const struct link_audit *seen, size_t nseen)
 {
@@ -558,7 +560,7 @@ static void add_audit (struct facts_reading *r, const struct audit_row *row,
     a->nfindings = n;
 }
 
-/* The audits that are to be told of, each once. */
+/* Sort the audits that the policy gets, each once. */
 static void sort_ids (struct facts_reading *r)
 {
     size_t kept = 0;
@@ -669,7 +671,7 @@ static void read_signs (struct facts_reading *r)
     }
 }
 
-/* --- all of it ----------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 static void read_all (struct facts_reading *r, const struct nodemap *map,
                       int64_t since)
@@ -689,7 +691,7 @@ static void read_all (struct facts_reading *r, const struct nodemap *map,
         r->failed = true;
         return;
     }
-    if (r->from == 0) /* none is newer */
+    if (r->from == 0) /* no audit is that new */
         r->from = INT64_MAX;
     r->oldest = r->from;
     add_drained (r);
@@ -723,7 +725,7 @@ int facts_read (struct facts *facts, struct ledger *ledger,
     return r.failed ? -1 : 0;
 }
 
-/* Whether the node shows the drain that a resume was to end. */
+/* Whether the node still has the drain that a resume should have ended. */
 static bool shows_drain (const struct policy_input *in,
                          const struct open_action *o)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Run an audit: begin, measure by a job, judge, record. */
+/* Run an audit: begin it, measure with a job, judge, record. */
 #include "config.h"
 #include "prolog/audit/audit.h"
 
@@ -28,47 +28,47 @@
 #include "util/text.h"
 
 enum {
-    LIST_MAX = 100000, /* bytes of a node list: one argument of srun's */
+    LIST_MAX = 100000, /* bytes of a node list, one argument of srun */
     NAME_BYTES = 48,   /* of the job's name */
     SEARCH_EVERY_S = 3600,
     IDLE_PAUSE_MS = 500, /* between tries */
     IDLE_PAUSES = 40,
 };
 
-/* A node that an audit has no result for. */
+/* A node because of which an audit has no result. */
 struct audit_fault {
     int64_t audit;
     struct job_fault of;
 };
 
-/* An audit on its way, or one of its tries. */
+/* A running audit, or one of its tries. */
 struct audit_work {
     const struct audit *audit;
     const struct audit_request *request;
     struct audit_result *result;
     struct nodemap *map;
     const char **all_of;   /* [endpoint of the fabric]: the node, borrowed */
-    const char **node_of;  /* ... of those that are measured; else NULL */
-    const char **node;     /* these, in order of name */
+    const char **node_of;  /* ... if it is measured; else NULL */
+    const char **node;     /* the measured nodes, sorted by name */
     size_t n;
-    char *list;            /* these, folded */
-    const char **partner;  /* of them those that we have not drained */
+    char *list;            /* ... folded */
+    const char **partner;  /* those of them that are not drained */
     size_t npartners;
-    char *partners;        /* these, folded */
-    const char *leader;    /* one of these */
+    char *partners;        /* ... folded */
+    const char *leader;    /* one of the partners */
     char nonce[LEDGER_NONCE_BYTES];
     char job_name[NAME_BYTES];
     int lock;
 
     const struct ledger_cause *cause;
     size_t tries;
-    int64_t end_ms;        /* no other try from then on */
-    bool launched, cancelled; /* the last one's job */
+    int64_t end_ms;        /* no new try after this time */
+    bool launched, cancelled; /* the job of the last try */
     struct audit_fault *fault; /* of all tries, */
-    size_t nfaults, ntold; /* ... and those before the last one */
+    size_t nfaults, ntold; /* ... and the number before the last try */
 };
 
-/* Nothing will be measured. Return 0, as audit_run does then. */
+/* Set the reason why there is no result. Return 0, as audit_run does then. */
 __attribute__ ((format (printf, 2, 3))) static int
 decline (struct audit_work *run, const char *fmt, ...)
 {
@@ -102,7 +102,7 @@ report (const struct audit_work *run, const char *fmt, ...)
  * The nodes
  */
 
-/* The nodes of the request, each once, in order of name. */
+/* The nodes of the request, each once, sorted by name. */
 static int sort_nodes (struct audit_work *run, struct error *err)
 {
     const struct audit_request *rq = run->request;
@@ -121,7 +121,7 @@ static int sort_nodes (struct audit_work *run, struct error *err)
     return 0;
 }
 
-/* Leave out those that are not marked, and say so. */
+/* Leave out the nodes that are not marked, and report them. */
 static void leave_out (struct audit_work *run, const bool *marked,
                        const char *why)
 {
@@ -144,7 +144,7 @@ static void leave_out (struct audit_work *run, const bool *marked,
     free (out);
 }
 
-/* These are measured from now on. */
+/* From now on, measure these nodes. */
 static void choose (struct audit_work *run, const char *const *node, size_t n)
 {
     memmove (run->node, node, n * sizeof (*node));
@@ -159,8 +159,8 @@ static void choose (struct audit_work *run, const char *const *node, size_t n)
     run->list = xcheck (hostlist_fold (run->node, n));
 }
 
-/* Of the nodes of the request those that have an endpoint and that, unless they
- * are wanted anyway, audits do not leave out.
+/* Choose the nodes of the request that have an endpoint. Nodes that made
+ * earlier audits fail are left out, unless the request includes them anyway.
  */
 static int find_nodes (struct audit_work *run, struct error *err)
 {
@@ -198,7 +198,7 @@ static int find_nodes (struct audit_work *run, struct error *err)
     return 0;
 }
 
-/* Which of the nodes we have not drained. */
+/* Find the nodes that are not drained by us. */
 static int find_partners (struct audit_work *run, struct error *err)
 {
     struct hostlist drained;
@@ -221,7 +221,9 @@ static int find_partners (struct audit_work *run, struct error *err)
  * The verdict
  */
 
-/* Ports that do not tell are judged as if there was no other traffic. */
+/* Add a limit if ports did not report their traffic: these are judged as if
+ * others had none.
+ */
 static void limit_untold (const struct audit_work *run, const struct traffic *t,
                           struct verdict *v)
 {
@@ -261,8 +263,8 @@ static struct verdict *judge_record (struct audit_work *run,
     }
     if (base.odd[0])
         report (run, "no baseline: %s", base.odd);
-    /* what the step could not tell, it alone knows; a port that had to wait
-     * meanwhile may be slow for the traffic of others */
+    /* If the step's own verdict is UNKNOWN, the samples do not show why. A port
+     * that had to wait meanwhile may be slow because of others' traffic. */
     if (v) {
         if (r->unknown)
             verdict_limit (v, VERDICT_UNKNOWN, "%s", r->sentence);
@@ -283,7 +285,7 @@ static int enter (struct audit_work *run, struct audit_record *r,
     struct verdict *v = judge_record (run, r, said, err);
     int rc = -1;
 
-    /* the leader is the node whose record it is, whoever was chosen */
+    /* the leader is the node that printed the record, not the chosen one */
     if (v
         && ledger_led (ledger, result->id,
                        said->recorder[0] ? said->recorder : NULL, err)
@@ -299,8 +301,8 @@ static int enter (struct audit_work *run, struct audit_record *r,
     return rc;
 }
 
-/* Read and enter what the step said. A record that makes no sense is the
- * step's fault, and measures nothing.
+/* Read the record of the step and enter it. If the record is invalid, nothing
+ * was measured.
  */
 static int conclude (struct audit_work *run, struct job_said *said,
                      struct error *err)
@@ -321,7 +323,7 @@ static int conclude (struct audit_work *run, struct job_said *said,
     return rc;
 }
 
-/* The ports enter whether anything was measured or not. */
+/* Enter the ports, even if nothing was measured. */
 static int enter_ports (const struct audit_work *run,
                         const struct job_said *said, struct error *err)
 {
@@ -347,7 +349,7 @@ static bool owns (const void *arg, const char *node,
     return signs_owns (run->audit->fabric, run->node_of, node, port);
 }
 
-/* Of a node that is measured, and once. */
+/* Add a fault, once for each node, and only of measured nodes. */
 static void add_fault (struct audit_work *run, const struct job_fault *fault)
 {
     for (size_t i = 0; i < run->nfaults; i++)
@@ -394,10 +396,12 @@ static int measure (struct audit_work *run, struct error *err)
 }
 
 /*
- * All of it
+ * One try
  */
 
-/* Another than led the audit that this one is to confirm, or the last one. */
+/* Choose a node that did not lead the audit that this one confirms, or else the
+ * last audit.
+ */
 static int find_leader (struct audit_work *run, struct error *err)
 {
     const struct audit_request *rq = run->request;
@@ -414,7 +418,8 @@ static int find_leader (struct audit_work *run, struct error *err)
     return list ? 0 : -1;
 }
 
-/* Begin. Return 1, 0 where the job has its audit, -1 with err. */
+/* Enter the audit. Return 1, 0 if the job has its audit already, -1 with err.
+ */
 static int begin (struct audit_work *run, struct error *err)
 {
     struct ledger *ledger = run->audit->ledger;
@@ -433,13 +438,13 @@ static int begin (struct audit_work *run, struct error *err)
     if (id < 0)
         return errno == EEXIST ? decline (run, "%s", err->text) : -1;
     run->result->id = id;
-    /* of the nonce only enough to tell ledgers apart */
+    /* a part of the nonce distinguishes the jobs of several ledgers */
     snprintf (run->job_name, sizeof (run->job_name), "pmm-audit-%jd-%.8s",
               (intmax_t)id, run->nonce);
     return 1;
 }
 
-/* What was begun ends, whatever happened. */
+/* Measure. In all cases, enter the end of the audit. */
 static int run_begun (struct audit_work *run, struct error *err)
 {
     int rc = measure (run, err);
@@ -461,7 +466,7 @@ static int run_begun (struct audit_work *run, struct error *err)
     return rc;
 }
 
-/* What the try before this one ran on is soon idle again. */
+/* Wait until the nodes of the previous try are idle again. */
 static void await_idle (const struct audit_work *run)
 {
     const struct timespec pause = { 0, IDLE_PAUSE_MS * 1000000L };
@@ -484,7 +489,7 @@ static void await_idle (const struct audit_work *run)
     }
 }
 
-/* Try to audit the nodes that are chosen. Return as audit_run. */
+/* Try to audit the chosen nodes. Return values are those of audit_run. */
 static int attempt (struct audit_work *run, const struct ledger_cause *cause,
                     struct error *err)
 {
@@ -504,7 +509,7 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
 }
 
 /*
- * Without those that keep it from its result
+ * Tries without the nodes at fault
  */
 
 static bool may_try (const struct audit_work *run)
@@ -515,8 +520,9 @@ static bool may_try (const struct audit_work *run)
            && run->tries < AUDIT_TRIES && clock_ms () < run->end_ms;
 }
 
-/* Whether n nodes, and another one that is no fault's, have a result. Return
- * 1, 0, or -1 with err; what is not to be told is a 0 with !may_try.
+/* Whether there is a result for n nodes and `other`, a node not at fault (NULL:
+ * none). Return 1, 0, or -1 with err. If it returns 0 and !may_try, this could
+ * not be determined.
  */
 static int works (struct audit_work *run, const char *const *node, size_t n,
                   const char *other, struct error *err)
@@ -529,20 +535,20 @@ static int works (struct audit_work *run, const char *const *node, size_t n,
     all[n] = other;
     choose (run, all, n + (other != NULL));
     rc = attempt (run, &cause, err);
-    run->nfaults = run->ntold; /* it is of one that is looked for */
+    run->nfaults = run->ntold; /* search enters the node that it finds */
     free (all);
     return rc;
 }
 
-/* Halve the n nodes, of which one is at fault, until it is told. Where neither
- * half works, none is; nor where all works that was tried. Return 1 with it in
- * *found, 0, or -1 with err.
+/* Halve the n nodes until the one at fault is found. If neither half works, or
+ * if all tries work, no single node is at fault. Return 1 with the node in
+ * *found, 0 if there is none, or -1 with err.
  */
 static int halve (struct audit_work *run, const char **node, size_t n,
                   const char **found, struct error *err)
 {
     size_t half = (n + 1) / 2;
-    const char *other = NULL; /* one that is not at fault */
+    const char *other = NULL; /* a node that is not at fault */
     bool failed = false;
     int rc;
 
@@ -588,8 +594,8 @@ static int has_searched (const struct audit_work *run, struct error *err)
     return rc;
 }
 
-/* Search for the node at fault. Return 1 where it is in run->fault, 0, or -1
- * with err; the nodes are as they were.
+/* Search for the node at fault. Return 1 if it is in run->fault, 0 if none was
+ * found, or -1 with err. The chosen nodes are the same as before.
  */
 static int search (struct audit_work *run, struct error *err)
 {
@@ -620,7 +626,7 @@ static int search (struct audit_work *run, struct error *err)
     return rc;
 }
 
-/* Whether the last try has told this node. */
+/* Whether the last try named this node as a fault. */
 static bool is_told (const struct audit_work *run, const char *node)
 {
     for (size_t k = run->ntold; node && k < run->nfaults; k++)
@@ -629,8 +635,8 @@ static bool is_told (const struct audit_work *run, const char *node)
     return false;
 }
 
-/* Go on without those that the last try has told. False where the audit is
- * about one of them, or too few are left.
+/* Leave out the nodes that the last try named as faults. False if the audit is
+ * about one of them, or if too few nodes remain.
  */
 static bool without (struct audit_work *run)
 {

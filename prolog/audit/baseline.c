@@ -33,7 +33,7 @@ static int count_samples (const struct samples *s, const struct pathset *ps,
     return 0;
 }
 
-/* Whether what an endpoint is at was reset. */
+/* Whether the baseline of an endpoint's own link was reset. */
 static bool is_reset (const struct pathset *ps, uint32_t end,
                       const bool *reset)
 {
@@ -72,7 +72,7 @@ static int drop_reset (struct samples *s, const struct pathset *ps,
     return 0;
 }
 
-/* reset[link]: there is a rebase of it. */
+/* Set reset[link] for each link whose baseline was reset (rebase). */
 static int find_reset (struct ledger *ledger, const struct fabric *f,
                        bool *reset, struct error *err)
 {
@@ -92,7 +92,9 @@ static int find_reset (struct ledger *ledger, const struct fabric *f,
     return 0;
 }
 
-/* A file that is not there, or is of another fabric, is none. */
+/* Read the published file. A missing file counts as no baseline. So does a file
+ * that cannot be used, for example of another fabric: set->odd is the reason.
+ */
 static void gather_file (struct baseline_set *set, const struct fabric *f,
                          const char *path)
 {
@@ -113,13 +115,13 @@ static void gather_file (struct baseline_set *set, const struct fabric *f,
         snprintf (set->odd, sizeof (set->odd), "%.250s", err.text);
 }
 
-/* Choose what counts: times[] is how many samples of each of the two cross a
- * link.
+/* Choose which of the two baselines count. times[i][link] is the number of
+ * samples of baseline i that cross the link.
  */
 static void choose (struct baseline_set *set, uint32_t *const times[2],
                     size_t nlinks)
 {
-    bool any = false, all = true; /* that the ledger knows, of the file's */
+    bool any = false, all = true; /* the ledger knows a link; all of the file */
 
     for (size_t i = 0; i < nlinks; i++) {
         bool known = times[FROM_LEDGER][i] >= BASELINE_ENOUGH;
@@ -179,7 +181,7 @@ void baseline_clear (struct baseline_set *set)
  * Publishing
  */
 
-/* The file's text, or NULL where there is none that is good. */
+/* The file's text; NULL if it is missing or cannot be trusted. */
 static char *slurp (const char *path, size_t *len)
 {
     struct error err;
@@ -193,7 +195,7 @@ static char *slurp (const char *path, size_t *len)
     return text;
 }
 
-/* What is to be published, as text. NULL with err. */
+/* The ledger's baseline as text; NULL with err. */
 static char *print (const struct baseline_set *set, size_t *len,
                     struct error *err)
 {
@@ -221,7 +223,7 @@ static int publish (const struct baseline_set *set, const char *path,
     if (old && old_len == len && memcmp (old, text, len) == 0)
         rc = 0;
     else if (text && (out = file_create_public (path, err))) {
-        fwrite (text, 1, len, file_stream (out)); /* file_commit looks */
+        fwrite (text, 1, len, file_stream (out)); /* file_commit checks */
         rc = file_commit (out, err) < 0 ? -1 : 1;
     }
     free (old);

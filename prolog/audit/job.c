@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The job of an audit.
  *
- * Notes: srun ends its job when it is ended by SIGTERM, and so does its child
- * when it is killed; but slurmctld may not have been there to hear it, or both
- * were killed. So a job that did not end by itself is looked for by its name,
- * and cancelled.
+ * Notes. If srun receives SIGTERM, it ends its job. If srun is killed, its
+ * child ends the job. But slurmctld may not answer at that time, or both may be
+ * killed. So if a job did not end by itself, we find it by its name and cancel
+ * it.
  */
 #include "config.h"
 #include "prolog/audit/job.h"
@@ -25,8 +25,8 @@
 #include "util/text.h"
 
 enum {
-    IMMEDIATE_S = 5, /* for the nodes to be free */
-    PORTS_MAX = 8,   /* of a node */
+    IMMEDIATE_S = 5, /* wait so long for free nodes */
+    PORTS_MAX = 8,   /* per node */
 };
 
 /*
@@ -47,7 +47,7 @@ char **job_environment (const struct site *site)
         if (value && (*value == '/' || !strcmp (where[i], "SLURM_CONF_SERVER")))
             program_add (&env, "%s=%.*s", where[i], PATH_MAX, value);
     }
-    program_add (&env, "PMM_CHECK_NESTED=1"); /* the plugin does nothing then */
+    program_add (&env, "PMM_CHECK_NESTED=1"); /* makes the plugin do nothing */
     program_add (&env, "SLURM_PMIX_TIMEOUT=%d",
                  site_meet_timeout_s (site->audit_timeout_ms));
     return program_words_end (&env);
@@ -66,7 +66,7 @@ static void add_job (struct program_words *a, const struct audit_job *job,
     program_add (a, "--nodelist=%s", list);
     program_add (a, "--nodes=%zu", n);
     program_add (a, "--immediate=%d", IMMEDIATE_S);
-    /* minutes: if all else fails */
+    /* minutes: the last resort */
     program_add (a, "--time=%d", site->audit_timeout_ms / 60000 + 2);
     program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
@@ -81,8 +81,8 @@ static void add_step (struct program_words *a, const struct audit_job *job,
     };
 
     program_add (a, "--ntasks=%zu", job->n);
-    program_add (a, "--verbose"); /* which node has which task, */
-    program_add (a, "--label");   /* ... and which task says what */
+    program_add (a, "--verbose"); /* shows the node of each task, */
+    program_add (a, "--label");   /* ... and the task of each line */
     program_add (a, "--mpi=%s", mpi);
     program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
@@ -106,11 +106,11 @@ static void add_probe (struct program_words *a, const struct audit_job *job)
     program_add (a, "--audit");
 }
 
-/* A step that is also on nodes which Slurm gives to no job: it starts them for
- * SlurmUser (prolog/slurm/controller.h), while a job of salloc, from the same
- * directory as srun, holds the others. PMIx must not learn from salloc's
- * environment that only these are of the job: so srun has an environment from
- * scratch again.
+/* A step that includes drained nodes. Slurm gives these to no job, but starts
+ * steps on them for SlurmUser (prolog/slurm/controller.h). A job of salloc,
+ * from the same directory as srun, holds the other nodes. In the environment
+ * that salloc sets, only these belong to the job, and PMIx must not see that.
+ * So env(1) starts srun with a new environment again.
  */
 static void add_with_drained (struct program_words *a,
                               const struct audit_job *job, char *const *env)
@@ -150,14 +150,14 @@ char **job_arguments (const struct audit_job *job, const char *mpi,
 }
 
 /*
- * What it says
+ * The output
  */
 
-/* A node of the step, as srun knows it. */
+/* A node of the step, as srun reports it. */
 struct job_member {
     char node[64];
-    bool started; /* or it said that it could not */
-    size_t nports, ntraffic; /* what it said of its ports */
+    bool started;            /* srun reports that its task started */
+    size_t nports, ntraffic; /* lines about its ports */
 };
 
 struct job_ear {
@@ -169,7 +169,7 @@ struct job_ear {
     bool too_much, done;
     struct program_line line[PROGRAM_STREAMS];
     struct srun_words srun;
-    char last[PROGRAM_LINE]; /* of pmm-probe's, for people */
+    char last[PROGRAM_LINE]; /* last message of pmm-probe, for people */
 };
 
 static void blame (struct job_ear *ear, const char *node, const char *why,
@@ -201,7 +201,7 @@ static void blame_list (struct job_ear *ear, const struct srun_told *told,
     hostlist_clear (&hl);
 }
 
-/* What srun knows of nodes. */
+/* Read what srun reports about nodes. */
 static void hear_srun (struct job_ear *ear, const char *line)
 {
     struct srun_told told;
@@ -234,7 +234,7 @@ static void hear_srun (struct job_ear *ear, const char *line)
                             || strstr (line, "has been revoked") != NULL;
 }
 
-/* The member that a task is, if it may say that of a port; else NULL. */
+/* The member of a task if the port is its own; else NULL. */
 static struct job_member *owner (const struct job_ear *ear, unsigned int task,
                                  uint64_t node_guid, unsigned int number)
 {
@@ -295,8 +295,8 @@ static void keep (struct job_ear *ear, const char *data, size_t len)
     said->record[said->len] = '\0';
 }
 
-/* A line of a record, or a piece of one. The first task that has any is the
- * one whose record it is.
+/* Read a line of the record, or a piece of one. The first task that prints one
+ * is the recorder; such lines of other tasks are ignored.
  */
 static void hear_record (void *arg, struct program_line *line)
 {
@@ -337,7 +337,7 @@ static void hear (void *arg, enum program_stream from, const char *data,
                    from == PROGRAM_OUT ? hear_record : hear_words, ear);
 }
 
-/* What is too much need not go on. */
+/* Stop at the result, or if the record is too long. */
 static bool is_done (void *arg)
 {
     const struct job_ear *ear = arg;
@@ -356,8 +356,8 @@ because (struct job_said *said, const char *fmt, ...)
     return 0;
 }
 
-/* Who is to blame: where the step was not started anywhere but on some nodes,
- * these; what the others ended with follows from that.
+/* Decide which nodes are at fault. If the step was not started on some nodes,
+ * only these are: other errors are consequences.
  */
 static void settle_faults (struct job_ear *ear, bool timed_out)
 {
@@ -379,11 +379,11 @@ static void settle_faults (struct job_ear *ear, bool timed_out)
     said->nfaults = kept;
 }
 
-/* Why there is no result. */
+/* Set why there is no result. Return 0. */
 static int explain (struct job_ear *ear, enum program_end end, int status)
 {
     const struct site *site = ear->job->site;
-    /* that it was ended in the end explains nothing */
+    /* a complaint of weight 1 only says that the step was ended */
     const char *detail = ear->srun.weight > 1 || !ear->last[0]
                              ? ear->srun.complaint
                              : ear->last;
@@ -417,7 +417,7 @@ static int explain (struct job_ear *ear, enum program_end end, int status)
 }
 
 /*
- * All of it
+ * Running
  */
 
 static int run (const struct audit_job *job, struct job_ear *ear,
@@ -446,7 +446,7 @@ static int run (const struct audit_job *job, struct job_ear *ear,
     return ear->done && !ear->too_much ? 1 : explain (ear, end, status);
 }
 
-/* *no_mpi: Slurm has no such, and there is no result. */
+/* *no_mpi: there is no result because Slurm lacks this MPI type. */
 static int run_once (const struct audit_job *job, const char *mpi,
                      struct job_said *said, bool *no_mpi, struct error *err)
 {

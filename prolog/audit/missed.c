@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Nodes that audits have not measured for long. */
+/* Nodes that no audit has measured for a long time. */
 #include "config.h"
 #include "prolog/audit/missed.h"
 

@@ -13,25 +13,26 @@
 /* An idle node. */
 struct partner {
     bool near;      /* on the node's switch */
-    bool taken;     /* the node itself, too */
-    bool former;    /* a partner before */
-    uint64_t tells; /* which of the other links round trips with it are
-                       without, as bits */
+    bool taken;     /* chosen, or the node itself */
+    bool former;    /* a partner in an earlier audit */
+    uint64_t tells; /* bit i: round trips with it do not cross other[i] */
 };
 
 struct partner_choice {
     const struct partners_wish *wish;
     const struct fabric *f;
     const char **node_of; /* [nendpoints] */
-    struct partner *v; /* [idle->count], and one that stands for all others */
+    struct partner *v; /* [idle->count], and one for all nodes not idle */
     uint32_t other[PARTNERS_OTHERS];
     size_t nothers;
-    uint8_t need[PARTNERS_OTHERS]; /* partners that tell it, yet */
+    uint8_t need[PARTNERS_OTHERS]; /* partners still needed for it */
     char **partner;
     size_t n, most;
 };
 
-/* The switch of an endpoint, as a node of the fabric; FABRIC_NONE. */
+/* The switch of an endpoint, as a node of the fabric; FABRIC_NONE if it has no
+ * link.
+ */
 static uint32_t switch_of (const struct fabric *f, size_t endpoint)
 {
     uint32_t port = f->endpoint[endpoint].port;
@@ -84,7 +85,7 @@ static bool is_suspect (const struct partner_choice *c, uint32_t link)
     return i < c->wish->nsuspects;
 }
 
-/* The suspects that are links, but not the node's own. */
+/* The suspects that are links, without the node's own links. */
 static void find_others (struct partner_choice *c)
 {
     for (size_t i = 0;
@@ -101,7 +102,9 @@ static void find_others (struct partner_choice *c)
     }
 }
 
-/* The other links that a round trip is without; all that is broken has them. */
+/* The other links that a round trip does not cross. A broken path counts as if
+ * it crosses all of them.
+ */
 static uint64_t told_by (const struct partner_choice *c, uint32_t a, uint32_t b)
 {
     const struct network *net = fabric_network (c->f);
@@ -145,7 +148,7 @@ static void take (struct partner_choice *c, size_t k)
             c->need[i] -= c->v[k].tells >> i & 1;
 }
 
-/* How much of what is needed yet a node would tell. */
+/* How much of the remaining need a node would meet. */
 static size_t gain (const struct partner_choice *c, const struct partner *v)
 {
     size_t sum = 0;
@@ -155,7 +158,9 @@ static size_t gain (const struct partner_choice *c, const struct partner *v)
     return sum;
 }
 
-/* Who tells most, a partner before only where he tells more than any other. */
+/* Take the nodes that gain most. A former partner is taken only if it gains
+ * more than any other node.
+ */
 static void take_telling (struct partner_choice *c, uint64_t turn)
 {
     size_t count = c->wish->idle->count;
@@ -201,7 +206,9 @@ static void choose (struct partner_choice *c)
                     take (c, (i + turn) % count);
 }
 
-/* The k-th of the nodes that are none of two, or their number. */
+/* The k-th of the nodes other than a and b. If there are at most k such nodes:
+ * NULL, and *count is their number.
+ */
 static const char *other (const char *const *node, size_t n, const char *a,
                           const char *b, size_t k, size_t *count)
 {
@@ -245,7 +252,8 @@ static int find_all (struct partner_choice *c, const struct nodemap *map,
     return 0;
 }
 
-/* One of the other links that no partner tells. */
+/* One of the other links that round trips with all partners cross; NULL: none.
+ */
 static const char *find_alike (const struct partner_choice *c)
 {
     for (size_t i = 0; i < c->nothers; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the step of an audit printed. */
+/* The output of an audit's step. */
 #include "config.h"
 #include "prolog/audit/record.h"
 
@@ -10,7 +10,7 @@
 #include "util/alloc.h"
 #include "util/text.h"
 
-/* Take word and the space after it off *line. */
+/* Skip a word and the space after it. False if *line does not begin with it. */
 static bool take (const char **line, const char *word)
 {
     size_t len = strlen (word);
@@ -51,8 +51,8 @@ struct record_lines {
     char *plan, *samples; /* NULL: there is none */
 };
 
-/* Find the lines that count among those of Slurm and of others. The result is
- * the last word: what comes after it is not read.
+/* Find the lines of the record among others, such as Slurm's. Nothing after the
+ * result is read.
  */
 static void find_lines (struct audit_record *r, struct record_lines *lines,
                         char *text, const char *nonce)

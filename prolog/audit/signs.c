@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Signs of trouble.
+/* Signs of a bad link.
  *
- * Notes: signs enter before the counters that they are told by, so that an
- * audit that is killed in between leaves the growth to the next one.
+ * Notes. Signs are entered before the counters that show them. So if an audit
+ * is killed in between, the next audit sees the growth again.
  */
 #include "config.h"
 #include "prolog/audit/signs.h"
@@ -20,7 +20,7 @@
 struct port_place {
     uint32_t link;
     const char *node;
-    char name[24]; /* of the port, as a link's id has it */
+    char name[24]; /* the port, as in a link's id */
 };
 
 struct signs_entry {
@@ -33,7 +33,9 @@ struct signs_entry {
     int signs;
 };
 
-/* Where a port is in the snapshot. False: nowhere, or not of the audit. */
+/* Find a port in the snapshot. False if it is not there, has no link, or is
+ * not of the audit.
+ */
 static bool find_place (const struct fabric *f, const char *const *node_of,
                         const struct local_port *p, struct port_place *place)
 {
@@ -66,8 +68,8 @@ static int add_sign (struct signs_entry *e, const struct port_place *place,
 }
 
 /* Whether a counter has grown by more than is healthy. Return 1, 0, or -1 with
- * err. One that stands at its end tells nothing; one that is less than it was
- * began again.
+ * err. A counter at its end value shows nothing. If a counter is less than it
+ * was, it was reset.
  */
 static int has_grown (const struct signs_entry *e,
                       const struct port_place *place,
@@ -151,7 +153,7 @@ int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
     return rc < 0 ? -1 : e.signs;
 }
 
-/* The audit's node at a link's end; NULL: none is. */
+/* The audit's node at an end of a link; NULL: none. */
 static const char *node_at (const struct fabric *f,
                             const char *const *node_of, uint32_t link)
 {
@@ -184,7 +186,9 @@ static int enter_signs (struct ledger *ledger, int64_t audit,
     return entered;
 }
 
-/* Return 1 where there are signs that count, 0 where not, with *odd. */
+/* Return 1 if the file has signs that count. Return 0 if not; odd is the reason
+ * if the file cannot be used, else "".
+ */
 static int read_file (struct check_signs *signs, const struct fabric *f,
                       const char *path, int64_t time, char *odd, size_t size)
 {

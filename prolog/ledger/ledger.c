@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What enters the ledger. */
+/* Write to the ledger. */
 #include "config.h"
 #include "prolog/ledger/ledger.h"
 
@@ -39,7 +39,7 @@ int ledger_lock (const struct ledger *l, int *fd, struct error *err)
     return rc;
 }
 
-/* The id of what one statement finds and, where it does not, another adds. */
+/* The id that `find` gives; if it finds no row, `add` adds one. */
 static int64_t find_or_add (struct ledger *l, enum db_stmt find,
                             enum db_stmt add, bool *added,
                             const struct db_value *v, size_t n)
@@ -50,7 +50,7 @@ static int64_t find_or_add (struct ledger *l, enum db_stmt find,
     return *added ? db_add (l, add, v, n) : id;
 }
 
-/* The number of the newest audit. */
+/* The id of the newest audit. */
 static int64_t newest (struct ledger *l)
 {
     int64_t id = 0;
@@ -59,7 +59,7 @@ static int64_t newest (struct ledger *l)
     return id;
 }
 
-/* A name's id as a value, NULL where there is none. */
+/* A name's id as a value; NULL if there is no name. */
 static struct db_value name_value (struct ledger *l, const char *name)
 {
     return name ? (struct db_value)INT (db_name (l, name))
@@ -159,7 +159,7 @@ struct recorded_audit {
     const struct network *net;
 };
 
-/* Find the audit that the samples are the result of. */
+/* Find the audit that measured the samples. */
 static void find_audit (struct recorded_audit *r, const struct samples *s)
 {
     sqlite3_stmt *row = db_first (r->l, DB_FIND_NONCE,
@@ -208,8 +208,8 @@ static void add_row (struct recorded_audit *r, int64_t route, uint32_t a,
     }
 }
 
-/* The route of a sample, whose ends are in the order of their names: there and
- * back is the same row.
+/* The route of a sample. Its ends are in the order of their names, since both
+ * directions have the same row. *first: the initiator is the first end.
  */
 static int64_t find_route (struct recorded_audit *r, const struct sample *s,
                            bool *first)
@@ -245,7 +245,7 @@ static void add_sample (struct recorded_audit *r, size_t seq,
                     QUANTILES_OF (q)));
 }
 
-/* By endpoint, those of one by their fastest, then as they were measured. */
+/* By endpoint, then by minimum, then in the order of measurement. */
 static int compare_loopbacks (const void *a, const void *b)
 {
     const struct loopback *x = *(const struct loopback *const *)a;
@@ -258,7 +258,7 @@ static int compare_loopbacks (const void *a, const void *b)
     return util_compare (x, y);
 }
 
-/* Of each endpoint one will do: that whose fastest is the middle one. */
+/* Add one loopback per endpoint: the one with the median minimum. */
 static void add_loopbacks (struct recorded_audit *r, const struct samples *s)
 {
     const struct loopback **v = xarray (s->nloopbacks, sizeof (*v));
@@ -345,7 +345,7 @@ int64_t ledger_record (struct ledger *l, int64_t time,
     for (size_t i = 0; i < s->nsamples && !l->failed; i++)
         add_sample (&r, i, &s->sample[i]);
     add_loopbacks (&r, s);
-    /* a node that is not of the audit, or did not answer, is passed over */
+    /* nodes that are not of the audit, or did not answer, are ignored */
     for (size_t i = 0; i < s->nnodes; i++) {
         const struct node *n = &s->node[i];
 
@@ -439,7 +439,7 @@ int ledger_fault_add (struct ledger *l, int64_t audit, const char *node,
 }
 
 /*
- * Actions, and what was said of them
+ * Actions and their messages
  */
 
 int64_t ledger_intend (struct ledger *l, int64_t time,
@@ -478,7 +478,7 @@ int ledger_say (struct ledger *l, const char *node, const char *words,
  * Mutes and rebases
  */
 
-/* What is muted: a link, a node, or the one at the other. */
+/* A mute is of a link, a node, or a link at a node. */
 static void check_mute (struct ledger *l, const char *link, const char *node)
 {
     if (!link && !node)
@@ -563,7 +563,7 @@ int ledger_comment_failed (struct ledger *l, int64_t time, int64_t comment,
  * Prune
  */
 
-/* Run a statement that deletes: how many rows it has. */
+/* Run a statement that deletes; return the number of deleted rows. */
 static int deletes (struct ledger *l, enum db_stmt id,
                     const struct db_value *v, size_t n)
 {
@@ -575,7 +575,7 @@ int64_t ledger_prune (struct ledger *l, int64_t before, int64_t keep,
                       struct error *err)
 {
     int64_t last = 0;
-    int64_t oldest = INT64_MAX; /* of the audits left */
+    int64_t oldest = INT64_MAX; /* remaining audit */
     int64_t n = 0;
 
     db_start (l, err);

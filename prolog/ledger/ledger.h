@@ -51,20 +51,21 @@ enum {
 enum ledger_mode {
     LEDGER_READ,
     LEDGER_WRITE,
-    LEDGER_CREATE, /* write; made where it does not exist */
+    LEDGER_CREATE, /* write; created if it does not exist */
 };
 
 struct ledger;
 
-/* NULL with err. An empty file becomes a ledger where it may be written. */
+/* NULL with err. An empty file becomes a ledger unless the mode is LEDGER_READ.
+ */
 struct ledger *ledger_open (const char *path, enum ledger_mode mode,
                             struct error *err);
 void ledger_close (struct ledger *ledger);
 const char *ledger_path (const struct ledger *ledger);
 
-/* To audit or to act: one process at a time has the file LEDGER.lock.
- * Return 1 with *fd, which gives it back when it is closed, 0 where another has
- * it, -1 with err.
+/* Take the lock to audit or to act: one process at a time has the file
+ * LEDGER.lock. Return 1 with *fd, which releases the lock when it is closed; 0
+ * if another process has it; -1 with err.
  */
 int ledger_lock (const struct ledger *ledger, int *fd, struct error *err);
 
@@ -74,7 +75,7 @@ int ledger_lock (const struct ledger *ledger, int *fd, struct error *err);
 int ledger_check (struct ledger *ledger, struct error *err);
 
 /* Copy what can be read of the damaged ledger at `from` into a new one: each
- * audit completely or not at all, with its number. `from` must be one that
+ * audit completely or not at all, with its id. `from` must be one that
  * ledger_open opens. A new ledger whose copy did not complete cannot be opened
  * again. Return how many audits, actions, comments, mutes and rebases were lost
  * (an unreadable list of them counts as one), or -1 with err.
@@ -82,63 +83,62 @@ int ledger_check (struct ledger *ledger, struct error *err);
 int64_t ledger_salvage (struct ledger *ledger, const char *from,
                         struct error *err);
 
-/* The cause of an audit. A job is given by its number and its submit time,
- * since numbers are reused and requeued jobs keep theirs.
+/* The cause of an audit. A job is given by its id and its submit time, since
+ * ids are reused and requeued jobs keep theirs.
  */
 enum ledger_why {
     LEDGER_BY_HAND,
-    LEDGER_JOB,     /* it ended, and is of those that are audited */
-    LEDGER_CHECK,   /* likewise, since its user asked for a check */
+    LEDGER_JOB,     /* a job ended, and a rule asks for its audit */
+    LEDGER_CHECK,   /* a job ended whose user asked for a check */
     LEDGER_SWEEP,
-    LEDGER_CONFIRM, /* an audit before it found something */
+    LEDGER_CONFIRM, /* to confirm what an earlier audit found */
     LEDGER_AGAIN,   /* whether a node that we drained is repaired */
-    LEDGER_SEARCH,  /* one before it had no result: for whose fault that is */
+    LEDGER_SEARCH,  /* to find why an earlier audit had no result */
 };
 struct ledger_cause {
     enum ledger_why why;
     uint64_t job;      /* 0: none */
     int64_t submitted; /* 0: not known */
-    int64_t uid;       /* JOB, CHECK: whose */
-    const char *node;  /* CONFIRM, AGAIN: that it is about; NULL */
-    const char *leader; /* of the hosts; NULL: not known */
+    int64_t uid;       /* JOB, CHECK: user of the job */
+    const char *node;  /* CONFIRM, AGAIN: the node it is about; else NULL */
+    const char *leader; /* one of the hosts; NULL: not known */
 };
 const char *ledger_why_name (enum ledger_why why);
 
-/* Begin an audit of n hosts on the fabric of that hash. Return its id, > 0,
- * and its nonce; -1 with err, errno EEXIST where the job of a known time has
- * its audit already, with or without a result.
+/* Begin an audit of n hosts on the fabric with that hash. Return its id, > 0,
+ * and its nonce; -1 with err. errno is EEXIST if the job, given with its submit
+ * time, already has an audit, with or without a result.
  */
 int64_t ledger_begin (struct ledger *ledger, int64_t time, const char *fabric,
                       const struct ledger_cause *cause,
                       const char *const *host, size_t n,
                       char nonce[LEDGER_NONCE_BYTES], struct error *err);
 
-/* Who led an audit, as its record shows; NULL: that is not known. Return 0, or
- * -1 with err.
+/* Set the leader of an audit, as its record shows it; NULL: not known. Return
+ * 0, or -1 with err.
  */
 int ledger_led (struct ledger *ledger, int64_t audit, const char *leader,
                 struct error *err);
 
-/* End an audit that has no result, as UNKNOWN: none will be taken any more.
- * audit 0: all of these, as is due when the service starts. Return how many
- * they were, or -1 with err.
+/* End an audit that has no result, as UNKNOWN; a later result is refused. audit
+ * 0: all such audits. Return their number, or -1 with err.
  */
 int64_t ledger_give_up (struct ledger *ledger, int64_t time, int64_t audit,
                         const char *sentence, struct error *err);
 
 /* Enter the result of the audit that has the samples' nonce: which hosts
  * answered, each RTT with its row, the verdict. Work grows with the samples,
- * not with the ledger. Return the audit's id; -1 with err, errno EEXIST where
- * it has its result already (a second try after a crash).
+ * not with the ledger. Return the audit's id; -1 with err, errno EEXIST if it
+ * has a result already (a second try after a crash).
  */
 int64_t ledger_record (struct ledger *ledger, int64_t time,
                        const struct pathset *ps,
                        const struct samples *samples,
                        const struct verdict *verdict, struct error *err);
 
-/* Counters of ports as an audit saw them, whether it has its result or not.
- * What their growth is a sign of enters before them: a process that is killed
- * in between sees them grow again. Return 0, or -1 with err.
+/* Enter counters of ports as an audit read them, even if it has no result. Add
+ * the signs that they show first: if the process is killed in between, the next
+ * audit sees the growth again. Return 0, or -1 with err.
  */
 struct ledger_counter {
     const char *port; /* "guid/port" */
@@ -148,17 +148,16 @@ struct ledger_counter {
 int ledger_counters (struct ledger *ledger, int64_t audit,
                      const struct ledger_counter *counter, size_t n,
                      struct error *err);
-/* A counter's value in the newest audit before this one that saw it, and when
- * that began. Return 1, 0 where none did, -1 with err.
+/* A counter's value in the newest audit before this one that read it, and when
+ * that audit began. Return 1, 0 if there is none, -1 with err.
  */
 int ledger_counter_last (struct ledger *ledger, int64_t audit,
                          const char *port, const char *name, uint64_t *value,
                          int64_t *begun, struct error *err);
 
-/* A sign of trouble that an audit saw at a link's port, of kind "counter",
- * "width" or "speed"; host is the node, as Slurm calls it, NULL where the port
- * is a switch's. One of a kind counts for a link in an audit. Return 0, or -1
- * with err.
+/* Add a sign that an audit saw at a link's port, of kind "counter", "width" or
+ * "speed". host is the node's name in Slurm; NULL if it is a port of a switch.
+ * An audit has at most one sign of a kind per link. Return 0, or -1 with err.
  */
 int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
                      const char *host, const char *kind, int64_t time,
@@ -176,11 +175,11 @@ int ledger_fault_add (struct ledger *ledger, int64_t audit, const char *node,
  * tried, and again when it is done, so that after a crash it is known what to
  * check. An action with the same node and kind as one that is not done yet is
  * the same action. ledger_intend returns its id, or -1 with err, and also
- * records the number of the newest audit. A second ledger_done has no effect.
+ * records the id of the newest audit. A second ledger_done has no effect.
  */
 struct ledger_action {
     const char *node;
-    const char *link;   /* that it is about; NULL */
+    const char *link;   /* the link it is about; or NULL */
     const char *kind;   /* "drain", "resume", "left", "lifted" */
     const char *reason; /* as others see it */
     const char *why;
@@ -243,35 +242,35 @@ int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
 /* Audits as JSON. Lists are newest first. NULL with err. */
 
 /* The newest n: {id, begun, ended, why, about, submitted, uid, job, step,
- * fabric, status, complete, sentence, node, leader, hosts}; what is not known
- * yet is null, as uid is where it was no job's, and node where it is about
- * none; hosts is their number.
+ * fabric, status, complete, sentence, node, leader, hosts}. Values that are not
+ * known yet are null; so are uid without a user's job, and node if the audit is
+ * about none. hosts is their number.
  */
 json_t *ledger_audits (struct ledger *ledger, size_t n, struct error *err);
 
-/* All of one: the above, hosts [{host, answered}], findings [{level, kind,
- * basis, excess_ns, stderr_ns, expected_ns, why, suspects}], not_judged
+/* One audit, completely: the above, hosts [{host, answered}], findings [{level,
+ * kind, basis, excess_ns, stderr_ns, expected_ns, why, suspects}], not_judged
  * [{link}], limits, probes [{a, b, round, initiator, sent, lost, min, ..., max,
- * row}], counters, signs, faults [{node, cause}], and actions. errno ENOENT
- * where there is none.
+ * row}], counters, signs, faults [{node, cause}], and actions. errno ENOENT if
+ * there is no such audit.
  */
 json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
 
-/* The audit after this one: its id, 0 where there is none, -1 with err. */
+/* The id of the next audit; 0: none, -1 with err. */
 int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
 
-/* All [{link, node, time, until, who, why}], where "" is any; all [{link,
- * after, time, who, why}].
+/* All mutes, [{link, node, time, until, who, why}]: "" means any link or node.
+ * All rebases, [{link, after, time, who, why}].
  */
 json_t *ledger_mutes (struct ledger *ledger, struct error *err);
 json_t *ledger_rebases (struct ledger *ledger, struct error *err);
 
 /* The newest n [{id, after, node, link, kind, intended, done, reason,
- * why}]; done is null where it is not.
+ * why}]; done is null until it is done.
  */
 json_t *ledger_actions (struct ledger *ledger, size_t n, struct error *err);
 
-/* Signs that this audit and newer ones saw, oldest first: [{audit, link, host,
+/* Signs seen by this audit and newer ones, oldest first: [{audit, link, host,
  * kind, time}].
  */
 json_t *ledger_signs (struct ledger *ledger, int64_t since,
@@ -289,12 +288,12 @@ json_t *ledger_comments (struct ledger *ledger, size_t n, struct error *err);
  * unless stated
  */
 
-/* The audit that the job gave rise to; 0: none, -1 with err. */
+/* The audit that the job caused; 0: none, -1 with err. */
 int64_t ledger_audited (struct ledger *ledger, uint64_t job,
                         int64_t submitted, struct error *err);
 
-/* The audits that began from one time to another, [{begun, why}]. Work grows
- * with their number.
+/* The audits that began between two times, [{begun, why}]. Work grows with
+ * their number.
  */
 json_t *ledger_begun (struct ledger *ledger, int64_t from, int64_t to,
                       struct error *err);
@@ -303,9 +302,9 @@ json_t *ledger_begun (struct ledger *ledger, int64_t from, int64_t to,
 int64_t ledger_since (struct ledger *ledger, int64_t time,
                       struct error *err);
 
-/* Hosts that did not answer when an audit that begun at that time or later got
- * its result: {host: time}, the newest of these audits'. Work grows with the
- * audits since.
+/* Hosts that did not answer in audits that began at that time or later and have
+ * a result: {host: time}, when the newest of these audits began. Work grows
+ * with the audits since.
  */
 json_t *ledger_silent (struct ledger *ledger, int64_t since,
                        struct error *err);
@@ -328,17 +327,17 @@ json_t *ledger_faulty (struct ledger *ledger, int64_t now, struct error *err);
 const json_t *ledger_is_out (const json_t *faulty, const char *node,
                              int64_t now);
 
-/* When the newest audit that measured the node began. Return 1, 0 where none
- * did, -1 with err.
+/* When the newest audit that measured the node began. Return 1, 0 if there is
+ * none, -1 with err.
  */
 int ledger_measured (struct ledger *ledger, const char *node, int64_t *begun,
                      struct error *err);
 
-/* When the first audit that is left began. Return likewise. */
+/* When the oldest audit in the ledger began. Return likewise. */
 int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
 
-/* When each link was last measured: {link: time}, of those that were, by the
- * audits that are left. Work grows with the links.
+/* When each link was last measured by an audit in the ledger: {link: time},
+ * without the links that were not. Work grows with the links.
  */
 json_t *ledger_ages (struct ledger *ledger, struct error *err);
 
@@ -361,8 +360,8 @@ json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
-/* Rows as structs of the caller: a table of columns maps them to members. All
- * of it, including texts, lives as long as the pool.
+/* Rows as structs of the caller: a table of columns maps them to members. The
+ * pool owns the structs and their texts.
  */
 struct ledger_pool {
     void **block;
@@ -378,11 +377,11 @@ struct ledger_column {
         LEDGER_INT,   /* int64_t, uint64_t */
         LEDGER_SIZE,  /* size_t */
         LEDGER_BOOL,
-        LEDGER_UNSET, /* bool: it is NULL */
-        LEDGER_REAL,  /* NAN: it is NULL */
-        LEDGER_TEXT,  /* NULL likewise */
-        LEDGER_NAME,  /* a text; NULL where it is "", too */
-        LEDGER_WORD,  /* an enum, by the words of its values; nwords: none */
+        LEDGER_UNSET, /* bool: the column is NULL */
+        LEDGER_REAL,  /* double; NAN if the column is NULL */
+        LEDGER_TEXT,  /* NULL if the column is NULL */
+        LEDGER_NAME,  /* a text; NULL also if it is "" */
+        LEDGER_WORD,  /* an enum, by its values' words; nwords: unknown word */
     } type;
     size_t offset;
     const char *(*word) (int value);
@@ -393,25 +392,26 @@ struct ledger_column {
 #define LEDGER_WORDS(name, of, field, word, n)                                \
     { name, LEDGER_WORD, offsetof (struct of, field), word, n }
 
-/* As the lists above have them, in their order: LEDGER_ACTIONS (the newest
- * `from`), LEDGER_MUTES, LEDGER_REBASES, LEDGER_SIGNS, LEDGER_RESULT and
- * LEDGER_FINDINGS (of the audit `from`; of a finding its seq, not its
- * suspects). And these:
+/* Columns and order as in the lists above: LEDGER_ACTIONS (the newest `from`),
+ * LEDGER_MUTES, LEDGER_REBASES, LEDGER_SIGNS (from audit `from` on),
+ * LEDGER_RESULT and LEDGER_FINDINGS (of audit `from`; a finding has its seq
+ * instead of its suspects). And these:
  *
  * LEDGER_TRIES: audits from `from` on that were about a node: audit, node,
  *     begun.
- * LEDGER_FOUND, LEDGER_FOUND_OF_LINK: audits from `from` on that found
- *     something, or something of the link: audit.
- * LEDGER_SUSPECTS: all links and switches that these suspect: link.
- * LEDGER_AUDIT_SUSPECTS: those of one audit: finding (its seq), link.
+ * LEDGER_FOUND, LEDGER_FOUND_OF_LINK: audits from `from` on with any finding,
+ *     or with one that suspects the link: audit.
+ * LEDGER_SUSPECTS: all links and switches that audits from `from` on suspect:
+ *     link.
+ * LEDGER_AUDIT_SUSPECTS: those of audit `from`: finding (its seq), link.
  * LEDGER_LINK_AUDITS: audits from `from` on whose routes crossed the link:
  *     audit, own, clean, open, lossy, peer. own: all of these routes ended at
- *     the host, so it is this host's link. clean: an RTT over it was measured
- *     and judged, no finding suspects it but for what is slow of its host
- *     apart from it, and ledger_baseline would have had an RTT over it before.
- *     open: it was not judged. lossy: half of its probes or more were lost.
- *     peer: the one host that all RTTs over it were measured with; NULL where
- *     there were several.
+ *     the host, so it is this host's link. clean: an RTT over it was measured,
+ *     it was judged, no finding suspects it (except one about its host's
+ *     software, PCIe or adapter), and ledger_baseline would have had an earlier
+ *     RTT over it. open: it was not judged. lossy: half of its probes or more
+ *     were lost. peer: the one host with which all RTTs over it were measured;
+ *     NULL if there were several.
  */
 struct ledger_rows {
     enum ledger_row_kind {
@@ -428,25 +428,25 @@ struct ledger_rows {
         LEDGER_FINDINGS,
         LEDGER_AUDIT_SUSPECTS,
     } kind;
-    size_t size; /* of the struct; what no column sets is 0 */
+    size_t size; /* of the struct; members that no column sets are 0 */
     struct ledger_column column[12];
 };
 struct ledger_key {
     int64_t from;
     const char *link, *host;
 };
-/* *n structs, the pool's; NULL with err. */
+/* Return *n structs, which the pool owns; NULL with err. */
 void *ledger_read (struct ledger *ledger, const struct ledger_rows *rows,
                    const struct ledger_key *key, struct ledger_pool *pool,
                    size_t *n, struct error *err);
 
-/* What came of an audit: {id, ended, status, whole, complete, asked, answered,
- * limited, leader, findings, not_judged}. whole: it came to its end. complete:
- * moreover no host and no probe is missing. asked, answered: how many hosts.
- * limited: that something could not be determined of other links than those in
- * not_judged made it UNKNOWN, or would have; also where that is not known.
- * leader: null where it is not known, or did not answer: then another led.
- * findings, not_judged: as ledger_audit has them.
+/* The result of an audit: {id, ended, status, whole, complete, asked, answered,
+ * limited, leader, findings, not_judged}. whole: the measurement ended
+ * normally. complete: moreover, no host and no probe is missing. asked,
+ * answered: numbers of hosts. limited: a limit about other links than those in
+ * not_judged made it UNKNOWN, or would have; true also if not known. leader:
+ * null if not known, or if it did not answer, since then another node led.
+ * findings, not_judged: as in ledger_audit.
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
@@ -462,45 +462,50 @@ int ledger_say (struct ledger *ledger, const char *node, const char *words,
  * oldest first: [{audit, begun, routes, change_ns, level}]. change_ns is the
  * median, over the routes that cross the link, of the change of their median
  * RTT per crossing, relative to the lower quartile of the same route over these
- * audits, as far as they are after the last rebase of any of its links. A
- * change that all its routes share is due to the link, or to another link that
- * they all share. level is that of the worst finding that suspects it.
+ * audits. Only audits after the last rebase of any of the route's links count
+ * for the quartile. A change that all its routes share is due to the link, or
+ * to another link that they all share. level is that of the worst finding that
+ * suspects it.
  */
 json_t *ledger_trend (struct ledger *ledger, const char *fabric,
                       const char *link, size_t n, struct error *err);
 
-/* A baseline out of the ledger: of each link what the newest n audits measured
- * that crossed it, each a run (struct samples) with its loopbacks, since what
- * hosts take themselves differs from run to run. The newest is first. Left out
- * are audits that are UNKNOWN for more than the links they name, or found
- * others' traffic, and of the others what crosses a link that is suspected or
- * was not judged, or was rebased since. A host that is slower by its loopback,
- * too, does not make its link suspected: the run has that loopback. Loopbacks
- * are of who measured something that counts. Names resolve as in plan_read; *ps
- * is the caller's, also on failure. NULL with err.
+/* A baseline from the ledger: for each link, the measurements of the newest n
+ * audits that crossed it. Each audit is a run (struct samples) with its
+ * loopbacks, since the hosts' own latencies differ from run to run. The newest
+ * is first.
+ *
+ * Left out are audits that are UNKNOWN because of more than the links they
+ * name, and audits that found others' traffic. Of the other audits, RTTs are
+ * left out that cross a link that was suspected, not judged, or rebased since.
+ * A host whose loopback is slower too does not make its link suspected: the run
+ * contains that loopback. Loopbacks are those of endpoints with an RTT that
+ * counts. Names resolve as in plan_read; the caller owns *ps, also on failure.
+ * NULL with err.
  */
 struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
                                  size_t n, pathset_resolve_f resolve,
                                  void *arg, struct pathset **ps,
                                  struct error *err);
 
-/* All that audits of a fabric measured, each route once: what the solver and
- * the sweeps take. Left out: audits begun later than `until`, what was
- * measured before the last rebase of any of a route's links, and where only
- * what is sound is wanted, audits and routes that a baseline leaves out, and
- * those over any link that a finding suspects. What is a half-life older
- * counts half as much; it is left out where it counts for less than a
- * thousandth.
- * The set has all endpoints of the fabric. Work grows with the RTTs of that
- * time, memory with the routes. Return 0, or -1 with err, errno ENOENT where
- * there are none of this fabric; observations_clear is due in both cases.
+/* All measurements by audits of a fabric, combined to one observation per
+ * route, for the solver and the sweeps. Left out are audits begun after
+ * `until`, and measurements before the last rebase of any of the route's links.
+ * If only sound ones are wanted, also those that a baseline leaves out, and
+ * those over a link that any finding suspects.
+ *
+ * A measurement that is a half-life older has half the weight; one with a
+ * weight below a thousandth is left out. The set must have all endpoints of the
+ * fabric. Work grows with the RTTs of that time, memory with the routes. Return
+ * 0, or -1 with err, errno ENOENT if there are no measurements of this fabric;
+ * call observations_clear in both cases.
  */
 struct ledger_ageing {
-    int quantile;       /* of the repeats, as observe takes it */
+    int quantile;       /* of the repeats, as in observe */
     int64_t now;
-    int64_t until;      /* as a rule INT64_MAX: clocks step back */
-    double half_life_s; /* 0: all count the same */
-    bool sound;
+    int64_t until;      /* usually INT64_MAX: clocks step back */
+    double half_life_s; /* 0: all have the same weight */
+    bool sound;         /* only sound measurements */
 };
 int ledger_combine (struct ledger *ledger, const struct pathset *ps,
                     const struct ledger_ageing *ageing,

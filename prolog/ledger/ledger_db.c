@@ -39,8 +39,8 @@
 
 enum {
     APPLICATION_ID = 0x706d6d31, /* "pmm1" */
-    HALF_ID = 0x706d6d68,        /* "pmmh" */
-    TEXT_MAX = 400,              /* of a refusal */
+    HALF_ID = 0x706d6d68,        /* "pmmh": a partial copy */
+    TEXT_MAX = 400,              /* bytes of a refusal */
     WAL_KEEP_BYTES = 16 << 20,
 };
 
@@ -48,8 +48,8 @@ static const char schema[]
     = "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
       "CREATE TABLE epoch (id INTEGER PRIMARY KEY,"
       " fabric TEXT NOT NULL UNIQUE);"
-      /* ended NULL: no result yet; submitted 0: of no job, or of one whose
-       * time is not known; node: that it is about; limited NULL: not known */
+      /* ended NULL: no result yet; submitted 0: of no job, or its submit time
+       * is not known; node: what it is about; limited NULL: not known */
       "CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT,"
       " begun INTEGER NOT NULL, epoch INTEGER NOT NULL REFERENCES epoch,"
       " about INTEGER NOT NULL, nonce TEXT NOT NULL UNIQUE, ended INTEGER,"
@@ -124,8 +124,8 @@ static const char schema[]
       " link INTEGER NOT NULL REFERENCES name, kind TEXT NOT NULL,"
       " host INTEGER REFERENCES name, time INTEGER NOT NULL,"
       " PRIMARY KEY (audit, link, kind)) WITHOUT ROWID;"
-      /* after: the newest audit then, which it outlives; one at a time of a
-       * kind is not done yet */
+      /* after: the newest audit at that time, which may be deleted; per node
+       * and kind, only one is not done yet */
       "CREATE TABLE action (id INTEGER PRIMARY KEY AUTOINCREMENT,"
       " after INTEGER NOT NULL, node TEXT NOT NULL, link TEXT,"
       " kind TEXT NOT NULL, intended INTEGER NOT NULL, done INTEGER,"
@@ -133,14 +133,14 @@ static const char schema[]
       "CREATE INDEX action_after ON action (after);"
       "CREATE UNIQUE INDEX action_open ON action (node, kind)"
       " WHERE done IS NULL;"
-      /* link, node '': any */
+      /* link or node '': any */
       "CREATE TABLE mute (link TEXT NOT NULL, node TEXT NOT NULL,"
       " time INTEGER NOT NULL, until INTEGER NOT NULL, who TEXT NOT NULL,"
       " why TEXT NOT NULL, PRIMARY KEY (link, node)) WITHOUT ROWID;"
       "CREATE TABLE rebase (link INTEGER PRIMARY KEY REFERENCES name,"
       " after INTEGER NOT NULL, time INTEGER NOT NULL, who TEXT NOT NULL,"
       " why TEXT NOT NULL);"
-      /* after: the newest audit then */
+      /* after: the newest audit at that time */
       "CREATE TABLE comment (id INTEGER PRIMARY KEY AUTOINCREMENT,"
       " after INTEGER NOT NULL, job INTEGER NOT NULL,"
       " submitted INTEGER NOT NULL, text TEXT NOT NULL,"
@@ -148,10 +148,10 @@ static const char schema[]
       " done INTEGER, error TEXT, UNIQUE (job, submitted, text));"
       "CREATE INDEX comment_open ON comment (id) WHERE done IS NULL;"
       "CREATE INDEX comment_done ON comment (after) WHERE done IS NOT NULL;"
-      /* of decisions that stand, node '': about the site */
+      /* messages that still hold; node '': about the site */
       "CREATE TABLE said (node TEXT NOT NULL, words TEXT NOT NULL,"
       " PRIMARY KEY (node, words)) WITHOUT ROWID;"
-      /* of each endpoint one of an audit; of a node NULL is not known */
+      /* one per endpoint and audit; in a node, NULL means not known */
       "CREATE TABLE loopback (audit INTEGER NOT NULL"
       " REFERENCES audit ON DELETE CASCADE,"
       " end INTEGER NOT NULL REFERENCES name,"
@@ -190,17 +190,17 @@ static const char schema[]
     " FROM comment "
 #define HOST_OF(name)                                                         \
     "substr (" name ", 1, instr (" name " || ':', ':') - 1)"
-/* the host at a route's other end than ?3's, of an RTT that was measured */
+/* the host at the route's end that is not ?3's; NULL if all were lost */
 #define PEER                                                                  \
     "CASE WHEN r.lost < r.sent THEN nullif (CASE " HOST_OF ("na.text")        \
     " WHEN ?3 THEN " HOST_OF ("nb.text") " ELSE " HOST_OF ("na.text")         \
     " END, ?3) END"
-/* what was measured counts, but for links that are suspected or not judged;
- * while traffic fills host ends, what is odd may go unsaid */
+/* the RTTs of audit a count, except over suspected links and those not judged.
+ * If others' traffic fills host links, slow links may go unnoticed */
 #define SOUND(a)                                                              \
     "(" a ".limited = 0 AND NOT EXISTS (SELECT 1 FROM finding u"              \
     " WHERE u.audit = " a ".id AND u.basis = 'traffic'))"
-/* an RTT that crosses such a link; but findings of a kind suspect none */
+/* an RTT over such a link; findings of this kind suspect no link */
 #define FLAWED(q, kind)                                                       \
     "(EXISTS (SELECT 1 FROM suspect s JOIN finding f ON f.audit = s.audit"    \
     " AND f.seq = s.finding AND f.kind <> " kind " JOIN crossing x"           \
@@ -506,7 +506,7 @@ int64_t db_end (struct ledger *l, int64_t value)
  * Open
  */
 
-/* The number that a query answers. */
+/* The number that a query gives. */
 static int64_t number (struct ledger *l, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;
@@ -523,7 +523,7 @@ static int64_t number (struct ledger *l, const char *sql)
     return value;
 }
 
-/* What it is: its version, 0 where it is empty. */
+/* The ledger's version; 0 if the file is empty. */
 static int64_t find_version (struct ledger *l)
 {
     int64_t version = number (l, "PRAGMA user_version");
@@ -549,13 +549,13 @@ void db_mark (struct ledger *l, bool half)
     db_exec (l, sql);
 }
 
-/* Make what an empty file lacks, as one transaction. */
+/* Create the tables in an empty file, as one transaction. */
 static void make_schema (struct ledger *l)
 {
     char version[64];
 
     db_begin (l, DB_BEGIN, l->err);
-    if (find_version (l) == 0) { /* another may have been faster */
+    if (find_version (l) == 0) { /* another process may have done it */
         db_exec (l, schema);
         db_mark (l, false);
         snprintf (version, sizeof (version), "PRAGMA user_version = %d",
@@ -582,7 +582,7 @@ static void check_version (struct ledger *l, enum ledger_mode mode)
                    (intmax_t)version, LEDGER_VERSION);
 }
 
-/* Look at the directory and, where it exists, the file; whether it does. */
+/* Check the directory and, if it exists, the file. Return whether it exists. */
 static bool check_place (struct ledger *l, enum ledger_mode mode)
 {
     const char *slash = strrchr (l->path, '/');
@@ -616,7 +616,7 @@ static bool check_place (struct ledger *l, enum ledger_mode mode)
     return exists;
 }
 
-/* An empty file, so that it has its mode before anything is in it. */
+/* Create an empty file, so that it has its mode before it has content. */
 static void create (struct ledger *l)
 {
     int fd = open (l->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
@@ -646,7 +646,7 @@ static void prepare (struct ledger *l, enum ledger_mode mode)
                      l->path);
         db_fail (l);
     }
-    /* the version first: what is not ours is not touched */
+    /* the version first, so as not to change a file that is not ours */
     check_version (l, mode);
     if (mode == LEDGER_READ || l->failed)
         return;

@@ -31,47 +31,46 @@ struct ledger {
     sqlite3 *db;
     char *path;
     sqlite3_stmt *stmt[DB_STMTS]; /* prepared when first used */
-    struct error *err;            /* of the call at work, */
-    bool failed;                  /* ... and whether it has failed, */
+    struct error *err;            /* of the current call, */
+    bool failed;                  /* ... whether it has failed, */
     int errnum;                   /* ... with this errno */
 };
 
-/* Begin a call. Its result: the value, or -1 with errno where it has failed;
- * the JSON, which is taken, or NULL likewise.
+/* Begin a call. Its result: the value, or -1 with errno if the call has failed;
+ * or the JSON, of which it takes ownership, or NULL with errno.
  */
 void db_start (struct ledger *l, struct error *err);
 int64_t db_result (const struct ledger *l, int64_t value);
 json_t *db_json (const struct ledger *l, json_t *json);
 
-/* Likewise, as one transaction, by DB_BEGIN or DB_BEGIN_READ. */
+/* Begin and end a call that is one transaction: DB_BEGIN or DB_BEGIN_READ. */
 void db_begin (struct ledger *l, enum db_stmt how, struct error *err);
 int64_t db_end (struct ledger *l, int64_t value);
-/* Of a call that only reads: whatever it was, it has changed nothing. */
+/* Roll back the transaction; ends one that only reads. */
 void db_rollback (struct ledger *l);
 
-/* It has failed, and its error says why. */
+/* The call has failed, with errno, and its err is set. */
 void db_fail (struct ledger *l);
 
 /* Fail with a sentence after the ledger's name, and errno. */
 void db_refuse (struct ledger *l, int errnum, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
-/* Fail with what SQLite has just said, as our sentence; errno ENOSPC where
- * db_is_short, EUCLEAN where the file is damaged.
+/* Fail with SQLite's last error as our sentence. errno is ENOSPC if
+ * db_is_short, EUCLEAN if the file is damaged.
  */
 void db_error (struct ledger *l);
 
-/* Whether what has just failed was to write: a full disk, a quota, a limit. */
+/* Whether the last error was one of writing: a full disk, a quota, a limit. */
 bool db_is_short (struct ledger *l);
 
-/* Run SQL that takes no parameters and has no rows that count. */
+/* Run SQL without parameters, and ignore its rows. */
 void db_exec (struct ledger *l, const char *sql);
 
-/* Mark a ledger as one that is being made out of another, or as whole again. */
+/* Mark a ledger as a partial copy of another, or as complete again. */
 void db_mark (struct ledger *l, bool half);
 
-/* Values of a statement's parameters, in their order; those it has not are
- * passed over.
+/* Values of a statement's parameters, in their order; extra ones are ignored.
  */
 struct db_value {
     enum { DB_INT, DB_REAL, DB_TEXT } type;
@@ -104,24 +103,25 @@ sqlite3_stmt *db_first (struct ledger *l, enum db_stmt id,
 sqlite3_stmt *db_next (struct ledger *l, enum db_stmt id);
 void db_reset (struct ledger *l, enum db_stmt id);
 
-/* The text of a column; NULL. */
+/* The text of a column; may be NULL. */
 const char *db_text (sqlite3_stmt *row, int column);
 
-/* Run a statement to its first row. Whether there is one: the row's first
- * column is in *value then (if not NULL).
+/* Run a statement to its first row. Return whether there is one; if so, its
+ * first column is in *value (if not NULL).
  */
 bool db_run (struct ledger *l, enum db_stmt id, int64_t *value,
              const struct db_value *v, size_t n);
 
-/* Run one that inserts a row: its id. */
+/* Run a statement that inserts a row; return the row's id. */
 int64_t db_add (struct ledger *l, enum db_stmt id, const struct db_value *v,
                 size_t n);
 
-/* The id of a name, which is added where it is not there. */
+/* The id of a name, which is added if it is missing. */
 int64_t db_name (struct ledger *l, const char *name);
 
-/* All rows of a statement as JSON objects, by the names of its columns; or of
- * two columns, as {text: integer}. The caller's.
+/* All rows of a statement as JSON objects, by the names of its columns; or
+ * those of a statement with two columns, as {text: integer}. The caller owns
+ * the result.
  */
 json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
                  size_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the ledger tells. */
+/* Read from the ledger. */
 #include "config.h"
 #include "prolog/ledger/ledger.h"
 
@@ -68,7 +68,9 @@ json_t *ledger_comments (struct ledger *l, size_t n, struct error *err)
     return list (l, DB_COMMENTS, VALUES (INT (n)), err);
 }
 
-/* What is due later than it may be was put off by a clock that was ahead. */
+/* A comment is also due if its time is more than LEDGER_RETRY_MAX_S ahead: then
+ * the clock was ahead when it was put off.
+ */
 json_t *ledger_comments_due (struct ledger *l, int64_t now, size_t n,
                              struct error *err)
 {
@@ -107,7 +109,7 @@ json_t *ledger_ages (struct ledger *l, struct error *err)
  * Numbers
  */
 
-/* The number that a statement tells, 0 where it tells none; -1 with err. */
+/* The number that a statement gives; 0 if it has no row; -1 with err. */
 static int64_t number (struct ledger *l, enum db_stmt id,
                        const struct db_value *v, size_t n, struct error *err)
 {
@@ -152,7 +154,7 @@ int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
  * Faults
  */
 
-/* Add one more of a node, which is newer than those before it. */
+/* Add a fault of a node; rows come oldest first. */
 static void add_fault (json_t *faulty, sqlite3_stmt *row)
 {
     const char *node = db_text (row, 0);
@@ -187,7 +189,7 @@ json_t *ledger_faulty (struct ledger *l, int64_t now, struct error *err)
     return db_json (l, faulty);
 }
 
-/* No longer than it can have been, if the clock stepped back. */
+/* An `until` too far in the future is ignored: the clock was set back. */
 const json_t *ledger_is_out (const json_t *faulty, const char *node,
                              int64_t now)
 {
@@ -213,8 +215,8 @@ static json_t *one_row (struct ledger *l, enum db_stmt id, int64_t audit)
     return row ? row : xcheck (json_object ());
 }
 
-/* Rows of an audit, each with the rows of another statement that have its
- * number, a column that is dropped, under a name.
+/* Rows of an audit. Under `name`, each has the rows of another statement for
+ * its column `number`, which is removed.
  */
 static json_t *nested (struct ledger *l, enum db_stmt id, int64_t audit,
                        const char *number, const char *name,
@@ -335,7 +337,7 @@ static const char *copy_text (struct ledger_pool *pool, const char *s)
     return s ? strcpy (ledger_alloc (pool, strlen (s) + 1, 1), s) : NULL;
 }
 
-/* The number of a word; of one that is not known, how many there are. */
+/* The index of a word; nwords if it is not known. */
 static int find_word (const struct ledger_column *c, const char *word)
 {
     int i = 0;
@@ -381,7 +383,7 @@ static void set_field (void *field, const struct ledger_column *c,
     }
 }
 
-/* What a column of a statement is wanted as; NULL: it is not. */
+/* The caller's column of that name; NULL: not wanted. */
 static const struct ledger_column *find_column (const struct ledger_rows *rows,
                                                 const char *name)
 {
@@ -444,9 +446,9 @@ void *ledger_read (struct ledger *l, const struct ledger_rows *rows,
 
 struct trend_change {
     int64_t route, audit;
-    double ns;  /* one crossing's share of the RTT, then its change */
+    double ns;  /* RTT per crossing, later its change */
     int64_t begun;
-    bool counts; /* for the route's own median */
+    bool counts; /* for the route's lower quartile */
     int level;   /* of the worst finding that suspects the link; 0: none */
 };
 
@@ -474,8 +476,8 @@ static struct trend_change *read_changes (struct ledger *l, int64_t epoch,
     return v;
 }
 
-/* Take its lower quartile off each route; those without any that counts are
- * dropped. work holds n numbers. Returns how many are left.
+/* Subtract each route's lower quartile. Routes without a value that counts are
+ * dropped. work holds n numbers. Return the number of remaining values.
  */
 static size_t center_routes (struct trend_change *v, size_t n, double *work)
 {

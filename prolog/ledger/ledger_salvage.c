@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A new ledger from a damaged one.
  *
- * Notes. Audits are copied one by one, by number, each with everything that it
+ * Notes. Audits are copied one by one, by id, each with everything that it
  * refers to, in one transaction. An audit with a damaged page or a broken
  * reference is lost as a whole. So sqlite3's .recover is not used: it saves
- * single rows of an audit. Numbers are kept, and the numbers of lost entries
- * are not reused. Until the copy is complete, the new ledger is marked so that
- * it cannot be opened: a partial ledger must not be taken for a complete one.
+ * single rows of an audit. Ids are kept, and the ids of lost entries are not
+ * reused. Until the copy is complete, the new ledger is marked so that it
+ * cannot be opened: a partial ledger must not be taken for a complete one.
  */
 #include "config.h"
 #include "prolog/ledger/ledger.h"
@@ -25,7 +25,7 @@
     "INSERT INTO main." table " SELECT * FROM old." table                     \
     " LIMIT 1 OFFSET ?1 - 1"
 
-/* What to copy of audit ?1, parents first. */
+/* Copy audit ?1, parents first. */
 static const char *const of_audit[] = {
     "INSERT OR IGNORE INTO main.epoch SELECT * FROM old.epoch"
     " WHERE id = (SELECT epoch FROM old.audit WHERE id = ?1)",
@@ -82,16 +82,16 @@ static const char *const of_said[] = { ROW_AT ("said"), NULL };
         "SELECT max(id) FROM old." table,                                     \
         "INSERT INTO main.sqlite_sequence VALUES ('" table "', ?1)",          \
         "SELECT id FROM old." table " WHERE id = ?1"
-/* ?1 is a row's place in the table's order */
+/* ?1 is the position of a row in the table's order */
 #define NOT_NUMBERED(table)                                                   \
     "SELECT count(*) FROM old." table, NULL, NULL,                            \
         "SELECT 1 FROM old." table " LIMIT 1 OFFSET ?1 - 1"
 
 static const struct salvage_part {
     const char *last;   /* the greatest ?1 */
-    const char *second; /* where that cannot be read; NULL */
-    const char *number; /* gives no number up to it again; NULL: has none */
-    const char *exists; /* whether there is one of ?1 */
+    const char *second; /* used if `last` cannot be read; or NULL */
+    const char *number; /* reserves the ids up to it; NULL: has no ids */
+    const char *exists; /* whether there is a row for ?1 */
     const char *const *copy;
 } parts[] = {
     { NUMBERED ("audit"), of_audit },
@@ -104,9 +104,9 @@ static const struct salvage_part {
 
 enum { PARTS = sizeof (parts) / sizeof (parts[0]) };
 
-/* Run a statement that names both ledgers: 1 with its number in *value, 0
- * where it has no row, -1 where that cannot be read; errno ENOSPC where there
- * is no room.
+/* Run a statement that uses both ledgers. Return 1 with its number in *value, 0
+ * if it has no row, -1 if the row cannot be read; errno ENOSPC if there is no
+ * space to write.
  */
 static int run (struct ledger *l, const char *sql, int64_t arg,
                 int64_t *value)
@@ -115,7 +115,7 @@ static int run (struct ledger *l, const char *sql, int64_t arg,
     int rc = -1;
 
     if (sqlite3_prepare_v2 (l->db, sql, -1, &stmt, NULL) == SQLITE_OK) {
-        sqlite3_bind_int64 (stmt, 1, arg); /* where it takes one */
+        sqlite3_bind_int64 (stmt, 1, arg); /* if it has a parameter */
         switch (sqlite3_step (stmt)) {
         case SQLITE_ROW:
             rc = 1;
@@ -135,8 +135,8 @@ static int run (struct ledger *l, const char *sql, int64_t arg,
     return rc;
 }
 
-/* Copy what `arg` is of: 0, also where there is nothing, -1 where it is lost;
- * errno ENOSPC where there is no room for it.
+/* Copy the entry `arg`. Return 0, also if there is none; -1 if it is lost;
+ * errno ENOSPC if there is no space for it.
  */
 static int copy (struct ledger *l, const struct salvage_part *p, int64_t arg)
 {
@@ -151,7 +151,7 @@ static int copy (struct ledger *l, const struct salvage_part *p, int64_t arg)
     return (int)db_end (l, 0);
 }
 
-/* Return 0, or -1 where nothing can be read, or with errno ENOSPC. */
+/* Copy a part. Return 0; -1 if nothing can be read, or with errno ENOSPC. */
 static int salvage (struct ledger *l, const struct salvage_part *p,
                     int64_t *lost)
 {

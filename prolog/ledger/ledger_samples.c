@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was measured, out of the ledger, as the solver and the judge take it.
+/* Read measurements from the ledger, for the solver and the judge.
  *
- * Notes. ledger_combine reads the RTTs audit by audit, as they lie, and keeps
- * one observation of each route: time goes with the RTTs, memory and all work
- * from there on with the routes that differ. Which routes were repaired is
- * looked up once, with the routes.
+ * Notes. ledger_combine reads the RTTs audit by audit, as they are stored, and
+ * keeps one observation per route. So time grows with the RTTs, memory and all
+ * further work with the routes. The last rebase of each route is read once,
+ * with the routes.
  */
 #include "config.h"
 #include "prolog/ledger/ledger.h"
@@ -27,7 +27,7 @@ struct stored_route {
     int64_t id;
     int64_t after; /* the last rebase of any of its links */
     char *name[2];
-    uint32_t end[2]; /* of the set, once these are found */
+    uint32_t end[2]; /* in the set, once find_ends has run */
 };
 
 struct stored_routes {
@@ -35,7 +35,7 @@ struct stored_routes {
     size_t n;
 };
 
-/* All routes of a fabric, and the number of its epoch. */
+/* Read all routes of a fabric. Return the id of its epoch. */
 static int64_t read_routes (struct ledger *l, struct stored_routes *r,
                             const char *fabric)
 {
@@ -91,7 +91,7 @@ static void find_ends (struct ledger *l, struct stored_routes *r,
     }
 }
 
-/* The route of a row of DB_MEASURED; NULL where a link of it was repaired after
+/* The route of a row of DB_MEASURED; NULL if one of its links was rebased after
  * the audit.
  */
 static const struct stored_route *find_route (const struct stored_routes *r,
@@ -136,27 +136,27 @@ static struct sample sample_of (sqlite3_stmt *row, const struct stored_route *r,
  * A baseline
  */
 
-/* What is read for it, newest first. */
+/* State while the audits are read, newest first. */
 struct newest {
     struct ledger *ledger;
     const struct stored_routes *routes;
     const struct pathset *ps;
     struct samples *samples;
     struct link_seen {
-        int64_t audit; /* that crossed it last */
-        size_t times;  /* audits that did */
+        int64_t audit; /* the last one read that crossed it */
+        size_t times;  /* number of audits that crossed it */
     } *link;           /* [links] */
-    int64_t *at;       /* [ends] the audit that measured it last */
-    size_t enough;     /* audits of a link */
-    size_t wanting;    /* links that have less */
-    int64_t audit;
-    size_t first;      /* of its samples */
-    uint32_t round;    /* of the set, that it began with */
-    uint32_t next;     /* after its last one */
-    bool counts;       /* some of its links are wanting */
+    int64_t *at;       /* [ends] the last audit read that measured it */
+    size_t enough;     /* audits per link */
+    size_t wanting;    /* links with fewer */
+    int64_t audit;     /* the current one, */
+    size_t first;      /* ... its first sample, */
+    uint32_t round;    /* ... its first round in the samples, */
+    uint32_t next;     /* ... the round after its last */
+    bool counts;       /* a link that it crosses was wanting */
 };
 
-/* Add the loopbacks of an audit, of the ends that it measured. */
+/* Add the audit's loopbacks, of the ends that it measured. */
 static void add_loopbacks (struct newest *w)
 {
     for (sqlite3_stmt *row = db_first (w->ledger, DB_AUDIT_LOOPBACKS,
@@ -173,7 +173,7 @@ static void add_loopbacks (struct newest *w)
     }
 }
 
-/* The rows of an audit are all there. */
+/* All rows of the audit have been read. Drop it if no link wanted it. */
 static void end_audit (struct newest *w)
 {
     struct samples *s = w->samples;
@@ -202,7 +202,7 @@ static struct row row_of (struct newest *w, const struct stored_route *route)
     return row;
 }
 
-/* Count what a route of the audit crosses. */
+/* Count the links that a route of the audit crosses. */
 static void cross (struct newest *w, const struct stored_route *route)
 {
     struct row row = row_of (w, route);
@@ -218,7 +218,8 @@ static void cross (struct newest *w, const struct stored_route *route)
     }
 }
 
-/* The samples: of each link those of the newest audits that crossed it. */
+/* Read the samples: for each link, those of the newest audits that crossed it.
+ */
 static void read_newest (struct newest *w, int64_t epoch)
 {
     const struct stored_routes *r = w->routes;
@@ -295,12 +296,12 @@ struct samples *ledger_baseline (struct ledger *l, const char *fabric,
 }
 
 /*
- * All together
+ * All measurements
  */
 
-#define FORGOTTEN 10 /* half-lives: what is older counts for too little */
+#define FORGOTTEN 10 /* half-lives: older audits are left out */
 
-/* Audits of the future are as old as none: clocks step back. */
+/* The weight of an audit. One in the future has age 0: clocks step back. */
 static double share_of (const struct ledger_ageing *ageing, int64_t begun)
 {
     double age = fmax ((double)ageing->now - (double)begun, 0);
@@ -308,7 +309,7 @@ static double share_of (const struct ledger_ageing *ageing, int64_t begun)
     return ageing->half_life_s > 0 ? exp2 (-age / ageing->half_life_s) : 1;
 }
 
-/* Take in the samples of an audit. */
+/* Add the samples of an audit to the observations. */
 static void take (struct ledger *l, struct combine *combine,
                   const struct pathset *ps, struct samples *s,
                   const struct ledger_ageing *ageing, int64_t begun)
@@ -329,7 +330,7 @@ static void read_all (struct ledger *l, const struct stored_routes *r,
                       const struct ledger_ageing *ageing, int64_t epoch)
 {
     struct samples *s = samples_create ();          /* of one audit, */
-    int64_t audit = 0, begun = 0;                   /* ... and which that is */
+    int64_t audit = 0, begun = 0;                   /* ... this one */
     int64_t from = INT64_MIN;
 
     if (ageing->half_life_s > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ledger's statements, SQL (NAME, TEXT): ledger_db.h makes them an enum,
- * ledger_db.c, which has the words in capitals, a table.
+/* The ledger's statements, SQL (NAME, TEXT). ledger_db.h makes an enum of them,
+ * ledger_db.c a table; the macros in capitals are defined there.
  */
 SQL (BEGIN, "BEGIN IMMEDIATE")
 SQL (BEGIN_READ, "BEGIN")
@@ -27,7 +27,7 @@ SQL (END_AUDIT,
 SQL (GIVE_UP,
      "UPDATE audit SET ended = ?1, status = 'UNKNOWN', complete = 0,"
      " sentence = ?2 WHERE ended IS NULL AND id > 0 AND (id = ?3 OR ?3 = 0)")
-/* none is newer than the audit, but where two run at once */
+/* max: the newer audit stays, if two run at once */
 SQL (SEEN,
      "INSERT INTO seen (link, audit) SELECT DISTINCT c.link, ?1"
      " FROM rtt r JOIN crossing c ON c.route = r.route WHERE r.audit = ?1"
@@ -200,9 +200,9 @@ SQL (FOUND_OF,
 SQL (ALL_SUSPECTS,
      "SELECT text AS link FROM name WHERE id IN (SELECT link"
      " FROM suspect WHERE audit >= ?)")
-/* clean: it was measured and judged, is not suspected (?4: the kind of
- * finding that suspects no link), and could have been, since an RTT of
- * before is in the baseline (as in MEASURED) */
+/* clean: it was measured and judged, is not suspected (?4: a kind of finding
+ * that suspects no link), and could have been suspected, since the baseline has
+ * an earlier RTT over it (as in MEASURED) */
 SQL (LINK_AUDITS,
      "SELECT r.audit, min (EXISTS (SELECT 1 FROM name n"
      " WHERE n.id IN (t.a, t.b) AND (n.text = ?3 OR substr (n.text, 1,"
@@ -244,7 +244,7 @@ SQL (SAID, "SELECT node, words FROM said ORDER BY node, words")
 SQL (SAY,
      "INSERT INTO said (node, words) VALUES (?, ?) ON CONFLICT DO NOTHING")
 SQL (UNSAY, "DELETE FROM said WHERE node = ? AND words = ?")
-/* the oldest of the newest that crossed the link */
+/* the oldest of the newest ?3 audits that crossed the link */
 SQL (TREND_AUDITS,
      "SELECT min(audit) FROM (SELECT DISTINCT r.audit FROM crossing c"
      " JOIN route t ON t.id = c.route AND t.epoch = ?1 JOIN rtt r"
@@ -266,7 +266,8 @@ SQL (ROUTES,
      " FROM crossing c JOIN rebase e ON e.link = c.link"
      " WHERE c.route = t.id), 0) FROM route t JOIN name a ON a.id = t.a"
      " JOIN name b ON b.id = t.b WHERE t.epoch = ? ORDER BY t.id")
-/* the newest first; ?4 not NULL: what is sound, but for this kind */
+/* newest audit first; ?4 not NULL: only sound RTTs, and findings of this kind
+ * suspect no link */
 SQL (MEASURED,
      "SELECT r.audit, a.begun, r.route, r.round, r.first, r.sent, r.lost, "
      QUANTILES " FROM audit a JOIN rtt r ON r.audit = a.id WHERE a.epoch = ?1"

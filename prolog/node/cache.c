@@ -15,7 +15,7 @@
 
 enum { LINE_MAX_BYTES = 512 };
 
-/* Not verdict_status_name: the hooks are to be small. */
+/* Instead of verdict_status_name, to keep the hooks small. */
 static const char *const level_name[] = {
     [VERDICT_OK] = "OK",
     [VERDICT_WARN] = "WARN",
@@ -70,12 +70,12 @@ struct cache_reading {
     struct cache_port *port;
     size_t nports;
 
-    struct cache_expect *expect; /* of all nodes, where `all` */
+    struct cache_expect *expect; /* of all nodes, if `all` */
     size_t nexpect, size;
     bool all;
 };
 
-/* The word at *s, ended; *s goes after the blank. NULL: there is none. */
+/* The word at *s, as a string; *s moves after the blank. NULL: no word. */
 static char *word (char **s)
 {
     char *w = strsep (s, " ");
@@ -115,7 +115,9 @@ static int get_node (struct cache_reading *r, char *s)
     return 0;
 }
 
-/* Exactly 16 digits and a blank; by hand, since there are many lines. */
+/* Exactly 16 hex digits and a blank. Not by sscanf, for speed: there are many
+ * lines.
+ */
 static int get_guid (const char *s, uint64_t *guid)
 {
     *guid = 0;
@@ -188,11 +190,11 @@ static int get_end (struct cache_reading *r, char *s)
 
 static const struct {
     const char *key;
-    int (*get) (struct cache_reading *r, char *s); /* 1: it is the last */
+    int (*get) (struct cache_reading *r, char *s); /* 1: the last line */
 } lines[] = { { "node ", get_node }, { "port ", get_port },
               { "ports ", get_expect }, { "end", get_end } };
 
-/* Return 1 at the end, 0 to go on, -1 if it is no line of ours. */
+/* Return 1 at the end, 0 to continue, -1 if the line is invalid. */
 static int get_line (struct cache_reading *r, char *line)
 {
     char *newline = strchr (line, '\n');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-healthcheck: slurmd's HealthCheckProgram, and a plugin of Nagios: one
- * look at the node (prolog/node/hook.h), one line, and the exit status that
- * Nagios knows. It changes nothing in Slurm.
+/* pmm-healthcheck: slurmd's HealthCheckProgram, and a Nagios plugin. It checks
+ * the node once (prolog/node/hook.h), prints one line, and exits with a Nagios
+ * status. It changes nothing in Slurm.
  */
 #include "config.h"
 

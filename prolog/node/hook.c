@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One look, in a child with a deadline. */
+/* One look at the node, in a child with a deadline. */
 #include "config.h"
 #include "prolog/node/hook.h"
 
@@ -36,11 +36,11 @@ static const char *const words[] = {
     [VERDICT_FAIL] = "CRITICAL",
 };
 
-/* All that a look needs, of the child. */
+/* The data of a look, in the child. */
 struct looking {
     const struct hook *hook;
     struct site site;
-    uid_t owner; /* of what is published */
+    uid_t owner; /* of the published files, besides root */
     char boot[LOOK_BOOT];
     int64_t now; /* since the boot, in s */
     struct look_state state;
@@ -55,7 +55,9 @@ static void unknown (struct hook_result *r, const char *why)
               why);
 }
 
-/* One look at a time; without the lock if it cannot be had. */
+/* Wait until no other look runs on the node. If the lock cannot be opened,
+ * continue without it.
+ */
 static void lock_run (const char *run)
 {
     int dir, fd;
@@ -63,7 +65,7 @@ static void lock_run (const char *run)
     mkdir (run, 0755);
     dir = file_open_trusted_dir (run, geteuid (), NULL);
     if (dir >= 0 && (fd = file_open_lock (dir, "look.lock", NULL)) >= 0)
-        flock (fd, LOCK_EX); /* until we end */
+        flock (fd, LOCK_EX); /* until the process ends */
     if (dir >= 0)
         close (dir);
 }
@@ -82,7 +84,7 @@ static void read_boot (struct looking *l)
     l->now = t.tv_sec;
 }
 
-/* What is published may be SlurmUser's. */
+/* Published files may be owned by SlurmUser. */
 static uid_t owner_of (const struct site *site)
 {
     const struct passwd *pw
@@ -154,7 +156,7 @@ static bool is_asked (const struct hook *hook, const struct site *site)
            && strcmp (site_mode (site, hook->partition), "off") != 0;
 }
 
-/* The fabric first: the check of this job waits for it. */
+/* Request the fabric first: the check of this job waits for it. */
 static int work (struct looking *l, struct hook_result *r, struct error *err)
 {
     const struct site *site = &l->site;
@@ -195,8 +197,8 @@ __attribute__ ((noreturn)) static void be_child (const struct hook *hook,
     int null = open ("/dev/null", O_RDWR);
 
     prctl (PR_SET_PDEATHSIG, SIGKILL);
-    signal (SIGXFSZ, SIG_IGN); /* an error will do */
-    /* slurmd reads ours to the end */
+    signal (SIGXFSZ, SIG_IGN); /* a write fails instead */
+    /* not our parent's output: slurmd reads that until all copies are closed */
     if (null < 0 || dup2 (null, 0) < 0 || dup2 (null, 1) < 0
         || dup2 (null, 2) < 0 || dup2 (to, 3) < 0)
         _exit (1);
@@ -237,7 +239,7 @@ void hook_run (const struct hook *hook, int deadline_ms,
 }
 
 /*
- * What the programs share
+ * Functions shared by the programs
  */
 
 static const struct {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-prolog and pmm-epilog: slurmd's Prolog and Epilog. One look at the node
- * (prolog/node/hook.h), said only if something has changed; the prolog of a
- * job's first node also has the live fabric read where that is due
- * (ibquery/live.h).
+/* pmm-prolog and pmm-epilog: slurmd's Prolog and Epilog. They check the node
+ * once (prolog/node/hook.h) and print a line only if something has changed. On
+ * a job's first node the prolog also requests to read the live fabric, if that
+ * is due (ibquery/live.h).
  *
- * The plugin has Slurm pass on that the job asked for a check, and so can any
- * user without it. That is all that is taken from the user, and all it can
- * bring about is that reading.
+ * An environment variable shows that the job asked for a check. The plugin sets
+ * it through Slurm, but any user can set it without the plugin. It is the only
+ * input from the user, and it can only cause that request.
  */
 #include "config.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The look. */
+/* The look: this node's ports, and what the site knows about the node. */
 #include "config.h"
 #include "prolog/node/look.h"
 
@@ -12,7 +12,7 @@
 #include "util/text.h"
 
 enum {
-    SKEW_S = 300, /* of the clocks of two hosts */
+    SKEW_S = 300, /* allowed between the clocks of two hosts */
     STATE_LINE = 256,
 };
 
@@ -20,7 +20,7 @@ enum {
  * Findings
  */
 
-/* FNV-1a, in the order of the findings: any change will do. */
+/* Hash the findings in their order (FNV-1a), to see whether they changed. */
 static void note_what (struct look_result *look, const char *what)
 {
     if (look->what == 0)
@@ -85,7 +85,7 @@ const char *look_line (const struct look_result *look, const char *const *word,
  * Ports
  */
 
-/* What is remembered of a port: nothing of one that was never active. */
+/* The stored state of a port; NULL: none, as it was never active. */
 static const struct look_port *find_past (const struct look_state *s,
                                           const struct local_port *p)
 {
@@ -99,7 +99,7 @@ static const struct look_port *find_past (const struct look_state *s,
     return NULL;
 }
 
-/* The window's marks: growth is told against the older one. */
+/* Compare a counter with the older mark of its window, and move the marks. */
 static void look_counter (struct look_result *look, struct look_port *past,
                           const struct local_port *p, size_t i, int64_t now)
 {
@@ -173,7 +173,7 @@ static void look_inactive (struct look_result *look, const struct local_port *p)
                   local_phys_state_name (p->phys_state));
 }
 
-/* What the port was before it went, under this name or another. */
+/* Whether the port still exists, under this name or another. */
 static bool is_there (const struct look_port *past,
                       const struct look_input *in)
 {
@@ -185,7 +185,7 @@ static bool is_there (const struct look_port *past,
     return false;
 }
 
-/* Return how many have gone. */
+/* Report ports that are gone. Return their number. */
 static size_t look_gone (struct look_result *look, struct look_state *next,
                          const struct look_state *last,
                          const struct look_input *in)
@@ -297,7 +297,7 @@ void look_verdict (struct look_result *look, const struct cache_view *view,
  *
  *     pmm-local 1 <boot id> <said>
  *     port <device> <number> <GUID> <best rate>
- *     counter <name> <older value> <time> <newer value> <time>    its port's
+ *     counter <name> <older value> <time> <newer value> <time>    of that port
  *     end
  */
 

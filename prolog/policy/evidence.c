@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What audits and signs say about each link of a host.
+/* What audits and signs show about each link of a host.
  *
- * Notes: every suspect of a finding that has a host becomes an event. After
+ * Notes. Each suspect of a finding that has a host becomes an event. After
  * sorting, the events of a link are contiguous: its track. Several events of
  * one audit are merged into one with all their flags: a link that an audit
  * calls both clean and slow is cleared for a drain, but not clean for a resume.
@@ -69,7 +69,9 @@ static bool has_numbers (const struct policy_finding *f)
            && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
 }
 
-/* The host that it FAILs, or the first of several; NULL: none. */
+/* The host that a FAIL suspects, or the first of several; NULL: none, or the
+ * finding is no FAIL.
+ */
 static const char *fail_host (const struct policy_finding *f)
 {
     bool alone;
@@ -98,7 +100,7 @@ static enum doubt doubt_of (const struct policy_audit *a)
     return n > 1 && n > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
 }
 
-/* What it is worth that a link is slow compared with its class. */
+/* How a link counts that is slow compared with its class. */
 static unsigned int seen_static (const struct policy_finding *f,
                                  const struct policy_config *cfg)
 {
@@ -186,9 +188,9 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
     }
 }
 
-/* All that a finding suspects, whatever it is of. What is slow compared with
- * its class was so before, and does not explain what became slow; what is not
- * judged, without a figure, is not suspected.
+/* Add the suspects of a finding, of any kind. A link that is slow compared with
+ * its class was slow before, so it does not explain a new excess. A finding
+ * UNKNOWN without an excess was not judged, so it does not explain one either.
  */
 static void add_suspected (struct evidence *e, const struct policy_audit *a,
                            const struct policy_finding *f, bool fresh)
@@ -240,7 +242,7 @@ static void add_sign (struct evidence *e, const struct policy_input *in,
     };
 }
 
-/* Those that explain first. */
+/* By link and audit, then those that explain first. */
 static int compare_suspected (const void *va, const void *vb)
 {
     const struct suspected_link *a = va;
@@ -260,7 +262,7 @@ static int compare_links (const struct link_event *a,
     return order ? order : strcmp (a->link, b->link);
 }
 
-/* Equal: they become one. */
+/* Events that compare equal become one. */
 static int compare_places (const struct link_event *a,
                            const struct link_event *b)
 {
@@ -272,7 +274,7 @@ static int compare_places (const struct link_event *a,
                  : (int)(a->seen == SEEN_SIGN) - (int)(b->seen == SEEN_SIGN);
 }
 
-/* Of what else they suspect. */
+/* Compare the suspects of the findings of two events. */
 static int compare_suspects (const struct link_event *a,
                              const struct link_event *b)
 {
@@ -291,7 +293,7 @@ static int compare_events (const void *va, const void *vb)
     const struct link_event *b = vb;
     int order = compare_places (a, b);
 
-    /* of one audit, what it says worst comes first; of signs, the newest */
+    /* within an audit the worst comes first; of signs, the newest */
     if (!order)
         order = util_compare (b->seen, a->seen);
     if (!order)
@@ -337,7 +339,7 @@ static void make_tracks (struct evidence *e)
     }
 }
 
-/* Whether two audits have one number. */
+/* Whether two audits have the same id. */
 static bool have_twice (const struct policy_input *in)
 {
     uint64_t *id = xarray (in->naudits, sizeof (*id));
@@ -403,7 +405,7 @@ struct track *evidence_find (const struct evidence *e, const char *host,
     return bsearch (&key, e->track, e->ntracks, sizeof (key), compare_tracks);
 }
 
-/* In order of severity, the worst first. */
+/* The worst first. */
 static const struct {
     unsigned int seen;
     enum standing standing;
@@ -422,7 +424,7 @@ static void set_failing (struct track *t, const struct link_event *ev)
     t->failing = true;
 }
 
-/* The standing by the events from `start` on, before they are confirmed. */
+/* Set the standing from the events from `start` on, before confirmation. */
 static void grade (struct track *t, size_t start, unsigned int counts)
 {
     enum { NSTANDINGS = sizeof (standings) / sizeof (standings[0]) };
@@ -456,7 +458,7 @@ static bool same (const char *a, const char *b)
     return a && b && !strcmp (a, b);
 }
 
-/* Why one node may be the cause of both; NULL: none can. */
+/* Why one other node may have caused both events; NULL: no node can. */
 static const char *shared_cause (const struct link_event *a,
                                  const struct link_event *b)
 {
@@ -481,7 +483,7 @@ static bool suspects_host (const struct policy_finding *f, const char *host)
     return i < f->nsuspects;
 }
 
-/* The first entry of a link by that audit or a newer one. */
+/* The first entry of a link in that audit or a newer one. */
 static const struct suspected_link *
 first_suspected (const struct evidence *e, const char *link, uint64_t audit)
 {
@@ -501,7 +503,7 @@ first_suspected (const struct evidence *e, const char *link, uint64_t audit)
     return &e->suspected[lo];
 }
 
-/* Whether an audit suspects a link, but for what always was slow. */
+/* Whether an audit suspects a link, except of an excess above its class. */
 static bool is_suspected (const struct evidence *e, const char *link,
                           uint64_t audit)
 {
@@ -524,8 +526,9 @@ static bool fails_elsewhere (const struct evidence *e, const char *link,
     return false;
 }
 
-/* What the finding suspects, other than this host, and the audit of another as
- * well (b NULL: a FAIL elsewhere); NULL: nothing.
+/* A link of another host or switch that the finding of a suspects, and that the
+ * audit of b suspects as well (b NULL: that a FAIL elsewhere suspects). NULL:
+ * none.
  */
 static const char *shared_link (const struct evidence *e,
                                 const struct link_event *a,
@@ -542,7 +545,7 @@ static const char *shared_link (const struct evidence *e,
     return NULL;
 }
 
-/* Whether two may confirm each other; if not, say why. */
+/* Whether two events may confirm each other; if not, keep the reason. */
 static bool are_apart (struct track *t, const struct link_event *a,
                        const struct link_event *b)
 {
@@ -565,8 +568,8 @@ static bool are_apart (struct track *t, const struct link_event *a,
     return false;
 }
 
-/* Whether it says FAIL of the link, or of one of several of which that is
- * one.
+/* Whether the event is a FAIL of the link, or of one of several suspects that
+ * include it.
  */
 static bool says_fail (const struct link_event *ev, unsigned int counts)
 {
@@ -574,8 +577,8 @@ static bool says_fail (const struct link_event *ev, unsigned int counts)
            && (ev->seen & counts || (ev->seen & SEEN_AMONG && !ev->doubt));
 }
 
-/* The one that came first by its time, far enough before this one, of which
- * this one is independent; NULL: there is none.
+/* The earliest event that is a FAIL, is at least confirm_after_s older than
+ * event i, and may confirm it; NULL: none.
  */
 static const struct link_event *confirmed_by (struct track *t, size_t start,
                                               size_t i, unsigned int counts,
@@ -594,7 +597,9 @@ static const struct link_event *confirmed_by (struct track *t, size_t start,
     return first;
 }
 
-/* A FAIL of one of several that is confirmed stands as one of it alone. */
+/* If a FAIL of one of several suspects is confirmed, it counts as a FAIL of
+ * this link alone.
+ */
 static void set_confirmed (struct track *t, const struct link_event *first,
                            const struct link_event *ev)
 {
@@ -604,9 +609,10 @@ static void set_confirmed (struct track *t, const struct link_event *first,
     set_failing (t, ev);
 }
 
-/* Audits count in their order, and in a pair the later one by its time as
- * well, so that a clock that stepped back confirms nothing. Each is held
- * against all before it: they are as many as a day has at worst.
+/* Find a pair of events that confirm each other; or a FAIL with a sign. The
+ * second event must be later by id and by time, so a clock that stepped back
+ * confirms nothing. Each event is compared with all earlier ones: at most the
+ * audits of a day.
  */
 static void confirm (struct track *t, size_t start, unsigned int counts,
                      const struct policy_config *cfg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Decide which nodes are drained or resumed, and give the reason.
  *
- * Notes: each node goes through the table of rules, and the first rule that
+ * Notes. Each node goes through the table of rules, and the first rule that
  * returns true decides. The rules that prevent a drain stand before the drain
  * at the end.
  */
@@ -75,8 +75,8 @@ int64_t policy_retry (int64_t since, size_t n, int64_t now,
     return since > now || since + span < now ? now : since + span;
 }
 
-/* When an audit of a node makes sense, if what it is to follow was at that
- * time, and had that number.
+/* When to audit a node again, after the audit with that time and id. Audits of
+ * the node since then put it off.
  */
 static int64_t retry (const struct node_state *w, int64_t time, uint64_t audit)
 {
@@ -134,7 +134,7 @@ static struct span_text span_of (int64_t s)
     return span;
 }
 
-/* --- the rules ----------------------------------------------------------- */
+/* --- rules --------------------------------------------------------------- */
 
 static bool rule_stop (const struct node_state *w, struct decision *d)
 {
@@ -160,7 +160,7 @@ static bool shows (const char *have, const char *want)
     return have && want && !strcmp (have, want);
 }
 
-/* Whoever handles it before it is in service again may repair it. */
+/* Out of service: others handle the node, and may repair it. */
 static bool is_in_hand (const struct policy_node *n)
 {
     return n->drained || n->reserved || n->down;
@@ -184,8 +184,8 @@ static struct hand_text in_hand_text (const struct policy_node *n)
     return p;
 }
 
-/* Whether all links that must be are clean; if not, *t is one that is not, or
- * NULL where nothing is known of the link of the drain.
+/* Whether all links are clean that must be for a resume. If not, *t is a link
+ * that is not clean; NULL if nothing is known about the link of the drain.
  */
 static bool is_repaired (const struct node_state *w,
                          const struct policy_action *drain,
@@ -252,7 +252,7 @@ static bool decide_resume (const struct node_state *w,
                 span_of (s->cfg->confirm_after_s).text);
 }
 
-/* Somebody else handles the node, or did at the last round. */
+/* Others handle the node, or did so in the last round. */
 static bool rule_left (const struct node_state *w, struct decision *d)
 {
     const struct policy_action *a = node_last_action (w);
@@ -321,7 +321,7 @@ static const char *sign_text (const struct link_event *e)
     return text[e->sign];
 }
 
-/* Findings that never lead to a drain, however often they are seen. */
+/* Findings that never cause a drain, however often they are seen. */
 static bool rule_less (const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
@@ -362,7 +362,7 @@ static bool rule_not_ours (const struct node_state *w, struct decision *d)
            && say (d, POLICY_NOTE, "it FAILs, but is powered down");
 }
 
-/* The drain that action i ended, or that it is; NULL: there is no record. */
+/* The drain that action i is, or that it ended; NULL: there is no record. */
 static const struct policy_action *node_drain (const struct node_state *w,
                                                size_t i)
 {
@@ -372,8 +372,9 @@ static const struct policy_action *node_drain (const struct node_state *w,
     return NULL;
 }
 
-/* Whether a link's baseline was reset since a drain or so of ours, which was
- * made for newer audits than any reset before it.
+/* Whether a link's baseline was reset after our drain. `since` is the newest
+ * audit at the time of the drain. The drain was due to audits newer than any
+ * earlier reset, so these resets have a smaller `after`.
  */
 static bool is_reset (const struct site_state *s, const char *link,
                       uint64_t since)
@@ -412,8 +413,8 @@ static bool rule_again (const struct node_state *w, struct decision *d)
     return false;
 }
 
-/* Another host that the FAIL may be of, likelier, and to be audited first;
- * NULL: none is.
+/* A more likely suspect host of the same FAIL, which is audited first; NULL:
+ * none.
  */
 static const char *goes_first (const struct site_state *s,
                                const struct link_event *e)
@@ -432,7 +433,7 @@ static const char *goes_first (const struct site_state *s,
     return NULL;
 }
 
-/* Two that do not confirm each other. */
+/* Two FAILs that do not confirm each other. */
 static bool say_needs (const struct track *t, struct decision *d)
 {
     const struct link_event *const *of = t->needs.of;
@@ -480,7 +481,7 @@ static bool rule_wait (const struct node_state *w, struct decision *d)
                 span_of (s->cfg->confirm_after_s).text);
 }
 
-/* "none ... drained": with another Action it would not be, either. */
+/* For "none ... drained": "is", or "would be" if Action is not "drain". */
 static const char *is_drained (const struct site_state *s)
 {
     return s->cfg->act == POLICY_ACT_DRAIN ? "is" : "would be";
@@ -548,7 +549,7 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
                 t->last->audit, sign_text (t->sign), would);
 }
 
-/* The first to return true has decided; the last one always does. */
+/* The first rule that returns true decides; the last one always does. */
 static bool (*const rules[]) (const struct node_state *, struct decision *) = {
     rule_stop,     rule_unknown, rule_own_drain, rule_left,
     rule_nothing,  rule_less,    rule_not_ours,  rule_again,
@@ -640,7 +641,7 @@ static void make_remarks (struct decisions *d, const struct site_state *s)
     remark_hosts (d, s);
 }
 
-/* --- all of it ----------------------------------------------------------- */
+/* --- decisions ----------------------------------------------------------- */
 
 void policy_decide (struct decisions *d, const struct policy_input *in,
                     const struct policy_config *cfg)

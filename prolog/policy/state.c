@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The inputs of the policy, arranged by node and for the site.
  *
- * Notes: nodes, tracks of evidence and actions are sorted by node and merged.
+ * Notes. Nodes, tracks of evidence and actions are sorted by node and merged.
  * Names are compared as strings everywhere, so the order of the inputs does not
  * matter.
  */
@@ -28,7 +28,7 @@ static uint64_t larger (uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* --- what is known of each node ------------------------------------------ */
+/* --- nodes --------------------------------------------------------------- */
 
 static int compare_nodes (const void *a, const void *b)
 {
@@ -115,8 +115,8 @@ static bool is_muted (const struct site_state *s, const struct track *t)
     return false;
 }
 
-/* The one that the sentence is about: the gravest, then the slowest, then the
- * likeliest, then the first by its id.
+/* Which track the sentence is about: the one with the worst standing, then the
+ * largest excess, then the likeliest, then the first by its id.
  */
 static bool is_worse (const struct track *a, const struct track *b)
 {
@@ -129,7 +129,7 @@ static bool is_worse (const struct track *a, const struct track *b)
     return a->last->place < b->last->place;
 }
 
-/* Findings from before the end of a drain no longer count. */
+/* The newest audit when a drain last ended: findings up to it do not count. */
 static uint64_t newest_end (const struct node_state *w)
 {
     uint64_t after = 0;
@@ -182,7 +182,7 @@ const struct node_state *state_find (const struct site_state *s,
                     compare_nodes);
 }
 
-/* For how long a FAIL counts that no other audit is about. */
+/* How long a FAIL counts that no other audit is about. */
 static int64_t lone_span (const struct site_state *s)
 {
     int64_t twice = 2 * s->cfg->confirm_after_s;
@@ -190,8 +190,9 @@ static int64_t lone_span (const struct site_state *s)
     return twice > LONE_S ? twice : LONE_S;
 }
 
-/* Whether a FAIL of then counts: while the host is in service, and for a day
- * where it is not; one alone, that no other audit is about, for less.
+/* Whether a FAIL at that time counts: while the host is in service, otherwise
+ * for a day. A lone FAIL, which no other audit is about, counts for lone_span
+ * at most.
  */
 static bool counts_since (const struct site_state *s, const char *host,
                           bool lone, int64_t time)
@@ -204,7 +205,9 @@ static bool counts_since (const struct site_state *s, const char *host,
            || within_span (time, DAY_S, s->in->now);
 }
 
-/* One that we drained counts for a day from then. */
+/* Whether a track counts as a host that FAILs. Hosts that we drained are
+ * counted separately.
+ */
 static bool counts_as_broad (const struct site_state *s, const struct track *t)
 {
     const struct node_state *w = state_find (s, t->host);
@@ -215,8 +218,9 @@ static bool counts_as_broad (const struct site_state *s, const struct track *t)
            && counts_since (s, t->host, t->lone && !confirmed, t->bad_time);
 }
 
-/* A FAIL of one of several is of a host that is counted anyway, or else of one
- * more: the first by name that it may still be of.
+/* The host that a FAIL of several suspect hosts adds to the count: the first
+ * possible one by name. NULL if one of them is counted already, or if none is
+ * possible.
  */
 static const char *one_more (const struct site_state *s,
                              const struct policy_audit *a,
@@ -273,7 +277,7 @@ static void make_broad (struct site_state *s)
     s->nbroad = text_unique (s->broad, s->nbroad);
 }
 
-/* Whether these are more unavailable nodes than there may be. */
+/* Whether this many unavailable nodes are too many. */
 static bool is_short (const struct site_state *s, size_t unavailable)
 {
     return 100 * (double)unavailable

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the duties of the audit service share, and the small ones.
+/* Functions that the duties of the audit service share, and the small duties.
  *
- * Notes: what a comment says is read from the ledger, not from the audit that
- * just ran, so that it is the same one if we are killed between the two.
+ * Notes. A comment is made from the ledger, not from the audit that just ran.
+ * So it is the same comment if the service is killed in between.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"
@@ -159,7 +159,7 @@ int service_audit (struct service *s, const struct hostlist *nodes,
 }
 
 /*
- * Comments of the jobs that were audited
+ * Comments of audited jobs
  */
 
 static enum finding_kind kind_of (const json_t *obj)
@@ -172,14 +172,14 @@ static enum finding_kind kind_of (const json_t *obj)
     return kind;
 }
 
-/* A finding and room for what it points to. */
+/* A finding, and memory for what it points to. */
 struct comment_finding {
     struct finding finding;
     uint32_t link, sw;
     char *node;
 };
 
-/* The host at a host link's end. */
+/* The host at an end of a link; NULL: none. */
 static char *host_of (const struct fabric *f, uint32_t link)
 {
     const struct fabric_link *l = &f->link[link];
@@ -204,9 +204,10 @@ static uint32_t find_switch (const struct fabric *f, const char *id)
     return FABRIC_NONE;
 }
 
-/* Fill in as much of a finding as a comment tells: of its suspects the first
- * one's name, but a node only where it is that of all. False where its suspects
- * are not in the fabric any more.
+/* Fill in as much of a finding as a comment shows. Only the first suspect link,
+ * switch and node are kept; nnodes is 1 if all suspects have the same node.
+ * False if the finding has no suspect link, or if a suspect is no longer in the
+ * fabric.
  */
 static bool read_finding (struct comment_finding *w, const json_t *finding,
                           const struct fabric *f)
@@ -295,7 +296,7 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
 int duty_comments (struct service *s, struct error *err)
 {
     int written = 0;
-    int tried = 0; /* none, where the site wants no comments */
+    int tried = 0; /* stays 0 if the site wants no comments */
 
     if (strcmp (s->site.action, "report"))
         tried = accounting_flush (s->ledger, time (NULL), COMMENTS_AT_ONCE,
@@ -308,10 +309,10 @@ int duty_comments (struct service *s, struct error *err)
 }
 
 /*
- * Nodes that were not audited for long, and audits that are too old
+ * Nodes not audited for a long time, and old audits
  */
 
-/* Log the nodes that were not logged within a day, and keep when each was. */
+/* Log each node at most once a day, and keep the time when it was logged. */
 static void log_missed (struct service *s, const struct hostlist *missed,
                         int64_t now)
 {

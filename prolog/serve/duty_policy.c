@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Have the policy decide and act, and make the audits that it waits for: of the
- * node and of partners that are idle.
+/* Let the policy decide and act, and run the audits that it waits for: of the
+ * node and of idle partners.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"
@@ -21,7 +21,7 @@ enum {
     PARTNERS = 15,
     RETRY_S = 60,
     SOON_S = 10,
-    PATIENCE_S = 3600, /* for a partner that tells a link from others */
+    PATIENCE_S = 3600, /* wait so long for a partner that resolves the link */
 };
 
 static void say (void *arg, const char *line)
@@ -60,8 +60,8 @@ static json_t *suspects_of (const struct policy_finding *f)
     return list;
 }
 
-/* Note the nodes that the policy waits for now. One whose audit could not be
- * had is still held for as long as before.
+/* Keep the nodes that the policy waits for now. A node that is held because no
+ * audit was possible stays held.
  */
 static void note_wishes (struct service *s, const struct decisions *d)
 {
@@ -111,7 +111,9 @@ int duty_policy (struct service *s, struct error *err)
  * Their audits
  */
 
-/* Held no longer than it can have been, if the clock stepped back. */
+/* Whether a wish is due. A hold that ends too far in the future is ignored: the
+ * clock was set back.
+ */
 static bool is_due (const struct wish *w, int64_t now)
 {
     return w->when <= now
@@ -124,8 +126,8 @@ struct auditable {
     struct hostlist drained; /* by us */
 };
 
-/* Of the wishes of a kind the one that is due for longest and of which the node
- * can be audited (nodes NULL: any); NULL: there is none.
+/* Among the wishes with this reason, find the one that has been due longest and
+ * whose node can be audited (nodes NULL: any node). NULL: none.
  */
 static struct wish *find_due (const struct service *s, enum ledger_why why,
                               const struct auditable *nodes, int64_t now)
@@ -143,8 +145,8 @@ static struct wish *find_due (const struct service *s, enum ledger_why why,
     return due;
 }
 
-/* The nodes and the leader of the audit that is to be confirmed: names borrowed
- * from *row. None, if the ledger has forgotten it.
+/* Find the nodes and the leader of the audit to confirm: names borrowed from
+ * *row. None if the audit is no longer in the ledger.
  */
 static int find_former (struct ledger *ledger, const struct wish *w,
                         struct hostlist *former, const char **leader,
@@ -165,8 +167,8 @@ static int find_former (struct ledger *ledger, const struct wish *w,
     return 0;
 }
 
-/* Whether to wait until others are idle: those that are do not tell the node's
- * link from this one.
+/* Whether to wait for other idle nodes, because those that are idle do not
+ * resolve the node's link from `alike`.
  */
 static bool must_wait (struct service *s, struct wish *w, const char *alike,
                         int64_t now)
@@ -181,8 +183,8 @@ static bool must_wait (struct service *s, struct wish *w, const char *alike,
     return waits;
 }
 
-/* Partners for it, into name; return how many, or -1 with err. None, where it
- * waits for others.
+/* Choose its partners, into name. Return their number, or -1 with err; 0 also
+ * if it waits for other nodes.
  */
 static int choose (struct service *s, struct wish *w,
                    const struct hostlist *idle, const struct hostlist *former,
@@ -236,8 +238,8 @@ static int confirm (struct service *s, struct wish *w,
     return n < 0 ? -1 : rc;
 }
 
-/* Whether one of a kind is due and may be audited; log if it must wait. 1, 0,
- * or -1 with err.
+/* Whether a wish with this reason is due and may be audited. Log if it must
+ * wait. Return 1, 0, or -1 with err.
  */
 static int may_confirm (struct service *s, enum ledger_why why, int64_t now,
                         struct error *err)

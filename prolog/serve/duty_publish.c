@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Publish what is known of each node.
+/* Publish the state of each node.
  *
- * Notes: of a node counts the newest audit that measured its cables, with the
- * worst of what that found at this host's end. What it found elsewhere is no
- * matter of the node's.
+ * Notes. The newest audit that measured a node's cables counts, with the worst
+ * finding at this node's host end. Findings elsewhere do not count.
  *
- * How many ports a node should have is known from the snapshot. One that has
- * fewer now is not believed for some days: what is published remembers.
+ * The snapshot shows how many ports a node should have. If it shows fewer than
+ * before, the larger number stays published for CACHE_EXPECT_S: the previous
+ * publication is read to know it.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"
@@ -23,15 +23,15 @@
 #include "util/sort.h"
 #include "util/text.h"
 
-/* What is published, and the texts that it points to. */
+/* A publication, and the texts that it points to. */
 struct publication {
     const struct fabric *f;
-    const char **name;       /* [endpoint] of its node */
-    uint32_t *endpoint;      /* [link] at a host link's end; FABRIC_NONE */
-    struct cache_node *node; /* [endpoint], name NULL: nothing is known */
+    const char **name;       /* [endpoint] name of its node */
+    uint32_t *endpoint;      /* [link] of a host link; else FABRIC_NONE */
+    struct cache_node *node; /* [endpoint], name NULL: not known */
     struct cache_port *port; /* [endpoint] */
     size_t nports;
-    json_t *result;          /* list of them: they hold the sentences */
+    json_t *result;          /* list of results, which own the sentences */
     struct cache_expect *expect;
     size_t nexpect;
 };
@@ -66,7 +66,7 @@ static int start (struct publication *w, const struct fabric *f,
     return guids_nodes (f, map, w->name, err);
 }
 
-/* By name, of one name the most ports first, then the newest. */
+/* By name, then the most ports first, then the newest. */
 static int compare_expect (const void *va, const void *vb)
 {
     const struct cache_expect *a = va, *b = vb;
@@ -77,7 +77,7 @@ static int compare_expect (const void *va, const void *vb)
     return c ? c : util_compare (b->seen, a->seen);
 }
 
-/* Sort, and leave one of each name: of all its ports, or its first. */
+/* Sort, and keep one per name: with the sum of its ports, or the first. */
 static void fold_expect (struct publication *w, bool sum)
 {
     size_t n = 0;
@@ -97,7 +97,7 @@ static void take_expect (struct publication *w, const char *path, int64_t now)
     struct cache_expect *last;
     size_t n;
 
-    /* what cannot be read is replaced, and has nothing to remember */
+    /* if the old file cannot be read, it counts as empty and is replaced */
     cache_read_expect (path, geteuid (), &last, &n, NULL);
     w->expect = xcalloc (f->nendpoints + n, sizeof (*w->expect));
     for (size_t i = 0; i < f->nendpoints; i++)
@@ -117,7 +117,7 @@ static void take_expect (struct publication *w, const char *path, int64_t now)
     free (last);
 }
 
-/* The endpoint of a host link; FABRIC_NONE. */
+/* The endpoint of a host link; FABRIC_NONE: none. */
 static uint32_t endpoint_of (const struct publication *w, const json_t *obj,
                              const char *key)
 {
@@ -143,7 +143,9 @@ static bool is_alone (const struct publication *w, const json_t *suspects)
     return true;
 }
 
-/* Of a node of which this is the newest audit, if that found nothing worse. */
+/* Set the level of a node if this is its newest audit and found nothing worse
+ * at it.
+ */
 static void take (struct publication *w, const json_t *obj, const char *key,
                   uint64_t audit, enum verdict_status level, const char *why)
 {
@@ -156,7 +158,7 @@ static void take (struct publication *w, const json_t *obj, const char *key,
     }
 }
 
-/* One of several that a FAIL may be of is UNKNOWN. */
+/* If the suspects belong to several nodes, each of these is UNKNOWN. */
 static void take_finding (struct publication *w, const json_t *finding,
                           uint64_t audit)
 {
@@ -175,7 +177,7 @@ static void take_finding (struct publication *w, const json_t *finding,
         take (w, v, "id", audit, level, why);
 }
 
-/* What an audit found of the nodes of which it is the newest. */
+/* Set the levels of the nodes whose newest audit this is. */
 static int take_audit (struct publication *w, struct ledger *ledger,
                        int64_t audit, struct error *err)
 {
@@ -205,7 +207,7 @@ static int take_audit (struct publication *w, struct ledger *ledger,
     return 0;
 }
 
-/* By audit, as the list is. */
+/* Audit by audit: the list is sorted by audit. */
 static int take_audits (struct publication *w, struct ledger *ledger,
                         struct error *err)
 {
@@ -234,7 +236,7 @@ static int take_audits (struct publication *w, struct ledger *ledger,
     return rc;
 }
 
-/* By name, of one name the worst first. */
+/* By name, then the worst first. */
 static int compare_nodes (const void *va, const void *vb)
 {
     const struct cache_node *a = va;
@@ -244,7 +246,7 @@ static int compare_nodes (const void *va, const void *vb)
     return c ? c : util_compare (b->level, a->level);
 }
 
-/* A line a node. Return how many. */
+/* Keep one entry per node, its worst. Return their number. */
 static size_t fold (struct publication *w)
 {
     size_t n = 0;

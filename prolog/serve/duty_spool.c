@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Read the spool, and audit the jobs that ended.
  *
- * Notes: in this order, for each record, so that a service which was killed in
- * between knows where to go on: it is marked as begun, with the number of the
- * newest audit; the audit enters the ledger with the job's number; its comment
- * is queued (the same one twice counts once); the record is marked as done.
- * What is begun and has an audit with a result is not audited again.
+ * Notes. For each record, in this order, so that a service that was killed can
+ * continue after the last completed step:
+ *
+ *   the record is marked as begun, with the id of the newest audit
+ *   the audit enters the ledger, with the job id
+ *   the job's comment is queued; the same comment twice counts once
+ *   the record is marked as done
+ *
+ * A begun record that has an audit with a result is not audited again.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"
@@ -24,7 +28,7 @@
 
 enum {
     YOUNG_S = 15,
-    AUDITS_MAX = 4096, /* of the last day, the newest */
+    AUDITS_MAX = 4096, /* the newest: at least those of a day */
 };
 _Static_assert (AUDITS_MAX >= 24 * SITE_AUDITS_MAX, "a day's audits");
 
@@ -38,7 +42,7 @@ static const struct {
 };
 
 /*
- * Jobs that are left alone for a moment
+ * Jobs that are not tried again for a while
  */
 
 static void let_go (struct service *s, int64_t now)
@@ -97,7 +101,7 @@ static int audit_it (struct service *s, struct spool_entry *e,
 }
 
 /*
- * All of them
+ * All records
  */
 
 static void log_remarks (struct service *s, const struct spool_list *list)
@@ -109,7 +113,7 @@ static void log_remarks (struct service *s, const struct spool_list *list)
                         "not be written", COUNTED (list->dropped, "job"));
 }
 
-/* Nodes that a job has just left are seldom idle for long. */
+/* A job that has just ended: its nodes are seldom idle for long. */
 static bool is_young (const struct spool_entry *e, int64_t now)
 {
     return e->state != SPOOL_DONE && e->time <= now && e->time > now - YOUNG_S;
@@ -140,7 +144,9 @@ static bool any_open (const struct spool_list *list)
     return false;
 }
 
-/* Do what the queue says. Return 1 where an audit was made. */
+/* Carry out the queue's decisions. Return 1 if it called for an audit, 0, or -1
+ * with err.
+ */
 static int carry_out (struct service *s, struct spool_list *list,
                       const struct queue_plan *plan, int64_t newest,
                       struct error *err)
@@ -166,10 +172,10 @@ static int carry_out (struct service *s, struct spool_list *list,
 }
 
 /*
- * What the queue looks at
+ * Input of the queue
  */
 
-/* By name, of one name the one that was measured first. */
+/* By name, then the one measured first. */
 static int compare_hosts (const void *va, const void *vb)
 {
     const struct queue_host *a = va;
@@ -189,8 +195,8 @@ static int64_t measured (const struct fabric *f, const json_t *ages, size_t i)
     return json_int (ages, f->link[link].id, INT64_MIN);
 }
 
-/* When each node was measured: when the oldest of its cables was. Return the
- * nodes, sorted, or NULL with err.
+/* When each node was last measured: the oldest time among its cables. Return
+ * the nodes, sorted by name, or NULL with err.
  */
 static struct queue_host *find_hosts (struct ledger *ledger,
                                       const struct fabric *f,

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Audit idle nodes.
  *
- * Notes: half of AuditsPerHour is left to jobs and confirmations. Where no
- * cable is due, what audits have left open is looked for only once in a while,
- * since that reads all that they measured. A slow link was measured, too: it is
- * not open.
+ * Notes. Half of AuditsPerHour is left to jobs and confirmations. If no cable
+ * is due, the sweep searches for links that all audits together leave
+ * undetermined. It does so at most once an hour (OPEN_EVERY_S), because it
+ * reads all measurements. A slow link was measured too, so it is not one of
+ * them.
  *
- * Nodes that a job has just left are for its own audit, which waits until all
- * of them are idle. A node that is idle for Slurm but does not answer the probe
- * would be the oldest in every sweep: it is left out for a while.
+ * Nodes that a job has just left are kept for the audit of that job, which
+ * waits until all of them are idle. A node that is idle in Slurm but does not
+ * answer the probe would be the oldest in every sweep. So it is left out for
+ * SILENT_S.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"
@@ -25,18 +27,18 @@
 
 enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 
-/* All of a sweep. */
+/* The data of a sweep. */
 struct sweep_work {
     struct hostlist idle;
     const char **node;   /* [endpoint of the fabric] its node */
     const char **name;   /* [n] endpoints of idle nodes */
     size_t n;
-    struct pathset *ps;  /* of these */
+    struct pathset *ps;  /* of these endpoints */
     int64_t *measured;   /* [link] */
-    double *unknown;     /* [link]; NULL: not looked for */
+    double *unknown;     /* [link]; NULL: not searched */
 };
 
-/* Return 1, 0 where there are no two to measure, or -1 with err. */
+/* Return 1, 0 if fewer than two endpoints can be measured, or -1 with err. */
 static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
                       struct error *err)
 {
@@ -76,7 +78,7 @@ static int find_ages (struct service *s, struct sweep_work *w,
     return 0;
 }
 
-/* What all audits together leave open. */
+/* Find what all audits together leave undetermined. */
 static int find_open (struct service *s, struct sweep_work *w, int64_t now,
                       struct error *err)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-epilogslurmctld: slurmctld's EpilogSlurmctld. Notes in the spool that a
- * job has ended, for the audit service, and nothing else.
+/* pmm-epilogslurmctld: slurmctld's EpilogSlurmctld. It only records in the
+ * spool, for the audit service, that a job has ended.
  *
- * slurmctld holds the job's nodes until it ends. So a child does the work and
- * is waited for a second at most, should the spool hang; the exit status is
- * always 0.
+ * slurmctld holds the job's nodes until this program ends. So a child does the
+ * work, and the program waits for it at most one second, in case the spool
+ * hangs. The exit status is always 0.
  *
- * It knows the job from slurmctld's environment. That the user asked for a
- * check is there too, since Slurm passes on the options of SPANK plugins; but
- * any user can set that.
+ * slurmctld passes the job in the environment. Slurm also passes the options of
+ * SPANK plugins there, so it shows whether the user asked for a check. Any user
+ * can set that.
  */
 #include "config.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which audit is next. */
+/* Decide which audit is next. */
 #include "config.h"
 #include "prolog/serve/queue.h"
 
@@ -50,8 +50,8 @@ static bool contains (const struct hostlist *whole,
     return true;
 }
 
-/* The oldest time at which one of them was measured last; INT64_MIN: one never
- * was.
+/* The oldest of the nodes' last measurements; INT64_MIN: a node was never
+ * measured.
  */
 static int64_t measured (const struct queue_state *q,
                          const struct hostlist *nodes)
@@ -87,8 +87,8 @@ decide (struct queue_answer *a, enum queue_fate fate, const char *fmt, ...)
     a->fate = fate;
 }
 
-/* The audits that were begun of a record: the first that has a result, or how
- * many have none.
+/* Among the audits begun for a record, find one with a result. NULL: there is
+ * none, and *tries is their number.
  */
 static const struct queue_audit *find_result (const struct queue_state *q,
                                               const struct spool_entry *e,
@@ -108,7 +108,7 @@ static const struct queue_audit *find_result (const struct queue_state *q,
     return NULL;
 }
 
-/* How many of a user's a span had: of checks alone, or of all jobs. */
+/* How many audits a user had in a time span: of checks only, or of all jobs. */
 static size_t audits_of (const struct queue_state *q, uint64_t uid, bool checks,
                          int64_t span)
 {
@@ -122,7 +122,7 @@ static size_t audits_of (const struct queue_state *q, uint64_t uid, bool checks,
     return n;
 }
 
-/* Whether a rule asks for its audit, and the first that does. */
+/* Whether a rule asks for its audit; *cause is the first that does. */
 static bool is_wanted (const struct queue_state *q, const struct spool_entry *e,
                        enum queue_cause *cause)
 {
@@ -140,7 +140,7 @@ static bool is_wanted (const struct queue_state *q, const struct spool_entry *e,
     return true;
 }
 
-/* In the order of queue.h, but for what concerns other records. */
+/* Apply the rules of queue.h that do not depend on other records. */
 static void decide_one (const struct queue_state *q,
                         const struct spool_entry *e, struct queue_answer *a)
 {
@@ -184,7 +184,7 @@ static void decide_one (const struct queue_state *q,
 }
 
 /*
- * All of them
+ * All records
  */
 
 /* True if a ended later. */
@@ -195,9 +195,10 @@ static bool is_later (const struct spool_entry *a, const struct spool_entry *b)
     return a->job > b->job;
 }
 
-/* Those that a later one covers, which is then due for as good a reason: a
- * user's check takes no audit from others. One that is itself covered may well
- * do so: what covers that one covers both.
+/* Drop the jobs whose nodes are all among those of a later job that is to be
+ * audited. The later job then has at least as strong a cause, so a user's check
+ * never replaces an audit for another cause. A later job may itself be dropped:
+ * the job that covers it covers the earlier one too.
  */
 static void drop_superseded (struct queue_state *q)
 {
@@ -214,7 +215,7 @@ static void drop_superseded (struct queue_state *q)
                         entry_of (q, k)->job);
 }
 
-/* True if i is to be audited before k. */
+/* Whether i is audited before k. */
 static bool goes_first (const struct queue_state *q, size_t i, size_t k)
 {
     const struct spool_entry *a = entry_of (q, i);
@@ -227,8 +228,9 @@ static bool goes_first (const struct queue_state *q, size_t i, size_t k)
     return is_later (a, b);
 }
 
-/* Of AuditsPerHour, in quarters, that may have begun before one more does: of
- * its own, of all but confirmations, of all. A search has its own limit.
+/* In quarters of AuditsPerHour: an audit may begin if fewer than this many have
+ * begun with its own reason, of all but confirmations, and of all. Searches do
+ * not count: they have a limit of their own.
  */
 static const struct {
     unsigned int own, rest, all;
@@ -239,7 +241,7 @@ static const struct {
     [LEDGER_SEARCH] = { 4, 4, 4 },
 };
 
-/* Rounded up, so that of few each has one. */
+/* Rounded up, so that each reason has at least one. */
 static size_t quarters (size_t n, unsigned int of)
 {
     return (of * n + 3) / 4;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The audit service.
  *
- * Notes: signal handlers set a flag and write to a pipe that the loop polls, so
- * no signal is lost between the check of the flag and the wait. While a duty
- * runs, only the flag counts: long duties are given `stop`.
+ * Notes. A signal handler sets a flag and writes to a pipe that the loop polls.
+ * So no signal is lost between the check of the flag and the wait. While a duty
+ * runs, only the flag counts: long duties check `stop`.
  */
 #include "config.h"
 #include "prolog/serve/serve.h"
@@ -22,20 +22,20 @@
 #include "util/text.h"
 
 enum {
-    SAID_MAX = 4, /* sentences; those of one cause may come by turns */
+    SAID_MAX = 4, /* messages: one cause may produce several in turn */
     SECOND_MS = 1000,
     MINUTE_MS = 60 * SECOND_MS,
     SETTLE_MS = 200,       /* for jobs that end together */
     RETRY_MIN_MS = SECOND_MS,
     RETRY_MAX_MS = MINUTE_MS,
-    SPOOL_WAIT_MS = 10 * SECOND_MS, /* for one that was killed to end */
+    SPOOL_WAIT_MS = 10 * SECOND_MS, /* for a killed service to end */
 };
 
 static const struct duty {
     duty_f run;
     int every_ms;
-    bool fabric; /* it needs one */
-    bool spool;  /* it is due when there is something new in that, too */
+    bool fabric; /* needs the fabric */
+    bool spool;  /* also due when the spool has new files */
 } duties[] = {
     { duty_spool, 10 * SECOND_MS, true, true },
     { duty_policy, MINUTE_MS, true, false },
@@ -49,8 +49,8 @@ static const struct duty {
 
 enum { DUTIES = sizeof (duties) / sizeof (duties[0]) };
 
-/* Of a duty: when it is due, how long it waits after it failed, and what was
- * said of that since it last worked.
+/* The state of a duty: when it is due, how long it waits after a failure, and
+ * the messages logged since it last worked.
  */
 struct duty_state {
     int64_t due_ms;
@@ -88,7 +88,7 @@ static int catch_signals (struct error *err)
 }
 
 /*
- * What is kept open
+ * Ledger and fabric
  */
 
 static void close_fabric (struct service *s)
@@ -106,7 +106,7 @@ static void close_all (struct service *s)
     s->ledger = NULL;
 }
 
-/* The ledger at its place, which may be another than it was. */
+/* Keep the ledger open; open it again if its file was replaced. */
 static int keep_ledger (struct service *s, struct error *err)
 {
     struct stat st;
@@ -123,7 +123,9 @@ static int keep_ledger (struct service *s, struct error *err)
     return 0;
 }
 
-/* The snapshot that is published, and the map. */
+/* Keep the published snapshot and the node map; read them again if the snapshot
+ * is a new one.
+ */
 static int keep_fabric (struct service *s, struct error *err)
 {
     struct nodemap *map;
@@ -157,7 +159,7 @@ static int keep_fabric (struct service *s, struct error *err)
  * The loop
  */
 
-/* Say what is wrong, once, and how long to wait. */
+/* Log an error once, and set when to try again. */
 static void failed (struct service *s, struct duty_state *state,
                     const struct error *err)
 {
@@ -182,7 +184,7 @@ static void worked (struct service *s, struct duty_state *state, int every_ms)
     *state = (struct duty_state){ .due_ms = clock_ms () + every_ms };
 }
 
-/* Return 1 where it did something. */
+/* Run a duty. Return whether it did something. */
 static int perform (struct service *s, size_t i, struct duty_state *state)
 {
     struct error err;
@@ -227,8 +229,9 @@ static int64_t next_due (const struct duty_state state[DUTIES])
     return next;
 }
 
-/* A new file in the spool makes the duties due that read it; more of them
- * change nothing until these have run.
+/* Wait until a duty is due. A new file in the spool makes the duties due that
+ * read it. If one of these is due within SETTLE_MS anyway, or waits after a
+ * failure, the spool is not polled.
  */
 static void wait_for (struct service *s, struct duty_state state[DUTIES])
 {
@@ -301,7 +304,7 @@ static int open_all (struct service *s, struct error *err)
     return keep_ledger (s, err);
 }
 
-/* Find out whether we are SlurmUser, as soon as Slurm tells. */
+/* Check that we run as SlurmUser. Wait until Slurm answers. */
 static int know_user (struct service *s, bool once, struct error *err)
 {
     struct duty_state state = { 0 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which jobs ended.
+/* The jobs that ended.
  *
- * Notes: all is done relative to the directory's descriptor, so that what was
- * checked of it holds for what is then written and read. A record is renamed
- * or removed by one call: a crash between any two calls leaves it in the one
- * state or in the other, and the next service goes on from there.
+ * Notes. All access is relative to the directory's descriptor, so the directory
+ * that was checked is the one that is written and read. One call renames or
+ * removes a record. So after a crash a record is in one of its states, and the
+ * next service continues from there.
  */
 #include "config.h"
 #include "prolog/serve/spool.h"
@@ -27,7 +27,7 @@
 #include "util/sort.h"
 
 #define MAGIC "pmm-spool 1"
-#define DROPPED "dropped" /* a byte for each */
+#define DROPPED "dropped" /* one byte per dropped record */
 #define TIME_MAX (INT64_MAX / 4)
 
 enum { NAME_BYTES = 128, TEMP_KEEP_S = 3600 };
@@ -52,7 +52,7 @@ static uint64_t *number_of (struct spool_record *r, size_t i)
     return (uint64_t *)((char *)r + numbers[i].offset);
 }
 
-/* A directory stream of its own for fd, which stays open. */
+/* A new directory stream; fd stays open. */
 static DIR *open_list (int fd)
 {
     int copy = openat (fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -170,8 +170,7 @@ int spool_drop (const char *dir, const struct spool_record *record,
  * The service
  */
 
-/* A record, by its job and time, and when it was written by the monotonic
- * clock.
+/* A record, by job and time; `since` is that time by the monotonic clock, in s.
  */
 struct spool_seen {
     uint64_t job;
@@ -179,7 +178,7 @@ struct spool_seen {
 };
 
 struct spool {
-    struct spool_seen *seen; /* of the last spool_read, in its order */
+    struct spool_seen *seen; /* by the last spool_read, in its order */
     size_t nseen;
     int dir;
     int lock;
@@ -187,7 +186,7 @@ struct spool {
     char *path;
 };
 
-/* A service that was killed has the lock until it has ended. */
+/* Wait for the lock: a killed service holds it until its process has ended. */
 static int take_lock (struct spool *s, int wait_ms, struct error *err)
 {
     int rc;
@@ -259,7 +258,7 @@ int spool_fd (const struct spool *s)
  * Names
  */
 
-/* Before the number of an audit. */
+/* Precedes the id of an audit. */
 static const char *const suffix[] = {
     [SPOOL_FRESH] = "",
     [SPOOL_BEGUN] = ".begun.",
@@ -276,8 +275,8 @@ static void name_of (const struct spool_entry *e, char name[NAME_BYTES])
                   suffix[e->state], e->audit);
 }
 
-/* True if name is one of a record: job, time, state and audit are set. What
- * is not written as we would write it is none.
+/* Whether name is the name of a record, exactly as name_of writes it. If so,
+ * job, time, state and audit are set.
  */
 static bool name_is_record (const char *name, struct spool_entry *e)
 {
@@ -307,8 +306,8 @@ static bool name_is_record (const char *name, struct spool_entry *e)
  * Records
  */
 
-/* The value of the next line of *text, which must have that key; NULL if not.
- * Lines become strings.
+/* The value of the next line of *text, which becomes a string; NULL if the line
+ * does not have that key.
  */
 static const char *next_value (char **text, const char *key)
 {
@@ -323,7 +322,7 @@ static const char *next_value (char **text, const char *key)
     return line + len + 1;
 }
 
-/* Fill an entry, of which the name is known, from a record. */
+/* Fill an entry, whose name has been read, from the text of its record. */
 static int parse (struct spool_entry *e, char *text, struct error *err)
 {
     struct spool_record r = { 0 };
@@ -354,8 +353,8 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
     return 0;
 }
 
-/* The text of a file that only we or root may have written; NULL with err,
- * errno 0 where it is to be refused.
+/* The text of a file that only we or root can have written. NULL with err;
+ * errno is 0 if the file is refused.
  */
 static char *read_text (int dir, const char *name, struct error *err)
 {
@@ -374,7 +373,9 @@ static char *read_text (int dir, const char *name, struct error *err)
     return text;
 }
 
-/* 1: read; 0: refused, with err; -1: the world is at fault, with err. */
+/* Return 1 if it was read, 0 with err if it is refused, -1 with err if the
+ * system is at fault.
+ */
 static int read_entry (int dir, const char *name, struct spool_entry *e,
                        struct error *err)
 {
@@ -426,7 +427,7 @@ static int take (struct spool *s, const char *name, struct spool_entry *e,
     return 0;
 }
 
-/* Remove what a hook that was killed has left. */
+/* Remove a file that a killed hook left. */
 static void sweep_temp (struct spool *s, const char *name, int64_t now)
 {
     struct spool_entry e;
@@ -465,14 +466,14 @@ static int forget (struct spool *s, struct spool_entry *e, struct error *err)
     return 0;
 }
 
-/* Whether it is noted twice that the job has ended. */
+/* Whether two records are of the same end of a job. */
 static bool is_again (const struct spool_entry *a, const struct spool_entry *b)
 {
     return a->job == b->job && llabs (a->time - b->time) < SPOOL_AGAIN_S;
 }
 
-/* Of an end that is noted twice what got further stays, or what was first; and
- * nothing that is too old.
+/* Remove old records. Of two records of the same end, keep the one that
+ * progressed further, else the first.
  */
 static int weed (struct spool *s, int64_t now, struct spool_list *list,
                  struct error *err)
@@ -512,8 +513,9 @@ static uint64_t take_dropped (struct spool *s)
     return (uint64_t)st.st_size;
 }
 
-/* Tell how long each has waited. A clock that steps makes none old that was
- * seen before; one that it was set back from has just ended.
+/* Set how long each record has waited. If the clock steps, records seen before
+ * are not affected. A new record with a time in the future counts as just
+ * ended: the clock was set back.
  */
 static void tell_ages (struct spool *s, int64_t now, struct spool_list *list)
 {

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. A link weighs as many times `every_s` as its age is, if that is one
- * or more, or soon will be; so whatever else there is to gain, in time the
- * oldest link weighs most. The audit starts with a pair whose paths cross that
- * one, the best of these by the weights of their paths. It is then extended
- * host by host, by the one that adds most: the weights of links on its paths
- * to and from those chosen that none crosses yet, and a little for each such
- * pair that is open.
+/* Notes. The weight of a link is its age in units of every_s. Below SOON it is
+ * 0. So the oldest link finally has the greatest weight, whatever else there is
+ * to gain. The audit starts with a pair whose paths cross this link: the one
+ * whose paths weigh most. Then it is extended host by host. Each time the host
+ * is added that gains most: the weights of the links on its paths to and from
+ * the chosen hosts that no chosen path crosses yet, and a little for each of
+ * these pairs that is open (undetermined: SWEEP_OPEN).
  *
- * All pairs are searched by trees (paths/tree), each path once: with psi(i,s)
- * for what lies on the paths to endpoint i from leaf s and on the first hop of
- * i, a pair's sum is psi(a, leaf of b) + psi(b, leaf of a). For what is open
- * only the greatest and the least psi of each two leaves need be kept. Where
- * there are more than LEAVES_MAX leaves some are drawn: others will be the
- * next time.
+ * All pairs are searched by trees (paths/tree), each path once. psi(i,s) is the
+ * sum over the path to endpoint i from leaf s and over the first hop of i. The
+ * sum of a pair is psi(a, leaf of b) + psi(b, leaf of a). To find open pairs,
+ * only the greatest and the least psi of any two leaves are kept. If there are
+ * more than LEAVES_MAX leaves, a random choice of them is searched: the next
+ * sweep chooses others.
  *
- * Extending costs a walk for each candidate and host chosen. Where these are
- * too many, half of the candidates are those whose own links weigh most, and
- * half are drawn.
+ * To extend costs a walk for each candidate and chosen host. If these are too
+ * many, half of the candidates are the hosts whose own links weigh most, and
+ * half are random.
  *
- * z is a random vector less what the rows see of it, its projection onto their
- * null space, by conjugate gradients on A z = 0 (CGLS: Bjorck, "Numerical
- * methods for least squares problems", 1996, 7.4). Directions that the rows
- * see only just are the last to go; they remain where the end comes first,
- * and that is as it should be: they are determined only just.
+ * z is the projection of a random vector onto the null space of the rows, by
+ * conjugate gradients on A z = 0 (CGLS: Bjorck, "Numerical methods for least
+ * squares problems", 1996, 7.4). Directions that the rows determine poorly
+ * vanish last. If the iterations end first, such directions remain in z and
+ * count as open, as they should.
  */
 #include "config.h"
 #include "prolog/serve/sweep.h"
@@ -51,7 +51,7 @@ enum {
 #define CONVERGED 1e-7 /* of the gradient, squared */
 
 /*
- * What is open
+ * What the measurements leave open
  */
 
 /* A z; returns its square. */
@@ -105,7 +105,7 @@ void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
     double *r = xcalloc (2 * (o->n + nlinks), sizeof (*r));
     double *q = r + o->n;      /* A p */
     double *g = q + o->n;      /* A' r */
-    double *p = g + nlinks;    /* where to go */
+    double *p = g + nlinks;    /* search direction */
     double was, first;
     struct rng rng;
 
@@ -150,11 +150,11 @@ struct sweep_choice {
     struct sweep_plan *out;
     struct rng rng;
     double *weight;    /* [links] 0: not due, or measured by the audit */
-    uint32_t *seen;    /* [links] the last candidate that crossed it */
+    uint32_t *seen;    /* [links] stamp of the last host that crossed it */
     uint32_t stamp;
     double *psi;       /* [nplaces + 1] by step of the tree */
-    uint32_t *member;  /* [n] endpoints by host */
-    uint32_t *host_of; /* [n] of an endpoint */
+    uint32_t *member;  /* [n] endpoints, grouped by host */
+    uint32_t *host_of; /* [n] the host of an endpoint */
     struct rails *host;
     size_t nhosts;
     uint32_t *candidate; /* [ncandidates] hosts */
@@ -204,8 +204,9 @@ static void find_hosts (struct sweep_choice *c, size_t n)
     free (end);
 }
 
-/* Age in units of every_s, where that says it is due, or will be soon. What
- * was never measured is older than all; a time of the future is none.
+/* A link's age in units of every_s; 0 if it is not due soon. A link that was
+ * never measured is older than all others. If the time is in the future, the
+ * link is due.
  */
 static double weigh (const struct sweep_input *in, int64_t measured,
                      double oldest)
@@ -219,7 +220,7 @@ static double weigh (const struct sweep_input *in, int64_t measured,
     return age < SOON ? 0 : age;
 }
 
-/* Weigh the links that the set's paths cross, and count what is due. */
+/* Weigh the links that the set's paths cross, and count the due ones. */
 static int weigh_links (struct sweep_choice *c, struct error *err)
 {
     const struct sweep_input *in = c->in;
@@ -259,7 +260,7 @@ static int choice_make (struct sweep_choice *c, struct error *err)
     return weigh_links (c, err);
 }
 
-/* psi of the destination of the tree, from all its steps. */
+/* psi of the tree's destination, from each step of the tree. */
 static void fill_psi (struct sweep_choice *c, const double *z)
 {
     const struct tree *t = c->tree;
@@ -279,7 +280,7 @@ struct first_pair {
     double score;
 };
 
-/* Keep the better of two; of equals, by lot. */
+/* Keep the better of two pairs; among equals, a random one. */
 static void offer (struct sweep_choice *c, struct first_pair *best, uint32_t a,
                    uint32_t b, double score, uint64_t *equals)
 {
@@ -291,7 +292,7 @@ static void offer (struct sweep_choice *c, struct first_pair *best, uint32_t a,
         *best = (struct first_pair){ a, b, score };
 }
 
-/* A member of the leaf that is not b, by lot. */
+/* A random member of the leaf other than b. */
 static uint32_t draw_member (struct sweep_choice *c, uint32_t leaf, uint32_t b)
 {
     const struct tree *t = c->tree;
@@ -303,7 +304,7 @@ static uint32_t draw_member (struct sweep_choice *c, uint32_t leaf, uint32_t b)
     return t->member[t->first[leaf] + at];
 }
 
-/* The step of the tree that crosses the link; 0: none. */
+/* The first step of the tree that crosses the link; 0: none. */
 static size_t crossing_step (const struct tree *t, uint32_t link)
 {
     for (size_t k = 1; k < t->n; k++)
@@ -312,8 +313,8 @@ static size_t crossing_step (const struct tree *t, uint32_t link)
     return 0;
 }
 
-/* Of the pairs that cross the link, the one whose paths to its second weigh
- * most.
+/* Among the pairs whose path to b crosses the link, choose the one whose path
+ * to b weighs most.
  */
 static int pair_across (struct sweep_choice *c, uint32_t link,
                         struct first_pair *best, struct error *err)
@@ -348,7 +349,7 @@ static int pair_across (struct sweep_choice *c, uint32_t link,
     return 0;
 }
 
-/* Begin with the link that is due for longest. */
+/* A pair across the oldest due link; best->a is NETWORK_NONE if none is due. */
 static int pair_due (struct sweep_choice *c, struct first_pair *best,
                      struct error *err)
 {
@@ -368,17 +369,17 @@ static int pair_due (struct sweep_choice *c, struct first_pair *best,
     return oldest == NETWORK_NONE ? 0 : pair_across (c, oldest, best, err);
 }
 
-/* The endpoint on one leaf whose psi from another is extreme. */
+/* The endpoint of one leaf with the extreme psi from another leaf. */
 struct extreme {
     double value;
     uint32_t endpoint;
 };
 
 struct extremes {
-    size_t n;            /* leaves looked at */
+    size_t n;            /* leaves that are searched */
     uint32_t *leaf;      /* [n] */
-    struct extreme *v;   /* [2][n][n] greatest, then least, to own and from */
-    struct extreme *own; /* [2][n] of one leaf, the second best */
+    struct extreme *v;   /* [2][n][n] greatest, then least: to, from leaf */
+    struct extreme *own; /* [2][n] second best within one leaf */
 };
 
 static struct extreme *at (const struct extremes *x, int sign, size_t to,
@@ -393,7 +394,7 @@ static bool beyond (int sign, double value, const struct extreme *e)
            || (sign ? value < e->value : value > e->value);
 }
 
-/* Enter the destination of the tree, which is on leaf x->leaf[s]. */
+/* Enter the tree's destination, which is on leaf x->leaf[s]. */
 static void enter (struct sweep_choice *c, struct extremes *x, size_t s)
 {
     uint32_t to = (uint32_t)c->tree->to;
@@ -454,7 +455,7 @@ static int extremes_make (struct sweep_choice *c, struct extremes *x,
     return 0;
 }
 
-/* The pair that is most open. */
+/* The pair that is least determined. */
 static int pair_open (struct sweep_choice *c, struct first_pair *best,
                       struct error *err)
 {
@@ -478,11 +479,11 @@ static int pair_open (struct sweep_choice *c, struct first_pair *best,
 }
 
 /*
- * The others
+ * The other hosts
  */
 
-/* What a pair adds: the weights of its links that no other has had since the
- * stamp was changed, and the news that it is open.
+/* Add to *gain what a pair gains: the weights of its links that no other pair
+ * crossed since the stamp changed, and NEWS if it is open.
  */
 static int pair_gain (struct sweep_choice *c, uint32_t a, uint32_t b,
                       double *gain, struct error *err)
@@ -510,7 +511,9 @@ static int pair_gain (struct sweep_choice *c, uint32_t a, uint32_t b,
     return 0;
 }
 
-/* What a host adds to those chosen; with the paths among its own rails. */
+/* What a host gains: its paths to and from the chosen hosts, and those among
+ * its own rails.
+ */
 static int host_gain (struct sweep_choice *c, uint32_t host, double *gain,
                       struct error *err)
 {
@@ -530,7 +533,7 @@ static int host_gain (struct sweep_choice *c, uint32_t host, double *gain,
     return 0;
 }
 
-/* Choose a host: what it crosses with those chosen weighs nothing any more. */
+/* Choose a host. The links that its paths cross then weigh nothing. */
 static int take (struct sweep_choice *c, uint32_t host, struct error *err)
 {
     struct rails *h = &c->host[host];
@@ -550,7 +553,7 @@ static int take (struct sweep_choice *c, uint32_t host, struct error *err)
     return 0;
 }
 
-/* The weight of the links of the host's own. */
+/* The weight of the host's own links. */
 static double own_weight (const struct sweep_choice *c, const struct rails *h)
 {
     double own = 0;
@@ -577,8 +580,8 @@ static int by_weight (const void *va, const void *vb)
     return c ? c : util_compare (a->at, b->at);
 }
 
-/* Fill candidate with as many hosts as may be: the first half by weight, in an
- * order by lot, the rest by lot.
+/* Choose at most `most` candidates. If there are more hosts: one half by their
+ * own weight (ties in random order), the other half random among the rest.
  */
 static void find_candidates (struct sweep_choice *c, size_t most)
 {
@@ -605,7 +608,7 @@ static void find_candidates (struct sweep_choice *c, size_t most)
     free (rank);
 }
 
-/* How many candidates the walks allow. */
+/* How many candidates HOPS_MAX allows. */
 static size_t most_candidates (const struct sweep_choice *c)
 {
     size_t rails = (pathset_size (c->in->ps) + c->nhosts - 1) / c->nhosts;

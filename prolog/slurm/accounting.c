@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is asked of slurmdbd.
+/* Requests to slurmdbd.
  *
- * Notes, of what was found out about Slurm 22.05: slurmdb_job_modify changes
- * the newest record of a job's number, or with JOBCOND_FLAG_DUP all of them,
- * earlier runs and earlier jobs alike. The number of an array or of a
- * heterogeneous job is that of one of its parts, too, and means all of them
- * unless the task is given, or JOBCOND_FLAG_NO_WHOLE_HETJOB. slurmctld writes
- * its own idea of a comment when a job ends, and tells of a job's start last:
- * what is written sooner is lost. A call takes some 45 ms whatever it does, a
- * commit, too (either side sends a message in two pieces, of which the second
- * waits until TCP's delayed acknowledgement of the first), but rows that are
- * not committed are locked for slurmctld. With no slurmdbd there,
- * slurmdb_job_modify crashes; when it goes away, the library may miss a symbol.
+ * Notes on Slurm 22.05, found by experiment:
  *
- * Nothing is freed in the child, which ends.
+ * slurmdb_job_modify changes the newest record with a job id; with
+ * JOBCOND_FLAG_DUP it changes all of them, also those of earlier runs and
+ * earlier jobs. The id of an array or of a heterogeneous job is also the id of
+ * one of its parts. It selects all parts, unless the task or
+ * JOBCOND_FLAG_NO_WHOLE_HETJOB is given.
+ *
+ * When a job ends, slurmctld writes its own copy of the comment, and it reports
+ * the start of a job last. A comment written before that is lost.
+ *
+ * Each call takes about 45 ms, even a commit: either side sends a message in
+ * two pieces, and the second one waits for TCP's delayed acknowledgement of the
+ * first. So a commit per line would be slow, but uncommitted rows are locked
+ * for slurmctld: hence COMMIT_EVERY.
+ *
+ * Without a slurmdbd, slurmdb_job_modify crashes. If slurmdbd goes away, the
+ * library may miss a symbol.
+ *
+ * The child frees no memory, because it exits after the call.
  */
 #include "config.h"
 #include "prolog/slurm/accounting.h"
@@ -36,28 +43,28 @@
 #include "util/slurmapi.h"
 
 enum {
-    LINES_MAX = 1000,    /* of a call */
+    LINES_MAX = 1000,    /* per call */
     APPEND_WAIT_MS = 20000,
-    RETRY_S = 2,         /* after the first try that failed; */
-    RETRY_MAX_S = 900,   /* twice as long after each, to this */
-    GIVE_UP_S = 7 * 24 * 3600, /* on a job that is not there */
+    RETRY_S = 2,         /* wait after the first failed try, */
+    RETRY_MAX_S = 900,   /* ... doubled after each, up to this */
+    GIVE_UP_S = 7 * 24 * 3600, /* if the job is not found */
     COMMIT_EVERY = 10,   /* lines */
     DAY_S = 24 * 3600,
     READ_WAIT_MS = 300000, /* for the jobs of a day */
 };
 
-/* What became of a line. */
+/* The result for a line. */
 enum fate {
-    UNTRIED, /* time was short, or another line of the same job was before it */
+    UNTRIED, /* time was short, or an earlier line was for the same job */
     LATER,   /* slurmdbd does not know the job's end yet */
-    THERE,   /* it was put there, or had been already */
-    FULL,    /* the comment would get too long: it stays as it was */
-    OTHER,   /* another job has this number by now: nothing was done */
+    THERE,   /* it was written, now or before */
+    FULL,    /* the comment would get too long: not changed */
+    OTHER,   /* another job has this id by now: not changed */
 };
 
-/* A job is its number and the time that it was submitted, 0: not known. The
- * line of one that was requeued goes to its last run, when that has ended: no
- * other can be changed.
+/* A job is given by its id and submit time (0: not known). If the job was
+ * requeued, the line goes to its last run, once that has ended: Slurm can
+ * change no other run.
  */
 struct comment_line {
     uint32_t job;
@@ -72,7 +79,7 @@ struct comment_line {
 
 struct database {
     void *conn;
-    void *clusters; /* ours: others may use the same slurmdbd */
+    void *clusters; /* our own: others may use the same slurmdbd */
 };
 
 static int slurm_fault (struct error *err)
@@ -83,11 +90,12 @@ static int slurm_fault (struct error *err)
                                           : "it did not do what it was asked");
 }
 
-/* The library's socket is the first that it opens: what it sends in two pieces
- * need not wait on our side. Nothing is lost where it is another file.
+/* The first file that the library opens is its socket. With TCP_NODELAY the
+ * second piece of a message does not wait on our side. If fd is another file,
+ * setsockopt has no effect.
  *
- * By errno alone the library says that it failed: it sets it to 0 where it did
- * not: sacctmgr asks no other way.
+ * The library reports failure only by errno, which it sets to 0 on success.
+ * sacctmgr checks it in the same way.
  */
 static void *open_connection (void)
 {
@@ -142,13 +150,13 @@ static void add_job (slurmdb_job_cond_t *cond, uint32_t job, uint32_t task)
     slurm_list_append (cond->step_list, step);
 }
 
-/* What is to be appended, and how far it has come. */
+/* Lines to append, with their results. */
 struct comment_batch {
     struct comment_line *line;
     size_t n;
 };
 
-/* All records of the jobs' numbers, and some of others. NULL with err. */
+/* All records with the jobs' ids, and possibly some others. NULL with err. */
 static void *load_records (const struct database *db,
                            const struct comment_batch *b, struct error *err)
 {
@@ -170,7 +178,7 @@ static bool same_owner (const slurmdb_job_rec_t *a, const slurmdb_job_rec_t *b)
            && !strcmp (a->jobname, b->jobname);
 }
 
-/* The last run of a line's job, if it has ended; else NULL, and its fate. */
+/* The last run of a line's job, if it has ended; else NULL, with line->fate. */
 static const slurmdb_job_rec_t *find_record (void *records,
                                              struct comment_line *line)
 {
@@ -195,7 +203,7 @@ static const slurmdb_job_rec_t *find_record (void *records,
         line->fate = OTHER;
         return NULL;
     }
-    /* a partition is only known once its start is */
+    /* the partition is known only after the start was reported */
     return last->end != 0 && last->partition && last->partition[0] ? last
                                                                    : NULL;
 }
@@ -226,7 +234,9 @@ static int commit (const struct database *db, struct error *err)
     return 0;
 }
 
-/* True if an earlier line was for the same job: its text is not known now. */
+/* Whether an earlier line was for the same job: the comment may have changed
+ * since it was read.
+ */
 static bool is_second (const struct comment_batch *b, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -255,7 +265,7 @@ static int append_line (const struct database *db,
     return 0;
 }
 
-/* Take it back of lines that are not there. */
+/* Read the comments again. Lines that are missing become LATER. */
 static int look_again (const struct database *db, const struct comment_batch *b,
                        struct error *err)
 {
@@ -280,7 +290,7 @@ static int look_again (const struct database *db, const struct comment_batch *b,
     return 0;
 }
 
-/* The fate of each line. */
+/* Append the lines. Answer: the fate of each. */
 static int append_all (FILE *out, const void *arg, struct error *err)
 {
     const struct comment_batch *b = arg;
@@ -311,7 +321,7 @@ struct time_span {
     int64_t from, to;
 };
 
-/* Of each job its number, its end, and its comments. */
+/* Answer: for each job, its id, its end, and its two comments. */
 static int tell_jobs (FILE *out, const void *arg, struct error *err)
 {
     const struct time_span *span = arg;
@@ -360,9 +370,9 @@ static int garbled (struct error *err)
     return error_world (err, "slurmdbd: its answer makes no sense");
 }
 
-/* Append each line to its job's AdminComment, after all that stands there; one
- * that stands there already is not put there twice. Return 0, or -1 with err:
- * some may be there all the same.
+/* Append each line to its job's AdminComment. A line that is already there is
+ * not written twice. Return 0, or -1 with err: even then, some lines may have
+ * been written.
  */
 static int append (struct comment_line *line, size_t n, struct error *err)
 {
@@ -407,7 +417,7 @@ int accounting_read (int64_t from, int64_t to,
 {
     int rc = 0;
 
-    /* not all at once: a busy site has a million jobs in a month */
+    /* a day at a time: a busy site has a million jobs in a month */
     for (; from < to && rc == 0; from += DAY_S) {
         struct time_span span = { from, from + DAY_S < to ? from + DAY_S : to };
         struct child_answer answer;
@@ -424,7 +434,7 @@ int accounting_read (int64_t from, int64_t to,
  * The ledger's comments
  */
 
-/* When to try again, which is later each time. */
+/* When to try again: the wait doubles after each try. */
 static int64_t next_try (const json_t *comment, int64_t now)
 {
     int64_t wait = RETRY_S;
@@ -436,7 +446,7 @@ static int64_t next_try (const json_t *comment, int64_t now)
                                                 : RETRY_MAX_S);
 }
 
-/* Note in the ledger what became of a comment. Return 1 if it is there now, 0
+/* Record the result for a comment in the ledger. Return 1 if it is written, 0
  * if not, -1 with err.
  */
 static int settle (struct ledger *ledger, const json_t *comment,
@@ -462,7 +472,7 @@ static int settle (struct ledger *ledger, const json_t *comment,
     return fate == THERE;
 }
 
-/* slurmdbd does not answer: each of them is due again later. Return -1. */
+/* slurmdbd does not answer: put off all comments. Return -1. */
 static int put_off (struct ledger *ledger, const json_t *due, int64_t now,
                     const struct error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A call in a child process.
  *
- * Notes: the answer, or an error's sentence, goes to a file in memory, and what
- * is printed to another one: neither is ever full, as a pipe could be. The
- * answer's first byte tells what comes after it. It is written last: a child
- * that ends without it has died.
+ * Notes. The answer, or an error's sentence, goes to a file in memory. Printed
+ * output goes to another such file. Unlike a pipe, these are never full. The
+ * first byte of the answer gives its kind. It is written last: if it is
+ * missing, the child died.
  */
 #include "config.h"
 #include "prolog/slurm/child.h"
@@ -27,8 +27,8 @@
 #include "util/text.h"
 
 enum {
-    SAID_BYTES = 256,   /* of the last line that was printed */
-    REAP_MS = 1000,     /* for a killed child to be gone */
+    SAID_BYTES = 256,   /* of the last printed line */
+    REAP_MS = 1000,     /* for a killed child to end */
     TICK_MAX_MS = 50,
 };
 
@@ -103,7 +103,7 @@ int child_next_number (struct child_answer *a, uint64_t max, uint64_t *n)
     return s ? text_u64 (s, 0, max, n) : -1;
 }
 
-/* The last line of what was printed, without blanks at its ends. */
+/* The last printed line, without trailing blanks. */
 static char *last_line (int printed, char buf[SAID_BYTES])
 {
     off_t size = lseek (printed, 0, SEEK_END);
@@ -120,7 +120,7 @@ static char *last_line (int printed, char buf[SAID_BYTES])
     return text_clean (line ? line + 1 : buf);
 }
 
-/* Whether the child has ended within that time. */
+/* Wait until the child ends, at most wait_ms. Return whether it has ended. */
 static bool has_ended (pid_t pid, int wait_ms, int *status)
 {
     int64_t begin = clock_ms ();
@@ -199,7 +199,7 @@ int child_call (child_f fn, const void *arg, int timeout_ms,
         error_world (err, "no answer in %g s%s%s", timeout_ms / 1e3,
                      *line ? ": " : "", line);
         kill (pid, SIGKILL);
-        has_ended (pid, REAP_MS, &status); /* or hangs in the kernel */
+        has_ended (pid, REAP_MS, &status); /* unless it hangs in the kernel */
     }
     if (fd >= 0)
         close (fd);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is asked of slurmctld. Nothing is freed in the child, which ends. */
+/* Requests to slurmctld. The child frees no memory, because it exits after the
+ * call.
+ */
 #include "config.h"
 #include "prolog/slurm/controller.h"
 
@@ -24,7 +26,7 @@ static int slurm_error (struct error *err)
     return error_world (err, "%s", slurm_strerror (errno));
 }
 
-/* NSS may hang as well as slurmctld: this, too, is the child's to do. */
+/* Runs in the child, since NSS may hang, like slurmctld. */
 static void user_name (char name[CONTROLLER_NAME], uid_t uid)
 {
     const struct passwd *pw = getpwuid (uid);
@@ -35,7 +37,7 @@ static void user_name (char name[CONTROLLER_NAME], uid_t uid)
         snprintf (name, CONTROLLER_NAME, "%ju", (uintmax_t)uid);
 }
 
-/* Of each node: its state, its name, its Reason and who gave it. */
+/* Answer: the state, name and Reason of each node, and who set the Reason. */
 static int tell_nodes (FILE *out, const void *arg, struct error *err)
 {
     node_info_msg_t *msg;
@@ -49,7 +51,7 @@ static int tell_nodes (FILE *out, const void *arg, struct error *err)
         const node_info_t *n = &msg->node_array[i];
         bool reason = n->reason && n->reason[0];
 
-        if (!n->name) /* of the FUTURE */
+        if (!n->name) /* state FUTURE */
             continue;
         if (reason && n->reason_uid != last)
             user_name (by, last = n->reason_uid);
@@ -66,7 +68,7 @@ struct node_change {
     bool resume; /* else drain */
 };
 
-/* Whether a node is as it must be for the change. */
+/* Whether the node's state allows the change. */
 static bool is_due (const struct node_change *c, const node_info_t *n)
 {
     struct policy_node now = { 0 };
@@ -79,7 +81,7 @@ static bool is_due (const struct node_change *c, const node_info_t *n)
            && n->reason_uid == geteuid ();
 }
 
-/* 1 if it was due, else 0. */
+/* Answer: 1 if the change was due, else 0. */
 static int change_node (FILE *out, const void *arg, struct error *err)
 {
     const struct node_change *c = arg;
@@ -115,7 +117,9 @@ static const partition_info_t *find_partition (const partition_info_msg_t *msg,
     return NULL;
 }
 
-/* Idle, and of no other flag that matters but these. */
+/* Whether the node is idle and has exactly these flags, CLOUD and DYNAMIC_NORM
+ * aside.
+ */
 static bool is_idle (const node_info_t *n, uint32_t flags)
 {
     const uint32_t rest = NODE_STATE_CLOUD | NODE_STATE_DYNAMIC_NORM;
@@ -123,7 +127,7 @@ static bool is_idle (const node_info_t *n, uint32_t flags)
     return n->name && (n->node_state & ~rest) == (NODE_STATE_IDLE | flags);
 }
 
-/* Names. */
+/* Answer: names of nodes. */
 static int tell_idle (FILE *out, const void *arg, struct error *err)
 {
     const char *name = arg;
@@ -187,7 +191,7 @@ static bool may_be_preempted (const partition_info_t *part,
     return (mode & ~PREEMPT_MODE_GANG) != PREEMPT_MODE_OFF;
 }
 
-/* A partition whose jobs would be preempted, or nothing. */
+/* Answer: a partition whose jobs would be preempted, or nothing. */
 static int tell_evicted (FILE *out, const void *arg, struct error *err)
 {
     const char *name = arg;
@@ -215,7 +219,7 @@ static int tell_evicted (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-/* How many. */
+/* Answer: the number of jobs. */
 static int cancel_jobs (FILE *out, const void *arg, struct error *err)
 {
     job_info_msg_t *jobs;
@@ -239,7 +243,7 @@ static int cancel_jobs (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-/* UID and name. */
+/* Answer: UID and name. */
 static int tell_user (FILE *out, const void *arg, struct error *err)
 {
     slurm_conf_t *conf;
@@ -254,7 +258,7 @@ static int tell_user (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-/* The name and the value of a line "NAME   = VALUE". */
+/* Write the name and the value of a line "NAME   = VALUE". */
 static void put_line (FILE *out, char *line)
 {
     char *equals = strstr (line, " = ");
@@ -269,7 +273,7 @@ static void put_line (FILE *out, char *line)
     child_put (out, strcmp (value, "(null)") == 0 ? NULL : value);
 }
 
-/* Names and values. */
+/* Answer: names and values. */
 static int tell_conf (FILE *out, const void *arg, struct error *err)
 {
     slurm_conf_t *conf;
@@ -287,7 +291,9 @@ static int tell_conf (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-/* Whether it is up and open, its limit, the nodes outside; or nothing. */
+/* Answer: whether the partition is up and open, its limit, and the nodes that
+ * are not in it; or nothing.
+ */
 static int tell_partition (FILE *out, const void *arg, struct error *err)
 {
     partition_info_msg_t *parts;
@@ -313,7 +319,7 @@ static int tell_partition (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-/* How many. */
+/* Answer: the number of associations. */
 static int tell_associations (FILE *out, const void *arg, struct error *err)
 {
     slurmdb_assoc_cond_t cond = { 0 };
@@ -381,7 +387,7 @@ static int ask_number (child_f fn, const void *arg, struct error *err)
     return rc;
 }
 
-/* The names that are left of an answer. Return 0, or -1 with err and none. */
+/* The remaining names of an answer. Return 0, or -1 with err and no names. */
 static int take_names (struct hostlist *hl, struct child_answer *answer,
                        struct error *err)
 {
@@ -399,7 +405,7 @@ static int take_names (struct hostlist *hl, struct child_answer *answer,
     return 0;
 }
 
-/* An answer that is names, which are sorted. */
+/* An answer that is a list of names; the result is sorted. */
 static int ask_names (struct hostlist *hl, child_f fn, const void *arg,
                       struct error *err)
 {
