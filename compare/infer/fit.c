@@ -79,7 +79,7 @@ static int find_rank (struct fitting *w, struct error *err)
     struct fit *fit = w->fit;
     size_t n;
 
-    w->form = xcheck (rref_create (fit->nedges));
+    w->form = rref_create (fit->nedges);
     if (each_pair (w, eliminate, err) < 0)
         return -1;
     rref_reduce (w->form);

@@ -139,7 +139,7 @@ static int add_row (struct row_span *s, const struct probe *probe,
 
 static int eliminate (struct row_span *s, size_t m, struct error *err)
 {
-    s->rref = xcheck (rref_create (m));
+    s->rref = rref_create (m);
     s->z = xcalloc (m, sizeof (*s->z));
     rref_null (s->rref, &s->rng, s->z);
     for (size_t links = 1; links <= ROW_MAX; links++)

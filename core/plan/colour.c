@@ -70,11 +70,6 @@ static uint32_t *by_degree (const struct graph *g)
     uint32_t *order = xcalloc (g->n + 1, sizeof (*order));
     size_t *start = xcalloc (g->n + 2, sizeof (*start));
 
-    if (!order || !start) {
-        free (order);
-        free (start);
-        return NULL;
-    }
     for (size_t v = 0; v < g->n; v++)
         start[g->n - degree (g, v) + 1]++;
     for (size_t k = 0; k <= g->n; k++)
@@ -92,11 +87,6 @@ int colour_welch_powell (const struct graph *g, uint32_t *colour)
     size_t left = g->n;
     uint32_t c = 0;
 
-    if (!order || !barred) {
-        free (order);
-        free (barred);
-        return -1;
-    }
     for (size_t v = 0; v < g->n; v++)
         colour[v] = NONE;
     for (; left > 0; c++)

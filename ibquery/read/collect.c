@@ -221,7 +221,7 @@ struct counters *collect (struct mads *m, const struct fabric *f,
     struct counter_reading x = {
         .m = m,
         .f = f,
-        .c = xcheck (counters_create ()),
+        .c = counters_create (),
         .agent = xarray (f->nports, sizeof (*x.agent)),
         .agent_of = xarray (f->nports, sizeof (*x.agent_of)),
     };
