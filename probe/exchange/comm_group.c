@@ -1,7 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Comm over a group.
+/* Comm over a group: reliable trains of packets over its letters.
  *
- * Notes: collect and tell send data as notes: first one of eight bytes with the
+ * Notes: as in the group, whatever must arrive is requested by the side that
+ * waits for it: the receiver waits for packets, the sender for room in its
+ * window. Only a side that waits needs timers. The handler of letters works in
+ * any call of the group, also in a barrier. For retransmission 64 sizes are
+ * kept, not bytes.
+ *
+ * A packet that arrives early is kept; the window has a bit per packet. Missing
+ * packets are sent again only on request, so that packets that the network
+ * reorders are not taken for lost.
+ *
+ * Letters, by kind; numbers are of packets, from 1 on for each direction:
+ *
+ *     packet 1   number; data: the first packet that its sender misses 4; the
+ *                end of a message 1, of a note 2 or neither 0 1; age 1; a
+ *                note's bytes
+ *     has 2      the first packet missed; data: bit i: that + i is here 8
+ *     asks 3     as has; its receiver sends the missing packets, and answers
+ *     answers 4  as has; its receiver sends the missing packets
+ *
+ * collect and tell send data as notes: first one of eight bytes with the
  * length, then the pieces. Each member waits for an empty note before it sends
  * to process 0, which collects from a few members at a time: its port does not
  * have receives for all at once.
@@ -12,23 +31,123 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/exchange/stream.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
 
+enum letter_kind { PACKET = 1, HAS, ASKS, ANSWERS };
+
+enum packet_flag { END = 1, NOTE = 2 };
+
 enum {
+    PACKET_HEADER = 6,
+    STATE_SIZE = 8,
+    TELL_EVERY = COMM_GROUP_WINDOW / 4, /* packets */
+    ASK_FIRST = 16,                     /* gaps */
+    ASK_TIMES = 12, /* questions without an answer: the member is dead */
     BLOB_MAX = 1 << 28,
     PULLED = 16,  /* members to collect from at a time */
     LINGER = 500, /* gaps in which the last answer may be requested again */
 };
 
+struct stream_packet { /* a packet on its way, or one that arrived early */
+    uint16_t pad;
+    uint8_t flags;
+    uint8_t age; /* of the message */
+    uint8_t len; /* of the note */
+    uint8_t note[COMM_GROUP_NOTE_MAX];
+};
+
+struct outgoing { /* a message that is not completely sent */
+    struct outgoing *next;
+    size_t left;
+    bool is_note, started;
+    uint8_t age;
+    uint8_t len; /* of the note */
+    uint8_t note[];
+};
+
+struct note {
+    struct note *next;
+    size_t len;
+    uint8_t data[];
+};
+
+struct stream_peer {
+    /* out: first .. next-1 are on their way, as far as is known */
+    uint32_t first, next;
+    uint64_t has; /* bit i: the peer has first + i */
+    struct stream_packet *out; /* [COMM_GROUP_WINDOW] by number; NULL: none yet */
+    struct outgoing *queue, **queue_end;
+    bool pending; /* in the list of peers that something can be sent to */
+
+    /* in: all packets before `missed` are here */
+    uint32_t missed;
+    uint64_t here; /* bit i: packet missed + i is here */
+    struct stream_packet *in;
+    uint32_t untold; /* packets not acknowledged yet */
+    bool owes;       /* in the list of peers to acknowledge to */
+    uint64_t arrived; /* messages that were not taken yet */
+    uint64_t early;   /* the same, of the next age */
+    uint64_t wanted;  /* receives that were started */
+    int64_t moved;    /* time of the last packet from it */
+    struct note *note, **note_end;
+};
+
+struct member_ring { /* a ring of members, each at most once */
+    uint32_t *member;
+    size_t first, count;
+};
+
+struct stream_event {
+    struct stream_event *next;
+    struct comm_done done;
+};
+
 struct comm_group {
     struct group *g;
-    struct stream *stream;
     const char *const *host;
-    bool *ready; /* [member] prepared for pings */
+    uint32_t n;
+    bool *ready;   /* [n] prepared for pings */
     int64_t epoch; /* end of the last barrier, from which turns count */
+
+    size_t chunk; /* largest pad; 0: messages have no length */
+    struct stream_peer *peer; /* [n] */
+    struct member_ring pending, owing;
+    int64_t owing_since;
+    uint64_t flight;  /* packets on their way */
+    uint8_t age;
+    uint64_t arrived; /* messages, of all peers */
+    uint32_t last_any;
+    uint64_t started; /* messages started and not done */
+    struct stream_event *event, **event_end;
+
+    /* what is waited for, besides all that was started */
+    int64_t from, to; /* members; -1: none */
+    int64_t until;    /* deadline for a message of any member; 0: not waiting */
+    bool note;        /* a note, which arrives unless the member is dead */
+    bool given_up;
 };
+
+/*
+ * Creation
+ */
+
+static void list_add (struct member_ring *l, size_t n, uint32_t member)
+{
+    l->member[(l->first + l->count++) % n] = member;
+}
+
+static uint32_t list_take (struct member_ring *l, size_t n)
+{
+    uint32_t member = l->member[l->first];
+
+    l->first = (l->first + 1) % n;
+    l->count--;
+    return member;
+}
+
+static int take_letter (void *arg, size_t member,
+                        const struct group_letter *letter, struct error *err);
 
 struct comm_group *comm_group_open (struct group *g, const char *const *host)
 {
@@ -36,10 +155,77 @@ struct comm_group *comm_group_open (struct group *g, const char *const *host)
 
     c->g = g;
     c->host = host;
-    c->stream = stream_create (g);
-    c->ready = xcalloc (group_size (g), sizeof (*c->ready));
+    c->n = (uint32_t)group_size (g);
+    c->ready = xcalloc (c->n, sizeof (*c->ready));
+    c->chunk = group_pad_max (g, PACKET_HEADER);
+    c->from = c->to = -1;
+    c->event_end = &c->event;
+    c->peer = xcalloc (c->n, sizeof (*c->peer));
+    c->pending.member = xarray (c->n, sizeof (*c->pending.member));
+    c->owing.member = xarray (c->n, sizeof (*c->owing.member));
+    for (uint32_t m = 0; m < c->n; m++) {
+        struct stream_peer *p = &c->peer[m];
+
+        p->first = p->next = p->missed = 1;
+        p->queue_end = &p->queue;
+        p->note_end = &p->note;
+    }
     group_set_ping_size (g, GROUP_PING_MIN);
+    group_listen (g, take_letter, c);
     return c;
+}
+
+static void free_queue (struct stream_peer *p)
+{
+    while (p->queue) {
+        struct outgoing *o = p->queue;
+
+        p->queue = o->next;
+        free (o);
+    }
+    p->queue_end = &p->queue;
+}
+
+static bool take_event (struct comm_group *c, struct comm_done *done)
+{
+    struct stream_event *e = c->event;
+
+    if (!e)
+        return false;
+    *done = e->done;
+    if (!(c->event = e->next))
+        c->event_end = &c->event;
+    free (e);
+    return true;
+}
+
+void comm_group_drop (struct comm_group *c)
+{
+    struct comm_done done;
+
+    if (!c)
+        return;
+    group_listen (c->g, NULL, NULL);
+    for (uint32_t m = 0; m < c->n; m++) {
+        struct stream_peer *p = &c->peer[m];
+
+        free_queue (p);
+        while (p->note) {
+            struct note *note = p->note;
+
+            p->note = note->next;
+            free (note);
+        }
+        free (p->out);
+        free (p->in);
+    }
+    while (take_event (c, &done))
+        ;
+    free (c->peer);
+    free (c->pending.member);
+    free (c->owing.member);
+    free (c->ready);
+    free (c);
 }
 
 void comm_group_close (struct comm_group *c)
@@ -52,119 +238,660 @@ void comm_group_close (struct comm_group *c)
     if (group_barrier (c->g, &err) == 0)
         group_until (c->g, group_now (c->g) + LINGER * group_gap (c->g),
                      &err);
-    stream_destroy (c->stream);
-    free (c->ready);
-    free (c);
+    comm_group_drop (c);
 }
 
 /*
- * Processes
+ * Started messages
  */
 
-static uint32_t comm_rank (const void *c)
+static void report (struct comm_group *c, uint32_t m, bool sent, bool lost)
 {
-    return (uint32_t)group_me (((const struct comm_group *)c)->g);
+    struct stream_event *e = xcalloc (1, sizeof (*e));
+
+    e->done = (struct comm_done){ m, sent, lost };
+    *c->event_end = e;
+    c->event_end = &e->next;
+    c->started--;
 }
 
-static uint32_t comm_size (const void *c)
+/* A message has arrived: give it to a started receive, or keep it for the next.
+ */
+static void arrive (struct comm_group *c, uint32_t m, uint8_t age)
 {
-    return (uint32_t)group_size (((const struct comm_group *)c)->g);
+    struct stream_peer *p = &c->peer[m];
+
+    if (age != c->age)
+        p->early += age == (uint8_t)(c->age + 1);
+    else if (p->wanted > 0) {
+        p->wanted--;
+        report (c, m, false, false);
+    }
+    else {
+        p->arrived++;
+        c->arrived++;
+    }
 }
 
-static const char *comm_host (const void *c, uint32_t rank)
+/* Give up the messages that are waited for from a member. */
+static void give_up (struct comm_group *c, uint32_t m)
 {
-    return ((const struct comm_group *)c)->host[rank];
+    struct stream_peer *p = &c->peer[m];
+
+    for (; p->wanted > 0; p->wanted--)
+        report (c, m, false, true);
+    c->given_up = c->given_up || (c->from == m && !c->note);
 }
 
-static int64_t comm_now (void *c)
+/* The member is dead: end all messages from it and to it. */
+static void drop_member (struct comm_group *c, uint32_t m)
 {
-    return group_now (((struct comm_group *)c)->g);
+    struct stream_peer *p = &c->peer[m];
+
+    for (struct outgoing *o = p->queue; o; o = o->next)
+        if (o->started)
+            report (c, m, true, true);
+    free_queue (p);
+    c->flight -= p->next - p->first;
+    p->first = p->next;
+    give_up (c, m);
+}
+
+/*
+ * Sending
+ */
+
+/* Send a packet. It also acknowledges the packets of the peer. */
+static int send_packet (struct comm_group *c, uint32_t m, uint32_t number,
+                        struct error *err)
+{
+    struct stream_peer *p = &c->peer[m];
+    const struct stream_packet *slot = &p->out[number % COMM_GROUP_WINDOW];
+    uint8_t data[PACKET_HEADER + COMM_GROUP_NOTE_MAX];
+    struct group_letter letter = {
+        .kind = PACKET,
+        .pad = slot->pad,
+        .number = number,
+        .data = data,
+        .len = PACKET_HEADER + (size_t)slot->len,
+    };
+
+    wire_put (data, p->missed, 4);
+    data[4] = slot->flags;
+    data[5] = slot->age;
+    memcpy (data + PACKET_HEADER, slot->note, slot->len);
+    p->untold = 0;
+    return group_send (c->g, m, &letter, err);
+}
+
+static int send_state (struct comm_group *c, uint32_t m, enum letter_kind kind,
+                       struct error *err)
+{
+    struct stream_peer *p = &c->peer[m];
+    uint8_t data[STATE_SIZE];
+    struct group_letter letter = {
+        .kind = (uint8_t)kind,
+        .asks = kind == ASKS,
+        .number = p->missed,
+        .data = data,
+        .len = sizeof (data),
+    };
+
+    wire_put (data, p->here, 8);
+    p->untold = 0;
+    return group_send (c->g, m, &letter, err);
+}
+
+static bool has_room (const struct stream_peer *p)
+{
+    return p->next - p->first < COMM_GROUP_WINDOW;
+}
+
+static void make_pending (struct comm_group *c, uint32_t m)
+{
+    struct stream_peer *p = &c->peer[m];
+
+    if (p->pending || !p->queue || !has_room (p))
+        return;
+    p->pending = true;
+    list_add (&c->pending, c->n, m);
+}
+
+/* Send the next packet of a peer's first message. */
+static int send_next (struct comm_group *c, uint32_t m, struct error *err)
+{
+    struct stream_peer *p = &c->peer[m];
+    struct outgoing *o = p->queue;
+    size_t bytes = o->left < c->chunk ? o->left : c->chunk;
+    struct stream_packet *slot = &p->out[p->next % COMM_GROUP_WINDOW];
+
+    o->left -= bytes;
+    slot->pad = (uint16_t)bytes;
+    slot->flags = o->left > 0 ? 0 : o->is_note ? NOTE : END;
+    slot->age = o->age;
+    slot->len = o->len;
+    memcpy (slot->note, o->note, o->len);
+    c->flight++;
+    if (send_packet (c, m, p->next++, err) < 0)
+        return -1;
+    if (o->left > 0)
+        return 0;
+    if (!(p->queue = o->next))
+        p->queue_end = &p->queue;
+    if (o->started)
+        report (c, m, true, false);
+    free (o);
+    return 0;
+}
+
+/* Send as much as allowed, one packet to each peer in turn. */
+static int pump (struct comm_group *c, struct error *err)
+{
+    while (c->pending.count > 0 && c->flight < COMM_GROUP_FLIGHT) {
+        uint32_t m = list_take (&c->pending, c->n);
+        struct stream_peer *p = &c->peer[m];
+
+        p->pending = false;
+        if (p->queue && has_room (p) && send_next (c, m, err) < 0)
+            return -1;
+        make_pending (c, m);
+    }
+    return 0;
+}
+
+static int enqueue (struct comm_group *c, uint32_t m, struct outgoing *o,
+                    struct error *err)
+{
+    struct stream_peer *p = &c->peer[m];
+
+    if (!p->out)
+        p->out = xcalloc (COMM_GROUP_WINDOW, sizeof (*p->out));
+    o->age = c->age;
+    *p->queue_end = o;
+    p->queue_end = &o->next;
+    make_pending (c, m);
+    return pump (c, err);
+}
+
+static int post (struct comm_group *c, uint32_t m, size_t len, bool started,
+                 struct error *err)
+{
+    struct outgoing *o;
+
+    if (len > 0 && c->chunk == 0)
+        return error_input (err, "messages of this transport have no length");
+    o = xcalloc (1, sizeof (*o));
+    o->left = len;
+    o->started = started;
+    return enqueue (c, m, o, err);
+}
+
+/*
+ * Receiving
+ */
+
+/* Note that the peer has all packets before `missed` and, of the following
+ * ones, those in `here`.
+ */
+static void settle (struct comm_group *c, uint32_t m, uint32_t missed,
+                    uint64_t here)
+{
+    struct stream_peer *p = &c->peer[m];
+    uint32_t gone = missed - p->first;
+
+    /* an old message contains less than is known */
+    if (gone > p->next - p->first)
+        return;
+    c->flight -= gone;
+    p->first = missed;
+    p->has = here | (gone < COMM_GROUP_WINDOW ? p->has >> gone : 0);
+    make_pending (c, m);
+}
+
+static int send_again (struct comm_group *c, uint32_t m, struct error *err)
+{
+    struct stream_peer *p = &c->peer[m];
+
+    for (uint32_t i = p->first; i != p->next; i++)
+        if (!(p->has >> (i - p->first) & 1)
+            && send_packet (c, m, i, err) < 0)
+            return -1;
+    return 0;
+}
+
+static void keep_note (struct comm_group *c, uint32_t m,
+                       const struct stream_packet *slot)
+{
+    struct stream_peer *p = &c->peer[m];
+    struct note *note = xcalloc (1, sizeof (*note) + slot->len);
+
+    note->len = slot->len;
+    memcpy (note->data, slot->note, slot->len);
+    *p->note_end = note;
+    p->note_end = &note->next;
+}
+
+static int owe (struct comm_group *c, uint32_t m, struct error *err)
+{
+    struct stream_peer *p = &c->peer[m];
+
+    if (++p->untold >= TELL_EVERY)
+        return send_state (c, m, HAS, err);
+    if (p->owes)
+        return 0;
+    if (c->owing.count == 0)
+        c->owing_since = group_now (c->g);
+    p->owes = true;
+    list_add (&c->owing, c->n, m);
+    return 0;
+}
+
+static int on_packet (struct comm_group *c, uint32_t m,
+                      const struct group_letter *letter, struct error *err)
+{
+    struct stream_peer *p = &c->peer[m];
+    uint32_t ahead = letter->number - p->missed;
+    struct stream_packet *slot;
+
+    if (letter->len < PACKET_HEADER)
+        return 0;
+    settle (c, m, (uint32_t)wire_get (letter->data, 4), 0);
+    if (ahead >= COMM_GROUP_WINDOW || (p->here >> ahead & 1))
+        return 0;
+    if (!p->in)
+        p->in = xcalloc (COMM_GROUP_WINDOW, sizeof (*p->in));
+    slot = &p->in[letter->number % COMM_GROUP_WINDOW];
+    p->moved = group_now (c->g);
+    slot->flags = letter->data[4];
+    slot->age = letter->data[5];
+    slot->len = (uint8_t)(letter->len - PACKET_HEADER);
+    memcpy (slot->note, letter->data + PACKET_HEADER, slot->len);
+    for (p->here |= UINT64_C (1) << ahead; p->here & 1; p->here >>= 1) {
+        slot = &p->in[p->missed++ % COMM_GROUP_WINDOW];
+        if (slot->flags == END)
+            arrive (c, m, slot->age);
+        else if (slot->flags == NOTE)
+            keep_note (c, m, slot);
+    }
+    return owe (c, m, err);
+}
+
+static int take_letter (void *arg, size_t member,
+                        const struct group_letter *letter, struct error *err)
+{
+    struct comm_group *c = arg;
+    uint32_t m = (uint32_t)member;
+    int rc = 0;
+
+    /* if it had only stalled, it gets no answer and takes this one for dead */
+    if (group_is_dead (c->g, member))
+        return 0;
+    if (letter->kind == PACKET)
+        rc = on_packet (c, m, letter, err);
+    else if (letter->len == STATE_SIZE) {
+        settle (c, m, letter->number, wire_get (letter->data, 8));
+        if (letter->kind == ASKS || letter->kind == ANSWERS)
+            rc = send_again (c, m, err);
+        if (rc == 0 && letter->kind == ASKS)
+            rc = send_state (c, m, ANSWERS, err);
+    }
+    return rc < 0 ? -1 : pump (c, err);
+}
+
+/*
+ * Waiting
+ */
+
+static bool is_awaited (const struct comm_group *c, uint32_t m)
+{
+    const struct stream_peer *p = &c->peer[m];
+
+    return m != group_me (c->g)
+           && (c->until || c->from == m || p->wanted > 0 || p->queue
+               || (c->flight >= COMM_GROUP_FLIGHT && p->first != p->next));
+}
+
+static int tell_owing (struct comm_group *c, struct error *err)
+{
+    while (c->owing.count > 0) {
+        uint32_t m = list_take (&c->owing, c->n);
+
+        c->peer[m].owes = false;
+        if (c->peer[m].untold > 0 && send_state (c, m, HAS, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Whether this member has waited for a message of a living member for as long
+ * as it waits for a silent one.
+ */
+static bool is_overdue (const struct comm_group *c, uint32_t m, int64_t begin_ns)
+{
+    const struct stream_peer *p = &c->peer[m];
+    int64_t since = p->moved > begin_ns ? p->moved : begin_ns;
+
+    return (p->wanted > 0 || (c->from == m && !c->note))
+           && group_now (c->g) - since > group_dead_ns (c->g);
+}
+
+/* Ask all awaited members that have sent no letters since lately_ns; drop those
+ * that have been silent since begin_ns. Give up overdue messages.
+ */
+static int ask_all (struct comm_group *c, int64_t begin_ns, int64_t lately_ns,
+                    struct error *err)
+{
+    for (uint32_t m = 0; m < c->n; m++) {
+        if (is_overdue (c, m, begin_ns))
+            give_up (c, m);
+        if (!is_awaited (c, m) || group_spoke (c->g, m) > lately_ns)
+            continue;
+        if (!group_listens (c->g, m, begin_ns))
+            drop_member (c, m);
+        else if (send_state (c, m, ASKS, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Handle all messages that have arrived, so that no member is considered silent
+ * too soon.
+ */
+static int catch_up (struct comm_group *c, struct error *err)
+{
+    int rc;
+
+    do
+        rc = group_turn (c->g, group_now (c->g), err);
+    while (rc > 0);
+    return rc;
+}
+
+static int64_t least (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Wait until done () is true. Return 0, or -1 with err. */
+static int await (struct comm_group *c, bool (*done) (const struct comm_group *c),
+                  struct error *err)
+{
+    int64_t gap = group_gap (c->g);
+    int64_t longest = group_dead_ns (c->g) / ASK_TIMES;
+    int64_t begin = group_now (c->g);
+    int64_t interval = least (ASK_FIRST * gap, longest);
+    int64_t next = begin + interval;
+
+    while (!done (c)) {
+        int64_t now = group_now (c->g);
+        int64_t tell = c->owing.count > 0 ? c->owing_since + gap : INT64_MAX;
+
+        if (now >= tell) {
+            if (tell_owing (c, err) < 0)
+                return -1;
+        }
+        else if (now >= next) {
+            if (catch_up (c, err) < 0
+                || ask_all (c, begin, now - interval, err) < 0)
+                return -1;
+            interval = least (2 * interval, longest);
+            next = group_now (c->g) + interval;
+        }
+        else if (group_turn (c->g, least (next, tell), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static bool is_dead (const struct comm_group *c, int64_t m)
+{
+    return group_is_dead (c->g, (size_t)m);
+}
+
+static bool is_sent (const struct comm_group *c)
+{
+    return !c->peer[c->to].queue || is_dead (c, c->to);
+}
+
+static bool is_here (const struct comm_group *c)
+{
+    return c->peer[c->from].arrived > 0 || c->given_up
+           || is_dead (c, c->from);
+}
+
+static bool is_noted (const struct comm_group *c)
+{
+    return c->peer[c->from].note || is_dead (c, c->from);
+}
+
+static bool is_any_here (const struct comm_group *c)
+{
+    return c->arrived > 0 || group_now (c->g) >= c->until;
+}
+
+static bool is_event (const struct comm_group *c)
+{
+    return c->event || c->started == 0;
+}
+
+static bool is_all_done (const struct comm_group *c)
+{
+    return c->started == 0;
+}
+
+static int wait_sent (struct comm_group *c, uint32_t to, struct error *err)
+{
+    int rc;
+
+    c->to = to;
+    rc = await (c, is_sent, err);
+    c->to = -1;
+    return rc < 0 ? -1 : !is_dead (c, to);
+}
+
+static int wait_from (struct comm_group *c, uint32_t from,
+                      bool (*done) (const struct comm_group *c),
+                      struct error *err)
+{
+    int rc;
+
+    c->from = from;
+    c->note = done == is_noted;
+    rc = await (c, done, err);
+    c->from = -1;
+    c->note = c->given_up = false;
+    return rc;
 }
 
 /*
  * Messages
  */
 
-static int comm_reserve (void *c, size_t len, struct error *err)
+static int comm_reserve (void *vc, size_t len, struct error *err)
 {
-    if (len > 0 && !stream_carries (((struct comm_group *)c)->stream))
+    if (len > 0 && ((struct comm_group *)vc)->chunk == 0)
         return error_world (err, "messages of this transport have no length");
     return 1;
 }
 
-static int comm_barrier (void *arg, struct error *err)
+/* Begin a new age of messages. */
+static int comm_barrier (void *vc, struct error *err)
 {
-    struct comm_group *c = arg;
+    struct comm_group *c = vc;
 
     group_attend (c->g, true);
     if (group_barrier (c->g, err) < 0)
         return -1;
     c->epoch = group_now (c->g);
-    stream_age (c->stream);
+    c->age++;
+    c->arrived = 0;
+    for (uint32_t m = 0; m < c->n; m++) {
+        struct stream_peer *p = &c->peer[m];
+
+        c->arrived += p->arrived = p->early;
+        p->early = 0;
+    }
     return 1;
 }
 
-static int comm_send (void *c, uint32_t to, size_t len, struct error *err)
+static int comm_send (void *vc, uint32_t to, size_t len, struct error *err)
 {
-    return stream_send (((struct comm_group *)c)->stream, to, len, err);
+    if (is_dead (vc, to))
+        return 0;
+    return post (vc, to, len, false, err) < 0 ? -1 : wait_sent (vc, to, err);
 }
 
-static int comm_recv (void *c, uint32_t from, size_t len, struct error *err)
+static void take_message (struct comm_group *c, uint32_t from)
 {
+    c->peer[from].arrived--;
+    c->arrived--;
+}
+
+static int comm_recv (void *vc, uint32_t from, size_t len, struct error *err)
+{
+    struct comm_group *c = vc;
+
     (void)len;
-    return stream_receive (((struct comm_group *)c)->stream, from, err);
+    if (wait_from (c, from, is_here, err) < 0)
+        return -1;
+    if (c->peer[from].arrived == 0)
+        return 0;
+    take_message (c, from);
+    return 1;
 }
 
-static int comm_recv_any (void *c, size_t len, uint32_t *from,
+static int comm_recv_any (void *vc, size_t len, uint32_t *from,
                           struct error *err)
 {
-    (void)len;
-    return stream_receive_any (((struct comm_group *)c)->stream, from, err);
-}
+    struct comm_group *c = vc;
+    int rc;
 
-static int comm_start_send (void *c, uint32_t to, size_t len,
-                            struct error *err)
-{
-    return stream_start_send (((struct comm_group *)c)->stream, to, len, err);
-}
-
-static int comm_start_recv (void *c, uint32_t from, size_t len,
-                            struct error *err)
-{
     (void)len;
-    (void)err;
-    stream_start_receive (((struct comm_group *)c)->stream, from);
+    c->until = group_now (c->g) + group_dead_ns (c->g);
+    rc = await (c, is_any_here, err);
+    c->until = 0;
+    if (rc < 0 || c->arrived == 0)
+        return rc;
+    do
+        c->last_any = (c->last_any + 1) % c->n;
+    while (c->peer[c->last_any].arrived == 0);
+    *from = c->last_any;
+    take_message (c, *from);
     return 1;
 }
 
-static int comm_wait_one (void *c, struct comm_done *done, struct error *err)
+static int comm_start_send (void *vc, uint32_t to, size_t len,
+                            struct error *err)
 {
-    return stream_wait_one (((struct comm_group *)c)->stream, done, err);
+    struct comm_group *c = vc;
+
+    c->started++;
+    if (is_dead (c, to))
+        report (c, to, true, true);
+    else if (to == group_me (c->g)) {
+        report (c, to, true, false);
+        arrive (c, to, c->age);
+    }
+    else if (post (c, to, len, true, err) < 0)
+        return -1;
+    return 1;
 }
 
-static int comm_wait_all (void *c, struct error *err)
+static int comm_start_recv (void *vc, uint32_t from, size_t len,
+                            struct error *err)
 {
-    return stream_wait_all (((struct comm_group *)c)->stream, err);
+    struct comm_group *c = vc;
+    struct stream_peer *p = &c->peer[from];
+
+    (void)len;
+    (void)err;
+    c->started++;
+    if (p->arrived > 0) {
+        take_message (c, from);
+        report (c, from, false, false);
+    }
+    else if (is_dead (c, from))
+        report (c, from, false, true);
+    else
+        p->wanted++;
+    return 1;
 }
 
-static int comm_send_note (void *c, uint32_t to, const void *data, size_t len,
+static int comm_wait_one (void *vc, struct comm_done *done, struct error *err)
+{
+    return await (vc, is_event, err) < 0 ? -1 : take_event (vc, done);
+}
+
+static int comm_wait_all (void *vc, struct error *err)
+{
+    struct comm_done done;
+    bool lost = false;
+
+    if (await (vc, is_all_done, err) < 0)
+        return -1;
+    while (take_event (vc, &done))
+        lost = lost || done.lost;
+    return !lost;
+}
+
+/*
+ * Notes, which are ordered among themselves, independent of messages
+ */
+
+static int comm_send_note (void *vc, uint32_t to, const void *data, size_t len,
                            struct error *err)
 {
-    return stream_send_note (((struct comm_group *)c)->stream, to, data, len,
-                             err);
+    struct comm_group *c = vc;
+    struct outgoing *o;
+
+    if (is_dead (c, to))
+        return 0;
+    if (len > COMM_GROUP_NOTE_MAX)
+        return error_input (err, "a note of %zu bytes is too long", len);
+    o = xcalloc (1, sizeof (*o) + len);
+    o->is_note = true;
+    o->len = (uint8_t)len;
+    if (len > 0)
+        memcpy (o->note, data, len);
+    return enqueue (c, to, o, err) < 0 ? -1 : wait_sent (c, to, err);
 }
 
-static int comm_recv_note (void *c, uint32_t from, void *data, size_t len,
+/* *len is the room in buf, then the size of the note, which is cut if it does
+ * not fit.
+ */
+static int receive_note (struct comm_group *c, uint32_t from, void *buf,
+                         size_t *len, struct error *err)
+{
+    struct stream_peer *p = &c->peer[from];
+    struct note *note;
+
+    if (wait_from (c, from, is_noted, err) < 0)
+        return -1;
+    if (!(note = p->note))
+        return 0;
+    if (!(p->note = note->next))
+        p->note_end = &p->note;
+    if (note->len < *len)
+        *len = note->len;
+    if (*len > 0)
+        memcpy (buf, note->data, *len);
+    free (note);
+    return 1;
+}
+
+static int bad_note (const struct comm_group *c, uint32_t from,
+                     struct error *err)
+{
+    return error_world (err, "%s sent an invalid message", c->host[from]);
+}
+
+static int comm_recv_note (void *vc, uint32_t from, void *data, size_t len,
                            struct error *err)
 {
     size_t got = len;
-    int rc = stream_receive_note (((struct comm_group *)c)->stream, from, data,
-                                  &got, err);
+    int rc = receive_note (vc, from, data, &got, err);
 
-    if (rc > 0 && got != len)
-        return error_world (err, "%s sent what makes no sense",
-                            comm_host (c, from));
-    return rc;
+    return rc > 0 && got != len ? bad_note (vc, from, err) : rc;
 }
 
 /*
@@ -178,12 +905,13 @@ static int send_blob (struct comm_group *c, uint32_t to, const uint8_t *data,
     int rc;
 
     wire_put (header, len, 8);
-    rc = stream_send_note (c->stream, to, header, sizeof (header), err);
-    for (size_t at = 0; at < len && rc > 0; at += STREAM_NOTE_MAX)
-        rc = stream_send_note (c->stream, to, data + at,
-                               len - at < STREAM_NOTE_MAX ? len - at
-                                                          : STREAM_NOTE_MAX,
-                               err);
+    rc = comm_send_note (c, to, header, sizeof (header), err);
+    for (size_t at = 0; at < len && rc > 0; at += COMM_GROUP_NOTE_MAX)
+        rc = comm_send_note (c, to, data + at,
+                             len - at < COMM_GROUP_NOTE_MAX
+                                 ? len - at
+                                 : COMM_GROUP_NOTE_MAX,
+                             err);
     return rc;
 }
 
@@ -200,16 +928,14 @@ static int receive_blob (struct comm_group *c, uint32_t from,
         return rc;
     blob->len = wire_get (header, 8);
     if (blob->len > BLOB_MAX)
-        return error_world (err, "%s sent what makes no sense",
-                            comm_host (c, from));
+        return bad_note (c, from, err);
     blob->data = xarray (blob->len, 1);
     while (at < blob->len && rc > 0) {
         size_t len = blob->len - at;
 
-        rc = stream_receive_note (c->stream, from, blob->data + at, &len, err);
+        rc = receive_note (c, from, blob->data + at, &len, err);
         if (rc > 0 && len == 0)
-            rc = error_world (err, "%s sent what makes no sense",
-                              comm_host (c, from));
+            rc = bad_note (c, from, err);
         at += len;
     }
     if (rc <= 0) {
@@ -223,12 +949,11 @@ static int receive_blob (struct comm_group *c, uint32_t from,
 static int pull (struct comm_group *c, struct comm_blob *all,
                  struct error *err)
 {
-    uint32_t n = comm_size (c);
     uint32_t told = 1;
 
-    for (uint32_t m = 1; m < n; m++) {
-        for (; told < n && told < m + PULLED; told++)
-            if (stream_send_note (c->stream, told, NULL, 0, err) < 0)
+    for (uint32_t m = 1; m < c->n; m++) {
+        for (; told < c->n && told < m + PULLED; told++)
+            if (comm_send_note (c, told, NULL, 0, err) < 0)
                 return -1;
         if (receive_blob (c, m, &all[m], err) < 0)
             return -1;
@@ -236,43 +961,42 @@ static int pull (struct comm_group *c, struct comm_blob *all,
     return 1;
 }
 
-static int comm_collect (void *arg, const void *data, size_t len,
+static int comm_collect (void *vc, const void *data, size_t len,
                          struct comm_blob *all, struct error *err)
 {
-    struct comm_group *c = arg;
+    struct comm_group *c = vc;
     int rc;
 
-    if (comm_rank (c) > 0) {
+    if (group_me (c->g) > 0) {
         rc = comm_recv_note (c, 0, NULL, 0, err);
         if (rc > 0)
             rc = send_blob (c, 0, data, len, err);
         return rc < 0 ? -1 : 1;
     }
-    memset (all, 0, comm_size (c) * sizeof (*all));
+    memset (all, 0, c->n * sizeof (*all));
     all[0] = (struct comm_blob){ xarray (len, 1), len };
     if (len > 0)
         memcpy (all[0].data, data, len);
     rc = pull (c, all, err);
-    for (uint32_t m = 0; m < comm_size (c) && rc < 0; m++)
+    for (uint32_t m = 0; m < c->n && rc < 0; m++)
         free (all[m].data);
     return rc;
 }
 
-static int comm_tell (void *arg, struct comm_blob *blob, struct error *err)
+static int comm_tell (void *vc, struct comm_blob *blob, struct error *err)
 {
-    struct comm_group *c = arg;
+    struct comm_group *c = vc;
     int rc;
 
-    if (comm_rank (c) == 0) {
-        for (uint32_t m = 1; m < comm_size (c); m++)
+    if (group_me (c->g) == 0) {
+        for (uint32_t m = 1; m < c->n; m++)
             if (send_blob (c, m, blob->data, blob->len, err) < 0)
                 return -1;
         return 1;
     }
     rc = receive_blob (c, 0, blob, err);
     return rc != 0 ? rc
-                   : error_world (err, "%s, which leads, is gone",
-                                  comm_host (c, 0));
+                   : error_world (err, "%s, which leads, is gone", c->host[0]);
 }
 
 /*
@@ -338,7 +1062,7 @@ static int run_pings (struct comm_group *c, struct comm_side *s, bool awake,
         lost = ping.rtt_ns < 0;
         s->ns += ping.rtt_ns;
     }
-    rc = stream_send_note (c->stream, s->peer, NULL, 0, err);
+    rc = comm_send_note (c, s->peer, NULL, 0, err);
     return rc > 0 ? !lost : rc;
 }
 
@@ -350,8 +1074,8 @@ static int run_trains (struct comm_group *c, struct comm_side *s,
     for (unsigned int i = 0; i < s->n; i++)
         for (int way = 0; way < 2; way++) {
             int rc = (way == 0) == s->first
-                         ? stream_send (c->stream, s->peer, s->len, err)
-                         : stream_receive (c->stream, s->peer, err);
+                         ? comm_send (c, s->peer, s->len, err)
+                         : comm_recv (c, s->peer, s->len, err);
 
             if (rc <= 0)
                 return rc;
@@ -375,8 +1099,27 @@ static int run_round_trips (const struct comm_exchange *ex,
     if (make_ready (c, s->peer, err) < 0)
         return -1;
     return s->first ? run_pings (c, s, awake, err)
-                    : stream_receive_note (c->stream, s->peer, NULL,
-                                           &(size_t){ 0 }, err);
+                    : receive_note (c, s->peer, NULL, &(size_t){ 0 }, err);
+}
+
+static uint32_t comm_rank (const void *vc)
+{
+    return (uint32_t)group_me (((const struct comm_group *)vc)->g);
+}
+
+static uint32_t comm_size (const void *vc)
+{
+    return ((const struct comm_group *)vc)->n;
+}
+
+static const char *comm_host (const void *vc, uint32_t rank)
+{
+    return ((const struct comm_group *)vc)->host[rank];
+}
+
+static int64_t comm_now (void *vc)
+{
+    return group_now (((struct comm_group *)vc)->g);
 }
 
 static const struct comm_exchange exchanges[] = {

@@ -2,13 +2,30 @@
 /* Comm over a group: the tests' view of the transports verbs and emu. A process
  * is a member of the group, uses its first port, and is labelled by its host.
  *
- * Messages are trains of packets (stream.h): none is lost except those of a
- * member that died. A round trip of messages that fit into one datagram is a
- * ping, timed by the port's own clock if it has one, and lost if the network
- * lost it. A longer one is two trains.
+ * A message is a train of packets, each the pad of a letter (probe/group.h):
+ * its bytes are on the wire but never read. A note is a message of one packet
+ * whose content is delivered. Each arrives once and in order, as long as both
+ * members live. At most COMM_GROUP_WINDOW packets to one member are in flight
+ * at a time, and at most COMM_GROUP_FLIGHT in total.
  *
- * If processes share a core, those that ping at the same time take turns, as in
- * a check (probe/probe.h).
+ * Letters may be lost, repeated or reordered. A member that waits asks now and
+ * then and reports what it has; missing packets are sent again. Packets that go
+ * back acknowledge what arrived; without any, a member acknowledges every
+ * COMM_GROUP_WINDOW / 4 packets, or when it has waited for one gap of the
+ * transport with nothing to send. So an exchange without losses needs no
+ * packets beyond those of its messages.
+ *
+ * A member that stays silent though it is asked is dead (group_dead_ns): its
+ * messages, in both directions, are lost from then on. If it is still alive, it
+ * gets no answers, so that neither waits for the other. If a living member does
+ * not send a message within that time, the message is lost to its receiver, and
+ * a late one is not taken for another: each barrier begins a new age, and
+ * messages of an earlier age are dropped.
+ *
+ * A round trip of messages that fit into one datagram is a ping, timed by the
+ * port's own clock if it has one, and lost if the network lost it. A longer one
+ * is two trains. If processes share a core, those that ping at the same time
+ * take turns, as in a check (probe/probe.h).
  */
 #ifndef PROBE_EXCHANGE_COMM_GROUP_H
 #define PROBE_EXCHANGE_COMM_GROUP_H
@@ -17,14 +34,22 @@
 #include "probe/group.h"
 #include "util/error.h"
 
+enum {
+    COMM_GROUP_WINDOW = 64,
+    COMM_GROUP_FLIGHT = 4096,
+    COMM_GROUP_NOTE_MAX = GROUP_LETTER_MAX - 6, /* bytes */
+};
+
 struct comm_group;
 
-/* Open a comm for a group and the host of each member, both borrowed. All
- * members close it at the same time: they wait for each other, as long as any
- * member may still request messages that it missed.
+/* Open a comm for a group and the host of each member, both borrowed. From now
+ * on the group's letters belong to it. All members close it at the same time:
+ * they wait for each other, as long as any member may still request messages
+ * that it missed. comm_group_drop does not wait.
  */
 struct comm_group *comm_group_open (struct group *g, const char *const *host);
 void comm_group_close (struct comm_group *c);
+void comm_group_drop (struct comm_group *c);
 
 /* The comm's table, under a transport's name, which is borrowed. */
 struct comm comm_group_table (const char *name);

@@ -3,7 +3,7 @@
  * order, in the time that the wire takes, whatever gets lost.
  */
 #include "config.h"
-#include "probe/exchange/stream.h"
+#include "probe/exchange/comm_group.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,10 +12,23 @@
 #include "probe/test/arena.h"
 #include "tests/tap.h"
 
+static struct comm comm;
+
+static struct comm_group *open_comm (struct group *g)
+{
+    static const char *const hosts[] = {
+        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n",
+        "o", "p",
+    };
+
+    comm = comm_group_table ("emu");
+    return comm_group_open (g, hosts);
+}
+
 enum { ROUNDS = 20, DEADLINE_S = 100, MEGABYTE = 1 << 20 };
 
 /* A member's part in something; 0 is well. */
-typedef int (*part_f) (struct stream *s, struct group *g);
+typedef int (*part_f) (struct comm_group *s, struct group *g);
 
 static int check (int rc, int expected, const char *what,
                   const struct error *err)
@@ -29,7 +42,7 @@ static int check (int rc, int expected, const char *what,
 #define CHECK(call, expected) check (call, expected, #call, &err)
 
 /* Back and forth, of lengths about a packet's. */
-static int play_lengths (struct stream *s, struct group *g)
+static int play_lengths (struct comm_group *s, struct group *g)
 {
     static const size_t lengths[] = { 0, 1, 4074, 4075, 100000 };
     uint32_t me = (uint32_t)group_me (g);
@@ -42,17 +55,17 @@ static int play_lengths (struct stream *s, struct group *g)
         size_t len = lengths[i % 5];
 
         if (me == 0)
-            bad = CHECK (stream_send (s, 1, len, &err), 1)
-                  || CHECK (stream_receive (s, 1, &err), 1);
+            bad = CHECK (comm.send (s, 1, len, &err), 1)
+                  || CHECK (comm.recv (s, 1, 0, &err), 1);
         else
-            bad = CHECK (stream_receive (s, 0, &err), 1)
-                  || CHECK (stream_send (s, 0, len, &err), 1);
+            bad = CHECK (comm.recv (s, 0, 0, &err), 1)
+                  || CHECK (comm.send (s, 0, len, &err), 1);
     }
     return bad;
 }
 
 /* What is in notes, in order, with messages between them. */
-static int play_notes (struct stream *s, struct group *g)
+static int play_notes (struct comm_group *s, struct group *g)
 {
     uint32_t me = (uint32_t)group_me (g);
     struct error err;
@@ -61,26 +74,25 @@ static int play_notes (struct stream *s, struct group *g)
     if (me > 1)
         return 0;
     for (uint32_t i = 0; i < 10 * ROUNDS && !bad; i++) {
-        char text[STREAM_NOTE_MAX];
-        char got[STREAM_NOTE_MAX];
-        size_t len = sizeof (got);
+        char text[COMM_GROUP_NOTE_MAX];
+        char got[COMM_GROUP_NOTE_MAX];
+        size_t len = i % sizeof (text);
 
         memset (text, (int)i, sizeof (text));
         if (me == 0)
-            bad = CHECK (stream_send_note (s, 1, text, i % sizeof (text),
-                                           &err), 1)
-                  || CHECK (stream_send (s, 1, 10000, &err), 1);
+            bad = CHECK (comm.send_note (s, 1, text, len, &err), 1)
+                  || CHECK (comm.send (s, 1, 10000, &err), 1);
         else
-            bad = CHECK (stream_receive_note (s, 0, got, &len, &err), 1)
-                  || len != i % sizeof (text) || memcmp (text, got, len);
+            bad = CHECK (comm.recv_note (s, 0, got, len, &err), 1)
+                  || memcmp (text, got, len);
     }
     for (int i = 0; i < 10 * ROUNDS && !bad && me == 1; i++)
-        bad = CHECK (stream_receive (s, 0, &err), 1);
+        bad = CHECK (comm.recv (s, 0, 0, &err), 1);
     return bad;
 }
 
 /* Everyone to everyone at once, itself included. */
-static int play_all (struct stream *s, struct group *g)
+static int play_all (struct comm_group *s, struct group *g)
 {
     uint32_t n = (uint32_t)group_size (g);
     struct comm_done done;
@@ -91,10 +103,10 @@ static int play_all (struct stream *s, struct group *g)
 
     for (uint32_t m = 0; m < n && !bad; m++)
         for (int k = 0; k < 3 && !bad; k++) {
-            stream_start_receive (s, m);
-            bad = CHECK (stream_start_send (s, m, 30000, &err), 1);
+            comm.start_recv (s, m, 0, &err);
+            bad = CHECK (comm.start_send (s, m, 30000, &err), 1);
         }
-    while (!bad && (rc = stream_wait_one (s, &done, &err)) != 0)
+    while (!bad && (rc = comm.wait_one (s, &done, &err)) != 0)
         if (rc < 0 || done.lost || ++count[done.peer][done.sent] > 3)
             bad = 1;
     for (uint32_t m = 0; m < n; m++)
@@ -103,7 +115,7 @@ static int play_all (struct stream *s, struct group *g)
 }
 
 /* Who comes first is answered first. */
-static int play_any (struct stream *s, struct group *g)
+static int play_any (struct comm_group *s, struct group *g)
 {
     uint32_t n = (uint32_t)group_size (g);
     bool seen[16] = { false };
@@ -111,14 +123,14 @@ static int play_any (struct stream *s, struct group *g)
     int bad = 0;
 
     if (group_me (g) > 0)
-        return CHECK (stream_send (s, 0, 5000, &err), 1)
-               || CHECK (stream_receive (s, 0, &err), 1);
+        return CHECK (comm.send (s, 0, 5000, &err), 1)
+               || CHECK (comm.recv (s, 0, 0, &err), 1);
     for (uint32_t i = 1; i < n && !bad; i++) {
         uint32_t from = 0;
 
-        bad = CHECK (stream_receive_any (s, &from, &err), 1)
+        bad = CHECK (comm.recv_any (s, 0, &from, &err), 1)
               || from == 0 || seen[from]
-              || CHECK (stream_send (s, from, 5000, &err), 1);
+              || CHECK (comm.send (s, from, 5000, &err), 1);
         seen[from] = true;
     }
     return bad;
@@ -136,7 +148,7 @@ static const struct {
 
 static int run_game (struct group *g, void *data)
 {
-    struct stream *s = stream_create (g);
+    struct comm_group *s = open_comm (g);
     struct error err;
     int bad;
 
@@ -147,7 +159,7 @@ static int run_game (struct group *g, void *data)
           || CHECK (group_barrier (g, &err), 0);
     /* answer who missed what was last */
     bad = bad || group_until (g, group_now (g) + 3000000000LL, &err) < 0;
-    stream_destroy (s);
+    comm_group_drop (s);
     return bad;
 }
 
@@ -166,7 +178,7 @@ static void test_games (const char *word, const char *value)
 /* A train is as fast as the wire: 1 MB from 0 to 1, and its way back. */
 static int run_rate (struct group *g, void *data)
 {
-    struct stream *s = stream_create (g);
+    struct comm_group *s = open_comm (g);
     double ns = *(const double *)data * MEGABYTE;
     struct error err;
     int64_t start;
@@ -176,17 +188,17 @@ static int run_rate (struct group *g, void *data)
     bad = group_barrier (g, &err) < 0;
     start = group_now (g);
     if (group_me (g) == 0) {
-        bad = bad || CHECK (stream_send (s, 1, MEGABYTE, &err), 1)
-              || CHECK (stream_receive (s, 1, &err), 1);
+        bad = bad || CHECK (comm.send (s, 1, MEGABYTE, &err), 1)
+              || CHECK (comm.recv (s, 1, 0, &err), 1);
         ns = (double)(group_now (g) - start) / ns;
         diag ("1 MB: %.3f times what its bytes take", ns);
         bad = bad || ns < 1 || ns > 1.1; /* it has a way to go */
     }
     else
-        bad = bad || CHECK (stream_receive (s, 0, &err), 1)
-              || CHECK (stream_send (s, 0, 0, &err), 1);
+        bad = bad || CHECK (comm.recv (s, 0, 0, &err), 1)
+              || CHECK (comm.send (s, 0, 0, &err), 1);
     bad = bad || group_until (g, group_now (g) + 1000000000LL, &err) < 0;
-    stream_destroy (s);
+    comm_group_drop (s);
     return bad;
 }
 
@@ -205,7 +217,7 @@ static void test_rates (void)
 /* Member 1 dies: what it owes is lost, soon and for good, and others live. */
 static int run_death (struct group *g, void *data)
 {
-    struct stream *s = stream_create (g);
+    struct comm_group *s = open_comm (g);
     struct comm_done done;
     uint32_t from;
     struct error err;
@@ -214,31 +226,31 @@ static int run_death (struct group *g, void *data)
     (void)data;
     group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
     if (group_me (g) == 1) {
-        stream_destroy (s);
+        comm_group_drop (s);
         return 0;
     }
     if (group_me (g) == 0) {
         int64_t start;
 
-        bad = CHECK (stream_receive (s, 1, &err), 0);
+        bad = CHECK (comm.recv (s, 1, 0, &err), 0);
         start = group_now (g);
-        bad = bad || CHECK (stream_send (s, 1, MEGABYTE, &err), 0);
-        stream_start_receive (s, 1);
-        bad = bad || CHECK (stream_wait_one (s, &done, &err), 1) || !done.lost
-              || CHECK (stream_start_send (s, 1, 0, &err), 1)
-              || CHECK (stream_wait_all (s, &err), 0)
+        bad = bad || CHECK (comm.send (s, 1, MEGABYTE, &err), 0);
+        comm.start_recv (s, 1, 0, &err);
+        bad = bad || CHECK (comm.wait_one (s, &done, &err), 1) || !done.lost
+              || CHECK (comm.start_send (s, 1, 0, &err), 1)
+              || CHECK (comm.wait_all (s, &err), 0)
               || group_now (g) != start
-              || CHECK (stream_receive_any (s, &from, &err), 0)
-              || CHECK (stream_receive (s, 2, &err), 1);
+              || CHECK (comm.recv_any (s, 0, &from, &err), 0)
+              || CHECK (comm.recv (s, 2, 0, &err), 1);
     }
     else
-        bad = CHECK (stream_start_send (s, 1, MEGABYTE, &err), 1)
-              || CHECK (stream_wait_all (s, &err), 0)
+        bad = CHECK (comm.start_send (s, 1, MEGABYTE, &err), 1)
+              || CHECK (comm.wait_all (s, &err), 0)
               || group_until (g, group_now (g) + 3 * group_dead_ns (g) / 2,
                               &err) < 0
-              || CHECK (stream_send (s, 0, 100, &err), 1);
+              || CHECK (comm.send (s, 0, 100, &err), 1);
     bad = bad || group_until (g, group_now (g) + 1000000000LL, &err) < 0;
-    stream_destroy (s);
+    comm_group_drop (s);
     return bad;
 }
 
@@ -257,7 +269,7 @@ static void test_death (void)
  */
 static int run_late (struct group *g, void *data)
 {
-    struct stream *s = stream_create (g);
+    struct comm_group *s = open_comm (g);
     struct comm_done done;
     struct error err;
     int bad = 0;
@@ -265,23 +277,22 @@ static int run_late (struct group *g, void *data)
     (void)data;
     group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
     if (group_me (g) == 0) {
-        bad = CHECK (stream_receive (s, 1, &err), 0);
-        stream_start_receive (s, 1);
-        bad = bad || CHECK (stream_wait_one (s, &done, &err), 1) || !done.lost;
+        bad = CHECK (comm.recv (s, 1, 0, &err), 0);
+        comm.start_recv (s, 1, 0, &err);
+        bad = bad || CHECK (comm.wait_one (s, &done, &err), 1) || !done.lost;
     }
     else
         bad = group_until (g, group_now (g) + 5 * group_dead_ns (g), &err) < 0
-              || CHECK (stream_send (s, 0, 100, &err), 1);
-    bad = bad || group_barrier (g, &err) < 0;
-    stream_age (s);
+              || CHECK (comm.send (s, 0, 100, &err), 1);
+    bad = bad || CHECK (comm.barrier (s, &err), 1);
     if (group_me (g) == 0)
-        bad = bad || CHECK (stream_receive (s, 1, &err), 1)
-              || CHECK (stream_receive (s, 1, &err), 0);
+        bad = bad || CHECK (comm.recv (s, 1, 0, &err), 1)
+              || CHECK (comm.recv (s, 1, 0, &err), 0);
     else
-        bad = bad || CHECK (stream_send (s, 0, 100, &err), 1)
+        bad = bad || CHECK (comm.send (s, 0, 100, &err), 1)
               || group_until (g, group_now (g) + 3 * group_dead_ns (g), &err)
                      < 0;
-    stream_destroy (s);
+    comm_group_drop (s);
     return bad;
 }
 
@@ -304,16 +315,15 @@ struct stall {
 
 static int run_stall (struct group *g, void *data)
 {
-    struct stream *s = stream_create (g);
+    struct comm_group *s = open_comm (g);
     struct stall *st = data;
-    size_t len = 0;
     struct error err;
     int64_t start;
     int bad;
 
     group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
     if (group_me (g) == 0) {
-        bad = CHECK (stream_receive (s, 1, &err), 0);
+        bad = CHECK (comm.recv (s, 1, 0, &err), 0);
         while (!st->awake)
             usleep (1000);
         /* from here on the emulator's clock waits for this one, too */
@@ -321,7 +331,7 @@ static int run_stall (struct group *g, void *data)
         st->serves = 1;
         while (!bad && !st->done)
             bad = group_until (g, group_now (g) + group_gap (g), &err) < 0;
-        bad = bad || CHECK (stream_receive (s, 1, &err), 0);
+        bad = bad || CHECK (comm.recv (s, 1, 0, &err), 0);
     }
     else {
         usleep (3 * ARENA_STALL_MS * 1000);
@@ -330,12 +340,12 @@ static int run_stall (struct group *g, void *data)
             usleep (100);
         bad = group_until (g, group_now (g) + group_gap (g), &err) < 0;
         start = group_now (g);
-        bad = bad || CHECK (stream_receive_note (s, 0, NULL, &len, &err), 0)
+        bad = bad || CHECK (comm.recv_note (s, 0, NULL, 0, &err), 0)
               || group_now (g) - start > 3 * group_dead_ns (g)
-              || CHECK (stream_send (s, 0, 100, &err), 0);
+              || CHECK (comm.send (s, 0, 100, &err), 0);
         st->done = 1;
     }
-    stream_destroy (s);
+    comm_group_drop (s);
     return bad;
 }
 
