@@ -26,6 +26,7 @@
 #ifndef PROBE_EXCHANGE_COMM_H
 #define PROBE_EXCHANGE_COMM_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -152,8 +153,20 @@ struct party {
     const uint32_t *by_host;  /* [n] all processes, grouped by host: sorted by
                                  its name, then by number */
     struct progress progress; /* at process 0, on a terminal */
-    struct keep *keep;        /* at process 0, of the series (results.h); or
-                                 NULL */
+    pthread_mutex_t *lock;    /* held while the series change, so that a signal
+                                 does not save them meanwhile; or NULL */
 };
+
+static inline void party_lock (const struct party *p)
+{
+    if (p->lock)
+        pthread_mutex_lock (p->lock);
+}
+
+static inline void party_unlock (const struct party *p)
+{
+    if (p->lock)
+        pthread_mutex_unlock (p->lock);
+}
 
 #endif /* PROBE_EXCHANGE_COMM_H */

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes: format of a collected record, little-endian, sizes in bytes: peer 4,
+ * exchanges 4, lost exchanges 4, then SERIES_STATS times in ns, doubles of 8.
+ */
 #include "config.h"
 #include "probe/exchange/exchange.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "probe/wire.h"
+#include "util/alloc.h"
 
 enum {
     GROWTH_MAX = 16, /* maximum factor per try */
@@ -16,122 +22,79 @@ enum {
  * Kinds
  */
 
-static int send (const struct comm_side *s, struct error *err)
-{
-    return s->comm->send (s->c, s->peer, s->len, err);
-}
-
-static int recv (const struct comm_side *s, struct error *err)
-{
-    return s->comm->recv (s->c, s->peer, s->len, err);
-}
-
-static int start_send (const struct comm_side *s, struct error *err)
-{
-    return s->comm->start_send (s->c, s->peer, s->len, err);
-}
-
-static int start_recv (const struct comm_side *s, struct error *err)
-{
-    return s->comm->start_recv (s->c, s->peer, s->len, err);
-}
-
-static int many (int (*fn) (const struct comm_side *s, struct error *err),
-                 const struct comm_side *s, unsigned int n, struct error *err)
+static int many (const struct comm_side *s,
+                 int (*fn) (void *c, uint32_t peer, size_t len,
+                            struct error *err),
+                 unsigned int n, struct error *err)
 {
     int rc = 1;
 
     for (unsigned int i = 0; i < n && rc > 0; i++)
-        rc = fn (s, err);
+        rc = fn (s->c, s->peer, s->len, err);
     return rc;
 }
 
+/* A kind's manner is its width, a number of messages; NULL: all of them. */
+static unsigned int width_of (const struct comm_exchange *ex,
+                              const struct comm_side *s)
+{
+    return ex->manner ? *(const unsigned int *)ex->manner : s->n;
+}
+
 /* `width` messages there, then as many back, until n exchanges are done. */
-static int by_turns (struct comm_side *s, unsigned int width,
+static int by_turns (const struct comm_exchange *ex, struct comm_side *s,
                      struct error *err)
 {
-    int64_t start = s->comm->now_ns (s->c);
+    const struct comm *comm = s->comm;
+    unsigned int width = width_of (ex, s);
+    int64_t start = comm->now_ns (s->c);
     int rc = 1;
 
     for (unsigned int i = 0; i < s->n && rc > 0; i += width) {
-        rc = many (s->first ? send : recv, s, width, err);
+        rc = many (s, s->first ? comm->send : comm->recv, width, err);
         if (rc > 0)
-            rc = many (s->first ? recv : send, s, width, err);
+            rc = many (s, s->first ? comm->recv : comm->send, width, err);
     }
     if (s->first)
-        s->ns = s->comm->now_ns (s->c) - start;
+        s->ns = comm->now_ns (s->c) - start;
     return rc;
 }
 
 /* n messages each way, `width` at once. */
-static int at_once (struct comm_side *s, unsigned int width,
+static int at_once (const struct comm_exchange *ex, struct comm_side *s,
                     struct error *err)
 {
-    int64_t start = s->comm->now_ns (s->c);
+    const struct comm *comm = s->comm;
+    unsigned int width = width_of (ex, s);
+    int64_t start = comm->now_ns (s->c);
     int rc = 1;
 
     for (unsigned int i = 0; i < s->n && rc > 0; i += width) {
         unsigned int now = s->n - i < width ? s->n - i : width;
-        int started = many (start_recv, s, now, err);
+        int started = many (s, comm->start_recv, now, err);
 
         if (started > 0)
-            started = many (start_send, s, now, err);
-        if (started < 0 || (rc = s->comm->wait_all (s->c, err)) < 0)
+            started = many (s, comm->start_send, now, err);
+        if (started < 0 || (rc = comm->wait_all (s->c, err)) < 0)
             return -1;
         if (started == 0)
             rc = 0;
     }
     if (s->first)
-        s->ns = s->comm->now_ns (s->c) - start;
+        s->ns = comm->now_ns (s->c) - start;
     return rc;
 }
 
-static int round_trip (const struct comm_exchange *ex, struct comm_side *s,
-                       struct error *err)
-{
-    (void)ex;
-    return by_turns (s, 1, err);
-}
-
-static int one_way (const struct comm_exchange *ex, struct comm_side *s,
-                    struct error *err)
-{
-    (void)ex;
-    return by_turns (s, s->n, err);
-}
-
-static int both_ways (const struct comm_exchange *ex, struct comm_side *s,
-                      struct error *err)
-{
-    (void)ex;
-    return at_once (s, 1, err);
-}
-
-static int async (const struct comm_exchange *ex, struct comm_side *s,
-                  struct error *err)
-{
-    (void)ex;
-    return at_once (s, COMM_WINDOW / 2, err);
-}
+static const unsigned int one = 1, half_window = COMM_WINDOW / 2;
 
 static const struct comm_exchange generic[] = {
-    { "round-trip", "a message there, then one back", round_trip, false,
+    { "round-trip", "a message there, then one back", by_turns, false, &one },
+    { "one-way", "all messages there, then as many back", by_turns, false,
       NULL },
-    { "one-way", "all messages there, then as many back", one_way, false,
-      NULL },
-    { "both-ways", "a message each way at once", both_ways, true, NULL },
-    { "async", "many messages each way at once", async, true, NULL },
+    { "both-ways", "a message each way at once", at_once, true, &one },
+    { "async", "many messages each way at once", at_once, true, &half_window },
     { 0 },
 };
-
-static const struct comm_exchange *look (const struct comm_exchange *table,
-                                         const char *name)
-{
-    for (; table && table->name; table++)
-        if (!strcmp (table->name, name))
-            return table;
-    return NULL;
-}
 
 const struct comm_exchange *exchange_at (const struct comm *comm, size_t i)
 {
@@ -141,9 +104,14 @@ const struct comm_exchange *exchange_at (const struct comm *comm, size_t i)
         own++;
     if (i < own)
         return &comm->exchanges[i];
-    for (const struct comm_exchange *ex = generic; ex->name; ex++)
-        if (!look (comm->exchanges, ex->name) && i-- == own)
+    for (const struct comm_exchange *ex = generic; ex->name; ex++) {
+        size_t k = 0;
+
+        while (k < own && strcmp (comm->exchanges[k].name, ex->name))
+            k++;
+        if (k == own && i-- == own)
             return ex;
+    }
     return NULL;
 }
 
@@ -164,6 +132,164 @@ const struct comm_exchange *exchange_find (const struct comm *comm,
     }
     error_input (err, "'%.40s' is no exchange; there are %s", name, names);
     return NULL;
+}
+
+/*
+ * Results
+ */
+
+enum { RECORD = 12 + 8 * SERIES_STATS };
+
+struct repeats { /* with a peer */
+    double *time; /* [count - lost] */
+    uint32_t count, lost;
+};
+
+struct results {
+    bool receives;
+    uint32_t n;
+    uint32_t used;         /* peers that have repeats */
+    struct repeats with[]; /* [n] */
+};
+
+struct results *results_create (uint32_t n, bool receives)
+{
+    struct results *r
+        = xcalloc (1, sizeof (*r) + n * sizeof (struct repeats));
+
+    r->n = n;
+    r->receives = receives;
+    return r;
+}
+
+static void clear (struct results *r)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        free (r->with[i].time);
+        r->with[i] = (struct repeats){ 0 };
+    }
+    r->used = 0;
+}
+
+void results_destroy (struct results *r)
+{
+    if (r)
+        clear (r);
+    free (r);
+}
+
+static struct repeats *begin (struct results *r, uint32_t peer)
+{
+    if (r->with[peer].count++ == 0)
+        r->used++;
+    return &r->with[peer];
+}
+
+void results_add_lost (struct results *r, uint32_t peer)
+{
+    begin (r, peer)->lost++;
+}
+
+void results_add (struct results *r, uint32_t peer, double time_ns)
+{
+    struct repeats *x = begin (r, peer);
+    size_t n = x->count - x->lost - 1;
+
+    x->time = xgrow (x->time, n, sizeof (*x->time));
+    x->time[n] = time_ns;
+}
+
+static void pack (uint8_t *p, uint32_t peer, struct repeats *x)
+{
+    double time[SERIES_STATS] = { 0 };
+
+    if (x->lost < x->count)
+        series_stats (x->time, x->count - x->lost, time);
+    wire_put (p, peer, 4);
+    wire_put (p + 4, x->count, 4);
+    wire_put (p + 8, x->lost, 4);
+    for (int k = 0; k < SERIES_STATS; k++) {
+        uint64_t bits;
+
+        memcpy (&bits, &time[k], sizeof (bits));
+        wire_put (p + 12 + 8 * k, bits, 8);
+    }
+}
+
+/* Return false if it is invalid. */
+static bool unpack (const uint8_t *p, uint32_t n, uint32_t *peer,
+                    struct series_pair *pair)
+{
+    bool sane = true;
+
+    *peer = (uint32_t)wire_get (p, 4);
+    pair->count = (uint32_t)wire_get (p + 4, 4);
+    pair->lost = (uint32_t)wire_get (p + 8, 4);
+    for (int k = 0; k < SERIES_STATS; k++) {
+        uint64_t bits = wire_get (p + 12 + 8 * k, 8);
+
+        memcpy (&pair->time_ns[k], &bits, sizeof (bits));
+        sane = sane && isfinite (pair->time_ns[k]) && pair->time_ns[k] >= 0;
+    }
+    return sane && *peer < n && pair->lost <= pair->count;
+}
+
+/* Add the results of one process to the series. */
+static int take (const struct results *r, const struct party *p,
+                 uint32_t from, const struct comm_blob *blob,
+                 uint64_t length, struct series *s, struct error *err)
+{
+    if (!blob->data) {
+        s->process[from].lost = true;
+        s->complete = false;
+        return 0;
+    }
+    for (size_t at = 0; at < blob->len; at += RECORD) {
+        struct series_pair pair = { .length = length };
+        uint32_t peer;
+
+        if (blob->len - at < RECORD
+            || !unpack (blob->data + at, p->n, &peer, &pair))
+            return error_world (err, "%s sent results that make no sense",
+                                p->comm->label (p->c, from));
+        pair.a = r->receives ? peer : from;
+        pair.b = r->receives ? from : peer;
+        if (series_add_pair (s, &pair, err) < 0)
+            return -1;
+        s->complete = s->complete && series_measured (&pair);
+    }
+    return 0;
+}
+
+int results_collect (struct results *r, const struct party *p,
+                     uint64_t length, struct series *s, struct error *err)
+{
+    size_t len = (size_t)r->used * RECORD;
+    struct comm_blob *all = s ? xcalloc (p->n, sizeof (*all)) : NULL;
+    uint8_t *data = xarray (len, 1);
+    uint8_t *at = data;
+    int rc = -1;
+
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->with[i].count > 0) {
+            pack (at, i, &r->with[i]);
+            at += RECORD;
+        }
+    if (p->comm->collect (p->c, data, len, all, err) < 0)
+        goto error;
+    rc = 0;
+    party_lock (p);
+    for (uint32_t i = 0; s && i < p->n; i++) {
+        if (rc == 0)
+            rc = take (r, p, i, &all[i], length, s, err);
+        free (all[i].data);
+    }
+    party_unlock (p);
+    clear (r);
+error:
+    free (data);
+    free (all);
+    return rc;
 }
 
 /*

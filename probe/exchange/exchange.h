@@ -14,8 +14,8 @@
 #ifndef PROBE_EXCHANGE_EXCHANGE_H
 #define PROBE_EXCHANGE_EXCHANGE_H
 
+#include "compare/series/series.h"
 #include "probe/exchange/comm.h"
-#include "probe/exchange/results.h"
 #include "util/error.h"
 
 /* Find the kind of this name: the comm's own, or else the generic one. Return
@@ -27,6 +27,28 @@ const struct comm_exchange *exchange_find (const struct comm *comm,
 
 /* Kind i of a comm, its own first; NULL: no more. */
 const struct comm_exchange *exchange_at (const struct comm *comm, size_t i);
+
+/* Results: what a process measured with each of the others at one length, until
+ * process 0 puts it into a series.
+ */
+struct results;
+
+/* Create empty results of a process that initiates its measurements, or that
+ * receives them.
+ */
+struct results *results_create (uint32_t n, bool receives);
+void results_destroy (struct results *r);
+
+/* Add an exchange with a peer: its time, or that it was lost. */
+void results_add (struct results *r, uint32_t peer, double time_ns);
+void results_add_lost (struct results *r, uint32_t peer);
+
+/* Process 0, which alone has a series, collects all processes' results as pairs
+ * of this length; dead processes are marked. Afterwards all results are empty.
+ * Return 0, or -1 with err.
+ */
+int results_collect (struct results *r, const struct party *p,
+                     uint64_t length, struct series *s, struct error *err);
 
 enum {
     MEASURE_REPEATS_MAX = 1000 * 1000,

@@ -5,16 +5,16 @@
  * the two processes, 4 bytes each; pairs have no round.
  */
 #include "config.h"
-#include "probe/exchange/pairs.h"
+#include "probe/exchange/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/exchange/program.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
 #include "util/file.h"
+#include "util/sort.h"
 
 enum {
     GATHER_STEPS = 64,
@@ -53,12 +53,12 @@ int pairs_finish (const struct party *p, int64_t start, uint64_t steps,
 
     if (!s)
         return 0;
-    keep_lock (p->keep);
+    party_lock (p);
     s->steps = steps;
     s->probes = probes;
     s->seconds = (double)(p->comm->now_ns (p->c) - start) / 1e9;
     rc = series_sort (s, err);
-    keep_unlock (p->keep);
+    party_unlock (p);
     return rc;
 }
 
@@ -412,6 +412,86 @@ static int run_pairs (struct exchange_session *x, enum series_test test,
                       err);
 }
 
+struct bad_pair {
+    uint32_t low, high; /* of the pair */
+    bool swapped;       /* it is (high, low) */
+    double factor;      /* its median over that of all pairs */
+};
+
+static int worse_first (const void *x, const void *y)
+{
+    const struct bad_pair *a = x;
+    const struct bad_pair *b = y;
+
+    return util_compare (b->factor, a->factor);
+}
+
+/* Order by pair; of its two directions the worse one first. */
+static int by_pair (const void *x, const void *y)
+{
+    const struct bad_pair *a = x;
+    const struct bad_pair *b = y;
+
+    if (a->low != b->low)
+        return util_compare (a->low, b->low);
+    if (a->high != b->high)
+        return util_compare (a->high, b->high);
+    return worse_first (x, y);
+}
+
+static bool counts (const struct series_pair *pair)
+{
+    return series_measured (pair) && pair->a != pair->b;
+}
+
+/* Rate n pairs of one length; v has room for n. Return how many count. */
+static size_t rate (const struct series_pair *pair, size_t n, double *v,
+                    struct bad_pair *bad)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (counts (&pair[i])) {
+            bool swapped = pair[i].a > pair[i].b;
+
+            v[count] = pair[i].time_ns[SERIES_MEDIAN];
+            bad[count] = (struct bad_pair){ swapped ? pair[i].b : pair[i].a,
+                                            swapped ? pair[i].a : pair[i].b,
+                                            swapped, v[count] };
+            count++;
+        }
+    qsort (v, count, sizeof (*v), compare_doubles);
+    for (size_t i = 0; i < count && v[count / 2] > 0; i++)
+        bad[i].factor /= v[count / 2];
+    return count;
+}
+
+size_t pairs_worst (const struct series *s, struct probe *pair, size_t n)
+{
+    struct bad_pair *bad = xarray (s->npairs, sizeof (*bad));
+    double *v = xarray (s->npairs, sizeof (*v));
+    size_t end, i, count = 0, kept = 0;
+
+    for (i = 0; i < s->npairs; i = end) {
+        for (end = i + 1; end < s->npairs
+                          && s->pair[end].length == s->pair[i].length; end++)
+            ;
+        count += rate (&s->pair[i], end - i, v, bad + count);
+    }
+    qsort (bad, count, sizeof (*bad), by_pair);
+    for (i = 0; i < count; i++)
+        if (kept == 0 || bad[i].low != bad[kept - 1].low
+            || bad[i].high != bad[kept - 1].high)
+            bad[kept++] = bad[i];
+    qsort (bad, kept, sizeof (*bad), worse_first);
+    for (i = 0; i < n && i < kept; i++)
+        pair[i] = bad[i].swapped ? (struct probe){ bad[i].high, bad[i].low }
+                                 : (struct probe){ bad[i].low, bad[i].high };
+    free (bad);
+    free (v);
+    return i;
+}
+
 /* Measure the worst pairs of a run again, alone, and print both. */
 static int retest (struct exchange_session *x, const char *name,
                    const struct series *s, struct error *err)
@@ -428,7 +508,7 @@ static int retest (struct exchange_session *x, const char *name,
     if (max > RETEST_MAX)
         max = RETEST_MAX;
     pair = xarray (max, sizeof (*pair));
-    n = s ? results_worst (s, pair, max) : 0;
+    n = s ? pairs_worst (s, pair, max) : 0;
     worst.pattern = pairs_tell (&x->party, pair, n, err);
     free (pair);
     if (!worst.pattern)

@@ -2,9 +2,14 @@
 #include "config.h"
 #include "probe/exchange/program.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compare/pattern/pattern.h"
 #include "compare/series/save.h"
@@ -397,6 +402,90 @@ void exchange_help (const struct exchange_program *program,
     options_help (group, fp);
 }
 
+/*
+ * Keep: save the series that process 0 has collected if the run is ended from
+ * outside, as launchers do when they lose a process. A signal handler may do
+ * little, and the process may hang in a library, so a thread waits for the
+ * handler and saves the series.
+ */
+
+static const int signals[] = { SIGTERM, SIGINT };
+
+enum { SIGNALS = sizeof (signals) / sizeof (signals[0]) };
+
+static struct keep {
+    struct exchange_session *session;
+    bool over; /* the series are being saved, which signals do not interrupt */
+    pthread_mutex_t lock;
+    pthread_t thread;
+    struct sigaction before[SIGNALS];
+    sem_t signalled; /* posted by the handler, or at the end */
+} keep = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void on_signal (int sig)
+{
+    int saved_errno = errno;
+
+    (void)sig;
+    sem_post (&keep.signalled);
+    errno = saved_errno;
+}
+
+static void give_up (struct exchange_session *x);
+
+/* End this process with ERROR_WORLD if a signal comes before the end. */
+static void *wait_for_signal (void *arg)
+{
+    while (sem_wait (&keep.signalled) < 0)
+        ;
+    pthread_mutex_lock (&keep.lock);
+    if (!keep.over) {
+        give_up (keep.session);
+        _exit (ERROR_WORLD);
+    }
+    pthread_mutex_unlock (&keep.lock);
+    return arg;
+}
+
+static int keep_start (struct exchange_session *x, struct error *err)
+{
+    struct sigaction action = { .sa_handler = on_signal,
+                                .sa_flags = SA_RESTART };
+
+    keep.session = x;
+    keep.over = false;
+    sem_init (&keep.signalled, 0, 0);
+    if ((errno = pthread_create (&keep.thread, NULL, wait_for_signal, NULL)))
+        return error_errno (err, "cannot start a thread");
+    x->party.lock = &keep.lock;
+    sigemptyset (&action.sa_mask);
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction (signals[i], &action, &keep.before[i]);
+    return 0;
+}
+
+static void keep_over (void)
+{
+    pthread_mutex_lock (&keep.lock);
+    keep.over = true;
+    pthread_mutex_unlock (&keep.lock);
+}
+
+/* Restore the previous signal handling. */
+static void keep_stop (struct exchange_session *x)
+{
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction (signals[i], &keep.before[i], NULL);
+    sem_post (&keep.signalled);
+    pthread_join (keep.thread, NULL);
+    sem_destroy (&keep.signalled);
+    x->party.lock = NULL;
+}
+
+/*
+ * A run
+ */
+
 int session_series (struct exchange_session *x, enum series_test test,
                     const char *pattern, const char *exchange,
                     struct series **series, struct error *err)
@@ -421,9 +510,9 @@ int session_series (struct exchange_session *x, enum series_test test,
             series_destroy (s);
             return -1;
         }
-    keep_lock (p->keep);
+    party_lock (p);
     rc = series_list_add (&x->runs, s, err);
-    keep_unlock (p->keep);
+    party_unlock (p);
     if (rc < 0)
         series_destroy (s);
     else
@@ -535,10 +624,8 @@ static int save (const struct exchange_session *x, struct error *err)
 }
 
 /* If a run fails, save what was measured. */
-static void give_up (void *arg)
+static void give_up (struct exchange_session *x)
 {
-    struct exchange_session *x = arg;
-
     for (size_t i = 0; i < x->runs.n; i++) {
         struct series *s = x->runs.run[i];
 
@@ -595,11 +682,12 @@ int exchange_run (const struct exchange_program *program,
 
     p->progress = progress_begin (p->me == 0 ? stderr : NULL, "pmm: step");
     number_hosts (&x);
-    if (p->me == 0 && !(p->keep = keep_start (give_up, &x, err)))
+    if (p->me == 0 && keep_start (&x, err) < 0)
         goto error;
     rc = prepare (&x, test, err) < 0 ? -1 : test->run (&x, err);
     progress_end (&p->progress);
-    keep_over (p->keep);
+    if (p->me == 0)
+        keep_over ();
     if (rc < 0)
         give_up (&x);
     else if (p->me == 0
@@ -607,7 +695,8 @@ int exchange_run (const struct exchange_program *program,
                  || (program->after
                      && program->after (program->data, &x, err) < 0)))
         rc = -1;
-    keep_stop (p->keep);
+    if (p->me == 0)
+        keep_stop (&x);
     if (rc == 0 && !is_complete (&x.runs))
         rc = ERROR_WORLD;
 error:

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "compare/pattern/pattern.h"
 #include "compare/series/series.h"
 #include "core/plan/plan.h"
 #include "probe/exchange/comm.h"
@@ -153,6 +154,84 @@ int session_series (struct exchange_session *x, enum series_test test,
  */
 void session_compare (struct exchange_session *x, const struct series *a,
                       const struct series *b, const char *const what[2]);
+
+/*
+ * The test "pairs": pairs of processes, step by step
+ */
+
+/* Measure the pairs of a pattern, length by length; before each step all
+ * processes wait for each other. Process 0, which alone has a series, collects
+ * the results now and then, or, if a pair may be in several steps
+ * (again_and_again), with all its repeats at the end of a length. In the end
+ * the series is sorted and has the number of steps and probes and the duration
+ * in seconds. Return 0, or -1 with err.
+ */
+int pairs_run (struct party *p, const struct pattern *pattern,
+               const struct comm_exchange *ex, const uint64_t *length,
+               size_t nlengths, const struct measure_how *how,
+               bool again_and_again, struct series *s, struct error *err);
+
+/* The same for everyone with everyone, itself included, all at once: each
+ * receiver times each message, from the start of all to the wait that completes
+ * it. The number of exchanges per repeat is ignored: it is one.
+ */
+int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
+                   const struct measure_how *how, struct series *s,
+                   struct error *err);
+
+/* At process 0, complete the series: set the numbers, and the seconds since
+ * `start`, and sort it. Elsewhere do nothing. Return 0, or -1 with err.
+ */
+int pairs_finish (const struct party *p, int64_t start, uint64_t steps,
+                  uint64_t probes, struct series *s, struct error *err);
+
+/* All get the n pairs of process 0, as a pattern with one pair per step; the
+ * arguments of other processes are ignored. If process 0 has none, all fail.
+ * Return NULL with err on failure.
+ */
+struct pattern *pairs_tell (const struct party *p, const struct probe *pair,
+                            size_t n, struct error *err);
+
+/* The process with this label, else the first one on this host; p->n: none. */
+uint32_t pairs_process (const struct party *p, const char *name);
+
+/* The n worst pairs of a sorted series, worst first. A pair's badness is the
+ * ratio of its median to that of all pairs, at the length where this is
+ * largest. Of (a, b) and (b, a) only the worse is included; pairs without any
+ * answer are left out. Return the number of pairs written to pair[n].
+ */
+size_t pairs_worst (const struct series *s, struct probe *pair, size_t n);
+
+/*
+ * The test "topology": all exchanges of a star, a ring or a complete graph
+ *
+ * One-directional, with blocking messages:
+ *
+ *     star      process 0 sends to all; each of the others receives, then
+ *               replies
+ *     complete  each sends to all that come after it, in order; it replies to
+ *               messages from those before it as they arrive
+ *     ring      each sends to its right and receives from its left; then it
+ *               sends to its left and receives from its right
+ *
+ * Replies of the complete graph and sends of the ring are not waited for one by
+ * one, because that could be a deadlock. Two-directional: all receives and
+ * sends are started, then waited for.
+ */
+
+enum { TOPOLOGY_PROCESSES_MIN = 3 };
+
+/* Measure a shape at one length: how->repeats repeats of as many passes as
+ * there are exchanges per repeat. The time of a repeat is the mean of its
+ * passes, from when all processes have reached its start to when all have
+ * reached its end, by the clock of process 0. Process 0, which alone has a
+ * series, adds the result to it. Repeats are lost from the first one in which a
+ * process lost something. Return 1; 0, in all processes, if some are lost: then
+ * no further topology of all processes is possible; or -1 with err.
+ */
+int topology_run (const struct party *p, enum series_shape shape,
+                  bool both_ways, size_t len, const struct measure_how *how,
+                  struct series *s, struct error *err);
 
 /* The options of each test; and the tests. */
 extern const struct opt args_pairs[], args_topology[], args_noise[];

@@ -7,13 +7,11 @@
  * the others wait for a dead process only a few times.
  */
 #include "config.h"
-#include "probe/exchange/topology.h"
+#include "probe/exchange/program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/exchange/pairs.h"
-#include "probe/exchange/program.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
 
@@ -294,9 +292,9 @@ int topology_run (const struct party *p, enum series_shape shape,
         goto error;
     if (run (p, &st, how, s, err) < 0)
         goto error;
-    keep_lock (p->keep);
+    party_lock (p);
     rc = s ? add (&st, how, &t, s, err) : 0;
-    keep_unlock (p->keep);
+    party_unlock (p);
     if (rc == 0)
         rc = st.went_well == how->repeats;
 error:

@@ -204,7 +204,7 @@ static int check_size (const struct exchange_test *test, struct error *err)
 
 /*
  * The watchdog. It sends SIGTERM, as a launcher does that has lost a process:
- * process 0 then saves its results (probe/exchange/results.h). The others'
+ * process 0 then saves its results (probe/exchange/program.c). The others'
  * timer is a second longer, to give it time for that.
  */
 

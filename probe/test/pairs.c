@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pairs by any pattern, everyone with everyone, and the worst again. */
 #include "config.h"
-#include "probe/exchange/pairs.h"
+#include "probe/exchange/program.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int run_again (struct party *p, const struct task *task,
 {
     struct probe pair[N * N];
     struct pattern *pattern;
-    size_t n = s ? results_worst (s, pair, task->again) : 0;
+    size_t n = s ? pairs_worst (s, pair, task->again) : 0;
     int rc = -1;
 
     pattern = pairs_tell (p, pair, n, err);
@@ -175,10 +175,10 @@ static void test_worst (void)
     for (size_t i = 0; i < sizeof (table) / sizeof (table[0]); i++)
         series_add_pair (s, &table[i], NULL);
     series_sort (s, NULL);
-    n = results_worst (s, pair, N);
+    n = pairs_worst (s, pair, N);
     ok (n == 3 && pair[0].a == 0 && pair[0].b == 2, "the worst comes first");
     ok (pair[1].a == 1 && pair[1].b == 0, "... then the worse of two ways");
-    ok (results_worst (s, pair, 1) == 1, "... and no more than are wanted");
+    ok (pairs_worst (s, pair, 1) == 1, "... and no more than are wanted");
     series_destroy (s);
 }
 

@@ -3,7 +3,7 @@
  * takes.
  */
 #include "config.h"
-#include "probe/exchange/topology.h"
+#include "probe/exchange/program.h"
 
 #include <stdlib.h>
 #include <string.h>
