@@ -22,7 +22,7 @@ static const size_t lengths[]
     = { 0, 8, 64, 512, 4096, 32768, 262144, 1048576, 4194304 };
 
 /* The reference: half of a round trip, in microseconds. */
-static double bare (const struct comm_mpi_wire *w, int peer, int len, int n)
+static double bare (const struct comm_mpi *w, int peer, int len, int n)
 {
     double begin = MPI_Wtime ();
 
@@ -54,7 +54,7 @@ static int compare (struct party *p, size_t len, int repeats, double *us,
         = exchange_find (p->comm, "round-trip", err);
     struct results *r = results_create (p->n, false);
     struct series *s = p->me == 0 ? series_create (SERIES_ONE_TO_ONE) : NULL;
-    struct comm_mpi_wire wire = comm_mpi_wire (p->c);
+    const struct comm_mpi *wire = p->c;
     int peer = 1 - (int)p->me;
     int rc = -1;
 
@@ -69,7 +69,7 @@ static int compare (struct party *p, size_t len, int repeats, double *us,
         /* alternate which is first, so that neither is favoured */
         for (int k = 0; k < 2; k++)
             if ((i + k) % 2)
-                us[i < 0 ? 0 : i] = bare (&wire, peer, (int)len,
+                us[i < 0 ? 0 : i] = bare (wire, peer, (int)len,
                                           (int)how.exchanges);
             else if (measure (p, ex, (uint32_t)peer, p->me == 0, len, &how, r,
                               err) < 0)

@@ -14,31 +14,6 @@
 
 enum { TAG = 1, TAG_NOTE = 2, TAG_BLOB = 3 };
 
-/* Messages that were started and are not done: elements 0 .. n-1 of each array.
- * A receive has a buffer of its own, which stays for a later one. All sends use
- * the same buffer, comm_mpi.out.
- */
-struct started {
-    MPI_Request *request;
-    MPI_Status *status; /* gcc rejects MPICH's MPI_STATUSES_IGNORE */
-    struct comm_done *what;
-    uint8_t **buffer; /* [room]; NULL until needed */
-    int n, room;
-};
-
-struct comm_mpi {
-    MPI_Comm comm;
-    int rank, size;
-    struct mpi_place *place;     /* [size] */
-    struct place_name *name; /* [size] */
-    uint32_t hosts;
-    size_t len; /* bytes of the longest message */
-    uint8_t *out, *in;
-    struct started started;
-    uint64_t want_buffer;
-    uint8_t *buffer; /* attached to MPI for buffered sends; NULL: none */
-};
-
 int comm_mpi_failed (int code, const char *function, struct error *err)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -46,6 +21,19 @@ int comm_mpi_failed (int code, const char *function, struct error *err)
 
     MPI_Error_string (code, text, &len);
     return error_world (err, "%s: %.300s", function, text);
+}
+
+void comm_mpi_describe (char *buf, size_t size)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int len;
+
+    MPI_Get_library_version (version, &len);
+    version[strcspn (version, ",\n")] = '\0';
+    for (char *s = version; *s; s++)
+        if (*s == '\t')
+            *s = ' ';
+    snprintf (buf, size, "%.99s", text_clean (version));
 }
 
 /*
@@ -145,16 +133,6 @@ void comm_mpi_close (struct comm_mpi *c)
     free (c->place);
     free (c->name);
     free (c);
-}
-
-struct comm_mpi_wire comm_mpi_wire (const struct comm_mpi *c)
-{
-    return (struct comm_mpi_wire){ c->comm, c->out, c->in };
-}
-
-uint32_t comm_mpi_hosts (const struct comm_mpi *c)
-{
-    return c->hosts;
 }
 
 static uint32_t get_rank (const void *vc)

@@ -20,7 +20,33 @@
 #include "probe/mpi/places.h"
 #include "util/error.h"
 
-struct comm_mpi;
+/* Messages that were started and are not done: elements 0 .. n-1 of each array.
+ * A receive has a buffer of its own, which stays for a later one. All sends use
+ * the same buffer, comm_mpi.out.
+ */
+struct started {
+    MPI_Request *request;
+    MPI_Status *status; /* gcc rejects MPICH's MPI_STATUSES_IGNORE */
+    struct comm_done *what;
+    uint8_t **buffer; /* [room]; NULL until needed */
+    int n, room;
+};
+
+/* All may call MPI with its communicator, which returns errors, and with its
+ * buffers to send from and receive into, as large as reserved.
+ */
+struct comm_mpi {
+    MPI_Comm comm;
+    int rank, size;
+    struct mpi_place *place; /* [size] */
+    struct place_name *name; /* [size] */
+    uint32_t hosts;
+    size_t len; /* bytes of the longest message */
+    uint8_t *out, *in;
+    struct started started;
+    uint64_t want_buffer;
+    uint8_t *buffer; /* attached to MPI for buffered sends; NULL: none */
+};
 
 struct comm_mpi_options {
     enum place_naming naming;
@@ -37,21 +63,13 @@ struct comm_mpi *comm_mpi_open (MPI_Comm mpi,
                                 struct error *err);
 void comm_mpi_close (struct comm_mpi *c);
 
-uint32_t comm_mpi_hosts (const struct comm_mpi *c);
-
-/* For direct calls of MPI: the communicator, which returns errors, and buffers
- * to send from and receive into, as large as reserved.
- */
-struct comm_mpi_wire {
-    MPI_Comm comm;
-    uint8_t *out, *in;
-};
-struct comm_mpi_wire comm_mpi_wire (const struct comm_mpi *c);
-
 /* Make sure that MPI has a buffer for buffered sends of len bytes. Return 0, or
  * -1 with err: the requested buffer is too small.
  */
 int comm_mpi_buffer (struct comm_mpi *c, size_t len, struct error *err);
+
+/* The library's name and version, on one line. */
+void comm_mpi_describe (char *buf, size_t size);
 
 extern const struct comm comm_mpi;
 

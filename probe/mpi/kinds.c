@@ -18,7 +18,6 @@ enum { TAG = 4, TAG_THERE = 5 };
 /* One side of n exchanges. */
 struct mpi_side {
     struct comm_mpi *c;
-    struct comm_mpi_wire wire;
     int peer, len;
     bool first;
     unsigned int n;
@@ -33,14 +32,14 @@ struct mpi_manner {
 
 static int receive (struct mpi_side *s, struct error *err)
 {
-    return CALL (err, MPI_Recv, s->wire.in, s->len, MPI_BYTE, s->peer, TAG,
-                 s->wire.comm, MPI_STATUS_IGNORE);
+    return CALL (err, MPI_Recv, s->c->in, s->len, MPI_BYTE, s->peer, TAG,
+                 s->c->comm, MPI_STATUS_IGNORE);
 }
 
 static int start_receive (struct mpi_side *s, struct error *err)
 {
-    return CALL (err, MPI_Irecv, s->wire.in, s->len, MPI_BYTE, s->peer, TAG,
-                 s->wire.comm, &s->request[0]);
+    return CALL (err, MPI_Irecv, s->c->in, s->len, MPI_BYTE, s->peer, TAG,
+                 s->c->comm, &s->request[0]);
 }
 
 static int wait_receive (struct mpi_side *s, struct error *err)
@@ -62,9 +61,9 @@ static int wait_both (struct mpi_side *s, struct error *err)
 static int loop_sendrecv (struct mpi_side *s, struct error *err)
 {
     for (unsigned int i = 0; i < s->n; i++)
-        if (CALL (err, MPI_Sendrecv, s->wire.out, s->len, MPI_BYTE, s->peer,
-                  TAG, s->wire.in, s->len, MPI_BYTE, s->peer, TAG,
-                  s->wire.comm, MPI_STATUS_IGNORE) < 0)
+        if (CALL (err, MPI_Sendrecv, s->c->out, s->len, MPI_BYTE, s->peer,
+                  TAG, s->c->in, s->len, MPI_BYTE, s->peer, TAG,
+                  s->c->comm, MPI_STATUS_IGNORE) < 0)
             return -1;
     return 0;
 }
@@ -73,8 +72,8 @@ static int loop_nonblocking (struct mpi_side *s, struct error *err)
 {
     for (unsigned int i = 0; i < s->n; i++)
         if (start_receive (s, err) < 0
-            || CALL (err, MPI_Isend, s->wire.out, s->len, MPI_BYTE, s->peer,
-                     TAG, s->wire.comm, &s->request[1]) < 0
+            || CALL (err, MPI_Isend, s->c->out, s->len, MPI_BYTE, s->peer,
+                     TAG, s->c->comm, &s->request[1]) < 0
             || wait_both (s, err) < 0)
             return -1;
     return 0;
@@ -82,11 +81,11 @@ static int loop_nonblocking (struct mpi_side *s, struct error *err)
 
 static int begin_persistent (struct mpi_side *s, struct error *err)
 {
-    if (CALL (err, MPI_Recv_init, s->wire.in, s->len, MPI_BYTE, s->peer, TAG,
-              s->wire.comm, &s->request[0]) < 0)
+    if (CALL (err, MPI_Recv_init, s->c->in, s->len, MPI_BYTE, s->peer, TAG,
+              s->c->comm, &s->request[0]) < 0)
         return -1;
-    return CALL (err, MPI_Send_init, s->wire.out, s->len, MPI_BYTE, s->peer,
-                 TAG, s->wire.comm, &s->request[1]);
+    return CALL (err, MPI_Send_init, s->c->out, s->len, MPI_BYTE, s->peer,
+                 TAG, s->c->comm, &s->request[1]);
 }
 
 static int loop_persistent (struct mpi_side *s, struct error *err)
@@ -104,8 +103,8 @@ static int loop_persistent (struct mpi_side *s, struct error *err)
 
 static int send_plain (struct mpi_side *s, struct error *err)
 {
-    return CALL (err, MPI_Send, s->wire.out, s->len, MPI_BYTE, s->peer, TAG,
-                 s->wire.comm);
+    return CALL (err, MPI_Send, s->c->out, s->len, MPI_BYTE, s->peer, TAG,
+                 s->c->comm);
 }
 
 static int there_and_back (struct mpi_side *s,
@@ -132,8 +131,8 @@ static int begin_ready (struct mpi_side *s, struct error *err)
 
 static int send_ready (struct mpi_side *s, struct error *err)
 {
-    return CALL (err, MPI_Rsend, s->wire.out, s->len, MPI_BYTE, s->peer, TAG,
-                 s->wire.comm);
+    return CALL (err, MPI_Rsend, s->c->out, s->len, MPI_BYTE, s->peer, TAG,
+                 s->c->comm);
 }
 
 static int loop_ready (struct mpi_side *s, struct error *err)
@@ -159,8 +158,8 @@ static int begin_buffered (struct mpi_side *s, struct error *err)
 
 static int send_buffered (struct mpi_side *s, struct error *err)
 {
-    return CALL (err, MPI_Bsend, s->wire.out, s->len, MPI_BYTE, s->peer, TAG,
-                 s->wire.comm);
+    return CALL (err, MPI_Bsend, s->c->out, s->len, MPI_BYTE, s->peer, TAG,
+                 s->c->comm);
 }
 
 static int loop_buffered (struct mpi_side *s, struct error *err)
@@ -176,9 +175,9 @@ static int meet (struct mpi_side *s, struct error *err)
 {
     if (s->first)
         return CALL (err, MPI_Recv, NULL, 0, MPI_BYTE, s->peer, TAG_THERE,
-                     s->wire.comm, MPI_STATUS_IGNORE);
+                     s->c->comm, MPI_STATUS_IGNORE);
     return CALL (err, MPI_Send, NULL, 0, MPI_BYTE, s->peer, TAG_THERE,
-                 s->wire.comm);
+                 s->c->comm);
 }
 
 static int run (const struct comm_exchange *ex, struct comm_side *side,
@@ -187,7 +186,6 @@ static int run (const struct comm_exchange *ex, struct comm_side *side,
     const struct mpi_manner *manner = ex->manner;
     struct mpi_side s = {
         .c = side->c,
-        .wire = comm_mpi_wire (side->c),
         .peer = (int)side->peer,
         .len = (int)side->len,
         .first = side->first,

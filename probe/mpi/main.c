@@ -21,9 +21,6 @@
 #include "probe/exchange/program.h"
 #include "probe/mpi/comm_mpi.h"
 #include "probe/mpi/operations.h"
-#include "util/alloc.h"
-#include "util/file.h"
-#include "util/text.h"
 
 enum {
     FAST_REPEATS_MAX = 1000000,
@@ -42,77 +39,11 @@ static struct own {
     int timeout_s; /* 0: none */
 } own = { .fast_repeats = 1000 };
 
-/* The library's name and version, on one line. */
-static void describe_mpi (char *buf, size_t size)
-{
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int len;
-
-    MPI_Get_library_version (version, &len);
-    version[strcspn (version, ",\n")] = '\0';
-    for (char *s = version; *s; s++)
-        if (*s == '\t')
-            *s = ' ';
-    snprintf (buf, size, "%.99s", text_clean (version));
-}
-
-/*
- * The test "operations"
- */
-
-static int save_operations (const struct operations_scene *scene,
-                            const struct operation_cost *cost,
-                            const char *path, struct error *err)
-{
-    struct outfile *out = file_create (path, err);
-
-    if (!out)
-        return -1;
-    return file_finish (out,
-                        operations_write (scene, cost, file_stream (out), err),
-                        err);
-}
-
-static int show_operations (const struct exchange_session *x,
-                            const struct operations_options *opts,
-                            const struct operation_cost *cost,
-                            struct error *err)
-{
-    char mpi[100];
-    struct operations_scene scene = {
-        .mpi = mpi,
-        .processes = x->party.n,
-        .hosts = comm_mpi_hosts (x->party.c),
-        .opts = opts,
-    };
-
-    describe_mpi (mpi, sizeof (mpi));
-    operations_print (&scene, cost, stdout);
-    if (fflush (stdout) == EOF)
-        return error_errno (err, "standard output");
-    return x->args->output
-               ? save_operations (&scene, cost, x->args->output, err)
-               : 0;
-}
-
 static int run_operations (struct exchange_session *x, struct error *err)
 {
-    const struct operations_options opts = {
-        .repeats = x->args->how.repeats,
-        .fast_repeats = own.fast_repeats,
-        .warm_up = x->args->how.warm_up,
-    };
-    struct operation_cost *cost;
-    int rc;
-
     if (own.fast_repeats < 1 || own.fast_repeats > FAST_REPEATS_MAX)
         return error_input (err, "--fast-repeats: 1 to %d", FAST_REPEATS_MAX);
-    cost = xcalloc (operations_count (), sizeof (*cost));
-    rc = operations_run (comm_mpi_wire (x->party.c).comm, &opts, cost, err);
-    if (rc == 0 && x->party.me == 0)
-        rc = show_operations (x, &opts, cost, err);
-    free (cost);
-    return rc;
+    return operations_run (x, own.fast_repeats, err);
 }
 
 /*
@@ -196,7 +127,7 @@ static int check_size (const struct exchange_test *test, struct error *err)
     MPI_Comm_size (MPI_COMM_WORLD, &size);
     if (size >= PROCESSES_MIN)
         return 0;
-    describe_mpi (mpi, sizeof (mpi));
+    comm_mpi_describe (mpi, sizeof (mpi));
     return error_input (err, "%s needs %d processes, this is %d: start more, "
                         "by a launcher that knows %s", test->name,
                         PROCESSES_MIN, size, mpi);

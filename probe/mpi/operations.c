@@ -1,14 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The cost of MPI's operations: `pmm-probe-mpi operations`.
+ *
+ * All processes time
+ *
+ *     barrier - t1 - barrier - t2 - operation - barrier - t3
+ *
+ * The cost of the operation is (t3 - t2) - (t2 - t1), because barriers cost
+ * much more while other programs use the processors, for longer than one repeat
+ * takes. DT, the cost of reading the timer, is measured by reading it
+ * repeatedly; DB, that of a barrier, by a barrier alone, minus DT. An operation
+ * that is too fast for this is repeated many times per measurement.
+ *
+ * Point-to-point operations run between process 0 and the last, which under the
+ * usual distributions is on another node; the others only take part in the
+ * barriers.
+ *
+ * Read by people and, as JSON of kind "operations", by
+ * programs:
+ *
+ *     "mpi", "processes", "hosts", "repeats", "fast_repeats", "operations":
+ *     [{"name","text","us":{"min","p25","median","p75","max","mean","sd"},
+ *       "stderr_us"}]
+ *
+ * The cost is the median of the repeats: a process that is preempted now and
+ * then does not change it. Its standard error (stats_median_error) includes the
+ * scatter of both barriers; it is null if there is only one repeat. A median
+ * within a few standard errors of zero, or below, cannot be separated from the
+ * scatter of the barrier.
+ */
 #include "config.h"
 #include "probe/mpi/operations.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/linear/stats.h"
 #include "probe/mpi/comm_mpi.h"
 #include "util/alloc.h"
+#include "util/file.h"
 #include "util/json.h"
 
 enum {
@@ -17,10 +48,17 @@ enum {
     TAG = 1,
 };
 
+/* As seen by this process. */
+struct operation_cost {
+    double us[SERIES_STATS];
+    double error; /* of the median; NAN: one repeat */
+};
+
 /* The data of all operations. */
 struct mpi_bench {
     MPI_Comm comm;
-    const struct operations_options *opts;
+    const struct measure_how *how;
+    uint64_t fast_repeats; /* of a fast operation, per repeat */
     int rank, last;
     int out[INTS], in[INTS];
     int *gathered;                  /* [processes] */
@@ -173,7 +211,7 @@ static int do_isends (struct mpi_bench *b, int n, struct error *err)
 
 enum {
     ALONE = 1, /* timed without barriers */
-    FAST = 2,  /* opts->fast_repeats times per repeat */
+    FAST = 2,  /* fast_repeats times per repeat */
 };
 
 static const struct mpi_operation {
@@ -211,11 +249,6 @@ enum {
     BARRIER = 1,
 };
 
-size_t operations_count (void)
-{
-    return OPERATIONS;
-}
-
 /*
  * Timing
  */
@@ -252,17 +285,17 @@ static int once (struct mpi_bench *b, const struct mpi_operation *o, uint64_t n,
  * more reading of the clock than n. A repeat of BARRIER includes DT, which is
  * subtracted. In an operation between barriers DT cancels out.
  */
-static int measure (struct mpi_bench *b, size_t i, struct operation_cost *cost,
-                    struct error *err)
+static int measure_cost (struct mpi_bench *b, size_t i,
+                         struct operation_cost *cost, struct error *err)
 {
     const struct mpi_operation *o = &operations[i];
-    uint64_t n = o->flags & FAST ? b->opts->fast_repeats : 1;
-    size_t repeats = b->opts->repeats;
+    uint64_t n = o->flags & FAST ? b->fast_repeats : 1;
+    size_t repeats = b->how->repeats;
     double each = (double)n + (i == TIMER ? 1 : 0);
     double dt = i == BARRIER ? cost[TIMER].us[SERIES_MEDIAN] : 0;
     double ignored;
 
-    for (uint64_t k = 0; k < b->opts->warm_up; k++)
+    for (unsigned int k = 0; k < b->how->warm_up; k++)
         if (once (b, o, n, &ignored, err) < 0)
             return -1;
     for (size_t k = 0; k < repeats; k++) {
@@ -270,8 +303,6 @@ static int measure (struct mpi_bench *b, size_t i, struct operation_cost *cost,
             return -1;
         b->us[k] = (b->us[k] - dt) / each;
     }
-    cost[i].name = o->name;
-    cost[i].text = o->text;
     series_stats (b->us, repeats, cost[i].us);
     cost[i].error = stats_median_error (b->us, repeats);
     return 0;
@@ -290,99 +321,102 @@ static int make_requests (struct mpi_bench *b, struct error *err)
     return 0;
 }
 
-static void bench_clear (struct mpi_bench *b)
-{
-    for (int i = 0; i < MESSAGES; i++)
-        if (b->request[i] != MPI_REQUEST_NULL)
-            MPI_Request_free (&b->request[i]);
-    free (b->gathered);
-    free (b->us);
-}
-
-int operations_run (MPI_Comm comm, const struct operations_options *opts,
-                    struct operation_cost *cost, struct error *err)
-{
-    struct mpi_bench b = { .comm = comm, .opts = opts };
-    int size;
-    int rc = -1;
-
-    for (int i = 0; i < MESSAGES; i++)
-        b.request[i] = MPI_REQUEST_NULL;
-    MPI_Comm_rank (comm, &b.rank);
-    MPI_Comm_size (comm, &size);
-    b.last = size - 1;
-    b.gathered = xcalloc ((size_t)size, sizeof (*b.gathered));
-    b.us = xarray (opts->repeats, sizeof (*b.us));
-    if (make_requests (&b, err) < 0)
-        goto error;
-    for (size_t i = 0; i < OPERATIONS; i++)
-        if (measure (&b, i, cost, err) < 0)
-            goto error;
-    rc = 0;
-error:
-    bench_clear (&b);
-    return rc;
-}
-
 /*
- * Output
+ * Output, at process 0
  */
 
-/* With only one repeat there is no standard error. */
-static void print_cost (const struct operation_cost *cost, FILE *fp)
+static void print (const struct exchange_session *x, const char *mpi,
+                   const struct operation_cost *cost)
 {
-    fprintf (fp, "%15.3f ", cost->us[SERIES_MEDIAN]);
-    if (isnan (cost->error))
-        fprintf (fp, "%15s", "-");
-    else
-        fprintf (fp, "%15.3f", cost->error);
-    fprintf (fp, "  %s\n", cost->text);
+    printf ("# %s, %u processes on %u hosts, %u repeats\n"
+            "#  microseconds  standard error  operation\n", mpi, x->party.n,
+            ((struct comm_mpi *)x->party.c)->hosts, x->args->how.repeats);
+    for (size_t i = 0; i < OPERATIONS; i++) {
+        printf ("%15.3f ", cost[i].us[SERIES_MEDIAN]);
+        if (isnan (cost[i].error))
+            printf ("%15s", "-");
+        else
+            printf ("%15.3f", cost[i].error);
+        printf ("  %s\n", operations[i].text);
+    }
 }
 
-void operations_print (const struct operations_scene *scene,
-                       const struct operation_cost *cost, FILE *fp)
-{
-    fprintf (fp, "# %s, %u processes on %u hosts, %ju repeats\n"
-             "#  microseconds  standard error  operation\n", scene->mpi,
-             scene->processes, scene->hosts, (uintmax_t)scene->opts->repeats);
-    for (size_t i = 0; i < OPERATIONS; i++)
-        print_cost (&cost[i], fp);
-}
-
-static json_t *cost_json (const struct operation_cost *cost)
-{
-    json_t *json = json_object ();
-    json_t *us = json_object ();
-
-    for (int i = 0; i < SERIES_STATS; i++)
-        json_put (us, series_stat_name (i), json_real (cost->us[i]));
-    json_put (json, "name", json_string (cost->name));
-    json_put (json, "text", json_string (cost->text));
-    json_put (json, "us", us);
-    json_put (json, "stderr_us", isnan (cost->error)
-                                     ? json_null ()
-                                     : json_real (cost->error));
-    return json;
-}
-
-int operations_write (const struct operations_scene *scene,
-                      const struct operation_cost *cost, FILE *fp,
-                      struct error *err)
+static json_t *to_json (const struct exchange_session *x, const char *mpi,
+                        uint64_t fast_repeats,
+                        const struct operation_cost *cost)
 {
     json_t *json = xcheck (json_file ("operations", NULL));
     json_t *list = json_array ();
+
+    for (size_t i = 0; i < OPERATIONS; i++) {
+        json_t *us = json_object ();
+
+        for (int k = 0; k < SERIES_STATS; k++)
+            json_put (us, series_stat_name (k), json_real (cost[i].us[k]));
+        json_add (list, json_pack ("{ss ss so so}", "name", operations[i].name,
+                                   "text", operations[i].text, "us", us,
+                                   "stderr_us", isnan (cost[i].error)
+                                       ? json_null ()
+                                       : json_real (cost[i].error)));
+    }
+    json_put (json, "mpi", json_string (mpi));
+    json_put (json, "processes", json_integer (x->party.n));
+    json_put (json, "hosts",
+              json_integer (((struct comm_mpi *)x->party.c)->hosts));
+    json_put (json, "repeats", json_integer (x->args->how.repeats));
+    json_put (json, "fast_repeats", json_integer ((json_int_t)fast_repeats));
+    json_put (json, "operations", list);
+    return json;
+}
+
+static int show (const struct exchange_session *x, uint64_t fast_repeats,
+                 const struct operation_cost *cost, struct error *err)
+{
+    struct outfile *out;
+    char mpi[100];
+    json_t *json;
     int rc;
 
-    for (size_t i = 0; i < OPERATIONS; i++)
-        json_add (list, cost_json (&cost[i]));
-    json_put (json, "mpi", json_string (scene->mpi));
-    json_put (json, "processes", json_integer (scene->processes));
-    json_put (json, "hosts", json_integer (scene->hosts));
-    json_put (json, "repeats", json_integer ((json_int_t)scene->opts->repeats));
-    json_put (json, "fast_repeats",
-              json_integer ((json_int_t)scene->opts->fast_repeats));
-    json_put (json, "operations", list);
-    rc = json_write (json, fp, err);
+    comm_mpi_describe (mpi, sizeof (mpi));
+    print (x, mpi, cost);
+    if (fflush (stdout) == EOF)
+        return error_errno (err, "standard output");
+    if (!x->args->output)
+        return 0;
+    if (!(out = file_create (x->args->output, err)))
+        return -1;
+    json = to_json (x, mpi, fast_repeats, cost);
+    rc = file_finish (out, json_write (json, file_stream (out), err), err);
     json_decref (json);
+    return rc;
+}
+
+int operations_run (const struct exchange_session *x, uint64_t fast_repeats,
+                    struct error *err)
+{
+    struct mpi_bench b = {
+        .comm = ((struct comm_mpi *)x->party.c)->comm,
+        .how = &x->args->how,
+        .fast_repeats = fast_repeats,
+        .rank = (int)x->party.me,
+        .last = (int)x->party.n - 1,
+        .gathered = xcalloc (x->party.n, sizeof (*b.gathered)),
+        .us = xarray (x->args->how.repeats, sizeof (*b.us)),
+    };
+    struct operation_cost cost[OPERATIONS];
+    int rc;
+
+    for (int i = 0; i < MESSAGES; i++)
+        b.request[i] = MPI_REQUEST_NULL;
+    rc = make_requests (&b, err);
+    for (size_t i = 0; rc == 0 && i < OPERATIONS; i++)
+        rc = measure_cost (&b, i, cost, err);
+    if (rc == 0 && b.rank == 0)
+        rc = show (x, fast_repeats, cost, err);
+    for (int i = 0; i < MESSAGES; i++)
+        if (b.request[i] != MPI_REQUEST_NULL)
+            MPI_Request_free (&b.request[i]);
+    free (b.gathered);
+    free (b.us);
     return rc;
 }
