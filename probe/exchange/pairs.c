@@ -97,23 +97,8 @@ error:
     return rc;
 }
 
-/* Start a message from and to each process, this one first. Those that cannot
- * be started are lost.
- */
-static int start_all (const struct party *p, size_t len, struct error *err)
-{
-    for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t peer = (p->me + i) % p->n;
-
-        if (p->comm->start_recv (p->c, peer, len, err) < 0
-            || p->comm->start_send (p->c, peer, len, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* One pass; set time[i] to when the message of process i was there, -1 if it
- * was lost.
+/* One pass: start a message from and to each process, this one first, and set
+ * time[i] to when the message of process i was there, -1 if it was lost.
  */
 static int pass_all (const struct party *p, size_t len, double *time,
                      struct error *err)
@@ -122,26 +107,21 @@ static int pass_all (const struct party *p, size_t len, double *time,
     int64_t start;
     int rc;
 
-    for (uint32_t i = 0; i < p->n; i++)
-        time[i] = -1;
     if (p->comm->barrier (p->c, err) < 0)
         return -1;
     start = p->comm->now_ns (p->c);
-    if (start_all (p, len, err) < 0)
-        return -1;
+    for (uint32_t i = 0; i < p->n; i++) {
+        uint32_t peer = (p->me + i) % p->n;
+
+        time[i] = -1;
+        if (p->comm->start_recv (p->c, peer, len, err) < 0
+            || p->comm->start_send (p->c, peer, len, err) < 0)
+            return -1;
+    }
     while ((rc = p->comm->wait_one (p->c, &done, err)) > 0)
         if (!done.sent && !done.lost)
             time[done.peer] = (double)(p->comm->now_ns (p->c) - start);
     return rc;
-}
-
-static void note_all (struct results *r, const double *time, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (time[i] >= 0)
-            results_add (r, i, time[i]);
-        else
-            results_add_lost (r, i);
 }
 
 int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
@@ -154,16 +134,19 @@ int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
     int64_t start = p->comm->now_ns (p->c);
     int rc = -1;
 
-    for (size_t k = 0; k < nlengths; k++) {
+    for (size_t l = 0; l < nlengths; l++) {
         for (unsigned int i = 0; i < passes; i++) {
-            if (pass_all (p, length[k], time, err) < 0)
+            if (pass_all (p, length[l], time, err) < 0)
                 goto error;
-            if (i >= how->warm_up)
-                note_all (r, time, p->n);
-            progress_show (&p->progress, k * passes + i + 1,
+            for (uint32_t k = 0; i >= how->warm_up && k < p->n; k++)
+                if (time[k] >= 0)
+                    results_add (r, k, time[k]);
+                else
+                    results_add_lost (r, k);
+            progress_show (&p->progress, l * passes + i + 1,
                            nlengths * passes);
         }
-        if (results_collect (r, p, length[k], s, err) < 0)
+        if (results_collect (r, p, length[l], s, err) < 0)
             goto error;
     }
     rc = pairs_finish (p, start, 1, (uint64_t)p->n * p->n, s, err);
@@ -347,19 +330,6 @@ struct pairs_schedule {
     char fabric[PLAN_FABRIC]; /* at process 0; "": unknown */
 };
 
-static struct pattern *pattern_of (const struct plan *plan, uint32_t n,
-                                   struct error *err)
-{
-    uint32_t *process = xarray (n, sizeof (*process));
-    struct pattern *pattern;
-
-    for (uint32_t i = 0; i < n; i++)
-        process[i] = i;
-    pattern = pattern_of_plan (plan, process, n, n, NULL, err);
-    free (process);
-    return pattern;
-}
-
 /* Get process 0's plan in all processes. If there is none, err is the reason at
  * process 0; at the others it is only that there is none.
  */
@@ -370,13 +340,17 @@ static int schedule_plan (const struct exchange_session *x,
     struct plan *plan = p->me == 0 ? get_plan (x, s->fabric, err) : NULL;
     size_t len = 0;
     uint8_t *data = plan ? pack_plan (plan, &len) : NULL;
+    uint32_t *process = xarray (p->n, sizeof (*process));
     struct error why;
 
+    for (uint32_t i = 0; i < p->n; i++)
+        process[i] = i;
     if (plan)
         s->name = plan_method (plan);
     data = tell (p, data, &len, p->me == 0 && !plan ? &why : err);
     if (data && (s->plan = unpack_plan (data, len, p->n, err)))
-        s->pattern = pattern_of (s->plan, p->n, err);
+        s->pattern = pattern_of_plan (s->plan, process, p->n, p->n, NULL, err);
+    free (process);
     free (data);
     plan_destroy (plan);
     return s->pattern ? 0 : -1;
@@ -385,18 +359,6 @@ static int schedule_plan (const struct exchange_session *x,
 /*
  * The test
  */
-
-static int schedule_find (const struct exchange_session *x,
-                          struct pairs_schedule *s, struct error *err)
-{
-    struct pattern_options opts = { x->args->seed, x->args->shuffle };
-
-    if (!strcmp (s->name, "pmm"))
-        return schedule_plan (x, s, err);
-    s->pattern = pattern_create ((enum pattern_kind)pattern_find (s->name),
-                                 x->party.n, x->host, &opts, err);
-    return s->pattern ? 0 : -1;
-}
 
 /* Measure the pairs of the pattern `name` in a new series. */
 static int run_pairs (struct exchange_session *x, enum series_test test,
@@ -523,27 +485,25 @@ static int retest (struct exchange_session *x, const char *name,
     return rc;
 }
 
-static int run_all (struct exchange_session *x, const char *name,
-                    struct error *err)
-{
-    struct series *s;
-
-    return session_series (x, SERIES_ALL_TO_ALL, name, "async", &s, err) < 0
-               ? -1
-               : pairs_run_all (&x->party, x->length.v, x->length.n,
-                                &x->args->how, s, err);
-}
-
 static int run_pattern (struct exchange_session *x, const char *name,
                         struct error *err)
 {
+    struct pattern_options opts = { x->args->seed, x->args->shuffle };
     struct pairs_schedule schedule = { .name = name };
+    enum pattern_kind kind = (enum pattern_kind)pattern_find (name);
     struct series *s;
-    int rc;
+    int rc = 0;
 
-    if (!strcmp (name, pattern_name (PATTERN_ALL_TO_ALL)))
-        return run_all (x, name, err);
-    rc = schedule_find (x, &schedule, err);
+    if (kind == PATTERN_ALL_TO_ALL)
+        return session_series (x, SERIES_ALL_TO_ALL, name, "async", &s, err)
+                       < 0 ? -1
+                   : pairs_run_all (&x->party, x->length.v, x->length.n,
+                                    &x->args->how, s, err);
+    if (!strcmp (name, "pmm"))
+        rc = schedule_plan (x, &schedule, err);
+    else if (!(schedule.pattern = pattern_create (kind, x->party.n, x->host,
+                                                  &opts, err)))
+        rc = -1;
     if (rc == 0)
         rc = run_pairs (x, x->ex->both_ways ? SERIES_ASYNC_ONE_TO_ONE
                                             : SERIES_ONE_TO_ONE,

@@ -110,46 +110,34 @@ static int bad_length (const char *text, struct error *err)
                         text, ARGS_LENGTH_MAX);
 }
 
-/* Add a range: from, to, and xFACTOR or a step. With a factor, 1 follows 0. */
-static int add_range (struct lengths *l, const char *const *part,
-                      const char *text, struct error *err)
-{
-    bool by_factor = part[2][0] == 'x';
-    uint64_t from, to, step;
-
-    if (text_bytes (part[0], ARGS_LENGTH_MAX, &from) < 0
-        || text_bytes (part[1], ARGS_LENGTH_MAX, &to) < 0
-        || text_bytes (part[2] + by_factor, ARGS_LENGTH_MAX, &step) < 0
-        || step == 0
-        || (by_factor && step == 1) || from > to)
-        return bad_length (text, err);
-    for (uint64_t x = from; x <= to;
-         x = !by_factor ? x + step : x ? x * step : 1)
-        if (add_length (l, x, err) < 0)
-            return -1;
-    return 0;
-}
-
+/* Add a length, or a range: from, to, and xFACTOR or a step. With a factor, 1
+ * follows 0.
+ */
 static int add_lengths (struct lengths *l, char *text, struct error *err)
 {
-    const char *part[NUMBERS_MAX];
     char whole[WORD_MAX * NUMBERS_MAX];
+    uint64_t v[NUMBERS_MAX];
+    bool by_factor = false;
     char *rest = NULL;
-    uint64_t length;
     int n = 0;
 
     snprintf (whole, sizeof (whole), "%s", text);
     for (char *s = strtok_r (text, ":", &rest); s;
-         s = strtok_r (NULL, ":", &rest)) {
-        if (n == NUMBERS_MAX)
+         s = strtok_r (NULL, ":", &rest), n++) {
+        by_factor = n == 2 && *s == 'x';
+        if (n == NUMBERS_MAX
+            || text_bytes (s + by_factor, ARGS_LENGTH_MAX, &v[n]) < 0)
             return bad_length (whole, err);
-        part[n++] = s;
     }
-    if (n == NUMBERS_MAX)
-        return add_range (l, part, whole, err);
-    if (n != 1 || text_bytes (part[0], ARGS_LENGTH_MAX, &length) < 0)
+    if (n == 1)
+        return add_length (l, v[0], err);
+    if (n != NUMBERS_MAX || v[2] < 1U + by_factor || v[0] > v[1])
         return bad_length (whole, err);
-    return add_length (l, length, err);
+    for (uint64_t x = v[0]; x <= v[1];
+         x = !by_factor ? x + v[2] : x ? x * v[2] : 1)
+        if (add_length (l, x, err) < 0)
+            return -1;
+    return 0;
 }
 
 static int set_lengths (void *field, const char *value, struct error *err)
