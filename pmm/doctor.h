@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The checks of `pmm doctor`: what in a site's configuration stops slurm-pmm
- * from working, or limits it. To add a check, write a function, declare it here
- * and list it in verb_doctor.c.
+ * from working, or limits it. To add a check, write a function and list it in
+ * verb_doctor.c.
  *
- * A check returns OK, with what it found; WARN, with what to change so that
- * something works better; FAIL, with what to change so that it works at all;
- * UNKNOWN if it could not check. It changes nothing.
+ * A check says and returns OK, with what it found; WARN, with what to change so
+ * that something works better; FAIL, with what to change so that it works at
+ * all; UNKNOWN if it could not check. It changes nothing.
  */
 #ifndef PMM_DOCTOR_H
 #define PMM_DOCTOR_H
@@ -16,63 +16,61 @@
 
 #include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
+#include "ibquery/nodemap.h"
 #include "prolog/slurm/controller.h"
 #include "util/error.h"
+#include "util/plugstack.h"
 #include "util/site.h"
 
-enum {
-    DOCTOR_TEXT = 512,
-    DOCTOR_WAIT_MS = 5000, /* timeout for a program or a library */
-};
+enum { DOCTOR_WAIT_MS = 5000 }; /* timeout for a program or a library */
 
 /* The site, read once. */
-struct doctor_site {
+struct doctor {
     const char *path;          /* of pmm.conf; NULL: the default path */
     struct site site;          /* the defaults if pmm.conf is bad */
     bool bad_site;             /* pmm.conf is bad, with this error: */
     struct error site_error;
-    bool answers;              /* slurmctld does; if not, this error: */
-    struct error slurm_error;
-    struct controller_conf slurm;
-    uid_t uid;                 /* SlurmUser; root if not known */
-    char user[CONTROLLER_NAME];
     struct fabric *fabric;     /* the snapshot; NULL: this error: */
     struct error fabric_error;
+    struct nodemap *map;       /* NULL: the site has none, or this error: */
+    struct error map_error;
     time_t now;
+
+    bool answers;              /* slurmctld does; if not, this error: */
+    struct error slurm_error;  /* ... or nodes.v is NULL, with it */
+    struct controller_conf slurm;
+    struct controller_nodes nodes;
+    uid_t uid;                 /* SlurmUser; root if not known */
+    char user[CONTROLLER_NAME];
+
+    int stacked;               /* plugstack_find's answer for our plugin */
+    struct plugstack_line line;
+    struct site plugin;        /* pmm.conf, then the words of the line */
+    bool bad_plugin;           /* they are wrong; that, or stacked < 0: */
+    struct error plugin_error;
+
+    char text[512];            /* what the last check said */
 };
 
 /* Set the text, and return the level. */
-enum verdict_status doctor_say (char text[DOCTOR_TEXT],
-                                enum verdict_status level, const char *fmt,
-                                ...) __attribute__ ((format (printf, 3, 4)));
-#define say_ok(text, ...) doctor_say ((text), VERDICT_OK, __VA_ARGS__)
-#define say_warn(text, ...) doctor_say ((text), VERDICT_WARN, __VA_ARGS__)
-#define say_fail(text, ...) doctor_say ((text), VERDICT_FAIL, __VA_ARGS__)
-#define say_unknown(text, ...) doctor_say ((text), VERDICT_UNKNOWN, __VA_ARGS__)
+enum verdict_status doctor_say (struct doctor *d, enum verdict_status level,
+                                const char *fmt, ...)
+    __attribute__ ((format (printf, 3, 4)));
+#define say_ok(d, ...) doctor_say ((d), VERDICT_OK, __VA_ARGS__)
+#define say_warn(d, ...) doctor_say ((d), VERDICT_WARN, __VA_ARGS__)
+#define say_fail(d, ...) doctor_say ((d), VERDICT_FAIL, __VA_ARGS__)
+#define say_unknown(d, ...) doctor_say ((d), VERDICT_UNKNOWN, __VA_ARGS__)
 
-typedef enum verdict_status doctor_check (const struct doctor_site *p,
-                                          char text[DOCTOR_TEXT]);
+typedef enum verdict_status doctor_check (struct doctor *d);
 
-/* doctor_files.c: our own files */
-doctor_check doctor_conf, doctor_snapshot, doctor_baseline, doctor_ledger,
-    doctor_spool, doctor_service, doctor_node_map, doctor_programs,
-    doctor_verdicts, doctor_umad;
+/* doctor_slurm.c: slurmctld, and the rest if it answers */
+doctor_check doctor_slurmctld, doctor_release, doctor_nodes, doctor_plugin,
+    doctor_mpi, doctor_pmix_directory, doctor_mpi_default, doctor_memlock,
+    doctor_ports, doctor_partition, doctor_preemption, doctor_association,
+    doctor_comments, doctor_epilogslurmctld, doctor_prolog, doctor_epilog,
+    doctor_healthcheck;
 
-/* doctor_slurm.c: Slurm's configuration; slurmctld must answer */
-doctor_check doctor_release, doctor_nodes, doctor_mpi, doctor_pmix_directory,
-    doctor_mpi_default, doctor_memlock, doctor_ports, doctor_partition,
-    doctor_preemption, doctor_association, doctor_comments,
-    doctor_epilogslurmctld, doctor_prolog, doctor_epilog, doctor_healthcheck;
-
-/* doctor_audits.c: results of audits; slurmctld must answer */
-doctor_check doctor_audits, doctor_nodes_audited;
-
-/* doctor_plugin.c: plugstack.conf and what it loads; slurmctld must answer */
-doctor_check doctor_plugin;
-
-/* The directory of the hooks that the plugin must run; the caller frees. NULL:
- * it runs none, or the directory is not known.
- */
-char *doctor_hooks (const struct doctor_site *p);
+/* Ask slurmctld, and read plugstack.conf. */
+void doctor_ask_slurm (struct doctor *d);
 
 #endif /* PMM_DOCTOR_H */

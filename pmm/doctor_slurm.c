@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm doctor: Slurm's configuration. */
+/* pmm doctor: Slurm's configuration, plugstack.conf and the hooks. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -14,12 +14,10 @@
 #include <unistd.h>
 
 #include "pmm/doctor.h"
-#include "ibquery/nodemap.h"
 #include "prolog/slurm/child.h"
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/slurmapi.h"
-#include "util/text.h"
 
 enum {
     PLUGIN_BYTES = 1 << 26,
@@ -28,77 +26,126 @@ enum {
     NAMES_SHOWN = 3,
 };
 
-static const char *conf (const struct doctor_site *p, const char *key)
+static const char plugin_name[] = "spank_pmm.so";
+
+static const char *conf (const struct doctor *d, const char *key)
 {
-    return controller_conf_get (&p->slurm, key);
+    return controller_conf_get (&d->slurm, key);
 }
 
-enum verdict_status doctor_release (const struct doctor_site *p, char *text)
+/* Whether a comma-separated list contains the word; case does not matter. */
+static bool listed (const char *list, const char *word)
 {
-    const char *running = conf (p, "SLURM_VERSION");
+    size_t len = strlen (word);
+
+    for (; *list; list += strcspn (list, ",")) {
+        list += strspn (list, ", ");
+        if (strncasecmp (list, word, len) == 0 && strchr (", ", list[len]))
+            return true;
+    }
+    return false;
+}
+
+/* Find a plugin by a pattern for its file name in the directories of PluginDir.
+ */
+static bool find_plugin (const struct doctor *d, const char *pattern,
+                         char path[PATH_MAX])
+{
+    for (const char *dirs = conf (d, "PluginDir"); *dirs;) {
+        size_t len = strcspn (dirs, ":");
+        glob_t found;
+
+        snprintf (path, PATH_MAX, "%.*s/%.256s", (int)len, dirs, pattern);
+        if (glob (path, 0, NULL, &found) == 0) {
+            snprintf (path, PATH_MAX, "%s", found.gl_pathv[0]);
+            globfree (&found);
+            return true;
+        }
+        dirs += len;
+        dirs += strspn (dirs, ":");
+    }
+    return false;
+}
+
+void doctor_ask_slurm (struct doctor *d)
+{
+    char *rest = d->line.words, *word;
+
+    if (controller_conf (&d->slurm, &d->slurm_error) < 0
+        || controller_user (&d->uid, d->user, &d->slurm_error) < 0)
+        return;
+    d->answers = true;
+    if (controller_nodes (&d->nodes, &d->slurm_error) < 0)
+        d->nodes.v = NULL;
+    if (d->bad_site || site_read (&d->plugin, d->path, 1, NULL) < 0)
+        return;
+    d->stacked = plugstack_find (conf (d, "PlugStackConfig"), plugin_name,
+                                 &d->line, &d->plugin_error);
+    if (d->stacked <= 0)
+        return;
+    while (!d->bad_plugin && (word = strsep (&rest, " ")))
+        d->bad_plugin = *word && conf_set_word (site_options, &d->plugin, word,
+                                                &d->plugin_error) < 0;
+    if (d->bad_plugin || site_check (&d->plugin, &d->plugin_error) < 0) {
+        d->bad_plugin = true;
+        error_prefix (&d->plugin_error, "%s:%d", d->line.file, d->line.lineno);
+    }
+}
+
+enum verdict_status doctor_slurmctld (struct doctor *d)
+{
+    if (!d->answers)
+        return say_unknown (d, "%s; what depends on it was not looked at",
+                            d->slurm_error.text);
+    if (d->uid != 0 && strcmp (d->site.slurm_user, d->user) != 0)
+        return say_fail (d, "SlurmUser is %s, and '%s' in pmm.conf: hooks will "
+                            "not believe what it publishes",
+                         d->user, d->site.slurm_user);
+    return say_ok (d, "cluster %s answers, SlurmUser is %s",
+                   conf (d, "ClusterName"), d->user);
+}
+
+enum verdict_status doctor_release (struct doctor *d)
+{
+    const char *running = conf (d, "SLURM_VERSION");
     char ours[32];
-    size_t len = (size_t)snprintf (ours, sizeof (ours), "%02u.%02u.",
-                                   SLURM_VERSION_MAJOR (SLURM_VERSION_NUMBER),
-                                   SLURM_VERSION_MINOR (SLURM_VERSION_NUMBER));
+    int len = snprintf (ours, sizeof (ours), "%02u.%02u.",
+                        SLURM_VERSION_MAJOR (SLURM_VERSION_NUMBER),
+                        SLURM_VERSION_MINOR (SLURM_VERSION_NUMBER));
 
-    if (strncmp (running, ours, len) != 0)
-        return say_fail (text,
-                         "Slurm is %s, slurm-pmm was built against %sx: "
-                         "build it anew",
-                         running, ours);
-    return say_ok (text, "Slurm %s", running);
+    if (strncmp (running, ours, (size_t)len) != 0)
+        return say_fail (d, "Slurm is %s, slurm-pmm was built against %sx: "
+                            "build it anew", running, ours);
+    return say_ok (d, "Slurm %s", running);
 }
 
-/* The nodes of Slurm that have no endpoint in the snapshot or node map. */
-static size_t strangers (const struct doctor_site *p, const struct nodemap *map,
-                         const struct controller_nodes *nodes, char *names,
-                         size_t size)
+/* Whether all nodes of Slurm have an endpoint in the snapshot or node map. */
+enum verdict_status doctor_nodes (struct doctor *d)
 {
+    char names[NAMES_SHOWN * 64 + 8] = "";
     struct nodemap_line line;
     size_t n = 0, len = 0;
 
-    names[0] = '\0';
-    for (size_t i = 0; i < nodes->n; i++) {
-        const char *name = nodes->v[i].name;
+    if (!d->fabric)
+        return say_unknown (d, "not checked: no snapshot");
+    if (*d->site.node_map && !d->map)
+        return say_unknown (d, "not checked: no NodeMap");
+    if (!d->nodes.v)
+        return say_unknown (d, "%s", d->slurm_error.text);
+    for (size_t i = 0; i < d->nodes.n; i++) {
+        const char *name = d->nodes.v[i].name;
 
-        if (fabric_find_host (p->fabric, name) != FABRIC_NONE
-            || nodemap_find (map, name, &line, 1) > 0)
-            continue;
-        if (n++ < NAMES_SHOWN && len < size)
-            len += (size_t)snprintf (names + len, size - len, "%s%s",
+        if (fabric_find_host (d->fabric, name) == FABRIC_NONE
+            && nodemap_find (d->map, name, &line, 1) == 0
+            && n++ < NAMES_SHOWN && len < sizeof (names))
+            len += (size_t)snprintf (names + len, sizeof (names) - len, "%s%s",
                                      n > 1 ? ", " : "", name);
     }
-    return n;
-}
-
-enum verdict_status doctor_nodes (const struct doctor_site *p, char *text)
-{
-    struct controller_nodes nodes;
-    struct nodemap *map = NULL;
-    struct error err;
-    enum verdict_status level;
-    char names[NAMES_SHOWN * 64 + 8];
-    size_t n;
-
-    if (!p->fabric)
-        return say_unknown (text, "not checked: no snapshot");
-    if (*p->site.node_map && !(map = nodemap_load (p->site.node_map, &err)))
-        return say_unknown (text, "not checked: no NodeMap");
-    if (controller_nodes (&nodes, &err) < 0) {
-        nodemap_destroy (map);
-        return say_unknown (text, "%s", err.text);
-    }
-    n = strangers (p, map, &nodes, names, sizeof (names));
     if (n > 0)
-        level = say_warn (text,
-                          "%zu of %zu are not in the snapshot (%s%s): read "
-                          "it anew, or write a NodeMap",
-                          n, nodes.n, names, n > NAMES_SHOWN ? ", ..." : "");
-    else
-        level = say_ok (text, "all %zu are in the snapshot", nodes.n);
-    controller_nodes_clear (&nodes);
-    nodemap_destroy (map);
-    return level;
+        return say_warn (d, "%zu of %zu are not in the snapshot (%s%s): read "
+                            "it anew, or write a NodeMap",
+                         n, d->nodes.n, names, n > NAMES_SHOWN ? ", ..." : "");
+    return say_ok (d, "all %zu are in the snapshot", d->nodes.n);
 }
 
 /*
@@ -126,276 +173,287 @@ static int load_pmix (FILE *out, const void *arg, struct error *err)
             name = s;
     for (const char *s = plugin; s < plugin + len; s += strlen (s) + 1) {
         char path[PATH_MAX];
-        struct error no;
 
         snprintf (path, sizeof (path), "%s/%s", s, name);
-        if (*s == '/' && file_open_trusted_dir (s, 0, &no) >= 0
+        if (*s == '/' && file_open_trusted_dir (s, 0, NULL) >= 0
             && dlopen (path, RTLD_LAZY))
             return 0;
     }
-    if (dlopen (name, RTLD_LAZY))
-        return 0;
-    return error_world (err, "%s", dlerror ());
-}
-
-/* Find Slurm's plugin in the directories of PluginDir. */
-static bool find_plugin (const char *dirs, const char *type,
-                         char path[PATH_MAX])
-{
-    for (; *dirs; dirs += strspn (dirs, ":")) {
-        size_t len = strcspn (dirs, ":");
-        glob_t found;
-
-        snprintf (path, PATH_MAX, "%.*s/mpi_%s*.so", (int)len, dirs, type);
-        if (glob (path, 0, NULL, &found) == 0) {
-            snprintf (path, PATH_MAX, "%s", found.gl_pathv[0]);
-            globfree (&found);
-            return true;
-        }
-        dirs += len;
-    }
-    return false;
+    return dlopen (name, RTLD_LAZY) ? 0 : error_world (err, "%s", dlerror ());
 }
 
 /* The first wanted type of step that Slurm has; NULL: none. */
-static const char *find_mpi (const struct doctor_site *p, char path[PATH_MAX])
+static const char *find_mpi (const struct doctor *d, char path[PATH_MAX])
 {
-    const char *const *type = site_mpi (&p->site)->types;
+    const char *const *type = site_mpi (&d->site)->types;
 
-    while (*type && !find_plugin (conf (p, "PluginDir"), *type, path))
-        type++;
+    for (; *type; type++) {
+        char name[32];
+
+        snprintf (name, sizeof (name), "mpi_%s*.so", *type);
+        if (find_plugin (d, name, path))
+            break;
+    }
     return *type;
 }
 
-enum verdict_status doctor_mpi (const struct doctor_site *p, char *text)
+enum verdict_status doctor_mpi (struct doctor *d)
 {
-    const struct site_mpi *mpi = site_mpi (&p->site);
+    const struct site_mpi *mpi = site_mpi (&d->site);
     char path[PATH_MAX];
-    const char *type = find_mpi (p, path);
+    const char *type = find_mpi (d, path);
+    struct child_answer out = { 0 };
     struct error err;
-    struct child_answer out;
 
     if (!type)
-        return say_fail (text, "%s: there is no mpi_%s*.so in %s", mpi->none,
-                         mpi->types[0], conf (p, "PluginDir"));
+        return say_fail (d, "%s: there is no mpi_%s*.so in %s", mpi->none,
+                         mpi->types[0], conf (d, "PluginDir"));
     if (type != mpi->types[0])
-        return say_ok (text,
-                       "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
-                       "each time",
-                       type, path, mpi->types[0], type);
-    say_ok (text, "%s: %s", type, path);
-    if (strcmp (type, "pmix") != 0)
-        return VERDICT_OK;
-    if (child_call (load_pmix, path, DOCTOR_WAIT_MS, &out, &err) < 0)
-        return doctor_say (text, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
+        return say_ok (d, "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
+                          "each time", type, path, mpi->types[0], type);
+    if (!strcmp (type, "pmix")
+        && child_call (load_pmix, path, DOCTOR_WAIT_MS, &out, &err) < 0)
+        return doctor_say (d, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
-                           "Mpi=pmi2",
-                           err.text);
+                           "Mpi=pmi2", err.text);
     free (out.text);
-    return VERDICT_OK;
+    return say_ok (d, "%s: %s", type, path);
 }
 
 /* For each step, Slurm's plugin creates a directory with a predictable name
  * there. If the name exists, the step fails.
  */
-enum verdict_status doctor_pmix_directory (const struct doctor_site *p,
-                                           char *text)
+enum verdict_status doctor_pmix_directory (struct doctor *d)
 {
     static const char how[]
         = "any user can keep audits from a node: in mpi.conf say "
           "PMIxCliTmpDirBase=, a directory on all nodes that is root's alone "
           "to write (mode 755)";
-    const char *base = conf (p, "PMIxCliTmpDirBase");
-    const char *dir = *base ? base : conf (p, "TmpFS");
+    const char *base = conf (d, "PMIxCliTmpDirBase");
+    const char *dir = *base ? base : conf (d, "TmpFS");
     char path[PATH_MAX];
-    const char *type = find_mpi (p, path);
+    const char *type = find_mpi (d, path);
     struct stat st;
 
     if (!type || strcmp (type, "pmix") != 0)
-        return say_ok (text, "PMIx is not used");
+        return say_ok (d, "PMIx is not used");
     if (!*dir || strchr (dir, '%') || stat (dir, &st) < 0)
-        return *base ? say_ok (text, "%s; it is not on this machine", base)
-                     : say_warn (text, "not set: %s", how);
+        return *base ? say_ok (d, "%s; it is not on this machine", base)
+                     : say_warn (d, "not set: %s", how);
     if (!S_ISDIR (st.st_mode) || st.st_uid != 0
         || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return say_warn (text, "%s%s: %s",
-                         *base ? ""
-                               : "not "
-                                 "set, and TmpFS is ",
+        return say_warn (d, "%s%s: %s", *base ? "" : "not set, and TmpFS is ",
                          dir, how);
     if (!(st.st_mode & S_IXOTH))
-        return say_warn (
-            text, "%s: steps of users cannot enter it: chmod 755 %s", dir, dir);
-    return say_ok (text, "%s is root's alone to write", dir);
+        return say_warn (d, "%s: steps of users cannot enter it: chmod 755 %s",
+                         dir, dir);
+    return say_ok (d, "%s is root's alone to write", dir);
 }
 
-enum verdict_status doctor_mpi_default (const struct doctor_site *p, char *text)
+enum verdict_status doctor_mpi_default (struct doctor *d)
 {
-    const char *set = conf (p, "MpiDefault");
+    const char *set = conf (d, "MpiDefault");
     const char *mpi = *set ? set : "none"; /* not shown since 23.11 */
     char path[PATH_MAX];
-    const char *type = find_mpi (p, path);
+    const char *type = find_mpi (d, path);
 
     if (!type || strncmp (mpi, type, strlen (type)) == 0)
-        return say_ok (text, "%s", mpi);
-    return say_ok (text,
-                   "%s: checks and audits say --mpi=%s; who runs pmm-probe "
-                   "by hand must, too",
-                   mpi, type);
+        return say_ok (d, "%s", mpi);
+    return say_ok (d, "%s: checks and audits say --mpi=%s; who runs pmm-probe "
+                      "by hand must, too", mpi, type);
 }
 
-/* Whether a comma-separated list contains the word; case does not matter. */
-static bool listed (const char *list, const char *word)
+enum verdict_status doctor_memlock (struct doctor *d)
 {
-    size_t len = strlen (word);
-
-    for (; *list; list += strcspn (list, ",")) {
-        list += strspn (list, ", ");
-        if (strncasecmp (list, word, len) == 0 && strchr (", ", list[len]))
-            return true;
-    }
-    return false;
-}
-
-enum verdict_status doctor_memlock (const struct doctor_site *p, char *text)
-{
-    const char *limits = conf (p, "PropagateResourceLimits");
-    const char *except = conf (p, "PropagateResourceLimitsExcept");
+    const char *limits = conf (d, "PropagateResourceLimits");
+    const char *except = conf (d, "PropagateResourceLimitsExcept");
     bool all = listed (limits, "ALL") || (!*limits && !*except);
 
     if ((all || *except || listed (limits, "MEMLOCK"))
         && !listed (except, "MEMLOCK"))
-        return doctor_say (text,
-                           strcmp (p->site.transport, "verbs") == 0
-                               ? VERDICT_WARN
-                               : VERDICT_OK,
+        return doctor_say (d, strcmp (d->site.transport, "verbs") == 0
+                                  ? VERDICT_WARN : VERDICT_OK,
                            "steps get the limit of locked memory of where they "
                            "were submitted: PropagateResourceLimitsExcept="
                            "MEMLOCK, and LimitMEMLOCK=infinity for slurmd");
-    return say_ok (text, "steps have slurmd's limit of locked memory");
+    return say_ok (d, "steps have slurmd's limit of locked memory");
 }
 
-enum verdict_status doctor_ports (const struct doctor_site *p, char *text)
+enum verdict_status doctor_ports (struct doctor *d)
 {
-    const char *range = conf (p, "SrunPortRange");
+    const char *range = conf (d, "SrunPortRange");
     unsigned first, last;
 
     if (sscanf (range, "%u-%u", &first, &last) != 2 || last == 0)
-        return say_ok (text, "any: no firewall may be between this machine and "
-                             "the nodes");
+        return say_ok (d, "any: no firewall may be between this machine and "
+                          "the nodes");
     if (last < first + FEW_PORTS - 1)
-        return say_warn (text,
-                         "%s are few: each srun, those of checks and audits "
-                         "too, needs three or more",
-                         range);
-    return say_ok (text, "%s", range);
+        return say_warn (d, "%s are few: each srun, those of checks and audits "
+                            "too, needs three or more", range);
+    return say_ok (d, "%s", range);
 }
 
 /*
  * Audits
  */
 
-static enum verdict_status
-partition_level (const struct doctor_site *p,
-                 const struct controller_partition *part, char *text)
+enum verdict_status doctor_partition (struct doctor *d)
 {
-    const char *name = p->site.audit_partition;
-    unsigned need = ((unsigned)p->site.audit_timeout_ms + 59999) / 60000;
-
-    if (!part->up)
-        return say_fail (text, "%s is not up", name);
-    if (part->minutes < need)
-        return say_fail (text, "%s gives a job %s, AuditTimeout needs %u", name,
-                         COUNTED (part->minutes, "minute"), need);
-    if (part->outside.count > 0)
-        return say_warn (text, "%s not in %s and never audited: %s%s",
-                         COUNTED (part->outside.count, "node"), name,
-                         part->outside.name[0],
-                         part->outside.count > 1 ? ", ..." : "");
-    if (part->open)
-        return say_warn (text,
-                         "users may run jobs in %s, which are never audited: "
-                         "RootOnly=YES lets SlurmUser in as well",
-                         name);
-    return say_ok (text, "%s has all nodes", name);
-}
-
-enum verdict_status doctor_partition (const struct doctor_site *p, char *text)
-{
-    const char *name = p->site.audit_partition;
+    const char *name = d->site.audit_partition;
+    unsigned need = ((unsigned)d->site.audit_timeout_ms + 59999) / 60000;
     struct controller_partition part;
     enum verdict_status level;
     struct error err;
     int rc = controller_partition (&part, name, &err);
 
     if (rc < 0)
-        return say_unknown (text, "%s", err.text);
+        return say_unknown (d, "%s", err.text);
     if (rc == 0)
-        return say_fail (text,
-                         "there is no %s: PartitionName=%s Nodes=ALL "
-                         "MaxTime=10 RootOnly=YES",
-                         name, name);
-    level = partition_level (p, &part, text);
+        return say_fail (d, "there is no %s: PartitionName=%s Nodes=ALL "
+                            "MaxTime=10 RootOnly=YES", name, name);
+    if (!part.up)
+        level = say_fail (d, "%s is not up", name);
+    else if (part.minutes < need)
+        level = say_fail (d, "%s gives a job %s, AuditTimeout needs %u", name,
+                          COUNTED (part.minutes, "minute"), need);
+    else if (part.outside.count > 0)
+        level = say_warn (d, "%s not in %s and never audited: %s%s",
+                          COUNTED (part.outside.count, "node"), name,
+                          part.outside.name[0],
+                          part.outside.count > 1 ? ", ..." : "");
+    else if (part.open)
+        level = say_warn (d, "users may run jobs in %s, which are never "
+                             "audited: RootOnly=YES lets SlurmUser in as well",
+                          name);
+    else
+        level = say_ok (d, "%s has all nodes", name);
     controller_partition_clear (&part);
     return level;
 }
 
-enum verdict_status doctor_preemption (const struct doctor_site *p, char *text)
+enum verdict_status doctor_preemption (struct doctor *d)
 {
     struct error err;
+    int rc = controller_evicts (d->site.audit_partition, &err);
 
-    switch (controller_evicts (p->site.audit_partition, &err)) {
-    case 0:
-        return say_ok (text, "audits preempt no jobs");
-    case 1:
-        return say_fail (text, "%s", err.text);
-    default:
-        return say_unknown (text, "%s", err.text);
-    }
+    if (rc == 0)
+        return say_ok (d, "audits preempt no jobs");
+    return doctor_say (d, rc > 0 ? VERDICT_FAIL : VERDICT_UNKNOWN, "%s",
+                       err.text);
 }
 
-enum verdict_status doctor_association (const struct doctor_site *p, char *text)
+enum verdict_status doctor_association (struct doctor *d)
 {
-    const char *enforce = conf (p, "AccountingStorageEnforce");
     struct error err;
+    int rc;
 
-    if (!listed (enforce, "associations"))
-        return say_ok (text, "none is needed");
-    switch (controller_associated (p->user, &err)) {
-    case 0:
-        return say_fail (text,
-                         "%s may run no audit: sacctmgr add user %s "
-                         "account=...",
-                         p->user, p->user);
-    case 1:
-        return say_ok (text, "%s has one", p->user);
-    default:
-        return say_unknown (text, "%s", err.text);
-    }
+    if (!listed (conf (d, "AccountingStorageEnforce"), "associations"))
+        return say_ok (d, "none is needed");
+    if ((rc = controller_associated (d->user, &err)) < 0)
+        return say_unknown (d, "%s", err.text);
+    if (rc == 0)
+        return say_fail (d, "%s may run no audit: sacctmgr add user %s "
+                            "account=...", d->user, d->user);
+    return say_ok (d, "%s has one", d->user);
 }
 
-enum verdict_status doctor_comments (const struct doctor_site *p, char *text)
+enum verdict_status doctor_comments (struct doctor *d)
 {
-    bool slurmdbd = strcmp (conf (p, "AccountingStorageType"),
-                            "accounting_storage/slurmdbd")
-                    == 0;
+    if (strcmp (conf (d, "AccountingStorageType"),
+                "accounting_storage/slurmdbd") != 0)
+        return say_warn (d, "without slurmdbd no job gets any: "
+                            "AccountingStorageType=accounting_storage/slurmdbd");
+    if (!listed (conf (d, "AccountingStoreFlags"), "job_comment"))
+        return say_warn (d, "users' checks leave none: "
+                            "AccountingStoreFlags=job_comment");
+    return say_ok (d, "slurmdbd keeps them");
+}
 
-    if (!slurmdbd)
-        return say_warn (text,
-                         "without slurmdbd no job gets any: "
-                         "AccountingStorageType=accounting_storage/slurmdbd");
-    if (!listed (conf (p, "AccountingStoreFlags"), "job_comment"))
-        return say_warn (text, "users' checks leave none: "
-                               "AccountingStoreFlags=job_comment");
-    return say_ok (text, "slurmdbd keeps them");
+/*
+ * plugstack.conf
+ */
+
+/* A plugin of Slurm contains the release that it was built for. */
+static int tell_version (FILE *out, const void *arg, struct error *err)
+{
+    void *plugin = dlopen (arg, RTLD_LAZY);
+    const unsigned *version = plugin ? dlsym (plugin, "plugin_version") : NULL;
+
+    if (!version)
+        return error_world (err, "%s", dlerror ());
+    fprintf (out, "%02u.%02u", SLURM_VERSION_MAJOR (*version),
+             SLURM_VERSION_MINOR (*version));
+    return 0;
+}
+
+static enum verdict_status look_at_plugin (struct doctor *d)
+{
+    const char *running = conf (d, "SLURM_VERSION");
+    const struct plugstack_line *line = &d->line;
+    struct child_answer version;
+    enum verdict_status level;
+    char path[PATH_MAX];
+    struct error err;
+    struct stat st;
+
+    snprintf (path, sizeof (path), "%s", line->path);
+    if ((path[0] != '/' && !find_plugin (d, line->path, path))
+        || stat (path, &st) < 0) {
+        bool other = access (PMM_PLUGIN_PATH, F_OK) == 0;
+
+        return say_fail (d, "there is no %s: %s%s%s", path,
+                         line->required ? "no job starts from here"
+                                        : "no job is checked",
+                         other ? "; write " : "", other ? PMM_PLUGIN_PATH : "");
+    }
+    if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return say_fail (d, "%s runs as root and is not root's alone to write",
+                         path);
+    if (child_call (tell_version, path, DOCTOR_WAIT_MS, &version, &err) < 0)
+        return say_fail (d, "%s", err.text);
+    if (version.len == 0 || strncmp (running, version.text, version.len) != 0)
+        level = say_fail (d, "%s was built against Slurm %s, this is %s: build "
+                             "it anew", path, version.text, running);
+    else if (!line->required)
+        level = say_warn (d, "%s:%d: optional: --pmm-check=require keeps no "
+                             "job from starting; say required %s once it is on "
+                             "all nodes", line->file, line->lineno, path);
+    else
+        level = say_ok (d, "required %s", path);
+    free (version.text);
+    return level;
+}
+
+enum verdict_status doctor_plugin (struct doctor *d)
+{
+    const char *path = conf (d, "PlugStackConfig");
+
+    if (d->bad_site)
+        return say_unknown (d, "not checked: pmm.conf is bad");
+    if (d->stacked < 0)
+        return say_unknown (d, "%s", d->plugin_error.text);
+    if (d->stacked == 0)
+        return say_warn (d, "%s does not name %s: there is no --pmm-check",
+                         path, plugin_name);
+    if (d->bad_plugin)
+        return say_fail (d, "%s", d->plugin_error.text);
+    if (!d->line.required
+        && (strcmp (d->plugin.mode, "require") == 0
+            || *d->plugin.require_partitions))
+        return say_fail (d, "%s says optional: no check keeps a job from "
+                            "starting, as Mode or RequirePartitions want it",
+                         path);
+    return look_at_plugin (d);
 }
 
 /*
  * Hooks: ours, or a script that contains the name of ours.
  */
 
-/* 1: yes; 0: no; -1: it could not be read. */
-static int names (const char *path, const char *program)
+/* Whether the script calls the program. 1: yes; 0: no; -1: it could not be
+ * read.
+ */
+static int calls (const char *path, const char *program)
 {
     const char *base = strrchr (path, '/');
     char *script;
@@ -415,84 +473,75 @@ static int names (const char *path, const char *program)
     return rc;
 }
 
-static enum verdict_status hook (const struct doctor_site *p, const char *key,
-                                 const char *program, const char *without,
-                                 char *text)
+static enum verdict_status hook (struct doctor *d, const char *key,
+                                 const char *program, const char *without)
 {
-    const char *value = conf (p, key);
-    bool unread = false;
+    const char *value = conf (d, key);
+    bool called = false, unread = false;
     char first[64];
     glob_t found;
 
-    if (!*value) { /* later releases number them */
-        snprintf (first, sizeof (first), "%s[0]", key);
-        value = conf (p, first);
-    }
+    snprintf (first, sizeof (first), "%s[0]", key);
+    if (!*value) /* later releases number them */
+        value = conf (d, first);
     if (!*value)
-        return say_warn (text, "not set: %s; %s=.../%s", without, key, program);
+        return say_warn (d, "not set: %s; %s=.../%s", without, key, program);
     if (glob (value, 0, NULL, &found) != 0)
-        return say_warn (text, "%s is not on this machine", value);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        int rc = names (found.gl_pathv[i], program);
+        return say_warn (d, "%s is not on this machine", value);
+    for (size_t i = 0; i < found.gl_pathc && !called; i++) {
+        int rc = calls (found.gl_pathv[i], program);
 
-        if (rc > 0) {
-            globfree (&found);
-            return say_ok (text, "%s", value);
-        }
+        called = rc > 0;
         unread |= rc < 0;
     }
     globfree (&found);
-    return unread
-               ? say_unknown (text, "%s cannot be read, or not be run", value)
-               : say_warn (text, "%s does not call %s: %s", value, program,
-                           without);
+    if (called)
+        return say_ok (d, "%s", value);
+    return unread ? say_unknown (d, "%s cannot be read, or not be run", value)
+                  : say_warn (d, "%s does not call %s: %s", value, program,
+                              without);
 }
 
-enum verdict_status doctor_epilogslurmctld (const struct doctor_site *p,
-                                            char *text)
+enum verdict_status doctor_epilogslurmctld (struct doctor *d)
 {
-    return hook (p, "EpilogSlurmctld", "pmm-epilogslurmctld",
-                 "no job is audited when it ends", text);
+    return hook (d, "EpilogSlurmctld", "pmm-epilogslurmctld",
+                 "no job is audited when it ends");
 }
 
 /* A hook of Slurm, or the plugin in its place. */
-static enum verdict_status job_hook (const struct doctor_site *p,
-                                     const char *key, const char *program,
-                                     const char *without, char *text)
+static enum verdict_status job_hook (struct doctor *d, const char *key,
+                                     const char *program, const char *without)
 {
     char path[PATH_MAX];
-    char *dir = doctor_hooks (p);
 
-    if (!dir)
-        return hook (p, key, program, without, text);
-    snprintf (path, sizeof (path), "%s/%s", dir, program);
-    free (dir);
+    if (d->stacked <= 0 || d->bad_plugin || !*d->plugin.hooks)
+        return hook (d, key, program, without);
+    snprintf (path, sizeof (path), "%s/%s", d->plugin.hooks, program);
     if (access (path, X_OK) < 0)
-        return say_fail (text, "Hooks in plugstack.conf: %s: %s", path,
+        return say_fail (d, "Hooks in plugstack.conf: %s: %s", path,
                          strerror (errno));
-    return say_ok (text, "the plugin runs %s", path);
+    return say_ok (d, "the plugin runs %s", path);
 }
 
-enum verdict_status doctor_prolog (const struct doctor_site *p, char *text)
+enum verdict_status doctor_prolog (struct doctor *d)
 {
-    return job_hook (p, "Prolog", "pmm-prolog",
-                     "nobody looks at a job's ports before it", text);
+    return job_hook (d, "Prolog", "pmm-prolog",
+                     "a job's ports are not checked before it starts");
 }
 
-enum verdict_status doctor_epilog (const struct doctor_site *p, char *text)
+enum verdict_status doctor_epilog (struct doctor *d)
 {
-    return job_hook (p, "Epilog", "pmm-epilog",
-                     "nobody looks at a job's ports after it", text);
+    return job_hook (d, "Epilog", "pmm-epilog",
+                     "a job's ports are not checked after it ends");
 }
 
-enum verdict_status doctor_healthcheck (const struct doctor_site *p, char *text)
+enum verdict_status doctor_healthcheck (struct doctor *d)
 {
-    const char *every = conf (p, "HealthCheckInterval");
     enum verdict_status level
-        = hook (p, "HealthCheckProgram", "pmm-healthcheck",
-                "nobody looks at the ports of idle nodes", text);
+        = hook (d, "HealthCheckProgram", "pmm-healthcheck",
+                "the ports of idle nodes are not checked");
 
-    if (level == VERDICT_OK && atoi (every) == 0)
-        return say_warn (text, "it never runs: HealthCheckInterval=300");
+    if (level == VERDICT_OK && atoi (conf (d, "HealthCheckInterval")) == 0)
+        return say_warn (d, "it never runs: HealthCheckInterval=300");
     return level;
 }

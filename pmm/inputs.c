@@ -1,61 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files that verbs read and write. */
 #include "config.h"
-#include "pmm/inputs.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "ibquery/snapshot.h"
+#include "pmm/verb.h"
 #include "util/alloc.h"
+#include "util/json.h"
 #include "util/site.h"
-#include "util/text.h"
 
 enum {
     LIST_BYTES_MAX = 1 << 24,
     HOSTS_MAX = 1 << 20,
 };
-
-struct samples *inputs_samples (const struct fabric *fabric, const char *path,
-                                struct pathset **ps, struct error *err)
-{
-    FILE *fp = file_open_input (path, err);
-    struct samples *s;
-
-    if (!fp)
-        return NULL;
-    s = samples_read (fp, path, fabric->hash, fabric_resolve, (void *)fabric,
-                      ps, err);
-    file_close_input (fp);
-    return s;
-}
-
-static int load_plan (struct inputs *in, const char *path, struct error *err)
-{
-    FILE *fp = file_open_input (path, err);
-
-    if (!fp)
-        return -1;
-    in->plan = plan_read (fp, path, in->fabric->hash, fabric_resolve,
-                          in->fabric, &in->ps, err);
-    file_close_input (fp);
-    return in->plan ? 0 : -1;
-}
-
-int inputs_load (struct inputs *in, const char *fabric, const char *plan,
-                 const char *samples, struct error *err)
-{
-    in->fabric_path = fabric;
-    if (!plan)
-        return error_input (err, "--plan PLAN is missing");
-    if (inputs_fabric (in, err) < 0 || load_plan (in, plan, err) < 0)
-        return -1;
-    if (samples
-        && !(in->samples = inputs_samples (in->fabric, samples, &in->ps,
-                                           err)))
-        return -1;
-    return 0;
-}
 
 int inputs_fabric (struct inputs *in, struct error *err)
 {
@@ -77,11 +39,39 @@ int inputs_fabric (struct inputs *in, struct error *err)
     return in->fabric ? 0 : -1;
 }
 
-FILE *inputs_output (struct inputs *in, struct error *err)
+/* Samples of the set *ps, which is made by them if it is NULL; the caller owns
+ * it in any case. NULL with err.
+ */
+static struct samples *load_samples (const struct fabric *fabric,
+                                     const char *path, struct pathset **ps,
+                                     struct error *err)
 {
-    if (!in->out)
-        in->out = file_create (in->output, err);
-    return in->out ? file_stream (in->out) : NULL;
+    FILE *fp = file_open_input (path, err);
+    struct samples *s = fp ? samples_read (fp, path, fabric->hash,
+                                           fabric_resolve, (void *)fabric, ps,
+                                           err)
+                           : NULL;
+
+    file_close_input (fp);
+    return s;
+}
+
+int inputs_load (struct inputs *in, const char *fabric, const char *plan,
+                 const char *samples, struct error *err)
+{
+    FILE *fp;
+
+    in->fabric_path = fabric;
+    if (!plan)
+        return error_input (err, "--plan PLAN is missing");
+    if (inputs_fabric (in, err) < 0 || !(fp = file_open_input (plan, err)))
+        return -1;
+    in->plan = plan_read (fp, plan, in->fabric->hash, fabric_resolve,
+                          in->fabric, &in->ps, err);
+    file_close_input (fp);
+    if (in->plan && samples)
+        in->samples = load_samples (in->fabric, samples, &in->ps, err);
+    return in->plan && (in->samples || !samples) ? 0 : -1;
 }
 
 void inputs_clear (struct inputs *in)
@@ -95,6 +85,41 @@ void inputs_clear (struct inputs *in)
     free (in->baseline.v);
     free (in->snapshot);
     *in = (struct inputs){ 0 };
+}
+
+FILE *inputs_output (struct inputs *in, struct error *err)
+{
+    if (!in->out)
+        in->out = file_create (in->output, err);
+    return in->out ? file_stream (in->out) : NULL;
+}
+
+int inputs_put_json (struct inputs *in, const char *kind, const char *fabric,
+                     json_t *members, struct error *err)
+{
+    FILE *fp = inputs_output (in, err);
+
+    if (fp)
+        return json_write_file (kind, fabric, members, fp, err);
+    json_decref (members);
+    return -1;
+}
+
+int inputs_put_fabric (struct inputs *in, const struct fabric *f,
+                       fabric_write_f write, struct error *err)
+{
+    FILE *fp = inputs_output (in, err);
+
+    return fp ? write (f, fp, err) : -1;
+}
+
+int inputs_need_whole (const struct fabric *f, const char *path,
+                       struct error *err)
+{
+    if (!f->part)
+        return 0;
+    return error_input (err, "%s is a part of a fabric, and says nothing of "
+                             "the rest", path);
 }
 
 int inputs_series (struct series_list *list, const char *path,
@@ -111,6 +136,28 @@ int inputs_series (struct series_list *list, const char *path,
     return rc;
 }
 
+struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
+                                       const uint64_t *length,
+                                       enum series_stat stat,
+                                       struct error *err)
+{
+    struct infer_matrix *m = NULL;
+    struct series_list list;
+    const struct series *s;
+
+    if (series_read (&list, fp, path, err) < 0)
+        return NULL;
+    if (!(s = series_list_pairs (&list)))
+        error_input (err, "no run of pairs");
+    else
+        m = infer_matrix_of_series (s, length ? *length : s->pair[0].length,
+                                    stat, err);
+    if (!m)
+        error_prefix (err, "%s", path);
+    series_list_clear (&list);
+    return m;
+}
+
 int inputs_stat (void *field, const char *value, struct error *err)
 {
     int stat = series_stat_find (value);
@@ -125,18 +172,16 @@ int inputs_stat (void *field, const char *value, struct error *err)
 int baselines_read (struct baselines *b, const struct fabric *fabric,
                     const char *const *path, size_t n, struct error *err)
 {
-    *b = (struct baselines){ 0 };
-    b->samples = xcalloc (n, sizeof (*b->samples));
-    b->ps = xcalloc (n, sizeof (*b->ps));
-    b->v = xcalloc (n, sizeof (*b->v));
-    for (; b->n < n; b->n++) {
-        size_t i = b->n;
-
-        b->samples[i] = inputs_samples (fabric, path[i], &b->ps[i], err);
-        if (!b->samples[i]) {
-            pathset_destroy (b->ps[i]);
+    *b = (struct baselines){
+        .samples = xcalloc (n, sizeof (*b->samples)),
+        .ps = xcalloc (n, sizeof (*b->ps)),
+        .v = xcalloc (n, sizeof (*b->v)),
+        .n = n,
+    };
+    for (size_t i = 0; i < n; i++) {
+        b->samples[i] = load_samples (fabric, path[i], &b->ps[i], err);
+        if (!b->samples[i])
             return -1;
-        }
         b->v[i] = (struct baseline){ b->samples[i], b->ps[i] };
     }
     return 0;
@@ -195,11 +240,43 @@ struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
     if (!(text = inputs_text (list, err))
         || hostlist_parse (&hl, text, HOSTS_MAX, err) < 0)
         error_prefix (err, "--%s", option);
-    else if (hl.count == 0) /* none, not all */
-        ps = fabric_resolve (NULL, 0, (void *)fabric, err);
     else
         ps = make (fabric, (const char *const *)hl.name, hl.count, err);
     hostlist_clear (&hl);
     free (text);
     return ps;
+}
+
+/*
+ * JSON
+ */
+
+json_t *number_json (double x)
+{
+    return isfinite (x) ? json_real (x) : json_null ();
+}
+
+json_t *fabric_node_json (const struct fabric *f, uint32_t node)
+{
+    const struct fabric_node *n = &f->node[node];
+
+    return json_pack ("{s:o, s:s}", "guid",
+                      json_sprintf ("%016" PRIx64, n->guid), "name", n->desc);
+}
+
+json_t *fabric_port_json (const struct fabric *f, uint32_t port)
+{
+    const struct fabric_port *p = &f->port[port];
+    const struct fabric_node *n = &f->node[p->node];
+
+    return json_pack ("{s:o, s:i, s:s}", "guid",
+                      json_sprintf ("%016" PRIx64, n->guid), "port", p->num,
+                      "name", n->desc);
+}
+
+json_t *fabric_link_json (const struct fabric *f, uint32_t link)
+{
+    return json_pack ("{s:o, s:o}", "a",
+                      fabric_port_json (f, f->link[link].a), "b",
+                      fabric_port_json (f, f->link[link].b));
 }

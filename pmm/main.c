@@ -10,10 +10,23 @@
 
 #include "pmm/verb.h"
 
-static const struct verb infer = {
-    .name = "infer",
-    .help = "the topology, from latencies alone",
-    .main = verb_infer,
+static const struct verb *const fabric_verbs[] = {
+    &verb_fabric_read,
+    &verb_fabric_cabling,
+    &verb_fabric_diff,
+    &verb_fabric_show,
+    &verb_fabric_counters,
+    &verb_fabric_check,
+    &verb_fabric_generate,
+    &verb_fabric_import,
+    &verb_fabric_export,
+    &verb_fabric_netdisc,
+    NULL,
+};
+static const struct verb fabric = {
+    .name = "fabric",
+    .help = "read, show or generate a fabric snapshot",
+    .verbs = fabric_verbs,
 };
 #ifdef HAVE_LEDGER
 static const struct verb ledger = {
@@ -31,7 +44,7 @@ static const struct verb policy = {
 #endif
 
 static const struct verb *const verbs[] = {
-    &verb_fabric,
+    &fabric,
     &verb_path,
     &verb_pattern,
     &verb_plan,
@@ -41,7 +54,7 @@ static const struct verb *const verbs[] = {
     &verb_judge,
     &verb_series,
     &verb_compare,
-    &infer,
+    &verb_infer,
     &verb_export,
     &verb_rates,
     &verb_report,
@@ -59,10 +72,6 @@ static const struct verb *const verbs[] = {
 #endif
     NULL,
 };
-
-/*
- * Shared by all verbs
- */
 
 int exit_status (enum verdict_status status)
 {
@@ -82,22 +91,25 @@ int fail (const char *verb, const struct error *err)
     return err->fault == ERROR_WORLD ? EXIT_WORLD : EXIT_BAD_INPUT;
 }
 
-int set_name (const char *const *names, int *field, const char *value,
+/*
+ * Options
+ */
+
+int find_row (const void *table, size_t row_size, const char *name,
               struct error *err)
 {
+    const char *row = table, *s;
     char list[256] = "";
     size_t len = 0;
 
-    for (int i = 0; names[i]; i++) {
-        if (!strcmp (value, names[i])) {
-            *field = i;
-            return 0;
-        }
+    for (int i = 0; (s = *(const char *const *)row); i++, row += row_size) {
+        if (!strcmp (name, s))
+            return i;
         if (len < sizeof (list))
             len += snprintf (list + len, sizeof (list) - len, "%s%s",
-                             i ? ", " : "", names[i]);
+                             i ? ", " : "", s);
     }
-    return error_input (err, "'%.40s' is none of %s", value, list);
+    return error_input (err, "'%.40s' is none of %s", name, list);
 }
 
 static int parse (const struct opt_group *groups, int argc, char **argv,
@@ -135,19 +147,13 @@ int options_parse (const struct opt *table, void *data, int argc, char **argv,
     return parse (groups, argc, argv, args, min, max, status);
 }
 
-/*
- * Running a verb
- */
-
 static int set_format (void *field, const char *value, struct error *err)
 {
     static const char *const names[] = { "text", "json", NULL };
-    int format = 0;
+    int format = FIND_ROW (names, value, err);
 
-    if (set_name (names, &format, value, err) < 0)
-        return -1;
     *(bool *)field = format == 1;
-    return 0;
+    return format < 0 ? -1 : 0;
 }
 
 /* The options for the inputs that verbs take. */
@@ -182,36 +188,33 @@ static const struct {
 
 enum { SHARED = sizeof (shared) / sizeof (shared[0]) };
 
-/* Open the inputs of the verb. */
-static int open_inputs (const struct verb *v, struct inputs *in,
-                        struct error *err)
-{
-    unsigned int takes = v->needs | v->may;
+/*
+ * Running a verb
+ */
 
-    if ((v->needs & TAKES_SAMPLES) && !in->samples_path)
-        return error_input (err, "--samples SAMPLES is missing");
-    if ((takes & TAKES_BASELINES)
-        && inputs_thresholds (&in->thresholds, in->conf, err) < 0)
-        return -1;
-    if (((v->needs & TAKES_FABRIC) || in->fabric_path)
-        && inputs_fabric (in, err) < 0)
-        return -1;
-    if (((v->needs & TAKES_PLAN) || in->plan_path)
-        && inputs_load (in, in->fabric_path, in->plan_path, in->samples_path,
-                        err) < 0)
-        return -1;
-    return baselines_read (&in->base, in->fabric, in->baseline.v,
-                           in->baseline.n, err);
-}
-
-/* Return the exit status, or -1 with err. */
+/* Open the verb's inputs, run it and commit its output. Return the exit status,
+ * or -1 with err.
+ */
 static int run_opened (const struct verb *v, struct inputs *in,
                        struct error *err)
 {
+    unsigned int takes = v->needs | v->may;
     struct outfile *out;
     int status;
 
-    if ((v->check && v->check (in, err) < 0) || open_inputs (v, in, err) < 0
+    if (v->check && v->check (in, err) < 0)
+        return -1;
+    if ((v->needs & TAKES_SAMPLES) && !in->samples_path)
+        return error_input (err, "--samples SAMPLES is missing");
+    if (((takes & TAKES_BASELINES)
+         && inputs_thresholds (&in->thresholds, in->conf, err) < 0)
+        || (((v->needs & TAKES_FABRIC) || in->fabric_path)
+            && inputs_fabric (in, err) < 0)
+        || (((v->needs & TAKES_PLAN) || in->plan_path)
+            && inputs_load (in, in->fabric_path, in->plan_path,
+                            in->samples_path, err) < 0)
+        || baselines_read (&in->base, in->fabric, in->baseline.v,
+                           in->baseline.n, err) < 0
         || (status = v->run (in, err)) < 0)
         return -1;
     out = in->out;
@@ -302,21 +305,24 @@ static int run_among (const struct verb *const *list, const char *of,
 
 int main (int argc, char **argv)
 {
+    const char *word = argc > 1 ? argv[1] : "";
+
     signal (SIGXFSZ, SIG_IGN); /* a file that gets too large is an error */
     if (argc < 2) {
         usage (stderr);
         return EXIT_BAD_INPUT;
     }
-    if (!strcmp (argv[1], "help") && argc > 2) {
+    if (!strcmp (word, "help") && argc > 2) {
+        word = argv[2];
         memmove (argv + 1, argv + 2, (size_t)(argc - 2) * sizeof (*argv));
         argv[argc - 1] = (char *)"--help";
     }
-    if (!strcmp (argv[1], "--help") || !strcmp (argv[1], "-h")
-        || !strcmp (argv[1], "help")) {
+    if (!strcmp (word, "--help") || !strcmp (word, "-h")
+        || !strcmp (word, "help")) {
         usage (stdout);
         return EXIT_OK;
     }
-    if (!strcmp (argv[1], "--version") || !strcmp (argv[1], "-V")) {
+    if (!strcmp (word, "--version") || !strcmp (word, "-V")) {
         printf ("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
         return EXIT_OK;
     }

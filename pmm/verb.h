@@ -1,13 +1,61 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A verb of the pmm command. To add one, write verb_<name>.c, which ends with
- * the verb's row; declare the row here and list it in main.c. Verbs of `pmm
- * fabric` are declared in fabric/fabric_verb.h and listed in verb_fabric.c.
+/* A verb of the pmm command, and what verbs share. To add one, write
+ * verb_<name>.c, which ends with the verb's row; declare the row here and list
+ * it in main.c.
  */
 #ifndef PMM_VERB_H
 #define PMM_VERB_H
 
-#include "pmm/common.h"
-#include "pmm/inputs.h"
+#include <jansson.h>
+#include <stdio.h>
+
+#include "compare/infer/matrix.h"
+#include "compare/series/series.h"
+#include "core/judge/judge.h"
+#include "core/judge/verdict.h"
+#include "core/plan/plan.h"
+#include "core/samples/samples.h"
+#include "ibquery/fabric.h"
+#include "util/error.h"
+#include "util/file.h"
+#include "util/options.h"
+#include "util/text.h"
+
+enum {
+    EXIT_OK = 0,        /* OK or WARN */
+    EXIT_FAIL = 1,      /* the verdict is FAIL */
+    EXIT_BAD_INPUT = 2, /* usage, or a bad file */
+    EXIT_WORLD = 3,     /* UNKNOWN, or a system error */
+};
+
+/* Baselines, each with the set that it was measured on. */
+struct baselines {
+    struct samples **samples;
+    struct pathset **ps;
+    struct baseline *v; /* the same, for the judge */
+    size_t n;
+};
+
+/* The input of a verb. */
+struct inputs {
+    char **operand;        /* [noperands], then NULL */
+    int noperands;
+    void *given;           /* what the verb's own options set */
+
+    /* from the options; NULL: not given */
+    const char *conf, *fabric_path, *plan_path, *samples_path, *output;
+    struct strings baseline;
+    bool json;
+    char *snapshot;        /* fabric_path, if pmm.conf names it */
+
+    struct fabric *fabric;
+    struct pathset *ps;    /* of the plan */
+    struct plan *plan;
+    struct samples *samples;
+    struct baselines base;
+    struct judge_options thresholds;
+    struct outfile *out;   /* the runner commits it */
+};
 
 /* What the runner opens for a verb that needs it or may take it, with the
  * options that name it.
@@ -46,14 +94,138 @@ struct verb {
     int (*run) (struct inputs *in, struct error *err);
 };
 
-/* Those of pmm itself. */
 extern const struct verb verb_audit, verb_compare, verb_confirm, verb_doctor,
-    verb_export, verb_fabric, verb_judge, verb_path, verb_pattern, verb_plan,
+    verb_export, verb_infer, verb_judge, verb_path, verb_pattern, verb_plan,
     verb_rates, verb_report, verb_series, verb_simulate, verb_solve;
+extern const struct verb verb_fabric_cabling, verb_fabric_check,
+    verb_fabric_counters, verb_fabric_diff, verb_fabric_export,
+    verb_fabric_generate, verb_fabric_import, verb_fabric_netdisc,
+    verb_fabric_read, verb_fabric_show;
 
 /* Verbs with runners of their own. */
-int verb_infer (int argc, char **argv);
 int verb_ledger (int argc, char **argv);
 int verb_policy (int argc, char **argv);
+
+/* For those: parse argv[1..] by the table into data. Setters get data + offset.
+ * `args` names the operands in the usage line; there must be between min and
+ * max of them. Returns the index of the first operand (operands are moved to
+ * the end), or -1 if the verb must end with *status: after --help, or after a
+ * usage error, which is already printed.
+ */
+int options_parse (const struct opt *table, void *data, int argc, char **argv,
+                   const char *args, int min, int max, int *status);
+
+/* Print that the word is not a verb of `of`, "pmm" or "pmm fabric", and suggest
+ * a similar one. Return the exit status.
+ */
+int no_verb (const char *of, const struct text_guess *guess);
+
+/* Print "pmm VERB: sentence" and return the matching exit status. */
+int fail (const char *verb, const struct error *err);
+
+/* The exit status of a verdict. */
+int exit_status (enum verdict_status status);
+
+/* The index of the row with this name, for options whose values are names. Rows
+ * begin with their name (const char *) and end with one whose name is NULL.
+ * Return -1 with err, which lists the names, if there is none.
+ */
+int find_row (const void *table, size_t row_size, const char *name,
+              struct error *err);
+#define FIND_ROW(table, name, err)                                            \
+    find_row (table, sizeof ((table)[0]), name, err)
+
+/*
+ * Files. The runner opens what a verb's row lists; these are for verbs that
+ * need more.
+ */
+
+/* Load a fabric, a plan of it and samples of the plan. samples is NULL if the
+ * verb takes none. Return 0, or -1 with err; call inputs_clear in both cases.
+ */
+int inputs_load (struct inputs *in, const char *fabric, const char *plan,
+                 const char *samples, struct error *err);
+void inputs_clear (struct inputs *in);
+
+/* Load the fabric of -f, or the Snapshot of pmm.conf, for verbs that do not
+ * always need one. Return 0, or -1 with err.
+ */
+int inputs_fabric (struct inputs *in, struct error *err);
+
+/* The stream of --output. NULL with err. */
+FILE *inputs_output (struct inputs *in, struct error *err);
+
+/* Write a JSON object there, as json_write_file does: members is taken. Return
+ * 0, or -1 with err.
+ */
+int inputs_put_json (struct inputs *in, const char *kind, const char *fabric,
+                     json_t *members, struct error *err);
+
+/* Write a fabric there. Return 0, or -1 with err. */
+typedef int (*fabric_write_f) (const struct fabric *f, FILE *fp,
+                               struct error *err);
+int inputs_put_fabric (struct inputs *in, const struct fabric *f,
+                       fabric_write_f write, struct error *err);
+
+/* An error if the snapshot of that name is only a part of a fabric. Return 0,
+ * or -1 with err.
+ */
+int inputs_need_whole (const struct fabric *f, const char *path,
+                       struct error *err);
+
+/* Read the runs of a file, sorted: a series, a solution with pairs or a matrix
+ * of PARUS. Return 0, or -1 with err and *list empty.
+ */
+int inputs_series (struct series_list *list, const char *path,
+                   struct error *err);
+
+/* The latencies in the last run of such a file that has pairs: of messages of
+ * *length bytes; NULL: of the shortest. NULL with err.
+ */
+struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
+                                       const uint64_t *length,
+                                       enum series_stat stat,
+                                       struct error *err);
+
+/* An option's setter for an int: the statistic (enum series_stat) by name. */
+int inputs_stat (void *field, const char *value, struct error *err);
+
+/* Read n files. Return 0, or -1 with err; call baselines_clear in both cases.
+ */
+int baselines_read (struct baselines *b, const struct fabric *fabric,
+                    const char *const *path, size_t n, struct error *err);
+void baselines_clear (struct baselines *b);
+
+/* Read the judge's thresholds from a pmm.conf; NULL: the site's. Return 0, or
+ * -1 with err.
+ */
+int inputs_thresholds (struct judge_options *opts, const char *conf,
+                       struct error *err);
+
+/* The text of a LIST, or of the file named after an '@'. The caller frees; NULL
+ * with err.
+ */
+char *inputs_text (const char *list, struct error *err);
+
+/* The endpoints of the hosts in a LIST or @FILE; NULL: of all hosts. lids: by
+ * all of their LIDs, else by their base LIDs. option is for the error text.
+ * NULL with err.
+ */
+struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
+                              const char *list, bool lids, struct error *err);
+
+/*
+ * JSON
+ */
+
+/* null if it is not finite. */
+json_t *number_json (double x);
+
+/* A node, {"guid", "name"}; a port, with "port" as well; the two ports of a
+ * link, {"a", "b"}.
+ */
+json_t *fabric_node_json (const struct fabric *f, uint32_t node);
+json_t *fabric_port_json (const struct fabric *f, uint32_t port);
+json_t *fabric_link_json (const struct fabric *f, uint32_t link);
 
 #endif /* PMM_VERB_H */

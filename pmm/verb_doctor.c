@@ -1,46 +1,428 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm doctor: what to change in a site's configuration. */
+/* pmm doctor: what to change in a site's configuration. The checks of our own
+ * files, of devices and of audits.
+ */
 #include "config.h"
 
+#include <errno.h>
+#include <glob.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "ibquery/publish.h"
 #include "ibquery/snapshot.h"
 #include "pmm/doctor.h"
 #include "pmm/verb.h"
+#include "prolog/serve/spool.h"
+#include "prolog/slurm/child.h"
+#include "util/alloc.h"
 #include "util/json.h"
+#ifdef HAVE_LEDGER
+#include "prolog/audit/missed.h"
+#include "prolog/ledger/ledger.h"
+#endif
 
-/*
- * The checks
- */
+enum {
+    DAY_S = 24 * 3600,
+    OLD_S = 7 * DAY_S, /* of a snapshot: cables get moved */
+    NOBODY = 65534,
+};
 
-static enum verdict_status slurmctld (const struct doctor_site *p, char *text)
+enum verdict_status doctor_say (struct doctor *d, enum verdict_status level,
+                                const char *fmt, ...)
 {
-    if (!p->answers)
-        return say_unknown (text, "%s; what depends on it was not looked at",
-                            p->slurm_error.text);
-    if (p->uid != 0 && strcmp (p->site.slurm_user, p->user) != 0)
-        return say_fail (text,
-                         "SlurmUser is %s, and '%s' in pmm.conf: hooks will "
-                         "not believe what it publishes",
-                         p->user, p->site.slurm_user);
-    return say_ok (text, "cluster %s answers, SlurmUser is %s",
-                   controller_conf_get (&p->slurm, "ClusterName"), p->user);
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (d->text, sizeof (d->text), fmt, ap);
+    va_end (ap);
+    text_clean (d->text);
+    return level;
 }
 
-static const struct doctor_check {
+static enum verdict_status check_conf (struct doctor *d)
+{
+    const char *path = d->path ? d->path : PMM_CONF_PATH;
+
+    if (d->bad_site)
+        return say_fail (d, "%s; the defaults are looked at instead",
+                         d->site_error.text);
+    if (access (path, F_OK) < 0)
+        return say_warn (d, "%s not found: using defaults", path);
+    return say_ok (d, "%s, Action=%s", path, d->site.action);
+}
+
+/* Whether everyone can read a published file, and only root and SlurmUser can
+ * write it.
+ */
+static int published (const struct doctor *d, const char *path,
+                      struct stat *st, struct error *err)
+{
+    FILE *fp = file_open_trusted (path, d->uid, err);
+    int rc;
+
+    if (!fp)
+        return -1;
+    rc = fstat (fileno (fp), st);
+    fclose (fp);
+    if (rc < 0)
+        return error_errno (err, "%s", path);
+    if (!(st->st_mode & S_IROTH))
+        return error_input (err, "%s: users' jobs cannot read it: chmod 644",
+                            path);
+    return 0;
+}
+
+static enum verdict_status check_snapshot (struct doctor *d)
+{
+    const char *path = d->site.snapshot;
+    struct error err;
+    struct stat st;
+    int64_t looked;
+
+    if (access (path, F_OK) < 0 && *d->site.live_fabric)
+        return say_warn (d, "there is none: prologs read %s, and there are no "
+                            "audits", d->site.live_fabric);
+    if (published (d, path, &st, &err) < 0)
+        return say_fail (d, "%s%s", err.text,
+                         errno == ENOENT
+                             ? ": publish it by pmm fabric read --publish" : "");
+    if (!d->fabric)
+        return say_fail (d, "%s", d->fabric_error.text);
+    if (d->fabric->part)
+        return say_fail (d, "%s is a part of the fabric, of %s: publish all of "
+                            "it", path, COUNTED (d->fabric->nhosts, "host"));
+    looked = publish_time (path);
+    if (looked > d->now || d->now - looked > OLD_S)
+        return say_warn (d, "%s is %jd days old: does the timer of pmm fabric "
+                            "read run?",
+                         path, (intmax_t)(d->now - looked) / DAY_S);
+    return say_ok (d, "%s, %s, fabric %.8s", path,
+                   COUNTED (d->fabric->nhosts, "host"), d->fabric->hash);
+}
+
+static enum verdict_status check_baseline (struct doctor *d)
+{
+    const char *path = d->site.baseline;
+    struct baselines base = { 0 };
+    struct error err;
+    struct stat st;
+    int rc;
+
+    if (!*path || access (path, F_OK) < 0)
+        return say_warn (d, "there is none: what got slower is WARN at most");
+    if (published (d, path, &st, &err) < 0)
+        return say_fail (d, "%s", err.text);
+    if (!d->fabric)
+        return say_unknown (d, "not checked: no snapshot");
+    rc = baselines_read (&base, d->fabric, &path, 1, &err);
+    baselines_clear (&base);
+    return rc < 0 ? say_warn (d, "%s", err.text) : say_ok (d, "%s", path);
+}
+
+static enum verdict_status check_node_map (struct doctor *d)
+{
+    const char *path = d->site.node_map;
+    struct error err;
+    struct stat st;
+
+    if (!*path)
+        return say_ok (d, "none");
+    if (published (d, path, &st, &err) < 0)
+        return say_fail (d, "%s", err.text);
+    return d->map ? say_ok (d, "%s", path)
+                  : say_fail (d, "%s", d->map_error.text);
+}
+
+static enum verdict_status check_verdicts (struct doctor *d)
+{
+    const char *path = d->site.verdicts;
+    struct error err;
+    struct stat st;
+
+    if (access (path, F_OK) < 0)
+        return say_warn (d, "there is no %s: hooks look at ports alone", path);
+    if (published (d, path, &st, &err) < 0)
+        return say_fail (d, "%s", err.text);
+    if (d->now - st.st_mtime > DAY_S)
+        return say_warn (d, "%s is older than a day: does the audit service "
+                            "run?", path);
+    return say_ok (d, "%s", path);
+}
+
+/* A directory in which only SlurmUser creates files. */
+static enum verdict_status private_directory (struct doctor *d,
+                                              const char *path)
+{
+    struct stat st;
+
+    if (stat (path, &st) < 0 || !S_ISDIR (st.st_mode))
+        return say_warn (d, "%s is no directory: install -d -o %s -m 755 %s",
+                         path, d->user, path);
+    if (st.st_uid != d->uid)
+        return say_fail (d, "%s does not belong to SlurmUser: chown %s %s",
+                         path, d->user, path);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return say_fail (d, "others may write %s: chmod 755 %s", path, path);
+    return say_ok (d, "%s", path);
+}
+
+static enum verdict_status check_spool (struct doctor *d)
+{
+    return private_directory (d, d->site.spool);
+}
+
+/* The process that holds a lock on a file; 0: none on this machine. It does not
+ * try to take the lock, which could stop a service that is starting.
+ */
+static intmax_t holder (const struct stat *st)
+{
+    char line[256], where[64], file[64];
+    FILE *fp = fopen ("/proc/locks", "r");
+    intmax_t pid = 0, found = 0;
+
+    snprintf (where, sizeof (where), "%02x:%02x:%ju", major (st->st_dev),
+              minor (st->st_dev), (uintmax_t)st->st_ino);
+    while (fp && !found && fgets (line, sizeof (line), fp))
+        if (sscanf (line, "%*d: FLOCK %*s %*s %jd %63s", &pid, file) == 2
+            && strcmp (file, where) == 0)
+            found = pid;
+    if (fp)
+        fclose (fp);
+    return found;
+}
+
+static enum verdict_status check_service (struct doctor *d)
+{
+    char path[PATH_MAX];
+    struct stat st = { 0 };
+    intmax_t pid;
+
+    snprintf (path, sizeof (path), "%s/%s", d->site.spool, SPOOL_LOCK);
+    if (access (d->site.spool, F_OK) < 0)
+        return say_warn (d, "does not run: it has no spool");
+    if (stat (path, &st) < 0 && errno != ENOENT)
+        return say_unknown (d, "%s: %s", path, strerror (errno));
+    if ((pid = holder (&st)) == 0)
+        return say_warn (d, "does not run on this machine: no job is audited "
+                            "when it ends, and no idle node; pmm audit --serve");
+    return say_ok (d, "runs as process %jd", pid);
+}
+
+static enum verdict_status check_ledger (struct doctor *d)
+{
+    const char *path = d->site.ledger;
+    char *dir = xasprintf ("%.*s", (int)(strrchr (path, '/') - path), path);
+    enum verdict_status level = private_directory (d, dir);
+    struct stat st;
+
+    free (dir);
+    if (level != VERDICT_OK || stat (path, &st) < 0)
+        return level;
+    if (st.st_uid != d->uid || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return say_fail (d, "%s is to be SlurmUser's alone to write: chown %s "
+                            "%s, chmod 640 %s", path, d->user, path, path);
+    return say_ok (d, "%s", path);
+}
+
+/* Run pmm-probe as users do: it may lack a library. If it fails, its last line
+ * says why.
+ */
+static int try_probe (FILE *out, const void *arg, struct error *err)
+{
+    int status;
+    pid_t pid = fork ();
+
+    (void)out;
+    if (pid == 0) {
+        prctl (PR_SET_PDEATHSIG, SIGKILL);
+        if (getuid () != 0
+            || (setgroups (0, NULL) == 0 && setgid (NOBODY) == 0
+                && setuid (NOBODY) == 0))
+            execl (arg, arg, "--version", (char *)NULL);
+        perror (arg);
+        _exit (EXIT_FAILURE);
+    }
+    if (pid < 0 || waitpid (pid, &status, 0) != pid)
+        return error_errno (err, "no process for it");
+    if (status != 0)
+        _exit (EXIT_FAILURE);
+    return 0;
+}
+
+static enum verdict_status check_programs (struct doctor *d)
+{
+    const char *const path[] = { d->site.srun, d->site.probe };
+    static const char *const key[] = { "Srun", "Probe" };
+    struct child_answer said;
+    struct error err;
+
+    for (size_t i = 0; i < sizeof (key) / sizeof (key[0]); i++)
+        if (access (path[i], X_OK) < 0)
+            return say_fail (d, "%s=%s: %s; it is to be there on all nodes",
+                             key[i], path[i], strerror (errno));
+    if (child_call (try_probe, path[1], DOCTOR_WAIT_MS, &said, &err) < 0)
+        return say_fail (d, "Probe does not run: %s", err.text);
+    free (said.text);
+    return say_ok (d, "%s, %s", path[0], path[1]);
+}
+
+static enum verdict_status check_umad (struct doctor *d)
+{
+    enum verdict_status level = VERDICT_OK;
+    glob_t devices;
+
+    if (glob ("/dev/infiniband/umad*", 0, NULL, &devices) != 0)
+        return say_ok (d, "no device on this machine: the fabric is read on "
+                          "another");
+    say_ok (d, "%s may be used", devices.gl_pathv[0]);
+    for (size_t i = 0; i < devices.gl_pathc && level == VERDICT_OK; i++)
+        if (access (devices.gl_pathv[i], R_OK | W_OK) < 0)
+            level = say_warn (d, "%s: %s: pmm fabric read needs it, as root",
+                              devices.gl_pathv[i], strerror (errno));
+    globfree (&devices);
+    return level;
+}
+
+/*
+ * Results of audits
+ */
+
+#ifdef HAVE_LEDGER
+/* The ledger; NULL if there are no audits to check, which is OK, or with err.
+ * Errors of its directory are reported by check_ledger.
+ */
+static struct ledger *open_ledger (struct doctor *d, enum verdict_status *level)
+{
+    bool bad = check_ledger (d) != VERDICT_OK;
+    struct ledger *l;
+    struct error err;
+
+    if (bad || access (d->site.ledger, F_OK) < 0) {
+        *level = say_ok (d, "%s", bad ? "no ledger to look into"
+                                      : "none was made yet");
+        return NULL;
+    }
+    if (!(l = ledger_open (d->site.ledger, LEDGER_READ, &err)))
+        *level = say_unknown (d, "%s", err.text);
+    return l;
+}
+
+static enum verdict_status check_audits (struct doctor *d)
+{
+    enum verdict_status level = VERDICT_OK;
+    struct ledger *l = open_ledger (d, &level);
+    json_t *failed = NULL, *begun = NULL, *v;
+    int64_t n = 0, made;
+    struct error err;
+    size_t i;
+
+    if (!l)
+        return level;
+    if (!(failed = ledger_failed (l, d->now - DAY_S, &err))
+        || !(begun = ledger_begun (l, d->now - DAY_S, d->now + DAY_S, &err))) {
+        level = say_unknown (d, "%s", err.text);
+        goto out;
+    }
+    made = (int64_t)json_array_size (begun);
+    json_array_foreach (failed, i, v)
+        n += json_int (v, "audits", 0);
+    if (n > made) /* an audit counts once per node at fault */
+        n = made;
+    if (n == 0)
+        level = say_ok (d, "%jd in the last day", (intmax_t)made);
+    else {
+        const json_t *most = json_array_get (failed, 0);
+        const char *node = json_text (most, "node");
+
+        level = doctor_say (d, 4 * n > made ? VERDICT_WARN : VERDICT_OK,
+                            "%jd of %jd in the last day have no result, most "
+                            "for %s%s%.200s: pmm ledger missed", (intmax_t)n,
+                            (intmax_t)made, node, *node ? ": " : "",
+                            json_text (most, "cause"));
+    }
+out:
+    json_decref (failed);
+    json_decref (begun);
+    ledger_close (l);
+    return level;
+}
+
+static enum verdict_status check_audited_nodes (struct doctor *d)
+{
+    enum verdict_status level = VERDICT_OK;
+    struct ledger *l = open_ledger (d, &level);
+    struct hostlist missed = { 0 };
+    json_t *faulty = NULL, *v;
+    const char *node, *out = NULL;
+    struct error err;
+    size_t n = 0;
+
+    if (!l)
+        return level;
+    if (!d->fabric)
+        level = say_unknown (d, "not checked: no snapshot");
+    else if (*d->site.node_map && !d->map)
+        level = say_unknown (d, "%s", d->map_error.text);
+    else if (!d->nodes.v)
+        level = say_unknown (d, "%s", d->slurm_error.text);
+    else if (!(faulty = ledger_faulty (l, d->now, &err))
+             || missed_nodes (&missed, l, &d->site, d->fabric, d->map,
+                              &d->nodes, d->now, &err) < 0)
+        level = say_unknown (d, "%s", err.text);
+    else if (missed.count > 0) {
+        char *list = hostlist_fold ((const char *const *)missed.name,
+                                    missed.count);
+
+        level = say_warn (d, "not audited for a day or more: %s: %.200s",
+                          COUNTED (missed.count, "node"), list);
+        free (list);
+    }
+    else {
+        json_object_foreach (faulty, node, v)
+            if (ledger_is_out (faulty, node, d->now)) {
+                out = node;
+                n++;
+            }
+        level = n > 0 ? say_warn (d, "%zu left out for a while, as %s: %.200s",
+                                  n, out,
+                                  json_text (json_object_get (faulty, out),
+                                             "cause"))
+                      : say_ok (d, "none is overdue or left out");
+    }
+    hostlist_clear (&missed);
+    json_decref (faulty);
+    ledger_close (l);
+    return level;
+}
+#endif
+
+/*
+ * The report
+ */
+
+static const struct {
     const char *name;
     bool slurm; /* only if slurmctld answers */
     doctor_check *look;
 } checks[] = {
-    { "pmm.conf", false, doctor_conf },
-    { "programs", false, doctor_programs },
-    { "umad", false, doctor_umad },
-    { "snapshot", false, doctor_snapshot },
-    { "baseline", false, doctor_baseline },
-    { "NodeMap", false, doctor_node_map },
-    { "verdicts", false, doctor_verdicts },
-    { "slurmctld", false, slurmctld },
+    { "pmm.conf", false, check_conf },
+    { "programs", false, check_programs },
+    { "umad", false, check_umad },
+    { "snapshot", false, check_snapshot },
+    { "baseline", false, check_baseline },
+    { "NodeMap", false, check_node_map },
+    { "verdicts", false, check_verdicts },
+    { "slurmctld", false, doctor_slurmctld },
     { "release", true, doctor_release },
     { "nodes", true, doctor_nodes },
     { "plugstack.conf", true, doctor_plugin },
@@ -53,12 +435,12 @@ static const struct doctor_check {
     { "preemption", true, doctor_preemption },
     { "association", true, doctor_association },
     { "comments", true, doctor_comments },
-    { "ledger", true, doctor_ledger },
-    { "spool", true, doctor_spool },
-    { "service", true, doctor_service },
+    { "ledger", true, check_ledger },
+    { "spool", true, check_spool },
+    { "service", true, check_service },
 #ifdef HAVE_LEDGER
-    { "audits", true, doctor_audits },
-    { "audited nodes", true, doctor_nodes_audited },
+    { "audits", true, check_audits },
+    { "audited nodes", true, check_audited_nodes },
 #endif
     { "EpilogSlurmctld", true, doctor_epilogslurmctld },
     { "Prolog", true, doctor_prolog },
@@ -66,64 +448,28 @@ static const struct doctor_check {
     { "HealthCheckProgram", true, doctor_healthcheck },
 };
 
-enum { CHECKS = sizeof (checks) / sizeof (checks[0]) };
-
-enum verdict_status doctor_say (char text[DOCTOR_TEXT],
-                                enum verdict_status level, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start (ap, fmt);
-    vsnprintf (text, DOCTOR_TEXT, fmt, ap);
-    va_end (ap);
-    text_clean (text);
-    return level;
-}
-
-/*
- * The report
- */
-
-static void examine_site (struct doctor_site *p, const char *path)
-{
-    *p = (struct doctor_site){ .path = path,
-                               .user = "root",
-                               .now = time (NULL) };
-    if (site_read (&p->site, path, 1, &p->site_error) < 0) {
-        p->bad_site = true;
-        site_clear (&p->site);
-        xcheck (conf_defaults (site_options, &p->site) < 0 ? NULL : p);
-    }
-    p->answers = controller_conf (&p->slurm, &p->slurm_error) == 0
-                 && controller_user (&p->uid, p->user, &p->slurm_error) == 0;
-    p->fabric = fabric_load (p->site.snapshot, &p->fabric_error);
-}
-
-static int report (const struct doctor_site *p, bool json, struct error *err)
+static int report (struct doctor *d, struct inputs *in, struct error *err)
 {
     enum verdict_status worst = VERDICT_OK;
     json_t *list = json_array ();
     int rc = 0;
 
-    for (int i = 0; i < CHECKS; i++) {
-        char text[DOCTOR_TEXT];
+    for (size_t i = 0; i < sizeof (checks) / sizeof (checks[0]); i++) {
         enum verdict_status level;
+        const char *name;
 
-        if (checks[i].slurm && !p->answers)
+        if (checks[i].slurm && !d->answers)
             continue;
-        level = checks[i].look (p, text);
+        level = checks[i].look (d);
+        name = verdict_status_name (level);
         if (level > worst)
             worst = level;
-        if (json)
-            json_add (list,
-                      json_pack ("{s:s, s:s, s:s}", "check", checks[i].name,
-                                 "level", verdict_status_name (level), "text",
-                                 text));
-        else
-            printf ("%-7s  %s: %s\n", verdict_status_name (level),
-                    checks[i].name, text);
+        if (!in->json)
+            printf ("%-7s  %s: %s\n", name, checks[i].name, d->text);
+        json_add (list, json_pack ("{s:s, s:s, s:s}", "check", checks[i].name,
+                                   "level", name, "text", d->text));
     }
-    if (json)
+    if (in->json)
         rc = json_write_file ("doctor", NULL,
                               json_pack ("{s:s, s:O}", "status",
                                          verdict_status_name (worst), "checks",
@@ -135,14 +481,27 @@ static int report (const struct doctor_site *p, bool json, struct error *err)
 
 static int run (struct inputs *in, struct error *err)
 {
-    struct doctor_site p;
+    struct doctor d = {
+        .path = in->conf, .user = "root", .now = time (NULL),
+    };
     int status;
 
-    examine_site (&p, in->conf);
-    status = report (&p, in->json, err);
-    site_clear (&p.site);
-    controller_conf_clear (&p.slurm);
-    fabric_destroy (p.fabric);
+    if (site_read (&d.site, d.path, 1, &d.site_error) < 0) {
+        d.bad_site = true;
+        site_clear (&d.site);
+        xcheck (conf_defaults (site_options, &d.site) < 0 ? NULL : &d);
+    }
+    d.fabric = fabric_load (d.site.snapshot, &d.fabric_error);
+    if (*d.site.node_map)
+        d.map = nodemap_load (d.site.node_map, &d.map_error);
+    doctor_ask_slurm (&d);
+    status = report (&d, in, err);
+    site_clear (&d.site);
+    site_clear (&d.plugin);
+    controller_conf_clear (&d.slurm);
+    controller_nodes_clear (&d.nodes);
+    nodemap_destroy (d.map);
+    fabric_destroy (d.fabric);
     return status;
 }
 

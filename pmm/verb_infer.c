@@ -2,55 +2,71 @@
 /* pmm infer: the topology, inferred from latencies alone. */
 #include "config.h"
 
-#include <stddef.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmm/common.h"
-#include "pmm/infer/infer.h"
+#include "compare/infer/against.h"
+#include "compare/infer/fit.h"
+#include "compare/infer/graph.h"
+#include "compare/infer/infer.h"
+#include "compare/infer/join.h"
+#include "compare/infer/matrix.h"
+#include "compare/infer/model.h"
+#include "compare/series/parus.h"
+#include "compare/throughput/flows.h"
+#include "ibquery/snapshot.h"
 #include "pmm/verb.h"
-#include "util/text.h"
+#include "util/alloc.h"
+#include "util/json.h"
 
-struct options {
-    struct infer_how how;
-    const char *graph, *against, *plan, *throughput, *format, *output;
-    struct strings cores;
+#define NONE TOPOLOGY_NONE
+
+enum { LATENCIES_BYTES_MAX = 1 << 30 };
+
+struct infer_format {
+    const char *name;
+    /* fit: NULL: there is none */
+    int (*write) (const struct topology_model *m, const struct fit *fit,
+                  FILE *fp, struct error *err);
 };
+static const struct infer_format formats[5];
+
+static struct infer_words {
+    const struct infer_format *format;
+    const char *graph, *against, *plan, *throughput;
+    struct strings cores;
+    const uint64_t *length; /* NULL: that of the shortest messages */
+    double eps;             /* 0: latencies are clustered */
+    int stat;               /* of the repeats */
+    bool basic;             /* no switches */
+} given = { .format = formats, .stat = SERIES_MEDIAN };
 
 static int set_length (void *field, const char *value, struct error *err)
 {
-    struct infer_how *how = field;
+    static uint64_t length;
 
-    how->any_length = false;
-    return opt_u64 (&how->length, value, err);
-}
-
-static int set_stat (void *field, const char *value, struct error *err)
-{
-    int stat = series_stat_find (value);
-
-    if (stat < 0)
-        return error_input (err, "'%.40s' is no statistic of repeats", value);
-    *(enum series_stat *)field = stat;
-    return 0;
+    *(const uint64_t **)field = &length;
+    return opt_u64 (&length, value, err);
 }
 
 static int set_format (void *field, const char *value, struct error *err)
 {
-    if (!infer_format_known (value))
-        return error_input (err, "'%.40s' is none of " INFER_FORMATS, value);
-    return opt_string (field, value, err);
+    int i = FIND_ROW (formats, value, err);
+
+    *(const struct infer_format **)field = &formats[i < 0 ? 0 : i];
+    return i < 0 ? -1 : 0;
 }
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
-    { "basic", 0, NULL, opt_true, FIELD (how.basic),
+#define FIELD(name) offsetof (struct infer_words, name)
+static const struct opt options[] = {
+    { "basic", 0, NULL, opt_true, FIELD (basic),
       "edges between nodes alone, no switches" },
-    { "eps", 0, "X", opt_double, FIELD (how.eps),
+    { "eps", 0, "X", opt_double, FIELD (eps),
       "differences below this share are none [they are clustered]" },
-    { "stat", 0, "NAME", set_stat, FIELD (how.stat),
+    { "stat", 0, "NAME", inputs_stat, FIELD (stat),
       "of the repeats: min, p25, median, mean, ... [median]" },
-    { "length", 0, "BYTES", set_length, FIELD (how),
+    { "length", 0, "BYTES", set_length, FIELD (length),
       "by messages of so many bytes [the shortest]" },
     { "graph", 0, "TGF", opt_string, FIELD (graph),
       "fit this topology, infer none" },
@@ -63,20 +79,53 @@ static const struct opt table[] = {
     { "throughput", 0, "FILE", opt_string, FIELD (throughput),
       "also write a plan of flows that fill the edges" },
     { "format", 0, "NAME", set_format, FIELD (format),
-      INFER_FORMATS " [text]" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
+      "text, tgf, dot, json [text]" },
     { 0 },
 };
 #undef FIELD
 
+/*
+ * Latencies and models
+ */
+
+/* Read latencies: a series (the last run of the file that has pairs), a matrix
+ * of PARUS, or a plain matrix (compare/infer/matrix.h); the start of the file
+ * decides which. Both directions of a pair become one latency, their mean. NULL
+ * with err.
+ */
+static struct infer_matrix *load (const char *path, struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    struct infer_matrix *m = NULL;
+    FILE *text;
+    size_t len;
+    char *s;
+
+    if (!fp)
+        return NULL;
+    if (!(s = file_slurp (fp, LATENCIES_BYTES_MAX, &len, err)))
+        error_prefix (err, "%s", path);
+    else if (len == 0)
+        error_input (err, "%s: the file is empty", path);
+    else {
+        text = xcheck (fmemopen (s, len, "r"));
+        m = *s == '{' || strncmp (s, PARUS_START, strlen (PARUS_START)) == 0
+                ? inputs_latencies (text, path, given.length, given.stat, err)
+                : infer_matrix_read (text, path, err);
+        fclose (text);
+    }
+    free (s);
+    file_close_input (fp);
+    return m;
+}
+
 /* Latencies of the measured nodes. The other nodes are reported; *lost: whether
  * there are any.
  */
-static struct infer_matrix *load (const char *path, const struct options *o,
-                                  bool *lost, struct error *err)
+static struct infer_matrix *load_measured (const char *path, bool *lost,
+                                           struct error *err)
 {
-    struct infer_matrix *all = infer_load (path, &o->how, err);
+    struct infer_matrix *all = load (path, err);
     struct infer_matrix *w;
     char **label;
     size_t n;
@@ -95,98 +144,474 @@ static struct infer_matrix *load (const char *path, const struct options *o,
     return w;
 }
 
-/* The model with fitted latencies. Returns 1 with *m; 0 if the topology cannot
- * be determined, err says why; or -1 with err.
+/* The topology of the latencies at path; NULL with err if it cannot be
+ * determined.
  */
-static int make_model (const char *path, const struct options *o,
-                       struct topology_model **m, struct fit *fit,
-                       bool *lost, struct error *err)
+static struct topology_model *infer_from (const struct infer_matrix *w,
+                                          const char *path, struct error *err)
 {
-    struct infer_matrix *w = load (path, o, lost, err);
-    int rc = o->graph ? -1 : 0;
+    struct topology_model *m = given.basic ? infer_basic (w, given.eps)
+                                           : infer_switches (w, given.eps, err);
 
-    if (!w)
-        return -1;
-    *m = o->graph ? infer_graph (o->graph, &w, err)
-                  : infer_model (w, &o->how, err);
-    if (*m)
-        rc = fit_model (fit, *m, w, err) < 0 ? -1 : 1;
-    else if (!o->graph)
+    if (!m) {
         error_prefix (err, "%s", path);
-    if (rc > 0)
-        fit_apply (fit, *m);
-    infer_matrix_destroy (w);
-    return rc;
-}
-
-/* Write the requested files. fit is NULL if it does not belong to this model.
- * Returns the exit status, or -1 with err.
- */
-static int save_all (const struct options *o, const struct topology_model *m,
-                     const struct fit *fit, struct error *err)
-{
-    bool agrees = true;
-
-    if (o->plan && infer_plan (m, INFER_LATENCY, o->plan, err) < 0)
-        return -1;
-    if (o->throughput
-        && infer_plan (m, INFER_THROUGHPUT, o->throughput, err) < 0)
-        return -1;
-    if (!o->against)
-        return infer_save (m, fit, o->format, o->output, err) < 0 ? -1
-                                                                  : EXIT_OK;
-    if (infer_against (m, o->against, !strcmp (o->format, "json"), o->output,
-                       &agrees, err)
-        < 0)
-        return -1;
-    return agrees ? EXIT_OK : EXIT_FAIL;
-}
-
-/* Returns as make_model does; sets *status. */
-static int run (const char *path, const struct options *o, int *status,
-                struct error *err)
-{
-    struct topology_model *m = NULL;
-    bool joined = o->cores.n > 0, lost = false;
-    struct fit fit = { 0 };
-    int rc;
-
-    if (joined && o->against)
-        return error_input (err, "a snapshot has no cores: --cores and "
-                                 "--against do not go together");
-    rc = make_model (path, o, &m, &fit, &lost, err);
-    if (rc > 0 && joined)
-        rc = infer_join (&m, o->cores.v, o->cores.n, &o->how, err);
-    if (rc > 0
-        && (*status = save_all (o, m, joined ? NULL : &fit, err)) < 0)
-        rc = -1;
-    if (rc > 0 && lost && *status == EXIT_OK)
-        *status = EXIT_WORLD;
-    fit_clear (&fit);
-    topology_destroy (m);
-    return rc;
-}
-
-int verb_infer (int argc, char **argv)
-{
-    struct options o = {
-        .how = { .stat = SERIES_MEDIAN, .any_length = true },
-        .format = "text",
-    };
-    struct error err;
-    int status;
-    int first = options_parse (table, &o, argc, argv, "FILE", 1, 1, &status);
-
-    if (first >= 0) {
-        int rc = run (argv[first], &o, &status, &err);
-
-        if (rc < 0)
-            status = fail (argv[0], &err);
-        else if (rc == 0) {
-            fprintf (stderr, "pmm %s: cannot tell: %s\n", argv[0], err.text);
-            status = EXIT_WORLD;
-        }
+        error_prefix (err, "cannot tell");
+        err->fault = ERROR_WORLD;
     }
-    free (o.cores.v);
-    return status;
+    return m;
 }
+
+/* The matrix of the nodes label[0 .. n-1]. */
+static struct infer_matrix *pick (const struct infer_matrix *w,
+                                  const char *const *label, uint32_t n,
+                                  struct error *err)
+{
+    struct infer_matrix *out = infer_matrix_create (n, err);
+    uint32_t *from = xarray (n, sizeof (*from));
+    bool found = out;
+
+    for (uint32_t i = 0; i < n && found; i++) {
+        for (from[i] = 0; from[i] < w->n; from[i]++)
+            if (strcmp (w->label[from[i]], label[i]) == 0)
+                break;
+        found = from[i] < w->n;
+        if (!found)
+            error_input (err, "no latency of %.80s was measured", label[i]);
+        else
+            found = infer_matrix_name (out, i, label[i], err) == 0;
+    }
+    for (uint32_t a = 0; a < n && found; a++)
+        for (uint32_t b = 0; b < a; b++)
+            infer_matrix_set (out, a, b,
+                              infer_matrix_at (w, from[a], from[b]));
+    free (from);
+    if (found)
+        return out;
+    infer_matrix_destroy (out);
+    return NULL;
+}
+
+/* Read a model from a graph, and reorder the latencies to its order of nodes:
+ * *w is replaced. NULL with err: a node of one is not in the other.
+ */
+static struct topology_model *read_graph (const char *path,
+                                          struct infer_matrix **w,
+                                          struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    struct topology_model *m = fp ? tgf_read (fp, path, err) : NULL;
+    struct infer_matrix *picked;
+
+    file_close_input (fp);
+    if (!m)
+        return NULL;
+    picked = pick (*w, (const char *const *)m->label, m->nnodes, err);
+    if (!picked) {
+        error_prefix (err, "%s", path);
+        topology_destroy (m);
+        return NULL;
+    }
+    infer_matrix_destroy (*w);
+    *w = picked;
+    return m;
+}
+
+/* The model with fitted latencies. */
+static struct topology_model *make_model (const char *path, struct fit *fit,
+                                          bool *lost, struct error *err)
+{
+    struct infer_matrix *w = load_measured (path, lost, err);
+    struct topology_model *m = NULL;
+
+    if (w)
+        m = given.graph ? read_graph (given.graph, &w, err)
+                        : infer_from (w, path, err);
+    if (m && fit_model (fit, m, w, err) < 0) {
+        topology_destroy (m);
+        m = NULL;
+    }
+    if (m)
+        fit_apply (fit, m);
+    infer_matrix_destroy (w);
+    return m;
+}
+
+/*
+ * Models of cores
+ */
+
+/* The only process that is not a core of the host ("HOST:.."). */
+static uint32_t find_external (const struct infer_matrix *w, const char *host,
+                               struct error *err)
+{
+    size_t len = strlen (host);
+    uint32_t found = NONE;
+
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (strncmp (w->label[i], host, len) == 0 && w->label[i][len] == ':')
+            continue;
+        if (found != NONE) {
+            error_input (err, "%s and %s are both no cores of %s",
+                         w->label[found], w->label[i], host);
+            return NONE;
+        }
+        found = i;
+    }
+    if (found == NONE)
+        error_input (err, "all processes are cores of %s: one of another "
+                          "host is wanted", host);
+    return found;
+}
+
+/* Infer the model of one host's cores, which the part then owns. */
+static int infer_part (const struct topology_model *m, struct join_part *part,
+                       const char *word, struct error *err)
+{
+    const char *equals = strchr (word, '=');
+    struct infer_matrix *w = NULL;
+    char *host;
+    int rc = -1;
+
+    if (!equals)
+        return error_input (err, "--cores %.80s: HOST=FILE is wanted", word);
+    host = xasprintf ("%.*s", (int)(equals - word), word);
+    if ((part->node = topology_find (m, host)) == NONE)
+        error_input (err, "--cores %.80s: no such node", word);
+    else if ((w = load (equals + 1, err))) {
+        part->by = NONE;
+        part->external = find_external (w, host, err);
+        if (part->external == NONE
+            || join_external (w, part->external, err) < 0)
+            error_prefix (err, "%s", equals + 1);
+        else if ((part->cores = infer_from (w, equals + 1, err)))
+            rc = 0;
+    }
+    infer_matrix_destroy (w);
+    free (host);
+    return rc;
+}
+
+/* Join models of cores to the model (compare/infer/join.h): each word is
+ * HOST=FILE, latencies between the cores of a host and one other process. NULL
+ * with err.
+ */
+static struct topology_model *join_cores (const struct topology_model *m,
+                                          struct error *err)
+{
+    size_t n = given.cores.n;
+    struct join_part *part = xcalloc (n, sizeof (*part));
+    struct topology_model *joined = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = infer_part (m, &part[i], given.cores.v[i], err);
+    if (rc == 0)
+        joined = join_models (m, part, n, err);
+    for (size_t i = 0; i < n; i++)
+        topology_destroy ((struct topology_model *)part[i].cores);
+    free (part);
+    return joined;
+}
+
+/*
+ * A model as text
+ */
+
+/* The nodes whose only edge leads to this switch, folded. */
+static void put_switch (const struct topology_model *m, uint32_t sw,
+                        const uint32_t *degree, FILE *fp)
+{
+    const char **name = xarray (m->nnodes, sizeof (*name));
+    char *folded = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->nedges; i++)
+        if (m->edge[i].b == sw && m->edge[i].a < m->nnodes
+            && degree[m->edge[i].a] == 1)
+            name[n++] = m->label[m->edge[i].a];
+    if (n > 0)
+        folded = xcheck (hostlist_fold (name, n));
+    fprintf (fp, "switch %u: %s\n", sw - m->nnodes + 1,
+             folded ? folded : "no nodes");
+    free (folded);
+    free (name);
+}
+
+static void put_fit (const struct fit *fit, FILE *fp)
+{
+    fprintf (fp, "%s measured, %s of rank %zu, %s of freedom",
+             COUNTED (fit->pairs, "pair"), COUNTED (fit->nedges, "edge"),
+             fit->rank, COUNTED (fit->dof, "degree"));
+    if (!isnan (fit->residual_ns))
+        fprintf (fp, ": %.1f ns are left", fit->residual_ns);
+    if (!isnan (fit->r2))
+        fprintf (fp, ", R^2 %.6f (adjusted %.6f)", fit->r2, fit->r2_adjusted);
+    fputc ('\n', fp);
+    if (fit->apart > 0)
+        fprintf (fp, "%s measured, but not joined\n",
+                 COUNTED (fit->apart, "pair"));
+}
+
+static int write_text (const struct topology_model *m, const struct fit *fit,
+                       FILE *fp, struct error *err)
+{
+    uint32_t *degree = xcalloc (m->nvertices, sizeof (*degree));
+
+    (void)err;
+    for (size_t i = 0; i < m->nedges; i++) {
+        degree[m->edge[i].a]++;
+        degree[m->edge[i].b]++;
+    }
+    fprintf (fp, "%s, %s\n", COUNTED (m->nnodes, "node"),
+             COUNTED (m->nvertices - m->nnodes, "switch"));
+    for (uint32_t v = m->nnodes; v < m->nvertices; v++)
+        put_switch (m, v, degree, fp);
+    free (degree);
+    for (size_t i = 0; i < m->nedges; i++) {
+        const struct topology_edge *e = &m->edge[i];
+        char a[INFER_MAX_LABEL + 1], b[INFER_MAX_LABEL + 1];
+
+        topology_name (m, e->a, a, sizeof (a));
+        topology_name (m, e->b, b, sizeof (b));
+        fprintf (fp, "  %s - %s  %.1f ns", a, b, e->latency_ns);
+        if (fit && !isnan (fit->stderr_ns[i]))
+            fprintf (fp, " +- %.1f", fit->stderr_ns[i]);
+        if (fit && !fit->determined[i])
+            fprintf (fp, "  not determined by these pairs");
+        fputc ('\n', fp);
+    }
+    if (fit)
+        put_fit (fit, fp);
+    return 0;
+}
+
+static int write_tgf (const struct topology_model *m, const struct fit *fit,
+                      FILE *fp, struct error *err)
+{
+    (void)fit;
+    return tgf_write (m, fp, err);
+}
+
+static int write_dot (const struct topology_model *m, const struct fit *fit,
+                      FILE *fp, struct error *err)
+{
+    (void)fit;
+    return show_dot (m, fp, err);
+}
+
+static const struct infer_format formats[5] = {
+    { "text", write_text },
+    { "tgf", write_tgf },
+    { "dot", write_dot },
+    { "json", show_json },
+    { 0 },
+};
+
+/*
+ * Where the model and a snapshot differ
+ */
+
+static const char *name_of (const struct against *a, uint32_t node)
+{
+    return a->f->node[node].name;
+}
+
+static void against_text (const struct topology_model *m,
+                          const struct against *a, FILE *fp)
+{
+    for (size_t i = 0; i < a->nstrangers; i++)
+        fprintf (fp, "%s: not in the snapshot\n", m->label[a->stranger[i]]);
+    for (size_t i = 0; i < a->nhosts; i++) {
+        const struct against_hosts *h = &a->hosts[i];
+        const char **name = xarray (h->n, sizeof (*name));
+        char *folded;
+
+        for (size_t k = 0; k < h->n; k++)
+            name[k] = a->f->endpoint[h->endpoint[k]].name;
+        folded = xcheck (hostlist_fold (name, h->n));
+        fprintf (fp, "%s: on %s in the snapshot, ", folded,
+                 name_of (a, h->at));
+        if (h->with == FABRIC_NONE)
+            fprintf (fp, "apart from its hosts by latency\n");
+        else
+            fprintf (fp, "with the hosts of %s by latency\n",
+                     name_of (a, h->with));
+        free (folded);
+        free (name);
+    }
+    for (size_t i = 0; i < a->nways; i++) {
+        const struct against_way *w = &a->way[i];
+
+        fprintf (fp, "%s - %s: ", name_of (a, w->a), name_of (a, w->b));
+        if (w->hops == 1)
+            fprintf (fp, "a cable in the snapshot, %u cables apart by "
+                         "latency\n", w->seen);
+        else if (w->seen == 1)
+            fprintf (fp, "%u cables apart in the snapshot, one by latency\n",
+                     w->hops);
+        else
+            fprintf (fp, "%u cables apart in the snapshot, %u by latency\n",
+                     w->hops, w->seen);
+    }
+    fprintf (fp, "%s on %s compared, %s between these as in the snapshot\n",
+             COUNTED (a->compared, "host"), COUNTED (a->switches, "switch"),
+             COUNTED (a->nclear, "way"));
+    if (a->alone > 0)
+        fprintf (fp, "cannot tell: %s, no other one was measured on the same "
+                     "switch\n", COUNTED (a->alone, "host"));
+    if (a->unclear > 0)
+        fprintf (fp, "cannot tell: %s, too few are as long in the snapshot, "
+                     "or of a latency between others'\n",
+                 COUNTED (a->unclear, "way"));
+}
+
+static json_t *against_json (const struct topology_model *m,
+                             const struct against *a, bool agrees)
+{
+    json_t *hosts = json_array (), *ways = json_array ();
+    json_t *strangers = json_array ();
+
+    for (size_t i = 0; i < a->nhosts; i++) {
+        const struct against_hosts *h = &a->hosts[i];
+        json_t *names = json_array ();
+
+        for (size_t k = 0; k < h->n; k++)
+            json_add (names,
+                      json_string (a->f->endpoint[h->endpoint[k]].name));
+        json_add (hosts, json_pack ("{s:o, s:s, s:s?}", "hosts", names,
+                                    "snapshot", name_of (a, h->at), "latency",
+                                    h->with == FABRIC_NONE
+                                        ? NULL : name_of (a, h->with)));
+    }
+    for (size_t i = 0; i < a->nways; i++) {
+        const struct against_way *w = &a->way[i];
+
+        json_add (ways, json_pack ("{s:s, s:s, s:i, s:i}", "a",
+                                   name_of (a, w->a), "b", name_of (a, w->b),
+                                   "snapshot", w->hops, "latency", w->seen));
+    }
+    for (size_t i = 0; i < a->nstrangers; i++)
+        json_add (strangers, json_string (m->label[a->stranger[i]]));
+    return json_pack (
+        "{s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I}", "agrees", agrees,
+        "compared", (json_int_t)a->compared, "switches",
+        (json_int_t)a->switches, "ways_agree", (json_int_t)a->nclear, "hosts",
+        hosts, "ways", ways, "not_in_snapshot", strangers, "hosts_untold",
+        (json_int_t)a->alone, "ways_untold", (json_int_t)a->unclear);
+}
+
+/* Return the exit status, or -1 with err. */
+static int write_against (struct inputs *in, const struct topology_model *m,
+                          struct error *err)
+{
+    struct fabric *f = fabric_load (given.against, err);
+    struct against *a;
+    bool agrees;
+    FILE *fp;
+    int rc = 0;
+
+    if (!f)
+        return -1;
+    a = against_compare (f, m);
+    agrees = a->nhosts + a->nways + a->nstrangers == 0;
+    if (given.format->write == show_json)
+        rc = inputs_put_json (in, "against", f->hash,
+                              against_json (m, a, agrees), err);
+    else if ((fp = inputs_output (in, err)))
+        against_text (m, a, fp);
+    else
+        rc = -1;
+    against_destroy (a);
+    fabric_destroy (f);
+    return rc < 0 ? -1 : agrees ? EXIT_OK : EXIT_FAIL;
+}
+
+/*
+ * Plans
+ */
+
+/* Write a plan to path; NULL: none. flows: of flows that fill the model's
+ * edges, which are taken to have equal rates; else of the pairs that determine
+ * the edges' latencies.
+ */
+static int write_plan (const struct topology_model *m, bool flows,
+                       const char *path, struct error *err)
+{
+    static const struct plan_options latency = { .extra_rounds = 2, .seed = 1 };
+    static const struct flows_options fill = { .times = 1, .seed = 1 };
+    struct routes *r;
+    struct pathset *ps;
+    struct plan *plan = NULL;
+    struct outfile *out;
+    int rc = -1;
+
+    if (!path)
+        return 0;
+    r = routes_create (m);
+    if ((ps = routes_nodes (r, err)))
+        plan = flows ? flows_make (ps, &fill, err)
+                     : plan_make (ps, &latency, err);
+    if (plan && (out = file_create (path, err)))
+        rc = file_finish (out,
+                          plan_write (plan, ps, NULL, file_stream (out), err),
+                          err);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    routes_destroy (r);
+    return rc;
+}
+
+/* Write the requested files. The fit does not belong to a model with cores. */
+static int write_all (struct inputs *in, const struct topology_model *m,
+                      const struct fit *fit, struct error *err)
+{
+    FILE *fp;
+
+    if (write_plan (m, false, given.plan, err) < 0
+        || write_plan (m, true, given.throughput, err) < 0)
+        return -1;
+    if (given.against)
+        return write_against (in, m, err);
+    if (!(fp = inputs_output (in, err)))
+        return -1;
+    return given.format->write (m, given.cores.n > 0 ? NULL : fit, fp, err);
+}
+
+static int check (const struct inputs *in, struct error *err)
+{
+    (void)in;
+    return given.cores.n > 0 && given.against
+               ? error_input (err, "a snapshot has no cores: --cores and "
+                                   "--against do not go together")
+               : 0;
+}
+
+static int run (struct inputs *in, struct error *err)
+{
+    struct fit fit = { 0 };
+    bool lost = false;
+    struct topology_model *m = make_model (in->operand[0], &fit, &lost, err);
+    struct topology_model *joined = m && given.cores.n > 0
+                                        ? join_cores (m, err) : m;
+    int status = joined ? write_all (in, joined, &fit, err) : -1;
+
+    if (joined != m)
+        topology_destroy (joined);
+    topology_destroy (m);
+    fit_clear (&fit);
+    free (given.cores.v);
+    return lost && status == EXIT_OK ? EXIT_WORLD : status;
+}
+
+const struct verb verb_infer = {
+    .name = "infer",
+    .help = "the topology, from latencies alone",
+    .may = TAKES_OUTPUT,
+    .operands = "FILE",
+    .min = 1,
+    .max = 1,
+    .options = options,
+    .given = &given,
+    .check = check,
+    .run = run,
+};

@@ -13,11 +13,9 @@
 
 #include "core/judge/judge.h"
 #include "ibquery/snapshot.h"
-#include "pmm/common.h"
-#include "pmm/inputs.h"
+#include "pmm/verb.h"
 #include "pmm/lines.h"
 #include "pmm/trends.h"
-#include "pmm/verb.h"
 #include "prolog/ledger/ledger.h"
 #include "util/alloc.h"
 #include "util/file.h"

@@ -11,9 +11,8 @@
 #include <unistd.h>
 
 #include "ibquery/snapshot.h"
-#include "pmm/common.h"
-#include "pmm/lines.h"
 #include "pmm/verb.h"
+#include "pmm/lines.h"
 #include "prolog/act/act.h"
 #include "util/file.h"
 #include "util/json.h"

@@ -39,7 +39,7 @@ static int set_own_time (void *field, const char *value, struct error *err)
         NULL,
     };
 
-    return set_name (names, field, value, err);
+    return (*(int *)field = FIND_ROW (names, value, err)) < 0 ? -1 : 0;
 }
 
 #define FIELD(name) offsetof (struct series_words, name)

@@ -12,14 +12,17 @@ static struct solve_words {
 
 static int set_quantile (void *field, const char *value, struct error *err)
 {
-    static const char *const names[] = { "min", "p25", "median", NULL };
-    static const int quantiles[] = { RTT_MIN, RTT_P25, RTT_MEDIAN };
-    int i;
+    static const struct {
+        const char *name;
+        int quantile;
+    } rows[] = {
+        { "min", RTT_MIN }, { "p25", RTT_P25 }, { "median", RTT_MEDIAN }, { 0 },
+    };
+    int i = FIND_ROW (rows, value, err);
 
-    if (set_name (names, &i, value, err) < 0)
-        return -1;
-    *(int *)field = quantiles[i];
-    return 0;
+    if (i >= 0)
+        *(int *)field = rows[i].quantile;
+    return i < 0 ? -1 : 0;
 }
 
 static int set_robust (void *field, const char *value, struct error *err)
@@ -31,7 +34,7 @@ static int set_robust (void *field, const char *value, struct error *err)
         NULL,
     };
 
-    return set_name (names, field, value, err);
+    return (*(int *)field = FIND_ROW (names, value, err)) < 0 ? -1 : 0;
 }
 
 #define FIELD(name) offsetof (struct solve_words, name)

@@ -14,7 +14,7 @@
 
 #include "ibquery/compare/diff.h"
 #include "ibquery/snapshot.h"
-#include "pmm/fabric/fabric_verb.h"
+#include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/json.h"
 
@@ -28,20 +28,74 @@ static const struct opt options[] = {
     { 0 },
 };
 
-/*
- * For people
- */
+/* The kinds of changes. */
+enum diff_what { HOST, NODE, REPLACED, CHANGED, MOVED, CABLE, RETRAINED, TABLE };
 
-static void put_fabric (const char *which, const struct fabric *f, FILE *fp)
+static const struct diff_kind {
+    const char *word;
+    enum diff_what what;
+    bool in_b;    /* in the second fabric; of those in one only */
+    size_t list;  /* of HOST, NODE, CABLE: offset of the diff_list */
+    size_t count; /* offset in struct diff */
+} hosts[] = {
+#define LIST(name)                                                            \
+    offsetof (struct diff, name), offsetof (struct diff, name.n)
+    { "gone", HOST, false, LIST (hosts_gone) },
+    { "new", HOST, true, LIST (hosts_added) },
+    { 0 },
+}, nodes[] = {
+    { "gone", NODE, false, LIST (nodes_gone) },
+    { "new", NODE, true, LIST (nodes_added) },
+    { "replaced", REPLACED, true, LIST (nodes_replaced) },
+    { "changed", CHANGED, true, LIST (nodes_changed) },
+    { 0 },
+}, cables[] = {
+    { "moved", MOVED, true, 0, offsetof (struct diff, nmoves) },
+    { "lost", CABLE, false, LIST (cables_lost) },
+    { "new", CABLE, true, LIST (cables_added) },
+    { "retrained", RETRAINED, true, LIST (retrained) },
+    { 0 },
+}, tables[] = {
+    { "changed", TABLE, true, 0, offsetof (struct diff, routes.ntables) },
+    { 0 },
+#undef LIST
+};
+
+static size_t count (const struct diff *d, const struct diff_kind *k)
 {
-    char when[64] = "";
-    time_t t = f->time;
-
-    if (t != 0)
-        strftime (when, sizeof (when), ", %Y-%m-%d %H:%M:%S UTC", gmtime (&t));
-    fprintf (fp, "%s  %.8s%s: %s, %s\n", which, f->hash, when,
-             COUNTED (f->nhosts, "host"), COUNTED (f->nlinks, "cable"));
+    return *(const size_t *)((const char *)d + k->count);
 }
+
+static uint32_t item (const struct diff *d, const struct diff_kind *k, size_t i)
+{
+    return ((const struct diff_list *)((const char *)d + k->list))->v[i];
+}
+
+static const struct diff_pair *pair (const struct diff *d,
+                                     const struct diff_kind *k, size_t i)
+{
+    return &((const struct diff_pairs *)((const char *)d + k->list))->v[i];
+}
+
+/* The rate of a cable, and its state if that is not Active. */
+static const char *rate_of (const struct fabric *f, uint32_t link,
+                            char text[RATE])
+{
+    const struct fabric_link *l = &f->link[link];
+    uint8_t a = f->port[l->a].state, b = f->port[l->b].state;
+    uint8_t state = a < b ? a : b;
+    bool told = state != PORT_UNKNOWN && state != PORT_ACTIVE;
+    char rate[16];
+
+    fabric_rate_name (l, rate, sizeof (rate));
+    snprintf (text, RATE, "%s%s%s", *rate ? rate : "?", told ? " " : "",
+              told ? fabric_state_name (state) : "");
+    return text;
+}
+
+/*
+ * Text
+ */
 
 static void put_node (const struct fabric *f, uint32_t node, FILE *fp)
 {
@@ -52,62 +106,24 @@ static void put_node (const struct fabric *f, uint32_t node, FILE *fp)
              n->type == NODE_SWITCH ? "" : " ", n->desc, n->guid);
 }
 
-static void put_port (const struct fabric *f, uint32_t port, FILE *fp)
+static void put_port (const char *before, const struct fabric *f,
+                      uint32_t port, FILE *fp)
 {
     char name[NAME];
 
     fabric_port_name (f, port, name, sizeof (name));
-    fputs (name, fp);
+    fprintf (fp, "%s%s", before, name);
 }
 
 static void put_link (const struct fabric *f, uint32_t link, FILE *fp)
 {
-    put_port (f, f->link[link].a, fp);
-    fputs (" - ", fp);
-    put_port (f, f->link[link].b, fp);
+    put_port ("", f, f->link[link].a, fp);
+    put_port (" - ", f, f->link[link].b, fp);
 }
 
-static unsigned int cables_of (const struct fabric *f, uint32_t node)
+static void put_changed (const struct fabric_node *was,
+                         const struct fabric_node *is, FILE *fp)
 {
-    const struct fabric_node *n = &f->node[node];
-    unsigned int cables = 0;
-
-    for (unsigned int k = 0; k < n->nports; k++)
-        cables += f->port[n->first_port + k].link != FABRIC_NONE;
-    return cables;
-}
-
-static void node_with_cables (const struct fabric *f, uint32_t node, FILE *fp)
-{
-    unsigned int cables = cables_of (f, node);
-
-    put_node (f, node, fp);
-    fprintf (fp, " with %s", COUNTED (cables, "cable"));
-}
-
-static void node_gone (const struct diff *d, uint32_t i, FILE *fp)
-{
-    node_with_cables (d->a, d->nodes_gone.v[i], fp);
-}
-
-static void node_added (const struct diff *d, uint32_t i, FILE *fp)
-{
-    node_with_cables (d->b, d->nodes_added.v[i], fp);
-}
-
-static void node_replaced (const struct diff *d, uint32_t i, FILE *fp)
-{
-    put_node (d->a, d->nodes_replaced.v[i].a, fp);
-    fputs (" by ", fp);
-    put_node (d->b, d->nodes_replaced.v[i].b, fp);
-}
-
-static void node_changed (const struct diff *d, uint32_t i, FILE *fp)
-{
-    const struct fabric_node *was = &d->a->node[d->nodes_changed.v[i].a];
-    const struct fabric_node *is = &d->b->node[d->nodes_changed.v[i].b];
-
-    put_node (d->b, d->nodes_changed.v[i].b, fp);
     if (strcmp (was->desc, is->desc) != 0)
         fprintf (fp, ", was %s", was->desc);
     if (was->nports != is->nports)
@@ -119,152 +135,82 @@ static void node_changed (const struct diff *d, uint32_t i, FILE *fp)
                  was->adaptive.ud | was->adaptive.rc);
 }
 
-static void cable_moved (const struct diff *d, uint32_t i, FILE *fp)
+static void put_item (const struct diff *d, const struct diff_kind *k,
+                      size_t i, FILE *fp)
 {
-    const struct diff_move *m = &d->move[i];
-
-    put_port (d->b, m->stays, fp);
-    fputs (": from ", fp);
-    put_port (d->a, m->from, fp);
-    fputs (" to ", fp);
-    put_port (d->b, m->to, fp);
-    if (m->swap != FABRIC_NONE) {
-        fputs (", exchanged with ", fp);
-        put_port (d->b, d->move[m->swap].stays, fp);
-    }
-}
-
-static void cable_lost (const struct diff *d, uint32_t i, FILE *fp)
-{
-    put_link (d->a, d->cables_lost.v[i], fp);
-}
-
-static void cable_added (const struct diff *d, uint32_t i, FILE *fp)
-{
-    put_link (d->b, d->cables_added.v[i], fp);
-}
-
-/* The rate of a cable, and its state if that is not Active. */
-static void rate_of (const struct fabric *f, uint32_t link, char text[RATE])
-{
-    const struct fabric_link *l = &f->link[link];
-    uint8_t a = f->port[l->a].state, b = f->port[l->b].state;
-    uint8_t state = a < b ? a : b;
-    bool told = state != PORT_UNKNOWN && state != PORT_ACTIVE;
-    char rate[16];
-
-    fabric_rate_name (l, rate, sizeof (rate));
-    snprintf (text, RATE, "%s%s%s", *rate ? rate : "?", told ? " " : "",
-              told ? fabric_state_name (state) : "");
-}
-
-static void cable_retrained (const struct diff *d, uint32_t i, FILE *fp)
-{
+    const struct fabric *f = k->in_b ? d->b : d->a;
+    const struct diff_move *m = k->what == MOVED ? &d->move[i] : NULL;
+    const struct fabric_node *n;
     char was[RATE], is[RATE];
+    unsigned int on = 0;
 
-    rate_of (d->a, d->retrained.v[i].a, was);
-    rate_of (d->b, d->retrained.v[i].b, is);
-    put_link (d->b, d->retrained.v[i].b, fp);
-    fprintf (fp, ": %s, was %s", is, was);
-}
-
-static void table_changed (const struct diff *d, uint32_t i, FILE *fp)
-{
-    put_node (d->b, d->routes.table[i].node, fp);
-    fprintf (fp, ": %" PRIu32 " LIDs", d->routes.table[i].entries);
-}
-
-/* Whether both ends of the cable are in the other fabric, too. */
-static bool stands_alone (const struct fabric *f, uint32_t link,
-                          const uint32_t *match)
-{
-    return match[f->port[f->link[link].a].node] != FABRIC_NONE
-           && match[f->port[f->link[link].b].node] != FABRIC_NONE;
-}
-
-static bool lost_alone (const struct diff *d, uint32_t i)
-{
-    return stands_alone (d->a, d->cables_lost.v[i], d->node_b);
-}
-
-static bool added_alone (const struct diff *d, uint32_t i)
-{
-    return stands_alone (d->b, d->cables_added.v[i], d->node_a);
-}
-
-static const struct diff_kind {
-    const char *word;
-    size_t count; /* offset in struct diff */
-    void (*put) (const struct diff *d, uint32_t i, FILE *fp);
-    bool (*listed) (const struct diff *d, uint32_t i); /* NULL: all are */
-} nodes[] = {
-    { "gone", offsetof (struct diff, nodes_gone.n), node_gone, NULL },
-    { "new", offsetof (struct diff, nodes_added.n), node_added, NULL },
-    { "replaced", offsetof (struct diff, nodes_replaced.n), node_replaced,
-      NULL },
-    { "changed", offsetof (struct diff, nodes_changed.n), node_changed, NULL },
-    { NULL, 0, NULL, NULL },
-}, cables[] = {
-    { "moved", offsetof (struct diff, nmoves), cable_moved, NULL },
-    { "lost", offsetof (struct diff, cables_lost.n), cable_lost, lost_alone },
-    { "new", offsetof (struct diff, cables_added.n), cable_added,
-      added_alone },
-    { "retrained", offsetof (struct diff, retrained.n), cable_retrained,
-      NULL },
-    { NULL, 0, NULL, NULL },
-}, tables[] = {
-    { "changed", offsetof (struct diff, routes.ntables), table_changed, NULL },
-    { NULL, 0, NULL, NULL },
-};
-
-static size_t count (const struct diff *d, const struct diff_kind *k)
-{
-    return *(const size_t *)((const char *)d + k->count);
-}
-
-/* "cables: 2 moved, 1 lost"; false if there is nothing to report. */
-static bool headline (const struct diff *d, const char *what,
-                      const struct diff_kind *kind, FILE *fp)
-{
-    const char *gap = ": ";
-
-    for (const struct diff_kind *k = kind; k->word; k++) {
-        if (count (d, k) == 0)
-            continue;
-        fprintf (fp, "%s%s%zu %s", *gap == ':' ? what : "", gap, count (d, k),
-                 k->word);
-        gap = ", ";
-    }
-    return *gap == ',';
-}
-
-static void details (const struct diff *d, const struct diff_kind *kind,
-                     FILE *fp)
-{
-    for (const struct diff_kind *k = kind; k->word; k++) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < count (d, k); i++) {
-            if (k->listed && !k->listed (d, i))
-                continue;
-            if (n++ >= FEW && !all)
-                continue;
-            fprintf (fp, "  %-9s ", k->word);
-            k->put (d, i, fp);
-            fputc ('\n', fp);
-        }
-        if (n > FEW && !all)
-            fprintf (fp, "  %-9s ... and %zu more: --all\n", k->word, n - FEW);
+    switch (k->what) {
+    case HOST: /* put_hosts */
+        break;
+    case NODE:
+        n = &f->node[item (d, k, i)];
+        for (unsigned int p = 0; p < n->nports; p++)
+            on += f->port[n->first_port + p].link != FABRIC_NONE;
+        put_node (f, item (d, k, i), fp);
+        fprintf (fp, " with %s", COUNTED (on, "cable"));
+        break;
+    case REPLACED:
+        put_node (d->a, pair (d, k, i)->a, fp);
+        fputs (" by ", fp);
+        put_node (d->b, pair (d, k, i)->b, fp);
+        break;
+    case CHANGED:
+        put_node (d->b, pair (d, k, i)->b, fp);
+        put_changed (&d->a->node[pair (d, k, i)->a],
+                     &d->b->node[pair (d, k, i)->b], fp);
+        break;
+    case MOVED:
+        put_port ("", d->b, m->stays, fp);
+        put_port (": from ", d->a, m->from, fp);
+        put_port (" to ", d->b, m->to, fp);
+        if (m->swap != FABRIC_NONE)
+            put_port (", exchanged with ", d->b, d->move[m->swap].stays, fp);
+        break;
+    case CABLE:
+        put_link (f, item (d, k, i), fp);
+        break;
+    case RETRAINED:
+        put_link (d->b, pair (d, k, i)->b, fp);
+        fprintf (fp, ": %s, was %s", rate_of (d->b, pair (d, k, i)->b, is),
+                 rate_of (d->a, pair (d, k, i)->a, was));
+        break;
+    case TABLE:
+        put_node (d->b, d->routes.table[i].node, fp);
+        fprintf (fp, ": %" PRIu32 " LIDs", d->routes.table[i].entries);
     }
 }
 
-static void section (const struct diff *d, const char *what,
-                     const struct diff_kind *kind, FILE *fp)
+/* Whether an end of the cable is not in the other fabric: it came or went with
+ * its node.
+ */
+static bool is_implied (const struct diff *d, const struct diff_kind *k,
+                        size_t i)
 {
-    if (!headline (d, what, kind, fp))
-        return;
-    fputc ('\n', fp);
-    details (d, kind, fp);
+    const struct fabric *f = k->in_b ? d->b : d->a;
+    const uint32_t *match = k->in_b ? d->node_a : d->node_b;
+    const struct fabric_link *l;
+
+    if (k->what != CABLE)
+        return false;
+    l = &f->link[item (d, k, i)];
+    return match[f->port[l->a].node] == FABRIC_NONE
+           || match[f->port[l->b].node] == FABRIC_NONE;
+}
+
+static void put_fabric (const char *which, const struct fabric *f, FILE *fp)
+{
+    char when[64] = "";
+    time_t t = f->time;
+
+    if (t != 0)
+        strftime (when, sizeof (when), ", %Y-%m-%d %H:%M:%S UTC", gmtime (&t));
+    fprintf (fp, "%s  %.8s%s: %s, %s\n", which, f->hash, when,
+             COUNTED (f->nhosts, "host"), COUNTED (f->nlinks, "cable"));
 }
 
 static void put_hosts (const char *word, const struct fabric *f,
@@ -283,10 +229,50 @@ static void put_hosts (const char *word, const struct fabric *f,
     free (name);
 }
 
-static void put_routes (const struct diff *d, FILE *fp)
+/* "cables: 2 moved, 1 lost", then a line for each. */
+static void put_section (const struct diff *d, const char *what,
+                         const struct diff_kind *kind, FILE *fp)
+{
+    const char *gap = ": ";
+
+    for (const struct diff_kind *k = kind; k->word; k++) {
+        if (count (d, k) == 0)
+            continue;
+        fprintf (fp, "%s%s%zu %s", *gap == ':' ? what : "", gap, count (d, k),
+                 k->word);
+        gap = ", ";
+    }
+    if (*gap == ':')
+        return;
+    fputc ('\n', fp);
+    for (const struct diff_kind *k = kind; k->word; k++) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < count (d, k); i++) {
+            if (is_implied (d, k, i) || (n++ >= FEW && !all))
+                continue;
+            fprintf (fp, "  %-9s ", k->word);
+            put_item (d, k, i, fp);
+            fputc ('\n', fp);
+        }
+        if (n > FEW && !all)
+            fprintf (fp, "  %-9s ... and %zu more: --all\n", k->word, n - FEW);
+    }
+}
+
+static void write_text (const struct diff *d, FILE *fp)
 {
     const struct diff_routes *r = &d->routes;
 
+    put_fabric ("A", d->a, fp);
+    put_fabric ("B", d->b, fp);
+    put_hosts ("gone", d->a, &d->hosts_gone, fp);
+    put_hosts ("new", d->b, &d->hosts_added, fp);
+    put_section (d, "switches and adapters", nodes, fp);
+    put_section (d, "cables", cables, fp);
+    if (d->addresses > 0)
+        fprintf (fp, "addresses: another LID, LMC or GUID: %s\n",
+                 COUNTED (d->addresses, "port"));
     if (r->changed + r->ntables == 0)
         return;
     fprintf (fp, "routes: %" PRIu64 " of %" PRIu64 " changed", r->changed,
@@ -296,30 +282,75 @@ static void put_routes (const struct diff *d, FILE *fp)
     if (r->found > 0)
         fprintf (fp, ", %" PRIu64 " that there were not", r->found);
     fputc ('\n', fp);
-    section (d, "tables", tables, fp);
-}
-
-static int write_text (const struct diff *d, FILE *fp, struct error *err)
-{
-    (void)err;
-    if (diff_is_empty (d))
-        return 0;
-    put_fabric ("A", d->a, fp);
-    put_fabric ("B", d->b, fp);
-    put_hosts ("gone", d->a, &d->hosts_gone, fp);
-    put_hosts ("new", d->b, &d->hosts_added, fp);
-    section (d, "switches and adapters", nodes, fp);
-    section (d, "cables", cables, fp);
-    if (d->addresses > 0)
-        fprintf (fp, "addresses: another LID, LMC or GUID: %s\n",
-                 COUNTED (d->addresses, "port"));
-    put_routes (d, fp);
-    return 0;
+    put_section (d, "tables", tables, fp);
 }
 
 /*
- * For programs
+ * JSON
  */
+
+static json_t *item_json (const struct diff *d, const struct diff_kind *k,
+                          size_t i)
+{
+    const struct fabric *f = k->in_b ? d->b : d->a;
+    const struct diff_move *m = k->what == MOVED ? &d->move[i] : NULL;
+    char was[RATE], is[RATE];
+    json_t *json;
+
+    switch (k->what) {
+    case HOST:
+        return json_string (f->host[item (d, k, i)].name);
+    case NODE:
+        return fabric_node_json (f, item (d, k, i));
+    case REPLACED:
+    case CHANGED:
+        return json_pack ("{s:o, s:o}", "was",
+                          fabric_node_json (d->a, pair (d, k, i)->a), "is",
+                          fabric_node_json (d->b, pair (d, k, i)->b));
+    case MOVED:
+        json = m->swap == FABRIC_NONE
+                   ? json_null ()
+                   : fabric_port_json (d->b, d->move[m->swap].stays);
+        return json_pack ("{s:o, s:o, s:o, s:o}", "stays",
+                          fabric_port_json (d->b, m->stays), "from",
+                          fabric_port_json (d->a, m->from), "to",
+                          fabric_port_json (d->b, m->to), "exchanged_with",
+                          json);
+    case CABLE:
+        return fabric_link_json (f, item (d, k, i));
+    case RETRAINED:
+        json = fabric_link_json (d->b, pair (d, k, i)->b);
+        json_put (json, "was", json_string (rate_of (d->a, pair (d, k, i)->a,
+                                                     was)));
+        json_put (json, "is", json_string (rate_of (d->b, pair (d, k, i)->b,
+                                                    is)));
+        return json;
+    case TABLE:
+        json = fabric_node_json (d->b, d->routes.table[i].node);
+        json_put (json, "entries", json_integer (d->routes.table[i].entries));
+        return json;
+    }
+    return NULL;
+}
+
+static json_t *list_json (const struct diff *d, const struct diff_kind *k)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < count (d, k); i++)
+        json_add (list, item_json (d, k, i));
+    return list;
+}
+
+static json_t *section_json (const struct diff *d,
+                             const struct diff_kind *kind)
+{
+    json_t *lists = json_object ();
+
+    for (const struct diff_kind *k = kind; k->word; k++)
+        json_put (lists, k->word, list_json (d, k));
+    return lists;
+}
 
 static json_t *fabric_json (const struct fabric *f)
 {
@@ -327,148 +358,44 @@ static json_t *fabric_json (const struct fabric *f)
                       (json_int_t)f->time, "source", f->source);
 }
 
-static json_t *host_list (const struct fabric *f, const struct diff_list *list)
-{
-    json_t *out = json_array ();
-
-    for (size_t i = 0; i < list->n; i++)
-        json_add (out, json_string (f->host[list->v[i]].name));
-    return out;
-}
-
-static json_t *node_list (const struct fabric *f, const struct diff_list *list)
-{
-    json_t *out = json_array ();
-
-    for (size_t i = 0; i < list->n; i++)
-        json_add (out, fabric_node_json (f, list->v[i]));
-    return out;
-}
-
-static json_t *node_pairs (const struct diff *d, const struct diff_pairs *list)
-{
-    json_t *out = json_array ();
-
-    for (size_t i = 0; i < list->n; i++)
-        json_add (
-            out, json_pack ("{s:o, s:o}", "was",
-                            fabric_node_json (d->a, list->v[i].a), "is",
-                            fabric_node_json (d->b, list->v[i].b)));
-    return out;
-}
-
-static json_t *link_list (const struct fabric *f, const struct diff_list *list)
-{
-    json_t *out = json_array ();
-
-    for (size_t i = 0; i < list->n; i++) {
-        const struct fabric_link *l = &f->link[list->v[i]];
-
-        json_add (out, json_pack ("{s:o, s:o}", "a",
-                                               fabric_port_json (f, l->a), "b",
-                                               fabric_port_json (f, l->b)));
-    }
-    return out;
-}
-
-static json_t *moves (const struct diff *d)
-{
-    json_t *out = json_array ();
-
-    for (size_t i = 0; i < d->nmoves; i++) {
-        const struct diff_move *m = &d->move[i];
-        json_t *other = m->swap == FABRIC_NONE
-                            ? json_null ()
-                            : fabric_port_json (d->b, d->move[m->swap].stays);
-
-        json_add (
-            out, json_pack ("{s:o, s:o, s:o, s:o}", "stays",
-                            fabric_port_json (d->b, m->stays), "from",
-                            fabric_port_json (d->a, m->from), "to",
-                            fabric_port_json (d->b, m->to), "exchanged_with",
-                            other));
-    }
-    return out;
-}
-
-static json_t *retrained (const struct diff *d)
-{
-    json_t *out = json_array ();
-
-    for (size_t i = 0; i < d->retrained.n; i++) {
-        const struct fabric_link *l = &d->b->link[d->retrained.v[i].b];
-        char was[RATE], is[RATE];
-
-        rate_of (d->a, d->retrained.v[i].a, was);
-        rate_of (d->b, d->retrained.v[i].b, is);
-        json_add (
-            out, json_pack ("{s:o, s:o, s:s, s:s}", "a",
-                            fabric_port_json (d->b, l->a), "b",
-                            fabric_port_json (d->b, l->b), "was", was, "is",
-                            is));
-    }
-    return out;
-}
-
-static json_t *routes (const struct diff *d)
+static json_t *diff_json (const struct diff *d)
 {
     const struct diff_routes *r = &d->routes;
-    json_t *list = json_array ();
 
-    for (size_t i = 0; i < r->ntables; i++) {
-        json_t *item = fabric_node_json (d->b, r->table[i].node);
-
-        json_put (item, "entries", json_integer (r->table[i].entries));
-        json_add (list, item);
-    }
-    return json_pack ("{s:I, s:I, s:I, s:I, s:o}", "total",
-                      (json_int_t)r->total, "changed", (json_int_t)r->changed,
-                      "lost", (json_int_t)r->lost, "found",
-                      (json_int_t)r->found, "switches", list);
-}
-
-static int write_json (const struct diff *d, FILE *fp, struct error *err)
-{
-    json_t *rest = json_pack (
-        "{s:o, s:o, s:b, s:{s:o, s:o}, s:{s:o, s:o, s:o, s:o},"
-        " s:{s:o, s:o, s:o, s:o}, s:I, s:o}",
+    return json_pack (
+        "{s:o, s:o, s:b, s:o, s:o, s:o, s:I, s:{s:I, s:I, s:I, s:I, s:o}}",
         "a", fabric_json (d->a), "b", fabric_json (d->b), "same",
-        diff_is_empty (d), "hosts", "gone", host_list (d->a, &d->hosts_gone),
-        "new", host_list (d->b, &d->hosts_added), "nodes", "gone",
-        node_list (d->a, &d->nodes_gone), "new",
-        node_list (d->b, &d->nodes_added), "replaced",
-        node_pairs (d, &d->nodes_replaced), "changed",
-        node_pairs (d, &d->nodes_changed), "cables", "moved", moves (d),
-        "lost", link_list (d->a, &d->cables_lost), "new",
-        link_list (d->b, &d->cables_added), "retrained", retrained (d),
-        "addresses", (json_int_t)d->addresses, "routes", routes (d));
-
-    return json_write_file ("diff", NULL, rest, fp, err);
-}
-
-static struct fabric *load_whole (const char *path, struct error *err)
-{
-    struct fabric *f = fabric_load (path, err);
-
-    if (!f || fabric_need_whole (f, path, err) == 0)
-        return f;
-    fabric_destroy (f);
-    return NULL;
+        diff_is_empty (d), "hosts", section_json (d, hosts), "nodes",
+        section_json (d, nodes), "cables", section_json (d, cables),
+        "addresses", (json_int_t)d->addresses, "routes", "total",
+        (json_int_t)r->total, "changed", (json_int_t)r->changed, "lost",
+        (json_int_t)r->lost, "found", (json_int_t)r->found, "switches",
+        list_json (d, tables));
 }
 
 static int run (struct inputs *in, struct error *err)
 {
-    struct fabric *a = load_whole (in->operand[0], err);
-    struct fabric *b = a ? load_whole (in->operand[1], err) : NULL;
-    struct diff *d = b ? diff_fabrics (a, b) : NULL;
-    FILE *fp = d ? inputs_output (in, err) : NULL;
+    struct fabric *f[2] = { NULL, NULL };
+    struct diff *d = NULL;
+    FILE *fp;
     int status = -1;
 
-    if (fp && (in->json ? write_json : write_text) (d, fp, err) == 0)
-        status = diff_is_empty (d) ? EXIT_OK : EXIT_FAIL;
+    for (int i = 0; i < 2; i++)
+        if (!(f[i] = fabric_load (in->operand[i], err))
+            || inputs_need_whole (f[i], in->operand[i], err) < 0)
+            goto out;
+    d = diff_fabrics (f[0], f[1]);
+    if (!(fp = inputs_output (in, err))
+        || (in->json
+            && inputs_put_json (in, "diff", NULL, diff_json (d), err) < 0))
+        goto out;
+    status = diff_is_empty (d) ? EXIT_OK : EXIT_FAIL;
+    if (!in->json && status == EXIT_FAIL)
+        write_text (d, fp);
+out:
     diff_destroy (d);
-    fabric_destroy (a);
-    fabric_destroy (b);
+    fabric_destroy (f[0]);
+    fabric_destroy (f[1]);
     return status;
 }
 

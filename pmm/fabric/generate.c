@@ -5,7 +5,7 @@
 #include "ibquery/export/netfile.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/snapshot.h"
-#include "pmm/fabric/fabric_verb.h"
+#include "pmm/verb.h"
 
 struct generate_words {
     union {
@@ -87,7 +87,8 @@ static struct fabric *make_tree (struct generate_words *w, struct error *err)
     return generate_fat_tree (&w->tree, err);
 }
 
-static struct fabric *make_dragonfly (struct generate_words *w, struct error *err)
+static struct fabric *make_dragonfly (struct generate_words *w,
+                                      struct error *err)
 {
     w->dragonfly.how = w->how;
     return generate_dragonfly (&w->dragonfly, err);
@@ -99,7 +100,8 @@ static struct fabric *make_slimfly (struct generate_words *w, struct error *err)
     return generate_slimfly (&w->slimfly, err);
 }
 
-static struct fabric *make_irregular (struct generate_words *w, struct error *err)
+static struct fabric *make_irregular (struct generate_words *w,
+                                      struct error *err)
 {
     w->irregular.how = w->how;
     return generate_irregular (&w->irregular, err);
@@ -109,63 +111,35 @@ static int run (struct inputs *in, struct error *err)
 {
     struct generate_words *w = in->given;
     struct fabric *f = w->make (w, err);
-    int rc = f ? fabric_save (f, in, w->netfile ? netfile_write : fabric_write,
-                              err)
+    int rc = f ? inputs_put_fabric (in, f, w->netfile ? netfile_write
+                                                      : fabric_write, err)
                : -1;
 
     fabric_destroy (f);
     return rc;
 }
 
-static struct generate_words fat_tree_given = {
-    .how = { ROUTING_DMODK, .seed = 1 }, .make = make_tree,
-};
-static const struct verb fat_tree = {
-    .name = "fat-tree",
-    .may = TAKES_OUTPUT,
-    .options = tree_table,
-    .given = &fat_tree_given,
-    .run = run,
+static struct generate_words given[] = {
+    { .how = { ROUTING_DMODK, .seed = 1 }, .make = make_tree },
+    { .how = { ROUTING_MINHOP, .seed = 1 }, .make = make_dragonfly },
+    { .how = { ROUTING_MINHOP, .seed = 1 }, .make = make_slimfly },
+    { .how = { ROUTING_RANDOM, .seed = 1 }, .make = make_irregular,
+      .irregular.degree = 8 },
 };
 
-static struct generate_words dragonfly_given = {
-    .how = { ROUTING_MINHOP, .seed = 1 }, .make = make_dragonfly,
-};
-static const struct verb dragonfly = {
-    .name = "dragonfly",
-    .may = TAKES_OUTPUT,
-    .options = dragonfly_table,
-    .given = &dragonfly_given,
-    .run = run,
-};
-
-static struct generate_words slimfly_given = {
-    .how = { ROUTING_MINHOP, .seed = 1 }, .make = make_slimfly,
-};
-static const struct verb slimfly = {
-    .name = "slimfly",
-    .may = TAKES_OUTPUT,
-    .options = slimfly_table,
-    .given = &slimfly_given,
-    .run = run,
+static const struct verb families[] = {
+    { .name = "fat-tree", .options = tree_table, .given = &given[0],
+      .may = TAKES_OUTPUT, .run = run },
+    { .name = "dragonfly", .options = dragonfly_table, .given = &given[1],
+      .may = TAKES_OUTPUT, .run = run },
+    { .name = "slimfly", .options = slimfly_table, .given = &given[2],
+      .may = TAKES_OUTPUT, .run = run },
+    { .name = "irregular", .options = irregular_table, .given = &given[3],
+      .may = TAKES_OUTPUT, .run = run },
 };
 
-static struct generate_words irregular_given = {
-    .irregular.degree = 8, .how = { ROUTING_RANDOM, .seed = 1 },
-    .make = make_irregular,
-};
-static const struct verb irregular = {
-    .name = "irregular",
-    .may = TAKES_OUTPUT,
-    .options = irregular_table,
-    .given = &irregular_given,
-    .run = run,
+static const struct verb *const verbs[] = {
+    &families[0], &families[1], &families[2], &families[3], NULL,
 };
 
-static const struct verb *const families[]
-    = { &fat_tree, &dragonfly, &slimfly, &irregular, NULL };
-
-const struct verb verb_fabric_generate = {
-    .name = "generate",
-    .verbs = families,
-};
+const struct verb verb_fabric_generate = { .name = "generate", .verbs = verbs };

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "pmm/fabric/fabric_verb.h"
+#include "pmm/verb.h"
 
 #if HAVE_UMAD
 #include <inttypes.h>
@@ -121,6 +121,7 @@ static void report (struct mads_counts counts)
  * --publish
  */
 
+/* The published file of a subnet. */
 struct subnet_file {
     struct discover_options opts;
     const struct site *site;
@@ -144,7 +145,7 @@ static void tell (const struct subnet_file *j, const char *fmt, ...)
     fputc ('\n', stderr);
 }
 
-static void subnet_file_clear (struct subnet_file *j)
+static void close_file (struct subnet_file *j)
 {
     fabric_destroy (j->old);
     publish_close (j->publish);
@@ -154,56 +155,36 @@ static void subnet_file_clear (struct subnet_file *j)
     j->path = NULL;
 }
 
-/* Lock j->path, and load what is there. */
-static int open_file (struct subnet_file *j, struct error *err)
+/* Lock the file, which is closed by close_file, and load it. */
+static int open_file (struct subnet_file *j, char *path, struct error *err)
 {
     struct error bad;
 
-    j->publish = publish_open (j->path, WAIT_MS, err);
+    j->path = path;
+    j->publish = publish_open (path, WAIT_MS, err);
     if (!j->publish)
         return -1;
-    j->old = fabric_load (j->path, &bad);
-    if (!j->old && access (j->path, F_OK) == 0)
+    j->old = fabric_load (path, &bad);
+    if (!j->old && access (path, F_OK) == 0)
         tell (j, "is no snapshot, and replaced: %s", bad.text);
     return 0;
 }
 
-/* Find and lock the file of the port's subnet. */
-static int find_file (struct subnet_file *j, struct error *err)
-{
-    char *beside;
-
-    j->path = xstrdup (j->site->snapshot);
-    if (open_file (j, err) < 0)
-        return -1;
-    if (!j->old || j->old->subnet == 0 || j->old->subnet == j->subnet)
-        return 0;
-    beside = xasprintf ("%s-%016" PRIx64, j->path, j->subnet);
-    subnet_file_clear (j);
-    j->path = beside;
-    return open_file (j, err);
-}
-
-/* Whether a poll may be enough. */
-static bool may_look (const struct subnet_file *j)
-{
-    int64_t age = time (NULL) - publish_state (j->publish).read;
-
-    return j->old && !j->old->part && j->old->subnet == j->subnet && age >= 0
-           && age * 1000 < j->site->read_every_ms;
-}
-
-/* Return 0 if nothing changed, 1 if the fabric must be read, -1 with err. */
+/* Poll the fabric, if that may be enough. Return 0 if nothing changed, 1 if it
+ * must be read, -1 with err.
+ */
 static int look (const struct subnet_file *j, struct error *err)
 {
+    struct publish_state state = publish_state (j->publish);
+    int64_t age = time (NULL) - state.read;
     struct mads_counts counts = { 0 };
     struct error why;
     int rc;
 
-    if (!may_look (j))
+    if (!j->old || j->old->part || j->old->subnet != j->subnet || age < 0
+        || age * 1000 >= j->site->read_every_ms)
         return 1;
-    rc = discover_changed (j->old, &j->opts, publish_state (j->publish).looks,
-                           &counts, &why, err);
+    rc = discover_changed (j->old, &j->opts, state.looks, &counts, &why, err);
     if (rc == 0)
         tell (j, "no change, %s", COUNTED (counts.sent, "query"));
     if (rc > 0)
@@ -211,31 +192,34 @@ static int look (const struct subnet_file *j, struct error *err)
     return rc;
 }
 
-static int read_whole (const struct subnet_file *j, struct error *err)
+/* Publish the subnet of a port. Return 0, or -1 with err. */
+static int publish_port (struct subnet_file *j, struct error *err)
 {
     struct mads_counts counts = { 0 };
-    struct fabric *f = discover (&j->opts, &counts, err);
+    struct fabric *f;
     int rc;
 
-    if (!f)
+    if (open_file (j, xstrdup (j->site->snapshot), err) < 0)
+        return -1;
+    if (j->old && j->old->subnet != 0 && j->old->subnet != j->subnet) {
+        char *beside = xasprintf ("%s-%016" PRIx64, j->path, j->subnet);
+
+        close_file (j);
+        if (open_file (j, beside, err) < 0)
+            return -1;
+    }
+    if ((rc = look (j, err)) < 0)
+        return -1;
+    if (rc == 0)
+        return publish_looked (j->publish, err);
+    if (!(f = discover (&j->opts, &counts, err)))
         return -1;
     rc = publish_put (j->publish, j->old, f, j->site->snapshots_kept, err);
     if (rc >= 0)
         tell (j, "%s, %s", rc > 0 ? "published" : "the same",
               COUNTED (counts.sent, "query"));
     fabric_destroy (f);
-    return rc;
-}
-
-static int publish_port (struct subnet_file *j, struct error *err)
-{
-    int rc;
-
-    if (find_file (j, err) < 0 || (rc = look (j, err)) < 0)
-        return -1;
-    if (rc == 0)
-        return publish_looked (j->publish, err);
-    return read_whole (j, err) < 0 ? -1 : 0;
+    return rc < 0 ? -1 : 0;
 }
 
 /* Whether the i-th port is selected and is the first of its subnet. */
@@ -255,96 +239,56 @@ static bool is_due (const struct device_port *port, size_t i)
  * read if it changed, or if ReadEvery has passed. Returns the worst exit
  * status, or -1 with err.
  */
-static int publish_ports (const struct site *site,
-                          const struct discover_options *opts,
-                          struct error *err)
+static int publish (const char *conf, const struct discover_options *opts,
+                    struct error *err)
 {
     int worst = EXIT_OK;
-    size_t n, due = 0;
-    struct device_port *port = device_ports (&n, err);
+    size_t n = 0, due = 0;
+    struct device_port *port = NULL;
+    struct site site;
 
-    if (!port)
-        return -1;
+    if (site_read (&site, conf, 1, err) < 0
+        || !(port = device_ports (&n, err)))
+        worst = -1;
     for (size_t i = 0; i < n; i++) {
         struct subnet_file j = {
             .opts = *opts,
-            .site = site,
+            .site = &site,
             .subnet = port[i].subnet,
         };
-        int status = EXIT_OK;
+        int status;
 
         if (!is_due (port, i))
             continue;
         due++;
         j.opts.ca = port[i].ca;
         j.opts.port = port[i].port;
-        if (publish_port (&j, err) < 0)
-            status = fail ("fabric read", err);
+        status = publish_port (&j, err) < 0 ? fail ("fabric read", err)
+                                            : EXIT_OK;
         if (status > worst)
             worst = status;
-        subnet_file_clear (&j);
+        close_file (&j);
     }
     free (port);
-    return due > 0 ? worst
-                   : error_world (err, "the port asked for is not active in"
-                                       " InfiniBand");
-}
-
-static int publish (const struct inputs *in,
-                    const struct discover_options *opts, struct error *err)
-{
-    struct site site;
-    int status = -1;
-
-    if (site_read (&site, in->conf, 1, err) == 0)
-        status = publish_ports (&site, opts, err);
     site_clear (&site);
-    return status;
+    if (worst >= 0 && due == 0)
+        return error_world (err, "the port asked for is not active in"
+                                 " InfiniBand");
+    return worst;
 }
 
 /*
  * Reading
  */
 
-static int read_fabric (struct inputs *in, const struct discover_options *opts,
-                        struct error *err)
+/* The hosts of --hosts. */
+static int find_hosts (struct hostlist *hl, struct error *err)
 {
-    struct mads_counts counts;
-    struct fabric *f = discover (opts, &counts, err);
-    int rc;
-
-    if (!f)
-        return -1;
-    report (counts);
-    rc = fabric_save (f, in, fabric_write, err);
-    fabric_destroy (f);
-    return rc;
-}
-
-static int read_part (struct inputs *in, struct discover_options *opts,
-                      struct error *err)
-{
-    struct hostlist hl = { 0 };
-    struct fabric *hint = NULL;
     char *text = inputs_text (given.hosts, err);
-    int rc = -1;
+    int rc = 0;
 
-    if (!text || hostlist_parse (&hl, text, FABRIC_MAX_LID, err) < 0)
-        error_prefix (err, "--hosts");
-    else if (hl.count == 0)
-        error_input (err, "--hosts: empty list");
-    else if (!given.hint || (hint = fabric_load (given.hint, err))) {
-        const struct reach_hosts hosts = {
-            .name = (const char *const *)hl.name,
-            .n = hl.count,
-            .hint = hint,
-        };
-
-        opts->hosts = &hosts;
-        rc = read_fabric (in, opts, err);
-    }
-    fabric_destroy (hint);
-    hostlist_clear (&hl);
+    if (!text || hostlist_parse (hl, text, FABRIC_MAX_LID, err) < 0)
+        rc = error_prefix (err, "--hosts");
     free (text);
     return rc;
 }
@@ -363,13 +307,32 @@ static int check_read (const struct inputs *in, struct error *err)
 static int run_read (struct inputs *in, struct error *err)
 {
     struct discover_options opts;
+    struct mads_counts counts;
+    struct reach_hosts hosts = { 0 };
+    struct hostlist hl = { 0 };
+    struct fabric *hint = NULL, *f = NULL;
+    int rc = -1;
 
     if (find_options (&opts, err) < 0)
         return -1;
     if (given.publish)
-        return publish (in, &opts, err);
-    return given.hosts ? read_part (in, &opts, err)
-                       : read_fabric (in, &opts, err);
+        return publish (in->conf, &opts, err);
+    if ((!given.hosts || find_hosts (&hl, err) == 0)
+        && (!given.hint || (hint = fabric_load (given.hint, err)))) {
+        hosts.name = (const char *const *)hl.name;
+        hosts.n = hl.count;
+        hosts.hint = hint;
+        opts.hosts = given.hosts ? &hosts : NULL;
+        f = discover (&opts, &counts, err);
+    }
+    if (f) {
+        report (counts);
+        rc = inputs_put_fabric (in, f, fabric_write, err);
+    }
+    fabric_destroy (f);
+    fabric_destroy (hint);
+    hostlist_clear (&hl);
+    return rc;
 }
 
 static int run_netdisc (struct inputs *in, struct error *err)

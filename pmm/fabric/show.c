@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "pmm/fabric/fabric_verb.h"
+#include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/json.h"
 
@@ -32,31 +32,30 @@ static json_t *host_json (const struct fabric *f, const struct fabric_host *h)
 static json_t *end_json (const struct fabric *f, uint32_t port)
 {
     const struct port_rates *r = &f->port[port].rates;
-    char supported[RATES_TEXT], enabled[RATES_TEXT], active[RATES_TEXT];
+    const struct { const char *name; const struct rates *rates; } sets[] = {
+        { "supported", &r->supported },
+        { "enabled", &r->enabled },
+        { "active", &r->active },
+    };
     json_t *end = fabric_port_json (f, port);
-    json_t *rates = json_pack (
-        "{s:s, s:s, s:s}", "supported",
-        rates_format (&r->supported, supported), "enabled",
-        rates_format (&r->enabled, enabled), "active",
-        rates_format (&r->active, active));
+    char text[RATES_TEXT];
 
-    xcheck (json_object_update_new (end, rates) < 0 ? NULL : end);
+    for (size_t i = 0; i < 3; i++)
+        json_put (end, sets[i].name,
+                  json_string (rates_format (sets[i].rates, text)));
     return end;
-}
-
-/* The service levels for which a switch routes adaptively; null: not known. */
-static json_t *adaptive_json (const struct fabric_adaptive *a)
-{
-    return a->known ? json_pack ("{s:i, s:i}", "ud", a->ud, "rc", a->rc)
-                    : json_null ();
 }
 
 static json_t *switch_json (const struct fabric_node *n)
 {
+    const struct fabric_adaptive *a = &n->adaptive;
+
     return json_pack ("{s:o, s:s, s:o, s:i, s:o}", "guid", guid_json (n->guid),
                       "name", n->desc, "system", guid_json (n->system),
                       "level", n->level, "adaptive",
-                      adaptive_json (&n->adaptive));
+                      a->known ? json_pack ("{s:i, s:i}", "ud", a->ud, "rc",
+                                            a->rc)
+                               : json_null ());
 }
 
 static json_t *link_json (const struct fabric *f, const struct fabric_link *l)
@@ -69,7 +68,7 @@ static json_t *link_json (const struct fabric *f, const struct fabric_link *l)
                       "up", fabric_is_up (f, l));
 }
 
-static int write_json (const struct fabric *f, FILE *fp, struct error *err)
+static json_t *fabric_json (const struct fabric *f)
 {
     json_t *hosts = json_array (), *switches = json_array ();
     json_t *links = json_array (), *warnings = json_array ();
@@ -83,41 +82,25 @@ static int write_json (const struct fabric *f, FILE *fp, struct error *err)
         json_add (links, link_json (f, &f->link[i]));
     for (size_t i = 0; i < f->nwarnings; i++)
         json_add (warnings, json_string (f->warning[i]));
-    return json_write_file ("fabric", f->hash,
-                            json_pack ("{s:b, s:o, s:o, s:o, s:o}", "part",
-                                       f->part, "hosts", hosts, "switches",
-                                       switches, "links", links, "warnings",
-                                       warnings),
-                            fp, err);
+    return json_pack ("{s:b, s:o, s:o, s:o, s:o}", "part", f->part, "hosts",
+                      hosts, "switches", switches, "links", links, "warnings",
+                      warnings);
 }
 
-/* How many switches route adaptively, and on which service levels. */
-static void put_adaptive (const struct fabric *f, FILE *fp)
+static void write_text (const struct fabric *f, FILE *fp)
 {
-    size_t told = 0, on = 0, all = 0;
-    uint16_t levels = 0;
+    size_t switches = 0, told = 0, on = 0;
+    size_t *count = xcalloc (f->nclasses, sizeof (*count));
+    uint16_t levels = 0; /* with adaptive routing on any switch */
 
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_adaptive *a = &f->node[i].adaptive;
 
-        all += f->node[i].type == NODE_SWITCH;
+        switches += f->node[i].type == NODE_SWITCH;
         told += a->known;
         on += (a->ud | a->rc) != 0;
         levels |= a->ud | a->rc;
     }
-    if (told > 0)
-        fprintf (fp,
-                 "adaptive routing: on at %s (service levels 0x%04x), off at "
-                 "%zu, not known of %zu\n",
-                 COUNTED (on, "switch"), levels, told - on, all - told);
-}
-
-static int write_text (const struct fabric *f, FILE *fp, struct error *err)
-{
-    size_t switches = 0, *count = xcalloc (f->nclasses, sizeof (*count));
-
-    for (size_t i = 0; i < f->nnodes; i++)
-        switches += f->node[i].type == NODE_SWITCH;
     for (size_t i = 0; i < f->nlinks; i++)
         count[f->link[i].class_id]++;
     fprintf (fp, "fabric %s\n", f->hash);
@@ -137,19 +120,26 @@ static int write_text (const struct fabric *f, FILE *fp, struct error *err)
              COUNTED (f->nlinks, "cable"));
     for (size_t i = 0; i < f->nclasses; i++)
         fprintf (fp, "%8zu  %s\n", count[i], f->class_name[i]);
-    put_adaptive (f, fp);
+    if (told > 0)
+        fprintf (fp, "adaptive routing: on at %s (service levels 0x%04x), off "
+                     "at %zu, not known of %zu\n",
+                 COUNTED (on, "switch"), levels, told - on, switches - told);
     for (size_t i = 0; i < f->nwarnings; i++)
         fprintf (fp, "warning: %s\n", f->warning[i]);
     free (count);
-    if (ferror (fp))
-        return error_errno (err, "cannot write");
-    return 0;
 }
 
 static int run (struct inputs *in, struct error *err)
 {
-    return fabric_save (in->fabric, in, in->json ? write_json : write_text,
-                        err);
+    const struct fabric *f = in->fabric;
+    FILE *fp = inputs_output (in, err);
+
+    if (!fp)
+        return -1;
+    if (in->json)
+        return inputs_put_json (in, "fabric", f->hash, fabric_json (f), err);
+    write_text (f, fp);
+    return 0;
 }
 
 const struct verb verb_fabric_show = {
