@@ -80,7 +80,6 @@ static void try_link (struct pathset *ps, const struct plan *plan,
                       uint32_t link, double *link_rate, struct rng *rng,
                       struct trials *t)
 {
-    const struct carry_options opts = { .much = .2 };
     double *rate = xcalloc (plan_probes (plan), sizeof (*rate));
     struct error err;
     struct carry *c = NULL;
@@ -89,7 +88,7 @@ static void try_link (struct pathset *ps, const struct plan *plan,
     if (carry_simulate (ps, plan, link_rate, rate, &err) == 0) {
         for (size_t i = 0; i < plan_probes (plan); i++)
             rate[i] *= 1 - NOISE * rng_uniform (rng);
-        c = carry_make (ps, plan, rate, &opts, &err);
+        c = carry_make (ps, plan, rate, .2, &err);
     }
     link_rate[link] *= 2;
     if (!c)

@@ -87,12 +87,11 @@ static const struct series *choose_run (const struct series_list *list,
 static struct carry *judge_series (const struct inputs *in,
                                    const struct series *s, struct error *err)
 {
-    const struct carry_options opts = { .much = given.much };
     double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
     struct carry *c = NULL;
 
     if (measured_rates (s, in->ps, in->plan, rate, err) == 0)
-        c = carry_make (in->ps, in->plan, rate, &opts, err);
+        c = carry_make (in->ps, in->plan, rate, given.much, err);
     free (rate);
     return c;
 }
@@ -137,7 +136,7 @@ static struct rates_switch *find_switches (const struct fabric *f,
 static int run_measured (struct inputs *in, struct error *err)
 {
     struct series_list list = { 0 };
-    struct rates_measured m = { .fabric = in->fabric };
+    struct rates_report m = { .fabric = in->fabric, .much = given.much };
     const struct series *s;
     struct carry *carry = NULL;
     struct rates_switch *sw = NULL;
@@ -155,9 +154,8 @@ static int run_measured (struct inputs *in, struct error *err)
         m.sw = sw;
         m.length = s->length[s->nlengths - 1];
         m.complete = s->complete;
-        if ((in->json ? rates_json : rates_text) (&m, given.much, fp, err)
-            == 0)
-            status = exit_status (rates_status (&m, given.much));
+        if ((in->json ? rates_json : rates_text) (&m, fp, err) == 0)
+            status = exit_status (rates_status (&m));
     }
     carry_destroy (carry);
     free (sw);
@@ -186,7 +184,7 @@ static struct pathset *find_hosts (const struct fabric *f, const char *hosts,
 
 static int run_nominal (struct inputs *in, struct error *err)
 {
-    struct rates_nominal n = { .fabric = in->fabric };
+    struct rates_report n = { .fabric = in->fabric };
     struct pathset *ps = find_hosts (in->fabric, given.hosts, err);
     struct rates_switch *sw = NULL;
     double *rate = NULL;
@@ -197,8 +195,7 @@ static int run_nominal (struct inputs *in, struct error *err)
         && (n.sw = sw = find_switches (in->fabric, ps, &n.nswitches, err))
         && cut_find (ps, rate, given.seed, &n.cut, err) == 0
         && (fp = inputs_output (in, err)))
-        rc = (in->json ? rates_nominal_json : rates_nominal_text) (&n, fp,
-                                                                   err);
+        rc = (in->json ? rates_json : rates_text) (&n, fp, err);
     free (sw);
     free (rate);
     pathset_destroy (ps);

@@ -16,7 +16,7 @@
 #include "tests/tap.h"
 
 static const double GIGA = 1e9;
-static const struct carry_options options = { .much = .2 };
+#define MUCH .2
 
 struct site {
     struct treenet *t;
@@ -62,7 +62,7 @@ static struct carry *measure (struct site *s, double usual)
         abort ();
     for (size_t i = 0; i < plan_probes (s->plan); i++)
         s->rate[i] *= usual * (1 - .03 * rng_uniform (&s->rng));
-    return carry_make (s->ps, s->plan, s->rate, &options, NULL);
+    return carry_make (s->ps, s->plan, s->rate, MUCH, NULL);
 }
 
 static bool names (const struct carry_finding *f, uint32_t link)
@@ -174,7 +174,7 @@ static void test_several (void)
 
     for (size_t i = 0; i < plan_probes (s.plan); i++)
         s.rate[i] = i % 3 ? s.rate[i] : NAN;
-    c = carry_make (s.ps, s.plan, s.rate, &options, NULL);
+    c = carry_make (s.ps, s.plan, s.rate, MUCH, NULL);
     ok (c && c->lost == (plan_probes (s.plan) + 2) / 3
             && c->lost + c->flows == plan_probes (s.plan)
             && c->nfindings > 0 && all_name (c, slow, 3),
@@ -183,7 +183,7 @@ static void test_several (void)
     carry_destroy (c);
     for (size_t i = 0; i < plan_probes (s.plan); i++)
         s.rate[i] = NAN;
-    c = carry_make (s.ps, s.plan, s.rate, &options, NULL);
+    c = carry_make (s.ps, s.plan, s.rate, MUCH, NULL);
     ok (c && c->flows == 0 && isnan (c->usual) && c->nfindings == 0
             && c->link[7].carried[0] == 0 && c->through[0] == 0,
         "all of them: nothing is known");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Max-min fair rates: by hand, and by what they are defined by. */
 #include "config.h"
-#include "compare/throughput/fair.h"
+#include "compare/throughput/carry.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -9,12 +9,12 @@
 #include "tests/tap.h"
 #include "util/rng.h"
 
-enum { FLOWS = 4, ARCS = 4, NONE = ARCS };
+enum { FLOWS = 4, LINKS = 4, NONE = LINKS };
 
 static const struct {
     const char *what;
-    uint32_t arc[FLOWS][ARCS]; /* up to NONE */
-    double capacity[ARCS], rate[FLOWS];
+    uint32_t link[FLOWS][LINKS]; /* in one direction, up to NONE */
+    double capacity[LINKS], rate[FLOWS];
     size_t nflows;
 } rows[] = {
     { "one flow, the narrowest of its links",
@@ -39,16 +39,17 @@ static void by_hand (void)
 {
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         size_t first[FLOWS + 1] = { 0 };
-        uint32_t arc[FLOWS * ARCS];
+        uint32_t arc[FLOWS * LINKS];
+        struct csr flows = { rows[i].nflows, first, arc };
         double rate[FLOWS];
         bool good = true;
 
         for (size_t f = 0; f < rows[i].nflows; f++) {
             first[f + 1] = first[f];
-            for (size_t k = 0; rows[i].arc[f][k] != NONE; k++)
-                arc[first[f + 1]++] = rows[i].arc[f][k];
+            for (size_t k = 0; rows[i].link[f][k] != NONE; k++)
+                arc[first[f + 1]++] = 2 * rows[i].link[f][k];
         }
-        fair_rates (first, arc, rows[i].nflows, rows[i].capacity, ARCS, rate);
+        fair_rates (&flows, rows[i].capacity, LINKS, rate);
         good = true;
         for (size_t f = 0; f < rows[i].nflows; f++)
             good = good && rate[f] == rows[i].rate[f];
@@ -59,9 +60,12 @@ static void by_hand (void)
 /* Rates are max-min fair if and only if no arc is over its capacity and each
  * flow crosses a full arc on which nobody has more.
  */
-static bool is_fair (const size_t *first, const uint32_t *arc, size_t nflows,
-                     const double *capacity, size_t narcs, const double *rate)
+static bool is_fair (const struct csr *flows, const double *capacity,
+                     size_t narcs, const double *rate)
 {
+    const size_t *first = flows->start;
+    const uint32_t *arc = flows->v;
+    size_t nflows = flows->n;
     double load[64] = { 0 }, most[64] = { 0 };
 
     for (size_t f = 0; f < nflows; f++)
@@ -70,13 +74,13 @@ static bool is_fair (const size_t *first, const uint32_t *arc, size_t nflows,
             most[arc[k]] = fmax (most[arc[k]], rate[f]);
         }
     for (size_t x = 0; x < narcs; x++)
-        if (load[x] > capacity[x] * (1 + 1e-9))
+        if (load[x] > capacity[x / 2] * (1 + 1e-9))
             return false;
     for (size_t f = 0; f < nflows; f++) {
         bool held = false;
 
         for (size_t k = first[f]; k < first[f + 1]; k++)
-            held = held || (load[arc[k]] >= capacity[arc[k]] * (1 - 1e-9)
+            held = held || (load[arc[k]] >= capacity[arc[k] / 2] * (1 - 1e-9)
                             && rate[f] >= most[arc[k]] * (1 - 1e-9));
         if (!held)
             return false;
@@ -91,22 +95,23 @@ static void by_definition (void)
 
     rng_seed (&rng, 1);
     for (int i = 0; i < 500; i++) {
-        size_t narcs = 1 + rng_below (&rng, 64);
+        size_t nlinks = 1 + rng_below (&rng, 32);
         size_t nflows = 1 + rng_below (&rng, 40);
         size_t first[41] = { 0 };
         uint32_t arc[400];
-        double capacity[64], rate[40];
+        double capacity[32], rate[40];
+        struct csr flows = { nflows, first, arc };
 
-        for (size_t x = 0; x < narcs; x++)
+        for (size_t x = 0; x < nlinks; x++)
             capacity[x] = i % 2 ? 1 + rng_below (&rng, 4)
                                 : rng_uniform (&rng);
         for (size_t f = 0; f < nflows; f++) {
             first[f + 1] = first[f] + 1 + rng_below (&rng, 8);
             for (size_t k = first[f]; k < first[f + 1]; k++)
-                arc[k] = rng_below (&rng, narcs);
+                arc[k] = rng_below (&rng, 2 * nlinks);
         }
-        fair_rates (first, arc, nflows, capacity, narcs, rate);
-        good += is_fair (first, arc, nflows, capacity, narcs, rate);
+        fair_rates (&flows, capacity, nlinks, rate);
+        good += is_fair (&flows, capacity, 2 * nlinks, rate);
     }
     ok (good == 500, "%d of 500 draws are fair by definition", good);
 }

@@ -12,7 +12,7 @@
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "compare/throughput/across.h"
-#include "compare/throughput/fair.h"
+#include "compare/throughput/carry.h"
 #include "tests/tap.h"
 
 static const double GIGA = 1e9;
@@ -23,32 +23,29 @@ static void carry (const struct plan *plan, const struct pathset *ps,
 {
     size_t nlinks = pathset_network (ps)->nlinks, n;
     const struct probe *p = plan_round (plan, round, &n);
-    size_t *first = calloc (n + 1, sizeof (*first));
+    size_t *start = calloc (n + 1, sizeof (*start));
     uint32_t *arc = calloc (n * ROW_MAX + 1, sizeof (*arc));
-    double *capacity = calloc (2 * nlinks + 1, sizeof (*capacity));
     double *sum = calloc (2 * nlinks + 1, sizeof (*sum));
     double *got = calloc (n + 1, sizeof (*got));
+    struct csr flows = { n, start, arc };
 
-    if (!first || !arc || !capacity || !sum || !got)
+    if (!start || !arc || !sum || !got)
         abort ();
     for (size_t i = 0; i < n; i++) {
-        uint32_t *at = arc + first[i];
+        uint32_t *at = arc + start[i];
 
         at += pathset_walk (ps, p[i].a, p[i].b, at, NULL);
         at += pathset_walk (ps, p[i].b, p[i].a, at, NULL);
-        first[i + 1] = at - arc;
+        start[i + 1] = at - arc;
     }
-    for (size_t x = 0; x < 2 * nlinks; x++)
-        capacity[x] = rate[x / 2];
-    fair_rates (first, arc, n, capacity, 2 * nlinks, got);
+    fair_rates (&flows, rate, nlinks, got);
     for (size_t i = 0; i < n; i++)
-        for (size_t k = first[i]; k < first[i + 1]; k++)
+        for (size_t k = start[i]; k < start[i + 1]; k++)
             sum[arc[k]] += got[i];
     for (size_t x = 0; x < 2 * nlinks; x++)
         carried[x] = fmax (carried[x], sum[x]);
-    free (first);
+    free (start);
     free (arc);
-    free (capacity);
     free (sum);
     free (got);
 }
@@ -89,9 +86,9 @@ static struct outcome look (struct pathset *ps, const struct plan *plan)
         out.good = out.good && filled == (t[i].n > 0);
     }
     for (size_t x = 0; x < 2 * net->nlinks; x++) {
-        used += across.most[x] > 0;
-        loaded += across.most[x] > 0
-                  && carried[x] >= across.most[x] * (1 - 1e-6);
+        used += across.arc[x].most > 0;
+        loaded += across.arc[x].most > 0
+                  && carried[x] >= across.arc[x].most * (1 - 1e-6);
     }
     out.arcs = (double)loaded / used;
     across_clear (&across);

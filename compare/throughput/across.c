@@ -18,11 +18,14 @@
 
 enum { LEAVES = 4 };
 
-struct senders {
+/* What is known of an arc so far. */
+struct crossed_arc {
+    uint64_t seen; /* pairs */
     uint32_t leaf[LEAVES];
-    uint8_t n;
-    bool many; /* more leaves than these, or enough */
-    double rate;
+    uint8_t nleaves;
+    bool many;     /* more leaves than these, or enough */
+    uint32_t port; /* last receiver, from 1 */
+    double senders, receivers; /* sums of their rates */
 };
 
 struct crossings {
@@ -32,10 +35,7 @@ struct crossings {
     const bool *wanted;
     struct rng *rng;
     struct tree *tree;
-    struct senders *senders; /* [2 * nlinks] */
-    double *receivers;       /* [2 * nlinks] */
-    uint32_t *port_of;       /* [2 * nlinks] last receiver, from 1 */
-    uint64_t *seen;          /* [2 * nlinks] pairs so far */
+    struct crossed_arc *arc; /* [2 * nlinks] */
     double *leaf_rate;       /* [nleaves] sum over its ports */
 };
 
@@ -49,7 +49,8 @@ double *across_rates (const struct pathset *ps)
         greatest = fmax (greatest, net->link[l].rate);
     for (size_t l = 0; l < net->nlinks; l++)
         rate[l] = net->link[l].rate > 0 ? net->link[l].rate
-                : greatest > 0 ? greatest : 1;
+                  : greatest > 0        ? greatest
+                                        : 1;
     return rate;
 }
 
@@ -63,16 +64,6 @@ bool across_known (const struct pathset *ps)
     return false;
 }
 
-static void crossing_clear (struct crossings *s)
-{
-    tree_destroy (s->tree);
-    free (s->senders);
-    free (s->receivers);
-    free (s->port_of);
-    free (s->seen);
-    free (s->leaf_rate);
-}
-
 /* The rate of an endpoint's own link; no limit if it has none. */
 static double port_rate (const struct crossings *s, uint32_t e)
 {
@@ -81,19 +72,11 @@ static double port_rate (const struct crossings *s, uint32_t e)
     return up == NETWORK_NONE ? HUGE_VAL : s->rate[arc_link (up)];
 }
 
-static void crossing_init (struct crossings *s)
+static void sum_leaves (struct crossings *s)
 {
-    size_t narcs = 2 * s->a->nlinks;
-    const struct tree *t;
-    bool *counted;
+    const struct tree *t = s->tree;
+    bool *counted = xcalloc (pathset_ports (s->ps), sizeof (*counted));
 
-    s->tree = tree_create (s->ps);
-    t = s->tree;
-    counted = xcalloc (pathset_ports (s->ps), sizeof (*counted));
-    s->senders = xcalloc (narcs, sizeof (*s->senders));
-    s->receivers = xcalloc (narcs, sizeof (*s->receivers));
-    s->port_of = xcalloc (narcs, sizeof (*s->port_of));
-    s->seen = xcalloc (narcs, sizeof (*s->seen));
     s->leaf_rate = xcalloc (t->nleaves, sizeof (*s->leaf_rate));
     for (size_t i = 0; i < pathset_size (s->ps); i++) {
         bool *port = &counted[pathset_port (s->ps, i)];
@@ -108,50 +91,29 @@ static void crossing_init (struct crossings *s)
 /* Draw ACROSS_PAIRS of all pairs of an arc, each with the same chance. */
 static void keep (struct crossings *s, uint32_t arc, struct probe pair)
 {
-    struct probe *kept = &s->a->pair[(size_t)arc * ACROSS_PAIRS];
-    uint64_t at = s->seen[arc]++;
+    uint64_t at = s->arc[arc].seen++;
 
     if (at < ACROSS_PAIRS)
-        s->a->npairs[arc] = at + 1;
+        s->a->arc[arc].npairs = at + 1;
     else
         at = rng_below (s->rng, at + 1);
     if (at < ACROSS_PAIRS)
-        kept[at] = pair;
-}
-
-static void count_receiver (struct crossings *s, uint32_t arc, uint32_t to)
-{
-    uint32_t port = pathset_port (s->ps, to) + 1;
-
-    if (s->port_of[arc] == port)
-        return;
-    s->port_of[arc] = port;
-    s->receivers[arc] += port_rate (s, to);
+        s->a->arc[arc].pair[at] = pair;
 }
 
 static void count_senders (struct crossings *s, uint32_t arc, size_t leaf)
 {
-    struct senders *v = &s->senders[arc];
+    struct crossed_arc *x = &s->arc[arc];
 
-    if (v->many)
-        return;
-    for (uint8_t i = 0; i < v->n; i++)
-        if (v->leaf[i] == leaf)
+    for (uint8_t i = 0; i < x->nleaves && !x->many; i++)
+        if (x->leaf[i] == leaf)
             return;
-    v->rate += s->leaf_rate[leaf];
-    v->many = v->n == LEAVES || v->rate >= s->rate[arc_link (arc)];
-    if (v->n < LEAVES)
-        v->leaf[v->n++] = leaf;
-}
-
-static void cross (struct crossings *s, uint32_t arc, size_t leaf,
-                   struct probe pair)
-{
-    if (s->wanted && !s->wanted[arc])
+    if (x->many)
         return;
-    count_receiver (s, arc, pair.b);
-    count_senders (s, arc, leaf);
-    keep (s, arc, pair);
+    x->senders += s->leaf_rate[leaf];
+    x->many = x->nleaves == LEAVES || x->senders >= s->rate[arc_link (arc)];
+    if (x->nleaves < LEAVES)
+        x->leaf[x->nleaves++] = leaf;
 }
 
 /* A random member of the leaf on another port than the tree's endpoint; that
@@ -177,10 +139,20 @@ static void cross_leaf (struct crossings *s, size_t leaf)
 {
     const struct tree *t = s->tree;
     struct probe pair = { draw_sender (s, leaf), t->to };
+    uint32_t port = pathset_port (s->ps, t->to) + 1;
 
     for (uint32_t k = t->leaf[leaf]; k != 0 && pair.a != pair.b;
-         k = t->parent[k])
-        cross (s, t->arc[k], leaf, pair);
+         k = t->parent[k]) {
+        struct crossed_arc *x = &s->arc[t->arc[k]];
+
+        if (s->wanted && !s->wanted[t->arc[k]])
+            continue;
+        if (x->port != port)
+            x->receivers += port_rate (s, t->to);
+        x->port = port;
+        count_senders (s, t->arc[k], leaf);
+        keep (s, t->arc[k], pair);
+    }
 }
 
 /* First hops, which do not depend on the receiver. */
@@ -191,7 +163,7 @@ static void cross_first (struct crossings *s, uint32_t from)
 
     if (arc == NETWORK_NONE || (s->wanted && !s->wanted[arc]))
         return;
-    s->senders[arc].rate = s->receivers[arc] = port_rate (s, from);
+    s->arc[arc].senders = s->arc[arc].receivers = port_rate (s, from);
     for (int i = 0; i < ACROSS_PAIRS; i++) {
         uint32_t to = rng_below (s->rng, n);
 
@@ -200,41 +172,41 @@ static void cross_first (struct crossings *s, uint32_t from)
     }
 }
 
-static void set_most (const struct crossings *s)
-{
-    for (size_t x = 0; x < 2 * s->a->nlinks; x++) {
-        const struct senders *v = &s->senders[x];
-        double most = fmin (s->rate[x / 2], s->receivers[x]);
-
-        s->a->most[x] = v->many ? most : fmin (most, v->rate);
-    }
-}
-
 int across_draw (struct across *a, struct pathset *ps, const double *rate,
                  const bool *wanted, struct rng *rng, struct error *err)
 {
+    size_t narcs = 2 * a->nlinks;
     struct crossings s = {
         .a = a,
         .ps = ps,
         .rate = rate,
         .wanted = wanted,
         .rng = rng,
+        .tree = tree_create (ps),
+        .arc = xcalloc (narcs, sizeof (*s.arc)),
     };
     int rc = 0;
 
-    crossing_init (&s);
+    sum_leaves (&s);
     for (size_t to = 0; to < pathset_size (ps) && rc == 0; to++) {
         rc = tree_grow (s.tree, to, err);
         for (size_t l = 0; l < s.tree->nleaves && rc == 0; l++)
             cross_leaf (&s, l);
         cross_first (&s, to);
     }
-    if (rc == 0 && !wanted)
-        set_most (&s);
-    crossing_clear (&s);
+    for (size_t x = 0; x < narcs && rc == 0 && !wanted; x++) {
+        double most = fmin (rate[x / 2], s.arc[x].receivers);
+
+        a->arc[x].most
+            = s.arc[x].many ? most : fmin (most, s.arc[x].senders);
+    }
+    tree_destroy (s.tree);
+    free (s.arc);
+    free (s.leaf_rate);
     return rc;
 }
 
+/* The pairs that use the same links in both directions. */
 static int find_alike (struct across *a, struct pathset *ps, struct rng *rng,
                        struct error *err)
 {
@@ -246,16 +218,15 @@ static int find_alike (struct across *a, struct pathset *ps, struct rng *rng,
         return -1;
     for (size_t i = 0; i < basis.n; i++)
         for (size_t k = basis.first[i]; k < basis.first[i + 1]; k++) {
-            uint32_t l = link[basis.col[k]];
+            struct across_link *l = &a->link[link[basis.col[k]]];
             size_t length = basis.first[i + 1] - basis.first[i];
 
-            if (a->nalike[l] == ACROSS_ALIKE)
+            if (l->nalike == ACROSS_ALIKE)
                 continue;
-            if (a->nalike[l] == 0)
-                a->near[l] = length;
-            a->nnear[l] += length == a->near[l];
-            a->alike[(size_t)l * ACROSS_ALIKE + a->nalike[l]++]
-                = basis.pair[i];
+            if (l->nalike == 0)
+                l->near = length;
+            l->nnear += length == l->near;
+            l->alike[l->nalike++] = basis.pair[i];
         }
     basis_clear (&basis);
     return 0;
@@ -268,13 +239,8 @@ int across_find (struct across *a, struct pathset *ps, const double *rate,
 
     *a = (struct across){
         .nlinks = m,
-        .most = xcalloc (2 * m, sizeof (*a->most)),
-        .npairs = xcalloc (2 * m, 1),
-        .pair = xcalloc (2 * m * ACROSS_PAIRS, sizeof (*a->pair)),
-        .nalike = xcalloc (m, 1),
-        .alike = xcalloc (m * ACROSS_ALIKE, sizeof (*a->alike)),
-        .nnear = xcalloc (m, 1),
-        .near = xcalloc (m, 1),
+        .arc = xcalloc (2 * m, sizeof (*a->arc)),
+        .link = xcalloc (m, sizeof (*a->link)),
     };
     if (find_alike (a, ps, rng, err) < 0)
         return -1;
@@ -283,12 +249,6 @@ int across_find (struct across *a, struct pathset *ps, const double *rate,
 
 void across_clear (struct across *a)
 {
-    free (a->most);
-    free (a->npairs);
-    free (a->pair);
-    free (a->nalike);
-    free (a->alike);
-    free (a->nnear);
-    free (a->near);
-    *a = (struct across){ 0 };
+    free (a->arc);
+    free (a->link);
 }

@@ -22,18 +22,24 @@ enum {
                           directions */
 };
 
+struct across_arc {
+    double most; /* bits per second that the endpoints can put on it, at most
+                    its rate; 0 if no path crosses it */
+    uint8_t npairs;
+    struct probe pair[ACROSS_PAIRS]; /* the path from a to b crosses it */
+};
+
+struct across_link {
+    uint8_t nalike;
+    struct probe alike[ACROSS_ALIKE]; /* the shortest first */
+    uint8_t nnear; /* how many of these are the shortest */
+    uint8_t near;  /* how many links these cross */
+};
+
 struct across {
     size_t nlinks;
-    double *most;          /* [2 * nlinks] bits per second that the endpoints
-                              can put on it, at most its rate; 0 if no path
-                              crosses it */
-    uint8_t *npairs;       /* [2 * nlinks] */
-    struct probe *pair;    /* [2 * nlinks][ACROSS_PAIRS] the path from a to b
-                              crosses it */
-    uint8_t *nalike;       /* [nlinks] */
-    struct probe *alike;   /* [nlinks][ACROSS_ALIKE] the shortest first */
-    uint8_t *nnear;        /* [nlinks] how many of these are the shortest */
-    uint8_t *near;         /* [nlinks] how many links these cross */
+    struct across_arc *arc;   /* [2 * nlinks] */
+    struct across_link *link; /* [nlinks] */
 };
 
 /* The rates of the links, bits per second: nominal; if that is not known, the

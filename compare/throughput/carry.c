@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: all flows of a plan, with their arcs, are stored in order first. The
- * sums of a round are computed again when they are needed: the arcs of its
- * flows are few compared with those of the network.
+/* Notes on fair rates: if all growing flows of an arc go on, it is full at the
+ * level left / growing. The arc with the lowest level is full first. Levels
+ * only rise, as flows stop elsewhere, so an outdated level in the heap is
+ * corrected when it is read.
+ *
+ * Notes on slow links: all flows of a plan, with their arcs, are stored in
+ * order first. The sums of a round are computed again when they are needed: the
+ * arcs of its flows are few compared with those of the network.
  */
 #include "config.h"
 #include "compare/throughput/carry.h"
@@ -11,119 +16,167 @@
 #include <string.h>
 
 #include "compare/throughput/across.h"
-#include "compare/throughput/fair.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
 
+/*
+ * Fair rates
+ */
+
+/* Let the arc at place i sink in a heap of n arcs, the lowest level first. */
+static void sift (uint32_t *heap, size_t n, size_t i, const double *level)
+{
+    for (;;) {
+        uint32_t x = heap[i];
+        size_t least = i;
+
+        for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < n; k++)
+            if (level[heap[k]] < level[heap[least]])
+                least = k;
+        if (least == i)
+            return;
+        heap[i] = heap[least];
+        heap[least] = x;
+        i = least;
+    }
+}
+
+void fair_rates (const struct csr *flows, const double *link_rate,
+                 size_t nlinks, double *rate)
+{
+    size_t narcs = 2 * nlinks, n = 0;
+    struct csr on = csr_transpose (flows, narcs);
+    double *left = xarray (narcs, sizeof (*left)); /* of an arc's rate */
+    double *level = xarray (narcs, sizeof (*level)); /* when last computed */
+    uint32_t *growing = xarray (narcs, sizeof (*growing)); /* flows */
+    uint32_t *heap = xarray (narcs, sizeof (*heap));
+
+    for (size_t i = 0; i < flows->n; i++)
+        rate[i] = HUGE_VAL;
+    for (size_t x = 0; x < narcs; x++) {
+        left[x] = link_rate[x / 2];
+        growing[x] = on.start[x + 1] - on.start[x];
+        if (growing[x] == 0)
+            continue;
+        level[x] = left[x] / growing[x];
+        heap[n++] = x;
+    }
+    for (size_t i = n; i-- > 0;)
+        sift (heap, n, i, level);
+    while (n > 0) {
+        uint32_t x = heap[0];
+        double now = growing[x] > 0 ? fmax (left[x], 0) / growing[x]
+                                    : HUGE_VAL;
+
+        if (now > level[x]) { /* some of its flows stopped elsewhere */
+            level[x] = now;
+            sift (heap, n, 0, level);
+            continue;
+        }
+        if (now == HUGE_VAL) /* no flow grows any more */
+            break;
+        for (size_t i = on.start[x]; i < on.start[x + 1]; i++) {
+            uint32_t flow = on.v[i];
+
+            if (rate[flow] != HUGE_VAL)
+                continue;
+            rate[flow] = now;
+            for (size_t k = flows->start[flow]; k < flows->start[flow + 1];
+                 k++) {
+                left[flows->v[k]] -= now;
+                growing[flows->v[k]]--;
+            }
+        }
+        heap[0] = heap[--n];
+        sift (heap, n, 0, level);
+    }
+    csr_clear (&on);
+    free (left);
+    free (level);
+    free (growing);
+    free (heap);
+}
+
+/*
+ * The flows of a plan
+ */
+
 struct flows {
-    size_t n, nrounds, narcs;
-    size_t *round; /* [nrounds + 1] its first flow */
-    size_t *first; /* [n + 1] its first arc */
-    uint32_t *arc;
-};
-
-struct slow_by {
-    size_t flow;
-    uint32_t link;
-};
-
-struct judging {
-    const struct network *net;
-    const struct flows *f;
-    double *nominal;        /* [nlinks] */
-    const double *rate;     /* [n] measured */
-    double *fair;           /* [n] by nominal rates; HUGE_VAL: not measured */
-    double *sum;            /* [narcs] in one round */
-    double *through;        /* [nswitches] in one round */
-    double floor;           /* share below which a flow is slow */
-    struct slow_by *suspect; /* of the slow flows, by flow */
-    size_t nsuspects;
-    size_t *explains;       /* [nlinks] flows */
-    struct carry *out;
+    size_t nrounds;
+    size_t *round;   /* [nrounds + 1] its first flow */
+    struct csr arcs; /* by flow, in the order of the plan */
 };
 
 static void flows_clear (struct flows *f)
 {
     free (f->round);
-    free (f->first);
-    free (f->arc);
+    csr_clear (&f->arcs);
 }
 
 static int lay_out (struct flows *f, const struct pathset *ps,
                     const struct plan *plan, struct error *err)
 {
-    size_t size = 0, n = 0, at = 0;
+    size_t size = 0, at = 0, flow = 0;
 
-    *f = (struct flows){
-        .n = plan_probes (plan),
-        .nrounds = plan_rounds (plan),
-        .narcs = 2 * pathset_network (ps)->nlinks,
-    };
+    f->nrounds = plan_rounds (plan);
     f->round = xcalloc (f->nrounds + 1, sizeof (*f->round));
-    f->first = xcalloc (f->n + 1, sizeof (*f->first));
+    f->arcs = (struct csr){
+        .n = plan_probes (plan),
+        .start = xcalloc (plan_probes (plan) + 1, sizeof (*f->arcs.start)),
+    };
     for (size_t r = 0; r < f->nrounds; r++) {
+        size_t n;
         const struct probe *p = plan_round (plan, r, &n);
 
-        f->round[r + 1] = f->round[r] + n;
         for (size_t i = 0; i < n; i++) {
-            size_t flow = f->round[r] + i;
             int there, back;
 
             if (at + ROW_MAX > size) {
                 size = 2 * size + ROW_MAX;
-                f->arc = xrealloc (f->arc, size, sizeof (*f->arc));
+                f->arcs.v = xrealloc (f->arcs.v, size, sizeof (*f->arcs.v));
             }
-            if ((there = pathset_walk (ps, p[i].a, p[i].b, f->arc + at, err))
-                    < 0
+            if ((there = pathset_walk (ps, p[i].a, p[i].b, f->arcs.v + at,
+                                       err)) < 0
                 || (back = pathset_walk (ps, p[i].b, p[i].a,
-                                         f->arc + at + there, err)) < 0)
+                                         f->arcs.v + at + there, err)) < 0)
                 return -1;
             at += there + back;
-            f->first[flow + 1] = at;
+            f->arcs.start[++flow] = at;
         }
+        f->round[r + 1] = flow;
     }
     return 0;
 }
 
-/* Fair rates of a round's flows for which skip[] is not NAN. */
-static void share_round (const struct flows *f, size_t round,
-                         const double *skip, const double *capacity,
-                         double *rate)
+/* Fair rates of the flows, each round by itself, of those that were measured;
+ * NAN for the others. measured NULL: all.
+ */
+static void share (const struct flows *f, const double *measured,
+                   const double *link_rate, size_t nlinks, double *rate)
 {
-    size_t from = f->round[round], n = f->round[round + 1] - from, m = 0;
-    size_t *first = xcalloc (n + 1, sizeof (*first));
-    uint32_t *arc = xarray (f->first[from + n] - f->first[from], sizeof (*arc));
-    double *fair = xarray (n, sizeof (*fair));
+    for (size_t r = 0; r < f->nrounds; r++) {
+        size_t from = f->round[r], n = f->round[r + 1] - from;
+        const size_t *start = f->arcs.start + from;
+        struct csr part = {
+            .n = n,
+            .start = xcalloc (n + 1, sizeof (*part.start)),
+            .v = xarray (start[n] - start[0], sizeof (*part.v)),
+        };
 
-    for (size_t i = 0; i < n; i++) {
-        size_t flow = from + i, more = f->first[flow + 1] - f->first[flow];
+        for (size_t i = 0; i < n; i++) {
+            size_t m = start[i + 1] - start[i], at = part.start[i];
 
-        if (skip && isnan (skip[flow]))
-            continue;
-        memcpy (arc + first[m], f->arc + f->first[flow],
-                more * sizeof (*arc));
-        first[m + 1] = first[m] + more;
-        m++;
+            if (measured && isnan (measured[from + i]))
+                m = 0;
+            memcpy (part.v + at, f->arcs.v + start[i], m * sizeof (*part.v));
+            part.start[i + 1] = at + m;
+        }
+        fair_rates (&part, link_rate, nlinks, rate + from);
+        for (size_t i = from; measured && i < from + n; i++)
+            if (isnan (measured[i]))
+                rate[i] = NAN;
+        csr_clear (&part);
     }
-    fair_rates (first, arc, m, capacity, f->narcs, fair);
-    m = 0;
-    for (size_t i = from; i < from + n; i++)
-        rate[i] = skip && isnan (skip[i]) ? NAN : fair[m++];
-    free (first);
-    free (arc);
-    free (fair);
-}
-
-static void share_all (const struct flows *f, const double *skip,
-                       const double *link_rate, double *rate)
-{
-    double *capacity = xarray (f->narcs, sizeof (*capacity));
-
-    for (size_t x = 0; x < f->narcs; x++)
-        capacity[x] = link_rate[x / 2];
-    for (size_t r = 0; r < f->nrounds; r++)
-        share_round (f, r, skip, capacity, rate);
-    free (capacity);
 }
 
 int carry_simulate (const struct pathset *ps, const struct plan *plan,
@@ -133,27 +186,47 @@ int carry_simulate (const struct pathset *ps, const struct plan *plan,
     int rc = lay_out (&f, ps, plan, err);
 
     if (rc == 0)
-        share_all (&f, NULL, link_rate, rate);
+        share (&f, NULL, link_rate, pathset_network (ps)->nlinks, rate);
     flows_clear (&f);
     return rc;
 }
 
+/*
+ * Slow links
+ */
+
+struct slow_by {
+    size_t flow;
+    uint32_t link;
+};
+
+struct judging {
+    const struct network *net;
+    const struct flows *f;
+    double much;
+    double *nominal;         /* [nlinks] */
+    const double *rate;      /* [n] measured */
+    double *fair;            /* [n] by nominal rates; NAN: not measured */
+    double *sum;             /* [2 * nlinks] in one round */
+    double *through;         /* [nswitches] in one round */
+    double floor;            /* share below which a flow is slow */
+    struct slow_by *suspect; /* of the slow flows, by flow */
+    size_t nsuspects;
+    size_t *explains;        /* [nlinks] flows */
+    struct carry *out;
+};
+
 /* For each arc of the round, the sum of v[flow] over its measured flows. */
 static void sum_round (struct judging *w, size_t round, const double *v)
 {
-    const struct flows *f = w->f;
-    size_t from = f->round[round], to = f->round[round + 1];
+    const struct csr *arcs = &w->f->arcs;
+    size_t from = w->f->round[round], to = w->f->round[round + 1];
 
-    for (size_t k = f->first[from]; k < f->first[to]; k++)
-        w->sum[f->arc[k]] = 0;
+    for (size_t k = arcs->start[from]; k < arcs->start[to]; k++)
+        w->sum[arcs->v[k]] = 0;
     for (size_t i = from; i < to; i++)
-        for (size_t k = f->first[i]; k < f->first[i + 1]; k++)
-            w->sum[f->arc[k]] += isnan (w->rate[i]) ? 0 : v[i];
-}
-
-static struct carry_link *of_arc (struct judging *w, uint32_t arc)
-{
-    return &w->out->link[arc_link (arc)];
+        for (size_t k = arcs->start[i]; k < arcs->start[i + 1]; k++)
+            w->sum[arcs->v[k]] += isnan (w->rate[i]) ? 0 : v[i];
 }
 
 /* A flow that passes a switch, in both directions, crosses four arcs at it, so
@@ -165,9 +238,10 @@ static void pass_switches (struct judging *w, uint32_t arc, double carried)
 
     for (int k = 0; k < 2; k++)
         if (end[k] != NETWORK_NONE) {
+            double *most = &w->out->through[end[k]];
+
             w->through[end[k]] += carried / 4;
-            w->out->through[end[k]] = fmax (w->out->through[end[k]],
-                                            w->through[end[k]]);
+            *most = fmax (*most, w->through[end[k]]);
         }
 }
 
@@ -176,15 +250,15 @@ static void pass_switches (struct judging *w, uint32_t arc, double carried)
  */
 static void find_most (struct judging *w, size_t round)
 {
-    const struct flows *f = w->f;
-    size_t from = f->first[f->round[round]];
-    size_t to = f->first[f->round[round + 1]];
+    const struct csr *arcs = &w->f->arcs;
+    size_t from = arcs->start[w->f->round[round]];
+    size_t to = arcs->start[w->f->round[round + 1]];
 
     sum_round (w, round, w->rate);
     memset (w->through, 0, w->net->nswitches * sizeof (*w->through));
     for (size_t k = from; k < to; k++) {
-        uint32_t x = f->arc[k];
-        struct carry_link *l = of_arc (w, x);
+        uint32_t x = arcs->v[k];
+        struct carry_link *l = &w->out->link[arc_link (x)];
 
         if (w->sum[x] <= 0) /* no load, or already done in this round */
             continue;
@@ -198,34 +272,35 @@ static void find_most (struct judging *w, size_t round)
     }
     sum_round (w, round, w->fair);
     for (size_t k = from; k < to; k++) {
-        uint32_t x = f->arc[k];
+        uint32_t x = arcs->v[k];
+        double *offered = &w->out->link[arc_link (x)].offered[x % 2];
 
-        if (of_arc (w, x)->offered[x % 2] == 0)
-            of_arc (w, x)->offered[x % 2] = w->sum[x];
+        if (*offered == 0)
+            *offered = w->sum[x];
     }
 }
 
-static void find_usual (struct judging *w, bool known, double much)
+static void find_usual (struct judging *w, bool known)
 {
-    double *share = xarray (w->f->n, sizeof (*share));
-    size_t n = 0;
+    size_t all = w->f->arcs.n, n = 0;
+    double *shares = xarray (all, sizeof (*shares));
 
-    for (size_t i = 0; i < w->f->n; i++)
+    for (size_t i = 0; i < all; i++)
         if (!isnan (w->rate[i]))
-            share[n++] = w->rate[i] / w->fair[i];
+            shares[n++] = w->rate[i] / w->fair[i];
     w->out->flows = n;
-    w->out->lost = w->f->n - n;
-    w->out->usual = n > 0 ? stats_median (share, n) : NAN;
+    w->out->lost = all - n;
+    w->out->usual = n > 0 ? stats_median (shares, n) : NAN;
     w->floor = w->out->usual;
     if (known)
         w->floor = n < CARRY_USUAL_MIN ? 1 : fmin (1, w->floor);
-    w->floor *= 1 - much;
-    free (share);
+    w->floor *= 1 - w->much;
+    free (shares);
 }
 
+/* Once per link, in either direction. */
 static void add_suspect (struct judging *w, size_t flow, uint32_t link)
 {
-    /* once per link, in either direction */
     for (size_t i = w->nsuspects; i-- > 0 && w->suspect[i].flow == flow;)
         if (w->suspect[i].link == link)
             return;
@@ -233,79 +308,27 @@ static void add_suspect (struct judging *w, size_t flow, uint32_t link)
     w->suspect[w->nsuspects++] = (struct slow_by){ flow, link };
 }
 
-static void find_suspects (struct judging *w, size_t round, double much)
+static void find_suspects (struct judging *w, size_t round)
 {
-    const struct flows *f = w->f;
+    const struct csr *arcs = &w->f->arcs;
 
     sum_round (w, round, w->rate);
-    for (size_t i = f->round[round]; i < f->round[round + 1]; i++) {
+    for (size_t i = w->f->round[round]; i < w->f->round[round + 1]; i++) {
         size_t before = w->nsuspects;
 
         if (isnan (w->rate[i]) || w->rate[i] >= w->floor * w->fair[i])
             continue;
         w->out->slow++;
-        for (size_t k = f->first[i]; k < f->first[i + 1]; k++) {
-            uint32_t x = f->arc[k];
-            double most = of_arc (w, x)->carried[x % 2];
+        for (size_t k = arcs->start[i]; k < arcs->start[i + 1]; k++) {
+            uint32_t x = arcs->v[k];
+            double most = w->out->link[x / 2].carried[x % 2];
 
-            if (w->sum[x] >= most * (1 - much)
+            if (w->sum[x] >= most * (1 - w->much)
                 && most < w->floor * w->nominal[x / 2])
                 add_suspect (w, i, x / 2);
         }
         w->out->unexplained += w->nsuspects == before;
     }
-}
-
-/* Count, for each link, the flows that both it and `link` explain. */
-static void mark_alike (struct judging *w, uint32_t link, size_t *common)
-{
-    for (size_t i = 0; i < w->nsuspects;) {
-        size_t from = i, flow = w->suspect[i].flow;
-        bool has = false;
-
-        for (; i < w->nsuspects && w->suspect[i].flow == flow; i++)
-            has = has || w->suspect[i].link == link;
-        for (size_t k = from; k < i && has; k++)
-            common[w->suspect[k].link]++;
-    }
-}
-
-/* Remove the flows that a link explains. Returns the sum of their shares. */
-static double take_away (struct judging *w, uint32_t link)
-{
-    double sum = 0;
-    size_t keep = 0;
-
-    for (size_t i = 0; i < w->nsuspects;) {
-        size_t from = i, flow = w->suspect[i].flow;
-        bool has = false;
-
-        for (; i < w->nsuspects && w->suspect[i].flow == flow; i++)
-            has = has || w->suspect[i].link == link;
-        if (has)
-            sum += w->rate[flow] / w->fair[flow];
-        for (size_t k = from; k < i && !has; k++)
-            w->suspect[keep++] = w->suspect[k];
-    }
-    w->nsuspects = keep;
-    return sum;
-}
-
-static void add_finding (struct judging *w, uint32_t link)
-{
-    struct carry *out = w->out;
-    struct carry_finding *f = &out->finding[out->nfindings++];
-    size_t *common = xcalloc (out->nlinks, sizeof (*common));
-
-    mark_alike (w, link, common);
-    *f = (struct carry_finding){ .flows = w->explains[link] };
-    for (size_t l = 0; l < out->nlinks; l++)
-        if (common[l] == f->flows && w->explains[l] == f->flows) {
-            f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
-            f->link[f->nlinks++] = l;
-        }
-    free (common);
-    f->share = take_away (w, link) / f->flows;
 }
 
 /* The link that explains the most flows; on a tie, the one that carried the
@@ -322,26 +345,50 @@ static uint32_t best_link (struct judging *w)
     for (size_t i = 0; i < w->nsuspects; i++) {
         uint32_t l = w->suspect[i].link;
         const struct carry_link *c = &w->out->link[l];
-        double share = fmax (c->carried[0], c->carried[1]) / w->nominal[l];
+        double part = fmax (c->carried[0], c->carried[1]) / w->nominal[l];
 
         if (i == 0 || w->explains[l] > w->explains[best]
-            || (w->explains[l] == w->explains[best] && share < least)) {
+            || (w->explains[l] == w->explains[best] && part < least)) {
             best = l;
-            least = share;
+            least = part;
         }
     }
     return best;
 }
 
-static struct carry *carry_create (size_t nlinks, size_t nswitches)
+/* Add the finding of a link, with the other links that explain the same flows,
+ * and remove these flows.
+ */
+static void add_finding (struct judging *w, uint32_t link)
 {
-    struct carry *c = xcalloc (1, sizeof (*c));
+    struct carry *out = w->out;
+    struct carry_finding *f = &out->finding[out->nfindings++];
+    size_t *common = xcalloc (out->nlinks, sizeof (*common));
+    size_t kept = 0;
 
-    c->nlinks = nlinks;
-    c->link = xcalloc (nlinks, sizeof (*c->link));
-    c->through = xcalloc (nswitches, sizeof (*c->through));
-    c->finding = xcalloc (CARRY_FINDINGS_MAX, sizeof (*c->finding));
-    return c;
+    *f = (struct carry_finding){ .flows = w->explains[link] };
+    for (size_t i = 0, from; i < w->nsuspects;) {
+        size_t flow = w->suspect[i].flow;
+        bool has = false;
+
+        for (from = i; i < w->nsuspects && w->suspect[i].flow == flow; i++)
+            has = has || w->suspect[i].link == link;
+        if (has)
+            f->share += w->rate[flow] / w->fair[flow];
+        for (size_t k = from; k < i; k++)
+            if (has)
+                common[w->suspect[k].link]++;
+            else
+                w->suspect[kept++] = w->suspect[k];
+    }
+    w->nsuspects = kept;
+    f->share /= f->flows;
+    for (size_t l = 0; l < out->nlinks; l++)
+        if (common[l] == f->flows && w->explains[l] == f->flows) {
+            f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
+            f->link[f->nlinks++] = l;
+        }
+    free (common);
 }
 
 void carry_destroy (struct carry *c)
@@ -357,30 +404,37 @@ void carry_destroy (struct carry *c)
 }
 
 struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
-                          const double *rate,
-                          const struct carry_options *opts,
-                          struct error *err)
+                          const double *rate, double much, struct error *err)
 {
     const struct network *net = pathset_network (ps);
+    struct carry *out = xcalloc (1, sizeof (*out));
     struct flows f;
-    double much = opts->much;
-    struct judging w = { .net = net, .f = &f, .rate = rate };
+    struct judging w = {
+        .net = net, .f = &f, .much = much, .rate = rate, .out = out,
+    };
 
+    out->nlinks = net->nlinks;
     if (lay_out (&f, ps, plan, err) == 0) {
+        out->link = xcalloc (net->nlinks, sizeof (*out->link));
+        out->through = xcalloc (net->nswitches, sizeof (*out->through));
+        out->finding = xcalloc (CARRY_FINDINGS_MAX, sizeof (*out->finding));
         w.nominal = across_rates (ps);
-        w.fair = xarray (f.n, sizeof (*w.fair));
-        w.sum = xarray (f.narcs, sizeof (*w.sum));
+        w.fair = xarray (f.arcs.n, sizeof (*w.fair));
+        w.sum = xarray (2 * net->nlinks, sizeof (*w.sum));
         w.through = xarray (net->nswitches, sizeof (*w.through));
         w.explains = xarray (net->nlinks, sizeof (*w.explains));
-        w.out = carry_create (net->nlinks, net->nswitches);
-        share_all (&f, rate, w.nominal, w.fair);
-        find_usual (&w, across_known (ps), much);
+        share (&f, rate, w.nominal, net->nlinks, w.fair);
+        find_usual (&w, across_known (ps));
         for (size_t r = 0; r < f.nrounds; r++)
             find_most (&w, r);
         for (size_t r = 0; r < f.nrounds; r++)
-            find_suspects (&w, r, much);
-        while (w.nsuspects > 0 && w.out->nfindings < CARRY_FINDINGS_MAX)
+            find_suspects (&w, r);
+        while (w.nsuspects > 0 && out->nfindings < CARRY_FINDINGS_MAX)
             add_finding (&w, best_link (&w));
+    }
+    else {
+        carry_destroy (out);
+        out = NULL;
     }
     flows_clear (&f);
     free (w.nominal);
@@ -389,36 +443,33 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
     free (w.through);
     free (w.explains);
     free (w.suspect);
-    return w.out;
+    return out;
 }
+
+/*
+ * Rates from a series, and back
+ */
 
 #define NO_PROCESS UINT32_MAX
 #define RATE_MAX 1e15 /* bits per second: more than any link has */
 
-/* The endpoint of a process, or NO_PROCESS. */
-static uint32_t endpoint_of (const struct pathset *ps,
-                             const struct series_process *p)
-{
-    int at = pathset_find (ps, p->label);
-
-    for (size_t i = 0; i < pathset_size (ps) && at < 0; i++)
-        if (strcmp (pathset_endpoint (ps, i)->host, p->host) == 0)
-            at = (int)i;
-    return at < 0 ? NO_PROCESS : (uint32_t)at;
-}
-
-/* Fill process[] by endpoint. Return 0, or -1 with err. */
+/* Fill process[] by endpoint: a process is at the endpoint that its label
+ * names, else at the first one of its host. Return 0, or -1 with err.
+ */
 static int find_processes (const struct series *s, const struct pathset *ps,
                            uint32_t *process, struct error *err)
 {
-    size_t known = 0;
+    size_t known = 0, n = pathset_size (ps);
 
-    for (size_t i = 0; i < pathset_size (ps); i++)
-        process[i] = NO_PROCESS;
+    memset (process, 0xff, n * sizeof (*process));
     for (uint32_t i = 0; i < s->nprocesses; i++) {
-        uint32_t e = endpoint_of (ps, &s->process[i]);
+        int at = pathset_find (ps, s->process[i].label);
+        size_t e = at < 0 ? 0 : at;
 
-        if (e == NO_PROCESS)
+        while (at < 0 && e < n
+               && strcmp (pathset_endpoint (ps, e)->host, s->process[i].host))
+            e++;
+        if (e == n)
             continue;
         if (process[e] != NO_PROCESS)
             return error_input (err, "two processes of the series are at %s",
@@ -431,42 +482,26 @@ static int find_processes (const struct series *s, const struct pathset *ps,
                                          " endpoint of the plan");
 }
 
-static double pair_time (const struct series *s, uint32_t a, uint32_t b,
-                         uint64_t length)
+/* Bits per second in each direction, by one side of a pair; NAN: not measured.
+ */
+static double rate_of (const struct series *s, uint32_t a, uint32_t b)
 {
+    uint64_t length = s->length[s->nlengths - 1];
     const struct series_pair *pair = series_at (s, a, b, length);
     double ns;
 
     if (!series_measured (pair))
         return NAN;
     ns = pair->time_ns[SERIES_MEDIAN];
-    return isnan (ns) ? pair->time_ns[SERIES_MEAN] : ns;
-}
-
-static double bits_a_second (double time_ns, uint64_t length)
-{
-    return time_ns > 0 ? length / 2. * 8 / (time_ns * 1e-9) : NAN;
-}
-
-static double flow_rate (const struct series *s, uint32_t a, uint32_t b)
-{
-    uint64_t length = s->length[s->nlengths - 1];
-    double there, back;
-
-    if (a == NO_PROCESS || b == NO_PROCESS)
-        return NAN;
-    there = bits_a_second (pair_time (s, a, b, length), length);
-    back = bits_a_second (pair_time (s, b, a, length), length);
-    if (isnan (there) || isnan (back))
-        return isnan (there) ? back : there;
-    return (there + back) / 2;
+    if (isnan (ns))
+        ns = pair->time_ns[SERIES_MEAN];
+    return ns > 0 ? length / 2. * 8 / (ns * 1e-9) : NAN;
 }
 
 int measured_rates (const struct series *s, const struct pathset *ps,
                     const struct plan *plan, double *rate, struct error *err)
 {
     uint32_t *process;
-    size_t at = 0;
     int rc;
 
     if (s->test != SERIES_ASYNC_ONE_TO_ONE)
@@ -482,45 +517,32 @@ int measured_rates (const struct series *s, const struct pathset *ps,
         size_t n;
         const struct probe *p = plan_round (plan, r, &n);
 
-        for (size_t i = 0; i < n && rc == 0; i++, at++) {
-            rate[at] = flow_rate (s, process[p[i].a], process[p[i].b]);
-            if (rate[at] > RATE_MAX)
+        for (size_t i = 0; i < n && rc == 0; i++, rate++) {
+            uint32_t a = process[p[i].a], b = process[p[i].b];
+            bool both = a != NO_PROCESS && b != NO_PROCESS;
+            double there = both ? rate_of (s, a, b) : NAN;
+            double back = both ? rate_of (s, b, a) : NAN;
+
+            *rate = isnan (there)  ? back
+                    : isnan (back) ? there
+                                   : (there + back) / 2;
+            if (*rate > RATE_MAX)
                 rc = error_input (err,
                                   "%s to %s: %.3g Gb/s are more than any"
                                   " link has",
                                   pathset_endpoint (ps, p[i].a)->name,
                                   pathset_endpoint (ps, p[i].b)->name,
-                                  rate[at] / 1e9);
+                                  *rate / 1e9);
         }
     }
     free (process);
     return rc;
 }
 
-static int add_flow (struct series *s, struct probe p, uint64_t length,
-                     double rate, struct error *err)
-{
-    struct series_pair pair = {
-        .a = p.a,
-        .b = p.b,
-        .count = 1,
-        .lost = isnan (rate),
-        .length = length,
-    };
-
-    for (int k = 0; k < SERIES_STATS; k++)
-        pair.time_ns[k] = k == SERIES_SD ? 0 : length / 2. * 8 / rate * 1e9;
-    if (isnan (rate))
-        s->complete = false;
-    return series_add_pair (s, &pair, err);
-}
-
 static int fill (struct series *s, const struct pathset *ps,
                  const struct plan *plan, const double *rate, uint64_t length,
                  struct error *err)
 {
-    size_t at = 0;
-
     for (size_t i = 0; i < pathset_size (ps); i++)
         if (series_add_process (s, pathset_endpoint (ps, i)->name,
                                 pathset_endpoint (ps, i)->host, err)
@@ -530,17 +552,24 @@ static int fill (struct series *s, const struct pathset *ps,
         size_t n;
         const struct probe *p = plan_round (plan, r, &n);
 
-        for (size_t i = 0; i < n; i++)
-            if (add_flow (s, p[i], length, rate[at++], err) < 0)
+        for (size_t i = 0; i < n; i++, rate++) {
+            struct series_pair pair = {
+                .a = p[i].a,
+                .b = p[i].b,
+                .count = 1,
+                .lost = isnan (*rate),
+                .length = length,
+            };
+
+            for (int k = 0; k < SERIES_STATS; k++)
+                pair.time_ns[k]
+                    = k == SERIES_SD ? 0 : length / 2. * 8 / *rate * 1e9;
+            if (isnan (*rate))
+                s->complete = false;
+            if (series_add_pair (s, &pair, err) < 0)
                 return -1;
+        }
     }
-    s->steps = plan_rounds (plan);
-    s->probes = plan_probes (plan);
-    s->repeats = 1;
-    snprintf (s->fabric, sizeof (s->fabric), "%s", pathset_network (ps)->hash);
-    snprintf (s->pattern, sizeof (s->pattern), "%s", plan_method (plan));
-    snprintf (s->exchange, sizeof (s->exchange), "both-ways");
-    snprintf (s->transport, sizeof (s->transport), "simulated");
     return series_sort (s, err);
 }
 
@@ -550,9 +579,15 @@ struct series *measured_series (const struct pathset *ps,
 {
     struct series *s = series_create (SERIES_ASYNC_ONE_TO_ONE);
 
-    if (fill (s, ps, plan, rate, length, err) < 0) {
-        series_destroy (s);
-        return NULL;
-    }
-    return s;
+    s->steps = plan_rounds (plan);
+    s->probes = plan_probes (plan);
+    s->repeats = 1;
+    snprintf (s->fabric, sizeof (s->fabric), "%s", pathset_network (ps)->hash);
+    snprintf (s->pattern, sizeof (s->pattern), "%s", plan_method (plan));
+    snprintf (s->exchange, sizeof (s->exchange), "both-ways");
+    snprintf (s->transport, sizeof (s->transport), "simulated");
+    if (fill (s, ps, plan, rate, length, err) == 0)
+        return s;
+    series_destroy (s);
+    return NULL;
 }

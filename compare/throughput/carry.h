@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Carry: the rates that links carried, from flows measured by a throughput
- * plan, and the slow links.
+/* Carry: the fair rates of flows; the rates that links carried, from flows
+ * measured by a throughput plan, and the slow links.
  *
  * The rate of an arc in a round is the sum of its flows. It can carry at least
  * the greatest rate of all rounds. So the rate of a host end is the maximum
@@ -22,15 +22,25 @@
 #include "compare/series/series.h"
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
+#include "util/csr.h"
 #include "util/error.h"
+
+/* Max-min fair rates of flows that share links: each takes what the others
+ * leave. Flow i has its rate on each arc of its list; on an arc that occurs
+ * twice, twice. For a flow in both directions these are the arcs of both. No
+ * arc carries more than its link's rate.
+ *
+ * All rates grow together; flows that cross a full arc stop growing
+ * (progressive filling: Bertsekas, Gallager, "Data Networks", 2nd edition,
+ * 6.5.2). A flow without arcs has HUGE_VAL. Unfair congestion control, and the
+ * overhead of protocols and hosts, are not modelled.
+ */
+void fair_rates (const struct csr *flows, const double *link_rate,
+                 size_t nlinks, double *rate);
 
 enum {
     CARRY_FINDINGS_MAX = 1000,
     CARRY_USUAL_MIN = 8, /* flows needed to determine the usual share */
-};
-
-struct carry_options {
-    double much; /* this share less is much less: .2 */
 };
 
 /* By direction: from the link's first end to its second, and back. Bits per
@@ -63,12 +73,11 @@ struct carry {
 };
 
 /* rate[] is the rate of each probe of the plan, in its order, in each
- * direction, bits per second; NAN: not measured. NULL with err.
+ * direction, bits per second; NAN: not measured. This share less is much less:
+ * .2. NULL with err.
  */
 struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
-                          const double *rate,
-                          const struct carry_options *opts,
-                          struct error *err);
+                          const double *rate, double much, struct error *err);
 void carry_destroy (struct carry *c);
 
 /* The max-min fair rates of a plan's flows, each round by itself, if links have

@@ -23,9 +23,10 @@
 
 struct flow_edge {
     uint32_t to, next; /* next: of the same vertex */
-    int64_t left;      /* edge i ^ 1 is its reverse */
+    int64_t most, left; /* edge i ^ 1 is its reverse */
 };
 
+/* The edges of each port to source and sink are the last ones, four a port. */
 struct flow_graph {
     struct pathset *ps;
     const struct network *net;
@@ -33,9 +34,6 @@ struct flow_graph {
     uint32_t source, sink;
     struct flow_edge *edge;
     uint32_t *first;   /* [nvertices] first edge */
-    struct flow_edge *links_edge; /* links_*: as they are with links alone */
-    uint32_t *links_first;
-    size_t nlinks;
     uint32_t *next;    /* [nvertices] edge to try */
     uint32_t *level, *queue;
     uint32_t *port;    /* [nports] endpoint */
@@ -46,8 +44,6 @@ static void graph_clear (struct flow_graph *g)
 {
     free (g->edge);
     free (g->first);
-    free (g->links_edge);
-    free (g->links_first);
     free (g->next);
     free (g->level);
     free (g->queue);
@@ -60,45 +56,19 @@ static uint32_t vertex_of (const struct flow_graph *g, size_t port)
 }
 
 static void add_edge (struct flow_graph *g, uint32_t from, uint32_t to,
-                      int64_t there, int64_t back)
+                      double there)
 {
-    g->edge[g->nedges] = (struct flow_edge){ to, g->first[from], there };
+    int64_t most = there < (double)MANY ? llround (there) : MANY;
+
+    g->edge[g->nedges] = (struct flow_edge){ to, g->first[from], most, 0 };
     g->first[from] = g->nedges++;
-    g->edge[g->nedges] = (struct flow_edge){ from, g->first[to], back };
+    g->edge[g->nedges] = (struct flow_edge){ from, g->first[to], most, 0 };
     g->first[to] = g->nedges++;
-}
-
-static int64_t whole (double rate)
-{
-    return rate < (double)MANY ? llround (rate) : MANY;
-}
-
-static void add_links (struct flow_graph *g, const uint32_t *link, size_t m)
-{
-    memset (g->first, 0xff, g->nvertices * sizeof (*g->first));
-    for (size_t i = 0; i < m; i++) {
-        const struct link_info *l = &g->net->link[link[i]];
-        int64_t rate = whole (g->rate[link[i]]);
-
-        if (l->end[0] != NETWORK_NONE && l->end[1] != NETWORK_NONE)
-            add_edge (g, l->end[0], l->end[1], rate, rate);
-    }
-    for (size_t p = 0; p < g->nports; p++) {
-        uint32_t arc, id = pathset_endpoint (g->ps, g->port[p])->id;
-        uint32_t at = g->net->attach (g->net->net, id, &arc);
-        int64_t rate = arc == NETWORK_NONE
-            ? MANY : whole (g->rate[arc_link (arc)]);
-
-        if (at != NETWORK_NONE)
-            add_edge (g, vertex_of (g, p), at, rate, rate);
-    }
-    g->nlinks = g->nedges;
-    memcpy (g->links_edge, g->edge, g->nlinks * sizeof (*g->edge));
-    memcpy (g->links_first, g->first, g->nvertices * sizeof (*g->first));
 }
 
 static int graph_init (struct flow_graph *g, struct error *err)
 {
+    const struct network *net = g->net;
     size_t m;
     const uint32_t *link = pathset_links (g->ps, &m, err);
 
@@ -108,18 +78,47 @@ static int graph_init (struct flow_graph *g, struct error *err)
     g->source = vertex_of (g, g->nports);
     g->sink = g->source + 1;
     g->nvertices = g->sink + 1;
-    g->edge = xarray (2 * (m + 2 * g->nports), sizeof (*g->edge));
+    g->edge = xarray (2 * (m + 3 * g->nports), sizeof (*g->edge));
     g->first = xarray (g->nvertices, sizeof (*g->first));
-    g->links_edge = xarray (2 * (m + g->nports), sizeof (*g->edge));
-    g->links_first = xarray (g->nvertices, sizeof (*g->first));
     g->next = xarray (g->nvertices, sizeof (*g->next));
     g->level = xarray (g->nvertices, sizeof (*g->level));
     g->queue = xarray (g->nvertices, sizeof (*g->queue));
     g->port = xarray (g->nports, sizeof (*g->port));
     for (size_t i = pathset_size (g->ps); i-- > 0;)
         g->port[pathset_port (g->ps, i)] = i;
-    add_links (g, link, m);
+    memset (g->first, 0xff, g->nvertices * sizeof (*g->first));
+    for (size_t i = 0; i < m; i++) {
+        const struct link_info *l = &net->link[link[i]];
+
+        if (l->end[0] != NETWORK_NONE && l->end[1] != NETWORK_NONE)
+            add_edge (g, l->end[0], l->end[1], g->rate[link[i]]);
+    }
+    for (size_t p = 0; p < g->nports; p++) {
+        uint32_t arc, id = pathset_endpoint (g->ps, g->port[p])->id;
+        uint32_t at = net->attach (net->net, id, &arc);
+
+        if (at != NETWORK_NONE)
+            add_edge (g, vertex_of (g, p), at,
+                      arc == NETWORK_NONE ? MANY : g->rate[arc_link (arc)]);
+    }
+    for (size_t p = 0; p < g->nports; p++) {
+        add_edge (g, g->source, vertex_of (g, p), 0);
+        add_edge (g, vertex_of (g, p), g->sink, 0);
+    }
     return 0;
+}
+
+/* Empty all edges. The ports of the first half can get from the source, the
+ * others can send to the sink; first NULL: none.
+ */
+static void reset (struct flow_graph *g, const bool *first)
+{
+    struct flow_edge *of_port = g->edge + g->nedges - 4 * g->nports;
+
+    for (size_t e = 0; e < g->nedges; e++)
+        g->edge[e].left = g->edge[e].most;
+    for (size_t p = 0; first && p < g->nports; p++)
+        of_port[4 * p + (first[p] ? 0 : 2)].left = MANY;
 }
 
 /* Distances from a vertex along edges that are not full, and the vertices in
@@ -172,24 +171,12 @@ static int64_t send (struct flow_graph *g, uint32_t from, int64_t most)
     return sent;
 }
 
-static void restore_links (struct flow_graph *g)
-{
-    memcpy (g->edge, g->links_edge, g->nlinks * sizeof (*g->edge));
-    memcpy (g->first, g->links_first, g->nvertices * sizeof (*g->first));
-    g->nedges = g->nlinks;
-}
-
 /* The maximum flow from the ports of the first half to the other ports. */
 static int64_t max_flow (struct flow_graph *g, const bool *first)
 {
     int64_t sum = 0;
 
-    restore_links (g);
-    for (size_t p = 0; p < g->nports; p++)
-        if (first[p])
-            add_edge (g, g->source, vertex_of (g, p), MANY, 0);
-        else
-            add_edge (g, vertex_of (g, p), g->sink, MANY, 0);
+    reset (g, first);
     for (;;) {
         find_levels (g, g->source);
         if (g->level[g->sink] == NO_LEVEL)
@@ -204,7 +191,7 @@ static void nearest_half (struct flow_graph *g, size_t port, bool *first)
 {
     size_t n, left = (g->nports + 1) / 2;
 
-    restore_links (g);
+    reset (g, NULL);
     n = find_levels (g, vertex_of (g, port));
     memset (first, 0, g->nports * sizeof (*first));
     for (size_t i = 0; i < n && left > 0; i++)
@@ -220,15 +207,16 @@ static void nearest_half (struct flow_graph *g, size_t port, bool *first)
         }
 }
 
-/* Random pairs between the halves; one round per pairing. */
-static struct plan *pair_up (const struct flow_graph *g, const bool *first,
-                             struct rng *rng)
+/* The mean rate of random pairs between the halves; one round per pairing. */
+static int find_effective (const struct flow_graph *g, const bool *first,
+                           struct rng *rng, double *mean, struct error *err)
 {
-    size_t n = g->nports / 2;
+    size_t n = g->nports / 2, count[2] = { 0 };
     struct plan *plan = plan_create ("throughput");
+    double *got = xarray (CUT_PAIRINGS * n, sizeof (*got));
     uint32_t *half[2]
         = { xarray (n + 1, sizeof (**half)), xarray (n + 1, sizeof (**half)) };
-    size_t count[2] = { 0 };
+    int rc;
 
     for (size_t p = 0; p < g->nports; p++)
         half[!first[p]][count[!first[p]]++] = g->port[p];
@@ -237,46 +225,15 @@ static struct plan *pair_up (const struct flow_graph *g, const bool *first,
         for (size_t i = 0; i < n; i++)
             plan_add (plan, r, half[0][i], half[1][i]);
     }
-    free (half[0]);
-    free (half[1]);
-    return plan;
-}
-
-static int find_effective (const struct flow_graph *g, const bool *first,
-                           struct rng *rng, double *mean, struct error *err)
-{
-    struct plan *plan = pair_up (g, first, rng);
-    double *got = xarray (plan_probes (plan), sizeof (*got));
-    int rc = carry_simulate (g->ps, plan, g->rate, got, err);
-
+    rc = carry_simulate (g->ps, plan, g->rate, got, err);
     *mean = 0;
-    for (size_t i = 0; rc == 0 && i < plan_probes (plan); i++)
+    for (size_t i = 0; rc == 0 && i < CUT_PAIRINGS * n; i++)
         *mean += got[i] / CUT_PAIRINGS;
     free (got);
+    free (half[0]);
+    free (half[1]);
     plan_destroy (plan);
     return rc;
-}
-
-static void find_narrowest (struct flow_graph *g, struct rng *rng,
-                            bool *narrowest, struct cut *out)
-{
-    bool *first = xarray (g->nports, sizeof (*first));
-    int64_t least = INT64_MAX;
-
-    for (int i = 0; i < CUT_HALVINGS; i++) {
-        int64_t most;
-
-        nearest_half (g, rng_below (rng, g->nports), first);
-        most = max_flow (g, first);
-        if (most >= least)
-            continue;
-        least = most;
-        memcpy (narrowest, first, g->nports * sizeof (*first));
-    }
-    out->most = least;
-    out->ports[0] = (g->nports + 1) / 2;
-    out->ports[1] = g->nports / 2;
-    free (first);
 }
 
 int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
@@ -287,7 +244,8 @@ int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
         .net = pathset_network (ps),
         .rate = rate,
     };
-    bool *first;
+    int64_t least = INT64_MAX;
+    bool *first, *narrowest;
     struct rng rng;
     int rc;
 
@@ -297,10 +255,24 @@ int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
     rng_seed (&rng, seed);
     if (graph_init (&g, err) < 0)
         return -1;
-    first = xcalloc (g.nports, sizeof (*first));
-    find_narrowest (&g, &rng, first, out);
-    rc = find_effective (&g, first, &rng, &out->effective, err);
+    first = xarray (g.nports, sizeof (*first));
+    narrowest = xcalloc (g.nports, sizeof (*narrowest));
+    for (int i = 0; i < CUT_HALVINGS; i++) {
+        int64_t most;
+
+        nearest_half (&g, rng_below (&rng, g.nports), first);
+        most = max_flow (&g, first);
+        if (most >= least)
+            continue;
+        least = most;
+        memcpy (narrowest, first, g.nports * sizeof (*first));
+    }
+    out->most = least;
+    out->ports[0] = (g.nports + 1) / 2;
+    out->ports[1] = g.nports / 2;
+    rc = find_effective (&g, narrowest, &rng, &out->effective, err);
     free (first);
+    free (narrowest);
     graph_clear (&g);
     return rc;
 }

@@ -34,6 +34,7 @@ struct share {
 struct flows_checker {
     struct pathset *ps;
     const struct plan *plan;
+    size_t nlinks;
     double *rate;        /* [nlinks] */
     struct checked_flow *flow; /* [nports / 2] of the round */
     size_t n;
@@ -58,24 +59,13 @@ static const char *id (const struct flows_checker *c, uint32_t link)
     return pathset_network (c->ps)->link[link].id;
 }
 
-static bool crosses (const struct checked_flow *f, uint32_t arc)
-{
-    for (int k = 0; k < f->n; k++)
-        if (f->arc[k] == arc)
-            return true;
-    return false;
-}
-
 static int take_port (struct flows_checker *c, uint32_t end, size_t round,
                       struct error *err)
 {
-    uint8_t *port;
-
     if (end >= pathset_size (c->ps))
         return error_input (err, "round %zu: endpoint %u is out of range",
                             round, end);
-    port = &c->port[pathset_port (c->ps, end)];
-    if ((*port)++)
+    if (c->port[pathset_port (c->ps, end)]++)
         return error_input (err, "round %zu: %s is in two flows", round,
                             name (c, end));
     return 0;
@@ -84,7 +74,7 @@ static int take_port (struct flows_checker *c, uint32_t end, size_t round,
 static int load_flow (struct flows_checker *c, struct probe p, size_t round,
                       struct error *err)
 {
-    struct checked_flow *f = &c->flow[c->n];
+    struct checked_flow *f = &c->flow[c->n++];
     int there, back;
 
     if (take_port (c, p.a, round, err) < 0
@@ -99,43 +89,18 @@ static int load_flow (struct flows_checker *c, struct probe p, size_t round,
     for (int k = 0; k < f->n; k++) {
         c->load[f->arc[k]] += f->cap;
         c->count[f->arc[k]]++;
-        if (f->arc[k] % 2 == 0 && crosses (f, f->arc[k] + 1))
-            c->twoway[f->arc[k] / 2]++;
-        for (int j = 0; j < k; j++)
+        for (int j = 0; j < k; j++) {
             if (f->arc[j] == f->arc[k])
                 return error_input (err, "round %zu: %s to %s crosses %s twice"
                                     " in one direction", round,
                                     name (c, p.a), name (c, p.b),
                                     id (c, f->arc[k] / 2));
+            c->twoway[f->arc[k] / 2] += f->arc[j] == (f->arc[k] ^ 1);
+        }
     }
     c->pair[c->npairs++] = p.a < p.b ? (uint64_t)p.a << 32 | p.b
                                      : (uint64_t)p.b << 32 | p.a;
-    c->n++;
     return 0;
-}
-
-static bool is_full (const struct flows_checker *c, uint32_t link)
-{
-    return fmax (c->load[2 * link], c->load[2 * link + 1])
-           > c->rate[link] * (1 + SLACK);
-}
-
-/* The full link that a flow crosses; UINT32_MAX: none; -1: two. */
-static int64_t full_link (const struct flows_checker *c,
-                          const struct checked_flow *f)
-{
-    int64_t full = UINT32_MAX;
-
-    for (int k = 0; k < f->n; k++) {
-        uint32_t link = f->arc[k] / 2;
-
-        if (!is_full (c, link) || link == full)
-            continue;
-        if (full != UINT32_MAX)
-            return -1;
-        full = link;
-    }
-    return full;
 }
 
 /* Check that a flow crosses at most one full link, in the same way as the
@@ -144,11 +109,20 @@ static int64_t full_link (const struct flows_checker *c,
 static int check_flow (struct flows_checker *c, struct checked_flow *f,
                        size_t round, struct error *err)
 {
-    int64_t full = full_link (c, f);
+    uint32_t full = UINT32_MAX;
 
-    if (full < 0)
-        return error_input (err, "round %zu: flow %zu crosses two links that"
-                            " are full", round, (size_t)(f - c->flow) + 1);
+    for (int k = 0; k < f->n; k++) {
+        uint32_t link = f->arc[k] / 2;
+
+        if (fmax (c->load[2 * link], c->load[2 * link + 1])
+            <= c->rate[link] * (1 + SLACK))
+            continue;
+        if (full != UINT32_MAX && full != link)
+            return error_input (err, "round %zu: flow %zu crosses two links"
+                                " that are full", round,
+                                (size_t)(f - c->flow) + 1);
+        full = link;
+    }
     for (int k = 0; k < f->n; k++) {
         uint32_t two = c->twoway[f->arc[k] / 2];
 
@@ -191,43 +165,34 @@ static void share_links (struct flows_checker *c)
     }
 }
 
-static int look_for_filled (struct flows_checker *c, size_t round,
-                            struct error *err)
-{
-    size_t m = pathset_network (c->ps)->nlinks;
-
-    c->nshares = 0;
-    for (size_t i = 0; i < c->n; i++)
-        if (check_flow (c, &c->flow[i], round, err) < 0)
-            return -1;
-    share_links (c);
-    memset (c->load, 0, 2 * m * sizeof (*c->load));
-    for (size_t i = 0; i < c->n; i++)
-        for (int k = 0; k < c->flow[i].n; k++)
-            c->load[c->flow[i].arc[k]] += c->flow[i].rate;
-    for (size_t x = 0; x < 2 * m; x++)
-        if (c->load[x] >= c->rate[x / 2] * (1 - SLACK))
-            c->filled[x / 2] = true;
-    return 0;
-}
-
 static int check_round (struct flows_checker *c, size_t round,
                         struct error *err)
 {
-    size_t n, m = pathset_network (c->ps)->nlinks;
+    size_t n, m = c->nlinks;
     const struct probe *p = plan_round (c->plan, round, &n);
 
     memset (c->load, 0, 2 * m * sizeof (*c->load));
     memset (c->count, 0, 2 * m * sizeof (*c->count));
     memset (c->twoway, 0, m * sizeof (*c->twoway));
     memset (c->port, 0, pathset_ports (c->ps));
-    c->n = 0;
+    c->n = c->nshares = 0;
     if (n == 0)
         return error_input (err, "round %zu is empty", round + 1);
     for (size_t i = 0; i < n; i++)
         if (load_flow (c, p[i], round + 1, err) < 0)
             return -1;
-    return look_for_filled (c, round + 1, err);
+    for (size_t i = 0; i < n; i++)
+        if (check_flow (c, &c->flow[i], round + 1, err) < 0)
+            return -1;
+    share_links (c);
+    memset (c->load, 0, 2 * m * sizeof (*c->load));
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < c->flow[i].n; k++)
+            c->load[c->flow[i].arc[k]] += c->flow[i].rate;
+    for (size_t x = 0; x < 2 * m; x++)
+        if (c->load[x] >= c->rate[x / 2] * (1 - SLACK))
+            c->filled[x / 2] = true;
+    return 0;
 }
 
 static int check_whole (struct flows_checker *c, struct error *err)
@@ -261,6 +226,7 @@ int flows_check (struct pathset *ps, const struct plan *plan,
     struct flows_checker c = {
         .ps = ps,
         .plan = plan,
+        .nlinks = m,
         .rate = across_rates (ps),
         .flow = xarray (pathset_ports (ps) / 2 + 2, sizeof (*c.flow)),
         .load = xarray (2 * m, sizeof (*c.load)),

@@ -18,42 +18,41 @@ static double nominal (const struct fabric *f, size_t link)
 }
 
 /* Whether the usual rate is far below nominal; false if no rate is known. */
-static bool is_low (const struct rates_measured *m, double much)
+static bool is_low (const struct rates_report *r)
 {
     double known = 0;
 
-    for (size_t l = 0; l < m->carry->nlinks; l++)
-        known = fmax (known, nominal (m->fabric, l));
-    return known > 0 && m->carry->usual < 1 - much;
+    for (size_t l = 0; l < r->carry->nlinks; l++)
+        known = fmax (known, nominal (r->fabric, l));
+    return known > 0 && r->carry->usual < 1 - r->much;
 }
 
-enum verdict_status rates_status (const struct rates_measured *m, double much)
+enum verdict_status rates_status (const struct rates_report *r)
 {
-    const struct carry *c = m->carry;
+    const struct carry *c = r->carry;
 
     if (c->nfindings > 0)
         return VERDICT_FAIL;
-    if (c->lost > 0 || c->flows == 0 || !m->complete)
+    if (c->lost > 0 || c->flows == 0 || !r->complete)
         return VERDICT_UNKNOWN;
-    return c->unexplained > 0 || is_low (m, much) ? VERDICT_WARN : VERDICT_OK;
+    return c->unexplained > 0 || is_low (r) ? VERDICT_WARN : VERDICT_OK;
 }
 
 /* The limits, one sentence each; false after the last one. */
-static bool limit (const struct rates_measured *m, double much, int i,
-                   char *buf, size_t size)
+static bool limit (const struct rates_report *r, int i, char *buf, size_t size)
 {
-    const struct carry *c = m->carry;
+    const struct carry *c = r->carry;
     int n = 0;
 
     if (c->lost > 0 && n++ == i)
         snprintf (buf, size, "%zu of %zu flows were not measured", c->lost,
                   c->lost + c->flows);
-    else if (!m->complete && c->lost == 0 && n++ == i)
+    else if (!r->complete && c->lost == 0 && n++ == i)
         snprintf (buf, size, "the series is not complete");
     else if (c->unexplained > 0 && n++ == i)
         snprintf (buf, size, "%s slow, though all links on the way carried"
                   " more at other times", COUNTED (c->unexplained, "flow"));
-    else if (is_low (m, much) && n++ == i)
+    else if (is_low (r) && n++ == i)
         snprintf (buf, size, "flows have %.0f %% of what the links allow, at"
                   " the median: a link that is slow by less than that does"
                   " not show", 100 * c->usual);
@@ -95,18 +94,28 @@ static void ends (const struct fabric *f, uint32_t link, char *a, char *b)
     text_clean (b);
 }
 
-static void print_finding (const struct rates_measured *m,
+static char *switch_name (const struct fabric *f, uint32_t node, char *buf)
+{
+    snprintf (buf, NAME_BYTES, "%s", f->node[node].name);
+    return text_clean (buf);
+}
+
+/*
+ * Text
+ */
+
+static void print_finding (const struct rates_report *r,
                            const struct carry_finding *f, FILE *fp)
 {
-    const struct carry_link *l = &m->carry->link[f->link[0]];
+    const struct carry_link *l = &r->carry->link[f->link[0]];
     char a[NAME_BYTES], b[NAME_BYTES];
 
-    fprintf (fp, "pmm: FAIL: %s", kind (m->fabric, f));
+    fprintf (fp, "pmm: FAIL: %s", kind (r->fabric, f));
     if (f->nlinks > 1)
         fprintf (fp, ", one of %zu", f->nlinks);
     fprintf (fp, ", carried %.1f", l->carried[worse (l)] / GIGA);
-    if (nominal (m->fabric, f->link[0]) > 0)
-        fprintf (fp, " of %.1f", nominal (m->fabric, f->link[0]) / GIGA);
+    if (nominal (r->fabric, f->link[0]) > 0)
+        fprintf (fp, " of %.1f", nominal (r->fabric, f->link[0]) / GIGA);
     fprintf (fp, " Gb/s; %s had %.0f %% of the fair share\n",
              COUNTED (f->flows, "slow flow"), 100 * f->share);
     for (size_t i = 0; i < f->nlinks; i++) {
@@ -115,16 +124,10 @@ static void print_finding (const struct rates_measured *m,
                      f->nlinks - i);
             return;
         }
-        ends (m->fabric, f->link[i], a, b);
+        ends (r->fabric, f->link[i], a, b);
         fprintf (fp, "pmm:   %s%s -- %s  (%s)\n", i > 0 ? "or " : "", a, b,
-                 m->fabric->link[f->link[i]].id);
+                 r->fabric->link[f->link[i]].id);
     }
-}
-
-static void switch_name (const struct fabric *f, uint32_t node, char *buf)
-{
-    snprintf (buf, NAME_BYTES, "%s", f->node[node].name);
-    text_clean (buf);
 }
 
 /* Gb/s; a dash if it is not known. */
@@ -136,63 +139,76 @@ static void print_rate (double rate, FILE *fp)
         fprintf (fp, " %8s", "-");
 }
 
-static void print_link (const struct rates_measured *m, uint32_t link,
-                        FILE *fp)
+static void print_measured (const struct rates_report *r, FILE *fp)
 {
-    const struct carry_link *l = &m->carry->link[link];
-    char a[NAME_BYTES], b[NAME_BYTES];
+    const struct carry *c = r->carry;
+    char text[256], a[NAME_BYTES], b[NAME_BYTES];
 
-    fprintf (fp, "%-20s", m->fabric->link[link].id);
-    print_rate (nominal (m->fabric, link), fp);
-    for (int way = 0; way < 2; way++) {
-        print_rate (l->carried[way], fp);
-        print_rate (l->offered[way], fp);
-    }
-    ends (m->fabric, link, a, b);
-    fprintf (fp, "  %s -- %s\n", a, b);
-}
-
-static void print_switches (const struct rates_measured *m, FILE *fp)
-{
-    char name[NAME_BYTES];
-
-    fprintf (fp, "%-20s %8s %8s  Gb/s each way, in a round\n", "# switch",
-             "halves", "through");
-    for (size_t i = 0; i < m->nswitches; i++) {
-        uint32_t node = m->sw[i].node;
-
-        fprintf (fp, "%016jx    ", (uintmax_t)m->fabric->node[node].guid);
-        print_rate (m->sw[i].through.rate, fp);
-        print_rate (m->carry->through[node], fp);
-        switch_name (m->fabric, node, name);
-        fprintf (fp, "  %s\n", name);
-    }
-}
-
-int rates_text (const struct rates_measured *m, double much, FILE *fp,
-                struct error *err)
-{
-    const struct carry *c = m->carry;
-    char text[256];
-
-    fprintf (fp, "pmm: %s: %s of %s",
-             verdict_status_name (rates_status (m, much)),
-             COUNTED (c->flows, "flow"), COUNTED (m->length, "byte"));
+    fprintf (fp, "pmm: %s: %s of %s", verdict_status_name (rates_status (r)),
+             COUNTED (c->flows, "flow"), COUNTED (r->length, "byte"));
     if (c->flows > 0)
         fprintf (fp, ", %zu of them slow", c->slow);
     fprintf (fp, "\n");
     for (size_t i = 0; i < c->nfindings; i++)
-        print_finding (m, &c->finding[i], fp);
-    for (int i = 0; limit (m, much, i, text, sizeof (text)); i++)
+        print_finding (r, &c->finding[i], fp);
+    for (int i = 0; limit (r, i, text, sizeof (text)); i++)
         fprintf (fp, "pmm: %s\n", text);
-    print_switches (m, fp);
+    fprintf (fp, "%-20s %8s %8s  Gb/s each way, in a round\n", "# switch",
+             "halves", "through");
+    for (size_t i = 0; i < r->nswitches; i++) {
+        uint32_t node = r->sw[i].node;
+
+        fprintf (fp, "%016jx    ", (uintmax_t)r->fabric->node[node].guid);
+        print_rate (r->sw[i].through.rate, fp);
+        print_rate (c->through[node], fp);
+        fprintf (fp, "  %s\n", switch_name (r->fabric, node, a));
+    }
     fprintf (fp, "%-20s %8s %8s %8s %8s %8s  Gb/s, of what was offered\n",
              "# link", "nominal", "there", "of", "back", "of");
-    for (uint32_t l = 0; l < c->nlinks; l++)
-        if (is_measured (&c->link[l]))
-            print_link (m, l, fp);
+    for (uint32_t l = 0; l < c->nlinks; l++) {
+        if (!is_measured (&c->link[l]))
+            continue;
+        fprintf (fp, "%-20s", r->fabric->link[l].id);
+        print_rate (nominal (r->fabric, l), fp);
+        for (int way = 0; way < 2; way++) {
+            print_rate (c->link[l].carried[way], fp);
+            print_rate (c->link[l].offered[way], fp);
+        }
+        ends (r->fabric, l, a, b);
+        fprintf (fp, "  %s -- %s\n", a, b);
+    }
+}
+
+static void print_nominal (const struct rates_report *r, FILE *fp)
+{
+    char name[NAME_BYTES];
+
+    fprintf (fp, "bisection of %u and %u: at most %.1f Gb/s each way, by"
+             " maximum flow; %.1f by these tables, of random pairs\n",
+             r->cut.ports[0], r->cut.ports[1], r->cut.most / GIGA,
+             r->cut.effective / GIGA);
+    fprintf (fp, "%-16s %8s %13s %10s  of\n", "# switch", "subtrees",
+             "hosts, halved", "Gb/s");
+    for (size_t i = 0; i < r->nswitches; i++) {
+        const struct through *t = &r->sw[i].through;
+        uint32_t node = r->sw[i].node;
+
+        fprintf (fp, "%016jx %8zu %6u %6u %10.1f  %s\n",
+                 (uintmax_t)r->fabric->node[node].guid, t->subtrees,
+                 t->ports[0], t->ports[1], t->rate / GIGA,
+                 switch_name (r->fabric, node, name));
+    }
+}
+
+int rates_text (const struct rates_report *r, FILE *fp, struct error *err)
+{
+    (r->carry ? print_measured : print_nominal) (r, fp);
     return ferror (fp) ? error_errno (err, "output") : 0;
 }
+
+/*
+ * JSON
+ */
 
 /* Gb/s with three decimals. */
 static json_t *gbps (double rate)
@@ -201,161 +217,121 @@ static json_t *gbps (double rate)
                     : json_null ();
 }
 
-static json_t *switch_json (const struct fabric *f,
-                            const struct rates_switch *sw)
+/* With what passed the switches, if that was measured. */
+static json_t *switches_json (const struct rates_report *r)
 {
-    const struct through *t = &sw->through;
-    char guid[17], name[NAME_BYTES];
+    json_t *out = json_array ();
 
-    snprintf (guid, sizeof (guid), "%016jx",
-              (uintmax_t)f->node[sw->node].guid);
-    switch_name (f, sw->node, name);
-    return json_pack ("{s:s, s:s, s:I, s:[i, i], s:o}", "guid", guid, "name",
-                      name, "subtrees", (json_int_t)t->subtrees, "halves",
-                      (int)t->ports[0], (int)t->ports[1], "most_gbps",
-                      gbps (t->rate));
-}
+    for (size_t i = 0; i < r->nswitches; i++) {
+        const struct through *t = &r->sw[i].through;
+        uint32_t node = r->sw[i].node;
+        char guid[17], name[NAME_BYTES];
+        json_t *json;
 
-/* The same, with what passed a switch. */
-static json_t *passed_json (const struct rates_measured *m, size_t i)
-{
-    json_t *json = switch_json (m->fabric, &m->sw[i]);
-
-    if (json
-        && json_object_set_new (json, "through_gbps",
-                                gbps (m->carry->through[m->sw[i].node])) < 0) {
-        json_decref (json);
-        return NULL;
+        snprintf (guid, sizeof (guid), "%016jx",
+                  (uintmax_t)r->fabric->node[node].guid);
+        json = json_pack ("{s:s, s:s, s:I, s:[i, i], s:o}", "guid", guid,
+                          "name", switch_name (r->fabric, node, name),
+                          "subtrees", (json_int_t)t->subtrees, "halves",
+                          (int)t->ports[0], (int)t->ports[1], "most_gbps",
+                          gbps (t->rate));
+        if (r->carry)
+            json_put (json, "through_gbps", gbps (r->carry->through[node]));
+        json_add (out, json);
     }
-    return json;
+    return out;
 }
 
-static json_t *link_json (const struct rates_measured *m, uint32_t link)
+static json_t *links_json (const struct rates_report *r)
 {
-    const struct carry_link *l = &m->carry->link[link];
-    double most = nominal (m->fabric, link);
+    json_t *out = json_array ();
 
-    return json_pack (
-        "{s:s, s:s, s:o, s:[o, o], s:[o, o], s:[i, i], s:b}",
-        "id", m->fabric->link[link].id,
-        "kind", m->fabric->link[link].kind == LINK_HOST ? "host" : "switch",
-        "nominal_gbps", gbps (most),
-        "offered_gbps", gbps (l->offered[0]), gbps (l->offered[1]),
-        "carried_gbps", gbps (l->carried[0]), gbps (l->carried[1]),
-        "rounds", (int)l->rounds[0], (int)l->rounds[1],
-        "filled", most > 0 && fmax (l->offered[0], l->offered[1])
-                                  >= most * (1 - 1e-6));
-}
+    for (uint32_t i = 0; i < r->carry->nlinks; i++) {
+        const struct carry_link *l = &r->carry->link[i];
+        const struct fabric_link *of = &r->fabric->link[i];
+        double most = nominal (r->fabric, i);
 
-static json_t *finding_json (const struct rates_measured *m,
-                             const struct carry_finding *f)
-{
-    const struct carry_link *l = &m->carry->link[f->link[0]];
-    json_t *suspects = json_array ();
-    json_t *nodes = json_array ();
-
-    for (size_t i = 0; i < f->nlinks; i++) {
-        const char *host = fabric_network (m->fabric)->link[f->link[i]].host;
-
-        json_array_append_new (suspects, json_string (
-            m->fabric->link[f->link[i]].id));
-        if (host)
-            json_array_append_new (nodes, json_string (host));
+        if (!is_measured (l))
+            continue;
+        json_add (out, json_pack (
+            "{s:s, s:s, s:o, s:[o, o], s:[o, o], s:[i, i], s:b}",
+            "id", of->id,
+            "kind", of->kind == LINK_HOST ? "host" : "switch",
+            "nominal_gbps", gbps (most),
+            "offered_gbps", gbps (l->offered[0]), gbps (l->offered[1]),
+            "carried_gbps", gbps (l->carried[0]), gbps (l->carried[1]),
+            "rounds", (int)l->rounds[0], (int)l->rounds[1],
+            "filled", most > 0 && fmax (l->offered[0], l->offered[1])
+                                      >= most * (1 - 1e-6)));
     }
-    return json_pack ("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:f}",
-                      "level", "FAIL",
-                      "kind", kind (m->fabric, f),
-                      "suspects", suspects,
-                      "nodes", nodes,
-                      "nominal_gbps", gbps (nominal (m->fabric, f->link[0])),
-                      "offered_gbps", gbps (l->offered[worse (l)]),
-                      "carried_gbps", gbps (l->carried[worse (l)]),
-                      "flows", (json_int_t)f->flows,
-                      "share", f->share);
+    return out;
 }
 
-int rates_json (const struct rates_measured *m, double much, FILE *fp,
-                struct error *err)
+static json_t *findings_json (const struct rates_report *r)
 {
-    const struct carry *c = m->carry;
-    json_t *links = json_array ();
-    json_t *findings = json_array ();
+    json_t *out = json_array ();
+
+    for (size_t i = 0; i < r->carry->nfindings; i++) {
+        const struct carry_finding *f = &r->carry->finding[i];
+        const struct carry_link *l = &r->carry->link[f->link[0]];
+        json_t *suspects = json_array ();
+        json_t *nodes = json_array ();
+
+        for (size_t k = 0; k < f->nlinks; k++) {
+            uint32_t link = f->link[k];
+            const char *host = fabric_network (r->fabric)->link[link].host;
+
+            json_add (suspects, json_string (r->fabric->link[link].id));
+            if (host)
+                json_add (nodes, json_string (host));
+        }
+        json_add (out, json_pack (
+            "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:f}",
+            "level", "FAIL",
+            "kind", kind (r->fabric, f),
+            "suspects", suspects,
+            "nodes", nodes,
+            "nominal_gbps", gbps (nominal (r->fabric, f->link[0])),
+            "offered_gbps", gbps (l->offered[worse (l)]),
+            "carried_gbps", gbps (l->carried[worse (l)]),
+            "flows", (json_int_t)f->flows,
+            "share", f->share));
+    }
+    return out;
+}
+
+static json_t *measured_json (const struct rates_report *r)
+{
+    const struct carry *c = r->carry;
     json_t *limits = json_array ();
-    json_t *switches = json_array ();
-    json_t *rest = NULL;
     char text[256];
-    int rc = 0;
 
-    for (uint32_t l = 0; l < c->nlinks && rc == 0; l++)
-        if (is_measured (&c->link[l]))
-            rc = json_array_append_new (links, link_json (m, l));
-    for (size_t i = 0; i < c->nfindings && rc == 0; i++)
-        rc = json_array_append_new (findings,
-                                    finding_json (m, &c->finding[i]));
-    for (size_t i = 0; i < m->nswitches && rc == 0; i++)
-        rc = json_array_append_new (switches, passed_json (m, i));
-    for (int i = 0; rc == 0 && limit (m, much, i, text, sizeof (text)); i++)
-        rc = json_array_append_new (limits, json_string (text));
-    if (rc == 0)
-        rest = json_pack (
-            "{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:O, s:O, s:O, s:O}",
-            "status", verdict_status_name (rates_status (m, much)),
-            "length", (json_int_t)m->length,
-            "flows", (json_int_t)c->flows,
-            "lost", (json_int_t)c->lost,
-            "slow", (json_int_t)c->slow,
-            "unexplained", (json_int_t)c->unexplained,
-            "usual", c->flows > 0 ? json_real (c->usual) : json_null (),
-            "findings", findings,
-            "limits", limits,
-            "switches", switches,
-            "links", links);
-    json_decref (links);
-    json_decref (findings);
-    json_decref (limits);
-    json_decref (switches);
-    return json_write_file ("rates", m->fabric->hash, rest, fp, err);
+    for (int i = 0; limit (r, i, text, sizeof (text)); i++)
+        json_add (limits, json_string (text));
+    return json_pack (
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
+        "status", verdict_status_name (rates_status (r)),
+        "length", (json_int_t)r->length,
+        "flows", (json_int_t)c->flows,
+        "lost", (json_int_t)c->lost,
+        "slow", (json_int_t)c->slow,
+        "unexplained", (json_int_t)c->unexplained,
+        "usual", c->flows > 0 ? json_real (c->usual) : json_null (),
+        "findings", findings_json (r),
+        "limits", limits,
+        "switches", switches_json (r),
+        "links", links_json (r));
 }
 
-int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
-                        struct error *err)
+int rates_json (const struct rates_report *r, FILE *fp, struct error *err)
 {
-    const struct cut *cut = &n->cut;
-    char name[NAME_BYTES];
+    json_t *rest
+        = r->carry ? measured_json (r)
+                   : json_pack (
+                       "{s:{s:[i, i], s:o, s:o}, s:o}", "bisection", "halves",
+                       (int)r->cut.ports[0], (int)r->cut.ports[1],
+                       "at_most_gbps", gbps (r->cut.most), "effective_gbps",
+                       gbps (r->cut.effective), "switches", switches_json (r));
 
-    fprintf (fp, "bisection of %u and %u: at most %.1f Gb/s each way, by"
-             " maximum flow; %.1f by these tables, of random pairs\n",
-             cut->ports[0], cut->ports[1], cut->most / GIGA,
-             cut->effective / GIGA);
-    fprintf (fp, "%-16s %8s %13s %10s  of\n", "# switch", "subtrees",
-             "hosts, halved", "Gb/s");
-    for (size_t i = 0; i < n->nswitches; i++) {
-        const struct through *t = &n->sw[i].through;
-
-        switch_name (n->fabric, n->sw[i].node, name);
-        fprintf (fp, "%016jx %8zu %6u %6u %10.1f  %s\n",
-                 (uintmax_t)n->fabric->node[n->sw[i].node].guid, t->subtrees,
-                 t->ports[0], t->ports[1], t->rate / GIGA, name);
-    }
-    return ferror (fp) ? error_errno (err, "output") : 0;
-}
-
-int rates_nominal_json (const struct rates_nominal *n, FILE *fp,
-                        struct error *err)
-{
-    json_t *switches = json_array ();
-    json_t *rest = NULL;
-    int rc = 0;
-
-    for (size_t i = 0; i < n->nswitches && rc == 0; i++)
-        rc = json_array_append_new (switches,
-                                    switch_json (n->fabric, &n->sw[i]));
-    if (rc == 0)
-        rest = json_pack (
-            "{s:{s:[i, i], s:o, s:o}, s:O}", "bisection", "halves",
-            (int)n->cut.ports[0], (int)n->cut.ports[1], "at_most_gbps",
-            gbps (n->cut.most), "effective_gbps", gbps (n->cut.effective),
-            "switches", switches);
-    json_decref (switches);
-    return json_write_file ("rates", n->fabric->hash, rest, fp, err);
+    return json_write_file ("rates", r->fabric->hash, rest, fp, err);
 }

@@ -16,48 +16,33 @@
 #include "ibquery/fabric.h"
 #include "util/error.h"
 
-/* Nominal: what can be carried at most. */
 struct rates_switch {
     uint32_t node; /* of the fabric */
     struct through through;
 };
-struct rates_nominal {
-    const struct fabric *fabric;
-    const struct rates_switch *sw;
-    size_t nswitches;
-    struct cut cut;
-};
 
-/* What was measured. */
-struct rates_measured {
+struct rates_report {
     const struct fabric *fabric;
-    const struct carry *carry;
-    const struct rates_switch *sw; /* with what it can carry */
+    const struct rates_switch *sw; /* with what they can carry at most */
     size_t nswitches;
-    uint64_t length;     /* bytes of a message */
-    bool complete;       /* as the series says */
+    struct cut cut;                /* if nothing was measured */
+    const struct carry *carry;     /* what was; NULL: nothing */
+    double much;                   /* this share less is much less */
+    uint64_t length;               /* bytes of a message */
+    bool complete;                 /* as the series says */
 };
 
 /* FAIL if a link is slow; else UNKNOWN if flows were lost, nothing was measured
  * or the series is not complete; else WARN if flows are slow that no link
- * explains, or if the usual rate is much less than nominal (by the same share
- * `much`).
+ * explains, or if the usual rate is much less than nominal.
  */
-enum verdict_status rates_status (const struct rates_measured *m, double much);
+enum verdict_status rates_status (const struct rates_report *r);
 
-/* Write text: findings as lines that start with "pmm: ", then tables of the
- * switches and links that were measured; or JSON, kind "rates". Return 0, or -1
- * with err.
+/* Write text: of a measurement, findings as lines that start with "pmm: ", then
+ * tables of the switches and links that were measured; else what switches and
+ * halves can carry. Or JSON, kind "rates". Return 0, or -1 with err.
  */
-int rates_text (const struct rates_measured *m, double much, FILE *fp,
-                struct error *err);
-int rates_json (const struct rates_measured *m, double much, FILE *fp,
-                struct error *err);
-
-/* The same for what can be carried at most. */
-int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
-                        struct error *err);
-int rates_nominal_json (const struct rates_nominal *n, FILE *fp,
-                        struct error *err);
+int rates_text (const struct rates_report *r, FILE *fp, struct error *err);
+int rates_json (const struct rates_report *r, FILE *fp, struct error *err);
 
 #endif /* COMPARE_RATES_H */
