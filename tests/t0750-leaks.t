@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Nothing is left of a check, however its processes end: over real verbs, in a
-# virtual machine, random members of 50 checks (1,000 under PMM_LONG=1) are
+# virtual machine, random members of 20 checks (1,000 under PMM_LONG=1) are
 # killed at a random time, by SIGKILL, SIGTERM or SIGINT. Then the others are
 # to end, and the kernel's tables to be as before: protection domains,
 # completion queues, queue pairs, memory regions and contexts as rdma(8) counts
@@ -15,7 +15,7 @@
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe jq
 with_vm
-seed=${PMM_SEED:-1} runs=50 limit=600
+seed=${PMM_SEED:-1} runs=20 limit=600
 [[ ! ${PMM_LONG-} ]] || { runs=1000; limit=10000; }
 
 # Four nodes, of one rail or of two, which are other hosts' in the snapshot.
