@@ -44,7 +44,7 @@ enum {
     MAX_DEGREE = 32,
     MAX_LOTS = 3,
     LOCAL = 1,
-    GLOBAL = WIRING_MAX_COST,
+    GLOBAL = 3,
 };
 
 static const char *const routing_names[] = {
@@ -53,8 +53,6 @@ static const char *const routing_names[] = {
     [ROUTING_RANDOM] = "random",
 };
 
-enum { ROUTINGS = sizeof (routing_names) / sizeof (routing_names[0]) };
-
 const char *routing_name (enum routing routing)
 {
     return routing_names[routing];
@@ -62,19 +60,10 @@ const char *routing_name (enum routing routing)
 
 int routing_find (const char *name)
 {
-    for (int i = 0; i < ROUTINGS; i++)
+    for (int i = ROUTING_DMODK; i <= ROUTING_RANDOM; i++)
         if (strcmp (name, routing_names[i]) == 0)
             return i;
     return -1;
-}
-
-static struct fabric *finish (struct wiring *w, const struct choice *how,
-                              struct error *err)
-{
-    struct fabric *f = wiring_fabric (w, how, err);
-
-    wiring_destroy (w);
-    return f;
 }
 
 struct tree_shape {
@@ -121,30 +110,26 @@ static int shape_tree (struct tree_shape *t, const struct fat_tree *tree,
     return 0;
 }
 
-/* Join up port u of (level, pod, c). */
-static void join_up (struct wiring *w, const struct tree_shape *t,
-                     unsigned int l, unsigned int pod, unsigned int c,
-                     unsigned int u)
-{
-    unsigned int s = t->first[l] + pod * t->tops[l] + c;
-    unsigned int above = t->first[l + 1]
-                         + pod / t->down[l + 1] * t->tops[l + 1] + c
-                         + u * t->tops[l];
-
-    wiring_cable (w, s, t->down[l] + u, above, pod % t->down[l + 1], LOCAL);
-}
-
 static void wire_level (struct wiring *w, const struct tree_shape *t,
                         unsigned int l)
 {
     for (unsigned int s = t->first[l]; s < t->first[l + 1]; s++) {
         unsigned int i = s - t->first[l];
+        unsigned int pod = i / t->tops[l], c = i % t->tops[l];
 
-        wiring_switch (w, s, l, i + 1);
-        if (l < t->q)
-            wiring_up (w, s, t->down[l], t->up[l], t->tops[l]);
+        w->sw[s] = (struct wiring_switch){
+            .group = l,
+            .number = i + 1,
+            .first = t->down[l],
+            .count = t->up[l],
+            .divisor = t->tops[l],
+        };
         for (unsigned int u = 0; u < t->up[l]; u++)
-            join_up (w, t, l, i / t->tops[l], i % t->tops[l], u);
+            wiring_cable (w, s, t->down[l] + u,
+                          t->first[l + 1]
+                              + pod / t->down[l + 1] * t->tops[l + 1] + c
+                              + u * t->tops[l],
+                          pod % t->down[l + 1], LOCAL);
     }
 }
 
@@ -167,28 +152,18 @@ struct fabric *generate_fat_tree (const struct fat_tree *tree,
     if (!w)
         return NULL;
     for (unsigned int i = 0; i < t.below[t.q]; i++)
-        wiring_host (w, i, i / t.down[1], i % t.down[1]);
+        w->host[i] = (struct wiring_host){ i / t.down[1], i % t.down[1], 0 };
     for (unsigned int l = 1; l <= t.q; l++)
         wire_level (w, &t, l);
-    return finish (w, &tree->how, err);
+    return wiring_fabric (w, &tree->how, err);
 }
 
-static int check_dragonfly (const struct dragonfly *fly, struct error *err)
+static int check_part (const char *what, unsigned int n, struct error *err)
 {
-    const struct {
-        const char *what;
-        unsigned int n;
-    } rows[] = {
-        { "hosts per router", fly->hosts },
-        { "routers per group", fly->routers },
-        { "global ports per router", fly->globals },
-    };
-
-    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++)
-        if (rows[i].n < 1 || rows[i].n > MAX_DRAGONFLY)
-            return error_input (err, "a dragonfly has 1 to %d %s, not %u",
-                                MAX_DRAGONFLY, rows[i].what, rows[i].n);
-    return 0;
+    return n >= 1 && n <= MAX_DRAGONFLY
+               ? 0
+               : error_input (err, "a dragonfly has 1 to %d %s, not %u",
+                              MAX_DRAGONFLY, what, n);
 }
 
 /* Ports of a router: hosts, the others of its group, other groups. */
@@ -198,9 +173,9 @@ static void wire_router (struct wiring *w, const struct dragonfly *fly,
     unsigned int p = fly->hosts, a = fly->routers, h = fly->globals;
     unsigned int groups = a * h + 1, s = g * a + r;
 
-    wiring_switch (w, s, g + 1, r + 1);
+    w->sw[s] = (struct wiring_switch){ .group = g + 1, .number = r + 1 };
     for (unsigned int i = 0; i < p; i++)
-        wiring_host (w, s * p + i, s, i);
+        w->host[s * p + i] = (struct wiring_host){ s, i, 0 };
     for (unsigned int other = r + 1; other < a; other++)
         wiring_cable (w, s, p + other - 1, g * a + other, p + r, LOCAL);
     for (unsigned int k = r * h; k < (r + 1) * h; k++) {
@@ -220,7 +195,9 @@ struct fabric *generate_dragonfly (const struct dragonfly *fly,
     char name[FABRIC_NAME_MAX];
     struct wiring *w;
 
-    if (check_dragonfly (fly, err) < 0)
+    if (check_part ("hosts per router", p, err) < 0
+        || check_part ("routers per group", a, err) < 0
+        || check_part ("global ports per router", h, err) < 0)
         return NULL;
     snprintf (name, sizeof (name), "dragonfly (%u,%u,%u)", p, a, h);
     w = wiring_create (name, (uint64_t)groups * a * p, (uint64_t)groups * a,
@@ -230,7 +207,7 @@ struct fabric *generate_dragonfly (const struct dragonfly *fly,
     for (unsigned int g = 0; g < groups; g++)
         for (unsigned int r = 0; r < a; r++)
             wire_router (w, fly, g, r);
-    return finish (w, &fly->how, err);
+    return wiring_fabric (w, &fly->how, err);
 }
 
 /* The field of q = prime^n elements. */
@@ -386,13 +363,15 @@ struct fabric *generate_slimfly (const struct slimfly *fly,
         return NULL;
     wires.used = xcalloc (2 * q * q, sizeof (*wires.used));
     for (unsigned int s = 0; s < 2 * q * q; s++) {
-        wiring_switch (wires.w, s, s / (q * q) + 1, s % (q * q) + 1);
+        wires.w->sw[s].group = s / (q * q) + 1;
+        wires.w->sw[s].number = s % (q * q) + 1;
         for (unsigned int i = 0; i < hosts; i++)
-            wiring_host (wires.w, s * hosts + i, s, wires.used[s]++);
+            wires.w->host[s * hosts + i]
+                = (struct wiring_host){ s, wires.used[s]++, 0 };
     }
     wire_slimfly (&wires, &field);
     free (wires.used);
-    return finish (wires.w, &fly->how, err);
+    return wiring_fabric (wires.w, &fly->how, err);
 }
 
 /* An irregular network is drawn before it is wired, because the number of ports
@@ -435,6 +414,7 @@ static void draw_cables (struct draw *d)
     }
 }
 
+/* Give each switch up to MAX_LOTS tickets for hosts, and at least `least`. */
 static size_t draw_lots (struct draw *d, unsigned int least)
 {
     size_t lots = 0;
@@ -502,14 +482,6 @@ static int draw_init (struct draw *d, const struct irregular *net,
     return 0;
 }
 
-static void draw_clear (struct draw *d)
-{
-    free (d->end);
-    free (d->at);
-    free (d->lot);
-    free (d->used);
-}
-
 /* Ports in the order of the draw: hosts first. */
 static struct wiring *wire_draw (const struct draw *d, struct error *err)
 {
@@ -525,9 +497,11 @@ static struct wiring *wire_draw (const struct draw *d, struct error *err)
     wires.w = wiring_create (name, d->hosts, d->switches, most, err);
     if (wires.w) {
         for (unsigned int s = 0; s < d->switches; s++)
-            wiring_switch (wires.w, s, 1, s + 1);
+            wires.w->sw[s] = (struct wiring_switch){ 1, .number = s + 1 };
         for (unsigned int i = 0; i < d->hosts; i++)
-            wiring_host (wires.w, i, d->at[i], wires.used[d->at[i]]++);
+            wires.w->host[i] = (struct wiring_host){
+                d->at[i], wires.used[d->at[i]]++, 0
+            };
         for (unsigned int c = 0; c < d->cables; c++)
             join (&wires, d->end[c][0], d->end[c][1]);
     }
@@ -546,6 +520,9 @@ struct fabric *generate_irregular (const struct irregular *net,
         draw_hosts (&d);
         w = wire_draw (&d, err);
     }
-    draw_clear (&d);
-    return w ? finish (w, &net->how, err) : NULL;
+    free (d.end);
+    free (d.at);
+    free (d.lot);
+    free (d.used);
+    return w ? wiring_fabric (w, &net->how, err) : NULL;
 }

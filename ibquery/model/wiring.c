@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * A search from one switch (Dial's algorithm: one bucket per distance,
- * WIRING_MAX_COST + 1 of them in use at a time) gives the set of ports on
- * cheapest paths, 64 bits, for every switch. The sets for switches with hosts
- * (leaves) are kept, because destinations are routed in random order, not leaf
- * by leaf. Memory: 8 bytes * leaves * switches, and switches * LIDs for the
- * tables. Cost: switches * cables for the searches, hosts * switches for the
- * choices.
+ * A search from one switch gives the set of ports on cheapest paths, 64 bits,
+ * for every switch. The sets for switches with hosts (leaves) are kept, because
+ * destinations are routed in random order, not leaf by leaf. Memory: 8 bytes *
+ * leaves * switches, and switches * LIDs for the tables. Cost: switches *
+ * cables for the searches, hosts * switches for the choices.
  *
  * Whatever the rule, routes to a switch (management) use the port of the set
  * that the switch's number selects (modulo the size of the set).
@@ -24,55 +22,7 @@
 #include "util/alloc.h"
 #include "util/rng.h"
 
-enum { NOBODY = -1, FAR = UINT16_MAX, BUCKETS = WIRING_MAX_COST + 1 };
-
-struct port {
-    int32_t peer;   /* switch at the far end, or NOBODY */
-    uint8_t number; /* its port there */
-    uint8_t cost;
-};
-
-struct wiring_node {
-    uint32_t group, number;
-    uint32_t first, count, divisor; /* up ports, wiring_up */
-    uint32_t component;
-    uint32_t lid;   /* 0: pruned */
-    uint32_t index; /* in the fabric */
-    int32_t leaf;   /* index of its sets, or NOBODY */
-};
-
-struct plug {
-    uint32_t at, port;
-    uint32_t lid; /* 0: pruned */
-};
-
-struct wiring {
-    char name[FABRIC_NAME_MAX];
-    uint32_t nhosts, nswitches, nports;
-    uint32_t lids;
-    struct wiring_node *node; /* [nswitches] */
-    struct plug *host; /* [nhosts] */
-    struct port *port; /* [nswitches * nports] */
-    uint8_t *lft;      /* [nswitches * (lids + 1)] */
-};
-
-struct hop_search {
-    uint16_t *distance;        /* [nswitches] */
-    uint32_t *bucket[BUCKETS]; /* [nswitches * nports] each */
-    size_t n[BUCKETS];
-};
-
-/* What the rules for equally good ports use. */
-struct router {
-    const struct wiring *w;
-    uint32_t *used; /* [nswitches * nports] destinations by port */
-    struct rng rng;
-};
-
-static size_t sockets (const struct wiring *w)
-{
-    return (size_t)w->nswitches * w->nports;
-}
+enum { FAR = UINT16_MAX };
 
 struct wiring *wiring_create (const char *name, uint64_t hosts,
                               uint64_t switches, unsigned int ports,
@@ -97,142 +47,103 @@ struct wiring *wiring_create (const char *name, uint64_t hosts,
     w->nhosts = hosts;
     w->nswitches = switches;
     w->nports = ports;
-    w->node = xcalloc (switches, sizeof (*w->node));
+    w->sw = xcalloc (switches, sizeof (*w->sw));
     w->host = xcalloc (hosts, sizeof (*w->host));
-    w->port = xcalloc (sockets (w), sizeof (*w->port));
-    for (size_t i = 0; i < sockets (w); i++)
-        w->port[i].peer = NOBODY;
+    w->port = xcalloc (switches * ports, sizeof (*w->port));
+    for (size_t i = 0; i < switches * ports; i++)
+        w->port[i].peer = -1;
     return w;
 }
 
-void wiring_destroy (struct wiring *w)
-{
-    if (!w)
-        return;
-    free (w->node);
-    free (w->host);
-    free (w->port);
-    free (w->lft);
-    free (w);
-}
-
-static struct port *port_of (const struct wiring *w, unsigned int s,
-                             unsigned int port)
+static struct wiring_port *port_of (const struct wiring *w, unsigned int s,
+                                    unsigned int port)
 {
     return &w->port[(size_t)s * w->nports + port];
-}
-
-void wiring_switch (struct wiring *w, unsigned int s, unsigned int group,
-                    unsigned int number)
-{
-    w->node[s].group = group;
-    w->node[s].number = number;
-}
-
-void wiring_host (struct wiring *w, unsigned int host, unsigned int s,
-                  unsigned int port)
-{
-    w->host[host] = (struct plug){ .at = s, .port = port };
 }
 
 void wiring_cable (struct wiring *w, unsigned int s, unsigned int port,
                    unsigned int t, unsigned int t_port, unsigned int cost)
 {
-    *port_of (w, s, port) = (struct port){ t, t_port, cost };
-    *port_of (w, t, t_port) = (struct port){ s, port, cost };
+    *port_of (w, s, port) = (struct wiring_port){ t, t_port, cost };
+    *port_of (w, t, t_port) = (struct wiring_port){ s, port, cost };
 }
 
-void wiring_up (struct wiring *w, unsigned int s, unsigned int first,
-                unsigned int count, unsigned int divisor)
+/* List the smaller ends of all cables. Return their number. */
+static size_t list_cables (const struct wiring *w, uint32_t *list)
 {
-    w->node[s].first = first;
-    w->node[s].count = count;
-    w->node[s].divisor = divisor;
+    size_t n = 0;
+
+    for (size_t i = 0; i < (size_t)w->nswitches * w->nports; i++) {
+        const struct wiring_port *p = &w->port[i];
+
+        if (p->peer >= 0 && i < (size_t)p->peer * w->nports + p->number)
+            list[n++] = i;
+    }
+    return n;
 }
 
-static void pull (struct wiring *w, size_t socket)
+static void remove_cable (struct wiring *w, size_t end)
 {
-    struct port *p = &w->port[socket];
+    struct wiring_port *p = &w->port[end];
 
-    if (p->peer == NOBODY)
-        return;
-    port_of (w, p->peer, p->number)->peer = NOBODY;
-    p->peer = NOBODY;
-}
-
-static void remove_cable (struct wiring *w, uint32_t socket)
-{
-    pull (w, socket);
+    if (p->peer >= 0)
+        port_of (w, p->peer, p->number)->peer = -1;
+    p->peer = -1;
 }
 
 static void remove_switch (struct wiring *w, uint32_t s)
 {
     for (size_t k = 0; k < w->nports; k++)
-        pull (w, (size_t)s * w->nports + k);
-    w->node[s].lid = 0;
+        remove_cable (w, (size_t)s * w->nports + k);
+    w->sw[s].lid = 0;
 }
 
-static void remove_host (struct wiring *w, uint32_t host)
+/* Shuffle 0 .. n-1 in list. */
+static void shuffle (struct rng *rng, uint32_t *list, uint32_t n)
 {
-    w->host[host].lid = 0;
-}
-
-/* Remove how->prune percent of the n things in list. */
-static void thin (struct wiring *w, uint32_t *list, size_t n,
-                  const struct choice *how, struct rng *rng,
-                  void (*remove) (struct wiring *w, uint32_t thing))
-{
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = i;
     rng_shuffle (rng, list, n);
-    for (size_t i = 0; i < n * how->prune / 100; i++)
-        remove (w, list[i]);
 }
 
-/* Number the connected components; list has room for all switches. */
-static void find_components (struct wiring *w, uint32_t *list)
+/* Keep the connected component with the most hosts; list has room for all
+ * switches.
+ */
+static int keep_largest (struct wiring *w, uint32_t *list, struct error *err)
 {
-    uint32_t found = 0;
+    uint32_t *hosts = xcalloc (w->nswitches + 1, sizeof (*hosts));
+    uint32_t best = 0, found = 0;
 
-    for (uint32_t s = 0; s < w->nswitches; s++)
-        w->node[s].component = 0;
     for (uint32_t s = 0; s < w->nswitches; s++) {
         size_t tail = 0;
 
-        if (w->node[s].component != 0)
+        if (w->sw[s].component != 0)
             continue;
-        w->node[s].component = ++found;
+        w->sw[s].component = ++found;
         list[tail++] = s;
         for (size_t head = 0; head < tail; head++)
             for (uint32_t k = 0; k < w->nports; k++) {
                 int32_t peer = port_of (w, list[head], k)->peer;
 
-                if (peer == NOBODY || w->node[peer].component != 0)
+                if (peer < 0 || w->sw[peer].component != 0)
                     continue;
-                w->node[peer].component = found;
+                w->sw[peer].component = found;
                 list[tail++] = peer;
             }
     }
-}
-
-/* Keep the component with the most hosts; list as above. */
-static int keep_largest (struct wiring *w, uint32_t *list, struct error *err)
-{
-    uint32_t *hosts = xcalloc (w->nswitches + 1, sizeof (*hosts));
-    uint32_t best = 0;
-
-    find_components (w, list);
     for (uint32_t i = 0; i < w->nhosts; i++) {
-        const struct wiring_node *at = &w->node[w->host[i].at];
+        const struct wiring_switch *at = &w->sw[w->host[i].at];
 
         if (w->host[i].lid != 0 && at->lid != 0
             && ++hosts[at->component] > hosts[best])
             best = at->component;
     }
     for (uint32_t s = 0; s < w->nswitches; s++)
-        if (w->node[s].component != best)
+        if (w->sw[s].component != best)
             remove_switch (w, s);
     for (uint32_t i = 0; i < w->nhosts; i++)
-        if (w->node[w->host[i].at].lid == 0)
-            remove_host (w, i);
+        if (w->sw[w->host[i].at].lid == 0)
+            w->host[i].lid = 0;
     free (hosts);
     return best != 0 ? 0 : error_input (err, "the %s has no hosts", w->name);
 }
@@ -240,59 +151,39 @@ static int keep_largest (struct wiring *w, uint32_t *list, struct error *err)
 static int prune (struct wiring *w, const struct choice *how,
                   struct error *err)
 {
-    size_t size = sockets (w) > w->nhosts ? sockets (w) : w->nhosts;
+    size_t size = (size_t)w->nswitches * w->nports + w->nhosts, cables;
     uint32_t *list = xarray (size, sizeof (*list));
-    size_t cables = 0;
     struct rng rng;
     int rc;
 
     rng_seed (&rng, how->seed);
-    for (uint32_t i = 0; i < sockets (w); i++) {
-        const struct port *p = &w->port[i];
-
-        if (p->peer != NOBODY
-            && i < (size_t)p->peer * w->nports + p->number)
-            list[cables++] = i;
-    }
-    thin (w, list, cables, how, &rng, remove_cable);
-    for (uint32_t s = 0; s < w->nswitches; s++)
-        list[s] = s;
-    thin (w, list, w->nswitches, how, &rng, remove_switch);
-    for (uint32_t i = 0; i < w->nhosts; i++)
-        list[i] = i;
-    thin (w, list, w->nhosts, how, &rng, remove_host);
+    cables = list_cables (w, list);
+    rng_shuffle (&rng, list, cables);
+    for (size_t i = 0; i < cables * how->prune / 100; i++)
+        remove_cable (w, list[i]);
+    shuffle (&rng, list, w->nswitches);
+    for (size_t i = 0; i < (size_t)w->nswitches * how->prune / 100; i++)
+        remove_switch (w, list[i]);
+    shuffle (&rng, list, w->nhosts);
+    for (size_t i = 0; i < (size_t)w->nhosts * how->prune / 100; i++)
+        w->host[list[i]].lid = 0;
     rc = keep_largest (w, list, err);
     free (list);
     return rc;
 }
 
-/* Hosts in order, each at a multiple of its number of LIDs; then switches. */
-static int number_lids (struct wiring *w, unsigned int lmc, struct error *err)
+/* Prune, then number the LIDs: hosts in order, each at a multiple of its number
+ * of LIDs; then switches.
+ */
+static int number_lids (struct wiring *w, const struct choice *how,
+                        struct error *err)
 {
-    uint32_t next = 1U << lmc;
+    uint32_t next = 1U << how->lmc;
 
-    for (uint32_t i = 0; i < w->nhosts; i++)
-        if (w->host[i].lid != 0) {
-            w->host[i].lid = next;
-            next += 1U << lmc;
-        }
-    for (uint32_t s = 0; s < w->nswitches; s++)
-        if (w->node[s].lid != 0)
-            w->node[s].lid = next++;
-    w->lids = next - 1;
-    if (w->lids > FABRIC_MAX_LID)
-        return error_input (err, "%u LIDs, but there are %d", w->lids,
-                            FABRIC_MAX_LID);
-    return 0;
-}
-
-static int select_parts (struct wiring *w, const struct choice *how,
-                         struct error *err)
-{
     for (uint32_t i = 0; i < w->nhosts; i++)
         w->host[i].lid = 1;
     for (uint32_t s = 0; s < w->nswitches; s++)
-        w->node[s].lid = 1;
+        w->sw[s].lid = 1;
     if (how->prune > 90)
         return error_input (err, "0 to 90 percent can be pruned, not %u",
                             how->prune);
@@ -301,72 +192,51 @@ static int select_parts (struct wiring *w, const struct choice *how,
     if (how->lmc > FABRIC_MAX_LMC)
         return error_input (err, "an LMC is 0 to %d, not %u", FABRIC_MAX_LMC,
                             how->lmc);
-    return number_lids (w, how->lmc, err);
+    for (uint32_t i = 0; i < w->nhosts; i++)
+        if (w->host[i].lid != 0) {
+            w->host[i].lid = next;
+            next += 1U << how->lmc;
+        }
+    for (uint32_t s = 0; s < w->nswitches; s++)
+        if (w->sw[s].lid != 0)
+            w->sw[s].lid = next++;
+    w->lids = next - 1;
+    if (w->lids > FABRIC_MAX_LID)
+        return error_input (err, "%u LIDs, but there are %d", w->lids,
+                            FABRIC_MAX_LID);
+    return 0;
 }
 
-static void search_init (struct hop_search *q, const struct wiring *w)
+/* Distances from every switch to one. A switch is queued again if a cheaper
+ * path is found; queue is a ring for all switches.
+ */
+static void search_from (const struct wiring *w, uint32_t to,
+                         uint16_t *distance, uint32_t *queue, bool *queued)
 {
-    q->distance = xarray (w->nswitches, sizeof (*q->distance));
-    for (int b = 0; b < BUCKETS; b++)
-        q->bucket[b] = xarray (sockets (w) + 1, sizeof (*q->bucket[b]));
-}
-
-static void search_clear (struct hop_search *q)
-{
-    free (q->distance);
-    for (int b = 0; b < BUCKETS; b++)
-        free (q->bucket[b]);
-}
-
-/* Distances from every switch to one. */
-static void search_from (struct hop_search *q, const struct wiring *w,
-                         unsigned int to)
-{
-    size_t waiting = 1;
+    size_t head = 0, waiting = 1;
 
     for (uint32_t s = 0; s < w->nswitches; s++)
-        q->distance[s] = FAR;
-    memset (q->n, 0, sizeof (q->n));
-    q->distance[to] = 0;
-    q->bucket[0][q->n[0]++] = to;
-    for (unsigned int d = 0; waiting > 0; d++) {
-        unsigned int b = d % BUCKETS;
+        distance[s] = FAR;
+    distance[to] = 0;
+    queue[0] = to;
+    while (waiting > 0) {
+        uint32_t s = queue[head];
 
-        for (size_t i = 0; i < q->n[b]; i++) {
-            uint32_t s = q->bucket[b][i];
+        head = (head + 1) % w->nswitches;
+        waiting--;
+        queued[s] = false;
+        for (uint32_t k = 0; k < w->nports; k++) {
+            const struct wiring_port *p = port_of (w, s, k);
+            unsigned int next = distance[s] + p->cost;
 
-            for (uint32_t k = 0; k < w->nports && q->distance[s] == d; k++) {
-                const struct port *p = port_of (w, s, k);
-                unsigned int next = d + p->cost, nb = next % BUCKETS;
-
-                if (p->peer == NOBODY || q->distance[p->peer] <= next)
-                    continue;
-                q->distance[p->peer] = next;
-                q->bucket[nb][q->n[nb]++] = p->peer;
-                waiting++;
-            }
+            if (p->peer < 0 || distance[p->peer] <= next)
+                continue;
+            distance[p->peer] = next;
+            if (!queued[p->peer])
+                queue[(head + waiting++) % w->nswitches] = p->peer;
+            queued[p->peer] = true;
         }
-        waiting -= q->n[b];
-        q->n[b] = 0;
     }
-}
-
-/* The ports of a switch on cheapest paths to the switch where the search began,
- * as a bit set.
- */
-static uint64_t good_ports (const struct hop_search *q, const struct wiring *w,
-                            unsigned int s)
-{
-    uint64_t set = 0;
-
-    for (uint32_t k = 0; k < w->nports; k++) {
-        const struct port *p = port_of (w, s, k);
-
-        if (p->peer != NOBODY
-            && q->distance[p->peer] + p->cost == q->distance[s])
-            set |= (uint64_t)1 << k;
-    }
-    return set;
 }
 
 static unsigned int lowest (uint64_t set)
@@ -381,172 +251,125 @@ static unsigned int nth (uint64_t set, unsigned int n)
     return lowest (set);
 }
 
-/* The rules: the port of switch s, from those in set, for a host's LID, which
- * is `lid` after its first.
- */
-static unsigned int pick_digit (struct router *r, uint32_t s, uint32_t host,
-                                unsigned int lid, uint64_t set)
-{
-    const struct wiring_node *n = &r->w->node[s];
-    unsigned int wanted = 0;
-    uint64_t from;
-
-    if (n->count != 0)
-        wanted = n->first + (host / n->divisor + lid) % n->count;
-    from = set >> wanted << wanted;
-    return lowest (from != 0 ? from : set);
-}
-
-static unsigned int pick_least (struct router *r, uint32_t s, uint32_t host,
-                                unsigned int lid, uint64_t set)
-{
-    const uint32_t *used = r->used + (size_t)s * r->w->nports;
-    unsigned int best = lowest (set);
-
-    (void)host;
-    (void)lid;
-    for (; set != 0; set &= set - 1)
-        if (used[lowest (set)] < used[best])
-            best = lowest (set);
-    return best;
-}
-
-static unsigned int pick_random (struct router *r, uint32_t s, uint32_t host,
-                                 unsigned int lid, uint64_t set)
-{
-    (void)s;
-    (void)host;
-    (void)lid;
-    return nth (set, rng_below (&r->rng, __builtin_popcountll (set)));
-}
-
-static unsigned int (*const pick[]) (struct router *r, uint32_t s,
-                                     uint32_t host, unsigned int lid,
-                                     uint64_t set)
-    = {
-          [ROUTING_DMODK] = pick_digit,
-          [ROUTING_MINHOP] = pick_least,
-          [ROUTING_RANDOM] = pick_random,
-      };
-
 static uint8_t *entry (const struct wiring *w, uint32_t s, uint32_t lid)
 {
     return &w->lft[(size_t)s * (w->lids + 1) + lid];
 }
 
-/* Search from every switch: routes to it, and the sets of leaves. */
+/* Search from every switch: routes to it, and the sets of ports on cheapest
+ * paths to leaves.
+ */
 static void route_switches (struct wiring *w, uint64_t *set)
 {
-    struct hop_search q = { 0 };
+    uint16_t *distance = xarray (w->nswitches, sizeof (*distance));
+    uint32_t *queue = xarray (w->nswitches, sizeof (*queue));
+    bool *queued = xcalloc (w->nswitches, sizeof (*queued));
 
-    search_init (&q, w);
     for (uint32_t to = 0; to < w->nswitches; to++) {
-        if (w->node[to].lid == 0)
-            continue;
-        search_from (&q, w, to);
-        for (uint32_t s = 0; s < w->nswitches; s++) {
-            uint64_t good = w->node[s].lid != 0 ? good_ports (&q, w, s) : 0;
-            int32_t leaf = w->node[to].leaf;
+        int32_t leaf = w->sw[to].leaf;
 
-            if (leaf != NOBODY)
+        if (w->sw[to].lid == 0)
+            continue;
+        search_from (w, to, distance, queue, queued);
+        for (uint32_t s = 0; s < w->nswitches; s++) {
+            uint64_t good = 0;
+
+            for (uint32_t k = 0; w->sw[s].lid != 0 && k < w->nports; k++) {
+                const struct wiring_port *p = port_of (w, s, k);
+
+                if (p->peer >= 0
+                    && distance[p->peer] + p->cost == distance[s])
+                    good |= (uint64_t)1 << k;
+            }
+            if (leaf >= 0)
                 set[(size_t)leaf * w->nswitches + s] = good;
             if (good != 0)
-                *entry (w, s, w->node[to].lid)
+                *entry (w, s, w->sw[to].lid)
                     = nth (good, to % __builtin_popcountll (good)) + 1;
         }
-        *entry (w, to, w->node[to].lid) = 0;
+        *entry (w, to, w->sw[to].lid) = 0;
     }
-    search_clear (&q);
+    free (distance);
+    free (queue);
+    free (queued);
 }
 
-static void route_host (struct wiring *w, const struct choice *how,
-                        uint32_t host, unsigned int lid, const uint64_t *set,
-                        struct router *r)
+/* Pick the port of switch s, from those in set, for the LID of a host that is
+ * `lid` after its first. used: destinations by port of s.
+ */
+static unsigned int pick (const struct choice *how, struct rng *rng,
+                          const struct wiring_switch *sw, const uint32_t *used,
+                          uint32_t host, unsigned int lid, uint64_t set)
 {
-    const struct plug *plug = &w->host[host];
-    int32_t leaf = w->node[plug->at].leaf;
+    unsigned int best = lowest (set), wanted = 0;
+    uint64_t from;
 
-    for (uint32_t s = 0; s < w->nswitches; s++) {
-        uint64_t good = set[(size_t)leaf * w->nswitches + s];
-        unsigned int port = plug->port;
-
-        if (w->node[s].lid == 0)
-            continue;
-        if (s != plug->at)
-            port = pick[how->routing](r, s, host, lid, good);
-        r->used[(size_t)s * w->nports + port]++;
-        *entry (w, s, plug->lid + lid) = port + 1;
+    switch (how->routing) {
+    case ROUTING_MINHOP:
+        for (; set != 0; set &= set - 1)
+            if (used[lowest (set)] < used[best])
+                best = lowest (set);
+        return best;
+    case ROUTING_RANDOM:
+        return nth (set, rng_below (rng, __builtin_popcountll (set)));
+    case ROUTING_DMODK:
+        break;
     }
-}
-
-static size_t count_leaves (struct wiring *w)
-{
-    size_t leaves = 0;
-
-    for (uint32_t s = 0; s < w->nswitches; s++)
-        w->node[s].leaf = NOBODY;
-    for (uint32_t i = 0; i < w->nhosts; i++)
-        if (w->host[i].lid != 0 && w->node[w->host[i].at].leaf == NOBODY)
-            w->node[w->host[i].at].leaf = leaves++;
-    return leaves;
+    if (sw->count != 0)
+        wanted = sw->first + (host / sw->divisor + lid) % sw->count;
+    from = set >> wanted << wanted;
+    return from != 0 ? lowest (from) : best;
 }
 
 static void route (struct wiring *w, const struct choice *how)
 {
-    size_t leaves = count_leaves (w);
-    size_t tables = w->nswitches * ((size_t)w->lids + 1);
+    size_t tables = w->nswitches * ((size_t)w->lids + 1), leaves = 0;
+    uint32_t *used = xcalloc ((size_t)w->nswitches * w->nports, sizeof (*used));
     uint32_t *order = xarray (w->nhosts, sizeof (*order));
-    uint64_t *set = xarray (leaves * w->nswitches, sizeof (*set));
-    struct router r = { .w = w,
-                        .used = xcalloc (sockets (w), sizeof (*r.used)) };
+    struct rng rng;
+    uint64_t *set;
 
-    w->lft = xarray (tables, 1);
-    memset (w->lft, LFT_NO_ROUTE, tables);
+    for (uint32_t s = 0; s < w->nswitches; s++)
+        w->sw[s].leaf = -1;
+    for (uint32_t i = 0; i < w->nhosts; i++)
+        if (w->host[i].lid != 0 && w->sw[w->host[i].at].leaf < 0)
+            w->sw[w->host[i].at].leaf = leaves++;
+    set = xarray (leaves * w->nswitches, sizeof (*set));
+    w->lft = memset (xarray (tables, 1), LFT_NO_ROUTE, tables);
     route_switches (w, set);
-    rng_seed (&r.rng, how->seed);
+    rng_seed (&rng, how->seed);
     for (uint32_t i = 0; i < w->nhosts; i++)
         order[i] = i;
     for (unsigned int lid = 0; lid < 1U << how->lmc; lid++) {
-        rng_shuffle (&r.rng, order, w->nhosts);
-        for (uint32_t i = 0; i < w->nhosts; i++)
-            if (w->host[order[i]].lid != 0)
-                route_host (w, how, order[i], lid, set, &r);
+        rng_shuffle (&rng, order, w->nhosts);
+        for (uint32_t i = 0; i < w->nhosts; i++) {
+            const struct wiring_host *h = &w->host[order[i]];
+            size_t leaf = w->sw[h->at].leaf;
+
+            for (uint32_t s = 0; h->lid != 0 && s < w->nswitches; s++) {
+                uint32_t *of = used + (size_t)s * w->nports;
+                unsigned int port = h->port;
+
+                if (w->sw[s].lid == 0)
+                    continue;
+                if (s != h->at)
+                    port = pick (how, &rng, &w->sw[s], of, order[i], lid,
+                                 set[leaf * w->nswitches + s]);
+                of[port]++;
+                *entry (w, s, h->lid + lid) = port + 1;
+            }
+        }
     }
     free (order);
     free (set);
-    free (r.used);
-}
-
-static int add_hosts (const struct wiring *w, unsigned int lmc,
-                      struct fabric *f, struct error *err)
-{
-    int width = w->nhosts > 9999 ? 5 : 4;
-
-    for (uint32_t i = 0; i < w->nhosts; i++) {
-        const struct plug *plug = &w->host[i];
-        uint64_t guid = 0x0002c90000000000 + (i + 1) * 16;
-        char desc[FABRIC_NAME_MAX];
-        int64_t node;
-
-        if (plug->lid == 0)
-            continue;
-        snprintf (desc, sizeof (desc), "h%0*u mlx5_0", width, i + 1);
-        node = fabric_add_node (f, guid, NODE_CA, 1, desc, err);
-        if (node < 0
-            || fabric_set_port (f, node, 1, guid + 1, plug->lid, lmc, err) < 0
-            || fabric_add_cable (f, node, 1, w->node[plug->at].index,
-                                 plug->port + 1, 4, "HDR", err)
-                   < 0)
-            return -1;
-    }
-    return 0;
+    free (used);
 }
 
 static int add_switches (const struct wiring *w, struct fabric *f,
                          struct error *err)
 {
     for (uint32_t s = 0; s < w->nswitches; s++) {
-        struct wiring_node *n = &w->node[s];
+        struct wiring_switch *n = &w->sw[s];
         uint64_t guid = 0x0002c90000000000 + ((uint64_t)n->group << 32)
                         + n->number * 16;
         char desc[FABRIC_NAME_MAX];
@@ -564,51 +387,81 @@ static int add_switches (const struct wiring *w, struct fabric *f,
     return 0;
 }
 
-static int add_cables (const struct wiring *w, struct fabric *f,
-                       struct error *err)
+static int add_hosts (const struct wiring *w, unsigned int lmc,
+                      struct fabric *f, struct error *err)
 {
-    for (size_t i = 0; i < sockets (w); i++) {
-        const struct port *p = &w->port[i];
+    int width = w->nhosts > 9999 ? 5 : 4;
 
-        if (p->peer != NOBODY
-            && i < (size_t)p->peer * w->nports + p->number
-            && fabric_add_cable (f, w->node[i / w->nports].index,
-                                 i % w->nports + 1, w->node[p->peer].index,
-                                 p->number + 1, 4, "HDR", err)
-                   < 0)
+    for (uint32_t i = 0; i < w->nhosts; i++) {
+        const struct wiring_host *h = &w->host[i];
+        uint64_t guid = 0x0002c90000000000 + (i + 1) * 16;
+        char desc[FABRIC_NAME_MAX];
+        int64_t node;
+
+        if (h->lid == 0)
+            continue;
+        snprintf (desc, sizeof (desc), "h%0*u mlx5_0", width, i + 1);
+        node = fabric_add_node (f, guid, NODE_CA, 1, desc, err);
+        if (node < 0
+            || fabric_set_port (f, node, 1, guid + 1, h->lid, lmc, err) < 0
+            || fabric_add_cable (f, node, 1, w->sw[h->at].index, h->port + 1,
+                                 4, "HDR", err) < 0)
             return -1;
     }
     return 0;
 }
 
-static void set_source (const struct wiring *w, const struct choice *how,
-                        struct fabric *f)
+static int add_cables (const struct wiring *w, struct fabric *f,
+                       struct error *err)
+{
+    uint32_t *list = xarray ((size_t)w->nswitches * w->nports, sizeof (*list));
+    size_t n = list_cables (w, list);
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const struct wiring_port *p = &w->port[list[i]];
+
+        rc = fabric_add_cable (f, w->sw[list[i] / w->nports].index,
+                               list[i] % w->nports + 1, w->sw[p->peer].index,
+                               p->number + 1, 4, "HDR", err);
+    }
+    free (list);
+    return rc;
+}
+
+static struct fabric *make_fabric (struct wiring *w, const struct choice *how,
+                                   struct error *err)
 {
     char source[2 * FABRIC_NAME_MAX], pruned[32] = "", lmc[16] = "";
+    struct fabric *f;
 
+    if (number_lids (w, how, err) < 0)
+        return NULL;
+    route (w, how);
     if (how->prune > 0)
         snprintf (pruned, sizeof (pruned), " prune %u %%", how->prune);
     if (how->lmc > 0)
         snprintf (lmc, sizeof (lmc), " LMC %u", how->lmc);
     snprintf (source, sizeof (source), "%s %s seed %" PRIu64 "%s%s", w->name,
               routing_name (how->routing), how->seed, pruned, lmc);
+    f = fabric_create ();
     fabric_set_source (f, source, 0);
+    if (add_switches (w, f, err) == 0 && add_hosts (w, how->lmc, f, err) == 0
+        && add_cables (w, f, err) == 0 && fabric_finish (f, err) == 0)
+        return f;
+    fabric_destroy (f);
+    return NULL;
 }
 
 struct fabric *wiring_fabric (struct wiring *w, const struct choice *how,
                               struct error *err)
 {
-    struct fabric *f = NULL;
+    struct fabric *f = make_fabric (w, how, err);
 
-    if (select_parts (w, how, err) < 0)
-        return NULL;
-    route (w, how);
-    f = fabric_create ();
-    set_source (w, how, f);
-    if (add_switches (w, f, err) < 0 || add_hosts (w, how->lmc, f, err) < 0
-        || add_cables (w, f, err) < 0 || fabric_finish (f, err) < 0) {
-        fabric_destroy (f);
-        return NULL;
-    }
+    free (w->sw);
+    free (w->host);
+    free (w->port);
+    free (w->lft);
+    free (w);
     return f;
 }
