@@ -156,8 +156,8 @@ int fabric_set_switch_lid (struct fabric *f, uint32_t node, uint16_t lid,
     return 0;
 }
 
-static struct fabric_port *find_port (struct fabric *f, uint32_t node,
-                                      unsigned int port, struct error *err)
+struct fabric_port *fabric_port_at (struct fabric *f, uint32_t node,
+                                    unsigned int port, struct error *err)
 {
     const struct fabric_node *n = &f->node[node];
 
@@ -173,52 +173,13 @@ int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
                      uint64_t guid, uint16_t lid, unsigned int lmc,
                      struct error *err)
 {
-    struct fabric_port *p = find_port (f, node, port, err);
+    struct fabric_port *p = fabric_port_at (f, node, port, err);
 
     if (!p || check_lid (lid, lmc, err) < 0)
         return -1;
     p->guid = guid;
     p->lid = lid;
     p->lmc = lmc;
-    return 0;
-}
-
-int fabric_set_rates (struct fabric *f, uint32_t node, unsigned int port,
-                      const struct port_rates *rates, struct error *err)
-{
-    struct fabric_port *p = find_port (f, node, port, err);
-
-    if (!p)
-        return -1;
-    p->rates = *rates;
-    return 0;
-}
-
-void fabric_set_system (struct fabric *f, uint32_t node, uint64_t system)
-{
-    f->node[node].system = system;
-}
-
-int fabric_set_state (struct fabric *f, uint32_t node, unsigned int port,
-                      enum port_state state, struct error *err)
-{
-    struct fabric_port *p = find_port (f, node, port, err);
-
-    if (!p)
-        return -1;
-    p->state = state <= PORT_ACTIVE ? state : PORT_UNKNOWN;
-    return 0;
-}
-
-int fabric_set_adaptive (struct fabric *f, uint32_t node, uint16_t ud,
-                         uint16_t rc, struct error *err)
-{
-    struct fabric_node *n = &f->node[node];
-
-    if (n->type != NODE_SWITCH)
-        return error_input (err, "%s %016" PRIx64 " does not route",
-                            fabric_type_name (n->type), n->guid);
-    n->adaptive = (struct fabric_adaptive){ true, ud, rc };
     return 0;
 }
 
@@ -234,8 +195,8 @@ int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
                       unsigned int width, const char *speed,
                       struct error *err)
 {
-    struct fabric_port *a = find_port (f, node_a, port_a, err);
-    struct fabric_port *b = a ? find_port (f, node_b, port_b, err) : NULL;
+    struct fabric_port *a = fabric_port_at (f, node_a, port_a, err);
+    struct fabric_port *b = a ? fabric_port_at (f, node_b, port_b, err) : NULL;
     const struct rates rate = rates_of (width, speed);
     struct fabric_link *link;
 

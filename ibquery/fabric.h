@@ -159,9 +159,10 @@ struct fabric {
  * fabric_add_node returns the node's index (valid until fabric_finish sorts),
  * or -1 with err if the GUID is taken or there are no ports. fabric_add_cable
  * joins two ports by node index and port number; -1 with err if a port is taken
- * or out of range, or if width or speed is not a value of struct fabric_link. A
- * state that is not in enum port_state becomes unknown. fabric_set_lft copies
- * the table. Texts are copied, cleaned and cut.
+ * or out of range, or if width or speed is not a value of struct fabric_link.
+ * fabric_set_lft copies the table. Texts are copied, cleaned and cut. The caller
+ * sets a node's system and adaptive, and a port's rates and state: fabric_port_at
+ * finds the port, or returns NULL with err if the node has no such port.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);
@@ -170,16 +171,11 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
                          struct error *err);
 int fabric_set_switch_lid (struct fabric *f, uint32_t node, uint16_t lid,
                            struct error *err);
+struct fabric_port *fabric_port_at (struct fabric *f, uint32_t node,
+                                    unsigned int port, struct error *err);
 int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
                      uint64_t guid, uint16_t lid, unsigned int lmc,
                      struct error *err);
-int fabric_set_rates (struct fabric *f, uint32_t node, unsigned int port,
-                      const struct port_rates *rates, struct error *err);
-void fabric_set_system (struct fabric *f, uint32_t node, uint64_t system);
-int fabric_set_state (struct fabric *f, uint32_t node, unsigned int port,
-                      enum port_state state, struct error *err);
-int fabric_set_adaptive (struct fabric *f, uint32_t node, uint16_t ud,
-                         uint16_t rc, struct error *err);
 int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
                       uint32_t node_b, unsigned int port_b,
                       unsigned int width, const char *speed,
@@ -229,6 +225,24 @@ const char *fabric_type_name (enum node_type type);
  */
 const char *fabric_state_name (enum port_state state);
 int fabric_find_state (const char *name);
+
+/* The port at the far end of a port's cable; FABRIC_NONE if it has none. The
+ * port to which a node forwards a LID, or LFT_NO_ROUTE.
+ */
+static inline uint32_t fabric_far_port (const struct fabric *f, uint32_t port)
+{
+    const struct fabric_link *l = &f->link[f->port[port].link];
+
+    return f->port[port].link == FABRIC_NONE ? FABRIC_NONE
+           : l->a == port                    ? l->b
+                                             : l->a;
+}
+
+static inline unsigned int fabric_entry (const struct fabric_node *n,
+                                         unsigned int lid)
+{
+    return n->lft && lid <= n->lft_top ? n->lft[lid] : LFT_NO_ROUTE;
+}
 
 /* Whether a cable carries messages, as far as known. */
 bool fabric_is_up (const struct fabric *f, const struct fabric_link *l);

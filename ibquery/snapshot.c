@@ -341,6 +341,7 @@ static int parse_rates (char *text, struct rates *r, struct error *err)
 static int read_rates (struct fabric_reader *r, struct error *err)
 {
     struct port_rates rates;
+    struct fabric_port *p;
     unsigned int port;
     uint32_t node;
 
@@ -350,7 +351,10 @@ static int read_rates (struct fabric_reader *r, struct error *err)
         || parse_rates (words_next (r->w), &rates.active, err) < 0
         || words_end (r->w, err) < 0)
         return -1;
-    return fabric_set_rates (r->f, node, port, &rates, err);
+    if (!(p = fabric_port_at (r->f, node, port, err)))
+        return -1;
+    p->rates = rates;
+    return 0;
 }
 
 /* The GUID of a node that the file has named before. */
@@ -373,7 +377,7 @@ static int read_system (struct fabric_reader *r, struct error *err)
         || words_guid (r->w, &system, err) < 0
         || words_end (r->w, err) < 0)
         return -1;
-    fabric_set_system (r->f, node, system);
+    r->f->node[node].system = system;
     return 0;
 }
 
@@ -387,11 +391,17 @@ static int read_adaptive (struct fabric_reader *r, struct error *err)
         || words_hex (r->w, 4, "set of service levels", &rc, err) < 0
         || words_end (r->w, err) < 0)
         return -1;
-    return fabric_set_adaptive (r->f, node, ud, rc, err);
+    if (r->f->node[node].type != NODE_SWITCH)
+        return error_input (err, "%s %016" PRIx64 " does not route",
+                            fabric_type_name (r->f->node[node].type),
+                            r->f->node[node].guid);
+    r->f->node[node].adaptive = (struct fabric_adaptive){ true, ud, rc };
+    return 0;
 }
 
 static int read_state (struct fabric_reader *r, struct error *err)
 {
+    struct fabric_port *p;
     unsigned int port;
     const char *name;
     uint32_t node;
@@ -404,7 +414,10 @@ static int read_state (struct fabric_reader *r, struct error *err)
         return error_input (err, "\"%.40s\" is no state of a port", name);
     if (words_end (r->w, err) < 0)
         return -1;
-    return fabric_set_state (r->f, node, port, state, err);
+    if (!(p = fabric_port_at (r->f, node, port, err)))
+        return -1;
+    p->state = state;
+    return 0;
 }
 
 /* "4xHDR", "?xHDR", "4x?" or "-" */

@@ -86,7 +86,7 @@ int64_t draft_node (struct draft *d, const struct place *at,
                             err);
     if (node < 0)
         return place_error (at, err);
-    fabric_set_system (d->f, node, is->system);
+    d->f->node[node].system = is->system;
     d->node = grow (d->node, &d->nodes, d->f->nnodes, sizeof (*d->node));
     d->port = grow (d->port, &d->ports, d->f->nports, sizeof (*d->port));
     d->node[node].at = *at;
@@ -199,8 +199,7 @@ int draft_cable (struct draft *d, const struct place *at, uint32_t node,
         return 0;
     note->at = *at;
     note->cable = *cable;
-    if (fabric_set_state (d->f, node, cable->port, cable->state, err) < 0)
-        return place_error (at, err);
+    d->f->port[n->first_port + cable->port - 1].state = cable->state;
     return 0;
 }
 

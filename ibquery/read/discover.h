@@ -7,14 +7,27 @@
  * Nothing is changed in the fabric.
  *
  * The result is complete (every port, both ends of every active cable, every
- * block of every table) and consistent (steady.h). A partial or inconsistent
- * reading is an error, never another topology. A part for some hosts (reach.h)
- * is complete and consistent in what their messages use.
+ * block of every table) and consistent. A partial or inconsistent reading is an
+ * error, never another topology. A part for some hosts (reach.h) is complete
+ * and consistent in what their messages use.
+ *
+ * Consistent: if a subnet manager is busy, the reader waits for it. One reading
+ * is enough if nothing can have changed during it: the subnet manager has sent
+ * nothing (SMInfo's ActCount), and no switch reports a port that changed
+ * (SwitchInfo's PortStateChange) or has another table. If this is not certain,
+ * because there is no subnet manager, or it sent something, or a switch reports
+ * a change that the subnet manager has not seen, a second reading of everything
+ * must be equal.
+ *
+ * A subnet manager gets time to see a change. If tables still lead to hosts or
+ * switches by ports that lead nowhere, the third equal reading is accepted,
+ * with a warning.
  */
 #ifndef IBQUERY_DISCOVER_H
 #define IBQUERY_DISCOVER_H
 
 #include "ibquery/fabric.h"
+#include "ibquery/read/explore.h"
 #include "ibquery/read/mads.h"
 #include "ibquery/read/reach.h"
 
@@ -40,5 +53,17 @@ int discover_changed (const struct fabric *f,
                       const struct discover_options *opts, uint64_t turn,
                       struct mads_counts *counts, struct error *why,
                       struct error *err);
+
+/* The same through an engine: everything, or what `ask` requests in one
+ * reading. ask returns 0, -1 with err, or 1 with err if a retry is useless.
+ * `source` becomes the fabric's source. NULL with err: what is missing, or that
+ * no two readings agree.
+ */
+struct fabric *steady_read (struct mads *m, const char *source,
+                            struct error *err);
+typedef int (*steady_ask_f) (void *arg, struct explore *e, struct error *err);
+struct fabric *steady_read_by (struct mads *m, const char *source,
+                               steady_ask_f ask, void *arg,
+                               struct error *err);
 
 #endif /* IBQUERY_DISCOVER_H */

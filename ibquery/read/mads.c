@@ -13,7 +13,6 @@
 #include "config.h"
 #include "ibquery/read/mads.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +42,8 @@ const struct mads_options mads_defaults = {
 struct mads_item {
     struct mads_request request;
     unsigned int sent; /* times */
-    uint32_t tid;      /* 0: not sent yet */
+    uint32_t tid;      /* 0: not sent yet; of a slot: free */
+    int64_t end_us;    /* of the wait for its answer */
 };
 
 struct mads_queue {
@@ -51,22 +51,14 @@ struct mads_queue {
     size_t first, n, room;
 };
 
-struct mads_slot {
-    struct mads_item item;
-    int64_t end_us;
-};
-
 struct mads {
     struct mads_options opts;
     struct mads_wire wire;
     struct mads_queue fresh, again;
-    struct mads_slot *slot; /* [window] */
-    uint32_t *tid;     /* [window] of the slots' items; 0: free */
-    uint16_t *idle;    /* [nidle] slots that are free */
-    size_t nidle;
+    struct mads_item *slot; /* [window] */
+    size_t flying;          /* slots that are not free */
     uint32_t last_tid;
     int64_t begin_us, due_us; /* due_us: earliest next send */
-    int64_t expiry_us;        /* no slot ends earlier */
     struct mads_counts counts;
     bool exhausted;
 };
@@ -99,26 +91,22 @@ static struct mads_item queue_take (struct mads_queue *q)
     return item;
 }
 
-static int check_options (const struct mads_options *o, struct error *err)
-{
-    if (o->window < 1 || o->window > MADS_MAX_WINDOW)
-        return error_input (err, "the MADs in flight are 1 to %d",
-                            MADS_MAX_WINDOW);
-    if (o->timeout_ms < 1 || o->timeout_ms > MAX_TIMEOUT_MS)
-        return error_input (err, "the timeout of a MAD is 1 to %d ms",
-                            MAX_TIMEOUT_MS);
-    if (o->retries > MAX_RETRIES)
-        return error_input (err, "a MAD is sent again %d times at most",
-                            MAX_RETRIES);
-    return 0;
-}
-
 struct mads *mads_create (const struct mads_options *opts,
                           const struct mads_wire *wire, struct error *err)
 {
     struct mads *m;
+    int rc = 0;
 
-    if (check_options (opts, err) < 0) {
+    if (opts->window < 1 || opts->window > MADS_MAX_WINDOW)
+        rc = error_input (err, "the MADs in flight are 1 to %d",
+                          MADS_MAX_WINDOW);
+    else if (opts->timeout_ms < 1 || opts->timeout_ms > MAX_TIMEOUT_MS)
+        rc = error_input (err, "the timeout of a MAD is 1 to %d ms",
+                          MAX_TIMEOUT_MS);
+    else if (opts->retries > MAX_RETRIES)
+        rc = error_input (err, "a MAD is sent again %d times at most",
+                          MAX_RETRIES);
+    if (rc < 0) {
         wire->close (wire->arg);
         return NULL;
     }
@@ -127,29 +115,18 @@ struct mads *mads_create (const struct mads_options *opts,
     m->wire = *wire;
     m->begin_us = m->due_us = now_us (m);
     m->slot = xcalloc (opts->window, sizeof (*m->slot));
-    m->tid = xcalloc (opts->window, sizeof (*m->tid));
-    m->idle = xcalloc (opts->window, sizeof (*m->idle));
-    while (m->nidle < opts->window) {
-        m->idle[m->nidle] = m->nidle;
-        m->nidle++;
-    }
     return m;
 }
 
 void mads_destroy (struct mads *m)
 {
-    int saved_errno = errno;
-
     if (!m)
         return;
     m->wire.close (m->wire.arg);
     free (m->fresh.item);
     free (m->again.item);
     free (m->slot);
-    free (m->tid);
-    free (m->idle);
     free (m);
-    errno = saved_errno;
 }
 
 void mads_get (struct mads *m, const struct mads_request *request)
@@ -159,15 +136,10 @@ void mads_get (struct mads *m, const struct mads_request *request)
     queue_put (&m->fresh, &item);
 }
 
-static size_t in_flight (const struct mads *m)
+static void release (struct mads *m, struct mads_item *slot)
 {
-    return m->opts.window - m->nidle;
-}
-
-static void release (struct mads *m, struct mads_slot *s)
-{
-    m->tid[s - m->slot] = 0;
-    m->idle[m->nidle++] = s - m->slot;
+    slot->tid = 0;
+    m->flying--;
 }
 
 /* How long send number `sent` of an item waits for its answer. */
@@ -182,10 +154,10 @@ static unsigned int wait_ms (const struct mads *m, unsigned int sent)
     return ms < m->opts.timeout_ms ? ms : m->opts.timeout_ms;
 }
 
-static void build (const struct mads *m, const struct mads_slot *s,
+static void build (const struct mads *m, const struct mads_item *s,
                    struct mads_packet *p)
 {
-    const struct mads_request *r = &s->item.request;
+    const struct mads_request *r = &s->request;
     uint8_t *mad = p->mad;
 
     memset (p, 0, sizeof (*p));
@@ -193,7 +165,7 @@ static void build (const struct mads *m, const struct mads_slot *s,
     mad[MAD_CLASS] = r->class;
     mad[MAD_CLASS_VERSION] = 1;
     mad[MAD_METHOD] = METHOD_GET;
-    put64 (mad + MAD_TID, s->item.tid);
+    put64 (mad + MAD_TID, s->tid);
     put16 (mad + MAD_ATTR, r->attr);
     put32 (mad + MAD_MOD, r->mod);
     p->lid = r->to->lid;
@@ -213,11 +185,15 @@ static void build (const struct mads *m, const struct mads_slot *s,
     }
 }
 
-static int transmit (struct mads *m, struct mads_slot *s, struct error *err)
+/* Send the item of a slot. */
+static int transmit (struct mads *m, struct mads_item *s, struct error *err)
 {
-    unsigned int timeout_ms = wait_ms (m, ++s->item.sent);
+    unsigned int timeout_ms = wait_ms (m, ++s->sent);
     struct mads_packet packet;
 
+    m->flying++;
+    while (s->tid == 0)
+        s->tid = ++m->last_tid;
     if (m->opts.max > 0 && m->counts.sent == m->opts.max) {
         m->exhausted = true;
         return error_world (err, "more than %" PRIu64 " MADs are needed, "
@@ -226,38 +202,8 @@ static int transmit (struct mads *m, struct mads_slot *s, struct error *err)
     }
     m->counts.sent++;
     build (m, s, &packet);
-    if (m->wire.send (m->wire.arg, &packet, timeout_ms, err) < 0)
-        return -1;
     s->end_us = now_us (m) + (int64_t)(timeout_ms + GRACE_MS) * 1000;
-    if (in_flight (m) == 1 || s->end_us < m->expiry_us)
-        m->expiry_us = s->end_us;
-    return 0;
-}
-
-static struct mads_slot *occupy (struct mads *m, const struct mads_item *item)
-{
-    uint16_t index = m->idle[--m->nidle];
-    struct mads_slot *s = &m->slot[index];
-
-    s->item = *item;
-    if (s->item.tid == 0) {
-        if (++m->last_tid == 0)
-            m->last_tid++;
-        s->item.tid = m->last_tid;
-    }
-    m->tid[index] = s->item.tid;
-    return s;
-}
-
-/* The slot of a request in flight; NULL if it was answered, or is unknown. */
-static struct mads_slot *find_slot (struct mads *m, uint32_t tid)
-{
-    if (tid == 0)
-        return NULL;
-    for (size_t i = 0; i < m->opts.window; i++)
-        if (m->tid[i] == tid)
-            return &m->slot[i];
-    return NULL;
+    return m->wire.send (m->wire.arg, &packet, timeout_ms, err);
 }
 
 /* Whether the rate allows another send now. */
@@ -276,50 +222,61 @@ static bool due (struct mads *m, int64_t now)
 /* Keep the window full. */
 static int send_more (struct mads *m, struct error *err)
 {
-    while (m->nidle > 0 && m->fresh.n + m->again.n > 0
+    while (m->flying < m->opts.window && m->fresh.n + m->again.n > 0
            && due (m, now_us (m))) {
-        struct mads_queue *q = m->fresh.n > 0 ? &m->fresh : &m->again;
-        struct mads_item item = queue_take (q);
+        struct mads_item *slot = m->slot;
 
-        if (transmit (m, occupy (m, &item), err) < 0)
+        while (slot->tid != 0)
+            slot++;
+        *slot = queue_take (m->fresh.n > 0 ? &m->fresh : &m->again);
+        if (transmit (m, slot, err) < 0)
             return -1;
     }
     return 0;
 }
 
 /* A send got no answer: send the request again later, or give up. */
-static int give_back (struct mads *m, struct mads_slot *s, struct error *err)
+static int give_back (struct mads *m, struct mads_item *slot,
+                      struct error *err)
 {
-    static const struct mads_answer nobody = { 0 };
-    struct mads_item item = s->item;
-    unsigned int tries = item.request.tries;
+    static const struct mads_answer none = { 0 };
+    const struct mads_item item = *slot;
+    const struct mads_request *r = &item.request;
 
-    ++*(item.request.optional ? &m->counts.silent : &m->counts.lost);
-    release (m, s);
-    if (item.sent < (tries > 0 ? tries : m->opts.retries + 1)) {
+    ++*(r->optional ? &m->counts.silent : &m->counts.lost);
+    release (m, slot);
+    if (item.sent < (r->tries > 0 ? r->tries : m->opts.retries + 1)) {
         queue_put (&m->again, &item);
         return 0;
     }
-    return item.request.fn (item.request.arg, item.request.cookie, &nobody,
-                            err);
+    return r->fn (r->arg, r->cookie, &none, err);
 }
 
-static bool belongs (const struct mads_slot *s, const uint8_t *mad)
+/* The slot of a request in flight; NULL if it was answered, or is unknown. */
+static struct mads_item *find_slot (const struct mads *m, const uint8_t *mad)
 {
-    const struct mads_request *r = &s->item.request;
+    uint32_t tid = get32 (mad + MAD_TID + 4);
 
-    return mad[MAD_CLASS] == r->class && get16 (mad + MAD_ATTR) == r->attr
-           && get32 (mad + MAD_MOD) == r->mod;
+    for (size_t i = 0; tid != 0 && i < m->opts.window; i++) {
+        const struct mads_request *r = &m->slot[i].request;
+
+        if (m->slot[i].tid == tid)
+            return mad[MAD_CLASS] == r->class && get16 (mad + MAD_ATTR) == r->attr
+                           && get32 (mad + MAD_MOD) == r->mod
+                       ? &m->slot[i]
+                       : NULL;
+    }
+    return NULL;
 }
 
 static int take (struct mads *m, const struct mads_packet *p,
                  struct error *err)
 {
-    struct mads_slot *s = find_slot (m, get32 (p->mad + MAD_TID + 4));
+    struct mads_item *s = find_slot (m, p->mad);
     struct mads_answer answer = { 0 };
     struct mads_request r;
 
-    if (!s || !belongs (s, p->mad))
+    if (!s)
         return 0;
     if (p->lost)
         return give_back (m, s, err);
@@ -327,35 +284,15 @@ static int take (struct mads *m, const struct mads_packet *p,
         return 0;
     answer.status = get16 (p->mad + MAD_STATUS) & ~STATUS_DIRECTION;
     if (answer.status & STATUS_BUSY) {
-        s->end_us = now_us (m) + (int64_t)wait_ms (m, s->item.sent) * 1000;
-        if (s->end_us < m->expiry_us)
-            m->expiry_us = s->end_us;
+        s->end_us = now_us (m) + (int64_t)wait_ms (m, s->sent) * 1000;
         return 0;
     }
     if (answer.status == 0)
         answer.data = p->mad + MADS_DATA_OFFSET;
-    r = s->item.request;
+    r = s->request;
     release (m, s);
     m->counts.answered++;
     return r.fn (r.arg, r.cookie, &answer, err);
-}
-
-static int expire (struct mads *m, struct error *err)
-{
-    int64_t now = now_us (m), next = INT64_MAX;
-
-    if (now < m->expiry_us || in_flight (m) == 0)
-        return 0;
-    for (size_t i = 0; i < m->opts.window; i++) {
-        struct mads_slot *s = &m->slot[i];
-
-        if (m->tid[i] != 0 && s->end_us <= now && give_back (m, s, err) < 0)
-            return -1;
-        if (m->tid[i] != 0 && s->end_us < next)
-            next = s->end_us;
-    }
-    m->expiry_us = next;
-    return 0;
 }
 
 /* The time to wait in recv, in milliseconds; 0 if there is something to do. */
@@ -389,19 +326,25 @@ static int check_deadline (struct mads *m, struct error *err)
 static int step (struct mads *m, struct error *err)
 {
     struct mads_packet packet;
-    int64_t until = end_us (m);
+    int64_t until = end_us (m), now;
     int rc;
 
     if (check_deadline (m, err) < 0 || send_more (m, err) < 0)
         return -1;
-    if (in_flight (m) > 0 && m->expiry_us < until)
-        until = m->expiry_us;
-    if (m->nidle > 0 && m->fresh.n + m->again.n > 0 && m->due_us < until)
+    for (size_t i = 0; i < m->opts.window; i++)
+        if (m->slot[i].tid != 0 && m->slot[i].end_us < until)
+            until = m->slot[i].end_us;
+    if (m->flying < m->opts.window && m->fresh.n + m->again.n > 0
+        && m->due_us < until)
         until = m->due_us;
     rc = m->wire.recv (m->wire.arg, &packet, patience_ms (m, until), err);
     if (rc > 0)
         rc = take (m, &packet, err);
-    return rc < 0 ? -1 : expire (m, err);
+    now = now_us (m);
+    for (size_t i = 0; rc >= 0 && i < m->opts.window; i++)
+        if (m->slot[i].tid != 0 && m->slot[i].end_us <= now)
+            rc = give_back (m, &m->slot[i], err);
+    return rc < 0 ? -1 : 0;
 }
 
 /* Drop all requests. First wait a short time for those in flight: a simulated
@@ -411,7 +354,7 @@ static void drop_all (struct mads *m)
 {
     int64_t until = now_us (m) + SETTLE_US;
     struct mads_packet late;
-    size_t left = in_flight (m);
+    size_t left = m->flying;
     int rc = 0;
 
     while (left > 0 && rc >= 0 && now_us (m) < until) {
@@ -420,13 +363,13 @@ static void drop_all (struct mads *m)
     }
     m->fresh.n = m->again.n = 0;
     for (size_t i = 0; i < m->opts.window; i++)
-        if (m->tid[i] != 0)
-            release (m, &m->slot[i]);
+        m->slot[i].tid = 0;
+    m->flying = 0;
 }
 
 int mads_run (struct mads *m, struct error *err)
 {
-    while (m->fresh.n + m->again.n + in_flight (m) > 0)
+    while (m->fresh.n + m->again.n + m->flying > 0)
         if (step (m, err) < 0) {
             drop_all (m);
             return -1;

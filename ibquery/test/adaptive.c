@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ibquery/model/generate.h"
-#include "ibquery/read/steady.h"
+#include "ibquery/read/discover.h"
 #include "ibquery/snapshot.h"
 #include "ibquery/test/agents.h"
 #include "tests/tap.h"
@@ -109,7 +109,7 @@ static struct fabric *build (const int32_t *ud)
         fabric_set_switch_lid (f, i, 10 + i, &err);
         fabric_set_lft (f, i, lft, TOP, &err);
         if (ud[i] >= 0)
-            fabric_set_adaptive (f, i, ud[i], 0, &err);
+            f->node[i].adaptive = (struct fabric_adaptive){ true, ud[i], 0 };
     }
     for (unsigned int i = 0; i < LEAVES; i++)
         fabric_add_cable (f, i, 1, LEAVES, i + 1, 4, "HDR", &err);

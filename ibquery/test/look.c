@@ -11,7 +11,7 @@
 
 #include "ibquery/model/generate.h"
 #include "ibquery/read/smp.h"
-#include "ibquery/read/steady.h"
+#include "ibquery/read/discover.h"
 #include "ibquery/test/agents.h"
 #include "tests/tap.h"
 

@@ -14,7 +14,7 @@
 #include "ibquery/model/generate.h"
 #include "ibquery/read/explore.h"
 #include "ibquery/read/smp.h"
-#include "ibquery/read/steady.h"
+#include "ibquery/read/discover.h"
 #include "ibquery/test/agents.h"
 #include "tests/tap.h"
 #include "util/alloc.h"
@@ -93,7 +93,7 @@ static void find_all (void)
 {
     struct agents *a = agents_create (agents->f, NULL, SEED);
     struct mads *m = engine (a, false);
-    struct explore *e = explore_create (m);
+    struct explore found_by = { .mads = m }, *e = &found_by;
     size_t nports = 0;
 
     netdisc_clear (&found);
@@ -129,7 +129,7 @@ static void find_all (void)
     }
     if (mads_run (m, NULL) < 0)
         exit (1);
-    explore_destroy (e);
+    explore_clear (e);
     mads_destroy (m);
     agents_destroy (a);
 }

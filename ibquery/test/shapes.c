@@ -249,6 +249,7 @@ static enum node_type type_of (const char *word)
 static int add_cable (struct fabric *f, const char *line, struct error *err)
 {
     unsigned int port[2], width = 0;
+    struct fabric_port *p;
     char speed[8] = "", state[8] = "unknown", rate[16];
     uint64_t guid[2];
     uint32_t node[2];
@@ -260,9 +261,9 @@ static int add_cable (struct fabric *f, const char *line, struct error *err)
     sscanf (rate, "%ux%7s", &width, speed);
     for (int i = 0; i < 2; i++)
         node[i] = fabric_find_node (f, guid[i]);
-    if (fabric_set_state (f, node[0], port[0], fabric_find_state (state), err)
-        < 0)
+    if (!(p = fabric_port_at (f, node[0], port[0], err)))
         return -1;
+    p->state = fabric_find_state (state);
     return fabric_add_cable (f, node[0], port[0], node[1], port[1], width,
                              speed, err);
 }
@@ -282,7 +283,7 @@ static int add_line (struct fabric *f, const char *line, unsigned int *lid,
     node = fabric_add_node (f, guid, type_of (word), ports, desc, err);
     if (node < 0)
         return -1;
-    fabric_set_system (f, node, system);
+    f->node[node].system = system;
     if (type_of (word) == NODE_SWITCH)
         return fabric_set_switch_lid (f, node, (*lid)++, err);
     for (unsigned int i = 1; i <= ports; i++)

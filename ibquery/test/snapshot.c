@@ -146,8 +146,8 @@ static void odd_fabric (void)
     fabric_set_port (f, 0, 2, 0x12, 8, 0, &err);
     fabric_add_node (f, 0x20, NODE_SWITCH, 6, "", &err);
     fabric_set_switch_lid (f, 1, 1, &err);
-    fabric_set_rates (f, 0, 2, &rates, &err);
-    fabric_set_rates (f, 1, 3, &rates, &err);
+    fabric_port_at (f, 0, 2, &err)->rates = rates;
+    fabric_port_at (f, 1, 3, &err)->rates = rates;
     fabric_add_node (f, 0x30, NODE_SWITCH, 6, "spaced  name", &err);
     fabric_add_node (f, 0x40, NODE_ROUTER, 1, "r", &err);
     fabric_add_node (f, 0x50, NODE_CA, 1, "", &err);

@@ -3,7 +3,7 @@
  * are made of, or an error that names what is wrong.
  */
 #include "config.h"
-#include "ibquery/read/steady.h"
+#include "ibquery/read/discover.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -414,7 +414,7 @@ static void states (void)
     a->p[f->link[f->port[f->endpoint[3].port].link].b].state = PORT_INIT;
     got = reading (a, &err);
     ok (got && got->nhosts == f->nhosts - 1 && got->nwarnings == 1
-            && strstr (got->warning[0], "is up, but nobody answers"),
+            && strstr (got->warning[0], "is up, but there is no answer"),
         "a host that is booting: a warning");
     fabric_destroy (got);
     agents_destroy (a);
