@@ -141,7 +141,7 @@ static int check_lid (unsigned int lid, unsigned int lmc, struct error *err)
     if (lid == 0 && lmc == 0)
         return 0;
     if (lid == 0 || lid + (1U << lmc) - 1 > FABRIC_MAX_LID)
-        return error_input (err, "LID %u is no unicast LID", lid);
+        return error_input (err, "LID %u is not a unicast LID", lid);
     if (lid & ((1U << lmc) - 1))
         return error_input (err, "LID %u does not fit its LMC %u", lid, lmc);
     return 0;

@@ -231,11 +231,11 @@ int fabric_find_state (const char *name);
  */
 static inline uint32_t fabric_far_port (const struct fabric *f, uint32_t port)
 {
-    const struct fabric_link *l = &f->link[f->port[port].link];
+    uint32_t link = f->port[port].link;
 
-    return f->port[port].link == FABRIC_NONE ? FABRIC_NONE
-           : l->a == port                    ? l->b
-                                             : l->a;
+    return link == FABRIC_NONE       ? FABRIC_NONE
+           : f->link[link].a == port ? f->link[link].b
+                                     : f->link[link].a;
 }
 
 static inline unsigned int fabric_entry (const struct fabric_node *n,

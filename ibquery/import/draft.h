@@ -2,43 +2,52 @@
 /* A fabric that is read from several files, in any order: what each file says,
  * and where, until all have been read.
  *
- * Filled by the parsers of this directory, joined by draft_finish. What is
- * given twice must agree: a function returns -1 with err if it contradicts
- * something that was read before, and so does draft_finish if the files do not
- * match. The message begins with one place and names the other.
+ * Filled by the parsers of this directory (draft.c), joined by draft_finish
+ * (join.c). The nodes and ports are those of the fabric that is being built.
+ * Each has a note with what the fabric has no field for. What is given twice
+ * must agree: a function returns -1 with err if it contradicts something that
+ * was read before, and so does draft_finish if the files do not match. The
+ * message begins with one place and names the other.
  */
 #ifndef IBQUERY_IMPORT_DRAFT_H
 #define IBQUERY_IMPORT_DRAFT_H
 
-#include "ibquery/fabric.h"
-#include "ibquery/import/scan.h"
+#include <inttypes.h>
 
-struct draft;
-struct draft *draft_create (void);
-void draft_destroy (struct draft *d);
+#include "ibquery/import/import.h"
 
-/* Add a node. Return its index, or -1. */
-struct draft_node {
-    uint64_t guid;
-    uint64_t system; /* SystemImageGUID; 0: not given */
-    enum node_type type;
-    unsigned int nports;
-    const char *desc;
+enum {
+    LIDS = FABRIC_MAX_LID + 1,
+    DRAFT_UNKNOWN = -1, /* a LID or an LMC */
 };
-int64_t draft_node (struct draft *d, const struct place *at,
-                    const struct draft_node *node, struct error *err);
 
-/* The GUID and LID of a port: of port 0 of a switch, or of a port of another
- * node. A guid of 0 and an lmc of DRAFT_UNKNOWN mean: not given.
- */
-enum { DRAFT_UNKNOWN = -1 };
-int draft_address (struct draft *d, const struct place *at, uint32_t node,
-                   unsigned int port, uint64_t guid, unsigned int lid, int lmc,
-                   struct error *err);
+/* Where something was read. */
+struct place {
+    const char *file; /* its name; NULL: nowhere */
+    uint64_t line;    /* from 1; 0 before the first */
+};
+#define PLACE "%s:%" PRIu64 /* of a place's file and line */
 
-/* A cable as seen from the node's port. The far node may be added later.
- * `both`: this line describes both ends.
+/* A text that another program wrote, read line by line, in memory that does not
+ * grow with the text.
  */
+struct scan {
+    struct place at; /* of the line that scan_line returned last */
+    FILE *fp;
+    char *buf;
+    size_t start, end; /* the part of buf that is not yet returned */
+    bool eof;
+};
+
+/* For each node of the fabric; of a switch also its port 0 and its table. */
+struct node_note {
+    struct place at;
+    struct place lid_at; /* file NULL: not given */
+    struct place lft_at;
+    uint64_t port_guid;
+};
+
+/* A cable as seen from the node's port. The far node may be added later. */
 struct draft_cable {
     unsigned int port;
     uint64_t far;
@@ -47,48 +56,121 @@ struct draft_cable {
     unsigned int width; /* as struct fabric_link's */
     char speed[8];
     enum port_state state;
-    bool both;
+    bool both;          /* its line describes both ends */
 };
-int draft_cable (struct draft *d, const struct place *at, uint32_t node,
-                 const struct draft_cable *cable, struct error *err);
 
-/* A forwarding table for the LIDs first to last. draft_table begins it,
- * draft_route adds entries in ascending order of the LIDs, and draft_table_end
- * ends it; the latter may give a smaller last LID. If the table is `complete`,
- * a LID without an entry has no route. Otherwise this is not known, and LIDs of
+/* For each port of the fabric. */
+struct port_note {
+    struct place lid_at; /* file NULL: not given */
+    int lmc;             /* or DRAFT_UNKNOWN */
+    struct place at;     /* of its cable; file NULL: there is none */
+    struct draft_cable cable;
+};
+
+/* A forwarding table for the LIDs first to last. If it is `complete`, a LID
+ * without an entry has no route. Otherwise this is not known, and LIDs of
  * adapters and routers must have an entry. `lacks_last`: the last LID may be
  * left out even of a complete table.
  */
 struct draft_table {
     uint64_t guid;
     unsigned int first, last;
-    bool lacks_last;
+    bool lacks_last, complete;
+    struct place at;
+    uint8_t *lft;
+    size_t size;       /* of lft */
+    unsigned int next; /* the lowest LID that may follow */
+    size_t routes;
 };
-int draft_table (struct draft *d, const struct place *at,
-                 const struct draft_table *table, struct error *err);
-int draft_route (struct draft *d, const struct place *at, unsigned int lid,
-                 unsigned int port, struct error *err);
-int draft_table_end (struct draft *d, unsigned int last, bool complete,
-                     struct error *err);
 
-/* The table that has not ended, or NULL. How many entries the last table has.
- */
-const struct draft_table *draft_open (const struct draft *d);
-size_t draft_routes (const struct draft *d);
-
-/* The owner of a LID according to a table: the port with this GUID.
- * DRAFT_SOMEBODY: some port, the table does not say which. DRAFT_UNTOLD: the
- * table does not say whether a port owns it.
+/* A LID according to the topology, and according to the tables: then its owner
+ * is the port with this GUID, or DRAFT_SOMEBODY: some port, or DRAFT_UNTOLD: it
+ * is not known whether a port owns it.
  */
 #define DRAFT_UNTOLD 0
 #define DRAFT_SOMEBODY UINT64_MAX
-int draft_owner (struct draft *d, const struct place *at, unsigned int lid,
-                 uint64_t guid, struct error *err);
+struct draft_lid {
+    struct place at;     /* file NULL: no port has it */
+    uint32_t node;
+    uint32_t port;       /* FABRIC_NONE: the node is a switch */
+    uint64_t guid;       /* of the port; 0: not given */
+    uint64_t table_guid;
+    struct place table_at; /* file NULL: in no table */
+};
 
-/* Join everything. Return a finished fabric, or NULL with err. The caller calls
- * draft_destroy in both cases.
+struct draft {
+    struct fabric *f;
+    struct node_note *node;
+    size_t nodes; /* allocated */
+    struct port_note *port;
+    size_t ports; /* allocated */
+    struct draft_table *table;
+    size_t ntables;
+    struct draft_table *open; /* the last table, until it ends */
+    uint64_t allowed;         /* bytes that tables may still use */
+    struct draft_lid *lid;    /* [LIDS] */
+
+    /* The file that is being read. */
+    struct scan s;
+    int64_t paragraph;          /* import_netdiscover: its node; -1: none */
+    uint64_t system, port_guid; /* of the next node; 0: not given */
+};
+
+/* Parsers: one line. Then, if there is an end, what is open must end. Return 0,
+ * or -1 with err.
  */
-struct fabric *draft_finish (struct draft *d, const char *source,
-                             struct error *err);
+int import_netdiscover (struct draft *d, char *line, struct error *err);
+int import_list (struct draft *d, char *line, struct error *err);
+int import_lfts (struct draft *d, char *line, struct error *err);
+int import_lfts_end (struct draft *d, struct error *err);
+int import_fdbs (struct draft *d, char *line, struct error *err);
+int import_fdbs_end (struct draft *d, struct error *err);
+
+/* Put "FILE:LINE: " before the message in err; place_input also makes the
+ * message, as error_input does, and draft_fault for the line that is being read.
+ * All return -1.
+ */
+int place_error (const struct place *at, struct error *err);
+int place_input (const struct place *at, struct error *err, const char *fmt,
+                 ...) __attribute__ ((format (printf, 3, 4)));
+#define draft_fault(d, err, ...) place_input (&(d)->s.at, err, __VA_ARGS__)
+
+/* Take something from *p. If it is there, return true and move *p after it;
+ * else the position of *p is undefined. Numbers are at most max. scan_to
+ * searches for the first occurrence.
+ */
+bool scan_text (char **p, const char *text);
+bool scan_to (char **p, const char *text);
+bool scan_decimal (char **p, uint64_t max, uint64_t *value);
+bool scan_hex (char **p, uint64_t max, uint64_t *value);
+void scan_blanks (char **p);
+
+/* What the line that is being read says. */
+
+/* Add a node. Return its index, or -1. */
+int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
+                    unsigned int nports, uint64_t system, const char *desc,
+                    struct error *err);
+
+/* The GUID and LID of a port: of port 0 of a switch, or of a port of another
+ * node. A guid of 0 and an lmc of DRAFT_UNKNOWN mean: not given.
+ */
+int draft_address (struct draft *d, uint32_t node, unsigned int port,
+                   uint64_t guid, unsigned int lid, int lmc,
+                   struct error *err);
+int draft_cable (struct draft *d, uint32_t node,
+                 const struct draft_cable *cable, struct error *err);
+
+/* Begin a table; add entries in ascending order of the LIDs; end it, with its
+ * last LID. The owner of an entry's LID.
+ */
+int draft_table (struct draft *d, uint64_t guid, unsigned int first,
+                 unsigned int last, struct error *err);
+int draft_route (struct draft *d, unsigned int lid, unsigned int port,
+                 struct error *err);
+int draft_table_end (struct draft *d, unsigned int last, bool complete,
+                     struct error *err);
+int draft_owner (struct draft *d, unsigned int lid, uint64_t guid,
+                 struct error *err);
 
 #endif /* IBQUERY_IMPORT_DRAFT_H */

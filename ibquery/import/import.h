@@ -4,27 +4,31 @@
  * is trusted: missing or contradictory information is an error that starts with
  * FILE:LINE.
  *
- * To add a format, write import_<name>.c, declare it here, list it in import.c.
+ * To add a format, write its parser in import_cables.c or import_tables.c,
+ * declare it in draft.h, list it in import.c.
  */
 #ifndef IBQUERY_IMPORT_H
 #define IBQUERY_IMPORT_H
 
 #include <stdio.h>
 
-#include "ibquery/import/draft.h"
+#include "ibquery/fabric.h"
 
-/* A parser: all lines into the draft. Return 0, or -1 with err. */
-typedef int (*import_f) (struct draft *d, struct scan *s, struct error *err);
-
-int import_netdiscover (struct draft *d, struct scan *s, struct error *err);
-int import_list (struct draft *d, struct scan *s, struct error *err);
-int import_lfts (struct draft *d, struct scan *s, struct error *err);
-int import_fdbs (struct draft *d, struct scan *s, struct error *err);
+/* What has been read so far. */
+struct draft;
+struct draft *draft_create (void);
+void draft_destroy (struct draft *d);
 
 /* Read fp, which people call `name`, as the format of that name (NULL: by its
  * content). name must live as long as the draft. Return 0, or -1 with err.
  */
 int import_file (struct draft *d, FILE *fp, const char *name,
                  const char *format, struct error *err);
+
+/* Join everything. Return a finished fabric, or NULL with err. The caller calls
+ * draft_destroy in both cases.
+ */
+struct fabric *draft_finish (struct draft *d, const char *source,
+                             struct error *err);
 
 #endif /* IBQUERY_IMPORT_H */

@@ -409,7 +409,7 @@ static void refusals (void)
         { loopback, "leads to itself" },
         { bad_width, "3 lanes" },
         { bad_speed, "warp-speed is no speed" },
-        { bad_lid, "LID 49152 is no unicast LID" },
+        { bad_lid, "LID 49152 is not a unicast LID" },
         { bad_lmc, "LMC 8 is larger than 7" },
         { unaligned, "LID 5 does not fit its LMC 2" },
         { ca_table, "has no forwarding table" },

@@ -301,7 +301,7 @@ static const struct {
       "but to 0002c90000000091 in tree.dump_fts:17" },
     { 0, 1, "0x0009 000", "0x0009 001", false,
       "tree.dump_fts:1: LID 9 leads to port 1 of switch "
-      "0002c90100000040, whose own it is in tree.ibnetdiscover:10" },
+      "0002c90100000040, but is its own in tree.ibnetdiscover:10" },
     { 0, 1, "0x000e 002", "0x000d 002", false,
       "tree.dump_fts:17: LID 13 does not belong here" },
     { 0, 1, "0x000e 002", "0x000f 002", false,
@@ -320,9 +320,9 @@ static const struct {
       "tree.dump_fts:18: the table has 14 entries, not 15" },
     { 0, 1, "guid 0x0002c90100000040", "guid 0x0002c90100000030", false,
       "tree.dump_fts:1: LID 7 leads to port 3 of switch "
-      "0002c90100000030, whose own it is in tree.ibnetdiscover:20" },
+      "0002c90100000030, but is its own in tree.ibnetdiscover:20" },
     { 0, 1, "guid 0x0002c90100000040", "guid 0x0002c90000000010", false,
-      "tree.dump_fts:1: 0002c90000000010 is no switch of the topology" },
+      "tree.dump_fts:1: 0002c90000000010 is not a switch of the topology" },
     { 0, 1, "  Lid", "SubnGet(LFT) failed on switch\n  Lid", false,
       "tree.dump_fts:2: a part of the table could not be read" },
     { 0, 1, "Unicast lids [0x0-0xe] of switch DR",
@@ -330,7 +330,7 @@ static const struct {
       "tree.dump_fts:1: this is a dump of multicast tables" },
     { 1, 1, "0x0009 000", "0x0009 001", false,
       "tree.dump_fts-n:1: LID 9 leads to port 1 of switch "
-      "0002c90100000040, whose own it is in tree.ibnetdiscover:10" },
+      "0002c90100000040, but is its own in tree.ibnetdiscover:10" },
     { 5, 1, "dump_ucast_routes: Switch 0x0002c90100000020",
       "PLFT_NUM: 1", false,
       "tree.fdbs:33: the switch has more tables than one" },
