@@ -313,7 +313,7 @@ static const struct {
     { 0, 1, "[0x0-0xe]", "[0x0-0xd]", false,
       "tree.dump_fts:17: LID 14 does not belong here" },
     { 0, 1, "[0x0-0xe]", "[0xe-0x0]", false,
-      "tree.dump_fts:1: LIDs 14 to 0 are no forwarding table's" },
+      "tree.dump_fts:1: a forwarding table cannot have LIDs 14 to 0" },
     { 0, 1, "14 valid", "13 valid", false,
       "tree.dump_fts:18: the table has 14 entries, not 13" },
     { 0, 1, "14 valid lids dumped \nU", "15 valid lids dumped \nU", false,
