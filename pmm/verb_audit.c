@@ -63,13 +63,11 @@ static void catch_signals (void)
 
 /* State of a run of the verb. */
 struct auditing {
-    bool json;
     struct site site;
-    char conf[PATH_MAX];    /* absolute, for pmm-probe; "": default */
+    const char *conf;       /* absolute, for pmm-probe; NULL: default */
     struct fabric *fabric;
     struct ledger *ledger;
-    struct hostlist nodes, partners;
-    int status;             /* exit status */
+    struct hostlist nodes;
 };
 
 /* Add idle partners after the drained nodes, until the audit has --size nodes,
@@ -77,32 +75,20 @@ struct auditing {
  */
 static int add_partners (struct auditing *w, struct error *err)
 {
-    struct hostlist *to = &w->nodes, *from = &w->partners;
+    struct hostlist *to = &w->nodes, from = { 0 };
     size_t size = (size_t)given.size;
 
     if (size < 2 * to->count)
         size = 2 * to->count;
     if (to->count == 0)
         return error_world (err, "no node is drained by us and to be measured");
-    if (controller_idle (from, w->site.audit_partition, err) < 0)
+    if (controller_idle (&from, w->site.audit_partition, err) < 0)
         return -1;
     to->name = xrealloc (to->name, size, sizeof (*to->name));
-    while (from->count > 0 && to->count < size)
-        to->name[to->count++] = from->name[--from->count];
+    while (from.count > 0 && to->count < size)
+        to->name[to->count++] = from.name[--from.count];
+    hostlist_clear (&from);
     return 0;
-}
-
-static int find_nodes (struct auditing *w, struct error *err)
-{
-    if (given.nodes)
-        return hostlist_parse (&w->nodes, given.nodes, CONTROLLER_NODES_MAX,
-                               err);
-    if (given.drained)
-        return controller_drained (&w->nodes, err) < 0
-                       || add_partners (w, err) < 0
-                   ? -1
-                   : 0;
-    return controller_idle (&w->nodes, w->site.audit_partition, err);
 }
 
 static int prepare (struct auditing *w, struct error *err)
@@ -114,62 +100,55 @@ static int prepare (struct auditing *w, struct error *err)
     if (given.size < AUDIT_NODES_MIN || given.size > AUDIT_NODES_MAX)
         return error_input (err, "--size: %d to %d is wanted",
                             AUDIT_NODES_MIN, AUDIT_NODES_MAX);
-    if (site_read (&w->site, *w->conf ? w->conf : NULL, 1, err) < 0
+    if (site_read (&w->site, w->conf, 1, err) < 0
         || !(w->fabric = fabric_load_trusted (w->site.snapshot, geteuid (),
                                               NULL, err))
         || !(w->ledger = ledger_open (w->site.ledger, LEDGER_CREATE, err)))
         return -1;
-    return find_nodes (w, err);
+    if (given.nodes)
+        return hostlist_parse (&w->nodes, given.nodes, CONTROLLER_NODES_MAX,
+                               err);
+    if (!given.drained)
+        return controller_idle (&w->nodes, w->site.audit_partition, err);
+    return controller_drained (&w->nodes, err) < 0 ? -1
+                                                   : add_partners (w, err);
 }
 
-static int print_json (struct auditing *w, const struct audit_result *r,
-                       struct error *err)
+static int print (struct auditing *w, const struct audit_result *r,
+                  bool measured, bool json, struct error *err)
 {
-    json_t *audit = r->id > 0
-                        ? ledger_audit (w->ledger, r->id, err)
-                        : json_pack ("{s:n, s:s, s:s}", "id", "status",
-                                     verdict_status_name (r->status),
-                                     "sentence", r->sentence);
+    const char *status = verdict_status_name (r->status);
+    json_t *audit;
 
-    return audit ? json_write_file ("audit", NULL, audit, stdout, err) : -1;
-}
-
-static int print (struct auditing *w, const struct audit_result *r, bool measured,
-                  struct error *err)
-{
-    if (w->json)
-        return print_json (w, r, err);
+    if (json) {
+        audit = r->id > 0 ? ledger_audit (w->ledger, r->id, err)
+                          : json_pack ("{s:n, s:s, s:s}", "id", "status",
+                                       status, "sentence", r->sentence);
+        return audit ? json_write_file ("audit", NULL, audit, stdout, err)
+                     : -1;
+    }
     if (r->id > 0)
-        printf ("audit %jd %s %s%s\n", (intmax_t)r->id,
-                verdict_status_name (r->status),
+        printf ("audit %jd %s %s%s\n", (intmax_t)r->id, status,
                 measured ? "" : "not measured: ", r->sentence);
     else
         printf ("not audited: %s\n", r->sentence);
     return 0;
 }
 
-/* The exit status for several audits is that of the worst: FAIL, then UNKNOWN.
- */
-static void take_status (struct auditing *w, enum verdict_status status)
-{
-    if (status == VERDICT_FAIL)
-        w->status = EXIT_FAIL;
-    else if (status == VERDICT_UNKNOWN && w->status != EXIT_FAIL)
-        w->status = EXIT_WORLD;
-}
-
-static int run_one (struct auditing *w, char **node, size_t n, struct error *err)
+/* Audit some of the nodes. Return the exit status, or -1 with err. */
+static int run_one (struct auditing *w, size_t first, size_t n, bool json,
+                    struct error *err)
 {
     struct audit audit = {
         .site = &w->site,
-        .conf = *w->conf ? w->conf : NULL,
+        .conf = w->conf,
         .ledger = w->ledger,
         .fabric = w->fabric,
         .stop = &stopped,
         .report = stderr,
     };
     struct audit_request request = {
-        .node = (const char *const *)node,
+        .node = (const char *const *)w->nodes.name + first,
         .n = n,
         .anyway = given.nodes || given.drained,
         .cause.why = LEDGER_BY_HAND,
@@ -177,60 +156,60 @@ static int run_one (struct auditing *w, char **node, size_t n, struct error *err
     struct audit_result result;
     int rc = audit_run (&audit, &request, &result, err);
 
-    if (rc < 0)
+    if (rc < 0 || print (w, &result, rc == 1, json, err) < 0)
         return -1;
-    take_status (w, result.status);
-    return print (w, &result, rc == 1, err);
+    return exit_status (result.status);
 }
 
 /* The fewest audits with at most this many nodes each, all of about equal size.
+ * Return the worst exit status (EXIT_FAIL, then EXIT_WORLD), or -1 with err.
  */
-static int run_all (struct auditing *w, struct error *err)
+static int run_all (struct auditing *w, bool json, struct error *err)
 {
     size_t n = w->nodes.count;
     size_t size = given.all ? (size_t)given.size : AUDIT_NODES_MAX;
     size_t audits = n > 0 ? (n + size - 1) / size : 1;
+    int worst = EXIT_OK;
 
     for (size_t i = 0; i < audits && !stopped; i++) {
         size_t first = i * n / audits;
-        size_t last = (i + 1) * n / audits;
+        int status = run_one (w, first, (i + 1) * n / audits - first, json,
+                              err);
 
-        if (run_one (w, w->nodes.name + first, last - first, err) < 0)
+        if (status < 0)
             return -1;
+        if (status != EXIT_OK && worst != EXIT_FAIL)
+            worst = status;
     }
-    return 0;
-}
-
-static int run_service (const struct inputs *in, const char *conf,
-                        struct error *err)
-{
-    const struct serve_options service = {
-        .conf = *conf ? conf : NULL,
-        .once = given.once,
-    };
-
-    if (given.nodes || given.idle || given.all || given.drained || in->json)
-        return error_input (err, "--serve goes with --conf and --once only");
-    return serve (&service, stderr, err);
+    return worst;
 }
 
 static int run (struct inputs *in, struct error *err)
 {
-    struct auditing w = { .json = in->json, .status = EXIT_OK };
+    struct auditing w = { 0 };
+    char conf[PATH_MAX];
+    int status = -1;
 
-    if (in->conf && !realpath (in->conf, w.conf))
+    if (in->conf && !realpath (in->conf, conf))
         return error_errno (err, "%s", in->conf);
-    if (given.serve)
-        return run_service (in, w.conf, err);
+    w.conf = in->conf ? conf : NULL;
+    if (given.serve) {
+        const struct serve_options service = { w.conf, given.once };
+
+        if (given.nodes || given.idle || given.all || given.drained
+            || in->json)
+            return error_input (err, "--serve goes with --conf and --once "
+                                     "only");
+        return serve (&service, stderr, err);
+    }
     catch_signals ();
-    if (prepare (&w, err) < 0 || run_all (&w, err) < 0)
-        w.status = -1;
+    if (prepare (&w, err) == 0)
+        status = run_all (&w, in->json, err);
     hostlist_clear (&w.nodes);
-    hostlist_clear (&w.partners);
     ledger_close (w.ledger);
     fabric_destroy (w.fabric);
     site_clear (&w.site);
-    return w.status;
+    return status;
 }
 
 const struct verb verb_audit = {

@@ -15,42 +15,37 @@
 static struct export_words {
     const struct export_format *format;
     const char *hosts, *series, *order;
-    uint64_t length;
-    bool length_given;
+    const uint64_t *length; /* NULL: that of the shortest messages */
     int stat;
     double overhead_ns, eps;
 } given = { .stat = SERIES_MEDIAN, .eps = EPS };
 
-/* The input of a format. */
-struct export {
-    const struct inputs *in; /* fabric and plan, if the format needs them */
-    struct infer_matrix *m;  /* latencies, if it needs these */
-    uint32_t *order;         /* [n] order of the nodes */
-};
-
-static int write_clusterkit (struct export *x, FILE *fp, struct error *err)
+/* Write latencies; tleaf numbers the nodes, and sets order[n]. */
+static int write_loggops (const struct infer_matrix *m, uint32_t *order,
+                          FILE *fp, struct error *err)
 {
-    return clusterkit_write (x->in->plan, x->in->ps, fp, err);
+    (void)order;
+    return loggops_write (m, given.overhead_ns, fp, err);
 }
 
-static int write_loggops (struct export *x, FILE *fp, struct error *err)
+static int write_loggops_pairs (const struct infer_matrix *m, uint32_t *order,
+                                FILE *fp, struct error *err)
 {
-    return loggops_write (x->m, given.overhead_ns, fp, err);
+    (void)order;
+    return loggops_write_pairs (m, given.overhead_ns, fp, err);
 }
 
-static int write_loggops_pairs (struct export *x, FILE *fp, struct error *err)
+static int write_deco (const struct infer_matrix *m, uint32_t *order, FILE *fp,
+                       struct error *err)
 {
-    return loggops_write_pairs (x->m, given.overhead_ns, fp, err);
+    (void)order;
+    return scotch_write_deco (m, fp, err);
 }
 
-static int write_deco (struct export *x, FILE *fp, struct error *err)
+static int write_tleaf (const struct infer_matrix *m, uint32_t *order,
+                        FILE *fp, struct error *err)
 {
-    return scotch_write_deco (x->m, fp, err);
-}
-
-static int write_tleaf (struct export *x, FILE *fp, struct error *err)
-{
-    return scotch_write_tleaf (x->m, given.eps, x->order, fp, err);
+    return scotch_write_tleaf (m, given.eps, order, fp, err);
 }
 
 enum { PLAN = 1, SERIES = 2, PATHS = 4 };
@@ -58,30 +53,31 @@ enum { PLAN = 1, SERIES = 2, PATHS = 4 };
 static const struct export_format {
     const char *name;
     int from; /* any of these */
-    int (*write) (struct export *x, FILE *fp, struct error *err);
+    int (*write) (const struct infer_matrix *m, uint32_t *order, FILE *fp,
+                  struct error *err); /* NULL: a plan, for ClusterKit */
 } formats[] = {
-    { "clusterkit", PLAN, write_clusterkit },
+    { "clusterkit", PLAN, NULL },
     { "loggopsim", SERIES, write_loggops },
     { "loggopsim-pairs", SERIES, write_loggops_pairs },
     { "scotch-deco", SERIES | PATHS, write_deco },
     { "scotch-tleaf", SERIES | PATHS, write_tleaf },
+    { 0 },
 };
 
 static int set_format (void *field, const char *value, struct error *err)
 {
-    for (size_t i = 0; i < sizeof (formats) / sizeof (formats[0]); i++)
-        if (strcmp (value, formats[i].name) == 0) {
-            *(const struct export_format **)field = &formats[i];
-            return 0;
-        }
-    return error_input (err, "'%.40s' is no format to export", value);
+    int i = FIND_ROW (formats, value, err);
+
+    *(const struct export_format **)field = &formats[i < 0 ? 0 : i];
+    return i < 0 ? -1 : 0;
 }
 
-static int set_length (void *data, const char *value, struct error *err)
+static int set_length (void *field, const char *value, struct error *err)
 {
-    (void)data;
-    given.length_given = true;
-    return opt_u64 (&given.length, value, err);
+    static uint64_t length;
+
+    *(const uint64_t **)field = &length;
+    return opt_u64 (&length, value, err);
 }
 
 #define FIELD(name) offsetof (struct export_words, name)
@@ -93,7 +89,7 @@ static const struct opt options[] = {
       "of the fabric these hosts, node[01-16], or @FILE (default: all)" },
     { "series", 0, "FILE", opt_string, FIELD (series),
       "latencies of pairs: a series, or what 'pmm solve --pairs' wrote" },
-    { "length", 0, "N", set_length, 0,
+    { "length", 0, "N", set_length, FIELD (length),
       "by messages of so many bytes (default: the least)" },
     { "stat", 0, "NAME", inputs_stat, FIELD (stat),
       "of the repeats: min, p25, ... (default: median)" },
@@ -125,7 +121,7 @@ static int check (const struct inputs *in, struct error *err)
                                              : "--series or -f FABRIC");
     if (given.hosts && from != PATHS)
         return error_input (err, "--hosts goes with -f FABRIC alone");
-    if (given.length_given && from != SERIES)
+    if (given.length && from != SERIES)
         return error_input (err, "--length goes with --series");
     if (given.stat != SERIES_MEDIAN && from != SERIES)
         return error_input (err, "--stat goes with --series");
@@ -139,81 +135,56 @@ static int check (const struct inputs *in, struct error *err)
     return 0;
 }
 
-static struct infer_matrix *load_series (struct error *err)
+static struct infer_matrix *load_latencies (struct inputs *in,
+                                            struct error *err)
 {
-    struct infer_matrix *m = NULL;
-    struct series_list list;
-    const struct series *s;
+    struct infer_matrix *m;
+    FILE *fp;
 
-    if (inputs_series (&list, given.series, err) < 0)
-        return NULL;
-    if (!(s = series_list_pairs (&list)))
-        error_input (err, "no run of pairs");
-    else
-        m = infer_matrix_of_series (
-            s, given.length_given ? given.length : s->pair[0].length,
-            given.stat, err);
-    if (!m)
-        error_prefix (err, "%s", given.series);
-    series_list_clear (&list);
-    return m;
-}
-
-static struct infer_matrix *load_paths (const struct inputs *in,
-                                        struct error *err)
-{
-    struct pathset *ps = inputs_hosts (in->fabric, "hosts", given.hosts, false,
-                                       err);
-    struct infer_matrix *m = ps ? infer_matrix_of_paths (ps, err) : NULL;
-
-    pathset_destroy (ps);
-    return m;
-}
-
-static int load_latencies (struct export *x, struct error *err)
-{
-    x->m = given.series ? load_series (err) : load_paths (x->in, err);
-    if (!x->m)
-        return -1;
-    x->order = xarray (x->m->n, sizeof (*x->order));
-    for (uint32_t i = 0; i < x->m->n; i++)
-        x->order[i] = i;
-    return 0;
-}
-
-static void write_order (const struct export *x, FILE *fp)
-{
-    for (uint32_t i = 0; i < x->m->n; i++)
-        fprintf (fp, "%s\n", x->m->label[x->order[i]]);
-}
-
-/* Write the order first, if it is requested: numbers without it mean little. */
-static int save (struct export *x, struct inputs *in, struct error *err)
-{
-    FILE *fp = inputs_output (in, err);
-    struct outfile *order = NULL;
-
-    if (!fp || (given.order && !(order = file_create (given.order, err))))
-        return -1;
-    if (given.format->write (x, fp, err) < 0) {
-        file_abort (order);
-        return -1;
+    if (!given.series) {
+        in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false, err);
+        return in->ps ? infer_matrix_of_paths (in->ps, err) : NULL;
     }
-    if (!order)
-        return 0;
-    write_order (x, file_stream (order));
-    return file_commit (order, err);
+    if (!(fp = file_open_input (given.series, err)))
+        return NULL;
+    m = inputs_latencies (fp, given.series, given.length, given.stat, err);
+    file_close_input (fp);
+    return m;
+}
+
+/* Write the order of the nodes first, if it is requested: numbers without it
+ * mean little.
+ */
+static int write_latencies (const struct infer_matrix *m, FILE *fp,
+                            struct error *err)
+{
+    struct outfile *out = given.order ? file_create (given.order, err) : NULL;
+    uint32_t *order;
+    int rc;
+
+    if (given.order && !out)
+        return -1;
+    order = xarray (m->n, sizeof (*order));
+    for (uint32_t i = 0; i < m->n; i++)
+        order[i] = i;
+    rc = given.format->write (m, order, fp, err);
+    for (uint32_t i = 0; i < m->n && out; i++)
+        fprintf (file_stream (out), "%s\n", m->label[order[i]]);
+    free (order);
+    return out ? file_finish (out, rc, err) : rc;
 }
 
 static int run (struct inputs *in, struct error *err)
 {
-    struct export x = { .in = in };
+    struct infer_matrix *m = NULL;
+    FILE *fp;
     int rc = -1;
 
-    if (in->plan || load_latencies (&x, err) == 0)
-        rc = save (&x, in, err);
-    infer_matrix_destroy (x.m);
-    free (x.order);
+    if ((in->plan || (m = load_latencies (in, err)))
+        && (fp = inputs_output (in, err)))
+        rc = in->plan ? clusterkit_write (in->plan, in->ps, fp, err)
+                      : write_latencies (m, fp, err);
+    infer_matrix_destroy (m);
     return rc;
 }
 

@@ -18,24 +18,34 @@ static const struct opt options[] = {
     { 0 },
 };
 
+/* A way between two ends. */
 struct path {
-    uint32_t from, to; /* ends */
+    uint32_t from, to;
     uint32_t link[PATH_MAX_HOPS];
     int n;
 };
 
-static int walk (const struct fabric *f, struct path *p, uint32_t from,
-                 uint32_t to, struct error *err)
+/* Find two different ends by name. */
+static int find_ends (const struct fabric *f, char *const name[2],
+                      struct path *p, struct error *err)
 {
-    p->from = from;
-    p->to = to;
-    p->n = fabric_walk (f, from, to, p->link, err);
-    if (p->n < 0)
-        return error_prefix (err, "%s to %s", f->end[from].name,
-                             f->end[to].name);
+    uint32_t *end[] = { &p->from, &p->to };
+
+    for (int i = 0; i < 2; i++)
+        if ((*end[i] = fabric_find_end (f, name[i])) == FABRIC_NONE)
+            return error_input (err, "not in the fabric: %.80s", name[i]);
+    if (f->end[p->from].endpoint == f->end[p->to].endpoint)
+        return error_input (err, "both ends are %.80s", name[0]);
+    return 0;
+}
+
+static int walk (const struct fabric *f, struct path *p, struct error *err)
+{
+    p->n = fabric_walk (f, p->from, p->to, p->link, err);
     for (int i = 0; i < p->n; i++)
         p->link[i] = arc_link (p->link[i]);
-    return 0;
+    return p->n >= 0 ? 0 : error_prefix (err, "%s to %s", f->end[p->from].name,
+                                         f->end[p->to].name);
 }
 
 static json_t *path_json (const struct fabric *f, const struct path *p)
@@ -45,18 +55,6 @@ static json_t *path_json (const struct fabric *f, const struct path *p)
     for (int i = 0; i < p->n; i++)
         json_add (list, json_string (f->link[p->link[i]].id));
     return list;
-}
-
-static int write_json (const struct fabric *f, const struct path *there,
-                       const struct path *back, FILE *fp, struct error *err)
-{
-    json_t *members = json_pack ("{s:s, s:s, s:o, s:o}", "a",
-                                 f->end[there->from].name, "b",
-                                 f->end[there->to].name, "forward",
-                                 path_json (f, there), "reverse",
-                                 path_json (f, back));
-
-    return json_write_file ("path", f->hash, members, fp, err);
 }
 
 static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
@@ -80,77 +78,48 @@ static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
     }
 }
 
-static void print_line (const struct fabric *f, const struct path *p, FILE *fp)
-{
-    fprintf (fp, "%s %s", f->end[p->from].name, f->end[p->to].name);
-    for (int i = 0; i < p->n; i++)
-        fprintf (fp, " %s", f->link[p->link[i]].id);
-    putc ('\n', fp);
-}
-
-static int find_ends (const struct fabric *f, const char *const name[2],
-                      uint32_t end[2], struct error *err)
-{
-    for (int i = 0; i < 2; i++) {
-        end[i] = fabric_find_end (f, name[i]);
-        if (end[i] == FABRIC_NONE)
-            return error_input (err, "not in the fabric: %.80s", name[i]);
-    }
-    if (f->end[end[0]].endpoint == f->end[end[1]].endpoint)
-        return error_input (err, "both ends are %.80s", name[0]);
-    return 0;
-}
-
 static int one_pair (struct inputs *in, struct error *err)
 {
     const struct fabric *f = in->fabric;
-    const char *const name[] = { in->operand[0], in->operand[1] };
     struct path there, back;
-    uint32_t end[2];
     FILE *fp;
 
-    if (find_ends (f, name, end, err) < 0
-        || walk (f, &there, end[0], end[1], err) < 0
-        || walk (f, &back, end[1], end[0], err) < 0
+    if (find_ends (f, in->operand, &there, err) < 0)
+        return -1;
+    back.from = there.to;
+    back.to = there.from;
+    if (walk (f, &there, err) < 0 || walk (f, &back, err) < 0
         || !(fp = inputs_output (in, err)))
         return -1;
     if (in->json)
-        return write_json (f, &there, &back, fp, err);
+        return inputs_put_json (
+            in, "path", f->hash,
+            json_pack ("{s:s, s:s, s:o, s:o}", "a", f->end[there.from].name,
+                       "b", f->end[there.to].name, "forward",
+                       path_json (f, &there), "reverse", path_json (f, &back)),
+            err);
     print_path (f, &there, fp);
     print_path (f, &back, fp);
     return 0;
 }
 
-/* Read a line "A B" of a file of pairs. */
+/* Read a line "A B" of a file of pairs, and print the links. */
 static int pair_of_line (const struct fabric *f, char *line, FILE *fp,
                          struct error *err)
 {
-    const char *name[2];
-    struct path path;
-    uint32_t end[2] = { 0 };
-    char *rest;
+    char *name[2], *rest;
+    struct path p;
 
     name[0] = strtok_r (line, " \t\n", &rest);
     name[1] = strtok_r (NULL, " \t\n", &rest);
     if (!name[0] || !name[1] || strtok_r (NULL, " \t\n", &rest))
         return error_input (err, "a pair is two names");
-    if (find_ends (f, name, end, err) < 0
-        || walk (f, &path, end[0], end[1], err) < 0)
+    if (find_ends (f, name, &p, err) < 0 || walk (f, &p, err) < 0)
         return -1;
-    print_line (f, &path, fp);
-    return 0;
-}
-
-static int pairs_of_file (const struct fabric *f, FILE *in, const char *name,
-                          FILE *out, struct error *err)
-{
-    char line[4 * FABRIC_NAME_MAX];
-
-    for (unsigned long n = 1; fgets (line, sizeof (line), in); n++)
-        if (pair_of_line (f, line, out, err) < 0)
-            return error_prefix (err, "%s:%lu", name, n);
-    if (ferror (in))
-        return error_errno (err, "cannot read %s", name);
+    fprintf (fp, "%s %s", f->end[p.from].name, f->end[p.to].name);
+    for (int i = 0; i < p.n; i++)
+        fprintf (fp, " %s", f->link[p.link[i]].id);
+    putc ('\n', fp);
     return 0;
 }
 
@@ -159,10 +128,15 @@ static int many_pairs (struct inputs *in, struct error *err)
     const char *name = strcmp (pairs, "-") ? pairs : "standard input";
     FILE *fp = file_open_input (pairs, err);
     FILE *out = fp ? inputs_output (in, err) : NULL;
-    int rc = out ? pairs_of_file (in->fabric, fp, name, out, err) : -1;
+    char line[4 * FABRIC_NAME_MAX];
+    int rc = out ? 0 : -1;
 
-    if (fp)
-        file_close_input (fp);
+    for (unsigned long n = 1; rc == 0 && fgets (line, sizeof (line), fp); n++)
+        if ((rc = pair_of_line (in->fabric, line, out, err)) < 0)
+            error_prefix (err, "%s:%lu", name, n);
+    if (rc == 0 && ferror (fp))
+        rc = error_errno (err, "cannot read %s", name);
+    file_close_input (fp);
     return rc;
 }
 

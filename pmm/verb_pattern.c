@@ -45,23 +45,23 @@ static uint32_t host_of (uint32_t process)
     return (uint64_t)process * given.hosts / given.processes;
 }
 
-static void print_hosts (FILE *fp)
+static void print_text (const struct pattern *p, const char *kind,
+                        struct probe *pair, FILE *fp)
 {
-    for (uint32_t i = 0; i < (uint32_t)given.processes; i++)
-        if (i == 0 || host_of (i) != host_of (i - 1))
-            fprintf (fp, "%shost %" PRIu32 ": %" PRIu32, i ? "\n" : "",
-                     host_of (i), i);
-        else
-            fprintf (fp, " %" PRIu32, i);
-    putc ('\n', fp);
-}
-
-static void print_steps (const struct pattern *p, struct probe *pair,
-                         FILE *fp)
-{
-    int digits = snprintf (NULL, 0, "%" PRIu32, pattern_processes (p) - 1);
+    uint32_t processes = pattern_processes (p);
+    int digits = snprintf (NULL, 0, "%" PRIu32, processes - 1);
     int wide = snprintf (NULL, 0, "%" PRIu64, pattern_turn (p));
 
+    fprintf (fp, "%s: %s, %s, %s%s\n", kind, COUNTED (processes, "process"),
+             COUNTED ((uint64_t)given.hosts, "host"),
+             COUNTED (pattern_turn (p), "step"),
+             pattern_steps (p) > pattern_turn (p)
+                 ? ", then the same with roles swapped" : "");
+    for (uint32_t i = 0; given.hosts < given.processes && i < processes; i++) {
+        if (i == 0 || host_of (i) != host_of (i - 1))
+            fprintf (fp, "%shost %" PRIu32 ":", i ? "\n" : "", host_of (i));
+        fprintf (fp, " %" PRIu32 "%s", i, i + 1 < processes ? "" : "\n");
+    }
     for (uint64_t s = 0; s < pattern_turn (p); s++) {
         uint32_t n = pattern_step (p, s, pair);
 
@@ -73,21 +73,7 @@ static void print_steps (const struct pattern *p, struct probe *pair,
     }
 }
 
-static void print_text (const struct pattern *p, const char *kind,
-                        struct probe *pair, FILE *fp)
-{
-    fprintf (fp, "%s: %s, %s, %s", kind,
-             COUNTED (pattern_processes (p), "process"),
-             COUNTED ((uint64_t)given.hosts, "host"),
-             COUNTED (pattern_turn (p), "step"));
-    if (pattern_steps (p) > pattern_turn (p))
-        fputs (", then the same with roles swapped", fp);
-    putc ('\n', fp);
-    if (given.hosts < given.processes)
-        print_hosts (fp);
-    print_steps (p, pair, fp);
-}
-
+/* Not built in memory, since it may be large. */
 static void print_json (const struct pattern *p, const char *kind,
                         struct probe *pair, FILE *fp)
 {
@@ -135,24 +121,7 @@ static struct pattern *make (const char *name, struct error *err)
     return p;
 }
 
-static int print (struct inputs *in, const struct pattern *p,
-                  struct error *err)
-{
-    struct probe *pair;
-    FILE *fp;
-
-    if (pattern_width (p) > PAIRS_PRINTED)
-        return error_input (err, "%" PRIu32 " pairs in a step: %d at most are"
-                            " printed", pattern_width (p), PAIRS_PRINTED);
-    if (!(fp = inputs_output (in, err)))
-        return -1;
-    pair = xarray (pattern_width (p), sizeof (*pair));
-    (in->json ? print_json : print_text) (p, in->operand[0], pair, fp);
-    free (pair);
-    return 0;
-}
-
-static int list_patterns (struct inputs *in, struct error *err)
+static int run_list (struct inputs *in, struct error *err)
 {
     FILE *fp;
 
@@ -167,13 +136,25 @@ static int list_patterns (struct inputs *in, struct error *err)
 
 static int run (struct inputs *in, struct error *err)
 {
+    const char *name = in->operand[0];
     struct pattern *p;
-    int rc;
+    struct probe *pair;
+    FILE *fp;
+    int rc = -1;
 
-    if (in->noperands == 0)
-        return list_patterns (in, err);
-    p = make (in->operand[0], err);
-    rc = p ? print (in, p, err) : -1;
+    if (!name)
+        return run_list (in, err);
+    if (!(p = make (name, err)))
+        return -1;
+    if (pattern_width (p) > PAIRS_PRINTED)
+        error_input (err, "%" PRIu32 " pairs in a step: %d at most are"
+                     " printed", pattern_width (p), PAIRS_PRINTED);
+    else if ((fp = inputs_output (in, err))) {
+        pair = xarray (pattern_width (p), sizeof (*pair));
+        (in->json ? print_json : print_text) (p, name, pair, fp);
+        free (pair);
+        rc = 0;
+    }
     pattern_destroy (p);
     return rc;
 }

@@ -105,30 +105,10 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
-static bool is_part (void)
-{
-    return given.links || given.at;
-}
-
-/* Check which options for parts of a fabric were combined. */
-static int check_part (struct error *err)
-{
-    if ((given.links != NULL) + (given.at != NULL) + (given.suspects != NULL)
-        + (given.check != NULL) > 1)
-        return error_input (err, "--links, --switch, --separate and --check"
-                            " go one at a time");
-    if (given.suspects && !given.idle)
-        return error_input (err, "--separate needs --idle HOSTS");
-    if (given.idle && !given.suspects)
-        return error_input (err, "--idle goes with --separate");
-    if ((is_part () || given.suspects) && strcmp (given.method, "pmm") != 0
-        && (given.suspects || find_method (given.method) != &throughput))
-        return error_input (err, "--method goes with plans for all links");
-    return 0;
-}
-
+/* Options without an effect are an error. */
 static int check (const struct inputs *in, struct error *err)
 {
+    bool part = given.links || given.at;
     const struct plan_verb_method *method;
 
     if (given.throughput && given.method)
@@ -148,107 +128,17 @@ static int check (const struct inputs *in, struct error *err)
         return error_input (err, "--budget: more than %d", PLAN_BUDGET_MAX);
     if (given.check && (given.hosts || in->output))
         return error_input (err, "--check goes with neither --hosts nor -o");
-    return check_part (err);
-}
-
-static void say_bound (const struct plan *plan, const struct pathset *ps,
-                       const struct bound *bound)
-{
-    const char *set = bound_set_name (bound, ps);
-
-    fprintf (stderr, "pmm plan: %.2f times the bound of %zu (%s%s%s: ",
-             (double)plan_basis_rounds (plan) / bound->rounds, bound->rounds,
-             bound_kind_name (bound->kind), *set ? " " : "", set);
-    fprintf (stderr, "%zu %s, %zu to a round", bound->need,
-             bound->kind == BOUND_LEAF || bound->kind == BOUND_POD
-                 ? "ends of probes" : "probes",
-             bound->width);
-    fprintf (stderr, "; %zu of %zu sets%s)\n", bound->looked, bound->sets,
-             bound->best ? ", none better" : "");
-}
-
-static void say_filled (const struct plan *plan, size_t endpoints)
-{
-    size_t n, filled = 0;
-    const struct plan_target *t = plan_targets (plan, &n);
-
-    for (size_t i = 0; i < n; i++)
-        filled += t[i].n > 0;
-    fprintf (stderr, "pmm plan: %s: %s in %s to fill %zu of %s\n",
-             COUNTED (endpoints, "endpoint"),
-             COUNTED (plan_probes (plan), "flow"),
-             COUNTED (plan_rounds (plan), "round"), filled,
-             COUNTED (n, "link"));
-}
-
-static void summary (const struct plan *plan, const struct pathset *ps,
-                     const struct plan_file_extra *extra,
-                     const struct bound *bound)
-{
-    size_t n = pathset_ports (ps);
-
-    if (n < 2) {
-        fprintf (stderr, "pmm plan: %s, nothing to measure\n",
-                 COUNTED (n, "endpoint"));
-        return;
-    }
-    if (pathset_size (ps) > n)
-        fprintf (stderr, "pmm plan: by %zu LIDs\n", pathset_size (ps));
-    if (plan_rules (plan_method (plan))->flows) {
-        say_filled (plan, n);
-        return;
-    }
-    fprintf (stderr,
-             "pmm plan: %s, %s, rank %zu: %s in %zu + %zu rounds\n",
-             COUNTED (n, "endpoint"), COUNTED (plan_links (plan), "link"),
-             plan_rank (plan), COUNTED (plan_probes (plan), "probe"),
-             plan_basis_rounds (plan),
-             plan_rounds (plan) - plan_basis_rounds (plan));
-    if (!plan_maximal (plan))
-        fprintf (stderr, "pmm plan: not all that the hosts could tell%s\n",
-                 plan_rules (plan_method (plan))->schedule
-                     ? "" : ", which takes more than --budget to find; all"
-                            " links are probed");
-    if (extra->stderr_rms > 0)
-        fprintf (stderr,
-                 "pmm plan: predicted standard errors of links and groups:"
-                 " rms %.2f, max %.2f of an RTT's\n",
-                 extra->stderr_rms, extra->stderr_max);
-    if (bound->rounds > 0)
-        say_bound (plan, ps, bound);
-}
-
-/* Compute the lower bound of rounds, with less effort if it will not be shown.
- */
-static int find_bound (struct inputs *in, struct bound *bound,
-                       struct error *err)
-{
-    struct plan *plan = in->plan;
-    size_t ntargets;
-
-    plan_targets (plan, &ntargets);
-    /* the plan is for targets only, or not maximal */
-    if (ntargets > 0 || !plan_maximal (plan))
-        return 0;
-    if (bound_find (in->ps, plan_rank (plan),
-                    given.verbose ? BOUND_EFFORT : BOUND_QUICK, bound, err)
-        < 0)
-        return -1;
-    if (bound->rounds > plan_bound (plan))
-        plan_set_bound (plan, bound->rounds);
+    if (!!given.links + !!given.at + !!given.suspects + !!given.check > 1)
+        return error_input (err, "--links, --switch, --separate and --check"
+                            " go one at a time");
+    if (given.suspects && !given.idle)
+        return error_input (err, "--separate needs --idle HOSTS");
+    if (given.idle && !given.suspects)
+        return error_input (err, "--idle goes with --separate");
+    if ((part || given.suspects) && method != &methods[0]
+        && (given.suspects || method != &throughput))
+        return error_input (err, "--method goes with plans for all links");
     return 0;
-}
-
-static int read_checked (struct inputs *in, struct error *err)
-{
-    int rc;
-
-    if (inputs_load (in, in->fabric_path, given.check, NULL, err) < 0)
-        return -1;
-    rc = plan_rules (plan_method (in->plan))->flows
-             ? flows_check (in->ps, in->plan, err)
-             : plan_check (in->ps, in->plan, err);
-    return rc < 0 ? error_prefix (err, "%s", given.check) : 0;
 }
 
 /*
@@ -266,21 +156,8 @@ static void add_link (struct link_list *l, uint32_t link)
     l->v[l->n++] = link;
 }
 
-/* Sort, and remove duplicates. */
-static void unify (struct link_list *l)
-{
-    size_t keep = 0;
-
-    if (l->n > 0)
-        qsort (l->v, l->n, sizeof (*l->v), compare_u32);
-    for (size_t i = 0; i < l->n; i++)
-        if (i == 0 || l->v[i] != l->v[keep - 1])
-            l->v[keep++] = l->v[i];
-    l->n = keep;
-}
-
-/* Read links separated by commas or lines. The name of a switch may contain
- * blanks.
+/* Read links separated by commas or lines, into an ascending list without
+ * duplicates. The name of a switch may contain blanks.
  */
 static int read_links (struct link_list *l, const struct fabric *f,
                        const char *option, const char *list,
@@ -288,6 +165,7 @@ static int read_links (struct link_list *l, const struct fabric *f,
 {
     char *text = inputs_text (list, err);
     char *save = NULL;
+    size_t keep = 0;
     int rc = text ? 0 : -1;
 
     for (char *word = rc < 0 ? NULL : strtok_r (text, ",\n", &save);
@@ -310,36 +188,35 @@ static int read_links (struct link_list *l, const struct fabric *f,
     free (text);
     if (rc == 0 && l->n == 0)
         rc = error_input (err, "no links");
-    unify (l);
-    return rc < 0 ? error_prefix (err, "--%s", option) : 0;
+    if (rc < 0)
+        return error_prefix (err, "--%s", option);
+    qsort (l->v, l->n, sizeof (*l->v), compare_u32);
+    for (size_t i = 0; i < l->n; i++)
+        if (i == 0 || l->v[i] != l->v[keep - 1])
+            l->v[keep++] = l->v[i];
+    l->n = keep;
+    return 0;
 }
 
-static int switch_links (struct link_list *l, const struct fabric *f,
-                         const char *text, struct error *err)
+/* The requested links, or those of a switch, ascending; none if all are. */
+static int find_links (const struct fabric *f, struct link_list *l,
+                       struct error *err)
 {
     const struct network *net = fabric_network (f);
-    uint32_t at = fabric_find_switch (f, text);
+    uint32_t at;
 
-    if (at == FABRIC_NONE)
+    if (given.links)
+        return read_links (l, f, "links", given.links, err);
+    if (!given.at)
+        return 0;
+    if ((at = fabric_find_switch (f, given.at)) == FABRIC_NONE)
         return error_input (err, "--switch: no switch %.80s in the fabric,"
-                            " or more than one", text);
+                            " or more than one", given.at);
     for (size_t i = 0; i < net->nlinks; i++)
         if (net->link[i].end[0] == at || net->link[i].end[1] == at)
             add_link (l, i);
     return l->n > 0 ? 0 : error_input (err, "--switch: %.80s has no cables",
-                                       text);
-}
-
-static void say_member (const struct network *net,
-                        const struct plan_member *m, bool first)
-{
-    fprintf (stderr, "%s", m->p < 0 ? " - " : first ? " " : " + ");
-    if (llabs (m->p) != 1 || m->q != 1)
-        fprintf (stderr, "%jd", (intmax_t)llabs (m->p));
-    if (m->q != 1)
-        fprintf (stderr, "/%jd", (intmax_t)m->q);
-    fprintf (stderr, "%s%s", llabs (m->p) != 1 || m->q != 1 ? " " : "",
-             net->link[m->link].id);
+                                       given.at);
 }
 
 static bool same_combination (const struct plan_target *x,
@@ -374,36 +251,19 @@ static void say_targets (const struct plan *plan, const struct network *net)
             if (same_combination (&t[k], &t[i]))
                 fprintf (stderr, " %s", net->link[t[k].link].id);
         fprintf (stderr, "%s", t[i].n > 1 ? "; but" : "");
-        for (size_t k = 0; k < t[i].n; k++)
-            say_member (net, &t[i].member[k], k == 0);
+        for (size_t k = 0; k < t[i].n; k++) {
+            const struct plan_member *m = &t[i].member[k];
+            bool one = llabs (m->p) == 1 && m->q == 1;
+
+            fprintf (stderr, "%s", m->p < 0 ? " - " : k == 0 ? " " : " + ");
+            if (!one)
+                fprintf (stderr, "%jd", (intmax_t)llabs (m->p));
+            if (m->q != 1)
+                fprintf (stderr, "/%jd", (intmax_t)m->q);
+            fprintf (stderr, "%s%s", one ? "" : " ", net->link[m->link].id);
+        }
         fprintf (stderr, "%s\n", t[i].n > 1 ? " is" : "");
     }
-}
-
-/* The requested links, or those of a switch, ascending. */
-static int find_links (const struct fabric *f, struct link_list *links,
-                       struct error *err)
-{
-    return given.links ? read_links (links, f, "links", given.links, err)
-                       : switch_links (links, f, given.at, err);
-}
-
-static struct plan *plan_part (const struct fabric *f,
-                               const struct plan_options *opts,
-                               struct pathset **ps, struct error *err)
-{
-    struct link_list links = { 0 };
-    struct pathset *all = NULL;
-    struct plan *plan = NULL;
-
-    if (find_links (f, &links, err) == 0
-        && (all = inputs_hosts (f, "hosts", given.hosts, false, err)))
-        plan = select_links (all, links.v, links.n, opts, ps, err);
-    if (plan)
-        say_targets (plan, fabric_network (f));
-    pathset_destroy (all);
-    free (links.v);
-    return plan;
 }
 
 /*
@@ -414,7 +274,6 @@ static struct plan *plan_part (const struct fabric *f,
 static struct pathset *with_idle (const struct fabric *f, uint8_t **idle,
                                   struct error *err)
 {
-    const struct network *net = fabric_network (f);
     struct pathset *more = inputs_hosts (f, "idle", given.idle, false, err);
     struct pathset *job = !more || !given.hosts
         ? NULL : inputs_hosts (f, "hosts", given.hosts, false, err);
@@ -430,7 +289,7 @@ static struct pathset *with_idle (const struct fabric *f, uint8_t **idle,
                             : *pathset_endpoint (more, i - njob);
             (*idle)[i] = i >= njob;
         }
-        both = pathset_create (net, e, n, err);
+        both = pathset_create (fabric_network (f), e, n, err);
         if (!both)
             error_prefix (err, "--idle");
     }
@@ -440,73 +299,59 @@ static struct pathset *with_idle (const struct fabric *f, uint8_t **idle,
     return both;
 }
 
-struct separation_report {
-    const struct network *net;
-    const struct pathset *ps;
-    const struct link_list *suspects;
-    const struct separation *s;
-};
-
-static const char *name (const struct separation_report *r, uint32_t i)
+static const char *name (const struct pathset *ps, uint32_t i)
 {
-    return pathset_endpoint (r->ps, i)->name;
+    return pathset_endpoint (ps, i)->name;
 }
 
-static json_t *set_json (const struct separation_report *r, size_t set)
+static json_t *separation_json (const struct network *net,
+                                const struct pathset *ps,
+                                const struct link_list *suspects,
+                                const struct separation *s)
 {
-    json_t *list = json_array ();
-
-    for (size_t i = 0; i < r->suspects->n; i++)
-        if (r->s->set_of[i] == set)
-            json_add (list,
-                      json_string (r->net->link[r->suspects->v[i]].id));
-    return list;
-}
-
-static int write_json (const struct separation_report *r, FILE *fp,
-                       struct error *err)
-{
-    json_t *hosts = json_array ();
-    json_t *probes = json_array ();
+    json_t *hosts = json_array (), *probes = json_array ();
     json_t *sets = json_array ();
 
-    for (size_t i = 0; i < r->s->nextra; i++)
-        json_add (hosts, json_string (name (r, r->s->extra[i])));
-    for (size_t i = 0; i < r->s->nprobes; i++)
-        json_add (probes,
-                  json_pack ("{s:s, s:s}", "a", name (r, r->s->probe[i].a),
-                             "b", name (r, r->s->probe[i].b)));
-    for (size_t i = 0; i < r->s->nsets; i++)
-        json_add (sets, set_json (r, i));
-    return json_write_file ("separation", r->net->hash,
-                            json_pack ("{s:I, s:o, s:o, s:o}", "sets_before",
-                                       (json_int_t)r->s->nsets_before,
-                                       "extra_hosts", hosts, "probes", probes,
-                                       "sets", sets),
-                            fp, err);
+    for (size_t i = 0; i < s->nextra; i++)
+        json_add (hosts, json_string (name (ps, s->extra[i])));
+    for (size_t i = 0; i < s->nprobes; i++)
+        json_add (probes, json_pack ("{s:s, s:s}", "a",
+                                     name (ps, s->probe[i].a), "b",
+                                     name (ps, s->probe[i].b)));
+    for (size_t set = 0; set < s->nsets; set++)
+        json_add (sets, json_array ());
+    for (size_t i = 0; i < suspects->n; i++)
+        json_add (json_array_get (sets, s->set_of[i]),
+                  json_string (net->link[suspects->v[i]].id));
+    return json_pack ("{s:I, s:o, s:o, s:o}", "sets_before",
+                      (json_int_t)s->nsets_before, "extra_hosts", hosts,
+                      "probes", probes, "sets", sets);
 }
 
-static void write_text (const struct separation_report *r, FILE *fp)
+static void separation_text (const struct network *net,
+                             const struct pathset *ps,
+                             const struct link_list *suspects,
+                             const struct separation *s, FILE *fp)
 {
     fprintf (fp, "%s: told apart into %zu of them, %zu without more"
-             " hosts\n", COUNTED (r->suspects->n, "suspect"), r->s->nsets,
-             r->s->nsets_before);
-    for (size_t i = 0; i < r->s->nextra; i++)
-        fprintf (fp, "add %s\n", name (r, r->s->extra[i]));
-    for (size_t i = 0; i < r->s->nprobes; i++)
-        fprintf (fp, "probe %s %s\n", name (r, r->s->probe[i].a),
-                 name (r, r->s->probe[i].b));
-    for (size_t set = 0; set < r->s->nsets; set++) {
+             " hosts\n", COUNTED (suspects->n, "suspect"), s->nsets,
+             s->nsets_before);
+    for (size_t i = 0; i < s->nextra; i++)
+        fprintf (fp, "add %s\n", name (ps, s->extra[i]));
+    for (size_t i = 0; i < s->nprobes; i++)
+        fprintf (fp, "probe %s %s\n", name (ps, s->probe[i].a),
+                 name (ps, s->probe[i].b));
+    for (size_t set = 0; set < s->nsets; set++) {
         size_t n = 0;
 
-        for (size_t i = 0; i < r->suspects->n; i++)
-            n += r->s->set_of[i] == set;
+        for (size_t i = 0; i < suspects->n; i++)
+            n += s->set_of[i] == set;
         if (n < 2)
             continue;
         fprintf (fp, "together, whichever of these hosts is added:");
-        for (size_t i = 0; i < r->suspects->n; i++)
-            if (r->s->set_of[i] == set)
-                fprintf (fp, " %s", r->net->link[r->suspects->v[i]].id);
+        for (size_t i = 0; i < suspects->n; i++)
+            if (s->set_of[i] == set)
+                fprintf (fp, " %s", net->link[suspects->v[i]].id);
         fprintf (fp, "\n");
     }
 }
@@ -514,28 +359,27 @@ static void write_text (const struct separation_report *r, FILE *fp)
 /* Name the idle hosts that resolve the suspects. */
 static int separate_suspects (struct inputs *in, struct error *err)
 {
-    const struct fabric *f = in->fabric;
+    const struct network *net = fabric_network (in->fabric);
     struct link_list suspects = { 0 };
     struct separation s = { 0 };
-    struct pathset *ps = NULL;
     uint8_t *idle = NULL;
     FILE *fp;
     int rc = -1;
 
-    if (read_links (&suspects, f, "separate", given.suspects, err) == 0
-        && (ps = with_idle (f, &idle, err))
-        && separate (ps, idle, suspects.v, suspects.n, &s, err) == 0
+    if (read_links (&suspects, in->fabric, "separate", given.suspects, err)
+            == 0
+        && (in->ps = with_idle (in->fabric, &idle, err))
+        && separate (in->ps, idle, suspects.v, suspects.n, &s, err) == 0
         && (fp = inputs_output (in, err))) {
-        struct separation_report r = { fabric_network (f), ps, &suspects, &s };
-
         rc = 0;
         if (in->json)
-            rc = write_json (&r, fp, err);
+            rc = inputs_put_json (in, "separation", net->hash,
+                                  separation_json (net, in->ps, &suspects,
+                                                   &s), err);
         else
-            write_text (&r, fp);
+            separation_text (net, in->ps, &suspects, &s, fp);
     }
     separation_clear (&s);
-    pathset_destroy (ps);
     free (idle);
     free (suspects.v);
     return rc;
@@ -545,72 +389,143 @@ static int separate_suspects (struct inputs *in, struct error *err)
  * Plans
  */
 
-static struct plan *make_for_all (const struct fabric *f,
-                                  const struct plan_options *opts,
-                                  struct pathset **ps, struct error *err)
-{
-    const struct plan_verb_method *method = find_method (given.method);
-    struct pattern_options order = { given.seed, given.shuffle };
-
-    *ps = inputs_hosts (f, "hosts", given.hosts, !given.base_lids, err);
-    if (!*ps)
-        return NULL;
-    if (method == &schedule)
-        return schedule_make (*ps, pattern_find (given.method), &order, err);
-    return method->make (*ps, opts, err);
-}
-
-static struct plan *make_flows (const struct fabric *f,
-                                const struct plan_options *plan_opts,
-                                struct pathset **ps, struct error *err)
-{
-    struct flows_options opts = {
-        .times = 1 + plan_opts->extra_rounds,
-        .seed = given.seed,
-    };
-    struct link_list links = { 0 };
-    struct plan *plan = NULL;
-
-    if (is_part () && find_links (f, &links, err) < 0) {
-        free (links.v);
-        return NULL;
-    }
-    opts.link = links.v;
-    opts.nlinks = links.n;
-    /* programs that exchange messages use the base LIDs */
-    if ((*ps = inputs_hosts (f, "hosts", given.hosts, false, err)))
-        plan = flows_make (*ps, &opts, err);
-    free (links.v);
-    return plan;
-}
-
+/* Make in->plan and in->ps. Programs that exchange messages use the base LIDs.
+ */
 static int make (struct inputs *in, struct plan_file_extra *extra,
                  struct error *err)
 {
     const struct plan_verb_method *method = find_method (given.method);
-    bool flows = method == &throughput;
-    int extra_rounds = is_part () && !flows ? 0 : method->extra_rounds;
-    struct plan_options opts = {
-        .extra_rounds = given.extra_rounds < 0 ? extra_rounds
-                                               : given.extra_rounds,
+    bool part = given.links || given.at, flows = method == &throughput;
+    const struct plan_options opts = {
+        .extra_rounds = given.extra_rounds >= 0 ? given.extra_rounds
+                        : part && !flows        ? 0 : method->extra_rounds,
         .seed = given.seed,
         .budget = given.budget,
     };
     int64_t start = clock_ns ();
+    struct link_list links = { 0 };
+    struct pathset *ps = NULL;
     struct rusage usage;
 
-    in->plan = (flows       ? make_flows
-                : is_part () ? plan_part
-                             : make_for_all) (in->fabric, &opts, &in->ps, err);
+    if (find_links (in->fabric, &links, err) == 0)
+        ps = inputs_hosts (in->fabric, "hosts", given.hosts,
+                           !given.base_lids && !part && !flows, err);
+    if (ps && part && !flows) {
+        in->plan = select_links (ps, links.v, links.n, &opts, &in->ps, err);
+        pathset_destroy (ps);
+        if (in->plan)
+            say_targets (in->plan, fabric_network (in->fabric));
+    }
+    else if ((in->ps = ps) && flows) {
+        struct flows_options fill = {
+            .times = 1 + opts.extra_rounds,
+            .seed = given.seed,
+            .link = links.v,
+            .nlinks = links.n,
+        };
+
+        in->plan = flows_make (ps, &fill, err);
+    }
+    else if (ps && method == &schedule) {
+        struct pattern_options order = { given.seed, given.shuffle };
+
+        in->plan = schedule_make (ps, pattern_find (given.method), &order,
+                                  err);
+    }
+    else if (ps)
+        in->plan = method->make (ps, &opts, err);
+    free (links.v);
     if (!in->plan)
         return -1;
     extra->seconds = 1e-9 * (double)(clock_ns () - start);
     if (getrusage (RUSAGE_SELF, &usage) == 0)
         extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
-    if (flows)
+    return flows ? 0 : solve_predict (in->ps, in->plan, &extra->stderr_rms,
+                                      &extra->stderr_max, err);
+}
+
+/* Compute the lower bound of rounds, with less effort if it will not be shown.
+ * There is none for targets only, or if the plan is not maximal.
+ */
+static int find_bound (struct inputs *in, struct bound *bound,
+                       struct error *err)
+{
+    struct plan *plan = in->plan;
+    size_t ntargets;
+
+    plan_targets (plan, &ntargets);
+    if (ntargets > 0 || !plan_maximal (plan))
         return 0;
-    return solve_predict (in->ps, in->plan, &extra->stderr_rms,
-                          &extra->stderr_max, err);
+    if (bound_find (in->ps, plan_rank (plan),
+                    given.verbose ? BOUND_EFFORT : BOUND_QUICK, bound, err)
+        < 0)
+        return -1;
+    if (bound->rounds > plan_bound (plan))
+        plan_set_bound (plan, bound->rounds);
+    return 0;
+}
+
+static void say_filled (const struct plan *plan, size_t endpoints)
+{
+    size_t n, filled = 0;
+    const struct plan_target *t = plan_targets (plan, &n);
+
+    for (size_t i = 0; i < n; i++)
+        filled += t[i].n > 0;
+    fprintf (stderr, "pmm plan: %s: %s in %s to fill %zu of %s\n",
+             COUNTED (endpoints, "endpoint"),
+             COUNTED (plan_probes (plan), "flow"),
+             COUNTED (plan_rounds (plan), "round"), filled,
+             COUNTED (n, "link"));
+}
+
+static void summary (const struct inputs *in,
+                     const struct plan_file_extra *extra,
+                     const struct bound *bound)
+{
+    const struct plan *plan = in->plan;
+    size_t n = pathset_ports (in->ps);
+
+    if (n < 2) {
+        fprintf (stderr, "pmm plan: %s, nothing to measure\n",
+                 COUNTED (n, "endpoint"));
+        return;
+    }
+    if (pathset_size (in->ps) > n)
+        fprintf (stderr, "pmm plan: by %zu LIDs\n", pathset_size (in->ps));
+    if (plan_rules (plan_method (plan))->flows) {
+        say_filled (plan, n);
+        return;
+    }
+    fprintf (stderr,
+             "pmm plan: %s, %s, rank %zu: %s in %zu + %zu rounds\n",
+             COUNTED (n, "endpoint"), COUNTED (plan_links (plan), "link"),
+             plan_rank (plan), COUNTED (plan_probes (plan), "probe"),
+             plan_basis_rounds (plan),
+             plan_rounds (plan) - plan_basis_rounds (plan));
+    if (!plan_maximal (plan))
+        fprintf (stderr, "pmm plan: not all that the hosts could tell%s\n",
+                 plan_rules (plan_method (plan))->schedule
+                     ? "" : ", which takes more than --budget to find; all"
+                            " links are probed");
+    if (extra->stderr_rms > 0)
+        fprintf (stderr,
+                 "pmm plan: predicted standard errors of links and groups:"
+                 " rms %.2f, max %.2f of an RTT's\n",
+                 extra->stderr_rms, extra->stderr_max);
+    if (bound->rounds > 0) {
+        const char *set = bound_set_name (bound, in->ps);
+        bool ends = bound->kind == BOUND_LEAF || bound->kind == BOUND_POD;
+
+        fprintf (stderr, "pmm plan: %.2f times the bound of %zu (%s%s%s: %zu "
+                         "%s, %zu to a round; %zu of %zu sets%s)\n",
+                 (double)plan_basis_rounds (plan) / bound->rounds,
+                 bound->rounds, bound_kind_name (bound->kind),
+                 *set ? " " : "", set, bound->need,
+                 ends ? "ends of probes" : "probes", bound->width,
+                 bound->looked, bound->sets,
+                 bound->best ? ", none better" : "");
+    }
 }
 
 static int run (struct inputs *in, struct error *err)
@@ -622,8 +537,12 @@ static int run (struct inputs *in, struct error *err)
     if (given.suspects)
         return separate_suspects (in, err);
     if (given.check) {
-        if (read_checked (in, err) < 0
-            || (given.verbose && find_bound (in, &bound, err) < 0))
+        if (inputs_load (in, in->fabric_path, given.check, NULL, err) < 0)
+            return -1;
+        if ((plan_rules (plan_method (in->plan))->flows
+                 ? flows_check : plan_check) (in->ps, in->plan, err) < 0)
+            return error_prefix (err, "%s", given.check);
+        if (given.verbose && find_bound (in, &bound, err) < 0)
             return -1;
     }
     else if (make (in, &extra, err) < 0 || find_bound (in, &bound, err) < 0
@@ -631,7 +550,7 @@ static int run (struct inputs *in, struct error *err)
              || plan_write (in->plan, in->ps, &extra, fp, err) < 0)
         return -1;
     if (given.verbose)
-        summary (in->plan, in->ps, &extra, &bound);
+        summary (in, &extra, &bound);
     return EXIT_OK;
 }
 

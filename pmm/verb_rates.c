@@ -66,13 +66,11 @@ static const struct series *choose_run (const struct series_list *list,
     const char *hash = in->fabric->hash;
     const struct series *s = NULL;
 
-    for (size_t i = 0; i < list->n; i++) {
-        const struct series *run = list->run[i];
-
-        if (run->test == SERIES_ASYNC_ONE_TO_ONE
-            && (!*run->pattern || strcmp (run->pattern, method) == 0))
-            s = run;
-    }
+    for (size_t i = 0; i < list->n; i++)
+        if (list->run[i]->test == SERIES_ASYNC_ONE_TO_ONE
+            && (!*list->run[i]->pattern
+                || strcmp (list->run[i]->pattern, method) == 0))
+            s = list->run[i];
     if (!s)
         error_input (err, "no run of exchanges both ways at once by a plan of"
                      " method %s", method);
@@ -82,18 +80,6 @@ static const struct series *choose_run (const struct series_list *list,
         s = NULL;
     }
     return s;
-}
-
-static struct carry *judge_series (const struct inputs *in,
-                                   const struct series *s, struct error *err)
-{
-    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
-    struct carry *c = NULL;
-
-    if (measured_rates (s, in->ps, in->plan, rate, err) == 0)
-        c = carry_make (in->ps, in->plan, rate, given.much, err);
-    free (rate);
-    return c;
 }
 
 /* The switches that the set's paths cross, with the most that each can carry.
@@ -135,70 +121,62 @@ static struct rates_switch *find_switches (const struct fabric *f,
 
 static int run_measured (struct inputs *in, struct error *err)
 {
-    struct series_list list = { 0 };
     struct rates_report m = { .fabric = in->fabric, .much = given.much };
+    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
+    struct series_list list = { 0 };
     const struct series *s;
     struct carry *carry = NULL;
     struct rates_switch *sw = NULL;
-    FILE *fp;
     int status = -1;
+    FILE *fp;
 
     if (inputs_series (&list, given.series, err) < 0)
-        return -1;
+        goto out;
     if (!(s = choose_run (&list, in, err))
-        || !(carry = judge_series (in, s, err))
-        || !(sw = find_switches (in->fabric, in->ps, &m.nswitches, err)))
+        || measured_rates (s, in->ps, in->plan, rate, err) < 0
+        || !(m.carry = carry = carry_make (in->ps, in->plan, rate, given.much,
+                                          err))
+        || !(m.sw = sw = find_switches (in->fabric, in->ps, &m.nswitches,
+                                        err)))
         error_prefix (err, "%s", given.series);
     else if ((fp = inputs_output (in, err))) {
-        m.carry = carry;
-        m.sw = sw;
         m.length = s->length[s->nlengths - 1];
         m.complete = s->complete;
         if ((in->json ? rates_json : rates_text) (&m, fp, err) == 0)
             status = exit_status (rates_status (&m));
     }
+out:
     carry_destroy (carry);
     free (sw);
+    free (rate);
     series_list_clear (&list);
     return status;
-}
-
-static struct pathset *find_hosts (const struct fabric *f, const char *hosts,
-                                   struct error *err)
-{
-    struct pathset *ps = inputs_hosts (f, "hosts", hosts, false, err);
-
-    if (!ps)
-        return NULL;
-    if (pathset_ports (ps) < 2)
-        error_input (err, "two hosts or more are wanted: one has nobody to"
-                     " send to");
-    else if (!across_known (ps))
-        error_world (err, "the snapshot has no link's width and speed: what"
-                     " they can carry is not known");
-    else
-        return ps;
-    pathset_destroy (ps);
-    return NULL;
 }
 
 static int run_nominal (struct inputs *in, struct error *err)
 {
     struct rates_report n = { .fabric = in->fabric };
-    struct pathset *ps = find_hosts (in->fabric, given.hosts, err);
     struct rates_switch *sw = NULL;
-    double *rate = NULL;
+    double *rate;
     FILE *fp;
     int rc = -1;
 
-    if (ps && (rate = across_rates (ps))
-        && (n.sw = sw = find_switches (in->fabric, ps, &n.nswitches, err))
-        && cut_find (ps, rate, given.seed, &n.cut, err) == 0
+    if (!(in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false,
+                                 err)))
+        return -1;
+    if (pathset_ports (in->ps) < 2)
+        return error_input (err, "two hosts or more are wanted: one has nobody"
+                            " to send to");
+    if (!across_known (in->ps))
+        return error_world (err, "the snapshot has no link's width and speed:"
+                            " what they can carry is not known");
+    rate = across_rates (in->ps);
+    if ((n.sw = sw = find_switches (in->fabric, in->ps, &n.nswitches, err))
+        && cut_find (in->ps, rate, given.seed, &n.cut, err) == 0
         && (fp = inputs_output (in, err)))
         rc = (in->json ? rates_json : rates_text) (&n, fp, err);
     free (sw);
     free (rate);
-    pathset_destroy (ps);
     return rc;
 }
 

@@ -106,34 +106,24 @@ static void take_job (void *arg, const struct accounting_job *job)
                              job->admin_comment, job->comment, r->err);
 }
 
-static int write_history (struct history *h, struct inputs *in, int64_t since,
-                          struct error *err)
-{
-    FILE *fp = inputs_output (in, err);
-    json_t *members;
-
-    if (!fp)
-        return -1;
-    if (!in->json) {
-        history_text (h, fp);
-        return 0;
-    }
-    members = json_pack ("{s:I}", "since", (json_int_t)since);
-    json_object_update_new (members, history_json (h));
-    return json_write_file ("history", NULL, members, fp, err);
-}
-
 static int report_sacct (struct inputs *in, struct error *err)
 {
     int64_t now = time (NULL);
     int64_t since = given.since ? given.since : now - DEFAULT_SINCE_S;
     struct jobs_reading r = { history_create (), err, 0 };
     int rc = accounting_read (since, now + 1, take_job, &r, err);
+    FILE *fp;
 
-    if (rc == 0)
-        rc = r.rc;
-    if (rc == 0)
-        rc = write_history (r.history, in, since, err);
+    if (rc < 0 || r.rc < 0 || !(fp = inputs_output (in, err)))
+        rc = -1;
+    else if (in->json) {
+        json_t *members = json_pack ("{s:I}", "since", (json_int_t)since);
+
+        json_object_update_new (members, history_json (r.history));
+        rc = inputs_put_json (in, "history", NULL, members, err);
+    }
+    else
+        history_text (r.history, fp);
     history_destroy (r.history);
     return rc;
 }

@@ -60,28 +60,29 @@ static const struct opt options[] = {
 #undef FIELD
 
 /* Load all runs of all files into one list. */
-static int load (struct series_list *all, char **path, int n,
+static int load (struct series_list *all, const struct inputs *in,
                  struct error *err)
 {
-    for (int i = 0; i < n; i++) {
+    int rc = 0;
+
+    for (int i = 0; i < in->noperands && rc == 0; i++) {
         struct series_list list;
 
-        if (inputs_series (&list, path[i], err) < 0)
-            return -1;
-        for (size_t k = 0; k < list.n; k++) {
-            if (series_list_add (all, list.run[k], err) < 0) {
-                series_list_clear (&list);
-                return -1;
-            }
-            list.run[k] = NULL;
+        rc = inputs_series (&list, in->operand[i], err);
+        for (size_t k = 0; k < list.n && rc == 0; k++) {
+            rc = series_list_add (all, list.run[k], err);
+            if (rc == 0)
+                list.run[k] = NULL;
         }
         series_list_clear (&list);
     }
-    return 0;
+    return rc;
 }
 
-static int select_run (struct series_list *list, int run, struct error *err)
+static int select_run (struct series_list *list, struct error *err)
 {
+    int run = given.run;
+
     if (run == ALL_RUNS)
         return 0;
     if (run == 0 || (size_t)run > list->n)
@@ -104,12 +105,12 @@ static bool is_there (const struct series_list *list, uint64_t length)
     return false;
 }
 
-static int keep_lengths (struct series_list *list, const char *text,
-                         struct error *err)
+static int keep_lengths (struct series_list *list, struct error *err)
 {
+    const char *text = given.lengths;
     uint64_t *v;
     size_t n = 0;
-    int rc = -1;
+    int rc = 0;
 
     if (!text)
         return 0;
@@ -119,44 +120,24 @@ static int keep_lengths (struct series_list *list, const char *text,
         size_t len = strcspn (text, ",");
 
         snprintf (word, sizeof (word), "%.*s", (int)len, text);
-        if (len >= sizeof (word) || text_bytes (word, INT64_MAX, &v[n]) < 0) {
-            error_input (err, "--lengths: '%.40s' is no number of bytes",
-                         text);
-            goto done;
-        }
-        if (!is_there (list, v[n])) {
-            error_input (err, "--lengths: nothing was measured by messages "
-                              "of %ju bytes", (uintmax_t)v[n]);
-            goto done;
-        }
+        if (len >= sizeof (word) || text_bytes (word, INT64_MAX, &v[n]) < 0)
+            rc = error_input (err, "--lengths: '%.40s' is no number of bytes",
+                              text);
+        else if (!is_there (list, v[n]))
+            rc = error_input (err, "--lengths: nothing was measured by "
+                                   "messages of %ju bytes", (uintmax_t)v[n]);
         n++;
         text += len;
-    } while (*text++);
-    for (size_t i = 0; i < list->n; i++)
+    } while (rc == 0 && *text++);
+    for (size_t i = 0; i < list->n && rc == 0; i++)
         series_keep (list->run[i], v, n);
-    rc = 0;
-done:
     free (v);
     return rc;
 }
 
-/* After the host's name, a label has the core (with MPI), or else the rail. */
-static int find_endpoint (const struct fabric *f, const struct series *s,
-                          const struct series_process *p, uint32_t *end,
-                          struct error *err)
-{
-    *end = FABRIC_NONE;
-    if (strcmp (s->transport, "mpi"))
-        *end = fabric_find_end (f, p->label);
-    if (*end == FABRIC_NONE)
-        *end = fabric_find_end (f, p->host);
-    if (*end == FABRIC_NONE)
-        return error_input (err, "not in the fabric: %.80s", p->label);
-    return 0;
-}
-
+/* Subtract the time of messages on the wire. */
 static int less_own_time (struct series *s, const struct fabric *f,
-                          enum own_time how, struct error *err)
+                          struct error *err)
 {
     uint32_t *end;
     int rc = 0;
@@ -165,10 +146,22 @@ static int less_own_time (struct series *s, const struct fabric *f,
         return error_input (err, "measured on another fabric, or on this one "
                                  "before it changed");
     end = xarray (s->nprocesses, sizeof (*end));
-    for (uint32_t i = 0; rc == 0 && i < s->nprocesses; i++)
-        rc = find_endpoint (f, s, &s->process[i], &end[i], err);
+    for (uint32_t i = 0; rc == 0 && i < s->nprocesses; i++) {
+        const struct series_process *p = &s->process[i];
+
+        /* after the host's name, a label has the core (with MPI), or else the
+         * rail
+         */
+        end[i] = strcmp (s->transport, "mpi") ? fabric_find_end (f, p->label)
+                                              : FABRIC_NONE;
+        if (end[i] == FABRIC_NONE)
+            end[i] = fabric_find_end (f, p->host);
+        if (end[i] == FABRIC_NONE)
+            rc = error_input (err, "not in the fabric: %.80s", p->label);
+    }
     if (rc == 0)
-        rc = series_less_own_time (s, fabric_network (f), end, how, err);
+        rc = series_less_own_time (s, fabric_network (f), end, given.own_time,
+                                   err);
     free (end);
     return rc;
 }
@@ -182,16 +175,15 @@ static int correct (struct series_list *list, struct inputs *in,
         return 0;
     if (inputs_fabric (in, err) < 0)
         return -1;
-    for (size_t i = 0; i < list->n; i++)
-        if (list->run[i]->npairs > 0) {
-            runs++;
-            if (less_own_time (list->run[i], in->fabric, given.own_time, err)
-                < 0)
-                return -1;
-        }
-    if (runs == 0)
-        return error_input (err, "--own-time is that of pairs: there are none");
-    return 0;
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->run[i]->npairs == 0)
+            continue;
+        runs++;
+        if (less_own_time (list->run[i], in->fabric, err) < 0)
+            return -1;
+    }
+    return runs > 0 ? 0 : error_input (err, "--own-time is that of pairs: there"
+                                            " are none");
 }
 
 static int run (struct inputs *in, struct error *err)
@@ -201,10 +193,8 @@ static int run (struct inputs *in, struct error *err)
 
     given.to.path = in->output;
     given.to.stat = given.stat;
-    if (load (&list, in->operand, in->noperands, err) == 0
-        && select_run (&list, given.run, err) == 0
-        && keep_lengths (&list, given.lengths, err) == 0
-        && correct (&list, in, err) == 0)
+    if (load (&list, in, err) == 0 && select_run (&list, err) == 0
+        && keep_lengths (&list, err) == 0 && correct (&list, in, err) == 0)
         rc = series_save (&list, &given.to, err);
     series_list_clear (&list);
     return rc;

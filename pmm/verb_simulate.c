@@ -2,6 +2,7 @@
 /* pmm simulate: the round-trip times that a plan would measure. */
 #include "config.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,16 @@ static const struct opt options[] = {
 };
 #undef FIELD
 
+/* The true state of the links. */
+struct truth {
+    double *latency;  /* [nlinks] */
+    double *arc;      /* [2 * nlinks] added in one direction */
+    double *busy;     /* [nlinks] */
+    double *host;     /* [nhosts] added by its software */
+    double *loopback; /* [endpoints of the plan] */
+    struct noise *noise;
+};
+
 /* Read n numbers separated by colons, each from 0 to its maximum. */
 static int parse_numbers (const char *text, const double *max, size_t n,
                           double *value)
@@ -85,35 +96,36 @@ static int parse_numbers (const char *text, const double *max, size_t n,
     return rest ? -1 : rc;
 }
 
+/*
+ * Latencies
+ */
+
 static int random_latencies (const struct fabric *f, const char *how,
                              double *latency, struct error *err)
 {
     static const double max[] = { LATENCY_MAX_NS, LATENCY_MAX_NS };
     const char *range = how + strlen ("random:");
     const char *last = strrchr (range, ':');
+    bool seeded = last && last != strchr (range, ':');
+    char *copy = xasprintf ("%.*s", seeded ? (int)(last - range) : INT_MAX,
+                            range);
     uint64_t seed = 1;
     double v[2] = { 0 };
-    char *copy = NULL;
     struct rng rng;
     int rc = 0;
 
-    if (last && last != strchr (range, ':')) {
-        rc = text_u64 (last + 1, 0, UINT64_MAX, &seed);
-        range = copy = xasprintf ("%.*s", (int)(last - range), range);
-    }
-    if (rc < 0 || parse_numbers (range, max, 2, v) < 0 || v[1] < v[0])
+    if ((seeded && text_u64 (last + 1, 0, UINT64_MAX, &seed) < 0)
+        || parse_numbers (copy, max, 2, v) < 0 || v[1] < v[0])
         rc = error_input (err, "--latency %.80s: random:MIN:MAX[:SEED] is "
                                "wanted, in ns", how);
     free (copy);
-    if (rc < 0)
-        return -1;
     rng_seed (&rng, seed);
-    for (size_t l = 0; l < f->nlinks; l++)
+    for (size_t l = 0; l < f->nlinks && rc == 0; l++)
         latency[l] = v[0] + (v[1] - v[0]) * rng_uniform (&rng);
-    return 0;
+    return rc;
 }
 
-/* Find the end of the link's name and the number after it. */
+/* A line "LINK ns": the name may contain blanks. */
 static int parse_line (const struct fabric *f, char *line, uint32_t *link,
                        double *ns, struct error *err)
 {
@@ -138,11 +150,9 @@ static int read_latencies (const struct fabric *f, const char *path,
                            double *latency, struct error *err)
 {
     FILE *fp = file_open_input (path, err);
-    char *text = NULL;
-    char *save = NULL;
+    char *text, *save;
     bool *seen;
-    size_t number = 0;
-    size_t len;
+    size_t len, number = 0;
     int rc = 0;
 
     if (!fp)
@@ -165,110 +175,85 @@ static int read_latencies (const struct fabric *f, const char *path,
         rc = parse_line (f, line, &link, &ns, err);
         if (rc == 0 && seen[link])
             rc = error_input (err, "a link for the second time");
-        if (rc < 0) {
+        if (rc < 0)
             error_prefix (err, "%s:%zu", path, number);
-            break;
+        else {
+            seen[link] = true;
+            latency[link] = ns;
         }
-        seen[link] = true;
-        latency[link] = ns;
     }
     free (seen);
     free (text);
     return rc;
 }
 
-/* Split "WORD=+NS" into a copy of the word, which the caller frees, and the
- * number. NULL with err.
+/*
+ * Faults: NAME=+NS of one link or several. Each finds what the name means and
+ * returns false if there is no such thing.
  */
-static char *parse_fault (const char *fault, const char *option, double *ns,
-                          struct error *err)
-{
-    const char *equals = strrchr (fault, '=');
 
-    if (!equals
-        || text_double (equals + 1, -LATENCY_MAX_NS, LATENCY_MAX_NS, ns) < 0) {
-        error_input (err, "--%s %.80s: NAME=+NS is wanted", option, fault);
-        return NULL;
-    }
-    return xasprintf ("%.*s", (int)(equals - fault), fault);
-}
-
-/* The true state of the links. */
-struct truth {
-    double *latency; /* [nlinks] */
-    double *arc;     /* [2 * nlinks] added in one direction */
-    double *busy;    /* [nlinks] */
-    double *host;    /* [nhosts] added by its software */
-    double *loopback; /* [endpoints of the plan] */
-    struct noise *noise;
-};
-
-static int slow_link (const struct fabric *f, const char *name, double ns,
-                      struct truth *t)
+static bool slow_link (const struct fabric *f, const char *name, double ns,
+                       struct truth *t)
 {
     uint32_t link = fabric_find_link (f, name);
 
-    if (link == FABRIC_NONE)
-        return -1;
-    t->latency[link] += ns;
-    return 0;
+    if (link != FABRIC_NONE)
+        t->latency[link] += ns;
+    return link != FABRIC_NONE;
 }
 
 /* The arc starts at the port with this name. */
-static int slow_arc (const struct fabric *f, const char *name, double ns,
-                     struct truth *t)
+static bool slow_arc (const struct fabric *f, const char *name, double ns,
+                      struct truth *t)
 {
     uint32_t port = fabric_find_port (f, name);
     uint32_t link = port == FABRIC_NONE ? FABRIC_NONE : f->port[port].link;
 
-    if (link == FABRIC_NONE)
-        return -1;
-    t->arc[2 * link + (f->link[link].a != port)] += ns;
-    return 0;
+    if (link != FABRIC_NONE)
+        t->arc[2 * link + (f->link[link].a != port)] += ns;
+    return link != FABRIC_NONE;
 }
 
-static int slow_switch (const struct fabric *f, const char *name, double ns,
-                        struct truth *t)
+static bool slow_switch (const struct fabric *f, const char *name, double ns,
+                         struct truth *t)
 {
     uint32_t node = fabric_find_switch (f, name);
 
-    if (node == FABRIC_NONE)
-        return -1;
-    for (uint32_t i = 0; i < f->node[node].nports; i++) {
+    for (uint32_t i = 0; node != FABRIC_NONE && i < f->node[node].nports;
+         i++) {
         uint32_t link = f->port[f->node[node].first_port + i].link;
 
         if (link != FABRIC_NONE)
             t->latency[link] += ns;
     }
-    return 0;
+    return node != FABRIC_NONE;
 }
 
 /* A slow host adds ns to a round trip, half of it in each direction, and ns to
  * its loopback.
  */
-static int slow_host (const struct fabric *f, const char *name, double ns,
-                      struct truth *t)
+static bool slow_host (const struct fabric *f, const char *name, double ns,
+                       struct truth *t)
 {
     uint32_t host = fabric_find_host (f, name);
 
     if (host == FABRIC_NONE)
-        return -1;
+        return false;
     t->host[host] += ns;
     for (uint32_t i = 0; i < f->host[host].count; i++) {
         uint32_t port = f->endpoint[f->host[host].first + i].port;
-        uint32_t link = f->port[port].link;
 
-        if (link != FABRIC_NONE)
-            t->latency[link] += ns / 2;
+        if (f->port[port].link != FABRIC_NONE)
+            t->latency[f->port[port].link] += ns / 2;
     }
-    return 0;
+    return true;
 }
 
 static const struct fault_kind {
     const char *option, *of;
     const struct strings *faults;
-    int (*slow) (const struct fabric *f, const char *name, double ns,
-                 struct truth *t);
+    bool (*slow) (const struct fabric *f, const char *name, double ns,
+                  struct truth *t);
 } fault_kinds[] = {
     { "slow", "link", &given.slow, slow_link },
     { "slow-oneway", "link", &given.oneway, slow_arc },
@@ -276,47 +261,28 @@ static const struct fault_kind {
     { "slow-host", "host", &given.slow_host, slow_host },
 };
 
-static int add_faults (const struct fabric *f, const struct fault_kind *kind,
-                       struct truth *t, struct error *err)
+static int add_fault (const struct fabric *f, const struct fault_kind *kind,
+                      const char *fault, struct truth *t, struct error *err)
 {
-    for (size_t i = 0; i < kind->faults->n; i++) {
-        const char *fault = kind->faults->v[i];
-        double ns = 0;
-        char *name = parse_fault (fault, kind->option, &ns, err);
-        int rc;
+    const char *equals = strrchr (fault, '=');
+    char *name;
+    double ns;
+    bool found;
 
-        if (!name)
-            return -1;
-        rc = kind->slow (f, name, ns, t);
-        free (name);
-        if (rc < 0)
-            return error_input (err, "--%s %.80s: no such %s", kind->option,
-                                fault, kind->of);
-    }
-    return 0;
+    if (!equals
+        || text_double (equals + 1, -LATENCY_MAX_NS, LATENCY_MAX_NS, &ns) < 0)
+        return error_input (err, "--%s %.80s: NAME=+NS is wanted",
+                            kind->option, fault);
+    name = xasprintf ("%.*s", (int)(equals - fault), fault);
+    found = kind->slow (f, name, ns, t);
+    free (name);
+    return found ? 0 : error_input (err, "--%s %.80s: no such %s",
+                                    kind->option, fault, kind->of);
 }
 
-/* Check that no latency is negative. */
-static int check_truth (const struct fabric *f, const struct truth *t,
-                        struct error *err)
-{
-    for (size_t l = 0; l < f->nlinks; l++)
-        if (t->latency[l] + t->arc[2 * l] < 0
-            || t->latency[l] + t->arc[2 * l + 1] < 0)
-            return error_input (err, "--slow: link %s is below 0 ns",
-                                f->link[l].id);
-    return 0;
-}
-
-static void add_spread (const struct fabric *f, double ns,
-                        struct truth *t)
-{
-    struct rng rng;
-
-    rng_seed (&rng, SPREAD_SEED);
-    for (size_t l = 0; l < f->nlinks; l++)
-        t->latency[l] += ns * rng_uniform (&rng);
-}
+/*
+ * The truth
+ */
 
 /* SHARE:P:NS: draw the busy links; the seed selects them. */
 static int make_busy (const struct fabric *f, struct simulate_options *opts,
@@ -342,6 +308,7 @@ static int make_busy (const struct fabric *f, struct simulate_options *opts,
 static int make_truth (const struct fabric *f, struct simulate_options *opts,
                        struct truth *t, struct error *err)
 {
+    struct rng rng;
     int rc = 0;
 
     t->latency = xarray (f->nlinks, sizeof (*t->latency));
@@ -351,29 +318,23 @@ static int make_truth (const struct fabric *f, struct simulate_options *opts,
     opts->arc_ns = t->arc;
     for (size_t l = 0; l < f->nlinks; l++)
         t->latency[l] = f->link[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS;
-    if (given.latency && !strncmp (given.latency, "random:", strlen ("random:")))
-        rc = random_latencies (f, given.latency, t->latency, err);
-    else if (given.latency)
-        rc = read_latencies (f, given.latency, t->latency, err);
-    if (rc < 0)
-        return -1;
-    add_spread (f, given.spread, t);
+    if (given.latency)
+        rc = (strncmp (given.latency, "random:", strlen ("random:")) == 0
+                  ? random_latencies
+                  : read_latencies) (f, given.latency, t->latency, err);
+    rng_seed (&rng, SPREAD_SEED);
+    for (size_t l = 0; l < f->nlinks; l++)
+        t->latency[l] += given.spread * rng_uniform (&rng);
     for (size_t i = 0; i < sizeof (fault_kinds) / sizeof (fault_kinds[0]); i++)
-        if (add_faults (f, &fault_kinds[i], t, err) < 0)
-            return -1;
-    if (check_truth (f, t, err) < 0)
-        return -1;
-    return make_busy (f, opts, t, err);
-}
-
-static void truth_clear (struct truth *t)
-{
-    free (t->latency);
-    free (t->arc);
-    free (t->busy);
-    free (t->host);
-    free (t->loopback);
-    noise_destroy (t->noise);
+        for (size_t k = 0; k < fault_kinds[i].faults->n && rc == 0; k++)
+            rc = add_fault (f, &fault_kinds[i], fault_kinds[i].faults->v[k], t,
+                            err);
+    for (size_t l = 0; l < f->nlinks && rc == 0; l++)
+        if (t->latency[l] + t->arc[2 * l] < 0
+            || t->latency[l] + t->arc[2 * l + 1] < 0)
+            rc = error_input (err, "--slow: link %s is below 0 ns",
+                              f->link[l].id);
+    return rc < 0 ? -1 : make_busy (f, opts, t, err);
 }
 
 /* A number of ns, or the name of a kind of noise. */
@@ -389,8 +350,8 @@ static int make_noise (const struct pathset *ps, struct simulate_options *opts,
         return error_input (err, "--noise %.80s: a number of ns is wanted, or "
                                  "one of %s", given.noise, noise_names ());
     opts->noise = t->noise = noise_create (kind, pathset_network (ps),
-                                            pathset_size (ps),
-                                            NOISE_SEED + given.seed);
+                                           pathset_size (ps),
+                                           NOISE_SEED + given.seed);
     return 0;
 }
 
@@ -460,99 +421,94 @@ static struct pathset *actual_paths (const struct inputs *in,
     return pathset_on (in->ps, fabric_network (*f), err);
 }
 
-static int parse_outliers (const char *word, struct simulate_options *opts,
-                           struct error *err)
-{
-    static const double max[] = { 1, LATENCY_MAX_NS };
-    double v[2];
-
-    if (!word)
-        return 0;
-    if (parse_numbers (word, max, 2, v) < 0)
-        return error_input (err, "--outliers %.80s: SHARE:NS is wanted", word);
-    opts->outlier_share = v[0];
-    opts->outlier_ns = v[1];
-    return 0;
-}
-
-/* Options for latencies do not apply to flows. */
-static int check_flows (struct error *err)
-{
-    if (given.latency || given.outliers || given.busy || given.slow.n > 0
-        || given.oneway.n > 0 || given.slow_switch.n > 0 || given.slow_host.n > 0
-        || given.misroute.n > 0 || given.noise || given.spread > 0)
-        return error_input (err, "the plan is of flows, which have no latency:"
-                            " of what is different in truth, --rate alone goes"
-                            " with it");
-    return 0;
-}
+/*
+ * Plans of probes, and of flows
+ */
 
 static int run_probes (struct inputs *in, struct error *err)
 {
+    static const double max[] = { 1, LATENCY_MAX_NS };
     struct simulate_options opts = {
         .repeats = (unsigned int)given.repeats,
         .seed = given.seed,
     };
+    double outliers[2] = { 0 }; /* share, ns */
     struct samples *samples = NULL;
     struct fabric *twisted = NULL;
     struct pathset *actual = NULL;
-    struct truth truth = { 0 };
+    struct truth t = { 0 };
     FILE *fp;
     int rc = -1;
 
     if (given.rate.n > 0)
-        error_input (err, "--rate goes with a plan of method throughput");
-    else if (parse_outliers (given.outliers, &opts, err) == 0
-             && make_truth (in->fabric, &opts, &truth, err) == 0
-             && make_noise (in->ps, &opts, &truth, err) == 0
-             && make_loopbacks (in->fabric, in->ps, &opts, &truth, err) == 0
-             && (given.misroute.n == 0
-                 || (actual = actual_paths (in, &twisted, err)))
-             && (samples = simulate (actual ? actual : in->ps, in->plan,
-                                     truth.latency, &opts, err))
-             && (fp = inputs_output (in, err)))
+        return error_input (err, "--rate goes with a plan of method "
+                                 "throughput");
+    if (given.outliers && parse_numbers (given.outliers, max, 2, outliers) < 0)
+        return error_input (err, "--outliers %.80s: SHARE:NS is wanted",
+                            given.outliers);
+    opts.outlier_share = outliers[0];
+    opts.outlier_ns = outliers[1];
+    if (make_truth (in->fabric, &opts, &t, err) == 0
+        && make_noise (in->ps, &opts, &t, err) == 0
+        && make_loopbacks (in->fabric, in->ps, &opts, &t, err) == 0
+        && (given.misroute.n == 0
+            || (actual = actual_paths (in, &twisted, err)))
+        && (samples = simulate (actual ? actual : in->ps, in->plan, t.latency,
+                                &opts, err))
+        && (fp = inputs_output (in, err)))
         rc = samples_write (samples, in->ps, fp, err);
     samples_destroy (samples);
-    truth_clear (&truth);
+    free (t.latency);
+    free (t.arc);
+    free (t.busy);
+    free (t.host);
+    free (t.loopback);
+    noise_destroy (t.noise);
     pathset_destroy (actual);
     fabric_destroy (twisted);
     return rc;
 }
-
-/*
- * Flows: the series of max-min fair rates
- */
 
 /* LINK=GBPS: the true rate of the link. */
 static int set_rate (const struct fabric *f, const char *word, double *rate,
                      struct error *err)
 {
     const char *equals = strrchr (word, '=');
-    char *name = equals ? xasprintf ("%.*s", (int)(equals - word), word)
-                        : NULL;
-    uint32_t link = name ? fabric_find_link (f, name) : FABRIC_NONE;
+    uint32_t link;
     double gbps;
+    char *name;
 
-    free (name);
     if (!equals || text_double (equals + 1, 1e-6, GBPS_MAX, &gbps) < 0)
         return error_input (err, "--rate %.80s: LINK=GBPS is wanted", word);
+    name = xasprintf ("%.*s", (int)(equals - word), word);
+    link = fabric_find_link (f, name);
+    free (name);
     if (link == FABRIC_NONE)
         return error_input (err, "--rate %.80s: no such link", word);
     rate[link] = gbps * 1e9;
     return 0;
 }
 
+/* The series of max-min fair rates. */
 static int run_flows (struct inputs *in, struct error *err)
 {
-    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
-    double *link = across_rates (in->ps);
+    double *rate, *link;
     struct series *s = NULL;
     int rc = 0;
     FILE *fp;
 
+    if (given.latency || given.outliers || given.busy || given.slow.n > 0
+        || given.oneway.n > 0 || given.slow_switch.n > 0
+        || given.slow_host.n > 0 || given.misroute.n > 0 || given.noise
+        || given.spread > 0)
+        return error_input (err, "the plan is of flows, which have no latency:"
+                            " of what is different in truth, --rate alone goes"
+                            " with it");
     if (!across_known (in->ps))
-        rc = error_input (err, "the snapshot has no link's width and speed,"
-                          " which flows could have");
+        return error_input (err, "the snapshot has no link's width and speed,"
+                            " which flows could have");
+    rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
+    link = across_rates (in->ps);
     for (size_t i = 0; i < given.rate.n && rc == 0; i++)
         rc = set_rate (in->fabric, given.rate.v[i], link, err);
     if (rc == 0)
@@ -578,9 +534,8 @@ static int check (const struct inputs *in, struct error *err)
 
 static int run (struct inputs *in, struct error *err)
 {
-    if (!plan_rules (plan_method (in->plan))->flows)
-        return run_probes (in, err);
-    return check_flows (err) < 0 ? -1 : run_flows (in, err);
+    return plan_rules (plan_method (in->plan))->flows ? run_flows (in, err)
+                                                      : run_probes (in, err);
 }
 
 const struct verb verb_simulate = {

@@ -82,7 +82,7 @@ refuse ()
     like "$(<err)" "$1" "... and why"
 }
 refuse 'format is missing' -f fabric
-refuse 'no format' --format nix
+refuse 'is none of clusterkit, loggopsim' --format nix
 refuse 'made of -f FABRIC and --plan' --format clusterkit -f fabric
 refuse 'goes with -f' --format clusterkit --plan plan
 refuse 'made of --series' --format loggopsim -f fabric
