@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A group: members that communicate over an unreliable transport.
  *
- * Notes: whatever must arrive is requested by its receiver. So only the
- * receiver needs timers, and an answer may be sent twice without harm. A
- * barrier's tokens are sent without a request, to be fast, and are requested
- * only if they are late.
+ * Notes: whatever must arrive is requested by its receiver: it has a question
+ * open to a member, which is asked at growing intervals until the member
+ * answers or is dead. So only the receiver needs timers, and an answer may be
+ * sent twice without harm. A barrier's tokens are sent without a request, to be
+ * fast, and are requested only if they are late.
  *
  * Dissemination barrier: in step k member i sends a token to i + 2^k and waits
  * for the one of i - 2^k. A token of step k stands for all members that its
@@ -38,7 +39,6 @@ enum {
     WIRE_HEADER = 72, /* LRH, GRH, BTH, DETH, ICRC */
     HOPELESS_PART = 10, /* then wait for a time-out divided by this */
     FRAGMENT = 224,
-    STEPS_MAX = 32,
     STEPS_DONE = 255,
     HOPELESS = 3, /* pings in a row without an echo: expect no more */
     /* intervals, in gaps */
@@ -49,70 +49,10 @@ enum {
     SERVE_MS = 20, /* interval of serving in group_meanwhile */
 };
 
-struct group_message {
-    enum message_type type;
-    uint8_t kind; /* or step */
-    uint16_t fragment; /* in pings and letters: bytes of the pad */
-    uint32_t number;
-};
-
-/* This member's knowledge of another member. */
-struct known_member {
-    bool dead;
-    int64_t heard; /* time of its last message */
-    int64_t spoke; /* time of its last ping or letter */
-
-    /* The number of the pair of rails, own and peer's, that messages take; the
-     * pairs with rails at the same position on both sides come first.
-     */
-    uint32_t pair;
-    int64_t asked, answered; /* times of the last ones, except pings */
-
-    uint8_t want;         /* in a barrier: 1 + step; 0: nothing */
-    int64_t wanted_since; /* -1: it has not been asked yet */
-
-    uint32_t next;         /* 1 + the fragment asked for; 0: none */
-    struct group_blob got; /* the object so far */
-
-    /* objects that it may fetch */
-    struct group_blob object[GROUP_KINDS];
-    bool ready[GROUP_KINDS];
-};
-
-struct group {
-    const struct transport *transport;
-    void *t;
-    uint64_t key;
-    size_t n, me;
-    uint32_t *first;
-    uint32_t *member_of; /* [peer] */
-    struct known_member *members; /* [n + 1], the last: objects for all */
-    size_t npeers;
-    int64_t deadline;
-    struct group_stats stats;
-
-    /* barrier: its number, this member's step, how many members are missing */
-    uint32_t barrier;
-    uint8_t step;
-    uint32_t got[STEPS_MAX]; /* number of the latest token, by step */
-    size_t nwant;
-
-    /* pings */
-    uint32_t number;
-    struct group_ping *ping;
-    size_t npings, pings_left;
-    size_t ping_size;
-    uint32_t last_echo[TRANSPORT_RAILS_MAX];
-    uint8_t *misses; /* [peer]: pings without an echo, in a row */
-
-    bool served[GROUP_KINDS];
-    enum group_kind fetch; /* being fetched; GROUP_KINDS: nothing */
-    size_t nfetch;         /* members that it is still fetched from */
-
-    struct group_hooks hooks;
-    group_letter_f take; /* NULL: letters count as foreign */
-    void *take_arg;
-};
+/* The number of a barrier that no member reaches: asked for it, a living one
+ * answers that it has not.
+ */
+#define NEVER UINT32_MAX
 
 struct group *group_create (const struct transport *transport, void *t,
                             uint64_t key, size_t n, size_t me,
@@ -120,20 +60,22 @@ struct group *group_create (const struct transport *transport, void *t,
 {
     struct group *g = xcalloc (1, sizeof (*g));
 
-    g->transport = transport;
-    g->t = t;
-    g->key = key;
-    g->n = n;
-    g->me = me;
-    g->npeers = first[n];
-    g->deadline = INT64_MAX;
-    g->step = STEPS_DONE;
-    g->fetch = GROUP_KINDS;
-    g->ping_size = GROUP_PING_SIZE;
-    g->first = xarray (n + 1, sizeof (*g->first));
-    g->member_of = xarray (g->npeers, sizeof (*g->member_of));
-    g->misses = xcalloc (g->npeers, sizeof (*g->misses));
-    g->members = xcalloc (n + 1, sizeof (*g->members));
+    *g = (struct group){
+        .transport = transport,
+        .t = t,
+        .key = key,
+        .n = n,
+        .me = me,
+        .npeers = first[n],
+        .rails = first[me + 1] - first[me],
+        .deadline = INT64_MAX,
+        .step = STEPS_DONE,
+        .ping_size = GROUP_PING_SIZE,
+        .first = xarray (n + 1, sizeof (*g->first)),
+        .member_of = xarray (first[n], sizeof (*g->member_of)),
+        .misses = xcalloc (first[n], sizeof (*g->misses)),
+        .member = xcalloc (n + 1, sizeof (*g->member)),
+    };
     memcpy (g->first, first, (n + 1) * sizeof (*first));
     for (size_t m = 0; m < n; m++)
         for (uint32_t p = first[m]; p < first[m + 1]; p++)
@@ -148,44 +90,8 @@ void group_destroy (struct group *g)
     free (g->first);
     free (g->member_of);
     free (g->misses);
-    free (g->members);
+    free (g->member);
     free (g);
-}
-
-size_t group_size (const struct group *g)
-{
-    return g->n;
-}
-
-size_t group_me (const struct group *g)
-{
-    return g->me;
-}
-
-uint32_t group_peers (const struct group *g)
-{
-    return (uint32_t)g->npeers;
-}
-
-size_t group_rails (const struct group *g)
-{
-    return g->first[g->me + 1] - g->first[g->me];
-}
-
-uint32_t group_own_peer (const struct group *g, uint32_t rail)
-{
-    return g->first[g->me] + rail;
-}
-
-size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail)
-{
-    *rail = peer - g->first[g->member_of[peer]];
-    return g->member_of[peer];
-}
-
-uint32_t group_first_peer (const struct group *g, size_t member)
-{
-    return g->first[member];
 }
 
 int64_t group_now (const struct group *g)
@@ -213,6 +119,14 @@ int64_t group_dead_ns (const struct group *g)
     return at_most (g, GROUP_DEAD, GROUP_DEAD_NS);
 }
 
+/* The longest interval of asking at which no member is declared dead too
+ * early.
+ */
+static int64_t longest_ns (const struct group *g)
+{
+    return group_dead_ns (g) / ASK_TIMES;
+}
+
 size_t group_turns (const struct group *g, size_t *mine)
 {
     *mine = 0;
@@ -232,83 +146,40 @@ struct group_stats group_stats (const struct group *g)
     return stats;
 }
 
-const char *group_trouble (const struct group *g)
-{
-    return g->transport->trouble ? g->transport->trouble (g->t) : NULL;
-}
-
-void group_set_hooks (struct group *g, const struct group_hooks *hooks)
-{
-    g->hooks = *hooks;
-}
-
-char *group_remark (const struct group *g)
-{
-    return g->hooks.remark ? g->hooks.remark (g->hooks.arg) : NULL;
-}
-
-void group_stage (const struct group *g, bool begins)
-{
-    if (g->hooks.stage)
-        g->hooks.stage (g->hooks.arg, begins);
-}
-
-const char *group_device (const struct group *g, char *name, size_t size)
-{
-    if (!g->transport->device)
-        return NULL;
-    g->transport->device (g->t, 0, name, size);
-    return name;
-}
-
-void group_set_deadline (struct group *g, int64_t time_ns)
-{
-    g->deadline = time_ns;
-}
-
-int64_t group_deadline (const struct group *g)
-{
-    return g->deadline;
-}
-
-void group_set_ping_size (struct group *g, size_t bytes)
-{
-    g->ping_size = bytes;
-}
-
-void group_set_level (struct group *g, unsigned int level)
-{
-    if (g->transport->set_level)
-        g->transport->set_level (g->t, level);
-}
-
 bool group_attend (struct group *g, bool on)
 {
     return g->transport->attend ? g->transport->attend (g->t, on) : true;
 }
 
-int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
-                   struct transport_way way, struct error *err)
+size_t group_pad_max (const struct group *g, size_t len)
 {
-    return g->transport->prepare
-               ? g->transport->prepare (g->t, rail, peer, way, err)
-               : 1;
+    size_t most = g->transport->size_max ? g->transport->size_max (g->t) : 0;
+
+    if (most > UINT16_MAX)
+        most = UINT16_MAX;
+    return most > HEADER + len ? most - HEADER - len : 0;
 }
 
-static bool has_pad (const struct group_message *msg)
+/*
+ * Sending
+ */
+
+static size_t pad_of (const struct group_message *msg)
 {
-    return msg->type == PING || msg->type == PONG || msg->type == LETTER;
+    return msg->type == PING || msg->type == PONG || msg->type == LETTER
+               ? msg->fragment
+               : 0;
 }
 
 static int send_from (struct group *g, uint32_t rail, uint32_t peer,
                       struct group_message msg, const void *data, size_t len,
                       struct transport_timing *timing, struct error *err)
 {
-    size_t pad = has_pad (&msg) ? msg.fragment : 0;
+    size_t pad = pad_of (&msg);
     uint8_t buf[TRANSPORT_DATA_MAX];
 
     wire_put (buf, g->key, 8);
-    buf[8] = (uint8_t)msg.type;
+    buf[8] = msg.type;
     buf[9] = msg.kind;
     wire_put (buf + 10, msg.fragment, 2);
     wire_put (buf + 12, msg.number, 4);
@@ -320,11 +191,6 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
                                timing, err);
 }
 
-static bool usable (const struct group *g, uint32_t rail)
-{
-    return !g->transport->usable || g->transport->usable (g->t, rail);
-}
-
 static uint32_t peers_of (const struct group *g, size_t member)
 {
     return g->first[member + 1] - g->first[member];
@@ -333,64 +199,97 @@ static uint32_t peers_of (const struct group *g, size_t member)
 static uint32_t rail_of (const struct group *g, size_t member)
 {
     uint32_t peers = peers_of (g, member);
-    uint32_t pair = g->members[member].pair;
+    uint32_t pair = g->member[member].pair;
 
-    return (pair % peers + pair / peers) % (uint32_t)group_rails (g);
+    return (pair % peers + pair / peers) % g->rails;
+}
+
+static bool usable (const struct group *g, size_t member)
+{
+    return !g->transport->usable
+           || g->transport->usable (g->t, rail_of (g, member));
 }
 
 /* Switch to the next pair of rails whose own rail is usable. */
 static void try_another (struct group *g, size_t member)
 {
-    uint32_t pairs = peers_of (g, member) * (uint32_t)group_rails (g);
+    uint32_t pairs = peers_of (g, member) * g->rails;
 
     for (uint32_t i = 0; i < pairs; i++) {
-        g->members[member].pair = (g->members[member].pair + 1) % pairs;
-        if (usable (g, rail_of (g, member)))
+        g->member[member].pair = (g->member[member].pair + 1) % pairs;
+        if (usable (g, member))
             break;
     }
-}
-
-/* A message arrived: take the same pair of rails from now on. */
-static void note_way (struct group *g, const struct packet *p)
-{
-    size_t m = g->member_of[p->peer];
-    uint32_t rails = (uint32_t)group_rails (g);
-    uint32_t at = p->peer - g->first[m];
-
-    g->members[m].answered = p->time_ns;
-    g->members[m].pair
-        = (p->rail + rails - at % rails) % rails * peers_of (g, m) + at;
 }
 
 static int tell (struct group *g, size_t member, struct group_message msg,
                  const void *data, size_t len, struct error *err)
 {
-    uint32_t peers = peers_of (g, member);
-
-    if (!usable (g, rail_of (g, member)))
+    if (!usable (g, member))
         try_another (g, member);
     return send_from (g, rail_of (g, member),
-                      g->first[member] + g->members[member].pair % peers, msg,
-                      data, len, NULL, err);
+                      g->first[member]
+                          + g->member[member].pair % peers_of (g, member),
+                      msg, data, len, NULL, err);
 }
 
-/* Before asking: switch to another pair of rails if the last question got no
- * answer.
+/* Tell something that expects an answer: by another pair of rails if the last
+ * question got none.
  */
-static void note_asking (struct group *g, size_t member)
+static int ask (struct group *g, size_t member, struct group_message msg,
+                const void *data, size_t len, struct error *err)
 {
-    struct known_member *m = &g->members[member];
+    struct group_peer *m = &g->member[member];
 
     if (m->asked > m->answered)
         try_another (g, member);
     m->asked = group_now (g);
+    return tell (g, member, msg, data, len, err);
 }
 
-static int ask (struct group *g, size_t member, struct group_message msg,
-                struct error *err)
+int group_send (struct group *g, size_t member,
+                const struct group_letter *letter, struct error *err)
 {
-    note_asking (g, member);
-    return tell (g, member, msg, NULL, 0, err);
+    struct group_message msg
+        = { LETTER, letter->kind, letter->pad, letter->number };
+
+    return (letter->asks ? ask : tell) (g, member, msg, letter->data,
+                                        letter->len, err);
+}
+
+/*
+ * Receiving
+ */
+
+static void settle (struct group *g, struct group_peer *m)
+{
+    m->question.type = 0;
+    g->open--;
+}
+
+static void on_pong (struct group *g, const struct packet *p,
+                     const struct group_message *msg)
+{
+    struct group_ping *ping = g->ping;
+    int64_t rtt_ns = 0;
+
+    if (ping && ping->rail == p->rail && ping->peer == p->peer
+        && ping->number == msg->number && ping->rtt_ns < 0) {
+        rtt_ns = p->stamp_ns - ping->stamp_ns - p->held_ns;
+        if (rtt_ns >= 0) { /* else held for longer than the round trip took */
+            ping->rtt_ns = rtt_ns;
+            g->last_echo[p->rail] = msg->number;
+            return;
+        }
+    }
+    if (msg->kind == WAKING)
+        return;
+    if (rtt_ns < 0)
+        g->stats.foreign++;
+    else if (g->last_echo[p->rail] == msg->number)
+        g->stats.duplicate++;
+    else
+        g->stats.late++;
 }
 
 /* The member that `member` waits for in this step: i - 2^k, modulo n. */
@@ -399,196 +298,160 @@ static size_t before (const struct group *g, size_t member, unsigned int step)
     return (member + g->n - (((size_t)1 << step) % g->n)) % g->n;
 }
 
-static int on_ping (struct group *g, const struct packet *p,
-                    const struct group_message *msg, struct error *err)
+static void on_token (struct group *g, size_t member,
+                      const struct group_message *msg)
 {
-    struct group_message echo = { PONG, msg->kind, msg->fragment, msg->number };
-    struct transport_timing timing = { .answers = p };
+    struct group_peer *m = &g->member[member];
+    const struct group_message *q = &m->question;
 
-    if (msg->fragment > group_pad_max (g, p->len - HEADER))
-        return 0;
-    return send_from (g, p->rail, p->peer, echo, p->data + HEADER,
-                      p->len - HEADER, &timing, err);
+    if (msg->kind < GROUP_STEPS_MAX && member == before (g, g->me, msg->kind)
+        && msg->number > g->token[msg->kind])
+        g->token[msg->kind] = msg->number;
+    if (q->type == ASK
+        && (msg->number > q->number
+            || (msg->number == q->number && msg->kind >= q->kind)))
+        settle (g, m);
 }
 
-static int on_pong (struct group *g, const struct packet *p,
-                    const struct group_message *msg, struct error *err)
-{
-    int64_t rtt_ns = 0;
-
-    (void)err;
-    for (size_t i = 0; i < g->npings; i++) {
-        struct group_ping *ping = &g->ping[i];
-
-        if (ping->rail != p->rail || ping->peer != p->peer
-            || ping->number != msg->number || ping->rtt_ns >= 0)
-            continue;
-        rtt_ns = p->stamp_ns - ping->stamp_ns - p->held_ns;
-        if (rtt_ns < 0) /* held for longer than the round trip took */
-            break;
-        ping->rtt_ns = rtt_ns;
-        g->last_echo[p->rail] = msg->number;
-        g->pings_left--;
-        return 0;
-    }
-    if (msg->kind == WAKING)
-        return 0;
-    if (rtt_ns < 0)
-        g->stats.foreign++;
-    else if (g->last_echo[p->rail] == msg->number)
-        g->stats.duplicate++;
-    else
-        g->stats.late++;
-    return 0;
-}
-
-static int on_token (struct group *g, const struct packet *p,
-                     const struct group_message *msg, struct error *err)
-{
-    size_t m = g->member_of[p->peer];
-    struct known_member *of = &g->members[m];
-
-    (void)err;
-    if (msg->kind < STEPS_MAX && m == before (g, g->me, msg->kind)
-        && msg->number > g->got[msg->kind])
-        g->got[msg->kind] = msg->number;
-    if (of->want
-        && (msg->number > g->barrier
-            || (msg->number == g->barrier && msg->kind + 1 >= of->want))) {
-        of->want = 0;
-        g->nwant--;
-    }
-    return 0;
-}
-
-static int on_ask (struct group *g, const struct packet *p,
+static int on_get (struct group *g, size_t member,
                    const struct group_message *msg, struct error *err)
 {
-    bool passed = msg->number < g->barrier
-                  || (msg->number == g->barrier && msg->kind <= g->step);
-    struct group_message answer
-        = { passed ? TOKEN : BUSY, msg->kind, 0, msg->number };
-
-    return tell (g, g->member_of[p->peer], answer, NULL, 0, err);
-}
-
-static int on_get (struct group *g, const struct packet *p,
-                   const struct group_message *msg, struct error *err)
-{
-    size_t m = g->member_of[p->peer];
     struct group_message answer = { BUSY, msg->kind, msg->fragment, 0 };
     size_t start = (size_t)msg->fragment * FRAGMENT;
+    const struct group_peer *m = &g->member[member];
     const struct group_blob *blob;
     size_t len;
 
     if (msg->kind >= GROUP_KINDS)
         return 0;
-    if (!g->members[m].ready[msg->kind])
-        m = g->n;
-    if (!g->members[m].ready[msg->kind])
-        return tell (g, g->member_of[p->peer], answer, NULL, 0, err);
-    blob = &g->members[m].object[msg->kind];
+    if (!m->ready[msg->kind])
+        m = &g->member[g->n];
+    if (!m->ready[msg->kind])
+        return tell (g, member, answer, NULL, 0, err);
+    blob = &m->object[msg->kind];
     if (start > blob->len)
         return 0;
     len = blob->len - start < FRAGMENT ? blob->len - start : FRAGMENT;
-    if (start + len == blob->len)
+    if (start + len == blob->len) {
         g->served[msg->kind] = true;
+        if (g->awaited >> msg->kind & 1) {
+            g->awaited = 0;
+            settle (g, &g->member[g->awaited_of]);
+        }
+    }
     answer.type = DATA;
     answer.number = (uint32_t)blob->len;
-    return tell (g, g->member_of[p->peer], answer,
-                 len > 0 ? blob->data + start : NULL, len, err);
-}
-
-static int ask_fragment (struct group *g, size_t member, struct error *err)
-{
-    struct group_message msg = { GET, (uint8_t)g->fetch,
-                                 (uint16_t)(g->members[member].next - 1), 0 };
-
-    return ask (g, member, msg, err);
+    return tell (g, member, answer, len > 0 ? blob->data + start : NULL, len,
+                 err);
 }
 
 static int on_data (struct group *g, const struct packet *p,
                     const struct group_message *msg, struct error *err)
 {
     size_t member = g->member_of[p->peer];
-    struct known_member *m = &g->members[member];
+    struct group_peer *m = &g->member[member];
     struct group_blob *blob = &m->got;
     size_t start = (size_t)msg->fragment * FRAGMENT;
     size_t len = p->len - HEADER;
-    size_t expected;
 
-    if (msg->kind != g->fetch || m->next != msg->fragment + 1u
+    if (m->question.type != GET || msg->kind != m->question.kind
+        || msg->fragment != m->question.fragment
         || msg->number > GROUP_BLOB_MAX)
         return 0;
-    if (!blob->data) {
-        blob->data = xarray (msg->number, 1);
-        blob->len = msg->number;
-    }
-    if (start > blob->len || blob->len != msg->number)
+    if (!blob->data)
+        *blob = (struct group_blob){ xarray (msg->number, 1), msg->number };
+    if (start > blob->len || blob->len != msg->number
+        || len != (blob->len - start < FRAGMENT ? blob->len - start : FRAGMENT))
         return 0;
-    expected = blob->len - start < FRAGMENT ? blob->len - start : FRAGMENT;
-    if (len != expected)
-        return 0;
-    if (len > 0)
-        memcpy (blob->data + start, p->data + HEADER, len);
+    memcpy (blob->data + start, p->data + HEADER, len);
     if (start + len == blob->len) {
-        m->next = 0;
-        g->nfetch--;
+        settle (g, m);
         return 0;
     }
-    m->next++;
-    return ask_fragment (g, member, err);
+    m->question.fragment++;
+    return ask (g, member, m->question, NULL, 0, err);
 }
 
-static int on_letter (struct group *g, const struct packet *p,
-                      const struct group_message *msg, struct error *err)
+static int on_message (struct group *g, const struct packet *p,
+                       const struct group_message *msg, struct error *err)
 {
-    struct group_letter letter = {
-        .kind = msg->kind,
-        .pad = msg->fragment,
-        .number = msg->number,
-        .data = p->data + HEADER,
-        .len = p->len - HEADER,
-    };
+    size_t member = g->member_of[p->peer];
+    const uint8_t *data = p->data + HEADER;
+    size_t len = p->len - HEADER;
+    struct group_message answer = *msg;
+    struct transport_timing timing = { .answers = p };
+    struct group_letter letter = { .kind = msg->kind, .pad = msg->fragment,
+                                   .number = msg->number, .data = data,
+                                   .len = len };
 
-    if (g->take)
-        return g->take (g->take_arg, g->member_of[p->peer], &letter, err);
-    g->stats.foreign++;
+    switch ((enum message_type)msg->type) {
+    case PING:
+        answer.type = PONG;
+        return msg->fragment > group_pad_max (g, len)
+                   ? 0
+                   : send_from (g, p->rail, p->peer, answer, data, len,
+                                &timing, err);
+    case PONG:
+        on_pong (g, p, msg);
+        break;
+    case TOKEN:
+        on_token (g, member, msg);
+        break;
+    case ASK:
+        answer.type = msg->number < g->barrier
+                              || (msg->number == g->barrier
+                                  && msg->kind <= g->step)
+                          ? TOKEN
+                          : BUSY;
+        answer.fragment = 0;
+        return tell (g, member, answer, NULL, 0, err);
+    case GET:
+        return on_get (g, member, msg, err);
+    case DATA:
+        return on_data (g, p, msg, err);
+    case LETTER:
+        if (g->take)
+            return g->take (g->take_arg, member, &letter, err);
+        g->stats.foreign++;
+        break;
+    case BUSY:
+        break;
+    }
     return 0;
 }
-
-static const struct {
-    enum message_type type;
-    int (*fn) (struct group *g, const struct packet *p,
-               const struct group_message *msg, struct error *err);
-} handlers[] = {
-    { PING, on_ping }, { PONG, on_pong }, { TOKEN, on_token },
-    { ASK, on_ask },   { BUSY, NULL },    { GET, on_get },
-    { DATA, on_data }, { LETTER, on_letter },
-};
 
 static int handle (struct group *g, const struct packet *p, struct error *err)
 {
-    struct group_message msg;
+    bool known = p->peer < g->npeers;
+    bool own = known && g->member_of[p->peer] == g->me;
+    struct group_message msg = { .type = 0 };
+    struct group_peer *from;
 
-    if (p->len >= HEADER && wire_get (p->data, 8) == g->key
-        && p->peer < g->npeers && p->rail < group_rails (g)) {
-        msg.type = p->data[8];
-        msg.kind = p->data[9];
-        msg.fragment = (uint16_t)wire_get (p->data + 10, 2);
-        msg.number = (uint32_t)wire_get (p->data + 12, 4);
-        for (size_t i = 0; i < sizeof (handlers) / sizeof (handlers[0]); i++)
-            if (msg.type == handlers[i].type) {
-                g->members[g->member_of[p->peer]].heard = p->time_ns;
-                if (msg.type == PING || msg.type == LETTER)
-                    g->members[g->member_of[p->peer]].spoke = p->time_ns;
-                if (msg.type != PING && msg.type != PONG)
-                    note_way (g, p);
-                return handlers[i].fn ? handlers[i].fn (g, p, &msg, err) : 0;
-            }
+    if (p->len >= HEADER && wire_get (p->data, 8) == g->key && known
+        && p->rail < g->rails && p->data[8] <= LETTER)
+        msg = (struct group_message){ p->data[8], p->data[9],
+                                      (uint16_t)wire_get (p->data + 10, 2),
+                                      (uint32_t)wire_get (p->data + 12, 4) };
+    if (!own)
+        g->stats.bytes[1] += WIRE_HEADER + p->len + pad_of (&msg);
+    if (msg.type == 0) {
+        g->stats.foreign++;
+        return 0;
     }
-    g->stats.foreign++;
-    return 0;
+    from = &g->member[g->member_of[p->peer]];
+    from->heard = p->time_ns;
+    if (msg.type == PING || msg.type == LETTER)
+        from->spoke = p->time_ns;
+    if (msg.type != PING && msg.type != PONG) {
+        /* take the same pair of rails from now on */
+        uint32_t at = p->peer - g->first[g->member_of[p->peer]];
+
+        from->answered = p->time_ns;
+        from->pair = (p->rail + g->rails - at % g->rails) % g->rails
+                         * peers_of (g, g->member_of[p->peer])
+                     + at;
+    }
+    return on_message (g, p, &msg, err);
 }
 
 int group_turn (struct group *g, int64_t time_ns, struct error *err)
@@ -601,12 +464,7 @@ int group_turn (struct group *g, int64_t time_ns, struct error *err)
     if (time_ns > g->deadline)
         time_ns = g->deadline;
     rc = g->transport->recv (g->t, time_ns, &packet, err);
-    if (rc == 1
-        && (packet.peer >= g->npeers || g->member_of[packet.peer] != g->me))
-        g->stats.bytes[1] += WIRE_HEADER + packet.len;
-    if (rc == 1 && handle (g, &packet, err) < 0)
-        return -1;
-    return rc;
+    return rc == 1 && handle (g, &packet, err) < 0 ? -1 : rc;
 }
 
 int group_until (struct group *g, int64_t time_ns, struct error *err)
@@ -676,239 +534,125 @@ int group_meanwhile (struct group *g,
     return th.rc;
 }
 
-/* The longest interval of asking at which no member is declared dead too
- * early.
+/*
+ * Questions
  */
-static int64_t longest_ns (const struct group *g)
-{
-    return group_dead_ns (g) / ASK_TIMES;
-}
-
-static int64_t first_interval (const struct group *g)
-{
-    return at_most (g, ASK_FIRST, longest_ns (g));
-}
 
 static bool is_silent (const struct group *g, size_t m, int64_t asked)
 {
-    int64_t since = g->members[m].heard > asked ? g->members[m].heard : asked;
+    int64_t since = g->member[m].heard > asked ? g->member[m].heard : asked;
 
     return group_now (g) - since > group_dead_ns (g);
-}
-
-/* Something to ask for until it is there: first after first_ns, then at
- * intervals that grow.
- */
-struct asking {
-    bool (*done) (const struct group *g, const void *arg);
-    /* Ask all members whose answers are missing; give up those that have been
-     * silent since `begin`. Return 0, or -1 with err.
-     */
-    int (*ask) (struct group *g, void *arg, int64_t begin, struct error *err);
-    void *arg;
-    int64_t first_ns, interval;
-};
-
-static int serve_until (struct group *g, struct asking a, struct error *err)
-{
-    int64_t begin = group_now (g);
-    int64_t next = begin + a.first_ns;
-
-    while (!a.done (g, a.arg)) {
-        if (group_now (g) < next) {
-            if (group_turn (g, next, err) < 0)
-                return -1;
-            continue;
-        }
-        if (catch_up (g, err) < 0 || a.ask (g, a.arg, begin, err) < 0)
-            return -1;
-        next = group_now (g) + a.interval;
-        if (a.interval < ASK_LAST * group_gap (g)
-            && 2 * a.interval < longest_ns (g))
-            a.interval *= 2;
-    }
-    return 0;
-}
-
-/* Wait for this member's token of a step; if it is dead, for the tokens of the
- * members that its token would have stood for.
- */
-static void want (struct group *g, size_t m, unsigned int step)
-{
-    struct known_member *of = &g->members[m];
-
-    if (m == g->me || of->want > step)
-        return;
-    if (of->dead) {
-        for (unsigned int k = 0; k < step; k++)
-            want (g, before (g, m, k), k);
-        return;
-    }
-    if (!of->want) {
-        g->nwant++;
-        of->wanted_since = -1;
-    }
-    of->want = (uint8_t)(step + 1);
-}
-
-static bool wants_none (const struct group *g, const void *arg)
-{
-    (void)arg;
-    return g->nwant == 0;
-}
-
-static int ask_wanted (struct group *g, void *arg, int64_t begin,
-                       struct error *err)
-{
-    (void)arg;
-    (void)begin; /* each has been asked since a time of its own */
-    for (size_t m = 0; m < g->n && g->nwant > 0; m++) {
-        struct known_member *of = &g->members[m];
-        struct group_message msg = { ASK, (uint8_t)(of->want - 1), 0,
-                                     g->barrier };
-
-        if (!of->want)
-            continue;
-        if (of->wanted_since < 0)
-            of->wanted_since = group_now (g);
-        if (is_silent (g, m, of->wanted_since)) {
-            of->dead = true;
-            of->want = 0;
-            g->nwant--;
-            want (g, m, msg.kind);
-        }
-        else if (ask (g, m, msg, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int barrier_step (struct group *g, unsigned int step,
-                         struct error *err)
-{
-    size_t next = (g->me + ((size_t)1 << step)) % g->n;
-    size_t last = before (g, g->me, step);
-    struct group_message token = { TOKEN, (uint8_t)step, 0, g->barrier };
-    struct asking a = { .done = wants_none, .ask = ask_wanted,
-                        .interval = first_interval (g) };
-
-    g->step = (uint8_t)step;
-    if (!g->members[next].dead && tell (g, next, token, NULL, 0, err) < 0)
-        return -1;
-    if (g->got[step] >= g->barrier)
-        return 0;
-    want (g, last, step);
-    a.first_ns = g->members[last].dead ? 0 : a.interval;
-    return serve_until (g, a, err);
-}
-
-int group_barrier (struct group *g, struct error *err)
-{
-    g->barrier++;
-    for (unsigned int step = 0; (size_t)1 << step < g->n; step++)
-        if (barrier_step (g, step, err) < 0)
-            return -1;
-    g->step = STEPS_DONE;
-    return 0;
-}
-
-/* Send pings, then wait for their echoes until a time. Return 0, or -1 with
- * err.
- */
-static int ping (struct group *g, struct group_ping *v, size_t n,
-                 enum ping_kind kind, int64_t timeout_ns, struct error *err)
-{
-    static const uint8_t padding[GROUP_PING_MAX - HEADER];
-    int64_t until = group_now (g) + timeout_ns;
-    int rc = 0;
-
-    g->ping = v;
-    g->npings = g->pings_left = n;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        struct group_message msg
-            = { PING, (uint8_t)kind, v[i].pad, ++g->number };
-        struct transport_timing timing = { .way = v[i].way };
-
-        v[i].number = msg.number;
-        v[i].rtt_ns = -1;
-        rc = send_from (g, v[i].rail, v[i].peer, msg, padding,
-                        g->ping_size - HEADER, &timing, err);
-        v[i].stamp_ns = timing.stamp_ns;
-    }
-    while (rc >= 0 && g->pings_left > 0 && group_now (g) < until)
-        rc = group_turn (g, until, err);
-    g->npings = 0;
-    return rc < 0 ? -1 : 0;
-}
-
-int group_pings (struct group *g, struct group_ping *v, size_t n,
-                 struct error *err)
-{
-    int64_t timeout = at_most (g, GROUP_PING_TIMEOUT, GROUP_PING_TIMEOUT_NS);
-    bool hope = false;
-    int rc;
-
-    for (size_t i = 0; i < n; i++)
-        hope = hope || g->misses[v[i].peer] < HOPELESS;
-    rc = ping (g, v, n, COUNTS, hope ? timeout : timeout / HOPELESS_PART, err);
-    for (size_t i = 0; i < n; i++) {
-        uint8_t *misses = &g->misses[v[i].peer];
-
-        if (v[i].rtt_ns >= 0)
-            *misses = 0;
-        else if (*misses < HOPELESS)
-            ++*misses;
-    }
-    return rc;
-}
-
-int group_wake (struct group *g, struct group_ping *v, size_t n,
-                struct error *err)
-{
-    return ping (g, v, n, WAKING, group_gap (g), err);
-}
-
-bool group_is_dead (const struct group *g, size_t member)
-{
-    return g->members[member].dead;
 }
 
 bool group_listens (struct group *g, size_t member, int64_t since_ns)
 {
     if (is_silent (g, member, since_ns))
-        g->members[member].dead = true;
-    return !g->members[member].dead;
+        g->member[member].dead = true;
+    return !g->member[member].dead;
 }
 
-int64_t group_spoke (const struct group *g, size_t member)
+static void open_question (struct group *g, size_t member,
+                           struct group_message question)
 {
-    return g->members[member].spoke;
+    struct group_peer *m = &g->member[member];
+
+    if (m->question.type == 0) {
+        g->open++;
+        m->since = -1;
+    }
+    m->question = question;
 }
 
-void group_listen (struct group *g, group_letter_f fn, void *arg)
+/* Wait for a member's token of a step; if it is dead, for the tokens of the
+ * members that its token would have stood for.
+ */
+static void want (struct group *g, size_t m, unsigned int step)
 {
-    g->take = fn;
-    g->take_arg = arg;
+    const struct group_peer *of = &g->member[m];
+    struct group_message question = { ASK, (uint8_t)step, 0, g->barrier };
+
+    if (m == g->me || (of->question.type && of->question.kind >= step))
+        return;
+    if (!of->dead)
+        open_question (g, m, question);
+    else
+        for (unsigned int k = 0; k < step; k++)
+            want (g, before (g, m, k), k);
 }
 
-int group_send (struct group *g, size_t member,
-                const struct group_letter *letter, struct error *err)
+/* Ask a member what is open; if it has been silent, or must not be asked, it is
+ * dead, and its question is settled without an answer.
+ */
+static int pursue (struct group *g, size_t member, struct error *err)
 {
-    struct group_message msg
-        = { LETTER, letter->kind, letter->pad, letter->number };
+    struct group_peer *m = &g->member[member];
+    struct group_message question = m->question;
 
-    if (letter->asks)
-        note_asking (g, member);
-    return tell (g, member, msg, letter->data, letter->len, err);
+    if (m->since < 0)
+        m->since = group_now (g);
+    if (!is_silent (g, member, m->since) && !(question.type == GET && m->dead))
+        return ask (g, member, question, NULL, 0, err);
+    m->dead = true;
+    settle (g, m);
+    free (m->got.data);
+    m->got.data = NULL;
+    if (question.type == ASK && question.number != NEVER)
+        want (g, member, question.kind);
+    return 0;
 }
 
-size_t group_pad_max (const struct group *g, size_t len)
+/* Serve until no question is open: ask first after first_ns, then at intervals
+ * that grow. Return 0, or -1 with err.
+ */
+static int settle_all (struct group *g, int64_t first_ns, int64_t interval,
+                       struct error *err)
 {
-    size_t most = g->transport->size_max ? g->transport->size_max (g->t) : 0;
+    int64_t next = group_now (g) + first_ns;
+    int rc = 0;
 
-    if (most > UINT16_MAX)
-        most = UINT16_MAX;
-    return most > HEADER + len ? most - HEADER - len : 0;
+    while (rc >= 0 && g->open > 0) {
+        if (group_now (g) < next) {
+            rc = group_turn (g, next, err);
+            continue;
+        }
+        rc = catch_up (g, err);
+        for (size_t m = 0; rc >= 0 && m < g->n && g->open > 0; m++)
+            if (g->member[m].question.type)
+                rc = pursue (g, m, err);
+        next = group_now (g) + interval;
+        if (interval < ASK_LAST * group_gap (g)
+            && 2 * interval < longest_ns (g))
+            interval *= 2;
+    }
+    for (size_t m = 0; g->open > 0; m++)
+        if (g->member[m].question.type)
+            settle (g, &g->member[m]);
+    return rc < 0 ? -1 : 0;
+}
+
+int group_barrier (struct group *g, struct error *err)
+{
+    int64_t interval = at_most (g, ASK_FIRST, longest_ns (g));
+
+    g->barrier++;
+    for (unsigned int step = 0; (size_t)1 << step < g->n; step++) {
+        size_t next = (g->me + ((size_t)1 << step)) % g->n;
+        size_t last = before (g, g->me, step);
+        struct group_message token = { TOKEN, (uint8_t)step, 0, g->barrier };
+
+        g->step = (uint8_t)step;
+        if (!g->member[next].dead && tell (g, next, token, NULL, 0, err) < 0)
+            return -1;
+        if (g->token[step] >= g->barrier)
+            continue;
+        want (g, last, step);
+        if (settle_all (g, g->member[last].dead ? 0 : interval, interval, err)
+            < 0)
+            return -1;
+    }
+    g->step = STEPS_DONE;
+    return 0;
 }
 
 void group_serve (struct group *g, enum group_kind kind, int member,
@@ -916,103 +660,110 @@ void group_serve (struct group *g, enum group_kind kind, int member,
 {
     size_t i = member == GROUP_ALL ? g->n : (size_t)member;
 
-    g->members[i].object[kind] = (struct group_blob){ (uint8_t *)data, len };
-    g->members[i].ready[kind] = true;
+    g->member[i].object[kind] = (struct group_blob){ (uint8_t *)data, len };
+    g->member[i].ready[kind] = true;
 }
 
-bool group_served (const struct group *g, enum group_kind kind)
+int group_await (struct group *g, unsigned int kinds, size_t member,
+                 struct error *err)
 {
-    return g->served[kind];
-}
+    struct group_message question = { ASK, 0, 0, NEVER };
+    bool dead;
 
-struct awaiting {
-    const enum group_kind *kind;
-    size_t n;
-    size_t member;
-    bool gone; /* the member is dead */
-};
-
-static bool is_served (const struct group *g, const void *arg)
-{
-    const struct awaiting *w = arg;
-
-    for (size_t i = 0; i < w->n; i++)
-        if (g->served[w->kind[i]])
-            return true;
-    return w->gone;
-}
-
-static int ask_awaited (struct group *g, void *arg, int64_t begin,
-                        struct error *err)
-{
-    struct awaiting *w = arg;
-    struct group_message msg = { ASK, 0, 0, g->barrier };
-
-    if (!is_silent (g, w->member, begin))
-        return ask (g, w->member, msg, err);
-    w->gone = g->members[w->member].dead = true;
-    return 0;
-}
-
-int group_await (struct group *g, const enum group_kind *kind, size_t n,
-                 size_t member, struct error *err)
-{
-    struct awaiting w = { kind, n, member, false };
-    struct asking a = { .done = is_served, .ask = ask_awaited, .arg = &w,
-                        .first_ns = longest_ns (g),
-                        .interval = longest_ns (g) };
-
-    return serve_until (g, a, err) < 0 ? -1 : !w.gone;
-}
-
-static bool is_fetched (const struct group *g, const void *arg)
-{
-    (void)arg;
-    return g->nfetch == 0;
-}
-
-static int ask_fetched (struct group *g, void *arg, int64_t begin,
-                        struct error *err)
-{
-    (void)arg;
-    for (size_t i = 0; i < g->n; i++) {
-        struct known_member *m = &g->members[i];
-
-        if (!m->next)
-            continue;
-        if (m->dead || is_silent (g, i, begin)) {
-            m->dead = true;
-            m->next = 0;
-            g->nfetch--;
-            free (m->got.data);
-            m->got.data = NULL;
-        }
-        else if (ask_fragment (g, i, err) < 0)
-            return -1;
+    for (int kind = 0; kind < GROUP_KINDS; kind++)
+        if (kinds >> kind & 1 && g->served[kind])
+            return 1;
+    g->awaited = kinds;
+    g->awaited_of = member;
+    open_question (g, member, question);
+    g->member[member].since = group_now (g);
+    if (settle_all (g, longest_ns (g), longest_ns (g), err) < 0) {
+        g->awaited = 0;
+        return -1;
     }
-    return 0;
+    dead = g->awaited != 0;
+    g->awaited = 0;
+    return !dead;
 }
 
 int group_fetch (struct group *g, enum group_kind kind, const uint32_t *from,
                  size_t n, struct group_blob *blob, struct error *err)
 {
-    struct asking a = { .done = is_fetched, .ask = ask_fetched,
-                        .interval = first_interval (g) };
+    struct group_message question = { GET, (uint8_t)kind, 0, 0 };
     int rc;
 
     for (size_t i = 0; i < n; i++) {
-        g->members[from[i]].next = 1;
-        g->members[from[i]].got = (struct group_blob){ NULL, 0 };
+        g->member[from[i]].got = (struct group_blob){ NULL, 0 };
+        open_question (g, from[i], question);
     }
-    g->fetch = kind;
-    g->nfetch = n;
-    rc = catch_up (g, err) < 0 ? -1 : serve_until (g, a, err);
-    g->fetch = GROUP_KINDS;
+    rc = settle_all (g, 0, at_most (g, ASK_FIRST, longest_ns (g)), err);
     for (size_t i = 0; i < n; i++) {
-        g->members[from[i]].next = 0;
-        blob[i] = g->members[from[i]].got;
+        blob[i] = g->member[from[i]].got;
+        g->member[from[i]].got.data = NULL;
+        if (rc < 0)
+            free (blob[i].data);
     }
-    for (size_t i = 0; i < n && rc < 0; i++)
-        free (blob[i].data);
     return rc;
+}
+
+/*
+ * Pings
+ */
+
+int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
+                   struct transport_way way, int64_t until, struct error *err)
+{
+    int rc = 1;
+
+    while (g->transport->prepare
+           && (rc = g->transport->prepare (g->t, rail, peer, way, err)) == 0
+           && group_now (g) < until)
+        if (group_until (g, group_now (g) + group_gap (g), err) < 0)
+            return -1;
+    return rc < 0 ? -1 : 0;
+}
+
+/* Send a ping, then wait for its echo until a time. Return 0, or -1 with err.
+ */
+static int run_ping (struct group *g, struct group_ping *ping,
+                     enum ping_kind kind, int64_t timeout_ns,
+                     struct error *err)
+{
+    static const uint8_t padding[GROUP_PING_MAX - HEADER];
+    struct group_message msg
+        = { PING, (uint8_t)kind, ping->pad, ++g->pings };
+    struct transport_timing timing = { .way = ping->way };
+    int64_t until = group_now (g) + timeout_ns;
+    int rc;
+
+    ping->number = msg.number;
+    ping->rtt_ns = -1;
+    g->ping = ping;
+    rc = send_from (g, ping->rail, ping->peer, msg, padding,
+                    g->ping_size - HEADER, &timing, err);
+    ping->stamp_ns = timing.stamp_ns;
+    while (rc >= 0 && ping->rtt_ns < 0 && group_now (g) < until)
+        rc = group_turn (g, until, err);
+    g->ping = NULL;
+    return rc < 0 ? -1 : 0;
+}
+
+int group_ping (struct group *g, struct group_ping *ping, struct error *err)
+{
+    int64_t timeout = at_most (g, GROUP_PING_TIMEOUT, GROUP_PING_TIMEOUT_NS);
+    uint8_t *misses = &g->misses[ping->peer];
+    int rc = run_ping (g, ping, COUNTS,
+                       *misses < HOPELESS ? timeout : timeout / HOPELESS_PART,
+                       err);
+
+    if (ping->rtt_ns >= 0)
+        *misses = 0;
+    else if (*misses < HOPELESS)
+        ++*misses;
+    return rc;
+}
+
+int group_wake (struct group *g, struct group_ping *ping, struct error *err)
+{
+    return run_ping (g, ping, WAKING, group_gap (g), err);
 }

@@ -37,8 +37,6 @@ struct lead {
     FILE *report;
 
     struct identity ends_of; /* the members' ends in the fabric */
-    bool led; /* the members have got their plans, or may have */
-
     struct pathset *ps;
     struct plan *plan;
     struct adaptive_choice level; /* of service */
@@ -116,8 +114,7 @@ static int map_endpoints (struct lead *ck, struct error *err)
     size_t n = pathset_size (ck->ps);
 
     ck->end = xarray (n, sizeof (*ck->end));
-    for (size_t i = 0; i < n; i++)
-        ck->end[i] = (struct probe_end){ UINT32_MAX, 0 };
+    memset (ck->end, 0xff, n * sizeof (*ck->end));
     for (size_t k = 0; k < ck->ends_of.n; k++) {
         int i = pathset_find (ck->ps, ck->ends_of.name[k]);
 
@@ -131,10 +128,6 @@ static int map_endpoints (struct lead *ck, struct error *err)
                                 pathset_endpoint (ck->ps, i)->name);
     return 0;
 }
-
-/*
- * The baseline
- */
 
 /* The baseline is optional. */
 static void load_baseline (struct lead *ck)
@@ -241,7 +234,7 @@ static void halve_time (struct group *g)
 {
     int64_t now = group_now (g);
 
-    group_set_deadline (g, now + (group_deadline (g) - now) / 2);
+    g->deadline = now + (g->deadline - now) / 2;
 }
 
 /* The second stage. If anything fails here, the samples of the first remain. */
@@ -256,7 +249,7 @@ static void measure_again (struct lead *ck, struct probe_stage stage)
         halve_time (ck->group);
         stage.plan = ck->longer;
         stage.first = plan_rounds (ck->plan);
-        rc = probe_again (ck->group, &stage, &ck->measured, &err);
+        rc = probe_lead (ck->group, &stage, &ck->measured, &err);
     }
     if (rc < 0) {
         snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
@@ -281,10 +274,8 @@ static int measure (struct lead *ck, struct error *err)
         .progress = &line,
     };
     struct error why;
-    int rc;
+    int rc = probe_lead (ck->group, &stage, &ck->measured, err);
 
-    ck->led = true;
-    rc = probe_lead (ck->group, &stage, &ck->measured, err);
     if (rc == 0)
         measure_again (ck, stage);
     progress_end (&line);
@@ -295,10 +286,6 @@ static int measure (struct lead *ck, struct error *err)
     return rc;
 }
 
-/*
- * The samples
- */
-
 static uint64_t number_of_env (const char *name)
 {
     const char *s = getenv (name);
@@ -307,20 +294,6 @@ static uint64_t number_of_env (const char *name)
     if (s)
         text_u64 (s, 0, UINT32_MAX, &n);
     return n;
-}
-
-/* Add the description of a host, unless another of its processes has given it.
- */
-static void add_node (struct samples *s, const char *host,
-                      const struct node *known)
-{
-    struct node node = *known;
-
-    snprintf (node.host, sizeof (node.host), "%s", host);
-    for (size_t i = 0; i < s->nnodes; i++)
-        if (!strcmp (s->node[i].host, host))
-            return;
-    samples_add_node (s, &node);
 }
 
 static void complete_samples (struct lead *ck)
@@ -343,14 +316,24 @@ static void complete_samples (struct lead *ck)
                         && ck->measured.member[member].answered;
         const char *host = r->rank[rank].host;
         char number[32];
+        struct node node;
+        size_t known = 0;
 
         if (!*host) {
             snprintf (number, sizeof (number), "rank%zu", rank);
             host = number;
         }
         samples_add_host (s, host, answered);
-        if (answered)
-            add_node (s, host, &ck->measured.member[member].node);
+        if (!answered)
+            continue;
+        /* another of its processes may have described it */
+        while (known < s->nnodes && strcmp (s->node[known].host, host) != 0)
+            known++;
+        if (known < s->nnodes)
+            continue;
+        node = ck->measured.member[member].node;
+        snprintf (node.host, sizeof (node.host), "%s", host);
+        samples_add_node (s, &node);
     }
 }
 
@@ -367,25 +350,30 @@ static void limit_node (struct lead *ck, const char *sentence)
 }
 
 /* Add a limit for each node that was not measured, and for each problem of the
- * others.
+ * others; and one for a service level that is not the site's, because it may be
+ * meant for other traffic.
  */
-static void limit_nodes (struct lead *ck)
+static void add_limits (struct lead *ck)
 {
+    const struct adaptive_choice *c = &ck->level;
     const struct roster *r = ck->roster;
     char sentence[256];
 
+    if (ck->unconfirmed[0])
+        verdict_limit (ck->verdict, VERDICT_UNKNOWN,
+                       "the second stage failed: %s", ck->unconfirmed);
     for (size_t rank = 0; rank < r->nranks; rank++) {
-        const char *why = ck->ends_of.why[rank];
-        const char *trouble = NULL;
+        const struct roster_rank *of = &r->rank[rank];
+        const char *trouble = of->member == ROSTER_NONE
+                                  ? NULL
+                                  : ck->measured.member[of->member].trouble;
 
-        if (r->rank[rank].member != ROSTER_NONE)
-            trouble = ck->measured.member[r->rank[rank].member].trouble;
         /* not if it is silent: then the judge reports it as missing */
-        if (why && !r->rank[rank].silent)
-            limit_node (ck, why);
+        if (ck->ends_of.why[rank] && !of->silent)
+            limit_node (ck, ck->ends_of.why[rank]);
         if (trouble) {
-            snprintf (sentence, sizeof (sentence), "%s: %.180s",
-                      r->rank[rank].host, trouble);
+            snprintf (sentence, sizeof (sentence), "%s: %.180s", of->host,
+                      trouble);
             limit_node (ck, sentence);
         }
     }
@@ -393,15 +381,6 @@ static void limit_nodes (struct lead *ck)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                        "something is wrong with %zu more nodes",
                        ck->odd - ODD_SAID);
-}
-
-/* Report a service level that is not the site's: it may be meant for other
- * traffic.
- */
-static void limit_level (struct lead *ck)
-{
-    const struct adaptive_choice *c = &ck->level;
-
     if ((int)c->level != ck->opts->site->service_level)
         verdict_limit (ck->verdict, VERDICT_OK,
                        "measured on service level %u: on %d adaptive "
@@ -414,6 +393,8 @@ static int reach_verdict (struct lead *ck, struct error *err)
 {
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
     struct judge_options *opts = &ck->thresholds;
+    const struct group_stats *stats = &ck->measured.stats;
+    struct lead_result *result = ck->result;
     struct traffic traffic;
 
     find_traffic (ck, &traffic);
@@ -427,22 +408,23 @@ static int reach_verdict (struct lead *ck, struct error *err)
     traffic_clear (&traffic);
     if (!ck->verdict)
         return -1;
-    if (ck->unconfirmed[0])
-        verdict_limit (ck->verdict, VERDICT_UNKNOWN,
-                       "the second stage failed: %s", ck->unconfirmed);
-    limit_nodes (ck);
-    limit_level (ck);
-    return 0;
-}
-
-static void say (const struct lead *ck)
-{
-    const struct group_stats *stats = &ck->measured.stats;
-
+    add_limits (ck);
     report_text (ck->verdict, ck->fabric, ck->report);
     if (stats->late || stats->duplicate || stats->foreign)
         fprintf (ck->report, "pmm: %u late, %u repeated and %u foreign "
                  "messages\n", stats->late, stats->duplicate, stats->foreign);
+    result->status = ck->verdict->status;
+    /* the audit judges again and may resolve what is UNKNOWN here */
+    if (ck->opts->audit && result->status == VERDICT_UNKNOWN && ck->odd == 0
+        && !ck->unconfirmed[0])
+        result->status = VERDICT_WARN;
+    if (verdict_is_limited (ck->verdict) && ck->odd > 0)
+        snprintf (result->sentence, sizeof (result->sentence), "%s",
+                  ck->reason);
+    else
+        verdict_sentence (ck->verdict, pathset_network (ck->ps),
+                          result->sentence, sizeof (result->sentence));
+    return 0;
 }
 
 /*
@@ -450,8 +432,6 @@ static void say (const struct lead *ck)
  */
 
 enum output { OUTPUT_PLAN, OUTPUT_SAMPLES, OUTPUT_VERDICT, OUTPUT_RESULT };
-
-static const char *const output_name[] = { "plan", "samples", "verdict" };
 
 static void add_pair (const struct lead *ck, json_t *list, uint32_t a,
                       uint32_t b, double rtt_ns, double stderr_ns)
@@ -466,31 +446,30 @@ static void add_pair (const struct lead *ck, json_t *list, uint32_t a,
     json_add (list, pair);
 }
 
-/* Return false if there is no solution. */
-static bool add_solved (const struct lead *ck, json_t *list)
+/* Add all pairs, if there are not too many and there is a solution, or else the
+ * measured ones. Return whether these are all.
+ */
+static bool add_pairs (const struct lead *ck, json_t *list)
 {
     struct solve_options opts = { .quantile = RTT_MEDIAN, .pairs = true };
-    struct solution *s = solve (ck->ps, ck->measured.samples, &opts, NULL);
-
-    for (size_t i = 0; s && i < s->npairs; i++)
-        add_pair (ck, list, s->pair[i].a, s->pair[i].b, s->pair[i].rtt_ns,
-                  s->pair[i].stderr_ns);
-    solution_destroy (s);
-    return s != NULL;
-}
-
-static void add_measured (const struct lead *ck, json_t *list)
-{
     const struct samples *samples = ck->measured.samples;
+    struct solution *all = pathset_size (ck->ps) <= LEAD_ENDS_MAX
+                               ? solve (ck->ps, samples, &opts, NULL)
+                               : NULL;
 
-    for (size_t i = 0; i < samples->nsamples; i++) {
+    for (size_t i = 0; all && i < all->npairs; i++)
+        add_pair (ck, list, all->pair[i].a, all->pair[i].b,
+                  all->pair[i].rtt_ns, all->pair[i].stderr_ns);
+    for (size_t i = 0; !all && i < samples->nsamples; i++) {
         const struct sample *s = &samples->sample[i];
-        uint32_t other = s->initiator == s->a ? s->b : s->a;
 
         if (s->lost < s->sent)
-            add_pair (ck, list, s->initiator, other, s->rtt_ns[RTT_MEDIAN],
-                      NAN);
+            add_pair (ck, list, s->initiator,
+                      s->initiator == s->a ? s->b : s->a,
+                      s->rtt_ns[RTT_MEDIAN], NAN);
     }
+    solution_destroy (all);
+    return all != NULL;
 }
 
 static json_t *hosts_json (char *const *host, size_t n)
@@ -513,9 +492,7 @@ static int write_result (const struct lead *ck, FILE *fp, struct error *err)
     if (!verdict)
         return -1;
     pairs = json_array ();
-    all = pathset_size (ck->ps) <= LEAD_ENDS_MAX && add_solved (ck, pairs);
-    if (!all)
-        add_measured (ck, pairs);
+    all = add_pairs (ck, pairs);
     return json_write_file (
         "result", net->hash,
         json_pack ("{s:I, s:I, s:s, s:s, s:s, s:{s:o, s:o}, s:o, s:b, s:o}",
@@ -546,34 +523,6 @@ static int write_one (struct lead *ck, enum output what, FILE *fp,
     }
 }
 
-static int write_file (struct lead *ck, enum output what, const char *path,
-                       struct error *err)
-{
-    struct outfile *out = file_create (path, err);
-
-    if (!out)
-        return -1;
-    return file_finish (out, write_one (ck, what, file_stream (out), err), err);
-}
-
-/* Set the path of an output and make its directory; "" if it is not wanted.
- * Return 0, or -1 with err.
- */
-static int output_path (const struct lead *ck, enum output what, char *path,
-                        size_t size, struct error *err)
-{
-    const char *dir = ck->opts->output;
-
-    *path = '\0';
-    if (what == OUTPUT_RESULT)
-        snprintf (path, size, "%s", ck->opts->result ? ck->opts->result : "");
-    else if (dir && mkdir (dir, 0777) < 0 && errno != EEXIST)
-        return error_errno (err, "cannot make %s", dir);
-    else if (dir)
-        snprintf (path, size, "%s/%s.json", dir, output_name[what]);
-    return 0;
-}
-
 bool lead_drop_file (const char *path)
 {
     struct stat st;
@@ -582,31 +531,40 @@ bool lead_drop_file (const char *path)
            && unlink (path) == 0;
 }
 
-/* Write a file, completely or not at all. If it cannot be written, or there is
- * no verdict yet, remove the file of an earlier check. Errors are only
- * reported.
+/* Write a file, if it is wanted, completely or not at all. If it cannot be
+ * written, or there is no verdict yet, remove the file of an earlier check.
+ * Errors are only reported.
  */
 static void write_output (struct lead *ck, enum output what)
 {
+    static const char *const names[] = { "plan", "samples", "verdict" };
+    const char *dir = ck->opts->output;
     char path[4096];
+    struct outfile *out;
     struct error err;
-    int rc = output_path (ck, what, path, sizeof (path), &err);
+    int rc = 0;
 
-    if (rc == 0 && !*path)
+    if (!(what == OUTPUT_RESULT ? ck->opts->result : dir))
         return;
+    if (what == OUTPUT_RESULT)
+        snprintf (path, sizeof (path), "%s", ck->opts->result);
+    else if (mkdir (dir, 0777) < 0 && errno != EEXIST)
+        rc = error_errno (&err, "cannot make %s", dir);
+    else
+        snprintf (path, sizeof (path), "%s/%s.json", dir, names[what]);
     if (rc == 0 && what == OUTPUT_VERDICT && !ck->verdict)
         lead_drop_file (path);
-    else if (rc == 0 && (rc = write_file (ck, what, path, &err)) < 0)
-        lead_drop_file (path);
+    else if (rc == 0) {
+        out = file_create (path, &err);
+        rc = out ? file_finish (out,
+                                write_one (ck, what, file_stream (out), &err),
+                                &err)
+                 : -1;
+        if (rc < 0)
+            lead_drop_file (path);
+    }
     if (rc < 0)
         fprintf (ck->report, "pmm: %s\n", err.text);
-}
-
-void lead_result_clear (struct lead_result *result)
-{
-    free (result->plan);
-    free (result->samples);
-    result->plan = result->samples = NULL;
 }
 
 static int print_one (struct lead *ck, enum output what, char **text,
@@ -620,62 +578,31 @@ static int print_one (struct lead *ck, enum output what, char **text,
     return rc;
 }
 
-static int print_record (struct lead *ck, struct error *err)
+void lead_result_clear (struct lead_result *result)
 {
-    struct lead_result *result = ck->result;
-
-    if ((!ck->opts->audit
-         || print_one (ck, OUTPUT_PLAN, &result->plan, err) == 0)
-        && print_one (ck, OUTPUT_SAMPLES, &result->samples, err) == 0)
-        return 0;
-    lead_result_clear (result);
-    return -1;
-}
-
-static void print_verdict (struct lead *ck)
-{
-    struct lead_result *result = ck->result;
-
-    result->status = ck->verdict->status;
-    /* the audit judges again and may resolve what is UNKNOWN here */
-    if (ck->opts->audit && result->status == VERDICT_UNKNOWN && ck->odd == 0
-        && !ck->unconfirmed[0])
-        result->status = VERDICT_WARN;
-    if (verdict_is_limited (ck->verdict) && ck->odd > 0)
-        snprintf (result->sentence, sizeof (result->sentence), "%s",
-                  ck->reason);
-    else
-        verdict_sentence (ck->verdict, pathset_network (ck->ps),
-                          result->sentence, sizeof (result->sentence));
-}
-
-static void check_clear (struct lead *ck)
-{
-    identity_clear (&ck->ends_of);
-    free (ck->end);
-    plan_destroy (ck->plan);
-    plan_destroy (ck->longer);
-    pathset_destroy (ck->ps);
-    probe_result_clear (&ck->measured);
-    samples_destroy (ck->baseline);
-    pathset_destroy (ck->baseline_ps);
-    verdict_destroy (ck->verdict);
+    free (result->plan);
+    free (result->samples);
+    result->plan = result->samples = NULL;
 }
 
 static int run (struct lead *ck, struct error *err)
 {
+    struct lead_result *result = ck->result;
+
     if (group_meanwhile (ck->group, prepare, ck, err) < 0
         || measure (ck, err) < 0)
         return -1;
     complete_samples (ck);
-    if (print_record (ck, err) < 0)
+    if ((ck->opts->audit
+         && print_one (ck, OUTPUT_PLAN, &result->plan, err) < 0)
+        || print_one (ck, OUTPUT_SAMPLES, &result->samples, err) < 0) {
+        lead_result_clear (result);
         return -1;
+    }
     for (enum output what = 0; what < OUTPUT_RESULT; what++)
         write_output (ck, what);
     if (reach_verdict (ck, err) < 0)
         return -1;
-    say (ck);
-    print_verdict (ck);
     write_output (ck, OUTPUT_VERDICT);
     write_output (ck, OUTPUT_RESULT);
     return 0;
@@ -692,8 +619,16 @@ int lead (struct group *g, const struct roster *roster,
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
     rc = run (&ck, err);
-    if (!ck.led && g)
-        probe_cancel (g, NULL);
-    check_clear (&ck);
+    if (g && !ck.measured.stages) /* no member has a plan */
+        probe_end (g, NULL, NULL);
+    identity_clear (&ck.ends_of);
+    free (ck.end);
+    plan_destroy (ck.plan);
+    plan_destroy (ck.longer);
+    pathset_destroy (ck.ps);
+    probe_result_clear (&ck.measured);
+    samples_destroy (ck.baseline);
+    pathset_destroy (ck.baseline_ps);
+    verdict_destroy (ck.verdict);
     return rc;
 }

@@ -149,16 +149,16 @@ static char *remark (void *arg)
 static int form_group (struct self *self, struct error *err)
 {
     struct step *step = &self->step;
-    struct group_hooks hooks = { remark, watch_stage, self };
 
     if (step_form_group (step, err) < 0)
         return -1;
     if (!step->group)
         return 0;
-    group_set_hooks (step->group, &hooks);
-    group_set_ping_size (step->group, (size_t)self->args->site.ping_bytes);
-    group_set_deadline (step->group,
-                        group_now (step->group) + watchdog_left_ns ());
+    step->group->remark = remark;
+    step->group->stage = watch_stage;
+    step->group->hook_arg = self;
+    step->group->ping_size = (size_t)self->args->site.ping_bytes;
+    step->group->deadline = group_now (step->group) + watchdog_left_ns ();
     return 0;
 }
 
@@ -170,7 +170,7 @@ static int load_fabric (struct self *self, struct error *err)
     if (step_load_and_serve (step, err) == 0)
         return 0;
     if (step->group && !step->fabric)
-        probe_cancel (step->group, NULL);
+        probe_end (step->group, NULL, NULL);
     return -1;
 }
 

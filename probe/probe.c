@@ -56,10 +56,8 @@ static const struct {
 
 struct plan_task {
     uint32_t round;
-    uint32_t peer;
-    uint8_t rail;
     uint8_t side; /* 0: the plan's a; 1: its b */
-    struct transport_way way;
+    struct group_ping ping;
 };
 
 struct plan_part { /* one member's part of a plan, and its results */
@@ -80,11 +78,6 @@ struct plan_part { /* one member's part of a plan, and its results */
 static size_t rows_of (const struct plan_part *part)
 {
     return part->ntasks + LOOP_PARTS * part->rails;
-}
-
-static size_t loop_row (const struct plan_part *part, size_t which, size_t rail)
-{
-    return part->ntasks + which * part->rails + rail;
 }
 
 static void part_clear (struct plan_part *part)
@@ -130,80 +123,77 @@ static int pack_plan (const struct plan_part *part, struct group_blob *blob,
     wire_put (p + 8, part->ntasks, 4);
     p += PLAN_HEADER;
     for (size_t i = 0; i < part->ntasks; i++, p += TASK_SIZE) {
-        wire_put (p, part->task[i].round, 4);
-        wire_put (p + 4, part->task[i].peer, 4);
-        p[8] = part->task[i].rail;
-        p[9] = part->task[i].side;
-        p[10] = part->task[i].way.own;
-        p[11] = part->task[i].way.other;
+        const struct plan_task *task = &part->task[i];
+
+        wire_put (p, task->round, 4);
+        wire_put (p + 4, task->ping.peer, 4);
+        p[8] = (uint8_t)task->ping.rail;
+        p[9] = task->side;
+        p[10] = task->ping.way.own;
+        p[11] = task->ping.way.other;
     }
     return 0;
 }
 
-static int bad_plan (struct error *err)
-{
-    return error_world (err, "the leader sent a plan that makes no sense");
-}
-
-static int unpack_plan (struct plan_part *part, const struct group_blob *blob,
-                        uint32_t npeers, size_t rails, struct error *err)
+/* Return false if the plan is invalid. */
+static bool unpack_plan (struct plan_part *part, const struct group_blob *blob,
+                         const struct group *g)
 {
     struct wire_in in = { blob->data, blob->len, false };
     uint32_t round = 0;
 
     if (wire_take (&in, 1) != PLAN_VERSION)
-        return bad_plan (err);
+        return false;
     part->level = (unsigned int)wire_take (&in, 1);
     part->repeats = (unsigned int)wire_take (&in, 2);
     part->rounds = (uint32_t)wire_take (&in, 4);
     part->ntasks = wire_take (&in, 4);
-    part->rails = rails;
+    part->rails = g->rails;
     if (in.bad || part->level > PROBE_LEVEL_MAX
         || part->repeats > PROBE_REPEATS_MAX || part->rounds > PROBE_ROUNDS_MAX
         || in.left != part->ntasks * TASK_SIZE || !fits (part))
-        return bad_plan (err);
+        return false;
     part->task = xcalloc (part->ntasks, sizeof (*part->task));
     for (size_t i = 0; i < part->ntasks; i++) {
         struct plan_task *task = &part->task[i];
 
         task->round = (uint32_t)wire_take (&in, 4);
-        task->peer = (uint32_t)wire_take (&in, 4);
-        task->rail = (uint8_t)wire_take (&in, 1);
+        task->ping.peer = (uint32_t)wire_take (&in, 4);
+        task->ping.rail = (uint8_t)wire_take (&in, 1);
         task->side = (uint8_t)wire_take (&in, 1);
-        task->way.own = (uint8_t)wire_take (&in, 1);
-        task->way.other = (uint8_t)wire_take (&in, 1);
+        task->ping.way.own = (uint8_t)wire_take (&in, 1);
+        task->ping.way.other = (uint8_t)wire_take (&in, 1);
         if (task->round < round || task->round >= part->rounds
-            || task->peer >= npeers || task->rail >= rails || task->side > 1)
-            return bad_plan (err);
+            || task->ping.peer >= g->npeers || task->ping.rail >= g->rails
+            || task->side > 1)
+            return false;
         round = task->round;
     }
     part_alloc_results (part);
-    return 0;
+    return true;
 }
+
+/*
+ * Measuring
+ */
 
 /* Ping once for a row of the results; if not awake, wake the path first. */
 static int run_ping (struct group *g, struct plan_part *part, size_t row,
-                     struct group_ping ping, bool awake, struct error *err)
+                     struct group_ping *ping, bool awake, struct error *err)
 {
-    if ((!awake && group_wake (g, &ping, 1, err) < 0)
-        || group_pings (g, &ping, 1, err) < 0)
+    if ((!awake && group_wake (g, ping, err) < 0)
+        || group_ping (g, ping, err) < 0)
         return -1;
-    if (ping.rtt_ns >= 0)
+    if (ping->rtt_ns >= 0)
         part->rtt[row * part->repeats + part->echoes[row]++]
-            = ping.rtt_ns < UINT32_MAX ? (uint32_t)ping.rtt_ns : UINT32_MAX;
+            = ping->rtt_ns < UINT32_MAX ? (uint32_t)ping->rtt_ns : UINT32_MAX;
     return 0;
-}
-
-static struct group_ping ping_of (const struct plan_task *task)
-{
-    return (struct group_ping){ .rail = task->rail, .peer = task->peer,
-                                .way = task->way };
 }
 
 static struct group_ping loop_of (const struct group *g, size_t rail)
 {
     return (struct group_ping){ .rail = (uint32_t)rail,
-                                .peer = group_own_peer (g, (uint32_t)rail) };
+                                .peer = g->first[g->me] + (uint32_t)rail };
 }
 
 /* Ping for those of the tasks first .. last-1 that are on this side. The work
@@ -214,77 +204,52 @@ static int run_half (struct group *g, struct plan_part *part, size_t first,
                      size_t last, unsigned int side, bool awake, int64_t start,
                      struct error *err)
 {
-    size_t rails = group_rails (g);
-    int64_t slot = group_gap (g) / (int64_t)rails;
+    int64_t slot = group_gap (g) / (int64_t)g->rails;
 
-    for (size_t rail = 0; rail < rails; rail++)
-        for (size_t i = first; i < last; i++)
-            if (part->task[i].rail == rail && part->task[i].side == side
+    for (size_t rail = 0; rail < g->rails; rail++)
+        for (size_t i = first; i < last; i++) {
+            struct plan_task *task = &part->task[i];
+
+            if (task->ping.rail == rail && task->side == side
                 && (group_until (g, start + (int64_t)rail * slot, err) < 0
-                    || run_ping (g, part, i, ping_of (&part->task[i]), awake,
-                                 err) < 0))
+                    || run_ping (g, part, i, &task->ping, awake, err) < 0))
                 return -1;
-    return 0;
-}
-
-/* Prepare for one ping, until a time. If it is not ready by then, its messages
- * will be lost.
- */
-static int prepare_one (struct group *g, const struct group_ping *ping,
-                        int64_t until, struct error *err)
-{
-    int rc;
-
-    while ((rc = group_prepare (g, ping->rail, ping->peer, ping->way, err)) == 0
-           && group_now (g) < until)
-        if (group_until (g, group_now (g) + group_gap (g), err) < 0)
-            return -1;
-    return rc < 0 ? -1 : 0;
-}
-
-/* Prepare the loopbacks of rails that measure. A first ping shows whether a
- * rail has a loopback; if not, that is no error.
- */
-static int prepare_loops (struct group *g, struct plan_part *part,
-                          struct error *err)
-{
-    int64_t until = group_now (g) + LOOP_READY * group_gap (g);
-
-    for (size_t i = 0; i < part->ntasks; i++)
-        part->loops[part->task[i].rail] = true;
-    for (size_t rail = 0; rail < part->rails; rail++) {
-        struct group_ping ping = loop_of (g, rail);
-
-        if (!part->loops[rail])
-            continue;
-        if (prepare_one (g, &ping, until, err) < 0
-            || group_pings (g, &ping, 1, err) < 0)
-            return -1;
-        part->loops[rail] = ping.rtt_ns >= 0;
-    }
+        }
     return 0;
 }
 
 /* Prepare for all pings. A first ping per task also warms up its path and does
- * not count.
+ * not count; one per loopback shows whether a rail that measures has any: if
+ * not, that is no error.
  */
 static int prepare (struct group *g, struct plan_part *part, struct error *err)
 {
     int64_t until = group_now (g) + group_dead_ns (g);
 
     for (size_t i = 0; i < part->ntasks; i++) {
-        struct group_ping ping = ping_of (&part->task[i]);
+        const struct group_ping *ping = &part->task[i].ping;
 
-        if (prepare_one (g, &ping, until, err) < 0)
+        if (group_prepare (g, ping->rail, ping->peer, ping->way, until, err)
+            < 0)
             return -1;
     }
     for (size_t i = 0; i < part->ntasks; i++) {
-        struct group_ping ping = ping_of (&part->task[i]);
-
-        if (group_pings (g, &ping, 1, err) < 0)
+        if (group_ping (g, &part->task[i].ping, err) < 0)
             return -1;
+        part->loops[part->task[i].ping.rail] = true;
     }
-    return prepare_loops (g, part, err);
+    until = group_now (g) + LOOP_READY * group_gap (g);
+    for (size_t rail = 0; rail < part->rails; rail++) {
+        struct group_ping ping = loop_of (g, rail);
+
+        if (!part->loops[rail])
+            continue;
+        if (group_prepare (g, ping.rail, ping.peer, ping.way, until, err) < 0
+            || group_ping (g, &ping, err) < 0)
+            return -1;
+        part->loops[rail] = ping.rtt_ns >= 0;
+    }
+    return 0;
 }
 
 /* One pass of a round: the tasks first .. last-1, from one side, then from the
@@ -305,123 +270,88 @@ static int run_step (struct group *g, struct plan_part *part, unsigned int pass,
     if (run_half (g, part, first, last, pass & 1, awake,
                   start + (int64_t)mine * gap, err) < 0
         || run_half (g, part, first, last, !(pass & 1), awake,
-                     start + side + (int64_t)mine * gap, err) < 0
-        || group_until (g, start + 2 * side + gap, err) < 0)
+                     start + side + (int64_t)mine * gap, err) < 0)
         return -1;
-    return 0;
-}
-
-/* The number of rails of a member; below, of the member that has most. */
-static size_t rails_of (const struct group *g, size_t m)
-{
-    return group_first_peer (g, m + 1) - group_first_peer (g, m);
-}
-
-static size_t most_rails (const struct group *g)
-{
-    size_t most = 1;
-
-    for (size_t m = 0; m < group_size (g); m++)
-        if (rails_of (g, m) > most)
-            most = rails_of (g, m);
-    return most;
+    return group_until (g, start + 2 * side + gap, err);
 }
 
 /* Measure each rail's loopback, while nothing else is measured. Members that
  * share a core take turns. All wait as long as the member with most rails
  * needs. After a lost message a rail's loopback is not measured again.
  */
-static int run_loops (struct group *g, struct plan_part *part,
-                      unsigned int which, struct error *err)
+static int run_loops (struct group *g, struct plan_part *part, size_t which,
+                      struct error *err)
 {
     int64_t gap = group_gap (g);
-    size_t gaps = 1 + most_rails (g) * part->repeats / LOOPS_PER_GAP;
-    int64_t turn = (int64_t)gaps * gap;
+    size_t most = 1; /* rails of a member */
     size_t mine;
     int64_t turns = (int64_t)group_turns (g, &mine);
     bool awake = group_attend (g, part->ntasks > 0);
-    int64_t start;
+    int64_t turn, start;
 
+    for (size_t m = 0; m < g->n; m++)
+        if (g->first[m + 1] - g->first[m] > most)
+            most = g->first[m + 1] - g->first[m];
+    turn = (int64_t)(1 + most * part->repeats / LOOPS_PER_GAP) * gap;
     if (group_barrier (g, err) < 0)
         return -1;
     start = group_now (g) + gap;
     if (group_until (g, start + (int64_t)mine * turn, err) < 0)
         return -1;
     for (size_t rail = 0; rail < part->rails; rail++) {
-        size_t row = loop_row (part, which, rail);
+        size_t row = part->ntasks + which * part->rails + rail;
+        struct group_ping ping = loop_of (g, rail);
 
         for (unsigned int k = 0; part->loops[rail] && k < part->repeats; k++) {
-            if (run_ping (g, part, row, loop_of (g, rail), awake, err) < 0)
+            if (run_ping (g, part, row, &ping, awake, err) < 0)
                 return -1;
-            part->loops[rail] = part->echoes[row] > k;
+            part->loops[rail] = ping.rtt_ns >= 0;
         }
     }
     return group_until (g, start + turns * turn + gap, err);
 }
 
-/* A pass of a round, or the loopbacks of a part of the run. */
-struct probe_work {
-    bool loops;
-    unsigned int part; /* of the run */
-    unsigned int pass;
-    uint32_t round;
-    size_t first, last; /* tasks */
-};
-
-/* Run this within STEP_DEADS * group_dead_ns and the group's deadline. */
-static int run_in_time (struct group *g, struct plan_part *part,
-                        const struct probe_work *w, struct error *err)
-{
-    int64_t end = group_deadline (g);
-    int64_t limit = STEP_DEADS * group_dead_ns (g);
-    int rc;
-
-    if (group_now (g) + limit < end)
-        group_set_deadline (g, group_now (g) + limit);
-    rc = w->loops ? run_loops (g, part, w->part, err)
-                  : run_step (g, part, w->pass, w->first, w->last, err);
-    if (rc < 0 && group_now (g) >= group_deadline (g) && group_now (g) < end)
-        error_world (err, "round %u took longer than %g s", w->round + 1,
-                     (double)limit / 1e9);
-    group_set_deadline (g, end);
-    return rc;
-}
-
-/* The round before which a part's loopbacks are recorded, as if there were only
- * one pass.
+/* Run all passes, and the loopbacks of each part of the run, each step within
+ * STEP_DEADS * group_dead_ns and the group's deadline.
  */
-static uint32_t loop_round (uint32_t rounds, unsigned int which)
-{
-    return (uint32_t)((uint64_t)rounds * which / (LOOP_PARTS - 1));
-}
-
 static int run_rounds (struct group *g, struct plan_part *part,
                        struct progress *progress, struct error *err)
 {
     uint64_t total = (uint64_t)part->repeats * part->rounds;
+    int64_t limit = STEP_DEADS * group_dead_ns (g);
+    int64_t end = g->deadline;
+    size_t last = 0; /* tasks of this pass up to here are done */
     uint64_t done = 0;
-    struct probe_work w = { .last = 0 };
+    size_t which = 0;
 
-    for (unsigned int which = 0; which < LOOP_PARTS; which++) {
-        const struct probe_work loops = { .loops = true, .part = which,
-                                    .round = loop_round (part->rounds, which) };
-        uint64_t until = total * (which + 1) / (LOOP_PARTS - 1);
+    while (which < LOOP_PARTS) {
+        bool loops = done == total * which / (LOOP_PARTS - 1);
+        uint64_t round = part->rounds > 0 ? done % part->rounds : 0;
+        int rc;
 
-        if (run_in_time (g, part, &loops, err) < 0)
-            return -1;
-        while (done < total && done < until) {
-            w.pass = (unsigned int)(done / part->rounds);
-            w.round = (uint32_t)(done % part->rounds);
-            w.first = w.last = w.round > 0 ? w.last : 0;
-            while (w.last < part->ntasks
-                   && part->task[w.last].round == w.round)
-                w.last++;
-            if (run_in_time (g, part, &w, err) < 0)
-                return -1;
-            done++;
-            if (progress)
-                progress_show (progress, done, total);
+        if (group_now (g) + limit < end)
+            g->deadline = group_now (g) + limit;
+        if (loops) {
+            round = (uint64_t)part->rounds * which / (LOOP_PARTS - 1);
+            rc = run_loops (g, part, which++, err);
         }
+        else {
+            size_t first = last = round > 0 ? last : 0;
+
+            while (last < part->ntasks && part->task[last].round == round)
+                last++;
+            rc = run_step (g, part, (unsigned int)(done / part->rounds), first,
+                           last, err);
+            done++;
+        }
+        if (rc < 0 && group_now (g) >= g->deadline && group_now (g) < end)
+            error_world (err, "round %u took longer than %g s",
+                         (unsigned int)round + 1, (double)limit / 1e9);
+        g->deadline = end;
+        if (rc < 0)
+            return -1;
+        if (!loops && progress)
+            progress_show (progress, done, total);
     }
     return 0;
 }
@@ -431,40 +361,44 @@ static int run_part (struct group *g, struct plan_part *part,
 {
     int rc;
 
-    group_set_level (g, part->level);
+    if (g->transport->set_level)
+        g->transport->set_level (g->t, part->level);
     group_attend (g, part->ntasks > 0);
     rc = prepare (g, part, err);
-    group_stage (g, true);
+    if (g->stage)
+        g->stage (g->hook_arg, true);
     if (rc == 0)
         rc = run_rounds (g, part, progress, err);
-    group_stage (g, false);
+    if (g->stage)
+        g->stage (g->hook_arg, false);
     group_attend (g, false);
     return rc;
 }
 
-/* Describe this host; call it while the process is where it measured. */
-static struct node read_about (const struct group *g)
-{
-    struct node node;
-    char device[64];
+/*
+ * Results
+ */
 
-    about_read (&node, "", group_device (g, device, sizeof (device)));
-    return node;
-}
-
+/* Call this while the process is where it measured: it describes the host. */
 static void pack_result (const struct group *g, const struct plan_part *part,
                          struct group_blob *blob)
 {
+    const struct transport *t = g->transport;
     struct group_stats stats = group_stats (g);
-    const char *trouble = group_trouble (g);
-    char *remark = group_remark (g);
+    const char *trouble = t->trouble ? t->trouble (g->t) : NULL;
+    char *remark = g->remark ? g->remark (g->hook_arg) : NULL;
     size_t len = trouble ? strnlen (trouble, TROUBLE_MAX) : 0;
     size_t more = remark ? strnlen (remark, REMARK_MAX) : 0;
     uint8_t about[ABOUT_MAX];
-    struct node node = read_about (g);
-    size_t about_len = about_pack (&node, about);
+    char device[64];
+    struct node node;
+    size_t about_len;
     uint8_t *p;
 
+    if (t->device)
+        t->device (g->t, 0, device, sizeof (device));
+    about_read (&node, "", t->device ? device : NULL);
+    about_len = about_pack (&node, about);
     blob->len = RESULT_HEADER + len + more + about_len;
     for (size_t i = 0; i < rows_of (part); i++)
         blob->len += 2 + 4 * (size_t)part->echoes[i];
@@ -537,30 +471,14 @@ static bool unpack_result (struct plan_part *part,
     return !in.bad && in.left == 0;
 }
 
+/*
+ * Following
+ */
+
 static int leader_is_gone (const char *name, struct error *err)
 {
     return error_world (err, "%s, which leads the check, does not answer",
                         *name ? name : "the node");
-}
-
-/* Wait for the next instruction. Return 1 for this stage, 0 for the end, -1
- * with err. No stage comes after the last.
- */
-static int wait_for_stage (struct group *g, size_t leader, const char *name,
-                           int stage, struct error *err)
-{
-    bool another = stage < PROBE_STAGES;
-    enum group_kind kind[2] = { GROUP_BYE };
-    int rc;
-
-    if (another)
-        kind[1] = stage_kind[stage].next;
-    for (int i = 0; i <= another; i++)
-        group_serve (g, kind[i], GROUP_ALL, NULL, 0);
-    rc = group_await (g, kind, 1 + another, leader, err);
-    if (rc <= 0)
-        return rc < 0 ? -1 : leader_is_gone (name, err);
-    return !group_served (g, GROUP_BYE);
 }
 
 /* What a member has received and what it reports, in one stage. */
@@ -570,71 +488,87 @@ struct followed {
     struct group_blob result;
 };
 
+/* Wait for the next instruction, and follow it; no stage comes after the last.
+ * Return 1 if this stage was measured, 0 at the end, or -1 with err.
+ */
 static int follow_stage (struct group *g, size_t leader, const char *name,
                          int stage, struct followed *f, struct error *err)
 {
+    bool another = stage < PROBE_STAGES;
+    unsigned int kinds = 1U << GROUP_BYE;
     uint32_t from = (uint32_t)leader;
+    int rc;
 
+    group_serve (g, GROUP_BYE, GROUP_ALL, NULL, 0);
+    if (another) {
+        group_serve (g, stage_kind[stage].next, GROUP_ALL, NULL, 0);
+        kinds |= 1U << stage_kind[stage].next;
+    }
+    rc = group_await (g, kinds, leader, err);
+    if (rc <= 0)
+        return rc < 0 ? -1 : leader_is_gone (name, err);
+    if (g->served[GROUP_BYE])
+        return 0;
     if (group_fetch (g, stage_kind[stage].plan, &from, 1, &f->plan, err) < 0) {
         f->plan.data = NULL;
         return -1;
     }
     if (!f->plan.data)
         return leader_is_gone (name, err);
-    if (unpack_plan (&f->part, &f->plan, group_peers (g), group_rails (g),
-                     err) < 0
-        || run_part (g, &f->part, NULL, err) < 0)
+    if (!unpack_plan (&f->part, &f->plan, g))
+        return error_world (err, "the leader sent a plan that makes no sense");
+    if (run_part (g, &f->part, NULL, err) < 0)
         return -1;
     pack_result (g, &f->part, &f->result);
     group_serve (g, stage_kind[stage].result, GROUP_ALL, f->result.data,
                  f->result.len);
-    return 0;
+    return 1;
 }
 
 int probe_follow (struct group *g, size_t leader, const char *name,
                   struct error *err)
 {
-    struct followed f[PROBE_STAGES] = { 0 };
-    int more;
+    struct followed f[PROBE_STAGES + 1] = { 0 };
+    int rc = 1;
 
-    for (int stage = 0;
-         (more = wait_for_stage (g, leader, name, stage, err)) > 0; stage++)
-        if (follow_stage (g, leader, name, stage, &f[stage], err) < 0) {
-            more = -1;
-            break;
-        }
+    for (int stage = 0; rc > 0; stage++)
+        rc = follow_stage (g, leader, name, stage, &f[stage], err);
     /* stay for a while: the leader may have missed the last answer */
-    if (more >= 0
-        && group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
-        more = -1;
+    if (rc == 0)
+        rc = group_until (g, group_now (g) + LINGER * group_gap (g), err);
     for (int stage = 0; stage < PROBE_STAGES; stage++) {
         part_clear (&f[stage].part);
         free (f[stage].plan.data);
         free (f[stage].result.data);
     }
-    return more;
+    return rc;
 }
 
-/* Fetch an object from all other members that are marked `answered`. If one
- * does not answer, clear its mark. blob NULL: the objects are empty, and the
- * request itself is the message.
+/*
+ * Leading
+ */
+
+/* Fetch an object from all other members that are marked `answered`, or from
+ * all if there are no marks (NULL). If one does not answer, clear its mark; but
+ * not at the end, when it has given its results. blob NULL: the objects are
+ * empty, and the request itself is the message.
  */
 static int ask_others (struct group *g, enum group_kind kind,
                        struct probe_member *member, struct group_blob *blob,
                        struct error *err)
 {
-    size_t n = group_size (g);
-    uint32_t *from = xarray (n, sizeof (*from));
-    struct group_blob *got = xcalloc (n, sizeof (*got));
+    uint32_t *from = xarray (g->n, sizeof (*from));
+    struct group_blob *got = xcalloc (g->n, sizeof (*got));
     size_t count = 0;
     int rc;
 
-    for (size_t m = 0; m < n; m++)
-        if (m != group_me (g) && member[m].answered)
+    for (size_t m = 0; m < g->n; m++)
+        if (m != g->me && (!member || member[m].answered))
             from[count++] = (uint32_t)m;
     rc = group_fetch (g, kind, from, count, got, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        member[from[i]].answered = got[i].data != NULL;
+        if (member && kind != GROUP_BYE)
+            member[from[i]].answered = got[i].data != NULL;
         if (blob)
             blob[from[i]] = got[i];
         else
@@ -643,26 +577,6 @@ static int ask_others (struct group *g, enum group_kind kind,
     free (from);
     free (got);
     return rc;
-}
-
-/* Dismiss the members that are marked `answered`; NULL: all. */
-static int dismiss (struct group *g, const struct probe_member *member,
-                    struct error *err)
-{
-    size_t n = group_size (g);
-    struct probe_member *there = xcalloc (n, sizeof (*there));
-    int rc;
-
-    for (size_t m = 0; m < n; m++)
-        there[m].answered = !member || member[m].answered;
-    rc = ask_others (g, GROUP_BYE, there, NULL, err);
-    free (there);
-    return rc;
-}
-
-int probe_cancel (struct group *g, struct error *err)
-{
-    return dismiss (g, NULL, err);
 }
 
 /* An iterator over all sides of all probes, in the order of the plan. */
@@ -692,18 +606,6 @@ static bool next_side (const struct plan *plan, struct plan_side *s)
     return true;
 }
 
-/* Whether the rail already has a task in this task's round. */
-static bool is_busy (const struct plan_part *part, const struct plan_task *task)
-{
-    for (size_t i = part->ntasks; i-- > 0;) {
-        if (part->task[i].round != task->round)
-            break;
-        if (part->task[i].rail == task->rail)
-            return true;
-    }
-    return false;
-}
-
 /* Split the plan, from the stage's first round on, into the members' parts.
  * Each probe makes two tasks, one for each side.
  */
@@ -712,120 +614,100 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
 {
     struct plan_side s = { .round = stage->first };
 
-    for (size_t m = 0; m < group_size (g); m++) {
+    for (size_t m = 0; m < g->n; m++) {
         part[m].repeats = stage->repeats;
         part[m].level = stage->level;
         part[m].rounds = (uint32_t)(plan_rounds (stage->plan) - stage->first);
-        part[m].rails = rails_of (g, m);
+        part[m].rails = g->first[m + 1] - g->first[m];
     }
     while (next_side (stage->plan, &s)) {
         const struct probe_end *own = &stage->end[s.own];
         const struct probe_end *other = &stage->end[s.other];
-        uint32_t rail;
-        struct plan_part *p = &part[group_find_peer (g, own->peer, &rail)];
-        struct plan_task task = { (uint32_t)(s.round - stage->first),
-                                  other->peer,
-                                  (uint8_t)rail,
-                                  s.side,
-                                  { own->lid, other->lid } };
+        size_t m = g->member_of[own->peer];
+        struct plan_part *p = &part[m];
+        struct plan_task task = {
+            .round = (uint32_t)(s.round - stage->first),
+            .side = s.side,
+            .ping = { .rail = own->peer - g->first[m], .peer = other->peer,
+                      .way = { own->lid, other->lid } },
+        };
 
-        if (is_busy (p, &task))
-            return error_input (err, "an endpoint has two probes in round %zu "
-                                "of the plan", s.round);
+        for (size_t i = p->ntasks;
+             i > 0 && p->task[i - 1].round == task.round; i--)
+            if (p->task[i - 1].ping.rail == task.ping.rail)
+                return error_input (err, "an endpoint has two probes in round "
+                                    "%zu of the plan", s.round);
         p->task = xgrow (p->task, p->ntasks, sizeof (*p->task));
         p->task[p->ntasks++] = task;
     }
-    for (size_t m = 0; m < group_size (g); m++)
+    for (size_t m = 0; m < g->n; m++)
         part_alloc_results (&part[m]);
     return 0;
 }
 
+/* The quantiles of a row's round trips, each times `scale`. */
+static void row_quantiles (double *rtt_ns, const struct plan_part *part,
+                           size_t row, double scale)
+{
+    double rtt[PROBE_REPEATS_MAX];
+
+    for (unsigned int k = 0; k < part->echoes[row]; k++)
+        rtt[k] = scale * part->rtt[row * part->repeats + k];
+    sample_quantiles (rtt_ns, rtt, part->echoes[row]);
+}
+
 /* Add the samples in the order of the plan. The parts were split in that order,
- * too, so each member's tasks come one after the other.
+ * too, so each member's tasks come one after the other. Then the loopbacks: of
+ * each peer as that of its end with the lowest LID, recorded before the round
+ * in which they would be if there were only one pass.
  */
 static void join_results (struct group *g, const struct probe_stage *stage,
                           const struct plan_part *part, struct samples *samples)
 {
-    size_t *next = xcalloc (group_size (g), sizeof (*next));
+    const struct probe_end *end = stage->end;
+    size_t *next = xcalloc (g->n, sizeof (*next));
+    uint32_t *end_of = xarray (g->npeers, sizeof (*end_of));
     struct plan_side s = { .round = stage->first };
-    double rtt[PROBE_REPEATS_MAX];
 
+    memset (end_of, 0xff, g->npeers * sizeof (*end_of));
     while (next_side (stage->plan, &s)) {
-        uint32_t rail;
-        size_t m = group_find_peer (g, stage->end[s.own].peer, &rail);
-        size_t row = next[m]++;
-        unsigned int echoes = part[m].echoes[row];
+        uint32_t peer = end[s.own].peer;
+        const struct plan_part *of = &part[g->member_of[peer]];
+        size_t row = next[g->member_of[peer]]++;
         struct sample sample = {
             .a = s.probe->a,
             .b = s.probe->b,
             .round = (uint32_t)s.round,
             .initiator = s.own,
-            .sent = part[m].repeats,
-            .lost = part[m].repeats - echoes,
+            .sent = of->repeats,
+            .lost = of->repeats - of->echoes[row],
         };
 
-        for (unsigned int k = 0; k < echoes; k++)
-            rtt[k] = part[m].rtt[row * part[m].repeats + k];
-        if (echoes > 0)
-            sample_quantiles (sample.rtt_ns, rtt, echoes);
+        if (of->echoes[row] > 0)
+            row_quantiles (sample.rtt_ns, of, row, 1);
         samples_add (samples, &sample);
+        if (end_of[peer] == NO_END || end[s.own].lid < end[end_of[peer]].lid)
+            end_of[peer] = s.own;
     }
-    free (next);
-}
+    for (size_t which = 0; which < LOOP_PARTS; which++)
+        for (uint32_t p = 0; p < g->npeers; p++) {
+            size_t m = g->member_of[p];
+            size_t row = part[m].ntasks + which * part[m].rails
+                         + (p - g->first[m]);
+            uint64_t round = (uint64_t)part[m].rounds * which
+                             / (LOOP_PARTS - 1);
+            struct loopback loopback = {
+                .end = end_of[p],
+                .round = (uint32_t)(stage->first + round),
+            };
 
-/* For each peer, its end in the stage's rounds: that with the lowest LID if
- * there are several; NO_END if it has none. The caller frees the array.
- */
-static uint32_t *ends_of_peers (struct group *g,
-                                const struct probe_stage *stage)
-{
-    const struct probe_end *end = stage->end;
-    uint32_t *found = xarray (group_peers (g), sizeof (*found));
-    struct plan_side s = { .round = stage->first };
-
-    for (uint32_t p = 0; p < group_peers (g); p++)
-        found[p] = NO_END;
-    while (next_side (stage->plan, &s)) {
-        uint32_t *at = &found[end[s.own].peer];
-
-        if (*at == NO_END || end[s.own].lid < end[*at].lid)
-            *at = s.own;
-    }
-    return found;
-}
-
-/* Add the echoes of a row as a loopback of this end. */
-static void add_loopback (struct samples *samples, const struct plan_part *part,
-                          size_t row, uint32_t end, uint32_t round)
-{
-    struct loopback loopback = { .end = end, .round = round };
-    double way[PROBE_REPEATS_MAX];
-    unsigned int n = part->echoes[row];
-
-    if (n == 0)
-        return;
-    for (unsigned int k = 0; k < n; k++)
-        way[k] = part->rtt[row * part->repeats + k] / 2.0;
-    sample_quantiles (loopback.rtt_ns, way, n);
-    samples_add_loopback (samples, &loopback);
-}
-
-static void join_loops (struct group *g, const struct probe_stage *stage,
-                        const struct plan_part *part, struct samples *samples)
-{
-    uint32_t *ends = ends_of_peers (g, stage);
-
-    for (unsigned int which = 0; which < LOOP_PARTS; which++)
-        for (uint32_t p = 0; p < group_peers (g); p++) {
-            uint32_t rail;
-            const struct plan_part *of = &part[group_find_peer (g, p, &rail)];
-
-            if (ends[p] != NO_END)
-                add_loopback (samples, of, loop_row (of, which, rail), ends[p],
-                              (uint32_t)stage->first
-                                  + loop_round (of->rounds, which));
+            if (end_of[p] == NO_END || part[m].echoes[row] == 0)
+                continue;
+            row_quantiles (loopback.rtt_ns, &part[m], row, 0.5);
+            samples_add_loopback (samples, &loopback);
         }
-    free (ends);
+    free (end_of);
+    free (next);
 }
 
 /* Give the members their parts, run the leader's own, collect the results. */
@@ -834,17 +716,13 @@ static int run_stage (struct group *g, int number,
                       struct group_blob *got, struct probe_result *result,
                       struct error *err)
 {
-    size_t n = group_size (g);
-    size_t me = group_me (g);
-    struct probe_member *mine = &result->member[me];
-
     if (stage->repeats < 1 || stage->repeats > PROBE_REPEATS_MAX
         || plan_rounds (stage->plan) > PROBE_ROUNDS_MAX)
         return error_input (err, "Repeats: not from 1 to %d",
                             PROBE_REPEATS_MAX);
     if (cut_plan (g, stage, part, err) < 0)
         return -1;
-    for (size_t m = 0; m < n; m++) {
+    for (size_t m = 0; m < g->n; m++) {
         struct group_blob *told = &result->member[m].told[number];
 
         if (pack_plan (&part[m], told, err) < 0)
@@ -853,21 +731,16 @@ static int run_stage (struct group *g, int number,
                      told->len);
     }
     if (ask_others (g, stage_kind[number].next, result->member, NULL, err) < 0
-        || run_part (g, &part[me], stage->progress, err) < 0
+        || run_part (g, &part[g->me], stage->progress, err) < 0
         || ask_others (g, stage_kind[number].result, result->member, got, err)
                < 0)
         return -1;
-    result->stats = group_stats (g);
-    if (group_trouble (g))
-        take_text (&mine->trouble, (const uint8_t *)group_trouble (g),
-                   strnlen (group_trouble (g), TROUBLE_MAX));
-    free (mine->remark);
-    mine->remark = group_remark (g);
-    mine->node = read_about (g);
-    for (size_t m = 0; m < n; m++) {
+    pack_result (g, &part[g->me], &got[g->me]);
+    result->stats = (struct group_stats){ 0 };
+    for (size_t m = 0; m < g->n; m++) {
         struct probe_member *member = &result->member[m];
 
-        if (m == me || !got[m].data
+        if (!got[m].data
             || unpack_result (&part[m], &got[m], member, &result->stats))
             continue;
         member->answered = false;
@@ -875,26 +748,25 @@ static int run_stage (struct group *g, int number,
                 rows_of (&part[m]) * sizeof (*part[m].echoes));
     }
     join_results (g, stage, part, result->samples);
-    join_loops (g, stage, part, result->samples);
     return 0;
 }
 
-static int measure (struct group *g, int number,
-                    const struct probe_stage *stage,
-                    struct probe_result *result, struct error *err)
+int probe_lead (struct group *g, const struct probe_stage *stage,
+                struct probe_result *result, struct error *err)
 {
-    size_t n = group_size (g);
-    size_t before = result->samples->nsamples;
-    size_t loops = result->samples->nloopbacks;
-    struct plan_part *part = xcalloc (n, sizeof (*part));
-    struct group_blob *got = xcalloc (n, sizeof (*got));
-    int rc = run_stage (g, number, stage, part, got, result, err);
+    struct plan_part *part = xcalloc (g->n, sizeof (*part));
+    struct group_blob *got = xcalloc (g->n, sizeof (*got));
+    int rc;
 
-    if (rc < 0) {
-        result->samples->nsamples = before;
-        result->samples->nloopbacks = loops;
+    if (!result->samples) {
+        result->samples = samples_create ();
+        result->member = xcalloc (g->n, sizeof (*result->member));
+        result->nmembers = g->n;
+        for (size_t m = 0; m < g->n; m++)
+            result->member[m].answered = true;
     }
-    for (size_t m = 0; m < n; m++) {
+    rc = run_stage (g, result->stages++, stage, part, got, result, err);
+    for (size_t m = 0; m < g->n; m++) {
         part_clear (&part[m]);
         free (got[m].data);
     }
@@ -903,32 +775,11 @@ static int measure (struct group *g, int number,
     return rc;
 }
 
-int probe_lead (struct group *g, const struct probe_stage *stage,
-                struct probe_result *result, struct error *err)
-{
-    size_t n = group_size (g);
-
-    *result = (struct probe_result){
-        .samples = samples_create (),
-        .member = xcalloc (n, sizeof (*result->member)),
-        .nmembers = n,
-    };
-    for (size_t m = 0; m < n; m++)
-        result->member[m].answered = true;
-    return measure (g, 0, stage, result, err);
-}
-
-int probe_again (struct group *g, const struct probe_stage *stage,
-                 struct probe_result *result, struct error *err)
-{
-    return measure (g, 1, stage, result, err);
-}
-
 int probe_end (struct group *g, const struct probe_result *result,
                struct error *err)
 {
-    /* no error if one does not answer: it has given its results */
-    return dismiss (g, result->member, err);
+    return ask_others (g, GROUP_BYE, result ? result->member : NULL, NULL,
+                       err);
 }
 
 void probe_result_clear (struct probe_result *result)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe: a plan in, samples out.
  *
- * All members of the group call at the same time: the leader probe_lead, then
- * perhaps probe_again, and probe_end; the others probe_follow. The leader sends
+ * All members of the group call at the same time: the leader probe_lead, once
+ * or twice, and probe_end; the others probe_follow. The leader sends
  * each member its part; then all run `repeats` passes over the plan's rounds,
  * so that the repeats of a probe are spread over the whole run. A step is one
  * round of one pass:
@@ -49,7 +49,7 @@ struct probe_member {
     bool answered;
     char *trouble;    /* what went wrong with its rails, one sentence; NULL:
                          nothing */
-    char *remark;     /* its group_remark */
+    char *remark;     /* of its group */
     struct node node; /* its host without the name, if it answered */
     /* its part in each stage: members may fetch it as long as the group lives
      */
@@ -60,7 +60,8 @@ struct probe_result {
     struct samples *samples; /* the caller sets hosts, nonce, job */
     struct probe_member *member; /* [nmembers] */
     size_t nmembers;
-    struct group_stats stats; /* of all members that answered */
+    struct group_stats stats; /* of all members that answered; not bytes */
+    int stages;               /* that were begun */
 };
 
 /* An endpoint of the plan in the group: a peer, reached by one of its LIDs. */
@@ -79,31 +80,23 @@ struct probe_stage {
     struct progress *progress;   /* counts steps; may be NULL */
 };
 
-/* Measure. The samples have all probes of the plan, from both sides; those of a
- * member that died are lost. Return 0, or -1 with err; call probe_end and
+/* Measure a stage; result is zeroed before the first. Its samples, all probes
+ * of the stage from both sides, are appended; those of a member that died are
+ * lost. Return 0, or -1 with err and unchanged samples; call probe_end and
  * probe_result_clear in both cases.
  */
 int probe_lead (struct group *g, const struct probe_stage *stage,
                 struct probe_result *result, struct error *err);
 
-/* Measure a second stage, and append its samples. Return 0, or -1 with err and
- * unchanged samples.
+/* Tell every living member that it may leave. Return 0, or -1 with err. result
+ * is NULL if nothing was measured.
  */
-int probe_again (struct group *g, const struct probe_stage *stage,
-                 struct probe_result *result, struct error *err);
-
-/* Tell every living member that it may leave. Return 0, or -1 with err. */
 int probe_end (struct group *g, const struct probe_result *result,
                struct error *err);
 void probe_result_clear (struct probe_result *result);
 
-/* Tell every member that nothing will be measured. For use if probe_lead was
- * not called.
- */
-int probe_cancel (struct group *g, struct error *err);
-
 /* Follow the leader, whose node has this name. Return 0 (measured, or
- * cancelled), or -1 with err.
+ * dismissed), or -1 with err.
  */
 int probe_follow (struct group *g, size_t leader, const char *name,
                   struct error *err);

@@ -447,8 +447,7 @@ static int run_group (struct tests *x, const struct exchange_test *test,
     x->host = xcalloc (r->nmembers, sizeof (*x->host));
     for (size_t i = 0; i < r->nmembers; i++)
         x->host[i] = r->rank[r->member[i]].host;
-    group_set_deadline (step->group,
-                        group_now (step->group) + watchdog_left_ns ());
+    step->group->deadline = group_now (step->group) + watchdog_left_ns ();
     c = comm_group_open (step->group, x->host);
     rc = exchange_run (&program, test, args, &comm, c, err);
     comm_group_close (c);

@@ -155,7 +155,7 @@ struct comm_group *comm_group_open (struct group *g, const char *const *host)
 
     c->g = g;
     c->host = host;
-    c->n = (uint32_t)group_size (g);
+    c->n = (uint32_t)g->n;
     c->ready = xcalloc (c->n, sizeof (*c->ready));
     c->chunk = group_pad_max (g, PACKET_HEADER);
     c->from = c->to = -1;
@@ -170,8 +170,9 @@ struct comm_group *comm_group_open (struct group *g, const char *const *host)
         p->queue_end = &p->queue;
         p->note_end = &p->note;
     }
-    group_set_ping_size (g, GROUP_PING_MIN);
-    group_listen (g, take_letter, c);
+    g->ping_size = GROUP_PING_MIN;
+    g->take = take_letter;
+    g->take_arg = c;
     return c;
 }
 
@@ -205,7 +206,7 @@ void comm_group_drop (struct comm_group *c)
 
     if (!c)
         return;
-    group_listen (c->g, NULL, NULL);
+    c->g->take = NULL;
     for (uint32_t m = 0; m < c->n; m++) {
         struct stream_peer *p = &c->peer[m];
 
@@ -524,7 +525,7 @@ static int take_letter (void *arg, size_t member,
     int rc = 0;
 
     /* if it had only stalled, it gets no answer and takes this one for dead */
-    if (group_is_dead (c->g, member))
+    if (c->g->member[member].dead)
         return 0;
     if (letter->kind == PACKET)
         rc = on_packet (c, m, letter, err);
@@ -546,7 +547,7 @@ static bool is_awaited (const struct comm_group *c, uint32_t m)
 {
     const struct stream_peer *p = &c->peer[m];
 
-    return m != group_me (c->g)
+    return m != c->g->me
            && (c->until || c->from == m || p->wanted > 0 || p->queue
                || (c->flight >= COMM_GROUP_FLIGHT && p->first != p->next));
 }
@@ -584,7 +585,7 @@ static int ask_all (struct comm_group *c, int64_t begin_ns, int64_t lately_ns,
     for (uint32_t m = 0; m < c->n; m++) {
         if (is_overdue (c, m, begin_ns))
             give_up (c, m);
-        if (!is_awaited (c, m) || group_spoke (c->g, m) > lately_ns)
+        if (!is_awaited (c, m) || c->g->member[m].spoke > lately_ns)
             continue;
         if (!group_listens (c->g, m, begin_ns))
             drop_member (c, m);
@@ -645,7 +646,7 @@ static int await (struct comm_group *c, bool (*done) (const struct comm_group *c
 
 static bool is_dead (const struct comm_group *c, int64_t m)
 {
-    return group_is_dead (c->g, (size_t)m);
+    return c->g->member[(size_t)m].dead;
 }
 
 static bool is_sent (const struct comm_group *c)
@@ -788,7 +789,7 @@ static int comm_start_send (void *vc, uint32_t to, size_t len,
     c->started++;
     if (is_dead (c, to))
         report (c, to, true, true);
-    else if (to == group_me (c->g)) {
+    else if (to == c->g->me) {
         report (c, to, true, false);
         arrive (c, to, c->age);
     }
@@ -967,7 +968,7 @@ static int comm_collect (void *vc, const void *data, size_t len,
     struct comm_group *c = vc;
     int rc;
 
-    if (group_me (c->g) > 0) {
+    if (c->g->me > 0) {
         rc = comm_recv_note (c, 0, NULL, 0, err);
         if (rc > 0)
             rc = send_blob (c, 0, data, len, err);
@@ -988,7 +989,7 @@ static int comm_tell (void *vc, struct comm_blob *blob, struct error *err)
     struct comm_group *c = vc;
     int rc;
 
-    if (group_me (c->g) == 0) {
+    if (c->g->me == 0) {
         for (uint32_t m = 1; m < c->n; m++)
             if (send_blob (c, m, blob->data, blob->len, err) < 0)
                 return -1;
@@ -1003,26 +1004,16 @@ static int comm_tell (void *vc, struct comm_blob *blob, struct error *err)
  * Round trips
  */
 
-/* Prepare for pings; both sides call it at the same time. If this does not
- * succeed in time, pings are lost.
- */
+/* Prepare for pings; both sides call it at the same time. */
 static int make_ready (struct comm_group *c, uint32_t m, struct error *err)
 {
     int64_t until = group_now (c->g) + group_dead_ns (c->g);
     struct transport_way way = { 0, 0 };
-    int rc = 0;
 
-    while (!c->ready[m]) {
-        rc = group_prepare (c->g, 0, group_first_peer (c->g, m), way, err);
-        if (rc < 0)
-            return -1;
-        c->ready[m] = rc > 0 || group_now (c->g) >= until;
-        if (!c->ready[m]
-            && group_until (c->g, group_now (c->g) + group_gap (c->g), err)
-                   < 0)
-            return -1;
-    }
-    return 0;
+    if (c->ready[m])
+        return 0;
+    c->ready[m] = true;
+    return group_prepare (c->g, 0, c->g->first[m], way, until, err);
 }
 
 /* The time from which this process may ping: after the barrier's last messages
@@ -1048,7 +1039,7 @@ static int64_t next_turn (const struct comm_group *c)
 static int run_pings (struct comm_group *c, struct comm_side *s, bool awake,
                       struct error *err)
 {
-    struct group_ping ping = { .peer = group_first_peer (c->g, s->peer),
+    struct group_ping ping = { .peer = c->g->first[s->peer],
                                .pad = (uint16_t)s->len };
     bool lost = false;
     int rc;
@@ -1056,8 +1047,8 @@ static int run_pings (struct comm_group *c, struct comm_side *s, bool awake,
     s->ns = 0;
     for (unsigned int i = 0; i < s->n && !lost; i++) {
         if (group_until (c->g, next_turn (c), err) < 0
-            || (!awake && group_wake (c->g, &ping, 1, err) < 0)
-            || group_pings (c->g, &ping, 1, err) < 0)
+            || (!awake && group_wake (c->g, &ping, err) < 0)
+            || group_ping (c->g, &ping, err) < 0)
             return -1;
         lost = ping.rtt_ns < 0;
         s->ns += ping.rtt_ns;
@@ -1094,7 +1085,7 @@ static int run_round_trips (const struct comm_exchange *ex,
     (void)ex;
     if (s->len > group_pad_max (c->g, 0))
         return run_trains (c, s, err);
-    if (group_is_dead (c->g, s->peer))
+    if (c->g->member[s->peer].dead)
         return 0;
     if (make_ready (c, s->peer, err) < 0)
         return -1;
@@ -1104,7 +1095,7 @@ static int run_round_trips (const struct comm_exchange *ex,
 
 static uint32_t comm_rank (const void *vc)
 {
-    return (uint32_t)group_me (((const struct comm_group *)vc)->g);
+    return (uint32_t)((const struct comm_group *)vc)->g->me;
 }
 
 static uint32_t comm_size (const void *vc)

@@ -22,7 +22,7 @@ static struct comm comm;
 
 static struct comm_group *join (struct group *g)
 {
-    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
     comm = comm_group_table ("emu");
     return comm_group_open (g, hosts);
 }
@@ -56,11 +56,11 @@ static bool check_all (struct comm_blob *all, const bool *dead)
 static int run_speeches (struct group *g, void *data)
 {
     const bool *dead = data;
-    struct comm_group *c = dead[group_me (g)] ? NULL : join (g);
+    struct comm_group *c = dead[g->me] ? NULL : join (g);
     struct comm_blob all[MEMBERS] = { { 0 } };
     struct comm_blob told = { 0 };
     uint8_t buf[SPEAKS];
-    uint32_t me = (uint32_t)group_me (g);
+    uint32_t me = (uint32_t)g->me;
     struct error err = { .text = "" };
     bool good;
 
@@ -97,7 +97,7 @@ static void test_speeches (const char *loss, bool *dead)
 /* Nobody leads: those that are told hear of it. */
 static int run_leaderless (struct group *g, void *data)
 {
-    struct comm_group *c = group_me (g) == 0 ? NULL : join (g);
+    struct comm_group *c = g->me == 0 ? NULL : join (g);
     struct comm_blob told;
     struct error err = { .text = "" };
     int bad;
@@ -158,7 +158,7 @@ static int run_trip (struct group *g, void *data)
              ? round_trips (c, trip->len, 10, &ns, &err)
              : -1;
     comm_group_close (c);
-    if (group_me (g) == 1)
+    if (g->me == 1)
         return rc != 1;
     if (rc != trip->rc || (rc == 1 && ns != 10 * trip->ns))
         diag ("%zu bytes: %d, %lld ns, not %lld %s", trip->len, rc,
@@ -220,7 +220,7 @@ static int run_vain (struct group *g, void *data)
     (void)data;
     if (comm.barrier (c, &err) < 0)
         return 1;
-    if (group_me (g) == 1)
+    if (g->me == 1)
         raise (SIGKILL);
     start = group_now (g);
     rc = round_trips (c, 0, 1000, &ns, &err);

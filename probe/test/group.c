@@ -28,7 +28,7 @@ static bool dies (const struct shared *sh, size_t m)
 
 static void start (struct group *g)
 {
-    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
 }
 
 /* Nobody leaves a barrier before all that live have come. */
@@ -41,11 +41,11 @@ static int run_barriers (struct group *g, void *data)
     for (int b = 0; b < BARRIERS; b++) {
         int least = (int)sh->n - (b >= DIES_AT ? sh->nobody : 0);
 
-        if (b == DIES_AT && dies (sh, group_me (g)))
+        if (b == DIES_AT && dies (sh, g->me))
             return 0;
         sh->entered[b]++;
         if (group_barrier (g, &err) < 0) {
-            diag ("member %zu, barrier %d: %s", group_me (g), b, err.text);
+            diag ("member %zu, barrier %d: %s", g->me, b, err.text);
             return 1;
         }
         if (sh->entered[b] < least)
@@ -83,11 +83,11 @@ static int run_fetch (struct group *g, void *data)
     start (g);
     for (size_t i = 0; i < sh->blob_len; i++)
         mine[i] = blob_byte (i);
-    if (group_me (g) > 0) {
+    if (g->me > 0) {
         /* asked before it is ready, too */
         rc = group_until (g, group_now (g) + 1000000, &err) < 0;
         group_serve (g, GROUP_RESULT, GROUP_ALL, mine, sh->blob_len);
-        while (rc == 0 && !group_served (g, GROUP_RESULT))
+        while (rc == 0 && !g->served[GROUP_RESULT])
             rc = group_until (g, group_now (g) + 1000000, &err) < 0;
         if (rc == 0)
             rc = group_until (g, group_now (g) + 900000000, &err) < 0;
@@ -128,8 +128,8 @@ static int run_foreign (struct group *g, void *data)
 
     (void)data;
     start (g);
-    if (group_me (g) == 0)
-        return group_pings (g, &ping, 1, &err) < 0 || ping.rtt_ns >= 0;
+    if (g->me == 0)
+        return group_ping (g, &ping, &err) < 0 || ping.rtt_ns >= 0;
     return 1;
 }
 
@@ -141,10 +141,10 @@ static int run_ping (struct group *g, void *data)
 
     (void)data;
     start (g);
-    if (group_me (g) == 1)
+    if (g->me == 1)
         return group_until (g, group_now (g) + 5000000000LL, &err) < 0;
     for (int i = 0; i < 100; i++) {
-        if (group_pings (g, &ping, 1, &err) < 0)
+        if (group_ping (g, &ping, &err) < 0)
             return 1;
         lost += ping.rtt_ns < 0;
     }
@@ -189,7 +189,7 @@ static int run_meanwhile (struct group *g, void *data)
         struct error err = { .text = "" };
         int rc;
 
-        group_set_deadline (g, w->late ? group_now (g) : INT64_MAX);
+        g->deadline = w->late ? group_now (g) : INT64_MAX;
         rc = group_meanwhile (w->alone ? NULL : g, do_work, &todo, &err);
         if (todo || strcmp (err.text, w->why) || rc != (*w->why ? -1 : 0)) {
             diag ("%s: %d %s", w->what, rc, err.text);

@@ -60,7 +60,7 @@ static int lead_it (struct group *g, struct shared *sh)
     struct probe_end end[MEMBERS << LMC];
     const char *name[MEMBERS];
     struct probe_stage stage = { .end = end, .repeats = REPEATS };
-    struct probe_result result;
+    struct probe_result result = { 0 };
     struct pathset *ps;
     struct plan *plan;
     struct error err = { .text = "" };
@@ -103,7 +103,7 @@ static int lead_it (struct group *g, struct shared *sh)
 
 static int take_part (struct group *g, void *shared)
 {
-    if (group_me (g) == 0)
+    if (g->me == 0)
         return lead_it (g, shared);
     return probe_follow (g, 0, "h0001", NULL) < 0;
 }

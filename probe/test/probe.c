@@ -65,7 +65,7 @@ struct shared {
     size_t odd;                   /* of these, not what the emulator takes, */
     size_t misplaced;             /* ... or not of a part of a stage */
     size_t known;                 /* members that told what their host is */
-    int again;                    /* what probe_again returned */
+    int again;                    /* what probe_lead returned */
 };
 
 static void look (struct shared *sh, const struct plan *plan,
@@ -130,7 +130,7 @@ static int run_leader (struct group *g, struct shared *sh)
     const char *name[MEMBERS];
     struct probe_stage stage = { .end = end, .repeats = REPEATS,
                                  .level = LEVEL };
-    struct probe_result result;
+    struct probe_result result = { 0 };
     /* quick: while the leader plans, the emulator's clock stands still, but
      * not for long
      */
@@ -166,7 +166,7 @@ static int run_leader (struct group *g, struct shared *sh)
     stage.plan = longer;
     stage.first = plan_rounds (plan);
     if (rc == 0 && sh->what->again)
-        sh->again = probe_again (g, &stage, &result, &err);
+        sh->again = probe_lead (g, &stage, &result, &err);
     if (rc == 0)
         look (sh, plan, &result);
     if (probe_end (g, &result, &err) < 0)
@@ -186,16 +186,16 @@ static int run_member (struct group *g, void *data)
     struct error err;
     int rc;
 
-    sh->pid[group_me (g)] = getpid ();
-    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
-    if (group_me (g) == 0)
+    sh->pid[g->me] = getpid ();
+    g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
+    if (g->me == 0)
         rc = run_leader (g, sh);
     else
         rc = probe_follow (g, 0, "h0001", &err);
     sh->told += arena_level == LEVEL;
-    if (rc == 0 || group_me (g) == 0)
+    if (rc == 0 || g->me == 0)
         return rc;
-    diag ("member %zu: %s", group_me (g), err.text);
+    diag ("member %zu: %s", g->me, err.text);
     return 1;
 }
 
@@ -214,10 +214,10 @@ static int run_orphan (struct group *g, void *data)
     struct shared *sh = data;
     struct error err = { .text = "" };
 
-    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
-    if (group_me (g) == 0) {
+    g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
+    if (g->me == 0) {
         struct plan *plan = plan_create ("pmm");
-        struct probe_result result;
+        struct probe_result result = { 0 };
         struct probe_end end[MEMBERS] = { { 0, 0 }, { 1, 0 }, { 2, 0 },
                                           { 3, 0 }, { 4, 0 }, { 5, 0 } };
         struct probe_stage stage = { .plan = plan, .end = end,
@@ -232,7 +232,7 @@ static int run_orphan (struct group *g, void *data)
     if (probe_follow (g, 0, "h0001", &err) < 0 && !strcmp (err.text, wanted)
         && group_now (g) < 10 * group_dead_ns (g))
         return 0;
-    diag ("member %zu: %s", group_me (g), err.text);
+    diag ("member %zu: %s", g->me, err.text);
     return 1;
 }
 

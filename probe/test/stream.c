@@ -45,7 +45,7 @@ static int check (int rc, int expected, const char *what,
 static int play_lengths (struct comm_group *s, struct group *g)
 {
     static const size_t lengths[] = { 0, 1, 4074, 4075, 100000 };
-    uint32_t me = (uint32_t)group_me (g);
+    uint32_t me = (uint32_t)g->me;
     struct error err;
     int bad = 0;
 
@@ -67,7 +67,7 @@ static int play_lengths (struct comm_group *s, struct group *g)
 /* What is in notes, in order, with messages between them. */
 static int play_notes (struct comm_group *s, struct group *g)
 {
-    uint32_t me = (uint32_t)group_me (g);
+    uint32_t me = (uint32_t)g->me;
     struct error err;
     int bad = 0;
 
@@ -94,7 +94,7 @@ static int play_notes (struct comm_group *s, struct group *g)
 /* Everyone to everyone at once, itself included. */
 static int play_all (struct comm_group *s, struct group *g)
 {
-    uint32_t n = (uint32_t)group_size (g);
+    uint32_t n = (uint32_t)g->n;
     struct comm_done done;
     size_t count[16][2] = { { 0 } };
     struct error err;
@@ -117,12 +117,12 @@ static int play_all (struct comm_group *s, struct group *g)
 /* Who comes first is answered first. */
 static int play_any (struct comm_group *s, struct group *g)
 {
-    uint32_t n = (uint32_t)group_size (g);
+    uint32_t n = (uint32_t)g->n;
     bool seen[16] = { false };
     struct error err;
     int bad = 0;
 
-    if (group_me (g) > 0)
+    if (g->me > 0)
         return CHECK (comm.send (s, 0, 5000, &err), 1)
                || CHECK (comm.recv (s, 0, 0, &err), 1);
     for (uint32_t i = 1; i < n && !bad; i++) {
@@ -154,7 +154,7 @@ static int run_game (struct group *g, void *data)
 
     if (!s)
         return 1;
-    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
     bad = games[*(const size_t *)data].play (s, g)
           || CHECK (group_barrier (g, &err), 0);
     /* answer who missed what was last */
@@ -184,10 +184,10 @@ static int run_rate (struct group *g, void *data)
     int64_t start;
     int bad;
 
-    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
     bad = group_barrier (g, &err) < 0;
     start = group_now (g);
-    if (group_me (g) == 0) {
+    if (g->me == 0) {
         bad = bad || CHECK (comm.send (s, 1, MEGABYTE, &err), 1)
               || CHECK (comm.recv (s, 1, 0, &err), 1);
         ns = (double)(group_now (g) - start) / ns;
@@ -224,12 +224,12 @@ static int run_death (struct group *g, void *data)
     int bad = 0;
 
     (void)data;
-    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
-    if (group_me (g) == 1) {
+    g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
+    if (g->me == 1) {
         comm_group_drop (s);
         return 0;
     }
-    if (group_me (g) == 0) {
+    if (g->me == 0) {
         int64_t start;
 
         bad = CHECK (comm.recv (s, 1, 0, &err), 0);
@@ -275,8 +275,8 @@ static int run_late (struct group *g, void *data)
     int bad = 0;
 
     (void)data;
-    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
-    if (group_me (g) == 0) {
+    g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
+    if (g->me == 0) {
         bad = CHECK (comm.recv (s, 1, 0, &err), 0);
         comm.start_recv (s, 1, 0, &err);
         bad = bad || CHECK (comm.wait_one (s, &done, &err), 1) || !done.lost;
@@ -285,7 +285,7 @@ static int run_late (struct group *g, void *data)
         bad = group_until (g, group_now (g) + 5 * group_dead_ns (g), &err) < 0
               || CHECK (comm.send (s, 0, 100, &err), 1);
     bad = bad || CHECK (comm.barrier (s, &err), 1);
-    if (group_me (g) == 0)
+    if (g->me == 0)
         bad = bad || CHECK (comm.recv (s, 1, 0, &err), 1)
               || CHECK (comm.recv (s, 1, 0, &err), 0);
     else
@@ -321,8 +321,8 @@ static int run_stall (struct group *g, void *data)
     int64_t start;
     int bad;
 
-    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
-    if (group_me (g) == 0) {
+    g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
+    if (g->me == 0) {
         bad = CHECK (comm.recv (s, 1, 0, &err), 0);
         while (!st->awake)
             usleep (1000);

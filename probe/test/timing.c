@@ -125,7 +125,7 @@ static void test_rtt (void)
         struct group_ping ping = { .rail = 0, .peer = 1 };
         struct group_stats stats;
 
-        group_pings (g, &ping, 1, NULL);
+        group_ping (g, &ping, NULL);
         group_until (g, group_now (g) + GAP_NS, NULL);
         stats = group_stats (g);
         ok (ping.rtt_ns == answers[i].rtt_ns
@@ -144,20 +144,20 @@ static void test_wake (void)
     size_t mine;
 
     ok (!group_attend (g, true) && f.attends, "a transport that sleeps");
-    group_set_ping_size (g, 100);
-    group_wake (g, &ping, 1, NULL);
+    g->ping_size = 100;
+    group_wake (g, &ping, NULL);
     ok (f.sent == 1 && f.len == 100 && f.now == GAP_NS,
         "waking takes a gap at most");
     f.left = 1; /* the echo after all */
     group_until (g, group_now (g) + GAP_NS, NULL);
     ok (group_stats (g).late == 0, "... and its echo is not late");
-    group_pings (g, &ping, 1, NULL);
+    group_ping (g, &ping, NULL);
     f.left = 1;
     group_until (g, group_now (g) + GAP_NS, NULL);
     ok (group_stats (g).late == 1, "... as that of a ping is");
     ok (group_turns (g, &mine) == 1 && mine == 0,
         "there is one turn where the transport does not say");
-    ok (group_prepare (g, 0, 1, (struct transport_way){ 0, 0 }, NULL) == 1,
+    ok (group_prepare (g, 0, 1, (struct transport_way){ 0, 0 }, 0, NULL) == 0,
         "... and nothing to prepare");
     group_destroy (g);
 }
@@ -237,7 +237,7 @@ static void test_patience (void)
         struct group_blob blob = { 0 };
         uint32_t from = 1;
 
-        group_set_deadline (g, (int64_t)LONG_MS * MS);
+        g->deadline = (int64_t)LONG_MS * MS;
         ok (group_fetch (g, GROUP_RESULT, &from, 1, &blob, NULL) == 0
                 && blob.data,
             "gaps of %d ms: who is asked and busy is waited for",
