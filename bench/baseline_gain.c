@@ -99,8 +99,7 @@ static double row_sd (const struct model *m, size_t row)
     /* no baseline determines the hosts' offsets in this run */
     for (size_t i = m->n + m->nclasses; i < model_unknowns (m); i++)
         u[i] = 0;
-    if (model_prior_variance (m, u, &var) < 0)
-        abort ();
+    var = model_prior_variance (m, u);
     free (v);
     free (u);
     return sqrt (var);
@@ -127,8 +126,7 @@ static bool has_basis (const struct model *m, const struct causes *c, size_t k,
     /* no baseline determines the hosts' offsets in this run */
     for (size_t i = m->n + m->nclasses; i < model_unknowns (m); i++)
         u[i] = 0;
-    if (model_prior_variance (m, u, &var) < 0)
-        abort ();
+    var = model_prior_variance (m, u);
     free (d);
     free (p);
     free (u);

@@ -28,6 +28,7 @@
 #include "util/alloc.h"
 #include "util/rng.h"
 #include "util/site.h"
+#include "util/sort.h"
 
 _Static_assert ((int)CONFIRM_ROUNDS_MAX == (int)SITE_CONFIRM_MAX,
                 "pmm.conf's limit");
@@ -130,19 +131,6 @@ static void sift (struct suspicions *s, const struct judge_options *opts)
  * The pool
  */
 
-static uint64_t pair_key (uint32_t a, uint32_t b)
-{
-    return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
-}
-
-static int compare_keys (const void *va, const void *vb)
-{
-    uint64_t a = *(const uint64_t *)va;
-    uint64_t b = *(const uint64_t *)vb;
-
-    return (a > b) - (a < b);
-}
-
 static void find_known (struct hunt *h)
 {
     h->known = xarray (plan_probes (h->plan), sizeof (*h->known));
@@ -153,14 +141,14 @@ static void find_known (struct hunt *h)
         for (size_t i = 0; i < n; i++)
             h->known[h->nknown++] = pair_key (p[i].a, p[i].b);
     }
-    qsort (h->known, h->nknown, sizeof (*h->known), compare_keys);
+    qsort (h->known, h->nknown, sizeof (*h->known), compare_u64);
 }
 
 static bool is_known (const struct hunt *h, uint32_t a, uint32_t b)
 {
     uint64_t key = pair_key (a, b);
 
-    return bsearch (&key, h->known, h->nknown, sizeof (key), compare_keys);
+    return bsearch (&key, h->known, h->nknown, sizeof (key), compare_u64);
 }
 
 /* Find the arcs there and back; return the number there. */

@@ -23,7 +23,6 @@
 #include "config.h"
 #include "core/judge/judge.h"
 
-#include <errno.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -36,9 +35,9 @@
 #include "core/judge/loss.h"
 #include "core/judge/model.h"
 #include "core/judge/route.h"
-#include "core/linear/stats.h"
 #include "core/samples/observe.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 enum {
@@ -95,6 +94,7 @@ struct judgement {
     const struct network *net;
     const struct samples *samples;
     const struct judge_options *opts;
+    size_t absent; /* probes of the plan without any sample */
     bool has_baseline;
     bool adaptive; /* only host ends are surely crossed */
     struct model_run run, *base;
@@ -116,42 +116,11 @@ struct judgement {
  * Samples against the plan
  */
 
-struct key {
-    uint32_t round, low, high;
-};
-
-static struct key make_key (size_t round, uint32_t a, uint32_t b)
+/* 2^20 rounds, 2^21 endpoints: more than files may have. */
+static uint64_t probe_key (size_t round, uint32_t a, uint32_t b)
 {
-    return (struct key){ (uint32_t)round, a < b ? a : b, a < b ? b : a };
-}
-
-static int compare_keys (const void *va, const void *vb)
-{
-    const struct key *a = va;
-    const struct key *b = vb;
-
-    if (a->round != b->round)
-        return a->round < b->round ? -1 : 1;
-    if (a->low != b->low)
-        return a->low < b->low ? -1 : 1;
-    return (a->high > b->high) - (a->high < b->high);
-}
-
-static int compare_ends (const void *va, const void *vb)
-{
-    const struct observation *a = va;
-    const struct observation *b = vb;
-    struct key x = make_key (0, a->a, a->b);
-    struct key y = make_key (0, b->a, b->b);
-
-    return compare_keys (&x, &y);
-}
-
-/* The observation of the same pair in another run, or NULL. */
-static const struct observation *find_pair (const struct observations *in,
-                                            const struct observation *o)
-{
-    return bsearch (o, in->v, in->n, sizeof (*o), compare_ends);
+    return (uint64_t)round << 42 | (uint64_t)(a < b ? a : b) << 21
+           | (a < b ? b : a);
 }
 
 /* Count the plan's probes that have no sample at all. Return 0, or -1 with err
@@ -160,7 +129,7 @@ static const struct observation *find_pair (const struct observations *in,
 static int check_plan (const struct plan *plan, const struct samples *samples,
                        size_t *absent, struct error *err)
 {
-    struct key *planned = xarray (plan_probes (plan), sizeof (*planned));
+    uint64_t *planned = xarray (plan_probes (plan), sizeof (*planned));
     bool *there = xcalloc (plan_probes (plan), sizeof (*there));
     size_t nplan = 0;
     int rc = 0;
@@ -170,14 +139,14 @@ static int check_plan (const struct plan *plan, const struct samples *samples,
         const struct probe *probe = plan_round (plan, r, &n);
 
         for (size_t i = 0; i < n; i++)
-            planned[nplan++] = make_key (r, probe[i].a, probe[i].b);
+            planned[nplan++] = probe_key (r, probe[i].a, probe[i].b);
     }
-    qsort (planned, nplan, sizeof (*planned), compare_keys);
+    qsort (planned, nplan, sizeof (*planned), compare_u64);
     for (size_t i = 0; i < samples->nsamples && rc == 0; i++) {
         const struct sample *s = &samples->sample[i];
-        struct key key = make_key (s->round, s->a, s->b);
-        const struct key *found
-            = bsearch (&key, planned, nplan, sizeof (key), compare_keys);
+        uint64_t key = probe_key (s->round, s->a, s->b);
+        const uint64_t *found
+            = bsearch (&key, planned, nplan, sizeof (key), compare_u64);
 
         if (found)
             there[found - planned] = true;
@@ -185,7 +154,7 @@ static int check_plan (const struct plan *plan, const struct samples *samples,
             rc = error_input (err,
                               "the samples are not of this plan: it has no "
                               "such probe in round %" PRIu32,
-                              key.round);
+                              s->round);
     }
     *absent = nplan;
     for (size_t i = 0; i < nplan; i++)
@@ -195,13 +164,33 @@ static int check_plan (const struct plan *plan, const struct samples *samples,
     return rc;
 }
 
+static int compare_ends (const void *va, const void *vb)
+{
+    const struct observation *a = va;
+    const struct observation *b = vb;
+
+    return util_compare (pair_key (a->a, a->b), pair_key (b->a, b->b));
+}
+
+/* The observation of the same pair in another run, or NULL. */
+static const struct observation *find_pair (const struct observations *in,
+                                            const struct observation *o)
+{
+    return bsearch (o, in->v, in->n, sizeof (*o), compare_ends);
+}
+
 /*
- * Limits: what the samples lack
+ * Limits: what was not determined
  */
 
-static void limit_coverage (struct judgement *j, size_t absent)
+/* Append a limit that raises nothing. */
+#define NOTE(j, ...) verdict_limit ((j)->verdict, VERDICT_OK, __VA_ARGS__)
+
+/* "1 link was", "3 links were" */
+#define WERE(n, noun) COUNTED (n, noun), (n) == 1 ? "was" : "were"
+
+static void limit_samples (struct judgement *j)
 {
-    struct verdict *v = j->verdict;
     const struct samples *s = j->samples;
     const struct observations *o = &j->run.obs;
 
@@ -209,96 +198,80 @@ static void limit_coverage (struct judgement *j, size_t absent)
         char *fold
             = hostlist_fold ((const char *const *)s->missing, s->nmissing);
 
-        verdict_limit (v, VERDICT_UNKNOWN, "%s did not answer: %s",
+        verdict_limit (j->verdict, VERDICT_UNKNOWN, "%s did not answer: %s",
                        COUNTED (s->nmissing, "node"), fold ? fold : "?");
         free (fold);
     }
     if (!s->complete)
-        verdict_limit (v, VERDICT_UNKNOWN, "the measurement was not completed");
-    if (absent > 0)
-        verdict_limit (v, VERDICT_OK, "%zu planned probe%s not measured",
-                       absent, absent == 1 ? " was" : "s were");
+        verdict_limit (j->verdict, VERDICT_UNKNOWN,
+                       "the measurement was not completed");
+    if (j->absent > 0)
+        NOTE (j, "%s %s not measured", WERE (j->absent, "planned probe"));
     if (o->silent > 0)
-        verdict_limit (v, VERDICT_OK, "%s lost all of %s messages",
-                       COUNTED (o->silent, "probe"),
-                       o->silent == 1 ? "its" : "their");
+        NOTE (j, "%s lost all of %s messages", COUNTED (o->silent, "probe"),
+              o->silent == 1 ? "its" : "their");
     if (o->lost > 0)
-        verdict_limit (v, VERDICT_OK,
-                       "%" PRIu64 " of %" PRIu64 " messages were lost", o->lost,
-                       o->sent);
-}
-
-static void limit_adaptive (struct judgement *j)
-{
-    const struct samples *s = j->samples;
-
-    if (s->adaptive > 0)
-        verdict_limit (j->verdict, VERDICT_OK,
-                       "adaptive routing: %s may have sent messages of "
-                       "service level %" PRIu64
-                       " by other paths than the tables say; only host ends "
-                       "are judged",
-                       COUNTED (s->adaptive, "switch"), s->level);
-    else if (j->adaptive)
-        verdict_limit (j->verdict, VERDICT_OK,
-                       "adaptive routing: messages of the baseline may have "
-                       "taken other paths than the tables say; only host "
-                       "ends are judged");
-}
-
-/* The number of links in a signature of the causes. */
-static size_t count_links (const struct causes *c, size_t k)
-{
-    size_t n = 0;
-
-    for (size_t i = c->first[k]; i < c->first[k + 1]; i++)
-        n += c->member[i].suspect.kind == SUSPECT_LINK;
-    return n;
+        NOTE (j, "%" PRIu64 " of %" PRIu64 " messages were lost", o->lost,
+              o->sent);
 }
 
 static void limit_model (struct judgement *j)
 {
-    struct verdict *v = j->verdict;
+    const struct samples *s = j->samples;
+    const struct causes *c = &j->causes;
     const struct model *m = &j->model;
+    size_t *separable = &j->verdict->separable;
     size_t seen = 0;
 
-    for (size_t k = 0; k < j->causes.n; k++) {
-        size_t n = count_links (&j->causes, k);
+    if (s->adaptive > 0)
+        NOTE (j,
+              "adaptive routing: %s may have sent messages of service level "
+              "%" PRIu64 " by other paths than the tables say; only host ends "
+              "are judged",
+              COUNTED (s->adaptive, "switch"), s->level);
+    else if (j->adaptive)
+        NOTE (j, "adaptive routing: messages of the baseline may have taken "
+                 "other paths than the tables say; only host ends are judged");
+    for (size_t k = 0; k < c->n; k++) {
+        size_t n = 0;
 
+        for (size_t i = c->first[k]; i < c->first[k + 1]; i++)
+            n += c->member[i].suspect.kind == SUSPECT_LINK;
         seen += n;
-        v->separable += n == 1;
+        *separable += n == 1;
     }
     if (seen < m->m)
-        verdict_limit (v, VERDICT_OK, "%zu link%s not measured by any probe",
-                       m->m - seen, m->m - seen == 1 ? " was" : "s were");
-    if (v->separable < seen)
-        verdict_limit (v, VERDICT_OK,
-                       "%zu of the %zu links cannot be resolved by this job's "
-                       "paths",
-                       seen - v->separable, m->m);
+        NOTE (j, "%s %s not measured by any probe", WERE (m->m - seen, "link"));
+    if (*separable < seen)
+        NOTE (j,
+              "%zu of the %zu links cannot be resolved by this job's paths",
+              seen - *separable, m->m);
     if (!j->has_baseline)
-        verdict_limit (v, VERDICT_OK,
-                       "no baseline: links were compared with their "
-                       "classes only");
+        NOTE (j, "no baseline: links were compared with their classes only");
     else if (m->far_rows > 0)
-        verdict_limit (v, VERDICT_OK,
-                       "%zu of the baseline's %zu rows are too far from "
-                       "the job's links to matter, and were ignored",
-                       m->far_rows, m->baseline_rows);
+        NOTE (j,
+              "%zu of the baseline's %zu rows are too far from the job's "
+              "links to matter, and were ignored",
+              m->far_rows, m->baseline_rows);
     if (j->has_baseline && m->uncovered > 0)
-        verdict_limit (v, VERDICT_OK,
-                       "%zu of the %zu links are not in the baseline",
-                       m->uncovered, m->m);
+        NOTE (j, "%zu of the %zu links are not in the baseline", m->uncovered,
+              m->m);
 }
 
 /*
- * Findings
+ * The suspects of a finding
  */
 
-static struct finding *add_finding (struct verdict *v)
+static struct finding *add_finding (struct judgement *j,
+                                    enum verdict_status level,
+                                    enum finding_basis basis)
 {
+    struct verdict *v = j->verdict;
+
     v->finding = xrealloc (v->finding, v->nfindings + 1, sizeof (*v->finding));
     v->finding[v->nfindings] = (struct finding){
+        .level = level,
+        .basis = basis,
         .excess_ns = NAN,
         .stderr_ns = NAN,
         .expected_ns = NAN,
@@ -306,34 +279,36 @@ static struct finding *add_finding (struct verdict *v)
     return &v->finding[v->nfindings++];
 }
 
-static void add_node (struct finding *f, const char *host)
-{
-    for (size_t k = 0; k < f->nnodes; k++)
-        if (!strcmp (f->node[k], host))
-            return;
-    f->node = xrealloc (f->node, f->nnodes + 1, sizeof (*f->node));
-    f->node[f->nnodes++] = xstrdup (host);
-}
-
-static void add_number (uint32_t **list, size_t *n, uint32_t number)
+static bool add_number (uint32_t **list, size_t *n, uint32_t number)
 {
     for (size_t i = 0; i < *n; i++)
         if ((*list)[i] == number)
-            return;
+            return false;
     *list = xrealloc (*list, *n + 1, sizeof (**list));
     (*list)[(*n)++] = number;
+    return true;
 }
 
-static void add_suspect (const struct judgement *j, struct finding *f,
-                         uint32_t link)
+/* Add a link, or that one direction of it explains the excess as well. */
+static void add_link (const struct judgement *j, struct finding *f,
+                      uint32_t link, bool oneway)
 {
     const struct link_info *info = &j->net->link[link];
 
     if (info->kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
         f->kind = FINDING_SWITCH_LINK;
-    if (info->kind == LINK_HOST && info->host)
-        add_node (f, info->host);
+    if (oneway) {
+        add_number (&f->oneway, &f->noneway, link);
+        return;
+    }
     add_number (&f->suspect, &f->nsuspects, link);
+    if (info->kind != LINK_HOST || !info->host)
+        return;
+    for (size_t k = 0; k < f->nnodes; k++)
+        if (!strcmp (f->node[k], info->host))
+            return;
+    f->node = xrealloc (f->node, f->nnodes + 1, sizeof (*f->node));
+    f->node[f->nnodes++] = xstrdup (info->host);
 }
 
 /* Add the links of a row; with a switch, only those at it. */
@@ -343,10 +318,10 @@ static void add_path (const struct judgement *j, struct finding *f, size_t row,
     const struct observation *o = &j->run.obs.v[row];
 
     for (size_t p = 0; p < o->n; p++) {
-        const struct link_info *info = &j->net->link[o->link[p]];
+        const uint32_t *end = j->net->link[o->link[p]].end;
 
-        if (sw == NETWORK_NONE || info->end[0] == sw || info->end[1] == sw)
-            add_suspect (j, f, o->link[p]);
+        if (sw == NETWORK_NONE || end[0] == sw || end[1] == sw)
+            add_link (j, f, o->link[p], false);
     }
 }
 
@@ -364,16 +339,20 @@ static void add_route (const struct judgement *j, struct finding *f, size_t row,
     int n = pathset_walk (j->ps, from, route->to, arc, &err);
 
     for (int k = 0; k < n; k++) {
-        uint32_t link = arc_link (arc[k]);
-
-        passed |= j->net->link[link].end[arc[k] % 2] == route->index;
+        passed |= j->net->link[arc_link (arc[k])].end[arc[k] % 2]
+                  == route->index;
         if (passed)
-            add_suspect (j, f, link);
+            add_link (j, f, arc_link (arc[k]), false);
     }
 }
 
-/* Add the suspects that are members of a signature. Directions are suspects if
- * the likeliest is one; otherwise they are other explanations.
+static enum suspect_kind kind_of (const struct judgement *j, size_t number)
+{
+    return j->face[number]->suspect.kind;
+}
+
+/* Add the members of a signature. Directions are suspects if the likeliest is
+ * one; otherwise they are other explanations.
  */
 static void add_members (const struct judgement *j, struct finding *f,
                          size_t signature, bool oneway)
@@ -383,18 +362,10 @@ static void add_members (const struct judgement *j, struct finding *f,
 
     for (size_t i = c->first[signature]; i < c->first[signature + 1]; i++) {
         const struct suspect *s = &c->member[i].suspect;
-        uint32_t link = arc_link (s->index);
 
-        if (s->kind == SUSPECT_LINK)
-            add_suspect (j, f, s->index);
-        else if (s->kind == SUSPECT_ARC && oneway)
-            add_suspect (j, f, link);
-        else if (s->kind == SUSPECT_ARC) {
-            if (j->net->link[link].kind == LINK_SWITCH
-                && f->kind == FINDING_HOST_END)
-                f->kind = FINDING_SWITCH_LINK;
-            add_number (&f->oneway, &f->noneway, link);
-        }
+        if (suspect_link (s) != NETWORK_NONE)
+            add_link (j, f, suspect_link (s),
+                      s->kind == SUSPECT_ARC && !oneway);
         else if (s->kind == SUSPECT_ROUTE && f->kind == FINDING_ROUTE)
             add_route (j, f, c->row[first], s);
         else if (s->kind == SUSPECT_SWITCH && f->kind != FINDING_ROUTE) {
@@ -404,6 +375,96 @@ static void add_members (const struct judgement *j, struct finding *f,
                 add_path (j, f, c->row[e], s->index);
         }
     }
+}
+
+/* Add the likeliest of the switches that may have the wrong route. */
+static void add_switches (struct judgement *j, struct finding *f, size_t number)
+{
+    uint32_t sw[SWITCHES_NAMED];
+    int n = route_switches (&j->ex, number, j->ps, sw, SWITCHES_NAMED);
+
+    for (int i = 0; i < n; i++)
+        add_number (&f->sw, &f->nsw, sw[i]);
+}
+
+static void add_suspects (struct judgement *j, struct finding *f, size_t number)
+{
+    static const enum finding_kind kinds[SUSPECT_KINDS] = {
+        [SUSPECT_LINK] = FINDING_HOST_END, /* until one is a switch link */
+        [SUSPECT_ARC] = FINDING_HOST_END,
+        [SUSPECT_SWITCH] = FINDING_SWITCH,
+        [SUSPECT_ROUTE] = FINDING_ROUTE,
+        [SUSPECT_ROW] = FINDING_ROUTE,
+    };
+    const struct cause *c = &j->ex.cause[number];
+    size_t n;
+    struct rival *rival = explain_suspects (&j->ex, number, &n);
+
+    f->kind = kinds[kind_of (j, number)];
+    for (size_t i = 0; rival && i < n; i++)
+        add_members (j, f, rival[i].signature,
+                     kind_of (j, number) == SUSPECT_ARC);
+    free (rival);
+    if (f->kind == FINDING_ROUTE)
+        add_switches (j, f, number);
+    /* a single row that differs alone */
+    if (f->nsuspects == 0)
+        add_path (j, f, j->causes.row[j->causes.start[c->signature]],
+                  NETWORK_NONE);
+}
+
+/*
+ * What a cause is worth
+ */
+
+/* Kinds that can be slow: links, directions, switches. */
+static bool is_links (const struct judgement *j, size_t number)
+{
+    return kind_of (j, number) <= SUSPECT_SWITCH;
+}
+
+static size_t rows_of (const struct judgement *j, const struct cause *c)
+{
+    return j->causes.start[c->signature + 1] - j->causes.start[c->signature];
+}
+
+/* Whether the repeats of a row's pair show no traffic, in the job and in all
+ * baselines.
+ */
+static bool is_tight (const struct judgement *j, const struct observation *o)
+{
+    bool tight = o->tight;
+
+    for (size_t i = 0; i < j->nbase && tight; i++) {
+        const struct observation *b = find_pair (&j->base[i].obs, o);
+
+        tight = !b || b->tight;
+    }
+    return tight;
+}
+
+/* Others' traffic, in the job or the baseline: a cause that nothing explains;
+ * and, if the repeats show traffic, one in a single row while others could show
+ * it too, and a route that got faster.
+ */
+static bool is_traffic (const struct judgement *j, size_t number)
+{
+    const struct cause *c = &j->ex.cause[number];
+    const uint32_t *row = j->causes.row + j->causes.start[c->signature];
+    const struct observation *o = j->run.obs.v;
+    size_t n = rows_of (j, c);
+
+    if (!j->face[number] || kind_of (j, number) == SUSPECT_ROW)
+        return true;
+    if (is_links (j, number))
+        return n == 1 && j->model.nrows > ROWS_FEW
+               && o[*row].rounds < ROUNDS_ENOUGH && !is_tight (j, &o[*row]);
+    if (n > 1 ? c->excess_ns > 0 : j->model.nrows <= ROWS_FEW)
+        return false;
+    for (size_t e = 0; e < n; e++)
+        if (!is_tight (j, &o[row[e]]))
+            return true;
+    return false;
 }
 
 /* Whether pairs that both runs measured well show at least half of a cause. */
@@ -454,8 +515,7 @@ static bool has_basis (const struct judgement *j, const struct cause *c)
     /* no baseline has the hosts' offsets of this run */
     for (size_t i = 0; i < m->noffsets; i++)
         u[m->n + m->nclasses + i] = 0;
-    if (model_prior_variance (m, u, &var) < 0)
-        var = INFINITY;
+    var = model_prior_variance (m, u);
     free (u);
     return var < BASELINE_SHARE * alone;
 }
@@ -467,118 +527,28 @@ static double expected_of (const struct judgement *j, uint32_t link)
     int col = pathset_column (j->ps, link);
     double *u = xcalloc (model_unknowns (m), sizeof (*u));
     double var;
-    int rc;
 
     u[col] = 1;
-    rc = model_prior_variance (m, u, &var);
+    var = model_prior_variance (m, u);
     free (u);
-    return rc == 0 && var < KNOWN_SD * KNOWN_SD ? m->expected[col] : NAN;
+    return var < KNOWN_SD * KNOWN_SD ? m->expected[col] : NAN;
 }
 
-static const struct member *simplest (const struct judgement *j,
-                                      const struct cause *c)
-{
-    return j->face[c - j->ex.cause];
-}
-
-static size_t rows_of (const struct judgement *j, const struct cause *c)
-{
-    return j->causes.start[c->signature + 1] - j->causes.start[c->signature];
-}
-
-/* Kinds that can be slow: links, directions, switches. */
-static bool is_links (const struct judgement *j, const struct cause *c)
-{
-    return simplest (j, c)->suspect.kind <= SUSPECT_SWITCH;
-}
-
-/* Whether the repeats of a pair show no traffic, in the job and in all
- * baselines.
+/* Whether the excess may come from a host that runs differently than at the
+ * baseline, and no loopback can exclude this.
  */
-static bool is_tight (const struct judgement *j, const struct observation *o)
+static bool may_be_software (const struct judgement *j, const struct finding *f)
 {
-    for (size_t i = 0; i < j->nbase; i++) {
-        const struct observation *b = find_pair (&j->base[i].obs, o);
+    double ns;
+    double sd;
 
-        if (b && !b->tight)
-            return false;
-    }
-    return o->tight;
-}
-
-/* Others' traffic, in the job or the baseline: a cause that nothing explains;
- * and, if the repeats show traffic, one in a single row while others could show
- * it too, and a route that got faster.
- */
-static bool is_traffic (const struct judgement *j, const struct cause *c)
-{
-    size_t first = j->causes.start[c->signature];
-    size_t n = rows_of (j, c);
-
-    if (!simplest (j, c) || simplest (j, c)->suspect.kind == SUSPECT_ROW)
-        return true;
-    if (is_links (j, c)) {
-        const struct observation *o = &j->run.obs.v[j->causes.row[first]];
-
-        return n == 1 && j->model.nrows > ROWS_FEW && o->rounds < ROUNDS_ENOUGH
-               && !is_tight (j, o);
-    }
-    if (n > 1 ? c->excess_ns > 0 : j->model.nrows <= ROWS_FEW)
+    if (f->excess_ns - 3 * f->stderr_ns > SOFTWARE_NS)
         return false;
-    for (size_t e = first; e < first + n; e++)
-        if (!is_tight (j, &j->run.obs.v[j->causes.row[e]]))
+    for (size_t i = 0; i < f->nsuspects; i++)
+        if (j->net->link[f->suspect[i]].kind == LINK_HOST
+            && !model_loopback (&j->model, f->suspect[i], &ns, &sd))
             return true;
     return false;
-}
-
-static double warn_threshold (const struct judge_options *opts, double se)
-{
-    return fmax (opts->warn_ns, opts->warn_spread * se);
-}
-
-bool judge_fails (const struct judge_options *opts, double ns, double se)
-{
-    return ns > fmax (opts->fail_ns, opts->fail_spread * se)
-           && ns - 3 * se > warn_threshold (opts, se);
-}
-
-/* The name of a cause for a sentence; the caller frees it. */
-static char *name_of (const struct judgement *j, const struct cause *c)
-{
-    const struct suspect *s = &simplest (j, c)->suspect;
-
-    switch (s->kind) {
-    case SUSPECT_LINK:
-        return xstrdup (j->net->link[s->index].id);
-    case SUSPECT_ARC:
-        return xasprintf ("one direction of %s",
-                          j->net->link[arc_link (s->index)].id);
-    case SUSPECT_SWITCH:
-        return xasprintf ("switch %s (%s)", j->net->sw[s->index].name,
-                          j->net->sw[s->index].id);
-    case SUSPECT_ROUTE:
-        return xasprintf ("the route from switch %s (%s) to %s",
-                          j->net->sw[s->index].name, j->net->sw[s->index].id,
-                          pathset_endpoint (j->ps, s->to)->name);
-    default:
-        return xasprintf ("the path between %s and %s",
-                          pathset_endpoint (j->ps, s->index)->name,
-                          pathset_endpoint (j->ps, s->to)->name);
-    }
-}
-
-/* If adaptive routing explains a cause as well, it is a limit. */
-static void limit_cause (struct judgement *j, const struct cause *c)
-{
-    double ns = is_links (j, c) ? c->excess_ns : fabs (c->excess_ns) / 2;
-    char *name = name_of (j, c);
-
-    verdict_limit (j->verdict,
-                   ns > j->opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK,
-                   "%s looks %s by %+.0f ns, or the path that adaptive routing "
-                   "took instead",
-                   name, is_links (j, c) ? "slow" : "off", c->excess_ns);
-    free (name);
 }
 
 /* Whether it is the host link itself, and not the host's software, PCIe or
@@ -594,27 +564,66 @@ static bool is_cable (const struct judgement *j, const struct finding *f)
            && ns + 2 * sd < 2 * j->opts->warn_ns;
 }
 
-static void explain_finding (const struct judgement *j, struct finding *f,
-                             const struct cause *c, bool software)
+static double warn_threshold (const struct judge_options *opts, double se)
 {
-    size_t rows = rows_of (j, c);
+    return fmax (opts->warn_ns, opts->warn_spread * se);
+}
+
+bool judge_fails (const struct judge_options *opts, double ns, double se)
+{
+    return ns > fmax (opts->fail_ns, opts->fail_spread * se)
+           && ns - 3 * se > warn_threshold (opts, se);
+}
+
+/*
+ * Causes to findings
+ */
+
+/* The name of a cause for a sentence; the caller frees it. */
+static char *name_of (const struct judgement *j, size_t number)
+{
+    const struct suspect *s = &j->face[number]->suspect;
+    const struct switch_info *sw = &j->net->sw[s->index];
+
+    switch (s->kind) {
+    case SUSPECT_LINK:
+        return xstrdup (j->net->link[s->index].id);
+    case SUSPECT_ARC:
+        return xasprintf ("one direction of %s",
+                          j->net->link[arc_link (s->index)].id);
+    case SUSPECT_SWITCH:
+        return xasprintf ("switch %s (%s)", sw->name, sw->id);
+    case SUSPECT_ROUTE:
+        return xasprintf ("the route from switch %s (%s) to %s", sw->name,
+                          sw->id, pathset_endpoint (j->ps, s->to)->name);
+    default:
+        return xasprintf ("the path between %s and %s",
+                          pathset_endpoint (j->ps, s->index)->name,
+                          pathset_endpoint (j->ps, s->to)->name);
+    }
+}
+
+static char *why_of (const struct judgement *j, const struct finding *f,
+                     size_t number, bool software)
+{
+    size_t rows = rows_of (j, &j->ex.cause[number]);
     const char *s = rows == 1 ? "s" : "";
-    char *name;
 
     if (f->kind == FINDING_ROUTE) {
-        name = name_of (j, c);
-        f->why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from the "
-                            "value that the forwarding tables predict",
-                            COUNTED (rows, "probe"), name, s, f->excess_ns,
-                            f->stderr_ns);
+        char *name = name_of (j, number);
+        char *why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from "
+                               "the value that the forwarding tables predict",
+                               COUNTED (rows, "probe"), name, s, f->excess_ns,
+                               f->stderr_ns);
+
         free (name);
-        return;
+        return why;
     }
-    f->why = xasprintf (
+    return xasprintf (
         "%s across %s show%s %+.0f ns (+-%.0f) %s above %s%s%s",
         COUNTED (rows, "probe"), f->nsuspects == 1 ? "it" : "them", s,
         f->excess_ns, f->stderr_ns,
-        simplest (j, c)->suspect.kind == SUSPECT_ARC
+        kind_of (j, number) == SUSPECT_ARC
             ? "(in one direction, the mean of both)"
             : "one way",
         f->basis == BASIS_BASELINE
@@ -628,110 +637,60 @@ static void explain_finding (const struct judgement *j, struct finding *f,
             : "");
 }
 
-static enum finding_kind kind_of (const struct judgement *j,
-                                  const struct cause *c)
-{
-    switch (simplest (j, c)->suspect.kind) {
-    case SUSPECT_SWITCH:
-        return FINDING_SWITCH;
-    case SUSPECT_ROUTE:
-    case SUSPECT_ROW:
-        return FINDING_ROUTE;
-    default:
-        return FINDING_HOST_END; /* until a suspect is a switch link */
-    }
-}
-
-/* Add the likeliest of the switches that may have the wrong route. */
-static void add_switches (struct judgement *j, struct finding *f, size_t number)
-{
-    uint32_t sw[SWITCHES_NAMED];
-    int n = route_switches (&j->ex, number, j->ps, sw, SWITCHES_NAMED);
-
-    for (int i = 0; i < n; i++)
-        add_number (&f->sw, &f->nsw, sw[i]);
-}
-
-static void fill_suspects (struct judgement *j, struct finding *f,
-                           size_t number)
-{
-    const struct cause *c = &j->ex.cause[number];
-    size_t n;
-    struct rival *rival = explain_suspects (&j->ex, number, &n);
-
-    f->kind = kind_of (j, c);
-    for (size_t i = 0; rival && i < n; i++)
-        add_members (j, f, rival[i].signature,
-                     simplest (j, c)->suspect.kind == SUSPECT_ARC);
-    free (rival);
-    if (f->kind == FINDING_ROUTE)
-        add_switches (j, f, number);
-    /* a single row that differs alone */
-    if (f->nsuspects == 0)
-        add_path (j, f, j->causes.row[j->causes.start[c->signature]],
-                  NETWORK_NONE);
-}
-
-/* Whether the excess may come from a host that runs differently than at the
- * baseline, and no loopback can exclude this.
- */
-static bool may_be_software (const struct judgement *j, const struct finding *f,
-                             const struct cause *c)
-{
-    double ns;
-    double sd;
-
-    if (c->excess_ns - 3 * c->stderr_ns > SOFTWARE_NS)
-        return false;
-    for (size_t i = 0; i < f->nsuspects; i++)
-        if (j->net->link[f->suspect[i]].kind == LINK_HOST
-            && !model_loopback (&j->model, f->suspect[i], &ns, &sd))
-            return true;
-    return false;
-}
-
 static void judge_cause (struct judgement *j, size_t number)
 {
     const struct cause *c = &j->ex.cause[number];
+    const struct judge_options *opts = j->opts;
+    bool links = is_links (j, number);
     bool software = false;
     struct finding *f;
 
-    if (is_links (j, c) ? c->excess_ns <= warn_threshold (j->opts, c->stderr_ns)
-                        : fabs (c->excess_ns) <= fmax (
-                              ROUTE_NS, j->opts->warn_spread * c->stderr_ns))
+    if (links ? c->excess_ns <= warn_threshold (opts, c->stderr_ns)
+              : fabs (c->excess_ns)
+                    <= fmax (ROUTE_NS, opts->warn_spread * c->stderr_ns))
         return;
-    f = add_finding (j->verdict);
-    fill_suspects (j, f, number);
+    f = add_finding (j, VERDICT_WARN, BASIS_CLASS);
+    add_suspects (j, f, number);
+    f->excess_ns = c->excess_ns;
+    f->stderr_ns = c->stderr_ns;
+    /* adaptive routing explains it as well */
     if (j->adaptive && f->kind != FINDING_HOST_END) {
+        double ns = links ? c->excess_ns : fabs (c->excess_ns) / 2;
+        char *name = name_of (j, number);
+
         verdict_drop (j->verdict);
-        limit_cause (j, c);
+        verdict_limit (j->verdict,
+                       ns > opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK,
+                       "%s looks %s by %+.0f ns, or the path that adaptive "
+                       "routing took instead",
+                       name, links ? "slow" : "off", c->excess_ns);
+        free (name);
         return;
     }
-    f->basis = has_basis (j, c) ? BASIS_BASELINE : BASIS_CLASS;
-    f->level = f->basis == BASIS_BASELINE
-                       && judge_fails (j->opts, c->excess_ns, c->stderr_ns)
-                   ? VERDICT_FAIL
-                   : VERDICT_WARN;
+    if (has_basis (j, c)) {
+        f->basis = BASIS_BASELINE;
+        if (judge_fails (opts, f->excess_ns, f->stderr_ns))
+            f->level = VERDICT_FAIL;
+    }
     /* no FAIL if another explanation is as likely */
     if (f->kind == FINDING_ROUTE)
         f->level = VERDICT_WARN;
     else if (f->kind != FINDING_SWITCH && f->nsw > 0)
         f->level = VERDICT_UNKNOWN;
-    else if (f->level == VERDICT_FAIL && may_be_software (j, f, c)) {
+    else if (f->level == VERDICT_FAIL && may_be_software (j, f)) {
         f->level = VERDICT_WARN;
         software = true;
     }
-    f->excess_ns = c->excess_ns;
-    f->stderr_ns = c->stderr_ns;
     f->expected_ns = expected_of (j, f->suspect[0]);
-    explain_finding (j, f, c, software);
+    f->why = why_of (j, f, number, software);
     if (f->kind == FINDING_SWITCH_LINK)
         add_switches (j, f, number);
 }
 
 /* A class that is slower or faster as a whole: the runs differ, not a link. */
-static void judge_class (struct judgement *j, const struct cause *c)
+static void judge_class (struct judgement *j, size_t number)
 {
+    const struct cause *c = &j->ex.cause[number];
     bool much = c->excess_ns > j->opts->fail_ns;
     const char *name = "?";
 
@@ -740,7 +699,7 @@ static void judge_class (struct judgement *j, const struct cause *c)
     for (size_t k = 0; k < j->model.m; k++) {
         const struct link_info *info = &j->net->link[j->model.link[k]];
 
-        if (info->class_id == simplest (j, c)->suspect.index)
+        if (info->class_id == j->face[number]->suspect.index)
             name = info->class_name;
     }
     j->shifted |= much;
@@ -750,62 +709,123 @@ static void judge_class (struct judgement *j, const struct cause *c)
                    name, c->excess_ns);
 }
 
-/* Links that a wrong route may not cross are UNKNOWN. */
-static void spread_doubt (struct verdict *v)
+static bool has_suspect (const struct finding *f, uint32_t link)
 {
-    for (size_t i = 0; i < v->nfindings; i++)
-        for (size_t k = 0; k < v->nfindings; k++) {
-            struct finding *f = &v->finding[k];
-            const struct finding *route = &v->finding[i];
-            bool common = false;
-
-            if (route->kind != FINDING_ROUTE || f->kind == FINDING_ROUTE
-                || f->basis == BASIS_LOSS)
-                continue;
-            for (size_t a = 0; a < f->nsuspects && !common; a++)
-                for (size_t b = 0; b < route->nsuspects && !common; b++)
-                    common = f->suspect[a] == route->suspect[b];
-            /* an excess above that of the route stands */
-            if (common && f->excess_ns < fabs (route->excess_ns))
-                f->level = VERDICT_UNKNOWN;
-        }
+    for (size_t k = 0; k < f->nsuspects; k++)
+        if (f->suspect[k] == link)
+            return true;
+    return false;
 }
 
-/* What a class has in common was removed. The remaining excess of single links
- * may be a part of that, and of a wrong baseline: no FAIL.
+/* Links that a wrong route may not cross are UNKNOWN, but an excess above that
+ * of the route stands.
  */
-static void doubt_baseline (struct verdict *v)
+static void spread_doubt (struct finding *f, const struct finding *route)
 {
-    for (size_t i = 0; i < v->nfindings; i++)
-        if (v->finding[i].level == VERDICT_FAIL)
-            v->finding[i].level = VERDICT_UNKNOWN;
+    if (route->kind == FINDING_ROUTE && f->kind != FINDING_ROUTE
+        && f->basis != BASIS_LOSS && f->excess_ns < fabs (route->excess_ns))
+        for (size_t a = 0; a < f->nsuspects; a++)
+            if (has_suspect (route, f->suspect[a]))
+                f->level = VERDICT_UNKNOWN;
 }
 
 static void judge_causes (struct judgement *j)
 {
-    for (size_t i = 0; i < j->ex.n; i++) {
-        const struct cause *c = &j->ex.cause[i];
+    struct verdict *v = j->verdict;
 
-        if (is_traffic (j, c))
-            j->disturbed += rows_of (j, c);
-        else if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
-            judge_class (j, c);
+    for (size_t i = 0; i < j->ex.n; i++)
+        if (is_traffic (j, i))
+            j->disturbed += rows_of (j, &j->ex.cause[i]);
+        else if (kind_of (j, i) == SUSPECT_CLASS)
+            judge_class (j, i);
         else
             judge_cause (j, i);
-    }
-    spread_doubt (j->verdict);
-    if (j->shifted)
-        doubt_baseline (j->verdict);
+    for (size_t i = 0; i < v->nfindings; i++)
+        for (size_t k = 0; k < v->nfindings; k++)
+            spread_doubt (&v->finding[k], &v->finding[i]);
+    /* What a class has in common was removed. The remaining excess of single
+     * links may be a part of that, and of a wrong baseline: no FAIL.
+     */
+    for (size_t i = 0; i < v->nfindings && j->shifted; i++)
+        if (v->finding[i].level == VERDICT_FAIL)
+            v->finding[i].level = VERDICT_UNKNOWN;
 }
 
-static bool is_suspect (const struct verdict *v, uint32_t link)
+/*
+ * Other findings
+ */
+
+static void find_busy (struct judgement *j)
 {
-    for (size_t i = 0; i < v->nfindings; i++)
-        for (size_t k = 0; k < v->finding[i].nsuspects; k++)
-            if (v->finding[i].suspect[k] == link)
-                return true;
-    return false;
+    for (size_t i = 0; i < j->opts->nbusy; i++) {
+        const struct busy_link *busy = &j->opts->busy[i];
+        struct finding *f = add_finding (j, VERDICT_UNKNOWN, BASIS_TRAFFIC);
+
+        add_link (j, f, busy->link, false);
+        for (size_t k = 0; k < busy->nway; k++)
+            add_number (&f->oneway, &f->noneway, busy->way[k]);
+        f->why = xstrdup (busy->why);
+    }
+    if (j->unjudged > 0)
+        NOTE (j,
+              "others' traffic filled host ends and may have filled %s on its "
+              "way, which were not judged",
+              COUNTED (j->unjudged, "link"));
 }
+
+/* Find hosts whose loopback is slower than at the baseline by more than
+ * FailExcess.
+ */
+static void judge_nodes (struct judgement *j)
+{
+    for (size_t k = 0; k < j->model.m; k++) {
+        uint32_t link = j->model.link[k];
+        struct finding *f;
+        double ns;
+        double sd;
+
+        if (!model_loopback (&j->model, link, &ns, &sd)
+            || (ns - 3 * sd) / 2 <= j->opts->fail_ns)
+            continue;
+        f = add_finding (j, VERDICT_WARN, BASIS_BASELINE);
+        add_link (j, f, link, false);
+        f->kind = FINDING_NODE;
+        f->excess_ns = ns / 2;
+        f->stderr_ns = sd / 2;
+        f->why = xasprintf ("its loopback, which crosses no cable, shows %+.0f "
+                            "ns (+-%.0f) one way over the baseline's",
+                            f->excess_ns, f->stderr_ns);
+    }
+}
+
+/* Find the link that loses messages. */
+static int judge_loss (struct judgement *j, struct error *err)
+{
+    struct loss loss;
+    struct finding *f;
+
+    if (loss_find (&loss, j->ps, j->samples, err) < 0)
+        return -1;
+    if (loss.n == 0)
+        return 0;
+    f = add_finding (j, VERDICT_WARN, BASIS_LOSS);
+    for (size_t i = 0; i < loss.n; i++)
+        add_link (j, f, loss.link[i], false);
+    free (loss.link);
+    if (j->adaptive && f->kind != FINDING_HOST_END) {
+        verdict_drop (j->verdict);
+        NOTE (j, "some link between switches loses messages");
+        return 0;
+    }
+    f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it were "
+                        "lost, of all others %" PRIu64 " of %" PRIu64,
+                        loss.lost, loss.sent, loss.other_lost, loss.other_sent);
+    return 0;
+}
+
+/*
+ * Links that were not judged
+ */
 
 /* Find how much slower each link may be at most. INFINITY: no row crosses it.
  * 0: every row that crosses it also crosses links that are not in the baseline.
@@ -847,11 +867,6 @@ static int bound_links (struct judgement *j)
     return rc;
 }
 
-static const char *link_name (const struct link_info *link)
-{
-    return link->kind == LINK_HOST && link->host ? link->host : link->id;
-}
-
 /* Report which links could not be judged, the first few by name. */
 static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
 {
@@ -863,8 +878,10 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
           || 100 * (double)v->nopen > j->opts->open_share * (double)j->model.m;
 
     for (size_t i = 0; i < v->nopen && i < OPEN_NAMED; i++) {
-        char *more = xasprintf ("%s%s%s", names, i ? ", " : "",
-                                link_name (&j->net->link[v->open[i]]));
+        const struct link_info *link = &j->net->link[v->open[i]];
+        char *more = xasprintf (
+            "%s%s%s", names, i ? ", " : "",
+            link->kind == LINK_HOST && link->host ? link->host : link->id);
 
         free (names);
         names = more;
@@ -892,185 +909,50 @@ static void judge_open (struct judgement *j)
         for (size_t k = 0; k < j->model.m; k++) {
             uint32_t link = j->model.link[k];
             bool host = j->net->link[link].kind == LINK_HOST;
+            bool open = j->most[k] > j->opts->fail_ns;
 
             if (host == others || (j->adaptive && !host))
                 continue;
             hosts += host;
-            if (j->most[k] <= j->opts->fail_ns || is_suspect (v, link))
-                continue;
-            open_hosts += host;
-            add_number (&v->open, &v->nopen, link);
+            for (size_t i = 0; i < v->nfindings && open; i++)
+                open = !has_suspect (&v->finding[i], link);
+            if (open && add_number (&v->open, &v->nopen, link))
+                open_hosts += host;
         }
     if (v->nopen > 0)
         limit_open (j, hosts, open_hosts);
 }
 
-/* Find hosts whose loopback is slower than at the baseline by more than
- * FailExcess.
+/*
+ * Observations of the job and its baselines
  */
-static void judge_nodes (struct judgement *j)
-{
-    for (size_t k = 0; k < j->model.m; k++) {
-        uint32_t link = j->model.link[k];
-        struct finding *f;
-        double ns;
-        double sd;
-
-        if (!model_loopback (&j->model, link, &ns, &sd)
-            || (ns - 3 * sd) / 2 <= j->opts->fail_ns)
-            continue;
-        f = add_finding (j->verdict);
-        add_suspect (j, f, link);
-        f->kind = FINDING_NODE;
-        f->level = VERDICT_WARN;
-        f->basis = BASIS_BASELINE;
-        f->excess_ns = ns / 2;
-        f->stderr_ns = sd / 2;
-        f->why = xasprintf ("its loopback, which crosses no cable, shows %+.0f "
-                            "ns (+-%.0f) one way over the baseline's",
-                            f->excess_ns, f->stderr_ns);
-    }
-}
-
-/* Find the link that loses messages. */
-static int judge_loss (struct judgement *j, struct error *err)
-{
-    struct loss loss;
-    struct finding *f;
-
-    if (loss_find (&loss, j->ps, j->samples, err) < 0)
-        return -1;
-    if (loss.n == 0)
-        return 0;
-    f = add_finding (j->verdict);
-    for (size_t i = 0; i < loss.n; i++)
-        add_suspect (j, f, loss.link[i]);
-    free (loss.link);
-    if (j->adaptive && f->kind != FINDING_HOST_END) {
-        verdict_drop (j->verdict);
-        verdict_limit (j->verdict, VERDICT_OK,
-                       "some link between switches loses messages");
-        return 0;
-    }
-    f->level = VERDICT_WARN;
-    f->basis = BASIS_LOSS;
-    f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it were "
-                        "lost, of all others %" PRIu64 " of %" PRIu64,
-                        loss.lost, loss.sent, loss.other_lost, loss.other_sent);
-    return 0;
-}
-
-static int compare_findings (const void *va, const void *vb)
-{
-    const struct finding *a = va;
-    const struct finding *b = vb;
-
-    if (a->level != b->level)
-        return a->level > b->level ? -1 : 1;
-    if (isnan (a->excess_ns) || isnan (b->excess_ns))
-        return isnan (a->excess_ns) - isnan (b->excess_ns);
-    return (a->excess_ns < b->excess_ns) - (a->excess_ns > b->excess_ns);
-}
-
-/* Choose the most likely meaning of each cause, and scale its excess for that.
- */
-static int find_faces (struct judgement *j)
-{
-    for (size_t i = 0; i < j->ex.n; i++)
-        if (route_or_link (&j->ex, i, j->ps, j->opts->fail_ns, &j->face[i]) < 0)
-            return -1;
-    for (size_t i = 0; i < j->ex.n; i++) {
-        struct cause *c = &j->ex.cause[i];
-        const struct member *first = causes_simplest (&j->causes, c->signature);
-        double scale = j->face[i] ? first->unit / j->face[i]->unit : 1;
-
-        c->excess_ns *= scale;
-        c->stderr_ns *= scale;
-    }
-    return 0;
-}
-
-/* Traffic added at most the excess of a row above the expected value, to the
- * accuracy of its hosts' offsets in the run and in the baseline.
- */
-static void bound_doubts (struct judgement *j)
-{
-    const struct model *m = &j->model;
-    double *r = xarray (m->nrows, sizeof (*r));
-
-    model_residual (m, r);
-    for (size_t i = 0; i < j->run.obs.n; i++) {
-        struct observation *o = &j->run.obs.v[i];
-        double var = 0;
-        double doubt;
-
-        for (size_t p = 0; p < o->n && j->nbase > 0; p++)
-            if (j->net->link[o->link[p]].kind == LINK_HOST)
-                var += 2 * pow (m->offset_sd[m->offset_of[o->link[p]]], 2);
-        doubt = fmin (o->doubt_ns, fmax (0, r[i]) + sqrt (var));
-        o->var += doubt * doubt - o->doubt_ns * o->doubt_ns;
-        o->doubt_ns = doubt;
-    }
-    free (r);
-}
-
-static int ill_conditioned (struct error *err)
-{
-    return error_world (err, "the samples are too ill-conditioned to judge");
-}
-
-static void find_busy (struct judgement *j)
-{
-    for (size_t i = 0; i < j->opts->nbusy; i++) {
-        const struct busy_link *busy = &j->opts->busy[i];
-        struct finding *f = add_finding (j->verdict);
-
-        add_suspect (j, f, busy->link);
-        for (size_t k = 0; k < busy->nway; k++)
-            add_number (&f->oneway, &f->noneway, busy->way[k]);
-        f->level = VERDICT_UNKNOWN;
-        f->basis = BASIS_TRAFFIC;
-        f->why = xstrdup (busy->why);
-    }
-    if (j->unjudged > 0)
-        verdict_limit (j->verdict, VERDICT_OK,
-                       "others' traffic filled host ends and may have filled "
-                       "%s on its way, which were not judged",
-                       COUNTED (j->unjudged, "link"));
-}
-
-/* Find the times of loopbacks, by host link. */
-static void find_loopbacks (const struct judgement *j, struct model_run *run,
-                            const struct pathset *ps, const struct samples *s)
-{
-    size_t n = pathset_size (ps);
-    struct loopback_time *end = xarray (n, sizeof (*end));
-
-    run->loopback = xarray (n, sizeof (*run->loopback));
-    observe_loopbacks (s, n, end);
-    for (size_t i = 0; i < n && n > 1; i++) {
-        uint32_t arc[PATH_MAX_HOPS];
-        struct error err;
-
-        /* the first link of any path from the endpoint */
-        if (!isnan (end[i].ns) && pathset_walk (ps, i, i == 0, arc, &err) > 0
-            && !j->distrusted[arc_link (arc[0])])
-            run->loopback[run->nloopbacks++]
-                = (struct host_loopback){ arc_link (arc[0]), end[i] };
-    }
-    free (end);
-    run->loopback
-        = xrealloc (run->loopback, run->nloopbacks, sizeof (*run->loopback));
-    model_run_sort (run);
-}
 
 static int observe_run (const struct judgement *j, struct model_run *run,
-                        const struct pathset *ps, const struct samples *samples,
+                        const struct pathset *ps, const struct samples *s,
                         struct error *err)
 {
-    if (samples->nloopbacks > 0)
-        find_loopbacks (j, run, ps, samples);
-    return observe (&run->obs, ps, samples, RTT_FASTEST, &accuracy, err);
+    size_t n = pathset_size (ps);
+
+    if (s->nloopbacks > 0) {
+        struct loopback_time *end = xarray (n, sizeof (*end));
+
+        run->loopback = xarray (n, sizeof (*run->loopback));
+        observe_loopbacks (s, n, end);
+        for (size_t i = 0; i < n && n > 1; i++) {
+            uint32_t arc[PATH_MAX_HOPS];
+            struct error ignored;
+
+            /* the first link of any path from the endpoint */
+            if (!isnan (end[i].ns)
+                && pathset_walk (ps, i, i == 0, arc, &ignored) > 0
+                && !j->distrusted[arc_link (arc[0])])
+                run->loopback[run->nloopbacks++]
+                    = (struct host_loopback){ arc_link (arc[0]), end[i] };
+        }
+        free (end);
+        model_run_sort (run);
+    }
+    return observe (&run->obs, ps, s, RTT_FASTEST, &accuracy, err);
 }
 
 /* Round trips over busy links get almost no weight. */
@@ -1080,6 +962,7 @@ static void discount_busy (struct judgement *j)
 
     for (size_t b = 0; b < j->opts->nbusy; b++)
         full[j->opts->busy[b].link] = true;
+    j->unjudged = 0;
     for (size_t b = 0; b < j->opts->nbusy; b++) {
         const struct busy_link *busy = &j->opts->busy[b];
 
@@ -1136,7 +1019,6 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
     j->base = xcalloc (runs, sizeof (*j->base));
     if (observe_run (j, &j->run, j->ps, j->samples, err) < 0)
         return -1;
-    j->unjudged = 0;
     discount_busy (j);
     j->adaptive = j->samples->adaptive > 0;
     for (size_t i = 0; i < n; i++)
@@ -1153,6 +1035,34 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
     return 0;
 }
 
+/* Traffic added at most the excess of a row above the expected value, to the
+ * accuracy of its hosts' offsets in the run and in the baseline.
+ */
+static void bound_doubts (struct judgement *j)
+{
+    const struct model *m = &j->model;
+    double *r = xarray (m->nrows, sizeof (*r));
+
+    model_residual (m, r);
+    for (size_t i = 0; i < j->run.obs.n; i++) {
+        struct observation *o = &j->run.obs.v[i];
+        double var = 0;
+        double doubt;
+
+        for (size_t p = 0; p < o->n && j->nbase > 0; p++)
+            if (j->net->link[o->link[p]].kind == LINK_HOST)
+                var += 2 * pow (m->offset_sd[m->offset_of[o->link[p]]], 2);
+        doubt = fmin (o->doubt_ns, fmax (0, r[i]) + sqrt (var));
+        o->var += doubt * doubt - o->doubt_ns * o->doubt_ns;
+        o->doubt_ns = doubt;
+    }
+    free (r);
+}
+
+/*
+ * Analysis
+ */
+
 static void run_clear (struct model_run *run)
 {
     observations_clear (&run->obs);
@@ -1166,8 +1076,8 @@ static void clear (struct judgement *j)
     causes_clear (&j->causes);
     model_clear (&j->model);
     run_clear (&j->run);
-    for (; j->nbase > 0; j->nbase--)
-        run_clear (&j->base[j->nbase - 1]);
+    while (j->nbase > 0)
+        run_clear (&j->base[--j->nbase]);
     free (j->base);
     j->base = NULL;
 }
@@ -1197,6 +1107,29 @@ static bool distrust (struct judgement *j)
     return j->ndistrusted > before;
 }
 
+/* Choose the most likely meaning of each cause, and scale its excess for that.
+ */
+static int find_faces (struct judgement *j)
+{
+    for (size_t i = 0; i < j->ex.n; i++)
+        if (route_or_link (&j->ex, i, j->ps, j->opts->fail_ns, &j->face[i]) < 0)
+            return -1;
+    for (size_t i = 0; i < j->ex.n; i++) {
+        struct cause *c = &j->ex.cause[i];
+        const struct member *first = causes_simplest (&j->causes, c->signature);
+        double scale = j->face[i] ? first->unit / j->face[i]->unit : 1;
+
+        c->excess_ns *= scale;
+        c->stderr_ns *= scale;
+    }
+    return 0;
+}
+
+static int ill_conditioned (struct error *err)
+{
+    return error_world (err, "the samples are too ill-conditioned to judge");
+}
+
 /* Find the causes. */
 static int analyse (struct judgement *j, const struct baseline *baseline,
                     size_t n, double alarms, struct error *err)
@@ -1220,13 +1153,24 @@ static int analyse (struct judgement *j, const struct baseline *baseline,
                                                      : 0;
 }
 
+static int compare_findings (const void *va, const void *vb)
+{
+    const struct finding *a = va;
+    const struct finding *b = vb;
+
+    if (a->level != b->level)
+        return a->level > b->level ? -1 : 1;
+    if (isnan (a->excess_ns) || isnan (b->excess_ns))
+        return isnan (a->excess_ns) - isnan (b->excess_ns);
+    return util_compare (b->excess_ns, a->excess_ns);
+}
+
 static int judge_links (struct judgement *j, struct error *err)
 {
     struct verdict *v = j->verdict;
 
     v->links = j->model.m;
     v->probes = j->run.obs.n;
-    limit_adaptive (j);
     limit_model (j);
     find_busy (j);
     judge_causes (j);
@@ -1236,13 +1180,12 @@ static int judge_links (struct judgement *j, struct error *err)
         verdict_limit (v, VERDICT_UNKNOWN,
                        "more is slow than can be resolved");
     if (j->disturbed > 0)
-        verdict_limit (v, VERDICT_OK, "%zu probe%s disturbed and ignored",
-                       j->disturbed, j->disturbed == 1 ? " was" : "s were");
+        NOTE (j, "%s %s disturbed and ignored", WERE (j->disturbed, "probe"));
     if (j->ndistrusted > 0)
-        verdict_limit (v, VERDICT_OK,
-                       "the loopbacks of %s differ from the baseline's, while "
-                       "round trips do not, and were ignored",
-                       COUNTED (j->ndistrusted, "host"));
+        NOTE (j,
+              "the loopbacks of %s differ from the baseline's, while round "
+              "trips do not, and were ignored",
+              COUNTED (j->ndistrusted, "host"));
     if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
         return -1;
     if (v->nfindings > 0)
@@ -1252,6 +1195,13 @@ static int judge_links (struct judgement *j, struct error *err)
         if (v->finding[i].level > v->status)
             v->status = v->finding[i].level;
     return 0;
+}
+
+static void judgement_clear (struct judgement *j)
+{
+    clear (j);
+    free (j->distrusted);
+    free (j->most);
 }
 
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
@@ -1268,28 +1218,23 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     };
     double alarms = plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED : ALARMS;
     bool empty = plan_probes (plan) == 0;
-    size_t absent;
-    int rc = check_plan (plan, samples, &absent, err);
 
-    if (rc == 0 && !empty)
-        rc = analyse (&j, baseline, nbaselines, alarms, err);
-    if (rc == 0) {
-        j.verdict->nodes = samples->nanswered;
-        j.verdict->rounds = plan_rounds (plan);
-        limit_coverage (&j, absent);
-        if (empty)
-            verdict_limit (j.verdict, VERDICT_OK, "nothing to measure");
-        else
-            rc = judge_links (&j, err);
-    }
-    if (rc < 0) {
-        verdict_destroy (j.verdict);
-        j.verdict = NULL;
-    }
-    clear (&j);
-    free (j.distrusted);
-    free (j.most);
+    if (check_plan (plan, samples, &j.absent, err) < 0
+        || (!empty && analyse (&j, baseline, nbaselines, alarms, err) < 0))
+        goto error;
+    j.verdict->nodes = samples->nanswered;
+    j.verdict->rounds = plan_rounds (plan);
+    limit_samples (&j);
+    if (empty)
+        NOTE (&j, "nothing to measure");
+    else if (judge_links (&j, err) < 0)
+        goto error;
+    judgement_clear (&j);
     return j.verdict;
+error:
+    judgement_clear (&j);
+    verdict_destroy (j.verdict);
+    return NULL;
 }
 
 /*
@@ -1304,7 +1249,7 @@ static struct suspicion *add_suspicion (struct suspicions *list)
     return &list->v[list->n++];
 }
 
-static void add_suspects (const struct judgement *j, struct suspicion *s,
+static void list_members (const struct judgement *j, struct suspicion *s,
                           size_t signature)
 {
     const struct causes *c = &j->causes;
@@ -1343,7 +1288,7 @@ static int list_causes (struct judgement *j, struct suspicions *list)
         s->excess_ns = c->excess_ns;
         s->stderr_ns = c->stderr_ns;
         for (size_t k = 0; k < n; k++)
-            add_suspects (j, s, rival[k].signature);
+            list_members (j, s, rival[k].signature);
         free (rival);
     }
     return 0;
@@ -1375,7 +1320,7 @@ static void list_doubts (struct judgement *j, struct suspicions *list)
         s = add_suspicion (list);
         s->vague = true;
         s->excess_ns = s->stderr_ns = *worst;
-        add_suspects (j, s, signature);
+        list_members (j, s, signature);
         *worst = 0;
     }
 }
@@ -1391,18 +1336,15 @@ int judge_first (struct suspicions *s, struct pathset *ps,
         .samples = samples,
         .opts = opts ? opts : &judge_defaults,
     };
-    size_t absent;
     int rc = -1;
 
     *s = (struct suspicions){ 0 };
-    if (check_plan (plan, samples, &absent, err) == 0
+    if (check_plan (plan, samples, &j.absent, err) == 0
         && analyse (&j, baseline, nbaselines, ALARMS_FIRST, err) == 0) {
         rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
         list_doubts (&j, s);
     }
-    clear (&j);
-    free (j.distrusted);
-    free (j.most);
+    judgement_clear (&j);
     return rc;
 }
 

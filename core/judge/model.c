@@ -736,15 +736,16 @@ int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
     return rc;
 }
 
-int model_prior_variance (const struct model *m, const double *u, double *var)
+double model_prior_variance (const struct model *m, const double *u)
 {
     size_t n = model_unknowns (m);
     double *x = xarray (n, sizeof (*x));
-    int rc = lsq_covariance (m->before, u, 1, MODEL_EXACT, x);
+    double var = INFINITY;
 
-    *var = rc == 0 ? linalg_dot (x, u, n) : NAN;
+    if (lsq_covariance (m->before, u, 1, MODEL_EXACT, x) == 0)
+        var = linalg_dot (x, u, n);
     free (x);
-    return rc;
+    return var;
 }
 
 void model_link (const struct model *m, const struct network *net,

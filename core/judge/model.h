@@ -100,10 +100,10 @@ int model_whiten (const struct model *model, const double *d, size_t n,
  */
 int model_draw (const struct model *model, uint64_t seed, size_t n, double *z);
 
-/* The variance of the combination u [model_unknowns] before the job's samples.
+/* The variance of the combination u [model_unknowns] before the job's samples;
+ * INFINITY: too ill-conditioned.
  */
-int model_prior_variance (const struct model *model, const double *u,
-                          double *var);
+double model_prior_variance (const struct model *model, const double *u);
 
 /* By how much a row should be slower in `run` than in `base` according to its
  * hosts' loopbacks, ns, and the standard deviation of this.

@@ -205,7 +205,7 @@ static void test_baseline (struct job *job)
         /* but for what the hosts do in the run */
         for (size_t i = m.n + m.nclasses; i < model_unknowns (&m); i++)
             u[i] = 0;
-        model_prior_variance (&m, u, &variance[baseline]);
+        variance[baseline] = model_prior_variance (&m, u);
         ok (m.uncovered == (baseline ? 0 : m.m),
             "baseline %d: %zu of %zu links not covered", baseline,
             m.uncovered, m.m);
