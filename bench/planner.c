@@ -27,7 +27,7 @@
 #include "bench/need.h"
 #include "bench/networks.h"
 #include "bench/price.h"
-#include "core/check/bound.h"
+#include "core/plan/bound.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
 #include "core/solve/solve.h"

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/check/rows.h"
+#include "bench/rows.h"
 #include "core/paths/paths.h"
 #include "util/error.h"
 #include "util/rng.h"

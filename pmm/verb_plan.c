@@ -10,7 +10,7 @@
 
 #include "compare/pattern/schedule.h"
 #include "compare/throughput/flows.h"
-#include "core/check/bound.h"
+#include "core/plan/bound.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
 #include "core/plan/select.h"

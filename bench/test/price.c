@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "core/check/bound.h"
+#include "core/plan/bound.h"
 #include "core/plan/rref.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"

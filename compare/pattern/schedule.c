@@ -16,9 +16,6 @@
 #include "util/alloc.h"
 #include "util/rng.h"
 
-enum { STALE_MAX = 16 }; /* dependent rows that a null vector fails to detect
-                            before it is replaced */
-
 /* The first endpoint of each port, and its host, as the number of the first
  * port of that host. The caller frees both arrays [ports].
  */
@@ -78,99 +75,33 @@ static int fill (struct plan *plan, const struct pathset *ps,
     return rc;
 }
 
-/* The space that the rows of a plan span. */
-struct row_span {
-    struct pathset *ps;
-    struct rref *rref;
-    struct rng rng;
-    uint64_t *z;        /* [m] orthogonal to the rows */
-    unsigned int stale; /* dependent rows that z failed to detect */
-    struct planned {
-        struct probe probe;
-        size_t links;
-    } *row;             /* [rows] */
-    size_t rows;
-};
-
-static void span_clear (struct row_span *s)
-{
-    rref_destroy (s->rref);
-    free (s->z);
-    free (s->row);
-}
-
-static int list_rows (struct row_span *s, const struct plan *plan,
-                      struct error *err)
-{
-    s->row = xarray (plan_probes (plan), sizeof (*s->row));
-    for (size_t r = 0; r < plan_rounds (plan); r++) {
-        size_t n;
-        const struct probe *probe = plan_round (plan, r, &n);
-
-        for (size_t i = 0; i < n; i++) {
-            struct row row;
-
-            if (pathset_row (s->ps, probe[i].a, probe[i].b, &row, err) < 0)
-                return -1;
-            s->row[s->rows++] = (struct planned){ probe[i], row.n };
-        }
-    }
-    return 0;
-}
-
-static int add_row (struct row_span *s, const struct probe *probe,
-                    struct error *err)
-{
-    struct row row;
-
-    if (pathset_row (s->ps, probe->a, probe->b, &row, err) < 0)
-        return -1;
-    for (size_t k = 0; k < row.n; k++)
-        row.link[k] = pathset_column (s->ps, row.link[k]);
-    if (rref_dot (row.link, row.count, row.n, s->z) == 0)
-        return 0;
-    if (!rref_add_null (s->rref, row.link, row.count, row.n, s->z)
-        && ++s->stale == STALE_MAX) {
-        rref_null (s->rref, &s->rng, s->z);
-        s->stale = 0;
-    }
-    return 0;
-}
-
-static int eliminate (struct row_span *s, size_t m, struct error *err)
-{
-    s->rref = rref_create (m);
-    s->z = xcalloc (m, sizeof (*s->z));
-    rref_null (s->rref, &s->rng, s->z);
-    for (size_t links = 1; links <= ROW_MAX; links++)
-        for (size_t i = 0; i < s->rows && rref_rank (s->rref) < m; i++)
-            if (s->row[i].links == links
-                && add_row (s, &s->row[i].probe, err) < 0)
-                return -1;
-    return 0;
-}
-
 /* Set the plan's rank, and whether it is that of all pairs. */
 static int set_rank (struct plan *plan, struct pathset *ps, uint64_t seed,
                      struct error *err)
 {
-    struct row_span s = { .ps = ps };
-    size_t m;
+    struct rng rng;
+    struct screen s = { .rng = &rng };
+    struct basis rows;
     int complete = -1;
 
-    rng_seed (&s.rng, seed);
-    if (!pathset_links (ps, &m, err) || list_rows (&s, plan, err) < 0
-        || eliminate (&s, m, err) < 0)
-        goto error;
-    rref_null (s.rref, &s.rng, s.z);
-    complete = rref_rank (s.rref) == m
-        ? 1 : span_complete (ps, s.z, &s.rng, err);
+    rng_seed (&rng, seed);
+    if (basis_of_plan (&rows, plan, ps, err) == 0) {
+        basis_sort (&rows);
+        s.rref = rref_create (rows.m);
+        screen_draw (&s);
+        for (size_t i = 0; i < rows.n && rref_rank (s.rref) < rows.m; i++)
+            screen_add (&s, BASIS_ROW (&rows, i));
+        screen_draw (&s);
+        complete = rref_rank (s.rref) == rows.m
+            ? 1 : span_complete (ps, s.z, &rng, err);
+    }
     if (complete >= 0) {
-        plan_set_rank (plan, m, rref_rank (s.rref), plan_rounds (plan));
+        plan_set_rank (plan, rows.m, rref_rank (s.rref), plan_rounds (plan));
         plan_set_maximal (plan, complete);
     }
-error:
-    span_clear (&s);
+    rref_destroy (s.rref);
+    free (s.z);
+    basis_clear (&rows);
     return complete < 0 ? -1 : 0;
 }
 

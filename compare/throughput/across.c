@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "core/paths/tree.h"
-#include "core/plan/basis.h"
+#include "core/plan/span.h"
 #include "util/alloc.h"
 
 enum { LEAVES = 4 };
@@ -211,12 +211,11 @@ static int find_alike (struct across *a, struct pathset *ps, struct rng *rng,
                        struct error *err)
 {
     struct basis basis;
+    int rc = span_symmetric (&basis, ps, rng, err);
     size_t m;
     const uint32_t *link = pathset_links (ps, &m, err);
 
-    if (!link || basis_symmetric (&basis, ps, rng, err) < 0)
-        return -1;
-    for (size_t i = 0; i < basis.n; i++)
+    for (size_t i = 0; rc == 0 && i < basis.n; i++)
         for (size_t k = basis.first[i]; k < basis.first[i + 1]; k++) {
             struct across_link *l = &a->link[link[basis.col[k]]];
             size_t length = basis.first[i + 1] - basis.first[i];
@@ -229,7 +228,7 @@ static int find_alike (struct across *a, struct pathset *ps, struct rng *rng,
             l->alike[l->nalike++] = basis.pair[i];
         }
     basis_clear (&basis);
-    return 0;
+    return rc;
 }
 
 int across_find (struct across *a, struct pathset *ps, const double *rate,

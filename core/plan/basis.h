@@ -2,8 +2,8 @@
 /* Candidates for a plan: pairs of endpoints and their rows, those that are
  * cheapest to measure and to eliminate first.
  *
- * Made from a pathset; read by plan/rounds and plan/layers, which choose a
- * basis from them and pack it into rounds at the same time.
+ * Made from a pathset, here or by plan/span; read by plan/pack, which chooses a
+ * basis from them and packs it into rounds at the same time.
  */
 #ifndef CORE_BASIS_H
 #define CORE_BASIS_H
@@ -14,17 +14,18 @@
 
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
-#include "core/plan/rref.h"
 #include "util/error.h"
 #include "util/rng.h"
 
 enum {
-    BASIS_PAIRS_MAX = 1 << 21, /* all pairs of 2,048 endpoints */
+    BASIS_PAIRS_MAX = 1 << 21,       /* all pairs of 2,048 endpoints */
+    BASIS_CLASSES = 2 * ROW_MAX + 2,
 };
 
-/* n pairs in class order: fewest distinct links first; among these, rows whose
- * forward and reverse links are the same come first. The row of pair i has
- * count[k] in column col[k], first[i] <= k < first[i + 1].
+/* n pairs; in class order: fewest distinct links first, and among these, rows
+ * whose forward and reverse links are the same first. The row of pair i has
+ * count[k] in column col[k], first[i] <= k < first[i + 1]. All arrays grow by
+ * basis_push.
  */
 struct basis {
     size_t m;           /* columns: the links of the job */
@@ -34,52 +35,42 @@ struct basis {
     struct probe *pair; /* endpoints */
     struct probe *port; /* their ports, which a probe keeps busy */
     uint16_t *class_id;
-    size_t *first;     /* [n + 1] */
+    size_t *first;      /* [n + 1] */
     uint32_t *col;
     uint8_t *count;
 };
 
-/* Fill basis with pairs of the set: all of them if they are few. If they are at
- * most BASIS_PAIRS_MAX: some of each class for each link, and the pairs that
- * these lack for the rank of all. Otherwise as basis_symmetric. Return 0, or -1
- * with err; call basis_clear after 0.
+/* The row of pair i as arguments: columns, counts and their number. */
+#define BASIS_ROW(b, i) \
+    (b)->col + (b)->first[i], (b)->count + (b)->first[i], \
+        (b)->first[(i) + 1] - (b)->first[i]
+
+/* An empty basis of the set; basis_clear after 0. Return 0, or -1 with err. */
+int basis_open (struct basis *b, struct pathset *ps, struct error *err);
+void basis_clear (struct basis *b);
+
+/* Append a pair and its row, unless that is empty. */
+void basis_push (struct basis *b, const struct pathset *ps, uint32_t from,
+                 uint32_t to, const struct row *row);
+
+/* The rows of a plan's probes, in their order. Return 0, or -1 with err; call
+ * basis_clear in any case.
  */
-int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
+int basis_of_plan (struct basis *b, const struct plan *plan,
+                   struct pathset *ps, struct error *err);
+
+/* Bring the pairs into class order. */
+void basis_sort (struct basis *b);
+
+/* The rows of all pairs, in class order, each row once. Return 0, or -1 with
+ * err; call basis_clear in any case.
+ */
+int basis_all (struct basis *b, struct pathset *ps, struct error *err);
+
+/* The same if they are few; else some of each class for each link, and the
+ * pairs that these lack for the rank of all.
+ */
+int basis_make (struct basis *b, struct pathset *ps, struct rng *rng,
                 struct error *err);
-
-/* Fill basis with pairs that use the same links there and back, without reading
- * all pairs: for any two leaves, those whose sums of random weights over both
- * paths agree (plan/grid). Such rows are the shortest and nearly always span
- * all others. For each link some of each length are kept, so their number grows
- * with the number of links. Cost: n times the leaves.
- */
-int basis_symmetric (struct basis *basis, struct pathset *ps,
-                     struct rng *rng, struct error *err);
-
-void basis_clear (struct basis *basis);
-
-/* The row of pair i for plan/rref; see rref_add, rref_add_null, rref_add_fresh,
- * rref_spans and rref_dot.
- */
-bool basis_add (const struct basis *b, uint32_t i, struct rref *rref);
-bool basis_add_null (const struct basis *b, uint32_t i, struct rref *rref,
-                     uint64_t *z);
-bool basis_add_fresh (const struct basis *b, uint32_t i, struct rref *rref);
-bool basis_spans (const struct basis *b, uint32_t i, struct rref *rref);
-uint64_t basis_dot (const struct basis *b, uint32_t i, const uint64_t *z);
-
-/* Append the given pairs, which must not be in the basis yet; class order ends
- * where they begin. Return 0, or -1 with err (and an empty basis).
- */
-int basis_append (struct basis *basis, const struct pathset *ps,
-                  const struct probe *pair, size_t n, struct error *err);
-
-/* Add, in class order, up to `max` pairs of the set whose rows lie outside the
- * span of rref (plan/span). Return their number, 0 if the rank of rref is that
- * of all pairs (wrong with probability 2^-60), or -1 with err.
- */
-int basis_extend (struct basis *basis, struct pathset *ps,
-                  const struct rref *rref, struct rng *rng, size_t max,
-                  struct error *err);
 
 #endif /* CORE_BASIS_H */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/check/bound.h"
+#include "core/plan/bound.h"
 #include "core/check/echelon.h"
 #include "core/plan/colour.h"
 #include "util/alloc.h"

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rounds in which no link is shared: for jobs, where any pair may be needed.
+/* Rounds in which no link is shared, and room in them.
  *
- * Basis and rounds are chosen together. Candidates are taken in an order that
- * is good for elimination, not round by round. A candidate that adds to the
- * rank goes to the first round in which its links and endpoints are idle. If
- * there is none, it is skipped, because others may replace it. Endpoints that
- * have to be busy all the time (plan/demand) are placed before all others, with
- * rows that no others can replace.
- *
- * If paths have little in common, elimination causes fill-in, so it has a
- * limit. After that, rows are taken that have a column which no row before had,
- * which proves that they are independent, until all columns are covered. The
- * rows are then independent, but may not be a maximal set.
+ * Where a round is full, the pairs that block a pair move to another round, the
+ * pairs that block them there move back, and so on (Kempe chains, known from
+ * graph colouring). The set of placed pairs stays the same, and so does its
+ * rank. Used by plan/pack.
  */
 #ifndef CORE_ROUNDS_H
 #define CORE_ROUNDS_H
@@ -21,39 +14,64 @@
 #include <stdint.h>
 
 #include "core/plan/basis.h"
-#include "core/plan/rref.h"
-#include "util/rng.h"
+
+struct rounds_slot {
+    uint32_t pair; /* of the basis */
+    uint32_t round;
+};
 
 struct rounds {
-    struct rounds_slot {
-        uint32_t pair; /* of the basis */
-        uint32_t round;
-    } *slot;
-    size_t n, size;
-    size_t count; /* rounds */
-    size_t least; /* no fewer are possible with these candidates */
-    bool maximal; /* no other candidate is independent of these */
-    uint64_t work; /* entries read or touched, approximate */
+    const struct basis *basis;
+    struct rounds_slot *slot; /* [n] */
+    size_t n;
+    size_t count;    /* rounds */
+    uint64_t work;   /* so far, in links read */
+    /* what a pair keeps busy: its links, then its ports */
+    size_t nneeds;
+    uint32_t *load;  /* [need] slots */
+    uint32_t *at;    /* [need][room] slot + 1 of a round, 0: none */
+    size_t room;
+    uint32_t *size;  /* [room] slots of a round */
+    uint32_t *mark;  /* [need] stamp of the pair that needs it */
+    uint32_t *seen;  /* [n] stamp of the chain that has the slot */
+    uint32_t stamp;
 };
 
-/* Work, in entries of rows read or touched, in total. */
-struct rounds_effort {
-    uint64_t search;    /* after which no fewer rounds are searched for */
-    uint64_t eliminate; /* after which nothing is eliminated */
-    uint64_t far;       /* replaces search, if more, while rounds exceed */
-    double near;        /* so many times the least number of rounds */
-};
+/* No rounds, for the pairs of a basis, which is borrowed and may grow. */
+void rounds_open (struct rounds *r, const struct basis *basis);
+void rounds_clear (struct rounds *r);
 
-/* Choose a maximal independent set of the candidates in few rounds; or, if
- * elimination would take more than its effort, an independent set that covers
- * all columns. It ends when no fewer rounds are possible. The same seed and
- * effort give the same rounds on every machine. If rref is not NULL, *rref gets
- * the form of the chosen rows. Call rounds_clear when done.
+/* Replace all slots by n others, in `count` rounds. */
+void rounds_set (struct rounds *r, const struct rounds_slot *slot, size_t n,
+                 size_t count);
+
+/* The slots, sorted by pair; the caller frees them. */
+struct rounds_slot *rounds_sorted (const struct rounds *r);
+
+/* Open an empty round. */
+void rounds_add (struct rounds *r);
+
+/* Remove the smallest round, or all empty ones; the last one takes its number.
  */
-void rounds_pack (struct rounds *rounds, const struct basis *basis,
-                  struct rng *rng, const struct rounds_effort *effort,
-                  struct rref **rref);
+void rounds_dissolve (struct rounds *r);
+void rounds_drop_empty (struct rounds *r);
 
-void rounds_clear (struct rounds *rounds);
+/* Whether a round has room for a pair as it is; the first one that has, or
+ * `count`; put it there.
+ */
+bool rounds_fit (struct rounds *r, uint32_t pair, size_t round);
+size_t rounds_room (const struct rounds *r, uint32_t pair);
+void rounds_place (struct rounds *r, uint32_t pair, size_t round);
+
+/* Place a pair in any of the rounds, swapping others if that makes room. False:
+ * there is none.
+ */
+bool rounds_put (struct rounds *r, uint32_t pair);
+
+/* Place a pair in the first round from `round` on where at most `most` others
+ * block it; these are removed. False: there is no such round.
+ */
+bool rounds_replace (struct rounds *r, uint32_t pair, size_t round,
+                     size_t most);
 
 #endif /* CORE_ROUNDS_H */

@@ -28,8 +28,13 @@
 
 #include <stdlib.h>
 
-#include "core/plan/prime.h"
 #include "util/alloc.h"
+
+enum {
+    STALE_MAX = 50, /* rows that a null vector may misjudge */
+    NULL_COST = 4,  /* entries of a null vector per entry of a row */
+    DOT_COST = 3,   /* the same for products with it */
+};
 
 struct rref_line { /* a row of the form, its pivot first */
     struct rref_entry *entry;
@@ -51,7 +56,7 @@ struct rref {
     uint64_t work;
 };
 
-static uint64_t inverse (uint64_t a)
+uint64_t prime_inverse (uint64_t a)
 {
     uint64_t x = 1;
 
@@ -193,7 +198,7 @@ static void append (struct rref *r, const struct rref_line *l)
 static void rest_line (struct rref *r, size_t n, uint32_t pivot,
                        struct rref_line *l)
 {
-    uint64_t scale = inverse (r->acc[pivot]);
+    uint64_t scale = prime_inverse (r->acc[pivot]);
 
     l->entry = xarray (n, sizeof (*l->entry));
     l->n = 1;
@@ -223,7 +228,7 @@ static void append_fresh (struct rref *r, const uint32_t *col,
                           const uint8_t *count, size_t n, size_t pivot)
 {
     struct rref_line l = { .entry = xarray (n, sizeof (*l.entry)), .n = 1 };
-    uint64_t scale = inverse (count[pivot]);
+    uint64_t scale = prime_inverse (count[pivot]);
 
     l.entry[0] = (struct rref_entry){ col[pivot], 1 };
     for (size_t i = 0; i < n; i++)
@@ -272,17 +277,6 @@ bool rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
         append_rest (r, rest);
     forget (r, rest);
     return rest > 0;
-}
-
-bool rref_add_null (struct rref *r, const uint32_t *col, const uint8_t *count,
-                    size_t n, uint64_t *z)
-{
-    size_t rank = r->rank;
-    bool new = rref_add (r, col, count, n);
-
-    if (new && !r->line[rank].late)
-        solve_pivot (&r->line[rank], z);
-    return new;
 }
 
 bool rref_add_fresh (struct rref *r, const uint32_t *col,
@@ -356,11 +350,6 @@ bool rref_reduce_within (struct rref *r, uint64_t most)
     return r->work < end;
 }
 
-void rref_reduce (struct rref *r)
-{
-    rref_reduce_within (r, UINT64_MAX);
-}
-
 const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n)
 {
     *n = r->line[i].n;
@@ -400,9 +389,37 @@ uint64_t rref_work (const struct rref *r)
     return r->work;
 }
 
-uint64_t rref_entries (const struct rref *r)
+void screen_draw (struct screen *s)
 {
-    return r->entries;
+    if (!s->z)
+        s->z = xcalloc (s->rref->m + 1, sizeof (*s->z));
+    rref_null (s->rref, s->rng, s->z);
+    s->work += s->rref->m + s->rref->entries / NULL_COST;
+    s->stale = 0;
+}
+
+bool screen_passes (struct screen *s, const uint32_t *col,
+                    const uint8_t *count, size_t n)
+{
+    s->work += n / DOT_COST;
+    return rref_dot (col, count, n, s->z) != 0;
+}
+
+bool screen_add (struct screen *s, const uint32_t *col, const uint8_t *count,
+                 size_t n)
+{
+    size_t rank = s->rref->rank;
+
+    if (!screen_passes (s, col, count, n))
+        return false;
+    if (!rref_add (s->rref, col, count, n)) {
+        if (++s->stale == STALE_MAX)
+            screen_draw (s);
+        return false;
+    }
+    if (!s->rref->line[rank].late)
+        solve_pivot (&s->rref->line[rank], s->z);
+    return true;
 }
 
 static uint64_t gcd (uint64_t a, uint64_t b)

@@ -26,13 +26,38 @@
 
 #include "util/rng.h"
 
+#define PRIME ((UINT64_C (1) << 61) - 1)
+
 enum {
     RREF_RATIONAL_MAX = 1 << 20, /* for |p| and q, see rref_rational */
 };
 
+/* Arithmetic modulo P: 0 .. P-1 in, 0 .. P-1 out. */
+static inline uint64_t prime_add (uint64_t a, uint64_t b)
+{
+    uint64_t s = a + b;
+
+    return s >= PRIME ? s - PRIME : s;
+}
+
+static inline uint64_t prime_neg (uint64_t a)
+{
+    return a ? PRIME - a : 0;
+}
+
+static inline uint64_t prime_mul (uint64_t a, uint64_t b)
+{
+    unsigned __int128 t = (unsigned __int128)a * b;
+
+    return prime_add ((uint64_t)t & PRIME, (uint64_t)(t >> 61));
+}
+
+/* a > 0 */
+uint64_t prime_inverse (uint64_t a);
+
 struct rref_entry {
     uint32_t col;
-    uint64_t value; /* 1 .. P-1 (plan/prime) */
+    uint64_t value; /* 1 .. P-1 */
 };
 
 struct rref;
@@ -48,13 +73,6 @@ void rref_destroy (struct rref *r);
 bool rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
                size_t n);
 
-/* The same, with z, a null vector of the rows so far (rref_null). If the row
- * has a column that no row before had, z is made a null vector of this row,
- * too, at no cost. For any other row that is added, z is not changed.
- */
-bool rref_add_null (struct rref *r, const uint32_t *col, const uint8_t *count,
-                    size_t n, uint64_t *z);
-
 /* rref_add for a row that has a column which no row before had: such a row is
  * independent and costs only its entries. Any other row is not added: false.
  */
@@ -68,14 +86,16 @@ bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
 size_t rref_rank (const struct rref *r);
 
 /* Reduce the form: rref_row and rref_pivot are valid from here to the next
- * rref_add. Cost: about the entries of the reduced form.
- */
-void rref_reduce (struct rref *r);
-
-/* The same with a limit: false if it would take more work (as rref_work counts
- * it) than `most`; the form can then only be destroyed.
+ * rref_add. Cost: about the entries of the reduced form. False if that would
+ * take more work (as rref_work counts it) than `most`; the form can then only
+ * be destroyed.
  */
 bool rref_reduce_within (struct rref *r, uint64_t most);
+
+static inline void rref_reduce (struct rref *r)
+{
+    rref_reduce_within (r, UINT64_MAX);
+}
 
 /* Row i < rank of the reduced form: its n entries, the pivot (value 1) first,
  * the others in any order, none of them in the pivot column of another row.
@@ -103,9 +123,6 @@ uint64_t rref_dot (const uint32_t *col, const uint8_t *count, size_t n,
  */
 uint64_t rref_work (const struct rref *r);
 
-/* Entries of the form: the cost of a null vector. */
-uint64_t rref_entries (const struct rref *r);
-
 /* The rational p/q, q > 0, in lowest terms, that value represents. Exact for
  * every coefficient with |p| and q at most RREF_RATIONAL_MAX, since no two such
  * fractions are equal modulo P (2 * 2^40 < P). Return 0, or -1 if there is no
@@ -113,5 +130,34 @@ uint64_t rref_entries (const struct rref *r);
  * a small one with probability less than 2^-20.)
  */
 int rref_rational (uint64_t value, int64_t *p, int64_t *q);
+
+/* A null vector in front of a form: it shows at the cost of a product which
+ * rows cannot add to the rank, most of those of a network. It judges a row that
+ * has become dependent since it was drawn wrongly, and is drawn again when that
+ * happened too often. A row with a column that no row before had leaves it
+ * valid.
+ */
+struct screen {
+    struct rref *rref;
+    struct rng *rng;
+    uint64_t *z;        /* [columns] */
+    unsigned int stale; /* rows that it misjudged */
+    uint64_t work;      /* for it, in entries touched */
+};
+
+/* Draw a null vector for the form as it is. Set up by `{ rref, rng }`; the
+ * caller frees z.
+ */
+void screen_draw (struct screen *s);
+
+/* False if the row cannot add to the rank of the form as of the last
+ * screen_draw.
+ */
+bool screen_passes (struct screen *s, const uint32_t *col,
+                    const uint8_t *count, size_t n);
+
+/* rref_add, if the row passes. */
+bool screen_add (struct screen *s, const uint32_t *col, const uint8_t *count,
+                 size_t n);
 
 #endif /* CORE_RREF_H */

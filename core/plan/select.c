@@ -25,9 +25,8 @@
 #include "core/linear/sparse.h"
 #include "core/plan/basis.h"
 #include "core/plan/near.h"
-#include "core/plan/prime.h"
-#include "core/plan/redundant.h"
 #include "core/plan/rref.h"
+#include "core/plan/redundant.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 
@@ -664,7 +663,7 @@ static int spread (struct select *s, struct error *err)
  * Rounds
  */
 
-struct packing {
+struct round_filling {
     struct select *s;
     struct equations *y;
     uint32_t *order; /* [nprobes] candidates of the system */
@@ -672,7 +671,7 @@ struct packing {
     uint32_t *busy;  /* [columns + n] last round, from 1 */
 };
 
-static bool fits (const struct packing *p, uint32_t i, uint32_t mark)
+static bool fits (const struct round_filling *p, uint32_t i, uint32_t mark)
 {
     const struct sparse *a = p->y->a;
     const struct candidate *c = &p->y->candidate[i];
@@ -684,7 +683,7 @@ static bool fits (const struct packing *p, uint32_t i, uint32_t mark)
            && p->busy[a->ncols + c->probe.b] != mark;
 }
 
-static void put (struct packing *p, uint32_t i, uint32_t round)
+static void put (struct round_filling *p, uint32_t i, uint32_t round)
 {
     const struct sparse *a = p->y->a;
     const struct candidate *c = &p->y->candidate[i];
@@ -697,7 +696,7 @@ static void put (struct packing *p, uint32_t i, uint32_t round)
 }
 
 /* Fill round after round in the given order; return their number. */
-static uint32_t pack (struct packing *p)
+static uint32_t pack (struct round_filling *p)
 {
     size_t n = p->y->a->nrows;
     size_t left = n;
@@ -724,7 +723,7 @@ static uint32_t pack_plan (struct select *s, struct equations *y,
                            struct plan *plan)
 {
     size_t n = y->a->nrows;
-    struct packing p = { s, y, NULL, NULL, NULL };
+    struct round_filling p = { s, y, NULL, NULL, NULL };
     uint32_t least = UINT32_MAX;
     uint32_t *best = xcalloc (n + 1, sizeof (*best));
     uint32_t *index = xcalloc (s->n + 1, sizeof (*index));

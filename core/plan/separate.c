@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "core/paths/tree.h"
-#include "core/plan/prime.h"
+#include "core/plan/rref.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 #include "util/sort.h"

@@ -3,7 +3,7 @@
  * small random ones, and never above the rounds of a plan.
  */
 #include "config.h"
-#include "core/check/bound.h"
+#include "core/plan/bound.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,12 +3,12 @@
  * independent, of full rank, near the bound.
  */
 #include "config.h"
-#include "core/plan/layers.h"
+#include "core/plan/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/check/bound.h"
+#include "core/plan/bound.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"
@@ -70,28 +70,34 @@ static size_t faults (const struct rounds *rounds, const struct basis *b)
     return n;
 }
 
-/* Pack, with every check there is. Returns the rounds, 0 where it fails. */
+enum { JOB_EFFORT = 40000000 };
+
+/* Pack, as a job if it is one, with every check there is. Returns the rounds, 0
+ * where it fails.
+ */
 static size_t pack (struct pathset *ps, uint64_t seed, uint64_t effort,
-                    size_t *bound)
+                    bool job, size_t *bound)
 {
-    struct basis b;
-    struct rounds rounds;
+    struct packing p;
     struct rng rng;
     struct error err;
-    size_t rank, count;
+    size_t count = 0;
+    int rc;
 
     rng_seed (&rng, seed);
-    if (basis_symmetric (&b, ps, &rng, &err) < 0
-        || layers_pack (&rounds, &b, ps, &rng, effort, &rank, &err) < 0) {
-        diag ("%s", err.text);
-        return 0;
+    if ((rc = pack_whole (&p, ps, &rng, effort, !job, &err)) > 0) {
+        pack_clear (&p);
+        rc = pack_job (&p, ps, &rng, JOB_EFFORT, UINT64_MAX, &err);
     }
-    *bound = (rank + b.nports / 2 - 1) / (b.nports / 2);
-    count = rounds.count;
-    if (rounds.n != rank || rank != full_rank (ps) || faults (&rounds, &b))
-        count = 0;
-    rounds_clear (&rounds);
-    basis_clear (&b);
+    if (rc < 0)
+        diag ("%s", err.text);
+    else {
+        *bound = plan_least_rounds (p.basis.nports, p.rank);
+        if (p.rounds.n == p.rank && p.rank == full_rank (ps)
+            && faults (&p.rounds, &p.basis) == 0)
+            count = p.rounds.count;
+    }
+    pack_clear (&p);
     return count;
 }
 
@@ -116,7 +122,7 @@ static void test_trees (void)
                                             trees[i].routing, i);
         struct pathset *ps = treenet_pathset (t, NULL, 0);
         size_t bound = 0;
-        size_t rounds = pack (ps, i, trees[i].effort, &bound);
+        size_t rounds = pack (ps, i, trees[i].effort, false, &bound);
 
         ok (rounds >= bound && rounds > 0
                 && rounds <= bound + trees[i].above,
@@ -154,7 +160,7 @@ static void test_jobs (void)
         for (size_t k = 0; k < n; k++)
             who[k] = jobs[i].from + k;
         ps = treenet_pathset (t, who, n);
-        rounds = pack (ps, 1, 0, &hosts);
+        rounds = pack (ps, 1, 0, true, &hosts);
         if (bound_find (ps, 0, BOUND_QUICK, &bound, &err) < 0)
             abort ();
         ok (bound.rounds > hosts && rounds >= bound.rounds
@@ -180,7 +186,8 @@ static void test_irregular (void)
         struct pathset *ps = tablenet_pathset (t, NULL, 0);
         size_t bound;
 
-        good += pack (ps, i, i % 2 ? 10000 : 0, &bound) > 0;
+        good += pack (ps, i, i % 2 ? 10000 : 0, false,
+                      &bound) > 0;
         pathset_destroy (ps);
         tablenet_destroy (t);
     }

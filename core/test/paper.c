@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/check/bound.h"
+#include "core/plan/bound.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"

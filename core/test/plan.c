@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/check/bound.h"
-#include "core/plan/basis.h"
-#include "core/plan/rounds.h"
+#include "core/plan/bound.h"
+#include "core/plan/pack.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"
@@ -359,40 +358,6 @@ static void test_budget (void)
     tablenet_destroy (t);
 }
 
-/* Candidates that are a sample only are extended until the rank is full. */
-static void test_extend (void)
-{
-    const struct rounds_effort effort = { .eliminate = UINT64_MAX };
-    struct tablenet *t = tablenet_fattree (8, 2, TABLE_MINHOP, 3);
-    struct pathset *ps = tablenet_pathset (t, NULL, 0);
-    struct basis basis;
-    struct rng rng;
-    struct error err;
-    size_t rank = 0;
-    int more = 1;
-
-    rng_seed (&rng, 2);
-    if (!ok (basis_make (&basis, ps, &rng, &err) == 0 && basis.n == 496,
-             "all pairs are candidates"))
-        return;
-    basis.n = 20;
-    for (int i = 0; i < 50 && more > 0; i++) {
-        struct rounds rounds;
-        struct rref *rref;
-
-        rounds_pack (&rounds, &basis, &rng, &effort, &rref);
-        rank = rref_rank (rref);
-        more = basis_extend (&basis, ps, rref, &rng, 9, &err);
-        rref_destroy (rref);
-        rounds_clear (&rounds);
-    }
-    ok (more == 0 && rank == 64 && basis.n < 400,
-        "from 20 of them, rank %zu after %zu", rank, basis.n);
-    basis_clear (&basis);
-    pathset_destroy (ps);
-    tablenet_destroy (t);
-}
-
 /*
  * The checker. The good plan of the paper's network, and what becomes of it
  * when one thing is changed. Endpoints are numbered from 0.
@@ -529,26 +494,22 @@ static void test_lacking (enum tree_routing routing)
 /* A plan without elimination: rows that each have a column of their own. */
 static struct plan *make_bare (struct pathset *ps)
 {
-    const struct rounds_effort effort = { .search = 0 };
     struct plan *plan = plan_create ("pmm");
-    struct rounds rounds;
-    struct basis basis;
+    struct packing p;
     struct rng rng;
     struct error err;
 
     rng_seed (&rng, 3);
-    if (!plan || basis_make (&basis, ps, &rng, &err) < 0)
+    if (pack_job (&p, ps, &rng, 0, 0, &err) < 0)
         abort ();
-    rounds_pack (&rounds, &basis, &rng, &effort, NULL);
-    for (size_t i = 0; i < rounds.n; i++) {
-        const struct probe *p = &basis.pair[rounds.slot[i].pair];
+    for (size_t i = 0; i < p.rounds.n; i++) {
+        const struct probe *probe = &p.basis.pair[p.rounds.slot[i].pair];
 
-        plan_add (plan, rounds.slot[i].round, p->a, p->b);
+        plan_add (plan, p.rounds.slot[i].round, probe->a, probe->b);
     }
-    plan_set_rank (plan, basis.m, rounds.n, rounds.count);
-    plan_set_maximal (plan, rounds.maximal);
-    rounds_clear (&rounds);
-    basis_clear (&basis);
+    plan_set_rank (plan, p.basis.m, p.rounds.n, p.rounds.count);
+    plan_set_maximal (plan, p.maximal);
+    pack_clear (&p);
     return plan;
 }
 
@@ -932,7 +893,6 @@ int main (void)
     test_irregular ();
     test_odds ();
     test_budget ();
-    test_extend ();
     test_check ();
     test_lacking (TREE_DMODK);
     test_lacking (TREE_MINHOP);

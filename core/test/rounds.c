@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rounds for jobs: what every packing must be, whatever the job. */
 #include "config.h"
-#include "core/plan/rounds.h"
+#include "core/plan/pack.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/demand.h"
+#include "core/plan/bound.h"
 #include "core/plan/span.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"
@@ -109,16 +109,21 @@ static size_t faults (const struct basis *b, const struct rounds *r)
     return n;
 }
 
-static void pack (struct rounds *r, const struct basis *b, uint64_t eliminate)
+static void pack (struct packing *p, struct pathset *ps, uint64_t effort,
+                  uint64_t eliminate)
 {
-    const struct rounds_effort effort = {
-        .search = EFFORT,
-        .eliminate = eliminate,
-    };
-    struct rng rng;
+    static struct rng rng;
+    struct error err;
 
     rng_seed (&rng, 5);
-    rounds_pack (r, b, &rng, &effort, NULL);
+    if (pack_job (p, ps, &rng, effort, eliminate, &err) < 0)
+        abort ();
+}
+
+static bool same (const struct rounds *x, const struct rounds *y)
+{
+    return x->n == y->n && x->count == y->count
+        && !memcmp (x->slot, y->slot, x->n * sizeof (*x->slot));
 }
 
 /* Columns that no row picked crosses. */
@@ -138,22 +143,22 @@ static size_t uncovered (const struct basis *b, const struct rounds *r)
 }
 
 /* What is picked with so little elimination, beside the rank. */
-static void test_spent (const struct basis *b, size_t rank, uint64_t eliminate)
+static void test_spent (struct pathset *ps, size_t rank, uint64_t eliminate)
 {
-    struct rounds r, again;
+    struct packing p, again;
 
-    pack (&r, b, eliminate);
-    pack (&again, b, eliminate);
-    ok (!r.maximal || r.n == rank, "%zu rows of %zu with an effort of %ju%s",
-        r.n, rank, (uintmax_t)eliminate, r.maximal ? "" : ", which is not all");
-    ok (rank_picked (b, &r) == r.n && faults (b, &r) == 0
-            && uncovered (b, &r) == 0,
+    pack (&p, ps, EFFORT, eliminate);
+    pack (&again, ps, EFFORT, eliminate);
+    ok (!p.maximal || p.rounds.n == rank,
+        "%zu rows of %zu with an effort of %ju%s", p.rounds.n, rank,
+        (uintmax_t)eliminate, p.maximal ? "" : ", which is not all");
+    ok (rank_picked (&p.basis, &p.rounds) == p.rounds.n
+            && faults (&p.basis, &p.rounds) == 0
+            && uncovered (&p.basis, &p.rounds) == 0,
         "independent, nothing shared in a round, every link crossed");
-    ok (r.n == again.n && r.count == again.count
-            && !memcmp (r.slot, again.slot, r.n * sizeof (*r.slot)),
-        "the same from the same seed");
-    rounds_clear (&r);
-    rounds_clear (&again);
+    ok (same (&p.rounds, &again.rounds), "the same from the same seed");
+    pack_clear (&p);
+    pack_clear (&again);
 }
 
 /* Effort for nothing, for a part of the way, for more and more of it. */
@@ -162,22 +167,16 @@ static void test_effort (void)
     static const uint64_t efforts[] = { 0, 3000, 30000, 100000, 300000 };
     struct treenet *t = treenet_create (12, 3, TREE_MINHOP, 7);
     struct pathset *ps = treenet_random (t, 64, 7);
-    struct rounds none;
-    struct basis b;
-    struct error err;
-    struct rng rng;
+    struct packing none;
     size_t rank;
 
-    rng_seed (&rng, 1);
-    if (basis_make (&b, ps, &rng, &err) < 0)
-        abort ();
-    rank = rank_of (&b);
+    pack (&none, ps, EFFORT, 0);
+    rank = rank_of (&none.basis);
+    ok (!none.maximal && none.rounds.n < rank,
+        "without effort, it is not maximal");
+    pack_clear (&none);
     for (size_t i = 0; i < COUNT (efforts); i++)
-        test_spent (&b, rank, efforts[i]);
-    pack (&none, &b, 0);
-    ok (!none.maximal && none.n < rank, "without effort, it is not maximal");
-    rounds_clear (&none);
-    basis_clear (&b);
+        test_spent (ps, rank, efforts[i]);
     pathset_destroy (ps);
     treenet_destroy (t);
 }
@@ -189,30 +188,23 @@ static void test_jobs (void)
                                             jobs[i].routing, i);
         struct pathset *ps = job_pathset (t, jobs[i].hosts,
                                           jobs[i].contiguous, i);
-        struct rounds r, again;
-        struct basis b;
-        struct error err;
-        struct rng rng;
+        struct packing p, again;
         size_t rank;
 
-        rng_seed (&rng, 1);
-        if (basis_make (&b, ps, &rng, &err) < 0)
-            abort ();
-        rank = rank_of (&b);
-        pack (&r, &b, UINT64_MAX);
-        pack (&again, &b, UINT64_MAX);
-        ok (r.maximal && r.n == rank && rank_picked (&b, &r) == rank,
+        pack (&p, ps, EFFORT, UINT64_MAX);
+        pack (&again, ps, EFFORT, UINT64_MAX);
+        rank = rank_of (&p.basis);
+        ok (p.maximal && p.rounds.n == rank
+                && rank_picked (&p.basis, &p.rounds) == rank,
             "%zu of %zu hosts: %zu rows of rank %zu", jobs[i].hosts, t->n,
-            r.n, rank);
-        ok (faults (&b, &r) == 0, "nothing shared in a round, none empty");
-        ok (jobs[i].rounds == 0 || r.count <= jobs[i].rounds,
-            "%zu rounds of %zu", r.count, jobs[i].rounds);
-        ok (r.n == again.n && r.count == again.count
-                && !memcmp (r.slot, again.slot, r.n * sizeof (*r.slot)),
-            "the same from the same seed");
-        rounds_clear (&r);
-        rounds_clear (&again);
-        basis_clear (&b);
+            p.rounds.n, rank);
+        ok (faults (&p.basis, &p.rounds) == 0,
+            "nothing shared in a round, none empty");
+        ok (jobs[i].rounds == 0 || p.rounds.count <= jobs[i].rounds,
+            "%zu rounds of %zu", p.rounds.count, jobs[i].rounds);
+        ok (same (&p.rounds, &again.rounds), "the same from the same seed");
+        pack_clear (&p);
+        pack_clear (&again);
         pathset_destroy (ps);
         treenet_destroy (t);
     }
@@ -224,25 +216,18 @@ static void test_work (void)
     enum { MORE = 2000000 };
     struct treenet *t = treenet_create (12, 3, TREE_MINHOP, 7);
     struct pathset *ps = treenet_random (t, 64, 7);
-    struct rounds_effort effort = { .eliminate = UINT64_MAX };
-    struct rounds once, more;
-    struct basis b;
-    struct error err;
-    struct rng rng;
+    struct packing once, more;
+    uint64_t effort;
 
-    rng_seed (&rng, 1);
-    if (basis_make (&b, ps, &rng, &err) < 0)
-        abort ();
-    rounds_pack (&once, &b, &rng, &effort, NULL);
-    effort.search = once.work + MORE;
-    rounds_pack (&more, &b, &rng, &effort, NULL);
-    ok (once.maximal && more.maximal && more.work > once.work
-            && more.work < 2 * once.work + MORE,
+    pack (&once, ps, 0, UINT64_MAX);
+    effort = pack_work (&once) + MORE;
+    pack (&more, ps, effort, UINT64_MAX);
+    ok (once.maximal && more.maximal && pack_work (&more) > pack_work (&once)
+            && pack_work (&more) < 2 * pack_work (&once) + MORE,
         "work %" PRIu64 ", of at most %" PRIu64 " and a last packing",
-        more.work, effort.search);
-    rounds_clear (&once);
-    rounds_clear (&more);
-    basis_clear (&b);
+        pack_work (&more), effort);
+    pack_clear (&once);
+    pack_clear (&more);
     pathset_destroy (ps);
     treenet_destroy (t);
 }
@@ -254,64 +239,43 @@ static void test_hard (void)
 {
     struct treenet *t = treenet_create (24, 3, TREE_MINHOP, 1);
     struct pathset *ps = treenet_random (t, 200, 2);
-    const struct rounds_effort effort = { .eliminate = 400000000 };
-    struct rref *rref;
-    struct rounds r;
-    struct basis b;
+    struct packing p;
     struct error err;
-    struct rng rng;
-    uint64_t *z;
 
-    rng_seed (&rng, 1);
-    if (basis_make (&b, ps, &rng, &err) < 0)
-        abort ();
-    rounds_pack (&r, &b, &rng, &effort, &rref);
-    z = treenet_alloc (b.m, sizeof (*z));
-    rref_null (rref, &rng, z);
-    ok (r.maximal && r.n == rref_rank (rref) && r.n < b.m,
-        "a hard job: %zu rows, of %zu links", r.n, b.m);
-    ok (span_complete (ps, z, &rng, &err) == 1, "they span all");
-    ok (faults (&b, &r) == 0, "nothing shared in a round, none empty");
-    ok (r.least <= r.count && r.count <= 1.3 * r.least,
-        "%zu rounds, of %zu at least", r.count, r.least);
-    free (z);
-    rref_destroy (rref);
-    rounds_clear (&r);
-    basis_clear (&b);
+    pack (&p, ps, 0, 400000000);
+    screen_draw (&p.form);
+    ok (p.maximal && p.rounds.n == rref_rank (p.form.rref)
+            && p.rounds.n < p.basis.m,
+        "a hard job: %zu rows, of %zu links", p.rounds.n, p.basis.m);
+    ok (span_complete (ps, p.form.z, p.rng, &err) == 1, "they span all");
+    ok (faults (&p.basis, &p.rounds) == 0,
+        "nothing shared in a round, none empty");
+    ok (p.bound <= p.rounds.count && p.rounds.count <= 1.3 * p.bound,
+        "%zu rounds, of %zu at least", p.rounds.count, p.bound);
+    pack_clear (&p);
     pathset_destroy (ps);
     treenet_destroy (t);
 }
 
-/* Effort for what is far from the bound is spent there only, and of use: the
- * job takes 8 rounds at once and 6 in the end, no fewer being possible.
+/* More effort is of use: the job takes 8 rounds at once and 6 in the end, no
+ * fewer being possible.
  */
 static void test_far (void)
 {
     struct treenet *t = treenet_create (12, 3, TREE_MINHOP, 7);
     struct pathset *ps = job_pathset (t, 64, true, 7);
-    struct rounds_effort effort = { .eliminate = UINT64_MAX, .near = 1.1 };
-    struct rounds near, far;
-    struct basis b;
-    struct error err;
-    struct rng rng;
+    struct packing near, far;
 
-    rng_seed (&rng, 1);
-    if (basis_make (&b, ps, &rng, &err) < 0)
-        abort ();
-    rounds_pack (&near, &b, &rng, &effort, NULL);
-    effort.far = 20000000;
-    rounds_pack (&far, &b, &rng, &effort, NULL);
-    ok (far.count < near.count && far.maximal && far.least <= far.count
-            && rank_picked (&b, &far) == far.n && faults (&b, &far) == 0,
+    pack (&near, ps, 0, UINT64_MAX);
+    pack (&far, ps, 20000000, UINT64_MAX);
+    ok (far.rounds.count < near.rounds.count && far.maximal
+            && far.bound <= far.rounds.count
+            && rank_picked (&far.basis, &far.rounds) == far.rounds.n
+            && faults (&far.basis, &far.rounds) == 0,
         "%zu rounds where there is time, %zu without, %zu at least",
-        far.count, near.count, far.least);
-    rounds_clear (&far);
-    effort.near = near.count;
-    rounds_pack (&far, &b, &rng, &effort, NULL);
-    ok (far.work < effort.far / 2, "what is near takes no longer");
-    rounds_clear (&far);
-    rounds_clear (&near);
-    basis_clear (&b);
+        far.rounds.count, near.rounds.count, far.bound);
+    pack_clear (&far);
+    pack_clear (&near);
     pathset_destroy (ps);
     treenet_destroy (t);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/prime.h"
 #include "tests/tap.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
@@ -209,22 +208,22 @@ static void test_null_learns (void)
     };
     const uint32_t col[5] = { 0, 1, 2, 3, 4 };
     struct rng rng;
-    uint64_t z[5];
+    struct screen s = { .rref = r, .rng = &rng };
 
     rng_seed (&rng, 4);
-    rref_null (r, &rng, z);
+    screen_draw (&s);
     for (size_t i = 0; i < COUNT (rows); i++) {
-        ok (rref_dot (col, rows[i], 5, z) != 0
-                && rref_add_null (r, col, rows[i], 5, z) == 1,
-            "row %zu is new", i + 1);
-        ok ((rref_dot (col, rows[i], 5, z) == 0) == (i != 2),
+        ok (screen_add (&s, col, rows[i], 5), "row %zu is new", i + 1);
+        ok (screen_passes (&s, col, rows[i], 5) == (i == 2),
             "the null vector %s it", i == 2 ? "does not know" : "learns of");
     }
-    ok (rref_dot (col, rows[0], 5, z) == 0
-            && rref_dot (col, rows[1], 5, z) == 0,
-        "and forgets none");
-    ok (rref_add_null (r, col, rows[2], 5, z) == 0, "a row twice is not new");
+    ok (!screen_passes (&s, col, rows[0], 5)
+            && !screen_passes (&s, col, rows[1], 5), "and forgets none");
+    ok (!screen_add (&s, col, rows[2], 5), "a row twice is not new");
+    screen_draw (&s);
+    ok (!screen_passes (&s, col, rows[2], 5), "another vector knows all");
     rref_destroy (r);
+    free (s.z);
 }
 
 static void test_null_tells (void)

@@ -63,7 +63,7 @@ static void check (struct pathset *ps, const char *what)
     size_t symmetric, bad = 0, steps = 0, n;
 
     rng_seed (&rng, 2);
-    if (basis_symmetric (&b, ps, &rng, &err) < 0 || !(rref = rref_create (b.m)))
+    if (span_symmetric (&b, ps, &rng, &err) < 0 || !(rref = rref_create (b.m)))
         abort ();
     z = alloc (b.m, sizeof (*z));
     for (size_t i = 0; i < b.n; i++) {
@@ -82,10 +82,13 @@ static void check (struct pathset *ps, const char *what)
         bad += complete != (rref_rank (rref) == rank);
         bad += complete != (n == 0) || n > 50 || !pair;
         for (size_t i = 0; i < n; i++) {
-            struct basis one = { .m = b.m };
+            struct basis one;
+            struct row row;
 
-            if (basis_append (&one, ps, &pair[i], 1, &err) < 0)
+            if (basis_open (&one, ps, &err) < 0
+                || pathset_row (ps, pair[i].a, pair[i].b, &row, &err) < 0)
                 abort ();
+            basis_push (&one, ps, pair[i].a, pair[i].b, &row);
             bad += rref_dot (one.col, one.count, one.first[1], z) == 0;
             add (rref, &one, 0);
             basis_clear (&one);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The checker's elimination: random rows of known rank. */
 #include "config.h"
-#include "core/check/rows.h"
+#include "bench/rows.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
  * start a new pass.
  */
 #include "config.h"
-#include "core/check/rows.h"
+#include "bench/rows.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

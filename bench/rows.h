@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Many rows and the rank of some of them.
  *
- * Read by check/bound, which needs the rank of rows that avoid certain
+ * Read by bench/price, which needs the rank of rows that avoid certain
  * endpoints or links. Most rows of a network depend on a few others, so a row
  * is reduced only if a random null vector shows that it is independent.
  */
-#ifndef CORE_ROWS_H
-#define CORE_ROWS_H
+#ifndef BENCH_ROWS_H
+#define BENCH_ROWS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,4 +50,4 @@ void rows_span (const struct rows *r, struct echelon *e,
                 const uint32_t *which, size_t n, size_t enough,
                 struct rng *rng, uint64_t *effort, uint8_t *taken);
 
-#endif /* CORE_ROWS_H */
+#endif /* BENCH_ROWS_H */

@@ -1,0 +1,734 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Packing.
+ *
+ * Notes on whole fabrics. The candidates' classes (plan/basis) give the space
+ * of all rows a filtration: layer c is what the rows of class c add to the span
+ * of the shorter ones. Rows that are a basis of each layer are a basis of all,
+ * so the layers can be chosen in any order: a round first takes its share of
+ * the long rows, which are hard to place, and is then filled with short ones.
+ *
+ * Notes on jobs. Candidates are taken in an order that is good for elimination,
+ * not round by round. A candidate that adds to the rank goes to the first round
+ * in which its links and ports are idle. If there is none, it is skipped,
+ * because others may replace it. Ports fill up evenly, since the limit of
+ * probes per port rises in steps. Otherwise the last rows would have one end
+ * idle only while the other is busy. Ports whose demand (plan/bound) is close
+ * to the number of rounds are *hot*. Rows with a hot end are chosen first,
+ * while everything is idle, but only rows outside the span of all rows without
+ * one. Their number is then the least possible, and rows without a hot end are
+ * chosen later independently of them. Several limits of rounds are tried.
+ *
+ * If paths have little in common, elimination causes fill-in, so it has a
+ * limit. The rank of all candidates takes an elimination in addition to that of
+ * a packing. If it takes too much work, the packing assumes a rank equal to the
+ * number of links, and is complete when no candidate adds to it. Beyond the
+ * limit, rows are taken that have a column which no row before had, which
+ * proves that they are independent, until all columns are covered.
+ */
+#include "config.h"
+#include "core/plan/pack.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/plan/bound.h"
+#include "core/plan/span.h"
+#include "util/alloc.h"
+
+enum {
+    LACK = 32,            /* all pairs if symmetric rows lack 1/32, and */
+    PAIRS_MAX = 1 << 19,  /* there are no more: those of 1,024 endpoints */
+    LAYERS_MAX = 16,      /* further classes share the last one */
+    RESTARTS = 2,         /* before rounds are opened */
+    SLACK = 32,           /* try the bound if it has 1/32 to spare */
+    AGAIN = 20000000,     /* work that is free if rounds are not few */
+    LOOK = 300,           /* work of a search of all pairs, per endpoint */
+    MISSING_EACH = 16,    /* pairs to try for each missing row, */
+    MISSING_MORE = 1000,  /* and one per endpoint: a search costs more; */
+    FILTERED_EACH = 4,    /* the same for candidates */
+    FILTERED_MORE = 100,
+    GAIN = 16,            /* another round if fewer than 1/16 find room */
+    PATIENCE = 2,         /* searches without success before giving up */
+    HOPE = 32,            /* stop if more than 1/32 of the rank is missing */
+    ONE_IN = 4,           /* replacements may cost two rows */
+    STEPS = 4,            /* in which the limit per port rises */
+    MUCH = 500,           /* work for a row in a good order; in other orders
+                             some times as much */
+    TOO_MUCH = 1800,      /* per link, to find the rank before a packing */
+};
+
+/* Parameters of a job's packing: the limit of rounds relative to the bound, and
+ * the share of it that a hot port is busy.
+ */
+static const struct recipe {
+    double above, hot;
+} recipes[] = {
+    { 1.12, .6 }, { 1.05, .75 }, { 1.02, .75 }, { 1.08, .75 },
+    { 1.18, .6 }, { 1.05, .6 }, { 1.4, .6 }, { 1.25, .75 },
+};
+
+enum { RECIPES = sizeof (recipes) / sizeof (recipes[0]) };
+
+static const double first_step = .8; /* of the limit per port */
+
+uint64_t pack_work (const struct packing *p)
+{
+    return p->work + p->rounds.work + p->form.work
+        + (p->form.rref ? rref_work (p->form.rref) : 0);
+}
+
+void pack_clear (struct packing *p)
+{
+    basis_clear (&p->basis);
+    rounds_clear (&p->rounds);
+    rref_destroy (p->form.rref);
+    free (p->form.z);
+    *p = (struct packing){ 0 };
+}
+
+/* The bound of all ports. */
+static size_t hosts_bound (const struct packing *p)
+{
+    return plan_least_rounds (p->basis.nports, p->rank);
+}
+
+/* Begin a form of no rows. */
+static void new_form (struct packing *p)
+{
+    p->work = pack_work (p) - p->rounds.work;
+    p->form.work = 0;
+    rref_destroy (p->form.rref);
+    p->form.rref = rref_create (p->basis.m);
+}
+
+/* Replace the slots, except those that depend on others, and make the form of
+ * them, in class order.
+ */
+static void set_slots (struct packing *p, struct rounds_slot *slot, size_t n,
+                       size_t count)
+{
+    size_t keep = 0;
+
+    new_form (p);
+    for (size_t i = 0; i < n; i++)
+        if (rref_add (p->form.rref, BASIS_ROW (&p->basis, slot[i].pair)))
+            slot[keep++] = slot[i];
+    rounds_set (&p->rounds, slot, keep, count);
+    if (!p->job)
+        rref_reduce (p->form.rref);
+}
+
+/* The same for the slots that there are. */
+static void renew_form (struct packing *p)
+{
+    struct rounds_slot *slot = rounds_sorted (&p->rounds);
+
+    set_slots (p, slot, p->rounds.n, p->rounds.count);
+    free (slot);
+}
+
+static bool spent (const struct packing *p, const struct screen *s)
+{
+    return rref_work (s->rref) + s->work >= p->eliminate;
+}
+
+/*
+ * Missing rows
+ */
+
+/* List pairs that add to the form, *n of them: candidates, or others that are
+ * appended to these. The caller frees them. NULL with err.
+ */
+static uint32_t *list_missing (struct packing *p, size_t *n, struct error *err)
+{
+    struct basis *b = &p->basis;
+    size_t lack = p->rank - p->rounds.n;
+    size_t most = MISSING_EACH * lack + MISSING_MORE + pathset_size (p->ps);
+    struct probe *pair;
+    uint32_t *list;
+
+    *n = 0;
+    screen_draw (&p->form);
+    if (p->job) {
+        list = xarray (b->n, sizeof (*list));
+        for (size_t i = 0; i < b->n; i++)
+            if (screen_passes (&p->form, BASIS_ROW (b, i)))
+                list[(*n)++] = i;
+        rng_shuffle (p->rng, list, *n);
+        if (*n > FILTERED_EACH * lack + FILTERED_MORE)
+            *n = FILTERED_EACH * lack + FILTERED_MORE;
+        return list;
+    }
+    p->work += LOOK * pathset_size (p->ps);
+    if (!(pair = span_missing (p->ps, p->form.z, p->rng, most, &most, err)))
+        return NULL;
+    list = xarray (most, sizeof (*list));
+    for (; *n < most; ++*n) {
+        struct row row;
+
+        if (pathset_row (p->ps, pair[*n].a, pair[*n].b, &row, err) < 0) {
+            free (pair);
+            free (list);
+            return NULL;
+        }
+        list[*n] = b->n;
+        basis_push (b, p->ps, pair[*n].a, pair[*n].b, &row);
+    }
+    free (pair);
+    return list;
+}
+
+/* Place the missing rows: by chains in the existing rounds, without chains when
+ * the work reaches `end`, and in another round if few can be placed. Return 1
+ * if that would be more than `most` rounds, or too much work. The rank may be
+ * too high: it is lowered if no row adds to it.
+ */
+static int complete (struct packing *p, size_t most, uint64_t end,
+                     struct error *err)
+{
+    for (int stalled = 0; p->rounds.n < p->rank;) {
+        size_t before = p->rounds.n, lack = p->rank - before;
+        size_t n;
+        uint32_t *list = list_missing (p, &n, err);
+
+        if (!list)
+            return -1;
+        if (n == 0)
+            p->rank = p->rounds.n;
+        for (size_t i = 0; i < n && p->rounds.n < p->rank; i++) {
+            size_t room = p->rounds.count;
+
+            if (spent (p, &p->form))
+                break;
+            if (rref_spans (p->form.rref, BASIS_ROW (&p->basis, list[i])))
+                continue;
+            if (pack_work (p) >= end
+                && (room = rounds_room (&p->rounds, list[i]))
+                    < p->rounds.count)
+                rounds_place (&p->rounds, list[i], room);
+            else if (pack_work (p) >= end
+                     || !rounds_put (&p->rounds, list[i]))
+                continue;
+            rref_add (p->form.rref, BASIS_ROW (&p->basis, list[i]));
+        }
+        free (list);
+        if (p->rounds.n == p->rank)
+            break;
+        if (spent (p, &p->form))
+            return 1;
+        if ((p->rounds.n - before) * GAIN > lack)
+            stalled = 0;
+        else if (p->rounds.count < most)
+            rounds_add (&p->rounds);
+        else if (p->job || ++stalled == PATIENCE || pack_work (p) > end)
+            return 1;
+    }
+    return 0;
+}
+
+/* Replace rows by missing ones: as many as are missing, sometimes two for one.
+ */
+static int shake (struct packing *p, struct error *err)
+{
+    size_t most = p->rank - p->rounds.n;
+    size_t n;
+    uint32_t *list = list_missing (p, &n, err);
+
+    if (!list)
+        return -1;
+    for (size_t i = 0; i < n && most > 0; i++)
+        most -= rounds_replace (&p->rounds, list[i],
+                                rng_below (p->rng, p->rounds.count),
+                                rng_below (p->rng, ONE_IN) ? 1 : 2);
+    free (list);
+    renew_form (p);
+    return 0;
+}
+
+/* Try with one round less until the work reaches `end`. Return 1, and the
+ * rounds as they were, without success.
+ */
+static int shorten (struct packing *p, uint64_t end, struct error *err)
+{
+    struct rounds_slot *best = rounds_sorted (&p->rounds), *top = NULL;
+    size_t nbest = p->rounds.n, count = p->rounds.count, ntop = 0;
+    int rc;
+
+    rounds_dissolve (&p->rounds);
+    renew_form (p);
+    while ((rc = complete (p, p->rounds.count, end, err)) == 1
+           && pack_work (p) < end && !spent (p, &p->form)
+           && (p->job || (p->rank - p->rounds.n) * HOPE < p->rank)) {
+        if (p->rounds.n >= ntop) {
+            free (top);
+            top = rounds_sorted (&p->rounds);
+            ntop = p->rounds.n;
+        }
+        else
+            set_slots (p, top, ntop, p->rounds.count);
+        if ((rc = shake (p, err)) < 0)
+            break;
+    }
+    if (rc == 1)
+        set_slots (p, best, nbest, count);
+    else
+        rounds_drop_empty (&p->rounds);
+    free (top);
+    free (best);
+    return rc;
+}
+
+/*
+ * Whole fabrics
+ */
+
+struct layer {
+    uint32_t first, end; /* range of candidates */
+    size_t need;         /* what they add to the rank */
+    uint32_t *picked;    /* [need] candidates that add it */
+    struct rref *rref;   /* span of the layers below and of placed rows */
+    uint32_t *live;      /* candidates that may add to it */
+    size_t nlive;
+    size_t placed;
+};
+
+struct layers {
+    struct layer v[LAYERS_MAX];
+    size_t n;
+};
+
+static void layers_clear (struct layers *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free (l->v[i].picked);
+        free (l->v[i].live);
+        rref_destroy (l->v[i].rref);
+    }
+    *l = (struct layers){ 0 };
+}
+
+/* Find the layers, those that add to the rank. The form is that of a basis. */
+static void find_layers (struct packing *p, struct layers *layers)
+{
+    const struct basis *b = &p->basis;
+    size_t first = 0;
+
+    layers_clear (layers);
+    new_form (p);
+    for (size_t end = 1; end <= b->n; end++) {
+        struct layer l = { .first = first, .end = end };
+
+        if (end < b->n && (b->class_id[end] == b->class_id[end - 1]
+                           || layers->n == LAYERS_MAX - 1))
+            continue;
+        l.picked = xarray (end - first, sizeof (*l.picked));
+        for (size_t i = first; i < end && rref_rank (p->form.rref) < b->m; i++)
+            if (rref_add (p->form.rref, BASIS_ROW (b, i)))
+                l.picked[l.need++] = i;
+        if (l.need > 0)
+            l.live = xarray (end - first, sizeof (*l.live));
+        if (l.need > 0)
+            layers->v[layers->n++] = l;
+        else
+            free (l.picked);
+        rref_reduce (p->form.rref);
+        first = end;
+    }
+    p->rank = rref_rank (p->form.rref);
+}
+
+/* Find the layers of candidates that span all pairs, adding some if necessary.
+ * Return 1 if too many are missing, unless `any` is true.
+ */
+static int span_all (struct packing *p, struct layers *layers, bool any,
+                     struct error *err)
+{
+    double n = pathset_size (p->ps);
+
+    for (;;) {
+        size_t lack, found = 0;
+        struct probe *pair = NULL;
+        int complete = 0;
+
+        find_layers (p, layers);
+        lack = p->basis.m - p->rank;
+        if (!any && lack > p->basis.m / LACK && n * (n - 1) / 2 <= PAIRS_MAX)
+            return 1;
+        if (lack == 0)
+            return 0;
+        while (found == 0) { /* once, unless the search misses pairs */
+            screen_draw (&p->form);
+            complete = span_complete (p->ps, p->form.z, p->rng, err);
+            if (complete != 0)
+                return complete < 0 ? -1 : 0;
+            free (pair);
+            if (!(pair = span_missing (p->ps, p->form.z, p->rng,
+                                       4 * lack + 1000, &found, err)))
+                return -1;
+        }
+        for (size_t i = 0; i < found; i++) {
+            struct row row;
+
+            if (pathset_row (p->ps, pair[i].a, pair[i].b, &row, err) < 0) {
+                free (pair);
+                return -1;
+            }
+            basis_push (&p->basis, p->ps, pair[i].a, pair[i].b, &row);
+        }
+        free (pair);
+        basis_sort (&p->basis);
+    }
+}
+
+/* Nothing is placed yet: every layer has the span of those below. */
+static void reset_layers (struct packing *p, struct layers *layers)
+{
+    for (size_t i = 0; i < layers->n; i++) {
+        struct layer *l = &layers->v[i];
+
+        rref_destroy (l->rref);
+        l->rref = rref_create (p->basis.m);
+        for (size_t k = 0; k < i; k++)
+            for (size_t x = 0; x < layers->v[k].need; x++)
+                rref_add (l->rref,
+                          BASIS_ROW (&p->basis, layers->v[k].picked[x]));
+        rref_reduce (l->rref);
+        l->nlive = l->end - l->first;
+        for (size_t k = 0; k < l->nlive; k++)
+            l->live[k] = l->first + k;
+        rng_shuffle (p->rng, l->live, l->nlive);
+        l->placed = 0;
+    }
+}
+
+/* Place as many of a layer's candidates in a round as fit. An end of a long row
+ * is busy in all rounds but one at most, which is for a short row.
+ */
+static void fill_layer (struct packing *p, struct layers *layers, size_t i,
+                        size_t round, size_t full)
+{
+    const struct basis *b = &p->basis;
+    const uint32_t *load = p->rounds.load + b->m;
+    struct layer *l = &layers->v[i];
+    size_t keep = 0;
+
+    for (size_t k = 0; k < l->nlive; k++) {
+        uint32_t pair = l->live[k];
+
+        if (l->placed == l->need
+            || (i > 0 && (load[b->port[pair].a] >= full
+                          || load[b->port[pair].b] >= full))
+            || !rounds_fit (&p->rounds, pair, round))
+            l->live[keep++] = pair;
+        else if (rref_add (l->rref, BASIS_ROW (b, pair))) {
+            rounds_place (&p->rounds, pair, round);
+            l->placed++;
+        }
+    }
+    l->nlive = keep;
+}
+
+/* Place as many rows as fit into `target` rounds. Each takes the long rows
+ * first, in a different order in each round; then a layer's missing rows are
+ * placed by chains.
+ */
+static void fill_whole (struct packing *p, struct layers *layers,
+                        size_t target)
+{
+    rounds_set (&p->rounds, NULL, 0, 0);
+    reset_layers (p, layers);
+    while (p->rounds.count < target && p->rounds.n < p->rank) {
+        size_t round = p->rounds.count, n = layers->n - 1;
+
+        rounds_add (&p->rounds);
+        for (size_t i = 0; i < n; i++)
+            fill_layer (p, layers, n - (i + round) % n, round, target - 1);
+        fill_layer (p, layers, 0, round, target - 1);
+    }
+    for (size_t i = layers->n; i-- > 0;) {
+        struct layer *l = &layers->v[i];
+
+        for (size_t k = 0; k < l->nlive && l->placed < l->need; k++) {
+            uint32_t pair = l->live[k];
+
+            p->work += p->basis.first[pair + 1] - p->basis.first[pair];
+            if (rref_spans (l->rref, BASIS_ROW (&p->basis, pair))
+                || !rounds_put (&p->rounds, pair))
+                continue;
+            rref_add (l->rref, BASIS_ROW (&p->basis, pair));
+            l->placed++;
+        }
+    }
+}
+
+int pack_whole (struct packing *p, struct pathset *ps, struct rng *rng,
+                uint64_t effort, bool any, struct error *err)
+{
+    struct layers layers = { 0 };
+    uint64_t again = 0;
+    size_t target;
+    int rc, tries = 0;
+
+    *p = (struct packing){ .ps = ps, .rng = rng, .eliminate = UINT64_MAX };
+    p->form.rng = rng;
+    if ((rc = span_symmetric (&p->basis, ps, rng, err)) < 0
+        || (rc = span_all (p, &layers, any, err)) != 0)
+        goto out;
+    rounds_open (&p->rounds, &p->basis);
+    p->bound = target = hosts_bound (p);
+    if (p->bound * (p->basis.nports / 2) - p->rank < p->rank / SLACK)
+        target++;
+    /* If these rounds are not enough, try one more from the start, since a
+     * round that is opened late is not filled as well; then as many as are
+     * needed.
+     */
+    do {
+        uint64_t before = pack_work (p);
+
+        fill_whole (p, &layers, target);
+        renew_form (p);
+        rc = complete (p, tries < RESTARTS ? target++ : SIZE_MAX, UINT64_MAX,
+                       err);
+        /* a search for one less is of little use if many were opened */
+        again = tries < RESTARTS ? pack_work (p) - before : 0;
+    } while (tries++ < RESTARTS && rc == 1);
+    rounds_drop_empty (&p->rounds);
+    if (again > 0)
+        again = again > AGAIN ? again : AGAIN;
+    again += pack_work (p);
+    if (again < effort)
+        again = effort;
+    while (rc == 0 && p->rounds.count > p->bound
+           && pack_work (p)
+               < (p->rounds.count > p->bound + 1 ? again : effort))
+        if ((rc = shorten (p, again, err)) == 1) {
+            rc = 0;
+            break;
+        }
+    p->maximal = rc == 0;
+out:
+    layers_clear (&layers);
+    return rc;
+}
+
+/*
+ * Jobs
+ */
+
+/* Make the form that all of the listed candidates span, as far as the work
+ * goes.
+ */
+static struct screen span_of (const struct packing *p, const uint32_t *list,
+                              size_t n)
+{
+    struct screen s = { .rref = rref_create (p->basis.m), .rng = p->rng };
+
+    screen_draw (&s);
+    for (size_t i = 0; i < n && !spent (p, &s); i++)
+        screen_add (&s, BASIS_ROW (&p->basis, list[i]));
+    return s;
+}
+
+/* What the packings of a job have in common. */
+struct job_packing {
+    struct packing *p;
+    double *demand; /* [nports] */
+    bool known;     /* the rank is exact */
+    bool ordered;   /* use the order of the candidates only */
+    uint8_t *hot;   /* [nports] */
+    uint32_t *live; /* [n] candidates */
+};
+
+/* List the candidates with so many hot ends, in their order: by class and then
+ * by neighbourhood, or at random within a class. Return their number.
+ */
+static size_t list_ends (const struct job_packing *job, unsigned int ends,
+                         bool shuffle)
+{
+    const struct basis *b = &job->p->basis;
+    size_t n = 0, from = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (job->hot[b->port[i].a] + job->hot[b->port[i].b] == (int)ends)
+            job->live[n++] = i;
+    for (size_t i = 1; shuffle && i <= n; i++)
+        if (i == n
+            || b->class_id[job->live[i]] != b->class_id[job->live[from]]) {
+            rng_shuffle (job->p->rng, job->live + from, i - from);
+            from = i;
+        }
+    return n;
+}
+
+/* Try to place the candidates live[0 .. n-1], one after the other, in the
+ * rounds; they must add to the span of the form. Ports fill up in steps.
+ */
+static void offer_evenly (struct job_packing *job, struct screen *form,
+                          size_t n)
+{
+    struct packing *p = job->p;
+    const struct basis *b = &p->basis;
+
+    for (int step = 0; step <= STEPS; step++) {
+        double part = first_step + (1 - first_step) * step / STEPS;
+        uint32_t most = ceil (part * p->rounds.count);
+        const uint32_t *load = p->rounds.load + b->m;
+        size_t keep = 0;
+
+        screen_draw (form);
+        for (size_t i = 0; i < n && !spent (p, form); i++) {
+            uint32_t pair = job->live[i];
+            size_t round = p->rounds.count;
+
+            p->work += 2;
+            if (load[b->port[pair].a] < most && load[b->port[pair].b] < most)
+                round = rounds_room (&p->rounds, pair);
+            if (round == p->rounds.count)
+                job->live[keep++] = pair;
+            else if (screen_add (form, BASIS_ROW (b, pair)))
+                rounds_place (&p->rounds, pair, round);
+        }
+        n = keep;
+    }
+}
+
+/* Place what fits into the rounds of a recipe. If the rank is not known, it
+ * cannot be shown that no other rows replace the row of a hot end.
+ */
+static void fill_job (struct job_packing *job, const struct recipe *recipe)
+{
+    struct packing *p = job->p;
+    size_t nports = p->basis.nports;
+    size_t limit = ceil (p->bound * recipe->above);
+    size_t nhot = 0;
+
+    rounds_set (&p->rounds, NULL, 0, limit);
+    new_form (p);
+    for (size_t i = 0; i < nports; i++) {
+        job->hot[i] = job->known && job->demand[i] >= recipe->hot * limit;
+        nhot += job->hot[i];
+    }
+    if (nhot == nports)
+        memset (job->hot, 0, nports);
+    if (nhot > 0 && nhot < nports) {
+        struct screen cold = span_of (p, job->live, list_ends (job, 0, false));
+
+        for (unsigned int ends = 1; ends <= 2; ends++)
+            offer_evenly (job, &cold, list_ends (job, ends, true));
+        p->work += rref_work (cold.rref) + cold.work;
+        rref_destroy (cold.rref);
+        free (cold.z);
+    }
+    nhot = p->rounds.n;
+    offer_evenly (job, &p->form, list_ends (job, 0, !job->ordered));
+    for (size_t i = 0; i < nhot && !spent (p, &p->form); i++)
+        rref_add (p->form.rref,
+                  BASIS_ROW (&p->basis, p->rounds.slot[i].pair));
+}
+
+/* Place rows that have a column which no row has yet. */
+static void cover (struct packing *p)
+{
+    rounds_set (&p->rounds, NULL, 0, 0);
+    new_form (p);
+    for (size_t i = 0; i < p->basis.n; i++)
+        if (rref_add_fresh (p->form.rref, BASIS_ROW (&p->basis, i)))
+            while (!rounds_put (&p->rounds, i))
+                rounds_add (&p->rounds);
+    p->rank = p->rounds.n;
+    p->bound = hosts_bound (p);
+}
+
+static void find_bound (struct job_packing *job)
+{
+    struct packing *p = job->p;
+
+    p->bound = hosts_bound (p);
+    for (size_t i = 0; i < p->basis.nports; i++)
+        p->bound = fmax (p->bound, ceil (job->demand[i] - 1e-9));
+}
+
+/* Find the rank, or an upper limit of it. */
+static void find_rank (struct job_packing *job)
+{
+    struct packing *p = job->p;
+    uint64_t eliminate = p->eliminate;
+    struct screen s;
+
+    p->eliminate = fmin (eliminate, TOO_MUCH * (double)p->basis.m);
+    for (size_t i = 0; i < p->basis.n; i++)
+        job->live[i] = i;
+    s = span_of (p, job->live, p->basis.n);
+    job->known = !spent (p, &s);
+    p->eliminate = eliminate;
+    p->rank = job->known ? rref_rank (s.rref) : p->basis.m;
+    job->ordered = rref_work (s.rref) > MUCH * p->rank;
+    p->work += rref_work (s.rref) + s.work;
+    rref_destroy (s.rref);
+    free (s.z);
+    find_bound (job);
+}
+
+/* Try the recipes, as long as they take at most half of the effort, and keep
+ * the best packing. Return 1 if elimination takes too much work.
+ */
+static int try_recipes (struct job_packing *job, uint64_t effort,
+                        struct error *err)
+{
+    struct packing *p = job->p;
+    struct rounds_slot *best = NULL;
+    size_t n = 0, count = SIZE_MAX;
+    int rc = 0;
+
+    for (size_t i = 0; i < RECIPES && rc == 0; i++) {
+        fill_job (job, &recipes[i]);
+        rc = complete (p, count == SIZE_MAX ? count : count - 1, effort, err);
+        if (rc == 0) {
+            rounds_drop_empty (&p->rounds);
+            free (best);
+            best = rounds_sorted (&p->rounds);
+            n = p->rounds.n;
+            count = p->rounds.count;
+            job->known = true;
+            find_bound (job);
+        }
+        else if (rc == 1 && best)
+            rc = 0;
+        if (count <= p->bound || pack_work (p) > effort / 2)
+            break;
+    }
+    if (best && rc == 0)
+        set_slots (p, best, n, count);
+    free (best);
+    return rc;
+}
+
+int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
+              uint64_t effort, uint64_t eliminate, struct error *err)
+{
+    struct job_packing job = { .p = p };
+    int rc;
+
+    *p = (struct packing){
+        .ps = ps, .rng = rng, .job = true, .eliminate = eliminate,
+    };
+    p->form.rng = rng;
+    if (basis_make (&p->basis, ps, rng, err) < 0)
+        return -1;
+    rounds_open (&p->rounds, &p->basis);
+    job.demand = demand_find (&p->basis);
+    job.hot = xcalloc (p->basis.nports, 1);
+    job.live = xarray (p->basis.n, sizeof (*job.live));
+    find_rank (&job);
+    rc = try_recipes (&job, effort, err);
+    p->maximal = rc == 0;
+    if (rc == 1)
+        cover (p);
+    while (rc == 0 && p->rounds.count > p->bound && pack_work (p) < effort)
+        rc = shorten (p, effort, err);
+    free (job.demand);
+    free (job.hot);
+    free (job.live);
+    return rc < 0 ? -1 : 0;
+}
