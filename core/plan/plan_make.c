@@ -22,7 +22,7 @@
 
 #define WORK_SECOND 1e8
 #define JOB_EFFORT 4e7      /* to pack a job, at most */
-#define PAIR_EFFORT 8000.   /* per pair */
+#define PAIR_EFFORT 20000. /* per pair */
 #define JOB_ELIMINATE 1.2e8 /* to find its rank, at least */
 #define PAIR_COST 150.      /* of a job's first packing, per pair */
 #define ROUND_EFFORT 1e6    /* per round above the bound, */
