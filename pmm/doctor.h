@@ -24,8 +24,21 @@
 
 enum { DOCTOR_WAIT_MS = 5000 }; /* timeout for a program or a library */
 
+struct doctor;
+
+struct doctor_check {
+    const char *name;
+    bool slurm; /* only if slurmctld answers */
+    enum verdict_status (*look) (struct doctor *d);
+
+    /* of a hook: */
+    const char *program, *without; /* ours; the consequence without it */
+    bool of_jobs;                  /* the plugin may run it */
+};
+
 /* The site, read once. */
 struct doctor {
+    const struct doctor_check *check; /* that runs */
     const char *path;          /* of pmm.conf; NULL: the default path */
     struct site site;          /* the defaults if pmm.conf is bad */
     bool bad_site;             /* pmm.conf is bad, with this error: */
@@ -61,14 +74,12 @@ enum verdict_status doctor_say (struct doctor *d, enum verdict_status level,
 #define say_fail(d, ...) doctor_say ((d), VERDICT_FAIL, __VA_ARGS__)
 #define say_unknown(d, ...) doctor_say ((d), VERDICT_UNKNOWN, __VA_ARGS__)
 
-typedef enum verdict_status doctor_check (struct doctor *d);
-
 /* doctor_slurm.c: slurmctld, and the rest if it answers */
-doctor_check doctor_slurmctld, doctor_release, doctor_nodes, doctor_plugin,
+typedef enum verdict_status doctor_look (struct doctor *d);
+doctor_look doctor_slurmctld, doctor_release, doctor_nodes, doctor_plugin,
     doctor_mpi, doctor_pmix_directory, doctor_mpi_default, doctor_memlock,
     doctor_ports, doctor_partition, doctor_preemption, doctor_association,
-    doctor_comments, doctor_epilogslurmctld, doctor_prolog, doctor_epilog,
-    doctor_healthcheck;
+    doctor_comments, doctor_hook;
 
 /* Ask slurmctld, and read plugstack.conf. */
 void doctor_ask_slurm (struct doctor *d);

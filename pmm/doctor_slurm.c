@@ -361,8 +361,8 @@ enum verdict_status doctor_comments (struct doctor *d)
 {
     if (strcmp (conf (d, "AccountingStorageType"),
                 "accounting_storage/slurmdbd") != 0)
-        return say_warn (d, "without slurmdbd no job gets any: "
-                            "AccountingStorageType=accounting_storage/slurmdbd");
+        return say_warn (d, "without slurmdbd no job gets any: Accounting"
+                            "StorageType=accounting_storage/slurmdbd");
     if (!listed (conf (d, "AccountingStoreFlags"), "job_comment"))
         return say_warn (d, "users' checks leave none: "
                             "AccountingStoreFlags=job_comment");
@@ -473,9 +473,10 @@ static int calls (const char *path, const char *program)
     return rc;
 }
 
-static enum verdict_status hook (struct doctor *d, const char *key,
-                                 const char *program, const char *without)
+/* The hook whose key is the check's name. */
+static enum verdict_status slurms_hook (struct doctor *d)
 {
+    const char *key = d->check->name, *program = d->check->program;
     const char *value = conf (d, key);
     bool called = false, unread = false;
     char first[64];
@@ -485,7 +486,8 @@ static enum verdict_status hook (struct doctor *d, const char *key,
     if (!*value) /* later releases number them */
         value = conf (d, first);
     if (!*value)
-        return say_warn (d, "not set: %s; %s=.../%s", without, key, program);
+        return say_warn (d, "not set: %s; %s=.../%s", d->check->without, key,
+                         program);
     if (glob (value, 0, NULL, &found) != 0)
         return say_warn (d, "%s is not on this machine", value);
     for (size_t i = 0; i < found.gl_pathc && !called; i++) {
@@ -499,49 +501,27 @@ static enum verdict_status hook (struct doctor *d, const char *key,
         return say_ok (d, "%s", value);
     return unread ? say_unknown (d, "%s cannot be read, or not be run", value)
                   : say_warn (d, "%s does not call %s: %s", value, program,
-                              without);
+                              d->check->without);
 }
 
-enum verdict_status doctor_epilogslurmctld (struct doctor *d)
+/* A hook of Slurm, or for jobs the plugin in its place. */
+enum verdict_status doctor_hook (struct doctor *d)
 {
-    return hook (d, "EpilogSlurmctld", "pmm-epilogslurmctld",
-                 "no job is audited when it ends");
-}
-
-/* A hook of Slurm, or the plugin in its place. */
-static enum verdict_status job_hook (struct doctor *d, const char *key,
-                                     const char *program, const char *without)
-{
+    enum verdict_status level;
     char path[PATH_MAX];
 
-    if (d->stacked <= 0 || d->bad_plugin || !*d->plugin.hooks)
-        return hook (d, key, program, without);
-    snprintf (path, sizeof (path), "%s/%s", d->plugin.hooks, program);
-    if (access (path, X_OK) < 0)
-        return say_fail (d, "Hooks in plugstack.conf: %s: %s", path,
-                         strerror (errno));
-    return say_ok (d, "the plugin runs %s", path);
-}
-
-enum verdict_status doctor_prolog (struct doctor *d)
-{
-    return job_hook (d, "Prolog", "pmm-prolog",
-                     "a job's ports are not checked before it starts");
-}
-
-enum verdict_status doctor_epilog (struct doctor *d)
-{
-    return job_hook (d, "Epilog", "pmm-epilog",
-                     "a job's ports are not checked after it ends");
-}
-
-enum verdict_status doctor_healthcheck (struct doctor *d)
-{
-    enum verdict_status level
-        = hook (d, "HealthCheckProgram", "pmm-healthcheck",
-                "the ports of idle nodes are not checked");
-
-    if (level == VERDICT_OK && atoi (conf (d, "HealthCheckInterval")) == 0)
+    if (d->check->of_jobs && d->stacked > 0 && !d->bad_plugin
+        && *d->plugin.hooks) {
+        snprintf (path, sizeof (path), "%s/%s", d->plugin.hooks,
+                  d->check->program);
+        if (access (path, X_OK) < 0)
+            return say_fail (d, "Hooks in plugstack.conf: %s: %s", path,
+                             strerror (errno));
+        return say_ok (d, "the plugin runs %s", path);
+    }
+    level = slurms_hook (d);
+    if (level == VERDICT_OK && !strcmp (d->check->name, "HealthCheckProgram")
+        && atoi (conf (d, "HealthCheckInterval")) == 0)
         return say_warn (d, "it never runs: HealthCheckInterval=300");
     return level;
 }

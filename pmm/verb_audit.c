@@ -43,7 +43,6 @@ static const struct opt options[] = {
       "with --serve: do what is due, and end" },
     { 0 },
 };
-#undef FIELD
 
 static volatile sig_atomic_t stopped;
 
@@ -213,10 +212,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_audit = {
-    .name = "audit",
-    .help = "measure nodes by a job of our own",
+    .name = "audit", .help = "measure nodes by a job of our own",
     .may = TAKES_CONF | TAKES_JSON,
-    .options = options,
-    .given = &given,
-    .run = run,
+    .options = options, .given = &given, .run = run,
 };

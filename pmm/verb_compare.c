@@ -26,7 +26,6 @@ static const struct opt options[] = {
       "exit with 1 where a pair deviates by more" },
     { 0 },
 };
-#undef FIELD
 
 /* The two series: where they come from. */
 struct sides {
@@ -194,13 +193,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_compare = {
-    .name = "compare",
-    .help = "by how much two series or solutions deviate",
-    .may = TAKES_JSON | TAKES_OUTPUT,
-    .operands = "A [B]",
-    .min = 1,
-    .max = 2,
-    .options = options,
-    .given = &given,
-    .run = run,
+    .name = "compare", .help = "by how much two series or solutions deviate",
+    .may = TAKES_JSON | TAKES_OUTPUT, .operands = "A [B]", .min = 1, .max = 2,
+    .options = options, .given = &given, .run = run,
 };

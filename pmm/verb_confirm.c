@@ -21,7 +21,6 @@ static const struct opt options[] = {
       "say in one line what the stage is" },
     { 0 },
 };
-#undef FIELD
 
 static int check (const struct inputs *in, struct error *err)
 {
@@ -56,12 +55,8 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_confirm = {
-    .name = "confirm",
-    .help = "more rounds, for what looks slow in these",
+    .name = "confirm", .help = "more rounds, for what looks slow in these",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
     .may = TAKES_BASELINES | TAKES_OUTPUT,
-    .options = options,
-    .given = &given,
-    .check = check,
-    .run = run,
+    .options = options, .given = &given, .check = check, .run = run,
 };

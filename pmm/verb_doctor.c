@@ -94,8 +94,8 @@ static enum verdict_status check_snapshot (struct doctor *d)
                             "audits", d->site.live_fabric);
     if (published (d, path, &st, &err) < 0)
         return say_fail (d, "%s%s", err.text,
-                         errno == ENOENT
-                             ? ": publish it by pmm fabric read --publish" : "");
+                         errno != ENOENT ? ""
+                             : ": publish it by pmm fabric read --publish");
     if (!d->fabric)
         return say_fail (d, "%s", d->fabric_error.text);
     if (d->fabric->part)
@@ -132,15 +132,14 @@ static enum verdict_status check_baseline (struct doctor *d)
 static enum verdict_status check_node_map (struct doctor *d)
 {
     const char *path = d->site.node_map;
-    struct error err;
+    struct error err = d->map_error;
     struct stat st;
 
     if (!*path)
         return say_ok (d, "none");
-    if (published (d, path, &st, &err) < 0)
-        return say_fail (d, "%s", err.text);
-    return d->map ? say_ok (d, "%s", path)
-                  : say_fail (d, "%s", d->map_error.text);
+    return published (d, path, &st, &err) < 0 || !d->map
+               ? say_fail (d, "%s", err.text)
+               : say_ok (d, "%s", path);
 }
 
 static enum verdict_status check_verdicts (struct doctor *d)
@@ -153,10 +152,10 @@ static enum verdict_status check_verdicts (struct doctor *d)
         return say_warn (d, "there is no %s: hooks look at ports alone", path);
     if (published (d, path, &st, &err) < 0)
         return say_fail (d, "%s", err.text);
-    if (d->now - st.st_mtime > DAY_S)
-        return say_warn (d, "%s is older than a day: does the audit service "
-                            "run?", path);
-    return say_ok (d, "%s", path);
+    return d->now - st.st_mtime > DAY_S
+               ? say_warn (d, "%s is older than a day: does the audit service "
+                              "run?", path)
+               : say_ok (d, "%s", path);
 }
 
 /* A directory in which only SlurmUser creates files. */
@@ -214,7 +213,8 @@ static enum verdict_status check_service (struct doctor *d)
         return say_unknown (d, "%s: %s", path, strerror (errno));
     if ((pid = holder (&st)) == 0)
         return say_warn (d, "does not run on this machine: no job is audited "
-                            "when it ends, and no idle node; pmm audit --serve");
+                            "when it ends, and no idle node; pmm audit "
+                            "--serve");
     return say_ok (d, "runs as process %jd", pid);
 }
 
@@ -410,11 +410,9 @@ static enum verdict_status check_audited_nodes (struct doctor *d)
  * The report
  */
 
-static const struct {
-    const char *name;
-    bool slurm; /* only if slurmctld answers */
-    doctor_check *look;
-} checks[] = {
+/* most rows are of no hook */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+static const struct doctor_check checks[] = {
     { "pmm.conf", false, check_conf },
     { "programs", false, check_programs },
     { "umad", false, check_umad },
@@ -442,10 +440,14 @@ static const struct {
     { "audits", true, check_audits },
     { "audited nodes", true, check_audited_nodes },
 #endif
-    { "EpilogSlurmctld", true, doctor_epilogslurmctld },
-    { "Prolog", true, doctor_prolog },
-    { "Epilog", true, doctor_epilog },
-    { "HealthCheckProgram", true, doctor_healthcheck },
+    { "EpilogSlurmctld", true, doctor_hook, "pmm-epilogslurmctld",
+      "no job is audited when it ends", false },
+    { "Prolog", true, doctor_hook, "pmm-prolog",
+      "a job's ports are not checked before it starts", true },
+    { "Epilog", true, doctor_hook, "pmm-epilog",
+      "a job's ports are not checked after it ends", true },
+    { "HealthCheckProgram", true, doctor_hook, "pmm-healthcheck",
+      "the ports of idle nodes are not checked", false },
 };
 
 static int report (struct doctor *d, struct inputs *in, struct error *err)
@@ -460,6 +462,7 @@ static int report (struct doctor *d, struct inputs *in, struct error *err)
 
         if (checks[i].slurm && !d->answers)
             continue;
+        d->check = &checks[i];
         level = checks[i].look (d);
         name = verdict_status_name (level);
         if (level > worst)
@@ -506,8 +509,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_doctor = {
-    .name = "doctor",
-    .help = "what to change in the site's configuration",
+    .name = "doctor", .help = "what to change in the site's configuration",
     .may = TAKES_CONF | TAKES_JSON,
     .run = run,
 };

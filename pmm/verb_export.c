@@ -101,7 +101,6 @@ static const struct opt options[] = {
       "write the nodes here, in the order in which they are numbered" },
     { 0 },
 };
-#undef FIELD
 
 /* Options without an effect are an error. */
 static int check (const struct inputs *in, struct error *err)
@@ -189,11 +188,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_export = {
-    .name = "export",
-    .help = "plans and latencies as others read them",
+    .name = "export", .help = "plans and latencies as others read them",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_OUTPUT,
-    .options = options,
-    .given = &given,
-    .check = check,
-    .run = run,
+    .options = options, .given = &given, .check = check, .run = run,
 };

@@ -82,7 +82,6 @@ static const struct opt options[] = {
       "text, tgf, dot, json [text]" },
     { 0 },
 };
-#undef FIELD
 
 /*
  * Latencies and models
@@ -604,14 +603,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_infer = {
-    .name = "infer",
-    .help = "the topology, from latencies alone",
-    .may = TAKES_OUTPUT,
-    .operands = "FILE",
-    .min = 1,
-    .max = 1,
-    .options = options,
-    .given = &given,
-    .check = check,
-    .run = run,
+    .name = "infer", .help = "the topology, from latencies alone",
+    .may = TAKES_OUTPUT, .operands = "FILE", .min = 1, .max = 1,
+    .options = options, .given = &given, .check = check, .run = run,
 };

@@ -21,7 +21,6 @@ static const struct opt options[] = {
       "the same as --format text; JSON is the default" },
     { 0 },
 };
-#undef FIELD
 
 /* Compare the verdict with a file of signs; NULL: there is none. */
 static int add_signs (struct verdict *v, const struct inputs *in,
@@ -68,12 +67,8 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_judge = {
-    .name = "judge",
-    .help = "what got slower, and who is suspect",
+    .name = "judge", .help = "what got slower, and who is suspect",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
-    .may = TAKES_BASELINES | TAKES_JSON | TAKES_OUTPUT,
-    .json = true,
-    .options = options,
-    .given = &given,
-    .run = run,
+    .may = TAKES_BASELINES | TAKES_JSON | TAKES_OUTPUT, .json = true,
+    .options = options, .given = &given, .run = run,
 };

@@ -155,14 +155,8 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_path = {
-    .name = "path",
-    .help = "the links between two hosts, there and back",
-    .needs = TAKES_FABRIC,
-    .may = TAKES_JSON | TAKES_OUTPUT,
-    .operands = "[A B]",
-    .max = 2,
-    .options = options,
-    .given = &pairs,
-    .check = check,
-    .run = run,
+    .name = "path", .help = "the links between two hosts, there and back",
+    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
+    .operands = "[A B]", .max = 2,
+    .options = options, .given = &pairs, .check = check, .run = run,
 };

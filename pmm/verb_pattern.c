@@ -37,7 +37,6 @@ static const struct opt options[] = {
       "processes and steps in an order by this seed (default: as they come)" },
     { 0 },
 };
-#undef FIELD
 
 /* Hosts are consecutive processes, in numbers as equal as possible. */
 static uint32_t host_of (uint32_t process)
@@ -160,12 +159,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_pattern = {
-    .name = "pattern",
-    .help = "the steps of a schedule, to compare by eye",
-    .may = TAKES_JSON | TAKES_OUTPUT,
-    .operands = "[PATTERN]",
-    .max = 1,
-    .options = options,
-    .given = &given,
-    .run = run,
+    .name = "pattern", .help = "the steps of a schedule, to compare by eye",
+    .may = TAKES_JSON | TAKES_OUTPUT, .operands = "[PATTERN]", .max = 1,
+    .options = options, .given = &given, .run = run,
 };

@@ -103,7 +103,6 @@ static const struct opt options[] = {
       "say in two lines what the plan is, and the bound" },
     { 0 },
 };
-#undef FIELD
 
 /* Options without an effect are an error. */
 static int check (const struct inputs *in, struct error *err)
@@ -555,12 +554,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_plan = {
-    .name = "plan",
-    .help = "the fewest probes that resolve a job's links",
-    .needs = TAKES_FABRIC,
-    .may = TAKES_JSON | TAKES_OUTPUT,
-    .options = options,
-    .given = &given,
-    .check = check,
-    .run = run,
+    .name = "plan", .help = "the fewest probes that resolve a job's links",
+    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
+    .options = options, .given = &given, .check = check, .run = run,
 };

@@ -35,7 +35,6 @@ static const struct opt options[] = {
       " (default: 1)" },
     { 0 },
 };
-#undef FIELD
 
 /* Options without an effect are an error. */
 static int check (const struct inputs *in, struct error *err)
@@ -186,12 +185,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_rates = {
-    .name = "rates",
-    .help = "what links carried, and their nominal rates",
-    .needs = TAKES_FABRIC,
-    .may = TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
-    .options = options,
-    .given = &given,
-    .check = check,
-    .run = run,
+    .name = "rates", .help = "what links carried, and their nominal rates",
+    .needs = TAKES_FABRIC, .may = TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
+    .options = options, .given = &given, .check = check, .run = run,
 };

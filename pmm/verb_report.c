@@ -84,7 +84,6 @@ static const struct opt options[] = {
       "of jobs that ended after it: 12h, 7d, a date (default: 30d)" },
     { 0 },
 };
-#undef FIELD
 
 /*
  * Comments of jobs, from Slurm's accounting
@@ -173,13 +172,8 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_report = {
-    .name = "report",
-    .help = "a verdict for people; what jobs' comments say",
-    .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
-    .operands = "[VERDICT]",
+    .name = "report", .help = "a verdict for people; what jobs' comments say",
+    .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT, .operands = "[VERDICT]",
     .max = 1,
-    .options = options,
-    .given = &given,
-    .check = check,
-    .run = run,
+    .options = options, .given = &given, .check = check, .run = run,
 };

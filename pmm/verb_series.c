@@ -57,7 +57,6 @@ static const struct opt options[] = {
       "behind what FILE holds already" },
     { 0 },
 };
-#undef FIELD
 
 /* Load all runs of all files into one list. */
 static int load (struct series_list *all, const struct inputs *in,
@@ -201,13 +200,8 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_series = {
-    .name = "series",
-    .help = "what tests of pairs measured, as tables, fits",
-    .may = TAKES_FABRIC | TAKES_OUTPUT,
-    .operands = "FILE...",
-    .min = 1,
+    .name = "series", .help = "what tests of pairs measured, as tables, fits",
+    .may = TAKES_FABRIC | TAKES_OUTPUT, .operands = "FILE...", .min = 1,
     .max = -1,
-    .options = options,
-    .given = &given,
-    .run = run,
+    .options = options, .given = &given, .run = run,
 };

@@ -69,7 +69,6 @@ static const struct opt options[] = {
     { "seed", 0, "N", opt_u64, FIELD (seed), "of noise and outliers (default: 1)" },
     { 0 },
 };
-#undef FIELD
 
 /* The true state of the links. */
 struct truth {
@@ -539,12 +538,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_simulate = {
-    .name = "simulate",
-    .help = "the round-trip times a plan would see",
-    .needs = TAKES_FABRIC | TAKES_PLAN,
-    .may = TAKES_OUTPUT,
-    .options = options,
-    .given = &given,
-    .check = check,
-    .run = run,
+    .name = "simulate", .help = "the round-trip times a plan would see",
+    .needs = TAKES_FABRIC | TAKES_PLAN, .may = TAKES_OUTPUT,
+    .options = options, .given = &given, .check = check, .run = run,
 };

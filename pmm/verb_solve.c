@@ -47,7 +47,6 @@ static const struct opt options[] = {
       "the RTT of every pair as well" },
     { 0 },
 };
-#undef FIELD
 
 static int run (struct inputs *in, struct error *err)
 {
@@ -65,11 +64,7 @@ static int run (struct inputs *in, struct error *err)
 }
 
 const struct verb verb_solve = {
-    .name = "solve",
-    .help = "link latencies from round-trip times",
-    .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
-    .may = TAKES_OUTPUT,
-    .options = options,
-    .given = &given,
-    .run = run,
+    .name = "solve", .help = "link latencies from round-trip times",
+    .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES, .may = TAKES_OUTPUT,
+    .options = options, .given = &given, .run = run,
 };

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* key=value options, by table. */
 #include "config.h"
 #include "util/conf.h"
 
@@ -27,15 +26,13 @@ static bool is_string (const struct conf_option *opt)
 
 static bool key_equal (const char *a, const char *b)
 {
-    for (;;) {
+    for (;; a++, b++) {
         a += strspn (a, "_-");
         b += strspn (b, "_-");
         if (text_lower (*a) != text_lower (*b))
             return false;
         if (!*a)
             return true;
-        a++;
-        b++;
     }
 }
 
@@ -53,25 +50,6 @@ static const struct conf_option *find (const struct conf_option *table,
                  guess.best ? "; did you mean " : "",
                  guess.best ? guess.best : "", guess.best ? "?" : "");
     return NULL;
-}
-
-static int bad (const struct conf_option *opt, const char *value,
-                const char *what, struct error *err)
-{
-    return error_input (err, "option %s: '%s' is not %s", opt->key, value,
-                        what);
-}
-
-/* Return 0 if x is in the option's range, else -1 with err. */
-static int check_number (const struct conf_option *opt, double x,
-                         const char *value, struct error *err)
-{
-    if (x >= opt->min && (opt->max == 0 || x <= opt->max))
-        return 0;
-    if (opt->max == 0)
-        return bad (opt, value, "more than 0", err);
-    return error_input (err, "option %s: '%s' is not from %g to %g", opt->key,
-                        value, opt->min, opt->max);
 }
 
 /* True if value is one of the comma-separated words. */
@@ -96,14 +74,9 @@ static int set_string (const struct conf_option *opt, void *data,
     char **p = field (opt, data);
     char *copy;
 
-    for (const char *s = value; *s; s++)
-        if (*s < 0x20 || *s > 0x7e)
-            return bad (opt, value, "printable ASCII", err);
     if (opt->words && !is_word (opt->words, value))
         return error_input (err, "option %s: '%s' is not one of %s", opt->key,
                             value, opt->words);
-    if (opt->type == CONF_PATH && *value && *value != '/')
-        return bad (opt, value, "an absolute path", err);
     if (opt->min > 0 && !*value)
         return error_input (err, "option %s: must not be empty", opt->key);
     if (!(copy = strdup (value)))
@@ -113,53 +86,21 @@ static int set_string (const struct conf_option *opt, void *data,
     return 0;
 }
 
-static int set_bool (const struct conf_option *opt, void *data,
-                     const char *value, struct error *err)
+static bool parse_bool (const char *value, double *x)
 {
-    static const struct {
-        const char *word;
-        int value;
-    } tab[] = {
-        { "yes", 1 }, { "true", 1 },  { "on", 1 },  { "1", 1 },
-        { "no", 0 },  { "false", 0 }, { "off", 0 }, { "0", 0 },
-    };
+    static const char *const words[]
+        = { "no", "yes", "false", "true", "off", "on", "0", "1" };
 
-    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
-        if (!strcasecmp (tab[i].word, value)) {
-            *(int *)field (opt, data) = tab[i].value;
-            return 0;
+    for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
+        if (!strcasecmp (words[i], value)) {
+            *x = i % 2;
+            return true;
         }
-    return bad (opt, value, "yes or no", err);
+    return false;
 }
 
-static int set_int (const struct conf_option *opt, void *data,
-                    const char *value, struct error *err)
-{
-    uint64_t n;
-
-    if (text_u64 (value, 0, INT_MAX, &n) < 0)
-        return bad (opt, value, "a whole number", err);
-    if (check_number (opt, (double)n, value, err) < 0)
-        return -1;
-    *(int *)field (opt, data) = (int)n;
-    return 0;
-}
-
-static int set_double (const struct conf_option *opt, void *data,
-                       const char *value, struct error *err)
-{
-    double x;
-
-    if (text_double (value, 0, DBL_MAX, &x) < 0)
-        return bad (opt, value, "a number", err);
-    if (check_number (opt, x, value, err) < 0)
-        return -1;
-    *(double *)field (opt, data) = x;
-    return 0;
-}
-
-static int set_seconds (const struct conf_option *opt, void *data,
-                        const char *value, struct error *err)
+/* A time in milliseconds. */
+static bool parse_seconds (const char *value, double *ms)
 {
     static const char units[] = "smh";
     static const double unit_ms[] = { 1e3, 60e3, 3600e3 };
@@ -167,33 +108,64 @@ static int set_seconds (const struct conf_option *opt, void *data,
     const char *unit = len > 0 ? strchr (units, value[len - 1]) : NULL;
     double factor = unit ? unit_ms[unit - units] : 1e3;
     char digits[32];
-    double x;
 
-    if (unit)
-        len--;
+    len -= unit != NULL;
     if (len >= sizeof (digits))
-        return bad (opt, value, "a time", err);
+        return false;
     memcpy (digits, value, len);
     digits[len] = '\0';
-    if (text_double (digits, 0, INT_MAX / factor, &x) < 0)
-        return bad (opt, value, "a time such as 60, 0.5, 90s, 10m, 2h", err);
-    if (check_number (opt, x * factor, value, err) < 0)
-        return -1;
-    *(int *)field (opt, data) = (int)(x * factor + 0.5);
-    return 0;
+    if (text_double (digits, 0, INT_MAX / factor, ms) < 0)
+        return false;
+    *ms *= factor;
+    return true;
 }
 
 static int set (const struct conf_option *opt, void *data, const char *value,
                 struct error *err)
 {
-    static int (*const setter[]) (const struct conf_option *, void *,
-                                  const char *, struct error *) = {
-        [CONF_STRING] = set_string, [CONF_PATH] = set_string,
-        [CONF_BOOL] = set_bool,     [CONF_INT] = set_int,
-        [CONF_DOUBLE] = set_double, [CONF_SECONDS] = set_seconds,
-    };
+    const char *wanted = NULL;
+    double x = 0;
+    uint64_t n = 0;
 
-    return setter[opt->type] (opt, data, value, err);
+    switch (opt->type) {
+    case CONF_STRING:
+    case CONF_PATH:
+        for (const char *s = value; *s && !wanted; s++)
+            if (*s < 0x20 || *s > 0x7e)
+                wanted = "printable ASCII";
+        if (!wanted && opt->type == CONF_PATH && *value && *value != '/')
+            wanted = "an absolute path";
+        break;
+    case CONF_BOOL:
+        wanted = parse_bool (value, &x) ? NULL : "yes or no";
+        break;
+    case CONF_INT:
+        wanted = text_u64 (value, 0, INT_MAX, &n) == 0 ? NULL
+                                                       : "a whole number";
+        x = (double)n;
+        break;
+    case CONF_DOUBLE:
+        wanted = text_double (value, 0, DBL_MAX, &x) == 0 ? NULL : "a number";
+        break;
+    case CONF_SECONDS:
+        wanted = parse_seconds (value, &x)
+                     ? NULL : "a time such as 60, 0.5, 90s, 10m, 2h";
+    }
+    if (!wanted && is_string (opt))
+        return set_string (opt, data, value, err);
+    if (!wanted && opt->max == 0 && x < opt->min)
+        wanted = "more than 0";
+    if (wanted)
+        return error_input (err, "option %s: '%s' is not %s", opt->key, value,
+                            wanted);
+    if (opt->max > 0 && (x < opt->min || x > opt->max))
+        return error_input (err, "option %s: '%s' is not from %g to %g",
+                            opt->key, value, opt->min, opt->max);
+    if (opt->type == CONF_DOUBLE)
+        *(double *)field (opt, data) = x;
+    else
+        *(int *)field (opt, data) = (int)(x + 0.5);
+    return 0;
 }
 
 int conf_defaults (const struct conf_option *table, void *data)
@@ -286,30 +258,24 @@ int conf_read (const struct conf_option *table, void *data, FILE *fp,
                const char *name, struct error *err)
 {
     size_t count = 0;
-    bool *seen;
     char line[LINE_BYTES];
-    int lineno = 0;
-    int rc = -1;
+    int rc = 0;
+    bool *seen;
 
     while (table[count].key)
         count++;
     if (!(seen = calloc (count + 1, sizeof (*seen))))
         return error_nomem (err);
-    while (fgets (line, sizeof (line), fp)) {
-        lineno++;
-        if (!strchr (line, '\n') && !feof (fp))
-            error_input (err, "longer than %d bytes, or no text",
-                         LINE_BYTES - 2);
-        else if (read_line (table, data, line, seen, err) == 0)
-            continue;
-        error_prefix (err, "%s:%d", name, lineno);
-        goto out;
+    for (int n = 1; rc == 0 && fgets (line, sizeof (line), fp); n++) {
+        rc = strchr (line, '\n') || feof (fp)
+                 ? read_line (table, data, line, seen, err)
+                 : error_input (err, "longer than %d bytes, or no text",
+                                LINE_BYTES - 2);
+        if (rc < 0)
+            error_prefix (err, "%s:%d", name, n);
     }
-    if (ferror (fp))
-        error_errno (err, "%s: cannot read", name);
-    else
-        rc = 0;
-out:
+    if (rc == 0 && ferror (fp))
+        rc = error_errno (err, "%s: cannot read", name);
     free (seen);
     return rc;
 }

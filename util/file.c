@@ -160,37 +160,28 @@ static int enter (struct file_way *w, const char *name)
     return 0;
 }
 
-/* Whether a symbolic link in the current directory is followed. Links of root
- * and of owner are. Links of other users are not followed in a directory like
- * /tmp, for a trusted path, or for root.
+/* Follow the link `name`: its target and `rest` become the rest of the path.
+ * Links of root and of owner are followed. Links of other users are not
+ * followed in a directory like /tmp, for a trusted path, or for root.
  */
-static bool is_followed (const struct file_way *w, const struct stat *link)
-{
-    return owned (link, w->owner)
-           || (!w->trusted && w->owner != 0
-               && (!(w->st.st_mode & S_ISVTX) || !(w->st.st_mode & S_IWOTH)));
-}
-
-/* Follow the link `name`: its target and `rest` become the rest of the path. */
 static int follow (struct file_way *w, const char *name, const char *rest,
                    struct error *err)
 {
+    bool shared = (w->st.st_mode & S_ISVTX) && (w->st.st_mode & S_IWOTH);
     char target[PATH_MAX];
     int fd = openat (w->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
     ssize_t n = -1;
 
     if (fd >= 0 && fstat (fd, &st) == 0) {
-        errno = EINVAL;
+        errno = ENOTDIR;
         if (S_ISLNK (st.st_mode))
             n = readlinkat (fd, "", target, sizeof (target));
     }
     shut (fd);
-    if (n < 0) {
-        errno = errno == EINVAL ? ENOTDIR : errno;
+    if (n < 0)
         return stuck (w, err);
-    }
-    if (!is_followed (w, &st)) {
+    if (!owned (&st, w->owner) && (w->trusted || w->owner == 0 || shared)) {
         errno = EPERM;
         return error_world (err,
                             "%s is not trusted: the link %s belongs to "
@@ -209,61 +200,15 @@ static int follow (struct file_way *w, const char *name, const char *rest,
     return 0;
 }
 
-static int here_is_trusted (const struct file_way *w, struct error *err)
-{
-    return w->trusted
-               ? check_trust (w->path, w->dir, &w->st, w->owner, true, err)
-               : 0;
-}
-
-/* Split off the first component: return it, and set *rest to what follows. */
-static char *split (char *left, char **rest)
-{
-    char *name = left + strspn (left, "/");
-    char *end = name + strcspn (name, "/");
-
-    *rest = end + strspn (end, "/");
-    if (*end)
-        *end = '\0';
-    return name;
-}
-
-/* Walk the path up to its last component, which remains in w->left, or to its
- * end if `to_end`. If the last component is a link, it is followed if `links`.
- * Return 0, or -1 with err.
+/* Walk path on behalf of user `owner` up to its last component, which remains
+ * in w->left, or to its end if `to_end`. If the last component is a link, it is
+ * followed if `links`. Return 0, or -1 with err. The caller closes w->dir.
  */
-static int go (struct file_way *w, bool to_end, bool links, struct error *err)
+static int go (struct file_way *w, const char *path, uid_t owner, bool trusted,
+               bool to_end, bool links, struct error *err)
 {
-    char copy[PATH_MAX], *rest;
+    char copy[PATH_MAX];
 
-    if (here_is_trusted (w, err) < 0)
-        return -1;
-    for (;;) {
-        const char *name = split (strcpy (copy, w->left), &rest);
-        bool last = !*rest && !to_end;
-        struct stat st;
-
-        if (!*name)
-            return 0;
-        if (last
-            && (!links || fstatat (w->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0
-                || !S_ISLNK (st.st_mode)))
-            return 0;
-        if (!last && enter (w, name) == 0)
-            memmove (w->left, w->left + (rest - copy), strlen (rest) + 1);
-        else if (!last && errno != ENOTDIR && errno != ELOOP)
-            return stuck (w, err);
-        else if (follow (w, name, rest, err) < 0)
-            return -1;
-        if (here_is_trusted (w, err) < 0)
-            return -1;
-    }
-}
-
-/* Prepare to walk path on behalf of user `owner`. The caller closes w->dir. */
-static int set_out (struct file_way *w, const char *path, uid_t owner,
-                    bool trusted, struct error *err)
-{
     *w = (struct file_way){
         .path = path, .owner = owner, .trusted = trusted, .dir = -1
     };
@@ -273,38 +218,64 @@ static int set_out (struct file_way *w, const char *path, uid_t owner,
     if (strlen (w->left) + 1 + strlen (path) >= sizeof (w->left))
         return stuck (w, err);
     sprintf (w->left + strlen (w->left), "/%s", path);
-    return enter (w, "/") < 0 ? stuck (w, err) : 0;
-}
+    if (enter (w, "/") < 0)
+        return stuck (w, err);
+    for (;;) {
+        char *name = strcpy (copy, w->left), *rest;
+        struct stat st;
+        bool last;
 
-/* The last component. */
-static const char *last_of (const struct file_way *w)
-{
-    return w->left + strspn (w->left, "/");
+        if (trusted
+            && check_trust (path, w->dir, &w->st, owner, true, err) < 0)
+            return -1;
+        /* split off the first component */
+        name += strspn (name, "/");
+        rest = name + strcspn (name, "/");
+        if (*rest)
+            *rest++ = '\0';
+        rest += strspn (rest, "/");
+        last = !*rest && !to_end;
+        if (!*name
+            || (last && (!links
+                         || fstatat (w->dir, name, &st, AT_SYMLINK_NOFOLLOW)
+                                < 0
+                         || !S_ISLNK (st.st_mode)))) {
+            memmove (w->left, w->left + (name - copy), strlen (name) + 1);
+            return 0;
+        }
+        if (!last && enter (w, name) == 0)
+            memmove (w->left, w->left + (rest - copy), strlen (rest) + 1);
+        else if (!last && errno != ENOTDIR && errno != ELOOP)
+            return stuck (w, err);
+        else if (follow (w, name, rest, err) < 0)
+            return -1;
+    }
 }
 
 /*
  * Trusted files
  */
 
-static FILE *open_here (const struct file_way *w, struct error *err)
+/* Open the regular file `name` in dir; path is for people. */
+static FILE *open_in (int dir, const char *name, const char *path, uid_t owner,
+                      struct error *err)
 {
-    int fd =
-        openat (w->dir, last_of (w),
-                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+                                    | O_CLOEXEC);
     struct stat st;
     FILE *fp = NULL;
 
     if (fd < 0 || fstat (fd, &st) < 0)
-        error_open (err, w->path);
+        error_open (err, path);
     else if (!S_ISREG (st.st_mode) || st.st_size > FILE_TRUSTED_MAX) {
         errno = EINVAL;
-        error_input (err, "%s is %s", w->path,
+        error_input (err, "%s is %s", path,
                      S_ISREG (st.st_mode) ? "larger than 1 GiB"
                                           : "not a regular file");
     }
-    else if (check_trust (w->path, fd, &st, w->owner, false, err) == 0
+    else if (check_trust (path, fd, &st, owner, false, err) == 0
              && !(fp = fdopen (fd, "r")))
-        error_open (err, w->path);
+        error_open (err, path);
     if (!fp)
         shut (fd);
     return fp;
@@ -315,9 +286,8 @@ FILE *file_open_trusted (const char *path, uid_t owner, struct error *err)
     struct file_way w;
     FILE *fp = NULL;
 
-    if (set_out (&w, path, owner, true, err) == 0
-        && go (&w, false, false, err) == 0)
-        fp = open_here (&w, err);
+    if (go (&w, path, owner, true, false, false, err) == 0)
+        fp = open_in (w.dir, w.left, path, owner, err);
     shut (w.dir);
     return fp;
 }
@@ -325,10 +295,7 @@ FILE *file_open_trusted (const char *path, uid_t owner, struct error *err)
 FILE *file_open_trusted_at (int dir, const char *name, uid_t owner,
                             struct error *err)
 {
-    struct file_way w = { .path = name, .owner = owner, .dir = dir };
-
-    snprintf (w.left, sizeof (w.left), "%s", name);
-    return open_here (&w, err);
+    return open_in (dir, name, name, owner, err);
 }
 
 int file_open_trusted_dir (const char *path, uid_t owner, struct error *err)
@@ -336,8 +303,7 @@ int file_open_trusted_dir (const char *path, uid_t owner, struct error *err)
     struct file_way w;
     int fd = -1;
 
-    if (set_out (&w, path, owner, true, err) == 0
-        && go (&w, true, true, err) == 0
+    if (go (&w, path, owner, true, true, true, err) == 0
         && check_trust (path, w.dir, &w.st, owner, false, err) == 0
         && (fd = openat (w.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         error_open (err, path);
@@ -393,37 +359,34 @@ int file_lock (int fd, int wait_ms)
 
 char *file_slurp (FILE *fp, size_t max, size_t *len, struct error *err)
 {
-    size_t size = 0;
-    size_t used = 0;
+    size_t size = 0, used = 0;
     char *buf = NULL;
+    int rc = 0;
 
     do {
-        char *p;
-
         if (size - used < 2) {
-            size = size ? 2 * size : 4096;
-            if (!(p = realloc (buf, size))) {
-                error_nomem (err);
-                goto error;
+            char *p = realloc (buf, size ? 2 * size : 4096);
+
+            if (!p) {
+                rc = error_nomem (err);
+                break;
             }
             buf = p;
+            size = size ? 2 * size : 4096;
         }
         used += fread (buf + used, 1, size - used - 1, fp);
-        if (used > max) {
-            error_input (err, "larger than %zu bytes", max);
-            goto error;
-        }
-    } while (!feof (fp) && !ferror (fp));
-    if (ferror (fp)) {
-        error_errno (err, "cannot read");
-        goto error;
+        if (used > max)
+            rc = error_input (err, "larger than %zu bytes", max);
+        else if (ferror (fp))
+            rc = error_errno (err, "cannot read");
+    } while (rc == 0 && !feof (fp));
+    if (rc < 0) {
+        free (buf);
+        return NULL;
     }
     buf[used] = '\0';
     *len = used;
     return buf;
-error:
-    free (buf);
-    return NULL;
 }
 
 /*
@@ -443,22 +406,6 @@ struct outfile {
     char buf[1 << 16];
 };
 
-static void outfile_destroy (struct outfile *out)
-{
-    if (!out)
-        return;
-    if (out->fp)
-        fclose (out->fp);
-    if (out->fd > STDERR_FILENO)
-        close (out->fd);
-    if (out->dir >= 0)
-        close (out->dir);
-    free (out->path);
-    free (out->name);
-    free (out->temp);
-    free (out);
-}
-
 /* Write all data. Keep errno, since stdio only keeps that a write failed. */
 static ssize_t put (void *cookie, const char *data, size_t size)
 {
@@ -475,19 +422,21 @@ static ssize_t put (void *cookie, const char *data, size_t size)
     return out->errnum ? 0 : (ssize_t)size;
 }
 
+/* Open a temporary file in out->dir. A file that is not lasting has one
+ * temporary name, whose leftover is replaced.
+ */
 static int open_temp (struct outfile *out)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 
-    for (int tries = 0; out->fd < 0 && tries < 10; tries++) {
+    for (int tries = 0; tries < 10; tries++) {
         unsigned int n;
 
         if (getrandom (&n, sizeof (n), 0) != sizeof (n))
             return -1;
-        free (out->temp);
-        if (out->lasting
-                ? asprintf (&out->temp, "%s.%08x", out->name, n) < 0
-                : asprintf (&out->temp, "%s.new", out->name) < 0) {
+        if (asprintf (&out->temp, out->lasting ? "%s.%08x" : "%s.new",
+                      out->name, n)
+            < 0) {
             out->temp = NULL;
             return -1;
         }
@@ -495,13 +444,13 @@ static int open_temp (struct outfile *out)
             unlinkat (out->dir, out->temp, 0);
         out->fd = openat (out->dir, out->temp, flags,
                           out->mode ? out->mode : 0666);
-        if (out->fd < 0 && errno != EEXIST)
-            break;
+        if (out->fd >= 0)
+            return 0;
+        free (out->temp);
+        out->temp = NULL;
+        if (errno != EEXIST)
+            return -1;
     }
-    if (out->fd >= 0)
-        return 0;
-    free (out->temp);
-    out->temp = NULL;
     return -1;
 }
 
@@ -511,20 +460,16 @@ static int open_temp (struct outfile *out)
 static int open_beside (struct outfile *out, bool links, struct error *err)
 {
     size_t len = strlen (out->path);
-    struct file_way w;
-    int rc = set_out (&w, out->path, geteuid (), false, err);
+    struct file_way w = { .path = out->path, .dir = -1 };
+    int rc;
 
     errno = EISDIR;
-    if (rc == 0 && (len == 0 || out->path[len - 1] == '/'))
+    if (len == 0 || out->path[len - 1] == '/')
+        return stuck (&w, err);
+    rc = go (&w, out->path, geteuid (), false, false, links, err);
+    out->dir = w.dir;
+    if (rc == 0 && (!(out->name = strdup (w.left)) || open_temp (out) < 0))
         rc = stuck (&w, err);
-    if (rc == 0 && (rc = go (&w, false, links, err)) == 0) {
-        out->dir = w.dir;
-        w.dir = -1;
-        out->name = strdup (last_of (&w));
-        if (!out->name || open_temp (out) < 0)
-            rc = stuck (&w, err);
-    }
-    shut (w.dir);
     return rc;
 }
 
@@ -672,22 +617,32 @@ static int flush (struct outfile *out)
 
 int file_commit (struct outfile *out, struct error *err)
 {
-    if (flush (out) < 0) {
+    int rc = flush (out);
+
+    if (rc < 0)
         error_errno (err, "cannot write %s", out->path);
-        file_abort (out);
-        return -1;
-    }
-    outfile_destroy (out);
-    return 0;
+    file_abort (out);
+    return rc;
 }
 
 void file_abort (struct outfile *out)
 {
     int saved_errno = errno;
 
-    if (out && out->temp)
+    if (!out)
+        return;
+    if (out->temp)
         unlinkat (out->dir, out->temp, 0);
-    outfile_destroy (out);
+    if (out->fp)
+        fclose (out->fp);
+    if (out->fd > STDERR_FILENO)
+        close (out->fd);
+    if (out->dir >= 0)
+        close (out->dir);
+    free (out->path);
+    free (out->name);
+    free (out->temp);
+    free (out);
     errno = saved_errno;
 }
 

@@ -48,8 +48,7 @@ static inline void json_put (json_t *object, const char *key, json_t *value)
 int json_write (const json_t *json, FILE *fp, struct error *err);
 
 /* Write the object of json_file (kind, fabric) with the given members added.
- * members is a reference that is taken; NULL means out of memory. Return 0, or
- * -1 with err.
+ * members is a reference that is taken. Return 0, or -1 with err.
  */
 int json_write_file (const char *kind, const char *fabric, json_t *members,
                      FILE *fp, struct error *err);

@@ -99,15 +99,6 @@ static void learn (struct option_known *k, const struct opt_group *group)
     k->longs[k->n] = (struct option){ "help", no_argument, NULL, 'h' };
 }
 
-static const struct found *find_letter (const struct option_known *k,
-                                        int letter)
-{
-    for (size_t i = 0; i < k->n; i++)
-        if (k->found[i].opt->letter == letter)
-            return &k->found[i];
-    return NULL;
-}
-
 /* Set err for an argument that getopt refused. Return -1. */
 static int refuse (int c, char **argv, struct error *err)
 {
@@ -123,21 +114,24 @@ int options_get (const struct opt_group *group, int argc, char **argv,
                  struct error *err)
 {
     struct option_known k = { .n = 0 };
+    const struct opt *opt;
     int c, index = -1;
 
     learn (&k, group);
     optind = 0;
     opterr = 0;
     while ((c = getopt_long (argc, argv, k.shorts, k.longs, &index)) != -1) {
-        const struct found *f;
+        size_t i = c == 0 ? (size_t)index : 0;
 
         if (c == 'h')
             return OPTIONS_HELP;
         if (c == ':' || c == '?')
             return refuse (c, argv, err);
-        f = c == 0 ? &k.found[index] : find_letter (&k, c);
-        if (f->opt->set ((char *)f->data + f->opt->offset, optarg, err) < 0)
-            return error_prefix (err, "--%s", f->opt->name);
+        while (c != 0 && k.found[i].opt->letter != c)
+            i++;
+        opt = k.found[i].opt;
+        if (opt->set ((char *)k.found[i].data + opt->offset, optarg, err) < 0)
+            return error_prefix (err, "--%s", opt->name);
     }
     return optind;
 }

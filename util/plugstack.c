@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Find a plugin's line in plugstack.conf. */
 #include "config.h"
 #include "util/plugstack.h"
 
@@ -46,43 +45,33 @@ static char *next_word (char **rest)
     return word;
 }
 
-static void take_line (struct search *s, const char *file, int lineno,
-                       bool required, const char *path, char *rest)
+static void read_line (struct search *s, const char *file, int lineno,
+                       char *rest, int depth)
 {
     struct plugstack_line *line = s->line;
+    char *first, *path, *base, *word;
     size_t len = 0;
-    char *word;
 
-    s->found = 1;
-    line->required = required;
-    line->lineno = lineno;
-    snprintf (line->file, sizeof (line->file), "%s", file);
-    snprintf (line->path, sizeof (line->path), "%s", path);
-    line->words[0] = '\0';
-    while ((word = next_word (&rest)) && len < sizeof (line->words))
-        len += (size_t)snprintf (line->words + len,
-                                 sizeof (line->words) - len, "%s%s",
-                                 len ? " " : "", word);
-}
-
-static void read_line (struct search *s, const char *file, int lineno,
-                       char *line, int depth)
-{
-    char *rest = line;
-    char *first, *second;
-    const char *base;
-
-    line[strcspn (line, "#")] = '\0';
+    rest[strcspn (rest, "#")] = '\0';
     first = next_word (&rest);
-    second = next_word (&rest);
-    if (!first || !second)
+    path = next_word (&rest);
+    if (!first || !path)
         return;
-    base = strrchr (second, '/');
+    base = strrchr (path, '/');
     if (!strcmp (first, "include"))
-        include (s, file, second, depth);
-    else if (!strcmp (base ? base + 1 : second, s->name))
-        take_line (s, file, lineno, !strcmp (first, "required"), second,
-                   rest);
+        include (s, file, path, depth);
+    else if (!strcmp (base ? base + 1 : path, s->name)) {
+        s->found = 1;
+        line->required = !strcmp (first, "required");
+        line->lineno = lineno;
+        snprintf (line->file, sizeof (line->file), "%s", file);
+        snprintf (line->path, sizeof (line->path), "%s", path);
+        line->words[0] = '\0';
+        while ((word = next_word (&rest)) && len < sizeof (line->words))
+            len += (size_t)snprintf (line->words + len,
+                                     sizeof (line->words) - len, "%s%s",
+                                     len ? " " : "", word);
+    }
 }
 
 static void read_file (struct search *s, const char *path, int depth)

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A progress line on a terminal. It is erased by blanks, which works on any
- * terminal.
- */
+/* The line is erased by blanks, which works on any terminal. */
 #include "config.h"
 #include "util/progress.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "util/clock.h"
 #include "util/text.h"
 
 enum {
@@ -19,25 +17,17 @@ enum {
 
 static const char relay_word[] = "pmm-progress ";
 
-static int64_t now_ms (void)
-{
-    struct timespec ts;
-
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 struct progress progress_begin (FILE *fp, const char *what)
 {
     if (fp && !isatty (fileno (fp)))
         fp = NULL;
-    return (struct progress){ .fp = fp, .what = what, .start_ms = now_ms () };
+    return (struct progress){ .fp = fp, .what = what, .start_ms = clock_ms () };
 }
 
 struct progress progress_relay (FILE *fp)
 {
     return (struct progress){ .fp = fp, .relayed = true,
-                              .start_ms = now_ms () };
+                              .start_ms = clock_ms () };
 }
 
 void progress_show (struct progress *p, uint64_t done, uint64_t total)
@@ -47,7 +37,7 @@ void progress_show (struct progress *p, uint64_t done, uint64_t total)
 
     if (!p->fp)
         return;
-    now = now_ms ();
+    now = clock_ms ();
     if (now - p->start_ms < FIRST_MS || now - p->shown_ms < EVERY_MS)
         return;
     p->shown_ms = now;
@@ -90,8 +80,7 @@ bool progress_parse (const char *line, uint64_t *done, uint64_t *total)
     len = strcspn (line, " ");
     if (!line[len] || len >= sizeof (number))
         return false;
-    memcpy (number, line, len);
-    number[len] = '\0';
+    snprintf (number, sizeof (number), "%.*s", (int)len, line);
     return text_u64 (number, 0, UINT64_MAX, done) == 0
            && text_u64 (line + len + 1, 0, UINT64_MAX, total) == 0;
 }

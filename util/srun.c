@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Interpret the standard error of srun or salloc. */
 #include "config.h"
 #include "util/srun.h"
 
@@ -48,33 +47,23 @@ static bool is_slurms (const char *line)
     return end > 0;
 }
 
-/* True if a line says, in the words of any release, that there is no plugin for
- * --mpi.
- */
-static bool lacks_mpi (const char *line)
+bool srun_hear (struct srun_words *words, const char *line)
 {
-    static const char *const parts[] = {
+    /* there is no plugin for --mpi, in the words of any release */
+    static const char *const no_mpi[] = {
         "--mpi=list",
         " plugin name for mpi/",
         " create context for mpi/",
         "Invalid MPI plugin name",
     };
-
-    for (size_t i = 0; i < sizeof (parts) / sizeof (parts[0]); i++)
-        if (strstr (line, parts[i]))
-            return true;
-    return false;
-}
-
-bool srun_hear (struct srun_words *words, const char *line)
-{
     int weight;
 
     if (!is_slurms (line))
         return false;
     words->cancelled |= strstr (line, " CANCELLED AT ")
                         && !strstr (line, " DUE TO TASK FAILURE");
-    words->no_mpi |= lacks_mpi (line);
+    for (size_t i = 0; i < sizeof (no_mpi) / sizeof (no_mpi[0]); i++)
+        words->no_mpi |= strstr (line, no_mpi[i]) != NULL;
     weight = weigh (line);
     if (weight > words->weight) {
         words->weight = weight;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Safe text, numbers and host names. */
 #include "config.h"
 #include "util/text.h"
 
@@ -220,30 +219,23 @@ int text_bytes (const char *s, uint64_t max, uint64_t *bytes)
  * text before the current bracket. So a short input cannot use more memory than
  * `max` names need.
  */
-struct expansion {
-    struct hostlist *hl;
-    size_t max;
-    struct error *err;
-};
-
-static int add_name (struct expansion *x, const char *name)
+static int add_name (struct hostlist *hl, size_t max, const char *name,
+                     struct error *err)
 {
-    struct hostlist *hl = x->hl;
-
     if (!text_is_hostname (name))
-        return error_input (x->err, "'%s' is not a host name", name);
-    if (hl->count >= x->max)
-        return error_input (x->err, "more than %zu hosts", x->max);
+        return error_input (err, "'%s' is not a host name", name);
+    if (hl->count >= max)
+        return error_input (err, "more than %zu hosts", max);
     if ((hl->count & (hl->count + 1)) == 0) {
         size_t size = (hl->count + 1) * 2;
         char **p = realloc (hl->name, size * sizeof (*p));
 
         if (!p)
-            return error_nomem (x->err);
+            return error_nomem (err);
         hl->name = p;
     }
     if (!(hl->name[hl->count] = strdup (name)))
-        return error_nomem (x->err);
+        return error_nomem (err);
     hl->count++;
     return 0;
 }
@@ -260,7 +252,8 @@ static int scan_digits (const char **s, uint64_t *n)
     return width > DIGITS_MAX ? 0 : width;
 }
 
-static int expand (struct expansion *x, const char *done, const char *rest)
+static int expand (struct hostlist *hl, size_t max, const char *done,
+                   const char *rest, struct error *err)
 {
     char name[NAME_MAX_LEN + DIGITS_MAX + 3];
     size_t plain = strcspn (rest, "[]");
@@ -268,36 +261,31 @@ static int expand (struct expansion *x, const char *done, const char *rest)
     const char *close;
 
     if (len > NAME_MAX_LEN)
-        return error_input (x->err, "a host name is longer than %d bytes",
+        return error_input (err, "a host name is longer than %d bytes",
                             NAME_MAX_LEN);
     snprintf (name, sizeof (name), "%s%.*s", done, (int)plain, rest);
     rest += plain;
     if (!*rest)
-        return add_name (x, name);
+        return add_name (hl, max, name, err);
     if (*rest == ']' || !(close = strpbrk (rest + 1, "[]")) || *close != ']')
-        return error_input (x->err, "brackets do not match in a host list");
+        return error_input (err, "brackets do not match in a host list");
     do {
-        uint64_t lo;
-        uint64_t hi;
+        uint64_t lo, hi;
         int width;
 
         rest++;
-        if (!(width = scan_digits (&rest, &lo)))
-            return error_input (x->err, "bad range in brackets after '%s'",
-                                name);
+        width = scan_digits (&rest, &lo);
         hi = lo;
-        if (*rest == '-') {
+        if (width && *rest == '-') {
             rest++;
             if (!scan_digits (&rest, &hi) || hi < lo)
-                return error_input (x->err,
-                                    "bad range in brackets after '%s'", name);
+                width = 0;
         }
-        if (rest != close && *rest != ',')
-            return error_input (x->err, "bad range in brackets after '%s'",
-                                name);
+        if (!width || (rest != close && *rest != ','))
+            return error_input (err, "bad range in brackets after '%s'", name);
         for (uint64_t n = lo; n <= hi; n++) {
             snprintf (name + len, sizeof (name) - len, "%0*" PRIu64, width, n);
-            if (expand (x, name, close + 1) < 0)
+            if (expand (hl, max, name, close + 1, err) < 0)
                 return -1;
             name[len] = '\0';
         }
@@ -307,12 +295,10 @@ static int expand (struct expansion *x, const char *done, const char *rest)
 
 static int check_twice (const struct hostlist *hl, struct error *err)
 {
-    const char **v;
+    const char **v = malloc ((hl->count + 1) * sizeof (*v));
     int rc = 0;
 
-    if (hl->count < 2)
-        return 0;
-    if (!(v = malloc (hl->count * sizeof (*v))))
+    if (!v)
         return error_nomem (err);
     memcpy (v, hl->name, hl->count * sizeof (*v));
     qsort (v, hl->count, sizeof (*v), text_compare);
@@ -326,43 +312,31 @@ static int check_twice (const struct hostlist *hl, struct error *err)
 int hostlist_parse (struct hostlist *hl, const char *s, size_t max,
                     struct error *err)
 {
-    struct expansion x = { hl, max, err };
-    char *entry = NULL;
+    int rc = 0;
 
     *hl = (struct hostlist){ 0 };
-    for (;;) {
+    for (s += strspn (s, ", \t\r\n"); *s && rc == 0;
+         s += strspn (s, ", \t\r\n")) {
         size_t len = 0;
         int depth = 0;
+        char *entry;
 
-        s += strspn (s, ", \t\r\n");
-        if (!*s)
-            break;
         for (; s[len]; len++) {
             depth += (s[len] == '[') - (s[len] == ']');
             if (!depth && strchr (", \t\r\n", s[len]))
                 break;
         }
-        if (!(entry = strndup (s, len))) {
-            error_nomem (err);
-            goto error;
-        }
-        if (expand (&x, "", entry) < 0)
-            goto error;
+        entry = strndup (s, len);
+        rc = entry ? expand (hl, max, "", entry, err) : error_nomem (err);
         free (entry);
-        entry = NULL;
         s += len;
     }
-    if (hl->count == 0) {
-        error_input (err, "the host list is empty");
-        goto error;
-    }
-    if (check_twice (hl, err) < 0)
-        goto error;
-    return 0;
-error:
-    free (entry);
-    hostlist_clear (hl);
-    return -1;
+    if (rc == 0)
+        rc = hl->count > 0 ? check_twice (hl, err)
+                           : error_input (err, "the host list is empty");
+    if (rc < 0)
+        hostlist_clear (hl);
+    return rc;
 }
 
 void hostlist_clear (struct hostlist *hl)
@@ -398,12 +372,6 @@ static struct part part_of (const char *name)
     return p;
 }
 
-static bool same_prefix (const struct part *a, const struct part *b)
-{
-    return a->width && b->width && a->prefix == b->prefix
-           && !memcmp (a->name, b->name, a->prefix);
-}
-
 static int compare_parts (const void *va, const void *vb)
 {
     const struct part *a = va;
@@ -420,6 +388,12 @@ static int compare_parts (const void *va, const void *vb)
     return strcmp (a->name, b->name);
 }
 
+static bool same_prefix (const struct part *a, const struct part *b)
+{
+    return a->width && b->width && a->prefix == b->prefix
+           && !memcmp (a->name, b->name, a->prefix);
+}
+
 /* True if b is the next name after a, in a range of a's width. */
 static bool follows (const struct part *a, const struct part *b)
 {
@@ -429,22 +403,9 @@ static bool follows (const struct part *a, const struct part *b)
     return same_prefix (a, b) && !strcmp (digits, b->name + b->prefix);
 }
 
-char *hostlist_fold (const char *const *name, size_t count)
+/* Print n names, sorted and different. */
+static void put_folded (const struct part *v, size_t n, FILE *fp)
 {
-    struct part *v = NULL;
-    char *result = NULL;
-    size_t size = 0;
-    size_t n = 0;
-    FILE *fp = open_memstream (&result, &size);
-
-    if (!fp || !(v = calloc (count + 1, sizeof (*v))))
-        goto error;
-    for (size_t i = 0; i < count; i++)
-        v[i] = part_of (name[i]);
-    qsort (v, count, sizeof (*v), compare_parts);
-    for (size_t i = 0; i < count; i++)
-        if (n == 0 || strcmp (v[n - 1].name, v[i].name))
-            v[n++] = v[i];
     for (size_t i = 0, end; i < n; i = end) {
         bool many;
 
@@ -462,17 +423,31 @@ char *hostlist_fold (const char *const *name, size_t count)
         }
         fputs (many ? "]" : "", fp);
     }
-    if (ferror (fp))
-        goto error;
+}
+
+char *hostlist_fold (const char *const *name, size_t count)
+{
+    struct part *v = calloc (count + 1, sizeof (*v));
+    char *result = NULL;
+    size_t size = 0, n = 0;
+    FILE *fp = open_memstream (&result, &size);
+    bool failed = !v || !fp;
+
+    if (!failed) {
+        for (size_t i = 0; i < count; i++)
+            v[i] = part_of (name[i]);
+        qsort (v, count, sizeof (*v), compare_parts);
+        for (size_t i = 0; i < count; i++)
+            if (n == 0 || strcmp (v[n - 1].name, v[i].name))
+                v[n++] = v[i];
+        put_folded (v, n, fp);
+        failed = ferror (fp);
+    }
     free (v);
-    if (fclose (fp) == 0)
+    if (fp && fclose (fp) == EOF)
+        failed = true;
+    if (!failed)
         return result;
-    fp = NULL;
-    v = NULL;
-error:
-    if (fp)
-        fclose (fp);
-    free (v);
     free (result);
     errno = ENOMEM;
     return NULL;

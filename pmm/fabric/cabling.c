@@ -187,12 +187,7 @@ static int run (struct inputs *in, struct error *err)
 
 const struct verb verb_fabric_cabling = {
     .name = "cabling",
-    .needs = TAKES_FABRIC,
-    .may = TAKES_JSON | TAKES_OUTPUT,
-    .operands = "CSV",
-    .min = 1,
-    .max = 1,
-    .options = options,
-    .given = &partial,
-    .run = run,
+    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT, .operands = "CSV",
+    .min = 1, .max = 1,
+    .options = options, .given = &partial, .run = run,
 };

@@ -17,7 +17,6 @@ static const struct opt options[] = {
       "and those that were read before" },
     { 0 },
 };
-#undef FIELD
 
 static int check (const struct inputs *in, struct error *err)
 {
@@ -50,10 +49,6 @@ static int run (struct inputs *in, struct error *err)
 /* pmm judge --signs reads its JSON. */
 const struct verb verb_fabric_check = {
     .name = "check",
-    .needs = TAKES_FABRIC,
-    .may = TAKES_JSON | TAKES_OUTPUT,
-    .options = options,
-    .given = &given,
-    .check = check,
-    .run = run,
+    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
+    .options = options, .given = &given, .check = check, .run = run,
 };

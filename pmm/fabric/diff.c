@@ -29,7 +29,9 @@ static const struct opt options[] = {
 };
 
 /* The kinds of changes. */
-enum diff_what { HOST, NODE, REPLACED, CHANGED, MOVED, CABLE, RETRAINED, TABLE };
+enum diff_what {
+    HOST, NODE, REPLACED, CHANGED, MOVED, CABLE, RETRAINED, TABLE
+};
 
 static const struct diff_kind {
     const char *word;
@@ -401,11 +403,6 @@ out:
 
 const struct verb verb_fabric_diff = {
     .name = "diff",
-    .may = TAKES_JSON | TAKES_OUTPUT,
-    .operands = "A B",
-    .min = 2,
-    .max = 2,
-    .options = options,
-    .given = &all,
-    .run = run,
+    .may = TAKES_JSON | TAKES_OUTPUT, .operands = "A B", .min = 2, .max = 2,
+    .options = options, .given = &all, .run = run,
 };

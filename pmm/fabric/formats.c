@@ -85,12 +85,8 @@ static int run_import (struct inputs *in, struct error *err)
 
 const struct verb verb_fabric_import = {
     .name = "import",
-    .may = TAKES_OUTPUT,
-    .operands = "FILE...",
-    .max = -1,
-    .options = import_options,
-    .given = &imports,
-    .run = run_import,
+    .may = TAKES_OUTPUT, .operands = "FILE...", .max = -1,
+    .options = import_options, .given = &imports, .run = run_import,
 };
 
 /*
@@ -139,10 +135,7 @@ static int run_export (struct inputs *in, struct error *err)
 
 const struct verb verb_fabric_export = {
     .name = "export",
-    .needs = TAKES_FABRIC,
-    .may = TAKES_OUTPUT,
-    .options = export_options,
-    .given = &format,
-    .check = check_export,
+    .needs = TAKES_FABRIC, .may = TAKES_OUTPUT,
+    .options = export_options, .given = &format, .check = check_export,
     .run = run_export,
 };

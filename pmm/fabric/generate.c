@@ -79,7 +79,6 @@ static const struct opt irregular_table[] = {
     COMMON ("random"),
 };
 #undef COMMON
-#undef FIELD
 
 static struct fabric *make_tree (struct generate_words *w, struct error *err)
 {

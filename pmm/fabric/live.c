@@ -69,7 +69,6 @@ static const struct opt read_options[] = {
     { 0 },
 };
 static const struct opt counters_options[] = { LIVE_OPTIONS, { 0 } };
-#undef FIELD
 
 /* The options of the engine. Return 0, or -1 with err. */
 static int find_options (struct discover_options *opts, struct error *err)
@@ -386,9 +385,7 @@ static int run_read (struct inputs *in, struct error *err)
 const struct verb verb_fabric_read = {
     .name = "read",
     .may = TAKES_CONF | TAKES_OUTPUT,
-    .options = read_options,
-    .given = &given,
-    .check = check_read,
+    .options = read_options, .given = &given, .check = check_read,
     .run = run_read,
 };
 
@@ -400,7 +397,5 @@ const struct verb verb_fabric_netdisc = {
 const struct verb verb_fabric_counters = {
     .name = "counters",
     .may = TAKES_FABRIC | TAKES_OUTPUT,
-    .options = counters_options,
-    .given = &given,
-    .run = run_counters,
+    .options = counters_options, .given = &given, .run = run_counters,
 };

@@ -144,7 +144,6 @@ static int run (struct inputs *in, struct error *err)
 
 const struct verb verb_fabric_show = {
     .name = "show",
-    .needs = TAKES_FABRIC,
-    .may = TAKES_JSON | TAKES_OUTPUT,
+    .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .run = run,
 };
