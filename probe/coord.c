@@ -72,40 +72,18 @@ struct coord *coord_open (const char *text, int timeout_ms, struct error *err)
     const char *colon = strchr (text, ':');
     const char *arg = colon ? colon + 1 : "";
     const struct coord_means *means = coord_find (text, err);
-    struct coord *c;
+    struct coord *c = NULL;
 
-    if (!means)
-        return NULL;
-    if (*arg && !means->takes_arg) {
+    if (means && *arg && !means->takes_arg)
         error_input (err, "%s takes no argument", means->name);
-        return NULL;
-    }
-    if ((c = means->open (arg, timeout_ms, err)))
+    else if (means && (c = means->open (arg, timeout_ms, err)))
         c->means = means;
     return c;
 }
 
-void coord_close (struct coord *c)
+const char *coord_slurm_host (const struct coord *c, unsigned int rank)
 {
-    if (c)
-        c->means->close (c);
-}
-
-const char *coord_host (struct coord *c, unsigned int rank)
-{
-    return c->means->host (c, rank);
-}
-
-int coord_exchange (struct coord *c, const uint8_t *data, size_t len,
-                    struct coord_blob *blob, struct error *err)
-{
-    memset (blob, 0, c->size * sizeof (*blob));
-    return c->means->exchange (c, data, len, blob, err);
-}
-
-const char *coord_slurm_host (void)
-{
-    const char *name = getenv ("SLURMD_NODENAME");
+    const char *name = rank == c->rank ? getenv ("SLURMD_NODENAME") : NULL;
 
     return name && text_is_hostname (name) ? name : NULL;
 }

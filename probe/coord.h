@@ -44,8 +44,13 @@ struct coord_means {
     struct coord *(*open) (const char *arg, int timeout_ms, struct error *err);
     void (*close) (struct coord *c);
 
-    /* As coord_host and coord_exchange; blob is zeroed. */
+    /* The name of the node that a rank runs on, or "" if it is unknown. */
     const char *(*host) (struct coord *c, unsigned int rank);
+
+    /* Publish one blob and get those of all ranks: blob[size], zeroed before.
+     * Call it once. Return 0, or -1 with err if not even the others' blobs can
+     * be had.
+     */
     int (*exchange) (struct coord *c, const uint8_t *data, size_t len,
                      struct coord_blob *blob, struct error *err);
 };
@@ -54,26 +59,15 @@ extern const struct coord_means coord_pmix;
 extern const struct coord_means coord_pmi2;
 extern const struct coord_means coord_local;
 
-/* Find the means called "NAME" or "NAME:ARG". COORD_AUTO selects the first one
- * that this step supports. Return NULL with err on failure.
+/* Find the means called "NAME" or "NAME:ARG", and join the step by them.
+ * COORD_AUTO selects the first that this step supports. Return NULL with err on
+ * failure.
  */
 const struct coord_means *coord_find (const char *text, struct error *err);
-
-/* Join the step by these means. Return NULL with err on failure. */
 struct coord *coord_open (const char *text, int timeout_ms, struct error *err);
-void coord_close (struct coord *c);
 
-/* The name of the node that a rank runs on, or "" if it is unknown. */
-const char *coord_host (struct coord *c, unsigned int rank);
-
-/* Publish one blob and get those of all ranks: blob[size]. Call it once. Return
- * 0, or -1 with err if not even the others' blobs can be had.
- */
-int coord_exchange (struct coord *c, const uint8_t *data, size_t len,
-                    struct coord_blob *blob, struct error *err);
-
-/* For the means: Slurm's name of this node, or NULL. */
-const char *coord_slurm_host (void);
+/* For the means: Slurm's name of this node if this is the rank's, or NULL. */
+const char *coord_slurm_host (const struct coord *c, unsigned int rank);
 
 /* For means with a socket: send (POLLOUT) or receive (POLLIN) all of buf until
  * deadline_ms, a time of clock_ms. Return 0, or -1 with errno: ETIMEDOUT at the

@@ -251,7 +251,7 @@ static struct coord *pmi2_open (const char *arg, int timeout_ms,
 
 static const char *pmi2_host (struct coord *c, unsigned int rank)
 {
-    const char *name = rank == c->rank ? coord_slurm_host () : NULL;
+    const char *name = coord_slurm_host (c, rank);
 
     return name ? name : "";
 }

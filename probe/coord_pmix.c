@@ -123,7 +123,7 @@ error:
 static const char *pmix_host (struct coord *coord, unsigned int rank)
 {
     struct pmix *c = (struct pmix *)coord;
-    const char *name = rank == coord->rank ? coord_slurm_host () : NULL;
+    const char *name = coord_slurm_host (coord, rank);
     pmix_proc_t proc = proc_of (c, rank);
     pmix_value_t *value = NULL;
 

@@ -20,7 +20,7 @@
 
 #include "ibquery/fabric.h"
 #include "ibquery/nodemap.h"
-#include "probe/roster.h"
+#include "probe/step.h"
 #include "util/error.h"
 
 struct identity {

@@ -11,7 +11,7 @@
 #include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
 #include "probe/group.h"
-#include "probe/roster.h"
+#include "probe/step.h"
 #include "util/error.h"
 #include "util/site.h"
 

@@ -44,13 +44,11 @@ enum {
 };
 
 struct probe_args {
-    struct site site;
-    const char *conf, *repeats, *timeout;
-    struct strings set;
-    const char *coord;
-    const char *leader;
+    struct step step;
+    const char *repeats, *timeout;
     char nonce[NONCE_MAX + 1];
     struct lead_options lead;
+    struct ports_watch watch; /* of this process's ports */
 };
 
 /*
@@ -61,172 +59,79 @@ enum {
     RECORD_PIECE = 900, /* bytes per line: Slurm cuts lines above 1 KB */
 };
 
-/* Print a line of any length in pieces, one per line, each after a '+'. */
-static void print_pieces (const char *line)
-{
-    size_t len = strcspn (line, "\n");
-
-    for (size_t at = 0; at < len; at += RECORD_PIECE)
-        printf ("+%.*s\n",
-                (int)(len - at < RECORD_PIECE ? len - at : RECORD_PIECE),
-                line + at);
-    puts ("+");
-}
-
-/* Return 0, or -1 if the result cannot be written. */
+/* Print the result; an audit's parts in pieces, one per line, each after a '+'.
+ * Return the exit status.
+ */
 static int print_result (const struct probe_args *args,
                          const struct lead_result *r)
 {
     const char *const part[] = { r->plan, r->samples };
 
-    for (size_t i = 0; i < 2; i++)
-        if (part[i] && args->lead.audit)
-            print_pieces (part[i]);
-        else if (part[i])
+    for (size_t i = 0; i < 2; i++) {
+        size_t len = part[i] ? strcspn (part[i], "\n") : 0;
+
+        if (part[i] && !args->lead.audit)
             fputs (part[i], stdout);
+        for (size_t at = 0; args->lead.audit && at < len; at += RECORD_PIECE)
+            printf ("+%.*s\n",
+                    (int)(len - at < RECORD_PIECE ? len - at : RECORD_PIECE),
+                    part[i] + at);
+        if (part[i] && args->lead.audit)
+            puts ("+");
+    }
     printf ("pmm-result 1 %s %s %s\n", verdict_status_name (r->status),
             args->nonce, r->sentence);
-    if (fflush (stdout) == 0 && !ferror (stdout))
-        return 0;
-    fprintf (stderr, "pmm: cannot write the result: %s\n", strerror (errno));
-    return -1;
-}
-
-static int exit_status (enum verdict_status status)
-{
-    switch (status) {
-    case VERDICT_FAIL:
-        return EXIT_FOR_FAIL;
-    case VERDICT_UNKNOWN:
+    if (fflush (stdout) != 0 || ferror (stdout)) {
+        fprintf (stderr, "pmm: cannot write the result: %s\n",
+                 strerror (errno));
         return ERROR_WORLD;
-    default:
-        return 0;
     }
+    return r->status == VERDICT_FAIL      ? EXIT_FOR_FAIL
+           : r->status == VERDICT_UNKNOWN ? ERROR_WORLD
+                                          : 0;
 }
 
 /*
  * One process of a check
  */
 
-struct self {
-    const struct probe_args *args;
-    struct step step;
-    struct ports_watch watch;
-};
-
-/* The directory that shows the ports, as sysfs does. */
-static const char *sysfs (const struct step *step)
-{
-    const char *dir = LOCAL_SYSFS;
-
-    if (step->transport->sysfs)
-        dir = step->transport->sysfs (step->t);
-    return dir ? dir : "/nowhere";
-}
-
 static void watch_stage (void *arg, bool begins)
 {
-    struct self *self = arg;
-    const struct step *step = &self->step;
+    struct probe_args *args = arg;
+    const struct step *step = &args->step;
     struct group_stats stats = group_stats (step->group);
+    const char *sysfs = step->transport->sysfs
+                            ? step->transport->sysfs (step->t)
+                            : LOCAL_SYSFS;
 
     (begins ? ports_watch_begin : ports_watch_end) (
-        &self->watch, sysfs (step), group_now (step->group), stats.bytes);
+        &args->watch, sysfs ? sysfs : "/nowhere", group_now (step->group),
+        stats.bytes);
 }
 
 static char *remark (void *arg)
 {
-    const struct self *self = arg;
+    const struct probe_args *args = arg;
     char *text;
     size_t len;
     FILE *fp = xcheck (open_memstream (&text, &len));
 
-    ports_say_traffic (&self->watch, LEAD_REMARK, fp);
+    ports_say_traffic (&args->watch, LEAD_REMARK, fp);
     xcheck (fclose (fp) == 0 ? text : NULL);
     return text;
 }
 
-static int form_group (struct self *self, struct error *err)
-{
-    struct step *step = &self->step;
-
-    if (step_form_group (step, err) < 0)
-        return -1;
-    if (!step->group)
-        return 0;
-    step->group->remark = remark;
-    step->group->stage = watch_stage;
-    step->group->hook_arg = self;
-    step->group->ping_size = (size_t)self->args->site.ping_bytes;
-    step->group->deadline = group_now (step->group) + watchdog_left_ns ();
-    return 0;
-}
-
-/* If there is no fabric, dismiss the others. */
-static int load_fabric (struct self *self, struct error *err)
-{
-    struct step *step = &self->step;
-
-    if (step_load_and_serve (step, err) == 0)
-        return 0;
-    if (step->group && !step->fabric)
-        probe_end (step->group, NULL, NULL);
-    return -1;
-}
-
-static int run_leader (struct self *self, struct lead_result *result,
-                       struct error *err)
-{
-    const struct step *step = &self->step;
-
-    if (form_group (self, err) < 0 || load_fabric (self, err) < 0)
-        return -1;
-    return lead (step->group, step->roster, step->fabric, &self->args->lead,
-                 stderr, result, err);
-}
-
-/* There is no result: remove the one of an earlier check. */
-static void drop_result (const struct probe_args *args)
-{
-    if (args->lead.result && lead_drop_file (args->lead.result))
-        fprintf (stderr, "pmm: removed %s: it was of an earlier check\n",
-                 args->lead.result);
-}
-
-/* Print the transport's trouble, unless it was reported already. It is needed
- * only after an error; otherwise the leader gets it with the results.
- */
-static void say_trouble (const struct self *self, const char *said)
-{
-    const struct step *step = &self->step;
-    const char *text = step->t && step->transport->trouble
-                           ? step->transport->trouble (step->t)
-                           : NULL;
-
-    if (text && strcmp (text, said))
-        step_say (step->host, text);
-}
-
-static int follow (struct step *step, struct error *err)
-{
-    const struct roster_rank *leader
-        = &step->roster->rank[step_leader (step)];
-
-    return probe_follow (step->group, (size_t)leader->member, leader->host,
-                         err);
-}
-
 /* Return 0, or -1 with err; then `result` holds samples at most. */
-static int take_part (struct self *self, struct lead_result *result,
+static int take_part (struct probe_args *args, struct lead_result *result,
                       struct error *err)
 {
-    const struct probe_args *args = self->args;
-    struct step *step = &self->step;
-    bool leads;
+    struct step *step = &args->step;
+    const struct roster_rank *leader;
+    struct group *g;
 
     if (step_join (step, err) < 0)
         return -1;
-    watchdog_set_prints (step->rank == 0);
+    watchdog.prints = step->rank == 0;
     if (args->lead.audit)
         ports_say (LOCAL_SYSFS, args->nonce, stderr);
     if (step->size == 1) {
@@ -236,53 +141,68 @@ static int take_part (struct self *self, struct lead_result *result,
     }
     /* reading now costs no time, because Slurm's daemons need some anyway. If
      * this fails, the leader reads again and reports the error. */
-    if (args->leader ? !strcmp (step->host, args->leader) : step->rank == 0)
+    if (step->leader ? !strcmp (step->host, step->leader) : step->rank == 0)
         step_load (step, NULL);
     if (step_meet (step, err) < 0)
         return -1;
-    leads = step->rank == step_leader (step);
-    watchdog_set_prints (leads);
-    if (leads)
-        return run_leader (self, result, err);
-    if (form_group (self, err) < 0)
+    watchdog.prints = step->rank == step_leader (step);
+    if (step_form_group (step, err) < 0)
         return -1;
-    return step->group ? follow (step, err) : 0;
+    if ((g = step->group)) {
+        g->remark = remark;
+        g->stage = watch_stage;
+        g->hook_arg = args;
+        g->ping_size = (size_t)step->site.ping_bytes;
+    }
+    if (!watchdog.prints) {
+        leader = &step->roster->rank[step_leader (step)];
+        return g ? probe_follow (g, (size_t)leader->member, leader->host, err)
+                 : 0;
+    }
+    if (group_meanwhile (g, step_load, step, err) == 0)
+        return lead (g, step->roster, step->fabric, &args->lead, stderr,
+                     result, err);
+    if (g && !step->fabric) /* dismiss the others */
+        probe_end (g, NULL, NULL);
+    return -1;
 }
 
-static int run (const struct probe_args *args)
+static int run (struct probe_args *args)
 {
-    struct self self = {
-        .args = args,
-        .step = { .site = &args->site, .coordination = args->coord,
-                  .leader = args->leader },
-    };
-    struct step *step = &self.step;
+    struct step *step = &args->step;
     struct lead_result result = { .status = VERDICT_UNKNOWN };
     struct error err = { .fault = ERROR_WORLD };
-    int rc = take_part (&self, &result, &err);
+    int rc = take_part (args, &result, &err);
 
     if (rc < 0) {
+        /* the transport's trouble, unless this is the error: otherwise the
+         * leader gets it with the results */
+        const char *trouble = step->t && step->transport->trouble
+                                  ? step->transport->trouble (step->t)
+                                  : NULL;
+
         snprintf (result.sentence, sizeof (result.sentence), "%.200s",
                   err.text);
-        say_trouble (&self, err.text);
+        if (trouble && strcmp (trouble, err.text) != 0)
+            step_say (step->host, trouble);
     }
     if (args->lead.audit)
-        ports_say_traffic (&self.watch, args->nonce, stderr);
-    if (watchdog_prints ()) {
-        if (rc < 0 || step->size == 1)
-            drop_result (args);
+        ports_say_traffic (&args->watch, args->nonce, stderr);
+    if (watchdog.prints) {
+        if ((rc < 0 || step->size == 1) && args->lead.result
+            && lead_drop_file (args->lead.result))
+            fprintf (stderr, "pmm: removed %s: it was of an earlier check\n",
+                     args->lead.result);
         rc = print_result (args, &result);
-        rc = rc < 0 ? ERROR_WORLD : exit_status (result.status);
     }
     else {
         if (rc < 0)
             step_say (step->host, err.text);
         rc = step->size > 0 ? 0 : ERROR_WORLD;
     }
-    watchdog_set_prints (false); /* done; a library may hang from here on */
+    watchdog.prints = false; /* done; a library may hang from here on */
     lead_result_clear (&result);
-    step_clear (step);
-    ports_watch_clear (&self.watch);
+    ports_watch_clear (&args->watch);
     return rc;
 }
 
@@ -301,16 +221,6 @@ static int set_nonce (void *field, const char *s, struct error *err)
     return 0;
 }
 
-static int draw_nonce (char *nonce, struct error *err)
-{
-    uint64_t n;
-
-    if (getrandom (&n, sizeof (n), 0) != sizeof (n))
-        return error_errno (err, "getrandom");
-    sprintf (nonce, "%016" PRIx64, n);
-    return 0;
-}
-
 static int show_version (void *field, const char *value, struct error *err)
 {
     (void)field;
@@ -323,9 +233,9 @@ static int show_version (void *field, const char *value, struct error *err)
 #define FIELD(field) offsetof (struct probe_args, field)
 
 static const struct opt args_options[] = {
-    { "conf", 0, "FILE", opt_string, FIELD (conf),
+    { "conf", 0, "FILE", opt_string, FIELD (step.conf),
       "read FILE, not " PMM_CONF_PATH },
-    { "set", 0, "KEY=VALUE", opt_append, FIELD (set),
+    { "set", 0, "KEY=VALUE", opt_append, FIELD (step.set),
       "set an option of pmm.conf(5) (repeatable)" },
     { "nonce", 0, "HEX", set_nonce, FIELD (nonce),
       "the run's name in the result record" },
@@ -340,11 +250,11 @@ static const struct opt args_options[] = {
       "give up after this long" },
     { "progress", 0, NULL, opt_true, FIELD (lead.relay),
       "say how far it is, for a program that shows it" },
-    { "leader", 0, "NODE", opt_string, FIELD (leader),
+    { "leader", 0, "NODE", opt_string, FIELD (step.leader),
       "the node that leads, if it can; else the first" },
     { "audit", 0, NULL, opt_true, FIELD (lead.audit),
       "print plan and ports as well, for pmm audit" },
-    { "coord", 0, "NAME", opt_string, FIELD (coord),
+    { "coord", 0, "NAME", opt_string, FIELD (step.coordination),
       "auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET" },
     { "version", 'V', NULL, show_version, 0, "tell the version" },
     { 0 },
@@ -364,29 +274,15 @@ static void help (const struct opt_group *group)
     conf_help (site_options, stdout);
 }
 
-/* Read the file first, whatever the order of the options. */
-static int read_site (struct probe_args *a, struct error *err)
-{
-    struct site *site = &a->site;
-
-    if (site_read (site, a->conf, 0, err) < 0)
-        return -1;
-    for (size_t i = 0; i < a->set.n; i++)
-        if (conf_set_word (site_options, site, a->set.v[i], err) < 0)
-            return -1;
-    if ((a->repeats
-         && conf_set (site_options, site, "Repeats", a->repeats, err) < 0)
-        || (a->timeout
-            && conf_set (site_options, site, "Timeout", a->timeout, err) < 0))
-        return -1;
-    return site_check (site, err);
-}
-
-/* Return 0, OPTIONS_HELP, or -1 with err. */
+/* Return 0, OPTIONS_HELP, or -1 with err. The file is read first, whatever the
+ * order of the options.
+ */
 static int parse (struct probe_args *a, int argc, char *argv[],
                   struct error *err)
 {
     const struct opt_group group[] = { { args_options, a }, { 0 } };
+    struct site *site = &a->step.site;
+    uint64_t n;
     int rc;
 
     if (argc > 1 && argv[1][0] != '-')
@@ -399,35 +295,36 @@ static int parse (struct probe_args *a, int argc, char *argv[],
     }
     if (rc < argc)
         return error_input (err, "'%s' is no option", argv[rc]);
-    if (!a->nonce[0] && draw_nonce (a->nonce, err) < 0)
+    if (!a->nonce[0]) {
+        if (getrandom (&n, sizeof (n), 0) != sizeof (n))
+            return error_errno (err, "getrandom");
+        sprintf (a->nonce, "%016" PRIx64, n);
+    }
+    if (step_read_site (&a->step, err) < 0
+        || (a->repeats
+            && conf_set (site_options, site, "Repeats", a->repeats, err) < 0)
+        || (a->timeout
+            && conf_set (site_options, site, "Timeout", a->timeout, err) < 0))
         return -1;
-    return read_site (a, err);
+    return site_check (site, err);
 }
 
-/* Slurm's answer, for as long as the rank is not known. */
-static bool is_first_task (void)
-{
-    const char *s = getenv ("SLURM_PROCID");
-
-    return !s || !strcmp (s, "0");
-}
+static struct probe_args args = {
+    .step = { .coordination = COORD_AUTO },
+    .lead = { .site = &args.step.site, .nonce = args.nonce },
+};
 
 /* If the check times out, its result file is removed. */
-static const char *result_file;
-
 static void drop_at_timeout (void)
 {
-    if (result_file)
-        lead_drop_file (result_file);
+    if (args.lead.result)
+        lead_drop_file (args.lead.result);
 }
 
 int main (int argc, char *argv[])
 {
-    static struct probe_args args = {
-        .coord = COORD_AUTO,
-        .lead = { .site = &args.site, .nonce = args.nonce },
-    };
     struct error err = { .fault = ERROR_WORLD };
+    const char *first = getenv ("SLURM_PROCID");
     int rc;
 
     signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
@@ -435,13 +332,12 @@ int main (int argc, char *argv[])
         return tests_main (argc - 1, argv + 1);
     rc = parse (&args, argc, argv, &err);
     if (rc == 0) {
-        struct watchdog watchdog = { .timeout_ms = args.site.timeout_ms,
-                                     .nonce = args.nonce,
-                                     .at_record = drop_at_timeout };
-
-        result_file = args.lead.result;
-        watchdog_set_prints (is_first_task ());
-        watchdog_start (&watchdog);
+        watchdog.timeout_ms = args.step.site.timeout_ms;
+        watchdog.nonce = args.nonce;
+        watchdog.at_record = drop_at_timeout;
+        /* Slurm's answer, for as long as the rank is not known */
+        watchdog.prints = !first || !strcmp (first, "0");
+        watchdog_start ();
         rc = run (&args);
     }
     else if (rc == OPTIONS_HELP)
@@ -450,7 +346,6 @@ int main (int argc, char *argv[])
         fprintf (stderr, "pmm: %s\n", err.text);
         rc = (int)err.fault;
     }
-    free (args.set.v);
-    site_clear (&args.site);
+    step_clear (&args.step);
     return rc;
 }

@@ -2,27 +2,73 @@
 /* Step: how a process of a job step comes to a group: it joins the step, opens
  * its transport, meets the others, and forms a group with all that could do the
  * same. It tells the watchdog what it waits for.
+ *
+ * Roster: what the processes publish before they can use the transport, and the
+ * members and peers that follow from it. All see the same blobs, so all have
+ * the same roster. If they do not, because a node answered only some of them,
+ * their rosters have different keys, and they ignore each other's messages. A
+ * rank without a transport says why and is no member.
  */
 #ifndef PROBE_STEP_H
 #define PROBE_STEP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "ibquery/fabric.h"
 #include "probe/coord.h"
 #include "probe/group.h"
-#include "probe/roster.h"
 #include "probe/transport.h"
 #include "util/error.h"
+#include "util/options.h"
 #include "util/site.h"
 
+enum { ROSTER_NONE = -1 };
+
+struct roster_rank {
+    char host[64];  /* "" if unknown */
+    char why[256];  /* why it is no member; "" for a member */
+    bool silent;    /* it published nothing */
+    int member;     /* ROSTER_NONE: it is none */
+    uint64_t key;   /* its random draw */
+};
+
+struct roster {
+    struct roster_rank *rank; /* [nranks] */
+    size_t nranks;
+    uint64_t key;             /* of the session: from all members' draws */
+    size_t nmembers;
+    unsigned int *member;     /* [nmembers] rank */
+    uint32_t *first;          /* [nmembers + 1] first peer of each */
+    struct transport_address *peer; /* [first[nmembers]] */
+};
+
+/* Write this rank's blob: its host, a key, and the rails of t, or, if t is
+ * NULL, why there are none. Return the length.
+ */
+size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
+                    uint64_t key, const struct transport *transport,
+                    const void *t, const char *why);
+
+/* Read the blobs of all ranks. A rank is no member if its blob is invalid, or
+ * if messages from the first member cannot reach its addresses, rail by rail.
+ * If a blob does not name its host, coord is asked for it (NULL: nothing to
+ * ask).
+ */
+struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
+                              const struct transport *transport,
+                              struct coord *coord);
+void roster_destroy (struct roster *r);
+
 struct step {
-    /* set by the caller */
-    const struct site *site;
-    const char *coordination; /* argument of coord_open */
-    bool pads;                /* messages need pads */
-    const char *leader;       /* the host that should lead; NULL: any */
+    /* set by the caller: the arguments of --conf, --set and --coord */
+    const char *conf; /* NULL: the usual file */
+    struct strings set;
+    const char *coordination;
+    struct site site;   /* by step_read_site */
+    bool pads;          /* messages need pads */
+    const char *leader; /* the host that should lead; NULL: any */
 
     struct coord *coord;
     const struct transport *transport;
@@ -33,6 +79,11 @@ struct step {
     struct group *group;   /* NULL: no member */
     struct fabric *fabric; /* NULL: not loaded */
 };
+
+/* Read pmm.conf and the options set. The caller then calls site_check. Return
+ * 0, or -1 with err.
+ */
+int step_read_site (struct step *s, struct error *err);
 
 /* Join the step; open the transport and meet the others: all processes do this
  * together. Return 0, or -1 with err; call step_clear in any case.
@@ -45,15 +96,16 @@ int step_meet (struct step *s, struct error *err);
  */
 unsigned int step_leader (const struct step *s);
 
-/* Join the group, if this process can be a member. Return 0, or -1 with err. */
+/* Join the group, if this process can be a member, until the watchdog's time.
+ * Return 0, or -1 with err.
+ */
 int step_form_group (struct step *s, struct error *err);
 
 /* Load the snapshot, or the one that this node's prolog has read, unless it is
- * loaded already; step_load_and_serve serves the other members meanwhile.
- * Return 0, or -1 with err.
+ * loaded already. arg is a step, so that group_meanwhile can call this. Return
+ * 0, or -1 with err.
  */
-int step_load (struct step *s, struct error *err);
-int step_load_and_serve (struct step *s, struct error *err);
+int step_load (void *arg, struct error *err);
 
 /* Print a message about a host; "": unknown. */
 void step_say (const char *host, const char *text);

@@ -2,7 +2,7 @@
 /* Transport: carries messages between the endpoints of a job.
  *
  * A plug point. To add one, write transport_<name>.c, declare its table here
- * and list it in transport.c. All calls but `open` and `agree` get the handle
+ * and list it in step.c. All calls but `open` and `agree` get the handle
  * that open returned. Calls marked so may be NULL, if there is nothing to do.
  *
  * A transport is unreliable: messages may be lost, repeated or late, but not
@@ -192,8 +192,5 @@ struct transport {
 
 extern const struct transport transport_emu;
 extern const struct transport transport_verbs;
-
-/* Find the transport of this name. Return NULL with err on failure. */
-const struct transport *transport_find (const char *name, struct error *err);
 
 #endif /* PROBE_TRANSPORT_H */

@@ -2,8 +2,8 @@
 /* Transport over verbs: InfiniBand and RoCE, UD or RC.
  *
  * Notes: a rail (verbs_rail) is a port (verbs_device) with its completion
- * queues and queue pairs (verbs_qp); verbs_wire defines what they carry. This
- * file handles all rails of a process together.
+ * queues and queue pairs; verbs_wire defines what they carry. This file handles
+ * all rails of a process together.
  *
  * A process that attends polls. After SPIN_GAPS without a message it sleeps
  * until a completion queue wakes it; if it does not attend, or shares its core
@@ -98,22 +98,6 @@ static int mapped_devices (const struct site *site, const char *host,
     return 0;
 }
 
-static void open_rail (struct verbs *v, const struct verbs_port_name *name,
-                       uint8_t number, bool pads, const struct site *site)
-{
-    struct verbs_rail *rail = &v->rail[v->rails];
-    struct error why;
-
-    if (verbs_rail_open (rail, name, v->rails == 0, pads, site, &why) < 0) {
-        verbs_rail_close (rail);
-        if (!v->unopened.text[0])
-            v->unopened = why;
-        return;
-    }
-    rail->address.number = number;
-    v->rails++;
-}
-
 static void *verbs_open (const struct site *site, const char *host, bool pads,
                          struct error *err)
 {
@@ -128,8 +112,20 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
         || (n = verbs_find_ports (mapped[0] ? mapped : site->device, name,
                                   TRANSPORT_RAILS_MAX, err)) == 0)
         goto error;
-    for (size_t i = 0; i < n; i++)
-        open_rail (v, &name[i], (uint8_t)i, pads, site);
+    for (size_t i = 0; i < n; i++) {
+        struct verbs_rail *rail = &v->rail[v->rails];
+        struct error why;
+
+        if (verbs_rail_open (rail, &name[i], v->rails == 0, pads, site, &why)
+            == 0) {
+            rail->address.number = (uint8_t)i;
+            v->rails++;
+            continue;
+        }
+        verbs_rail_close (rail);
+        if (!v->unopened.text[0])
+            v->unopened = why;
+    }
     if (v->rails > 0)
         return v;
     *err = v->unopened;
@@ -178,19 +174,16 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
     return 0;
 }
 
-static bool is_same (const struct transport_address *a,
-                     const struct transport_address *b)
-{
-    return a->guid == b->guid && a->lid == b->lid && a->len == b->len
-           && !memcmp (a->data, b->data, a->len);
-}
-
 static int start_rail (struct verbs *v, struct verbs_rail *rail,
                        const struct transport_address *peer, size_t n,
                        struct error *err)
 {
+    const struct transport_address *a = &rail->address;
+
     for (size_t i = 0; i < n; i++)
-        if (is_same (&rail->address, &peer[i]))
+        if (a->guid == peer[i].guid && a->lid == peer[i].lid
+            && a->len == peer[i].len
+            && !memcmp (a->data, peer[i].data, a->len))
             return verbs_rail_start (rail, &v->run, (uint32_t)i, err);
     return error_world (err, "%s: its address did not reach the others",
                         rail->device.name);
@@ -360,33 +353,14 @@ static int check_rail (struct verbs *v, struct verbs_rail *rail,
     return lose (v, rail, err);
 }
 
-static int check_events (struct verbs *v, struct error *err)
-{
-    for (size_t i = 0; i < v->rails; i++)
-        if (check_rail (v, &v->rail[i], err) < 0)
-            return -1;
-    return 0;
-}
-
-/* Read the notification that woke this process. This waits until the messages,
- * which are timed, have been taken.
- */
-static void hear (struct verbs_rail *rail)
-{
-    struct ibv_cq *cq;
-    void *context;
-
-    if (rail->told && ibv_get_cq_event (rail->channel, &cq, &context) == 0)
-        ibv_ack_cq_events (cq, 1);
-    rail->told = false;
-}
-
 /* Request a notification of the next message on all rails. Return true if they
  * were armed already, so that no earlier message is missed: it is safe to
  * sleep.
  */
 static bool arm (struct verbs *v)
 {
+    struct ibv_cq *cq;
+    void *context;
     bool was = true;
 
     for (size_t i = 0; i < v->rails; i++) {
@@ -395,8 +369,13 @@ static bool arm (struct verbs *v)
         if (rail->armed || rail->lost)
             continue;
         was = false;
-        hear (rail);
-        rail->armed = ibv_req_notify_cq (rail->receives.cq, 0) == 0;
+        /* read the notification that woke this process: it has waited until
+         * the messages, which are timed, were taken
+         */
+        if (rail->told && ibv_get_cq_event (rail->channel, &cq, &context) == 0)
+            ibv_ack_cq_events (cq, 1);
+        rail->told = false;
+        rail->armed = ibv_req_notify_cq (rail->receives, 0) == 0;
     }
     return was;
 }
@@ -455,9 +434,10 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
             return 0;
         if (came)
             continue;
-        if (++v->looks % LOOKS_PER_EVENT_CHECK == 0
-            && check_events (v, err) < 0)
-            return -1;
+        if (++v->looks % LOOKS_PER_EVENT_CHECK == 0)
+            for (size_t i = 0; i < v->rails; i++)
+                if (check_rail (v, &v->rail[i], err) < 0)
+                    return -1;
         if (v->attends && now - v->heard_ns < SPIN_GAPS * v->run.gap_ns)
             continue;
         if (arm (v) && sleep_until (v, deadline_ns, err) < 0)

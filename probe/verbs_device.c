@@ -34,39 +34,20 @@ uint32_t verbs_device_at_most (uint32_t wanted, int limit)
     return limit >= 2 && (uint32_t)limit < wanted ? (uint32_t)limit : wanted;
 }
 
-/* iWARP, EFA and usNIC do not have the datagrams that are needed. */
-static bool is_infiniband (const struct ibv_device *device)
-{
-    return device->transport_type == IBV_TRANSPORT_IB;
-}
-
 /*
  * Choice of ports
  */
 
-struct devices {
-    struct ibv_device **v;
-    int n;
-};
-
-static int list_devices (struct devices *devices, struct error *err)
+/* The devices of this node; NULL with err if there are none. */
+static struct ibv_device **list_devices (int *n, struct error *err)
 {
-    devices->v = ibv_get_device_list (&devices->n);
-    if (devices->v && devices->n > 0)
-        return 0;
-    if (devices->v)
-        ibv_free_device_list (devices->v);
-    return error_world (err, "no RDMA device on this node");
-}
+    struct ibv_device **v = ibv_get_device_list (n);
 
-static struct ibv_device *find_device (const struct devices *devices,
-                                       const char *name, struct error *err)
-{
-    for (int i = 0; i < devices->n; i++)
-        if (!strcmp (ibv_get_device_name (devices->v[i]), name))
-            return devices->v[i];
-    error_world (err, "no RDMA device is called %.63s; the first is %s", name,
-                 ibv_get_device_name (devices->v[0]));
+    if (v && *n > 0)
+        return v;
+    if (v)
+        ibv_free_device_list (v);
+    error_world (err, "no RDMA device on this node");
     return NULL;
 }
 
@@ -97,43 +78,50 @@ static size_t parse_wanted (const char *wanted, struct verbs_port_name *v,
                             size_t max, struct error *err)
 {
     size_t n = 0;
+    size_t len;
 
-    for (const char *s = wanted; *s;) {
-        size_t len;
-
-        s += strspn (s, ", ");
-        if ((len = strcspn (s, ", ")) == 0)
-            break;
+    for (const char *s = wanted + strspn (wanted, ", ");
+         (len = strcspn (s, ", ")) > 0; s += len + strspn (s + len, ", ")) {
         if (n == max) {
             error_input (err, "option Device: more than %zu ports", max);
             return 0;
         }
         if (parse_port (s, len, &v[n++], err) < 0)
             return 0;
-        s += len;
     }
     if (n == 0)
         error_input (err, "option Device: '%s' names no port", wanted);
     return n;
 }
 
-/* Set err to why a device could not be opened. Try its file, because the
- * library reports only the last of several attempts.
+/* Open a device, of which err speaks by this name; NULL with err. If it fails,
+ * try the device's file, because the library reports only the last of several
+ * attempts.
  */
-static int unopened (const struct ibv_device *device, const char *name,
-                     struct error *err)
+static struct ibv_context *open_context (struct ibv_device *device,
+                                         const char *name, struct error *err)
 {
-    int code = errno;
+    struct ibv_context *context = NULL;
     char path[sizeof ("/dev/infiniband/") + IBV_SYSFS_NAME_MAX];
-    int fd;
+    int code, fd;
 
+    /* iWARP, EFA and usNIC do not have the datagrams that are needed */
+    if (device->transport_type != IBV_TRANSPORT_IB) {
+        error_world (err, "%s: neither InfiniBand nor RoCE", name);
+        return NULL;
+    }
+    if ((context = ibv_open_device (device)))
+        return context;
+    code = errno;
     snprintf (path, sizeof (path), "/dev/infiniband/%s", device->dev_name);
     if ((fd = open (path, O_RDWR | O_CLOEXEC)) < 0)
-        return error_world (err, "%s: cannot open %s: %s", name, path,
-                            strerror (errno));
-    close (fd);
-    return error_world (err, "%s: cannot be opened: %s", name,
-                        strerror (code));
+        error_world (err, "%s: cannot open %s: %s", name, path,
+                     strerror (errno));
+    else {
+        close (fd);
+        error_world (err, "%s: cannot be opened: %s", name, strerror (code));
+    }
+    return NULL;
 }
 
 /* Add a device's active ports of a link layer. If a port is not active, or the
@@ -147,12 +135,9 @@ static size_t add_active (struct ibv_device *device, bool ethernet,
     struct ibv_device_attr attr;
     const char *name = ibv_get_device_name (device);
 
-    if (!is_infiniband (device))
+    if (device->transport_type != IBV_TRANSPORT_IB
+        || !(context = open_context (device, name, why)))
         return n;
-    if (!(context = ibv_open_device (device))) {
-        unopened (device, name, why);
-        return n;
-    }
     if (ibv_query_device (context, &attr) != 0)
         attr.phys_port_cnt = 0;
     for (uint8_t i = 1; i <= attr.phys_port_cnt && n < max; i++) {
@@ -172,36 +157,27 @@ static size_t add_active (struct ibv_device *device, bool ethernet,
     return n;
 }
 
-static size_t find_active (const struct devices *devices,
-                           struct verbs_port_name *v, size_t max,
-                           struct error *err)
+size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
+                         size_t max, struct error *err)
 {
     struct error why = { .text = "" };
+    struct ibv_device **device;
     size_t n = 0;
+    int count;
 
+    if (*wanted)
+        return parse_wanted (wanted, v, max, err);
+    if (!(device = list_devices (&count, err)))
+        return 0;
     for (int ethernet = 0; ethernet < 2 && n == 0; ethernet++)
-        for (int i = 0; i < devices->n; i++)
-            n = add_active (devices->v[i], ethernet, v, n, max, &why);
+        for (int i = 0; i < count; i++)
+            n = add_active (device[i], ethernet, v, n, max, &why);
     if (n == 0 && why.text[0])
         error_world (err, "%.180s, and no other is active", why.text);
     else if (n == 0)
         error_world (err, "%s: neither InfiniBand nor RoCE, nor is there any "
-                     "other", ibv_get_device_name (devices->v[0]));
-    return n;
-}
-
-size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
-                         size_t max, struct error *err)
-{
-    struct devices devices;
-    size_t n;
-
-    if (*wanted)
-        return parse_wanted (wanted, v, max, err);
-    if (list_devices (&devices, err) < 0)
-        return 0;
-    n = find_active (&devices, v, max, err);
-    ibv_free_device_list (devices.v);
+                     "other", ibv_get_device_name (device[0]));
+    ibv_free_device_list (device);
     return n;
 }
 
@@ -209,33 +185,23 @@ size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
  * One port
  */
 
-static int open_context (struct verbs_device *d, const char *name,
-                         struct error *err)
+static int find_device (struct verbs_device *d, const char *name,
+                        struct error *err)
 {
-    struct devices devices;
-    struct ibv_device *device;
+    int n, i;
+    struct ibv_device **v = list_devices (&n, err);
 
-    if (list_devices (&devices, err) < 0)
+    if (!v)
         return -1;
-    device = find_device (&devices, name, err);
-    if (device && !is_infiniband (device))
-        error_world (err, "%s: neither InfiniBand nor RoCE", d->name);
-    else if (device && !(d->context = ibv_open_device (device)))
-        unopened (device, d->name, err);
-    ibv_free_device_list (devices.v);
+    for (i = 0; i < n && strcmp (ibv_get_device_name (v[i]), name) != 0;)
+        i++;
+    if (i < n)
+        d->context = open_context (v[i], d->name, err);
+    else
+        error_world (err, "no RDMA device is called %.63s; the first is %s",
+                     name, ibv_get_device_name (v[0]));
+    ibv_free_device_list (v);
     return d->context ? 0 : -1;
-}
-
-static const char *state_text (enum ibv_port_state state)
-{
-    switch (state) {
-    case IBV_PORT_INIT:
-        return "no subnet manager has set it up";
-    case IBV_PORT_ARMED:
-        return "the subnet manager has not activated it";
-    default:
-        return "no link";
-    }
 }
 
 static int open_port (struct verbs_device *d, const char *device, uint8_t port,
@@ -261,8 +227,12 @@ static int open_port (struct verbs_device *d, const char *device, uint8_t port,
     snprintf (d->name, sizeof (d->name), "%.*s/%u", IBV_SYSFS_NAME_MAX - 1,
               device, d->port);
     if (d->attr.state != IBV_PORT_ACTIVE)
-        return error_world (err, "%s: the port is down: %s", d->name,
-                            state_text (d->attr.state));
+        return error_world (
+            err, "%s: the port is down: %s", d->name,
+            d->attr.state == IBV_PORT_INIT ? "no subnet manager has set it up"
+            : d->attr.state == IBV_PORT_ARMED
+                ? "the subnet manager has not activated it"
+                : "no link");
     if (d->attr.active_mtu < VERBS_MTU)
         return error_world (err, "%s: an MTU of at least %d bytes is needed",
                             d->name, 128 << VERBS_MTU);
@@ -388,21 +358,12 @@ static void open_clock (struct verbs_device *d, const char *wanted)
     d->clock_base = (uint64_t)values.raw_clock.tv_nsec;
 }
 
-static int open_events (struct verbs_device *d, struct error *err)
-{
-    int flags = fcntl (d->context->async_fd, F_GETFL);
-
-    if (flags < 0
-        || fcntl (d->context->async_fd, F_SETFL, flags | O_NONBLOCK) < 0)
-        return verbs_device_failed (d, "its events cannot be read", errno,
-                                    err);
-    return 0;
-}
-
 int verbs_device_open (struct verbs_device *d,
                        const struct verbs_port_name *name,
                        const struct site *site, struct error *err)
 {
+    int flags;
+
     *d = (struct verbs_device){
         .sl = (uint8_t)site->service_level,
         .traffic_class = (uint8_t)site->traffic_class,
@@ -410,11 +371,15 @@ int verbs_device_open (struct verbs_device *d,
     };
     snprintf (d->name, sizeof (d->name), "%s/%u", name->device,
               name->port > 0 ? name->port : 1);
-    if (open_context (d, name->device, err) < 0
+    if (find_device (d, name->device, err) < 0
         || open_port (d, name->device, name->port, err) < 0
         || open_gid (d, site->gid_index, err) < 0
-        || open_pkey (d, site->pkey, err) < 0 || open_events (d, err) < 0)
+        || open_pkey (d, site->pkey, err) < 0)
         return -1;
+    if ((flags = fcntl (d->context->async_fd, F_GETFL)) < 0
+        || fcntl (d->context->async_fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        return verbs_device_failed (d, "its events cannot be read", errno,
+                                    err);
     open_clock (d, site->clock);
     if (!(d->pd = ibv_alloc_pd (d->context)))
         return verbs_device_failed (d, "no protection domain", errno, err);
@@ -499,24 +464,10 @@ void verbs_device_route (const struct verbs_device *d,
 
 static const char removed[] = "the device failed or was removed";
 
-/* The meaning of an event; NULL: not relevant here. */
-static const char *meaning (enum ibv_event_type type)
+static int stopped (const struct verbs_device *d, const char *why,
+                    struct error *err)
 {
-    static const struct {
-        enum ibv_event_type type;
-        const char *text;
-    } tab[] = {
-        { IBV_EVENT_DEVICE_FATAL, removed },
-        { IBV_EVENT_PORT_ERR, "the port went down" },
-        { IBV_EVENT_LID_CHANGE, "the subnet manager gave it another LID" },
-        { IBV_EVENT_CQ_ERR, "a completion queue failed" },
-        { IBV_EVENT_QP_FATAL, "a queue pair failed" },
-    };
-
-    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
-        if (tab[i].type == type)
-            return tab[i].text;
-    return NULL;
+    return error_world (err, "%s: %s while it was measuring", d->name, why);
 }
 
 /* Whether an event concerns this port. A change of the LID does not if the LID
@@ -539,22 +490,25 @@ static bool concerns (const struct verbs_device *d,
     }
 }
 
-static int stopped (const struct verbs_device *d, const char *why,
-                    struct error *err)
-{
-    return error_world (err, "%s: %s while it was measuring", d->name, why);
-}
-
 int verbs_device_events (const struct verbs_device *d, struct error *err)
 {
+    static const struct {
+        enum ibv_event_type type;
+        const char *text;
+    } tab[] = {
+        { IBV_EVENT_DEVICE_FATAL, removed },
+        { IBV_EVENT_PORT_ERR, "the port went down" },
+        { IBV_EVENT_LID_CHANGE, "the subnet manager gave it another LID" },
+        { IBV_EVENT_CQ_ERR, "a completion queue failed" },
+        { IBV_EVENT_QP_FATAL, "a queue pair failed" },
+    };
     struct ibv_async_event event;
 
     while (ibv_get_async_event (d->context, &event) == 0) {
-        const char *text = meaning (event.event_type);
-
         ibv_ack_async_event (&event);
-        if (text && concerns (d, &event))
-            return stopped (d, text, err);
+        for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
+            if (tab[i].type == event.event_type && concerns (d, &event))
+                return stopped (d, tab[i].text, err);
     }
     return 0;
 }

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A rail: one port with its queues.
  *
- * Notes: two RC queue pairs are connected by messages over UD. Each side sends
- * its queue pair's number and asks again until the other side reports that it
- * is connected to that. So neither side sends a message that the other's
- * adapter would drop, which would be repeated only after a time-out. Packet
- * sequence numbers depend on the run's key, so packets of earlier runs do not
- * match.
+ * Notes: a queue pair, UD or RC, has buffers of its own: receives are posted
+ * from the start, and the caller's memory is not needed once a send call
+ * returns. All pads share one buffer. Of depth / SIGNAL_PARTS sends one is
+ * signalled; its completion means that all before it are complete, too.
+ * Messages that the device takes inline are copied by the call; each other send
+ * has a slot. A device that refuses inline messages is asked only once.
+ *
+ * Only an extended completion queue has time stamps. Not every driver has
+ * extended queues, and some report a clock but do not stamp with it, as for
+ * some virtual functions. So if a queue is refused, a simpler one is requested.
+ *
+ * Two RC queue pairs are connected by messages over UD. Each side sends its
+ * queue pair's number and asks again until the other side reports that it is
+ * connected to that. So neither side sends a message that the other's adapter
+ * would drop, which would be repeated only after a time-out. Packet sequence
+ * numbers depend on the run's key, so packets of earlier runs do not match.
  *
  * A message that an RC queue pair repeats arrives too late for its ping: so
  * losses are seen, as over UD.
@@ -40,10 +50,17 @@ enum {
     RC_DEPTH = 8,
     RC_CQ_DEPTH = 8192, /* limits the number of RC queue pairs: all that they
                            have posted may complete at once */
+    SIGNAL_PARTS = 2,
+    INLINE_WANTED = VERBS_HEADER + 64, /* a ping of the usual size */
     WIRE_SIZE = 8,
     SL_MAX = 15,
     RETRY_GAPS = 20,
     RETRY_COSTS = 20,  /* times the duration of the last try */
+    PSN_MASK = 0xffffff,
+    /* codes of the InfiniBand specification */
+    RC_RETRIES = 7,
+    RC_RNR_RETRIES = 7,    /* no limit */
+    RC_RNR_TIMER = 12,     /* 640 us */
     /* for lost_ns */
     LOST_GAPS = 250,
     LOST_GAPS_LEAST = 2,
@@ -53,6 +70,315 @@ enum {
     GAP_EVENT = 200,
     GAP_SOFTWARE = 5000,
 };
+
+/* What the wr_id of a receive points to. */
+struct verbs_slot {
+    struct verbs_qp *qp;
+    uint8_t *data; /* VERBS_SLOT bytes; over UD starting with a GRH */
+};
+
+/* A queue pair; the wr_id of a send points to it. */
+struct verbs_qp {
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    uint8_t *memory;             /* slots of receives, then of sends */
+    struct verbs_slot *slot;     /* [receives] */
+    uint32_t receives, depth;    /* posted; length of send queue */
+    uint32_t inline_max;         /* bytes */
+    uint32_t sent, done;         /* sends posted; completed */
+    uint32_t peer;               /* RC: at the other end */
+    struct transport_way way;    /* RC: way of the connection */
+    bool connected;              /* ready to receive and send */
+    bool ready;                  /* RC: the other end is, too */
+    bool broken;                 /* an error occurred */
+    enum ibv_wc_status why;      /* the first error; the rest is flushed */
+};
+
+struct verbs_way { /* from a rail to a peer */
+    struct transport_way by;
+    struct ibv_ah *ah;    /* NULL: not made yet, or failed */
+    struct ibv_ah *timed; /* on the pings' service level, if it differs from
+                             the site's; as ah */
+    struct verbs_qp *rc;  /* NULL: none */
+    int64_t due_ns;       /* do not make the AH, or ask the other end for its RC
+                             queue pair, before this */
+    struct verbs_way *next; /* with other LIDs */
+};
+
+/*
+ * Queue pairs
+ */
+
+static void break_qp (struct verbs_qp *q, enum ibv_wc_status why)
+{
+    if (!q->broken)
+        q->why = why;
+    q->broken = true;
+}
+
+/* A call failed: if it was of an RC queue pair, only one peer is lost; if of
+ * the UD queue pair, all are.
+ */
+static int failed (struct verbs_rail *rail, struct verbs_qp *q,
+                   const char *what, int code, struct error *err)
+{
+    if (q->qp->qp_type != IBV_QPT_RC)
+        return verbs_device_failed (&rail->device, what, code, err);
+    break_qp (q, IBV_WC_GENERAL_ERR);
+    return 0;
+}
+
+/* The same for a work request. */
+static int completed_badly (struct verbs_rail *rail, struct verbs_qp *q,
+                            const char *what, enum ibv_wc_status status,
+                            struct error *err)
+{
+    if (q->qp->qp_type != IBV_QPT_RC)
+        return verbs_device_broke (&rail->device, what, status, err);
+    break_qp (q, status);
+    return 0;
+}
+
+/* Add the pad, if any, as a second part of a message. Return the number of
+ * parts.
+ */
+static int add_pad (const struct verbs_device *d, size_t bytes,
+                    struct ibv_sge *sge)
+{
+    if (bytes == 0)
+        return 1;
+    *sge = (struct ibv_sge){ (uintptr_t)d->pad, (uint32_t)bytes,
+                             d->pad_mr->lkey };
+    return 2;
+}
+
+/* Post a receive's slot. Return 0, or -1 with err. */
+static int post_receive (struct verbs_rail *rail, struct verbs_slot *slot,
+                         struct error *err)
+{
+    const struct verbs_device *d = &rail->device;
+    struct verbs_qp *q = slot->qp;
+    struct ibv_sge sge[2] = {
+        { (uintptr_t)slot->data, VERBS_SLOT, q->mr->lkey },
+    };
+    struct ibv_recv_wr wr = {
+        .wr_id = (uintptr_t)slot,
+        .sg_list = sge,
+        .num_sge = add_pad (d, d->pad_mr ? 128UL << d->at.mtu : 0, &sge[1]),
+    };
+    struct ibv_recv_wr *bad;
+    int rc = ibv_post_recv (q->qp, &wr, &bad);
+
+    return rc == 0 ? 0 : failed (rail, q, "receiving failed", rc, err);
+}
+
+static int modify (struct verbs_rail *rail, struct verbs_qp *q,
+                   struct ibv_qp_attr *attr, int mask, struct error *err)
+{
+    int rc = ibv_modify_qp (q->qp, attr, mask | IBV_QP_STATE);
+
+    if (rc != 0)
+        return verbs_device_failed (&rail->device, "the queue pair cannot be "
+                                    "set up", rc, err);
+    return 0;
+}
+
+static void close_qp (struct verbs_qp *q)
+{
+    if (!q)
+        return;
+    if (q->qp)
+        ibv_destroy_qp (q->qp);
+    if (q->mr)
+        ibv_dereg_mr (q->mr);
+    free (q->memory);
+    free (q->slot);
+    free (q);
+}
+
+static int create_qp (struct verbs_rail *rail, struct verbs_qp *q,
+                      enum ibv_qp_type type, struct error *err)
+{
+    struct verbs_device *d = &rail->device;
+    size_t size = (size_t)(q->receives + q->depth) * VERBS_SLOT;
+    uint32_t parts = d->pad_mr ? 2 : 1;
+    struct ibv_qp_init_attr attr = {
+        .send_cq = rail->sends,
+        .recv_cq = rail->receives,
+        .qp_type = type,
+        .cap = {
+            .max_send_wr = q->depth,
+            .max_recv_wr = q->receives,
+            .max_send_sge = parts,
+            .max_recv_sge = parts,
+            .max_inline_data = d->inlines ? INLINE_WANTED : 0,
+        },
+    };
+    struct ibv_qp_attr init = {
+        .qp_state = IBV_QPS_INIT,
+        .port_num = d->port,
+        .pkey_index = d->pkey_index,
+    };
+
+    q->memory = verbs_device_memory (&size);
+    q->slot = xcalloc (q->receives, sizeof (*q->slot));
+    if (!(q->mr = ibv_reg_mr (d->pd, q->memory, size, IBV_ACCESS_LOCAL_WRITE)))
+        return verbs_device_failed (d, "memory cannot be registered", errno,
+                                    err);
+    q->qp = ibv_create_qp (d->pd, &attr);
+    if (!q->qp && d->inlines) {
+        d->inlines = false;
+        attr.cap.max_inline_data = 0;
+        q->qp = ibv_create_qp (d->pd, &attr);
+    }
+    if (!q->qp)
+        return verbs_device_failed (d, "no queue pair", errno, err);
+    q->inline_max = attr.cap.max_inline_data;
+    return modify (rail, q, &init,
+                   IBV_QP_PKEY_INDEX | IBV_QP_PORT
+                       | (type == IBV_QPT_UD ? IBV_QP_QKEY
+                                             : IBV_QP_ACCESS_FLAGS),
+                   err);
+}
+
+/* Make a queue pair in the state INIT, with this many receives posted and room
+ * for `depth` sends, or fewer if the device allows less. NULL with err.
+ */
+static struct verbs_qp *open_qp (struct verbs_rail *rail,
+                                 enum ibv_qp_type type, uint32_t receives,
+                                 uint32_t depth, struct error *err)
+{
+    int limit = rail->device.limits.max_qp_wr;
+    struct verbs_qp *q = xcalloc (1, sizeof (*q));
+    int rc;
+
+    q->receives = verbs_device_at_most (receives, limit);
+    q->depth = verbs_device_at_most (depth, limit);
+    rc = create_qp (rail, q, type, err);
+    for (uint32_t i = 0; rc == 0 && i < q->receives; i++) {
+        q->slot[i]
+            = (struct verbs_slot){ q, q->memory + (size_t)i * VERBS_SLOT };
+        rc = post_receive (rail, &q->slot[i], err);
+    }
+    if (rc == 0)
+        return q;
+    close_qp (q);
+    return NULL;
+}
+
+static int start_ud (struct verbs_rail *rail, struct error *err)
+{
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+                                .qkey = rail->run->qkey };
+
+    if (modify (rail, rail->ud, &attr, IBV_QP_QKEY, err) < 0)
+        return -1;
+    attr.qp_state = IBV_QPS_RTS;
+    return modify (rail, rail->ud, &attr, IBV_QP_SQ_PSN, err);
+}
+
+/* For how long the group waits for a ping at most (probe/group). */
+static int64_t lost_ns (const struct verbs_run *run)
+{
+    int64_t most = run->gap_ns * LOST_GAPS_LEAST;
+
+    if (most < LOST_NS)
+        most = LOST_NS;
+    return run->gap_ns * LOST_GAPS < most ? run->gap_ns * LOST_GAPS : most;
+}
+
+/* The first packet sequence number from one peer to another. Both sides compute
+ * the same.
+ */
+static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
+                           uint32_t to)
+{
+    return (uint32_t)(rng_mix (run->key ^ ((uint64_t)from << 32 | to)) >> 40)
+           & PSN_MASK;
+}
+
+/* Connect an RC queue pair, which retransmits what is not acknowledged within
+ * lost_ns, to one of its peer, on a service level.
+ */
+static int start_rc (struct verbs_rail *rail, struct verbs_qp *q, uint32_t qpn,
+                     uint8_t sl, struct error *err)
+{
+    const struct verbs_run *run = rail->run;
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = VERBS_MTU,
+        .dest_qp_num = qpn,
+        .rq_psn = first_psn (run, q->peer, rail->self),
+        .min_rnr_timer = RC_RNR_TIMER,
+    };
+
+    verbs_device_route (&rail->device, &run->at[q->peer], q->way, sl,
+                        &attr.ah_attr);
+    if (modify (rail, q, &attr,
+                IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
+                    | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+                err) < 0)
+        return -1;
+    attr = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS,
+        .sq_psn = first_psn (run, rail->self, q->peer),
+        .timeout = verbs_timeout_code (lost_ns (run)),
+        .retry_cnt = RC_RETRIES,
+        .rnr_retry = RC_RNR_RETRIES,
+    };
+    if (modify (rail, q, &attr,
+                IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
+                    | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+                err) < 0)
+        return -1;
+    q->connected = true;
+    return 0;
+}
+
+/* Take the completions of sends. Return 0, or -1 with err. */
+static int reap (struct verbs_rail *rail, struct error *err)
+{
+    struct ibv_wc wc;
+    int rc;
+
+    while ((rc = ibv_poll_cq (rail->sends, 1, &wc)) > 0) {
+        struct verbs_qp *q = (struct verbs_qp *)(uintptr_t)wc.wr_id;
+
+        if (wc.status == IBV_WC_SUCCESS)
+            q->done += q->depth / SIGNAL_PARTS;
+        else if (completed_badly (rail, q, "sending failed", wc.status, err)
+                 < 0)
+            return -1;
+    }
+    return rc < 0 ? verbs_device_failed (&rail->device, "polling failed", EIO,
+                                         err)
+                  : 0;
+}
+
+/*
+ * The rail
+ */
+
+static struct ibv_cq *open_extended (struct verbs_rail *rail, uint32_t depth)
+{
+    struct verbs_device *d = &rail->device;
+    struct ibv_cq_init_attr_ex attr = {
+        .cqe = depth,
+        .channel = rail->channel,
+        .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_SRC_QP
+                    | IBV_WC_EX_WITH_SLID,
+    };
+
+    if (d->clock_khz)
+        attr.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+    rail->stamped = ibv_create_cq_ex (d->context, &attr);
+    if (!rail->stamped && d->clock_khz) {
+        d->clock_khz = 0;
+        attr.wc_flags &= ~(uint64_t)IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+        rail->stamped = ibv_create_cq_ex (d->context, &attr);
+    }
+    return rail->stamped ? ibv_cq_ex_to_cq (rail->stamped) : NULL;
+}
 
 static uint32_t wanted_gap (const struct verbs_device *d,
                             const struct site *site)
@@ -83,16 +409,20 @@ int verbs_rail_open (struct verbs_rail *rail,
     rail->rc_max = (depth - receives) / RC_DEPTH;
     if (!(rail->channel = ibv_create_comp_channel (d->context)))
         return verbs_device_failed (d, "no completion channel", errno, err);
-    if (verbs_cq_open (&rail->receives, d, depth, rail->channel, err) < 0
-        || verbs_cq_open (&rail->sends, d, depth, NULL, err) < 0
-        || verbs_qp_open (&rail->ud, d, IBV_QPT_UD, receives, UD_SENDS,
-                          &rail->sends, &rail->receives, err) < 0)
+    if (!(rail->receives = open_extended (rail, depth)))
+        rail->receives = ibv_create_cq (d->context, (int)depth, NULL,
+                                        rail->channel, 0);
+    if (rail->receives)
+        rail->sends = ibv_create_cq (d->context, (int)depth, NULL, NULL, 0);
+    if (!rail->sends)
+        return verbs_device_failed (d, "no completion queue", errno, err);
+    if (!(rail->ud = open_qp (rail, IBV_QPT_UD, receives, UD_SENDS, err)))
         return -1;
     rail->sl = d->sl;
     rail->at = d->at;
     rail->at.rc = rc;
     rail->at.first = first;
-    rail->at.qpn = rail->ud.qp->qp_num;
+    rail->at.qpn = rail->ud->qp->qp_num;
     rail->at.gap_us = wanted_gap (d, site);
     rail->at.machine = cpu_machine ();
     rail->at.cores = cpu_count () < UINT8_MAX ? (uint8_t)cpu_count ()
@@ -102,29 +432,24 @@ int verbs_rail_open (struct verbs_rail *rail,
     return 0;
 }
 
-static void close_way (struct verbs_way *way)
-{
-    if (way->ah)
-        ibv_destroy_ah (way->ah);
-    if (way->timed)
-        ibv_destroy_ah (way->timed);
-    if (way->rc)
-        verbs_qp_close (way->rc);
-    free (way->rc);
-    free (way);
-}
-
 void verbs_rail_close (struct verbs_rail *rail)
 {
     for (size_t i = 0; rail->way && i < rail->run->npeers; i++)
         for (struct verbs_way *way; (way = rail->way[i]);) {
             rail->way[i] = way->next;
-            close_way (way);
+            if (way->ah)
+                ibv_destroy_ah (way->ah);
+            if (way->timed)
+                ibv_destroy_ah (way->timed);
+            close_qp (way->rc);
+            free (way);
         }
     free (rail->way);
-    verbs_qp_close (&rail->ud);
-    verbs_cq_close (&rail->receives);
-    verbs_cq_close (&rail->sends);
+    close_qp (rail->ud);
+    if (rail->receives)
+        ibv_destroy_cq (rail->receives);
+    if (rail->sends)
+        ibv_destroy_cq (rail->sends);
     if (rail->channel)
         ibv_destroy_comp_channel (rail->channel);
     verbs_device_close (&rail->device);
@@ -137,8 +462,12 @@ int verbs_rail_start (struct verbs_rail *rail, struct verbs_run *run,
     rail->run = run;
     rail->self = self;
     rail->way = xcalloc (run->npeers, sizeof (*rail->way));
-    return verbs_qp_start_ud (&rail->ud, run->qkey, err);
+    return start_ud (rail, err);
 }
+
+/*
+ * Ways
+ */
 
 /* Keep the first problem of the rail. If the rail cannot reach itself, that is
  * none: its loopback is then not measured.
@@ -205,6 +534,26 @@ static struct ibv_ah *find_ah (struct verbs_rail *rail, uint32_t peer,
     return NULL;
 }
 
+/* Return the RC queue pair of a way, or make it; NULL if that fails. */
+static struct verbs_qp *find_rc (struct verbs_rail *rail, uint32_t peer,
+                                 struct verbs_way *way)
+{
+    struct error why = { .text = "too many RC queue pairs" };
+
+    if (way->rc)
+        return way->rc;
+    if (rail->nrc < rail->rc_max)
+        way->rc = open_qp (rail, IBV_QPT_RC, RC_DEPTH, RC_DEPTH, &why);
+    if (!way->rc) {
+        note_trouble (rail, peer, why.text);
+        return NULL;
+    }
+    way->rc->peer = peer;
+    way->rc->way = way->by;
+    rail->nrc++;
+    return way->rc;
+}
+
 /*
  * Sending
  */
@@ -237,7 +586,7 @@ static int make_room (struct verbs_rail *rail, const struct verbs_qp *q,
     for (;;) {
         int64_t now;
 
-        if (verbs_qp_reap (&rail->sends, err) < 0)
+        if (reap (rail, err) < 0)
             return -1;
         if (!waits || q->sent - q->done < q->depth)
             return 0;
@@ -249,33 +598,56 @@ static int make_room (struct verbs_rail *rail, const struct verbs_qp *q,
     }
 }
 
+/* Send a datagram by a queue pair, with an address handle if it is UD. If the
+ * queue is full, it is lost. Return 0, or -1 with err.
+ */
 static int post (struct verbs_rail *rail, struct verbs_qp *q,
-                 enum verbs_type type, struct verbs_message *m,
+                 struct ibv_ah *ah, uint32_t peer, enum verbs_type type,
+                 const uint8_t *data, size_t len, size_t pad,
                  struct transport_timing *timing, struct error *err)
 {
-    uint8_t buf[VERBS_HEADER];
     struct verbs_header header = {
         .from = rail->self,
         .sequence = ++rail->sequence,
         .type = type,
-        .pad = (uint16_t)m->pad,
+        .pad = (uint16_t)pad,
     };
+    struct ibv_sge sge[2];
+    struct ibv_send_wr wr = {
+        .wr_id = (uintptr_t)q,
+        .sg_list = sge,
+        .num_sge = add_pad (&rail->device, pad, &sge[1]),
+        .opcode = IBV_WR_SEND,
+    };
+    struct ibv_send_wr *bad;
+    uint8_t *slot;
+    int rc;
 
     if (make_room (rail, q, !timing && rail->run->size_max > 0, err) < 0)
         return -1;
+    slot = q->memory
+           + (size_t)(q->receives + q->sent % q->depth) * VERBS_SLOT;
+    sge[0] = (struct ibv_sge){ (uintptr_t)slot,
+                               (uint32_t)(VERBS_HEADER + len), q->mr->lkey };
+    if (VERBS_HEADER + len + pad <= q->inline_max)
+        wr.send_flags |= IBV_SEND_INLINE;
+    if ((q->sent + 1) % (q->depth / SIGNAL_PARTS) == 0)
+        wr.send_flags |= IBV_SEND_SIGNALED;
+    if (ah) {
+        wr.wr.ud.ah = ah;
+        wr.wr.ud.remote_qpn = rail->run->at[peer].qpn;
+        wr.wr.ud.remote_qkey = rail->run->qkey;
+    }
     if (timing)
         header.held_ns = stamp (rail, timing);
-    verbs_header_pack (buf, rail->run->key, &header);
-    m->header = buf;
-    return verbs_qp_send (q, m, err) < 0 ? -1 : 0;
-}
-
-/* The LIDs that a message takes. */
-static struct transport_way way_of (const struct transport_timing *timing)
-{
-    if (!timing)
-        return (struct transport_way){ 0, 0 };
-    return timing->answers ? timing->answers->way : timing->way;
+    if (q->sent - q->done == q->depth)
+        return 0;
+    verbs_header_pack (slot, rail->run->key, &header);
+    memcpy (slot + VERBS_HEADER, data, len);
+    if ((rc = ibv_post_send (q->qp, &wr, &bad)) != 0)
+        return failed (rail, q, "sending failed", rc, err);
+    q->sent++;
+    return 0;
 }
 
 int verbs_rail_send (struct verbs_rail *rail, uint32_t peer,
@@ -283,98 +655,33 @@ int verbs_rail_send (struct verbs_rail *rail, uint32_t peer,
                      size_t pad, struct transport_timing *timing,
                      struct error *err)
 {
-    bool by_rc = timing && rail->at.rc;
-    struct verbs_way *way = find_way (rail, peer, way_of (timing));
-    struct verbs_qp *q = !by_rc ? &rail->ud : way ? way->rc : NULL;
-    struct verbs_message m = {
-        .data = data,
-        .len = len,
-        .pad = pad,
-        .ah = by_rc || rail->lost || !way
-                  ? NULL
-                  : find_ah (rail, peer, way, timing != NULL),
-        .qpn = rail->run->at[peer].qpn,
-        .qkey = rail->run->qkey,
-    };
+    struct transport_way by = { 0, 0 };
+    struct verbs_qp *q = NULL;
+    struct ibv_ah *ah = NULL;
+    struct verbs_way *way;
 
-    if (by_rc && q && q->broken)
-        note_trouble (rail, peer, ibv_wc_status_str (q->why));
-    if (by_rc ? q && q->connected && !q->broken && !rail->lost : m.ah != NULL)
-        return post (rail, q, type, &m, timing, err);
+    if (timing)
+        by = timing->answers ? timing->answers->way : timing->way;
+    way = find_way (rail, peer, by);
+    if (timing && rail->at.rc) {
+        q = way ? way->rc : NULL;
+        if (q && q->broken)
+            note_trouble (rail, peer, ibv_wc_status_str (q->why));
+        if (q && (q->broken || !q->connected))
+            q = NULL;
+    }
+    else if (way && !rail->lost
+             && (ah = find_ah (rail, peer, way, timing != NULL)))
+        q = rail->ud;
+    if (q && !rail->lost)
+        return post (rail, q, ah, peer, type, data, len, pad, timing, err);
     if (timing)
         stamp (rail, timing);
     return 0;
 }
 
 /*
- * Receiving
- */
-
-/* The LIDs that a datagram came by: over UD only its sender's is known. */
-static struct transport_way came_by (const struct verbs_slot *slot,
-                                     const struct verbs_completion *c,
-                                     const struct verbs_address *from)
-{
-    unsigned int mask = (1U << from->lmc) - 1;
-
-    if (slot->qp->qp->qp_type == IBV_QPT_RC)
-        return slot->qp->way;
-    return (struct transport_way){ .other = (uint8_t)(c->slid & mask) };
-}
-
-/* Check a datagram: accept it or count it as dropped. Return the number of
- * bytes of data, or -1.
- */
-static int check (const struct verbs_rail *rail, const struct verbs_slot *slot,
-                  const struct verbs_completion *c, struct verbs_header *h,
-                  const uint8_t **data)
-{
-    bool ud = slot->qp == &rail->ud;
-    size_t before = ud ? VERBS_GRH : 0;
-    size_t len = c->len >= before ? c->len - before : 0;
-    const uint8_t *p = slot->data + before;
-    struct verbs_origin origin = { c->src_qp, c->slid,
-                                   c->grh ? slot->data : NULL };
-
-    if (!verbs_header_unpack (h, p, len, rail->run->key, rail->run->npeers)
-        || (ud ? !verbs_is_from (&origin, &rail->run->at[h->from])
-               : h->from != slot->qp->peer)) {
-        rail->run->counts.foreign++;
-        return -1;
-    }
-    if (!verbs_window_take (&rail->run->window[h->from], h->sequence)) {
-        rail->run->counts.repeated++;
-        return -1;
-    }
-    *data = p + VERBS_HEADER;
-    return (int)(len - VERBS_HEADER - h->pad);
-}
-
-/* Stop using the device's clock if a stamp is not from the recent past. */
-static void check_clock (struct verbs_rail *rail, struct verbs_completion *c)
-{
-    struct verbs_device *d = &rail->device;
-
-    rail->trusted = true;
-    if (!d->clock_khz
-        || verbs_stamp_is_sound (c->stamp_ns, verbs_device_now_ns (d)))
-        return;
-    d->clock_khz = 0;
-    c->stamp_ns = verbs_device_now_ns (d);
-}
-
-static int take_failed (const struct verbs_rail *rail, struct verbs_slot *slot,
-                        const struct verbs_completion *c, struct error *err)
-{
-    if (slot->qp == &rail->ud)
-        return verbs_device_broke (&rail->device, "receiving failed",
-                                   c->status, err);
-    verbs_qp_break (slot->qp, c->status);
-    return 0;
-}
-
-/*
- * RC queue pairs
+ * Connecting RC queue pairs
  */
 
 static int say_wire (struct verbs_rail *rail, uint32_t peer,
@@ -390,31 +697,6 @@ static int say_wire (struct verbs_rail *rail, uint32_t peer,
     buf[7] = q->way.other;
     return verbs_rail_send (rail, peer, VERBS_WIRE, buf, sizeof (buf), 0, NULL,
                             err);
-}
-
-/* Return the RC queue pair of a way, or make it; NULL if that fails. */
-static struct verbs_qp *find_rc (struct verbs_rail *rail, uint32_t peer,
-                                 struct verbs_way *way)
-{
-    struct verbs_qp *q = way->rc;
-    struct error why = { .text = "too many RC queue pairs" };
-
-    if (q)
-        return q;
-    q = xcalloc (1, sizeof (*q));
-    if (rail->nrc == rail->rc_max
-        || verbs_qp_open (q, &rail->device, IBV_QPT_RC, RC_DEPTH, RC_DEPTH,
-                          &rail->sends, &rail->receives, &why) < 0) {
-        note_trouble (rail, peer, why.text);
-        verbs_qp_close (q);
-        free (q);
-        return NULL;
-    }
-    q->peer = peer;
-    q->way = way->by;
-    rail->nrc++;
-    way->rc = q;
-    return q;
 }
 
 int verbs_rail_prepare (struct verbs_rail *rail, uint32_t peer,
@@ -435,95 +717,160 @@ int verbs_rail_prepare (struct verbs_rail *rail, uint32_t peer,
     return say_wire (rail, peer, q, VERBS_WIRE_ASKS, err);
 }
 
-/* For how long the group waits for a ping at most (probe/group). */
-static int64_t lost_ns (const struct verbs_run *run)
-{
-    int64_t most = run->gap_ns * LOST_GAPS_LEAST;
-
-    if (most < LOST_NS)
-        most = LOST_NS;
-    return run->gap_ns * LOST_GAPS < most ? run->gap_ns * LOST_GAPS : most;
-}
-
-/* The first packet sequence number from one peer to another. Both sides compute
- * the same.
- */
-static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
-                           uint32_t to)
-{
-    return (uint32_t)(rng_mix (run->key ^ ((uint64_t)from << 32 | to)) >> 40);
-}
-
-/* The side that asks knows the service level; the other side may not, yet. */
-static uint8_t wired_sl (const struct verbs_rail *rail, const uint8_t *data)
-{
-    return data[4] & VERBS_WIRE_ASKS ? data[5] : rail->sl;
-}
-
 /* Handle a datagram of type VERBS_WIRE. Return 0, or -1 with err. */
 static int take_wire (struct verbs_rail *rail, const struct packet *packet,
                       struct error *err)
 {
+    const uint8_t *data = packet->data;
     uint32_t peer = packet->peer;
     struct verbs_way *way;
     struct verbs_qp *q;
+    struct error why;
+    bool asks;
 
-    if (packet->len != WIRE_SIZE || packet->data[5] > SL_MAX || !rail->at.rc)
+    if (packet->len != WIRE_SIZE || data[5] > SL_MAX || !rail->at.rc)
         return 0;
     /* its own LID is our other, and vice versa */
-    way = find_way (rail, peer,
-                    (struct transport_way){ packet->data[7], packet->data[6] });
+    way = find_way (rail, peer, (struct transport_way){ data[7], data[6] });
     if (!way || !(q = find_rc (rail, peer, way)))
         return 0;
-    if (!q->connected && !q->broken) {
-        struct error why;
-
-        if (verbs_qp_start_rc (q, &rail->run->at[peer],
-                               wired_sl (rail, packet->data),
-                               (uint32_t)wire_get (packet->data, 4),
-                               first_psn (rail->run, rail->self, peer),
-                               first_psn (rail->run, peer, rail->self),
-                               lost_ns (rail->run), &why)
-            < 0) {
-            q->broken = true;
-            note_trouble (rail, peer, why.text);
-        }
+    /* the side that asks knows the service level; the other may not, yet */
+    asks = data[4] & VERBS_WIRE_ASKS;
+    if (!q->connected && !q->broken
+        && start_rc (rail, q, (uint32_t)wire_get (data, 4),
+                     asks ? data[5] : rail->sl, &why)
+               < 0) {
+        q->broken = true;
+        note_trouble (rail, peer, why.text);
     }
-    if (packet->data[4] & VERBS_WIRE_READY)
+    if (data[4] & VERBS_WIRE_READY)
         q->ready = q->connected;
-    return packet->data[4] & VERBS_WIRE_ASKS ? say_wire (rail, peer, q, 0, err)
-                                             : 0;
+    return asks ? say_wire (rail, peer, q, 0, err) : 0;
+}
+
+/*
+ * Receiving
+ */
+
+struct verbs_completion {
+    struct verbs_slot *slot;
+    enum ibv_wc_status status;
+    /* if it is a success */
+    uint32_t len;
+    uint32_t src_qp;
+    uint16_t slid;
+    bool grh;         /* over UD: the GRH bytes are filled in */
+    int64_t stamp_ns; /* by the device's clock */
+};
+
+/* Take one completion of a receive. Return 1, 0 if there is none, or -1 with
+ * err.
+ */
+static int poll_receive (struct verbs_rail *rail, struct verbs_completion *c,
+                         struct error *err)
+{
+    const struct verbs_device *d = &rail->device;
+    struct ibv_cq_ex *ex = rail->stamped;
+    struct ibv_poll_cq_attr none = { 0 };
+    struct ibv_wc wc;
+    int rc;
+
+    if (!ex) {
+        if ((rc = ibv_poll_cq (rail->receives, 1, &wc)) < 0)
+            return verbs_device_failed (d, "polling failed", EIO, err);
+        if (rc > 0)
+            *c = (struct verbs_completion){
+                (struct verbs_slot *)(uintptr_t)wc.wr_id, wc.status,
+                wc.byte_len, wc.src_qp, wc.slid, wc.wc_flags & IBV_WC_GRH,
+                verbs_device_now_ns (d)
+            };
+        return rc;
+    }
+    if ((rc = ibv_start_poll (ex, &none)) != 0)
+        return rc == ENOENT
+                   ? 0
+                   : verbs_device_failed (d, "polling failed", rc, err);
+    *c = (struct verbs_completion){
+        .slot = (struct verbs_slot *)(uintptr_t)ex->wr_id,
+        .status = ex->status,
+    };
+    if (c->status == IBV_WC_SUCCESS) {
+        c->len = ibv_wc_read_byte_len (ex);
+        c->src_qp = ibv_wc_read_src_qp (ex);
+        c->slid = (uint16_t)ibv_wc_read_slid (ex);
+        c->grh = ibv_wc_read_wc_flags (ex) & IBV_WC_GRH;
+        c->stamp_ns = d->clock_khz
+                          ? verbs_device_stamp_ns (
+                              d, ibv_wc_read_completion_ts (ex))
+                          : verbs_device_now_ns (d);
+    }
+    ibv_end_poll (ex);
+    return 1;
+}
+
+/* Check a datagram: fill in the packet, or count it as dropped. Return its
+ * type, or 0.
+ */
+static int check (const struct verbs_rail *rail,
+                  const struct verbs_completion *c, struct packet *packet)
+{
+    struct verbs_run *run = rail->run;
+    const struct verbs_qp *q = c->slot->qp;
+    bool ud = q == rail->ud;
+    size_t before = ud ? VERBS_GRH : 0;
+    size_t len = c->len >= before ? c->len - before : 0;
+    const uint8_t *p = c->slot->data + before;
+    struct verbs_origin origin = { c->src_qp, c->slid,
+                                   c->grh ? c->slot->data : NULL };
+    struct verbs_header h;
+    unsigned int lids;
+
+    if (!verbs_header_unpack (&h, p, len, run->key, run->npeers)
+        || (ud ? !verbs_is_from (&origin, &run->at[h.from])
+               : h.from != q->peer)) {
+        run->counts.foreign++;
+        return 0;
+    }
+    if (!verbs_window_take (&run->window[h.from], h.sequence)) {
+        run->counts.repeated++;
+        return 0;
+    }
+    packet->stamp_ns = c->stamp_ns;
+    packet->held_ns = h.held_ns;
+    packet->peer = h.from;
+    /* over UD only its sender's LID is known */
+    lids = 1U << run->at[h.from].lmc;
+    packet->way = ud ? (struct transport_way){ .other = c->slid & (lids - 1) }
+                     : q->way;
+    packet->len = len - VERBS_HEADER - h.pad;
+    memcpy (packet->data, p + VERBS_HEADER, packet->len);
+    return (int)h.type;
 }
 
 int verbs_rail_take (struct verbs_rail *rail, struct packet *packet, bool *came,
                      struct error *err)
 {
-    struct verbs_completion c;
-    struct verbs_header header;
-    struct verbs_slot *slot;
-    const uint8_t *data;
-    int rc = verbs_cq_poll (&rail->receives, &c, err);
-    int len;
+    struct verbs_device *d = &rail->device;
+    struct verbs_completion c = { .slot = NULL };
+    int rc = poll_receive (rail, &c, err);
+    int type;
 
     *came = rc > 0;
     if (rc <= 0)
         return rc;
-    slot = (struct verbs_slot *)(uintptr_t)c.wr_id;
     if (c.status != IBV_WC_SUCCESS)
-        return take_failed (rail, slot, &c, err);
-    if (!rail->trusted)
-        check_clock (rail, &c);
-    if ((len = check (rail, slot, &c, &header, &data)) >= 0) {
-        packet->stamp_ns = c.stamp_ns;
-        packet->held_ns = header.held_ns;
-        packet->peer = header.from;
-        packet->way = came_by (slot, &c, &rail->run->at[header.from]);
-        packet->len = (size_t)len;
-        memcpy (packet->data, data, packet->len);
+        return completed_badly (rail, c.slot->qp, "receiving failed", c.status,
+                                err);
+    if (!rail->trusted && d->clock_khz
+        && !verbs_stamp_is_sound (c.stamp_ns, verbs_device_now_ns (d))) {
+        d->clock_khz = 0;
+        c.stamp_ns = verbs_device_now_ns (d);
     }
-    if (verbs_qp_return (slot, err) < 0)
+    rail->trusted = true;
+    type = check (rail, &c, packet);
+    if (post_receive (rail, c.slot, err) < 0)
         return -1;
-    if (len >= 0 && header.type == VERBS_WIRE)
+    if (type == VERBS_WIRE)
         return take_wire (rail, packet, err);
-    return len >= 0;
+    return type == VERBS_DATA;
 }

@@ -16,7 +16,6 @@
 
 #include "probe/transport.h"
 #include "probe/verbs_device.h"
-#include "probe/verbs_qp.h"
 #include "probe/verbs_wire.h"
 #include "util/error.h"
 #include "util/site.h"
@@ -33,25 +32,15 @@ struct verbs_run {
     struct transport_counts counts;
 };
 
-struct verbs_way { /* from a rail to a peer */
-    struct transport_way by;
-    struct ibv_ah *ah;   /* NULL: not made yet, or failed */
-    struct ibv_ah *timed; /* on the pings' service level, if it differs from the
-                             site's; as ah */
-    struct verbs_qp *rc; /* NULL: none */
-    int64_t due_ns;      /* do not make the AH, or ask the other end for its RC
-                            queue pair, before this */
-    struct verbs_way *next; /* with other LIDs */
-};
-
 struct verbs_rail {
     struct verbs_run *run; /* borrowed, from verbs_rail_start on */
     struct verbs_device device;
     struct verbs_address at;
     struct transport_address address;
     struct ibv_comp_channel *channel;
-    struct verbs_cq sends, receives;
-    struct verbs_qp ud;
+    struct ibv_cq *sends, *receives;
+    struct ibv_cq_ex *stamped; /* the same as receives; NULL: not extended */
+    struct verbs_qp *ud;
     struct verbs_way **way; /* [npeers] lists */
     uint32_t nrc, rc_max;  /* RC queue pairs */
     uint32_t self;         /* peer */

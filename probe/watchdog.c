@@ -6,7 +6,7 @@
 #include "config.h"
 #include "probe/watchdog.h"
 
-#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -14,13 +14,14 @@
 
 #include "util/error.h"
 
-static struct watchdog watchdog;
-static volatile sig_atomic_t prints;
+struct watchdog watchdog = { .nonce = "" };
+
 static char record[256];
 static char sentence[256];
 
 static void on_alarm (int signum)
 {
+    bool prints = watchdog.prints;
     ssize_t n;
 
     (void)signum;
@@ -31,29 +32,18 @@ static void on_alarm (int signum)
     _exit (prints && n >= 0 ? ERROR_WORLD : watchdog.status);
 }
 
-void watchdog_start (const struct watchdog *options)
+void watchdog_start (void)
 {
     struct sigaction sa = { .sa_handler = on_alarm };
     struct itimerval timer = {
-        .it_value = { options->timeout_ms / 1000,
-                      options->timeout_ms % 1000 * 1000 },
+        .it_value = { watchdog.timeout_ms / 1000,
+                      watchdog.timeout_ms % 1000 * 1000 },
     };
 
-    watchdog = *options;
     watchdog_phase ("", "it started");
     sigaction (SIGALRM, &sa, NULL);
     setitimer (ITIMER_REAL, &timer, NULL);
     signal (SIGPIPE, SIG_IGN);
-}
-
-void watchdog_set_prints (bool on)
-{
-    prints = on;
-}
-
-bool watchdog_prints (void)
-{
-    return prints;
 }
 
 void watchdog_phase (const char *host, const char *phase)

@@ -6,23 +6,22 @@
 #ifndef PROBE_WATCHDOG_H
 #define PROBE_WATCHDOG_H
 
-#include <stdbool.h>
+#include <signal.h>
 #include <stdint.h>
 
-struct watchdog {
+/* Set it before the start. */
+extern struct watchdog {
     int64_t timeout_ms;
     int status;              /* exit status if no record is printed */
-    const char *nonce;       /* of the record; "": none */
+    const char *nonce;       /* of the record; borrowed */
     void (*at_record) (void); /* called before the record, in the signal
                                  handler; may be NULL */
-};
+    volatile sig_atomic_t prints; /* this process prints the record; may change
+                                     at any time */
+} watchdog;
 
-/* Start it, in the phase "it started". The strings are borrowed. */
-void watchdog_start (const struct watchdog *options);
-
-/* Whether this process prints the record. */
-void watchdog_set_prints (bool prints);
-bool watchdog_prints (void);
+/* Start it, in the phase "it started". */
+void watchdog_start (void);
 
 /* Set what is done from now on, and by which host ("": not known yet), for the
  * sentence.

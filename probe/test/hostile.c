@@ -3,7 +3,7 @@
  * blobs of the roster.
  */
 #include "config.h"
-#include "probe/roster.h"
+#include "probe/step.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,7 @@ static void meet (struct coord *c)
         return;
     if (!(blob = calloc (size, sizeof (*blob))))
         abort ();
-    if (coord_exchange (c, (const uint8_t *)"me", 2, blob, NULL) == 0)
+    if (c->means->exchange (c, (const uint8_t *)"me", 2, blob, NULL) == 0)
         for (unsigned int i = 0; i < size; i++)
             if (blob[i].len > COORD_BLOB_MAX)
                 abort ();
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     setenv ("PMI_FD", text, 1);
     if ((c = coord_open ("pmi2", TIMEOUT_MS, &err))) {
         meet (c);
-        coord_close (c);
+        c->means->close (c);
     }
     else
         close (fd[0]);
