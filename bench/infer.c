@@ -38,6 +38,7 @@
 #include "compare/infer/infer.h"
 #include "core/linear/stats.h"
 #include "compare/infer/against.h"
+#include "compare/test/alike.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 

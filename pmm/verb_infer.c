@@ -10,7 +10,6 @@
 #include "compare/infer/fit.h"
 #include "compare/infer/graph.h"
 #include "compare/infer/infer.h"
-#include "compare/infer/join.h"
 #include "compare/infer/matrix.h"
 #include "compare/infer/model.h"
 #include "compare/series/parus.h"
@@ -290,7 +289,7 @@ static int infer_part (const struct topology_model *m, struct join_part *part,
     return rc;
 }
 
-/* Join models of cores to the model (compare/infer/join.h): each word is
+/* Join models of cores to the model (compare/infer/infer.h): each word is
  * HOST=FILE, latencies between the cores of a host and one other process. NULL
  * with err.
  */

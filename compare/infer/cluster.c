@@ -15,7 +15,6 @@
 #include "config.h"
 #include "compare/infer/cluster.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -28,191 +27,132 @@ enum { GRAINS = 1024 };
 
 #define RESOLUTION 1e-6 /* relative: closer values are equal */
 
-/* A piece of the sorted values; its sum of squares is about its mean. */
-struct piece {
-    size_t n;
-    double mean, squares, min, max;
-};
-
-struct pieces {
-    struct piece *p;
-    size_t n;
-    size_t values;
-    double floor; /* variance that each value has at least */
-};
-
-bool cluster_less (double a, double b, double eps)
-{
-    return 2 * (b - a) > eps * (a + b);
-}
-
-static struct piece unite (const struct piece *a, const struct piece *b)
+static struct cluster unite (const struct cluster *a, const struct cluster *b)
 {
     double n = (double)(a->n + b->n), apart = b->mean - a->mean;
 
-    return (struct piece){
+    return (struct cluster){
         .n = a->n + b->n,
         .mean = a->mean + apart * ((double)b->n / n),
         .squares = a->squares + b->squares
                    + apart * apart * ((double)a->n * (double)b->n / n),
-        .min = a->min,
-        .max = b->max,
     };
 }
 
 /* Unite piece i with the next one. */
-static void unite_at (struct pieces *ps, size_t i)
+static void unite_at (struct clusters *ps, size_t i)
 {
-    ps->p[i] = unite (&ps->p[i], &ps->p[i + 1]);
+    ps->c[i] = unite (&ps->c[i], &ps->c[i + 1]);
     ps->n--;
-    memmove (&ps->p[i + 1], &ps->p[i + 2], (ps->n - i - 1) * sizeof (*ps->p));
+    memmove (&ps->c[i + 1], &ps->c[i + 2], (ps->n - i - 1) * sizeof (*ps->c));
 }
 
-/* How much uniting piece i with the next one adds to the sum of squares. */
-static double loss (const struct pieces *ps, size_t i)
+/* How much uniting two neighbours adds to the sum of squares. */
+static double loss (const struct cluster *a, double floor)
 {
-    struct piece both = unite (&ps->p[i], &ps->p[i + 1]);
-
-    return both.squares - ps->p[i].squares - ps->p[i + 1].squares;
+    (void)floor;
+    return unite (&a[0], &a[1]).squares - a[0].squares - a[1].squares;
 }
 
-/* Distance of piece i and the next one, in standard deviations. */
-static double apart (const struct pieces *ps, size_t i)
+/* Their distance in standard deviations; floor: a variance at least. */
+static double apart (const struct cluster *a, double floor)
 {
-    const struct piece *a = &ps->p[i], *b = &ps->p[i + 1];
-    double var = (a->squares + b->squares) / (double)(a->n + b->n);
+    double var = (a[0].squares + a[1].squares) / (double)(a[0].n + a[1].n);
 
-    return (b->mean - a->mean) / sqrt (fmax (var, ps->floor));
+    return (a[1].mean - a[0].mean) / sqrt (fmax (var, floor));
 }
 
-/* The i for which `value` is least. */
-static size_t least (const struct pieces *ps,
-                     double (*value) (const struct pieces *, size_t))
+/* The piece for which `value`, of it and the next one, is least. *min: it. */
+static size_t least (const struct clusters *ps, double floor,
+                     double (*value) (const struct cluster *, double),
+                     double *min)
 {
     size_t best = 0;
-    double min = INFINITY;
 
+    *min = INFINITY;
     for (size_t i = 0; i + 1 < ps->n; i++) {
-        double v = value (ps, i);
+        double v = value (&ps->c[i], floor);
 
-        if (v < min) {
-            min = v;
+        if (v < *min) {
+            *min = v;
             best = i;
         }
     }
     return best;
 }
 
-static double criterion (const struct pieces *ps)
+static double criterion (const struct clusters *ps, size_t values,
+                         double floor)
 {
-    double n = (double)ps->values, free = 2.0 * (double)ps->n - 1, sum = 0;
+    double n = (double)values, p = 2.0 * (double)ps->n - 1, sum = 0;
 
-    if (n - free - 1 <= 0)
+    if (n - p - 1 <= 0)
         return ps->n == 1 ? 0 : INFINITY;
     for (size_t i = 0; i < ps->n; i++)
-        sum += ps->p[i].squares;
-    return n * log (fmax (sum / n, ps->floor))
-           + free * log (n) * n / (n - free - 1);
+        sum += ps->c[i].squares;
+    return n * log (fmax (sum / n, floor)) + p * log (n) * n / (n - p - 1);
 }
 
-/* A width. Fewer than GRAINS gaps of the sorted values are wider. */
-static double narrow_gap (const double *v, size_t n)
+/* Cut sorted values into pieces, where gaps are wider than all but GRAINS. */
+static struct clusters cut (const double *v, size_t n)
 {
-    double *gap, least_gap;
+    struct clusters ps
+        = { xarray (n < GRAINS ? n : GRAINS, sizeof (*ps.c)), 0 };
+    double narrow = 0;
 
-    if (n <= GRAINS)
-        return 0;
-    gap = xarray (n, sizeof (*gap));
-    for (size_t i = 0; i + 1 < n; i++)
-        gap[i] = v[i + 1] - v[i];
-    stats_sort (gap, n - 1);
-    least_gap = gap[n - 1 - GRAINS];
-    free (gap);
-    return least_gap;
-}
+    if (n > GRAINS) {
+        double *gap = xarray (n, sizeof (*gap));
 
-/* Cut sorted values into pieces. */
-static void cut (struct pieces *ps, const double *v, size_t n)
-{
-    double narrow = narrow_gap (v, n);
-
-    ps->p = xarray (n < GRAINS ? n : GRAINS, sizeof (*ps->p));
-    ps->values = n;
+        for (size_t i = 0; i + 1 < n; i++)
+            gap[i] = v[i + 1] - v[i];
+        stats_sort (gap, n - 1);
+        narrow = gap[n - 1 - GRAINS];
+        free (gap);
+    }
     for (size_t i = 0; i < n; i++) {
-        struct piece one = { 1, v[i], 0, v[i], v[i] };
+        struct cluster one = { 1, v[i], 0 };
 
         if (i > 0 && v[i] - v[i - 1] <= narrow)
-            ps->p[ps->n - 1] = unite (&ps->p[ps->n - 1], &one);
+            ps.c[ps.n - 1] = unite (&ps.c[ps.n - 1], &one);
         else
-            ps->p[ps->n++] = one;
+            ps.c[ps.n++] = one;
     }
-}
-
-/* The partition with the least criterion. ps is consumed. */
-static struct pieces choose (struct pieces *ps)
-{
-    struct pieces best = *ps;
-    double min = INFINITY;
-
-    best.p = xarray (CLUSTER_MAX, sizeof (*best.p));
-    while (ps->n > 1) {
-        double value = ps->n <= CLUSTER_MAX ? criterion (ps) : INFINITY;
-
-        if (value < min) {
-            min = value;
-            best.n = ps->n;
-            memcpy (best.p, ps->p, ps->n * sizeof (*ps->p));
-        }
-        unite_at (ps, least (ps, loss));
-    }
-    if (criterion (ps) <= min) {
-        best.n = 1;
-        best.p[0] = ps->p[0];
-    }
-    return best;
-}
-
-static void hand_over (struct clusters *cl, const struct pieces *ps)
-{
-    cl->c = xarray (ps->n, sizeof (*cl->c));
-    cl->n = ps->n;
-    for (size_t i = 0; i < ps->n; i++) {
-        const struct piece *p = &ps->p[i];
-
-        cl->c[i] = (struct cluster){
-            .mean = p->mean,
-            .sd = sqrt (p->squares / (double)p->n),
-            .min = p->min,
-            .max = p->max,
-            .n = p->n,
-        };
-    }
+    return ps;
 }
 
 void clusters_find (struct clusters *cl, const double *v, size_t n, double eps)
 {
     double *sorted = xarray (n, sizeof (*sorted));
-    struct pieces ps = { 0 }, best;
-    double same = fmax (eps, RESOLUTION) / CLUSTER_APART;
-    size_t known = 0;
+    double floor = fmax (eps, RESOLUTION) / CLUSTER_APART, min = INFINITY, d;
+    struct clusters ps;
+    size_t known = 0, i;
 
-    *cl = (struct clusters){ 0 };
-    for (size_t i = 0; i < n; i++)
+    *cl = (struct clusters){ xarray (CLUSTER_MAX, sizeof (*cl->c)), 0 };
+    for (i = 0; i < n; i++)
         if (!isnan (v[i]))
             sorted[known++] = v[i];
-    if (known > 0) {
-        stats_sort (sorted, known);
-        same *= fabs (sorted[known / 2]);
-        ps.floor = same * same;
-        cut (&ps, sorted, known);
-        best = choose (&ps);
-        while (best.n > 1
-               && apart (&best, least (&best, apart)) < CLUSTER_APART)
-            unite_at (&best, least (&best, apart));
-        hand_over (cl, &best);
-        free (ps.p);
-        free (best.p);
+    stats_sort (sorted, known);
+    if (known > 0)
+        floor *= fabs (sorted[known / 2]);
+    floor *= floor;
+    ps = cut (sorted, known);
+    while (ps.n > 0) {
+        double value = ps.n <= CLUSTER_MAX ? criterion (&ps, known, floor)
+                                           : INFINITY;
+
+        if (value < min || (ps.n == 1 && value <= min)) {
+            min = value;
+            cl->n = ps.n;
+            memcpy (cl->c, ps.c, ps.n * sizeof (*ps.c));
+        }
+        if (ps.n == 1)
+            break;
+        unite_at (&ps, least (&ps, floor, loss, &d));
     }
+    for (i = least (cl, floor, apart, &d); d < CLUSTER_APART;
+         i = least (cl, floor, apart, &d))
+        unite_at (cl, i);
+    free (ps.c);
     free (sorted);
 }
 
@@ -252,15 +192,14 @@ static double mean (const struct linkage *k, uint32_t a, uint32_t b)
 
 static void look_near (struct linkage *k, uint32_t a)
 {
-    uint32_t best = a;
     double min = INFINITY;
 
+    k->near[a] = a;
     for (uint32_t b = 0; b < k->n; b++)
         if (b != a && !k->gone[b] && mean (k, a, b) < min) {
             min = mean (k, a, b);
-            best = b;
+            k->near[a] = b;
         }
-    k->near[a] = best;
 }
 
 static void unite_groups (struct linkage *k, uint32_t a, uint32_t b)
@@ -285,29 +224,6 @@ static void unite_groups (struct linkage *k, uint32_t a, uint32_t b)
     }
 }
 
-static uint32_t unite_all (struct linkage *k, struct merge *merge)
-{
-    for (uint32_t a = 0; a < k->n; a++)
-        look_near (k, a);
-    for (uint32_t n = 0;; n++) {
-        uint32_t best = k->n;
-
-        for (uint32_t a = 0; a < k->n; a++)
-            if (!k->gone[a] && k->near[a] != a
-                && (best == k->n
-                    || mean (k, a, k->near[a]) < mean (k, best, k->near[best])))
-                best = a;
-        if (best == k->n)
-            return n;
-        merge[n] = (struct merge){
-            best,
-            k->near[best],
-            mean (k, best, k->near[best]),
-        };
-        unite_groups (k, merge[n].a, merge[n].b);
-    }
-}
-
 uint32_t linkage (uint32_t n, double *sum, double *weight, struct merge *merge)
 {
     struct linkage k = {
@@ -317,8 +233,24 @@ uint32_t linkage (uint32_t n, double *sum, double *weight, struct merge *merge)
         .gone = xcalloc (n, sizeof (*k.gone)),
         .near = xarray (n, sizeof (*k.near)),
     };
-    uint32_t merges = unite_all (&k, merge);
+    uint32_t merges = 0, best;
 
+    for (uint32_t a = 0; a < n; a++)
+        look_near (&k, a);
+    for (;;) {
+        best = n;
+        for (uint32_t a = 0; a < n; a++)
+            if (!k.gone[a] && k.near[a] != a
+                && (best == n
+                    || mean (&k, a, k.near[a])
+                           < mean (&k, best, k.near[best])))
+                best = a;
+        if (best == n)
+            break;
+        merge[merges] = (struct merge){ best, k.near[best],
+                                        mean (&k, best, k.near[best]) };
+        unite_groups (&k, best, merge[merges++].b);
+    }
     free (k.gone);
     free (k.near);
     return merges;

@@ -9,7 +9,6 @@
 #ifndef COMPARE_CLUSTER_H
 #define COMPARE_CLUSTER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,9 +19,8 @@ enum {
 };
 
 struct cluster {
-    double mean, sd;
-    double min, max; /* of its values */
     size_t n;
+    double mean, squares; /* sum of squares about the mean */
 };
 
 struct clusters {
@@ -30,13 +28,8 @@ struct clusters {
     size_t n;
 };
 
-/* Values compare relatively: a is less than b only if
- * 2 (b - a) / (a + b) > eps.
- */
-bool cluster_less (double a, double b, double eps);
-
 /* Find the clusters of the n values by the rule above; NANs are ignored. Values
- * that differ by no more than eps (as above) are never separated. Cost: n log
+ * that differ by no more than eps, relatively, are never separated. Cost: n log
  * n, and about 10^7 steps.
  */
 void clusters_find (struct clusters *cl, const double *v, size_t n, double eps);

@@ -8,7 +8,6 @@
 #include "config.h"
 #include "compare/infer/fit.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -50,6 +49,7 @@ static int each_pair (struct fitting *w, row_f fn, struct error *err)
     size_t n = w->w->n;
     struct row row;
 
+    w->fit->apart = 0;
     for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++) {
             double ns = infer_matrix_at (w->w, a, b);
@@ -114,45 +114,11 @@ static void add_row (struct fitting *w, const struct row *row, double ns)
     sparse_add (w->a, col, value, n);
 }
 
-static int solve_columns (struct fitting *w, double *y, struct error *err)
-{
-    static const struct covariance_options exact = {
-        .exact = EXACT_MAX, .sketch = SKETCH, .tolerance = LSQ_ROUGH,
-        .seed = SEED,
-    };
-    struct fit *fit = w->fit;
-    struct lsq *q = lsq_create (w->a, NULL);
-    struct covariance *c = NULL;
-    int rc = -1;
-
-    if (!q || lsq_solve (q, w->t, LSQ_EXACT, y) < 0
-        || !(c = covariance_create (w->a, NULL, q, &exact)))
-        goto done;
-    for (size_t e = 0; e < fit->nedges; e++) {
-        if (w->column[e] == NONE)
-            continue;
-        fit->latency_ns[e] = y[w->column[e]];
-        /* judge_fit scales it: the unit is still one round trip's */
-        if (fit->determined[e])
-            fit->stderr_ns[e]
-                = sqrt (covariance_variance (c, w->column[e]));
-    }
-    rc = 0;
-done:
-    if (rc < 0)
-        error_errno (err, "the edges of the model cannot be fitted");
-    covariance_destroy (c);
-    lsq_destroy (q);
-    return rc;
-}
-
 /* Sums of squares. Measured latencies are half round trips. */
 static void judge_fit (struct fitting *w, const double *y)
 {
     struct fit *fit = w->fit;
-    double residual = 0;
-    double total = 0;
-    double mean = 0;
+    double residual = 0, total = 0, mean = 0;
     size_t k = 0;
 
     for (size_t a = 0; a < w->w->n; a++)
@@ -166,11 +132,10 @@ static void judge_fit (struct fitting *w, const double *y)
             total += (ns - mean) * (ns - mean) * (double)(k - 1) / (double)k;
             mean += (ns - mean) / (double)k;
         }
-    if (fit->dof > 0)
-        fit->residual_ns = sqrt (residual / (double)fit->dof);
-    for (size_t e = 0; e < fit->nedges; e++)
-        fit->stderr_ns[e] *= 2 * fit->residual_ns;
-    if (fit->dof == 0 || !(total > 0))
+    if (fit->dof == 0)
+        return;
+    fit->residual_ns = sqrt (residual / (double)fit->dof);
+    if (!(total > 0))
         return;
     fit->r2 = 1 - residual / total;
     fit->r2_adjusted = 1 - residual / (double)fit->dof
@@ -179,47 +144,63 @@ static void judge_fit (struct fitting *w, const double *y)
 
 static int fit_rows (struct fitting *w, struct error *err)
 {
-    double *y = xcalloc (w->ncols, sizeof (*y));
-    int rc = -1;
-
-    w->t = xcalloc (w->fit->pairs, sizeof (*w->t));
-    w->a = sparse_create (w->ncols);
-    w->fit->apart = 0;
-    if (each_pair (w, add_row, err) == 0 && solve_columns (w, y, err) == 0) {
-        judge_fit (w, y);
-        rc = 0;
-    }
-    free (y);
-    return rc;
-}
-
-static int prepare (struct fitting *w, struct error *err)
-{
+    static const struct covariance_options exact = {
+        .exact = EXACT_MAX, .sketch = SKETCH, .tolerance = LSQ_ROUGH,
+        .seed = SEED,
+    };
     struct fit *fit = w->fit;
-    size_t n = fit->nedges;
+    double *y = xcalloc (w->ncols, sizeof (*y));
+    struct covariance *c = NULL;
+    struct lsq *q = NULL;
 
-    fit->residual_ns = fit->r2 = fit->r2_adjusted = NAN;
-    fit->latency_ns = xarray (n, sizeof (*fit->latency_ns));
-    fit->stderr_ns = xarray (n, sizeof (*fit->stderr_ns));
-    fit->determined = xcalloc (n, sizeof (*fit->determined));
-    w->column = xcalloc (n, sizeof (*w->column));
-    for (size_t e = 0; e < n; e++) {
-        fit->latency_ns[e] = w->m->edge[e].latency_ns;
-        fit->stderr_ns[e] = NAN;
+    w->t = xcalloc (fit->pairs, sizeof (*w->t));
+    w->a = sparse_create (w->ncols);
+    if (each_pair (w, add_row, err) < 0)
+        goto done;
+    if ((q = lsq_create (w->a, NULL)) && lsq_solve (q, w->t, LSQ_EXACT, y) == 0
+        && (c = covariance_create (w->a, NULL, q, &exact)))
+        judge_fit (w, y);
+    else
+        error_errno (err, "the edges of the model cannot be fitted");
+    for (size_t e = 0; c && e < fit->nedges; e++) {
+        if (w->column[e] == NONE)
+            continue;
+        fit->latency_ns[e] = y[w->column[e]];
+        if (fit->determined[e]) /* of one round trip: twice a latency */
+            fit->stderr_ns[e] = sqrt (covariance_variance (c, w->column[e]))
+                                * (2 * fit->residual_ns);
     }
-    w->routes = routes_create (w->m);
-    w->ps = routes_nodes (w->routes, err);
-    return w->ps ? 0 : -1;
+done:
+    free (y);
+    lsq_destroy (q);
+    covariance_destroy (c);
+    return c ? 0 : -1;
 }
 
 int fit_model (struct fit *fit, const struct topology_model *m,
                const struct infer_matrix *w, struct error *err)
 {
+    size_t n = m->nedges;
     struct fitting work = { .fit = fit, .m = m, .w = w };
     int rc = -1;
 
-    *fit = (struct fit){ .nedges = m->nedges };
-    if (prepare (&work, err) == 0 && find_rank (&work, err) == 0)
+    *fit = (struct fit){
+        .nedges = n,
+        .residual_ns = NAN,
+        .r2 = NAN,
+        .r2_adjusted = NAN,
+        .latency_ns = xarray (n, sizeof (*fit->latency_ns)),
+        .stderr_ns = xarray (n, sizeof (*fit->stderr_ns)),
+        .determined = xcalloc (n, sizeof (*fit->determined)),
+    };
+    for (size_t e = 0; e < n; e++) {
+        fit->latency_ns[e] = m->edge[e].latency_ns;
+        fit->stderr_ns[e] = NAN;
+    }
+    work.column = xcalloc (n, sizeof (*work.column));
+    work.routes = routes_create (m);
+    work.ps = routes_nodes (work.routes, err);
+    if (work.ps && find_rank (&work, err) == 0)
         rc = work.ncols > 0 ? fit_rows (&work, err) : 0;
     free (work.column);
     free (work.t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Inference of switches: the topology that explains the latencies of a matrix
- * with the fewest edges. switches.c describes the method.
+ * with the fewest edges. search.c describes the method.
  *
  * Nodes at one switch are equally far from everything else, except for their
  * own links, which may differ. The same holds for switches at another switch.
@@ -34,5 +34,42 @@ struct topology_model *infer_switches (const struct infer_matrix *m, double eps,
  * times the edges of a node.
  */
 struct topology_model *infer_basic (const struct infer_matrix *m, double eps);
+
+/* Join models of the inside of nodes to the model between nodes.
+ *
+ * Latencies between the cores of one node do not contain the way out of it. So
+ * each core also measures an external process on another node. The difference
+ * between a core and the nearest core is how much further it is from the way
+ * out. In the joined model the external process stands for the way out, as a
+ * switch, and the node's edges to other nodes end there.
+ *
+ * join_external replaces the latencies between the cores and the external
+ * process by those between the cores and the way out. The least of them is
+ * subtracted from all. Then enough is added that no path over the way out is
+ * shorter than a measured latency between cores, so paths between cores stay in
+ * the node. Return 0, or -1 with err: a core has not measured the external
+ * process.
+ */
+int join_external (struct infer_matrix *m, uint32_t external,
+                   struct error *err);
+
+struct join_part {
+    uint32_t node;                      /* of the model between nodes */
+    const struct topology_model *cores; /* the inside of that node */
+    uint32_t external;                  /* node of cores: the way out */
+    uint32_t by;                        /* node of cores: the core that measured
+                                           other nodes; TOPOLOGY_NONE: the one
+                                           nearest to the way out */
+};
+
+/* Put the n parts into a model of nodes. The edges of a node are shortened by
+ * the distance of its measuring core from the way out. Nodes of the result:
+ * those without a part, then the cores part by part. NULL with err: a node has
+ * two parts, an edge is shorter than that distance, or more than
+ * INFER_MAX_NODES.
+ */
+struct topology_model *join_models (const struct topology_model *nodes,
+                                    const struct join_part *part, size_t n,
+                                    struct error *err);
 
 #endif /* COMPARE_INFER_H */

@@ -95,10 +95,9 @@ uint64_t infer_matrix_unknown (const struct infer_matrix *m)
 {
     uint64_t n = 0;
 
-    for (uint32_t a = 0; a < m->n; a++)
-        for (uint32_t b = a + 1; b < m->n; b++)
-            n += isnan (infer_matrix_at (m, a, b));
-    return n;
+    for (size_t i = 0; i < (size_t)m->n * m->n; i++)
+        n += isnan (m->ns[i]);
+    return n / 2;
 }
 
 /* The next line that is not empty without its comment; NULL: no more lines. */
@@ -207,49 +206,12 @@ struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
     return m;
 }
 
-int infer_matrix_write (const struct infer_matrix *m, FILE *fp,
-                        struct error *err)
-{
-    for (uint32_t a = 0; a < m->n; a++) {
-        fputs (m->label[a], fp);
-        for (uint32_t b = 0; b < m->n; b++) {
-            double ns = infer_matrix_at (m, a, b);
-
-            if (isnan (ns))
-                fputs (" -", fp);
-            else
-                fprintf (fp, " %.10g", ns);
-        }
-        putc ('\n', fp);
-    }
-    if (ferror (fp))
-        return error_errno (err, "cannot write the matrix");
-    return 0;
-}
-
 static bool is_measured (const struct infer_matrix *m, uint32_t a)
 {
     for (uint32_t b = 0; b < m->n; b++)
         if (b != a && !isnan (infer_matrix_at (m, a, b)))
             return true;
     return false;
-}
-
-/* The matrix of the nodes `kept` [n]. */
-static struct infer_matrix *part (const struct infer_matrix *m,
-                                  const uint32_t *kept, uint32_t n,
-                                  struct error *err)
-{
-    struct infer_matrix *p = infer_matrix_create (n, err);
-
-    for (uint32_t a = 0; p && a < n; a++) {
-        for (uint32_t b = 0; b < a; b++)
-            infer_matrix_set (p, a, b,
-                              infer_matrix_at (m, kept[a], kept[b]));
-        free (p->label[a]);
-        p->label[a] = xstrdup (m->label[kept[a]]);
-    }
-    return p;
 }
 
 struct infer_matrix *infer_matrix_measured (const struct infer_matrix *m,
@@ -269,17 +231,23 @@ struct infer_matrix *infer_matrix_measured (const struct infer_matrix *m,
             (*lost)[(*nlost)++] = xstrdup (m->label[a]);
     if (n == 0)
         error_world (err, "no pair was measured");
-    else
-        p = part (m, kept, n, err);
+    else /* two at least: a pair was */
+        p = infer_matrix_create (n, err);
+    for (uint32_t a = 0; p && a < n; a++) {
+        for (uint32_t b = 0; b < a; b++)
+            infer_matrix_set (p, a, b,
+                              infer_matrix_at (m, kept[a], kept[b]));
+        free (p->label[a]);
+        p->label[a] = xstrdup (m->label[kept[a]]);
+    }
     free (kept);
-    if (p)
-        return p;
-    for (size_t i = 0; i < *nlost; i++)
-        free ((*lost)[i]);
-    free (*lost);
-    *lost = NULL;
-    *nlost = 0;
-    return NULL;
+    while (!p && *nlost > 0)
+        free ((*lost)[--*nlost]);
+    if (!p) {
+        free (*lost);
+        *lost = NULL;
+    }
+    return p;
 }
 
 /* Pairs and paths as a matrix. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Latencies of all pairs of nodes: the input of the inference.
  *
- * Made from measured pairs or read from a file. Read by cluster, basic,
- * switches. File: text, in nanoseconds (or any other unit, which the model then
+ * Made from measured pairs or read from a file. Read by search, fit
+ * and export. File: text, in nanoseconds (or any other unit, which the model then
  * has as well). '#' starts a comment; lines may be empty. Any other line is the
  * label of a node and its n values, '-' if not known. The diagonal is ignored:
  *
@@ -70,8 +70,6 @@ uint64_t infer_matrix_unknown (const struct infer_matrix *m);
  */
 struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
                                         struct error *err);
-int infer_matrix_write (const struct infer_matrix *m, FILE *fp,
-                        struct error *err);
 
 /* The matrix without the nodes that have no known latency. Their labels go to
  * lost [*nlost]; the caller frees each, and the list. NULL with err: fewer than

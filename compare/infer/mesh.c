@@ -24,21 +24,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/cluster.h"
 #include "compare/infer/infer.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 
-/*
- * Edges unless a path is as short
- */
-
-struct basic_edge {
-    uint32_t a, b; /* a < b */
-};
+enum { ROUNDS = 8 };
 
 struct pair_length {
     double d;
-    uint32_t a, b;
+    uint32_t a, b; /* a < b */
 };
 
 /* State while edges are added. v has degree[v] neighbours so far, from next[v *
@@ -56,10 +50,10 @@ static int by_length (const void *va, const void *vb)
     const struct pair_length *a = va, *b = vb;
 
     if (a->d != b->d)
-        return a->d < b->d ? -1 : 1;
+        return util_compare (a->d, b->d);
     if (a->a != b->a)
-        return a->a < b->a ? -1 : 1;
-    return (a->b > b->b) - (a->b < b->b);
+        return util_compare (a->a, b->a);
+    return util_compare (a->b, b->b);
 }
 
 /* Whether a path from a over a neighbour of b is as short as ab. Its first part
@@ -79,40 +73,19 @@ static bool path_over (const struct drawing *g, uint32_t a, uint32_t b)
         if (!(first < ab))
             continue;
         if (path <= ab + g->slack
-            || (g->eps > 0 && !cluster_less (ab, path, g->eps)))
+            || (g->eps > 0 && 2 * (path - ab) <= g->eps * (ab + path)))
             return true;
     }
     return false;
 }
 
-static void join (struct drawing *g, uint32_t a, uint32_t b)
-{
-    g->next[(size_t)a * g->n + g->degree[a]++] = b;
-    g->next[(size_t)b * g->n + g->degree[b]++] = a;
-}
-
-/* The known pairs, by ascending length. */
-static size_t sort_pairs (const double *d, uint32_t n, struct pair_length *pair)
-{
-    size_t count = 0;
-
-    for (uint32_t a = 0; a < n; a++)
-        for (uint32_t b = a + 1; b < n; b++)
-            if (!isnan (d[(size_t)a * n + b]))
-                pair[count++]
-                    = (struct pair_length){ d[(size_t)a * n + b], a, b };
-    qsort (pair, count, sizeof (*pair), by_length);
-    return count;
-}
-
 /* The edges of n vertices with distances d [n * n] (NAN: not known, no edge),
- * by ascending d, into edge, which the caller frees. A path is as short if it
+ * by ascending d, into *edge, which the caller frees. A path is as short if it
  * is longer by no more than `slack`, or by no more than eps, relatively.
  */
 static size_t basic_edges (const double *d, uint32_t n, double slack,
-                           double eps, struct basic_edge **edge)
+                           double eps, struct pair_length **edge)
 {
-    size_t pairs = (size_t)n * (n - 1) / 2;
     struct drawing g = {
         .d = d,
         .n = n,
@@ -121,111 +94,111 @@ static size_t basic_edges (const double *d, uint32_t n, double slack,
         .next = xarray ((size_t)n * n, sizeof (*g.next)),
         .degree = xcalloc (n, sizeof (*g.degree)),
     };
-    struct pair_length *pair = xarray (pairs, sizeof (*pair));
-    size_t count = 0;
+    struct pair_length *pair
+        = xarray ((size_t)n * (n - 1) / 2, sizeof (*pair));
+    size_t pairs = 0, count = 0;
 
-    *edge = xarray (pairs, sizeof (**edge));
-    pairs = sort_pairs (d, n, pair);
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = a + 1; b < n; b++)
+            if (!isnan (d[(size_t)a * n + b]))
+                pair[pairs++]
+                    = (struct pair_length){ d[(size_t)a * n + b], a, b };
+    qsort (pair, pairs, sizeof (*pair), by_length);
     for (size_t i = 0; i < pairs; i++) {
         uint32_t a = pair[i].a, b = pair[i].b;
 
         if (path_over (&g, a, b) || path_over (&g, b, a))
             continue;
-        join (&g, a, b);
-        (*edge)[count++] = (struct basic_edge){ a, b };
+        g.next[(size_t)a * n + g.degree[a]++] = b;
+        g.next[(size_t)b * n + g.degree[b]++] = a;
+        pair[count++] = pair[i];
     }
-    free (pair);
+    *edge = pair;
     free (g.next);
     free (g.degree);
     return count;
 }
 
-/* The matrix with each latency replaced by its cluster's mean. *slack: how much
- * sums of these may deviate.
+/* Replace the distances [n * n] by the means of their clusters, into mean; NANs
+ * and the diagonal stay. Returns the clusters; *most: the greatest standard
+ * deviation of any.
  */
-static double *clustered (const struct infer_matrix *m, double *slack)
+static struct clusters cluster_pairs (const double *d, uint32_t n,
+                                      double *mean, double *most)
 {
-    size_t n = (size_t)m->n * m->n;
-    double *d = xarray (n, sizeof (*d));
-    double *v = xarray (n, sizeof (*v));
+    double *v = xarray ((size_t)n * n, sizeof (*v));
     struct clusters cl;
-    double squares = 0;
     size_t count = 0;
 
-    for (uint32_t a = 0; a < m->n; a++)
-        for (uint32_t b = a + 1; b < m->n; b++)
-            v[count++] = infer_matrix_at (m, a, b);
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = 0; b < a; b++)
+            v[count++] = d[(size_t)a * n + b];
     clusters_find (&cl, v, count, 0);
-    for (size_t i = 0; i < n; i++)
-        d[i] = isnan (m->ns[i]) || cl.n == 0
-                   ? NAN
-                   : cl.c[clusters_of (&cl, m->ns[i])].mean;
-    count = 0;
-    for (size_t i = 0; i < cl.n; i++) {
-        squares += cl.c[i].sd * cl.c[i].sd * (double)cl.c[i].n;
-        count += cl.c[i].n;
-    }
-    *slack = count ? CLUSTER_APART * sqrt (squares / (double)count)
-                         + 1e-9 * cl.c[cl.n - 1].mean
-                   : 0;
-    clusters_clear (&cl);
+    *most = 0;
+    for (size_t i = 0; i < cl.n; i++)
+        *most = fmax (*most, sqrt (cl.c[i].squares / (double)cl.c[i].n));
+    for (size_t i = 0; i < (size_t)n * n; i++)
+        mean[i] = isnan (d[i]) || i % (n + 1) == 0 || cl.n == 0
+                      ? d[i]
+                      : cl.c[clusters_of (&cl, d[i])].mean;
     free (v);
-    return d;
+    return cl;
 }
 
 struct topology_model *infer_basic (const struct infer_matrix *m, double eps)
 {
     struct topology_model *model
         = topology_create (m->n, (const char *const *)m->label);
-    double slack = 0;
-    double *own = eps > 0 ? NULL : clustered (m, &slack);
-    const double *d = own ? own : m->ns;
-    struct basic_edge *edge;
-    size_t n = basic_edges (d, m->n, slack, eps, &edge);
+    double *d = xcalloc ((size_t)m->n * m->n, sizeof (*d)), slack = 0, squares = 0, count = 0, most;
+    struct pair_length *edge;
+    size_t n;
 
+    if (eps > 0) {
+        memcpy (d, m->ns, (size_t)m->n * m->n * sizeof (*d));
+    }
+    else {
+        struct clusters cl = cluster_pairs (m->ns, m->n, d, &most);
+
+        for (size_t i = 0; i < cl.n; i++) {
+            squares += cl.c[i].squares;
+            count += (double)cl.c[i].n;
+        }
+        if (count > 0)
+            slack = CLUSTER_APART * sqrt (squares / count)
+                    + 1e-9 * cl.c[cl.n - 1].mean;
+        clusters_clear (&cl);
+    }
+    n = basic_edges (d, m->n, slack, eps, &edge);
     for (size_t i = 0; i < n; i++)
-        topology_add_edge (model, edge[i].a, edge[i].b,
-                           d[(size_t)edge[i].a * m->n + edge[i].b]);
+        topology_add_edge (model, edge[i].a, edge[i].b, edge[i].d);
     topology_normal (model, 0);
     free (edge);
-    free (own);
+    free (d);
     return model;
 }
-
-/*
- * The mesh
- */
-
-enum { ROUNDS = 8 };
 
 struct mesh {
     uint32_t n;
     double zero;
     const struct infer_level *l;
-    double *end;  /* [n] */
-    double *d;    /* [n * n] without the ends */
+    double *end; /* [n] */
+    double *d;   /* [n * n] without the ends */
 };
 
-static double *at (const struct mesh *k, uint32_t a, uint32_t b)
-{
-    return &k->d[(size_t)a * k->n + b];
-}
-
-/* The distances without the ends. */
 static void cut_ends (struct mesh *k)
 {
-    for (uint32_t a = 0; a < k->n; a++)
-        for (uint32_t b = 0; b < k->n; b++)
-            *at (k, a, b) = a == b ? 0
-                                   : level_d (k->l, a, b) - k->end[a]
-                                         - k->end[b];
+    for (size_t i = 0; i < (size_t)k->n * k->n; i++)
+        if (i % (k->n + 1))
+            k->d[i] = k->l->d[i] - k->end[i / k->n] - k->end[i % k->n];
 }
 
 /* Gromov's product of b and c at v. */
 static double product (const struct mesh *k, uint32_t v, uint32_t b,
                        uint32_t c)
 {
-    return (*at (k, v, b) + *at (k, v, c) - *at (k, b, c)) / 2;
+    const double *d = k->d + (size_t)v * k->n;
+
+    return (d[b] + d[c] - k->d[(size_t)b * k->n + c]) / 2;
 }
 
 /* The distance from v to the nearest path between two others. Distances may
@@ -261,8 +234,8 @@ static void find_ends (struct mesh *k, double more)
     for (uint32_t v = 0; v < k->n; v++) {
         for (uint32_t b = 0; b < k->n; b++)
             if (b != v) {
-                *at (k, v, b) -= longer[v];
-                *at (k, b, v) -= longer[v];
+                k->d[(size_t)v * k->n + b] -= longer[v];
+                k->d[(size_t)b * k->n + v] -= longer[v];
             }
         k->end[v] += longer[v];
     }
@@ -274,15 +247,14 @@ static void find_ends (struct mesh *k, double more)
  * R_a is the sum of the residuals of a's pairs and S that of all pairs, each
  * counted once. Returns the largest change.
  */
-static double fit_ends (struct mesh *k, const double *mean, double *rest)
+static double shift_ends (struct mesh *k, const double *mean)
 {
-    double sum = 0, most = 0;
+    double *rest = xcalloc (k->n, sizeof (*rest)), sum = 0, most = 0;
 
     for (uint32_t a = 0; a < k->n; a++) {
-        rest[a] = 0;
-        for (uint32_t b = 0; b < k->n; b++)
-            if (a != b && !isnan (*at (k, a, b)))
-                rest[a] += *at (k, a, b) - mean[(size_t)a * k->n + b];
+        for (size_t i = (size_t)a * k->n; i < (size_t)(a + 1) * k->n; i++)
+            if (i % (k->n + 1) && !isnan (k->d[i]))
+                rest[a] += k->d[i] - mean[i];
         sum += rest[a] / 2;
     }
     for (uint32_t a = 0; a < k->n; a++) {
@@ -292,98 +264,72 @@ static double fit_ends (struct mesh *k, const double *mean, double *rest)
         most = fmax (most, fabs (more));
     }
     cut_ends (k);
+    free (rest);
     return most;
 }
 
-/* For each distance, the mean of its cluster. Returns whether noise explains
- * the clusters.
+/* The mean of each distance's cluster. Returns whether noise explains the
+ * clusters.
  */
-static bool means (const struct mesh *k, double *mean)
+static bool find_means (const struct mesh *k, double *mean)
 {
-    size_t n = (size_t)k->n * k->n, count = 0;
-    double *v = xarray (n, sizeof (*v));
-    struct clusters cl;
-    bool explained = true;
+    double most;
+    struct clusters cl = cluster_pairs (k->d, k->n, mean, &most);
 
-    for (uint32_t a = 0; a < k->n; a++)
-        for (uint32_t b = 0; b < a; b++)
-            v[count++] = *at (k, a, b);
-    clusters_find (&cl, v, count, 0);
-    for (size_t i = 0; i < cl.n; i++)
-        explained = explained && cl.c[i].sd <= k->zero / 2;
-    for (size_t i = 0; explained && i < n; i++)
-        mean[i] = isnan (k->d[i]) || cl.n == 0 || i % (k->n + 1) == 0
-                      ? k->d[i]
-                      : cl.c[clusters_of (&cl, k->d[i])].mean;
     clusters_clear (&cl);
-    free (v);
-    return explained;
+    return most <= k->zero / 2;
 }
 
 /* Make similar distances equal if they form clusters. */
 static void draw_together (struct mesh *k)
 {
-    double *mean = xarray ((size_t)k->n * k->n, sizeof (*mean));
-    double *rest = xarray (k->n, sizeof (*rest));
+    double *mean = xcalloc ((size_t)k->n * k->n, sizeof (*mean));
     bool alike = true;
 
     for (int i = 0; i < ROUNDS && alike; i++) {
-        alike = means (k, mean);
-        if (alike && fit_ends (k, mean, rest) < 1e-6 * k->zero)
+        alike = find_means (k, mean);
+        if (alike && shift_ends (k, mean) < 1e-6 * k->zero)
             break;
     }
-    if (alike && means (k, mean)) {
+    if (alike && find_means (k, mean)) {
         memcpy (k->d, mean, (size_t)k->n * k->n * sizeof (*mean));
         find_ends (k, 0);
     }
     free (mean);
-    free (rest);
 }
 
-/* The vertices of the mesh: a switch for each end that has a length. */
-static void add_ends (const struct mesh *k, struct topology_model *m,
-                      uint32_t *vertex)
+void level_mesh (const struct infer_level *l, double zero,
+                 struct topology_model *m)
 {
-    for (uint32_t v = 0; v < k->n; v++) {
-        vertex[v] = k->l->vertex[v];
-        if (k->end[v] <= k->zero)
-            continue;
-        vertex[v] = topology_add_switch (m);
-        topology_add_edge (m, k->l->vertex[v], vertex[v], k->end[v]);
-    }
-}
-
-static void add_edges (const struct mesh *k, struct topology_model *m)
-{
-    uint32_t *vertex = xarray (k->n, sizeof (*vertex));
-    struct basic_edge *edge;
-    size_t n = basic_edges (k->d, k->n, k->zero, 0, &edge);
-
-    add_ends (k, m, vertex);
-    for (size_t i = 0; i < n; i++)
-        topology_add_edge (m, vertex[edge[i].a], vertex[edge[i].b],
-                           fmax (0, *at (k, edge[i].a, edge[i].b)));
-    free (edge);
-    free (vertex);
-}
-
-void mesh_join (const struct infer_level *l, double zero,
-                struct topology_model *m)
-{
+    uint32_t *vertex = xarray (l->n, sizeof (*vertex));
     struct mesh k = {
         .n = l->n,
         .zero = zero,
         .l = l,
         .end = xcalloc (l->n, sizeof (*k.end)),
-        .d = xarray ((size_t)l->n * l->n, sizeof (*k.d)),
+        .d = xcalloc ((size_t)l->n * l->n, sizeof (*k.d)),
     };
+    struct pair_length *edge;
+    size_t n;
 
     cut_ends (&k);
     if (l->n >= 3) {
         find_ends (&k, zero);
         draw_together (&k);
     }
-    add_edges (&k, m);
+    for (uint32_t v = 0; v < l->n; v++) {
+        vertex[v] = l->vertex[v];
+        if (k.end[v] <= zero)
+            continue;
+        vertex[v] = topology_add_switch (m);
+        topology_add_edge (m, l->vertex[v], vertex[v], k.end[v]);
+    }
+    n = basic_edges (k.d, l->n, zero, 0, &edge);
+    for (size_t i = 0; i < n; i++)
+        topology_add_edge (m, vertex[edge[i].a], vertex[edge[i].b],
+                           fmax (0, edge[i].d));
+    free (edge);
+    free (vertex);
     free (k.end);
     free (k.d);
 }

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inferred topology: normal form, paths, comparison. */
+/* The inferred topology: normal form, paths. */
 #include "config.h"
 #include "compare/infer/model.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/matrix.h"
 #include "util/alloc.h"
-#include "util/csr.h"
-#include "util/rng.h"
 #include "util/sets.h"
 #include "util/sort.h"
 
@@ -24,7 +20,6 @@ struct topology_model *topology_create (uint32_t nnodes,
 
     m->label = xarray (nnodes, sizeof (*m->label));
     m->nnodes = m->nvertices = nnodes;
-    m->r2 = NAN;
     for (uint32_t i = 0; i < nnodes; i++)
         m->label[i] = label ? xstrdup (label[i]) : xasprintf ("%u", i + 1);
     return m;
@@ -35,13 +30,12 @@ struct topology_model *topology_copy (const struct topology_model *m)
     struct topology_model *copy
         = topology_create (m->nnodes, (const char *const *)m->label);
 
+    copy->nvertices = m->nvertices;
+    copy->noise_ns = m->noise_ns;
+    copy->dof = m->dof;
     for (size_t i = 0; i < m->nedges; i++)
         topology_add_edge (copy, m->edge[i].a, m->edge[i].b,
                            m->edge[i].latency_ns);
-    copy->nvertices = m->nvertices;
-    copy->noise_ns = m->noise_ns;
-    copy->r2 = m->r2;
-    copy->dof = m->dof;
     return copy;
 }
 
@@ -78,20 +72,18 @@ void topology_name (const struct topology_model *m, uint32_t vertex, char *buf,
         snprintf (buf, size, "switch %u", vertex - m->nnodes + 1);
 }
 
-int topology_add_edge (struct topology_model *m, uint32_t a, uint32_t b,
-                       double latency_ns)
+static struct topology_edge edge (uint32_t a, uint32_t b, double latency_ns)
 {
-    if (a == b) {
-        errno = EINVAL;
-        return -1;
-    }
+    return (struct topology_edge){ a < b ? a : b, a < b ? b : a, latency_ns,
+                                   0 };
+}
+
+struct topology_edge *topology_add_edge (struct topology_model *m, uint32_t a,
+                                         uint32_t b, double latency_ns)
+{
     m->edge = xgrow (m->edge, m->nedges, sizeof (*m->edge));
-    m->edge[m->nedges++] = (struct topology_edge){
-        .a = a < b ? a : b,
-        .b = a < b ? b : a,
-        .latency_ns = latency_ns,
-    };
-    return 0;
+    m->edge[m->nedges] = edge (a, b, latency_ns);
+    return &m->edge[m->nedges++];
 }
 
 static int by_ends (const void *va, const void *vb)
@@ -100,64 +92,61 @@ static int by_ends (const void *va, const void *vb)
 
     if (a->a != b->a)
         return util_compare (a->a, b->a);
-    if (a->b != b->b)
-        return util_compare (a->b, b->b);
-    return util_compare (a->latency_ns, b->latency_ns);
+    return util_compare (a->b, b->b);
+}
+
+static int by_ends_and_length (const void *va, const void *vb)
+{
+    const struct topology_edge *a = va, *b = vb;
+    int order = by_ends (a, b);
+
+    return order ? order : util_compare (a->latency_ns, b->latency_ns);
 }
 
 size_t topology_edge_of (const struct topology_model *m, uint32_t a,
                          uint32_t b)
 {
-    struct topology_edge key = { a < b ? a : b, a < b ? b : a, -1, 0 };
-    size_t lo = 0, hi = m->nedges;
+    struct topology_edge key = edge (a, b, 0);
+    const struct topology_edge *e
+        = m->nedges ? bsearch (&key, m->edge, m->nedges, sizeof (key), by_ends)
+                    : NULL;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (by_ends (&m->edge[mid], &key) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo < m->nedges && m->edge[lo].a == key.a && m->edge[lo].b == key.b)
-        return lo;
-    return m->nedges;
+    return e ? (size_t)(e - m->edge) : m->nedges;
 }
 
-/* Sort the edges and remove loops. Of several edges between two vertices, keep
- * the shortest.
+/*
+ * The normal form
  */
-static void sort_edges (struct topology_model *m)
+
+/* Rename the vertices of all edges, sort them and remove loops. Of several
+ * edges between two vertices, keep the shortest.
+ */
+static void sort_edges (struct topology_model *m, const uint32_t *name)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < m->nedges; i++) {
-        struct topology_edge *e = &m->edge[i];
+    for (size_t i = 0; name && i < m->nedges; i++) {
+        struct topology_edge *e = &m->edge[i], old = *e;
 
-        if (e->a > e->b) {
-            uint32_t a = e->a;
-
-            e->a = e->b;
-            e->b = a;
-        }
+        *e = edge (name[old.a], name[old.b], old.latency_ns);
+        e->rate = old.rate;
     }
     if (m->nedges)
-        qsort (m->edge, m->nedges, sizeof (*m->edge), by_ends);
+        qsort (m->edge, m->nedges, sizeof (*m->edge), by_ends_and_length);
     for (size_t i = 0; i < m->nedges; i++) {
-        const struct topology_edge *e = &m->edge[i];
+        struct topology_edge e = m->edge[i];
 
-        if (e->a == e->b
-            || (kept > 0 && m->edge[kept - 1].a == e->a
-                && m->edge[kept - 1].b == e->b))
-            continue;
-        m->edge[kept++] = *e;
+        if (e.a != e.b && (kept == 0 || by_ends (&m->edge[kept - 1], &e)))
+            m->edge[kept++] = e;
     }
     m->nedges = kept;
 }
 
 /* Unite switches that are no farther apart than `zero`. */
-static void join_near (struct topology_model *m, double zero, uint32_t *parent)
+static void join_near (struct topology_model *m, double zero)
 {
+    uint32_t *parent = xarray (m->nvertices, sizeof (*parent));
+
     for (uint32_t v = 0; v < m->nvertices; v++)
         parent[v] = v;
     for (size_t i = 0; i < m->nedges; i++) {
@@ -166,23 +155,32 @@ static void join_near (struct topology_model *m, double zero, uint32_t *parent)
         if (e->a >= m->nnodes && e->b >= m->nnodes && e->latency_ns <= zero)
             parent[sets_find (parent, e->a)] = sets_find (parent, e->b);
     }
-    for (size_t i = 0; i < m->nedges; i++) {
-        m->edge[i].a = sets_find (parent, m->edge[i].a);
-        m->edge[i].b = sets_find (parent, m->edge[i].b);
-    }
-    sort_edges (m);
+    for (uint32_t v = 0; v < m->nvertices; v++)
+        parent[v] = sets_find (parent, v);
+    sort_edges (m, parent);
+    free (parent);
 }
 
-/* Degrees of the vertices, and the last edge of each. */
-static void count_edges (const struct topology_model *m, uint32_t *degree,
-                         size_t *last)
+struct csr topology_edges (const struct topology_model *m, size_t first)
 {
-    memset (degree, 0, m->nvertices * sizeof (*degree));
-    for (size_t i = 0; i < m->nedges; i++) {
-        degree[m->edge[i].a]++;
-        degree[m->edge[i].b]++;
-        last[m->edge[i].a] = last[m->edge[i].b] = i;
+    size_t n = m->nedges;
+    struct csr ends = {
+        .n = n,
+        .start = xcalloc (n + 1, sizeof (*ends.start)),
+        .v = xarray (2 * n, sizeof (*ends.v)),
+    };
+    struct csr edges;
+
+    for (size_t i = first; i < n; i++) {
+        size_t at = ends.start[i];
+
+        ends.v[at] = m->edge[i].a;
+        ends.v[at + 1] = m->edge[i].b;
+        ends.start[i + 1] = at + 2;
     }
+    edges = csr_transpose (&ends, m->nvertices);
+    csr_clear (&ends);
+    return edges;
 }
 
 static uint32_t other_end (const struct topology_edge *e, uint32_t v)
@@ -193,53 +191,32 @@ static uint32_t other_end (const struct topology_edge *e, uint32_t v)
 /* Remove one switch that has fewer than three edges. Returns whether there was
  * one.
  */
-static bool drop_one (struct topology_model *m, uint32_t *degree,
-                      size_t *last)
+static bool drop_one (struct topology_model *m)
 {
-    count_edges (m, degree, last);
-    for (uint32_t v = m->nnodes; v < m->nvertices; v++) {
-        struct topology_edge gone;
+    struct csr edges = topology_edges (m, 0);
+    uint32_t v = m->nnodes;
 
-        if (degree[v] == 0 || degree[v] > 2)
+    for (; v < m->nvertices; v++) {
+        size_t n = edges.start[v + 1] - edges.start[v];
+        const uint32_t *of = edges.v + edges.start[v];
+        struct topology_edge gone, *left;
+
+        if (n == 0 || n > 2)
             continue;
-        gone = m->edge[last[v]];
-        m->edge[last[v]] = m->edge[--m->nedges];
-        for (size_t i = 0; degree[v] == 2 && i < m->nedges; i++) {
-            struct topology_edge *e = &m->edge[i];
-
-            if (e->a != v && e->b != v)
-                continue;
-            e->a = other_end (e, v);
-            e->b = other_end (&gone, v);
-            e->latency_ns += gone.latency_ns;
-            break;
+        gone = m->edge[of[n - 1]];
+        m->edge[of[n - 1]] = m->edge[--m->nedges];
+        if (n == 2) {
+            left = &m->edge[of[0]];
+            left->latency_ns += gone.latency_ns;
+            left->a = other_end (left, v);
+            left->b = other_end (&gone, v);
+            *left = edge (left->a, left->b, left->latency_ns);
         }
-        sort_edges (m);
-        return true;
+        sort_edges (m, NULL);
+        break;
     }
-    return false;
-}
-
-/* The edges of each vertex. */
-static struct csr edges_of_vertices (const struct topology_model *m)
-{
-    size_t *degree = xcalloc (m->nvertices, sizeof (*degree));
-    struct csr c;
-
-    for (size_t i = 0; i < m->nedges; i++) {
-        degree[m->edge[i].a]++;
-        degree[m->edge[i].b]++;
-    }
-    c = csr_create (m->nvertices, degree);
-    memset (degree, 0, m->nvertices * sizeof (*degree));
-    for (size_t i = 0; i < m->nedges; i++) {
-        const struct topology_edge *e = &m->edge[i];
-
-        c.v[c.start[e->a] + degree[e->a]++] = i;
-        c.v[c.start[e->b] + degree[e->b]++] = i;
-    }
-    free (degree);
-    return c;
+    csr_clear (&edges);
+    return v < m->nvertices;
 }
 
 /* Number the switches in the order in which a breadth-first walk along the
@@ -250,7 +227,7 @@ static void renumber (struct topology_model *m)
 {
     uint32_t *number = xarray (m->nvertices, sizeof (*number));
     uint32_t *queue = xarray (m->nvertices, sizeof (*queue));
-    struct csr adj = edges_of_vertices (m);
+    struct csr edges = topology_edges (m, 0);
     uint32_t next = m->nnodes;
 
     for (uint32_t v = 0; v < m->nvertices; v++) {
@@ -260,8 +237,8 @@ static void renumber (struct topology_model *m)
     for (uint32_t head = 0; head < next; head++) {
         uint32_t v = queue[head];
 
-        for (size_t i = adj.start[v]; i < adj.start[v + 1]; i++) {
-            uint32_t w = other_end (&m->edge[adj.v[i]], v);
+        for (size_t i = edges.start[v]; i < edges.start[v + 1]; i++) {
+            uint32_t w = other_end (&m->edge[edges.v[i]], v);
 
             if (number[w] == TOPOLOGY_NONE) {
                 queue[next] = w;
@@ -269,29 +246,24 @@ static void renumber (struct topology_model *m)
             }
         }
     }
-    for (size_t i = 0; i < m->nedges; i++) {
-        m->edge[i].a = number[m->edge[i].a];
-        m->edge[i].b = number[m->edge[i].b];
-    }
     m->nvertices = next;
-    sort_edges (m);
-    csr_clear (&adj);
+    sort_edges (m, number);
+    csr_clear (&edges);
     free (queue);
     free (number);
 }
 
 void topology_normal (struct topology_model *m, double zero)
 {
-    uint32_t *each = xarray (m->nvertices, sizeof (*each));
-    size_t *last = xarray (m->nvertices, sizeof (*last));
-
-    join_near (m, zero, each);
-    while (drop_one (m, each, last))
+    join_near (m, zero);
+    while (drop_one (m))
         ;
     renumber (m);
-    free (each);
-    free (last);
 }
+
+/*
+ * Paths
+ */
 
 /* A heap of vertices by distance; `place` is a vertex's position in it. */
 struct heap {
@@ -336,95 +308,61 @@ static uint32_t heap_pop (struct heap *h)
     return top;
 }
 
-/* Shortest paths from one vertex, after Dijkstra. */
-static void paths_from (const struct topology_model *m, const struct csr *adj,
-                        struct heap *h, uint32_t from, double *d,
-                        uint32_t *last)
-{
-    h->d = d;
-    h->n = m->nvertices;
-    for (uint32_t v = 0; v < m->nvertices; v++) {
-        d[v] = INFINITY;
-        heap_put (h, v, v);
-        if (last)
-            last[v] = TOPOLOGY_NONE;
-    }
-    d[from] = 0;
-    heap_rise (h, from);
-    while (h->n > 0) {
-        uint32_t v = heap_pop (h);
-
-        for (size_t i = adj->start[v]; i < adj->start[v + 1]; i++) {
-            const struct topology_edge *e = &m->edge[adj->v[i]];
-            uint32_t w = other_end (e, v);
-
-            if (h->place[w] == TOPOLOGY_NONE || d[v] + e->latency_ns >= d[w])
-                continue;
-            d[w] = d[v] + e->latency_ns;
-            if (last)
-                last[w] = v;
-            heap_rise (h, w);
-        }
-    }
-}
-
-void topology_paths (const struct topology_model *m, double *d, uint32_t *last)
+/* After Dijkstra. */
+void topology_paths_from (const struct topology_model *m,
+                          const struct csr *edges, size_t but, uint32_t from,
+                          double *d, uint32_t *last)
 {
     struct heap h = {
         .v = xarray (m->nvertices, sizeof (*h.v)),
         .place = xarray (m->nvertices, sizeof (*h.place)),
+        .n = m->nvertices,
+        .d = d,
     };
-    struct csr adj = edges_of_vertices (m);
 
-    for (uint32_t a = 0; a < m->nnodes; a++)
-        paths_from (m, &adj, &h, a, d + (size_t)a * m->nvertices,
-                    last ? last + (size_t)a * m->nvertices : NULL);
-    csr_clear (&adj);
+    for (uint32_t v = 0; v < m->nvertices; v++) {
+        d[v] = INFINITY;
+        last[v] = TOPOLOGY_NONE;
+        heap_put (&h, v, v);
+    }
+    d[from] = 0;
+    heap_rise (&h, from);
+    while (h.n > 0) {
+        uint32_t v = heap_pop (&h);
+
+        for (size_t i = edges->start[v]; i < edges->start[v + 1]; i++) {
+            const struct topology_edge *e = &m->edge[edges->v[i]];
+            uint32_t w = other_end (e, v);
+
+            if (h.place[w] == TOPOLOGY_NONE || edges->v[i] == but
+                || d[v] + e->latency_ns >= d[w])
+                continue;
+            d[w] = d[v] + e->latency_ns;
+            last[w] = v;
+            heap_rise (&h, w);
+        }
+    }
     free (h.v);
     free (h.place);
 }
 
-/* One round of refinement: a vertex's new colour depends on its own and on
- * those of its neighbours.
- */
-static void refine (const struct topology_model *m, uint64_t *colour,
-                    uint64_t *sum)
+void topology_paths (const struct topology_model *m, double *d, uint32_t *last)
 {
-    memset (sum, 0, m->nvertices * sizeof (*sum));
-    for (size_t i = 0; i < m->nedges; i++) {
-        sum[m->edge[i].a] += rng_mix (colour[m->edge[i].b]);
-        sum[m->edge[i].b] += rng_mix (colour[m->edge[i].a]);
-    }
-    for (uint32_t v = 0; v < m->nvertices; v++)
-        colour[v] = rng_mix (colour[v] ^ rng_mix (sum[v]));
+    struct csr edges = topology_edges (m, 0);
+    uint32_t *unread = last ? NULL : xarray (m->nvertices, sizeof (*last));
+
+    for (uint32_t a = 0; a < m->nnodes; a++)
+        topology_paths_from (m, &edges, m->nedges, a,
+                             d + (size_t)a * m->nvertices,
+                             last ? last + (size_t)a * m->nvertices : unread);
+    csr_clear (&edges);
+    free (unread);
 }
 
-/* A number that is equal for models that are alike. */
-static uint64_t digest (const struct topology_model *m)
-{
-    uint64_t *colour = xarray (m->nvertices, sizeof (*colour));
-    uint64_t *sum = xarray (m->nvertices, sizeof (*sum));
-    uint64_t value = 0;
-
-    for (uint32_t v = 0; v < m->nvertices; v++)
-        colour[v] = v < m->nnodes ? rng_mix (v) : 0;
-    for (uint32_t round = m->nnodes; round < m->nvertices + 1; round++)
-        refine (m, colour, sum);
-    for (uint32_t v = 0; v < m->nvertices; v++)
-        value += rng_mix (colour[v]);
-    free (colour);
-    free (sum);
-    return value;
-}
-
-bool topology_alike (const struct topology_model *a,
-                     const struct topology_model *b)
-{
-    return a->nnodes == b->nnodes && a->nvertices == b->nvertices
-           && a->nedges == b->nedges && digest (a) == digest (b);
-}
-
-/* Notes: the shortest paths from a node to all vertices are a tree. In reverse,
+/*
+ * Paths as a network
+ *
+Notes: the shortest paths from a node to all vertices are a tree. In reverse,
  * it shows how messages to that node are forwarded.
  *
  * Places are the vertices, where messages are forwarded, followed by the nodes
@@ -504,24 +442,6 @@ static int walk (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
     return n;
 }
 
-/* Reverse the trees: the arc from each vertex to the one before it. */
-static void find_paths (struct routes *r)
-{
-    const struct topology_model *m = r->m;
-
-    topology_paths (m, r->ns, r->arc);
-    for (uint32_t to = 0; to < m->nnodes; to++)
-        for (uint32_t v = 0; v < m->nvertices; v++) {
-            uint32_t *arc = &r->arc[(size_t)to * m->nvertices + v];
-            size_t e;
-
-            if (*arc == TOPOLOGY_NONE)
-                continue;
-            e = topology_edge_of (m, v, *arc);
-            *arc = 2 * e + (m->edge[e].a != v);
-        }
-}
-
 /* After Fowler, Noll, Vo: FNV-1a. */
 static uint64_t hash_text (uint64_t hash, const char *s)
 {
@@ -575,7 +495,17 @@ struct routes *routes_create (const struct topology_model *m)
     r->sw = xcalloc (m->nvertices, sizeof (*r->sw));
     r->sw_name = xcalloc (m->nvertices, sizeof (*r->sw_name));
     name_links (r);
-    find_paths (r);
+    topology_paths (m, r->ns, r->arc);
+    /* reverse the trees: the arc from each vertex to the one before it */
+    for (size_t i = 0; i < size; i++) {
+        uint32_t v = i % m->nvertices;
+        size_t e;
+
+        if (r->arc[i] == TOPOLOGY_NONE)
+            continue;
+        e = topology_edge_of (m, v, r->arc[i]);
+        r->arc[i] = 2 * e + (m->edge[e].a != v);
+    }
     r->net = (struct network){
         .net = r,
         .hash = r->hash,
@@ -629,18 +559,19 @@ struct pathset *routes_resolve (const char *const *name, size_t n, void *arg,
     const struct routes *r = arg;
     struct endpoint *e = xarray (n, sizeof (*e));
     struct pathset *ps = NULL;
+    size_t i = 0;
 
-    for (size_t i = 0; i < n; i++) {
+    for (; i < n; i++) {
         uint32_t node = topology_find (r->m, name[i]);
 
-        if (node == TOPOLOGY_NONE) {
-            error_input (err, "the topology has no node %.80s", name[i]);
-            goto done;
-        }
+        if (node == TOPOLOGY_NONE)
+            break;
         e[i] = (struct endpoint){ node, r->m->label[node], r->m->label[node] };
     }
-    ps = pathset_create (&r->net, e, n, err);
-done:
+    if (i < n)
+        error_input (err, "the topology has no node %.80s", name[i]);
+    else
+        ps = pathset_create (&r->net, e, n, err);
     free (e);
     return ps;
 }

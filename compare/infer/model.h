@@ -4,8 +4,7 @@
  * edges between them, each with a latency. The distance of two nodes is the
  * length of the shortest path between them.
  *
- * Made by basic (nodes only) and switches. Read by fit, join, the writers and
- * the comparison with a fabric.
+ * Made by search and graph. Read by fit, graph and against.
  *
  * It contains nothing that latencies cannot determine: a switch with fewer than
  * three edges is part of a longer edge, parallel switches are one, and a switch
@@ -18,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compare/infer/matrix.h"
 #include "core/paths/paths.h"
+#include "util/csr.h"
 #include "util/error.h"
 
 #define TOPOLOGY_NONE UINT32_MAX
@@ -38,8 +39,6 @@ struct topology_model {
     size_t nedges;
     double noise_ns;   /* standard deviation of the measurements from the
                           model */
-    double r2;         /* of the pairs: 1: no residual; NAN: no degrees of
-                          freedom */
     size_t dof;        /* measured pairs minus edges; 0: no degrees of
                           freedom */
 };
@@ -61,11 +60,9 @@ void topology_name (const struct topology_model *m, uint32_t vertex, char *buf,
 /* Add a switch. Returns its vertex. */
 uint32_t topology_add_switch (struct topology_model *m);
 
-/* Join two vertices that are not joined yet. Return 0, or -1 with errno EINVAL
- * for a loop.
- */
-int topology_add_edge (struct topology_model *m, uint32_t a, uint32_t b,
-                       double latency_ns);
+/* Join two vertices. Returns the new edge, until the next one is added. */
+struct topology_edge *topology_add_edge (struct topology_model *m, uint32_t a,
+                                         uint32_t b, double latency_ns);
 
 /* The edge between two vertices of a model in its normal form; nedges if there
  * is none.
@@ -73,28 +70,30 @@ int topology_add_edge (struct topology_model *m, uint32_t a, uint32_t b,
 size_t topology_edge_of (const struct topology_model *m, uint32_t a,
                          uint32_t b);
 
-/* Bring the model into its normal form. Switches joined by an edge of at most
- * `zero` become one. Of two edges between the same vertices the longer is
- * removed. Switches with fewer than three edges are removed (their two edges
- * become one). Edges are sorted, and switches are numbered in the order in
- * which they are met from node 0 on.
+/* Bring the model into its normal form. Loops are removed. Switches joined by
+ * an edge of at most `zero` become one. Of two edges between the same vertices
+ * the longer is removed. Switches with fewer than three edges are removed
+ * (their two edges become one). Edges are sorted, and switches are numbered in
+ * the order in which they are met from node 0 on.
  */
 void topology_normal (struct topology_model *m, double zero);
 
-/* Length of the shortest paths from all nodes to all vertices, into d [nnodes *
- * nvertices]; INFINITY if there is no path. If `last` is not NULL, it gets the
- * last vertex but one of each path, TOPOLOGY_NONE at its start. Cost: nodes
- * times edges times a logarithm.
+/* The edges of each vertex, ascending, without those before `first`. */
+struct csr topology_edges (const struct topology_model *m, size_t first);
+
+/* Length of the shortest paths from one vertex to all, over these edges but not
+ * over edge `but`, into d [nvertices]; INFINITY if there is no path. last
+ * [nvertices] gets the last vertex but one of each path; TOPOLOGY_NONE if there
+ * is none.
+ */
+void topology_paths_from (const struct topology_model *m,
+                          const struct csr *edges, size_t but, uint32_t from,
+                          double *d, uint32_t *last);
+
+/* The same from all nodes over all edges, into d and last [nnodes * nvertices].
+ * last may be NULL. Cost: nodes times edges times a logarithm.
  */
 void topology_paths (const struct topology_model *m, double *d, uint32_t *last);
-
-/* Whether two models of the same nodes in the same order have the same switches
- * and edges, whatever their latencies. Switches are distinguished by their
- * neighbours, repeatedly (colour refinement, beginning with the nodes);
- * switches that this cannot distinguish count as alike.
- */
-bool topology_alike (const struct topology_model *a,
-                     const struct topology_model *b);
 
 /* The shortest paths of a model as a network: code for a fabric's paths (plans,
  * their checker, the solver) works on those of an inferred topology, too.
@@ -103,7 +102,6 @@ bool topology_alike (const struct topology_model *a,
  * "h0001 - switch 1" by their vertices. Endpoints are its nodes; where nodes
  * are joined directly, without switches, they forward.
  */
-
 struct routes;
 
 /* The model must be in its normal form. It is borrowed, must not change, and

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The steps of the search for a topology (switches.c). */
+/* The steps of the search for a topology (search.c). */
 #ifndef COMPARE_STEPS_H
 #define COMPARE_STEPS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compare/infer/cluster.h"
 #include "compare/infer/matrix.h"
 #include "compare/infer/model.h"
 
@@ -19,66 +20,36 @@ struct infer_level {
     double *d;        /* [n * n] mean over the pairs of nodes below, minus their
                          distances to here; NAN: not known */
     double *w;        /* [n * n] number of these pairs; 0: not known */
+    struct merge *merge; /* [n] by the distances of their switches */
+    uint32_t nmerges;
 };
 
-/* The level of a matrix's nodes. */
+/* The level of a matrix's nodes. Cost: n^3. */
 struct infer_level *level_of_matrix (const struct infer_matrix *m);
 void level_destroy (struct infer_level *l);
 
-static inline double level_d (const struct infer_level *l, uint32_t a,
-                              uint32_t b)
-{
-    return l->d[(size_t)a * l->n + b];
-}
-
-static inline double level_w (const struct infer_level *l, uint32_t a,
-                              uint32_t b)
-{
-    return l->w[(size_t)a * l->n + b];
-}
-
-/* Twins: vertices at one switch. Their own links to the switch may differ, but
- * from the switch on they are equally far from everything else. Two vertices
- * are compared by means of a third. twins.c describes the method.
+/* Group the vertices that are at one switch, give each group of two or more a
+ * switch in the model, and join its members to it. Returns the next level: the
+ * switches, and the vertices that are alone; NULL if all are. Lengths up to
+ * `zero` count as 0, and a quarter of it is the standard deviation of one
+ * pair's latency. Cost: n^3.
  */
-struct twins;
+struct infer_level *level_next (const struct infer_level *l, double zero,
+                                struct topology_model *m);
 
-/* Compare all pairs of a level, which is borrowed. Cost: n^3. */
-struct twins *twins_find (const struct infer_level *l);
-void twins_destroy (struct twins *t);
-
-/* The groups of a level's vertices, 0 .. next->n - 1. The members of a group of
- * two or more share a switch at distance `end`. Vertices of the next level that
- * are switches are not set yet.
+/* The rest of a topology when no two vertices are at one switch any more, such
+ * as rings, dragonflies and slim flies. Vertices with a link of their own to a
+ * switch get that switch in the model, and the necessary edges are added
+ * between them. Lengths up to `zero` count as 0. Cost: n^3.
  */
-struct groups {
-    uint32_t *of;   /* [n] the group of a vertex */
-    uint32_t *size; /* [next->n] */
-    double *end;    /* [n] >= 0; 0 if the vertex is alone */
-    struct infer_level *next;
-};
-
-/* Group. Lengths up to `zero` count as 0, and a quarter of it is the standard
- * deviation of one pair's latency. Cost: n^2, and the same again for each
- * vertex that turns out to be in a wrong group.
- */
-struct groups twins_group (const struct twins *t, double zero);
-void groups_clear (struct groups *g);
-
-/* Mesh: the rest of a topology when no two vertices are twins any more, such as
- * rings, dragonflies and slim flies. Join the vertices of a level in the model:
- * vertices with a link of their own to a switch get that switch, and the
- * necessary edges are added between them. Lengths up to `zero` count as 0.
- * mesh.c describes the method. Cost: n^3.
- */
-void mesh_join (const struct infer_level *l, double zero,
-                struct topology_model *m);
+void level_mesh (const struct infer_level *l, double zero,
+                 struct topology_model *m);
 
 /* Remove the edges that are on no shortest path between measured pairs, and fit
  * the latencies of the others by least squares; latencies that the pairs do not
- * determine stay. The paths are those at the beginning. Sets noise_ns, r2 and
- * dof of the model, which must be in its normal form. Returns the residual sum
- * of squares along the paths at the end; INFINITY if two nodes are not joined.
+ * determine stay. The paths are those at the beginning. Sets noise_ns and dof
+ * of the model, which must be in its normal form. Returns the residual sum of
+ * squares along the paths at the end; INFINITY if two nodes are not joined.
  * Standard errors are computed by fit.
  */
 double settle (struct topology_model *m, const struct infer_matrix *w);
@@ -88,8 +59,8 @@ double settle (struct topology_model *m, const struct infer_matrix *w);
  * by `digits` (to base e). squares is the residual sum of squares of the model.
  * An edge is removed, or its two switches become one. The model must be in its
  * normal form; afterwards, settle it and make it normal again. Cost for each
- * removed edge: that of topology_paths, of the pairs' paths, the cube of the
- * edges, and the edges between switches times the square of these.
+ * removed edge: that of the pairs' paths, the cube of the edges, and the paths
+ * between its switches.
  */
 void prune (struct topology_model *m, const struct infer_matrix *w,
             double squares, double digits);

@@ -34,32 +34,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/cluster.h"
 #include "util/alloc.h"
 
 #define NOISES 4.0 /* `zero` in standard deviations of one value */
 
 enum { FILLS = 6 };
 
-struct twins {
-    const struct infer_level *l;
-    struct merge *merge; /* by e, as far as these are known */
-    uint32_t nmerges;
-};
+static double *square (uint32_t n)
+{
+    return xcalloc ((size_t)n * n, sizeof (double));
+}
 
 /* A level of n vertices without known distances. */
 static struct infer_level *level_create (uint32_t n)
 {
-    size_t size = (size_t)n * n;
-    struct infer_level *l = xarray (1, sizeof (*l));
+    struct infer_level *l = xcalloc (1, sizeof (*l));
 
-    *l = (struct infer_level){
-        .n = n,
-        .vertex = xcalloc (n, sizeof (*l->vertex)),
-        .d = xarray (size, sizeof (*l->d)),
-        .w = xcalloc (size, sizeof (*l->w)),
-    };
-    for (size_t i = 0; i < size; i++)
+    l->n = n;
+    l->vertex = xcalloc (n, sizeof (*l->vertex));
+    l->d = square (n);
+    l->w = square (n);
+    l->merge = xarray (n, sizeof (*l->merge));
+    for (size_t i = 0; i < (size_t)n * n; i++)
         l->d[i] = i % (n + 1) ? NAN : 0;
     return l;
 }
@@ -71,26 +67,8 @@ void level_destroy (struct infer_level *l)
     free (l->vertex);
     free (l->d);
     free (l->w);
+    free (l->merge);
     free (l);
-}
-
-struct infer_level *level_of_matrix (const struct infer_matrix *m)
-{
-    struct infer_level *l = level_create (m->n);
-
-    memcpy (l->d, m->ns, (size_t)m->n * m->n * sizeof (*l->d));
-    for (uint32_t a = 0; a < m->n; a++) {
-        l->vertex[a] = a;
-        for (uint32_t b = 0; b < m->n; b++)
-            l->w[(size_t)a * m->n + b]
-                = a != b && !isnan (infer_matrix_at (m, a, b));
-    }
-    return l;
-}
-
-static double *square (uint32_t n)
-{
-    return xcalloc ((size_t)n * n, sizeof (double));
 }
 
 /* The weighted mean of d(a,c) - d(b,c) over all other vertices c; 0 if there
@@ -114,54 +92,46 @@ static double difference (const struct infer_level *l, uint32_t a, uint32_t b)
     return weight > 0 ? sum / weight : 0;
 }
 
-/* e of all known pairs, times their weight; 0 for other pairs. */
-static double *separations (const struct infer_level *l)
+/* Cluster the vertices by e. */
+static void link_level (struct infer_level *l)
 {
-    double *e = square (l->n), *least = xarray (l->n, sizeof (*least));
     uint32_t n = l->n;
+    double *e = square (n), *weight = square (n);
+    double *least = xarray (n, sizeof (*least));
 
     for (uint32_t a = 0; a < n; a++)
         least[a] = INFINITY;
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a + 1; b < n; b++) {
-            double delta;
+            double d = l->d[(size_t)a * n + b], delta;
 
-            if (level_w (l, a, b) <= 0)
+            if (l->w[(size_t)a * n + b] <= 0)
                 continue;
             delta = difference (l, a, b);
-            least[a] = fmin (least[a], (level_d (l, a, b) + delta) / 2);
-            least[b] = fmin (least[b], (level_d (l, a, b) - delta) / 2);
+            least[a] = fmin (least[a], (d + delta) / 2);
+            least[b] = fmin (least[b], (d - delta) / 2);
         }
-    for (uint32_t a = 0; a < n; a++)
-        for (uint32_t b = 0; b < n; b++)
-            if (level_w (l, a, b) > 0)
-                e[(size_t)a * n + b]
-                    = (level_d (l, a, b) - least[a] - least[b])
-                      * level_w (l, a, b);
+    memcpy (weight, l->w, (size_t)n * n * sizeof (*weight));
+    for (size_t i = 0; i < (size_t)n * n; i++)
+        if (weight[i] > 0)
+            e[i] = (l->d[i] - least[i / n] - least[i % n]) * weight[i];
+    l->nmerges = linkage (n, e, weight, l->merge);
     free (least);
-    return e;
-}
-
-struct twins *twins_find (const struct infer_level *l)
-{
-    struct twins *t = xcalloc (1, sizeof (*t));
-    double *sum = separations (l), *weight = square (l->n);
-
-    t->l = l;
-    t->merge = xarray (l->n, sizeof (*t->merge));
-    memcpy (weight, l->w, (size_t)l->n * l->n * sizeof (*weight));
-    t->nmerges = linkage (l->n, sum, weight, t->merge);
-    free (sum);
+    free (e);
     free (weight);
-    return t;
 }
 
-void twins_destroy (struct twins *t)
+struct infer_level *level_of_matrix (const struct infer_matrix *m)
 {
-    if (!t)
-        return;
-    free (t->merge);
-    free (t);
+    struct infer_level *l = level_create (m->n);
+
+    memcpy (l->d, m->ns, (size_t)m->n * m->n * sizeof (*l->d));
+    for (size_t i = 0; i < (size_t)m->n * m->n; i++)
+        l->w[i] = i % (m->n + 1) && !isnan (m->ns[i]);
+    for (uint32_t a = 0; a < m->n; a++)
+        l->vertex[a] = a;
+    link_level (l);
+    return l;
 }
 
 /* A grouping during its construction. Groups have numbers below n; some numbers
@@ -169,95 +139,65 @@ void twins_destroy (struct twins *t)
  */
 struct grouping {
     const struct infer_level *l;
+    uint32_t n;
     double *fd, *fw;    /* [n * n] of the level, with the fit's values for
-                           unknown pairs; the level's own if all pairs are
-                           known */
-    bool unknown;
+                           unknown pairs */
+    bool unknown;       /* there are such pairs */
     double usual;       /* mean weight of a known pair */
     double noise;       /* variance of one pair's latency */
     double zero;
     uint32_t *of, *size;
-    double *end;
+    double *end;        /* [n] >= 0; 0 if the vertex is alone */
     double *d, *w;      /* [n * n] between groups */
     double *sum, *sums, *weight; /* [n] scratch */
 };
 
-static double filled_d (const struct grouping *k, uint32_t a, uint32_t b)
+static void clear_sums (struct grouping *k)
 {
-    return k->fd[(size_t)a * k->l->n + b];
-}
-
-static double filled_w (const struct grouping *k, uint32_t a, uint32_t b)
-{
-    return k->fw[(size_t)a * k->l->n + b];
+    memset (k->sum, 0, k->n * sizeof (*k->sum));
+    memset (k->sums, 0, k->n * sizeof (*k->sums));
+    memset (k->weight, 0, k->n * sizeof (*k->weight));
 }
 
 static void fit_between (struct grouping *k)
 {
-    uint32_t n = k->l->n;
+    uint32_t n = k->n;
 
     memset (k->d, 0, (size_t)n * n * sizeof (*k->d));
     memset (k->w, 0, (size_t)n * n * sizeof (*k->w));
-    for (uint32_t a = 0; a < n; a++)
-        for (uint32_t b = 0; b < n; b++) {
-            size_t at = (size_t)k->of[a] * n + k->of[b];
-            double w = filled_w (k, a, b);
+    for (size_t i = 0; i < (size_t)n * n; i++) {
+        uint32_t a = i / n, b = i % n;
+        size_t at = (size_t)k->of[a] * n + k->of[b];
 
-            if (w <= 0)
-                continue;
-            k->d[at] += w * (filled_d (k, a, b) - k->end[a] - k->end[b]);
-            k->w[at] += w;
-        }
-    for (uint32_t g = 0; g < n; g++)
-        for (uint32_t h = 0; h < n; h++) {
-            size_t at = (size_t)g * n + h;
-
-            if (k->w[at] > 0)
-                k->d[at] = g == h ? 0 : k->d[at] / k->w[at];
-        }
+        if (k->fw[i] <= 0)
+            continue;
+        k->d[at] += k->fw[i] * (k->fd[i] - k->end[a] - k->end[b]);
+        k->w[at] += k->fw[i];
+    }
+    for (size_t at = 0; at < (size_t)n * n; at++)
+        if (k->w[at] > 0)
+            k->d[at] = at % (n + 1) ? k->d[at] / k->w[at] : 0;
 }
 
-/* *mean: half the mean distance within a group, which is the mean of its ends.
- * Returns the mean weight of these pairs.
+/* Half the mean distance within a group, which is the mean of its ends. *weight:
+ * the mean weight of these pairs.
  */
-static double mean_end (const struct grouping *k, uint32_t g, double *mean)
+static double mean_end (const struct grouping *k, uint32_t g, double *weight)
 {
-    double sum = 0, weight = 0;
-    size_t pairs = 0;
+    double sum = 0, sum_weight = 0, pairs = 0;
 
-    for (uint32_t a = 0; a < k->l->n; a++)
-        for (uint32_t b = 0; k->of[a] == g && b < a; b++)
-            if (k->of[b] == g && filled_w (k, a, b) > 0) {
-                sum += filled_d (k, a, b);
-                weight += filled_w (k, a, b);
+    for (uint32_t a = 0; a < k->n; a++)
+        for (uint32_t b = 0; k->of[a] == g && b < a; b++) {
+            size_t i = (size_t)a * k->n + b;
+
+            if (k->of[b] == g && k->fw[i] > 0) {
+                sum += k->fd[i];
+                sum_weight += k->fw[i];
                 pairs++;
             }
-    *mean = pairs > 0 ? sum / (double)pairs / 2 : 0;
-    return pairs > 0 ? weight / (double)pairs : 0;
-}
-
-/* For each vertex outside a group, the mean distance to its members, into sum,
- * and the mean weight, into weight.
- */
-static void mean_columns (struct grouping *k, uint32_t g)
-{
-    uint32_t n = k->l->n;
-
-    memset (k->sum, 0, n * sizeof (*k->sum));
-    memset (k->sums, 0, n * sizeof (*k->sums));
-    memset (k->weight, 0, n * sizeof (*k->weight));
-    for (uint32_t a = 0; a < n; a++)
-        for (uint32_t c = 0; k->of[a] == g && c < n; c++)
-            if (k->of[c] != g && filled_w (k, a, c) > 0) {
-                k->sum[c] += filled_d (k, a, c);
-                k->weight[c] += filled_w (k, a, c);
-                k->sums[c]++;
-            }
-    for (uint32_t c = 0; c < n; c++)
-        if (k->sums[c] > 0) {
-            k->sum[c] /= k->sums[c];
-            k->weight[c] /= k->sums[c];
         }
+    *weight = pairs > 0 ? sum_weight / pairs : 0;
+    return pairs > 0 ? sum / pairs / 2 : 0;
 }
 
 /* The ends of a group's members: the group's mean end, plus how much farther
@@ -266,21 +206,42 @@ static void mean_columns (struct grouping *k, uint32_t g)
  */
 static void fit_ends (struct grouping *k, uint32_t g)
 {
-    double mean, within = mean_end (k, g, &mean);
+    uint32_t n = k->n;
+    double within, mean = mean_end (k, g, &within);
 
-    mean_columns (k, g);
-    for (uint32_t a = 0; a < k->l->n; a++) {
+    /* of each vertex outside, the mean distance to the members and the mean
+       weight */
+    clear_sums (k);
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t c = 0; k->of[a] == g && c < n; c++) {
+            size_t i = (size_t)a * n + c;
+
+            if (k->of[c] != g && k->fw[i] > 0) {
+                k->sum[c] += k->fd[i];
+                k->weight[c] += k->fw[i];
+                k->sums[c]++;
+            }
+        }
+    for (uint32_t c = 0; c < n; c++)
+        if (k->sums[c] > 0) {
+            k->sum[c] /= k->sums[c];
+            k->weight[c] /= k->sums[c];
+        }
+    for (uint32_t a = 0; a < n; a++) {
         double more = 0, weight = within * (k->size[g] - 2.0);
 
         if (k->of[a] != g)
             continue;
-        for (uint32_t c = 0; c < k->l->n; c++) {
-            if (filled_w (k, a, c) <= 0)
+        for (uint32_t c = 0; c < n; c++) {
+            double d = k->fd[(size_t)a * n + c];
+
+            if (k->fw[(size_t)a * n + c] <= 0)
                 continue;
             if (k->of[c] == g) {
-                more += within * (filled_d (k, a, c) - 2 * mean);
-            } else {
-                more += k->weight[c] * (filled_d (k, a, c) - k->sum[c]);
+                more += within * (d - 2 * mean);
+            }
+            else {
+                more += k->weight[c] * (d - k->sum[c]);
                 weight += k->weight[c];
             }
         }
@@ -291,59 +252,53 @@ static void fit_ends (struct grouping *k, uint32_t g)
 /* Set unknown pairs to the values of the fit, or forget them. */
 static void fill (struct grouping *k, bool forget)
 {
-    for (uint32_t a = 0; a < k->l->n; a++)
-        for (uint32_t b = 0; b < k->l->n; b++) {
-            size_t groups = (size_t)k->of[a] * k->l->n + k->of[b];
-            size_t at = (size_t)a * k->l->n + b;
+    for (size_t i = 0; k->unknown && i < (size_t)k->n * k->n; i++) {
+        uint32_t a = i / k->n, b = i % k->n;
+        size_t groups = (size_t)k->of[a] * k->n + k->of[b];
 
-            if (a == b || level_w (k->l, a, b) > 0)
-                continue;
-            k->fw[at] = forget || k->w[groups] <= 0 ? 0 : k->usual;
-            k->fd[at] = k->end[a] + k->end[b] + k->d[groups];
-        }
+        if (a == b || k->l->w[i] > 0)
+            continue;
+        k->fw[i] = forget || k->w[groups] <= 0 ? 0 : k->usual;
+        k->fd[i] = k->end[a] + k->end[b] + k->d[groups];
+    }
 }
 
 static void fit (struct grouping *k)
 {
-    if (k->unknown)
-        fill (k, true);
+    fill (k, true);
     for (int i = 0; i < (k->unknown ? FILLS : 1); i++) {
-        for (uint32_t g = 0; g < k->l->n; g++)
+        for (uint32_t g = 0; g < k->n; g++)
             if (k->size[g] > 1)
                 fit_ends (k, g);
-        for (uint32_t a = 0; a < k->l->n; a++)
+        for (uint32_t a = 0; a < k->n; a++)
             if (k->size[k->of[a]] == 1)
                 k->end[a] = 0;
         fit_between (k);
-        if (k->unknown)
-            fill (k, false);
+        fill (k, false);
     }
 }
 
 /* How badly vertex a fits as a member of group g with this end. The limit is 1.
  */
-static double misfit (const struct grouping *k, uint32_t a, uint32_t g,
-                      double end)
+static double misfit (struct grouping *k, uint32_t a, uint32_t g, double end)
 {
-    uint32_t n = k->l->n;
+    const double *d = k->l->d + (size_t)a * k->n;
+    const double *w = k->l->w + (size_t)a * k->n;
     double worst = 0;
 
-    memset (k->sum, 0, n * sizeof (*k->sum));
-    memset (k->sums, 0, n * sizeof (*k->sums));
-    memset (k->weight, 0, n * sizeof (*k->weight));
-    for (uint32_t c = 0; c < n; c++) {
-        double w = level_w (k->l, a, c);
+    clear_sums (k);
+    for (uint32_t c = 0; c < k->n; c++) {
+        uint32_t h = k->of[c];
         double rest;
 
-        if (c == a || w <= 0 || k->w[(size_t)g * n + k->of[c]] <= 0)
+        if (c == a || w[c] <= 0 || k->w[(size_t)g * k->n + h] <= 0)
             continue;
-        rest = level_d (k->l, a, c) - end - k->end[c]
-               - k->d[(size_t)g * n + k->of[c]];
-        k->sum[k->of[c]] += w * rest;
-        k->sums[k->of[c]] += w * rest * rest;
-        k->weight[k->of[c]] += w;
+        rest = d[c] - end - k->end[c] - k->d[(size_t)g * k->n + h];
+        k->sum[h] += w[c] * rest;
+        k->sums[h] += w[c] * rest * rest;
+        k->weight[h] += w[c];
     }
-    for (uint32_t h = 0; h < n; h++) {
+    for (uint32_t h = 0; h < k->n; h++) {
         double count = k->size[h];
 
         if (k->sums[h] <= 0)
@@ -363,14 +318,11 @@ static void move (struct grouping *k, uint32_t a, uint32_t to)
     k->of[a] = to;
 }
 
-/* A number that no group uses. */
-static uint32_t free_group (const struct grouping *k)
+static void move_all (struct grouping *k, uint32_t from, uint32_t to)
 {
-    uint32_t g = 0;
-
-    while (k->size[g] > 0)
-        g++;
-    return g;
+    for (uint32_t a = 0; a < k->n; a++)
+        if (k->of[a] == from)
+            move (k, a, to);
 }
 
 /* Remove the member that fits its group worst, if it misfits. Returns whether
@@ -378,10 +330,10 @@ static uint32_t free_group (const struct grouping *k)
  */
 static bool put_out (struct grouping *k)
 {
-    uint32_t worst = k->l->n;
+    uint32_t worst = k->n, unused = 0;
     double most = 1;
 
-    for (uint32_t a = 0; a < k->l->n; a++)
+    for (uint32_t a = 0; a < k->n; a++)
         if (k->size[k->of[a]] > 1) {
             double m = misfit (k, a, k->of[a], k->end[a]);
 
@@ -390,16 +342,18 @@ static bool put_out (struct grouping *k)
                 worst = a;
             }
         }
-    if (worst == k->l->n)
+    if (worst == k->n)
         return false;
-    move (k, worst, free_group (k));
+    while (k->size[unused] > 0)
+        unused++;
+    move (k, worst, unused);
     return true;
 }
 
 /* Unite the two nearest groups, if they are no more than `zero` apart. */
 static bool unite (struct grouping *k)
 {
-    uint32_t n = k->l->n, from = n, to = n;
+    uint32_t n = k->n, from = n, to = n;
     double min = k->zero;
 
     for (uint32_t g = 0; g < n; g++)
@@ -410,9 +364,8 @@ static bool unite (struct grouping *k)
                 from = g;
                 to = h;
             }
-    for (uint32_t a = 0; from < n && a < n; a++)
-        if (k->of[a] == from)
-            move (k, a, to);
+    if (from < n)
+        move_all (k, from, to);
     return from < n;
 }
 
@@ -421,11 +374,14 @@ static double end_in (const struct grouping *k, uint32_t a, uint32_t g)
 {
     double sum = 0, weight = 0;
 
-    for (uint32_t b = 0; b < k->l->n; b++)
-        if (k->of[b] == g && level_w (k->l, a, b) > 0) {
-            sum += level_w (k->l, a, b) * (level_d (k->l, a, b) - k->end[b]);
-            weight += level_w (k->l, a, b);
+    for (uint32_t b = 0; b < k->n; b++) {
+        double w = k->l->w[(size_t)a * k->n + b];
+
+        if (k->of[b] == g && w > 0) {
+            sum += w * (k->l->d[(size_t)a * k->n + b] - k->end[b]);
+            weight += w;
         }
+    }
     return weight > 0 ? sum / weight : NAN;
 }
 
@@ -433,11 +389,11 @@ static double end_in (const struct grouping *k, uint32_t a, uint32_t g)
  */
 static bool take_in (struct grouping *k)
 {
-    for (uint32_t a = 0; a < k->l->n; a++) {
-        uint32_t best = k->l->n;
+    for (uint32_t a = 0; a < k->n; a++) {
+        uint32_t best = k->n;
         double least = 1;
 
-        for (uint32_t g = 0; k->size[k->of[a]] == 1 && g < k->l->n; g++) {
+        for (uint32_t g = 0; k->size[k->of[a]] == 1 && g < k->n; g++) {
             double end = k->size[g] > 1 ? end_in (k, a, g) : NAN;
             double m = end >= 0 ? misfit (k, a, g, end) : INFINITY;
 
@@ -446,7 +402,7 @@ static bool take_in (struct grouping *k)
                 best = g;
             }
         }
-        if (best < k->l->n) {
+        if (best < k->n) {
             move (k, a, best);
             return true;
         }
@@ -454,21 +410,17 @@ static bool take_in (struct grouping *k)
     return false;
 }
 
-/* The groups that result from the cut. */
-static void cut (struct grouping *k, const struct twins *t)
+/* The groups that result from the cut, improved. */
+static void find_groups (struct grouping *k)
 {
-    for (uint32_t a = 0; a < k->l->n; a++) {
+    const struct infer_level *l = k->l;
+
+    for (uint32_t a = 0; a < k->n; a++) {
         k->of[a] = a;
         k->size[a] = 1;
     }
-    for (uint32_t i = 0; i < t->nmerges && t->merge[i].mean <= k->zero; i++)
-        for (uint32_t a = 0; a < k->l->n; a++)
-            if (k->of[a] == t->merge[i].b)
-                move (k, a, t->merge[i].a);
-}
-
-static void improve (struct grouping *k)
-{
+    for (uint32_t i = 0; i < l->nmerges && l->merge[i].mean <= k->zero; i++)
+        move_all (k, l->merge[i].b, l->merge[i].a);
     fit (k);
     while (put_out (k))
         fit (k);
@@ -480,75 +432,62 @@ static void improve (struct grouping *k)
         fit (k);
 }
 
-/* Return the groups, numbered in the order of their first members. */
-static void hand_over (const struct grouping *k, struct groups *g)
+/* The groups as a level, in the order of their first members; NULL if no vertex
+ * is with another one. The model gets their switches.
+ */
+static struct infer_level *join_groups (const struct grouping *k,
+                                        struct topology_model *m)
 {
-    uint32_t n = k->l->n, count = 0;
-    uint32_t *name = xarray (n, sizeof (*name));
-    uint32_t *first = xarray (n, sizeof (*first));
+    uint32_t *group = xarray (k->n, sizeof (*group)), count = 0;
+    uint32_t *name = xarray (k->n, sizeof (*name));
+    struct infer_level *next = NULL;
 
-    memset (name, 0xff, n * sizeof (*name));
-    for (uint32_t a = 0; a < n; a++)
-        if (name[k->of[a]] == UINT32_MAX) {
-            first[count] = a;
-            name[k->of[a]] = count++;
+    for (uint32_t a = 0; a < k->n; a++) {
+        uint32_t first = 0;
+
+        while (k->of[first] != k->of[a])
+            first++;
+        if (first == a) {
+            name[k->of[a]] = count;
+            group[count++] = k->of[a];
         }
-    *g = (struct groups){
-        .of = xarray (n, sizeof (*g->of)),
-        .end = xarray (n, sizeof (*g->end)),
-        .size = xarray (count, sizeof (*g->size)),
-        .next = level_create (count),
-    };
-    for (uint32_t a = 0; a < n; a++) {
-        g->end[a] = k->end[a];
-        g->of[a] = name[k->of[a]];
     }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t own = k->of[first[i]];
-
-        g->size[i] = k->size[own];
-        g->next->vertex[i] = k->l->vertex[first[i]];
+    if (count < k->n)
+        next = level_create (count);
+    for (uint32_t i = 0; next && i < count; i++) {
+        if (k->size[group[i]] > 1)
+            next->vertex[i] = topology_add_switch (m);
         for (uint32_t j = 0; j < count; j++) {
-            size_t at = (size_t)own * n + k->of[first[j]];
+            size_t at = (size_t)group[i] * k->n + group[j];
 
             if (i == j || k->w[at] <= 0)
                 continue;
-            g->next->d[(size_t)i * count + j] = k->d[at];
-            g->next->w[(size_t)i * count + j] = k->w[at];
+            next->d[(size_t)i * count + j] = k->d[at];
+            next->w[(size_t)i * count + j] = k->w[at];
         }
     }
+    for (uint32_t a = 0; next && a < k->n; a++)
+        if (k->size[k->of[a]] > 1)
+            topology_add_edge (m, k->l->vertex[a],
+                               next->vertex[name[k->of[a]]], k->end[a]);
+        else
+            next->vertex[name[k->of[a]]] = k->l->vertex[a];
+    free (group);
     free (name);
-    free (first);
+    return next;
 }
 
-/* Copy the level's distances if any are unknown. */
-static void copy_unknown (struct grouping *k)
+struct infer_level *level_next (const struct infer_level *l, double zero,
+                                struct topology_model *m)
 {
-    size_t size = (size_t)k->l->n * k->l->n;
-    size_t known = 0;
-
-    k->fd = k->l->d;
-    k->fw = k->l->w;
-    for (size_t i = 0; i < size; i++)
-        if (k->l->w[i] > 0) {
-            k->usual += k->l->w[i];
-            known++;
-        }
-    k->unknown = known < size - k->l->n;
-    if (!k->unknown)
-        return;
-    k->usual /= (double)known;
-    k->fd = square (k->l->n);
-    k->fw = square (k->l->n);
-    memcpy (k->fd, k->l->d, size * sizeof (*k->fd));
-    memcpy (k->fw, k->l->w, size * sizeof (*k->fw));
-}
-
-struct groups twins_group (const struct twins *t, double zero)
-{
-    uint32_t n = t->l->n;
+    uint32_t n = l->n;
+    size_t size = (size_t)n * n, known = 0;
+    struct infer_level *next;
     struct grouping k = {
-        .l = t->l,
+        .l = l,
+        .n = n,
+        .fd = square (n),
+        .fw = square (n),
         .noise = zero * zero / (NOISES * NOISES),
         .zero = zero,
         .of = xcalloc (n, sizeof (*k.of)),
@@ -560,16 +499,20 @@ struct groups twins_group (const struct twins *t, double zero)
         .sums = xcalloc (n, sizeof (*k.sums)),
         .weight = xcalloc (n, sizeof (*k.weight)),
     };
-    struct groups g;
 
-    copy_unknown (&k);
-    cut (&k, t);
-    improve (&k);
-    hand_over (&k, &g);
-    if (k.unknown) {
-        free (k.fd);
-        free (k.fw);
+    memcpy (k.fd, l->d, size * sizeof (*k.fd));
+    memcpy (k.fw, l->w, size * sizeof (*k.fw));
+    for (size_t i = 0; i < size; i++) {
+        k.usual += l->w[i];
+        known += l->w[i] > 0;
     }
+    k.unknown = known < size - n;
+    k.usual /= (double)known;
+    find_groups (&k);
+    if ((next = join_groups (&k, m)))
+        link_level (next);
+    free (k.fd);
+    free (k.fw);
     free (k.of);
     free (k.size);
     free (k.end);
@@ -578,14 +521,5 @@ struct groups twins_group (const struct twins *t, double zero)
     free (k.sum);
     free (k.sums);
     free (k.weight);
-    return g;
-}
-
-void groups_clear (struct groups *g)
-{
-    free (g->of);
-    free (g->size);
-    free (g->end);
-    level_destroy (g->next);
-    *g = (struct groups){ 0 };
+    return next;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/test/alike.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 

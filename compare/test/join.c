@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "compare/infer/join.h"
+#include "compare/infer/infer.h"
 
 #include <math.h>
 #include <stdbool.h>

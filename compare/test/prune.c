@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "compare/test/alike.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "compare/infer/graph.h"
+#include "compare/test/alike.h"
 
 static void again (const struct topology_model *m)
 {

@@ -43,7 +43,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/cluster.h"
 #include "compare/infer/steps.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
@@ -82,8 +81,6 @@ struct model_search {
     const struct infer_matrix *matrix;
     bool given; /* the threshold is given */
     struct scale scale;
-    struct infer_level *nodes;
-    struct twins *twins;
     struct model_candidate model[STEPS]; /* by falling threshold */
     size_t n;
     double least;  /* digits */
@@ -108,41 +105,24 @@ static struct scale scale_of (const struct infer_matrix *m)
     return s;
 }
 
-/* Give each group of two or more members a switch. */
-static void add_switches (struct topology_model *m, const struct infer_level *l,
-                          struct groups *g)
+/* Group the nodes' level and all levels above it. */
+static struct topology_model *climb (const struct infer_matrix *w,
+                                     const struct infer_level *nodes,
+                                     double zero)
 {
-    for (uint32_t i = 0; i < g->next->n; i++)
-        if (g->size[i] > 1)
-            g->next->vertex[i] = topology_add_switch (m);
-    for (uint32_t a = 0; a < l->n; a++)
-        if (g->size[g->of[a]] > 1)
-            topology_add_edge (m, l->vertex[a], g->next->vertex[g->of[a]],
-                               g->end[a]);
-}
+    struct topology_model *m
+        = topology_create (w->n, (const char *const *)w->label);
+    struct infer_level *made = NULL, *next;
+    const struct infer_level *l = nodes;
 
-/* Group a level and all levels above it. */
-static void climb (struct topology_model *m, const struct infer_level *l,
-                   const struct twins *twins, double zero)
-{
-    struct groups g;
-
-    if (l->n < 3) {
-        mesh_join (l, zero, m);
-        return;
+    while (l->n >= 3 && (next = level_next (l, zero, m))) {
+        level_destroy (made);
+        l = made = next;
     }
-    g = twins_group (twins, zero);
-    if (g.next->n == l->n) {
-        mesh_join (l, zero, m);
-    }
-    else {
-        struct twins *next = twins_find (g.next);
-
-        add_switches (m, l, &g);
-        climb (m, g.next, next, zero);
-        twins_destroy (next);
-    }
-    groups_clear (&g);
+    level_mesh (l, zero, m);
+    level_destroy (made);
+    topology_normal (m, zero / NOISES);
+    return m;
 }
 
 /* Fit the latencies of the edges until no more switches or edges are removed;
@@ -165,60 +145,37 @@ static double settle_all (struct topology_model *m,
 }
 
 /* Digits (of base e) of an edge: which vertices it joins, and its latency. */
-static double edge_cost (const struct scale *s, const struct topology_model *m)
+static double edge_cost (const struct model_search *s)
 {
-    return 2 * log (m->nnodes)
-           + log (fmax (s->range / (s->median * RESOLUTION), M_E));
-}
-
-/* Digits that a model needs for the values. */
-static double cost (const struct scale *s, const struct topology_model *m,
-                    double squares)
-{
-    double resolution = s->median * RESOLUTION;
-    double noise = sqrt (squares / (double)(m->dof ? m->dof : 1));
-
-    return (double)s->n * log (fmax (noise / resolution, 1))
-           + (double)m->nedges * edge_cost (s, m);
+    return 2 * log (s->matrix->n)
+           + log (fmax (s->scale.range / (s->scale.median * RESOLUTION),
+                        M_E));
 }
 
 /* Make the model for a threshold. Returns true if it has too many edges, or
  * more than twice those of the best model without being better.
  */
-static bool try_zero (struct model_search *s, double zero)
+static bool try_zero (struct model_search *s, const struct infer_level *nodes,
+                      double zero)
 {
-    const struct infer_matrix *w = s->matrix;
-    struct topology_model *m
-        = topology_create (w->n, (const char *const *)w->label);
-    double digits;
+    struct topology_model *m = climb (s->matrix, nodes, zero);
+    double squares, noise, digits;
 
-    climb (m, s->nodes, s->twins, zero);
-    topology_normal (m, zero / NOISES);
-    if (m->nedges > (size_t)EDGES * w->n) {
+    if (m->nedges > (size_t)EDGES * s->matrix->n) {
         topology_destroy (m);
         return true;
     }
-    digits = cost (&s->scale, m, settle_all (m, w, zero, INFINITY));
+    squares = settle_all (m, s->matrix, zero, INFINITY);
+    noise = sqrt (squares / (double)(m->dof ? m->dof : 1));
+    digits = (double)s->scale.n
+                 * log (fmax (noise / (s->scale.median * RESOLUTION), 1))
+             + (double)m->nedges * edge_cost (s);
     s->model[s->n++] = (struct model_candidate){ m, digits };
-    if (digits < s->least - SAME) {
-        s->least = digits;
-        s->edges = m->nedges;
-        return false;
-    }
-    return m->nedges > 2 * s->edges;
-}
-
-static void try_all (struct model_search *s, double eps)
-{
-    double zero = fmax (s->scale.range, s->scale.median * RESOLUTION);
-    int many = 0;
-
-    if (eps > 0) {
-        try_zero (s, eps * s->scale.median);
-        return;
-    }
-    for (int i = 0; i < STEPS && many < MANY; i++, zero /= STEP)
-        many = try_zero (s, zero) ? many + 1 : 0;
+    if (digits >= s->least - SAME)
+        return m->nedges > 2 * s->edges;
+    s->least = digits;
+    s->edges = m->nedges;
+    return false;
 }
 
 /* The model without the edges that noise added, unless the threshold is given.
@@ -227,75 +184,47 @@ static struct topology_model *prune_model (const struct model_search *s,
                                            const struct topology_model *from)
 {
     struct topology_model *m = topology_copy (from);
-    double squares;
+    double squares = s->given ? INFINITY : settle (m, s->matrix);
 
-    if (s->given)
-        return m;
-    squares = settle (m, s->matrix);
     if (isfinite (squares)) {
-        prune (m, s->matrix, squares, edge_cost (&s->scale, m));
+        prune (m, s->matrix, squares, edge_cost (s));
         topology_normal (m, 0);
         settle_all (m, s->matrix, 0, squares);
     }
     return m;
 }
 
-/* The apparent distance of an edge's switches, and the required one in standard
- * deviations of one value.
+/* The least apparent distance of two neighbouring switches, relative to the
+ * one required, *needed: in standard deviations of one value. INFINITY if there
+ * are no two.
  */
-struct switch_step {
-    double ns, needed;
-};
-
-static struct switch_step step_of (const uint32_t *nodes,
-                                   const struct topology_edge *e)
-{
-    double least = fmin (nodes[e->a], nodes[e->b]);
-    double n = least > 1 ? least : fmax (nodes[e->a], nodes[e->b]);
-    double pairs = n * (n - 1) / 2;
-
-    return (struct switch_step){
-        .ns = e->latency_ns * (least > 1 ? 1 : 2),
-        .needed = CLUSTER_APART
-                  - (pairs > 0 ? UNSURE / sqrt (pairs)
-                     : n > 0   ? UNSURE
-                               : 0),
-    };
-}
-
-/* The step that is least relative to what it requires; its ns is INFINITY if
- * there are no steps.
- */
-static struct switch_step least_step (const struct topology_model *m)
+static double least_step (const struct topology_model *m, double *needed)
 {
     uint32_t *nodes = xcalloc (m->nvertices, sizeof (*nodes));
-    struct switch_step least = { INFINITY, 1 };
+    double least = INFINITY;
 
+    *needed = 1;
     for (size_t i = 0; i < m->nedges; i++)
         if (m->edge[i].a < m->nnodes)
             nodes[m->edge[i].b]++;
     for (size_t i = 0; i < m->nedges; i++) {
-        struct switch_step step;
+        const struct topology_edge *e = &m->edge[i];
+        double few = fmin (nodes[e->a], nodes[e->b]);
+        double n = few > 1 ? few : fmax (nodes[e->a], nodes[e->b]);
+        double pairs = n * (n - 1) / 2;
+        double ns = e->latency_ns * (few > 1 ? 1 : 2);
+        double apart = CLUSTER_APART
+                       - (pairs > 0 ? UNSURE / sqrt (pairs)
+                          : n > 0   ? UNSURE
+                                    : 0);
 
-        if (m->edge[i].a < m->nnodes)
-            continue;
-        step = step_of (nodes, &m->edge[i]);
-        if (step.ns / step.needed < least.ns / least.needed)
-            least = step;
+        if (e->a >= m->nnodes && ns / apart < least / *needed) {
+            least = ns;
+            *needed = apart;
+        }
     }
     free (nodes);
     return least;
-}
-
-/* The noise of one value, increased for few degrees of freedom (at least one):
- * the first term by which Student's quantiles exceed the normal quantile
- * CLUSTER_APART (Fisher, Cornish, Technometrics 2, 1960).
- */
-static double noise_at_most (const struct topology_model *m)
-{
-    double z = CLUSTER_APART;
-
-    return m->noise_ns * (1 + (z * z + 1) / (4.0 * (double)m->dof));
 }
 
 /* What a model must show, apart from steps that exceed its noise. */
@@ -306,25 +235,30 @@ enum proof {
                      average */
 };
 
-/* Whether a model shows it; err says why not. */
+/* Whether a model shows it; err says why not. The noise of one value is
+ * increased for few degrees of freedom (at least one): by the first term by
+ * which Student's quantiles exceed the normal quantile CLUSTER_APART (Fisher,
+ * Cornish, Technometrics 2, 1960).
+ */
 static bool is_clear (const struct model_search *s,
                       const struct topology_model *m, enum proof proof,
                       struct error *err)
 {
-    struct switch_step least = least_step (m);
+    double z = CLUSTER_APART, needed, least = least_step (m, &needed);
+    double noise = m->noise_ns * (1 + (z * z + 1) / (4.0 * (double)m->dof));
     struct rest rest = { 0 };
     double left;
-    bool one = isinf (least.ns);
+    bool one = isinf (least);
 
     if (!one && m->dof == 0) {
         error_world (err, "as many edges as pairs: nothing says by how much "
                           "values scatter");
         return false;
     }
-    if (!one && noise_at_most (m) * least.needed > least.ns) {
+    if (!one && noise * needed > least) {
         error_world (err, "latencies overlap: switches seem to be %.4g "
                           "apart, and values scatter by %.3g",
-                     least.ns, m->noise_ns);
+                     least, m->noise_ns);
         return false;
     }
     if (m->noise_ns > RESOLUTION * s->scale.median)
@@ -332,7 +266,7 @@ static bool is_clear (const struct model_search *s,
     left = proof == NO_STEP ? rest.ns : rest.most;
     if ((one && m->noise_ns > TOO_NOISY * s->scale.median)
         || ((proof == GAP || rest.digits > HIDDEN)
-            && (one || left > SMALL * least.ns))) {
+            && (one || left > SMALL * least))) {
         error_world (err, "latencies overlap: they scatter by %.3g about "
                           "%.4g, in which a switch may hide",
                      m->noise_ns, s->scale.median);
@@ -396,17 +330,20 @@ struct topology_model *infer_switches (const struct infer_matrix *m, double eps,
         .matrix = m,
         .given = eps > 0,
         .scale = scale_of (m),
-        .nodes = nodes,
-        .twins = twins_find (nodes),
         .least = INFINITY,
     };
+    double zero = eps > 0 ? eps * s.scale.median
+                          : fmax (s.scale.range, s.scale.median * RESOLUTION);
     struct topology_model *model;
+    int many = 0;
 
-    try_all (&s, eps);
+    for (int i = 0; i < (s.given ? 1 : STEPS) && many < MANY; i++) {
+        many = try_zero (&s, nodes, zero) ? many + 1 : 0;
+        zero /= STEP;
+    }
     model = choose (&s, err);
     for (size_t i = 0; i < s.n; i++)
         topology_destroy (s.model[i].model);
-    twins_destroy (s.twins);
-    level_destroy (s.nodes);
+    level_destroy (nodes);
     return model;
 }
