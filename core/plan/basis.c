@@ -90,6 +90,13 @@ int basis_of_plan (struct basis *b, const struct plan *plan,
     return rc;
 }
 
+void basis_copy (struct basis *to, const struct basis *from, size_t i)
+{
+    push_pair (to, from->pair[i], from->port[i], from->class_id[i]);
+    for (size_t k = from->first[i]; k < from->first[i + 1]; k++)
+        push_entry (to, from->col[k], from->count[k]);
+}
+
 /* Replace the pairs by n of them, in the given order. */
 static void take (struct basis *b, const uint32_t *order, size_t n)
 {
@@ -98,13 +105,8 @@ static void take (struct basis *b, const uint32_t *order, size_t n)
     to.all = b->all && n == b->n;
     to.first = xgrow (NULL, 0, sizeof (*to.first));
     to.first[0] = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t from = order[i];
-
-        push_pair (&to, b->pair[from], b->port[from], b->class_id[from]);
-        for (size_t k = b->first[from]; k < b->first[from + 1]; k++)
-            push_entry (&to, b->col[k], b->count[k]);
-    }
+    for (size_t i = 0; i < n; i++)
+        basis_copy (&to, b, order[i]);
     basis_clear (b);
     *b = to;
 }

@@ -53,6 +53,9 @@ void basis_clear (struct basis *b);
 void basis_push (struct basis *b, const struct pathset *ps, uint32_t from,
                  uint32_t to, const struct row *row);
 
+/* Append a pair of another basis of the set. */
+void basis_copy (struct basis *to, const struct basis *from, size_t i);
+
 /* The rows of a plan's probes, in their order. Return 0, or -1 with err; call
  * basis_clear in any case.
  */

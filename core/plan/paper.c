@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "core/plan/bound.h"
-#include "core/check/echelon.h"
 #include "core/plan/colour.h"
+#include "core/plan/rref.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 
@@ -41,51 +41,35 @@ struct paper {
     int rounds;          /* 0: none yet */
 };
 
-static void list_pairs (struct paper *p)
+/* The row of a pair, in columns of the set. */
+static int row_of (const struct paper *p, size_t pair, struct row *row,
+                   struct error *err)
 {
-    size_t k = 0;
-
-    p->npairs = p->n * (p->n - 1) / 2;
-    p->pair = xcalloc (p->npairs + 1, sizeof (*p->pair));
-    p->order = xcalloc (p->npairs + 1, sizeof (*p->order));
-    p->set = xcalloc (p->m + 1, sizeof (*p->set));
-    p->best = xcalloc (p->m + 1, sizeof (*p->best));
-    p->colour = xcalloc (p->m + 1, sizeof (*p->colour));
-    for (uint32_t a = 0; a < p->n; a++)
-        for (uint32_t b = a + 1; b < p->n; b++, k++) {
-            p->pair[k] = (struct probe){ a, b };
-            p->order[k] = k;
-        }
+    if (pathset_row (p->ps, p->pair[pair].a, p->pair[pair].b, row, err) < 0)
+        return -1;
+    for (size_t i = 0; i < row->n; i++)
+        row->link[i] = pathset_column (p->ps, row->link[i]);
+    return 0;
 }
 
 /* Gaussian elimination of the pairs in their order: set[] is what it keeps. */
 static int eliminate (struct paper *p, uint64_t *work, struct error *err)
 {
-    struct echelon *form = echelon_create (p->m, NULL);
-    int rc = -1;
+    struct rref *form = rref_create (p->m);
+    struct row row;
+    int rc = 0;
 
     p->set_size = 0;
-    for (size_t k = 0; k < p->npairs; k++) {
-        const struct probe *pair = &p->pair[p->order[k]];
-        uint32_t col[2 * ROW_MAX];
-        struct row row;
-        size_t n = 0;
-
-        if (pathset_row (p->ps, pair->a, pair->b, &row, err) < 0)
-            goto out;
-        for (size_t i = 0; i < row.n; i++)
-            for (int c = 0; c < row.count[i]; c++)
-                col[n++] = pathset_column (p->ps, row.link[i]);
-        if (echelon_add (form, col, n))
+    for (size_t k = 0; k < p->npairs && rc == 0; k++) {
+        if ((rc = row_of (p, p->order[k], &row, err)) == 0
+            && rref_add (form, row.link, row.count, row.n))
             p->set[p->set_size++] = p->order[k];
         if (p->rank > 0 && p->set_size == p->rank)
             break;
     }
     p->rank = p->set_size;
-    *work += echelon_work (form);
-    rc = 0;
-out:
-    echelon_destroy (form);
+    *work += rref_work (form);
+    rref_destroy (form);
     return rc;
 }
 
@@ -93,28 +77,25 @@ out:
 static int conflicts (const struct paper *p, struct graph *g,
                       struct error *err)
 {
-    size_t nlinks = pathset_network (p->ps)->nlinks;
     struct csr needs = { .n = p->set_size };
-    int rc = -1;
+    int rc = 0;
 
     *g = (struct graph){ 0 };
     needs.start = xcalloc (needs.n + 1, sizeof (*needs.start));
     needs.v = xarray (needs.n, (ROW_MAX + 2) * sizeof (*needs.v));
-    for (size_t v = 0; v < needs.n; v++) {
-        const struct probe *pair = &p->pair[p->set[v]];
+    for (size_t v = 0; v < needs.n && rc == 0; v++) {
         uint32_t *need = needs.v + needs.start[v];
         struct row row;
 
-        if (pathset_row (p->ps, pair->a, pair->b, &row, err) < 0)
-            goto out;
+        if ((rc = row_of (p, p->set[v], &row, err)) < 0)
+            break;
         memcpy (need, row.link, row.n * sizeof (*row.link));
-        need[row.n] = nlinks + pair->a;
-        need[row.n + 1] = nlinks + pair->b;
+        need[row.n] = p->m + p->pair[p->set[v]].a;
+        need[row.n + 1] = p->m + p->pair[p->set[v]].b;
         needs.start[v + 1] = needs.start[v] + row.n + 2;
     }
-    graph_conflicts (g, &needs, nlinks + p->n);
-    rc = 0;
-out:
+    if (rc == 0)
+        graph_conflicts (g, &needs, p->m + p->n);
     csr_clear (&needs);
     return rc;
 }
@@ -182,18 +163,6 @@ struct stack {
     struct error *err;
 };
 
-static uint64_t inverse (uint64_t a)
-{
-    uint64_t x = 1;
-
-    for (uint64_t e = ECHELON_PRIME - 2; e > 0; e >>= 1) {
-        if (e & 1)
-            x = x * a % ECHELON_PRIME;
-        a = a * a % ECHELON_PRIME;
-    }
-    return x;
-}
-
 /* Reduce the row of a pair by the lines on the stack and put it on top. False
  * if nothing is left of it.
  */
@@ -207,18 +176,18 @@ static bool lay (struct stack *s, size_t pair)
     memcpy (top, s->row + pair * p->m, p->m * sizeof (*top));
     for (size_t i = 0; i < p->set_size; i++) {
         const uint64_t *line = s->line + i * p->m;
-        uint64_t factor = ECHELON_PRIME - top[s->pivot[i]];
+        uint64_t factor = prime_neg (top[s->pivot[i]]);
 
-        for (size_t k = 0; k < p->m && factor != ECHELON_PRIME; k++)
-            top[k] = (top[k] + factor * line[k]) % ECHELON_PRIME;
+        for (size_t k = 0; k < p->m && factor != 0; k++)
+            top[k] = prime_add (top[k], prime_mul (factor, line[k]));
     }
     while (c < p->m && top[c] == 0)
         c++;
     if (c == p->m)
         return false;
-    scale = inverse (top[c]);
+    scale = prime_inverse (top[c]);
     for (size_t k = c; k < p->m; k++)
-        top[k] = top[k] * scale % ECHELON_PRIME;
+        top[k] = prime_mul (top[k], scale);
     s->pivot[p->set_size] = c;
     return true;
 }
@@ -244,32 +213,23 @@ static int descend (struct stack *s, size_t next)
     return 0;
 }
 
-static int fill_rows (struct stack *s)
-{
-    struct paper *p = s->paper;
-
-    for (size_t k = 0; k < p->npairs; k++) {
-        uint64_t *to = s->row + k * p->m;
-        struct row row;
-
-        if (pathset_row (p->ps, p->pair[k].a, p->pair[k].b, &row, s->err) < 0)
-            return -1;
-        for (size_t i = 0; i < row.n; i++)
-            to[pathset_column (p->ps, row.link[i])] = row.count[i];
-    }
-    return 0;
-}
-
 static int try_sets (struct paper *p, struct error *err)
 {
     struct stack s = { .paper = p, .effort = SETS_EFFORT, .err = err };
-    int rc;
+    int rc = 0;
 
-    s.row = xcalloc (p->npairs * p->m + 1, sizeof (*s.row));
-    s.line = xcalloc ((p->rank + 1) * p->m + 1, sizeof (*s.line));
-    s.pivot = xcalloc (p->rank + 1, sizeof (*s.pivot));
+    s.row = xcalloc (p->npairs * p->m, sizeof (*s.row));
+    s.line = xarray ((p->rank + 1) * p->m, sizeof (*s.line));
+    s.pivot = xarray (p->rank + 1, sizeof (*s.pivot));
+    for (size_t k = 0; k < p->npairs && rc == 0; k++) {
+        struct row row;
+
+        rc = row_of (p, k, &row, err);
+        for (size_t i = 0; rc == 0 && i < row.n; i++)
+            s.row[k * p->m + row.link[i]] = row.count[i];
+    }
     p->set_size = 0;
-    if ((rc = fill_rows (&s)) == 0)
+    if (rc == 0)
         rc = descend (&s, 0);
     free (s.row);
     free (s.line);
@@ -281,30 +241,27 @@ static int try_sets (struct paper *p, struct error *err)
  * The plan
  */
 
-static struct plan *plan_of (const struct paper *p)
-{
-    struct plan *plan = plan_create ("paper");
-
-    for (size_t v = 0; v < p->rank; v++) {
-        const struct probe *pair = &p->pair[p->best[v]];
-
-        plan_add (plan, p->colour[v], pair->a, pair->b);
-    }
-    plan_set_rank (plan, p->m, p->rank, p->rounds);
-    plan_set_bound (plan, p->bound);
-    return plan;
-}
-
 /* Find the rounds; try at most so many orders. */
 static int find_rounds (struct paper *p, int orders, uint64_t seed,
                         struct error *err)
 {
     struct bound bound;
     struct rng rng;
+    size_t k = 0;
 
     if (!pathset_links (p->ps, &p->m, err))
         return -1;
-    list_pairs (p);
+    p->npairs = p->n * (p->n - 1) / 2;
+    p->pair = xarray (p->npairs, sizeof (*p->pair));
+    p->order = xarray (p->npairs, sizeof (*p->order));
+    p->set = xarray (p->m, sizeof (*p->set));
+    p->best = xarray (p->m, sizeof (*p->best));
+    p->colour = xarray (p->m, sizeof (*p->colour));
+    for (uint32_t a = 0; a < p->n; a++)
+        for (uint32_t b = a + 1; b < p->n; b++, k++) {
+            p->pair[k] = (struct probe){ a, b };
+            p->order[k] = k;
+        }
     rng_seed (&rng, seed);
     if (try_orders (p, orders, &rng, err) < 0)
         return -1;
@@ -322,13 +279,19 @@ static struct plan *make (struct pathset *ps, int orders, uint64_t seed,
     struct paper p = { .ps = ps, .n = pathset_size (ps) };
     struct plan *plan = NULL;
 
-    if (p.n > PAPER_HOSTS_MAX) {
+    if (p.n > PAPER_HOSTS_MAX)
         error_input (err, "%zu endpoints are too many for the paper's method:"
                      " at most %d", p.n, PAPER_HOSTS_MAX);
-        return NULL;
+    else if (p.n < 2 || find_rounds (&p, orders, seed, err) == 0) {
+        plan = plan_create ("paper");
+        for (size_t v = 0; v < p.rank; v++) {
+            const struct probe *pair = &p.pair[p.best[v]];
+
+            plan_add (plan, p.colour[v], pair->a, pair->b);
+        }
+        plan_set_rank (plan, p.m, p.rank, p.rounds);
+        plan_set_bound (plan, p.bound);
     }
-    if (p.n < 2 || find_rounds (&p, orders, seed, err) == 0)
-        plan = plan_of (&p);
     free (p.pair);
     free (p.order);
     free (p.set);

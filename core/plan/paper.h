@@ -11,7 +11,7 @@
  * endpoint numbers, then random orders as often as a counted effort allows; the
  * fewest rounds are kept. If there are few pairs, all maximal independent sets,
  * or as many as the effort allows, are coloured with the minimum number of
- * colours. The elimination is that of check/echelon.
+ * colours.
  */
 #ifndef CORE_PAPER_H
 #define CORE_PAPER_H

@@ -24,13 +24,14 @@
 #include "config.h"
 #include "core/plan/redundant.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linear/sparse.h"
+#include "core/plan/rounds.h"
 #include "util/alloc.h"
+#include "util/csr.h"
 #include "util/rng.h"
+#include "util/sort.h"
 
 enum {
     SCORED = 12, /* candidates whose gain is computed, per link */
@@ -46,113 +47,61 @@ struct row_choice {
 
 struct redundancy {
     const struct basis *basis;
-    struct sparse *rows;   /* of the plan so far */
-    struct rng rng;
-    uint32_t *square;      /* [m] c.c */
-    uint32_t *shared;      /* [m] c.r of a link and its rival */
-    uint32_t *rival;       /* [m] or NONE */
-    struct row_choice *choice; /* [n] */
-    uint32_t *order;       /* [n] candidates, shuffled */
-    uint8_t *busy;         /* [m + nports] */
-    uint8_t *here;         /* [m] counts of the current row, else 0 */
-    uint32_t *dot;         /* [m] */
-    uint32_t *touched;     /* [m] */
+    struct basis rows;  /* of the plan so far */
+    uint64_t *square;   /* [m] c.c */
+    uint64_t *shared;   /* [m] c.r of a link and its rival */
+    uint32_t *rival;    /* [m] or NONE */
+    uint8_t *here;      /* [m] counts of the current row, else 0 */
 };
-
-/* Rows of the plan that cross a column: row[k], start[c] <= k < start[c + 1].
- */
-struct row_crossing {
-    size_t *start;
-    uint32_t *row;
-    uint8_t *count;
-};
-
-static size_t row_of (const struct basis *b, uint32_t pair,
-                      const uint32_t **col, const uint8_t **count)
-{
-    *col = b->col + b->first[pair];
-    *count = b->count + b->first[pair];
-    return b->first[pair + 1] - b->first[pair];
-}
-
-static void crossing_clear (struct row_crossing *x)
-{
-    free (x->start);
-    free (x->row);
-    free (x->count);
-}
-
-static void crossing_make (struct row_crossing *x, const struct sparse *a)
-{
-    size_t entries = a->start[a->nrows];
-
-    x->start = xcalloc (a->ncols + 2, sizeof (*x->start));
-    x->row = xcalloc (entries + 1, sizeof (*x->row));
-    x->count = xcalloc (entries + 1, 1);
-    for (size_t k = 0; k < entries; k++)
-        x->start[a->col[k] + 2]++;
-    for (size_t c = 0; c < a->ncols; c++)
-        x->start[c + 2] += x->start[c + 1];
-    for (size_t i = 0; i < a->nrows; i++)
-        for (size_t k = a->start[i]; k < a->start[i + 1]; k++) {
-            size_t at = x->start[a->col[k] + 1]++;
-
-            x->row[at] = i;
-            x->count[at] = a->value[k];
-        }
-}
-
-/* Compute the products of column c with all others that are not 0, in dot;
- * their columns are in touched. Return their number.
- */
-static size_t products (struct redundancy *w, const struct row_crossing *x,
-                        size_t c)
-{
-    const struct sparse *a = w->rows;
-    size_t n = 0;
-
-    for (size_t k = x->start[c]; k < x->start[c + 1]; k++)
-        for (size_t i = a->start[x->row[k]]; i < a->start[x->row[k] + 1];
-             i++) {
-            if (w->dot[a->col[i]] == 0)
-                w->touched[n++] = a->col[i];
-            w->dot[a->col[i]] += x->count[k] * a->value[i];
-        }
-    return n;
-}
 
 /* Find each link's rival. A proportional column is not a rival: the rows of the
  * basis span those of all pairs, so no row can separate the two.
  */
 static void find_rivals (struct redundancy *w)
 {
-    const struct sparse *a = w->rows;
-    struct row_crossing x;
+    const struct basis *a = &w->rows;
+    struct csr crossing = csr_transpose (&(struct csr){ a->n, a->first,
+                                                        a->col }, a->m);
+    uint64_t *dot = xcalloc (a->m, sizeof (*dot)); /* products with a column */
+    uint32_t *touched = xarray (a->m, sizeof (*touched));
 
-    crossing_make (&x, a);
-    memset (w->square, 0, a->ncols * sizeof (*w->square));
-    for (size_t k = 0; k < a->start[a->nrows]; k++)
-        w->square[a->col[k]] += a->value[k] * a->value[k];
-    for (size_t c = 0; c < a->ncols; c++) {
-        size_t n = products (w, &x, c);
+    memset (w->square, 0, a->m * sizeof (*w->square));
+    for (size_t k = 0; k < a->first[a->n]; k++)
+        w->square[a->col[k]] += a->count[k] * a->count[k];
+    for (size_t c = 0; c < a->m; c++) {
         double most = 0;
+        size_t n = 0;
 
+        for (size_t k = crossing.start[c]; k < crossing.start[c + 1]; k++) {
+            uint32_t row = crossing.v[k];
+            size_t own = a->first[row];
+
+            while (a->col[own] != c)
+                own++;
+            for (size_t i = a->first[row]; i < a->first[row + 1]; i++) {
+                if (dot[a->col[i]] == 0)
+                    touched[n++] = a->col[i];
+                dot[a->col[i]] += a->count[own] * a->count[i];
+            }
+        }
         w->rival[c] = NONE;
         for (size_t i = 0; i < n; i++) {
-            uint32_t r = w->touched[i];
-            uint64_t dot = w->dot[r];
-            double part = (double)(dot * dot) / w->square[r];
+            uint32_t r = touched[i];
+            uint64_t square = dot[r] * dot[r];
+            double part = (double)square / w->square[r];
 
-            if (dot * dot < (uint64_t)w->square[c] * w->square[r]
+            if (square < w->square[c] * w->square[r]
                 && (part > most || (part == most && r < w->rival[c]))) {
                 most = part;
                 w->rival[c] = r;
-                w->shared[c] = dot;
+                w->shared[c] = dot[r];
             }
-            w->dot[r] = 0;
+            dot[r] = 0;
         }
     }
-    crossing_clear (&x);
+    csr_clear (&crossing);
+    free (dot);
+    free (touched);
 }
 
 /* Squared, so that the greatest have the most weight. */
@@ -165,9 +114,9 @@ static double doubt (uint64_t square, uint64_t shared, uint64_t rival)
 
 static double gain (struct redundancy *w, uint32_t pair)
 {
-    const uint32_t *col;
-    const uint8_t *count;
-    size_t n = row_of (w->basis, pair, &col, &count);
+    const uint32_t *col = w->basis->col + w->basis->first[pair];
+    const uint8_t *count = w->basis->count + w->basis->first[pair];
+    size_t n = w->basis->first[pair + 1] - w->basis->first[pair];
     double sum = 0;
 
     for (size_t k = 0; k < n; k++)
@@ -187,37 +136,6 @@ static double gain (struct redundancy *w, uint32_t pair)
     return sum / n;
 }
 
-static bool fits (const struct redundancy *w, uint32_t pair)
-{
-    const struct basis *b = w->basis;
-    const uint32_t *col;
-    const uint8_t *count;
-    size_t n = row_of (b, pair, &col, &count);
-
-    if (w->busy[b->m + b->port[pair].a] || w->busy[b->m + b->port[pair].b])
-        return false;
-    for (size_t k = 0; k < n; k++)
-        if (w->busy[col[k]])
-            return false;
-    return true;
-}
-
-static void take (struct redundancy *w, struct plan *plan, size_t round,
-                  uint32_t pair)
-{
-    const struct basis *b = w->basis;
-    const uint32_t *col;
-    const uint8_t *count;
-    size_t n = row_of (b, pair, &col, &count);
-
-    w->busy[b->m + b->port[pair].a] = 1;
-    w->busy[b->m + b->port[pair].b] = 1;
-    for (size_t k = 0; k < n; k++)
-        w->busy[col[k]] = 1;
-    plan_add (plan, round, b->pair[pair].a, b->pair[pair].b);
-    sparse_add (w->rows, col, (const int8_t *)count, n);
-}
-
 static int compare_choice (const void *a, const void *b)
 {
     const struct row_choice *x = a;
@@ -225,100 +143,70 @@ static int compare_choice (const void *a, const void *b)
 
     if (x->gain != y->gain)
         return x->gain < y->gain ? 1 : -1;
-    return (x->at > y->at) - (x->at < y->at);
+    return util_compare (x->at, y->at);
 }
 
 /* Make one round: the candidates of a sample with the greatest gains that fit,
  * and then any others that fit.
  */
-static void fill_round (struct redundancy *w, struct plan *plan)
+static void fill_round (struct redundancy *w, struct plan *plan,
+                        uint32_t *order, struct rng *rng)
 {
     const struct basis *b = w->basis;
     size_t n = b->n < SCORED * b->m ? b->n : SCORED * b->m;
+    struct row_choice *choice = xarray (n, sizeof (*choice));
     size_t round = plan_rounds (plan);
+    struct rounds busy;
 
-    memset (w->busy, 0, b->m + b->nports);
-    rng_shuffle (&w->rng, w->order, b->n);
+    rounds_open (&busy, b);
+    rounds_add (&busy);
+    rng_shuffle (rng, order, b->n);
     for (size_t i = 0; i < n; i++)
-        w->choice[i]
-            = (struct row_choice){ w->order[i], i, gain (w, w->order[i]) };
-    qsort (w->choice, n, sizeof (*w->choice), compare_choice);
+        choice[i] = (struct row_choice){ order[i], i, gain (w, order[i]) };
+    qsort (choice, n, sizeof (*choice), compare_choice);
     for (size_t i = 0; i < b->n; i++) {
-        uint32_t pair = i < n ? w->choice[i].pair : w->order[i];
+        uint32_t pair = i < n ? choice[i].pair : order[i];
 
-        if (fits (w, pair))
-            take (w, plan, round, pair);
+        if (!rounds_fit (&busy, pair, 0))
+            continue;
+        rounds_place (&busy, pair, 0);
+        plan_add (plan, round, b->pair[pair].a, b->pair[pair].b);
+        basis_copy (&w->rows, b, pair);
     }
-}
-
-/* Add the rows of a plan, over the columns of the set. */
-static int add_plan (struct redundancy *w, const struct plan *plan,
-                     struct pathset *ps, struct error *err)
-{
-    for (size_t r = 0; r < plan_rounds (plan); r++) {
-        size_t n;
-        const struct probe *p = plan_round (plan, r, &n);
-
-        for (size_t i = 0; i < n; i++) {
-            struct row row;
-
-            if (pathset_row (ps, p[i].a, p[i].b, &row, err) < 0)
-                return -1;
-            for (size_t k = 0; k < row.n; k++)
-                row.link[k] = pathset_column (ps, row.link[k]);
-            sparse_add (w->rows, row.link, (const int8_t *)row.count, row.n);
-        }
-    }
-    return 0;
-}
-
-static void work_init (struct redundancy *w, const struct basis *b,
-                       uint64_t seed)
-{
-    *w = (struct redundancy){ .basis = b, .rows = sparse_create (b->m) };
-    rng_seed (&w->rng, seed);
-    w->square = xcalloc (b->m + 1, sizeof (*w->square));
-    w->shared = xcalloc (b->m + 1, sizeof (*w->shared));
-    w->rival = xcalloc (b->m + 1, sizeof (*w->rival));
-    w->choice = xcalloc (b->n + 1, sizeof (*w->choice));
-    w->order = xcalloc (b->n + 1, sizeof (*w->order));
-    w->busy = xcalloc (b->m + b->nports + 1, 1);
-    w->here = xcalloc (b->m + 1, 1);
-    w->dot = xcalloc (b->m + 1, sizeof (*w->dot));
-    w->touched = xcalloc (b->m + 1, sizeof (*w->touched));
-    for (size_t i = 0; i < b->n; i++)
-        w->order[i] = i;
-}
-
-static void work_clear (struct redundancy *w)
-{
-    sparse_destroy (w->rows);
-    free (w->square);
-    free (w->shared);
-    free (w->rival);
-    free (w->choice);
-    free (w->order);
-    free (w->busy);
-    free (w->here);
-    free (w->dot);
-    free (w->touched);
+    rounds_clear (&busy);
+    free (choice);
 }
 
 int redundant_extend (struct plan *plan, struct pathset *ps,
                       const struct basis *candidates, size_t extra,
                       uint64_t seed, struct error *err)
 {
-    struct redundancy w;
+    struct redundancy w = { .basis = candidates };
+    size_t m = candidates->m;
+    uint32_t *order;
+    struct rng rng;
     int rc;
 
     if (candidates->n == 0 || extra == 0)
         return 0;
-    work_init (&w, candidates, seed);
-    rc = add_plan (&w, plan, ps, err);
+    rng_seed (&rng, seed);
+    w.square = xarray (m, sizeof (*w.square));
+    w.shared = xarray (m, sizeof (*w.shared));
+    w.rival = xarray (m, sizeof (*w.rival));
+    w.here = xcalloc (m, 1);
+    order = xarray (candidates->n, sizeof (*order));
+    for (size_t i = 0; i < candidates->n; i++)
+        order[i] = i;
+    rc = basis_of_plan (&w.rows, plan, ps, err);
     for (size_t e = 0; e < extra && rc == 0; e++) {
         find_rivals (&w);
-        fill_round (&w, plan);
+        fill_round (&w, plan, order, &rng);
     }
-    work_clear (&w);
+    basis_clear (&w.rows);
+    free (w.square);
+    free (w.shared);
+    free (w.rival);
+    free (w.here);
+    free (order);
     return rc;
 }

@@ -2,14 +2,28 @@
 /* A small set of endpoints and probes that determine some links.
  *
  * Notes. For each link, host links first: pools of endpoints around the link
- * (plan/near) are tried with increasing size, until the pairs of one determine
- * it. Then endpoints that were not chosen before are dropped one by one as long
- * as it stays determined. In an independent set of rows that determines the
- * link, the combination is unique: the rows with a coefficient in it are the
- * probes. They are found without bookkeeping during elimination: they are the
- * entries that are not 0 in a random vector of the null space of the transposed
- * rows, with a column for the target. At the end the same is done for all
- * targets together.
+ * are tried with increasing size, until the pairs of one determine it. Then
+ * endpoints that were not chosen before are dropped one by one as long as it
+ * stays determined. In an independent set of rows that determines the link, the
+ * combination is unique: the rows with a coefficient in it are the probes. They
+ * are found without bookkeeping during elimination: they are the entries that
+ * are not 0 in a random vector of the null space of the transposed rows, with a
+ * column for the target. At the end the same is done for all targets together.
+ *
+ * If three paths meet in a switch and use the same links both ways, (a,b) +
+ * (a,c) - (b,c) is four times the path from a to that switch. So a link between
+ * two switches is determined by an endpoint a whose paths cross it, two more
+ * beyond the link's far end, and two that meet its path at the near end; a host
+ * link by two more endpoints of its leaf. If no three paths are so symmetric,
+ * more endpoints of the same leaves and of further ones can replace them;
+ * linear algebra shows how many are needed.
+ *
+ * A junction is a switch X seen from a leaf S. For each other leaf T it is
+ * tested which endpoints of T are reached from S through X, and which of S from
+ * T. Leaves where both is true come first, ordered by their distance from X. A
+ * switch link has two junctions, its ends A and B, seen from a leaf on either
+ * side; at the far one, only paths that crossed the link count. This uses
+ * forwarding only, hop by hop; no path is stored.
  *
  * Cost: per target, a few paths of every endpoint of the set (to locate it) and
  * the elimination of the rows of a few dozen pools, usually of about ten
@@ -22,15 +36,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linear/sparse.h"
+#include "core/paths/tree.h"
 #include "core/plan/basis.h"
-#include "core/plan/near.h"
-#include "core/plan/rref.h"
 #include "core/plan/redundant.h"
+#include "core/plan/rounds.h"
+#include "core/plan/rref.h"
 #include "util/alloc.h"
+#include "util/csr.h"
 #include "util/rng.h"
+#include "util/sort.h"
 
 enum {
+    RINGS = 5,
     TOGETHER_MAX = 96,           /* endpoints up to which all pairs are tried */
     WORK_MAX = 60 * 1000 * 1000, /* entries touched by last pruning */
     PACKINGS = 32,
@@ -48,7 +65,7 @@ struct want {
 
 struct select {
     struct pathset *ps;
-    struct near *near;
+    const struct network *net;
     size_t n;
     struct rng rng;
     struct want *want;
@@ -56,129 +73,275 @@ struct select {
     uint8_t *chosen;     /* [n] endpoints of the chosen probes */
     struct probe *probe; /* chosen */
     size_t nprobes;
-    int32_t *column;     /* [nlinks] while a system is made, else -1 */
+    /* to find endpoints around a link: */
+    struct tree *tree;   /* for its leaves */
+    uint32_t *place;     /* [nleaves] where a leaf's paths begin */
+    uint8_t *through;    /* [n] has a path through the junction */
+    uint64_t *key;       /* [nleaves] low: a promising leaf */
+    uint8_t *taken;      /* [n] is in pool */
+    uint32_t *pool;      /* [n] */
+    size_t npool;
 };
 
-/* Rows of some pairs, over the columns that they use, and what they determine
- * for some wants.
+/*
+ * Endpoints around a link
  */
+
+/* Sizes of a ring: leaves to start from, leaves per junction, endpoints of
+ * each. The last ring has all endpoints.
+ */
+static const struct ring {
+    size_t from, leaves, each;
+} rings[RINGS - 1] = {
+    { 1, 2, 3 }, { 2, 3, 6 }, { 2, 4, 12 }, { 4, 8, 24 },
+};
+
+struct junction {
+    uint32_t at;  /* the switch */
+    uint32_t arc; /* arc by which to reach it, NETWORK_NONE: any */
+};
+
+static uint32_t id_of (const struct select *s, uint32_t i)
+{
+    return pathset_endpoint (s->ps, i)->id;
+}
+
+/* Hops from a place to an endpoint, -1 if there is no path. */
+static int distance (const struct select *s, uint32_t place, uint32_t to)
+{
+    uint32_t id = id_of (s, to), end = s->net->place (s->net->net, id), arc;
+
+    for (int hops = 0; hops <= PATH_MAX_HOPS; hops++) {
+        if (place == end)
+            return hops;
+        if (hops == PATH_MAX_HOPS || place == NETWORK_NONE)
+            break;
+        place = s->net->hop (s->net->net, place, id, &arc);
+    }
+    return -1;
+}
+
+/* Does the path from a place to an endpoint lead through the junction, entering
+ * by its arc or (`back`) leaving by the reverse of it?
+ */
+static bool leads_through (const struct select *s, uint32_t place, uint32_t to,
+                           const struct junction *j, bool back)
+{
+    uint32_t id = id_of (s, to), end = s->net->place (s->net->net, id);
+    uint32_t in = NETWORK_NONE;
+
+    for (int hops = 0; hops < PATH_MAX_HOPS && place != NETWORK_NONE
+         && place != end; hops++) {
+        uint32_t out = NETWORK_NONE;
+        uint32_t next = s->net->hop (s->net->net, place, id, &out);
+
+        if (place == j->at)
+            return j->arc == NETWORK_NONE
+                   || (back ? out == (j->arc ^ 1) : in == j->arc);
+        in = out;
+        place = next;
+    }
+    return false;
+}
+
+/* Mark the endpoints whose paths from leaf `from`, or to it, lead through the
+ * junction, and give each leaf its key.
+ */
+static void survey (struct select *s, const struct junction *j, size_t from)
+{
+    const struct tree *t = s->tree;
+
+    memset (s->through, 0, s->n);
+    for (size_t l = 0; l < t->nleaves; l++) {
+        int hops = distance (s, j->at, t->member[t->first[l]]);
+        uint64_t there = 0, back = 0, liked = 0;
+
+        for (size_t k = t->first[l]; k < t->first[l + 1]; k++) {
+            uint32_t c = t->member[k];
+            bool yes = leads_through (s, s->place[from], c, j, false);
+
+            there += yes;
+            s->through[c] |= yes;
+            liked += s->chosen[c];
+        }
+        for (size_t k = t->first[from]; k < t->first[from + 1] && l != from;
+             k++) {
+            bool yes = leads_through (s, s->place[l], t->member[k], j, true);
+
+            back += yes;
+            s->through[t->member[k]] |= yes;
+        }
+        if (l == from)
+            back = there; /* to its own: only if it is the junction */
+        s->key[l] = UINT64_MAX;
+        if (hops >= 0 && (there || back))
+            s->key[l] = ((uint64_t)(!there || !back) << 60)
+                | ((uint64_t)!liked << 59) | ((uint64_t)hops << 32) | l;
+    }
+}
+
+static void take (struct select *s, uint32_t i)
+{
+    if (!s->taken[i])
+        s->pool[s->npool++] = i;
+    s->taken[i] = 1;
+}
+
+/* Take up to `each` endpoints of a leaf: two thirds with a path through the
+ * junction, then others.
+ */
+static void take_leaf (struct select *s, size_t leaf, size_t each)
+{
+    const struct tree *t = s->tree;
+    size_t quota[2] = { each - each / 3, each };
+    size_t got = 0;
+
+    for (int pass = 0; pass < 4; pass++)
+        for (size_t k = t->first[leaf]; k < t->first[leaf + 1]; k++) {
+            uint32_t i = t->member[k];
+
+            if (s->through[i] == (pass < 2) && s->chosen[i] == (pass % 2 == 0)
+                && got < quota[pass / 2]) {
+                take (s, i);
+                got++;
+            }
+        }
+}
+
+static void take_junction (struct select *s, uint32_t at, uint32_t arc,
+                           size_t from, const struct ring *ring)
+{
+    survey (s, &(struct junction){ at, arc }, from);
+    take_leaf (s, from, ring->each);
+    for (size_t i = 0; i < ring->leaves; i++) {
+        size_t best = 0;
+
+        for (size_t l = 1; l < s->tree->nleaves; l++)
+            if (s->key[l] < s->key[best])
+                best = l;
+        if (s->key[best] == UINT64_MAX)
+            break;
+        take_leaf (s, best, ring->each);
+        s->key[best] = UINT64_MAX;
+    }
+}
+
+/* A link between switches, from a to b: take the junctions b and a as seen from
+ * leaves on the side of a, the nearest first. To the endpoints of these leaves
+ * the far end sends back over the arc.
+ */
+static void take_side (struct select *s, uint32_t arc, uint32_t a, uint32_t b,
+                       const struct ring *ring)
+{
+    uint64_t last = 0;
+
+    for (size_t which = 0; which < ring->from; which++) {
+        uint64_t best = UINT64_MAX;
+        uint32_t leaf;
+
+        for (size_t i = 0; i < s->n; i++) {
+            uint32_t out = NETWORK_NONE;
+            uint64_t key;
+            int hops;
+
+            s->net->hop (s->net->net, b, id_of (s, i), &out);
+            if (out != (arc ^ 1) || (hops = distance (s, a, i)) < 0)
+                continue;
+            key = ((uint64_t)(hops + 1) << 33)
+                | ((uint64_t)!s->chosen[i] << 32) | s->tree->leaf_of[i];
+            if (key > last && key < best)
+                best = key;
+        }
+        if (best == UINT64_MAX)
+            break;
+        last = best;
+        leaf = best & UINT32_MAX;
+        take_junction (s, b, arc, leaf, ring);
+        take_junction (s, a, NETWORK_NONE, leaf, ring);
+    }
+}
+
+/* Fill the pool with endpoints around a link, the most promising first; those
+ * of a host link's leaf and leaves beyond, or of both sides of a switch link.
+ */
+static void find_near (struct select *s, uint32_t link, unsigned int r)
+{
+    const uint32_t *end = s->net->link[link].end;
+    const struct ring *ring = &rings[r];
+
+    s->npool = 0;
+    if (r == RINGS - 1)
+        for (size_t i = 0; i < s->n && s->n <= SELECT_NEAR_MAX; i++)
+            take (s, i);
+    else if (end[0] < s->net->nswitches && end[1] < s->net->nswitches) {
+        take_side (s, 2 * link, end[0], end[1], ring);
+        if (r > 0 || s->npool == 0)
+            take_side (s, 2 * link + 1, end[1], end[0], ring);
+    }
+    else
+        for (size_t i = 0; i < s->n; i++) {
+            uint32_t up = s->tree->up[i];
+
+            if (up == NETWORK_NONE || arc_link (up) != link)
+                continue;
+            take (s, i);
+            take_junction (s, end[end[0] >= s->net->nswitches], NETWORK_NONE,
+                           s->tree->leaf_of[i], ring);
+        }
+    for (size_t i = 0; i < s->npool; i++)
+        s->taken[s->pool[i]] = 0;
+    if (s->npool > SELECT_NEAR_MAX)
+        s->npool = SELECT_NEAR_MAX;
+}
+
+/*
+ * Equations
+ */
+
+/* Rows of some pairs, cheap ones first, and what they determine. */
 struct equations {
-    struct sparse *a;
-    struct candidate {
-        struct probe probe;
-        uint32_t row;
-        uint32_t cost; /* low: preferred */
-    } *candidate;      /* [a->nrows] */
-    uint32_t *link;    /* [a->ncols] of a column */
+    struct pathset *ps; /* of the ends of these pairs */
+    uint32_t *host;     /* [its endpoints] their numbers in the set of all */
+    struct basis rows;
     const struct want *want;
     size_t nwants;
-    int32_t *member;   /* column of each member of each want, -1: none */
     struct rref *rref;
-    struct candidate **kept; /* [rank] independent rows */
+    uint32_t *kept;     /* [rank] independent rows */
 };
 
-static void system_clear (struct equations *y)
+static void equations_clear (struct equations *y)
 {
-    sparse_destroy (y->a);
     rref_destroy (y->rref);
-    free (y->candidate);
-    free (y->link);
-    free (y->member);
+    basis_clear (&y->rows);
+    pathset_destroy (y->ps);
+    free (y->host);
     free (y->kept);
     *y = (struct equations){ 0 };
 }
 
-static uint32_t column_of (struct select *s, struct equations *y, uint32_t link)
+static struct probe kept_probe (const struct equations *y, size_t i)
 {
-    size_t m = y->a->ncols;
+    const struct probe *p = &y->rows.pair[y->kept[i]];
 
-    if (s->column[link] < 0) {
-        y->link = xgrow (y->link, m, sizeof (*y->link));
-        y->link[m] = link;
-        s->column[link] = y->a->ncols++;
-    }
-    return s->column[link];
+    return (struct probe){ y->host[p->a], y->host[p->b] };
 }
 
-static int add_pair (struct select *s, struct equations *y, struct probe probe,
-                     bool chosen, struct error *err)
-{
-    struct row row;
-
-    if (pathset_row (s->ps, probe.a, probe.b, &row, err) < 0)
-        return -1;
-    for (size_t k = 0; k < row.n; k++)
-        row.link[k] = column_of (s, y, row.link[k]);
-    y->candidate = xgrow (y->candidate, y->a->nrows, sizeof (*y->candidate));
-    y->candidate[y->a->nrows] = (struct candidate){
-        probe, y->a->nrows, chosen ? 0 : 2 * row.n + !row.symmetric,
-    };
-    sparse_add (y->a, row.link, (const int8_t *)row.count, row.n);
-    return 0;
-}
-
-/* Add all pairs of some endpoints. */
-static int add_between (struct select *s, struct equations *y,
-                        const uint32_t *host, size_t n, struct error *err)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = i + 1; k < n; k++) {
-            bool rising = host[i] < host[k];
-            struct probe probe = { host[rising ? i : k],
-                                   host[rising ? k : i] };
-
-            if (add_pair (s, y, probe, false, err) < 0)
-                return -1;
-        }
-    return 0;
-}
-
-static bool among (const uint32_t *host, size_t n, uint32_t i)
-{
-    for (size_t k = 0; k < n; k++)
-        if (host[k] == i)
-            return true;
-    return false;
-}
-
-/* Add the chosen probes that have an end among some endpoints. */
-static int add_chosen (struct select *s, struct equations *y,
-                       const uint32_t *host, size_t n, struct error *err)
-{
-    for (size_t i = 0; i < s->nprobes; i++)
-        if ((among (host, n, s->probe[i].a) || among (host, n, s->probe[i].b))
-            && add_pair (s, y, s->probe[i], true, err) < 0)
-            return -1;
-    return 0;
-}
-
-static int compare_candidate (const void *a, const void *b)
-{
-    const struct candidate *x = a;
-    const struct candidate *y = b;
-
-    if (x->cost != y->cost)
-        return x->cost < y->cost ? -1 : 1;
-    if (x->probe.a != y->probe.a)
-        return x->probe.a < y->probe.a ? -1 : 1;
-    return (x->probe.b > y->probe.b) - (x->probe.b < y->probe.b);
-}
-
-/* Does the form determine all wants? */
+/* Do the rows added so far determine all wants? */
 static bool determined (struct select *s, const struct equations *y)
 {
-    uint64_t *z = xcalloc (y->a->ncols + 1, sizeof (*z));
-    const int32_t *c = y->member;
+    uint64_t *z = xarray (y->rows.m, sizeof (*z));
     bool yes = true;
 
     rref_null (y->rref, &s->rng, z);
     for (size_t i = 0; i < y->nwants && yes; i++) {
         uint64_t sum = 0;
 
-        for (size_t k = 0; k < y->want[i].n && yes; k++, c++) {
-            yes = *c >= 0;
+        for (size_t k = 0; k < y->want[i].n && yes; k++) {
+            int c = pathset_column (y->ps, y->want[i].member[k].link);
+
+            yes = c >= 0;
             if (yes)
-                sum = prime_add (sum, prime_mul (y->want[i].value[k], z[*c]));
+                sum = prime_add (sum, prime_mul (y->want[i].value[k], z[c]));
         }
         yes = yes && sum == 0;
     }
@@ -186,134 +349,104 @@ static bool determined (struct select *s, const struct equations *y)
     return yes;
 }
 
-/* All rows have been added: set the wants' columns, and reset s->column. */
-static void close_columns (struct select *s, struct equations *y)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < y->nwants; i++)
-        n += y->want[i].n;
-    y->member = xcalloc (n + 1, sizeof (*y->member));
-    n = 0;
-    for (size_t i = 0; i < y->nwants; i++)
-        for (size_t k = 0; k < y->want[i].n; k++)
-            y->member[n++] = s->column[y->want[i].member[k].link];
-    for (size_t c = 0; c < y->a->ncols; c++)
-        s->column[y->link[c]] = -1;
-}
-
-/* Reduce the rows by ascending cost, and keep the independent ones, until they
- * determine the wants or there are no more. Return whether they do.
+/* Make the equations of n pairs, the first `nfirst` of which are preferred, for
+ * some wants, until these are determined: return 1; 0: they are not; -1 with
+ * err. Call equations_clear in any case.
  */
-static bool reduce (struct select *s, struct equations *y)
+static int solve (struct select *s, struct equations *y,
+                  const struct want *want, size_t nwants,
+                  const struct probe *pair, size_t nfirst, size_t n,
+                  struct error *err)
 {
-    const struct sparse *a = y->a;
-    size_t look = LOOK_FIRST;
-    bool yes = false;
+    uint32_t *index = xcalloc (s->n, sizeof (*index)); /* in y->ps + 1 */
+    struct endpoint *e = xarray (2 * n, sizeof (*e));
+    size_t ends = 0, look = LOOK_FIRST;
+    int rc = -1;
 
-    y->rref = rref_create (a->ncols);
-    y->kept = xcalloc (a->nrows + 1, sizeof (*y->kept));
-    close_columns (s, y);
-    if (a->nrows > 0)
-        qsort (y->candidate, a->nrows, sizeof (*y->candidate),
-               compare_candidate);
-    for (size_t i = 0; i < a->nrows && !yes; i++) {
-        size_t at = a->start[y->candidate[i].row];
+    *y = (struct equations){ .want = want, .nwants = nwants };
+    y->host = xarray (2 * n, sizeof (*y->host));
+    for (size_t i = 0; i < n; i++)
+        index[pair[i].a] = index[pair[i].b] = 1;
+    for (size_t i = 0; i < s->n; i++)
+        if (index[i]) {
+            y->host[ends] = i;
+            e[ends++] = *pathset_endpoint (s->ps, i);
+            index[i] = ends;
+        }
+    if (!(y->ps = pathset_create (s->net, e, ends, err))
+        || basis_open (&y->rows, y->ps, err) < 0)
+        goto out;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t a = index[pair[i].a] - 1, b = index[pair[i].b] - 1;
+        struct row row;
+
+        if (pathset_row (y->ps, a, b, &row, err) < 0)
+            goto out;
+        basis_push (&y->rows, y->ps, a, b, &row);
+        if (i < nfirst && row.n > 0)
+            y->rows.class_id[y->rows.n - 1] = 0;
+    }
+    basis_sort (&y->rows);
+    y->rref = rref_create (y->rows.m);
+    y->kept = xarray (y->rows.n, sizeof (*y->kept));
+    rc = 0;
+    for (size_t i = 0; i < y->rows.n && rc == 0; i++) {
         size_t rank = rref_rank (y->rref);
 
-        if (rref_add (y->rref, a->col + at, (const uint8_t *)a->value + at,
-                      a->start[y->candidate[i].row + 1] - at))
-            y->kept[rank] = &y->candidate[i];
+        if (rref_add (y->rref, BASIS_ROW (&y->rows, i)))
+            y->kept[rank] = i;
         if (rank == look) {
             look += look / 4;
-            yes = determined (s, y);
+            rc = determined (s, y);
         }
     }
-    return yes || determined (s, y);
+    if (rc == 0)
+        rc = determined (s, y);
+out:
+    free (index);
+    free (e);
+    return rc;
 }
 
-/* An empty system for some wants; the caller must clear it in any case. */
-static void system_open (struct equations *y, const struct want *want, size_t n)
+/* Append all pairs of some endpoints, ascending. */
+static void list_pairs (struct probe **list, size_t *n, const uint32_t *host,
+                        size_t nhosts)
 {
-    *y = (struct equations){ .want = want, .nwants = n };
-    y->a = sparse_create (0);
+    uint32_t *sorted = xarray (nhosts, sizeof (*sorted));
+
+    memcpy (sorted, host, nhosts * sizeof (*sorted));
+    if (nhosts > 0)
+        qsort (sorted, nhosts, sizeof (*sorted), compare_u32);
+    *list = xrealloc (*list, *n + nhosts * nhosts / 2, sizeof (**list));
+    for (size_t i = 0; i < nhosts; i++)
+        for (size_t k = i + 1; k < nhosts; k++)
+            (*list)[(*n)++] = (struct probe){ sorted[i], sorted[k] };
+    free (sorted);
 }
 
-/* `added` is the result of adding rows to it. Return 1 if they determine the
- * wants, 0 if not, or -1 with err.
+/* The equations of all pairs of host[0 .. n-1], preferring those of the chosen
+ * probes that have an end among them.
  */
-static int system_close (struct select *s, struct equations *y, int added)
+static int try_hosts (struct select *s, struct equations *y,
+                      const struct want *want, const uint32_t *host, size_t n,
+                      struct error *err)
 {
-    if (added == 0)
-        return reduce (s, y);
-    close_columns (s, y);
-    return -1;
-}
+    struct probe *list = xarray (s->nprobes, sizeof (*list));
+    size_t nfirst = 0, total;
+    int rc;
 
-/* Columns of the kept rows, each followed by a unit for every member of a want
- * that is this column. Unknown rank + j is member j of them all.
- */
-struct select_columns {
-    size_t unknowns;
-    size_t *start; /* [m + 1] */
-    uint32_t *unknown;
-    uint8_t *count;
-};
-
-static void columns_clear (struct select_columns *c)
-{
-    free (c->start);
-    free (c->unknown);
-    free (c->count);
-}
-
-/* Count the entries of column i in start[i + 2]; in the second pass, store them
- * at start[i + 1] and increment it.
- */
-static void columns_pass (const struct equations *y, struct select_columns *c)
-{
-    const struct sparse *a = y->a;
-    size_t rank = rref_rank (y->rref);
-    size_t members = 0;
-
-    for (size_t i = 0; i < rank; i++) {
-        uint32_t row = y->kept[i]->row;
-
-        for (size_t k = a->start[row]; k < a->start[row + 1]; k++) {
-            size_t *at = &c->start[a->col[k] + 1 + !c->unknown];
-
-            if (c->unknown) {
-                c->unknown[*at] = i;
-                c->count[*at] = a->value[k];
-            }
-            ++*at;
-        }
-    }
-    for (size_t i = 0; i < y->nwants; i++)
-        for (size_t k = 0; k < y->want[i].n; k++, members++) {
-            size_t *at = &c->start[y->member[members] + 1 + !c->unknown];
-
-            if (c->unknown) {
-                c->unknown[*at] = rank + members;
-                c->count[*at] = 1;
-            }
-            ++*at;
-        }
-    c->unknowns = rank + members;
-}
-
-static void columns_make (const struct equations *y, struct select_columns *c)
-{
-    size_t m = y->a->ncols;
-
-    *c = (struct select_columns){ .start
-                                  = xcalloc (m + 2, sizeof (*c->start)) };
-    columns_pass (y, c);
-    for (size_t i = 0; i < m; i++)
-        c->start[i + 2] += c->start[i + 1];
-    c->unknown = xcalloc (c->start[m + 1] + 1, sizeof (*c->unknown));
-    c->count = xcalloc (c->start[m + 1] + 1, 1);
-    columns_pass (y, c);
+    for (size_t i = 0; i < n; i++)
+        s->taken[host[i]] = 1;
+    for (size_t i = 0; i < s->nprobes; i++)
+        if (s->taken[s->probe[i].a] || s->taken[s->probe[i].b])
+            list[nfirst++] = s->probe[i];
+    for (size_t i = 0; i < n; i++)
+        s->taken[host[i]] = 0;
+    total = nfirst;
+    list_pairs (&list, &total, host, n);
+    rc = solve (s, y, want, 1, list, nfirst, total, err);
+    free (list);
+    return rc;
 }
 
 /* used[i]: row y->kept[i] is part of a combination that gives a want; all must
@@ -321,81 +454,108 @@ static void columns_make (const struct equations *y, struct select_columns *c)
  */
 static uint8_t *support (struct select *s, const struct equations *y)
 {
-    size_t rank = rref_rank (y->rref);
-    uint8_t *used = xcalloc (rank, 1);
-    struct rref *rref;
-    struct select_columns c;
+    const struct basis *b = &y->rows;
+    size_t rank = rref_rank (y->rref), unknowns = rank;
+    struct csr rows = { .n = rank }, columns;
+    uint8_t *used = xcalloc (rank, 1), *count;
+    uint32_t *unknown;
     uint64_t *z;
+    struct rref *rref;
 
-    columns_make (y, &c);
-    rref = rref_create (c.unknowns);
-    z = xcalloc (c.unknowns, sizeof (*z));
-    for (size_t i = 0; i < y->a->ncols; i++)
-        rref_add (rref, c.unknown + c.start[i], c.count + c.start[i],
-                  c.start[i + 1] - c.start[i]);
+    rows.start = xcalloc (rank + 1, sizeof (*rows.start));
+    rows.v = xarray (b->first[b->n], sizeof (*rows.v));
+    for (size_t i = 0; i < rank; i++) {
+        size_t from = b->first[y->kept[i]];
+        size_t len = b->first[y->kept[i] + 1] - from;
+
+        memcpy (rows.v + rows.start[i], b->col + from,
+                len * sizeof (*rows.v));
+        rows.start[i + 1] = rows.start[i] + len;
+    }
+    columns = csr_transpose (&rows, b->m);
+    for (size_t i = 0; i < y->nwants; i++)
+        unknowns += y->want[i].n;
+    rref = rref_create (unknowns);
+    unknown = xarray (unknowns, sizeof (*unknown));
+    count = xarray (unknowns, 1);
+    z = xarray (unknowns, sizeof (*z));
+    for (size_t c = 0; c < b->m; c++) {
+        size_t n = 0, at = rank;
+
+        for (size_t k = columns.start[c]; k < columns.start[c + 1]; k++) {
+            size_t e = b->first[y->kept[columns.v[k]]];
+
+            while (b->col[e] != c)
+                e++;
+            unknown[n] = columns.v[k];
+            count[n++] = b->count[e];
+        }
+        /* a unit for every member of a want that is this column */
+        for (size_t i = 0; i < y->nwants; i++)
+            for (size_t k = 0; k < y->want[i].n; k++, at++)
+                if (pathset_column (y->ps, y->want[i].member[k].link)
+                    == (int)c) {
+                    unknown[n] = at;
+                    count[n++] = 1;
+                }
+        rref_add (rref, unknown, count, n);
+    }
     rref_null (rref, &s->rng, z);
     for (size_t i = 0; i < rank; i++)
         used[i] = z[i] != 0;
-    columns_clear (&c);
     rref_destroy (rref);
+    csr_clear (&rows);
+    csr_clear (&columns);
+    free (unknown);
+    free (count);
     free (z);
     return used;
 }
 
 /* Keep the endpoints of the rows in the support and those that were chosen
- * before, in the order of `host`; *n is their number.
+ * before, in the order of `host`. Return their number.
  */
-static void keep_used (struct select *s, const struct equations *y,
-                       uint32_t *host, size_t *n)
+static size_t keep_used (struct select *s, const struct equations *y,
+                         uint32_t *host, size_t n)
 {
     uint8_t *used = support (s, y);
-    uint8_t *in = xcalloc (s->n + 1, 1);
+    uint8_t *in = xcalloc (s->n, 1);
     size_t keep = 0;
 
     for (size_t i = 0; i < rref_rank (y->rref); i++)
         if (used[i])
-            in[y->kept[i]->probe.a] = in[y->kept[i]->probe.b] = 1;
-    for (size_t i = 0; i < *n; i++)
+            in[kept_probe (y, i).a] = in[kept_probe (y, i).b] = 1;
+    for (size_t i = 0; i < n; i++)
         if (in[host[i]] || s->chosen[host[i]])
             host[keep++] = host[i];
-    *n = keep;
     free (used);
     free (in);
+    return keep;
 }
 
-static void choose_probe (struct select *s, struct probe probe)
-{
-    for (size_t k = 0; k < s->nprobes; k++)
-        if (s->probe[k].a == probe.a && s->probe[k].b == probe.b)
-            return;
-    s->probe = xgrow (s->probe, s->nprobes, sizeof (*s->probe));
-    s->probe[s->nprobes++] = probe;
-    s->chosen[probe.a] = s->chosen[probe.b] = 1;
-}
-
-/* Choose the probes of the support, and their endpoints. */
+/* Choose the probes of the support, besides those that are chosen. */
 static void choose (struct select *s, const struct equations *y)
 {
     uint8_t *used = support (s, y);
 
-    for (size_t i = 0; i < rref_rank (y->rref); i++)
-        if (used[i])
-            choose_probe (s, y->kept[i]->probe);
+    for (size_t i = 0; i < rref_rank (y->rref); i++) {
+        struct probe p = kept_probe (y, i);
+        bool had = false;
+
+        for (size_t k = 0; k < s->nprobes; k++)
+            had = had || (s->probe[k].a == p.a && s->probe[k].b == p.b);
+        if (!used[i] || had)
+            continue;
+        s->probe = xgrow (s->probe, s->nprobes, sizeof (*s->probe));
+        s->probe[s->nprobes++] = p;
+        s->chosen[p.a] = s->chosen[p.b] = 1;
+    }
     free (used);
 }
 
-/* The system of the pairs of host[0 .. n-1], and of the chosen probes. */
-static int try_hosts (struct select *s, struct equations *y,
-                      const struct want *want, const uint32_t *host, size_t n,
-                      struct error *err)
-{
-    int rc;
-
-    system_open (y, want, 1);
-    if ((rc = add_chosen (s, y, host, n, err)) == 0)
-        rc = add_between (s, y, host, n, err);
-    return system_close (s, y, rc);
-}
+/*
+ * One target
+ */
 
 /* Drop the endpoints that are not needed, last ones first, in smaller and
  * smaller lots, and choose the probes. y determines the want; it is replaced.
@@ -406,13 +566,13 @@ static int narrow (struct select *s, struct equations *y,
 {
     uint32_t rest[SELECT_NEAR_MAX];
 
-    keep_used (s, y, host, &n);
+    n = keep_used (s, y, host, n);
     for (size_t lot = (n + 1) / 2; lot > 0; lot /= 2)
         for (size_t end = n; end > 0;) {
             size_t from = end > lot ? end - lot : 0;
             struct equations without;
             size_t keep = 0;
-            int rc = 0;
+            int rc;
 
             for (size_t i = 0; i < n; i++)
                 if (i < from || i >= end || s->chosen[host[i]])
@@ -420,18 +580,18 @@ static int narrow (struct select *s, struct equations *y,
             end = from;
             if (keep == n)
                 continue;
-            if ((rc = try_hosts (s, &without, want, rest, keep, err)) > 0) {
-                system_clear (y);
-                *y = without;
-                memcpy (host, rest, keep * sizeof (*host));
-                n = keep;
-                keep_used (s, y, host, &n);
-                end = end < n ? end : n;
+            rc = try_hosts (s, &without, want, rest, keep, err);
+            if (rc <= 0) {
+                equations_clear (&without);
+                if (rc < 0)
+                    return -1;
+                continue;
             }
-            else
-                system_clear (&without);
-            if (rc < 0)
-                return -1;
+            equations_clear (y);
+            *y = without;
+            memcpy (host, rest, keep * sizeof (*host));
+            n = keep_used (s, y, host, keep);
+            end = end < n ? end : n;
         }
     choose (s, y);
     return 0;
@@ -442,17 +602,17 @@ static int narrow (struct select *s, struct equations *y,
  */
 static void combine (const struct equations *y, struct want *want)
 {
-    int32_t col = y->member ? y->member[0] : -1; /* the link alone */
+    int col = y->ps ? pathset_column (y->ps, want->link) : -1;
     const struct rref_entry *best = NULL;
-    size_t n = 0;
+    const uint32_t *link;
+    size_t n = 0, m;
 
     want->n = 0;
     if (col >= 0)
         rref_reduce (y->rref);
     for (size_t i = 0; col >= 0 && i < rref_rank (y->rref); i++) {
-        size_t len;
+        size_t len, k = 0;
         const struct rref_entry *e = rref_row (y->rref, i, &len);
-        size_t k = 0;
 
         while (k < len && e[k].col != (uint32_t)col)
             k++;
@@ -463,16 +623,15 @@ static void combine (const struct equations *y, struct want *want)
     }
     if (!best)
         return;
-    free (want->member);
-    free (want->value);
-    want->member = xcalloc (n, sizeof (*want->member));
-    want->value = xcalloc (n, sizeof (*want->value));
+    link = pathset_links (y->ps, &m, NULL);
+    want->member = xrealloc (want->member, n, sizeof (*want->member));
+    want->value = xrealloc (want->value, n, sizeof (*want->value));
     for (size_t k = 0; k < n; k++) {
-        struct plan_member *m = &want->member[k];
+        struct plan_member *member = &want->member[k];
 
-        m->link = y->link[best[k].col];
+        member->link = link[best[k].col];
         want->value[k] = best[k].value;
-        if (rref_rational (best[k].value, &m->p, &m->q) < 0)
+        if (rref_rational (best[k].value, &member->p, &member->q) < 0)
             return; /* not a fraction: given up */
     }
     want->n = n;
@@ -487,35 +646,29 @@ static int solve_want (struct select *s, struct want *want,
     size_t most = 0;
     int rc = 0;
 
-    for (unsigned int ring = 0; ring < NEAR_RINGS && rc == 0; ring++) {
-        struct equations larger;
-        size_t n;
-        const uint32_t *pool = near_link (s->near, want->link, ring,
-                                          s->chosen, SELECT_NEAR_MAX, &n);
-
-        if (n <= most)
+    for (unsigned int ring = 0; ring < RINGS && rc == 0; ring++) {
+        find_near (s, want->link, ring);
+        if (s->npool <= most)
             continue;
-        most = n;
-        memcpy (host, pool, n * sizeof (*host));
-        rc = try_hosts (s, &larger, want, host, n, err);
-        system_clear (&y);
-        y = larger;
+        most = s->npool;
+        memcpy (host, s->pool, most * sizeof (*host));
+        equations_clear (&y);
+        rc = try_hosts (s, &y, want, host, most, err);
     }
     if (rc == 0) {
         combine (&y, want);
-        if (want->n > 0) {
-            system_clear (&y);
+        equations_clear (&y);
+        if (want->n > 0)
             rc = try_hosts (s, &y, want, host, most, err);
-        }
     }
     if (rc > 0)
         rc = narrow (s, &y, want, host, most, err);
-    system_clear (&y);
+    equations_clear (&y);
     return rc;
 }
 
 /*
- * All targets together.
+ * All targets together
  */
 
 /* Get the first `max` chosen endpoints; return how many there are. */
@@ -530,7 +683,7 @@ static size_t chosen_hosts (const struct select *s, uint32_t *host,
     return n;
 }
 
-/* Choose again, among the rows of the system, which determines all wants. */
+/* Choose again, among the rows of the equations, which determine all wants. */
 static void choose_again (struct select *s, const struct equations *y)
 {
     s->nprobes = 0;
@@ -538,31 +691,27 @@ static void choose_again (struct select *s, const struct equations *y)
     choose (s, y);
 }
 
-/* The system of the chosen probes, for all wants. */
-static int try_chosen (struct select *s, struct equations *y, struct error *err)
-{
-    int rc = 0;
-
-    system_open (y, s->want, s->nwants);
-    for (size_t i = 0; i < s->nprobes && rc == 0; i++)
-        rc = add_pair (s, y, s->probe[i], false, err);
-    return system_close (s, y, rc);
-}
-
-/* The system of all pairs of some endpoints, for all wants; with `shuffle`,
+/* The equations of all pairs of some endpoints, for all wants; with `shuffle`,
  * pairs of equal cost are in random order.
  */
 static int try_all (struct select *s, struct equations *y, const uint32_t *host,
                     size_t n, bool shuffle, struct error *err)
 {
+    struct probe *list = NULL;
+    size_t total = 0;
     int rc;
 
-    system_open (y, s->want, s->nwants);
-    rc = add_between (s, y, host, n, err);
-    for (size_t i = 0; rc == 0 && shuffle && i < y->a->nrows; i++)
-        y->candidate[i].cost = (y->candidate[i].cost << 16)
-                               + rng_below (&s->rng, 1 << 16);
-    return system_close (s, y, rc);
+    list_pairs (&list, &total, host, n);
+    for (size_t i = total; shuffle && i > 1; i--) {
+        size_t k = rng_below (&s->rng, i);
+        struct probe p = list[k];
+
+        list[k] = list[i - 1];
+        list[i - 1] = p;
+    }
+    rc = solve (s, y, s->want, s->nwants, list, 0, total, err);
+    free (list);
+    return rc;
 }
 
 /* Drop the probes, then the endpoints, that are not needed for all targets
@@ -574,11 +723,11 @@ static int prune (struct select *s, struct error *err)
     struct equations y;
     uint64_t work = 0;
     size_t n;
-    int rc = try_chosen (s, &y, err);
+    int rc = solve (s, &y, s->want, s->nwants, s->probe, 0, s->nprobes, err);
 
     if (rc > 0)
         choose_again (s, &y);
-    system_clear (&y);
+    equations_clear (&y);
     n = chosen_hosts (s, host, TOGETHER_MAX);
     if (rc < 0 || n > TOGETHER_MAX)
         return rc < 0 ? -1 : 0;
@@ -590,7 +739,7 @@ static int prune (struct select *s, struct error *err)
         work += y.rref ? rref_work (y.rref) : 0;
         if (rc > 0)
             choose_again (s, &y);
-        system_clear (&y);
+        equations_clear (&y);
         if (rc < 0)
             return -1;
         n = chosen_hosts (s, host, TOGETHER_MAX);
@@ -601,26 +750,27 @@ static int prune (struct select *s, struct error *err)
 }
 
 /* Probes of the busiest link or endpoint: no plan has fewer rounds. */
-static size_t busiest (const struct select *s, const struct equations *y,
-                       const uint8_t *used, uint32_t *load)
+static size_t busiest (struct select *s, const struct equations *y)
 {
-    const struct sparse *a = y->a;
+    const struct basis *b = &y->rows;
+    uint32_t *load = xcalloc (b->m + b->nports, sizeof (*load));
+    uint8_t *used = support (s, y);
     size_t most = 0;
 
-    memset (load, 0, (a->ncols + s->n) * sizeof (*load));
     for (size_t i = 0; i < rref_rank (y->rref); i++) {
-        const struct candidate *c = y->kept[i];
+        uint32_t row = y->kept[i];
 
         if (!used[i])
             continue;
-        for (size_t k = a->start[c->row]; k < a->start[c->row + 1]; k++)
-            load[a->col[k]]++;
-        load[a->ncols + c->probe.a]++;
-        load[a->ncols + c->probe.b]++;
+        for (size_t k = b->first[row]; k < b->first[row + 1]; k++)
+            load[b->col[k]]++;
+        load[b->m + b->port[row].a]++;
+        load[b->m + b->port[row].b]++;
     }
-    for (size_t i = 0; i < a->ncols + s->n; i++)
-        if (load[i] > most)
-            most = load[i];
+    for (size_t i = 0; i < b->m + b->nports; i++)
+        most = load[i] > most ? load[i] : most;
+    free (load);
+    free (used);
     return most;
 }
 
@@ -630,8 +780,6 @@ static size_t busiest (const struct select *s, const struct equations *y,
 static int spread (struct select *s, struct error *err)
 {
     uint32_t host[TOGETHER_MAX];
-    uint32_t *load = xcalloc (pathset_network (s->ps)->nlinks + s->n + 1,
-                             sizeof (*load));
     size_t least = SIZE_MAX;
     size_t n = chosen_hosts (s, host, TOGETHER_MAX);
     uint64_t work = 0;
@@ -640,159 +788,92 @@ static int spread (struct select *s, struct error *err)
     for (int i = 0; i < SPREADS && n <= TOGETHER_MAX && work < WORK_MAX
          && rc >= 0; i++) {
         struct equations y;
+        size_t most;
 
         rc = try_all (s, &y, host, n, true, err);
-        if (rc > 0) {
-            uint8_t *used = support (s, &y);
-            size_t most = busiest (s, &y, used, load);
-
-            if (most < least) {
-                least = most;
-                choose_again (s, &y);
-            }
-            free (used);
+        if (rc > 0 && (most = busiest (s, &y)) < least) {
+            least = most;
+            choose_again (s, &y);
         }
         work += y.rref ? rref_work (y.rref) : WORK_MAX;
-        system_clear (&y);
+        equations_clear (&y);
     }
-    free (load);
     return rc < 0 ? -1 : 0;
 }
 
 /*
- * Rounds
+ * The plan
  */
 
-struct round_filling {
-    struct select *s;
-    struct equations *y;
-    uint32_t *order; /* [nprobes] candidates of the system */
-    uint32_t *round; /* [nprobes] */
-    uint32_t *busy;  /* [columns + n] last round, from 1 */
-};
-
-static bool fits (const struct round_filling *p, uint32_t i, uint32_t mark)
-{
-    const struct sparse *a = p->y->a;
-    const struct candidate *c = &p->y->candidate[i];
-
-    for (size_t k = a->start[c->row]; k < a->start[c->row + 1]; k++)
-        if (p->busy[a->col[k]] == mark)
-            return false;
-    return p->busy[a->ncols + c->probe.a] != mark
-           && p->busy[a->ncols + c->probe.b] != mark;
-}
-
-static void put (struct round_filling *p, uint32_t i, uint32_t round)
-{
-    const struct sparse *a = p->y->a;
-    const struct candidate *c = &p->y->candidate[i];
-
-    for (size_t k = a->start[c->row]; k < a->start[c->row + 1]; k++)
-        p->busy[a->col[k]] = round + 1;
-    p->busy[a->ncols + c->probe.a] = round + 1;
-    p->busy[a->ncols + c->probe.b] = round + 1;
-    p->round[i] = round;
-}
-
-/* Fill round after round in the given order; return their number. */
-static uint32_t pack (struct round_filling *p)
-{
-    size_t n = p->y->a->nrows;
-    size_t left = n;
-    uint32_t rounds = 0;
-
-    memset (p->busy, 0, (p->y->a->ncols + p->s->n) * sizeof (*p->busy));
-    memset (p->round, 0xff, n * sizeof (*p->round));
-    for (; left > 0; rounds++)
-        for (size_t o = 0; o < n; o++) {
-            uint32_t i = p->order[o];
-
-            if (p->round[i] == UINT32_MAX && fits (p, i, rounds + 1)) {
-                put (p, i, rounds);
-                left--;
-            }
-        }
-    return rounds;
-}
-
-/* Place the probes in the plan's rounds, numbered as in the set of the chosen
- * endpoints: the best of some orders. Return the number of rounds.
+/* Place the rows in the plan's rounds: the best of some orders, long rows first
+ * to begin with. Return the number of rounds.
  */
-static uint32_t pack_plan (struct select *s, struct equations *y,
-                           struct plan *plan)
+static size_t pack (struct select *s, const struct basis *b, struct plan *plan)
 {
-    size_t n = y->a->nrows;
-    struct round_filling p = { s, y, NULL, NULL, NULL };
-    uint32_t least = UINT32_MAX;
-    uint32_t *best = xcalloc (n + 1, sizeof (*best));
-    uint32_t *index = xcalloc (s->n + 1, sizeof (*index));
+    uint32_t *order = xarray (b->n, sizeof (*order));
+    struct rounds best = { .count = SIZE_MAX };
 
-    p.order = xcalloc (n + 1, sizeof (*p.order));
-    p.round = xcalloc (n + 1, sizeof (*p.round));
-    p.busy = xcalloc (y->a->ncols + s->n + 1, sizeof (*p.busy));
-    for (size_t i = 0, k = 0; i < s->n; i++)
-        if (s->chosen[i])
-            index[i] = k++;
-    for (size_t i = 0; i < n; i++)
-        p.order[i] = n - 1 - i; /* long rows first */
+    for (size_t i = 0; i < b->n; i++)
+        order[i] = b->n - 1 - i;
     for (int i = 0; i < PACKINGS; i++) {
-        uint32_t rounds = pack (&p);
+        struct rounds r;
 
-        if (rounds < least) {
-            least = rounds;
-            memcpy (best, p.round, n * sizeof (*best));
+        rounds_open (&r, b);
+        for (size_t k = 0; k < b->n; k++)
+            while (!rounds_put (&r, order[k]))
+                rounds_add (&r);
+        if (r.count < best.count) {
+            struct rounds worse = best;
+
+            best = r;
+            r = worse;
         }
-        rng_shuffle (&s->rng, p.order, n);
+        rounds_clear (&r);
+        rng_shuffle (&s->rng, order, b->n);
     }
-    for (size_t i = 0; i < n; i++)
-        plan_add (plan, best[i], index[y->candidate[i].probe.a],
-                  index[y->candidate[i].probe.b]);
-    free (best);
-    free (index);
-    free (p.order);
-    free (p.round);
-    free (p.busy);
-    return least;
+    for (size_t i = 0; i < best.n; i++) {
+        const struct probe *p = &b->pair[best.slot[i].pair];
+
+        plan_add (plan, best.slot[i].round, p->a, p->b);
+    }
+    rounds_clear (&best);
+    free (order);
+    return plan_rounds (plan);
 }
 
-static struct pathset *chosen_set (const struct select *s, struct error *err)
-{
-    struct endpoint *e = xcalloc (s->n + 1, sizeof (*e));
-    struct pathset *ps = NULL;
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->n; i++)
-        if (s->chosen[i])
-            e[n++] = *pathset_endpoint (s->ps, i);
-    ps = pathset_create (pathset_network (s->ps), e, n, err);
-    free (e);
-    return ps;
-}
-
+/* The plan of the chosen probes and its endpoints. */
 static struct plan *make_plan (struct select *s, struct pathset **ps,
+                               const struct plan_options *opts,
                                struct error *err)
 {
-    struct plan *plan = NULL;
-    struct equations y = { 0 };
-    size_t links;
+    struct plan *plan = plan_create ("links");
+    struct equations y;
+    struct basis basis = { 0 };
+    int rc = solve (s, &y, s->want, s->nwants, s->probe, 0, s->nprobes, err);
 
-    if (try_chosen (s, &y, err) < 0 || !(*ps = chosen_set (s, err))
-        || !pathset_links (*ps, &links, err))
-        goto error;
-    plan = plan_create ("links");
-    plan_set_rank (plan, links, s->nprobes, pack_plan (s, &y, plan));
-    for (size_t i = 0; i < s->nwants; i++)
-        plan_add_target (plan, s->want[i].link, s->want[i].member,
-                         s->want[i].n);
-error:
-    system_clear (&y);
-    return plan;
+    if (rc >= 0) {
+        struct rng rng;
+
+        plan_set_rank (plan, y.rows.m, s->nprobes, pack (s, &y.rows, plan));
+        for (size_t i = 0; i < s->nwants; i++)
+            plan_add_target (plan, s->want[i].link, s->want[i].member,
+                             s->want[i].n);
+        *ps = y.ps;
+        y.ps = NULL;
+        rng_seed (&rng, opts->seed);
+        if (opts->extra_rounds > 0)
+            rc = basis_make (&basis, *ps, &rng, err);
+    }
+    if (rc >= 0)
+        rc = redundant_extend (plan, *ps, &basis, opts->extra_rounds,
+                               opts->seed, err);
+    equations_clear (&y);
+    basis_clear (&basis);
+    if (rc >= 0)
+        return plan;
+    plan_destroy (plan);
+    return NULL;
 }
-
-/*
- * From targets to wants
- */
 
 static void select_clear (struct select *s)
 {
@@ -800,64 +881,57 @@ static void select_clear (struct select *s)
         free (s->want[i].member);
         free (s->want[i].value);
     }
+    tree_destroy (s->tree);
     free (s->want);
-    near_destroy (s->near);
     free (s->chosen);
     free (s->probe);
-    free (s->column);
+    free (s->place);
+    free (s->through);
+    free (s->key);
+    free (s->taken);
+    free (s->pool);
 }
 
-static void want_link (struct want *w, uint32_t link)
-{
-    *w = (struct want){ .link = link, .n = 1 };
-    w->member = xcalloc (1, sizeof (*w->member));
-    w->value = xcalloc (1, sizeof (*w->value));
-    w->member[0] = (struct plan_member){ link, 1, 1 };
-    w->value[0] = 1;
-}
-
+/* Each target alone is wanted once, host links first. */
 static void select_init (struct select *s, struct pathset *all,
                          const uint32_t *target, size_t n, uint64_t seed)
 {
     const struct network *net = pathset_network (all);
+    uint8_t *wanted = xcalloc (net->nlinks, 1);
+    size_t L;
 
-    *s = (struct select){ .ps = all, .n = pathset_size (all) };
+    *s = (struct select){ .ps = all, .net = net, .n = pathset_size (all) };
     rng_seed (&s->rng, seed);
-    s->want = xcalloc (n + 1, sizeof (*s->want));
-    s->chosen = xcalloc (s->n + 1, 1);
-    s->column = xarray (net->nlinks + 1, sizeof (*s->column));
-    for (size_t i = 0; i < net->nlinks; i++)
-        s->column[i] = -1;
+    s->want = xcalloc (n, sizeof (*s->want));
     for (int kind = LINK_HOST; kind <= LINK_SWITCH; kind++)
         for (size_t i = 0; i < n; i++) {
-            if ((int)net->link[target[i]].kind != kind
-                || s->column[target[i]] >= 0)
+            struct want *w = &s->want[s->nwants];
+
+            if ((int)net->link[target[i]].kind != kind || wanted[target[i]]++)
                 continue;
-            s->column[target[i]] = 0;
-            want_link (&s->want[s->nwants++], target[i]);
+            *w = (struct want){ .link = target[i], .n = 1 };
+            w->member = xarray (1, sizeof (*w->member));
+            w->value = xarray (1, sizeof (*w->value));
+            w->member[0] = (struct plan_member){ target[i], 1, 1 };
+            w->value[0] = 1;
+            s->nwants++;
         }
-    for (size_t i = 0; i < n; i++)
-        s->column[target[i]] = -1;
-    s->near = near_create (all);
-}
+    free (wanted);
+    s->tree = tree_create (all);
+    L = s->tree->nleaves;
+    s->chosen = xcalloc (s->n, 1);
+    s->through = xcalloc (s->n, 1);
+    s->taken = xcalloc (s->n, 1);
+    s->pool = xarray (s->n, sizeof (*s->pool));
+    s->place = xarray (L, sizeof (*s->place));
+    s->key = xarray (L, sizeof (*s->key));
+    for (size_t l = 0; l < L; l++) {
+        uint32_t id = id_of (s, s->tree->member[s->tree->first[l]]), arc;
 
-/* Add redundant rounds, from all pairs of the plan's endpoints. */
-static int extend (struct plan *plan, struct pathset *ps,
-                   const struct plan_options *opts, struct error *err)
-{
-    struct basis basis;
-    struct rng rng;
-    int rc;
-
-    if (opts->extra_rounds == 0)
-        return 0;
-    rng_seed (&rng, opts->seed);
-    if (basis_make (&basis, ps, &rng, err) < 0)
-        return -1;
-    rc = redundant_extend (plan, ps, &basis, opts->extra_rounds, opts->seed,
-                           err);
-    basis_clear (&basis);
-    return rc;
+        s->place[l] = net->attach (net->net, id, &arc);
+        if (s->place[l] == NETWORK_NONE)
+            s->place[l] = net->place (net->net, id);
+    }
 }
 
 struct plan *select_links (struct pathset *all, const uint32_t *target,
@@ -866,27 +940,19 @@ struct plan *select_links (struct pathset *all, const uint32_t *target,
 {
     struct plan *plan = NULL;
     struct select s;
+    int rc = 0;
 
     *ps = NULL;
     select_init (&s, all, target, n, opts->seed);
-    for (size_t i = 0; i < s.nwants; i++)
-        if (solve_want (&s, &s.want[i], err) < 0)
-            goto error;
-    if (s.nprobes == 0) {
-        error_input (err, "no path between these hosts crosses %s%s",
-                     s.nwants > 0
-                         ? pathset_network (all)->link[s.want[0].link].id
-                         : "any link",
-                     s.nwants > 1 ? ", or another of the links" : "");
-        goto error;
-    }
-    if (prune (&s, err) == 0 && spread (&s, err) == 0)
-        plan = make_plan (&s, ps, err);
-    if (plan && extend (plan, *ps, opts, err) < 0) {
-        plan_destroy (plan);
-        plan = NULL;
-    }
-error:
+    for (size_t i = 0; i < s.nwants && rc == 0; i++)
+        rc = solve_want (&s, &s.want[i], err);
+    if (rc == 0 && s.nprobes == 0)
+        rc = error_input (err, "no path between these hosts crosses %s%s",
+                          s.nwants > 0 ? s.net->link[s.want[0].link].id
+                                       : "any link",
+                          s.nwants > 1 ? ", or another of the links" : "");
+    if (rc == 0 && prune (&s, err) == 0 && spread (&s, err) == 0)
+        plan = make_plan (&s, ps, opts, err);
     select_clear (&s);
     return plan;
 }

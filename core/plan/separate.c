@@ -55,7 +55,6 @@ struct separate {
     uint64_t *quotient;   /* [n] */
     uint64_t *sorted;     /* [n] */
     uint64_t *product;    /* [n + 1] */
-    uint8_t *count;       /* [n] of a row */
 };
 
 /* The random numbers of a pair, the same for both orders. */
@@ -74,18 +73,6 @@ static void count_in (struct separate_sums *sums, const struct separate_sums *r)
         sums->v[k] = prime_add (sums->v[k], r->v[k]);
 }
 
-static uint64_t power (uint64_t a, uint64_t e)
-{
-    uint64_t x = 1;
-
-    for (; e > 0; e >>= 1) {
-        if (e & 1)
-            x = prime_mul (x, a);
-        a = prime_mul (a, a);
-    }
-    return x;
-}
-
 /* Quotients of the sums, 0 if they are 0: all with one inversion. */
 static void divide (struct separate *s, const struct separate_sums *sums)
 {
@@ -95,7 +82,7 @@ static void divide (struct separate *s, const struct separate_sums *sums)
     for (size_t i = 0; i < s->n; i++)
         s->product[i + 1] = prime_mul (s->product[i],
                                        sums[i].v[0] ? sums[i].v[0] : 1);
-    inverse = power (s->product[s->n], PRIME - 2);
+    inverse = prime_inverse (s->product[s->n]);
     for (size_t i = s->n; i-- > 0;) {
         uint64_t one = prime_mul (inverse, s->product[i]);
 
@@ -117,57 +104,11 @@ static size_t sets (struct separate *s, const struct separate_sums *sums)
     return n;
 }
 
-/* The first crossing from a leaf, on the path to an endpoint. */
-static size_t first_from (const struct ways *w, uint32_t leaf)
-{
-    size_t low = 0;
-    size_t high = w->n;
-
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (w->v[mid].leaf < leaf)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 static uint32_t up_suspect (const struct separate *s, uint32_t i)
 {
     uint32_t up = s->tree->up[i];
 
     return up == NETWORK_NONE ? NONE : s->number[arc_link (up)];
-}
-
-/* Called for each suspect that the path from a to b crosses. */
-typedef void (*visit_f) (uint32_t suspect, void *arg);
-
-static void visit_path (const struct separate *s, uint32_t a, uint32_t b,
-                        visit_f visit, void *arg)
-{
-    const struct ways *w = &s->to[b];
-    uint32_t leaf = s->tree->leaf_of[a];
-    uint32_t up = up_suspect (s, a);
-
-    if (up != NONE)
-        visit (up, arg);
-    for (size_t k = first_from (w, leaf); k < w->n && w->v[k].leaf == leaf;
-         k++)
-        visit (w->v[k].suspect, arg);
-}
-
-struct adding {
-    struct separate_sums *sums;
-    struct separate_sums number;
-};
-
-static void visit_add (uint32_t suspect, void *arg)
-{
-    struct adding *add = arg;
-
-    count_in (&add->sums[suspect], &add->number);
 }
 
 /* Are two endpoints of one port, so that there is no path between them? */
@@ -176,33 +117,60 @@ static bool are_one (const struct separate *s, uint32_t a, uint32_t b)
     return pathset_port (s->ps, a) == pathset_port (s->ps, b);
 }
 
+/* List the suspects that the row of a and b crosses, each as often as it does.
+ * Return their number.
+ */
+static size_t crossed (const struct separate *s, uint32_t a, uint32_t b,
+                       uint32_t *suspect)
+{
+    size_t n = 0;
+
+    for (int way = 0; way < 2; way++) {
+        const struct ways *w = &s->to[way ? a : b];
+        uint32_t leaf = s->tree->leaf_of[way ? b : a];
+        uint32_t up = up_suspect (s, way ? b : a);
+        size_t low = 0, high = w->n;
+
+        if (up != NONE)
+            suspect[n++] = up;
+        while (low < high) { /* the first crossing from the leaf */
+            size_t mid = (low + high) / 2;
+
+            if (w->v[mid].leaf < leaf)
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        for (; low < w->n && w->v[low].leaf == leaf; low++)
+            suspect[n++] = w->v[low].suspect;
+    }
+    return n;
+}
+
 /* Add the row of a pair to the sums. */
 static void add_row (const struct separate *s, uint32_t a, uint32_t b,
                      struct separate_sums *sums)
 {
-    struct adding add = { sums, numbers (a, b) };
+    struct separate_sums r = numbers (a, b);
+    uint32_t suspect[ROW_MAX];
+    size_t n = crossed (s, a, b, suspect);
 
-    visit_path (s, a, b, visit_add, &add);
-    visit_path (s, b, a, visit_add, &add);
+    for (size_t i = 0; i < n; i++)
+        count_in (&sums[suspect[i]], &r);
 }
 
-/* Add the rows between one endpoint and all those in use. */
-static void add_endpoint (const struct separate *s, uint32_t i,
+/* Add the rows between one endpoint and those in use from `from` on. */
+static void add_endpoint (const struct separate *s, uint32_t i, uint32_t from,
                           struct separate_sums *sums)
 {
-    for (uint32_t x = 0; x < pathset_size (s->ps); x++)
+    for (uint32_t x = from; x < pathset_size (s->ps); x++)
         if (s->in[x] && !are_one (s, x, i))
             add_row (s, i, x, sums);
 }
 
-static void start_trial (struct separate *s)
-{
-    memcpy (s->trial, s->sums, s->n * sizeof (*s->trial));
-}
-
 static void use (struct separate *s, uint32_t i)
 {
-    add_endpoint (s, i, s->sums);
+    add_endpoint (s, i, 0, s->sums);
     s->in[i] = 1;
 }
 
@@ -210,9 +178,21 @@ static void recount (struct separate *s)
 {
     memset (s->sums, 0, s->n * sizeof (*s->sums));
     for (uint32_t a = 0; a < pathset_size (s->ps); a++)
-        for (uint32_t b = a + 1; s->in[a] && b < pathset_size (s->ps); b++)
-            if (s->in[b] && !are_one (s, a, b))
-                add_row (s, a, b, s->sums);
+        if (s->in[a])
+            add_endpoint (s, a, a + 1, s->sums);
+}
+
+/* The number of sets if the row of a and b, or for b == NONE all rows of a with
+ * those in use, is added.
+ */
+static size_t sets_with (struct separate *s, uint32_t a, uint32_t b)
+{
+    memcpy (s->trial, s->sums, s->n * sizeof (*s->trial));
+    if (b == NONE)
+        add_endpoint (s, a, 0, s->trial);
+    else
+        add_row (s, a, b, s->trial);
+    return sets (s, s->trial);
 }
 
 /* The number of sets with all endpoints in use. Adding paths instead of rows
@@ -257,9 +237,7 @@ static uint32_t best_single (struct separate *s, const uint8_t *idle,
 
         if (!idle[i] || s->in[i])
             continue;
-        start_trial (s);
-        add_endpoint (s, i, s->trial);
-        then = sets (s, s->trial);
+        then = sets_with (s, i, NONE);
         if (then > now) {
             now = then;
             best = i;
@@ -292,9 +270,7 @@ static struct probe best_pair (struct separate *s, const uint8_t *idle,
 
                 if (are_one (s, a, b) || !idle[a] || s->in[a])
                     continue;
-                start_trial (s);
-                add_row (s, a, b, s->trial);
-                then = sets (s, s->trial);
+                then = sets_with (s, a, b);
                 looked++;
                 if (then > now) {
                     now = then;
@@ -307,20 +283,9 @@ static struct probe best_pair (struct separate *s, const uint8_t *idle,
     return best;
 }
 
-/* Remove endpoints that are not needed. */
-static void drop (struct separate *s, const uint8_t *idle, size_t wanted)
-{
-    for (uint32_t i = 0; i < pathset_size (s->ps); i++) {
-        if (!idle[i] || !s->in[i])
-            continue;
-        s->in[i] = 0;
-        recount (s);
-        if (sets (s, s->sums) < wanted)
-            s->in[i] = 1;
-    }
-    recount (s);
-}
-
+/* Add endpoints until there are as many sets as wanted, or no more can be had,
+ * and drop those that are not needed.
+ */
 static void choose (struct separate *s, const uint8_t *idle, size_t wanted)
 {
     size_t now;
@@ -339,20 +304,20 @@ static void choose (struct separate *s, const uint8_t *idle, size_t wanted)
         use (s, two.a);
         use (s, two.b);
     }
-    drop (s, idle, now);
+    for (uint32_t i = 0; i < pathset_size (s->ps); i++) {
+        if (!idle[i] || !s->in[i])
+            continue;
+        s->in[i] = 0;
+        recount (s);
+        s->in[i] = sets (s, s->sums) < now;
+    }
+    recount (s);
 }
 
 /*
  * Probes: a few of the rows that cross the suspects differently, which separate
  * all sets.
  */
-
-static void visit_count (uint32_t suspect, void *arg)
-{
-    uint8_t *count = arg;
-
-    count[suspect]++;
-}
 
 /* Rows between those in use that cross a suspect, one for each pattern. */
 struct patterns {
@@ -378,15 +343,21 @@ static int compare_pattern (const void *a, const void *b)
 static void add_pattern (struct separate *s, struct patterns *p, uint32_t a,
                          uint32_t b)
 {
+    uint32_t suspect[ROW_MAX];
+    size_t n = crossed (s, a, b, suspect);
     uint64_t hash = 0;
 
-    memset (s->count, 0, s->n);
-    visit_path (s, a, b, visit_count, s->count);
-    visit_path (s, b, a, visit_count, s->count);
-    for (size_t i = 0; i < s->n; i++)
-        if (s->count[i])
-            hash += rng_mix (4 * i + s->count[i]);
-    if (hash == 0)
+    for (size_t i = 0; i < n; i++) {
+        size_t first = 0, count = 1;
+
+        while (suspect[first] != suspect[i])
+            first++;
+        for (size_t k = i + 1; k < n && first == i; k++)
+            count += suspect[k] == suspect[i];
+        if (first == i)
+            hash += rng_mix (4 * suspect[i] + count);
+    }
+    if (n == 0)
         return;
     p->v = xgrow (p->v, p->n, sizeof (*p->v));
     p->v[p->n++] = (struct pattern){ hash, { a, b } };
@@ -422,9 +393,7 @@ static void find_probes (struct separate *s, struct separation *out)
         for (size_t i = 0; i < p.n; i++) {
             size_t then;
 
-            start_trial (s);
-            add_row (s, p.v[i].probe.a, p.v[i].probe.b, s->trial);
-            then = sets (s, s->trial);
+            then = sets_with (s, p.v[i].probe.a, p.v[i].probe.b);
             if (then > now) {
                 now = then;
                 best = i;
@@ -476,7 +445,6 @@ static void clear (struct separate *s)
     free (s->quotient);
     free (s->sorted);
     free (s->product);
-    free (s->count);
 }
 
 static int init (struct separate *s, struct pathset *ps, const uint8_t *idle,
@@ -494,7 +462,6 @@ static int init (struct separate *s, struct pathset *ps, const uint8_t *idle,
     s->quotient = xcalloc (n + 1, sizeof (*s->quotient));
     s->sorted = xcalloc (n + 1, sizeof (*s->sorted));
     s->product = xcalloc (n + 2, sizeof (*s->product));
-    s->count = xcalloc (n + 1, 1);
     memset (s->number, 0xff, nlinks * sizeof (*s->number));
     for (size_t i = 0; i < n; i++)
         s->number[suspect[i]] = i;
@@ -507,36 +474,11 @@ static int init (struct separate *s, struct pathset *ps, const uint8_t *idle,
     return 0;
 }
 
-/* Number the sets in the order of the suspects. */
-static void number_sets (struct separate *s, struct separation *out)
-{
-    out->set_of = xcalloc (s->n + 1, sizeof (*out->set_of));
-    out->nsets = 0;
-    divide (s, s->sums);
-    for (size_t i = 0; i < s->n; i++) {
-        size_t k = 0;
-
-        while (s->quotient[k] != s->quotient[i])
-            k++;
-        out->set_of[i] = k < i ? out->set_of[k] : out->nsets++;
-    }
-}
-
-static void list_extra (const struct separate *s, const uint8_t *idle,
-                       struct separation *out)
-{
-    size_t size = pathset_size (s->ps);
-
-    out->extra = xcalloc (size + 1, sizeof (*out->extra));
-    for (uint32_t i = 0; i < size; i++)
-        if (idle[i] && s->in[i])
-            out->extra[out->nextra++] = i;
-}
-
 int separate (struct pathset *ps, const uint8_t *idle,
               const uint32_t *suspect, size_t n, struct separation *out,
               struct error *err)
 {
+    size_t size = pathset_size (ps);
     struct separate s;
     int rc = init (&s, ps, idle, suspect, n, err);
 
@@ -545,8 +487,19 @@ int separate (struct pathset *ps, const uint8_t *idle,
         recount (&s);
         out->nsets_before = sets (&s, s.sums);
         choose (&s, idle, sets_at_best (&s));
-        number_sets (&s, out);
-        list_extra (&s, idle, out);
+        out->set_of = xarray (n, sizeof (*out->set_of));
+        divide (&s, s.sums);
+        for (size_t i = 0; i < n; i++) { /* in the order of the suspects */
+            size_t k = 0;
+
+            while (s.quotient[k] != s.quotient[i])
+                k++;
+            out->set_of[i] = k < i ? out->set_of[k] : out->nsets++;
+        }
+        out->extra = xarray (size, sizeof (*out->extra));
+        for (uint32_t i = 0; i < size; i++)
+            if (idle[i] && s.in[i])
+                out->extra[out->nextra++] = i;
         find_probes (&s, out);
     }
     clear (&s);
