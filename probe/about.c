@@ -41,15 +41,6 @@ static void read_word (const char *root, const char *path, char *buf,
     fclose (fp);
 }
 
-static int read_numa (const char *root, const char *path)
-{
-    char word[16];
-    uint64_t n;
-
-    read_word (root, path, word, sizeof (word));
-    return text_u64 (word, 0, NODE_NUMA_MAX, &n) < 0 ? -1 : (int)n;
-}
-
 /* The NUMA node of a processor: its directory contains a link nodeN. -1 if
  * unknown.
  */
@@ -86,6 +77,8 @@ void about_read (struct node *node, const char *root, const char *device)
 {
     int cpu = sched_getcpu ();
     char path[128];
+    char word[16];
+    uint64_t n;
 
     *node = unknown;
     read_text (node, root, "/proc/sys/kernel/random/boot_id", node->boot,
@@ -104,13 +97,10 @@ void about_read (struct node *node, const char *root, const char *device)
         snprintf (path, sizeof (path),
                   "/sys/class/infiniband/%.*s/device/numa_node",
                   NAME_MAX_BYTES, device);
-        node->adapter_numa = read_numa (root, path);
+        read_word (root, path, word, sizeof (word));
+        if (text_u64 (word, 0, NODE_NUMA_MAX, &n) == 0)
+            node->adapter_numa = (int)n;
     }
-}
-
-static void put_numa (uint8_t *p, int numa)
-{
-    wire_put (p, numa < 0 ? NUMA_UNKNOWN : (uint64_t)numa, 2);
 }
 
 size_t about_pack (const struct node *node, uint8_t *buf)
@@ -120,8 +110,8 @@ size_t about_pack (const struct node *node, uint8_t *buf)
 
     for (size_t i = 0; i < 3; i++)
         p = wire_put_bytes (p, text[i], strlen (text[i]), UINT8_MAX);
-    put_numa (p, node->numa);
-    put_numa (p + 2, node->adapter_numa);
+    wire_put (p, (uint64_t)node->numa, 2); /* -1: NUMA_UNKNOWN */
+    wire_put (p + 2, (uint64_t)node->adapter_numa, 2);
     return (size_t)(p + 4 - buf);
 }
 

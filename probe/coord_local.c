@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Coordination of processes on one machine, for tests: no daemon, no Slurm.
  * Argument: RANK:SIZE:HOST:SOCKET. Rank 0 listens at SOCKET. The others send it
- * their host names and blobs, and receive those of all ranks.
+ * their ranks and blobs, and receive the blobs of all.
  */
 #include "config.h"
 #include "probe/coord.h"
@@ -15,26 +15,27 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "probe/wire.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/text.h"
 
 enum {
-    HOST_MAX = 64,
-    HELLO_SIZE = 4 + HOST_MAX + COORD_BLOB_MAX, /* rank 2, length 2, host,
-                                                   blob */
     RETRY_MS = 10,
     WAIT_PART = 2, /* rank 0 waits for the time-out divided by this */
 };
 
 struct local {
     struct coord coord; /* first */
-    char (*host)[HOST_MAX];
+    char host[64];
     int64_t deadline_ms, own_deadline_ms;
     struct sockaddr_un sa;
     int fd;    /* rank 0: the listening socket; others: to rank 0 */
     int *peer; /* rank 0: [size] sockets; -1: none */
+};
+
+struct hello {
+    uint32_t rank;
+    struct coord_blob blob;
 };
 
 static int left_ms (int64_t deadline_ms)
@@ -57,50 +58,41 @@ static void local_close (struct coord *coord)
             unlink (c->sa.sun_path);
     }
     free (c->peer);
-    free (c->host);
     free (c);
 }
 
 static int parse (struct local *c, const char *arg, struct error *err)
 {
-    unsigned int rank;
-    unsigned int size;
-    char host[HOST_MAX];
     int pos = 0;
 
-    if (sscanf (arg, "%5u:%5u:%63[^:]:%n", &rank, &size, host, &pos) != 3
-        || pos == 0 || size > COORD_RANKS_MAX || rank >= size
-        || !text_is_hostname (host)
+    if (sscanf (arg, "%5u:%5u:%63[^:]:%n", &c->coord.rank, &c->coord.size,
+                c->host, &pos) != 3
+        || pos == 0 || c->coord.size > COORD_RANKS_MAX
+        || c->coord.rank >= c->coord.size || !text_is_hostname (c->host)
         || strlen (arg + pos) >= sizeof (c->sa.sun_path) || !arg[pos])
         return error_input (err, "local: '%s' is not RANK:SIZE:HOST:SOCKET",
                             arg);
-    c->host = xcalloc (size, sizeof (*c->host));
-    c->peer = xarray (size, sizeof (*c->peer));
-    c->coord.rank = rank;
-    c->coord.size = size;
-    for (unsigned int i = 0; i < size; i++)
-        c->peer[i] = -1;
-    strcpy (c->host[rank], host);
     c->sa.sun_family = AF_UNIX;
     strcpy (c->sa.sun_path, arg + pos);
     return 0;
 }
 
-static int reach_rank_0 (struct local *c, struct error *err)
+/* Reach rank 0, or be reached. */
+static int join (struct local *c, struct error *err)
 {
-    while (connect (c->fd, (struct sockaddr *)&c->sa, sizeof (c->sa)) < 0) {
+    const struct sockaddr *sa = (const struct sockaddr *)&c->sa;
+
+    c->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (c->fd < 0)
+        return error_errno (err, "socket");
+    while (c->coord.rank > 0 && connect (c->fd, sa, sizeof (c->sa)) < 0) {
         if (left_ms (c->deadline_ms) == 0)
             return error_errno (err, "%s", c->sa.sun_path);
         poll (NULL, 0, RETRY_MS);
     }
-    return 0;
-}
-
-/* Rank 0 listens. */
-static int be_reached (struct local *c, struct error *err)
-{
-    if (bind (c->fd, (struct sockaddr *)&c->sa, sizeof (c->sa)) == 0
-        && listen (c->fd, (int)c->coord.size) == 0)
+    if (c->coord.rank > 0
+        || (bind (c->fd, sa, sizeof (c->sa)) == 0
+            && listen (c->fd, (int)c->coord.size) == 0))
         return 0;
     error_errno (err, "%s", c->sa.sun_path);
     close (c->fd); /* and keep the file: it may be another's */
@@ -112,18 +104,11 @@ static struct coord *local_open (const char *arg, int timeout_ms,
                                  struct error *err)
 {
     struct local *c = xcalloc (1, sizeof (*c));
-    int rc;
 
     c->fd = -1;
     c->deadline_ms = clock_ms () + timeout_ms;
     c->own_deadline_ms = clock_ms () + timeout_ms / WAIT_PART;
-    if ((rc = parse (c, arg, err)) == 0) {
-        c->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        rc = c->fd < 0             ? error_errno (err, "socket")
-             : c->coord.rank > 0   ? reach_rank_0 (c, err)
-                                   : be_reached (c, err);
-    }
-    if (rc == 0)
+    if (parse (c, arg, err) == 0 && join (c, err) == 0)
         return &c->coord;
     local_close (&c->coord);
     return NULL;
@@ -131,54 +116,30 @@ static struct coord *local_open (const char *arg, int timeout_ms,
 
 static const char *local_host (struct coord *coord, unsigned int rank)
 {
-    return ((struct local *)coord)->host[rank];
+    return rank == coord->rank ? ((struct local *)coord)->host : "";
 }
 
-static void pack (const struct local *c, unsigned int rank,
-                  const struct coord_blob *blob, uint8_t *buf)
-{
-    memset (buf, 0, HELLO_SIZE);
-    wire_put (buf, rank, 2);
-    wire_put (buf + 2, blob->len, 2);
-    memcpy (buf + 4, c->host[rank], HOST_MAX);
-    memcpy (buf + 4 + HOST_MAX, blob->data, blob->len);
-}
-
-/* Return the rank, or -1 if the message is invalid. */
-static int unpack (struct local *c, struct coord_blob *blob,
-                   const uint8_t *buf)
-{
-    unsigned int rank = (unsigned int)wire_get (buf, 2);
-    size_t len = wire_get (buf + 2, 2);
-
-    if (rank >= c->coord.size || len > COORD_BLOB_MAX || buf[4 + HOST_MAX - 1])
-        return -1;
-    memcpy (c->host[rank], buf + 4, HOST_MAX);
-    blob[rank].len = len;
-    memcpy (blob[rank].data, buf + 4 + HOST_MAX, len);
-    return (int)rank;
-}
-
-static void gather (struct local *c, struct coord_blob *blob, uint8_t *buf)
+/* Rank 0: take the blobs of the others that come in time. */
+static void gather (struct local *c, struct coord_blob *blob)
 {
     for (unsigned int missing = c->coord.size - 1; missing > 0;) {
         struct pollfd pfd = { .fd = c->fd, .events = POLLIN };
+        struct hello hello;
         int fd;
-        int rank;
 
         if (poll (&pfd, 1, left_ms (c->own_deadline_ms)) <= 0)
             return;
         if ((fd = accept4 (c->fd, NULL, NULL, SOCK_CLOEXEC)) < 0)
             continue;
-        rank = -1;
-        if (coord_transfer (fd, buf, HELLO_SIZE, POLLIN, c->own_deadline_ms)
-            == 0)
-            rank = unpack (c, blob, buf);
-        if (rank <= 0 || c->peer[rank] >= 0) {
+        if (coord_transfer (fd, &hello, sizeof (hello), POLLIN,
+                            c->own_deadline_ms) < 0
+            || hello.rank == 0 || hello.rank >= c->coord.size
+            || c->peer[hello.rank] >= 0 || hello.blob.len > COORD_BLOB_MAX) {
             close (fd);
             continue;
         }
-        c->peer[rank] = fd;
+        blob[hello.rank] = hello.blob;
+        c->peer[hello.rank] = fd;
         missing--;
     }
 }
@@ -188,29 +149,25 @@ static int local_exchange (struct coord *coord, const uint8_t *data,
                            struct error *err)
 {
     struct local *c = (struct local *)coord;
-    uint8_t buf[HELLO_SIZE];
+    size_t size = coord->size * sizeof (*blob);
+    struct hello hello = { .rank = coord->rank, .blob.len = len };
 
-    blob[c->coord.rank].len = len;
-    memcpy (blob[c->coord.rank].data, data, len);
-    if (c->coord.rank == 0) {
-        gather (c, blob, buf);
-        for (unsigned int to = 1; to < coord->size; to++)
-            for (unsigned int i = 0; i < coord->size && c->peer[to] >= 0; i++) {
-                pack (c, i, &blob[i], buf);
-                if (coord_transfer (c->peer[to], buf, sizeof (buf), POLLOUT,
-                                    c->deadline_ms) < 0)
-                    break;
-            }
-        return 0;
-    }
-    pack (c, c->coord.rank, &blob[c->coord.rank], buf);
-    if (coord_transfer (c->fd, buf, sizeof (buf), POLLOUT, c->deadline_ms) < 0)
+    memcpy (hello.blob.data, data, len);
+    if (coord->rank > 0) {
+        if (coord_transfer (c->fd, &hello, sizeof (hello), POLLOUT,
+                            c->deadline_ms) == 0
+            && coord_transfer (c->fd, blob, size, POLLIN, c->deadline_ms)
+                   == 0)
+            return 0;
         return error_world (err, "rank 0 is gone");
-    for (unsigned int i = 0; i < c->coord.size; i++)
-        if (coord_transfer (c->fd, buf, sizeof (buf), POLLIN, c->deadline_ms)
-                < 0
-            || unpack (c, blob, buf) < 0)
-            return error_world (err, "rank 0 is gone");
+    }
+    blob[0] = hello.blob;
+    c->peer = xarray (coord->size, sizeof (*c->peer));
+    memset (c->peer, 0xff, coord->size * sizeof (*c->peer));
+    gather (c, blob);
+    for (unsigned int to = 1; to < coord->size; to++)
+        if (c->peer[to] >= 0)
+            coord_transfer (c->peer[to], blob, size, POLLOUT, c->deadline_ms);
     return 0;
 }
 

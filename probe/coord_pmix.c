@@ -140,21 +140,6 @@ static const char *pmix_host (struct coord *coord, unsigned int rank)
     return c->host ? c->host : "";
 }
 
-/* Sleep for the rest of SETTLE_MS since PMIx_Init. */
-static void settle (const struct pmix *c)
-{
-    struct timespec until = c->start;
-
-    if (geteuid () == 0)
-        return;
-    until.tv_nsec += SETTLE_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    while (clock_nanosleep (CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL)
-           == EINTR)
-        ;
-}
-
 /* Callback of PMIx: an answer, or a status that there is none. */
 static void answered (pmix_status_t status, pmix_value_t *value, void *arg)
 {
@@ -217,6 +202,7 @@ static int pmix_exchange (struct coord *coord, const uint8_t *data,
     bool collect = true;
     pmix_status_t fence;
     pmix_status_t rc;
+    struct timespec settled = c->start;
     unsigned int got;
 
     value.type = PMIX_BYTE_OBJECT;
@@ -225,7 +211,14 @@ static int pmix_exchange (struct coord *coord, const uint8_t *data,
     if ((rc = PMIx_Put (PMIX_GLOBAL, blob_key, &value)) != PMIX_SUCCESS
         || (rc = PMIx_Commit ()) != PMIX_SUCCESS)
         return failed (err, "publishing the endpoint", rc);
-    settle (c);
+    /* sleep for the rest of SETTLE_MS since PMIx_Init */
+    settled.tv_nsec += SETTLE_MS * 1000000L;
+    settled.tv_sec += settled.tv_nsec / 1000000000;
+    settled.tv_nsec %= 1000000000;
+    while (geteuid () != 0
+           && clock_nanosleep (CLOCK_MONOTONIC, TIMER_ABSTIME, &settled, NULL)
+                  == EINTR)
+        ;
     PMIX_INFO_LOAD (&info[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     PMIX_INFO_LOAD (&info[1], PMIX_TIMEOUT, &c->fence_s, PMIX_INT);
     fence = PMIx_Fence (NULL, 0, info, 2);

@@ -15,12 +15,10 @@
 #include "config.h"
 #include "probe/group.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "probe/wire.h"
 #include "util/alloc.h"
@@ -101,7 +99,7 @@ int64_t group_now (const struct group *g)
 
 int64_t group_gap (const struct group *g)
 {
-    return g->transport->gap_ns (g->t);
+    return g->t->gap_ns;
 }
 
 /* A time of so many gaps, but at most ns, or two gaps if that is more. */
@@ -127,22 +125,12 @@ static int64_t longest_ns (const struct group *g)
     return group_dead_ns (g) / ASK_TIMES;
 }
 
-size_t group_turns (const struct group *g, size_t *mine)
-{
-    *mine = 0;
-    return g->transport->turns ? g->transport->turns (g->t, mine) : 1;
-}
-
 struct group_stats group_stats (const struct group *g)
 {
     struct group_stats stats = g->stats;
 
-    if (g->transport->counts) {
-        const struct transport_counts *counts = g->transport->counts (g->t);
-
-        stats.duplicate += counts->repeated;
-        stats.foreign += counts->foreign;
-    }
+    stats.duplicate += g->t->counts.repeated;
+    stats.foreign += g->t->counts.foreign;
     return stats;
 }
 
@@ -153,10 +141,8 @@ bool group_attend (struct group *g, bool on)
 
 size_t group_pad_max (const struct group *g, size_t len)
 {
-    size_t most = g->transport->size_max ? g->transport->size_max (g->t) : 0;
+    size_t most = g->t->size_max < UINT16_MAX ? g->t->size_max : UINT16_MAX;
 
-    if (most > UINT16_MAX)
-        most = UINT16_MAX;
     return most > HEADER + len ? most - HEADER - len : 0;
 }
 
@@ -204,12 +190,6 @@ static uint32_t rail_of (const struct group *g, size_t member)
     return (pair % peers + pair / peers) % g->rails;
 }
 
-static bool usable (const struct group *g, size_t member)
-{
-    return !g->transport->usable
-           || g->transport->usable (g->t, rail_of (g, member));
-}
-
 /* Switch to the next pair of rails whose own rail is usable. */
 static void try_another (struct group *g, size_t member)
 {
@@ -217,7 +197,7 @@ static void try_another (struct group *g, size_t member)
 
     for (uint32_t i = 0; i < pairs; i++) {
         g->member[member].pair = (g->member[member].pair + 1) % pairs;
-        if (usable (g, member))
+        if (!g->t->lost[rail_of (g, member)])
             break;
     }
 }
@@ -225,7 +205,7 @@ static void try_another (struct group *g, size_t member)
 static int tell (struct group *g, size_t member, struct group_message msg,
                  const void *data, size_t len, struct error *err)
 {
-    if (!usable (g, member))
+    if (g->t->lost[rail_of (g, member)])
         try_another (g, member);
     return send_from (g, rail_of (g, member),
                       g->first[member]
@@ -493,7 +473,6 @@ struct thinking {
     void *arg;
     struct error err;
     int rc;
-    int done; /* an eventfd: readable when fn has ended */
 };
 
 static void *think (void *arg)
@@ -501,7 +480,6 @@ static void *think (void *arg)
     struct thinking *th = arg;
 
     th->rc = th->fn (th->arg, &th->err);
-    eventfd_write (th->done, 1);
     return NULL;
 }
 
@@ -510,28 +488,28 @@ int group_meanwhile (struct group *g,
                      struct error *err)
 {
     struct thinking th = { .fn = fn, .arg = arg };
-    struct pollfd pfd = { .events = POLLIN };
+    struct timespec until;
     pthread_t thread;
     int rc = 0;
 
     if (!g)
         return fn (arg, err);
-    pfd.fd = th.done = eventfd (0, EFD_CLOEXEC);
-    if (th.done >= 0 && pthread_create (&thread, NULL, think, &th) == 0) {
-        /* do not wait in the group: the emulator's time stands still */
-        while (poll (&pfd, 1, SERVE_MS) <= 0)
-            rc = rc < 0 ? -1 : catch_up (g, err);
-        pthread_join (thread, NULL);
-    }
+    if (pthread_create (&thread, NULL, think, &th) != 0)
+        think (&th);
     else
-        th.rc = fn (arg, &th.err);
-    if (th.done >= 0)
-        close (th.done);
-    if (rc < 0)
-        return -1;
-    if (th.rc < 0 && err)
+        for (;;) {
+            /* do not wait in the group: the emulator's time stands still */
+            clock_gettime (CLOCK_REALTIME, &until);
+            until.tv_nsec += SERVE_MS * 1000000L;
+            until.tv_sec += until.tv_nsec / 1000000000;
+            until.tv_nsec %= 1000000000;
+            if (pthread_timedjoin_np (thread, NULL, &until) == 0)
+                break;
+            rc = rc < 0 ? -1 : catch_up (g, err);
+        }
+    if (rc == 0 && th.rc < 0 && err)
         *err = th.err;
-    return th.rc;
+    return rc < 0 ? -1 : th.rc;
 }
 
 /*

@@ -116,7 +116,7 @@ struct group_peer {
 
 struct group {
     const struct transport *transport;
-    void *t;
+    struct transport_handle *t;
     size_t n, me;        /* members, and this one */
     uint32_t *first;     /* [n + 1] first peer of each; the end */
     uint32_t *member_of; /* [npeers] */
@@ -173,9 +173,6 @@ void group_destroy (struct group *g);
 int64_t group_now (const struct group *g);
 int64_t group_gap (const struct group *g);
 int64_t group_dead_ns (const struct group *g); /* silent for this long: dead */
-/* The number of turns in which members ping, and this member's turn, from 0 on.
- */
-size_t group_turns (const struct group *g, size_t *mine);
 struct group_stats group_stats (const struct group *g);
 
 /* From now on, wait for messages actively on a core of this process's own, or

@@ -40,23 +40,10 @@ static void set_absent (struct identity *id, const char *host, size_t rank,
         id->why[rank] = xasprintf ("rank %zu: %s", rank, why);
 }
 
-static uint64_t guid_of (const struct fabric *f, uint32_t endpoint)
+static const struct fabric_port *port_of (const struct fabric *f,
+                                         uint32_t endpoint)
 {
-    return f->port[f->endpoint[endpoint].port].guid;
-}
-
-static uint16_t lid_of (const struct fabric *f, uint32_t endpoint)
-{
-    return f->port[f->endpoint[endpoint].port].lid;
-}
-
-static uint32_t find_of_host (const struct fabric *f, uint32_t host,
-                              uint64_t guid)
-{
-    for (uint32_t i = 0; host != FABRIC_NONE && i < f->host[host].count; i++)
-        if (guid_of (f, f->host[host].first + i) == guid)
-            return f->host[host].first + i;
-    return FABRIC_NONE;
+    return &f->port[f->endpoint[endpoint].port];
 }
 
 static int stale (struct error *err, const char *host)
@@ -74,14 +61,17 @@ static int find_rail (struct identifying *s, const char *name,
     uint32_t host = fabric_find_host (f, name);
     const struct fabric_endpoint *ep;
 
-    *endpoint = find_of_host (f, host, a->guid);
+    *endpoint = FABRIC_NONE;
+    for (uint32_t i = 0; host != FABRIC_NONE && i < f->host[host].count; i++)
+        if (port_of (f, f->host[host].first + i)->guid == a->guid)
+            *endpoint = f->host[host].first + i;
     if (*endpoint == FABRIC_NONE
         && guids_find (&s->guids, f, a->guid, endpoint, err) < 0)
         return -1;
     if (*endpoint == FABRIC_NONE)
         return 0;
     ep = &f->endpoint[*endpoint];
-    if (a->lid != 0 && a->lid != lid_of (f, *endpoint))
+    if (a->lid != 0 && a->lid != port_of (f, *endpoint)->lid)
         return stale (err, name);
     if (s->report && ep->host != host)
         fprintf (s->report, "pmm: the port of %s with the GUID %016" PRIx64
@@ -105,7 +95,7 @@ static int find_by_name (struct identifying *s, const char *name,
     for (uint32_t i = 0; i < rails; i++) {
         endpoint[i] = f->host[host].first + a[i].number;
         if (a[i].number >= f->host[host].count
-            || (a[i].lid != 0 && a[i].lid != lid_of (f, endpoint[i])))
+            || (a[i].lid != 0 && a[i].lid != port_of (f, endpoint[i])->lid))
             return stale (err, name);
     }
     s->by_name += rails;
@@ -157,7 +147,7 @@ static void take (struct identifying *s, size_t rank, uint32_t peer,
                   uint32_t endpoint)
 {
     const struct fabric *f = s->fabric;
-    uint8_t lmc = f->port[f->endpoint[endpoint].port].lmc;
+    uint8_t lmc = port_of (f, endpoint)->lmc;
     struct identity *id = s->id;
 
     s->owner[endpoint] = (uint32_t)rank;
@@ -210,56 +200,50 @@ static int identify_rank (struct identifying *s, size_t rank, struct error *err)
     return 0;
 }
 
-static int identify_all (struct identifying *s, struct error *err)
+int identify (struct identity *id, const struct roster *r,
+              const struct fabric *f, const struct nodemap *map, FILE *report,
+              struct error *err)
 {
-    struct identity *id = s->id;
-    const struct roster *r = s->roster;
-    size_t nends = s->fabric->nends;
-    size_t nendpoints = s->fabric->nendpoints;
+    struct identifying s = {
+        .id = id,
+        .roster = r,
+        .fabric = f,
+        .map = map,
+        .report = report,
+        .owner = xarray (f->nendpoints, sizeof (*s.owner)),
+    };
+    const char *first = NULL; /* reason */
+    int rc = 0;
 
-    id->nranks = r->nranks;
-    id->why = xcalloc (r->nranks, sizeof (*id->why));
-    id->name = xcalloc (nends, sizeof (*id->name));
-    id->peer = xcalloc (nends, sizeof (*id->peer));
-    id->lid = xcalloc (nends, sizeof (*id->lid));
-    s->owner = xarray (nendpoints, sizeof (*s->owner));
-    memset (s->owner, 0xff, nendpoints * sizeof (*s->owner));
-    for (size_t rank = 0; rank < r->nranks; rank++) {
+    *id = (struct identity){
+        .nranks = r->nranks,
+        .why = xcalloc (r->nranks, sizeof (*id->why)),
+        .name = xcalloc (f->nends, sizeof (*id->name)),
+        .peer = xcalloc (f->nends, sizeof (*id->peer)),
+        .lid = xcalloc (f->nends, sizeof (*id->lid)),
+    };
+    memset (s.owner, 0xff, f->nendpoints * sizeof (*s.owner));
+    for (size_t rank = 0; rank < r->nranks && rc == 0; rank++) {
         const struct roster_rank *of = &r->rank[rank];
 
         if (of->member == ROSTER_NONE)
             set_absent (id, of->host, rank, of->why);
-        else if (identify_rank (s, rank, err) < 0)
-            return -1;
+        else
+            rc = identify_rank (&s, rank, err);
+        if (!first)
+            first = id->why[rank];
     }
-    if (s->by_name > 0 && s->report)
-        fprintf (s->report, "pmm: %s by the names of the nodes, as the GUIDs "
-                 "are not in the fabric snapshot\n",
-                 COUNTED (s->by_name, "port"));
-    if (s->strange > 0 && s->report)
-        fprintf (s->report, "pmm: not in the fabric snapshot, and not measured:"
-                 " %s: see Device in pmm.conf\n",
-                 COUNTED (s->strange, "port"));
-    if (id->hosts >= 2)
-        return 0;
-    for (size_t rank = 0; rank < r->nranks; rank++)
-        if (id->why[rank])
-            return error_world (err, "%s", id->why[rank]);
-    return error_world (err, "fewer than two nodes to measure");
-}
-
-int identify (struct identity *id, const struct roster *roster,
-              const struct fabric *f, const struct nodemap *map, FILE *report,
-              struct error *err)
-{
-    struct identifying s = { .id = id, .roster = roster, .fabric = f,
-                             .map = map, .report = report };
-    int rc;
-
-    *id = (struct identity){ .why = NULL };
-    rc = identify_all (&s, err);
     guids_clear (&s.guids);
     free (s.owner);
+    if (rc == 0 && s.by_name > 0 && report)
+        fprintf (report, "pmm: %s by the names of the nodes, as the GUIDs are "
+                 "not in the fabric snapshot\n", COUNTED (s.by_name, "port"));
+    if (rc == 0 && s.strange > 0 && report)
+        fprintf (report, "pmm: not in the fabric snapshot, and not measured: "
+                 "%s: see Device in pmm.conf\n", COUNTED (s.strange, "port"));
+    if (rc == 0 && id->hosts < 2)
+        rc = error_world (err, "%s",
+                          first ? first : "fewer than two nodes to measure");
     return rc;
 }
 

@@ -259,8 +259,8 @@ static int run_step (struct group *g, struct plan_part *part, unsigned int pass,
                      size_t first, size_t last, struct error *err)
 {
     int64_t gap = group_gap (g);
-    size_t mine;
-    int64_t side = (int64_t)group_turns (g, &mine) * gap;
+    int64_t side = (int64_t)g->t->turns * gap;
+    int64_t mine = (int64_t)g->t->mine * gap;
     bool awake = group_attend (g, last > first);
     int64_t start;
 
@@ -268,9 +268,9 @@ static int run_step (struct group *g, struct plan_part *part, unsigned int pass,
         return -1;
     start = group_now (g) + gap;
     if (run_half (g, part, first, last, pass & 1, awake,
-                  start + (int64_t)mine * gap, err) < 0
+                  start + mine, err) < 0
         || run_half (g, part, first, last, !(pass & 1), awake,
-                     start + side + (int64_t)mine * gap, err) < 0)
+                     start + side + mine, err) < 0)
         return -1;
     return group_until (g, start + 2 * side + gap, err);
 }
@@ -284,8 +284,7 @@ static int run_loops (struct group *g, struct plan_part *part, size_t which,
 {
     int64_t gap = group_gap (g);
     size_t most = 1; /* rails of a member */
-    size_t mine;
-    int64_t turns = (int64_t)group_turns (g, &mine);
+    int64_t turns = (int64_t)g->t->turns;
     bool awake = group_attend (g, part->ntasks > 0);
     int64_t turn, start;
 
@@ -296,7 +295,7 @@ static int run_loops (struct group *g, struct plan_part *part, size_t which,
     if (group_barrier (g, err) < 0)
         return -1;
     start = group_now (g) + gap;
-    if (group_until (g, start + (int64_t)mine * turn, err) < 0)
+    if (group_until (g, start + (int64_t)g->t->mine * turn, err) < 0)
         return -1;
     for (size_t rail = 0; rail < part->rails; rail++) {
         size_t row = part->ntasks + which * part->rails + rail;
@@ -390,14 +389,11 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     size_t len = trouble ? strnlen (trouble, TROUBLE_MAX) : 0;
     size_t more = remark ? strnlen (remark, REMARK_MAX) : 0;
     uint8_t about[ABOUT_MAX];
-    char device[64];
     struct node node;
     size_t about_len;
     uint8_t *p;
 
-    if (t->device)
-        t->device (g->t, 0, device, sizeof (device));
-    about_read (&node, "", t->device ? device : NULL);
+    about_read (&node, "", *g->t->device ? g->t->device : NULL);
     about_len = about_pack (&node, about);
     blob->len = RESULT_HEADER + len + more + about_len;
     for (size_t i = 0; i < rows_of (part); i++)

@@ -37,10 +37,10 @@ static const struct transport *const transports[] = {
 enum { ROSTER_VERSION = 3, RAIL_SIZE = 12 /* without its address */ };
 
 size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
-                    uint64_t key, const struct transport *transport,
-                    const void *t, const char *why)
+                    uint64_t key, const struct transport_handle *t,
+                    const char *why)
 {
-    size_t rails = t ? transport->rails (t) : 0;
+    size_t rails = t ? t->rails : 0;
     uint8_t *p = buf + 10;
 
     buf[0] = ROSTER_VERSION;
@@ -48,7 +48,7 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
     wire_put (buf + 2, key, 8);
     p = wire_put_bytes (p, host, strlen (host), 63);
     for (size_t i = 0; i < rails; i++) {
-        const struct transport_address *a = transport->address (t, i);
+        const struct transport_address *a = &t->address[i];
 
         wire_put (p, a->guid, 8);
         wire_put (p + 8, a->lid, 2);
@@ -230,7 +230,7 @@ int step_meet (struct step *s, struct error *err)
     if (getrandom (&key, sizeof (key), 0) != sizeof (key))
         return error_errno (err, "getrandom");
     s->t = s->transport->open (&s->site, s->host, s->pads, &why);
-    len = roster_pack (buf, s->host, key, s->transport, s->t, why.text);
+    len = roster_pack (buf, s->host, key, s->t, why.text);
     blob = xcalloc (s->size, sizeof (*blob));
     watchdog_phase (s->host, "the nodes of the step were meeting");
     rc = s->coord->means->exchange (s->coord, buf, len, blob, err);

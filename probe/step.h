@@ -48,8 +48,8 @@ struct roster {
  * NULL, why there are none. Return the length.
  */
 size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
-                    uint64_t key, const struct transport *transport,
-                    const void *t, const char *why);
+                    uint64_t key, const struct transport_handle *t,
+                    const char *why);
 
 /* Read the blobs of all ranks. A rank is no member if its blob is invalid, or
  * if messages from the first member cannot reach its addresses, rail by rail.
@@ -72,7 +72,7 @@ struct step {
 
     struct coord *coord;
     const struct transport *transport;
-    void *t;
+    struct transport_handle *t;
     unsigned int rank, size;
     char host[64]; /* "": unknown */
     struct roster *roster;

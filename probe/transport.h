@@ -89,6 +89,25 @@ struct transport_counts {
     uint32_t foreign;  /* from no member or another run, or invalid */
 };
 
+/* What a handle begins with; others only read it. */
+struct transport_handle {
+    size_t rails;
+    struct transport_address address[TRANSPORT_RAILS_MAX];
+    char device[64]; /* the kernel's name of the first rail's device; "": it is
+                        not a kernel device */
+    bool lost[TRANSPORT_RAILS_MAX]; /* what is sent over this rail is lost; recv
+                                       fails if no rail is left */
+    struct transport_counts counts;
+
+    /* after connect; all members have the same but for the last */
+    int64_t gap_ns;  /* a round trip takes less than this, unless something is
+                        wrong: the unit of rounds and time-outs */
+    size_t size_max; /* of a message including its pad; 0: there are no pads */
+    size_t turns;    /* at least 1, in which the members should ping in a round,
+                        because some share a core */
+    size_t mine;     /* this member's turn, from 0 on */
+};
+
 struct transport {
     const char *name;
 
@@ -98,9 +117,6 @@ struct transport {
     void *(*open) (const struct site *site, const char *host, bool pads,
                    struct error *err);
     void (*close) (void *t);
-
-    size_t (*rails) (const void *t);
-    const struct transport_address *(*address) (const void *t, size_t rail);
 
     /* Check that messages can go from one address to another. Return 0, or -1
      * with err, which names the second one's device. May be NULL.
@@ -114,22 +130,6 @@ struct transport {
     int (*connect) (void *t, uint64_t key,
                     const struct transport_address *peer, size_t n,
                     size_t members, struct error *err);
-
-    /* After connect: a round trip takes less than this, unless something is
-     * wrong. It is the unit of rounds and time-outs; all members have the same.
-     */
-    int64_t (*gap_ns) (const void *t);
-
-    /* After connect: the largest message including its pad; all members have
-     * the same. May be NULL: there are no pads.
-     */
-    size_t (*size_max) (const void *t);
-
-    /* After connect: the number of turns in which the members should ping in a
-     * round, because some share a core, and this member's turn, from 0 on. All
-     * have the same number of turns. May be NULL: there is one.
-     */
-    size_t (*turns) (const void *t, size_t *mine);
 
     /* Prepare for timed messages to a peer by a way; the peer's transport must
      * do the same for this rail. Return 1; 0 if this is still in progress: call
@@ -162,21 +162,8 @@ struct transport {
     int (*recv) (void *t, int64_t deadline_ns, struct packet *packet,
                  struct error *err);
 
-    /* Whether a rail still carries messages. What is sent over a rail that does
-     * not is lost; recv fails if no rail is left. May be NULL: all do.
-     */
-    bool (*usable) (const void *t, uint32_t rail);
-
-    /* The kernel's name of a rail's device. May be NULL: it is not a kernel
-     * device.
-     */
-    void (*device) (const void *t, size_t rail, char *name, size_t size);
-
     /* The transport's clock. */
     int64_t (*now_ns) (const void *t);
-
-    /* May be NULL. */
-    const struct transport_counts *(*counts) (const void *t);
 
     /* After connect: the directory that shows the present state of this host's
      * ports, instead of LOCAL_SYSFS; NULL: there is none. May be NULL, which

@@ -27,12 +27,10 @@ enum {
 };
 
 struct emu {
+    struct transport_handle handle; /* first */
     int fd;
-    size_t rails;
     uint32_t own[EMU_RAILS_MAX]; /* endpoint of each rail */
-    struct transport_address address[EMU_RAILS_MAX];
-    uint32_t *endpoint;     /* [npeers] */
-    size_t npeers;
+    uint32_t *endpoint;     /* [peer] */
     uint32_t *peer;         /* [npeer] by endpoint; NO_PEER: none */
     size_t npeer;
     int64_t now;
@@ -54,11 +52,10 @@ static int flush (struct emu *e, struct error *err)
     while (pos < e->nout) {
         ssize_t n = send (e->fd, e->out + pos, e->nout - pos, MSG_NOSIGNAL);
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
+        if (n >= 0)
+            pos += (size_t)n;
+        else if (errno != EINTR)
             break;
-        pos += (size_t)n;
     }
     /* if the emulator closed the socket, its error can still be read */
     if (pos < e->nout && errno != EPIPE && errno != ECONNRESET)
@@ -82,48 +79,34 @@ static uint8_t *add_frame (struct emu *e, enum emu_frame type, size_t len,
     return p + EMU_HEADER;
 }
 
-static int read_exactly (struct emu *e, size_t from, size_t to,
-                         struct error *err)
-{
-    while (from < to) {
-        ssize_t n = recv (e->fd, e->in + from, to - from, 0);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return gone (err);
-        from += (size_t)n;
-    }
-    return 0;
-}
-
 /* Flush, then read one frame. Return its type, or -1 with err: for a frame
  * EMU_ERROR, its text.
  */
 static int read_frame (struct emu *e, size_t *len, struct error *err)
 {
     struct pollfd pfd = { .fd = e->fd, .events = POLLIN };
-    ssize_t n;
+    size_t wanted = EMU_HEADER;
 
     if (flush (e, err) < 0)
         return -1;
-    /* a blocking recv would wake up each time the emulator reads, too */
-    do
-        n = poll (&pfd, 1, -1) < 0 ? -1 : recv (e->fd, e->in, sizeof (e->in),
-                                                0);
-    while (n < 0 && errno == EINTR);
-    if (n <= 0)
-        return gone (err);
-    if (n < EMU_HEADER && read_exactly (e, (size_t)n, EMU_HEADER, err) < 0)
-        return -1;
-    if (n < EMU_HEADER)
-        n = EMU_HEADER;
-    *len = wire_get (e->in, 2);
-    if (*len > EMU_PAYLOAD_MAX || e->in[3] != 0
-        || (size_t)n > EMU_HEADER + *len)
-        return error_world (err, "what answers is no fabric emulator");
-    if (read_exactly (e, (size_t)n, EMU_HEADER + *len, err) < 0)
-        return -1;
+    for (size_t have = 0; have < wanted;) {
+        /* a blocking recv would wake up each time the emulator reads, too */
+        ssize_t n = have == 0 && poll (&pfd, 1, -1) < 0
+                        ? -1
+                        : recv (e->fd, e->in + have, sizeof (e->in) - have, 0);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return gone (err);
+        have += (size_t)n;
+        if (have < EMU_HEADER)
+            continue;
+        *len = wire_get (e->in, 2);
+        wanted = EMU_HEADER + *len;
+        if (*len > EMU_PAYLOAD_MAX || e->in[3] != 0 || have > wanted)
+            return error_world (err, "what answers is no fabric emulator");
+    }
     if (e->in[2] == EMU_ERROR)
         return error_world (err, "%.*s", (int)*len,
                             (const char *)e->in + EMU_HEADER);
@@ -146,36 +129,15 @@ static void emu_close (void *t)
     free (e);
 }
 
-static int read_welcome (struct emu *e, struct error *err)
-{
-    struct wire_in in = { .p = e->in + EMU_HEADER };
-    int type = read_frame (e, &in.left, err);
-
-    if (type < 0)
-        return -1;
-    e->rails = wire_take (&in, 4);
-    if (type != EMU_WELCOME || e->rails < 1 || e->rails > EMU_RAILS_MAX
-        || in.left != EMU_RAIL * e->rails)
-        return bad_answer (err);
-    for (size_t i = 0; i < e->rails; i++) {
-        struct transport_address *a = &e->address[i];
-
-        e->own[i] = (uint32_t)wire_take (&in, 4);
-        a->guid = wire_take (&in, 8);
-        a->lid = (uint16_t)wire_take (&in, 2);
-        a->lmc = (uint8_t)wire_take (&in, 1);
-        a->len = 4;
-        wire_put (a->data, e->own[i], 4);
-    }
-    return 0;
-}
-
 /* Connect to the emulator as this host. Return 0, or -1 with err. */
-static int say_hello (struct emu *e, const char *where, const char *host,
-                      struct error *err)
+static int join (struct emu *e, const char *where, const char *host,
+                 struct error *err)
 {
     struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    struct transport_handle *h = &e->handle;
+    struct wire_in in = { .p = e->in + EMU_HEADER };
     uint8_t *p;
+    int type;
 
     if (strlen (where) >= sizeof (sa.sun_path) || !*where)
         return error_input (err, "EmuSocket '%s' is no name of a socket",
@@ -188,7 +150,23 @@ static int say_hello (struct emu *e, const char *where, const char *host,
         return -1;
     wire_put (p, EMU_VERSION, 4);
     memcpy (p + 4, host, strlen (host));
-    return read_welcome (e, err);
+    if ((type = read_frame (e, &in.left, err)) < 0)
+        return -1;
+    h->rails = wire_take (&in, 4);
+    if (type != EMU_WELCOME || h->rails < 1 || h->rails > EMU_RAILS_MAX
+        || in.left != EMU_RAIL * h->rails)
+        return bad_answer (err);
+    for (size_t i = 0; i < h->rails; i++) {
+        struct transport_address *a = &h->address[i];
+
+        e->own[i] = (uint32_t)wire_take (&in, 4);
+        a->guid = wire_take (&in, 8);
+        a->lid = (uint16_t)wire_take (&in, 2);
+        a->lmc = (uint8_t)wire_take (&in, 1);
+        a->len = 4;
+        wire_put (a->data, e->own[i], 4);
+    }
+    return 0;
 }
 
 static void *emu_open (const struct site *site, const char *host, bool pads,
@@ -198,20 +176,10 @@ static void *emu_open (const struct site *site, const char *host, bool pads,
 
     (void)pads;
     e->fd = -1;
-    if (say_hello (e, site->emu_socket, host, err) == 0)
+    if (join (e, site->emu_socket, host, err) == 0)
         return e;
     emu_close (e);
     return NULL;
-}
-
-static size_t emu_rails (const void *t)
-{
-    return ((const struct emu *)t)->rails;
-}
-
-static const struct transport_address *emu_address (const void *t, size_t rail)
-{
-    return &((const struct emu *)t)->address[rail];
 }
 
 static int emu_connect (void *t, uint64_t key,
@@ -221,8 +189,10 @@ static int emu_connect (void *t, uint64_t key,
     struct emu *e = t;
     uint8_t *p;
 
+    e->handle.gap_ns = GAP_NS;
+    e->handle.size_max = EMU_SIZE_MAX;
+    e->handle.turns = 1;
     e->endpoint = xcalloc (n, sizeof (*e->endpoint));
-    e->npeers = n;
     for (size_t i = 0; i < n; i++) {
         e->endpoint[i] = (uint32_t)wire_get (peer[i].data, 4);
         if (peer[i].len != 4 || e->endpoint[i] >= ENDPOINTS_MAX)
@@ -231,8 +201,7 @@ static int emu_connect (void *t, uint64_t key,
             e->npeer = e->endpoint[i] + 1;
     }
     e->peer = xarray (e->npeer, sizeof (*e->peer));
-    for (size_t i = 0; i < e->npeer; i++)
-        e->peer[i] = NO_PEER;
+    memset (e->peer, 0xff, e->npeer * sizeof (*e->peer)); /* NO_PEER */
     for (size_t i = 0; i < n; i++)
         e->peer[e->endpoint[i]] = (uint32_t)i;
     if (!(p = add_frame (e, EMU_JOIN, 12, err)))
@@ -240,18 +209,6 @@ static int emu_connect (void *t, uint64_t key,
     wire_put (p, key, 8);
     wire_put (p + 8, members, 4);
     return flush (e, err);
-}
-
-static int64_t emu_gap_ns (const void *t)
-{
-    (void)t;
-    return GAP_NS;
-}
-
-static size_t emu_size_max (const void *t)
-{
-    (void)t;
-    return EMU_SIZE_MAX;
 }
 
 static int emu_send (void *t, uint32_t rail, uint32_t peer,
@@ -287,10 +244,10 @@ static int take_packet (struct emu *e, size_t len, struct packet *packet,
     if (from >= e->npeer || e->peer[from] == NO_PEER)
         return bad_answer (err);
     packet->peer = e->peer[from];
-    for (packet->rail = 0; packet->rail < e->rails; packet->rail++)
+    for (packet->rail = 0; packet->rail < e->handle.rails; packet->rail++)
         if (e->own[packet->rail] == to)
             break;
-    if (packet->rail == e->rails)
+    if (packet->rail == e->handle.rails)
         return bad_answer (err);
     packet->time_ns = packet->stamp_ns = e->now;
     packet->held_ns = 0;
@@ -343,11 +300,7 @@ const struct transport transport_emu = {
     .name = "emu",
     .open = emu_open,
     .close = emu_close,
-    .rails = emu_rails,
-    .address = emu_address,
     .connect = emu_connect,
-    .gap_ns = emu_gap_ns,
-    .size_max = emu_size_max,
     .send = emu_send,
     .recv = emu_recv,
     .now_ns = emu_now_ns,

@@ -38,10 +38,9 @@ enum {
 };
 
 struct verbs {
+    struct transport_handle handle; /* first */
     struct verbs_rail rail[TRANSPORT_RAILS_MAX];
-    size_t rails;
     struct verbs_run run;
-    struct verbs_share share;
     struct error unopened; /* why the first port that failed was not opened */
     size_t next;     /* the rail to poll next */
     unsigned int looks; /* polls of all rails without a message */
@@ -62,7 +61,7 @@ static void verbs_close (void *t)
 {
     struct verbs *v = t;
 
-    for (size_t i = 0; i < v->rails; i++)
+    for (size_t i = 0; i < v->handle.rails; i++)
         verbs_rail_close (&v->rail[i]);
     free (v->run.at);
     free (v->run.window);
@@ -113,36 +112,30 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
                                   TRANSPORT_RAILS_MAX, err)) == 0)
         goto error;
     for (size_t i = 0; i < n; i++) {
-        struct verbs_rail *rail = &v->rail[v->rails];
+        struct verbs_rail *rail = &v->rail[v->handle.rails];
         struct error why;
 
-        if (verbs_rail_open (rail, &name[i], v->rails == 0, pads, site, &why)
+        if (verbs_rail_open (rail, &name[i], v->handle.rails == 0, pads, site, &why)
             == 0) {
             rail->address.number = (uint8_t)i;
-            v->rails++;
+            v->handle.address[v->handle.rails++] = rail->address;
             continue;
         }
         verbs_rail_close (rail);
         if (!v->unopened.text[0])
             v->unopened = why;
     }
-    if (v->rails > 0)
+    if (v->handle.rails > 0) {
+        const char *port = v->rail[0].device.name;
+
+        snprintf (v->handle.device, sizeof (v->handle.device), "%.*s",
+                  (int)strcspn (port, "/"), port);
         return v;
+    }
     *err = v->unopened;
 error:
     verbs_close (v);
     return NULL;
-}
-
-static size_t verbs_rails (const void *t)
-{
-    return ((const struct verbs *)t)->rails;
-}
-
-static const struct transport_address *verbs_address (const void *t,
-                                                      size_t rail)
-{
-    return &((const struct verbs *)t)->rail[rail].address;
 }
 
 /*
@@ -169,8 +162,8 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
             mtu = at->mtu;
     }
     /* a path through switches of a smaller MTU loses longer messages */
-    v->run.size_max = mtu > 0 ? (128UL << mtu) - VERBS_HEADER : 0;
-    v->run.gap_ns = (int64_t)gap_us * NS_PER_US;
+    v->handle.size_max = mtu > 0 ? (128UL << mtu) - VERBS_HEADER : 0;
+    v->handle.gap_ns = (int64_t)gap_us * NS_PER_US;
     return 0;
 }
 
@@ -189,31 +182,22 @@ static int start_rail (struct verbs *v, struct verbs_rail *rail,
                         rail->device.name);
 }
 
-static void verbs_device (const void *t, size_t rail, char *name, size_t size)
-{
-    const struct verbs *v = t;
-    const char *port = v->rail[rail].device.name;
-
-    snprintf (name, size, "%.*s", (int)strcspn (port, "/"), port);
-}
-
 /* Decide whether this process always sleeps while it waits: if Polling is
  * event, or if it is auto and the run has more processes on this machine than
  * they have cores. If not, bind it to a core.
  */
 static void find_core (struct verbs *v)
 {
-    struct verbs_share *share = &v->share;
-    char device[IBV_SYSFS_NAME_MAX];
+    struct verbs_share share;
 
-    verbs_find_share (v->run.at, v->run.npeers, v->rail[0].self, share);
+    verbs_find_share (v->run.at, v->run.npeers, v->rail[0].self, &share);
+    v->handle.turns = share.turns;
+    v->handle.mine = share.mine;
     v->sleeps = !strcmp (v->polling, "event")
                 || (strcmp (v->polling, "busy")
-                    && share->processes > cpu_count ());
-    if (v->pin && !v->sleeps) {
-        verbs_device (v, 0, device, sizeof (device));
-        cpu_pin (device, share->before);
-    }
+                    && share.processes > cpu_count ());
+    if (v->pin && !v->sleeps)
+        cpu_pin (v->handle.device, share.before);
     prctl (PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 }
 
@@ -224,6 +208,7 @@ static int verbs_connect (void *t, uint64_t key,
     struct verbs *v = t;
 
     (void)members;
+    v->run.handle = &v->handle;
     v->run.key = key;
     /* Q_Keys with the highest bit set are privileged. The key cannot be
      * computed from these 31 bits.
@@ -231,36 +216,18 @@ static int verbs_connect (void *t, uint64_t key,
     v->run.qkey = (uint32_t)(key * UINT64_C (0x9e3779b97f4a7c15) >> 33);
     if (read_peers (v, peer, n, err) < 0)
         return -1;
-    for (size_t i = 0; i < v->rails; i++)
+    for (size_t i = 0; i < v->handle.rails; i++)
         if (start_rail (v, &v->rail[i], peer, n, err) < 0)
             return -1;
     find_core (v);
     return 0;
 }
 
-static int64_t verbs_gap_ns (const void *t)
-{
-    return ((const struct verbs *)t)->run.gap_ns;
-}
-
-static size_t verbs_size_max (const void *t)
-{
-    return ((const struct verbs *)t)->run.size_max;
-}
-
-static size_t verbs_turns (const void *t, size_t *mine)
-{
-    const struct verbs *v = t;
-
-    *mine = v->share.mine;
-    return v->share.turns;
-}
-
 static void verbs_set_level (void *t, unsigned int level)
 {
     struct verbs *v = t;
 
-    for (size_t i = 0; i < v->rails; i++)
+    for (size_t i = 0; i < v->handle.rails; i++)
         v->rail[i].sl = (uint8_t)level;
 }
 
@@ -273,19 +240,14 @@ static bool verbs_attend (void *t, bool on)
     return v->attends;
 }
 
-static bool verbs_usable (const void *t, uint32_t rail)
-{
-    return !((const struct verbs *)t)->rail[rail].lost;
-}
-
 /* Mark a rail as failed, with the reason. Return 0, or -1 if it was the last.
  */
 static int lose (struct verbs *v, struct verbs_rail *rail,
                  const struct error *err)
 {
-    rail->lost = true;
+    rail->lost = v->handle.lost[rail - v->rail] = true;
     rail->trouble = *err;
-    for (size_t i = 0; i < v->rails; i++)
+    for (size_t i = 0; i < v->handle.rails; i++)
         if (!v->rail[i].lost)
             return 0;
     return -1;
@@ -324,8 +286,8 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
                  struct error *err)
 {
     *came = false;
-    for (size_t k = 0; k < v->rails; k++) {
-        size_t i = v->next++ % v->rails;
+    for (size_t k = 0; k < v->handle.rails; k++) {
+        size_t i = v->next++ % v->handle.rails;
         struct verbs_rail *rail = &v->rail[i];
         bool here = false;
         int rc = rail->lost ? 0 : verbs_rail_take (rail, packet, &here, err);
@@ -363,7 +325,7 @@ static bool arm (struct verbs *v)
     void *context;
     bool was = true;
 
-    for (size_t i = 0; i < v->rails; i++) {
+    for (size_t i = 0; i < v->handle.rails; i++) {
         struct verbs_rail *rail = &v->rail[i];
 
         if (rail->armed || rail->lost)
@@ -390,7 +352,7 @@ static int sleep_until (struct verbs *v, int64_t deadline_ns,
 
     if (left <= 0)
         return 0;
-    for (size_t i = 0; i < v->rails; i++) {
+    for (size_t i = 0; i < v->handle.rails; i++) {
         const struct verbs_rail *rail = &v->rail[i];
 
         /* poll ignores negative descriptors */
@@ -403,9 +365,9 @@ static int sleep_until (struct verbs *v, int64_t deadline_ns,
             .events = POLLIN,
         };
     }
-    if (ppoll (pfd, 2 * v->rails, &ts, NULL) <= 0)
+    if (ppoll (pfd, 2 * v->handle.rails, &ts, NULL) <= 0)
         return 0;
-    for (size_t i = 0; i < v->rails; i++) {
+    for (size_t i = 0; i < v->handle.rails; i++) {
         if (pfd[2 * i].revents) {
             v->rail[i].told = true;
             v->rail[i].armed = false;
@@ -435,19 +397,14 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
         if (came)
             continue;
         if (++v->looks % LOOKS_PER_EVENT_CHECK == 0)
-            for (size_t i = 0; i < v->rails; i++)
+            for (size_t i = 0; i < v->handle.rails; i++)
                 if (check_rail (v, &v->rail[i], err) < 0)
                     return -1;
-        if (v->attends && now - v->heard_ns < SPIN_GAPS * v->run.gap_ns)
+        if (v->attends && now - v->heard_ns < SPIN_GAPS * v->handle.gap_ns)
             continue;
         if (arm (v) && sleep_until (v, deadline_ns, err) < 0)
             return -1;
     }
-}
-
-static const struct transport_counts *verbs_counts (const void *t)
-{
-    return &((const struct verbs *)t)->run.counts;
 }
 
 static const char *verbs_trouble (const void *t)
@@ -455,7 +412,7 @@ static const char *verbs_trouble (const void *t)
     const struct verbs *v = t;
     const char *text = v->unopened.text;
 
-    for (size_t i = 0; i < v->rails; i++)
+    for (size_t i = 0; i < v->handle.rails; i++)
         if (v->rail[i].trouble.text[0] && (!*text || v->rail[i].lost))
             text = v->rail[i].trouble.text;
     return *text ? text : NULL;
@@ -465,21 +422,13 @@ const struct transport transport_verbs = {
     .name = "verbs",
     .open = verbs_open,
     .close = verbs_close,
-    .rails = verbs_rails,
-    .address = verbs_address,
     .agree = verbs_agree,
     .connect = verbs_connect,
-    .gap_ns = verbs_gap_ns,
-    .size_max = verbs_size_max,
-    .turns = verbs_turns,
     .prepare = verbs_prepare,
     .set_level = verbs_set_level,
     .attend = verbs_attend,
     .send = verbs_send,
     .recv = verbs_recv,
-    .usable = verbs_usable,
-    .device = verbs_device,
     .now_ns = verbs_now_ns,
-    .counts = verbs_counts,
     .trouble = verbs_trouble,
 };

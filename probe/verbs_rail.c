@@ -280,11 +280,12 @@ static int start_ud (struct verbs_rail *rail, struct error *err)
 /* For how long the group waits for a ping at most (probe/group). */
 static int64_t lost_ns (const struct verbs_run *run)
 {
-    int64_t most = run->gap_ns * LOST_GAPS_LEAST;
+    int64_t gap = run->handle->gap_ns;
+    int64_t most = gap * LOST_GAPS_LEAST;
 
     if (most < LOST_NS)
         most = LOST_NS;
-    return run->gap_ns * LOST_GAPS < most ? run->gap_ns * LOST_GAPS : most;
+    return gap * LOST_GAPS < most ? gap * LOST_GAPS : most;
 }
 
 /* The first packet sequence number from one peer to another. Both sides compute
@@ -490,8 +491,8 @@ static void try_later (const struct verbs_rail *rail, struct verbs_way *way,
     int64_t now = verbs_device_now_ns (&rail->device);
     int64_t rest = RETRY_COSTS * (now - began_ns);
 
-    if (rest < RETRY_GAPS * rail->run->gap_ns)
-        rest = RETRY_GAPS * rail->run->gap_ns;
+    if (rest < RETRY_GAPS * rail->run->handle->gap_ns)
+        rest = RETRY_GAPS * rail->run->handle->gap_ns;
     way->due_ns = now + rest;
 }
 
@@ -592,7 +593,7 @@ static int make_room (struct verbs_rail *rail, const struct verbs_qp *q,
             return 0;
         now = verbs_device_now_ns (&rail->device);
         if (until == 0)
-            until = now + rail->run->gap_ns;
+            until = now + rail->run->handle->gap_ns;
         else if (now >= until)
             return 0;
     }
@@ -623,7 +624,7 @@ static int post (struct verbs_rail *rail, struct verbs_qp *q,
     uint8_t *slot;
     int rc;
 
-    if (make_room (rail, q, !timing && rail->run->size_max > 0, err) < 0)
+    if (make_room (rail, q, !timing && rail->run->handle->size_max > 0, err) < 0)
         return -1;
     slot = q->memory
            + (size_t)(q->receives + q->sent % q->depth) * VERBS_SLOT;
@@ -828,11 +829,11 @@ static int check (const struct verbs_rail *rail,
     if (!verbs_header_unpack (&h, p, len, run->key, run->npeers)
         || (ud ? !verbs_is_from (&origin, &run->at[h.from])
                : h.from != q->peer)) {
-        run->counts.foreign++;
+        run->handle->counts.foreign++;
         return 0;
     }
     if (!verbs_window_take (&run->window[h.from], h.sequence)) {
-        run->counts.repeated++;
+        run->handle->counts.repeated++;
         return 0;
     }
     packet->stamp_ns = c->stamp_ns;

@@ -22,14 +22,12 @@
 
 /* Shared by the rails of a process. */
 struct verbs_run {
+    struct transport_handle *handle;
     uint64_t key; /* nonce of all datagrams */
     uint32_t qkey;
     size_t npeers;
     struct verbs_address *at;    /* [npeers] */
     struct verbs_window *window; /* [npeers] of datagrams to any own rail */
-    int64_t gap_ns;
-    size_t size_max; /* of a message with its pad; 0: no pads */
-    struct transport_counts counts;
 };
 
 struct verbs_rail {

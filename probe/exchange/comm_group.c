@@ -1023,9 +1023,8 @@ static int64_t next_turn (const struct comm_group *c)
 {
     int64_t gap = group_gap (c->g);
     int64_t now = group_now (c->g);
-    size_t mine;
-    int64_t cycle = (int64_t)group_turns (c->g, &mine) * gap;
-    int64_t start = c->epoch + gap + (int64_t)mine * gap;
+    int64_t cycle = (int64_t)c->g->t->turns * gap;
+    int64_t start = c->epoch + gap + (int64_t)c->g->t->mine * gap;
 
     if (now <= start)
         return start;

@@ -138,7 +138,7 @@ arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
                                    &err);
         if (!t[i])
             return 0;
-        peer[i] = *transport_emu.address (t[i], 0);
+        peer[i] = ((struct transport_handle *)t[i])->address[0];
     }
     fflush (stdout);
     for (size_t i = 0; i < n; i++) {

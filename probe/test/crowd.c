@@ -13,7 +13,8 @@
 
 #include "tests/tap.h"
 
-enum { BARRIERS = 3, MEMBERS_MAX = 800, STACK_BYTES = 256 * 1024, KEY = 42 };
+enum { BARRIERS = 3, MEMBERS_MAX = 800, STACK_BYTES = 256 * 1024, KEY = 42,
+       GAP_NS = 1000 };
 
 struct letter {
     struct letter *next;
@@ -23,6 +24,7 @@ struct letter {
 struct crowd;
 
 struct member {
+    struct transport_handle handle; /* first */
     struct crowd *crowd;
     uint32_t me;
     pthread_t thread;
@@ -39,12 +41,6 @@ struct crowd {
     atomic_size_t entered[BARRIERS];
     struct member member[MEMBERS_MAX];
 };
-
-static int64_t gap_ns (const void *t)
-{
-    (void)t;
-    return 1000;
-}
 
 static int64_t now_ns (const void *t)
 {
@@ -99,7 +95,6 @@ static int receive (void *t, int64_t deadline_ns, struct packet *packet,
 
 static const struct transport transport = {
     .name = "crowd",
-    .gap_ns = gap_ns,
     .now_ns = now_ns,
     .send = send_letter,
     .recv = receive,
@@ -112,6 +107,7 @@ static void *run_member (void *arg)
     struct group *g
         = group_create (&transport, m, KEY, c->n, m->me, c->first);
 
+    m->handle.gap_ns = GAP_NS;
     m->failed = !g;
     for (int i = 0; i < BARRIERS && !m->failed; i++) {
         atomic_fetch_add (&c->entered[i], 1);

@@ -179,7 +179,7 @@ static void test_roster (void)
     size_t len;
     bool good = true;
 
-    len = roster_pack (blob[0].data, "h0001", 42, NULL, NULL, "no\ndevice");
+    len = roster_pack (blob[0].data, "h0001", 42, NULL, "no\ndevice");
     blob[0].len = len;
     r = roster_create (blob, 2, &transport_emu, NULL);
     ok (r && r->nmembers == 0 && !strcmp (r->rank[0].host, "h0001")

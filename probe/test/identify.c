@@ -58,27 +58,9 @@ static const struct {
       "NodeMap: h0099/1, of login, is not in" },
 };
 
-static struct transport_address address[2];
-static size_t rails;
+static struct transport_handle handle;
 
-static size_t its_rails (const void *t)
-{
-    (void)t;
-    return rails;
-}
-
-static const struct transport_address *its_address (const void *t,
-                                                    size_t rail)
-{
-    (void)t;
-    return &address[rail];
-}
-
-static const struct transport transport = {
-    .name = "test",
-    .rails = its_rails,
-    .address = its_address,
-};
+static const struct transport transport = { .name = "test" };
 
 static const struct fabric_port *port_of (const struct fabric *f,
                                           const char *name)
@@ -132,12 +114,12 @@ static struct roster *make_roster (const struct fabric *f, size_t i)
         }
         if (k == 1 && cases[i].ethernet)
             known.lid = 0;
-        rails = another ? 2 : 1;
-        address[0] = (struct transport_address){ .guid = 999, .lid = 99 };
-        address[rails - 1] = known;
-        address[0].number = guid[k] && strstr (guid[k], " second");
-        blob[k].len = roster_pack (blob[k].data, name[k], k, &transport,
-                                   &address, NULL);
+        handle.rails = another ? 2 : 1;
+        handle.address[0] = (struct transport_address){ .guid = 999, .lid = 99 };
+        handle.address[handle.rails - 1] = known;
+        handle.address[0].number = guid[k] && strstr (guid[k], " second");
+        blob[k].len = roster_pack (blob[k].data, name[k], k, &handle,
+                                   NULL);
     }
     return roster_create (blob, 3, &transport, NULL);
 }
@@ -177,15 +159,15 @@ static void test_lids (void)
         struct roster *r;
         int rc;
 
-        rails = 1;
+        handle.rails = 1;
         for (size_t k = 0; k < 2; k++) {
             const struct fabric_port *port = port_of (f, name[k]);
 
-            address[0] = (struct transport_address){
+            handle.address[0] = (struct transport_address){
                 .guid = port->guid, .lid = port->lid, .lmc = lmc,
             };
-            blob[k].len = roster_pack (blob[k].data, name[k], k, &transport,
-                                       &address, NULL);
+            blob[k].len = roster_pack (blob[k].data, name[k], k, &handle,
+                                       NULL);
         }
         r = roster_create (blob, 2, &transport, NULL);
         rc = identify (&id, r, f, NULL, NULL, NULL);

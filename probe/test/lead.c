@@ -10,21 +10,7 @@
 
 enum { APART = 0x8000 };
 
-static struct transport_address address;
-
-static size_t one_rail (const void *t)
-{
-    (void)t;
-    return 1;
-}
-
-static const struct transport_address *its_address (const void *t,
-                                                    size_t rail)
-{
-    (void)t;
-    (void)rail;
-    return &address;
-}
+static struct transport_handle handle = { .rails = 1 };
 
 /* One whose LID has the highest bit is in another partition. */
 static int agree (const struct transport_address *a,
@@ -38,8 +24,6 @@ static int agree (const struct transport_address *a,
 static const struct transport transport = {
     .name = "test",
     .agree = agree,
-    .rails = one_rail,
-    .address = its_address,
 };
 
 static const struct {
@@ -93,13 +77,12 @@ int main (void)
                                            : f->host[host].first]
                                .port];
 
-            address.guid = host == FABRIC_NONE
+            handle.address[0].guid = host == FABRIC_NONE
                                ? 0
                                : port->guid + (uint64_t)ranks[i][k].guid;
-            address.lid = (uint16_t)(port->lid + ranks[i][k].lid);
+            handle.address[0].lid = (uint16_t)(port->lid + ranks[i][k].lid);
             blob[k].len = roster_pack (blob[k].data, ranks[i][k].host, k,
-                                       &transport, why ? NULL : &address,
-                                       why);
+                                       why ? NULL : &handle, why);
         }
         r = roster_create (blob, 3, &transport, NULL);
         rc = lead (NULL, r, f, &opts, stderr, &result, &err);
