@@ -39,6 +39,20 @@ int inputs_fabric (struct inputs *in, struct error *err)
     return in->fabric ? 0 : -1;
 }
 
+#ifdef HAVE_LEDGER
+int inputs_ledger (struct inputs *in, enum ledger_mode mode, struct error *err)
+{
+    struct site site = { 0 };
+
+    if (in->ledger_path)
+        in->ledger = ledger_open (in->ledger_path, mode, err);
+    else if (site_read (&site, in->conf, 0, err) == 0)
+        in->ledger = ledger_open (site.ledger, mode, err);
+    site_clear (&site);
+    return in->ledger ? 0 : -1;
+}
+#endif
+
 /* Samples of the set *ps, which is made by them if it is NULL; the caller owns
  * it in any case. NULL with err.
  */
@@ -82,6 +96,9 @@ void inputs_clear (struct inputs *in)
     plan_destroy (in->plan);
     pathset_destroy (in->ps);
     fabric_destroy (in->fabric);
+#ifdef HAVE_LEDGER
+    ledger_close (in->ledger);
+#endif
     free (in->baseline.v);
     free (in->snapshot);
     *in = (struct inputs){ 0 };

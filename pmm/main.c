@@ -28,20 +28,6 @@ static const struct verb fabric = {
     .help = "read, show or generate a fabric snapshot",
     .verbs = fabric_verbs,
 };
-#ifdef HAVE_LEDGER
-static const struct verb ledger = {
-    .name = "ledger",
-    .help = "what audits measured, found and did",
-    .main = verb_ledger,
-};
-#endif
-#if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
-static const struct verb policy = {
-    .name = "policy",
-    .help = "which nodes would be drained, and why",
-    .main = verb_policy,
-};
-#endif
 
 static const struct verb *const verbs[] = {
     &fabric,
@@ -65,10 +51,10 @@ static const struct verb *const verbs[] = {
     &verb_doctor,
 #endif
 #ifdef HAVE_LEDGER
-    &ledger,
+    &verb_ledger,
 #endif
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
-    &policy,
+    &verb_policy,
 #endif
     NULL,
 };
@@ -139,14 +125,6 @@ static int parse (const struct opt_group *groups, int argc, char **argv,
     return first;
 }
 
-int options_parse (const struct opt *table, void *data, int argc, char **argv,
-                   const char *args, int min, int max, int *status)
-{
-    const struct opt_group groups[] = { { table, data }, { NULL, NULL } };
-
-    return parse (groups, argc, argv, args, min, max, status);
-}
-
 static int set_format (void *field, const char *value, struct error *err)
 {
     static const char *const names[] = { "text", "json", NULL };
@@ -173,7 +151,10 @@ static const struct {
     { TAKES_BASELINES,
       { { "baseline", 0, "FILE", opt_append, FIELD (baseline),
           "earlier samples; may be given several times" } } },
-    { TAKES_CONF | TAKES_FABRIC | TAKES_BASELINES,
+    { TAKES_LEDGER,
+      { { "ledger", 'L', "FILE", opt_string, FIELD (ledger_path),
+          "the ledger (default: Ledger of pmm.conf)" } } },
+    { TAKES_CONF | TAKES_FABRIC | TAKES_BASELINES | TAKES_LEDGER,
       { { "conf", 0, "FILE", opt_string, FIELD (conf),
           "take this for pmm.conf" } } },
     { TAKES_JSON,
@@ -261,7 +242,10 @@ static void usage (FILE *fp)
                  "rest.\n");
 }
 
-int no_verb (const char *of, const struct text_guess *guess)
+/* Print that the word is not a verb of `of`, "pmm" or "pmm fabric", and suggest
+ * a similar one. Return the exit status.
+ */
+static int no_verb (const char *of, const struct text_guess *guess)
 {
     struct error err;
 
@@ -290,7 +274,7 @@ static int run_among (const struct verb *const *list, const char *of,
             if (v->verbs)
                 return run_among (v->verbs, name, argc - 1, argv + 1);
             argv[0] = name + strlen ("pmm ");
-            return v->main ? v->main (argc, argv) : run (v, argc, argv);
+            return run (v, argc, argv);
         }
         text_guess (&guess, v->name);
     }

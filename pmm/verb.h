@@ -16,6 +16,7 @@
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
 #include "ibquery/fabric.h"
+#include "prolog/ledger/ledger.h"
 #include "util/error.h"
 #include "util/file.h"
 #include "util/options.h"
@@ -44,6 +45,7 @@ struct inputs {
 
     /* from the options; NULL: not given */
     const char *conf, *fabric_path, *plan_path, *samples_path, *output;
+    const char *ledger_path;
     struct strings baseline;
     bool json;
     char *snapshot;        /* fabric_path, if pmm.conf names it */
@@ -54,6 +56,7 @@ struct inputs {
     struct samples *samples;
     struct baselines base;
     struct judge_options thresholds;
+    struct ledger *ledger;
     struct outfile *out;   /* the runner commits it */
 };
 
@@ -68,6 +71,7 @@ enum verb_takes {
     TAKES_CONF = 16,     /* the name of a pmm.conf */
     TAKES_JSON = 32,     /* --format and --json */
     TAKES_OUTPUT = 64,
+    TAKES_LEDGER = 128,  /* -L; the verb opens it by inputs_ledger */
 };
 
 struct verb {
@@ -76,8 +80,6 @@ struct verb {
     const struct verb *const *verbs; /* verbs of its own, up to NULL; if set,
                                         the rest is unused */
 
-    int (*main) (int argc, char **argv); /* its own runner; NULL: the rest
-                                            applies */
     unsigned int needs, may; /* of verb_takes */
     bool json;           /* without --format */
     const char *operands; /* for the usage line; NULL: it has none */
@@ -95,30 +97,13 @@ struct verb {
 };
 
 extern const struct verb verb_audit, verb_compare, verb_confirm, verb_doctor,
-    verb_export, verb_infer, verb_judge, verb_path, verb_pattern, verb_plan,
-    verb_rates, verb_report, verb_series, verb_simulate, verb_solve;
+    verb_export, verb_infer, verb_judge, verb_ledger, verb_path, verb_pattern,
+    verb_plan, verb_policy, verb_rates, verb_report, verb_series,
+    verb_simulate, verb_solve;
 extern const struct verb verb_fabric_cabling, verb_fabric_check,
     verb_fabric_counters, verb_fabric_diff, verb_fabric_export,
     verb_fabric_generate, verb_fabric_import, verb_fabric_netdisc,
     verb_fabric_read, verb_fabric_show;
-
-/* Verbs with runners of their own. */
-int verb_ledger (int argc, char **argv);
-int verb_policy (int argc, char **argv);
-
-/* For those: parse argv[1..] by the table into data. Setters get data + offset.
- * `args` names the operands in the usage line; there must be between min and
- * max of them. Returns the index of the first operand (operands are moved to
- * the end), or -1 if the verb must end with *status: after --help, or after a
- * usage error, which is already printed.
- */
-int options_parse (const struct opt *table, void *data, int argc, char **argv,
-                   const char *args, int min, int max, int *status);
-
-/* Print that the word is not a verb of `of`, "pmm" or "pmm fabric", and suggest
- * a similar one. Return the exit status.
- */
-int no_verb (const char *of, const struct text_guess *guess);
 
 /* Print "pmm VERB: sentence" and return the matching exit status. */
 int fail (const char *verb, const struct error *err);
@@ -151,6 +136,11 @@ void inputs_clear (struct inputs *in);
  * always need one. Return 0, or -1 with err.
  */
 int inputs_fabric (struct inputs *in, struct error *err);
+
+/* Open the ledger of -L, or the Ledger of pmm.conf. Return 0, or -1 with err.
+ */
+int inputs_ledger (struct inputs *in, enum ledger_mode mode,
+                   struct error *err);
 
 /* The stream of --output. NULL with err. */
 FILE *inputs_output (struct inputs *in, struct error *err);

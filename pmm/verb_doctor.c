@@ -328,8 +328,9 @@ static enum verdict_status check_audits (struct doctor *d)
 
     if (!l)
         return level;
-    if (!(failed = ledger_failed (l, d->now - DAY_S, &err))
-        || !(begun = ledger_begun (l, d->now - DAY_S, d->now + DAY_S, &err))) {
+    if (!(failed = ledger_list (l, LEDGER_FAILED, d->now - DAY_S, 0, &err))
+        || !(begun = ledger_list (l, LEDGER_BEGUN, d->now - DAY_S,
+                                  d->now + DAY_S, &err))) {
         level = say_unknown (d, "%s", err.text);
         goto out;
     }

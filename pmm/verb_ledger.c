@@ -7,21 +7,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/judge/judge.h"
-#include "ibquery/snapshot.h"
-#include "pmm/verb.h"
 #include "pmm/lines.h"
 #include "pmm/trends.h"
-#include "prolog/ledger/ledger.h"
+#include "pmm/verb.h"
 #include "util/alloc.h"
-#include "util/file.h"
 #include "util/json.h"
-#include "util/site.h"
-#include "util/text.h"
 
 enum {
     SHOW_LAST = 20,
@@ -29,144 +23,155 @@ enum {
     BASELINE_LAST = 3, /* audits per link */
     DAY_S = 24 * 3600,
     DAYS_MAX = 36500,
-    POINTS = 4,             /* per trend */
     POINTS_MAX = 1000,
 };
 
-struct ledger_options {
-    const char *ledger, *conf, *fabric, *hosts, *node, *why;
-    const char *measured_on, *plan, *samples; /* arguments of inputs_load */
-    const char *output;
-    struct strings baseline;
+static struct ledger_options {
+    const char *hosts, *node, *why;
     uint64_t job;
     int last, days, keep; /* -1: not given */
-    int points;
-    double half_life; /* days */
-    bool json, off, as_baseline;
-};
-
-/* State of a run of the verb. */
-struct ledger_run {
-    const struct ledger_options *o;
-    const char *arg; /* its operand, or NULL */
-    struct ledger *ledger;
-    struct fabric *fabric; /* NULL: no -f */
-    FILE *fp;              /* its output */
-    int64_t now;
-    enum verdict_status status;
-};
+    int points;           /* per trend */
+    double half_life;     /* days */
+    bool off, as_baseline;
+} given = { .last = -1, .days = -1, .keep = -1, .points = 4, .half_life = 7 };
 
 #define FIELD(name) offsetof (struct ledger_options, name)
-#define LEDGER                                                                \
-    { "ledger", 'L', "FILE", opt_string, FIELD (ledger),                      \
-      "the ledger, if not pmm.conf's" },                                      \
-    { "conf", 0, "FILE", opt_string, FIELD (conf),                            \
-      "take this for pmm.conf" },                                             \
-    { "output", 'o', "FILE", opt_string, FIELD (output),                      \
-      "write here, not to standard output" }
-#define FABRIC(what) { "fabric", 'f', "FILE", opt_string, FIELD (fabric), what }
-#define JSON { "json", 0, NULL, opt_true, FIELD (json), "as JSON" }
 #define LAST(what) { "last", 'n', "N", opt_int, FIELD (last), what }
+#define DAYS(what) { "days", 0, "N", opt_int, FIELD (days), what }
 #define WHY                                                                   \
     { "why", 0, "TEXT", opt_string, FIELD (why), "the reason, for others" }
 
-static const struct opt show_table[] = {
-    LEDGER,
-    JSON,
-    LAST ("so many of the newest audits: 20"),
+static const struct opt show_options[] = {
+    LAST ("so many of the newest audits (default: 20)"),
     { 0 },
 };
-static const struct opt missed_table[] = {
-    LEDGER,
-    JSON,
-    { "days", 0, "N", opt_int, FIELD (days), "audits of so many days: 1" },
+static const struct opt missed_options[] = {
+    DAYS ("audits of so many days (default: 1)"),
     { 0 },
 };
-static const struct opt trend_table[] = {
-    LEDGER,
-    FABRIC ("the snapshot"),
-    JSON,
-    LAST ("so many of the newest audits: 100"),
+static const struct opt trend_options[] = {
+    LAST ("so many of the newest audits (default: 100)"),
     { 0 },
 };
-static const struct opt solve_table[] = {
-    LEDGER,
-    FABRIC ("the snapshot"),
-    JSON,
+static const struct opt solve_options[] = {
     { "half-life", 0, "DAYS", opt_double, FIELD (half_life),
-      "what is so much older counts half as much: 7" },
+      "what is so much older counts half as much (default: 7)" },
     { "points", 0, "N", opt_int, FIELD (points),
-      "of each link's trend, a half-life apart: 4" },
+      "of each link's trend, a half-life apart (default: 4)" },
     { 0 },
 };
-static const struct opt mute_table[] = {
-    LEDGER,
-    FABRIC ("a snapshot, to name a link by its hosts or switches"),
-    JSON,
+static const struct opt mute_options[] = {
     WHY,
     { "node", 0, "NODE", opt_string, FIELD (node),
       "all of this node, or LINK at this node alone" },
-    { "days", 0, "N", opt_int, FIELD (days), "for so long, not for ever" },
+    DAYS ("for so long, not for ever"),
     { "off", 0, NULL, opt_true, FIELD (off), "hear of it again" },
     { 0 },
 };
-static const struct opt rebase_table[] = {
-    LEDGER,
-    FABRIC ("a snapshot, to name a link by its hosts or switches"),
-    JSON,
+static const struct opt rebase_options[] = {
     WHY,
     { 0 },
 };
-static const struct opt prune_table[] = {
-    LEDGER,
-    { "days", 0, "N", opt_int, FIELD (days), "audits older than this" },
+static const struct opt prune_options[] = {
+    DAYS ("audits older than this"),
     { "keep", 0, "N", opt_int, FIELD (keep), "all but so many" },
     { 0 },
 };
-static const struct opt export_table[] = {
-    LEDGER,
+static const struct opt export_options[] = {
     { "baseline", 0, NULL, opt_true, FIELD (as_baseline),
-      "a baseline for 'pmm judge', not all audits" },
-    FABRIC ("the snapshot that the baseline is for"),
-    LAST ("samples of a route, for it: 10"),
+      "a baseline of the fabric for 'pmm judge', not all audits" },
+    LAST ("audits per link, for it (default: 3)"),
     { 0 },
 };
-static const struct opt check_table[] = {
-    LEDGER,
-    { 0 },
-};
-static const struct opt begin_table[] = {
-    LEDGER,
-    FABRIC ("the snapshot"),
+static const struct opt begin_options[] = {
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "whom the audit is of; @FILE; all if not given" },
+      "the hosts of the audit; @FILE; all if not given" },
     { "job", 0, "N", opt_u64, FIELD (job), "the job that it is about" },
-    { 0 },
-};
-static const struct opt add_table[] = {
-    LEDGER,
-    { "fabric", 'f', "FILE", opt_string, FIELD (measured_on),
-      "the snapshot" },
-    { "plan", 0, "FILE", opt_string, FIELD (plan), "what was measured" },
-    { "samples", 0, "FILE", opt_string, FIELD (samples),
-      "the audit's round-trip times" },
-    { "baseline", 0, "FILE", opt_append, FIELD (baseline),
-      "earlier samples; may be given several times" },
     { 0 },
 };
 #undef FIELD
 
-/*
- * Text
- */
-
-static void print_audit (const json_t *a, FILE *fp)
+static int64_t now (void)
 {
-    print_line (a, "audit {id} begun={@begun} {status} hosts={hosts}"
-                   " job={about} by={why} {sentence}\n", fp);
+    return (int64_t)time (NULL);
 }
 
-static void print_details (const json_t *a, FILE *fp)
+static int check_days (const struct inputs *in, struct error *err)
+{
+    (void)in;
+    return given.days > DAYS_MAX
+               ? error_input (err, "--days: at most %d is wanted", DAYS_MAX)
+               : 0;
+}
+
+/*
+ * Output
+ */
+
+static const char *audit_line (const json_t *a)
+{
+    (void)a;
+    return "audit {id} begun={@begun} {status} hosts={hosts} job={about}"
+           " by={why} {sentence}\n";
+}
+
+static const char *mute_line (const json_t *m)
+{
+    bool both = *text_of (m, "link") && *text_of (m, "node");
+
+    if (json_int (m, "until", 0))
+        return both ? "{link} at {node} {@time} by {who} until {@until}:"
+                      " {why}\n"
+                    : "{link}{node} {@time} by {who} until {@until}: {why}\n";
+    return both ? "{link} at {node} {@time} by {who}: {why}\n"
+                : "{link}{node} {@time} by {who}: {why}\n";
+}
+
+static const char *rebase_line (const json_t *m)
+{
+    (void)m;
+    return "{link} {@time} by {who} after audit {after}: {why}\n";
+}
+
+static const char *point_line (const json_t *p)
+{
+    (void)p;
+    return "audit {audit} begun={@begun} {level} {+change_ns} ns on"
+           " {routes route}\n";
+}
+
+static const char *failed_line (const json_t *v)
+{
+    return *text_of (v, "node")
+               ? "{audits audit}, newest {newest}, without a result: {node}:"
+                 " {cause}\n"
+               : "{audits audit}, newest {newest}, without a result:"
+                 " {cause}\n";
+}
+
+/* Write a list, a line per entry, or as one JSON object with `key`. Takes
+ * ownership.
+ */
+static int write_list (struct inputs *in, const char *key, json_t *list,
+                       const char *(*line) (const json_t *entry),
+                       struct error *err)
+{
+    FILE *fp;
+    json_t *v;
+    size_t i;
+
+    if (list && in->json)
+        return inputs_put_json (in, "ledger", NULL,
+                                json_pack ("{s:o}", key, list), err);
+    if (!list || !(fp = inputs_output (in, err)))
+        return -1;
+    json_array_foreach (list, i, v)
+        print_line (v, line (v), fp);
+    json_decref (list);
+    return 0;
+}
+
+static void print_audit (const json_t *a, FILE *fp)
 {
     static const struct {
         const char *key, *format;
@@ -181,6 +186,7 @@ static void print_details (const json_t *a, FILE *fp)
     json_t *v;
     size_t i;
 
+    print_line (a, audit_line (a), fp);
     if (json_is_string (json_object_get (a, "leader")))
         print_line (a, "  led by {leader}\n", fp);
     for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++)
@@ -189,193 +195,139 @@ static void print_details (const json_t *a, FILE *fp)
 
             if (!lists[k].format)
                 fprintf (fp, "  limit: %s\n", json_string_value (v));
-            else if (!answered || (json_is_integer (answered)
-                                   && !json_integer_value (answered)))
+            else if (!answered || json_int (v, "answered", 1) == 0)
                 print_line (v, lists[k].format, fp);
         }
     print_line (a, "  {probes probe}\n", fp);
-}
-
-static void print_mute (const json_t *m, FILE *fp)
-{
-    print_line (m, *text_of (m, "link") && *text_of (m, "node")
-                       ? "{link} at {node} {@time} by {who}"
-                       : "{link}{node} {@time} by {who}", fp);
-    if (json_integer_value (json_object_get (m, "until")))
-        print_line (m, " until {@until}", fp);
-    print_line (m, ": {why}\n", fp);
-}
-
-static void print_rebase (const json_t *m, FILE *fp)
-{
-    print_line (m, "{link} {@time} by {who} after audit {after}: {why}\n", fp);
-}
-
-static void print_point (const json_t *p, FILE *fp)
-{
-    print_line (p, "audit {audit} begun={@begun} {level} {+change_ns} ns on"
-                   " {routes route}\n", fp);
-}
-
-static void print_failed (const json_t *v, FILE *fp)
-{
-    print_line (v, *text_of (v, "node")
-                       ? "{audits audit}, newest {newest}, without a result:"
-                         " {node}: {cause}\n"
-                       : "{audits audit}, newest {newest}, without a result:"
-                         " {cause}\n", fp);
-}
-
-/* Write an object as one line, with `kind` first. Takes ownership; NULL is
- * allowed.
- */
-static int write_line (struct ledger_run *w, const char *kind, json_t *obj,
-                       struct error *err)
-{
-    return obj ? json_write_file (kind, NULL, obj, w->fp, err) : -1;
-}
-
-/* Write a list, one line per entry, or as one JSON object with `key`. Takes
- * ownership.
- */
-static int write_list (struct ledger_run *w, const char *key, json_t *list,
-                       void (*print) (const json_t *, FILE *),
-                       struct error *err)
-{
-    json_t *v;
-    size_t i;
-
-    if (!list)
-        return -1;
-    if (w->o->json)
-        return write_line (w, "ledger", json_pack ("{s:o}", key, list), err);
-    json_array_foreach (list, i, v)
-        print (v, w->fp);
-    json_decref (list);
-    return 0;
 }
 
 /*
  * The verbs
  */
 
-static int show (struct ledger_run *w, struct error *err)
+static int show (struct inputs *in, struct error *err)
 {
-    uint64_t id;
     json_t *audit;
+    uint64_t id;
+    FILE *fp;
 
-    if (!w->arg)
-        return write_list (w, "audits",
-                           ledger_audits (w->ledger,
-                                          w->o->last < 0 ? SHOW_LAST
-                                                         : w->o->last, err),
-                           print_audit, err);
-    if (text_u64 (w->arg, 1, INT64_MAX, &id) < 0)
-        return error_input (err, "'%.40s' is not an audit id", w->arg);
-    if (!(audit = ledger_audit (w->ledger, (int64_t)id, err)))
+    if (inputs_ledger (in, LEDGER_READ, err) < 0)
         return -1;
-    if (w->o->json)
-        return write_line (w, "audit", audit, err);
-    print_audit (audit, w->fp);
-    print_details (audit, w->fp);
+    if (in->noperands == 0)
+        return write_list (in, "audits",
+                           ledger_list (in->ledger, LEDGER_AUDITS,
+                                        given.last < 0 ? SHOW_LAST
+                                                       : given.last, 0, err),
+                           audit_line, err);
+    if (text_u64 (in->operand[0], 1, INT64_MAX, &id) < 0)
+        return error_input (err, "'%.40s' is not an audit id",
+                            in->operand[0]);
+    if (!(audit = ledger_audit (in->ledger, (int64_t)id, err)))
+        return -1;
+    if (in->json)
+        return inputs_put_json (in, "audit", NULL, audit, err);
+    if ((fp = inputs_output (in, err)))
+        print_audit (audit, fp);
     json_decref (audit);
-    return 0;
+    return fp ? 0 : -1;
 }
 
-static int missed (struct ledger_run *w, struct error *err)
+static int missed (struct inputs *in, struct error *err)
 {
-    int64_t days = w->o->days < 0 ? 1 : w->o->days;
-    json_t *failed = ledger_failed (w->ledger, w->now - days * DAY_S, err);
-    json_t *faulty = failed ? ledger_faulty (w->ledger, w->now, err) : NULL;
-    int rc = faulty ? 0 : -1;
+    int64_t days = given.days < 0 ? 1 : given.days;
+    json_t *failed, *faulty, *v;
     const char *node;
-    json_t *v;
-    size_t i;
+    FILE *fp;
 
-    if (rc == 0 && w->o->json)
-        rc = write_line (w, "ledger",
-                         json_pack ("{s:I, s:O, s:O}", "days",
-                                    (json_int_t)days, "failed", failed,
-                                    "faulty", faulty), err);
-    else if (rc == 0) {
-        json_object_foreach (faulty, node, v) {
-            fputs (node, w->fp);
-            print_line (v, " left out until {@until}: {cause} (faults: "
-                           "{faults} since {@since})\n", w->fp);
-        }
-        json_array_foreach (failed, i, v)
-            print_failed (v, w->fp);
+    if (inputs_ledger (in, LEDGER_READ, err) < 0
+        || !(fp = inputs_output (in, err))
+        || !(failed = ledger_list (in->ledger, LEDGER_FAILED,
+                                   now () - days * DAY_S, 0, err)))
+        return -1;
+    if (!(faulty = ledger_faulty (in->ledger, now (), err))) {
+        json_decref (failed);
+        return -1;
     }
-    json_decref (failed);
+    if (in->json)
+        return inputs_put_json (in, "ledger", NULL,
+                                json_pack ("{s:I, s:o, s:o}", "days",
+                                           (json_int_t)days, "failed", failed,
+                                           "faulty", faulty), err);
+    json_object_foreach (faulty, node, v) {
+        fputs (node, fp);
+        print_line (v, " left out until {@until}: {cause} (faults: {faults}"
+                       " since {@since})\n", fp);
+    }
     json_decref (faulty);
-    return rc;
+    return write_list (in, "failed", failed, failed_line, err);
 }
 
-/* The id of a link named on the command line, into buf. */
-static int find_link (const struct ledger_run *w, char *buf, size_t size,
+/* The id of the link that the operand names, into buf. */
+static int find_link (const struct inputs *in, char buf[LEDGER_NAME_MAX],
                       struct error *err)
 {
+    const char *name = in->operand[0];
     unsigned int port;
     unsigned long long guid;
     uint32_t link;
     int end = 0;
 
-    if (w->fabric) {
-        link = fabric_find_link (w->fabric, w->arg);
-        if (link == FABRIC_NONE)
-            return error_input (err, "no link '%.80s' in the fabric", w->arg);
-        snprintf (buf, size, "%s", w->fabric->link[link].id);
+    if (in->fabric) {
+        if ((link = fabric_find_link (in->fabric, name)) == FABRIC_NONE)
+            return error_input (err, "no link '%.80s' in the fabric", name);
+        snprintf (buf, LEDGER_NAME_MAX, "%s", in->fabric->link[link].id);
         return 0;
     }
-    if (sscanf (w->arg, "%16llx/%3u%n", &guid, &port, &end) != 2
-        || w->arg[end] || end < 18)
-        return error_input (err, "'%.80s' is no link's id; other names need "
-                                 "-f FABRIC", w->arg);
-    snprintf (buf, size, "%016llx/%u", guid, port);
+    if (sscanf (name, "%16llx/%3u%n", &guid, &port, &end) != 2 || name[end]
+        || end < 18)
+        return error_input (err, "'%.80s' is not a link's id; other names "
+                                 "need -f FABRIC", name);
+    snprintf (buf, LEDGER_NAME_MAX, "%016llx/%u", guid, port);
     return 0;
 }
 
-static int trend (struct ledger_run *w, struct error *err)
+static int trend (struct inputs *in, struct error *err)
 {
     char link[LEDGER_NAME_MAX];
 
-    if (!w->fabric)
-        return error_input (err, "-f FABRIC is missing");
-    if (find_link (w, link, sizeof (link), err) < 0)
+    if (inputs_ledger (in, LEDGER_READ, err) < 0
+        || find_link (in, link, err) < 0)
         return -1;
-    return write_list (w, "trend",
-                       ledger_trend (w->ledger, w->fabric->hash, link,
-                                     w->o->last < 0 ? TREND_LAST
-                                                    : w->o->last, err),
-                       print_point, err);
+    return write_list (in, "trend",
+                       ledger_trend (in->ledger, in->fabric->hash, link,
+                                     given.last < 0 ? TREND_LAST : given.last,
+                                     err),
+                       point_line, err);
 }
 
-static int solve_all (struct ledger_run *w, struct error *err)
+static int solve_all (struct inputs *in, struct error *err)
 {
     const struct trends_options opts = {
-        .now = w->now,
-        .half_life_s = w->o->half_life * DAY_S,
-        .points = w->o->points,
+        .now = now (),
+        .half_life_s = given.half_life * DAY_S,
+        .points = given.points,
     };
     struct trends t = { 0 };
+    FILE *fp;
     int rc;
 
-    if (!w->fabric)
-        return error_input (err, "-f FABRIC is missing");
-    if (!(w->o->half_life > 0 && w->o->half_life <= DAYS_MAX))
+    if (!(given.half_life > 0 && given.half_life <= DAYS_MAX))
         return error_input (err, "--half-life: from 0 to %d days are wanted",
                             DAYS_MAX);
-    if (w->o->points < 0 || w->o->points > POINTS_MAX)
+    if (given.points < 0 || given.points > POINTS_MAX)
         return error_input (err, "--points: 0 to %d are wanted", POINTS_MAX);
-    rc = trends_make (&t, w->ledger, w->fabric, &opts, err);
-    if (rc == 0 && w->o->json) {
+    if (inputs_ledger (in, LEDGER_READ, err) < 0
+        || !(fp = inputs_output (in, err)))
+        return -1;
+    rc = trends_make (&t, in->ledger, in->fabric, &opts, err);
+    if (rc == 0 && in->json) {
         json_t *json = trends_json (&t, err);
 
-        rc = json ? json_write (json, w->fp, err) : -1;
+        rc = json ? json_write (json, fp, err) : -1;
         json_decref (json);
     }
     else if (rc == 0)
-        rc = trends_print (&t, w->fp, err);
+        rc = trends_print (&t, fp, err);
     trends_clear (&t);
     return rc;
 }
@@ -387,150 +339,144 @@ static const char *who (void)
     return pw ? pw->pw_name : "unknown";
 }
 
-static int mute (struct ledger_run *w, struct error *err)
+static int mute (struct inputs *in, struct error *err)
 {
     char link[LEDGER_NAME_MAX];
     struct ledger_mute m = {
-        .link = w->arg ? link : NULL, .node = w->o->node, .why = w->o->why,
+        .link = in->noperands > 0 ? link : NULL,
+        .node = given.node,
+        .who = who (),
+        .why = given.why,
     };
+    bool lists = !m.link && !m.node;
 
-    if (!m.link && !m.node)
-        return write_list (w, "mutes", ledger_mutes (w->ledger, err),
-                           print_mute, err);
-    if (m.link && find_link (w, link, sizeof (link), err) < 0)
+    if (inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE, err) < 0
+        || (m.link && find_link (in, link, err) < 0))
         return -1;
-    if (w->o->off)
-        return ledger_unmute (w->ledger, m.link, m.node, err);
+    if (lists)
+        return write_list (in, "mutes",
+                           ledger_list (in->ledger, LEDGER_MUTES, 0, 0, err),
+                           mute_line, err);
+    if (given.off)
+        return ledger_unmute (in->ledger, m.link, m.node, err);
     if (!m.why)
         return error_input (err, "--why TEXT is missing");
-    if (w->o->days >= 0)
-        m.until = w->now + (int64_t)w->o->days * DAY_S;
-    m.who = who ();
-    return ledger_mute (w->ledger, w->now, &m, err);
+    if (given.days >= 0)
+        m.until = now () + (int64_t)given.days * DAY_S;
+    return ledger_mute (in->ledger, now (), &m, err);
 }
 
-static int rebase (struct ledger_run *w, struct error *err)
+static int rebase (struct inputs *in, struct error *err)
 {
     char link[LEDGER_NAME_MAX];
+    bool lists = in->noperands == 0;
 
-    if (!w->arg)
-        return write_list (w, "rebases", ledger_rebases (w->ledger, err),
-                           print_rebase, err);
-    if (find_link (w, link, sizeof (link), err) < 0)
+    if (inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE, err) < 0
+        || (!lists && find_link (in, link, err) < 0))
         return -1;
-    if (!w->o->why)
+    if (lists)
+        return write_list (in, "rebases",
+                           ledger_list (in->ledger, LEDGER_REBASES, 0, 0, err),
+                           rebase_line, err);
+    if (!given.why)
         return error_input (err, "--why TEXT is missing");
-    return ledger_rebase (w->ledger, w->now, link, who (), w->o->why, err);
+    return ledger_rebase (in->ledger, now (), link, who (), given.why, err);
 }
 
-static int prune (struct ledger_run *w, struct error *err)
+static int prune (struct inputs *in, struct error *err)
 {
-    const struct ledger_options *o = w->o;
-    int64_t before = o->days >= 0 ? w->now - (int64_t)o->days * DAY_S
-                                  : INT64_MIN;
+    int64_t before = given.days >= 0 ? now () - (int64_t)given.days * DAY_S
+                                     : INT64_MIN;
 
-    if (o->days < 0 && o->keep < 0)
+    if (given.days < 0 && given.keep < 0)
         return error_input (err, "--days N or --keep N is missing");
-    return ledger_prune (w->ledger, before, o->keep >= 0 ? o->keep : INT64_MAX,
-                         err) < 0
+    return inputs_ledger (in, LEDGER_WRITE, err) < 0
+                   || ledger_prune (in->ledger, before,
+                                    given.keep >= 0 ? given.keep : INT64_MAX,
+                                    err)
+                          < 0
                ? -1
                : 0;
 }
 
-static int export_baseline (struct ledger_run *w, struct error *err)
+static int export_baseline (struct inputs *in, FILE *fp, struct error *err)
 {
-    struct pathset *ps = NULL;
     struct samples *s;
     int rc = -1;
 
-    if (!w->fabric)
-        return error_input (err, "-f FABRIC is missing");
-    s = ledger_baseline (w->ledger, w->fabric->hash,
-                         w->o->last < 0 ? BASELINE_LAST : w->o->last,
-                         fabric_resolve, w->fabric, &ps, err);
+    if (inputs_fabric (in, err) < 0)
+        return -1;
+    s = ledger_baseline (in->ledger, in->fabric->hash,
+                         given.last < 0 ? BASELINE_LAST : given.last,
+                         fabric_resolve, in->fabric, &in->ps, err);
     if (s)
-        rc = samples_write (s, ps, w->fp, err);
+        rc = samples_write (s, in->ps, fp, err);
     samples_destroy (s);
-    pathset_destroy (ps);
     return rc;
 }
 
-/* Write a line per entry of a list. Takes ownership. */
-static int export_list (struct ledger_run *w, const char *kind, json_t *list,
-                        struct error *err)
+static int export (struct inputs *in, struct error *err)
 {
-    size_t i;
-    json_t *v;
-    int rc = list ? 0 : -1;
-
-    json_array_foreach (list, i, v)
-        if (rc == 0)
-            rc = write_line (w, kind, json_incref (v), err);
-    json_decref (list);
-    return rc;
-}
-
-static int export (struct ledger_run *w, struct error *err)
-{
+    static const struct {
+        const char *kind;
+        enum ledger_kind list;
+    } lists[] = {
+        { "action", LEDGER_ACTIONS },
+        { "comment", LEDGER_COMMENTS },
+        { "mute", LEDGER_MUTES },
+        { "rebase", LEDGER_REBASES },
+    };
     int64_t id = 0;
+    FILE *fp;
+    int rc = 0;
 
-    if (w->o->as_baseline)
-        return export_baseline (w, err);
-    while ((id = ledger_next (w->ledger, id, err)) > 0) {
-        json_t *audit = ledger_audit (w->ledger, id, err);
+    if (inputs_ledger (in, LEDGER_READ, err) < 0
+        || !(fp = inputs_output (in, err)))
+        return -1;
+    if (given.as_baseline)
+        return export_baseline (in, fp, err);
+    while ((id = ledger_next (in->ledger, id, err)) > 0) {
+        json_t *audit = ledger_audit (in->ledger, id, err);
 
-        if (!audit || write_line (w, "audit", audit, err) < 0)
+        if (!audit || json_write_file ("audit", NULL, audit, fp, err) < 0)
             return -1;
     }
-    if (id < 0
-        || export_list (w, "action",
-                        ledger_actions (w->ledger, INT64_MAX, err), err) < 0
-        || export_list (w, "comment",
-                        ledger_comments (w->ledger, INT64_MAX, err), err) < 0
-        || export_list (w, "mute", ledger_mutes (w->ledger, err), err) < 0)
-        return -1;
-    return export_list (w, "rebase", ledger_rebases (w->ledger, err), err);
+    for (size_t k = 0; id == 0 && k < sizeof (lists) / sizeof (lists[0]);
+         k++) {
+        json_t *list = ledger_list (in->ledger, lists[k].list, INT64_MAX, 0,
+                                    err);
+        json_t *v;
+        size_t i;
+
+        if (!list)
+            return -1;
+        json_array_foreach (list, i, v)
+            if (rc == 0)
+                rc = json_write_file (lists[k].kind, NULL, json_incref (v),
+                                      fp, err);
+        json_decref (list);
+    }
+    return id < 0 ? -1 : rc;
 }
 
-static int check (struct ledger_run *w, struct error *err)
+static int check (struct inputs *in, struct error *err)
 {
-    return ledger_check (w->ledger, err);
+    return inputs_ledger (in, LEDGER_READ, err) < 0
+               ? -1
+               : ledger_check (in->ledger, err);
 }
 
-static int begin (struct ledger_run *w, struct error *err)
-{
-    const struct ledger_cause cause = { .job = w->o->job };
-    char nonce[LEDGER_NONCE_BYTES];
-    struct pathset *ps;
-    const char **host;
-    int64_t id;
-
-    if (!w->fabric)
-        return error_input (err, "-f FABRIC is missing");
-    if (!(ps = inputs_hosts (w->fabric, "hosts", w->o->hosts, false, err)))
-        return -1;
-    host = xarray (pathset_size (ps), sizeof (*host));
-    for (size_t i = 0; i < pathset_size (ps); i++)
-        host[i] = pathset_endpoint (ps, i)->host;
-    id = ledger_begin (w->ledger, w->now, w->fabric->hash, &cause, host,
-                       pathset_size (ps), nonce, err);
-    free (host);
-    pathset_destroy (ps);
-    if (id < 0)
-        return -1;
-    fprintf (w->fp, "%s\n", nonce);
-    return 0;
-}
-
-static int salvage (struct ledger_run *w, struct error *err)
+static int salvage (struct inputs *in, struct error *err)
 {
     struct ledger *into;
     int64_t lost = -1;
 
-    if (access (w->arg, F_OK) == 0)
-        return error_input (err, "%s exists", w->arg);
-    if ((into = ledger_open (w->arg, LEDGER_CREATE, err)))
-        lost = ledger_salvage (into, ledger_path (w->ledger), err);
+    if (inputs_ledger (in, LEDGER_READ, err) < 0)
+        return -1;
+    if (access (in->operand[0], F_OK) == 0)
+        return error_input (err, "%s exists", in->operand[0]);
+    if ((into = ledger_open (in->operand[0], LEDGER_CREATE, err)))
+        lost = ledger_salvage (into, ledger_path (in->ledger), err);
     ledger_close (into);
     if (lost > 0)
         fprintf (stderr, "pmm ledger salvage: %s lost, audits or others\n",
@@ -538,159 +484,92 @@ static int salvage (struct ledger_run *w, struct error *err)
     return lost < 0 ? -1 : 0;
 }
 
-static int judge_and_add (struct ledger_run *w, struct inputs *in,
-                          struct error *err)
+static int begin (struct inputs *in, struct error *err)
 {
-    const struct ledger_options *o = w->o;
-    struct baselines base = { 0 };
-    struct judge_options opts;
-    struct verdict *v = NULL;
-    int rc = -1;
+    const struct ledger_cause cause = { .job = given.job };
+    char nonce[LEDGER_NONCE_BYTES];
+    const char **host;
+    int64_t id = -1;
+    size_t n;
+    FILE *fp;
 
-    if (inputs_thresholds (&opts, o->conf, err) == 0
-        && baselines_read (&base, in->fabric, o->baseline.v, o->baseline.n,
-                           err) == 0
-        && (v = judge (in->ps, in->plan, in->samples, base.v, base.n, &opts,
-                       err))
-        && ledger_record (w->ledger, w->now, in->ps, in->samples, v, err)
-               > 0) {
-        w->status = v->status;
-        rc = 0;
-    }
+    if (!(in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false, err))
+        || inputs_ledger (in, LEDGER_CREATE, err) < 0
+        || !(fp = inputs_output (in, err)))
+        return -1;
+    n = pathset_size (in->ps);
+    host = xarray (n, sizeof (*host));
+    for (size_t i = 0; i < n; i++)
+        host[i] = pathset_endpoint (in->ps, i)->host;
+    id = ledger_begin (in->ledger, now (), in->fabric->hash, &cause, host, n,
+                       nonce, err);
+    free (host);
+    if (id < 0)
+        return -1;
+    fprintf (fp, "%s\n", nonce);
+    return 0;
+}
+
+static int add (struct inputs *in, struct error *err)
+{
+    struct verdict *v;
+    int status = -1;
+
+    if (inputs_ledger (in, LEDGER_WRITE, err) < 0)
+        return -1;
+    v = judge (in->ps, in->plan, in->samples, in->base.v, in->base.n,
+               &in->thresholds, err);
+    if (v
+        && ledger_record (in->ledger, now (), in->ps, in->samples, v, err) > 0)
+        status = exit_status (v->status);
     verdict_destroy (v);
-    baselines_clear (&base);
-    return rc;
-}
-
-static int add (struct ledger_run *w, struct error *err)
-{
-    struct inputs in = { 0 };
-    int rc;
-
-    if (!w->o->samples)
-        return error_input (err, "--samples SAMPLES is missing");
-    rc = inputs_load (&in, w->o->measured_on, w->o->plan, w->o->samples,
-                      err);
-    if (rc == 0)
-        rc = judge_and_add (w, &in, err);
-    inputs_clear (&in);
-    return rc;
-}
-
-static const struct {
-    const char *name;
-    char *full; /* name in errors and usage */
-    const struct opt *table;
-    const char *args;
-    int min, max; /* number of operands */
-    enum ledger_mode mode, list; /* with operands; without */
-    int (*run) (struct ledger_run *w, struct error *err);
-} verbs[] = {
-    { "show", "ledger show", show_table, "[AUDIT]", 0, 1, LEDGER_READ,
-      LEDGER_READ, show },
-    { "missed", "ledger missed", missed_table, "", 0, 0, LEDGER_READ,
-      LEDGER_READ, missed },
-    { "trend", "ledger trend", trend_table, "LINK", 1, 1, LEDGER_READ,
-      LEDGER_READ, trend },
-    { "solve", "ledger solve", solve_table, "", 0, 0, LEDGER_READ,
-      LEDGER_READ, solve_all },
-    { "mute", "ledger mute", mute_table, "[LINK]", 0, 1, LEDGER_WRITE,
-      LEDGER_READ, mute },
-    { "rebase", "ledger rebase", rebase_table, "[LINK]", 0, 1, LEDGER_WRITE,
-      LEDGER_READ, rebase },
-    { "prune", "ledger prune", prune_table, "", 0, 0, LEDGER_WRITE,
-      LEDGER_WRITE, prune },
-    { "export", "ledger export", export_table, "", 0, 0, LEDGER_READ,
-      LEDGER_READ, export },
-    { "check", "ledger check", check_table, "", 0, 0, LEDGER_READ,
-      LEDGER_READ, check },
-    { "salvage", "ledger salvage", check_table, "NEW", 1, 1, LEDGER_READ,
-      LEDGER_READ, salvage },
-    { "begin", "ledger begin", begin_table, "", 0, 0, LEDGER_CREATE,
-      LEDGER_CREATE, begin },
-    { "add", "ledger add", add_table, "", 0, 0, LEDGER_WRITE, LEDGER_WRITE,
-      add },
-};
-
-static struct ledger *open_ledger (const struct ledger_options *o,
-                                   enum ledger_mode mode, struct error *err)
-{
-    struct ledger *ledger = NULL;
-    struct site site;
-
-    if (o->ledger)
-        return ledger_open (o->ledger, mode, err);
-    if (site_read (&site, o->conf, 0, err) == 0)
-        ledger = ledger_open (site.ledger, mode, err);
-    site_clear (&site);
-    return ledger;
-}
-
-static int run (size_t verb, struct ledger_run *w, struct error *err)
-{
-    enum ledger_mode mode = w->arg || w->o->node ? verbs[verb].mode
-                                                 : verbs[verb].list;
-    struct outfile *out;
-    int rc = -1;
-
-    if (w->o->days > DAYS_MAX)
-        return error_input (err, "--days: at most %d is wanted", DAYS_MAX);
-    if ((!w->o->fabric || (w->fabric = fabric_load (w->o->fabric, err)))
-        && (w->ledger = open_ledger (w->o, mode, err))
-        && (out = file_create (w->o->output, err))) {
-        w->fp = file_stream (out);
-        rc = file_finish (out, verbs[verb].run (w, err), err);
-    }
-    ledger_close (w->ledger);
-    fabric_destroy (w->fabric);
-    return rc;
-}
-
-static int run_verb (size_t verb, int argc, char **argv)
-{
-    static const int exits[] = {
-        [VERDICT_OK] = EXIT_OK,
-        [VERDICT_WARN] = EXIT_OK,
-        [VERDICT_UNKNOWN] = EXIT_WORLD,
-        [VERDICT_FAIL] = EXIT_FAIL,
-    };
-    struct ledger_options o = {
-        .last = -1, .days = -1, .keep = -1, .points = POINTS, .half_life = 7,
-    };
-    struct ledger_run w = { .o = &o, .now = (int64_t)time (NULL) };
-    struct error err;
-    int status;
-    int first;
-
-    argv[0] = verbs[verb].full;
-    first = options_parse (verbs[verb].table, &o, argc, argv,
-                           verbs[verb].args, verbs[verb].min,
-                           verbs[verb].max, &status);
-    if (first >= 0) {
-        w.arg = argv[first];
-        status = run (verb, &w, &err) < 0 ? fail (argv[0], &err)
-                                          : exits[w.status];
-    }
-    free (o.baseline.v);
     return status;
 }
 
-int verb_ledger (int argc, char **argv)
-{
-    const char *name = argc > 1 ? argv[1] : "";
-    bool help = strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0;
-    struct text_guess guess = { .word = name };
+enum { OUT = TAKES_LEDGER | TAKES_OUTPUT, LIST = OUT | TAKES_JSON };
 
-    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++) {
-        if (strcmp (name, verbs[i].name) == 0)
-            return run_verb (i, argc - 1, argv + 1);
-        text_guess (&guess, verbs[i].name);
-    }
-    if (*name && !help)
-        return no_verb ("pmm ledger", &guess);
-    fprintf (help ? stdout : stderr, "Usage: pmm ledger ");
-    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++)
-        fprintf (help ? stdout : stderr, "%s%s", i ? "|" : "", verbs[i].name);
-    fprintf (help ? stdout : stderr, " [OPTION]...\nEach has --help.\n");
-    return help ? EXIT_OK : EXIT_BAD_INPUT;
-}
+static const struct verb *const verbs[] = {
+    &(const struct verb){ .name = "show", .may = LIST, .operands = "[AUDIT]",
+                          .max = 1, .options = show_options, .given = &given,
+                          .run = show },
+    &(const struct verb){ .name = "missed", .may = LIST,
+                          .options = missed_options, .given = &given,
+                          .check = check_days, .run = missed },
+    &(const struct verb){ .name = "trend", .needs = TAKES_FABRIC, .may = LIST,
+                          .operands = "LINK", .min = 1, .max = 1,
+                          .options = trend_options, .given = &given,
+                          .run = trend },
+    &(const struct verb){ .name = "solve", .needs = TAKES_FABRIC, .may = LIST,
+                          .options = solve_options, .given = &given,
+                          .run = solve_all },
+    &(const struct verb){ .name = "mute", .may = LIST | TAKES_FABRIC,
+                          .operands = "[LINK]", .max = 1,
+                          .options = mute_options, .given = &given,
+                          .check = check_days, .run = mute },
+    &(const struct verb){ .name = "rebase", .may = LIST | TAKES_FABRIC,
+                          .operands = "[LINK]", .max = 1,
+                          .options = rebase_options, .given = &given,
+                          .run = rebase },
+    &(const struct verb){ .name = "prune", .may = OUT,
+                          .options = prune_options, .given = &given,
+                          .check = check_days, .run = prune },
+    &(const struct verb){ .name = "export", .may = OUT | TAKES_FABRIC,
+                          .options = export_options, .given = &given,
+                          .run = export },
+    &(const struct verb){ .name = "check", .may = OUT, .run = check },
+    &(const struct verb){ .name = "salvage", .may = OUT, .operands = "NEW",
+                          .min = 1, .max = 1, .run = salvage },
+    &(const struct verb){ .name = "begin", .needs = TAKES_FABRIC, .may = OUT,
+                          .options = begin_options, .given = &given,
+                          .run = begin },
+    &(const struct verb){ .name = "add",
+                          .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
+                          .may = OUT | TAKES_BASELINES, .run = add },
+    NULL,
+};
+
+const struct verb verb_ledger = {
+    .name = "ledger",
+    .help = "what audits measured, found and did",
+    .verbs = verbs,
+};

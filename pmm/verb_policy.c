@@ -3,63 +3,19 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "ibquery/snapshot.h"
-#include "pmm/verb.h"
 #include "pmm/lines.h"
+#include "pmm/verb.h"
 #include "prolog/act/act.h"
-#include "util/file.h"
 #include "util/json.h"
 #include "util/site.h"
 
-struct policy_options {
-    const char *ledger, *conf, *fabric, *output;
-    bool json;
-};
-
-#define FIELD(name) offsetof (struct policy_options, name)
-#define CONF                                                                  \
-    { "conf", 0, "FILE", opt_string, FIELD (conf), "take this for pmm.conf" }
-
-static const struct opt explain_table[] = {
-    { "ledger", 'L', "FILE", opt_string, FIELD (ledger),
-      "the ledger, if not pmm.conf's" },
-    { "fabric", 'f', "FILE", opt_string, FIELD (fabric),
-      "the snapshot, if not pmm.conf's" },
-    CONF,
-    { "json", 0, NULL, opt_true, FIELD (json), "as JSON" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
-    { 0 },
-};
-static const struct opt act_table[] = {
-    CONF,
-    { 0 },
-};
-#undef FIELD
-
-/* State of a run of the verb. */
-struct policy_run {
-    const struct policy_options *o;
-    const char *node; /* NULL: all nodes with something to report */
-    struct site site;
-    struct fabric *fabric;
-    struct ledger *ledger;
-    struct act_report report;
-};
-
 /* --- facts about a node --------------------------------------------------- */
-
-static json_t *real_json (double x)
-{
-    return isfinite (x) ? json_real (x) : json_null ();
-}
 
 static json_t *findings_json (const struct policy_input *in, const char *node)
 {
@@ -84,9 +40,9 @@ static json_t *findings_json (const struct policy_input *in, const char *node)
                                          "link", f->suspect[j].link,
                                          "suspects",
                                          (json_int_t)f->nsuspects, "excess_ns",
-                                         real_json (f->excess_ns),
+                                         number_json (f->excess_ns),
                                          "stderr_ns",
-                                         real_json (f->stderr_ns)));
+                                         number_json (f->stderr_ns)));
         }
     return list;
 }
@@ -125,10 +81,9 @@ static json_t *actions_json (const struct policy_input *in, const char *node)
 }
 
 /* A decision with everything that it is based on. faulty: as in the ledger. */
-static json_t *node_json (const struct policy_run *w, const struct decision *d,
-                          const json_t *faulty)
+static json_t *node_json (const struct policy_input *in,
+                          const struct decision *d, const json_t *faulty)
 {
-    const struct policy_input *in = &w->report.facts.input;
     const json_t *out = ledger_is_out (faulty, d->node, in->now);
     json_t *obj
         = xcheck (json_pack ("{s:s, s:s, s:s?, s:s, s:s}", "node", d->node,
@@ -185,76 +140,71 @@ static void print_node (const json_t *v, bool all, FILE *fp)
         print_line (item, "  {action} {@time} {reason}\n", fp);
 }
 
-/* Write the result. Takes ownership of the nodes. */
-static int print (const struct policy_run *w, json_t *nodes, FILE *fp,
-                  struct error *err)
+/* Write the decisions on all nodes with something to report, or on one node
+ * (name not NULL).
+ */
+static int tell (struct inputs *in, const struct act_report *r,
+                 const char *action, const char *name, struct error *err)
 {
-    const struct decisions *d = &w->report.decisions;
-    json_t *remarks;
+    const struct decisions *d = &r->decisions;
+    const struct policy_input *input = &r->facts.input;
+    json_t *faulty = ledger_faulty (in->ledger, input->now, err);
+    json_t *nodes = xcheck (json_array ());
+    json_t *remarks = xcheck (json_array ());
+    FILE *fp = faulty ? inputs_output (in, err) : NULL;
+    bool found = !name || d->n == 0;
+    int rc = fp ? 0 : -1;
     const json_t *v;
     size_t i;
 
-    if (!w->o->json) {
+    for (i = 0; fp && i < d->n; i++)
+        if (name ? !strcmp (d->v[i].node, name) : act_is_news (&d->v[i])) {
+            found = true;
+            json_add (nodes, node_json (input, &d->v[i], faulty));
+        }
+    for (i = 0; i < d->nremarks; i++)
+        json_add (remarks, json_string (d->remark[i]));
+    if (fp && !found)
+        rc = error_input (err, "Slurm has no node %.63s", name);
+    else if (fp && in->json)
+        rc = inputs_put_json (in, "policy", in->fabric->hash,
+                              json_pack ("{s:I, s:s, s:I, s:b, s:O, s:O}",
+                                         "time", (json_int_t)input->now,
+                                         "action", action, "after",
+                                         (json_int_t)d->after, "stopped",
+                                         d->stopped, "remarks", remarks,
+                                         "nodes", nodes), err);
+    else if (fp) {
         for (i = 0; i < d->nremarks; i++)
             fprintf (fp, "%s\n", d->remark[i]);
         json_array_foreach (nodes, i, v)
-            print_node (v, w->node != NULL, fp);
-        json_decref (nodes);
-        return 0;
+            print_node (v, name != NULL, fp);
     }
-    remarks = xcheck (json_array ());
-    for (i = 0; i < d->nremarks; i++)
-        json_add (remarks, json_string (d->remark[i]));
-    return json_write_file ("policy", w->fabric->hash,
-                            json_pack ("{s:I, s:s, s:I, s:b, s:o, s:o}",
-                                       "time",
-                                       (json_int_t)w->report.facts.input.now,
-                                       "action", w->site.action, "after",
-                                       (json_int_t)d->after, "stopped",
-                                       d->stopped, "remarks", remarks, "nodes",
-                                       nodes), fp, err);
+    json_decref (faulty);
+    json_decref (nodes);
+    json_decref (remarks);
+    return rc;
 }
 
 /* --- the verbs ------------------------------------------------------------ */
 
-static int tell (const struct policy_run *w, FILE *fp, struct error *err)
+static int explain (struct inputs *in, struct error *err)
 {
-    const struct decisions *d = &w->report.decisions;
-    json_t *faulty = ledger_faulty (w->ledger, w->report.facts.input.now, err);
-    bool found = !w->node || d->n == 0;
-    json_t *nodes;
+    struct act_report report = { .busy = false };
+    struct site site = { 0 };
+    int status = -1;
 
-    if (!faulty)
-        return -1;
-    nodes = xcheck (json_array ());
-    for (size_t i = 0; i < d->n; i++)
-        if (w->node ? !strcmp (d->v[i].node, w->node)
-                    : act_is_news (&d->v[i])) {
-            found = true;
-            json_add (nodes, node_json (w, &d->v[i], faulty));
-        }
-    json_decref (faulty);
-    if (found)
-        return print (w, nodes, fp, err);
-    json_decref (nodes);
-    return error_input (err, "Slurm has no node %.63s", w->node);
-}
-
-static int explain (struct policy_run *w, struct error *err)
-{
-    const struct policy_options *o = w->o;
-    struct outfile *out;
-
-    if (site_read (&w->site, o->conf, 0, err) < 0
-        || !(w->fabric = fabric_load (o->fabric ? o->fabric
-                                                : w->site.snapshot, err))
-        || !(w->ledger = ledger_open (o->ledger ? o->ledger : w->site.ledger,
-                                      LEDGER_READ, err))
-        || act_look (&w->report, &act_slurm, &w->site, w->ledger, w->fabric,
-                     (int64_t)time (NULL), err) < 0
-        || !(out = file_create (o->output, err)))
-        return -1;
-    return file_finish (out, tell (w, file_stream (out), err), err);
+    if (site_read (&site, in->conf, 0, err) == 0
+        && inputs_fabric (in, err) == 0
+        && inputs_ledger (in, LEDGER_READ, err) == 0
+        && act_look (&report, &act_slurm, &site, in->ledger, in->fabric,
+                     (int64_t)time (NULL), err) == 0
+        && tell (in, &report, site.action, in->operand[0], err) == 0)
+        /* a read error, not an input error */
+        status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
+    act_report_clear (&report);
+    site_clear (&site);
+    return status;
 }
 
 static void say (void *arg, const char *line)
@@ -277,75 +227,41 @@ static int check_user (struct error *err)
     return 0;
 }
 
-static int act (struct policy_run *w, struct error *err)
+static int act (struct inputs *in, struct error *err)
 {
     struct act_world world = act_slurm;
+    struct act_report report = { .busy = false };
+    struct site site = { 0 };
+    int status = -1;
 
     world.say = say;
-    if (site_read (&w->site, w->o->conf, 1, err) < 0
-        || !(w->fabric = fabric_load_trusted (w->site.snapshot, geteuid (),
-                                              NULL, err))
-        || check_user (err) < 0
-        || !(w->ledger = ledger_open (w->site.ledger, LEDGER_WRITE, err))
-        || act_round (&w->report, &world, &w->site, w->ledger, w->fabric,
-                      (int64_t)time (NULL), err) < 0)
-        return -1;
-    if (w->report.busy)
-        return error_world (err, "an audit is running, or another acts");
-    return 0;
-}
-
-static const struct {
-    const char *name;
-    char *full; /* name in errors and usage */
-    const struct opt *table;
-    const char *args;
-    int max; /* number of operands */
-    int (*run) (struct policy_run *w, struct error *err);
-} verbs[] = {
-    { "explain", "policy explain", explain_table, "[NODE]", 1, explain },
-    { "act", "policy act", act_table, "", 0, act },
-};
-
-static int run_verb (size_t verb, int argc, char **argv)
-{
-    struct policy_options o = { .json = false };
-    struct policy_run w = { .o = &o };
-    struct error err;
-    int status;
-    int first;
-
-    argv[0] = verbs[verb].full;
-    first = options_parse (verbs[verb].table, &o, argc, argv,
-                           verbs[verb].args, 0, verbs[verb].max, &status);
-    if (first < 0)
-        return status;
-    w.node = argv[first];
-    if (verbs[verb].run (&w, &err) < 0)
-        status = fail (argv[0], &err);
-    else /* a read error, not an input error */
-        status = w.report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
-    act_report_clear (&w.report);
-    ledger_close (w.ledger);
-    fabric_destroy (w.fabric);
-    site_clear (&w.site);
+    if (site_read (&site, in->conf, 1, err) == 0
+        && (in->fabric = fabric_load_trusted (site.snapshot, geteuid (), NULL,
+                                              err))
+        && check_user (err) == 0
+        && (in->ledger = ledger_open (site.ledger, LEDGER_WRITE, err))
+        && act_round (&report, &world, &site, in->ledger, in->fabric,
+                      (int64_t)time (NULL), err) == 0) {
+        status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
+        if (report.busy)
+            status = error_world (err, "an audit is running, or another acts");
+    }
+    act_report_clear (&report);
+    site_clear (&site);
     return status;
 }
 
-int verb_policy (int argc, char **argv)
-{
-    const char *name = argc > 1 ? argv[1] : "";
-    bool help = !strcmp (name, "--help") || !strcmp (name, "-h");
-    struct text_guess guess = { .word = name };
+static const struct verb *const verbs[] = {
+    &(const struct verb){ .name = "explain",
+                          .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON
+                                 | TAKES_OUTPUT,
+                          .operands = "[NODE]", .max = 1, .run = explain },
+    &(const struct verb){ .name = "act", .may = TAKES_CONF, .run = act },
+    NULL,
+};
 
-    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++) {
-        if (!strcmp (name, verbs[i].name))
-            return run_verb (i, argc - 1, argv + 1);
-        text_guess (&guess, verbs[i].name);
-    }
-    if (*name && !help)
-        return no_verb ("pmm policy", &guess);
-    fprintf (help ? stdout : stderr,
-             "Usage: pmm policy explain|act [OPTION]...\nEach has --help.\n");
-    return help ? EXIT_OK : EXIT_BAD_INPUT;
-}
+const struct verb verb_policy = {
+    .name = "policy",
+    .help = "which nodes would be drained, and why",
+    .verbs = verbs,
+};

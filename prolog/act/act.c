@@ -137,7 +137,7 @@ static struct said_words words_of (const struct decision *d)
  */
 static json_t *said_of (struct policy_round *r, bool site)
 {
-    json_t *rows = ledger_said (r->ledger, r->err);
+    json_t *rows = ledger_list (r->ledger, LEDGER_SAID, 0, 0, r->err);
     json_t *said = rows ? xcheck (json_object ()) : NULL;
     const json_t *row;
     size_t i;

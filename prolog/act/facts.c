@@ -108,7 +108,7 @@ struct audit_link {
 };
 
 static const struct audit_link *links (struct facts_reading *r,
-                                       enum ledger_row_kind kind, int64_t from,
+                                       enum ledger_kind kind, int64_t from,
                                        const char *link, size_t *n)
 {
     const struct ledger_rows what = {

@@ -405,7 +405,7 @@ static int measure (struct audit_work *run, struct error *err)
 static int find_leader (struct audit_work *run, struct error *err)
 {
     const struct audit_request *rq = run->request;
-    json_t *list = ledger_audits (run->audit->ledger, 1, err);
+    json_t *list = ledger_list (run->audit->ledger, LEDGER_AUDITS, 1, 0, err);
     const json_t *last = json_array_get (list, 0);
     const char *before
         = rq->before ? rq->before
@@ -582,8 +582,9 @@ static int halve (struct audit_work *run, const char **node, size_t n,
 static int has_searched (const struct audit_work *run, struct error *err)
 {
     int64_t now = time (NULL);
-    json_t *list = ledger_begun (run->audit->ledger, now - SEARCH_EVERY_S,
-                                 now + SEARCH_EVERY_S, err);
+    json_t *list = ledger_list (run->audit->ledger, LEDGER_BEGUN,
+                                now - SEARCH_EVERY_S, now + SEARCH_EVERY_S,
+                                err);
     int rc = list ? 0 : -1;
     size_t i;
     json_t *v;

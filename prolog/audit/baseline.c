@@ -76,7 +76,7 @@ static int drop_reset (struct samples *s, const struct pathset *ps,
 static int find_reset (struct ledger *ledger, const struct fabric *f,
                        bool *reset, struct error *err)
 {
-    json_t *list = ledger_rebases (ledger, err);
+    json_t *list = ledger_list (ledger, LEDGER_REBASES, 0, 0, err);
     json_t *v;
     size_t i;
 

@@ -45,8 +45,8 @@ enum {
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, a user */
     LEDGER_NONCE_BYTES = 33, /* 32 hex digits and their end */
     LEDGER_HOSTS_MAX = 1 << 17,
-    LEDGER_RETRY_MAX_S = 3600, /* longest wait of a comment for its next try */
 };
+#define LEDGER_RETRY_MAX_S 3600 /* longest wait of a comment for its next try */
 
 enum ledger_mode {
     LEDGER_READ,
@@ -239,14 +239,64 @@ int ledger_comment_failed (struct ledger *ledger, int64_t time,
 int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
                       struct error *err);
 
-/* Audits as JSON. Lists are newest first. NULL with err. */
-
-/* The newest n: {id, begun, ended, why, about, submitted, uid, job, step,
- * fabric, status, complete, sentence, node, leader, hosts}. Values that are not
- * known yet are null; so are uid without a user's job, and node if the audit is
- * about none. hosts is their number.
+/* Rows, each an object of its columns. n is `from` of ledger_list. Times are
+ * when an audit began, unless it says otherwise.
  */
-json_t *ledger_audits (struct ledger *ledger, size_t n, struct error *err);
+enum ledger_kind {
+    LEDGER_AUDITS,  /* the newest n, newest first: id, begun, ended, why,
+                       about, submitted, uid, job, step, fabric, status,
+                       complete, sentence, node, leader, hosts; null: not known
+                       yet; uid: of a user's job; node: if it is about one;
+                       hosts: their number */
+    LEDGER_ACTIONS, /* the newest n, newest first: id, after, node, link, kind,
+                       intended, done (null: not yet), reason, why */
+    LEDGER_MUTES,   /* all: link, node ("": any), time, until, who, why */
+    LEDGER_REBASES, /* all: link, after, time, who, why */
+    LEDGER_SIGNS,   /* of audit `from` and newer ones, oldest first: audit,
+                       link, host, kind, time */
+    LEDGER_SAID,    /* messages in the log that still hold, by node: node ("":
+                       about the site), words */
+    LEDGER_COMMENTS, /* the newest n, newest first: id, after, job, submitted,
+                       text, queued, tries, due, done, error */
+    LEDGER_COMMENTS_DUE, /* the oldest `to` that are due at the time `from`, or
+                       by a time more than LEDGER_RETRY_MAX_S ahead: then the
+                       clock was ahead when they were put off */
+    LEDGER_BEGUN,   /* begun from `from` to `to`: begun, why */
+    LEDGER_FAILED,  /* begun at `from` or later and ended without a result, by
+                       node ("": of no single one) and cause, the most first:
+                       node, cause, audits, newest */
+    LEDGER_SILENT,  /* hosts that did not answer in audits from `from` on that
+                       have a result: {host: time of the newest of these} */
+    LEDGER_AGES,    /* when each link was last measured: {link: time of the
+                       result}, without those that were not */
+    LEDGER_NEWEST,  /* the newest audit that measured each link: link, audit */
+
+    /* for ledger_read only */
+    LEDGER_TRIES,   /* from audit `from` on, about a node: audit, node, begun */
+    LEDGER_FOUND,   /* audits from `from` on with any finding, */
+    LEDGER_FOUND_OF_LINK, /* ... or with one that suspects the link: audit */
+    LEDGER_SUSPECTS, /* links and switches that audits from `from` on suspect:
+                       link */
+    LEDGER_LINK_AUDITS, /* audits from `from` on whose routes crossed the link:
+                       audit; own: all of these routes ended at the host, so it
+                       is this host's link; clean: an RTT over it was measured,
+                       it was judged, no finding suspects it (except one about
+                       its host's software, PCIe or adapter), and
+                       ledger_baseline would have had an earlier RTT over it;
+                       open: it was not judged; lossy: half of its probes or
+                       more were lost; peer: the one host with which all RTTs
+                       over it were measured, null if there were several */
+    LEDGER_RESULT,  /* of audit `from`: as in ledger_result, no lists */
+    LEDGER_FINDINGS, /* of audit `from`: seq, level, kind, basis, excess_ns,
+                       stderr_ns, expected_ns, why */
+    LEDGER_AUDIT_SUSPECTS, /* of audit `from`: finding (its seq), link */
+};
+
+/* The rows, as a list or the map shown above; the caller owns it. Work grows
+ * with their number, or that of the audits since. NULL with err.
+ */
+json_t *ledger_list (struct ledger *ledger, enum ledger_kind kind,
+                     int64_t from, int64_t to, struct error *err);
 
 /* One audit, completely: the above, hosts [{host, answered}], findings [{level,
  * kind, basis, excess_ns, stderr_ns, expected_ns, why, suspects}], not_judged
@@ -259,62 +309,14 @@ json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
 /* The id of the next audit; 0: none, -1 with err. */
 int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
 
-/* All mutes, [{link, node, time, until, who, why}]: "" means any link or node.
- * All rebases, [{link, after, time, who, why}].
- */
-json_t *ledger_mutes (struct ledger *ledger, struct error *err);
-json_t *ledger_rebases (struct ledger *ledger, struct error *err);
-
-/* The newest n [{id, after, node, link, kind, intended, done, reason,
- * why}]; done is null until it is done.
- */
-json_t *ledger_actions (struct ledger *ledger, size_t n, struct error *err);
-
-/* Signs seen by this audit and newer ones, oldest first: [{audit, link, host,
- * kind, time}].
- */
-json_t *ledger_signs (struct ledger *ledger, int64_t since,
-                      struct error *err);
-
-/* The oldest n comments that are due; the newest n of all: [{id, after, job,
- * submitted, text, queued, tries, due, done, error}].
- */
-json_t *ledger_comments_due (struct ledger *ledger, int64_t now, size_t n,
-                             struct error *err);
-json_t *ledger_comments (struct ledger *ledger, size_t n, struct error *err);
-
 /*
  * Queries of a service before it audits; work does not grow with the ledger
  * unless stated
  */
 
-/* The audit that the job caused; 0: none, -1 with err. */
-int64_t ledger_audited (struct ledger *ledger, uint64_t job,
-                        int64_t submitted, struct error *err);
-
-/* The audits that began between two times, [{begun, why}]. Work grows with
- * their number.
- */
-json_t *ledger_begun (struct ledger *ledger, int64_t from, int64_t to,
-                      struct error *err);
-
 /* The oldest audit that begun at that time or later; 0: none, -1 with err. */
 int64_t ledger_since (struct ledger *ledger, int64_t time,
                       struct error *err);
-
-/* Hosts that did not answer in audits that began at that time or later and have
- * a result: {host: time}, when the newest of these audits began. Work grows
- * with the audits since.
- */
-json_t *ledger_silent (struct ledger *ledger, int64_t since,
-                       struct error *err);
-
-/* Audits from that time on that ended without a result, by node and cause:
- * [{node, cause, audits, newest}], the most first; node "": of no single node.
- * Work grows with the audits since.
- */
-json_t *ledger_failed (struct ledger *ledger, int64_t since,
-                       struct error *err);
 
 /* Nodes with faults that no audit measured since: {node: {cause, faults, since,
  * until}}. Audits leave them out `until` then: LEDGER_OUT_MIN_S after the first
@@ -335,16 +337,6 @@ int ledger_measured (struct ledger *ledger, const char *node, int64_t *begun,
 
 /* When the oldest audit in the ledger began. Return likewise. */
 int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
-
-/* When each link was last measured by an audit in the ledger: {link: time},
- * without the links that were not. Work grows with the links.
- */
-json_t *ledger_ages (struct ledger *ledger, struct error *err);
-
-/* The newest audit that measured each link, [{link, audit}], by audit. Work
- * grows with the links.
- */
-json_t *ledger_newest (struct ledger *ledger, struct error *err);
 
 /* How much an audit measured: {links, rounds}. */
 json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
@@ -392,42 +384,8 @@ struct ledger_column {
 #define LEDGER_WORDS(name, of, field, word, n)                                \
     { name, LEDGER_WORD, offsetof (struct of, field), word, n }
 
-/* Columns and order as in the lists above: LEDGER_ACTIONS (the newest `from`),
- * LEDGER_MUTES, LEDGER_REBASES, LEDGER_SIGNS (from audit `from` on),
- * LEDGER_RESULT and LEDGER_FINDINGS (of audit `from`; a finding has its seq
- * instead of its suspects). And these:
- *
- * LEDGER_TRIES: audits from `from` on that were about a node: audit, node,
- *     begun.
- * LEDGER_FOUND, LEDGER_FOUND_OF_LINK: audits from `from` on with any finding,
- *     or with one that suspects the link: audit.
- * LEDGER_SUSPECTS: all links and switches that audits from `from` on suspect:
- *     link.
- * LEDGER_AUDIT_SUSPECTS: those of audit `from`: finding (its seq), link.
- * LEDGER_LINK_AUDITS: audits from `from` on whose routes crossed the link:
- *     audit, own, clean, open, lossy, peer. own: all of these routes ended at
- *     the host, so it is this host's link. clean: an RTT over it was measured,
- *     it was judged, no finding suspects it (except one about its host's
- *     software, PCIe or adapter), and ledger_baseline would have had an earlier
- *     RTT over it. open: it was not judged. lossy: half of its probes or more
- *     were lost. peer: the one host with which all RTTs over it were measured;
- *     NULL if there were several.
- */
 struct ledger_rows {
-    enum ledger_row_kind {
-        LEDGER_ACTIONS,
-        LEDGER_MUTES,
-        LEDGER_REBASES,
-        LEDGER_SIGNS,
-        LEDGER_TRIES,
-        LEDGER_FOUND,
-        LEDGER_FOUND_OF_LINK,
-        LEDGER_SUSPECTS,
-        LEDGER_LINK_AUDITS,
-        LEDGER_RESULT,
-        LEDGER_FINDINGS,
-        LEDGER_AUDIT_SUSPECTS,
-    } kind;
+    enum ledger_kind kind;
     size_t size; /* of the struct; members that no column sets are 0 */
     struct ledger_column column[12];
 };
@@ -450,11 +408,9 @@ void *ledger_read (struct ledger *ledger, const struct ledger_rows *rows,
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
-/* Messages in the log that still hold, [{node, words}], by node; node "": about
- * the site. ledger_say adds one, or removes it if not `on`. Return 0, or -1
- * with err.
+/* Add a message that the log has and that still holds, or remove it if not
+ * `on`. Return 0, or -1 with err.
  */
-json_t *ledger_said (struct ledger *ledger, struct error *err);
 int ledger_say (struct ledger *ledger, const char *node, const char *words,
                 bool on, struct error *err);
 

@@ -188,6 +188,8 @@ static const char schema[]
 #define COMMENT_COLUMNS                                                       \
     "SELECT id, after, job, submitted, text, queued, tries, due, done, error" \
     " FROM comment "
+#define QUOTED(x) #x
+#define NUMBER(x) QUOTED (x)
 #define HOST_OF(name)                                                         \
     "substr (" name ", 1, instr (" name " || ':', ':') - 1)"
 /* the host at the route's end that is not ?3's; NULL if all were lost */

@@ -15,94 +15,40 @@
 
 enum { FAULT_MAX_AGE_S = 7 * 86400 };
 
-/*
- * Lists
- */
+static const struct {
+    enum db_stmt stmt;
+    bool is_map; /* {text: integer}, not a list */
+} kinds[] = {
+    [LEDGER_AUDITS] = { DB_AUDITS },
+    [LEDGER_ACTIONS] = { DB_ACTIONS },
+    [LEDGER_MUTES] = { DB_MUTES },
+    [LEDGER_REBASES] = { DB_REBASES },
+    [LEDGER_SIGNS] = { DB_SIGNS },
+    [LEDGER_SAID] = { DB_SAID },
+    [LEDGER_COMMENTS] = { DB_COMMENTS },
+    [LEDGER_COMMENTS_DUE] = { DB_COMMENTS_DUE },
+    [LEDGER_BEGUN] = { DB_BEGUN },
+    [LEDGER_FAILED] = { DB_FAILED },
+    [LEDGER_SILENT] = { DB_SILENT, true },
+    [LEDGER_AGES] = { DB_AGES, true },
+    [LEDGER_NEWEST] = { DB_NEWEST },
+    [LEDGER_TRIES] = { DB_TRIES },
+    [LEDGER_FOUND] = { DB_FOUND },
+    [LEDGER_FOUND_OF_LINK] = { DB_FOUND_OF },
+    [LEDGER_SUSPECTS] = { DB_ALL_SUSPECTS },
+    [LEDGER_LINK_AUDITS] = { DB_LINK_AUDITS },
+    [LEDGER_RESULT] = { DB_RESULT },
+    [LEDGER_FINDINGS] = { DB_FINDINGS },
+    [LEDGER_AUDIT_SUSPECTS] = { DB_AUDIT_SUSPECTS },
+};
 
-static json_t *list (struct ledger *l, enum db_stmt id,
-                     const struct db_value *v, size_t n, struct error *err)
+json_t *ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,
+                     int64_t to, struct error *err)
 {
     db_start (l, err);
-    return db_json (l, db_list (l, id, v, n));
-}
-
-static json_t *map (struct ledger *l, enum db_stmt id,
-                    const struct db_value *v, size_t n, struct error *err)
-{
-    db_start (l, err);
-    return db_json (l, db_map (l, id, v, n));
-}
-
-json_t *ledger_audits (struct ledger *l, size_t n, struct error *err)
-{
-    return list (l, DB_AUDITS, VALUES (INT (n)), err);
-}
-
-json_t *ledger_mutes (struct ledger *l, struct error *err)
-{
-    return list (l, DB_MUTES, NONE, err);
-}
-
-json_t *ledger_rebases (struct ledger *l, struct error *err)
-{
-    return list (l, DB_REBASES, NONE, err);
-}
-
-json_t *ledger_actions (struct ledger *l, size_t n, struct error *err)
-{
-    return list (l, DB_ACTIONS, VALUES (INT (n)), err);
-}
-
-json_t *ledger_signs (struct ledger *l, int64_t since, struct error *err)
-{
-    return list (l, DB_SIGNS, VALUES (INT (since)), err);
-}
-
-json_t *ledger_said (struct ledger *l, struct error *err)
-{
-    return list (l, DB_SAID, NONE, err);
-}
-
-json_t *ledger_comments (struct ledger *l, size_t n, struct error *err)
-{
-    return list (l, DB_COMMENTS, VALUES (INT (n)), err);
-}
-
-/* A comment is also due if its time is more than LEDGER_RETRY_MAX_S ahead: then
- * the clock was ahead when it was put off.
- */
-json_t *ledger_comments_due (struct ledger *l, int64_t now, size_t n,
-                             struct error *err)
-{
-    return list (l, DB_COMMENTS_DUE,
-                 VALUES (INT (now), INT (now + LEDGER_RETRY_MAX_S), INT (n)),
-                 err);
-}
-
-json_t *ledger_begun (struct ledger *l, int64_t from, int64_t to,
-                      struct error *err)
-{
-    return list (l, DB_BEGUN, VALUES (INT (from), INT (to)), err);
-}
-
-json_t *ledger_failed (struct ledger *l, int64_t since, struct error *err)
-{
-    return list (l, DB_FAILED, VALUES (INT (since)), err);
-}
-
-json_t *ledger_newest (struct ledger *l, struct error *err)
-{
-    return list (l, DB_NEWEST, NONE, err);
-}
-
-json_t *ledger_silent (struct ledger *l, int64_t since, struct error *err)
-{
-    return map (l, DB_SILENT, VALUES (INT (since)), err);
-}
-
-json_t *ledger_ages (struct ledger *l, struct error *err)
-{
-    return map (l, DB_AGES, NONE, err);
+    return db_json (l, (kinds[kind].is_map ? db_map : db_list) (
+                           l, kinds[kind].stmt,
+                           VALUES (INT (from), INT (to))));
 }
 
 /*
@@ -123,12 +69,6 @@ static int64_t number (struct ledger *l, enum db_stmt id,
 int64_t ledger_next (struct ledger *l, int64_t id, struct error *err)
 {
     return number (l, DB_NEXT_AUDIT, VALUES (INT (id)), err);
-}
-
-int64_t ledger_audited (struct ledger *l, uint64_t job, int64_t submitted,
-                        struct error *err)
-{
-    return number (l, DB_FIND_JOB, VALUES (INT (job), INT (submitted)), err);
 }
 
 int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
@@ -215,70 +155,64 @@ static json_t *one_row (struct ledger *l, enum db_stmt id, int64_t audit)
     return row ? row : xcheck (json_object ());
 }
 
-/* Rows of an audit. Under `name`, each has the rows of another statement for
- * its column `number`, which is removed.
+/* The lists of an audit; each row of one with `of` has there, under `name`, the
+ * rows of another statement for its column `number`, which is removed.
  */
-static json_t *nested (struct ledger *l, enum db_stmt id, int64_t audit,
-                       const char *number, const char *name,
-                       json_t *(*rows) (struct ledger *, enum db_stmt,
-                                        const struct db_value *, size_t),
-                       enum db_stmt of)
+static const struct audit_list {
+    const char *key;
+    enum db_stmt stmt;
+    const char *number, *name;
+    enum db_stmt of;
+} audit_lists[] = {
+    { .key = "hosts", .stmt = DB_MEMBERS },
+    { .key = "counters", .stmt = DB_COUNTERS },
+    { .key = "signs", .stmt = DB_AUDIT_SIGNS },
+    { .key = "faults", .stmt = DB_AUDIT_FAULTS },
+    { .key = "not_judged", .stmt = DB_OPEN },
+    { .key = "actions", .stmt = DB_AUDIT_ACTIONS },
+    { .key = "loopbacks", .stmt = DB_AUDIT_LOOPBACKS },
+    { .key = "nodes", .stmt = DB_AUDIT_NODES },
+    { "findings", DB_FINDINGS, "seq", "suspects", DB_SUSPECTS },
+    { .key = "limits", .stmt = DB_LIMITS },
+    { "probes", DB_RTTS, "route", "row", DB_CROSSINGS },
+};
+
+/* Add the lists to an audit; all, or those of its result. */
+static void add_lists (struct ledger *l, json_t *audit, int64_t id, bool all)
 {
-    json_t *all = db_list (l, id, VALUES (INT (audit)));
-    json_t *row;
-    size_t i;
+    for (size_t k = 0; k < sizeof (audit_lists) / sizeof (audit_lists[0]);
+         k++) {
+        const struct audit_list *list = &audit_lists[k];
+        json_t *rows, *row;
+        size_t i;
 
-    json_array_foreach (all, i, row) {
-        json_int_t n = json_integer_value (json_object_get (row, number));
+        if (!all && list->stmt != DB_FINDINGS && list->stmt != DB_OPEN)
+            continue;
+        rows = db_list (l, list->stmt, VALUES (INT (id)));
+        json_array_foreach (rows, i, row) {
+            json_int_t n = json_int (row, list->number ? list->number : "",
+                                     0);
 
-        json_object_del (row, number);
-        json_put (row, name, rows (l, of, VALUES (INT (audit), INT (n))));
+            if (list->stmt == DB_LIMITS)
+                json_array_set (rows, i, json_object_get (row, "text"));
+            if (!list->number)
+                continue;
+            json_object_del (row, list->number);
+            json_put (row, list->name,
+                      (list->of == DB_CROSSINGS ? db_map : db_list) (
+                          l, list->of, VALUES (INT (id), INT (n))));
+        }
+        json_put (audit, list->key, rows);
     }
-    return all;
-}
-
-static json_t *findings_json (struct ledger *l, int64_t audit)
-{
-    return nested (l, DB_FINDINGS, audit, "seq", "suspects", db_list,
-                   DB_SUSPECTS);
-}
-
-static json_t *limits_json (struct ledger *l, int64_t audit)
-{
-    json_t *texts = xcheck (json_array ());
-    json_t *rows = db_list (l, DB_LIMITS, VALUES (INT (audit)));
-    json_t *row;
-    size_t i;
-
-    json_array_foreach (rows, i, row)
-        json_add (texts, json_incref (json_object_get (row, "text")));
-    json_decref (rows);
-    return texts;
 }
 
 json_t *ledger_audit (struct ledger *l, int64_t id, struct error *err)
 {
-    static const struct {
-        const char *key;
-        enum db_stmt stmt;
-    } lists[] = {
-        { "hosts", DB_MEMBERS },        { "counters", DB_COUNTERS },
-        { "signs", DB_AUDIT_SIGNS },    { "faults", DB_AUDIT_FAULTS },
-        { "not_judged", DB_OPEN },      { "actions", DB_AUDIT_ACTIONS },
-        { "loopbacks", DB_AUDIT_LOOPBACKS },
-        { "nodes", DB_AUDIT_NODES },
-    };
     json_t *audit;
 
     db_begin (l, DB_BEGIN_READ, err);
     audit = one_row (l, DB_AUDIT, id);
-    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
-        json_put (audit, lists[i].key,
-                  db_list (l, lists[i].stmt, VALUES (INT (id))));
-    json_put (audit, "findings", findings_json (l, id));
-    json_put (audit, "limits", limits_json (l, id));
-    json_put (audit, "probes",
-              nested (l, DB_RTTS, id, "route", "row", db_map, DB_CROSSINGS));
+    add_lists (l, audit, id, true);
     db_end (l, 0);
     return db_json (l, audit);
 }
@@ -289,8 +223,7 @@ json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)
 
     db_start (l, err);
     audit = one_row (l, DB_RESULT, id);
-    json_put (audit, "findings", findings_json (l, id));
-    json_put (audit, "not_judged", db_list (l, DB_OPEN, VALUES (INT (id))));
+    add_lists (l, audit, id, false);
     return db_json (l, audit);
 }
 
@@ -332,86 +265,51 @@ void ledger_release (struct ledger *l)
     errno = saved_errno;
 }
 
-static const char *copy_text (struct ledger_pool *pool, const char *s)
-{
-    return s ? strcpy (ledger_alloc (pool, strlen (s) + 1, 1), s) : NULL;
-}
-
-/* The index of a word; nwords if it is not known. */
-static int find_word (const struct ledger_column *c, const char *word)
-{
-    int i = 0;
-
-    while (i < c->nwords && (!word || strcmp (c->word (i), word) != 0))
-        i++;
-    return i;
-}
-
 static void set_field (void *field, const struct ledger_column *c,
                        sqlite3_stmt *row, int i, struct ledger_pool *pool)
 {
+    bool is_null = sqlite3_column_type (row, i) == SQLITE_NULL;
+    int64_t value = sqlite3_column_int64 (row, i);
     const char *text;
 
     switch (c->type) {
     case LEDGER_INT:
-        *(int64_t *)field = sqlite3_column_int64 (row, i);
+        *(int64_t *)field = value;
         break;
     case LEDGER_SIZE:
-        *(size_t *)field = (size_t)sqlite3_column_int64 (row, i);
+        *(size_t *)field = (size_t)value;
         break;
     case LEDGER_BOOL:
-        *(bool *)field = sqlite3_column_int64 (row, i) != 0;
+        *(bool *)field = value != 0;
         break;
     case LEDGER_UNSET:
-        *(bool *)field = sqlite3_column_type (row, i) == SQLITE_NULL;
+        *(bool *)field = is_null;
         break;
     case LEDGER_REAL:
-        *(double *)field = sqlite3_column_type (row, i) == SQLITE_NULL
-                               ? NAN
-                               : sqlite3_column_double (row, i);
+        *(double *)field = is_null ? NAN : sqlite3_column_double (row, i);
         break;
     case LEDGER_TEXT:
-        *(const char **)field = copy_text (pool, db_text (row, i));
-        break;
     case LEDGER_NAME:
         text = db_text (row, i);
-        *(const char **)field = copy_text (pool, text && *text ? text : NULL);
+        if (text && (*text || c->type == LEDGER_TEXT))
+            *(const char **)field
+                = strcpy (ledger_alloc (pool, strlen (text) + 1, 1), text);
         break;
     case LEDGER_WORD:
-        *(int *)field = find_word (c, db_text (row, i));
+        text = db_text (row, i);
+        *(int *)field = 0;
+        while (*(int *)field < c->nwords
+               && (!text || strcmp (c->word (*(int *)field), text)))
+            ++*(int *)field;
         break;
     }
-}
-
-/* The caller's column of that name; NULL: not wanted. */
-static const struct ledger_column *find_column (const struct ledger_rows *rows,
-                                                const char *name)
-{
-    for (const struct ledger_column *c = rows->column; c->name; c++)
-        if (!strcmp (c->name, name))
-            return c;
-    return NULL;
 }
 
 void *ledger_read (struct ledger *l, const struct ledger_rows *rows,
                    const struct ledger_key *key, struct ledger_pool *pool,
                    size_t *n, struct error *err)
 {
-    static const enum db_stmt stmts[] = {
-        [LEDGER_ACTIONS] = DB_ACTIONS,
-        [LEDGER_MUTES] = DB_MUTES,
-        [LEDGER_REBASES] = DB_REBASES,
-        [LEDGER_SIGNS] = DB_SIGNS,
-        [LEDGER_TRIES] = DB_TRIES,
-        [LEDGER_FOUND] = DB_FOUND,
-        [LEDGER_FOUND_OF_LINK] = DB_FOUND_OF,
-        [LEDGER_SUSPECTS] = DB_ALL_SUSPECTS,
-        [LEDGER_LINK_AUDITS] = DB_LINK_AUDITS,
-        [LEDGER_RESULT] = DB_RESULT,
-        [LEDGER_FINDINGS] = DB_FINDINGS,
-        [LEDGER_AUDIT_SUSPECTS] = DB_AUDIT_SUSPECTS,
-    };
-    enum db_stmt id = stmts[rows->kind];
+    enum db_stmt id = kinds[rows->kind].stmt;
     char *all = xcalloc (1, rows->size);
 
     *n = 0;
@@ -427,13 +325,10 @@ void *ledger_read (struct ledger *l, const struct ledger_rows *rows,
         all = xgrow (all, *n, rows->size);
         to = all + (*n)++ * rows->size;
         memset (to, 0, rows->size);
-        for (int i = 0; i < sqlite3_column_count (row); i++) {
-            const struct ledger_column *c
-                = find_column (rows, sqlite3_column_name (row, i));
-
-            if (c)
-                set_field (to + c->offset, c, row, i, pool);
-        }
+        for (int i = 0; i < sqlite3_column_count (row); i++)
+            for (const struct ledger_column *c = rows->column; c->name; c++)
+                if (!strcmp (c->name, sqlite3_column_name (row, i)))
+                    set_field (to + c->offset, c, row, i, pool);
     }
     pool->block = xgrow (pool->block, pool->n, sizeof (*pool->block));
     pool->block[pool->n++] = all;
@@ -452,30 +347,6 @@ struct trend_change {
     int level;   /* of the worst finding that suspects the link; 0: none */
 };
 
-static struct trend_change *read_changes (struct ledger *l, int64_t epoch,
-                                          const char *link, int64_t from,
-                                          size_t *n)
-{
-    struct trend_change *v = NULL;
-
-    *n = 0;
-    for (sqlite3_stmt *row = db_first (l, DB_TREND,
-                                       VALUES (INT (epoch), NAME (link),
-                                               INT (from)));
-         row; row = db_next (l, DB_TREND)) {
-        v = xgrow (v, *n, sizeof (*v));
-        v[(*n)++] = (struct trend_change){
-            .route = sqlite3_column_int64 (row, 0),
-            .audit = sqlite3_column_int64 (row, 1),
-            .ns = sqlite3_column_double (row, 2),
-            .begun = sqlite3_column_int64 (row, 3),
-            .counts = sqlite3_column_int (row, 4) != 0,
-            .level = sqlite3_column_int (row, 5),
-        };
-    }
-    return v;
-}
-
 /* Subtract each route's lower quartile. Routes without a value that counts are
  * dropped. work holds n numbers. Return the number of remaining values.
  */
@@ -485,18 +356,14 @@ static size_t center_routes (struct trend_change *v, size_t n, double *work)
 
     for (size_t i = 0, end; i < n; i = end) {
         size_t counting = 0;
-        double usual;
 
         for (end = i; end < n && v[end].route == v[i].route; end++)
             if (v[end].counts)
                 work[counting++] = v[end].ns;
-        if (counting == 0)
-            continue;
         stats_sort (work, counting);
-        usual = stats_quantile (work, counting, 0.25);
-        for (size_t k = i; k < end; k++) {
+        for (size_t k = i; k < end && counting > 0; k++) {
             v[kept] = v[k];
-            v[kept++].ns -= usual;
+            v[kept++].ns -= stats_quantile (work, counting, 0.25);
         }
     }
     return kept;
@@ -535,15 +402,28 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     json_t *points = xcheck (json_array ());
     int64_t epoch = 0;
     int64_t from = 0;
-    struct trend_change *v;
+    struct trend_change *v = NULL;
     double *work;
-    size_t n;
+    size_t n = 0;
 
     db_begin (l, DB_BEGIN_READ, err);
     db_run (l, DB_FIND_EPOCH, &epoch, VALUES (NAME (fabric)));
     db_run (l, DB_TREND_AUDITS, &from,
             VALUES (INT (epoch), NAME (link), INT (audits)));
-    v = read_changes (l, epoch, link, from, &n);
+    for (sqlite3_stmt *row = db_first (l, DB_TREND,
+                                       VALUES (INT (epoch), NAME (link),
+                                               INT (from)));
+         row; row = db_next (l, DB_TREND)) {
+        v = xgrow (v, n, sizeof (*v));
+        v[n++] = (struct trend_change){
+            .route = sqlite3_column_int64 (row, 0),
+            .audit = sqlite3_column_int64 (row, 1),
+            .ns = sqlite3_column_double (row, 2),
+            .begun = sqlite3_column_int64 (row, 3),
+            .counts = sqlite3_column_int (row, 4) != 0,
+            .level = sqlite3_column_int (row, 5),
+        };
+    }
     db_end (l, 0);
     work = xarray (n, sizeof (*work));
     n = center_routes (v, n, work);

@@ -173,8 +173,8 @@ SQL (REBASES,
      " JOIN name n ON n.id = b.link ORDER BY n.text")
 SQL (COMMENTS_DUE,
      COMMENT_COLUMNS
-     "WHERE id > 0 AND done IS NULL AND due NOT BETWEEN ?1 + 1 AND ?2"
-     " ORDER BY id LIMIT ?3")
+     "WHERE id > 0 AND done IS NULL AND due NOT BETWEEN ?1 + 1 AND ?1 + "
+     NUMBER (LEDGER_RETRY_MAX_S) " ORDER BY id LIMIT ?2")
 SQL (COMMENTS, COMMENT_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?")
 SQL (BEGUN, "SELECT begun, why FROM audit WHERE begun BETWEEN ? AND ?")
 SQL (SINCE, "SELECT min (id) FROM audit WHERE begun >= ?")

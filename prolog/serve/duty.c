@@ -77,7 +77,8 @@ int service_may_audit (const struct service *s, enum ledger_why reason,
                        char why[QUEUE_WHY_MAX], struct error *err)
 {
     int64_t now = time (NULL);
-    json_t *list = ledger_begun (s->ledger, now - HOUR_S, now + HOUR_S, err);
+    json_t *list = ledger_list (s->ledger, LEDGER_BEGUN, now - HOUR_S,
+                                now + HOUR_S, err);
     struct queue_audit *audit = service_audits (list);
     int rc = -1;
 

@@ -211,7 +211,7 @@ static int take_audit (struct publication *w, struct ledger *ledger,
 static int take_audits (struct publication *w, struct ledger *ledger,
                         struct error *err)
 {
-    json_t *list = ledger_newest (ledger, err);
+    json_t *list = ledger_list (ledger, LEDGER_NEWEST, 0, 0, err);
     int rc = list ? 0 : -1;
     int64_t last = 0;
     size_t i;

@@ -204,7 +204,7 @@ static struct queue_host *find_hosts (struct ledger *ledger,
                                       struct error *err)
 {
     const char **node = xcalloc (f->nendpoints, sizeof (*node));
-    json_t *ages = ledger_ages (ledger, err);
+    json_t *ages = ledger_list (ledger, LEDGER_AGES, 0, 0, err);
     struct queue_host *host = NULL;
 
     *n = 0;
@@ -239,7 +239,7 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
                    struct error *err)
 {
     struct queue_rules rules = rules_of (&s->site);
-    json_t *list = ledger_audits (s->ledger, AUDITS_MAX, err);
+    json_t *list = ledger_list (s->ledger, LEDGER_AUDITS, AUDITS_MAX, 0, err);
     struct queue_audit *audit = service_audits (list);
     struct queue_input in = { .now = now,
                               .spool = &s->ended,

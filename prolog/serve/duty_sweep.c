@@ -50,7 +50,8 @@ static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
     if (controller_idle (&w->idle, s->site.audit_partition, err) < 0
         || service_leave_out (s->ledger, &w->idle, err) < 0
         || guids_nodes (f, s->map, w->node, err) < 0
-        || !(silent = ledger_silent (s->ledger, now - SILENT_S, err)))
+        || !(silent = ledger_list (s->ledger, LEDGER_SILENT,
+                                     now - SILENT_S, 0, err)))
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++)
         if (hostlist_has (&w->idle, w->node[i])
@@ -67,7 +68,7 @@ static int find_ages (struct service *s, struct sweep_work *w,
                       struct error *err)
 {
     const struct fabric *f = s->fabric;
-    json_t *ages = ledger_ages (s->ledger, err);
+    json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
 
     if (!ages)
         return -1;

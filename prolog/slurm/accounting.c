@@ -514,8 +514,8 @@ static int flush (struct ledger *ledger, const json_t *due, int64_t now,
 int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
                       int *written, struct error *err)
 {
-    json_t *due = ledger_comments_due (ledger, now,
-                                       n < LINES_MAX ? n : LINES_MAX, err);
+    json_t *due = ledger_list (ledger, LEDGER_COMMENTS_DUE, now,
+                               n < LINES_MAX ? n : LINES_MAX, err);
     int rc = due ? 0 : -1;
 
     *written = 0;

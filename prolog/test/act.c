@@ -522,7 +522,7 @@ static void begin_season (struct season *s)
 static const char *recorded (struct season *s)
 {
     static char buf[LINE];
-    json_t *rows = ledger_actions (s->ledger, INT32_MAX, &err);
+    json_t *rows = ledger_list (s->ledger, LEDGER_ACTIONS, INT32_MAX, 0, &err);
 
     *buf = '\0';
     for (size_t i = json_array_size (rows); i-- > 0;) {

@@ -467,7 +467,7 @@ static void test_notes (void)
             && json_array_size (json_object_get (json, "actions")) == 2,
         "the audit tells both");
     json_decref (json);
-    json = ledger_actions (l, 5, &err);
+    json = ledger_list (l, LEDGER_ACTIONS, 5, 0, &err);
     ok (json_array_size (json) == 2
             && json_is_null (json_object_get (json_array_get (json, 0),
                                               "done"))
@@ -503,7 +503,7 @@ static void test_mutes (void)
             mutes[i].why);
     ok (ledger_mute (l, 100, &mutes[4], &err) < 0 && errno == EINVAL,
         "not all: %s", err.text);
-    json = ledger_mutes (l, &err);
+    json = ledger_list (l, LEDGER_MUTES, 0, 0, &err);
     ok (json_array_size (json) == 3
             && is_text (json_array_get (json, 0), "node", "h1")
             && is_text (json_array_get (json, 0), "link", "")
@@ -588,7 +588,7 @@ static void test_faults (void)
             now = 0;
     }
     ok (now > 0, "... twice as long each time, up to a limit");
-    json = ledger_failed (l, now, &err);
+    json = ledger_list (l, LEDGER_FAILED, now, 0, &err);
     ok (json_array_size (json) == 2
             && is_failed (json_array_get (json, 0), host[0], "no launch", 12)
             && is_failed (json_array_get (json, 1), "", "busy", 1),
@@ -639,7 +639,7 @@ static void test_signs (void)
     ok (ledger_sign_add (l, 4, "a/1", "h1", "speed", 300, &err) < 0
             && errno == ENOENT,
         "of no audit: %s", err.text);
-    json = ledger_signs (l, 2, &err);
+    json = ledger_list (l, LEDGER_SIGNS, 2, 0, &err);
     ok (json_array_size (json) == 2
             && is_text (json_array_get (json, 0), "kind", "width")
             && json_is_null (json_object_get (json_array_get (json, 0),
@@ -649,7 +649,7 @@ static void test_signs (void)
             && integer (json_array_get (json, 1), "audit") == 3,
         "they are listed, the oldest first");
     json_decref (json);
-    json = ledger_signs (l, 3, &err);
+    json = ledger_list (l, LEDGER_SIGNS, 3, 0, &err);
     ok (json_array_size (json) == 1, "from an audit on");
     json_decref (json);
     json = ledger_audit (l, 3, &err);
@@ -667,7 +667,7 @@ static void test_signs (void)
 static const char *due (struct ledger *l, int64_t now, size_t n)
 {
     static char text[32];
-    json_t *json = ledger_comments_due (l, now, n, &err);
+    json_t *json = ledger_list (l, LEDGER_COMMENTS_DUE, now, n, &err);
     size_t len = 0;
 
     for (size_t i = 0; i < json_array_size (json); i++)
@@ -708,7 +708,7 @@ static void test_comments (void)
         "and none waits for a clock that was ahead");
     ok (ledger_comment_add (l, 1100, 2, 900, "pmm: audit 1 OK", &err) == 2,
         "what is done is not begun again");
-    json = ledger_comments (l, 4, &err);
+    json = ledger_list (l, LEDGER_COMMENTS, 4, 0, &err);
     ok (json_array_size (json) == 4
             && integer (json_array_get (json, 3), "done") == 1002
             && integer (json_array_get (json, 3), "tries") == 1
@@ -758,12 +758,7 @@ static void test_service (void)
             && begin_at (l, 5000, &by_hand) == 4
             && begin_at (l, 500, &by_hand) == 5,
         "requeued it is another; without a time nothing is known");
-    ok (ledger_audited (l, 8, 90, &err) == 1
-            && ledger_audited (l, 8, 95, &err) == 2
-            && ledger_audited (l, 8, 96, &err) == 0
-            && ledger_audited (l, 7, 0, &err) == 0,
-        "which is known of each");
-    begun = ledger_begun (l, 200, 1000, &err);
+    begun = ledger_list (l, LEDGER_BEGUN, 200, 1000, &err);
     ok (json_array_size (begun) == 3
             && integer (json_array_get (begun, 0), "begun") == 300
             && is_text (json_array_get (begun, 0), "why", "check"),
@@ -791,11 +786,11 @@ static void test_service (void)
         "a host does not answer");
     samples_destroy (s);
     verdict_destroy (v);
-    silent = ledger_silent (l, 650, &err);
+    silent = ledger_list (l, LEDGER_SILENT, 650, 0, &err);
     ok (json_object_size (silent) == 1 && integer (silent, host[2]) == 650,
         "that one alone, not those of audits that are given up");
     json_decref (silent);
-    silent = ledger_silent (l, 651, &err);
+    silent = ledger_list (l, LEDGER_SILENT, 651, 0, &err);
     ok (silent && json_object_size (silent) == 0, "since then none");
     json_decref (silent);
     ok (ledger_give_up (l, 700, 0, "killed", &err) == 5
@@ -807,7 +802,7 @@ static void test_service (void)
 
 static int64_t age_of (struct ledger *l, uint32_t link)
 {
-    json_t *ages = ledger_ages (l, &err);
+    json_t *ages = ledger_list (l, LEDGER_AGES, 0, 0, &err);
     json_t *age = json_object_get (ages, net->net.link[link].id);
     int64_t time = age ? json_integer_value (age) : -1;
 
@@ -928,7 +923,7 @@ static void test_ages (void)
     audit (l, 100, 2, 400, VERDICT_FAIL);
     audit (l, 300, 2, 400, VERDICT_UNKNOWN);
     begin_at (l, 400, &by_hand);
-    ages = ledger_ages (l, &err);
+    ages = ledger_list (l, LEDGER_AGES, 0, 0, &err);
     links = json_object_size (ages);
     json_decref (ages);
     ok (age_of (l, 2) == 301
@@ -1111,7 +1106,7 @@ static void test_trend (void)
         "which the trend compares with: %+.0f, %+.0f ns", change_of (t, 0),
         change_of (t, 6));
     json_decref (t);
-    t = ledger_rebases (l, &err);
+    t = ledger_list (l, LEDGER_REBASES, 0, 0, &err);
     ok (integer (json_array_get (t, 0), "after") == 6, "since when");
     json_decref (t);
     n = crossing (l, 2, 9, &rtt);
@@ -1392,7 +1387,7 @@ static void test_prune (void)
             && ask ("led", "SELECT count(*) FROM route") == 0
             && audit (l, 1, 0, 0, VERDICT_OK) == 7,
         "none are; a number is not given twice");
-    t = ledger_audits (l, 10, &err);
+    t = ledger_list (l, LEDGER_AUDITS, 10, 0, &err);
     ok (json_array_size (t) == 1 && ledger_check (l, &err) == 0,
         "and all is sound");
     json_decref (t);

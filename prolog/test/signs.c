@@ -97,7 +97,7 @@ static void test_signs (void)
 static void test_entered (void)
 {
     struct error err = { .text = "" };
-    json_t *signs = ledger_signs (ledger, 0, &err);
+    json_t *signs = ledger_list (ledger, LEDGER_SIGNS, 0, 0, &err);
     const json_t *last = json_array_get (signs, json_array_size (signs) - 1);
 
     ok (last
