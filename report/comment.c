@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,41 +27,47 @@ static const char *const kind_names[] = {
     [FINDING_NODE] = "node",
 };
 
-/* Copy the first len bytes of a name, cut to size; bytes that are not allowed
- * become '_'.
- */
-static void set_name (char name[COMMENT_NAME_MAX], const char *s, size_t len)
+enum { KINDS = sizeof (kind_names) / sizeof (kind_names[0]) };
+
+/* The words of an audit's entry, in their order; the excess is the last. */
+static const struct comment_word {
+    const char *key;
+    enum { COUNT, KIND, NAME, LINK_ID, HOST } type;
+    size_t offset;
+} words[] = {
+    { "links=", COUNT, offsetof (struct comment, links) },
+    { "rounds=", COUNT, offsetof (struct comment, rounds) },
+    { "worst=", NAME, offsetof (struct comment, worst) },
+    { "to=", NAME, offsetof (struct comment, to) },
+    { "kind=", KIND, offsetof (struct comment, kind) },
+    { "link=", LINK_ID, offsetof (struct comment, link) },
+    { "or=", COUNT, offsetof (struct comment, others) },
+    { "node=", HOST, offsetof (struct comment, node) },
+};
+
+enum { WORDS = sizeof (words) / sizeof (words[0]), WORST = 2 };
+
+/* Copy a name, cut to size; bytes that are not allowed become '_'. */
+static void set_name (char name[COMMENT_NAME_MAX], const char *s)
 {
     static const char allowed[]
         = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
           "-_.:/";
     size_t i;
 
-    for (i = 0; i < len && i < COMMENT_NAME_MAX - 1 && s[i]; i++)
+    for (i = 0; i < COMMENT_NAME_MAX - 1 && s[i]; i++)
         name[i] = strchr (allowed, s[i]) ? s[i] : '_';
     name[i] = '\0';
 }
 
-static void set_text (char text[COMMENT_TEXT_MAX], const char *s, size_t len)
-{
-    snprintf (text, COMMENT_TEXT_MAX, "%.*s", (int)len, s);
-    text_clean (text);
-    for (char *p = text; *p; p++)
-        if (*p == ';' || *p == '|') /* our separator and that of sacct */
-            *p = ',';
-}
-
-/* True if s begins with a link id; *len is then its length. */
-static bool is_link_id (const char *s, size_t *len)
+static bool is_link_id (const char *s)
 {
     size_t digits = strspn (s, "0123456789abcdef");
-    size_t port;
+    size_t port = digits == 16 && s[16] == '/'
+                      ? strspn (s + 17, "0123456789")
+                      : 0;
 
-    if (digits != 16 || s[digits] != '/')
-        return false;
-    port = strspn (s + digits + 1, "0123456789");
-    *len = digits + 1 + port;
-    return port >= 1 && port <= 3;
+    return port >= 1 && port <= 3 && !s[17 + port];
 }
 
 /*
@@ -73,38 +80,16 @@ static void set_port (char name[COMMENT_NAME_MAX], const struct fabric *f,
     char buf[2 * FABRIC_NAME_MAX];
 
     fabric_port_name (f, port, buf, sizeof (buf));
-    set_name (name, buf, strlen (buf));
-}
-
-static void set_finding (struct comment *c, const struct finding *x,
-                         const struct fabric *f)
-{
-    const struct fabric_link *link = &f->link[x->suspect[0]];
-    const struct network *net = fabric_network (f);
-    bool b_is_host = f->node[f->port[link->b].node].type == NODE_CA;
-
-    c->found = true;
-    c->kind = x->kind;
-    c->excess_ns = x->excess_ns;
-    c->others = finding_others (x);
-    if (finding_is_of_switch (x)) {
-        const struct switch_info *sw = &net->sw[x->sw[0]];
-        const char *name = sw->name && *sw->name ? sw->name : sw->id;
-
-        set_name (c->worst, name, strlen (name));
-        return;
-    }
-    set_port (c->worst, f, b_is_host ? link->b : link->a);
-    set_port (c->to, f, b_is_host ? link->a : link->b);
-    set_name (c->link, link->id, strlen (link->id));
-    if ((x->kind == FINDING_HOST_END || x->kind == FINDING_NODE)
-        && x->nnodes == 1)
-        set_name (c->node, x->node[0], strlen (x->node[0]));
+    set_name (name, buf);
 }
 
 void comment_of_audit (struct comment *c, int64_t audit,
                        const struct verdict *v, const struct fabric *f)
 {
+    const struct finding *x = v->finding;
+    const struct fabric_link *link;
+    bool b_is_host;
+
     *c = (struct comment){
         .source = COMMENT_AUDIT,
         .status = v->status,
@@ -113,35 +98,50 @@ void comment_of_audit (struct comment *c, int64_t audit,
         .rounds = v->rounds,
         .excess_ns = NAN,
     };
-    if (v->nfindings > 0 && !verdict_is_limited (v))
-        set_finding (c, &v->finding[0], f);
-}
-
-/* Set link, excess, others and node from the sentence, if it names a link. */
-static void look_into_sentence (struct comment *c)
-{
-    struct verdict_phrase p;
-    size_t len;
-
-    if (!verdict_phrase_read (&p, c->text) || !is_link_id (p.id, &len)
-        || p.id[len] || fabs (p.excess_ns) > EXCESS_MAX_NS)
+    if (v->nfindings == 0 || verdict_is_limited (v))
         return;
-    set_name (c->link, p.id, len);
-    c->excess_ns = p.excess_ns;
-    if (verdict_phrase_is_ambiguous (&p))
-        c->others = p.others > 0 ? p.others : 1;
-    else if (!strcmp (p.words, finding_kind_name (FINDING_HOST_END))
-             && text_is_hostname (p.name))
-        set_name (c->node, p.name, strlen (p.name));
+    c->found = true;
+    c->kind = x->kind;
+    c->excess_ns = x->excess_ns;
+    c->others = finding_others (x);
+    if (finding_is_of_switch (x)) {
+        const struct switch_info *sw = &fabric_network (f)->sw[x->sw[0]];
+
+        set_name (c->worst, sw->name && *sw->name ? sw->name : sw->id);
+        return;
+    }
+    link = &f->link[x->suspect[0]];
+    b_is_host = f->node[f->port[link->b].node].type == NODE_CA;
+    set_port (c->worst, f, b_is_host ? link->b : link->a);
+    set_port (c->to, f, b_is_host ? link->a : link->b);
+    set_name (c->link, link->id);
+    if ((x->kind == FINDING_HOST_END || x->kind == FINDING_NODE)
+        && x->nnodes == 1)
+        set_name (c->node, x->node[0]);
 }
 
 void comment_of_check (struct comment *c, enum verdict_status status,
                        const char *sentence)
 {
+    struct verdict_phrase p;
+
     *c = (struct comment){ .source = COMMENT_CHECK, .status = status,
                            .excess_ns = NAN };
-    set_text (c->text, sentence, strlen (sentence));
-    look_into_sentence (c);
+    snprintf (c->text, sizeof (c->text), "%s", sentence);
+    text_clean (c->text);
+    for (char *s = c->text; *s; s++)
+        if (*s == ';' || *s == '|') /* our separator and that of sacct */
+            *s = ',';
+    if (!verdict_phrase_read (&p, c->text) || !is_link_id (p.id)
+        || fabs (p.excess_ns) > EXCESS_MAX_NS)
+        return;
+    set_name (c->link, p.id);
+    c->excess_ns = p.excess_ns;
+    if (verdict_phrase_is_ambiguous (&p))
+        c->others = p.others > 0 ? p.others : 1;
+    else if (!strcmp (p.words, finding_kind_name (FINDING_HOST_END))
+             && text_is_hostname (p.name))
+        set_name (c->node, p.name);
 }
 
 void comment_format (const struct comment *c, char *buf)
@@ -156,23 +156,22 @@ void comment_format (const struct comment *c, char *buf)
         return;
     }
     /* all parts together are shorter than COMMENT_ENTRY_MAX */
-    p += snprintf (p, end - p, MARK "audit %" PRId64 " %s links=%" PRIu64
-                   " rounds=%" PRIu64, c->audit, status, c->links, c->rounds);
-    if (!c->found)
-        return;
-    p += snprintf (p, end - p, " worst=%s", c->worst);
-    if (c->to[0])
-        p += snprintf (p, end - p, " to=%s", c->to);
-    p += snprintf (p, end - p, " kind=%s", kind_names[c->kind]);
-    if (c->link[0])
-        p += snprintf (p, end - p, " link=%s", c->link);
-    if (c->others > 0)
-        p += snprintf (p, end - p, " or=%" PRIu64, c->others);
-    if (c->node[0])
-        p += snprintf (p, end - p, " node=%s", c->node);
-    if (isnan (c->excess_ns))
+    p += snprintf (p, end - p, MARK "audit %" PRId64 " %s", c->audit, status);
+    for (size_t i = 0; i < (c->found ? WORDS : WORST); i++) {
+        const char *at = (const char *)c + words[i].offset;
+        uint64_t count = words[i].type == COUNT ? *(const uint64_t *)at : 0;
+
+        if (words[i].type == KIND)
+            p += snprintf (p, end - p, " %s%s", words[i].key,
+                           kind_names[c->kind]);
+        else if (words[i].type == COUNT && (count > 0 || i < WORST))
+            p += snprintf (p, end - p, " %s%" PRIu64, words[i].key, count);
+        else if (words[i].type != COUNT && (*at || i == WORST))
+            p += snprintf (p, end - p, " %s%s", words[i].key, at);
+    }
+    if (c->found && isnan (c->excess_ns))
         snprintf (p, end - p, " loses messages");
-    else
+    else if (c->found)
         snprintf (p, end - p, " %+.0f ns", c->excess_ns);
 }
 
@@ -214,72 +213,12 @@ static bool take_status (const char **s, enum verdict_status *status)
     return false;
 }
 
-static bool set_kind (struct comment *c, const char *value)
-{
-    for (size_t i = 0; i < sizeof (kind_names) / sizeof (kind_names[0]); i++)
-        if (!strcmp (value, kind_names[i])) {
-            c->kind = (enum finding_kind)i;
-            return true;
-        }
-    return false;
-}
-
-static bool set_link (struct comment *c, const char *value)
-{
-    size_t len;
-
-    if (!is_link_id (value, &len) || value[len])
-        return false;
-    set_name (c->link, value, len);
-    return true;
-}
-
-static bool set_node (struct comment *c, const char *value)
-{
-    set_name (c->node, value, strlen (value));
-    return text_is_hostname (c->node);
-}
-
-static bool set_worst (struct comment *c, const char *value)
-{
-    c->found = true;
-    set_name (c->worst, value, strlen (value));
-    return true;
-}
-
-static bool set_to (struct comment *c, const char *value)
-{
-    set_name (c->to, value, strlen (value));
-    return true;
-}
-
-static bool set_links (struct comment *c, const char *value)
-{
-    return text_u64 (value, 0, UINT32_MAX, &c->links) == 0;
-}
-
-static bool set_rounds (struct comment *c, const char *value)
-{
-    return text_u64 (value, 0, UINT32_MAX, &c->rounds) == 0;
-}
-
-static bool set_others (struct comment *c, const char *value)
-{
-    return text_u64 (value, 0, UINT32_MAX, &c->others) == 0;
-}
-
 /* A word of an audit. Unknown words are from a later version: ignore them. */
 static bool set_word (struct comment *c, const char *word)
 {
-    static const struct {
-        const char *key;
-        bool (*set) (struct comment *c, const char *value);
-    } tab[] = {
-        { "links=", set_links },  { "rounds=", set_rounds },
-        { "worst=", set_worst },  { "to=", set_to },
-        { "kind=", set_kind },    { "link=", set_link },
-        { "or=", set_others },    { "node=", set_node },
-    };
+    size_t i = 0, k = 0;
+    const char *value;
+    char *to;
     double ns;
 
     if (*word == '+' || *word == '-') {
@@ -288,46 +227,40 @@ static bool set_word (struct comment *c, const char *word)
         c->excess_ns = *word == '-' ? -ns : ns;
         return true;
     }
-    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
-        if (!strncmp (word, tab[i].key, strlen (tab[i].key)))
-            return tab[i].set (c, word + strlen (tab[i].key));
-    return true;
-}
-
-static bool parse_audit (const char *s, struct comment *c)
-{
-    char word[2 * COMMENT_NAME_MAX];
-    uint64_t id;
-
-    *c = (struct comment){ .source = COMMENT_AUDIT, .excess_ns = NAN };
-    if (!take_word (&s, word, sizeof (word))
-        || text_u64 (word, 1, INT64_MAX, &id) < 0
-        || !take_status (&s, &c->status))
-        return false;
-    c->audit = (int64_t)id;
-    while (take_word (&s, word, sizeof (word)))
-        if (!set_word (c, word))
+    while (i < WORDS && strncmp (word, words[i].key, strlen (words[i].key)))
+        i++;
+    if (i == WORDS)
+        return true;
+    value = word + strlen (words[i].key);
+    to = (char *)c + words[i].offset;
+    c->found = c->found || i == WORST;
+    switch (words[i].type) {
+    case COUNT:
+        return text_u64 (value, 0, UINT32_MAX, (uint64_t *)to) == 0;
+    case KIND:
+        while (k < KINDS && strcmp (value, kind_names[k]))
+            k++;
+        c->kind = (enum finding_kind)(k < KINDS ? k : 0);
+        return k < KINDS;
+    case LINK_ID:
+        if (!is_link_id (value))
             return false;
-    return true;
-}
-
-static bool parse_check (const char *s, struct comment *c)
-{
-    enum verdict_status status;
-
-    if (!take_status (&s, &status))
-        return false;
-    s += strspn (s, " ");
-    comment_of_check (c, status, s);
-    return true;
+        break;
+    default:
+        break;
+    }
+    set_name (to, value);
+    return words[i].type != HOST || text_is_hostname (to);
 }
 
 /* Parse an entry, without its mark. */
 static bool parse (const char *s, size_t len, struct comment *c)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
+    char word[2 * COMMENT_NAME_MAX];
     const char *rest = entry;
-    char word[16];
+    enum verdict_status status;
+    uint64_t id;
 
     if (len > COMMENT_ENTRY_MAX)
         return false;
@@ -336,9 +269,20 @@ static bool parse (const char *s, size_t len, struct comment *c)
     text_clean (entry);
     if (!take_word (&rest, word, sizeof (word)))
         return false;
-    if (!strcmp (word, "audit"))
-        return parse_audit (rest, c);
-    return !strcmp (word, "check") && parse_check (rest, c);
+    if (!strcmp (word, "check") && take_status (&rest, &status)) {
+        comment_of_check (c, status, rest + strspn (rest, " "));
+        return true;
+    }
+    *c = (struct comment){ .source = COMMENT_AUDIT, .excess_ns = NAN };
+    if (strcmp (word, "audit") || !take_word (&rest, word, sizeof (word))
+        || text_u64 (word, 1, INT64_MAX, &id) < 0
+        || !take_status (&rest, &c->status))
+        return false;
+    c->audit = (int64_t)id;
+    while (take_word (&rest, word, sizeof (word)))
+        if (!set_word (c, word))
+            return false;
+    return true;
 }
 
 /* The length of the text at s, up to a separator: ours, or a newline of another

@@ -3,22 +3,123 @@
 #include "config.h"
 #include "spank/check.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <slurm/spank.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
-#include "spank/guard.h"
-#include "spank/outcome.h"
-#include "spank/remark.h"
-#include "spank/stack.h"
 #include "util/file.h"
+#include "util/plugstack.h"
+#include "util/slurmapi.h"
 
-enum { LOCK_TICK_MS = 50 };
+enum { LOCK_TICK_MS = 50, REMARK_WAIT_MS = 2000 };
+
+/*
+ * plugstack.conf
+ */
+
+/* Whether this plugin is required or optional in plugstack.conf. Slurm heeds
+ * the return value of a `required` plugin, but not that of an `optional` one,
+ * and does not tell a plugin which it is. So the plugin searches for its own
+ * line: the one with its file name and with the same arguments.
+ */
+enum stack { STACK_UNKNOWN, STACK_OPTIONAL, STACK_REQUIRED };
+
+/* The name of the plugin's file; "" if not known. */
+static const char *own_name (void)
+{
+    static const char here;
+    const char *slash;
+    Dl_info info;
+
+    if (!dladdr (&here, &info) || !info.dli_fname)
+        return "";
+    slash = strrchr (info.dli_fname, '/');
+    return slash ? slash + 1 : info.dli_fname;
+}
+
+static enum stack look_in (const char *path, const struct settings *settings)
+{
+    struct plugstack_line line;
+    const char *at = line.words;
+
+    if (plugstack_find (path, own_name (), &line, NULL) <= 0)
+        return STACK_UNKNOWN;
+    for (int i = 0; i < settings->words; i++) {
+        size_t len = strlen (settings->word[i]);
+
+        if (strncmp (at, settings->word[i], len)
+            || (at[len] && at[len] != ' '))
+            return STACK_UNKNOWN;
+        at += len + (at[len] == ' ');
+    }
+    if (*at)
+        return STACK_UNKNOWN;
+    return line.required ? STACK_REQUIRED : STACK_OPTIONAL;
+}
+
+/* PlugStackConfig of slurmctld; "" if it does not answer. The answer (some KB,
+ * once) is not freed, because the function for it has another name from 26.05
+ * on.
+ */
+static void ask_controller (char path[PATH_MAX])
+{
+    slurm_conf_t *conf = NULL;
+
+    path[0] = '\0';
+    if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
+        return;
+    if (conf->plugstack)
+        snprintf (path, PATH_MAX, "%s", conf->plugstack);
+}
+
+/* plugstack.conf in the directory of $SLURM_CONF. */
+static void beside_conf (char path[PATH_MAX])
+{
+    const char *conf = getenv ("SLURM_CONF");
+    const char *slash = conf ? strrchr (conf, '/') : NULL;
+
+    path[0] = '\0';
+    if (slash && slash - conf < PATH_MAX / 2)
+        snprintf (path, PATH_MAX, "%.*s/plugstack.conf", (int)(slash - conf),
+                  conf);
+}
+
+/* Search the plugstack.conf of slurmctld's configuration if `ask`, then the one
+ * in the directory of $SLURM_CONF, then those in the usual directories.
+ * slurmctld must not be asked in a child of slurmstepd.
+ */
+static enum stack stack_look (const struct settings *settings, bool ask)
+{
+    static const char *const usual[] = { "/etc/slurm/plugstack.conf",
+                                         "/run/slurm/conf/plugstack.conf" };
+    enum stack stack = STACK_UNKNOWN;
+    char path[PATH_MAX];
+
+    if (ask) {
+        ask_controller (path);
+        stack = look_in (path, settings);
+    }
+    if (stack == STACK_UNKNOWN) {
+        beside_conf (path);
+        stack = look_in (path, settings);
+    }
+    for (size_t i = 0;
+         i < sizeof (usual) / sizeof (usual[0]) && stack == STACK_UNKNOWN; i++)
+        stack = look_in (usual[i], settings);
+    return stack;
+}
+
+/*
+ * Who is told
+ */
 
 /* The job should not start. Return CHECK_GO_ON if Slurm would ignore a veto,
  * else CHECK_VETO.
@@ -48,6 +149,38 @@ static int decide (const struct settings *settings, const struct job_env *env,
         return veto (settings, env, "a check is required and could not run",
                      o->text);
     return CHECK_GO_ON;
+}
+
+/* Append the check's outcome to the job's Comment, with pmm-comment(1). It is a
+ * separate program, because neither srun with its threads nor a child of
+ * slurmstepd can call Slurm's library with a deadline. It runs as the user, in
+ * an environment made from scratch, for at most REMARK_WAIT_MS. Failure is
+ * ignored.
+ */
+static void remark (const struct settings *settings, uint32_t jobid,
+                    const struct step_env *env, const struct outcome *o)
+{
+    char job[16];
+    char level[16];
+    char text[OUTCOME_TEXT];
+    char *argv[] = { settings->site.job_comment, job, level, text, NULL };
+    struct program program = {
+        .argv = argv,
+        .deadline_ms = program_now_ms () + REMARK_WAIT_MS,
+    };
+    char **environment;
+    int status;
+
+    if (!settings->site.job_comment[0])
+        return;
+    if (!(environment = step_environment (env, settings->site.timeout_ms)))
+        return;
+    program.env = environment;
+    snprintf (job, sizeof (job), "%" PRIu32, jobid);
+    snprintf (level, sizeof (level), "%s", outcome_name (o->status));
+    snprintf (text, sizeof (text), "%s", o->text);
+    program_run (&program, &status);
+    program_free (environment);
 }
 
 /* Send a line to syslog. syslog(3) is not used: it may block, and leaves a
@@ -105,6 +238,10 @@ static void leave_none (const struct settings *settings, uint32_t jobid,
         slurm_spank_log ("pmm: %s; the file there is of an earlier job",
                          err.text);
 }
+
+/*
+ * The check
+ */
 
 /* True if no new check is needed. A check that did not run is tried again only
  * if a check is required; otherwise it would only delay each step.

@@ -53,4 +53,23 @@ int check_job (const struct settings *settings, const struct job *job,
 int check_failed (const struct settings *settings, uint32_t jobid,
                   const struct job_env *env, const char *reason);
 
+/* In slurm_spank_init_post_opt: check the job that srun is started in, if
+ * any, before srun makes its step: srun does not end the step of a job that
+ * is vetoed later, and the step would keep processors from the job's others.
+ * Return 0, or -1 to veto.
+ */
+int srun_check_early (spank_t sp, int argc, char **argv);
+
+/* In slurm_spank_local_user_init, when the job that srun created is known and
+ * its tasks are not started: check it, unless srun_check_early did. Return 0,
+ * or -1 to veto.
+ */
+int srun_check (spank_t sp, int argc, char **argv);
+
+/* In slurm_spank_task_init: if the task is a batch script, check its job before
+ * the script's first line. Return 0, or -1 to veto: the script does not run,
+ * the job fails with exit code 1, and the node is not drained.
+ */
+int slurmstepd_check (spank_t sp, int argc, char **argv);
+
 #endif /* SPANK_CHECK_H */

@@ -5,25 +5,86 @@
  * slurmstepd before and after each job on each node. Sites that do not use the
  * hooks should not pay for that. The callbacks always return 0, because a
  * failing hook of a `required` plugin drains the node.
+ *
+ * The programs need some variables of our environment, which is the one that
+ * slurmd gives to Prolog. spank_job_control_getenv crashes here (22.05).
  */
 #include "config.h"
 
 #include <slurm/spank.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-#include "spank/jobhook.h"
+#include "util/conf.h"
+#include "util/program.h"
+#include "util/site.h"
 
 SPANK_PLUGIN (pmm_hooks, 1)
+
+enum { DEADLINE_MS = 2000 }; /* in case the program's own deadline fails */
+
+static const char *const passed[] = {
+    "SLURMD_NODENAME",
+    "SLURM_JOB_ID",
+    "SLURM_JOB_NODELIST",
+    "SLURM_JOB_PARTITION",
+    "SLURM_NODELIST",
+    "SPANK_PMM_CHECK",
+};
+enum { PASSED = sizeof (passed) / sizeof (passed[0]) };
+
+static void run (char *path, char *conf)
+{
+    char *with_conf[] = { path, (char *)"--conf", conf, NULL };
+    char *plain[] = { path, NULL };
+    char *env[PASSED + 1] = { NULL };
+    struct program program = {
+        .argv = *conf ? with_conf : plain,
+        .env = env,
+        .deadline_ms = program_now_ms () + DEADLINE_MS,
+    };
+    size_t n = 0;
+    int status;
+
+    for (size_t i = 0; i < PASSED; i++) {
+        const char *value = getenv (passed[i]);
+
+        if (value && asprintf (&env[n], "%s=%s", passed[i], value) >= 0)
+            n++;
+        else
+            env[n] = NULL;
+    }
+    program_run (&program, &status);
+    while (n > 0)
+        free (env[--n]);
+}
+
+static void run_hook (const char *program, int argc, char **argv)
+{
+    struct site site;
+    char *path;
+
+    if (conf_defaults (site_options, &site) < 0)
+        return;
+    for (int i = 0; i < argc; i++)
+        conf_set_word (site_options, &site, argv[i], NULL);
+    if (*site.hooks && asprintf (&path, "%s/%s", site.hooks, program) >= 0) {
+        run (path, site.conf);
+        free (path);
+    }
+    site_clear (&site);
+}
 
 int slurm_spank_job_prolog (spank_t sp, int argc, char **argv)
 {
     (void)sp;
-    jobhook_run ("pmm-prolog", argc, argv);
+    run_hook ("pmm-prolog", argc, argv);
     return 0;
 }
 
 int slurm_spank_job_epilog (spank_t sp, int argc, char **argv)
 {
     (void)sp;
-    jobhook_run ("pmm-epilog", argc, argv);
+    run_hook ("pmm-epilog", argc, argv);
     return 0;
 }

@@ -12,9 +12,7 @@
 #include <slurm/spank.h>
 #include <time.h>
 
-#include "spank/options.h"
-#include "spank/slurmstepd.h"
-#include "spank/srun.h"
+#include "spank/check.h"
 
 SPANK_PLUGIN (pmm, 1)
 

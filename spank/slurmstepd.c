@@ -9,7 +9,7 @@
  * the check; otherwise it would survive a scancel.
  */
 #include "config.h"
-#include "spank/slurmstepd.h"
+#include "spank/check.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +18,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "spank/check.h"
 #include "util/slurmapi.h"
 #include "util/text.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plugin in srun. */
 #include "config.h"
-#include "spank/srun.h"
+#include "spank/check.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "spank/check.h"
 #include "util/slurmapi.h"
 #include "util/text.h"
 

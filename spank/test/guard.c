@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The guard: private, locked, and nobody's trap. */
 #include "config.h"
-#include "spank/guard.h"
+#include "spank/outcome.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "spank/guard.h"
+#include "spank/outcome.h"
 #include "spank/test/spankhost.h"
 #include "tests/scarce.h"
 #include "tests/tap.h"
