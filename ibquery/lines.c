@@ -3,7 +3,6 @@
 #include "ibquery/lines.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,12 +12,13 @@
 
 #define TIME_FORMAT "%Y-%m-%dT%H:%M:%SZ"
 
-void lines_begin (struct lines_out *out, FILE *fp, const char *magic,
-                  unsigned int version)
+void lines_begin (struct lines_out *out, FILE *fp,
+                  const struct lines_format *format)
 {
     out->fp = fp;
     digest_init (&out->digest);
-    lines_put (out, "%s %u", magic, version);
+    lines_put (out, "%s %u", format->magic, format->version);
+    lines_put (out, "generator " PACKAGE_STRING);
 }
 
 void lines_put (struct lines_out *out, const char *fmt, ...)
@@ -56,55 +56,35 @@ char *lines_format_time (int64_t when, char text[LINES_TIME])
     return text;
 }
 
-int lines_parse_time (const char *s, int64_t *when, struct error *err)
-{
-    struct tm tm = { 0 };
-    const char *end = strptime (s, TIME_FORMAT, &tm);
-    char again[LINES_TIME];
-
-    if (!end || *end || strcmp (lines_format_time (timegm (&tm), again), s))
-        return error_input (err, "\"%.40s\" is no time", s);
-    *when = timegm (&tm);
-    return 0;
-}
-
 char *words_next (struct words *w)
 {
     char *start = w->next, *end = strchr (start, ' ');
 
-    if (end) {
+    if (end)
         *end = '\0';
-        w->next = end + 1;
-    } else
-        w->next = start + strlen (start);
+    w->next = end ? end + 1 : start + strlen (start);
     return start;
 }
 
-static int parse_hex (const char *s, int digits, const char *what,
-                      uint64_t *value, struct error *err)
+char *words_rest (struct words *w)
 {
+    char *rest = w->next;
+
+    w->next += strlen (rest);
+    return rest;
+}
+
+int words_hex (struct words *w, int digits, const char *what,
+               uint64_t *value, struct error *err)
+{
+    const char *s = words_next (w);
+
     if (strlen (s) != (size_t)digits
         || strspn (s, "0123456789abcdef") != (size_t)digits)
         return error_input (err, "\"%.40s\" is no %s of %d hex digits", s,
                             what, digits);
     *value = strtoull (s, NULL, 16);
     return 0;
-}
-
-static int parse_number (const char *s, uint64_t max, const char *what,
-                         uint64_t *value, struct error *err)
-{
-    if (strspn (s, "0123456789") == 0 || (s[0] == '0' && s[1])
-        || text_u64 (s, 0, max, value) < 0)
-        return error_input (err, "\"%.40s\" is no %s of 0 to %ju", s, what,
-                            (uintmax_t)max);
-    return 0;
-}
-
-int words_hex (struct words *w, int digits, const char *what,
-               uint64_t *value, struct error *err)
-{
-    return parse_hex (words_next (w), digits, what, value, err);
 }
 
 int words_guid (struct words *w, uint64_t *guid, struct error *err)
@@ -115,7 +95,13 @@ int words_guid (struct words *w, uint64_t *guid, struct error *err)
 int words_number (struct words *w, uint64_t max, const char *what,
                   uint64_t *value, struct error *err)
 {
-    return parse_number (words_next (w), max, what, value, err);
+    const char *s = words_next (w);
+
+    if (strspn (s, "0123456789") == 0 || (s[0] == '0' && s[1])
+        || text_u64 (s, 0, max, value) < 0)
+        return error_input (err, "\"%.40s\" is no %s of 0 to %ju", s, what,
+                            (uintmax_t)max);
+    return 0;
 }
 
 int words_port (struct words *w, uint64_t *guid, unsigned int *port,
@@ -127,23 +113,52 @@ int words_port (struct words *w, uint64_t *guid, unsigned int *port,
     if (!slash)
         return error_input (err, "\"%.40s\" is no GUID/PORT", text);
     *slash = '\0';
-    if (parse_hex (text, 16, "GUID", guid, err) < 0
-        || parse_number (slash + 1, UINT8_MAX, "port", &number, err) < 0)
+    if (words_guid (&(struct words){ .next = text }, guid, err) < 0
+        || words_number (&(struct words){ .next = slash + 1 }, UINT8_MAX,
+                         "port", &number, err) < 0)
         return -1;
     *port = number;
     return 0;
 }
 
-int words_end (const struct words *w, struct error *err)
+int words_hash (struct words *w, char hash[DIGEST_HEX], struct error *err)
 {
-    return *w->next ? error_input (err, "\"%.40s\" is left over", w->next) : 0;
+    const char *hex = words_next (w);
+
+    if (strlen (hex) != DIGEST_HEX - 1
+        || strspn (hex, "0123456789abcdef") != DIGEST_HEX - 1)
+        return error_input (err, "\"%.40s\" is no hash", hex);
+    strcpy (hash, hex);
+    return 0;
+}
+
+int words_time (struct words *w, int64_t *when, struct error *err)
+{
+    const char *s = words_rest (w);
+    struct tm tm = { 0 };
+    const char *end = strptime (s, TIME_FORMAT, &tm);
+    char again[LINES_TIME];
+
+    if (!end || *end || strcmp (lines_format_time (timegm (&tm), again), s))
+        return error_input (err, "\"%.40s\" is no time", s);
+    *when = timegm (&tm);
+    return 0;
+}
+
+int lines_ignore (void *arg, struct words *w, struct error *err)
+{
+    (void)arg;
+    (void)err;
+    words_rest (w);
+    return 0;
 }
 
 struct lines_reading {
     const struct lines_format *format;
-    lines_f fn;
     void *arg;
-    size_t number; /* of the line */
+    size_t number;     /* of the line */
+    int section;
+    unsigned int seen; /* bit i: keyword[i] */
 };
 
 static int check_line (const char *line, size_t len, struct error *err)
@@ -177,17 +192,50 @@ static int check_magic (const struct lines_format *f, const char *line,
     return 0;
 }
 
-/* The last line; nothing may follow it. */
-static int check_end (const struct digest *digest, const char *hex, bool last,
+static int read_line (struct lines_reading *r, struct words *w,
                       struct error *err)
 {
+    bool digit = *w->next >= '0' && *w->next <= '9';
+    const char *name = digit ? "" : words_next (w);
+    const struct lines_keyword *k = r->format->keyword;
+    unsigned int bit = 1;
+
+    for (; k->name && (digit || strcmp (name, k->name) != 0); k++)
+        bit <<= 1;
+    if (!k->fn || (!k->name && !digit))
+        return error_input (err, "\"%.40s\" starts no line of a %s",
+                            digit ? w->next : name, r->format->what);
+    if (k->name && k->section < r->section)
+        return error_input (err, "a %s line is out of place", name);
+    if (k->once && r->seen & bit)
+        return error_input (err, "a second %s line", name);
+    r->seen |= bit;
+    if (k->name)
+        r->section = k->section;
+    if (k->fn (r->arg, w, err) < 0)
+        return -1;
+    return *w->next ? error_input (err, "\"%.40s\" is left over", w->next) : 0;
+}
+
+/* The last line; nothing may follow it. */
+static int check_end (const struct lines_reading *r, const struct digest *digest,
+                      const char *hex, bool last, struct error *err)
+{
     char expected[DIGEST_HEX];
+    unsigned int bit = 1;
 
     digest_hex (digest, expected);
     if (!digest_agrees (hex, expected))
         return error_input (err, "the checksum is wrong: the file was changed "
                                  "or damaged");
-    return last ? 0 : error_input (err, "something follows the last line");
+    if (!last)
+        return error_input (err, "something follows the last line");
+    for (const struct lines_keyword *k = r->format->keyword; k->name; k++) {
+        if (k->needed && !(r->seen & bit))
+            return error_input (err, "there is no %s line", k->name);
+        bit <<= 1;
+    }
+    return 0;
 }
 
 /* Read all lines of the text, which ends in a NUL. */
@@ -213,20 +261,19 @@ static int read_all (struct lines_reading *r, char *text, size_t len,
         if (!newline)
             break;
         if (strncmp (p, "end ", 4) == 0)
-            return check_end (&digest, p + 4, newline + 1 == end, err) < 0
-                       ? -1
-                       : r->fn (r->arg, NULL, err);
+            return check_end (r, &digest, p + 4, newline + 1 == end, err);
         digest_bytes (&digest, p, length);
-        if (r->number > 1 && r->fn (r->arg, &words, err) < 0)
+        if (r->number > 1 && read_line (r, &words, err) < 0)
             return -1;
     }
     return error_input (err, "the file is cut short");
 }
 
 int lines_read (FILE *fp, const char *name, const struct lines_format *format,
-                lines_f fn, void *arg, struct error *err)
+                int (*finish) (void *arg, struct error *err), void *arg,
+                struct error *err)
 {
-    struct lines_reading r = { .format = format, .fn = fn, .arg = arg };
+    struct lines_reading r = { .format = format, .arg = arg };
     size_t len;
     char *text = file_slurp (fp, format->max, &len, err);
     int rc;
@@ -234,6 +281,8 @@ int lines_read (FILE *fp, const char *name, const struct lines_format *format,
     if (!text)
         return error_prefix (err, "%s", name);
     rc = read_all (&r, text, len, err);
+    if (rc == 0)
+        rc = finish (arg, err);
     if (rc < 0)
         error_prefix (err, "%s:%zu", name, r.number ? r.number : 1);
     free (text);

@@ -9,6 +9,7 @@
 #ifndef IBQUERY_LINES_H
 #define IBQUERY_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,34 +19,47 @@
 
 enum { LINES_MAX = 1200 }; /* bytes of a line, including its end */
 
-/* Write: begin, put lines, end. lines_end returns 0, or -1 with err. */
-struct lines_out {
-    FILE *fp;
-    struct digest digest;
-};
-void lines_begin (struct lines_out *out, FILE *fp, const char *magic,
-                  unsigned int version);
-void lines_put (struct lines_out *out, const char *fmt, ...)
-    __attribute__ ((format (printf, 2, 3)));
-int lines_end (struct lines_out *out, struct error *err);
-
-/* A time as in files, UTC: "2026-11-22T01:00:00Z". lines_parse_time returns 0,
- * or -1 with err.
- */
-enum { LINES_TIME = 32 };
-char *lines_format_time (int64_t when, char text[LINES_TIME]);
-int lines_parse_time (const char *s, int64_t *when, struct error *err);
-
-/* Read a line word by word. words_next returns "" after the last word. The
- * others return 0, or -1 with err; they read a number of `digits` lower-case
- * hexadecimal digits, a GUID (16 digits), a decimal number without leading
- * zeros, GUID/PORT, the end of the line.
- */
+/* A line that is read word by word. */
 struct words {
     char *next;  /* the rest of the line */
     size_t file; /* bytes of all lines */
 };
+
+/* A kind of line begins with its keyword and is read by fn, which gets the rest
+ * of the line and takes all of it. fn returns 0, or -1 with err. Sections, from
+ * 0, are in ascending order. The last row of a table has no name: its fn reads
+ * lines that start with a digit.
+ */
+typedef int (*lines_f) (void *arg, struct words *w, struct error *err);
+struct lines_keyword {
+    const char *name;
+    int section;
+    bool once, needed;
+    lines_f fn;
+};
+
+struct lines_format {
+    const char *magic, *what; /* `what` is for errors: "fabric snapshot" */
+    unsigned int version;
+    size_t max;               /* bytes */
+    const struct lines_keyword *keyword;
+};
+
+/* Read a whole file. Return 0, or -1 with err: fn failed, or the file is cut
+ * short, damaged, lacks a line, is of another version or of another kind.
+ * `finish` is called after the last line.
+ */
+int lines_read (FILE *fp, const char *name, const struct lines_format *format,
+                int (*finish) (void *arg, struct error *err), void *arg,
+                struct error *err);
+
+/* words_next takes a word, "" after the last one; words_rest all of them. The
+ * others return 0, or -1 with err; they read a number of `digits` lower-case
+ * hexadecimal digits, a GUID (16 digits), a decimal number without leading
+ * zeros, GUID/PORT, a time as below.
+ */
 char *words_next (struct words *w);
+char *words_rest (struct words *w);
 int words_hex (struct words *w, int digits, const char *what,
                uint64_t *value, struct error *err);
 int words_guid (struct words *w, uint64_t *guid, struct error *err);
@@ -53,20 +67,25 @@ int words_number (struct words *w, uint64_t max, const char *what,
                   uint64_t *value, struct error *err);
 int words_port (struct words *w, uint64_t *guid, unsigned int *port,
                 struct error *err);
-int words_end (const struct words *w, struct error *err);
+int words_hash (struct words *w, char hash[DIGEST_HEX], struct error *err);
+int words_time (struct words *w, int64_t *when, struct error *err);
 
-/* Read a file of at most max bytes. fn gets each line except the first and the
- * last, in order, and then, if the file is complete, NULL. Return 0, or -1 with
- * err: fn failed, or the file is cut short, damaged, of another version or of
- * another kind. `what` is for errors: "fabric snapshot".
- */
-struct lines_format {
-    const char *magic, *what;
-    unsigned int version;
-    size_t max;
+/* Reads nothing: for a keyword whose line is ignored. */
+int lines_ignore (void *arg, struct words *w, struct error *err);
+
+/* Write: begin, put lines, end. lines_end returns 0, or -1 with err. */
+struct lines_out {
+    FILE *fp;
+    struct digest digest;
 };
-typedef int (*lines_f) (void *arg, struct words *w, struct error *err);
-int lines_read (FILE *fp, const char *name, const struct lines_format *format,
-                lines_f fn, void *arg, struct error *err);
+void lines_begin (struct lines_out *out, FILE *fp,
+                  const struct lines_format *format);
+void lines_put (struct lines_out *out, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+int lines_end (struct lines_out *out, struct error *err);
+
+/* A time as in files, UTC: "2026-11-22T01:00:00Z". */
+enum { LINES_TIME = 32 };
+char *lines_format_time (int64_t when, char text[LINES_TIME]);
 
 #endif /* IBQUERY_LINES_H */

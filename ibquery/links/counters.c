@@ -198,116 +198,89 @@ enum fec counters_decode_fec (const uint8_t *data)
 
 /* The file */
 
+static const struct lines_keyword keywords[];
+
 static const struct lines_format format = {
     .magic = "pmm-counters",
     .what = "file of counters",
     .version = 1,
     .max = 1 << 30,
+    .keyword = keywords,
 };
-
-static void put_columns (struct lines_out *out)
-{
-    char line[LINES_MAX] = "columns fec";
-    size_t len = strlen (line);
-
-    for (unsigned int i = 0; i < COUNTERS; i++)
-        len += snprintf (line + len, sizeof (line) - len, " %s",
-                         table[i].name);
-    lines_put (out, "%s", line);
-}
-
-static void put_port (struct lines_out *out, const struct port_counters *p)
-{
-    char line[LINES_MAX];
-    size_t len;
-
-    len = snprintf (line, sizeof (line), "port %016" PRIx64 "/%u %s", p->guid,
-                    p->port, fec_names[p->fec]);
-    for (unsigned int i = 0; i < COUNTERS; i++)
-        if (p->told & BIT (i))
-            len += snprintf (line + len, sizeof (line) - len, " %" PRIu64 "%s",
-                             p->value[i], p->at_end & BIT (i) ? "+" : "");
-        else
-            len += snprintf (line + len, sizeof (line) - len, " -");
-    lines_put (out, "%s", line);
-}
 
 int counters_write (const struct counters *c, FILE *fp, struct error *err)
 {
+    char when[LINES_TIME], line[LINES_MAX] = "";
     struct lines_out out;
-    char when[LINES_TIME];
+    size_t len = 0;
 
-    lines_begin (&out, fp, format.magic, format.version);
-    lines_put (&out, "generator " PACKAGE_STRING);
+    lines_begin (&out, fp, &format);
     if (*c->source)
         lines_put (&out, "source %s", c->source);
     lines_put (&out, "time %s", lines_format_time (c->time, when));
     lines_put (&out, "lasted %" PRIu32, c->lasted);
     lines_put (&out, "fabric %s", c->fabric);
-    put_columns (&out);
-    for (size_t i = 0; i < c->nports; i++)
-        put_port (&out, &c->port[i]);
+    for (unsigned int i = 0; i < COUNTERS; i++)
+        len += snprintf (line + len, sizeof (line) - len, " %s",
+                         table[i].name);
+    lines_put (&out, "columns fec%s", line);
+    for (const struct port_counters *p = c->port; p < c->port + c->nports;
+         p++) {
+        len = *line = '\0';
+        for (unsigned int i = 0; i < COUNTERS; i++)
+            if (p->told & BIT (i))
+                len += snprintf (line + len, sizeof (line) - len,
+                                 " %" PRIu64 "%s", p->value[i],
+                                 p->at_end & BIT (i) ? "+" : "");
+            else
+                len += snprintf (line + len, sizeof (line) - len, " -");
+        lines_put (&out, "port %016" PRIx64 "/%u %s%s", p->guid, p->port,
+                   fec_names[p->fec], line);
+    }
     return lines_end (&out, err);
 }
 
 struct counters_reader {
     struct counters *c;
-    unsigned int seen;         /* bit i: keywords[i] was read */
     int column[COUNTERS];      /* counters in the columns after "fec" */
     size_t ncolumns;
 };
 
-static int read_generator (struct counters_reader *r, struct words *w,
-                           struct error *err)
+static int read_source (void *arg, struct words *w, struct error *err)
 {
-    (void)r;
-    (void)w;
-    (void)err;
-    return 0;
-}
+    struct counters_reader *r = arg;
+    const char *source = words_rest (w);
 
-static int read_source (struct counters_reader *r, struct words *w,
-                        struct error *err)
-{
-    if (strlen (w->next) >= sizeof (r->c->source))
+    if (strlen (source) >= sizeof (r->c->source))
         return error_input (err, "the source is longer than %zu bytes",
                             sizeof (r->c->source) - 1);
-    strcpy (r->c->source, w->next);
+    strcpy (r->c->source, source);
     return 0;
 }
 
-static int read_time (struct counters_reader *r, struct words *w,
-                      struct error *err)
+static int read_time (void *arg, struct words *w, struct error *err)
 {
-    return lines_parse_time (w->next, &r->c->time, err);
+    return words_time (w, &((struct counters_reader *)arg)->c->time, err);
 }
 
-static int read_lasted (struct counters_reader *r, struct words *w,
-                        struct error *err)
+static int read_lasted (void *arg, struct words *w, struct error *err)
 {
-    uint64_t seconds;
+    struct counters_reader *r = arg;
+    uint64_t seconds = 0;
+    int rc = words_number (w, UINT32_MAX, "number of seconds", &seconds, err);
 
-    if (words_number (w, UINT32_MAX, "number of seconds", &seconds, err) < 0)
-        return -1;
     r->c->lasted = seconds;
-    return words_end (w, err);
+    return rc;
 }
 
-static int read_fabric (struct counters_reader *r, struct words *w,
-                        struct error *err)
+static int read_fabric (void *arg, struct words *w, struct error *err)
 {
-    const char *hex = words_next (w);
-
-    if (strlen (hex) != DIGEST_HEX - 1
-        || strspn (hex, "0123456789abcdef") != DIGEST_HEX - 1)
-        return error_input (err, "\"%.40s\" is no hash", hex);
-    strcpy (r->c->fabric, hex);
-    return words_end (w, err);
+    return words_hash (w, ((struct counters_reader *)arg)->c->fabric, err);
 }
 
-static int read_columns (struct counters_reader *r, struct words *w,
-                         struct error *err)
+static int read_columns (void *arg, struct words *w, struct error *err)
 {
+    struct counters_reader *r = arg;
     uint32_t seen = 0;
 
     if (strcmp (words_next (w), "fec") != 0)
@@ -337,87 +310,50 @@ static int read_value (struct port_counters *p, unsigned int id, char *word,
         return 0;
     if (at_end)
         word[len - 1] = '\0';
-    if (words_number (&(struct words){ .next = word }, UINT64_MAX, "count",
-                      &p->value[id], err) < 0)
-        return -1;
     p->told |= BIT (id);
     p->at_end |= at_end ? BIT (id) : 0;
-    return 0;
+    return words_number (&(struct words){ .next = word }, UINT64_MAX, "count",
+                         &p->value[id], err);
 }
 
-static int read_fec (struct port_counters *p, const char *word,
-                     struct error *err)
+static int read_port (void *arg, struct words *w, struct error *err)
 {
-    for (size_t i = 0; i < COUNT (fec_names); i++)
-        if (strcmp (fec_names[i], word) == 0) {
-            p->fec = i;
-            return 0;
-        }
-    return error_input (err, "\"%.40s\" is no FEC mode", word);
-}
-
-static int read_port (struct counters_reader *r, struct words *w,
-                      struct error *err)
-{
+    struct counters_reader *r = arg;
     struct port_counters *p;
     unsigned int port;
+    const char *fec;
     uint64_t guid;
 
     if (r->ncolumns == 0)
         return error_input (err, "a port before the columns");
     if (words_port (w, &guid, &port, err) < 0
-        || !(p = counters_add (r->c, guid, port, err))
-        || read_fec (p, words_next (w), err) < 0)
+        || !(p = counters_add (r->c, guid, port, err)))
         return -1;
+    fec = words_next (w);
+    while (p->fec < COUNT (fec_names) && strcmp (fec_names[p->fec], fec) != 0)
+        p->fec++;
+    if (p->fec == COUNT (fec_names))
+        return error_input (err, "\"%.40s\" is no FEC mode", fec);
     for (size_t i = 0; i < r->ncolumns; i++)
         if (read_value (p, r->column[i], words_next (w), err) < 0)
             return -1;
-    return words_end (w, err);
+    return 0;
 }
 
-static const struct keyword {
-    const char *name;
-    bool once, needed;
-    int (*read) (struct counters_reader *r, struct words *w, struct error *err);
-} keywords[] = {
-    { "generator", true, false, read_generator },
-    { "source", true, false, read_source },
-    { "time", true, true, read_time },
-    { "lasted", true, true, read_lasted },
-    { "fabric", true, true, read_fabric },
-    { "columns", true, true, read_columns },
-    { "port", false, false, read_port },
+static const struct lines_keyword keywords[] = {
+    { "generator", 0, true, false, lines_ignore },
+    { "source", 0, true, false, read_source },
+    { "time", 0, true, true, read_time },
+    { "lasted", 0, true, true, read_lasted },
+    { "fabric", 0, true, true, read_fabric },
+    { "columns", 0, true, true, read_columns },
+    { "port", 0, false, false, read_port },
+    { 0 },
 };
 
-/* Check that no line is missing. */
-static int finish (struct counters_reader *r, struct error *err)
+static int finish (void *arg, struct error *err)
 {
-    for (size_t i = 0; i < COUNT (keywords); i++)
-        if (keywords[i].needed && !(r->seen & BIT (i)))
-            return error_input (err, "there is no %s line", keywords[i].name);
-    return counters_sort (r->c, err);
-}
-
-static int read_line (void *arg, struct words *w, struct error *err)
-{
-    struct counters_reader *r = arg;
-    const char *name;
-
-    if (!w)
-        return finish (r, err);
-    name = words_next (w);
-    for (size_t i = 0; i < COUNT (keywords); i++) {
-        const struct keyword *k = &keywords[i];
-
-        if (strcmp (name, k->name) != 0)
-            continue;
-        if (k->once && r->seen & BIT (i))
-            return error_input (err, "a second %s line", name);
-        r->seen |= BIT (i);
-        return k->read (r, w, err);
-    }
-    return error_input (err, "\"%.40s\" starts no line of a file of counters",
-                        name);
+    return counters_sort (((struct counters_reader *)arg)->c, err);
 }
 
 struct counters *counters_read (FILE *fp, const char *name,
@@ -425,11 +361,10 @@ struct counters *counters_read (FILE *fp, const char *name,
 {
     struct counters_reader r = { .c = counters_create () };
 
-    if (lines_read (fp, name, &format, read_line, &r, err) < 0) {
-        counters_destroy (r.c);
-        return NULL;
-    }
-    return r.c;
+    if (lines_read (fp, name, &format, finish, &r, err) == 0)
+        return r.c;
+    counters_destroy (r.c);
+    return NULL;
 }
 
 struct counters *counters_load (const char *path, struct error *err)
