@@ -7,7 +7,6 @@
 #include "config.h"
 #include "ibquery/fabric.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,12 +26,6 @@ static const char *const states[] = {
     [PORT_UNKNOWN] = "unknown", [PORT_DOWN] = "down", [PORT_INIT] = "init",
     [PORT_ARMED] = "armed",     [PORT_ACTIVE] = "active",
 };
-
-/* What links of one class have in common, in the order of the classes. */
-enum class_kind { CLASS_HOST, CLASS_SWITCH, CLASS_OTHER };
-enum { CLASS_INTERNAL = 1 << 7 };
-#define CLASS_KEY(kind, low, high) \
-    ((uint32_t)(kind) << 24 | (low) << 16 | (high) << 8)
 
 static char *clean_copy (const char *s)
 {
@@ -57,8 +50,6 @@ static void free_strings (char **v, size_t n)
 
 void fabric_destroy (struct fabric *f)
 {
-    int saved_errno = errno;
-
     if (!f)
         return;
     for (size_t i = 0; i < f->nnodes; i++) {
@@ -85,7 +76,6 @@ void fabric_destroy (struct fabric *f)
     free (f->link_info);
     map_clear (&f->by_guid);
     free (f);
-    errno = saved_errno;
 }
 
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid)
@@ -273,44 +263,32 @@ void fabric_warn (struct fabric *f, const char *fmt, ...)
     f->warning[f->nwarnings++] = text_clean (xstrdup (text));
 }
 
-struct by_guid {
-    uint64_t guid;
-    uint32_t node;
-};
-
-static int compare_guids (const void *a, const void *b)
+static int compare_nodes (const void *a, const void *b)
 {
-    const struct by_guid *x = a, *y = b;
-
-    return util_compare (x->guid, y->guid);
+    return util_compare (((const struct fabric_node *)a)->guid,
+                         ((const struct fabric_node *)b)->guid);
 }
 
 static int compare_links (const void *a, const void *b)
 {
-    const struct fabric_link *x = a, *y = b;
-
-    return util_compare (x->a, y->a);
+    return util_compare (((const struct fabric_link *)a)->a,
+                         ((const struct fabric_link *)b)->a);
 }
 
 /* Renumber nodes, ports and links. */
 static void sort (struct fabric *f)
 {
-    struct by_guid *order = xarray (f->nnodes, sizeof (*order));
     uint32_t *moved = xarray (f->nports, sizeof (*moved));
-    struct fabric_node *node = xarray (f->nnodes, sizeof (*node));
     struct fabric_port *port = xarray (f->nports, sizeof (*port));
     size_t np = 0;
 
-    for (size_t i = 0; i < f->nnodes; i++)
-        order[i] = (struct by_guid){ f->node[i].guid, i };
-    qsort (order, f->nnodes, sizeof (*order), compare_guids);
+    if (f->nnodes > 0)
+        qsort (f->node, f->nnodes, sizeof (*f->node), compare_nodes);
     for (size_t i = 0; i < f->nnodes; i++) {
-        struct fabric_node *n = &node[i];
-        uint32_t first;
+        struct fabric_node *n = &f->node[i];
+        uint32_t first = n->first_port;
 
-        *n = f->node[order[i].node];
         map_put (&f->by_guid, n->guid, i);
-        first = n->first_port;
         n->first_port = np;
         for (unsigned int k = 0; k < n->nports; k++) {
             moved[first + k] = np;
@@ -318,9 +296,7 @@ static void sort (struct fabric *f)
             port[np++].node = i;
         }
     }
-    free (f->node);
     free (f->port);
-    f->node = node;
     f->port = port;
     for (size_t i = 0; i < f->nlinks; i++) {
         struct fabric_link *l = &f->link[i];
@@ -339,25 +315,7 @@ static void sort (struct fabric *f)
         snprintf (l->id, sizeof (l->id), "%016" PRIx64 "/%u",
                   f->node[p->node].guid, p->num);
     }
-    free (order);
     free (moved);
-}
-
-static int claim_lids (const struct fabric *f, uint32_t *owner, uint32_t node,
-                       unsigned int lid, unsigned int lmc, struct error *err)
-{
-    if (lid == 0)
-        return 0;
-    for (unsigned int end = lid + (1U << lmc); lid < end; lid++) {
-        if (owner[lid] != FABRIC_NONE)
-            return error_input (err,
-                                "LID %u belongs to %016" PRIx64
-                                " and to %016" PRIx64,
-                                lid, f->node[owner[lid]].guid,
-                                f->node[node].guid);
-        owner[lid] = node;
-    }
-    return 0;
 }
 
 /* owner[LID]: the node with this LID, or FABRIC_NONE. */
@@ -366,21 +324,27 @@ static uint32_t *find_lids (const struct fabric *f, struct error *err)
     size_t size = (FABRIC_MAX_LID + 1) * sizeof (uint32_t);
     uint32_t *owner = memset (xarray (size, 1), 0xff, size);
 
-    for (size_t i = 0; i < f->nnodes; i++)
-        if (f->node[i].type == NODE_SWITCH
-            && claim_lids (f, owner, i, f->node[i].lid, 0, err) < 0)
-            goto error;
-    for (size_t i = 0; i < f->nports; i++) {
-        const struct fabric_port *p = &f->port[i];
+    for (int pass = 0; pass < 2; pass++) /* switches, then ports */
+        for (size_t i = 0; i < (pass ? f->nports : f->nnodes); i++) {
+            uint32_t node = pass ? f->port[i].node : i;
+            bool is_switch = f->node[node].type == NODE_SWITCH;
+            unsigned int lid = pass ? f->port[i].lid : f->node[node].lid;
+            unsigned int end = lid + (pass ? 1U << f->port[i].lmc : 1);
 
-        if (f->node[p->node].type != NODE_SWITCH
-            && claim_lids (f, owner, p->node, p->lid, p->lmc, err) < 0)
-            goto error;
-    }
+            for (; lid > 0 && is_switch == !pass && lid < end; lid++) {
+                if (owner[lid] == FABRIC_NONE) {
+                    owner[lid] = node;
+                    continue;
+                }
+                error_input (err,
+                             "LID %u belongs to %016" PRIx64
+                             " and to %016" PRIx64,
+                             lid, f->node[owner[lid]].guid, f->node[node].guid);
+                free (owner);
+                return NULL;
+            }
+        }
     return owner;
-error:
-    free (owner);
-    return NULL;
 }
 
 static unsigned int other_lids (const struct fabric *f, uint32_t endpoint)
@@ -395,24 +359,20 @@ static void list_ends (struct fabric *f)
 {
     size_t n = f->nendpoints;
 
-    for (size_t i = 0; i < f->nendpoints; i++) {
-        f->endpoint[i].more = n;
+    for (size_t i = 0; i < f->nendpoints; i++)
         n += other_lids (f, i);
-    }
     f->end = xcalloc (n, sizeof (*f->end));
+    f->nends = f->nendpoints;
     for (size_t i = 0; i < f->nendpoints; i++) {
         struct fabric_endpoint *e = &f->endpoint[i];
         uint16_t lid = f->port[e->port].lid;
 
+        e->more = f->nends;
         f->end[i] = (struct fabric_end){ i, lid, e->name };
         for (unsigned int k = 1; k <= other_lids (f, i); k++)
-            f->end[e->more + k - 1] = (struct fabric_end){ i, lid + k, NULL };
-    }
-    f->nends = n;
-    for (size_t i = f->nendpoints; i < n; i++) {
-        const struct fabric_endpoint *e = &f->endpoint[f->end[i].endpoint];
-
-        f->end[i].name = xasprintf ("%s~%zu", e->name, i + 1 - e->more);
+            f->end[f->nends++] = (struct fabric_end){
+                i, lid + k, xasprintf ("%s~%u", e->name, k)
+            };
     }
 }
 
@@ -428,47 +388,9 @@ void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size)
 
     if (l->width != 0)
         snprintf (width, sizeof (width), "%u", l->width);
+    snprintf (buf, size, "%sx%s", width, *l->speed ? l->speed : "?");
     if (l->width == 0 && !*l->speed)
-        snprintf (buf, size, "%s", "");
-    else
-        snprintf (buf, size, "%sx%s", width, *l->speed ? l->speed : "?");
-}
-
-static uint32_t class_key (const struct fabric *f, const struct fabric_link *l)
-{
-    const struct fabric_node *a = &f->node[f->port[l->a].node];
-    const struct fabric_node *b = &f->node[f->port[l->b].node];
-    const struct rates rate = rates_of (l->width, l->speed);
-    uint32_t key = rates_order (&rate) | (l->internal ? CLASS_INTERNAL : 0);
-
-    if (l->kind == LINK_HOST)
-        return CLASS_KEY (CLASS_HOST, 0, 0) | key;
-    if (a->type != NODE_SWITCH || b->type != NODE_SWITCH)
-        return CLASS_KEY (CLASS_OTHER, 0, 0) | key;
-    if (a->level > b->level)
-        return CLASS_KEY (CLASS_SWITCH, b->level, a->level) | key;
-    return CLASS_KEY (CLASS_SWITCH, a->level, b->level) | key;
-}
-
-static char *class_text (uint32_t key, const struct fabric_link *l)
-{
-    char rate[16], levels[16] = "";
-    static const char *const kind[] = { "host", "switch", "other" };
-
-    fabric_rate_name (l, rate, sizeof (rate));
-    if (key >> 24 == CLASS_SWITCH)
-        snprintf (levels, sizeof (levels), " %u-%u", key >> 16 & 0xff,
-                  key >> 8 & 0xff);
-    return xasprintf ("%s%s%s%s%s", kind[key >> 24], levels,
-                      key & CLASS_INTERNAL ? " internal" : "",
-                      *rate ? " " : "", rate);
-}
-
-static uint32_t switch_at (const struct fabric *f, uint32_t port)
-{
-    uint32_t node = f->port[port].node;
-
-    return f->node[node].type == NODE_SWITCH ? node : NETWORK_NONE;
+        *buf = '\0';
 }
 
 /* The number of bytes of a description that name the chassis: for
@@ -484,69 +406,84 @@ static size_t chassis_name (const struct fabric_node *n)
                : 0;
 }
 
-static bool is_internal (const struct fabric *f, const struct fabric_link *l)
+/* What links of one class have in common, in the order of the classes: their
+ * kind, the levels of both ends, whether they are internal, their rate.
+ */
+enum { CLASS_HOST, CLASS_SWITCH, CLASS_OTHER, CLASS_INTERNAL = 1 << 7 };
+
+/* Find what kind of link it is. Return its class as a number for sorting. */
+static uint32_t classify_link (struct fabric *f, struct fabric_link *l,
+                               struct link_info *info)
 {
     const struct fabric_node *a = &f->node[f->port[l->a].node];
     const struct fabric_node *b = &f->node[f->port[l->b].node];
-    size_t len = chassis_name (a);
-
-    if (a == b) /* a cable nevertheless */
-        return false;
-    if (a->system != 0 && a->system == b->system)
-        return true;
-    return len > 0 && len == chassis_name (b)
-           && memcmp (a->desc, b->desc, len) == 0;
-}
-
-static double nominal_rate (const struct fabric_link *l)
-{
     const struct rates rate = rates_of (l->width, l->speed);
+    uint32_t host = a->host == FABRIC_NONE ? b->host : a->host;
+    bool a_switch = a->type == NODE_SWITCH, b_switch = b->type == NODE_SWITCH;
+    size_t len = chassis_name (a);
+    uint32_t kind, low = 0, high = 0;
 
-    return rates_data_bits (&rate);
+    l->kind = host == FABRIC_NONE ? LINK_SWITCH : LINK_HOST;
+    /* From a node to itself is a cable nevertheless. */
+    l->internal = a != b
+                  && ((a->system != 0 && a->system == b->system)
+                      || (len > 0 && len == chassis_name (b)
+                          && memcmp (a->desc, b->desc, len) == 0));
+    *info = (struct link_info){
+        .id = l->id,
+        .kind = l->kind,
+        .end = { a_switch ? a - f->node : NETWORK_NONE,
+                 b_switch ? b - f->node : NETWORK_NONE },
+        .rate = rates_data_bits (&rate),
+        .host = host == FABRIC_NONE ? NULL : f->host[host].name,
+    };
+    kind = l->kind == LINK_HOST    ? CLASS_HOST
+           : a_switch && b_switch ? CLASS_SWITCH
+                                  : CLASS_OTHER;
+    if (kind == CLASS_SWITCH) {
+        low = a->level < b->level ? a->level : b->level;
+        high = a->level < b->level ? b->level : a->level;
+    }
+    return kind << 24 | low << 16 | high << 8 | rates_order (&rate)
+           | (l->internal ? CLASS_INTERNAL : 0);
 }
 
 static void classify (struct fabric *f)
 {
+    static const char *const kind[] = { "host", "switch", "other" };
     uint32_t *key = xarray (f->nlinks, sizeof (*key));
-    size_t n = 0;
+    uint32_t *of = xarray (f->nlinks, sizeof (*of));
 
     f->link_info = xcalloc (f->nlinks, sizeof (*f->link_info));
-    for (size_t i = 0; i < f->nlinks; i++) {
-        struct fabric_link *l = &f->link[i];
-        uint32_t host = f->node[f->port[l->a].node].host;
-
-        if (host == FABRIC_NONE)
-            host = f->node[f->port[l->b].node].host;
-        l->kind = host == FABRIC_NONE ? LINK_SWITCH : LINK_HOST;
-        l->internal = is_internal (f, l);
-        f->link_info[i].id = l->id;
-        f->link_info[i].kind = l->kind;
-        f->link_info[i].end[0] = switch_at (f, l->a);
-        f->link_info[i].end[1] = switch_at (f, l->b);
-        f->link_info[i].rate = nominal_rate (l);
-        if (host != FABRIC_NONE)
-            f->link_info[i].host = f->host[host].name;
-        key[i] = class_key (f, l);
-    }
+    for (size_t i = 0; i < f->nlinks; i++)
+        key[i] = of[i] = classify_link (f, &f->link[i], &f->link_info[i]);
     qsort (key, f->nlinks, sizeof (*key), compare_u32);
     for (size_t i = 0; i < f->nlinks; i++)
-        if (i == 0 || key[i] != key[n - 1])
-            key[n++] = key[i];
-    f->class_name = xcalloc (n, sizeof (*f->class_name));
-    f->nclasses = n;
+        if (i == 0 || key[i] != key[f->nclasses - 1])
+            key[f->nclasses++] = key[i];
+    f->class_name = xcalloc (f->nclasses, sizeof (*f->class_name));
     for (size_t i = 0; i < f->nlinks; i++) {
         struct fabric_link *l = &f->link[i];
-        uint32_t wanted = class_key (f, l);
-        uint32_t *found = bsearch (&wanted, key, n, sizeof (*key),
-                                   compare_u32);
+        const uint32_t *found = bsearch (&of[i], key, f->nclasses,
+                                         sizeof (*key), compare_u32);
+        char **name = &f->class_name[found - key];
 
-        l->class_id = found - key;
-        if (!f->class_name[l->class_id])
-            f->class_name[l->class_id] = class_text (wanted, l);
-        f->link_info[i].class_id = l->class_id;
-        f->link_info[i].class_name = f->class_name[l->class_id];
+        if (!*name) {
+            char rate[16], levels[16] = "";
+
+            fabric_rate_name (l, rate, sizeof (rate));
+            if (*found >> 24 == CLASS_SWITCH)
+                snprintf (levels, sizeof (levels), " %u-%u",
+                          *found >> 16 & 0xff, *found >> 8 & 0xff);
+            *name = xasprintf ("%s%s%s%s%s", kind[*found >> 24], levels,
+                               l->internal ? " internal" : "",
+                               *rate ? " " : "", rate);
+        }
+        f->link_info[i].class_id = l->class_id = found - key;
+        f->link_info[i].class_name = *name;
     }
     free (key);
+    free (of);
 }
 
 static void hash (struct fabric *f, const uint32_t *owner)
@@ -579,13 +516,10 @@ static void hash (struct fabric *f, const uint32_t *owner)
     for (size_t i = 0; i < f->nlinks; i++)
         digest_u64 (&d, (uint64_t)f->link[i].a << 32 | f->link[i].b);
     for (size_t i = 0; i < f->nnodes; i++) {
-        const struct fabric_node *n = &f->node[i];
-
-        if (n->type != NODE_SWITCH)
+        if (f->node[i].type != NODE_SWITCH)
             continue;
         for (size_t k = 0; k < nused; k++)
-            entry[k] = n->lft && used[k] <= n->lft_top ? n->lft[used[k]]
-                                                       : LFT_NO_ROUTE;
+            entry[k] = fabric_entry (&f->node[i], used[k]);
         digest_bytes (&d, entry, nused);
     }
     digest_hex (&d, f->hash);
@@ -595,45 +529,36 @@ static void hash (struct fabric *f, const uint32_t *owner)
  * Names for people
  */
 
-struct node_name {
-    const char *name;
-    size_t i;
-};
-
+/* Sorts pointers to names, so that equal ones are next to each other. */
 static int compare_called (const void *a, const void *b)
 {
-    return strcmp (((const struct node_name *)a)->name,
-                   ((const struct node_name *)b)->name);
-}
-
-/* Append the GUID to a name. */
-static void append_guid (char **name, uint64_t guid)
-{
-    enum { BEHIND = 1 + 16 + 4 }; /* "-GUID", then a port's "/254" */
-    char *longer = xasprintf ("%.*s-%016" PRIx64, FABRIC_NAME_MAX - 1 - BEHIND,
-                              *name, guid);
-
-    free (*name);
-    *name = longer;
+    return strcmp (**(char ***)a, **(char ***)b);
 }
 
 void fabric_tell_apart (const struct fabric *f, char **name,
                         const uint32_t *node, size_t n)
 {
-    struct node_name *v = xarray (n, sizeof (*v));
-    bool alike = false;
+    enum { AFTER = 1 + 16 + 4 }; /* "-GUID", then a port's "/254" */
+    char ***v = xarray (n, sizeof (*v)), **longer = xcalloc (n, sizeof (char *));
 
     for (size_t i = 0; i < n; i++)
-        v[i] = (struct node_name){ name[i], i };
+        v[i] = &name[i];
     qsort (v, n, sizeof (*v), compare_called);
     for (size_t k = 0; k < n; k++) {
-        size_t i = v[k].i;
-        bool next = k + 1 < n && compare_called (&v[k], &v[k + 1]) == 0;
+        size_t i = v[k] - name;
 
-        if (alike || next)
-            append_guid (&name[i], f->node[node[i]].guid);
-        alike = next;
+        if ((k > 0 && compare_called (&v[k - 1], &v[k]) == 0)
+            || (k + 1 < n && compare_called (&v[k], &v[k + 1]) == 0))
+            longer[i] = xasprintf ("%.*s-%016" PRIx64,
+                                   FABRIC_NAME_MAX - 1 - AFTER, name[i],
+                                   f->node[node[i]].guid);
     }
+    for (size_t i = 0; i < n; i++)
+        if (longer[i]) {
+            free (name[i]);
+            name[i] = longer[i];
+        }
+    free (longer);
     free (v);
 }
 
@@ -676,29 +601,25 @@ int fabric_finish (struct fabric *f, struct error *err)
     return 0;
 }
 
+static int compare_host (const void *name, const void *host)
+{
+    return strcmp (name, ((const struct fabric_host *)host)->name);
+}
+
 uint32_t fabric_find_host (const struct fabric *f, const char *name)
 {
-    size_t low = 0, high = f->nhosts;
+    const struct fabric_host *h
+        = f->nhosts == 0 ? NULL
+                         : bsearch (name, f->host, f->nhosts,
+                                    sizeof (*f->host), compare_host);
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        int order = strcmp (name, f->host[mid].name);
-
-        if (order == 0)
-            return mid;
-        if (order < 0)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return FABRIC_NONE;
+    return h ? h - f->host : FABRIC_NONE;
 }
 
 uint32_t fabric_find_endpoint (const struct fabric *f, const char *name)
 {
     char host[FABRIC_NAME_MAX + 1];
-    const char *colon = strchr (name, ':');
-    size_t len = colon ? (size_t)(colon - name) : strlen (name);
+    size_t len = strcspn (name, ":");
     uint64_t rail = 1;
     uint32_t h;
 
@@ -707,9 +628,9 @@ uint32_t fabric_find_endpoint (const struct fabric *f, const char *name)
     memcpy (host, name, len);
     host[len] = '\0';
     h = fabric_find_host (f, host);
-    if (h == FABRIC_NONE)
-        return FABRIC_NONE;
-    if (colon && text_u64 (colon + 1, 1, f->host[h].count, &rail) < 0)
+    if (h == FABRIC_NONE
+        || (name[len]
+            && text_u64 (name + len + 1, 1, f->host[h].count, &rail) < 0))
         return FABRIC_NONE;
     return f->host[h].first + rail - 1;
 }
@@ -738,46 +659,21 @@ static bool is_called (const struct fabric_node *n, const char *name)
     return strcmp (n->desc, name) == 0 || strcmp (n->name, name) == 0;
 }
 
-/* The connected port with this NAME/PORT; FABRIC_NONE if ambiguous or not
- * found.
- */
-static uint32_t find_by_name (const struct fabric *f, const char *name,
-                              unsigned int num)
-{
-    uint32_t host = fabric_find_host (f, name);
-    uint32_t found = FABRIC_NONE;
-
-    for (size_t i = 0; i < f->nnodes; i++) {
-        const struct fabric_node *n = &f->node[i];
-        uint32_t port;
-
-        if (num > n->nports
-            || (!is_called (n, name)
-                && (host == FABRIC_NONE || n->host != host)))
-            continue;
-        port = n->first_port + num - 1;
-        if (f->port[port].link == FABRIC_NONE)
-            continue;
-        if (found != FABRIC_NONE && f->port[found].link != f->port[port].link)
-            return FABRIC_NONE;
-        found = port;
-    }
-    return found;
-}
-
-/* The node with this GUID of 16 digits. */
-static uint32_t find_by_guid (const struct fabric *f, const char *text)
+uint32_t fabric_by_guid (const struct fabric *f, const char *text)
 {
     if (strlen (text) != 16 || strspn (text, "0123456789abcdef") != 16)
         return FABRIC_NONE;
     return fabric_find_node (f, strtoull (text, NULL, 16));
 }
 
+/* By name, only ports with a cable count; if they are of several cables, the
+ * name is ambiguous.
+ */
 uint32_t fabric_find_port (const struct fabric *f, const char *text)
 {
     char name[FABRIC_NAME_MAX + 1];
     const char *slash = strrchr (text, '/');
-    uint32_t node;
+    uint32_t node, host, found = FABRIC_NONE;
     uint64_t num;
 
     if (!slash || slash == text || (size_t)(slash - text) >= sizeof (name)
@@ -785,10 +681,23 @@ uint32_t fabric_find_port (const struct fabric *f, const char *text)
         return FABRIC_NONE;
     memcpy (name, text, slash - text);
     name[slash - text] = '\0';
-    if ((node = find_by_guid (f, name)) == FABRIC_NONE)
-        return find_by_name (f, name, num);
-    return num <= f->node[node].nports ? f->node[node].first_port + num - 1
-                                       : FABRIC_NONE;
+    if ((node = fabric_by_guid (f, name)) != FABRIC_NONE)
+        return num <= f->node[node].nports ? f->node[node].first_port + num - 1
+                                           : FABRIC_NONE;
+    host = fabric_find_host (f, name);
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+        uint32_t port = n->first_port + num - 1;
+
+        if (num > n->nports || f->port[port].link == FABRIC_NONE
+            || (!is_called (n, name)
+                && (host == FABRIC_NONE || n->host != host)))
+            continue;
+        if (found != FABRIC_NONE && f->port[found].link != f->port[port].link)
+            return FABRIC_NONE;
+        found = port;
+    }
+    return found;
 }
 
 uint32_t fabric_find_link (const struct fabric *f, const char *text)
@@ -800,7 +709,7 @@ uint32_t fabric_find_link (const struct fabric *f, const char *text)
 
 uint32_t fabric_find_switch (const struct fabric *f, const char *text)
 {
-    uint32_t found = find_by_guid (f, text);
+    uint32_t found = fabric_by_guid (f, text);
 
     if (found != FABRIC_NONE)
         return f->node[found].type == NODE_SWITCH ? found : FABRIC_NONE;
@@ -816,15 +725,9 @@ uint32_t fabric_find_switch (const struct fabric *f, const char *text)
 
 const char *fabric_type_name (enum node_type type)
 {
-    switch (type) {
-    case NODE_CA:
-        return "ca";
-    case NODE_SWITCH:
-        return "switch";
-    case NODE_ROUTER:
-        return "router";
-    }
-    return "node";
+    static const char *const names[] = { "node", "ca", "switch", "router" };
+
+    return names[type <= NODE_ROUTER ? type : 0];
 }
 
 const char *fabric_state_name (enum port_state state)
@@ -840,15 +743,14 @@ int fabric_find_state (const char *name)
     return -1;
 }
 
+static bool is_up (const struct fabric_port *p)
+{
+    return p->state == PORT_UNKNOWN || p->state == PORT_ACTIVE;
+}
+
 bool fabric_is_up (const struct fabric *f, const struct fabric_link *l)
 {
-    const uint32_t end[2] = { l->a, l->b };
-
-    for (int i = 0; i < 2; i++)
-        if (f->port[end[i]].state != PORT_UNKNOWN
-            && f->port[end[i]].state != PORT_ACTIVE)
-            return false;
-    return true;
+    return is_up (&f->port[l->a]) && is_up (&f->port[l->b]);
 }
 
 void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,

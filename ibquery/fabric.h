@@ -201,7 +201,8 @@ void fabric_warn (struct fabric *f, const char *fmt, ...)
 int fabric_finish (struct fabric *f, struct error *err);
 
 /* Look up; FABRIC_NONE if there is no match. fabric_find_node also works while
- * the fabric is being built. fabric_find_endpoint takes a host's name for its
+ * the fabric is being built; fabric_by_guid takes the 16 digits of its GUID.
+ * fabric_find_endpoint takes a host's name for its
  * first rail. fabric_find_end takes the same names, also with "~1" etc.
  * appended ("~0" is the base LID). fabric_find_link takes either end as
  * "guid/port" (so also a link id) or as "NAME/PORT"; NAME is a host's name, the
@@ -210,6 +211,7 @@ int fabric_finish (struct fabric *f, struct error *err);
  * name and returns the node.
  */
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
+uint32_t fabric_by_guid (const struct fabric *f, const char *digits);
 uint32_t fabric_find_host (const struct fabric *f, const char *name);
 uint32_t fabric_find_endpoint (const struct fabric *f, const char *name);
 uint32_t fabric_find_end (const struct fabric *f, const char *name);

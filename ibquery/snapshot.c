@@ -26,134 +26,6 @@ enum {
     TABLES_FACTOR = 64,
 };
 
-static const struct lines_keyword keywords[];
-
-static const struct lines_format format = {
-    .magic = "pmm-fabric",
-    .what = "fabric snapshot",
-    .version = 1,
-    .max = 1 << 30,
-    .keyword = keywords,
-};
-
-/* Write */
-
-/* Write a node, and what differs from the usual in its ports. */
-static void put_node (struct lines_out *w, const struct fabric *f,
-                      const struct fabric_node *n)
-{
-    static const struct port_rates none;
-    bool is_switch = n->type == NODE_SWITCH;
-    char lid[8] = "";
-
-    if (is_switch)
-        snprintf (lid, sizeof (lid), " %u", n->lid);
-    lines_put (w, "%s %016" PRIx64 " %u%s%s%s", fabric_type_name (n->type),
-               n->guid, n->nports, lid, *n->desc ? " " : "", n->desc);
-    if (n->system != 0)
-        lines_put (w, "system %016" PRIx64 " %016" PRIx64, n->guid, n->system);
-    if (n->adaptive.known)
-        lines_put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid,
-                   n->adaptive.ud, n->adaptive.rc);
-    for (unsigned int i = 0; i < n->nports; i++) {
-        const struct fabric_port *p = &f->port[n->first_port + i];
-
-        if (p->link != FABRIC_NONE && p->state != PORT_UNKNOWN
-            && p->state != PORT_ACTIVE)
-            lines_put (w, "state %016" PRIx64 "/%u %s", n->guid, p->num,
-                       fabric_state_name (p->state));
-        if (!is_switch && (p->guid != 0 || p->lid != 0))
-            lines_put (w, "port %016" PRIx64 "/%u %016" PRIx64 " %u %u",
-                       n->guid, p->num, p->guid, p->lid, p->lmc);
-    }
-    for (unsigned int i = 0; i < n->nports; i++) {
-        const struct port_rates *r = &f->port[n->first_port + i].rates;
-        char supported[RATES_TEXT], enabled[RATES_TEXT], active[RATES_TEXT];
-
-        if (memcmp (r, &none, sizeof (none)) != 0)
-            lines_put (w, "rates %016" PRIx64 "/%u %s %s %s", n->guid, i + 1,
-                       rates_format (&r->supported, supported),
-                       rates_format (&r->enabled, enabled),
-                       rates_format (&r->active, active));
-    }
-}
-
-static unsigned int run (const struct fabric_node *n, unsigned int lid)
-{
-    unsigned int end = lid;
-
-    while (end <= n->lft_top && n->lft[end] == n->lft[lid])
-        end++;
-    return end - lid;
-}
-
-static void put_lft (struct lines_out *w, const struct fabric_node *n)
-{
-    static const char digit[] = "0123456789abcdef";
-    char hex[2 * MAX_HEX + 1];
-    unsigned int lid = 0;
-
-    lines_put (w, "lft %016" PRIx64 " %u", n->guid, n->lft_top);
-    while (lid <= n->lft_top) {
-        unsigned int length = run (n, lid), first = lid, k = 0;
-
-        if (n->lft[lid] == LFT_NO_ROUTE) {
-            lid += length;
-            continue;
-        }
-        if (length >= MIN_RUN) {
-            lines_put (w, "%u-%u %02x", lid, lid + length - 1, n->lft[lid]);
-            lid += length;
-            continue;
-        }
-        while (lid <= n->lft_top && n->lft[lid] != LFT_NO_ROUTE) {
-            length = run (n, lid);
-            if (length >= MIN_RUN || k + length > MAX_HEX)
-                break;
-            for (; length > 0; length--, k++, lid++) {
-                hex[2 * k] = digit[n->lft[lid] >> 4];
-                hex[2 * k + 1] = digit[n->lft[lid] & 15];
-            }
-        }
-        hex[2 * k] = '\0';
-        lines_put (w, "%u %s", first, hex);
-    }
-}
-
-int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
-{
-    struct lines_out w;
-    char when[LINES_TIME];
-
-    lines_begin (&w, fp, &format);
-    if (*f->source)
-        lines_put (&w, "source %s", f->source);
-    if (f->time != 0)
-        lines_put (&w, "time %s", lines_format_time (f->time, when));
-    if (f->subnet != 0)
-        lines_put (&w, "subnet %016" PRIx64, f->subnet);
-    if (f->part)
-        lines_put (&w, "part");
-    lines_put (&w, "hash %s", f->hash);
-    for (size_t i = 0; i < f->nwarnings; i++)
-        lines_put (&w, "warning %s", f->warning[i]);
-    for (size_t i = 0; i < f->nnodes; i++)
-        put_node (&w, f, &f->node[i]);
-    for (size_t i = 0; i < f->nlinks; i++) {
-        const struct fabric_link *l = &f->link[i];
-        const struct fabric_port *b = &f->port[l->b];
-        char rate[16];
-
-        fabric_rate_name (l, rate, sizeof (rate));
-        lines_put (&w, "cable %s %016" PRIx64 "/%u %s", l->id,
-                   f->node[b->node].guid, b->num, *rate ? rate : "-");
-    }
-    for (size_t i = 0; i < f->nnodes; i++)
-        if (f->node[i].lft)
-            put_lft (&w, &f->node[i]);
-    return lines_end (&w, err);
-}
-
 /* Read */
 
 enum section { HEADER, NODES, CABLES, TABLES };
@@ -478,6 +350,14 @@ static const struct lines_keyword keywords[] = {
     { .fn = read_entries },
 };
 
+static const struct lines_format format = {
+    .magic = "pmm-fabric",
+    .what = "fabric snapshot",
+    .version = 1,
+    .max = 1 << 30,
+    .keyword = keywords,
+};
+
 /* Check that the file is complete. */
 static int finish (void *arg, struct error *err)
 {
@@ -533,4 +413,122 @@ struct fabric *fabric_load_trusted (const char *path, uid_t owner,
         *date = st.st_mtim;
     fclose (fp);
     return f;
+}
+
+/* Write */
+
+/* Write a node, and what differs from the usual in its ports. */
+static void put_node (struct lines_out *w, const struct fabric *f,
+                      const struct fabric_node *n)
+{
+    static const struct port_rates none;
+    bool is_switch = n->type == NODE_SWITCH;
+    char lid[8] = "";
+
+    if (is_switch)
+        snprintf (lid, sizeof (lid), " %u", n->lid);
+    lines_put (w, "%s %016" PRIx64 " %u%s%s%s", fabric_type_name (n->type),
+               n->guid, n->nports, lid, *n->desc ? " " : "", n->desc);
+    if (n->system != 0)
+        lines_put (w, "system %016" PRIx64 " %016" PRIx64, n->guid, n->system);
+    if (n->adaptive.known)
+        lines_put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid,
+                   n->adaptive.ud, n->adaptive.rc);
+    for (unsigned int i = 0; i < n->nports; i++) {
+        const struct fabric_port *p = &f->port[n->first_port + i];
+
+        if (p->link != FABRIC_NONE && p->state != PORT_UNKNOWN
+            && p->state != PORT_ACTIVE)
+            lines_put (w, "state %016" PRIx64 "/%u %s", n->guid, p->num,
+                       fabric_state_name (p->state));
+        if (!is_switch && (p->guid != 0 || p->lid != 0))
+            lines_put (w, "port %016" PRIx64 "/%u %016" PRIx64 " %u %u",
+                       n->guid, p->num, p->guid, p->lid, p->lmc);
+    }
+    for (unsigned int i = 0; i < n->nports; i++) {
+        const struct port_rates *r = &f->port[n->first_port + i].rates;
+        char supported[RATES_TEXT], enabled[RATES_TEXT], active[RATES_TEXT];
+
+        if (memcmp (r, &none, sizeof (none)) != 0)
+            lines_put (w, "rates %016" PRIx64 "/%u %s %s %s", n->guid, i + 1,
+                       rates_format (&r->supported, supported),
+                       rates_format (&r->enabled, enabled),
+                       rates_format (&r->active, active));
+    }
+}
+
+static unsigned int run (const struct fabric_node *n, unsigned int lid)
+{
+    unsigned int end = lid;
+
+    while (end <= n->lft_top && n->lft[end] == n->lft[lid])
+        end++;
+    return end - lid;
+}
+
+static void put_lft (struct lines_out *w, const struct fabric_node *n)
+{
+    static const char digit[] = "0123456789abcdef";
+    char hex[2 * MAX_HEX + 1];
+    unsigned int lid = 0;
+
+    lines_put (w, "lft %016" PRIx64 " %u", n->guid, n->lft_top);
+    while (lid <= n->lft_top) {
+        unsigned int length = run (n, lid), first = lid, k = 0;
+
+        if (n->lft[lid] == LFT_NO_ROUTE) {
+            lid += length;
+            continue;
+        }
+        if (length >= MIN_RUN) {
+            lines_put (w, "%u-%u %02x", lid, lid + length - 1, n->lft[lid]);
+            lid += length;
+            continue;
+        }
+        while (lid <= n->lft_top && n->lft[lid] != LFT_NO_ROUTE) {
+            length = run (n, lid);
+            if (length >= MIN_RUN || k + length > MAX_HEX)
+                break;
+            for (; length > 0; length--, k++, lid++) {
+                hex[2 * k] = digit[n->lft[lid] >> 4];
+                hex[2 * k + 1] = digit[n->lft[lid] & 15];
+            }
+        }
+        hex[2 * k] = '\0';
+        lines_put (w, "%u %s", first, hex);
+    }
+}
+
+int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
+{
+    struct lines_out w;
+    char when[LINES_TIME];
+
+    lines_begin (&w, fp, &format);
+    if (*f->source)
+        lines_put (&w, "source %s", f->source);
+    if (f->time != 0)
+        lines_put (&w, "time %s", lines_format_time (f->time, when));
+    if (f->subnet != 0)
+        lines_put (&w, "subnet %016" PRIx64, f->subnet);
+    if (f->part)
+        lines_put (&w, "part");
+    lines_put (&w, "hash %s", f->hash);
+    for (size_t i = 0; i < f->nwarnings; i++)
+        lines_put (&w, "warning %s", f->warning[i]);
+    for (size_t i = 0; i < f->nnodes; i++)
+        put_node (&w, f, &f->node[i]);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        const struct fabric_link *l = &f->link[i];
+        const struct fabric_port *b = &f->port[l->b];
+        char rate[16];
+
+        fabric_rate_name (l, rate, sizeof (rate));
+        lines_put (&w, "cable %s %016" PRIx64 "/%u %s", l->id,
+                   f->node[b->node].guid, b->num, *rate ? rate : "-");
+    }
+    for (size_t i = 0; i < f->nnodes; i++)
+        if (f->node[i].lft)
+            put_lft (&w, &f->node[i]);
+    return lines_end (&w, err);
 }

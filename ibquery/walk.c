@@ -60,15 +60,12 @@ static int network_walk (const void *net, uint32_t from, uint32_t to,
 
 static uint32_t network_place (const void *net, uint32_t end)
 {
-    const struct fabric *f = net;
-
-    return f->walk->target[end].place;
+    return ((const struct fabric *)net)->walk->target[end].place;
 }
 
 static uint32_t network_attach (const void *net, uint32_t end, uint32_t *arc)
 {
-    const struct fabric *f = net;
-    const struct fabric_walk *w = f->walk;
+    const struct fabric_walk *w = ((const struct fabric *)net)->walk;
     const struct walk_hop *hop = &w->hop[w->target[end].port];
 
     *arc = hop->arc;
@@ -76,7 +73,8 @@ static uint32_t network_attach (const void *net, uint32_t end, uint32_t *arc)
 }
 
 static inline const struct walk_hop *next_hop (const struct fabric *f,
-                                          uint32_t place, unsigned int lid)
+                                               uint32_t place,
+                                               unsigned int lid)
 {
     const struct forward *n;
     unsigned int out;
@@ -102,57 +100,11 @@ static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
     return hop->place;
 }
 
-static void add_hop (const struct fabric *f, uint32_t port,
-                     struct walk_hop *hop)
-{
-    uint32_t link = f->port[port].link;
-    const struct fabric_link *l;
-
-    *hop = (struct walk_hop){ FABRIC_NONE, NETWORK_NONE };
-    if (link == FABRIC_NONE)
-        return;
-    l = &f->link[link];
-    if (!fabric_is_up (f, l))
-        return;
-    hop->arc = 2 * link + (l->a != port);
-    hop->place = place_of (f, l->a == port ? l->b : l->a);
-}
-
-static void add_switch (struct fabric_walk *w, const struct fabric *f,
-                        uint32_t node)
-{
-    const struct fabric_node *n = &f->node[node];
-
-    w->forward[node] = (struct forward){ no_lft, n->first_port, 0, 0 };
-    if (n->type != NODE_SWITCH)
-        return;
-    if (n->lft) {
-        w->forward[node].lft = n->lft;
-        w->forward[node].top = n->lft_top;
-        w->forward[node].nports = n->nports;
-    }
-    snprintf (w->id[node], sizeof (w->id[node]), "%016" PRIx64,
-              n->guid);
-    w->sw[node] = (struct switch_info){ w->id[node], n->name };
-}
-
-static void add_target (struct fabric_walk *w, const struct fabric *f,
-                        uint32_t end)
-{
-    uint32_t port = f->endpoint[f->end[end].endpoint].port;
-
-    w->target[end] = (struct walk_target){
-        .place = place_of (f, port),
-        .port = port,
-        .lid = f->end[end].lid,
-    };
-}
-
 struct fabric_walk *walk_create (const struct fabric *f)
 {
-    struct fabric_walk *w;
+    struct fabric_walk *w
+        = xarray (1, sizeof (*w) + f->nports * sizeof (w->hop[0]));
 
-    w = xarray (1, sizeof (*w) + f->nports * sizeof (w->hop[0]));
     w->sw = xcalloc (f->nnodes, sizeof (*w->sw));
     w->id = xcalloc (f->nnodes, sizeof (*w->id));
     w->forward = xarray (f->nnodes, sizeof (*w->forward));
@@ -170,12 +122,34 @@ struct fabric_walk *walk_create (const struct fabric *f)
         .attach = network_attach,
         .hop = network_hop,
     };
-    for (size_t i = 0; i < f->nports; i++)
-        add_hop (f, i, &w->hop[i]);
-    for (size_t i = 0; i < f->nnodes; i++)
-        add_switch (w, f, i);
-    for (size_t i = 0; i < f->nends; i++)
-        add_target (w, f, i);
+    for (size_t i = 0; i < f->nports; i++) {
+        uint32_t link = f->port[i].link;
+
+        w->hop[i] = (struct walk_hop){ FABRIC_NONE, NETWORK_NONE };
+        if (link != FABRIC_NONE && fabric_is_up (f, &f->link[link]))
+            w->hop[i] = (struct walk_hop){
+                2 * link + (f->link[link].a != i),
+                place_of (f, fabric_far_port (f, i)),
+            };
+    }
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+
+        w->forward[i] = (struct forward){ no_lft, n->first_port, 0, 0 };
+        if (n->lft)
+            w->forward[i] = (struct forward){ n->lft, n->first_port,
+                                              n->lft_top, n->nports };
+        if (n->type != NODE_SWITCH)
+            continue;
+        snprintf (w->id[i], sizeof (w->id[i]), "%016" PRIx64, n->guid);
+        w->sw[i] = (struct switch_info){ w->id[i], n->name };
+    }
+    for (size_t i = 0; i < f->nends; i++) {
+        uint32_t port = f->endpoint[f->end[i].endpoint].port;
+
+        w->target[i] = (struct walk_target){ place_of (f, port), port,
+                                             f->end[i].lid };
+    }
     return w;
 }
 
@@ -190,12 +164,21 @@ void walk_destroy (struct fabric_walk *w)
     free (w);
 }
 
-/* Why the path ends at this switch; `out` is the entry of its table. */
-static int dead_end (const struct fabric *f, const struct fabric_node *n,
-                     unsigned int lid, unsigned int out, struct error *err)
+/* Why no cable continues the path from a place. */
+static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
+                   unsigned int lid, struct error *err)
 {
-    bool cabled;
+    const struct fabric_link *l = &f->link[arc_link (arc)];
+    const struct fabric_port *end = &f->port[arc % 2 ? l->a : l->b];
+    const struct fabric_node *n = &f->node[end->node];
+    unsigned int out = fabric_entry (n, lid);
+    char why[100];
 
+    if (place >= f->nnodes)
+        return error_input (err,
+                            "%s/%u, at the end of a cable, is not where LID %u "
+                            "is",
+                            n->desc, end->num, lid);
     if (lid > n->lft_top || !n->lft)
         return error_input (err,
                             "switch %s (%016" PRIx64 "): LID %u lies beyond "
@@ -207,50 +190,17 @@ static int dead_end (const struct fabric *f, const struct fabric_node *n,
                             "LID %u",
                             n->desc, n->guid, lid);
     if (out == 0)
-        return error_input (err,
-                            "switch %s (%016" PRIx64 ") sends LID %u to "
-                            "itself, port 0",
-                            n->desc, n->guid, lid);
-    if (out > n->nports)
-        return error_input (err,
-                            "switch %s (%016" PRIx64 ") sends LID %u to port "
-                            "%u, but has %u ports",
-                            n->desc, n->guid, lid, out, n->nports);
-    cabled = f->port[n->first_port + out - 1].link != FABRIC_NONE;
-    return error_input (err,
-                        "switch %s (%016" PRIx64 ") sends LID %u to port %u, "
-                        "which is not %s",
-                        n->desc, n->guid, lid, out,
-                        cabled ? "active" : "connected");
-}
-
-/* Why no cable continues the path from a place. */
-static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
-                   unsigned int lid, struct error *err)
-{
-    const struct fabric_link *l = &f->link[arc_link (arc)];
-    const struct fabric_port *end = &f->port[arc % 2 ? l->a : l->b];
-
-    if (place < f->nnodes) {
-        const struct fabric_node *n = &f->node[place];
-        bool listed = n->lft && lid <= n->lft_top;
-
-        return dead_end (f, n, lid, listed ? n->lft[lid] : LFT_NO_ROUTE, err);
-    }
-    return error_input (err,
-                        "%s/%u, at the end of a cable, is not where LID %u is",
-                        f->node[end->node].desc, end->num, lid);
-}
-
-static int looping (const struct fabric *f, uint32_t place, unsigned int lid,
-                    struct error *err)
-{
-    const struct fabric_node *n = &f->node[place];
-
-    return error_input (err,
-                        "LID %u is sent in a loop that includes switch %s "
-                        "(%016" PRIx64 ")",
-                        lid, n->desc, n->guid);
+        snprintf (why, sizeof (why), "itself, port 0");
+    else if (out > n->nports)
+        snprintf (why, sizeof (why), "port %u, but has %u ports", out,
+                  n->nports);
+    else
+        snprintf (why, sizeof (why), "port %u, which is not %s", out,
+                  f->port[n->first_port + out - 1].link != FABRIC_NONE
+                      ? "active"
+                      : "connected");
+    return error_input (err, "switch %s (%016" PRIx64 ") sends LID %u to %s",
+                        n->desc, n->guid, lid, why);
 }
 
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
@@ -269,7 +219,11 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
         if (place == end->place)
             return hops;
         if (hops == PATH_MAX_HOPS && place < f->nnodes)
-            return looping (f, place, end->lid, err);
+            return error_input (err,
+                                "LID %u is sent in a loop that includes switch "
+                                "%s (%016" PRIx64 ")",
+                                end->lid, f->node[place].desc,
+                                f->node[place].guid);
         hop = next_hop (f, place, end->lid);
         if (!hop || hop->arc == FABRIC_NONE)
             return no_hop (f, place, arc[hops - 1], end->lid, err);
@@ -280,13 +234,6 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
 const struct network *fabric_network (const struct fabric *f)
 {
     return &f->walk->network;
-}
-
-static void add_end (const struct fabric *f, uint32_t id, struct endpoint *e)
-{
-    e->id = id;
-    e->name = f->end[id].name;
-    e->host = f->host[f->endpoint[f->end[id].endpoint].host].name;
 }
 
 /* The ends listed for a pathset. */
@@ -300,40 +247,30 @@ struct end_list {
 /* False if there are too many. */
 static bool list_end (struct end_list *e, uint32_t id)
 {
-    if (e->n == e->f->nends)
+    const struct fabric *f = e->f;
+
+    if (e->n == f->nends)
         return false;
-    add_end (e->f, id, &e->list[e->n++]);
+    e->list[e->n++] = (struct endpoint){
+        .id = id,
+        .name = f->end[id].name,
+        .host = f->host[f->endpoint[f->end[id].endpoint].host].name,
+    };
     return true;
 }
 
-static bool list_endpoint (struct end_list *e, uint32_t id)
+static bool list_endpoints (struct end_list *e, uint32_t first, uint32_t count)
 {
     const struct fabric *f = e->f;
-    unsigned int lmc = e->lids ? f->port[f->endpoint[id].port].lmc : 0;
     bool room = true;
 
-    for (unsigned int k = 0; k < 1U << lmc && room; k++)
-        room = list_end (e, fabric_end_of (f, id, k));
+    for (uint32_t i = first; i < first + count; i++) {
+        unsigned int lmc = e->lids ? f->port[f->endpoint[i].port].lmc : 0;
+
+        for (unsigned int k = 0; k < 1U << lmc && room; k++)
+            room = list_end (e, fabric_end_of (f, i, k));
+    }
     return room;
-}
-
-static bool list_host (struct end_list *e, uint32_t host)
-{
-    const struct fabric_host *h = &e->f->host[host];
-    bool room = true;
-
-    for (uint32_t i = 0; i < h->count && room; i++)
-        room = list_endpoint (e, h->first + i);
-    return room;
-}
-
-static int not_found (const char *const *name, size_t n, struct error *err)
-{
-    char *list = xcheck (hostlist_fold (name, n));
-
-    error_input (err, "not in the fabric: %s", list);
-    free (list);
-    return -1;
 }
 
 /* Find the ends of the names, in order. */
@@ -342,31 +279,32 @@ static int resolve (struct end_list *e, const char *const *name, size_t n,
 {
     const char **missing = xarray (n, sizeof (*missing));
     size_t nmissing = 0;
-    int rc = -1;
+    bool room = true;
+    size_t i;
 
-    for (size_t i = 0; i < n; i++) {
+    for (i = 0; i < n && room; i++) {
         uint32_t host = fabric_find_host (e->f, name[i]);
         uint32_t id = fabric_find_end (e->f, name[i]);
-        bool room;
 
         if (host != FABRIC_NONE)
-            room = list_host (e, host);
+            room = list_endpoints (e, e->f->host[host].first,
+                                   e->f->host[host].count);
         else if (id != FABRIC_NONE)
             room = strchr (name[i], '~') ? list_end (e, id)
-                                         : list_endpoint (e, id);
-        else {
+                                         : list_endpoints (e, id, 1);
+        else
             missing[nmissing++] = name[i];
-            continue;
-        }
-        if (!room) {
-            error_input (err, "%s is named twice", name[i]);
-            goto error;
-        }
     }
-    rc = nmissing == 0 ? 0 : not_found (missing, nmissing, err);
-error:
+    if (!room)
+        error_input (err, "%s is named twice", name[i - 1]);
+    else if (nmissing > 0) {
+        char *list = xcheck (hostlist_fold (missing, nmissing));
+
+        error_input (err, "not in the fabric: %s", list);
+        free (list);
+    }
     free (missing);
-    return rc;
+    return room && nmissing == 0 ? 0 : -1;
 }
 
 static struct pathset *make_pathset (const struct fabric *f, bool lids,
@@ -377,8 +315,8 @@ static struct pathset *make_pathset (const struct fabric *f, bool lids,
     struct pathset *ps = NULL;
 
     e.list = xcalloc (f->nends + 1, sizeof (*e.list));
-    for (size_t i = 0; n == 0 && i < f->nhosts; i++)
-        list_host (&e, i);
+    if (n == 0)
+        list_endpoints (&e, 0, f->nendpoints);
     if (n == 0 || resolve (&e, name, n, err) == 0)
         ps = pathset_create (fabric_network (f), e.list, e.n, err);
     free (e.list);

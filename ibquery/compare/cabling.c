@@ -146,11 +146,7 @@ static int find_port (struct cabling_reader *r, const char *node,
                       const char *port, uint32_t *id, struct error *err)
 {
     const struct fabric *f = r->c->f;
-    bool is_guid = strlen (node) == 16
-                   && strspn (node, "0123456789abcdef") == 16;
-    const struct called by_guid
-        = { node, is_guid ? fabric_find_node (f, strtoull (node, NULL, 16))
-                          : FABRIC_NONE };
+    const struct called by_guid = { node, fabric_by_guid (f, node) };
     const struct called *v = &by_guid;
     struct port_choice c = { 0 };
     size_t n = by_guid.node != FABRIC_NONE;

@@ -198,48 +198,6 @@ enum fec counters_decode_fec (const uint8_t *data)
 
 /* The file */
 
-static const struct lines_keyword keywords[];
-
-static const struct lines_format format = {
-    .magic = "pmm-counters",
-    .what = "file of counters",
-    .version = 1,
-    .max = 1 << 30,
-    .keyword = keywords,
-};
-
-int counters_write (const struct counters *c, FILE *fp, struct error *err)
-{
-    char when[LINES_TIME], line[LINES_MAX] = "";
-    struct lines_out out;
-    size_t len = 0;
-
-    lines_begin (&out, fp, &format);
-    if (*c->source)
-        lines_put (&out, "source %s", c->source);
-    lines_put (&out, "time %s", lines_format_time (c->time, when));
-    lines_put (&out, "lasted %" PRIu32, c->lasted);
-    lines_put (&out, "fabric %s", c->fabric);
-    for (unsigned int i = 0; i < COUNTERS; i++)
-        len += snprintf (line + len, sizeof (line) - len, " %s",
-                         table[i].name);
-    lines_put (&out, "columns fec%s", line);
-    for (const struct port_counters *p = c->port; p < c->port + c->nports;
-         p++) {
-        len = *line = '\0';
-        for (unsigned int i = 0; i < COUNTERS; i++)
-            if (p->told & BIT (i))
-                len += snprintf (line + len, sizeof (line) - len,
-                                 " %" PRIu64 "%s", p->value[i],
-                                 p->at_end & BIT (i) ? "+" : "");
-            else
-                len += snprintf (line + len, sizeof (line) - len, " -");
-        lines_put (&out, "port %016" PRIx64 "/%u %s%s", p->guid, p->port,
-                   fec_names[p->fec], line);
-    }
-    return lines_end (&out, err);
-}
-
 struct counters_reader {
     struct counters *c;
     int column[COUNTERS];      /* counters in the columns after "fec" */
@@ -351,6 +309,14 @@ static const struct lines_keyword keywords[] = {
     { 0 },
 };
 
+static const struct lines_format format = {
+    .magic = "pmm-counters",
+    .what = "file of counters",
+    .version = 1,
+    .max = 1 << 30,
+    .keyword = keywords,
+};
+
 static int finish (void *arg, struct error *err)
 {
     return counters_sort (((struct counters_reader *)arg)->c, err);
@@ -378,4 +344,36 @@ struct counters *counters_load (const char *path, struct error *err)
                        err);
     file_close_input (fp);
     return c;
+}
+
+int counters_write (const struct counters *c, FILE *fp, struct error *err)
+{
+    char when[LINES_TIME], line[LINES_MAX] = "";
+    struct lines_out out;
+    size_t len = 0;
+
+    lines_begin (&out, fp, &format);
+    if (*c->source)
+        lines_put (&out, "source %s", c->source);
+    lines_put (&out, "time %s", lines_format_time (c->time, when));
+    lines_put (&out, "lasted %" PRIu32, c->lasted);
+    lines_put (&out, "fabric %s", c->fabric);
+    for (unsigned int i = 0; i < COUNTERS; i++)
+        len += snprintf (line + len, sizeof (line) - len, " %s",
+                         table[i].name);
+    lines_put (&out, "columns fec%s", line);
+    for (const struct port_counters *p = c->port; p < c->port + c->nports;
+         p++) {
+        len = *line = '\0';
+        for (unsigned int i = 0; i < COUNTERS; i++)
+            if (p->told & BIT (i))
+                len += snprintf (line + len, sizeof (line) - len,
+                                 " %" PRIu64 "%s", p->value[i],
+                                 p->at_end & BIT (i) ? "+" : "");
+            else
+                len += snprintf (line + len, sizeof (line) - len, " -");
+        lines_put (&out, "port %016" PRIx64 "/%u %s%s", p->guid, p->port,
+                   fec_names[p->fec], line);
+    }
+    return lines_end (&out, err);
 }
