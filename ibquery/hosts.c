@@ -54,50 +54,14 @@ static int compare_systems (const void *a, const void *b)
     return order != 0 ? order : util_compare (x->node->guid, y->node->guid);
 }
 
-/* The description that a vendor's firmware has until the host sets one. */
-static bool is_default_desc (const char *desc)
-{
-    return strstr (desc, "Mellanox Technologies")
-           || strncmp (desc, "localhost", strlen ("localhost")) == 0;
-}
-
-static bool is_aggregation (const char *desc)
-{
-    return strstr (desc, "Aggregation Node") != NULL;
-}
-
 static void name_by_guid (struct rail *r, uint64_t guid)
 {
     snprintf (r->name, sizeof (r->name), "%016" PRIx64, guid);
     r->named = false;
 }
 
-/* Name the host of an adapter; false if it is not a host. */
-static bool name_rail (struct rail *r)
-{
-    const struct fabric_node *n = r->node;
-
-    if (n->type != NODE_CA || is_aggregation (n->desc))
-        return false;
-    snprintf (r->name, sizeof (r->name), "%.*s",
-              (int)strcspn (n->desc, " "), n->desc);
-    r->named = true;
-    if (!text_is_hostname (r->name) || is_default_desc (n->desc))
-        name_by_guid (r, n->guid);
-    return true;
-}
-
-/* Why a connected port is not a rail; NULL if it is one. */
-static const char *unusable (const struct fabric *f,
-                             const struct fabric_port *p)
-{
-    if (!fabric_is_up (f, &f->link[p->link]))
-        return "is not active";
-    return p->lid == 0 ? "has no LID" : NULL;
-}
-
 /* Find the connected adapter ports that belong to a host and are usable. Return
- * their number.
+ * their number. A vendor's firmware has a description until the host sets one.
  */
 static size_t find_rails (struct fabric *f, struct rail *rail)
 {
@@ -105,30 +69,47 @@ static size_t find_rails (struct fabric *f, struct rail *rail)
 
     for (size_t i = 0; i < f->nports; i++) {
         const struct fabric_port *p = &f->port[i];
+        const struct fabric_node *node = &f->node[p->node];
         struct rail *r = &rail[n];
-        const char *why;
+        bool up;
 
-        *r = (struct rail){
-            .port = i,
-            .guid = p->guid,
-            .node = &f->node[p->node],
-        };
-        if (p->link == FABRIC_NONE || !name_rail (r))
+        if (p->link == FABRIC_NONE || node->type != NODE_CA
+            || strstr (node->desc, "Aggregation Node"))
             continue;
-        if (!r->named)
+        *r = (struct rail){ .port = i, .guid = p->guid, .node = node,
+                            .named = true };
+        snprintf (r->name, sizeof (r->name), "%.*s",
+                  (int)strcspn (node->desc, " "), node->desc);
+        if (!text_is_hostname (r->name)
+            || strstr (node->desc, "Mellanox Technologies")
+            || strncmp (node->desc, "localhost", strlen ("localhost")) == 0) {
+            name_by_guid (r, node->guid);
             fabric_warn (f,
                          "adapter %016" PRIx64 " (%s) does not tell its "
                          "host's name",
-                         r->node->guid, r->node->desc);
-        if (!(why = unusable (f, p)))
+                         node->guid, node->desc);
+        }
+        up = fabric_is_up (f, &f->link[p->link]);
+        if (up && p->lid != 0)
             n++;
         else
             fabric_warn (f,
                          "%s: adapter %016" PRIx64 " port %u is connected "
                          "but %s",
-                         r->name, r->node->guid, p->num, why);
+                         r->name, node->guid, p->num,
+                         up ? "has no LID" : "is not active");
     }
     return n;
+}
+
+/* The number of rails that have the name of the first of n. */
+static size_t same_name (const struct rail *rail, size_t n)
+{
+    size_t end = 1;
+
+    while (end < n && strcmp (rail[end].name, rail->name) == 0)
+        end++;
+    return end;
 }
 
 /* The first of n rails with one name, sorted by description, that has the same
@@ -164,17 +145,12 @@ static void name_by_card (struct rail *rail, size_t n)
 /* Make hosts with equal names distinct. */
 static void separate (struct fabric *f, struct rail *rail, size_t n)
 {
-    size_t end;
-
     qsort (rail, n, sizeof (*rail), compare_descriptions);
-    for (size_t i = 0; i < n; i = end) {
+    for (size_t i = 0, count; i < n; i += count) {
         const struct rail *doubled;
 
-        for (end = i; end < n && strcmp (rail[end].name, rail[i].name) == 0;
-             end++)
-            ;
-        doubled = find_double (&rail[i], end - i);
-        if (!doubled)
+        count = same_name (&rail[i], n - i);
+        if (!(doubled = find_double (&rail[i], count)))
             continue;
         fabric_warn (f,
                      "adapters %016" PRIx64 " and %016" PRIx64 " are on "
@@ -182,44 +158,36 @@ static void separate (struct fabric *f, struct rail *rail, size_t n)
                      "adapters of %s are called by their GUIDs",
                      doubled[0].node->guid, doubled[1].node->guid,
                      doubled->node->desc, doubled->name);
-        name_by_card (&rail[i], end - i);
+        name_by_card (&rail[i], count);
     }
 }
 
-/* Add a host with n rails, which become its endpoints. */
-static void add_host (struct fabric *f, const struct rail *rail, size_t n)
-{
-    struct fabric_host *h = &f->host[f->nhosts];
-
-    h->name = xstrdup (rail->name);
-    h->first = f->nendpoints;
-    h->count = n;
-    f->nhosts++;
-    for (size_t i = 0; i < n; i++) {
-        struct fabric_endpoint *e = &f->endpoint[f->nendpoints++];
-
-        e->port = rail[i].port;
-        e->host = f->nhosts - 1;
-        e->name = n == 1 ? xstrdup (h->name)
-                         : xasprintf ("%s:%zu", h->name, i + 1);
-        f->node[f->port[e->port].node].host = e->host;
-    }
-}
-
+/* The rails of one name are the endpoints of a host. */
 void hosts_find (struct fabric *f)
 {
     struct rail *rail = xarray (f->nports + 1, sizeof (*rail));
-    size_t n = find_rails (f, rail), end;
+    size_t n = find_rails (f, rail);
 
     separate (f, rail, n);
     qsort (rail, n, sizeof (*rail), compare_rails);
     f->endpoint = xcalloc (n, sizeof (*f->endpoint));
     f->host = xcalloc (n, sizeof (*f->host));
-    for (size_t i = 0; i < n; i = end) {
-        for (end = i; end < n && strcmp (rail[end].name, rail[i].name) == 0;
-             end++)
-            ;
-        add_host (f, &rail[i], end - i);
+    while (f->nendpoints < n) {
+        const struct rail *r = &rail[f->nendpoints];
+        size_t count = same_name (r, n - f->nendpoints);
+        uint32_t host = f->nhosts++;
+
+        f->host[host] = (struct fabric_host){ xstrdup (r->name),
+                                              f->nendpoints, count };
+        for (size_t i = 0; i < count; i++) {
+            f->endpoint[f->nendpoints++] = (struct fabric_endpoint){
+                .port = r[i].port,
+                .host = host,
+                .name = count == 1 ? xstrdup (r->name)
+                                   : xasprintf ("%s:%zu", r->name, i + 1),
+            };
+            f->node[f->port[r[i].port].node].host = host;
+        }
     }
     free (rail);
 }
@@ -236,12 +204,9 @@ struct switch_ends {
 
 static uint32_t far_node (const struct fabric *f, uint32_t port)
 {
-    const struct fabric_link *l;
+    uint32_t far = fabric_far_port (f, port);
 
-    if (f->port[port].link == FABRIC_NONE)
-        return FABRIC_NONE;
-    l = &f->link[f->port[port].link];
-    return f->port[l->a == port ? l->b : l->a].node;
+    return far == FABRIC_NONE ? FABRIC_NONE : f->port[far].node;
 }
 
 /* Find the switches that have hosts. Return their number. */
@@ -269,28 +234,21 @@ static size_t find_places (const struct fabric *f, struct switch_ends *place)
     return n;
 }
 
-/* The number of hosts of the switch of the median host. */
-static unsigned int usual_hosts (const struct switch_ends *place, size_t n)
+/* Set level 1 for leaf switches, and queue them. Return their number. A leaf has
+ * not many fewer hosts than the switch of the median host.
+ */
+static size_t mark_leaves (struct fabric *f, const struct switch_ends *place,
+                           size_t n, uint32_t *queue)
 {
-    size_t with[MAX_ENDS] = { 0 }, all = 0, sum = 0;
-    unsigned int hosts = 0;
+    size_t with[MAX_ENDS] = { 0 }, all = 0, sum = 0, tail = 0;
+    unsigned int usual = 0, cables = 0;
 
     for (size_t i = 0; i < n; i++) {
         with[place[i].hosts] += place[i].hosts;
         all += place[i].hosts;
     }
-    while (hosts < MAX_ENDS - 1 && 2 * sum < all)
-        sum += with[++hosts];
-    return hosts;
-}
-
-/* Set level 1 for leaf switches and queue them. Return their number. */
-static size_t mark_leaves (struct fabric *f, const struct switch_ends *place,
-                           size_t n, uint32_t *queue)
-{
-    unsigned int usual = usual_hosts (place, n), cables = 0;
-    size_t tail = 0;
-
+    while (usual < MAX_ENDS - 1 && 2 * sum < all)
+        sum += with[++usual];
     for (size_t i = 0; i < n; i++)
         if (place[i].hosts >= usual && place[i].switches > cables)
             cables = place[i].switches;
@@ -303,34 +261,27 @@ static size_t mark_leaves (struct fabric *f, const struct switch_ends *place,
     return tail;
 }
 
-/* Set the other levels, breadth first from the leaves. */
-static void spread (struct fabric *f, uint32_t *queue, size_t tail)
-{
-    for (size_t head = 0; head < tail; head++) {
-        const struct fabric_node *n = &f->node[queue[head]];
-
-        for (unsigned int k = 0; k < n->nports; k++) {
-            uint32_t node = far_node (f, n->first_port + k);
-            struct fabric_node *far;
-
-            if (node == FABRIC_NONE)
-                continue;
-            far = &f->node[node];
-            if (far->type != NODE_SWITCH || far->level != 0)
-                continue;
-            far->level = n->level < UINT8_MAX ? n->level + 1 : UINT8_MAX;
-            queue[tail++] = node;
-        }
-    }
-}
-
+/* The other levels are found breadth first from the leaves. */
 void levels_find (struct fabric *f)
 {
     uint32_t *queue = xarray (f->nnodes, sizeof (*queue));
     struct switch_ends *place = xarray (f->nnodes + 1, sizeof (*place));
-    size_t n = find_places (f, place);
+    size_t tail = mark_leaves (f, place, find_places (f, place), queue);
 
-    spread (f, queue, mark_leaves (f, place, n, queue));
+    for (size_t head = 0; head < tail; head++) {
+        const struct fabric_node *n = &f->node[queue[head]];
+
+        for (unsigned int k = 0; k < n->nports; k++) {
+            uint32_t far = far_node (f, n->first_port + k);
+
+            if (far == FABRIC_NONE || f->node[far].type != NODE_SWITCH
+                || f->node[far].level != 0)
+                continue;
+            f->node[far].level = n->level < UINT8_MAX ? n->level + 1
+                                                      : UINT8_MAX;
+            queue[tail++] = far;
+        }
+    }
     free (queue);
     free (place);
 }

@@ -104,31 +104,6 @@ static bool fits (const struct fabric_node *n, unsigned int num,
                || (text[len] == '/' && strcmp (text + len + 1, number) == 0));
 }
 
-/* The ports that fit, and those of them that have a cable. */
-struct port_choice {
-    uint32_t any, cabled;
-    unsigned int count, ncabled;
-};
-
-static void choose (const struct fabric *f, uint32_t node, const char *text,
-                    struct port_choice *c)
-{
-    const struct fabric_node *n = &f->node[node];
-
-    for (unsigned int num = 1; num <= n->nports; num++) {
-        uint32_t port = n->first_port + num - 1;
-
-        if (!fits (n, num, text))
-            continue;
-        c->any = port;
-        c->count++;
-        if (f->port[port].link == FABRIC_NONE)
-            continue;
-        c->cabled = port;
-        c->ncabled++;
-    }
-}
-
 static uint32_t add_absent (struct cabling *c, const char *node,
                             const char *port)
 {
@@ -141,14 +116,16 @@ static uint32_t add_absent (struct cabling *c, const char *node,
     return c->f->nports + i;
 }
 
-/* The port that two fields name. */
+/* The port that two fields name: the only one that fits, or the only one of
+ * those that has a cable.
+ */
 static int find_port (struct cabling_reader *r, const char *node,
                       const char *port, uint32_t *id, struct error *err)
 {
     const struct fabric *f = r->c->f;
     const struct called by_guid = { node, fabric_by_guid (f, node) };
     const struct called *v = &by_guid;
-    struct port_choice c = { 0 };
+    unsigned int count = 0, cabled = 0;
     size_t n = by_guid.node != FABRIC_NONE;
 
     if (!*node)
@@ -159,14 +136,26 @@ static int find_port (struct cabling_reader *r, const char *node,
         *id = add_absent (r->c, node, port);
         return 0;
     }
-    for (size_t i = 0; i < n; i++)
-        choose (f, v[i].node, port, &c);
-    if (c.count == 0)
+    for (size_t i = 0; i < n; i++) {
+        const struct fabric_node *of = &f->node[v[i].node];
+
+        for (unsigned int num = 1; num <= of->nports; num++) {
+            uint32_t at = of->first_port + num - 1;
+            bool has_cable = f->port[at].link != FABRIC_NONE;
+
+            if (!fits (of, num, port))
+                continue;
+            if (has_cable || cabled == 0)
+                *id = at;
+            count++;
+            cabled += has_cable;
+        }
+    }
+    if (count == 0)
         return error_input (err, "%s has no port '%s'", node, port);
-    if (c.count > 1 && c.ncabled != 1)
+    if (count > 1 && cabled != 1)
         return error_input (err, "%s port '%s' may be %u ports", node, port,
-                            c.count);
-    *id = c.count == 1 ? c.any : c.cabled;
+                            count);
     return 0;
 }
 
@@ -208,21 +197,6 @@ static int next_field (char **s, char field[MAX_FIELD + 1], struct error *err)
     return 0;
 }
 
-static int check_text (const char *s, size_t len, struct error *err)
-{
-    for (size_t i = 0; i < len; i++)
-        if ((s[i] < 0x20 && s[i] != '\t') || s[i] > 0x7e)
-            return error_input (err, "byte %zu of the line (0x%02x) is no "
-                                     "printable ASCII",
-                                i + 1, (unsigned char)s[i]);
-    return 0;
-}
-
-static bool has_digit (const char *s)
-{
-    return strpbrk (s, "0123456789") != NULL;
-}
-
 static int claim (struct cabling_reader *r, uint32_t port, struct error *err)
 {
     char name[2 * MAX_FIELD + 2];
@@ -255,30 +229,20 @@ static int check_absent (struct cabling_reader *r, struct error *err)
     return rc;
 }
 
-static int add_line (struct cabling_reader *r, uint32_t a, uint32_t b,
-                     const char *label, struct error *err)
-{
-    struct cabling *c = r->c;
-
-    if (a == b)
-        return error_input (err, "both ends are one port");
-    if (claim (r, a, err) < 0 || claim (r, b, err) < 0)
-        return -1;
-    c->line = xgrow (c->line, c->nlines, sizeof (*c->line));
-    c->line[c->nlines++]
-        = (struct cabling_line){ r->number, a, b, xstrdup (label) };
-    return 0;
-}
-
 static int read_line (struct cabling_reader *r, char *line, struct error *err)
 {
+    static const char digits[] = "0123456789";
     char field[FIELDS][MAX_FIELD + 1] = { "" };
+    struct cabling *c = r->c;
     char *next = line;
     uint32_t a, b;
     int n = 0;
 
-    if (check_text (line, strlen (line), err) < 0)
-        return -1;
+    for (const char *p = line; *p; p++)
+        if ((*p < 0x20 && *p != '\t') || *p > 0x7e)
+            return error_input (err, "byte %td of the line (0x%02x) is no "
+                                     "printable ASCII",
+                                p - line + 1, (unsigned char)*p);
     line += strspn (line, " \t");
     if (!*line || *line == '#')
         return 0;
@@ -288,30 +252,31 @@ static int read_line (struct cabling_reader *r, char *line, struct error *err)
     if (n < 4)
         return error_input (err, "%d fields are no cable: NODE,PORT,NODE,PORT",
                             n);
-    if (r->number == 1 && !has_digit (field[1]) && !has_digit (field[3])
-        && *field[1] && *field[3])
+    if (r->number == 1 && *field[1] && *field[3]
+        && !strpbrk (field[1], digits) && !strpbrk (field[3], digits))
         return 0;
     if (find_port (r, field[0], field[1], &a, err) < 0
         || find_port (r, field[2], field[3], &b, err) < 0)
         return -1;
-    return add_line (r, a, b, field[4], err);
-}
-
-/* Make room for all ports that the text may name. */
-static void make_room (struct cabling_reader *r, size_t len)
-{
-    size_t lines = 1;
-
-    for (size_t i = 0; i < len; i++)
-        lines += r->text[i] == '\n';
-    r->line_of = xcalloc (r->c->f->nports + 2 * lines, sizeof (*r->line_of));
+    if (a == b)
+        return error_input (err, "both ends are one port");
+    if (claim (r, a, err) < 0 || claim (r, b, err) < 0)
+        return -1;
+    c->line = xgrow (c->line, c->nlines, sizeof (*c->line));
+    c->line[c->nlines++]
+        = (struct cabling_line){ r->number, a, b, xstrdup (field[4]) };
+    return 0;
 }
 
 static int read_lines (struct cabling_reader *r, size_t len, struct error *err)
 {
     char *end = r->text + len, *newline;
     char *p = r->text;
+    size_t lines = 1;
 
+    for (size_t i = 0; i < len; i++)
+        lines += r->text[i] == '\n';
+    r->line_of = xcalloc (r->c->f->nports + 2 * lines, sizeof (*r->line_of));
     if (len >= 3 && memcmp (p, "\xef\xbb\xbf", 3) == 0)
         p += 3; /* the byte order mark that spreadsheets write */
     for (; p < end; p = newline + 1) {
@@ -365,19 +330,15 @@ struct cabling *cabling_read (const struct fabric *f, FILE *fp,
 
     c->f = f;
     r.text = file_slurp (fp, MAX_FILE, &len, err);
-    if (!r.text) {
+    if (!r.text)
         error_prefix (err, "%s", name);
-        goto error;
+    else {
+        index_names (&r);
+        if ((rc = read_lines (&r, len, err)) < 0)
+            error_prefix (err, "%s:%u", name, r.number ? r.number : 1);
+        else
+            compare (c);
     }
-    index_names (&r);
-    make_room (&r, len);
-    if (read_lines (&r, len, err) < 0) {
-        error_prefix (err, "%s:%u", name, r.number ? r.number : 1);
-        goto error;
-    }
-    compare (c);
-    rc = 0;
-error:
     free (r.by_name);
     free (r.text);
     free (r.line_of);

@@ -5,7 +5,7 @@
  * is made once for all tables, and the entries are written without printf.
  */
 #include "config.h"
-#include "ibquery/export/lfts.h"
+#include "ibquery/export/formats.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,49 +37,29 @@ static void name_lids (char **text, const struct fabric_node *n, uint64_t guid,
                                    i + 1, count, guid);
 }
 
-static void name_all (const struct fabric *f, char **text)
-{
-    for (size_t i = 0; i < f->nnodes; i++) {
-        const struct fabric_node *n = &f->node[i];
-
-        if (n->type == NODE_SWITCH)
-            name_lids (text, n, n->guid, n->lid, 0);
-        for (unsigned int k = 0; n->type != NODE_SWITCH && k < n->nports;
-             k++) {
-            const struct fabric_port *p = &f->port[n->first_port + k];
-
-            name_lids (text, n, p->guid, p->lid, p->lmc);
-        }
-    }
-}
-
-static void put_entry (unsigned int lid, unsigned int port, const char *text,
-                       FILE *fp)
-{
-    static const char digit[] = "0123456789abcdef";
-    char entry[ENTRY] = { '0', 'x', digit[lid >> 12], digit[lid >> 8 & 15],
-                          digit[lid >> 4 & 15], digit[lid & 15], ' ',
-                          digit[port / 100], digit[port / 10 % 10],
-                          digit[port % 10], ' ' };
-
-    fwrite (entry, 1, ENTRY, fp);
-    fputs (text ? text : NOBODY, fp);
-}
-
 static void put_table (const struct fabric_node *n, char *const *text,
                        FILE *fp)
 {
+    static const char digit[] = "0123456789abcdef";
     unsigned int entries = 0;
 
     fprintf (fp,
              "Unicast lids [0x0-0x%x] of switch Lid %u guid 0x%016" PRIx64
              " (%s):\n  Lid  Out   Destination\n       Port     Info \n",
              n->lft_top, n->lid, n->guid, n->desc);
-    for (unsigned int lid = 0; lid <= n->lft_top; lid++)
-        if (n->lft[lid] <= n->nports) {
-            put_entry (lid, n->lft[lid], text[lid], fp);
-            entries++;
-        }
+    for (unsigned int lid = 0; lid <= n->lft_top; lid++) {
+        unsigned int port = n->lft[lid];
+        const char entry[ENTRY]
+            = { '0', 'x', digit[lid >> 12], digit[lid >> 8 & 15],
+                digit[lid >> 4 & 15], digit[lid & 15], ' ', digit[port / 100],
+                digit[port / 10 % 10], digit[port % 10], ' ' };
+
+        if (port > n->nports)
+            continue;
+        fwrite (entry, 1, ENTRY, fp);
+        fputs (text[lid] ? text[lid] : NOBODY, fp);
+        entries++;
+    }
     fprintf (fp, "%u valid lids dumped \n", entries);
 }
 
@@ -87,7 +67,12 @@ int lfts_write (const struct fabric *f, FILE *fp, struct error *err)
 {
     char **text = xcalloc (LIDS, sizeof (*text));
 
-    name_all (f, text);
+    for (size_t i = 0; i < f->nnodes; i++)
+        if (f->node[i].type == NODE_SWITCH)
+            name_lids (text, &f->node[i], f->node[i].guid, f->node[i].lid, 0);
+    for (const struct fabric_port *p = f->port; p < f->port + f->nports; p++)
+        if (f->node[p->node].type != NODE_SWITCH)
+            name_lids (text, &f->node[p->node], p->guid, p->lid, p->lmc);
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].lft)
             put_table (&f->node[i], text, fp);

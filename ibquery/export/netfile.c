@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "ibquery/export/netfile.h"
+#include "ibquery/export/formats.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,19 +32,7 @@ struct net_writer {
     bool lids;
 };
 
-static char *sim_name (const struct fabric *f, const struct fabric_node *n)
-{
-    return xstrdup (n->host != FABRIC_NONE ? f->host[n->host].name : n->desc);
-}
-
-/* Whether ibsim can use the name: it is not empty and has none of the
- * characters at which ibsim splits names.
- */
-static bool is_sim_name (const char *name)
-{
-    return *name && !strpbrk (name, "\"#@[]");
-}
-
+/* Sorts pointers to names; equal ones by place. */
 static int compare_names (const void *a, const void *b)
 {
     char *const *x = *(char **const *)a, *const *y = *(char **const *)b;
@@ -53,7 +41,9 @@ static int compare_names (const void *a, const void *b)
     return order ? order : util_compare (x, y);
 }
 
-/* Of several nodes with the same name, only the first keeps it. */
+/* Of several nodes with the same name, only the first keeps it. A name that is
+ * empty or has a character at which ibsim splits names is not used.
+ */
 static void make_names (struct net_writer *w)
 {
     size_t n = w->f->nnodes;
@@ -61,12 +51,16 @@ static void make_names (struct net_writer *w)
 
     w->name = xarray (n, sizeof (*w->name));
     for (size_t i = 0; i < n; i++) {
+        const struct fabric_node *node = &w->f->node[i];
+
         order[i] = &w->name[i];
-        w->name[i] = sim_name (w->f, &w->f->node[i]);
+        w->name[i] = xstrdup (node->host != FABRIC_NONE
+                                  ? w->f->host[node->host].name
+                                  : node->desc);
     }
     qsort (order, n, sizeof (*order), compare_names);
     for (size_t i = 0; i < n; i++)
-        if (!is_sim_name (*order[i])
+        if (!**order[i] || strpbrk (*order[i], "\"#@[]")
             || (first && strcmp (*first, *order[i]) == 0))
             **order[i] = '\0';
         else
@@ -95,26 +89,18 @@ static void put_text (const struct net_writer *w, const char *text,
     putc ('"', w->fp);
 }
 
-static unsigned int shown_lid (const struct net_writer *w,
-                               const struct fabric_port *p)
-{
-    const struct fabric_node *n = &w->f->node[p->node];
-
-    if (!w->lids)
-        return 0;
-    return n->type == NODE_SWITCH ? n->lid : p->lid;
-}
-
 static void put_port (const struct net_writer *w, const struct fabric_port *p)
 {
     const struct fabric *f = w->f;
     const struct fabric_link *l = &f->link[p->link];
-    const struct fabric_port *far =
-        &f->port[l->a == p - f->port ? l->b : l->a];
+    const struct fabric_port *far = &f->port[fabric_far_port (f, p - f->port)];
     const struct fabric_node *n = &f->node[far->node];
+    unsigned int lid = n->type == NODE_SWITCH ? n->lid : far->lid;
+    bool is_switch = f->node[p->node].type == NODE_SWITCH;
+    char width[8] = "??";
 
     fprintf (w->fp, "[%u]", p->num);
-    if (f->node[p->node].type != NODE_SWITCH)
+    if (!is_switch)
         fprintf (w->fp, "(%" PRIx64 ") ", p->guid);
     putc ('\t', w->fp);
     put_name (w, far->node);
@@ -122,15 +108,14 @@ static void put_port (const struct net_writer *w, const struct fabric_port *p)
     if (n->type != NODE_SWITCH)
         fprintf (w->fp, "(%" PRIx64 ") ", far->guid);
     fprintf (w->fp, "\t\t# ");
-    if (f->node[p->node].type != NODE_SWITCH)
-        fprintf (w->fp, "lid %u lmc %u ", shown_lid (w, p),
+    if (!is_switch)
+        fprintf (w->fp, "lid %u lmc %u ", w->lids ? p->lid : 0,
                  w->lids ? p->lmc : 0);
     put_text (w, n->desc, PORT_TEXT);
-    fprintf (w->fp, " lid %u ", shown_lid (w, far));
     if (l->width)
-        fprintf (w->fp, "%ux%s\n", l->width, *l->speed ? l->speed : "???");
-    else
-        fprintf (w->fp, "??%s\n", *l->speed ? l->speed : "???");
+        snprintf (width, sizeof (width), "%ux", l->width);
+    fprintf (w->fp, " lid %u %s%s\n", w->lids ? lid : 0, width,
+             *l->speed ? l->speed : "???");
 }
 
 static void put_node (const struct net_writer *w, uint32_t node)

@@ -5,7 +5,7 @@
  * groups that became connected get a new group above them.
  */
 #include "config.h"
-#include "ibquery/export/topology.h"
+#include "ibquery/export/formats.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct topology {
     uint32_t crossing; /* a cable between leaves */
 };
 
-/* Return true if both ends of a cable are switches. */
+/* Whether both ends of a cable are switches. */
 static bool joins (const struct fabric *f, const struct fabric_link *l,
                    uint32_t *a, uint32_t *b)
 {
@@ -56,15 +56,14 @@ static void unite_levels (struct topology *t, unsigned int low,
 {
     for (size_t i = 0; i < t->f->nlinks; i++) {
         uint32_t a, b;
-        unsigned int x, y;
 
-        if (!joins (t->f, &t->f->link[i], &a, &b))
-            continue;
-        x = t->f->node[a].level;
-        y = t->f->node[b].level;
-        if (x > 0 && y > 0 && (x > y ? x : y) >= low
-            && (x > y ? x : y) <= high)
-            sets_unite (t->up, a, b);
+        if (joins (t->f, &t->f->link[i], &a, &b)) {
+            unsigned int x = t->f->node[a].level, y = t->f->node[b].level;
+            unsigned int higher = x > y ? x : y;
+
+            if (x > 0 && y > 0 && higher >= low && higher <= high)
+                sets_unite (t->up, a, b);
+        }
     }
 }
 
@@ -81,17 +80,10 @@ static void part (struct topology *t)
 /* The switch of an endpoint; FABRIC_NONE if there is none. */
 static uint32_t switch_of (const struct fabric *f, uint32_t endpoint)
 {
-    uint32_t port = f->endpoint[endpoint].port;
-    const struct fabric_link *l = &f->link[f->port[port].link];
-    uint32_t node = f->port[l->a == port ? l->b : l->a].node;
+    uint32_t far = fabric_far_port (f, f->endpoint[endpoint].port);
+    uint32_t node = f->port[far].node;
 
     return f->node[node].type == NODE_SWITCH ? node : FABRIC_NONE;
-}
-
-static bool is_guid (const char *name)
-{
-    return strlen (name) == GUID_DIGITS
-           && strspn (name, "0123456789abcdef") == GUID_DIGITS;
 }
 
 /* The switch of the host's first endpoint in this plane, or in any if plane is
@@ -148,7 +140,8 @@ static void place_hosts (struct topology *t)
 
         if (node == FABRIC_NONE)
             node = place (t, h, FABRIC_NONE);
-        if (is_guid (h->name))
+        if (strlen (h->name) == GUID_DIGITS
+            && strspn (h->name, "0123456789abcdef") == GUID_DIGITS)
             node = FABRIC_NONE;
         t->nleft_out += node == FABRIC_NONE;
         t->nelsewhere += node != FABRIC_NONE && h->count > 1;
@@ -223,12 +216,11 @@ static void add_groups (struct topology *t, uint8_t level)
     for (size_t i = 0; i < t->f->nnodes; i++) {
         char name[NAME];
 
-        if (group[i] < 2) {
-            group[i] = FABRIC_NONE;
-            continue;
-        }
-        snprintf (name, NAME, "level%u-%zu", level, ++number);
-        group[i] = add_item (t, i, level, false, name) - t->item;
+        if (group[i] >= 2)
+            snprintf (name, NAME, "level%u-%zu", level, ++number);
+        group[i] = group[i] >= 2
+                       ? add_item (t, i, level, false, name) - t->item
+                       : FABRIC_NONE;
     }
     for (size_t i = 0; i < before; i++) {
         uint32_t parent = group[sets_find (t->up, t->item[i].node)];
@@ -237,18 +229,6 @@ static void add_groups (struct topology *t, uint8_t level)
             continue;
         t->item[i].parent = parent;
         t->item[parent].nhosts += t->item[i].nhosts;
-    }
-}
-
-static void find_crossings (struct topology *t)
-{
-    for (size_t i = 0; i < t->f->nlinks; i++) {
-        uint32_t a, b;
-
-        if (joins (t->f, &t->f->link[i], &a, &b)
-            && t->f->node[a].level == 1 && t->f->node[b].level == 1
-            && t->ncrossings++ == 0)
-            t->crossing = i;
     }
 }
 
@@ -270,16 +250,24 @@ static void tell_apart (struct topology *t)
 
 static int build (struct topology *t, struct error *err)
 {
+    const struct fabric *f = t->f;
+
     place_hosts (t);
     part (t);
-    for (size_t i = 0; i < t->f->nnodes; i++)
-        if (t->f->node[i].level > t->top)
-            t->top = t->f->node[i].level;
+    for (size_t i = 0; i < f->nnodes; i++)
+        if (f->node[i].level > t->top)
+            t->top = f->node[i].level;
     for (unsigned int level = 1; level <= t->top; level++) {
         add_leaves (t, level);
         add_groups (t, level);
     }
-    find_crossings (t);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        uint32_t a, b;
+
+        if (joins (f, &f->link[i], &a, &b) && f->node[a].level == 1
+            && f->node[b].level == 1 && t->ncrossings++ == 0)
+            t->crossing = i;
+    }
     if (t->nitems == 0)
         return error_input (err, "the fabric has no hosts that have names");
     tell_apart (t);
@@ -345,44 +333,24 @@ static void put_notes (const struct topology *t, FILE *fp)
              COUNTED (t->ncrossings, "cable"), a, b);
 }
 
-/* Write KEY= and the folded list of what `name` returns for 0 .. n-1; NULL is
- * skipped.
- */
-typedef const char *(*name_f) (const struct topology *t, size_t i,
-                               uint32_t item);
-
-static void put_list (const struct topology *t, const char *key, name_f name,
-                      size_t n, uint32_t item, FILE *fp)
+/* Write an item with the folded list of its hosts or of its children. */
+static void put_item (const struct topology *t, uint32_t item, FILE *fp)
 {
+    bool leaf = t->item[item].leaf;
+    size_t n = leaf ? t->f->nhosts : t->nitems, found = 0;
     const char **v = xarray (n, sizeof (*v));
-    size_t found = 0;
     char *folded;
 
     for (size_t i = 0; i < n; i++)
-        if ((v[found] = name (t, i, item)))
-            found++;
+        if (leaf && t->leaf[i] == t->item[item].node)
+            v[found++] = t->f->host[i].name;
+        else if (!leaf && t->item[i].parent == item)
+            v[found++] = t->item[i].name;
     folded = xcheck (hostlist_fold (v, found));
     free (v);
-    fprintf (fp, "SwitchName=%s %s=%s\n", t->item[item].name, key, folded);
+    fprintf (fp, "SwitchName=%s %s=%s\n", t->item[item].name,
+             leaf ? "Nodes" : "Switches", folded);
     free (folded);
-}
-
-static const char *host_of (const struct topology *t, size_t i, uint32_t item)
-{
-    return t->leaf[i] == t->item[item].node ? t->f->host[i].name : NULL;
-}
-
-static const char *child_of (const struct topology *t, size_t i, uint32_t item)
-{
-    return t->item[i].parent == item ? t->item[i].name : NULL;
-}
-
-static void put_item (const struct topology *t, uint32_t item, FILE *fp)
-{
-    if (t->item[item].leaf)
-        put_list (t, "Nodes", host_of, t->f->nhosts, item, fp);
-    else
-        put_list (t, "Switches", child_of, t->nitems, item, fp);
 }
 
 static void put (const struct topology *t, FILE *fp)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "ibquery/export/netfile.h"
+#include "ibquery/export/formats.h"
 #include "ibquery/model/generate.h"
 
 #include <stdlib.h>

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/export/lfts.h"
-#include "ibquery/export/netfile.h"
+#include "ibquery/export/formats.h"
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
 #include "util/rng.h"

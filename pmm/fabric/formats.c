@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/export/lfts.h"
-#include "ibquery/export/netfile.h"
-#include "ibquery/export/topology.h"
+#include "ibquery/export/formats.h"
 #include "ibquery/import/import.h"
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"

@@ -2,7 +2,7 @@
 /* pmm fabric generate: a fabric from the parameters of a family. */
 #include "config.h"
 
-#include "ibquery/export/netfile.h"
+#include "ibquery/export/formats.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A fabric as other programs read it. All functions return 0, or -1 with err. */
+#ifndef IBQUERY_FORMATS_H
+#define IBQUERY_FORMATS_H
+
+#include <stdio.h>
+
+#include "ibquery/fabric.h"
+
+/* In the format of ibnetdiscover, which ibsim also reads as a netfile: nodes,
+ * GUIDs, cables, widths and speeds. Vendor and device ids, which a snapshot does
+ * not have, are made up. ibsim does not read the port GUIDs of an adapter: it
+ * derives them from the adapter's GUID, as generated fabrics do.
+ *
+ * netdiscover_write writes as ibnetdiscover does, switches first. The others are
+ * for ibsim, hosts first. A node is named after its host, or by its description.
+ * If that name is taken, or ibsim cannot use it, the node is named as
+ * ibnetdiscover names it. netfile_write leaves the LIDs to an SM;
+ * netfile_write_lids writes the LIDs of the fabric, which an SM keeps.
+ */
+int netdiscover_write (const struct fabric *f, FILE *fp, struct error *err);
+int netfile_write (const struct fabric *f, FILE *fp, struct error *err);
+int netfile_write_lids (const struct fabric *f, FILE *fp, struct error *err);
+
+/* The forwarding tables as dump_fts writes them, with all entries that lead to
+ * a port. opensm loads them with `-R file -U FILE` and routes accordingly, if
+ * the nodes exist; with the LIDs of netfile_write_lids the result is the same
+ * fabric.
+ */
+int lfts_write (const struct fabric *f, FILE *fp, struct error *err);
+
+/* topology.conf for Slurm's topology/tree plugin.
+ *
+ * Every switch that has hosts is a leaf. A group of a level contains what can
+ * reach each other without crossing a higher level, however many switches that
+ * takes: a pod of a fat tree is one group. So the groups form a tree even if
+ * the switches do not. If cables join leaves to each other, a comment in the
+ * file says so: then only groups of leaves are known.
+ *
+ * Slurm wants each node once. So a host is placed at the switch of its first
+ * port in the plane that has the most endpoints. Hosts that are named by a GUID
+ * are left out. It is an error if no host has a name, or if this is a part of a
+ * fabric.
+ */
+int topology_write (const struct fabric *f, FILE *fp, struct error *err);
+
+#endif /* IBQUERY_FORMATS_H */
