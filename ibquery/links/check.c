@@ -52,15 +52,15 @@ __attribute__ ((format (printf, 4, 5)))
 static void add (struct link_finding **list, size_t *n,
                  const struct link_finding *finding, const char *fmt, ...)
 {
-    struct link_finding *v = xgrow (*list, *n, sizeof (*v));
+    struct link_finding *f;
     va_list ap;
 
-    *list = v;
-    v[*n] = *finding;
+    *list = xgrow (*list, *n, sizeof (**list));
+    f = &(*list)[(*n)++];
+    *f = *finding;
     va_start (ap, fmt);
-    v[*n].why = text_clean (xvasprintf (fmt, ap));
+    f->why = text_clean (xvasprintf (fmt, ap));
     va_end (ap);
-    ++*n;
 }
 
 __attribute__ ((format (printf, 2, 3)))
@@ -98,54 +98,42 @@ static int compare_peers (const void *va, const void *vb)
                               : util_compare (a->link, b->link);
 }
 
-/* Links with the same key should have the same rate. */
-static uint32_t peer_key (const struct fabric *f, const struct fabric_link *l)
-{
-    uint32_t a = f->node[f->port[l->a].node].level;
-    uint32_t b = f->node[f->port[l->b].node].level;
-
-    return (uint32_t)l->kind << 16 | (a < b ? a << 8 | b : b << 8 | a);
-}
-
-/* Peers i .. end - 1, sorted by rate: the one at the lower quartile represents
- * all.
+/* Find what is usual for each link among those of its kind and levels, which
+ * should have the same rate: the one at the lower quartile represents all.
  */
-static void set_usual (struct checking *x, const struct link_peer *peer,
-                       size_t i, size_t end)
-{
-    const struct link_peer *usual = &peer[i + (end - i) / 4];
-
-    for (size_t k = i, last; k < end; k = last) {
-        for (last = k; last < end && peer[last].bits == peer[k].bits; last++)
-            ;
-        for (size_t j = k; j < last; j++)
-            x->usual[peer[j].link]
-                = (struct usual){ usual->link, last - k, end - i };
-    }
-}
-
 static void find_usual (struct checking *x)
 {
     const struct fabric *f = x->f;
     struct link_peer *peer = xarray (f->nlinks, sizeof (*peer));
-    size_t n = 0, end;
+    size_t n = 0, end, last;
 
     x->usual = xarray (f->nlinks, sizeof (*x->usual));
     for (size_t i = 0; i < f->nlinks; i++) {
-        struct rates rate = rate_of (&f->link[i]);
+        const struct fabric_link *l = &f->link[i];
+        uint32_t a = f->node[f->port[l->a].node].level;
+        uint32_t b = f->node[f->port[l->b].node].level;
+        struct rates rate = rate_of (l);
 
         x->usual[i] = (struct usual){ FABRIC_NONE, 0, 0 };
-
         if (rates_bits (&rate) > 0)
-            peer[n++] = (struct link_peer){ peer_key (f, &f->link[i]), i,
-                                       rates_bits (&rate) };
+            peer[n++] = (struct link_peer){
+                (uint32_t)l->kind << 16 | (a < b ? a << 8 | b : b << 8 | a), i,
+                rates_bits (&rate)
+            };
     }
     qsort (peer, n, sizeof (*peer), compare_peers);
     for (size_t i = 0; i < n; i = end) {
         for (end = i; end < n && peer[end].key == peer[i].key; end++)
             ;
-        if (end - i >= PEERS_MIN)
-            set_usual (x, peer, i, end);
+        for (size_t k = i; end - i >= PEERS_MIN && k < end; k = last) {
+            for (last = k; last < end && peer[last].bits == peer[k].bits;
+                 last++)
+                ;
+            for (size_t j = k; j < last; j++)
+                x->usual[peer[j].link] = (struct usual){
+                    peer[i + (end - i) / 4].link, last - k, end - i
+                };
+        }
     }
     free (peer);
 }
@@ -186,12 +174,6 @@ static bool is_odd (const struct checking *x, size_t link,
     return is_less (active, want);
 }
 
-/* Whether so many links run at its rate that this is intended. */
-static bool is_common (const struct usual *u)
-{
-    return u->alike > ALIKE_MIN && u->alike >= u->peers / ALIKE_SHARE;
-}
-
 /* The rate at which the link should run, and the reason. False if it does, or
  * if it is one of many that are intended to be slower.
  */
@@ -205,7 +187,10 @@ static bool expect (struct checking *x, size_t link, struct rates *want,
     const struct rates may = rates_common (&a->enabled, &b->enabled);
     const struct rates can = rates_common (&a->supported, &b->supported);
     bool low = is_less (&active, &may);
-    bool meant = low && is_common (&x->usual[link]);
+    const struct usual *u = &x->usual[link];
+    /* so many links run at its rate that this is intended */
+    bool meant = low && u->alike > ALIKE_MIN
+                 && u->alike >= u->peers / ALIKE_SHARE;
 
     x->meant += meant;
     *want = may;
@@ -307,85 +292,55 @@ static void limit_rates (struct checking *x)
  * Counters
  */
 
-static void add_growth (struct checking *x, uint32_t port, enum counter_id id,
-                        struct growth g, double limit)
-{
-    const struct link_finding finding = {
-        .link = x->f->port[port].link,
-        .sign = SIGN_COUNTER,
-        .port = port,
-        .counter = id,
-        .growth = g,
-        .limit_per_hour = limit,
-    };
-    char name[NAME];
-
-    fabric_port_name (x->f, port, name, sizeof (name));
-    add (&x->c->finding, &x->c->nfindings, &finding,
-         "%s of %s has grown by %s%" PRIu64 " in %.4g hours, where %.3g an "
-         "hour are healthy",
-         counter_name (id), name, g.known == GROWTH_EXACT ? "" : "at least ",
-         g.count, x->seconds / 3600, limit);
-}
-
-static void check_wait (struct checking *x, uint32_t port, struct growth g)
-{
-    const struct link_finding wait = {
-        .link = x->f->port[port].link,
-        .sign = SIGN_WAIT,
-        .port = port,
-        .counter = COUNTER_XMIT_WAIT,
-        .growth = g,
-        .limit_per_hour = NAN,
-    };
-    char name[NAME];
-
-    if (g.count == 0)
-        return;
-    fabric_port_name (x->f, port, name, sizeof (name));
-    add (&x->c->wait, &x->c->nwaits, &wait,
-         "PortXmitWait of %s has grown by %s%" PRIu64, name,
-         g.known == GROWTH_EXACT ? "" : "at least ", g.count);
-}
-
-static enum reason reason_of (struct growth g, const struct port_counters *p)
+/* One end of a link. */
+static void check_port (struct checking *x, uint32_t port)
 {
     static const enum reason reasons[] = {
+        [GROWTH_UNTOLD] = NO_ANSWER,
         [GROWTH_AT_END] = AT_END,
         [GROWTH_RESET] = WAS_RESET,
         [GROWTH_EXACT] = NO_REASON,
     };
-
-    if (g.known == GROWTH_UNTOLD)
-        return p && p->told ? NOT_BEFORE : NO_ANSWER;
-    return reasons[g.known];
-}
-
-/* One end of a link. */
-static void check_port (struct checking *x, uint32_t port)
-{
     const struct fabric_port *p = &x->f->port[port];
     uint64_t guid = x->f->node[p->node].guid;
     const struct port_counters *then = counters_find (x->before, guid, p->num);
     const struct port_counters *now = counters_find (x->now, guid, p->num);
     const struct rates rate = rate_of (&x->f->link[p->link]);
+    enum fec fec = now ? now->fec : FEC_UNKNOWN;
     enum reason why = NO_REASON;
+    char name[NAME];
 
+    fabric_port_name (x->f, port, name, sizeof (name));
     for (unsigned int id = 0; id < COUNTERS; id++) {
-        struct growth g = growth_of (then, now, id);
-        enum fec fec = now ? now->fec : FEC_UNKNOWN;
-        double allowed;
+        bool wait = id == COUNTER_XMIT_WAIT;
+        const struct link_finding f = {
+            .link = p->link,
+            .sign = wait ? SIGN_WAIT : SIGN_COUNTER,
+            .port = port,
+            .counter = id,
+            .growth = growth_of (then, now, id),
+            .limit_per_hour = growth_limit_per_hour (id, &rate, fec),
+        };
+        const char *bound = f.growth.known == GROWTH_EXACT ? "" : "at least ";
 
-        if (id == COUNTER_XMIT_WAIT)
-            check_wait (x, port, g);
+        if (wait && f.growth.count > 0)
+            add (&x->c->wait, &x->c->nwaits, &f,
+                 "PortXmitWait of %s has grown by %s%" PRIu64, name, bound,
+                 f.growth.count);
         if (!growth_is_limited (id))
             continue;
-        allowed = growth_allowed (id, &rate, fec, x->seconds);
-        if ((double)g.count > allowed)
-            add_growth (x, port, id, g,
-                        growth_limit_per_hour (id, &rate, fec));
-        else if (why == NO_REASON)
-            why = reason_of (g, now);
+        if ((double)f.growth.count
+            > growth_allowed (id, &rate, fec, x->seconds))
+            add (&x->c->finding, &x->c->nfindings, &f,
+                 "%s of %s has grown by %s%" PRIu64 " in %.4g hours, where "
+                 "%.3g an hour are healthy",
+                 counter_name (id), name, bound, f.growth.count,
+                 x->seconds / 3600, f.limit_per_hour);
+        else if (why == NO_REASON) {
+            why = reasons[f.growth.known];
+            if (why == NO_ANSWER && now && now->told)
+                why = NOT_BEFORE;
+        }
     }
     if (why != NO_REASON && x->untold[why].n++ == 0)
         x->untold[why].first = port;
@@ -408,25 +363,6 @@ static void limit_counters (struct checking *x)
     }
 }
 
-static void check_all (struct checking *x)
-{
-    find_usual (x);
-    for (size_t i = 0; i < x->f->nlinks; i++) {
-        check_rate (x, i);
-        if (x->seconds > 0) {
-            check_port (x, x->f->link[i].a);
-            check_port (x, x->f->link[i].b);
-        }
-    }
-    limit_rates (x);
-    limit_counters (x);
-    if (x->now && !x->before) {
-        x->c->unknown = true;
-        add_limit (x->c,
-                   "what has grown takes an earlier reading of the counters");
-    }
-}
-
 struct link_check *check_links (const struct fabric *f,
                                 const struct counters *before,
                                 const struct counters *now,
@@ -443,7 +379,21 @@ struct link_check *check_links (const struct fabric *f,
     x.c = xcalloc (1, sizeof (*x.c));
     x.c->time = now ? now->time : f->time;
     x.c->hours = x.seconds > 0 ? x.seconds / 3600 : NAN;
-    check_all (&x);
+    find_usual (&x);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        check_rate (&x, i);
+        if (x.seconds > 0) {
+            check_port (&x, f->link[i].a);
+            check_port (&x, f->link[i].b);
+        }
+    }
+    limit_rates (&x);
+    limit_counters (&x);
+    if (now && !before) {
+        x.c->unknown = true;
+        add_limit (x.c,
+                   "what has grown takes an earlier reading of the counters");
+    }
     free (x.usual);
     return x.c;
 }

@@ -20,64 +20,52 @@ static json_t *number (double value)
     return isnan (value) ? json_null () : json_real (value);
 }
 
-static json_t *port_id (const struct fabric *f, uint32_t port)
-{
-    if (port == FABRIC_NONE)
-        return json_null ();
-    return json_sprintf ("%016" PRIx64 "/%u",
-                         f->node[f->port[port].node].guid, f->port[port].num);
-}
-
-static json_t *finding_json (const struct link_finding *x,
-                             const struct fabric *f, double hours)
-{
-    const struct fabric_link *l = &f->link[x->link];
-    bool counts = x->port != FABRIC_NONE;
-
-    return xcheck (json_pack (
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "link", l->id,
-        "kind", l->kind == LINK_HOST ? "host" : "switch", "sign",
-        sign_name (x->sign), "port", port_id (f, x->port), "counter",
-        counts ? json_string (counter_name (x->counter)) : json_null (),
-        "count", counts ? json_integer (x->growth.count) : json_null (),
-        "exact",
-        counts ? json_boolean (x->growth.known == GROWTH_EXACT)
-               : json_null (),
-        "per_hour", number (counts ? x->growth.count / hours : NAN),
-        "limit_per_hour", number (x->limit_per_hour), "why", x->why));
-}
-
 static json_t *list_json (const struct link_finding *v, size_t n,
                           const struct fabric *f, double hours)
 {
     json_t *list = json_array ();
 
-    for (size_t i = 0; i < n; i++)
-        json_add (list, finding_json (&v[i], f, hours));
+    for (const struct link_finding *x = v; x < v + n; x++) {
+        const struct fabric_link *l = &f->link[x->link];
+        bool counts = x->port != FABRIC_NONE;
+        const struct fabric_port *p = &f->port[counts ? x->port : 0];
+
+        json_add (list, json_pack (
+            "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "link",
+            l->id, "kind", l->kind == LINK_HOST ? "host" : "switch", "sign",
+            sign_name (x->sign), "port",
+            counts ? json_sprintf ("%016" PRIx64 "/%u", f->node[p->node].guid,
+                                   p->num)
+                   : json_null (),
+            "counter",
+            counts ? json_string (counter_name (x->counter)) : json_null (),
+            "count", counts ? json_integer (x->growth.count) : json_null (),
+            "exact",
+            counts ? json_boolean (x->growth.known == GROWTH_EXACT)
+                   : json_null (),
+            "per_hour", number (counts ? x->growth.count / hours : NAN),
+            "limit_per_hour", number (x->limit_per_hour), "why", x->why));
+    }
     return list;
 }
 
 int check_write (const struct link_check *c, const struct fabric *f,
                  FILE *fp, struct error *err)
 {
-    json_t *root = xcheck (json_file (KIND, f->hash));
     json_t *limits = json_array ();
-    int rc;
 
     for (size_t i = 0; i < c->nlimits; i++)
         json_add (limits, json_string (c->limit[i]));
-    json_put (root, "status",
-              json_string (verdict_status_name (check_status (c))));
-    json_put (root, "links", json_integer (f->nlinks));
-    json_put (root, "time", json_integer (c->time));
-    json_put (root, "hours", number (c->hours));
-    json_put (root, "findings",
-              list_json (c->finding, c->nfindings, f, c->hours));
-    json_put (root, "waits", list_json (c->wait, c->nwaits, f, c->hours));
-    json_put (root, "limits", limits);
-    rc = json_write (root, fp, err);
-    json_decref (root);
-    return rc;
+    return json_write_file (
+        KIND, f->hash,
+        json_pack ("{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "status",
+                   verdict_status_name (check_status (c)), "links",
+                   (json_int_t)f->nlinks, "time", (json_int_t)c->time, "hours",
+                   number (c->hours), "findings",
+                   list_json (c->finding, c->nfindings, f, c->hours), "waits",
+                   list_json (c->wait, c->nwaits, f, c->hours), "limits",
+                   limits),
+        fp, err);
 }
 
 int check_write_text (const struct link_check *c, const struct fabric *f,
@@ -106,14 +94,14 @@ static int add_signs (struct check_signs *signs, const json_t *root,
                       const char *key, const struct fabric *f,
                       struct error *err)
 {
-    json_t *list;
+    json_t *list, *obj;
+    size_t i;
 
     if (json_get_array (root, NULL, key, MAX_SIGNS, &list, err) < 0)
         return -1;
     signs->v = xrealloc (signs->v, signs->n + json_array_size (list),
                          sizeof (*signs->v));
-    for (size_t i = 0; i < json_array_size (list); i++) {
-        const json_t *obj = json_array_get (list, i);
+    json_array_foreach (list, i, obj) {
         const char *link, *kind;
         unsigned int k = 0;
         uint32_t found;
@@ -134,34 +122,27 @@ static int add_signs (struct check_signs *signs, const json_t *root,
     return 0;
 }
 
-static int read_signs (struct check_signs *signs, const json_t *root,
-                       const struct fabric *f, struct error *err)
-{
-    const char *hash;
-    uint64_t when;
-
-    if (json_get_string (root, NULL, "fabric", &hash, err) < 0
-        || json_get_u64 (root, NULL, "time", 0, INT64_MAX, &when, err) < 0)
-        return -1;
-    if (strcmp (hash, f->hash) != 0)
-        return error_input (err, "it is of another fabric, %.40s", hash);
-    signs->time = when;
-    if (add_signs (signs, root, "findings", f, err) < 0)
-        return -1;
-    return add_signs (signs, root, "waits", f, err);
-}
-
 int check_read_signs (struct check_signs *signs, FILE *fp, const char *name,
                       const struct fabric *f, struct error *err)
 {
     json_t *root = json_read (fp, name, KIND, MAX_FILE, err);
-    int rc = -1;
+    const char *hash;
+    uint64_t when;
+    int rc = 0;
 
     *signs = (struct check_signs){ 0 };
-    if (root && (rc = read_signs (signs, root, f, err)) < 0) {
+    if (!root)
+        return -1;
+    if (json_get_string (root, NULL, "fabric", &hash, err) < 0
+        || json_get_u64 (root, NULL, "time", 0, INT64_MAX, &when, err) < 0
+        || (strcmp (hash, f->hash) != 0
+            && error_input (err, "it is of another fabric, %.40s", hash) < 0)
+        || add_signs (signs, root, "findings", f, err) < 0
+        || add_signs (signs, root, "waits", f, err) < 0) {
         check_clear_signs (signs);
-        error_prefix (err, "%s", name);
-    }
+        rc = error_prefix (err, "%s", name);
+    } else
+        signs->time = when;
     json_decref (root);
     return rc;
 }

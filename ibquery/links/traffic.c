@@ -20,30 +20,30 @@ static double percent_of (const struct fabric_link *link,
     struct rates rate = rates_of (link->width, link->speed);
     double bytes = rates_data_bits (&rate) / 8e9 * (double)t->ns;
 
-    if (t->bytes[way] == PORTS_UNTOLD || bytes <= 0)
-        return -1;
-    return 100 * (double)t->bytes[way] / bytes;
+    return t->bytes[way] == PORTS_UNTOLD || bytes <= 0
+               ? -1
+               : 100 * (double)t->bytes[way] / bytes;
 }
 
 static void add_busy (struct traffic *t, const struct fabric *f,
                       uint32_t port, const double percent[2], double limit)
 {
+    bool sent = percent[0] > limit, received = percent[1] > limit;
     struct busy_link *busy = &t->busy[t->nbusy];
-    char name[FABRIC_NAME_MAX + 8], much[64] = "";
-    size_t len = 0;
+    char name[FABRIC_NAME_MAX + 8], way[2][32] = { "", "" };
 
-    for (int way = 0; way < 2; way++)
-        if (percent[way] > limit)
-            len += (size_t)snprintf (much + len, sizeof (much) - len,
-                                     "%s%s %.0f %%", len ? " and " : "",
-                                     way ? "received" : "sent", percent[way]);
-    if (len == 0)
+    if (!sent && !received)
         return;
     t->nbusy++;
     fabric_port_name (f, port, name, sizeof (name));
+    if (sent)
+        snprintf (way[0], sizeof (way[0]), "sent %.0f %%", percent[0]);
+    if (received)
+        snprintf (way[1], sizeof (way[1]), "received %.0f %%", percent[1]);
     busy->link = f->port[port].link;
     snprintf (busy->why, sizeof (busy->why), "%.70s carries others' traffic: "
-              "%s of what its link carries", text_clean (name), much);
+              "%s%s%s of what its link carries", text_clean (name), way[0],
+              sent && received ? " and " : "", way[1]);
 }
 
 static void add_wait (struct traffic *t, uint32_t link)
