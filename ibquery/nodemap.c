@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/file.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 enum {
@@ -19,54 +21,21 @@ enum {
 };
 
 struct nodemap_entry {
-    char *node; /* owns the memory of the others */
-    struct nodemap_line line;
+    char *node, *endpoint, *device;
+    struct nodemap_line line; /* of the last two */
     size_t number;
 };
 
 struct nodemap {
     struct nodemap_entry *entry;
-    size_t n, size;
+    size_t n;
 };
-
-static int add (struct nodemap *map, const char *node, const char *endpoint,
-                const char *device, struct error *err)
-{
-    size_t len[3] = { strlen (node), strlen (endpoint), strlen (device) };
-    struct nodemap_entry *e;
-    char *text;
-
-    if (map->n == LINES_MAX)
-        return error_input (err, "more than %d lines", LINES_MAX);
-    if (map->n == map->size) {
-        size_t size = map->size ? 2 * map->size : 64;
-
-        if (!(e = realloc (map->entry, size * sizeof (*e))))
-            return error_nomem (err);
-        map->entry = e;
-        map->size = size;
-    }
-    if (!(text = malloc (len[0] + len[1] + len[2] + 3)))
-        return error_nomem (err);
-    memcpy (text, node, len[0] + 1);
-    memcpy (text + len[0] + 1, endpoint, len[1] + 1);
-    memcpy (text + len[0] + len[1] + 2, device, len[2] + 1);
-    map->entry[map->n] = (struct nodemap_entry){
-        .node = text,
-        .line = { text + len[0] + 1, text + len[0] + len[1] + 2 },
-        .number = map->n,
-    };
-    map->n++;
-    return 0;
-}
 
 static int read_line (struct nodemap *map, char *text, struct error *err)
 {
     static const char blank[] = " \t\r\n";
-    char *save = NULL;
-    char *node;
-    char *endpoint;
-    char *device;
+    struct nodemap_entry e = { .number = map->n };
+    char *save = NULL, *node, *endpoint, *device;
 
     if (!strchr (text, '\n') && strlen (text) == LINE_BYTES - 1)
         return error_input (err, "the line is too long");
@@ -79,50 +48,50 @@ static int read_line (struct nodemap *map, char *text, struct error *err)
         return error_input (err, "not NODE ENDPOINT [DEVICE[/PORT]]");
     if (!text_is_hostname (node))
         return error_input (err, "'%s' is not a host name", node);
-    text_clean (endpoint);
-    if (device)
-        text_clean (device);
-    return add (map, node, endpoint, device ? device : "", err);
+    if (map->n == LINES_MAX)
+        return error_input (err, "more than %d lines", LINES_MAX);
+    e.node = xstrdup (node);
+    e.endpoint = text_clean (xstrdup (endpoint));
+    e.device = text_clean (xstrdup (device ? device : ""));
+    e.line = (struct nodemap_line){ e.endpoint, e.device };
+    map->entry = xgrow (map->entry, map->n, sizeof (*map->entry));
+    map->entry[map->n++] = e;
+    return 0;
 }
 
 static int compare (const void *a, const void *b)
 {
-    const struct nodemap_entry *x = a;
-    const struct nodemap_entry *y = b;
+    const struct nodemap_entry *x = a, *y = b;
     int order = strcmp (x->node, y->node);
 
-    return order ? order : (x->number > y->number) - (x->number < y->number);
-}
-
-static int read_lines (struct nodemap *map, FILE *fp, const char *path,
-                       struct error *err)
-{
-    char text[LINE_BYTES];
-
-    for (size_t number = 1; fgets (text, sizeof (text), fp); number++)
-        if (read_line (map, text, err) < 0)
-            return error_prefix (err, "%s:%zu", path, number);
-    if (ferror (fp))
-        return error_errno (err, "%s", path);
-    if (map->n > 0)
-        qsort (map->entry, map->n, sizeof (*map->entry), compare);
-    return 0;
+    return order ? order : util_compare (x->number, y->number);
 }
 
 /* Closes fp, which may be NULL with err set. */
 static struct nodemap *load (FILE *fp, const char *path, struct error *err)
 {
     struct nodemap *map;
+    char text[LINE_BYTES];
+    size_t number = 0;
+    int rc = 0;
 
     if (!fp)
         return NULL;
-    if (!(map = calloc (1, sizeof (*map))))
-        error_nomem (err);
-    else if (read_lines (map, fp, path, err) < 0) {
-        nodemap_destroy (map);
-        map = NULL;
+    map = xcalloc (1, sizeof (*map));
+    while (rc == 0 && fgets (text, sizeof (text), fp)) {
+        number++;
+        if ((rc = read_line (map, text, err)) < 0)
+            error_prefix (err, "%s:%zu", path, number);
     }
+    if (rc == 0 && ferror (fp))
+        rc = error_errno (err, "%s", path);
     file_close_input (fp);
+    if (rc < 0) {
+        nodemap_destroy (map);
+        return NULL;
+    }
+    if (map->n > 0)
+        qsort (map->entry, map->n, sizeof (*map->entry), compare);
     return map;
 }
 
@@ -141,8 +110,11 @@ void nodemap_destroy (struct nodemap *map)
 {
     if (!map)
         return;
-    for (size_t i = 0; i < map->n; i++)
+    for (size_t i = 0; i < map->n; i++) {
         free (map->entry[i].node);
+        free (map->entry[i].endpoint);
+        free (map->entry[i].device);
+    }
     free (map->entry);
     free (map);
 }
@@ -150,9 +122,7 @@ void nodemap_destroy (struct nodemap *map)
 size_t nodemap_find (const struct nodemap *map, const char *node,
                      struct nodemap_line *line, size_t max)
 {
-    size_t low = 0;
-    size_t high = map ? map->n : 0;
-    size_t n = 0;
+    size_t low = 0, high = map ? map->n : 0, n = 0;
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;

@@ -34,30 +34,6 @@ struct publish {
     struct publish_state state;
 };
 
-static int take_lock (struct publish *p, int wait_ms, struct error *err)
-{
-    int rc;
-
-    if ((p->lock = file_open_lock (AT_FDCWD, p->lock_path, err)) < 0)
-        return -1;
-    if ((rc = file_lock (p->lock, wait_ms)) < 0)
-        return error_errno (err, "cannot lock %s", p->lock_path);
-    if (rc == 0)
-        return error_world (err, "another publisher holds %s", p->lock_path);
-    return 0;
-}
-
-static void read_state (struct publish *p)
-{
-    char text[80] = "";
-
-    if (pread (p->lock, text, sizeof (text) - 1, 0) <= 0
-        || sscanf (text, "read %" SCNd64 " looks %" SCNu64, &p->state.read,
-                   &p->state.looks)
-               != 2)
-        p->state = (struct publish_state){ 0 };
-}
-
 static int write_state (struct publish *p, struct error *err)
 {
     char text[80];
@@ -74,21 +50,29 @@ struct publish *publish_open (const char *path, int wait_ms,
                               struct error *err)
 {
     struct publish *p = xcalloc (1, sizeof (*p));
+    char text[80] = "";
+    int rc = -1;
 
     p->path = xstrdup (path);
     p->lock_path = xasprintf ("%s.lock", path);
-    if (take_lock (p, wait_ms, err) < 0) {
+    p->lock = file_open_lock (AT_FDCWD, p->lock_path, err);
+    if (p->lock >= 0 && (rc = file_lock (p->lock, wait_ms)) < 0)
+        error_errno (err, "cannot lock %s", p->lock_path);
+    if (rc == 0)
+        error_world (err, "another publisher holds %s", p->lock_path);
+    if (rc <= 0) {
         publish_close (p);
         return NULL;
     }
-    read_state (p);
+    if (pread (p->lock, text, sizeof (text) - 1, 0) <= 0
+        || sscanf (text, "read %" SCNd64 " looks %" SCNu64, &p->state.read,
+                   &p->state.looks) != 2)
+        p->state = (struct publish_state){ 0 };
     return p;
 }
 
 void publish_close (struct publish *p)
 {
-    int saved_errno = errno;
-
     if (!p)
         return;
     if (p->lock >= 0)
@@ -96,7 +80,6 @@ void publish_close (struct publish *p)
     free (p->path);
     free (p->lock_path);
     free (p);
-    errno = saved_errno;
 }
 
 struct publish_state publish_state (const struct publish *p)
@@ -143,18 +126,11 @@ static bool same (const struct fabric *a, const struct fabric *b)
     return equal;
 }
 
-/* Whether they have a node in common: one is a later state of the other. */
-static bool related (const struct fabric *a, const struct fabric *b)
-{
-    for (size_t i = 0; i < a->nnodes; i++)
-        if (fabric_find_node (b, a->node[i].guid) != FABRIC_NONE)
-            return true;
-    return a->nnodes == 0;
-}
-
 static int check_fabric (const struct publish *p, const struct fabric *old,
                          const struct fabric *f, struct error *err)
 {
+    bool related = !old || old->nnodes == 0;
+
     if (f->part)
         return error_input (err, "a part of a fabric is not for publishing");
     if (old && old->subnet != 0 && f->subnet != 0 && old->subnet != f->subnet)
@@ -162,13 +138,14 @@ static int check_fabric (const struct publish *p, const struct fabric *old,
                             "%s holds subnet %016" PRIx64
                             ", and this is %016" PRIx64,
                             p->path, old->subnet, f->subnet);
-    if (old && !related (old, f))
-        return error_world (err,
-                            "%s holds another fabric, of which no node is in "
-                            "this one: give each subnet a prefix of its own, "
-                            "or remove the file",
-                            p->path);
-    return 0;
+    for (size_t i = 0; !related && i < old->nnodes; i++)
+        related = fabric_find_node (f, old->node[i].guid) != FABRIC_NONE;
+    return related ? 0
+                   : error_world (err,
+                                  "%s holds another fabric, of which no node "
+                                  "is in this one: give each subnet a prefix "
+                                  "of its own, or remove the file",
+                                  p->path);
 }
 
 /* Earlier snapshots */
@@ -190,16 +167,7 @@ static int keep_old (const struct publish *p, const struct fabric *old,
     return rc;
 }
 
-/* What follows "FILE." in a name. */
-static const char *suffix (const char *name, const char *base)
-{
-    size_t len = strlen (base);
-
-    return strncmp (name, base, len) == 0 && name[len] == '.'
-               ? name + len + 1
-               : NULL;
-}
-
+/* Whether what follows "FILE." is a time. */
 static bool is_stamp (const char *s)
 {
     static const char shape[] = "00000000T000000Z";
@@ -210,18 +178,14 @@ static bool is_stamp (const char *s)
     return true;
 }
 
-static bool is_temp (const char *s)
-{
-    return strlen (s) == TEMP_DIGITS
-           && strspn (s, "0123456789abcdef") == TEMP_DIGITS;
-}
-
-static bool is_old (int dir, const char *name)
+/* Whether it is a temporary name, of a file that is old. */
+static bool is_abandoned (const char *s, const char *path)
 {
     struct stat st;
 
-    return fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-           && time (NULL) - st.st_mtime > TEMP_OLD_S;
+    return strlen (s) == TEMP_DIGITS
+           && strspn (s, "0123456789abcdef") == TEMP_DIGITS
+           && lstat (path, &st) == 0 && time (NULL) - st.st_mtime > TEMP_OLD_S;
 }
 
 /* Remove the oldest snapshots and abandoned new files. It is no error if one
@@ -231,40 +195,30 @@ static void prune (const struct publish *p, int keep)
 {
     const char *slash = strrchr (p->path, '/');
     const char *base = slash ? slash + 1 : p->path;
-    char *dir = xasprintf ("%.*s", slash ? (int)(slash - p->path + 1) : 1,
-                           slash ? p->path : ".");
+    char *dir = slash ? xasprintf ("%.*s", (int)(base - p->path), p->path)
+                      : xstrdup ("./");
     struct dirent **list = NULL;
+    size_t len = strlen (base);
     int n = scandir (dir, &list, NULL, alphasort);
-    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     for (int i = n - 1, kept = 0; i >= 0; i--) {
-        const char *s = suffix (list[i]->d_name, base);
+        const char *name = list[i]->d_name, *end = name + len + 1;
+        char *path = xasprintf ("%s%s", dir, name);
 
-        if (fd >= 0 && s
-            && ((is_stamp (s) && kept++ >= keep)
-                || (is_temp (s) && is_old (fd, list[i]->d_name))))
-            unlinkat (fd, list[i]->d_name, 0);
+        if (strncmp (name, base, len) == 0 && name[len] == '.'
+            && (is_stamp (end) ? kept++ >= keep : is_abandoned (end, path)))
+            unlink (path);
+        free (path);
         free (list[i]);
     }
     free (list);
     free (dir);
-    if (fd >= 0)
-        close (fd);
-}
-
-static int write_new (const struct publish *p, const struct fabric *f,
-                      struct error *err)
-{
-    struct outfile *out = file_create_public (p->path, err);
-
-    if (!out)
-        return -1;
-    return file_finish (out, fabric_write (f, file_stream (out), err), err);
 }
 
 int publish_put (struct publish *p, const struct fabric *old,
                  const struct fabric *f, int keep, struct error *err)
 {
+    struct outfile *out;
     bool equal;
 
     if (check_fabric (p, old, f, err) < 0)
@@ -272,7 +226,9 @@ int publish_put (struct publish *p, const struct fabric *old,
     equal = old && same (old, f);
     if (!equal
         && ((old && keep > 0 && keep_old (p, old, err) < 0)
-            || write_new (p, f, err) < 0))
+            || !(out = file_create_public (p->path, err))
+            || file_finish (out, fabric_write (f, file_stream (out), err), err)
+                   < 0))
         return -1;
     prune (p, keep);
     p->state = (struct publish_state){ .read = time (NULL) };

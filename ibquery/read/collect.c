@@ -49,18 +49,16 @@ static void ask (struct counter_reading *x, const struct agent *a,
                  enum mads_class class, uint16_t attr, uint32_t mod,
                  mads_answer_f fn, uint64_t cookie)
 {
-    const struct mads_request r = {
-        .class = class,
-        .attr = attr,
-        .mod = class == MADS_PERF ? 0 : mod,
-        .select = class == MADS_PERF ? mod : 0,
-        .to = &a->to,
-        .fn = fn,
-        .arg = x,
-        .cookie = cookie,
-    };
-
-    mads_get (x->m, &r);
+    mads_get (x->m, &(struct mads_request){
+                        .class = class,
+                        .attr = attr,
+                        .mod = class == MADS_PERF ? 0 : mod,
+                        .select = class == MADS_PERF ? mod : 0,
+                        .to = &a->to,
+                        .fn = fn,
+                        .arg = x,
+                        .cookie = cookie,
+                    });
 }
 
 static const struct agent *agent_of (const struct counter_reading *x,
@@ -104,8 +102,17 @@ static int take_fec (void *arg, uint64_t port,
     return 0;
 }
 
-static void ask_ports (struct counter_reading *x, const struct agent *a)
+static int take_class (void *arg, uint64_t agent,
+                       const struct mads_answer *answer, struct error *err)
 {
+    struct counter_reading *x = arg;
+    struct agent *a = &x->agent[agent];
+
+    (void)err;
+    if (answer->data)
+        counters_caps (answer->data, &a->caps);
+    else if (!answer->status)
+        return 0;
     for (size_t i = a->first; i < a->first + a->n; i++) {
         unsigned int num = x->c->port[i].port;
 
@@ -117,19 +124,6 @@ static void ask_ports (struct counter_reading *x, const struct agent *a)
         if (a->fec)
             ask (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num, take_fec, i);
     }
-}
-
-static int take_class (void *arg, uint64_t agent,
-                       const struct mads_answer *answer, struct error *err)
-{
-    struct counter_reading *x = arg;
-    struct agent *a = &x->agent[agent];
-
-    (void)err;
-    if (answer->data)
-        counters_caps (answer->data, &a->caps);
-    if (answer->data || answer->status)
-        ask_ports (x, a);
     return 0;
 }
 
@@ -170,39 +164,38 @@ static int take_node (void *arg, uint64_t agent,
     return 0;
 }
 
-/* Add a port that has a cable, and the agent that answers for it. */
-static int add_port (struct counter_reading *x, const struct fabric_port *p,
-                     struct error *err)
+/* List the ports that have a cable, and the agents that answer for them. */
+static int list_ports (struct counter_reading *x, struct error *err)
 {
-    const struct fabric_node *n = &x->f->node[p->node];
-    bool is_switch = n->type == NODE_SWITCH;
-    struct agent *last = x->nagents ? &x->agent[x->nagents - 1] : NULL;
+    for (const struct fabric_port *p = x->f->port;
+         p < x->f->port + x->f->nports; p++) {
+        const struct fabric_node *n = &x->f->node[p->node];
+        bool is_switch = n->type == NODE_SWITCH;
+        struct agent *last = x->nagents ? &x->agent[x->nagents - 1] : NULL;
 
-    if (p->link == FABRIC_NONE)
-        return 0;
-    x->agent_of[x->c->nports] = x->nagents;
-    if (!counters_add (x->c, n->guid, p->num, err))
-        return -1;
-    if (is_switch && last && last->node == p->node) {
+        if (p->link == FABRIC_NONE)
+            continue;
+        if (!counters_add (x->c, n->guid, p->num, err))
+            return -1;
+        if (is_switch && last && last->node == p->node)
+            last->n++;
+        else
+            x->agent[x->nagents++] = (struct agent){
+                .node = p->node,
+                .port = is_switch ? 0 : p->num,
+                .first = x->c->nports - 1,
+                .n = 1,
+                .to.lid = is_switch ? n->lid : p->lid,
+            };
         x->agent_of[x->c->nports - 1] = x->nagents - 1;
-        last->n++;
-        return 0;
     }
-    x->agent[x->nagents++] = (struct agent){
-        .node = p->node,
-        .port = is_switch ? 0 : p->num,
-        .first = x->c->nports - 1,
-        .n = 1,
-        .to.lid = is_switch ? n->lid : p->lid,
-    };
     return 0;
 }
 
 static int run (struct counter_reading *x, struct error *err)
 {
-    for (size_t i = 0; i < x->f->nports; i++)
-        if (add_port (x, &x->f->port[i], err) < 0)
-            return -1;
+    if (list_ports (x, err) < 0)
+        return -1;
     x->c->time = time (NULL);
     for (size_t i = 0; i < x->nagents; i++)
         if (x->agent[i].to.lid != 0)
