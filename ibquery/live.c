@@ -51,24 +51,19 @@ struct live_place {
     char lock[256];
 };
 
-static void leave (struct live_place *p)
-{
-    if (p->dir >= 0)
-        close (p->dir);
-    free (p->path);
-}
-
 /* The number of a job; false if it has none. */
 static bool job_number (const struct live_job *job, uint64_t *id)
 {
     return job->id && text_u64 (job->id, 1, UINT32_MAX, id) == 0;
 }
 
-/* Create the directory if it is missing. Call leave in both cases. */
+/* Create the directory if it is missing. The caller closes p->dir and frees
+ * p->path in both cases.
+ */
 static int enter (struct live_place *p, const char *path,
                   const struct live_job *job, struct error *err)
 {
-    const char *slash = strrchr (path, '/');
+    const char *slash = strrchr (path, '/'), *name;
     uint64_t id;
 
     *p = (struct live_place){ .dir = -1 };
@@ -77,14 +72,15 @@ static int enter (struct live_place *p, const char *path,
                                  "below a directory", path);
     if (!(p->path = strndup (path, slash - path)))
         return error_nomem (err);
-    snprintf (p->all.name, sizeof (p->all.name), "%s", slash + 1);
-    snprintf (p->all.temp, sizeof (p->all.temp), "%s.new", slash + 1);
-    snprintf (p->lock, sizeof (p->lock), "%s.lock", slash + 1);
+    name = slash + 1;
+    snprintf (p->all.name, sizeof (p->all.name), "%s", name);
+    snprintf (p->all.temp, sizeof (p->all.temp), "%s.new", name);
+    snprintf (p->lock, sizeof (p->lock), "%s.lock", name);
     if (job_number (job, &id)) {
-        snprintf (p->part.name, sizeof (p->part.name), "%s.job%" PRIu64,
-                  slash + 1, id);
+        snprintf (p->part.name, sizeof (p->part.name), "%s.job%" PRIu64, name,
+                  id);
         snprintf (p->part.temp, sizeof (p->part.temp), "%s.job%" PRIu64 ".new",
-                  slash + 1, id);
+                  name, id);
     }
     if (mkdir (p->path, 0755) < 0 && errno != EEXIST)
         return error_errno (err, "cannot make %s", p->path);
@@ -131,19 +127,6 @@ static int begin (const struct live_place *p, const struct live_output *o,
     return -1;
 }
 
-__attribute__ ((noreturn)) static void be_reader (const char *const *argv,
-                                                  int out)
-{
-    char *const env[] = { NULL };
-    int null = open ("/dev/null", O_RDWR | O_CLOEXEC);
-
-    if (null >= 0 && dup2 (null, STDIN_FILENO) == STDIN_FILENO
-        && dup2 (out, STDOUT_FILENO) == STDOUT_FILENO
-        && dup2 (null, STDERR_FILENO) == STDERR_FILENO)
-        execve (argv[0], (char *const *)argv, env);
-    _exit (127);
-}
-
 /* Whether the reader ends successfully and in time. */
 static bool reads (pid_t pid)
 {
@@ -162,17 +145,25 @@ static bool reads (pid_t pid)
     return false;
 }
 
-/* Wait for a reading to end and publish its result. After a failure the caller
- * removes the temporary file.
+/* Run the reader, wait for it to end and publish its result. After a failure
+ * the caller removes the temporary file.
  */
 static bool publish (const struct live_place *p, const struct live_output *o,
                      const char *const *argv, int out)
 {
+    char *const env[] = { NULL };
     pid_t pid = fork ();
     bool good;
 
-    if (pid == 0)
-        be_reader (argv, out);
+    if (pid == 0) {
+        int null = open ("/dev/null", O_RDWR | O_CLOEXEC);
+
+        if (null >= 0 && dup2 (null, STDIN_FILENO) == STDIN_FILENO
+            && dup2 (out, STDOUT_FILENO) == STDOUT_FILENO
+            && dup2 (null, STDERR_FILENO) == STDERR_FILENO)
+            execve (argv[0], (char *const *)argv, env);
+        _exit (127);
+    }
     good = pid > 0 && reads (pid) && fsync (out) == 0
            && renameat (p->dir, o->temp, p->dir, o->name) == 0;
     close (out);
@@ -235,50 +226,6 @@ static void read_part (const struct live_place *p, const struct site *site,
     drop_old_parts (p);
 }
 
-/* What to read, with the lock held. */
-struct live_task {
-    const struct live_place *place;
-    const struct site *site;
-    const char *nodes; /* for a part; NULL: everything */
-    int lock, out;
-};
-
-__attribute__ ((noreturn)) static void watch (const struct live_task *t)
-{
-    program_reset_signals ();
-    if (t->nodes)
-        read_part (t->place, t->site, t->nodes, t->lock, t->out);
-    else
-        read_all (t->place, t->site->pmm, t->out);
-    _exit (0);
-}
-
-static const struct live_output *output_of (const struct live_task *t)
-{
-    return t->nodes ? &t->place->part : &t->place->all;
-}
-
-/* Fork the watching process, in its own session, and do not wait for it. */
-static int start (const struct live_task *t, struct error *err)
-{
-    pid_t pid = fork ();
-
-    if (pid < 0)
-        return error_errno (err, "cannot fork");
-    if (pid > 0) {
-        while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-        return 0;
-    }
-    if (setsid () < 0 || chdir ("/") < 0 || (pid = fork ()) < 0) {
-        unlinkat (t->place->dir, output_of (t)->temp, 0);
-        _exit (1);
-    }
-    if (pid == 0)
-        watch (t);
-    _exit (0);
-}
-
 bool live_wanted (const struct site *site)
 {
     struct stat st;
@@ -287,18 +234,13 @@ bool live_wanted (const struct site *site)
            && errno == ENOENT;
 }
 
-/* Whether there is a snapshot that may contain the location of the job's nodes.
- */
-static bool can_be_part (const struct live_place *p, const struct site *site,
-                         const struct live_job *job)
-{
-    struct stat st;
-
-    return *p->part.name && job->nodes && *job->nodes && job->nodes[0] != '@'
-           && !*site->node_map
-           && fstatat (p->dir, p->all.name, &st, AT_SYMLINK_NOFOLLOW) == 0
-           && S_ISREG (st.st_mode);
-}
+/* What to read, with the lock held. */
+struct live_task {
+    const struct live_place *place;
+    const struct live_output *output;
+    const char *nodes; /* for a part; NULL: everything */
+    int lock, out;
+};
 
 /* Take what the task needs. Return 1, 0 if it is not due or another reader has
  * its turn, -1 with err.
@@ -314,43 +256,75 @@ static int prepare (struct live_task *t, struct error *err)
         return 0;
     if (!t->nodes && note (p, t->lock, err) < 0)
         return -1;
-    t->out = begin (p, output_of (t), err);
+    t->out = begin (p, t->output, err);
     return t->out < 0 ? -1 : 1;
+}
+
+/* Fork the watching process, in its own session, and do not wait for it. */
+static int start (const struct live_task *t, const struct site *site,
+                  struct error *err)
+{
+    pid_t pid = fork ();
+
+    if (pid < 0) {
+        unlinkat (t->place->dir, t->output->temp, 0);
+        return error_errno (err, "cannot fork");
+    }
+    if (pid > 0) {
+        while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+        return 1;
+    }
+    if (setsid () < 0 || chdir ("/") < 0 || (pid = fork ()) < 0) {
+        unlinkat (t->place->dir, t->output->temp, 0);
+        _exit (1);
+    }
+    if (pid == 0) {
+        program_reset_signals ();
+        if (t->nodes)
+            read_part (t->place, site, t->nodes, t->lock, t->out);
+        else
+            read_all (t->place, site->pmm, t->out);
+    }
+    _exit (0);
 }
 
 int live_request (const struct site *site, const struct live_job *job,
                   struct error *err)
 {
     struct live_place p;
-    struct live_task t = { .place = &p, .site = site, .lock = -1, .out = -1 };
-    int rc = -1;
+    struct live_task t = { .place = &p, .output = &p.all, .lock = -1,
+                           .out = -1 };
+    struct stat st;
+    int rc;
 
     if (!live_wanted (site))
         return 0;
-    if (enter (&p, site->live_fabric, job, err) < 0)
-        goto out;
-    if (can_be_part (&p, site, job))
+    rc = enter (&p, site->live_fabric, job, err);
+    /* A part needs a snapshot that may contain the location of the nodes. */
+    if (rc == 0 && *p.part.name && job->nodes && *job->nodes
+        && job->nodes[0] != '@' && !*site->node_map
+        && fstatat (p.dir, p.all.name, &st, AT_SYMLINK_NOFOLLOW) == 0
+        && S_ISREG (st.st_mode)) {
         t.nodes = job->nodes;
-    rc = prepare (&t, err);
-    if (rc > 0 && start (&t, err) < 0) {
-        unlinkat (p.dir, output_of (&t)->temp, 0);
-        rc = -1;
+        t.output = &p.part;
     }
-out:
+    if (rc == 0 && (rc = prepare (&t, err)) > 0)
+        rc = start (&t, site, err);
     if (t.out >= 0)
         close (t.out);
     if (t.lock >= 0)
         close (t.lock);
-    leave (&p);
+    if (p.dir >= 0)
+        close (p.dir);
+    free (p.path);
     return rc;
 }
 
+/* Whether it was made in the last seconds; the clocks of two hosts may differ. */
 static bool is_fresh (const struct stat *st, int64_t max_age_s)
 {
-    time_t now = time (NULL);
-
-    /* clocks of two hosts may differ */
-    return now - st->st_mtime <= max_age_s;
+    return time (NULL) - st->st_mtime <= max_age_s;
 }
 
 /* Whether a reading is in progress. */
@@ -373,10 +347,8 @@ static FILE *open_fresh (const char *path, struct error *err)
     FILE *fp = file_open_trusted (path, 0, err);
     struct stat st;
 
-    if (!fp)
-        return NULL;
-    if (fstat (fileno (fp), &st) == 0
-        && is_fresh (&st, LIVE_EVERY_S + LIVE_TIMEOUT_S))
+    if (!fp || (fstat (fileno (fp), &st) == 0
+                && is_fresh (&st, LIVE_EVERY_S + LIVE_TIMEOUT_S)))
         return fp;
     error_world (err, "%s is old: the live fabric could not be read", path);
     file_close_input (fp);

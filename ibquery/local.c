@@ -108,29 +108,24 @@ static unsigned int read_state (int dir, const char *path)
     return text_u64 (line, 1, UINT8_MAX, &state) < 0 ? 0 : (unsigned)state;
 }
 
-/* Four groups of hexadecimal digits, as "ec0d:9a03:00ec:8240"; 0 if it is not.
+/* Four groups of hexadecimal digits, as "ec0d:9a03:00ec:8240", after `skip`
+ * bytes; 0 if it is not.
  */
-static uint64_t parse_guid (const char *s)
+static uint64_t read_guid (int dir, const char *path, size_t skip)
 {
+    char line[64];
     uint16_t g[4];
     int end = 0;
 
-    if (strlen (s) != 19
-        || sscanf (s, "%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 "%n",
+    if (read_line (dir, path, line, sizeof (line)) < 0
+        || strlen (line) != skip + 19
+        || sscanf (line + skip,
+                   "%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 "%n",
                    &g[0], &g[1], &g[2], &g[3], &end) != 4
         || end != 19)
         return 0;
     return (uint64_t)g[0] << 48 | (uint64_t)g[1] << 32 | (uint64_t)g[2] << 16
            | g[3];
-}
-
-static uint64_t read_guid (int dir, const char *path, size_t skip)
-{
-    char line[64];
-
-    if (read_line (dir, path, line, sizeof (line)) < 0 || strlen (line) < skip)
-        return 0;
-    return parse_guid (line + skip);
 }
 
 static int set_rate (struct local_rate *rate, unsigned int width,
@@ -165,28 +160,6 @@ static void read_rate (int dir, struct local_rate *rate)
         set_rate (rate, width, "SDR");
 }
 
-static enum local_layer read_layer (int dir)
-{
-    char line[64];
-
-    if (read_line (dir, "link_layer", line, sizeof (line)) < 0)
-        return LAYER_OTHER;
-    return !strcmp (line, "InfiniBand") ? LAYER_INFINIBAND
-           : !strcmp (line, "Ethernet") ? LAYER_ETHERNET
-                                        : LAYER_OTHER;
-}
-
-static void read_counters (int dir, struct local_port *p)
-{
-    char path[64], line[64];
-
-    for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
-        snprintf (path, sizeof (path), "counters/%s", local_counters[i].file);
-        p->has[i] = read_line (dir, path, line, sizeof (line)) == 0
-                    && text_u64 (line, 0, INT64_MAX, &p->counter[i]) == 0;
-    }
-}
-
 static int by_place (const void *va, const void *vb)
 {
     const struct local_port *a = va, *b = vb;
@@ -195,109 +168,103 @@ static int by_place (const void *va, const void *vb)
     return c ? c : util_compare (a->port, b->port);
 }
 
-struct port_list {
-    struct local_port *v; /* [LOCAL_PORTS_MAX] */
-    size_t n;
-};
+static void read_port (int dir, struct local_port *p)
+{
+    char path[64], line[64];
 
-typedef int (*entry_f) (int dir, const char *name, void *arg,
-                        struct error *err);
+    p->guid = read_guid (dir, "gids/0", 20); /* after the prefix */
+    p->state = read_state (dir, "state");
+    p->phys_state = read_state (dir, "phys_state");
+    read_rate (dir, &p->rate);
+    if (read_line (dir, "link_layer", line, sizeof (line)) == 0)
+        p->layer = !strcmp (line, "InfiniBand") ? LAYER_INFINIBAND
+                   : !strcmp (line, "Ethernet") ? LAYER_ETHERNET
+                                                : LAYER_OTHER;
+    for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
+        snprintf (path, sizeof (path), "counters/%s", local_counters[i].file);
+        p->has[i] = read_line (dir, path, line, sizeof (line)) == 0
+                    && text_u64 (line, 0, INT64_MAX, &p->counter[i]) == 0;
+    }
+}
 
-/* Call fn for each entry of a directory, which may be missing. Return 0, or -1
- * with err.
+/* Open a directory to list it. Return 1, 0 if it does not exist, or -1 with err.
  */
-static int each_entry (int dir, const char *path, entry_f fn, void *arg,
-                       struct error *err)
+static int open_list (int dir, const char *path, DIR **d, struct error *err)
 {
     int fd = openat (dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct dirent *e;
-    int rc = 0;
-    DIR *d;
 
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR
                    ? 0
                    : error_errno (err, "cannot open %s", path);
-    if (!(d = fdopendir (fd))) {
+    if ((*d = fdopendir (fd)))
+        return 1;
+    close (fd);
+    return error_nomem (err);
+}
+
+/* Append the ports of a device to v, which has *n. */
+static int read_device (int dir, const char *name, struct local_port *v,
+                        size_t *n, struct error *err)
+{
+    uint64_t guid = read_guid (dir, "node_guid", 0), number;
+    struct dirent *e;
+    int rc, fd;
+    DIR *d;
+
+    if ((rc = open_list (dir, "ports", &d, err)) <= 0)
+        return rc;
+    for (rc = 0; rc == 0 && (e = readdir (d));) {
+        if (text_u64 (e->d_name, 1, UINT8_MAX, &number) < 0
+            || (fd = openat (dirfd (d), e->d_name,
+                             O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+            continue;
+        if (*n == LOCAL_PORTS_MAX)
+            rc = error_world (err, "more than %d ports", LOCAL_PORTS_MAX);
+        else {
+            struct local_port *p = &v[(*n)++];
+
+            snprintf (p->device, sizeof (p->device), "%.63s", name);
+            p->port = (unsigned)number;
+            p->node_guid = guid;
+            read_port (fd, p);
+        }
         close (fd);
-        return error_nomem (err);
     }
-    while (rc == 0 && (e = readdir (d)))
-        rc = fn (dirfd (d), e->d_name, arg, err);
     closedir (d);
-    return rc;
-}
-
-struct local_device {
-    const char *name;
-    uint64_t guid;
-    struct port_list *list;
-};
-
-static int add_port (int dir, const char *name, void *arg, struct error *err)
-{
-    const struct local_device *device = arg;
-    struct port_list *list = device->list;
-    struct local_port *p = &list->v[list->n];
-    uint64_t port;
-    int fd;
-
-    if (text_u64 (name, 1, UINT8_MAX, &port) < 0
-        || (fd = openat (dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        return 0;
-    if (list->n == LOCAL_PORTS_MAX) {
-        close (fd);
-        return error_world (err, "more than %d ports", LOCAL_PORTS_MAX);
-    }
-    snprintf (p->device, sizeof (p->device), "%s", device->name);
-    p->port = (unsigned)port;
-    p->node_guid = device->guid;
-    p->guid = read_guid (fd, "gids/0", 20); /* after the prefix */
-    p->layer = read_layer (fd);
-    p->state = read_state (fd, "state");
-    p->phys_state = read_state (fd, "phys_state");
-    read_rate (fd, &p->rate);
-    read_counters (fd, p);
-    list->n++;
-    close (fd);
-    return 0;
-}
-
-static int add_device (int dir, const char *name, void *arg,
-                       struct error *err)
-{
-    struct local_device device = { .name = name, .list = arg };
-    int fd, rc;
-
-    /* the name is used in messages and argument lists */
-    if (!text_is_hostname (name)
-        || (fd = openat (dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        return 0;
-    device.guid = read_guid (fd, "node_guid", 0);
-    rc = each_entry (fd, "ports", add_port, &device, err);
-    close (fd);
     return rc;
 }
 
 int local_ports (const char *sysfs, struct local_port **v, size_t *n,
                  struct error *err)
 {
-    struct port_list list = { calloc (LOCAL_PORTS_MAX, sizeof (*list.v)), 0 };
+    struct dirent *e;
+    int rc, fd;
+    DIR *d;
 
-    if (!list.v)
+    *n = 0;
+    if (!(*v = calloc (LOCAL_PORTS_MAX, sizeof (**v))))
         return error_nomem (err);
-    if (each_entry (AT_FDCWD, sysfs, add_device, &list, err) < 0) {
-        free (list.v);
-        return error_prefix (err, "%s", sysfs);
+    if ((rc = open_list (AT_FDCWD, sysfs, &d, err)) > 0) {
+        /* the name is used in messages and argument lists */
+        for (rc = 0; rc == 0 && (e = readdir (d));)
+            if (text_is_hostname (e->d_name)
+                && (fd = openat (dirfd (d), e->d_name,
+                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
+                rc = read_device (fd, e->d_name, *v, n, err);
+                close (fd);
+            }
+        closedir (d);
     }
-    qsort (list.v, list.n, sizeof (*list.v), by_place);
-    if (list.n == 0) {
-        free (list.v);
-        list.v = NULL;
+    if (rc < 0)
+        error_prefix (err, "%s", sysfs);
+    else
+        qsort (*v, *n, sizeof (**v), by_place);
+    if (rc < 0 || *n == 0) {
+        free (*v);
+        *v = NULL;
     }
-    *v = list.v;
-    *n = list.n;
-    return 0;
+    return rc;
 }
 
 /* Older kernels have the 64-bit counters in a separate directory. */

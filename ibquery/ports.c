@@ -11,24 +11,20 @@
 
 enum { LINE_BYTES = 4096, WORDS_MAX = 128, WORD_MAX_BYTES = 63 };
 
+/* One write, so that lines of several nodes do not mix. */
 static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
 {
-    char rate[LOCAL_RATE_BYTES];
-    char line[1000];
-    size_t len;
+    char rate[LOCAL_RATE_BYTES], line[1000] = "";
+    size_t len = 0;
 
-    /* one write, so that lines of several nodes do not mix */
-    len = (size_t)snprintf (line, sizeof (line),
-                            "pmm-port 1 %s %016" PRIx64 "/%u %u %u %s", nonce,
-                            p->node_guid, p->port, p->state, p->phys_state,
-                            local_rate_format (&p->rate, rate));
     for (size_t i = 0; i < LOCAL_COUNTERS; i++)
         if (p->has[i] && len < sizeof (line))
             len += (size_t)snprintf (line + len, sizeof (line) - len,
                                      " %s=%" PRIu64, local_counters[i].name,
                                      p->counter[i]);
-    if (len < sizeof (line))
-        fprintf (fp, "%s\n", line);
+    fprintf (fp, "pmm-port 1 %s %016" PRIx64 "/%u %u %u %s%s\n", nonce,
+             p->node_guid, p->port, p->state, p->phys_state,
+             local_rate_format (&p->rate, rate), line);
 }
 
 /* This node's InfiniBand ports; the caller frees them. */
@@ -61,24 +57,17 @@ void ports_say (const char *sysfs, const char *nonce, FILE *fp)
     free (v);
 }
 
-/* Find the ports; they have carried nothing yet. */
-static void find_ports (struct ports_watch *w, const char *sysfs)
-{
-    if (own_ports (sysfs, &w->port, &w->n, NULL) < 0)
-        return;
-    w->before = xcalloc (w->n, sizeof (*w->before));
-    w->sum = xcalloc (w->n, sizeof (*w->sum));
-    for (size_t i = 0; i < w->n; i++) {
-        w->sum[i].node_guid = w->port[i].node_guid;
-        w->sum[i].port = w->port[i].port;
-    }
-}
-
 void ports_watch_begin (struct ports_watch *w, const char *sysfs,
                         int64_t now_ns, const uint64_t own[2])
 {
-    if (!w->port)
-        find_ports (w, sysfs);
+    if (!w->port && own_ports (sysfs, &w->port, &w->n, NULL) == 0) {
+        w->before = xcalloc (w->n, sizeof (*w->before));
+        w->sum = xcalloc (w->n, sizeof (*w->sum));
+        for (size_t i = 0; i < w->n; i++) {
+            w->sum[i].node_guid = w->port[i].node_guid;
+            w->sum[i].port = w->port[i].port;
+        }
+    }
     for (size_t i = 0; i < w->n; i++)
         local_traffic (sysfs, &w->port[i], &w->before[i]);
     w->since_ns = now_ns;
@@ -95,16 +84,15 @@ void ports_watch_clear (struct ports_watch *w)
 
 /* In bytes; PORTS_UNTOLD: not known. */
 static uint64_t carried (const struct local_traffic *before,
-                         const struct local_traffic *now, int way)
+                         const struct local_traffic *now,
+                         enum local_traffic_id data,
+                         enum local_traffic_id small)
 {
-    static const enum local_traffic_id data[] = { LOCAL_SENT, LOCAL_RECEIVED };
-    static const enum local_traffic_id small[]
-        = { LOCAL_SENT_PACKETS, LOCAL_RECEIVED_PACKETS };
     uint64_t words, packets;
 
-    if (!local_growth (before, now, data[way], &words))
+    if (!local_growth (before, now, data, &words))
         return PORTS_UNTOLD;
-    if (local_growth (before, now, small[way], &packets)
+    if (local_growth (before, now, small, &packets)
         && packets > words / (PORTS_PACKET / 4))
         words = packets * (PORTS_PACKET / 4);
     return words < INT64_MAX / 4 ? 4 * words : PORTS_UNTOLD;
@@ -113,10 +101,8 @@ static uint64_t carried (const struct local_traffic *before,
 /* If one term is not known, the sum is not known. */
 static void add_bytes (uint64_t *sum, uint64_t growth)
 {
-    if (growth == PORTS_UNTOLD || *sum == PORTS_UNTOLD)
-        *sum = PORTS_UNTOLD;
-    else
-        *sum += growth;
+    *sum = growth == PORTS_UNTOLD || *sum == PORTS_UNTOLD ? PORTS_UNTOLD
+                                                          : *sum + growth;
 }
 
 void ports_watch_end (struct ports_watch *w, const char *sysfs, int64_t now_ns,
@@ -130,8 +116,10 @@ void ports_watch_end (struct ports_watch *w, const char *sysfs, int64_t now_ns,
         local_traffic (sysfs, &w->port[i], &now);
         local_growth (&w->before[i], &now, LOCAL_WAITED, &waited);
         add_bytes (&sum->waited, waited);
-        for (int way = 0; way < 2; way++)
-            add_bytes (&sum->bytes[way], carried (&w->before[i], &now, way));
+        add_bytes (&sum->bytes[0], carried (&w->before[i], &now, LOCAL_SENT,
+                                            LOCAL_SENT_PACKETS));
+        add_bytes (&sum->bytes[1], carried (&w->before[i], &now, LOCAL_RECEIVED,
+                                            LOCAL_RECEIVED_PACKETS));
         sum->ns += (uint64_t)(now_ns - w->since_ns);
     }
     for (int way = 0; way < 2; way++)
