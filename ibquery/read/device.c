@@ -52,28 +52,47 @@ static void hush_begin (struct hush *h)
 /* Restore stderr; text gets the last line that was written, or "". */
 static void hush_end (struct hush *h, char text[NOISE_MAX])
 {
-    char *line;
     ssize_t n = 0;
+    off_t size;
+    char *line;
 
     fflush (stderr);
     if (h->mem >= 0) {
-        off_t size = lseek (h->mem, 0, SEEK_END);
-
-        n = pread (h->mem, text, NOISE_MAX - 1,
-                   size > NOISE_MAX - 1 ? size - (NOISE_MAX - 1) : 0);
+        size = lseek (h->mem, 0, SEEK_END) - (NOISE_MAX - 1);
+        n = pread (h->mem, text, NOISE_MAX - 1, size > 0 ? size : 0);
         close (h->mem);
     }
     if (h->saved >= 0) {
         dup2 (h->saved, STDERR_FILENO);
         close (h->saved);
     }
-    text[n > 0 ? n : 0] = '\0';
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
-        text[--n] = '\0';
-    line = strrchr (text, '\n');
-    if (line)
+        n--;
+    text[n > 0 ? n : 0] = '\0';
+    if ((line = strrchr (text, '\n')))
         memmove (text, line + 1, strlen (line));
     text_clean (text);
+}
+
+static bool is_infiniband (const umad_port_t *port)
+{
+    return !*port->link_layer || strcmp (port->link_layer, "IB") == 0
+           || strcmp (port->link_layer, "InfiniBand") == 0;
+}
+
+/* Whether a subnet manager has made it active. */
+static bool is_active (const umad_port_t *port)
+{
+    return port->state == STATE_ACTIVE && port->base_lid != 0;
+}
+
+static struct device_port name_of (const umad_port_t *port)
+{
+    struct device_port p = { .port = port->portnum,
+                             .subnet = be64toh (port->gid_prefix) };
+
+    snprintf (p.ca, sizeof (p.ca), "%s", port->ca_name);
+    return p;
 }
 
 /* Choose the device and port, and check the port's state. */
@@ -98,45 +117,15 @@ static int choose_port (const char *ca, int number, struct device_port *used,
                             "device",
                             ca ? ca : "this machine", number ? " port " : "",
                             number);
-    snprintf (used->ca, sizeof (used->ca), "%s", port.ca_name);
-    used->port = port.portnum;
-    used->subnet = be64toh (port.gid_prefix);
-    if (*port.link_layer && strcmp (port.link_layer, "IB") != 0
-        && strcmp (port.link_layer, "InfiniBand") != 0)
+    *used = name_of (&port);
+    if (!is_infiniband (&port))
         rc = error_world (err, "no InfiniBand device: %s port %d is %s",
                           used->ca, used->port, port.link_layer);
-    else if (port.state != STATE_ACTIVE || port.base_lid == 0)
+    else if (!is_active (&port))
         rc = error_world (err, "no subnet manager has configured %s port %d",
                           used->ca, used->port);
     umad_release_port (&port);
     return rc;
-}
-
-/* Whether it is an InfiniBand port that a subnet manager has made active. */
-static bool is_active (const umad_port_t *port)
-{
-    return (!*port->link_layer || strcmp (port->link_layer, "IB") == 0
-            || strcmp (port->link_layer, "InfiniBand") == 0)
-           && port->state == STATE_ACTIVE && port->base_lid != 0;
-}
-
-static void list_ports (const char *ca, struct device_port *v, size_t *n,
-                        size_t max)
-{
-    umad_port_t port;
-
-    for (int number = 1; number <= UMAD_CA_MAX_PORTS; number++) {
-        if (umad_get_port (ca, number, &port) < 0)
-            continue;
-        if (is_active (&port) && *n < max) {
-            struct device_port *p = &v[(*n)++];
-
-            snprintf (p->ca, sizeof (p->ca), "%s", port.ca_name);
-            p->port = port.portnum;
-            p->subnet = be64toh (port.gid_prefix);
-        }
-        umad_release_port (&port);
-    }
 }
 
 static int compare_ports (const void *a, const void *b)
@@ -153,6 +142,7 @@ struct device_port *device_ports (size_t *n, struct error *err)
     struct device_port *v = xcalloc (max, sizeof (*v));
     char ca[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];
     char noise[NOISE_MAX];
+    umad_port_t port;
     struct hush hush;
     int cas;
 
@@ -160,7 +150,13 @@ struct device_port *device_ports (size_t *n, struct error *err)
     hush_begin (&hush);
     cas = umad_init () < 0 ? 0 : umad_get_cas_names (ca, UMAD_MAX_DEVICES);
     for (int i = 0; i < cas; i++)
-        list_ports (ca[i], v, n, max);
+        for (int number = 1; number <= UMAD_CA_MAX_PORTS; number++) {
+            if (umad_get_port (ca[i], number, &port) < 0)
+                continue;
+            if (is_infiniband (&port) && is_active (&port) && *n < max)
+                v[(*n)++] = name_of (&port);
+            umad_release_port (&port);
+        }
     hush_end (&hush, noise);
     if (*n == 0) {
         error_world (err, "no port of this machine is active in InfiniBand");
@@ -171,40 +167,29 @@ struct device_port *device_ports (size_t *n, struct error *err)
     return v;
 }
 
-/* The agent that sends MADs of a class. */
-static int agent_of (struct umad_device *d, uint8_t class, struct error *err)
-{
-    int agent = d->agent[class];
-
-    if (agent >= 0)
-        return agent;
-    agent = umad_register (d->fd, class, 1, 0, NULL);
-    if (agent < 0)
-        return error_world (err,
-                            "cannot send MADs of class 0x%02x through %s "
-                            "port %d: %s",
-                            class, d->name.ca, d->name.port,
-                            strerror (-agent));
-    return d->agent[class] = agent;
-}
-
 static int device_send (void *arg, const struct mads_packet *p,
                         unsigned int timeout_ms, struct error *err)
 {
     struct umad_device *d = arg;
-    int agent = agent_of (d, p->mad[MAD_CLASS], err), rc;
+    uint8_t class = p->mad[MAD_CLASS];
+    int *agent = &d->agent[class], rc;
 
-    if (agent < 0)
-        return -1;
+    if (*agent < 0 && (rc = umad_register (d->fd, class, 1, 0, NULL)) < 0)
+        return error_world (err,
+                            "cannot send MADs of class 0x%02x through %s "
+                            "port %d: %s",
+                            class, d->name.ca, d->name.port, strerror (-rc));
+    if (*agent < 0)
+        *agent = rc;
     memset (d->umad, 0, umad_size ());
     memcpy (umad_get_mad (d->umad), p->mad, MADS_SIZE);
     umad_set_addr (d->umad, p->lid, p->qp, p->sl,
                    p->qp ? (int)qkey_qp1 : 0);
-    rc = umad_send (d->fd, agent, d->umad, MADS_SIZE, timeout_ms, 0);
-    if (rc < 0)
-        return error_world (err, "cannot send MADs through %s port %d: %s",
-                            d->name.ca, d->name.port, strerror (-rc));
-    return 0;
+    rc = umad_send (d->fd, *agent, d->umad, MADS_SIZE, timeout_ms, 0);
+    return rc >= 0 ? 0
+                   : error_world (err, "cannot send MADs through %s port %d: "
+                                       "%s",
+                                  d->name.ca, d->name.port, strerror (-rc));
 }
 
 static int device_recv (void *arg, struct mads_packet *p,
@@ -251,22 +236,6 @@ static void device_close (void *arg)
     free (d);
 }
 
-static int open_port (struct umad_device *d, struct error *err)
-{
-    struct hush hush;
-    char noise[NOISE_MAX];
-
-    hush_begin (&hush);
-    d->fd = umad_open_port (d->name.ca, d->name.port);
-    hush_end (&hush, noise);
-    if (d->fd >= 0)
-        return 0;
-    return error_world (err, "cannot open the umad device of %s port %d%s: %s",
-                        d->name.ca, d->name.port,
-                        geteuid () == 0 ? "" : " (only root may)",
-                        *noise ? noise : strerror (-d->fd));
-}
-
 struct mads *device_open (const char *ca, int port,
                           const struct mads_options *opts,
                           struct device_port *used, struct error *err)
@@ -279,11 +248,24 @@ struct mads *device_open (const char *ca, int port,
         .netdisc = device_netdisc,
         .arg = d,
     };
+    char noise[NOISE_MAX];
+    struct hush hush;
 
     d->opts = *opts;
     d->fd = -1;
     memset (d->agent, 0xff, sizeof (d->agent));
-    if (choose_port (ca, port, &d->name, err) < 0 || open_port (d, err) < 0) {
+    if (choose_port (ca, port, &d->name, err) == 0) {
+        hush_begin (&hush);
+        d->fd = umad_open_port (d->name.ca, d->name.port);
+        hush_end (&hush, noise);
+        if (d->fd < 0)
+            error_world (err,
+                         "cannot open the umad device of %s port %d%s: %s",
+                         d->name.ca, d->name.port,
+                         geteuid () == 0 ? "" : " (only root may)",
+                         *noise ? noise : strerror (-d->fd));
+    }
+    if (d->fd < 0) {
         device_close (d);
         return NULL;
     }

@@ -53,21 +53,6 @@ struct netdisc_answer {
  * The separate process
  */
 
-static void put_port (FILE *fp, const ibnd_port_t *p, const struct map *index)
-{
-    struct netdisc_port port = { .far = NETDISC_NONE };
-
-    if (p) {
-        port.guid = p->guid;
-        memcpy (port.info, p->info, NETDISC_DATA);
-    }
-    if (p && p->remoteport) {
-        port.far = map_find (index, p->remoteport->node->guid);
-        port.far_port = (uint8_t)p->remoteport->portnum;
-    }
-    fwrite (&port, sizeof (port), 1, fp);
-}
-
 static void put_node (FILE *fp, const ibnd_node_t *n, const struct map *index)
 {
     const ib_dr_path_t *path = &n->path_portid.drpath;
@@ -77,16 +62,29 @@ static void put_node (FILE *fp, const ibnd_node_t *n, const struct map *index)
     memcpy (node.desc, n->nodedesc, NETDISC_DATA);
     memcpy (node.to.path, path->p, sizeof (node.to.path));
     fwrite (&node, sizeof (node), 1, fp);
-    for (int i = 0; i <= n->numports; i++)
-        put_port (fp, n->ports[i], index);
+    for (int i = 0; i <= n->numports; i++) {
+        struct netdisc_port port = { .far = NETDISC_NONE };
+        const ibnd_port_t *p = n->ports[i];
+
+        if (p) {
+            port.guid = p->guid;
+            memcpy (port.info, p->info, NETDISC_DATA);
+        }
+        if (p && p->remoteport) {
+            port.far = map_find (index, p->remoteport->node->guid);
+            port.far_port = (uint8_t)p->remoteport->portnum;
+        }
+        fwrite (&port, sizeof (port), 1, fp);
+    }
 }
 
+/* The local node comes first. */
 static int put_fabric (FILE *fp, const ibnd_fabric_t *f)
 {
-    struct netdisc_answer answer = { MAGIC, 0, f->total_mads_used };
+    struct netdisc_answer answer = { MAGIC, 1, f->total_mads_used };
     struct map index = { 0 };
 
-    map_put (&index, f->from_node->guid, answer.nnodes++);
+    map_put (&index, f->from_node->guid, 0);
     for (const ibnd_node_t *n = f->nodes; n; n = n->next)
         if (n != f->from_node)
             map_put (&index, n->guid, answer.nnodes++);
@@ -143,47 +141,34 @@ int netdisc_answer (void)
  * The asking process
  */
 
-static bool take (FILE *fp, void *p, size_t size)
-{
-    return fread (p, size, 1, fp) == 1;
-}
-
-/* Read a node and its ports, which follow `nports` ports of others. Return how
- * many ports it has, or 0 if it is not valid.
- */
-static size_t take_node (FILE *fp, struct netdisc *t, size_t nports)
-{
-    struct netdisc_node *n;
-    unsigned int last;
-
-    t->node = xgrow (t->node, t->nnodes, sizeof (*t->node));
-    n = &t->node[t->nnodes];
-    if (!take (fp, n, sizeof (*n)) || n->to.hops > MADS_HOPS)
-        return 0;
-    n->first = nports;
-    last = attr_node (n->info).nports;
-    for (unsigned int i = 0; i <= last; i++, nports++) {
-        t->port = xgrow (t->port, nports, sizeof (*t->port));
-        if (!take (fp, &t->port[nports], sizeof (*t->port)))
-            return 0;
-    }
-    t->nnodes++;
-    return last + 1;
-}
-
+/* Read the answer. False if it is not whole or not valid. */
 static bool take_answer (FILE *fp, struct netdisc *t)
 {
-    struct netdisc_answer answer = { 0 };
-    size_t nports = 0, n = 0;
-    bool whole = take (fp, &answer, sizeof (answer)) && answer.magic == MAGIC
-                 && answer.nnodes <= FABRIC_MAX_NODES;
+    struct netdisc_answer answer;
+    size_t nports = 0;
 
-    for (uint32_t i = 0; whole && i < answer.nnodes; i++, nports += n) {
-        n = take_node (fp, t, nports);
-        whole = n > 0 && nports + n <= FABRIC_MAX_PORTS;
-    }
+    if (fread (&answer, sizeof (answer), 1, fp) != 1 || answer.magic != MAGIC
+        || answer.nnodes > FABRIC_MAX_NODES)
+        return false;
     t->mads = answer.mads;
-    return whole;
+    while (t->nnodes < answer.nnodes) {
+        struct netdisc_node n;
+        unsigned int last;
+
+        if (fread (&n, sizeof (n), 1, fp) != 1 || n.to.hops > MADS_HOPS)
+            return false;
+        n.first = nports;
+        t->node = xgrow (t->node, t->nnodes, sizeof (*t->node));
+        t->node[t->nnodes++] = n;
+        last = attr_node (n.info).nports;
+        for (unsigned int i = 0; i <= last; i++, nports++) {
+            t->port = xgrow (t->port, nports, sizeof (*t->port));
+            if (nports == FABRIC_MAX_PORTS
+                || fread (&t->port[nports], sizeof (*t->port), 1, fp) != 1)
+                return false;
+        }
+    }
+    return true;
 }
 
 /* Start the process; end[0] is this side of a socket to it. Return -1 on
