@@ -45,9 +45,13 @@ struct counter_reading {
     uint32_t *agent_of; /* of each port of the counters */
 };
 
+static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
+                      struct error *err);
+
+/* cookie: the agent's index, or that of the port among the counters. */
 static void ask (struct counter_reading *x, const struct agent *a,
                  enum mads_class class, uint16_t attr, uint32_t mod,
-                 mads_answer_f fn, uint64_t cookie)
+                 uint64_t cookie)
 {
     mads_get (x->m, &(struct mads_request){
                         .class = class,
@@ -55,112 +59,76 @@ static void ask (struct counter_reading *x, const struct agent *a,
                         .mod = class == MADS_PERF ? 0 : mod,
                         .select = class == MADS_PERF ? mod : 0,
                         .to = &a->to,
-                        .fn = fn,
+                        .fn = on_answer,
                         .arg = x,
                         .cookie = cookie,
                     });
 }
 
-static const struct agent *agent_of (const struct counter_reading *x,
-                                     uint64_t port)
+/* The capabilities of an agent are known: ask it for its ports. */
+static void ask_ports (struct counter_reading *x, const struct agent *a)
 {
-    return &x->agent[x->agent_of[port]];
-}
-
-static int take_counters (void *arg, uint64_t port,
-                          const struct mads_answer *answer, struct error *err)
-{
-    struct counter_reading *x = arg;
-
-    (void)err;
-    if (answer->data)
-        counters_decode (answer->data, &agent_of (x, port)->caps,
-                         &x->c->port[port]);
-    return 0;
-}
-
-static int take_extended (void *arg, uint64_t port,
-                          const struct mads_answer *answer, struct error *err)
-{
-    struct counter_reading *x = arg;
-
-    (void)err;
-    if (answer->data)
-        counters_decode_extended (answer->data, &agent_of (x, port)->caps,
-                                  &x->c->port[port]);
-    return 0;
-}
-
-static int take_fec (void *arg, uint64_t port,
-                     const struct mads_answer *answer, struct error *err)
-{
-    struct counter_reading *x = arg;
-
-    (void)err;
-    if (answer->data)
-        x->c->port[port].fec = counters_decode_fec (answer->data);
-    return 0;
-}
-
-static int take_class (void *arg, uint64_t agent,
-                       const struct mads_answer *answer, struct error *err)
-{
-    struct counter_reading *x = arg;
-    struct agent *a = &x->agent[agent];
-
-    (void)err;
-    if (answer->data)
-        counters_caps (answer->data, &a->caps);
-    else if (!answer->status)
-        return 0;
     for (size_t i = a->first; i < a->first + a->n; i++) {
         unsigned int num = x->c->port[i].port;
 
         if (!a->caps.extended_errors)
-            ask (x, a, MADS_PERF, ATTR_COUNTERS, num, take_counters, i);
+            ask (x, a, MADS_PERF, ATTR_COUNTERS, num, i);
         if (a->caps.extended)
-            ask (x, a, MADS_PERF, ATTR_COUNTERS_EXTENDED, num, take_extended,
-                 i);
+            ask (x, a, MADS_PERF, ATTR_COUNTERS_EXTENDED, num, i);
         if (a->fec)
-            ask (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num, take_fec, i);
+            ask (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num, i);
     }
-    return 0;
 }
 
-static int take_port_info (void *arg, uint64_t agent,
-                           const struct mads_answer *answer,
-                           struct error *err)
+static int check_node (const struct fabric_node *n, const struct agent *a,
+                       const struct node_attr *now, struct error *err)
 {
-    struct counter_reading *x = arg;
-    struct agent *a = &x->agent[agent];
-
-    (void)err;
-    if (answer->data)
-        a->fec = rates_cap_mask (answer->data) & CAP_MASK2
-                 && get16 (answer->data + PORT_INFO_CAPS2) & CAP2_EXTENDED;
-    ask (x, a, MADS_PERF, ATTR_CLASS_PORT_INFO, a->port, take_class, agent);
-    return 0;
+    if (now->guid == n->guid && (!a->port || now->local_port == a->port))
+        return 0;
+    return error_world (err,
+                        "the fabric is not as the snapshot has it: LID "
+                        "%u of %.64s (%016" PRIx64 ") belongs to port %u "
+                        "of %016" PRIx64 " now",
+                        a->to.lid, n->desc, n->guid, now->local_port,
+                        now->guid);
 }
 
-static int take_node (void *arg, uint64_t agent,
-                      const struct mads_answer *answer, struct error *err)
+static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *an,
+                      struct error *err)
 {
     struct counter_reading *x = arg;
-    struct agent *a = &x->agent[agent];
-    const struct fabric_node *n = &x->f->node[a->node];
+    struct agent *a = &x->agent[cookie];
+    const uint8_t *data = an->data;
     struct node_attr now;
 
-    if (!answer->data)
+    switch (an->attr) {
+    case ATTR_NODE_INFO:
+        if (!data)
+            return 0;
+        now = attr_node (data);
+        ask (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, cookie);
+        return check_node (&x->f->node[a->node], a, &now, err);
+    case ATTR_PORT_INFO:
+        a->fec = data && rates_cap_mask (data) & CAP_MASK2
+                 && get16 (data + PORT_INFO_CAPS2) & CAP2_EXTENDED;
+        ask (x, a, MADS_PERF, ATTR_CLASS_PORT_INFO, a->port, cookie);
         return 0;
-    now = attr_node (answer->data);
-    if (now.guid != n->guid || (a->port && now.local_port != a->port))
-        return error_world (err,
-                            "the fabric is not as the snapshot has it: LID "
-                            "%u of %.64s (%016" PRIx64 ") belongs to port %u "
-                            "of %016" PRIx64 " now",
-                            a->to.lid, n->desc, n->guid,
-                            now.local_port, now.guid);
-    ask (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, take_port_info, agent);
+    case ATTR_CLASS_PORT_INFO:
+        if (data)
+            counters_caps (data, &a->caps);
+        if (data || an->status)
+            ask_ports (x, a);
+        return 0;
+    }
+    if (!data)
+        return 0;
+    a = &x->agent[x->agent_of[cookie]];
+    if (an->attr == ATTR_COUNTERS)
+        counters_decode (data, &a->caps, &x->c->port[cookie]);
+    if (an->attr == ATTR_COUNTERS_EXTENDED)
+        counters_decode_extended (data, &a->caps, &x->c->port[cookie]);
+    if (an->attr == ATTR_PORT_INFO_EXTENDED)
+        x->c->port[cookie].fec = counters_decode_fec (data);
     return 0;
 }
 
@@ -199,8 +167,7 @@ static int run (struct counter_reading *x, struct error *err)
     x->c->time = time (NULL);
     for (size_t i = 0; i < x->nagents; i++)
         if (x->agent[i].to.lid != 0)
-            ask (x, &x->agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0, take_node,
-                 i);
+            ask (x, &x->agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0, i);
     if (mads_run (x->m, err) < 0)
         return -1;
     x->c->lasted = time (NULL) - x->c->time + 1;

@@ -40,27 +40,19 @@ struct steady_sm {
     uint32_t own;        /* of them, per question of ours: 0 or 1 */
 };
 
-static int on_own_port (void *arg, uint64_t cookie,
-                        const struct mads_answer *a, struct error *err)
+/* The answer of the local port, or of the subnet manager. */
+static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
+                      struct error *err)
 {
     struct steady_sm *sm = arg;
 
     (void)cookie;
-    if (!a->data)
-        return error_world (err, "the own port does not answer");
-    sm->to.lid = attr_port (a->data).sm_lid;
-    sm->to.sl = attr_port (a->data).sm_sl;
-    return 0;
-}
-
-static int on_sm (void *arg, uint64_t cookie, const struct mads_answer *a,
-                  struct error *err)
-{
-    struct steady_sm *sm = arg;
-
-    (void)cookie;
-    (void)err;
-    if (a->data && attr_sm (a->data).state == SM_MASTER) {
+    if (a->attr == ATTR_PORT_INFO) {
+        if (!a->data)
+            return error_world (err, "the own port does not answer");
+        sm->to.lid = attr_port (a->data).sm_lid;
+        sm->to.sl = attr_port (a->data).sm_sl;
+    } else if (a->data && attr_sm (a->data).state == SM_MASTER) {
         sm->guid = attr_sm (a->data).guid;
         sm->act_count = attr_sm (a->data).act_count;
     }
@@ -76,7 +68,7 @@ static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
         .class = MADS_DIRECTED,
         .attr = ATTR_PORT_INFO,
         .to = &sm->to,
-        .fn = on_own_port,
+        .fn = on_answer,
         .arg = sm,
     };
 
@@ -89,7 +81,6 @@ static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
     r.class = MADS_BY_LID;
     r.attr = ATTR_SM_INFO;
     r.tries = SM_TRIES;
-    r.fn = on_sm;
     mads_get (m, &r);
     return mads_run (m, err);
 }

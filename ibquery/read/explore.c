@@ -48,14 +48,6 @@ void explore_clear (struct explore *e)
     *e = (struct explore){ .mads = e->mads };
 }
 
-/* The node of a cookie; *what is set to its port or block. */
-static struct explored_node *node_of (const struct explore *e, uint64_t cookie,
-                                      uint32_t *what)
-{
-    *what = (uint32_t)cookie;
-    return e->node[cookie >> 32];
-}
-
 __attribute__ ((format (printf, 3, 4)))
 static int node_error (const struct explored_node *n, struct error *err,
                        const char *fmt, ...)
@@ -72,21 +64,30 @@ static int node_error (const struct explored_node *n, struct error *err,
 }
 
 /* The error for an answer without data. */
-static int missing (const struct explored_node *n, const struct mads_answer *a,
-                    const char *what, uint32_t number, struct error *err)
+static int missing (const struct explored_node *n, uint32_t mod,
+                    const struct mads_answer *a, struct error *err)
 {
-    char text[80];
+    char what[80];
 
-    snprintf (text, sizeof (text), what, number);
+    snprintf (what, sizeof (what),
+              a->attr == ATTR_NODE_DESC     ? "NodeDescription"
+              : a->attr == ATTR_SWITCH_INFO ? "SwitchInfo"
+              : a->attr == ATTR_PORT_INFO   ? "PortInfo of port %u"
+                                            : "LFT block %u",
+              mod);
     return a->status != 0
-               ? node_error (n, err, "%s is refused, status 0x%04x", text,
+               ? node_error (n, err, "%s is refused, status 0x%04x", what,
                              a->status)
-               : node_error (n, err, "%s did not arrive", text);
+               : node_error (n, err, "%s did not arrive", what);
 }
 
+static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
+                      struct error *err);
+
 /* tries 0: as often as the options say. */
-static void ask (struct explore *e, uint32_t node, const struct mads_to *to,
-                 enum attr attr, uint32_t mod, uint8_t tries, mads_answer_f fn)
+static void ask_by (struct explore *e, uint32_t node, const struct mads_to *to,
+                    enum attr attr, uint32_t mod, uint8_t tries,
+                    mads_answer_f fn)
 {
     mads_get (e->mads, &(struct mads_request){
                            .class = MADS_DIRECTED,
@@ -99,6 +100,12 @@ static void ask (struct explore *e, uint32_t node, const struct mads_to *to,
                            .arg = e,
                            .cookie = (uint64_t)node << 32 | mod,
                        });
+}
+
+static void ask (struct explore *e, uint32_t node, const struct mads_to *to,
+                 enum attr attr, uint32_t mod, uint8_t tries)
+{
+    ask_by (e, node, to, attr, mod, tries, on_answer);
 }
 
 static int on_node_info (void *arg, uint64_t cookie,
@@ -119,7 +126,7 @@ int explore_ahead (struct explore *e, uint32_t node, unsigned int num,
     p->ahead = xarray (1, sizeof (*p->ahead));
     *p->ahead = n->to;
     p->ahead->path[++p->ahead->hops] = (uint8_t)num;
-    ask (e, node, p->ahead, ATTR_NODE_INFO, num, 0, on_node_info);
+    ask_by (e, node, p->ahead, ATTR_NODE_INFO, num, 0, on_node_info);
     return 0;
 }
 
@@ -145,26 +152,13 @@ static void set_port (struct explored_port *p, const uint8_t *data)
     p->asked = p->known = true;
 }
 
-static int on_port_info (void *arg, uint64_t cookie,
-                         const struct mads_answer *a, struct error *err)
-{
-    struct explore *e = arg;
-    uint32_t num;
-    struct explored_node *n = node_of (e, cookie, &num);
-
-    if (!a->data)
-        return missing (n, a, "PortInfo of port %u", num, err);
-    set_port (&n->port[num], a->data);
-    return go_ahead (e, cookie >> 32, num, err);
-}
-
 static void ask_port (struct explore *e, uint32_t node,
                       const struct mads_to *to, unsigned int num)
 {
     struct explored_port *p = &e->node[node]->port[num];
 
     if (!p->asked)
-        ask (e, node, to, ATTR_PORT_INFO, num, 0, on_port_info);
+        ask (e, node, to, ATTR_PORT_INFO, num, 0);
     p->asked = true;
 }
 
@@ -175,35 +169,6 @@ static void set_desc (struct explored_node *n, const uint8_t *data)
     n->described = true;
 }
 
-static int on_node_desc (void *arg, uint64_t cookie,
-                         const struct mads_answer *a, struct error *err)
-{
-    uint32_t unused;
-    struct explored_node *n = node_of (arg, cookie, &unused);
-
-    if (!a->data)
-        return missing (n, a, "NodeDescription", 0, err);
-    set_desc (n, a->data);
-    return 0;
-}
-
-static int on_lft (void *arg, uint64_t cookie, const struct mads_answer *a,
-                   struct error *err)
-{
-    struct explore *e = arg;
-    uint32_t block;
-    struct explored_node *n = node_of (e, cookie, &block);
-
-    if (!a->data)
-        return missing (n, a, "LFT block %u", block, err);
-    memcpy (n->lft + (size_t)block * LFT_BLOCK, a->data, LFT_BLOCK);
-    n->block[block] = EXPLORE_HERE;
-    block += BLOCKS_AT_ONCE;
-    if (!e->on_demand && block <= n->sw.top / LFT_BLOCK)
-        explore_block (e, cookie >> 32, block);
-    return 0;
-}
-
 void explore_block (struct explore *e, uint32_t node, unsigned int block)
 {
     struct explored_node *n = e->node[node];
@@ -211,21 +176,7 @@ void explore_block (struct explore *e, uint32_t node, unsigned int block)
     if (n->block[block] != EXPLORE_NOT_ASKED)
         return;
     n->block[block] = EXPLORE_ASKED;
-    ask (e, node, &n->to, ATTR_LFT, block, 0, on_lft);
-}
-
-static int on_adaptive (void *arg, uint64_t cookie,
-                        const struct mads_answer *a, struct error *err)
-{
-    uint32_t unused;
-    struct explored_node *n = node_of (arg, cookie, &unused);
-
-    (void)err;
-    if (a->data)
-        n->adaptive = adaptive_decode (a->data);
-    else if (a->status == STATUS_NO_ATTR)
-        n->adaptive.known = true; /* it has no adaptive routing */
-    return 0;
+    ask (e, node, &n->to, ATTR_LFT, block, 0);
 }
 
 static void ask_adaptive (struct explore *e, uint32_t node, uint8_t tries)
@@ -234,31 +185,7 @@ static void ask_adaptive (struct explore *e, uint32_t node, uint8_t tries)
 
     if (n->table != EXPLORE_NOT_ASKED && n->info.vendor == VENDOR_NVIDIA
         && !n->adaptive.known)
-        ask (e, node, &n->to, ATTR_ADAPTIVE, 0, tries, on_adaptive);
-}
-
-static int on_switch_info (void *arg, uint64_t cookie,
-                           const struct mads_answer *a, struct error *err)
-{
-    struct explore *e = arg;
-    uint32_t unused;
-    struct explored_node *n = node_of (e, cookie, &unused);
-    uint32_t blocks;
-
-    if (!a->data)
-        return missing (n, a, "SwitchInfo", 0, err);
-    n->sw = attr_switch (a->data);
-    if (n->sw.top > FABRIC_MAX_LID)
-        return node_error (n, err, "its forwarding table ends at LID %u",
-                           n->sw.top);
-    n->table = EXPLORE_HERE;
-    blocks = n->sw.top / LFT_BLOCK + 1;
-    n->lft = memset (xarray (blocks, LFT_BLOCK), LFT_NO_ROUTE,
-                     (size_t)blocks * LFT_BLOCK);
-    n->block = xcalloc (blocks, sizeof (*n->block));
-    for (uint32_t i = 0; !e->on_demand && i < BLOCKS_AT_ONCE && i < blocks; i++)
-        explore_block (e, cookie >> 32, i);
-    return 0;
+        ask (e, node, &n->to, ATTR_ADAPTIVE, 0, tries);
 }
 
 void explore_table (struct explore *e, uint32_t node)
@@ -268,8 +195,65 @@ void explore_table (struct explore *e, uint32_t node)
     if (n->table != EXPLORE_NOT_ASKED)
         return;
     n->table = EXPLORE_ASKED;
-    ask (e, node, &n->to, ATTR_SWITCH_INFO, 0, 0, on_switch_info);
+    ask (e, node, &n->to, ATTR_SWITCH_INFO, 0, 0);
     ask_adaptive (e, node, ADAPTIVE_TRIES);
+}
+
+/* The length of a switch's table is known. */
+static int take_table (struct explore *e, uint32_t node,
+                       const struct switch_attr *sw, struct error *err)
+{
+    struct explored_node *n = e->node[node];
+    uint32_t blocks = sw->top / LFT_BLOCK + 1;
+
+    if (sw->top > FABRIC_MAX_LID)
+        return node_error (n, err, "its forwarding table ends at LID %u",
+                           sw->top);
+    n->sw = *sw;
+    n->table = EXPLORE_HERE;
+    n->lft = memset (xarray (blocks, LFT_BLOCK), LFT_NO_ROUTE,
+                     (size_t)blocks * LFT_BLOCK);
+    n->block = xcalloc (blocks, sizeof (*n->block));
+    for (uint32_t i = 0; !e->on_demand && i < BLOCKS_AT_ONCE && i < blocks; i++)
+        explore_block (e, node, i);
+    return 0;
+}
+
+static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
+                      struct error *err)
+{
+    struct explore *e = arg;
+    uint32_t node = cookie >> 32, mod = (uint32_t)cookie;
+    struct explored_node *n = e->node[node];
+
+    if (a->attr == ATTR_ADAPTIVE) {
+        if (a->data)
+            n->adaptive = adaptive_decode (a->data);
+        else if (a->status == STATUS_NO_ATTR)
+            n->adaptive.known = true; /* it has no adaptive routing */
+        return 0;
+    }
+    if (!a->data)
+        return missing (n, mod, a, err);
+    if (a->attr == ATTR_SWITCH_INFO) {
+        const struct switch_attr sw = attr_switch (a->data);
+
+        return take_table (e, node, &sw, err);
+    }
+    if (a->attr == ATTR_PORT_INFO) {
+        set_port (&n->port[mod], a->data);
+        return go_ahead (e, node, mod, err);
+    }
+    if (a->attr == ATTR_NODE_DESC)
+        set_desc (n, a->data);
+    if (a->attr == ATTR_LFT) {
+        memcpy (n->lft + (size_t)mod * LFT_BLOCK, a->data, LFT_BLOCK);
+        n->block[mod] = EXPLORE_HERE;
+        mod += BLOCKS_AT_ONCE;
+        if (!e->on_demand && mod <= n->sw.top / LFT_BLOCK)
+            explore_block (e, node, mod);
+    }
+    return 0;
 }
 
 /* If one switch has reported its adaptive routing, the others are asked again.
@@ -294,7 +278,7 @@ static void ask_node (struct explore *e, uint32_t node)
     unsigned int last = e->on_demand ? 0 : n->info.nports;
 
     if (!n->described)
-        ask (e, node, &n->to, ATTR_NODE_DESC, 0, 0, on_node_desc);
+        ask (e, node, &n->to, ATTR_NODE_DESC, 0, 0);
     if (!explored_is_switch (n))
         return;
     if (!e->on_demand && !e->no_tables)
@@ -387,8 +371,8 @@ static int on_node_info (void *arg, uint64_t cookie,
                          const struct mads_answer *a, struct error *err)
 {
     struct explore *e = arg;
-    uint32_t num;
-    struct explored_node *from = node_of (e, cookie, &num);
+    uint32_t num = (uint32_t)cookie;
+    struct explored_node *from = e->node[cookie >> 32];
     struct node_attr info;
     int64_t node;
 
@@ -543,7 +527,7 @@ int explore_all (struct explore *e, struct error *err)
         explore_clear (e);
         e->no_tables = no_tables;
     }
-    ask (e, 0, &e->self, ATTR_NODE_INFO, 0, 0, on_self);
+    ask_by (e, 0, &e->self, ATTR_NODE_INFO, 0, 0, on_self);
     return explore_run (e, err);
 }
 
@@ -557,7 +541,7 @@ int explore_start (struct explore *e, struct error *err)
 {
     e->on_demand = true;
     if (e->nnodes == 0)
-        ask (e, 0, &e->self, ATTR_NODE_INFO, 0, 0, on_self);
+        ask_by (e, 0, &e->self, ATTR_NODE_INFO, 0, 0, on_self);
     return explore_run (e, err);
 }
 
@@ -565,8 +549,7 @@ static int on_look (void *arg, uint64_t cookie, const struct mads_answer *a,
                     struct error *err)
 {
     struct explore *e = arg;
-    uint32_t unused;
-    struct explored_node *n = node_of (e, cookie, &unused);
+    const struct explored_node *n = e->node[cookie >> 32];
     struct switch_attr now = { 0 };
 
     (void)err;
@@ -583,7 +566,7 @@ int explore_look (struct explore *e, struct error *err)
     e->moved = e->pending = false;
     for (uint32_t i = 0; i < e->nnodes; i++)
         if (e->node[i]->table == EXPLORE_HERE)
-            ask (e, i, &e->node[i]->to, ATTR_SWITCH_INFO, 0, 0, on_look);
+            ask_by (e, i, &e->node[i]->to, ATTR_SWITCH_INFO, 0, 0, on_look);
     return mads_run (e->mads, err) < 0 ? -1 : !e->moved;
 }
 

@@ -239,8 +239,8 @@ static int send_more (struct mads *m, struct error *err)
 static int give_back (struct mads *m, struct mads_item *slot,
                       struct error *err)
 {
-    static const struct mads_answer none = { 0 };
     const struct mads_item item = *slot;
+    const struct mads_answer none = { .attr = item.request.attr };
     const struct mads_request *r = &item.request;
 
     ++*(r->optional ? &m->counts.silent : &m->counts.lost);
@@ -273,7 +273,7 @@ static int take (struct mads *m, const struct mads_packet *p,
                  struct error *err)
 {
     struct mads_item *s = find_slot (m, p->mad);
-    struct mads_answer answer = { 0 };
+    struct mads_answer answer;
     struct mads_request r;
 
     if (!s)
@@ -282,7 +282,10 @@ static int take (struct mads *m, const struct mads_packet *p,
         return give_back (m, s, err);
     if (p->mad[MAD_METHOD] != METHOD_GET_RESP)
         return 0;
-    answer.status = get16 (p->mad + MAD_STATUS) & ~STATUS_DIRECTION;
+    answer = (struct mads_answer){
+        .attr = s->request.attr,
+        .status = get16 (p->mad + MAD_STATUS) & ~STATUS_DIRECTION,
+    };
     if (answer.status & STATUS_BUSY) {
         s->end_us = now_us (m) + (int64_t)wait_ms (m, s->sent) * 1000;
         return 0;

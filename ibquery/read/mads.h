@@ -61,6 +61,7 @@ struct mads_to {
 
 struct mads_answer {
     const uint8_t *data; /* valid during the callback; NULL: none came */
+    uint16_t attr;       /* the attribute that was requested */
     uint16_t status;     /* if there is no data: the MAD status with which the
                             agent refused; 0: no answer */
 };
