@@ -111,52 +111,14 @@ static bool find_number (const struct pmi2 *c, const char *key,
     return *number <= max;
 }
 
-/* Parse the length of a message: digits, with blanks before or after them. */
-static size_t parse_length (const char head[LENGTH_SIZE + 1])
-{
-    const char *digits = head + strspn (head, " ");
-    size_t n = strspn (digits, "0123456789");
-
-    if (n == 0 || digits[n + strspn (digits + n, " ")])
-        return 0;
-    return strtoul (digits, NULL, 10);
-}
-
-static int hear (struct pmi2 *c, const char *cmd, struct error *err)
-{
-    char head[LENGTH_SIZE + 1] = "";
-    char response[32];
-    const char *why;
-    size_t len;
-
-    if (transfer (c, head, LENGTH_SIZE, POLLIN, cmd, err) < 0)
-        return -1;
-    len = parse_length (head);
-    if (len == 0 || len > MESSAGE_MAX)
-        return nonsense (cmd, err);
-    if (transfer (c, c->answer, len, POLLIN, cmd, err) < 0)
-        return -1;
-    c->answer[len] = '\0';
-    snprintf (response, sizeof (response), "%s-response", cmd);
-    if (strlen (c->answer) != len || c->answer[len - 1] != ';'
-        || !is (c, "cmd", response) || !find (c, "rc", &len))
-        return nonsense (cmd, err);
-    if (is (c, "rc", "0"))
-        return 0;
-    if (!(why = find (c, "errmsg", &len)))
-        why = find (c, "rc", &len);
-    errno = EPROTO;
-    return error_world (err, "PMI-2: slurmstepd's answer to %s: %.*s", cmd,
-                        len < 200 ? (int)len : 200, why);
-}
-
 /* Send a request and read the answer. */
 __attribute__ ((format (printf, 4, 5))) static int
 ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
 {
     char message[LENGTH_SIZE + MESSAGE_MAX];
-    char digits[16];
-    size_t len = LENGTH_SIZE;
+    char head[16] = "", response[32];
+    const char *digits, *why;
+    size_t len = LENGTH_SIZE, n;
     va_list ap;
 
     len += (size_t)snprintf (message + len, MESSAGE_MAX, "cmd=%s;", cmd);
@@ -165,19 +127,42 @@ ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
     va_end (ap);
     if (len >= sizeof (message))
         return error_world (err, "PMI-2: a %s that is too long", cmd);
-    snprintf (digits, sizeof (digits), "%6zu", len - LENGTH_SIZE);
-    memcpy (message, digits, LENGTH_SIZE);
-    if (transfer (c, message, len, POLLOUT, cmd, err) < 0)
+    snprintf (head, sizeof (head), "%6zu", len - LENGTH_SIZE);
+    memcpy (message, head, LENGTH_SIZE);
+    if (transfer (c, message, len, POLLOUT, cmd, err) < 0
+        || transfer (c, head, LENGTH_SIZE, POLLIN, cmd, err) < 0)
         return -1;
-    return hear (c, cmd, err);
+    /* the length: digits, with blanks before or after them */
+    head[LENGTH_SIZE] = '\0';
+    digits = head + strspn (head, " ");
+    n = strspn (digits, "0123456789");
+    len = strtoul (n > 0 ? digits : "0", NULL, 10);
+    if (digits[n + strspn (digits + n, " ")] || len == 0 || len > MESSAGE_MAX)
+        return nonsense (cmd, err);
+    if (transfer (c, c->answer, len, POLLIN, cmd, err) < 0)
+        return -1;
+    c->answer[len] = '\0';
+    snprintf (response, sizeof (response), "%s-response", cmd);
+    if (strlen (c->answer) != len || c->answer[len - 1] != ';'
+        || !is (c, "cmd", response) || !find (c, "rc", &n))
+        return nonsense (cmd, err);
+    if (is (c, "rc", "0"))
+        return 0;
+    if (!(why = find (c, "errmsg", &n)))
+        why = find (c, "rc", &n);
+    errno = EPROTO;
+    return error_world (err, "PMI-2: slurmstepd's answer to %s: %.*s", cmd,
+                        n < 200 ? (int)n : 200, why);
 }
 
 /*
  * Joining
  */
 
-static int agree_on_version (struct pmi2 *c, struct error *err)
+static int join (struct pmi2 *c, struct error *err)
 {
+    const char *job = getenv ("PMI_JOBID");
+    const char *rank = getenv ("PMI_RANK");
     char hello[] = "cmd=init pmi_version=2 pmi_subversion=0\n";
     size_t len = 0;
 
@@ -194,19 +179,8 @@ static int agree_on_version (struct pmi2 *c, struct error *err)
         errno = EPROTO;
         return error_world (err, "PMI-2: slurmstepd does not speak it");
     }
-    return 0;
-}
-
-static int join (struct pmi2 *c, struct error *err)
-{
-    const char *job = getenv ("PMI_JOBID");
-    const char *rank = getenv ("PMI_RANK");
-
-    if (agree_on_version (c, err) < 0
-        || ask (c, "fullinit", err,
-                "pmijobid=%.32s;pmirank=%.9s;threaded=FALSE;", job ? job : "0",
-                rank ? rank : "0")
-               < 0)
+    if (ask (c, "fullinit", err, "pmijobid=%.32s;pmirank=%.9s;threaded=FALSE;",
+             job ? job : "0", rank ? rank : "0") < 0)
         return -1;
     if (!find_number (c, "rank", COORD_RANKS_MAX - 1, &c->coord.rank)
         || !find_number (c, "size", COORD_RANKS_MAX, &c->coord.size)

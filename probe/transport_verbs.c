@@ -142,6 +142,7 @@ error:
  * Connecting
  */
 
+/* Read the addresses of the peers; what all must agree on follows from them. */
 static int read_peers (struct verbs *v, const struct transport_address *peer,
                        size_t n, struct error *err)
 {
@@ -167,45 +168,16 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
     return 0;
 }
 
-static int start_rail (struct verbs *v, struct verbs_rail *rail,
-                       const struct transport_address *peer, size_t n,
-                       struct error *err)
-{
-    const struct transport_address *a = &rail->address;
-
-    for (size_t i = 0; i < n; i++)
-        if (a->guid == peer[i].guid && a->lid == peer[i].lid
-            && a->len == peer[i].len
-            && !memcmp (a->data, peer[i].data, a->len))
-            return verbs_rail_start (rail, &v->run, (uint32_t)i, err);
-    return error_world (err, "%s: its address did not reach the others",
-                        rail->device.name);
-}
-
-/* Decide whether this process always sleeps while it waits: if Polling is
- * event, or if it is auto and the run has more processes on this machine than
- * they have cores. If not, bind it to a core.
+/* A process always sleeps while it waits if Polling is event, or if it is auto
+ * and the run has more processes on this machine than they have cores. If not,
+ * it is bound to a core.
  */
-static void find_core (struct verbs *v)
-{
-    struct verbs_share share;
-
-    verbs_find_share (v->run.at, v->run.npeers, v->rail[0].self, &share);
-    v->handle.turns = share.turns;
-    v->handle.mine = share.mine;
-    v->sleeps = !strcmp (v->polling, "event")
-                || (strcmp (v->polling, "busy")
-                    && share.processes > cpu_count ());
-    if (v->pin && !v->sleeps)
-        cpu_pin (v->handle.device, share.before);
-    prctl (PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-}
-
 static int verbs_connect (void *t, uint64_t key,
                           const struct transport_address *peer, size_t n,
                           size_t members, struct error *err)
 {
     struct verbs *v = t;
+    struct verbs_share share;
 
     (void)members;
     v->run.handle = &v->handle;
@@ -216,10 +188,30 @@ static int verbs_connect (void *t, uint64_t key,
     v->run.qkey = (uint32_t)(key * UINT64_C (0x9e3779b97f4a7c15) >> 33);
     if (read_peers (v, peer, n, err) < 0)
         return -1;
-    for (size_t i = 0; i < v->handle.rails; i++)
-        if (start_rail (v, &v->rail[i], peer, n, err) < 0)
+    for (size_t r = 0; r < v->handle.rails; r++) {
+        const struct transport_address *a = &v->handle.address[r];
+        size_t self = 0;
+
+        while (self < n
+               && (a->guid != peer[self].guid || a->lid != peer[self].lid
+                   || a->len != peer[self].len
+                   || memcmp (a->data, peer[self].data, a->len) != 0))
+            self++;
+        if (self == n)
+            return error_world (err, "%s: its address did not reach the others",
+                                v->rail[r].device.name);
+        if (verbs_rail_start (&v->rail[r], &v->run, (uint32_t)self, err) < 0)
             return -1;
-    find_core (v);
+    }
+    verbs_find_share (v->run.at, n, v->rail[0].self, &share);
+    v->handle.turns = share.turns;
+    v->handle.mine = share.mine;
+    v->sleeps = !strcmp (v->polling, "event")
+                || (strcmp (v->polling, "busy")
+                    && share.processes > cpu_count ());
+    if (v->pin && !v->sleeps)
+        cpu_pin (v->handle.device, share.before);
+    prctl (PR_SET_TIMERSLACK, TIMER_SLACK_NS);
     return 0;
 }
 

@@ -244,24 +244,7 @@ static int open_port (struct verbs_device *d, const char *device, uint8_t port,
     return 0;
 }
 
-static size_t read_gids (const struct verbs_device *d, struct verbs_gid *gid)
-{
-    static const uint8_t zero[VERBS_GID];
-    size_t n = 0;
-
-    for (int i = 0; i < d->attr.gid_tbl_len && n < GIDS_MAX; i++) {
-        struct ibv_gid_entry e;
-
-        if (ibv_query_gid_ex (d->context, d->port, (uint32_t)i, &e, 0) != 0
-            || !memcmp (e.gid.raw, zero, VERBS_GID))
-            continue;
-        gid[n].index = (unsigned int)i;
-        gid[n].v1 = e.gid_type == IBV_GID_TYPE_ROCE_V1;
-        memcpy (gid[n++].gid, e.gid.raw, VERBS_GID);
-    }
-    return n;
-}
-
+/* Which of n GIDs is wanted; -1 with err. */
 static int choose_gid (const struct verbs_device *d, const char *wanted,
                        const struct verbs_gid *gid, size_t n,
                        struct error *err)
@@ -287,18 +270,28 @@ static int choose_gid (const struct verbs_device *d, const char *wanted,
 static int open_gid (struct verbs_device *d, const char *wanted,
                      struct error *err)
 {
-    static const uint8_t link_local[8] = { 0xfe, 0x80 };
+    static const uint8_t zero[VERBS_GID], link_local[8] = { 0xfe, 0x80 };
     struct verbs_gid gid[GIDS_MAX];
-    size_t n = read_gids (d, gid);
-    int i = choose_gid (d, wanted, gid, n, err);
+    size_t n = 0;
+    int chosen;
 
-    if (i < 0)
+    for (int i = 0; i < d->attr.gid_tbl_len && n < GIDS_MAX; i++) {
+        struct ibv_gid_entry e;
+
+        if (ibv_query_gid_ex (d->context, d->port, (uint32_t)i, &e, 0) != 0
+            || !memcmp (e.gid.raw, zero, VERBS_GID))
+            continue;
+        gid[n].index = (unsigned int)i;
+        gid[n].v1 = e.gid_type == IBV_GID_TYPE_ROCE_V1;
+        memcpy (gid[n++].gid, e.gid.raw, VERBS_GID);
+    }
+    if ((chosen = choose_gid (d, wanted, gid, n, err)) < 0)
         return -1;
-    d->gid_index = (uint8_t)gid[i].index;
-    d->at.roce_v1 = d->at.ethernet && gid[i].v1;
+    d->gid_index = (uint8_t)gid[chosen].index;
+    d->at.roce_v1 = d->at.ethernet && gid[chosen].v1;
     d->at.global = d->at.ethernet || strcmp (wanted, SITE_AUTO) != 0
                    || (d->attr.flags & IBV_QPF_GRH_REQUIRED);
-    memcpy (d->at.gid, gid[i].gid, VERBS_GID);
+    memcpy (d->at.gid, gid[chosen].gid, VERBS_GID);
     /* The first GID of an InfiniBand port ends in its GUID, as does the link-
      * local one of an Ethernet port.
      */

@@ -61,7 +61,7 @@ enum {
     RC_RETRIES = 7,
     RC_RNR_RETRIES = 7,    /* no limit */
     RC_RNR_TIMER = 12,     /* 640 us */
-    /* for lost_ns */
+    /* the group's time-out of a ping */
     LOST_GAPS = 250,
     LOST_GAPS_LEAST = 2,
     LOST_NS = 250000000,
@@ -266,28 +266,6 @@ static struct verbs_qp *open_qp (struct verbs_rail *rail,
     return NULL;
 }
 
-static int start_ud (struct verbs_rail *rail, struct error *err)
-{
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-                                .qkey = rail->run->qkey };
-
-    if (modify (rail, rail->ud, &attr, IBV_QP_QKEY, err) < 0)
-        return -1;
-    attr.qp_state = IBV_QPS_RTS;
-    return modify (rail, rail->ud, &attr, IBV_QP_SQ_PSN, err);
-}
-
-/* For how long the group waits for a ping at most (probe/group). */
-static int64_t lost_ns (const struct verbs_run *run)
-{
-    int64_t gap = run->handle->gap_ns;
-    int64_t most = gap * LOST_GAPS_LEAST;
-
-    if (most < LOST_NS)
-        most = LOST_NS;
-    return gap * LOST_GAPS < most ? gap * LOST_GAPS : most;
-}
-
 /* The first packet sequence number from one peer to another. Both sides compute
  * the same.
  */
@@ -298,13 +276,17 @@ static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
            & PSN_MASK;
 }
 
-/* Connect an RC queue pair, which retransmits what is not acknowledged within
- * lost_ns, to one of its peer, on a service level.
+/* Connect an RC queue pair to one of its peer, on a service level. It
+ * retransmits what is not acknowledged for as long as the group waits for a
+ * ping at most (probe/group).
  */
 static int start_rc (struct verbs_rail *rail, struct verbs_qp *q, uint32_t qpn,
                      uint8_t sl, struct error *err)
 {
     const struct verbs_run *run = rail->run;
+    int64_t gap = run->handle->gap_ns;
+    int64_t most = LOST_NS > LOST_GAPS_LEAST * gap ? LOST_NS
+                                                   : LOST_GAPS_LEAST * gap;
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
         .path_mtu = VERBS_MTU,
@@ -323,7 +305,8 @@ static int start_rc (struct verbs_rail *rail, struct verbs_qp *q, uint32_t qpn,
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS,
         .sq_psn = first_psn (run, rail->self, q->peer),
-        .timeout = verbs_timeout_code (lost_ns (run)),
+        .timeout = verbs_timeout_code (LOST_GAPS * gap < most ? LOST_GAPS * gap
+                                                            : most),
         .retry_cnt = RC_RETRIES,
         .rnr_retry = RC_RNR_RETRIES,
     };
@@ -381,16 +364,6 @@ static struct ibv_cq *open_extended (struct verbs_rail *rail, uint32_t depth)
     return rail->stamped ? ibv_cq_ex_to_cq (rail->stamped) : NULL;
 }
 
-static uint32_t wanted_gap (const struct verbs_device *d,
-                            const struct site *site)
-{
-    if (site->round_trip_us > 0)
-        return (uint32_t)site->round_trip_us;
-    if (d->software)
-        return GAP_SOFTWARE;
-    return strcmp (site->polling, "event") ? GAP_BUSY : GAP_EVENT;
-}
-
 int verbs_rail_open (struct verbs_rail *rail,
                      const struct verbs_port_name *name, bool first,
                      bool pads, const struct site *site, struct error *err)
@@ -424,7 +397,10 @@ int verbs_rail_open (struct verbs_rail *rail,
     rail->at.rc = rc;
     rail->at.first = first;
     rail->at.qpn = rail->ud->qp->qp_num;
-    rail->at.gap_us = wanted_gap (d, site);
+    rail->at.gap_us = site->round_trip_us > 0 ? (uint32_t)site->round_trip_us
+                      : d->software           ? GAP_SOFTWARE
+                      : strcmp (site->polling, "event") ? GAP_BUSY
+                                                        : GAP_EVENT;
     rail->at.machine = cpu_machine ();
     rail->at.cores = cpu_count () < UINT8_MAX ? (uint8_t)cpu_count ()
                                               : UINT8_MAX;
@@ -460,10 +436,15 @@ void verbs_rail_close (struct verbs_rail *rail)
 int verbs_rail_start (struct verbs_rail *rail, struct verbs_run *run,
                       uint32_t self, struct error *err)
 {
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .qkey = run->qkey };
+
     rail->run = run;
     rail->self = self;
     rail->way = xcalloc (run->npeers, sizeof (*rail->way));
-    return start_ud (rail, err);
+    if (modify (rail, rail->ud, &attr, IBV_QP_QKEY, err) < 0)
+        return -1;
+    attr.qp_state = IBV_QPS_RTS;
+    return modify (rail, rail->ud, &attr, IBV_QP_SQ_PSN, err);
 }
 
 /*

@@ -63,12 +63,10 @@ bool verbs_address_unpack (struct verbs_address *a,
                            const struct transport_address *from)
 {
     const uint8_t *p = from->data;
-    size_t len;
+    size_t len = (size_t)from->len - ADDRESS_SIZE;
 
-    if (from->len < ADDRESS_SIZE || p[0] != ADDRESS_VERSION)
-        return false;
-    len = from->len - ADDRESS_SIZE;
-    if (len > VERBS_NAME_MAX)
+    if (from->len < ADDRESS_SIZE || p[0] != ADDRESS_VERSION
+        || len > VERBS_NAME_MAX)
         return false;
     *a = (struct verbs_address){
         .ethernet = p[1] & FLAG_ETHERNET,
@@ -113,11 +111,6 @@ static bool is_ipv4 (const uint8_t gid[VERBS_GID])
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
     return !memcmp (gid, mapped, sizeof (mapped));
-}
-
-static bool is_link_local (const uint8_t gid[VERBS_GID])
-{
-    return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
 }
 
 static const char *network (const struct verbs_address *a)
@@ -176,28 +169,18 @@ static int compare_places (const void *a, const void *b)
     return util_compare (x->index, y->index);
 }
 
-static size_t list_places (const struct verbs_address *at, size_t n,
-                           struct process_place *place)
+void verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
+                      struct verbs_share *share)
 {
+    struct process_place *place = xarray (n, sizeof (*place));
     size_t count = 0;
+    size_t before = 0; /* earlier processes on the machine of place[i] */
 
     for (size_t i = 0; i < n; i++)
         if (at[i].first)
             place[count++]
                 = (struct process_place){ at[i].machine, i, at[i].cores };
-    if (count > 0)
-        qsort (place, count, sizeof (*place), compare_places);
-    return count;
-}
-
-void verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
-                      struct verbs_share *share)
-{
-    struct process_place *place = xarray (n, sizeof (*place));
-    size_t count;
-    size_t before = 0; /* earlier processes on the machine of place[i] */
-
-    count = list_places (at, n, place);
+    qsort (place, count, sizeof (*place), compare_places);
     *share = (struct verbs_share){ .turns = 1 };
     for (size_t i = 0; i < count; i++, before++) {
         size_t turn;
@@ -231,24 +214,19 @@ void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
 bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
                           size_t len, uint64_t nonce, size_t npeers)
 {
-    uint32_t type;
-    uint16_t pad;
-
     if (len < VERBS_HEADER || wire_get (buf, 8) != nonce)
-        return false;
-    type = (uint32_t)wire_get (buf + 20, 2);
-    pad = (uint16_t)wire_get (buf + 22, 2);
-    if (len - VERBS_HEADER < pad
-        || len - VERBS_HEADER - pad > TRANSPORT_DATA_MAX)
         return false;
     *h = (struct verbs_header){
         .from = (uint32_t)wire_get (buf + 8, 4),
         .sequence = (uint32_t)wire_get (buf + 12, 4),
         .held_ns = (uint32_t)wire_get (buf + 16, 4),
-        .type = (enum verbs_type)type,
-        .pad = pad,
+        .type = (enum verbs_type)wire_get (buf + 20, 2),
+        .pad = (uint16_t)wire_get (buf + 22, 2),
     };
-    return h->from < npeers && (type == VERBS_DATA || type == VERBS_WIRE);
+    len -= VERBS_HEADER;
+    return h->pad <= len && len - h->pad <= TRANSPORT_DATA_MAX
+           && h->from < npeers
+           && (h->type == VERBS_DATA || h->type == VERBS_WIRE);
 }
 
 bool verbs_window_take (struct verbs_window *w, uint32_t sequence)
@@ -287,7 +265,8 @@ bool verbs_is_from (const struct verbs_origin *origin,
 
 static int worth (const struct verbs_gid *g)
 {
-    int kind = is_ipv4 (g->gid) ? 2 : is_link_local (g->gid) ? 0 : 1;
+    bool link_local = g->gid[0] == 0xfe && (g->gid[1] & 0xc0) == 0x80;
+    int kind = is_ipv4 (g->gid) ? 2 : link_local ? 0 : 1;
 
     return (g->v1 ? 0 : 3) + kind;
 }
