@@ -4,39 +4,35 @@
 #include "probe/cpu.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 int cpu_parse_list (const char *s, cpu_set_t *set)
 {
+    char *end = (char *)s + strspn (s, " \n");
+    bool bad = false;
+
     CPU_ZERO (set);
-    s += strspn (s, " \n");
-    while (*s) {
-        char *end;
-        unsigned long first = strtoul (s, &end, 10);
+    for (bool more = is_digit (*end); more; end += more) {
+        unsigned long first = strtoul (end, &end, 10);
         unsigned long last = first;
 
-        if (end == s || *s < '0' || *s > '9')
-            goto error;
-        if (*end == '-') {
-            s = end + 1;
-            last = strtoul (s, &end, 10);
-            if (end == s || *s < '0' || *s > '9' || last < first)
-                goto error;
-        }
+        if (*end == '-' && is_digit (end[1]))
+            last = strtoul (end + 1, &end, 10);
         for (unsigned long i = first; i <= last && i < CPU_SETSIZE; i++)
             CPU_SET (i, set);
-        if (*end == ',' && end[1] >= '0' && end[1] <= '9')
-            end++;
-        else if (end[strspn (end, " \n")])
-            goto error;
-        else
-            break;
-        s = end;
+        bad = bad || last < first;
+        more = *end == ',' && is_digit (end[1]);
     }
-    return 0;
-error:
+    if (!bad && !end[strspn (end, " \n")])
+        return 0;
     errno = EINVAL;
     return -1;
 }
@@ -78,32 +74,24 @@ static void read_line (const char *path, char *buf, int size)
         fclose (fp);
 }
 
-/* The hardware threads of this processor's core, itself included. */
-static void read_siblings (int cpu, cpu_set_t *set)
-{
-    char path[128];
-    char list[4096];
-
-    snprintf (path, sizeof (path),
-              "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-              cpu);
-    read_line (path, list, sizeof (list));
-    if (cpu_parse_list (list, set) < 0)
-        CPU_ZERO (set);
-}
-
 void cpu_cores (cpu_set_t *cores)
 {
-    cpu_set_t others;
+    cpu_set_t threads; /* of a core */
+    char path[128];
+    char list[4096];
 
     if (sched_getaffinity (0, sizeof (*cores), cores) < 0)
         CPU_ZERO (cores);
     for (int i = 0; i < CPU_SETSIZE; i++) {
         if (!CPU_ISSET (i, cores))
             continue;
-        read_siblings (i, &others);
+        snprintf (path, sizeof (path), "/sys/devices/system/cpu/cpu%d/topology"
+                  "/thread_siblings_list", i);
+        read_line (path, list, sizeof (list));
+        if (cpu_parse_list (list, &threads) < 0)
+            continue;
         for (int k = i + 1; k < CPU_SETSIZE; k++)
-            if (CPU_ISSET (k, &others))
+            if (CPU_ISSET (k, &threads))
                 CPU_CLR (k, cores);
     }
     if (CPU_COUNT (cores) == 0)

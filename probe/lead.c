@@ -44,6 +44,7 @@ struct lead {
     struct probe_result measured;
     struct samples *baseline;
     struct pathset *baseline_ps;
+    struct traffic traffic; /* others' on the members' ports */
     struct judge_options thresholds;
     struct plan *longer; /* with a second stage; NULL: there is none */
     size_t odd;          /* problems with nodes */
@@ -56,20 +57,6 @@ struct lead {
 /*
  * The plan
  */
-
-static struct plan *load_plan (struct lead *ck, struct error *err)
-{
-    const char *path = ck->opts->plan;
-    FILE *fp = file_open_input (path, err);
-    struct plan *plan;
-
-    if (!fp)
-        return NULL;
-    plan = plan_read (fp, path, ck->fabric->hash, fabric_resolve,
-                      (void *)ck->fabric, &ck->ps, err);
-    file_close_input (fp);
-    return plan;
-}
 
 /* The ends to measure; if `first`, only those with their ports' first LIDs. */
 static struct pathset *choose_ends (const struct lead *ck, bool first,
@@ -154,12 +141,20 @@ static int prepare (void *arg, struct error *err)
 {
     struct lead *ck = arg;
     const struct site *site = ck->opts->site;
+    const char *path = ck->opts->plan;
+    FILE *fp;
 
     if (identify_by_site (&ck->ends_of, ck->roster, ck->fabric, site->node_map,
                           ck->report, err)
         < 0)
         return -1;
-    ck->plan = ck->opts->plan ? load_plan (ck, err) : make_plan (ck, err);
+    if (!path)
+        ck->plan = make_plan (ck, err);
+    else if ((fp = file_open_input (path, err))) {
+        ck->plan = plan_read (fp, path, ck->fabric->hash, fabric_resolve,
+                              (void *)ck->fabric, &ck->ps, err);
+        file_close_input (fp);
+    }
     if (!ck->plan || map_endpoints (ck, err) < 0
         || adaptive_choose (ck->fabric, ck->ps, !strcmp (site->service, "rc"),
                             (unsigned int)site->service_level, &ck->level, err)
@@ -176,13 +171,13 @@ static int prepare (void *arg, struct error *err)
 
 /* Find others' traffic on the members' ports, from each member's last report.
  */
-static void find_traffic (const struct lead *ck, struct traffic *traffic)
+static void find_traffic (struct lead *ck)
 {
     struct port_traffic *port = NULL;
     size_t n = 0;
 
     for (size_t m = 0; m < ck->measured.nmembers; m++) {
-        const char *text = ck->measured.member[m].remark;
+        char *text = ck->measured.member[m].remark;
         char *copy = xstrdup (text ? text : ""), *save;
 
         for (char *line = strtok_r (copy, "\n", &save); line;
@@ -192,9 +187,11 @@ static void find_traffic (const struct lead *ck, struct traffic *traffic)
         }
         free (copy);
     }
-    *traffic = (struct traffic){ 0 };
-    traffic_find (traffic, ck->fabric, NULL, port, n,
+    traffic_clear (&ck->traffic);
+    traffic_find (&ck->traffic, ck->fabric, NULL, port, n,
                   ck->opts->site->busy_share);
+    ck->thresholds.busy = ck->traffic.busy;
+    ck->thresholds.nbusy = ck->traffic.nbusy;
     free (port);
 }
 
@@ -205,7 +202,6 @@ static int plan_again (void *arg, struct error *err)
 {
     struct lead *ck = arg;
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
-    struct traffic traffic;
     struct confirm_options opts = {
         .rounds = (unsigned int)ck->opts->site->confirm_rounds,
         .judge = &ck->thresholds,
@@ -213,20 +209,15 @@ static int plan_again (void *arg, struct error *err)
 
     if (plan_confirm_rounds (ck->plan) > 0)
         return 0;
-    find_traffic (ck, &traffic);
-    ck->thresholds.busy = traffic.busy;
-    ck->thresholds.nbusy = traffic.nbusy;
+    find_traffic (ck);
     ck->longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples,
                                &baseline, ck->baseline ? 1 : 0, &opts, err);
-    ck->thresholds.nbusy = 0;
-    traffic_clear (&traffic);
-    if (!ck->longer)
-        return -1;
-    if (plan_confirm_rounds (ck->longer) == 0) {
+    if (ck->longer && plan_confirm_rounds (ck->longer) == 0) {
         plan_destroy (ck->longer);
         ck->longer = NULL;
+        return 0;
     }
-    return 0;
+    return ck->longer ? 0 : -1;
 }
 
 /* Allow half of the remaining time, and leave the rest for what comes after. */
@@ -392,22 +383,16 @@ static void add_limits (struct lead *ck)
 static int reach_verdict (struct lead *ck, struct error *err)
 {
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
-    struct judge_options *opts = &ck->thresholds;
     const struct group_stats *stats = &ck->measured.stats;
     struct lead_result *result = ck->result;
-    struct traffic traffic;
 
-    find_traffic (ck, &traffic);
-    opts->busy = traffic.busy;
-    opts->nbusy = traffic.nbusy;
+    find_traffic (ck);
     ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, &baseline,
-                         ck->baseline ? 1 : 0, opts, err);
-    opts->nbusy = 0;
-    if (ck->verdict)
-        corroborate (ck->verdict, traffic.wait, traffic.nwaits, opts);
-    traffic_clear (&traffic);
+                         ck->baseline ? 1 : 0, &ck->thresholds, err);
     if (!ck->verdict)
         return -1;
+    corroborate (ck->verdict, ck->traffic.wait, ck->traffic.nwaits,
+                 &ck->thresholds);
     add_limits (ck);
     report_text (ck->verdict, ck->fabric, ck->report);
     if (stats->late || stats->duplicate || stats->foreign)
@@ -627,6 +612,7 @@ int lead (struct group *g, const struct roster *roster,
     plan_destroy (ck.longer);
     pathset_destroy (ck.ps);
     probe_result_clear (&ck.measured);
+    traffic_clear (&ck.traffic);
     samples_destroy (ck.baseline);
     pathset_destroy (ck.baseline_ps);
     verdict_destroy (ck.verdict);
