@@ -233,10 +233,6 @@ static int show_version (void *field, const char *value, struct error *err)
 #define FIELD(field) offsetof (struct probe_args, field)
 
 static const struct opt args_options[] = {
-    { "conf", 0, "FILE", opt_string, FIELD (step.conf),
-      "read FILE, not " PMM_CONF_PATH },
-    { "set", 0, "KEY=VALUE", opt_append, FIELD (step.set),
-      "set an option of pmm.conf(5) (repeatable)" },
     { "nonce", 0, "HEX", set_nonce, FIELD (nonce),
       "the run's name in the result record" },
     { "output", 0, "DIR", opt_string, FIELD (lead.output),
@@ -254,8 +250,6 @@ static const struct opt args_options[] = {
       "the node that leads, if it can; else the first" },
     { "audit", 0, NULL, opt_true, FIELD (lead.audit),
       "print plan and ports as well, for pmm audit" },
-    { "coord", 0, "NAME", opt_string, FIELD (step.coordination),
-      "auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET" },
     { "version", 'V', NULL, show_version, 0, "tell the version" },
     { 0 },
 };
@@ -280,7 +274,8 @@ static void help (const struct opt_group *group)
 static int parse (struct probe_args *a, int argc, char *argv[],
                   struct error *err)
 {
-    const struct opt_group group[] = { { args_options, a }, { 0 } };
+    const struct opt_group group[] = { { step_options, &a->step },
+                                       { args_options, a }, { 0 } };
     struct site *site = &a->step.site;
     uint64_t n;
     int rc;

@@ -187,6 +187,18 @@ void roster_destroy (struct roster *r)
  * The step
  */
 
+#define FIELD(field) offsetof (struct step, field)
+
+const struct opt step_options[] = {
+    { "conf", 0, "FILE", opt_string, FIELD (conf),
+      "read FILE, not " PMM_CONF_PATH },
+    { "set", 0, "KEY=VALUE", opt_append, FIELD (set),
+      "set an option of pmm.conf(5) (repeatable)" },
+    { "coord", 0, "NAME", opt_string, FIELD (coordination),
+      "auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET" },
+    { 0 },
+};
+
 int step_read_site (struct step *s, struct error *err)
 {
     if (site_read (&s->site, s->conf, 0, err) < 0)

@@ -80,6 +80,8 @@ struct step {
     struct fabric *fabric; /* NULL: not loaded */
 };
 
+extern const struct opt step_options[];
+
 /* Read pmm.conf and the options set. The caller then calls site_check. Return
  * 0, or -1 with err.
  */

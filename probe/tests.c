@@ -38,17 +38,9 @@ struct tests {
     struct series *predicted;
 };
 
-#define FIELD(field) offsetof (struct tests, field)
-
 static const struct opt tests_options[] = {
-    { "conf", 0, "FILE", opt_string, FIELD (step.conf),
-      "read FILE, not " PMM_CONF_PATH },
-    { "set", 0, "KEY=VALUE", opt_append, FIELD (step.set),
-      "set an option of pmm.conf(5) (repeatable)" },
-    { "timeout", 0, "SECONDS", opt_int, FIELD (timeout_s),
+    { "timeout", 0, "SECONDS", opt_int, offsetof (struct tests, timeout_s),
       "give up after this long [3600]" },
-    { "coord", 0, "NAME", opt_string, FIELD (step.coordination),
-      "auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET" },
     { 0 },
 };
 
@@ -315,9 +307,15 @@ static struct tests tests = {
     .timeout_s = TIMEOUT_S,
 };
 
+static const struct opt_group groups[] = {
+    { tests_options, &tests },
+    { step_options, &tests.step },
+    { 0 },
+};
+
 static const struct exchange_program program = {
     .name = "pmm-probe",
-    .options = tests_options,
+    .options = groups,
     .data = &tests,
     .plan = plan_pmm,
     .after = print_beside,

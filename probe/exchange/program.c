@@ -340,7 +340,7 @@ exchange_test_find (const struct exchange_program *program, const char *name)
     return NULL;
 }
 
-enum { GROUPS = 5 };
+enum { GROUPS = 4 + OWN_GROUPS };
 
 /* List the option tables of a test, its own first. */
 static void list_options (const struct exchange_program *program,
@@ -356,8 +356,8 @@ static void list_options (const struct exchange_program *program,
     group[n++] = (struct opt_group){ args_common, args };
     if (!test->no_series)
         group[n++] = (struct opt_group){ args_series, args };
-    if (program->options)
-        group[n++] = (struct opt_group){ program->options, program->data };
+    for (const struct opt_group *own = program->options; own->table; own++)
+        group[n++] = *own;
     group[n] = (struct opt_group){ NULL, NULL };
 }
 

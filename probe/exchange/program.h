@@ -99,10 +99,13 @@ struct exchange_test {
     int (*run) (struct exchange_session *x, struct error *err);
 };
 
+enum { OWN_GROUPS = 2 };
+
 struct exchange_program {
     const char *name;
-    const struct opt *options; /* of all tests, in this program; may be NULL */
-    void *data;                /* set by them */
+    /* of all tests, in this program: up to OWN_GROUPS tables */
+    const struct opt_group *options;
+    void *data; /* of the calls below */
     /* Further tests; ends in a row whose name is NULL. May be NULL. */
     const struct exchange_test *tests;
     /* At process 0, return the plan of pattern pmm, between processes, which

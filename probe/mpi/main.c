@@ -83,9 +83,11 @@ static const struct exchange_test own_tests[] = {
     { 0 },
 };
 
+static const struct opt_group own_groups[] = { { own_options, &own }, { 0 } };
+
 static const struct exchange_program program = {
     .name = name,
-    .options = own_options,
+    .options = own_groups,
     .data = &own,
     .tests = own_tests,
 };

@@ -83,9 +83,11 @@ static const struct exchange_test own_tests[] = {
     { 0 },
 };
 
+static const struct opt_group own_groups[] = { { program_options, &own }, { 0 } };
+
 static const struct exchange_program program = {
     .name = "pmm-test",
-    .options = program_options,
+    .options = own_groups,
     .data = &own,
     .tests = own_tests,
     .plan = own_plan,
