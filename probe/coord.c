@@ -42,10 +42,11 @@ static const struct coord_means *choose (struct error *err)
     }
     if (!found)
 #ifdef HAVE_PMIX
-        error_world (err, "this is no step of srun --mpi=pmix or --mpi=pmi2");
+        error_world (err, "this is not a step of srun --mpi=pmix or "
+                          "--mpi=pmi2");
 #else
-        error_world (err, "this is no step of srun --mpi=pmi2; this pmm-probe "
-                          "was built without PMIx");
+        error_world (err, "this is not a step of srun --mpi=pmi2; this "
+                          "pmm-probe was built without PMIx");
 #endif
     return found;
 }

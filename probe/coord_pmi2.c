@@ -62,7 +62,7 @@ static void set_deadline (struct pmi2 *c)
 static int nonsense (const char *cmd, struct error *err)
 {
     errno = EPROTO;
-    return error_world (err, "PMI-2: slurmstepd's answer to %s makes no sense",
+    return error_world (err, "PMI-2: slurmstepd's answer to %s is invalid",
                         cmd);
 }
 
@@ -210,7 +210,7 @@ static struct coord *pmi2_open (const char *arg, int timeout_ms,
 
     (void)arg;
     if (!fd || !*fd || strlen (fd) > 6 || fd[strspn (fd, "0123456789")]) {
-        error_world (err, "this is no step of srun --mpi=pmi2");
+        error_world (err, "this is not a step of srun --mpi=pmi2");
         return NULL;
     }
     c = xcalloc (1, sizeof (*c));

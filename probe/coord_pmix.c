@@ -89,7 +89,7 @@ static struct coord *pmix_open (const char *arg, int timeout_ms,
 
     (void)arg;
     if ((rc = PMIx_Init (&c->me, NULL, 0)) != PMIX_SUCCESS) {
-        failed (err, "this is no step of srun --mpi=pmix", rc);
+        failed (err, "this is not a step of srun --mpi=pmix", rc);
         free (c);
         return NULL;
     }

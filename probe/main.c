@@ -191,8 +191,8 @@ static int run (struct probe_args *args)
     if (watchdog.prints) {
         if ((rc < 0 || step->size == 1) && args->lead.result
             && lead_drop_file (args->lead.result))
-            fprintf (stderr, "pmm: removed %s: it was of an earlier check\n",
-                     args->lead.result);
+            fprintf (stderr, "pmm: removed %s, the result of an earlier "
+                     "check\n", args->lead.result);
         rc = print_result (args, &result);
     }
     else {

@@ -512,7 +512,7 @@ static int follow_stage (struct group *g, size_t leader, const char *name,
     if (!f->plan.data)
         return leader_is_gone (name, err);
     if (!unpack_plan (&f->part, &f->plan, g))
-        return error_world (err, "the leader sent a plan that makes no sense");
+        return error_world (err, "the leader sent an invalid plan");
     if (run_part (g, &f->part, NULL, err) < 0)
         return -1;
     pack_result (g, &f->part, &f->result);

@@ -89,7 +89,7 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
     rank->silent = blob->len == 0 || blob->len > COORD_BLOB_MAX;
     if (rank->silent)
         return 0;
-    strcpy (rank->why, "answered what makes no sense");
+    strcpy (rank->why, "sent an invalid answer");
     if (wire_take (&in, 1) != ROSTER_VERSION)
         return 0;
     rails = wire_take (&in, 1);

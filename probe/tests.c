@@ -346,7 +346,7 @@ static int run (struct tests *x, const struct exchange_test *test,
             step_say (r->rank[i].host, r->rank[i].why);
         }
     if (r->nmembers < 2)
-        return error_world (err, "there are no two nodes to measure between");
+        return error_world (err, "fewer than two nodes to measure");
     if (step_form_group (step, err) < 0)
         return -1;
     if (!step->group)

@@ -2,8 +2,9 @@
 /* Transport: carries messages between the endpoints of a job.
  *
  * A plug point. To add one, write transport_<name>.c, declare its table here
- * and list it in step.c. All calls but `open` and `agree` get the handle
- * that open returned. Calls marked so may be NULL, if there is nothing to do.
+ * and list it in step.c. `open` returns a handle, which begins with a struct
+ * transport_handle; all other calls but `agree` get it. Calls marked so may be
+ * NULL, if there is nothing to do.
  *
  * A transport is unreliable: messages may be lost, repeated or late, but not
  * damaged. A rail is one of this host's own endpoints, 0 .. rails-1. A peer is

@@ -105,7 +105,7 @@ static int read_frame (struct emu *e, size_t *len, struct error *err)
         *len = wire_get (e->in, 2);
         wanted = EMU_HEADER + *len;
         if (*len > EMU_PAYLOAD_MAX || e->in[3] != 0 || have > wanted)
-            return error_world (err, "what answers is no fabric emulator");
+            return error_world (err, "EmuSocket: not the fabric emulator");
     }
     if (e->in[2] == EMU_ERROR)
         return error_world (err, "%.*s", (int)*len,
@@ -115,7 +115,7 @@ static int read_frame (struct emu *e, size_t *len, struct error *err)
 
 static int bad_answer (struct error *err)
 {
-    return error_world (err, "the fabric emulator gave a bad answer");
+    return error_world (err, "the fabric emulator gave an invalid answer");
 }
 
 static void emu_close (void *t)
@@ -140,7 +140,7 @@ static int join (struct emu *e, const char *where, const char *host,
     int type;
 
     if (strlen (where) >= sizeof (sa.sun_path) || !*where)
-        return error_input (err, "EmuSocket '%s' is no name of a socket",
+        return error_input (err, "EmuSocket: '%s' is not the path of a socket",
                             where);
     strcpy (sa.sun_path, where);
     e->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -196,7 +196,7 @@ static int emu_connect (void *t, uint64_t key,
     for (size_t i = 0; i < n; i++) {
         e->endpoint[i] = (uint32_t)wire_get (peer[i].data, 4);
         if (peer[i].len != 4 || e->endpoint[i] >= ENDPOINTS_MAX)
-            return error_world (err, "a node published a bad address");
+            return error_world (err, "a node published an invalid address");
         if (e->endpoint[i] >= e->npeer)
             e->npeer = e->endpoint[i] + 1;
     }

@@ -115,7 +115,8 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
         struct verbs_rail *rail = &v->rail[v->handle.rails];
         struct error why;
 
-        if (verbs_rail_open (rail, &name[i], v->handle.rails == 0, pads, site, &why)
+        if (verbs_rail_open (rail, &name[i], v->handle.rails == 0, pads, site,
+                             &why)
             == 0) {
             rail->address.number = (uint8_t)i;
             v->handle.address[v->handle.rails++] = rail->address;
@@ -156,7 +157,7 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
         struct verbs_address *at = &v->run.at[i];
 
         if (!verbs_address_unpack (at, &peer[i]) || at->gap_us > GAP_US_MAX)
-            return error_world (err, "a node published a bad address");
+            return error_world (err, "a node published an invalid address");
         if (at->gap_us > gap_us)
             gap_us = at->gap_us;
         if (at->mtu < mtu)

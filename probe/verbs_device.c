@@ -90,7 +90,7 @@ static size_t parse_wanted (const char *wanted, struct verbs_port_name *v,
             return 0;
     }
     if (n == 0)
-        error_input (err, "option Device: '%s' names no port", wanted);
+        error_input (err, "option Device: '%s' is an empty list", wanted);
     return n;
 }
 
@@ -312,7 +312,7 @@ static int open_pkey (struct verbs_device *d, const char *wanted,
     uint64_t value = 0;
 
     if (*wanted && text_u64 (wanted, 1, UINT16_MAX, &value) < 0)
-        return error_input (err, "option PKey: '%s' is no P_Key", wanted);
+        return error_input (err, "option PKey: '%s' is not a P_Key", wanted);
     for (uint16_t i = 0; i < d->attr.pkey_tbl_len; i++) {
         uint16_t pkey;
 

@@ -605,7 +605,8 @@ static int post (struct verbs_rail *rail, struct verbs_qp *q,
     uint8_t *slot;
     int rc;
 
-    if (make_room (rail, q, !timing && rail->run->handle->size_max > 0, err) < 0)
+    if (make_room (rail, q, !timing && rail->run->handle->size_max > 0, err)
+        < 0)
         return -1;
     slot = q->memory
            + (size_t)(q->receives + q->sent % q->depth) * VERBS_SLOT;

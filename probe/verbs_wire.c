@@ -133,7 +133,7 @@ int verbs_agree (const struct transport_address *first,
 
     if (!verbs_address_unpack (&a, first)
         || !verbs_address_unpack (&b, second))
-        return error_world (err, "published an address that makes no sense");
+        return error_world (err, "published an invalid address");
     if (a.ethernet != b.ethernet)
         return error_world (err, "%s: %s, not %s as %s of the first node",
                             b.name, network (&b), network (&a), a.name);

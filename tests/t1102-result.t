@@ -51,7 +51,7 @@ before=$(jq .job read)
 sed -i "s|^Snapshot .*|Snapshot = $workdir/nothing|" pmm.conf
 checked >read
 like "$(<said)" "nothing" "a check that cannot run says so"
-like "$(<said)" "pmm: removed $file: it was of an earlier check" \
+like "$(<said)" "pmm: removed $file, the result of an earlier check" \
     "... and what it took away, and not before it had to"
 is "$(jq -c '[.kind, .status, .pairs, .job > '"$before"']' read)" \
     '["result","UNKNOWN",[],true]' "... and leaves no result of another job"

@@ -51,7 +51,7 @@ static const char *const sentences[] = {
     "h0099 is not in the fabric snapshot",
     "h0003: no device",
     "h0003: mlx5_0/1: another partition",
-    "rank 1: answered what makes no sense",
+    "rank 1: sent an invalid answer",
 };
 
 int main (void)

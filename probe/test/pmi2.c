@@ -298,7 +298,7 @@ static int meet (struct server *s, struct coord_blob blob[2],
 #define ANSWER(text) text, sizeof (text) - 1, false, false
 #define SILENCE NULL, 0, true, false
 #define END "", 0, true, true
-#define NONSENSE "answer to %s makes no sense"
+#define NONSENSE "answer to %s is invalid"
 #define FULL "cmd=fullinit-response;rc=0;"
 #define GET "cmd=kvs-get-response;rc=0;"
 
@@ -477,7 +477,7 @@ static void test_choice (void)
                 unsetenv (name[k]);
         coord = coord_find ("auto", &err);
         ok (tab[i].found ? coord && !strcmp (coord->name, tab[i].found)
-                         : !coord && strstr (err.text, "no step of srun"),
+                         : !coord && strstr (err.text, "not a step of srun"),
             "choice %zu: %s%s", i, coord ? coord->name : "", err.text);
     }
 }

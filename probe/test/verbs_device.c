@@ -75,7 +75,7 @@ static const struct {
     { "mlx5_0/256", "'mlx5_0/256' is not DEVICE" },
     { "mlx5_0/1/1", "'mlx5_0/1/1' is not DEVICE" },
     { "/1", "'/1' is not DEVICE" },
-    { ", ,", "names no port" },
+    { ", ,", "is an empty list" },
     { "a,b,c,d,e", "more than 4 ports" },
 };
 
