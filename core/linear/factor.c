@@ -18,12 +18,20 @@
  * B alone as a preconditioner is from M. A. Saunders, "Sparse least squares by
  * conjugate gradients: a comparison of preconditioning methods", 1979; if there
  * are many rows, it takes more iterations than rows.
+ *
+ * A peel is greedy. The column with the fewest rows is the next of the
+ * triangle, with one of these rows; the others are put aside. If a column is in
+ * one row only, none is put aside. Columns are in lists, one for each number of
+ * rows. The inverse of a triangle can grow as fast as 2^n, and sometimes does:
+ * chains of differences. peel_steady starts with the last rows; if a row is put
+ * aside, its column counts as 0 for those before it.
  */
 #include "config.h"
 #include "core/linear/factor.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +39,213 @@
 #include "core/linear/linalg.h"
 #include "core/linear/lsq.h"
 #include "util/alloc.h"
+#include "util/rng.h"
 
 #define INLINE static inline __attribute__ ((always_inline))
 
 /* A pivot of this size, relative to the greatest entry, is a rounding error. */
 #define NOTHING 1e-14
+
+#define NONE UINT32_MAX
+
+enum { SIGNS = 8, SEED = 1 };
+
+/*
+ * Peel
+ */
+
+struct peeling {
+    const struct sparse *a;
+    struct peel *p;
+    struct sparse *rows;   /* the transpose: rows by column */
+    bool *gone;            /* [nrows] */
+    uint32_t *count;       /* [ncols] rows that are not gone; 0: gone */
+    uint32_t *head;        /* [nrows + 1] list of the columns of a count */
+    uint32_t *next, *prev; /* [ncols] links of the lists */
+    size_t least;          /* no column has a lower count */
+};
+
+void peel_clear (struct peel *p)
+{
+    free (p->row);
+    free (p->col);
+    free (p->other_row);
+    free (p->other_col);
+}
+
+static void list (struct peeling *s, uint32_t col)
+{
+    uint32_t *head = &s->head[s->count[col]];
+
+    s->prev[col] = NONE;
+    s->next[col] = *head;
+    if (*head != NONE)
+        s->prev[*head] = col;
+    *head = col;
+    if (s->least > s->count[col])
+        s->least = s->count[col];
+}
+
+static void remove_row (struct peeling *s, uint32_t row)
+{
+    const struct sparse *a = s->a;
+
+    s->gone[row] = true;
+    for (size_t e = a->start[row]; e < a->start[row + 1]; e++) {
+        uint32_t c = a->col[e];
+
+        if (s->prev[c] == NONE)
+            s->head[s->count[c]] = s->next[c];
+        else
+            s->next[s->prev[c]] = s->next[c];
+        if (s->next[c] != NONE)
+            s->prev[s->next[c]] = s->prev[c];
+        if (--s->count[c] > 0)
+            list (s, c);
+    }
+}
+
+/* Keep the row with the greatest value in the column, since it is the divisor,
+ * then the shortest; put the others aside.
+ */
+static void peel_column (struct peeling *s, uint32_t col)
+{
+    const size_t *start = s->a->start;
+    size_t first = s->rows->start[col];
+    size_t end = s->rows->start[col + 1];
+    struct peel *p = s->p;
+    uint32_t keep = NONE;
+    int most = 0;
+
+    for (size_t e = first; e < end; e++) {
+        uint32_t i = s->rows->col[e];
+        int size = abs (s->rows->value[e]);
+
+        if (!s->gone[i]
+            && (keep == NONE || size > most
+                || (size == most
+                    && start[i + 1] - start[i]
+                           < start[keep + 1] - start[keep]))) {
+            keep = i;
+            most = size;
+        }
+    }
+    p->row[p->n] = keep;
+    p->col[p->n++] = col;
+    for (size_t e = first; e < end; e++) {
+        uint32_t i = s->rows->col[e];
+
+        if (s->gone[i])
+            continue;
+        if (i != keep)
+            p->other_row[p->nrows++] = i;
+        remove_row (s, i);
+    }
+}
+
+void peel_make (struct peel *p, const struct sparse *a, size_t most)
+{
+    struct peeling s = {
+        .a = a,
+        .p = p,
+        .rows = sparse_transpose (a),
+        .gone = xcalloc (a->nrows, sizeof (*s.gone)),
+        .count = xarray (a->ncols, sizeof (*s.count)),
+        .head = xarray (a->nrows + 1, sizeof (*s.head)),
+        .next = xarray (a->ncols, sizeof (*s.next)),
+        .prev = xarray (a->ncols, sizeof (*s.prev)),
+        .least = a->nrows + 1,
+    };
+
+    *p = (struct peel){
+        .row = xarray (a->ncols, sizeof (*p->row)),
+        .col = xarray (a->ncols, sizeof (*p->col)),
+        .other_row = xarray (a->nrows, sizeof (*p->other_row)),
+        .other_col = xarray (a->ncols, sizeof (*p->other_col)),
+    };
+    for (size_t n = 0; n <= a->nrows; n++)
+        s.head[n] = NONE;
+    for (uint32_t c = (uint32_t)a->ncols; c-- > 0;) {
+        s.count[c] = (uint32_t)(s.rows->start[c + 1] - s.rows->start[c]);
+        if (s.count[c] > 0)
+            list (&s, c);
+    }
+    most = most < a->nrows ? most : a->nrows;
+    for (; s.least <= most; s.least++)
+        while (s.head[s.least] != NONE)
+            peel_column (&s, s.head[s.least]);
+    /* what is neither in the triangle nor put aside */
+    for (uint32_t i = 0; i < a->nrows; i++)
+        if (!s.gone[i])
+            p->other_row[p->nrows++] = i;
+    memset (s.count, 0, a->ncols * sizeof (*s.count));
+    for (size_t k = 0; k < p->n; k++)
+        s.count[p->col[k]] = 1;
+    for (uint32_t c = 0; c < a->ncols; c++)
+        if (s.count[c] == 0)
+            p->other_col[p->ncols++] = c;
+    sparse_destroy (s.rows);
+    free (s.gone);
+    free (s.count);
+    free (s.head);
+    free (s.next);
+    free (s.prev);
+}
+
+/* y of the row: random signs minus the row's product with y so far, divided by
+ * the pivot. Return their mean square.
+ */
+static double invert_row (const struct sparse *a, uint32_t row, uint32_t col,
+                          uint64_t signs, const double *y, double *out)
+{
+    double pivot = 0;
+    double sum = 0;
+
+    for (int l = 0; l < SIGNS; l++)
+        out[l] = signs >> l & 1 ? 1 : -1;
+    for (size_t e = a->start[row]; e < a->start[row + 1]; e++) {
+        if (a->col[e] == col)
+            pivot = a->value[e];
+        for (int l = 0; l < SIGNS; l++)
+            out[l] -= a->value[e] * y[(size_t)a->col[e] * SIGNS + l];
+    }
+    for (int l = 0; l < SIGNS; l++) {
+        out[l] /= pivot;
+        sum += out[l] * out[l];
+    }
+    return sum / SIGNS;
+}
+
+void peel_steady (struct peel *p, const struct sparse *a, double limit)
+{
+    double *y = xcalloc (a->ncols * SIGNS, sizeof (*y));
+    size_t n = p->n;
+    struct rng rng;
+
+    rng_seed (&rng, SEED);
+    for (size_t k = p->n; k-- > 0;) {
+        double out[SIGNS];
+
+        if (invert_row (a, p->row[k], p->col[k], rng_next (&rng), y, out)
+            <= limit * limit) {
+            memcpy (y + (size_t)p->col[k] * SIGNS, out, sizeof (out));
+            p->row[--n] = p->row[k];
+            p->col[n] = p->col[k];
+        }
+        else {
+            p->other_row[p->nrows++] = p->row[k];
+            p->other_col[p->ncols++] = p->col[k];
+        }
+    }
+    p->n -= n;
+    memmove (p->row, p->row + n, p->n * sizeof (*p->row));
+    memmove (p->col, p->col + n, p->n * sizeof (*p->col));
+    free (y);
+}
+
+/*
+ * Factorise
+ */
 
 struct factor {
     size_t n, triangle; /* rows; number of them in T */
@@ -71,26 +281,6 @@ void factor_destroy (struct factor *f)
     free (f->core);
     free (f);
     errno = saved;
-}
-
-static void alloc (struct factor *f, const struct sparse *a)
-{
-    size_t entries = a->start[a->nrows];
-
-    f->where = xarray (f->n, sizeof (*f->where));
-    f->start = xcalloc (f->n + 1, sizeof (*f->start));
-    f->rest = xarray (f->n, sizeof (*f->rest));
-    f->pivot = xarray (f->n, sizeof (*f->pivot));
-    f->col = xarray (entries, sizeof (*f->col));
-    f->value = xarray (entries, sizeof (*f->value));
-}
-
-static void place_columns (struct factor *f, const struct peel *p)
-{
-    for (size_t k = 0; k < p->n; k++)
-        f->where[p->col[k]] = (uint32_t)k;
-    for (size_t c = 0; c < p->ncols; c++)
-        f->where[p->other_col[c]] = (uint32_t)(p->n + c);
 }
 
 /* Append the entries of row i of A at positions first .. last-1, except the
@@ -130,15 +320,6 @@ static int copy_triangle (struct factor *f, const struct sparse *a, uint32_t i,
     return -1;
 }
 
-static void copy_other (struct factor *f, const struct sparse *a, uint32_t i,
-                        double root, size_t k)
-{
-    size_t at = f->start[k];
-
-    copy_part (f, a, i, root, SIZE_MAX, 0, f->triangle, &at);
-    f->start[k + 1] = at;
-}
-
 /* A row of the Schur complement; x [n] is 0 before and after. */
 static void complement (const struct factor *f, const struct sparse *a,
                         uint32_t i, double root, double *x, double *row)
@@ -156,21 +337,6 @@ static void complement (const struct factor *f, const struct sparse *a,
     }
     memcpy (row, x + f->triangle, f->side * sizeof (*row));
     memset (x + f->triangle, 0, f->side * sizeof (*x));
-}
-
-static void swap_rows (double *s, size_t side, uint32_t *who, size_t i,
-                       size_t j)
-{
-    uint32_t w = who[i];
-
-    who[i] = who[j];
-    who[j] = w;
-    for (size_t c = 0; c < side; c++) {
-        double t = s[i * side + c];
-
-        s[i * side + c] = s[j * side + c];
-        s[j * side + c] = t;
-    }
 }
 
 /* Eliminate n rows in place; the chosen ones come first. */
@@ -191,8 +357,18 @@ static int eliminate (double *s, size_t n, size_t side, uint32_t *who)
             errno = EDOM;
             return -1;
         }
-        if (best != j)
-            swap_rows (s, side, who, j, best);
+        if (best != j) {
+            uint32_t w = who[j];
+
+            who[j] = who[best];
+            who[best] = w;
+            for (size_t c = 0; c < side; c++) {
+                double t = s[j * side + c];
+
+                s[j * side + c] = s[best * side + c];
+                s[best * side + c] = t;
+            }
+        }
         for (size_t i = j + 1; i < n; i++) {
             double *row = s + i * side;
             double factor = row[j] / pivot[j];
@@ -228,8 +404,13 @@ static int add_others (struct factor *f, const struct sparse *a,
     free (x);
     if (eliminate (f->dense, p->nrows, f->side, who) < 0)
         return -1;
-    for (size_t k = 0; k < f->side; k++)
-        copy_other (f, a, who[k], root_of (w, who[k]), f->triangle + k);
+    for (size_t k = f->triangle; k < f->n; k++) {
+        uint32_t i = who[k - f->triangle];
+        size_t at = f->start[k];
+
+        copy_part (f, a, i, root_of (w, i), SIZE_MAX, 0, f->triangle, &at);
+        f->start[k + 1] = at;
+    }
     f->nextra = p->nrows - f->side;
     memmove (who, who + f->side, f->nextra * sizeof (*who));
     return 0;
@@ -431,34 +612,31 @@ void factor_apply (const struct factor *f, size_t lanes, const double *r,
  * The rows that are not in B
  */
 
-/* Z: rows of N times B^-1, LSQ_LANES at a time. x, work: vectors of lanes. */
-static void divide_extra (struct factor *f, const struct sparse *a,
-                          const double *w, double *x, double *work)
+/* Z: rows of N times B^-1, LSQ_LANES at a time; and the core. */
+static int add_extra (struct factor *f, const struct sparse *a, const double *w)
 {
+    size_t lanes = f->n * LSQ_LANES;
+    double *x = xarray (2 * lanes, sizeof (*x));
     size_t k = f->nextra;
 
+    f->z = xarray (f->n * k, sizeof (*f->z));
+    f->core = linalg_matrix (k);
     for (size_t first = 0; first < k; first += LSQ_LANES) {
-        size_t lanes = k - first < LSQ_LANES ? k - first : LSQ_LANES;
+        size_t n = k - first < LSQ_LANES ? k - first : LSQ_LANES;
 
-        memset (x, 0, f->n * LSQ_LANES * sizeof (*x));
-        for (size_t l = 0; l < lanes; l++) {
+        memset (x, 0, lanes * sizeof (*x));
+        for (size_t l = 0; l < n; l++) {
             uint32_t i = f->extra[first + l];
 
             for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
                 x[f->where[a->col[e]] * LSQ_LANES + l]
                     = root_of (w, i) * a->value[e];
         }
-        inverse_transposed (f, LSQ_LANES, x, work);
+        inverse_transposed (f, LSQ_LANES, x, x + lanes);
         for (size_t c = 0; c < f->n; c++)
-            memcpy (f->z + c * k + first, x + c * LSQ_LANES,
-                    lanes * sizeof (*x));
+            memcpy (f->z + c * k + first, x + c * LSQ_LANES, n * sizeof (*x));
     }
-}
-
-static int make_core (struct factor *f)
-{
-    size_t k = f->nextra;
-
+    free (x);
     for (size_t i = 0; i < k; i++)
         f->core[i * k + i] = 1;
     for (size_t c = 0; c < f->n; c++) {
@@ -471,35 +649,30 @@ static int make_core (struct factor *f)
     return linalg_cholesky (f->core, k);
 }
 
-static int add_extra (struct factor *f, const struct sparse *a, const double *w)
-{
-    size_t lanes = f->n * LSQ_LANES;
-    double *x = xarray (2 * lanes, sizeof (*x));
-
-    f->z = xarray (f->n * f->nextra, sizeof (*f->z));
-    f->core = linalg_matrix (f->nextra);
-    divide_extra (f, a, w, x, x + lanes);
-    free (x);
-    return make_core (f);
-}
-
 struct factor *factor_create (const struct sparse *a, const double *w,
                               const struct peel *p)
 {
     struct factor *f = xcalloc (1, sizeof (*f));
+    size_t entries = a->start[a->nrows];
+    int rc = 0;
 
     f->n = a->ncols;
     f->triangle = p->n;
     f->side = p->ncols;
-    alloc (f, a);
-    place_columns (f, p);
+    f->where = xarray (f->n, sizeof (*f->where));
+    f->start = xcalloc (f->n + 1, sizeof (*f->start));
+    f->rest = xarray (f->n, sizeof (*f->rest));
+    f->pivot = xarray (f->n, sizeof (*f->pivot));
+    f->col = xarray (entries, sizeof (*f->col));
+    f->value = xarray (entries, sizeof (*f->value));
     for (size_t k = 0; k < p->n; k++)
-        if (copy_triangle (f, a, p->row[k], root_of (w, p->row[k]), k) < 0)
-            goto error;
-    if (add_others (f, a, w, p) < 0 || add_extra (f, a, w) < 0)
-        goto error;
-    return f;
-error:
+        f->where[p->col[k]] = (uint32_t)k;
+    for (size_t c = 0; c < p->ncols; c++)
+        f->where[p->other_col[c]] = (uint32_t)(p->n + c);
+    for (size_t k = 0; k < p->n && rc == 0; k++)
+        rc = copy_triangle (f, a, p->row[k], root_of (w, p->row[k]), k);
+    if (rc == 0 && add_others (f, a, w, p) == 0 && add_extra (f, a, w) == 0)
+        return f;
     factor_destroy (f);
     return NULL;
 }

@@ -52,7 +52,6 @@
 #include <string.h>
 
 #include "core/linear/factor.h"
-#include "core/linear/peel.h"
 #include "util/alloc.h"
 
 enum {
@@ -128,16 +127,6 @@ void lsq_destroy (struct lsq *q)
     errno = saved;
 }
 
-static int check_weights (const double *w, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!(w[i] > 0) || !isfinite (w[i])) {
-            errno = EDOM;
-            return -1;
-        }
-    return 0;
-}
-
 /*
  * The preconditioner
  */
@@ -171,24 +160,6 @@ static bool before (const struct lsq_columns *c, uint32_t a, uint32_t b)
            || (c->diagonal[a] == c->diagonal[b] && a < b);
 }
 
-/* Sort the entries of each row in the order of the columns. */
-static void sort_entries (const struct lsq_columns *c, struct form *k)
-{
-    for (size_t i = 0; i < k->nrows; i++)
-        for (size_t e = k->start[i] + 1; e < k->start[i + 1]; e++) {
-            uint32_t col = k->col[e];
-            float value = k->value[e];
-            size_t at = e;
-
-            for (; at > k->start[i] && before (c, col, k->col[at - 1]); at--) {
-                k->col[at] = k->col[at - 1];
-                k->value[at] = k->value[at - 1];
-            }
-            k->col[at] = col;
-            k->value[at] = value;
-        }
-}
-
 static void columns_make (struct lsq_columns *c, struct lsq *q)
 {
     struct form *k = &q->k;
@@ -207,7 +178,20 @@ static void columns_make (struct lsq_columns *c, struct lsq *q)
             c->start[k->col[e] + 2]++;
             c->diagonal[k->col[e]] += k->weight[i] * k->value[e] * k->value[e];
         }
-    sort_entries (c, k);
+    /* sort the entries of each row in the order of the columns */
+    for (size_t i = 0; i < k->nrows; i++)
+        for (size_t e = k->start[i] + 1; e < k->start[i + 1]; e++) {
+            uint32_t col = k->col[e];
+            float value = k->value[e];
+            size_t at = e;
+
+            for (; at > k->start[i] && before (c, col, k->col[at - 1]); at--) {
+                k->col[at] = k->col[at - 1];
+                k->value[at] = k->value[at - 1];
+            }
+            k->col[at] = col;
+            k->value[at] = value;
+        }
     /* start[j + 1] is the place of column j's next entry, and in the end the
      * start of column j + 1
      */
@@ -221,23 +205,6 @@ static void columns_make (struct lsq_columns *c, struct lsq *q)
             c->value[at] = k->value[e];
             c->entry[at] = (uint32_t)e;
         }
-}
-
-/* Position of the first entry of column j in row i or after it. */
-static size_t seek (const struct lsq_columns *c, uint32_t j, size_t from,
-                    uint32_t i)
-{
-    size_t end = c->start[j + 1];
-
-    while (from < end) {
-        size_t middle = (from + end) / 2;
-
-        if (c->row[middle] < i)
-            from = middle + 1;
-        else
-            end = middle;
-    }
-    return from;
 }
 
 /* K (a, b): a sum along the shorter of the two columns. */
@@ -255,7 +222,17 @@ static double entry (const struct lsq_columns *c, const double *w, uint32_t a,
     }
     at = c->start[b];
     for (size_t e = c->start[a]; e < c->start[a + 1]; e++) {
-        at = seek (c, b, at, c->row[e]);
+        size_t end = c->start[b + 1];
+
+        /* bisect for the first entry of b in this row or after it */
+        while (at < end) {
+            size_t middle = (at + end) / 2;
+
+            if (c->row[middle] < c->row[e])
+                at = middle + 1;
+            else
+                end = middle;
+        }
         if (at < c->start[b + 1] && c->row[at] == c->row[e])
             sum += w[c->row[e]] * c->value[e] * c->value[at];
     }
@@ -363,21 +340,18 @@ static void add_row (struct form *g, struct lsq_columns *c,
 static int precondition (struct lsq *q)
 {
     struct lsq_columns c = { 0 };
-    struct form *g = &q->g;
-    int rc = -1;
+    int rc = 0;
 
-    form_create (g, q->n, q->n * SIDE);
+    form_create (&q->g, q->n, q->n * SIDE);
     columns_make (&c, q);
     for (uint32_t j = 0; j < q->n; j++)
-        if (!(c.diagonal[j] > 0) || !isfinite (1 / c.diagonal[j])) {
-            errno = EDOM;
-            goto done;
-        }
-    for (uint32_t j = 0; j < q->n; j++)
-        add_row (g, &c, &q->k, j);
-    rc = 0;
-done:
+        if (!(c.diagonal[j] > 0) || !isfinite (1 / c.diagonal[j]))
+            rc = -1;
+    for (uint32_t j = 0; j < q->n && rc == 0; j++)
+        add_row (&q->g, &c, &q->k, j);
     columns_clear (&c);
+    if (rc < 0)
+        errno = EDOM;
     return rc;
 }
 
@@ -441,44 +415,40 @@ static int copy_rows (struct lsq *q, const double *w)
         k->start[i + 1] = k->start[i] + n;
         k->weight[i] = w ? w[q->row[i]] : 1;
         k->square[i] = k->weight[i] * first * first;
+        if (!(k->weight[i] > 0) || !isfinite (k->weight[i])) {
+            errno = EDOM;
+            return -1;
+        }
     }
-    return check_weights (k->weight, k->nrows);
-}
-
-/* Use the other preconditioner, if it is better and not too large. */
-static void factorise (struct lsq *q, const double *w)
-{
-    const struct sparse *a = q->a;
-    struct peel p;
-
-    if (a->nrows < a->ncols || a->nrows - a->ncols > FACTOR_EXTRA_MAX
-        || a->nrows - a->ncols > a->ncols / FEW)
-        return;
-    peel_make (&p, a, PEEL_ALL);
-    peel_steady (&p, a, STEADY);
-    if (p.ncols <= DENSE_MAX)
-        q->f = factor_create (a, w, &p);
-    peel_clear (&p);
+    return 0;
 }
 
 struct lsq *lsq_create (const struct sparse *a, const double *w)
 {
     struct lsq *q = xcalloc (1, sizeof (*q));
+    size_t extra = a->nrows - a->ncols; /* huge if there are fewer rows */
 
     q->a = a;
     q->n = a->ncols;
     q->most = UINT64_MAX;
     q->iterations = xcalloc (1, sizeof (*q->iterations));
-    if (copy_rows (q, w) < 0) {
-        lsq_destroy (q);
-        return NULL;
+    if (copy_rows (q, w) < 0)
+        goto error;
+    /* the other preconditioner, if it is better and not too large */
+    if (extra <= FACTOR_EXTRA_MAX && extra <= a->ncols / FEW) {
+        struct peel p;
+
+        peel_make (&p, a, PEEL_ALL);
+        peel_steady (&p, a, STEADY);
+        if (p.ncols <= DENSE_MAX)
+            q->f = factor_create (a, w, &p);
+        peel_clear (&p);
     }
-    factorise (q, w);
-    if (!q->f && precondition (q) < 0) {
-        lsq_destroy (q);
-        return NULL;
-    }
-    return q;
+    if (q->f || precondition (q) == 0)
+        return q;
+error:
+    lsq_destroy (q);
+    return NULL;
 }
 
 void lsq_limit (struct lsq *q, uint64_t iterations)
@@ -526,27 +496,6 @@ INLINE void run_product (const struct form *f, size_t first, size_t last,
     }
 }
 
-/* The same for all runs; the lengths of fat trees are unrolled. */
-INLINE void run_products (const struct form *f, size_t L,
-                          const double *restrict p, double *restrict z,
-                          double *restrict pz)
-{
-    for (size_t r = 0; r < f->nruns; r++) {
-        size_t first = f->run[r];
-        size_t last = f->run[r + 1];
-        size_t length = f->start[first + 1] - f->start[first];
-
-        if (length == 2)
-            run_product (f, first, last, 2, L, p, z, pz);
-        else if (length == 4)
-            run_product (f, first, last, 4, L, p, z, pz);
-        else if (length == 6)
-            run_product (f, first, last, 6, L, p, z, pz);
-        else
-            run_product (f, first, last, length, L, p, z, pz);
-    }
-}
-
 /* z = F p over n columns, pz = p . z */
 INLINE void product (const struct form *f, size_t n, size_t L,
                      const double *restrict p, double *restrict z,
@@ -555,8 +504,21 @@ INLINE void product (const struct form *f, size_t n, size_t L,
     double sum[LSQ_LANES] = { 0 };
 
     memset (z, 0, n * L * sizeof (*z));
-    if (f->nruns > 0)
-        run_products (f, L, p, z, sum);
+    for (size_t r = 0; r < f->nruns; r++) {
+        size_t first = f->run[r];
+        size_t last = f->run[r + 1];
+        size_t length = f->start[first + 1] - f->start[first];
+
+        /* the lengths of fat trees are unrolled */
+        if (length == 2)
+            run_product (f, first, last, 2, L, p, z, sum);
+        else if (length == 4)
+            run_product (f, first, last, 4, L, p, z, sum);
+        else if (length == 6)
+            run_product (f, first, last, 6, L, p, z, sum);
+        else
+            run_product (f, first, last, length, L, p, z, sum);
+    }
     for (size_t i = f->nruns > 0 ? f->run[f->nruns] : 0; i < f->nrows; i++) {
         double s[LSQ_LANES] = { 0 };
 
@@ -584,18 +546,6 @@ INLINE void product (const struct form *f, size_t n, size_t L,
     memcpy (pz, sum, L * sizeof (*pz));
 }
 
-/* x += alpha p, r -= alpha z */
-INLINE void step (size_t n, size_t L, const double *alpha,
-                  const double *restrict p, const double *restrict z,
-                  double *restrict x, double *restrict r)
-{
-    for (size_t c = 0; c < n; c++)
-        for (size_t l = 0; l < L; l++) {
-            x[c * L + l] += alpha[l] * p[c * L + l];
-            r[c * L + l] -= alpha[l] * z[c * L + l];
-        }
-}
-
 /* z = approximately C r, rz = r . z */
 INLINE void approximate (const struct lsq *q, size_t L, const double *r,
                          double *z, double *work, double *rz)
@@ -604,15 +554,6 @@ INLINE void approximate (const struct lsq *q, size_t L, const double *r,
         factor_apply (q->f, L, r, z, work, rz);
     else
         product (&q->g, q->n, L, r, z, rz);
-}
-
-/* p = z + beta p */
-INLINE void turn (size_t n, size_t L, const double *beta,
-                  const double *restrict z, double *restrict p)
-{
-    for (size_t c = 0; c < n; c++)
-        for (size_t l = 0; l < L; l++)
-            p[c * L + l] = z[c * L + l] + beta[l] * p[c * L + l];
 }
 
 /* x = C r from x = 0, until the distance is below `absolute`, or below
@@ -626,7 +567,6 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
     double *p = work;
     double *z = work + n * L;
     double *spare = z + n * L;
-    double zero[LSQ_LANES] = { 0 };
     double alpha[LSQ_LANES];
     double beta[LSQ_LANES];
     double goal[LSQ_LANES];
@@ -635,9 +575,8 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
     double pz[LSQ_LANES];
 
     memset (x, 0, n * L * sizeof (*x));
-    memset (p, 0, n * L * sizeof (*p));
     approximate (q, L, r, z, spare, rr);
-    turn (n, L, zero, z, p);
+    memcpy (p, z, n * L * sizeof (*p));
     for (size_t l = 0; l < L; l++)
         goal[l] = fmax (absolute * absolute, relative * relative * rr[l]);
     for (size_t i = 0; i < ITERATIONS_MAX; i++) {
@@ -652,13 +591,19 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
         product (&q->k, n, L, p, z, pz);
         for (size_t l = 0; l < L; l++)
             alpha[l] = rr[l] > goal[l] && pz[l] > 0 ? rr[l] / pz[l] : 0;
-        step (n, L, alpha, p, z, x, r);
+        for (size_t c = 0; c < n; c++)
+            for (size_t l = 0; l < L; l++) {
+                x[c * L + l] += alpha[l] * p[c * L + l];
+                r[c * L + l] -= alpha[l] * z[c * L + l];
+            }
         approximate (q, L, r, z, spare, next);
         for (size_t l = 0; l < L; l++) {
             beta[l] = alpha[l] > 0 ? next[l] / rr[l] : 0;
             rr[l] = next[l];
         }
-        turn (n, L, beta, z, p);
+        for (size_t c = 0; c < n; c++)
+            for (size_t l = 0; l < L; l++)
+                p[c * L + l] = z[c * L + l] + beta[l] * p[c * L + l];
         ++*q->iterations;
     }
     errno = EDOM;
@@ -714,11 +659,9 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
     size_t n = q->n;
     double *g = xarray (5 * n, sizeof (*g));
     double *x = g + n;
-    double start;
-    double size;
+    double start, size, now;
     double last = INFINITY;
-    double now;
-    int rc = -1;
+    int rc = 0;
 
     memset (x, 0, n * sizeof (*x));
     start = gradient (q, t, x, g, &size, x + n);
@@ -727,50 +670,44 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
         start = fmax (start, now);
         if (now <= tolerance || now > last / 2)
             break;
-        if (iterate_one (q, tolerance / 2, CORRECTION, g, x, x + n) < 0)
-            goto done;
+        if ((rc = iterate_one (q, tolerance / 2, CORRECTION, g, x, x + n)) < 0)
+            break;
         for (size_t c = 0; c < n; c++)
             y[c] += x[c];
         last = now;
     }
-    if (now <= fmax (tolerance, LEVEL_OUT * start) || now <= ROUNDING * size)
-        rc = 0;
-    else
-        errno = EDOM;
-done:
     free (g);
+    if (rc == 0
+        && !(now <= fmax (tolerance, LEVEL_OUT * start)
+             || now <= ROUNDING * size)) {
+        errno = EDOM;
+        rc = -1;
+    }
     return rc;
 }
 
 int lsq_covariance (const struct lsq *q, const double *b, size_t n,
                     double tolerance, double *x)
 {
+    size_t L = n == 1 ? 1 : LSQ_LANES;
     size_t m = q->n;
-    double *r = xarray (5 * LSQ_LANES * m, sizeof (*r));
-    double *found = r + LSQ_LANES * m;
-    int rc = -1;
+    double *r = xarray (5 * L * m, sizeof (*r));
+    double *found = r + L * m;
+    int rc = 0;
 
-    if (n == 1) {
-        memcpy (r, b, m * sizeof (*r));
-        rc = iterate_one (q, 0, tolerance, r, x, found);
-        goto done;
-    }
-    for (size_t first = 0; first < n; first += LSQ_LANES) {
-        size_t lanes = n - first < LSQ_LANES ? n - first : LSQ_LANES;
+    for (size_t first = 0; first < n && rc == 0; first += L) {
+        size_t lanes = n - first < L ? n - first : L;
 
-        memset (r, 0, LSQ_LANES * m * sizeof (*r));
+        memset (r, 0, L * m * sizeof (*r));
         for (size_t l = 0; l < lanes; l++)
             for (size_t c = 0; c < m; c++)
-                r[c * LSQ_LANES + l] = b[(first + l) * m + c];
-        if (iterate_lanes (q, 0, tolerance, r, found, found + LSQ_LANES * m)
-            < 0)
-            goto done;
-        for (size_t l = 0; l < lanes; l++)
+                r[c * L + l] = b[(first + l) * m + c];
+        rc = (L == 1 ? iterate_one : iterate_lanes) (q, 0, tolerance, r, found,
+                                                     found + L * m);
+        for (size_t l = 0; l < lanes && rc == 0; l++)
             for (size_t c = 0; c < m; c++)
-                x[(first + l) * m + c] = found[c * LSQ_LANES + l];
+                x[(first + l) * m + c] = found[c * L + l];
     }
-    rc = 0;
-done:
     free (r);
     return rc;
 }
@@ -811,18 +748,15 @@ int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed, double tolerance,
     size_t m = q->n;
     double *r = xarray (5 * LSQ_LANES * m, sizeof (*r));
     double *x = r + LSQ_LANES * m;
-    int rc = -1;
+    int rc = 0;
 
-    for (size_t j = 0; j + LSQ_LANES <= k; j += LSQ_LANES) {
+    for (size_t j = 0; j + LSQ_LANES <= k && rc == 0; j += LSQ_LANES) {
         draw (q, seed, j, r);
-        if (iterate_lanes (q, tolerance, 0, r, x, x + LSQ_LANES * m) < 0)
-            goto done;
+        rc = iterate_lanes (q, tolerance, 0, r, x, x + LSQ_LANES * m);
         for (size_t c = 0; c < m; c++)
             memcpy (sketch + c * k + j, x + c * LSQ_LANES,
                     LSQ_LANES * sizeof (*x));
     }
-    rc = 0;
-done:
     free (r);
     return rc;
 }

@@ -51,6 +51,32 @@ void sparse_add (struct sparse *a, const uint32_t *col, const int8_t *value,
     a->start[++a->nrows] = first + n;
 }
 
+struct sparse *sparse_transpose (const struct sparse *a)
+{
+    struct sparse *t = sparse_create (a->nrows);
+    size_t entries = a->start[a->nrows];
+
+    free (t->start);
+    t->nrows = t->rows_size = a->ncols;
+    t->entries_size = entries;
+    /* start[j + 1] is the place of column j's next entry */
+    t->start = xcalloc (a->ncols + 2, sizeof (*t->start));
+    t->col = xarray (entries, sizeof (*t->col));
+    t->value = xarray (entries, sizeof (*t->value));
+    for (size_t e = 0; e < entries; e++)
+        t->start[a->col[e] + 2]++;
+    for (size_t j = 2; j < a->ncols + 2; j++)
+        t->start[j] += t->start[j - 1];
+    for (uint32_t i = 0; i < a->nrows; i++)
+        for (size_t e = a->start[i]; e < a->start[i + 1]; e++) {
+            size_t at = t->start[a->col[e] + 1]++;
+
+            t->col[at] = i;
+            t->value[at] = a->value[e];
+        }
+    return t;
+}
+
 double sparse_row_dot (const struct sparse *a, size_t i, const double *x)
 {
     double sum = 0;

@@ -27,6 +27,10 @@ void sparse_destroy (struct sparse *a);
 void sparse_add (struct sparse *a, const uint32_t *col, const int8_t *value,
                  size_t n);
 
+/* The same by columns: row j of the result has the rows of column j, ascending.
+ */
+struct sparse *sparse_transpose (const struct sparse *a);
+
 /* a_i . x */
 double sparse_row_dot (const struct sparse *a, size_t i, const double *x);
 

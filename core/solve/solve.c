@@ -52,8 +52,8 @@
 #include <string.h>
 
 #include "core/linear/covariance.h"
+#include "core/linear/factor.h"
 #include "core/linear/lsq.h"
-#include "core/linear/peel.h"
 #include "core/linear/sparse.h"
 #include "core/plan/rref.h"
 #include "core/solve/excess.h"

@@ -10,7 +10,6 @@
 
 #include "core/linear/factor.h"
 #include "core/linear/lsq.h"
-#include "core/linear/peel.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 
