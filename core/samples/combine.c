@@ -8,8 +8,6 @@
  * pair's variance were its own scatter, pairs that show a change would have
  * almost no weight, and the solution would follow those that do not show it
  * yet.
- *
- * Pairs are found by a hash table with twice as many slots as pairs.
  */
 #include "config.h"
 #include "core/samples/combine.h"
@@ -20,6 +18,7 @@
 
 #include "core/linear/stats.h"
 #include "util/alloc.h"
+#include "util/map.h"
 
 enum { PAIRS_ENOUGH = 8 };
 
@@ -34,9 +33,8 @@ struct mean {
 
 struct combine {
     struct mean *v;
-    size_t n, size;
-    uint32_t *slot;  /* [slots] index of v, plus 1; 0: free */
-    size_t slots;    /* a power of two */
+    size_t n;
+    struct map pairs; /* index of v by pair_key */
     double sigma_ns;
     uint64_t sent, lost;
 };
@@ -50,41 +48,9 @@ void combine_destroy (struct combine *c)
 {
     if (c) {
         free (c->v);
-        free (c->slot);
+        map_clear (&c->pairs);
         free (c);
     }
-}
-
-/* The slot of a pair, or the free slot for it. */
-static size_t find (const struct combine *c, uint32_t a, uint32_t b)
-{
-    uint64_t key = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15;
-    size_t i = (size_t)(key >> 32) & (c->slots - 1);
-
-    while (c->slot[i]) {
-        const struct mean *m = &c->v[c->slot[i] - 1];
-
-        if (m->a == a && m->b == b)
-            break;
-        i = (i + 1) & (c->slots - 1);
-    }
-    return i;
-}
-
-/* Make room for one more pair. */
-static void grow (struct combine *c)
-{
-    size_t size = c->size ? 2 * c->size : 256;
-
-    if (c->n < c->size)
-        return;
-    free (c->slot);
-    c->slot = xcalloc (2 * size, sizeof (*c->slot));
-    c->slots = 2 * size;
-    c->v = xrealloc (c->v, size, sizeof (*c->v));
-    c->size = size;
-    for (size_t i = 0; i < c->n; i++)
-        c->slot[find (c, c->v[i].a, c->v[i].b)] = (uint32_t)i + 1;
 }
 
 static void enter (struct mean *m, const struct observation *o, double share)
@@ -102,17 +68,18 @@ static void enter (struct mean *m, const struct observation *o, double share)
 void combine_add (struct combine *c, const struct observations *o, double share)
 {
     for (size_t i = 0; i < o->n; i++) {
-        uint32_t a = o->v[i].a < o->v[i].b ? o->v[i].a : o->v[i].b;
-        uint32_t b = o->v[i].a < o->v[i].b ? o->v[i].b : o->v[i].a;
-        size_t at;
+        uint32_t a = o->v[i].a;
+        uint32_t b = o->v[i].b;
+        uint32_t at = map_find (&c->pairs, pair_key (a, b));
 
-        grow (c);
-        at = find (c, a, b);
-        if (!c->slot[at]) {
-            c->v[c->n++] = (struct mean){ .a = a, .b = b };
-            c->slot[at] = (uint32_t)c->n;
+        if (at == MAP_NONE) {
+            at = (uint32_t)c->n;
+            map_put (&c->pairs, pair_key (a, b), at);
+            c->v = xgrow (c->v, c->n, sizeof (*c->v));
+            c->v[c->n++] = (struct mean){ .a = a < b ? a : b,
+                                          .b = a < b ? b : a };
         }
-        enter (&c->v[c->slot[at] - 1], &o->v[i], share);
+        enter (&c->v[at], &o->v[i], share);
     }
     c->sigma_ns = fmax (c->sigma_ns, o->sigma_ns);
     c->sent += o->sent;

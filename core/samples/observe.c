@@ -69,14 +69,9 @@ static bool usable (const struct sample *s)
     return s->lost < s->sent;
 }
 
-static uint32_t low (const struct sample *s)
+static uint64_t key_of (const struct sample *s)
 {
-    return s->a < s->b ? s->a : s->b;
-}
-
-static uint32_t high (const struct sample *s)
-{
-    return s->a < s->b ? s->b : s->a;
+    return pair_key (s->a, s->b);
 }
 
 #define ORDER(x, y) if ((x) != (y)) return (x) < (y) ? -1 : 1
@@ -86,8 +81,7 @@ static int compare_pairs (const void *va, const void *vb)
     const struct sample *x = *(const struct sample *const *)va;
     const struct sample *y = *(const struct sample *const *)vb;
 
-    ORDER (low (x), low (y));
-    ORDER (high (x), high (y));
+    ORDER (key_of (x), key_of (y));
     ORDER (x->round, y->round);
     ORDER (x->initiator, y->initiator);
     ORDER (x, y);
@@ -103,14 +97,9 @@ static int compare_samples (const void *va, const void *vb)
     return compare_pairs (va, vb);
 }
 
-static bool same_pair (const struct sample *x, const struct sample *y)
-{
-    return low (x) == low (y) && high (x) == high (y);
-}
-
 static bool same_row (const struct sample *x, const struct sample *y)
 {
-    return x->round == y->round && same_pair (x, y);
+    return x->round == y->round && key_of (x) == key_of (y);
 }
 
 /* Pooled standard deviation of one repeat, by samples of a quantile; v has
@@ -302,16 +291,6 @@ static double doubt_of (const struct fastest *f, double usual_gap)
                  DOUBT_MOST);
 }
 
-static struct fastest gather_round (const struct sample *const *s, size_t n)
-{
-    struct fastest f = fastest_none;
-
-    for (size_t i = 0; i < n; i++)
-        if (usable (s[i]))
-            fastest_add (&f, s[i]->rtt_ns, s[i]->sent - s[i]->lost);
-    return f;
-}
-
 /* The standard deviation of a value of one side, from the differences between
  * two sides (1.4826 times their median size over the square root of two).
  */
@@ -345,19 +324,6 @@ static double usual_middle (const struct fastest *f, size_t n, double spread,
     return k > 0 ? stats_median (v, k) : NAN;
 }
 
-/* If noise is symmetrical, the middles of rounds without traffic are more
- * accurate than the least repeats.
- */
-static void use_middles (struct observation *row, const struct fastest *tight,
-                         double above, double sd, double floor)
-{
-    if (tight->samples == 0 || isnan (above))
-        return;
-    row->rtt_ns = tight->middles / (double)tight->samples - above;
-    row->var = fmax (sd * sd / (double)tight->samples, floor);
-    row->doubt_ns = 0;
-}
-
 /* Fill o->v with rows of least repeats; s is sorted by pairs. */
 static void merge_fastest (struct observations *o,
                            const struct sample *const *s, size_t n,
@@ -372,9 +338,12 @@ static void merge_fastest (struct observations *o,
     double above;
 
     for (size_t i = 0, end; i < n; i = end) {
-        for (end = i; end < n && same_row (s[i], s[end]);)
-            end++;
-        f[rounds++] = gather_round (s + i, end - i);
+        f[rounds] = fastest_none;
+        for (end = i; end < n && same_row (s[i], s[end]); end++)
+            if (usable (s[end]))
+                fastest_add (&f[rounds], s[end]->rtt_ns,
+                             s[end]->sent - s[end]->lost);
+        rounds++;
     }
     gap = usual (gap_of, f, rounds, v);
     spread = usual (spread_above, f, rounds, v);
@@ -387,7 +356,7 @@ static void merge_fastest (struct observations *o,
 
         *row = (struct observation){ .a = s[i]->a, .b = s[i]->b,
                                      .round = s[i]->round };
-        for (end = i; end < n && same_pair (s[i], s[end]); end++) {
+        for (end = i; end < n && key_of (s[i]) == key_of (s[end]); end++) {
             if (end > i && same_row (s[end], s[end - 1]))
                 continue;
             if (f[rounds].samples > 0) {
@@ -408,8 +377,15 @@ static void merge_fastest (struct observations *o,
         row->doubt_ns = doubt_of (&all, gap);
         row->var = fmax (pow (o->sigma_ns, 2) + pow (row->doubt_ns, 2), floor);
         row->tight = tight.samples == all.samples;
-        if (by_middles)
-            use_middles (row, &tight, above, middle_sd, floor);
+        /* If noise is symmetrical, the middles of rounds without traffic are
+         * more accurate than the least repeats.
+         */
+        if (by_middles && tight.samples > 0 && !isnan (above)) {
+            row->rtt_ns = tight.middles / (double)tight.samples - above;
+            row->var
+                = fmax (middle_sd * middle_sd / (double)tight.samples, floor);
+            row->doubt_ns = 0;
+        }
         o->n++;
     }
     free (f);

@@ -87,23 +87,20 @@ void samples_add_run (struct samples *s, uint32_t round)
     s->run[s->nruns++] = round;
 }
 
-/* A list of items that have a round each, `at` bytes from their start. */
-struct dated {
-    const char *v;
-    size_t n, size, at;
-};
-
-/* The number of items of runs before the one that begins with a round. */
-static size_t count_before (const struct dated *d, uint32_t round)
+/* The number of items of runs before the one that begins with a round; `first`
+ * is the round of the first of n items of so many bytes.
+ */
+static size_t count_before (const uint32_t *first, size_t n, size_t size,
+                            uint32_t round)
 {
     size_t low = 0;
-    size_t high = d->n;
+    size_t high = n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         uint32_t of;
 
-        memcpy (&of, d->v + middle * d->size + d->at, sizeof (of));
+        memcpy (&of, (const char *)first + middle * size, sizeof (of));
         if (of < round)
             low = middle + 1;
         else
@@ -114,27 +111,26 @@ static size_t count_before (const struct dated *d, uint32_t round)
 
 struct samples samples_run (const struct samples *s, size_t i)
 {
-    const struct dated probes = { (const char *)s->sample, s->nsamples,
-                                  sizeof (*s->sample),
-                                  offsetof (struct sample, round) };
-    const struct dated loopbacks = { (const char *)s->loopback, s->nloopbacks,
-                                     sizeof (*s->loopback),
-                                     offsetof (struct loopback, round) };
-    uint32_t from = i > 0 ? s->run[i - 1] : 0;
-    size_t sample = count_before (&probes, from);
-    size_t loopback = count_before (&loopbacks, from);
     struct samples run = *s;
+    uint32_t from = i > 0 ? s->run[i - 1] : 0;
+    uint32_t to = i < s->nruns ? s->run[i] : UINT32_MAX;
 
-    if (i < s->nruns) {
-        run.nsamples = count_before (&probes, s->run[i]);
-        run.nloopbacks = count_before (&loopbacks, s->run[i]);
+    if (s->nsamples > 0) {
+        const uint32_t *round = &s->sample->round;
+        size_t n = s->nsamples, size = sizeof (*s->sample);
+        size_t first = count_before (round, n, size, from);
+
+        run.sample += first;
+        run.nsamples = count_before (round, n, size, to) - first;
     }
-    if (sample > 0)
-        run.sample += sample;
-    if (loopback > 0)
-        run.loopback += loopback;
-    run.nsamples -= sample;
-    run.nloopbacks -= loopback;
+    if (s->nloopbacks > 0) {
+        const uint32_t *round = &s->loopback->round;
+        size_t n = s->nloopbacks, size = sizeof (*s->loopback);
+        size_t first = count_before (round, n, size, from);
+
+        run.loopback += first;
+        run.nloopbacks = count_before (round, n, size, to) - first;
+    }
     run.nruns = 0;
     return run;
 }
@@ -169,24 +165,21 @@ static bool is_word (const char *s)
     return !*s;
 }
 
-static bool is_numa (int numa)
-{
-    return numa >= -1 && numa <= NODE_NUMA_MAX;
-}
-
 int node_check (const struct node *node, const char *where, struct error *err)
 {
+    int numa[] = { node->numa, node->adapter_numa };
+
     if (*node->host && !text_is_hostname (node->host))
         return error_input (err, "%s.host is not a host name", where);
     if (*node->boot && !is_uuid (node->boot))
-        return error_input (err, "%s.boot is no UUID", where);
-    if (!is_word (node->kernel))
-        return error_input (err, "%s.kernel is no release", where);
-    if (!is_word (node->governor))
-        return error_input (err, "%s.governor is no word", where);
-    if (!is_numa (node->numa) || !is_numa (node->adapter_numa))
-        return error_input (err, "%s: a NUMA node is none from 0 to %d",
-                            where, NODE_NUMA_MAX);
+        return error_input (err, "%s.boot is not a UUID", where);
+    if (!is_word (node->kernel) || !is_word (node->governor))
+        return error_input (err, "%s: kernel and governor must be words",
+                            where);
+    for (int i = 0; i < 2; i++)
+        if (numa[i] < -1 || numa[i] > NODE_NUMA_MAX)
+            return error_input (err, "%s: a NUMA node is not in 0 to %d",
+                                where, NODE_NUMA_MAX);
     return 0;
 }
 
@@ -198,336 +191,337 @@ void sample_quantiles (double *rtt_ns, double *v, size_t n)
 }
 
 /*
+ * The file. Tables of the keys define the type of each value and its place in
+ * memory, for writing and for reading.
+ */
+
+enum type {
+    END,  /* an endpoint by its name; while it is read, its place in the names */
+    U32,  /* 0 .. max */
+    U64,
+    TEXT, /* less than max bytes; "": not in the file */
+    NUMA, /* -1: not in the file */
+};
+
+struct samples_field {
+    const char *key;
+    enum type type;
+    size_t at;
+    uint64_t max;
+};
+
+#define S(field) offsetof (struct sample, field)
+static const struct samples_field sample_fields[] = {
+    { "a", END, S (a), 0 },
+    { "b", END, S (b), 0 },
+    { "round", U32, S (round), ROUNDS_MAX },
+    { "initiator", END, S (initiator), 0 },
+    { "sent", U32, S (sent), SENT_MAX },
+    { "lost", U32, S (lost), SENT_MAX },
+    { .key = NULL },
+};
+
+static const struct samples_field loopback_fields[] = {
+    { "end", END, offsetof (struct loopback, end), 0 },
+    { "round", U32, offsetof (struct loopback, round), ROUNDS_MAX },
+    { .key = NULL },
+};
+
+#define N(field) offsetof (struct node, field)
+static const struct samples_field node_fields[] = {
+    { "host", TEXT, N (host), sizeof (((struct node *)0)->host) },
+    { "boot", TEXT, N (boot), sizeof (((struct node *)0)->boot) },
+    { "kernel", TEXT, N (kernel), sizeof (((struct node *)0)->kernel) },
+    { "governor", TEXT, N (governor), sizeof (((struct node *)0)->governor) },
+    { "numa", NUMA, N (numa), NODE_NUMA_MAX },
+    { "adapter_numa", NUMA, N (adapter_numa), NODE_NUMA_MAX },
+    { .key = NULL },
+};
+
+/* INT64_MAX: the largest integer that jansson supports */
+#define A(field) offsetof (struct samples, field)
+static const struct samples_field head_fields[] = {
+    { "job", U64, A (job), INT64_MAX },
+    { "step", U64, A (step), INT64_MAX },
+    { .key = NULL },
+};
+
+static const struct samples_field message_fields[] = {
+    { "late", U64, A (late), INT64_MAX },
+    { "repeated", U64, A (repeated), INT64_MAX },
+    { "foreign", U64, A (foreign), INT64_MAX },
+    { .key = NULL },
+};
+
+static const struct samples_field level_fields[] = {
+    { "service_level", U64, A (level), LEVEL_MAX },
+    { "adaptive_switches", U64, A (adaptive), UINT32_MAX },
+    { .key = NULL },
+};
+
+enum { ANSWERED, MISSING, KNOWN, RUNS, PROBES, LOOPBACKS, LISTS };
+
+/*
  * Write
  */
 
-/* Makes item i of a list. */
-typedef json_t *(*item_f) (const struct samples *s, const struct pathset *ps,
-                           size_t i);
-
-static json_t *list_json (const struct samples *s, const struct pathset *ps,
-                          size_t n, item_f item)
+static json_t *write_fields (json_t *obj, const struct samples_field *f,
+                             const void *from, const struct pathset *ps)
 {
-    json_t *list = json_array ();
+    for (; f->key; f++) {
+        const void *v = (const char *)from + f->at;
+        const uint32_t *u = v;
 
-    for (size_t i = 0; i < n; i++)
-        if (json_array_append_new (list, item (s, ps, i)) < 0) {
-            json_decref (list);
-            return NULL;
-        }
-    return list;
+        if (f->type == END)
+            json_put (obj, f->key,
+                      json_string (pathset_endpoint (ps, *u)->name));
+        else if (f->type == U32)
+            json_put (obj, f->key, json_integer (*u));
+        else if (f->type == U64)
+            json_put (obj, f->key,
+                      json_integer ((json_int_t) * (const uint64_t *)v));
+        else if (f->type == TEXT && *(const char *)v)
+            json_put (obj, f->key, json_string (v));
+        else if (f->type == NUMA && *(const int *)v >= 0)
+            json_put (obj, f->key, json_integer (*(const int *)v));
+    }
+    return obj;
 }
 
-static json_t *answered_json (const struct samples *s,
-                              const struct pathset *ps, size_t i)
-{
-    (void)ps;
-    return json_string (s->answered[i]);
-}
-
-static json_t *missing_json (const struct samples *s, const struct pathset *ps,
-                             size_t i)
-{
-    (void)ps;
-    return json_string (s->missing[i]);
-}
-
-static json_t *rtt_json (const double *rtt_ns)
+static json_t *with_rtt (json_t *obj, const double *rtt_ns)
 {
     json_t *rtt = json_object ();
 
     for (int q = 0; q < RTT_COUNT; q++)
-        json_object_set_new (rtt, quantiles[q].key, json_real (rtt_ns[q]));
-    return rtt;
+        json_put (rtt, quantiles[q].key, json_real (rtt_ns[q]));
+    json_put (obj, "rtt_ns", rtt);
+    return obj;
 }
 
-static json_t *sample_json (const struct samples *samples,
-                            const struct pathset *ps, size_t i)
+static json_t *list_json (const struct samples *s, const struct pathset *ps,
+                          int which)
 {
-    const struct sample *s = &samples->sample[i];
-    json_t *rtt = s->lost < s->sent ? rtt_json (s->rtt_ns) : NULL;
+    const size_t n[LISTS] = { s->nanswered, s->nmissing, s->nnodes,
+                              s->nruns,     s->nsamples, s->nloopbacks };
+    json_t *list = json_array ();
 
-    return json_pack ("{s:s, s:s, s:I, s:s, s:I, s:I, s:o?}", "a",
-                      pathset_endpoint (ps, s->a)->name, "b",
-                      pathset_endpoint (ps, s->b)->name, "round",
-                      (json_int_t)s->round, "initiator",
-                      pathset_endpoint (ps, s->initiator)->name, "sent",
-                      (json_int_t)s->sent, "lost", (json_int_t)s->lost,
-                      "rtt_ns", rtt);
-}
+    for (size_t i = 0; i < n[which]; i++) {
+        json_t *item = json_object ();
 
-static json_t *loopback_json (const struct samples *s,
-                              const struct pathset *ps, size_t i)
-{
-    const struct loopback *l = &s->loopback[i];
-
-    return json_pack ("{s:s, s:I, s:o}", "end",
-                      pathset_endpoint (ps, l->end)->name, "round",
-                      (json_int_t)l->round, "rtt_ns", rtt_json (l->rtt_ns));
-}
-
-static json_t *run_json (const struct samples *s, const struct pathset *ps,
-                         size_t i)
-{
-    (void)ps;
-    return json_integer (s->run[i]);
-}
-
-static const char *if_known (const char *s)
-{
-    return *s ? s : NULL;
-}
-
-static json_t *numa_if_known (int numa)
-{
-    return numa >= 0 ? json_integer (numa) : NULL;
-}
-
-/* Unknown values are left out. */
-static json_t *node_json (const struct samples *s, const struct pathset *ps,
-                          size_t i)
-{
-    const struct node *n = &s->node[i];
-
-    (void)ps;
-    return json_pack ("{s:s, s:s*, s:s*, s:s*, s:o*, s:o*}", "host", n->host,
-                      "boot", if_known (n->boot),
-                      "kernel", if_known (n->kernel),
-                      "governor", if_known (n->governor),
-                      "numa", numa_if_known (n->numa),
-                      "adapter_numa", numa_if_known (n->adapter_numa));
+        switch (which) {
+        case ANSWERED:
+        case MISSING:
+            json_decref (item);
+            item = json_string (
+                which == ANSWERED ? s->answered[i] : s->missing[i]);
+            break;
+        case KNOWN:
+            write_fields (item, node_fields, &s->node[i], ps);
+            break;
+        case RUNS:
+            json_decref (item);
+            item = json_integer (s->run[i]);
+            break;
+        case PROBES:
+            write_fields (item, sample_fields, &s->sample[i], ps);
+            if (s->sample[i].lost < s->sample[i].sent)
+                with_rtt (item, s->sample[i].rtt_ns);
+            break;
+        default:
+            write_fields (item, loopback_fields, &s->loopback[i], ps);
+            with_rtt (item, s->loopback[i].rtt_ns);
+        }
+        json_add (list, item);
+    }
+    return list;
 }
 
 int samples_write (const struct samples *s, const struct pathset *ps,
                    FILE *fp, struct error *err)
 {
-    json_t *all
-        = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I},"
-                     " s:I, s:I, s:o*, s:o, s:o, s:b}",
-                     "job", (json_int_t)s->job, "step", (json_int_t)s->step,
-                     "nonce", s->nonce, "nodes", "answered",
-                     list_json (s, ps, s->nanswered, answered_json), "missing",
-                     list_json (s, ps, s->nmissing, missing_json), "known",
-                     list_json (s, ps, s->nnodes, node_json), "messages",
-                     "late", (json_int_t)s->late, "repeated",
-                     (json_int_t)s->repeated, "foreign",
-                     (json_int_t)s->foreign, "service_level",
-                     (json_int_t)s->level, "adaptive_switches",
-                     (json_int_t)s->adaptive, "runs",
-                     s->nruns > 0 ? list_json (s, ps, s->nruns, run_json)
-                                  : NULL,
-                     "loopbacks",
-                     list_json (s, ps, s->nloopbacks, loopback_json), "probes",
-                     list_json (s, ps, s->nsamples, sample_json), "complete",
-                     s->complete);
+    json_t *all = write_fields (json_object (), head_fields, s, ps);
 
+    json_put (all, "nonce", json_string (s->nonce));
+    json_put (all, "nodes",
+              json_pack ("{s:o, s:o, s:o}", "answered",
+                         list_json (s, ps, ANSWERED), "missing",
+                         list_json (s, ps, MISSING), "known",
+                         list_json (s, ps, KNOWN)));
+    json_put (all, "messages",
+              write_fields (json_object (), message_fields, s, ps));
+    write_fields (all, level_fields, s, ps);
+    if (s->nruns > 0)
+        json_put (all, "runs", list_json (s, ps, RUNS));
+    json_put (all, "loopbacks", list_json (s, ps, LOOPBACKS));
+    json_put (all, "probes", list_json (s, ps, PROBES));
+    json_put (all, "complete", json_boolean (s->complete));
     return json_write_file ("samples", pathset_network (ps)->hash, all, fp,
                             err);
 }
 
 /*
- * Read. First collect the names of the probes' endpoints, without duplicates,
- * to make a pathset of them; then map each name to its index.
+ * Read. Names of endpoints are collected in the order of the file; when all are
+ * known, a pathset is made of them, and each is replaced by its index there.
  */
-
-enum { ANSWERED, MISSING, KNOWN, RUNS, PROBES, LOOPBACKS, LISTS };
 
 struct reader {
     struct samples *samples;
-    json_t *list[LISTS]; /* borrowed; NULL: not in an older file */
-    const char **name;   /* of endpoints, sorted, borrowed from the JSON */
-    uint32_t *index;     /* of these names in the pathset */
+    const char **name; /* of endpoints, borrowed from the JSON */
     size_t n;
+    struct error *err;
 };
 
-static int read_host (struct reader *r, const json_t *from, const char *where,
-                      bool answered, struct error *err)
+static int read_fields (struct reader *r, const struct samples_field *f,
+                        const json_t *from, const char *where, void *to)
 {
-    const char *host = json_string_value (from);
+    for (; f->key; f++) {
+        bool there = json_object_get (from, f->key) != NULL;
+        void *v = (char *)to + f->at;
+        const char *s = "";
+        uint64_t n = 0;
 
-    if (!host || !text_is_hostname (host))
-        return error_input (err, "%s is not a host name", where);
-    samples_add_host (r->samples, host, answered);
+        if (f->type == END || (f->type == TEXT && there)) {
+            if (json_get_string (from, where, f->key, &s, r->err) < 0)
+                return -1;
+        }
+        else if (f->type != TEXT && (f->type != NUMA || there)
+                 && json_get_u64 (from, where, f->key, 0, f->max, &n, r->err)
+                        < 0)
+            return -1;
+        if (f->type == TEXT && strlen (s) >= f->max)
+            return error_input (r->err, "%s.%s: longer than %zu bytes", where,
+                                f->key, (size_t)f->max - 1);
+        if (f->type == END) {
+            r->name = xgrow (r->name, r->n, sizeof (*r->name));
+            r->name[r->n] = s;
+            n = r->n++;
+        }
+        if (f->type == TEXT)
+            strcpy (v, s);
+        else if (f->type == U64)
+            *(uint64_t *)v = n;
+        else if (f->type == NUMA)
+            *(int *)v = there ? (int)n : -1;
+        else
+            *(uint32_t *)v = (uint32_t)n;
+    }
     return 0;
 }
 
-static int read_answered (struct reader *r, const json_t *from,
-                          const char *where, struct error *err)
-{
-    return read_host (r, from, where, true, err);
-}
-
-static int read_missing (struct reader *r, const json_t *from,
-                         const char *where, struct error *err)
-{
-    return read_host (r, from, where, false, err);
-}
-
-/* An optional text of less than size bytes. */
-static int read_text (const json_t *from, const char *where, const char *key,
-                      char *text, size_t size, struct error *err)
-{
-    const char *s = "";
-
-    if (json_object_get (from, key)
-        && json_get_string (from, where, key, &s, err) < 0)
-        return -1;
-    if (strlen (s) >= size)
-        return error_input (err, "%s.%s: longer than %zu bytes", where, key,
-                            size - 1);
-    strcpy (text, s);
-    return 0;
-}
-
-static int read_numa (const json_t *from, const char *where, const char *key,
-                      int *numa, struct error *err)
-{
-    uint64_t n;
-
-    *numa = -1;
-    if (!json_object_get (from, key))
-        return 0;
-    if (json_get_u64 (from, where, key, 0, NODE_NUMA_MAX, &n, err) < 0)
-        return -1;
-    *numa = (int)n;
-    return 0;
-}
-
-static int read_node (struct reader *r, const json_t *from, const char *where,
-                      struct error *err)
-{
-    struct node n = { .numa = -1 };
-
-    if (!json_is_object (from))
-        return error_input (err, "%s is no object", where);
-    if (read_text (from, where, "host", n.host, sizeof (n.host), err) < 0
-        || read_text (from, where, "boot", n.boot, sizeof (n.boot), err) < 0
-        || read_text (from, where, "kernel", n.kernel, sizeof (n.kernel), err)
-               < 0
-        || read_text (from, where, "governor", n.governor,
-                      sizeof (n.governor), err) < 0
-        || read_numa (from, where, "numa", &n.numa, err) < 0
-        || read_numa (from, where, "adapter_numa", &n.adapter_numa, err) < 0
-        || node_check (&n, where, err) < 0)
-        return -1;
-    if (!*n.host)
-        return error_input (err, "%s.host is missing", where);
-    samples_add_node (r->samples, &n);
-    return 0;
-}
-
-static int find_name (const struct reader *r, const char *name,
-                      uint32_t *index)
-{
-    const char *const *p = text_find (r->name, r->n, name);
-
-    if (!p)
-        return -1;
-    *index = r->index[p - r->name];
-    return 0;
-}
-
-static int read_rtt (double *rtt_ns, const json_t *of, const char *where,
-                     struct error *err)
+static int read_rtt (struct reader *r, double *rtt_ns, const json_t *of,
+                     const char *where)
 {
     json_t *rtt = NULL;
     char place[80];
 
-    if (json_get_object (of, where, "rtt_ns", &rtt, err) < 0)
+    if (json_get_object (of, where, "rtt_ns", &rtt, r->err) < 0)
         return -1;
     snprintf (place, sizeof (place), "%s.rtt_ns", where);
     for (int q = 0; q < RTT_COUNT; q++)
         if (json_get_double (rtt, place, quantiles[q].key,
                              q > 0 ? rtt_ns[q - 1] : 0, RTT_LIMIT_NS,
-                             &rtt_ns[q], err)
+                             &rtt_ns[q], r->err)
             < 0)
             return -1;
     return 0;
 }
 
+/* Fail if a round is of an earlier run than the round of the item before. */
+static int check_run (struct reader *r, uint32_t round, uint32_t before,
+                      const char *where)
+{
+    const struct samples *s = r->samples;
+
+    for (size_t i = 0; i < s->nruns; i++)
+        if (round < s->run[i] && before >= s->run[i])
+            return error_input (r->err, "%s is of an earlier run", where);
+    return 0;
+}
+
+static int read_host (struct reader *r, const json_t *from, const char *where,
+                      int which)
+{
+    const char *host = json_string_value (from);
+
+    if (!host || !text_is_hostname (host))
+        return error_input (r->err, "%s is not a host name", where);
+    samples_add_host (r->samples, host, which == ANSWERED);
+    return 0;
+}
+
+static int read_node (struct reader *r, const json_t *from, const char *where,
+                      int which)
+{
+    struct node n = { 0 };
+
+    (void)which;
+    if (read_fields (r, node_fields, from, where, &n) < 0
+        || node_check (&n, where, r->err) < 0)
+        return -1;
+    if (!*n.host)
+        return error_input (r->err, "%s.host is missing", where);
+    samples_add_node (r->samples, &n);
+    return 0;
+}
+
 static int read_run (struct reader *r, const json_t *from, const char *where,
-                     struct error *err)
+                     int which)
 {
     const struct samples *s = r->samples;
     json_int_t round = json_integer_value (from);
 
+    (void)which;
     if (round <= (s->nruns > 0 ? s->run[s->nruns - 1] : 0)
         || round > ROUNDS_MAX)
-        return error_input (err, "%s is no round behind the one before",
+        return error_input (r->err, "%s is not a round after the one before",
                             where);
     samples_add_run (r->samples, (uint32_t)round);
     return 0;
 }
 
-/* Whether a round is of an earlier run than another. */
-static bool is_before (const struct samples *s, uint32_t round,
-                       uint32_t other)
+static int read_probe (struct reader *r, const json_t *from, const char *where,
+                       int which)
 {
-    for (size_t i = 0; i < s->nruns; i++)
-        if (round < s->run[i] && other >= s->run[i])
-            return true;
-    return false;
-}
+    struct samples *s = r->samples;
+    struct sample x = { 0 };
+    const char *a, *b, *initiator;
 
-static int read_probe (struct reader *r, const json_t *probe,
-                       const char *where, struct error *err)
-{
-    const struct samples *s = r->samples;
-    struct sample sample = { 0 };
-    const char *a;
-    const char *b;
-    const char *initiator;
-    uint64_t round;
-    uint64_t sent;
-    uint64_t lost;
-
-    if (json_get_string (probe, where, "a", &a, err) < 0
-        || json_get_string (probe, where, "b", &b, err) < 0
-        || json_get_string (probe, where, "initiator", &initiator, err) < 0
-        || json_get_u64 (probe, where, "round", 0, ROUNDS_MAX, &round, err)
-               < 0
-        || json_get_u64 (probe, where, "sent", 0, SENT_MAX, &sent, err) < 0
-        || json_get_u64 (probe, where, "lost", 0, sent, &lost, err) < 0)
+    (void)which;
+    if (read_fields (r, sample_fields, from, where, &x) < 0)
         return -1;
+    a = r->name[x.a];
+    b = r->name[x.b];
+    initiator = r->name[x.initiator];
     if (!strcmp (a, b))
-        return error_input (err, "%s: a and b are the same", where);
+        return error_input (r->err, "%s: a and b are the same", where);
     if (strcmp (initiator, a) && strcmp (initiator, b))
-        return error_input (err, "%s.initiator is neither a nor b", where);
-    if (find_name (r, a, &sample.a) < 0 || find_name (r, b, &sample.b) < 0
-        || find_name (r, initiator, &sample.initiator) < 0)
-        return error_input (err, "%s: no such endpoint", where);
-    sample.round = (uint32_t)round;
-    sample.sent = (uint32_t)sent;
-    sample.lost = (uint32_t)lost;
-    if (lost < sent && read_rtt (sample.rtt_ns, probe, where, err) < 0)
+        return error_input (r->err, "%s.initiator is neither a nor b", where);
+    if (x.lost > x.sent)
+        return error_input (r->err, "%s: lost is more than sent", where);
+    if ((x.lost < x.sent && read_rtt (r, x.rtt_ns, from, where) < 0)
+        || (s->nsamples > 0
+            && check_run (r, x.round, s->sample[s->nsamples - 1].round, where)
+                   < 0))
         return -1;
-    if (s->nsamples > 0
-        && is_before (s, sample.round, s->sample[s->nsamples - 1].round))
-        return error_input (err, "%s is of a run before", where);
-    samples_add (r->samples, &sample);
+    samples_add (s, &x);
     return 0;
 }
 
 static int read_loopback (struct reader *r, const json_t *from,
-                          const char *where, struct error *err)
+                          const char *where, int which)
 {
-    const struct samples *s = r->samples;
-    struct loopback l;
-    const char *end;
-    uint64_t round;
+    struct samples *s = r->samples;
+    struct loopback l = { 0 };
 
-    if (json_get_string (from, where, "end", &end, err) < 0
-        || json_get_u64 (from, where, "round", 0, ROUNDS_MAX, &round, err) < 0)
+    (void)which;
+    if (read_fields (r, loopback_fields, from, where, &l) < 0
+        || read_rtt (r, l.rtt_ns, from, where) < 0
+        || (s->nloopbacks > 0
+            && check_run (r, l.round, s->loopback[s->nloopbacks - 1].round,
+                          where)
+                   < 0))
         return -1;
-    if (find_name (r, end, &l.end) < 0)
-        return error_input (err, "%s: no such endpoint", where);
-    l.round = (uint32_t)round;
-    if (read_rtt (l.rtt_ns, from, where, err) < 0)
-        return -1;
-    if (s->nloopbacks > 0
-        && is_before (s, l.round, s->loopback[s->nloopbacks - 1].round))
-        return error_input (err, "%s is of a run before", where);
-    samples_add_loopback (r->samples, &l);
+    samples_add_loopback (s, &l);
     return 0;
 }
 
@@ -536,44 +530,40 @@ static const struct {
     size_t max;
     bool later; /* since version 2 */
     int (*read) (struct reader *r, const json_t *item, const char *where,
-                 struct error *err);
+                 int which);
 } lists[LISTS] = {
-    [ANSWERED] = { "nodes", "answered", HOSTS_MAX, false, read_answered },
-    [MISSING] = { "nodes", "missing", HOSTS_MAX, false, read_missing },
+    [ANSWERED] = { "nodes", "answered", HOSTS_MAX, false, read_host },
+    [MISSING] = { "nodes", "missing", HOSTS_MAX, false, read_host },
     [KNOWN] = { "nodes", "known", HOSTS_MAX, true, read_node },
     [RUNS] = { NULL, "runs", ROUNDS_MAX, true, read_run },
     [PROBES] = { NULL, "probes", SAMPLES_MAX, false, read_probe },
     [LOOPBACKS] = { NULL, "loopbacks", LOOPBACKS_MAX, true, read_loopback },
 };
 
-static int find_lists (struct reader *r, const json_t *json, struct error *err)
+static int read_lists (struct reader *r, const json_t *json)
 {
     json_t *nodes;
 
-    if (json_get_object (json, NULL, "nodes", &nodes, err) < 0)
+    if (json_get_object (json, NULL, "nodes", &nodes, r->err) < 0)
         return -1;
-    for (int i = 0; i < LISTS; i++) {
-        const json_t *in = lists[i].in ? nodes : json;
+    for (int which = 0; which < LISTS; which++) {
+        const char *name = lists[which].in, *key = lists[which].key;
+        const json_t *in = name ? nodes : json;
+        json_t *list;
 
-        if ((!lists[i].later || json_object_get (in, lists[i].key))
-            && json_get_array (in, lists[i].in, lists[i].key, lists[i].max,
-                               &r->list[i], err) < 0)
+        if (lists[which].later && !json_object_get (in, key))
+            continue;
+        if (json_get_array (in, name, key, lists[which].max, &list, r->err) < 0)
             return -1;
-    }
-    return 0;
-}
+        for (size_t i = 0; i < json_array_size (list); i++) {
+            char where[64];
 
-static int read_list (struct reader *r, int which, struct error *err)
-{
-    const char *in = lists[which].in;
-    char where[64];
-
-    for (size_t i = 0; i < json_array_size (r->list[which]); i++) {
-        snprintf (where, sizeof (where), "%s%s%s[%zu]", in ? in : "",
-                  in ? "." : "", lists[which].key, i);
-        if (lists[which].read (r, json_array_get (r->list[which], i), where,
-                               err) < 0)
-            return -1;
+            snprintf (where, sizeof (where), "%s%s%s[%zu]", name ? name : "",
+                      name ? "." : "", key, i);
+            if (lists[which].read (r, json_array_get (list, i), where, which)
+                < 0)
+                return -1;
+        }
     }
     return 0;
 }
@@ -591,132 +581,85 @@ static int check_known (const struct samples *s, struct error *err)
     return rc;
 }
 
-/* Collect the names under a key of a list's items, which are objects. */
-static int collect (struct reader *r, int which, const char *key,
-                    struct error *err)
+static int read_head (struct reader *r, const json_t *json, const char *hash)
 {
-    for (size_t i = 0; i < json_array_size (r->list[which]); i++) {
-        char where[64];
-
-        snprintf (where, sizeof (where), "%s[%zu]", lists[which].key, i);
-        if (json_get_string (json_array_get (r->list[which], i), where, key,
-                             &r->name[r->n++], err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int collect_names (struct reader *r, struct error *err)
-{
-    const struct samples *s = r->samples;
-    size_t probes = json_array_size (r->list[PROBES]);
-    size_t size = 2 * probes + s->nanswered
-                  + json_array_size (r->list[LOOPBACKS]) + 1;
-
-    r->name = xcalloc (size, sizeof (*r->name));
-    r->index = xcalloc (size, sizeof (*r->index));
-    /* if nothing was probed, only the hosts are known */
-    for (size_t i = 0; probes == 0 && i < s->nanswered; i++)
-        r->name[r->n++] = s->answered[i];
-    if (collect (r, PROBES, "a", err) < 0 || collect (r, PROBES, "b", err) < 0
-        || collect (r, LOOPBACKS, "end", err) < 0)
-        return -1;
-    r->n = text_unique (r->name, r->n);
-    return 0;
-}
-
-static int resolve_names (struct reader *r, pathset_resolve_f resolve,
-                          void *arg, struct pathset **ps, struct error *err)
-{
-    if (!*ps) {
-        if (r->n == 0)
-            return error_input (err, "no node answered");
-        if (!(*ps = resolve (r->name, r->n, arg, err)))
-            return -1;
-    }
-    for (size_t i = 0; i < r->n; i++) {
-        int index = pathset_find (*ps, r->name[i]);
-
-        if (index < 0)
-            return error_input (err, "endpoint %s is not in the plan",
-                                r->name[i]);
-        r->index[i] = (uint32_t)index;
-    }
-    return 0;
-}
-
-static int check_hash (const json_t *json, const char *hash,
-                       struct error *err)
-{
-    const json_t *value = json_object_get (json, "fabric");
-    const char *found = json_string_value (value);
-
-    if (!found)
-        return error_input (err, "fabric is missing");
-    if (strcmp (found, hash))
-        return error_input (err, "made for another fabric, or for this one "
-                                 "before it changed");
-    return 0;
-}
-
-/* These keys and "messages" are missing in older files. */
-static int read_level (struct samples *s, const json_t *json,
-                       struct error *err)
-{
-    if (!json_object_get (json, "service_level"))
-        return 0;
-    if (json_get_u64 (json, NULL, "service_level", 0, LEVEL_MAX, &s->level,
-                      err) < 0
-        || json_get_u64 (json, NULL, "adaptive_switches", 0, UINT32_MAX,
-                         &s->adaptive, err) < 0)
-        return -1;
-    return 0;
-}
-
-static int read_messages (struct samples *s, const json_t *json,
-                          struct error *err)
-{
+    const char *found = json_string_value (json_object_get (json, "fabric"));
+    const char *nonce = json_string_value (json_object_get (json, "nonce"));
+    struct samples *s = r->samples;
     json_t *messages;
 
-    if (!json_object_get (json, "messages"))
-        return 0;
-    if (json_get_object (json, NULL, "messages", &messages, err) < 0
-        || json_get_u64 (messages, "messages", "late", 0, INT64_MAX, &s->late,
-                         err) < 0
-        || json_get_u64 (messages, "messages", "repeated", 0, INT64_MAX,
-                         &s->repeated, err) < 0
-        || json_get_u64 (messages, "messages", "foreign", 0, INT64_MAX,
-                         &s->foreign, err) < 0)
+    if (!found)
+        return error_input (r->err, "fabric is missing");
+    if (strcmp (found, hash))
+        return error_input (r->err, "made for another fabric, or for this one "
+                                    "before it changed");
+    if (read_fields (r, head_fields, json, NULL, s) < 0
+        || json_get_bool (json, NULL, "complete", &s->complete, r->err) < 0)
         return -1;
-    return 0;
-}
-
-static int read_head (struct samples *s, const json_t *json,
-                      struct error *err)
-{
-    const char *nonce;
-
-    /* the largest integer that jansson supports */
-    if (json_get_u64 (json, NULL, "job", 0, INT64_MAX, &s->job, err) < 0
-        || json_get_u64 (json, NULL, "step", 0, INT64_MAX, &s->step, err) < 0
-        || json_get_bool (json, NULL, "complete", &s->complete, err) < 0
-        || read_messages (s, json, err) < 0 || read_level (s, json, err) < 0)
+    /* missing in older files */
+    if (json_object_get (json, "messages")
+        && (json_get_object (json, NULL, "messages", &messages, r->err) < 0
+            || read_fields (r, message_fields, messages, "messages", s) < 0))
         return -1;
-    nonce = json_string_value (json_object_get (json, "nonce"));
+    if (json_object_get (json, "service_level")
+        && read_fields (r, level_fields, json, NULL, s) < 0)
+        return -1;
     if (!nonce || strlen (nonce) >= sizeof (s->nonce)
         || strspn (nonce, "0123456789abcdef") != strlen (nonce))
-        return error_input (err, "nonce is not up to 32 hex digits");
+        return error_input (r->err, "nonce is not up to 32 hex digits");
     strcpy (s->nonce, nonce);
     return 0;
 }
 
-static int read_nodes (struct reader *r, const json_t *json, struct error *err)
+/* Replace the places of endpoints' names by indices in the pathset, which is
+ * made if there is none.
+ */
+static int resolve_names (struct reader *r, pathset_resolve_f resolve,
+                          void *arg, struct pathset **ps)
 {
-    if (find_lists (r, json, err) < 0 || read_list (r, ANSWERED, err) < 0
-        || read_list (r, MISSING, err) < 0 || read_list (r, KNOWN, err) < 0
-        || read_list (r, RUNS, err) < 0)
-        return -1;
-    return check_known (r->samples, err);
+    struct samples *s = r->samples;
+    uint32_t *index;
+    int rc = 0;
+
+    if (!*ps) {
+        /* if nothing was probed, only the hosts are known */
+        size_t hosts = s->nsamples == 0 ? s->nanswered : 0;
+        const char **name = xarray (r->n + hosts, sizeof (*name));
+        size_t n = 0;
+
+        for (; n < r->n; n++)
+            name[n] = r->name[n];
+        for (size_t i = 0; i < hosts; i++)
+            name[n++] = s->answered[i];
+        n = text_unique (name, n);
+        if (n > 0)
+            *ps = resolve (name, n, arg, r->err);
+        else
+            error_input (r->err, "no node answered");
+        free (name);
+        if (!*ps)
+            return -1;
+    }
+    index = xarray (r->n, sizeof (*index));
+    for (size_t i = 0; i < r->n && rc == 0; i++) {
+        int found = pathset_find (*ps, r->name[i]);
+
+        index[i] = (uint32_t)found;
+        if (found < 0)
+            rc = error_input (r->err, "endpoint %s is not in the plan",
+                              r->name[i]);
+    }
+    for (size_t i = 0; i < s->nsamples && rc == 0; i++) {
+        struct sample *x = &s->sample[i];
+
+        x->a = index[x->a];
+        x->b = index[x->b];
+        x->initiator = index[x->initiator];
+    }
+    for (size_t i = 0; i < s->nloopbacks && rc == 0; i++)
+        s->loopback[i].end = index[s->loopback[i].end];
+    free (index);
+    return rc;
 }
 
 struct samples *samples_read (FILE *fp, const char *name,
@@ -725,23 +668,19 @@ struct samples *samples_read (FILE *fp, const char *name,
                               struct pathset **ps, struct error *err)
 {
     json_t *json = json_read (fp, name, "samples", FILE_MAX, err);
-    struct reader r = { .samples = NULL };
+    struct reader r = { .err = err };
 
     if (!json)
         return NULL;
     r.samples = samples_create ();
-    if (check_hash (json, fabric_hash, err) < 0
-        || read_head (r.samples, json, err) < 0
-        || read_nodes (&r, json, err) < 0 || collect_names (&r, err) < 0
-        || resolve_names (&r, resolve, arg, ps, err) < 0
-        || read_list (&r, PROBES, err) < 0
-        || read_list (&r, LOOPBACKS, err) < 0) {
+    if (read_head (&r, json, fabric_hash) < 0 || read_lists (&r, json) < 0
+        || check_known (r.samples, err) < 0
+        || resolve_names (&r, resolve, arg, ps) < 0) {
         error_prefix (err, "%s", name);
         samples_destroy (r.samples);
         r.samples = NULL;
     }
     free (r.name);
-    free (r.index);
     json_decref (json);
     return r.samples;
 }
