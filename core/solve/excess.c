@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. The excess of a link is its latency minus the median of its class;
+/* Switches whose links are all slow by the same amount.
+ *
+ * A switch adds to a round trip by two of its links, so the column of a switch
+ * is half the sum of those of its links, and no probes can resolve a slow
+ * switch from links that all happen to be slow. But it is unlikely that all are
+ * slow by the same amount. So a common excess of a switch's links over their
+ * classes is tested, and reported for the switch.
+ *
+ * The excess of a link is its latency minus the median of its class;
  * that of a switch is the median over its links. One slow link does not change
  * that, nor does a slow neighbour, with which a switch usually shares only one
  * link. Its variance is that of a median of k, pi / 2 times the class's
@@ -12,13 +20,15 @@
  * search is repeated.
  */
 #include "config.h"
-#include "core/solve/excess.h"
+#include "core/solve/solution.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/linear/covariance.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 
 enum {
     LINKS_MIN = 3,    /* determined links that a tested switch needs */
@@ -32,6 +42,7 @@ enum {
 /* A determined link. */
 struct excess_known {
     size_t i; /* of the solution */
+    const struct link_info *link;
     uint32_t class_id;
     double excess;
     double spread; /* of its class; NAN: too few links */
@@ -53,52 +64,22 @@ struct board {
     size_t tested;
 };
 
-static void board_clear (struct board *b)
-{
-    free (b->known);
-    free (b->start);
-    free (b->of);
-    free (b->v);
-    free (b->col);
-    free (b->one);
-}
-
 static int compare_known (const void *va, const void *vb)
 {
     const struct excess_known *a = va;
     const struct excess_known *b = vb;
 
-    if (a->class_id != b->class_id)
-        return a->class_id < b->class_id ? -1 : 1;
-    return (a->i > b->i) - (a->i < b->i);
-}
-
-static const uint32_t *ends (const struct board *b, size_t k)
-{
-    return b->net->link[b->s->link[b->known[k].i].link].end;
-}
-
-/* Sort the links by switch, as the columns in lsq.c. */
-static void group_by_switch (struct board *b)
-{
-    for (size_t k = 0; k < b->nknown; k++)
-        for (int e = 0; e < 2; e++)
-            if (ends (b, k)[e] != NETWORK_NONE)
-                b->start[ends (b, k)[e] + 2]++;
-    for (size_t w = 2; w < b->net->nswitches + 2; w++)
-        b->start[w] += b->start[w - 1];
-    for (size_t k = 0; k < b->nknown; k++)
-        for (int e = 0; e < 2; e++)
-            if (ends (b, k)[e] != NETWORK_NONE)
-                b->of[b->start[ends (b, k)[e] + 1]++] = k;
+    return a->class_id != b->class_id ? util_compare (a->class_id, b->class_id)
+                                      : util_compare (a->i, b->i);
 }
 
 static void board_make (struct board *b)
 {
     size_t n = b->s->nlinks;
+    size_t *start = xcalloc (b->net->nswitches + 2, sizeof (*start));
 
     b->known = xarray (n, sizeof (*b->known));
-    b->start = xcalloc (b->net->nswitches + 2, sizeof (*b->start));
+    b->start = start;
     b->of = xarray (2 * n, sizeof (*b->of));
     b->v = xarray (n, sizeof (*b->v));
     b->col = xarray (n, sizeof (*b->col));
@@ -107,11 +88,26 @@ static void board_make (struct board *b)
         if (b->unknown[i] != NETWORK_NONE)
             b->known[b->nknown++] = (struct excess_known){
                 .i = i,
+                .link = &b->net->link[b->s->link[i].link],
                 .class_id = b->net->link[b->s->link[i].link].class_id,
                 .excess = b->s->link[i].latency_ns,
             };
     qsort (b->known, b->nknown, sizeof (*b->known), compare_known);
-    group_by_switch (b);
+    /* sort the links by switch: start[w + 1] is the place of switch w's next */
+    for (size_t k = 0; k < 2 * b->nknown; k++) {
+        uint32_t w = b->known[k / 2].link->end[k % 2];
+
+        if (w != NETWORK_NONE)
+            start[w + 2]++;
+    }
+    for (size_t w = 2; w < b->net->nswitches + 2; w++)
+        start[w] += start[w - 1];
+    for (size_t k = 0; k < 2 * b->nknown; k++) {
+        uint32_t w = b->known[k / 2].link->end[k % 2];
+
+        if (w != NETWORK_NONE)
+            b->of[start[w + 1]++] = k / 2;
+    }
 }
 
 /* Subtract the median of its class from each link's excess. */
@@ -238,5 +234,10 @@ void excess_find (struct solution *s, const struct network *net,
         s->sw[s->nswitches++] = found;
     }
     s->switches_tested = b.tested;
-    board_clear (&b);
+    free (b.known);
+    free (b.start);
+    free (b.of);
+    free (b.v);
+    free (b.col);
+    free (b.one);
 }

@@ -20,7 +20,7 @@
  * repeats per probe help more.
  */
 #include "config.h"
-#include "core/solve/robust.h"
+#include "core/solve/solve.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -81,21 +81,6 @@ static double residuals (struct robust_fit *f, const double *y)
     return n > 0 ? 1.4826 * stats_median (f->room, n) : 0;
 }
 
-/* Solve with the current factors. */
-static int solve (struct robust_fit *f, double tolerance, double *w, double *y)
-{
-    struct lsq *q;
-    int rc;
-
-    for (size_t i = 0; i < f->a->nrows; i++)
-        w[i] = f->base[i] * f->factor[i];
-    if (!(q = lsq_create (f->a, w)))
-        return -1;
-    rc = lsq_solve (q, f->t, tolerance, y);
-    lsq_destroy (q);
-    return rc;
-}
-
 /* Iterate until the factors do not change. *scale: 0 to estimate it in each
  * pass; on return the one that was used last.
  */
@@ -107,6 +92,8 @@ static int iterate (struct robust_fit *f, double (*weigh) (double),
     for (int pass = 0; pass < PASSES_MAX; pass++) {
         double found = residuals (f, y);
         double change = 0;
+        struct lsq *q;
+        int rc;
 
         if (!fixed)
             *scale = fmax (found, f->scale_min);
@@ -120,7 +107,13 @@ static int iterate (struct robust_fit *f, double (*weigh) (double),
         }
         if (change < SETTLED)
             return 0;
-        if (solve (f, tolerance, w, y) < 0)
+        for (size_t i = 0; i < f->a->nrows; i++)
+            w[i] = f->base[i] * f->factor[i];
+        if (!(q = lsq_create (f->a, w)))
+            return -1;
+        rc = lsq_solve (q, f->t, tolerance, y);
+        lsq_destroy (q);
+        if (rc < 0)
             return -1;
     }
     return 0;

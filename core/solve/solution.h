@@ -88,4 +88,13 @@ int solution_write (const struct solution *s, const struct pathset *ps,
  */
 json_t *solution_json (const struct solution *s, const struct pathset *ps);
 
+/* Fill the switches of the solution from its links (excess.c). Link i of the
+ * solution is unknown unknown[i] of the covariance, NETWORK_NONE if it is not
+ * determined; factor is that of variances, NAN if it is not known.
+ */
+struct covariance;
+void excess_find (struct solution *s, const struct network *net,
+                  const uint32_t *unknown, const struct covariance *c,
+                  double factor);
+
 #endif /* CORE_SOLUTION_H */

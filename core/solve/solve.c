@@ -27,9 +27,8 @@
  * they are exact (linear/covariance). Only R can take long: rows that determine
  * few links leave groups of thousands. R is needed neither for P nor to find
  * the determined links, where a random null vector is 0; so if R takes too much
- * work, there are no groups. If P takes too much work and there are enough
- * rows, a random z is solved for: A determines all links if and only if the
- * solution for A z is z.
+ * work, there are no groups. If there are enough rows, a random z is solved for
+ * first: A determines all links if and only if the solution for A z is z.
  *
  * The standard errors are those of the noise. If links changed between the
  * measurements, rows contradict each other, and the estimates of the links that
@@ -56,14 +55,13 @@
 #include "core/linear/lsq.h"
 #include "core/linear/sparse.h"
 #include "core/plan/rref.h"
-#include "core/solve/excess.h"
 #include "util/alloc.h"
 #include "util/rng.h"
+#include "util/sort.h"
 
 enum {
-    WORK_EASY = 50 * 1000 * 1000,   /* of elimination, before another method */
-    WORK_MAX = 300 * 1000 * 1000,   /* is tried; and at most */
-    ASK_ITERATIONS = 500,           /* that the other method may take */
+    WORK_MAX = 300 * 1000 * 1000,   /* of elimination */
+    ASK_ITERATIONS = 500,           /* to find whether all is determined */
     WORK_GROUPS = 20 * 1000 * 1000, /* to find the groups */
     MISFIT_PRIOR = 4,               /* rows */
     SEED = 1,
@@ -158,10 +156,10 @@ static int compare_lengths (const void *va, const void *vb)
     const struct by_length *b = vb;
 
     if (a->n != b->n)
-        return a->n < b->n ? -1 : 1;
+        return util_compare (a->n, b->n);
     for (size_t i = 0; i < a->n; i++)
         if (a->col[i] != b->col[i])
-            return a->col[i] < b->col[i] ? -1 : 1;
+            return util_compare (a->col[i], b->col[i]);
     return memcmp (a->value, b->value, a->n);
 }
 
@@ -206,101 +204,64 @@ static bool determines_all (const struct sparse *a)
     return all;
 }
 
-/* Add row i of a to the form. Return 0, or 1 if this is too much work. If the
- * work is large, also test once whether all columns are determined: *all.
- */
-static int eliminate (struct system *s, const struct sparse *a, size_t i,
-                      bool *asked, bool *all)
+/* Add row i of a to the form. Return 0, or 1 if this is too much work. */
+static int eliminate (struct system *s, const struct sparse *a, size_t i)
 {
     size_t first = a->start[i];
 
     rref_add (s->form, a->col + first, (const uint8_t *)a->value + first,
               a->start[i + 1] - first);
-    if (rref_work (s->form) > WORK_EASY && !*asked) {
-        *asked = true;
-        *all = determines_all (a);
-    }
-    return rref_work (s->form) > s->work_max && !*all;
+    return rref_work (s->form) > s->work_max;
 }
 
-/* Add the rows in a good order: rows that have a column of their own come last,
- * when adding them costs nothing; short rows come first before these.
- */
-static int eliminate_all (struct system *s, const struct sparse *a, bool *all)
-{
-    bool asked = a->nrows < a->ncols;
-    struct peel p;
-    int rc = 0;
-
-    peel_make (&p, a, 1);
-    for (size_t i = 0; i < p.nrows && !*all && rc == 0; i++)
-        rc = eliminate (s, a, p.other_row[i], &asked, all);
-    for (size_t k = p.n; k-- > 0 && !*all && rc == 0;)
-        rc = eliminate (s, a, p.row[k], &asked, all);
-    peel_clear (&p);
-    return rc;
-}
-
-/* Read the results from the form; s->form remains if it can be reduced with
- * little work.
- */
-static void read_form (struct system *s, size_t ncols)
-{
-    struct rng rng;
-
-    s->pivot = xarray (ncols, sizeof (*s->pivot));
-    s->null = xcalloc (ncols, sizeof (*s->null));
-    for (size_t c = 0; c < ncols; c++)
-        s->pivot[c] = rref_pivot (s->form, (uint32_t)c);
-    rng_seed (&rng, SEED);
-    rref_null (s->form, &rng, s->null);
-    if (!rref_reduce_within (s->form, WORK_GROUPS)) {
-        rref_destroy (s->form);
-        s->form = NULL;
-    }
-}
-
-/* Find the unknowns, and what is determined. Return 0; 1 with err if that is
- * too much work; -1 with err.
+/* Find the unknowns, and what is determined. s->form remains if it can be
+ * reduced with little work. Return 0; 1 with err if all is too much work.
  */
 static int make_form (struct system *s, const struct sparse *rows,
                       struct error *err)
 {
-    struct sparse *sorted = sort_rows (rows);
-    bool all = false;
-    int rc;
+    size_t ncols = rows->ncols;
+    struct sparse *a;
+    struct peel p;
+    struct rng rng;
+    int rc = 0;
 
-    s->form = rref_create (rows->ncols);
-    rc = eliminate_all (s, sorted, &all);
-    s->rank = all ? rows->ncols : rref_rank (s->form);
-    if (rc == 0 && s->rank == rows->ncols) {
+    s->rank = ncols;
+    if (rows->nrows >= ncols && determines_all (rows))
+        return 0;
+    a = sort_rows (rows);
+    s->form = rref_create (ncols);
+    /* rows that have a column of their own come last, when adding them costs
+     * nothing; short rows come first before these
+     */
+    peel_make (&p, a, 1);
+    for (size_t i = 0; i < p.nrows && rc == 0; i++)
+        rc = eliminate (s, a, p.other_row[i]);
+    for (size_t k = p.n; k-- > 0 && rc == 0;)
+        rc = eliminate (s, a, p.row[k]);
+    peel_clear (&p);
+    sparse_destroy (a);
+    if (rc > 0) {
+        error_world (err,
+                     "these %zu rows take too much work to tell what they "
+                     "determine",
+                     rows->nrows);
+        return rc;
+    }
+    s->rank = rref_rank (s->form);
+    if (s->rank < ncols) {
+        s->pivot = xarray (ncols, sizeof (*s->pivot));
+        s->null = xcalloc (ncols, sizeof (*s->null));
+        for (size_t c = 0; c < ncols; c++)
+            s->pivot[c] = rref_pivot (s->form, (uint32_t)c);
+        rng_seed (&rng, SEED);
+        rref_null (s->form, &rng, s->null);
+    }
+    if (s->rank == ncols || !rref_reduce_within (s->form, WORK_GROUPS)) {
         rref_destroy (s->form);
         s->form = NULL;
     }
-    else if (rc == 0)
-        read_form (s, rows->ncols);
-    sparse_destroy (sorted);
-    if (rc > 0)
-        error_world (err,
-                     "these %zu rows take too much work to tell what"
-                     " they determine",
-                     rows->nrows);
-    return rc;
-}
-
-/* A_P of the rows. */
-static void reduce (struct system *s, const struct sparse *rows)
-{
-    s->a = sparse_create (s->rank);
-    for (size_t i = 0; i < rows->nrows; i++) {
-        size_t first = rows->start[i];
-        uint32_t var[ROW_MAX];
-        int8_t kept[ROW_MAX];
-        size_t n = pivots (s, rows->col + first, rows->value + first,
-                           rows->start[i + 1] - first, var, kept);
-
-        sparse_add (s->a, var, kept, n);
-    }
+    return 0;
 }
 
 static int ill_conditioned (struct error *err)
@@ -309,32 +270,33 @@ static int ill_conditioned (struct error *err)
 }
 
 /* Set up for rows of weights w; takes ownership of both. Return value as
- * make_form.
+ * make_form, or -1 with err.
  */
 static int system_make (struct system *s, struct sparse *rows, double *w,
                         bool determined, struct error *err)
 {
-    int rc = -1;
+    int rc = 0;
 
     s->weight = w;
     s->rank = rows->ncols;
+    s->a = rows;
     if (!determined && (rc = make_form (s, rows, err)) != 0)
-        goto done;
-    rc = -1;
-    if (s->pivot)
-        reduce (s, rows);
-    else {
-        s->a = rows;
-        rows = NULL;
+        return rc;
+    if (s->pivot) {
+        s->a = sparse_create (s->rank);
+        for (size_t i = 0; i < rows->nrows; i++) {
+            size_t first = rows->start[i];
+            uint32_t var[ROW_MAX];
+            int8_t kept[ROW_MAX];
+            size_t n = pivots (s, rows->col + first, rows->value + first,
+                               rows->start[i + 1] - first, var, kept);
+
+            sparse_add (s->a, var, kept, n);
+        }
+        sparse_destroy (rows);
     }
-    if (!(s->lsq = lsq_create (s->a, s->weight))) {
-        ill_conditioned (err);
-        goto done;
-    }
-    rc = 0;
-done:
-    sparse_destroy (rows);
-    return rc;
+    s->lsq = lsq_create (s->a, s->weight);
+    return s->lsq ? 0 : ill_conditioned (err);
 }
 
 /* The observed rows, and their RTTs in t, which the caller frees. */
@@ -360,18 +322,13 @@ static int system_observed (struct system *s, struct pathset *ps,
     return system_make (s, rows, w, false, err);
 }
 
-static struct covariance *make_covariance (const struct system *s)
-{
-    static const struct covariance_options opts = {
-        .exact = SOLVE_EXACT_MAX,
-        .sketch = SOLVE_SKETCH,
-        .worst = SOLVE_WORST,
-        .tolerance = LSQ_ROUGH,
-        .seed = SEED,
-    };
-
-    return covariance_create (s->a, s->weight, s->lsq, &opts);
-}
+static const struct covariance_options covariance_usual = {
+    .exact = SOLVE_EXACT_MAX,
+    .sketch = SOLVE_SKETCH,
+    .worst = SOLVE_WORST,
+    .tolerance = LSQ_ROUGH,
+    .seed = SEED,
+};
 
 /* Sum of w r^2 of the residuals. */
 static double misfit (const struct system *s, const double *t, const double *y)
@@ -417,39 +374,37 @@ static int least_squares (struct system *s, const double *t, bool noisy,
                           const struct solve_options *opts, double *y,
                           struct covariance **c, size_t *outliers)
 {
-    double *base = NULL;
-    double *share = NULL;
+    size_t n = s->a->nrows;
+    double *base;
+    double *share;
     double tolerance;
-    int rc = -1;
+    int rc;
 
     if (find_minimum (s, t, noisy, y, &tolerance) < 0)
         return -1;
     if (opts->bare)
         return 0;
-    if (!(*c = make_covariance (s)))
-        return -1;
-    if (opts->robust == ROBUST_NONE)
-        return 0;
-    base = xarray (s->a->nrows, sizeof (*base));
-    share = xarray (s->a->nrows, sizeof (*share));
-    memcpy (base, s->weight, s->a->nrows * sizeof (*base));
+    *c = covariance_create (s->a, s->weight, s->lsq, &covariance_usual);
+    if (!*c || opts->robust == ROBUST_NONE)
+        return *c ? 0 : -1;
+    base = xarray (n, sizeof (*base));
+    share = xarray (n, sizeof (*share));
+    memcpy (base, s->weight, n * sizeof (*base));
     covariance_redundancy (*c, s->a, s->weight, share);
-    if (robust_solve (s->a, t, share, opts->robust, noisy ? 1 : 0, tolerance,
-                      s->weight, y)
-        < 0)
-        goto done;
-    for (size_t i = 0; i < s->a->nrows; i++)
+    rc = robust_solve (s->a, t, share, opts->robust, noisy ? 1 : 0, tolerance,
+                       s->weight, y);
+    for (size_t i = 0; i < n && rc == 0; i++)
         *outliers += s->weight[i] < base[i] / 4;
+    free (base);
+    free (share);
+    if (rc < 0)
+        return -1;
     lsq_destroy (s->lsq);
     covariance_destroy (*c);
     *c = NULL;
-    if (!(s->lsq = lsq_create (s->a, s->weight)) || !(*c = make_covariance (s)))
-        goto done;
-    rc = 0;
-done:
-    free (base);
-    free (share);
-    return rc;
+    if ((s->lsq = lsq_create (s->a, s->weight)))
+        *c = covariance_create (s->a, s->weight, s->lsq, &covariance_usual);
+    return *c ? 0 : -1;
 }
 
 /* Fill in the residual and what follows from it. Return the factor of
@@ -485,26 +440,6 @@ static double assess (struct solution *sol, const struct system *s,
     if (noisy)
         return 1;
     return sol->dof > 0 ? wrss / (double)sol->dof : NAN;
-}
-
-static void add_group (struct solution *sol, const struct rref_entry *entry,
-                       size_t n, const uint32_t *link, double latency_ns,
-                       double stderr_ns)
-{
-    struct link_group *g = &sol->group[sol->ngroups];
-
-    g->member = xarray (n, sizeof (*g->member));
-    sol->ngroups++;
-    g->n = n;
-    g->latency_ns = latency_ns;
-    g->stderr_ns = stderr_ns;
-    for (size_t i = 0; i < n; i++) {
-        struct group_member *m = &g->member[i];
-
-        m->link = link[entry[i].col];
-        if (rref_rational (entry[i].value, &m->p, &m->q) < 0)
-            m->p = m->q = 0;
-    }
 }
 
 /* The factor for the variance of each column, from the residuals of its rows.
@@ -570,6 +505,7 @@ static void fill_groups (struct solution *sol, const struct system *s,
 {
     sol->group = xcalloc (s->rank, sizeof (*sol->group));
     for (uint32_t j = 0; j < s->m && s->pivot; j++) {
+        struct link_group *g = &sol->group[sol->ngroups];
         const struct rref_entry *entry;
         int i = s->pivot[j];
         size_t n = SIZE_MAX;
@@ -582,10 +518,19 @@ static void fill_groups (struct solution *sol, const struct system *s,
             sol->unlisted++;
             continue;
         }
-        for (size_t k = 0; k < n; k++)
+        g->member = xarray (n, sizeof (*g->member));
+        g->n = n;
+        for (size_t k = 0; k < n; k++) {
+            struct group_member *m = &g->member[k];
+
             worst = fmax (worst, misfit_of (s, entry[k].col));
-        add_group (sol, entry, n, s->link, y[i],
-                   stderr_of (c, factor * worst, (size_t)i));
+            m->link = s->link[entry[k].col];
+            if (rref_rational (entry[k].value, &m->p, &m->q) < 0)
+                m->p = m->q = 0;
+        }
+        g->latency_ns = y[i];
+        g->stderr_ns = stderr_of (c, factor * worst, (size_t)i);
+        sol->ngroups++;
     }
 }
 
@@ -624,22 +569,6 @@ static int fill_pairs (struct solution *sol, const struct system *s,
     return 0;
 }
 
-/* Fill in the solution, once y is known. */
-static int tell (struct solution *sol, const struct system *s,
-                 const struct pathset *ps, const double *y,
-                 const struct covariance *c, double factor, bool pairs,
-                 struct error *err)
-{
-    uint32_t *where = xarray (s->m, sizeof (*where));
-
-    fill_links (sol, s, y, c, factor, where);
-    fill_groups (sol, s, y, c, factor);
-    if (c)
-        excess_find (sol, pathset_network (ps), where, c, factor);
-    free (where);
-    return pairs ? fill_pairs (sol, s, ps, y, c, factor, err) : 0;
-}
-
 struct solution *solve_observations (struct pathset *ps,
                                      const struct observations *o,
                                      const struct solve_options *opts,
@@ -648,19 +577,20 @@ struct solution *solve_observations (struct pathset *ps,
     struct system s = { .work_max = WORK_MAX };
     struct covariance *c = NULL;
     struct solution *sol = NULL;
+    uint32_t *where = NULL;
     double *y = NULL;
     double *t = NULL;
+    bool noisy = o->sigma_ns > 0;
     double factor;
-    bool noisy;
 
     if (o->n == 0) {
         error_world (err, "no probe gave a round-trip time");
-        goto error;
+        return NULL;
     }
-    noisy = o->sigma_ns > 0;
     if (system_observed (&s, ps, o, &t, err) != 0)
-        goto error;
+        goto done;
     y = xcalloc (s.rank, sizeof (*y));
+    where = xarray (s.m, sizeof (*where));
     sol = xcalloc (1, sizeof (*sol));
     if (least_squares (&s, t, noisy, opts, y, &c, &sol->outliers) < 0) {
         ill_conditioned (err);
@@ -669,15 +599,19 @@ struct solution *solve_observations (struct pathset *ps,
     if (opts->local && noisy && c)
         s.misfit = find_misfits (&s, ps, o, y);
     factor = assess (sol, &s, t, noisy, y);
-    if (tell (sol, &s, ps, y, c, factor, opts->pairs, err) < 0)
-        goto error;
-    goto done;
+    fill_links (sol, &s, y, c, factor, where);
+    fill_groups (sol, &s, y, c, factor);
+    if (c)
+        excess_find (sol, pathset_network (ps), where, c, factor);
+    if (!opts->pairs || fill_pairs (sol, &s, ps, y, c, factor, err) == 0)
+        goto done;
 error:
     solution_destroy (sol);
     sol = NULL;
 done:
     free (y);
     free (t);
+    free (where);
     covariance_destroy (c);
     system_clear (&s);
     return sol;
@@ -723,14 +657,6 @@ static struct sparse *planned_rows (struct pathset *ps, const struct plan *plan,
     return rows;
 }
 
-/* The iterations that a prediction may take. */
-static uint64_t iterations (const struct sparse *a)
-{
-    uint64_t n = PREDICT_ENTRIES / (a->start[a->nrows] + 1);
-
-    return n > PREDICT_ITERATIONS ? n : PREDICT_ITERATIONS;
-}
-
 int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
                    double *max, struct error *err)
 {
@@ -742,8 +668,8 @@ int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
         .seed = SEED,
     };
     struct system s = { .work_max = PREDICT_WORK };
-    struct sparse *rows;
     struct covariance *c = NULL;
+    struct sparse *rows;
     double sum = 0;
     int rc;
 
@@ -753,22 +679,21 @@ int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
     if (!(rows = planned_rows (ps, plan, err)))
         return -1;
     rc = system_make (&s, rows, NULL, plan_rank (plan) == rows->ncols, err);
-    if (rc != 0)
-        goto done;
-    rc = -1;
-    lsq_limit (s.lsq, iterations (s.a));
-    if (!(c = covariance_create (s.a, NULL, s.lsq, &opts))) {
-        rc = 1;
-        goto done;
+    if (rc == 0) {
+        size_t most = PREDICT_ENTRIES / (s.a->start[s.a->nrows] + 1);
+
+        lsq_limit (s.lsq,
+                   most > PREDICT_ITERATIONS ? most : PREDICT_ITERATIONS);
+        c = covariance_create (s.a, NULL, s.lsq, &opts);
     }
-    for (size_t i = 0; i < s.rank; i++) {
+    for (size_t i = 0; i < s.rank && c; i++) {
         sum += covariance_variance (c, i);
         *max = fmax (*max, covariance_variance (c, i));
     }
-    *rms = sqrt (sum / (double)s.rank);
-    *max = sqrt (*max);
-    rc = 0;
-done:
+    if (c) {
+        *rms = sqrt (sum / (double)s.rank);
+        *max = sqrt (*max);
+    }
     covariance_destroy (c);
     system_clear (&s);
     return rc < 0 ? -1 : 0;
