@@ -4,8 +4,7 @@
  * kind, so the simplest cause of a signature comes first and names it.
  * Signatures are compared by hash, then in full.
  *
- * A route is one from a switch that has a detour to the endpoint
- * (judge/detour): with d-mod-k routing, switches on the way up have one,
+ * A route is one from a switch that has a detour to the endpoint: with d-mod-k routing, switches on the way up have one,
  * switches on the way down never do. It shifts all rows that pass the switch on
  * the way to the endpoint by the difference between the two paths, of either
  * sign.
@@ -17,6 +16,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/sort.h"
 
 enum {
     CLASS_ENOUGH = 4,  /* measured links of a class that is a cause */
@@ -38,11 +38,6 @@ struct cause_build {
     size_t n, size;
 };
 
-static uint64_t make_key (enum suspect_kind kind, uint32_t index, uint32_t to)
-{
-    return (uint64_t)kind << 2 * INDEX_BITS | (uint64_t)index << INDEX_BITS
-           | to;
-}
 
 static struct suspect key_suspect (uint64_t key)
 {
@@ -58,15 +53,16 @@ static int compare_entries (const void *va, const void *vb)
     const struct cause_entry *a = va;
     const struct cause_entry *b = vb;
 
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    return a->key != b->key ? util_compare (a->key, b->key)
+                            : util_compare (a->row, b->row);
 }
 
 /* Add to the entries of the row, which begin at `first`. */
-static void put (struct cause_build *b, size_t first, uint64_t key,
+static void put (struct cause_build *b, size_t first, struct suspect s,
                  uint32_t row, unsigned int value)
 {
+    uint64_t key = (uint64_t)s.kind << 2 * INDEX_BITS
+                   | (uint64_t)s.index << INDEX_BITS | s.to;
     size_t i = first;
 
     if (value == 0)
@@ -88,7 +84,8 @@ static int put_routes (struct cause_build *b, size_t first, uint32_t row,
         uint32_t sw = b->net->link[arc_link (arc[k])].end[arc[k] % 2];
 
         if (sw != NETWORK_NONE)
-            put (b, first, make_key (SUSPECT_ROUTE, sw, (uint32_t)to), row, 1);
+            put (b, first,
+                 (struct suspect){ SUSPECT_ROUTE, sw, (uint32_t)to }, row, 1);
     }
     return n;
 }
@@ -104,27 +101,107 @@ static int put_row (struct cause_build *b, uint32_t row,
     }
     for (size_t p = 0; p < o->n; p++) {
         uint32_t link = o->link[p];
+        unsigned int n = o->count[p];
         const struct link_info *info = &b->net->link[link];
+        const struct {
+            struct suspect suspect;
+            unsigned int value;
+        } at[] = {
+            { { SUSPECT_LINK, link, 0 }, n },
+            { { SUSPECT_ARC, 2 * link, 0 }, o->forth[p] },
+            { { SUSPECT_ARC, 2 * link + 1, 0 }, n - o->forth[p] },
+            { { SUSPECT_CLASS, info->class_id, 0 }, n },
+            { { SUSPECT_SWITCH, info->end[0], 0 }, n },
+            { { SUSPECT_SWITCH, info->end[1], 0 }, n },
+        };
 
-        put (b, first, make_key (SUSPECT_LINK, link, 0), row, o->count[p]);
-        put (b, first, make_key (SUSPECT_ARC, 2 * link, 0), row, o->forth[p]);
-        put (b, first, make_key (SUSPECT_ARC, 2 * link + 1, 0), row,
-             o->count[p] - o->forth[p]);
-        put (b, first, make_key (SUSPECT_CLASS, info->class_id, 0), row,
-             o->count[p]);
-        for (int end = 0; end < 2; end++)
-            if (info->end[end] != NETWORK_NONE)
-                put (b, first, make_key (SUSPECT_SWITCH, info->end[end], 0),
-                     row, o->count[p]);
+        for (size_t k = 0; k < sizeof (at) / sizeof (at[0]); k++)
+            if (at[k].suspect.index != NETWORK_NONE)
+                put (b, first, at[k].suspect, row, at[k].value);
     }
     put (b, first,
-         make_key (SUSPECT_ROW, o->a < o->b ? o->a : o->b,
-                   o->a < o->b ? o->b : o->a),
+         (struct suspect){ SUSPECT_ROW, o->a < o->b ? o->a : o->b,
+                           o->a < o->b ? o->b : o->a },
          row, 1);
     return put_routes (b, first, row, o->a, o->b, err) < 0
                    || put_routes (b, first, row, o->b, o->a, err) < 0
                ? -1
                : 0;
+}
+
+/*
+ * Detours
+ */
+
+static uint32_t tail (const struct network *net, uint32_t arc)
+{
+    return net->link[arc_link (arc)].end[arc % 2];
+}
+
+void detours_make (struct detours *d, const struct network *net)
+{
+    uint32_t narcs = 2 * (uint32_t)net->nlinks;
+    size_t *first = xcalloc (net->nswitches + 2, sizeof (*first));
+
+    *d = (struct detours){ net, first, xarray (narcs, sizeof (*d->arc)) };
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t a = 0; a < narcs; a++)
+            if (net->link[arc_link (a)].kind == LINK_SWITCH
+                && tail (net, a) != NETWORK_NONE) {
+                if (pass == 0)
+                    first[tail (net, a) + 2]++;
+                else
+                    d->arc[first[tail (net, a) + 1]++] = a;
+            }
+        for (size_t s = 2; s < net->nswitches + 2 && pass == 0; s++)
+            first[s] += first[s - 1];
+    }
+}
+
+void detours_clear (struct detours *d)
+{
+    free (d->first);
+    free (d->arc);
+    *d = (struct detours){ 0 };
+}
+
+int detour_tables (const struct network *net, uint32_t at, uint32_t to,
+                   uint32_t but, uint32_t *arc, int most)
+{
+    uint32_t target = net->place (net->net, to);
+    int n = 0;
+
+    while (at != target) {
+        if (at == but || at == NETWORK_NONE || n == most)
+            return -1;
+        at = net->hop (net->net, at, to, &arc[n++]);
+    }
+    return n;
+}
+
+int detour_walk (const struct detours *d, uint32_t out, uint32_t to,
+                 uint32_t *arc)
+{
+    const struct network *net = d->net;
+    uint32_t sw = tail (net, out);
+    uint32_t right;
+
+    if (net->hop (net->net, sw, to, &right) == NETWORK_NONE || right == out)
+        return 0;
+    arc[0] = out;
+    return 1
+           + detour_tables (net, tail (net, out ^ 1), to, sw, arc + 1,
+                            PATH_MAX_HOPS - 1);
+}
+
+bool detour_exists (const struct detours *d, uint32_t sw, uint32_t to)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+
+    for (size_t i = d->first[sw]; i < d->first[sw + 1]; i++)
+        if (detour_walk (d, d->arc[i], to, arc) > 0)
+            return true;
+    return false;
 }
 
 /*
@@ -228,14 +305,6 @@ static bool is_possible (const struct cause_columns *t, const struct suspect *s)
     }
 }
 
-static void count_link (struct cause_columns *t, const struct link_info *link)
-{
-    t->class_links[link->class_id]++;
-    for (int end = 0; end < 2; end++)
-        if (link->end[end] != NETWORK_NONE)
-            t->switch_links[link->end[end]]++;
-}
-
 /* Whether a suspect is stored as a member of a signature, in addition to the
  * simplest.
  */
@@ -280,8 +349,13 @@ static void add_columns (struct cause_columns *t)
         unit = append (t->c, b->entry + i, end - i);
         signature = intern (t, &s);
         if (s.kind == SUSPECT_LINK) {
+            const struct link_info *link = &b->net->link[s.index];
+
             t->of_link[s.index] = signature;
-            count_link (t, &b->net->link[s.index]);
+            t->class_links[link->class_id]++;
+            for (int end = 0; end < 2; end++)
+                if (link->end[end] != NETWORK_NONE)
+                    t->switch_links[link->end[end]]++;
         }
         if (!is_beside (t, &s, signature))
             continue;
@@ -289,19 +363,6 @@ static void add_columns (struct cause_columns *t)
             = (struct member){ s, s.kind == SUSPECT_ARC ? 2. * unit : unit };
         t->signature[t->n++] = signature;
     }
-}
-
-/* Sort the members by signature. */
-static void place_members (struct causes *c, const struct cause_columns *t)
-{
-    c->first = xcalloc (c->n + 2, sizeof (*c->first));
-    c->member = xarray (t->n, sizeof (*c->member));
-    for (size_t i = 0; i < t->n; i++)
-        c->first[t->signature[i] + 2]++;
-    for (size_t k = 2; k <= c->n; k++)
-        c->first[k] += c->first[k - 1];
-    for (size_t i = 0; i < t->n; i++)
-        c->member[c->first[t->signature[i] + 1]++] = t->member[i];
 }
 
 static void make_signatures (struct causes *c, const struct cause_build *b)
@@ -330,7 +391,15 @@ static void make_signatures (struct causes *c, const struct cause_build *b)
     c->row = xarray (b->n, sizeof (*c->row));
     c->value = xarray (b->n, sizeof (*c->value));
     add_columns (&t);
-    place_members (c, &t);
+    /* sort the members by signature */
+    c->first = xcalloc (c->n + 2, sizeof (*c->first));
+    c->member = xarray (t.n, sizeof (*c->member));
+    for (size_t i = 0; i < t.n; i++)
+        c->first[t.signature[i] + 2]++;
+    for (size_t k = 2; k <= c->n; k++)
+        c->first[k] += c->first[k - 1];
+    for (size_t i = 0; i < t.n; i++)
+        c->member[c->first[t.signature[i] + 1]++] = t.member[i];
     free (t.slot);
     free (t.of_link);
     free (t.switch_links);

@@ -9,10 +9,10 @@
 #ifndef CORE_CAUSE_H
 #define CORE_CAUSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/judge/detour.h"
 #include "core/paths/paths.h"
 #include "core/samples/observe.h"
 #include "util/error.h"
@@ -50,6 +50,37 @@ static inline uint32_t suspect_link (const struct suspect *s)
 unsigned int suspect_crossed (const struct suspect *s,
                               const struct network *net, uint32_t arc,
                               uint32_t to);
+
+/* Detours: where messages go if one entry of one forwarding table is wrong. If
+ * a switch sends messages for an endpoint by the wrong port, they reach a
+ * neighbour, which forwards them as it should. So they arrive by a known path,
+ * unless this path leads through the switch again: then they loop and never
+ * arrive.
+ */
+struct detours {
+    const struct network *net;
+    size_t *first; /* [nswitches + 1] of a switch's arcs: */
+    uint32_t *arc; /* to other switches, ascending */
+};
+
+void detours_make (struct detours *d, const struct network *net);
+void detours_clear (struct detours *d);
+
+/* Arcs from a place to an endpoint (the network's numbers) by the tables, at
+ * most so many; -1: they do not lead there, or lead through place `but`.
+ */
+int detour_tables (const struct network *net, uint32_t at, uint32_t to,
+                   uint32_t but, uint32_t *arc, int most);
+
+/* Arcs, in order, from the switch that arc `out` leaves to an endpoint; `out`
+ * is the first of at most PATH_MAX_HOPS. Return their number, 0 if `out` is the
+ * right port or messages do not arrive.
+ */
+int detour_walk (const struct detours *d, uint32_t out, uint32_t to,
+                 uint32_t *arc);
+
+/* Whether there is a detour from switch sw. */
+bool detour_exists (const struct detours *d, uint32_t sw, uint32_t to);
 
 /* excess = amplitude of the signature / unit. For links, arcs, switches and
  * classes: of each link's one-way latency, mean of the two directions. For a

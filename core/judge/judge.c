@@ -34,7 +34,6 @@
 #include "core/judge/explain.h"
 #include "core/judge/loss.h"
 #include "core/judge/model.h"
-#include "core/judge/route.h"
 #include "core/samples/observe.h"
 #include "util/alloc.h"
 #include "util/sort.h"

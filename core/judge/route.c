@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. By Bayes, the odds of an explanation are the likelihood of the rows,
+/* Whether a cause is a slow link or a wrong route, and from which switch.
+ *
+ * Rows in which a link carries the messages of one endpoint only look the same
+ * for both. A slow link may add any time. A wrong route adds (or saves) the
+ * difference between the latencies of the links that it crosses and of those
+ * that it should cross. These are about as expected, or as other causes give
+ * them (detours in judge/cause). The more likely of the two is chosen.
+ *
+ * By Bayes, the odds of an explanation are the likelihood of the rows,
  * exp of minus half of the chi square that it misses, times the density of such
  * an excess. For a route, this density is over its detours, with the expected
  * latencies of their links and what other causes add to these. For a link, each
@@ -11,12 +19,13 @@
  * switch has the odds of all its routes.
  */
 #include "config.h"
-#include "core/judge/route.h"
+#include "core/judge/explain.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "util/alloc.h"
+#include "util/sort.h"
 
 #define DETOUR_SD 2.5 /* largest distance of a route from a detour */
 #define ROUTE_ODDS 0.1
@@ -27,6 +36,82 @@
 #define CHANCE_ODDS 100.0
 #define EXCESS_MIN 1e2 /* ns */
 #define EXCESS_MAX 1e6
+
+struct detour_fit {
+    double sd;      /* distance of the closest, in standard deviations;
+                       INFINITY: there is no detour */
+    double density; /* of the excess, per ns */
+    bool by_others; /* the closest crosses arcs of those other causes */
+};
+
+struct detour_way {
+    int n;
+    uint32_t arc[PATH_MAX_HOPS];
+};
+
+/* Add the latencies of links that a path crosses and the other does not. */
+static void add_links (const struct model *model, const struct network *net,
+                       const double *more_ns, const struct detour_way *way,
+                       const struct detour_way *other, double sign,
+                       double *mean, double *var)
+{
+    for (int i = 0; i < way->n; i++) {
+        uint32_t link = arc_link (way->arc[i]);
+        double ns;
+        double spread;
+        int k = 0;
+
+        while (k < other->n && arc_link (other->arc[k]) != link)
+            k++;
+        if (k < other->n)
+            continue;
+        model_link (model, net, link, &ns, &spread);
+        *mean += sign * (ns + more_ns[way->arc[i]]);
+        *var += spread * spread;
+    }
+}
+
+/* How well detours explain an excess of messages from switch sw to the
+ * endpoint. A detour's excess follows from the links' expected latencies and
+ * from what other causes add to arcs (more_ns [2 * nlinks]). All detours are
+ * equally likely.
+ */
+static struct detour_fit fit_detours (const struct detours *d,
+                                      const struct model *model,
+                                      const double *more_ns, uint32_t sw,
+                                      uint32_t to, double excess_ns,
+                                      double stderr_ns)
+{
+    struct detour_fit fit = { INFINITY, 0, false };
+    struct detour_way right, way;
+    size_t n = 0;
+
+    right.n = detour_tables (d->net, sw, to, NETWORK_NONE, right.arc,
+                             PATH_MAX_HOPS);
+    for (size_t i = d->first[sw]; i < d->first[sw + 1]; i++) {
+        double var = stderr_ns * stderr_ns;
+        double mean = 0;
+        double more = 0;
+        double sd;
+
+        if ((way.n = detour_walk (d, d->arc[i], to, way.arc)) == 0)
+            continue;
+        add_links (model, d->net, more_ns, &way, &right, 1, &mean, &var);
+        add_links (model, d->net, more_ns, &right, &way, -1, &mean, &var);
+        sd = fabs (excess_ns - mean) / sqrt (var);
+        for (int k = 0; k < way.n; k++)
+            more += more_ns[way.arc[k]];
+        if (sd < fit.sd) {
+            fit.sd = sd;
+            fit.by_others = more > 0;
+        }
+        fit.density += exp (-sd * sd / 2) / sqrt (2 * M_PI * var);
+        n++;
+    }
+    if (n > 0)
+        fit.density /= (double)n;
+    return fit;
+}
 
 /* What all causes but one add to each arc; the caller frees it. */
 static double *find_more (const struct explanation *ex, size_t but)
@@ -88,21 +173,15 @@ static struct guess *list_guesses (struct explanation *ex, size_t c,
                 .fit.sd = INFINITY,
             };
             if (m->suspect.kind == SUSPECT_ROUTE)
-                g->fit = detour_fit (&causes->detours, ex->model, more,
-                                     m->suspect.index,
-                                     pathset_endpoint (ps, m->suspect.to)->id,
-                                     g->excess_ns, r->stderr_ns * scale);
+                g->fit = fit_detours (&causes->detours, ex->model, more,
+                                      m->suspect.index,
+                                      pathset_endpoint (ps, m->suspect.to)->id,
+                                      g->excess_ns, r->stderr_ns * scale);
         }
     }
     free (rival);
     free (more);
     return list;
-}
-
-/* Density of a slow link's excess. */
-static double link_density (double excess_ns)
-{
-    return 1 / (fmax (excess_ns, EXCESS_MIN) * log (EXCESS_MAX / EXCESS_MIN));
 }
 
 static bool is_switch_link (const struct network *net, const struct suspect *s)
@@ -133,10 +212,14 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
         return -1;
     for (size_t i = 0; i < n; i++) {
         const struct guess *g = &list[i];
+        /* of a slow link's excess */
+        double density = 1
+                         / (fmax (g->excess_ns, EXCESS_MIN)
+                            * log (EXCESS_MAX / EXCESS_MIN));
         double odds = 0;
 
         if (g->excess_ns > 0 && is_switch_link (net, &g->member->suspect))
-            odds = g->likelihood * link_density (g->excess_ns)
+            odds = g->likelihood * density
                    * (g->excess_ns > fail_ns ? 1 : ROUTE_ODDS);
         else if (g->fit.sd < DETOUR_SD)
             odds = (g->fit.by_others ? CHANCE_ODDS
@@ -165,9 +248,8 @@ static int compare_odds (const void *va, const void *vb)
     const struct odds *a = va;
     const struct odds *b = vb;
 
-    if (a->sum != b->sum)
-        return a->sum > b->sum ? -1 : 1;
-    return (a->sw > b->sw) - (a->sw < b->sw);
+    return a->sum != b->sum ? util_compare (b->sum, a->sum)
+                            : util_compare (a->sw, b->sw);
 }
 
 int route_switches (struct explanation *ex, size_t c, const struct pathset *ps,

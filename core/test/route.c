@@ -4,14 +4,13 @@
  * same of the rows is one where no detour takes as much.
  */
 #include "config.h"
-#include "core/judge/route.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/judge/confirm.h"
-#include "core/judge/detour.h"
+#include "core/judge/cause.h"
 #include "core/judge/judge.h"
 #include "core/samples/simulate.h"
 #include "core/test/treenet.h"
