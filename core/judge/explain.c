@@ -42,6 +42,7 @@
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 
 enum {
     SCALE_ENOUGH = 16, /* rows that are enough for the scale */
@@ -87,6 +88,7 @@ static bool is_host_link (const struct explanation *ex, size_t k)
            && ex->causes->detours.net->link[s->index].kind == LINK_HOST;
 }
 
+/* What chance gives, in standard errors. */
 static double threshold (const struct explanation *ex, size_t k)
 {
     return ex->scale * ex->chance[kind_of (ex, k)];
@@ -115,15 +117,16 @@ static void set_info (struct explanation *ex, size_t k, double info)
 }
 
 /* Compute p = V^-1 of n signatures, at most LSQ_LANES, one after the other, and
- * their information.
+ * their information. p NULL: only that, roughly.
  */
-static int whiten (struct explanation *ex, const size_t *k, size_t n,
-                   double tolerance, double *p)
+static int whiten (struct explanation *ex, const size_t *k, size_t n, double *p)
 {
     size_t nrows = ex->model->nrows;
-    double *d = xcalloc (n * nrows, sizeof (*d));
+    double *d = xcalloc (2 * n * nrows, sizeof (*d));
+    double tolerance = p ? MODEL_EXACT : MODEL_ROUGH;
     int rc;
 
+    p = p ? p : d + n * nrows;
     for (size_t i = 0; i < n; i++)
         causes_expand (ex->causes, k[i], d + i * nrows, nrows);
     rc = model_whiten (ex->model, d, n, tolerance, p);
@@ -132,15 +135,6 @@ static int whiten (struct explanation *ex, const size_t *k, size_t n,
         ex->exact[k[i]] = true;
     }
     free (d);
-    return rc;
-}
-
-static int compute_info (struct explanation *ex, const size_t *k, size_t n)
-{
-    double *p = xarray (n * ex->model->nrows, sizeof (*p));
-    int rc = whiten (ex, k, n, MODEL_ROUGH, p);
-
-    free (p);
     return rc;
 }
 
@@ -302,15 +296,6 @@ static double gain (const struct explanation *ex, size_t k)
  * The choice
  */
 
-/* The score of a signature with such a gain in a search. */
-typedef double score_f (const struct explanation *ex, size_t k, double gain);
-
-static double beyond_chance (const struct explanation *ex, size_t k,
-                             double gain)
-{
-    return gain - pow (threshold (ex, k), 2);
-}
-
 /* List the best LSQ_LANES signatures above a score whose information is only
  * estimated.
  */
@@ -336,11 +321,11 @@ static size_t list_rivals (const struct explanation *ex, double above,
 }
 
 /* Score all signatures; if one may be above `floor`, use its exact gain, for at
- * most `turns` turns. With `best` the floor is the best score so far, and *best
- * is its signature, if any.
+ * most `turns` turns. With `best` the score is the gain above that of chance,
+ * the floor is the best score so far, and *best is its signature, if any.
  */
-static int search (struct explanation *ex, score_f *score, double floor,
-                   int turns, size_t *best)
+static int search (struct explanation *ex, double floor, int turns,
+                   size_t *best)
 {
     size_t next[LSQ_LANES];
     size_t n;
@@ -348,19 +333,21 @@ static int search (struct explanation *ex, score_f *score, double floor,
     for (size_t k = 0; k < ex->causes->n; k++) {
         double g = gain (ex, k);
 
-        ex->score[k] = score (ex, k, ex->exact[k] ? g : g / COMPETES);
+        ex->score[k] = (ex->exact[k] ? g : g / COMPETES)
+                       - (best ? pow (threshold (ex, k), 2) : 0);
         if (best && ex->exact[k] && ex->score[k] > floor) {
             floor = ex->score[k];
             *best = k;
         }
     }
     while (turns-- > 0 && (n = list_rivals (ex, floor, next)) > 0) {
-        if (compute_info (ex, next, n) < 0)
+        if (whiten (ex, next, n, NULL) < 0)
             return -1;
         for (size_t i = 0; i < n; i++) {
             size_t k = next[i];
 
-            ex->score[k] = score (ex, k, gain (ex, k));
+            ex->score[k]
+                = gain (ex, k) - (best ? pow (threshold (ex, k), 2) : 0);
             if (best && ex->score[k] > floor) {
                 floor = ex->score[k];
                 *best = k;
@@ -368,13 +355,6 @@ static int search (struct explanation *ex, score_f *score, double floor,
         }
     }
     return 0;
-}
-
-/* Find the signature with the best positive score; SIZE_MAX: none. */
-static int best_cause (struct explanation *ex, size_t *best)
-{
-    *best = SIZE_MAX;
-    return search (ex, beyond_chance, 0, COMPUTE_TURNS, best);
 }
 
 /* Insert a cause at place i. Causes that had a factor in an order have it again
@@ -395,7 +375,7 @@ static int add (struct explanation *ex, size_t i, size_t k)
         .p = xarray (ex->model->nrows, sizeof (*c.p)),
     };
 
-    if (whiten (ex, &k, 1, MODEL_EXACT, c.p) == 0)
+    if (whiten (ex, &k, 1, c.p) == 0)
         return put (ex, i, c);
     free (c.p);
     return -1;
@@ -440,14 +420,11 @@ static int forward (struct explanation *ex)
 {
     size_t most = ex->model->nrows / ROWS_PER_CAUSE;
 
-    if (most < 1)
-        most = 1;
-    if (most > CAUSES_MAX)
-        most = CAUSES_MAX;
+    most = most < 1 ? 1 : most > CAUSES_MAX ? CAUSES_MAX : most;
     for (int turn = 0; turn < TURNS_MAX; turn++) {
-        size_t k;
+        size_t k = SIZE_MAX;
 
-        if (best_cause (ex, &k) < 0)
+        if (search (ex, 0, COMPUTE_TURNS, &k) < 0)
             return -1;
         if (k == SIZE_MAX)
             return 0;
@@ -461,7 +438,8 @@ static int forward (struct explanation *ex)
 }
 
 /* Scale of the noise from the p quantile of the standardised residuals;
- * `normal` is that quantile of the absolute value of a standard normal.
+ * `normal` is that quantile of the absolute value of a standard normal. The
+ * lower third is what causes that are not found yet do not change.
  */
 static double noise_scale (const struct explanation *ex, double p,
                            double normal)
@@ -481,51 +459,29 @@ static double noise_scale (const struct explanation *ex, double p,
     return scale;
 }
 
-static double lower_third (const struct explanation *ex)
-{
-    return noise_scale (ex, 1 / 3., NORMAL_THIRD);
-}
-
 /* The scale before anything is explained: the smaller one of with and without
  * whole classes.
  */
 static int first_scale (struct explanation *ex)
 {
-    double scale = lower_third (ex);
+    double scale = noise_scale (ex, 1 / 3., NORMAL_THIRD);
 
     for (size_t k = 0; k < ex->causes->n && ex->n < CAUSES_MAX; k++)
         if (kind_of (ex, k) == SUSPECT_CLASS
-            && (compute_info (ex, &k, 1) < 0
+            && (whiten (ex, &k, 1, NULL) < 0
                 || (gain (ex, k) > 0 && add (ex, ex->n, k) < 0)))
             return -1;
-    ex->scale = fmin (scale, lower_third (ex));
+    ex->scale = fmin (scale, noise_scale (ex, 1 / 3., NORMAL_THIRD));
     while (ex->n > 0)
         free (take (ex, ex->n - 1).p);
     return refit (ex);
-}
-
-static int choose (struct explanation *ex)
-{
-    double scale;
-
-    if (first_scale (ex) < 0)
-        return -1;
-    /* explained rows no longer count as noise */
-    do {
-        scale = ex->scale;
-        ex->full = false;
-        if (forward (ex) < 0)
-            return -1;
-        ex->scale = lower_third (ex);
-    } while (ex->scale < SETTLED * scale);
-    ex->scale = noise_scale (ex, 0.5, NORMAL_MEDIAN);
-    return refit (ex) < 0 ? -1 : drop (ex);
 }
 
 int explain (struct explanation *ex, const struct model *model,
              const struct causes *causes, double alarms)
 {
     double *r = xarray (model->nrows, sizeof (*r));
+    double scale;
     int rc = -1;
 
     *ex = (struct explanation){
@@ -545,9 +501,20 @@ int explain (struct explanation *ex, const struct model *model,
             ex->chance[kind] = stats_normal_two_sided (
                 alarms * share[kind] / (double)causes->kind[kind]);
     model_residual (model, r);
-    if (model_whiten (model, r, 1, MODEL_EXACT, ex->unexplained) == 0
-        && sketch (ex) == 0 && refit (ex) == 0)
-        rc = choose (ex);
+    if (model_whiten (model, r, 1, MODEL_EXACT, ex->unexplained) < 0
+        || sketch (ex) < 0 || refit (ex) < 0 || first_scale (ex) < 0)
+        goto done;
+    /* explained rows no longer count as noise */
+    do {
+        scale = ex->scale;
+        ex->full = false;
+        if (forward (ex) < 0)
+            goto done;
+        ex->scale = noise_scale (ex, 1 / 3., NORMAL_THIRD);
+    } while (ex->scale < SETTLED * scale);
+    ex->scale = noise_scale (ex, 0.5, NORMAL_MEDIAN);
+    rc = refit (ex) < 0 ? -1 : drop (ex);
+done:
     free (r);
     return rc;
 }
@@ -569,13 +536,6 @@ void explanation_clear (struct explanation *ex)
 /*
  * Suspects
  */
-
-static double plain_gain (const struct explanation *ex, size_t k, double gain)
-{
-    (void)ex;
-    (void)k;
-    return gain;
-}
 
 static struct rival make_rival (const struct explanation *ex, size_t k,
                                 double less)
@@ -599,9 +559,8 @@ static int compare_rivals (const void *va, const void *vb)
     const struct rival *a = va;
     const struct rival *b = vb;
 
-    if (a->less != b->less)
-        return a->less < b->less ? -1 : 1;
-    return (a->signature > b->signature) - (a->signature < b->signature);
+    return a->less != b->less ? util_compare (a->less, b->less)
+                              : util_compare (a->signature, b->signature);
 }
 
 struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n)
@@ -618,7 +577,7 @@ struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n)
     *n = 0;
     list[(*n)++] = make_rival (ex, self, 0);
     if (rc == 0)
-        rc = search (ex, plain_gain, least, SUSPECT_TURNS, NULL);
+        rc = search (ex, least, SUSPECT_TURNS, NULL);
     for (size_t k = 0; k < ex->causes->n && rc == 0; k++)
         if (k != self && ex->exact[k] && ex->score[k] > least
             && (causes_dot (ex->causes, k, ex->z) > 0) == slower)
@@ -672,7 +631,7 @@ int explain_bounds (struct explanation *ex, double sd, double enough,
         }
         if (n < (k + 1 < ex->causes->n ? LSQ_LANES : 1))
             continue;
-        if (compute_info (ex, next, n) < 0)
+        if (whiten (ex, next, n, NULL) < 0)
             return -1;
         while (n > 0) {
             n--;

@@ -47,6 +47,7 @@
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 
 enum {
     CLASS_ENOUGH = 8,  /* determined links for a class's spread */
@@ -115,18 +116,6 @@ static void add_link (struct model *m, uint32_t link)
     }
 }
 
-/* The number of a row's links that the model does not have; NONE: it has none
- * of them.
- */
-static uint32_t strangers (const struct model *m, const struct observation *row)
-{
-    uint32_t n = 0;
-
-    for (size_t p = 0; p < row->n; p++)
-        n += m->column[row->link[p]] == NONE;
-    return n == row->n ? NONE : n;
-}
-
 /* Keep at most `room` of the rows that share a link with the model, the closest
  * first, and add their links to the model. Return how many were kept.
  */
@@ -136,8 +125,15 @@ static size_t keep_layer (struct model_build *b, size_t room, uint32_t *far)
     size_t kept = 0;
 
     for (size_t i = 0; i < b->n; i++) {
-        far[i] = b->keep[i] ? NONE : strangers (b->m, b->row[i]);
-        if (far[i] != NONE)
+        const struct observation *row = b->row[i];
+
+        /* the row's links that the model does not have */
+        far[i] = 0;
+        for (size_t p = 0; p < row->n; p++)
+            far[i] += b->m->column[row->link[p]] == NONE;
+        if (b->keep[i] || far[i] == row->n)
+            far[i] = NONE;
+        else
             count[far[i]]++;
     }
     for (size_t k = 0; k <= ROW_MAX; k++) {
@@ -217,7 +213,7 @@ static int compare_links (const void *va, const void *vb)
     const struct host_loopback *a = va;
     const struct host_loopback *b = vb;
 
-    return (a->link > b->link) - (a->link < b->link);
+    return util_compare (a->link, b->link);
 }
 
 void model_run_sort (struct model_run *run)
@@ -366,7 +362,8 @@ static void add_row (struct model_build *b, const struct observation *o,
     sparse_add (m->a, col, value, n);
 }
 
-/* Add the prior value y of an unknown, or of its difference to another one. */
+/* Add the prior value y of an unknown, or of its difference to another one.
+ */
 static void add_prior (struct model_build *b, size_t unknown, size_t other,
                        double y)
 {
@@ -600,17 +597,6 @@ static void find_scatter (struct model *m)
     free (v);
 }
 
-static void find_covered (struct model *m)
-{
-    m->covered = xcalloc (m->m, sizeof (*m->covered));
-    m->uncovered = m->m;
-    for (size_t e = 0; e < m->a->start[m->measured]; e++)
-        if (m->a->col[e] < m->m && !m->covered[m->a->col[e]]) {
-            m->covered[m->a->col[e]] = true;
-            m->uncovered--;
-        }
-}
-
 int model_make (struct model *m, struct pathset *ps,
                 const struct model_run *job, const struct model_run *base,
                 size_t nbase, struct error *err)
@@ -630,7 +616,13 @@ int model_make (struct model *m, struct pathset *ps,
     number_classes (m, b.net);
     make_offsets (&b);
     make_rows (&b);
-    find_covered (m);
+    m->covered = xcalloc (m->m, sizeof (*m->covered));
+    m->uncovered = m->m;
+    for (size_t e = 0; e < m->a->start[m->measured]; e++)
+        if (m->a->col[e] < m->m && !m->covered[m->a->col[e]]) {
+            m->covered[m->a->col[e]] = true;
+            m->uncovered--;
+        }
     m->expected = xcalloc (model_unknowns (m), sizeof (double));
     /* the priors make every problem well-conditioned, unless the samples have
      * numbers that no noise explains
