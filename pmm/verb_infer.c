@@ -12,7 +12,7 @@
 #include "compare/infer/infer.h"
 #include "compare/infer/matrix.h"
 #include "compare/infer/model.h"
-#include "compare/series/parus.h"
+#include "compare/series/formats.h"
 #include "compare/throughput/flows.h"
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"

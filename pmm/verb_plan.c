@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "compare/pattern/schedule.h"
+#include "compare/pattern/pattern.h"
 #include "compare/throughput/flows.h"
 #include "core/plan/bound.h"
 #include "core/plan/paper.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compare/series/line.h"
-#include "compare/series/save.h"
+#include "compare/series/formats.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
 

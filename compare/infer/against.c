@@ -54,12 +54,10 @@ struct leaf_way {
 struct comparing {
     const struct topology_model *m;
     struct against *out;
-    struct routes *routes;
     struct leaf_host *member;
     size_t nmembers;
     struct leaf *leaf;
     size_t nleaves;
-    size_t *count;     /* [nvertices] scratch: members by home */
     uint32_t *owner;   /* [nvertices] leaf of a home; NONE */
     struct leaf_way *way;
     size_t nways;
@@ -81,28 +79,6 @@ static uint32_t far_switch (const struct fabric *f, uint32_t port)
     return f->node[node].type == NODE_SWITCH ? node : NONE;
 }
 
-/* home[node]: the only vertex that it is joined to, if that is a switch. */
-static void find_homes (const struct topology_model *m, uint32_t *home)
-{
-    bool many;
-
-    for (uint32_t v = 0; v < m->nnodes; v++)
-        home[v] = NONE;
-    for (size_t i = 0; i < m->nedges; i++) {
-        const struct topology_edge *e = &m->edge[i];
-
-        if (e->a >= m->nnodes)
-            continue;
-        many = home[e->a] != NONE;
-        home[e->a] = many || e->b < m->nnodes ? m->nvertices : e->b;
-        if (e->b < m->nnodes)
-            home[e->b] = m->nvertices;
-    }
-    for (uint32_t v = 0; v < m->nnodes; v++)
-        if (home[v] == m->nvertices)
-            home[v] = NONE;
-}
-
 static int compare_members (const void *a, const void *b)
 {
     const struct leaf_host *x = a, *y = b;
@@ -118,139 +94,110 @@ static void find_members (struct comparing *w)
 {
     const struct topology_model *m = w->m;
     struct against *out = w->out;
-    uint32_t *home = xarray (m->nnodes, sizeof (*home));
+    const struct fabric *f = out->f;
+    uint32_t *home = xarray (m->nvertices, sizeof (*home));
 
     w->member = xarray (m->nnodes, sizeof (*w->member));
     out->stranger = xarray (m->nnodes, sizeof (*out->stranger));
-    find_homes (m, home);
+    /* the only vertex that a node is joined to; nvertices: there are more */
+    memset (home, 0xff, m->nvertices * sizeof (*home));
+    for (size_t i = 0; i < m->nedges; i++) {
+        const struct topology_edge *e = &m->edge[i];
+
+        home[e->a] = home[e->a] == NONE ? e->b : m->nvertices;
+        home[e->b] = home[e->b] == NONE ? e->a : m->nvertices;
+    }
     for (uint32_t v = 0; v < m->nnodes; v++) {
-        uint32_t endpoint = fabric_find_endpoint (out->f, m->label[v]);
-        uint32_t leaf
-            = endpoint == NONE
-                  ? NONE
-                  : far_switch (out->f, out->f->endpoint[endpoint].port);
+        uint32_t end = fabric_find_endpoint (f, m->label[v]);
+        uint32_t leaf = end == NONE ? NONE
+                                    : far_switch (f, f->endpoint[end].port);
+        bool at_switch = home[v] >= m->nnodes && home[v] < m->nvertices;
 
         if (leaf == NONE)
             out->stranger[out->nstrangers++] = v;
         else
-            w->member[w->nmembers++]
-                = (struct leaf_host){ v, endpoint, leaf, home[v] };
+            w->member[w->nmembers++] = (struct leaf_host){
+                v, end, leaf, at_switch ? home[v] : NONE };
     }
     free (home);
     qsort (w->member, w->nmembers, sizeof (*w->member), compare_members);
 }
 
-/* The leaves with at least two members. Members of other leaves are alone. */
+/* The leaves with at least two members, with the home of most of these. Members
+ * of other leaves are alone. A home belongs to the leaf with the most members
+ * there.
+ */
 static void find_leaves (struct comparing *w)
 {
     struct against *out = w->out;
-    size_t n;
+    size_t *has = xcalloc (w->m->nvertices, sizeof (*has)), n;
 
     w->leaf = xarray (w->nmembers, sizeof (*w->leaf));
+    w->owner = xarray (w->m->nvertices, sizeof (*w->owner));
+    memset (w->owner, 0xff, w->m->nvertices * sizeof (*w->owner));
     for (size_t i = 0; i < w->nmembers; i += n) {
-        for (n = 1; i + n < w->nmembers
-                    && w->member[i + n].leaf == w->member[i].leaf;
-             n++)
-            ;
-        if (n == 1)
-            out->alone++;
-        else
-            w->leaf[w->nleaves++]
-                = (struct leaf){ w->member[i].leaf, i, n, NONE };
-    }
-    out->compared = w->nmembers - out->alone;
-}
+        const struct leaf_host *v = &w->member[i];
+        struct leaf *l = &w->leaf[w->nleaves];
+        uint32_t best = NONE;
+        size_t most = 0, same = 0;
 
-/* The home of most members of a leaf; *n: how many. */
-static uint32_t most_at (struct comparing *w, const struct leaf *l, size_t *n)
-{
-    const struct leaf_host *v = &w->member[l->first];
-    uint32_t best = NONE;
-
-    *n = 0;
-    for (size_t i = 0; i < l->n; i++)
-        if (v[i].home != NONE && ++w->count[v[i].home] > *n) {
-            *n = w->count[v[i].home];
-            best = v[i].home;
+        /* members are sorted by leaf, then home */
+        for (n = 0; i + n < w->nmembers && v[n].leaf == v->leaf; n++) {
+            same = n > 0 && v[n].home == v[n - 1].home ? same + 1 : 1;
+            if (v[n].home != NONE && same > most) {
+                most = same;
+                best = v[n].home;
+            }
         }
-    for (size_t i = 0; i < l->n; i++)
-        if (v[i].home != NONE)
-            w->count[v[i].home] = 0;
-    return best;
-}
-
-static void match_leaves (struct comparing *w)
-{
-    size_t nvertices = w->m->nvertices;
-    size_t *has = xcalloc (nvertices, sizeof (*has));
-
-    w->count = xcalloc (nvertices, sizeof (*w->count));
-    w->owner = xarray (nvertices, sizeof (*w->owner));
-    memset (w->owner, 0xff, nvertices * sizeof (*w->owner));
-    for (uint32_t i = 0; i < w->nleaves; i++) {
-        size_t n;
-        uint32_t home = most_at (w, &w->leaf[i], &n);
-
-        if (home == NONE || n <= has[home])
+        if (n == 1) {
+            out->alone++;
             continue;
-        if (w->owner[home] != NONE)
-            w->leaf[w->owner[home]].home = NONE;
-        w->owner[home] = i;
-        w->leaf[i].home = home;
-        has[home] = n;
+        }
+        *l = (struct leaf){ v->leaf, i, n, NONE };
+        if (best != NONE && most > has[best]) {
+            if (w->owner[best] != NONE)
+                w->leaf[w->owner[best]].home = NONE;
+            w->owner[best] = w->nleaves;
+            l->home = best;
+            has[best] = most;
+        }
+        w->nleaves++;
     }
     free (has);
+    out->compared = w->nmembers - out->alone;
     for (size_t i = 0; i < w->nleaves; i++)
-        w->out->switches += w->leaf[i].home != NONE;
+        out->switches += w->leaf[i].home != NONE;
 }
 
-/* Members [first, first + n) of a leaf have the same home, which is not the
- * leaf's.
- */
-static void add_hosts (struct comparing *w, const struct leaf *l, size_t first,
-                       size_t n)
-{
-    struct against_hosts *h = &w->out->hosts[w->out->nhosts++];
-    uint32_t home = w->member[first].home;
-    uint32_t owner = home == NONE ? NONE : w->owner[home];
-
-    *h = (struct against_hosts){
-        .endpoint = xarray (n, sizeof (*h->endpoint)),
-        .n = n,
-        .at = l->node,
-        .with = owner == NONE ? NONE : w->leaf[owner].node,
-    };
-    for (size_t i = 0; i < n; i++)
-        h->endpoint[i] = w->member[first + i].endpoint;
-}
-
+/* The members of a leaf that have the same home, which is not the leaf's. */
 static void compare_hosts (struct comparing *w)
 {
-    w->out->hosts = xarray (w->nmembers, sizeof (*w->out->hosts));
-    for (size_t i = 0; i < w->nleaves; i++) {
-        const struct leaf *l = &w->leaf[i];
-        size_t n;
+    struct against *out = w->out;
 
-        for (size_t k = l->first; k < l->first + l->n; k += n) {
-            for (n = 1; k + n < l->first + l->n
-                        && w->member[k + n].home == w->member[k].home;
-                 n++)
+    out->hosts = xarray (w->nmembers, sizeof (*out->hosts));
+    for (const struct leaf *l = w->leaf; l < w->leaf + w->nleaves; l++) {
+        const struct leaf_host *v = &w->member[l->first];
+
+        for (size_t i = 0, n; i < l->n; i += n) {
+            uint32_t home = v[i].home;
+            uint32_t owner = home == NONE ? NONE : w->owner[home];
+            struct against_hosts *h = &out->hosts[out->nhosts];
+
+            for (n = 1; i + n < l->n && v[i + n].home == home; n++)
                 ;
-            if (w->member[k].home == NONE || w->member[k].home != l->home)
-                add_hosts (w, l, k, n);
+            if (home != NONE && home == l->home)
+                continue;
+            out->nhosts++;
+            *h = (struct against_hosts){
+                .endpoint = xarray (n, sizeof (*h->endpoint)),
+                .n = n,
+                .at = l->node,
+                .with = owner == NONE ? NONE : w->leaf[owner].node,
+            };
+            for (size_t k = 0; k < n; k++)
+                h->endpoint[k] = v[i + k].endpoint;
         }
     }
-}
-
-/* A member whose home is that of its leaf. */
-static const struct leaf_host *at_home (const struct comparing *w,
-                                        const struct leaf *l)
-{
-    const struct leaf_host *v = &w->member[l->first];
-
-    while (v->home != l->home)
-        v++;
-    return v;
 }
 
 /* Number of cables from a switch to all others, into hops [nnodes]; HOPS: no
@@ -280,50 +227,52 @@ static void find_hops (const struct fabric *f, uint32_t from,
     }
 }
 
-static double length_between (const struct comparing *w,
-                              const struct leaf_host *x,
-                              const struct leaf_host *y)
+/* A member whose home is that of its leaf; NULL: the leaf has none. */
+static const struct leaf_host *at_home (const struct comparing *w,
+                                        const struct leaf *l)
 {
-    return routes_ns (w->routes, x->node, y->node)
-           - routes_ns (w->routes, x->node, x->home)
-           - routes_ns (w->routes, y->node, y->home);
+    const struct leaf_host *v = &w->member[l->first];
+
+    if (l->home == NONE)
+        return NULL;
+    while (v->home != l->home)
+        v++;
+    return v;
 }
 
-/* The paths from a leaf to the leaves after it. */
-static void add_ways (struct comparing *w, uint32_t a, const unsigned int *hops)
-{
-    const struct leaf *x = &w->leaf[a];
-
-    for (uint32_t b = a + 1; b < w->nleaves; b++) {
-        const struct leaf *y = &w->leaf[b];
-        struct leaf_way *way = &w->way[w->nways];
-
-        if (y->home == NONE || hops[y->node] == HOPS)
-            continue;
-        *way = (struct leaf_way){ a, b, hops[y->node],
-                                  length_between (w, at_home (w, x),
-                                                  at_home (w, y)) };
-        w->nways += isfinite (way->ns);
-    }
-}
-
+/* The paths between leaves. */
 static void find_ways (struct comparing *w)
 {
     const struct fabric *f = w->out->f;
     size_t n = w->out->switches;
     unsigned int *hops = xarray (f->nnodes, sizeof (*hops));
     uint32_t *queue = xarray (f->nnodes, sizeof (*queue));
+    struct routes *r = routes_create (w->m);
 
     w->way = xarray (n * n / 2 + 1, sizeof (*w->way));
-    w->routes = routes_create (w->m);
     for (uint32_t a = 0; a < w->nleaves; a++) {
-        if (w->leaf[a].home == NONE)
+        const struct leaf_host *x = at_home (w, &w->leaf[a]);
+
+        if (!x)
             continue;
         find_hops (f, w->leaf[a].node, hops, queue);
-        add_ways (w, a, hops);
+        for (uint32_t b = a + 1; b < w->nleaves; b++) {
+            const struct leaf_host *y = at_home (w, &w->leaf[b]);
+            unsigned int k = hops[w->leaf[b].node];
+            double ns;
+
+            if (!y || k == HOPS)
+                continue;
+            ns = routes_ns (r, x->node, y->node)
+                 - routes_ns (r, x->node, x->home)
+                 - routes_ns (r, y->node, y->home);
+            if (isfinite (ns))
+                w->way[w->nways++] = (struct leaf_way){ a, b, k, ns };
+        }
     }
     free (hops);
     free (queue);
+    routes_destroy (r);
 }
 
 static void find_centres (struct comparing *w)
@@ -389,15 +338,12 @@ struct against *against_compare (const struct fabric *f,
     out->f = f;
     find_members (&w);
     find_leaves (&w);
-    match_leaves (&w);
     compare_hosts (&w);
     find_ways (&w);
     find_centres (&w);
     compare_ways (&w);
-    routes_destroy (w.routes);
     free (w.member);
     free (w.leaf);
-    free (w.count);
     free (w.owner);
     free (w.way);
     return out;

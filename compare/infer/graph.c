@@ -2,9 +2,7 @@
 #include "config.h"
 #include "compare/infer/graph.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +10,7 @@
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/json.h"
-#include "util/sort.h"
+#include "util/map.h"
 #include "util/text.h"
 
 #define SWITCH "switch"
@@ -50,24 +48,15 @@ struct graph_vertex {
     uint64_t id;
     const char *label; /* NULL: a switch */
     unsigned int line;
-    uint32_t vertex; /* of the model */
-};
-
-struct edge_ends {
-    uint32_t a, b; /* a < b */
-    double latency_ns, rate;
-    unsigned int line;
 };
 
 struct graph_reader {
     unsigned int line;
-    bool edges;                 /* after the line "#" */
-    struct graph_vertex *named; /* [TGF_MAX_VERTICES]; sorted by id after the
-                                   "#" */
+    struct graph_vertex *named; /* [TGF_MAX_VERTICES] */
     size_t nnamed;
-    struct edge_ends *ends;
-    size_t nends;
-    struct topology_model *m;
+    struct map vertex;          /* of the model, by id */
+    struct topology_model *m;   /* NULL: before the line "#" */
+    unsigned int *edge_line;    /* [m->nedges] */
 };
 
 /* The next word of the line; "" at its end. */
@@ -123,15 +112,12 @@ static int read_vertex (struct graph_reader *r, char *s, struct error *err)
         if (*next_word (&s))
             return error_input (err, "the label of a node is one word");
     }
+    if (map_find (&r->vertex, v->id) != MAP_NONE)
+        return error_input (err, "vertex %u is there twice",
+                            (unsigned int)v->id);
+    map_put (&r->vertex, v->id, 0);
     r->nnamed++;
     return 0;
-}
-
-static int compare_id (const void *a, const void *b)
-{
-    const struct graph_vertex *x = a, *y = b;
-
-    return util_compare (x->id, y->id);
 }
 
 static int compare_label (const void *a, const void *b)
@@ -142,88 +128,69 @@ static int compare_label (const void *a, const void *b)
     return strcmp ((*x)->label, (*y)->label);
 }
 
-/* Check that no ID and no label occurs twice. nodes [nnodes] are the nodes in
- * their order.
- */
-static int check_vertices (struct graph_reader *r, struct graph_vertex **nodes,
-                           size_t nnodes, struct error *err)
-{
-    for (size_t i = 1; i < r->nnamed; i++)
-        if (r->named[i].id == r->named[i - 1].id) {
-            r->line = r->named[i].line;
-            return error_input (err, "vertex %u is there twice",
-                                (unsigned int)r->named[i].id);
-        }
-    qsort (nodes, nnodes, sizeof (*nodes), compare_label);
-    for (size_t i = 1; i < nnodes; i++)
-        if (strcmp (nodes[i]->label, nodes[i - 1]->label) == 0) {
-            r->line = nodes[i]->line;
-            return error_input (err, "two vertices are called %.80s",
-                                nodes[i]->label);
-        }
-    return 0;
-}
-
-/* After the last vertex: number the nodes in the order of the file, which is
- * that of `named`, and the switches after them.
+/* After the last vertex: number the nodes in the order of the file, and the
+ * switches after them.
  */
 static int end_vertices (struct graph_reader *r, struct error *err)
 {
     const char **label = xarray (r->nnamed, sizeof (*label));
     struct graph_vertex **nodes = xarray (r->nnamed, sizeof (*nodes));
     uint32_t n = 0;
-    int rc = -1;
 
     for (size_t i = 0; i < r->nnamed; i++)
         if (r->named[i].label) {
+            nodes[n] = &r->named[i];
             label[n] = r->named[i].label;
-            r->named[i].vertex = n++;
+            map_put (&r->vertex, r->named[i].id, n++);
         }
-    if (n < 2 || n > INFER_MAX_NODES) {
+    if (n < 2 || n > INFER_MAX_NODES)
         error_input (err, "%s: 2 to %d are wanted", COUNTED (n, "node"),
                      INFER_MAX_NODES);
-        goto done;
-    }
-    r->m = topology_create (n, label);
-    for (size_t i = 0; i < r->nnamed; i++)
+    else
+        r->m = topology_create (n, label);
+    for (size_t i = 0; r->m && i < r->nnamed; i++)
         if (!r->named[i].label)
-            r->named[i].vertex = topology_add_switch (r->m);
-    qsort (r->named, r->nnamed, sizeof (*r->named), compare_id);
-    n = 0;
-    for (size_t i = 0; i < r->nnamed; i++)
-        if (r->named[i].label)
-            nodes[n++] = &r->named[i];
-    rc = check_vertices (r, nodes, n, err);
-done:
+            map_put (&r->vertex, r->named[i].id, topology_add_switch (r->m));
+    qsort (nodes, n, sizeof (*nodes), compare_label);
+    for (size_t i = 1; r->m && i < n; i++)
+        if (strcmp (nodes[i]->label, nodes[i - 1]->label) == 0) {
+            r->line = nodes[i]->line;
+            error_input (err, "two vertices are called %.80s",
+                         nodes[i]->label);
+            topology_destroy (r->m);
+            r->m = NULL;
+        }
     free (label);
     free (nodes);
-    return rc;
+    return r->m ? 0 : -1;
 }
 
 static int read_end (const struct graph_reader *r, char **s, uint32_t *vertex,
                      struct error *err)
 {
-    struct graph_vertex key;
-    const struct graph_vertex *found;
+    uint64_t id;
 
-    if (read_id (s, &key.id, err) < 0)
+    if (read_id (s, &id, err) < 0)
         return -1;
-    found = bsearch (&key, r->named, r->nnamed, sizeof (key), compare_id);
-    if (!found)
-        return error_input (err, "there is no vertex %u", (unsigned int)key.id);
-    *vertex = found->vertex;
+    if ((*vertex = map_find (&r->vertex, id)) == MAP_NONE)
+        return error_input (err, "there is no vertex %u", (unsigned int)id);
     return 0;
 }
 
-/* "l: 3 t: 10" */
-static int read_values (char *s, struct edge_ends *e, struct error *err)
+/* "1 2 l: 3 t: 10" */
+static int read_edge (struct graph_reader *r, char *s, struct error *err)
 {
+    double latency_ns = NAN, rate = 0;
     const char *word;
+    uint32_t a, b;
 
-    e->latency_ns = NAN;
+    if (read_end (r, &s, &a, err) < 0 || read_end (r, &s, &b, err) < 0)
+        return -1;
+    if (a == b)
+        return error_input (err, "an edge leads back to where it starts");
     while (*(word = next_word (&s))) {
-        double *value = strcmp (word, "l:") == 0   ? &e->latency_ns
-                        : strcmp (word, "t:") == 0 ? &e->rate
+        double *value = strcmp (word, "l:") == 0   ? &latency_ns
+                        : strcmp (word, "t:") == 0 ? &rate
                                                    : NULL;
 
         if (!value)
@@ -232,87 +199,58 @@ static int read_values (char *s, struct edge_ends *e, struct error *err)
         if (text_double (word, 0, 1e15, value) < 0)
             return error_input (err, "'%.20s' is no number from 0 on", word);
     }
-    if (isnan (e->latency_ns))
+    if (isnan (latency_ns))
         return error_input (err, "an edge has no latency (l: NS)");
+    r->edge_line
+        = xgrow (r->edge_line, r->m->nedges, sizeof (*r->edge_line));
+    r->edge_line[r->m->nedges] = r->line;
+    topology_add_edge (r->m, a, b, latency_ns)->rate = rate;
     return 0;
-}
-
-static int read_edge (struct graph_reader *r, char *s, struct error *err)
-{
-    struct edge_ends e = { .line = r->line };
-
-    if (read_end (r, &s, &e.a, err) < 0 || read_end (r, &s, &e.b, err) < 0)
-        return -1;
-    if (e.a == e.b)
-        return error_input (err, "an edge leads back to where it starts");
-    if (e.a > e.b) {
-        uint32_t a = e.a;
-
-        e.a = e.b;
-        e.b = a;
-    }
-    if (read_values (s, &e, err) < 0)
-        return -1;
-    r->ends = xgrow (r->ends, r->nends, sizeof (*r->ends));
-    r->ends[r->nends++] = e;
-    return 0;
-}
-
-static int compare_ends (const void *a, const void *b)
-{
-    const struct edge_ends *x = a, *y = b;
-
-    if (x->a != y->a)
-        return util_compare (x->a, y->a);
-    if (x->b != y->b)
-        return util_compare (x->b, y->b);
-    return util_compare (x->line, y->line);
 }
 
 static int end_edges (struct graph_reader *r, struct error *err)
 {
-    if (r->nends > 0)
-        qsort (r->ends, r->nends, sizeof (*r->ends), compare_ends);
-    for (size_t i = 0; i < r->nends; i++) {
-        const struct edge_ends *e = &r->ends[i];
+    struct map first = { 0 };
+    int rc = 0;
 
-        if (i > 0 && e->a == e[-1].a && e->b == e[-1].b) {
-            r->line = e->line;
-            return error_input (err,
-                                "these vertices are joined in line %u "
-                                "already",
-                                e[-1].line);
-        }
-        topology_add_edge (r->m, e->a, e->b, e->latency_ns);
-        r->m->edge[r->m->nedges - 1].rate = e->rate;
+    for (size_t i = 0; i < r->m->nedges && rc == 0; i++) {
+        const struct topology_edge *e = &r->m->edge[i];
+        uint64_t key = (uint64_t)e->a << 32 | e->b;
+        uint32_t line = map_find (&first, key);
+
+        r->line = r->edge_line[i];
+        if (line != MAP_NONE)
+            rc = error_input (err,
+                              "these vertices are joined in line %u "
+                              "already",
+                              line);
+        map_put (&first, key, r->line);
     }
-    topology_normal (r->m, 0);
-    return 0;
-}
-
-static int read_line (struct graph_reader *r, char *s, struct error *err)
-{
-    s += strspn (s, BLANKS);
-    if (!*s)
-        return 0;
-    if (*s != '#')
-        return r->edges ? read_edge (r, s, err) : read_vertex (r, s, err);
-    if (r->edges)
-        return error_input (err, "a second '#'");
-    r->edges = true;
-    return end_vertices (r, err);
+    map_clear (&first);
+    if (rc == 0)
+        topology_normal (r->m, 0);
+    return rc;
 }
 
 static int read_lines (struct graph_reader *r, char *text, struct error *err)
 {
-    for (char *line = text, *end; line; line = end) {
+    for (char *s = text, *end; s; s = end) {
+        int rc;
+
         r->line++;
-        if ((end = strchr (line, '\n')))
+        if ((end = strchr (s, '\n')))
             *end++ = '\0';
-        if (read_line (r, line, err) < 0)
+        s += strspn (s, BLANKS);
+        if (*s == '#' && r->m)
+            return error_input (err, "a second '#'");
+        rc = !*s         ? 0
+             : *s == '#' ? end_vertices (r, err)
+             : r->m      ? read_edge (r, s, err)
+                         : read_vertex (r, s, err);
+        if (rc < 0)
             return -1;
     }
-    if (!r->edges)
+    if (!r->m)
         return error_input (err, "no '#' is between vertices and edges");
     return end_edges (r, err);
 }
@@ -336,8 +274,9 @@ struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err)
         topology_destroy (r.m);
         r.m = NULL;
     }
+    map_clear (&r.vertex);
     free (r.named);
-    free (r.ends);
+    free (r.edge_line);
     free (text);
     return r.m;
 }
@@ -390,58 +329,44 @@ static json_t *name_json (const struct topology_model *m, uint32_t vertex)
     return json_string (name);
 }
 
-static json_t *nodes_json (const struct topology_model *m)
+static json_t *edge_json (const struct topology_model *m,
+                          const struct fit *fit, size_t i)
 {
-    json_t *out = json_array ();
+    const struct topology_edge *e = &m->edge[i];
+    json_t *json = xcheck (json_pack (
+        "{s:o, s:o, s:o}", "a", name_json (m, e->a), "b", name_json (m, e->b),
+        "latency_ns", number_json (e->latency_ns)));
 
-    for (uint32_t v = 0; v < m->nnodes; v++)
-        json_array_append_new (out, name_json (m, v));
-    return out;
-}
-
-static json_t *edges_json (const struct topology_model *m,
-                           const struct fit *fit)
-{
-    json_t *out = json_array ();
-
-    for (size_t i = 0; i < m->nedges; i++) {
-        const struct topology_edge *e = &m->edge[i];
-        json_t *edge = json_pack ("{s:o, s:o, s:o}", "a", name_json (m, e->a),
-                                  "b", name_json (m, e->b), "latency_ns",
-                                  number_json (e->latency_ns));
-
-        if (e->rate > 0)
-            json_object_set_new (edge, "bytes_per_second",
-                                 number_json (e->rate));
-        if (fit) {
-            json_object_set_new (edge, "stderr_ns",
-                                 number_json (fit->stderr_ns[i]));
-            json_object_set_new (edge, "determined",
-                                 json_boolean (fit->determined[i]));
-        }
-        json_array_append_new (out, edge);
+    if (e->rate > 0)
+        json_put (json, "bytes_per_second", number_json (e->rate));
+    if (fit) {
+        json_put (json, "stderr_ns", number_json (fit->stderr_ns[i]));
+        json_put (json, "determined", json_boolean (fit->determined[i]));
     }
-    return out;
-}
-
-static json_t *fit_json (const struct fit *fit)
-{
-    return json_pack (
-        "{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pairs", (json_int_t)fit->pairs,
-        "rank", (json_int_t)fit->rank, "edges", (json_int_t)fit->nedges, "dof",
-        (json_int_t)fit->dof, "residual_ns", number_json (fit->residual_ns),
-        "r2", number_json (fit->r2), "r2_adjusted",
-        number_json (fit->r2_adjusted));
+    return json;
 }
 
 int show_json (const struct topology_model *m, const struct fit *fit, FILE *fp,
                struct error *err)
 {
-    json_t *rest = json_pack (
-        "{s:o, s:I, s:o}", "nodes", nodes_json (m), "switches",
-        (json_int_t)(m->nvertices - m->nnodes), "edges", edges_json (m, fit));
+    json_t *nodes = json_array (), *edges = json_array (), *rest;
 
-    if (rest && fit)
-        json_object_set_new (rest, "fit", fit_json (fit));
+    for (uint32_t v = 0; v < m->nnodes; v++)
+        json_add (nodes, name_json (m, v));
+    for (size_t i = 0; i < m->nedges; i++)
+        json_add (edges, edge_json (m, fit, i));
+    rest = xcheck (json_pack ("{s:o, s:I, s:o}", "nodes", nodes, "switches",
+                              (json_int_t)(m->nvertices - m->nnodes), "edges",
+                              edges));
+    if (fit)
+        json_put (rest, "fit",
+                  json_pack ("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pairs",
+                             (json_int_t)fit->pairs, "rank",
+                             (json_int_t)fit->rank, "edges",
+                             (json_int_t)fit->nedges, "dof",
+                             (json_int_t)fit->dof, "residual_ns",
+                             number_json (fit->residual_ns), "r2",
+                             number_json (fit->r2), "r2_adjusted",
+                             number_json (fit->r2_adjusted)));
     return json_write_file ("topology", NULL, rest, fp, err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Latencies of all pairs of nodes: the input of the inference.
  *
- * Made from measured pairs or read from a file. Read by search, fit
- * and export. File: text, in nanoseconds (or any other unit, which the model then
+ * Made from measured pairs or read from a file. Read by search, fit and
+ * export. File: text, in nanoseconds (or any other unit, which the model then
  * has as well). '#' starts a comment; lines may be empty. Any other line is the
  * label of a node and its n values, '-' if not known. The diagonal is ignored:
  *

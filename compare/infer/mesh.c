@@ -149,7 +149,8 @@ struct topology_model *infer_basic (const struct infer_matrix *m, double eps)
 {
     struct topology_model *model
         = topology_create (m->n, (const char *const *)m->label);
-    double *d = xcalloc ((size_t)m->n * m->n, sizeof (*d)), slack = 0, squares = 0, count = 0, most;
+    double *d = xcalloc ((size_t)m->n * m->n, sizeof (*d));
+    double slack = 0, squares = 0, count = 0, most;
     struct pair_length *edge;
     size_t n;
 

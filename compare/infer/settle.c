@@ -321,11 +321,10 @@ void prune (struct topology_model *m, const struct infer_matrix *w,
  * - blocks: the nodes at one switch, or one node, and the nodes at another.
  *
  * - groups: pairs within groups of nodes. There may be a single group of two
- *   nodes, or all nodes may be in groups. They are found by average linkage. Their
- *   description takes log (n over m) digits
- *   for the m nodes that are in a group, m log g - log g! for the assignment of
- *   these to g groups, and log (k (k + 1)) for each of the numbers k = g and k
- *   = m - 2 g + 1.
+ *   nodes, or all nodes may be in groups. They are found by average linkage.
+ *   Their description takes log (n over m) digits for the m nodes that are in a
+ *   group, m log g - log g! for the assignment of these to g groups, and log (k
+ *   (k + 1)) for each of the numbers k = g and k = m - 2 g + 1.
  */
 
 struct leftover {

@@ -179,8 +179,8 @@ static void fit_between (struct grouping *k)
             k->d[at] = at % (n + 1) ? k->d[at] / k->w[at] : 0;
 }
 
-/* Half the mean distance within a group, which is the mean of its ends. *weight:
- * the mean weight of these pairs.
+/* Half the mean distance within a group, which is the mean of its ends.
+ * *weight: the mean weight of these pairs.
  */
 static double mean_end (const struct grouping *k, uint32_t g, double *weight)
 {

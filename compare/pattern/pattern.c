@@ -9,13 +9,56 @@
 #include "config.h"
 #include "compare/pattern/pattern.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/pattern/order.h"
 #include "util/alloc.h"
+#include "util/map.h"
 #include "util/rng.h"
+#include "util/sort.h"
+
+/* The finalizer of MurmurHash3: each bit of x changes half of the result, on
+ * average.
+ */
+static uint64_t mix (uint64_t x)
+{
+    x = (x ^ (x >> 33)) * 0xff51afd7ed558ccd;
+    x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53;
+    return x ^ (x >> 33);
+}
+
+void order_draw (struct order *o, uint64_t n, struct rng *rng)
+{
+    o->n = n;
+    o->half = 1;
+    while (UINT64_C (1) << 2 * o->half < n)
+        o->half++;
+    for (int k = 0; k < ORDER_ROUNDS; k++)
+        o->key[k] = rng_next (rng);
+}
+
+static uint64_t walk (const struct order *o, uint64_t x)
+{
+    uint64_t mask = (UINT64_C (1) << o->half) - 1;
+    uint64_t left = x >> o->half;
+    uint64_t right = x & mask;
+
+    for (int k = 0; k < ORDER_ROUNDS; k++) {
+        uint64_t next = left ^ (mix (right ^ o->key[k]) & mask);
+
+        left = right;
+        right = next;
+    }
+    return left << o->half | right;
+}
+
+uint64_t order_at (const struct order *o, uint64_t i)
+{
+    do
+        i = walk (o, i);
+    while (i >= o->n);
+    return i;
+}
 
 /* A method that pairs n, floor(n/2) pairs per step. */
 struct pairing {
@@ -78,15 +121,16 @@ struct pattern_row {
     uint32_t (*width) (const struct pattern *p);
     uint32_t (*step) (const struct pattern *p, uint64_t step,
                       struct probe *pair);
+    struct receivers (*with) (uint32_t n, uint32_t a); /* if it is whole */
 };
 
-static uint64_t one (const struct pattern *p)
+static uint64_t one_step (const struct pattern *p)
 {
     (void)p;
     return 1;
 }
 
-static uint32_t width_one (const struct pattern *p)
+static uint32_t one (const struct pattern *p)
 {
     (void)p;
     return 1;
@@ -181,90 +225,90 @@ static uint32_t serial_step (const struct pattern *p, uint64_t step,
 
 /* whole topologies */
 
-static uint32_t all_width (const struct pattern *p)
+/* Process a initiates exchanges with b, from <= b < to. */
+struct receivers {
+    uint32_t from, to;
+};
+
+static struct receivers with_all (uint32_t n, uint32_t a)
 {
-    return p->n * p->n;
+    (void)a;
+    return (struct receivers){ 0, n };
 }
 
-static uint32_t all_step (const struct pattern *p, uint64_t step,
-                          struct probe *pair)
+static struct receivers from_first (uint32_t n, uint32_t a)
 {
+    return (struct receivers){ 1, a == 0 ? n : 1 };
+}
+
+static struct receivers with_next (uint32_t n, uint32_t a)
+{
+    return (struct receivers){ (a + 1) % n, (a + 1) % n + 1 };
+}
+
+static struct receivers with_later (uint32_t n, uint32_t a)
+{
+    return (struct receivers){ a + 1, n };
+}
+
+static uint32_t whole_width (const struct pattern *p)
+{
+    uint32_t width = 0;
+
+    for (uint32_t a = 0; a < p->n; a++) {
+        struct receivers s = p->kind->with (p->n, a);
+
+        width += s.to - s.from;
+    }
+    return width;
+}
+
+static uint32_t whole_step (const struct pattern *p, uint64_t step,
+                            struct probe *pair)
+{
+    uint32_t n = 0;
+
     (void)step;
-    for (uint32_t a = 0; a < p->n; a++)
-        for (uint32_t b = 0; b < p->n; b++)
-            *pair++ = (struct probe){ a, b };
-    return all_width (p);
-}
+    for (uint32_t a = 0; a < p->n; a++) {
+        struct receivers s = p->kind->with (p->n, a);
 
-static uint32_t star_width (const struct pattern *p)
-{
-    return p->n - 1;
-}
-
-static uint32_t star_step (const struct pattern *p, uint64_t step,
-                           struct probe *pair)
-{
-    (void)step;
-    for (uint32_t b = 1; b < p->n; b++)
-        *pair++ = (struct probe){ 0, b };
-    return star_width (p);
-}
-
-static uint32_t ring_width (const struct pattern *p)
-{
-    return p->n;
-}
-
-static uint32_t ring_step (const struct pattern *p, uint64_t step,
-                           struct probe *pair)
-{
-    (void)step;
-    for (uint32_t a = 0; a < p->n; a++)
-        *pair++ = (struct probe){ a, (a + 1) % p->n };
-    return ring_width (p);
-}
-
-static uint32_t complete_width (const struct pattern *p)
-{
-    return (uint64_t)p->n * (p->n - 1) / 2;
-}
-
-static uint32_t complete_step (const struct pattern *p, uint64_t step,
-                               struct probe *pair)
-{
-    (void)step;
-    for (uint32_t a = 0; a < p->n; a++)
-        for (uint32_t b = a + 1; b < p->n; b++)
-            *pair++ = (struct probe){ a, b };
-    return complete_width (p);
+        for (uint32_t b = s.from; b < s.to; b++)
+            pair[n++] = (struct probe){ a, b };
+    }
+    return n;
 }
 
 static const struct pattern_row kinds[PATTERN_KINDS] = {
     [PATTERN_ONE_FACTOR]
     = { "one-factor", "every pair once, half as many a step as processes",
-        false, false, &one_factor, paired_steps, width_half, paired_step },
+        false, false, &one_factor, paired_steps, width_half, paired_step,
+        NULL },
     [PATTERN_BISECTION]
     = { "bisection", "every pair across the halves of the processes once",
-        false, false, &bisection, paired_steps, width_half, paired_step },
+        false, false, &bisection, paired_steps, width_half, paired_step,
+        NULL },
     [PATTERN_BY_HOST]
     = { "by-host", "all of a host with one other host at a time", false, true,
-        &one_factor, grouped_steps, width_half, grouped_step },
+        &one_factor, grouped_steps, width_half, grouped_step, NULL },
     [PATTERN_BY_HOST_BISECTION]
     = { "by-host-bisection", "by host, across the halves of the hosts only",
-        false, true, &bisection, grouped_steps, width_half, grouped_step },
+        false, true, &bisection, grouped_steps, width_half, grouped_step,
+        NULL },
     [PATTERN_ONE_TO_ONE]
     = { "one-to-one", "every pair once, one a step", false, false, NULL,
-        serial_steps, width_one, serial_step },
+        serial_steps, one, serial_step, NULL },
     [PATTERN_ALL_TO_ALL]
     = { "all-to-all", "everyone to everyone at once, itself included", true,
-        false, NULL, one, all_width, all_step },
-    [PATTERN_STAR] = { "star", "one process with all others", true, false, NULL,
-                       one, star_width, star_step },
-    [PATTERN_RING] = { "ring", "each process with the next", true, false, NULL,
-                       one, ring_width, ring_step },
+        false, NULL, one_step, whole_width, whole_step, with_all },
+    [PATTERN_STAR]
+    = { "star", "one process with all others", true, false, NULL, one_step,
+        whole_width, whole_step, from_first },
+    [PATTERN_RING]
+    = { "ring", "each process with the next", true, false, NULL, one_step,
+        whole_width, whole_step, with_next },
     [PATTERN_COMPLETE]
     = { "complete", "everyone with everyone else at once", true, false, NULL,
-        one, complete_width, complete_step },
+        one_step, whole_width, whole_step, with_later },
 };
 
 /* of a plan */
@@ -284,12 +328,8 @@ static uint32_t plan_step (const struct pattern *p, uint64_t step,
     return n;
 }
 
-static const struct pattern_row of_plan = {
-    "pmm",      "the rounds of a plan",
-    false,      false,
-    NULL,       plan_turns,
-    width_half, plan_step,
-};
+static const struct pattern_row of_plan
+    = { .steps = plan_turns, .width = width_half, .step = plan_step };
 
 /* given pairs: p->turn of them */
 
@@ -305,12 +345,8 @@ static uint32_t given_step (const struct pattern *p, uint64_t step,
     return 1;
 }
 
-static const struct pattern_row of_pairs = {
-    "pairs",   "given pairs, one a step",
-    true,      false,
-    NULL,      given_steps,
-    width_one, given_step,
-};
+static const struct pattern_row of_pairs
+    = { .once = true, .steps = given_steps, .width = one, .step = given_step };
 
 const char *pattern_name (enum pattern_kind kind)
 {
@@ -365,58 +401,32 @@ static struct pattern *finish (struct pattern *p,
     return p;
 }
 
-struct host_member {
-    uint32_t process, host;
-    uint32_t place; /* in the requested order */
-    uint32_t head;  /* place of the host's first process */
-};
-
-static int by_host (const void *a, const void *b)
-{
-    const struct host_member *x = a;
-    const struct host_member *y = b;
-
-    if (x->host != y->host)
-        return x->host < y->host ? -1 : 1;
-    return x->place < y->place ? -1 : 1;
-}
-
-static int by_head (const void *a, const void *b)
-{
-    const struct host_member *x = a;
-    const struct host_member *y = b;
-
-    if (x->head != y->head)
-        return x->head < y->head ? -1 : 1;
-    return x->place < y->place ? -1 : 1;
-}
-
-/* Sort processes by host; hosts are in the order of their first process. */
-static void sort_members (struct host_member *m, uint32_t n)
-{
-    qsort (m, n, sizeof (*m), by_host);
-    for (uint32_t i = 0; i < n; i++)
-        m[i].head = i > 0 && m[i].host == m[i - 1].host ? m[i - 1].head
-                                                         : m[i].place;
-    qsort (m, n, sizeof (*m), by_head);
-}
-
+/* Order places by host; hosts are in the order of their first process. */
 static void group (struct pattern *p, const uint32_t *host)
 {
-    struct host_member *m = xcalloc (p->n, sizeof (*m));
+    uint64_t *key = xarray (p->n, sizeof (*key)); /* first of host, place */
+    uint32_t *id = xarray (p->n, sizeof (*id));
+    struct map heads = { 0 };
 
+    memcpy (id, p->id, p->n * sizeof (*id));
     p->first = xcalloc (p->n + 1, sizeof (*p->first));
-    for (uint32_t i = 0; i < p->n; i++)
-        m[i]
-            = (struct host_member){ p->id[i], host ? host[p->id[i]] : i, i, 0 };
-    sort_members (m, p->n);
     for (uint32_t i = 0; i < p->n; i++) {
-        p->id[i] = m[i].process;
-        if (i == 0 || m[i].head != m[i - 1].head)
+        uint32_t of = host ? host[id[i]] : i, head = map_find (&heads, of);
+
+        if (head == MAP_NONE)
+            map_put (&heads, of, head = i);
+        key[i] = (uint64_t)head << 32 | i;
+    }
+    qsort (key, p->n, sizeof (*key), compare_u64);
+    for (uint32_t i = 0; i < p->n; i++) {
+        p->id[i] = id[(uint32_t)key[i]];
+        if (i == 0 || key[i] >> 32 != key[i - 1] >> 32)
             p->first[p->groups++] = i;
     }
     p->first[p->groups] = p->n;
-    free (m);
+    map_clear (&heads);
+    free (key);
+    free (id);
 }
 
 /* Where each step of the pairing begins. It takes as many steps as its largest
@@ -432,11 +442,10 @@ static void count_turns (struct pattern *p)
 
         for (uint32_t k = 0; k < p->groups / 2; k++) {
             struct probe g = p->kind->pairing->pair (p->groups, t, k);
+            uint32_t a = group_size (p, g.a), b = group_size (p, g.b);
 
-            if (group_size (p, g.a) > most)
-                most = group_size (p, g.a);
-            if (group_size (p, g.b) > most)
-                most = group_size (p, g.b);
+            most = a > most ? a : most;
+            most = b > most ? b : most;
         }
         p->from[t + 1] = p->from[t] + most;
     }
@@ -545,8 +554,6 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
 
 void pattern_destroy (struct pattern *p)
 {
-    int saved = errno;
-
     if (!p)
         return;
     free (p->id);
@@ -554,7 +561,6 @@ void pattern_destroy (struct pattern *p)
     free (p->from);
     free (p->pair);
     free (p);
-    errno = saved;
 }
 
 uint32_t pattern_processes (const struct pattern *p)

@@ -40,8 +40,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/paths/paths.h"
 #include "core/plan/plan.h"
 #include "util/error.h"
+#include "util/rng.h"
 
 enum pattern_kind {
     PATTERN_ONE_FACTOR,
@@ -142,5 +144,48 @@ uint32_t pattern_step (const struct pattern *p, uint64_t step,
 int noise_draw (uint32_t n, uint32_t nnoise, const struct probe *goal,
                 uint64_t seed, uint64_t pass, uint32_t *process,
                 struct error *err);
+
+/* The steps of a pattern as the rounds of a plan, so that the schedules by
+ * which other tools measure all pairs can be simulated, measured and solved for
+ * comparison with ours.
+ */
+enum {
+    SCHEDULE_PORTS_MAX = 4096,
+    SCHEDULE_PROBES_MAX = 1 << 19, /* all pairs of 1,024 ports */
+};
+
+/* A plan whose method is the name of a kind, not a whole topology. Its
+ * processes are the ports of the set, each by its first endpoint, grouped by
+ * host. Roles are not swapped, as each probe is measured from both sides. Its
+ * probes may share links. Its rank is that of the rows it measures; it is
+ * maximal if it equals the rank of all pairs. A set of fewer than two ports
+ * gives an empty plan. NULL with err.
+ */
+struct plan *schedule_make (struct pathset *ps, enum pattern_kind kind,
+                            const struct pattern_options *opts,
+                            struct error *err);
+
+/* Order: a permutation of 0 .. n-1 from a seed. Numbers are computed one at a
+ * time and not stored, for steps that are too many for an array.
+ *
+ * It is a balanced Feistel network (Luby, Rackoff, "How to construct
+ * pseudorandom permutations from pseudorandom functions", 1988) over the least
+ * even number of bits that holds n numbers. It is applied until the result is
+ * below n (Black, Rogaway, "Ciphers with arbitrary finite domains", 2002):
+ * fewer than four times on average. Its keys have 1,024 bits in total.
+ */
+enum { ORDER_ROUNDS = 16 };
+
+struct order {
+    uint64_t n;
+    unsigned int half; /* bits of either half of a number */
+    uint64_t key[ORDER_ROUNDS];
+};
+
+/* Draw a permutation of n numbers, n below 2^62. */
+void order_draw (struct order *o, uint64_t n, struct rng *rng);
+
+/* The number at place i, i < n. */
+uint64_t order_at (const struct order *o, uint64_t i);
 
 #endif /* COMPARE_PATTERN_H */

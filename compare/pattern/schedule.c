@@ -6,7 +6,7 @@
  * vector of the earlier rows is skipped without elimination.
  */
 #include "config.h"
-#include "compare/pattern/schedule.h"
+#include "compare/pattern/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>

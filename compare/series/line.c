@@ -17,6 +17,7 @@
  * slope is Sxy / Sxx. The latency is the line's value at size 0.
  */
 
+/* So that the lengths of a pair follow each other. */
 static int compare (const void *x, const void *y)
 {
     const struct series_pair *p = *(const struct series_pair *const *)x;
@@ -26,28 +27,6 @@ static int compare (const void *x, const void *y)
     if (order == 0)
         order = util_compare (p->b, q->b);
     return order ? order : util_compare (p->length, q->length);
-}
-
-static bool is_known (const struct series_pair *p, enum series_stat stat)
-{
-    return series_measured (p) && p->time_ns[stat] > 0;
-}
-
-/* The pairs that have a time, ordered so that those of the same processes
- * follow each other.
- */
-static const struct series_pair **collect (const struct series *s,
-                                           enum series_stat stat, size_t *n)
-{
-    const struct series_pair **v = xarray (s->npairs, sizeof (*v));
-
-    *n = 0;
-    for (size_t i = 0; i < s->npairs; i++)
-        if (is_known (&s->pair[i], stat))
-            v[(*n)++] = &s->pair[i];
-    if (*n > 0)
-        qsort (v, *n, sizeof (*v), compare);
-    return v;
 }
 
 struct fit_sums {
@@ -106,10 +85,9 @@ static struct series_fit fit (const struct series_pair *const *p, size_t n,
 struct series_fit *series_fit (const struct series *s, enum series_stat stat,
                                size_t *n, struct error *err)
 {
-    size_t points;
     const struct series_pair **p;
     struct series_fit *v;
-    size_t end;
+    size_t points = 0, end;
 
     *n = 0;
     if (!series_stat_is_time (stat)) {
@@ -117,7 +95,11 @@ struct series_fit *series_fit (const struct series *s, enum series_stat stat,
                      series_stat_name (stat));
         return NULL;
     }
-    p = collect (s, stat, &points);
+    p = xarray (s->npairs, sizeof (*p));
+    for (size_t i = 0; i < s->npairs; i++)
+        if (series_measured (&s->pair[i]) && s->pair[i].time_ns[stat] > 0)
+            p[points++] = &s->pair[i];
+    qsort (p, points, sizeof (*p), compare);
     v = xarray (points / 2, sizeof (*v));
     for (size_t i = 0; i < points; i = end) {
         for (end = i + 1; end < points; end++)
@@ -199,10 +181,8 @@ int series_less_own_time (struct series *s, const struct network *net,
 {
     for (size_t i = 0; i < s->npairs; i++) {
         struct series_pair *p = &s->pair[i];
-        uint32_t a = endpoint[p->a];
-        uint32_t b = endpoint[p->b];
-        double there;
-        double back;
+        uint32_t a = endpoint[p->a], b = endpoint[p->b];
+        double there, back;
 
         if (byte_time (net, a, b, how, &there, err) < 0
             || byte_time (net, b, a, how, &back, err) < 0)

@@ -127,28 +127,13 @@ int series_add_process (struct series *s, const char *label,
     return 0;
 }
 
-/* The position of length in the sorted list, or where to insert it. */
-static size_t place (const struct series *s, uint64_t length)
-{
-    size_t lo = 0;
-    size_t hi = s->nlengths;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (s->length[mid] < length)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 static int add_length (struct series *s, uint64_t length, struct error *err)
 {
-    size_t i = place (s, length);
+    size_t i = s->nlengths;
 
-    if (i < s->nlengths && s->length[i] == length)
+    while (i > 0 && s->length[i - 1] > length)
+        i--;
+    if (i > 0 && s->length[i - 1] == length)
         return 0;
     if (length > INT64_MAX)
         return error_input (err, "length %ju is too large",
@@ -224,19 +209,13 @@ static int compare_topologies (const void *x, const void *y)
     return order ? order : util_compare (p->both_ways, q->both_ways);
 }
 
-/* qsort that accepts NULL. */
-static void sort (void *v, size_t n, size_t size,
-                  int (*compare) (const void *, const void *))
-{
-    if (n > 0)
-        qsort (v, n, size, compare);
-}
-
 int series_sort (struct series *s, struct error *err)
 {
-    sort (s->pair, s->npairs, sizeof (*s->pair), compare_pairs);
-    sort (s->topology, s->ntopologies, sizeof (*s->topology),
-          compare_topologies);
+    if (s->npairs > 0)
+        qsort (s->pair, s->npairs, sizeof (*s->pair), compare_pairs);
+    if (s->ntopologies > 0)
+        qsort (s->topology, s->ntopologies, sizeof (*s->topology),
+               compare_topologies);
     for (size_t i = 1; i < s->npairs; i++)
         if (compare_pairs (&s->pair[i - 1], &s->pair[i]) == 0)
             return error_input (err, "pair %s %s, length %ju: there twice",
@@ -261,9 +240,7 @@ static bool among (uint64_t length, const uint64_t *v, size_t n)
 
 void series_keep (struct series *s, const uint64_t *length, size_t n)
 {
-    size_t pairs = 0;
-    size_t topologies = 0;
-    size_t lengths = 0;
+    size_t pairs = 0, topologies = 0, lengths = 0;
 
     for (size_t i = 0; i < s->npairs; i++)
         if (among (s->pair[i].length, length, n))

@@ -3,8 +3,8 @@
  * over any transport.
  *
  * Made by probe/exchange (pmm-probe, pmm-probe-mpi) and by the readers of other
- * programs' files. Read by series/table, csv, parus, compare and fit, by infer
- * and throughput. File: JSON, kind "series", one run per line, so a run is
+ * programs' files. Read by formats, line and compare, by infer and
+ * throughput. File: JSON, kind "series", one run per line, so a run is
  * appended as a line (pmm(1), section FILES).
  *
  * time_ns of a pair is half the duration of an exchange, whatever the exchange.

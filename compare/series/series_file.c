@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/series/parus.h"
+#include "compare/series/formats.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/text.h"
@@ -20,7 +20,6 @@ enum { FILE_MAX = 1 << 30, RUNS_MAX = 1 << 16 };
 
 #define TIME_LIMIT_NS 1e15
 #define SECONDS_LIMIT 1e9
-#define RTT_LIMIT_NS 1e15
 
 /* The numbers and words of a run, by key. */
 static const struct {
@@ -50,27 +49,24 @@ enum {
  * Write
  */
 
-static json_t *times_json (const double *time_ns)
-{
-    json_t *json = json_object ();
-
-    for (int i = 0; i < SERIES_STATS; i++)
-        json_put (json, series_stat_name (i),
-                  isnan (time_ns[i]) ? json_null () : json_real (time_ns[i]));
-    return json;
-}
-
 /* Put what pairs and topologies have in common into row. Returns row. "time_ns"
  * is omitted if nothing was completed.
  */
 static json_t *row_json (json_t *row, uint64_t length, uint32_t count,
                          uint32_t lost, const double *time_ns)
 {
+    json_t *times;
+
     json_put (row, "length", json_integer ((json_int_t)length));
     json_put (row, "count", json_integer (count));
     json_put (row, "lost", json_integer (lost));
-    if (lost < count)
-        json_put (row, "time_ns", times_json (time_ns));
+    if (lost == count)
+        return row;
+    times = json_object ();
+    for (int i = 0; i < SERIES_STATS; i++)
+        json_put (times, series_stat_name (i),
+                  isnan (time_ns[i]) ? json_null () : json_real (time_ns[i]));
+    json_put (row, "time_ns", times);
     return row;
 }
 
@@ -102,61 +98,46 @@ static json_t *topology_json (const struct series *s, size_t i)
 }
 
 /* Write a list of the object row by row, as there may be millions. */
-static int write_list (const char *key, size_t n, const struct series *s,
-                       json_t *(*row) (const struct series *s, size_t i),
-                       FILE *fp, struct error *err)
+static void write_list (const char *key, size_t n, const struct series *s,
+                        json_t *(*row) (const struct series *s, size_t i),
+                        FILE *fp)
 {
     fprintf (fp, ",\"%s\":[", key);
     for (size_t i = 0; i < n; i++) {
         json_t *json = xcheck (row (s, i));
-        int rc;
 
         if (i > 0)
             putc (',', fp);
-        rc = json_dumpf (json, fp, JSON_COMPACT);
+        json_dumpf (json, fp, JSON_COMPACT);
         json_decref (json);
-        if (rc < 0)
-            return error_errno (err, "cannot write JSON");
     }
     putc (']', fp);
-    return 0;
 }
 
-/* Write the first part of the object, without the closing brace. */
-static void write_head (const struct series *s, FILE *fp)
+int series_write (const struct series *s, FILE *fp, struct error *err)
 {
     json_t *json = xcheck (json_file ("series", NULL));
     const char *base = (const char *)s;
     char *text;
 
     json_put (json, "test", json_string (series_test_name (s->test)));
-    for (size_t i = 0; i < WORDS; i++) {
-        const char *word = base + words[i].offset;
-
-        if (word[0])
-            json_put (json, words[i].key, json_string (word));
-    }
-    for (size_t i = 0; i < NUMBERS; i++) {
-        const uint64_t *n = (const uint64_t *)(base + numbers[i].offset);
-
-        json_put (json, numbers[i].key, json_integer ((json_int_t)*n));
-    }
+    for (size_t i = 0; i < WORDS; i++)
+        if (base[words[i].offset])
+            json_put (json, words[i].key,
+                      json_string (base + words[i].offset));
+    for (size_t i = 0; i < NUMBERS; i++)
+        json_put (json, numbers[i].key,
+                  json_integer ((json_int_t)*(const uint64_t *)(
+                      base + numbers[i].offset)));
     json_put (json, "seconds", json_real (s->seconds));
     json_put (json, "complete", json_boolean (s->complete));
     text = xcheck (json_dumps (json, JSON_COMPACT));
     json_decref (json);
-    fprintf (fp, "%.*s", (int)strlen (text) - 1, text);
+    fprintf (fp, "%.*s", (int)strlen (text) - 1, text); /* no brace yet */
     free (text);
-}
-
-int series_write (const struct series *s, FILE *fp, struct error *err)
-{
-    write_head (s, fp);
-    if (write_list ("processes", s->nprocesses, s, process_json, fp, err) < 0
-        || write_list ("pairs", s->npairs, s, pair_json, fp, err) < 0
-        || write_list ("topologies", s->ntopologies, s, topology_json, fp, err)
-               < 0)
-        return -1;
+    write_list ("processes", s->nprocesses, s, process_json, fp);
+    write_list ("pairs", s->npairs, s, pair_json, fp);
+    write_list ("topologies", s->ntopologies, s, topology_json, fp);
     fprintf (fp, "}\n");
     return ferror (fp) ? error_errno (err, "cannot write JSON") : 0;
 }
@@ -165,48 +146,30 @@ int series_write (const struct series *s, FILE *fp, struct error *err)
  * Read
  */
 
-static int read_word (const json_t *json, const char *key, char *word,
-                      struct error *err)
+/* All that a run has apart from its lists. */
+static int read_head (struct series *s, const json_t *json, struct error *err)
 {
-    const char *text;
+    for (size_t i = 0; i < WORDS; i++) {
+        const char *key = words[i].key, *text;
 
-    if (!json_object_get (json, key))
-        return 0;
-    if (json_get_string (json, NULL, key, &text, err) < 0)
-        return -1;
-    if (strlen (text) > SERIES_WORD_MAX)
-        return error_input (err, "%s: longer than %d bytes", key,
-                            SERIES_WORD_MAX);
-    strcpy (word, text);
-    return 0;
-}
-
-static struct series *read_head (const json_t *json, struct error *err)
-{
-    struct series *s;
-    const char *name;
-    int test, rc = 0;
-
-    if (json_get_string (json, NULL, "test", &name, err) < 0)
-        return NULL;
-    if ((test = series_test_find (name)) < 0) {
-        error_input (err, "test: %.40s is not known", name);
-        return NULL;
+        if (!json_object_get (json, key))
+            continue;
+        if (json_get_string (json, NULL, key, &text, err) < 0)
+            return -1;
+        if (strlen (text) > SERIES_WORD_MAX)
+            return error_input (err, "%s: longer than %d bytes", key,
+                                SERIES_WORD_MAX);
+        strcpy ((char *)s + words[i].offset, text);
     }
-    s = series_create (test);
-    for (size_t i = 0; i < WORDS && rc == 0; i++)
-        rc = read_word (json, words[i].key, (char *)s + words[i].offset, err);
-    for (size_t i = 0; i < NUMBERS && rc == 0; i++)
-        rc = json_get_u64 (json, NULL, numbers[i].key, 0, INT64_MAX,
-                           (uint64_t *)((char *)s + numbers[i].offset), err);
-    if (rc == 0
-        && json_get_double (json, NULL, "seconds", 0, SECONDS_LIMIT,
-                            &s->seconds, err)
-               == 0
-        && json_get_bool (json, NULL, "complete", &s->complete, err) == 0)
-        return s;
-    series_destroy (s);
-    return NULL;
+    for (size_t i = 0; i < NUMBERS; i++)
+        if (json_get_u64 (json, NULL, numbers[i].key, 0, INT64_MAX,
+                          (uint64_t *)((char *)s + numbers[i].offset), err)
+            < 0)
+            return -1;
+    if (json_get_double (json, NULL, "seconds", 0, SECONDS_LIMIT, &s->seconds,
+                         err) < 0)
+        return -1;
+    return json_get_bool (json, NULL, "complete", &s->complete, err);
 }
 
 /* Check that quantiles ascend, and that the mean lies between the extremes. */
@@ -254,8 +217,7 @@ static int read_row (const json_t *row, const char *where, uint64_t *length,
                      uint32_t *count, uint32_t *lost, double *time_ns,
                      struct error *err)
 {
-    uint64_t n;
-    uint64_t nlost;
+    uint64_t n, nlost;
 
     if (json_get_u64 (row, where, "length", 0, INT64_MAX, length, err) < 0
         || json_get_u64 (row, where, "count", 0, SERIES_COUNT_MAX, &n, err)
@@ -270,8 +232,7 @@ static int read_row (const json_t *row, const char *where, uint64_t *length,
 static int read_process (struct series *s, const json_t *row,
                          const char *where, struct error *err)
 {
-    const char *label;
-    const char *host;
+    const char *label, *host;
     bool lost;
 
     if (json_get_string (row, where, "label", &label, err) < 0
@@ -288,8 +249,7 @@ static int read_pair (struct series *s, const json_t *row, const char *where,
                       struct error *err)
 {
     struct series_pair p = { 0 };
-    uint64_t a;
-    uint64_t b;
+    uint64_t a, b;
 
     if (json_get_u64 (row, where, "a", 0, UINT32_MAX, &a, err) < 0
         || json_get_u64 (row, where, "b", 0, UINT32_MAX, &b, err) < 0
@@ -334,9 +294,19 @@ static const struct {
     { "topologies", SERIES_TOPOLOGIES_MAX, read_topology },
 };
 
-static int read_lists (struct series *s, const json_t *json,
-                       struct error *err)
+static int read_series (struct series *s, const json_t *json,
+                        struct error *err)
 {
+    const char *name;
+    int test;
+
+    if (json_get_string (json, NULL, "test", &name, err) < 0)
+        return -1;
+    if ((test = series_test_find (name)) < 0)
+        return error_input (err, "test: %.40s is not known", name);
+    s->test = test;
+    if (read_head (s, json, err) < 0)
+        return -1;
     for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
         json_t *list;
 
@@ -354,100 +324,93 @@ static int read_lists (struct series *s, const json_t *json,
     return 0;
 }
 
-static struct series *read_series (const json_t *json, struct error *err)
-{
-    struct series *s = read_head (json, err);
-
-    if (s && read_lists (s, json, err) < 0) {
-        series_destroy (s);
-        s = NULL;
-    }
-    return s;
-}
-
 /*
  * The pairs of a solution ("pmm solve --pairs"), for comparison with measured
  * ones
  */
 
-/* The endpoints of all pairs, sorted and unique. *n: their number. */
-static const char **names (const json_t *pairs, uint32_t *n, struct error *err)
+/* Add the endpoints of all pairs, sorted and unique, as processes: each is
+ * "host" or "host:rail". name [2 * pairs] gets them. *n: their number.
+ */
+static int add_endpoints (struct series *s, const json_t *pairs,
+                          const char **name, size_t *n, struct error *err)
 {
     size_t size = json_array_size (pairs);
-    const char **v = xarray (2 * size, sizeof (*v));
 
     for (size_t i = 0; i < size; i++) {
         const json_t *pair = json_array_get (pairs, i);
         char where[64];
 
         snprintf (where, sizeof (where), "pairs[%zu]", i);
-        if (json_get_string (pair, where, "a", &v[2 * i], err) < 0
-            || json_get_string (pair, where, "b", &v[2 * i + 1], err) < 0) {
-            free (v);
-            return NULL;
-        }
+        if (json_get_string (pair, where, "a", &name[2 * i], err) < 0
+            || json_get_string (pair, where, "b", &name[2 * i + 1], err) < 0)
+            return -1;
     }
-    *n = text_unique (v, 2 * size);
-    return v;
-}
+    *n = text_unique (name, 2 * size);
+    for (size_t i = 0; i < *n; i++) {
+        char host[SERIES_WORD_MAX + 1];
 
-static uint32_t find_name (const char **name, uint32_t n, const json_t *pair,
-                           const char *key)
-{
-    const char *text = json_string_value (json_object_get (pair, key));
-
-    return (uint32_t)(text_find (name, n, text) - name);
-}
-
-/* "host" or "host:rail" */
-static int add_endpoint (struct series *s, const char *name, struct error *err)
-{
-    char host[SERIES_WORD_MAX + 1];
-
-    snprintf (host, sizeof (host), "%s", name);
-    host[strcspn (host, ":")] = '\0';
-    return series_add_process (s, name, host, err);
-}
-
-static int add_solved (struct series *s, uint32_t a, uint32_t b, double rtt_ns,
-                       struct error *err)
-{
-    struct series_pair p = { .a = a, .b = b, .count = 1 };
-
-    for (int i = 0; i < SERIES_STATS; i++)
-        p.time_ns[i] = i == SERIES_SD ? NAN : rtt_ns / 2;
-    return series_add_pair (s, &p, err);
-}
-
-static int read_solved (struct series *s, const char **name, uint32_t n,
-                        const json_t *pair, const char *where,
-                        struct error *err)
-{
-    uint32_t a = find_name (name, n, pair, "a");
-    uint32_t b = find_name (name, n, pair, "b");
-    double rtt_ns;
-
-    if (a == b)
-        return error_input (err, "%s: a and b are the same", where);
-    if (json_is_null (json_object_get (pair, "rtt_ns")))
-        return 0;
-    if (json_get_double (pair, where, "rtt_ns", 0, RTT_LIMIT_NS, &rtt_ns, err)
-            < 0
-        || add_solved (s, a, b, rtt_ns, err) < 0
-        || add_solved (s, b, a, rtt_ns, err) < 0)
-        return -1;
+        snprintf (host, sizeof (host), "%s", name[i]);
+        host[strcspn (host, ":")] = '\0';
+        if (series_add_process (s, name[i], host, err) < 0)
+            return -1;
+    }
     return 0;
 }
 
-static int read_solution (struct series *s, const json_t *pairs,
+static int read_solved (struct series *s, const char **name, size_t n,
+                        const json_t *pair, const char *where,
+                        struct error *err)
+{
+    struct series_pair p = {
+        .a = text_find (name, n, json_text (pair, "a")) - name,
+        .b = text_find (name, n, json_text (pair, "b")) - name,
+        .count = 1,
+    }, back = p;
+    double rtt_ns;
+
+    if (p.a == p.b)
+        return error_input (err, "%s: a and b are the same", where);
+    if (json_is_null (json_object_get (pair, "rtt_ns")))
+        return 0;
+    if (json_get_double (pair, where, "rtt_ns", 0, TIME_LIMIT_NS, &rtt_ns, err)
+        < 0)
+        return -1;
+    for (int i = 0; i < SERIES_STATS; i++)
+        p.time_ns[i] = i == SERIES_SD ? NAN : rtt_ns / 2;
+    memcpy (back.time_ns, p.time_ns, sizeof (back.time_ns));
+    back.a = p.b;
+    back.b = p.a;
+    if (series_add_pair (s, &p, err) < 0)
+        return -1;
+    return series_add_pair (s, &back, err);
+}
+
+/* A series of length 0: half of each RTT, from each side. It represents the
+ * quantile that the solution was made of, so all quantiles and the mean are
+ * equal. Pairs that are not determined are missing. Processes are the endpoints
+ * in the order of their names. Return 0, or -1 with err: the file has another
+ * form, or no pairs.
+ */
+static int read_solution (struct series *s, const json_t *solution,
                           struct error *err)
 {
-    uint32_t n;
-    const char **name = names (pairs, &n, err);
-    int rc = name ? 0 : -1;
+    const char *hash, **name;
+    json_t *pairs;
+    size_t n = 0;
+    int rc;
 
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
-        rc = add_endpoint (s, name[i], err);
+    if (json_get_string (solution, NULL, "fabric", &hash, err) < 0
+        || json_get_array (solution, NULL, "pairs", SERIES_PAIRS_MAX / 2,
+                           &pairs, err)
+               < 0)
+        return -1;
+    if (json_array_size (pairs) == 0)
+        return error_input (err, "no pairs: pmm solve --pairs gives them");
+    snprintf (s->pattern, sizeof (s->pattern), "pmm");
+    snprintf (s->fabric, sizeof (s->fabric), "%s", hash);
+    name = xarray (2 * json_array_size (pairs), sizeof (*name));
+    rc = add_endpoints (s, pairs, name, &n, err);
     for (size_t i = 0; rc == 0 && i < json_array_size (pairs); i++) {
         char where[64];
 
@@ -458,71 +421,28 @@ static int read_solution (struct series *s, const json_t *pairs,
     return rc;
 }
 
-/* A series of length 0: half of each RTT, from each side. It represents the
- * quantile that the solution was made of, so all quantiles and the mean are
- * equal. Pairs that are not determined are missing. Processes are the endpoints
- * in the order of their names. The series is not sorted yet. NULL with err: the
- * file has another form, or no pairs.
- */
-static struct series *solved_series (const json_t *solution, struct error *err)
-{
-    struct series *s;
-    const char *hash;
-    json_t *pairs;
-
-    if (json_get_string (solution, NULL, "fabric", &hash, err) < 0
-        || json_get_array (solution, NULL, "pairs", SERIES_PAIRS_MAX / 2,
-                           &pairs, err)
-               < 0)
-        return NULL;
-    if (json_array_size (pairs) == 0) {
-        error_input (err, "no pairs: pmm solve --pairs gives them");
-        return NULL;
-    }
-    s = series_create (SERIES_ONE_TO_ONE);
-    snprintf (s->pattern, sizeof (s->pattern), "pmm");
-    snprintf (s->fabric, sizeof (s->fabric), "%s", hash);
-    if (read_solution (s, pairs, err) < 0) {
-        series_destroy (s);
-        s = NULL;
-    }
-    return s;
-}
-
 /*
  * All formats
  */
-
-/* The kinds of JSON files that a series can be made from. */
-static const struct {
-    const char *kind;
-    struct series *(*read) (const json_t *json, struct error *err);
-} kinds[] = {
-    { "series", read_series },
-    { "solution", solved_series },
-};
-
-static struct series *read_kind (const json_t *json, struct error *err)
-{
-    const char *kind = json_string_value (json_object_get (json, "kind"));
-
-    for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++)
-        if (!strcmp (kind, kinds[i].kind))
-            return kinds[i].read (json, err);
-    error_input (err, "a series or a solution is wanted, this is a %.64s",
-                 kind);
-    return NULL;
-}
 
 static struct series *read_json (FILE *fp, const char *name,
                                  struct error *err)
 {
     json_t *json = json_read (fp, name, NULL, FILE_MAX, err);
-    struct series *s = NULL;
+    const char *kind = json ? json_text (json, "kind") : "";
+    struct series *s;
+    int rc;
 
     if (!json)
         return NULL;
-    if (!(s = read_kind (json, err)) || series_sort (s, err) < 0) {
+    s = series_create (SERIES_ONE_TO_ONE);
+    rc = !strcmp (kind, "series")     ? read_series (s, json, err)
+         : !strcmp (kind, "solution") ? read_solution (s, json, err)
+                                      : error_input (
+                                          err,
+                                          "a series or a solution is wanted,"
+                                          " this is a %.64s", kind);
+    if (rc < 0 || series_sort (s, err) < 0) {
         error_prefix (err, "%s", name);
         series_destroy (s);
         s = NULL;
@@ -540,13 +460,6 @@ static int peek (FILE *fp)
         c = getc (fp);
     while (isspace (c));
     return c == EOF ? EOF : ungetc (c, fp);
-}
-
-/* Matrices of PARUS start with a letter. */
-static struct series *read_run (FILE *fp, const char *name, struct error *err)
-{
-    return isalpha (peek (fp)) ? parus_read (fp, name, err)
-                               : read_json (fp, name, err);
 }
 
 int series_list_add (struct series_list *list, struct series *s,
@@ -567,21 +480,17 @@ void series_list_clear (struct series_list *list)
     *list = (struct series_list){ 0 };
 }
 
-static bool is_again (const struct series *s)
-{
-    size_t len = strlen (s->pattern), tail = strlen (SERIES_AGAIN);
-
-    return len > tail && strcmp (s->pattern + len - tail, SERIES_AGAIN) == 0;
-}
-
 const struct series *series_list_pairs (const struct series_list *list)
 {
     const struct series *again = NULL;
 
     for (size_t i = list->n; i-- > 0;) {
+        const char *pattern = list->run[i]->pattern;
+        size_t len = strlen (pattern), tail = strlen (SERIES_AGAIN);
+
         if (list->run[i]->npairs == 0)
             continue;
-        if (!is_again (list->run[i]))
+        if (len <= tail || strcmp (pattern + len - tail, SERIES_AGAIN))
             return list->run[i];
         again = again ? again : list->run[i];
     }
@@ -596,7 +505,9 @@ int series_read (struct series_list *list, FILE *fp, const char *name,
     *list = (struct series_list){ 0 };
     snprintf (where, sizeof (where), "%.255s", name);
     do {
-        struct series *s = read_run (fp, where, err);
+        /* matrices of PARUS start with a letter */
+        struct series *s = isalpha (peek (fp)) ? parus_read (fp, where, err)
+                                               : read_json (fp, where, err);
 
         if (!s)
             goto error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Permutations that are stored nowhere. */
 #include "config.h"
-#include "compare/pattern/order.h"
+#include "compare/pattern/pattern.h"
 
 #include <stdbool.h>
 #include <string.h>

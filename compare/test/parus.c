@@ -3,7 +3,7 @@
  * files.
  */
 #include "config.h"
-#include "compare/series/parus.h"
+#include "compare/series/formats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Saving: each format, several runs, appending, all files or none. */
 #include "config.h"
-#include "compare/series/save.h"
+#include "compare/series/formats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Patterns as plans, and what the checker says of them. */
 #include "config.h"
-#include "compare/pattern/schedule.h"
+#include "compare/pattern/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables: numbers worked out by hand. */
 #include "config.h"
-#include "compare/series/table.h"
+#include "compare/series/formats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "compare/pattern/pattern.h"
-#include "compare/series/save.h"
+#include "compare/series/formats.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 #include "util/text.h"

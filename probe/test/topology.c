@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/series/table.h"
+#include "compare/series/formats.h"
 #include "probe/test/inproc.h"
 #include "tests/tap.h"
 

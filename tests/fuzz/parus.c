@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/series/parus.h"
-#include "compare/series/save.h"
+#include "compare/series/formats.h"
 
 enum { MATRIX_MAX = 64 }; /* processes: larger ones only take long */
 

@@ -10,8 +10,7 @@
 
 #include "compare/series/compare.h"
 #include "compare/series/line.h"
-#include "compare/series/parus.h"
-#include "compare/series/table.h"
+#include "compare/series/formats.h"
 
 enum { MATRIX_MAX = 64 }; /* processes: larger ones only take long */
 
