@@ -75,15 +75,10 @@ static int below_zero (double ns, double overhead_ns, struct error *err)
 int loggops_write (const struct infer_matrix *m, double overhead_ns, FILE *fp,
                    struct error *err)
 {
-    double *v = xarray ((size_t)m->n * m->n + 1, sizeof (*v));
-    double median;
-    size_t n = 0;
+    double *v = xarray ((size_t)m->n * m->n, sizeof (*v));
+    size_t n = infer_matrix_values (m, v);
+    double median = n > 0 ? stats_median (v, n) : NAN;
 
-    for (uint32_t a = 0; a < m->n; a++)
-        for (uint32_t b = a + 1; b < m->n; b++)
-            if (!isnan (infer_matrix_at (m, a, b)))
-                v[n++] = infer_matrix_at (m, a, b);
-    median = n > 0 ? stats_median (v, n) : NAN;
     free (v);
     if (n == 0)
         return error_input (err, "no pair is known");
@@ -93,8 +88,8 @@ int loggops_write (const struct infer_matrix *m, double overhead_ns, FILE *fp,
     return 0;
 }
 
-static int check_pairs (const struct infer_matrix *m, double overhead_ns,
-                        struct error *err)
+int loggops_write_pairs (const struct infer_matrix *m, double overhead_ns,
+                         FILE *fp, struct error *err)
 {
     for (uint32_t a = 0; a < m->n; a++)
         for (uint32_t b = a + 1; b < m->n; b++) {
@@ -106,14 +101,6 @@ static int check_pairs (const struct infer_matrix *m, double overhead_ns,
             if (ns < 2 * overhead_ns)
                 return below_zero (ns, overhead_ns, err);
         }
-    return 0;
-}
-
-int loggops_write_pairs (const struct infer_matrix *m, double overhead_ns,
-                         FILE *fp, struct error *err)
-{
-    if (check_pairs (m, overhead_ns, err) < 0)
-        return -1;
     for (uint32_t a = 0; a < m->n; a++)
         for (uint32_t b = 0; b < m->n; b++)
             fprintf (fp, "%.0f%c",
@@ -295,32 +282,20 @@ static int group (struct leaf_tree *t, size_t l, struct error *err)
  * stays. A group's name is its first node. All groups have the same size, so
  * the k-th group's nodes start at k times `size`.
  */
-static void sort_groups (const struct leaf_tree *t, size_t l, uint32_t *order,
-                         uint32_t *next)
+static void sort_groups (const struct leaf_tree *t, size_t l, uint32_t *order)
 {
     uint32_t n = t->m->n, groups = 0;
-    uint32_t *sorted = next + n;
+    uint32_t *next = xarray (n, sizeof (*next));
+    uint32_t *sorted = xarray (n, sizeof (*sorted));
 
     for (uint32_t a = 0; a < n; a++)
         if (t->group[a] == a)
             next[a] = groups++ * t->size[l];
     for (uint32_t k = 0; k < n; k++)
         sorted[next[t->group[order[k]]]++] = order[k];
-    for (uint32_t k = 0; k < n; k++)
-        order[k] = sorted[k];
-}
-
-static int build (struct leaf_tree *t, uint32_t *order, uint32_t *room,
-                  struct error *err)
-{
-    for (uint32_t k = 0; k < t->m->n; k++)
-        order[k] = k;
-    for (size_t l = 0; l < t->levels.n; l++) {
-        if (group (t, l, err) < 0)
-            return -1;
-        sort_groups (t, l, order, room);
-    }
-    return 0;
+    memcpy (order, sorted, n * sizeof (*order));
+    free (next);
+    free (sorted);
 }
 
 static void print_tree (const struct leaf_tree *t, FILE *fp)
@@ -336,35 +311,27 @@ static void print_tree (const struct leaf_tree *t, FILE *fp)
     putc ('\n', fp);
 }
 
-static void find_levels (struct leaf_tree *t, double eps)
-{
-    uint32_t n = t->m->n;
-    double *v = xarray ((size_t)n * n, sizeof (*v));
-    size_t pairs = 0;
-
-    for (uint32_t a = 0; a < n; a++)
-        for (uint32_t b = a + 1; b < n; b++)
-            v[pairs++] = infer_matrix_at (t->m, a, b);
-    clusters_find (&t->levels, v, pairs, eps);
-    free (v);
-}
-
 int scotch_write_tleaf (const struct infer_matrix *m, double eps,
                         uint32_t *order, FILE *fp, struct error *err)
 {
     struct leaf_tree t = { .m = m };
-    uint32_t *room;
-    int rc;
+    double *v;
+    int rc = 0;
 
     if (check_known (m, err) < 0)
         return -1;
-    t.group = xcalloc (m->n, sizeof (*t.group));
-    room = xcalloc (2 * (size_t)m->n, sizeof (*room));
-    find_levels (&t, eps);
-    if ((rc = build (&t, order, room, err)) == 0)
+    t.group = xarray (m->n, sizeof (*t.group));
+    v = xarray ((size_t)m->n * m->n, sizeof (*v));
+    clusters_find (&t.levels, v, infer_matrix_values (m, v), eps);
+    for (uint32_t k = 0; k < m->n; k++)
+        order[k] = k;
+    for (size_t l = 0; l < t.levels.n && rc == 0; l++)
+        if ((rc = group (&t, l, err)) == 0)
+            sort_groups (&t, l, order);
+    if (rc == 0)
         print_tree (&t, fp);
     clusters_clear (&t.levels);
     free (t.group);
-    free (room);
+    free (v);
     return rc;
 }

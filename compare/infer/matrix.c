@@ -91,6 +91,17 @@ void infer_matrix_mean (struct infer_matrix *m)
         }
 }
 
+size_t infer_matrix_values (const struct infer_matrix *m, double *v)
+{
+    size_t n = 0;
+
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = a + 1; b < m->n; b++)
+            if (!isnan (infer_matrix_at (m, a, b)))
+                v[n++] = infer_matrix_at (m, a, b);
+    return n;
+}
+
 uint64_t infer_matrix_unknown (const struct infer_matrix *m)
 {
     uint64_t n = 0;
@@ -152,38 +163,29 @@ static int read_row (struct infer_matrix *m, uint32_t a, char *words,
     return 0;
 }
 
-static struct infer_matrix *read_lines (char *text, unsigned long *number,
-                                        struct error *err)
+/* *m: the matrix as far as it was made. */
+static int read_lines (struct infer_matrix **m, char *text,
+                       unsigned long *number, struct error *err)
 {
-    struct infer_matrix *m = NULL;
     char *line, *words;
     uint32_t a = 0;
 
-    while ((line = next_line (&text, number))) {
-        if (!m && !(m = infer_matrix_create (count_words (line) - 1, err))) {
-            error_prefix (err, "wanted is a label and a value for each node");
-            return NULL;
-        }
-        if (a == m->n) {
-            error_input (err, "more than %u nodes", m->n);
-            goto error;
-        }
-        if (infer_matrix_name (m, a, strtok_r (line, blanks, &words), err) < 0
-            || read_row (m, a, words, err) < 0)
-            goto error;
-        a++;
+    for (; (line = next_line (&text, number)); a++) {
+        if (!*m && !(*m = infer_matrix_create (count_words (line) - 1, err)))
+            return error_prefix (
+                err, "wanted is a label and a value for each node");
+        if (a == (*m)->n)
+            return error_input (err, "more than %u nodes", a);
+        if (infer_matrix_name (*m, a, strtok_r (line, blanks, &words), err) < 0
+            || read_row (*m, a, words, err) < 0)
+            return -1;
     }
-    if (!m)
-        error_input (err, "there is no matrix");
-    else if (a < m->n)
-        error_input (err, "%s, not %u", COUNTED (a, "node"), m->n);
-    else {
-        infer_matrix_mean (m);
-        return m;
-    }
-error:
-    infer_matrix_destroy (m);
-    return NULL;
+    if (!*m)
+        return error_input (err, "there is no matrix");
+    if (a < (*m)->n)
+        return error_input (err, "%s, not %u", COUNTED (a, "node"), (*m)->n);
+    infer_matrix_mean (*m);
+    return 0;
 }
 
 struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
@@ -200,8 +202,11 @@ struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
     }
     if (strlen (text) != len)
         error_input (err, "%s: there is a NUL in it", name);
-    else if (!(m = read_lines (text, &number, err)))
+    else if (read_lines (&m, text, &number, err) < 0) {
         error_prefix (err, "%s:%lu", name, number);
+        infer_matrix_destroy (m);
+        m = NULL;
+    }
     free (text);
     return m;
 }

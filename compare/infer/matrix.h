@@ -62,6 +62,9 @@ void infer_matrix_set (struct infer_matrix *m, uint32_t a, uint32_t b,
  */
 void infer_matrix_mean (struct infer_matrix *m);
 
+/* The latencies of all known pairs, into v [n * n]. Returns their number. */
+size_t infer_matrix_values (const struct infer_matrix *m, double *v);
+
 /* Number of pairs that are not known. */
 uint64_t infer_matrix_unknown (const struct infer_matrix *m);
 

@@ -90,12 +90,8 @@ struct model_search {
 static struct scale scale_of (const struct infer_matrix *m)
 {
     double *v = xarray ((size_t)m->n * m->n, sizeof (*v));
-    struct scale s = { 0 };
+    struct scale s = { .n = infer_matrix_values (m, v) };
 
-    for (uint32_t a = 0; a < m->n; a++)
-        for (uint32_t b = 0; b < a; b++)
-            if (!isnan (infer_matrix_at (m, a, b)))
-                v[s.n++] = infer_matrix_at (m, a, b);
     if (s.n > 0) {
         stats_sort (v, s.n);
         s.median = stats_quantile (v, s.n, 0.5);

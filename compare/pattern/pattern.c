@@ -101,6 +101,7 @@ struct pattern {
     const struct pattern_row *kind;
     uint32_t n;
     uint64_t turn;   /* steps before roles are swapped */
+    uint32_t width;  /* the greatest number of pairs in a step */
     uint64_t steps;
     uint32_t *id;    /* the process of a place; [n], or [endpoints] of a plan */
     uint32_t groups; /* by host: places first[g] .. first[g + 1] - 1, */
@@ -117,36 +118,12 @@ struct pattern_row {
     bool once;    /* roles are never swapped */
     bool by_host;
     const struct pairing *pairing;
-    uint64_t (*steps) (const struct pattern *p); /* before roles are swapped */
-    uint32_t (*width) (const struct pattern *p);
     uint32_t (*step) (const struct pattern *p, uint64_t step,
                       struct probe *pair);
     struct receivers (*with) (uint32_t n, uint32_t a); /* if it is whole */
 };
 
-static uint64_t one_step (const struct pattern *p)
-{
-    (void)p;
-    return 1;
-}
-
-static uint32_t one (const struct pattern *p)
-{
-    (void)p;
-    return 1;
-}
-
-static uint32_t width_half (const struct pattern *p)
-{
-    return p->n / 2;
-}
-
 /* one-factor, bisection */
-
-static uint64_t paired_steps (const struct pattern *p)
-{
-    return p->kind->pairing->steps (p->n);
-}
 
 static uint32_t paired_step (const struct pattern *p, uint64_t step,
                              struct probe *pair)
@@ -166,11 +143,6 @@ static uint32_t group_size (const struct pattern *p, uint32_t g)
 static uint64_t grouped_turns (const struct pattern *p)
 {
     return p->groups < 2 ? 0 : p->kind->pairing->steps (p->groups);
-}
-
-static uint64_t grouped_steps (const struct pattern *p)
-{
-    return p->from[grouped_turns (p)];
 }
 
 /* The last turn that begins at or before the step. */
@@ -211,11 +183,6 @@ static uint32_t grouped_step (const struct pattern *p, uint64_t step,
     return n;
 }
 
-static uint64_t serial_steps (const struct pattern *p)
-{
-    return circle (p->n) * (p->n / 2);
-}
-
 static uint32_t serial_step (const struct pattern *p, uint64_t step,
                              struct probe *pair)
 {
@@ -251,18 +218,6 @@ static struct receivers with_later (uint32_t n, uint32_t a)
     return (struct receivers){ a + 1, n };
 }
 
-static uint32_t whole_width (const struct pattern *p)
-{
-    uint32_t width = 0;
-
-    for (uint32_t a = 0; a < p->n; a++) {
-        struct receivers s = p->kind->with (p->n, a);
-
-        width += s.to - s.from;
-    }
-    return width;
-}
-
 static uint32_t whole_step (const struct pattern *p, uint64_t step,
                             struct probe *pair)
 {
@@ -281,42 +236,32 @@ static uint32_t whole_step (const struct pattern *p, uint64_t step,
 static const struct pattern_row kinds[PATTERN_KINDS] = {
     [PATTERN_ONE_FACTOR]
     = { "one-factor", "every pair once, half as many a step as processes",
-        false, false, &one_factor, paired_steps, width_half, paired_step,
-        NULL },
+        false, false, &one_factor, paired_step, NULL },
     [PATTERN_BISECTION]
     = { "bisection", "every pair across the halves of the processes once",
-        false, false, &bisection, paired_steps, width_half, paired_step,
-        NULL },
+        false, false, &bisection, paired_step, NULL },
     [PATTERN_BY_HOST]
     = { "by-host", "all of a host with one other host at a time", false, true,
-        &one_factor, grouped_steps, width_half, grouped_step, NULL },
+        &one_factor, grouped_step, NULL },
     [PATTERN_BY_HOST_BISECTION]
     = { "by-host-bisection", "by host, across the halves of the hosts only",
-        false, true, &bisection, grouped_steps, width_half, grouped_step,
-        NULL },
+        false, true, &bisection, grouped_step, NULL },
     [PATTERN_ONE_TO_ONE]
     = { "one-to-one", "every pair once, one a step", false, false, NULL,
-        serial_steps, one, serial_step, NULL },
+        serial_step, NULL },
     [PATTERN_ALL_TO_ALL]
     = { "all-to-all", "everyone to everyone at once, itself included", true,
-        false, NULL, one_step, whole_width, whole_step, with_all },
-    [PATTERN_STAR]
-    = { "star", "one process with all others", true, false, NULL, one_step,
-        whole_width, whole_step, from_first },
-    [PATTERN_RING]
-    = { "ring", "each process with the next", true, false, NULL, one_step,
-        whole_width, whole_step, with_next },
+        false, NULL, whole_step, with_all },
+    [PATTERN_STAR] = { "star", "one process with all others", true, false, NULL,
+                       whole_step, from_first },
+    [PATTERN_RING] = { "ring", "each process with the next", true, false, NULL,
+                       whole_step, with_next },
     [PATTERN_COMPLETE]
     = { "complete", "everyone with everyone else at once", true, false, NULL,
-        one_step, whole_width, whole_step, with_later },
+        whole_step, with_later },
 };
 
 /* of a plan */
-
-static uint64_t plan_turns (const struct pattern *p)
-{
-    return plan_rounds (p->plan);
-}
 
 static uint32_t plan_step (const struct pattern *p, uint64_t step,
                            struct probe *pair)
@@ -328,15 +273,9 @@ static uint32_t plan_step (const struct pattern *p, uint64_t step,
     return n;
 }
 
-static const struct pattern_row of_plan
-    = { .steps = plan_turns, .width = width_half, .step = plan_step };
+static const struct pattern_row of_plan = { .step = plan_step };
 
-/* given pairs: p->turn of them */
-
-static uint64_t given_steps (const struct pattern *p)
-{
-    return p->turn;
-}
+/* given pairs */
 
 static uint32_t given_step (const struct pattern *p, uint64_t step,
                             struct probe *pair)
@@ -346,7 +285,7 @@ static uint32_t given_step (const struct pattern *p, uint64_t step,
 }
 
 static const struct pattern_row of_pairs
-    = { .once = true, .steps = given_steps, .width = one, .step = given_step };
+    = { .once = true, .step = given_step };
 
 const char *pattern_name (enum pattern_kind kind)
 {
@@ -388,16 +327,18 @@ static struct pattern *create (const struct pattern_row *kind, uint32_t n,
     return p;
 }
 
-/* Compute the number of steps and their order. */
-static struct pattern *finish (struct pattern *p,
+/* Set the number of steps and their order. */
+static struct pattern *finish (struct pattern *p, uint64_t turn,
+                               uint32_t width,
                                const struct pattern_options *opts,
                                struct rng *rng)
 {
-    p->turn = p->kind->steps (p);
-    p->steps = p->kind->once ? p->turn : 2 * p->turn;
-    p->shuffle = opts && opts->shuffle && p->turn > 1;
+    p->turn = turn;
+    p->width = width;
+    p->steps = p->kind->once ? turn : 2 * turn;
+    p->shuffle = opts && opts->shuffle && turn > 1;
     if (p->shuffle)
-        order_draw (&p->order, p->turn, rng);
+        order_draw (&p->order, turn, rng);
     return p;
 }
 
@@ -457,6 +398,7 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
                                 struct error *err)
 {
     struct pattern *p = create (&kinds[kind], n, n, err);
+    uint32_t width = 0;
     struct rng rng;
 
     if (!p)
@@ -469,8 +411,15 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
     if (p->kind->by_host) {
         group (p, host);
         count_turns (p);
+        return finish (p, p->from[grouped_turns (p)], n / 2, opts, &rng);
     }
-    return finish (p, opts, &rng);
+    if (p->kind->pairing)
+        return finish (p, p->kind->pairing->steps (n), n / 2, opts, &rng);
+    if (!p->kind->with)
+        return finish (p, circle (n) * (n / 2), 1, opts, &rng);
+    for (uint32_t a = 0; a < n; a++)
+        width += p->kind->with (n, a).to - p->kind->with (n, a).from;
+    return finish (p, 1, width, opts, &rng);
 }
 
 /* Check that no process is twice in a round of a plan or out of range. */
@@ -522,7 +471,7 @@ struct pattern *pattern_of_plan (const struct plan *plan,
         pattern_destroy (p);
         return NULL;
     }
-    return finish (p, opts, &rng);
+    return finish (p, plan_rounds (plan), n / 2, opts, &rng);
 }
 
 struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
@@ -548,8 +497,7 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
         }
         p->pair[i] = pair[i];
     }
-    p->turn = npairs;
-    return finish (p, opts, &rng);
+    return finish (p, npairs, 1, opts, &rng);
 }
 
 void pattern_destroy (struct pattern *p)
@@ -580,7 +528,7 @@ uint64_t pattern_turn (const struct pattern *p)
 
 uint32_t pattern_width (const struct pattern *p)
 {
-    return p->kind->width (p);
+    return p->width;
 }
 
 uint32_t pattern_step (const struct pattern *p, uint64_t step,
