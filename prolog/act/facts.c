@@ -124,42 +124,7 @@ static const struct audit_link *links (struct facts_reading *r,
     return rows (r, &what, (struct ledger_key){ from, link, NULL }, n);
 }
 
-static const char *level_word (int i)
-{
-    return verdict_status_name ((enum verdict_status)i);
-}
-
-static const char *kind_word (int i)
-{
-    return finding_kind_name ((enum finding_kind)i);
-}
-
-static const char *basis_word (int i)
-{
-    return finding_basis_name ((enum finding_basis)i);
-}
-
-static const char *action_word (int i)
-{
-    return policy_kind_name ((enum policy_kind)i);
-}
-
-static const char *sign_word (int i)
-{
-    return sign_name ((enum sign_kind)i);
-}
-
-/* --- actions, mutes, resets ---------------------------------------------- */
-
-/* The last drain of the node among the first n actions; NULL: none. */
-static const struct policy_action *last_drain (const struct policy_action *a,
-                                               size_t n, const char *node)
-{
-    while (n-- > 0)
-        if (a[n].kind == POLICY_DRAIN && !strcmp (a[n].node, node))
-            return &a[n];
-    return NULL;
-}
+/* --- actions ------------------------------------------------------------- */
 
 static void read_actions (struct facts_reading *r)
 {
@@ -168,7 +133,7 @@ static void read_actions (struct facts_reading *r)
         sizeof (struct policy_action),
         {
             LEDGER_COLUMN ("id", LEDGER_INT, policy_action, id),
-            LEDGER_WORDS ("kind", policy_action, kind, action_word,
+            LEDGER_WORDS ("kind", policy_action, kind, policy_kind_name,
                           POLICY_LIFTED + 1),
             LEDGER_COLUMN ("node", LEDGER_TEXT, policy_action, node),
             LEDGER_COLUMN ("link", LEDGER_TEXT, policy_action, link),
@@ -195,8 +160,10 @@ static void read_actions (struct facts_reading *r)
             doubt_row (r, "action", (int64_t)a->id);
             continue;
         }
-        if (a->kind == POLICY_RESUME)
-            drain = last_drain (action, f->input.nactions, a->node);
+        while (a->kind == POLICY_RESUME && drain
+               && (drain->kind != POLICY_DRAIN
+                   || strcmp (drain->node, a->node)))
+            drain = drain > action ? drain - 1 : NULL;
         if (a->unsure)
             f->open[f->nopen++] = (struct open_action){
                 .id = (int64_t)a->id, .kind = a->kind, .node = a->node,
@@ -204,31 +171,6 @@ static void read_actions (struct facts_reading *r)
             };
         f->input.nactions++;
     }
-}
-
-static void read_marks (struct facts_reading *r)
-{
-    static const struct ledger_rows mutes = {
-        LEDGER_MUTES,
-        sizeof (struct policy_mute),
-        {
-            LEDGER_COLUMN ("link", LEDGER_NAME, policy_mute, link),
-            LEDGER_COLUMN ("node", LEDGER_NAME, policy_mute, node),
-            LEDGER_COLUMN ("until", LEDGER_INT, policy_mute, until),
-        },
-    };
-    static const struct ledger_rows rebases = {
-        LEDGER_REBASES,
-        sizeof (struct policy_reset),
-        {
-            LEDGER_COLUMN ("link", LEDGER_TEXT, policy_reset, link),
-            LEDGER_COLUMN ("after", LEDGER_INT, policy_reset, after),
-        },
-    };
-    struct policy_input *in = &r->facts->input;
-
-    in->mute = rows (r, &mutes, (struct ledger_key){ 0 }, &in->nmutes);
-    in->reset = rows (r, &rebases, (struct ledger_key){ 0 }, &in->nresets);
 }
 
 /* --- links of interest --------------------------------------------------- */
@@ -252,23 +194,13 @@ static uint32_t endpoint_of (const struct fabric *f, uint32_t link)
     return FABRIC_NONE;
 }
 
-/* "mlx5_0/1" for port 1 of "node1 mlx5_0"; NULL: not known. */
-static const char *port_of (struct facts_reading *r, uint32_t endpoint)
-{
-    char name[FABRIC_NAME_MAX + 8];
-    const char *blank;
-
-    fabric_port_name (r->fabric, r->fabric->endpoint[endpoint].port, name,
-                      sizeof (name));
-    blank = strchr (name, ' ');
-    return blank ? strcpy (alloc (r, strlen (blank), 1), blank + 1) : NULL;
-}
-
 static void add_host_link (struct facts_reading *r, uint32_t link, int64_t from)
 {
     const struct fabric *f = r->fabric;
     uint32_t endpoint = endpoint_of (f, link);
+    char name[FABRIC_NAME_MAX + 8]; /* "node1 mlx5_0/1" */
     struct host_link *v;
+    const char *port;
 
     if (endpoint == FABRIC_NONE)
         return;
@@ -281,10 +213,13 @@ static void add_host_link (struct facts_reading *r, uint32_t link, int64_t from)
         facts_doubt (r->facts, "too many links are suspected at once");
         return;
     }
+    fabric_port_name (f, f->endpoint[endpoint].port, name, sizeof (name));
+    if ((port = strchr (name, ' ')))
+        port = strcpy (alloc (r, strlen (port), 1), port + 1);
     r->host_link = xgrow (r->host_link, r->nhost_links, sizeof (*v));
     r->host_link[r->nhost_links] = (struct host_link){
         .link = link, .host = f->host[f->endpoint[endpoint].host].name,
-        .node = r->node[endpoint], .port = port_of (r, endpoint), .from = from,
+        .node = r->node[endpoint], .port = port, .from = from,
     };
     r->place[link] = ++r->nhost_links;
 }
@@ -342,21 +277,6 @@ static void add_drained (struct facts_reading *r)
                 add_found (r, from, f->link[link].id);
             }
         }
-    }
-}
-
-/* Add the links that any finding suspects. */
-static void add_suspects (struct facts_reading *r)
-{
-    size_t n;
-    const struct audit_link *v
-        = links (r, LEDGER_SUSPECTS, r->from, NULL, &n);
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t link = fabric_find_link (r->fabric, v[i].link);
-
-        if (link != FABRIC_NONE)
-            add_host_link (r, link, r->from);
     }
 }
 
@@ -458,11 +378,11 @@ static struct policy_finding *read_findings (struct facts_reading *r,
         sizeof (struct finding_row),
         {
             LEDGER_COLUMN ("seq", LEDGER_INT, finding_row, seq),
-            LEDGER_WORDS ("level", finding_row, f.level, level_word,
+            LEDGER_WORDS ("level", finding_row, f.level, verdict_status_name,
                           VERDICT_FAIL + 1),
-            LEDGER_WORDS ("kind", finding_row, f.kind, kind_word,
+            LEDGER_WORDS ("kind", finding_row, f.kind, finding_kind_name,
                           FINDING_KINDS),
-            LEDGER_WORDS ("basis", finding_row, f.basis, basis_word,
+            LEDGER_WORDS ("basis", finding_row, f.basis, finding_basis_name,
                           BASIS_LOSS + 1),
             LEDGER_COLUMN ("excess_ns", LEDGER_REAL, finding_row, f.excess_ns),
             LEDGER_COLUMN ("stderr_ns", LEDGER_REAL, finding_row, f.stderr_ns),
@@ -519,15 +439,6 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
     return f;
 }
 
-/* Whether there is a FAIL or UNKNOWN finding that is not about a host end. */
-static bool is_unclear (const struct policy_finding *f, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (f[i].level >= VERDICT_UNKNOWN && f[i].kind != FINDING_HOST_END)
-            return true;
-    return false;
-}
-
 /* Give the policy an audit, with the nseen host links of interest in it. */
 static void add_audit (struct facts_reading *r, const struct audit_row *row,
                        const struct link_audit *seen, size_t nseen)
@@ -535,6 +446,7 @@ static void add_audit (struct facts_reading *r, const struct audit_row *row,
     struct policy_audit *a
         = (struct policy_audit *)r->facts->input.audit
           + r->facts->input.naudits++;
+    bool unclear = row->limited;
     struct policy_finding *f;
     size_t n;
 
@@ -547,34 +459,20 @@ static void add_audit (struct facts_reading *r, const struct audit_row *row,
     for (size_t i = 0; i < nseen; i++)
         r->now[seen[i].of] = NULL;
     a->finding = f;
-    a->nfindings = n;
+    /* a FAIL or UNKNOWN that is not about a host end */
+    for (size_t i = 0; i < n; i++)
+        unclear = unclear || (f[i].level >= VERDICT_UNKNOWN
+                              && f[i].kind != FINDING_HOST_END);
     f[n] = no_finding (r, true, seen, nseen);
     n += f[n].nsuspects > 0;
     if (!row->limited || row->status != VERDICT_UNKNOWN) {
         f[n++] = no_finding (r, false, seen, nseen);
-        if (row->limited || is_unclear (f, a->nfindings)) {
+        if (unclear) {
             f[n] = f[n - 1];
             f[n++].level = VERDICT_UNKNOWN;
         }
     }
     a->nfindings = n;
-}
-
-/* Sort the audits that the policy gets, each once. */
-static void sort_ids (struct facts_reading *r)
-{
-    size_t kept = 0;
-
-    if (r->nids > 0)
-        qsort (r->id, r->nids, sizeof (*r->id), compare_u64);
-    for (size_t i = 0; i < r->nids; i++)
-        if (kept == 0 || r->id[kept - 1] != r->id[i])
-            r->id[kept++] = r->id[i];
-    r->nids = kept;
-    if (r->nids > FACTS_AUDITS_MAX) {
-        facts_doubt (r->facts, "too many audits found something");
-        r->nids = FACTS_AUDITS_MAX;
-    }
 }
 
 static void read_audits (struct facts_reading *r)
@@ -591,13 +489,22 @@ static void read_audits (struct facts_reading *r)
             LEDGER_COLUMN ("answered", LEDGER_SIZE, audit_row, a.nodes),
             LEDGER_COLUMN ("leader", LEDGER_TEXT, audit_row, a.leader),
             LEDGER_COLUMN ("limited", LEDGER_BOOL, audit_row, limited),
-            LEDGER_WORDS ("status", audit_row, status, level_word,
+            LEDGER_WORDS ("status", audit_row, status, verdict_status_name,
                           VERDICT_FAIL + 1),
         },
     };
-    size_t first = 0;
+    size_t first = 0, kept = 0;
 
-    sort_ids (r);
+    if (r->nids > 0)
+        qsort (r->id, r->nids, sizeof (*r->id), compare_u64);
+    for (size_t i = 0; i < r->nids; i++) /* each once */
+        if (kept == 0 || r->id[kept - 1] != r->id[i])
+            r->id[kept++] = r->id[i];
+    r->nids = kept;
+    if (r->nids > FACTS_AUDITS_MAX) {
+        facts_doubt (r->facts, "too many audits found something");
+        r->nids = FACTS_AUDITS_MAX;
+    }
     if (r->nseen > 0)
         qsort (r->seen, r->nseen, sizeof (*r->seen), compare_link_audits);
     r->now = alloc (r, r->nhost_links, sizeof (*r->now));
@@ -619,11 +526,11 @@ static void read_audits (struct facts_reading *r)
     }
 }
 
-/* --- audits about a node, signs ------------------------------------------ */
+/* --- audits about a node, mutes, resets, signs --------------------------- */
 
-static void read_tries (struct facts_reading *r)
+static void read_lists (struct facts_reading *r)
 {
-    static const struct ledger_rows what = {
+    static const struct ledger_rows tries = {
         LEDGER_TRIES,
         sizeof (struct policy_try),
         {
@@ -632,10 +539,29 @@ static void read_tries (struct facts_reading *r)
             LEDGER_COLUMN ("audit", LEDGER_INT, policy_try, audit),
         },
     };
+    static const struct ledger_rows mutes = {
+        LEDGER_MUTES,
+        sizeof (struct policy_mute),
+        {
+            LEDGER_COLUMN ("link", LEDGER_NAME, policy_mute, link),
+            LEDGER_COLUMN ("node", LEDGER_NAME, policy_mute, node),
+            LEDGER_COLUMN ("until", LEDGER_INT, policy_mute, until),
+        },
+    };
+    static const struct ledger_rows rebases = {
+        LEDGER_REBASES,
+        sizeof (struct policy_reset),
+        {
+            LEDGER_COLUMN ("link", LEDGER_TEXT, policy_reset, link),
+            LEDGER_COLUMN ("after", LEDGER_INT, policy_reset, after),
+        },
+    };
     struct policy_input *in = &r->facts->input;
 
-    in->tried = rows (r, &what, (struct ledger_key){ .from = r->oldest },
+    in->tried = rows (r, &tries, (struct ledger_key){ .from = r->oldest },
                       &in->ntried);
+    in->mute = rows (r, &mutes, (struct ledger_key){ 0 }, &in->nmutes);
+    in->reset = rows (r, &rebases, (struct ledger_key){ 0 }, &in->nresets);
 }
 
 static void read_signs (struct facts_reading *r)
@@ -644,7 +570,7 @@ static void read_signs (struct facts_reading *r)
         LEDGER_SIGNS,
         sizeof (struct policy_sign),
         {
-            LEDGER_WORDS ("kind", policy_sign, kind, sign_word,
+            LEDGER_WORDS ("kind", policy_sign, kind, sign_name,
                           SIGN_SPEED + 1),
             LEDGER_COLUMN ("link", LEDGER_TEXT, policy_sign, link),
             LEDGER_COLUMN ("host", LEDGER_TEXT, policy_sign, host),
@@ -677,15 +603,13 @@ static void read_all (struct facts_reading *r, const struct nodemap *map,
                       int64_t since)
 {
     const struct fabric *f = r->fabric;
+    const struct audit_link *suspect;
+    size_t n;
 
     r->node = alloc (r, f->nendpoints, sizeof (*r->node));
     r->place = alloc (r, f->nlinks, sizeof (*r->place));
-    if (guids_nodes (f, map, r->node, r->err) < 0) {
-        r->failed = true;
-        return;
-    }
+    r->failed = guids_nodes (f, map, r->node, r->err) < 0;
     read_actions (r);
-    read_marks (r);
     if (r->failed
         || (r->from = ledger_since (r->ledger, since, r->err)) < 0) {
         r->failed = true;
@@ -696,11 +620,17 @@ static void read_all (struct facts_reading *r, const struct nodemap *map,
     r->oldest = r->from;
     add_drained (r);
     add_found (r, r->from, NULL);
-    add_suspects (r);
+    suspect = links (r, LEDGER_SUSPECTS, r->from, NULL, &n);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t link = fabric_find_link (f, suspect[i].link);
+
+        if (link != FABRIC_NONE)
+            add_host_link (r, link, r->from);
+    }
     for (size_t i = 0; i < r->nhost_links; i++)
         add_link_audits (r, i);
     read_audits (r);
-    read_tries (r);
+    read_lists (r);
     read_signs (r);
 }
 

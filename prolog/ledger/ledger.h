@@ -376,7 +376,7 @@ struct ledger_column {
         LEDGER_WORD,  /* an enum, by its values' words; nwords: unknown word */
     } type;
     size_t offset;
-    const char *(*word) (int value);
+    const char *(*word) (unsigned int value); /* takes the enum */
     int nwords;
 };
 #define LEDGER_COLUMN(name, type, of, field)                                  \

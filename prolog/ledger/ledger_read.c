@@ -299,7 +299,8 @@ static void set_field (void *field, const struct ledger_column *c,
         text = db_text (row, i);
         *(int *)field = 0;
         while (*(int *)field < c->nwords
-               && (!text || strcmp (c->word (*(int *)field), text)))
+               && (!text
+                   || strcmp (c->word (*(unsigned int *)field), text)))
             ++*(int *)field;
         break;
     }

@@ -63,12 +63,6 @@ static bool is_fresh (int64_t time, int64_t now,
     return time >= 0 && time <= now && now - time <= cfg->confirm_within_s;
 }
 
-static bool has_numbers (const struct policy_finding *f)
-{
-    return isfinite (f->excess_ns) && f->excess_ns > 0
-           && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
-}
-
 /* The host that a FAIL suspects, or the first of several; NULL: none, or the
  * finding is no FAIL.
  */
@@ -100,76 +94,65 @@ static enum doubt doubt_of (const struct policy_audit *a)
     return n > 1 && n > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
 }
 
-/* How a link counts that is slow compared with its class. */
-static unsigned int seen_static (const struct policy_finding *f,
-                                 const struct policy_config *cfg)
-{
-    double latency = f->expected_ns + f->excess_ns - sure * f->stderr_ns;
-
-    if (cfg->fail_latency_ns > 0 && latency > cfg->fail_latency_ns)
-        return SEEN_FAIL;
-    return f->excess_ns - sure * f->stderr_ns > cfg->fail_ns
-               ? SEEN_WARN | SEEN_STATIC
-               : SEEN_WARN;
-}
-
-static bool is_lossy (const struct policy_finding *f)
-{
-    bool lossy = false;
-
-    for (size_t i = 0; i < f->nsuspects; i++)
-        lossy |= f->suspect[i].lossy;
-    return lossy;
-}
-
-static unsigned int seen_slow (const struct policy_finding *f,
-                               enum doubt *doubt,
-                               const struct policy_config *cfg)
-{
-    unsigned int what = f->level == VERDICT_FAIL ? SEEN_FAIL : SEEN_WARN;
-    bool alone = false;
-
-    if (f->kind == FINDING_NODE)
-        return SEEN_NODE;
-    if (f->basis == BASIS_LOSS)
-        return SEEN_WARN;
-    if (!finding_host (f, &alone) && !*doubt)
-        *doubt = DOUBT_COMMON;
-    if (!has_numbers (f))
-        *doubt = DOUBT_NUMBERS;
-    else if (is_lossy (f) && !*doubt)
-        *doubt = DOUBT_LOSSY;
-    if (!alone)
-        return what == SEEN_FAIL && f->basis != BASIS_CLASS ? SEEN_AMONG
-                                                            : SEEN_WARN;
-    if (f->basis == BASIS_CLASS && has_numbers (f))
-        what = seen_static (f, cfg);
-    return *doubt && (what & (SEEN_FAIL | SEEN_STATIC)) ? SEEN_DOUBT : what;
-}
-
+/* What a finding says about each of its suspects, and in *doubt, why its audit
+ * counts against no host, whatever doubt there was of the audit.
+ */
 static unsigned int seen (const struct policy_audit *a,
                           const struct policy_finding *f, enum doubt *doubt,
                           const struct policy_config *cfg)
 {
-    switch (f->level) {
-    case VERDICT_OK:
+    unsigned int what = f->level == VERDICT_FAIL ? SEEN_FAIL : SEEN_WARN;
+    bool numbers = isfinite (f->excess_ns) && f->excess_ns > 0
+                   && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
+    double least = f->excess_ns - sure * f->stderr_ns;
+    bool alone = false, lossy = false;
+
+    if (f->level == VERDICT_OK)
         return a->complete ? SEEN_CLEAN : SEEN_CLEAN | SEEN_UNSURE;
-    case VERDICT_WARN:
-    case VERDICT_FAIL:
-        return seen_slow (f, doubt, cfg);
-    case VERDICT_UNKNOWN:
-        break;
+    if (f->level == VERDICT_UNKNOWN)
+        return SEEN_UNSURE;
+    if (f->kind == FINDING_NODE)
+        return SEEN_NODE;
+    if (f->basis == BASIS_LOSS)
+        return SEEN_WARN;
+    for (size_t i = 0; i < f->nsuspects; i++)
+        lossy |= f->suspect[i].lossy;
+    if (!finding_host (f, &alone) && !*doubt)
+        *doubt = DOUBT_COMMON;
+    if (!numbers)
+        *doubt = DOUBT_NUMBERS;
+    else if (lossy && !*doubt)
+        *doubt = DOUBT_LOSSY;
+    if (!alone)
+        return what == SEEN_FAIL && f->basis != BASIS_CLASS ? SEEN_AMONG
+                                                            : SEEN_WARN;
+    if (f->basis == BASIS_CLASS && numbers) {
+        what = SEEN_WARN;
+        if (cfg->fail_latency_ns > 0
+            && f->expected_ns + least > cfg->fail_latency_ns)
+            what = SEEN_FAIL;
+        else if (least > cfg->fail_ns)
+            what = SEEN_WARN | SEEN_STATIC;
     }
-    return SEEN_UNSURE;
+    return *doubt && (what & (SEEN_FAIL | SEEN_STATIC)) ? SEEN_DOUBT : what;
 }
 
-static void add_finding (struct evidence *e, const struct policy_input *in,
-                         const struct policy_audit *a,
+/* Add the suspects of a finding: those of a host as events. For an excess, a
+ * link that is slow compared with its class was slow before, so it does not
+ * explain a new one. A finding UNKNOWN without an excess was not judged, so it
+ * does not explain one either.
+ */
+static void add_finding (struct evidence *e, const struct policy_audit *a,
                          const struct policy_finding *f, enum doubt doubt,
-                         const struct policy_config *cfg)
+                         bool fresh, const struct policy_config *cfg)
 {
     unsigned int what = seen (a, f, &doubt, cfg);
     bool counts = !(what & (SEEN_DOUBT | SEEN_AMONG));
+    bool explains = f->level != VERDICT_OK && f->basis != BASIS_CLASS
+                    && f->kind != FINDING_NODE
+                    && (f->level != VERDICT_UNKNOWN
+                        || isfinite (f->excess_ns));
+    bool fails = fresh && f->level == VERDICT_FAIL && f->basis != BASIS_LOSS;
 
     for (size_t i = 0; i < f->nsuspects; i++) {
         const struct policy_suspect *s = &f->suspect[i];
@@ -179,33 +162,17 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
                 .host = s->host, .link = s->link,
                 .port = s->port ? s->port : "", .leader = a->leader,
                 .peer = s->peer, .finding = f, .audit = a->id,
-                .time = a->time, .seen = what,
-                .fresh = is_fresh (a->time, in->now, cfg),
+                .time = a->time, .seen = what, .fresh = fresh,
                 .doubt = counts ? DOUBT_NONE : doubt, .place = i,
                 .excess_ns = isfinite (f->excess_ns) ? f->excess_ns : 0,
                 .expected_ns = f->expected_ns,
             };
+        if (explains || fails)
+            e->suspected[e->nsuspected++] = (struct suspected_link){
+                .link = s->link, .audit = a->id, .finding = f,
+                .explains = explains, .fails = fails,
+            };
     }
-}
-
-/* Add the suspects of a finding, of any kind. A link that is slow compared with
- * its class was slow before, so it does not explain a new excess. A finding
- * UNKNOWN without an excess was not judged, so it does not explain one either.
- */
-static void add_suspected (struct evidence *e, const struct policy_audit *a,
-                           const struct policy_finding *f, bool fresh)
-{
-    bool explains = f->level != VERDICT_OK && f->basis != BASIS_CLASS
-                    && f->kind != FINDING_NODE
-                    && (f->level != VERDICT_UNKNOWN
-                        || isfinite (f->excess_ns));
-    bool fails = fresh && f->level == VERDICT_FAIL && f->basis != BASIS_LOSS;
-
-    for (size_t i = 0; (explains || fails) && i < f->nsuspects; i++)
-        e->suspected[e->nsuspected++] = (struct suspected_link){
-            .link = f->suspect[i].link, .audit = a->id, .finding = f,
-            .explains = explains, .fails = fails,
-        };
 }
 
 static void add_audit (struct evidence *e, const struct policy_input *in,
@@ -217,8 +184,7 @@ static void add_audit (struct evidence *e, const struct policy_input *in,
     bool fails = false;
 
     for (size_t i = 0; i < a->nfindings; i++) {
-        add_finding (e, in, a, &a->finding[i], doubt, cfg);
-        add_suspected (e, a, &a->finding[i], fresh);
+        add_finding (e, a, &a->finding[i], doubt, fresh, cfg);
         fails = fails || fail_host (&a->finding[i]);
     }
     if (a->id > e->newest)
@@ -229,17 +195,6 @@ static void add_audit (struct evidence *e, const struct policy_input *in,
         if (a->id > e->doubted_last[doubt])
             e->doubted_last[doubt] = a->id;
     }
-}
-
-static void add_sign (struct evidence *e, const struct policy_input *in,
-                      const struct policy_sign *s,
-                      const struct policy_config *cfg)
-{
-    e->event[e->nevents++] = (struct link_event){
-        .host = s->host, .link = s->link, .port = "", .audit = s->after,
-        .time = s->time, .seen = SEEN_SIGN, .sign = s->kind,
-        .fresh = is_fresh (s->time, in->now, cfg),
-    };
 }
 
 /* By link and audit, then those that explain first. */
@@ -274,23 +229,11 @@ static int compare_places (const struct link_event *a,
                  : (int)(a->seen == SEEN_SIGN) - (int)(b->seen == SEEN_SIGN);
 }
 
-/* Compare the suspects of the findings of two events. */
-static int compare_suspects (const struct link_event *a,
-                             const struct link_event *b)
-{
-    const struct policy_finding *f = a->finding;
-    const struct policy_finding *g = b->finding;
-    int order = f && g ? util_compare (f->nsuspects, g->nsuspects) : 0;
-
-    for (size_t i = 0; !order && f && g && i < f->nsuspects; i++)
-        order = strcmp (f->suspect[i].link, g->suspect[i].link);
-    return order;
-}
-
 static int compare_events (const void *va, const void *vb)
 {
     const struct link_event *a = va;
     const struct link_event *b = vb;
+    const struct policy_finding *f = a->finding, *g = b->finding;
     int order = compare_places (a, b);
 
     /* within an audit the worst comes first; of signs, the newest */
@@ -306,12 +249,15 @@ static int compare_events (const void *va, const void *vb)
         order = util_compare (b->time, a->time);
     if (!order)
         order = (int)a->sign - (int)b->sign;
-    if (!order)
-        order = compare_suspects (a, b);
+    if (!order && f && g)
+        order = util_compare (f->nsuspects, g->nsuspects);
+    for (size_t i = 0; !order && f && g && i < f->nsuspects; i++)
+        order = strcmp (f->suspect[i].link, g->suspect[i].link);
     return order ? order : strcmp (a->port, b->port);
 }
 
-static void merge (struct evidence *e)
+/* Merge the events of an audit; the events of a link are a track. */
+static void make_tracks (struct evidence *e)
 {
     size_t n = 0;
 
@@ -321,21 +267,15 @@ static void merge (struct evidence *e)
         else
             e->event[n++] = e->event[i];
     e->nevents = n;
-}
+    e->track = xcalloc (n + 1, sizeof (*e->track));
+    for (size_t i = 0; i < n; i++) {
+        const struct link_event *ev = &e->event[i];
 
-static void make_tracks (struct evidence *e)
-{
-    e->track = xcalloc (e->nevents + 1, sizeof (*e->track));
-    for (size_t i = 0, end; i < e->nevents; i = end) {
-        const struct link_event *first = &e->event[i];
-
-        for (end = i + 1; end < e->nevents
-                          && compare_links (first, &e->event[end]) == 0;)
-            end++;
-        e->track[e->ntracks++] = (struct track){
-            .host = first->host, .link = first->link, .of = e, .event = first,
-            .nevents = end - i,
-        };
+        if (i == 0 || compare_links (ev - 1, ev) != 0)
+            e->track[e->ntracks++] = (struct track){
+                .host = ev->host, .link = ev->link, .of = e, .event = ev,
+            };
+        e->track[e->ntracks - 1].nevents++;
     }
 }
 
@@ -373,11 +313,15 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
         if (!in->audit[i].user)
             add_audit (e, in, &in->audit[i], cfg);
     for (size_t i = 0; i < in->nsigns; i++)
-        add_sign (e, in, &in->sign[i], cfg);
+        e->event[e->nevents++] = (struct link_event){
+            .host = in->sign[i].host, .link = in->sign[i].link, .port = "",
+            .audit = in->sign[i].after, .time = in->sign[i].time,
+            .seen = SEEN_SIGN, .sign = in->sign[i].kind,
+            .fresh = is_fresh (in->sign[i].time, in->now, cfg),
+        };
     qsort (e->suspected, e->nsuspected, sizeof (*e->suspected),
            compare_suspected);
     qsort (e->event, e->nevents, sizeof (*e->event), compare_events);
-    merge (e);
     make_tracks (e);
 }
 
@@ -483,12 +427,14 @@ static bool suspects_host (const struct policy_finding *f, const char *host)
     return i < f->nsuspects;
 }
 
-/* The first entry of a link in that audit or a newer one. */
-static const struct suspected_link *
-first_suspected (const struct evidence *e, const char *link, uint64_t audit)
+/* Whether an audit suspects a link, except of an excess above its class; audit
+ * 0: whether the link is in a fresh FAIL that does not suspect the host.
+ */
+static bool is_suspected (const struct evidence *e, const char *link,
+                          uint64_t audit, const char *host)
 {
     const struct suspected_link key = { .link = link, .audit = audit,
-                                   .explains = true };
+                                        .explains = true };
     size_t lo = 0;
     size_t hi = e->nsuspected;
 
@@ -500,28 +446,11 @@ first_suspected (const struct evidence *e, const char *link, uint64_t audit)
         else
             hi = mid;
     }
-    return &e->suspected[lo];
-}
-
-/* Whether an audit suspects a link, except of an excess above its class. */
-static bool is_suspected (const struct evidence *e, const char *link,
-                          uint64_t audit)
-{
-    const struct suspected_link *s = first_suspected (e, link, audit);
-
-    return s < e->suspected + e->nsuspected && !strcmp (s->link, link)
-           && s->audit == audit && s->explains;
-}
-
-/* Whether a link is in a fresh FAIL that does not suspect the host. */
-static bool fails_elsewhere (const struct evidence *e, const char *link,
-                             const char *host)
-{
-    const struct suspected_link *end = e->suspected + e->nsuspected;
-
-    for (const struct suspected_link *s = first_suspected (e, link, 0);
-         s < end && !strcmp (s->link, link); s++)
-        if (s->fails && !suspects_host (s->finding, host))
+    for (const struct suspected_link *s = &e->suspected[lo];
+         s < e->suspected + e->nsuspected && !strcmp (s->link, link); s++)
+        if (audit > 0)
+            return s->audit == audit && s->explains;
+        else if (s->fails && !suspects_host (s->finding, host))
             return true;
     return false;
 }
@@ -538,8 +467,7 @@ static const char *shared_link (const struct evidence *e,
         const struct policy_suspect *s = &a->finding->suspect[i];
 
         if (!same (s->host, a->host)
-            && (b ? is_suspected (e, s->link, b->audit)
-                  : fails_elsewhere (e, s->link, a->host)))
+            && is_suspected (e, s->link, b ? b->audit : 0, a->host))
             return s->link;
     }
     return NULL;
@@ -597,22 +525,11 @@ static const struct link_event *confirmed_by (struct track *t, size_t start,
     return first;
 }
 
-/* If a FAIL of one of several suspects is confirmed, it counts as a FAIL of
- * this link alone.
- */
-static void set_confirmed (struct track *t, const struct link_event *first,
-                           const struct link_event *ev)
-{
-    t->standing = STANDING_CONFIRMED;
-    t->first = first;
-    t->last = ev;
-    set_failing (t, ev);
-}
-
 /* Find a pair of events that confirm each other; or a FAIL with a sign. The
  * second event must be later by id and by time, so a clock that stepped back
  * confirms nothing. Each event is compared with all earlier ones: at most the
- * audits of a day.
+ * audits of a day. If a FAIL of one of several suspects is confirmed, it counts
+ * as a FAIL of this link alone.
  */
 static void confirm (struct track *t, size_t start, unsigned int counts,
                      const struct policy_config *cfg)
@@ -623,10 +540,13 @@ static void confirm (struct track *t, size_t start, unsigned int counts,
 
         if (!says_fail (ev, counts))
             continue;
-        if ((first = confirmed_by (t, start, i, counts, cfg)))
-            set_confirmed (t, first, ev);
-        else if (t->sign && (ev->seen & SEEN_FAIL) && !t->first)
-            set_confirmed (t, NULL, ev);
+        first = confirmed_by (t, start, i, counts, cfg);
+        if (first || (t->sign && (ev->seen & SEEN_FAIL) && !t->first)) {
+            t->standing = STANDING_CONFIRMED;
+            t->first = first;
+            t->last = ev;
+            set_failing (t, ev);
+        }
         if (!t->early || ev->time < t->early->time)
             t->early = ev;
         if (ev->leader && strcmp (ev->leader, ev->host))

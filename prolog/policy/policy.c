@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prolog/policy/state.h"
+#include "prolog/policy/evidence.h"
 #include "util/alloc.h"
 #include "util/text.h"
 
@@ -362,16 +362,6 @@ static bool rule_not_ours (const struct node_state *w, struct decision *d)
            && say (d, POLICY_NOTE, "it FAILs, but is powered down");
 }
 
-/* The drain that action i is, or that it ended; NULL: there is no record. */
-static const struct policy_action *node_drain (const struct node_state *w,
-                                               size_t i)
-{
-    for (size_t k = i + 1; k-- > 0;)
-        if (w->action[k]->kind == POLICY_DRAIN)
-            return w->action[k];
-    return NULL;
-}
-
 /* Whether a link's baseline was reset after our drain. `since` is the newest
  * audit at the time of the drain. The drain was due to audits newer than any
  * earlier reset, so these resets have a smaller `after`.
@@ -394,8 +384,10 @@ static bool rule_again (const struct node_state *w, struct decision *d)
 
     for (size_t i = w->nactions; i-- > 0;) {
         const struct policy_action *a = w->action[i];
-        const struct policy_action *drain = node_drain (w, i);
+        size_t k = i + 1; /* 1 + the drain that it is, or that it ended */
 
+        while (k > 0 && w->action[k - 1]->kind != POLICY_DRAIN)
+            k--;
         if (a->kind == POLICY_LIFTED
             && within_span (a->time, s->cfg->again_after_s, s->in->now))
             return say (d, POLICY_NOTE,
@@ -403,7 +395,7 @@ static bool rule_again (const struct node_state *w, struct decision *d)
                         "believed for %s",
                         span_of (s->cfg->again_after_s).text);
         if (a->kind == POLICY_RESUME
-            && !is_reset (s, a->link, drain ? drain->after : a->after))
+            && !is_reset (s, a->link, w->action[k ? k - 1 : i]->after))
             return say (d, POLICY_NOTE,
                         "it FAILs again after we drained and resumed it: it "
                         "comes and goes, and is not drained before the "
@@ -512,30 +504,25 @@ static bool rule_short (const struct node_state *w, struct decision *d)
                    s->cfg->max_unavailable_percent);
 }
 
-static void write_reason (const struct track *t, char *buf, size_t size)
-{
-    const struct link_event *e = t->last;
-    char over[32] = "";
-
-    if (isfinite (e->expected_ns))
-        snprintf (over, sizeof (over), " over its %.0f ns",
-                  fmin (e->expected_ns, 1e9));
-    snprintf (buf, size,
-              "pmm: host end %.63s%s%.32s (%.32s) +%.0f ns%s, audit %" PRIu64,
-              t->host, *e->port ? " " : "", e->port, t->link,
-              fmin (e->excess_ns, 1e9), over, e->audit);
-    text_clean (buf);
-}
-
 static bool rule_drain (const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
+    const struct link_event *e = t->last;
+    char over[32] = "";
     bool drains = w->site->cfg->act == POLICY_ACT_DRAIN;
     const char *would = drains ? "" : ", and would be drained if Action "
                                       "were drain";
 
+    if (drains && isfinite (e->expected_ns))
+        snprintf (over, sizeof (over), " over its %.0f ns",
+                  fmin (e->expected_ns, 1e9));
     if (drains)
-        write_reason (t, d->reason, sizeof (d->reason));
+        snprintf (d->reason, sizeof (d->reason),
+                  "pmm: host end %.63s%s%.32s (%.32s) +%.0f ns%s, audit"
+                  " %" PRIu64,
+                  t->host, *e->port ? " " : "", e->port, t->link,
+                  fmin (e->excess_ns, 1e9), over, e->audit);
+    text_clean (d->reason);
     if (t->first)
         return say (d, drains ? POLICY_DRAIN : POLICY_NOTE,
                     "host end FAIL in audits %" PRIu64 " and %" PRIu64
@@ -570,18 +557,7 @@ remark (struct decisions *d, const char *fmt, ...)
     text_clean (d->remark[d->nremarks++]);
 }
 
-static void remark_broad (struct decisions *d, const struct site_state *s)
-{
-    char *names = xcheck (hostlist_fold (s->broad, s->nbroad));
-
-    remark (d, "%zu hosts FAIL or were drained by us within a day, and "
-            "MaxDrainPerDay allows %zu: a common cause, a wrong snapshot or "
-            "baseline? none %s drained: %.*s%s", s->nbroad, s->limit,
-            is_drained (s), NAMES_SHOWN, names,
-            strlen (names) > NAMES_SHOWN ? "..." : "");
-    free (names);
-}
-
+/* Hosts that FAIL, and that Slurm does not know. */
 static void remark_hosts (struct decisions *d, const struct site_state *s)
 {
     const char *first = NULL;
@@ -604,8 +580,33 @@ static void remark_hosts (struct decisions *d, const struct site_state *s)
                 n > 1 ? ", ..." : "");
 }
 
-static void remark_doubts (struct decisions *d, const struct evidence *e)
+static void make_remarks (struct decisions *d, const struct site_state *s)
 {
+    const struct evidence *e = &s->evidence;
+
+    if (s->stop) {
+        remark (d, "nothing is changed: %s", s->stop);
+        return;
+    }
+    if (s->is_broad) {
+        char *names = xcheck (hostlist_fold (s->broad, s->nbroad));
+
+        remark (d, "%zu hosts FAIL or were drained by us within a day, and "
+                "MaxDrainPerDay allows %zu: a common cause, a wrong snapshot "
+                "or baseline? none %s drained: %.*s%s", s->nbroad, s->limit,
+                is_drained (s), NAMES_SHOWN, names,
+                strlen (names) > NAMES_SHOWN ? "..." : "");
+        free (names);
+    }
+    if (s->is_known_short)
+        remark (d, "%zu of %zu nodes are unavailable, and MaxUnavailable is "
+                "%g %%: none %s drained", s->unavailable, s->counted,
+                s->cfg->max_unavailable_percent, is_drained (s));
+    if (e->future > 0)
+        remark (d, "%zu audit%s a time stamp in the future: the clock stepped "
+                "back; %s confirm%s nothing", e->future,
+                e->future > 1 ? "s have" : " has",
+                e->future > 1 ? "they" : "it", e->future > 1 ? "" : "s");
     for (enum doubt k = DOUBT_INCOMPLETE; k <= DOUBT_MANY; k++) {
         char more[48] = "";
 
@@ -616,28 +617,6 @@ static void remark_doubts (struct decisions *d, const struct evidence *e)
             remark (d, "audit %" PRIu64 "%s counts against no host: %s",
                     e->doubted_last[k], more, doubt_text (k));
     }
-}
-
-static void make_remarks (struct decisions *d, const struct site_state *s)
-{
-    size_t future = s->evidence.future;
-
-    if (s->stop) {
-        remark (d, "nothing is changed: %s", s->stop);
-        return;
-    }
-    if (s->is_broad)
-        remark_broad (d, s);
-    if (s->is_known_short)
-        remark (d, "%zu of %zu nodes are unavailable, and MaxUnavailable is "
-                "%g %%: none %s drained", s->unavailable, s->counted,
-                s->cfg->max_unavailable_percent, is_drained (s));
-    if (future > 0)
-        remark (d, "%zu audit%s a time stamp in the future: the clock stepped "
-                "back; %s confirm%s nothing", future,
-                future > 1 ? "s have" : " has", future > 1 ? "they" : "it",
-                future > 1 ? "" : "s");
-    remark_doubts (d, &s->evidence);
     remark_hosts (d, s);
 }
 

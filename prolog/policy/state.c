@@ -6,7 +6,7 @@
  * matter.
  */
 #include "config.h"
-#include "prolog/policy/state.h"
+#include "prolog/policy/evidence.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -129,23 +129,19 @@ static bool is_worse (const struct track *a, const struct track *b)
     return a->last->place < b->last->place;
 }
 
-/* The newest audit when a drain last ended: findings up to it do not count. */
-static uint64_t newest_end (const struct node_state *w)
-{
-    uint64_t after = 0;
-
-    for (size_t i = 0; i < w->nactions; i++)
-        if (w->action[i]->kind == POLICY_RESUME
-            || w->action[i]->kind == POLICY_LIFTED)
-            after = larger (after, w->action[i]->after);
-    return after;
-}
-
 static void judge_tracks (struct site_state *s)
 {
-    for (size_t i = 0; i < s->nnodes; i++)
-        for (size_t k = 0; k < s->node[i].ntracks; k++)
-            s->node[i].track[k].floor = newest_end (&s->node[i]);
+    for (size_t i = 0; i < s->nnodes; i++) {
+        const struct node_state *w = &s->node[i];
+        uint64_t ended = 0; /* the newest audit when a drain last ended */
+
+        for (size_t k = 0; k < w->nactions; k++)
+            if (w->action[k]->kind == POLICY_RESUME
+                || w->action[k]->kind == POLICY_LIFTED)
+                ended = larger (ended, w->action[k]->after);
+        for (size_t k = 0; k < w->ntracks; k++)
+            w->track[k].floor = ended;
+    }
     for (size_t i = 0; i < s->evidence.ntracks; i++) {
         struct track *t = &s->evidence.track[i];
 
@@ -166,12 +162,6 @@ static void judge_tracks (struct site_state *s)
 
 /* --- the site ------------------------------------------------------------ */
 
-static bool in_service (const struct policy_node *n)
-{
-    return !n->unknown && !n->down && !n->powered_down && !n->reserved
-           && !n->drained;
-}
-
 const struct node_state *state_find (const struct site_state *s,
                                      const char *name)
 {
@@ -182,40 +172,23 @@ const struct node_state *state_find (const struct site_state *s,
                     compare_nodes);
 }
 
-/* How long a FAIL counts that no other audit is about. */
-static int64_t lone_span (const struct site_state *s)
-{
-    int64_t twice = 2 * s->cfg->confirm_after_s;
-
-    return twice > LONE_S ? twice : LONE_S;
-}
-
 /* Whether a FAIL at that time counts: while the host is in service, otherwise
- * for a day. A lone FAIL, which no other audit is about, counts for lone_span
- * at most.
+ * for a day. A lone FAIL, which no other audit is about, counts for LONE_S at
+ * most, or twice ConfirmAfter.
  */
 static bool counts_since (const struct site_state *s, const char *host,
                           bool lone, int64_t time)
 {
     const struct node_state *w = state_find (s, host);
+    const struct policy_node *n = w ? w->node : NULL;
+    int64_t twice = 2 * s->cfg->confirm_after_s;
 
-    if (lone && !within_span (time, lone_span (s), s->in->now))
+    if (lone
+        && !within_span (time, twice > LONE_S ? twice : LONE_S, s->in->now))
         return false;
-    return (w && in_service (w->node))
+    return (n && !n->unknown && !n->down && !n->powered_down && !n->reserved
+            && !n->drained)
            || within_span (time, DAY_S, s->in->now);
-}
-
-/* Whether a track counts as a host that FAILs. Hosts that we drained are
- * counted separately.
- */
-static bool counts_as_broad (const struct site_state *s, const struct track *t)
-{
-    const struct node_state *w = state_find (s, t->host);
-    bool confirmed = t->standing == STANDING_CONFIRMED;
-
-    return !t->muted && t->failing && !(w && node_is_drained_by_us (w))
-           && (confirmed || t->unsure <= t->bad_audit)
-           && counts_since (s, t->host, t->lone && !confirmed, t->bad_time);
 }
 
 /* The host that a FAIL of several suspect hosts adds to the count: the first
@@ -249,6 +222,19 @@ static const char *one_more (const struct site_state *s,
     return first;
 }
 
+/* Whether a track counts as a host that FAILs. Hosts that we drained are
+ * counted separately.
+ */
+static bool counts_as_broad (const struct site_state *s, const struct track *t)
+{
+    const struct node_state *w = state_find (s, t->host);
+    bool confirmed = t->standing == STANDING_CONFIRMED;
+
+    return !t->muted && t->failing && !(w && node_is_drained_by_us (w))
+           && (confirmed || t->unsure <= t->bad_audit)
+           && counts_since (s, t->host, t->lone && !confirmed, t->bad_time);
+}
+
 static void make_broad (struct site_state *s)
 {
     const struct policy_input *in = s->in;
@@ -268,8 +254,8 @@ static void make_broad (struct site_state *s)
     counted = s->nbroad = text_unique (s->broad, s->nbroad);
     for (size_t i = 0; i < in->naudits; i++)
         for (size_t k = 0; k < in->audit[i].nfindings; k++) {
-            const struct policy_audit *a = &in->audit[i];
-            const char *host = one_more (s, a, &a->finding[k], counted);
+            const char *host = one_more (s, &in->audit[i],
+                                         &in->audit[i].finding[k], counted);
 
             if (host)
                 s->broad[s->nbroad++] = host;
