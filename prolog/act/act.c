@@ -9,6 +9,7 @@
 #include "prolog/act/act.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,25 +43,13 @@ say (struct policy_round *r, const char *fmt, ...)
 
 /* --- look ---------------------------------------------------------------- */
 
-/* Read Slurm's part, last. Without an answer nothing is changed. */
-static void ask (struct act_report *r, const struct act_world *w)
-{
-    struct error err;
-
-    if (w->self (w->arg, r->self, &err) < 0
-        || w->nodes (w->arg, &r->nodes, &err) < 0) {
-        facts_doubt (&r->facts, err.text);
-        return;
-    }
-    facts_nodes (&r->facts, r->nodes.v, r->nodes.n);
-}
-
 int act_look (struct act_report *r, const struct act_world *world,
               const struct site *site, struct ledger *ledger,
               const struct fabric *fabric, int64_t now, struct error *err)
 {
     struct policy_config cfg;
     struct error doubt = { .text = "" };
+    struct error unanswered;
 
     *r = (struct act_report){ .nodes_clear = world->nodes_clear };
     policy_config (&cfg, site);
@@ -72,7 +61,12 @@ int act_look (struct act_report *r, const struct act_world *world,
         return -1;
     if (*site->node_map && !r->map)
         facts_doubt (&r->facts, doubt.text);
-    ask (r, world);
+    /* Slurm's part last; without an answer nothing is changed */
+    if (world->self (world->arg, r->self, &unanswered) < 0
+        || world->nodes (world->arg, &r->nodes, &unanswered) < 0)
+        facts_doubt (&r->facts, unanswered.text);
+    else
+        facts_nodes (&r->facts, r->nodes.v, r->nodes.n);
     policy_decide (&r->decisions, &r->facts.input, &cfg);
     return 0;
 }
@@ -97,38 +91,25 @@ bool act_is_news (const struct decision *d)
     return d->kind != POLICY_NONE || d->link;
 }
 
-/* Take the numbers out of a text, in place. */
-static void drop_numbers (char *s)
-{
-    char *to = s;
-
-    for (; *s; s++)
-        if (*s < '0' || *s > '9')
-            *to++ = *s;
-    *to = '\0';
-}
-
 /* Identifies a remark or a decision: its text without the numbers. */
 struct said_words {
     char text[LEDGER_TEXT_MAX + 1];
 };
 
-static struct said_words words_of_remark (const char *remark)
+__attribute__ ((format (printf, 1, 2))) static struct said_words
+words_of (const char *fmt, ...)
 {
     struct said_words words;
+    char *to = words.text;
+    va_list ap;
 
-    snprintf (words.text, sizeof (words.text), "%s", remark);
-    drop_numbers (words.text);
-    return words;
-}
-
-static struct said_words words_of (const struct decision *d)
-{
-    struct said_words words;
-
-    snprintf (words.text, sizeof (words.text), "%s %s %s",
-              policy_kind_name (d->kind), d->link ? d->link : "", d->why);
-    drop_numbers (words.text);
+    va_start (ap, fmt);
+    vsnprintf (words.text, sizeof (words.text), fmt, ap);
+    va_end (ap);
+    for (const char *s = words.text; *s; s++)
+        if (*s < '0' || *s > '9')
+            *to++ = *s;
+    *to = '\0';
     return words;
 }
 
@@ -143,12 +124,12 @@ static json_t *said_of (struct policy_round *r, bool site)
     size_t i;
 
     json_array_foreach (rows, i, row) {
-        const char *node = json_string_value (json_object_get (row, "node"));
+        const char *node = json_text (row, "node");
         json_t *words = json_object_get (row, "words");
 
         if (site == !*node)
             json_put (said,
-                      site ? words_of_remark (json_string_value (words)).text
+                      site ? words_of ("%s", json_string_value (words)).text
                            : node,
                       json_incref (words));
     }
@@ -171,7 +152,7 @@ static int say_remarks (struct policy_round *r)
     json_t *v;
 
     for (size_t i = 0; rc == 0 && i < d->nremarks; i++)
-        if (json_object_del (said, words_of_remark (d->remark[i]).text) < 0) {
+        if (json_object_del (said, words_of ("%s", d->remark[i]).text) < 0) {
             say (r, "%s", d->remark[i]);
             rc = keep (r, "", d->remark[i], true);
         }
@@ -185,75 +166,49 @@ static int say_remarks (struct policy_round *r)
     return rc;
 }
 
-/* Log the decision on a node if it differs from the logged one, `said`; NULL:
- * none.
- */
-static int say_decision (struct policy_round *r, const struct decision *d,
-                         const char *said)
-{
-    struct said_words now = words_of (d);
-    bool news = act_is_news (d);
-
-    if (news ? said && !strcmp (now.text, said) : !said)
-        return 0;
-    say (r, "%s: %s: %s", d->node, policy_kind_name (d->kind), d->why);
-    if (said && keep (r, d->node, said, false) < 0)
-        return -1;
-    return news ? keep (r, d->node, now.text, true) : 0;
-}
-
+/* Log the decisions that differ from the logged ones. */
 static int say_decisions (struct policy_round *r)
 {
-    const struct decisions *d = &r->report->decisions;
+    const struct decisions *all = &r->report->decisions;
     json_t *said = said_of (r, false);
     int rc = said ? 0 : -1;
     const char *node;
-    json_t *words;
+    json_t *v;
 
-    for (size_t i = 0; rc == 0 && i < d->n; i++) {
-        rc = say_decision (r, &d->v[i], json_string_value (json_object_get (
-                                            said, d->v[i].node)));
-        json_object_del (said, d->v[i].node);
+    for (size_t i = 0; rc == 0 && i < all->n; i++) {
+        const struct decision *d = &all->v[i];
+        const char *kind = policy_kind_name (d->kind);
+        const char *old = json_string_value (json_object_get (said, d->node));
+        struct said_words now = words_of ("%s %s %s", kind,
+                                          d->link ? d->link : "", d->why);
+        bool news = act_is_news (d);
+
+        if (news ? !old || strcmp (now.text, old) : old != NULL) {
+            say (r, "%s: %s: %s", d->node, kind, d->why);
+            if (old)
+                rc = keep (r, d->node, old, false);
+            if (rc == 0 && news)
+                rc = keep (r, d->node, now.text, true);
+        }
+        json_object_del (said, d->node);
     }
-    json_object_foreach (said, node, words) /* no longer known to Slurm */
+    json_object_foreach (said, node, v) /* no longer known to Slurm */
         if (rc == 0)
-            rc = keep (r, node, json_string_value (words), false);
+            rc = keep (r, node, json_string_value (v), false);
     json_decref (said);
     return rc;
 }
 
 /* --- do ------------------------------------------------------------------ */
 
-/* Mark intended actions as done if their outcome is known. */
-static int settle (struct policy_round *r)
-{
-    const struct facts *d = &r->report->facts;
-
-    for (size_t i = 0; i < d->nopen; i++)
-        if (!d->open[i].pending
-            && ledger_done (r->ledger, r->now, d->open[i].id, r->err) < 0)
-            return -1;
-    return 0;
-}
-
-/* The Reason of our newest drain of a node. */
-static const char *drain_reason (const struct facts *d, const char *node)
-{
-    const struct policy_input *in = &d->input;
-
-    for (size_t i = in->nactions; i-- > 0;)
-        if (in->action[i].kind == POLICY_DRAIN
-            && !strcmp (in->action[i].node, node))
-            return in->action[i].reason;
-    return "";
-}
-
 /* Act in Slurm. Return 1, 0 if the node's state has changed, or -1 with err. A
  * pure observation needs no action: it is done when it is recorded.
  */
 static int do_it (struct policy_round *r, const struct decision *d)
 {
+    const struct policy_input *in = &r->report->facts.input;
     const struct act_world *w = r->world;
+    const char *reason = ""; /* of our newest drain of the node */
     int rc = 1;
 
     if (d->kind == POLICY_DRAIN
@@ -261,10 +216,13 @@ static int do_it (struct policy_round *r, const struct decision *d)
         say (r, "%s: drained: %s", d->node, d->reason);
         r->report->drained++;
     }
-    else if (d->kind == POLICY_RESUME
-             && (rc = w->resume (w->arg, d->node,
-                                 drain_reason (&r->report->facts, d->node),
-                                 r->err)) == 1) {
+    if (d->kind != POLICY_RESUME)
+        return rc;
+    for (size_t i = 0; i < in->nactions; i++)
+        if (in->action[i].kind == POLICY_DRAIN
+            && !strcmp (in->action[i].node, d->node))
+            reason = in->action[i].reason;
+    if ((rc = w->resume (w->arg, d->node, reason, r->err)) == 1) {
         say (r, "%s: resumed", d->node);
         r->report->resumed++;
     }
@@ -292,48 +250,37 @@ static int carry_out (struct policy_round *r, const struct decision *d)
     return rc == 1 ? ledger_done (r->ledger, r->now, id, r->err) : rc;
 }
 
-static int carry_out_all (struct policy_round *r)
-{
-    static const enum policy_kind order[] = {
-        POLICY_LEFT, POLICY_LIFTED, POLICY_RESUME, POLICY_DRAIN,
-    };
-    const struct decisions *d = &r->report->decisions;
-
-    for (size_t k = 0; k < sizeof (order) / sizeof (order[0]); k++)
-        for (size_t i = 0; i < d->n; i++)
-            if (d->v[i].kind == order[k] && carry_out (r, &d->v[i]) < 0)
-                return -1;
-    return 0;
-}
-
-static int look_and_act (struct policy_round *r, const struct site *site,
-                         const struct fabric *fabric)
-{
-    struct act_report *report = r->report;
-
-    if (act_look (report, r->world, site, r->ledger, fabric, r->now, r->err)
-            < 0
-        || say_remarks (r) < 0)
-        return -1;
-    if (report->decisions.stopped)
-        return 0;
-    return say_decisions (r) < 0 || settle (r) < 0 || carry_out_all (r) < 0
-               ? -1
-               : 0;
-}
-
 int act_round (struct act_report *report, const struct act_world *world,
                const struct site *site, struct ledger *ledger,
                const struct fabric *fabric, int64_t now, struct error *err)
 {
+    static const enum policy_kind order[] = {
+        POLICY_LEFT, POLICY_LIFTED, POLICY_RESUME, POLICY_DRAIN,
+    };
     struct policy_round r = { report, world, ledger, now, err };
+    const struct decisions *d = &report->decisions;
+    const struct facts *facts = &report->facts;
     int lock;
     int rc = ledger_lock (ledger, &lock, err);
 
     *report = (struct act_report){ .busy = rc == 0 };
     if (rc != 1)
         return rc;
-    rc = look_and_act (&r, site, fabric);
+    rc = act_look (report, world, site, ledger, fabric, now, err) < 0
+                 || say_remarks (&r) < 0
+                 || (!d->stopped && say_decisions (&r) < 0)
+             ? -1
+             : 0;
+    if (rc == 0 && !d->stopped) {
+        /* intended actions whose outcome is known */
+        for (size_t i = 0; rc == 0 && i < facts->nopen; i++)
+            if (!facts->open[i].pending)
+                rc = ledger_done (ledger, now, facts->open[i].id, err);
+        for (size_t k = 0; k < sizeof (order) / sizeof (order[0]); k++)
+            for (size_t i = 0; rc >= 0 && i < d->n; i++)
+                if (d->v[i].kind == order[k] && carry_out (&r, &d->v[i]) < 0)
+                    rc = -1;
+    }
     close (lock);
     return rc;
 }

@@ -31,14 +31,17 @@ struct stored_route {
 };
 
 struct stored_routes {
+    struct ledger *ledger;
+    const struct pathset *ps;
     struct stored_route *v; /* by id */
     size_t n;
+    sqlite3_stmt *row; /* of DB_MEASURED; NULL after the last */
 };
 
 /* Read all routes of a fabric. Return the id of its epoch. */
-static int64_t read_routes (struct ledger *l, struct stored_routes *r,
-                            const char *fabric)
+static int64_t read_routes (struct stored_routes *r, const char *fabric)
 {
+    struct ledger *l = r->ledger;
     int64_t epoch = 0;
 
     db_run (l, DB_FIND_EPOCH, &epoch, VALUES (NAME (fabric)));
@@ -78,9 +81,11 @@ static struct pathset *route_ends (const struct stored_routes *r,
     return ps;
 }
 
-static void find_ends (struct ledger *l, struct stored_routes *r,
-                       const struct pathset *ps)
+static void find_ends (struct stored_routes *r, const struct pathset *ps)
 {
+    struct ledger *l = r->ledger;
+
+    r->ps = ps;
     for (size_t i = 0; i < 2 * r->n && !l->failed; i++) {
         const char *name = r->v[i / 2].name[i % 2];
         int end = pathset_find (ps, name);
@@ -114,153 +119,129 @@ static const struct stored_route *find_route (const struct stored_routes *r,
                : NULL;
 }
 
-/* The sample of a row of DB_MEASURED, in rounds from `round` on. */
-static struct sample sample_of (sqlite3_stmt *row, const struct stored_route *r,
-                                uint32_t round)
+/* Add the samples of the next audit, in rounds from `round` on. Return false
+ * after the last audit.
+ */
+static bool read_audit (struct stored_routes *r, struct samples *s,
+                        uint32_t round, int64_t *audit, int64_t *begun)
 {
-    struct sample s = {
-        .a = r->end[0],
-        .b = r->end[1],
-        .round = round + (uint32_t)sqlite3_column_int64 (row, 3),
-        .initiator = r->end[sqlite3_column_int (row, 4) ? 0 : 1],
-        .sent = (uint32_t)sqlite3_column_int64 (row, 5),
-        .lost = (uint32_t)sqlite3_column_int64 (row, 6),
-    };
+    if (!r->row)
+        return false;
+    *audit = sqlite3_column_int64 (r->row, 0);
+    *begun = sqlite3_column_int64 (r->row, 1);
+    for (; r->row && sqlite3_column_int64 (r->row, 0) == *audit;
+         r->row = db_next (r->ledger, DB_MEASURED)) {
+        const struct stored_route *route = find_route (r, r->row);
+        struct sample sample = { .rtt_ns = { 0 } };
 
-    for (int q = 0; q < RTT_COUNT; q++)
-        s.rtt_ns[q] = sqlite3_column_double (row, 7 + q);
-    return s;
+        if (!route)
+            continue;
+        sample.a = route->end[0];
+        sample.b = route->end[1];
+        sample.round = round + (uint32_t)sqlite3_column_int64 (r->row, 3);
+        sample.initiator
+            = route->end[sqlite3_column_int (r->row, 4) ? 0 : 1];
+        sample.sent = (uint32_t)sqlite3_column_int64 (r->row, 5);
+        sample.lost = (uint32_t)sqlite3_column_int64 (r->row, 6);
+        for (int q = 0; q < RTT_COUNT; q++)
+            sample.rtt_ns[q] = sqlite3_column_double (r->row, 7 + q);
+        samples_add (s, &sample);
+    }
+    return true;
 }
 
 /*
  * A baseline
  */
 
-/* State while the audits are read, newest first. */
-struct newest {
-    struct ledger *ledger;
-    const struct stored_routes *routes;
-    const struct pathset *ps;
-    struct samples *samples;
-    struct link_seen {
-        int64_t audit; /* the last one read that crossed it */
-        size_t times;  /* number of audits that crossed it */
-    } *link;           /* [links] */
-    int64_t *at;       /* [ends] the last audit read that measured it */
-    size_t enough;     /* audits per link */
-    size_t wanting;    /* links with fewer */
-    int64_t audit;     /* the current one, */
-    size_t first;      /* ... its first sample, */
-    uint32_t round;    /* ... its first round in the samples, */
-    uint32_t next;     /* ... the round after its last */
-    bool counts;       /* a link that it crosses was wanting */
-};
-
-/* Add the audit's loopbacks, of the ends that it measured. */
-static void add_loopbacks (struct newest *w)
-{
-    for (sqlite3_stmt *row = db_first (w->ledger, DB_AUDIT_LOOPBACKS,
-                                       VALUES (INT (w->audit)));
-         row; row = db_next (w->ledger, DB_AUDIT_LOOPBACKS)) {
-        int end = pathset_find (w->ps, db_text (row, 0));
-        struct loopback loopback = { .end = (uint32_t)end, .round = w->round };
-
-        if (end < 0 || w->at[end] != w->audit)
-            continue;
-        for (int q = 0; q < RTT_COUNT; q++)
-            loopback.rtt_ns[q] = sqlite3_column_double (row, 1 + q);
-        samples_add_loopback (w->samples, &loopback);
-    }
-}
-
-/* All rows of the audit have been read. Drop it if no link wanted it. */
-static void end_audit (struct newest *w)
-{
-    struct samples *s = w->samples;
-
-    if (!w->counts) {
-        s->nsamples = w->first;
-        return;
-    }
-    if (w->round > 0)
-        samples_add_run (s, w->round);
-    add_loopbacks (w);
-    w->first = s->nsamples;
-    w->round = w->next;
-    w->counts = false;
-}
-
-/* The row of links of a route. */
-static struct row row_of (struct newest *w, const struct stored_route *route)
+/* The row of links between two ends. */
+static struct row row_between (const struct stored_routes *r, uint32_t a,
+                               uint32_t b)
 {
     struct row row = { 0 };
 
-    if (!w->ledger->failed
-        && pathset_row (w->ps, route->end[0], route->end[1], &row,
-                        w->ledger->err) < 0)
-        db_fail (w->ledger);
+    if (!r->ledger->failed
+        && pathset_row (r->ps, a, b, &row, r->ledger->err) < 0)
+        db_fail (r->ledger);
     return row;
 }
 
-/* Count the links that a route of the audit crosses. */
-static void cross (struct newest *w, const struct stored_route *route)
+/* Add the audit's loopbacks, of the ends that it measured. */
+static void add_loopbacks (const struct stored_routes *r, struct samples *s,
+                           int64_t audit, const int64_t *at, uint32_t round)
 {
-    struct row row = row_of (w, route);
+    for (sqlite3_stmt *row = db_first (r->ledger, DB_AUDIT_LOOPBACKS,
+                                       VALUES (INT (audit)));
+         row; row = db_next (r->ledger, DB_AUDIT_LOOPBACKS)) {
+        int end = pathset_find (r->ps, db_text (row, 0));
+        struct loopback loopback = { .end = (uint32_t)end, .round = round };
 
-    for (size_t i = 0; i < row.n; i++) {
-        struct link_seen *link = &w->link[row.link[i]];
-
-        if (link->audit == w->audit)
+        if (end < 0 || at[end] != audit)
             continue;
-        link->audit = w->audit;
-        w->wanting -= ++link->times == w->enough;
-        w->counts |= link->times <= w->enough;
+        for (int q = 0; q < RTT_COUNT; q++)
+            loopback.rtt_ns[q] = sqlite3_column_double (row, 1 + q);
+        samples_add_loopback (s, &loopback);
     }
 }
 
-/* Read the samples: for each link, those of the newest audits that crossed it.
+/* Read the samples: for each link, those of the newest `enough` audits that
+ * crossed it. The newest audit is first; one that no link wants is dropped.
  */
-static void read_newest (struct newest *w, int64_t epoch)
+static void read_newest (struct stored_routes *r, struct samples *s,
+                         size_t enough)
 {
-    const struct stored_routes *r = w->routes;
-    struct ledger *l = w->ledger;
+    struct link_seen {
+        int64_t audit; /* the last one read that crossed it; 0: no route does */
+        size_t times;  /* number of audits that crossed it */
+    } *link = xcalloc (pathset_network (r->ps)->nlinks, sizeof (*link));
+    int64_t *at = xcalloc (pathset_size (r->ps), sizeof (*at)); /* [ends] the
+                                             last audit that measured it */
+    size_t wanting = 0;     /* links with fewer audits than enough */
+    uint32_t round = 0;     /* the audit's first, */
+    uint32_t next = 0;      /* ... and that after its last */
+    size_t first = 0;       /* the audit's first sample */
+    int64_t audit, begun;
 
-    w->link = xcalloc (pathset_network (w->ps)->nlinks, sizeof (*w->link));
-    w->at = xcalloc (pathset_size (w->ps), sizeof (*w->at));
     for (size_t i = 0; i < r->n; i++) {
-        struct row row = row_of (w, &r->v[i]);
+        struct row row = row_between (r, r->v[i].end[0], r->v[i].end[1]);
 
         for (size_t k = 0; k < row.n; k++) {
-            w->wanting += w->link[row.link[k]].audit == 0;
-            w->link[row.link[k]].audit = -1;
+            wanting += link[row.link[k]].audit == 0;
+            link[row.link[k]].audit = -1;
         }
     }
-    for (sqlite3_stmt *row = db_first (
-             l, DB_MEASURED,
-             VALUES (INT (epoch), INT (INT64_MIN), INT (INT64_MAX),
-                     NAME (finding_kind_name (FINDING_NODE))));
-         row; row = db_next (l, DB_MEASURED)) {
-        int64_t audit = sqlite3_column_int64 (row, 0);
-        const struct stored_route *route = find_route (r, row);
-        struct sample sample;
+    while (wanting > 0 && read_audit (r, s, round, &audit, &begun)) {
+        bool counts = false; /* a link that it crosses was wanting */
 
-        if (audit != w->audit)
-            end_audit (w);
-        if (audit != w->audit && w->wanting == 0) {
-            db_reset (l, DB_MEASURED);
-            break;
+        for (size_t i = first; i < s->nsamples; i++) {
+            const struct sample *x = &s->sample[i];
+            struct row row = row_between (r, x->a, x->b);
+
+            for (size_t k = 0; k < row.n; k++) {
+                struct link_seen *seen = &link[row.link[k]];
+
+                if (seen->audit == audit)
+                    continue;
+                seen->audit = audit;
+                wanting -= ++seen->times == enough;
+                counts |= seen->times <= enough;
+            }
+            if (x->round >= next)
+                next = x->round + 1;
+            at[x->a] = at[x->b] = audit;
         }
-        w->audit = audit;
-        if (!route)
+        if (!counts) {
+            s->nsamples = first;
             continue;
-        sample = sample_of (row, route, w->round);
-        if (sample.round >= w->next)
-            w->next = sample.round + 1;
-        w->at[sample.a] = w->at[sample.b] = audit;
-        cross (w, route);
-        samples_add (w->samples, &sample);
+        }
+        if (round > 0)
+            samples_add_run (s, round);
+        add_loopbacks (r, s, audit, at, round);
+        first = s->nsamples;
+        round = next;
     }
-    end_audit (w);
+    free (link);
+    free (at);
 }
 
 struct samples *ledger_baseline (struct ledger *l, const char *fabric,
@@ -268,30 +249,29 @@ struct samples *ledger_baseline (struct ledger *l, const char *fabric,
                                  void *arg, struct pathset **ps,
                                  struct error *err)
 {
-    struct stored_routes r = { 0 };
-    struct newest w = {
-        .ledger = l,
-        .routes = &r,
-        .enough = n,
-        .samples = samples_create (),
-    };
+    struct stored_routes r = { .ledger = l };
+    struct samples *s = samples_create ();
     int64_t epoch;
 
     db_begin (l, DB_BEGIN_READ, err);
-    epoch = read_routes (l, &r, fabric);
+    epoch = read_routes (&r, fabric);
     if (!l->failed && !(*ps = route_ends (&r, resolve, arg, err)))
         db_fail (l);
-    w.ps = *ps;
-    find_ends (l, &r, *ps);
-    if (!l->failed)
-        read_newest (&w, epoch);
+    find_ends (&r, *ps);
+    if (!l->failed) {
+        r.row = db_first (l, DB_MEASURED,
+                          VALUES (INT (epoch), INT (INT64_MIN),
+                                  INT (INT64_MAX),
+                                  NAME (finding_kind_name (FINDING_NODE))));
+        read_newest (&r, s, n);
+    }
+    if (r.row)
+        db_reset (l, DB_MEASURED);
     clear_routes (&r);
-    free (w.link);
-    free (w.at);
-    w.samples->complete = true;
+    s->complete = true;
     if (db_end (l, 0) == 0)
-        return w.samples;
-    samples_destroy (w.samples);
+        return s;
+    samples_destroy (s);
     return NULL;
 }
 
@@ -301,78 +281,47 @@ struct samples *ledger_baseline (struct ledger *l, const char *fabric,
 
 #define FORGOTTEN 10 /* half-lives: older audits are left out */
 
-/* The weight of an audit. One in the future has age 0: clocks step back. */
-static double share_of (const struct ledger_ageing *ageing, int64_t begun)
-{
-    double age = fmax ((double)ageing->now - (double)begun, 0);
-
-    return ageing->half_life_s > 0 ? exp2 (-age / ageing->half_life_s) : 1;
-}
-
-/* Add the samples of an audit to the observations. */
-static void take (struct ledger *l, struct combine *combine,
-                  const struct pathset *ps, struct samples *s,
-                  const struct ledger_ageing *ageing, int64_t begun)
-{
-    struct observations o = { 0 };
-
-    if (observe (&o, ps, s, ageing->quantile, &(struct accuracy){ 0 }, l->err)
-        < 0)
-        db_fail (l);
-    else
-        combine_add (combine, &o, share_of (ageing, begun));
-    observations_clear (&o);
-    s->nsamples = 0;
-}
-
-static void read_all (struct ledger *l, const struct stored_routes *r,
-                      struct combine *combine, const struct pathset *ps,
-                      const struct ledger_ageing *ageing, int64_t epoch)
-{
-    struct samples *s = samples_create ();          /* of one audit, */
-    int64_t audit = 0, begun = 0;                   /* ... this one */
-    int64_t from = INT64_MIN;
-
-    if (ageing->half_life_s > 0)
-        from = ageing->now - (int64_t)(FORGOTTEN * ageing->half_life_s);
-    for (sqlite3_stmt *row = db_first (
-             l, DB_MEASURED,
-             VALUES (INT (epoch), INT (from), INT (ageing->until),
-                     TEXT (ageing->sound ? "" : NULL)));
-         row; row = db_next (l, DB_MEASURED)) {
-        const struct stored_route *route = find_route (r, row);
-        struct sample sample;
-
-        if (sqlite3_column_int64 (row, 0) != audit)
-            take (l, combine, ps, s, ageing, begun);
-        audit = sqlite3_column_int64 (row, 0);
-        begun = sqlite3_column_int64 (row, 1);
-        if (!route)
-            continue;
-        sample = sample_of (row, route, 0);
-        samples_add (s, &sample);
-    }
-    if (!l->failed)
-        take (l, combine, ps, s, ageing, begun);
-    samples_destroy (s);
-}
-
 int ledger_combine (struct ledger *l, const struct pathset *ps,
                     const struct ledger_ageing *ageing,
                     struct observations *o, struct error *err)
 {
+    double half_life = ageing->half_life_s;
     struct combine *combine = combine_create ();
-    struct stored_routes r = { 0 };
-    int64_t epoch;
+    struct samples *s = samples_create (); /* of one audit */
+    struct stored_routes r = { .ledger = l };
+    int64_t from = INT64_MIN;
+    int64_t epoch, audit, begun;
 
     *o = (struct observations){ 0 };
+    if (half_life > 0)
+        from = ageing->now - (int64_t)(FORGOTTEN * half_life);
     db_begin (l, DB_BEGIN_READ, err);
-    epoch = read_routes (l, &r, pathset_network (ps)->hash);
-    find_ends (l, &r, ps);
+    epoch = read_routes (&r, pathset_network (ps)->hash);
+    find_ends (&r, ps);
     if (!l->failed)
-        read_all (l, &r, combine, ps, ageing, epoch);
+        r.row = db_first (l, DB_MEASURED,
+                          VALUES (INT (epoch), INT (from), INT (ageing->until),
+                                  TEXT (ageing->sound ? "" : NULL)));
+    while (!l->failed && read_audit (&r, s, 0, &audit, &begun)) {
+        /* an audit in the future has age 0: clocks step back */
+        double age = fmax ((double)ageing->now - (double)begun, 0);
+        struct observations one = { 0 };
+
+        if (!l->failed
+            && observe (&one, ps, s, ageing->quantile,
+                        &(struct accuracy){ 0 }, err) < 0)
+            db_fail (l);
+        if (!l->failed)
+            combine_add (combine, &one,
+                         half_life > 0 ? exp2 (-age / half_life) : 1);
+        observations_clear (&one);
+        s->nsamples = 0;
+    }
     if (!l->failed && combine_finish (combine, ps, o, err) < 0)
         db_fail (l);
+    if (r.row)
+        db_reset (l, DB_MEASURED);
+    samples_destroy (s);
     clear_routes (&r);
     combine_destroy (combine);
     return (int)db_end (l, 0);
