@@ -32,25 +32,19 @@ enum { LOCK_TICK_MS = 50, REMARK_WAIT_MS = 2000 };
  */
 enum stack { STACK_UNKNOWN, STACK_OPTIONAL, STACK_REQUIRED };
 
-/* The name of the plugin's file; "" if not known. */
-static const char *own_name (void)
-{
-    static const char here;
-    const char *slash;
-    Dl_info info;
-
-    if (!dladdr (&here, &info) || !info.dli_fname)
-        return "";
-    slash = strrchr (info.dli_fname, '/');
-    return slash ? slash + 1 : info.dli_fname;
-}
-
 static enum stack look_in (const char *path, const struct settings *settings)
 {
+    static const char here;
     struct plugstack_line line;
     const char *at = line.words;
+    const char *name, *slash;
+    Dl_info info;
 
-    if (plugstack_find (path, own_name (), &line, NULL) <= 0)
+    /* the plugin's own file */
+    name = dladdr (&here, &info) && info.dli_fname ? info.dli_fname : "";
+    if ((slash = strrchr (name, '/')))
+        name = slash + 1;
+    if (plugstack_find (path, name, &line, NULL) <= 0)
         return STACK_UNKNOWN;
     for (int i = 0; i < settings->words; i++) {
         size_t len = strlen (settings->word[i]);
@@ -65,33 +59,6 @@ static enum stack look_in (const char *path, const struct settings *settings)
     return line.required ? STACK_REQUIRED : STACK_OPTIONAL;
 }
 
-/* PlugStackConfig of slurmctld; "" if it does not answer. The answer (some KB,
- * once) is not freed, because the function for it has another name from 26.05
- * on.
- */
-static void ask_controller (char path[PATH_MAX])
-{
-    slurm_conf_t *conf = NULL;
-
-    path[0] = '\0';
-    if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
-        return;
-    if (conf->plugstack)
-        snprintf (path, PATH_MAX, "%s", conf->plugstack);
-}
-
-/* plugstack.conf in the directory of $SLURM_CONF. */
-static void beside_conf (char path[PATH_MAX])
-{
-    const char *conf = getenv ("SLURM_CONF");
-    const char *slash = conf ? strrchr (conf, '/') : NULL;
-
-    path[0] = '\0';
-    if (slash && slash - conf < PATH_MAX / 2)
-        snprintf (path, PATH_MAX, "%.*s/plugstack.conf", (int)(slash - conf),
-                  conf);
-}
-
 /* Search the plugstack.conf of slurmctld's configuration if `ask`, then the one
  * in the directory of $SLURM_CONF, then those in the usual directories.
  * slurmctld must not be asked in a child of slurmstepd.
@@ -100,15 +67,23 @@ static enum stack stack_look (const struct settings *settings, bool ask)
 {
     static const char *const usual[] = { "/etc/slurm/plugstack.conf",
                                          "/run/slurm/conf/plugstack.conf" };
+    const char *own = getenv ("SLURM_CONF");
+    const char *slash = own ? strrchr (own, '/') : NULL;
     enum stack stack = STACK_UNKNOWN;
+    slurm_conf_t *conf = NULL;
     char path[PATH_MAX];
 
-    if (ask) {
-        ask_controller (path);
+    /* The answer (some KB, once) is not freed, because the function for it has
+     * another name from 26.05 on.
+     */
+    if (ask && slurm_load_ctl_conf (0, &conf) == SLURM_SUCCESS
+        && conf->plugstack) {
+        snprintf (path, sizeof (path), "%s", conf->plugstack);
         stack = look_in (path, settings);
     }
-    if (stack == STACK_UNKNOWN) {
-        beside_conf (path);
+    if (stack == STACK_UNKNOWN && slash && slash - own < PATH_MAX / 2) {
+        snprintf (path, sizeof (path), "%.*s/plugstack.conf",
+                  (int)(slash - own), own);
         stack = look_in (path, settings);
     }
     for (size_t i = 0;
@@ -210,16 +185,6 @@ static void not_checked (const struct settings *settings, const char *reason)
         tell_site (reason);
 }
 
-static int write_none (FILE *fp, uint32_t jobid, const char *reason)
-{
-    fprintf (fp, "{\"kind\": \"result\", \"version\": 1, \"job\": %" PRIu32
-                 ", \"status\": \"UNKNOWN\", \"sentence\": \"", jobid);
-    for (; *reason; reason++)
-        fprintf (fp, strchr ("\"\\", *reason) ? "\\%c" : "%c", *reason);
-    fprintf (fp, "\", \"all_pairs\": false, \"pairs\": []}\n");
-    return 0;
-}
-
 /* Nothing was measured: write a result that says so. If pmm-probe gave no
  * result, it did not write the file either.
  */
@@ -228,13 +193,19 @@ static void leave_none (const struct settings *settings, uint32_t jobid,
 {
     struct outfile *out;
     struct error err;
+    FILE *fp;
 
     if (!settings_one_file (settings))
         return;
-    out = file_create (settings->output, &err);
-    if (!out
-        || file_finish (out, write_none (file_stream (out), jobid, reason),
-                        &err) < 0)
+    if ((out = file_create (settings->output, &err))) {
+        fp = file_stream (out);
+        fprintf (fp, "{\"kind\": \"result\", \"version\": 1, \"job\": %" PRIu32
+                     ", \"status\": \"UNKNOWN\", \"sentence\": \"", jobid);
+        for (; *reason; reason++)
+            fprintf (fp, strchr ("\"\\", *reason) ? "\\%c" : "%c", *reason);
+        fprintf (fp, "\", \"all_pairs\": false, \"pairs\": []}\n");
+    }
+    if (!out || file_finish (out, 0, &err) < 0)
         slurm_spank_log ("pmm: %s; the file there is of an earlier job",
                          err.text);
 }
@@ -242,14 +213,6 @@ static void leave_none (const struct settings *settings, uint32_t jobid,
 /*
  * The check
  */
-
-/* True if no new check is needed. A check that did not run is tried again only
- * if a check is required; otherwise it would only delay each step.
- */
-static bool settles (const struct outcome *o, enum check_mode mode)
-{
-    return o->status != OUTCOME_NONE || mode != MODE_REQUIRE;
-}
 
 static bool is_in_environment (uint32_t jobid, const struct job_env *env,
                                struct outcome *o)
@@ -261,67 +224,21 @@ static bool is_in_environment (uint32_t jobid, const struct job_env *env,
            && outcome_parse_record (o, record, jobid);
 }
 
-static bool remembered (const struct job *job, const struct job_env *env,
-                        int guard, struct outcome *o)
-{
-    if (job->first_step)
-        return false;
-    return is_in_environment (job->id, env, o)
-           || (guard >= 0 && guard_read (guard, job->id, job->start, o));
-}
-
-static void remember (const struct job *job, const struct job_env *env,
-                      int guard, const struct outcome *o)
-{
-    char record[OUTCOME_LINE];
-
-    outcome_format_record (o, job->id, record);
-    env->set (env->step.arg, CHECK_VARIABLE, record);
-    if (guard >= 0)
-        guard_write (guard, job->id, o);
-}
-
-static int open_guard (const struct job *job)
-{
-    char dir[64];
-
-    snprintf (dir, sizeof (dir), "%s-%u", GUARD_DIR, (unsigned)geteuid ());
-    return guard_open (dir, job->cluster, job->id, NULL);
-}
-
-/* Wait while another step of the job runs the check. */
-static void wait_for_lock (const struct settings *settings, int guard)
-{
-    int left = settings->site.timeout_ms + STEP_OVERTIME_MS;
-
-    while (guard >= 0 && !guard_lock (guard) && left > 0
-           && step_pause (LOCK_TICK_MS) == 0)
-        left -= LOCK_TICK_MS;
-}
-
-/* Why there is nothing to check, or NULL. */
-static const char *exempt (const struct job *job)
-{
-    if (job->het)
-        return "a heterogeneous job";
-    if (job->nodes < 2)
-        return "one node, nothing to measure";
-    return NULL;
-}
-
 static void check (const struct settings *settings, const struct job *job,
                    const struct job_env *env, enum check_mode mode,
                    struct outcome *o)
 {
     struct spank_step step
         = { settings, job->id, job->nodes, isatty (STDERR_FILENO) };
-    const char *reason = exempt (job);
+    const char *exempt = job->het         ? "a heterogeneous job"
+                         : job->nodes < 2 ? "one node, nothing to measure"
+                                          : NULL;
 
-    if (reason) {
-        outcome_set (o, OUTCOME_UNKNOWN, "%s", reason);
+    if (exempt) {
+        outcome_set (o, OUTCOME_UNKNOWN, "%s", exempt);
         if (settings->asked)
-            not_checked (settings, reason);
-        leave_none (settings, job->id, reason);
+            not_checked (settings, exempt);
+        leave_none (settings, job->id, exempt);
         return;
     }
     step_run (&step, &env->step, o);
@@ -338,19 +255,37 @@ int check_job (const struct settings *settings, const struct job *job,
                const struct job_env *env, int *sig)
 {
     enum check_mode mode = settings_mode (settings, job->partition);
+    int left = settings->site.timeout_ms + STEP_OVERTIME_MS;
+    char dir[64], record[OUTCOME_LINE];
     struct outcome o;
+    bool known;
     int guard;
 
     *sig = 0;
     if (mode == MODE_OFF)
         return CHECK_GO_ON;
-    guard = open_guard (job);
+    snprintf (dir, sizeof (dir), "%s-%u", GUARD_DIR, (unsigned)geteuid ());
+    guard = guard_open (dir, job->cluster, job->id, NULL);
     step_catch ();
-    wait_for_lock (settings, guard);
-    if (!remembered (job, env, guard, &o) || !settles (&o, mode)) {
+    /* wait while another step of the job runs the check */
+    while (guard >= 0 && !guard_lock (guard) && left > 0
+           && step_pause (LOCK_TICK_MS) == 0)
+        left -= LOCK_TICK_MS;
+    known = !job->first_step
+            && (is_in_environment (job->id, env, &o)
+                || (guard >= 0 && guard_read (guard, job->id, job->start,
+                                              &o)));
+    /* A check that did not run is tried again only if a check is required;
+     * otherwise it would only delay each step.
+     */
+    if (!known || (o.status == OUTCOME_NONE && mode == MODE_REQUIRE)) {
         check (settings, job, env, mode, &o);
-        if (o.status != OUTCOME_NONE || step_pause (0) == 0)
-            remember (job, env, guard, &o);
+        if (o.status != OUTCOME_NONE || step_pause (0) == 0) {
+            outcome_format_record (&o, job->id, record);
+            env->set (env->step.arg, CHECK_VARIABLE, record);
+            if (guard >= 0)
+                guard_write (guard, job->id, &o);
+        }
     }
     *sig = step_release ();
     guard_close (guard);

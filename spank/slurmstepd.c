@@ -31,17 +31,6 @@ static void env_set (void *arg, const char *name, const char *value)
     spank_setenv (arg, name, value, 1);
 }
 
-static bool is_batch_script (spank_t sp)
-{
-    uint32_t step;
-    uid_t uid;
-
-    return spank_get_item (sp, S_JOB_STEPID, &step) == ESPANK_SUCCESS
-           && step == SLURM_BATCH_SCRIPT
-           && spank_get_item (sp, S_JOB_UID, &uid) == ESPANK_SUCCESS
-           && uid == geteuid ();
-}
-
 static int load_job (spank_t sp, struct job *job, struct error *err)
 {
     char value[32];
@@ -83,8 +72,13 @@ int slurmstepd_check (spank_t sp, int argc, char **argv)
     char name[16] = "";
     int sig = 0;
     int rc = CHECK_GO_ON;
+    uint32_t step;
+    uid_t uid;
 
-    if (!is_batch_script (sp))
+    if (spank_get_item (sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS
+        || step != SLURM_BATCH_SCRIPT
+        || spank_get_item (sp, S_JOB_UID, &uid) != ESPANK_SUCCESS
+        || uid != geteuid ())
         return 0;
     prctl (PR_GET_NAME, name);
     prctl (PR_SET_NAME, "pmm-check");

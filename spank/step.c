@@ -118,18 +118,6 @@ char **step_environment (const struct step_env *env, int timeout_ms)
     return program_words_end (&s);
 }
 
-static void add_output (struct program_words *s, const struct settings *set)
-{
-    const char *path = set->output;
-    char cwd[PATH_MAX];
-
-    program_add (s, settings_one_file (set) ? "--result" : "--output");
-    if (*path == '/' || !getcwd (cwd, sizeof (cwd)))
-        program_add (s, "%s", path);
-    else
-        program_add (s, "%s/%s", cwd, path);
-}
-
 char **step_arguments (const struct spank_step *step, const char *mpi,
                        const char *nonce, int left_ms)
 {
@@ -141,6 +129,7 @@ char **step_arguments (const struct spank_step *step, const char *mpi,
     };
     const struct settings *set = step->settings;
     struct program_words s = { 0 };
+    char cwd[PATH_MAX];
 
     program_add (&s, "%s", set->site.srun);
     program_add (&s, "--jobid=%" PRIu32, step->jobid);
@@ -165,8 +154,13 @@ char **step_arguments (const struct spank_step *step, const char *mpi,
     program_add (&s, "%s", nonce);
     if (step->terminal)
         program_add (&s, "--progress");
-    if (set->output)
-        add_output (&s, set);
+    if (set->output) {
+        program_add (&s, settings_one_file (set) ? "--result" : "--output");
+        if (*set->output == '/' || !getcwd (cwd, sizeof (cwd)))
+            program_add (&s, "%s", set->output);
+        else
+            program_add (&s, "%s/%s", cwd, set->output);
+    }
     return program_words_end (&s);
 }
 

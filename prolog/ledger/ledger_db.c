@@ -44,6 +44,8 @@ enum {
     WAL_KEEP_BYTES = 16 << 20,
 };
 
+#define OF_AUDIT "audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE"
+#define NAMED "INTEGER NOT NULL REFERENCES name"
 static const char schema[]
     = "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
       "CREATE TABLE epoch (id INTEGER PRIMARY KEY,"
@@ -64,54 +66,43 @@ static const char schema[]
       "CREATE INDEX audit_begun ON audit (begun);"
       "CREATE INDEX audit_open ON audit (id) WHERE ended IS NULL;"
       "CREATE INDEX audit_node ON audit (id) WHERE node IS NOT NULL;"
-      "CREATE TABLE member (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
-      " host INTEGER NOT NULL REFERENCES name, answered INTEGER,"
+      "CREATE TABLE member (" OF_AUDIT ", host " NAMED ", answered INTEGER,"
       " PRIMARY KEY (audit, host)) WITHOUT ROWID;"
       "CREATE INDEX member_answered ON member (host, audit)"
       " WHERE answered = 1;"
-      "CREATE TABLE fault (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
-      " host INTEGER NOT NULL REFERENCES name, cause TEXT NOT NULL,"
+      "CREATE TABLE fault (" OF_AUDIT ", host " NAMED ", cause TEXT NOT NULL,"
       " PRIMARY KEY (audit, host)) WITHOUT ROWID;"
       "CREATE TABLE route (id INTEGER PRIMARY KEY,"
       " epoch INTEGER NOT NULL REFERENCES epoch,"
-      " a INTEGER NOT NULL REFERENCES name,"
-      " b INTEGER NOT NULL REFERENCES name, UNIQUE (epoch, a, b));"
+      " a " NAMED ", b " NAMED ", UNIQUE (epoch, a, b));"
       "CREATE TABLE crossing (route INTEGER NOT NULL"
       " REFERENCES route ON DELETE CASCADE,"
-      " link INTEGER NOT NULL REFERENCES name, count INTEGER NOT NULL,"
+      " link " NAMED ", count INTEGER NOT NULL,"
       " PRIMARY KEY (route, link)) WITHOUT ROWID;"
       "CREATE INDEX crossing_link ON crossing (link, route);"
       /* first: whether the initiator is the route's a */
-      "CREATE TABLE rtt (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
+      "CREATE TABLE rtt (" OF_AUDIT ","
       " seq INTEGER NOT NULL, route INTEGER NOT NULL REFERENCES route,"
       " round INTEGER NOT NULL, first INTEGER NOT NULL,"
       " sent INTEGER NOT NULL, lost INTEGER NOT NULL,"
       " min REAL, p05 REAL, p25 REAL, median REAL, p75 REAL, p95 REAL,"
       " max REAL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
       "CREATE INDEX rtt_route ON rtt (route, audit);"
-      "CREATE TABLE finding (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
+      "CREATE TABLE finding (" OF_AUDIT ","
       " seq INTEGER NOT NULL, level TEXT NOT NULL, kind TEXT NOT NULL,"
       " basis TEXT NOT NULL, excess REAL, stderr REAL, expected REAL,"
       " why TEXT NOT NULL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
       "CREATE TABLE suspect (audit INTEGER NOT NULL, finding INTEGER NOT NULL,"
       " seq INTEGER NOT NULL, role TEXT NOT NULL,"
-      " link INTEGER NOT NULL REFERENCES name,"
-      " PRIMARY KEY (audit, finding, seq),"
+      " link " NAMED ", PRIMARY KEY (audit, finding, seq),"
       " FOREIGN KEY (audit, finding) REFERENCES finding ON DELETE CASCADE)"
       " WITHOUT ROWID;"
       "CREATE INDEX suspect_link ON suspect (link, audit);"
-      "CREATE TABLE gap (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
+      "CREATE TABLE gap (" OF_AUDIT ","
       " seq INTEGER NOT NULL, text TEXT NOT NULL,"
       " PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
-      "CREATE TABLE counter (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
-      " port INTEGER NOT NULL REFERENCES name,"
-      " counter INTEGER NOT NULL REFERENCES name, value INTEGER NOT NULL,"
+      "CREATE TABLE counter (" OF_AUDIT ", port " NAMED ","
+      " counter " NAMED ", value INTEGER NOT NULL,"
       " PRIMARY KEY (audit, port, counter)) WITHOUT ROWID;"
       "CREATE INDEX counter_port ON counter (port, counter, audit);"
       /* the newest audit that measured a link */
@@ -119,9 +110,7 @@ static const char schema[]
       " audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE);"
       "CREATE INDEX seen_audit ON seen (audit);"
       /* host NULL: a switch's port */
-      "CREATE TABLE sign (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
-      " link INTEGER NOT NULL REFERENCES name, kind TEXT NOT NULL,"
+      "CREATE TABLE sign (" OF_AUDIT ", link " NAMED ", kind TEXT NOT NULL,"
       " host INTEGER REFERENCES name, time INTEGER NOT NULL,"
       " PRIMARY KEY (audit, link, kind)) WITHOUT ROWID;"
       /* after: the newest audit at that time, which may be deleted; per node
@@ -152,22 +141,17 @@ static const char schema[]
       "CREATE TABLE said (node TEXT NOT NULL, words TEXT NOT NULL,"
       " PRIMARY KEY (node, words)) WITHOUT ROWID;"
       /* one per endpoint and audit; in a node, NULL means not known */
-      "CREATE TABLE loopback (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
-      " end INTEGER NOT NULL REFERENCES name,"
+      "CREATE TABLE loopback (" OF_AUDIT ", end " NAMED ","
       " min REAL, p05 REAL, p25 REAL, median REAL, p75 REAL, p95 REAL,"
       " max REAL, PRIMARY KEY (end, audit)) WITHOUT ROWID;"
       "CREATE INDEX loopback_audit ON loopback (audit);"
-      "CREATE TABLE node (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
-      " host INTEGER NOT NULL REFERENCES name, boot TEXT, kernel TEXT,"
+      "CREATE TABLE node (" OF_AUDIT ","
+      " host " NAMED ", boot TEXT, kernel TEXT,"
       " governor TEXT, numa INTEGER, adapter_numa INTEGER,"
       " PRIMARY KEY (host, audit)) WITHOUT ROWID;"
       "CREATE INDEX node_audit ON node (audit);"
       /* links that were measured, but could not be judged */
-      "CREATE TABLE open (audit INTEGER NOT NULL"
-      " REFERENCES audit ON DELETE CASCADE,"
-      " link INTEGER NOT NULL REFERENCES name,"
+      "CREATE TABLE open (" OF_AUDIT ", link " NAMED ","
       " PRIMARY KEY (audit, link)) WITHOUT ROWID;";
 
 #define AUDIT_COLUMNS                                                         \
@@ -508,30 +492,14 @@ int64_t db_end (struct ledger *l, int64_t value)
  * Open
  */
 
-/* The number that a query gives. */
-static int64_t number (struct ledger *l, const char *sql)
-{
-    sqlite3_stmt *stmt = NULL;
-    int64_t value = 0;
-
-    if (l->failed)
-        return 0;
-    if (sqlite3_prepare_v2 (l->db, sql, -1, &stmt, NULL) != SQLITE_OK
-        || sqlite3_step (stmt) != SQLITE_ROW)
-        db_error (l);
-    else
-        value = sqlite3_column_int64 (stmt, 0);
-    sqlite3_finalize (stmt);
-    return value;
-}
-
 /* The ledger's version; 0 if the file is empty. */
 static int64_t find_version (struct ledger *l)
 {
-    int64_t version = number (l, "PRAGMA user_version");
-    int64_t id = number (l, "PRAGMA application_id");
-    int64_t tables = number (l, "SELECT count(*) FROM sqlite_master");
+    int64_t version = 0, id = 0, tables = 0;
 
+    db_run (l, DB_USER_VERSION, &version, NONE);
+    db_run (l, DB_APPLICATION, &id, NONE);
+    db_run (l, DB_TABLES, &tables, NONE);
     if (id == APPLICATION_ID)
         return version;
     if (id == HALF_ID)
