@@ -242,30 +242,25 @@ static void add_found (struct facts_reading *r, int64_t from, const char *link)
         add_id (r, v[i].number);
 }
 
-/* Whether our drain of the node may still stand: the only newer actions on the
- * node are resumes that may not have been applied.
+/* Add the links of nodes whose drain by us may still stand, from the drain on.
  */
-static bool may_stand (const struct facts *f, const struct policy_action *a)
-{
-    const struct policy_action *end = f->input.action + f->input.nactions;
-
-    for (const struct policy_action *b = a + 1; b < end; b++)
-        if (!strcmp (a->node, b->node)
-            && !(b->kind == POLICY_RESUME && b->unsure))
-            return false;
-    return true;
-}
-
-/* Add the links of nodes that we drained, from the drain on. */
 static void add_drained (struct facts_reading *r)
 {
+    const struct policy_input *in = &r->facts->input;
     const struct fabric *f = r->fabric;
 
-    for (size_t i = 0; i < r->facts->input.nactions; i++) {
-        const struct policy_action *a = &r->facts->input.action[i];
+    for (size_t i = 0; i < in->nactions; i++) {
+        const struct policy_action *a = &in->action[i];
         int64_t from = (int64_t)a->after + 1;
+        bool stands = a->kind == POLICY_DRAIN;
 
-        if (a->kind != POLICY_DRAIN || !may_stand (r->facts, a))
+        /* it may if newer actions are only resumes that may not be applied */
+        for (size_t k = i + 1; k < in->nactions; k++)
+            if (!strcmp (a->node, in->action[k].node)
+                && !(in->action[k].kind == POLICY_RESUME
+                     && in->action[k].unsure))
+                stands = false;
+        if (!stands)
             continue;
         from = from < r->from ? from : r->from;
         r->oldest = from < r->oldest ? from : r->oldest;

@@ -70,17 +70,6 @@ static struct db_value name_value (struct ledger *l, const char *name)
  * Begin
  */
 
-static int draw_nonce (char nonce[LEDGER_NONCE_BYTES], struct error *err)
-{
-    uint64_t n[2];
-
-    if (getrandom (n, sizeof (n), 0) != sizeof (n))
-        return error_errno (err, "cannot draw a nonce");
-    snprintf (nonce, LEDGER_NONCE_BYTES, "%016" PRIx64 "%016" PRIx64, n[0],
-              n[1]);
-    return 0;
-}
-
 const char *ledger_why_name (enum ledger_why why)
 {
     static const char *const names[] = {
@@ -104,14 +93,19 @@ int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
                               : (struct db_value)TEXT (NULL);
     struct db_value node, leader;
     int64_t epoch, audit;
+    uint64_t random[2];
     bool added;
 
     db_start (l, err);
     if (n == 0 || n > LEDGER_HOSTS_MAX)
         db_refuse (l, EINVAL, "an audit is of 1 to %d hosts",
                    LEDGER_HOSTS_MAX);
-    if (l->failed || draw_nonce (nonce, err) < 0)
+    if (l->failed)
         return -1;
+    if (getrandom (random, sizeof (random), 0) != sizeof (random))
+        return error_errno (err, "cannot draw a nonce");
+    snprintf (nonce, LEDGER_NONCE_BYTES, "%016" PRIx64 "%016" PRIx64,
+              random[0], random[1]);
     db_begin (l, DB_BEGIN, err);
     if (db_run (l, DB_FIND_JOB, &audit,
                 VALUES (INT (cause->job), INT (cause->submitted))))
@@ -193,56 +187,41 @@ static void add_hosts (struct recorded_audit *r, char **host, size_t n,
     }
 }
 
-static void add_row (struct recorded_audit *r, int64_t route, uint32_t a,
-                     uint32_t b)
-{
-    struct row row = { 0 };
-
-    if (pathset_row (r->ps, a, b, &row, r->l->err) < 0)
-        db_fail (r->l);
-    for (size_t i = 0; i < row.n && !r->l->failed; i++) {
-        int64_t link = db_name (r->l, r->net->link[row.link[i]].id);
-
-        db_run (r->l, DB_ADD_CROSSING, NULL,
-                VALUES (INT (route), INT (link), INT (row.count[i])));
-    }
-}
-
-/* The route of a sample. Its ends are in the order of their names, since both
- * directions have the same row. *first: the initiator is the first end.
+/* Add a sample and, if it is the first over its route, the route. The ends of a
+ * route are in the order of their names, since both directions have the same
+ * row.
  */
-static int64_t find_route (struct recorded_audit *r, const struct sample *s,
-                           bool *first)
-{
-    const char *a = pathset_endpoint (r->ps, s->a)->name;
-    const char *b = pathset_endpoint (r->ps, s->b)->name;
-    bool swap = strcmp (a, b) > 0;
-    int64_t ia = db_name (r->l, swap ? b : a);
-    int64_t ib = db_name (r->l, swap ? a : b);
-    bool added;
-    int64_t route = find_or_add (r->l, DB_FIND_ROUTE, DB_ADD_ROUTE, &added,
-                                 VALUES (INT (r->epoch), INT (ia), INT (ib)));
-
-    *first = swap == (s->initiator == s->b);
-    if (added && !r->l->failed)
-        add_row (r, route, s->a, s->b);
-    return route;
-}
-
 static void add_sample (struct recorded_audit *r, size_t seq,
                         const struct sample *s)
 {
+    struct ledger *l = r->l;
+    const char *a = pathset_endpoint (r->ps, s->a)->name;
+    const char *b = pathset_endpoint (r->ps, s->b)->name;
+    bool swap = strcmp (a, b) > 0;
+    int64_t ia = db_name (l, swap ? b : a);
+    int64_t ib = db_name (l, swap ? a : b);
     double q[RTT_COUNT];
-    int64_t route;
-    bool first;
+    struct row row = { 0 };
+    bool added;
+    int64_t route = find_or_add (l, DB_FIND_ROUTE, DB_ADD_ROUTE, &added,
+                                 VALUES (INT (r->epoch), INT (ia), INT (ib)));
 
+    if (added && !l->failed
+        && pathset_row (r->ps, s->a, s->b, &row, l->err) < 0)
+        db_fail (l);
+    for (size_t i = 0; i < row.n && !l->failed; i++) {
+        int64_t link = db_name (l, r->net->link[row.link[i]].id);
+
+        db_run (l, DB_ADD_CROSSING, NULL,
+                VALUES (INT (route), INT (link), INT (row.count[i])));
+    }
     for (int i = 0; i < RTT_COUNT; i++)
         q[i] = s->lost == s->sent ? NAN : s->rtt_ns[i];
-    route = find_route (r, s, &first);
-    db_run (r->l, DB_ADD_RTT, NULL,
+    /* the initiator is the first end */
+    db_run (l, DB_ADD_RTT, NULL,
             VALUES (INT (r->audit), INT (seq), INT (route), INT (s->round),
-                    INT (first), INT (s->sent), INT (s->lost),
-                    QUANTILES_OF (q)));
+                    INT (swap == (s->initiator == s->b)), INT (s->sent),
+                    INT (s->lost), QUANTILES_OF (q)));
 }
 
 /* By endpoint, then by minimum, then in the order of measurement. */
@@ -281,18 +260,10 @@ static void add_loopbacks (struct recorded_audit *r, const struct samples *s)
     free (v);
 }
 
-static void add_suspect (struct recorded_audit *r, size_t finding, size_t *seq,
-                         const char *role, const char *name)
-{
-    db_run (r->l, DB_ADD_SUSPECT, NULL,
-            VALUES (INT (r->audit), INT (finding), INT ((*seq)++),
-                    NAME (role), INT (db_name (r->l, name))));
-}
-
 static void add_finding (struct recorded_audit *r, size_t n,
                          const struct finding *f)
 {
-    size_t seq = 0;
+    size_t nlinks = f->nsuspects + f->noneway;
 
     db_run (r->l, DB_ADD_FINDING, NULL,
             VALUES (INT (r->audit), INT (n),
@@ -301,12 +272,19 @@ static void add_finding (struct recorded_audit *r, size_t n,
                     NAME (finding_basis_name (f->basis)), REAL (f->excess_ns),
                     REAL (f->stderr_ns), REAL (f->expected_ns),
                     TEXT (f->why)));
-    for (size_t i = 0; i < f->nsuspects; i++)
-        add_suspect (r, n, &seq, "link", r->net->link[f->suspect[i]].id);
-    for (size_t i = 0; i < f->noneway; i++)
-        add_suspect (r, n, &seq, "one way", r->net->link[f->oneway[i]].id);
-    for (size_t i = 0; i < f->nsw; i++)
-        add_suspect (r, n, &seq, "switch", r->net->sw[f->sw[i]].id);
+    for (size_t i = 0; i < nlinks + f->nsw; i++) {
+        const char *role = i < f->nsuspects ? "link"
+                           : i < nlinks     ? "one way"
+                                            : "switch";
+        uint32_t k = i < f->nsuspects ? f->suspect[i]
+                     : i < nlinks     ? f->oneway[i - f->nsuspects]
+                                      : f->sw[i - nlinks];
+        const char *name = i < nlinks ? r->net->link[k].id : r->net->sw[k].id;
+
+        db_run (r->l, DB_ADD_SUSPECT, NULL,
+                VALUES (INT (r->audit), INT (n), INT (i), NAME (role),
+                        INT (db_name (r->l, name))));
+    }
 }
 
 static void add_verdict (struct recorded_audit *r, int64_t time,
