@@ -15,40 +15,38 @@
 
 enum { FAULT_MAX_AGE_S = 7 * 86400 };
 
-static const struct {
-    enum db_stmt stmt;
-    bool is_map; /* {text: integer}, not a list */
-} kinds[] = {
-    [LEDGER_AUDITS] = { DB_AUDITS },
-    [LEDGER_ACTIONS] = { DB_ACTIONS },
-    [LEDGER_MUTES] = { DB_MUTES },
-    [LEDGER_REBASES] = { DB_REBASES },
-    [LEDGER_SIGNS] = { DB_SIGNS },
-    [LEDGER_SAID] = { DB_SAID },
-    [LEDGER_COMMENTS] = { DB_COMMENTS },
-    [LEDGER_COMMENTS_DUE] = { DB_COMMENTS_DUE },
-    [LEDGER_BEGUN] = { DB_BEGUN },
-    [LEDGER_FAILED] = { DB_FAILED },
-    [LEDGER_SILENT] = { DB_SILENT, true },
-    [LEDGER_AGES] = { DB_AGES, true },
-    [LEDGER_NEWEST] = { DB_NEWEST },
-    [LEDGER_TRIES] = { DB_TRIES },
-    [LEDGER_FOUND] = { DB_FOUND },
-    [LEDGER_FOUND_OF_LINK] = { DB_FOUND_OF },
-    [LEDGER_SUSPECTS] = { DB_ALL_SUSPECTS },
-    [LEDGER_LINK_AUDITS] = { DB_LINK_AUDITS },
-    [LEDGER_RESULT] = { DB_RESULT },
-    [LEDGER_FINDINGS] = { DB_FINDINGS },
-    [LEDGER_AUDIT_SUSPECTS] = { DB_AUDIT_SUSPECTS },
+static const enum db_stmt kinds[] = {
+    [LEDGER_AUDITS] = DB_AUDITS,
+    [LEDGER_ACTIONS] = DB_ACTIONS,
+    [LEDGER_MUTES] = DB_MUTES,
+    [LEDGER_REBASES] = DB_REBASES,
+    [LEDGER_SIGNS] = DB_SIGNS,
+    [LEDGER_SAID] = DB_SAID,
+    [LEDGER_COMMENTS] = DB_COMMENTS,
+    [LEDGER_COMMENTS_DUE] = DB_COMMENTS_DUE,
+    [LEDGER_BEGUN] = DB_BEGUN,
+    [LEDGER_FAILED] = DB_FAILED,
+    [LEDGER_SILENT] = DB_SILENT,
+    [LEDGER_AGES] = DB_AGES,
+    [LEDGER_NEWEST] = DB_NEWEST,
+    [LEDGER_TRIES] = DB_TRIES,
+    [LEDGER_FOUND] = DB_FOUND,
+    [LEDGER_FOUND_OF_LINK] = DB_FOUND_OF,
+    [LEDGER_SUSPECTS] = DB_ALL_SUSPECTS,
+    [LEDGER_LINK_AUDITS] = DB_LINK_AUDITS,
+    [LEDGER_RESULT] = DB_RESULT,
+    [LEDGER_FINDINGS] = DB_FINDINGS,
+    [LEDGER_AUDIT_SUSPECTS] = DB_AUDIT_SUSPECTS,
 };
 
 json_t *ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,
                      int64_t to, struct error *err)
 {
+    bool is_map = kind == LEDGER_SILENT || kind == LEDGER_AGES;
+
     db_start (l, err);
-    return db_json (l, (kinds[kind].is_map ? db_map : db_list) (
-                           l, kinds[kind].stmt,
-                           VALUES (INT (from), INT (to))));
+    return db_json (l, (is_map ? db_map : db_list) (
+                           l, kinds[kind], VALUES (INT (from), INT (to))));
 }
 
 /*
@@ -310,7 +308,7 @@ void *ledger_read (struct ledger *l, const struct ledger_rows *rows,
                    const struct ledger_key *key, struct ledger_pool *pool,
                    size_t *n, struct error *err)
 {
-    enum db_stmt id = kinds[rows->kind].stmt;
+    enum db_stmt id = kinds[rows->kind];
     char *all = xcalloc (1, rows->size);
 
     *n = 0;
