@@ -104,75 +104,54 @@ void inputs_clear (struct inputs *in)
     *in = (struct inputs){ 0 };
 }
 
-FILE *inputs_output (struct inputs *in, struct error *err)
+FILE *inputs_output (struct inputs *in)
 {
     if (!in->out)
-        in->out = file_create (in->output, err);
-    return in->out ? file_stream (in->out) : NULL;
+        in->out = need (file_create (in->output, &fault));
+    return file_stream (in->out);
 }
 
-int inputs_put_json (struct inputs *in, const char *kind, const char *fabric,
-                     json_t *members, struct error *err)
+void inputs_put_json (struct inputs *in, const char *kind, const char *fabric,
+                      json_t *members)
 {
-    FILE *fp = inputs_output (in, err);
-
-    if (fp)
-        return json_write_file (kind, fabric, members, fp, err);
-    json_decref (members);
-    return -1;
+    need_ok (json_write_file (kind, fabric, members, inputs_output (in),
+                              &fault));
 }
 
-int inputs_put_fabric (struct inputs *in, const struct fabric *f,
-                       fabric_write_f write, struct error *err)
+void inputs_need_whole (const struct fabric *f, const char *path)
 {
-    FILE *fp = inputs_output (in, err);
-
-    return fp ? write (f, fp, err) : -1;
+    if (f->part)
+        die_input ("%s is a part of a fabric, and says nothing of the rest",
+                   path);
 }
 
-int inputs_need_whole (const struct fabric *f, const char *path,
-                       struct error *err)
+struct series_list inputs_series (const char *path)
 {
-    if (!f->part)
-        return 0;
-    return error_input (err, "%s is a part of a fabric, and says nothing of "
-                             "the rest", path);
-}
+    FILE *fp = need (file_open_input (path, &fault));
+    struct series_list list;
 
-int inputs_series (struct series_list *list, const char *path,
-                   struct error *err)
-{
-    FILE *fp = file_open_input (path, err);
-    int rc;
-
-    *list = (struct series_list){ 0 };
-    if (!fp)
-        return -1;
-    rc = series_read (list, fp, path, err);
+    need_ok (series_read (&list, fp, path, &fault));
     file_close_input (fp);
-    return rc;
+    return list;
 }
 
 struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
                                        const uint64_t *length,
-                                       enum series_stat stat,
-                                       struct error *err)
+                                       enum series_stat stat)
 {
-    struct infer_matrix *m = NULL;
+    struct infer_matrix *m;
     struct series_list list;
     const struct series *s;
 
-    if (series_read (&list, fp, path, err) < 0)
-        return NULL;
+    need_ok (series_read (&list, fp, path, &fault));
     if (!(s = series_list_pairs (&list)))
-        error_input (err, "no run of pairs");
-    else
-        m = infer_matrix_of_series (s, length ? *length : s->pair[0].length,
-                                    stat, err);
+        die_input ("%s: no run of pairs", path);
+    m = infer_matrix_of_series (s, length ? *length : s->pair[0].length, stat,
+                                &fault);
     if (!m)
-        error_prefix (err, "%s", path);
+        error_prefix (&fault, "%s", path);
     series_list_clear (&list);
-    return m;
+    return need (m);
 }
 
 int inputs_stat (void *field, const char *value, struct error *err)

@@ -4,8 +4,10 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pmm/verb.h"
@@ -75,6 +77,63 @@ int fail (const char *verb, const struct error *err)
 {
     fprintf (stderr, "pmm %s: %s\n", verb, err->text);
     return err->fault == ERROR_WORLD ? EXIT_WORLD : EXIT_BAD_INPUT;
+}
+
+/*
+ * Errors
+ */
+
+struct error fault;
+
+static const char *verb_name;   /* of the verb that runs */
+static struct inputs verb_inputs;
+
+void die (void)
+{
+    file_abort (verb_inputs.out);
+    exit (fail (verb_name, &fault));
+}
+
+static void set_fault (enum error_fault kind, const char *fmt, va_list ap)
+{
+    char text[sizeof (fault.text)];
+
+    vsnprintf (text, sizeof (text), fmt, ap);
+    (kind == ERROR_WORLD ? error_world : error_input) (&fault, "%s", text);
+}
+
+void die_input (const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    set_fault (ERROR_INPUT, fmt, ap);
+    va_end (ap);
+    die ();
+}
+
+void die_world (const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    set_fault (ERROR_WORLD, fmt, ap);
+    va_end (ap);
+    die ();
+}
+
+void *need (void *p)
+{
+    if (!p)
+        die ();
+    return p;
+}
+
+int need_ok (int rc)
+{
+    if (rc < 0)
+        die ();
+    return rc;
 }
 
 /*
@@ -173,59 +232,57 @@ enum { SHARED = sizeof (shared) / sizeof (shared[0]) };
  * Running a verb
  */
 
-/* Open the verb's inputs, run it and commit its output. Return the exit status,
- * or -1 with err.
- */
-static int run_opened (const struct verb *v, struct inputs *in,
-                       struct error *err)
+/* Open the verb's inputs, run it and commit its output. */
+static int run_opened (const struct verb *v, struct inputs *in)
 {
     unsigned int takes = v->needs | v->may;
     struct outfile *out;
     int status;
 
-    if (v->check && v->check (in, err) < 0)
-        return -1;
+    if (v->check)
+        v->check (in);
     if ((v->needs & TAKES_SAMPLES) && !in->samples_path)
-        return error_input (err, "--samples SAMPLES is missing");
-    if (((takes & TAKES_BASELINES)
-         && inputs_thresholds (&in->thresholds, in->conf, err) < 0)
-        || (((v->needs & TAKES_FABRIC) || in->fabric_path)
-            && inputs_fabric (in, err) < 0)
-        || (((v->needs & TAKES_PLAN) || in->plan_path)
-            && inputs_load (in, in->fabric_path, in->plan_path,
-                            in->samples_path, err) < 0)
-        || baselines_read (&in->base, in->fabric, in->baseline.v,
-                           in->baseline.n, err) < 0
-        || (status = v->run (in, err)) < 0)
-        return -1;
+        die_input ("--samples SAMPLES is missing");
+    if (takes & TAKES_BASELINES)
+        need_ok (inputs_thresholds (&in->thresholds, in->conf, &fault));
+    if ((v->needs & TAKES_FABRIC) || in->fabric_path)
+        need_ok (inputs_fabric (in, &fault));
+    if ((v->needs & TAKES_PLAN) || in->plan_path)
+        need_ok (inputs_load (in, in->fabric_path, in->plan_path,
+                              in->samples_path, &fault));
+    need_ok (baselines_read (&in->base, in->fabric, in->baseline.v,
+                             in->baseline.n, &fault));
+    status = need_ok (v->run (in));
     out = in->out;
     in->out = NULL;
-    return out && file_commit (out, err) < 0 ? -1 : status;
+    if (out)
+        need_ok (file_commit (out, &fault));
+    return status;
 }
 
 static int run (const struct verb *v, int argc, char **argv)
 {
-    struct inputs in = { .given = v->given, .json = v->json };
+    struct inputs *in = &verb_inputs;
     struct opt_group groups[SHARED + 2] = { 0 };
-    struct error err;
     size_t n = 0;
     int status, first;
 
+    verb_name = argv[0];
+    in->given = v->given;
+    in->json = v->json;
     for (size_t i = 0; i < SHARED; i++)
         if (shared[i].takes & (v->needs | v->may))
-            groups[n++] = (struct opt_group){ shared[i].options, &in };
+            groups[n++] = (struct opt_group){ shared[i].options, in };
     if (v->options)
         groups[n++] = (struct opt_group){ v->options, v->given };
     first = parse (groups, argc, argv, v->operands ? v->operands : "", v->min,
                    v->max < 0 ? INT_MAX : v->max, &status);
     if (first >= 0) {
-        in.operand = argv + first;
-        in.noperands = argc - first;
-        status = run_opened (v, &in, &err);
-        if (status < 0)
-            status = fail (argv[0], &err);
+        in->operand = argv + first;
+        in->noperands = argc - first;
+        status = run_opened (v, in);
     }
-    inputs_clear (&in);
+    inputs_clear (in);
     return status;
 }
 

@@ -87,13 +87,13 @@ struct verb {
     const struct opt *options; /* its own; NULL: none */
     void *given;         /* what they set */
 
-    /* Check that the options can be combined, before anything is opened; NULL:
-     * no check. Return 0, or -1 with err.
+    /* Die if the options cannot be combined, before anything is opened; NULL:
+     * no check.
      */
-    int (*check) (const struct inputs *in, struct error *err);
+    void (*check) (const struct inputs *in);
 
-    /* Return the exit status, or -1 with err. */
-    int (*run) (struct inputs *in, struct error *err);
+    /* Return the exit status, or -1 with fault. */
+    int (*run) (struct inputs *in);
 };
 
 extern const struct verb verb_audit, verb_compare, verb_confirm, verb_doctor,
@@ -110,6 +110,25 @@ int fail (const char *verb, const struct error *err);
 
 /* The exit status of a verdict. */
 int exit_status (enum verdict_status status);
+
+/*
+ * Errors: a verb that fails ends the program. Functions of other rooms get
+ * &fault for their sentence.
+ */
+extern struct error fault;
+
+/* Print "pmm VERB: sentence", discard the output and exit: with the sentence in
+ * fault; usage or a bad file; a system error.
+ */
+_Noreturn void die (void);
+_Noreturn void die_input (const char *fmt, ...)
+    __attribute__ ((format (printf, 1, 2)));
+_Noreturn void die_world (const char *fmt, ...)
+    __attribute__ ((format (printf, 1, 2)));
+
+/* Die if a call failed with fault set: it returned NULL, or -1. */
+void *need (void *p) __attribute__ ((returns_nonnull));
+int need_ok (int rc);
 
 /* The index of the row with this name, for options whose values are names. Rows
  * begin with their name (const char *) and end with one whose name is NULL.
@@ -142,40 +161,27 @@ int inputs_fabric (struct inputs *in, struct error *err);
 int inputs_ledger (struct inputs *in, enum ledger_mode mode,
                    struct error *err);
 
-/* The stream of --output. NULL with err. */
-FILE *inputs_output (struct inputs *in, struct error *err);
+/* The stream of --output. Die if it cannot be written. */
+FILE *inputs_output (struct inputs *in);
 
-/* Write a JSON object there, as json_write_file does: members is taken. Return
- * 0, or -1 with err.
- */
-int inputs_put_json (struct inputs *in, const char *kind, const char *fabric,
-                     json_t *members, struct error *err);
+/* Write a JSON object there, as json_write_file does: members is taken. */
+void inputs_put_json (struct inputs *in, const char *kind, const char *fabric,
+                      json_t *members);
 
-/* Write a fabric there. Return 0, or -1 with err. */
-typedef int (*fabric_write_f) (const struct fabric *f, FILE *fp,
-                               struct error *err);
-int inputs_put_fabric (struct inputs *in, const struct fabric *f,
-                       fabric_write_f write, struct error *err);
-
-/* An error if the snapshot of that name is only a part of a fabric. Return 0,
- * or -1 with err.
- */
-int inputs_need_whole (const struct fabric *f, const char *path,
-                       struct error *err);
+/* Die if the snapshot of that name is only a part of a fabric. */
+void inputs_need_whole (const struct fabric *f, const char *path);
 
 /* Read the runs of a file, sorted: a series, a solution with pairs or a matrix
- * of PARUS. Return 0, or -1 with err and *list empty.
+ * of PARUS. Die if that fails.
  */
-int inputs_series (struct series_list *list, const char *path,
-                   struct error *err);
+struct series_list inputs_series (const char *path);
 
 /* The latencies in the last run of such a file that has pairs: of messages of
- * *length bytes; NULL: of the shortest. NULL with err.
+ * *length bytes; NULL: of the shortest. Die if there are none.
  */
 struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
                                        const uint64_t *length,
-                                       enum series_stat stat,
-                                       struct error *err);
+                                       enum series_stat stat);
 
 /* An option's setter for an int: the statistic (enum series_stat) by name. */
 int inputs_stat (void *field, const char *value, struct error *err);

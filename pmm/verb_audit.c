@@ -72,7 +72,7 @@ struct auditing {
 /* Add idle partners after the drained nodes, until the audit has --size nodes,
  * but at least as many partners as drained nodes.
  */
-static int add_partners (struct auditing *w, struct error *err)
+static void add_partners (struct auditing *w)
 {
     struct hostlist *to = &w->nodes, from = { 0 };
     size_t size = (size_t)given.size;
@@ -80,64 +80,58 @@ static int add_partners (struct auditing *w, struct error *err)
     if (size < 2 * to->count)
         size = 2 * to->count;
     if (to->count == 0)
-        return error_world (err, "no node is drained by us and to be measured");
-    if (controller_idle (&from, w->site.audit_partition, err) < 0)
-        return -1;
+        die_world ("no node is drained by us and to be measured");
+    need_ok (controller_idle (&from, w->site.audit_partition, &fault));
     to->name = xrealloc (to->name, size, sizeof (*to->name));
     while (from.count > 0 && to->count < size)
         to->name[to->count++] = from.name[--from.count];
     hostlist_clear (&from);
-    return 0;
 }
 
-static int prepare (struct auditing *w, struct error *err)
+static void prepare (struct auditing *w)
 {
-    if (!!given.nodes + given.idle + given.all + given.drained != 1
-        || given.once)
-        return error_input (err, "one of --nodes, --idle, --all, --drained and "
-                                 "--serve is wanted");
-    if (given.size < AUDIT_NODES_MIN || given.size > AUDIT_NODES_MAX)
-        return error_input (err, "--size: %d to %d is wanted",
-                            AUDIT_NODES_MIN, AUDIT_NODES_MAX);
-    if (site_read (&w->site, w->conf, 1, err) < 0
-        || !(w->fabric = fabric_load_trusted (w->site.snapshot, geteuid (),
-                                              NULL, err))
-        || !(w->ledger = ledger_open (w->site.ledger, LEDGER_CREATE, err)))
-        return -1;
+    need_ok (site_read (&w->site, w->conf, 1, &fault));
+    w->fabric = need (fabric_load_trusted (w->site.snapshot, geteuid (), NULL,
+                                           &fault));
+    w->ledger = need (ledger_open (w->site.ledger, LEDGER_CREATE, &fault));
     if (given.nodes)
-        return hostlist_parse (&w->nodes, given.nodes, CONTROLLER_NODES_MAX,
-                               err);
-    if (!given.drained)
-        return controller_idle (&w->nodes, w->site.audit_partition, err);
-    return controller_drained (&w->nodes, err) < 0 ? -1
-                                                   : add_partners (w, err);
+        need_ok (hostlist_parse (&w->nodes, given.nodes, CONTROLLER_NODES_MAX,
+                                 &fault));
+    else if (given.drained) {
+        need_ok (controller_drained (&w->nodes, &fault));
+        add_partners (w);
+    }
+    else
+        need_ok (controller_idle (&w->nodes, w->site.audit_partition, &fault));
 }
 
-static int print (struct auditing *w, const struct audit_result *r,
-                  bool measured, bool json, struct error *err)
+static void print (struct auditing *w, const struct audit_result *r,
+                   bool measured, bool json)
 {
     const char *status = verdict_status_name (r->status);
-    json_t *audit;
 
-    if (json) {
-        audit = r->id > 0 ? ledger_audit (w->ledger, r->id, err)
-                          : json_pack ("{s:n, s:s, s:s}", "id", "status",
-                                       status, "sentence", r->sentence);
-        return audit ? json_write_file ("audit", NULL, audit, stdout, err)
-                     : -1;
-    }
-    if (r->id > 0)
+    if (json)
+        need_ok (json_write_file (
+            "audit", NULL,
+            r->id > 0 ? need (ledger_audit (w->ledger, r->id, &fault))
+                      : json_pack ("{s:n, s:s, s:s}", "id", "status", status,
+                                   "sentence", r->sentence),
+            stdout, &fault));
+    else if (r->id > 0)
         printf ("audit %jd %s %s%s\n", (intmax_t)r->id, status,
                 measured ? "" : "not measured: ", r->sentence);
     else
         printf ("not audited: %s\n", r->sentence);
-    return 0;
 }
 
-/* Audit some of the nodes. Return the exit status, or -1 with err. */
-static int run_one (struct auditing *w, size_t first, size_t n, bool json,
-                    struct error *err)
+/* The fewest audits with at most this many nodes each, all of about equal size.
+ * Return the worst exit status: EXIT_FAIL, then EXIT_WORLD.
+ */
+static int run_all (struct auditing *w, bool json)
 {
+    size_t n = w->nodes.count;
+    size_t size = given.all ? (size_t)given.size : AUDIT_NODES_MAX;
+    size_t audits = n > 0 ? (n + size - 1) / size : 1;
     struct audit audit = {
         .site = &w->site,
         .conf = w->conf,
@@ -146,64 +140,60 @@ static int run_one (struct auditing *w, size_t first, size_t n, bool json,
         .stop = &stopped,
         .report = stderr,
     };
-    struct audit_request request = {
-        .node = (const char *const *)w->nodes.name + first,
-        .n = n,
-        .anyway = given.nodes || given.drained,
-        .cause.why = LEDGER_BY_HAND,
-    };
-    struct audit_result result;
-    int rc = audit_run (&audit, &request, &result, err);
-
-    if (rc < 0 || print (w, &result, rc == 1, json, err) < 0)
-        return -1;
-    return exit_status (result.status);
-}
-
-/* The fewest audits with at most this many nodes each, all of about equal size.
- * Return the worst exit status (EXIT_FAIL, then EXIT_WORLD), or -1 with err.
- */
-static int run_all (struct auditing *w, bool json, struct error *err)
-{
-    size_t n = w->nodes.count;
-    size_t size = given.all ? (size_t)given.size : AUDIT_NODES_MAX;
-    size_t audits = n > 0 ? (n + size - 1) / size : 1;
     int worst = EXIT_OK;
 
     for (size_t i = 0; i < audits && !stopped; i++) {
         size_t first = i * n / audits;
-        int status = run_one (w, first, (i + 1) * n / audits - first, json,
-                              err);
+        struct audit_request request = {
+            .node = (const char *const *)w->nodes.name + first,
+            .n = (i + 1) * n / audits - first,
+            .anyway = given.nodes || given.drained,
+            .cause.why = LEDGER_BY_HAND,
+        };
+        struct audit_result result;
+        int rc = need_ok (audit_run (&audit, &request, &result, &fault));
 
-        if (status < 0)
-            return -1;
-        if (status != EXIT_OK && worst != EXIT_FAIL)
-            worst = status;
+        print (w, &result, rc == 1, json);
+        if (exit_status (result.status) != EXIT_OK && worst != EXIT_FAIL)
+            worst = exit_status (result.status);
     }
     return worst;
 }
 
-static int run (struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
+{
+    if (given.serve
+        && (given.nodes || given.idle || given.all || given.drained
+            || in->json))
+        die_input ("--serve goes with --conf and --once only");
+    if (given.serve)
+        return;
+    if (!!given.nodes + given.idle + given.all + given.drained != 1
+        || given.once)
+        die_input ("one of --nodes, --idle, --all, --drained and --serve is "
+                   "wanted");
+    if (given.size < AUDIT_NODES_MIN || given.size > AUDIT_NODES_MAX)
+        die_input ("--size: %d to %d is wanted", AUDIT_NODES_MIN,
+                   AUDIT_NODES_MAX);
+}
+
+static int run (struct inputs *in)
 {
     struct auditing w = { 0 };
     char conf[PATH_MAX];
-    int status = -1;
+    int status;
 
     if (in->conf && !realpath (in->conf, conf))
-        return error_errno (err, "%s", in->conf);
+        need_ok (error_errno (&fault, "%s", in->conf));
     w.conf = in->conf ? conf : NULL;
     if (given.serve) {
         const struct serve_options service = { w.conf, given.once };
 
-        if (given.nodes || given.idle || given.all || given.drained
-            || in->json)
-            return error_input (err, "--serve goes with --conf and --once "
-                                     "only");
-        return serve (&service, stderr, err);
+        return need_ok (serve (&service, stderr, &fault));
     }
     catch_signals ();
-    if (prepare (&w, err) == 0)
-        status = run_all (&w, in->json, err);
+    prepare (&w);
+    status = run_all (&w, in->json);
     hostlist_clear (&w.nodes);
     ledger_close (w.ledger);
     fabric_destroy (w.fabric);
@@ -214,5 +204,5 @@ static int run (struct inputs *in, struct error *err)
 const struct verb verb_audit = {
     .name = "audit", .help = "measure nodes by a job of our own",
     .may = TAKES_CONF | TAKES_JSON,
-    .options = options, .given = &given, .run = run,
+    .options = options, .given = &given, .check = check, .run = run,
 };

@@ -135,61 +135,40 @@ static void print (const struct sides *of, const struct series_comparison *c,
     }
 }
 
-/* Return the exit status, which is EXIT_WORLD without a pair in common, or -1
- * with err.
- */
-static int compare (struct inputs *in, const struct sides *of,
-                    struct error *err)
+static int run (struct inputs *in)
 {
-    struct series_comparison c;
-    int status = EXIT_OK;
-    FILE *fp;
-
-    if (series_compare (&c, of->s[0], of->s[1], given.stat, err) < 0)
-        return -1;
-    if (c.n == 0)
-        status = EXIT_WORLD;
-    else if (given.within >= 0
-             && (c.boundless || 100 * fabs (c.relative.max) > given.within))
-        status = EXIT_FAIL;
-    if (in->json) {
-        if (inputs_put_json (in, "comparison", NULL, comparison_json (of, &c),
-                             err) < 0)
-            status = -1;
-    }
-    else if ((fp = inputs_output (in, err)))
-        print (of, &c, fp);
-    else
-        status = -1;
-    comparison_clear (&c);
-    return status;
-}
-
-static int run (struct inputs *in, struct error *err)
-{
-    int files = in->noperands, rc = 0;
+    int files = in->noperands, status = EXIT_OK;
     struct series_list list[2] = { 0 };
+    struct series_comparison c;
     struct sides of = { 0 };
 
     if (given.run[1] == 0)
         given.run[1] = files == 1 ? 2 : 1;
-    for (int i = 0; i < files && rc == 0; i++)
-        rc = inputs_series (&list[i], in->operand[i], err);
-    for (int i = 0; i < 2 && rc == 0; i++) {
+    for (int i = 0; i < files; i++)
+        list[i] = inputs_series (in->operand[i]);
+    for (int i = 0; i < 2; i++) {
         int k = files == 1 ? 0 : i, n = given.run[i];
 
         of.name[i] = in->operand[k];
         of.run[i] = list[k].n > 1 ? n : 0;
         if (n < 1 || (size_t)n > list[k].n)
-            rc = error_input (err, "%.200s has no run %d", of.name[i], n);
-        else
-            of.s[i] = list[k].run[n - 1];
+            die_input ("%.200s has no run %d", of.name[i], n);
+        of.s[i] = list[k].run[n - 1];
     }
-    if (rc == 0)
-        rc = compare (in, &of, err);
+    need_ok (series_compare (&c, of.s[0], of.s[1], given.stat, &fault));
+    if (c.n == 0)
+        status = EXIT_WORLD;
+    else if (given.within >= 0
+             && (c.boundless || 100 * fabs (c.relative.max) > given.within))
+        status = EXIT_FAIL;
+    if (in->json)
+        inputs_put_json (in, "comparison", NULL, comparison_json (&of, &c));
+    else
+        print (&of, &c, inputs_output (in));
+    comparison_clear (&c);
     series_list_clear (&list[0]);
     series_list_clear (&list[1]);
-    return rc;
+    return status;
 }
 
 const struct verb verb_compare = {

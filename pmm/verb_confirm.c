@@ -22,16 +22,15 @@ static const struct opt options[] = {
     { 0 },
 };
 
-static int check (const struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
 {
     (void)in;
     if (given.rounds == 0 || given.rounds > CONFIRM_ROUNDS_MAX)
-        return error_input (err, "--rounds: 1 to %d is wanted",
+        die_input ("--rounds: 1 to %d is wanted",
                             CONFIRM_ROUNDS_MAX);
-    return 0;
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
     const struct confirm_options opts = {
         .rounds = given.rounds < 0 ? confirm_defaults.rounds
@@ -39,19 +38,19 @@ static int run (struct inputs *in, struct error *err)
         .seed = given.seed,
         .judge = &in->thresholds,
     };
-    struct plan *plan = confirm_plan (in->ps, in->plan, in->samples,
-                                      in->base.v, in->base.n, &opts, err);
-    FILE *fp = plan ? inputs_output (in, err) : NULL;
-    int rc = fp ? plan_write (plan, in->ps, NULL, fp, err) : -1;
+    struct plan *plan = need (confirm_plan (in->ps, in->plan, in->samples,
+                                            in->base.v, in->base.n, &opts,
+                                            &fault));
 
-    if (rc == 0 && given.verbose)
+    need_ok (plan_write (plan, in->ps, NULL, inputs_output (in), &fault));
+    if (given.verbose)
         fprintf (stderr, "pmm confirm: %s in %s\n",
                  COUNTED (plan_probes (plan) - plan_probes (in->plan),
                           "probe"),
                  COUNTED (plan_rounds (plan) - plan_rounds (in->plan),
                           "round"));
     plan_destroy (plan);
-    return rc;
+    return EXIT_OK;
 }
 
 const struct verb verb_confirm = {

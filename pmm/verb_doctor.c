@@ -451,11 +451,10 @@ static const struct doctor_check checks[] = {
       "the ports of idle nodes are not checked", false },
 };
 
-static int report (struct doctor *d, struct inputs *in, struct error *err)
+static int report (struct doctor *d, bool json)
 {
     enum verdict_status worst = VERDICT_OK;
     json_t *list = json_array ();
-    int rc = 0;
 
     for (size_t i = 0; i < sizeof (checks) / sizeof (checks[0]); i++) {
         enum verdict_status level;
@@ -468,22 +467,22 @@ static int report (struct doctor *d, struct inputs *in, struct error *err)
         name = verdict_status_name (level);
         if (level > worst)
             worst = level;
-        if (!in->json)
+        if (!json)
             printf ("%-7s  %s: %s\n", name, checks[i].name, d->text);
         json_add (list, json_pack ("{s:s, s:s, s:s}", "check", checks[i].name,
                                    "level", name, "text", d->text));
     }
-    if (in->json)
-        rc = json_write_file ("doctor", NULL,
-                              json_pack ("{s:s, s:O}", "status",
-                                         verdict_status_name (worst), "checks",
-                                         list),
-                              stdout, err);
+    if (json)
+        need_ok (json_write_file ("doctor", NULL,
+                                  json_pack ("{s:s, s:O}", "status",
+                                             verdict_status_name (worst),
+                                             "checks", list),
+                                  stdout, &fault));
     json_decref (list);
-    return rc < 0 ? -1 : exit_status (worst);
+    return exit_status (worst);
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
     struct doctor d = {
         .path = in->conf, .user = "root", .now = time (NULL),
@@ -499,7 +498,7 @@ static int run (struct inputs *in, struct error *err)
     if (*d.site.node_map)
         d.map = nodemap_load (d.site.node_map, &d.map_error);
     doctor_ask_slurm (&d);
-    status = report (&d, in, err);
+    status = report (&d, in->json);
     site_clear (&d.site);
     site_clear (&d.plugin);
     controller_conf_clear (&d.slurm);

@@ -103,50 +103,48 @@ static const struct opt options[] = {
 };
 
 /* Options without an effect are an error. */
-static int check (const struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
 {
     const struct export_format *format = given.format;
     int from = (in->plan_path ? PLAN : 0) | (given.series ? SERIES : 0)
                | (in->fabric_path && !in->plan_path ? PATHS : 0);
 
     if (!format)
-        return error_input (err, "--format is missing");
+        die_input ("--format is missing");
     if (in->plan_path && !in->fabric_path)
-        return error_input (err, "--plan goes with -f FABRIC");
+        die_input ("--plan goes with -f FABRIC");
     if ((from & (from - 1)) || !(from & format->from))
-        return error_input (err, "%s is made of %s", format->name,
+        die_input ("%s is made of %s", format->name,
                             format->from == PLAN ? "-f FABRIC and --plan"
                             : format->from == SERIES ? "--series"
                                              : "--series or -f FABRIC");
     if (given.hosts && from != PATHS)
-        return error_input (err, "--hosts goes with -f FABRIC alone");
+        die_input ("--hosts goes with -f FABRIC alone");
     if (given.length && from != SERIES)
-        return error_input (err, "--length goes with --series");
+        die_input ("--length goes with --series");
     if (given.stat != SERIES_MEDIAN && from != SERIES)
-        return error_input (err, "--stat goes with --series");
+        die_input ("--stat goes with --series");
     if (given.overhead_ns != 0 && format->write != write_loggops
         && format->write != write_loggops_pairs)
-        return error_input (err, "--overhead goes with LogGOPSim's formats");
+        die_input ("--overhead goes with LogGOPSim's formats");
     if (given.eps != EPS && format->write != write_tleaf)
-        return error_input (err, "--eps goes with scotch-tleaf");
+        die_input ("--eps goes with scotch-tleaf");
     if (given.order && from == PLAN)
-        return error_input (err, "--order goes with formats of latencies");
-    return 0;
+        die_input ("--order goes with formats of latencies");
 }
 
-static struct infer_matrix *load_latencies (struct inputs *in,
-                                            struct error *err)
+static struct infer_matrix *load_latencies (struct inputs *in)
 {
     struct infer_matrix *m;
     FILE *fp;
 
     if (!given.series) {
-        in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false, err);
-        return in->ps ? infer_matrix_of_paths (in->ps, err) : NULL;
+        in->ps = need (inputs_hosts (in->fabric, "hosts", given.hosts, false,
+                                     &fault));
+        return need (infer_matrix_of_paths (in->ps, &fault));
     }
-    if (!(fp = file_open_input (given.series, err)))
-        return NULL;
-    m = inputs_latencies (fp, given.series, given.length, given.stat, err);
+    fp = need (file_open_input (given.series, &fault));
+    m = inputs_latencies (fp, given.series, given.length, given.stat);
     file_close_input (fp);
     return m;
 }
@@ -154,37 +152,33 @@ static struct infer_matrix *load_latencies (struct inputs *in,
 /* Write the order of the nodes first, if it is requested: numbers without it
  * mean little.
  */
-static int write_latencies (const struct infer_matrix *m, FILE *fp,
-                            struct error *err)
+static void write_latencies (const struct infer_matrix *m, FILE *fp)
 {
-    struct outfile *out = given.order ? file_create (given.order, err) : NULL;
-    uint32_t *order;
+    struct outfile *out
+        = given.order ? need (file_create (given.order, &fault)) : NULL;
+    uint32_t *order = xarray (m->n, sizeof (*order));
     int rc;
 
-    if (given.order && !out)
-        return -1;
-    order = xarray (m->n, sizeof (*order));
     for (uint32_t i = 0; i < m->n; i++)
         order[i] = i;
-    rc = given.format->write (m, order, fp, err);
+    rc = given.format->write (m, order, fp, &fault);
     for (uint32_t i = 0; i < m->n && out; i++)
         fprintf (file_stream (out), "%s\n", m->label[order[i]]);
+    need_ok (out ? file_finish (out, rc, &fault) : rc);
     free (order);
-    return out ? file_finish (out, rc, err) : rc;
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
-    struct infer_matrix *m = NULL;
-    FILE *fp;
-    int rc = -1;
+    struct infer_matrix *m = in->plan ? NULL : load_latencies (in);
 
-    if ((in->plan || (m = load_latencies (in, err)))
-        && (fp = inputs_output (in, err)))
-        rc = in->plan ? clusterkit_write (in->plan, in->ps, fp, err)
-                      : write_latencies (m, fp, err);
+    if (m)
+        write_latencies (m, inputs_output (in));
+    else
+        need_ok (clusterkit_write (in->plan, in->ps, inputs_output (in),
+                                   &fault));
     infer_matrix_destroy (m);
-    return rc;
+    return EXIT_OK;
 }
 
 const struct verb verb_export = {

@@ -88,30 +88,26 @@ static const struct opt options[] = {
 
 /* Read latencies: a series (the last run of the file that has pairs), a matrix
  * of PARUS, or a plain matrix (compare/infer/matrix.h); the start of the file
- * decides which. Both directions of a pair become one latency, their mean. NULL
- * with err.
+ * decides which. Both directions of a pair become one latency, their mean.
  */
-static struct infer_matrix *load (const char *path, struct error *err)
+static struct infer_matrix *load (const char *path)
 {
-    FILE *fp = file_open_input (path, err);
-    struct infer_matrix *m = NULL;
+    FILE *fp = need (file_open_input (path, &fault));
+    struct infer_matrix *m;
     FILE *text;
     size_t len;
-    char *s;
+    char *s = file_slurp (fp, LATENCIES_BYTES_MAX, &len, &fault);
 
-    if (!fp)
-        return NULL;
-    if (!(s = file_slurp (fp, LATENCIES_BYTES_MAX, &len, err)))
-        error_prefix (err, "%s", path);
-    else if (len == 0)
-        error_input (err, "%s: the file is empty", path);
-    else {
-        text = xcheck (fmemopen (s, len, "r"));
-        m = *s == '{' || strncmp (s, PARUS_START, strlen (PARUS_START)) == 0
-                ? inputs_latencies (text, path, given.length, given.stat, err)
-                : infer_matrix_read (text, path, err);
-        fclose (text);
-    }
+    if (!s)
+        error_prefix (&fault, "%s", path);
+    need (s);
+    if (len == 0)
+        die_input ("%s: the file is empty", path);
+    text = xcheck (fmemopen (s, len, "r"));
+    m = *s == '{' || strncmp (s, PARUS_START, strlen (PARUS_START)) == 0
+            ? inputs_latencies (text, path, given.length, given.stat)
+            : need (infer_matrix_read (text, path, &fault));
+    fclose (text);
     free (s);
     file_close_input (fp);
     return m;
@@ -120,18 +116,15 @@ static struct infer_matrix *load (const char *path, struct error *err)
 /* Latencies of the measured nodes. The other nodes are reported; *lost: whether
  * there are any.
  */
-static struct infer_matrix *load_measured (const char *path, bool *lost,
-                                           struct error *err)
+static struct infer_matrix *load_measured (const char *path, bool *lost)
 {
-    struct infer_matrix *all = load (path, err);
-    struct infer_matrix *w;
+    struct infer_matrix *all = load (path);
     char **label;
     size_t n;
+    struct infer_matrix *w = infer_matrix_measured (all, &label, &n, &fault);
 
-    if (!all)
-        return NULL;
-    if (!(w = infer_matrix_measured (all, &label, &n, err)))
-        error_prefix (err, "%s", path);
+    if (!w)
+        error_prefix (&fault, "%s", path);
     *lost = n > 0;
     for (size_t i = 0; i < n; i++) {
         fprintf (stderr, "pmm infer: not measured: %s\n", label[i]);
@@ -139,97 +132,69 @@ static struct infer_matrix *load_measured (const char *path, bool *lost,
     }
     free (label);
     infer_matrix_destroy (all);
-    return w;
+    return need (w);
 }
 
-/* The topology of the latencies at path; NULL with err if it cannot be
- * determined.
- */
+/* The topology of the latencies at path. Die if it cannot be determined. */
 static struct topology_model *infer_from (const struct infer_matrix *w,
-                                          const char *path, struct error *err)
+                                          const char *path)
 {
-    struct topology_model *m = given.basic ? infer_basic (w, given.eps)
-                                           : infer_switches (w, given.eps, err);
+    struct topology_model *m
+        = given.basic ? infer_basic (w, given.eps)
+                      : infer_switches (w, given.eps, &fault);
 
-    if (!m) {
-        error_prefix (err, "%s", path);
-        error_prefix (err, "cannot tell");
-        err->fault = ERROR_WORLD;
-    }
+    if (!m)
+        die_world ("cannot tell: %s: %s", path, fault.text);
     return m;
 }
 
-/* The matrix of the nodes label[0 .. n-1]. */
+/* The matrix of the nodes label[0 .. n-1]. Die if one was not measured. */
 static struct infer_matrix *pick (const struct infer_matrix *w,
-                                  const char *const *label, uint32_t n,
-                                  struct error *err)
+                                  char *const *label, uint32_t n,
+                                  const char *path)
 {
-    struct infer_matrix *out = infer_matrix_create (n, err);
+    struct infer_matrix *out = infer_matrix_create (n, &fault);
     uint32_t *from = xarray (n, sizeof (*from));
-    bool found = out;
+    int rc = out ? 0 : -1;
 
-    for (uint32_t i = 0; i < n && found; i++) {
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
         for (from[i] = 0; from[i] < w->n; from[i]++)
             if (strcmp (w->label[from[i]], label[i]) == 0)
                 break;
-        found = from[i] < w->n;
-        if (!found)
-            error_input (err, "no latency of %.80s was measured", label[i]);
-        else
-            found = infer_matrix_name (out, i, label[i], err) == 0;
+        rc = from[i] < w->n
+                 ? infer_matrix_name (out, i, label[i], &fault)
+                 : error_input (&fault, "no latency of %.80s was measured",
+                                label[i]);
     }
-    for (uint32_t a = 0; a < n && found; a++)
+    if (rc < 0)
+        need_ok (error_prefix (&fault, "%s", path));
+    for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = 0; b < a; b++)
             infer_matrix_set (out, a, b,
                               infer_matrix_at (w, from[a], from[b]));
     free (from);
-    if (found)
-        return out;
-    infer_matrix_destroy (out);
-    return NULL;
+    return out;
 }
 
-/* Read a model from a graph, and reorder the latencies to its order of nodes:
- * *w is replaced. NULL with err: a node of one is not in the other.
- */
-static struct topology_model *read_graph (const char *path,
-                                          struct infer_matrix **w,
-                                          struct error *err)
-{
-    FILE *fp = file_open_input (path, err);
-    struct topology_model *m = fp ? tgf_read (fp, path, err) : NULL;
-    struct infer_matrix *picked;
-
-    file_close_input (fp);
-    if (!m)
-        return NULL;
-    picked = pick (*w, (const char *const *)m->label, m->nnodes, err);
-    if (!picked) {
-        error_prefix (err, "%s", path);
-        topology_destroy (m);
-        return NULL;
-    }
-    infer_matrix_destroy (*w);
-    *w = picked;
-    return m;
-}
-
-/* The model with fitted latencies. */
+/* The model with fitted latencies, inferred or read from a graph. */
 static struct topology_model *make_model (const char *path, struct fit *fit,
-                                          bool *lost, struct error *err)
+                                          bool *lost)
 {
-    struct infer_matrix *w = load_measured (path, lost, err);
-    struct topology_model *m = NULL;
+    struct infer_matrix *all = load_measured (path, lost), *w = all;
+    struct topology_model *m;
 
-    if (w)
-        m = given.graph ? read_graph (given.graph, &w, err)
-                        : infer_from (w, path, err);
-    if (m && fit_model (fit, m, w, err) < 0) {
-        topology_destroy (m);
-        m = NULL;
+    if (given.graph) { /* its order of nodes is that of the latencies */
+        FILE *fp = need (file_open_input (given.graph, &fault));
+
+        m = need (tgf_read (fp, given.graph, &fault));
+        file_close_input (fp);
+        w = pick (all, m->label, m->nnodes, given.graph);
+        infer_matrix_destroy (all);
     }
-    if (m)
-        fit_apply (fit, m);
+    else
+        m = infer_from (w, path);
+    need_ok (fit_model (fit, m, w, &fault));
+    fit_apply (fit, m);
     infer_matrix_destroy (w);
     return m;
 }
@@ -240,7 +205,7 @@ static struct topology_model *make_model (const char *path, struct fit *fit,
 
 /* The only process that is not a core of the host ("HOST:.."). */
 static uint32_t find_external (const struct infer_matrix *w, const char *host,
-                               struct error *err)
+                               const char *path)
 {
     size_t len = strlen (host);
     uint32_t found = NONE;
@@ -248,66 +213,57 @@ static uint32_t find_external (const struct infer_matrix *w, const char *host,
     for (uint32_t i = 0; i < w->n; i++) {
         if (strncmp (w->label[i], host, len) == 0 && w->label[i][len] == ':')
             continue;
-        if (found != NONE) {
-            error_input (err, "%s and %s are both no cores of %s",
-                         w->label[found], w->label[i], host);
-            return NONE;
-        }
+        if (found != NONE)
+            die_input ("%s: %s and %s are both no cores of %s", path,
+                       w->label[found], w->label[i], host);
         found = i;
     }
     if (found == NONE)
-        error_input (err, "all processes are cores of %s: one of another "
-                          "host is wanted", host);
+        die_input ("%s: all processes are cores of %s: one of another host is "
+                   "wanted", path, host);
     return found;
 }
 
-/* Infer the model of one host's cores, which the part then owns. */
-static int infer_part (const struct topology_model *m, struct join_part *part,
-                       const char *word, struct error *err)
+/* HOST=FILE: infer the model of one host's cores. */
+static struct join_part infer_part (const struct topology_model *m,
+                                    const char *word)
 {
     const char *equals = strchr (word, '=');
-    struct infer_matrix *w = NULL;
+    struct join_part part = { .by = NONE };
+    struct infer_matrix *w;
     char *host;
-    int rc = -1;
 
     if (!equals)
-        return error_input (err, "--cores %.80s: HOST=FILE is wanted", word);
+        die_input ("--cores %.80s: HOST=FILE is wanted", word);
     host = xasprintf ("%.*s", (int)(equals - word), word);
-    if ((part->node = topology_find (m, host)) == NONE)
-        error_input (err, "--cores %.80s: no such node", word);
-    else if ((w = load (equals + 1, err))) {
-        part->by = NONE;
-        part->external = find_external (w, host, err);
-        if (part->external == NONE
-            || join_external (w, part->external, err) < 0)
-            error_prefix (err, "%s", equals + 1);
-        else if ((part->cores = infer_from (w, equals + 1, err)))
-            rc = 0;
-    }
+    if ((part.node = topology_find (m, host)) == NONE)
+        die_input ("--cores %.80s: no such node", word);
+    w = load (equals + 1);
+    part.external = find_external (w, host, equals + 1);
+    if (join_external (w, part.external, &fault) < 0)
+        need_ok (error_prefix (&fault, "%s", equals + 1));
+    part.cores = infer_from (w, equals + 1);
     infer_matrix_destroy (w);
     free (host);
-    return rc;
+    return part;
 }
 
-/* Join models of cores to the model (compare/infer/infer.h): each word is
- * HOST=FILE, latencies between the cores of a host and one other process. NULL
- * with err.
+/* Join models of cores to the model (compare/infer/infer.h), from latencies
+ * between the cores of a host and one other process.
  */
-static struct topology_model *join_cores (const struct topology_model *m,
-                                          struct error *err)
+static struct topology_model *join_cores (struct topology_model *m)
 {
     size_t n = given.cores.n;
     struct join_part *part = xcalloc (n, sizeof (*part));
-    struct topology_model *joined = NULL;
-    int rc = 0;
+    struct topology_model *joined;
 
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = infer_part (m, &part[i], given.cores.v[i], err);
-    if (rc == 0)
-        joined = join_models (m, part, n, err);
+    for (size_t i = 0; i < n; i++)
+        part[i] = infer_part (m, given.cores.v[i]);
+    joined = need (join_models (m, part, n, &fault));
     for (size_t i = 0; i < n; i++)
         topology_destroy ((struct topology_model *)part[i].cores);
     free (part);
+    topology_destroy (m);
     return joined;
 }
 
@@ -498,103 +454,71 @@ static json_t *against_json (const struct topology_model *m,
         (json_int_t)a->alone, "ways_untold", (json_int_t)a->unclear);
 }
 
-/* Return the exit status, or -1 with err. */
-static int write_against (struct inputs *in, const struct topology_model *m,
-                          struct error *err)
+/* Return the exit status. */
+static int write_against (struct inputs *in, const struct topology_model *m)
 {
-    struct fabric *f = fabric_load (given.against, err);
     struct against *a;
     bool agrees;
-    FILE *fp;
-    int rc = 0;
 
-    if (!f)
-        return -1;
-    a = against_compare (f, m);
+    in->fabric = need (fabric_load (given.against, &fault));
+    a = against_compare (in->fabric, m);
     agrees = a->nhosts + a->nways + a->nstrangers == 0;
     if (given.format->write == show_json)
-        rc = inputs_put_json (in, "against", f->hash,
-                              against_json (m, a, agrees), err);
-    else if ((fp = inputs_output (in, err)))
-        against_text (m, a, fp);
+        inputs_put_json (in, "against", in->fabric->hash,
+                         against_json (m, a, agrees));
     else
-        rc = -1;
+        against_text (m, a, inputs_output (in));
     against_destroy (a);
-    fabric_destroy (f);
-    return rc < 0 ? -1 : agrees ? EXIT_OK : EXIT_FAIL;
+    return agrees ? EXIT_OK : EXIT_FAIL;
 }
 
-/*
- * Plans
+/* Write a plan to path: of flows that fill the model's edges, which are taken
+ * to have equal rates; or of the pairs that determine the edges' latencies.
  */
-
-/* Write a plan to path; NULL: none. flows: of flows that fill the model's
- * edges, which are taken to have equal rates; else of the pairs that determine
- * the edges' latencies.
- */
-static int write_plan (const struct topology_model *m, bool flows,
-                       const char *path, struct error *err)
+static void write_plan (const struct topology_model *m, bool flows,
+                        const char *path)
 {
     static const struct plan_options latency = { .extra_rounds = 2, .seed = 1 };
     static const struct flows_options fill = { .times = 1, .seed = 1 };
-    struct routes *r;
-    struct pathset *ps;
-    struct plan *plan = NULL;
-    struct outfile *out;
-    int rc = -1;
+    struct routes *r = routes_create (m);
+    struct pathset *ps = need (routes_nodes (r, &fault));
+    struct plan *plan = need (flows ? flows_make (ps, &fill, &fault)
+                                    : plan_make (ps, &latency, &fault));
+    struct outfile *out = need (file_create (path, &fault));
 
-    if (!path)
-        return 0;
-    r = routes_create (m);
-    if ((ps = routes_nodes (r, err)))
-        plan = flows ? flows_make (ps, &fill, err)
-                     : plan_make (ps, &latency, err);
-    if (plan && (out = file_create (path, err)))
-        rc = file_finish (out,
-                          plan_write (plan, ps, NULL, file_stream (out), err),
-                          err);
+    need_ok (file_finish (out, plan_write (plan, ps, NULL, file_stream (out),
+                                           &fault), &fault));
     plan_destroy (plan);
     pathset_destroy (ps);
     routes_destroy (r);
-    return rc;
 }
 
-/* Write the requested files. The fit does not belong to a model with cores. */
-static int write_all (struct inputs *in, const struct topology_model *m,
-                      const struct fit *fit, struct error *err)
-{
-    FILE *fp;
-
-    if (write_plan (m, false, given.plan, err) < 0
-        || write_plan (m, true, given.throughput, err) < 0)
-        return -1;
-    if (given.against)
-        return write_against (in, m, err);
-    if (!(fp = inputs_output (in, err)))
-        return -1;
-    return given.format->write (m, given.cores.n > 0 ? NULL : fit, fp, err);
-}
-
-static int check (const struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
 {
     (void)in;
-    return given.cores.n > 0 && given.against
-               ? error_input (err, "a snapshot has no cores: --cores and "
-                                   "--against do not go together")
-               : 0;
+    if (given.cores.n > 0 && given.against)
+        die_input ("a snapshot has no cores: --cores and --against do not go "
+                   "together");
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
+    bool lost, joined = given.cores.n > 0;
     struct fit fit = { 0 };
-    bool lost = false;
-    struct topology_model *m = make_model (in->operand[0], &fit, &lost, err);
-    struct topology_model *joined = m && given.cores.n > 0
-                                        ? join_cores (m, err) : m;
-    int status = joined ? write_all (in, joined, &fit, err) : -1;
+    struct topology_model *m = make_model (in->operand[0], &fit, &lost);
+    int status = EXIT_OK;
 
-    if (joined != m)
-        topology_destroy (joined);
+    if (joined)
+        m = join_cores (m);
+    if (given.plan)
+        write_plan (m, false, given.plan);
+    if (given.throughput)
+        write_plan (m, true, given.throughput);
+    if (given.against)
+        status = write_against (in, m);
+    else /* the fit does not belong to a model with cores */
+        need_ok (given.format->write (m, joined ? NULL : &fit,
+                                      inputs_output (in), &fault));
     topology_destroy (m);
     fit_clear (&fit);
     free (given.cores.v);

@@ -22,48 +22,31 @@ static const struct opt options[] = {
     { 0 },
 };
 
-/* Compare the verdict with a file of signs; NULL: there is none. */
-static int add_signs (struct verdict *v, const struct inputs *in,
-                      const char *path, struct error *err)
+static int run (struct inputs *in)
 {
-    struct check_signs signs;
-    FILE *fp = path ? file_open_input (path, err) : NULL;
-    int rc;
+    struct verdict *v = need (judge (in->ps, in->plan, in->samples,
+                                     in->base.v, in->base.n, &in->thresholds,
+                                     &fault));
+    int status;
 
-    if (!fp)
-        return path ? -1 : 0;
-    rc = check_read_signs (&signs, fp, path, in->fabric, err);
-    if (rc == 0)
+    if (given.signs) {
+        FILE *fp = need (file_open_input (given.signs, &fault));
+        struct check_signs signs;
+
+        need_ok (check_read_signs (&signs, fp, given.signs, in->fabric,
+                                   &fault));
         corroborate (v, signs.v, signs.n, &in->thresholds);
-    check_clear_signs (&signs);
-    file_close_input (fp);
-    return rc;
-}
-
-static int save (const struct verdict *v, struct inputs *in,
-                 struct error *err)
-{
-    FILE *fp = inputs_output (in, err);
-
-    if (!fp)
-        return -1;
+        check_clear_signs (&signs);
+        file_close_input (fp);
+    }
     if (in->json && !given.text)
-        return verdict_write (v, fabric_network (in->fabric), fp, err);
-    report_text (v, in->fabric, fp);
-    return 0;
-}
-
-static int run (struct inputs *in, struct error *err)
-{
-    struct verdict *v = judge (in->ps, in->plan, in->samples, in->base.v,
-                               in->base.n, &in->thresholds, err);
-    int rc = -1;
-
-    if (v && add_signs (v, in, given.signs, err) == 0
-        && save (v, in, err) == 0)
-        rc = exit_status (v->status);
+        need_ok (verdict_write (v, fabric_network (in->fabric),
+                                inputs_output (in), &fault));
+    else
+        report_text (v, in->fabric, inputs_output (in));
+    status = exit_status (v->status);
     verdict_destroy (v);
-    return rc;
+    return status;
 }
 
 const struct verb verb_judge = {

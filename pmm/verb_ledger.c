@@ -96,12 +96,11 @@ static int64_t now (void)
     return (int64_t)time (NULL);
 }
 
-static int check_days (const struct inputs *in, struct error *err)
+static void check_days (const struct inputs *in)
 {
     (void)in;
-    return given.days > DAYS_MAX
-               ? error_input (err, "--days: at most %d is wanted", DAYS_MAX)
-               : 0;
+    if (given.days > DAYS_MAX)
+        die_input ("--days: at most %d is wanted", DAYS_MAX);
 }
 
 /*
@@ -153,17 +152,18 @@ static const char *failed_line (const json_t *v)
  * ownership.
  */
 static int write_list (struct inputs *in, const char *key, json_t *list,
-                       const char *(*line) (const json_t *entry),
-                       struct error *err)
+                       const char *(*line) (const json_t *entry))
 {
     FILE *fp;
     json_t *v;
     size_t i;
 
-    if (list && in->json)
-        return inputs_put_json (in, "ledger", NULL,
-                                json_pack ("{s:o}", key, list), err);
-    if (!list || !(fp = inputs_output (in, err)))
+    if (list && in->json) {
+        inputs_put_json (in, "ledger", NULL,
+                         json_pack ("{s:o}", key, list));
+        return EXIT_OK;
+    }
+    if (!list || !(fp = inputs_output (in)))
         return -1;
     json_array_foreach (list, i, v)
         print_line (v, line (v), fp);
@@ -205,66 +205,69 @@ static void print_audit (const json_t *a, FILE *fp)
  * The verbs
  */
 
-static int show (struct inputs *in, struct error *err)
+static int show (struct inputs *in)
 {
     json_t *audit;
     uint64_t id;
     FILE *fp;
 
-    if (inputs_ledger (in, LEDGER_READ, err) < 0)
+    if (inputs_ledger (in, LEDGER_READ, &fault) < 0)
         return -1;
     if (in->noperands == 0)
         return write_list (in, "audits",
                            ledger_list (in->ledger, LEDGER_AUDITS,
                                         given.last < 0 ? SHOW_LAST
-                                                       : given.last, 0, err),
-                           audit_line, err);
+                                                       : given.last, 0, &fault),
+                           audit_line);
     if (text_u64 (in->operand[0], 1, INT64_MAX, &id) < 0)
-        return error_input (err, "'%.40s' is not an audit id",
+        return error_input (&fault, "'%.40s' is not an audit id",
                             in->operand[0]);
-    if (!(audit = ledger_audit (in->ledger, (int64_t)id, err)))
+    if (!(audit = ledger_audit (in->ledger, (int64_t)id, &fault)))
         return -1;
-    if (in->json)
-        return inputs_put_json (in, "audit", NULL, audit, err);
-    if ((fp = inputs_output (in, err)))
+    if (in->json) {
+        inputs_put_json (in, "audit", NULL, audit);
+        return EXIT_OK;
+    }
+    if ((fp = inputs_output (in)))
         print_audit (audit, fp);
     json_decref (audit);
     return fp ? 0 : -1;
 }
 
-static int missed (struct inputs *in, struct error *err)
+static int missed (struct inputs *in)
 {
     int64_t days = given.days < 0 ? 1 : given.days;
     json_t *failed, *faulty, *v;
     const char *node;
     FILE *fp;
 
-    if (inputs_ledger (in, LEDGER_READ, err) < 0
-        || !(fp = inputs_output (in, err))
+    if (inputs_ledger (in, LEDGER_READ, &fault) < 0
+        || !(fp = inputs_output (in))
         || !(failed = ledger_list (in->ledger, LEDGER_FAILED,
-                                   now () - days * DAY_S, 0, err)))
+                                   now () - days * DAY_S, 0, &fault)))
         return -1;
-    if (!(faulty = ledger_faulty (in->ledger, now (), err))) {
+    if (!(faulty = ledger_faulty (in->ledger, now (), &fault))) {
         json_decref (failed);
         return -1;
     }
-    if (in->json)
-        return inputs_put_json (in, "ledger", NULL,
-                                json_pack ("{s:I, s:o, s:o}", "days",
-                                           (json_int_t)days, "failed", failed,
-                                           "faulty", faulty), err);
+    if (in->json) {
+        inputs_put_json (in, "ledger", NULL,
+                         json_pack ("{s:I, s:o, s:o}", "days",
+                                    (json_int_t)days, "failed", failed,
+                                    "faulty", faulty));
+        return EXIT_OK;
+    }
     json_object_foreach (faulty, node, v) {
         fputs (node, fp);
         print_line (v, " left out until {@until}: {cause} (faults: {faults}"
                        " since {@since})\n", fp);
     }
     json_decref (faulty);
-    return write_list (in, "failed", failed, failed_line, err);
+    return write_list (in, "failed", failed, failed_line);
 }
 
 /* The id of the link that the operand names, into buf. */
-static int find_link (const struct inputs *in, char buf[LEDGER_NAME_MAX],
-                      struct error *err)
+static int find_link (const struct inputs *in, char buf[LEDGER_NAME_MAX])
 {
     const char *name = in->operand[0];
     unsigned int port;
@@ -274,33 +277,33 @@ static int find_link (const struct inputs *in, char buf[LEDGER_NAME_MAX],
 
     if (in->fabric) {
         if ((link = fabric_find_link (in->fabric, name)) == FABRIC_NONE)
-            return error_input (err, "no link '%.80s' in the fabric", name);
+            return error_input (&fault, "no link '%.80s' in the fabric", name);
         snprintf (buf, LEDGER_NAME_MAX, "%s", in->fabric->link[link].id);
         return 0;
     }
     if (sscanf (name, "%16llx/%3u%n", &guid, &port, &end) != 2 || name[end]
         || end < 18)
-        return error_input (err, "'%.80s' is not a link's id; other names "
+        return error_input (&fault, "'%.80s' is not a link's id; other names "
                                  "need -f FABRIC", name);
     snprintf (buf, LEDGER_NAME_MAX, "%016llx/%u", guid, port);
     return 0;
 }
 
-static int trend (struct inputs *in, struct error *err)
+static int trend (struct inputs *in)
 {
     char link[LEDGER_NAME_MAX];
 
-    if (inputs_ledger (in, LEDGER_READ, err) < 0
-        || find_link (in, link, err) < 0)
+    if (inputs_ledger (in, LEDGER_READ, &fault) < 0
+        || find_link (in, link) < 0)
         return -1;
     return write_list (in, "trend",
                        ledger_trend (in->ledger, in->fabric->hash, link,
                                      given.last < 0 ? TREND_LAST : given.last,
-                                     err),
-                       point_line, err);
+                                     &fault),
+                       point_line);
 }
 
-static int solve_all (struct inputs *in, struct error *err)
+static int solve_all (struct inputs *in)
 {
     const struct trends_options opts = {
         .now = now (),
@@ -312,22 +315,22 @@ static int solve_all (struct inputs *in, struct error *err)
     int rc;
 
     if (!(given.half_life > 0 && given.half_life <= DAYS_MAX))
-        return error_input (err, "--half-life: from 0 to %d days are wanted",
+        return error_input (&fault, "--half-life: from 0 to %d days are wanted",
                             DAYS_MAX);
     if (given.points < 0 || given.points > POINTS_MAX)
-        return error_input (err, "--points: 0 to %d are wanted", POINTS_MAX);
-    if (inputs_ledger (in, LEDGER_READ, err) < 0
-        || !(fp = inputs_output (in, err)))
+        return error_input (&fault, "--points: 0 to %d are wanted", POINTS_MAX);
+    if (inputs_ledger (in, LEDGER_READ, &fault) < 0
+        || !(fp = inputs_output (in)))
         return -1;
-    rc = trends_make (&t, in->ledger, in->fabric, &opts, err);
+    rc = trends_make (&t, in->ledger, in->fabric, &opts, &fault);
     if (rc == 0 && in->json) {
-        json_t *json = trends_json (&t, err);
+        json_t *json = trends_json (&t, &fault);
 
-        rc = json ? json_write (json, fp, err) : -1;
+        rc = json ? json_write (json, fp, &fault) : -1;
         json_decref (json);
     }
     else if (rc == 0)
-        rc = trends_print (&t, fp, err);
+        rc = trends_print (&t, fp, &fault);
     trends_clear (&t);
     return rc;
 }
@@ -339,7 +342,7 @@ static const char *who (void)
     return pw ? pw->pw_name : "unknown";
 }
 
-static int mute (struct inputs *in, struct error *err)
+static int mute (struct inputs *in)
 {
     char link[LEDGER_NAME_MAX];
     struct ledger_mute m = {
@@ -350,72 +353,73 @@ static int mute (struct inputs *in, struct error *err)
     };
     bool lists = !m.link && !m.node;
 
-    if (inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE, err) < 0
-        || (m.link && find_link (in, link, err) < 0))
+    if (inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE, &fault) < 0
+        || (m.link && find_link (in, link) < 0))
         return -1;
     if (lists)
         return write_list (in, "mutes",
-                           ledger_list (in->ledger, LEDGER_MUTES, 0, 0, err),
-                           mute_line, err);
+                           ledger_list (in->ledger, LEDGER_MUTES, 0, 0, &fault),
+                           mute_line);
     if (given.off)
-        return ledger_unmute (in->ledger, m.link, m.node, err);
+        return ledger_unmute (in->ledger, m.link, m.node, &fault);
     if (!m.why)
-        return error_input (err, "--why TEXT is missing");
+        return error_input (&fault, "--why TEXT is missing");
     if (given.days >= 0)
         m.until = now () + (int64_t)given.days * DAY_S;
-    return ledger_mute (in->ledger, now (), &m, err);
+    return ledger_mute (in->ledger, now (), &m, &fault);
 }
 
-static int rebase (struct inputs *in, struct error *err)
+static int rebase (struct inputs *in)
 {
     char link[LEDGER_NAME_MAX];
     bool lists = in->noperands == 0;
 
-    if (inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE, err) < 0
-        || (!lists && find_link (in, link, err) < 0))
+    if (inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE, &fault) < 0
+        || (!lists && find_link (in, link) < 0))
         return -1;
     if (lists)
         return write_list (in, "rebases",
-                           ledger_list (in->ledger, LEDGER_REBASES, 0, 0, err),
-                           rebase_line, err);
+                           ledger_list (in->ledger, LEDGER_REBASES, 0, 0,
+                                        &fault),
+                           rebase_line);
     if (!given.why)
-        return error_input (err, "--why TEXT is missing");
-    return ledger_rebase (in->ledger, now (), link, who (), given.why, err);
+        return error_input (&fault, "--why TEXT is missing");
+    return ledger_rebase (in->ledger, now (), link, who (), given.why, &fault);
 }
 
-static int prune (struct inputs *in, struct error *err)
+static int prune (struct inputs *in)
 {
     int64_t before = given.days >= 0 ? now () - (int64_t)given.days * DAY_S
                                      : INT64_MIN;
 
     if (given.days < 0 && given.keep < 0)
-        return error_input (err, "--days N or --keep N is missing");
-    return inputs_ledger (in, LEDGER_WRITE, err) < 0
+        return error_input (&fault, "--days N or --keep N is missing");
+    return inputs_ledger (in, LEDGER_WRITE, &fault) < 0
                    || ledger_prune (in->ledger, before,
                                     given.keep >= 0 ? given.keep : INT64_MAX,
-                                    err)
+                                    &fault)
                           < 0
                ? -1
                : 0;
 }
 
-static int export_baseline (struct inputs *in, FILE *fp, struct error *err)
+static int export_baseline (struct inputs *in, FILE *fp)
 {
     struct samples *s;
     int rc = -1;
 
-    if (inputs_fabric (in, err) < 0)
+    if (inputs_fabric (in, &fault) < 0)
         return -1;
     s = ledger_baseline (in->ledger, in->fabric->hash,
                          given.last < 0 ? BASELINE_LAST : given.last,
-                         fabric_resolve, in->fabric, &in->ps, err);
+                         fabric_resolve, in->fabric, &in->ps, &fault);
     if (s)
-        rc = samples_write (s, in->ps, fp, err);
+        rc = samples_write (s, in->ps, fp, &fault);
     samples_destroy (s);
     return rc;
 }
 
-static int export (struct inputs *in, struct error *err)
+static int export (struct inputs *in)
 {
     static const struct {
         const char *kind;
@@ -430,21 +434,21 @@ static int export (struct inputs *in, struct error *err)
     FILE *fp;
     int rc = 0;
 
-    if (inputs_ledger (in, LEDGER_READ, err) < 0
-        || !(fp = inputs_output (in, err)))
+    if (inputs_ledger (in, LEDGER_READ, &fault) < 0
+        || !(fp = inputs_output (in)))
         return -1;
     if (given.as_baseline)
-        return export_baseline (in, fp, err);
-    while ((id = ledger_next (in->ledger, id, err)) > 0) {
-        json_t *audit = ledger_audit (in->ledger, id, err);
+        return export_baseline (in, fp);
+    while ((id = ledger_next (in->ledger, id, &fault)) > 0) {
+        json_t *audit = ledger_audit (in->ledger, id, &fault);
 
-        if (!audit || json_write_file ("audit", NULL, audit, fp, err) < 0)
+        if (!audit || json_write_file ("audit", NULL, audit, fp, &fault) < 0)
             return -1;
     }
     for (size_t k = 0; id == 0 && k < sizeof (lists) / sizeof (lists[0]);
          k++) {
         json_t *list = ledger_list (in->ledger, lists[k].list, INT64_MAX, 0,
-                                    err);
+                                    &fault);
         json_t *v;
         size_t i;
 
@@ -453,30 +457,30 @@ static int export (struct inputs *in, struct error *err)
         json_array_foreach (list, i, v)
             if (rc == 0)
                 rc = json_write_file (lists[k].kind, NULL, json_incref (v),
-                                      fp, err);
+                                      fp, &fault);
         json_decref (list);
     }
     return id < 0 ? -1 : rc;
 }
 
-static int check (struct inputs *in, struct error *err)
+static int check (struct inputs *in)
 {
-    return inputs_ledger (in, LEDGER_READ, err) < 0
+    return inputs_ledger (in, LEDGER_READ, &fault) < 0
                ? -1
-               : ledger_check (in->ledger, err);
+               : ledger_check (in->ledger, &fault);
 }
 
-static int salvage (struct inputs *in, struct error *err)
+static int salvage (struct inputs *in)
 {
     struct ledger *into;
     int64_t lost = -1;
 
-    if (inputs_ledger (in, LEDGER_READ, err) < 0)
+    if (inputs_ledger (in, LEDGER_READ, &fault) < 0)
         return -1;
     if (access (in->operand[0], F_OK) == 0)
-        return error_input (err, "%s exists", in->operand[0]);
-    if ((into = ledger_open (in->operand[0], LEDGER_CREATE, err)))
-        lost = ledger_salvage (into, ledger_path (in->ledger), err);
+        return error_input (&fault, "%s exists", in->operand[0]);
+    if ((into = ledger_open (in->operand[0], LEDGER_CREATE, &fault)))
+        lost = ledger_salvage (into, ledger_path (in->ledger), &fault);
     ledger_close (into);
     if (lost > 0)
         fprintf (stderr, "pmm ledger salvage: %s lost, audits or others\n",
@@ -484,7 +488,7 @@ static int salvage (struct inputs *in, struct error *err)
     return lost < 0 ? -1 : 0;
 }
 
-static int begin (struct inputs *in, struct error *err)
+static int begin (struct inputs *in)
 {
     const struct ledger_cause cause = { .job = given.job };
     char nonce[LEDGER_NONCE_BYTES];
@@ -493,16 +497,17 @@ static int begin (struct inputs *in, struct error *err)
     size_t n;
     FILE *fp;
 
-    if (!(in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false, err))
-        || inputs_ledger (in, LEDGER_CREATE, err) < 0
-        || !(fp = inputs_output (in, err)))
+    if (!(in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false,
+                                  &fault))
+        || inputs_ledger (in, LEDGER_CREATE, &fault) < 0
+        || !(fp = inputs_output (in)))
         return -1;
     n = pathset_size (in->ps);
     host = xarray (n, sizeof (*host));
     for (size_t i = 0; i < n; i++)
         host[i] = pathset_endpoint (in->ps, i)->host;
     id = ledger_begin (in->ledger, now (), in->fabric->hash, &cause, host, n,
-                       nonce, err);
+                       nonce, &fault);
     free (host);
     if (id < 0)
         return -1;
@@ -510,17 +515,18 @@ static int begin (struct inputs *in, struct error *err)
     return 0;
 }
 
-static int add (struct inputs *in, struct error *err)
+static int add (struct inputs *in)
 {
     struct verdict *v;
     int status = -1;
 
-    if (inputs_ledger (in, LEDGER_WRITE, err) < 0)
+    if (inputs_ledger (in, LEDGER_WRITE, &fault) < 0)
         return -1;
     v = judge (in->ps, in->plan, in->samples, in->base.v, in->base.n,
-               &in->thresholds, err);
+               &in->thresholds, &fault);
     if (v
-        && ledger_record (in->ledger, now (), in->ps, in->samples, v, err) > 0)
+        && ledger_record (in->ledger, now (), in->ps, in->samples, v, &fault)
+               > 0)
         status = exit_status (v->status);
     verdict_destroy (v);
     return status;

@@ -25,26 +25,23 @@ struct path {
     int n;
 };
 
-/* Find two different ends by name. */
-static int find_ends (const struct fabric *f, char *const name[2],
-                      struct path *p, struct error *err)
+/* Find the way between two different ends. Return 0, or -1 with fault. */
+static int find_path (const struct fabric *f, const char *from, const char *to,
+                      struct path *p)
 {
-    uint32_t *end[] = { &p->from, &p->to };
+    const char *const name[] = { from, to };
+    uint32_t *const end[] = { &p->from, &p->to };
 
     for (int i = 0; i < 2; i++)
         if ((*end[i] = fabric_find_end (f, name[i])) == FABRIC_NONE)
-            return error_input (err, "not in the fabric: %.80s", name[i]);
+            return error_input (&fault, "not in the fabric: %.80s", name[i]);
     if (f->end[p->from].endpoint == f->end[p->to].endpoint)
-        return error_input (err, "both ends are %.80s", name[0]);
-    return 0;
-}
-
-static int walk (const struct fabric *f, struct path *p, struct error *err)
-{
-    p->n = fabric_walk (f, p->from, p->to, p->link, err);
+        return error_input (&fault, "both ends are %.80s", from);
+    p->n = fabric_walk (f, p->from, p->to, p->link, &fault);
     for (int i = 0; i < p->n; i++)
         p->link[i] = arc_link (p->link[i]);
-    return p->n >= 0 ? 0 : error_prefix (err, "%s to %s", f->end[p->from].name,
+    return p->n >= 0 ? 0 : error_prefix (&fault, "%s to %s",
+                                         f->end[p->from].name,
                                          f->end[p->to].name);
 }
 
@@ -78,80 +75,69 @@ static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
     }
 }
 
-static int one_pair (struct inputs *in, struct error *err)
+static void one_pair (struct inputs *in)
 {
     const struct fabric *f = in->fabric;
+    char *const *name = in->operand;
     struct path there, back;
-    FILE *fp;
 
-    if (find_ends (f, in->operand, &there, err) < 0)
-        return -1;
-    back.from = there.to;
-    back.to = there.from;
-    if (walk (f, &there, err) < 0 || walk (f, &back, err) < 0
-        || !(fp = inputs_output (in, err)))
-        return -1;
+    need_ok (find_path (f, name[0], name[1], &there));
+    need_ok (find_path (f, name[1], name[0], &back));
     if (in->json)
-        return inputs_put_json (
-            in, "path", f->hash,
-            json_pack ("{s:s, s:s, s:o, s:o}", "a", f->end[there.from].name,
-                       "b", f->end[there.to].name, "forward",
-                       path_json (f, &there), "reverse", path_json (f, &back)),
-            err);
-    print_path (f, &there, fp);
-    print_path (f, &back, fp);
-    return 0;
+        inputs_put_json (in, "path", f->hash,
+                         json_pack ("{s:s, s:s, s:o, s:o}", "a",
+                                    f->end[there.from].name, "b",
+                                    f->end[there.to].name, "forward",
+                                    path_json (f, &there), "reverse",
+                                    path_json (f, &back)));
+    else {
+        print_path (f, &there, inputs_output (in));
+        print_path (f, &back, inputs_output (in));
+    }
 }
 
-/* Read a line "A B" of a file of pairs, and print the links. */
-static int pair_of_line (const struct fabric *f, char *line, FILE *fp,
-                         struct error *err)
+/* The links of each pair in a file of lines "A B". */
+static void many_pairs (struct inputs *in)
 {
-    char *name[2], *rest;
-    struct path p;
-
-    name[0] = strtok_r (line, " \t\n", &rest);
-    name[1] = strtok_r (NULL, " \t\n", &rest);
-    if (!name[0] || !name[1] || strtok_r (NULL, " \t\n", &rest))
-        return error_input (err, "a pair is two names");
-    if (find_ends (f, name, &p, err) < 0 || walk (f, &p, err) < 0)
-        return -1;
-    fprintf (fp, "%s %s", f->end[p.from].name, f->end[p.to].name);
-    for (int i = 0; i < p.n; i++)
-        fprintf (fp, " %s", f->link[p.link[i]].id);
-    putc ('\n', fp);
-    return 0;
-}
-
-static int many_pairs (struct inputs *in, struct error *err)
-{
-    const char *name = strcmp (pairs, "-") ? pairs : "standard input";
-    FILE *fp = file_open_input (pairs, err);
-    FILE *out = fp ? inputs_output (in, err) : NULL;
+    const char *file = strcmp (pairs, "-") ? pairs : "standard input";
+    const struct fabric *f = in->fabric;
+    FILE *fp = need (file_open_input (pairs, &fault));
+    FILE *out = inputs_output (in);
     char line[4 * FABRIC_NAME_MAX];
-    int rc = out ? 0 : -1;
 
-    for (unsigned long n = 1; rc == 0 && fgets (line, sizeof (line), fp); n++)
-        if ((rc = pair_of_line (in->fabric, line, out, err)) < 0)
-            error_prefix (err, "%s:%lu", name, n);
-    if (rc == 0 && ferror (fp))
-        rc = error_errno (err, "cannot read %s", name);
+    for (unsigned long n = 1; fgets (line, sizeof (line), fp); n++) {
+        char *rest, *a = strtok_r (line, " \t\n", &rest);
+        char *b = strtok_r (NULL, " \t\n", &rest);
+        struct path p;
+
+        if (!a || !b || strtok_r (NULL, " \t\n", &rest))
+            die_input ("%s:%lu: a pair is two names", file, n);
+        if (find_path (f, a, b, &p) < 0) {
+            error_prefix (&fault, "%s:%lu", file, n);
+            die ();
+        }
+        fprintf (out, "%s %s", f->end[p.from].name, f->end[p.to].name);
+        for (int i = 0; i < p.n; i++)
+            fprintf (out, " %s", f->link[p.link[i]].id);
+        putc ('\n', out);
+    }
+    if (ferror (fp))
+        need_ok (error_errno (&fault, "cannot read %s", file));
     file_close_input (fp);
-    return rc;
 }
 
-static int check (const struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
 {
     if (pairs && (in->noperands > 0 || in->json))
-        return error_input (err, "--pairs goes with neither A B nor --json");
+        die_input ("--pairs goes with neither A B nor --json");
     if (!pairs && in->noperands != 2)
-        return error_input (err, "a path has two ends");
-    return 0;
+        die_input ("a path has two ends");
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
-    return pairs ? many_pairs (in, err) : one_pair (in, err);
+    (pairs ? many_pairs : one_pair) (in);
+    return EXIT_OK;
 }
 
 const struct verb verb_path = {

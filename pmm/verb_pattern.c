@@ -93,69 +93,51 @@ static void print_json (const struct pattern *p, const char *kind,
     fputs ("]}\n", fp);
 }
 
-static struct pattern *make (const char *name, struct error *err)
+static struct pattern *make (const char *name)
 {
     int kind = pattern_find (name);
     struct pattern *p;
     uint32_t *host;
 
-    if (kind < 0) {
-        error_input (err, "%.40s is no pattern; 'pmm pattern' lists them",
-                     name);
-        return NULL;
-    }
+    if (kind < 0)
+        die_input ("%.40s is no pattern; 'pmm pattern' lists them", name);
     if (given.hosts == ONE_EACH)
         given.hosts = given.processes;
     if (given.processes < 2 || given.processes > PATTERN_PROCESSES_MAX
-        || given.hosts < 1 || given.hosts > given.processes) {
-        error_input (err, "--processes is 2 to %d, and --hosts 1 to as many",
-                     PATTERN_PROCESSES_MAX);
-        return NULL;
-    }
+        || given.hosts < 1 || given.hosts > given.processes)
+        die_input ("--processes is 2 to %d, and --hosts 1 to as many",
+                   PATTERN_PROCESSES_MAX);
     host = xarray (given.processes, sizeof (*host));
     for (uint32_t i = 0; i < (uint32_t)given.processes; i++)
         host[i] = host_of (i);
-    p = pattern_create (kind, given.processes, host, &given.order, err);
+    p = need (pattern_create (kind, given.processes, host, &given.order,
+                              &fault));
     free (host);
+    if (pattern_width (p) > PAIRS_PRINTED)
+        die_input ("%" PRIu32 " pairs in a step: %d at most are printed",
+                   pattern_width (p), PAIRS_PRINTED);
     return p;
 }
 
-static int run_list (struct inputs *in, struct error *err)
-{
-    FILE *fp;
-
-    if (in->json)
-        return error_input (err, "--json: of which pattern?");
-    if (!(fp = inputs_output (in, err)))
-        return -1;
-    for (int k = 0; k < PATTERN_KINDS; k++)
-        fprintf (fp, "%-18s %s\n", pattern_name (k), pattern_help (k));
-    return 0;
-}
-
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
     const char *name = in->operand[0];
-    struct pattern *p;
+    struct pattern *p = name ? make (name) : NULL;
     struct probe *pair;
     FILE *fp;
-    int rc = -1;
 
+    if (!name && in->json)
+        die_input ("--json: of which pattern?");
+    fp = inputs_output (in);
+    for (int k = 0; !name && k < PATTERN_KINDS; k++)
+        fprintf (fp, "%-18s %s\n", pattern_name (k), pattern_help (k));
     if (!name)
-        return run_list (in, err);
-    if (!(p = make (name, err)))
-        return -1;
-    if (pattern_width (p) > PAIRS_PRINTED)
-        error_input (err, "%" PRIu32 " pairs in a step: %d at most are"
-                     " printed", pattern_width (p), PAIRS_PRINTED);
-    else if ((fp = inputs_output (in, err))) {
-        pair = xarray (pattern_width (p), sizeof (*pair));
-        (in->json ? print_json : print_text) (p, name, pair, fp);
-        free (pair);
-        rc = 0;
-    }
+        return EXIT_OK;
+    pair = xarray (pattern_width (p), sizeof (*pair));
+    (in->json ? print_json : print_text) (p, name, pair, fp);
+    free (pair);
     pattern_destroy (p);
-    return rc;
+    return EXIT_OK;
 }
 
 const struct verb verb_pattern = {

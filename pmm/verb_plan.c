@@ -96,7 +96,8 @@ static const struct opt options[] = {
       " --throughput, how often more links are filled (default: 1)" },
     { "budget", 0, "S", opt_double, FIELD (budget),
       "seconds, about, to look for fewer rounds (default: what pays)" },
-    { "seed", 0, "N", opt_u64, FIELD (seed), "of the choices made (default: 1)" },
+    { "seed", 0, "N", opt_u64, FIELD (seed),
+      "of the choices made (default: 1)" },
     { "check", 0, "PLAN", opt_string, FIELD (check),
       "plan nothing, check this plan" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
@@ -105,39 +106,38 @@ static const struct opt options[] = {
 };
 
 /* Options without an effect are an error. */
-static int check (const struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
 {
     bool part = given.links || given.at;
     const struct plan_verb_method *method;
 
     if (given.throughput && given.method)
-        return error_input (err, "--throughput and --method go one at a time");
+        die_input ("--throughput and --method go one at a time");
     if (!given.method)
         given.method = given.throughput ? throughput.name : "pmm";
     method = find_method (given.method);
     if (!method)
-        return error_input (err, "--method: %s is not known", given.method);
+        die_input ("--method: %s is not known", given.method);
     if (given.extra_rounds > method->extra_rounds_max)
-        return error_input (err, "--extra-rounds: more than %d",
+        die_input ("--extra-rounds: more than %d",
                             method->extra_rounds_max);
     if (given.shuffle && method != &schedule)
-        return error_input (err, "--shuffle goes with the method of a"
+        die_input ("--shuffle goes with the method of a"
                             " pattern");
     if (given.budget > PLAN_BUDGET_MAX)
-        return error_input (err, "--budget: more than %d", PLAN_BUDGET_MAX);
+        die_input ("--budget: more than %d", PLAN_BUDGET_MAX);
     if (given.check && (given.hosts || in->output))
-        return error_input (err, "--check goes with neither --hosts nor -o");
+        die_input ("--check goes with neither --hosts nor -o");
     if (!!given.links + !!given.at + !!given.suspects + !!given.check > 1)
-        return error_input (err, "--links, --switch, --separate and --check"
+        die_input ("--links, --switch, --separate and --check"
                             " go one at a time");
     if (given.suspects && !given.idle)
-        return error_input (err, "--separate needs --idle HOSTS");
+        die_input ("--separate needs --idle HOSTS");
     if (given.idle && !given.suspects)
-        return error_input (err, "--idle goes with --separate");
+        die_input ("--idle goes with --separate");
     if ((part || given.suspects) && method != &methods[0]
         && (given.suspects || method != &throughput))
-        return error_input (err, "--method goes with plans for all links");
-    return 0;
+        die_input ("--method goes with plans for all links");
 }
 
 /*
@@ -158,17 +158,18 @@ static void add_link (struct link_list *l, uint32_t link)
 /* Read links separated by commas or lines, into an ascending list without
  * duplicates. The name of a switch may contain blanks.
  */
-static int read_links (struct link_list *l, const struct fabric *f,
-                       const char *option, const char *list,
-                       struct error *err)
+static struct link_list read_links (const struct fabric *f, const char *option,
+                                    const char *list)
 {
-    char *text = inputs_text (list, err);
-    char *save = NULL;
+    char *text = inputs_text (list, &fault);
+    struct link_list l = { 0 };
     size_t keep = 0;
-    int rc = text ? 0 : -1;
+    char *save;
 
-    for (char *word = rc < 0 ? NULL : strtok_r (text, ",\n", &save);
-         word && rc == 0; word = strtok_r (NULL, ",\n", &save)) {
+    if (!text)
+        error_prefix (&fault, "--%s", option);
+    for (char *word = strtok_r (need (text), ",\n", &save); word;
+         word = strtok_r (NULL, ",\n", &save)) {
         size_t len;
         uint32_t link;
 
@@ -180,42 +181,40 @@ static int read_links (struct link_list *l, const struct fabric *f,
             continue;
         link = fabric_find_link (f, word);
         if (link == FABRIC_NONE)
-            rc = error_input (err, "no link %.80s in the fabric", word);
-        else
-            add_link (l, link);
+            die_input ("--%s: no link %.80s in the fabric", option, word);
+        add_link (&l, link);
     }
     free (text);
-    if (rc == 0 && l->n == 0)
-        rc = error_input (err, "no links");
-    if (rc < 0)
-        return error_prefix (err, "--%s", option);
-    qsort (l->v, l->n, sizeof (*l->v), compare_u32);
-    for (size_t i = 0; i < l->n; i++)
-        if (i == 0 || l->v[i] != l->v[keep - 1])
-            l->v[keep++] = l->v[i];
-    l->n = keep;
-    return 0;
+    if (l.n == 0)
+        die_input ("--%s: no links", option);
+    qsort (l.v, l.n, sizeof (*l.v), compare_u32);
+    for (size_t i = 0; i < l.n; i++)
+        if (i == 0 || l.v[i] != l.v[keep - 1])
+            l.v[keep++] = l.v[i];
+    l.n = keep;
+    return l;
 }
 
 /* The requested links, or those of a switch, ascending; none if all are. */
-static int find_links (const struct fabric *f, struct link_list *l,
-                       struct error *err)
+static struct link_list find_links (const struct fabric *f)
 {
     const struct network *net = fabric_network (f);
+    struct link_list l = { 0 };
     uint32_t at;
 
     if (given.links)
-        return read_links (l, f, "links", given.links, err);
+        return read_links (f, "links", given.links);
     if (!given.at)
-        return 0;
+        return l;
     if ((at = fabric_find_switch (f, given.at)) == FABRIC_NONE)
-        return error_input (err, "--switch: no switch %.80s in the fabric,"
-                            " or more than one", given.at);
+        die_input ("--switch: no switch %.80s in the fabric, or more than one",
+                   given.at);
     for (size_t i = 0; i < net->nlinks; i++)
         if (net->link[i].end[0] == at || net->link[i].end[1] == at)
-            add_link (l, i);
-    return l->n > 0 ? 0 : error_input (err, "--switch: %.80s has no cables",
-                                       given.at);
+            add_link (&l, i);
+    if (l.n == 0)
+        die_input ("--switch: %.80s has no cables", given.at);
+    return l;
 }
 
 static bool same_combination (const struct plan_target *x,
@@ -270,32 +269,31 @@ static void say_targets (const struct plan *plan, const struct network *net)
  */
 
 /* The endpoints of the job, followed by the idle ones, in one set. */
-static struct pathset *with_idle (const struct fabric *f, uint8_t **idle,
-                                  struct error *err)
+static struct pathset *with_idle (const struct fabric *f, uint8_t **idle)
 {
-    struct pathset *more = inputs_hosts (f, "idle", given.idle, false, err);
-    struct pathset *job = !more || !given.hosts
-        ? NULL : inputs_hosts (f, "hosts", given.hosts, false, err);
+    struct pathset *more = need (inputs_hosts (f, "idle", given.idle, false,
+                                               &fault));
+    struct pathset *job
+        = given.hosts ? need (inputs_hosts (f, "hosts", given.hosts, false,
+                                            &fault))
+                      : NULL;
     size_t njob = job ? pathset_size (job) : 0;
-    size_t n = njob + (more ? pathset_size (more) : 0);
+    size_t n = njob + pathset_size (more);
     struct endpoint *e = xcalloc (n, sizeof (*e));
-    struct pathset *both = NULL;
+    struct pathset *both;
 
     *idle = xcalloc (n, 1);
-    if (more && (job || !given.hosts)) {
-        for (size_t i = 0; i < n; i++) {
-            e[i] = i < njob ? *pathset_endpoint (job, i)
-                            : *pathset_endpoint (more, i - njob);
-            (*idle)[i] = i >= njob;
-        }
-        both = pathset_create (fabric_network (f), e, n, err);
-        if (!both)
-            error_prefix (err, "--idle");
+    for (size_t i = 0; i < n; i++) {
+        e[i] = i < njob ? *pathset_endpoint (job, i)
+                        : *pathset_endpoint (more, i - njob);
+        (*idle)[i] = i >= njob;
     }
+    if (!(both = pathset_create (fabric_network (f), e, n, &fault)))
+        error_prefix (&fault, "--idle");
     pathset_destroy (more);
     pathset_destroy (job);
     free (e);
-    return both;
+    return need (both);
 }
 
 static const char *name (const struct pathset *ps, uint32_t i)
@@ -356,32 +354,24 @@ static void separation_text (const struct network *net,
 }
 
 /* Name the idle hosts that resolve the suspects. */
-static int separate_suspects (struct inputs *in, struct error *err)
+static void separate_suspects (struct inputs *in)
 {
     const struct network *net = fabric_network (in->fabric);
-    struct link_list suspects = { 0 };
-    struct separation s = { 0 };
-    uint8_t *idle = NULL;
-    FILE *fp;
-    int rc = -1;
+    struct link_list suspects = read_links (in->fabric, "separate",
+                                            given.suspects);
+    struct separation s;
+    uint8_t *idle;
 
-    if (read_links (&suspects, in->fabric, "separate", given.suspects, err)
-            == 0
-        && (in->ps = with_idle (in->fabric, &idle, err))
-        && separate (in->ps, idle, suspects.v, suspects.n, &s, err) == 0
-        && (fp = inputs_output (in, err))) {
-        rc = 0;
-        if (in->json)
-            rc = inputs_put_json (in, "separation", net->hash,
-                                  separation_json (net, in->ps, &suspects,
-                                                   &s), err);
-        else
-            separation_text (net, in->ps, &suspects, &s, fp);
-    }
+    in->ps = with_idle (in->fabric, &idle);
+    need_ok (separate (in->ps, idle, suspects.v, suspects.n, &s, &fault));
+    if (in->json)
+        inputs_put_json (in, "separation", net->hash,
+                         separation_json (net, in->ps, &suspects, &s));
+    else
+        separation_text (net, in->ps, &suspects, &s, inputs_output (in));
     separation_clear (&s);
     free (idle);
     free (suspects.v);
-    return rc;
 }
 
 /*
@@ -390,8 +380,7 @@ static int separate_suspects (struct inputs *in, struct error *err)
 
 /* Make in->plan and in->ps. Programs that exchange messages use the base LIDs.
  */
-static int make (struct inputs *in, struct plan_file_extra *extra,
-                 struct error *err)
+static void make (struct inputs *in, struct plan_file_extra *extra)
 {
     const struct plan_verb_method *method = find_method (given.method);
     bool part = given.links || given.at, flows = method == &throughput;
@@ -401,67 +390,62 @@ static int make (struct inputs *in, struct plan_file_extra *extra,
         .seed = given.seed,
         .budget = given.budget,
     };
+    const struct pattern_options order = { given.seed, given.shuffle };
     int64_t start = clock_ns ();
-    struct link_list links = { 0 };
-    struct pathset *ps = NULL;
+    struct link_list links = find_links (in->fabric);
+    struct pathset *ps = need (inputs_hosts (
+        in->fabric, "hosts", given.hosts,
+        !given.base_lids && !part && !flows, &fault));
     struct rusage usage;
 
-    if (find_links (in->fabric, &links, err) == 0)
-        ps = inputs_hosts (in->fabric, "hosts", given.hosts,
-                           !given.base_lids && !part && !flows, err);
-    if (ps && part && !flows) {
-        in->plan = select_links (ps, links.v, links.n, &opts, &in->ps, err);
+    if (part && !flows) {
+        in->plan = need (select_links (ps, links.v, links.n, &opts, &in->ps,
+                                       &fault));
         pathset_destroy (ps);
-        if (in->plan)
-            say_targets (in->plan, fabric_network (in->fabric));
+        say_targets (in->plan, fabric_network (in->fabric));
     }
-    else if ((in->ps = ps) && flows) {
-        struct flows_options fill = {
+    else {
+        const struct flows_options fill = {
             .times = 1 + opts.extra_rounds,
             .seed = given.seed,
             .link = links.v,
             .nlinks = links.n,
         };
 
-        in->plan = flows_make (ps, &fill, err);
+        in->ps = ps;
+        in->plan = need (
+            flows ? flows_make (ps, &fill, &fault)
+            : method == &schedule
+                ? schedule_make (ps, pattern_find (given.method), &order,
+                                 &fault)
+                : method->make (ps, &opts, &fault));
     }
-    else if (ps && method == &schedule) {
-        struct pattern_options order = { given.seed, given.shuffle };
-
-        in->plan = schedule_make (ps, pattern_find (given.method), &order,
-                                  err);
-    }
-    else if (ps)
-        in->plan = method->make (ps, &opts, err);
     free (links.v);
-    if (!in->plan)
-        return -1;
     extra->seconds = 1e-9 * (double)(clock_ns () - start);
     if (getrusage (RUSAGE_SELF, &usage) == 0)
         extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
-    return flows ? 0 : solve_predict (in->ps, in->plan, &extra->stderr_rms,
-                                      &extra->stderr_max, err);
+    if (!flows)
+        need_ok (solve_predict (in->ps, in->plan, &extra->stderr_rms,
+                                &extra->stderr_max, &fault));
 }
 
 /* Compute the lower bound of rounds, with less effort if it will not be shown.
  * There is none for targets only, or if the plan is not maximal.
  */
-static int find_bound (struct inputs *in, struct bound *bound,
-                       struct error *err)
+static struct bound find_bound (struct inputs *in)
 {
-    struct plan *plan = in->plan;
+    struct bound bound = { 0 };
     size_t ntargets;
 
-    plan_targets (plan, &ntargets);
-    if (ntargets > 0 || !plan_maximal (plan))
-        return 0;
-    if (bound_find (in->ps, plan_rank (plan),
-                    given.verbose ? BOUND_EFFORT : BOUND_QUICK, bound, err)
-        < 0)
-        return -1;
-    if (bound->rounds > plan_bound (plan))
-        plan_set_bound (plan, bound->rounds);
-    return 0;
+    plan_targets (in->plan, &ntargets);
+    if (ntargets > 0 || !plan_maximal (in->plan))
+        return bound;
+    need_ok (bound_find (in->ps, plan_rank (in->plan),
+                         given.verbose ? BOUND_EFFORT : BOUND_QUICK, &bound,
+                         &fault));
+    if (bound.rounds > plan_bound (in->plan))
+        plan_set_bound (in->plan, bound.rounds);
+    return bound;
 }
 
 static void say_filled (const struct plan *plan, size_t endpoints)
@@ -527,27 +511,34 @@ static void summary (const struct inputs *in,
     }
 }
 
-static int run (struct inputs *in, struct error *err)
+static void check_plan (struct inputs *in)
+{
+    need_ok (inputs_load (in, in->fabric_path, given.check, NULL, &fault));
+    if ((plan_rules (plan_method (in->plan))->flows
+             ? flows_check : plan_check) (in->ps, in->plan, &fault) < 0) {
+        error_prefix (&fault, "%s", given.check);
+        die ();
+    }
+}
+
+static int run (struct inputs *in)
 {
     struct plan_file_extra extra = { 0 };
     struct bound bound = { 0 };
-    FILE *fp;
 
-    if (given.suspects)
-        return separate_suspects (in, err);
-    if (given.check) {
-        if (inputs_load (in, in->fabric_path, given.check, NULL, err) < 0)
-            return -1;
-        if ((plan_rules (plan_method (in->plan))->flows
-                 ? flows_check : plan_check) (in->ps, in->plan, err) < 0)
-            return error_prefix (err, "%s", given.check);
-        if (given.verbose && find_bound (in, &bound, err) < 0)
-            return -1;
+    if (given.suspects) {
+        separate_suspects (in);
+        return EXIT_OK;
     }
-    else if (make (in, &extra, err) < 0 || find_bound (in, &bound, err) < 0
-             || !(fp = inputs_output (in, err))
-             || plan_write (in->plan, in->ps, &extra, fp, err) < 0)
-        return -1;
+    if (given.check)
+        check_plan (in);
+    else
+        make (in, &extra);
+    if (given.verbose || !given.check)
+        bound = find_bound (in);
+    if (!given.check)
+        need_ok (plan_write (in->plan, in->ps, &extra, inputs_output (in),
+                             &fault));
     if (given.verbose)
         summary (in, &extra, &bound);
     return EXIT_OK;

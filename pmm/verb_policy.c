@@ -144,14 +144,14 @@ static void print_node (const json_t *v, bool all, FILE *fp)
  * (name not NULL).
  */
 static int tell (struct inputs *in, const struct act_report *r,
-                 const char *action, const char *name, struct error *err)
+                 const char *action, const char *name)
 {
     const struct decisions *d = &r->decisions;
     const struct policy_input *input = &r->facts.input;
-    json_t *faulty = ledger_faulty (in->ledger, input->now, err);
+    json_t *faulty = ledger_faulty (in->ledger, input->now, &fault);
     json_t *nodes = xcheck (json_array ());
     json_t *remarks = xcheck (json_array ());
-    FILE *fp = faulty ? inputs_output (in, err) : NULL;
+    FILE *fp = faulty ? inputs_output (in) : NULL;
     bool found = !name || d->n == 0;
     int rc = fp ? 0 : -1;
     const json_t *v;
@@ -165,15 +165,15 @@ static int tell (struct inputs *in, const struct act_report *r,
     for (i = 0; i < d->nremarks; i++)
         json_add (remarks, json_string (d->remark[i]));
     if (fp && !found)
-        rc = error_input (err, "Slurm has no node %.63s", name);
+        rc = error_input (&fault, "Slurm has no node %.63s", name);
     else if (fp && in->json)
-        rc = inputs_put_json (in, "policy", in->fabric->hash,
+        inputs_put_json (in, "policy", in->fabric->hash,
                               json_pack ("{s:I, s:s, s:I, s:b, s:O, s:O}",
                                          "time", (json_int_t)input->now,
                                          "action", action, "after",
                                          (json_int_t)d->after, "stopped",
                                          d->stopped, "remarks", remarks,
-                                         "nodes", nodes), err);
+                                         "nodes", nodes));
     else if (fp) {
         for (i = 0; i < d->nremarks; i++)
             fprintf (fp, "%s\n", d->remark[i]);
@@ -188,18 +188,18 @@ static int tell (struct inputs *in, const struct act_report *r,
 
 /* --- the verbs ------------------------------------------------------------ */
 
-static int explain (struct inputs *in, struct error *err)
+static int explain (struct inputs *in)
 {
     struct act_report report = { .busy = false };
     struct site site = { 0 };
     int status = -1;
 
-    if (site_read (&site, in->conf, 0, err) == 0
-        && inputs_fabric (in, err) == 0
-        && inputs_ledger (in, LEDGER_READ, err) == 0
+    if (site_read (&site, in->conf, 0, &fault) == 0
+        && inputs_fabric (in, &fault) == 0
+        && inputs_ledger (in, LEDGER_READ, &fault) == 0
         && act_look (&report, &act_slurm, &site, in->ledger, in->fabric,
-                     (int64_t)time (NULL), err) == 0
-        && tell (in, &report, site.action, in->operand[0], err) == 0)
+                     (int64_t)time (NULL), &fault) == 0
+        && tell (in, &report, site.action, in->operand[0]) == 0)
         /* a read error, not an input error */
         status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
@@ -215,19 +215,19 @@ static void say (void *arg, const char *line)
 }
 
 /* A drain by another user would not be recognised as ours later. */
-static int check_user (struct error *err)
+static int check_user (void)
 {
     char name[CONTROLLER_NAME];
     uid_t uid;
 
-    if (controller_user (&uid, name, err) < 0)
+    if (controller_user (&uid, name, &fault) < 0)
         return -1;
     if (uid != geteuid ())
-        return error_input (err, "this is for SlurmUser, %s, to run", name);
+        return error_input (&fault, "this is for SlurmUser, %s, to run", name);
     return 0;
 }
 
-static int act (struct inputs *in, struct error *err)
+static int act (struct inputs *in)
 {
     struct act_world world = act_slurm;
     struct act_report report = { .busy = false };
@@ -235,16 +235,17 @@ static int act (struct inputs *in, struct error *err)
     int status = -1;
 
     world.say = say;
-    if (site_read (&site, in->conf, 1, err) == 0
+    if (site_read (&site, in->conf, 1, &fault) == 0
         && (in->fabric = fabric_load_trusted (site.snapshot, geteuid (), NULL,
-                                              err))
-        && check_user (err) == 0
-        && (in->ledger = ledger_open (site.ledger, LEDGER_WRITE, err))
+                                              &fault))
+        && check_user () == 0
+        && (in->ledger = ledger_open (site.ledger, LEDGER_WRITE, &fault))
         && act_round (&report, &world, &site, in->ledger, in->fabric,
-                      (int64_t)time (NULL), err) == 0) {
+                      (int64_t)time (NULL), &fault) == 0) {
         status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
         if (report.busy)
-            status = error_world (err, "an audit is running, or another acts");
+            status = error_world (&fault,
+                                  "an audit is running, or another acts");
     }
     act_report_clear (&report);
     site_clear (&site);

@@ -37,20 +37,19 @@ static const struct opt options[] = {
 };
 
 /* Options without an effect are an error. */
-static int check (const struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
 {
     if (!in->plan_path != !given.series)
-        return error_input (err, "--plan and --series go together");
+        die_input ("--plan and --series go together");
     if (in->plan_path && given.hosts)
-        return error_input (err, "--hosts goes without a plan, which has its"
+        die_input ("--hosts goes without a plan, which has its"
                             " own");
     if (in->plan_path && given.seed != SEED)
-        return error_input (err, "--seed goes without a plan");
+        die_input ("--seed goes without a plan");
     if (!in->plan_path && given.much != MUCH)
-        return error_input (err, "--below goes with --plan");
+        die_input ("--below goes with --plan");
     if (given.much <= 0 || given.much >= 1)
-        return error_input (err, "--below: not between 0 and 1");
-    return 0;
+        die_input ("--below: not between 0 and 1");
 }
 
 /* The last run of exchanges in both directions at once that used the plan, as
@@ -58,8 +57,7 @@ static int check (const struct inputs *in, struct error *err)
  * measured alone, so such runs do not count.
  */
 static const struct series *choose_run (const struct series_list *list,
-                                        const struct inputs *in,
-                                        struct error *err)
+                                        const struct inputs *in)
 {
     const char *method = plan_method (in->plan);
     const char *hash = in->fabric->hash;
@@ -71,80 +69,71 @@ static const struct series *choose_run (const struct series_list *list,
                 || strcmp (list->run[i]->pattern, method) == 0))
             s = list->run[i];
     if (!s)
-        error_input (err, "no run of exchanges both ways at once by a plan of"
-                     " method %s", method);
-    else if (*s->fabric && strcmp (s->fabric, hash) != 0) {
-        error_input (err, "measured in another fabric (%.64s, this one is"
-                     " %.64s)", s->fabric, hash);
-        s = NULL;
-    }
+        die_input ("%s: no run of exchanges both ways at once by a plan of"
+                   " method %s", given.series, method);
+    if (*s->fabric && strcmp (s->fabric, hash) != 0)
+        die_input ("%s: measured in another fabric (%.64s, this one is %.64s)",
+                   given.series, s->fabric, hash);
     return s;
 }
 
 /* The switches that the set's paths cross, with the most that each can carry.
- * The caller frees the list; *n: its length. NULL with err.
+ * The caller frees the list; *n: its length.
  */
 static struct rates_switch *find_switches (const struct fabric *f,
-                                           struct pathset *ps, size_t *n,
-                                           struct error *err)
+                                           struct pathset *ps, size_t *n)
 {
     const struct network *net = fabric_network (f);
     bool *used = xcalloc (net->nswitches, sizeof (*used));
     struct rates_switch *sw = xcalloc (net->nswitches, sizeof (*sw));
     double *rate = across_rates (ps);
     size_t m;
-    const uint32_t *link = pathset_links (ps, &m, err);
-    int rc = link ? 0 : -1;
+    const uint32_t *link = pathset_links (ps, &m, &fault);
 
+    need ((void *)link);
     *n = 0;
-    for (size_t i = 0; rc == 0 && i < m; i++)
+    for (size_t i = 0; i < m; i++)
         for (int k = 0; k < 2; k++)
             if (net->link[link[i]].end[k] != NETWORK_NONE)
                 used[net->link[link[i]].end[k]] = true;
-    for (uint32_t i = 0; rc == 0 && i < net->nswitches; i++) {
+    for (uint32_t i = 0; i < net->nswitches; i++) {
         if (!used[i])
             continue;
         sw[*n].node = i;
-        rc = through_switch (ps, i, rate, &sw[*n].through, err);
+        need_ok (through_switch (ps, i, rate, &sw[*n].through, &fault));
         if (!across_known (ps))
             sw[*n].through.rate = 0;
         ++*n;
     }
     free (used);
     free (rate);
-    if (rc == 0)
-        return sw;
-    free (sw);
-    return NULL;
+    return sw;
 }
 
-static int run_measured (struct inputs *in, struct error *err)
+static int run_measured (struct inputs *in)
 {
-    struct rates_report m = { .fabric = in->fabric, .much = given.much };
+    struct series_list list = inputs_series (given.series);
+    const struct series *s = choose_run (&list, in);
     double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
-    struct series_list list = { 0 };
-    const struct series *s;
+    struct rates_report r = {
+        .fabric = in->fabric,
+        .much = given.much,
+        .length = s->length[s->nlengths - 1],
+        .complete = s->complete,
+    };
     struct carry *carry = NULL;
-    struct rates_switch *sw = NULL;
-    int status = -1;
-    FILE *fp;
+    struct rates_switch *sw;
+    int status;
 
-    if (inputs_series (&list, given.series, err) < 0)
-        goto out;
-    if (!(s = choose_run (&list, in, err))
-        || measured_rates (s, in->ps, in->plan, rate, err) < 0
-        || !(m.carry = carry = carry_make (in->ps, in->plan, rate, given.much,
-                                          err))
-        || !(m.sw = sw = find_switches (in->fabric, in->ps, &m.nswitches,
-                                        err)))
-        error_prefix (err, "%s", given.series);
-    else if ((fp = inputs_output (in, err))) {
-        m.length = s->length[s->nlengths - 1];
-        m.complete = s->complete;
-        if ((in->json ? rates_json : rates_text) (&m, fp, err) == 0)
-            status = exit_status (rates_status (&m));
-    }
-out:
+    if (measured_rates (s, in->ps, in->plan, rate, &fault) == 0)
+        carry = carry_make (in->ps, in->plan, rate, given.much, &fault);
+    if (!carry)
+        error_prefix (&fault, "%s", given.series);
+    r.carry = need (carry);
+    r.sw = sw = find_switches (in->fabric, in->ps, &r.nswitches);
+    need_ok ((in->json ? rates_json : rates_text) (&r, inputs_output (in),
+                                                   &fault));
+    status = exit_status (rates_status (&r));
     carry_destroy (carry);
     free (sw);
     free (rate);
@@ -152,36 +141,32 @@ out:
     return status;
 }
 
-static int run_nominal (struct inputs *in, struct error *err)
+static int run_nominal (struct inputs *in)
 {
-    struct rates_report n = { .fabric = in->fabric };
-    struct rates_switch *sw = NULL;
+    struct rates_report r = { .fabric = in->fabric };
+    struct rates_switch *sw;
     double *rate;
-    FILE *fp;
-    int rc = -1;
 
-    if (!(in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false,
-                                 err)))
-        return -1;
+    in->ps = need (inputs_hosts (in->fabric, "hosts", given.hosts, false,
+                                 &fault));
     if (pathset_ports (in->ps) < 2)
-        return error_input (err, "two hosts or more are wanted: one has nobody"
-                            " to send to");
+        die_input ("two hosts or more are wanted: one has nobody to send to");
     if (!across_known (in->ps))
-        return error_world (err, "the snapshot has no link's width and speed:"
-                            " what they can carry is not known");
+        die_world ("the snapshot has no link's width and speed: what they can"
+                   " carry is not known");
     rate = across_rates (in->ps);
-    if ((n.sw = sw = find_switches (in->fabric, in->ps, &n.nswitches, err))
-        && cut_find (in->ps, rate, given.seed, &n.cut, err) == 0
-        && (fp = inputs_output (in, err)))
-        rc = (in->json ? rates_json : rates_text) (&n, fp, err);
+    r.sw = sw = find_switches (in->fabric, in->ps, &r.nswitches);
+    need_ok (cut_find (in->ps, rate, given.seed, &r.cut, &fault));
+    need_ok ((in->json ? rates_json : rates_text) (&r, inputs_output (in),
+                                                   &fault));
     free (sw);
     free (rate);
-    return rc;
+    return EXIT_OK;
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
-    return in->plan ? run_measured (in, err) : run_nominal (in, err);
+    return in->plan ? run_measured (in) : run_nominal (in);
 }
 
 const struct verb verb_rates = {

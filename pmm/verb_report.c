@@ -90,85 +90,70 @@ static const struct opt options[] = {
  */
 
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
-struct jobs_reading {
-    struct history *history;
-    struct error *err;
-    int rc;
-};
-
-static void take_job (void *arg, const struct accounting_job *job)
+static void take_job (void *history, const struct accounting_job *job)
 {
-    struct jobs_reading *r = arg;
-
-    if (r->rc == 0)
-        r->rc = history_add (r->history, job->job, job->end,
-                             job->admin_comment, job->comment, r->err);
+    need_ok (history_add (history, job->job, job->end, job->admin_comment,
+                          job->comment, &fault));
 }
 
-static int report_sacct (struct inputs *in, struct error *err)
+static int report_sacct (struct inputs *in)
 {
     int64_t now = time (NULL);
     int64_t since = given.since ? given.since : now - DEFAULT_SINCE_S;
-    struct jobs_reading r = { history_create (), err, 0 };
-    int rc = accounting_read (since, now + 1, take_job, &r, err);
-    FILE *fp;
+    struct history *h = history_create ();
 
-    if (rc < 0 || r.rc < 0 || !(fp = inputs_output (in, err)))
-        rc = -1;
-    else if (in->json) {
+    need_ok (accounting_read (since, now + 1, take_job, h, &fault));
+    if (in->json) {
         json_t *members = json_pack ("{s:I}", "since", (json_int_t)since);
 
-        json_object_update_new (members, history_json (r.history));
-        rc = inputs_put_json (in, "history", NULL, members, err);
+        json_object_update_new (members, history_json (h));
+        inputs_put_json (in, "history", NULL, members);
     }
     else
-        history_text (r.history, fp);
-    history_destroy (r.history);
-    return rc;
+        history_text (h, inputs_output (in));
+    history_destroy (h);
+    return EXIT_OK;
 }
 #else
-static int report_sacct (struct inputs *in, struct error *err)
+static int report_sacct (struct inputs *in)
 {
     (void)in;
-    return error_input (err, "--sacct: this pmm was built without Slurm, or "
-                             "without the ledger");
+    die_input ("--sacct: this pmm was built without Slurm, or without the "
+               "ledger");
 }
 #endif
 
-static int report_verdict (struct inputs *in, struct error *err)
+static int report_verdict (struct inputs *in)
 {
     const char *path = in->operand[0];
-    struct verdict *v = NULL;
-    FILE *fp, *out;
-    int rc = -1;
+    struct verdict *v;
+    FILE *fp;
+    int status;
 
-    if (inputs_fabric (in, err) < 0 || !(fp = file_open_input (path, err)))
-        return -1;
-    if ((v = verdict_read (fp, path, fabric_network (in->fabric), err))
-        && (out = inputs_output (in, err))) {
-        report_text (v, in->fabric, out);
-        rc = exit_status (v->status);
-    }
+    need_ok (inputs_fabric (in, &fault));
+    fp = need (file_open_input (path, &fault));
+    v = need (verdict_read (fp, path, fabric_network (in->fabric), &fault));
     file_close_input (fp);
+    report_text (v, in->fabric, inputs_output (in));
+    status = exit_status (v->status);
     verdict_destroy (v);
-    return rc;
+    return status;
 }
 
-static int check (const struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
 {
     if (given.sacct && (in->noperands > 0 || in->fabric_path))
-        return error_input (err, "--sacct takes neither -f nor a verdict");
+        die_input ("--sacct takes neither -f nor a verdict");
     if (!given.sacct && (in->json || given.since))
-        return error_input (err, "--json and --since go with --sacct");
+        die_input ("--json and --since go with --sacct");
     if (!given.sacct && in->noperands == 0)
-        return error_input (err, "--sacct, or -f FABRIC and a VERDICT are "
+        die_input ("--sacct, or -f FABRIC and a VERDICT are "
                                  "wanted");
-    return 0;
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
-    return given.sacct ? report_sacct (in, err) : report_verdict (in, err);
+    return given.sacct ? report_sacct (in) : report_verdict (in);
 }
 
 const struct verb verb_report = {

@@ -58,41 +58,31 @@ static const struct opt options[] = {
     { 0 },
 };
 
-/* Load all runs of all files into one list. */
-static int load (struct series_list *all, const struct inputs *in,
-                 struct error *err)
+/* Load all runs of all files into one list; of these, only --run. */
+static struct series_list load (const struct inputs *in)
 {
-    int rc = 0;
+    struct series_list all = { 0 };
+    size_t run = (size_t)given.run;
 
-    for (int i = 0; i < in->noperands && rc == 0; i++) {
-        struct series_list list;
+    for (int i = 0; i < in->noperands; i++) {
+        struct series_list list = inputs_series (in->operand[i]);
 
-        rc = inputs_series (&list, in->operand[i], err);
-        for (size_t k = 0; k < list.n && rc == 0; k++) {
-            rc = series_list_add (all, list.run[k], err);
-            if (rc == 0)
-                list.run[k] = NULL;
+        for (size_t k = 0; k < list.n; k++) {
+            need_ok (series_list_add (&all, list.run[k], &fault));
+            list.run[k] = NULL;
         }
         series_list_clear (&list);
     }
-    return rc;
-}
-
-static int select_run (struct series_list *list, struct error *err)
-{
-    int run = given.run;
-
-    if (run == ALL_RUNS)
-        return 0;
-    if (run == 0 || (size_t)run > list->n)
-        return error_input (err, "--run: there is no run %d of %zu", run,
-                            list->n);
-    for (size_t i = 0; i < list->n; i++)
-        if (i + 1 != (size_t)run)
-            series_destroy (list->run[i]);
-    list->run[0] = list->run[run - 1];
-    list->n = 1;
-    return 0;
+    if (given.run == ALL_RUNS)
+        return all;
+    if (run == 0 || run > all.n)
+        die_input ("--run: there is no run %zu of %zu", run, all.n);
+    for (size_t i = 0; i < all.n; i++)
+        if (i + 1 != run)
+            series_destroy (all.run[i]);
+    all.run[0] = all.run[run - 1];
+    all.n = 1;
+    return all;
 }
 
 static bool is_there (const struct series_list *list, uint64_t length)
@@ -104,48 +94,38 @@ static bool is_there (const struct series_list *list, uint64_t length)
     return false;
 }
 
-static int keep_lengths (struct series_list *list, struct error *err)
+static void keep_lengths (struct series_list *list, const char *text)
 {
-    const char *text = given.lengths;
-    uint64_t *v;
+    uint64_t *v = xarray (strlen (text) + 1, sizeof (*v));
     size_t n = 0;
-    int rc = 0;
 
-    if (!text)
-        return 0;
-    v = xarray (strlen (text) + 1, sizeof (*v));
     do {
         char word[24];
         size_t len = strcspn (text, ",");
 
         snprintf (word, sizeof (word), "%.*s", (int)len, text);
         if (len >= sizeof (word) || text_bytes (word, INT64_MAX, &v[n]) < 0)
-            rc = error_input (err, "--lengths: '%.40s' is no number of bytes",
-                              text);
-        else if (!is_there (list, v[n]))
-            rc = error_input (err, "--lengths: nothing was measured by "
-                                   "messages of %ju bytes", (uintmax_t)v[n]);
+            die_input ("--lengths: '%.40s' is no number of bytes", text);
+        if (!is_there (list, v[n]))
+            die_input ("--lengths: nothing was measured by messages of %ju "
+                       "bytes", (uintmax_t)v[n]);
         n++;
         text += len;
-    } while (rc == 0 && *text++);
-    for (size_t i = 0; i < list->n && rc == 0; i++)
+    } while (*text++);
+    for (size_t i = 0; i < list->n; i++)
         series_keep (list->run[i], v, n);
     free (v);
-    return rc;
 }
 
 /* Subtract the time of messages on the wire. */
-static int less_own_time (struct series *s, const struct fabric *f,
-                          struct error *err)
+static void less_own_time (struct series *s, const struct fabric *f)
 {
-    uint32_t *end;
-    int rc = 0;
+    uint32_t *end = xarray (s->nprocesses, sizeof (*end));
 
     if (s->fabric[0] && strcmp (s->fabric, f->hash))
-        return error_input (err, "measured on another fabric, or on this one "
-                                 "before it changed");
-    end = xarray (s->nprocesses, sizeof (*end));
-    for (uint32_t i = 0; rc == 0 && i < s->nprocesses; i++) {
+        die_input ("measured on another fabric, or on this one before it "
+                   "changed");
+    for (uint32_t i = 0; i < s->nprocesses; i++) {
         const struct series_process *p = &s->process[i];
 
         /* after the host's name, a label has the core (with MPI), or else the
@@ -156,47 +136,35 @@ static int less_own_time (struct series *s, const struct fabric *f,
         if (end[i] == FABRIC_NONE)
             end[i] = fabric_find_end (f, p->host);
         if (end[i] == FABRIC_NONE)
-            rc = error_input (err, "not in the fabric: %.80s", p->label);
+            die_input ("not in the fabric: %.80s", p->label);
     }
-    if (rc == 0)
-        rc = series_less_own_time (s, fabric_network (f), end, given.own_time,
-                                   err);
+    need_ok (series_less_own_time (s, fabric_network (f), end, given.own_time,
+                                   &fault));
     free (end);
-    return rc;
 }
 
-static int correct (struct series_list *list, struct inputs *in,
-                    struct error *err)
+static int run (struct inputs *in)
 {
-    size_t runs = 0;
+    struct series_list list = load (in);
+    size_t corrected = 0;
 
-    if (given.own_time == OWN_NONE)
-        return 0;
-    if (inputs_fabric (in, err) < 0)
-        return -1;
-    for (size_t i = 0; i < list->n; i++) {
-        if (list->run[i]->npairs == 0)
-            continue;
-        runs++;
-        if (less_own_time (list->run[i], in->fabric, err) < 0)
-            return -1;
+    if (given.lengths)
+        keep_lengths (&list, given.lengths);
+    if (given.own_time != OWN_NONE) {
+        need_ok (inputs_fabric (in, &fault));
+        for (size_t i = 0; i < list.n; i++)
+            if (list.run[i]->npairs > 0) {
+                less_own_time (list.run[i], in->fabric);
+                corrected++;
+            }
+        if (corrected == 0)
+            die_input ("--own-time is that of pairs: there are none");
     }
-    return runs > 0 ? 0 : error_input (err, "--own-time is that of pairs: there"
-                                            " are none");
-}
-
-static int run (struct inputs *in, struct error *err)
-{
-    struct series_list list = { 0 };
-    int rc = -1;
-
     given.to.path = in->output;
     given.to.stat = given.stat;
-    if (load (&list, in, err) == 0 && select_run (&list, err) == 0
-        && keep_lengths (&list, err) == 0 && correct (&list, in, err) == 0)
-        rc = series_save (&list, &given.to, err);
+    need_ok (series_save (&list, &given.to, &fault));
     series_list_clear (&list);
-    return rc;
+    return EXIT_OK;
 }
 
 const struct verb verb_series = {

@@ -66,7 +66,8 @@ static const struct opt options[] = {
       " (default: 600)" },
     { "repeats", 0, "N", opt_int, FIELD (repeats),
       "of each probe from either side (default: 5)" },
-    { "seed", 0, "N", opt_u64, FIELD (seed), "of noise and outliers (default: 1)" },
+    { "seed", 0, "N", opt_u64, FIELD (seed),
+      "of noise and outliers (default: 1)" },
     { 0 },
 };
 
@@ -99,8 +100,8 @@ static int parse_numbers (const char *text, const double *max, size_t n,
  * Latencies
  */
 
-static int random_latencies (const struct fabric *f, const char *how,
-                             double *latency, struct error *err)
+static void random_latencies (const struct fabric *f, const char *how,
+                              double *latency)
 {
     static const double max[] = { LATENCY_MAX_NS, LATENCY_MAX_NS };
     const char *range = how + strlen ("random:");
@@ -111,79 +112,55 @@ static int random_latencies (const struct fabric *f, const char *how,
     uint64_t seed = 1;
     double v[2] = { 0 };
     struct rng rng;
-    int rc = 0;
 
     if ((seeded && text_u64 (last + 1, 0, UINT64_MAX, &seed) < 0)
         || parse_numbers (copy, max, 2, v) < 0 || v[1] < v[0])
-        rc = error_input (err, "--latency %.80s: random:MIN:MAX[:SEED] is "
-                               "wanted, in ns", how);
+        die_input ("--latency %.80s: random:MIN:MAX[:SEED] is wanted, in ns",
+                   how);
     free (copy);
     rng_seed (&rng, seed);
-    for (size_t l = 0; l < f->nlinks && rc == 0; l++)
+    for (size_t l = 0; l < f->nlinks; l++)
         latency[l] = v[0] + (v[1] - v[0]) * rng_uniform (&rng);
-    return rc;
 }
 
-/* A line "LINK ns": the name may contain blanks. */
-static int parse_line (const struct fabric *f, char *line, uint32_t *link,
-                       double *ns, struct error *err)
+/* Read lines "LINK ns"; the name may contain blanks. */
+static void read_latencies (const struct fabric *f, const char *path,
+                            double *latency)
 {
-    size_t len = strlen (line);
-    char *number;
+    FILE *fp = need (file_open_input (path, &fault));
+    size_t len, n = 1;
+    char *text = need (file_slurp (fp, LATENCY_BYTES_MAX, &len, &fault));
+    bool *seen = xcalloc (f->nlinks, sizeof (*seen));
 
-    while (len > 0 && strchr (" \t\r", line[len - 1]))
-        line[--len] = '\0';
-    number = line + len;
-    while (number > line && !strchr (" \t", number[-1]))
-        number--;
-    if (number == line || text_double (number, 0, LATENCY_MAX_NS, ns) < 0)
-        return error_input (err, "'LINK ns' is wanted");
-    while (number > line && strchr (" \t", number[-1]))
-        *--number = '\0';
-    if ((*link = fabric_find_link (f, line)) == FABRIC_NONE)
-        return error_input (err, "no link '%.80s'", line);
-    return 0;
-}
-
-static int read_latencies (const struct fabric *f, const char *path,
-                           double *latency, struct error *err)
-{
-    FILE *fp = file_open_input (path, err);
-    char *text, *save;
-    bool *seen;
-    size_t len, number = 0;
-    int rc = 0;
-
-    if (!fp)
-        return -1;
-    text = file_slurp (fp, LATENCY_BYTES_MAX, &len, err);
     file_close_input (fp);
-    if (!text)
-        return -1;
-    seen = xcalloc (f->nlinks, sizeof (*seen));
-    for (char *line = text; line && rc == 0; line = save) {
+    for (char *line = text, *next; line; line = next, n++) {
+        char *number;
         uint32_t link;
         double ns;
 
-        number++;
-        if ((save = strchr (line, '\n')))
-            *save++ = '\0';
+        if ((next = strchr (line, '\n')))
+            *next++ = '\0';
         line += strspn (line, " \t\r");
         if (!*line || *line == '#')
             continue;
-        rc = parse_line (f, line, &link, &ns, err);
-        if (rc == 0 && seen[link])
-            rc = error_input (err, "a link for the second time");
-        if (rc < 0)
-            error_prefix (err, "%s:%zu", path, number);
-        else {
-            seen[link] = true;
-            latency[link] = ns;
-        }
+        for (len = strlen (line); len > 0 && strchr (" \t\r", line[len - 1]);)
+            line[--len] = '\0';
+        number = line + len;
+        while (number > line && !strchr (" \t", number[-1]))
+            number--;
+        if (number == line || text_double (number, 0, LATENCY_MAX_NS, &ns) < 0)
+            die_input ("%s:%zu: 'LINK ns' is wanted", path, n);
+        while (number > line && strchr (" \t", number[-1]))
+            *--number = '\0';
+        if ((link = fabric_find_link (f, line)) == FABRIC_NONE)
+            die_input ("%s:%zu: no link '%.80s'", path, n, line);
+        if (seen[link])
+            die_input ("%s:%zu: a link for the second time", path, n);
+        seen[link] = true;
+        latency[link] = ns;
     }
     free (seen);
     free (text);
-    return rc;
 }
 
 /*
@@ -260,55 +237,33 @@ static const struct fault_kind {
     { "slow-host", "host", &given.slow_host, slow_host },
 };
 
-static int add_fault (const struct fabric *f, const struct fault_kind *kind,
-                      const char *fault, struct truth *t, struct error *err)
+static void add_fault (const struct fabric *f, const struct fault_kind *kind,
+                       const char *word, struct truth *t)
 {
-    const char *equals = strrchr (fault, '=');
+    const char *equals = strrchr (word, '=');
     char *name;
     double ns;
-    bool found;
 
     if (!equals
         || text_double (equals + 1, -LATENCY_MAX_NS, LATENCY_MAX_NS, &ns) < 0)
-        return error_input (err, "--%s %.80s: NAME=+NS is wanted",
-                            kind->option, fault);
-    name = xasprintf ("%.*s", (int)(equals - fault), fault);
-    found = kind->slow (f, name, ns, t);
+        die_input ("--%s %.80s: NAME=+NS is wanted", kind->option, word);
+    name = xasprintf ("%.*s", (int)(equals - word), word);
+    if (!kind->slow (f, name, ns, t))
+        die_input ("--%s %.80s: no such %s", kind->option, word, kind->of);
     free (name);
-    return found ? 0 : error_input (err, "--%s %.80s: no such %s",
-                                    kind->option, fault, kind->of);
 }
 
 /*
  * The truth
  */
 
-/* SHARE:P:NS: draw the busy links; the seed selects them. */
-static int make_busy (const struct fabric *f, struct simulate_options *opts,
-                      struct truth *t, struct error *err)
+static void make_truth (const struct inputs *in, struct simulate_options *opts,
+                        struct truth *t)
 {
     static const double max[] = { 1, 1, LATENCY_MAX_NS };
-    double v[3]; /* share, probability, ns */
+    const struct fabric *f = in->fabric;
+    double busy[3]; /* share, probability, ns */
     struct rng rng;
-
-    if (!given.busy)
-        return 0;
-    if (parse_numbers (given.busy, max, 3, v) < 0)
-        return error_input (err, "--busy %.80s: SHARE:P:NS is wanted",
-                            given.busy);
-    rng_seed (&rng, BUSY_SEED + given.seed);
-    for (size_t l = 0; l < f->nlinks; l++)
-        t->busy[l] = rng_uniform (&rng) < v[0] ? v[1] : 0;
-    opts->busy = t->busy;
-    opts->busy_ns = v[2];
-    return 0;
-}
-
-static int make_truth (const struct fabric *f, struct simulate_options *opts,
-                       struct truth *t, struct error *err)
-{
-    struct rng rng;
-    int rc = 0;
 
     t->latency = xarray (f->nlinks, sizeof (*t->latency));
     t->arc = xcalloc (2 * f->nlinks, sizeof (*t->arc));
@@ -318,54 +273,57 @@ static int make_truth (const struct fabric *f, struct simulate_options *opts,
     for (size_t l = 0; l < f->nlinks; l++)
         t->latency[l] = f->link[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS;
     if (given.latency)
-        rc = (strncmp (given.latency, "random:", strlen ("random:")) == 0
-                  ? random_latencies
-                  : read_latencies) (f, given.latency, t->latency, err);
+        (strncmp (given.latency, "random:", strlen ("random:")) == 0
+             ? random_latencies
+             : read_latencies) (f, given.latency, t->latency);
     rng_seed (&rng, SPREAD_SEED);
     for (size_t l = 0; l < f->nlinks; l++)
         t->latency[l] += given.spread * rng_uniform (&rng);
     for (size_t i = 0; i < sizeof (fault_kinds) / sizeof (fault_kinds[0]); i++)
-        for (size_t k = 0; k < fault_kinds[i].faults->n && rc == 0; k++)
-            rc = add_fault (f, &fault_kinds[i], fault_kinds[i].faults->v[k], t,
-                            err);
-    for (size_t l = 0; l < f->nlinks && rc == 0; l++)
+        for (size_t k = 0; k < fault_kinds[i].faults->n; k++)
+            add_fault (f, &fault_kinds[i], fault_kinds[i].faults->v[k], t);
+    for (size_t l = 0; l < f->nlinks; l++)
         if (t->latency[l] + t->arc[2 * l] < 0
             || t->latency[l] + t->arc[2 * l + 1] < 0)
-            rc = error_input (err, "--slow: link %s is below 0 ns",
-                              f->link[l].id);
-    return rc < 0 ? -1 : make_busy (f, opts, t, err);
+            die_input ("--slow: link %s is below 0 ns", f->link[l].id);
+    if (!given.busy)
+        return;
+    if (parse_numbers (given.busy, max, 3, busy) < 0)
+        die_input ("--busy %.80s: SHARE:P:NS is wanted", given.busy);
+    rng_seed (&rng, BUSY_SEED + given.seed);
+    for (size_t l = 0; l < f->nlinks; l++)
+        t->busy[l] = rng_uniform (&rng) < busy[0] ? busy[1] : 0;
+    opts->busy = t->busy;
+    opts->busy_ns = busy[2];
 }
 
 /* A number of ns, or the name of a kind of noise. */
-static int make_noise (const struct pathset *ps, struct simulate_options *opts,
-                       struct truth *t, struct error *err)
+static void make_noise (const struct pathset *ps, struct simulate_options *opts,
+                        struct truth *t)
 {
     const struct noise_kind *kind;
 
     if (!given.noise
         || text_double (given.noise, 0, LATENCY_MAX_NS, &opts->noise_ns) == 0)
-        return 0;
+        return;
     if (!(kind = noise_find (given.noise)))
-        return error_input (err, "--noise %.80s: a number of ns is wanted, or "
-                                 "one of %s", given.noise, noise_names ());
+        die_input ("--noise %.80s: a number of ns is wanted, or one of %s",
+                   given.noise, noise_names ());
     opts->noise = t->noise = noise_create (kind, pathset_network (ps),
                                            pathset_size (ps),
                                            NOISE_SEED + given.seed);
-    return 0;
 }
 
 /* The loopback times of the plan's endpoints. */
-static int make_loopbacks (const struct fabric *f, const struct pathset *ps,
-                           struct simulate_options *opts, struct truth *t,
-                           struct error *err)
+static void make_loopbacks (const struct fabric *f, const struct pathset *ps,
+                            struct simulate_options *opts, struct truth *t)
 {
     size_t n = pathset_size (ps);
 
     if (given.loopback > LATENCY_MAX_NS)
-        return error_input (err, "--loopback: 0 to %g ns is wanted",
-                            LATENCY_MAX_NS);
+        die_input ("--loopback: 0 to %g ns is wanted", LATENCY_MAX_NS);
     if (given.loopback == 0)
-        return 0;
+        return;
     t->loopback = xarray (n, sizeof (*t->loopback));
     for (size_t i = 0; i < n; i++) {
         uint32_t end = pathset_endpoint (ps, i)->id;
@@ -374,11 +332,10 @@ static int make_loopbacks (const struct fabric *f, const struct pathset *ps,
                          + t->host[f->endpoint[f->end[end].endpoint].host];
     }
     opts->loopback_ns = t->loopback;
-    return 0;
 }
 
 /* Apply SWITCH:HOST=PORT to the tables of f, which is a separate copy. */
-static int misroute (struct fabric *f, const char *word, struct error *err)
+static void misroute (struct fabric *f, const char *word)
 {
     char *copy = xstrdup (word);
     char *equals = strrchr (copy, '=');
@@ -386,45 +343,27 @@ static int misroute (struct fabric *f, const char *word, struct error *err)
     uint32_t sw = FABRIC_NONE;
     uint32_t host = FABRIC_NONE;
     uint64_t port = 0;
-    uint16_t lid;
 
     if (equals && colon && colon < equals) {
         *equals = *colon = '\0';
         sw = fabric_find_switch (f, copy);
         host = fabric_find_end (f, colon + 1);
     }
-    if (sw != FABRIC_NONE
-        && text_u64 (equals + 1, 1, f->node[sw].nports, &port) < 0)
-        sw = FABRIC_NONE;
+    if (sw == FABRIC_NONE || host == FABRIC_NONE
+        || text_u64 (equals + 1, 1, f->node[sw].nports, &port) < 0)
+        die_input ("--misroute %.80s: SWITCH:HOST=PORT is wanted", word);
+    if (f->end[host].lid > f->node[sw].lft_top)
+        die_input ("--misroute %.80s: the switch has no route to this host",
+                   word);
+    f->node[sw].lft[f->end[host].lid] = (uint8_t)port;
     free (copy);
-    if (sw == FABRIC_NONE || host == FABRIC_NONE)
-        return error_input (err, "--misroute %.80s: SWITCH:HOST=PORT is "
-                            "wanted", word);
-    lid = f->end[host].lid;
-    if (lid > f->node[sw].lft_top)
-        return error_input (err, "--misroute %.80s: the switch has no route "
-                            "to this host", word);
-    f->node[sw].lft[lid] = (uint8_t)port;
-    return 0;
-}
-
-/* The set with its true paths: in *f, the fabric with the wrong routes. */
-static struct pathset *actual_paths (const struct inputs *in,
-                                     struct fabric **f, struct error *err)
-{
-    if (!(*f = fabric_load (in->fabric_path, err)))
-        return NULL;
-    for (size_t i = 0; i < given.misroute.n; i++)
-        if (misroute (*f, given.misroute.v[i], err) < 0)
-            return NULL;
-    return pathset_on (in->ps, fabric_network (*f), err);
 }
 
 /*
  * Plans of probes, and of flows
  */
 
-static int run_probes (struct inputs *in, struct error *err)
+static void run_probes (struct inputs *in)
 {
     static const double max[] = { 1, LATENCY_MAX_NS };
     struct simulate_options opts = {
@@ -432,45 +371,42 @@ static int run_probes (struct inputs *in, struct error *err)
         .seed = given.seed,
     };
     double outliers[2] = { 0 }; /* share, ns */
-    struct samples *samples = NULL;
+    struct pathset *ps = in->ps; /* with the true paths */
     struct fabric *twisted = NULL;
-    struct pathset *actual = NULL;
+    struct samples *samples;
     struct truth t = { 0 };
-    FILE *fp;
-    int rc = -1;
 
     if (given.rate.n > 0)
-        return error_input (err, "--rate goes with a plan of method "
-                                 "throughput");
+        die_input ("--rate goes with a plan of method throughput");
     if (given.outliers && parse_numbers (given.outliers, max, 2, outliers) < 0)
-        return error_input (err, "--outliers %.80s: SHARE:NS is wanted",
-                            given.outliers);
+        die_input ("--outliers %.80s: SHARE:NS is wanted", given.outliers);
     opts.outlier_share = outliers[0];
     opts.outlier_ns = outliers[1];
-    if (make_truth (in->fabric, &opts, &t, err) == 0
-        && make_noise (in->ps, &opts, &t, err) == 0
-        && make_loopbacks (in->fabric, in->ps, &opts, &t, err) == 0
-        && (given.misroute.n == 0
-            || (actual = actual_paths (in, &twisted, err)))
-        && (samples = simulate (actual ? actual : in->ps, in->plan, t.latency,
-                                &opts, err))
-        && (fp = inputs_output (in, err)))
-        rc = samples_write (samples, in->ps, fp, err);
+    make_truth (in, &opts, &t);
+    make_noise (in->ps, &opts, &t);
+    make_loopbacks (in->fabric, in->ps, &opts, &t);
+    if (given.misroute.n > 0) {
+        twisted = need (fabric_load (in->fabric_path, &fault));
+        for (size_t i = 0; i < given.misroute.n; i++)
+            misroute (twisted, given.misroute.v[i]);
+        ps = need (pathset_on (in->ps, fabric_network (twisted), &fault));
+    }
+    samples = need (simulate (ps, in->plan, t.latency, &opts, &fault));
+    need_ok (samples_write (samples, in->ps, inputs_output (in), &fault));
     samples_destroy (samples);
+    if (ps != in->ps)
+        pathset_destroy (ps);
+    fabric_destroy (twisted);
     free (t.latency);
     free (t.arc);
     free (t.busy);
     free (t.host);
     free (t.loopback);
     noise_destroy (t.noise);
-    pathset_destroy (actual);
-    fabric_destroy (twisted);
-    return rc;
 }
 
 /* LINK=GBPS: the true rate of the link. */
-static int set_rate (const struct fabric *f, const char *word, double *rate,
-                     struct error *err)
+static void set_rate (const struct fabric *f, const char *word, double *rate)
 {
     const char *equals = strrchr (word, '=');
     uint32_t link;
@@ -478,63 +414,52 @@ static int set_rate (const struct fabric *f, const char *word, double *rate,
     char *name;
 
     if (!equals || text_double (equals + 1, 1e-6, GBPS_MAX, &gbps) < 0)
-        return error_input (err, "--rate %.80s: LINK=GBPS is wanted", word);
+        die_input ("--rate %.80s: LINK=GBPS is wanted", word);
     name = xasprintf ("%.*s", (int)(equals - word), word);
-    link = fabric_find_link (f, name);
-    free (name);
-    if (link == FABRIC_NONE)
-        return error_input (err, "--rate %.80s: no such link", word);
+    if ((link = fabric_find_link (f, name)) == FABRIC_NONE)
+        die_input ("--rate %.80s: no such link", word);
     rate[link] = gbps * 1e9;
-    return 0;
+    free (name);
 }
 
 /* The series of max-min fair rates. */
-static int run_flows (struct inputs *in, struct error *err)
+static void run_flows (struct inputs *in)
 {
-    double *rate, *link;
-    struct series *s = NULL;
-    int rc = 0;
-    FILE *fp;
+    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
+    double *link = across_rates (in->ps);
+    struct series *s;
 
     if (given.latency || given.outliers || given.busy || given.slow.n > 0
         || given.oneway.n > 0 || given.slow_switch.n > 0
         || given.slow_host.n > 0 || given.misroute.n > 0 || given.noise
         || given.spread > 0)
-        return error_input (err, "the plan is of flows, which have no latency:"
-                            " of what is different in truth, --rate alone goes"
-                            " with it");
+        die_input ("the plan is of flows, which have no latency: of what is "
+                   "different in truth, --rate alone goes with it");
     if (!across_known (in->ps))
-        return error_input (err, "the snapshot has no link's width and speed,"
-                            " which flows could have");
-    rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
-    link = across_rates (in->ps);
-    for (size_t i = 0; i < given.rate.n && rc == 0; i++)
-        rc = set_rate (in->fabric, given.rate.v[i], link, err);
-    if (rc == 0)
-        rc = carry_simulate (in->ps, in->plan, link, rate, err);
-    if (rc == 0)
-        rc = (s = measured_series (in->ps, in->plan, rate, MESSAGE, err))
-                     && (fp = inputs_output (in, err))
-                 ? series_write (s, fp, err)
-                 : -1;
+        die_input ("the snapshot has no link's width and speed, which flows "
+                   "could have");
+    for (size_t i = 0; i < given.rate.n; i++)
+        set_rate (in->fabric, given.rate.v[i], link);
+    need_ok (carry_simulate (in->ps, in->plan, link, rate, &fault));
+    s = need (measured_series (in->ps, in->plan, rate, MESSAGE, &fault));
+    need_ok (series_write (s, inputs_output (in), &fault));
     series_destroy (s);
     free (rate);
     free (link);
-    return rc;
 }
 
-static int check (const struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
 {
     (void)in;
     if (given.repeats < 1 || given.repeats > REPEATS_MAX)
-        return error_input (err, "--repeats: 1 to %d is wanted", REPEATS_MAX);
-    return 0;
+        die_input ("--repeats: 1 to %d is wanted", REPEATS_MAX);
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
-    return plan_rules (plan_method (in->plan))->flows ? run_flows (in, err)
-                                                      : run_probes (in, err);
+    (plan_rules (plan_method (in->plan))->flows ? run_flows
+                                                : run_probes) (in);
+    return EXIT_OK;
 }
 
 const struct verb verb_simulate = {

@@ -48,19 +48,18 @@ static const struct opt options[] = {
     { 0 },
 };
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
     const struct solve_options opts = {
         .quantile = given.quantile,
         .pairs = given.pairs,
         .robust = given.robust,
     };
-    struct solution *sol = solve (in->ps, in->samples, &opts, err);
-    FILE *fp = sol ? inputs_output (in, err) : NULL;
-    int rc = fp ? solution_write (sol, in->ps, fp, err) : -1;
+    struct solution *sol = need (solve (in->ps, in->samples, &opts, &fault));
 
+    need_ok (solution_write (sol, in->ps, inputs_output (in), &fault));
     solution_destroy (sol);
-    return rc;
+    return EXIT_OK;
 }
 
 const struct verb verb_solve = {

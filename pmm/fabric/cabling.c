@@ -153,36 +153,29 @@ static json_t *cabling_json (const struct cabling *c,
                       absent);
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
     const char *path = in->operand[0];
     struct cable_work *w;
     struct cabling *c;
-    FILE *fp, *out;
     size_t first = 0;
     bool clean;
-    int rc = 0;
+    FILE *fp;
 
-    if (inputs_need_whole (in->fabric, in->fabric_path, err) < 0
-        || !(fp = file_open_input (path, err)))
-        return -1;
-    c = cabling_read (in->fabric, fp, path, err);
+    inputs_need_whole (in->fabric, in->fabric_path);
+    fp = need (file_open_input (path, &fault));
+    c = need (cabling_read (in->fabric, fp, path, &fault));
     file_close_input (fp);
-    if (!c)
-        return -1;
     w = find_work (c);
     clean = c->found.nmoves + c->found.nadded == 0
             && !next_unexpected (c, &first);
     if (in->json)
-        rc = inputs_put_json (in, "cabling", c->f->hash,
-                              cabling_json (c, w, clean), err);
-    else if ((out = inputs_output (in, err)))
-        write_text (c, w, path, out);
+        inputs_put_json (in, "cabling", c->f->hash, cabling_json (c, w, clean));
     else
-        rc = -1;
+        write_text (c, w, path, inputs_output (in));
     free (w);
     cabling_destroy (c);
-    return rc < 0 ? -1 : clean ? EXIT_OK : EXIT_FAIL;
+    return clean ? EXIT_OK : EXIT_FAIL;
 }
 
 const struct verb verb_fabric_cabling = {

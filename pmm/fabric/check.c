@@ -18,28 +18,24 @@ static const struct opt options[] = {
     { 0 },
 };
 
-static int check (const struct inputs *in, struct error *err)
+static void check (const struct inputs *in)
 {
     (void)in;
     if (given.since && !given.counters)
-        return error_input (err, "--since takes --counters as well");
-    return 0;
+        die_input ("--since takes --counters as well");
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
-    struct counters *now = NULL, *then = NULL;
-    struct link_check *c = NULL;
-    int status = -1;
-    FILE *fp;
+    struct counters *now
+        = given.counters ? need (counters_load (given.counters, &fault)) : NULL;
+    struct counters *then
+        = given.since ? need (counters_load (given.since, &fault)) : NULL;
+    struct link_check *c = need (check_links (in->fabric, then, now, &fault));
+    int status = exit_status (check_status (c));
 
-    if ((!given.counters || (now = counters_load (given.counters, err)))
-        && (!given.since || (then = counters_load (given.since, err)))
-        && (c = check_links (in->fabric, then, now, err))
-        && (fp = inputs_output (in, err))
-        && (in->json ? check_write : check_write_text) (c, in->fabric, fp, err)
-               == 0)
-        status = exit_status (check_status (c));
+    need_ok ((in->json ? check_write : check_write_text) (
+        c, in->fabric, inputs_output (in), &fault));
     check_destroy (c);
     counters_destroy (then);
     counters_destroy (now);

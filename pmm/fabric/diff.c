@@ -375,30 +375,26 @@ static json_t *diff_json (const struct diff *d)
         list_json (d, tables));
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
-    struct fabric *f[2] = { NULL, NULL };
-    struct diff *d = NULL;
-    FILE *fp;
-    int status = -1;
+    struct fabric *f[2];
+    struct diff *d;
+    bool same;
 
-    for (int i = 0; i < 2; i++)
-        if (!(f[i] = fabric_load (in->operand[i], err))
-            || inputs_need_whole (f[i], in->operand[i], err) < 0)
-            goto out;
+    for (int i = 0; i < 2; i++) {
+        f[i] = need (fabric_load (in->operand[i], &fault));
+        inputs_need_whole (f[i], in->operand[i]);
+    }
     d = diff_fabrics (f[0], f[1]);
-    if (!(fp = inputs_output (in, err))
-        || (in->json
-            && inputs_put_json (in, "diff", NULL, diff_json (d), err) < 0))
-        goto out;
-    status = diff_is_empty (d) ? EXIT_OK : EXIT_FAIL;
-    if (!in->json && status == EXIT_FAIL)
-        write_text (d, fp);
-out:
+    same = diff_is_empty (d);
+    if (in->json)
+        inputs_put_json (in, "diff", NULL, diff_json (d));
+    else if (inputs_output (in) && !same)
+        write_text (d, inputs_output (in));
     diff_destroy (d);
     fabric_destroy (f[0]);
     fabric_destroy (f[1]);
-    return status;
+    return same ? EXIT_OK : EXIT_FAIL;
 }
 
 const struct verb verb_fabric_diff = {

@@ -25,60 +25,39 @@ static const struct opt import_options[] = {
     { 0 },
 };
 
-static int import_path (struct draft *d, const char *path, const char *format,
-                        struct error *err)
-{
-    FILE *fp = file_open_input (path, err);
-    int rc;
-
-    if (!fp)
-        return -1;
-    rc = import_file (d, fp, strcmp (path, "-") == 0 ? "standard input" : path,
-                      format, err);
-    file_close_input (fp);
-    return rc;
-}
-
-/* "FORMAT:FILE" */
-static int import_as (struct draft *d, const char *text, struct error *err)
-{
-    const char *colon = strchr (text, ':');
-    char *format;
-    int rc;
-
-    if (!colon)
-        return error_input (err, "'%.80s' is no FORMAT:FILE", text);
-    format = xasprintf ("%.*s", (int)(colon - text), text);
-    rc = import_path (d, colon + 1, format, err);
-    free (format);
-    return rc;
-}
-
-static int run_import (struct inputs *in, struct error *err)
+static int run_import (struct inputs *in)
 {
     char source[FABRIC_NAME_MAX]; /* "import net fts" */
     size_t n = in->noperands;
     size_t len = snprintf (source, sizeof (source), "import");
     struct draft *d = draft_create ();
-    struct fabric *f = NULL;
-    int rc = 0;
 
-    for (size_t i = 0; i < n + imports.n && rc == 0; i++) {
+    for (size_t i = 0; i < n + imports.n; i++) {
         const char *name = i < n ? in->operand[i] : imports.v[i - n];
         const char *slash = strrchr (name, '/');
+        const char *colon = i < n ? NULL : strchr (name, ':');
+        const char *path = colon ? colon + 1 : name;
+        char *format = NULL;
+        FILE *fp;
 
         if (len < sizeof (source))
             len += snprintf (source + len, sizeof (source) - len, " %s",
                              slash ? slash + 1 : name);
-        rc = i < n ? import_path (d, name, NULL, err)
-                   : import_as (d, name, err);
+        if (i >= n && !colon)
+            die_input ("'%.80s' is no FORMAT:FILE", name);
+        if (colon)
+            format = xasprintf ("%.*s", (int)(colon - name), name);
+        fp = need (file_open_input (path, &fault));
+        need_ok (import_file (d, fp, strcmp (path, "-") == 0 ? "standard input"
+                                                             : path,
+                              format, &fault));
+        file_close_input (fp);
+        free (format);
     }
-    if (rc == 0)
-        rc = (f = draft_finish (d, source, err))
-                 ? inputs_put_fabric (in, f, fabric_write, err) : -1;
+    in->fabric = need (draft_finish (d, source, &fault));
+    need_ok (fabric_write (in->fabric, inputs_output (in), &fault));
     draft_destroy (d);
-    fabric_destroy (f);
-    return rc;
+    return EXIT_OK;
 }
 
 const struct verb verb_fabric_import = {
@@ -93,7 +72,7 @@ const struct verb verb_fabric_import = {
 
 static const struct fabric_format {
     const char *name;
-    fabric_write_f write;
+    int (*write) (const struct fabric *f, FILE *fp, struct error *err);
 } formats[] = {
     { "netfile", netfile_write_lids },
     { "ibnetdiscover", netdiscover_write },
@@ -120,15 +99,17 @@ static const struct opt export_options[] = {
     { 0 },
 };
 
-static int check_export (const struct inputs *in, struct error *err)
+static void check_export (const struct inputs *in)
 {
     (void)in;
-    return format ? 0 : error_input (err, "--format is missing");
+    if (!format)
+        die_input ("--format is missing");
 }
 
-static int run_export (struct inputs *in, struct error *err)
+static int run_export (struct inputs *in)
 {
-    return inputs_put_fabric (in, in->fabric, format->write, err);
+    need_ok (format->write (in->fabric, inputs_output (in), &fault));
+    return EXIT_OK;
 }
 
 const struct verb verb_fabric_export = {

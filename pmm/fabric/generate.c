@@ -35,11 +35,12 @@ static int set_routing (void *field, const char *value, struct error *err)
 #define COMMON(which)                                                         \
     { "routing", 0, "R", set_routing, FIELD (how.routing),                    \
       "dmodk, minhop or random (default: " which ")" },                        \
-    { "seed", 0, "N", opt_u64, FIELD (how.seed), "of what is drawn (default: 1)" }, \
+    { "seed", 0, "N", opt_u64, FIELD (how.seed),                              \
+      "of what is drawn (default: 1)" },                                      \
     { "prune", 0, "PERCENT", opt_int, FIELD (how.prune),                      \
-      "of hosts, switches and cables left out (default: 0)" },                          \
+      "of hosts, switches and cables left out (default: 0)" },                \
     { "lmc", 0, "L", opt_int, FIELD (how.lmc),                                \
-      "2^L LIDs for each host, with routes of their own (default: 0)" },                \
+      "2^L LIDs for each host, with routes of their own (default: 0)" },      \
     { "netfile", 0, NULL, opt_true, FIELD (netfile),                          \
       "write the cables as a netfile of ibsim" },                             \
     { 0 }
@@ -106,16 +107,14 @@ static struct fabric *make_irregular (struct generate_words *w,
     return generate_irregular (&w->irregular, err);
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
     struct generate_words *w = in->given;
-    struct fabric *f = w->make (w, err);
-    int rc = f ? inputs_put_fabric (in, f, w->netfile ? netfile_write
-                                                      : fabric_write, err)
-               : -1;
 
-    fabric_destroy (f);
-    return rc;
+    in->fabric = need (w->make (w, &fault));
+    need_ok ((w->netfile ? netfile_write : fabric_write) (
+        in->fabric, inputs_output (in), &fault));
+    return EXIT_OK;
 }
 
 static struct generate_words given[] = {

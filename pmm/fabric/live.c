@@ -70,16 +70,16 @@ static const struct opt read_options[] = {
 };
 static const struct opt counters_options[] = { LIVE_OPTIONS, { 0 } };
 
-/* The options of the engine. Return 0, or -1 with err. */
-static int find_options (struct discover_options *opts, struct error *err)
+/* The options of the engine. */
+static struct discover_options find_options (void)
 {
-    struct mads_options *m = &opts->mads;
-
-    *opts = (struct discover_options){
+    struct discover_options opts = {
         .ca = given.ca,
         .port = given.port,
         .mads = mads_defaults,
     };
+    struct mads_options *m = &opts.mads;
+
     m->mkey = given.mkey;
     m->max = given.max;
     m->deadline_ms = given.deadline_ms;
@@ -92,14 +92,14 @@ static int find_options (struct discover_options *opts, struct error *err)
     if (given.rate >= 0)
         m->rate = given.rate;
     if (given.port > 254)
-        return error_input (err, "--port is 1 to 254");
+        die_input ("--port is 1 to 254");
     if (m->timeout_ms < 1 || m->timeout_ms > 60000)
-        return error_input (err, "--timeout is 1 to 60000 ms");
+        die_input ("--timeout is 1 to 60000 ms");
     if (m->retries > 100)
-        return error_input (err, "--retries is at most 100");
+        die_input ("--retries is at most 100");
     if (m->window < 1 || m->window > MADS_MAX_WINDOW)
-        return error_input (err, "--smps is 1 to %d", MADS_MAX_WINDOW);
-    return 0;
+        die_input ("--smps is 1 to %d", MADS_MAX_WINDOW);
+    return opts;
 }
 
 /* With -v, print the number of queries on standard error. */
@@ -236,19 +236,17 @@ static bool is_due (const struct device_port *port, size_t i)
 /* Publish each subnet in which this machine has an active port, or that of the
  * given port, to the files named in pmm.conf. The fabric is polled first; it is
  * read if it changed, or if ReadEvery has passed. Returns the worst exit
- * status, or -1 with err.
+ * status.
  */
-static int publish (const char *conf, const struct discover_options *opts,
-                    struct error *err)
+static int publish (const char *conf, const struct discover_options *opts)
 {
     int worst = EXIT_OK;
-    size_t n = 0, due = 0;
-    struct device_port *port = NULL;
+    size_t n, due = 0;
+    struct device_port *port;
     struct site site;
 
-    if (site_read (&site, conf, 1, err) < 0
-        || !(port = device_ports (&n, err)))
-        worst = -1;
+    need_ok (site_read (&site, conf, 1, &fault));
+    port = need (device_ports (&n, &fault));
     for (size_t i = 0; i < n; i++) {
         struct subnet_file j = {
             .opts = *opts,
@@ -262,17 +260,16 @@ static int publish (const char *conf, const struct discover_options *opts,
         due++;
         j.opts.ca = port[i].ca;
         j.opts.port = port[i].port;
-        status = publish_port (&j, err) < 0 ? fail ("fabric read", err)
-                                            : EXIT_OK;
+        status = publish_port (&j, &fault) < 0 ? fail ("fabric read", &fault)
+                                               : EXIT_OK;
         if (status > worst)
             worst = status;
         close_file (&j);
     }
+    if (due == 0)
+        die_world ("the port asked for is not active in InfiniBand");
     free (port);
     site_clear (&site);
-    if (worst >= 0 && due == 0)
-        return error_world (err, "the port asked for is not active in"
-                                 " InfiniBand");
     return worst;
 }
 
@@ -280,102 +277,87 @@ static int publish (const char *conf, const struct discover_options *opts,
  * Reading
  */
 
-/* The hosts of --hosts. */
-static int find_hosts (struct hostlist *hl, struct error *err)
-{
-    char *text = inputs_text (given.hosts, err);
-    int rc = 0;
-
-    if (!text || hostlist_parse (hl, text, FABRIC_MAX_LID, err) < 0)
-        rc = error_prefix (err, "--hosts");
-    free (text);
-    return rc;
-}
-
-static int check_read (const struct inputs *in, struct error *err)
+static void check_read (const struct inputs *in)
 {
     if (given.hint && !given.hosts)
-        return error_input (err, "--hint goes with --hosts");
+        die_input ("--hint goes with --hosts");
     if (given.publish && (given.hosts || in->output))
-        return error_input (err, "--publish is of all, to where pmm.conf says");
+        die_input ("--publish is of all, to where pmm.conf says");
     if (in->conf && !given.publish)
-        return error_input (err, "--conf goes with --publish");
-    return 0;
+        die_input ("--conf goes with --publish");
 }
 
-static int run_read (struct inputs *in, struct error *err)
+static int run_read (struct inputs *in)
 {
-    struct discover_options opts;
+    struct discover_options opts = find_options ();
     struct mads_counts counts;
-    struct reach_hosts hosts = { 0 };
+    struct reach_hosts hosts;
     struct hostlist hl = { 0 };
-    struct fabric *hint = NULL, *f = NULL;
-    int rc = -1;
+    struct fabric *hint = NULL;
+    char *text;
 
-    if (find_options (&opts, err) < 0)
-        return -1;
     if (given.publish)
-        return publish (in->conf, &opts, err);
-    if ((!given.hosts || find_hosts (&hl, err) == 0)
-        && (!given.hint || (hint = fabric_load (given.hint, err)))) {
-        hosts.name = (const char *const *)hl.name;
-        hosts.n = hl.count;
-        hosts.hint = hint;
-        opts.hosts = given.hosts ? &hosts : NULL;
-        f = discover (&opts, &counts, err);
+        return publish (in->conf, &opts);
+    if (given.hosts) {
+        text = inputs_text (given.hosts, &fault);
+        if (!text || hostlist_parse (&hl, text, FABRIC_MAX_LID, &fault) < 0)
+            need_ok (error_prefix (&fault, "--hosts"));
+        free (text);
+        if (given.hint)
+            hint = need (fabric_load (given.hint, &fault));
+        hosts = (struct reach_hosts){
+            .name = (const char *const *)hl.name,
+            .n = hl.count,
+            .hint = hint,
+        };
+        opts.hosts = &hosts;
     }
-    if (f) {
-        report (counts);
-        rc = inputs_put_fabric (in, f, fabric_write, err);
-    }
-    fabric_destroy (f);
+    in->fabric = need (discover (&opts, &counts, &fault));
+    report (counts);
+    need_ok (fabric_write (in->fabric, inputs_output (in), &fault));
     fabric_destroy (hint);
     hostlist_clear (&hl);
-    return rc;
+    return EXIT_OK;
 }
 
-static int run_netdisc (struct inputs *in, struct error *err)
+static int run_netdisc (struct inputs *in)
 {
     int status = netdisc_answer ();
 
     (void)in;
-    return status == ERROR_INPUT
-               ? error_input (err, "this is for pmm fabric read alone")
-               : status;
+    if (status == ERROR_INPUT)
+        die_input ("this is for pmm fabric read alone");
+    return status;
 }
 
-static int run_counters (struct inputs *in, struct error *err)
+static int run_counters (struct inputs *in)
 {
-    struct discover_options opts;
+    struct discover_options opts = find_options ();
     struct device_port used;
-    struct counters *c = NULL;
-    struct mads *m = NULL;
-    FILE *fp;
-    int rc = -1;
+    struct counters *c;
+    struct mads *m;
 
-    if (find_options (&opts, err) == 0
-        && (in->fabric || (in->fabric = discover (&opts, NULL, err)))
-        && (m = device_open (given.ca, given.port, &opts.mads, &used, err))
-        && (c = collect (m, in->fabric, err))) {
-        snprintf (c->source, sizeof (c->source), "%s/%d", used.ca, used.port);
-        report (mads_counts (m));
-        if ((fp = inputs_output (in, err)))
-            rc = counters_write (c, fp, err);
-    }
+    if (!in->fabric)
+        in->fabric = need (discover (&opts, NULL, &fault));
+    m = need (device_open (given.ca, given.port, &opts.mads, &used, &fault));
+    c = need (collect (m, in->fabric, &fault));
+    snprintf (c->source, sizeof (c->source), "%s/%d", used.ca, used.port);
+    report (mads_counts (m));
+    need_ok (counters_write (c, inputs_output (in), &fault));
     counters_destroy (c);
     mads_destroy (m);
-    return rc;
+    return EXIT_OK;
 }
 
 #else
 static const struct opt read_options[1], counters_options[1];
 static int given;
 
-static int run_read (struct inputs *in, struct error *err)
+static int run_read (struct inputs *in)
 {
     (void)in;
-    return error_world (err, "this pmm was built without the libraries that"
-                             " read live fabrics");
+    die_world ("this pmm was built without the libraries that read live"
+               " fabrics");
 }
 #define run_counters run_read
 #define run_netdisc run_read

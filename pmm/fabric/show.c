@@ -129,17 +129,14 @@ static void write_text (const struct fabric *f, FILE *fp)
     free (count);
 }
 
-static int run (struct inputs *in, struct error *err)
+static int run (struct inputs *in)
 {
-    const struct fabric *f = in->fabric;
-    FILE *fp = inputs_output (in, err);
-
-    if (!fp)
-        return -1;
     if (in->json)
-        return inputs_put_json (in, "fabric", f->hash, fabric_json (f), err);
-    write_text (f, fp);
-    return 0;
+        inputs_put_json (in, "fabric", in->fabric->hash,
+                         fabric_json (in->fabric));
+    else
+        write_text (in->fabric, inputs_output (in));
+    return EXIT_OK;
 }
 
 const struct verb verb_fabric_show = {
