@@ -8,15 +8,21 @@
 
 #include "util/text.h"
 
-static void set (struct error *err, enum error_fault fault, const char *fmt,
-                 va_list ap)
+/* Set the sentence, and `after` behind it; keep errno. */
+static void set (struct error *err, enum error_fault fault, const char *after,
+                 const char *fmt, va_list ap)
 {
     int saved_errno = errno;
+    size_t len;
 
     if (err) {
         err->fault = fault;
         vsnprintf (err->text, sizeof (err->text), fmt, ap);
         text_clean (err->text);
+        len = strlen (err->text);
+        if (after)
+            snprintf (err->text + len, sizeof (err->text) - len, ": %.400s",
+                      after);
     }
     errno = saved_errno;
 }
@@ -26,7 +32,7 @@ int error_input (struct error *err, const char *fmt, ...)
     va_list ap;
 
     va_start (ap, fmt);
-    set (err, ERROR_INPUT, fmt, ap);
+    set (err, ERROR_INPUT, NULL, fmt, ap);
     va_end (ap);
     return -1;
 }
@@ -36,27 +42,18 @@ int error_world (struct error *err, const char *fmt, ...)
     va_list ap;
 
     va_start (ap, fmt);
-    set (err, ERROR_WORLD, fmt, ap);
+    set (err, ERROR_WORLD, NULL, fmt, ap);
     va_end (ap);
     return -1;
 }
 
 int error_errno (struct error *err, const char *fmt, ...)
 {
-    int saved_errno = errno;
     va_list ap;
 
-    if (err) {
-        size_t len;
-
-        va_start (ap, fmt);
-        set (err, ERROR_WORLD, fmt, ap);
-        va_end (ap);
-        len = strlen (err->text);
-        snprintf (err->text + len, sizeof (err->text) - len, ": %s",
-                  strerror (saved_errno));
-    }
-    errno = saved_errno;
+    va_start (ap, fmt);
+    set (err, ERROR_WORLD, strerror (errno), fmt, ap);
+    va_end (ap);
     return -1;
 }
 
@@ -68,20 +65,13 @@ int error_nomem (struct error *err)
 
 int error_prefix (struct error *err, const char *fmt, ...)
 {
-    int saved_errno = errno;
+    struct error old = { 0 };
+    va_list ap;
 
-    if (err) {
-        struct error old = *err;
-        size_t len;
-        va_list ap;
-
-        va_start (ap, fmt);
-        set (err, old.fault, fmt, ap);
-        va_end (ap);
-        len = strlen (err->text);
-        snprintf (err->text + len, sizeof (err->text) - len, ": %.400s",
-                  old.text);
-    }
-    errno = saved_errno;
+    if (err)
+        old = *err;
+    va_start (ap, fmt);
+    set (err, old.fault, old.text, fmt, ap);
+    va_end (ap);
     return -1;
 }

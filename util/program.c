@@ -27,6 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/clock.h"
+
 enum {
     TICK_MS = 20,           /* how often to check if it has ended */
     DONE_GRACE_MS = 5000,   /* for it to end by itself after `done` */
@@ -39,10 +41,7 @@ enum {
 
 int64_t program_now_ms (void)
 {
-    struct timespec t;
-
-    clock_gettime (CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return clock_ms ();
 }
 
 static void close_fd (int *fd)
@@ -174,7 +173,7 @@ static int move_up (int fd)
     return up;
 }
 
-/* Open a pipe that is read without blocking. Both are -1 on failure. */
+/* Open a pipe that is read without blocking. */
 static int open_pipe (int *to_read, int *to_write)
 {
     int fd[2];
@@ -183,12 +182,9 @@ static int open_pipe (int *to_read, int *to_write)
         return -1;
     *to_read = move_up (fd[0]);
     *to_write = move_up (fd[1]);
-    if (*to_read >= 0 && *to_write >= 0
-        && fcntl (*to_read, F_SETFL, O_NONBLOCK) == 0)
-        return 0;
-    close_fd (to_read);
-    close_fd (to_write);
-    return -1;
+    return *to_read < 0 || *to_write < 0 ? -1
+                                         : fcntl (*to_read, F_SETFL,
+                                                  O_NONBLOCK);
 }
 
 /* Start the program; its output is read at from[]. Return its process id, or
@@ -200,8 +196,7 @@ static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
     int null = open ("/dev/null", O_RDONLY | O_CLOEXEC);
     pid_t pid = -1;
     int saved_errno;
-    sigset_t all;
-    sigset_t mask;
+    sigset_t all, mask;
 
     if (null >= 0 && (l.null = move_up (null)) >= 0
         && open_pipe (&from[PROGRAM_OUT], &l.to[PROGRAM_OUT]) == 0
@@ -237,32 +232,23 @@ static bool has_ended (pid_t pid)
  * Its output
  */
 
-/* Pass on the data that is available. Return -1 at the end of file. */
-static int read_stream (const struct program *program,
-                        enum program_stream from, int fd)
-{
-    char buf[READ_BYTES];
-
-    for (int i = 0; i < PIPE_READS; i++) {
-        ssize_t n = read (fd, buf, sizeof (buf));
-
-        if (n < 0)
-            return errno == EAGAIN || errno == EINTR ? 0 : -1;
-        if (n == 0)
-            return -1;
-        if (program->take)
-            program->take (program->arg, from, buf, (size_t)n);
-    }
-    return 0;
-}
-
+/* Pass on the data that is available. */
 static void read_streams (const struct program *program,
                           int fd[PROGRAM_STREAMS])
 {
-    for (int i = 0; i < PROGRAM_STREAMS; i++)
-        if (fd[i] >= 0
-            && read_stream (program, (enum program_stream)i, fd[i]) < 0)
-            close_fd (&fd[i]);
+    for (int from = 0; from < PROGRAM_STREAMS; from++)
+        for (int i = 0; i < PIPE_READS && fd[from] >= 0; i++) {
+            char buf[READ_BYTES];
+            ssize_t n = read (fd[from], buf, sizeof (buf));
+
+            if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                break;
+            if (n <= 0)
+                close_fd (&fd[from]);
+            else if (program->take)
+                program->take (program->arg, (enum program_stream)from, buf,
+                               (size_t)n);
+        }
 }
 
 void program_lines (struct program_line *line, const char *data, size_t len,

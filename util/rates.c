@@ -31,25 +31,24 @@ static const struct {
     const char *name, *list; /* list: in opensm-subnet.lst */
     double gigabits;         /* Gb/s per lane */
     double data;             /* of these, for packets */
+    uint8_t mask, bit;       /* in PortInfo: in the old mask, that of the
+                                extended speeds, of XDR; 3: in none */
 } speeds[] = {
-    { "", "", 0, 0 },
-    { "SDR", "2.5", 2.5, 2 },
-    { "DDR", "5", 5, 4 },
-    { "QDR", "10", 10, 8 },
-    { "FDR10", "FDR10", 10.3125, 10 },
-    { "FDR", "14", 14.0625, 14.0625 * 64 / 66 },
-    { "EDR", "25", 25.78125, 25 },
-    { "HDR", "50", 53.125, 50 },
-    { "NDR", "100", 106.25, 100 },
-    { "XDR", "200", 212.5, 200 },
+    { "", "", 0, 0, 3, 0 },
+    { "SDR", "2.5", 2.5, 2, 0, 0 },
+    { "DDR", "5", 5, 4, 0, 1 },
+    { "QDR", "10", 10, 8, 0, 2 },
+    { "FDR10", "FDR10", 10.3125, 10, 3, 0 },
+    { "FDR", "14", 14.0625, 14.0625 * 64 / 66, 1, 0 },
+    { "EDR", "25", 25.78125, 25, 1, 1 },
+    { "HDR", "50", 53.125, 50, 1, 2 },
+    { "NDR", "100", 106.25, 100, 1, 3 },
+    { "XDR", "200", 212.5, 200, 2, 0 },
 };
-static const uint8_t lanes[] = { 0, 1, 2, 4, 8, 12 };
 
-/* Meaning of the bits in PortInfo's masks, from the lowest. */
-static const uint8_t lane_bits[] = { 1, 4, 8, 12, 2 };
-static const char *const speed_bits[] = { "SDR", "DDR", "QDR" };
-static const char *const ext_bits[] = { "FDR", "EDR", "HDR", "NDR" };
-static const char *const ext2_bits[] = { "XDR" };
+static const struct {
+    uint8_t n, bit; /* bit: in PortInfo's masks */
+} lanes[] = { { 0, 7 }, { 1, 0 }, { 2, 4 }, { 4, 1 }, { 8, 2 }, { 12, 3 } };
 
 static size_t greatest (unsigned int set)
 {
@@ -63,7 +62,7 @@ static size_t greatest (unsigned int set)
 static uint16_t lanes_bit (unsigned int n)
 {
     for (size_t i = 1; i < COUNT (lanes); i++)
-        if (lanes[i] == n)
+        if (lanes[i].n == n)
             return 1U << i;
     return 0;
 }
@@ -86,7 +85,7 @@ char *rates_format (const struct rates *r, char buf[RATES_TEXT])
     for (size_t i = 1; i < COUNT (lanes); i++)
         if (r->lanes & 1U << i) {
             len += snprintf (buf + len, RATES_TEXT - len, "%s%u", gap,
-                             lanes[i]);
+                             lanes[i].n);
             gap = ",";
         }
     len += snprintf (buf + len, RATES_TEXT - len, r->lanes ? "x" : "?x");
@@ -102,39 +101,29 @@ char *rates_format (const struct rates *r, char buf[RATES_TEXT])
     return buf;
 }
 
-static unsigned int lanes_word (const char *word)
-{
-    uint64_t n;
-
-    return text_u64 (word, 1, UINT8_MAX, &n) == 0 ? lanes_bit (n) : 0;
-}
-
-static unsigned int speed_word (const char *word)
-{
-    return speed_bit (word);
-}
-
 /* Parse a list of words in ascending order; "?" is the empty set. Return the
  * set, or -1 if it is not such a list.
  */
-static int parse_set (const char *s, size_t len,
-                      unsigned int (*find) (const char *word))
+static int parse_set (const char *s, size_t len, bool of_lanes)
 {
     unsigned int set = 0;
-    char word[8];
 
     if (len == 1 && *s == '?')
         return 0;
     for (const char *end = s + len;; s++) {
         const char *comma = memchr (s, ',', end - s);
-        size_t n = (comma ? comma : end) - s;
-        unsigned int bit;
+        int n = (int)((comma ? comma : end) - s);
+        unsigned int bit = 0;
+        uint64_t count;
+        char word[8];
 
-        if (n == 0 || n >= sizeof (word))
+        if (n == 0 || (size_t)n >= sizeof (word))
             return -1;
-        memcpy (word, s, n);
-        word[n] = '\0';
-        bit = find (word);
+        snprintf (word, sizeof (word), "%.*s", n, s);
+        if (!of_lanes)
+            bit = speed_bit (word);
+        else if (text_u64 (word, 1, UINT8_MAX, &count) == 0)
+            bit = lanes_bit (count);
         if (bit <= set)
             return -1;
         set |= bit;
@@ -154,8 +143,8 @@ int rates_parse (const char *s, struct rates *r)
         return 0;
     }
     if (x) {
-        n = parse_set (s, x - s, lanes_word);
-        speed = parse_set (x + 1, strlen (x + 1), speed_word);
+        n = parse_set (s, x - s, true);
+        speed = parse_set (x + 1, strlen (x + 1), false);
     }
     if (n < 0 || speed < 0 || (n == 0 && speed == 0)) {
         errno = EINVAL;
@@ -185,7 +174,7 @@ unsigned int rates_order (const struct rates *r)
 
 unsigned int rates_lanes (const struct rates *r)
 {
-    return lanes[greatest (r->lanes)];
+    return lanes[greatest (r->lanes)].n;
 }
 
 const char *rates_speed (const struct rates *r)
@@ -231,34 +220,18 @@ uint32_t rates_cap_mask (const uint8_t info[RATES_PORTINFO])
     return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
 }
 
-static uint16_t decode_lanes (unsigned int mask)
+/* A set of rates by the masks; those that are not valid must be 0. */
+static struct rates decode (unsigned int lane_mask, unsigned int old,
+                            unsigned int ext, unsigned int ext2)
 {
-    uint16_t set = 0;
+    const unsigned int mask[] = { old, ext, ext2, 0 };
+    struct rates r = { 0 };
 
-    for (size_t i = 0; i < COUNT (lane_bits); i++)
-        if (mask & 1U << i)
-            set |= lanes_bit (lane_bits[i]);
-    return set;
-}
-
-static uint16_t decode_speeds (unsigned int mask, const char *const *name,
-                               size_t n)
-{
-    uint16_t set = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (mask & 1U << i)
-            set |= speed_bit (name[i]);
-    return set;
-}
-
-/* The speeds of all three masks; those that are not valid must be 0. */
-static uint16_t decode_all (unsigned int old, unsigned int ext,
-                            unsigned int ext2)
-{
-    return decode_speeds (old, speed_bits, COUNT (speed_bits))
-           | decode_speeds (ext, ext_bits, COUNT (ext_bits))
-           | decode_speeds (ext2, ext2_bits, COUNT (ext2_bits));
+    for (size_t i = 1; i < COUNT (lanes); i++)
+        r.lanes |= (lane_mask >> lanes[i].bit & 1) << i;
+    for (size_t i = 1; i < COUNT (speeds); i++)
+        r.speeds |= (mask[speeds[i].mask] >> speeds[i].bit & 1) << i;
+    return r;
 }
 
 void rates_decode (const uint8_t info[RATES_PORTINFO], uint32_t cap_mask,
@@ -268,22 +241,15 @@ void rates_decode (const uint8_t info[RATES_PORTINFO], uint32_t cap_mask,
     unsigned int ext1 = ext ? info[OFF_SPEED_EXT] : 0;
     unsigned int enabled1 = ext ? info[OFF_SPEED_EXT + 1] & 31 : 0;
     unsigned int ext2 = ext ? info[OFF_SPEED_2] : 0;
-    struct rates *active = &rates->active;
+    const uint8_t *lane = info + OFF_LANES_ENABLED;
+    struct rates active = decode (lane[2], info[OFF_SPEED_ACTIVE] >> 4,
+                                  ext1 >> 4, ext2 >> 5 & 3);
 
-    rates->enabled = (struct rates){
-        decode_lanes (info[OFF_LANES_ENABLED]),
-        decode_all (info[OFF_SPEED_ACTIVE] & 15, enabled1, ext2 & 7),
+    *rates = (struct port_rates){
+        .enabled = decode (lane[0], info[OFF_SPEED_ACTIVE] & 15, enabled1,
+                           ext2 & 7),
+        .supported = decode (lane[1], info[OFF_SPEED] >> 4, ext1 & 15,
+                             ext2 >> 3 & 3),
+        .active = rates_common (&active, &active),
     };
-    rates->supported = (struct rates){
-        decode_lanes (info[OFF_LANES_ENABLED + 1]),
-        decode_all (info[OFF_SPEED] >> 4, ext1 & 15, ext2 >> 3 & 3),
-    };
-    *active = (struct rates){
-        decode_lanes (info[OFF_LANES_ENABLED + 2]),
-        decode_all (info[OFF_SPEED_ACTIVE] >> 4, ext1 >> 4, ext2 >> 5 & 3),
-    };
-    if (active->lanes)
-        active->lanes = 1U << greatest (active->lanes);
-    if (active->speeds)
-        active->speeds = 1U << greatest (active->speeds);
 }

@@ -21,93 +21,49 @@ enum {
     SITE_AUDITS_MAX = 100, /* an hour: prolog/serve/duty_spool */
 };
 
+/* Fields are named after their keys; site.c says what they mean. Times are in
+ * milliseconds, shares in percent. A string "" is: none, not known, any.
+ */
 struct site {
     /* where things are */
     char *conf;       /* only in plugstack.conf: read this pmm.conf */
-    char *snapshot;   /* the published fabric snapshot */
-    int snapshots_kept; /* earlier ones, in its directory */
-    int read_every_ms; /* read the whole fabric, even without a change */
-    char *baseline;   /* published baseline samples; "" or a missing file:
-                         none */
-    char *signs;      /* published check of the links; as the baseline */
-    char *ledger;     /* the results of audits */
-    char *spool;      /* jobs that ended, for the audit service */
-    char *verdicts;   /* the published verdict cache */
-    char *local;      /* per-node state kept between hook runs */
-    char *run;        /* hooks' directory for locks, until the next boot */
-    char *live_fabric; /* where the prolog has the fabric read; "": never */
-    char *pmm;        /* the pmm that reads it */
-    char *hooks;      /* directory of pmm-prolog and pmm-epilog, for the
-                         plugin to run; "": slurm.conf runs them */
-    char *slurm_user; /* the hooks trust its files, as root's; "": none */
-    char *srun;       /* the srun that starts the nested step */
-    char *probe;      /* the pmm-probe that it runs */
-    char *mpi;        /* how the processes of the step meet */
-    char *job_comment; /* the pmm-comment for its outcome; "": none */
+    char *snapshot, *baseline, *signs, *verdicts; /* published files */
+    char *ledger, *spool, *local, *run, *live_fabric;
+    char *pmm, *srun, *probe, *job_comment; /* programs */
+    char *hooks;      /* directory of pmm-prolog and pmm-epilog */
+    char *slurm_user; /* the hooks trust its files, as root's */
+    char *mpi;
+    int snapshots_kept, read_every_ms;
 
     /* the check */
-    char *mode;       /* the default of a job: off, report, require */
-    char *report_partitions;  /* comma-separated: other modes for some */
-    char *require_partitions;
+    char *mode, *report_partitions, *require_partitions;
     int timeout_ms;   /* watchdog over a whole check */
 
-    /* the hooks */
-    char *port_rate;  /* of a node's ports, as "4xEDR"; "": see
-                         prolog/node/look.h */
+    /* the hooks: prolog/node/look.h */
+    char *port_rate;
 
     /* the measurement */
-    char *transport;  /* verbs, emu */
-    char *emu_socket; /* of pmm-emu */
-    char *node_map;   /* nodes' endpoints; "": from the snapshot */
-    int repeats;      /* round trips of a probe from either side */
-    int ping_bytes;   /* size of the messages of a round trip */
-    int extra_rounds; /* redundant rounds */
-    int base_lids;    /* use only the first LID of each port */
-    int confirm_rounds; /* of the second stage, at most */
+    char *transport, *emu_socket, *node_map;
+    int repeats, ping_bytes, extra_rounds, base_lids, confirm_rounds;
 
     /* verbs */
-    char *device;     /* ports, comma-separated; "": all active ones */
-    char *service;    /* ud, rc */
-    char *gid_index;  /* a number, or SITE_AUTO */
-    char *pkey;       /* "": the port's first one with full membership */
-    int service_level;
-    int traffic_class;
-    char *polling;    /* busy, event, or SITE_AUTO */
-    char *clock;      /* host, or SITE_AUTO */
-    int pin;          /* poll on a core near the device */
-    int round_trip_us; /* an upper bound; 0: chosen by the device */
+    char *device, *service, *gid_index, *pkey, *polling, *clock;
+    int service_level, traffic_class, pin, round_trip_us;
 
-    /* the judgement: see core/judge/judge.h */
-    double warn_ns;
-    double warn_spread;
-    double fail_ns;
-    double fail_spread;
-    double open_share;
-    double busy_share;
+    /* the judgement: core/judge/judge.h */
+    double warn_ns, warn_spread, fail_ns, fail_spread, open_share, busy_share;
 
-    /* the policy: see prolog/policy/policy.h */
-    char *action;     /* report, comment, drain */
-    int confirm_after_ms;
-    int confirm_within_ms;
-    double fail_latency_ns;
-    int max_drain_per_day;
-    double max_drain_share; /* percent */
-    double max_unavailable; /* percent */
-    int drain_again_after_ms;
-    int resume;
+    /* the policy: prolog/policy/policy.h */
+    char *action;
+    int confirm_after_ms, confirm_within_ms, drain_again_after_ms;
+    int max_drain_per_day, resume;
+    double fail_latency_ns, max_drain_share, max_unavailable;
 
-    /* the audits: prolog/audit/audit.h */
+    /* the audits and their service: prolog/audit/audit.h, serve/queue.h */
     char *audit_partition;
-    int audit_timeout_ms;
-
-    /* the audit service: prolog/serve/queue.h */
-    int audit_min_nodes;
-    int audit_every_ms;
-    int audit_again_after_ms;
-    int audits_per_hour;
-    int audits_per_user;
-    int checks_per_user;
-    int ledger_days;  /* how long audits are kept; 0: forever */
+    int audit_timeout_ms, audit_every_ms, audit_again_after_ms;
+    int audit_min_nodes, audits_per_hour, audits_per_user, checks_per_user;
+    int ledger_days;
 };
 
 extern const struct conf_option site_options[];
