@@ -19,37 +19,34 @@ enum {
     HOSTS_MAX = 1 << 20,
 };
 
-int inputs_fabric (struct inputs *in, struct error *err)
+void inputs_fabric (struct inputs *in)
 {
-    struct site site = { 0 };
+    struct site site;
 
     if (in->fabric)
-        return 0;
+        return;
     if (!in->fabric_path) {
-        if (site_read (&site, in->conf, 0, err) == 0)
-            in->fabric_path = in->snapshot = xstrdup (site.snapshot);
+        need_ok (site_read (&site, in->conf, 0, &fault));
+        in->fabric_path = in->snapshot = xstrdup (site.snapshot);
         site_clear (&site);
-        if (!in->snapshot)
-            return -1;
         if (access (in->snapshot, F_OK) < 0)
-            return error_input (err, "-f FABRIC is missing, and there is no "
-                                     "%s", in->snapshot);
+            die_input ("-f FABRIC is missing, and there is no %s",
+                       in->snapshot);
     }
-    in->fabric = fabric_load (in->fabric_path, err);
-    return in->fabric ? 0 : -1;
+    in->fabric = need (fabric_load (in->fabric_path, &fault));
 }
 
 #ifdef HAVE_LEDGER
-int inputs_ledger (struct inputs *in, enum ledger_mode mode, struct error *err)
+void inputs_ledger (struct inputs *in, enum ledger_mode mode)
 {
     struct site site = { 0 };
 
-    if (in->ledger_path)
-        in->ledger = ledger_open (in->ledger_path, mode, err);
-    else if (site_read (&site, in->conf, 0, err) == 0)
-        in->ledger = ledger_open (site.ledger, mode, err);
+    if (!in->ledger_path)
+        need_ok (site_read (&site, in->conf, 0, &fault));
+    in->ledger = need (ledger_open (in->ledger_path ? in->ledger_path
+                                                    : site.ledger,
+                                    mode, &fault));
     site_clear (&site);
-    return in->ledger ? 0 : -1;
 }
 #endif
 
@@ -70,22 +67,19 @@ static struct samples *load_samples (const struct fabric *fabric,
     return s;
 }
 
-int inputs_load (struct inputs *in, const char *fabric, const char *plan,
-                 const char *samples, struct error *err)
+void inputs_plan (struct inputs *in, const char *plan, const char *samples)
 {
     FILE *fp;
 
-    in->fabric_path = fabric;
     if (!plan)
-        return error_input (err, "--plan PLAN is missing");
-    if (inputs_fabric (in, err) < 0 || !(fp = file_open_input (plan, err)))
-        return -1;
-    in->plan = plan_read (fp, plan, in->fabric->hash, fabric_resolve,
-                          in->fabric, &in->ps, err);
+        die_input ("--plan PLAN is missing");
+    fp = need (file_open_input (plan, &fault));
+    in->plan = need (plan_read (fp, plan, in->fabric->hash, fabric_resolve,
+                                in->fabric, &in->ps, &fault));
     file_close_input (fp);
-    if (in->plan && samples)
-        in->samples = load_samples (in->fabric, samples, &in->ps, err);
-    return in->plan && (in->samples || !samples) ? 0 : -1;
+    if (samples)
+        in->samples = need (load_samples (in->fabric, samples, &in->ps,
+                                          &fault));
 }
 
 void inputs_clear (struct inputs *in)
@@ -195,52 +189,46 @@ void baselines_clear (struct baselines *b)
     *b = (struct baselines){ 0 };
 }
 
-int inputs_thresholds (struct judge_options *opts, const char *conf,
-                       struct error *err)
+char *inputs_text (const char *option, const char *list)
 {
-    struct site site;
-    int rc = site_read (&site, conf, 0, err);
-
-    *opts = judge_site_options (&site);
-    site_clear (&site);
-    return rc;
-}
-
-char *inputs_text (const char *list, struct error *err)
-{
-    char *text;
+    char *text = NULL;
     size_t len;
     FILE *fp;
 
     if (*list != '@')
         return xstrdup (list);
-    if (!(fp = file_open_input (list + 1, err)))
-        return NULL;
-    text = file_slurp (fp, LIST_BYTES_MAX, &len, err);
+    if ((fp = file_open_input (list + 1, &fault)))
+        text = file_slurp (fp, LIST_BYTES_MAX, &len, &fault);
+    if (!text)
+        error_prefix (&fault, "--%s", option);
     file_close_input (fp);
-    return text;
+    return need (text);
+}
+
+struct hostlist inputs_hostlist (const char *option, const char *list,
+                                 size_t max)
+{
+    char *text = inputs_text (option, list);
+    struct hostlist hl;
+
+    if (hostlist_parse (&hl, text, max, &fault) < 0)
+        need_ok (error_prefix (&fault, "--%s", option));
+    free (text);
+    return hl;
 }
 
 struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
-                              const char *list, bool lids, struct error *err)
+                              const char *list, bool lids)
 {
-    struct pathset *(*make) (const struct fabric *f, const char *const *name,
-                             size_t n, struct error *err)
-        = lids ? fabric_pathset_lids : fabric_pathset;
     struct hostlist hl = { 0 };
-    struct pathset *ps = NULL;
-    char *text;
+    struct pathset *ps;
 
-    if (!list)
-        return make (fabric, NULL, 0, err);
-    if (!(text = inputs_text (list, err))
-        || hostlist_parse (&hl, text, HOSTS_MAX, err) < 0)
-        error_prefix (err, "--%s", option);
-    else
-        ps = make (fabric, (const char *const *)hl.name, hl.count, err);
+    if (list)
+        hl = inputs_hostlist (option, list, HOSTS_MAX);
+    ps = (lids ? fabric_pathset_lids : fabric_pathset) (
+        fabric, (const char *const *)hl.name, hl.count, &fault);
     hostlist_clear (&hl);
-    free (text);
-    return ps;
+    return need (ps);
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "pmm/verb.h"
+#include "util/site.h"
 
 static const struct verb *const fabric_verbs[] = {
     &verb_fabric_read,
@@ -237,19 +238,22 @@ static int run_opened (const struct verb *v, struct inputs *in)
 {
     unsigned int takes = v->needs | v->may;
     struct outfile *out;
+    struct site site;
     int status;
 
     if (v->check)
         v->check (in);
     if ((v->needs & TAKES_SAMPLES) && !in->samples_path)
         die_input ("--samples SAMPLES is missing");
-    if (takes & TAKES_BASELINES)
-        need_ok (inputs_thresholds (&in->thresholds, in->conf, &fault));
+    if (takes & TAKES_BASELINES) {
+        need_ok (site_read (&site, in->conf, 0, &fault));
+        in->thresholds = judge_site_options (&site);
+        site_clear (&site);
+    }
     if ((v->needs & TAKES_FABRIC) || in->fabric_path)
-        need_ok (inputs_fabric (in, &fault));
+        inputs_fabric (in);
     if ((v->needs & TAKES_PLAN) || in->plan_path)
-        need_ok (inputs_load (in, in->fabric_path, in->plan_path,
-                              in->samples_path, &fault));
+        inputs_plan (in, in->plan_path, in->samples_path);
     need_ok (baselines_read (&in->base, in->fabric, in->baseline.v,
                              in->baseline.n, &fault));
     status = need_ok (v->run (in));

@@ -16,14 +16,12 @@
 #ifndef PMM_TRENDS_H
 #define PMM_TRENDS_H
 
-#include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/solve/solve.h"
 #include "ibquery/fabric.h"
 #include "prolog/ledger/ledger.h"
-#include "util/error.h"
 
 struct trends_options {
     int64_t now;
@@ -31,31 +29,12 @@ struct trends_options {
     int points; /* earlier points, one half-life apart */
 };
 
-struct trends {
-    const struct fabric *fabric;
-    struct trends_options opts;
-    struct pathset *ps;        /* all endpoints of the fabric */
-    struct solution *now;
-    struct solution *baseline; /* NULL: nothing was sound */
-    struct solution **point;   /* [opts.points] oldest first; NULL: nothing */
-};
-
-/* Solve. Return 0, or -1 with err, errno ENOENT if there is nothing to solve;
- * call trends_clear in both cases.
+/* Solve and write: as JSON a solution, with baseline_ns, change_ns,
+ * change_stderr_ns and trend (a list of {time, latency_ns}) for each link; for
+ * people a line for each determined link, the greatest change first, then a
+ * line for each group. Die if there is nothing to solve.
  */
-int trends_make (struct trends *t, struct ledger *ledger,
-                 const struct fabric *fabric,
-                 const struct trends_options *opts, struct error *err);
-void trends_clear (struct trends *t);
-
-/* A solution, with baseline_ns, change_ns, change_stderr_ns and trend (a list
- * of {time, latency_ns}) for each link. The caller owns it; NULL with err.
- */
-json_t *trends_json (const struct trends *t, struct error *err);
-
-/* For people: a line for each determined link, the greatest change first, then
- * a line for each group.
- */
-int trends_print (const struct trends *t, FILE *fp, struct error *err);
+void trends_write (struct ledger *ledger, const struct fabric *fabric,
+                   const struct trends_options *opts, bool json, FILE *fp);
 
 #endif /* PMM_TRENDS_H */

@@ -141,27 +141,21 @@ int find_row (const void *table, size_t row_size, const char *name,
 
 /*
  * Files. The runner opens what a verb's row lists; these are for verbs that
- * need more.
+ * need more. They die if they fail.
  */
 
-/* Load a fabric, a plan of it and samples of the plan. samples is NULL if the
- * verb takes none. Return 0, or -1 with err; call inputs_clear in both cases.
- */
-int inputs_load (struct inputs *in, const char *fabric, const char *plan,
-                 const char *samples, struct error *err);
+/* Load the fabric of -f, or the Snapshot of pmm.conf. */
+void inputs_fabric (struct inputs *in);
+
+/* Open the ledger of -L, or the Ledger of pmm.conf. */
+void inputs_ledger (struct inputs *in, enum ledger_mode mode);
+
+/* Load a plan of the fabric, and samples of the plan; samples NULL: none. */
+void inputs_plan (struct inputs *in, const char *plan, const char *samples);
+
 void inputs_clear (struct inputs *in);
 
-/* Load the fabric of -f, or the Snapshot of pmm.conf, for verbs that do not
- * always need one. Return 0, or -1 with err.
- */
-int inputs_fabric (struct inputs *in, struct error *err);
-
-/* Open the ledger of -L, or the Ledger of pmm.conf. Return 0, or -1 with err.
- */
-int inputs_ledger (struct inputs *in, enum ledger_mode mode,
-                   struct error *err);
-
-/* The stream of --output. Die if it cannot be written. */
+/* The stream of --output. */
 FILE *inputs_output (struct inputs *in);
 
 /* Write a JSON object there, as json_write_file does: members is taken. */
@@ -172,12 +166,12 @@ void inputs_put_json (struct inputs *in, const char *kind, const char *fabric,
 void inputs_need_whole (const struct fabric *f, const char *path);
 
 /* Read the runs of a file, sorted: a series, a solution with pairs or a matrix
- * of PARUS. Die if that fails.
+ * of PARUS.
  */
 struct series_list inputs_series (const char *path);
 
 /* The latencies in the last run of such a file that has pairs: of messages of
- * *length bytes; NULL: of the shortest. Die if there are none.
+ * *length bytes; NULL: of the shortest.
  */
 struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
                                        const uint64_t *length,
@@ -192,23 +186,20 @@ int baselines_read (struct baselines *b, const struct fabric *fabric,
                     const char *const *path, size_t n, struct error *err);
 void baselines_clear (struct baselines *b);
 
-/* Read the judge's thresholds from a pmm.conf; NULL: the site's. Return 0, or
- * -1 with err.
+/* The text of a LIST, or of the file named after an '@'; the caller frees it.
+ * `option` is for the error.
  */
-int inputs_thresholds (struct judge_options *opts, const char *conf,
-                       struct error *err);
+char *inputs_text (const char *option, const char *list);
 
-/* The text of a LIST, or of the file named after an '@'. The caller frees; NULL
- * with err.
- */
-char *inputs_text (const char *list, struct error *err);
+/* The names, at most max, in a LIST or @FILE; hostlist_clear frees them. */
+struct hostlist inputs_hostlist (const char *option, const char *list,
+                                 size_t max);
 
 /* The endpoints of the hosts in a LIST or @FILE; NULL: of all hosts. lids: by
- * all of their LIDs, else by their base LIDs. option is for the error text.
- * NULL with err.
+ * all of their LIDs, else by their base LIDs.
  */
 struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
-                              const char *list, bool lids, struct error *err);
+                              const char *list, bool lids);
 
 /*
  * JSON

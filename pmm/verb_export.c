@@ -139,8 +139,7 @@ static struct infer_matrix *load_latencies (struct inputs *in)
     FILE *fp;
 
     if (!given.series) {
-        in->ps = need (inputs_hosts (in->fabric, "hosts", given.hosts, false,
-                                     &fault));
+        in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
         return need (infer_matrix_of_paths (in->ps, &fault));
     }
     fp = need (file_open_input (given.series, &fault));

@@ -154,21 +154,20 @@ static const char *failed_line (const json_t *v)
 static int write_list (struct inputs *in, const char *key, json_t *list,
                        const char *(*line) (const json_t *entry))
 {
-    FILE *fp;
     json_t *v;
+    FILE *fp;
     size_t i;
 
-    if (list && in->json) {
-        inputs_put_json (in, "ledger", NULL,
-                         json_pack ("{s:o}", key, list));
+    need (list);
+    if (in->json) {
+        inputs_put_json (in, "ledger", NULL, json_pack ("{s:o}", key, list));
         return EXIT_OK;
     }
-    if (!list || !(fp = inputs_output (in)))
-        return -1;
+    fp = inputs_output (in);
     json_array_foreach (list, i, v)
         print_line (v, line (v), fp);
     json_decref (list);
-    return 0;
+    return EXIT_OK;
 }
 
 static void print_audit (const json_t *a, FILE *fp)
@@ -209,29 +208,24 @@ static int show (struct inputs *in)
 {
     json_t *audit;
     uint64_t id;
-    FILE *fp;
 
-    if (inputs_ledger (in, LEDGER_READ, &fault) < 0)
-        return -1;
+    inputs_ledger (in, LEDGER_READ);
     if (in->noperands == 0)
         return write_list (in, "audits",
                            ledger_list (in->ledger, LEDGER_AUDITS,
                                         given.last < 0 ? SHOW_LAST
-                                                       : given.last, 0, &fault),
+                                                       : given.last, 0,
+                                        &fault),
                            audit_line);
     if (text_u64 (in->operand[0], 1, INT64_MAX, &id) < 0)
-        return error_input (&fault, "'%.40s' is not an audit id",
-                            in->operand[0]);
-    if (!(audit = ledger_audit (in->ledger, (int64_t)id, &fault)))
-        return -1;
-    if (in->json) {
-        inputs_put_json (in, "audit", NULL, audit);
-        return EXIT_OK;
-    }
-    if ((fp = inputs_output (in)))
-        print_audit (audit, fp);
+        die_input ("'%.40s' is not an audit id", in->operand[0]);
+    audit = need (ledger_audit (in->ledger, (int64_t)id, &fault));
+    if (in->json)
+        inputs_put_json (in, "audit", NULL, json_incref (audit));
+    else
+        print_audit (audit, inputs_output (in));
     json_decref (audit);
-    return fp ? 0 : -1;
+    return EXIT_OK;
 }
 
 static int missed (struct inputs *in)
@@ -241,15 +235,11 @@ static int missed (struct inputs *in)
     const char *node;
     FILE *fp;
 
-    if (inputs_ledger (in, LEDGER_READ, &fault) < 0
-        || !(fp = inputs_output (in))
-        || !(failed = ledger_list (in->ledger, LEDGER_FAILED,
-                                   now () - days * DAY_S, 0, &fault)))
-        return -1;
-    if (!(faulty = ledger_faulty (in->ledger, now (), &fault))) {
-        json_decref (failed);
-        return -1;
-    }
+    inputs_ledger (in, LEDGER_READ);
+    fp = inputs_output (in);
+    failed = need (ledger_list (in->ledger, LEDGER_FAILED,
+                                now () - days * DAY_S, 0, &fault));
+    faulty = need (ledger_faulty (in->ledger, now (), &fault));
     if (in->json) {
         inputs_put_json (in, "ledger", NULL,
                          json_pack ("{s:I, s:o, s:o}", "days",
@@ -267,7 +257,7 @@ static int missed (struct inputs *in)
 }
 
 /* The id of the link that the operand names, into buf. */
-static int find_link (const struct inputs *in, char buf[LEDGER_NAME_MAX])
+static void find_link (const struct inputs *in, char buf[LEDGER_NAME_MAX])
 {
     const char *name = in->operand[0];
     unsigned int port;
@@ -277,25 +267,23 @@ static int find_link (const struct inputs *in, char buf[LEDGER_NAME_MAX])
 
     if (in->fabric) {
         if ((link = fabric_find_link (in->fabric, name)) == FABRIC_NONE)
-            return error_input (&fault, "no link '%.80s' in the fabric", name);
+            die_input ("no link '%.80s' in the fabric", name);
         snprintf (buf, LEDGER_NAME_MAX, "%s", in->fabric->link[link].id);
-        return 0;
+        return;
     }
     if (sscanf (name, "%16llx/%3u%n", &guid, &port, &end) != 2 || name[end]
         || end < 18)
-        return error_input (&fault, "'%.80s' is not a link's id; other names "
-                                 "need -f FABRIC", name);
+        die_input ("'%.80s' is not a link's id; other names need -f FABRIC",
+                   name);
     snprintf (buf, LEDGER_NAME_MAX, "%016llx/%u", guid, port);
-    return 0;
 }
 
 static int trend (struct inputs *in)
 {
     char link[LEDGER_NAME_MAX];
 
-    if (inputs_ledger (in, LEDGER_READ, &fault) < 0
-        || find_link (in, link) < 0)
-        return -1;
+    inputs_ledger (in, LEDGER_READ);
+    find_link (in, link);
     return write_list (in, "trend",
                        ledger_trend (in->ledger, in->fabric->hash, link,
                                      given.last < 0 ? TREND_LAST : given.last,
@@ -310,29 +298,14 @@ static int solve_all (struct inputs *in)
         .half_life_s = given.half_life * DAY_S,
         .points = given.points,
     };
-    struct trends t = { 0 };
-    FILE *fp;
-    int rc;
 
     if (!(given.half_life > 0 && given.half_life <= DAYS_MAX))
-        return error_input (&fault, "--half-life: from 0 to %d days are wanted",
-                            DAYS_MAX);
+        die_input ("--half-life: from 0 to %d days are wanted", DAYS_MAX);
     if (given.points < 0 || given.points > POINTS_MAX)
-        return error_input (&fault, "--points: 0 to %d are wanted", POINTS_MAX);
-    if (inputs_ledger (in, LEDGER_READ, &fault) < 0
-        || !(fp = inputs_output (in)))
-        return -1;
-    rc = trends_make (&t, in->ledger, in->fabric, &opts, &fault);
-    if (rc == 0 && in->json) {
-        json_t *json = trends_json (&t, &fault);
-
-        rc = json ? json_write (json, fp, &fault) : -1;
-        json_decref (json);
-    }
-    else if (rc == 0)
-        rc = trends_print (&t, fp, &fault);
-    trends_clear (&t);
-    return rc;
+        die_input ("--points: 0 to %d are wanted", POINTS_MAX);
+    inputs_ledger (in, LEDGER_READ);
+    trends_write (in->ledger, in->fabric, &opts, in->json, inputs_output (in));
+    return EXIT_OK;
 }
 
 static const char *who (void)
@@ -353,17 +326,18 @@ static int mute (struct inputs *in)
     };
     bool lists = !m.link && !m.node;
 
-    if (inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE, &fault) < 0
-        || (m.link && find_link (in, link) < 0))
-        return -1;
+    inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE);
+    if (m.link)
+        find_link (in, link);
     if (lists)
         return write_list (in, "mutes",
-                           ledger_list (in->ledger, LEDGER_MUTES, 0, 0, &fault),
+                           ledger_list (in->ledger, LEDGER_MUTES, 0, 0,
+                                        &fault),
                            mute_line);
     if (given.off)
         return ledger_unmute (in->ledger, m.link, m.node, &fault);
     if (!m.why)
-        return error_input (&fault, "--why TEXT is missing");
+        die_input ("--why TEXT is missing");
     if (given.days >= 0)
         m.until = now () + (int64_t)given.days * DAY_S;
     return ledger_mute (in->ledger, now (), &m, &fault);
@@ -374,16 +348,15 @@ static int rebase (struct inputs *in)
     char link[LEDGER_NAME_MAX];
     bool lists = in->noperands == 0;
 
-    if (inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE, &fault) < 0
-        || (!lists && find_link (in, link) < 0))
-        return -1;
+    inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE);
     if (lists)
         return write_list (in, "rebases",
                            ledger_list (in->ledger, LEDGER_REBASES, 0, 0,
                                         &fault),
                            rebase_line);
+    find_link (in, link);
     if (!given.why)
-        return error_input (&fault, "--why TEXT is missing");
+        die_input ("--why TEXT is missing");
     return ledger_rebase (in->ledger, now (), link, who (), given.why, &fault);
 }
 
@@ -393,30 +366,21 @@ static int prune (struct inputs *in)
                                      : INT64_MIN;
 
     if (given.days < 0 && given.keep < 0)
-        return error_input (&fault, "--days N or --keep N is missing");
-    return inputs_ledger (in, LEDGER_WRITE, &fault) < 0
-                   || ledger_prune (in->ledger, before,
-                                    given.keep >= 0 ? given.keep : INT64_MAX,
-                                    &fault)
-                          < 0
-               ? -1
-               : 0;
+        die_input ("--days N or --keep N is missing");
+    inputs_ledger (in, LEDGER_WRITE);
+    need_ok (ledger_prune (in->ledger, before,
+                           given.keep >= 0 ? given.keep : INT64_MAX, &fault));
+    return EXIT_OK;
 }
 
-static int export_baseline (struct inputs *in, FILE *fp)
+static int export_baseline (struct inputs *in)
 {
-    struct samples *s;
-    int rc = -1;
-
-    if (inputs_fabric (in, &fault) < 0)
-        return -1;
-    s = ledger_baseline (in->ledger, in->fabric->hash,
-                         given.last < 0 ? BASELINE_LAST : given.last,
-                         fabric_resolve, in->fabric, &in->ps, &fault);
-    if (s)
-        rc = samples_write (s, in->ps, fp, &fault);
-    samples_destroy (s);
-    return rc;
+    inputs_fabric (in);
+    in->samples = need (ledger_baseline (
+        in->ledger, in->fabric->hash,
+        given.last < 0 ? BASELINE_LAST : given.last, fabric_resolve,
+        in->fabric, &in->ps, &fault));
+    return samples_write (in->samples, in->ps, inputs_output (in), &fault);
 }
 
 static int export (struct inputs *in)
@@ -431,61 +395,50 @@ static int export (struct inputs *in)
         { "rebase", LEDGER_REBASES },
     };
     int64_t id = 0;
-    FILE *fp;
-    int rc = 0;
 
-    if (inputs_ledger (in, LEDGER_READ, &fault) < 0
-        || !(fp = inputs_output (in)))
-        return -1;
+    inputs_ledger (in, LEDGER_READ);
     if (given.as_baseline)
-        return export_baseline (in, fp);
-    while ((id = ledger_next (in->ledger, id, &fault)) > 0) {
-        json_t *audit = ledger_audit (in->ledger, id, &fault);
-
-        if (!audit || json_write_file ("audit", NULL, audit, fp, &fault) < 0)
-            return -1;
-    }
-    for (size_t k = 0; id == 0 && k < sizeof (lists) / sizeof (lists[0]);
-         k++) {
-        json_t *list = ledger_list (in->ledger, lists[k].list, INT64_MAX, 0,
-                                    &fault);
+        return export_baseline (in);
+    while ((id = ledger_next (in->ledger, id, &fault)) > 0)
+        inputs_put_json (in, "audit", NULL,
+                         need (ledger_audit (in->ledger, id, &fault)));
+    if (id < 0)
+        die ();
+    for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
+        json_t *list = need (ledger_list (in->ledger, lists[k].list,
+                                          INT64_MAX, 0, &fault));
         json_t *v;
         size_t i;
 
-        if (!list)
-            return -1;
         json_array_foreach (list, i, v)
-            if (rc == 0)
-                rc = json_write_file (lists[k].kind, NULL, json_incref (v),
-                                      fp, &fault);
+            inputs_put_json (in, lists[k].kind, NULL, json_incref (v));
         json_decref (list);
     }
-    return id < 0 ? -1 : rc;
+    inputs_output (in); /* even if there is nothing */
+    return EXIT_OK;
 }
 
 static int check (struct inputs *in)
 {
-    return inputs_ledger (in, LEDGER_READ, &fault) < 0
-               ? -1
-               : ledger_check (in->ledger, &fault);
+    inputs_ledger (in, LEDGER_READ);
+    return ledger_check (in->ledger, &fault);
 }
 
 static int salvage (struct inputs *in)
 {
     struct ledger *into;
-    int64_t lost = -1;
+    int64_t lost;
 
-    if (inputs_ledger (in, LEDGER_READ, &fault) < 0)
-        return -1;
+    inputs_ledger (in, LEDGER_READ);
     if (access (in->operand[0], F_OK) == 0)
-        return error_input (&fault, "%s exists", in->operand[0]);
-    if ((into = ledger_open (in->operand[0], LEDGER_CREATE, &fault)))
-        lost = ledger_salvage (into, ledger_path (in->ledger), &fault);
+        die_input ("%s exists", in->operand[0]);
+    into = need (ledger_open (in->operand[0], LEDGER_CREATE, &fault));
+    lost = ledger_salvage (into, ledger_path (in->ledger), &fault);
     ledger_close (into);
     if (lost > 0)
         fprintf (stderr, "pmm ledger salvage: %s lost, audits or others\n",
                  COUNTED ((uint64_t)lost, "record"));
-    return lost < 0 ? -1 : 0;
+    return lost < 0 ? -1 : EXIT_OK;
 }
 
 static int begin (struct inputs *in)
@@ -493,15 +446,13 @@ static int begin (struct inputs *in)
     const struct ledger_cause cause = { .job = given.job };
     char nonce[LEDGER_NONCE_BYTES];
     const char **host;
-    int64_t id = -1;
+    int64_t id;
     size_t n;
     FILE *fp;
 
-    if (!(in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false,
-                                  &fault))
-        || inputs_ledger (in, LEDGER_CREATE, &fault) < 0
-        || !(fp = inputs_output (in)))
-        return -1;
+    in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
+    inputs_ledger (in, LEDGER_CREATE);
+    fp = inputs_output (in);
     n = pathset_size (in->ps);
     host = xarray (n, sizeof (*host));
     for (size_t i = 0; i < n; i++)
@@ -510,24 +461,22 @@ static int begin (struct inputs *in)
                        nonce, &fault);
     free (host);
     if (id < 0)
-        return -1;
+        die ();
     fprintf (fp, "%s\n", nonce);
-    return 0;
+    return EXIT_OK;
 }
 
 static int add (struct inputs *in)
 {
     struct verdict *v;
-    int status = -1;
+    int status;
 
-    if (inputs_ledger (in, LEDGER_WRITE, &fault) < 0)
-        return -1;
-    v = judge (in->ps, in->plan, in->samples, in->base.v, in->base.n,
-               &in->thresholds, &fault);
-    if (v
-        && ledger_record (in->ledger, now (), in->ps, in->samples, v, &fault)
-               > 0)
-        status = exit_status (v->status);
+    inputs_ledger (in, LEDGER_WRITE);
+    v = need (judge (in->ps, in->plan, in->samples, in->base.v, in->base.n,
+                     &in->thresholds, &fault));
+    if (ledger_record (in->ledger, now (), in->ps, in->samples, v, &fault) <= 0)
+        die ();
+    status = exit_status (v->status);
     verdict_destroy (v);
     return status;
 }

@@ -161,14 +161,12 @@ static void add_link (struct link_list *l, uint32_t link)
 static struct link_list read_links (const struct fabric *f, const char *option,
                                     const char *list)
 {
-    char *text = inputs_text (list, &fault);
+    char *text = inputs_text (option, list);
     struct link_list l = { 0 };
     size_t keep = 0;
     char *save;
 
-    if (!text)
-        error_prefix (&fault, "--%s", option);
-    for (char *word = strtok_r (need (text), ",\n", &save); word;
+    for (char *word = strtok_r (text, ",\n", &save); word;
          word = strtok_r (NULL, ",\n", &save)) {
         size_t len;
         uint32_t link;
@@ -271,12 +269,9 @@ static void say_targets (const struct plan *plan, const struct network *net)
 /* The endpoints of the job, followed by the idle ones, in one set. */
 static struct pathset *with_idle (const struct fabric *f, uint8_t **idle)
 {
-    struct pathset *more = need (inputs_hosts (f, "idle", given.idle, false,
-                                               &fault));
+    struct pathset *more = inputs_hosts (f, "idle", given.idle, false);
     struct pathset *job
-        = given.hosts ? need (inputs_hosts (f, "hosts", given.hosts, false,
-                                            &fault))
-                      : NULL;
+        = given.hosts ? inputs_hosts (f, "hosts", given.hosts, false) : NULL;
     size_t njob = job ? pathset_size (job) : 0;
     size_t n = njob + pathset_size (more);
     struct endpoint *e = xcalloc (n, sizeof (*e));
@@ -393,9 +388,8 @@ static void make (struct inputs *in, struct plan_file_extra *extra)
     const struct pattern_options order = { given.seed, given.shuffle };
     int64_t start = clock_ns ();
     struct link_list links = find_links (in->fabric);
-    struct pathset *ps = need (inputs_hosts (
-        in->fabric, "hosts", given.hosts,
-        !given.base_lids && !part && !flows, &fault));
+    struct pathset *ps = inputs_hosts (in->fabric, "hosts", given.hosts,
+                                       !given.base_lids && !part && !flows);
     struct rusage usage;
 
     if (part && !flows) {
@@ -513,7 +507,7 @@ static void summary (const struct inputs *in,
 
 static void check_plan (struct inputs *in)
 {
-    need_ok (inputs_load (in, in->fabric_path, given.check, NULL, &fault));
+    inputs_plan (in, given.check, NULL);
     if ((plan_rules (plan_method (in->plan))->flows
              ? flows_check : plan_check) (in->ps, in->plan, &fault) < 0) {
         error_prefix (&fault, "%s", given.check);

@@ -191,17 +191,17 @@ static int tell (struct inputs *in, const struct act_report *r,
 static int explain (struct inputs *in)
 {
     struct act_report report = { .busy = false };
-    struct site site = { 0 };
-    int status = -1;
+    struct site site;
+    int status;
 
-    if (site_read (&site, in->conf, 0, &fault) == 0
-        && inputs_fabric (in, &fault) == 0
-        && inputs_ledger (in, LEDGER_READ, &fault) == 0
-        && act_look (&report, &act_slurm, &site, in->ledger, in->fabric,
-                     (int64_t)time (NULL), &fault) == 0
-        && tell (in, &report, site.action, in->operand[0]) == 0)
-        /* a read error, not an input error */
-        status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
+    need_ok (site_read (&site, in->conf, 0, &fault));
+    inputs_fabric (in);
+    inputs_ledger (in, LEDGER_READ);
+    need_ok (act_look (&report, &act_slurm, &site, in->ledger, in->fabric,
+                       (int64_t)time (NULL), &fault));
+    need_ok (tell (in, &report, site.action, in->operand[0]));
+    /* a read error, not an input error */
+    status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
     site_clear (&site);
     return status;

@@ -147,8 +147,7 @@ static int run_nominal (struct inputs *in)
     struct rates_switch *sw;
     double *rate;
 
-    in->ps = need (inputs_hosts (in->fabric, "hosts", given.hosts, false,
-                                 &fault));
+    in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
     if (pathset_ports (in->ps) < 2)
         die_input ("two hosts or more are wanted: one has nobody to send to");
     if (!across_known (in->ps))

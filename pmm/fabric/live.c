@@ -294,15 +294,11 @@ static int run_read (struct inputs *in)
     struct reach_hosts hosts;
     struct hostlist hl = { 0 };
     struct fabric *hint = NULL;
-    char *text;
 
     if (given.publish)
         return publish (in->conf, &opts);
     if (given.hosts) {
-        text = inputs_text (given.hosts, &fault);
-        if (!text || hostlist_parse (&hl, text, FABRIC_MAX_LID, &fault) < 0)
-            need_ok (error_prefix (&fault, "--hosts"));
-        free (text);
+        hl = inputs_hostlist ("hosts", given.hosts, FABRIC_MAX_LID);
         if (given.hint)
             hint = need (fabric_load (given.hint, &fault));
         hosts = (struct reach_hosts){
