@@ -48,6 +48,7 @@
 #include "prolog/act/facts.h"
 #include "prolog/audit/partners.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 
 enum {
     REPEATS = 5,
@@ -268,7 +269,7 @@ static size_t draw_partners (struct trial *t, const struct decision *d,
         if (rng_below (&t->truth.rng, 100) < args.idle
             && strcmp (t->f->host[i].name, d->node) != 0)
             name[idle.count++] = t->f->host[i].name;
-    qsort (name, idle.count, sizeof (*name), text_compare);
+    qsort (name, idle.count, sizeof (*name), compare_strings);
     for (size_t i = 0; f && i < f->nsuspects; i++)
         suspect[i] = f->suspect[i].link;
     n = partners_choose (t->f, NULL,

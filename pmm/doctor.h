@@ -63,6 +63,7 @@ struct doctor {
     struct error plugin_error;
 
     char text[512];            /* what the last check said */
+    struct error err;          /* of a call of a check */
 };
 
 /* Set the text, and return the level. */
@@ -73,6 +74,7 @@ enum verdict_status doctor_say (struct doctor *d, enum verdict_status level,
 #define say_warn(d, ...) doctor_say ((d), VERDICT_WARN, __VA_ARGS__)
 #define say_fail(d, ...) doctor_say ((d), VERDICT_FAIL, __VA_ARGS__)
 #define say_unknown(d, ...) doctor_say ((d), VERDICT_UNKNOWN, __VA_ARGS__)
+#define say_error(d, level) doctor_say ((d), (level), "%s", (d)->err.text)
 
 /* doctor_slurm.c: slurmctld, and the rest if it answers */
 typedef enum verdict_status doctor_look (struct doctor *d);

@@ -203,7 +203,6 @@ enum verdict_status doctor_mpi (struct doctor *d)
     char path[PATH_MAX];
     const char *type = find_mpi (d, path);
     struct child_answer out = { 0 };
-    struct error err;
 
     if (!type)
         return say_fail (d, "%s: there is no mpi_%s*.so in %s", mpi->none,
@@ -212,10 +211,10 @@ enum verdict_status doctor_mpi (struct doctor *d)
         return say_ok (d, "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
                           "each time", type, path, mpi->types[0], type);
     if (!strcmp (type, "pmix")
-        && child_call (load_pmix, path, DOCTOR_WAIT_MS, &out, &err) < 0)
+        && child_call (load_pmix, path, DOCTOR_WAIT_MS, &out, &d->err) < 0)
         return doctor_say (d, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
-                           "Mpi=pmi2", err.text);
+                           "Mpi=pmi2", d->err.text);
     free (out.text);
     return say_ok (d, "%s: %s", type, path);
 }
@@ -303,11 +302,10 @@ enum verdict_status doctor_partition (struct doctor *d)
     unsigned need = ((unsigned)d->site.audit_timeout_ms + 59999) / 60000;
     struct controller_partition part;
     enum verdict_status level;
-    struct error err;
-    int rc = controller_partition (&part, name, &err);
+    int rc = controller_partition (&part, name, &d->err);
 
     if (rc < 0)
-        return say_unknown (d, "%s", err.text);
+        return say_error (d, VERDICT_UNKNOWN);
     if (rc == 0)
         return say_fail (d, "there is no %s: PartitionName=%s Nodes=ALL "
                             "MaxTime=10 RootOnly=YES", name, name);
@@ -333,24 +331,22 @@ enum verdict_status doctor_partition (struct doctor *d)
 
 enum verdict_status doctor_preemption (struct doctor *d)
 {
-    struct error err;
-    int rc = controller_evicts (d->site.audit_partition, &err);
+    int rc = controller_evicts (d->site.audit_partition, &d->err);
 
     if (rc == 0)
         return say_ok (d, "audits preempt no jobs");
     return doctor_say (d, rc > 0 ? VERDICT_FAIL : VERDICT_UNKNOWN, "%s",
-                       err.text);
+                       d->err.text);
 }
 
 enum verdict_status doctor_association (struct doctor *d)
 {
-    struct error err;
     int rc;
 
     if (!listed (conf (d, "AccountingStorageEnforce"), "associations"))
         return say_ok (d, "none is needed");
-    if ((rc = controller_associated (d->user, &err)) < 0)
-        return say_unknown (d, "%s", err.text);
+    if ((rc = controller_associated (d->user, &d->err)) < 0)
+        return say_error (d, VERDICT_UNKNOWN);
     if (rc == 0)
         return say_fail (d, "%s may run no audit: sacctmgr add user %s "
                             "account=...", d->user, d->user);
@@ -393,7 +389,6 @@ static enum verdict_status look_at_plugin (struct doctor *d)
     struct child_answer version;
     enum verdict_status level;
     char path[PATH_MAX];
-    struct error err;
     struct stat st;
 
     snprintf (path, sizeof (path), "%s", line->path);
@@ -409,8 +404,8 @@ static enum verdict_status look_at_plugin (struct doctor *d)
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return say_fail (d, "%s runs as root and is not root's alone to write",
                          path);
-    if (child_call (tell_version, path, DOCTOR_WAIT_MS, &version, &err) < 0)
-        return say_fail (d, "%s", err.text);
+    if (child_call (tell_version, path, DOCTOR_WAIT_MS, &version, &d->err) < 0)
+        return say_error (d, VERDICT_FAIL);
     if (version.len == 0 || strncmp (running, version.text, version.len) != 0)
         level = say_fail (d, "%s was built against Slurm %s, this is %s: build "
                              "it anew", path, version.text, running);

@@ -162,17 +162,14 @@ int inputs_stat (void *field, const char *value, struct error *err)
 int baselines_read (struct baselines *b, const struct fabric *fabric,
                     const char *const *path, size_t n, struct error *err)
 {
-    *b = (struct baselines){
-        .samples = xcalloc (n, sizeof (*b->samples)),
-        .ps = xcalloc (n, sizeof (*b->ps)),
-        .v = xcalloc (n, sizeof (*b->v)),
-        .n = n,
-    };
+    *b = (struct baselines){ xcalloc (n, sizeof (*b->v)), n };
     for (size_t i = 0; i < n; i++) {
-        b->samples[i] = load_samples (fabric, path[i], &b->ps[i], err);
-        if (!b->samples[i])
+        struct pathset *ps = NULL;
+
+        b->v[i].samples = load_samples (fabric, path[i], &ps, err);
+        b->v[i].ps = ps;
+        if (!b->v[i].samples)
             return -1;
-        b->v[i] = (struct baseline){ b->samples[i], b->ps[i] };
     }
     return 0;
 }
@@ -180,11 +177,9 @@ int baselines_read (struct baselines *b, const struct fabric *fabric,
 void baselines_clear (struct baselines *b)
 {
     for (size_t i = 0; i < b->n; i++) {
-        samples_destroy (b->samples[i]);
-        pathset_destroy (b->ps[i]);
+        samples_destroy ((struct samples *)b->v[i].samples);
+        pathset_destroy ((struct pathset *)b->v[i].ps);
     }
-    free (b->samples);
-    free (b->ps);
     free (b->v);
     *b = (struct baselines){ 0 };
 }

@@ -4,7 +4,6 @@
 
 #include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,34 +92,6 @@ void die (void)
 {
     file_abort (verb_inputs.out);
     exit (fail (verb_name, &fault));
-}
-
-static void set_fault (enum error_fault kind, const char *fmt, va_list ap)
-{
-    char text[sizeof (fault.text)];
-
-    vsnprintf (text, sizeof (text), fmt, ap);
-    (kind == ERROR_WORLD ? error_world : error_input) (&fault, "%s", text);
-}
-
-void die_input (const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start (ap, fmt);
-    set_fault (ERROR_INPUT, fmt, ap);
-    va_end (ap);
-    die ();
-}
-
-void die_world (const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start (ap, fmt);
-    set_fault (ERROR_WORLD, fmt, ap);
-    va_end (ap);
-    die ();
 }
 
 void *need (void *p)

@@ -29,11 +29,9 @@ enum {
     EXIT_WORLD = 3,     /* UNKNOWN, or a system error */
 };
 
-/* Baselines, each with the set that it was measured on. */
+/* Baselines, each with the set that it was measured on: both are owned. */
 struct baselines {
-    struct samples **samples;
-    struct pathset **ps;
-    struct baseline *v; /* the same, for the judge */
+    struct baseline *v;
     size_t n;
 };
 
@@ -121,10 +119,8 @@ extern struct error fault;
  * fault; usage or a bad file; a system error.
  */
 _Noreturn void die (void);
-_Noreturn void die_input (const char *fmt, ...)
-    __attribute__ ((format (printf, 1, 2)));
-_Noreturn void die_world (const char *fmt, ...)
-    __attribute__ ((format (printf, 1, 2)));
+#define die_input(...) (error_input (&fault, __VA_ARGS__), die ())
+#define die_world(...) (error_world (&fault, __VA_ARGS__), die ())
 
 /* Die if a call failed with fault set: it returned NULL, or -1. */
 void *need (void *p) __attribute__ ((returns_nonnull));

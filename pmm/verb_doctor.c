@@ -85,15 +85,14 @@ static int published (const struct doctor *d, const char *path,
 static enum verdict_status check_snapshot (struct doctor *d)
 {
     const char *path = d->site.snapshot;
-    struct error err;
     struct stat st;
     int64_t looked;
 
     if (access (path, F_OK) < 0 && *d->site.live_fabric)
         return say_warn (d, "there is none: prologs read %s, and there are no "
                             "audits", d->site.live_fabric);
-    if (published (d, path, &st, &err) < 0)
-        return say_fail (d, "%s%s", err.text,
+    if (published (d, path, &st, &d->err) < 0)
+        return say_fail (d, "%s%s", d->err.text,
                          errno != ENOENT ? ""
                              : ": publish it by pmm fabric read --publish");
     if (!d->fabric)
@@ -114,19 +113,18 @@ static enum verdict_status check_baseline (struct doctor *d)
 {
     const char *path = d->site.baseline;
     struct baselines base = { 0 };
-    struct error err;
     struct stat st;
     int rc;
 
     if (!*path || access (path, F_OK) < 0)
         return say_warn (d, "there is none: what got slower is WARN at most");
-    if (published (d, path, &st, &err) < 0)
-        return say_fail (d, "%s", err.text);
+    if (published (d, path, &st, &d->err) < 0)
+        return say_error (d, VERDICT_FAIL);
     if (!d->fabric)
         return say_unknown (d, "not checked: no snapshot");
-    rc = baselines_read (&base, d->fabric, &path, 1, &err);
+    rc = baselines_read (&base, d->fabric, &path, 1, &d->err);
     baselines_clear (&base);
-    return rc < 0 ? say_warn (d, "%s", err.text) : say_ok (d, "%s", path);
+    return rc < 0 ? say_error (d, VERDICT_WARN) : say_ok (d, "%s", path);
 }
 
 static enum verdict_status check_node_map (struct doctor *d)
@@ -145,13 +143,12 @@ static enum verdict_status check_node_map (struct doctor *d)
 static enum verdict_status check_verdicts (struct doctor *d)
 {
     const char *path = d->site.verdicts;
-    struct error err;
     struct stat st;
 
     if (access (path, F_OK) < 0)
         return say_warn (d, "there is no %s: hooks look at ports alone", path);
-    if (published (d, path, &st, &err) < 0)
-        return say_fail (d, "%s", err.text);
+    if (published (d, path, &st, &d->err) < 0)
+        return say_error (d, VERDICT_FAIL);
     return d->now - st.st_mtime > DAY_S
                ? say_warn (d, "%s is older than a day: does the audit service "
                               "run?", path)
@@ -264,14 +261,13 @@ static enum verdict_status check_programs (struct doctor *d)
     const char *const path[] = { d->site.srun, d->site.probe };
     static const char *const key[] = { "Srun", "Probe" };
     struct child_answer said;
-    struct error err;
 
     for (size_t i = 0; i < sizeof (key) / sizeof (key[0]); i++)
         if (access (path[i], X_OK) < 0)
             return say_fail (d, "%s=%s: %s; it is to be there on all nodes",
                              key[i], path[i], strerror (errno));
-    if (child_call (try_probe, path[1], DOCTOR_WAIT_MS, &said, &err) < 0)
-        return say_fail (d, "Probe does not run: %s", err.text);
+    if (child_call (try_probe, path[1], DOCTOR_WAIT_MS, &said, &d->err) < 0)
+        return say_fail (d, "Probe does not run: %s", d->err.text);
     free (said.text);
     return say_ok (d, "%s, %s", path[0], path[1]);
 }
@@ -305,15 +301,14 @@ static struct ledger *open_ledger (struct doctor *d, enum verdict_status *level)
 {
     bool bad = check_ledger (d) != VERDICT_OK;
     struct ledger *l;
-    struct error err;
 
     if (bad || access (d->site.ledger, F_OK) < 0) {
         *level = say_ok (d, "%s", bad ? "no ledger to look into"
                                       : "none was made yet");
         return NULL;
     }
-    if (!(l = ledger_open (d->site.ledger, LEDGER_READ, &err)))
-        *level = say_unknown (d, "%s", err.text);
+    if (!(l = ledger_open (d->site.ledger, LEDGER_READ, &d->err)))
+        *level = say_error (d, VERDICT_UNKNOWN);
     return l;
 }
 
@@ -323,15 +318,14 @@ static enum verdict_status check_audits (struct doctor *d)
     struct ledger *l = open_ledger (d, &level);
     json_t *failed = NULL, *begun = NULL, *v;
     int64_t n = 0, made;
-    struct error err;
     size_t i;
 
     if (!l)
         return level;
-    if (!(failed = ledger_list (l, LEDGER_FAILED, d->now - DAY_S, 0, &err))
+    if (!(failed = ledger_list (l, LEDGER_FAILED, d->now - DAY_S, 0, &d->err))
         || !(begun = ledger_list (l, LEDGER_BEGUN, d->now - DAY_S,
-                                  d->now + DAY_S, &err))) {
-        level = say_unknown (d, "%s", err.text);
+                                  d->now + DAY_S, &d->err))) {
+        level = say_error (d, VERDICT_UNKNOWN);
         goto out;
     }
     made = (int64_t)json_array_size (begun);
@@ -365,7 +359,6 @@ static enum verdict_status check_audited_nodes (struct doctor *d)
     struct hostlist missed = { 0 };
     json_t *faulty = NULL, *v;
     const char *node, *out = NULL;
-    struct error err;
     size_t n = 0;
 
     if (!l)
@@ -376,10 +369,10 @@ static enum verdict_status check_audited_nodes (struct doctor *d)
         level = say_unknown (d, "%s", d->map_error.text);
     else if (!d->nodes.v)
         level = say_unknown (d, "%s", d->slurm_error.text);
-    else if (!(faulty = ledger_faulty (l, d->now, &err))
+    else if (!(faulty = ledger_faulty (l, d->now, &d->err))
              || missed_nodes (&missed, l, &d->site, d->fabric, d->map,
-                              &d->nodes, d->now, &err) < 0)
-        level = say_unknown (d, "%s", err.text);
+                              &d->nodes, d->now, &d->err) < 0)
+        level = say_error (d, VERDICT_UNKNOWN);
     else if (missed.count > 0) {
         char *list = hostlist_fold ((const char *const *)missed.name,
                                     missed.count);

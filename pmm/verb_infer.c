@@ -143,9 +143,11 @@ static struct topology_model *infer_from (const struct infer_matrix *w,
         = given.basic ? infer_basic (w, given.eps)
                       : infer_switches (w, given.eps, &fault);
 
-    if (!m)
-        die_world ("cannot tell: %s: %s", path, fault.text);
-    return m;
+    if (!m) {
+        error_prefix (&fault, "cannot tell: %s", path);
+        fault.fault = ERROR_WORLD;
+    }
+    return need (m);
 }
 
 /* The matrix of the nodes label[0 .. n-1]. Die if one was not measured. */

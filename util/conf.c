@@ -52,29 +52,13 @@ static const struct conf_option *find (const struct conf_option *table,
     return NULL;
 }
 
-/* True if value is one of the comma-separated words. */
-static bool is_word (const char *words, const char *value)
-{
-    size_t len = strlen (value);
-
-    while (*words) {
-        size_t n = strcspn (words, ",");
-
-        if (n == len && !memcmp (words, value, n))
-            return true;
-        words += n;
-        words += strspn (words, ", ");
-    }
-    return false;
-}
-
 static int set_string (const struct conf_option *opt, void *data,
                        const char *value, struct error *err)
 {
     char **p = field (opt, data);
     char *copy;
 
-    if (opt->words && !is_word (opt->words, value))
+    if (opt->words && !text_listed (opt->words, value))
         return error_input (err, "option %s: '%s' is not one of %s", opt->key,
                             value, opt->words);
     if (opt->min > 0 && !*value)

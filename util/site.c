@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/file.h"
+#include "util/text.h"
 
 enum { MEET_MIN_S = 2, ROUND_TRIP_MAX_US = 1000000, LEDGER_DAYS_MAX = 36500 };
 
@@ -213,28 +214,11 @@ void site_clear (struct site *site)
     conf_clear (site_options, site);
 }
 
-/* True if name is an entry of the comma-separated list. */
-static int listed (const char *list, const char *name)
-{
-    size_t len = strlen (name);
-
-    while (*list) {
-        size_t n;
-
-        list += strspn (list, ", ");
-        n = strcspn (list, ", ");
-        if (n == len && n > 0 && !memcmp (list, name, n))
-            return 1;
-        list += n;
-    }
-    return 0;
-}
-
 const char *site_mode (const struct site *site, const char *partition)
 {
-    if (listed (site->require_partitions, partition))
+    if (text_listed (site->require_partitions, partition))
         return "require";
-    if (listed (site->report_partitions, partition))
+    if (text_listed (site->report_partitions, partition))
         return "report";
     return site->mode;
 }

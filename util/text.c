@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/sort.h"
+
 enum { NAME_MAX_LEN = 63, DIGITS_MAX = 18 };
 
 /* <ctype.h> depends on the locale, which is the user's inside srun. */
@@ -110,9 +112,20 @@ static size_t distance (const char *a, const char *b)
     return row[n];
 }
 
-int text_compare (const void *a, const void *b)
+bool text_listed (const char *list, const char *word)
 {
-    return strcmp (*(const char *const *)a, *(const char *const *)b);
+    size_t len = strlen (word);
+
+    while (*list) {
+        size_t n;
+
+        list += strspn (list, ", ");
+        n = strcspn (list, ", ");
+        if (n == len && n > 0 && !memcmp (list, word, n))
+            return true;
+        list += n;
+    }
+    return false;
 }
 
 size_t text_unique (const char **name, size_t n)
@@ -120,7 +133,7 @@ size_t text_unique (const char **name, size_t n)
     size_t kept = 0;
 
     if (n > 0)
-        qsort (name, n, sizeof (*name), text_compare);
+        qsort (name, n, sizeof (*name), compare_strings);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || strcmp (name[kept - 1], name[i]))
             name[kept++] = name[i];
@@ -130,7 +143,7 @@ size_t text_unique (const char **name, size_t n)
 const char *const *text_find (const char *const *sorted, size_t n,
                               const char *name)
 {
-    return n > 0 ? bsearch (&name, sorted, n, sizeof (*sorted), text_compare)
+    return n > 0 ? bsearch (&name, sorted, n, sizeof (*sorted), compare_strings)
                  : NULL;
 }
 
@@ -301,7 +314,7 @@ static int check_twice (const struct hostlist *hl, struct error *err)
     if (!v)
         return error_nomem (err);
     memcpy (v, hl->name, hl->count * sizeof (*v));
-    qsort (v, hl->count, sizeof (*v), text_compare);
+    qsort (v, hl->count, sizeof (*v), compare_strings);
     for (size_t i = 1; i < hl->count && rc == 0; i++)
         if (!strcmp (v[i - 1], v[i]))
             rc = error_input (err, "host %s is listed twice", v[i]);

@@ -62,11 +62,13 @@ struct text_guess {
 };
 void text_guess (struct text_guess *guess, const char *name);
 
-/* Arrays of strings. text_compare is the order, for qsort. text_unique sorts n
- * names, drops duplicates and returns how many are left. text_find returns the
- * place of `name` in a sorted array, or NULL.
+/* True if the word is in the list, whose words are separated by commas. */
+bool text_listed (const char *list, const char *word);
+
+/* Arrays of strings. text_unique sorts n names, drops duplicates and returns
+ * how many are left. text_find returns the place of `name` in a sorted array,
+ * or NULL.
  */
-int text_compare (const void *a, const void *b);
 size_t text_unique (const char **name, size_t n);
 const char *const *text_find (const char *const *sorted, size_t n,
                               const char *name);
@@ -77,7 +79,7 @@ struct hostlist {
     size_t count;
 };
 
-/* True if the list, sorted by text_compare, has the name. */
+/* True if the list, which is sorted, has the name. */
 bool hostlist_has (const struct hostlist *sorted, const char *name);
 
 /* Parse "node[001-016,020],login1": entries separated by commas or white space,

@@ -27,7 +27,7 @@ static int check_round (const struct probe *p, size_t n, size_t round,
         host[2 * i] = pathset_endpoint (ps, p[i].a)->host;
         host[2 * i + 1] = pathset_endpoint (ps, p[i].b)->host;
     }
-    qsort (host, 2 * n, sizeof (*host), text_compare);
+    qsort (host, 2 * n, sizeof (*host), compare_strings);
     for (size_t i = 1; i < 2 * n; i++)
         if (strcmp (host[i - 1], host[i]) == 0)
             return error_input (err,
