@@ -2,7 +2,6 @@
 /* pmm: one verb per step of the pipeline, and the code that runs the verbs. */
 #include "config.h"
 
-#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -90,8 +89,10 @@ static struct inputs verb_inputs;
 
 void die (void)
 {
-    file_abort (verb_inputs.out);
-    exit (fail (verb_name, &fault));
+    int status = fail (verb_name, &fault);
+
+    inputs_clear (&verb_inputs); /* discards the output, closes the ledger */
+    exit (status);
 }
 
 void *need (void *p)
@@ -127,33 +128,6 @@ int find_row (const void *table, size_t row_size, const char *name,
                              i ? ", " : "", s);
     }
     return error_input (err, "'%.40s' is none of %s", name, list);
-}
-
-static int parse (const struct opt_group *groups, int argc, char **argv,
-                  const char *args, int min, int max, int *status)
-{
-    struct error err;
-    int first = options_get (groups, argc, argv, &err);
-
-    *status = EXIT_BAD_INPUT;
-    if (first == OPTIONS_HELP) {
-        printf ("Usage: pmm %s [OPTION]...%s%s\n\n", argv[0],
-                *args ? " " : "", args);
-        options_help (groups, stdout);
-        *status = EXIT_OK;
-        return -1;
-    }
-    if (first < 0) {
-        *status = fail (argv[0], &err);
-        return -1;
-    }
-    if (argc - first < min || argc - first > max) {
-        fprintf (stderr, "pmm %s: %s argument; usage: pmm %s [OPTION]... %s\n",
-                 argv[0], argc - first < min ? "missing" : "unexpected",
-                 argv[0], args);
-        return -1;
-    }
-    return first;
 }
 
 static int set_format (void *field, const char *value, struct error *err)
@@ -238,6 +212,7 @@ static int run_opened (const struct verb *v, struct inputs *in)
 static int run (const struct verb *v, int argc, char **argv)
 {
     struct inputs *in = &verb_inputs;
+    const char *args = v->operands ? v->operands : "";
     struct opt_group groups[SHARED + 2] = { 0 };
     size_t n = 0;
     int status, first;
@@ -250,13 +225,21 @@ static int run (const struct verb *v, int argc, char **argv)
             groups[n++] = (struct opt_group){ shared[i].options, in };
     if (v->options)
         groups[n++] = (struct opt_group){ v->options, v->given };
-    first = parse (groups, argc, argv, v->operands ? v->operands : "", v->min,
-                   v->max < 0 ? INT_MAX : v->max, &status);
-    if (first >= 0) {
-        in->operand = argv + first;
-        in->noperands = argc - first;
-        status = run_opened (v, in);
+    first = options_get (groups, argc, argv, &fault);
+    if (first == OPTIONS_HELP) {
+        printf ("Usage: pmm %s [OPTION]...%s%s\n\n", verb_name,
+                *args ? " " : "", args);
+        options_help (groups, stdout);
+        return EXIT_OK;
     }
+    need_ok (first);
+    in->operand = argv + first;
+    in->noperands = argc - first;
+    if (in->noperands < v->min || (v->max >= 0 && in->noperands > v->max))
+        die_input ("%s argument; usage: pmm %s [OPTION]... %s",
+                   in->noperands < v->min ? "missing" : "unexpected",
+                   verb_name, args);
+    status = run_opened (v, in);
     inputs_clear (in);
     return status;
 }

@@ -64,8 +64,6 @@ static void catch_signals (void)
 struct auditing {
     struct site site;
     const char *conf;       /* absolute, for pmm-probe; NULL: default */
-    struct fabric *fabric;
-    struct ledger *ledger;
     struct hostlist nodes;
 };
 
@@ -88,12 +86,12 @@ static void add_partners (struct auditing *w)
     hostlist_clear (&from);
 }
 
-static void prepare (struct auditing *w)
+static void prepare (struct auditing *w, struct inputs *in)
 {
     need_ok (site_read (&w->site, w->conf, 1, &fault));
-    w->fabric = need (fabric_load_trusted (w->site.snapshot, geteuid (), NULL,
-                                           &fault));
-    w->ledger = need (ledger_open (w->site.ledger, LEDGER_CREATE, &fault));
+    in->fabric = need (fabric_load_trusted (w->site.snapshot, geteuid (), NULL,
+                                            &fault));
+    in->ledger = need (ledger_open (w->site.ledger, LEDGER_CREATE, &fault));
     if (given.nodes)
         need_ok (hostlist_parse (&w->nodes, given.nodes, CONTROLLER_NODES_MAX,
                                  &fault));
@@ -105,15 +103,15 @@ static void prepare (struct auditing *w)
         need_ok (controller_idle (&w->nodes, w->site.audit_partition, &fault));
 }
 
-static void print (struct auditing *w, const struct audit_result *r,
-                   bool measured, bool json)
+static void print (struct inputs *in, const struct audit_result *r,
+                   bool measured)
 {
     const char *status = verdict_status_name (r->status);
 
-    if (json)
+    if (in->json)
         need_ok (json_write_file (
             "audit", NULL,
-            r->id > 0 ? need (ledger_audit (w->ledger, r->id, &fault))
+            r->id > 0 ? need (ledger_audit (in->ledger, r->id, &fault))
                       : json_pack ("{s:n, s:s, s:s}", "id", "status", status,
                                    "sentence", r->sentence),
             stdout, &fault));
@@ -127,7 +125,7 @@ static void print (struct auditing *w, const struct audit_result *r,
 /* The fewest audits with at most this many nodes each, all of about equal size.
  * Return the worst exit status: EXIT_FAIL, then EXIT_WORLD.
  */
-static int run_all (struct auditing *w, bool json)
+static int run_all (struct auditing *w, struct inputs *in)
 {
     size_t n = w->nodes.count;
     size_t size = given.all ? (size_t)given.size : AUDIT_NODES_MAX;
@@ -135,8 +133,8 @@ static int run_all (struct auditing *w, bool json)
     struct audit audit = {
         .site = &w->site,
         .conf = w->conf,
-        .ledger = w->ledger,
-        .fabric = w->fabric,
+        .ledger = in->ledger,
+        .fabric = in->fabric,
         .stop = &stopped,
         .report = stderr,
     };
@@ -153,7 +151,7 @@ static int run_all (struct auditing *w, bool json)
         struct audit_result result;
         int rc = need_ok (audit_run (&audit, &request, &result, &fault));
 
-        print (w, &result, rc == 1, json);
+        print (in, &result, rc == 1);
         if (exit_status (result.status) != EXIT_OK && worst != EXIT_FAIL)
             worst = exit_status (result.status);
     }
@@ -192,11 +190,9 @@ static int run (struct inputs *in)
         return need_ok (serve (&service, stderr, &fault));
     }
     catch_signals ();
-    prepare (&w);
-    status = run_all (&w, in->json);
+    prepare (&w, in);
+    status = run_all (&w, in);
     hostlist_clear (&w.nodes);
-    ledger_close (w.ledger);
-    fabric_destroy (w.fabric);
     site_clear (&w.site);
     return status;
 }

@@ -143,38 +143,35 @@ static void print_node (const json_t *v, bool all, FILE *fp)
 /* Write the decisions on all nodes with something to report, or on one node
  * (name not NULL).
  */
-static int tell (struct inputs *in, const struct act_report *r,
-                 const char *action, const char *name)
+static void tell (struct inputs *in, const struct act_report *r,
+                  const char *action, const char *name)
 {
     const struct decisions *d = &r->decisions;
     const struct policy_input *input = &r->facts.input;
-    json_t *faulty = ledger_faulty (in->ledger, input->now, &fault);
-    json_t *nodes = xcheck (json_array ());
-    json_t *remarks = xcheck (json_array ());
-    FILE *fp = faulty ? inputs_output (in) : NULL;
+    json_t *faulty = need (ledger_faulty (in->ledger, input->now, &fault));
+    json_t *nodes = json_array (), *remarks = json_array ();
+    FILE *fp = inputs_output (in);
     bool found = !name || d->n == 0;
-    int rc = fp ? 0 : -1;
     const json_t *v;
     size_t i;
 
-    for (i = 0; fp && i < d->n; i++)
+    for (i = 0; i < d->n; i++)
         if (name ? !strcmp (d->v[i].node, name) : act_is_news (&d->v[i])) {
             found = true;
             json_add (nodes, node_json (input, &d->v[i], faulty));
         }
     for (i = 0; i < d->nremarks; i++)
         json_add (remarks, json_string (d->remark[i]));
-    if (fp && !found)
-        rc = error_input (&fault, "Slurm has no node %.63s", name);
-    else if (fp && in->json)
+    if (!found)
+        die_input ("Slurm has no node %.63s", name);
+    if (in->json)
         inputs_put_json (in, "policy", in->fabric->hash,
-                              json_pack ("{s:I, s:s, s:I, s:b, s:O, s:O}",
-                                         "time", (json_int_t)input->now,
-                                         "action", action, "after",
-                                         (json_int_t)d->after, "stopped",
-                                         d->stopped, "remarks", remarks,
-                                         "nodes", nodes));
-    else if (fp) {
+                         json_pack ("{s:I, s:s, s:I, s:b, s:O, s:O}", "time",
+                                    (json_int_t)input->now, "action", action,
+                                    "after", (json_int_t)d->after, "stopped",
+                                    d->stopped, "remarks", remarks, "nodes",
+                                    nodes));
+    else {
         for (i = 0; i < d->nremarks; i++)
             fprintf (fp, "%s\n", d->remark[i]);
         json_array_foreach (nodes, i, v)
@@ -183,7 +180,6 @@ static int tell (struct inputs *in, const struct act_report *r,
     json_decref (faulty);
     json_decref (nodes);
     json_decref (remarks);
-    return rc;
 }
 
 /* --- the verbs ------------------------------------------------------------ */
@@ -199,7 +195,7 @@ static int explain (struct inputs *in)
     inputs_ledger (in, LEDGER_READ);
     need_ok (act_look (&report, &act_slurm, &site, in->ledger, in->fabric,
                        (int64_t)time (NULL), &fault));
-    need_ok (tell (in, &report, site.action, in->operand[0]));
+    tell (in, &report, site.action, in->operand[0]);
     /* a read error, not an input error */
     status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
@@ -214,39 +210,28 @@ static void say (void *arg, const char *line)
     fflush (stdout);
 }
 
-/* A drain by another user would not be recognised as ours later. */
-static int check_user (void)
-{
-    char name[CONTROLLER_NAME];
-    uid_t uid;
-
-    if (controller_user (&uid, name, &fault) < 0)
-        return -1;
-    if (uid != geteuid ())
-        return error_input (&fault, "this is for SlurmUser, %s, to run", name);
-    return 0;
-}
-
 static int act (struct inputs *in)
 {
     struct act_world world = act_slurm;
     struct act_report report = { .busy = false };
-    struct site site = { 0 };
-    int status = -1;
+    char name[CONTROLLER_NAME];
+    struct site site;
+    uid_t uid;
+    int status;
 
     world.say = say;
-    if (site_read (&site, in->conf, 1, &fault) == 0
-        && (in->fabric = fabric_load_trusted (site.snapshot, geteuid (), NULL,
-                                              &fault))
-        && check_user () == 0
-        && (in->ledger = ledger_open (site.ledger, LEDGER_WRITE, &fault))
-        && act_round (&report, &world, &site, in->ledger, in->fabric,
-                      (int64_t)time (NULL), &fault) == 0) {
-        status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
-        if (report.busy)
-            status = error_world (&fault,
-                                  "an audit is running, or another acts");
-    }
+    need_ok (site_read (&site, in->conf, 1, &fault));
+    in->fabric = need (fabric_load_trusted (site.snapshot, geteuid (), NULL,
+                                            &fault));
+    need_ok (controller_user (&uid, name, &fault));
+    if (uid != geteuid ()) /* later, a drain would not be seen as ours */
+        die_input ("this is for SlurmUser, %s, to run", name);
+    in->ledger = need (ledger_open (site.ledger, LEDGER_WRITE, &fault));
+    need_ok (act_round (&report, &world, &site, in->ledger, in->fabric,
+                        (int64_t)time (NULL), &fault));
+    if (report.busy)
+        die_world ("an audit is running, or another acts");
+    status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
     act_report_clear (&report);
     site_clear (&site);
     return status;
