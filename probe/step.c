@@ -62,22 +62,6 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
     return (size_t)(p - buf);
 }
 
-static void take_address (struct wire_in *in, struct transport_address *a)
-{
-    const uint8_t *data;
-    size_t len;
-
-    a->guid = wire_take (in, 8);
-    a->lid = (uint16_t)wire_take (in, 2);
-    a->lmc = (uint8_t)wire_take (in, 1);
-    a->number = (uint8_t)wire_take (in, 1);
-    in->bad |= a->lmc > TRANSPORT_LMC_MAX || a->number >= TRANSPORT_RAILS_MAX;
-    data = wire_take_bytes (in, TRANSPORT_ADDRESS_MAX, &len);
-    a->len = data ? (uint8_t)len : 0;
-    if (data)
-        memcpy (a->data, data, len);
-}
-
 /* Return the number of rails written to peer; 0 with rank->why set. */
 static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
                       struct transport_address *peer)
@@ -101,8 +85,21 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
         return 0;
     }
     for (size_t i = 0; i < rails; i++) {
-        take_address (&in, &peer[i]);
-        peer[i].node = rank->host;
+        struct transport_address *a = &peer[i];
+        const uint8_t *data;
+        size_t len;
+
+        a->node = rank->host;
+        a->guid = wire_take (&in, 8);
+        a->lid = (uint16_t)wire_take (&in, 2);
+        a->lmc = (uint8_t)wire_take (&in, 1);
+        a->number = (uint8_t)wire_take (&in, 1);
+        in.bad |= a->lmc > TRANSPORT_LMC_MAX
+                  || a->number >= TRANSPORT_RAILS_MAX;
+        if ((data = wire_take_bytes (&in, TRANSPORT_ADDRESS_MAX, &len))) {
+            a->len = (uint8_t)len;
+            memcpy (a->data, data, len);
+        }
     }
     if (in.bad)
         return 0;

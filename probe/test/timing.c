@@ -130,6 +130,20 @@ static void test_rtt (void)
     }
 }
 
+static void test_bytes (void)
+{
+    struct fake f = { .handle.gap_ns = GAP_NS, .answer = &answers[1] };
+    struct group *g = group_create (&fake, &f, KEY, 2, 0, first);
+    struct group_ping ping = { .rail = 0, .peer = 1, .pad = 1000 };
+    struct group_stats stats;
+
+    group_ping (g, &ping, NULL);
+    stats = group_stats (g);
+    ok (stats.bytes[0] > 1000 && stats.bytes[0] == stats.bytes[1],
+        "a pad counts where it is sent and where it arrives");
+    group_destroy (g);
+}
+
 static void test_wake (void)
 {
     struct fake f = { .handle.gap_ns = GAP_NS, .answer = &answers[5] };
@@ -346,6 +360,7 @@ static void test_ways (void)
 int main (void)
 {
     test_rtt ();
+    test_bytes ();
     test_wake ();
     test_patience ();
     test_ways ();
