@@ -90,7 +90,7 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
     struct fabric_node *n;
 
     if (guid == 0 || guid == UINT64_MAX)
-        return error_input (err, "%016" PRIx64 " is no GUID", guid);
+        return error_input (err, "%016" PRIx64 " is not a GUID", guid);
     if (nports == 0 || nports > MAX_PORTS)
         return error_input (err, "%s %016" PRIx64 " has %u ports",
                             fabric_type_name (type), guid, nports);
@@ -99,7 +99,7 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
     if (nports > FABRIC_MAX_PORTS - f->nports)
         return error_input (err, "more than %d ports", FABRIC_MAX_PORTS);
     if (fabric_find_node (f, guid) != FABRIC_NONE)
-        return error_input (err, "GUID %016" PRIx64 " is there twice", guid);
+        return error_input (err, "GUID %016" PRIx64 " occurs twice", guid);
     f->node = xgrow (f->node, f->nnodes, sizeof (*f->node));
     n = &f->node[f->nnodes];
     *n = (struct fabric_node){
@@ -195,7 +195,7 @@ int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
     if (width != 0 && !rate.lanes)
         return error_input (err, "no cable has %u lanes", width);
     if (*speed && !rate.speeds)
-        return error_input (err, "%.16s is no speed", speed);
+        return error_input (err, "%.16s is not a speed", speed);
     if (a == b)
         return error_input (err, "port %016" PRIx64 "/%u leads to itself",
                             f->node[node_a].guid, port_a);
@@ -539,7 +539,8 @@ void fabric_tell_apart (const struct fabric *f, char **name,
                         const uint32_t *node, size_t n)
 {
     enum { AFTER = 1 + 16 + 4 }; /* "-GUID", then a port's "/254" */
-    char ***v = xarray (n, sizeof (*v)), **longer = xcalloc (n, sizeof (char *));
+    char ***v = xarray (n, sizeof (*v));
+    char **longer = xcalloc (n, sizeof (*longer));
 
     for (size_t i = 0; i < n; i++)
         v[i] = &name[i];

@@ -160,9 +160,10 @@ struct fabric {
  * or -1 with err if the GUID is taken or there are no ports. fabric_add_cable
  * joins two ports by node index and port number; -1 with err if a port is taken
  * or out of range, or if width or speed is not a value of struct fabric_link.
- * fabric_set_lft copies the table. Texts are copied, cleaned and cut. The caller
- * sets a node's system and adaptive, and a port's rates and state: fabric_port_at
- * finds the port, or returns NULL with err if the node has no such port.
+ * fabric_set_lft copies the table. Texts are copied, cleaned and cut. The
+ * caller sets a node's system and adaptive, and a port's rates and state:
+ * fabric_port_at finds the port, or returns NULL with err if the node has no
+ * such port.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);

@@ -8,34 +8,16 @@
 
 #include "util/text.h"
 
-static int compare (const void *a, const void *b)
-{
-    const struct by_guid *x = a;
-    const struct by_guid *y = b;
-
-    return (x->guid > y->guid) - (x->guid < y->guid);
-}
-
-static uint64_t guid_of (const struct fabric *f, uint32_t endpoint)
-{
-    return f->port[f->endpoint[endpoint].port].guid;
-}
-
 int guids_find (struct guids *g, const struct fabric *f, uint64_t guid,
                 uint32_t *endpoint, struct error *err)
 {
-    struct by_guid key = { .guid = guid };
-    const struct by_guid *found;
+    bool made = g->endpoint.n > 0;
 
-    if (!g->v) {
-        if (!(g->v = malloc ((f->nendpoints + 1) * sizeof (*g->v))))
-            return error_nomem (err);
-        for (uint32_t i = 0; i < f->nendpoints; i++)
-            g->v[i] = (struct by_guid){ guid_of (f, i), i };
-        qsort (g->v, f->nendpoints, sizeof (*g->v), compare);
-    }
-    found = bsearch (&key, g->v, f->nendpoints, sizeof (*g->v), compare);
-    *endpoint = found && guid != 0 ? found->endpoint : FABRIC_NONE;
+    (void)err;
+    for (uint32_t i = 0; !made && i < f->nendpoints; i++)
+        if (f->port[f->endpoint[i].port].guid != 0)
+            map_put (&g->endpoint, f->port[f->endpoint[i].port].guid, i);
+    *endpoint = map_find (&g->endpoint, guid);
     return 0;
 }
 
@@ -58,8 +40,7 @@ int guids_find_text (struct guids *g, const struct fabric *f,
 
 void guids_clear (struct guids *g)
 {
-    free (g->v);
-    *g = (struct guids){ 0 };
+    map_clear (&g->endpoint);
 }
 
 uint32_t guids_endpoint (const struct fabric *f, uint64_t node_guid,

@@ -10,12 +10,10 @@
 #include "ibquery/fabric.h"
 #include "ibquery/nodemap.h"
 #include "util/error.h"
+#include "util/map.h"
 
 struct guids { /* { 0 } to begin with */
-    struct by_guid {
-        uint64_t guid;
-        uint32_t endpoint;
-    } *v; /* [nendpoints], NULL until needed */
+    struct map endpoint; /* by GUID; empty until needed */
 };
 
 /* Find an endpoint by its port's GUID, or by NAME/PORT or GUID as in a node

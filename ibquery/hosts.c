@@ -234,8 +234,8 @@ static size_t find_places (const struct fabric *f, struct switch_ends *place)
     return n;
 }
 
-/* Set level 1 for leaf switches, and queue them. Return their number. A leaf has
- * not many fewer hosts than the switch of the median host.
+/* Set level 1 for leaf switches, and queue them. Return their number. A leaf
+ * has not many fewer hosts than the switch of the median host.
  */
 static size_t mark_leaves (struct fabric *f, const struct switch_ends *place,
                            size_t n, uint32_t *queue)

@@ -81,7 +81,7 @@ int words_hex (struct words *w, int digits, const char *what,
 
     if (strlen (s) != (size_t)digits
         || strspn (s, "0123456789abcdef") != (size_t)digits)
-        return error_input (err, "\"%.40s\" is no %s of %d hex digits", s,
+        return error_input (err, "\"%.40s\" is not a %s of %d hex digits", s,
                             what, digits);
     *value = strtoull (s, NULL, 16);
     return 0;
@@ -99,7 +99,7 @@ int words_number (struct words *w, uint64_t max, const char *what,
 
     if (strspn (s, "0123456789") == 0 || (s[0] == '0' && s[1])
         || text_u64 (s, 0, max, value) < 0)
-        return error_input (err, "\"%.40s\" is no %s of 0 to %ju", s, what,
+        return error_input (err, "\"%.40s\" is not a %s of 0 to %ju", s, what,
                             (uintmax_t)max);
     return 0;
 }
@@ -111,7 +111,7 @@ int words_port (struct words *w, uint64_t *guid, unsigned int *port,
     uint64_t number;
 
     if (!slash)
-        return error_input (err, "\"%.40s\" is no GUID/PORT", text);
+        return error_input (err, "\"%.40s\" is not a GUID/PORT", text);
     *slash = '\0';
     if (words_guid (&(struct words){ .next = text }, guid, err) < 0
         || words_number (&(struct words){ .next = slash + 1 }, UINT8_MAX,
@@ -127,7 +127,7 @@ int words_hash (struct words *w, char hash[DIGEST_HEX], struct error *err)
 
     if (strlen (hex) != DIGEST_HEX - 1
         || strspn (hex, "0123456789abcdef") != DIGEST_HEX - 1)
-        return error_input (err, "\"%.40s\" is no hash", hex);
+        return error_input (err, "\"%.40s\" is not a hash", hex);
     strcpy (hash, hex);
     return 0;
 }
@@ -140,7 +140,7 @@ int words_time (struct words *w, int64_t *when, struct error *err)
     char again[LINES_TIME];
 
     if (!end || *end || strcmp (lines_format_time (timegm (&tm), again), s))
-        return error_input (err, "\"%.40s\" is no time", s);
+        return error_input (err, "\"%.40s\" is not a time", s);
     *when = timegm (&tm);
     return 0;
 }
@@ -168,7 +168,7 @@ static int check_line (const char *line, size_t len, struct error *err)
                             LINES_MAX - 1);
     for (size_t i = 0; i < len; i++)
         if (line[i] < 0x20 || line[i] > 0x7e)
-            return error_input (err, "byte %zu of the line (0x%02x) is no "
+            return error_input (err, "byte %zu of the line (0x%02x) is not "
                                      "printable ASCII",
                                 i + 1, (unsigned char)line[i]);
     return 0;
@@ -181,7 +181,7 @@ static int check_magic (const struct lines_format *f, const char *line,
     char version[12];
 
     if (strncmp (line, f->magic, len) != 0 || line[len] != ' ')
-        return error_input (err, "this is no %s: its first line is not "
+        return error_input (err, "this is not a %s: its first line is not "
                                  "\"%s %u\"",
                             f->what, f->magic, f->version);
     snprintf (version, sizeof (version), "%u", f->version);
@@ -203,7 +203,7 @@ static int read_line (struct lines_reading *r, struct words *w,
     for (; k->name && (digit || strcmp (name, k->name) != 0); k++)
         bit <<= 1;
     if (!k->fn || (!k->name && !digit))
-        return error_input (err, "\"%.40s\" starts no line of a %s",
+        return error_input (err, "\"%.40s\" does not start a line of a %s",
                             digit ? w->next : name, r->format->what);
     if (k->name && k->section < r->section)
         return error_input (err, "a %s line is out of place", name);
@@ -218,8 +218,9 @@ static int read_line (struct lines_reading *r, struct words *w,
 }
 
 /* The last line; nothing may follow it. */
-static int check_end (const struct lines_reading *r, const struct digest *digest,
-                      const char *hex, bool last, struct error *err)
+static int check_end (const struct lines_reading *r,
+                      const struct digest *digest, const char *hex, bool last,
+                      struct error *err)
 {
     char expected[DIGEST_HEX];
     unsigned int bit = 1;

@@ -321,7 +321,7 @@ int live_request (const struct site *site, const struct live_job *job,
     return rc;
 }
 
-/* Whether it was made in the last seconds; the clocks of two hosts may differ. */
+/* Whether it was made in the last seconds; clocks of two hosts may differ. */
 static bool is_fresh (const struct stat *st, int64_t max_age_s)
 {
     return time (NULL) - st->st_mtime <= max_age_s;

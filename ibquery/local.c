@@ -187,8 +187,7 @@ static void read_port (int dir, struct local_port *p)
     }
 }
 
-/* Open a directory to list it. Return 1, 0 if it does not exist, or -1 with err.
- */
+/* Open a directory to list it. Return 1, 0 if it is missing, or -1 with err. */
 static int open_list (int dir, const char *path, DIR **d, struct error *err)
 {
     int fd = openat (dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -173,7 +173,7 @@ static int read_rates (void *arg, struct words *w, struct error *err)
         const char *text = words_next (w);
 
         if (rates_parse (text, set[i]) < 0)
-            return error_input (err, "\"%.60s\" is no set of rates", text);
+            return error_input (err, "\"%.60s\" is not a set of rates", text);
     }
     if (!(p = fabric_port_at (r->f, node, port, err)))
         return -1;
@@ -223,7 +223,7 @@ static int read_state (void *arg, struct words *w, struct error *err)
         return -1;
     name = words_next (w);
     if ((state = fabric_find_state (name)) < 0)
-        return error_input (err, "\"%.40s\" is no state of a port", name);
+        return error_input (err, "\"%.40s\" is not a state of a port", name);
     if (!(p = fabric_port_at (r->f, node, port, err)))
         return -1;
     p->state = state;
@@ -246,7 +246,8 @@ static int read_cable (void *arg, struct words *w, struct error *err)
     text = words_next (w);
     if (strcmp (text, "-") != 0) {
         if (!(x = strchr (text, 'x')))
-            return error_input (err, "\"%.40s\" is no width and speed", text);
+            return error_input (err, "\"%.40s\" is not a width and speed",
+                                text);
         *x++ = '\0';
         if (strcmp (text, "?") != 0
             && words_number (&(struct words){ .next = text }, UINT8_MAX,
@@ -310,7 +311,7 @@ static int read_entries (void *arg, struct words *w, struct error *err)
     hex = words_next (w);
     len = strlen (hex);
     if (len == 0 || len % 2 != 0 || (is_run && len != 2))
-        return error_input (err, "%zu hex digits are no table entries", len);
+        return error_input (err, "%zu hex digits are not table entries", len);
     if (!is_run)
         last = first + len / 2 - 1;
     if (first < r->lft_next || last < first || last > r->lft_top)
@@ -320,7 +321,7 @@ static int read_entries (void *arg, struct words *w, struct error *err)
         const char *a = strchr (digits, hex[0]), *b = strchr (digits, hex[1]);
 
         if (!a || !b)
-            return error_input (err, "\"%.2s\" is no port in hex", hex);
+            return error_input (err, "\"%.2s\" is not a port in hex", hex);
         r->lft[lid] = (a - digits) << 4 | (b - digits);
         if (!is_run)
             hex += 2;

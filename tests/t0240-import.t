@@ -74,7 +74,7 @@ head -n 20 fts | pmm fabric import net - -o none 2>err
 is "$? $(<err)" "2 pmm fabric import: standard input:20: the table above does\
  not say how long it is: lines are missing" "tables cut short, too"
 pmm fabric import --format fdbs:fts net -o none 2>err
-is "$? $(<err)" "2 pmm fabric import: fts:1: this line is of no forwarding\
+is "$? $(<err)" "2 pmm fabric import: fts:1: this line does not belong to a forwarding\
  table" "a format that is said is not looked for"
 [[ ! -e none ]]
 ok $? "... and no file is left"

@@ -37,23 +37,23 @@ static void join (struct cable_match *w, uint32_t x, uint32_t y, uint32_t port)
     w->stays[x < y ? x : y] = port;
 }
 
-/* A cable of the other list at one of x's ends that is not paired yet. */
+/* The cable of the other list at x's port, if it is not paired yet. */
+static uint32_t free_at (const struct cable_match *w, uint32_t x,
+                         uint32_t port)
+{
+    uint32_t y = w->at[x < w->nbefore][port];
+
+    return y != CABLES_NONE && w->mate[y] == CABLES_NONE ? y : CABLES_NONE;
+}
+
+/* The same at one of x's ends, which *port is set to. */
 static uint32_t free_next (const struct cable_match *w, uint32_t x,
                            uint32_t *port)
 {
     const struct cable *c = cable_of (w, x);
-    const uint32_t *at = w->at[x < w->nbefore];
-    const uint32_t end[] = { c->a, c->b };
+    uint32_t y = free_at (w, x, *port = c->a);
 
-    for (int k = 0; k < 2; k++) {
-        uint32_t y = at[end[k]];
-
-        if (y != CABLES_NONE && w->mate[y] == CABLES_NONE) {
-            *port = end[k];
-            return y;
-        }
-    }
-    return CABLES_NONE;
+    return y != CABLES_NONE ? y : free_at (w, x, *port = c->b);
 }
 
 /* Whether x ends a path: at one of its ends there is no cable to pair it with.
@@ -61,11 +61,9 @@ static uint32_t free_next (const struct cable_match *w, uint32_t x,
 static bool is_last (const struct cable_match *w, uint32_t x)
 {
     const struct cable *c = cable_of (w, x);
-    const uint32_t *at = w->at[x < w->nbefore];
-    uint32_t y = at[c->a], z = at[c->b];
 
-    return y == CABLES_NONE || w->mate[y] != CABLES_NONE || z == CABLES_NONE
-           || w->mate[z] != CABLES_NONE;
+    return free_at (w, x, c->a) == CABLES_NONE
+           || free_at (w, x, c->b) == CABLES_NONE;
 }
 
 /* Pair the cables of the path or ring, two by two, from x on. */

@@ -240,7 +240,7 @@ static int read_line (struct cabling_reader *r, char *line, struct error *err)
 
     for (const char *p = line; *p; p++)
         if ((*p < 0x20 && *p != '\t') || *p > 0x7e)
-            return error_input (err, "byte %td of the line (0x%02x) is no "
+            return error_input (err, "byte %td of the line (0x%02x) is not "
                                      "printable ASCII",
                                 p - line + 1, (unsigned char)*p);
     line += strspn (line, " \t");
@@ -250,7 +250,8 @@ static int read_line (struct cabling_reader *r, char *line, struct error *err)
         if (next_field (&next, field[n], err) < 0)
             return -1;
     if (n < 4)
-        return error_input (err, "%d fields are no cable: NODE,PORT,NODE,PORT",
+        return error_input (err, "%d fields are not a cable: "
+                                 "NODE,PORT,NODE,PORT",
                             n);
     if (r->number == 1 && *field[1] && *field[3]
         && !strpbrk (field[1], digits) && !strpbrk (field[3], digits))

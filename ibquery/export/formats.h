@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fabric as other programs read it. All functions return 0, or -1 with err. */
+/* A fabric as other programs read it. All functions return 0, or -1 with err.
+ */
 #ifndef IBQUERY_FORMATS_H
 #define IBQUERY_FORMATS_H
 
@@ -8,14 +9,14 @@
 #include "ibquery/fabric.h"
 
 /* In the format of ibnetdiscover, which ibsim also reads as a netfile: nodes,
- * GUIDs, cables, widths and speeds. Vendor and device ids, which a snapshot does
- * not have, are made up. ibsim does not read the port GUIDs of an adapter: it
- * derives them from the adapter's GUID, as generated fabrics do.
+ * GUIDs, cables, widths and speeds. Vendor and device ids, which a snapshot
+ * does not have, are made up. ibsim does not read the port GUIDs of an adapter:
+ * it derives them from the adapter's GUID, as generated fabrics do.
  *
- * netdiscover_write writes as ibnetdiscover does, switches first. The others are
- * for ibsim, hosts first. A node is named after its host, or by its description.
- * If that name is taken, or ibsim cannot use it, the node is named as
- * ibnetdiscover names it. netfile_write leaves the LIDs to an SM;
+ * netdiscover_write writes as ibnetdiscover does, switches first. The others
+ * are for ibsim, hosts first. A node is named after its host, or by its
+ * description. If that name is taken, or ibsim cannot use it, the node is named
+ * as ibnetdiscover names it. netfile_write leaves the LIDs to an SM;
  * netfile_write_lids writes the LIDs of the fabric, which an SM keeps.
  */
 int netdiscover_write (const struct fabric *f, FILE *fp, struct error *err);

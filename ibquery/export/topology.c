@@ -324,8 +324,8 @@ static void put_notes (const struct topology *t, FILE *fp)
     fabric_port_name (t->f, l->a, a, sizeof (a));
     fabric_port_name (t->f, l->b, b, sizeof (b));
     fprintf (fp,
-             "# This fabric is no tree: leaves are joined to each other by %s "
-             "(%s - %s).\n"
+             "# This fabric is not a tree: leaves are joined to each other by "
+             "%s (%s - %s).\n"
              "# Leaves are grouped by them; within a group, Slurm takes all to "
              "be equally far.\n"
              "# For a dragonfly, TopologyParam=Dragonfly may place jobs "

@@ -127,8 +127,8 @@ int import_fdbs (struct draft *d, char *line, struct error *err);
 int import_fdbs_end (struct draft *d, struct error *err);
 
 /* Put "FILE:LINE: " before the message in err; place_input also makes the
- * message, as error_input does, and draft_fault for the line that is being read.
- * All return -1.
+ * message, as error_input does, and draft_fault for the line that is being
+ * read. All return -1.
  */
 int place_error (const struct place *at, struct error *err);
 int place_input (const struct place *at, struct error *err, const char *fmt,

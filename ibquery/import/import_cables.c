@@ -148,7 +148,7 @@ static int read_node (struct draft *d, char *p, size_t type, struct error *err)
         || (is_switch && (!scan_to (&p, " lid ")
                           || !scan_decimal (&p, FABRIC_MAX_LID, &lid))))
         return draft_fault (d, err,
-                            "this is no node as ibnetdiscover writes them");
+                            "this is not a node as ibnetdiscover writes them");
     d->paragraph = draft_node (d, guid, types[type].type, ports, system, desc,
                                err);
     if (d->paragraph < 0)
@@ -167,7 +167,7 @@ static int read_port (struct draft *d, char *p, struct error *err)
     char letter, *quote;
 
     if (d->paragraph < 0)
-        return draft_fault (d, err, "this port is of no node");
+        return draft_fault (d, err, "this port does not belong to a node");
     is_switch = d->f->node[d->paragraph].type == NODE_SWITCH;
     good = scan_port (&p, &cable.port, &guid);
     scan_blanks (&p);
@@ -182,7 +182,7 @@ static int read_port (struct draft *d, char *p, struct error *err)
         || !(quote = strrchr (p, '"')) || !(p = quote + 1)
         || !scan_rate (&p, &cable))
         return draft_fault (d, err,
-                            "this is no port as ibnetdiscover writes them");
+                            "this is not a port as ibnetdiscover writes them");
     if (!is_switch
         && draft_address (d, d->paragraph, cable.port, guid, lid, lmc, err) < 0)
         return -1;
@@ -197,7 +197,7 @@ int import_netdiscover (struct draft *d, char *line, struct error *err)
     if (system || scan_text (&line, "switchguid=")) {
         if (!scan_text (&line, "0x") || !scan_hex (&line, UINT64_MAX, &first)
             || !scan_guid (&line, &second))
-            return draft_fault (d, err, "this is no GUID");
+            return draft_fault (d, err, "this is not a GUID");
         *(system ? &d->system : &d->port_guid) = system ? first : second;
         return 0;
     }
@@ -210,7 +210,7 @@ int import_netdiscover (struct draft *d, char *line, struct error *err)
         if (scan_text (&line, others[i]))
             return 0;
     if (*line)
-        return draft_fault (d, err, "this is no line of ibnetdiscover's");
+        return draft_fault (d, err, "this is not a line of ibnetdiscover's");
     d->paragraph = -1;
     return 0;
 }
@@ -292,7 +292,7 @@ int import_list (struct draft *d, char *line, struct error *err)
         return 0;
     if (!scan_end (&line, &end[0]) || !scan_end (&line, &end[1])
         || !scan_state (line, &cable))
-        return draft_fault (d, err, "this is no cable of a .lst");
+        return draft_fault (d, err, "this is not a cable of a .lst");
     if (cable.state == PORT_UNKNOWN)
         return 0;
     for (int i = 0; i < 2; i++) {

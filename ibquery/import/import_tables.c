@@ -65,7 +65,7 @@ static int lfts_header (struct draft *d, char *p, struct error *err)
                                   : scan_decimal (&p, UINT16_MAX, &last))
         || !scan_text (&p, "] of switch ") || !scan_to (&p, "guid 0x")
         || !scan_hex (&p, UINT64_MAX, &guid))
-        return draft_fault (d, err, "this begins no forwarding table");
+        return draft_fault (d, err, "this does not begin a forwarding table");
     if (draft_table (d, guid, first, last, err) < 0)
         return -1;
     d->open->lacks_last = last % 64 == 0;
@@ -84,7 +84,8 @@ static int lfts_entry (struct draft *d, char *p, struct error *err)
     if (!scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_text (&p, " ")
         || !scan_decimal (&p, UINT8_MAX, &port)
         || (*p && !scan_text (&p, " ")) || !d->open)
-        return draft_fault (d, err, "this is no entry of a forwarding table");
+        return draft_fault (d, err,
+                            "this is not an entry of a forwarding table");
     if (draft_route (d, lid, port, err) < 0)
         return -1;
     untold = !*p || strstr (p, "(path #");
@@ -111,11 +112,13 @@ static int lfts_trailer (struct draft *d, char *p, struct error *err)
     if (!*p)
         return 0;
     if (!scan_decimal (&p, UINT32_MAX, &count))
-        return draft_fault (d, err, "\"%.40s\" is of no forwarding table", p);
+        return draft_fault (d, err,
+                            "\"%.40s\" does not belong to a forwarding table",
+                            p);
     scan_blanks (&p);
     valid = scan_text (&p, "valid ");
     if (!scan_text (&p, "lids dumped") || !t)
-        return draft_fault (d, err, "this ends no forwarding table");
+        return draft_fault (d, err, "this does not end a forwarding table");
     if (count != t->routes && (valid || count != t->last))
         return draft_fault (d, err, "the table has %zu entries, not %" PRIu64,
                             t->routes, count);
@@ -143,7 +146,7 @@ static int fdbs_header (struct draft *d, char *p, struct error *err)
     if (import_fdbs_end (d, err) < 0)
         return -1;
     if (!scan_hex (&p, UINT64_MAX, &guid) || *p)
-        return draft_fault (d, err, "this begins no forwarding table");
+        return draft_fault (d, err, "this does not begin a forwarding table");
     if (draft_table (d, guid, 0, 0, err) < 0)
         return -1;
     d->open->first = 1;
@@ -156,14 +159,15 @@ static int fdbs_entry (struct draft *d, char *p, struct error *err)
     uint64_t lid, port;
 
     if (!t || !scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_text (&p, " : "))
-        return draft_fault (d, err, "this is no entry of a forwarding table");
+        return draft_fault (d, err,
+                            "this is not an entry of a forwarding table");
     if (lid != t->last + 1)
         return draft_fault (d, err, "the LIDs of a table follow one another");
     t->last = lid;
     if (strcmp (p, "UNREACHABLE") == 0)
         return 0;
     if (!scan_decimal (&p, UINT8_MAX, &port) || *p != ' ')
-        return draft_fault (d, err, "this is no port of a forwarding table");
+        return draft_fault (d, err, "this is not a port of a forwarding table");
     if (draft_route (d, lid, port, err) < 0)
         return -1;
     return draft_owner (d, lid, DRAFT_SOMEBODY, err);
@@ -180,7 +184,8 @@ int import_fdbs (struct draft *d, char *line, struct error *err)
     if (scan_to (&p, "Switch 0x"))
         return fdbs_header (d, p, err);
     if (!scan_text (&line, "PLFT_NUM: "))
-        return draft_fault (d, err, "this line is of no forwarding table");
+        return draft_fault (d, err,
+                            "this line does not belong to a forwarding table");
     return strcmp (line, "0") == 0
                ? 0
                : draft_fault (d, err, "the switch has more tables than one");

@@ -373,7 +373,7 @@ struct link_check *check_links (const struct fabric *f,
     if (before && now)
         x.seconds = growth_seconds (before, now);
     if (before && x.seconds == 0) {
-        error_input (err, "the earlier reading of the counters is no earlier");
+        error_input (err, "the earlier reading of the counters is not earlier");
         return NULL;
     }
     x.c = xcalloc (1, sizeof (*x.c));

@@ -113,7 +113,7 @@ int counters_sort (struct counters *c, struct error *err)
         qsort (c->port, c->nports, sizeof (*c->port), by_place);
     for (size_t i = 1; i < c->nports; i++)
         if (by_place (&c->port[i - 1], &c->port[i]) == 0)
-            return error_input (err, "port %016" PRIx64 "/%u is there twice",
+            return error_input (err, "port %016" PRIx64 "/%u occurs twice",
                                 c->port[i].guid, c->port[i].port);
     return 0;
 }
@@ -250,7 +250,8 @@ static int read_columns (void *arg, struct words *w, struct error *err)
         while (id < COUNTERS && strcmp (table[id].name, name) != 0)
             id++;
         if (id == COUNTERS || seen & BIT (id))
-            return error_input (err, "\"%.40s\" is no counter, or there twice",
+            return error_input (err,
+                                "\"%.40s\" is not a counter, or occurs twice",
                                 name);
         seen |= BIT (id);
         r->column[r->ncolumns++] = id;
@@ -291,7 +292,7 @@ static int read_port (void *arg, struct words *w, struct error *err)
     while (p->fec < COUNT (fec_names) && strcmp (fec_names[p->fec], fec) != 0)
         p->fec++;
     if (p->fec == COUNT (fec_names))
-        return error_input (err, "\"%.40s\" is no FEC mode", fec);
+        return error_input (err, "\"%.40s\" is not a FEC mode", fec);
     for (size_t i = 0; i < r->ncolumns; i++)
         if (read_value (p, r->column[i], words_next (w), err) < 0)
             return -1;

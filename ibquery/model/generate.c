@@ -158,14 +158,6 @@ struct fabric *generate_fat_tree (const struct fat_tree *tree,
     return wiring_fabric (w, &tree->how, err);
 }
 
-static int check_part (const char *what, unsigned int n, struct error *err)
-{
-    return n >= 1 && n <= MAX_DRAGONFLY
-               ? 0
-               : error_input (err, "a dragonfly has 1 to %d %s, not %u",
-                              MAX_DRAGONFLY, what, n);
-}
-
 /* Ports of a router: hosts, the others of its group, other groups. */
 static void wire_router (struct wiring *w, const struct dragonfly *fly,
                          unsigned int g, unsigned int r)
@@ -192,13 +184,19 @@ struct fabric *generate_dragonfly (const struct dragonfly *fly,
 {
     unsigned int p = fly->hosts, a = fly->routers, h = fly->globals;
     unsigned int groups = a * h + 1;
+    const unsigned int part[] = { p, a, h };
+    static const char *const what[]
+        = { "hosts per router", "routers per group",
+            "global ports per router" };
     char name[FABRIC_NAME_MAX];
     struct wiring *w;
 
-    if (check_part ("hosts per router", p, err) < 0
-        || check_part ("routers per group", a, err) < 0
-        || check_part ("global ports per router", h, err) < 0)
-        return NULL;
+    for (int i = 0; i < 3; i++)
+        if (part[i] < 1 || part[i] > MAX_DRAGONFLY) {
+            error_input (err, "a dragonfly has 1 to %d %s, not %u",
+                         MAX_DRAGONFLY, what[i], part[i]);
+            return NULL;
+        }
     snprintf (name, sizeof (name), "dragonfly (%u,%u,%u)", p, a, h);
     w = wiring_create (name, (uint64_t)groups * a * p, (uint64_t)groups * a,
                        p + a - 1 + h, err);

@@ -261,7 +261,8 @@ static struct mads_item *find_slot (const struct mads *m, const uint8_t *mad)
         const struct mads_request *r = &m->slot[i].request;
 
         if (m->slot[i].tid == tid)
-            return mad[MAD_CLASS] == r->class && get16 (mad + MAD_ATTR) == r->attr
+            return mad[MAD_CLASS] == r->class
+                           && get16 (mad + MAD_ATTR) == r->attr
                            && get32 (mad + MAD_MOD) == r->mod
                        ? &m->slot[i]
                        : NULL;

@@ -35,8 +35,8 @@ struct reach {
     uint16_t *lid;           /* [nlids] of the hosts, ascending */
     size_t nlids;
     struct reach_port *owner; /* [nlids] */
-    bool **used;             /* [nnodes][nlids] paths use this LID's entry; NULL:
-                                none */
+    bool **used;             /* [nnodes][nlids] paths use this LID's entry;
+                                NULL: none */
     bool *followed;          /* [nnodes] in this walk, from its hosts */
     size_t nnodes;           /* of the two */
     bool asked;              /* in this walk */
@@ -132,8 +132,8 @@ static void use (struct reach *r, const struct reach_port *hop, size_t i)
 }
 
 /* Walk from an adapter's port, or from a switch (num 0), to the end of the path
- * to LID i; if `noted`, mark what is used. Return 1; 0 with err if the path does
- * not end at the LID's owner, or something was asked for; -1 with *fatal.
+ * to LID i; if `noted`, mark what is used. Return 1; 0 with err if the path
+ * does not end at the LID's owner, or something was asked for; -1 with *fatal.
  */
 static int follow (struct reach *r, struct reach_port from, size_t i,
                    bool noted, struct error *err, struct error *fatal)
@@ -203,8 +203,8 @@ static int check_owner (const struct reach *r, size_t k, struct error *err)
     return 0;
 }
 
-/* Follow every LID from LID k's host. If it is on a switch, this follows for all
- * hosts on that switch.
+/* Follow every LID from LID k's host. If it is on a switch, this follows for
+ * all hosts on that switch.
  */
 static int follow_from (struct reach *r, size_t k, struct error *err,
                         struct error *fatal)

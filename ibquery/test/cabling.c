@@ -94,7 +94,7 @@ static const struct {
     { "nothing", "", "x:1: no cables are listed" },
     { "a headline alone", "a,b,c,d\n", "x:1: no cables are listed" },
     { "too few fields", "leaf1,1,h1\n",
-      "x:1: 3 fields are no cable: NODE,PORT,NODE,PORT" },
+      "x:1: 3 fields are not a cable: NODE,PORT,NODE,PORT" },
     { "no such port", "leaf1,1,h1,1\nleaf1,9,h2,1\n",
       "x:2: leaf1 has no port '9'" },
     { "a headline further down", "leaf1,1,h1,1\nleaf1,port,h2,port\n",
@@ -116,7 +116,7 @@ static const struct {
     { "a quote in quotes, and open", "\"leaf1\"\",1,h1,1",
       "x:1: a quote is not closed" },
     { "a byte of no text", "leaf1,1,h\x01,1\n",
-      "x:1: byte 10 of the line (0x01) is no printable ASCII" },
+      "x:1: byte 10 of the line (0x01) is not printable ASCII" },
 };
 
 static void put_name (FILE *fp, const struct cabling *c, uint32_t port)

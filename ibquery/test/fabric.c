@@ -399,8 +399,8 @@ static void refusals (void)
         int (*fn) (struct fabric *f, struct error *err);
         const char *sentence;
     } rows[] = {
-        { twice, "GUID 0000000000000010 is there twice" },
-        { no_guid, "0000000000000000 is no GUID" },
+        { twice, "GUID 0000000000000010 occurs twice" },
+        { no_guid, "0000000000000000 is not a GUID" },
         { no_ports, "has 0 ports" },
         { many_ports, "has 255 ports" },
         { all_ports, "more than 4194304 ports" },
@@ -408,7 +408,7 @@ static void refusals (void)
         { taken, "port 0000000000000020/1 has two cables" },
         { loopback, "leads to itself" },
         { bad_width, "3 lanes" },
-        { bad_speed, "warp-speed is no speed" },
+        { bad_speed, "warp-speed is not a speed" },
         { bad_lid, "LID 49152 is not a unicast LID" },
         { bad_lmc, "LMC 8 is larger than 7" },
         { unaligned, "LID 5 does not fit its LMC 2" },

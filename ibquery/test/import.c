@@ -246,7 +246,7 @@ static const struct {
 } changes[] = {
     { 0, 0, "Switch\t4 \"S-0002c90100000040\"",
       "Switch\t5 \"S-0002c9010000004x\"", false,
-      "tree.ibnetdiscover:10: this is no node as ibnetdiscover writes "
+      "tree.ibnetdiscover:10: this is not a node as ibnetdiscover writes "
       "them" },
     { 0, 0, "port 0 lid 9 ", "port 0 lid 7 ", false,
       "tree.ibnetdiscover:44: the far end's LID 9 is 7 in "
@@ -255,7 +255,7 @@ static const struct {
       "tree.ibnetdiscover:44: the far end's LID 9 is 0 in "
       "tree.ibnetdiscover:10" },
     { 0, 0, "port 0 lid 9 ", "port 0 lid 49152 ", false,
-      "tree.ibnetdiscover:10: this is no node as ibnetdiscover writes "
+      "tree.ibnetdiscover:10: this is not a node as ibnetdiscover writes "
       "them" },
     { 0, 0, "h0007 mlx5_0\" lid 13", "h0007 mlx5_0\" lid 12", false,
       "tree.ibnetdiscover:11: the far end's LID 12 is 13 in "
@@ -279,9 +279,9 @@ static const struct {
     { 0, 0, "4xHDR", "5xHDR", false,
       "tree.ibnetdiscover:11: no cable has 5 lanes" },
     { 0, 0, "4xHDR", "4xFAST", false,
-      "tree.ibnetdiscover:11: FAST is no speed" },
+      "tree.ibnetdiscover:11: FAST is not a speed" },
     { 0, 0, "4xHDR", "4xMUCHTOOFAST", false,
-      "tree.ibnetdiscover:11: this is no port as ibnetdiscover writes "
+      "tree.ibnetdiscover:11: this is not a port as ibnetdiscover writes "
       "them" },
     { 0, 0, "# lid 14 lmc 0", "# lid 14 lmc 1", false,
       "tree.dump_fts:1: the table has LIDs 0 to 14 only, but LID 15 is "
@@ -290,10 +290,10 @@ static const struct {
       "tree.ibnetdiscover:12: the far end's LID 14 is 15 in "
       "tree.ibnetdiscover:71" },
     { 0, 0, "# lid 14 lmc 0", "# lid 14 lmc 8", false,
-      "tree.ibnetdiscover:71: this is no port as ibnetdiscover writes "
+      "tree.ibnetdiscover:71: this is not a port as ibnetdiscover writes "
       "them" },
     { 0, 0, "vendid", "wendid", false,
-      "tree.ibnetdiscover:6: this is no line of ibnetdiscover's" },
+      "tree.ibnetdiscover:6: this is not a line of ibnetdiscover's" },
     { 0, 1, "0x000e 002 : (Channel Adapter portguid 0x0002c90000000081",
       "0x000e 002 : (Channel Adapter portguid 0x0002c90000000091", false,
       "tree.dump_fts:35: LID 14 belongs to port GUID 0002c90000000081, "
@@ -306,7 +306,7 @@ static const struct {
     { 0, 1, "0x000e 002", "0x000f 002", false,
       "tree.dump_fts:17: LID 15 does not belong here" },
     { 0, 1, "0x000e 002", "0x000e 256", false,
-      "tree.dump_fts:17: this is no entry of a forwarding table" },
+      "tree.dump_fts:17: this is not an entry of a forwarding table" },
     { 0, 1, "[0x0-0xe]", "[0x2-0xe]", false,
       "tree.dump_fts:4: LID 1 does not belong here" },
     { 0, 1, "[0x0-0xe]", "[0x0-0xd]", false,
@@ -336,14 +336,14 @@ static const struct {
     { 5, 1, "0x0002 : 000", "0x0003 : 000", false,
       "tree.fdbs:4: the LIDs of a table follow one another" },
     { 5, 1, "0x0002 : 000  :", "0x0002 : none:", false,
-      "tree.fdbs:4: this is no port of a forwarding table" },
+      "tree.fdbs:4: this is not a port of a forwarding table" },
     { 6, 0, "LID:0006", "LID:0007", false,
       "tree.lst:10: LID 6 is 7 in tree.lst:3" },
     { 6, 0, "Ports:04", "Ports:05", false,
       "tree.lst:2: 0002c90100000010 is a switch of 4 ports, but a switch "
       "of 5 in tree.lst:1" },
     { 6, 0, "{ CA-SM", "{ XX-SM", false,
-      "tree.lst:1: this is no cable of a .lst" },
+      "tree.lst:1: this is not a cable of a .lst" },
     { 6, 0, "LOG=ACT", "LOG=DWN", false,
       "tree.lst:2: the cable is not listed from its other end, as others "
       "are: lines are missing" },

@@ -84,7 +84,7 @@ static void no_tree (void)
     expect (generate_dragonfly (&d, &err), "a dragonfly",
             "# 6 leaves of 1 host\n"
             "# 1 group of level 1 of 6 hosts\n"
-            "# This fabric is no tree: leaves are joined to each other by 6 "
+            "# This fabric is not a tree: leaves are joined to each other by 6 "
             "cables (s1-0001/2 - s1-0002/2).\n"
             "# Leaves are grouped by them; within a group, Slurm takes all to "
             "be equally far.\n"
