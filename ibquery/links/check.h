@@ -28,7 +28,7 @@
 
 #include "core/judge/corroborate.h"
 #include "ibquery/fabric.h"
-#include "ibquery/links/growth.h"
+#include "ibquery/links/counters.h"
 
 struct link_finding {
     uint32_t link;

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "ibquery/read/device.h"
-#include "ibquery/read/look.h"
 #include "ibquery/read/smp.h"
 
 enum {

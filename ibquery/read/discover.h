@@ -8,7 +8,7 @@
  *
  * The result is complete (every port, both ends of every active cable, every
  * block of every table) and consistent. A partial or inconsistent reading is an
- * error, never another topology. A part for some hosts (reach.h) is complete
+ * error, never another topology. A part for some hosts (below) is complete
  * and consistent in what their messages use.
  *
  * Consistent: if a subnet manager is busy, the reader waits for it. One reading
@@ -29,7 +29,33 @@
 #include "ibquery/fabric.h"
 #include "ibquery/read/explore.h"
 #include "ibquery/read/mads.h"
-#include "ibquery/read/reach.h"
+
+/* Read only what the messages between some hosts use: a job's part of the
+ * fabric, at a cost that grows with the size of the job.
+ *
+ * From the local port, the forwarding tables are followed to each LID of the
+ * hosts, switch by switch, and from each host's switch to all other hosts. Only
+ * the blocks of the tables that hold these LIDs are requested. So the part is
+ * closed: between any two of the hosts, in both directions, each path is the
+ * same as in the whole fabric.
+ *
+ * A hint gives the locations of the hosts: any fabric that contains them,
+ * however old. Only the LIDs are taken from it, and the owner of each LID is
+ * verified. If a LID belongs to another host, has no route, or is not one of
+ * all LIDs of its port, the hint is rejected. Then, and without a hint, the
+ * nodes and cables of the whole fabric are read first, but no tables. A hint
+ * can hide only a rail that its host did not have at that time.
+ *
+ * The result is marked as a part (struct fabric's `part`). It contains the
+ * hosts with the requested ports, the switches on their paths with the used
+ * ports and table entries, and the cables between them. The levels of switches
+ * may differ from those in the whole fabric.
+ */
+struct reach_hosts {
+    const char *const *name; /* [n] hosts, without duplicates */
+    size_t n;
+    const struct fabric *hint; /* NULL: none */
+};
 
 struct discover_options {
     const char *ca; /* NULL: the first that has an active port */
@@ -46,7 +72,7 @@ struct discover_options {
 struct fabric *discover (const struct discover_options *opts,
                          struct mads_counts *counts, struct error *err);
 
-/* Poll whether the fabric is still as in f (look.h): 0 for yes, 1 with *why for
+/* Poll whether the fabric is still as in f (below): 0 for yes, 1 with *why for
  * no, or -1 with err.
  */
 int discover_changed (const struct fabric *f,
@@ -65,5 +91,33 @@ typedef int (*steady_ask_f) (void *arg, struct explore *e, struct error *err);
 struct fabric *steady_read_by (struct mads *m, const char *source,
                                steady_ask_f ask, void *arg,
                                struct error *err);
+
+/* Read a consistent part, as steady_read does for the whole. Return a finished
+ * fabric, or NULL with err (ERROR_WORLD) that names the hosts that were not
+ * found, or the switch that has no route to them.
+ */
+struct fabric *reach_read (struct mads *m, const char *source,
+                           const struct reach_hosts *hosts,
+                           struct error *err);
+
+/* Poll: check whether a fabric is still as in its snapshot, with a fraction of
+ * the MADs of a full read.
+ *
+ * Every cable is followed once, and its far end must be the same: a switch by
+ * GUID and port, an adapter by LID, rate and state. Ports without a cable must
+ * still have none, and no switch may report a change that the subnet manager
+ * has not seen. One block of each table is read, another one at each poll.
+ *
+ * A poll does not detect: changes in other blocks of the tables while all
+ * cables stayed, descriptions, counters, the rates of switch links. So a
+ * publisher reads everything from time to time.
+ *
+ * `turn` selects the blocks that are read: 0, 1, 2, ... from poll to poll.
+ * Return 0 if no change is seen; 1 with a sentence in *why if there is a
+ * change, or a node does not answer; -1 with err if a limit of the engine is
+ * reached.
+ */
+int look_changed (struct mads *m, const struct fabric *f, uint64_t turn,
+                  struct error *why, struct error *err);
 
 #endif /* IBQUERY_DISCOVER_H */

@@ -5,7 +5,7 @@
  * port. An answer that differs from the snapshot ends the run.
  */
 #include "config.h"
-#include "ibquery/read/look.h"
+#include "ibquery/read/discover.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,14 +8,13 @@
  * is wrong. Paths are followed only once to their end.
  */
 #include "config.h"
-#include "ibquery/read/reach.h"
+#include "ibquery/read/discover.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/read/discover.h"
 #include "ibquery/read/explore.h"
 #include "ibquery/read/smp.h"
 #include "util/alloc.h"

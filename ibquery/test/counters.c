@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "ibquery/digest.h"
-#include "ibquery/links/growth.h"
 #include "tests/tap.h"
 
 #define HASH "0123456789abcdef0123456789abcdef"

@@ -3,7 +3,7 @@
  * there is none, each kind of change is, and it takes a fraction of a reading.
  */
 #include "config.h"
-#include "ibquery/read/look.h"
+#include "ibquery/read/discover.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 
 #include "ibquery/model/generate.h"
 #include "ibquery/read/smp.h"
-#include "ibquery/read/discover.h"
 #include "ibquery/test/agents.h"
 #include "tests/tap.h"
 

@@ -3,14 +3,13 @@
  * paths of the whole, at a cost that is counted; a hint saves, and never lies.
  */
 #include "config.h"
-#include "ibquery/read/reach.h"
+#include "ibquery/read/discover.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "ibquery/model/generate.h"
 #include "ibquery/read/smp.h"
-#include "ibquery/read/discover.h"
 #include "ibquery/test/agents.h"
 #include "ibquery/walk.h"
 #include "tests/tap.h"
