@@ -49,20 +49,6 @@ struct fabric_adaptive adaptive_decode (const uint8_t info[ADAPTIVE_INFO])
     return a;
 }
 
-/* Count a switch once, at each level on which it routes adaptively. */
-static void count_switch (const struct fabric *f, uint32_t node, bool rc,
-                          bool *seen, size_t count[ADAPTIVE_LEVELS])
-{
-    const struct fabric_adaptive *a;
-
-    if (node == NETWORK_NONE || seen[node])
-        return;
-    seen[node] = true;
-    a = &f->node[node].adaptive;
-    for (int level = 0; level < ADAPTIVE_LEVELS; level++)
-        count[level] += (rc ? a->rc : a->ud) >> level & 1;
-}
-
 int adaptive_choose (const struct fabric *f, struct pathset *ps, bool rc,
                      unsigned int wanted, struct adaptive_choice *choice,
                      struct error *err)
@@ -74,9 +60,17 @@ int adaptive_choose (const struct fabric *f, struct pathset *ps, bool rc,
     if (!link)
         return -1;
     seen = xcalloc (f->nnodes, sizeof (*seen));
-    for (size_t i = 0; i < m; i++)
-        for (int end = 0; end < 2; end++)
-            count_switch (f, f->link_info[link[i]].end[end], rc, seen, count);
+    for (size_t i = 0; i < 2 * m; i++) {
+        uint32_t node = f->link_info[link[i / 2]].end[i % 2];
+        const struct fabric_adaptive *a;
+
+        if (node == NETWORK_NONE || seen[node])
+            continue;
+        seen[node] = true;
+        a = &f->node[node].adaptive;
+        for (int level = 0; level < ADAPTIVE_LEVELS; level++)
+            count[level] += (rc ? a->rc : a->ud) >> level & 1;
+    }
     free (seen);
     *choice = (struct adaptive_choice){ .level = wanted };
     for (unsigned int level = 0;

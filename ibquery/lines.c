@@ -196,7 +196,7 @@ static int read_line (struct lines_reading *r, struct words *w,
                       struct error *err)
 {
     bool digit = *w->next >= '0' && *w->next <= '9';
-    const char *name = digit ? "" : words_next (w);
+    const char *name = w->keyword = digit ? "" : words_next (w);
     const struct lines_keyword *k = r->format->keyword;
     unsigned int bit = 1;
 

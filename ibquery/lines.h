@@ -23,6 +23,7 @@ enum { LINES_MAX = 1200 }; /* bytes of a line, including its end */
 struct words {
     char *next;  /* the rest of the line */
     size_t file; /* bytes of all lines */
+    const char *keyword;
 };
 
 /* A kind of line begins with its keyword and is read by fn, which gets the rest

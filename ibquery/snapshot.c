@@ -111,12 +111,16 @@ static int read_warning (void *arg, struct words *w, struct error *err)
     return 0;
 }
 
-static int read_node (struct fabric_reader *r, struct words *w,
-                      enum node_type type, struct error *err)
+/* "ca", "switch" or "router" */
+static int read_node (void *arg, struct words *w, struct error *err)
 {
+    struct fabric_reader *r = arg;
     uint64_t guid = 0, nports = 0, lid = 0;
+    enum node_type type = NODE_CA;
     int64_t node;
 
+    while (strcmp (fabric_type_name (type), w->keyword) != 0)
+        type++;
     if (words_guid (w, &guid, err) < 0
         || words_number (w, UINT8_MAX, "number of ports", &nports, err) < 0
         || (type == NODE_SWITCH
@@ -124,21 +128,6 @@ static int read_node (struct fabric_reader *r, struct words *w,
         return -1;
     node = fabric_add_node (r->f, guid, type, nports, words_rest (w), err);
     return node < 0 ? -1 : fabric_set_switch_lid (r->f, node, lid, err);
-}
-
-static int read_ca (void *arg, struct words *w, struct error *err)
-{
-    return read_node (arg, w, NODE_CA, err);
-}
-
-static int read_switch (void *arg, struct words *w, struct error *err)
-{
-    return read_node (arg, w, NODE_SWITCH, err);
-}
-
-static int read_router (void *arg, struct words *w, struct error *err)
-{
-    return read_node (arg, w, NODE_ROUTER, err);
 }
 
 static int read_port (void *arg, struct words *w, struct error *err)
@@ -338,9 +327,9 @@ static const struct lines_keyword keywords[] = {
     { "part", HEADER, true, false, read_part },
     { "hash", HEADER, true, false, read_hash },
     { "warning", HEADER, false, false, read_warning },
-    { "ca", NODES, false, false, read_ca },
-    { "switch", NODES, false, false, read_switch },
-    { "router", NODES, false, false, read_router },
+    { "ca", NODES, false, false, read_node },
+    { "switch", NODES, false, false, read_node },
+    { "router", NODES, false, false, read_node },
     { "system", NODES, false, false, read_system },
     { "adaptive", NODES, false, false, read_adaptive },
     { "state", NODES, false, false, read_state },

@@ -82,15 +82,6 @@ static void queue_put (struct mads_queue *q, const struct mads_item *item)
     q->item[(q->first + q->n++) & (q->room - 1)] = *item;
 }
 
-static struct mads_item queue_take (struct mads_queue *q)
-{
-    struct mads_item item = q->item[q->first];
-
-    q->first = (q->first + 1) & (q->room - 1);
-    q->n--;
-    return item;
-}
-
 struct mads *mads_create (const struct mads_options *opts,
                           const struct mads_wire *wire, struct error *err)
 {
@@ -224,11 +215,14 @@ static int send_more (struct mads *m, struct error *err)
 {
     while (m->flying < m->opts.window && m->fresh.n + m->again.n > 0
            && due (m, now_us (m))) {
+        struct mads_queue *q = m->fresh.n > 0 ? &m->fresh : &m->again;
         struct mads_item *slot = m->slot;
 
         while (slot->tid != 0)
             slot++;
-        *slot = queue_take (m->fresh.n > 0 ? &m->fresh : &m->again);
+        *slot = q->item[q->first];
+        q->first = (q->first + 1) & (q->room - 1);
+        q->n--;
         if (transmit (m, slot, err) < 0)
             return -1;
     }
