@@ -104,18 +104,6 @@ static bool fits (const struct fabric_node *n, unsigned int num,
                || (text[len] == '/' && strcmp (text + len + 1, number) == 0));
 }
 
-static uint32_t add_absent (struct cabling *c, const char *node,
-                            const char *port)
-{
-    size_t i = c->nabsent++;
-
-    c->absent = xgrow (c->absent, i, sizeof (*c->absent));
-    c->absent_node = xgrow (c->absent_node, i, sizeof (*c->absent_node));
-    c->absent[i] = xasprintf ("%s%s%s", node, *port ? "/" : "", port);
-    c->absent_node[i] = xstrdup (node);
-    return c->f->nports + i;
-}
-
 /* The port that two fields name: the only one that fits, or the only one of
  * those that has a cable.
  */
@@ -133,7 +121,14 @@ static int find_port (struct cabling_reader *r, const char *node,
     if (n == 0)
         v = find_nodes (r, node, &n);
     if (n == 0) {
-        *id = add_absent (r->c, node, port);
+        struct cabling *c = r->c;
+        size_t i = c->nabsent++;
+
+        c->absent = xgrow (c->absent, i, sizeof (*c->absent));
+        c->absent_node = xgrow (c->absent_node, i, sizeof (*c->absent_node));
+        c->absent[i] = xasprintf ("%s%s%s", node, *port ? "/" : "", port);
+        c->absent_node[i] = xstrdup (node);
+        *id = f->nports + i;
         return 0;
     }
     for (size_t i = 0; i < n; i++) {

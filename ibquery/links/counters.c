@@ -446,18 +446,12 @@ bool growth_is_limited (enum counter_id id)
     return id == COUNTER_SYMBOL_ERRORS || events[id].count > 0;
 }
 
-static bool is_corrected (const struct rates *rate, enum fec fec)
-{
-    const struct rates edr = rates_of (0, "EDR");
-
-    return fec_is_active (fec) > 0 || rates_slower (&edr, rate);
-}
-
 double growth_limit_per_hour (enum counter_id id, const struct rates *rate,
                               enum fec fec)
 {
-    double ber = is_corrected (rate, fec) ? BER_CORRECTED : BER;
-    double bits = rates_bits (rate);
+    const struct rates edr = rates_of (0, "EDR");
+    bool corrected = fec_is_active (fec) > 0 || rates_slower (&edr, rate);
+    double ber = corrected ? BER_CORRECTED : BER, bits = rates_bits (rate);
 
     if (id == COUNTER_SYMBOL_ERRORS)
         return bits > 0 ? ber * bits * HOUR : NAN;

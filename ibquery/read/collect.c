@@ -160,37 +160,31 @@ static int list_ports (struct counter_reading *x, struct error *err)
     return 0;
 }
 
-static int run (struct counter_reading *x, struct error *err)
-{
-    if (list_ports (x, err) < 0)
-        return -1;
-    x->c->time = time (NULL);
-    for (size_t i = 0; i < x->nagents; i++)
-        if (x->agent[i].to.lid != 0)
-            ask (x, &x->agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0, i);
-    if (mads_run (x->m, err) < 0)
-        return -1;
-    x->c->lasted = time (NULL) - x->c->time + 1;
-    snprintf (x->c->fabric, sizeof (x->c->fabric), "%s", x->f->hash);
-    return counters_sort (x->c, err);
-}
-
 struct counters *collect (struct mads *m, const struct fabric *f,
                           struct error *err)
 {
+    struct counters *c = counters_create ();
     struct counter_reading x = {
         .m = m,
         .f = f,
-        .c = counters_create (),
+        .c = c,
         .agent = xarray (f->nports, sizeof (*x.agent)),
         .agent_of = xarray (f->nports, sizeof (*x.agent_of)),
     };
+    int rc = list_ports (&x, err);
 
-    if (run (&x, err) < 0) {
-        counters_destroy (x.c);
-        x.c = NULL;
-    }
+    c->time = time (NULL);
+    for (size_t i = 0; rc == 0 && i < x.nagents; i++)
+        if (x.agent[i].to.lid != 0)
+            ask (&x, &x.agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0, i);
+    if (rc == 0)
+        rc = mads_run (m, err);
+    c->lasted = time (NULL) - c->time + 1;
+    snprintf (c->fabric, sizeof (c->fabric), "%s", f->hash);
     free (x.agent);
     free (x.agent_of);
-    return x.c;
+    if (rc == 0 && counters_sort (c, err) == 0)
+        return c;
+    counters_destroy (c);
+    return NULL;
 }

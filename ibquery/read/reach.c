@@ -375,21 +375,6 @@ static int try_lids (struct reach *r, struct error *err)
     return rc;
 }
 
-/* Read all nodes and cables to find the current LIDs of the hosts. */
-static int find_places (struct reach *r, struct error *err)
-{
-    struct fabric *f;
-    int rc;
-
-    explore_clear (r->e);
-    if (explore_places (r->e, err) < 0
-        || !(f = explore_fabric (r->e, r->source, err)))
-        return -1;
-    rc = find_lids (r, f, err);
-    fabric_destroy (f);
-    return rc;
-}
-
 /* One reading: with the LIDs of the last one, else with those of the hint. If
  * these are rejected, all nodes and cables are read first. The same error twice
  * is final.
@@ -398,14 +383,25 @@ static int ask (void *arg, struct explore *e, struct error *err)
 {
     struct reach *r = arg;
     int rc = r->nlids > 0;
+    struct fabric *f;
 
     r->e = e;
     if (rc == 0 && r->hosts->hint)
         rc = find_lids (r, r->hosts->hint, err);
     if (rc > 0)
         rc = try_lids (r, err);
-    if (rc == 0 && (rc = find_places (r, err)) > 0)
-        rc = try_lids (r, err);
+    if (rc == 0) {
+        explore_clear (e);
+        if (explore_places (e, err) < 0
+            || !(f = explore_fabric (e, r->source, err)))
+            rc = -1;
+        else {
+            rc = find_lids (r, f, err);
+            fabric_destroy (f);
+        }
+        if (rc > 0)
+            rc = try_lids (r, err);
+    }
     if (rc > 0)
         return 0;
     r->nlids = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* links/counters and links/growth: what is decoded, the file, what has grown.
+/* links/counters: what is decoded, the file, what has grown.
  */
 #include "config.h"
 #include "ibquery/links/counters.h"
