@@ -67,6 +67,7 @@ static void unite_levels (struct topology *t, unsigned int low,
     }
 }
 
+/* Each switch is a set of its own. */
 static void part (struct topology *t)
 {
     for (size_t i = 0; i < t->f->nnodes; i++)

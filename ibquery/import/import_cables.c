@@ -69,13 +69,24 @@ static const struct {
 /* "S-0000000000100050" with its quotes. */
 static bool scan_name (char **p, char *letter, uint64_t *guid)
 {
-    char *start = *p + strlen ("\"S-");
+    char *start = *p;
 
-    if (!scan_text (p, "\"") || !(*letter = *(*p)) || !++*p
-        || !scan_text (p, "-"))
+    if (start[0] != '"' || !start[1] || start[2] != '-')
         return false;
-    return scan_hex (p, UINT64_MAX, guid) && *p - start == 16
+    *letter = start[1];
+    *p += 3;
+    return scan_hex (p, UINT64_MAX, guid) && *p - start == 3 + 16
            && scan_text (p, "\"");
+}
+
+/* Move after the last quote. */
+static bool scan_to_last_quote (char **p)
+{
+    char *quote = strrchr (*p, '"');
+
+    if (quote)
+        *p = quote + 1;
+    return quote;
 }
 
 /* "(2000c1)", if there is one. */
@@ -164,7 +175,7 @@ static int read_port (struct draft *d, char *p, struct error *err)
     struct draft_cable cable = { 0 };
     uint64_t guid, far_guid, lid = 0, lmc = 0;
     bool is_switch, good;
-    char letter, *quote;
+    char letter;
 
     if (d->paragraph < 0)
         return draft_fault (d, err, "this port does not belong to a node");
@@ -179,8 +190,7 @@ static int read_port (struct draft *d, char *p, struct error *err)
                            || !scan_decimal (&p, FABRIC_MAX_LID, &lid)
                            || !scan_text (&p, " lmc ")
                            || !scan_decimal (&p, FABRIC_MAX_LMC, &lmc)))
-        || !(quote = strrchr (p, '"')) || !(p = quote + 1)
-        || !scan_rate (&p, &cable))
+        || !scan_to_last_quote (&p) || !scan_rate (&p, &cable))
         return draft_fault (d, err,
                             "this is not a port as ibnetdiscover writes them");
     if (!is_switch
