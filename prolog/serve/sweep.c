@@ -9,14 +9,12 @@
  *
  * All pairs are searched by trees (paths/tree), each path once. psi(i,s) is the
  * sum over the path to endpoint i from leaf s and over the first hop of i. The
- * sum of a pair is psi(a, leaf of b) + psi(b, leaf of a). To find open pairs,
- * only the greatest and the least psi of any two leaves are kept. If there are
- * more than LEAVES_MAX leaves, a random choice of them is searched: the next
- * sweep chooses others.
+ * sum of a pair is psi(a, leaf of b) + psi(b, leaf of a). The first pair is the
+ * one with the greatest sum, of the weights or of z. If all psi take too much
+ * memory, a random choice of leaves is searched: the next sweep chooses others.
  *
  * To extend costs a walk for each candidate and chosen host. If these are too
- * many, half of the candidates are the hosts whose own links weigh most, and
- * half are random.
+ * many, the candidates are the hosts whose own links weigh most.
  *
  * z is the projection of a random vector onto the null space of the rows, by
  * conjugate gradients on A z = 0 (CGLS: Bjorck, "Numerical methods for least
@@ -38,7 +36,7 @@
 #include "util/sort.h"
 
 enum {
-    LEAVES_MAX = 512,
+    PSI_MAX = 16 * 1000 * 1000,
     HOPS_MAX = 30 * 1000 * 1000, /* of walks */
     HOPS_USUAL = 10,             /* of a round trip */
     ITERATIONS_MAX = 2000,
@@ -139,7 +137,6 @@ void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
 /* The endpoints of one host: member[first .. end-1]. */
 struct rails {
     size_t first, end;
-    double own; /* weight of their links */
     bool taken;
 };
 
@@ -152,26 +149,11 @@ struct sweep_choice {
     double *weight;    /* [links] 0: not due, or measured by the audit */
     uint32_t *seen;    /* [links] stamp of the last host that crossed it */
     uint32_t stamp;
-    double *psi;       /* [nplaces + 1] by step of the tree */
     uint32_t *member;  /* [n] endpoints, grouped by host */
     uint32_t *host_of; /* [n] the host of an endpoint */
     struct rails *host;
     size_t nhosts;
-    uint32_t *candidate; /* [ncandidates] hosts */
-    size_t ncandidates;
 };
-
-static void choice_clear (struct sweep_choice *c)
-{
-    tree_destroy (c->tree);
-    free (c->weight);
-    free (c->seen);
-    free (c->psi);
-    free (c->member);
-    free (c->host_of);
-    free (c->host);
-    free (c->candidate);
-}
 
 struct host_end {
     const char *host;
@@ -191,6 +173,9 @@ static void find_hosts (struct sweep_choice *c, size_t n)
 {
     struct host_end *end = xarray (n, sizeof (*end));
 
+    c->member = xcalloc (n, sizeof (*c->member));
+    c->host_of = xcalloc (n, sizeof (*c->host_of));
+    c->host = xcalloc (n, sizeof (*c->host));
     for (uint32_t i = 0; i < n; i++)
         end[i] = (struct host_end){ pathset_endpoint (c->in->ps, i)->host, i };
     qsort (end, n, sizeof (*end), by_host);
@@ -242,35 +227,6 @@ static int weigh_links (struct sweep_choice *c, struct error *err)
     return 0;
 }
 
-static int choice_make (struct sweep_choice *c, struct error *err)
-{
-    size_t n = pathset_size (c->in->ps);
-
-    c->net = pathset_network (c->in->ps);
-    rng_seed (&c->rng, c->in->seed);
-    c->weight = xcalloc (c->net->nlinks, sizeof (*c->weight));
-    c->seen = xcalloc (c->net->nlinks, sizeof (*c->seen));
-    c->psi = xcalloc (c->net->nplaces + 1, sizeof (*c->psi));
-    c->member = xcalloc (n, sizeof (*c->member));
-    c->host_of = xcalloc (n, sizeof (*c->host_of));
-    c->host = xcalloc (n, sizeof (*c->host));
-    c->candidate = xcalloc (n, sizeof (*c->candidate));
-    find_hosts (c, n);
-    c->tree = tree_create (c->in->ps);
-    return weigh_links (c, err);
-}
-
-/* psi of the tree's destination, from each step of the tree. */
-static void fill_psi (struct sweep_choice *c, const double *z)
-{
-    const struct tree *t = c->tree;
-    uint32_t up = t->up[t->to];
-
-    c->psi[0] = up == NETWORK_NONE ? 0 : z[arc_link (up)];
-    for (size_t k = 1; k < t->n; k++)
-        c->psi[k] = c->psi[t->parent[k]] + z[arc_link (t->arc[k])];
-}
-
 /*
  * The first pair
  */
@@ -278,86 +234,109 @@ static void fill_psi (struct sweep_choice *c, const double *z)
 struct first_pair {
     uint32_t a, b; /* NETWORK_NONE: none */
     double score;
+    uint64_t equals;
 };
 
 /* Keep the better of two pairs; among equals, a random one. */
 static void offer (struct sweep_choice *c, struct first_pair *best, uint32_t a,
-                   uint32_t b, double score, uint64_t *equals)
+                   uint32_t b, double score)
 {
-    if (best->a != NETWORK_NONE && score < best->score)
+    if (score < best->score)
         return;
-    if (best->a == NETWORK_NONE || score > best->score)
-        *equals = 0;
-    if (rng_below (&c->rng, ++*equals) == 0)
-        *best = (struct first_pair){ a, b, score };
+    if (score > best->score)
+        best->equals = 0;
+    if (rng_below (&c->rng, ++best->equals) == 0) {
+        best->a = a;
+        best->b = b;
+    }
+    best->score = score;
 }
 
-/* A random member of the leaf other than b. */
-static uint32_t draw_member (struct sweep_choice *c, uint32_t leaf, uint32_t b)
-{
-    const struct tree *t = c->tree;
-    size_t n = t->first[leaf + 1] - t->first[leaf];
-    size_t at = rng_below (&c->rng, n);
-
-    if (t->member[t->first[leaf] + at] == b)
-        at = (at + 1) % n;
-    return t->member[t->first[leaf] + at];
-}
-
-/* The first step of the tree that crosses the link; 0: none. */
-static size_t crossing_step (const struct tree *t, uint32_t link)
-{
-    for (size_t k = 1; k < t->n; k++)
-        if (arc_link (t->arc[k]) == link)
-            return k;
-    return 0;
-}
-
-/* Among the pairs whose path to b crosses the link, choose the one whose path
- * to b weighs most.
+/* psi of the members of the leaf leaf[s], seen from each of the n leaves: from
+ * leaf u, that of member k is psi[u][k - first[leaf[s]]].
  */
-static int pair_across (struct sweep_choice *c, uint32_t link,
-                        struct first_pair *best, struct error *err)
+static int fill_psi (struct sweep_choice *c, const double *z,
+                     const uint32_t *leaf, size_t n, size_t s, double **psi,
+                     double *sum, struct error *err)
 {
     struct tree *t = c->tree;
-    uint64_t equals = 0;
+    size_t first = t->first[leaf[s]], end = t->first[leaf[s] + 1];
 
-    best->a = NETWORK_NONE;
-    for (uint32_t i = 0; i < pathset_size (c->in->ps); i++) {
-        size_t step;
-        bool first;
+    for (size_t u = 0; u < n; u++)
+        psi[s * n + u] = xarray (end - first, sizeof (**psi));
+    for (size_t k = first; k < end; k++) {
+        uint32_t up = t->up[t->member[k]];
 
-        if (tree_grow (t, i, err) < 0)
+        if (tree_grow (t, t->member[k], err) < 0)
             return -1;
-        step = crossing_step (t, link);
-        first = t->up[i] != NETWORK_NONE && arc_link (t->up[i]) == link;
-        if (!first && step == 0)
-            continue;
-        fill_psi (c, c->weight);
-        for (uint32_t s = 0; s < t->nleaves; s++) {
-            size_t k = t->leaf[s];
-
-            if (s == t->leaf_of[i] && t->first[s + 1] - t->first[s] == 1)
-                continue;
-            while (!first && k > step)
-                k = t->parent[k];
-            if (first || k == step)
-                offer (c, best, draw_member (c, s, i), i, c->psi[t->leaf[s]],
-                       &equals);
-        }
+        sum[0] = up == NETWORK_NONE ? 0 : z[arc_link (up)];
+        for (size_t i = 1; i < t->n; i++)
+            sum[i] = sum[t->parent[i]] + z[arc_link (t->arc[i])];
+        for (size_t u = 0; u < n; u++)
+            psi[s * n + u][k - first] = sum[t->leaf[leaf[u]]];
     }
     return 0;
 }
 
-/* A pair across the oldest due link; best->a is NETWORK_NONE if none is due. */
+/* Find the pair with the greatest |row . z|, if that is above best->score. If
+ * there are too many leaves, `wanted` is one of those that are searched.
+ */
+static int find_pair (struct sweep_choice *c, const double *z, uint32_t wanted,
+                      struct first_pair *best, struct error *err)
+{
+    const struct tree *t = c->tree;
+    const uint32_t *first = t->first;
+    size_t n = t->nleaves, ends = pathset_size (c->in->ps);
+    uint32_t *leaf = xarray (n, sizeof (*leaf));
+    double *sum = xarray (tree_steps (t), sizeof (*sum));
+    double **psi; /* [from leaf n * s + u] of the members of leaf s */
+    int rc = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        leaf[i] = i;
+    if (n > PSI_MAX / ends) {
+        leaf[wanted] = 0;
+        leaf[0] = wanted;
+        rng_shuffle (&c->rng, leaf + 1, n - 1);
+        n = (size_t)sqrt (PSI_MAX / ((double)ends / (double)n));
+    }
+    psi = xcalloc (n * n, sizeof (*psi));
+    for (size_t s = 0; s < n && rc == 0; s++) {
+        rc = fill_psi (c, z, leaf, n, s, psi, sum, err);
+        for (size_t u = 0; u <= s && rc == 0; u++)
+            for (size_t a = first[leaf[s]]; a < first[leaf[s] + 1]; a++) {
+                size_t end = u == s ? a : first[leaf[u] + 1];
+                double there = psi[s * n + u][a - first[leaf[s]]];
+                const double *back = psi[u * n + s];
+
+                for (size_t b = first[leaf[u]]; b < end; b++)
+                    offer (c, best, t->member[a], t->member[b],
+                           fabs (there + back[b - first[leaf[u]]]));
+            }
+    }
+    for (size_t i = 0; i < n * n; i++)
+        free (psi[i]);
+    free (psi);
+    free (leaf);
+    free (sum);
+    return rc;
+}
+
+/* A pair across the oldest due link: among these, the one whose links weigh
+ * most. The weights of all other links together are less than that one's.
+ */
 static int pair_due (struct sweep_choice *c, struct first_pair *best,
                      struct error *err)
 {
-    uint32_t oldest = NETWORK_NONE;
+    size_t nlinks = c->net->nlinks;
+    uint32_t oldest = NETWORK_NONE, wanted = 0;
     uint64_t equals = 0;
+    double total = 0;
+    double *z;
+    int rc;
 
-    best->a = NETWORK_NONE;
-    for (uint32_t j = 0; j < c->net->nlinks; j++) {
+    for (uint32_t j = 0; j < nlinks; j++) {
+        total += c->weight[j];
         if (c->weight[j] < 1
             || (oldest != NETWORK_NONE && c->weight[j] < c->weight[oldest]))
             continue;
@@ -366,115 +345,18 @@ static int pair_due (struct sweep_choice *c, struct first_pair *best,
         if (rng_below (&c->rng, ++equals) == 0)
             oldest = j;
     }
-    return oldest == NETWORK_NONE ? 0 : pair_across (c, oldest, best, err);
-}
-
-/* The endpoint of one leaf with the extreme psi from another leaf. */
-struct extreme {
-    double value;
-    uint32_t endpoint;
-};
-
-struct extremes {
-    size_t n;            /* leaves that are searched */
-    uint32_t *leaf;      /* [n] */
-    struct extreme *v;   /* [2][n][n] greatest, then least: to, from leaf */
-    struct extreme *own; /* [2][n] second best within one leaf */
-};
-
-static struct extreme *at (const struct extremes *x, int sign, size_t to,
-                           size_t from)
-{
-    return &x->v[((size_t)sign * x->n + to) * x->n + from];
-}
-
-static bool beyond (int sign, double value, const struct extreme *e)
-{
-    return e->endpoint == NETWORK_NONE
-           || (sign ? value < e->value : value > e->value);
-}
-
-/* Enter the tree's destination, which is on leaf x->leaf[s]. */
-static void enter (struct sweep_choice *c, struct extremes *x, size_t s)
-{
-    uint32_t to = (uint32_t)c->tree->to;
-
-    for (size_t u = 0; u < x->n; u++)
-        for (int sign = 0; sign < 2; sign++) {
-            double value = c->psi[c->tree->leaf[x->leaf[u]]];
-            struct extreme *e = at (x, sign, s, u);
-            struct extreme *second = &x->own[(size_t)sign * x->n + s];
-
-            if (beyond (sign, value, e)) {
-                if (u == s)
-                    *second = *e;
-                *e = (struct extreme){ value, to };
-            }
-            else if (u == s && beyond (sign, value, second))
-                *second = (struct extreme){ value, to };
-        }
-}
-
-static void offer_open (struct sweep_choice *c, struct first_pair *best,
-                        const struct extreme *x, const struct extreme *y,
-                        uint64_t *equals)
-{
-    double open = fabs (x->value + y->value);
-
-    if (x->endpoint != NETWORK_NONE && y->endpoint != NETWORK_NONE
-        && open > SWEEP_OPEN)
-        offer (c, best, x->endpoint, y->endpoint, open, equals);
-}
-
-static int extremes_make (struct sweep_choice *c, struct extremes *x,
-                          struct error *err)
-{
-    const struct tree *t = c->tree;
-    size_t n = t->nleaves < LEAVES_MAX ? t->nleaves : LEAVES_MAX;
-
-    x->leaf = xarray (t->nleaves, sizeof (*x->leaf));
-    x->v = xcalloc (2 * n * n, sizeof (*x->v));
-    x->own = xcalloc (2 * n, sizeof (*x->own));
-    for (size_t i = 0; i < t->nleaves; i++)
-        x->leaf[i] = (uint32_t)i;
-    if (n < t->nleaves)
-        rng_shuffle (&c->rng, x->leaf, t->nleaves);
-    x->n = n;
-    for (size_t i = 0; i < 2 * n * n; i++)
-        x->v[i].endpoint = NETWORK_NONE;
-    for (size_t i = 0; i < 2 * n; i++)
-        x->own[i].endpoint = NETWORK_NONE;
-    for (size_t s = 0; s < n; s++)
-        for (size_t k = t->first[x->leaf[s]]; k < t->first[x->leaf[s] + 1];
-             k++) {
-            if (tree_grow (c->tree, t->member[k], err) < 0)
-                return -1;
-            fill_psi (c, c->in->unknown);
-            enter (c, x, s);
-        }
-    return 0;
-}
-
-/* The pair that is least determined. */
-static int pair_open (struct sweep_choice *c, struct first_pair *best,
-                      struct error *err)
-{
-    struct extremes x = { 0 };
-    uint64_t equals = 0;
-    int rc = extremes_make (c, &x, err);
-
-    best->a = NETWORK_NONE;
-    for (size_t s = 0; rc == 0 && s < x.n; s++)
-        for (int sign = 0; sign < 2; sign++) {
-            offer_open (c, best, at (&x, sign, s, s),
-                        &x.own[(size_t)sign * x.n + s], &equals);
-            for (size_t u = 0; u < s; u++)
-                offer_open (c, best, at (&x, sign, s, u),
-                            at (&x, sign, u, s), &equals);
-        }
-    free (x.leaf);
-    free (x.v);
-    free (x.own);
+    if (oldest == NETWORK_NONE)
+        return 0;
+    z = xcalloc (nlinks, sizeof (*z));
+    for (size_t j = 0; j < nlinks; j++)
+        z[j] = j == oldest ? 1 : c->weight[j] / (4 * total);
+    for (size_t i = 0; i < pathset_size (c->in->ps); i++)
+        if (c->tree->up[i] != NETWORK_NONE
+            && arc_link (c->tree->up[i]) == oldest)
+            wanted = c->tree->leaf_of[i];
+    best->score = 1;
+    rc = find_pair (c, z, wanted, best, err);
+    free (z);
     return rc;
 }
 
@@ -514,11 +396,9 @@ static int pair_gain (struct sweep_choice *c, uint32_t a, uint32_t b,
 /* What a host gains: its paths to and from the chosen hosts, and those among
  * its own rails.
  */
-static int host_gain (struct sweep_choice *c, uint32_t host, double *gain,
-                      struct error *err)
+static int host_gain (struct sweep_choice *c, const struct rails *h,
+                      double *gain, struct error *err)
 {
-    const struct rails *h = &c->host[host];
-
     *gain = 0;
     c->stamp++;
     for (size_t i = h->first; i < h->end; i++) {
@@ -534,12 +414,11 @@ static int host_gain (struct sweep_choice *c, uint32_t host, double *gain,
 }
 
 /* Choose a host. The links that its paths cross then weigh nothing. */
-static int take (struct sweep_choice *c, uint32_t host, struct error *err)
+static int take (struct sweep_choice *c, struct rails *h, struct error *err)
 {
-    struct rails *h = &c->host[host];
     double gain;
 
-    if (host_gain (c, host, &gain, err) < 0)
+    if (host_gain (c, h, &gain, err) < 0)
         return -1;
     for (size_t j = 0; j < c->net->nlinks; j++)
         if (c->seen[j] == c->stamp) {
@@ -553,89 +432,66 @@ static int take (struct sweep_choice *c, uint32_t host, struct error *err)
     return 0;
 }
 
-/* The weight of the host's own links. */
-static double own_weight (const struct sweep_choice *c, const struct rails *h)
-{
-    double own = 0;
-
-    for (size_t i = h->first; i < h->end; i++) {
-        uint32_t up = c->tree->up[c->member[i]];
-
-        own += up == NETWORK_NONE ? 0 : c->weight[arc_link (up)];
-    }
-    return own;
-}
-
-struct ranked_host {
-    double own;
-    uint32_t at, host;
+struct candidate {
+    double own; /* the weight of the host's own links */
+    double tie; /* random */
+    struct rails *host;
 };
 
 static int by_weight (const void *va, const void *vb)
 {
-    const struct ranked_host *a = va;
-    const struct ranked_host *b = vb;
+    const struct candidate *a = va;
+    const struct candidate *b = vb;
     int c = util_compare (b->own, a->own);
 
-    return c ? c : util_compare (a->at, b->at);
+    return c ? c : util_compare (a->tie, b->tie);
 }
 
-/* Choose at most `most` candidates. If there are more hosts: one half by their
- * own weight (ties in random order), the other half random among the rest.
- */
-static void find_candidates (struct sweep_choice *c, size_t most)
+/* All hosts; those whose own links weigh most come first. */
+static struct candidate *find_candidates (struct sweep_choice *c)
 {
-    struct ranked_host *rank;
+    struct candidate *v = xcalloc (c->nhosts, sizeof (*v));
 
-    for (size_t i = 0; i < c->nhosts; i++)
-        c->candidate[i] = (uint32_t)i;
-    rng_shuffle (&c->rng, c->candidate, c->nhosts);
-    c->ncandidates = c->nhosts;
-    if (c->nhosts <= most)
-        return;
-    rank = xarray (c->nhosts, sizeof (*rank));
-    for (size_t i = 0; i < c->nhosts; i++) {
-        uint32_t host = c->candidate[i];
+    for (size_t k = 0; k < c->nhosts; k++) {
+        v[k].host = &c->host[k];
+        v[k].tie = rng_uniform (&c->rng);
+        for (size_t i = v[k].host->first; i < v[k].host->end; i++) {
+            uint32_t up = c->tree->up[c->member[i]];
 
-        rank[i] = (struct ranked_host){ own_weight (c, &c->host[host]),
-                                        (uint32_t)i, host };
+            v[k].own += up == NETWORK_NONE ? 0 : c->weight[arc_link (up)];
+        }
     }
-    qsort (rank, c->nhosts, sizeof (*rank), by_weight);
-    for (size_t i = 0; i < c->nhosts; i++)
-        c->candidate[i] = rank[i].host;
-    rng_shuffle (&c->rng, c->candidate + most / 2, c->nhosts - most / 2);
-    c->ncandidates = most;
-    free (rank);
+    qsort (v, c->nhosts, sizeof (*v), by_weight);
+    return v;
 }
 
-/* How many candidates HOPS_MAX allows. */
-static size_t most_candidates (const struct sweep_choice *c)
+/* Add the host that gains most, as long as there is one. */
+static int extend (struct sweep_choice *c, const struct candidate *v,
+                   struct error *err)
 {
     size_t rails = (pathset_size (c->in->ps) + c->nhosts - 1) / c->nhosts;
     size_t ends = c->in->hosts * rails;
-    size_t most = HOPS_MAX / (ends * ends / 2 * HOPS_USUAL + 1);
+    size_t n = HOPS_MAX / (ends * ends / 2 * HOPS_USUAL + 1);
 
-    return most < 2 * c->in->hosts ? 2 * c->in->hosts : most;
-}
-
-static int extend (struct sweep_choice *c, struct error *err)
-{
+    if (n < 2 * c->in->hosts)
+        n = 2 * c->in->hosts;
+    if (n > c->nhosts)
+        n = c->nhosts;
     while (c->out->hosts < c->in->hosts) {
-        uint32_t best = NETWORK_NONE;
+        struct rails *best = NULL;
         double most = 0;
 
-        for (size_t i = 0; i < c->ncandidates; i++) {
-            uint32_t host = c->candidate[i];
+        for (size_t i = 0; i < n; i++) {
             double gain = 0;
 
-            if (!c->host[host].taken && host_gain (c, host, &gain, err) < 0)
+            if (!v[i].host->taken && host_gain (c, v[i].host, &gain, err) < 0)
                 return -1;
             if (gain > most) {
                 most = gain;
-                best = host;
+                best = v[i].host;
             }
         }
-        if (best == NETWORK_NONE)
+        if (!best)
             return 0;
         if (take (c, best, err) < 0)
             return -1;
@@ -646,19 +502,27 @@ static int extend (struct sweep_choice *c, struct error *err)
 static int choose (struct sweep_choice *c, struct error *err)
 {
     struct first_pair first = { .a = NETWORK_NONE };
+    struct candidate *v;
+    struct rails *a, *b;
+    int rc;
 
-    if (pair_due (c, &first, err) < 0
-        || (first.a == NETWORK_NONE && c->in->unknown
-            && pair_open (c, &first, err) < 0))
+    if (weigh_links (c, err) < 0 || pair_due (c, &first, err) < 0)
         return -1;
+    if (first.a == NETWORK_NONE && c->in->unknown) {
+        first.score = SWEEP_OPEN;
+        if (find_pair (c, c->in->unknown, 0, &first, err) < 0)
+            return -1;
+    }
     if (first.a == NETWORK_NONE)
         return 0;
-    find_candidates (c, most_candidates (c));
-    if (take (c, c->host_of[first.a], err) < 0
-        || (c->host_of[first.b] != c->host_of[first.a]
-            && take (c, c->host_of[first.b], err) < 0))
-        return -1;
-    return extend (c, err);
+    v = find_candidates (c);
+    a = &c->host[c->host_of[first.a]];
+    b = &c->host[c->host_of[first.b]];
+    rc = take (c, a, err) < 0 || (b != a && take (c, b, err) < 0)
+             ? -1
+             : extend (c, v, err);
+    free (v);
+    return rc;
 }
 
 int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
@@ -666,14 +530,24 @@ int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
 {
     struct sweep_choice c = { .in = in, .out = s };
     size_t n = pathset_size (in->ps);
-    int rc = -1;
+    int rc;
 
     *s = (struct sweep_plan){ .endpoint = xcalloc (n, sizeof (*s->endpoint)) };
     if (n < 2 || in->hosts < 2)
         return 0;
-    if (choice_make (&c, err) == 0)
-        rc = choose (&c, err);
-    choice_clear (&c);
+    c.net = pathset_network (in->ps);
+    c.weight = xcalloc (c.net->nlinks, sizeof (*c.weight));
+    c.seen = xcalloc (c.net->nlinks, sizeof (*c.seen));
+    c.tree = tree_create (in->ps);
+    rng_seed (&c.rng, in->seed);
+    find_hosts (&c, n);
+    rc = choose (&c, err);
+    tree_destroy (c.tree);
+    free (c.weight);
+    free (c.seen);
+    free (c.member);
+    free (c.host_of);
+    free (c.host);
     return rc;
 }
 
