@@ -215,7 +215,7 @@ enum verdict_status doctor_mpi (struct doctor *d)
         return doctor_say (d, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
                            "Mpi=pmi2", d->err.text);
-    free (out.text);
+    child_clear (&out);
     return say_ok (d, "%s: %s", type, path);
 }
 
@@ -415,7 +415,7 @@ static enum verdict_status look_at_plugin (struct doctor *d)
                              "all nodes", line->file, line->lineno, path);
     else
         level = say_ok (d, "required %s", path);
-    free (version.text);
+    child_clear (&version);
     return level;
 }
 

@@ -62,17 +62,6 @@ enum fate {
     OTHER,   /* another job has this id by now: not changed */
 };
 
-/* A job is given by its id and submit time (0: not known). If the job was
- * requeued, the line goes to its last run, once that has ended: Slurm can
- * change no other run.
- */
-struct comment_line {
-    uint32_t job;
-    int64_t submitted;
-    const char *text;
-    enum fate fate; /* the result */
-};
-
 /*
  * In the child
  */
@@ -150,11 +139,20 @@ static void add_job (slurmdb_job_cond_t *cond, uint32_t job, uint32_t task)
     slurm_list_append (cond->step_list, step);
 }
 
-/* Lines to append, with their results. */
+/* Comments of the ledger that are to be appended. A job is given by its id and
+ * submit time (0: not known). If the job was requeued, the line goes to its last
+ * run, once that has ended: Slurm can change no other run.
+ */
 struct comment_batch {
-    struct comment_line *line;
+    const json_t *due; /* [n] */
     size_t n;
+    enum fate *fate;   /* [n] the results */
 };
+
+static uint32_t job_of (const struct comment_batch *b, size_t i)
+{
+    return (uint32_t)json_int (json_array_get (b->due, i), "job", 0);
+}
 
 /* All records with the jobs' ids, and possibly some others. NULL with err. */
 static void *load_records (const struct database *db,
@@ -166,41 +164,41 @@ static void *load_records (const struct database *db,
     void *records;
 
     for (size_t i = 0; i < b->n; i++)
-        add_job (cond, b->line[i].job, NO_VAL);
+        add_job (cond, job_of (b, i), NO_VAL);
     if (!(records = slurmdb_jobs_get (db->conn, cond)))
         slurm_fault (err);
     return records;
 }
 
-static bool same_owner (const slurmdb_job_rec_t *a, const slurmdb_job_rec_t *b)
+/* The last run of the job of comment i, if it has ended. Else NULL, and *fate is
+ * LATER or OTHER.
+ */
+static const slurmdb_job_rec_t *find_record (const struct comment_batch *b,
+                                             size_t i, void *records,
+                                             enum fate *fate)
 {
-    return a->uid == b->uid && a->jobname && b->jobname
-           && !strcmp (a->jobname, b->jobname);
-}
-
-/* The last run of a line's job, if it has ended; else NULL, with line->fate. */
-static const slurmdb_job_rec_t *find_record (void *records,
-                                             struct comment_line *line)
-{
+    int64_t submitted = json_int (json_array_get (b->due, i), "submitted", 0);
     const slurmdb_job_rec_t *last = NULL;
     const slurmdb_job_rec_t *own = NULL;
     const slurmdb_job_rec_t *rec;
-    void *i = slurm_list_iterator_create (records);
+    void *it = slurm_list_iterator_create (records);
 
-    line->fate = LATER;
-    while ((rec = slurm_list_next (i))) {
-        if (rec->jobid != line->job)
+    *fate = LATER;
+    while ((rec = slurm_list_next (it))) {
+        if (rec->jobid != job_of (b, i))
             continue;
         if (!last || rec->db_index > last->db_index)
             last = rec;
-        if (line->submitted == 0 || rec->submit == line->submitted)
+        if (submitted == 0 || rec->submit == submitted)
             own = rec;
     }
-    slurm_list_iterator_destroy (i);
+    slurm_list_iterator_destroy (it);
     if (!own)
         return NULL;
-    if (line->submitted != 0 && !same_owner (own, last)) {
-        line->fate = OTHER;
+    if (submitted != 0
+        && (own->uid != last->uid || !own->jobname || !last->jobname
+            || strcmp (own->jobname, last->jobname))) {
+        *fate = OTHER;
         return NULL;
     }
     /* the partition is known only after the start was reported */
@@ -234,34 +232,27 @@ static int commit (const struct database *db, struct error *err)
     return 0;
 }
 
-/* Whether an earlier line was for the same job: the comment may have changed
- * since it was read.
+/* Append line i. If an earlier line was for the same job, it stays UNTRIED: the
+ * comment may have changed since it was read.
  */
-static bool is_second (const struct comment_batch *b, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (b->line[k].job == b->line[i].job)
-            return true;
-    return false;
-}
-
 static int append_line (const struct database *db,
                         const struct comment_batch *b, size_t i, void *records,
                         struct error *err)
 {
-    struct comment_line *line = &b->line[i];
     const slurmdb_job_rec_t *rec;
     char *text;
 
-    if (is_second (b, i) || !(rec = find_record (records, line)))
+    for (size_t k = 0; k < i; k++)
+        if (job_of (b, k) == job_of (b, i))
+            return 0;
+    if (!(rec = find_record (b, i, records, &b->fate[i])))
         return 0;
-    text = comment_append (rec->admin_comment, line->text, COMMENT_ADMIN_MAX);
-    if (!text)
-        line->fate = errno == EEXIST ? THERE : FULL;
-    else if (write_comment (db, rec, text, err) < 0)
+    text = comment_append (rec->admin_comment,
+                           json_text (json_array_get (b->due, i), "text"),
+                           COMMENT_ADMIN_MAX);
+    if (text && write_comment (db, rec, text, err) < 0)
         return -1;
-    else
-        line->fate = THERE;
+    b->fate[i] = text || errno == EEXIST ? THERE : FULL;
     return 0;
 }
 
@@ -270,24 +261,19 @@ static int look_again (const struct database *db, const struct comment_batch *b,
                        struct error *err)
 {
     void *records = load_records (db, b, err);
+    enum fate fate;
 
-    if (!records)
-        return -1;
-    for (size_t i = 0; i < b->n; i++) {
-        struct comment_line line = b->line[i];
+    for (size_t i = 0; records && i < b->n; i++) {
+        const char *line = json_text (json_array_get (b->due, i), "text");
         const slurmdb_job_rec_t *rec;
-        char *text;
 
-        if (line.fate != THERE)
-            continue;
-        rec = find_record (records, &line);
-        text = rec ? comment_append (rec->admin_comment, line.text, SIZE_MAX)
-                   : NULL;
-        if (!rec || text || errno != EEXIST)
-            b->line[i].fate = LATER;
-        free (text);
+        if (b->fate[i] == THERE
+            && (!(rec = find_record (b, i, records, &fate))
+                || comment_append (rec->admin_comment, line, SIZE_MAX)
+                || errno != EEXIST))
+            b->fate[i] = LATER;
     }
-    return 0;
+    return records ? 0 : -1;
 }
 
 /* Append the lines. Answer: the fate of each. */
@@ -308,7 +294,7 @@ static int append_all (FILE *out, const void *arg, struct error *err)
     if (commit (&db, err) < 0 || look_again (&db, b, err) < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++)
-        child_put_number (out, b->line[i].fate);
+        child_put_number (out, b->fate[i]);
     return 0;
 }
 
@@ -365,90 +351,52 @@ static int ask (child_f fn, const void *arg, int timeout_ms,
     return 0;
 }
 
-static int garbled (struct error *err)
-{
-    return error_world (err, "slurmdbd: its answer makes no sense");
-}
-
-/* Append each line to its job's AdminComment. A line that is already there is
- * not written twice. Return 0, or -1 with err: even then, some lines may have
- * been written.
- */
-static int append (struct comment_line *line, size_t n, struct error *err)
-{
-    struct comment_batch b = { line, n };
-    struct child_answer answer;
-    uint64_t fate;
-    int rc = 0;
-
-    if (ask (append_all, &b, APPEND_WAIT_MS, &answer, err) < 0)
-        return -1;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        if (child_next_number (&answer, OTHER, &fate) < 0)
-            rc = garbled (err);
-        else
-            line[i].fate = (enum fate)fate;
-    }
-    free (answer.text);
-    return rc;
-}
-
-static int take_jobs (struct child_answer *answer,
-                      void (*take) (void *arg,
-                                    const struct accounting_job *job),
-                      void *arg, struct error *err)
-{
-    const char *admin_comment, *comment;
-    uint64_t number, time;
-
-    while (child_next_number (answer, UINT32_MAX, &number) == 0
-           && child_next_number (answer, INT64_MAX, &time) == 0
-           && (admin_comment = child_next (answer))
-           && (comment = child_next (answer)))
-        take (arg, &(struct accounting_job){ (uint32_t)number, (int64_t)time,
-                                             admin_comment, comment });
-    return answer->at == answer->len ? 0 : garbled (err);
-}
-
 int accounting_read (int64_t from, int64_t to,
                      void (*take) (void *arg,
                                    const struct accounting_job *job),
                      void *arg, struct error *err)
 {
-    int rc = 0;
-
     /* a day at a time: a busy site has a million jobs in a month */
-    for (; from < to && rc == 0; from += DAY_S) {
+    for (; from < to; from += DAY_S) {
         struct time_span span = { from, from + DAY_S < to ? from + DAY_S : to };
-        struct child_answer answer;
+        struct child_answer a;
 
-        if (ask (tell_jobs, &span, READ_WAIT_MS, &answer, err) < 0)
+        if (ask (tell_jobs, &span, READ_WAIT_MS, &a, err) < 0)
             return -1;
-        rc = take_jobs (&answer, take, arg, err);
-        free (answer.text);
+        for (size_t i = 0; i < a.n; i += 4)
+            take (arg, &(struct accounting_job){
+                           .job = (uint32_t)child_number (&a, i),
+                           .end = (int64_t)child_number (&a, i + 1),
+                           .admin_comment = a.v[i + 2],
+                           .comment = a.v[i + 3],
+                       });
+        child_clear (&a);
     }
-    return rc;
+    return 0;
 }
 
 /*
  * The ledger's comments
  */
 
-/* When to try again: the wait doubles after each try. */
-static int64_t next_try (const json_t *comment, int64_t now)
+/* Record in the ledger that a comment could not be written. It is tried again
+ * later: the wait doubles after each try.
+ */
+static int failed (struct ledger *ledger, const json_t *comment, int64_t now,
+                   const char *why, struct error *err)
 {
     int64_t wait = RETRY_S;
 
     for (int64_t n = json_int (comment, "tries", 0);
          n > 0 && wait < RETRY_MAX_S; n--)
         wait *= 2;
-    return now + (wait < RETRY_MAX_S ? wait
-                                                : RETRY_MAX_S);
+    if (wait > RETRY_MAX_S)
+        wait = RETRY_MAX_S;
+    return ledger_comment_failed (ledger, now, json_int (comment, "id", 0),
+                                  now + wait, why, err);
 }
 
-/* Record the result for a comment in the ledger. Return 1 if it is written, 0
- * if not, -1 with err.
- */
+/* Record the result for a comment in the ledger. */
 static int settle (struct ledger *ledger, const json_t *comment,
                    enum fate fate, int64_t now, struct error *err)
 {
@@ -457,70 +405,43 @@ static int settle (struct ledger *ledger, const json_t *comment,
         [FULL] = "given up: its AdminComment would get too long",
         [OTHER] = "given up: another job has its number",
     };
-    int64_t id = json_int (comment, "id", 0);
     bool old = now - json_int (comment, "queued", 0) > GIVE_UP_S;
 
     if (fate == UNTRIED)
         return 0;
-    if (fate != THERE
-        && ledger_comment_failed (ledger, now, id, next_try (comment, now),
-                                  why[fate], err) < 0)
+    if (fate != THERE && failed (ledger, comment, now, why[fate], err) < 0)
         return -1;
-    if ((fate != LATER || old)
-        && ledger_comment_done (ledger, now, id, err) < 0)
-        return -1;
-    return fate == THERE;
-}
-
-/* slurmdbd does not answer: put off all comments. Return -1. */
-static int put_off (struct ledger *ledger, const json_t *due, int64_t now,
-                    const struct error *err)
-{
-    size_t i;
-    const json_t *comment;
-
-    json_array_foreach (due, i, comment)
-        if (ledger_comment_failed (ledger, now, json_int (comment, "id", 0),
-                                   next_try (comment, now), err->text, NULL)
-            < 0)
-            break;
-    return -1;
-}
-
-static int flush (struct ledger *ledger, const json_t *due, int64_t now,
-                  int *written, struct error *err)
-{
-    size_t n = json_array_size (due);
-    struct comment_line *line = xcalloc (n, sizeof (*line));
-    int rc = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        const json_t *comment = json_array_get (due, i);
-
-        line[i].job = (uint32_t)json_int (comment, "job", 0);
-        line[i].submitted = json_int (comment, "submitted", 0);
-        line[i].text = json_text (comment, "text");
-    }
-    if (append (line, n, err) < 0)
-        rc = put_off (ledger, due, now, err);
-    for (size_t i = 0; i < n && rc >= 0; i++) {
-        rc = settle (ledger, json_array_get (due, i), line[i].fate, now, err);
-        *written += rc > 0;
-    }
-    free (line);
-    return rc < 0 ? -1 : (int)n;
+    if (fate == LATER && !old)
+        return 0;
+    return ledger_comment_done (ledger, now, json_int (comment, "id", 0), err);
 }
 
 int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
                       int *written, struct error *err)
 {
-    json_t *due = ledger_list (ledger, LEDGER_COMMENTS_DUE, now,
-                               n < LINES_MAX ? n : LINES_MAX, err);
+    json_t *due = ledger_comments_due (ledger, now,
+                                       n < LINES_MAX ? n : LINES_MAX, err);
+    struct comment_batch b = { .due = due, .n = json_array_size (due) };
+    struct child_answer answer = { 0 };
     int rc = due ? 0 : -1;
 
     *written = 0;
-    if (json_array_size (due) > 0)
-        rc = flush (ledger, due, now, written, err);
+    b.fate = xcalloc (b.n, sizeof (*b.fate));
+    if (b.n > 0 && ask (append_all, &b, APPEND_WAIT_MS, &answer, err) < 0) {
+        rc = -1; /* slurmdbd does not answer: put off all comments */
+        for (size_t i = 0; i < b.n; i++)
+            if (failed (ledger, json_array_get (due, i), now, err->text, NULL)
+                < 0)
+                break;
+    }
+    for (size_t i = 0; i < answer.n && rc == 0; i++) {
+        enum fate fate = (enum fate)child_number (&answer, i);
+
+        rc = settle (ledger, json_array_get (due, i), fate, now, err);
+        *written += rc == 0 && fate == THERE;
+    }
+    child_clear (&answer);
+    free (b.fate);
     json_decref (due);
-    return rc;
+    return rc < 0 ? -1 : (int)b.n;
 }

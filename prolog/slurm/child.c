@@ -86,23 +86,6 @@ void child_put_number (FILE *out, uint64_t n)
  * The parent
  */
 
-const char *child_next (struct child_answer *a)
-{
-    const char *s = a->text + a->at;
-
-    if (a->at >= a->len)
-        return NULL;
-    a->at += strlen (s) + 1;
-    return s;
-}
-
-int child_next_number (struct child_answer *a, uint64_t max, uint64_t *n)
-{
-    const char *s = child_next (a);
-
-    return s ? text_u64 (s, 0, max, n) : -1;
-}
-
 /* The last printed line, without trailing blanks. */
 static char *last_line (int printed, char buf[SAID_BYTES])
 {
@@ -148,7 +131,7 @@ static int died (int status, int printed, struct error *err)
 }
 
 /* Read the answer of a child that has ended. */
-static int take_answer (struct child_answer *answer, int fd, int printed,
+static int take_answer (struct child_answer *a, int fd, int printed,
                         int status, struct error *err)
 {
     off_t size = lseek (fd, 0, SEEK_END);
@@ -164,8 +147,11 @@ static int take_answer (struct child_answer *answer, int fd, int printed,
     if (pread (fd, text, (size_t)size - 1, 1) != size - 1)
         error_world (err, "its result cannot be read");
     else if (said == ANSWER) {
-        *answer = (struct child_answer){ .text = text,
-                                         .len = (size_t)size - 1 };
+        *a = (struct child_answer){ .text = text, .len = (size_t)size - 1 };
+        for (char *s = text; s < text + a->len; s += strlen (s) + 1) {
+            a->v = xgrow (a->v, a->n, sizeof (*a->v));
+            a->v[a->n++] = s;
+        }
         return 0;
     }
     else if (said == BAD_INPUT)
@@ -174,6 +160,18 @@ static int take_answer (struct child_answer *answer, int fd, int printed,
         error_world (err, "%s", text);
     free (text);
     return -1;
+}
+
+uint64_t child_number (const struct child_answer *a, size_t i)
+{
+    return strtoull (a->v[i], NULL, 10);
+}
+
+void child_clear (struct child_answer *a)
+{
+    free (a->text);
+    free (a->v);
+    *a = (struct child_answer){ 0 };
 }
 
 int child_call (child_f fn, const void *arg, int timeout_ms,

@@ -25,9 +25,10 @@ void child_put (FILE *out, const char *s);
 void child_put_number (FILE *out, uint64_t n);
 
 struct child_answer {
-    char *text; /* len bytes and a NUL; the caller frees it */
+    char *text; /* len bytes and a NUL */
     size_t len;
-    size_t at; /* of the next string */
+    char **v;   /* [n] the strings in it */
+    size_t n;
 };
 
 /* Call fn (out, arg, err) in a child that is killed after timeout_ms, or when
@@ -40,11 +41,9 @@ struct child_answer {
  */
 int child_call (child_f fn, const void *arg, int timeout_ms,
                 struct child_answer *answer, struct error *err);
+void child_clear (struct child_answer *answer);
 
-/* The next string, borrowed; NULL at the end. */
-const char *child_next (struct child_answer *answer);
-
-/* The next string as a number. Return 0, or -1 if it is no number up to max. */
-int child_next_number (struct child_answer *answer, uint64_t max, uint64_t *n);
+/* A string of the answer as a number. */
+uint64_t child_number (const struct child_answer *answer, size_t i);
 
 #endif /* PROLOG_CHILD_H */

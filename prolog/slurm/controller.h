@@ -40,12 +40,12 @@ enum {
 };
 
 /* Nodes as Slurm shows them, in its order. `by` is the user who set the Reason:
- * the name, or the number if the user has no name. The strings are owned.
+ * the name, or the number if the user has no name.
  */
 struct controller_nodes {
     struct policy_node *v;
     size_t n;
-    char *text; /* holds the strings */
+    struct child_answer answer; /* holds the strings */
 };
 
 /* All nodes, including hidden ones, without those configured as FUTURE. Return

@@ -108,10 +108,10 @@ static int made_nodes (void *arg, struct controller_nodes *n, struct error *e)
         return -1;
     n->n = HOSTS;
     n->v = calloc (HOSTS, sizeof (*n->v));
-    n->text = malloc (sizeof (made->node));
-    memcpy (n->text, made->node, sizeof (made->node));
+    n->answer.text = malloc (sizeof (made->node));
+    memcpy (n->answer.text, made->node, sizeof (made->node));
     for (size_t i = 0; i < HOSTS; i++) {
-        struct made_node *m = (struct made_node *)(void *)n->text + i;
+        struct made_node *m = (struct made_node *)(void *)n->answer.text + i;
 
         n->v[i] = (struct policy_node){
             .name = m->name, .down = m->down, .drained = m->drained,
@@ -126,7 +126,7 @@ static int made_nodes (void *arg, struct controller_nodes *n, struct error *e)
 static void made_clear (struct controller_nodes *n)
 {
     free (n->v);
-    free (n->text);
+    free (n->answer.text);
     *n = (struct controller_nodes){ 0 };
 }
 
