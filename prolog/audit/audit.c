@@ -35,12 +35,6 @@ enum {
     IDLE_PAUSES = 40,
 };
 
-/* A node because of which an audit has no result. */
-struct audit_fault {
-    int64_t audit;
-    struct job_fault of;
-};
-
 /* A running audit, or one of its tries. */
 struct audit_work {
     const struct audit *audit;
@@ -57,14 +51,11 @@ struct audit_work {
     char *partners;        /* ... folded */
     const char *leader;    /* one of the partners */
     char nonce[LEDGER_NONCE_BYTES];
-    char job_name[NAME_BYTES];
-    int lock;
 
-    const struct ledger_cause *cause;
     size_t tries;
     int64_t end_ms;        /* no new try after this time */
     bool launched, cancelled; /* the job of the last try */
-    struct audit_fault *fault; /* of all tries, */
+    struct job_fault *fault; /* of all tries, */
     size_t nfaults, ntold; /* ... and the number before the last try */
 };
 
@@ -101,25 +92,6 @@ report (const struct audit_work *run, const char *fmt, ...)
 /*
  * The nodes
  */
-
-/* The nodes of the request, each once, sorted by name. */
-static int sort_nodes (struct audit_work *run, struct error *err)
-{
-    const struct audit_request *rq = run->request;
-
-    if (rq->n > AUDIT_NODES_MAX)
-        return error_input (err, "an audit is of at most %d nodes",
-                            AUDIT_NODES_MAX);
-    run->node = xarray (rq->n, sizeof (*run->node));
-    for (size_t i = 0; i < rq->n; i++) {
-        if (!text_is_hostname (rq->node[i]))
-            return error_input (err, "'%.63s' is no node's name",
-                                rq->node[i]);
-        run->node[i] = rq->node[i];
-    }
-    run->n = text_unique (run->node, rq->n);
-    return 0;
-}
 
 /* Leave out the nodes that are not marked, and report them. */
 static void leave_out (struct audit_work *run, const bool *marked,
@@ -159,25 +131,36 @@ static void choose (struct audit_work *run, const char *const *node, size_t n)
     run->list = xcheck (hostlist_fold (run->node, n));
 }
 
-/* Choose the nodes of the request that have an endpoint. Nodes that made
- * earlier audits fail are left out, unless the request includes them anyway.
+/* Choose the nodes of the request that have an endpoint, each once, sorted by
+ * name. Nodes that made earlier audits fail are left out, unless the request
+ * includes them anyway.
  */
 static int find_nodes (struct audit_work *run, struct error *err)
 {
+    const struct audit_request *rq = run->request;
     const struct fabric *f = run->audit->fabric;
     const char *map = run->audit->site->node_map;
     int64_t now = time (NULL);
     json_t *faulty = NULL;
     bool *mark;
 
-    if (sort_nodes (run, err) < 0
-        || (*map && !(run->map = nodemap_load_trusted (map, geteuid (), err))))
-        return -1;
+    if (rq->n > AUDIT_NODES_MAX)
+        return error_input (err, "an audit is of at most %d nodes",
+                            AUDIT_NODES_MAX);
+    run->node = xarray (rq->n, sizeof (*run->node));
+    for (size_t i = 0; i < rq->n; i++) {
+        if (!text_is_hostname (rq->node[i]))
+            return error_input (err, "'%.63s' is no node's name",
+                                rq->node[i]);
+        run->node[i] = rq->node[i];
+    }
+    run->n = text_unique (run->node, rq->n);
     run->fault = xcalloc (run->n, sizeof (*run->fault));
     run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
     run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
-    if (guids_nodes (f, run->map, run->all_of, err) < 0
-        || (!run->request->anyway
+    if ((*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
+        || guids_nodes (f, run->map, run->all_of, err) < 0
+        || (!rq->anyway
             && !(faulty = ledger_faulty (run->audit->ledger, now, err))))
         return -1;
     mark = xcalloc (run->n, sizeof (*mark));
@@ -221,28 +204,13 @@ static int find_partners (struct audit_work *run, struct error *err)
  * The verdict
  */
 
-/* Add a limit if ports did not report their traffic: these are judged as if
- * others had none.
+/* Judge a record. If the step's own verdict is UNKNOWN, the samples do not show
+ * why. A port that had to wait meanwhile may be slow because of others'
+ * traffic. Ports that did not report their traffic are judged as if others had
+ * none.
  */
-static void limit_untold (const struct audit_work *run, const struct traffic *t,
-                          struct verdict *v)
-{
-    size_t n = run->audit->fabric->nendpoints;
-    size_t untold = 0, all = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        all += run->node_of[i] != NULL;
-        untold += run->node_of[i] && !t->told[i];
-    }
-    if (untold > 0)
-        verdict_limit (v, VERDICT_OK,
-                       "%zu of %zu ports did not tell what they carried: "
-                       "others' traffic is not seen there",
-                       untold, all);
-}
-
 static struct verdict *judge_record (struct audit_work *run,
-                                     struct audit_record *r,
+                                     const struct audit_record *r,
                                      const struct job_said *said,
                                      struct error *err)
 {
@@ -252,6 +220,7 @@ static struct verdict *judge_record (struct audit_work *run,
     struct baseline_set base = { 0 };
     struct traffic traffic;
     struct verdict *v = NULL;
+    size_t untold = 0, all = 0;
 
     traffic_find (&traffic, f, run->node_of, said->traffic, said->ntraffic,
                   site->busy_share);
@@ -263,12 +232,18 @@ static struct verdict *judge_record (struct audit_work *run,
     }
     if (base.odd[0])
         report (run, "no baseline: %s", base.odd);
-    /* If the step's own verdict is UNKNOWN, the samples do not show why. A port
-     * that had to wait meanwhile may be slow because of others' traffic. */
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        all += run->node_of[i] != NULL;
+        untold += run->node_of[i] && !traffic.told[i];
+    }
+    if (v && r->unknown)
+        verdict_limit (v, VERDICT_UNKNOWN, "%s", r->sentence);
+    if (v && untold > 0)
+        verdict_limit (v, VERDICT_OK,
+                       "%zu of %zu ports did not tell what they carried: "
+                       "others' traffic is not seen there",
+                       untold, all);
     if (v) {
-        if (r->unknown)
-            verdict_limit (v, VERDICT_UNKNOWN, "%s", r->sentence);
-        limit_untold (run, &traffic, v);
         corroborate (v, traffic.wait, traffic.nwaits, &opts);
         signs_hold (v, f, site->signs, time (NULL), &opts);
     }
@@ -277,48 +252,38 @@ static struct verdict *judge_record (struct audit_work *run,
     return v;
 }
 
-static int enter (struct audit_work *run, struct audit_record *r,
-                  const struct job_said *said, struct error *err)
-{
-    struct audit_result *result = run->result;
-    struct ledger *ledger = run->audit->ledger;
-    struct verdict *v = judge_record (run, r, said, err);
-    int rc = -1;
-
-    /* the leader is the node that printed the record, not the chosen one */
-    if (v
-        && ledger_led (ledger, result->id,
-                       said->recorder[0] ? said->recorder : NULL, err)
-               == 0
-        && ledger_record (ledger, time (NULL), r->ps, r->samples, v, err) > 0) {
-        result->job = r->samples->job;
-        result->status = v->status;
-        verdict_sentence (v, pathset_network (r->ps), result->sentence,
-                          sizeof (result->sentence));
-        rc = 1;
-    }
-    verdict_destroy (v);
-    return rc;
-}
-
-/* Read the record of the step and enter it. If the record is invalid, nothing
- * was measured.
+/* Read the record of the step, judge it, and enter it. If the record is
+ * invalid, nothing was measured.
  */
 static int conclude (struct audit_work *run, struct job_said *said,
                      struct error *err)
 {
-    struct record_scope scope = { run->nonce, run->audit->fabric,
-                                run->node_of };
+    struct ledger *ledger = run->audit->ledger;
+    struct audit_result *result = run->result;
+    struct verdict *v = NULL;
     struct audit_record r;
     struct error why;
-    int rc;
+    int rc = -1;
 
-    if (record_read (&r, said->record, said->len, &scope, &why) < 0)
+    if (record_read (&r, said->record, said->len, run->nonce,
+                     run->audit->fabric, run->node_of, &why) < 0)
         rc = decline (run, "%.250s", why.text);
     else if (!r.plan)
         rc = decline (run, "%s", r.sentence);
-    else
-        rc = enter (run, &r, said, err);
+    /* the leader is the node that printed the record, not the chosen one */
+    else if ((v = judge_record (run, &r, said, err))
+             && ledger_led (ledger, result->id,
+                            said->recorder[0] ? said->recorder : NULL, err)
+                    == 0
+             && ledger_record (ledger, time (NULL), r.ps, r.samples, v, err)
+                    > 0) {
+        result->job = r.samples->job;
+        result->status = v->status;
+        verdict_sentence (v, pathset_network (r.ps), result->sentence,
+                          sizeof (result->sentence));
+        rc = 1;
+    }
+    verdict_destroy (v);
     record_clear (&r);
     return rc;
 }
@@ -328,13 +293,13 @@ static int enter_ports (const struct audit_work *run,
                         const struct job_said *said, struct error *err)
 {
     const struct audit *a = run->audit;
+    const struct signs_scope scope = { a->ledger, run->result->id,
+                                       time (NULL), a->fabric, run->node_of };
     char odd[256];
 
-    if (signs_enter (a->ledger, run->result->id, time (NULL), a->fabric,
-                     run->node_of, said->port, said->nports, err) < 0
-        || signs_enter_file (a->ledger, run->result->id, time (NULL),
-                             a->fabric, run->node_of, a->site->signs, odd,
-                             sizeof (odd), err) < 0)
+    if (signs_enter (&scope, said->port, said->nports, err) < 0
+        || signs_enter_file (&scope, a->site->signs, odd, sizeof (odd), err)
+               < 0)
         return -1;
     if (*odd)
         report (run, "no signs of the links: %s", odd);
@@ -353,19 +318,21 @@ static bool owns (const void *arg, const char *node,
 static void add_fault (struct audit_work *run, const struct job_fault *fault)
 {
     for (size_t i = 0; i < run->nfaults; i++)
-        if (!strcmp (run->fault[i].of.node, fault->node))
+        if (!strcmp (run->fault[i].node, fault->node))
             return;
-    if (text_find (run->node, run->n, fault->node))
-        run->fault[run->nfaults++]
-            = (struct audit_fault){ run->result->id, *fault };
+    if (text_find (run->node, run->n, fault->node)) {
+        run->fault[run->nfaults] = *fault;
+        run->fault[run->nfaults++].audit = run->result->id;
+    }
 }
 
-static int measure (struct audit_work *run, struct error *err)
+static int measure (struct audit_work *run, const char *job_name,
+                    struct error *err)
 {
     const struct audit_job job = {
         .site = run->audit->site,
         .conf = run->audit->conf,
-        .name = run->job_name,
+        .name = job_name,
         .nonce = run->nonce,
         .leader = run->leader,
         .nodes = run->list,
@@ -399,71 +366,37 @@ static int measure (struct audit_work *run, struct error *err)
  * One try
  */
 
-/* Choose a node that did not lead the audit that this one confirms, or else the
- * last audit.
+/* Enter the audit. It is led by a node that did not lead the audit that this
+ * one confirms, or else the last audit. Return 1, 0 if the job has its audit
+ * already, -1 with err.
  */
-static int find_leader (struct audit_work *run, struct error *err)
-{
-    const struct audit_request *rq = run->request;
-    json_t *list = ledger_list (run->audit->ledger, LEDGER_AUDITS, 1, 0, err);
-    const json_t *last = json_array_get (list, 0);
-    const char *before
-        = rq->before ? rq->before
-                     : json_string_value (json_object_get (last, "leader"));
-    uint64_t turn = (uint64_t)json_int (last, "id", 0);
-
-    run->leader = partners_leader (run->partner, run->npartners,
-                                   run->cause->node, before, turn);
-    json_decref (list);
-    return list ? 0 : -1;
-}
-
-/* Enter the audit. Return 1, 0 if the job has its audit already, -1 with err.
- */
-static int begin (struct audit_work *run, struct error *err)
+static int begin (struct audit_work *run, const struct ledger_cause *why,
+                  struct error *err)
 {
     struct ledger *ledger = run->audit->ledger;
-    struct ledger_cause cause = *run->cause;
+    struct ledger_cause cause = *why;
+    const char *before = run->request->before;
+    const json_t *last;
+    json_t *list;
     int64_t id;
 
     if (ledger_give_up (ledger, time (NULL), 0,
-                        "whoever ran it was killed", err) < 0)
+                        "whoever ran it was killed", err) < 0
+        || !(list = ledger_audits (ledger, 1, err)))
         return -1;
-    if (find_leader (run, err) < 0)
-        return -1;
-    cause.leader = run->leader;
-    id = ledger_begin (ledger, time (NULL), run->audit->fabric->hash,
-                       &cause, run->node, run->n, run->nonce,
-                       err);
+    last = json_array_get (list, 0);
+    if (!before)
+        before = json_string_value (json_object_get (last, "leader"));
+    cause.leader = run->leader
+        = partners_leader (run->partner, run->npartners, cause.node, before,
+                           (uint64_t)json_int (last, "id", 0));
+    json_decref (list);
+    id = ledger_begin (ledger, time (NULL), run->audit->fabric->hash, &cause,
+                       run->node, run->n, run->nonce, err);
     if (id < 0)
         return errno == EEXIST ? decline (run, "%s", err->text) : -1;
     run->result->id = id;
-    /* a part of the nonce distinguishes the jobs of several ledgers */
-    snprintf (run->job_name, sizeof (run->job_name), "pmm-audit-%jd-%.8s",
-              (intmax_t)id, run->nonce);
     return 1;
-}
-
-/* Measure. In all cases, enter the end of the audit. */
-static int run_begun (struct audit_work *run, struct error *err)
-{
-    int rc = measure (run, err);
-    struct error more;
-
-    if (rc <= 0
-        && ledger_give_up (run->audit->ledger, time (NULL), run->result->id,
-                           rc < 0 ? err->text : run->result->sentence,
-                           &more) < 0
-        && rc == 0) {
-        *err = more;
-        rc = -1;
-    }
-    if (rc == 1
-        && baseline_publish (run->audit->ledger, run->audit->fabric,
-                             run->audit->site->baseline, &more)
-               < 0)
-        report (run, "the baseline is not published: %s", more.text);
-    return rc;
 }
 
 /* Wait until the nodes of the previous try are idle again. */
@@ -489,13 +422,17 @@ static void await_idle (const struct audit_work *run)
     }
 }
 
-/* Try to audit the chosen nodes. Return values are those of audit_run. */
+/* Try to audit the chosen nodes. In all cases, enter the end of the audit.
+ * Return values are those of audit_run.
+ */
 static int attempt (struct audit_work *run, const struct ledger_cause *cause,
                     struct error *err)
 {
+    const struct audit *a = run->audit;
+    char job_name[NAME_BYTES];
+    struct error more;
     int rc;
 
-    run->cause = cause;
     run->ntold = run->nfaults;
     run->launched = run->cancelled = false;
     if (find_partners (run, err) < 0)
@@ -504,8 +441,25 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
         return decline (run, "all of the nodes are drained");
     if (run->tries++ > 0)
         await_idle (run);
-    rc = begin (run, err);
-    return rc == 1 ? run_begun (run, err) : rc;
+    if ((rc = begin (run, cause, err)) <= 0)
+        return rc;
+    /* a part of the nonce distinguishes the jobs of several ledgers */
+    snprintf (job_name, sizeof (job_name), "pmm-audit-%jd-%.8s",
+              (intmax_t)run->result->id, run->nonce);
+    rc = measure (run, job_name, err);
+    if (rc <= 0
+        && ledger_give_up (a->ledger, time (NULL), run->result->id,
+                           rc < 0 ? err->text : run->result->sentence,
+                           &more) < 0
+        && rc == 0) {
+        *err = more;
+        rc = -1;
+    }
+    if (rc == 1
+        && baseline_publish (a->ledger, a->fabric, a->site->baseline, &more)
+               < 0)
+        report (run, "the baseline is not published: %s", more.text);
+    return rc;
 }
 
 /*
@@ -578,36 +532,32 @@ static int halve (struct audit_work *run, const char **node, size_t n,
     return rc == 0 ? may_try (run) : rc < 0 ? -1 : 0;
 }
 
-/* Whether there was a search within the hour. Return 1, 0, or -1 with err. */
-static int has_searched (const struct audit_work *run, struct error *err)
-{
-    int64_t now = time (NULL);
-    json_t *list = ledger_list (run->audit->ledger, LEDGER_BEGUN,
-                                now - SEARCH_EVERY_S, now + SEARCH_EVERY_S,
-                                err);
-    int rc = list ? 0 : -1;
-    size_t i;
-    json_t *v;
-
-    json_array_foreach (list, i, v)
-        rc |= !strcmp (json_text (v, "why"), ledger_why_name (LEDGER_SEARCH));
-    json_decref (list);
-    return rc;
-}
-
-/* Search for the node at fault. Return 1 if it is in run->fault, 0 if none was
- * found, or -1 with err. The chosen nodes are the same as before.
+/* Search for the node at fault, if there was no search within the hour. Return
+ * 1 if it is in run->fault, 0 if none was found, or -1 with err. The chosen
+ * nodes are the same as before.
  */
 static int search (struct audit_work *run, struct error *err)
 {
     const struct audit_result first = *run->result;
+    int64_t now = time (NULL);
     const char **node;
     const char *found = NULL;
-    size_t n = run->n;
-    int rc = n > AUDIT_NODES_MIN ? has_searched (run, err) : 1;
+    size_t n = run->n, i;
+    bool searched = false;
+    json_t *list, *v;
+    int rc;
 
-    if (rc != 0)
-        return rc < 0 ? -1 : 0;
+    if (n <= AUDIT_NODES_MIN)
+        return 0;
+    if (!(list = ledger_begun (run->audit->ledger, now - SEARCH_EVERY_S,
+                               now + SEARCH_EVERY_S, err)))
+        return -1;
+    json_array_foreach (list, i, v)
+        searched |= !strcmp (json_text (v, "why"),
+                             ledger_why_name (LEDGER_SEARCH));
+    json_decref (list);
+    if (searched)
+        return 0;
     node = xarray (n, sizeof (*node));
     memcpy (node, run->node, n * sizeof (*node));
     report (run, "audit %" PRId64 ": %s; searching for the node at fault",
@@ -631,7 +581,7 @@ static int search (struct audit_work *run, struct error *err)
 static bool is_told (const struct audit_work *run, const char *node)
 {
     for (size_t k = run->ntold; node && k < run->nfaults; k++)
-        if (!strcmp (run->fault[k].of.node, node))
+        if (!strcmp (run->fault[k].node, node))
             return true;
     return false;
 }
@@ -647,12 +597,12 @@ static bool without (struct audit_work *run)
 
     if (told == run->n)
         for (size_t k = run->ntold; k < run->nfaults; k++)
-            run->fault[k].of.launch = false;
+            run->fault[k].launch = false;
     if (run->n - told < AUDIT_NODES_MIN
         || is_told (run, run->request->cause.node))
         return false;
     snprintf (why, sizeof (why), "audit %" PRId64 ": %s", run->result->id,
-              run->fault[run->ntold].of.cause);
+              run->fault[run->ntold].cause);
     keep = xarray (run->n, sizeof (*keep));
     for (size_t i = 0; i < run->n; i++)
         keep[i] = !is_told (run, run->node[i]);
@@ -662,28 +612,16 @@ static bool without (struct audit_work *run)
     return true;
 }
 
-static int enter_faults (struct audit_work *run, bool measured,
-                         struct error *err)
-{
-    for (size_t i = 0; i < run->nfaults; i++)
-        if ((measured || run->fault[i].of.launch)
-            && ledger_fault_add (run->audit->ledger, run->fault[i].audit,
-                                 run->fault[i].of.node,
-                                 run->fault[i].of.cause, err) < 0)
-            return -1;
-    return 0;
-}
-
 static int run_locked (struct audit_work *run, struct error *err)
 {
+    const struct audit *a = run->audit;
     const struct ledger_cause *cause = &run->request->cause;
-    int rc = controller_evicts (run->audit->site->audit_partition, err);
+    int rc = controller_evicts (a->site->audit_partition, err);
 
     if (rc != 0)
         return decline (run, "%.250s", err->text);
     run->end_ms
-        = clock_ms ()
-          + (int64_t)AUDIT_TRIES_TIME * run->audit->site->audit_timeout_ms;
+        = clock_ms () + (int64_t)AUDIT_TRIES_TIME * a->site->audit_timeout_ms;
     rc = attempt (run, cause, err);
     while (rc == 0 && may_try (run)) {
         if (run->nfaults == run->ntold && (rc = search (run, err)) <= 0)
@@ -693,30 +631,23 @@ static int run_locked (struct audit_work *run, struct error *err)
             break;
         rc = attempt (run, cause, err);
     }
-    if (rc >= 0 && enter_faults (run, rc > 0, err) < 0)
-        return -1;
-    return rc;
-}
+    for (size_t i = 0; rc >= 0 && i < run->nfaults; i++) {
+        const struct job_fault *fault = &run->fault[i];
 
-static void run_clear (struct audit_work *run)
-{
-    if (run->lock >= 0)
-        close (run->lock);
-    nodemap_destroy (run->map);
-    free (run->all_of);
-    free (run->node_of);
-    free (run->fault);
-    free (run->node);
-    free (run->list);
-    free (run->partner);
-    free (run->partners);
+        if ((rc > 0 || fault->launch)
+            && ledger_fault_add (a->ledger, fault->audit, fault->node,
+                                 fault->cause, err) < 0)
+            return -1;
+    }
+    return rc;
 }
 
 int audit_run (const struct audit *audit, const struct audit_request *request,
                struct audit_result *result, struct error *err)
 {
     struct audit_work run
-        = { .audit = audit, .request = request, .result = result, .lock = -1 };
+        = { .audit = audit, .request = request, .result = result };
+    int lock = -1;
     int rc;
 
     *result = (struct audit_result){ .status = VERDICT_UNKNOWN };
@@ -726,10 +657,19 @@ int audit_run (const struct audit *audit, const struct audit_request *request,
         rc = decline (&run, "there are no two nodes to audit");
     else if (strlen (run.list) > LIST_MAX)
         rc = decline (&run, "the list of nodes is too long");
-    else if ((rc = ledger_lock (audit->ledger, &run.lock, err)) == 0)
+    else if ((rc = ledger_lock (audit->ledger, &lock, err)) == 0)
         decline (&run, "another audit, or what follows from one, is running");
     else if (rc > 0)
         rc = run_locked (&run, err);
-    run_clear (&run);
+    if (lock >= 0)
+        close (lock);
+    nodemap_destroy (run.map);
+    free (run.all_of);
+    free (run.node_of);
+    free (run.fault);
+    free (run.node);
+    free (run.list);
+    free (run.partner);
+    free (run.partners);
     return rc;
 }

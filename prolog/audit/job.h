@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ibquery/ports.h"
 #include "util/error.h"
@@ -40,6 +41,7 @@ struct job_fault {
     char node[64];
     char cause[128];
     bool launch; /* not started there, but started on others */
+    int64_t audit; /* set by the audit */
 };
 
 struct job_said {

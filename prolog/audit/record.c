@@ -47,94 +47,54 @@ void record_clear (struct audit_record *r)
     *r = (struct audit_record){ 0 };
 }
 
-struct record_lines {
-    char *plan, *samples; /* NULL: there is none */
-};
-
-/* Find the lines of the record among others, such as Slurm's. Nothing after the
- * result is read.
- */
-static void find_lines (struct audit_record *r, struct record_lines *lines,
-                        char *text, const char *nonce)
-{
-    char *next = text;
-    char *line;
-
-    while ((line = next)) {
-        const char *sentence;
-
-        if ((next = strchr (line, '\n')))
-            *next++ = '\0';
-        if (*line == '{') {
-            if (!lines->plan)
-                lines->plan = line;
-            else if (!lines->samples)
-                lines->samples = line;
-        }
-        else if (record_is_result (line, nonce, &r->unknown, &sentence)) {
-            snprintf (r->sentence, sizeof (r->sentence), "%s", sentence);
-            text_clean (r->sentence);
-            return;
-        }
-    }
-}
-
-static void read_plan (struct audit_record *r, char *line,
-                       const struct fabric *f, struct error *err)
-{
-    FILE *fp = xcheck (fmemopen (line, strlen (line), "r"));
-
-    r->plan = plan_read (fp, "the record's plan", f->hash, fabric_resolve,
-                         (void *)f, &r->ps, err);
-    fclose (fp);
-}
-
-static void read_samples (struct audit_record *r, char *line,
-                          const struct fabric *f, struct error *err)
-{
-    FILE *fp = xcheck (fmemopen (line, strlen (line), "r"));
-
-    r->samples = samples_read (fp, "the record's samples", f->hash,
-                               fabric_resolve, (void *)f, &r->ps, err);
-    fclose (fp);
-}
-
-static int check_endpoints (const struct audit_record *r,
-                            const struct record_scope *scope, struct error *err)
-{
-    for (size_t i = 0; i < pathset_size (r->ps); i++) {
-        const struct endpoint *e = pathset_endpoint (r->ps, i);
-
-        if (!scope->node[scope->fabric->end[e->id].endpoint])
-            return error_input (err, "the record is of %.63s, which was not "
-                                     "asked for", e->name);
-    }
-    return 0;
-}
-
 int record_read (struct audit_record *r, char *text, size_t len,
-                 const struct record_scope *scope, struct error *err)
+                 const char *nonce, const struct fabric *f,
+                 const char *const *node_of, struct error *err)
 {
-    struct record_lines lines = { 0 };
+    char *plan = NULL, *samples = NULL, *line;
+    FILE *fp;
 
     *r = (struct audit_record){ 0 };
     if (len >= RECORD_MAX || text[len] != '\0')
         return error_input (err, "the record is longer than %d bytes",
                             RECORD_MAX);
-    find_lines (r, &lines, text, scope->nonce);
+    /* among other lines, such as Slurm's; nothing after the result is read */
+    while (!r->sentence[0] && (line = strsep (&text, "\n"))) {
+        const char *sentence;
+
+        if (*line == '{' && !plan)
+            plan = line;
+        else if (*line == '{' && !samples)
+            samples = line;
+        else if (record_is_result (line, nonce, &r->unknown, &sentence)) {
+            snprintf (r->sentence, sizeof (r->sentence), "%s", sentence);
+            text_clean (r->sentence);
+        }
+    }
     if (!r->sentence[0])
         return error_input (err, "the record has no result");
-    if (!lines.plan)
+    if (!plan)
         return 0;
-    if (!lines.samples)
+    if (!samples)
         return error_input (err, "the record has no samples");
-    read_plan (r, lines.plan, scope->fabric, err);
-    if (!r->plan || check_endpoints (r, scope, err) < 0)
+    fp = xcheck (fmemopen (plan, strlen (plan), "r"));
+    r->plan = plan_read (fp, "the record's plan", f->hash, fabric_resolve,
+                         (void *)f, &r->ps, err);
+    fclose (fp);
+    for (size_t i = 0; r->plan && i < pathset_size (r->ps); i++) {
+        const struct endpoint *e = pathset_endpoint (r->ps, i);
+
+        if (!node_of[f->end[e->id].endpoint])
+            return error_input (err, "the record is of %.63s, which was not "
+                                     "asked for", e->name);
+    }
+    if (!r->plan)
         return -1;
-    read_samples (r, lines.samples, scope->fabric, err);
-    if (!r->samples)
-        return -1;
-    if (strcmp (r->samples->nonce, scope->nonce))
+    fp = xcheck (fmemopen (samples, strlen (samples), "r"));
+    r->samples = samples_read (fp, "the record's samples", f->hash,
+                               fabric_resolve, (void *)f, &r->ps, err);
+    fclose (fp);
+    if (r->samples && strcmp (r->samples->nonce, nonce))
         return error_input (err, "the record's samples are of another run");
-    return 0;
+    return r->samples ? 0 : -1;
 }

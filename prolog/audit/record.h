@@ -28,15 +28,6 @@ enum {
     RECORD_MAX = 64 << 20, /* bytes */
 };
 
-/* What a record may refer to: node[endpoint of the fabric] is the node of that
- * endpoint if the node is audited, else NULL.
- */
-struct record_scope {
-    const char *nonce;
-    const struct fabric *fabric;
-    const char *const *node;
-};
-
 struct audit_record {
     struct pathset *ps;
     struct plan *plan;       /* NULL: nothing was measured, */
@@ -45,11 +36,14 @@ struct audit_record {
     char sentence[256];      /* ... and why; "" if there is no result */
 };
 
-/* Read the len bytes at text, which are modified. Return 0, or -1 with err if
- * it is no such record; call record_clear in both cases.
+/* Read the len bytes at text, which are modified. node_of[endpoint of the
+ * fabric] is the node of that endpoint if the node is audited, else NULL: the
+ * record may be of no others. Return 0, or -1 with err if it is not such a
+ * record; call record_clear in both cases.
  */
 int record_read (struct audit_record *r, char *text, size_t len,
-                 const struct record_scope *scope, struct error *err);
+                 const char *nonce, const struct fabric *f,
+                 const char *const *node_of, struct error *err);
 void record_clear (struct audit_record *r);
 
 /* Whether a line, without its newline, is the result with that nonce. If it is,

@@ -23,16 +23,6 @@ struct port_place {
     char name[24]; /* the port, as in a link's id */
 };
 
-struct signs_entry {
-    struct ledger *ledger;
-    int64_t audit, time;
-    const struct fabric *f;
-    const char *const *node_of;
-    struct ledger_counter *counter;
-    size_t ncounters;
-    int signs;
-};
-
 /* Find a port in the snapshot. False if it is not there, has no link, or is
  * not of the audit.
  */
@@ -59,20 +49,11 @@ bool signs_owns (const struct fabric *f, const char *const *node_of,
            && strcmp (place.node, node) == 0;
 }
 
-static int add_sign (struct signs_entry *e, const struct port_place *place,
-                     const char *kind, struct error *err)
-{
-    e->signs++;
-    return ledger_sign_add (e->ledger, e->audit, e->f->link[place->link].id,
-                            place->node, kind, e->time, err);
-}
-
 /* Whether a counter has grown by more than is healthy. Return 1, 0, or -1 with
  * err. A counter at its end value shows nothing. If a counter is less than it
  * was, it was reset.
  */
-static int has_grown (const struct signs_entry *e,
-                      const struct port_place *place,
+static int has_grown (const struct signs_scope *e, const char *port,
                       const struct local_counter *c, uint64_t now,
                       struct error *err)
 {
@@ -82,8 +63,8 @@ static int has_grown (const struct signs_entry *e,
 
     if (c->window_s == 0 || (c->end && now >= c->end))
         return 0;
-    rc = ledger_counter_last (e->ledger, e->audit, place->name, c->name, &last,
-                              &then, err);
+    rc = ledger_counter_last (e->ledger, e->audit, port, c->name, &last, &then,
+                              err);
     if (rc <= 0)
         return rc;
     growth = now >= last ? now - last : now;
@@ -92,98 +73,65 @@ static int has_grown (const struct signs_entry *e,
     return growth > windows * c->healthy;
 }
 
-static int look_at_counters (struct signs_entry *e, const struct local_port *p,
-                             const struct port_place *place, struct error *err)
-{
-    bool grown = false;
-    int rc;
-
-    for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
-        if (!p->has[i])
-            continue;
-        rc = has_grown (e, place, &local_counters[i], p->counter[i], err);
-        if (rc < 0)
-            return -1;
-        grown |= rc > 0;
-        e->counter[e->ncounters++]
-            = (struct ledger_counter){ place->name, local_counters[i].name,
-                                       p->counter[i] };
-    }
-    return grown ? add_sign (e, place, "counter", err) : 0;
-}
-
-static int look_at_rate (struct signs_entry *e, const struct local_port *p,
-                         const struct port_place *place, struct error *err)
+/* Enter the signs of a port, and add its counters to counter[*n]. Return the
+ * number of signs, or -1 with err.
+ */
+static int enter_port (const struct signs_scope *e, const struct local_port *p,
+                       const struct port_place *place,
+                       struct ledger_counter *counter, size_t *n,
+                       struct error *err)
 {
     const struct fabric_link *l = &e->f->link[place->link];
     struct local_rate expected = { .width = l->width };
+    const char *kind[3];
+    int signs = 0;
+    bool grown = false;
 
     snprintf (expected.speed, sizeof (expected.speed), "%s", l->speed);
-    if (local_is_narrower (&p->rate, &expected)
-        && add_sign (e, place, "width", err) < 0)
-        return -1;
-    if (local_is_slower (&p->rate, &expected)
-        && add_sign (e, place, "speed", err) < 0)
-        return -1;
-    return 0;
-}
+    if (local_is_narrower (&p->rate, &expected))
+        kind[signs++] = "width";
+    if (local_is_slower (&p->rate, &expected))
+        kind[signs++] = "speed";
+    for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
+        const struct local_counter *c = &local_counters[i];
+        int rc = p->has[i] ? has_grown (e, place->name, c, p->counter[i], err)
+                           : 0;
 
-int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
-                 const struct fabric *f, const char *const *node_of,
-                 const struct local_port *port, size_t n, struct error *err)
-{
-    struct signs_entry e = { .ledger = ledger,
-                             .audit = audit,
-                             .time = time,
-                             .f = f,
-                             .node_of = node_of };
-    struct port_place *place = xcalloc (n, sizeof (*place));
-    int rc = 0;
-
-    e.counter = xcalloc (n * LOCAL_COUNTERS, sizeof (*e.counter));
-    for (size_t i = 0; i < n && rc == 0; i++)
-        if (find_place (f, node_of, &port[i], &place[i])
-            && (look_at_rate (&e, &port[i], &place[i], err) < 0
-                || look_at_counters (&e, &port[i], &place[i], err) < 0))
-            rc = -1;
-    if (rc == 0)
-        rc = ledger_counters (ledger, audit, e.counter, e.ncounters, err);
-    free (e.counter);
-    free (place);
-    return rc < 0 ? -1 : e.signs;
-}
-
-/* The audit's node at an end of a link; NULL: none. */
-static const char *node_at (const struct fabric *f,
-                            const char *const *node_of, uint32_t link)
-{
-    const struct fabric_link *l = &f->link[link];
-
-    for (size_t i = 0; i < f->nendpoints; i++)
-        if (node_of[i]
-            && (f->endpoint[i].port == l->a || f->endpoint[i].port == l->b))
-            return node_of[i];
-    return NULL;
-}
-
-static int enter_signs (struct ledger *ledger, int64_t audit,
-                        const struct fabric *f, const char *const *node_of,
-                        const struct check_signs *signs, struct error *err)
-{
-    int entered = 0;
-
-    for (size_t i = 0; i < signs->n; i++) {
-        const struct sign *s = &signs->v[i];
-        const char *node = node_at (f, node_of, s->link);
-
-        if (!node || s->kind == SIGN_WAIT)
-            continue;
-        if (ledger_sign_add (ledger, audit, f->link[s->link].id, node,
-                             sign_name (s->kind), signs->time, err) < 0)
+        if (rc < 0)
             return -1;
-        entered++;
+        grown |= rc > 0;
+        if (p->has[i])
+            counter[(*n)++] = (struct ledger_counter){ place->name, c->name,
+                                                       p->counter[i] };
     }
-    return entered;
+    if (grown)
+        kind[signs++] = "counter";
+    for (int i = 0; i < signs; i++)
+        if (ledger_sign_add (e->ledger, e->audit, l->id, place->node, kind[i],
+                             e->time, err) < 0)
+            return -1;
+    return signs;
+}
+
+int signs_enter (const struct signs_scope *e, const struct local_port *port,
+                 size_t n, struct error *err)
+{
+    struct port_place *place = xcalloc (n, sizeof (*place));
+    struct ledger_counter *counter
+        = xcalloc (n * LOCAL_COUNTERS, sizeof (*counter));
+    size_t ncounters = 0;
+    int signs = 0, rc = 0;
+
+    for (size_t i = 0; i < n && rc >= 0; i++)
+        if (find_place (e->f, e->node_of, &port[i], &place[i])) {
+            rc = enter_port (e, &port[i], &place[i], counter, &ncounters, err);
+            signs += rc;
+        }
+    if (rc >= 0)
+        rc = ledger_counters (e->ledger, e->audit, counter, ncounters, err);
+    free (counter);
+    free (place);
+    return rc < 0 ? -1 : signs;
 }
 
 /* Return 1 if the file has signs that count. Return 0 if not; odd is the reason
@@ -212,18 +160,38 @@ static int read_file (struct check_signs *signs, const struct fabric *f,
     return rc;
 }
 
-int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
-                      const struct fabric *f, const char *const *node_of,
-                      const char *path, char *odd, size_t size,
-                      struct error *err)
+/* The audit's node at an end of a link; NULL: none. */
+static const char *node_at (const struct signs_scope *e, uint32_t link)
+{
+    const struct fabric *f = e->f;
+
+    for (size_t i = 0; i < f->nendpoints; i++)
+        if (e->node_of[i] && f->port[f->endpoint[i].port].link == link)
+            return e->node_of[i];
+    return NULL;
+}
+
+int signs_enter_file (const struct signs_scope *e, const char *path,
+                      char *odd, size_t size, struct error *err)
 {
     struct check_signs signs = { 0 };
-    int rc = read_file (&signs, f, path, time, odd, size);
+    int entered = 0;
 
-    if (rc > 0)
-        rc = enter_signs (ledger, audit, f, node_of, &signs, err);
+    if (read_file (&signs, e->f, path, e->time, odd, size) == 0)
+        signs.n = 0;
+    for (size_t i = 0; i < signs.n && entered >= 0; i++) {
+        const struct sign *s = &signs.v[i];
+        const char *node = node_at (e, s->link);
+
+        if (!node || s->kind == SIGN_WAIT)
+            continue;
+        entered++;
+        if (ledger_sign_add (e->ledger, e->audit, e->f->link[s->link].id, node,
+                             sign_name (s->kind), signs.time, err) < 0)
+            entered = -1;
+    }
     check_clear_signs (&signs);
-    return rc;
+    return entered;
 }
 
 void signs_hold (struct verdict *v, const struct fabric *f, const char *path,

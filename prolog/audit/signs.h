@@ -24,12 +24,21 @@
 #include "ibquery/local.h"
 #include "util/error.h"
 
-/* Enter the ports as the audit read them at that time. node_of[endpoint] is the
- * node of that endpoint; ports of other nodes, and ports that are not in the
- * snapshot, are ignored. Return the number of signs, or -1 with err.
+/* The audit whose signs are entered, and when. node_of[endpoint] is the node of
+ * that endpoint; NULL: not of the audit.
  */
-int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
-                 const struct fabric *f, const char *const *node_of,
+struct signs_scope {
+    struct ledger *ledger;
+    int64_t audit, time;
+    const struct fabric *f;
+    const char *const *node_of;
+};
+
+/* Enter the ports as the audit read them. Ports of other nodes, and ports that
+ * are not in the snapshot, are ignored. Return the number of signs, or -1 with
+ * err.
+ */
+int signs_enter (const struct signs_scope *scope,
                  const struct local_port *port, size_t n, struct error *err);
 
 /* Whether a port belongs to that node, by the snapshot. */
@@ -43,10 +52,8 @@ bool signs_owns (const struct fabric *f, const char *const *node_of,
  * be used, odd holds the reason in `size` bytes, else "".
  */
 enum { SIGNS_MAX_AGE = 86400 };
-int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
-                      const struct fabric *f, const char *const *node_of,
-                      const char *path, char *odd, size_t size,
-                      struct error *err);
+int signs_enter_file (const struct signs_scope *scope, const char *path,
+                      char *odd, size_t size, struct error *err);
 
 /* Compare the waits in the published check, including those at switch ports,
  * with a verdict, if the check is younger than SIGNS_WAIT_AGE.

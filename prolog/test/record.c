@@ -51,14 +51,13 @@ static void make_texts (size_t n)
 static int read_text (struct audit_record *r, const char *a, const char *b,
                       const char *c, const char *d, struct error *err)
 {
-    struct record_scope scope = { NONCE, fabric, node_of };
     size_t len = strlen (a) + strlen (b) + strlen (c) + strlen (d);
     char *text = malloc (len + 1);
     int rc;
 
     sprintf (text, "%s%s%s%s", a, b, c, d);
     err->text[0] = '\0';
-    rc = record_read (r, text, len, &scope, err);
+    rc = record_read (r, text, len, NONCE, fabric, node_of, err);
     free (text);
     return rc;
 }
@@ -68,10 +67,11 @@ static void test_whole (void)
     struct audit_record r;
     struct error err;
 
-    ok (read_text (&r, "slurmstepd: a word\n", plan_text, samples_text,
-                   OK_LINE, &err) == 0
-            && r.plan && r.samples && pathset_size (r.ps) == HOSTS
-            && !r.unknown && !strcmp (r.sentence, "all is well"),
+    ok (read_text (&r, "slurmstepd: a word\n", plan_text, samples_text, OK_LINE,
+                   &err)
+                == 0
+            && r.plan && r.samples && pathset_size (r.ps) == HOSTS && !r.unknown
+            && !strcmp (r.sentence, "all is well"),
         "a record: %s", err.text);
     record_clear (&r);
     ok (read_text (&r, plan_text, samples_text,
@@ -81,7 +81,8 @@ static void test_whole (void)
         "one that is UNKNOWN: %s", err.text);
     record_clear (&r);
     ok (read_text (&r, "", "", "", "pmm-result 1 UNKNOWN " NONCE " no port\n",
-                   &err) == 0
+                   &err)
+                == 0
             && !r.plan && !r.samples && !strcmp (r.sentence, "no port"),
         "one without samples says why: %s", err.text);
     record_clear (&r);
@@ -101,7 +102,7 @@ static char *replace (const char *text, const char *from, const char *to)
 static void test_hostile (void)
 {
     static const struct {
-        bool plan;            /* ... or the samples are changed */
+        bool plan; /* ... or the samples are changed */
         const char *from, *to;
         const char *result;
         const char *why;
@@ -133,8 +134,9 @@ static void test_hostile (void)
         struct error err;
 
         ok (read_text (&r, tab[i].plan ? changed : plan_text,
-                       tab[i].plan ? samples_text : changed, tab[i].result,
-                       "", &err) < 0
+                       tab[i].plan ? samples_text : changed, tab[i].result, "",
+                       &err)
+                    < 0
                 && err.text[0] && strstr (err.text, tab[i].why),
             "refused: %.120s", err.text);
         record_clear (&r);
@@ -176,7 +178,6 @@ static void test_parts (void)
 static void test_damaged (void)
 {
     size_t len = strlen (plan_text) + strlen (samples_text) + sizeof (OK_LINE);
-    struct record_scope scope = { NONCE, fabric, node_of };
     char *text = malloc (len);
     struct rng rng;
     int reads = 0, wrong = 0;
@@ -184,12 +185,12 @@ static void test_damaged (void)
     rng_seed (&rng, 7);
     for (int i = 0; i < 2000; i++) {
         struct audit_record r;
-        size_t n = (size_t)sprintf (text, "%s%s" OK_LINE, plan_text,
-                                    samples_text);
+        size_t n
+            = (size_t)sprintf (text, "%s%s" OK_LINE, plan_text, samples_text);
 
         for (uint64_t k = rng_below (&rng, 4); k < 4; k++)
             text[rng_below (&rng, n)] = (char)rng_below (&rng, 256);
-        if (record_read (&r, text, n, &scope, NULL) == 0) {
+        if (record_read (&r, text, n, NONCE, fabric, node_of, NULL) == 0) {
             reads++;
             for (size_t e = 0; r.ps && e < pathset_size (r.ps); e++)
                 wrong += !node_of[pathset_endpoint (r.ps, e)->id];

@@ -18,6 +18,9 @@ static struct fabric *fabric;
 static const char **node_of;
 static struct ledger *ledger;
 
+#define SCOPE(id, time) \
+    (&(struct signs_scope){ ledger, id, time, fabric, node_of })
+
 static int64_t begin (int64_t time)
 {
     static const char *const host[] = { "n1", "n2" };
@@ -53,8 +56,8 @@ static void test_signs (void)
         const char *what;
         int64_t time;
         uint64_t symbols, downed, wait; /* counters */
-        unsigned int width;  /* 0: as it should be */
-        const char *speed;   /* NULL: likewise */
+        unsigned int width;             /* 0: as it should be */
+        const char *speed;              /* NULL: likewise */
         int signs;
     } tab[] = {
         { "the first look", 1000, 500, 7, 1, 0, NULL, 0 },
@@ -63,8 +66,7 @@ static void test_signs (void)
         { "many are not", 1180, 601, 7, 0, 0, NULL, 1 },
         { "flaps", 1240, 601, 17, 0, 0, NULL, 1 },
         { "both are one sign", 1300, 701, 27, 0, 0, NULL, 1 },
-        { "in a day as many are healthy", 1300 + DAY, 801, 27, 0, 0, NULL,
-          0 },
+        { "in a day as many are healthy", 1300 + DAY, 801, 27, 0, 0, NULL, 0 },
         { "a counter began anew", 1360 + DAY, 1, 0, 0, 0, NULL, 0 },
         { "and grew at once", 1420 + DAY, 0, 0, 0, 0, NULL, 0 },
         { "the clock was set back", 1, 2, 0, 0, 0, NULL, 0 },
@@ -87,8 +89,7 @@ static void test_signs (void)
             p.rate.width = tab[i].width;
         if (tab[i].speed)
             strcpy (p.rate.speed, tab[i].speed);
-        ok (signs_enter (ledger, id, tab[i].time, fabric, node_of, &p, 1, &err)
-                == tab[i].signs,
+        ok (signs_enter (SCOPE (id, tab[i].time), &p, 1, &err) == tab[i].signs,
             "%s: %d sign%s %s", tab[i].what, tab[i].signs,
             tab[i].signs == 1 ? "" : "s", err.text);
     }
@@ -103,18 +104,17 @@ static void test_entered (void)
     ok (last
             && !strcmp (json_string_value (json_object_get (last, "host")),
                         "n1")
-            && !strcmp (json_string_value (json_object_get (last, "link")),
-                        fabric->link[fabric->port[fabric->endpoint[0].port]
-                                         .link]
-                            .id),
+            && !strcmp (
+                json_string_value (json_object_get (last, "link")),
+                fabric->link[fabric->port[fabric->endpoint[0].port].link].id),
         "a sign is of a link and a node");
     json_decref (signs);
 }
 
 static void test_others (void)
 {
-    struct local_port p[] = { port_of (1), port_of (2), port_of (0),
-                              port_of (0) };
+    struct local_port p[]
+        = { port_of (1), port_of (2), port_of (0), port_of (0) };
     struct error err = { .text = "" };
     int64_t id = begin (1000);
     json_t *audit;
@@ -123,16 +123,15 @@ static void test_others (void)
     p[3].port = 9;
     for (size_t i = 0; i < 4; i++)
         p[i].rate.width = 1;
-    ok (signs_enter (ledger, id, 1000, fabric, node_of, p, 4, &err) == 1,
+    ok (signs_enter (SCOPE (id, 1000), p, 4, &err) == 1,
         "of four ports one is of the audit: %s", err.text);
     audit = ledger_audit (ledger, id, &err);
-    ok (json_array_size (json_object_get (audit, "counters"))
-                == LOCAL_COUNTERS
+    ok (json_array_size (json_object_get (audit, "counters")) == LOCAL_COUNTERS
             && json_array_size (json_object_get (audit, "signs")) == 1,
         "and in the ledger");
     json_decref (audit);
-    ok (signs_enter (ledger, id + 9, 1000, fabric, node_of, p, 1, &err) < 0,
-        "no such audit: %s", err.text);
+    ok (signs_enter (SCOPE (id + 9, 1000), p, 1, &err) < 0, "no such audit: %s",
+        err.text);
 }
 
 /* What a published check says, if it is of use. */
@@ -166,8 +165,9 @@ static void test_file (void)
         int64_t id = begin (5001);
         FILE *fp = fopen ("signs", "w");
 
-        fprintf (fp, "{\"kind\":\"link-check\",\"version\":1,"
-                     "\"fabric\":\"%s\",\"time\":%jd,\"findings\":[",
+        fprintf (fp,
+                 "{\"kind\":\"link-check\",\"version\":1,"
+                 "\"fabric\":\"%s\",\"time\":%jd,\"findings\":[",
                  fabric->hash, (intmax_t)tab[i].time);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -177,15 +177,14 @@ static void test_file (void)
                  link[0]);
         fclose (fp);
         chmod ("signs", 0644);
-        ok (signs_enter_file (ledger, id, 5001, fabric, node_of, "./signs",
-                              odd, sizeof (odd), &err)
+        ok (signs_enter_file (SCOPE (id, 5001), "./signs", odd, sizeof (odd),
+                              &err)
                     == tab[i].signs
                 && (*odd != '\0') == tab[i].odd,
             "%s: %d sign%s %s", tab[i].what, tab[i].signs,
             tab[i].signs == 1 ? "" : "s", odd);
     }
-    ok (signs_enter_file (ledger, 1, 5001, fabric, node_of, "./none", odd,
-                          sizeof (odd), &err)
+    ok (signs_enter_file (SCOPE (1, 5001), "./none", odd, sizeof (odd), &err)
                 == 0
             && !*odd,
         "no file is no sign");
@@ -199,13 +198,17 @@ static void test_waits (void)
 
     for (int old = 0; old < 2; old++) {
         FILE *fp = fopen ("waits", "w");
-        struct finding f = { .level = VERDICT_FAIL, .suspect = &link,
-                             .nsuspects = 1, .excess_ns = 1000,
-                             .stderr_ns = 1, .expected_ns = NAN };
-        struct verdict v = { .status = VERDICT_FAIL, .finding = &f,
-                             .nfindings = 1 };
+        struct finding f = { .level = VERDICT_FAIL,
+                             .suspect = &link,
+                             .nsuspects = 1,
+                             .excess_ns = 1000,
+                             .stderr_ns = 1,
+                             .expected_ns = NAN };
+        struct verdict v
+            = { .status = VERDICT_FAIL, .finding = &f, .nfindings = 1 };
 
-        fprintf (fp, "{\"kind\":\"link-check\",\"version\":1,\"fabric\":"
+        fprintf (fp,
+                 "{\"kind\":\"link-check\",\"version\":1,\"fabric\":"
                  "\"%s\",\"time\":1000,\"findings\":[],\"waits\":"
                  "[{\"link\":\"%s\",\"sign\":\"wait\"}]}\n",
                  fabric->hash, fabric->link[link].id);
