@@ -33,23 +33,13 @@ static int count_samples (const struct samples *s, const struct pathset *ps,
     return 0;
 }
 
-/* Whether the baseline of an endpoint's own link was reset. */
-static bool is_reset (const struct pathset *ps, uint32_t end,
-                      const bool *reset)
-{
-    const struct network *net = pathset_network (ps);
-    uint32_t arc;
-
-    net->attach (net->net, pathset_endpoint (ps, end)->id, &arc);
-    return arc != NETWORK_NONE && reset[arc_link (arc)];
-}
-
 /* Drop the samples that cross a link whose baseline was reset, and the
  * loopbacks of endpoints at such a link.
  */
 static int drop_reset (struct samples *s, const struct pathset *ps,
                        const bool *reset, struct error *err)
 {
+    const struct network *net = pathset_network (ps);
     size_t kept = 0;
     struct row row;
 
@@ -65,9 +55,14 @@ static int drop_reset (struct samples *s, const struct pathset *ps,
     }
     s->nsamples = kept;
     kept = 0;
-    for (size_t i = 0; i < s->nloopbacks; i++)
-        if (!is_reset (ps, s->loopback[i].end, reset))
+    for (size_t i = 0; i < s->nloopbacks; i++) {
+        uint32_t arc;
+
+        net->attach (net->net, pathset_endpoint (ps, s->loopback[i].end)->id,
+                     &arc);
+        if (arc == NETWORK_NONE || !reset[arc_link (arc)])
             s->loopback[kept++] = s->loopback[i];
+    }
     s->nloopbacks = kept;
     return 0;
 }
@@ -181,50 +176,26 @@ void baseline_clear (struct baseline_set *set)
  * Publishing
  */
 
-/* The file's text; NULL if it is missing or cannot be trusted. */
-static char *slurp (const char *path, size_t *len)
-{
-    struct error err;
-    FILE *fp = file_open_trusted (path, geteuid (), &err);
-    char *text = NULL;
-
-    if (fp) {
-        text = file_slurp (fp, FILE_MAX, len, &err);
-        file_close_input (fp);
-    }
-    return text;
-}
-
-/* The ledger's baseline as text; NULL with err. */
-static char *print (const struct baseline_set *set, size_t *len,
-                    struct error *err)
-{
-    char *text = NULL;
-    FILE *fp = xcheck (open_memstream (&text, len));
-    int rc = samples_write (set->samples[FROM_LEDGER], set->ps[FROM_LEDGER], fp,
-                            err);
-
-    xcheck (fclose (fp) == 0 ? text : NULL);
-    if (rc == 0)
-        return text;
-    free (text);
-    return NULL;
-}
-
 static int publish (const struct baseline_set *set, const char *path,
                     struct error *err)
 {
-    size_t len, old_len;
-    char *text = print (set, &len, err);
-    char *old = text ? slurp (path, &old_len) : NULL;
+    char *text = NULL, *old = NULL;
+    size_t len, old_len = 0;
+    FILE *fp = xcheck (open_memstream (&text, &len));
     struct outfile *out;
-    int rc = -1;
+    int rc = samples_write (set->samples[FROM_LEDGER], set->ps[FROM_LEDGER],
+                            fp, err);
 
-    if (old && old_len == len && memcmp (old, text, len) == 0)
-        rc = 0;
-    else if (text && (out = file_create_public (path, err))) {
-        fwrite (text, 1, len, file_stream (out)); /* file_commit checks */
-        rc = file_commit (out, err) < 0 ? -1 : 1;
+    xcheck (fclose (fp) == 0 ? text : NULL);
+    /* a file that is missing or cannot be trusted is replaced */
+    if (rc == 0 && (fp = file_open_trusted (path, geteuid (), NULL))) {
+        old = file_slurp (fp, FILE_MAX, &old_len, NULL);
+        file_close_input (fp);
+    }
+    if (rc == 0 && (!old || old_len != len || memcmp (old, text, len))) {
+        if ((out = file_create_public (path, err)))
+            fwrite (text, 1, len, file_stream (out)); /* file_commit checks */
+        rc = !out || file_commit (out, err) < 0 ? -1 : 1;
     }
     free (old);
     free (text);

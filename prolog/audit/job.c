@@ -10,7 +10,6 @@
 #include "prolog/audit/job.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,41 +70,6 @@ static void add_job (struct program_words *a, const struct audit_job *job,
     program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
 
-static void add_step (struct program_words *a, const struct audit_job *job,
-                      const char *mpi)
-{
-    static const char *const fixed[] = {
-        "--ntasks-per-node=1", "--cpu-bind=none", "--propagate=NONE",
-        "--export=NONE",       "--input=none",    "--chdir=/",
-        "--kill-on-bad-exit=1",
-    };
-
-    program_add (a, "--ntasks=%zu", job->n);
-    program_add (a, "--verbose"); /* shows the node of each task, */
-    program_add (a, "--label");   /* ... and the task of each line */
-    program_add (a, "--mpi=%s", mpi);
-    program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
-}
-
-static void add_probe (struct program_words *a, const struct audit_job *job)
-{
-    const struct site *site = job->site;
-
-    program_add (a, "%s", site->probe);
-    if (job->conf) {
-        program_add (a, "--conf");
-        program_add (a, "%s", job->conf);
-    }
-    program_add (a, "--timeout");
-    program_add (a, "%.1f",
-                 site_probe_timeout_ms (site->audit_timeout_ms) / 1e3);
-    program_add (a, "--nonce");
-    program_add (a, "%s", job->nonce);
-    program_add (a, "--leader");
-    program_add (a, "%s", job->leader);
-    program_add (a, "--audit");
-}
-
 /* A step that includes drained nodes. Slurm gives these to no job, but starts
  * steps on them for SlurmUser (prolog/slurm/controller.h). A job of salloc,
  * from the same directory as srun, holds the other nodes. In the environment
@@ -136,16 +100,38 @@ static void add_with_drained (struct program_words *a,
 char **job_arguments (const struct audit_job *job, const char *mpi,
                       char *const *env)
 {
+    static const char *const fixed[] = {
+        "--ntasks-per-node=1", "--cpu-bind=none", "--propagate=NONE",
+        "--export=NONE",       "--input=none",    "--chdir=/",
+        "--kill-on-bad-exit=1",
+    };
+    const struct site *site = job->site;
     struct program_words a = { 0 };
 
     if (job->npartners < job->n)
         add_with_drained (&a, job, env);
     else {
-        program_add (&a, "%s", job->site->srun);
+        program_add (&a, "%s", site->srun);
         add_job (&a, job, job->nodes, job->n);
     }
-    add_step (&a, job, mpi);
-    add_probe (&a, job);
+    program_add (&a, "--ntasks=%zu", job->n);
+    program_add (&a, "--verbose"); /* shows the node of each task, */
+    program_add (&a, "--label");   /* ... and the task of each line */
+    program_add (&a, "--mpi=%s", mpi);
+    program_add_all (&a, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    program_add (&a, "%s", site->probe);
+    if (job->conf) {
+        program_add (&a, "--conf");
+        program_add (&a, "%s", job->conf);
+    }
+    program_add (&a, "--timeout");
+    program_add (&a, "%.1f",
+                 site_probe_timeout_ms (site->audit_timeout_ms) / 1e3);
+    program_add (&a, "--nonce");
+    program_add (&a, "%s", job->nonce);
+    program_add (&a, "--leader");
+    program_add (&a, "%s", job->leader);
+    program_add (&a, "--audit");
     return program_words_end (&a);
 }
 
@@ -345,17 +331,6 @@ static bool is_done (void *arg)
     return ear->done || ear->too_much;
 }
 
-__attribute__ ((format (printf, 2, 3))) static int
-because (struct job_said *said, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start (ap, fmt);
-    vsnprintf (said->why, sizeof (said->why), fmt, ap);
-    va_end (ap);
-    return 0;
-}
-
 /* Decide which nodes are at fault. If the step was not started on some nodes,
  * only these are: other errors are consequences.
  */
@@ -379,72 +354,49 @@ static void settle_faults (struct job_ear *ear, bool timed_out)
     said->nfaults = kept;
 }
 
-/* Set why there is no result. Return 0. */
-static int explain (struct job_ear *ear, enum program_end end, int status)
+/* Set why there is no result. */
+static void explain (struct job_ear *ear, enum program_end end, int status)
 {
     const struct site *site = ear->job->site;
+    struct job_said *said = ear->said;
+    enum { MAX = sizeof (said->why) };
     /* a complaint of weight 1 only says that the step was ended */
-    const char *detail = ear->srun.weight > 1 || !ear->last[0]
+    const char *detail = (ear->srun.weight > 1 || !ear->last[0])
+                                 && !(end == PROGRAM_TIMED_OUT
+                                      && ear->srun.weight == 1)
                              ? ear->srun.complaint
                              : ear->last;
 
-    if (end == PROGRAM_TIMED_OUT && ear->srun.weight == 1)
-        detail = ear->last;
-
     if (ear->too_much)
-        return because (ear->said, "the record is longer than %d bytes",
-                        RECORD_MAX);
-    if (ear->srun.no_mpi)
-        return because (ear->said, "%s", site_mpi (site)->none);
-    if (end == PROGRAM_STOPPED)
-        return because (ear->said, "the audit was interrupted");
+        snprintf (said->why, MAX, "the record is longer than %d bytes",
+                  RECORD_MAX);
+    else if (ear->srun.no_mpi)
+        snprintf (said->why, MAX, "%s", site_mpi (site)->none);
+    else if (end == PROGRAM_STOPPED)
+        strcpy (said->why, "the audit was interrupted");
+    if (said->why[0])
+        return;
     settle_faults (ear, end == PROGRAM_TIMED_OUT);
-    if (ear->said->nfaults == ear->job->n)
-        return because (ear->said, "all of the nodes: %s",
-                        ear->said->fault[0].cause);
-    if (ear->said->nfaults > 0)
-        return because (ear->said, "node %s: %s%s", ear->said->fault[0].node,
-                        ear->said->fault[0].cause,
-                        ear->said->nfaults > 1 ? "; and others" : "");
-    if (end == PROGRAM_TIMED_OUT)
-        return because (ear->said, "no result within %g s%s%s",
-                        site->audit_timeout_ms / 1e3, *detail ? "; " : "",
-                        detail);
-    if (WIFEXITED (status) && WEXITSTATUS (status) == 127)
-        return because (ear->said, "cannot run %.200s", site->srun);
-    return because (ear->said, "%s",
-                    *detail ? detail : "srun ended without a word");
+    if (said->nfaults == ear->job->n)
+        snprintf (said->why, MAX, "all of the nodes: %s",
+                  said->fault[0].cause);
+    else if (said->nfaults > 0)
+        snprintf (said->why, MAX, "node %s: %s%s", said->fault[0].node,
+                  said->fault[0].cause,
+                  said->nfaults > 1 ? "; and others" : "");
+    else if (end == PROGRAM_TIMED_OUT)
+        snprintf (said->why, MAX, "no result within %g s%s%.220s",
+                  site->audit_timeout_ms / 1e3, *detail ? "; " : "", detail);
+    else if (WIFEXITED (status) && WEXITSTATUS (status) == 127)
+        snprintf (said->why, MAX, "cannot run %.200s", site->srun);
+    else
+        snprintf (said->why, MAX, "%.255s",
+                  *detail ? detail : "srun ended without a word");
 }
 
 /*
  * Running
  */
-
-static int run (const struct audit_job *job, struct job_ear *ear,
-                char *const *argv, char *const *env, struct error *err)
-{
-    struct program program = {
-        .argv = argv,
-        .env = env,
-        .deadline_ms
-        = clock_ms () + job->site->audit_timeout_ms + IMMEDIATE_S * 1000,
-        .stop = job->stop,
-        .take = hear,
-        .done = is_done,
-        .arg = ear,
-    };
-    int status;
-    enum program_end end = program_run (&program, &status);
-    struct error why;
-
-    if (end == PROGRAM_NONE)
-        return error_errno (err, "cannot start a process");
-    if ((end != PROGRAM_ENDED || WIFSIGNALED (status))
-        && controller_cancel (job->name, &why) < 0)
-        snprintf (ear->said->left, sizeof (ear->said->left),
-                  "job %s may not have ended: %.180s", job->name, why.text);
-    return ear->done && !ear->too_much ? 1 : explain (ear, end, status);
-}
 
 /* *no_mpi: there is no result because Slurm lacks this MPI type. */
 static int run_once (const struct audit_job *job, const char *mpi,
@@ -459,14 +411,35 @@ static int run_once (const struct audit_job *job, const char *mpi,
     };
     char **env = xcheck (job_environment (job->site));
     char **argv = xcheck (job_arguments (job, mpi, env));
-    int rc;
+    const struct program program = {
+        .argv = argv,
+        .env = env,
+        .deadline_ms
+        = clock_ms () + job->site->audit_timeout_ms + IMMEDIATE_S * 1000,
+        .stop = job->stop,
+        .take = hear,
+        .done = is_done,
+        .arg = &ear,
+    };
+    enum program_end end;
+    struct error why;
+    int status, rc;
 
     *said = (struct job_said){
         .port = xcalloc (max_ports, sizeof (*said->port)),
         .traffic = xcalloc (max_ports, sizeof (*said->traffic)),
         .fault = xcalloc (job->n, sizeof (*said->fault)),
     };
-    rc = run (job, &ear, argv, env, err);
+    end = program_run (&program, &status);
+    rc = ear.done && !ear.too_much;
+    if (end == PROGRAM_NONE)
+        rc = error_errno (err, "cannot start a process");
+    else if ((end != PROGRAM_ENDED || WIFSIGNALED (status))
+             && controller_cancel (job->name, &why) < 0)
+        snprintf (said->left, sizeof (said->left),
+                  "job %s may not have ended: %.180s", job->name, why.text);
+    if (rc == 0)
+        explain (&ear, end, status);
     if (ear.recorder < job->n)
         strcpy (said->recorder, ear.member[ear.recorder].node);
     *no_mpi = rc == 0 && ear.srun.no_mpi;

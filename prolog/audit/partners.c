@@ -53,49 +53,32 @@ static struct partner *find (const struct partner_choice *c, const char *node)
     return &c->v[found ? (size_t)(found - name) : idle->count];
 }
 
-static bool is_own (const struct partner_choice *c, size_t endpoint)
-{
-    return switch_of (c->f, endpoint) != FABRIC_NONE
-           && !strcmp (c->node_of[endpoint], c->wish->node);
-}
-
-/* sw [nnodes] is scratch, all false. */
-static void find_near (const struct partner_choice *c, bool *sw)
-{
-    for (size_t i = 0; i < c->f->nendpoints; i++)
-        if (is_own (c, i))
-            sw[switch_of (c->f, i)] = true;
-    for (size_t i = 0; i < c->f->nendpoints; i++)
-        if (switch_of (c->f, i) != FABRIC_NONE && sw[switch_of (c->f, i)])
-            find (c, c->node_of[i])->near = true;
-}
-
 static uint32_t link_of (const struct partner_choice *c, size_t endpoint)
 {
     return c->f->port[c->f->endpoint[endpoint].port].link;
 }
 
-static bool is_suspect (const struct partner_choice *c, uint32_t link)
+/* Whether an endpoint is the node's, and has a link. */
+static bool is_own (const struct partner_choice *c, size_t endpoint)
 {
-    size_t i = 0;
-
-    while (i < c->wish->nsuspects
-           && strcmp (c->wish->suspect[i], c->f->link[link].id) != 0)
-        i++;
-    return i < c->wish->nsuspects;
+    return link_of (c, endpoint) != FABRIC_NONE
+           && !strcmp (c->node_of[endpoint], c->wish->node);
 }
 
-/* The suspects that are links, without the node's own links. */
-static void find_others (struct partner_choice *c)
+/* Find the suspects that are links: in *own, whether one of them is the node's;
+ * the others in c->other.
+ */
+static void find_others (struct partner_choice *c, bool *own)
 {
-    for (size_t i = 0;
-         i < c->wish->nsuspects && c->nothers < PARTNERS_OTHERS; i++) {
+    for (size_t i = 0; i < c->wish->nsuspects; i++) {
         uint32_t link = fabric_find_link (c->f, c->wish->suspect[i]);
-        bool own = link == FABRIC_NONE;
+        bool mine = false;
 
-        for (size_t e = 0; !own && e < c->f->nendpoints; e++)
-            own = is_own (c, e) && link_of (c, e) == link;
-        if (!own) {
+        for (size_t e = 0; e < c->f->nendpoints; e++)
+            if (link != FABRIC_NONE && is_own (c, e)
+                && link_of (c, e) == link)
+                mine = own[e] = true;
+        if (!mine && link != FABRIC_NONE && c->nothers < PARTNERS_OTHERS) {
             c->need[c->nothers] = PARTNERS_TELL;
             c->other[c->nothers++] = link;
         }
@@ -125,18 +108,6 @@ static uint64_t told_by (const struct partner_choice *c, uint32_t a, uint32_t b)
     return tells;
 }
 
-static void find_tells (struct partner_choice *c)
-{
-    for (uint32_t a = 0; c->nothers > 0 && a < c->f->nendpoints; a++)
-        if (is_own (c, a) && is_suspect (c, link_of (c, a)))
-            for (uint32_t b = 0; b < c->f->nendpoints; b++) {
-                struct partner *v = find (c, c->node_of[b]);
-
-                if (!v->taken)
-                    v->tells |= told_by (c, a, b);
-            }
-}
-
 static void take (struct partner_choice *c, size_t k)
 {
     if (c->v[k].taken || c->n == c->most)
@@ -148,18 +119,8 @@ static void take (struct partner_choice *c, size_t k)
             c->need[i] -= c->v[k].tells >> i & 1;
 }
 
-/* How much of the remaining need a node would meet. */
-static size_t gain (const struct partner_choice *c, const struct partner *v)
-{
-    size_t sum = 0;
-
-    for (size_t i = 0; !v->taken && i < c->nothers; i++)
-        sum += c->need[i] * (v->tells >> i & 1);
-    return sum;
-}
-
-/* Take the nodes that gain most. A former partner is taken only if it gains
- * more than any other node.
+/* Take the nodes that meet most of the remaining need. A former partner is taken
+ * only if it gains more than any other node.
  */
 static void take_telling (struct partner_choice *c, uint64_t turn)
 {
@@ -170,13 +131,15 @@ static void take_telling (struct partner_choice *c, uint64_t turn)
         size_t most = 0;
 
         for (size_t i = 0; i < count; i++) {
-            size_t k = (i + turn) % count;
-            size_t g = 2 * gain (c, &c->v[k]);
+            const struct partner *v = &c->v[(i + turn) % count];
+            size_t g = 0;
 
-            g -= g > 0 && c->v[k].former;
+            for (size_t k = 0; !v->taken && k < c->nothers; k++)
+                g += 2 * c->need[k] * (v->tells >> k & 1);
+            g -= g > 0 && v->former;
             if (g > most) {
                 most = g;
-                best = k;
+                best = (i + turn) % count;
             }
         }
         if (most == 0)
@@ -235,38 +198,39 @@ const char *partners_leader (const char *const *node, size_t n,
                      : NULL;
 }
 
-static int find_all (struct partner_choice *c, const struct nodemap *map,
-                     bool *sw, struct error *err)
+/* Describe all idle nodes. */
+static void find_all (struct partner_choice *c)
 {
-    const struct hostlist *former = c->wish->former;
+    const struct fabric *f = c->f;
+    bool *sw = xcalloc (f->nnodes, sizeof (*sw));   /* a switch of the node */
+    bool *own = xcalloc (f->nendpoints, sizeof (*own)); /* ends at a suspect */
 
-    if (guids_nodes (c->f, map, c->node_of, err) < 0)
-        return -1;
     c->v[c->wish->idle->count].taken = true;
     find (c, c->wish->node)->taken = true;
-    for (size_t i = 0; former && i < former->count; i++)
-        find (c, former->name[i])->former = true;
-    find_near (c, sw);
-    find_others (c);
-    find_tells (c);
-    return 0;
-}
+    for (size_t i = 0; c->wish->former && i < c->wish->former->count; i++)
+        find (c, c->wish->former->name[i])->former = true;
+    for (size_t i = 0; i < f->nendpoints; i++)
+        if (is_own (c, i))
+            sw[switch_of (f, i)] = true;
+    for (size_t i = 0; i < f->nendpoints; i++)
+        if (switch_of (f, i) != FABRIC_NONE && sw[switch_of (f, i)])
+            find (c, c->node_of[i])->near = true;
+    find_others (c, own);
+    for (uint32_t a = 0; c->nothers > 0 && a < f->nendpoints; a++)
+        for (uint32_t b = 0; own[a] && b < f->nendpoints; b++) {
+            struct partner *v = find (c, c->node_of[b]);
 
-/* One of the other links that round trips with all partners cross; NULL: none.
- */
-static const char *find_alike (const struct partner_choice *c)
-{
-    for (size_t i = 0; i < c->nothers; i++)
-        if (c->need[i] == PARTNERS_TELL)
-            return c->f->link[c->other[i]].id;
-    return NULL;
+            if (!v->taken)
+                v->tells |= told_by (c, a, b);
+        }
+    free (own);
+    free (sw);
 }
 
 int partners_choose (const struct fabric *f, const struct nodemap *map,
                      const struct partners_wish *wish, char **partner,
                      size_t most, const char **alike, struct error *err)
 {
-    bool *sw = xcalloc (f->nnodes, sizeof (*sw));
     struct partner_choice c = {
         .wish = wish,
         .f = f,
@@ -275,14 +239,17 @@ int partners_choose (const struct fabric *f, const struct nodemap *map,
         .partner = partner,
         .most = most,
     };
-    int rc = -1;
+    int rc = guids_nodes (f, map, c.node_of, err);
 
-    if (find_all (&c, map, sw, err) == 0) {
+    if (rc == 0) {
+        find_all (&c);
         choose (&c);
-        *alike = find_alike (&c);
+        *alike = NULL;
+        for (size_t i = c.nothers; i-- > 0;)
+            if (c.need[i] == PARTNERS_TELL)
+                *alike = f->link[c.other[i]].id;
         rc = (int)c.n;
     }
-    free (sw);
     free (c.node_of);
     free (c.v);
     return rc;
