@@ -24,24 +24,24 @@ static const char *const level_name[] = {
 };
 enum { LEVELS = sizeof (level_name) / sizeof (level_name[0]) };
 
-static void put_node (const struct cache_node *n, FILE *fp)
+int cache_write (const char *path, int64_t now, const struct cache *c,
+                 struct error *err)
 {
-    char sentence[CACHE_SENTENCE];
+    struct outfile *out = file_create_public (path, err);
+    char rate[LOCAL_RATE_BYTES], sentence[CACHE_SENTENCE];
+    FILE *fp;
 
-    if (!text_is_hostname (n->name))
-        return;
-    snprintf (sentence, sizeof (sentence), "%s", n->sentence);
-    fprintf (fp, "node %s %s %" PRIu64 " %" PRId64 " %s\n", n->name,
-             level_name[n->level], n->audit, n->time, text_clean (sentence));
-}
-
-static void put_all (FILE *fp, int64_t now, const struct cache *c)
-{
-    char rate[LOCAL_RATE_BYTES];
-
+    if (!out)
+        return -1;
+    fp = file_stream (out);
     fprintf (fp, "pmm-verdicts 1 %" PRId64 "\n", now);
-    for (size_t i = 0; i < c->nnodes; i++)
-        put_node (&c->node[i], fp);
+    for (const struct cache_node *n = c->node; n < c->node + c->nnodes; n++)
+        if (text_is_hostname (n->name)) {
+            snprintf (sentence, sizeof (sentence), "%s", n->sentence);
+            fprintf (fp, "node %s %s %" PRIu64 " %" PRId64 " %s\n", n->name,
+                     level_name[n->level], n->audit, n->time,
+                     text_clean (sentence));
+        }
     for (size_t i = 0; i < c->nports; i++)
         fprintf (fp, "port %016" PRIx64 " %s\n", c->port[i].guid,
                  local_rate_format (&c->port[i].rate, rate));
@@ -51,28 +51,16 @@ static void put_all (FILE *fp, int64_t now, const struct cache *c)
                      c->expect[i].node, c->expect[i].ports,
                      c->expect[i].seen);
     fprintf (fp, "end\n");
-}
-
-int cache_write (const char *path, int64_t now, const struct cache *cache,
-                 struct error *err)
-{
-    struct outfile *out = file_create_public (path, err);
-
-    if (!out)
-        return -1;
-    put_all (file_stream (out), now, cache);
     return file_commit (out, err);
 }
 
 struct cache_reading {
-    const char *node;
+    const char *node; /* NULL: expect all */
     struct cache_view *view;
     struct cache_port *port;
     size_t nports;
-
-    struct cache_expect *expect; /* of all nodes, if `all` */
+    struct cache_expect *expect; /* of all nodes */
     size_t nexpect, size;
-    bool all;
 };
 
 /* The word at *s, as a string; *s moves after the blank. NULL: no word. */
@@ -115,12 +103,13 @@ static int get_node (struct cache_reading *r, char *s)
     return 0;
 }
 
-/* Exactly 16 hex digits and a blank. Not by sscanf, for speed: there are many
- * lines.
+/* A GUID of exactly 16 hex digits, and a rate. Not by sscanf, for speed: there
+ * are many lines.
  */
-static int get_guid (const char *s, uint64_t *guid)
+static int get_port (struct cache_reading *r, const char *s)
 {
-    *guid = 0;
+    uint64_t guid = 0;
+
     for (int i = 0; i < 16; i++) {
         unsigned int c = (unsigned char)s[i];
         unsigned int digit = c >= '0' && c <= '9'   ? c - '0'
@@ -129,16 +118,9 @@ static int get_guid (const char *s, uint64_t *guid)
 
         if (digit == 16)
             return -1;
-        *guid = *guid << 4 | digit;
+        guid = guid << 4 | digit;
     }
-    return s[16] == ' ' ? 0 : -1;
-}
-
-static int get_port (struct cache_reading *r, char *s)
-{
-    uint64_t guid;
-
-    if (get_guid (s, &guid) < 0)
+    if (s[16] != ' ')
         return -1;
     for (size_t i = 0; i < r->nports; i++)
         if (guid == r->port[i].guid) {
@@ -146,21 +128,6 @@ static int get_port (struct cache_reading *r, char *s)
             if (local_rate_parse (s + 17, &r->port[i].rate) < 0)
                 return -1;
         }
-    return 0;
-}
-
-static int keep_expect (struct cache_reading *r, const struct cache_expect *x)
-{
-    if (r->nexpect == r->size) {
-        size_t size = r->size ? 2 * r->size : 64;
-        void *v = realloc (r->expect, size * sizeof (*r->expect));
-
-        if (!v)
-            return -1;
-        r->expect = v;
-        r->size = size;
-    }
-    r->expect[r->nexpect++] = *x;
     return 0;
 }
 
@@ -172,27 +139,27 @@ static int get_expect (struct cache_reading *r, char *s)
 
     if (!name || !text_is_hostname (name))
         return -1;
-    if (!r->all && strcmp (name, r->node))
+    if (r->node && strcmp (name, r->node))
         return 0;
     if (get_number (&s, &x.ports) < 0 || get_number (&s, &when) < 0 || s)
         return -1;
+    r->view->ports = x.ports;
+    if (r->node)
+        return 0;
     strcpy (x.node, name);
     x.seen = (int64_t)when;
-    r->view->ports = x.ports;
-    return r->all ? keep_expect (r, &x) : 0;
-}
+    if (r->nexpect == r->size) {
+        size_t size = r->size ? 2 * r->size : 64;
+        void *v = realloc (r->expect, size * sizeof (*r->expect));
 
-static int get_end (struct cache_reading *r, char *s)
-{
-    (void)r;
-    return *s ? -1 : 1;
+        if (!v)
+            return -1;
+        r->expect = v;
+        r->size = size;
+    }
+    r->expect[r->nexpect++] = x;
+    return 0;
 }
-
-static const struct {
-    const char *key;
-    int (*get) (struct cache_reading *r, char *s); /* 1: the last line */
-} lines[] = { { "node ", get_node }, { "port ", get_port },
-              { "ports ", get_expect }, { "end", get_end } };
 
 /* Return 1 at the end, 0 to continue, -1 if the line is invalid. */
 static int get_line (struct cache_reading *r, char *line)
@@ -202,35 +169,21 @@ static int get_line (struct cache_reading *r, char *line)
     if (!newline)
         return -1;
     *newline = '\0';
-    for (size_t i = 0; i < sizeof (lines) / sizeof (lines[0]); i++) {
-        size_t len = strlen (lines[i].key);
-
-        if (!strncmp (line, lines[i].key, len))
-            return lines[i].get (r, line + len);
-    }
-    return -1;
-}
-
-static int get_head (FILE *fp, int64_t *time)
-{
-    static const char head[] = "pmm-verdicts 1 ";
-    char line[LINE_MAX_BYTES];
-    uint64_t value;
-
-    if (!fgets (line, sizeof (line), fp)
-        || strncmp (line, head, sizeof (head) - 1))
-        return -1;
-    line[strcspn (line, "\n")] = '\0';
-    if (text_u64 (line + sizeof (head) - 1, 0, INT64_MAX, &value) < 0)
-        return -1;
-    *time = (int64_t)value;
-    return 0;
+    if (!strncmp (line, "node ", 5))
+        return get_node (r, line + 5);
+    if (!strncmp (line, "port ", 5))
+        return get_port (r, line + 5);
+    if (!strncmp (line, "ports ", 6))
+        return get_expect (r, line + 6);
+    return strcmp (line, "end") ? -1 : 1;
 }
 
 static int read_all (FILE *fp, struct cache_reading *r, struct error *err)
 {
+    static const char head[] = "pmm-verdicts 1 ";
     char line[LINE_MAX_BYTES];
     struct stat st;
+    uint64_t time;
     size_t n = 1;
     int rc = 0;
 
@@ -238,8 +191,13 @@ static int read_all (FILE *fp, struct cache_reading *r, struct error *err)
         return error_errno (err, "cannot look at it");
     if (st.st_size > CACHE_BYTES_MAX)
         return error_input (err, "larger than %d bytes", CACHE_BYTES_MAX);
-    if (get_head (fp, &r->view->time) < 0)
+    if (!fgets (line, sizeof (line), fp)
+        || strncmp (line, head, sizeof (head) - 1))
         return error_input (err, "no pmm-verdicts 1");
+    line[strcspn (line, "\n")] = '\0';
+    if (text_u64 (line + sizeof (head) - 1, 0, INT64_MAX, &time) < 0)
+        return error_input (err, "no pmm-verdicts 1");
+    r->view->time = (int64_t)time;
     while (rc == 0 && fgets (line, sizeof (line), fp)) {
         rc = get_line (r, line);
         n++;
@@ -287,7 +245,7 @@ int cache_read_expect (const char *path, uid_t owner, struct cache_expect **v,
                        size_t *n, struct error *err)
 {
     struct cache_view view;
-    struct cache_reading r = { .view = &view, .all = true };
+    struct cache_reading r = { .view = &view };
     int rc = read_file (path, owner, &r, err);
 
     if (rc < 0)

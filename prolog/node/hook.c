@@ -36,17 +36,6 @@ static const char *const words[] = {
     [VERDICT_FAIL] = "CRITICAL",
 };
 
-/* The data of a look, in the child. */
-struct looking {
-    const struct hook *hook;
-    struct site site;
-    uid_t owner; /* of the published files, besides root */
-    char boot[LOOK_BOOT];
-    int64_t now; /* since the boot, in s */
-    struct look_state state;
-    struct look_result look;
-};
-
 static void unknown (struct hook_result *r, const char *why)
 {
     r->level = VERDICT_UNKNOWN;
@@ -70,29 +59,6 @@ static void lock_run (const char *run)
         close (dir);
 }
 
-static void read_boot (struct looking *l)
-{
-    struct timespec t;
-    FILE *fp = fopen (BOOT_ID, "re");
-
-    strcpy (l->boot, "-");
-    if (fp && fscanf (fp, "%39[0-9a-f-]", l->boot) != 1)
-        strcpy (l->boot, "-");
-    if (fp)
-        fclose (fp);
-    clock_gettime (CLOCK_BOOTTIME, &t);
-    l->now = t.tv_sec;
-}
-
-/* Published files may be owned by SlurmUser. */
-static uid_t owner_of (const struct site *site)
-{
-    const struct passwd *pw
-        = *site->slurm_user ? getpwnam (site->slurm_user) : NULL;
-
-    return pw ? pw->pw_uid : 0;
-}
-
 static int read_node (const struct hook *hook, char node[64])
 {
     if (hook->node)
@@ -106,29 +72,42 @@ static int read_node (const struct hook *hook, char node[64])
     return text_is_hostname (node) ? 0 : -1;
 }
 
-static int look (struct looking *l, struct error *err)
+/* Look at the ports and at the published verdict, which `owner` or root may
+ * own.
+ */
+static int look_at_node (const struct hook *hook, const struct site *site,
+                         uid_t owner, struct look_state *state,
+                         struct look_result *look, struct error *err)
 {
-    const struct site *site = &l->site;
-    struct look_input in = { .boot = l->boot, .now = l->now };
     struct cache_port cached[LOCAL_PORTS_MAX] = { 0 };
+    struct look_input in = { .n = 0 };
+    char boot[LOOK_BOOT] = "-", node[64];
+    FILE *fp = fopen (BOOT_ID, "re");
     struct cache_view view;
     struct local_port *port;
+    struct timespec t;
     struct error why;
-    char node[64];
     bool published;
     int rc;
 
+    if (fp && fscanf (fp, "%39[0-9a-f-]", boot) != 1)
+        strcpy (boot, "-");
+    if (fp)
+        fclose (fp);
+    clock_gettime (CLOCK_BOOTTIME, &t);
+    in.boot = boot;
+    in.now = t.tv_sec;
     if (*site->port_rate && local_rate_parse (site->port_rate, &in.want) < 0)
         return error_input (err, "option PortRate: '%.40s' is no rate",
                             site->port_rate);
-    if (local_ports (l->hook->sysfs, &port, &in.n, err) < 0)
+    if (local_ports (hook->sysfs, &port, &in.n, err) < 0)
         return -1;
     for (size_t i = 0; i < in.n; i++)
         cached[i].guid = port[i].guid;
     errno = EINVAL;
-    rc = read_node (l->hook, node) < 0
+    rc = read_node (hook, node) < 0
              ? error_input (&why, "this node has no name")
-             : cache_read (site->verdicts, l->owner, node, &view, cached, in.n,
+             : cache_read (site->verdicts, owner, node, &view, cached, in.n,
                            &why);
     in.port = port;
     if (rc == 0) {
@@ -136,16 +115,16 @@ static int look (struct looking *l, struct error *err)
         in.expected = view.ports;
     }
     published = rc == 0 || errno != ENOENT;
-    look_ports (&l->look, &l->state, &in);
+    look_ports (look, state, &in);
     if (rc == 0)
-        look_verdict (&l->look, &view, time (NULL),
-                      site->confirm_within_ms / 1000);
+        look_verdict (look, &view, time (NULL), site->confirm_within_ms / 1000);
     else if (published)
-        look_add (&l->look, VERDICT_UNKNOWN, "cache", "%s", why.text);
+        look_add (look, VERDICT_UNKNOWN, "cache", "%s", why.text);
     free (port);
     return 0;
 }
 
+/* Whether the job's check will ask for the live fabric. */
 static bool is_asked (const struct hook *hook, const struct site *site)
 {
     if (hook->kind != HOOK_PROLOG || !hook->first)
@@ -157,30 +136,35 @@ static bool is_asked (const struct hook *hook, const struct site *site)
 }
 
 /* Request the fabric first: the check of this job waits for it. */
-static int work (struct looking *l, struct hook_result *r, struct error *err)
+static int work (const struct hook *hook, struct hook_result *r,
+                 struct error *err)
 {
-    const struct site *site = &l->site;
     struct error live = { .text = "" };
+    const struct passwd *pw;
+    struct look_state state;
+    struct look_result look;
+    struct site site;
+    uid_t owner;
 
-    if (site_read (&l->site, l->hook->conf, 1, err) < 0)
+    if (site_read (&site, hook->conf, 1, err) < 0)
         return -1;
-    l->owner = owner_of (site);
-    if (is_asked (l->hook, site))
-        live_request (site, &l->hook->job, &live);
-    lock_run (site->run);
-    read_boot (l);
-    look_state_read (site->local, l->owner, &l->state);
-    if (look (l, err) < 0)
+    pw = *site.slurm_user ? getpwnam (site.slurm_user) : NULL;
+    owner = pw ? pw->pw_uid : 0;
+    if (is_asked (hook, &site))
+        live_request (&site, &hook->job, &live);
+    lock_run (site.run);
+    look_state_read (site.local, owner, &state);
+    if (look_at_node (hook, &site, owner, &state, &look, err) < 0)
         return -1;
     if (*live.text)
-        look_add (&l->look, VERDICT_UNKNOWN, "live", "%s", live.text);
-    r->news = l->look.what != l->state.said;
-    if (l->hook->kind != HOOK_HEALTHCHECK)
-        l->state.said = l->look.what;
-    if (geteuid () == 0 && look_state_write (site->local, &l->state, err) < 0)
-        look_add (&l->look, VERDICT_OK, "state", "%s", err->text);
-    r->level = l->look.level;
-    look_line (&l->look, words, r->line);
+        look_add (&look, VERDICT_UNKNOWN, "live", "%s", live.text);
+    r->news = look.what != state.said;
+    if (hook->kind != HOOK_HEALTHCHECK)
+        state.said = look.what;
+    if (geteuid () == 0 && look_state_write (site.local, &state, err) < 0)
+        look_add (&look, VERDICT_OK, "state", "%s", err->text);
+    r->level = look.level;
+    look_line (&look, words, r->line);
     return 0;
 }
 
@@ -191,7 +175,6 @@ static int work (struct looking *l, struct hook_result *r, struct error *err)
 __attribute__ ((noreturn)) static void be_child (const struct hook *hook,
                                                  int to)
 {
-    struct looking l = { .hook = hook };
     struct hook_result r = { .level = VERDICT_UNKNOWN };
     struct error err = { .text = "" };
     int null = open ("/dev/null", O_RDWR);
@@ -204,7 +187,7 @@ __attribute__ ((noreturn)) static void be_child (const struct hook *hook,
         _exit (1);
     program_close_from (4);
     fcntl (3, F_SETFD, FD_CLOEXEC);
-    if (work (&l, &r, &err) < 0)
+    if (work (hook, &r, &err) < 0)
         unknown (&r, err.text);
     _exit (write (3, &r, sizeof (r)) != sizeof (r));
 }

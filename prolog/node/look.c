@@ -20,17 +20,6 @@ enum {
  * Findings
  */
 
-/* Hash the findings in their order (FNV-1a), to see whether they changed. */
-static void note_what (struct look_result *look, const char *what)
-{
-    if (look->what == 0)
-        look->what = UINT64_C (0xcbf29ce484222325);
-    do
-        look->what = (look->what ^ (unsigned char)*what)
-                     * UINT64_C (0x100000001b3);
-    while (*what++);
-}
-
 void look_add (struct look_result *look, enum verdict_status level,
                const char *what, const char *fmt, ...)
 {
@@ -39,8 +28,14 @@ void look_add (struct look_result *look, enum verdict_status level,
 
     if (level > look->level)
         look->level = level;
-    if (level > VERDICT_OK)
-        note_what (look, what);
+    if (level > VERDICT_OK) { /* hash what is wrong (FNV-1a), in its order */
+        if (look->what == 0)
+            look->what = UINT64_C (0xcbf29ce484222325);
+        do
+            look->what = (look->what ^ (unsigned char)*what)
+                         * UINT64_C (0x100000001b3);
+        while (*what++);
+    }
     if (look->n == LOOK_FINDINGS_MAX) {
         look->more++;
         return;

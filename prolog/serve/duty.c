@@ -45,31 +45,25 @@ enum verdict_status service_status (const json_t *obj, const char *key)
     return VERDICT_UNKNOWN;
 }
 
-static enum ledger_why why_of (const json_t *v)
-{
-    enum ledger_why why = LEDGER_SEARCH;
-
-    while (why > LEDGER_BY_HAND
-           && strcmp (json_text (v, "why"), ledger_why_name (why)) != 0)
-        why--;
-    return why;
-}
-
 struct queue_audit *service_audits (const json_t *list)
 {
     struct queue_audit *a = xcalloc (json_array_size (list), sizeof (*a));
     const json_t *v;
     size_t i;
 
-    json_array_foreach (list, i, v)
+    json_array_foreach (list, i, v) {
         a[i] = (struct queue_audit){
             .id = json_int (v, "id", 0),
             .begun = json_int (v, "begun", 0),
             .result = json_int (v, "job", -1) >= 0,
-            .why = why_of (v),
+            .why = LEDGER_SEARCH,
             .job = (uint64_t)json_int (v, "about", 0),
             .uid = json_int (v, "uid", -1),
         };
+        while (a[i].why > LEDGER_BY_HAND
+               && strcmp (json_text (v, "why"), ledger_why_name (a[i].why)))
+            a[i].why--;
+    }
     return a;
 }
 
@@ -163,23 +157,6 @@ int service_audit (struct service *s, const struct hostlist *nodes,
  * Comments of audited jobs
  */
 
-static enum finding_kind kind_of (const json_t *obj)
-{
-    enum finding_kind kind = FINDING_KINDS - 1;
-
-    while (kind > 0 && strcmp (json_text (obj, "kind"),
-                               finding_kind_name (kind)) != 0)
-        kind--;
-    return kind;
-}
-
-/* A finding, and memory for what it points to. */
-struct comment_finding {
-    struct finding finding;
-    uint32_t link, sw;
-    char *node;
-};
-
 /* The host at an end of a link; NULL: none. */
 static char *host_of (const struct fabric *f, uint32_t link)
 {
@@ -195,39 +172,26 @@ static char *host_of (const struct fabric *f, uint32_t link)
     return NULL;
 }
 
-static uint32_t find_switch (const struct fabric *f, const char *id)
-{
-    const struct network *net = fabric_network (f);
-
-    for (uint32_t i = 0; i < net->nswitches; i++)
-        if (net->sw[i].id && !strcmp (net->sw[i].id, id))
-            return i;
-    return FABRIC_NONE;
-}
-
 /* Fill in as much of a finding as a comment shows. Only the first suspect link,
- * switch and node are kept; nnodes is 1 if all suspects have the same node.
- * False if the finding has no suspect link, or if a suspect is no longer in the
- * fabric.
+ * switch and node are kept, in the memory that the finding points to; nnodes is
+ * 1 if all suspects have the same node. False if the finding has no suspect
+ * link, or if a suspect is no longer in the fabric.
  */
-static bool read_finding (struct comment_finding *w, const json_t *finding,
+static bool read_finding (struct finding *x, const json_t *finding,
                           const struct fabric *f)
 {
+    const struct network *net = fabric_network (f);
     const json_t *excess = json_object_get (finding, "excess_ns");
-    struct finding *x = &w->finding;
     bool known = true;
     size_t i;
     json_t *v;
 
-    *x = (struct finding){
-        .level = service_status (finding, "level"),
-        .kind = kind_of (finding),
-        .excess_ns = json_is_number (excess) ? json_number_value (excess)
-                                             : NAN,
-        .suspect = &w->link,
-        .sw = &w->sw,
-        .node = &w->node,
-    };
+    x->level = service_status (finding, "level");
+    x->kind = FINDING_KINDS - 1;
+    while (x->kind > 0 && strcmp (json_text (finding, "kind"),
+                                  finding_kind_name (x->kind)) != 0)
+        x->kind--;
+    x->excess_ns = json_is_number (excess) ? json_number_value (excess) : NAN;
     json_array_foreach (json_object_get (finding, "suspects"), i, v) {
         const char *id = json_text (v, "id");
 
@@ -236,62 +200,59 @@ static bool read_finding (struct comment_finding *w, const json_t *finding,
             char *node = link == FABRIC_NONE ? NULL : host_of (f, link);
 
             if (x->nsuspects++ == 0) {
-                w->link = link;
-                w->node = node;
+                *x->suspect = link;
+                *x->node = node;
                 x->nnodes = node != NULL;
             }
-            else if (node && (!w->node || strcmp (node, w->node) != 0))
+            else if (node && (!*x->node || strcmp (node, *x->node) != 0))
                 x->nnodes++;
             known &= link != FABRIC_NONE;
         }
         else if (!strcmp (json_text (v, "role"), "switch")) {
-            uint32_t sw = find_switch (f, id);
+            uint32_t sw = 0;
 
+            while (sw < net->nswitches
+                   && (!net->sw[sw].id || strcmp (net->sw[sw].id, id)))
+                sw++;
             if (x->nsw++ == 0)
-                w->sw = sw;
-            known &= sw != FABRIC_NONE;
+                *x->sw = sw;
+            known &= sw < net->nswitches;
         }
     }
     return known && x->nsuspects > 0;
-}
-
-static int format_comment (struct ledger *ledger, const struct fabric *f,
-                           int64_t audit, char entry[COMMENT_ENTRY_MAX + 1],
-                           struct error *err)
-{
-    json_t *result = ledger_result (ledger, audit, err);
-    json_t *extent = result ? ledger_extent (ledger, audit, err) : NULL;
-    struct comment_finding worst = { 0 };
-    struct verdict v = {
-        .status = service_status (result, "status"),
-        .links = (size_t)json_int (extent, "links", 0),
-        .rounds = (size_t)json_int (extent, "rounds", 0),
-        .finding = &worst.finding,
-    };
-    const json_t *finding
-        = json_array_get (json_object_get (result, "findings"), 0);
-    struct comment c;
-
-    v.nfindings = finding && read_finding (&worst, finding, f)
-                  && worst.finding.level >= v.status;
-    comment_of_audit (&c, audit, &v, f);
-    comment_format (&c, entry);
-    json_decref (extent);
-    json_decref (result);
-    return result && extent ? 0 : -1;
 }
 
 int service_comment (struct service *s, uint64_t job, int64_t audit,
                      struct error *err)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
+    uint32_t link, sw;
+    char *node;
+    struct finding worst = { .suspect = &link, .sw = &sw, .node = &node };
+    struct verdict v = { .finding = &worst };
+    struct comment c;
+    json_t *result, *extent;
+    const json_t *finding;
+    int rc = -1;
 
     if (!strcmp (s->site.action, "report"))
         return 0;
-    if (format_comment (s->ledger, s->fabric, audit, entry, err) < 0
-        || ledger_comment_add (s->ledger, time (NULL), job, 0, entry, err) < 0)
-        return -1;
-    return 0;
+    result = ledger_result (s->ledger, audit, err);
+    extent = result ? ledger_extent (s->ledger, audit, err) : NULL;
+    if (result && extent) {
+        v.status = service_status (result, "status");
+        v.links = (size_t)json_int (extent, "links", 0);
+        v.rounds = (size_t)json_int (extent, "rounds", 0);
+        finding = json_array_get (json_object_get (result, "findings"), 0);
+        v.nfindings = finding && read_finding (&worst, finding, s->fabric)
+                      && worst.level >= v.status;
+        comment_of_audit (&c, audit, &v, s->fabric);
+        comment_format (&c, entry);
+        rc = ledger_comment_add (s->ledger, time (NULL), job, 0, entry, err);
+    }
+    json_decref (extent);
+    json_decref (result);
+    return rc < 0 ? -1 : 0;
 }
 
 int duty_comments (struct service *s, struct error *err)
@@ -314,24 +275,33 @@ int duty_comments (struct service *s, struct error *err)
  */
 
 /* Log each node at most once a day, and keep the time when it was logged. */
-static void log_missed (struct service *s, const struct hostlist *missed,
-                        int64_t now)
+int duty_missed (struct service *s, struct error *err)
 {
-    const char **node = xarray (missed->count, sizeof (*node));
+    int64_t now = time (NULL);
     json_t *logged = xcheck (json_object ());
+    struct controller_nodes nodes;
+    struct hostlist missed = { 0 };
+    const char **node;
     size_t n = 0;
+    int rc = controller_nodes (&nodes, err);
 
-    for (size_t i = 0; i < missed->count; i++) {
-        int64_t then = json_int (s->missed, missed->name[i], INT64_MIN / 2);
+    if (rc == 0) {
+        rc = missed_nodes (&missed, s->ledger, &s->site, s->fabric, s->map,
+                           &nodes, now, err);
+        controller_nodes_clear (&nodes);
+    }
+    if (rc < 0)
+        missed.count = 0;
+    node = xarray (missed.count, sizeof (*node));
+    for (size_t i = 0; i < missed.count; i++) {
+        int64_t then = json_int (s->missed, missed.name[i], INT64_MIN / 2);
 
         if (llabs (now - then) >= DAY_S) {
-            node[n++] = missed->name[i];
+            node[n++] = missed.name[i];
             then = now;
         }
-        json_put (logged, missed->name[i], json_integer (then));
+        json_put (logged, missed.name[i], json_integer (then));
     }
-    json_decref (s->missed);
-    s->missed = logged;
     if (n > 0) {
         char *list = xcheck (hostlist_fold (node, n));
 
@@ -339,24 +309,13 @@ static void log_missed (struct service *s, const struct hostlist *missed,
                         "missed)", COUNTED (n, "node"), list);
         free (list);
     }
+    if (rc == 0) {
+        json_decref (s->missed);
+        s->missed = json_incref (logged);
+    }
+    json_decref (logged);
     free (node);
-}
-
-int duty_missed (struct service *s, struct error *err)
-{
-    int64_t now = time (NULL);
-    struct controller_nodes nodes;
-    struct hostlist missed;
-    int rc;
-
-    if (controller_nodes (&nodes, err) < 0)
-        return -1;
-    rc = missed_nodes (&missed, s->ledger, &s->site, s->fabric, s->map, &nodes,
-                       now, err);
-    if (rc == 0)
-        log_missed (s, &missed, now);
     hostlist_clear (&missed);
-    controller_nodes_clear (&nodes);
     return rc;
 }
 

@@ -126,23 +126,6 @@ static uint32_t endpoint_of (const struct publication *w, const json_t *obj,
     return link == FABRIC_NONE ? FABRIC_NONE : w->endpoint[link];
 }
 
-/* Whether all suspects are of one node. */
-static bool is_alone (const struct publication *w, const json_t *suspects)
-{
-    const char *name = NULL;
-    size_t i;
-    json_t *v;
-
-    json_array_foreach (suspects, i, v) {
-        uint32_t at = endpoint_of (w, v, "id");
-
-        if (at == FABRIC_NONE || (name && strcmp (name, w->name[at]) != 0))
-            return false;
-        name = w->name[at];
-    }
-    return true;
-}
-
 /* Set the level of a node if this is its newest audit and found nothing worse
  * at it.
  */
@@ -162,28 +145,33 @@ static void take (struct publication *w, const json_t *obj, const char *key,
 static void take_finding (struct publication *w, const json_t *finding,
                           uint64_t audit)
 {
-    const char *why = json_text (finding, "why");
     const json_t *suspects = json_object_get (finding, "suspects");
     enum verdict_status level = service_status (finding, "level");
+    const char *name = NULL;
     size_t i;
     json_t *v;
 
-    if (!is_alone (w, suspects))
-        level = VERDICT_UNKNOWN;
     if (strcmp (json_text (finding, "kind"),
                 finding_kind_name (FINDING_HOST_END)))
         return;
+    json_array_foreach (suspects, i, v) {
+        uint32_t at = endpoint_of (w, v, "id");
+
+        if (at == FABRIC_NONE || (name && strcmp (name, w->name[at])))
+            level = VERDICT_UNKNOWN;
+        else
+            name = w->name[at];
+    }
     json_array_foreach (suspects, i, v)
-        take (w, v, "id", audit, level, why);
+        take (w, v, "id", audit, level, json_text (finding, "why"));
 }
 
 /* Set the levels of the nodes whose newest audit this is. */
 static int take_audit (struct publication *w, struct ledger *ledger,
-                       int64_t audit, struct error *err)
+                       uint64_t audit, struct error *err)
 {
     static const char untold[] = "the audit could not tell";
-    json_t *result = ledger_result (ledger, audit, err);
-    int64_t ended = json_int (result, "ended", 0);
+    json_t *result = ledger_result (ledger, (int64_t)audit, err);
     const json_t *findings = json_object_get (result, "findings");
     const json_t *open = json_object_get (result, "not_judged");
     bool none = service_status (result, "status") == VERDICT_UNKNOWN
@@ -195,15 +183,15 @@ static int take_audit (struct publication *w, struct ledger *ledger,
         return -1;
     json_add (w->result, result);
     for (size_t k = 0; k < w->f->nendpoints; k++)
-        if (w->node[k].name && w->node[k].audit == (uint64_t)audit) {
-            w->node[k].time = ended;
+        if (w->node[k].name && w->node[k].audit == audit) {
+            w->node[k].time = json_int (result, "ended", 0);
             w->node[k].level = none ? VERDICT_UNKNOWN : VERDICT_OK;
             w->node[k].sentence = none ? untold : "no fault at its end";
         }
     json_array_foreach (findings, i, v)
-        take_finding (w, v, (uint64_t)audit);
+        take_finding (w, v, audit);
     json_array_foreach (open, i, v)
-        take (w, v, "link", (uint64_t)audit, VERDICT_UNKNOWN, untold);
+        take (w, v, "link", audit, VERDICT_UNKNOWN, untold);
     return 0;
 }
 
@@ -229,7 +217,7 @@ static int take_audits (struct publication *w, struct ledger *ledger,
         int64_t audit = json_int (v, "audit", 0);
 
         if (rc == 0 && audit != last)
-            rc = take_audit (w, ledger, audit, err);
+            rc = take_audit (w, ledger, (uint64_t)audit, err);
         last = audit;
     }
     json_decref (list);
@@ -246,24 +234,12 @@ static int compare_nodes (const void *va, const void *vb)
     return c ? c : util_compare (b->level, a->level);
 }
 
-/* Keep one entry per node, its worst. Return their number. */
-static size_t fold (struct publication *w)
-{
-    size_t n = 0;
-
-    qsort (w->node, w->f->nendpoints, sizeof (*w->node), compare_nodes);
-    for (size_t i = 0; i < w->f->nendpoints; i++)
-        if (w->node[i].name
-            && (n == 0 || strcmp (w->node[n - 1].name, w->node[i].name)))
-            w->node[n++] = w->node[i];
-    return n;
-}
-
 int duty_publish (struct service *s, struct error *err)
 {
     const char *path = s->site.verdicts;
     int64_t now = time (NULL);
     struct publication w = { 0 };
+    size_t n = 0;
     int rc;
 
     if (!*path)
@@ -271,8 +247,14 @@ int duty_publish (struct service *s, struct error *err)
     if ((rc = start (&w, s->fabric, s->map, err)) == 0
         && (rc = take_audits (&w, s->ledger, err)) == 0) {
         take_expect (&w, path, now);
+        /* keep one entry per node, its worst */
+        qsort (w.node, w.f->nendpoints, sizeof (*w.node), compare_nodes);
+        for (size_t i = 0; i < w.f->nendpoints; i++)
+            if (w.node[i].name
+                && (n == 0 || strcmp (w.node[n - 1].name, w.node[i].name)))
+                w.node[n++] = w.node[i];
         rc = cache_write (path, now,
-                          &(struct cache){ w.node, fold (&w), w.port, w.nports,
+                          &(struct cache){ w.node, n, w.port, w.nports,
                                            w.expect, w.nexpect },
                           err);
     }

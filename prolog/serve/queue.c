@@ -23,12 +23,6 @@ static bool within (int64_t time, int64_t span, int64_t now)
     return time > now - span && time < now + span;
 }
 
-static const struct spool_entry *entry_of (const struct queue_state *q,
-                                           size_t i)
-{
-    return &q->in->spool->v[i];
-}
-
 /*
  * Lists of hosts, sorted
  */
@@ -122,24 +116,6 @@ static size_t audits_of (const struct queue_state *q, uint64_t uid, bool checks,
     return n;
 }
 
-/* Whether a rule asks for its audit; *cause is the first that does. */
-static bool is_wanted (const struct queue_state *q, const struct spool_entry *e,
-                       enum queue_cause *cause)
-{
-    const struct queue_rules *r = q->rules;
-
-    if (r->min_nodes && e->nodes.count >= r->min_nodes)
-        *cause = QUEUE_SIZE;
-    else if (r->every_s
-             && !within (measured (q, &e->nodes), r->every_s, q->in->now))
-        *cause = QUEUE_AGE;
-    else if (e->checked)
-        *cause = QUEUE_CHECK;
-    else
-        return false;
-    return true;
-}
-
 /* Apply the rules of queue.h that do not depend on other records. */
 static void decide_one (const struct queue_state *q,
                         const struct spool_entry *e, struct queue_answer *a)
@@ -154,7 +130,10 @@ static void decide_one (const struct queue_state *q,
     size_t tries;
     const struct queue_audit *result = find_result (q, e, &tries);
     size_t checks = audits_of (q, e->uid, true, DAY_S);
+    bool large = r->min_nodes && e->nodes.count >= r->min_nodes;
+    bool aged = r->every_s && !within (time, r->every_s, q->in->now);
 
+    a->cause = large ? QUEUE_SIZE : aged ? QUEUE_AGE : QUEUE_CHECK;
     a->audit = result ? result->id : (int64_t)e->audit;
     if (e->state == SPOOL_DONE || result)
         decide (a, result ? QUEUE_FOUND : QUEUE_NONE,
@@ -166,7 +145,7 @@ static void decide_one (const struct queue_state *q,
         decide (a, QUEUE_PASS, "it ran in the partition of the audits");
     else if (e->nodes.count < 2)
         decide (a, QUEUE_PASS, "there is no cable within one node");
-    else if (!is_wanted (q, e, &a->cause))
+    else if (!large && !aged && !e->checked)
         decide (a, QUEUE_PASS, "no rule asks for its audit");
     else if (e->waited >= QUEUE_WAIT_S)
         decide (a, QUEUE_DROP, "an hour went by without an audit of it");
@@ -200,32 +179,17 @@ static bool is_later (const struct spool_entry *a, const struct spool_entry *b)
  * never replaces an audit for another cause. A later job may itself be dropped:
  * the job that covers it covers the earlier one too.
  */
-static void drop_superseded (struct queue_state *q)
+static void drop_superseded (const struct spool_list *spool,
+                             struct queue_answer *v)
 {
-    size_t n = q->in->spool->n;
-
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n && q->plan->v[i].fate == QUEUE_GO; k++)
-            if (k != i && q->plan->v[k].fate == QUEUE_GO
-                && is_later (entry_of (q, k), entry_of (q, i))
-                && contains (&entry_of (q, k)->nodes,
-                             &entry_of (q, i)->nodes))
-                decide (&q->plan->v[i], QUEUE_DROP,
+    for (size_t i = 0; i < spool->n; i++)
+        for (size_t k = 0; k < spool->n && v[i].fate == QUEUE_GO; k++)
+            if (k != i && v[k].fate == QUEUE_GO
+                && is_later (&spool->v[k], &spool->v[i])
+                && contains (&spool->v[k].nodes, &spool->v[i].nodes))
+                decide (&v[i], QUEUE_DROP,
                         "job %" PRIu64 " ran on its nodes since",
-                        entry_of (q, k)->job);
-}
-
-/* Whether i is audited before k. */
-static bool goes_first (const struct queue_state *q, size_t i, size_t k)
-{
-    const struct spool_entry *a = entry_of (q, i);
-    const struct spool_entry *b = entry_of (q, k);
-
-    if (a->state != b->state)
-        return a->state == SPOOL_BEGUN;
-    if (q->plan->v[i].cause != q->plan->v[k].cause)
-        return q->plan->v[i].cause < q->plan->v[k].cause;
-    return is_later (a, b);
+                        spool->v[k].job);
 }
 
 /* In quarters of AuditsPerHour: an audit may begin if fewer than this many have
@@ -289,6 +253,19 @@ static bool is_held (const struct queue_state *q, const struct spool_entry *e)
     return false;
 }
 
+/* Whether record i is audited before record k. */
+static bool goes_first (const struct queue_state *q, size_t i, size_t k)
+{
+    const struct spool_entry *a = &q->in->spool->v[i];
+    const struct spool_entry *b = &q->in->spool->v[k];
+
+    if (a->state != b->state)
+        return a->state == SPOOL_BEGUN;
+    if (q->plan->v[i].cause != q->plan->v[k].cause)
+        return q->plan->v[i].cause < q->plan->v[k].cause;
+    return is_later (a, b);
+}
+
 static void choose (struct queue_state *q)
 {
     struct queue_plan *plan = q->plan;
@@ -299,25 +276,27 @@ static void choose (struct queue_state *q)
     uint64_t first = UINT64_MAX;
 
     plan->next = SIZE_MAX;
-    for (size_t i = 0; i < q->in->spool->n; i++) {
-        if (plan->v[i].fate != QUEUE_GO)
+    for (size_t i = 0; i < in->spool->n; i++) {
+        const struct spool_entry *e = &in->spool->v[i];
+        struct queue_answer *a = &plan->v[i];
+
+        if (a->fate != QUEUE_GO)
             continue;
-        if (!contains (q->in->idle, &entry_of (q, i)->nodes))
-            decide (&plan->v[i], QUEUE_HOLD, "its nodes are busy");
-        else if (is_held (q, entry_of (q, i)))
-            decide (&plan->v[i], QUEUE_HOLD, "it was tried a moment ago");
-        else if (audits_of (q, entry_of (q, i)->uid, false, HOUR_S)
-                 >= q->rules->per_user) {
-            decide (&plan->v[i], QUEUE_HOLD,
+        if (!contains (in->idle, &e->nodes))
+            decide (a, QUEUE_HOLD, "its nodes are busy");
+        else if (is_held (q, e))
+            decide (a, QUEUE_HOLD, "it was tried a moment ago");
+        else if (audits_of (q, e->uid, false, HOUR_S) >= q->rules->per_user) {
+            decide (a, QUEUE_HOLD,
                     "jobs of user %" PRIu64 " had AuditsPerUser (%zu) audits "
-                    "in an hour", entry_of (q, i)->uid, q->rules->per_user);
-            if (entry_of (q, i)->uid < first) {
-                first = entry_of (q, i)->uid;
-                strcpy (plan->user, plan->v[i].why);
+                    "in an hour", e->uid, q->rules->per_user);
+            if (e->uid < first) {
+                first = e->uid;
+                strcpy (plan->user, a->why);
             }
         }
         else if (!may) {
-            decide (&plan->v[i], QUEUE_HOLD, "%s", why);
+            decide (a, QUEUE_HOLD, "%s", why);
             strcpy (plan->full, why);
         }
         else if (plan->next == SIZE_MAX || goes_first (q, i, plan->next))
@@ -335,7 +314,7 @@ void queue_decide (struct queue_plan *plan, const struct queue_input *in,
     };
     for (size_t i = 0; i < in->spool->n; i++)
         decide_one (&q, &in->spool->v[i], &plan->v[i]);
-    drop_superseded (&q);
+    drop_superseded (in->spool, plan->v);
     choose (&q);
 }
 

@@ -67,20 +67,6 @@ static DIR *open_list (int fd)
  * The hook
  */
 
-/* 1 if there is room, 0 if not, -1 with errno. */
-static int has_room (int fd)
-{
-    DIR *d = open_list (fd);
-    size_t n = 0;
-
-    if (!d)
-        return -1;
-    while (n < SPOOL_FILES_MAX && readdir (d))
-        n++;
-    closedir (d);
-    return n < SPOOL_FILES_MAX;
-}
-
 static char *to_text (struct spool_record *r)
 {
     char *text = NULL;
@@ -94,12 +80,12 @@ static char *to_text (struct spool_record *r)
     return xcheck (fclose (fp) == 0 ? text : NULL);
 }
 
-static int write_file (int dir, const char *name, const char *text)
+/* Write to a file in the spool: a new one, or its end. 0, or -1 with errno. */
+static int write_file (int dir, const char *name, int flag, const char *text)
 {
     size_t len = strlen (text);
     int fd = openat (dir, name,
-                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                     0600);
+                     O_WRONLY | O_CREAT | flag | O_NOFOLLOW | O_CLOEXEC, 0600);
     ssize_t n;
 
     if (fd < 0)
@@ -110,16 +96,28 @@ static int write_file (int dir, const char *name, const char *text)
     return close (fd) < 0 || n < 0 || (size_t)n < len ? -1 : 0;
 }
 
+/* Write a record, if there is room. 0, or -1 with errno. */
 static int write_record (int dir, struct spool_record *r)
 {
-    char name[NAME_BYTES], temp[NAME_BYTES];
-    char *text = to_text (r);
+    char name[NAME_BYTES], temp[NAME_BYTES + 24];
+    DIR *d = open_list (dir);
+    size_t n = 0;
+    char *text;
     int rc;
 
+    if (!d)
+        return -1;
+    while (n < SPOOL_FILES_MAX && readdir (d))
+        n++;
+    closedir (d);
+    if (n == SPOOL_FILES_MAX) {
+        errno = ENOSPC;
+        return -1;
+    }
+    text = to_text (r);
     snprintf (name, sizeof (name), "%" PRIu64 ".%" PRIu64, r->job, r->time);
-    snprintf (temp, sizeof (temp), ".%" PRIu64 ".%" PRIu64 ".%ld", r->job,
-              r->time, (long)getpid ());
-    if ((rc = write_file (dir, temp, text)) == 0)
+    snprintf (temp, sizeof (temp), ".%s.%ld", name, (long)getpid ());
+    if ((rc = write_file (dir, temp, O_TRUNC, text)) == 0)
         rc = renameat (dir, temp, dir, name);
     if (rc < 0) {
         int saved_errno = errno;
@@ -131,20 +129,6 @@ static int write_record (int dir, struct spool_record *r)
     return rc;
 }
 
-static void count_dropped (int dir)
-{
-    int saved_errno = errno;
-    int fd = openat (dir, DROPPED,
-                     O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
-                     0600);
-
-    if (fd >= 0) {
-        (void)!write (fd, "+", 1);
-        close (fd);
-    }
-    errno = saved_errno;
-}
-
 int spool_drop (const char *dir, const struct spool_record *record,
                 struct error *err)
 {
@@ -154,13 +138,12 @@ int spool_drop (const char *dir, const struct spool_record *record,
 
     if (fd < 0)
         return error_prefix (err, "the spool");
-    rc = has_room (fd);
-    if (rc == 0)
-        errno = ENOSPC;
-    rc = rc > 0 ? write_record (fd, &r) : -1;
-    if (rc < 0) {
+    if ((rc = write_record (fd, &r)) < 0) {
+        int saved_errno = errno;
+
         error_errno (err, "%s: job %" PRIu64 " is not recorded", dir, r.job);
-        count_dropped (fd);
+        write_file (fd, DROPPED, O_APPEND, "+");
+        errno = saved_errno;
     }
     close (fd);
     return rc;
@@ -186,47 +169,37 @@ struct spool {
     char *path;
 };
 
-/* Wait for the lock: a killed service holds it until its process has ended. */
-static int take_lock (struct spool *s, int wait_ms, struct error *err)
-{
-    int rc;
-
-    if ((s->lock = file_open_lock (s->dir, SPOOL_LOCK, err)) < 0)
-        return error_prefix (err, "%s", s->path);
-    if ((rc = file_lock (s->lock, wait_ms)) < 0)
-        return error_errno (err, "cannot lock %s/%s", s->path, SPOOL_LOCK);
-    if (rc > 0)
-        return 0;
-    errno = EWOULDBLOCK;
-    return error_world (err, "another audit service runs: it holds %s/%s",
-                        s->path, SPOOL_LOCK);
-}
-
 struct spool *spool_open (const char *dir, int wait_ms, struct error *err)
 {
     struct spool *s = xcalloc (1, sizeof (*s));
     struct stat st;
+    int rc = -1;
 
     s->path = xstrdup (dir);
     s->notify = s->lock = -1;
-    if ((s->dir = file_open_trusted_dir (dir, geteuid (), err)) < 0) {
+    s->dir = file_open_trusted_dir (dir, geteuid (), err);
+    if (s->dir < 0)
         error_prefix (err, "the spool");
-        goto error;
-    }
-    if (fstat (s->dir, &st) < 0 || st.st_uid != geteuid ()) {
+    else if (fstat (s->dir, &st) < 0 || st.st_uid != geteuid ()) {
         errno = EPERM;
         error_world (err, "the spool %s is not ours", dir);
-        goto error;
     }
-    if (take_lock (s, wait_ms, err) < 0)
-        goto error;
-    if ((s->notify = inotify_init1 (IN_NONBLOCK | IN_CLOEXEC)) < 0
-        || inotify_add_watch (s->notify, dir, IN_MOVED_TO | IN_ONLYDIR) < 0) {
+    else if ((s->lock = file_open_lock (s->dir, SPOOL_LOCK, err)) < 0)
+        error_prefix (err, "%s", s->path);
+    /* wait: a killed service holds the lock until its process has ended */
+    else if ((rc = file_lock (s->lock, wait_ms)) < 0)
+        error_errno (err, "cannot lock %s/%s", s->path, SPOOL_LOCK);
+    else if (rc == 0) {
+        errno = EWOULDBLOCK;
+        error_world (err, "another audit service runs: it holds %s/%s",
+                     s->path, SPOOL_LOCK);
+    }
+    else if ((s->notify = inotify_init1 (IN_NONBLOCK | IN_CLOEXEC)) < 0
+             || inotify_add_watch (s->notify, dir, IN_MOVED_TO | IN_ONLYDIR)
+                    < 0)
         error_errno (err, "%s cannot be watched", dir);
-        goto error;
-    }
-    return s;
-error:
+    else
+        return s;
     spool_close (s);
     return NULL;
 }
@@ -353,40 +326,44 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
     return 0;
 }
 
-/* The text of a file that only we or root can have written. NULL with err;
- * errno is 0 if the file is refused.
+/* Add the record of a file that only we or root can have written. If it is
+ * refused, remove it, with a remark. If it is gone, nothing happens.
  */
-static char *read_text (int dir, const char *name, struct error *err)
+static int take (struct spool *s, const char *name, struct spool_entry *e,
+                 struct spool_list *list, struct error *err)
 {
-    FILE *fp = file_open_trusted_at (dir, name, geteuid (), err);
+    struct error why = { .fault = ERROR_INPUT };
+    FILE *fp = file_open_trusted_at (s->dir, name, geteuid (), &why);
     bool bad = !fp && (errno == EPERM || errno == EINVAL || errno == ELOOP);
     char *text = NULL;
     size_t len;
+    int rc = -1;
 
-    if (fp && !(text = file_slurp (fp, SPOOL_RECORD_BYTES, &len, err)))
+    if (!fp && errno == ENOENT)
+        return 0;
+    if (fp && !(text = file_slurp (fp, SPOOL_RECORD_BYTES, &len, &why)))
         bad = !ferror (fp);
     file_close_input (fp);
-    if (bad) {
-        error_world (err, "it is too large, or not SlurmUser's own");
-        errno = 0;
-    }
-    return text;
-}
-
-/* Return 1 if it was read, 0 with err if it is refused, -1 with err if the
- * system is at fault.
- */
-static int read_entry (int dir, const char *name, struct spool_entry *e,
-                       struct error *err)
-{
-    char *text = read_text (dir, name, err);
-    int rc;
-
-    if (!text)
-        return errno == 0 ? 0 : -1;
-    rc = parse (e, text, err);
+    if (bad)
+        error_input (&why, "it is too large, or not SlurmUser's own");
+    else if (!text)
+        why.fault = ERROR_WORLD;
+    else
+        rc = parse (e, text, &why);
     free (text);
-    return rc == 0 ? 1 : err->fault == ERROR_INPUT ? 0 : -1;
+    if (rc == 0) {
+        list->v = xgrow (list->v, list->n, sizeof (*list->v));
+        list->v[list->n++] = *e;
+        return 0;
+    }
+    if (why.fault != ERROR_INPUT)
+        return error_world (err, "%s/%s: %s", s->path, name, why.text);
+    if (unlinkat (s->dir, name, 0) < 0 && errno != ENOENT)
+        return error_errno (err, "%s/%s cannot be removed", s->path, name);
+    list->remark = xgrow (list->remark, list->nremarks, sizeof (*list->remark));
+    list->remark[list->nremarks++]
+        = xasprintf ("record %s is refused: %s", name, why.text);
+    return 0;
 }
 
 /*
@@ -402,29 +379,6 @@ void spool_list_clear (struct spool_list *list)
     free (list->v);
     free (list->remark);
     *list = (struct spool_list){ 0 };
-}
-
-static int take (struct spool *s, const char *name, struct spool_entry *e,
-                 struct spool_list *list, struct error *err)
-{
-    struct error why;
-    int rc = read_entry (s->dir, name, e, &why);
-
-    if (rc > 0) {
-        list->v = xgrow (list->v, list->n, sizeof (*list->v));
-        list->v[list->n++] = *e;
-        return 0;
-    }
-    if (rc < 0 && errno == ENOENT)
-        return 0;
-    if (rc < 0)
-        return error_world (err, "%s/%s: %s", s->path, name, why.text);
-    if (unlinkat (s->dir, name, 0) < 0 && errno != ENOENT)
-        return error_errno (err, "%s/%s cannot be removed", s->path, name);
-    list->remark = xgrow (list->remark, list->nremarks, sizeof (*list->remark));
-    list->remark[list->nremarks++]
-        = xasprintf ("record %s is refused: %s", name, why.text);
-    return 0;
 }
 
 /* Remove a file that a killed hook left. */
@@ -458,21 +412,7 @@ static int compare_entries (const void *va, const void *vb)
     return c ? c : util_compare (a->state, b->state);
 }
 
-static int forget (struct spool *s, struct spool_entry *e, struct error *err)
-{
-    if (spool_remove (s, e, err) < 0)
-        return -1;
-    hostlist_clear (&e->nodes);
-    return 0;
-}
-
-/* Whether two records are of the same end of a job. */
-static bool is_again (const struct spool_entry *a, const struct spool_entry *b)
-{
-    return a->job == b->job && llabs (a->time - b->time) < SPOOL_AGAIN_S;
-}
-
-/* Remove old records. Of two records of the same end, keep the one that
+/* Remove old records. Of two records of the same end of a job, keep the one that
  * progressed further, else the first.
  */
 static int weed (struct spool *s, int64_t now, struct spool_list *list,
@@ -487,30 +427,22 @@ static int weed (struct spool *s, int64_t now, struct spool_list *list,
         struct spool_entry e = list->v[i];
         struct spool_entry *last = n ? &list->v[n - 1] : NULL;
         bool old = e.state == SPOOL_DONE && llabs (now - e.time) > SPOOL_KEEP_S;
+        bool again = last && last->job == e.job
+                     && llabs (last->time - e.time) < SPOOL_AGAIN_S;
+        bool drop = old || (again && e.state <= last->state);
 
-        if (rc == 0
-            && (old || (last && is_again (last, &e)
-                        && e.state <= last->state))) {
-            if ((rc = forget (s, &e, err)) == 0)
+        if (rc == 0 && (drop || again)) {
+            rc = spool_remove (s, drop ? &e : last, err);
+            if (rc == 0)
+                hostlist_clear (drop ? &e.nodes : &last->nodes);
+            if (rc == 0 && drop)
                 continue;
+            n -= rc == 0;
         }
-        else if (rc == 0 && last && is_again (last, &e)
-                 && (rc = forget (s, last, err)) == 0)
-            n--;
         list->v[n++] = e;
     }
     list->n = n;
     return rc;
-}
-
-static uint64_t take_dropped (struct spool *s)
-{
-    struct stat st;
-
-    if (fstatat (s->dir, DROPPED, &st, AT_SYMLINK_NOFOLLOW) < 0
-        || unlinkat (s->dir, DROPPED, 0) < 0)
-        return 0;
-    return (uint64_t)st.st_size;
 }
 
 /* Set how long each record has waited. If the clock steps, records seen before
@@ -549,6 +481,7 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
     char events[16 * (sizeof (struct inotify_event) + NAME_MAX + 1)];
     struct dirent *entry;
     DIR *d;
+    struct stat st;
     int rc = 0;
 
     *list = (struct spool_list){ 0 };
@@ -569,7 +502,9 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
         rc = weed (s, now, list, err);
     if (rc == 0) {
         tell_ages (s, now, list);
-        list->dropped = take_dropped (s);
+        if (fstatat (s->dir, DROPPED, &st, AT_SYMLINK_NOFOLLOW) == 0
+            && unlinkat (s->dir, DROPPED, 0) == 0)
+            list->dropped = (uint64_t)st.st_size;
     }
     return rc;
 }
