@@ -19,47 +19,31 @@
 #include "util/slurmapi.h"
 #include "util/text.h"
 
-static int slurm_fault (struct error *err)
-{
-    return error_world (err, "slurmctld: %s",
-                        slurm_strerror (errno));
-}
-
-static const job_info_t *find_job (const job_info_msg_t *msg, uint32_t id)
-{
-    for (uint32_t i = 0; i < msg->record_count; i++)
-        if (msg->job_array[i].slurmapi_job_id == id)
-            return &msg->job_array[i];
-    return NULL;
-}
-
-static int update (uint32_t id, char *comment, struct error *err)
-{
-    job_desc_msg_t change;
-
-    slurm_init_job_desc_msg (&change);
-    change.slurmapi_job_id = id;
-    change.comment = comment;
-    return slurm_update_job (&change) == SLURM_SUCCESS ? 0 : slurm_fault (err);
-}
-
+/* Append an entry to the Comment of a job, if it is not there yet. */
 static int append (uint32_t id, const char *entry, struct error *err)
 {
+    const job_info_t *job = NULL;
+    job_desc_msg_t change;
     job_info_msg_t *msg;
-    const job_info_t *job;
-    char *comment = NULL;
     int rc = 0;
 
     if (slurm_load_job (&msg, slurmapi_job (id), 0) != SLURM_SUCCESS)
-        return slurm_fault (err);
-    if (!(job = find_job (msg, id)))
+        return error_world (err, "slurmctld: %s", slurm_strerror (errno));
+    for (uint32_t i = 0; i < msg->record_count && !job; i++)
+        if (msg->job_array[i].slurmapi_job_id == id)
+            job = &msg->job_array[i];
+    slurm_init_job_desc_msg (&change);
+    change.slurmapi_job_id = id;
+    if (!job)
         rc = error_world (err, "there is no job %u", id);
-    else if ((comment = comment_append (job->comment, entry,
-                                        COMMENT_JOB_MAX)))
-        rc = update (id, comment, err);
+    else if ((change.comment
+              = comment_append (job->comment, entry, COMMENT_JOB_MAX))) {
+        if (slurm_update_job (&change) != SLURM_SUCCESS)
+            rc = error_world (err, "slurmctld: %s", slurm_strerror (errno));
+        free (change.comment);
+    }
     else if (errno != EEXIST)
         rc = error_errno (err, "the Comment cannot be extended");
-    free (comment);
     slurm_free_job_info_msg (msg);
     return rc;
 }

@@ -18,7 +18,6 @@
 #include "prolog/audit/baseline.h"
 #include "prolog/audit/job.h"
 #include "prolog/audit/partners.h"
-#include "prolog/audit/record.h"
 #include "prolog/audit/signs.h"
 #include "prolog/slurm/controller.h"
 #include "util/alloc.h"

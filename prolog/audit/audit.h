@@ -4,7 +4,7 @@
  *
  * Run by `pmm audit`, by hand or as a service. The step only measures: its raw
  * samples are judged here, with the snapshot and the ledger
- * (prolog/audit/record, prolog/audit/baseline).
+ * (prolog/audit/job, prolog/audit/baseline).
  *
  * One audit of a ledger runs at a time, under a lock on the file LEDGER.lock.
  * The audit is entered in the ledger before it runs. Its end is entered when

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/paths/paths.h"
-#include "ibquery/guids.h"
 #include "util/alloc.h"
 
 /* An idle node. */
@@ -21,7 +20,7 @@ struct partner {
 struct partner_choice {
     const struct partners_wish *wish;
     const struct fabric *f;
-    const char **node_of; /* [nendpoints] */
+    const char *const *node_of; /* [nendpoints] */
     struct partner *v; /* [idle->count], and one for all nodes not idle */
     uint32_t other[PARTNERS_OTHERS];
     size_t nothers;
@@ -227,30 +226,25 @@ static void find_all (struct partner_choice *c)
     free (sw);
 }
 
-int partners_choose (const struct fabric *f, const struct nodemap *map,
+int partners_choose (const struct fabric *f, const char *const *node_of,
                      const struct partners_wish *wish, char **partner,
-                     size_t most, const char **alike, struct error *err)
+                     size_t most, const char **alike)
 {
     struct partner_choice c = {
         .wish = wish,
         .f = f,
-        .node_of = xcalloc (f->nendpoints, sizeof (*c.node_of)),
+        .node_of = node_of,
         .v = xcalloc (wish->idle->count + 1, sizeof (*c.v)),
         .partner = partner,
         .most = most,
     };
-    int rc = guids_nodes (f, map, c.node_of, err);
 
-    if (rc == 0) {
-        find_all (&c);
-        choose (&c);
-        *alike = NULL;
-        for (size_t i = c.nothers; i-- > 0;)
-            if (c.need[i] == PARTNERS_TELL)
-                *alike = f->link[c.other[i]].id;
-        rc = (int)c.n;
-    }
-    free (c.node_of);
+    find_all (&c);
+    choose (&c);
+    *alike = NULL;
+    for (size_t i = c.nothers; i-- > 0;)
+        if (c.need[i] == PARTNERS_TELL)
+            *alike = f->link[c.other[i]].id;
     free (c.v);
-    return rc;
+    return (int)c.n;
 }

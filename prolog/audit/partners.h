@@ -18,8 +18,6 @@
 #include <stdint.h>
 
 #include "ibquery/fabric.h"
-#include "ibquery/nodemap.h"
-#include "util/error.h"
 #include "util/text.h"
 
 enum {
@@ -40,16 +38,16 @@ struct partners_wish {
 };
 
 /* Choose up to `most` of the idle nodes as partners of a node, into partner:
- * names borrowed from idle. Another turn chooses others, if there are more. map
- * NULL: nodes have the names of the fabric's hosts. A node that is not in the
+ * names borrowed from idle. Another turn chooses others, if there are more.
+ * node_of[endpoint] is the endpoint's node. A node that is not in the
  * fabric gets partners from the whole site. A former partner is chosen only if
  * there are too few others, so that two audits of a node share as few as
  * possible. *alike is one of the other links that the round trips with all
- * partners cross as well; NULL: none. Return the number chosen, or -1 with err.
+ * partners cross as well; NULL: none. Return the number chosen.
  */
-int partners_choose (const struct fabric *f, const struct nodemap *map,
+int partners_choose (const struct fabric *f, const char *const *node_of,
                      const struct partners_wish *wish, char **partner,
-                     size_t most, const char **alike, struct error *err);
+                     size_t most, const char **alike);
 
 /* Choose which of n nodes leads an audit: another at each turn. If there is a
  * third node, neither the node that the audit is about nor the previous leader

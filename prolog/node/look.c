@@ -154,20 +154,6 @@ static void look_rate (struct look_result *look, struct look_port *past,
     }
 }
 
-static void look_inactive (struct look_result *look, const struct local_port *p)
-{
-    char what[96];
-
-    snprintf (what, sizeof (what), "%s/%u %u", p->device, p->port, p->state);
-    if (p->state == 0)
-        look_add (look, VERDICT_UNKNOWN, what, "%s/%u does not tell its state",
-                  p->device, p->port);
-    else
-        look_add (look, VERDICT_FAIL, what, "%s/%u is %s (%s)", p->device,
-                  p->port, local_state_name (p->state),
-                  local_phys_state_name (p->phys_state));
-}
-
 /* Whether the port still exists, under this name or another. */
 static bool is_there (const struct look_port *past,
                       const struct look_input *in)
@@ -180,45 +166,29 @@ static bool is_there (const struct look_port *past,
     return false;
 }
 
-/* Report ports that are gone. Return their number. */
-static size_t look_gone (struct look_result *look, struct look_state *next,
-                         const struct look_state *last,
-                         const struct look_input *in)
+/* Look at a port. Return whether it is active. */
+static bool look_port (struct look_result *look, struct look_port *past,
+                       const struct local_port *p, bool known,
+                       const struct cache_port *cached,
+                       const struct look_input *in)
 {
     char what[96];
-    size_t gone = 0;
 
-    for (size_t i = 0; i < last->n; i++) {
-        const struct look_port *past = &last->port[i];
-
-        if (is_there (past, in))
-            continue;
-        snprintf (what, sizeof (what), "%s/%u gone", past->device, past->port);
-        look_add (look, VERDICT_FAIL, what, "%s/%u is gone", past->device,
-                  past->port);
-        if (next->n < LOCAL_PORTS_MAX)
-            next->port[next->n++] = *past;
-        gone++;
+    if (p->state == LOCAL_ACTIVE) {
+        look_rate (look, past, p, cached, &in->want);
+        for (size_t k = 0; k < LOCAL_COUNTERS; k++)
+            look_counter (look, past, p, k, in->now);
+        return true;
     }
-    return gone;
-}
-
-static void look_count (struct look_result *look, size_t ports, size_t active,
-                        size_t gone, uint64_t expected)
-{
-    if (expected > ports + gone)
-        look_add (look, VERDICT_FAIL, "expected", "%s expected, %zu found",
-                  COUNTED (expected, "port"), ports);
-    if (ports == 0 && look->level == VERDICT_OK)
-        look_add (look, VERDICT_UNKNOWN, "none",
-                  "no InfiniBand port, and it is not known how many there "
-                  "should be");
-    else if (active > 0)
-        look_add (look, VERDICT_OK, "", "%zu of %s active", active,
-                  COUNTED (ports, "port"));
-    else if (look->level == VERDICT_OK)
-        look_add (look, VERDICT_WARN, "none", "none of %s active",
-                  COUNTED (ports, "port"));
+    snprintf (what, sizeof (what), "%s/%u %u", p->device, p->port, p->state);
+    if (p->state == 0)
+        look_add (look, VERDICT_UNKNOWN, what, "%s/%u does not tell its state",
+                  p->device, p->port);
+    else if (known)
+        look_add (look, VERDICT_FAIL, what, "%s/%u is %s (%s)", p->device,
+                  p->port, local_state_name (p->state),
+                  local_phys_state_name (p->phys_state));
+    return false;
 }
 
 void look_ports (struct look_result *look, struct look_state *state,
@@ -226,7 +196,8 @@ void look_ports (struct look_result *look, struct look_state *state,
 {
     static const struct cache_port nothing;
     struct look_state last = *state;
-    size_t ports = 0, active = 0;
+    size_t ports = 0, active = 0, gone = 0;
+    char what[96];
 
     memset (look, 0, sizeof (*look));
     if (strcmp (last.boot, in->boot))
@@ -247,19 +218,35 @@ void look_ports (struct look_result *look, struct look_state *state,
         else
             strcpy (past.device, p->device);
         ports++;
-        if (p->state == LOCAL_ACTIVE) {
-            active++;
-            look_rate (look, &past, p, c, &in->want);
-            for (size_t k = 0; k < LOCAL_COUNTERS; k++)
-                look_counter (look, &past, p, k, in->now);
-        }
-        else if (old || c->known || p->state == 0)
-            look_inactive (look, p);
+        active += look_port (look, &past, p, old || c->known, c, in);
         if (old || p->state == LOCAL_ACTIVE)
             state->port[state->n++] = past;
     }
-    look_count (look, ports, active, look_gone (look, state, &last, in),
-                in->expected);
+    for (size_t i = 0; i < last.n; i++) {
+        const struct look_port *p = &last.port[i];
+
+        if (is_there (p, in))
+            continue;
+        snprintf (what, sizeof (what), "%s/%u gone", p->device, p->port);
+        look_add (look, VERDICT_FAIL, what, "%s/%u is gone", p->device,
+                  p->port);
+        if (state->n < LOCAL_PORTS_MAX)
+            state->port[state->n++] = *p;
+        gone++;
+    }
+    if (in->expected > ports + gone)
+        look_add (look, VERDICT_FAIL, "expected", "%s expected, %zu found",
+                  COUNTED (in->expected, "port"), ports);
+    if (ports == 0 && look->level == VERDICT_OK)
+        look_add (look, VERDICT_UNKNOWN, "none",
+                  "no InfiniBand port, and it is not known how many there "
+                  "should be");
+    else if (active > 0)
+        look_add (look, VERDICT_OK, "", "%zu of %s active", active,
+                  COUNTED (ports, "port"));
+    else if (look->level == VERDICT_OK)
+        look_add (look, VERDICT_WARN, "none", "none of %s active",
+                  COUNTED (ports, "port"));
 }
 
 void look_verdict (struct look_result *look, const struct cache_view *view,
@@ -367,10 +354,16 @@ void look_state_read (const char *path, uid_t owner, struct look_state *state)
     file_close_input (fp);
 }
 
-static void put_state (FILE *fp, const struct look_state *s)
+int look_state_write (const char *path, const struct look_state *s,
+                      struct error *err)
 {
+    struct outfile *out = file_create_private (path, err);
     char best[LOCAL_RATE_BYTES];
+    FILE *fp;
 
+    if (!out)
+        return -1;
+    fp = file_stream (out);
     fprintf (fp, "pmm-local 1 %s %" PRIx64 "\n", s->boot, s->said);
     for (const struct look_port *p = s->port; p < s->port + s->n; p++) {
         fprintf (fp, "port %s %u %016" PRIx64 " %s\n", p->device, p->port,
@@ -385,15 +378,5 @@ static void put_state (FILE *fp, const struct look_state *s)
                          p->newer[i].time);
     }
     fprintf (fp, "end\n");
-}
-
-int look_state_write (const char *path, const struct look_state *state,
-                      struct error *err)
-{
-    struct outfile *out = file_create_private (path, err);
-
-    if (!out)
-        return -1;
-    put_state (file_stream (out), state);
     return file_commit (out, err);
 }

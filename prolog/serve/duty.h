@@ -51,6 +51,7 @@ struct service {
     ino_t ledger_inode;
     struct fabric *fabric;      /* for duties that need it */
     struct nodemap *map;        /* NULL: the site has none */
+    const char **node_of;       /* [endpoint] the node, borrowed */
     struct timespec snapshot;   /* the fabric's date */
 
     struct spool_list ended; /* the spool, as last read by duty_spool */

@@ -33,15 +33,6 @@ static void say (void *arg, const char *line)
  * Nodes that wait for an audit
  */
 
-static const struct wish *find_wish (const struct service *s,
-                                     const char *node)
-{
-    for (size_t i = 0; i < s->nwishes; i++)
-        if (!strcmp (s->wish[i].node, node))
-            return &s->wish[i];
-    return NULL;
-}
-
 void duty_wishes_clear (struct service *s)
 {
     for (size_t i = 0; i < s->nwishes; i++)
@@ -49,15 +40,6 @@ void duty_wishes_clear (struct service *s)
     free (s->wish);
     s->wish = NULL;
     s->nwishes = 0;
-}
-
-static json_t *suspects_of (const struct policy_finding *f)
-{
-    json_t *list = xcheck (json_array ());
-
-    for (size_t i = 0; i < f->nsuspects; i++)
-        json_add (list, json_string (f->suspect[i].link));
-    return list;
 }
 
 /* Keep the nodes that the policy waits for now. A node that is held because no
@@ -69,19 +51,24 @@ static void note_wishes (struct service *s, const struct decisions *d)
     size_t n = 0;
 
     for (size_t i = 0; i < d->n; i++) {
-        const struct wish *old = find_wish (s, d->v[i].node);
+        const struct policy_finding *f = d->v[i].finding;
+        const struct wish *old = s->wish, *end = s->wish + s->nwishes;
 
         if (d->v[i].kind != POLICY_WAIT
             || strlen (d->v[i].node) >= sizeof (v->node))
             continue;
+        while (old < end && strcmp (old->node, d->v[i].node))
+            old++;
         strcpy (v[n].node, d->v[i].node);
         v[n].audit = d->v[i].audit;
         v[n].why = v[n].audit ? LEDGER_CONFIRM : LEDGER_AGAIN;
         v[n].when = d->v[i].when;
-        v[n].held = old ? old->held : INT64_MIN;
-        v[n].waits = old && old->waits && old->audit == v[n].audit;
-        if (d->v[i].finding)
-            v[n].suspects = suspects_of (d->v[i].finding);
+        v[n].held = old < end ? old->held : INT64_MIN;
+        v[n].waits = old < end && old->waits && old->audit == v[n].audit;
+        if (f)
+            v[n].suspects = xcheck (json_array ());
+        for (size_t k = 0; f && k < f->nsuspects; k++)
+            json_add (v[n].suspects, json_string (f->suspect[k].link));
         n++;
     }
     duty_wishes_clear (s);
@@ -111,15 +98,6 @@ int duty_policy (struct service *s, struct error *err)
  * Their audits
  */
 
-/* Whether a wish is due. A hold that ends too far in the future is ignored: the
- * clock was set back.
- */
-static bool is_due (const struct wish *w, int64_t now)
-{
-    return w->when <= now
-           && (w->held <= now || w->held > now + RETRY_S);
-}
-
 /* Nodes that can be audited. */
 struct auditable {
     struct hostlist idle;    /* for jobs */
@@ -127,21 +105,21 @@ struct auditable {
 };
 
 /* Among the wishes with this reason, find the one that has been due longest and
- * whose node can be audited (nodes NULL: any node). NULL: none.
+ * whose node can be audited (nodes NULL: any node). A hold that ends too far in
+ * the future is ignored: the clock was set back. NULL: none.
  */
 static struct wish *find_due (const struct service *s, enum ledger_why why,
                               const struct auditable *nodes, int64_t now)
 {
     struct wish *due = NULL;
 
-    for (size_t i = 0; i < s->nwishes; i++) {
-        struct wish *w = &s->wish[i];
-
-        if (w->why == why && is_due (w, now) && (!due || w->when < due->when)
+    for (struct wish *w = s->wish; w < s->wish + s->nwishes; w++)
+        if (w->why == why && w->when <= now
+            && (w->held <= now || w->held > now + RETRY_S)
+            && (!due || w->when < due->when)
             && (!nodes || hostlist_has (&nodes->idle, w->node)
                 || hostlist_has (&nodes->drained, w->node)))
             due = w;
-    }
     return due;
 }
 
@@ -167,48 +145,40 @@ static int find_former (struct ledger *ledger, const struct wish *w,
     return 0;
 }
 
-/* Whether to wait for other idle nodes, because those that are idle do not
- * resolve the node's link from `alike`.
- */
-static bool must_wait (struct service *s, struct wish *w, const char *alike,
-                        int64_t now)
-{
-    bool waits = alike && now - w->when < PATIENCE_S;
-
-    if (waits && !w->waits)
-        service_log (s, "node %s is to be audited again, but no idle node "
-                     "tells its link from %s: waits up to %d min for one",
-                     w->node, alike, PATIENCE_S / 60);
-    w->waits = waits;
-    return waits;
-}
-
-/* Choose its partners, into name. Return their number, or -1 with err; 0 also
- * if it waits for other nodes.
+/* Choose its partners, into name. Return their number. Wait
+ * (w->waits) for other idle nodes if those that are idle do not resolve the
+ * node's link from another.
  */
 static int choose (struct service *s, struct wish *w,
                    const struct hostlist *idle, const struct hostlist *former,
-                   int64_t now, char **name, struct error *err)
+                   int64_t now, char **name)
 {
     size_t n = json_array_size (w->suspects);
     const char **suspect = xarray (n, sizeof (*suspect));
     const char *alike = NULL;
+    bool waits;
     int rc;
 
     for (size_t i = 0; i < n; i++)
         suspect[i] = json_string_value (json_array_get (w->suspects, i));
-    rc = partners_choose (s->fabric, s->map,
+    rc = partners_choose (s->fabric, s->node_of,
                           &(struct partners_wish){
                               .node = w->node, .idle = idle,
                               .former = former, .suspect = suspect,
                               .nsuspects = n,
                               .turn = (uint64_t)now / RETRY_S,
                           },
-                          name, PARTNERS, &alike, err);
-    if (rc > 0 && must_wait (s, w, alike, now))
-        rc = 0;
+                          name, PARTNERS, &alike);
     free (suspect);
-    return rc;
+    if (rc <= 0)
+        return rc;
+    waits = alike && now - w->when < PATIENCE_S;
+    if (waits && !w->waits)
+        service_log (s, "node %s is to be audited again, but no idle node "
+                     "tells its link from %s: waits up to %d min for one",
+                     w->node, alike, PATIENCE_S / 60);
+    w->waits = waits;
+    return waits ? 0 : rc;
 }
 
 static int confirm (struct service *s, struct wish *w,
@@ -223,7 +193,7 @@ static int confirm (struct service *s, struct wish *w,
     const char *before;
     json_t *row = NULL;
     int rc = find_former (s->ledger, w, &former, &before, &row, err);
-    int n = rc < 0 ? -1 : choose (s, w, idle, &former, now, &name[1], err);
+    int n = rc < 0 ? -1 : choose (s, w, idle, &former, now, &name[1]);
 
     w->held = now + RETRY_S;
     if (n > 0 || (n == 0 && !w->waits)) {

@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ibquery/guids.h"
 #include "prolog/node/cache.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -26,7 +25,7 @@
 /* A publication, and the texts that it points to. */
 struct publication {
     const struct fabric *f;
-    const char **name;       /* [endpoint] name of its node */
+    const char *const *name; /* [endpoint] name of its node */
     uint32_t *endpoint;      /* [link] of a host link; else FABRIC_NONE */
     struct cache_node *node; /* [endpoint], name NULL: not known */
     struct cache_port *port; /* [endpoint] */
@@ -36,11 +35,9 @@ struct publication {
     size_t nexpect;
 };
 
-static int start (struct publication *w, const struct fabric *f,
-                  const struct nodemap *map, struct error *err)
+static void start (struct publication *w, const struct fabric *f)
 {
     w->f = f;
-    w->name = xcalloc (f->nendpoints, sizeof (*w->name));
     w->node = xcalloc (f->nendpoints, sizeof (*w->node));
     w->port = xcalloc (f->nendpoints, sizeof (*w->port));
     w->endpoint = xarray (f->nlinks, sizeof (*w->endpoint));
@@ -63,7 +60,6 @@ static int start (struct publication *w, const struct fabric *f,
         strcpy (to->rate.speed, link->speed);
         w->nports++;
     }
-    return guids_nodes (f, map, w->name, err);
 }
 
 /* By name, then the most ports first, then the newest. */
@@ -238,14 +234,14 @@ int duty_publish (struct service *s, struct error *err)
 {
     const char *path = s->site.verdicts;
     int64_t now = time (NULL);
-    struct publication w = { 0 };
+    struct publication w = { .name = s->node_of };
     size_t n = 0;
     int rc;
 
     if (!*path)
         return 0;
-    if ((rc = start (&w, s->fabric, s->map, err)) == 0
-        && (rc = take_audits (&w, s->ledger, err)) == 0) {
+    start (&w, s->fabric);
+    if ((rc = take_audits (&w, s->ledger, err)) == 0) {
         take_expect (&w, path, now);
         /* keep one entry per node, its worst */
         qsort (w.node, w.f->nendpoints, sizeof (*w.node), compare_nodes);
@@ -259,7 +255,6 @@ int duty_publish (struct service *s, struct error *err)
                           err);
     }
     free (w.expect);
-    free (w.name);
     free (w.endpoint);
     free (w.node);
     free (w.port);

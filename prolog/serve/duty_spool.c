@@ -19,7 +19,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "ibquery/guids.h"
 #include "prolog/audit/audit.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -40,27 +39,6 @@ static const struct {
     [QUEUE_AGE] = { LEDGER_JOB, "for the age of what is known" },
     [QUEUE_CHECK] = { LEDGER_CHECK, "as its user asked" },
 };
-
-/*
- * Jobs that are not tried again for a while
- */
-
-static void let_go (struct service *s, int64_t now)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->nholds; i++)
-        if (queue_is_held (&s->hold[i], now))
-            s->hold[n++] = s->hold[i];
-    s->nholds = n;
-}
-
-static void hold (struct service *s, const struct spool_entry *e)
-{
-    s->hold = xrealloc (s->hold, s->nholds + 1, sizeof (*s->hold));
-    s->hold[s->nholds++] = (struct queue_hold){ e->job, e->time,
-                                                time (NULL) + QUEUE_HOLD_S };
-}
 
 /*
  * One record
@@ -96,7 +74,9 @@ static int audit_it (struct service *s, struct spool_entry *e,
         return finish (s, e, result.id, err);
     if (*s->stop)
         return 0;
-    hold (s, e);
+    s->hold = xrealloc (s->hold, s->nholds + 1, sizeof (*s->hold));
+    s->hold[s->nholds++] = (struct queue_hold){ e->job, e->time,
+                                                time (NULL) + QUEUE_HOLD_S };
     return rc;
 }
 
@@ -104,27 +84,10 @@ static int audit_it (struct service *s, struct spool_entry *e,
  * All records
  */
 
-static void log_remarks (struct service *s, const struct spool_list *list)
-{
-    for (size_t i = 0; i < list->nremarks; i++)
-        service_log (s, "%s", list->remark[i]);
-    if (list->dropped)
-        service_log (s, "%s not noted in the spool, which was full or could "
-                        "not be written", COUNTED (list->dropped, "job"));
-}
-
 /* A job that has just ended: its nodes are seldom idle for long. */
 static bool is_young (const struct spool_entry *e, int64_t now)
 {
     return e->state != SPOOL_DONE && e->time <= now && e->time > now - YOUNG_S;
-}
-
-static bool any_young (const struct spool_list *list, int64_t now)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (is_young (&list->v[i], now))
-            return true;
-    return false;
 }
 
 bool service_just_left (const struct service *s, const char *node, int64_t now)
@@ -132,14 +95,6 @@ bool service_just_left (const struct service *s, const char *node, int64_t now)
     for (size_t i = 0; i < s->ended.n; i++)
         if (is_young (&s->ended.v[i], now)
             && hostlist_has (&s->ended.v[i].nodes, node))
-            return true;
-    return false;
-}
-
-static bool any_open (const struct spool_list *list)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (list->v[i].state != SPOOL_DONE)
             return true;
     return false;
 }
@@ -185,46 +140,43 @@ static int compare_hosts (const void *va, const void *vb)
     return c ? c : util_compare (a->time, b->time);
 }
 
-/* When the cable of an endpoint was measured last; INT64_MIN: never. */
-static int64_t measured (const struct fabric *f, const json_t *ages, size_t i)
-{
-    uint32_t link = f->port[f->endpoint[i].port].link;
-
-    if (link == FABRIC_NONE)
-        return INT64_MIN;
-    return json_int (ages, f->link[link].id, INT64_MIN);
-}
-
 /* When each node was last measured: the oldest time among its cables. Return
  * the nodes, sorted by name, or NULL with err.
  */
 static struct queue_host *find_hosts (struct ledger *ledger,
                                       const struct fabric *f,
-                                      const struct nodemap *map, size_t *n,
+                                      const char *const *node_of, size_t *n,
                                       struct error *err)
 {
-    const char **node = xcalloc (f->nendpoints, sizeof (*node));
-    json_t *ages = ledger_list (ledger, LEDGER_AGES, 0, 0, err);
+    json_t *ages = ledger_ages (ledger, err);
     struct queue_host *host = NULL;
 
     *n = 0;
-    if (ages && guids_nodes (f, map, node, err) == 0) {
+    if (ages) {
         host = xarray (f->nendpoints, sizeof (*host));
-        for (size_t i = 0; i < f->nendpoints; i++)
-            host[i] = (struct queue_host){ node[i], measured (f, ages, i) };
+        for (size_t i = 0; i < f->nendpoints; i++) {
+            uint32_t link = f->port[f->endpoint[i].port].link;
+            int64_t never = INT64_MIN;
+
+            host[i].name = node_of[i];
+            host[i].time = link == FABRIC_NONE
+                               ? never
+                               : json_int (ages, f->link[link].id, never);
+        }
         qsort (host, f->nendpoints, sizeof (*host), compare_hosts);
         for (size_t i = 0; i < f->nendpoints; i++)
             if (*n == 0 || strcmp (host[*n - 1].name, host[i].name) != 0)
                 host[(*n)++] = host[i];
     }
-    free (node);
     json_decref (ages);
     return host;
 }
 
-static struct queue_rules rules_of (const struct site *site)
+static int decide (struct service *s, const struct hostlist *idle, int64_t now,
+                   struct error *err)
 {
-    return (struct queue_rules){
+    const struct site *site = &s->site;
+    const struct queue_rules rules = {
         .partition = site->audit_partition,
         .min_nodes = (size_t)site->audit_min_nodes,
         .per_hour = (size_t)site->audits_per_hour,
@@ -233,13 +185,7 @@ static struct queue_rules rules_of (const struct site *site)
         .again_s = site->audit_again_after_ms / 1000,
         .every_s = site->audit_every_ms / 1000,
     };
-}
-
-static int decide (struct service *s, const struct hostlist *idle, int64_t now,
-                   struct error *err)
-{
-    struct queue_rules rules = rules_of (&s->site);
-    json_t *list = ledger_list (s->ledger, LEDGER_AUDITS, AUDITS_MAX, 0, err);
+    json_t *list = ledger_audits (s->ledger, AUDITS_MAX, err);
     struct queue_audit *audit = service_audits (list);
     struct queue_input in = { .now = now,
                               .spool = &s->ended,
@@ -254,7 +200,8 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
 
     if (list
         && (host
-            = find_hosts (s->ledger, s->fabric, s->map, &in.nhosts, err))) {
+            = find_hosts (s->ledger, s->fabric, s->node_of, &in.nhosts,
+                          err))) {
         in.host = host;
         queue_decide (&plan, &in, &rules);
         service_keep (s, KEPT_JOBS, plan.full);
@@ -272,17 +219,30 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
 int duty_spool (struct service *s, struct error *err)
 {
     int64_t now = time (NULL);
+    struct spool_list *list = &s->ended;
     struct hostlist idle = { 0 };
+    bool open = false;
+    size_t n = 0;
     int rc;
 
-    spool_list_clear (&s->ended);
-    rc = spool_read (s->spool, now, &s->ended, err);
-    log_remarks (s, &s->ended);
-    let_go (s, now);
-    if (rc == 0 && any_open (&s->ended)
+    spool_list_clear (list);
+    rc = spool_read (s->spool, now, list, err);
+    for (size_t i = 0; i < list->nremarks; i++)
+        service_log (s, "%s", list->remark[i]);
+    if (list->dropped)
+        service_log (s, "%s not noted in the spool, which was full or could "
+                        "not be written", COUNTED (list->dropped, "job"));
+    for (size_t i = 0; i < s->nholds; i++)
+        if (queue_is_held (&s->hold[i], now))
+            s->hold[n++] = s->hold[i];
+    s->nholds = n;
+    for (size_t i = 0; i < list->n; i++)
+        open |= list->v[i].state != SPOOL_DONE;
+    if (rc == 0 && open
         && (rc = controller_idle (&idle, s->site.audit_partition, err)) == 0)
         rc = decide (s, &idle, now, err);
-    s->hurry = any_young (&s->ended, now);
+    for (size_t i = 0; i < list->n; i++)
+        s->hurry |= is_young (&list->v[i], now);
     s->untried = s->nholds > 0;
     hostlist_clear (&idle);
     return rc;

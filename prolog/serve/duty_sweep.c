@@ -20,7 +20,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "ibquery/guids.h"
 #include "prolog/serve/sweep.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -30,7 +29,6 @@ enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 /* The data of a sweep. */
 struct sweep_work {
     struct hostlist idle;
-    const char **node;   /* [endpoint of the fabric] its node */
     const char **name;   /* [n] endpoints of idle nodes */
     size_t n;
     struct pathset *ps;  /* of these endpoints */
@@ -45,38 +43,20 @@ static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
     const struct fabric *f = s->fabric;
     json_t *silent;
 
-    w->node = xcalloc (f->nendpoints, sizeof (*w->node));
     w->name = xcalloc (f->nendpoints, sizeof (*w->name));
     if (controller_idle (&w->idle, s->site.audit_partition, err) < 0
         || service_leave_out (s->ledger, &w->idle, err) < 0
-        || guids_nodes (f, s->map, w->node, err) < 0
-        || !(silent = ledger_list (s->ledger, LEDGER_SILENT,
-                                     now - SILENT_S, 0, err)))
+        || !(silent = ledger_silent (s->ledger, now - SILENT_S, err)))
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++)
-        if (hostlist_has (&w->idle, w->node[i])
+        if (hostlist_has (&w->idle, s->node_of[i])
             && !json_object_get (silent, f->host[f->endpoint[i].host].name)
-            && !service_just_left (s, w->node[i], now))
+            && !service_just_left (s, s->node_of[i], now))
             w->name[w->n++] = f->endpoint[i].name;
     json_decref (silent);
     if (w->n < 2)
         return 0;
     return (w->ps = fabric_pathset (f, w->name, w->n, err)) ? 1 : -1;
-}
-
-static int find_ages (struct service *s, struct sweep_work *w,
-                      struct error *err)
-{
-    const struct fabric *f = s->fabric;
-    json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
-
-    if (!ages)
-        return -1;
-    w->measured = xarray (f->nlinks, sizeof (*w->measured));
-    for (size_t i = 0; i < f->nlinks; i++)
-        w->measured[i] = json_int (ages, f->link[i].id, SWEEP_NEVER);
-    json_decref (ages);
-    return 0;
 }
 
 /* Find what all audits together leave undetermined. */
@@ -101,29 +81,7 @@ static int find_open (struct service *s, struct sweep_work *w, int64_t now,
     return rc;
 }
 
-static int audit (struct service *s, struct sweep_work *w,
-                  const struct sweep_plan *plan, struct error *err)
-{
-    const struct ledger_cause cause = { .why = LEDGER_SWEEP };
-    char **name = xarray (plan->n, sizeof (*name));
-    struct hostlist nodes = { .name = name };
-    struct audit_result result;
-    int rc;
-
-    for (size_t i = 0; i < plan->n; i++) {
-        const char *node
-            = w->node[pathset_endpoint (w->ps, plan->endpoint[i])->id];
-
-        if (!nodes.count || strcmp (name[nodes.count - 1], node) != 0)
-            name[nodes.count++] = (char *)node;
-    }
-    service_log (s, "%zu idle nodes are audited, of %zu cables that are due",
-                 nodes.count, plan->due);
-    rc = service_audit (s, &nodes, &cause, NULL, &result, err);
-    free (name);
-    return rc;
-}
-
+/* Choose what to audit, and audit it, if anything is due or not resolved. */
 static int choose (struct service *s, struct sweep_work *w, int64_t now,
                    struct error *err)
 {
@@ -136,24 +94,45 @@ static int choose (struct service *s, struct sweep_work *w, int64_t now,
         .hosts = HOSTS,
         .seed = (uint64_t)now,
     };
+    const struct ledger_cause cause = { .why = LEDGER_SWEEP };
+    struct hostlist nodes = { 0 };
+    struct audit_result result;
     struct sweep_plan plan;
     int rc = sweep_choose (&plan, &in, err);
 
-    if (rc == 0 && plan.n > 0)
-        rc = audit (s, w, &plan, err);
+    nodes.name = xarray (plan.n, sizeof (*nodes.name));
+    for (size_t i = 0; i < plan.n; i++) {
+        const char *node
+            = s->node_of[pathset_endpoint (w->ps, plan.endpoint[i])->id];
+
+        if (!nodes.count || strcmp (nodes.name[nodes.count - 1], node) != 0)
+            nodes.name[nodes.count++] = (char *)node;
+    }
+    if (rc == 0 && plan.n > 0) {
+        service_log (s, "%zu idle nodes are audited, of %zu cables that are "
+                        "due", nodes.count, plan.due);
+        rc = service_audit (s, &nodes, &cause, NULL, &result, err);
+    }
+    free (nodes.name);
     sweep_clear (&plan);
     return rc;
 }
 
 static int sweep (struct service *s, struct sweep_work *w, struct error *err)
 {
+    const struct fabric *f = s->fabric;
     int64_t now = time (NULL);
     int rc = find_idle (s, w, now, err);
+    json_t *ages;
 
     if (rc <= 0)
         return rc;
-    if (find_ages (s, w, err) < 0)
+    if (!(ages = ledger_ages (s->ledger, err)))
         return -1;
+    w->measured = xarray (f->nlinks, sizeof (*w->measured));
+    for (size_t i = 0; i < f->nlinks; i++)
+        w->measured[i] = json_int (ages, f->link[i].id, SWEEP_NEVER);
+    json_decref (ages);
     if ((rc = choose (s, w, now, err)) != 0
         || llabs (now - s->looked) < OPEN_EVERY_S)
         return rc;
@@ -176,7 +155,6 @@ int duty_sweep (struct service *s, struct error *err)
         rc = sweep (s, &w, err);
     pathset_destroy (w.ps);
     hostlist_clear (&w.idle);
-    free (w.node);
     free (w.name);
     free (w.measured);
     free (w.unknown);

@@ -26,46 +26,34 @@
 
 enum { WAIT_S = 1 };
 
-static int number_of (const char *name, uint64_t *value, struct error *err)
+static void drop (const char *conf)
 {
-    const char *s = getenv (name);
-
-    if (s && text_u64 (s, 0, UINT32_MAX, value) == 0)
-        return 0;
-    return error_input (err, "%s is missing or bad", name);
-}
-
-static int text_of (const char *name, const char **value, struct error *err)
-{
-    *value = getenv (name);
-    if (*value && **value && !strchr (*value, '\n'))
-        return 0;
-    return error_input (err, "%s is missing or bad", name);
-}
-
-static int record (struct spool_record *r, struct error *err)
-{
+    static const char *const names[]
+        = { "SLURM_JOB_ID", "SLURM_JOB_UID", "SLURM_JOB_PARTITION",
+            "SLURM_JOB_NODELIST" };
     const char *asked = getenv (ASKED);
-
-    *r = (struct spool_record){
+    struct spool_record r = {
         .time = (uint64_t)time (NULL),
         .checked = asked && strcmp (asked, "off") != 0,
     };
-    if (number_of ("SLURM_JOB_ID", &r->job, err) < 0
-        || number_of ("SLURM_JOB_UID", &r->uid, err) < 0
-        || text_of ("SLURM_JOB_PARTITION", &r->partition, err) < 0)
-        return -1;
-    return text_of ("SLURM_JOB_NODELIST", &r->nodes, err);
-}
-
-static void drop (const char *conf)
-{
-    struct spool_record r;
-    struct error err;
+    uint64_t *const number[4] = { &r.job, &r.uid };
+    struct error err = { .text = "" };
+    const char *value[4];
     struct site site;
+    int rc = site_read (&site, conf, 1, &err);
 
-    if (site_read (&site, conf, 1, &err) < 0 || record (&r, &err) < 0
-        || spool_drop (site.spool, &r, &err) < 0)
+    for (size_t i = 0; i < 4 && rc == 0; i++) {
+        value[i] = getenv (names[i]);
+        if (!value[i] || !*value[i] || strchr (value[i], '\n')
+            || (number[i] && text_u64 (value[i], 0, UINT32_MAX, number[i]) < 0))
+            rc = error_input (&err, "%s is missing or bad", names[i]);
+    }
+    if (rc == 0) {
+        r.partition = value[2];
+        r.nodes = value[3];
+        rc = spool_drop (site.spool, &r, &err);
+    }
+    if (rc < 0)
         fprintf (stderr, "pmm-epilogslurmctld: %s\n", err.text);
     site_clear (&site);
 }

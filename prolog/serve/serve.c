@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The audit service.
  *
- * Notes. A signal handler sets a flag and writes to a pipe that the loop polls.
- * So no signal is lost between the check of the flag and the wait. While a duty
- * runs, only the flag counts: long duties check `stop`.
+ * Notes. A signal handler sets a flag. The signals are blocked between the check
+ * of the flag and the wait, so none is lost. Long duties check `stop`.
  */
 #include "config.h"
 #include "prolog/serve/serve.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ibquery/guids.h"
 #include "ibquery/snapshot.h"
 #include "prolog/serve/duty.h"
+#include "util/alloc.h"
 #include "util/clock.h"
 #include "util/text.h"
 
@@ -60,49 +60,59 @@ struct duty_state {
 };
 
 static volatile sig_atomic_t stop, again;
-static int wake[2] = { -1, -1 };
+static sigset_t caught;
 
 static void on_signal (int sig)
 {
-    int saved_errno = errno;
-
     if (sig == SIGHUP)
         again = 1;
     else
         stop = 1;
-    if (write (wake[1], "", 1) < 0)
-        errno = saved_errno;
 }
 
-static int catch_signals (struct error *err)
+static void catch_signals (void)
 {
-    static const int caught[] = { SIGTERM, SIGINT, SIGHUP };
+    static const int sig[] = { SIGTERM, SIGINT, SIGHUP };
     struct sigaction sa = { .sa_handler = on_signal };
 
-    if (pipe2 (wake, O_NONBLOCK | O_CLOEXEC) < 0)
-        return error_errno (err, "no pipe");
     signal (SIGPIPE, SIG_IGN);
-    for (size_t i = 0; i < sizeof (caught) / sizeof (caught[0]); i++)
-        sigaction (caught[i], &sa, NULL);
-    return 0;
+    sigemptyset (&caught);
+    for (size_t i = 0; i < sizeof (sig) / sizeof (sig[0]); i++) {
+        sigaction (sig[i], &sa, NULL);
+        sigaddset (&caught, sig[i]);
+    }
+}
+
+/* Wait for a signal, or until fd (-1: none) is readable; at most ms. Return
+ * whether it is.
+ */
+static bool nap (int fd, int64_t ms)
+{
+    struct pollfd pfd = { .fd = fd, .events = POLLIN };
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+    sigset_t old;
+    int n = 0;
+
+    sigprocmask (SIG_BLOCK, &caught, &old);
+    if (!stop && !again)
+        n = ppoll (&pfd, 1, &t, &old);
+    sigprocmask (SIG_SETMASK, &old, NULL);
+    return n > 0;
 }
 
 /*
  * Ledger and fabric
  */
 
-static void close_fabric (struct service *s)
+static void close_all (struct service *s)
 {
     nodemap_destroy (s->map);
     fabric_destroy (s->fabric);
+    free (s->node_of);
+    ledger_close (s->ledger);
     s->map = NULL;
     s->fabric = NULL;
-}
-
-static void close_all (struct service *s)
-{
-    close_fabric (s);
-    ledger_close (s->ledger);
+    s->node_of = NULL;
     s->ledger = NULL;
 }
 
@@ -128,29 +138,36 @@ static int keep_ledger (struct service *s, struct error *err)
  */
 static int keep_fabric (struct service *s, struct error *err)
 {
-    struct nodemap *map;
-    struct fabric *f;
+    const char *map_path = s->site.node_map;
+    const char **node_of = NULL;
+    struct nodemap *map = NULL;
+    struct fabric *f = NULL;
     struct timespec date;
     struct stat st;
 
     if (s->fabric && stat (s->site.snapshot, &st) == 0
         && !memcmp (&st.st_mtim, &s->snapshot, sizeof (st.st_mtim)))
         return 0;
-    map = *s->site.node_map
-              ? nodemap_load_trusted (s->site.node_map, geteuid (), err)
-              : NULL;
-    if ((*s->site.node_map && !map)
-        || !(f = fabric_load_trusted (s->site.snapshot, geteuid (),
-                                      &date, err))) {
+    if ((!*map_path
+         || (map = nodemap_load_trusted (map_path, geteuid (), err)))
+        && (f = fabric_load_trusted (s->site.snapshot, geteuid (), &date,
+                                     err)))
+        node_of = xcalloc (f->nendpoints, sizeof (*node_of));
+    if (!node_of || guids_nodes (f, map, node_of, err) < 0) {
+        free (node_of);
+        fabric_destroy (f);
         nodemap_destroy (map);
         return -1;
     }
     if (!s->fabric || strcmp (s->fabric->hash, f->hash) != 0)
         service_log (s, "the fabric is %.12s: %s, %s", f->hash,
                      COUNTED (f->nhosts, "host"), COUNTED (f->nlinks, "link"));
-    close_fabric (s);
+    nodemap_destroy (s->map);
+    fabric_destroy (s->fabric);
+    free (s->node_of);
     s->fabric = f;
     s->map = map;
+    s->node_of = node_of;
     s->snapshot = date;
     return 0;
 }
@@ -212,13 +229,6 @@ static void all_due (struct duty_state state[DUTIES])
             state[i].due_ms = 0;
 }
 
-static void perform_all (struct service *s, struct duty_state state[DUTIES])
-{
-    for (size_t i = 0; i < DUTIES && !stop; i++)
-        if (state[i].due_ms <= clock_ms () && perform (s, i, &state[i]))
-            all_due (state);
-}
-
 static int64_t next_due (const struct duty_state state[DUTIES])
 {
     int64_t next = state[0].due_ms;
@@ -237,85 +247,66 @@ static void wait_for (struct service *s, struct duty_state state[DUTIES])
 {
     int64_t now = clock_ms ();
     int64_t next = next_due (state);
-    struct pollfd fds[] = {
-        { .fd = wake[0], .events = POLLIN },
-        { .fd = spool_fd (s->spool), .events = POLLIN },
-    };
-    char bytes[64];
+    int fd = spool_fd (s->spool);
 
-    if (next <= now)
-        return;
     for (size_t i = 0; i < DUTIES; i++)
         if (duties[i].spool
             && (state[i].wait_ms || state[i].due_ms <= now + SETTLE_MS))
-            fds[1].fd = -1;
-    if (poll (fds, 2, (int)(next - now)) <= 0)
-        return;
-    while (read (wake[0], bytes, sizeof (bytes)) > 0)
-        ;
-    for (size_t i = 0; i < DUTIES; i++)
-        if (duties[i].spool && fds[1].revents)
-            state[i].due_ms = clock_ms () + SETTLE_MS;
+            fd = -1;
+    if (next > now && nap (fd, next - now))
+        for (size_t i = 0; i < DUTIES; i++)
+            if (duties[i].spool)
+                state[i].due_ms = clock_ms () + SETTLE_MS;
 }
 
-static int reread (struct service *s, struct error *err)
+/* Read pmm.conf again. If it is bad, the old options stay. */
+static void reread (struct service *s)
 {
     struct site site;
+    struct error err;
 
-    if (site_read (&site, s->conf, 1, err) < 0) {
+    if (site_read (&site, s->conf, 1, &err) < 0) {
         site_clear (&site);
-        return -1;
+        service_log (s, "%s; all is as it was", err.text);
+        return;
     }
     if (strcmp (site.spool, s->site.spool) != 0)
         service_log (s, "another Spool needs another start");
     site_clear (&s->site);
     s->site = site;
     close_all (s);
-    return 0;
+    service_log (s, "pmm.conf is read anew");
 }
 
 static void loop (struct service *s, bool once)
 {
     struct duty_state state[DUTIES] = { 0 };
-    struct error err;
 
     do {
         if (again) {
             again = 0;
-            if (reread (s, &err) < 0)
-                service_log (s, "%s; all is as it was", err.text);
-            else
-                service_log (s, "pmm.conf is read anew");
+            reread (s);
             all_due (state);
         }
-        perform_all (s, state);
+        for (size_t i = 0; i < DUTIES && !stop; i++)
+            if (state[i].due_ms <= clock_ms () && perform (s, i, &state[i]))
+                all_due (state);
         if (!once && !stop)
             wait_for (s, state);
     } while (!stop && (!once || next_due (state) == 0));
-}
-
-static int open_all (struct service *s, struct error *err)
-{
-    if (geteuid () == 0)
-        return error_input (err, "it is not for root to run: SlurmUser does");
-    if (site_read (&s->site, s->conf, 1, err) < 0 || catch_signals (err) < 0
-        || !(s->spool = spool_open (s->site.spool, SPOOL_WAIT_MS, err)))
-        return -1;
-    return keep_ledger (s, err);
 }
 
 /* Check that we run as SlurmUser. Wait until Slurm answers. */
 static int know_user (struct service *s, bool once, struct error *err)
 {
     struct duty_state state = { 0 };
-    struct pollfd fd = { .fd = wake[0], .events = POLLIN };
     uid_t uid;
 
     while (controller_user (&uid, s->user, err) < 0) {
         if (once || stop)
             return -1;
         failed (s, &state, err);
-        poll (&fd, 1, state.wait_ms);
+        nap (-1, state.wait_ms);
     }
     worked (s, &state, 0);
     if (uid == geteuid ())
@@ -327,11 +318,17 @@ static int know_user (struct service *s, bool once, struct error *err)
 int serve (const struct serve_options *options, FILE *log, struct error *err)
 {
     struct service s = { .conf = options->conf, .log = log, .stop = &stop };
-    int rc = open_all (&s, err);
+    int rc = -1;
 
-    if (rc < 0 && err && errno == EUCLEAN)
+    if (geteuid () == 0)
+        return error_input (err, "it is not for root to run: SlurmUser does");
+    catch_signals ();
+    if (site_read (&s.site, s.conf, 1, err) == 0
+        && (s.spool = spool_open (s.site.spool, SPOOL_WAIT_MS, err)))
+        rc = keep_ledger (&s, err);
+    if (rc < 0 && errno == EUCLEAN)
         err->fault = ERROR_INPUT; /* another start will not help */
-    else if (rc < 0 && err && errno == ENOENT)
+    else if (rc < 0 && errno == ENOENT)
         err->fault = ERROR_WORLD; /* it may not be mounted yet */
     if (rc == 0)
         rc = know_user (&s, options->once, err);
@@ -347,8 +344,5 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
     free (s.hold);
     duty_wishes_clear (&s);
     json_decref (s.missed);
-    for (size_t i = 0; i < 2; i++)
-        if (wake[i] >= 0)
-            close (wake[i]);
     return rc;
 }

@@ -20,6 +20,7 @@ static long test_clock;
 
 #include "prolog/serve/duty_policy.c"
 
+#include "ibquery/guids.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/walk.h"
 #include "tests/tap.h"
@@ -151,10 +152,13 @@ int main (void)
     struct error err;
     struct service s = { .fabric = generate_fat_tree (&tree, &err) };
 
-    if (!s.fabric)
+    if (!s.fabric
+        || !(s.node_of = calloc (s.fabric->nendpoints, sizeof (char *)))
+        || guids_nodes (s.fabric, NULL, s.node_of, &err) < 0)
         return 1;
     for (size_t i = 0; i < sizeof (turns) / sizeof (turns[0]); i++)
         test_turn (&s, i);
+    free (s.node_of);
     fabric_destroy (s.fabric);
     return done_testing ();
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ibquery/guids.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/walk.h"
 #include "tests/tap.h"
@@ -21,11 +22,15 @@ static const char *choose (const struct nodemap *map,
                            const struct partners_wish *wish, size_t most)
 {
     static char text[HOSTS * 8];
+    const char **node_of = calloc (fabric->nendpoints, sizeof (*node_of));
     char *partner[HOSTS];
-    struct error err;
-    int n = partners_choose (fabric, map, wish, partner, most, &alike, &err);
+    int n;
 
-    if (n < 0 || (size_t)n > most)
+    if (guids_nodes (fabric, map, node_of, NULL) < 0)
+        abort ();
+    n = partners_choose (fabric, node_of, wish, partner, most, &alike);
+    free (node_of);
+    if ((size_t)n > most)
         abort ();
     text[0] = '\0';
     for (int i = 0; i < n; i++) {

@@ -11,6 +11,7 @@
 
 #include "core/plan/plan.h"
 #include "core/samples/simulate.h"
+#include "ibquery/guids.h"
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
@@ -112,6 +113,9 @@ int main (void)
 
     if (!mkdtemp (dir) || chdir (dir) < 0 || chmod (dir, 0755) < 0
         || !(service.fabric = generate_fat_tree (&tree, &err))
+        || !(service.node_of = calloc (service.fabric->nendpoints,
+                                       sizeof (char *)))
+        || guids_nodes (service.fabric, NULL, service.node_of, &err) < 0
         || !(service.ledger = ledger_open ("led", LEDGER_CREATE, &err)))
         return 1;
     for (size_t i = 0; i < HOSTS; i++)
@@ -129,6 +133,7 @@ int main (void)
     plan_destroy (plan);
     pathset_destroy (ps);
     ledger_close (service.ledger);
+    free (service.node_of);
     fabric_destroy (service.fabric);
     for (size_t i = 0; i < 5; i++) {
         static const char *const file[]

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ibquery/ports.h"
-#include "prolog/audit/record.h"
+#include "prolog/audit/job.h"
 
 #define NONCE "00000000000000000000000000000001"
 
@@ -15,11 +15,6 @@ static void read_record (const char *text)
 {
     const struct fabric *f = fuzz_fabric ();
     const char *node[16] = { NULL };
-    const struct record_scope scope = {
-        .nonce = NONCE,
-        .fabric = f,
-        .node = node,
-    };
     char *copy = strdup (text);
     struct audit_record record;
     struct error err;
@@ -28,7 +23,7 @@ static void read_record (const char *text)
         abort ();
     for (size_t i = 0; i < f->nendpoints; i++)
         node[i] = f->endpoint[i].name;
-    record_read (&record, copy, strlen (copy), &scope, &err);
+    record_read (&record, copy, strlen (copy), NONCE, f, node, &err);
     record_clear (&record);
     free (copy);
 }
