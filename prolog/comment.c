@@ -35,7 +35,7 @@ static int append (uint32_t id, const char *entry, struct error *err)
     slurm_init_job_desc_msg (&change);
     change.slurmapi_job_id = id;
     if (!job)
-        rc = error_world (err, "there is no job %u", id);
+        rc = error_world (err, "there is not a job id %u", id);
     else if ((change.comment
               = comment_append (job->comment, entry, COMMENT_JOB_MAX))) {
         if (slurm_update_job (&change) != SLURM_SUCCESS)
@@ -54,7 +54,7 @@ static int parse (char **arg, uint32_t *id, char *entry, struct error *err)
     uint64_t job;
 
     if (text_u64 (arg[0], 1, UINT32_MAX, &job) < 0)
-        return error_input (err, "'%.40s' is no job", arg[0]);
+        return error_input (err, "'%.40s' is not a job id", arg[0]);
     *id = (uint32_t)job;
     for (int i = VERDICT_OK; i <= VERDICT_FAIL; i++)
         if (!strcmp (arg[1], verdict_status_name ((enum verdict_status)i))) {
@@ -62,7 +62,7 @@ static int parse (char **arg, uint32_t *id, char *entry, struct error *err)
             comment_format (&c, entry);
             return 0;
         }
-    return error_input (err, "'%.40s' is no status", arg[1]);
+    return error_input (err, "'%.40s' is not a status", arg[1]);
 }
 
 int main (int argc, char **argv)

@@ -129,7 +129,7 @@ X
     is "$(sacct -X -n -P -j "$job" -o admincomment)" "pmm: audit 1 OK" \
         "... and the job commented"
     said=$(verb root audit --serve --once)
-    like "$? $said" '^2 .*: it is not for root to run: SlurmUser does$' \
+    like "$? $said" '^2 .*: it must not run as root: run it as SlurmUser$' \
         "... the service is not root's"
     cluster_down slurm
 done

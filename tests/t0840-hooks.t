@@ -164,7 +164,7 @@ done
 mv $port/state was
 mkfifo $port/state
 ran "a driver that hangs"
-like "$(said)" "UNKNOWN: the look has not ended in 500 ms" "... which is said"
+like "$(said)" "UNKNOWN: the check has not ended in 500 ms" "... which is said"
 is "$(pgrep -c -f "prolog/pmm-(pro|epi)log --conf $workdir/")" 0 \
     "... and nothing is left behind"
 rm $port/state

@@ -185,7 +185,7 @@ try >first &
 first=$!
 within 20 auditing
 is "$(try)" \
-    "3 not audited: another audit, or what follows from one, is running" \
+    "3 not audited: another audit or a round of the policy is running" \
     "two at once"
 read -r pid _ <slurm/pid/slurmctld
 kill "$pid"
@@ -242,7 +242,7 @@ act measure
 killed=$(ledger show --json | jq '.audits[0].id')
 like "$(try)" '^0 audit [0-9]+ OK' "... the next is in order"
 is "$(begun) $(ledger show "$killed" --json | jq -r .sentence)" \
-    "0 whoever ran it was killed" "... and ends it"
+    "0 its process was killed" "... and ends it"
 
 # What keeps a node from being measured
 

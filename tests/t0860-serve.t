@@ -100,7 +100,7 @@ shopt -s nullglob extglob
 
 # Whose it is
 "$workdir/bin/pmm" audit --serve --conf "$workdir/conf" 2>err
-is "$? $(<err)" "2 pmm audit: it is not for root to run: SlurmUser does" \
+is "$? $(<err)" "2 pmm audit: it must not run as root: run it as SlurmUser" \
     "not root's"
 as_user "$workdir/bin/pmm" audit --serve --conf "$workdir/conf" 2>err
 like "$? $(<err)" "^3 pmm audit: .*spool is not trusted|^3 .*cannot open" \
@@ -128,7 +128,7 @@ two="srun -w h0001,h0002"
 as_user $two true
 as_user $two --pmm-check=off true
 as_user $two --pmm-check true 2>/dev/null
-checked () { said 'is audited as its user asked' && said 'audit 2 of 2 nodes'; }
+checked () { said 'is audited since its user asked for a check' && said 'audit 2 of 2 nodes'; }
 within 30 checked
 as_user $two --pmm-check true 2>/dev/null
 over () { said 'is not audited: checks of user 65534 had 1 audit in'; }
@@ -148,7 +148,7 @@ is "$(grep -c 'record 7[78].0 is refused' log) $(spool '7[78].*')" "2 " \
     "what is no record is refused, once"
 sed -i 's/AuditMinNodes=4/AuditMinNodes=3/' conf
 kill -HUP "$(<state/pid)"
-within 20 said 'pmm.conf is read anew'
+within 20 said 'pmm.conf was read again'
 ended 9000 'h[0001-0002,0005]'
 within 30 audited 9000
 ok $? "pmm.conf is reread"

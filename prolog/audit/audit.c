@@ -149,7 +149,7 @@ static int find_nodes (struct audit_work *run, struct error *err)
     run->node = xarray (rq->n, sizeof (*run->node));
     for (size_t i = 0; i < rq->n; i++) {
         if (!text_is_hostname (rq->node[i]))
-            return error_input (err, "'%.63s' is no node's name",
+            return error_input (err, "'%.63s' is not a node name",
                                 rq->node[i]);
         run->node[i] = rq->node[i];
     }
@@ -239,8 +239,8 @@ static struct verdict *judge_record (struct audit_work *run,
         verdict_limit (v, VERDICT_UNKNOWN, "%s", r->sentence);
     if (v && untold > 0)
         verdict_limit (v, VERDICT_OK,
-                       "%zu of %zu ports did not tell what they carried: "
-                       "others' traffic is not seen there",
+                       "%zu of %zu ports did not report their traffic: "
+                       "traffic of others is not seen there",
                        untold, all);
     if (v) {
         corroborate (v, traffic.wait, traffic.nwaits, &opts);
@@ -380,8 +380,8 @@ static int begin (struct audit_work *run, const struct ledger_cause *why,
     int64_t id;
 
     if (ledger_give_up (ledger, time (NULL), 0,
-                        "whoever ran it was killed", err) < 0
-        || !(list = ledger_audits (ledger, 1, err)))
+                        "its process was killed", err) < 0
+        || !(list = ledger_list (ledger, LEDGER_AUDITS, 1, 0, err)))
         return -1;
     last = json_array_get (list, 0);
     if (!before)
@@ -548,8 +548,9 @@ static int search (struct audit_work *run, struct error *err)
 
     if (n <= AUDIT_NODES_MIN)
         return 0;
-    if (!(list = ledger_begun (run->audit->ledger, now - SEARCH_EVERY_S,
-                               now + SEARCH_EVERY_S, err)))
+    if (!(list = ledger_list (run->audit->ledger, LEDGER_BEGUN,
+                              now - SEARCH_EVERY_S, now + SEARCH_EVERY_S,
+                              err)))
         return -1;
     json_array_foreach (list, i, v)
         searched |= !strcmp (json_text (v, "why"),
@@ -653,11 +654,11 @@ int audit_run (const struct audit *audit, const struct audit_request *request,
     if ((rc = find_nodes (&run, err)) < 0)
         ;
     else if (run.n < AUDIT_NODES_MIN)
-        rc = decline (&run, "there are no two nodes to audit");
+        rc = decline (&run, "fewer than two nodes to audit");
     else if (strlen (run.list) > LIST_MAX)
         rc = decline (&run, "the list of nodes is too long");
     else if ((rc = ledger_lock (audit->ledger, &lock, err)) == 0)
-        decline (&run, "another audit, or what follows from one, is running");
+        decline (&run, "another audit or a round of the policy is running");
     else if (rc > 0)
         rc = run_locked (&run, err);
     if (lock >= 0)

@@ -423,7 +423,7 @@ static void explain (struct job_ear *ear, enum program_end end, int status)
         snprintf (said->why, MAX, "cannot run %.200s", site->srun);
     else
         snprintf (said->why, MAX, "%.255s",
-                  *detail ? detail : "srun ended without a word");
+                  *detail ? detail : "srun ended without a message");
 }
 
 /*

@@ -80,7 +80,8 @@ char **job_environment (const struct site *site);
 char **job_arguments (const struct audit_job *job, const char *mpi,
                       char *const *env);
 
-/* Record: the output of the step (pmm-probe --audit): a line with the plan, one with the samples, and the result
+/* Record: the output of the step (pmm-probe --audit): a line with the plan, one
+ * with the samples, and the result
  *
  *     pmm-result 1 <OK|WARN|FAIL|UNKNOWN> <nonce> <one sentence>
  *

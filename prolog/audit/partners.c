@@ -118,8 +118,8 @@ static void take (struct partner_choice *c, size_t k)
             c->need[i] -= c->v[k].tells >> i & 1;
 }
 
-/* Take the nodes that meet most of the remaining need. A former partner is taken
- * only if it gains more than any other node.
+/* Take the nodes that meet most of the remaining need. A former partner is
+ * taken only if it gains more than any other node.
  */
 static void take_telling (struct partner_choice *c, uint64_t turn)
 {

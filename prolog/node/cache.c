@@ -188,15 +188,15 @@ static int read_all (FILE *fp, struct cache_reading *r, struct error *err)
     int rc = 0;
 
     if (fstat (fileno (fp), &st) < 0)
-        return error_errno (err, "cannot look at it");
+        return error_errno (err, "cannot read its size");
     if (st.st_size > CACHE_BYTES_MAX)
         return error_input (err, "larger than %d bytes", CACHE_BYTES_MAX);
     if (!fgets (line, sizeof (line), fp)
         || strncmp (line, head, sizeof (head) - 1))
-        return error_input (err, "no pmm-verdicts 1");
+        return error_input (err, "not a pmm-verdicts 1 file");
     line[strcspn (line, "\n")] = '\0';
     if (text_u64 (line + sizeof (head) - 1, 0, INT64_MAX, &time) < 0)
-        return error_input (err, "no pmm-verdicts 1");
+        return error_input (err, "not a pmm-verdicts 1 file");
     r->view->time = (int64_t)time;
     while (rc == 0 && fgets (line, sizeof (line), fp)) {
         rc = get_line (r, line);
@@ -207,7 +207,7 @@ static int read_all (FILE *fp, struct cache_reading *r, struct error *err)
     if (rc == 0)
         return error_input (err, "cut short");
     if (rc < 0)
-        return error_input (err, "line %zu is none of verdicts", n);
+        return error_input (err, "line %zu is invalid", n);
     return 0;
 }
 

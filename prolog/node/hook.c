@@ -98,7 +98,7 @@ static int look_at_node (const struct hook *hook, const struct site *site,
     in.boot = boot;
     in.now = t.tv_sec;
     if (*site->port_rate && local_rate_parse (site->port_rate, &in.want) < 0)
-        return error_input (err, "option PortRate: '%.40s' is no rate",
+        return error_input (err, "option PortRate: '%.40s' is not a rate",
                             site->port_rate);
     if (local_ports (hook->sysfs, &port, &in.n, err) < 0)
         return -1;
@@ -200,7 +200,7 @@ void hook_run (const struct hook *hook, int deadline_ms,
     int fd[2];
     pid_t pid;
 
-    unknown (result, "the look has failed");
+    unknown (result, "the check has failed");
     if (pipe2 (fd, O_CLOEXEC) < 0)
         return;
     if ((pid = fork ()) == 0)
@@ -209,13 +209,13 @@ void hook_run (const struct hook *hook, int deadline_ms,
     pfd.fd = fd[0];
     if (pid > 0 && poll (&pfd, 1, deadline_ms) == 0) {
         kill (pid, SIGKILL);
-        snprintf (why, sizeof (why), "the look has not ended in %d ms",
+        snprintf (why, sizeof (why), "the check has not ended in %d ms",
                   deadline_ms);
         unknown (result, why);
     }
     else if (pid > 0
              && read (fd[0], result, sizeof (*result)) != sizeof (*result))
-        unknown (result, "the look has failed");
+        unknown (result, "the check has failed");
     close (fd[0]);
     if (pid > 0)
         waitpid (pid, NULL, WNOHANG);
@@ -258,8 +258,8 @@ int hook_options (struct hook *hook, int argc, char **argv,
                && strcmp (argv[i], options[k].name))
             k++;
         if (k == sizeof (options) / sizeof (options[0]) || !argv[i + 1])
-            return error_input (err, "'%.40s' is no option, or lacks its "
-                                     "value; --help lists them", argv[i]);
+            return error_input (err, "'%.40s' is not an option, or has no "
+                                     "value: see --help", argv[i]);
         *(const char **)((char *)hook + options[k].offset) = argv[i + 1];
     }
     return 1;

@@ -182,8 +182,8 @@ static bool look_port (struct look_result *look, struct look_port *past,
     }
     snprintf (what, sizeof (what), "%s/%u %u", p->device, p->port, p->state);
     if (p->state == 0)
-        look_add (look, VERDICT_UNKNOWN, what, "%s/%u does not tell its state",
-                  p->device, p->port);
+        look_add (look, VERDICT_UNKNOWN, what,
+                  "%s/%u does not report its state", p->device, p->port);
     else if (known)
         look_add (look, VERDICT_FAIL, what, "%s/%u is %s (%s)", p->device,
                   p->port, local_state_name (p->state),

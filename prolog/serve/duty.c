@@ -329,7 +329,7 @@ int duty_prune (struct service *s, struct error *err)
     n = ledger_prune (s->ledger, now - (int64_t)s->site.ledger_days * DAY_S,
                       INT64_MAX, err);
     if (n > 0)
-        service_log (s, "%s of more than %s ago forgotten",
+        service_log (s, "%s older than %s deleted",
                      COUNTED ((uint64_t)n, "audit"),
                      COUNTED ((uint64_t)s->site.ledger_days, "day"));
     return n < 0 ? -1 : 0;

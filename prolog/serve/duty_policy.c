@@ -175,7 +175,7 @@ static int choose (struct service *s, struct wish *w,
     waits = alike && now - w->when < PATIENCE_S;
     if (waits && !w->waits)
         service_log (s, "node %s is to be audited again, but no idle node "
-                     "tells its link from %s: waits up to %d min for one",
+                     "resolves its link from %s: waiting up to %d min for one",
                      w->node, alike, PATIENCE_S / 60);
     w->waits = waits;
     return waits ? 0 : rc;

@@ -31,15 +31,6 @@ enum {
 };
 _Static_assert (AUDITS_MAX >= 24 * SITE_AUDITS_MAX, "a day's audits");
 
-static const struct {
-    enum ledger_why why;
-    const char *words;
-} causes[] = {
-    [QUEUE_SIZE] = { LEDGER_JOB, "for its size" },
-    [QUEUE_AGE] = { LEDGER_JOB, "for the age of what is known" },
-    [QUEUE_CHECK] = { LEDGER_CHECK, "as its user asked" },
-};
-
 /*
  * One record
  */
@@ -53,11 +44,11 @@ static int finish (struct service *s, struct spool_entry *e, int64_t audit,
 }
 
 static int audit_it (struct service *s, struct spool_entry *e,
-                     enum queue_cause cause, int64_t newest,
+                     const struct queue_answer *go, int64_t newest,
                      struct error *err)
 {
     const struct ledger_cause why = {
-        .why = causes[cause].why,
+        .why = go->cause == QUEUE_CHECK ? LEDGER_CHECK : LEDGER_JOB,
         .job = e->job,
         .uid = (int64_t)e->uid,
     };
@@ -68,7 +59,7 @@ static int audit_it (struct service *s, struct spool_entry *e,
         && spool_mark (s->spool, e, SPOOL_BEGUN, (uint64_t)newest, err) < 0)
         return -1;
     service_log (s, "job %" PRIu64 " is audited %s: %s", e->job,
-                 causes[cause].words, COUNTED (e->nodes.count, "node"));
+                 go->why, COUNTED (e->nodes.count, "node"));
     rc = service_audit (s, &e->nodes, &why, NULL, &result, err);
     if (rc > 0)
         return finish (s, e, result.id, err);
@@ -121,8 +112,7 @@ static int carry_out (struct service *s, struct spool_list *list,
     }
     if (rc < 0 || plan->next == SIZE_MAX)
         return rc;
-    rc = audit_it (s, &list->v[plan->next], plan->v[plan->next].cause, newest,
-                   err);
+    rc = audit_it (s, &list->v[plan->next], &plan->v[plan->next], newest, err);
     return rc < 0 ? -1 : 1;
 }
 
@@ -148,7 +138,7 @@ static struct queue_host *find_hosts (struct ledger *ledger,
                                       const char *const *node_of, size_t *n,
                                       struct error *err)
 {
-    json_t *ages = ledger_ages (ledger, err);
+    json_t *ages = ledger_list (ledger, LEDGER_AGES, 0, 0, err);
     struct queue_host *host = NULL;
 
     *n = 0;
@@ -185,7 +175,7 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
         .again_s = site->audit_again_after_ms / 1000,
         .every_s = site->audit_every_ms / 1000,
     };
-    json_t *list = ledger_audits (s->ledger, AUDITS_MAX, err);
+    json_t *list = ledger_list (s->ledger, LEDGER_AUDITS, AUDITS_MAX, 0, err);
     struct queue_audit *audit = service_audits (list);
     struct queue_input in = { .now = now,
                               .spool = &s->ended,
@@ -230,8 +220,8 @@ int duty_spool (struct service *s, struct error *err)
     for (size_t i = 0; i < list->nremarks; i++)
         service_log (s, "%s", list->remark[i]);
     if (list->dropped)
-        service_log (s, "%s not noted in the spool, which was full or could "
-                        "not be written", COUNTED (list->dropped, "job"));
+        service_log (s, "%s not recorded: the spool was full or could not be "
+                        "written", COUNTED (list->dropped, "job"));
     for (size_t i = 0; i < s->nholds; i++)
         if (queue_is_held (&s->hold[i], now))
             s->hold[n++] = s->hold[i];

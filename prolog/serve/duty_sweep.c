@@ -46,7 +46,8 @@ static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
     w->name = xcalloc (f->nendpoints, sizeof (*w->name));
     if (controller_idle (&w->idle, s->site.audit_partition, err) < 0
         || service_leave_out (s->ledger, &w->idle, err) < 0
-        || !(silent = ledger_silent (s->ledger, now - SILENT_S, err)))
+        || !(silent = ledger_list (s->ledger, LEDGER_SILENT,
+                                     now - SILENT_S, 0, err)))
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++)
         if (hostlist_has (&w->idle, s->node_of[i])
@@ -127,7 +128,7 @@ static int sweep (struct service *s, struct sweep_work *w, struct error *err)
 
     if (rc <= 0)
         return rc;
-    if (!(ages = ledger_ages (s->ledger, err)))
+    if (!(ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err)))
         return -1;
     w->measured = xarray (f->nlinks, sizeof (*w->measured));
     for (size_t i = 0; i < f->nlinks; i++)

@@ -122,7 +122,7 @@ static void decide_one (const struct queue_state *q,
 {
     static const char *const go[] = {
         [QUEUE_SIZE] = "for its size",
-        [QUEUE_AGE] = "since its cables were not measured for long",
+        [QUEUE_AGE] = "since its cables were not measured recently",
         [QUEUE_CHECK] = "since its user asked for a check",
     };
     const struct queue_rules *r = q->rules;
@@ -139,7 +139,7 @@ static void decide_one (const struct queue_state *q,
         decide (a, result ? QUEUE_FOUND : QUEUE_NONE,
                 "audit %" PRId64 " was of it", a->audit);
     else if (tries >= QUEUE_TRIES)
-        decide (a, QUEUE_DROP, "%s of it came to no result",
+        decide (a, QUEUE_DROP, "%s of it had no result",
                 COUNTED (tries, "audit"));
     else if (strcmp (e->partition, r->partition) == 0)
         decide (a, QUEUE_PASS, "it ran in the partition of the audits");
@@ -148,7 +148,7 @@ static void decide_one (const struct queue_state *q,
     else if (!large && !aged && !e->checked)
         decide (a, QUEUE_PASS, "no rule asks for its audit");
     else if (e->waited >= QUEUE_WAIT_S)
-        decide (a, QUEUE_DROP, "an hour went by without an audit of it");
+        decide (a, QUEUE_DROP, "no audit of it was possible within an hour");
     else if (time > e->time)
         decide (a, QUEUE_DROP, "its nodes have been measured since");
     else if (time != INT64_MIN && within (time, r->again_s, q->in->now))

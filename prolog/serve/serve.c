@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The audit service.
  *
- * Notes. A signal handler sets a flag. The signals are blocked between the check
- * of the flag and the wait, so none is lost. Long duties check `stop`.
+ * Notes. A signal handler sets a flag. The signals are blocked between the
+ * check of the flag and the wait, so none is lost. Long duties check `stop`.
  */
 #include "config.h"
 #include "prolog/serve/serve.h"
@@ -267,15 +267,15 @@ static void reread (struct service *s)
 
     if (site_read (&site, s->conf, 1, &err) < 0) {
         site_clear (&site);
-        service_log (s, "%s; all is as it was", err.text);
+        service_log (s, "%s: the old configuration stays", err.text);
         return;
     }
     if (strcmp (site.spool, s->site.spool) != 0)
-        service_log (s, "another Spool needs another start");
+        service_log (s, "a new Spool takes effect after a restart");
     site_clear (&s->site);
     s->site = site;
     close_all (s);
-    service_log (s, "pmm.conf is read anew");
+    service_log (s, "pmm.conf was read again");
 }
 
 static void loop (struct service *s, bool once)
@@ -311,7 +311,7 @@ static int know_user (struct service *s, bool once, struct error *err)
     worked (s, &state, 0);
     if (uid == geteuid ())
         return 0;
-    return error_input (err, "it is for SlurmUser to run, which is %s",
+    return error_input (err, "it must run as SlurmUser, which is %s",
                         s->user);
 }
 
@@ -321,7 +321,8 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
     int rc = -1;
 
     if (geteuid () == 0)
-        return error_input (err, "it is not for root to run: SlurmUser does");
+        return error_input (err, "it must not run as root: run it as "
+                                 "SlurmUser");
     catch_signals ();
     if (site_read (&s.site, s.conf, 1, err) == 0
         && (s.spool = spool_open (s.site.spool, SPOOL_WAIT_MS, err)))

@@ -302,7 +302,7 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
     const char *value;
 
     if (strncmp (text, MAGIC "\n", sizeof (MAGIC)) != 0)
-        return error_input (err, "it is no record");
+        return error_input (err, "it is not a record");
     text += sizeof (MAGIC);
     for (size_t i = 0; i < NUMBERS; i++) {
         value = next_value (&text, numbers[i].key);
@@ -412,8 +412,8 @@ static int compare_entries (const void *va, const void *vb)
     return c ? c : util_compare (a->state, b->state);
 }
 
-/* Remove old records. Of two records of the same end of a job, keep the one that
- * progressed further, else the first.
+/* Remove old records. Of two records of the same end of a job, keep the one
+ * that progressed further, else the first.
  */
 static int weed (struct spool *s, int64_t now, struct spool_list *list,
                  struct error *err)

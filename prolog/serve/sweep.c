@@ -432,7 +432,7 @@ static int take (struct sweep_choice *c, struct rails *h, struct error *err)
     return 0;
 }
 
-struct candidate {
+struct sweep_candidate {
     double own; /* the weight of the host's own links */
     double tie; /* random */
     struct rails *host;
@@ -440,17 +440,17 @@ struct candidate {
 
 static int by_weight (const void *va, const void *vb)
 {
-    const struct candidate *a = va;
-    const struct candidate *b = vb;
+    const struct sweep_candidate *a = va;
+    const struct sweep_candidate *b = vb;
     int c = util_compare (b->own, a->own);
 
     return c ? c : util_compare (a->tie, b->tie);
 }
 
 /* All hosts; those whose own links weigh most come first. */
-static struct candidate *find_candidates (struct sweep_choice *c)
+static struct sweep_candidate *find_candidates (struct sweep_choice *c)
 {
-    struct candidate *v = xcalloc (c->nhosts, sizeof (*v));
+    struct sweep_candidate *v = xcalloc (c->nhosts, sizeof (*v));
 
     for (size_t k = 0; k < c->nhosts; k++) {
         v[k].host = &c->host[k];
@@ -466,7 +466,7 @@ static struct candidate *find_candidates (struct sweep_choice *c)
 }
 
 /* Add the host that gains most, as long as there is one. */
-static int extend (struct sweep_choice *c, const struct candidate *v,
+static int extend (struct sweep_choice *c, const struct sweep_candidate *v,
                    struct error *err)
 {
     size_t rails = (pathset_size (c->in->ps) + c->nhosts - 1) / c->nhosts;
@@ -502,7 +502,7 @@ static int extend (struct sweep_choice *c, const struct candidate *v,
 static int choose (struct sweep_choice *c, struct error *err)
 {
     struct first_pair first = { .a = NETWORK_NONE };
-    struct candidate *v;
+    struct sweep_candidate *v;
     struct rails *a, *b;
     int rc;
 

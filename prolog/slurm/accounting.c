@@ -76,7 +76,7 @@ static int slurm_fault (struct error *err)
     int errnum = errno;
 
     return error_world (err, "%s", errnum ? slurm_strerror (errnum)
-                                          : "it did not do what it was asked");
+                                          : "it did not carry out the request");
 }
 
 /* The first file that the library opens is its socket. With TCP_NODELAY the
@@ -140,8 +140,8 @@ static void add_job (slurmdb_job_cond_t *cond, uint32_t job, uint32_t task)
 }
 
 /* Comments of the ledger that are to be appended. A job is given by its id and
- * submit time (0: not known). If the job was requeued, the line goes to its last
- * run, once that has ended: Slurm can change no other run.
+ * submit time (0: not known). If the job was requeued, the line goes to its
+ * last run, once that has ended: Slurm can change no other run.
  */
 struct comment_batch {
     const json_t *due; /* [n] */
@@ -170,8 +170,8 @@ static void *load_records (const struct database *db,
     return records;
 }
 
-/* The last run of the job of comment i, if it has ended. Else NULL, and *fate is
- * LATER or OTHER.
+/* The last run of the job of comment i, if it has ended. Else NULL, and *fate
+ * is LATER or OTHER.
  */
 static const slurmdb_job_rec_t *find_record (const struct comment_batch *b,
                                              size_t i, void *records,
@@ -419,8 +419,8 @@ static int settle (struct ledger *ledger, const json_t *comment,
 int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
                       int *written, struct error *err)
 {
-    json_t *due = ledger_comments_due (ledger, now,
-                                       n < LINES_MAX ? n : LINES_MAX, err);
+    json_t *due = ledger_list (ledger, LEDGER_COMMENTS_DUE, now,
+                               n < LINES_MAX ? n : LINES_MAX, err);
     struct comment_batch b = { .due = due, .n = json_array_size (due) };
     struct child_answer answer = { 0 };
     int rc = due ? 0 : -1;

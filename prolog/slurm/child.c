@@ -188,7 +188,7 @@ int child_call (child_f fn, const void *arg, int timeout_ms,
     if (pid == 0)
         be_child (fn, arg, parent, fd, printed);
     if (pid < 0)
-        error_errno (err, "no process for it");
+        error_errno (err, "cannot start a process");
     else if (has_ended (pid, timeout_ms, &status))
         rc = take_answer (answer, fd, printed, status, err);
     else {

@@ -432,7 +432,7 @@ static int change (const char *node, const char *reason, bool resume,
         = { change_node, .arg = node, .reason = reason, .resume = resume };
 
     if (!text_is_hostname (node) || !*reason)
-        return error_input (err, "%s and its Reason: not to be given to Slurm",
+        return error_input (err, "node '%s' or its Reason is not valid",
                             node);
     return ask_number (&rq, err);
 }

@@ -101,7 +101,7 @@ static const struct {
     const char *audited;
     bool said;
 } turns[] = {
-    { "nobody tells its link from the uplink", 0, "h[0001,0005]", true, "",
+    { "nobody resolves its link from the uplink", 0, "h[0001,0005]", true, "",
       true },
     { "a minute later", MINUTE + 1, "h[0001,0005]", true, "", false },
     { "just not an hour later", HOUR - 1, "h[0001,0005]", true, "", false },
@@ -140,7 +140,7 @@ static void test_turn (struct service *s, size_t i)
     patient = wish.waits;
     fclose (s->log);
     said[strcspn (said, "\n")] = '\0';
-    ok ((strstr (said, "waits up to 60 min for one") != NULL) == turns[i].said,
+    ok ((strstr (said, "waiting up to 60 min for one") != NULL) == turns[i].said,
         "... %s", *said ? said : "nothing is said");
     free (said);
     json_decref (wish.suspects);

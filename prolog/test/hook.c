@@ -219,7 +219,7 @@ static void test_deadline (void)
         ok (result.level == VERDICT_UNKNOWN && result.news
                 && now_ms () - start >= 100
                 && !strcmp (result.line,
-                            "UNKNOWN: the look has not ended in 100 ms"),
+                            "UNKNOWN: the check has not ended in 100 ms"),
             "a driver that hangs: %s", result.line);
     }
     unlink ("sys/mlx5_0/ports/1/state");

@@ -146,7 +146,7 @@ static void test_said (void)
           "echo '0: pmm-port 1 abc 0000000000000002/1 4 5 4xHDR' >&2\n" RESULT,
           1, 9, "pmm-result", "" },
         { "echo '1: pmm-result 1 OK abcd fine'; exit 1", 0, 0,
-          "srun ended without a word", "" },
+          "srun ended without a message", "" },
         { "echo 'srun: error: Unable to allocate resources: Requested nodes "
           "are busy' >&2; exit 1", 0, 0,
           "srun: error: Unable to allocate resources: Requested nodes are "

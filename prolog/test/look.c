@@ -85,7 +85,7 @@ static void test_states (void)
     ok (says (9999, "FAIL: mlx5_0/2 is Down (Polling); 1 of 2 ports active"),
         "and stays down");
     port[1].state = 0;
-    ok (says (1, "UNKNOWN: mlx5_0/2 does not tell its state; "
+    ok (says (1, "UNKNOWN: mlx5_0/2 does not report its state; "
                  "1 of 2 ports active"),
         "a port that does not say");
     in.n = 1;

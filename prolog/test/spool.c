@@ -141,8 +141,8 @@ static void test_refused (void)
         const char *why;
     } rows[] = {
         { HEAD TAIL, 0600, NULL },
-        { "", 0600, "no record" },
-        { "pmm-spool 2\n", 0600, "no record" },
+        { "", 0600, "not a record" },
+        { "pmm-spool 2\n", 0600, "not a record" },
         { "pmm-spool 1\njob 8\nuid 1\ntime 5\nchecked 0\n" TAIL,
           0600, "another job" },
         { "pmm-spool 1\njob 9\nuid -1\ntime 5\nchecked 0\n" TAIL,
