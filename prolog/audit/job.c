@@ -70,11 +70,23 @@ static void add_job (struct program_words *a, const struct audit_job *job,
     program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
 
-/* A step that includes drained nodes. Slurm gives these to no job, but starts
- * steps on them for SlurmUser (prolog/slurm/controller.h). A job of salloc,
- * from the same directory as srun, holds the other nodes. In the environment
- * that salloc sets, only these belong to the job, and PMIx must not see that.
- * So env(1) starts srun with a new environment again.
+/* A step that includes drained nodes. A job of salloc, from the same directory
+ * as srun, holds the other nodes. All of it is one command, which prints the
+ * tasks' standard output:
+ *
+ *     salloc -Q -KKILL --immediate=S --exclusive --no-bell -t MINUTES
+ *            -p AuditPartition -N p -w PARTNERS
+ *     env -i SLURM_CONF=...
+ *     srun -Q --no-allocate --mpi=... --propagate=NONE --export=NONE -K1
+ *          -N n -n n --ntasks-per-node=1 -w NODE,PARTNERS /path/pmm-probe ...
+ *
+ * The drained node need not be in the partition. The variables that salloc sets
+ * must not be in srun's environment: Slurm's PMIx would take the partners for
+ * the whole job and hang. So env(1) starts srun with a new environment again.
+ *
+ * SIGTERM to salloc frees the partners and ends salloc and srun at once; after
+ * SIGKILL the partners are held until the time limit. Neither ends the tasks,
+ * which slurmctld does not know: pmm-probe --timeout does.
  */
 static void add_with_drained (struct program_words *a,
                               const struct audit_job *job, char *const *env)

@@ -104,25 +104,8 @@ int controller_cancel (const char *job_name, struct error *err);
  *
  * Such a node is audited while it stays drained, so nothing is lost if the
  * audit is not made. Slurm gives it to no job, but starts a step on it for
- * SlurmUser or root. A job holds the partners in the meantime. All of it is one
- * command, which prints the tasks' standard output:
- *
- *     salloc -Q -KKILL --immediate=S --exclusive --no-bell -t MINUTES
- *            -p AuditPartition -N p -w PARTNERS
- *     env -i SLURM_CONF=...
- *     srun -Q --no-allocate --mpi=... --propagate=NONE --export=NONE -K1
- *          -N n -n n --ntasks-per-node=1 -w NODE,PARTNERS /path/pmm-probe ...
- *
- * It needs what every audit needs: slurmd is up, SlurmUser is known on the
- * node. The node need not be in the partition. --no-allocate starts the step on
- * the named nodes whatever runs there: name only nodes of this list, and
- * partners that salloc holds. The variables that salloc sets must not be in
- * srun's environment: Slurm's PMIx would take the partners for the whole job
- * and hang.
- *
- * SIGTERM to salloc frees the partners and ends salloc and srun at once; after
- * SIGKILL the partners are held until the time limit. Neither ends the tasks,
- * which slurmctld does not know: pmm-probe --timeout does.
+ * SlurmUser or root (srun --no-allocate), whatever runs there: so only on nodes
+ * of this list, and on partners that a job holds (prolog/audit/job.c).
  */
 int controller_drained (struct hostlist *hl, struct error *err);
 
