@@ -96,7 +96,7 @@ is "$(jq -c '[.id, .status, .complete, .why, .job > 0, (.hosts | length),
 is "$(jq -c '.counters[] | [.name, .value]' <<<"$out")" \
     '["SymbolErrorCounter",7]' "... and the counters of its ports"
 like "$(audit --nodes h0001,nobody 2>/dev/null)" \
-    '^not audited: there are no two nodes' "one node is none to audit"
+    '^not audited: fewer than two nodes' "one node is none to audit"
 audit --nodes "$nodes" >said 2>&1 && within 60 idle 6 &&
     audit --idle >>said 2>&1
 ok $? "two more, one of the idle nodes" || diag "$(cat said; sinfo -N)"
@@ -155,7 +155,7 @@ is "$(try --json | sed 's/^0 //' | jq -c '[.status, (.hosts | length)]')" \
     '["OK",6]' "... until the cable is repaired"
 within 20 idle 5
 like "$(audit --drained) $(audit --nodes h0005)" \
-    '^audit 11 OK .* 6 nodes.* no two nodes' "... with idle partners, not alone"
+    '^audit 11 OK .* 6 nodes.* fewer than two nodes' "... with idle partners, not alone"
 scontrol update nodename=h0005 state=resume
 within 20 idle 6
 
