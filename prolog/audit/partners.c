@@ -69,8 +69,8 @@ static bool is_own (const struct partner_choice *c, size_t endpoint)
  */
 static void find_others (struct partner_choice *c, bool *own)
 {
-    for (size_t i = 0; i < c->wish->nsuspects; i++) {
-        uint32_t link = fabric_find_link (c->f, c->wish->suspect[i]);
+    for (size_t i = 0; i < c->wish->suspects->count; i++) {
+        uint32_t link = fabric_find_link (c->f, c->wish->suspects->name[i]);
         bool mine = false;
 
         for (size_t e = 0; e < c->f->nendpoints; e++)

@@ -30,10 +30,8 @@ struct partners_wish {
     const char *node;              /* the node */
     const struct hostlist *idle;   /* to choose from, sorted by strcmp */
     const struct hostlist *former; /* earlier partners; NULL: none */
-    const char *const *suspect;    /* [nsuspects] ids of links, switches etc.:
-                                      its own, and others that may be slow
-                                      instead */
-    size_t nsuspects;
+    const struct hostlist *suspects; /* ids of links, switches etc.: its own,
+                                        and others that may be slow instead */
     uint64_t turn;
 };
 

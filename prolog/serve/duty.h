@@ -26,7 +26,7 @@ struct wish {
     char node[64];
     enum ledger_why why; /* CONFIRM or AGAIN */
     uint64_t audit; /* CONFIRM: the audit to confirm, */
-    json_t *suspects; /* ... and the suspects of its FAIL; or NULL */
+    struct hostlist suspects; /* ... and the ids of its FAIL's suspects */
     int64_t when;   /* not before */
     int64_t held;   /* no audit was possible: not before */
     bool waits;     /* for a partner that resolves its link */

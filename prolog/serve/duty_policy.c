@@ -36,7 +36,7 @@ static void say (void *arg, const char *line)
 void duty_wishes_clear (struct service *s)
 {
     for (size_t i = 0; i < s->nwishes; i++)
-        json_decref (s->wish[i].suspects);
+        hostlist_clear (&s->wish[i].suspects);
     free (s->wish);
     s->wish = NULL;
     s->nwishes = 0;
@@ -66,9 +66,10 @@ static void note_wishes (struct service *s, const struct decisions *d)
         v[n].held = old < end ? old->held : INT64_MIN;
         v[n].waits = old < end && old->waits && old->audit == v[n].audit;
         if (f)
-            v[n].suspects = xcheck (json_array ());
+            v[n].suspects.name = xarray (f->nsuspects, sizeof (char *));
         for (size_t k = 0; f && k < f->nsuspects; k++)
-            json_add (v[n].suspects, json_string (f->suspect[k].link));
+            v[n].suspects.name[v[n].suspects.count++]
+                = xstrdup (f->suspect[k].link);
         n++;
     }
     duty_wishes_clear (s);
@@ -153,23 +154,18 @@ static int choose (struct service *s, struct wish *w,
                    const struct hostlist *idle, const struct hostlist *former,
                    int64_t now, char **name)
 {
-    size_t n = json_array_size (w->suspects);
-    const char **suspect = xarray (n, sizeof (*suspect));
+    const struct partners_wish wish = {
+        .node = w->node,
+        .idle = idle,
+        .former = former,
+        .suspects = &w->suspects,
+        .turn = (uint64_t)now / RETRY_S,
+    };
     const char *alike = NULL;
     bool waits;
-    int rc;
+    int rc = partners_choose (s->fabric, s->node_of, &wish, name, PARTNERS,
+                              &alike);
 
-    for (size_t i = 0; i < n; i++)
-        suspect[i] = json_string_value (json_array_get (w->suspects, i));
-    rc = partners_choose (s->fabric, s->node_of,
-                          &(struct partners_wish){
-                              .node = w->node, .idle = idle,
-                              .former = former, .suspect = suspect,
-                              .nsuspects = n,
-                              .turn = (uint64_t)now / RETRY_S,
-                          },
-                          name, PARTNERS, &alike);
-    free (suspect);
     if (rc <= 0)
         return rc;
     waits = alike && now - w->when < PATIENCE_S;

@@ -165,19 +165,10 @@ static struct queue_host *find_hosts (struct ledger *ledger,
 static int decide (struct service *s, const struct hostlist *idle, int64_t now,
                    struct error *err)
 {
-    const struct site *site = &s->site;
-    const struct queue_rules rules = {
-        .partition = site->audit_partition,
-        .min_nodes = (size_t)site->audit_min_nodes,
-        .per_hour = (size_t)site->audits_per_hour,
-        .per_user = (size_t)site->audits_per_user,
-        .checks_per_user = (size_t)site->checks_per_user,
-        .again_s = site->audit_again_after_ms / 1000,
-        .every_s = site->audit_every_ms / 1000,
-    };
     json_t *list = ledger_list (s->ledger, LEDGER_AUDITS, AUDITS_MAX, 0, err);
     struct queue_audit *audit = service_audits (list);
     struct queue_input in = { .now = now,
+                              .site = &s->site,
                               .spool = &s->ended,
                               .audit = audit,
                               .naudits = json_array_size (list),
@@ -193,7 +184,7 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
             = find_hosts (s->ledger, s->fabric, s->node_of, &in.nhosts,
                           err))) {
         in.host = host;
-        queue_decide (&plan, &in, &rules);
+        queue_decide (&plan, &in);
         service_keep (s, KEPT_JOBS, plan.full);
         service_keep (s, KEPT_USER, plan.user);
         rc = carry_out (s, &s->ended, &plan, in.naudits ? audit[0].id : 0,

@@ -14,7 +14,6 @@ enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
 
 struct queue_state {
     const struct queue_input *in;
-    const struct queue_rules *rules;
     struct queue_plan *plan;
 };
 
@@ -125,13 +124,16 @@ static void decide_one (const struct queue_state *q,
         [QUEUE_AGE] = "since its cables were not measured recently",
         [QUEUE_CHECK] = "since its user asked for a check",
     };
-    const struct queue_rules *r = q->rules;
+    const struct site *site = q->in->site;
+    int64_t every_s = site->audit_every_ms / 1000;
+    int64_t again_s = site->audit_again_after_ms / 1000;
     int64_t time = measured (q, &e->nodes);
     size_t tries;
     const struct queue_audit *result = find_result (q, e, &tries);
     size_t checks = audits_of (q, e->uid, true, DAY_S);
-    bool large = r->min_nodes && e->nodes.count >= r->min_nodes;
-    bool aged = r->every_s && !within (time, r->every_s, q->in->now);
+    bool large = site->audit_min_nodes
+                 && e->nodes.count >= (size_t)site->audit_min_nodes;
+    bool aged = every_s && !within (time, every_s, q->in->now);
 
     a->cause = large ? QUEUE_SIZE : aged ? QUEUE_AGE : QUEUE_CHECK;
     a->audit = result ? result->id : (int64_t)e->audit;
@@ -141,7 +143,7 @@ static void decide_one (const struct queue_state *q,
     else if (tries >= QUEUE_TRIES)
         decide (a, QUEUE_DROP, "%s of it had no result",
                 COUNTED (tries, "audit"));
-    else if (strcmp (e->partition, r->partition) == 0)
+    else if (strcmp (e->partition, site->audit_partition) == 0)
         decide (a, QUEUE_PASS, "it ran in the partition of the audits");
     else if (e->nodes.count < 2)
         decide (a, QUEUE_PASS, "there is no cable within one node");
@@ -151,11 +153,11 @@ static void decide_one (const struct queue_state *q,
         decide (a, QUEUE_DROP, "no audit of it was possible within an hour");
     else if (time > e->time)
         decide (a, QUEUE_DROP, "its nodes have been measured since");
-    else if (time != INT64_MIN && within (time, r->again_s, q->in->now))
+    else if (time != INT64_MIN && within (time, again_s, q->in->now))
         decide (a, QUEUE_PASS,
                 "its nodes were measured within "
                 "AuditAgainAfter");
-    else if (a->cause == QUEUE_CHECK && checks >= r->checks_per_user)
+    else if (a->cause == QUEUE_CHECK && checks >= (size_t)site->checks_per_user)
         decide (a, QUEUE_DROP, "checks of user %" PRIu64 " had %s in a day",
                 e->uid, COUNTED (checks, "audit"));
     else
@@ -272,7 +274,7 @@ static void choose (struct queue_state *q)
     const struct queue_input *in = q->in;
     char why[QUEUE_WHY_MAX];
     bool may = queue_may (in->audit, in->naudits, LEDGER_JOB,
-                          q->rules->per_hour, in->now, why);
+                          (size_t)in->site->audits_per_hour, in->now, why);
     uint64_t first = UINT64_MAX;
 
     plan->next = SIZE_MAX;
@@ -286,10 +288,11 @@ static void choose (struct queue_state *q)
             decide (a, QUEUE_HOLD, "its nodes are busy");
         else if (is_held (q, e))
             decide (a, QUEUE_HOLD, "it was tried a moment ago");
-        else if (audits_of (q, e->uid, false, HOUR_S) >= q->rules->per_user) {
+        else if (audits_of (q, e->uid, false, HOUR_S)
+                 >= (size_t)in->site->audits_per_user) {
             decide (a, QUEUE_HOLD,
-                    "jobs of user %" PRIu64 " had AuditsPerUser (%zu) audits "
-                    "in an hour", e->uid, q->rules->per_user);
+                    "jobs of user %" PRIu64 " had AuditsPerUser (%d) audits "
+                    "in an hour", e->uid, in->site->audits_per_user);
             if (e->uid < first) {
                 first = e->uid;
                 strcpy (plan->user, a->why);
@@ -304,10 +307,9 @@ static void choose (struct queue_state *q)
     }
 }
 
-void queue_decide (struct queue_plan *plan, const struct queue_input *in,
-                   const struct queue_rules *rules)
+void queue_decide (struct queue_plan *plan, const struct queue_input *in)
 {
-    struct queue_state q = { .in = in, .rules = rules, .plan = plan };
+    struct queue_state q = { .in = in, .plan = plan };
 
     *plan = (struct queue_plan){
         .v = xcalloc (in->spool->n, sizeof (*plan->v)),

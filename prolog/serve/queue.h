@@ -43,7 +43,7 @@
 
 #include "prolog/ledger/ledger.h"
 #include "prolog/serve/spool.h"
-#include "util/error.h"
+#include "util/site.h"
 #include "util/text.h"
 
 enum {
@@ -51,17 +51,6 @@ enum {
     QUEUE_WAIT_S = 3600, /* for idle nodes */
     QUEUE_HOLD_S = 60,
     QUEUE_WHY_MAX = 128,
-};
-
-/* pmm.conf(5) has the words and the defaults. */
-struct queue_rules {
-    const char *partition;
-    size_t min_nodes; /* 0: no audit for the size of a job */
-    size_t per_hour;
-    size_t per_user;        /* of per_hour */
-    size_t checks_per_user; /* per day */
-    int64_t every_s;  /* 0: no audit for the age of measurements */
-    int64_t again_s;  /* 0: however new they are */
 };
 
 /* From the ledger: audits of the last day, and those since a record was begun.
@@ -92,6 +81,7 @@ struct queue_hold {
 
 struct queue_input {
     int64_t now;
+    const struct site *site;
     const struct spool_list *spool;
     const struct queue_audit *audit;
     size_t naudits;
@@ -133,8 +123,7 @@ struct queue_plan {
 /* Decide. Cost: O(r (a + n log h)) for r records of n nodes, a audits and h
  * hosts; at worst O(r^2 n) if the records have many nodes in common.
  */
-void queue_decide (struct queue_plan *plan, const struct queue_input *in,
-                   const struct queue_rules *rules);
+void queue_decide (struct queue_plan *plan, const struct queue_input *in);
 void queue_clear (struct queue_plan *plan);
 
 /* Whether one more audit may begin for this reason. If not, `why` names the

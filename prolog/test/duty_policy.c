@@ -79,16 +79,15 @@ int test_audit (struct service *s, const struct hostlist *nodes,
 }
 
 /* Of h0001 and h0005 each link that a message crosses, h0001's own first. */
-static json_t *links (const struct fabric *f)
+static struct hostlist links (const struct fabric *f)
 {
     uint32_t arc[PATH_MAX_HOPS];
-    json_t *list = json_array ();
+    struct hostlist list = { .name = calloc (PATH_MAX_HOPS, sizeof (char *)) };
     int n = fabric_walk (f, fabric_find_endpoint (f, "h0001"),
                          fabric_find_endpoint (f, "h0005"), arc, NULL);
 
     for (int i = 0; i < n - 1; i++)
-        json_array_append_new (list,
-                               json_string (f->link[arc_link (arc[i])].id));
+        list.name[list.count++] = strdup (f->link[arc_link (arc[i])].id);
     return list;
 }
 
@@ -143,7 +142,7 @@ static void test_turn (struct service *s, size_t i)
     ok ((strstr (said, "waiting up to 60 min for one") != NULL) == turns[i].said,
         "... %s", *said ? said : "nothing is said");
     free (said);
-    json_decref (wish.suspects);
+    hostlist_clear (&wish.suspects);
 }
 
 int main (void)

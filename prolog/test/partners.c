@@ -46,9 +46,13 @@ static const char *chosen (const struct nodemap *map, const char *node,
                            const struct hostlist *former, uint64_t turn,
                            size_t most)
 {
+    static const struct hostlist none;
+
     return choose (map,
                    &(struct partners_wish){ .node = node, .idle = idle,
-                                            .former = former, .turn = turn },
+                                            .former = former,
+                                            .suspects = &none,
+                                            .turn = turn },
                    most);
 }
 
@@ -225,13 +229,14 @@ static void test_tell (void)
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         struct hostlist idle = nodes (rows[i].idle);
         struct hostlist former = nodes (rows[i].former);
+        struct hostlist suspects = { .name = (char **)rows[i].suspect };
         struct partners_wish wish = { .node = "h0001", .idle = &idle,
                                       .former = &former,
-                                      .suspect = rows[i].suspect };
+                                      .suspects = &suspects };
         const char *got;
 
-        while (wish.nsuspects < 3 && rows[i].suspect[wish.nsuspects])
-            wish.nsuspects++;
+        while (suspects.count < 3 && rows[i].suspect[suspects.count])
+            suspects.count++;
         got = choose (NULL, &wish, 4);
         ok (!strcmp (got, rows[i].wanted)
                 && (rows[i].alike ? alike && !strcmp (alike, rows[i].alike)

@@ -170,14 +170,14 @@ static const struct {
       "57:drop 58:go", 58 },
 };
 
-static const struct queue_rules rules = {
-    .partition = "audit",
-    .min_nodes = 4,
-    .per_hour = 4,
+static const struct site site = {
+    .audit_partition = "audit",
+    .audit_min_nodes = 4,
+    .audits_per_hour = 4,
     .checks_per_user = 2,
-    .per_user = 2,
-    .every_s = 24 * 3600,
-    .again_s = 5,
+    .audits_per_user = 2,
+    .audit_every_ms = 24 * 3600 * 1000,
+    .audit_again_after_ms = 5000,
 };
 
 static int compare_strings (const void *a, const void *b)
@@ -287,6 +287,7 @@ static void test_row (size_t row)
     struct queue_hold hold[MANY];
     struct hostlist names[MANY] = { { 0 } }, idle = { 0 };
     struct queue_input in = {
+        .site = &site,
         .now = NOW,
         .spool = &spool,
         .audit = audit,
@@ -311,7 +312,7 @@ static void test_row (size_t row)
     in.nhosts = make_hosts (host, rows[row].measured, names);
     nodes_of (&idle, rows[row].idle);
 
-    queue_decide (&plan, &in, &rules);
+    queue_decide (&plan, &in);
     for (size_t i = 0; i < spool.n; i++)
         len += (size_t)snprintf (fates + len, sizeof (fates) - len, "%s%ju:%s",
                                  i ? " " : "", (uintmax_t)entry[i].job,
