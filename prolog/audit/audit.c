@@ -276,7 +276,6 @@ static int conclude (struct audit_work *run, struct job_said *said,
                     == 0
              && ledger_record (ledger, time (NULL), r.ps, r.samples, v, err)
                     > 0) {
-        result->job = r.samples->job;
         result->status = v->status;
         verdict_sentence (v, pathset_network (r.ps), result->sentence,
                           sizeof (result->sentence));

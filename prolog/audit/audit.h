@@ -57,7 +57,6 @@ struct audit_request {
 
 struct audit_result {
     int64_t id;              /* in the ledger; 0: not begun */
-    uint64_t job;            /* Slurm's; 0: none, or not known */
     enum verdict_status status;
     char sentence[256];      /* the verdict's, or why there is none */
 };

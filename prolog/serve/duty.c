@@ -98,7 +98,7 @@ void service_keep (struct service *s, enum kept what, const char *why)
     if (*why)
         service_log (s, "%s: %s", names[what], why);
     else
-        service_log (s, "no longer so: %s: %s", names[what], s->kept[what]);
+        service_log (s, "recovered: %s: %s", names[what], s->kept[what]);
     strcpy (s->kept[what], why);
 }
 
