@@ -155,38 +155,33 @@ struct sweep_choice {
     size_t nhosts;
 };
 
-struct host_end {
-    const char *host;
-    uint32_t endpoint;
-};
-
-static int by_host (const void *va, const void *vb)
+static int by_host (const void *va, const void *vb, void *ps)
 {
-    const struct host_end *a = va;
-    const struct host_end *b = vb;
-    int order = strcmp (a->host, b->host);
+    uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+    int order = strcmp (pathset_endpoint (ps, a)->host,
+                        pathset_endpoint (ps, b)->host);
 
-    return order ? order : util_compare (a->endpoint, b->endpoint);
+    return order ? order : util_compare (a, b);
 }
 
 static void find_hosts (struct sweep_choice *c, size_t n)
 {
-    struct host_end *end = xarray (n, sizeof (*end));
+    struct pathset *ps = c->in->ps;
+    uint32_t *member = xarray (n, sizeof (*member));
 
-    c->member = xcalloc (n, sizeof (*c->member));
+    c->member = member;
     c->host_of = xcalloc (n, sizeof (*c->host_of));
     c->host = xcalloc (n, sizeof (*c->host));
     for (uint32_t i = 0; i < n; i++)
-        end[i] = (struct host_end){ pathset_endpoint (c->in->ps, i)->host, i };
-    qsort (end, n, sizeof (*end), by_host);
+        member[i] = i;
+    qsort_r (member, n, sizeof (*member), by_host, ps);
     for (size_t i = 0; i < n; i++) {
-        if (i == 0 || strcmp (end[i - 1].host, end[i].host))
+        if (i == 0 || strcmp (pathset_endpoint (ps, member[i - 1])->host,
+                              pathset_endpoint (ps, member[i])->host))
             c->host[c->nhosts++].first = i;
         c->host[c->nhosts - 1].end = i + 1;
-        c->member[i] = end[i].endpoint;
-        c->host_of[end[i].endpoint] = (uint32_t)(c->nhosts - 1);
+        c->host_of[member[i]] = (uint32_t)(c->nhosts - 1);
     }
-    free (end);
 }
 
 /* A link's age in units of every_s; 0 if it is not due soon. A link that was
