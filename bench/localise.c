@@ -13,7 +13,7 @@
  * a wire.
  *
  * NOISE/FAULT is a case on a day like a site's: a noise of `pmm simulate
- * --noise` (core/samples/noise), drawn separately for the baseline and the run,
+ * --noise` (core/samples/simulate), drawn separately for the baseline and the run,
  * with adapters and sockets of several kinds, and with loopbacks unless -l is
  * given. FAULT is healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a
  * cable between switches, and a wrong route that crosses it), or a change that

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/samples/noise.h"
 #include "core/samples/simulate.h"
 #include "ibquery/model/generate.h"
 #include "util/rng.h"

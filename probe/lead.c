@@ -470,14 +470,10 @@ static int write_result (const struct lead *ck, FILE *fp, struct error *err)
 {
     const struct network *net = pathset_network (ck->ps);
     const struct samples *s = ck->measured.samples;
-    json_t *verdict = verdict_json (ck->verdict, net, err);
-    json_t *pairs;
-    bool all;
+    json_t *verdict = verdict_json (ck->verdict, net);
+    json_t *pairs = json_array ();
+    bool all = add_pairs (ck, pairs);
 
-    if (!verdict)
-        return -1;
-    pairs = json_array ();
-    all = add_pairs (ck, pairs);
     return json_write_file (
         "result", net->hash,
         json_pack ("{s:I, s:I, s:s, s:s, s:s, s:{s:o, s:o}, s:o, s:b, s:o}",

@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/linear/covariance.h"
 #include "core/linear/lsq.h"
 #include "core/linear/sparse.h"
 #include "core/paths/paths.h"

@@ -25,6 +25,16 @@ enum {
     ROW_CAUSES = 8 * ROW_MAX, /* entries of a row at most */
 };
 
+const struct suspect_traits suspect_traits[SUSPECT_KINDS] = {
+    /* a switch link, if one is among the suspects */
+    [SUSPECT_LINK] = { 0, 0.15, true, FINDING_HOST_END },
+    [SUSPECT_ARC] = { 0, 0.05, true, FINDING_HOST_END },
+    [SUSPECT_SWITCH] = { 1, 0.05, true, FINDING_SWITCH },
+    [SUSPECT_CLASS] = { 2, 0.05, false, FINDING_KINDS }, /* a limit */
+    [SUSPECT_ROUTE] = { 3, 0.6, false, FINDING_ROUTE },
+    [SUSPECT_ROW] = { 3, 0.1, false, FINDING_ROUTE },
+};
+
 struct cause_entry {
     uint64_t key;
     uint32_t row;
@@ -311,13 +321,6 @@ static bool is_possible (const struct cause_columns *t, const struct suspect *s)
 static bool is_beside (const struct cause_columns *t, const struct suspect *s,
                        uint32_t signature)
 {
-    /* kinds of equal rank are stored together */
-    static const int rank[SUSPECT_KINDS] = {
-        [SUSPECT_SWITCH] = 1,
-        [SUSPECT_CLASS] = 2,
-        [SUSPECT_ROUTE] = 3,
-        [SUSPECT_ROW] = 3,
-    };
     const struct suspect *simplest = &t->simplest[signature];
     uint32_t link = suspect_link (simplest);
 
@@ -330,7 +333,7 @@ static bool is_beside (const struct cause_columns *t, const struct suspect *s,
      */
     if (s->kind == SUSPECT_ROUTE && link != NETWORK_NONE)
         return t->b->net->link[link].kind == LINK_SWITCH;
-    return rank[s->kind] == rank[simplest->kind];
+    return suspect_traits[s->kind].rank == suspect_traits[simplest->kind].rank;
 }
 
 static void add_columns (struct cause_columns *t)

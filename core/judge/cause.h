@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/judge/verdict.h"
 #include "core/paths/paths.h"
 #include "core/samples/observe.h"
 #include "util/error.h"
@@ -28,6 +29,16 @@ enum suspect_kind {
     SUSPECT_ROW,    /* the round trip between endpoints index and `to` alone */
     SUSPECT_KINDS,
 };
+
+/* What each kind does. */
+struct suspect_traits {
+    int rank;      /* kinds of equal rank are stored together */
+    double share;  /* of the false alarms */
+    bool slow;     /* only adds, and by a link's latency; otherwise it may have
+                      either sign */
+    enum finding_kind finding; /* that it becomes */
+};
+extern const struct suspect_traits suspect_traits[SUSPECT_KINDS];
 
 struct suspect {
     enum suspect_kind kind;

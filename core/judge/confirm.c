@@ -90,38 +90,34 @@ struct hunt {
     uint8_t apart[SUSPECTS_MAX][SUSPECTS_MAX];
 };
 
-/* What is measured again: a slow link, any wrong route or row. */
-static bool is_suspicious (const struct suspicion *s,
-                           const struct judge_options *opts)
-{
-    bool route = false;
-
-    for (size_t i = 0; i < s->n; i++)
-        route |= s->suspect[i].kind == SUSPECT_ROUTE
-                 || s->suspect[i].kind == SUSPECT_ROW;
-    return s->n > 0 && (route || s->excess_ns > opts->warn_ns);
-}
-
 static int compare_suspicions (const void *va, const void *vb)
 {
     const struct suspicion *a = va;
     const struct suspicion *b = vb;
-    double x = fabs (a->excess_ns) / a->stderr_ns;
-    double y = fabs (b->excess_ns) / b->stderr_ns;
 
-    return (x < y) - (x > y);
+    return util_compare (fabs (b->excess_ns) / b->stderr_ns,
+                         fabs (a->excess_ns) / a->stderr_ns);
 }
 
-/* Keep only what is suspicious, the most significant first. */
+/* Keep only what is measured again, the most significant first: a slow link,
+ * any wrong route or row.
+ */
 static void sift (struct suspicions *s, const struct judge_options *opts)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < s->n; i++)
-        if (is_suspicious (&s->v[i], opts))
-            s->v[n++] = s->v[i];
+    for (size_t i = 0; i < s->n; i++) {
+        struct suspicion *x = &s->v[i];
+        bool again = x->n > 0 && x->excess_ns > opts->warn_ns;
+
+        for (size_t k = 0; k < x->n; k++)
+            again |= x->suspect[k].kind == SUSPECT_ROUTE
+                     || x->suspect[k].kind == SUSPECT_ROW;
+        if (again)
+            s->v[n++] = *x;
         else
-            free (s->v[i].suspect);
+            free (x->suspect);
+    }
     s->n = n;
     if (n > 0)
         qsort (s->v, n, sizeof (*s->v), compare_suspicions);
@@ -130,26 +126,6 @@ static void sift (struct suspicions *s, const struct judge_options *opts)
 /*
  * The pool
  */
-
-static void find_known (struct hunt *h)
-{
-    h->known = xarray (plan_probes (h->plan), sizeof (*h->known));
-    for (size_t r = 0; r < h->first; r++) {
-        size_t n;
-        const struct probe *p = plan_round (h->plan, r, &n);
-
-        for (size_t i = 0; i < n; i++)
-            h->known[h->nknown++] = pair_key (p[i].a, p[i].b);
-    }
-    qsort (h->known, h->nknown, sizeof (*h->known), compare_u64);
-}
-
-static bool is_known (const struct hunt *h, uint32_t a, uint32_t b)
-{
-    uint64_t key = pair_key (a, b);
-
-    return bsearch (&key, h->known, h->nknown, sizeof (key), compare_u64);
-}
 
 /* Find the arcs there and back; return the number there. */
 static int walk (const struct hunt *h, struct candidate *c, struct error *err)
@@ -169,14 +145,12 @@ static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
     struct candidate *c = &h->pool[h->npool];
     bool any = false;
     bool mixed = false;
+    uint64_t key = pair_key (a, b);
     int there;
 
     if (h->npool == POOL_MAX || h->silent[a] || h->silent[b])
         return 0;
-    *c = (struct candidate){
-        .a = a,
-        .b = b,
-    };
+    *c = (struct candidate){ .a = a, .b = b };
     if ((there = walk (h, c, err)) < 0)
         return -1;
     for (size_t i = 0; i < h->nsuspects; i++) {
@@ -186,7 +160,7 @@ static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
             c->count[i]
                 += suspect_crossed (s, h->net, c->arc[k], k < there ? b : a);
         if (s->kind == SUSPECT_ROW)
-            c->count[i] = pair_key (a, b) == pair_key (s->index, s->to);
+            c->count[i] = key == pair_key (s->index, s->to);
         any |= c->count[i] > 0;
     }
     for (int k = 0; k < c->narcs; k++) {
@@ -194,7 +168,9 @@ static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
 
         mixed |= cause != 0 && cause != h->cause;
     }
-    c->worth = (is_known (h, a, b) ? KNOWN : 1) * (mixed ? MIXED : 1);
+    c->worth = mixed ? MIXED : 1;
+    if (bsearch (&key, h->known, h->nknown, sizeof (key), compare_u64))
+        c->worth *= KNOWN;
     h->npool += any;
     return 0;
 }
@@ -226,23 +202,6 @@ static bool is_suspect_end (const struct hunt *h, uint32_t end)
     return false;
 }
 
-/* Find the suspects on the path from each step of the current tree. */
-static void mask_steps (struct hunt *h)
-{
-    const struct tree *t = h->tree;
-    uint64_t others = 0; /* routes to other endpoints */
-
-    for (size_t i = 0; i < h->nsuspects; i++)
-        if (h->suspect[i].kind == SUSPECT_ROUTE && h->suspect[i].to != t->to)
-            others |= UINT64_C (1) << i;
-    h->step = xrealloc (h->step, t->n, sizeof (*h->step));
-    h->step[0] = 0;
-    for (size_t k = 1; k < t->n; k++)
-        h->step[k]
-            = h->step[t->parent[k]]
-              | ((h->mask[t->arc[k]] | h->mask[t->arc[k] ^ 1]) & ~others);
-}
-
 struct source_set { /* leaves whose paths cross the same suspects */
     uint64_t mask;
     uint64_t seen;
@@ -257,11 +216,21 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
 {
     const struct tree *t = h->tree;
     struct source_set set[SETS_MAX];
+    uint64_t others = 0; /* routes to other endpoints */
     size_t nsets = 0;
 
     if (tree_grow (h->tree, to, err) < 0)
         return -1;
-    mask_steps (h);
+    for (size_t i = 0; i < h->nsuspects; i++)
+        if (h->suspect[i].kind == SUSPECT_ROUTE && h->suspect[i].to != to)
+            others |= UINT64_C (1) << i;
+    /* the suspects on the path from each step of the tree */
+    h->step = xrealloc (h->step, t->n, sizeof (*h->step));
+    h->step[0] = 0;
+    for (size_t k = 1; k < t->n; k++)
+        h->step[k]
+            = h->step[t->parent[k]]
+              | ((h->mask[t->arc[k]] | h->mask[t->arc[k] ^ 1]) & ~others);
     for (size_t l = 0; l < t->nleaves; l++) {
         uint64_t mask = h->step[t->leaf[l]];
         size_t size = t->first[l + 1] - t->first[l];
@@ -396,25 +365,6 @@ static void choose (struct hunt *h)
     } while (best);
 }
 
-static int hunt_cause (struct hunt *h, const struct suspicion *s,
-                       struct error *err)
-{
-    h->nsuspects = s->n < SUSPECTS_MAX ? s->n : SUSPECTS_MAX;
-    memcpy (h->suspect, s->suspect, h->nsuspects * sizeof (*h->suspect));
-    for (uint32_t a = 0; a < 2 * h->net->nlinks; a++) {
-        h->mask[a] = 0;
-        for (size_t i = 0; i < h->nsuspects; i++)
-            if (suspect_crossed (&h->suspect[i], h->net, a, h->suspect[i].to))
-                h->mask[a] |= UINT64_C (1) << i;
-    }
-    memset (h->each, ROWS_EACH, sizeof (h->each));
-    memset (h->apart, ROWS_APART, sizeof (h->apart));
-    if (fill_pool (h, err) < 0)
-        return -1;
-    choose (h);
-    return 0;
-}
-
 /* Add probes of the first stage that cross no suspect to each round. */
 static int add_controls (struct hunt *h, struct error *err)
 {
@@ -439,30 +389,6 @@ static int add_controls (struct hunt *h, struct error *err)
     return 0;
 }
 
-/* Find the endpoints that sent messages and lost them all. */
-static void find_silent (struct hunt *h, const struct samples *samples)
-{
-    for (int heard = 0; heard < 2; heard++)
-        for (size_t i = 0; samples && i < samples->nsamples; i++) {
-            const struct sample *s = &samples->sample[i];
-
-            if (!heard || s->lost < s->sent)
-                h->silent[s->a] = h->silent[s->b] = !heard;
-        }
-}
-
-/* Links that others' traffic fills are not crossed in any round. */
-static void avoid_busy (struct hunt *h, const struct judge_options *opts)
-{
-    for (size_t i = 0; opts && i < opts->nbusy; i++) {
-        const struct busy_link *busy = &opts->busy[i];
-
-        h->link_busy[busy->link] = UINT8_MAX;
-        for (size_t k = 0; k < busy->nway; k++)
-            h->link_busy[busy->way[k]] = UINT8_MAX;
-    }
-}
-
 /* Record which cause's suspects the links are. */
 static void mark_links (struct hunt *h, const struct suspicion *s,
                         uint8_t cause)
@@ -477,24 +403,22 @@ static void mark_links (struct hunt *h, const struct suspicion *s,
         }
 }
 
-static int hunt (struct hunt *h, const struct suspicions *s,
-                 unsigned int rounds, struct error *err)
+static int hunt_cause (struct hunt *h, const struct suspicion *s,
+                       struct error *err)
 {
-    h->tree = tree_create (h->ps);
-    for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++)
-        mark_links (h, &s->v[c], c + 1);
-    for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++) {
-        h->cause = c + 1;
-        h->rounds
-            = s->v[c].vague && rounds > VAGUE_ROUNDS ? VAGUE_ROUNDS : rounds;
-        if (hunt_cause (h, &s->v[c], err) < 0)
-            return -1;
+    h->nsuspects = s->n < SUSPECTS_MAX ? s->n : SUSPECTS_MAX;
+    memcpy (h->suspect, s->suspect, h->nsuspects * sizeof (*h->suspect));
+    for (uint32_t a = 0; a < 2 * h->net->nlinks; a++) {
+        h->mask[a] = 0;
+        for (size_t i = 0; i < h->nsuspects; i++)
+            if (suspect_crossed (&h->suspect[i], h->net, a, h->suspect[i].to))
+                h->mask[a] |= UINT64_C (1) << i;
     }
-    h->rounds = rounds;
-    if (add_controls (h, err) < 0)
+    memset (h->each, ROWS_EACH, sizeof (h->each));
+    memset (h->apart, ROWS_APART, sizeof (h->apart));
+    if (fill_pool (h, err) < 0)
         return -1;
-    plan_set_confirm (h->plan, plan_confirm_rounds (h->plan)
-                                   + plan_rounds (h->plan) - h->first);
+    choose (h);
     return 0;
 }
 
@@ -504,11 +428,13 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
 {
     const struct network *net = pathset_network (ps);
     size_t n = pathset_size (ps);
+    size_t causes = s->n < CAUSES_HUNTED ? s->n : CAUSES_HUNTED;
     struct hunt h = {
         .ps = ps,
         .net = net,
         .plan = plan,
         .first = plan_rounds (plan),
+        .known = xarray (plan_probes (plan), sizeof (*h.known)),
         .cause_of = xcalloc (net->nlinks, sizeof (*h.cause_of)),
         .link_busy = xcalloc (net->nlinks, sizeof (*h.link_busy)),
         .end_busy = xcalloc (n, sizeof (*h.end_busy)),
@@ -522,13 +448,47 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
     if (opts->rounds > CONFIRM_ROUNDS_MAX)
         rc = error_input (err, "more than %d confirm rounds",
                           CONFIRM_ROUNDS_MAX);
-    else if (s->n > 0) {
-        rng_seed (&h.rng, opts->seed);
-        find_known (&h);
-        find_silent (&h, samples);
-        avoid_busy (&h, opts->judge);
-        rc = hunt (&h, s, opts->rounds, err);
+    if (rc < 0 || s->n == 0)
+        goto done;
+    h.tree = tree_create (ps);
+    rng_seed (&h.rng, opts->seed);
+    for (size_t r = 0; r < h.first; r++) {
+        size_t probes;
+        const struct probe *p = plan_round (plan, r, &probes);
+
+        for (size_t i = 0; i < probes; i++)
+            h.known[h.nknown++] = pair_key (p[i].a, p[i].b);
     }
+    qsort (h.known, h.nknown, sizeof (*h.known), compare_u64);
+    /* endpoints that sent messages and lost them all */
+    for (int heard = 0; heard < 2; heard++)
+        for (size_t i = 0; samples && i < samples->nsamples; i++) {
+            const struct sample *x = &samples->sample[i];
+
+            if (!heard || x->lost < x->sent)
+                h.silent[x->a] = h.silent[x->b] = !heard;
+        }
+    /* links that others' traffic fills are not crossed in any round */
+    for (size_t i = 0; opts->judge && i < opts->judge->nbusy; i++) {
+        const struct busy_link *busy = &opts->judge->busy[i];
+
+        h.link_busy[busy->link] = UINT8_MAX;
+        for (size_t k = 0; k < busy->nway; k++)
+            h.link_busy[busy->way[k]] = UINT8_MAX;
+    }
+    for (size_t c = 0; c < causes; c++)
+        mark_links (&h, &s->v[c], c + 1);
+    for (size_t c = 0; c < causes && rc == 0; c++) {
+        h.cause = c + 1;
+        h.rounds = s->v[c].vague && opts->rounds > VAGUE_ROUNDS ? VAGUE_ROUNDS
+                                                                : opts->rounds;
+        rc = hunt_cause (&h, &s->v[c], err);
+    }
+    h.rounds = opts->rounds;
+    if (rc == 0 && (rc = add_controls (&h, err)) == 0)
+        plan_set_confirm (plan, plan_confirm_rounds (plan) + plan_rounds (plan)
+                                    - h.first);
+done:
     free (h.known);
     free (h.cause_of);
     free (h.link_busy);

@@ -69,12 +69,6 @@ enum {
 #define NORMAL_THIRD 0.4307
 #define NORMAL_MEDIAN 0.6745
 
-/* of `alarms` */
-static const double share[SUSPECT_KINDS] = {
-    [SUSPECT_LINK] = 0.15,  [SUSPECT_ARC] = 0.05,  [SUSPECT_SWITCH] = 0.05,
-    [SUSPECT_CLASS] = 0.05, [SUSPECT_ROUTE] = 0.6, [SUSPECT_ROW] = 0.1,
-};
-
 static enum suspect_kind kind_of (const struct explanation *ex, size_t k)
 {
     return causes_simplest (ex->causes, k)->suspect.kind;
@@ -254,7 +248,7 @@ static int refit (struct explanation *ex)
 static bool is_excess (const struct explanation *ex, size_t k)
 {
     return ex->causes->start[k + 1] - ex->causes->start[k] > 1
-           && kind_of (ex, k) <= SUSPECT_SWITCH && !is_host_link (ex, k);
+           && suspect_traits[kind_of (ex, k)].slow && !is_host_link (ex, k);
 }
 
 /* Information on signature k that the causes do not have. */
@@ -499,7 +493,7 @@ int explain (struct explanation *ex, const struct model *model,
     for (int kind = 0; kind < SUSPECT_KINDS; kind++)
         if (causes->kind[kind] > 0)
             ex->chance[kind] = stats_normal_two_sided (
-                alarms * share[kind] / (double)causes->kind[kind]);
+                alarms * suspect_traits[kind].share / (double)causes->kind[kind]);
     model_residual (model, r);
     if (model_whiten (model, r, 1, MODEL_EXACT, ex->unexplained) < 0
         || sketch (ex) < 0 || refit (ex) < 0 || first_scale (ex) < 0)

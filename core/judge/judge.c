@@ -388,18 +388,11 @@ static void add_switches (struct judgement *j, struct finding *f, size_t number)
 
 static void add_suspects (struct judgement *j, struct finding *f, size_t number)
 {
-    static const enum finding_kind kinds[SUSPECT_KINDS] = {
-        [SUSPECT_LINK] = FINDING_HOST_END, /* until one is a switch link */
-        [SUSPECT_ARC] = FINDING_HOST_END,
-        [SUSPECT_SWITCH] = FINDING_SWITCH,
-        [SUSPECT_ROUTE] = FINDING_ROUTE,
-        [SUSPECT_ROW] = FINDING_ROUTE,
-    };
     const struct cause *c = &j->ex.cause[number];
     size_t n;
     struct rival *rival = explain_suspects (&j->ex, number, &n);
 
-    f->kind = kinds[kind_of (j, number)];
+    f->kind = suspect_traits[kind_of (j, number)].finding;
     for (size_t i = 0; rival && i < n; i++)
         add_members (j, f, rival[i].signature,
                      kind_of (j, number) == SUSPECT_ARC);
@@ -419,7 +412,7 @@ static void add_suspects (struct judgement *j, struct finding *f, size_t number)
 /* Kinds that can be slow: links, directions, switches. */
 static bool is_links (const struct judgement *j, size_t number)
 {
-    return kind_of (j, number) <= SUSPECT_SWITCH;
+    return suspect_traits[kind_of (j, number)].slow;
 }
 
 static size_t rows_of (const struct judgement *j, const struct cause *c)
@@ -935,7 +928,9 @@ static int observe_run (const struct judgement *j, struct model_run *run,
     if (s->nloopbacks > 0) {
         struct loopback_time *end = xarray (n, sizeof (*end));
 
-        run->loopback = xarray (n, sizeof (*run->loopback));
+        run->loopback = xarray (j->net->nlinks, sizeof (*run->loopback));
+        for (size_t l = 0; l < j->net->nlinks; l++)
+            run->loopback[l].ns = NAN;
         observe_loopbacks (s, n, end);
         for (size_t i = 0; i < n && n > 1; i++) {
             uint32_t arc[PATH_MAX_HOPS];
@@ -945,11 +940,9 @@ static int observe_run (const struct judgement *j, struct model_run *run,
             if (!isnan (end[i].ns)
                 && pathset_walk (ps, i, i == 0, arc, &ignored) > 0
                 && !j->distrusted[arc_link (arc[0])])
-                run->loopback[run->nloopbacks++]
-                    = (struct host_loopback){ arc_link (arc[0]), end[i] };
+                run->loopback[arc_link (arc[0])] = end[i];
         }
         free (end);
-        model_run_sort (run);
     }
     return observe (&run->obs, ps, s, RTT_FASTEST, &accuracy, err);
 }

@@ -47,7 +47,6 @@
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
-#include "util/sort.h"
 
 enum {
     CLASS_ENOUGH = 8,  /* determined links for a class's spread */
@@ -208,30 +207,11 @@ static void number_classes (struct model *m, const struct network *net)
  * Hosts' offsets
  */
 
-static int compare_links (const void *va, const void *vb)
-{
-    const struct host_loopback *a = va;
-    const struct host_loopback *b = vb;
-
-    return util_compare (a->link, b->link);
-}
-
-void model_run_sort (struct model_run *run)
-{
-    qsort (run->loopback, run->nloopbacks, sizeof (*run->loopback),
-           compare_links);
-}
-
 static struct loopback_time loopback_of (const struct model_run *run,
                                          uint32_t link)
 {
-    const struct host_loopback key = { .link = link };
-    const struct host_loopback *found = NULL;
-
-    if (run->nloopbacks > 0)
-        found = bsearch (&key, run->loopback, run->nloopbacks, sizeof (key),
-                         compare_links);
-    return found ? found->time : (struct loopback_time){ .ns = NAN };
+    return run->loopback ? run->loopback[link]
+                         : (struct loopback_time){ .ns = NAN };
 }
 
 /* By how much a host's loopback is slower than at another time, and the
@@ -320,11 +300,9 @@ static void make_offsets (struct model_build *b)
         b->run_of[l] = m->offset_of[l] = NONE;
     }
     for (size_t r = b->nbase; r-- > 0;)
-        for (size_t i = 0; i < b->base[r].nloopbacks; i++) {
-            const struct host_loopback *l = &b->base[r].loopback[i];
-
-            b->before[l->link] = l->time;
-        }
+        for (uint32_t l = 0; l < nlinks; l++)
+            if (!isnan (loopback_of (&b->base[r], l).ns))
+                b->before[l] = b->base[r].loopback[l];
     for (size_t i = 0; i < m->nrows; i++)
         for (size_t p = 0; p < m->obs->v[i].n; p++) {
             uint32_t link = m->obs->v[i].link[p];

@@ -57,19 +57,11 @@ struct model {
     struct lsq *before, *after; /* without and with the job's rows */
 };
 
-/* One run's rows and hosts' loopbacks. Call model_run_sort when they are
- * complete.
- */
+/* One run's rows and hosts' loopbacks. */
 struct model_run {
     struct observations obs;
-    struct host_loopback {
-        uint32_t link; /* the host's */
-        struct loopback_time time;
-    } * loopback;
-    size_t nloopbacks;
+    struct loopback_time *loopback; /* [nlinks] by host link; NULL: none */
 };
-
-void model_run_sort (struct model_run *run);
 
 /* Make the model of a job from its run and those of nbase baselines (may be 0).
  * All is borrowed. Return 0, or -1 with err; call model_clear in both cases.

@@ -156,10 +156,9 @@ int verdict_write (const struct verdict *v, const struct network *net,
                    FILE *fp, struct error *err);
 
 /* The same as a JSON object, to which a caller may add members. The caller
- * frees it. NULL with err.
+ * frees it.
  */
-json_t *verdict_json (const struct verdict *v, const struct network *net,
-                      struct error *err);
+json_t *verdict_json (const struct verdict *v, const struct network *net);
 
 /* Read a verdict that was written for this network. Its `reason` is not in the
  * file. NULL with err, which begins with name.

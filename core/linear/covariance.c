@@ -7,7 +7,7 @@
  * it.
  */
 #include "config.h"
-#include "core/linear/covariance.h"
+#include "core/linear/lsq.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,6 +16,7 @@
 
 #include "core/linear/linalg.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 
 /* For columns of C: variances to about 0.2 %. */
 #define COLUMN_TOLERANCE 3e-2
@@ -75,9 +76,8 @@ static int compare_variances (const void *va, const void *vb)
     const struct by_variance *a = va;
     const struct by_variance *b = vb;
 
-    if (a->variance != b->variance)
-        return a->variance > b->variance ? -1 : 1;
-    return (a->i > b->i) - (a->i < b->i);
+    return a->variance != b->variance ? util_compare (b->variance, a->variance)
+                                      : util_compare (a->i, b->i);
 }
 
 /* Replace the greatest variances by those from columns of C. */

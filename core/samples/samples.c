@@ -195,7 +195,7 @@ void sample_quantiles (double *rtt_ns, double *v, size_t n)
  * memory, for writing and for reading.
  */
 
-enum type {
+enum samples_type {
     END,  /* an endpoint by its name; while it is read, its place in the names */
     U32,  /* 0 .. max */
     U64,
@@ -205,7 +205,7 @@ enum type {
 
 struct samples_field {
     const char *key;
-    enum type type;
+    enum samples_type type;
     size_t at;
     uint64_t max;
 };
@@ -306,30 +306,25 @@ static json_t *list_json (const struct samples *s, const struct pathset *ps,
     json_t *list = json_array ();
 
     for (size_t i = 0; i < n[which]; i++) {
-        json_t *item = json_object ();
+        json_t *item;
 
-        switch (which) {
-        case ANSWERED:
-        case MISSING:
-            json_decref (item);
-            item = json_string (
-                which == ANSWERED ? s->answered[i] : s->missing[i]);
-            break;
-        case KNOWN:
-            write_fields (item, node_fields, &s->node[i], ps);
-            break;
-        case RUNS:
-            json_decref (item);
+        if (which == ANSWERED || which == MISSING)
+            item = json_string ((which == ANSWERED ? s->answered
+                                                   : s->missing)[i]);
+        else if (which == RUNS)
             item = json_integer (s->run[i]);
-            break;
-        case PROBES:
-            write_fields (item, sample_fields, &s->sample[i], ps);
-            if (s->sample[i].lost < s->sample[i].sent)
-                with_rtt (item, s->sample[i].rtt_ns);
-            break;
-        default:
-            write_fields (item, loopback_fields, &s->loopback[i], ps);
-            with_rtt (item, s->loopback[i].rtt_ns);
+        else if (which == KNOWN)
+            item = write_fields (json_object (), node_fields, &s->node[i], ps);
+        else if (which == LOOPBACKS)
+            item = with_rtt (write_fields (json_object (), loopback_fields,
+                                           &s->loopback[i], ps),
+                             s->loopback[i].rtt_ns);
+        else {
+            const struct sample *x = &s->sample[i];
+
+            item = write_fields (json_object (), sample_fields, x, ps);
+            if (x->lost < x->sent)
+                with_rtt (item, x->rtt_ns);
         }
         json_add (list, item);
     }
@@ -484,18 +479,12 @@ static int read_probe (struct reader *r, const json_t *from, const char *where,
 {
     struct samples *s = r->samples;
     struct sample x = { 0 };
-    const char *a, *b, *initiator;
 
     (void)which;
     if (read_fields (r, sample_fields, from, where, &x) < 0)
         return -1;
-    a = r->name[x.a];
-    b = r->name[x.b];
-    initiator = r->name[x.initiator];
-    if (!strcmp (a, b))
+    if (!strcmp (r->name[x.a], r->name[x.b]))
         return error_input (r->err, "%s: a and b are the same", where);
-    if (strcmp (initiator, a) && strcmp (initiator, b))
-        return error_input (r->err, "%s.initiator is neither a nor b", where);
     if (x.lost > x.sent)
         return error_input (r->err, "%s: lost is more than sent", where);
     if ((x.lost < x.sent && read_rtt (r, x.rtt_ns, from, where) < 0)
@@ -655,6 +644,9 @@ static int resolve_names (struct reader *r, pathset_resolve_f resolve,
         x->a = index[x->a];
         x->b = index[x->b];
         x->initiator = index[x->initiator];
+        if (x->initiator != x->a && x->initiator != x->b)
+            rc = error_input (r->err,
+                              "probes[%zu].initiator is neither a nor b", i);
     }
     for (size_t i = 0; i < s->nloopbacks && rc == 0; i++)
         s->loopback[i].end = index[s->loopback[i].end];

@@ -14,9 +14,72 @@
 
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
-#include "core/samples/noise.h"
 #include "core/samples/samples.h"
 #include "util/error.h"
+#include "util/rng.h"
+
+/* Noise: what is added to the latencies of links in a round trip, as on a real
+ * site. Each kind of noise has a name; a run draws from it which hosts and arcs
+ * are affected.
+ *
+ * Times are of round trips. The values are guesses at what is usual: no
+ * threshold of the judge depends on them.
+ */
+struct noise_kind {
+    const char *name;
+    double jitter_ns;   /* of each message: a lognormal with this median */
+    double tail_share;  /* of messages: delayed by an exponential with mean */
+    double tail_ns;
+    double shift_ns;    /* standard deviation, over hosts and runs, of what all
+                           round trips of a host have more */
+    double repin_share; /* of hosts: the process runs on another core, */
+    double repin_ns;    /* with so much more or less time */
+    double wait_share;  /* of arcs between switches: others' packets; */
+    double wait_p;      /* of messages: wait for them, by an */
+    double wait_ns;     /* exponential with this mean; */
+    double burst_share; /* of arcs between switches: bursts in some rounds */
+    double sleep_share; /* of hosts: half of their messages wake it first, which
+                           takes 1 to 50 us */
+    double step_share;  /* of messages: the clock steps by 1 us either way */
+    double loss_share;  /* of messages */
+    unsigned int late;  /* hosts that answer 20 to 100 us late */
+};
+
+/* The last has no name. */
+extern const struct noise_kind noise_kinds[];
+
+/* NULL: unknown kind; the names of all kinds, separated by commas. */
+const struct noise_kind *noise_find (const char *name);
+const char *noise_names (void);
+
+/* The noise of one run. */
+struct noise;
+
+/* Draw it for n endpoints and all arcs of a network. */
+struct noise *noise_create (const struct noise_kind *kind,
+                            const struct network *net, size_t n,
+                            uint64_t seed);
+void noise_destroy (struct noise *n);
+
+/* Noise of a message from an endpoint to itself. */
+double noise_loopback_ns (const struct noise *n, uint32_t end,
+                          struct rng *rng);
+
+/* Noise of one message of the round trip between two endpoints in a round,
+ * along these arcs; -INFINITY: it is lost.
+ */
+double noise_message_ns (const struct noise *n, uint32_t a, uint32_t b,
+                         uint32_t round, const uint32_t *arc, int narcs,
+                         struct rng *rng);
+
+/* The same for one direction, from an endpoint along these arcs: there and back
+ * together equal noise_message_ns, but without loss and clock steps. `slice`
+ * divides time as a round does. And the probability that a message is lost in
+ * one direction.
+ */
+double noise_way_ns (const struct noise *n, uint32_t from, uint32_t slice,
+                     const uint32_t *arc, int narcs, struct rng *rng);
+double noise_way_loss (const struct noise *n);
 
 struct simulate_options {
     double noise_ns;         /* standard deviation of one RTT; 0: none */

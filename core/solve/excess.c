@@ -25,7 +25,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/linear/covariance.h"
+#include "core/linear/lsq.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/sort.h"
@@ -43,17 +43,11 @@ enum {
 struct excess_known {
     size_t i; /* of the solution */
     const struct link_info *link;
-    uint32_t class_id;
     double excess;
     double spread; /* of its class; NAN: too few links */
 };
 
 struct board {
-    const struct solution *s;
-    const struct network *net;
-    const uint32_t *unknown;
-    const struct covariance *c;
-    double factor;
     struct excess_known *known; /* by class */
     size_t nknown;
     size_t *start; /* [nswitches + 2] */
@@ -61,7 +55,9 @@ struct board {
     double *v;     /* [nknown] */
     uint32_t *col; /* [nknown] */
     int8_t *one;   /* [nknown] */
-    size_t tested;
+    const uint32_t *unknown;
+    const struct covariance *c;
+    double factor;
 };
 
 static int compare_known (const void *va, const void *vb)
@@ -69,14 +65,16 @@ static int compare_known (const void *va, const void *vb)
     const struct excess_known *a = va;
     const struct excess_known *b = vb;
 
-    return a->class_id != b->class_id ? util_compare (a->class_id, b->class_id)
-                                      : util_compare (a->i, b->i);
+    return a->link->class_id != b->link->class_id
+               ? util_compare (a->link->class_id, b->link->class_id)
+               : util_compare (a->i, b->i);
 }
 
-static void board_make (struct board *b)
+static void board_make (struct board *b, const struct solution *s,
+                        const struct network *net)
 {
-    size_t n = b->s->nlinks;
-    size_t *start = xcalloc (b->net->nswitches + 2, sizeof (*start));
+    size_t n = s->nlinks;
+    size_t *start = xcalloc (net->nswitches + 2, sizeof (*start));
 
     b->known = xarray (n, sizeof (*b->known));
     b->start = start;
@@ -88,25 +86,22 @@ static void board_make (struct board *b)
         if (b->unknown[i] != NETWORK_NONE)
             b->known[b->nknown++] = (struct excess_known){
                 .i = i,
-                .link = &b->net->link[b->s->link[i].link],
-                .class_id = b->net->link[b->s->link[i].link].class_id,
-                .excess = b->s->link[i].latency_ns,
+                .link = &net->link[s->link[i].link],
+                .excess = s->link[i].latency_ns,
             };
     qsort (b->known, b->nknown, sizeof (*b->known), compare_known);
     /* sort the links by switch: start[w + 1] is the place of switch w's next */
-    for (size_t k = 0; k < 2 * b->nknown; k++) {
-        uint32_t w = b->known[k / 2].link->end[k % 2];
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t k = 0; k < 2 * b->nknown; k++) {
+            uint32_t w = b->known[k / 2].link->end[k % 2];
 
-        if (w != NETWORK_NONE)
-            start[w + 2]++;
-    }
-    for (size_t w = 2; w < b->net->nswitches + 2; w++)
-        start[w] += start[w - 1];
-    for (size_t k = 0; k < 2 * b->nknown; k++) {
-        uint32_t w = b->known[k / 2].link->end[k % 2];
-
-        if (w != NETWORK_NONE)
-            b->of[start[w + 1]++] = k / 2;
+            if (w != NETWORK_NONE && pass == 0)
+                start[w + 2]++;
+            else if (w != NETWORK_NONE)
+                b->of[start[w + 1]++] = k / 2;
+        }
+        for (size_t w = 2; w < net->nswitches + 2 && pass == 0; w++)
+            start[w] += start[w - 1];
     }
 }
 
@@ -114,13 +109,13 @@ static void board_make (struct board *b)
 static void centre (struct board *b)
 {
     for (size_t first = 0, end; first < b->nknown; first = end) {
+        uint32_t class_id = b->known[first].link->class_id;
         double spread = NAN;
         double median;
         size_t n = 0;
 
-        for (end = first; end < b->nknown
-                          && b->known[end].class_id == b->known[first].class_id;
-             end++)
+        for (end = first;
+             end < b->nknown && b->known[end].link->class_id == class_id; end++)
             b->v[n++] = b->known[end].excess;
         median = stats_median (b->v, n);
         if (n >= CLASS_ENOUGH)
@@ -171,69 +166,47 @@ static double test (struct board *b, size_t sw, struct switch_excess *found)
     return median / found->stderr_ns;
 }
 
-/* Find the most significant switch. Return its standard errors. */
-static double best (struct board *b, struct switch_excess *found)
-{
-    double most = 0;
-
-    b->tested = 0;
-    for (size_t sw = 0; sw < b->net->nswitches; sw++) {
-        struct switch_excess one = { 0 };
-        double z = test (b, sw, &one);
-
-        b->tested += !isnan (z);
-        if (z > most) {
-            most = z;
-            *found = one;
-        }
-    }
-    return most;
-}
-
-/* Subtract what the switch explains, and list its links. */
-static void take (struct board *b, struct switch_excess *found)
-{
-    size_t n = b->start[found->sw + 1] - b->start[found->sw];
-
-    found->link = xarray (n, sizeof (*found->link));
-    for (size_t e = b->start[found->sw]; e < b->start[found->sw + 1]; e++) {
-        struct excess_known *k = &b->known[b->of[e]];
-
-        if (isnan (k->spread))
-            continue;
-        found->link[found->n++] = b->s->link[k->i].link;
-        k->excess -= found->excess_ns;
-    }
-}
-
 void excess_find (struct solution *s, const struct network *net,
                   const uint32_t *unknown, const struct covariance *c,
                   double factor)
 {
-    struct board b = {
-        .s = s,
-        .net = net,
-        .unknown = unknown,
-        .c = c,
-        .factor = factor,
-    };
-    struct switch_excess found;
+    struct board b = { .unknown = unknown, .c = c, .factor = factor };
 
-    board_make (&b);
+    board_make (&b, s, net);
     s->sw = xcalloc (FOUND_MAX, sizeof (*s->sw));
     while (s->nswitches < FOUND_MAX) {
-        double z;
+        struct switch_excess *found = &s->sw[s->nswitches];
+        double most = 0;
 
-        found = (struct switch_excess){ 0 };
         centre (&b);
-        z = best (&b, &found);
-        if (b.tested == 0
-            || z < stats_normal_two_sided (2 * CHANCE / (double)b.tested))
+        s->switches_tested = 0;
+        for (size_t sw = 0; sw < net->nswitches; sw++) {
+            struct switch_excess one = { 0 };
+            double z = test (&b, sw, &one);
+
+            s->switches_tested += !isnan (z);
+            if (z > most) {
+                most = z;
+                *found = one;
+            }
+        }
+        if (s->switches_tested == 0
+            || most < stats_normal_two_sided (
+                   2 * CHANCE / (double)s->switches_tested))
             break;
-        take (&b, &found);
-        s->sw[s->nswitches++] = found;
+        /* subtract what the switch explains, and list its links */
+        found->link = xarray (b.start[found->sw + 1] - b.start[found->sw],
+                              sizeof (*found->link));
+        for (size_t e = b.start[found->sw]; e < b.start[found->sw + 1]; e++) {
+            struct excess_known *k = &b.known[b.of[e]];
+
+            if (isnan (k->spread))
+                continue;
+            found->link[found->n++] = s->link[k->i].link;
+            k->excess -= found->excess_ns;
+        }
+        s->nswitches++;
     }
-    s->switches_tested = b.tested;
     free (b.known);
     free (b.start);
     free (b.of);

@@ -35,53 +35,30 @@ static json_t *number (double x)
     return isfinite (x) ? json_real (x) : json_null ();
 }
 
-static json_t *members_json (const struct link_group *g,
-                             const struct network *net)
-{
-    json_t *members = json_object ();
-
-    for (size_t i = 0; i < g->n; i++) {
-        const struct group_member *m = &g->member[i];
-
-        json_put (members, net->link[m->link].id,
-                  m->q == 0
-                      ? json_null ()
-                      : json_sprintf ("%" PRId64 "/%" PRId64, m->p, m->q));
-    }
-    return members;
-}
-
-/* The groups that contain each link: a list for each, by its index. */
-static json_t **groups_of_links (const struct solution *s)
-{
-    json_t **list = xarray (s->nlinks, sizeof (*list));
-    uint32_t top = s->nlinks ? s->link[s->nlinks - 1].link : 0;
-    size_t *where = xcalloc ((size_t)top + 1, sizeof (*where));
-
-    for (size_t i = 0; i < s->nlinks; i++) {
-        list[i] = json_array ();
-        where[s->link[i].link] = i;
-    }
-    for (size_t i = 0; i < s->ngroups; i++)
-        for (size_t k = 0; k < s->group[i].n; k++)
-            json_add (list[where[s->group[i].member[k].link]],
-                      json_sprintf ("g%zu", i + 1));
-    free (where);
-    return list;
-}
+/* Estimates as the last two members of an object. */
+#define ESTIMATE(key, ns, se) key, number (ns), "stderr_ns", number (se)
 
 static json_t *links_json (const struct solution *s, const struct network *net)
 {
-    json_t **groups = groups_of_links (s);
+    json_t **groups = xarray (net->nlinks, sizeof (*groups));
     json_t *list = json_array ();
 
+    /* the groups that contain each link */
+    for (size_t i = 0; i < s->nlinks; i++)
+        groups[s->link[i].link] = json_array ();
+    for (size_t i = 0; i < s->ngroups; i++)
+        for (size_t k = 0; k < s->group[i].n; k++)
+            json_add (groups[s->group[i].member[k].link],
+                      json_sprintf ("g%zu", i + 1));
     for (size_t i = 0; i < s->nlinks; i++) {
         const struct link_estimate *l = &s->link[i];
 
-        json_add (list, json_pack ("{s:s, s:o, s:o, s:o}", "id",
-                                   net->link[l->link].id, "latency_ns",
-                                   number (l->latency_ns), "stderr_ns",
-                                   number (l->stderr_ns), "groups", groups[i]));
+        json_add (list,
+                  json_pack ("{s:s, s:o, s:o, s:o}", "id",
+                             net->link[l->link].id,
+                             ESTIMATE ("latency_ns", l->latency_ns,
+                                       l->stderr_ns),
+                             "groups", groups[l->link]));
     }
     free (groups);
     return list;
@@ -93,33 +70,23 @@ static json_t *groups_json (const struct solution *s, const struct network *net)
 
     for (size_t i = 0; i < s->ngroups; i++) {
         const struct link_group *g = &s->group[i];
+        json_t *members = json_object ();
 
-        json_add (list, json_pack ("{s:o, s:o, s:o, s:o}", "id",
-                                   json_sprintf ("g%zu", i + 1), "members",
-                                   members_json (g, net), "latency_ns",
-                                   number (g->latency_ns), "stderr_ns",
-                                   number (g->stderr_ns)));
+        for (size_t k = 0; k < g->n; k++) {
+            const struct group_member *m = &g->member[k];
+
+            json_put (members, net->link[m->link].id,
+                      m->q == 0
+                          ? json_null ()
+                          : json_sprintf ("%" PRId64 "/%" PRId64, m->p, m->q));
+        }
+        json_add (list,
+                  json_pack ("{s:o, s:o, s:o, s:o}", "id",
+                             json_sprintf ("g%zu", i + 1), "members", members,
+                             ESTIMATE ("latency_ns", g->latency_ns,
+                                       g->stderr_ns)));
     }
     return list;
-}
-
-/* What is not determined, in sentences. */
-static json_t *limits_json (const struct solution *s)
-{
-    json_t *limits = json_array ();
-    size_t unknown = 0;
-
-    for (size_t i = 0; i < s->nlinks; i++)
-        unknown += isnan (s->link[i].latency_ns);
-    if (unknown > 0)
-        json_add (limits,
-                  json_sprintf ("%zu of %zu links are not determined by "
-                                "themselves",
-                                unknown, s->nlinks));
-    if (s->unlisted > 0)
-        json_add (limits, json_sprintf ("too large to be listed: %s",
-                                        COUNTED (s->unlisted, "group")));
-    return limits;
 }
 
 static json_t *switches_json (const struct solution *s,
@@ -136,24 +103,9 @@ static json_t *switches_json (const struct solution *s,
         json_add (list,
                   json_pack ("{s:s, s:s, s:o, s:o, s:o}", "id",
                              net->sw[sw->sw].id, "name", net->sw[sw->sw].name,
-                             "excess_ns", number (sw->excess_ns), "stderr_ns",
-                             number (sw->stderr_ns), "links", links));
-    }
-    return list;
-}
-
-static json_t *pairs_json (const struct solution *s, const struct pathset *ps)
-{
-    json_t *list = json_array ();
-
-    for (size_t i = 0; i < s->npairs; i++) {
-        const struct pair_estimate *p = &s->pair[i];
-
-        json_add (list, json_pack ("{s:s, s:s, s:o, s:o}", "a",
-                                   pathset_endpoint (ps, p->a)->name, "b",
-                                   pathset_endpoint (ps, p->b)->name, "rtt_ns",
-                                   number (p->rtt_ns), "stderr_ns",
-                                   number (p->stderr_ns)));
+                             ESTIMATE ("excess_ns", sw->excess_ns,
+                                       sw->stderr_ns),
+                             "links", links));
     }
     return list;
 }
@@ -161,20 +113,41 @@ static json_t *pairs_json (const struct solution *s, const struct pathset *ps)
 json_t *solution_json (const struct solution *s, const struct pathset *ps)
 {
     const struct network *net = pathset_network (ps);
+    json_t *limits = json_array (); /* what is not determined, in sentences */
+    json_t *pairs = json_array ();
     json_t *json = json_file ("solution", net->hash);
+    size_t unknown = 0;
 
-    json_put (json, "links", links_json (s, net));
-    json_put (json, "groups", groups_json (s, net));
-    json_put (json, "switches", switches_json (s, net));
-    json_put (json, "switches_tested", json_integer (s->switches_tested));
-    json_put (json, "residual_ns", number (s->residual_ns));
-    json_put (json, "rows", json_integer (s->rows));
-    json_put (json, "rank", json_integer (s->rank));
-    json_put (json, "dof", json_integer (s->dof));
-    json_put (json, "outliers", json_integer (s->outliers));
-    json_put (json, "limits", limits_json (s));
-    json_put (json, "r2", number (s->r2));
-    json_put (json, "pairs", pairs_json (s, ps));
+    for (size_t i = 0; i < s->nlinks; i++)
+        unknown += isnan (s->link[i].latency_ns);
+    if (unknown > 0)
+        json_add (limits,
+                  json_sprintf ("%zu of %zu links are not determined by "
+                                "themselves",
+                                unknown, s->nlinks));
+    if (s->unlisted > 0)
+        json_add (limits, json_sprintf ("too large to be listed: %s",
+                                        COUNTED (s->unlisted, "group")));
+    for (size_t i = 0; i < s->npairs; i++) {
+        const struct pair_estimate *p = &s->pair[i];
+
+        json_add (pairs,
+                  json_pack ("{s:s, s:s, s:o, s:o}", "a",
+                             pathset_endpoint (ps, p->a)->name, "b",
+                             pathset_endpoint (ps, p->b)->name,
+                             ESTIMATE ("rtt_ns", p->rtt_ns, p->stderr_ns)));
+    }
+    json_object_update_new (
+        json,
+        xcheck (json_pack (
+            "{s:o, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+            "links", links_json (s, net), "groups", groups_json (s, net),
+            "switches", switches_json (s, net), "switches_tested",
+            (json_int_t)s->switches_tested, "residual_ns",
+            number (s->residual_ns), "rows", (json_int_t)s->rows, "rank",
+            (json_int_t)s->rank, "dof", (json_int_t)s->dof, "outliers",
+            (json_int_t)s->outliers, "limits", limits, "r2", number (s->r2),
+            "pairs", pairs)));
     return json;
 }
 

@@ -50,7 +50,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linear/covariance.h"
 #include "core/linear/factor.h"
 #include "core/linear/lsq.h"
 #include "core/linear/sparse.h"

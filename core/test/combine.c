@@ -3,7 +3,7 @@
  * links that none of them separates.
  */
 #include "config.h"
-#include "core/samples/combine.h"
+#include "core/samples/observe.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * ways of a round trip are as long as it is.
  */
 #include "config.h"
-#include "core/samples/noise.h"
+#include "core/samples/simulate.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "core/linear/covariance.h"
 #include "core/linear/linalg.h"
 #include "core/linear/sparse.h"
 #include "tests/tap.h"

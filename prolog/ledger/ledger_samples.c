@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/samples/combine.h"
+#include "core/samples/observe.h"
 #include "prolog/ledger/ledger_db.h"
 #include "util/alloc.h"
 #include "util/text.h"

@@ -21,7 +21,7 @@
  *     wait for no others and are not lost
  *   - clocks that drift
  *   - other jobs' messages: the only foreign traffic is the background (flows)
- *     and that of a kind of noise (core/samples/noise)
+ *     and that of a kind of noise (core/samples/simulate)
  */
 #include "config.h"
 

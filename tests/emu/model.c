@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/samples/noise.h"
+#include "core/samples/simulate.h"
 #include "util/alloc.h"
 #include "util/rates.h"
 #include "util/text.h"

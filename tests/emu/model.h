@@ -61,7 +61,7 @@ int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
  *     rate LINK GBPS            limit the rate, both ways
  *     heal LINK | heal all      remove a link's faults, or all, hosts' too
  *     noise SIGMA               half-normal, per message, in ns
- *     noise NAME                a day at a site (core/samples/noise)
+ *     noise NAME                a day at a site (core/samples/simulate)
  *     outliers P:SCALE | off    with probability P, exponential, mean SCALE ns
  *     loss P                    probability that a message is lost
  *     packet NS                 fixed time that a packet keeps a link busy
