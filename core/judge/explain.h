@@ -13,6 +13,7 @@
 
 #include "core/judge/cause.h"
 #include "core/judge/model.h"
+#include "core/samples/samples.h"
 
 enum { CAUSES_MAX = 64 };
 
@@ -89,5 +90,22 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
  */
 int route_switches (struct explanation *ex, size_t c,
                     const struct pathset *ps, uint32_t *sw, size_t most);
+
+/* judge/loss: the link that loses messages, by likelihood. It is the link for
+ * which two loss rates, one across it and one elsewhere, are the most likely
+ * compared with one rate everywhere (a likelihood ratio test, S. S. Wilks 1938).
+ */
+struct loss {
+    uint32_t *link;      /* [n] of the network, the likeliest first */
+    size_t n;            /* 0: no link stands out */
+    uint64_t sent, lost; /* messages across it */
+    uint64_t other_sent, other_lost; /* all other messages */
+};
+
+/* Find it. Nodes that did not answer are left out: they lose everything,
+ * wherever the fault is. Return 0, or -1 with err; the caller frees loss->link.
+ */
+int loss_find (struct loss *loss, struct pathset *ps,
+               const struct samples *samples, struct error *err);
 
 #endif /* CORE_EXPLAIN_H */

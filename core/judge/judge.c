@@ -32,7 +32,6 @@
 
 #include "core/judge/cause.h"
 #include "core/judge/explain.h"
-#include "core/judge/loss.h"
 #include "core/judge/model.h"
 #include "core/samples/observe.h"
 #include "util/alloc.h"
@@ -1099,24 +1098,6 @@ static bool distrust (struct judgement *j)
     return j->ndistrusted > before;
 }
 
-/* Choose the most likely meaning of each cause, and scale its excess for that.
- */
-static int find_faces (struct judgement *j)
-{
-    for (size_t i = 0; i < j->ex.n; i++)
-        if (route_or_link (&j->ex, i, j->ps, j->opts->fail_ns, &j->face[i]) < 0)
-            return -1;
-    for (size_t i = 0; i < j->ex.n; i++) {
-        struct cause *c = &j->ex.cause[i];
-        const struct member *first = causes_simplest (&j->causes, c->signature);
-        double scale = j->face[i] ? first->unit / j->face[i]->unit : 1;
-
-        c->excess_ns *= scale;
-        c->stderr_ns *= scale;
-    }
-    return 0;
-}
-
 static int ill_conditioned (struct error *err)
 {
     return error_world (err, "the samples are too ill-conditioned to judge");
@@ -1126,6 +1107,8 @@ static int ill_conditioned (struct error *err)
 static int analyse (struct judgement *j, const struct baseline *baseline,
                     size_t n, double alarms, struct error *err)
 {
+    struct explanation *ex = &j->ex;
+
     j->distrusted = xcalloc (j->net->nlinks, sizeof (*j->distrusted));
     do {
         clear (j);
@@ -1138,11 +1121,22 @@ static int analyse (struct judgement *j, const struct baseline *baseline,
             return ill_conditioned (err);
         if (causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
             return -1;
-        if (explain (&j->ex, &j->model, &j->causes, alarms) < 0)
+        if (explain (ex, &j->model, &j->causes, alarms) < 0)
             return ill_conditioned (err);
     } while (distrust (j));
-    return find_faces (j) < 0 || bound_links (j) < 0 ? ill_conditioned (err)
-                                                     : 0;
+    /* choose the most likely meaning of each cause, and scale its excess */
+    for (size_t i = 0; i < ex->n; i++)
+        if (route_or_link (ex, i, j->ps, j->opts->fail_ns, &j->face[i]) < 0)
+            return ill_conditioned (err);
+    for (size_t i = 0; i < ex->n; i++) {
+        struct cause *c = &ex->cause[i];
+        const struct member *first = causes_simplest (&j->causes, c->signature);
+        double scale = j->face[i] ? first->unit / j->face[i]->unit : 1;
+
+        c->excess_ns *= scale;
+        c->stderr_ns *= scale;
+    }
+    return bound_links (j) < 0 ? ill_conditioned (err) : 0;
 }
 
 static int compare_findings (const void *va, const void *vb)

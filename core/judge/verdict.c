@@ -177,53 +177,40 @@ static void finding_sentence (const struct finding *f,
               others, excess);
 }
 
-/* Find the longest words that the sentence begins with; return the text after
- * them.
- */
-static const char *read_words (struct verdict_phrase *p, const char *s)
-{
-    size_t len = 0;
-
-    for (enum finding_kind i = 0; i <= FINDING_KINDS; i++) {
-        const char *words = i == FINDING_KINDS ? either : finding_kind_name (i);
-        size_t n = strlen (words);
-
-        if (n > len && !strncmp (s, words, n) && s[n] == ' ') {
-            p->words = words;
-            len = n;
-        }
-    }
-    return len > 0 ? s + len + 1 : NULL;
-}
-
-/* Parse "NAME (ID)" or "ID"; return the text after it. Names may contain
- * anything.
- */
-static const char *read_who (struct verdict_phrase *p, const char *s)
+bool verdict_phrase_read (struct verdict_phrase *p, const char *s)
 {
     static const char digits[] = "0123456789abcdef/";
-    const char *paren = strrchr (s, '(');
-    const char *id = paren ? paren + 1 : s;
-    size_t len = strspn (id, digits);
-    size_t name = paren ? (size_t)(paren - s) : 0;
-
-    if (len == 0 || len >= sizeof (p->id) || name >= sizeof (p->name)
-        || (name > 0 && s[name - 1] != ' ') || (paren && id[len] != ')'))
-        return NULL;
-    memcpy (p->id, id, len);
-    if (name > 0)
-        memcpy (p->name, s, name - 1);
-    return id + len + (paren != NULL);
-}
-
-bool verdict_phrase_read (struct verdict_phrase *p, const char *sentence)
-{
-    const char *s;
+    const char *paren, *id;
+    size_t words = 0;
+    size_t len, name;
     int end = 0;
 
     *p = (struct verdict_phrase){ .excess_ns = NAN };
-    if (!(s = read_words (p, sentence)) || !(s = read_who (p, s)))
+    /* the longest words that it begins with */
+    for (enum finding_kind i = 0; i <= FINDING_KINDS; i++) {
+        const char *w = i == FINDING_KINDS ? either : finding_kind_name (i);
+        size_t n = strlen (w);
+
+        if (n > words && !strncmp (s, w, n) && s[n] == ' ') {
+            p->words = w;
+            words = n;
+        }
+    }
+    if (words == 0)
         return false;
+    s += words + 1;
+    /* "NAME (ID)" or "ID"; names may contain anything */
+    paren = strrchr (s, '(');
+    id = paren ? paren + 1 : s;
+    name = paren ? (size_t)(paren - s) : 0;
+    len = strspn (id, digits);
+    if (len == 0 || len >= sizeof (p->id) || name >= sizeof (p->name)
+        || (name > 0 && s[name - 1] != ' ') || (paren && id[len] != ')'))
+        return false;
+    memcpy (p->id, id, len);
+    if (name > 0)
+        memcpy (p->name, s, name - 1);
+    s = id + len + (paren != NULL);
     if (sscanf (s, " or %10" SCNu64 " more%n", &p->others, &end) == 1)
         s += end;
     end = 0;
@@ -510,18 +497,6 @@ static int read_fields (const json_t *obj, const struct verdict_field *f,
     return 0;
 }
 
-static void index_ids (struct reading *r, const struct network *net)
-{
-    r->links = json_object ();
-    for (size_t i = 0; i < net->nlinks; i++)
-        json_object_set_new (r->links, net->link[i].id,
-                             json_integer ((json_int_t)i));
-    r->switches = json_object ();
-    for (size_t i = 0; i < net->nswitches; i++)
-        json_object_set_new (r->switches, net->sw[i].id,
-                             json_integer ((json_int_t)i));
-}
-
 struct verdict *verdict_read (FILE *fp, const char *name,
                               const struct network *net, struct error *err)
 {
@@ -534,7 +509,13 @@ struct verdict *verdict_read (FILE *fp, const char *name,
     if (!json)
         return NULL;
     v = verdict_create ();
-    index_ids (&r, net);
+    r.links = json_object ();
+    for (size_t i = 0; i < net->nlinks; i++)
+        json_put (r.links, net->link[i].id, json_integer ((json_int_t)i));
+    r.switches = json_object ();
+    for (size_t i = 0; i < net->nswitches; i++)
+        json_object_set_new (r.switches, net->sw[i].id,
+                             json_integer ((json_int_t)i));
     if (hash && !strcmp (hash, net->hash))
         rc = read_fields (json, verdict_fields, v, &r);
     else

@@ -142,17 +142,6 @@ struct lsq_columns {
     uint32_t *touched;
 };
 
-static void columns_clear (struct lsq_columns *c)
-{
-    free (c->start);
-    free (c->row);
-    free (c->value);
-    free (c->entry);
-    free (c->diagonal);
-    free (c->sum);
-    free (c->touched);
-}
-
 /* Columns are ordered by weight. */
 static bool before (const struct lsq_columns *c, uint32_t a, uint32_t b)
 {
@@ -349,7 +338,13 @@ static int precondition (struct lsq *q)
             rc = -1;
     for (uint32_t j = 0; j < q->n && rc == 0; j++)
         add_row (&q->g, &c, &q->k, j);
-    columns_clear (&c);
+    free (c.start);
+    free (c.row);
+    free (c.value);
+    free (c.entry);
+    free (c.diagonal);
+    free (c.sum);
+    free (c.touched);
     if (rc < 0)
         errno = EDOM;
     return rc;

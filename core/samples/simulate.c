@@ -127,25 +127,21 @@ void noise_destroy (struct noise *n)
     free (n);
 }
 
-/* Whether there is a burst in that round, for all messages that cross the arc.
- */
-static bool is_on (const struct noise *n, uint32_t arc, uint32_t round)
-{
-    struct rng rng;
-
-    rng_seed (&rng, n->seed ^ (uint64_t)arc << 20 ^ (uint64_t)round << 50);
-    return rng_uniform (&rng) < BURST_ROUNDS;
-}
-
 static double traffic_ns (const struct noise *n, uint32_t round, uint32_t arc,
                           struct rng *rng)
 {
+    struct rng burst;
     double ns = 0;
 
     if (n->waits[arc] && happens (rng, n->kind->wait_p))
         ns += n->kind->wait_ns * rng_exponential (rng);
-    if (n->bursts[arc] && is_on (n, arc, round) && happens (rng, BURST_P))
-        ns += BURST_NS * rng_exponential (rng);
+    if (n->bursts[arc]) {
+        /* in that round, for all messages that cross the arc */
+        rng_seed (&burst,
+                  n->seed ^ (uint64_t)arc << 20 ^ (uint64_t)round << 50);
+        if (rng_uniform (&burst) < BURST_ROUNDS && happens (rng, BURST_P))
+            ns += BURST_NS * rng_exponential (rng);
+    }
     return ns;
 }
 
@@ -219,16 +215,6 @@ double noise_way_loss (const struct noise *n)
  * Samples
  */
 
-/* A random number for a link in a pass, the same for all rows. */
-static double activity (const struct simulate_options *opts, uint32_t link,
-                        unsigned int pass)
-{
-    struct rng rng;
-
-    rng_seed (&rng, opts->seed ^ (uint64_t)link << 24 ^ (uint64_t)pass << 48);
-    return 2 * rng_uniform (&rng);
-}
-
 /* How long a round trip waits for others' messages. */
 static double wait_ns (const struct row *row, unsigned int pass,
                        const struct simulate_options *opts, struct rng *rng)
@@ -238,9 +224,13 @@ static double wait_ns (const struct row *row, unsigned int pass,
     for (size_t i = 0; i < row->n && opts->busy; i++) {
         uint32_t link = row->link[i];
         double p = opts->busy[link];
+        struct rng activity; /* of a link in a pass, the same for all rows */
 
-        if (p > 0)
-            p *= activity (opts, link, pass);
+        if (!(p > 0))
+            continue;
+        rng_seed (&activity,
+                  opts->seed ^ (uint64_t)link << 24 ^ (uint64_t)pass << 48);
+        p *= 2 * rng_uniform (&activity);
         for (int k = 0; k < row->count[i] && p > 0; k++)
             if (rng_uniform (rng) < p)
                 sum += opts->busy_ns * rng_exponential (rng);
@@ -361,18 +351,6 @@ static void simulate_loopbacks (struct simulation *sim, size_t rounds)
         }
 }
 
-static void add_hosts (struct samples *samples, const struct pathset *ps)
-{
-    for (size_t i = 0; i < pathset_size (ps); i++) {
-        const char *host = pathset_endpoint (ps, i)->host;
-
-        /* rails of one host are adjacent */
-        if (i > 0 && !strcmp (host, pathset_endpoint (ps, i - 1)->host))
-            continue;
-        samples_add_host (samples, host, true);
-    }
-}
-
 struct samples *simulate (const struct pathset *ps, const struct plan *plan,
                           const double *latency_ns,
                           const struct simulate_options *opts,
@@ -389,7 +367,13 @@ struct samples *simulate (const struct pathset *ps, const struct plan *plan,
     rng_seed (&sim.noise, opts->seed);
     rng_seed (&sim.traffic, ~opts->seed);
     rng_seed (&sim.loop, opts->seed + 1);
-    add_hosts (sim.samples, ps);
+    for (size_t i = 0; i < pathset_size (ps); i++) {
+        const char *host = pathset_endpoint (ps, i)->host;
+
+        /* rails of one host are adjacent */
+        if (i == 0 || strcmp (host, pathset_endpoint (ps, i - 1)->host))
+            samples_add_host (sim.samples, host, true);
+    }
     if (opts->loopback_ns)
         simulate_loopbacks (&sim, plan_rounds (plan));
     for (size_t r = 0; r < plan_rounds (plan); r++) {

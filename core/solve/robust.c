@@ -38,15 +38,13 @@ enum { PASSES_MAX = 30 };
 #define SETTLED 1e-2    /* greatest final change of a row's factor */
 #define FACTOR_MIN 1e-4 /* keeps the rank */
 
-static double huber (double u)
-{
-    return u <= HUBER ? 1 : HUBER / u;
-}
-
-static double tukey (double u)
+/* The factor of a row's weight for a residual of so many standard deviations. */
+static double factor_of (enum robust method, double u)
 {
     double x = u / TUKEY;
 
+    if (method == ROBUST_HUBER)
+        return u <= HUBER ? 1 : HUBER / u;
     return x < 1 ? pow (1 - x * x, 2) : 0;
 }
 
@@ -84,7 +82,7 @@ static double residuals (struct robust_fit *f, const double *y)
 /* Iterate until the factors do not change. *scale: 0 to estimate it in each
  * pass; on return the one that was used last.
  */
-static int iterate (struct robust_fit *f, double (*weigh) (double),
+static int iterate (struct robust_fit *f, enum robust method,
                     double *scale, double tolerance, double *w, double *y)
 {
     bool fixed = *scale > 0;
@@ -100,7 +98,7 @@ static int iterate (struct robust_fit *f, double (*weigh) (double),
         if (!(*scale > 0)) /* more than half of the rows fit exactly */
             return 0;
         for (size_t i = 0; i < f->a->nrows; i++) {
-            double x = fmax (weigh (f->u[i] / *scale), FACTOR_MIN);
+            double x = fmax (factor_of (method, f->u[i] / *scale), FACTOR_MIN);
 
             change = fmax (change, fabs (x - f->factor[i]));
             f->factor[i] = x;
@@ -144,9 +142,9 @@ int robust_solve (const struct sparse *a, const double *t, const double *share,
         f.factor[i] = 1;
     }
     if (method != ROBUST_NONE)
-        rc = iterate (&f, huber, &scale, tolerance, w, y);
+        rc = iterate (&f, ROBUST_HUBER, &scale, tolerance, w, y);
     if (rc == 0 && method == ROBUST_TUKEY && scale > 0)
-        rc = iterate (&f, tukey, &scale, tolerance, w, y);
+        rc = iterate (&f, ROBUST_TUKEY, &scale, tolerance, w, y);
     free (room);
     return rc;
 }
