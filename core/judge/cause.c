@@ -4,10 +4,10 @@
  * kind, so the simplest cause of a signature comes first and names it.
  * Signatures are compared by hash, then in full.
  *
- * A route is one from a switch that has a detour to the endpoint: with d-mod-k routing, switches on the way up have one,
- * switches on the way down never do. It shifts all rows that pass the switch on
- * the way to the endpoint by the difference between the two paths, of either
- * sign.
+ * A route is one from a switch that has a detour to the endpoint: with d-mod-k
+ * routing, switches on the way up have one, switches on the way down never do.
+ * It shifts all rows that pass the switch on the way to the endpoint by the
+ * difference between the two paths, of either sign.
  */
 #include "config.h"
 #include "core/judge/cause.h"
@@ -47,7 +47,6 @@ struct cause_build {
     struct cause_entry *entry;
     size_t n, size;
 };
-
 
 static struct suspect key_suspect (uint64_t key)
 {
@@ -94,8 +93,8 @@ static int put_routes (struct cause_build *b, size_t first, uint32_t row,
         uint32_t sw = b->net->link[arc_link (arc[k])].end[arc[k] % 2];
 
         if (sw != NETWORK_NONE)
-            put (b, first,
-                 (struct suspect){ SUSPECT_ROUTE, sw, (uint32_t)to }, row, 1);
+            put (b, first, (struct suspect){ SUSPECT_ROUTE, sw, (uint32_t)to },
+                 row, 1);
     }
     return n;
 }

@@ -492,8 +492,9 @@ int explain (struct explanation *ex, const struct model *model,
     };
     for (int kind = 0; kind < SUSPECT_KINDS; kind++)
         if (causes->kind[kind] > 0)
-            ex->chance[kind] = stats_normal_two_sided (
-                alarms * suspect_traits[kind].share / (double)causes->kind[kind]);
+            ex->chance[kind]
+                = stats_normal_two_sided (alarms * suspect_traits[kind].share
+                                          / (double)causes->kind[kind]);
     model_residual (model, r);
     if (model_whiten (model, r, 1, MODEL_EXACT, ex->unexplained) < 0
         || sketch (ex) < 0 || refit (ex) < 0 || first_scale (ex) < 0)

@@ -75,11 +75,12 @@ int explain_swap (struct explanation *ex, size_t c, size_t signature);
 int explain_bounds (struct explanation *ex, double sd, double enough,
                     double *upper);
 
-/* judge/route: find what cause c stands for, in *face. For most causes this is the cause
- * itself. For a route or a link between switches it is the most likely of all
- * such that explain it as well, and the cause becomes that one by explain_swap;
- * NULL: none of them would have such an excess. Links are more likely than
- * routes if their excess is above fail_ns. Return 0, or -1 with errno EDOM.
+/* judge/route: find what cause c stands for, in *face. For most causes this is
+ * the cause itself. For a route or a link between switches it is the most
+ * likely of all such that explain it as well, and the cause becomes that one by
+ * explain_swap; NULL: none of them would have such an excess. Links are more
+ * likely than routes if their excess is above fail_ns. Return 0, or -1 with
+ * errno EDOM.
  */
 int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
                    double fail_ns, const struct member **face);
@@ -88,12 +89,13 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
  * `most` of them into sw, the likeliest first. Return how many, or -1 with
  * errno EDOM.
  */
-int route_switches (struct explanation *ex, size_t c,
-                    const struct pathset *ps, uint32_t *sw, size_t most);
+int route_switches (struct explanation *ex, size_t c, const struct pathset *ps,
+                    uint32_t *sw, size_t most);
 
 /* judge/loss: the link that loses messages, by likelihood. It is the link for
  * which two loss rates, one across it and one elsewhere, are the most likely
- * compared with one rate everywhere (a likelihood ratio test, S. S. Wilks 1938).
+ * compared with one rate everywhere (a likelihood ratio test, S. S. Wilks
+ * 1938).
  */
 struct loss {
     uint32_t *link;      /* [n] of the network, the likeliest first */

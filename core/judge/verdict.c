@@ -264,7 +264,17 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
  */
 
 /* The type of a value, in memory and in the file. */
-enum verdict_type { STATUS, KIND, BASIS, LINK, SWITCH, TEXT, NS, NUMBER, FINDING };
+enum verdict_type {
+    STATUS,
+    KIND,
+    BASIS,
+    LINK,
+    SWITCH,
+    TEXT,
+    NS,
+    NUMBER,
+    FINDING,
+};
 
 static const struct {
     size_t size;

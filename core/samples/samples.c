@@ -196,7 +196,7 @@ void sample_quantiles (double *rtt_ns, double *v, size_t n)
  */
 
 enum samples_type {
-    END,  /* an endpoint by its name; while it is read, its place in the names */
+    END,  /* an endpoint by its name; while reading, its place in the names */
     U32,  /* 0 .. max */
     U64,
     TEXT, /* less than max bytes; "": not in the file */

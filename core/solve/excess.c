@@ -191,8 +191,8 @@ void excess_find (struct solution *s, const struct network *net,
             }
         }
         if (s->switches_tested == 0
-            || most < stats_normal_two_sided (
-                   2 * CHANCE / (double)s->switches_tested))
+            || most < stats_normal_two_sided (2 * CHANCE
+                                              / (double)s->switches_tested))
             break;
         /* subtract what the switch explains, and list its links */
         found->link = xarray (b.start[found->sw + 1] - b.start[found->sw],

@@ -38,7 +38,7 @@ enum { PASSES_MAX = 30 };
 #define SETTLED 1e-2    /* greatest final change of a row's factor */
 #define FACTOR_MIN 1e-4 /* keeps the rank */
 
-/* The factor of a row's weight for a residual of so many standard deviations. */
+/* The factor of a row's weight for a residual of u standard deviations. */
 static double factor_of (enum robust method, double u)
 {
     double x = u / TUKEY;
@@ -82,8 +82,8 @@ static double residuals (struct robust_fit *f, const double *y)
 /* Iterate until the factors do not change. *scale: 0 to estimate it in each
  * pass; on return the one that was used last.
  */
-static int iterate (struct robust_fit *f, enum robust method,
-                    double *scale, double tolerance, double *w, double *y)
+static int iterate (struct robust_fit *f, enum robust method, double *scale,
+                    double tolerance, double *w, double *y)
 {
     bool fixed = *scale > 0;
 

@@ -53,12 +53,11 @@ static json_t *links_json (const struct solution *s, const struct network *net)
     for (size_t i = 0; i < s->nlinks; i++) {
         const struct link_estimate *l = &s->link[i];
 
-        json_add (list,
-                  json_pack ("{s:s, s:o, s:o, s:o}", "id",
-                             net->link[l->link].id,
-                             ESTIMATE ("latency_ns", l->latency_ns,
-                                       l->stderr_ns),
-                             "groups", groups[l->link]));
+        json_add (
+            list,
+            json_pack ("{s:s, s:o, s:o, s:o}", "id", net->link[l->link].id,
+                       ESTIMATE ("latency_ns", l->latency_ns, l->stderr_ns),
+                       "groups", groups[l->link]));
     }
     free (groups);
     return list;
@@ -80,11 +79,11 @@ static json_t *groups_json (const struct solution *s, const struct network *net)
                           ? json_null ()
                           : json_sprintf ("%" PRId64 "/%" PRId64, m->p, m->q));
         }
-        json_add (list,
-                  json_pack ("{s:o, s:o, s:o, s:o}", "id",
-                             json_sprintf ("g%zu", i + 1), "members", members,
-                             ESTIMATE ("latency_ns", g->latency_ns,
-                                       g->stderr_ns)));
+        json_add (
+            list,
+            json_pack ("{s:o, s:o, s:o, s:o}", "id",
+                       json_sprintf ("g%zu", i + 1), "members", members,
+                       ESTIMATE ("latency_ns", g->latency_ns, g->stderr_ns)));
     }
     return list;
 }
@@ -100,12 +99,12 @@ static json_t *switches_json (const struct solution *s,
 
         for (size_t k = 0; k < sw->n; k++)
             json_add (links, json_string (net->link[sw->link[k]].id));
-        json_add (list,
-                  json_pack ("{s:s, s:s, s:o, s:o, s:o}", "id",
-                             net->sw[sw->sw].id, "name", net->sw[sw->sw].name,
-                             ESTIMATE ("excess_ns", sw->excess_ns,
-                                       sw->stderr_ns),
-                             "links", links));
+        json_add (
+            list,
+            json_pack ("{s:s, s:s, s:o, s:o, s:o}", "id", net->sw[sw->sw].id,
+                       "name", net->sw[sw->sw].name,
+                       ESTIMATE ("excess_ns", sw->excess_ns, sw->stderr_ns),
+                       "links", links));
     }
     return list;
 }
