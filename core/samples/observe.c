@@ -311,20 +311,6 @@ static bool is_tight (const struct fastest *f, double usual_spread)
     return spread_above (f) < TIGHT * usual_spread;
 }
 
-/* How far middles are above the least repeats, in rounds without traffic; v has
- * room for n values.
- */
-static double usual_middle (const struct fastest *f, size_t n, double spread,
-                            double *v)
-{
-    size_t k = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (f[i].samples > 0 && is_tight (&f[i], spread))
-            v[k++] = f[i].middles / (double)f[i].samples - f[i].least;
-    return k > 0 ? stats_median (v, k) : NAN;
-}
-
 /* Fill o->v with rows of least repeats; s is sorted by pairs. */
 static void merge_fastest (struct observations *o,
                            const struct sample *const *s, size_t n,
@@ -334,6 +320,7 @@ static void merge_fastest (struct observations *o,
     double middle_sd = side_sd (s, n, RTT_MIDDLE, v);
     bool by_middles = middle_sd < MIDDLE_BETTER * o->sigma_ns;
     size_t rounds = 0;
+    size_t k = 0;
     double gap;
     double spread;
     double above;
@@ -348,7 +335,11 @@ static void merge_fastest (struct observations *o,
     }
     gap = usual (gap_of, f, rounds, v);
     spread = usual (spread_above, f, rounds, v);
-    above = usual_middle (f, rounds, spread, v);
+    /* how far middles are above the least repeats, in rounds without traffic */
+    for (size_t i = 0; i < rounds; i++)
+        if (f[i].samples > 0 && is_tight (&f[i], spread))
+            v[k++] = f[i].middles / (double)f[i].samples - f[i].least;
+    above = k > 0 ? stats_median (v, k) : NAN;
     rounds = 0;
     for (size_t i = 0, end; i < n; i = end) {
         struct observation *row = &o->v[o->n];

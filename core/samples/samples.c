@@ -531,7 +531,10 @@ static const struct {
 
 static int read_lists (struct reader *r, const json_t *json)
 {
+    struct samples *s = r->samples;
+    const char **host;
     json_t *nodes;
+    size_t n;
 
     if (json_get_object (json, NULL, "nodes", &nodes, r->err) < 0)
         return -1;
@@ -554,20 +557,14 @@ static int read_lists (struct reader *r, const json_t *json)
                 return -1;
         }
     }
-    return 0;
-}
-
-static int check_known (const struct samples *s, struct error *err)
-{
-    const char **name = xarray (s->nnodes, sizeof (*name));
-    int rc = 0;
-
+    host = xarray (s->nnodes, sizeof (*host));
     for (size_t i = 0; i < s->nnodes; i++)
-        name[i] = s->node[i].host;
-    if (text_unique (name, s->nnodes) < s->nnodes)
-        rc = error_input (err, "nodes.known: a host is there twice");
-    free (name);
-    return rc;
+        host[i] = s->node[i].host;
+    n = text_unique (host, s->nnodes);
+    free (host);
+    if (n < s->nnodes)
+        return error_input (r->err, "nodes.known: a host is there twice");
+    return 0;
 }
 
 static int read_head (struct reader *r, const json_t *json, const char *hash)
@@ -666,7 +663,6 @@ struct samples *samples_read (FILE *fp, const char *name,
         return NULL;
     r.samples = samples_create ();
     if (read_head (&r, json, fabric_hash) < 0 || read_lists (&r, json) < 0
-        || check_known (r.samples, err) < 0
         || resolve_names (&r, resolve, arg, ps) < 0) {
         error_prefix (err, "%s", name);
         samples_destroy (r.samples);
