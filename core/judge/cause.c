@@ -48,15 +48,6 @@ struct cause_build {
     size_t n, size;
 };
 
-static struct suspect key_suspect (uint64_t key)
-{
-    return (struct suspect){
-        .kind = (enum suspect_kind) (key >> 2 * INDEX_BITS),
-        .index = key >> INDEX_BITS & ((1u << INDEX_BITS) - 1),
-        .to = key & ((1u << INDEX_BITS) - 1),
-    };
-}
-
 static int compare_entries (const void *va, const void *vb)
 {
     const struct cause_entry *a = va;
@@ -340,11 +331,17 @@ static void add_columns (struct cause_columns *t)
     const struct cause_build *b = t->b;
 
     for (size_t i = 0, end; i < b->n; i = end) {
-        struct suspect s = key_suspect (b->entry[i].key);
+        uint64_t key = b->entry[i].key;
+        uint32_t mask = (1u << INDEX_BITS) - 1;
+        struct suspect s = {
+            .kind = (enum suspect_kind) (key >> 2 * INDEX_BITS),
+            .index = key >> INDEX_BITS & mask,
+            .to = key & mask,
+        };
         uint32_t signature;
         unsigned int unit;
 
-        for (end = i; end < b->n && b->entry[end].key == b->entry[i].key;)
+        for (end = i; end < b->n && b->entry[end].key == key;)
             end++;
         if (!is_possible (t, &s))
             continue;

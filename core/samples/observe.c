@@ -558,24 +558,15 @@ void combine_destroy (struct combine *c)
     }
 }
 
-static void enter (struct mean *m, const struct observation *o, double share)
-{
-    double weight = share / o->var;
-    double d = o->rtt_ns - m->value;
-
-    m->weight += weight;
-    m->value += d * weight / m->weight;
-    m->scatter += weight * d * (o->rtt_ns - m->value);
-    m->repeats += o->repeats;
-    m->n++;
-}
-
 void combine_add (struct combine *c, const struct observations *o, double share)
 {
     for (size_t i = 0; i < o->n; i++) {
         uint32_t a = o->v[i].a;
         uint32_t b = o->v[i].b;
         uint32_t at = map_find (&c->pairs, pair_key (a, b));
+        double weight = share / o->v[i].var;
+        struct mean *m;
+        double d;
 
         if (at == MAP_NONE) {
             at = (uint32_t)c->n;
@@ -584,34 +575,25 @@ void combine_add (struct combine *c, const struct observations *o, double share)
             c->v[c->n++] = (struct mean){ .a = a < b ? a : b,
                                           .b = a < b ? b : a };
         }
-        enter (&c->v[at], &o->v[i], share);
+        m = &c->v[at];
+        d = o->v[i].rtt_ns - m->value;
+        m->weight += weight;
+        m->value += d * weight / m->weight;
+        m->scatter += weight * d * (o->v[i].rtt_ns - m->value);
+        m->repeats += o->v[i].repeats;
+        m->n++;
     }
     c->sigma_ns = fmax (c->sigma_ns, o->sigma_ns);
     c->sent += o->sent;
     c->lost += o->lost;
 }
 
-/* The factor by which observations scatter more than they should; v has room
- * for all pairs.
- */
-static double scatter (const struct combine *c, double *v)
-{
-    size_t k = 0;
-
-    for (size_t i = 0; i < c->n; i++) {
-        double dof = c->v[i].n - 1.0;
-
-        if (dof > 0)
-            v[k++] = c->v[i].scatter / (dof * pow (1 - 2 / (9 * dof), 3));
-    }
-    return k < PAIRS_ENOUGH ? 1 : fmax (stats_median (v, k), 1);
-}
-
 int combine_finish (const struct combine *c, const struct pathset *ps,
                     struct observations *o, struct error *err)
 {
-    double *room = xarray (c->n, sizeof (*room));
-    double factor = scatter (c, room);
+    double *v = xarray (c->n, sizeof (*v));
+    double factor = 1; /* by which observations scatter more than they should */
+    size_t k = 0;
 
     *o = (struct observations){
         .v = xarray (c->n, sizeof (*o->v)),
@@ -620,7 +602,15 @@ int combine_finish (const struct combine *c, const struct pathset *ps,
         .sent = c->sent,
         .lost = c->lost,
     };
-    free (room);
+    for (size_t i = 0; i < c->n; i++) {
+        double dof = c->v[i].n - 1.0;
+
+        if (dof > 0)
+            v[k++] = c->v[i].scatter / (dof * pow (1 - 2 / (9 * dof), 3));
+    }
+    if (k >= PAIRS_ENOUGH)
+        factor = fmax (stats_median (v, k), 1);
+    free (v);
     for (size_t i = 0; i < c->n; i++) {
         const struct mean *m = &c->v[i];
 
