@@ -129,76 +129,49 @@ static int compare_length (const void *a, const void *b)
     return memcmp (&x->probe, &y->probe, sizeof (x->probe));
 }
 
-/* The probes of the basis rounds, those with short rows first; the caller frees
- * them.
+/* The probes of the basis rounds, those with short rows first, go into the form:
+ * all must be independent, except in a schedule.
  */
-static struct checked_probe *list_basis (const struct check *c, size_t *count,
-                                 struct error *err)
+static int check_rank (struct check *c, struct error *err)
 {
-    struct checked_probe *order = xcalloc (plan_probes (c->plan),
-                                           sizeof (*order));
+    size_t rank = plan_rank (c->plan), n = 0;
+    struct checked_probe *order = xarray (plan_probes (c->plan),
+                                          sizeof (*order));
     uint32_t link[ROW_MAX];
-    size_t n = 0;
+    int rc = 0;
 
     for (size_t r = 0; r < plan_basis_rounds (c->plan); r++) {
         size_t more;
         const struct probe *p = plan_round (c->plan, r, &more);
 
-        for (size_t i = 0; i < more; i++) {
-            int length = both_ways (c, p[i].a, p[i].b, link, err);
-
-            if (length < 0) {
-                free (order);
-                return NULL;
-            }
-            order[n++] = (struct checked_probe){ p[i], r, length };
-        }
+        for (size_t i = 0; i < more; i++)
+            order[n++] = (struct checked_probe){
+                p[i], r, both_ways (c, p[i].a, p[i].b, link, NULL),
+            };
     }
     qsort (order, n, sizeof (*order), compare_length);
-    *count = n;
-    return order;
-}
-
-/* Add them to the form: all must be independent, except in a schedule. */
-static int add_basis (struct check *c, const struct checked_probe *order,
-                      size_t n, struct error *err)
-{
-    uint32_t link[ROW_MAX];
-
-    for (size_t i = 0; i < n; i++) {
-        const struct probe *p = &order[i].probe;
-        int nlinks = both_ways (c, p->a, p->b, link, err);
-
-        if (nlinks < 0)
-            return -1;
-        if (!echelon_add (c->form, link, nlinks) && !c->schedule)
-            return error_input (err, "round %zu: %s to %s follows from the"
-                                " other probes of the basis rounds",
-                                order[i].round + 1, name (c, p->a),
-                                name (c, p->b));
-    }
-    return 0;
-}
-
-static int check_rank (struct check *c, struct error *err)
-{
-    size_t rank = plan_rank (c->plan);
-    struct checked_probe *order;
-    size_t n;
-    int rc;
-
-    if (!(order = list_basis (c, &n, err)))
-        return -1;
     c->form = echelon_create (pathset_network (c->ps)->nlinks, c->uses);
     if (n != rank && !c->schedule)
         rc = error_input (err, "%zu probes in the basis rounds, but a rank"
                           " of %zu", n, rank);
-    else
-        rc = add_basis (c, order, n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct probe *p = &order[i].probe;
+
+        both_ways (c, p->a, p->b, link, NULL);
+        if (!echelon_add (c->form, link, order[i].length) && !c->schedule)
+            rc = error_input (err, "round %zu: %s to %s follows from the other"
+                              " probes of the basis rounds",
+                              order[i].round + 1, name (c, p->a),
+                              name (c, p->b));
+    }
     if (rc == 0 && echelon_rank (c->form) != rank)
         rc = error_input (err, "the rounds have a rank of %zu, the plan says"
                           " %zu", echelon_rank (c->form), rank);
     free (order);
+    for (int v = 0; v < VECTORS && rc == 0; v++) {
+        c->z[v] = xcalloc (pathset_network (c->ps)->nlinks, sizeof (*c->z[v]));
+        echelon_null (c->form, &c->rng, c->z[v]);
+    }
     return rc;
 }
 
@@ -206,135 +179,35 @@ static int check_rank (struct check *c, struct error *err)
  * No pair of the set adds to the rank, and the links are those of all pairs.
  */
 
-static void draw_null (struct check *c)
-{
-    for (int v = 0; v < VECTORS; v++) {
-        c->z[v] = xcalloc (pathset_network (c->ps)->nlinks, sizeof (*c->z[v]));
-        echelon_null (c->form, &c->rng, c->z[v]);
-    }
-}
-
-/* Is the row of a and b orthogonal to z? 1, 0, or -1 with err. */
-static int orthogonal (const struct check *c, uint32_t a, uint32_t b,
+/* The row of a and b must be orthogonal to z. */
+static int check_pair (const struct check *c, uint32_t a, uint32_t b,
                        struct error *err)
 {
     uint32_t link[ROW_MAX];
     int n = both_ways (c, a, b, link, err);
-    int rc = 1;
 
     for (int v = 0; v < VECTORS; v++) {
         uint64_t sum = 0;
 
         for (int k = 0; k < n; k++)
             sum += c->z[v][link[k]];
-        rc &= sum % ECHELON_PRIME == 0;
+        if (sum % ECHELON_PRIME != 0)
+            return error_input (err, "%s to %s does not follow from the basis"
+                                " rounds: the rank is more than %zu",
+                                name (c, a), name (c, b),
+                                echelon_rank (c->form));
     }
-    return n < 0 ? -1 : rc;
+    return n < 0 ? -1 : 0;
 }
 
-static int expect_orthogonal (const struct check *c, uint32_t a, uint32_t b,
-                              struct error *err)
+/* A random weight for a pair of leaves. */
+static uint64_t weight (uint64_t key, uint64_t x, uint64_t y)
 {
-    int rc = orthogonal (c, a, b, err);
-
-    if (rc == 0)
-        return error_input (err, "%s to %s does not follow from the basis"
-                            " rounds: the rank is more than %zu", name (c, a),
-                            name (c, b), echelon_rank (c->form));
-    return rc < 0 ? -1 : 0;
-}
-
-/* Sums of z over the trees of all endpoints, leaf by leaf. */
-struct check_sums {
-    struct tree *tree;
-    uint64_t *at[VECTORS];    /* [tree_steps] from a step to the tree's end */
-    uint64_t *first[VECTORS]; /* [nleaves] C(s,t) of this leaf s */
-    uint64_t key;             /* for the weights of pairs of leaves */
-    uint64_t total[VECTORS];  /* of weight times C(s,t) */
-};
-
-static void sums_init (struct check *c, struct check_sums *s)
-{
-    *s = (struct check_sums){ .key = rng_next (&c->rng) };
-    s->tree = tree_create (c->ps);
-    for (int v = 0; v < VECTORS; v++) {
-        s->at[v] = xcalloc (tree_steps (s->tree), sizeof (*s->at[v]));
-        s->first[v] = xcalloc (s->tree->nleaves, sizeof (*s->first[v]));
-    }
-}
-
-static void sums_clear (struct check_sums *s)
-{
-    tree_destroy (s->tree);
-    for (int v = 0; v < VECTORS; v++) {
-        free (s->at[v]);
-        free (s->first[v]);
-    }
-}
-
-/* psi of the tree's endpoint: at[leaf[t]] is psi(t). */
-static void sum_tree (struct check *c, struct check_sums *s)
-{
-    const struct tree *t = s->tree;
-
-    if (t->up[t->to] != NETWORK_NONE)
-        c->used[arc_link (t->up[t->to])] = 1;
-    for (size_t k = 1; k < t->n; k++)
-        c->used[arc_link (t->arc[k])] = 1;
-    for (int v = 0; v < VECTORS; v++)
-        tree_sum (t, c->z[v], tree_first_hop (t, t->to, c->z[v]),
-                  ECHELON_PRIME, s->at[v]);
-}
-
-static uint64_t weight (const struct check_sums *s, uint64_t x, uint64_t y)
-{
-    uint64_t h = s->key + (x < y ? x << 32 | y : y << 32 | x);
+    uint64_t h = key + (x < y ? x << 32 | y : y << 32 | x);
 
     h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
     h = (h ^ h >> 27) * 0x94d049bb133111eb;
     return (h ^ h >> 31) % ECHELON_PRIME;
-}
-
-/* The tree of a leaf's first endpoint gives C of the leaf. */
-static void begin_leaf (struct check_sums *s, size_t leaf)
-{
-    const struct tree *t = s->tree;
-
-    for (size_t l = 0; l < t->nleaves; l++) {
-        uint64_t w = l == leaf ? 0 : weight (s, leaf, l);
-
-        for (int v = 0; v < VECTORS; v++) {
-            s->first[v][l] = s->at[v][t->leaf[l]];
-            s->total[v] = (s->total[v] + w * s->first[v][l]) % ECHELON_PRIME;
-        }
-    }
-}
-
-/* The tree of another endpoint of the leaf must give the same C. If it does
- * not, the row of one of the two is not orthogonal.
- */
-static int compare_leaf (const struct check *c, const struct check_sums *s,
-                         size_t leaf, struct error *err)
-{
-    const struct tree *t = s->tree;
-
-    for (size_t l = 0; l < t->nleaves; l++) {
-        uint32_t there = t->member[t->first[l]];
-        uint32_t other = t->member[t->first[leaf]];
-
-        bool same = true;
-
-        for (int v = 0; v < VECTORS; v++)
-            same = same && s->at[v][t->leaf[l]] == s->first[v][l];
-        if (l == leaf || same)
-            continue;
-        if (expect_orthogonal (c, t->to, there, err) < 0
-            || expect_orthogonal (c, other, there, err) < 0)
-            return -1;
-        return error_world (err, "the paths to %s do not form a tree",
-                            name (c, t->to));
-    }
-    return 0;
 }
 
 /* Check that psi of endpoints of the leaf's first port is opposite to that of
@@ -342,69 +215,104 @@ static int compare_leaf (const struct check *c, const struct check_sums *s,
  * with one of the first port. With more than two ports psi must be 0, which a
  * row between two of the other ports shows.
  */
-static int check_within (const struct check *c, const struct check_sums *s,
+static int check_within (const struct check *c, const struct tree *t,
                          size_t leaf, struct error *err)
 {
-    const struct tree *t = s->tree;
     const uint32_t *member = t->member + t->first[leaf];
     size_t n = t->first[leaf + 1] - t->first[leaf];
     uint32_t one[3]; /* one endpoint of each of the first ports */
     size_t ports = 0;
 
-    for (size_t i = 0; i < n && ports < 3; i++)
-        if (ports == 0
-            || (pathset_port (c->ps, member[i])
-                    != pathset_port (c->ps, one[0])
-                && (ports == 1
-                    || pathset_port (c->ps, member[i])
-                           != pathset_port (c->ps, one[1]))))
+    for (size_t i = 0; i < n && ports < 3; i++) {
+        uint32_t port = pathset_port (c->ps, member[i]);
+
+        if ((ports < 1 || port != pathset_port (c->ps, one[0]))
+            && (ports < 2 || port != pathset_port (c->ps, one[1])))
             one[ports++] = member[i];
+    }
     for (size_t i = 0; i < n && ports > 1; i++) {
         bool first = pathset_port (c->ps, member[i])
                      == pathset_port (c->ps, one[0]);
 
-        if (expect_orthogonal (c, member[i], one[first], err) < 0)
+        if (check_pair (c, member[i], one[first], err) < 0)
             return -1;
     }
-    return ports < 3 ? 0 : expect_orthogonal (c, one[1], one[2], err);
+    return ports < 3 ? 0 : check_pair (c, one[1], one[2], err);
 }
 
-/* Some C(s,t) + C(t,s) is not 0: report which. */
-static int find_across (const struct check *c, const struct check_sums *s,
-                        struct error *err)
+/* Check the tree of a leaf's endpoint: the leaf's first one gives C of the leaf
+ * in `first`, and the others must give the same. Where they do not, the row of
+ * one of the two is not orthogonal.
+ */
+static int check_tree (struct check *c, const struct tree *t,
+                       uint64_t *const *at, uint64_t **first, struct error *err)
 {
-    const struct tree *t = s->tree;
+    size_t leaf = t->leaf_of[t->to];
+    uint32_t one = t->member[t->first[leaf]];
 
-    for (size_t k = 0; k < t->nleaves; k++)
-        for (size_t l = 0; l < k; l++)
-            if (expect_orthogonal (c, t->member[t->first[l]],
-                                   t->member[t->first[k]], err) < 0)
-                return -1;
-    return error_world (err, "the paths do not form trees");
-}
+    if (t->up[t->to] != NETWORK_NONE)
+        c->used[arc_link (t->up[t->to])] = 1;
+    for (size_t k = 1; k < t->n; k++)
+        c->used[arc_link (t->arc[k])] = 1;
+    for (int v = 0; v < VECTORS; v++) {
+        tree_sum (t, c->z[v], tree_first_hop (t, t->to, c->z[v]),
+                  ECHELON_PRIME, at[v]);
+        for (size_t l = 0; l < t->nleaves; l++) {
+            uint32_t there = t->member[t->first[l]];
 
-static int check_leaves (struct check *c, struct check_sums *s,
-                         struct error *err)
-{
-    struct tree *t = s->tree;
-
-    for (size_t l = 0; l < t->nleaves; l++) {
-        for (uint32_t k = t->first[l]; k < t->first[l + 1]; k++) {
-            if (tree_grow (t, t->member[k], err) < 0)
+            if (t->to == one)
+                first[v][l] = at[v][t->leaf[l]];
+            if (l == leaf || at[v][t->leaf[l]] == first[v][l])
+                continue;
+            if (check_pair (c, t->to, there, err) < 0
+                || check_pair (c, one, there, err) < 0)
                 return -1;
-            sum_tree (c, s);
-            if (k == t->first[l])
-                begin_leaf (s, l);
-            else if (compare_leaf (c, s, l, err) < 0)
-                return -1;
+            return error_world (err, "the paths to %s do not form a tree",
+                                name (c, t->to));
         }
-        if (check_within (c, s, l, err) < 0)
-            return -1;
     }
-    for (int v = 0; v < VECTORS; v++)
-        if (s->total[v] != 0)
-            return find_across (c, s, err);
     return 0;
+}
+
+static int check_leaves (struct check *c, struct error *err)
+{
+    struct tree *t = tree_create (c->ps);
+    uint64_t *at[VECTORS], *first[VECTORS], total[VECTORS] = { 0 };
+    uint64_t key = rng_next (&c->rng);
+    int rc = 0;
+
+    for (int v = 0; v < VECTORS; v++) {
+        at[v] = xarray (tree_steps (t), sizeof (*at[v]));
+        first[v] = xarray (t->nleaves, sizeof (*first[v]));
+    }
+    for (size_t l = 0; l < t->nleaves && rc == 0; l++) {
+        for (uint32_t k = t->first[l]; k < t->first[l + 1] && rc == 0; k++)
+            if ((rc = tree_grow (t, t->member[k], err)) == 0)
+                rc = check_tree (c, t, at, first, err);
+        if (rc == 0)
+            rc = check_within (c, t, l, err);
+        for (size_t x = 0; x < t->nleaves && rc == 0; x++)
+            for (int v = 0; v < VECTORS && x != l; v++)
+                total[v] = (total[v] + weight (key, l, x) * first[v][x])
+                           % ECHELON_PRIME;
+    }
+    for (int v = 0; v < VECTORS && rc == 0; v++) {
+        if (total[v] == 0)
+            continue;
+        /* some C(s,t) + C(t,s) is not 0: report which */
+        for (size_t k = 0; k < t->nleaves && rc == 0; k++)
+            for (size_t l = 0; l < k && rc == 0; l++)
+                rc = check_pair (c, t->member[t->first[l]],
+                                 t->member[t->first[k]], err);
+        if (rc == 0)
+            rc = error_world (err, "the paths do not form trees");
+    }
+    tree_destroy (t);
+    for (int v = 0; v < VECTORS; v++) {
+        free (at[v]);
+        free (first[v]);
+    }
+    return rc;
 }
 
 static int check_links (const struct check *c, size_t links,
@@ -413,49 +321,6 @@ static int check_links (const struct check *c, size_t links,
     if (links != plan_links (c->plan))
         return error_input (err, "the pairs use %zu links, the plan says %zu",
                             links, plan_links (c->plan));
-    return 0;
-}
-
-static int check_pairs (struct check *c, struct error *err)
-{
-    size_t links = 0;
-    struct check_sums s;
-    int rc = 0;
-
-    if (pathset_ports (c->ps) >= 2) {
-        sums_init (c, &s);
-        rc = check_leaves (c, &s, err);
-        sums_clear (&s);
-    }
-    for (size_t x = 0; x < pathset_network (c->ps)->nlinks; x++)
-        links += c->used[x];
-    return rc < 0 ? -1 : check_links (c, links, err);
-}
-
-/*
- * A plan that is not maximal: its basis rounds cross all links, unless they are
- * a schedule.
- */
-
-static int check_columns (const struct check *c, struct error *err)
-{
-    size_t m;
-
-    return pathset_links (c->ps, &m, err) ? check_links (c, m, err) : -1;
-}
-
-static int check_cover (const struct check *c, struct error *err)
-{
-    const struct network *net = pathset_network (c->ps);
-    size_t m;
-    const uint32_t *link = pathset_links (c->ps, &m, err);
-
-    if (!link || check_columns (c, err) < 0)
-        return -1;
-    for (size_t i = 0; i < m; i++)
-        if (c->uses[link[i]] == 0)
-            return error_input (err, "no probe of the basis rounds crosses %s",
-                                net->link[link[i]].id);
     return 0;
 }
 
@@ -483,13 +348,27 @@ static uint64_t target_dot (const struct check *c, const struct plan_target *t,
     return sum;
 }
 
-static int check_targets (struct check *c, struct error *err)
+/* The basis rounds must determine what the plan claims. A plan that is not
+ * maximal must cross all links, unless it is a schedule.
+ */
+static int check_span (struct check *c, struct error *err)
 {
     const struct network *net = pathset_network (c->ps);
-    size_t n, links;
+    size_t n, m;
     const struct plan_target *t = plan_targets (c->plan, &n);
+    const uint32_t *link;
 
-    if (!pathset_links (c->ps, &links, err) || check_links (c, links, err) < 0)
+    if (n == 0 && plan_maximal (c->plan)) {
+        size_t used = 0;
+
+        if (pathset_ports (c->ps) >= 2 && check_leaves (c, err) < 0)
+            return -1;
+        for (size_t x = 0; x < net->nlinks; x++)
+            used += c->used[x];
+        return check_links (c, used, err);
+    }
+    if (!(link = pathset_links (c->ps, &m, err))
+        || check_links (c, m, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
         for (int v = 0; v < VECTORS; v++)
@@ -497,20 +376,11 @@ static int check_targets (struct check *c, struct error *err)
                 return error_input (err, "what is to be known of %s does not"
                                     " follow from the basis rounds",
                                     net->link[t[i].link].id);
+    for (size_t i = 0; i < m && n == 0 && !c->schedule; i++)
+        if (c->uses[link[i]] == 0)
+            return error_input (err, "no probe of the basis rounds crosses %s",
+                                net->link[link[i]].id);
     return 0;
-}
-
-/* The basis rounds must determine what the plan claims. */
-static int check_span (struct check *c, struct error *err)
-{
-    size_t ntargets;
-
-    plan_targets (c->plan, &ntargets);
-    if (ntargets > 0)
-        return check_targets (c, err);
-    if (plan_maximal (c->plan))
-        return check_pairs (c, err);
-    return c->schedule ? check_columns (c, err) : check_cover (c, err);
 }
 
 /* Check the numbers of rounds. */
@@ -527,7 +397,7 @@ static int check_counts (const struct plan *plan, struct error *err)
         return error_input (err, "%zu basis rounds, but a bound of %zu", basis,
                             plan_bound (plan));
     if (confirm > rounds - basis)
-        return error_input (err, "%zu confirm rounds, but %zu behind the"
+        return error_input (err, "%zu confirm rounds, but %zu after the"
                             " basis", confirm, rounds - basis);
     return 0;
 }
@@ -542,7 +412,7 @@ int plan_check (struct pathset *ps, const struct plan *plan,
         .schedule = rules && rules->schedule,
     };
     size_t m = pathset_network (ps)->nlinks;
-    int rc = -1;
+    int rc = 0;
 
     if (rules && rules->flows)
         return error_input (err, "a plan of flows, which flows_check checks");
@@ -553,14 +423,10 @@ int plan_check (struct pathset *ps, const struct plan *plan,
     c.link_round = xcalloc (m + 1, sizeof (*c.link_round));
     c.end_round = xcalloc (pathset_ports (ps) + 1, sizeof (*c.end_round));
     c.used = xcalloc (m + 1, 1);
-    for (size_t r = 0; r < plan_rounds (plan); r++)
-        if (check_round (&c, r, err) < 0)
-            goto error;
-    if (check_rank (&c, err) < 0)
-        goto error;
-    draw_null (&c);
-    rc = check_span (&c, err);
-error:
+    for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++)
+        rc = check_round (&c, r, err);
+    if (rc == 0 && (rc = check_rank (&c, err)) == 0)
+        rc = check_span (&c, err);
     free (c.uses);
     free (c.link_round);
     free (c.end_round);

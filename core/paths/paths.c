@@ -8,11 +8,12 @@
 
 #include "core/paths/tree.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 
 struct pathset {
     const struct network *net;
     struct endpoint *endpoint;
-    uint32_t *by_name; /* endpoints sorted by name */
+    const struct endpoint **by_name; /* sorted */
     size_t n;
     uint32_t *port;    /* [n] */
     size_t nports;
@@ -34,66 +35,27 @@ static int compare_id (const void *a, const void *b)
     const struct endpoint *const *x = a;
     const struct endpoint *const *y = b;
 
-    return ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
+    return util_compare ((*x)->id, (*y)->id);
 }
 
-/* No name and no id may occur twice; also fills by_name. */
+/* No name and no id may occur twice; also sorts by_name. */
 static int check_unique (struct pathset *ps, struct error *err)
 {
-    const struct endpoint **v = xcalloc (ps->n + 1, sizeof (*v));
-    int rc = 0;
+    const struct endpoint **v = ps->by_name;
 
     for (size_t i = 0; i < ps->n; i++)
         v[i] = &ps->endpoint[i];
-    qsort (v, ps->n, sizeof (*v), compare_name);
-    for (size_t i = 0; i < ps->n; i++)
-        ps->by_name[i] = v[i] - ps->endpoint;
-    for (size_t i = 1; i < ps->n && rc == 0; i++)
-        if (strcmp (v[i]->name, v[i - 1]->name) == 0)
-            rc = error_input (err, "endpoint %s is there twice", v[i]->name);
     qsort (v, ps->n, sizeof (*v), compare_id);
-    for (size_t i = 1; i < ps->n && rc == 0; i++)
-        if (v[i]->id == v[i - 1]->id)
-            rc = error_input (err, "%s and %s are one endpoint",
-                              v[i - 1]->name, v[i]->name);
-    free (v);
-    return rc;
-}
-
-struct arrival {
-    uint32_t place;
-    uint32_t endpoint;
-};
-
-static int compare_arrival (const void *a, const void *b)
-{
-    const struct arrival *x = a;
-    const struct arrival *y = b;
-
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
-    return (x->endpoint > y->endpoint) - (x->endpoint < y->endpoint);
-}
-
-/* Number the ports in the order of their first endpoints. */
-static void find_ports (struct pathset *ps)
-{
-    struct arrival *v = xcalloc (ps->n + 1, sizeof (*v));
-
-    ps->port = xcalloc (ps->n + 1, sizeof (*ps->port));
-    for (size_t i = 0; i < ps->n; i++)
-        v[i] = (struct arrival){
-            ps->net->place (ps->net->net, ps->endpoint[i].id), i,
-        };
-    qsort (v, ps->n, sizeof (*v), compare_arrival);
-    /* the first endpoint's number, until the loop below reaches it */
-    for (size_t k = 0; k < ps->n; k++)
-        ps->port[v[k].endpoint] = k > 0 && v[k].place == v[k - 1].place
-            ? ps->port[v[k - 1].endpoint] : v[k].endpoint;
-    for (size_t i = 0; i < ps->n; i++)
-        ps->port[i] = ps->port[i] == i ? ps->nports++
-                                       : ps->port[ps->port[i]];
-    free (v);
+    for (size_t i = 1; i < ps->n; i++)
+        if (v[i]->id == v[i - 1]->id && strcmp (v[i]->name, v[i - 1]->name))
+            return error_input (err, "%s and %s are one endpoint",
+                                v[i - 1]->name, v[i]->name);
+    qsort (v, ps->n, sizeof (*v), compare_name);
+    for (size_t i = 1; i < ps->n; i++)
+        if (strcmp (v[i]->name, v[i - 1]->name) == 0)
+            return error_input (err, "endpoint %s is there twice",
+                                v[i]->name);
+    return 0;
 }
 
 struct pathset *pathset_create (const struct network *net,
@@ -101,22 +63,31 @@ struct pathset *pathset_create (const struct network *net,
                                 struct error *err)
 {
     struct pathset *ps = xcalloc (1, sizeof (*ps));
+    uint32_t *port_at; /* [nplaces] port + 1 */
 
     ps->net = net;
-    ps->endpoint = xcalloc (n + 1, sizeof (*ps->endpoint));
-    ps->by_name = xcalloc (n + 1, sizeof (*ps->by_name));
-    for (; ps->n < n; ps->n++) {
-        struct endpoint *e = &ps->endpoint[ps->n];
-
-        e->id = endpoint[ps->n].id;
-        e->name = xstrdup (endpoint[ps->n].name);
-        e->host = xstrdup (endpoint[ps->n].host);
-    }
+    ps->n = n;
+    ps->endpoint = xarray (n, sizeof (*ps->endpoint));
+    ps->by_name = xarray (n, sizeof (*ps->by_name));
+    ps->port = xarray (n, sizeof (*ps->port));
+    for (size_t i = 0; i < n; i++)
+        ps->endpoint[i] = (struct endpoint){
+            endpoint[i].id, xstrdup (endpoint[i].name),
+            xstrdup (endpoint[i].host),
+        };
     if (check_unique (ps, err) < 0) {
         pathset_destroy (ps);
         return NULL;
     }
-    find_ports (ps);
+    port_at = xcalloc (net->nplaces, sizeof (*port_at));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t place = net->place (net->net, ps->endpoint[i].id);
+
+        if (port_at[place] == 0)
+            port_at[place] = ++ps->nports;
+        ps->port[i] = port_at[place] - 1;
+    }
+    free (port_at);
     return ps;
 }
 
@@ -169,22 +140,11 @@ uint32_t pathset_port (const struct pathset *ps, size_t i)
 
 int pathset_find (const struct pathset *ps, const char *name)
 {
-    size_t low = 0;
-    size_t high = ps->n;
+    const struct endpoint key = { .name = name }, *want = &key;
+    const struct endpoint **at
+        = bsearch (&want, ps->by_name, ps->n, sizeof (*at), compare_name);
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        uint32_t i = ps->by_name[mid];
-        int order = strcmp (name, ps->endpoint[i].name);
-
-        if (order == 0)
-            return (int)i;
-        if (order < 0)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return -1;
+    return at ? (int)(*at - ps->endpoint) : -1;
 }
 
 int pathset_walk (const struct pathset *ps, size_t a, size_t b,

@@ -7,56 +7,13 @@
 
 #include "util/alloc.h"
 
-struct mark {
-    uint32_t tree; /* the last tree that has the place */
-    uint32_t step; /* its step there */
-};
-
-struct tree_scratch {
-    uint32_t *place;   /* [nleaves] where a leaf's paths begin */
-    struct mark *mark; /* [nplaces] */
-    uint32_t grown;    /* trees so far */
-};
-
-/* Number the leaves by the places that first hops lead to. */
-static void find_leaves (struct tree *t, const struct network *net)
-{
-    size_t n = pathset_size (t->ps);
-    struct mark *mark = t->scratch->mark; /* until the first tree is grown */
-    uint32_t ports = 0; /* found so far; ports are numbered in this order */
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t id = pathset_endpoint (t->ps, i)->id;
-        uint32_t place = net->attach (net->net, id, &t->up[i]);
-
-        if (place == NETWORK_NONE) /* no connection: tree_grow will report it */
-            place = net->place (net->net, id);
-        if (!mark[place].tree) {
-            mark[place] = (struct mark){ 1, t->nleaves };
-            t->scratch->place[t->nleaves++] = place;
-        }
-        t->leaf_of[i] = mark[place].step;
-        t->first[t->leaf_of[i] + 1]++;
-        if (pathset_port (t->ps, i) == ports) {
-            t->ports[t->leaf_of[i]]++;
-            ports++;
-        }
-    }
-    for (size_t l = 0; l < t->nleaves; l++) {
-        mark[t->scratch->place[l]] = (struct mark){ 0, t->first[l] };
-        t->first[l + 1] += t->first[l];
-    }
-    for (size_t i = 0; i < n; i++)
-        t->member[mark[t->scratch->place[t->leaf_of[i]]].step++] = i;
-}
-
 struct tree *tree_create (const struct pathset *ps)
 {
     const struct network *net = pathset_network (ps);
     size_t n = pathset_size (ps);
     struct tree *t = xcalloc (1, sizeof (*t));
+    uint32_t ports = 0; /* found so far; ports are numbered in this order */
 
-    t->scratch = xcalloc (1, sizeof (*t->scratch));
     t->ps = ps;
     t->leaf_of = xcalloc (n + 1, sizeof (*t->leaf_of));
     t->first = xcalloc (n + 2, sizeof (*t->first));
@@ -64,11 +21,33 @@ struct tree *tree_create (const struct pathset *ps)
     t->ports = xcalloc (n + 1, sizeof (*t->ports));
     t->up = xcalloc (n + 1, sizeof (*t->up));
     t->leaf = xcalloc (n + 1, sizeof (*t->leaf));
-    t->scratch->place = xcalloc (n + 1, sizeof (*t->scratch->place));
+    t->place = xcalloc (n + 1, sizeof (*t->place));
     t->arc = xcalloc (net->nplaces + 1, sizeof (*t->arc));
     t->parent = xcalloc (net->nplaces + 1, sizeof (*t->parent));
-    t->scratch->mark = xcalloc (net->nplaces + 1, sizeof (*t->scratch->mark));
-    find_leaves (t, net);
+    t->grown = xcalloc (net->nplaces + 1, sizeof (*t->grown));
+    t->step = xcalloc (net->nplaces + 1, sizeof (*t->step));
+    /* number the leaves by the places that first hops lead to */
+    for (size_t i = 0; i < n; i++) {
+        uint32_t id = pathset_endpoint (ps, i)->id;
+        uint32_t place = net->attach (net->net, id, &t->up[i]);
+
+        if (place == NETWORK_NONE) /* no connection: tree_grow will report it */
+            place = net->place (net->net, id);
+        if (t->step[place] == 0) {
+            t->place[t->nleaves++] = place;
+            t->step[place] = t->nleaves; /* leaf + 1 until a tree is grown */
+        }
+        t->leaf_of[i] = t->step[place] - 1;
+        t->first[t->leaf_of[i] + 2]++;
+        if (pathset_port (ps, i) == ports) {
+            t->ports[t->leaf_of[i]]++;
+            ports++;
+        }
+    }
+    for (size_t l = 0; l < t->nleaves; l++)
+        t->first[l + 2] += t->first[l + 1];
+    for (size_t i = 0; i < n; i++)
+        t->member[t->first[t->leaf_of[i] + 1]++] = i;
     return t;
 }
 
@@ -84,9 +63,9 @@ void tree_destroy (struct tree *t)
     free (t->arc);
     free (t->parent);
     free (t->leaf);
-    free (t->scratch->place);
-    free (t->scratch->mark);
-    free (t->scratch);
+    free (t->place);
+    free (t->grown);
+    free (t->step);
     free (t);
 }
 
@@ -112,16 +91,16 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
 {
     const struct network *net = pathset_network (t->ps);
     uint32_t id = pathset_endpoint (t->ps, to)->id;
-    struct mark *mark = t->scratch->mark;
-    uint32_t now = ++t->scratch->grown;
+    uint32_t now = ++t->ntrees, root = net->place (net->net, id);
 
     t->to = to;
     t->n = 1;
     t->arc[0] = NETWORK_NONE;
     t->parent[0] = 0;
-    mark[net->place (net->net, id)] = (struct mark){ now, 0 };
+    t->grown[root] = now;
+    t->step[root] = 0;
     for (size_t l = 0; l < t->nleaves; l++) {
-        uint32_t place = t->scratch->place[l];
+        uint32_t place = t->place[l];
         uint32_t at[PATH_MAX_HOPS];
         uint32_t arc[PATH_MAX_HOPS];
         uint32_t step;
@@ -130,7 +109,7 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
         t->leaf[l] = 0;
         if (l == t->leaf_of[to] && t->ports[l] == 1)
             continue;
-        while (mark[place].tree != now) {
+        while (t->grown[place] != now) {
             if (hops == PATH_MAX_HOPS)
                 return broken (t, l, err);
             at[hops] = place;
@@ -139,8 +118,9 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
                 return broken (t, l, err);
             hops++;
         }
-        for (step = mark[place].step; hops-- > 0; step = t->n++) {
-            mark[at[hops]] = (struct mark){ now, t->n };
+        for (step = t->step[place]; hops-- > 0; step = t->n++) {
+            t->grown[at[hops]] = now;
+            t->step[at[hops]] = t->n;
             t->arc[t->n] = arc[hops];
             t->parent[t->n] = step;
         }

@@ -39,7 +39,10 @@ struct tree {
     uint32_t *leaf;     /* [nleaves] step at which a leaf's path begins; 0 for
                            the leaf of `to` if its port is alone there */
 
-    struct tree_scratch *scratch;
+    uint32_t *place;   /* [nleaves] where a leaf's paths begin */
+    uint32_t *grown;   /* [nplaces] the last tree that has the place */
+    uint32_t *step;    /* [nplaces] its step there */
+    uint32_t ntrees;   /* so far */
 };
 
 /* Find the leaves of a set. */

@@ -18,175 +18,131 @@ enum {
     FRACTION_MAX = 1 << 20, /* |p| and q */
 };
 
-static json_t *row_json (const struct pathset *ps, const struct row *row)
-{
-    const struct link_info *info = pathset_network (ps)->link;
-    json_t *json = json_object ();
-
-    for (size_t k = 0; k < row->n; k++)
-        json_put (json, info[row->link[k]].id, json_integer (row->count[k]));
-    return json;
-}
-
-static int append_round (json_t *rounds, const struct plan *plan,
-                         struct pathset *ps, size_t round, struct error *err)
-{
-    json_t *list = json_array ();
-    size_t n;
-    const struct probe *p = plan_round (plan, round, &n);
-
-    json_add (rounds, list);
-    for (size_t i = 0; i < n; i++) {
-        struct row row;
-
-        if (pathset_row (ps, p[i].a, p[i].b, &row, err) < 0)
-            return -1;
-        json_add (list, json_pack ("{s:s, s:s, s:o}",
-                                   "a", pathset_endpoint (ps, p[i].a)->name,
-                                   "b", pathset_endpoint (ps, p[i].b)->name,
-                                   "row", row_json (ps, &row)));
-    }
-    return 0;
-}
-
-/* Unknown errors are null; unknown seconds and memory are omitted. */
-static void set_extra (json_t *json, const struct plan_file_extra *extra)
-{
-    static const struct plan_file_extra none;
-    const struct plan_file_extra *x = extra ? extra : &none;
-    const struct {
-        const char *key;
-        double value;
-    } number[] = {
-        { "stderr_rms", x->stderr_rms },
-        { "stderr_max", x->stderr_max },
-        { "seconds", x->seconds },
-        { "peak_rss_mb", x->peak_rss_mb },
-    };
-
-    for (size_t i = 0; i < sizeof (number) / sizeof (number[0]); i++)
-        if (number[i].value != 0)
-            json_put (json, number[i].key, json_real (number[i].value));
-        else if (i < 2)
-            json_put (json, number[i].key, json_null ());
-}
-
 static size_t extra_rounds (const struct plan *plan)
 {
     return plan_rounds (plan) - plan_basis_rounds (plan)
            - plan_confirm_rounds (plan);
 }
 
-/* p/q as in solve/solution. */
-static json_t *members_json (const struct plan_target *t,
-                             const struct link_info *info)
-{
-    json_t *json = json_object ();
-
-    for (size_t k = 0; k < t->n; k++) {
-        const struct plan_member *m = &t->member[k];
-        char text[48];
-
-        snprintf (text, sizeof (text), "%jd/%jd", (intmax_t)m->p,
-                  (intmax_t)m->q);
-        json_put (json, info[m->link].id, json_string (text));
-    }
-    return json;
-}
-
-/* "targets": those determined alone; "combined": those determined in a
- * combination only; "undetermined". Nothing is written if there are no targets.
- */
-static void set_targets (json_t *json, const struct plan *plan,
-                         const struct pathset *ps)
+static json_t *rounds_json (const struct plan *plan, struct pathset *ps,
+                            struct error *err)
 {
     const struct link_info *info = pathset_network (ps)->link;
-    json_t *alone = json_array ();
-    json_t *combined = json_object ();
-    json_t *not = json_array ();
-    size_t n;
+    json_t *rounds = json_array ();
+
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        json_t *list = json_array ();
+        size_t n;
+        const struct probe *p = plan_round (plan, r, &n);
+
+        json_add (rounds, list);
+        for (size_t i = 0; i < n; i++) {
+            json_t *json = json_object ();
+            struct row row;
+
+            if (pathset_row (ps, p[i].a, p[i].b, &row, err) < 0) {
+                json_decref (json);
+                json_decref (rounds);
+                return NULL;
+            }
+            for (size_t k = 0; k < row.n; k++)
+                json_put (json, info[row.link[k]].id,
+                          json_integer (row.count[k]));
+            json_add (list,
+                      json_pack ("{s:s, s:s, s:o}",
+                                 "a", pathset_endpoint (ps, p[i].a)->name,
+                                 "b", pathset_endpoint (ps, p[i].b)->name,
+                                 "row", json));
+        }
+    }
+    return rounds;
+}
+
+/* The links of targets that are determined alone (kind 1), in a combination
+ * only (2), or not at all (0); NULL: there are none, or, for kind 1, no targets.
+ * Fractions are p/q as in solve/solution.
+ */
+static json_t *targets_json (const struct plan *plan,
+                             const struct link_info *info, size_t kind)
+{
+    json_t *json = kind == 2 ? json_object () : json_array ();
+    size_t n, found = 0;
     const struct plan_target *t = plan_targets (plan, &n);
 
     for (size_t i = 0; i < n; i++) {
-        const char *id = info[t[i].link].id;
+        json_t *members = json_object ();
 
-        if (t[i].n > 1)
-            json_put (combined, id, members_json (&t[i], info));
-        else
-            json_add (t[i].n == 1 ? alone : not, json_string (id));
+        for (size_t k = 0; k < t[i].n; k++) {
+            const struct plan_member *m = &t[i].member[k];
+            char text[48];
+
+            snprintf (text, sizeof (text), "%jd/%jd", (intmax_t)m->p,
+                      (intmax_t)m->q);
+            json_put (members, info[m->link].id, json_string (text));
+        }
+        if ((t[i].n > 1 ? 2 : t[i].n) == kind) {
+            found++;
+            if (kind == 2)
+                json_put (json, info[t[i].link].id, json_incref (members));
+            else
+                json_add (json, json_string (info[t[i].link].id));
+        }
+        json_decref (members);
     }
-    if (n > 0)
-        json_put (json, "targets", json_incref (alone));
-    if (json_object_size (combined) > 0)
-        json_put (json, "combined", json_incref (combined));
-    if (json_array_size (not) > 0)
-        json_put (json, "undetermined", json_incref (not));
-    json_decref (alone);
-    json_decref (combined);
-    json_decref (not);
+    if (kind == 1 ? n > 0 : found > 0)
+        return json;
+    json_decref (json);
+    return NULL;
 }
 
-static size_t bound (const struct plan *plan, const struct pathset *ps)
+static json_t *real_or (double value, json_t *none)
 {
-    size_t least = plan_least_rounds (pathset_ports (ps), plan_rank (plan));
-
-    return plan_bound (plan) > least ? plan_bound (plan) : least;
+    return value != 0 ? json_real (value) : none;
 }
 
+/* Unknown errors are null; unknown seconds and memory are omitted. */
 int plan_write (const struct plan *plan, struct pathset *ps,
                 const struct plan_file_extra *extra, FILE *fp,
                 struct error *err)
 {
-    const struct {
-        const char *key;
-        size_t value;
-    } number[] = {
-        { "hosts", pathset_ports (ps) },
-        { "links", plan_links (plan) },
-        { "rank", plan_rank (plan) },
-        { "measurements", plan_probes (plan) },
-        { "bound", bound (plan, ps) },
-        { "basis_rounds", plan_basis_rounds (plan) },
-        { "extra_rounds", extra_rounds (plan) },
-    };
-    json_t *json = json_file ("plan", pathset_network (ps)->hash);
-    json_t *endpoints = json_array ();
-    json_t *rounds = json_array ();
-    int rc = 0;
+    static const struct plan_file_extra none;
+    const struct plan_file_extra *x = extra ? extra : &none;
+    const struct network *net = pathset_network (ps);
+    size_t least = plan_least_rounds (pathset_ports (ps), plan_rank (plan));
+    size_t bound = plan_bound (plan) > least ? plan_bound (plan) : least;
+    size_t confirm = plan_confirm_rounds (plan);
+    json_t *rounds = rounds_json (plan, ps, err);
+    json_t *endpoints;
 
-    json_put (json, "method", json_string (plan_method (plan)));
-    for (size_t i = 0; i < sizeof (number) / sizeof (number[0]); i++)
-        json_put (json, number[i].key, json_integer (number[i].value));
-    if (!plan_maximal (plan))
-        json_put (json, "maximal", json_false ());
-    if (plan_confirm_rounds (plan) > 0)
-        json_put (json, "confirm_rounds",
-                  json_integer (plan_confirm_rounds (plan)));
-    set_targets (json, plan, ps);
-    set_extra (json, extra);
+    if (!rounds)
+        return -1;
+    endpoints = json_array ();
     for (size_t i = 0; i < pathset_size (ps); i++)
         json_add (endpoints, json_string (pathset_endpoint (ps, i)->name));
-    json_put (json, "endpoints", endpoints);
-    for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++)
-        rc = append_round (rounds, plan, ps, r, err);
-    json_put (json, "rounds", rounds);
-    if (rc == 0)
-        rc = json_write (json, fp, err);
-    json_decref (json);
-    return rc;
-}
-
-static int check_fabric (const json_t *json, const char *fabric_hash,
-                         struct error *err)
-{
-    const char *hash;
-
-    if (json_get_string (json, NULL, "fabric", &hash, err) < 0)
-        return -1;
-    if (strcmp (hash, fabric_hash) != 0)
-        return error_input (err, "made for another fabric (%.64s, this one"
-                            " is %.64s)", hash, fabric_hash);
-    return 0;
+    return json_write_file (
+        "plan", net->hash,
+        json_pack ("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*, s:o*, s:o*,"
+                   " s:o*, s:o*, s:o, s:o, s:o*, s:o*, s:o, s:o}",
+                   "method", plan_method (plan),
+                   "hosts", (json_int_t)pathset_ports (ps),
+                   "links", (json_int_t)plan_links (plan),
+                   "rank", (json_int_t)plan_rank (plan),
+                   "measurements", (json_int_t)plan_probes (plan),
+                   "bound", (json_int_t)bound,
+                   "basis_rounds", (json_int_t)plan_basis_rounds (plan),
+                   "extra_rounds", (json_int_t)extra_rounds (plan),
+                   "maximal", plan_maximal (plan) ? NULL : json_false (),
+                   "confirm_rounds", confirm ? json_integer (confirm) : NULL,
+                   "targets", targets_json (plan, net->link, 1),
+                   "combined", targets_json (plan, net->link, 2),
+                   "undetermined", targets_json (plan, net->link, 0),
+                   "stderr_rms", real_or (x->stderr_rms, json_null ()),
+                   "stderr_max", real_or (x->stderr_max, json_null ()),
+                   "seconds", real_or (x->seconds, NULL),
+                   "peak_rss_mb", real_or (x->peak_rss_mb, NULL),
+                   "endpoints", endpoints,
+                   "rounds", rounds),
+        fp, err);
 }
 
 static struct pathset *read_endpoints (const json_t *json,
@@ -267,63 +223,71 @@ static int find_endpoint (const void *ps, const char *name,
                   : error_input (err, "%s is not among the endpoints", name);
 }
 
-static int read_end (const json_t *json, const char *where, const char *key,
-                     const struct ends *ends, int *end, struct error *err)
-{
-    const char *name;
-
-    if (json_get_string (json, where, key, &name, err) < 0)
-        return -1;
-    if ((*end = ends->find (ends->arg, name, err)) < 0)
-        return error_prefix (err, "%s.%s", where, key);
-    return 0;
-}
-
-static bool are_one (const struct ends *ends, int a, int b)
-{
-    return ends->ps ? pathset_port (ends->ps, a) == pathset_port (ends->ps, b)
-                    : a == b;
-}
-
 static int read_probe (struct plan *plan, size_t r, const json_t *probe,
                        const char *where, const struct ends *ends,
                        struct error *err)
 {
-    int a, b;
+    static const char *const key[] = { "a", "b" };
+    int end[2];
 
     if (!json_is_object (probe))
         return error_input (err, "%s: not an object", where);
-    if (read_end (probe, where, "a", ends, &a, err) < 0
-        || read_end (probe, where, "b", ends, &b, err) < 0)
-        return -1;
-    if (are_one (ends, a, b))
+    for (int k = 0; k < 2; k++) {
+        const char *name;
+
+        if (json_get_string (probe, where, key[k], &name, err) < 0)
+            return -1;
+        if ((end[k] = ends->find (ends->arg, name, err)) < 0)
+            return error_prefix (err, "%s.%s", where, key[k]);
+    }
+    if (ends->ps ? pathset_port (ends->ps, end[0])
+                       == pathset_port (ends->ps, end[1])
+                 : end[0] == end[1])
         return error_input (err, "%s: a and b are one endpoint", where);
-    if (ends->ps && check_row (probe, where, ends->ps, a, b, err) < 0)
+    if (ends->ps
+        && check_row (probe, where, ends->ps, end[0], end[1], err) < 0)
         return -1;
-    plan_add (plan, r, a, b);
+    plan_add (plan, r, end[0], end[1]);
     return 0;
 }
 
-static int read_rounds (struct plan *plan, const json_t *rounds,
-                        const struct ends *ends, struct error *err)
+/* Make a plan with the file's method and rounds. NULL with err. */
+static struct plan *read_probes (const json_t *json, const struct ends *ends,
+                                 struct error *err)
 {
-    for (size_t r = 0; r < json_array_size (rounds); r++) {
+    const struct plan_rules *rules;
+    struct plan *plan;
+    const char *method;
+    json_t *rounds;
+    int rc = 0;
+
+    if (json_get_string (json, NULL, "method", &method, err) < 0
+        || json_get_array (json, NULL, "rounds", ROUNDS_MAX, &rounds, err) < 0)
+        return NULL;
+    if (!(rules = plan_rules (method))) {
+        error_input (err, "method: %.40s is not known", method);
+        return NULL;
+    }
+    plan = plan_create (rules->method);
+    for (size_t r = 0; r < json_array_size (rounds) && rc == 0; r++) {
         const json_t *round = json_array_get (rounds, r);
         size_t n = json_array_size (round);
 
         if (!json_is_array (round) || n == 0 || n > ends->most)
-            return error_input (err, "rounds[%zu]: not 1 to %zu probes", r,
-                                ends->most);
-        for (size_t i = 0; i < n; i++) {
+            rc = error_input (err, "rounds[%zu]: not 1 to %zu probes", r,
+                              ends->most);
+        for (size_t i = 0; i < n && rc == 0; i++) {
             char where[64];
 
             snprintf (where, sizeof (where), "rounds[%zu][%zu]", r, i);
-            if (read_probe (plan, r, json_array_get (round, i), where, ends,
-                            err) < 0)
-                return -1;
+            rc = read_probe (plan, r, json_array_get (round, i), where, ends,
+                             err);
         }
     }
-    return 0;
+    if (rc == 0)
+        return plan;
+    plan_destroy (plan);
+    return NULL;
 }
 
 /* The links of the set's paths, sorted by id. */
@@ -499,68 +463,14 @@ static int check_number (const json_t *json, const char *key,
     return 0;
 }
 
-/* A computed bound is checked by plan_check; the bound of all hosts is computed
- * here.
- */
-static int read_bound (struct plan *plan, const json_t *json,
-                       const struct pathset *ps, struct error *err)
-{
-    size_t least = plan_least_rounds (pathset_ports (ps), plan_rank (plan));
-    uint64_t value;
-
-    if (json_get_u64 (json, NULL, "bound", 0, ROUNDS_MAX, &value, err) < 0)
-        return -1;
-    if (value < least)
-        return error_input (err, "bound: %ju, but it is %zu at least",
-                            (uintmax_t)value, least);
-    plan_set_bound (plan, value);
-    return 0;
-}
-
-/* "maximal": true if missing. */
-static int read_maximal (struct plan *plan, const json_t *json,
-                         struct error *err)
-{
-    const json_t *maximal = json_object_get (json, "maximal");
-
-    if (maximal && !json_is_boolean (maximal))
-        return error_input (err, "maximal: neither true nor false");
-    plan_set_maximal (plan, !json_is_false (maximal));
-    return 0;
-}
-
-/* Make a plan with the file's method and rounds. NULL with err. */
-static struct plan *read_probes (const json_t *json, const struct ends *ends,
-                                 struct error *err)
-{
-    const struct plan_rules *rules;
-    struct plan *plan;
-    const char *method;
-    json_t *rounds;
-
-    if (json_get_string (json, NULL, "method", &method, err) < 0
-        || json_get_array (json, NULL, "rounds", ROUNDS_MAX, &rounds, err) < 0)
-        return NULL;
-    if (!(rules = plan_rules (method))) {
-        error_input (err, "method: %.40s is not known", method);
-        return NULL;
-    }
-    plan = plan_create (rules->method);
-    if (read_rounds (plan, rounds, ends, err) < 0) {
-        plan_destroy (plan);
-        plan = NULL;
-    }
-    return plan;
-}
-
 static struct plan *read_plan (const json_t *json, struct pathset *ps,
                                struct error *err)
 {
     const struct ends ends = { find_endpoint, ps, pathset_ports (ps) / 2, ps };
     struct plan *plan = read_probes (json, &ends, err);
-    uint64_t rank, basis_rounds;
-    uint64_t confirm_rounds = 0;
-    size_t links;
+    const json_t *maximal = json_object_get (json, "maximal");
+    uint64_t rank, basis_rounds, bound, confirm_rounds = 0;
+    size_t links, least;
 
     if (!plan)
         return NULL;
@@ -577,14 +487,26 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
         goto error;
     plan_set_rank (plan, links, rank, basis_rounds);
     plan_set_confirm (plan, confirm_rounds);
+    /* a computed bound is checked by plan_check, that of all hosts here */
+    least = plan_least_rounds (pathset_ports (ps), rank);
     if (check_number (json, "hosts", pathset_ports (ps), err) < 0
         || check_number (json, "links", links, err) < 0
         || check_number (json, "measurements", plan_probes (plan), err) < 0
-        || read_bound (plan, json, ps, err) < 0
-        || read_maximal (plan, json, err) < 0
-        || check_number (json, "extra_rounds", extra_rounds (plan), err) < 0)
+        || json_get_u64 (json, NULL, "bound", 0, ROUNDS_MAX, &bound, err) < 0)
         goto error;
-    return plan;
+    if (bound < least) {
+        error_input (err, "bound: %ju, but it is %zu at least",
+                     (uintmax_t)bound, least);
+        goto error;
+    }
+    plan_set_bound (plan, bound);
+    if (maximal && !json_is_boolean (maximal)) {
+        error_input (err, "maximal: neither true nor false");
+        goto error;
+    }
+    plan_set_maximal (plan, !json_is_false (maximal));
+    if (check_number (json, "extra_rounds", extra_rounds (plan), err) == 0)
+        return plan;
 error:
     plan_destroy (plan);
     return NULL;
@@ -596,12 +518,17 @@ struct plan *plan_read (FILE *fp, const char *name, const char *fabric_hash,
 {
     json_t *json = json_read (fp, name, "plan", BYTES_MAX, err);
     struct plan *plan = NULL;
+    const char *hash;
+    int rc;
 
     *ps = NULL;
     if (!json)
         return NULL;
-    if (check_fabric (json, fabric_hash, err) < 0
-        || !(*ps = read_endpoints (json, resolve, arg, err))
+    rc = json_get_string (json, NULL, "fabric", &hash, err);
+    if (rc == 0 && strcmp (hash, fabric_hash) != 0)
+        rc = error_input (err, "made for another fabric (%.64s, this one"
+                          " is %.64s)", hash, fabric_hash);
+    if (rc < 0 || !(*ps = read_endpoints (json, resolve, arg, err))
         || !(plan = read_plan (json, *ps, err)))
         error_prefix (err, "%s", name);
     json_decref (json);

@@ -75,7 +75,6 @@ struct select {
     size_t nprobes;
     /* to find endpoints around a link: */
     struct tree *tree;   /* for its leaves */
-    uint32_t *place;     /* [nleaves] where a leaf's paths begin */
     uint8_t *through;    /* [n] has a path through the junction */
     uint64_t *key;       /* [nleaves] low: a promising leaf */
     uint8_t *taken;      /* [n] is in pool */
@@ -158,7 +157,7 @@ static void survey (struct select *s, const struct junction *j, size_t from)
 
         for (size_t k = t->first[l]; k < t->first[l + 1]; k++) {
             uint32_t c = t->member[k];
-            bool yes = leads_through (s, s->place[from], c, j, false);
+            bool yes = leads_through (s, t->place[from], c, j, false);
 
             there += yes;
             s->through[c] |= yes;
@@ -166,7 +165,7 @@ static void survey (struct select *s, const struct junction *j, size_t from)
         }
         for (size_t k = t->first[from]; k < t->first[from + 1] && l != from;
              k++) {
-            bool yes = leads_through (s, s->place[l], t->member[k], j, true);
+            bool yes = leads_through (s, t->place[l], t->member[k], j, true);
 
             back += yes;
             s->through[t->member[k]] |= yes;
@@ -885,7 +884,6 @@ static void select_clear (struct select *s)
     free (s->want);
     free (s->chosen);
     free (s->probe);
-    free (s->place);
     free (s->through);
     free (s->key);
     free (s->taken);
@@ -898,7 +896,6 @@ static void select_init (struct select *s, struct pathset *all,
 {
     const struct network *net = pathset_network (all);
     uint8_t *wanted = xcalloc (net->nlinks, 1);
-    size_t L;
 
     *s = (struct select){ .ps = all, .net = net, .n = pathset_size (all) };
     rng_seed (&s->rng, seed);
@@ -918,20 +915,11 @@ static void select_init (struct select *s, struct pathset *all,
         }
     free (wanted);
     s->tree = tree_create (all);
-    L = s->tree->nleaves;
     s->chosen = xcalloc (s->n, 1);
     s->through = xcalloc (s->n, 1);
     s->taken = xcalloc (s->n, 1);
     s->pool = xarray (s->n, sizeof (*s->pool));
-    s->place = xarray (L, sizeof (*s->place));
-    s->key = xarray (L, sizeof (*s->key));
-    for (size_t l = 0; l < L; l++) {
-        uint32_t id = id_of (s, s->tree->member[s->tree->first[l]]), arc;
-
-        s->place[l] = net->attach (net->net, id, &arc);
-        if (s->place[l] == NETWORK_NONE)
-            s->place[l] = net->place (net->net, id);
-    }
+    s->key = xarray (s->tree->nleaves, sizeof (*s->key));
 }
 
 struct plan *select_links (struct pathset *all, const uint32_t *target,

@@ -653,7 +653,7 @@ static void test_confirm (void)
     plan_add (copy, plan_rounds (copy), 0, 4);
     plan_set_confirm (copy, plan_rounds (copy));
     ok (plan_check (ps, copy, &err) < 0
-            && strstr (err.text, "behind the basis"),
+            && strstr (err.text, "after the basis"),
         "no round of the basis is one of the confirm stage: %s", err.text);
     plan_set_confirm (copy, 1);
     ok (plan_check (ps, copy, &err) == 0 && plan_confirm_rounds (plan) == 0
