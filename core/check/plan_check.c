@@ -129,8 +129,8 @@ static int compare_length (const void *a, const void *b)
     return memcmp (&x->probe, &y->probe, sizeof (x->probe));
 }
 
-/* The probes of the basis rounds, those with short rows first, go into the form:
- * all must be independent, except in a schedule.
+/* The probes of the basis rounds, those with short rows first, go into the
+ * form: all must be independent, except in a schedule.
  */
 static int check_rank (struct check *c, struct error *err)
 {

@@ -8,6 +8,7 @@
 
 #include "core/plan/rref.h"
 #include "util/alloc.h"
+#include "util/map.h"
 
 enum {
     ALL_KEPT = 1 << 15,   /* pairs up to which all are kept */
@@ -126,56 +127,38 @@ void basis_sort (struct basis *b)
     free (order);
 }
 
-/* Rows that were met, by hash: most rows between the endpoints of two ports are
- * equal, because there are few different paths.
- */
-struct known_rows {
-    uint64_t *mark; /* [nlinks] random: a row's key is its sum of them */
-    uint64_t *sum;  /* [size] a hash table; 0: free */
-    size_t size;
-};
-
-/* Whether a row is known; it is added if not. */
-static bool is_known (struct known_rows *k, const struct row *row)
-{
-    uint64_t sum = 0;
-    size_t at;
-
-    for (size_t i = 0; i < row->n; i++)
-        sum += row->count[i] * k->mark[row->link[i]];
-    for (at = sum % k->size; k->sum[at] && k->sum[at] != sum;)
-        at = (at + 1) % k->size;
-    if (k->sum[at] == sum)
-        return true;
-    k->sum[at] = sum;
-    return false;
-}
-
 int basis_all (struct basis *b, struct pathset *ps, struct error *err)
 {
-    size_t n = pathset_size (ps);
-    struct known_rows known = { 0 };
+    size_t n = pathset_size (ps), nlinks = pathset_network (ps)->nlinks;
+    /* Most rows between the endpoints of two ports are equal, because there are
+     * few different paths: a row's key is a sum of random marks of its links.
+     */
+    bool several = n > pathset_ports (ps);
+    uint64_t *mark = xarray (several ? nlinks : 0, sizeof (*mark));
+    struct map known = { 0 };
     struct rng rng;
-    struct row row;
     int rc = basis_open (b, ps, err);
 
-    if (rc == 0 && n > pathset_ports (ps)) { /* else no two rows are equal */
-        size_t nlinks = pathset_network (ps)->nlinks;
-
-        known.size = n * n;
-        known.mark = xarray (nlinks, sizeof (*known.mark));
-        known.sum = xcalloc (known.size, sizeof (*known.sum));
-        rng_seed (&rng, n);
-        for (size_t i = 0; i < nlinks; i++)
-            known.mark[i] = rng_next (&rng);
-    }
+    rng_seed (&rng, n);
+    for (size_t i = 0; several && i < nlinks; i++)
+        mark[i] = rng_next (&rng);
     for (size_t from = 0; from < n && rc == 0; from++)
-        for (size_t to = from + 1; to < n && rc == 0; to++)
-            if ((rc = pathset_row (ps, from, to, &row, err)) == 0
-                && !(known.size > 0 && is_known (&known, &row)))
-                basis_push (b, ps, from, to, &row);
-    free (known.mark);
-    free (known.sum);
+        for (size_t to = from + 1; to < n && rc == 0; to++) {
+            struct row row;
+            uint64_t key = 0;
+
+            if ((rc = pathset_row (ps, from, to, &row, err)) < 0)
+                break;
+            for (size_t i = 0; several && i < row.n; i++)
+                key += row.count[i] * mark[row.link[i]];
+            if (several && map_find (&known, key) != MAP_NONE)
+                continue;
+            if (several)
+                map_put (&known, key, 0);
+            basis_push (b, ps, from, to, &row);
+        }
+    map_clear (&known);
+    free (mark);
     b->all = true;
     basis_sort (b);
     return rc;

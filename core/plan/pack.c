@@ -137,6 +137,25 @@ static bool spent (const struct packing *p, const struct screen *s)
  * Missing rows
  */
 
+/* Append pairs that span_missing finds for the form, *n of them, to the
+ * candidates.
+ */
+static int append_missing (struct packing *p, size_t most, size_t *n,
+                           struct error *err)
+{
+    struct probe *pair = span_missing (p->ps, p->form.z, p->rng, most, n, err);
+    int rc = pair ? 0 : -1;
+
+    for (size_t i = 0; rc == 0 && i < *n; i++) {
+        struct row row;
+
+        if ((rc = pathset_row (p->ps, pair[i].a, pair[i].b, &row, err)) == 0)
+            basis_push (&p->basis, p->ps, pair[i].a, pair[i].b, &row);
+    }
+    free (pair);
+    return rc;
+}
+
 /* List pairs that add to the form, *n of them: candidates, or others that are
  * appended to these. The caller frees them. NULL with err.
  */
@@ -145,37 +164,27 @@ static uint32_t *list_missing (struct packing *p, size_t *n, struct error *err)
     struct basis *b = &p->basis;
     size_t lack = p->rank - p->rounds.n;
     size_t most = MISSING_EACH * lack + MISSING_MORE + pathset_size (p->ps);
-    struct probe *pair;
+    size_t first = b->n;
     uint32_t *list;
 
     *n = 0;
     screen_draw (&p->form);
-    if (p->job) {
-        list = xarray (b->n, sizeof (*list));
-        for (size_t i = 0; i < b->n; i++)
-            if (screen_passes (&p->form, BASIS_ROW (b, i)))
-                list[(*n)++] = i;
-        rng_shuffle (p->rng, list, *n);
-        if (*n > FILTERED_EACH * lack + FILTERED_MORE)
-            *n = FILTERED_EACH * lack + FILTERED_MORE;
+    if (!p->job) {
+        p->work += LOOK * pathset_size (p->ps);
+        if (append_missing (p, most, n, err) < 0)
+            return NULL;
+        list = xarray (*n, sizeof (*list));
+        for (size_t i = 0; i < *n; i++)
+            list[i] = first + i;
         return list;
     }
-    p->work += LOOK * pathset_size (p->ps);
-    if (!(pair = span_missing (p->ps, p->form.z, p->rng, most, &most, err)))
-        return NULL;
-    list = xarray (most, sizeof (*list));
-    for (; *n < most; ++*n) {
-        struct row row;
-
-        if (pathset_row (p->ps, pair[*n].a, pair[*n].b, &row, err) < 0) {
-            free (pair);
-            free (list);
-            return NULL;
-        }
-        list[*n] = b->n;
-        basis_push (b, p->ps, pair[*n].a, pair[*n].b, &row);
-    }
-    free (pair);
+    list = xarray (b->n, sizeof (*list));
+    for (size_t i = 0; i < b->n; i++)
+        if (screen_passes (&p->form, BASIS_ROW (b, i)))
+            list[(*n)++] = i;
+    rng_shuffle (p->rng, list, *n);
+    if (*n > FILTERED_EACH * lack + FILTERED_MORE)
+        *n = FILTERED_EACH * lack + FILTERED_MORE;
     return list;
 }
 
@@ -197,18 +206,12 @@ static int complete (struct packing *p, size_t most, uint64_t end,
         if (n == 0)
             p->rank = p->rounds.n;
         for (size_t i = 0; i < n && p->rounds.n < p->rank; i++) {
-            size_t room = p->rounds.count;
+            bool chains = pack_work (p) < end;
 
             if (spent (p, &p->form))
                 break;
-            if (rref_spans (p->form.rref, BASIS_ROW (&p->basis, list[i])))
-                continue;
-            if (pack_work (p) >= end
-                && (room = rounds_room (&p->rounds, list[i]))
-                    < p->rounds.count)
-                rounds_place (&p->rounds, list[i], room);
-            else if (pack_work (p) >= end
-                     || !rounds_put (&p->rounds, list[i]))
+            if (rref_spans (p->form.rref, BASIS_ROW (&p->basis, list[i]))
+                || !rounds_put (&p->rounds, list[i], chains))
                 continue;
             rref_add (p->form.rref, BASIS_ROW (&p->basis, list[i]));
         }
@@ -348,8 +351,6 @@ static int span_all (struct packing *p, struct layers *layers, bool any,
 
     for (;;) {
         size_t lack, found = 0;
-        struct probe *pair = NULL;
-        int complete = 0;
 
         find_layers (p, layers);
         lack = p->basis.m - p->rank;
@@ -358,25 +359,15 @@ static int span_all (struct packing *p, struct layers *layers, bool any,
         if (lack == 0)
             return 0;
         while (found == 0) { /* once, unless the search misses pairs */
+            int complete;
+
             screen_draw (&p->form);
             complete = span_complete (p->ps, p->form.z, p->rng, err);
             if (complete != 0)
                 return complete < 0 ? -1 : 0;
-            free (pair);
-            if (!(pair = span_missing (p->ps, p->form.z, p->rng,
-                                       4 * lack + 1000, &found, err)))
+            if (append_missing (p, 4 * lack + 1000, &found, err) < 0)
                 return -1;
         }
-        for (size_t i = 0; i < found; i++) {
-            struct row row;
-
-            if (pathset_row (p->ps, pair[i].a, pair[i].b, &row, err) < 0) {
-                free (pair);
-                return -1;
-            }
-            basis_push (&p->basis, p->ps, pair[i].a, pair[i].b, &row);
-        }
-        free (pair);
         basis_sort (&p->basis);
     }
 }
@@ -454,7 +445,7 @@ static void fill_whole (struct packing *p, struct layers *layers,
 
             p->work += p->basis.first[pair + 1] - p->basis.first[pair];
             if (rref_spans (l->rref, BASIS_ROW (&p->basis, pair))
-                || !rounds_put (&p->rounds, pair))
+                || !rounds_put (&p->rounds, pair, true))
                 continue;
             rref_add (l->rref, BASIS_ROW (&p->basis, pair));
             l->placed++;
@@ -634,7 +625,7 @@ static void cover (struct packing *p)
     new_form (p);
     for (size_t i = 0; i < p->basis.n; i++)
         if (rref_add_fresh (p->form.rref, BASIS_ROW (&p->basis, i)))
-            while (!rounds_put (&p->rounds, i))
+            while (!rounds_put (&p->rounds, i, true))
                 rounds_add (&p->rounds);
     p->rank = p->rounds.n;
     p->bound = hosts_bound (p);

@@ -59,8 +59,8 @@ static json_t *rounds_json (const struct plan *plan, struct pathset *ps,
 }
 
 /* The links of targets that are determined alone (kind 1), in a combination
- * only (2), or not at all (0); NULL: there are none, or, for kind 1, no targets.
- * Fractions are p/q as in solve/solution.
+ * only (2), or not at all (0); NULL: there are none, or, for kind 1, no
+ * targets. Fractions are p/q as in solve/solution.
  */
 static json_t *targets_json (const struct plan *plan,
                              const struct link_info *info, size_t kind)

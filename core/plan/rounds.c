@@ -296,17 +296,18 @@ static bool make_room (struct rounds *r, const uint32_t *list, size_t nlist,
     return false;
 }
 
-bool rounds_put (struct rounds *r, uint32_t pair)
+bool rounds_put (struct rounds *r, uint32_t pair, bool chains)
 {
     uint32_t list[NEEDS_MAX];
     size_t nlist = needs (r, pair, list);
+    size_t round = chains ? 0 : rounds_room (r, pair);
 
-    for (size_t round = 0; round < r->count; round++)
-        if (make_room (r, list, nlist, round)) {
-            rounds_place (r, pair, round);
-            return true;
-        }
-    return false;
+    while (chains && round < r->count && !make_room (r, list, nlist, round))
+        round++;
+    if (round == r->count)
+        return false;
+    rounds_place (r, pair, round);
+    return true;
 }
 
 bool rounds_replace (struct rounds *r, uint32_t pair, size_t round,

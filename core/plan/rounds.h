@@ -63,10 +63,10 @@ bool rounds_fit (struct rounds *r, uint32_t pair, size_t round);
 size_t rounds_room (const struct rounds *r, uint32_t pair);
 void rounds_place (struct rounds *r, uint32_t pair, size_t round);
 
-/* Place a pair in any of the rounds, swapping others if that makes room. False:
- * there is none.
+/* Place a pair in any of the rounds, in the first that has room or where
+ * `chains` make it. False: there is none.
  */
-bool rounds_put (struct rounds *r, uint32_t pair);
+bool rounds_put (struct rounds *r, uint32_t pair, bool chains);
 
 /* Place a pair in the first round from `round` on where at most `most` others
  * block it; these are removed. False: there is no such round.

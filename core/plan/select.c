@@ -819,7 +819,7 @@ static size_t pack (struct select *s, const struct basis *b, struct plan *plan)
 
         rounds_open (&r, b);
         for (size_t k = 0; k < b->n; k++)
-            while (!rounds_put (&r, order[k]))
+            while (!rounds_put (&r, order[k], true))
                 rounds_add (&r);
         if (r.count < best.count) {
             struct rounds worse = best;
