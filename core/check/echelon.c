@@ -117,28 +117,26 @@ static void reduce (struct echelon *e)
         }
 }
 
-/* True if x is the better pivot. */
-static bool lighter (const struct echelon *e, uint32_t x, uint32_t y)
-{
-    if (e->weight && e->weight[x] != e->weight[y])
-        return e->weight[x] < e->weight[y];
-    return x < y;
-}
-
 /* Make acc the next line. False if acc is empty. */
 static bool keep (struct echelon *e)
 {
     struct echelon_line line = { 0 };
+    uint32_t least = 0;
     size_t n = 0;
     uint64_t scale;
 
     for (size_t i = 0; i < e->ntouched; i++) {
         uint32_t c = e->touched[i];
 
+        uint32_t weight = e->weight ? e->weight[c] : 0;
+
         if (e->acc[c] == 0)
             continue;
-        if (n++ == 0 || lighter (e, c, line.pivot))
+        if (n++ == 0 || weight < least
+            || (weight == least && c < line.pivot)) {
             line.pivot = c;
+            least = weight;
+        }
     }
     if (n == 0)
         return false;

@@ -212,34 +212,6 @@ static void rest_line (struct rref *r, size_t n, uint32_t pivot,
     }
 }
 
-static void append_rest (struct rref *r, size_t n)
-{
-    struct rref_line l = { .late = true };
-    uint32_t pivot = r->touched[0];
-
-    for (size_t i = 1; i < n; i++)
-        if (r->held[r->touched[i]] < r->held[pivot])
-            pivot = r->touched[i];
-    rest_line (r, n, pivot, &l);
-    append (r, &l);
-}
-
-static void append_fresh (struct rref *r, const uint32_t *col,
-                          const uint8_t *count, size_t n, size_t pivot)
-{
-    struct rref_line l = { .entry = xarray (n, sizeof (*l.entry)), .n = 1 };
-    uint64_t scale = prime_inverse (count[pivot]);
-
-    l.entry[0] = (struct rref_entry){ col[pivot], 1 };
-    for (size_t i = 0; i < n; i++)
-        if (i != pivot && count[i])
-            l.entry[l.n++] = (struct rref_entry){
-                col[i], prime_mul (count[i], scale)
-            };
-    append (r, &l);
-    r->work += n;
-}
-
 /* The first of n columns that no row has had, or n. */
 static size_t find_fresh (const struct rref *r, const uint32_t *col,
                           const uint8_t *count, size_t n)
@@ -262,31 +234,48 @@ static void solve_pivot (const struct rref_line *l, uint64_t *z)
     z[l->entry[0].col] = prime_neg (sum);
 }
 
-bool rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
-               size_t n)
-{
-    size_t pivot = find_fresh (r, col, count, n);
-    size_t rest;
-
-    if (pivot < n) {
-        append_fresh (r, col, count, n, pivot);
-        return true;
-    }
-    rest = reduce (r, col, count, n);
-    if (rest > 0)
-        append_rest (r, rest);
-    forget (r, rest);
-    return rest > 0;
-}
-
 bool rref_add_fresh (struct rref *r, const uint32_t *col,
                      const uint8_t *count, size_t n)
 {
     size_t pivot = find_fresh (r, col, count, n);
+    struct rref_line l = { .n = 1 };
+    uint64_t scale;
 
-    if (pivot < n)
-        append_fresh (r, col, count, n, pivot);
-    return pivot < n;
+    if (pivot == n)
+        return false;
+    scale = prime_inverse (count[pivot]);
+    l.entry = xarray (n, sizeof (*l.entry));
+    l.entry[0] = (struct rref_entry){ col[pivot], 1 };
+    for (size_t i = 0; i < n; i++)
+        if (i != pivot && count[i])
+            l.entry[l.n++] = (struct rref_entry){
+                col[i], prime_mul (count[i], scale)
+            };
+    append (r, &l);
+    r->work += n;
+    return true;
+}
+
+bool rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
+               size_t n)
+{
+    struct rref_line l = { .late = true };
+    size_t rest;
+
+    if (rref_add_fresh (r, col, count, n))
+        return true;
+    rest = reduce (r, col, count, n);
+    if (rest > 0) {
+        uint32_t pivot = r->touched[0];
+
+        for (size_t i = 1; i < rest; i++)
+            if (r->held[r->touched[i]] < r->held[pivot])
+                pivot = r->touched[i];
+        rest_line (r, rest, pivot, &l);
+        append (r, &l);
+    }
+    forget (r, rest);
+    return rest > 0;
 }
 
 bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,

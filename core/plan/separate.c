@@ -319,13 +319,11 @@ static void choose (struct separate *s, const uint8_t *idle, size_t wanted)
  * all sets.
  */
 
-/* Rows between those in use that cross a suspect, one for each pattern. */
-struct patterns {
-    struct pattern {
-        uint64_t hash;
-        struct probe probe;
-    } *v;
-    size_t n;
+/* A row between endpoints in use that crosses a suspect, one for each pattern.
+ */
+struct pattern {
+    uint64_t hash;
+    struct probe probe;
 };
 
 static int compare_pattern (const void *a, const void *b)
@@ -334,17 +332,15 @@ static int compare_pattern (const void *a, const void *b)
     const struct pattern *y = b;
 
     if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
+        return util_compare (x->hash, y->hash);
     if (x->probe.a != y->probe.a)
-        return x->probe.a < y->probe.a ? -1 : 1;
-    return (x->probe.b > y->probe.b) - (x->probe.b < y->probe.b);
+        return util_compare (x->probe.a, y->probe.a);
+    return util_compare (x->probe.b, y->probe.b);
 }
 
-static void add_pattern (struct separate *s, struct patterns *p, uint32_t a,
-                         uint32_t b)
+/* The same for two rows that cross the suspects in the same way. */
+static uint64_t pattern_hash (const uint32_t *suspect, size_t n)
 {
-    uint32_t suspect[ROW_MAX];
-    size_t n = crossed (s, a, b, suspect);
     uint64_t hash = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -357,80 +353,57 @@ static void add_pattern (struct separate *s, struct patterns *p, uint32_t a,
         if (first == i)
             hash += rng_mix (4 * suspect[i] + count);
     }
-    if (n == 0)
-        return;
-    p->v = xgrow (p->v, p->n, sizeof (*p->v));
-    p->v[p->n++] = (struct pattern){ hash, { a, b } };
-}
-
-static void find_patterns (struct separate *s, struct patterns *p)
-{
-    size_t keep = 0;
-
-    for (uint32_t a = 0; a < pathset_size (s->ps); a++)
-        for (uint32_t b = a + 1; s->in[a] && b < pathset_size (s->ps); b++)
-            if (s->in[b] && !are_one (s, a, b))
-                add_pattern (s, p, a, b);
-    if (p->n > 0)
-        qsort (p->v, p->n, sizeof (*p->v), compare_pattern);
-    for (size_t i = 0; i < p->n; i++)
-        if (i == 0 || p->v[i].hash != p->v[keep - 1].hash)
-            p->v[keep++] = p->v[i];
-    p->n = keep;
+    return hash;
 }
 
 static void find_probes (struct separate *s, struct separation *out)
 {
-    struct patterns p = { 0 };
-    size_t now = 1;
+    struct pattern *v = NULL;
+    size_t found = 0, n = 0, now = 1;
 
-    find_patterns (s, &p);
-    out->probe = xcalloc (p.n, sizeof (*out->probe));
+    for (uint32_t a = 0; a < pathset_size (s->ps); a++)
+        for (uint32_t b = a + 1; s->in[a] && b < pathset_size (s->ps); b++) {
+            uint32_t suspect[ROW_MAX];
+            size_t crossings = s->in[b] && !are_one (s, a, b)
+                ? crossed (s, a, b, suspect) : 0;
+
+            if (crossings == 0)
+                continue;
+            v = xgrow (v, found, sizeof (*v));
+            v[found++] = (struct pattern){
+                pattern_hash (suspect, crossings), { a, b },
+            };
+        }
+    if (found > 0)
+        qsort (v, found, sizeof (*v), compare_pattern);
+    for (size_t i = 0; i < found; i++)
+        if (i == 0 || v[i].hash != v[n - 1].hash)
+            v[n++] = v[i];
+    out->probe = xarray (n, sizeof (*out->probe));
     memset (s->sums, 0, s->n * sizeof (*s->sums));
-    while (now < out->nsets && p.n > 0) {
-        size_t best = p.n;
+    while (now < out->nsets && n > 0) {
+        size_t best = n;
 
-        for (size_t i = 0; i < p.n; i++) {
-            size_t then;
+        for (size_t i = 0; i < n; i++) {
+            size_t then = sets_with (s, v[i].probe.a, v[i].probe.b);
 
-            then = sets_with (s, p.v[i].probe.a, p.v[i].probe.b);
             if (then > now) {
                 now = then;
                 best = i;
             }
         }
-        if (best == p.n) /* two together may separate what neither does alone */
+        if (best == n) /* two together may separate what neither does alone */
             best = 0;
-        out->probe[out->nprobes++] = p.v[best].probe;
-        add_row (s, p.v[best].probe.a, p.v[best].probe.b, s->sums);
-        p.v[best] = p.v[--p.n];
+        out->probe[out->nprobes++] = v[best].probe;
+        add_row (s, v[best].probe.a, v[best].probe.b, s->sums);
+        v[best] = v[--n];
     }
-    free (p.v);
+    free (v);
 }
 
 /*
  * Setting up
  */
-
-/* Find the suspects on the path from each leaf to an endpoint. */
-static int find_ways (struct separate *s, uint32_t to, struct error *err)
-{
-    const struct tree *t = s->tree;
-    struct ways *w = &s->to[to];
-
-    if (tree_grow (s->tree, to, err) < 0)
-        return -1;
-    for (uint32_t leaf = 0; leaf < t->nleaves; leaf++)
-        for (uint32_t k = t->leaf[leaf]; k != 0; k = t->parent[k]) {
-            uint32_t suspect = s->number[arc_link (t->arc[k])];
-
-            if (suspect == NONE)
-                continue;
-            w->v = xgrow (w->v, w->n, sizeof (*w->v));
-            w->v[w->n++] = (struct pair_crossing){ leaf, suspect };
-        }
-    return 0;
-}
 
 static void clear (struct separate *s)
 {
@@ -467,9 +440,21 @@ static int init (struct separate *s, struct pathset *ps, const uint8_t *idle,
         s->number[suspect[i]] = i;
     s->tree = tree_create (ps);
     for (uint32_t i = 0; i < size; i++) {
+        const struct tree *t = s->tree;
+        struct ways *w = &s->to[i];
+
         s->in[i] = !idle[i];
-        if (find_ways (s, i, err) < 0)
+        if (tree_grow (s->tree, i, err) < 0)
             return -1;
+        for (uint32_t leaf = 0; leaf < t->nleaves; leaf++)
+            for (uint32_t k = t->leaf[leaf]; k != 0; k = t->parent[k]) {
+                uint32_t crossed = s->number[arc_link (t->arc[k])];
+
+                if (crossed == NONE)
+                    continue;
+                w->v = xgrow (w->v, w->n, sizeof (*w->v));
+                w->v[w->n++] = (struct pair_crossing){ leaf, crossed };
+            }
     }
     return 0;
 }
