@@ -26,7 +26,7 @@
 
 enum {
     PAIRS_MAX = 1 << 19, /* rows in memory; those of 1,024 endpoints */
-    WALK_COST = 16,      /* of a pair, in entries touched */
+    PAIR_WORK = 128,     /* to read a pair and its levels, in entries */
 };
 
 #define NONE UINT32_MAX      /* no group owns the link */
@@ -401,7 +401,7 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
 {
     size_t n = pathset_size (ps);
     size_t half = pathset_ports (ps) / 2;
-    uint64_t cost = n * (n - 1) / 2 * WALK_COST;
+    uint64_t cost = n * (n - 1) / 2 * PAIR_WORK;
     struct bound_search s = { .bound = bound };
     struct bound_set *set = NULL;
     size_t m;
@@ -410,7 +410,7 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
     if (half == 0)
         return 0;
     offer (bound, BOUND_HOSTS, rank, half, 0);
-    if (cost > PAIRS_MAX * WALK_COST || cost > effort)
+    if (cost > PAIRS_MAX * PAIR_WORK || cost > effort)
         return 0;
     if (basis_all (&s.basis, ps, err) < 0) {
         basis_clear (&s.basis);
@@ -418,7 +418,7 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
     }
     s.levels = find_levels (&s.basis);
     list_sets (&s, ps, pathset_links (ps, &m, err));
-    cost += s.levels.work;
+    cost = s.levels.work > cost ? s.levels.work : cost;
     s.effort = effort > cost ? effort - cost : 0;
     if (try_basis (&s, NULL)) {
         offer (bound, BOUND_HOSTS, bound->rank, half, 0);

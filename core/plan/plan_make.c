@@ -36,12 +36,13 @@ static double pairs (const struct pathset *ps)
     return n * (n - 1) / 2;
 }
 
+/* Pack all pairs, with at most that effort, or what a job may take. */
 static int run_job (struct packing *p, struct pathset *ps, struct rng *rng,
-                    double budget, struct error *err)
+                    double effort, double budget, struct error *err)
 {
-    double effort = fmin (JOB_EFFORT, PAIR_EFFORT * pairs (ps));
     int rc;
 
+    effort = fmin (effort, fmin (JOB_EFFORT, PAIR_EFFORT * pairs (ps)));
     if (pack_job (p, ps, rng, fmax (effort, budget),
                   fmax (JOB_ELIMINATE, budget), err) < 0)
         return -1;
@@ -53,26 +54,35 @@ static int run_job (struct packing *p, struct pathset *ps, struct rng *rng,
                                   " pairs") : rc < 0 ? -1 : 0;
 }
 
+/* The effort that a packing of all pairs is worth if so many rounds are needed
+ * at least; 0: not even its start.
+ */
+static double worth (const struct packing *best, size_t bound, double budget)
+{
+    double above = (double)best->rounds.count - bound;
+    double most = budget > 0 ? budget
+        : best->rounds.count > FAR * bound ? FAR_EFFORT * (above - 1)
+                                           : ROUND_EFFORT * above;
+
+    return above > 0 && pairs (best->ps) <= BASIS_PAIRS_MAX
+        && PAIR_COST * pairs (best->ps) <= most ? most : 0;
+}
+
 /* Try a job's packing for a whole fabric if its rounds are worth the effort. */
 static int improve (struct packing *best, struct rng *rng, double budget,
                     struct error *err)
 {
     struct packing other;
     struct bound bound;
-    double most, above;
+    double effort;
 
-    if (best->rounds.count <= best->bound)
+    if (worth (best, best->bound, budget) == 0)
         return 0;
     if (bound_find (best->ps, best->rank, BOUND_QUICK, &bound, err) < 0)
         return -1;
-    above = best->rounds.count - bound.rounds;
-    most = budget > 0 ? budget
-        : best->rounds.count > FAR * bound.rounds ? FAR_EFFORT * (above - 1)
-                                                  : ROUND_EFFORT * above;
-    if (pairs (best->ps) > BASIS_PAIRS_MAX
-        || PAIR_COST * pairs (best->ps) > most)
+    if ((effort = worth (best, bound.rounds, budget)) == 0)
         return 0;
-    if (run_job (&other, best->ps, rng, budget, err) < 0) {
+    if (run_job (&other, best->ps, rng, effort, budget, err) < 0) {
         pack_clear (&other);
         return -1;
     }
@@ -103,7 +113,7 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
         rc = improve (&p, &rng, budget, err);
     else if (rc == 1) {
         pack_clear (&p);
-        rc = run_job (&p, ps, &rng, budget, err);
+        rc = run_job (&p, ps, &rng, JOB_EFFORT, budget, err);
     }
     if (rc == 0) {
         for (size_t i = 0; i < p.rounds.n; i++) {

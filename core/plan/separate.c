@@ -321,15 +321,15 @@ static void choose (struct separate *s, const uint8_t *idle, size_t wanted)
 
 /* A row between endpoints in use that crosses a suspect, one for each pattern.
  */
-struct pattern {
+struct suspect_pattern {
     uint64_t hash;
     struct probe probe;
 };
 
 static int compare_pattern (const void *a, const void *b)
 {
-    const struct pattern *x = a;
-    const struct pattern *y = b;
+    const struct suspect_pattern *x = a;
+    const struct suspect_pattern *y = b;
 
     if (x->hash != y->hash)
         return util_compare (x->hash, y->hash);
@@ -358,7 +358,7 @@ static uint64_t pattern_hash (const uint32_t *suspect, size_t n)
 
 static void find_probes (struct separate *s, struct separation *out)
 {
-    struct pattern *v = NULL;
+    struct suspect_pattern *v = NULL;
     size_t found = 0, n = 0, now = 1;
 
     for (uint32_t a = 0; a < pathset_size (s->ps); a++)
@@ -370,7 +370,7 @@ static void find_probes (struct separate *s, struct separation *out)
             if (crossings == 0)
                 continue;
             v = xgrow (v, found, sizeof (*v));
-            v[found++] = (struct pattern){
+            v[found++] = (struct suspect_pattern){
                 pattern_hash (suspect, crossings), { a, b },
             };
         }
