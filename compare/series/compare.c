@@ -68,13 +68,10 @@ static const struct series_pair *twin (const struct view *v,
                                        const struct series_pair *p)
 {
     uint64_t length = v->any_length ? v->s->length[0] : p->length;
-    uint32_t a = v->map[p->a];
-    uint32_t b = v->map[p->b];
-    const struct series_pair *q;
+    uint32_t a = v->map[p->a], b = v->map[p->b];
+    const struct series_pair *q
+        = a == NONE || b == NONE ? NULL : series_at (v->s, a, b, length);
 
-    if (a == NONE || b == NONE)
-        return NULL;
-    q = series_at (v->s, a, b, length);
     return series_measured (q) && !isnan (q->time_ns[v->stat]) ? q : NULL;
 }
 
@@ -136,32 +133,22 @@ static void split (struct series_comparison *c, const struct series *s,
     }
 }
 
-static int choose_stat (struct series_comparison *c, const struct series *x,
-                        const struct series *y, enum series_stat stat,
-                        struct error *err)
-{
-    stat = series_stat_known (x, stat);
-    c->stat = series_stat_known (y, stat);
-    if (series_stat_known (x, c->stat) != c->stat)
-        return error_input (err, "one knows the %s of its pairs, the other "
-                                 "the %s",
-                            series_stat_name (stat),
-                            series_stat_name (c->stat));
-    return 0;
-}
-
 int series_compare (struct series_comparison *c, const struct series *x,
                     const struct series *y, enum series_stat stat,
                     struct error *err)
 {
     bool any_length = x->nlengths == 1 && y->nlengths == 1;
-    struct view of_x = { .s = x, .any_length = any_length };
-    struct view of_y = { .s = y, .any_length = any_length };
+    enum series_stat of_one = series_stat_known (x, stat);
+    enum series_stat of_both = series_stat_known (y, of_one);
+    struct view of_x = { x, NULL, any_length, of_both };
+    struct view of_y = { y, NULL, any_length, of_both };
 
-    *c = (struct series_comparison){ 0 };
-    if (choose_stat (c, x, y, stat, err) < 0)
-        return -1;
-    of_x.stat = of_y.stat = c->stat;
+    *c = (struct series_comparison){ .stat = of_both };
+    if (series_stat_known (x, of_both) != of_both)
+        return error_input (err, "one knows the %s of its pairs, the other "
+                                 "the %s",
+                            series_stat_name (of_one),
+                            series_stat_name (of_both));
     of_x.map = match (y, x);
     of_y.map = match (x, y);
     split (c, x, &of_y, 0);

@@ -350,43 +350,24 @@ static int write_json (const struct series *s, enum series_stat stat,
     return series_write (s, fp, err);
 }
 
-static bool any (const struct series *s)
-{
-    (void)s;
-    return true;
-}
-
-static bool has_topologies (const struct series *s)
-{
-    return s->ntopologies > 0;
-}
-
-static bool has_pairs (const struct series *s)
-{
-    return s->npairs > 0;
-}
-
-static bool has_lines (const struct series *s)
-{
-    return s->npairs > 0 && s->nlengths > 1;
-}
-
 /* Formats with any number of runs per file. */
 static const struct series_format {
     const char *name;
     const char *start; /* of its files; NULL: none */
-    const char *of;    /* the runs that it can hold, */
-    bool (*has) (const struct series *s); /* whether a run is one of these */
+    const char *of;    /* the runs that it can hold: */
+    bool topologies;   /* these, */
+    bool lines;        /* pairs of several lengths, else any */
     int (*head) (FILE *fp, struct error *err); /* of a new file; or NULL */
     int (*write) (const struct series *s, enum series_stat stat, FILE *fp,
                   struct error *err);
 } formats[] = {
-    { "table", NULL, "", any, NULL, write_table },
-    { "rates", NULL, "topologies", has_topologies, NULL, table_write_rates },
-    { "fit", NULL, "pairs at two lengths", has_lines, NULL, series_fit_write },
-    { "csv", "test,pattern,", "", any, table_write_csv_header,
+    { "table", NULL, "", false, false, NULL, write_table },
+    { "rates", NULL, "topologies", true, false, NULL, table_write_rates },
+    { "fit", NULL, "pairs at two lengths", false, true, NULL,
+      series_fit_write },
+    { "csv", "test,pattern,", "", false, false, table_write_csv_header,
       table_write_csv },
-    { "json", "{", "", any, NULL, write_json },
+    { "json", "{", "", false, false, NULL, write_json },
 };
 
 enum { FORMATS = sizeof (formats) / sizeof (formats[0]) };
@@ -447,7 +428,8 @@ static int save_runs (const struct series_list *runs,
     for (size_t i = 0; i < runs->n; i++) {
         const struct series *s = runs->run[i];
 
-        if (!format->has (s))
+        if ((format->topologies && s->ntopologies == 0)
+            || (format->lines && (s->npairs == 0 || s->nlengths < 2)))
             continue;
         n++;
         if (format->write (s, series_stat_known (s, to->stat),
@@ -509,7 +491,7 @@ static int save_matrices (const struct series_list *runs, const char *prefix,
     for (size_t i = 0; i < runs->n; i++) {
         bool alone = is_before_noise (runs, i);
 
-        if (!has_pairs (runs->run[i]))
+        if (runs->run[i]->npairs == 0)
             continue;
         for (int k = 0; k < PARUS_FILES; k++, n++)
             if (!(out[n] = create_matrices (runs->run[i], run, alone,
