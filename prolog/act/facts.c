@@ -275,18 +275,6 @@ static void add_drained (struct facts_reading *r)
     }
 }
 
-/* The node of a host; its own name if it is not in the fabric; NULL: no host.
- */
-static const char *node_of_host (const struct facts_reading *r,
-                                 const char *host)
-{
-    uint32_t h = host ? fabric_find_host (r->fabric, host) : FABRIC_NONE;
-
-    return h != FABRIC_NONE && r->fabric->host[h].count > 0
-               ? r->node[r->fabric->host[h].first]
-               : host;
-}
-
 /* Add a host link in all audits that crossed it. */
 static void add_link_audits (struct facts_reading *r, size_t of)
 {
@@ -310,8 +298,13 @@ static void add_link_audits (struct facts_reading *r, size_t of)
                                      l->host }, &n);
 
     for (size_t i = 0; i < n; i++) {
+        uint32_t h = v[i].peer ? fabric_find_host (r->fabric, v[i].peer)
+                               : FABRIC_NONE;
+
         v[i].of = of;
-        v[i].peer = node_of_host (r, v[i].peer);
+        /* its node; its own name if it is not in the fabric */
+        if (h != FABRIC_NONE && r->fabric->host[h].count > 0)
+            v[i].peer = r->node[r->fabric->host[h].first];
         v[i].clean &= v[i].own;
         v[i].open &= v[i].own;
         if (v[i].clean || v[i].open)

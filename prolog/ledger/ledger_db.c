@@ -519,37 +519,32 @@ void db_mark (struct ledger *l, bool half)
     db_exec (l, sql);
 }
 
-/* Create the tables in an empty file, as one transaction. */
-static void make_schema (struct ledger *l)
-{
-    char version[64];
-
-    db_begin (l, DB_BEGIN, l->err);
-    if (find_version (l) == 0) { /* another process may have done it */
-        db_exec (l, schema);
-        db_mark (l, false);
-        snprintf (version, sizeof (version), "PRAGMA user_version = %d",
-                  LEDGER_VERSION);
-        db_exec (l, version);
-    }
-    db_end (l, 0);
-}
-
+/* Check the version. Create the tables in an empty file, as one transaction. */
 static void check_version (struct ledger *l, enum ledger_mode mode)
 {
     int64_t version = find_version (l);
+    char sql[64];
 
-    if (l->failed)
+    if (l->failed || version == LEDGER_VERSION)
         return;
-    if (version == 0 && mode != LEDGER_READ)
-        make_schema (l);
-    else if (version == 0)
-        db_refuse (l, EINVAL, "is empty: an audit has to begin first");
-    else if (version != LEDGER_VERSION)
+    if (version != 0)
         db_refuse (l, EINVAL, "is of version %jd, and this program has "
                               "version %d: move the file away, then the next "
                               "audit begins a new one",
                    (intmax_t)version, LEDGER_VERSION);
+    else if (mode == LEDGER_READ)
+        db_refuse (l, EINVAL, "is empty: an audit has to begin first");
+    if (l->failed)
+        return;
+    db_begin (l, DB_BEGIN, l->err);
+    if (find_version (l) == 0) { /* another process may have done it */
+        db_exec (l, schema);
+        db_mark (l, false);
+        snprintf (sql, sizeof (sql), "PRAGMA user_version = %d",
+                  LEDGER_VERSION);
+        db_exec (l, sql);
+    }
+    db_end (l, 0);
 }
 
 /* Check the directory and, if it exists, the file. Return whether it exists. */

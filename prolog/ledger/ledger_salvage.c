@@ -170,10 +170,14 @@ static int salvage (struct ledger *l, const struct salvage_part *p,
     return p->number && last > 0 ? run (l, p->number, last, NULL) : 0;
 }
 
-static void attach (struct ledger *l, const char *from)
+int64_t ledger_salvage (struct ledger *l, const char *from, struct error *err)
 {
     sqlite3_stmt *stmt = NULL;
+    int64_t lost = 0;
+    size_t unread = 0;
 
+    db_start (l, err);
+    db_mark (l, true);
     if (!l->failed
         && (sqlite3_prepare_v2 (l->db, "ATTACH ? AS old", -1, &stmt, NULL)
                 != SQLITE_OK
@@ -182,16 +186,6 @@ static void attach (struct ledger *l, const char *from)
             || sqlite3_step (stmt) != SQLITE_DONE))
         db_error (l);
     sqlite3_finalize (stmt);
-}
-
-int64_t ledger_salvage (struct ledger *l, const char *from, struct error *err)
-{
-    int64_t lost = 0;
-    size_t unread = 0;
-
-    db_start (l, err);
-    db_mark (l, true);
-    attach (l, from);
     if (l->failed)
         return db_result (l, -1);
     for (size_t i = 0; i < PARTS; i++) {

@@ -66,21 +66,6 @@ static void clear_routes (struct stored_routes *r)
     free (r->v);
 }
 
-/* The set of all endpoints of the routes, each once. NULL with err. */
-static struct pathset *route_ends (const struct stored_routes *r,
-                                   pathset_resolve_f resolve, void *arg,
-                                   struct error *err)
-{
-    const char **name = xarray (2 * r->n, sizeof (*name));
-    struct pathset *ps;
-
-    for (size_t i = 0; i < 2 * r->n; i++)
-        name[i] = r->v[i / 2].name[i % 2];
-    ps = resolve (name, text_unique (name, 2 * r->n), arg, err);
-    free (name);
-    return ps;
-}
-
 static void find_ends (struct stored_routes *r, const struct pathset *ps)
 {
     struct ledger *l = r->ledger;
@@ -251,12 +236,18 @@ struct samples *ledger_baseline (struct ledger *l, const char *fabric,
 {
     struct stored_routes r = { .ledger = l };
     struct samples *s = samples_create ();
+    const char **name; /* of all ends of the routes */
     int64_t epoch;
 
     db_begin (l, DB_BEGIN_READ, err);
     epoch = read_routes (&r, fabric);
-    if (!l->failed && !(*ps = route_ends (&r, resolve, arg, err)))
+    name = xarray (2 * r.n, sizeof (*name));
+    for (size_t i = 0; i < 2 * r.n; i++)
+        name[i] = r.v[i / 2].name[i % 2];
+    if (!l->failed
+        && !(*ps = resolve (name, text_unique (name, 2 * r.n), arg, err)))
         db_fail (l);
+    free (name);
     find_ends (&r, *ps);
     if (!l->failed) {
         r.row = db_first (l, DB_MEASURED,
