@@ -119,6 +119,7 @@ void inputs_need_whole (const struct fabric *f, const char *path)
                    path);
 }
 
+#ifdef HAVE_COMPARISON
 struct series_list inputs_series (const char *path)
 {
     FILE *fp = need (file_open_input (path, &fault));
@@ -158,6 +159,7 @@ int inputs_stat (void *field, const char *value, struct error *err)
     *(int *)field = stat;
     return 0;
 }
+#endif
 
 int baselines_read (struct baselines *b, const struct fabric *fabric,
                     const char *const *path, size_t n, struct error *err)

@@ -33,17 +33,21 @@ static const struct verb fabric = {
 static const struct verb *const verbs[] = {
     &fabric,
     &verb_path,
+#ifdef HAVE_COMPARISON
     &verb_pattern,
+#endif
     &verb_plan,
     &verb_simulate,
     &verb_confirm,
     &verb_solve,
     &verb_judge,
+#ifdef HAVE_COMPARISON
     &verb_series,
     &verb_compare,
     &verb_infer,
     &verb_export,
     &verb_rates,
+#endif
     &verb_report,
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
     &verb_audit,

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#ifdef HAVE_COMPARISON
 #include "compare/pattern/pattern.h"
 #include "compare/throughput/flows.h"
+#endif
 #include "core/plan/bound.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
@@ -54,9 +56,13 @@ static const struct plan_verb_method *find_method (const char *name)
     for (size_t i = 0; i < sizeof (methods) / sizeof (methods[0]); i++)
         if (strcmp (name, methods[i].name) == 0)
             return &methods[i];
+#ifdef HAVE_COMPARISON
     if (strcmp (name, throughput.name) == 0)
         return &throughput;
-    return pattern_find (name) >= 0 ? &schedule : NULL;
+    if (pattern_find (name) >= 0)
+        return &schedule;
+#endif
+    return NULL;
 }
 
 static struct plan_words {
@@ -373,6 +379,27 @@ static void separate_suspects (struct inputs *in)
  * Plans
  */
 
+#ifdef HAVE_COMPARISON
+/* A plan of flows, or of a pattern. NULL with the fault. */
+static struct plan *make_to_compare (struct pathset *ps,
+                                     const struct link_list *links,
+                                     const struct plan_options *opts)
+{
+    const struct pattern_options order = { given.seed, given.shuffle };
+    const struct flows_options fill = {
+        .times = 1 + opts->extra_rounds,
+        .seed = given.seed,
+        .link = links->v,
+        .nlinks = links->n,
+    };
+
+    return find_method (given.method) == &throughput
+               ? flows_make (ps, &fill, &fault)
+               : schedule_make (ps, pattern_find (given.method), &order,
+                                &fault);
+}
+#endif
+
 /* Make in->plan and in->ps. Programs that exchange messages use the base LIDs.
  */
 static void make (struct inputs *in, struct plan_file_extra *extra)
@@ -385,7 +412,6 @@ static void make (struct inputs *in, struct plan_file_extra *extra)
         .seed = given.seed,
         .budget = given.budget,
     };
-    const struct pattern_options order = { given.seed, given.shuffle };
     int64_t start = clock_ns ();
     struct link_list links = find_links (in->fabric);
     struct pathset *ps = inputs_hosts (in->fabric, "hosts", given.hosts,
@@ -399,20 +425,13 @@ static void make (struct inputs *in, struct plan_file_extra *extra)
         say_targets (in->plan, fabric_network (in->fabric));
     }
     else {
-        const struct flows_options fill = {
-            .times = 1 + opts.extra_rounds,
-            .seed = given.seed,
-            .link = links.v,
-            .nlinks = links.n,
-        };
-
         in->ps = ps;
-        in->plan = need (
-            flows ? flows_make (ps, &fill, &fault)
-            : method == &schedule
-                ? schedule_make (ps, pattern_find (given.method), &order,
-                                 &fault)
-                : method->make (ps, &opts, &fault));
+#ifdef HAVE_COMPARISON
+        if (!method->make)
+            in->plan = need (make_to_compare (ps, &links, &opts));
+        else
+#endif
+            in->plan = need (method->make (ps, &opts, &fault));
     }
     free (links.v);
     extra->seconds = 1e-9 * (double)(clock_ns () - start);
@@ -507,9 +526,18 @@ static void summary (const struct inputs *in,
 
 static void check_plan (struct inputs *in)
 {
+    int (*check) (struct pathset *ps, const struct plan *plan,
+                  struct error *err) = plan_check;
+
     inputs_plan (in, given.check, NULL);
-    if ((plan_rules (plan_method (in->plan))->flows
-             ? flows_check : plan_check) (in->ps, in->plan, &fault) < 0) {
+    if (plan_rules (plan_method (in->plan))->flows)
+#ifdef HAVE_COMPARISON
+        check = flows_check;
+#else
+        die_input ("%s: a plan of flows, which this pmm was built without",
+                   given.check);
+#endif
+    if (check (in->ps, in->plan, &fault) < 0) {
         error_prefix (&fault, "%s", given.check);
         die ();
     }

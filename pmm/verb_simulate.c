@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef HAVE_COMPARISON
 #include "compare/throughput/across.h"
 #include "compare/throughput/carry.h"
+#endif
 #include "core/samples/simulate.h"
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"
@@ -405,6 +407,7 @@ static void run_probes (struct inputs *in)
     noise_destroy (t.noise);
 }
 
+#ifdef HAVE_COMPARISON
 /* LINK=GBPS: the true rate of the link. */
 static void set_rate (const struct fabric *f, const char *word, double *rate)
 {
@@ -447,6 +450,7 @@ static void run_flows (struct inputs *in)
     free (rate);
     free (link);
 }
+#endif
 
 static void check (const struct inputs *in)
 {
@@ -457,8 +461,14 @@ static void check (const struct inputs *in)
 
 static int run (struct inputs *in)
 {
-    (plan_rules (plan_method (in->plan))->flows ? run_flows
-                                                : run_probes) (in);
+    if (!plan_rules (plan_method (in->plan))->flows)
+        run_probes (in);
+    else
+#ifdef HAVE_COMPARISON
+        run_flows (in);
+#else
+        die_input ("a plan of flows, which this pmm was built without");
+#endif
     return EXIT_OK;
 }
 

@@ -323,8 +323,10 @@ int main (int argc, char *argv[])
     int rc;
 
     signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
+#ifdef HAVE_COMPARISON
     if (argc > 1 && tests_named (argv[1]))
         return tests_main (argc - 1, argv + 1);
+#endif
     rc = parse (&args, argc, argv, &err);
     if (rc == 0) {
         watchdog.timeout_ms = args.step.site.timeout_ms;
