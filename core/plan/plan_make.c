@@ -14,11 +14,13 @@
 #include "core/plan/plan.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/plan/bound.h"
 #include "core/plan/pack.h"
 #include "core/plan/redundant.h"
 #include "core/plan/span.h"
+#include "util/alloc.h"
 
 #define WORK_SECOND 1e8
 #define JOB_EFFORT 4e7      /* to pack a job, at most */
@@ -97,6 +99,26 @@ static int improve (struct packing *best, struct rng *rng, double budget,
     return 0;
 }
 
+/* Probes of a round are added in a random order, since a packing places those
+ * of long rows first.
+ */
+static void add_rounds (struct plan *plan, const struct packing *p,
+                        struct rng *rng)
+{
+    uint32_t *order = xarray (p->rounds.n, sizeof (*order));
+
+    for (size_t i = 0; i < p->rounds.n; i++)
+        order[i] = i;
+    rng_shuffle (rng, order, p->rounds.n);
+    for (size_t i = 0; i < p->rounds.n; i++) {
+        const struct rounds_slot *slot = &p->rounds.slot[order[i]];
+        const struct probe *probe = &p->basis.pair[slot->pair];
+
+        plan_add (plan, slot->round, probe->a, probe->b);
+    }
+    free (order);
+}
+
 struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
                         struct error *err)
 {
@@ -116,11 +138,7 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
         rc = run_job (&p, ps, &rng, JOB_EFFORT, budget, err);
     }
     if (rc == 0) {
-        for (size_t i = 0; i < p.rounds.n; i++) {
-            const struct probe *probe = &p.basis.pair[p.rounds.slot[i].pair];
-
-            plan_add (plan, p.rounds.slot[i].round, probe->a, probe->b);
-        }
+        add_rounds (plan, &p, &rng);
         plan_set_rank (plan, p.basis.m, p.rank, p.rounds.count);
         plan_set_maximal (plan, p.maximal);
         rc = redundant_extend (plan, ps, &p.basis, opts->extra_rounds,
