@@ -45,6 +45,7 @@
 #include "bench/truth.h"
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
+#include "ibquery/guids.h"
 #include "prolog/act/facts.h"
 #include "prolog/audit/partners.h"
 #include "util/alloc.h"
@@ -258,9 +259,10 @@ static size_t draw_partners (struct trial *t, const struct decision *d,
                              const char **host, const char **alike)
 {
     const struct policy_finding *f = d->finding;
-    const char **suspect = xcalloc (f ? f->nsuspects : 0, sizeof (*suspect));
+    char **suspect = xcalloc (f ? f->nsuspects : 0, sizeof (*suspect));
     char **name = xcalloc (t->f->nhosts, sizeof (*name));
-    struct hostlist idle = { .name = name };
+    const char **node_of = xcalloc (t->f->nendpoints, sizeof (*node_of));
+    struct hostlist idle = { .name = name }, suspects = { .name = suspect };
     char *partner[PARTNERS];
     struct error err;
     int n;
@@ -270,23 +272,23 @@ static size_t draw_partners (struct trial *t, const struct decision *d,
             && strcmp (t->f->host[i].name, d->node) != 0)
             name[idle.count++] = t->f->host[i].name;
     qsort (name, idle.count, sizeof (*name), compare_strings);
-    for (size_t i = 0; f && i < f->nsuspects; i++)
-        suspect[i] = f->suspect[i].link;
-    n = partners_choose (t->f, NULL,
+    for (; f && suspects.count < f->nsuspects; suspects.count++)
+        suspect[suspects.count] = (char *)f->suspect[suspects.count].link;
+    if (guids_nodes (t->f, NULL, node_of, &err) < 0)
+        die (&err);
+    n = partners_choose (t->f, node_of,
                          &(struct partners_wish){
                              .node = d->node, .idle = &idle,
-                             .suspect = suspect,
-                             .nsuspects = f ? f->nsuspects : 0,
+                             .suspects = &suspects,
                              .turn = rng_next (&t->truth.rng) % 1000,
                          },
-                         partner, PARTNERS, alike, &err);
-    if (n < 0)
-        die (&err);
+                         partner, PARTNERS, alike);
     host[0] = d->node;
     for (int i = 0; i < n; i++)
         host[1 + i] = partner[i];
     free (suspect);
     free (name);
+    free (node_of);
     return 1 + (size_t)n;
 }
 
