@@ -65,11 +65,6 @@ const char *counter_name (enum counter_id id)
     return table[id].name;
 }
 
-const char *fec_name (enum fec fec)
-{
-    return fec_names[fec];
-}
-
 int fec_is_active (enum fec fec)
 {
     return fec == FEC_UNKNOWN ? -1 : fec != FEC_NONE;

@@ -71,11 +71,8 @@ struct counters {
 
 enum { COUNTERS_MAX_PORTS = 1 << 22, COUNTERS_DATA = 192 };
 
-/* InfiniBand's names: "SymbolErrorCounter"; "none", "fire-code", "rs",
- * "rs-low-latency", "rs2", "-" if not known.
- */
+/* InfiniBand's name: "SymbolErrorCounter". */
 const char *counter_name (enum counter_id id);
-const char *fec_name (enum fec fec);
 
 /* Whether FEC is active: 1, 0, or -1 if not known. */
 int fec_is_active (enum fec fec);
