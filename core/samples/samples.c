@@ -109,28 +109,30 @@ static size_t count_before (const uint32_t *first, size_t n, size_t size,
     return low;
 }
 
+/* The index of the first of *n such items of the rounds from .. to - 1. *n
+ * becomes their number.
+ */
+static size_t find_rounds (const uint32_t *first, size_t *n, size_t size,
+                           uint32_t from, uint32_t to)
+{
+    size_t before = count_before (first, *n, size, from);
+
+    *n = count_before (first, *n, size, to) - before;
+    return before;
+}
+
 struct samples samples_run (const struct samples *s, size_t i)
 {
     struct samples run = *s;
     uint32_t from = i > 0 ? s->run[i - 1] : 0;
     uint32_t to = i < s->nruns ? s->run[i] : UINT32_MAX;
 
-    if (s->nsamples > 0) {
-        const uint32_t *round = &s->sample->round;
-        size_t n = s->nsamples, size = sizeof (*s->sample);
-        size_t first = count_before (round, n, size, from);
-
-        run.sample += first;
-        run.nsamples = count_before (round, n, size, to) - first;
-    }
-    if (s->nloopbacks > 0) {
-        const uint32_t *round = &s->loopback->round;
-        size_t n = s->nloopbacks, size = sizeof (*s->loopback);
-        size_t first = count_before (round, n, size, from);
-
-        run.loopback += first;
-        run.nloopbacks = count_before (round, n, size, to) - first;
-    }
+    if (s->nsamples > 0)
+        run.sample += find_rounds (&s->sample->round, &run.nsamples,
+                                   sizeof (*s->sample), from, to);
+    if (s->nloopbacks > 0)
+        run.loopback += find_rounds (&s->loopback->round, &run.nloopbacks,
+                                     sizeof (*s->loopback), from, to);
     run.nruns = 0;
     return run;
 }
