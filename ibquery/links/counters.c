@@ -359,8 +359,9 @@ int counters_write (const struct counters *c, FILE *fp, struct error *err)
         len += snprintf (line + len, sizeof (line) - len, " %s",
                          table[i].name);
     lines_put (&out, "columns fec%s", line);
-    for (const struct port_counters *p = c->port; p < c->port + c->nports;
-         p++) {
+    for (size_t k = 0; k < c->nports; k++) {
+        const struct port_counters *p = &c->port[k];
+
         len = *line = '\0';
         for (unsigned int i = 0; i < COUNTERS; i++)
             if (p->told & BIT (i))
