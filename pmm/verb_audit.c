@@ -36,7 +36,8 @@ static const struct opt options[] = {
     { "drained", 0, NULL, opt_true, FIELD (drained),
       "those that we drained, with idle partners" },
     { "size", 0, "N", opt_int, FIELD (size),
-      "nodes of an audit of --all or --drained (default: 64)" },
+      "nodes of an audit of --all or --drained (default: 64)", AUDIT_NODES_MIN,
+      AUDIT_NODES_MAX },
     { "serve", 0, NULL, opt_true, FIELD (serve),
       "be the audit service: audit jobs that end, act on what is found" },
     { "once", 0, NULL, opt_true, FIELD (once),
@@ -170,9 +171,6 @@ static void check (const struct inputs *in)
         || given.once)
         die_input ("one of --nodes, --idle, --all, --drained and --serve is "
                    "wanted");
-    if (given.size < AUDIT_NODES_MIN || given.size > AUDIT_NODES_MAX)
-        die_input ("--size: %d to %d is wanted", AUDIT_NODES_MIN,
-                   AUDIT_NODES_MAX);
 }
 
 static int run (struct inputs *in)

@@ -14,21 +14,13 @@ static struct confirm_words {
 #define FIELD(name) offsetof (struct confirm_words, name)
 static const struct opt options[] = {
     { "rounds", 0, "N", opt_int, FIELD (rounds),
-      "of the confirm stage, at most (default: 4)" },
+      "of the confirm stage, at most (default: 4)", 1, CONFIRM_ROUNDS_MAX },
     { "seed", 0, "N", opt_u64, FIELD (seed),
       "of the choices made (default: 1)" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
       "say in one line what the stage is" },
     { 0 },
 };
-
-static void check (const struct inputs *in)
-{
-    (void)in;
-    if (given.rounds == 0 || given.rounds > CONFIRM_ROUNDS_MAX)
-        die_input ("--rounds: 1 to %d is wanted",
-                            CONFIRM_ROUNDS_MAX);
-}
 
 static int run (struct inputs *in)
 {
@@ -57,5 +49,5 @@ const struct verb verb_confirm = {
     .name = "confirm", .help = "more rounds, for what looks slow in these",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
     .may = TAKES_BASELINES | TAKES_OUTPUT,
-    .options = options, .given = &given, .check = check, .run = run,
+    .options = options, .given = &given, .run = run,
 };

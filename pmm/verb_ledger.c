@@ -37,7 +37,8 @@ static struct ledger_options {
 
 #define FIELD(name) offsetof (struct ledger_options, name)
 #define LAST(what) { "last", 'n', "N", opt_int, FIELD (last), what }
-#define DAYS(what) { "days", 0, "N", opt_int, FIELD (days), what }
+#define DAYS(what)                                                            \
+    { "days", 0, "N", opt_int, FIELD (days), what, 0, DAYS_MAX }
 #define WHY                                                                   \
     { "why", 0, "TEXT", opt_string, FIELD (why), "the reason, for others" }
 
@@ -55,9 +56,10 @@ static const struct opt trend_options[] = {
 };
 static const struct opt solve_options[] = {
     { "half-life", 0, "DAYS", opt_double, FIELD (half_life),
-      "what is so much older counts half as much (default: 7)" },
+      "what is so much older counts half as much (default: 7)", 1. / DAY_S,
+      DAYS_MAX },
     { "points", 0, "N", opt_int, FIELD (points),
-      "of each link's trend, a half-life apart (default: 4)" },
+      "of each link's trend, a half-life apart (default: 4)", 0, POINTS_MAX },
     { 0 },
 };
 static const struct opt mute_options[] = {
@@ -94,13 +96,6 @@ static const struct opt begin_options[] = {
 static int64_t now (void)
 {
     return (int64_t)time (NULL);
-}
-
-static void check_days (const struct inputs *in)
-{
-    (void)in;
-    if (given.days > DAYS_MAX)
-        die_input ("--days: at most %d is wanted", DAYS_MAX);
 }
 
 /*
@@ -299,10 +294,6 @@ static int solve_all (struct inputs *in)
         .points = given.points,
     };
 
-    if (!(given.half_life > 0 && given.half_life <= DAYS_MAX))
-        die_input ("--half-life: from 0 to %d days are wanted", DAYS_MAX);
-    if (given.points < 0 || given.points > POINTS_MAX)
-        die_input ("--points: 0 to %d are wanted", POINTS_MAX);
     inputs_ledger (in, LEDGER_READ);
     trends_write (in->ledger, in->fabric, &opts, in->json, inputs_output (in));
     return EXIT_OK;
@@ -489,7 +480,7 @@ static const struct verb *const verbs[] = {
                           .run = show },
     &(const struct verb){ .name = "missed", .may = LIST,
                           .options = missed_options, .given = &given,
-                          .check = check_days, .run = missed },
+                          .run = missed },
     &(const struct verb){ .name = "trend", .needs = TAKES_FABRIC, .may = LIST,
                           .operands = "LINK", .min = 1, .max = 1,
                           .options = trend_options, .given = &given,
@@ -500,14 +491,14 @@ static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "mute", .may = LIST | TAKES_FABRIC,
                           .operands = "[LINK]", .max = 1,
                           .options = mute_options, .given = &given,
-                          .check = check_days, .run = mute },
+                          .run = mute },
     &(const struct verb){ .name = "rebase", .may = LIST | TAKES_FABRIC,
                           .operands = "[LINK]", .max = 1,
                           .options = rebase_options, .given = &given,
                           .run = rebase },
     &(const struct verb){ .name = "prune", .may = OUT,
                           .options = prune_options, .given = &given,
-                          .check = check_days, .run = prune },
+                          .run = prune },
     &(const struct verb){ .name = "export", .may = OUT | TAKES_FABRIC,
                           .options = export_options, .given = &given,
                           .run = export },

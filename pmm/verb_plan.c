@@ -101,7 +101,8 @@ static const struct opt options[] = {
       "redundant rounds: 2 for all links with pmm, else 0; with"
       " --throughput, how often more links are filled (default: 1)" },
     { "budget", 0, "S", opt_double, FIELD (budget),
-      "seconds, about, to look for fewer rounds (default: what pays)" },
+      "seconds, about, to look for fewer rounds (default: what pays)", 0,
+      PLAN_BUDGET_MAX },
     { "seed", 0, "N", opt_u64, FIELD (seed),
       "of the choices made (default: 1)" },
     { "check", 0, "PLAN", opt_string, FIELD (check),
@@ -130,8 +131,6 @@ static void check (const struct inputs *in)
     if (given.shuffle && method != &schedule)
         die_input ("--shuffle goes with the method of a"
                             " pattern");
-    if (given.budget > PLAN_BUDGET_MAX)
-        die_input ("--budget: more than %d", PLAN_BUDGET_MAX);
     if (given.check && (given.hosts || in->output))
         die_input ("--check goes with neither --hosts nor -o");
     if (!!given.links + !!given.at + !!given.suspects + !!given.check > 1)

@@ -65,9 +65,9 @@ static const struct opt options[] = {
       "this share takes longer by an exponential of mean NS" },
     { "loopback", 0, "NS", opt_double, FIELD (loopback),
       "what a host's message to itself takes; 0: no loopbacks"
-      " (default: 600)" },
+      " (default: 600)", 0, LATENCY_MAX_NS },
     { "repeats", 0, "N", opt_int, FIELD (repeats),
-      "of each probe from either side (default: 5)" },
+      "of each probe from either side (default: 5)", 1, REPEATS_MAX },
     { "seed", 0, "N", opt_u64, FIELD (seed),
       "of noise and outliers (default: 1)" },
     { 0 },
@@ -322,8 +322,6 @@ static void make_loopbacks (const struct fabric *f, const struct pathset *ps,
 {
     size_t n = pathset_size (ps);
 
-    if (given.loopback > LATENCY_MAX_NS)
-        die_input ("--loopback: 0 to %g ns is wanted", LATENCY_MAX_NS);
     if (given.loopback == 0)
         return;
     t->loopback = xarray (n, sizeof (*t->loopback));
@@ -452,13 +450,6 @@ static void run_flows (struct inputs *in)
 }
 #endif
 
-static void check (const struct inputs *in)
-{
-    (void)in;
-    if (given.repeats < 1 || given.repeats > REPEATS_MAX)
-        die_input ("--repeats: 1 to %d is wanted", REPEATS_MAX);
-}
-
 static int run (struct inputs *in)
 {
     if (!plan_rules (plan_method (in->plan))->flows)
@@ -475,5 +466,5 @@ static int run (struct inputs *in)
 const struct verb verb_simulate = {
     .name = "simulate", .help = "the round-trip times a plan would see",
     .needs = TAKES_FABRIC | TAKES_PLAN, .may = TAKES_OUTPUT,
-    .options = options, .given = &given, .check = check, .run = run,
+    .options = options, .given = &given, .run = run,
 };

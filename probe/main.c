@@ -289,7 +289,7 @@ static int parse (struct probe_args *a, int argc, char *argv[],
         return rc;
     }
     if (rc < argc)
-        return error_input (err, "'%s' is no option", argv[rc]);
+        return error_input (err, "'%s' is not an option", argv[rc]);
     if (!a->nonce[0]) {
         if (getrandom (&n, sizeof (n), 0) != sizeof (n))
             return error_errno (err, "getrandom");

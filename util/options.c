@@ -25,8 +25,8 @@ int opt_int (void *field, const char *value, struct error *err)
     uint64_t v;
 
     if (text_u64 (value, 0, INT_MAX, &v) < 0)
-        return error_input (err, "'%.40s' is no number from 0 to %d", value,
-                            INT_MAX);
+        return error_input (err, "'%.40s' is not a number from 0 to %d",
+                            value, INT_MAX);
     *(int *)field = v;
     return 0;
 }
@@ -34,14 +34,14 @@ int opt_int (void *field, const char *value, struct error *err)
 int opt_u64 (void *field, const char *value, struct error *err)
 {
     if (text_u64 (value, 0, UINT64_MAX, (uint64_t *)field) < 0)
-        return error_input (err, "'%.40s' is no whole number", value);
+        return error_input (err, "'%.40s' is not a whole number", value);
     return 0;
 }
 
 int opt_double (void *field, const char *value, struct error *err)
 {
     if (text_double (value, 0, DBL_MAX, (double *)field) < 0)
-        return error_input (err, "'%.40s' is no number of at least 0", value);
+        return error_input (err, "'%.40s' is not a number of at least 0", value);
     return 0;
 }
 
@@ -102,12 +102,25 @@ static void learn (struct option_known *k, const struct opt_group *group)
 /* Set err for an argument that getopt refused. Return -1. */
 static int refuse (int c, char **argv, struct error *err)
 {
-    const char *why = c == ':' ? "takes an argument" : "is no option";
+    const char *why = c == ':' ? "takes an argument" : "is not an option";
 
     if (optopt > 0 && optopt < 256 && optopt != 'h')
         return error_input (err, "-%c %s", optopt, why);
     return error_input (err, "'%.80s' %s", argv[optind - 1],
                         optopt == 'h' ? "takes no argument" : why);
+}
+
+/* Return 0, or -1 with err if the value is a number that is out of range. */
+static int check_range (const struct opt *opt, const char *value,
+                        struct error *err)
+{
+    double x;
+
+    if (opt->max == 0 || text_double (value, -DBL_MAX, DBL_MAX, &x) < 0
+        || (x >= opt->min && x <= opt->max))
+        return 0;
+    return error_input (err, "'%.40s' is not from %.10g to %.10g", value,
+                        opt->min, opt->max);
 }
 
 int options_get (const struct opt_group *group, int argc, char **argv,
@@ -130,7 +143,9 @@ int options_get (const struct opt_group *group, int argc, char **argv,
         while (c != 0 && k.found[i].opt->letter != c)
             i++;
         opt = k.found[i].opt;
-        if (opt->set ((char *)k.found[i].data + opt->offset, optarg, err) < 0)
+        if (check_range (opt, optarg, err) < 0
+            || opt->set ((char *)k.found[i].data + opt->offset, optarg, err)
+                   < 0)
             return error_prefix (err, "--%s", opt->name);
     }
     return optind;

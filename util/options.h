@@ -22,6 +22,7 @@ struct opt {
     int (*set) (void *data, const char *value, struct error *err);
     size_t offset;    /* for the opt_* setters: of the field in data */
     const char *help;
+    double min, max;  /* of a number; max 0: as its setter */
 };
 
 /* Setters: const char *, int (>= 0), uint64_t, double, bool. They set the

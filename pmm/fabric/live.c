@@ -41,17 +41,18 @@ static struct live_words {
 #define LIVE_OPTIONS                                                          \
     { "ca", 'C', "CA", opt_string, FIELD (ca),                                \
       "read through this adapter, not the first that is active" },            \
-    { "port", 'P', "PORT", opt_int, FIELD (port), "and this port of it" },    \
+    { "port", 'P', "PORT", opt_int, FIELD (port), "and this port of it", 1,   \
+      254 },                                                                  \
     { "mkey", 0, "KEY", opt_u64, FIELD (mkey),                                \
       "the fabric's M_Key (0x...)" },                                         \
     { "smps", 0, "N", opt_int, FIELD (window),                                \
-      "queries in flight (default: 8)" },                                     \
+      "queries in flight (default: 8)", 1, MADS_MAX_WINDOW },                 \
     { "rate", 0, "N", opt_int, FIELD (rate),                                  \
       "queries a second; 0: no limit (default: 20000)" },                     \
     { "timeout", 't', "MS", opt_int, FIELD (timeout_ms),                      \
-      "how long to wait for an answer at most (default: 1000)" },             \
+      "how long to wait for an answer at most (default: 1000)", 1, 60000 },   \
     { "retries", 0, "N", opt_int, FIELD (retries),                            \
-      "how often to ask again (default: 15)" },                               \
+      "how often to ask again (default: 15)", 0, 100 },                       \
     { "max-smps", 0, "N", opt_u64, FIELD (max),                               \
       "give up where more queries are needed" },                              \
     { "deadline", 0, "MS", opt_int, FIELD (deadline_ms),                      \
@@ -91,14 +92,6 @@ static struct discover_options find_options (void)
         m->window = given.window;
     if (given.rate >= 0)
         m->rate = given.rate;
-    if (given.port > 254)
-        die_input ("--port is 1 to 254");
-    if (m->timeout_ms < 1 || m->timeout_ms > 60000)
-        die_input ("--timeout is 1 to 60000 ms");
-    if (m->retries > 100)
-        die_input ("--retries is at most 100");
-    if (m->window < 1 || m->window > MADS_MAX_WINDOW)
-        die_input ("--smps is 1 to %d", MADS_MAX_WINDOW);
     return opts;
 }
 

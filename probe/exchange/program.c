@@ -375,7 +375,7 @@ int exchange_parse (const struct exchange_program *program, int argc,
     if (first < 0)
         return first;
     if (first < argc)
-        return error_input (err, "'%.80s' is no option", argv[first]);
+        return error_input (err, "'%.80s' is not an option", argv[first]);
     return check (args, err);
 }
 

@@ -343,7 +343,7 @@ static const struct {
     const char *word[WORDS];
     const char *why;
 } bad[] = {
-    { { "pairs", "more" }, "'more' is no option" },
+    { { "pairs", "more" }, "'more' is not an option" },
     { { "pairs", "-p", "nothing" },
       "--pattern: 'nothing' is no pattern; 'pmm pattern' lists them" },
     { { "pairs", "-p", "ring" },
@@ -363,7 +363,7 @@ static const struct {
       "min, p25, median, p75, max, mean, sd" },
     { { "topology", "--shapes", "line" }, "--shapes: 'line' is none of star, "
       "complete, ring, istar, icomplete, iring" },
-    { { "topology", "--retest", "1" }, "'--retest' is no option" },
+    { { "topology", "--retest", "1" }, "'--retest' is not an option" },
     { { "noise", "--noise-on=h00" }, "--noise-on: beside which --goal?" },
 };
 

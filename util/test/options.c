@@ -19,7 +19,7 @@ struct mine {
 
 static const struct opt mine[] = {
     { "file", 'f', "FILE", opt_string, offsetof (struct mine, file), "a" },
-    { "times", 0, "N", opt_int, offsetof (struct mine, times), "b" },
+    { "times", 0, "N", opt_int, offsetof (struct mine, times), "b", 1, 99 },
     { "seed", 0, "N", opt_u64, offsetof (struct mine, seed), "c" },
     { "rate", 0, "X", opt_double, offsetof (struct mine, rate), "d" },
     { "quiet", 'q', NULL, opt_true, offsetof (struct mine, quiet), "e" },
@@ -49,12 +49,14 @@ static const struct {
     const char *word[WORDS];
     const char *why;
 } bad[] = {
-    { { "--times", "many" }, "--times: 'many' is no number from 0 to "
+    { { "--times", "many" }, "--times: 'many' is not a number from 0 to "
                              "2147483647" },
-    { { "--seed", "-1" }, "--seed: '-1' is no whole number" },
-    { { "--rate=x" }, "--rate: 'x' is no number of at least 0" },
-    { { "--nothing" }, "'--nothing' is no option" },
-    { { "-x" }, "-x is no option" },
+    { { "--times", "0" }, "--times: '0' is not from 1 to 99" },
+    { { "--times", "100" }, "--times: '100' is not from 1 to 99" },
+    { { "--seed", "-1" }, "--seed: '-1' is not a whole number" },
+    { { "--rate=x" }, "--rate: 'x' is not a number of at least 0" },
+    { { "--nothing" }, "'--nothing' is not an option" },
+    { { "-x" }, "-x is not an option" },
     { { "-f" }, "-f takes an argument" },
     { { "--file" }, "'--file' takes an argument" },
     { { "--help=me" }, "'--help=me' takes no argument" },
