@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The history from the comments of many jobs.
  *
- * Notes: each entry of a comment gives one record for ALL, and one for each
- * link, node and switch that it suspects. Sorting puts the records of one
- * subject together, and among these the records of one audit.
+ * Notes: each entry of a comment gives one record for ALL, one for its day, and
+ * one for each link, node and switch that it suspects. Sorting puts the records
+ * of one subject together, and among these the records of one audit.
  */
 #include "config.h"
 #include "report/history.h"
@@ -19,16 +19,18 @@
 #include "util/sort.h"
 #include "util/text.h"
 
-enum subject { ALL, LINK, NODE, SWITCH, SUBJECTS };
+enum subject { ALL, LINK, NODE, SWITCH, DAY, SUBJECTS };
 
 enum {
     STATUSES = VERDICT_FAIL + 1,
     DAY_S = 24 * 3600,
-    RECORDS_OF_ENTRY = 5, /* at most */
+    RECORDS_OF_ENTRY = 6, /* at most */
 };
 
+#define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
+
 static const char *const titles[SUBJECTS] = {
-    [LINK] = "links", [NODE] = "nodes", [SWITCH] = "switches",
+    [LINK] = "links", [NODE] = "nodes", [SWITCH] = "switches", [DAY] = "days",
 };
 
 struct history_record {
@@ -65,6 +67,15 @@ void history_destroy (struct history *h)
  * Records
  */
 
+static void day_name (int64_t time, char buf[32])
+{
+    time_t t = (time_t)time;
+    struct tm tm;
+
+    if (!gmtime_r (&t, &tm) || strftime (buf, 32, "%Y-%m-%d", &tm) == 0)
+        snprintf (buf, 32, "-");
+}
+
 /* Add a record of a subject whose name is that of the device in a port's name
  * if `of_port`; none if it has no name.
  */
@@ -88,8 +99,10 @@ static int add_field (struct history *h, uint32_t job, int64_t end,
                       struct error *err)
 {
     struct comment c;
+    char day[32];
     int n = 0;
 
+    day_name (end, day);
     while (n < HISTORY_ENTRIES_MAX && comment_next (&field, &c)) {
         struct history_record m = {
             .audit = c.audit, .time = end, .job = job, .status = c.status,
@@ -104,6 +117,7 @@ static int add_field (struct history *h, uint32_t job, int64_t end,
                                 HISTORY_RECORDS_MAX);
         n++;
         add_record (h, m, ALL, "", false);
+        add_record (h, m, DAY, day, false);
         add_record (h, m, NODE, c.node, false);
         m.ambiguous = c.others > 0;
         if (c.found && (c.kind == FINDING_SWITCH || !c.to[0]))
@@ -154,17 +168,13 @@ static int compare_records (const void *va, const void *vb)
  */
 
 /* By status; findings that are ambiguous are counted only as that. */
-struct counts {
-    size_t of[STATUSES + 1];
-};
-
-enum { AMBIGUOUS = STATUSES };
+enum { AMBIGUOUS = STATUSES, COUNTS };
 
 /* Summary of one subject's records, [begin, end). */
 struct summary {
     const struct history_record *begin, *end;
     const struct history_record *ends; /* a record with both ends, or NULL */
-    struct counts audits, checks;
+    size_t of[2][COUNTS]; /* audits, checks */
     size_t days;
     int64_t first, last;
     double max_ns; /* NAN: none */
@@ -201,10 +211,8 @@ static struct summary summarise (const struct history_record *begin,
                          .days = count_days (begin, end) };
 
     for (const struct history_record *m = begin; m < end; m++) {
-        struct counts *c = m->audit ? &s.audits : &s.checks;
-
         if (counts (m, begin))
-            c->of[m->ambiguous ? AMBIGUOUS : (int)m->status]++;
+            s.of[!m->audit][m->ambiguous ? AMBIGUOUS : (int)m->status]++;
         if (m->a[0])
             s.ends = m;
         if (m->time < s.first)
@@ -217,26 +225,18 @@ static struct summary summarise (const struct history_record *begin,
     return s;
 }
 
-/* The worst first. */
-static int compare_counts (const struct counts *a, const struct counts *b)
+/* The worst first, by audits, then by checks; then the latest. */
+static int compare_summaries (const void *va, const void *vb)
 {
     static const int by[] = { VERDICT_FAIL, AMBIGUOUS, VERDICT_WARN,
                               VERDICT_UNKNOWN };
-    int order = 0;
-
-    for (size_t i = 0; i < sizeof (by) / sizeof (by[0]) && !order; i++)
-        order = util_compare (b->of[by[i]], a->of[by[i]]);
-    return order;
-}
-
-static int compare_summaries (const void *va, const void *vb)
-{
     const struct summary *a = va;
     const struct summary *b = vb;
-    int order = compare_counts (&a->audits, &b->audits);
+    int order = 0;
 
-    if (!order)
-        order = compare_counts (&a->checks, &b->checks);
+    for (size_t i = 0; i < 2 * COUNT (by) && !order; i++)
+        order = util_compare (b->of[i / COUNT (by)][by[i % COUNT (by)]],
+                              a->of[i / COUNT (by)][by[i % COUNT (by)]]);
     if (!order)
         order = util_compare (b->last, a->last);
     return order ? order : strcmp (a->begin->name, b->begin->name);
@@ -246,15 +246,19 @@ static int compare_summaries (const void *va, const void *vb)
  * JSON
  */
 
-static json_t *counts_json (const struct counts *c)
+/* Set the audits and checks of an object. */
+static void put_counts (json_t *obj, const struct summary *s)
 {
-    json_t *obj = json_pack ("{s:I}", "ambiguous",
-                             (json_int_t)c->of[AMBIGUOUS]);
+    for (int i = 0; i < 2; i++) {
+        json_t *counts = json_object ();
 
-    for (int s = 0; s < STATUSES; s++)
-        json_put (obj, verdict_status_name ((enum verdict_status)s),
-                  json_integer ((json_int_t)c->of[s]));
-    return obj;
+        json_put (counts, "ambiguous",
+                  json_integer ((json_int_t)s->of[i][AMBIGUOUS]));
+        for (int k = 0; k < STATUSES; k++)
+            json_put (counts, verdict_status_name ((enum verdict_status)k),
+                      json_integer ((json_int_t)s->of[i][k]));
+        json_put (obj, i == 0 ? "audits" : "checks", counts);
+    }
 }
 
 static json_t *ns_json (double ns)
@@ -264,13 +268,18 @@ static json_t *ns_json (double ns)
 
 static json_t *subject_json (const struct summary *s)
 {
-    json_t *obj = xcheck (json_pack ("{s:s}", "name", s->begin->name));
-    json_t *list = xcheck (json_array ());
+    bool is_day = s->begin->subject == DAY;
+    json_t *obj = json_pack ("{s:s}", is_day ? "day" : "name", s->begin->name);
+    json_t *list;
 
+    put_counts (obj, s);
+    if (is_day)
+        return obj;
     if (s->begin->subject == LINK)
         json_put (obj, "ends",
                   s->ends ? json_pack ("[s,s]", s->ends->a, s->ends->b)
                           : json_array ());
+    list = json_array ();
     for (const struct history_record *m = s->begin; m < s->end; m++)
         json_add (list,
                   json_pack ("{s:I,s:I,s:o,s:s,s:b,s:o}", "time",
@@ -281,76 +290,23 @@ static json_t *subject_json (const struct summary *s)
                              "ambiguous", m->ambiguous, "excess_ns",
                              ns_json (m->excess_ns)));
     json_object_update_new (
-        obj, json_pack ("{s:o,s:o,s:I,s:I,s:I,s:o,s:o}", "audits",
-                        counts_json (&s->audits), "checks",
-                        counts_json (&s->checks), "days", (json_int_t)s->days,
+        obj, json_pack ("{s:I,s:I,s:I,s:o,s:o}", "days", (json_int_t)s->days,
                         "first", (json_int_t)s->first, "last",
                         (json_int_t)s->last, "max_ns", ns_json (s->max_ns),
                         "seen", list));
     return obj;
 }
 
-static void day_name (int64_t time, char buf[32])
-{
-    time_t t = (time_t)time;
-    struct tm tm;
-
-    if (!gmtime_r (&t, &tm) || strftime (buf, 32, "%Y-%m-%d", &tm) == 0)
-        snprintf (buf, 32, "-");
-}
-
-static int compare_times (const void *va, const void *vb)
-{
-    const struct history_record *const *a = va, *const *b = vb;
-
-    return util_compare ((*a)->time, (*b)->time);
-}
-
-/* The days of the entries, the n records of ALL; each audit counts once. */
-static json_t *days_json (const struct history_record *v, size_t n)
-{
-    const struct history_record **by_time = xarray (n, sizeof (*by_time));
-    json_t *list = xcheck (json_array ());
-    size_t kept = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (counts (&v[i], v))
-            by_time[kept++] = &v[i];
-    qsort (by_time, kept, sizeof (*by_time), compare_times);
-    for (size_t i = 0; i < kept;) {
-        int64_t day = by_time[i]->time / DAY_S;
-        struct counts audits = { { 0 } }, checks = { { 0 } };
-        char name[32];
-
-        for (; i < kept && by_time[i]->time / DAY_S == day; i++)
-            (by_time[i]->audit ? &audits : &checks)->of[by_time[i]->status]++;
-        day_name (day * DAY_S, name);
-        json_add (list, json_pack ("{s:s,s:o,s:o}", "day", name, "audits",
-                                   counts_json (&audits), "checks",
-                                   counts_json (&checks)));
-    }
-    free (by_time);
-    return list;
-}
-
 json_t *history_json (struct history *h)
 {
-    json_t *obj = xcheck (json_pack ("{s:I}", "jobs", (json_int_t)h->jobs));
+    json_t *obj = json_pack ("{s:I}", "jobs", (json_int_t)h->jobs);
     struct summary *v = xarray (h->n, sizeof (*v));
-    struct summary all = { .begin = NULL };
-    size_t i = 0, nall = 0;
+    size_t i = 0;
 
     if (h->n > 0)
         qsort (h->v, h->n, sizeof (*h->v), compare_records);
-    while (nall < h->n && h->v[nall].subject == ALL)
-        nall++;
-    if (nall > 0)
-        all = summarise (h->v, h->v + nall);
-    json_put (obj, "audits", counts_json (&all.audits));
-    json_put (obj, "checks", counts_json (&all.checks));
-    i = nall;
-    for (enum subject subject = LINK; subject < SUBJECTS; subject++) {
-        json_t *list = xcheck (json_array ());
+    for (enum subject subject = ALL; subject < SUBJECTS; subject++) {
+        json_t *list;
         size_t n = 0;
 
         while (i < h->n && h->v[i].subject == subject) {
@@ -361,12 +317,17 @@ json_t *history_json (struct history *h)
                 i++;
             v[n++] = summarise (&h->v[begin], &h->v[i]);
         }
-        qsort (v, n, sizeof (*v), compare_summaries);
+        if (subject == ALL) {
+            put_counts (obj, n > 0 ? v : &(struct summary){ 0 });
+            continue;
+        }
+        if (subject != DAY)
+            qsort (v, n, sizeof (*v), compare_summaries);
+        list = json_array ();
         for (size_t k = 0; k < n; k++)
             json_add (list, subject_json (&v[k]));
         json_put (obj, titles[subject], list);
     }
-    json_put (obj, "days", days_json (h->v, nall));
     free (v);
     return obj;
 }
@@ -427,7 +388,7 @@ static void print_subject (const json_t *s, FILE *fp)
 
     day_name (json_int (s, "first", 0), first);
     day_name (json_int (s, "last", 0), last);
-    fprintf (fp, "  %s", json_text (s, "name"));
+    fprintf (fp, "  %s%s", json_text (s, "day"), json_text (s, "name"));
     if (json_array_size (ends) == 2)
         fprintf (fp, " (%s -- %s)",
                  json_string_value (json_array_get (ends, 0)),
@@ -437,7 +398,7 @@ static void print_subject (const json_t *s, FILE *fp)
     if (days > 1)
         fprintf (fp, "; on %jd days from %s to %s", (intmax_t)days, first,
                  last);
-    else
+    else if (days == 1)
         fprintf (fp, "; on %s", first);
     if (json_is_real (max))
         fprintf (fp, "; up to %+.0f ns", json_real_value (max));
@@ -462,11 +423,5 @@ void history_text (struct history *h, FILE *fp)
                 fprintf (fp, "%s\n", titles[subject]);
             print_subject (v, fp);
         }
-    json_array_foreach (json_object_get (obj, "days"), i, v) {
-        fprintf (fp, "%s  %s: ", i == 0 ? "days\n" : "",
-                 json_text (v, "day"));
-        print_both (v, fp);
-        fputc ('\n', fp);
-    }
     json_decref (obj);
 }
