@@ -67,8 +67,8 @@ AC_DEFUN([PMM_64_BITS],[
 # PMM_WARNINGS: what the compiler accepts of our warnings, in WARN_CFLAGS.
 AC_DEFUN([PMM_WARNINGS],[
   WARN_CFLAGS=
-  for flag in -Wall -Wextra -Wformat-security -Wmissing-prototypes \
-              -Wstrict-prototypes -Wvla; do
+  for flag in -Wall -Wextra -Wno-missing-field-initializers \
+              -Wformat-security -Wmissing-prototypes -Wstrict-prototypes -Wvla; do
     save_CFLAGS=$CFLAGS
     CFLAGS="$CFLAGS $flag"
     AC_MSG_CHECKING([whether $CC takes $flag])

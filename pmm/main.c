@@ -117,31 +117,7 @@ int need_ok (int rc)
  * Options
  */
 
-int find_row (const void *table, size_t row_size, const char *name,
-              struct error *err)
-{
-    const char *row = table, *s;
-    char list[256] = "";
-    size_t len = 0;
-
-    for (int i = 0; (s = *(const char *const *)row); i++, row += row_size) {
-        if (!strcmp (name, s))
-            return i;
-        if (len < sizeof (list))
-            len += snprintf (list + len, sizeof (list) - len, "%s%s",
-                             i ? ", " : "", s);
-    }
-    return error_input (err, "'%.40s' is none of %s", name, list);
-}
-
-static int set_format (void *field, const char *value, struct error *err)
-{
-    static const char *const names[] = { "text", "json", NULL };
-    int format = FIND_ROW (names, value, err);
-
-    *(bool *)field = format == 1;
-    return format < 0 ? -1 : 0;
-}
+static const char *const format_names[] = { "text", "json", NULL };
 
 /* The options for the inputs that verbs take. */
 #define FIELD(name) offsetof (struct inputs, name)
@@ -167,7 +143,8 @@ static const struct {
       { { "conf", 0, "FILE", opt_string, FIELD (conf),
           "take this for pmm.conf" } } },
     { TAKES_JSON,
-      { { "format", 0, "NAME", set_format, FIELD (json), "text or json" },
+      { { "format", 0, "NAME", NULL, FIELD (format), "text or json",
+          OPT_ROWS (format_names) },
         { "json", 0, NULL, opt_true, FIELD (json),
           "the same as --format json" } } },
     { TAKES_OUTPUT,
@@ -237,6 +214,7 @@ static int run (const struct verb *v, int argc, char **argv)
         return EXIT_OK;
     }
     need_ok (first);
+    in->json |= in->format == 1;
     in->operand = argv + first;
     in->noperands = argc - first;
     if (in->noperands < v->min || (v->max >= 0 && in->noperands > v->max))

@@ -45,7 +45,8 @@ struct inputs {
     const char *conf, *fabric_path, *plan_path, *samples_path, *output;
     const char *ledger_path;
     struct strings baseline;
-    bool json;
+    bool json;             /* also by --format json */
+    int format;            /* 0: text, 1: json */
     char *snapshot;        /* fabric_path, if pmm.conf names it */
 
     struct fabric *fabric;
@@ -125,15 +126,6 @@ _Noreturn void die (void);
 /* Die if a call failed with fault set: it returned NULL, or -1. */
 void *need (void *p) __attribute__ ((returns_nonnull));
 int need_ok (int rc);
-
-/* The index of the row with this name, for options whose values are names. Rows
- * begin with their name (const char *) and end with one whose name is NULL.
- * Return -1 with err, which lists the names, if there is none.
- */
-int find_row (const void *table, size_t row_size, const char *name,
-              struct error *err);
-#define FIND_ROW(table, name, err)                                            \
-    find_row (table, sizeof ((table)[0]), name, err)
 
 /*
  * Files. The runner opens what a verb's row lists; these are for verbs that

@@ -404,8 +404,6 @@ static enum verdict_status check_audited_nodes (struct doctor *d)
  * The report
  */
 
-/* most rows are of no hook */
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const struct doctor_check checks[] = {
     { "pmm.conf", false, check_conf },
     { "programs", false, check_programs },

@@ -13,12 +13,12 @@
 #define EPS .05
 
 static struct export_words {
-    const struct export_format *format;
+    int format;             /* of formats; -1: not given */
     const char *hosts, *series, *order;
     const uint64_t *length; /* NULL: that of the shortest messages */
     int stat;
     double overhead_ns, eps;
-} given = { .stat = SERIES_MEDIAN, .eps = EPS };
+} given = { .format = -1, .stat = SERIES_MEDIAN, .eps = EPS };
 
 /* Write latencies; tleaf numbers the nodes, and sets order[n]. */
 static int write_loggops (const struct infer_matrix *m, uint32_t *order,
@@ -64,14 +64,6 @@ static const struct export_format {
     { 0 },
 };
 
-static int set_format (void *field, const char *value, struct error *err)
-{
-    int i = FIND_ROW (formats, value, err);
-
-    *(const struct export_format **)field = &formats[i < 0 ? 0 : i];
-    return i < 0 ? -1 : 0;
-}
-
 static int set_length (void *field, const char *value, struct error *err)
 {
     static uint64_t length;
@@ -82,9 +74,10 @@ static int set_length (void *field, const char *value, struct error *err)
 
 #define FIELD(name) offsetof (struct export_words, name)
 static const struct opt options[] = {
-    { "format", 0, "F", set_format, FIELD (format),
+    { "format", 0, "F", NULL, FIELD (format),
       "clusterkit (of a plan), loggopsim, loggopsim-pairs (of a series), "
-      "scotch-deco, scotch-tleaf (of a series or a fabric)" },
+      "scotch-deco, scotch-tleaf (of a series or a fabric)",
+      OPT_ROWS (formats) },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "of the fabric these hosts, node[01-16], or @FILE (default: all)" },
     { "series", 0, "FILE", opt_string, FIELD (series),
@@ -105,11 +98,11 @@ static const struct opt options[] = {
 /* Options without an effect are an error. */
 static void check (const struct inputs *in)
 {
-    const struct export_format *format = given.format;
+    const struct export_format *format = &formats[given.format];
     int from = (in->plan_path ? PLAN : 0) | (given.series ? SERIES : 0)
                | (in->fabric_path && !in->plan_path ? PATHS : 0);
 
-    if (!format)
+    if (given.format < 0)
         die_input ("--format is missing");
     if (in->plan_path && !in->fabric_path)
         die_input ("--plan goes with -f FABRIC");
@@ -160,7 +153,7 @@ static void write_latencies (const struct infer_matrix *m, FILE *fp)
 
     for (uint32_t i = 0; i < m->n; i++)
         order[i] = i;
-    rc = given.format->write (m, order, fp, &fault);
+    rc = formats[given.format].write (m, order, fp, &fault);
     for (uint32_t i = 0; i < m->n && out; i++)
         fprintf (file_stream (out), "%s\n", m->label[order[i]]);
     need_ok (out ? file_finish (out, rc, &fault) : rc);

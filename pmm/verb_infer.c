@@ -32,14 +32,14 @@ struct infer_format {
 static const struct infer_format formats[5];
 
 static struct infer_words {
-    const struct infer_format *format;
+    int format;             /* of formats */
     const char *graph, *against, *plan, *throughput;
     struct strings cores;
     const uint64_t *length; /* NULL: that of the shortest messages */
     double eps;             /* 0: latencies are clustered */
     int stat;               /* of the repeats */
     bool basic;             /* no switches */
-} given = { .format = formats, .stat = SERIES_MEDIAN };
+} given = { .stat = SERIES_MEDIAN };
 
 static int set_length (void *field, const char *value, struct error *err)
 {
@@ -47,14 +47,6 @@ static int set_length (void *field, const char *value, struct error *err)
 
     *(const uint64_t **)field = &length;
     return opt_u64 (&length, value, err);
-}
-
-static int set_format (void *field, const char *value, struct error *err)
-{
-    int i = FIND_ROW (formats, value, err);
-
-    *(const struct infer_format **)field = &formats[i < 0 ? 0 : i];
-    return i < 0 ? -1 : 0;
 }
 
 #define FIELD(name) offsetof (struct infer_words, name)
@@ -77,8 +69,8 @@ static const struct opt options[] = {
       "also write a plan of the pairs that determine the edges" },
     { "throughput", 0, "FILE", opt_string, FIELD (throughput),
       "also write a plan of flows that fill the edges" },
-    { "format", 0, "NAME", set_format, FIELD (format),
-      "text, tgf, dot, json [text]" },
+    { "format", 0, "NAME", NULL, FIELD (format),
+      "text, tgf, dot, json [text]", OPT_ROWS (formats) },
     { 0 },
 };
 
@@ -465,7 +457,7 @@ static int write_against (struct inputs *in, const struct topology_model *m)
     in->fabric = need (fabric_load (given.against, &fault));
     a = against_compare (in->fabric, m);
     agrees = a->nhosts + a->nways + a->nstrangers == 0;
-    if (given.format->write == show_json)
+    if (formats[given.format].write == show_json)
         inputs_put_json (in, "against", in->fabric->hash,
                          against_json (m, a, agrees));
     else
@@ -519,7 +511,7 @@ static int run (struct inputs *in)
     if (given.against)
         status = write_against (in, m);
     else /* the fit does not belong to a model with cores */
-        need_ok (given.format->write (m, joined ? NULL : &fit,
+        need_ok (formats[given.format].write (m, joined ? NULL : &fit,
                                       inputs_output (in), &fault));
     topology_destroy (m);
     fit_clear (&fit);

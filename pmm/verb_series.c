@@ -31,16 +31,11 @@ static int set_format (void *field, const char *value, struct error *err)
     return 0;
 }
 
-static int set_own_time (void *field, const char *value, struct error *err)
-{
-    static const char *const names[] = {
-        [OWN_CUT_THROUGH] = "cut-through",
-        [OWN_STORE_AND_FORWARD] = "store-and-forward",
-        NULL,
-    };
-
-    return (*(int *)field = FIND_ROW (names, value, err)) < 0 ? -1 : 0;
-}
+static const char *const own_times[] = {
+    [OWN_CUT_THROUGH] = "cut-through",
+    [OWN_STORE_AND_FORWARD] = "store-and-forward",
+    NULL,
+};
 
 #define FIELD(name) offsetof (struct series_words, name)
 static const struct opt options[] = {
@@ -51,8 +46,9 @@ static const struct opt options[] = {
     { "lengths", 0, "LIST", opt_string, FIELD (lengths),
       "no others than these: bytes, also 64k, with commas between" },
     { "run", 0, "N", opt_int, FIELD (run), "only the N-th of all runs" },
-    { "own-time", 0, "NAME", set_own_time, FIELD (own_time),
-      "less the message's time on the wire: cut-through, store-and-forward" },
+    { "own-time", 0, "NAME", NULL, FIELD (own_time),
+      "less the message's time on the wire: cut-through, store-and-forward",
+      OPT_ROWS (own_times) },
     { "append", 0, NULL, opt_true, FIELD (to.append),
       "behind what FILE holds already" },
     { 0 },

@@ -5,44 +5,33 @@
 #include "core/solve/solve.h"
 #include "pmm/verb.h"
 
+static const struct quantile_row {
+    const char *name;
+    int quantile;
+} quantiles[] = {
+    { "median", RTT_MEDIAN }, { "min", RTT_MIN }, { "p25", RTT_P25 }, { 0 },
+};
+
+static const char *const robusts[] = {
+    [ROBUST_NONE] = "none",
+    [ROBUST_HUBER] = "huber",
+    [ROBUST_TUKEY] = "tukey",
+    NULL,
+};
+
 static struct solve_words {
-    int quantile, robust;
+    int quantile, robust; /* of the rows above */
     bool pairs;
-} given = { .quantile = RTT_MEDIAN };
-
-static int set_quantile (void *field, const char *value, struct error *err)
-{
-    static const struct {
-        const char *name;
-        int quantile;
-    } rows[] = {
-        { "min", RTT_MIN }, { "p25", RTT_P25 }, { "median", RTT_MEDIAN }, { 0 },
-    };
-    int i = FIND_ROW (rows, value, err);
-
-    if (i >= 0)
-        *(int *)field = rows[i].quantile;
-    return i < 0 ? -1 : 0;
-}
-
-static int set_robust (void *field, const char *value, struct error *err)
-{
-    static const char *const names[] = {
-        [ROBUST_NONE] = "none",
-        [ROBUST_HUBER] = "huber",
-        [ROBUST_TUKEY] = "tukey",
-        NULL,
-    };
-
-    return (*(int *)field = FIND_ROW (names, value, err)) < 0 ? -1 : 0;
-}
+} given;
 
 #define FIELD(name) offsetof (struct solve_words, name)
 static const struct opt options[] = {
-    { "quantile", 0, "NAME", set_quantile, FIELD (quantile),
-      "of the repeats: min, p25 or median (default: median)" },
-    { "robust", 0, "NAME", set_robust, FIELD (robust),
-      "let rows that do not fit count less: huber, tukey (default: none)" },
+    { "quantile", 0, "NAME", NULL, FIELD (quantile),
+      "of the repeats: min, p25 or median (default: median)",
+      OPT_ROWS (quantiles) },
+    { "robust", 0, "NAME", NULL, FIELD (robust),
+      "let rows that do not fit count less: huber, tukey (default: none)",
+      OPT_ROWS (robusts) },
     { "pairs", 0, NULL, opt_true, FIELD (pairs),
       "the RTT of every pair as well" },
     { 0 },
@@ -51,7 +40,7 @@ static const struct opt options[] = {
 static int run (struct inputs *in)
 {
     const struct solve_options opts = {
-        .quantile = given.quantile,
+        .quantile = quantiles[given.quantile].quantile,
         .pairs = given.pairs,
         .robust = given.robust,
     };

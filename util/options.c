@@ -110,6 +110,28 @@ static int refuse (int c, char **argv, struct error *err)
                         optopt == 'h' ? "takes no argument" : why);
 }
 
+/* Set *index to that of the row with this name. Return 0, or -1 with err, which
+ * lists the names.
+ */
+static int find_row (const struct opt *opt, const char *name, int *index,
+                     struct error *err)
+{
+    const char *row = opt->rows, *s;
+    char list[256] = "";
+    size_t len = 0;
+
+    for (int i = 0; (s = *(const char *const *)row); i++, row += opt->row_size) {
+        if (!strcmp (name, s)) {
+            *index = i;
+            return 0;
+        }
+        if (len < sizeof (list))
+            len += snprintf (list + len, sizeof (list) - len, "%s%s",
+                             i ? ", " : "", s);
+    }
+    return error_input (err, "'%.40s' is none of %s", name, list);
+}
+
 /* Return 0, or -1 with err if the value is a number that is out of range. */
 static int check_range (const struct opt *opt, const char *value,
                         struct error *err)
@@ -129,6 +151,7 @@ int options_get (const struct opt_group *group, int argc, char **argv,
     struct option_known k = { .n = 0 };
     const struct opt *opt;
     int c, index = -1;
+    void *field;
 
     learn (&k, group);
     optind = 0;
@@ -143,9 +166,10 @@ int options_get (const struct opt_group *group, int argc, char **argv,
         while (c != 0 && k.found[i].opt->letter != c)
             i++;
         opt = k.found[i].opt;
+        field = (char *)k.found[i].data + opt->offset;
         if (check_range (opt, optarg, err) < 0
-            || opt->set ((char *)k.found[i].data + opt->offset, optarg, err)
-                   < 0)
+            || (opt->set ? opt->set (field, optarg, err)
+                         : find_row (opt, optarg, field, err)) < 0)
             return error_prefix (err, "--%s", opt->name);
     }
     return optind;

@@ -23,6 +23,14 @@ struct opt {
     size_t offset;    /* for the opt_* setters: of the field in data */
     const char *help;
     double min, max;  /* of a number; max 0: as its setter */
+
+    /* set NULL: the value is the name of one of these rows, whose index becomes
+     * the int at `offset`. Rows begin with their name (const char *) and end
+     * with one whose name is NULL.
+     */
+    const void *rows;
+    size_t row_size;
+#define OPT_ROWS(table) .rows = (table), .row_size = sizeof ((table)[0])
 };
 
 /* Setters: const char *, int (>= 0), uint64_t, double, bool. They set the

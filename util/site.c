@@ -11,8 +11,6 @@
 
 enum { MEET_MIN_S = 2, ROUND_TRIP_MAX_US = 1000000, LEDGER_DAYS_MAX = 36500 };
 
-/* most rows set no min, max or words */
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #define FIELD(name) offsetof (struct site, name)
 
 const struct conf_option site_options[] = {

@@ -81,34 +81,25 @@ static const struct fabric_format {
     { 0 },
 };
 
-static const struct fabric_format *format;
-
-static int set_format (void *field, const char *value, struct error *err)
-{
-    int i = FIND_ROW (formats, value, err);
-
-    (void)field;
-    format = i < 0 ? NULL : &formats[i];
-    return i < 0 ? -1 : 0;
-}
+static int format = -1; /* of formats; -1: not given */
 
 static const struct opt export_options[] = {
-    { "format", 0, "F", set_format, 0,
+    { "format", 0, "F", NULL, 0,
       "netfile (of ibsim), ibnetdiscover (its output), lfts (dump_fts's, for "
-      "opensm -R file), topology.conf (of Slurm)" },
+      "opensm -R file), topology.conf (of Slurm)", OPT_ROWS (formats) },
     { 0 },
 };
 
 static void check_export (const struct inputs *in)
 {
     (void)in;
-    if (!format)
+    if (format < 0)
         die_input ("--format is missing");
 }
 
 static int run_export (struct inputs *in)
 {
-    need_ok (format->write (in->fabric, inputs_output (in), &fault));
+    need_ok (formats[format].write (in->fabric, inputs_output (in), &fault));
     return EXIT_OK;
 }
 

@@ -25,7 +25,6 @@ struct my {
     int share;
 };
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const struct conf_option table[] = {
     { "Name", CONF_STRING, offsetof (struct my, name), "joe", "a name" },
     { "SomePath", CONF_PATH, offsetof (struct my, path), NULL, "a path" },
