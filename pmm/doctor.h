@@ -51,7 +51,7 @@ struct doctor {
 
     bool answers;              /* slurmctld does; if not, this error: */
     struct error slurm_error;  /* ... or nodes.v is NULL, with it */
-    struct controller_conf slurm;
+    json_t *slurm;             /* its configuration */
     struct controller_nodes nodes;
     uid_t uid;                 /* SlurmUser; root if not known */
     char user[CONTROLLER_NAME];

@@ -17,6 +17,7 @@
 #include "prolog/slurm/child.h"
 #include "util/alloc.h"
 #include "util/file.h"
+#include "util/json.h"
 #include "util/slurmapi.h"
 
 enum {
@@ -30,7 +31,7 @@ static const char plugin_name[] = "spank_pmm.so";
 
 static const char *conf (const struct doctor *d, const char *key)
 {
-    return controller_conf_get (&d->slurm, key);
+    return json_text (d->slurm, key);
 }
 
 /* Whether a comma-separated list contains the word; case does not matter. */
@@ -71,7 +72,7 @@ void doctor_ask_slurm (struct doctor *d)
 {
     char *rest = d->line.words, *word;
 
-    if (controller_conf (&d->slurm, &d->slurm_error) < 0
+    if (!(d->slurm = controller_conf (&d->slurm_error))
         || controller_user (&d->uid, d->user, &d->slurm_error) < 0)
         return;
     d->answers = true;
@@ -156,7 +157,7 @@ enum verdict_status doctor_nodes (struct doctor *d)
  * strings: the directory that it was configured with, and a name (libpmix.so in
  * 22.05). A directory that others can write to is ignored.
  */
-static int load_pmix (FILE *out, const void *arg, struct error *err)
+static json_t *load_pmix (const void *arg, struct error *err)
 {
     static const char stem[] = "libpmix.so";
     FILE *fp = file_open_input (arg, err);
@@ -164,10 +165,9 @@ static int load_pmix (FILE *out, const void *arg, struct error *err)
     char *plugin = fp ? file_slurp (fp, PLUGIN_BYTES, &len, err) : NULL;
     const char *name = "libpmix.so.2";
 
-    (void)out;
     file_close_input (fp);
     if (!plugin)
-        return -1;
+        return NULL;
     for (const char *s = plugin; s < plugin + len; s += strlen (s) + 1)
         if (!strncmp (s, stem, strlen (stem)))
             name = s;
@@ -177,9 +177,12 @@ static int load_pmix (FILE *out, const void *arg, struct error *err)
         snprintf (path, sizeof (path), "%s/%s", s, name);
         if (*s == '/' && file_open_trusted_dir (s, 0, NULL) >= 0
             && dlopen (path, RTLD_LAZY))
-            return 0;
+            return json_null ();
     }
-    return dlopen (name, RTLD_LAZY) ? 0 : error_world (err, "%s", dlerror ());
+    if (dlopen (name, RTLD_LAZY))
+        return json_null ();
+    error_world (err, "%s", dlerror ());
+    return NULL;
 }
 
 /* The first wanted type of step that Slurm has; NULL: none. */
@@ -202,7 +205,6 @@ enum verdict_status doctor_mpi (struct doctor *d)
     const struct site_mpi *mpi = site_mpi (&d->site);
     char path[PATH_MAX];
     const char *type = find_mpi (d, path);
-    struct child_answer out = { 0 };
 
     if (!type)
         return say_fail (d, "%s: there is no mpi_%s*.so in %s", mpi->none,
@@ -211,11 +213,10 @@ enum verdict_status doctor_mpi (struct doctor *d)
         return say_ok (d, "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
                           "each time", type, path, mpi->types[0], type);
     if (!strcmp (type, "pmix")
-        && child_call (load_pmix, path, DOCTOR_WAIT_MS, &out, &d->err) < 0)
+        && !child_call (load_pmix, path, DOCTOR_WAIT_MS, &d->err))
         return doctor_say (d, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
                            "Mpi=pmi2", d->err.text);
-    child_clear (&out);
     return say_ok (d, "%s: %s", type, path);
 }
 
@@ -300,32 +301,33 @@ enum verdict_status doctor_partition (struct doctor *d)
 {
     const char *name = d->site.audit_partition;
     unsigned need = ((unsigned)d->site.audit_timeout_ms + 59999) / 60000;
-    struct controller_partition part;
+    json_t *part = controller_partition (name, &d->err);
+    const json_t *outside = json_object_get (part, "outside");
+    int64_t minutes = json_int (part, "minutes", 0);
     enum verdict_status level;
-    int rc = controller_partition (&part, name, &d->err);
 
-    if (rc < 0)
+    if (!part)
         return say_error (d, VERDICT_UNKNOWN);
-    if (rc == 0)
+    if (json_is_null (part))
         return say_fail (d, "there is no %s: PartitionName=%s Nodes=ALL "
                             "MaxTime=10 RootOnly=YES", name, name);
-    if (!part.up)
+    if (!json_is_true (json_object_get (part, "up")))
         level = say_fail (d, "%s is not up", name);
-    else if (part.minutes < need)
+    else if (minutes < need)
         level = say_fail (d, "%s gives a job %s, AuditTimeout needs %u", name,
-                          COUNTED (part.minutes, "minute"), need);
-    else if (part.outside.count > 0)
+                          COUNTED ((uint64_t)minutes, "minute"), need);
+    else if (json_array_size (outside) > 0)
         level = say_warn (d, "%s not in %s and never audited: %s%s",
-                          COUNTED (part.outside.count, "node"), name,
-                          part.outside.name[0],
-                          part.outside.count > 1 ? ", ..." : "");
-    else if (part.open)
+                          COUNTED (json_array_size (outside), "node"), name,
+                          json_string_value (json_array_get (outside, 0)),
+                          json_array_size (outside) > 1 ? ", ..." : "");
+    else if (json_is_true (json_object_get (part, "open")))
         level = say_warn (d, "users may run jobs in %s, which are never "
                              "audited: RootOnly=YES lets SlurmUser in as well",
                           name);
     else
         level = say_ok (d, "%s has all nodes", name);
-    controller_partition_clear (&part);
+    json_decref (part);
     return level;
 }
 
@@ -370,24 +372,25 @@ enum verdict_status doctor_comments (struct doctor *d)
  */
 
 /* A plugin of Slurm contains the release that it was built for. */
-static int tell_version (FILE *out, const void *arg, struct error *err)
+static json_t *tell_version (const void *arg, struct error *err)
 {
     void *plugin = dlopen (arg, RTLD_LAZY);
     const unsigned *version = plugin ? dlsym (plugin, "plugin_version") : NULL;
 
-    if (!version)
-        return error_world (err, "%s", dlerror ());
-    fprintf (out, "%02u.%02u", SLURM_VERSION_MAJOR (*version),
-             SLURM_VERSION_MINOR (*version));
-    return 0;
+    if (version)
+        return json_sprintf ("%02u.%02u", SLURM_VERSION_MAJOR (*version),
+                             SLURM_VERSION_MINOR (*version));
+    error_world (err, "%s", dlerror ());
+    return NULL;
 }
 
 static enum verdict_status look_at_plugin (struct doctor *d)
 {
     const char *running = conf (d, "SLURM_VERSION");
     const struct plugstack_line *line = &d->line;
-    struct child_answer version;
     enum verdict_status level;
+    json_t *built;
+    const char *version;
     char path[PATH_MAX];
     struct stat st;
 
@@ -404,18 +407,19 @@ static enum verdict_status look_at_plugin (struct doctor *d)
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return say_fail (d, "%s runs as root and is not root's alone to write",
                          path);
-    if (child_call (tell_version, path, DOCTOR_WAIT_MS, &version, &d->err) < 0)
+    if (!(built = child_call (tell_version, path, DOCTOR_WAIT_MS, &d->err)))
         return say_error (d, VERDICT_FAIL);
-    if (version.len == 0 || strncmp (running, version.text, version.len) != 0)
+    version = json_string_value (built);
+    if (strncmp (running, version, strlen (version)) != 0)
         level = say_fail (d, "%s was built against Slurm %s, this is %s: build "
-                             "it anew", path, version.text, running);
+                             "it anew", path, version, running);
     else if (!line->required)
         level = say_warn (d, "%s:%d: optional: --pmm-check=require keeps no "
                              "job from starting; say required %s once it is on "
                              "all nodes", line->file, line->lineno, path);
     else
         level = say_ok (d, "required %s", path);
-    child_clear (&version);
+    json_decref (built);
     return level;
 }
 

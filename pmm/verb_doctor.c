@@ -234,12 +234,11 @@ static enum verdict_status check_ledger (struct doctor *d)
 /* Run pmm-probe as users do: it may lack a library. If it fails, its last line
  * says why.
  */
-static int try_probe (FILE *out, const void *arg, struct error *err)
+static json_t *try_probe (const void *arg, struct error *err)
 {
     int status;
     pid_t pid = fork ();
 
-    (void)out;
     if (pid == 0) {
         prctl (PR_SET_PDEATHSIG, SIGKILL);
         if (getuid () != 0
@@ -249,26 +248,26 @@ static int try_probe (FILE *out, const void *arg, struct error *err)
         perror (arg);
         _exit (EXIT_FAILURE);
     }
-    if (pid < 0 || waitpid (pid, &status, 0) != pid)
-        return error_errno (err, "no process for it");
+    if (pid < 0 || waitpid (pid, &status, 0) != pid) {
+        error_errno (err, "no process for it");
+        return NULL;
+    }
     if (status != 0)
         _exit (EXIT_FAILURE);
-    return 0;
+    return json_null ();
 }
 
 static enum verdict_status check_programs (struct doctor *d)
 {
     const char *const path[] = { d->site.srun, d->site.probe };
     static const char *const key[] = { "Srun", "Probe" };
-    struct child_answer said;
 
     for (size_t i = 0; i < sizeof (key) / sizeof (key[0]); i++)
         if (access (path[i], X_OK) < 0)
             return say_fail (d, "%s=%s: %s; it is to be there on all nodes",
                              key[i], path[i], strerror (errno));
-    if (child_call (try_probe, path[1], DOCTOR_WAIT_MS, &said, &d->err) < 0)
+    if (!child_call (try_probe, path[1], DOCTOR_WAIT_MS, &d->err))
         return say_fail (d, "Probe does not run: %s", d->err.text);
-    free (said.text);
     return say_ok (d, "%s, %s", path[0], path[1]);
 }
 
@@ -492,7 +491,7 @@ static int run (struct inputs *in)
     status = report (&d, in->json);
     site_clear (&d.site);
     site_clear (&d.plugin);
-    controller_conf_clear (&d.slurm);
+    json_decref (d.slurm);
     controller_nodes_clear (&d.nodes);
     nodemap_destroy (d.map);
     fabric_destroy (d.fabric);

@@ -160,6 +160,8 @@ __attribute__ ((noreturn)) static void become (const struct launch *l)
     program_close_from (3);
     lift_limits ();
     program_reset_signals ();
+    if (l->program->run)
+        l->program->run (l->program->arg);
     execve (l->program->argv[0], l->program->argv, l->program->env);
     _exit (127);
 }

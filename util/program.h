@@ -30,6 +30,8 @@ enum program_end {
 };
 
 struct program {
+    void (*run) (void *arg); /* a function that ends its process, in place of a
+                                program; NULL: */
     char *const *argv;   /* argv[0] is the program's path */
     char *const *env;
     int64_t deadline_ms; /* by program_now_ms */

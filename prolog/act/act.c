@@ -50,8 +50,9 @@ int act_look (struct act_report *r, const struct act_world *world,
     struct policy_config cfg;
     struct error doubt = { .text = "" };
     struct error unanswered;
+    uid_t uid;
 
-    *r = (struct act_report){ .nodes_clear = world->nodes_clear };
+    *r = (struct act_report){ .drained = 0 };
     policy_config (&cfg, site);
     if (*site->node_map)
         r->map = nodemap_load_trusted (site->node_map, geteuid (),
@@ -62,8 +63,8 @@ int act_look (struct act_report *r, const struct act_world *world,
     if (*site->node_map && !r->map)
         facts_doubt (&r->facts, doubt.text);
     /* Slurm's part last; without an answer nothing is changed */
-    if (world->self (world->arg, r->self, &unanswered) < 0
-        || world->nodes (world->arg, &r->nodes, &unanswered) < 0)
+    if (world->user (&uid, r->self, &unanswered) < 0
+        || world->nodes (&r->nodes, &unanswered) < 0)
         facts_doubt (&r->facts, unanswered.text);
     else
         facts_nodes (&r->facts, r->nodes.v, r->nodes.n);
@@ -76,8 +77,7 @@ void act_report_clear (struct act_report *r)
     int saved_errno = errno;
 
     policy_clear (&r->decisions);
-    if (r->nodes_clear)
-        r->nodes_clear (&r->nodes);
+    controller_nodes_clear (&r->nodes);
     facts_clear (&r->facts);
     nodemap_destroy (r->map);
     *r = (struct act_report){ .drained = 0 };
@@ -212,7 +212,7 @@ static int do_it (struct policy_round *r, const struct decision *d)
     int rc = 1;
 
     if (d->kind == POLICY_DRAIN
-        && (rc = w->drain (w->arg, d->node, d->reason, r->err)) == 1) {
+        && (rc = w->drain (d->node, d->reason, r->err)) == 1) {
         say (r, "%s: drained: %s", d->node, d->reason);
         r->report->drained++;
     }
@@ -222,7 +222,7 @@ static int do_it (struct policy_round *r, const struct decision *d)
         if (in->action[i].kind == POLICY_DRAIN
             && !strcmp (in->action[i].node, d->node))
             reason = in->action[i].reason;
-    if ((rc = w->resume (w->arg, d->node, reason, r->err)) == 1) {
+    if ((rc = w->resume (d->node, reason, r->err)) == 1) {
         say (r, "%s: resumed", d->node);
         r->report->resumed++;
     }

@@ -34,20 +34,16 @@
 #include "util/error.h"
 #include "util/site.h"
 
-/* Slurm, or a replacement in a test; see prolog/slurm/controller.h. self: the
- * name of the user who drains. say: writes a line to the log.
+/* Slurm, or a replacement in a test; see prolog/slurm/controller.h. user: who
+ * drains. say: writes a line to the log.
  */
 struct act_world {
-    int (*self) (void *arg, char name[CONTROLLER_NAME], struct error *err);
-    int (*nodes) (void *arg, struct controller_nodes *nodes,
-                  struct error *err);
-    void (*nodes_clear) (struct controller_nodes *nodes);
-    int (*drain) (void *arg, const char *node, const char *reason,
-                  struct error *err);
-    int (*resume) (void *arg, const char *node, const char *reason,
-                   struct error *err);
+    int (*user) (uid_t *uid, char name[CONTROLLER_NAME], struct error *err);
+    int (*nodes) (struct controller_nodes *nodes, struct error *err);
+    int (*drain) (const char *node, const char *reason, struct error *err);
+    int (*resume) (const char *node, const char *reason, struct error *err);
     void (*say) (void *arg, const char *line);
-    void *arg;
+    void *arg; /* of say */
 };
 
 #ifdef HAVE_SLURM
@@ -65,7 +61,6 @@ struct act_report {
     size_t drained, resumed;    /* in this round */
     bool busy;                  /* another process audits or acts: nothing
                                    done */
-    void (*nodes_clear) (struct controller_nodes *nodes);
 };
 
 /* Read and decide, but change nothing. If Slurm or the node map cannot be read,

@@ -19,8 +19,6 @@
  *
  * Without a slurmdbd, slurmdb_job_modify crashes. If slurmdbd goes away, the
  * library may miss a symbol.
- *
- * The child frees no memory, because it exits after the call.
  */
 #include "config.h"
 #include "prolog/slurm/accounting.h"
@@ -117,6 +115,9 @@ static int connect_database (struct database *db, struct error *err)
     return db->conn ? 0 : slurm_fault (err);
 }
 
+#define ALL_RECORDS                                                           \
+    (JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_TRUNC | JOBCOND_FLAG_NO_STEP)
+
 static slurmdb_job_cond_t *condition (const struct database *db,
                                       uint32_t flags)
 {
@@ -158,9 +159,7 @@ static uint32_t job_of (const struct comment_batch *b, size_t i)
 static void *load_records (const struct database *db,
                            const struct comment_batch *b, struct error *err)
 {
-    slurmdb_job_cond_t *cond
-        = condition (db, JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_TRUNC
-                             | JOBCOND_FLAG_NO_STEP);
+    slurmdb_job_cond_t *cond = condition (db, ALL_RECORDS);
     void *records;
 
     for (size_t i = 0; i < b->n; i++)
@@ -276,26 +275,27 @@ static int look_again (const struct database *db, const struct comment_batch *b,
     return records ? 0 : -1;
 }
 
-/* Append the lines. Answer: the fate of each. */
-static int append_all (FILE *out, const void *arg, struct error *err)
+/* Append the lines. Return the fate of each. */
+static json_t *append_all (const void *arg, struct error *err)
 {
     const struct comment_batch *b = arg;
     int64_t enough = clock_ms () + APPEND_WAIT_MS / 2;
+    json_t *fates = xcheck (json_array ());
     struct database db;
     void *records;
 
     if (connect_database (&db, err) < 0
         || !(records = load_records (&db, b, err)))
-        return -1;
+        return NULL;
     for (size_t i = 0; i < b->n && clock_ms () < enough; i++)
         if (append_line (&db, b, i, records, err) < 0
             || (i % COMMIT_EVERY == COMMIT_EVERY - 1 && commit (&db, err) < 0))
-            return -1;
+            return NULL;
     if (commit (&db, err) < 0 || look_again (&db, b, err) < 0)
-        return -1;
+        return NULL;
     for (size_t i = 0; i < b->n; i++)
-        child_put_number (out, b->fate[i]);
-    return 0;
+        json_add (fates, json_integer (b->fate[i]));
+    return fates;
 }
 
 static bool may_be_ours (const char *comment)
@@ -307,48 +307,57 @@ struct time_span {
     int64_t from, to;
 };
 
-/* Answer: for each job, its id, its end, and its two comments. */
-static int tell_jobs (FILE *out, const void *arg, struct error *err)
+/* Each job's id, end, and two comments. */
+static json_t *tell_jobs (const void *arg, struct error *err)
 {
     const struct time_span *span = arg;
+    json_t *jobs = xcheck (json_array ());
     struct database db;
     slurmdb_job_cond_t *cond;
     const slurmdb_job_rec_t *rec;
-    void *i;
-    void *records;
+    void *records, *i;
 
     if (connect_database (&db, err) < 0)
-        return -1;
-    cond = condition (&db, JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_TRUNC
-                               | JOBCOND_FLAG_NO_STEP);
+        return NULL;
+    cond = condition (&db, ALL_RECORDS);
     cond->usage_start = span->from;
     cond->usage_end = span->to;
-    if (!(records = slurmdb_jobs_get (db.conn, cond)))
-        return slurm_fault (err);
-    i = slurm_list_iterator_create (records);
-    while ((rec = slurm_list_next (i))) {
-        if (rec->end < span->from || rec->end >= span->to
-            || (!may_be_ours (rec->admin_comment)
-                && !may_be_ours (rec->derived_es)))
-            continue;
-        child_put_number (out, rec->jobid);
-        child_put_number (out, (uint64_t)rec->end);
-        child_put (out, rec->admin_comment);
-        child_put (out, rec->derived_es);
+    if (!(records = slurmdb_jobs_get (db.conn, cond))) {
+        slurm_fault (err);
+        return NULL;
     }
-    return 0;
+    i = slurm_list_iterator_create (records);
+    while ((rec = slurm_list_next (i)))
+        if (rec->end >= span->from && rec->end < span->to
+            && (may_be_ours (rec->admin_comment)
+                || may_be_ours (rec->derived_es)))
+            json_add (jobs, json_pack ("[I, I, o, o]", (json_int_t)rec->jobid,
+                                       (json_int_t)rec->end,
+                                       child_text (rec->admin_comment),
+                                       child_text (rec->derived_es)));
+    return jobs;
 }
 
 /*
  * In the caller
  */
 
-static int ask (child_f fn, const void *arg, int timeout_ms,
-                struct child_answer *answer, struct error *err)
+static json_t *ask (child_f fn, const void *arg, int timeout_ms,
+                    struct error *err)
 {
-    if (child_call (fn, arg, timeout_ms, answer, err) < 0)
-        return error_prefix (err, "slurmdbd");
-    return 0;
+    json_t *v = child_call (fn, arg, timeout_ms, err);
+
+    if (!v)
+        error_prefix (err, "slurmdbd");
+    return v;
+}
+
+/* An item of a row as text; "" if it is null. */
+static const char *text_at (const json_t *row, size_t i)
+{
+    const char *s = json_string_value (json_array_get (row, i));
+
+    return s ? s : "";
 }
 
 int accounting_read (int64_t from, int64_t to,
@@ -359,18 +368,21 @@ int accounting_read (int64_t from, int64_t to,
     /* a day at a time: a busy site has a million jobs in a month */
     for (; from < to; from += DAY_S) {
         struct time_span span = { from, from + DAY_S < to ? from + DAY_S : to };
-        struct child_answer a;
+        json_t *jobs = ask (tell_jobs, &span, READ_WAIT_MS, err);
+        const json_t *row;
+        size_t i;
 
-        if (ask (tell_jobs, &span, READ_WAIT_MS, &a, err) < 0)
+        if (!jobs)
             return -1;
-        for (size_t i = 0; i < a.n; i += 4)
+        json_array_foreach (jobs, i, row)
             take (arg, &(struct accounting_job){
-                           .job = (uint32_t)child_number (&a, i),
-                           .end = (int64_t)child_number (&a, i + 1),
-                           .admin_comment = a.v[i + 2],
-                           .comment = a.v[i + 3],
+                           .job = (uint32_t)json_integer_value (
+                               json_array_get (row, 0)),
+                           .end = json_integer_value (json_array_get (row, 1)),
+                           .admin_comment = text_at (row, 2),
+                           .comment = text_at (row, 3),
                        });
-        child_clear (&a);
+        json_decref (jobs);
     }
     return 0;
 }
@@ -422,25 +434,26 @@ int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
     json_t *due = ledger_list (ledger, LEDGER_COMMENTS_DUE, now,
                                n < LINES_MAX ? n : LINES_MAX, err);
     struct comment_batch b = { .due = due, .n = json_array_size (due) };
-    struct child_answer answer = { 0 };
+    json_t *fates = NULL;
     int rc = due ? 0 : -1;
 
     *written = 0;
     b.fate = xcalloc (b.n, sizeof (*b.fate));
-    if (b.n > 0 && ask (append_all, &b, APPEND_WAIT_MS, &answer, err) < 0) {
+    if (b.n > 0 && !(fates = ask (append_all, &b, APPEND_WAIT_MS, err))) {
         rc = -1; /* slurmdbd does not answer: put off all comments */
         for (size_t i = 0; i < b.n; i++)
             if (failed (ledger, json_array_get (due, i), now, err->text, NULL)
                 < 0)
                 break;
     }
-    for (size_t i = 0; i < answer.n && rc == 0; i++) {
-        enum fate fate = (enum fate)child_number (&answer, i);
+    for (size_t i = 0; i < json_array_size (fates) && rc == 0; i++) {
+        enum fate fate
+            = (enum fate)json_integer_value (json_array_get (fates, i));
 
         rc = settle (ledger, json_array_get (due, i), fate, now, err);
         *written += rc == 0 && fate == THERE;
     }
-    child_clear (&answer);
+    json_decref (fates);
     free (b.fate);
     json_decref (due);
     return rc < 0 ? -1 : (int)b.n;

@@ -1,207 +1,147 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A call in a child process.
  *
- * Notes. The answer, or an error's sentence, goes to a file in memory. Printed
- * output goes to another such file. Unlike a pipe, these are never full. The
- * first byte of the answer gives its kind. It is written last: if it is
+ * Notes. Parent and child share memory for the answer: a list of fn's fault and
+ * its sentence, or of 0 and its answer. Its length is written last: if it is
  * missing, the child died.
  */
 #include "config.h"
 #include "prolog/slurm/child.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "util/alloc.h"
-#include "util/clock.h"
+#include "util/json.h"
 #include "util/program.h"
 #include "util/text.h"
 
-enum {
-    SAID_BYTES = 256,   /* of the last printed line */
-    REAP_MS = 1000,     /* for a killed child to end */
-    TICK_MAX_MS = 50,
+struct call {
+    child_f fn;
+    const void *arg;
+    struct shared {
+        size_t len; /* 0: no answer yet */
+        char text[];
+    } *answer;
+    struct program_line line;    /* the one that is being printed, */
+    char printed[PROGRAM_LINE];  /* ... and the last one, if not blank */
 };
 
-enum said { DIED, ANSWER, BAD_INPUT, BAD_WORLD }; /* the first byte */
+enum { TEXT_BYTES = CHILD_OUT_MAX - sizeof (struct shared) };
 
-/*
- * The child
- */
-
-enum { FD_ANSWER = 3, FD_FIRST_CLOSED };
-
-__attribute__ ((noreturn)) static void
-be_child (child_f fn, const void *arg, pid_t parent, int answer, int printed)
+json_t *child_text (const char *s)
 {
-    int answer_high = fcntl (answer, F_DUPFD, FD_FIRST_CLOSED);
-    int printed_high = fcntl (printed, F_DUPFD, FD_FIRST_CLOSED);
-    int null = open ("/dev/null", O_RDONLY);
-    struct error err = { .fault = ERROR_WORLD };
-    char said = ANSWER;
-    FILE *out;
+    json_t *text = s && *s ? json_string (s) : json_null ();
+    char *ascii;
 
-    prctl (PR_SET_PDEATHSIG, SIGKILL);
-    program_reset_signals ();
-    if (getppid () != parent || dup2 (null, 0) < 0
-        || dup2 (printed_high, 1) < 0 || dup2 (printed_high, 2) < 0
-        || dup2 (answer_high, FD_ANSWER) < 0
-        || !(out = fdopen (FD_ANSWER, "w")))
-        _exit (EXIT_FAILURE);
-    program_close_from (FD_FIRST_CLOSED);
-    putc (DIED, out);
-    if (fn (out, arg, &err) < 0) {
-        said = err.fault == ERROR_INPUT ? BAD_INPUT : BAD_WORLD;
-        rewind (out);
-        if (ftruncate (FD_ANSWER, 1) == 0)
-            fprintf (out, "%c%s", DIED, err.text);
-    }
-    if (fflush (out) == EOF || ferror (out)
-        || pwrite (FD_ANSWER, &said, 1, 0) != 1)
-        _exit (EXIT_FAILURE);
+    if (text)
+        return text;
+    ascii = xstrdup (s);
+    for (char *c = ascii; *c; c++)
+        if (*c & 0x80)
+            *c = '?';
+    return xcheck (json_string (ascii));
+}
+
+/* In the child. */
+static void run (void *arg)
+{
+    struct call *call = arg;
+    struct error err = { .fault = ERROR_WORLD };
+    json_t *v = call->fn (call->arg, &err);
+
+    v = xcheck (v ? json_pack ("[i, o]", 0, v)
+                  : json_pack ("[i, o]", (int)err.fault,
+                               child_text (err.text)));
+    call->answer->len = json_dumpb (v, call->answer->text, TEXT_BYTES,
+                                    JSON_COMPACT);
     _exit (EXIT_SUCCESS);
 }
 
-void child_put (FILE *out, const char *s)
+static void take_line (void *arg, struct program_line *line)
 {
-    fputs (s ? s : "", out);
-    putc ('\0', out);
+    struct call *call = arg;
+
+    while (line->len > 0 && line->text[line->len - 1] == ' ')
+        line->text[--line->len] = '\0';
+    if (line->len > 0)
+        strcpy (call->printed, line->text);
 }
 
-void child_put_number (FILE *out, uint64_t n)
+static void take (void *arg, enum program_stream from, const char *data,
+                  size_t len)
 {
-    fprintf (out, "%" PRIu64 "%c", n, '\0');
+    struct call *call = arg;
+
+    (void)from;
+    program_lines (&call->line, data, len, take_line, call);
 }
 
-/*
- * The parent
- */
-
-/* The last printed line, without trailing blanks. */
-static char *last_line (int printed, char buf[SAID_BYTES])
+/* The answer of a child that has ended. */
+static json_t *answer_of (const struct call *call, int status,
+                          struct error *err)
 {
-    off_t size = lseek (printed, 0, SEEK_END);
-    off_t from = size < SAID_BYTES ? 0 : size - SAID_BYTES + 1;
-    ssize_t n = pread (printed, buf, SAID_BYTES - 1, from);
-    char *line;
+    const struct shared *answer = call->answer;
+    json_t *list, *v;
+    int fault;
 
-    if (n < 0)
-        n = 0;
-    while (n > 0 && (buf[n - 1] == '\n' || buf[n - 1] == ' '))
-        n--;
-    buf[n] = '\0';
-    line = strrchr (buf, '\n');
-    return text_clean (line ? line + 1 : buf);
-}
-
-/* Wait until the child ends, at most wait_ms. Return whether it has ended. */
-static bool has_ended (pid_t pid, int wait_ms, int *status)
-{
-    int64_t begin = clock_ms ();
-
-    while (waitpid (pid, status, WNOHANG) == 0) {
-        int64_t ms = clock_ms () - begin;
-
-        if (ms >= wait_ms)
-            return false;
-        poll (NULL, 0, ms < 8 * TICK_MAX_MS ? (int)ms / 8 + 1 : TICK_MAX_MS);
+    if (answer->len > TEXT_BYTES)
+        error_world (err, "its result has more than %d bytes", CHILD_OUT_MAX);
+    else if (answer->len > 0) {
+        list = xcheck (json_loadb (answer->text, answer->len, 0, NULL));
+        fault = (int)json_integer_value (json_array_get (list, 0));
+        v = json_incref (json_array_get (list, 1));
+        json_decref (list);
+        if (fault == 0)
+            return v;
+        (fault == ERROR_INPUT ? error_input : error_world) (
+            err, "%s", json_string_value (v));
+        json_decref (v);
     }
-    return true;
-}
-
-static int died (int status, int printed, struct error *err)
-{
-    char buf[SAID_BYTES];
-    const char *line = last_line (printed, buf);
-
-    if (*line)
-        return error_world (err, "%s", line);
-    if (WIFSIGNALED (status))
-        return error_world (err, "ended by signal %d", WTERMSIG (status));
-    return error_world (err, "ended with status %d", WEXITSTATUS (status));
-}
-
-/* Read the answer of a child that has ended. */
-static int take_answer (struct child_answer *a, int fd, int printed,
-                        int status, struct error *err)
-{
-    off_t size = lseek (fd, 0, SEEK_END);
-    char said = DIED;
-    char *text;
-
-    if (pread (fd, &said, 1, 0) < 1 || said == DIED)
-        return died (status, printed, err);
-    if (size > CHILD_OUT_MAX)
-        return error_world (err, "its result has more than %d bytes",
-                            CHILD_OUT_MAX);
-    text = xcalloc ((size_t)size, 1);
-    if (pread (fd, text, (size_t)size - 1, 1) != size - 1)
-        error_world (err, "its result cannot be read");
-    else if (said == ANSWER) {
-        *a = (struct child_answer){ .text = text, .len = (size_t)size - 1 };
-        for (char *s = text; s < text + a->len; s += strlen (s) + 1) {
-            a->v = xgrow (a->v, a->n, sizeof (*a->v));
-            a->v[a->n++] = s;
-        }
-        return 0;
-    }
-    else if (said == BAD_INPUT)
-        error_input (err, "%s", text);
+    else if (*call->printed)
+        error_world (err, "%s", call->printed);
+    else if (WIFSIGNALED (status))
+        error_world (err, "ended by signal %d", WTERMSIG (status));
     else
-        error_world (err, "%s", text);
-    free (text);
-    return -1;
+        error_world (err, "ended with status %d", WEXITSTATUS (status));
+    return NULL;
 }
 
-uint64_t child_number (const struct child_answer *a, size_t i)
+json_t *child_call (child_f fn, const void *arg, int timeout_ms,
+                    struct error *err)
 {
-    return strtoull (a->v[i], NULL, 10);
-}
+    struct call call = { .fn = fn, .arg = arg };
+    const struct program program = {
+        .run = run,
+        .deadline_ms = program_now_ms () + timeout_ms,
+        .take = take,
+        .arg = &call,
+    };
+    json_t *v = NULL;
+    int status;
 
-void child_clear (struct child_answer *a)
-{
-    free (a->text);
-    free (a->v);
-    *a = (struct child_answer){ 0 };
-}
-
-int child_call (child_f fn, const void *arg, int timeout_ms,
-                struct child_answer *answer, struct error *err)
-{
-    int fd = memfd_create ("answer", MFD_CLOEXEC);
-    int printed = memfd_create ("printed", MFD_CLOEXEC);
-    pid_t parent = getpid ();
-    pid_t pid = fd < 0 || printed < 0 ? -1 : fork ();
-    char buf[SAID_BYTES];
-    int status = 0;
-    int rc = -1;
-
-    if (pid == 0)
-        be_child (fn, arg, parent, fd, printed);
-    if (pid < 0)
-        error_errno (err, "cannot start a process");
-    else if (has_ended (pid, timeout_ms, &status))
-        rc = take_answer (answer, fd, printed, status, err);
-    else {
-        const char *line = last_line (printed, buf);
-
-        error_world (err, "no answer in %g s%s%s", timeout_ms / 1e3,
-                     *line ? ": " : "", line);
-        kill (pid, SIGKILL);
-        has_ended (pid, REAP_MS, &status); /* unless it hangs in the kernel */
+    call.answer = mmap (NULL, CHILD_OUT_MAX, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (call.answer == MAP_FAILED) {
+        error_errno (err, "no memory for an answer");
+        return NULL;
     }
-    if (fd >= 0)
-        close (fd);
-    if (printed >= 0)
-        close (printed);
-    return rc;
+    switch (program_run (&program, &status)) {
+    case PROGRAM_NONE:
+        error_errno (err, "cannot start a process");
+        break;
+    case PROGRAM_ENDED:
+        take (&call, PROGRAM_ERR, "\n", 1);
+        v = answer_of (&call, status, err);
+        break;
+    default:
+        take (&call, PROGRAM_ERR, "\n", 1);
+        error_world (err, "no answer in %g s%s%s", timeout_ms / 1e3,
+                     *call.printed ? ": " : "", call.printed);
+    }
+    munmap (call.answer, CHILD_OUT_MAX);
+    return v;
 }

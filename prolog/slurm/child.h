@@ -1,49 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A call in a child process, for libraries and file systems that may hang,
  * print, or end their process. Changes that the child makes in its memory are
- * lost. Its answer comes back as bytes, for most calls a list of strings, each
- * with its NUL.
+ * lost, so it need not free any. Its answer comes back as JSON.
  */
 #ifndef PROLOG_CHILD_H
 #define PROLOG_CHILD_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <jansson.h>
 
 #include "util/error.h"
 
 enum { CHILD_OUT_MAX = 1 << 28 }; /* bytes of an answer, at most */
 
-/* The function to call; it writes its answer to out and returns 0, or -1 with
- * err.
+/* The function to call: it returns its answer, or NULL with err. */
+typedef json_t *(*child_f) (const void *arg, struct error *err);
+
+/* In the child: a text for the answer; null if it is NULL or "". In text that
+ * is not UTF-8, bytes that are not ASCII become '?'.
  */
-typedef int (*child_f) (FILE *out, const void *arg, struct error *err);
+json_t *child_text (const char *s);
 
-/* In the child: add a string to the answer; NULL is "". */
-void child_put (FILE *out, const char *s);
-void child_put_number (FILE *out, uint64_t n);
-
-struct child_answer {
-    char *text; /* len bytes and a NUL */
-    size_t len;
-    char **v;   /* [n] the strings in it */
-    size_t n;
-};
-
-/* Call fn (out, arg, err) in a child that is killed after timeout_ms, or when
- * the caller dies. It has no open files except /dev/null as standard input, and
- * no signals blocked, handled or ignored.
+/* Call fn (arg, err) in a child that is ended after timeout_ms, or when the
+ * caller dies. It runs as util/program.h says.
  *
- * Return 0 with the answer. Otherwise return -1 without an answer; err is fn's
- * own, or an ERROR_WORLD: the child did not end in time, or how it ended, with
- * the last line that it printed.
+ * Return the answer, which the caller owns. Otherwise NULL; err is fn's own, or
+ * an ERROR_WORLD: the child did not end in time, or how it ended, with the last
+ * line that it printed.
  */
-int child_call (child_f fn, const void *arg, int timeout_ms,
-                struct child_answer *answer, struct error *err);
-void child_clear (struct child_answer *answer);
-
-/* A string of the answer as a number. */
-uint64_t child_number (const struct child_answer *answer, size_t i);
+json_t *child_call (child_f fn, const void *arg, int timeout_ms,
+                    struct error *err);
 
 #endif /* PROLOG_CHILD_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Requests to slurmctld. The child frees no memory, because it exits after the
- * call.
- */
+/* Requests to slurmctld. */
 #include "config.h"
 #include "prolog/slurm/controller.h"
 
@@ -13,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/alloc.h"
+#include "prolog/slurm/child.h"
+#include "util/json.h"
 #include "util/slurmapi.h"
 
 /*
@@ -24,11 +23,11 @@
 enum controller_needs { NEEDS_CONF = 1, NEEDS_PARTITIONS = 2, NEEDS_NODES = 4 };
 
 struct request {
-    int (*run) (FILE *out, const struct request *rq, struct error *err);
-    const char *arg;    /* the name of a partition, job, node or user */
+    json_t *(*run) (const struct request *rq, struct error *err);
     int needs;
-    const char *reason; /* of a drained node */
-    bool resume;        /* else drain */
+    const char *arg;    /* the name of a partition, job, node or user */
+    const char *reason; /* of a node to drain or to resume */
+    bool resume;
 
     /* in the child: */
     slurm_conf_t *conf;
@@ -36,17 +35,18 @@ struct request {
     node_info_msg_t *nodes;
 };
 
-static int slurm_error (struct error *err)
+static json_t *slurm_error (struct error *err)
 {
-    return error_world (err, "%s", slurm_strerror (errno));
+    error_world (err, "%s", slurm_strerror (errno));
+    return NULL;
 }
 
-static int run_request (FILE *out, const void *arg, struct error *err)
+static json_t *run_request (const void *arg, struct error *err)
 {
     struct request rq = *(const struct request *)arg;
 
     if (slurmapi_start (err) < 0)
-        return -1;
+        return NULL;
     if ((rq.needs & NEEDS_CONF
          && slurm_load_ctl_conf (0, &rq.conf) != SLURM_SUCCESS)
         || (rq.needs & NEEDS_PARTITIONS
@@ -55,7 +55,7 @@ static int run_request (FILE *out, const void *arg, struct error *err)
         || (rq.needs & NEEDS_NODES
             && slurm_load_node (0, &rq.nodes, SHOW_ALL) != SLURM_SUCCESS))
         return slurm_error (err);
-    return rq.run (out, &rq, err);
+    return rq.run (&rq, err);
 }
 
 /* Runs in the child, since NSS may hang, like slurmctld. */
@@ -69,9 +69,10 @@ static void user_name (char name[CONTROLLER_NAME], uid_t uid)
         snprintf (name, CONTROLLER_NAME, "%ju", (uintmax_t)uid);
 }
 
-/* Answer: the state, name and Reason of each node, and who set the Reason. */
-static int tell_nodes (FILE *out, const struct request *rq, struct error *err)
+/* Each node's state, name, Reason, and who set the Reason. */
+static json_t *tell_nodes (const struct request *rq, struct error *err)
 {
+    json_t *rows = xcheck (json_array ());
     char by[CONTROLLER_NAME] = "";
     uid_t last = (uid_t)-1;
 
@@ -84,12 +85,12 @@ static int tell_nodes (FILE *out, const struct request *rq, struct error *err)
             continue;
         if (reason && n->reason_uid != last)
             user_name (by, last = n->reason_uid);
-        child_put_number (out, n->node_state);
-        child_put (out, n->name);
-        child_put (out, reason ? n->reason : NULL);
-        child_put (out, reason ? by : NULL);
+        json_add (rows, json_pack ("[I, o, o, o]", (json_int_t)n->node_state,
+                                   child_text (n->name),
+                                   child_text (n->reason),
+                                   child_text (reason ? by : NULL)));
     }
-    return 0;
+    return rows;
 }
 
 /* Whether the node's state allows the change. */
@@ -105,8 +106,8 @@ static bool is_due (const struct request *rq, const node_info_t *n)
            && n->reason_uid == geteuid ();
 }
 
-/* Answer: 1 if the change was due, else 0. */
-static int change_node (FILE *out, const struct request *rq, struct error *err)
+/* 1 if the change was due, else 0. */
+static json_t *change_node (const struct request *rq, struct error *err)
 {
     node_info_msg_t *msg;
     update_node_msg_t update;
@@ -115,8 +116,10 @@ static int change_node (FILE *out, const struct request *rq, struct error *err)
     if (slurm_load_node_single (&msg, (char *)rq->arg, SHOW_ALL)
         != SLURM_SUCCESS)
         return slurm_error (err);
-    if (msg->record_count != 1 || !msg->node_array[0].name)
-        return error_world (err, "there is no node %s", rq->arg);
+    if (msg->record_count != 1 || !msg->node_array[0].name) {
+        error_world (err, "there is no node %s", rq->arg);
+        return NULL;
+    }
     due = is_due (rq, &msg->node_array[0]);
     slurm_init_update_node_msg (&update);
     update.node_names = (char *)rq->arg;
@@ -127,8 +130,7 @@ static int change_node (FILE *out, const struct request *rq, struct error *err)
     }
     if (due && slurm_update_node (&update) != SLURM_SUCCESS)
         return slurm_error (err);
-    child_put_number (out, due);
-    return 0;
+    return json_integer (due);
 }
 
 /* The partition of the request; NULL: there is none. */
@@ -152,25 +154,25 @@ static bool is_idle (const node_info_t *n, uint32_t flags)
     return n->name && (n->node_state & ~rest) == (NODE_STATE_IDLE | flags);
 }
 
-/* Answer: names of nodes. */
-static int tell_idle (FILE *out, const struct request *rq, struct error *err)
+static json_t *tell_idle (const struct request *rq, struct error *err)
 {
     const partition_info_t *part = find_partition (rq, err);
     void *members = part ? xcheck (slurm_hostlist_create (part->nodes)) : NULL;
+    json_t *names = part ? xcheck (json_array ()) : NULL;
 
     for (uint32_t i = 0; part && i < rq->nodes->record_count; i++) {
         const node_info_t *n = &rq->nodes->node_array[i];
 
         if (is_idle (n, 0) && slurm_hostlist_find (members, n->name) >= 0)
-            child_put (out, n->name);
+            json_add (names, child_text (n->name));
     }
-    return part ? 0 : -1;
+    return names;
 }
 
-static int tell_drained (FILE *out, const struct request *rq,
-                         struct error *err)
+static json_t *tell_drained (const struct request *rq, struct error *err)
 {
     static const char ours[] = CONTROLLER_OURS;
+    json_t *names = xcheck (json_array ());
 
     (void)err;
     for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
@@ -179,9 +181,9 @@ static int tell_drained (FILE *out, const struct request *rq,
         if (is_idle (n, NODE_STATE_DRAIN) && n->reason
             && strncmp (n->reason, ours, sizeof (ours) - 1) == 0
             && n->reason_uid == geteuid ())
-            child_put (out, n->name);
+            json_add (names, child_text (n->name));
     }
-    return 0;
+    return names;
 }
 
 static bool share_nodes (const partition_info_t *a, const partition_info_t *b)
@@ -196,17 +198,16 @@ static bool share_nodes (const partition_info_t *a, const partition_info_t *b)
     return !mine || !theirs || name;
 }
 
-/* Answer: a partition whose jobs would be preempted, or nothing. */
-static int tell_evicted (FILE *out, const struct request *rq,
-                         struct error *err)
+/* A partition whose jobs would be preempted, or null. */
+static json_t *tell_evicted (const struct request *rq, struct error *err)
 {
     const partition_info_t *part = find_partition (rq, err);
 
     if (!part)
-        return -1;
+        return NULL;
     if (!rq->conf->preempt_type
         || strcmp (rq->conf->preempt_type, "preempt/partition_prio"))
-        return 0;
+        return json_null ();
     for (uint32_t i = 0; i < rq->partitions->record_count; i++) {
         const partition_info_t *other = &rq->partitions->partition_array[i];
         uint16_t mode = other->preempt_mode == NO_VAL16
@@ -215,19 +216,17 @@ static int tell_evicted (FILE *out, const struct request *rq,
 
         if (other->priority_tier < part->priority_tier
             && (mode & ~PREEMPT_MODE_GANG) != PREEMPT_MODE_OFF
-            && share_nodes (part, other)) {
-            child_put (out, other->name);
-            return 0;
-        }
+            && share_nodes (part, other))
+            return child_text (other->name);
     }
-    return 0;
+    return json_null ();
 }
 
-/* Answer: the number of jobs. */
-static int cancel_jobs (FILE *out, const struct request *rq, struct error *err)
+/* The number of jobs. */
+static json_t *cancel_jobs (const struct request *rq, struct error *err)
 {
     job_info_msg_t *jobs;
-    unsigned int n = 0;
+    int n = 0;
 
     if (slurm_load_job_user (&jobs, geteuid (), SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
@@ -243,25 +242,23 @@ static int cancel_jobs (FILE *out, const struct request *rq, struct error *err)
             return slurm_error (err);
         n++;
     }
-    child_put_number (out, n);
-    return 0;
+    return json_integer (n);
 }
 
-/* Answer: UID and name. */
-static int tell_user (FILE *out, const struct request *rq, struct error *err)
+static json_t *tell_user (const struct request *rq, struct error *err)
 {
     char name[CONTROLLER_NAME];
 
     (void)err;
     user_name (name, rq->conf->slurm_user_id);
-    child_put_number (out, rq->conf->slurm_user_id);
-    child_put (out, name);
-    return 0;
+    return json_pack ("[I, o]", (json_int_t)rq->conf->slurm_user_id,
+                      child_text (name));
 }
 
-/* Answer: names and values, from lines "NAME   = VALUE". */
-static int tell_conf (FILE *out, const struct request *rq, struct error *err)
+/* From lines "NAME   = VALUE"; the first one with a name counts. */
+static json_t *tell_conf (const struct request *rq, struct error *err)
 {
+    json_t *conf = xcheck (json_object ());
     char *text = NULL, *line;
     size_t len;
     FILE *fp = xcheck (open_memstream (&text, &len));
@@ -271,46 +268,43 @@ static int tell_conf (FILE *out, const struct request *rq, struct error *err)
     xcheck (fclose (fp) == 0 ? text : NULL);
     while ((line = strsep (&text, "\n"))) {
         char *equals = strstr (line, " = ");
-        char *value = equals ? equals + 3 : NULL;
+        const char *value = equals ? equals + 3 : NULL;
 
         if (!equals)
             continue;
         while (equals > line && equals[-1] == ' ')
             equals--;
         *equals = '\0';
-        child_put (out, line);
-        child_put (out, strcmp (value, "(null)") == 0 ? NULL : value);
+        if (!json_object_get (conf, text_clean (line)))
+            json_put (conf, line,
+                      child_text (strcmp (value, "(null)") ? value : NULL));
     }
-    return 0;
+    return conf;
 }
 
-/* Answer: whether the partition is up and open, its limit, and the nodes that
- * are not in it; or nothing.
- */
-static int tell_partition (FILE *out, const struct request *rq,
-                           struct error *err)
+static json_t *tell_partition (const struct request *rq, struct error *err)
 {
     const partition_info_t *part = find_partition (rq, err);
+    json_t *outside = xcheck (json_array ());
     void *members;
 
     if (!part)
-        return 0;
+        return json_null ();
     members = xcheck (slurm_hostlist_create (part->nodes));
-    child_put_number (out, part->state_up == PARTITION_UP);
-    child_put_number (out, !(part->flags & PART_FLAG_ROOT_ONLY));
-    child_put_number (out, part->max_time);
     for (uint32_t i = 0; i < rq->nodes->record_count; i++) {
         const char *name = rq->nodes->node_array[i].name;
 
         if (name && slurm_hostlist_find (members, name) < 0)
-            child_put (out, name);
+            json_add (outside, child_text (name));
     }
-    return 0;
+    return json_pack ("{s:b, s:b, s:I, s:o}", "up",
+                      part->state_up == PARTITION_UP, "open",
+                      !(part->flags & PART_FLAG_ROOT_ONLY), "minutes",
+                      (json_int_t)part->max_time, "outside", outside);
 }
 
-/* Answer: the number of associations. */
-static int tell_associations (FILE *out, const struct request *rq,
-                              struct error *err)
+/* The number of associations. */
+static json_t *tell_associations (const struct request *rq, struct error *err)
 {
     slurmdb_assoc_cond_t cond = { 0 };
     uint16_t flags = 0;
@@ -324,58 +318,50 @@ static int tell_associations (FILE *out, const struct request *rq,
     if (!(db = slurmdb_connection_get (&flags))
         || !(found = slurmdb_associations_get (db, &cond)))
         return slurm_error (err);
-    child_put_number (out, (uint64_t)slurm_list_count (found));
-    return 0;
+    return json_integer (slurm_list_count (found));
 }
 
 /*
  * In the caller
  */
 
-static int ask (const struct request *rq, struct child_answer *answer,
-                struct error *err)
+static json_t *ask (const struct request *rq, struct error *err)
 {
-    if (child_call (run_request, rq, CONTROLLER_WAIT_MS, answer, err) < 0)
-        return error_prefix (err, "slurmctld");
-    return 0;
+    json_t *v = child_call (run_request, rq, CONTROLLER_WAIT_MS, err);
+
+    if (!v)
+        error_prefix (err, "slurmctld");
+    return v;
 }
 
 /* An answer that is one number. Return it, or -1 with err. */
 static int ask_number (const struct request *rq, struct error *err)
 {
-    struct child_answer answer;
-    int n;
+    json_t *v = ask (rq, err);
+    int n = v ? (int)json_integer_value (v) : -1;
 
-    if (ask (rq, &answer, err) < 0)
-        return -1;
-    n = (int)child_number (&answer, 0);
-    child_clear (&answer);
+    json_decref (v);
     return n;
 }
 
-/* The names of an answer, from the given one on. */
-static void take_names (struct hostlist *hl, const struct child_answer *answer,
-                        size_t from)
-{
-    hl->count = answer->n - from;
-    hl->name = xarray (hl->count, sizeof (*hl->name));
-    for (size_t i = 0; i < hl->count; i++)
-        hl->name[i] = xstrdup (answer->v[from + i]);
-}
+#define REQUEST(run_, needs_, arg_)                                           \
+    (&(const struct request){ .run = run_, .needs = needs_, .arg = arg_ })
 
 /* An answer that is a list of names; the result is sorted. */
 static int ask_names (struct hostlist *hl, const struct request *rq,
                       struct error *err)
 {
-    struct child_answer answer;
+    json_t *names = ask (rq, err);
 
-    *hl = (struct hostlist){ 0 };
-    if (ask (rq, &answer, err) < 0)
-        return -1;
-    take_names (hl, &answer, 0);
+    *hl = (struct hostlist){ .count = json_array_size (names) };
+    hl->name = xarray (hl->count, sizeof (*hl->name));
+    for (size_t i = 0; i < hl->count; i++)
+        hl->name[i] = xstrdup (json_string_value (json_array_get (names, i)));
     hl->count = text_unique ((const char **)hl->name, hl->count);
-    child_clear (&answer);
-    return 0;
+    json_decref (names);
+    if (!names)
+        hostlist_clear (hl);
+    return names ? 0 : -1;
 }
 
 void controller_state (struct policy_node *node, uint32_t state)
@@ -399,42 +385,36 @@ void controller_state (struct policy_node *node, uint32_t state)
 
 int controller_nodes (struct controller_nodes *nodes, struct error *err)
 {
-    const struct request rq = { tell_nodes, .needs = NEEDS_NODES };
+    json_t *rows = ask (REQUEST (tell_nodes, NEEDS_NODES, NULL), err);
+    json_t *row;
+    size_t i;
 
-    *nodes = (struct controller_nodes){ 0 };
-    if (ask (&rq, &nodes->answer, err) < 0)
+    *nodes = (struct controller_nodes){ .rows = rows };
+    if (!rows)
         return -1;
-    nodes->n = nodes->answer.n / 4;
+    nodes->n = json_array_size (rows);
     nodes->v = xcalloc (nodes->n, sizeof (*nodes->v));
-    for (size_t i = 0; i < nodes->n; i++) {
-        char *const *v = &nodes->answer.v[4 * i];
+    json_array_foreach (rows, i, row) {
+        struct policy_node *n = &nodes->v[i];
 
-        nodes->v[i].name = v[1];
-        nodes->v[i].reason = *v[2] ? v[2] : NULL;
-        nodes->v[i].by = *v[3] ? v[3] : NULL;
-        controller_state (&nodes->v[i],
-                          (uint32_t)child_number (&nodes->answer, 4 * i));
+        n->name = json_string_value (json_array_get (row, 1));
+        n->reason = json_string_value (json_array_get (row, 2));
+        n->by = json_string_value (json_array_get (row, 3));
+        controller_state (n, (uint32_t)json_integer_value (
+                                 json_array_get (row, 0)));
     }
     return 0;
-}
-
-void controller_nodes_clear (struct controller_nodes *nodes)
-{
-    free (nodes->v);
-    child_clear (&nodes->answer);
-    *nodes = (struct controller_nodes){ 0 };
 }
 
 static int change (const char *node, const char *reason, bool resume,
                    struct error *err)
 {
-    const struct request rq
-        = { change_node, .arg = node, .reason = reason, .resume = resume };
-
     if (!text_is_hostname (node) || !*reason)
         return error_input (err, "node '%s' or its Reason is not valid",
                             node);
-    return ask_number (&rq, err);
+    return ask_number (&(const struct request){ .run = change_node,
+                                                .arg = node, .reason = reason,
+                                                .resume = resume }, err);
 }
 
 int controller_drain (const char *node, const char *reason, struct error *err)
@@ -451,112 +431,62 @@ int controller_resume (const char *node, const char *reason,
 int controller_idle (struct hostlist *hl, const char *partition,
                      struct error *err)
 {
-    const struct request rq
-        = { tell_idle, .arg = partition,
-            .needs = NEEDS_PARTITIONS | NEEDS_NODES };
-
-    return ask_names (hl, &rq, err);
+    return ask_names (hl, REQUEST (tell_idle, NEEDS_PARTITIONS | NEEDS_NODES,
+                                   partition), err);
 }
 
 int controller_drained (struct hostlist *hl, struct error *err)
 {
-    const struct request rq = { tell_drained, .needs = NEEDS_NODES };
-
-    return ask_names (hl, &rq, err);
+    return ask_names (hl, REQUEST (tell_drained, NEEDS_NODES, NULL), err);
 }
 
 int controller_evicts (const char *partition, struct error *err)
 {
-    const struct request rq
-        = { tell_evicted, .arg = partition,
-            .needs = NEEDS_CONF | NEEDS_PARTITIONS };
-    struct child_answer answer;
-    int rc;
+    json_t *v = ask (REQUEST (tell_evicted, NEEDS_CONF | NEEDS_PARTITIONS,
+                              partition), err);
+    int rc = v ? json_is_string (v) : -1;
 
-    if (ask (&rq, &answer, err) < 0)
-        return -1;
-    if ((rc = answer.n > 0))
+    if (rc == 1)
         error_input (err, "jobs in partition %.60s would preempt those in "
                           "%.60s: give it no higher PriorityTier", partition,
-                     answer.v[0]);
-    child_clear (&answer);
+                     json_string_value (v));
+    json_decref (v);
     return rc;
 }
 
 int controller_cancel (const char *job_name, struct error *err)
 {
-    return ask_number (&(struct request){ cancel_jobs,
-                                          .arg = job_name }, err);
+    return ask_number (REQUEST (cancel_jobs, 0, job_name), err);
 }
 
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
                      struct error *err)
 {
-    const struct request rq = { tell_user, .needs = NEEDS_CONF };
-    struct child_answer answer;
+    json_t *v = ask (REQUEST (tell_user, NEEDS_CONF, NULL), err);
 
-    if (ask (&rq, &answer, err) < 0)
+    if (!v)
         return -1;
-    *uid = (uid_t)child_number (&answer, 0);
-    snprintf (name, CONTROLLER_NAME, "%s", answer.v[1]);
-    child_clear (&answer);
+    *uid = (uid_t)json_integer_value (json_array_get (v, 0));
+    snprintf (name, CONTROLLER_NAME, "%s",
+              json_string_value (json_array_get (v, 1)));
+    json_decref (v);
     return 0;
 }
 
-int controller_conf (struct controller_conf *conf, struct error *err)
+json_t *controller_conf (struct error *err)
 {
-    const struct request rq = { tell_conf, .needs = NEEDS_CONF };
-
-    return ask (&rq, &conf->values, err);
+    return ask (REQUEST (tell_conf, NEEDS_CONF, NULL), err);
 }
 
-void controller_conf_clear (struct controller_conf *conf)
+json_t *controller_partition (const char *name, struct error *err)
 {
-    child_clear (&conf->values);
-}
-
-const char *controller_conf_get (const struct controller_conf *conf,
-                                 const char *name)
-{
-    for (size_t i = 0; i < conf->values.n; i += 2)
-        if (strcmp (conf->values.v[i], name) == 0)
-            return conf->values.v[i + 1];
-    return "";
-}
-
-int controller_partition (struct controller_partition *part, const char *name,
-                          struct error *err)
-{
-    const struct request rq
-        = { tell_partition, .arg = name,
-            .needs = NEEDS_PARTITIONS | NEEDS_NODES };
-    struct child_answer answer;
-    int rc;
-
-    if (ask (&rq, &answer, err) < 0)
-        return -1;
-    if ((rc = answer.n > 0)) {
-        *part = (struct controller_partition){
-            .up = child_number (&answer, 0),
-            .open = child_number (&answer, 1),
-            .minutes = (uint32_t)child_number (&answer, 2),
-        };
-        take_names (&part->outside, &answer, 3);
-    }
-    child_clear (&answer);
-    return rc;
-}
-
-void controller_partition_clear (struct controller_partition *part)
-{
-    hostlist_clear (&part->outside);
+    return ask (REQUEST (tell_partition, NEEDS_PARTITIONS | NEEDS_NODES, name),
+                err);
 }
 
 int controller_associated (const char *user, struct error *err)
 {
-    const struct request rq
-        = { tell_associations, .arg = user, .needs = NEEDS_CONF };
-    int n = ask_number (&rq, err);
+    int n = ask_number (REQUEST (tell_associations, NEEDS_CONF, user), err);
 
     return n < 0 ? -1 : n > 0;
 }

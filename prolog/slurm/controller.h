@@ -22,12 +22,13 @@
 #ifndef PROLOG_CONTROLLER_H
 #define PROLOG_CONTROLLER_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 #include "prolog/policy/policy.h"
-#include "prolog/slurm/child.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -45,14 +46,20 @@ enum {
 struct controller_nodes {
     struct policy_node *v;
     size_t n;
-    struct child_answer answer; /* holds the strings */
+    json_t *rows; /* holds the strings */
 };
 
 /* All nodes, including hidden ones, without those configured as FUTURE. Return
  * 0, or -1 with err and nothing to clear.
  */
 int controller_nodes (struct controller_nodes *nodes, struct error *err);
-void controller_nodes_clear (struct controller_nodes *nodes);
+
+static inline void controller_nodes_clear (struct controller_nodes *nodes)
+{
+    free (nodes->v);
+    json_decref (nodes->rows);
+    *nodes = (struct controller_nodes){ 0 };
+}
 
 /* Set the policy's flags of a node from Slurm's node_state.
  *
@@ -113,33 +120,17 @@ int controller_drained (struct hostlist *hl, struct error *err);
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
                      struct error *err);
 
-/* The configuration of slurmctld, as `scontrol show config` prints it. */
-struct controller_conf {
-    struct child_answer values; /* a name, its value, ... */
-};
-
-/* Return 0, or -1 with err and nothing to clear. */
-int controller_conf (struct controller_conf *conf, struct error *err);
-void controller_conf_clear (struct controller_conf *conf);
-
-/* A value; "" if it is not set, or there is no such name. Borrowed. */
-const char *controller_conf_get (const struct controller_conf *conf,
-                                 const char *name);
-
-/* The properties of a partition that audits depend on. */
-struct controller_partition {
-    bool up;
-    bool open;               /* to users other than root and SlurmUser */
-    uint32_t minutes;        /* time limit of a job; UINT32_MAX: none */
-    struct hostlist outside; /* nodes that are not in it */
-};
-
-/* Return 1; 0 if there is no such partition, or -1 with err; in both of these
- * cases there is nothing to clear.
+/* The configuration of slurmctld, {name: value or null}, as `scontrol show
+ * config` prints it. NULL with err.
  */
-int controller_partition (struct controller_partition *part, const char *name,
-                          struct error *err);
-void controller_partition_clear (struct controller_partition *part);
+json_t *controller_conf (struct error *err);
+
+/* The properties of a partition that audits depend on: {up, open (to users
+ * other than root and SlurmUser), minutes (time limit of a job; UINT32_MAX:
+ * none), outside (names of the nodes that are not in it)}. null if there is no
+ * such partition; NULL with err.
+ */
+json_t *controller_partition (const char *name, struct error *err);
 
 /* Whether slurmdbd has an association of that user with this cluster. Return 1,
  * 0, or -1 with err.

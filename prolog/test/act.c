@@ -94,24 +94,24 @@ static struct made_node *node_of (const char *name)
     abort ();
 }
 
-static int made_self (void *arg, char name[CONTROLLER_NAME], struct error *e)
+static int made_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *e)
 {
-    (void)arg;
+    *uid = 0;
     strcpy (name, SELF);
     return ask (e);
 }
 
-static int made_nodes (void *arg, struct controller_nodes *n, struct error *e)
+static int made_nodes (struct controller_nodes *n, struct error *e)
 {
-    (void)arg;
+    static struct made_node shown[HOSTS];
+
     if (ask (e) < 0)
         return -1;
     n->n = HOSTS;
     n->v = calloc (HOSTS, sizeof (*n->v));
-    n->answer.text = malloc (sizeof (made->node));
-    memcpy (n->answer.text, made->node, sizeof (made->node));
+    memcpy (shown, made->node, sizeof (shown));
     for (size_t i = 0; i < HOSTS; i++) {
-        struct made_node *m = (struct made_node *)(void *)n->answer.text + i;
+        const struct made_node *m = &shown[i];
 
         n->v[i] = (struct policy_node){
             .name = m->name, .down = m->down, .drained = m->drained,
@@ -121,13 +121,6 @@ static int made_nodes (void *arg, struct controller_nodes *n, struct error *e)
         };
     }
     return 0;
-}
-
-static void made_clear (struct controller_nodes *n)
-{
-    free (n->v);
-    free (n->answer.text);
-    *n = (struct controller_nodes){ 0 };
 }
 
 static void set_drained (const char *name, const char *reason,
@@ -140,10 +133,8 @@ static void set_drained (const char *name, const char *reason,
     snprintf (n->by, sizeof (n->by), "%s", by);
 }
 
-static int made_drain (void *arg, const char *node, const char *reason,
-                       struct error *e)
+static int made_drain (const char *node, const char *reason, struct error *e)
 {
-    (void)arg;
     if (ask (e) < 0)
         return -1;
     if (node_of (node)->drained)
@@ -153,12 +144,10 @@ static int made_drain (void *arg, const char *node, const char *reason,
     return 1;
 }
 
-static int made_resume (void *arg, const char *node, const char *reason,
-                        struct error *e)
+static int made_resume (const char *node, const char *reason, struct error *e)
 {
     const struct made_node *n = node_of (node);
 
-    (void)arg;
     if (ask (e) < 0)
         return -1;
     if (!n->drained || strcmp (n->reason, reason) != 0
@@ -177,7 +166,7 @@ static void made_say (void *arg, const char *line)
 }
 
 static const struct act_world world = {
-    .self = made_self,     .nodes = made_nodes, .nodes_clear = made_clear,
+    .user = made_user,     .nodes = made_nodes,
     .drain = made_drain,   .resume = made_resume, .say = made_say,
 };
 

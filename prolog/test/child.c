@@ -13,112 +13,100 @@
 
 #include "tests/tap.h"
 
-enum { LONG_MS = 60000, SHORT_MS = 1000, MUCH = 3 << 20 };
+enum { LONG_MS = 60000, SHORT_MS = 1000, MUCH = 3 << 20, LINES = 1 << 17 };
 
 static struct error err;
 
-static int echo (FILE *out, const void *arg, struct error *e)
+static json_t *words (const void *arg, struct error *e)
 {
     (void)e;
-    child_put (out, arg);
-    return 0;
+    return json_pack ("[o, o, o, I]", child_text (arg), child_text (""),
+                      child_text ("d\xe9j\xe0 vu"), (json_int_t)42);
 }
 
-static int words (FILE *out, const void *arg, struct error *e)
+static json_t *much (const void *arg, struct error *e)
 {
+    char *text = malloc (MUCH);
+
+    (void)arg;
     (void)e;
-    child_put (out, arg);
-    child_put (out, NULL);
-    child_put_number (out, 42);
-    return 0;
+    memset (text, 'x', MUCH);
+    return json_stringn (text, MUCH);
 }
 
-static int much (FILE *out, const void *arg, struct error *e)
+static json_t *nothing (const void *arg, struct error *e)
 {
     (void)arg;
     (void)e;
-    for (int i = 0; i < MUCH; i++)
-        putc ('x', out);
-    return 0;
+    return json_null ();
 }
 
-static int nothing (FILE *out, const void *arg, struct error *e)
+static json_t *bad_input (const void *arg, struct error *e)
 {
-    (void)out;
-    (void)arg;
-    (void)e;
-    return 0;
+    error_input (e, "bad %s", (const char *)arg);
+    return NULL;
 }
 
-static int bad_input (FILE *out, const void *arg, struct error *e)
+static json_t *bad_world (const void *arg, struct error *e)
 {
-    fputs ("half of a result", out);
-    return error_input (e, "bad %s", (const char *)arg);
-}
-
-static int bad_world (FILE *out, const void *arg, struct error *e)
-{
-    (void)out;
-    return error_world (e, "no %s", (const char *)arg);
+    error_world (e, "no %s", (const char *)arg);
+    return NULL;
 }
 
 /* As Slurm's library where it finds no slurm.conf. */
-static int fatal (FILE *out, const void *arg, struct error *e)
+static json_t *fatal (const void *arg, struct error *e)
 {
-    (void)out;
     (void)e;
-    for (int i = 0; i < MUCH; i++)
+    for (int i = 0; i < LINES; i++)
         fputs ("chatter\n", stderr);
     fprintf (stderr, "fatal: %s\033\n", (const char *)arg);
     exit (1);
 }
 
-static int quits (FILE *out, const void *arg, struct error *e)
+static json_t *quits (const void *arg, struct error *e)
 {
-    (void)out;
     (void)arg;
     (void)e;
     _exit (7);
 }
 
-static int crashes (FILE *out, const void *arg, struct error *e)
+static json_t *crashes (const void *arg, struct error *e)
 {
-    (void)out;
     (void)arg;
     (void)e;
     raise (SIGKILL);
-    return 0;
+    return NULL;
 }
 
-static int hangs (FILE *out, const void *arg, struct error *e)
+static json_t *hangs (const void *arg, struct error *e)
 {
-    (void)out;
     (void)arg;
     (void)e;
     fprintf (stderr, "retrying\n");
     signal (SIGTERM, SIG_IGN);
     while (pause () < 0)
         ;
-    return 0;
+    return NULL;
 }
 
 /* Says its open files, and what of SIGPIPE and SIGTERM is not as it was. */
-static int surroundings (FILE *out, const void *arg, struct error *e)
+static json_t *surroundings (const void *arg, struct error *e)
 {
     struct sigaction pipe, term;
+    char text[1024] = "";
     sigset_t mask;
 
     (void)e;
     (void)arg;
     for (int fd = 0; fd < 256; fd++)
         if (fcntl (fd, F_GETFD) >= 0)
-            fprintf (out, "%d ", fd);
+            sprintf (text + strlen (text), "%d ", fd);
     sigaction (SIGPIPE, NULL, &pipe);
     sigaction (SIGTERM, NULL, &term);
     sigprocmask (SIG_SETMASK, NULL, &mask);
-    fprintf (out, "%d %d %d", pipe.sa_handler == SIG_DFL,
+    sprintf (text + strlen (text), "%d %d %d", pipe.sa_handler == SIG_DFL,
              term.sa_handler == SIG_DFL, sigismember (&mask, SIGTERM));
-    return 0;
+    return json_string (text);
 }
 
 static const struct {
@@ -142,13 +130,9 @@ static const struct {
 static void test_failures (void)
 {
     for (size_t i = 0; i < sizeof (failures) / sizeof (failures[0]); i++) {
-        struct child_answer out = { .text = "untouched" };
-        int rc = child_call (failures[i].fn, "file", failures[i].timeout_ms,
-                             &out, &err);
-
-        ok (rc < 0 && err.fault == failures[i].fault
-                && !strcmp (err.text, failures[i].text)
-                && !strcmp (out.text, "untouched"),
+        ok (!child_call (failures[i].fn, "file", failures[i].timeout_ms, &err)
+                && err.fault == failures[i].fault
+                && !strcmp (err.text, failures[i].text),
             "%s: %s", failures[i].what, err.text);
     }
     ok (waitpid (-1, NULL, WNOHANG) < 0 && errno == ECHILD,
@@ -163,7 +147,7 @@ static void handler (int sig)
 static void test_surroundings (void)
 {
     sigset_t block, old;
-    struct child_answer out;
+    json_t *out;
     int fd = open ("/dev/null", O_RDONLY);
 
     signal (SIGPIPE, SIG_IGN);
@@ -171,12 +155,11 @@ static void test_surroundings (void)
     sigemptyset (&block);
     sigaddset (&block, SIGTERM);
     sigprocmask (SIG_BLOCK, &block, &old);
-    if (ok (child_call (surroundings, NULL, LONG_MS, &out, &err) == 0,
-            "a call with a file open and signals blocked")) {
-        ok (!strcmp (out.text, "0 1 2 3 1 1 0"), "it has neither: %s",
-            out.text);
-        child_clear (&out);
-    }
+    out = child_call (surroundings, NULL, LONG_MS, &err);
+    ok (out != NULL, "a call with a file open and signals blocked");
+    ok (out && !strcmp (json_string_value (out), "0 1 2 1 1 0"),
+        "it has neither: %s", json_string_value (out));
+    json_decref (out);
     sigprocmask (SIG_SETMASK, &old, NULL);
     signal (SIGTERM, SIG_DFL);
     signal (SIGPIPE, SIG_DFL);
@@ -185,30 +168,20 @@ static void test_surroundings (void)
 
 int main (void)
 {
-    struct child_answer out;
+    json_t *out = child_call (words, "a word", LONG_MS, &err);
 
-    if (ok (child_call (echo, "words", LONG_MS, &out, &err) == 0,
-            "a result")) {
-        ok (out.len == 6 && !memcmp (out.text, "words\0", 7), "to the byte");
-        child_clear (&out);
-    }
-    if (ok (child_call (words, "a word", LONG_MS, &out, &err) == 0,
-            "strings and a number")) {
-        ok (out.n == 3 && !strcmp (out.v[0], "a word") && !*out.v[1]
-                && child_number (&out, 2) == 42,
-            "are told one after another");
-        child_clear (&out);
-    }
-    if (ok (child_call (nothing, NULL, LONG_MS, &out, &err) == 0,
-            "none")) {
-        ok (out.len == 0 && !out.text[0], "is an empty one");
-        child_clear (&out);
-    }
-    if (ok (child_call (much, NULL, LONG_MS, &out, &err) == 0,
-            "more than a pipe holds")) {
-        ok (out.len == MUCH && strlen (out.text) == MUCH, "is all there");
-        child_clear (&out);
-    }
+    ok (out && !strcmp (json_string_value (json_array_get (out, 0)), "a word")
+            && json_is_null (json_array_get (out, 1))
+            && json_integer_value (json_array_get (out, 3)) == 42,
+        "strings and a number");
+    ok (out && !strcmp (json_string_value (json_array_get (out, 2)),
+                        "d?j? vu"), "one that is not UTF-8");
+    json_decref (out);
+    out = child_call (nothing, NULL, LONG_MS, &err);
+    ok (json_is_null (out), "no answer is one, too");
+    out = child_call (much, NULL, LONG_MS, &err);
+    ok (json_string_length (out) == MUCH, "more than a pipe holds");
+    json_decref (out);
     test_failures ();
     test_surroundings ();
     return done_testing ();

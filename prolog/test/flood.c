@@ -71,17 +71,16 @@ int controller_cancel (const char *name, struct error *e)
     return 0;
 }
 
-static int made_self (void *arg, char name[CONTROLLER_NAME], struct error *e)
+static int made_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *e)
 {
-    (void)arg;
     (void)e;
+    *uid = 0;
     strcpy (name, "slurm");
     return 0;
 }
 
-static int made_nodes (void *arg, struct controller_nodes *n, struct error *e)
+static int made_nodes (struct controller_nodes *n, struct error *e)
 {
-    (void)arg;
     (void)e;
     *n = (struct controller_nodes){ .n = nidle };
     n->v = calloc (nidle, sizeof (*n->v));
@@ -90,17 +89,10 @@ static int made_nodes (void *arg, struct controller_nodes *n, struct error *e)
     return 0;
 }
 
-static void made_clear (struct controller_nodes *n)
-{
-    free (n->v);
-}
-
-static int made_drain (void *arg, const char *node, const char *reason,
-                       struct error *e)
+static int made_drain (const char *node, const char *reason, struct error *e)
 {
     size_t len = strlen (drained);
 
-    (void)arg;
     (void)e;
     snprintf (drained + len, sizeof (drained) - len, "%s%s", len ? " " : "",
               node);
@@ -108,10 +100,8 @@ static int made_drain (void *arg, const char *node, const char *reason,
     return 0;
 }
 
-static int made_resume (void *arg, const char *node, const char *reason,
-                        struct error *e)
+static int made_resume (const char *node, const char *reason, struct error *e)
 {
-    (void)arg;
     (void)node;
     (void)reason;
     (void)e;
@@ -127,7 +117,7 @@ static void made_say (void *arg, const char *line)
 }
 
 static const struct act_world world = {
-    .self = made_self, .nodes = made_nodes, .nodes_clear = made_clear,
+    .user = made_user, .nodes = made_nodes,
     .drain = made_drain, .resume = made_resume, .say = made_say,
 };
 

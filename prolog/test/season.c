@@ -178,32 +178,28 @@ static void count_drain (struct season *s, const char *node)
 
 static const char self_name[] = "slurm";
 
-static int self (void *arg, char name[CONTROLLER_NAME], struct error *err)
+static struct season *acting; /* whose round runs */
+
+static int user (uid_t *uid, char name[CONTROLLER_NAME], struct error *err)
 {
-    (void)arg;
     (void)err;
+    *uid = 0;
     strcpy (name, self_name);
     return 0;
 }
 
-static int nodes (void *arg, struct controller_nodes *n, struct error *err)
+static int nodes (struct controller_nodes *n, struct error *err)
 {
-    struct season *s = arg;
-
     (void)err;
-    *n = (struct controller_nodes){ .v = s->node, .n = SEASON_HOSTS };
+    *n = (struct controller_nodes){ .n = SEASON_HOSTS };
+    n->v = xarray (n->n, sizeof (*n->v));
+    memcpy (n->v, acting->node, n->n * sizeof (*n->v));
     return 0;
 }
 
-static void nodes_clear (struct controller_nodes *n)
+static int drain (const char *name, const char *reason, struct error *err)
 {
-    *n = (struct controller_nodes){ 0 };
-}
-
-static int drain (void *arg, const char *name, const char *reason,
-                  struct error *err)
-{
-    struct season *s = arg;
+    struct season *s = acting;
     uint32_t i = fabric_find_host (s->fabric, name);
 
     (void)err;
@@ -215,10 +211,9 @@ static int drain (void *arg, const char *name, const char *reason,
     return 1;
 }
 
-static int resume (void *arg, const char *name, const char *reason,
-                   struct error *err)
+static int resume (const char *name, const char *reason, struct error *err)
 {
-    struct season *s = arg;
+    struct season *s = acting;
 
     (void)reason;
     (void)err;
@@ -236,11 +231,12 @@ static void say (void *arg, const char *line)
 static void act (struct season *s)
 {
     const struct act_world world = {
-        .self = self,   .nodes = nodes, .nodes_clear = nodes_clear,
-        .drain = drain, .resume = resume, .say = say, .arg = s,
+        .user = user,   .nodes = nodes,   .drain = drain,
+        .resume = resume, .say = say,
     };
     struct error err;
 
+    acting = s;
     act_report_clear (&s->last);
     if (act_round (&s->last, &world, &s->site, s->ledger, s->fabric, s->now,
                    &err) < 0)
