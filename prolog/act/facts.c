@@ -5,7 +5,7 @@
  * give the suspected links, to which the links of nodes that we drained are
  * added. Then each of these links is looked up in all audits of that time: the
  * routes over it show to which host it belonged, and if it is not suspected, it
- * may be clean.
+ * may be clean. A host link is known by the endpoint at its end.
  */
 #include "config.h"
 #include "prolog/act/facts.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "ibquery/guids.h"
-#include "util/alloc.h"
+#include "util/json.h"
 #include "util/sort.h"
 
 enum {
@@ -26,17 +26,10 @@ enum {
     AUDIT_S = 3600, /* longer than any audit takes */
 };
 
-/* A host link of interest, and from which audit on. */
-struct host_link {
-    uint32_t link;
-    const char *host, *node, *port; /* port NULL: not known */
-    int64_t from;
-};
-
 /* A host link in an audit. */
 struct link_audit {
     int64_t audit;
-    size_t of; /* the host link */
+    uint32_t endpoint;
     const char *peer; /* all RTTs over it were with this node; NULL: several */
     bool lossy; /* half of its probes or more were lost */
     bool own;   /* all routes over it ended at its host */
@@ -49,14 +42,14 @@ struct facts_reading {
     struct ledger *ledger;
     const struct fabric *fabric;
     const char **node;        /* [nendpoints] node of the endpoint */
+    uint32_t *endpoint;       /* [nlinks] of a host link; FABRIC_NONE: none */
     int64_t from;             /* the first audit that counts, */
     int64_t oldest;           /* ... also for drains of ours that stand */
-    struct host_link *host_link;
-    size_t nhost_links;
-    size_t *place;            /* [nlinks] 1 + its host link */
-    struct link_audit *seen;  /* by audit, host link */
+    int64_t *since;           /* [nendpoints] audit from which on its link is of
+                                 interest; 0: it is not */
+    size_t nlinks;            /* of interest */
+    struct link_audit *seen;  /* by audit, endpoint */
     size_t nseen;
-    const struct link_audit **now; /* [nhost_links] in the current audit */
     int64_t *id;              /* audits that the policy gets */
     size_t nids;
     bool failed;              /* ... and err says why */
@@ -80,82 +73,91 @@ static void doubt_row (struct facts_reading *r, const char *what, int64_t id)
     facts_doubt (r->facts, text);
 }
 
+/* --- rows of the ledger -------------------------------------------------- */
+
+/* Zeroed memory of the facts. */
 static void *alloc (struct facts_reading *r, size_t n, size_t size)
 {
-    return ledger_alloc (&r->facts->pool, n, size);
+    struct facts *f = r->facts;
+
+    f->block = xgrow (f->block, f->nblocks, sizeof (*f->block));
+    return f->block[f->nblocks++] = xcalloc (n, size);
 }
 
-/* The ledger's rows of a kind; none after a failure. */
-static void *rows (struct facts_reading *r, const struct ledger_rows *what,
-                   struct ledger_key key, size_t *n)
-{
-    void *v = NULL;
+/* Rows of the ledger, none after a failure. */
+#define READ(call) read_rows (r, r->failed ? NULL : (call))
 
-    *n = 0;
-    if (!r->failed)
-        v = ledger_read (r->ledger, what, &key, &r->facts->pool, n, r->err);
-    if (!v) {
-        r->failed = true;
-        *n = 0;
-    }
-    return v;
+static json_t *read_rows (struct facts_reading *r, json_t *rows)
+{
+    r->failed |= !rows;
+    return rows;
 }
 
-/* A number and a name: the row of several kinds. */
-struct audit_link {
-    int64_t number; /* of an audit, or of a finding in one */
-    const char *link;
-};
-
-static const struct audit_link *links (struct facts_reading *r,
-                                       enum ledger_kind kind, int64_t from,
-                                       const char *link, size_t *n)
+static json_t *list (struct facts_reading *r, enum ledger_kind kind,
+                     int64_t from)
 {
-    const struct ledger_rows what = {
-        kind,
-        sizeof (struct audit_link),
-        {
-            LEDGER_COLUMN ("audit", LEDGER_INT, audit_link, number),
-            LEDGER_COLUMN ("finding", LEDGER_INT, audit_link, number),
-            LEDGER_COLUMN ("link", LEDGER_TEXT, audit_link, link),
-        },
-    };
+    return READ (ledger_list (r->ledger, kind, from, 0, r->err));
+}
 
-    return rows (r, &what, (struct ledger_key){ from, link, NULL }, n);
+static int64_t number_of (const json_t *row, const char *column)
+{
+    return json_int (row, column, 0);
+}
+
+static double real_of (const json_t *row, const char *column)
+{
+    const json_t *v = json_object_get (row, column);
+
+    return json_is_number (v) ? json_number_value (v) : NAN;
+}
+
+/* A text that lives as long as the facts; NULL if the column is NULL. */
+static const char *text_of (struct facts_reading *r, const json_t *row,
+                            const char *column)
+{
+    const char *s = json_string_value (json_object_get (row, column));
+
+    return s ? strcpy (alloc (r, strlen (s) + 1, 1), s) : NULL;
+}
+
+/* The enum that the column has the word of; n: none of the n words. */
+static unsigned int word_of (const json_t *row, const char *column,
+                             const char *(*word) (unsigned int),
+                             unsigned int n)
+{
+    unsigned int i = 0;
+
+    while (i < n && strcmp (word (i), json_text (row, column)))
+        i++;
+    return i;
 }
 
 /* --- actions ------------------------------------------------------------- */
 
 static void read_actions (struct facts_reading *r)
 {
-    static const struct ledger_rows what = {
-        LEDGER_ACTIONS,
-        sizeof (struct policy_action),
-        {
-            LEDGER_COLUMN ("id", LEDGER_INT, policy_action, id),
-            LEDGER_WORDS ("kind", policy_action, kind, policy_kind_name,
-                          POLICY_LIFTED + 1),
-            LEDGER_COLUMN ("node", LEDGER_TEXT, policy_action, node),
-            LEDGER_COLUMN ("link", LEDGER_TEXT, policy_action, link),
-            LEDGER_COLUMN ("reason", LEDGER_TEXT, policy_action, reason),
-            LEDGER_COLUMN ("intended", LEDGER_INT, policy_action, time),
-            LEDGER_COLUMN ("after", LEDGER_INT, policy_action, after),
-            LEDGER_COLUMN ("done", LEDGER_UNSET, policy_action, unsure),
-        },
-    };
+    json_t *rows = list (r, LEDGER_ACTIONS, INT64_MAX);
+    size_t n = json_array_size (rows);
     struct facts *f = r->facts;
-    size_t n;
-    struct policy_action *newest
-        = rows (r, &what, (struct ledger_key){ .from = INT64_MAX }, &n);
     struct policy_action *action = alloc (r, n, sizeof (*action));
 
     f->input.action = f->action = action;
     f->open = alloc (r, n, sizeof (*f->open));
-    for (size_t i = n; i-- > 0;) {
+    for (size_t i = n; i-- > 0;) { /* the newest is first */
+        const json_t *row = json_array_get (rows, i);
         struct policy_action *a = &action[f->input.nactions];
         const struct policy_action *drain = a;
 
-        *a = newest[i];
+        *a = (struct policy_action){
+            .id = (uint64_t)number_of (row, "id"),
+            .kind = word_of (row, "kind", policy_kind_name, POLICY_LIFTED + 1),
+            .node = text_of (r, row, "node"),
+            .link = text_of (r, row, "link"),
+            .reason = text_of (r, row, "reason"),
+            .time = number_of (row, "intended"),
+            .after = (uint64_t)number_of (row, "after"),
+            .unsure = json_is_null (json_object_get (row, "done")),
+        };
         if (a->kind < POLICY_DRAIN || a->kind > POLICY_LIFTED) {
             doubt_row (r, "action", (int64_t)a->id);
             continue;
@@ -171,75 +173,50 @@ static void read_actions (struct facts_reading *r)
             };
         f->input.nactions++;
     }
+    json_decref (rows);
 }
 
 /* --- links of interest --------------------------------------------------- */
 
-/* The endpoint of a host link; FABRIC_NONE: not a host link. */
-static uint32_t endpoint_of (const struct fabric *f, uint32_t link)
+static void add_link (struct facts_reading *r, uint32_t endpoint, int64_t from)
 {
-    const uint32_t port[] = { f->link[link].a, f->link[link].b };
-
-    for (int end = 0; f->link[link].kind == LINK_HOST && end < 2; end++) {
-        uint32_t host = f->node[f->port[port[end]].node].host;
-        const struct fabric_host *h = &f->host[host];
-
-        if (f->node[f->port[port[end]].node].type != NODE_CA
-            || host == FABRIC_NONE)
-            continue;
-        for (uint32_t i = h->first; i < h->first + h->count; i++)
-            if (f->endpoint[i].port == port[end])
-                return i;
-    }
-    return FABRIC_NONE;
-}
-
-static void add_host_link (struct facts_reading *r, uint32_t link, int64_t from)
-{
-    const struct fabric *f = r->fabric;
-    uint32_t endpoint = endpoint_of (f, link);
-    char name[FABRIC_NAME_MAX + 8]; /* "node1 mlx5_0/1" */
-    struct host_link *v;
-    const char *port;
+    int64_t *since;
 
     if (endpoint == FABRIC_NONE)
         return;
-    if (r->place[link] > 0) {
-        v = &r->host_link[r->place[link] - 1];
-        v->from = from < v->from ? from : v->from;
-        return;
-    }
-    if (r->nhost_links == FACTS_LINKS_MAX) {
+    since = &r->since[endpoint];
+    if (*since == 0 && r->nlinks++ == FACTS_LINKS_MAX)
         facts_doubt (r->facts, "too many links are suspected at once");
-        return;
-    }
-    fabric_port_name (f, f->endpoint[endpoint].port, name, sizeof (name));
-    if ((port = strchr (name, ' ')))
-        port = strcpy (alloc (r, strlen (port), 1), port + 1);
-    r->host_link = xgrow (r->host_link, r->nhost_links, sizeof (*v));
-    r->host_link[r->nhost_links] = (struct host_link){
-        .link = link, .host = f->host[f->endpoint[endpoint].host].name,
-        .node = r->node[endpoint], .port = port, .from = from,
-    };
-    r->place[link] = ++r->nhost_links;
-}
-
-static void add_id (struct facts_reading *r, int64_t id)
-{
-    r->id = xgrow (r->id, r->nids, sizeof (*r->id));
-    r->id[r->nids++] = id;
+    if (*since == 0 || from < *since)
+        *since = from;
 }
 
 /* Add the audits from `from` on with findings; about the link if not NULL. */
 static void add_found (struct facts_reading *r, int64_t from, const char *link)
 {
-    size_t n;
-    const struct audit_link *v
-        = links (r, link ? LEDGER_FOUND_OF_LINK : LEDGER_FOUND, from, link,
-                 &n);
+    json_t *rows = READ (ledger_found (r->ledger, from, link, r->err));
+    const json_t *row;
+    size_t i;
 
-    for (size_t i = 0; i < n; i++)
-        add_id (r, v[i].number);
+    json_array_foreach (rows, i, row) {
+        r->id = xgrow (r->id, r->nids, sizeof (*r->id));
+        r->id[r->nids++] = number_of (row, "audit");
+    }
+    json_decref (rows);
+}
+
+/* Whether a drain by us may still stand: newer actions are only resumes that
+ * may not be applied.
+ */
+static bool may_stand (const struct policy_input *in,
+                       const struct policy_action *drain)
+{
+    for (const struct policy_action *a = drain + 1;
+         a < in->action + in->nactions; a++)
+        if (!strcmp (drain->node, a->node)
+            && !(a->kind == POLICY_RESUME && a->unsure))
+            return false;
+    return drain->kind == POLICY_DRAIN;
 }
 
 /* Add the links of nodes whose drain by us may still stand, from the drain on.
@@ -252,15 +229,8 @@ static void add_drained (struct facts_reading *r)
     for (size_t i = 0; i < in->nactions; i++) {
         const struct policy_action *a = &in->action[i];
         int64_t from = (int64_t)a->after + 1;
-        bool stands = a->kind == POLICY_DRAIN;
 
-        /* it may if newer actions are only resumes that may not be applied */
-        for (size_t k = i + 1; k < in->nactions; k++)
-            if (!strcmp (a->node, in->action[k].node)
-                && !(in->action[k].kind == POLICY_RESUME
-                     && in->action[k].unsure))
-                stands = false;
-        if (!stands)
+        if (!may_stand (in, a))
             continue;
         from = from < r->from ? from : r->from;
         r->oldest = from < r->oldest ? from : r->oldest;
@@ -268,50 +238,70 @@ static void add_drained (struct facts_reading *r)
             uint32_t link = f->port[f->endpoint[e].port].link;
 
             if (link != FABRIC_NONE && !strcmp (r->node[e], a->node)) {
-                add_host_link (r, link, from);
+                add_link (r, r->endpoint[link], from);
                 add_found (r, from, f->link[link].id);
             }
         }
     }
 }
 
-/* Add a host link in all audits that crossed it. */
-static void add_link_audits (struct facts_reading *r, size_t of)
+static void add_suspects (struct facts_reading *r)
 {
-    static const struct ledger_rows what = {
-        LEDGER_LINK_AUDITS,
-        sizeof (struct link_audit),
-        {
-            LEDGER_COLUMN ("audit", LEDGER_INT, link_audit, audit),
-            LEDGER_COLUMN ("peer", LEDGER_TEXT, link_audit, peer),
-            LEDGER_COLUMN ("lossy", LEDGER_BOOL, link_audit, lossy),
-            LEDGER_COLUMN ("own", LEDGER_BOOL, link_audit, own),
-            LEDGER_COLUMN ("clean", LEDGER_BOOL, link_audit, clean),
-            LEDGER_COLUMN ("open", LEDGER_BOOL, link_audit, open),
-        },
-    };
-    const struct host_link *l = &r->host_link[of];
-    size_t n;
-    struct link_audit *v
-        = rows (r, &what,
-                (struct ledger_key){ l->from, r->fabric->link[l->link].id,
-                                     l->host }, &n);
+    json_t *rows = list (r, LEDGER_SUSPECTS, r->from);
+    const json_t *row;
+    size_t i;
 
-    for (size_t i = 0; i < n; i++) {
-        uint32_t h = v[i].peer ? fabric_find_host (r->fabric, v[i].peer)
-                               : FABRIC_NONE;
+    json_array_foreach (rows, i, row) {
+        uint32_t link = fabric_find_link (r->fabric, json_text (row, "link"));
 
-        v[i].of = of;
-        /* its node; its own name if it is not in the fabric */
-        if (h != FABRIC_NONE && r->fabric->host[h].count > 0)
-            v[i].peer = r->node[r->fabric->host[h].first];
-        v[i].clean &= v[i].own;
-        v[i].open &= v[i].own;
-        if (v[i].clean || v[i].open)
-            add_id (r, v[i].audit);
-        r->seen = xgrow (r->seen, r->nseen, sizeof (*r->seen));
-        r->seen[r->nseen++] = v[i];
+        if (link != FABRIC_NONE)
+            add_link (r, r->endpoint[link], r->from);
     }
+    json_decref (rows);
+}
+
+static const char *link_of (const struct facts_reading *r, uint32_t endpoint)
+{
+    const struct fabric *f = r->fabric;
+
+    return f->link[f->port[f->endpoint[endpoint].port].link].id;
+}
+
+/* Add a host link in all audits that crossed it. */
+static void add_link_audits (struct facts_reading *r, uint32_t e)
+{
+    const struct fabric *f = r->fabric;
+    json_t *rows
+        = READ (ledger_link_audits (r->ledger, r->since[e], link_of (r, e),
+                                    f->host[f->endpoint[e].host].name,
+                                    r->err));
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        uint32_t h = fabric_find_host (f, json_text (row, "peer"));
+        bool own = number_of (row, "own");
+        struct link_audit v = {
+            .audit = number_of (row, "audit"),
+            .endpoint = e,
+            .lossy = number_of (row, "lossy"),
+            .own = own,
+            .clean = own && number_of (row, "clean"),
+            .open = own && number_of (row, "open"),
+        };
+
+        /* its node; its own name if it is not in the fabric */
+        v.peer = h != FABRIC_NONE && f->host[h].count > 0
+                     ? r->node[f->host[h].first]
+                     : text_of (r, row, "peer");
+        if (v.clean || v.open) {
+            r->id = xgrow (r->id, r->nids, sizeof (*r->id));
+            r->id[r->nids++] = v.audit;
+        }
+        r->seen = xgrow (r->seen, r->nseen, sizeof (*r->seen));
+        r->seen[r->nseen++] = v;
+    }
+    json_decref (rows);
 }
 
 static int compare_link_audits (const void *va, const void *vb)
@@ -320,86 +310,73 @@ static int compare_link_audits (const void *va, const void *vb)
     const struct link_audit *b = vb;
 
     return a->audit != b->audit ? util_compare (a->audit, b->audit)
-                                : util_compare (a->of, b->of);
+                                : util_compare (a->endpoint, b->endpoint);
 }
 
 /* --- audits -------------------------------------------------------------- */
 
-/* The row of an audit: the policy's part, and the rest. */
-struct audit_row {
-    struct policy_audit a;
-    enum verdict_status status;
-    bool limited; /* by a limit about other links than those it names */
-};
-
-struct finding_row {
-    struct policy_finding f;
-    int64_t seq;
-};
-
-/* A link that the current audit suspects. */
-static struct policy_suspect suspect_of (const struct facts_reading *r,
-                                         const char *link)
+/* The name of a host link's port, "mlx5_0/1"; NULL: not known. */
+static const char *port_of (struct facts_reading *r, uint32_t endpoint)
 {
-    uint32_t n = fabric_find_link (r->fabric, link);
-    const struct link_audit *v = n != FABRIC_NONE && r->place[n] > 0
-                                     ? r->now[r->place[n] - 1]
-                                     : NULL;
-    struct policy_suspect s = { .link = link };
+    char name[FABRIC_NAME_MAX + 8]; /* "node1 mlx5_0/1" */
+    const char *port;
+
+    fabric_port_name (r->fabric, r->fabric->endpoint[endpoint].port, name,
+                      sizeof (name));
+    port = strchr (name, ' ');
+    return port ? strcpy (alloc (r, strlen (port), 1), port + 1) : NULL;
+}
+
+/* A link that an audit suspects. */
+static struct policy_suspect suspect_of (struct facts_reading *r,
+                                         int64_t audit, const json_t *row)
+{
+    uint32_t link = fabric_find_link (r->fabric, json_text (row, "id"));
+    const struct link_audit key = {
+        .audit = audit,
+        .endpoint = link == FABRIC_NONE ? link : r->endpoint[link],
+    };
+    const struct link_audit *v
+        = r->nseen > 0 ? bsearch (&key, r->seen, r->nseen, sizeof (key),
+                                  compare_link_audits)
+                       : NULL;
+    struct policy_suspect s = { .link = text_of (r, row, "id") };
 
     if (v && v->own) {
-        s.host = r->host_link[v->of].node;
-        s.port = r->host_link[v->of].port;
+        s.host = r->node[v->endpoint];
+        s.port = port_of (r, v->endpoint);
         s.peer = v->peer;
         s.lossy = v->lossy;
     }
     return s;
 }
 
-/* The findings of an audit, with space for `more`. */
-static struct policy_finding *read_findings (struct facts_reading *r,
-                                             int64_t audit, size_t more,
-                                             size_t *nfindings)
+static struct policy_finding finding_of (struct facts_reading *r,
+                                         int64_t audit, const json_t *row)
 {
-    static const struct ledger_rows what = {
-        LEDGER_FINDINGS,
-        sizeof (struct finding_row),
-        {
-            LEDGER_COLUMN ("seq", LEDGER_INT, finding_row, seq),
-            LEDGER_WORDS ("level", finding_row, f.level, verdict_status_name,
-                          VERDICT_FAIL + 1),
-            LEDGER_WORDS ("kind", finding_row, f.kind, finding_kind_name,
-                          FINDING_KINDS),
-            LEDGER_WORDS ("basis", finding_row, f.basis, finding_basis_name,
-                          BASIS_LOSS + 1),
-            LEDGER_COLUMN ("excess_ns", LEDGER_REAL, finding_row, f.excess_ns),
-            LEDGER_COLUMN ("stderr_ns", LEDGER_REAL, finding_row, f.stderr_ns),
-            LEDGER_COLUMN ("expected_ns", LEDGER_REAL, finding_row,
-                           f.expected_ns),
-        },
+    const json_t *suspects = json_object_get (row, "suspects");
+    struct policy_suspect *s
+        = alloc (r, json_array_size (suspects), sizeof (*s));
+    struct policy_finding f = {
+        .level = word_of (row, "level", verdict_status_name, VERDICT_FAIL + 1),
+        .kind = word_of (row, "kind", finding_kind_name, FINDING_KINDS),
+        .basis = word_of (row, "basis", finding_basis_name, BASIS_LOSS + 1),
+        .excess_ns = real_of (row, "excess_ns"),
+        .stderr_ns = real_of (row, "stderr_ns"),
+        .expected_ns = real_of (row, "expected_ns"),
+        .suspect = s,
+        .nsuspects = json_array_size (suspects),
     };
-    size_t n, m, k = 0;
-    const struct finding_row *row
-        = rows (r, &what, (struct ledger_key){ .from = audit }, &n);
-    const struct audit_link *v
-        = links (r, LEDGER_AUDIT_SUSPECTS, audit, NULL, &m);
-    struct policy_finding *f = alloc (r, n + more, sizeof (*f));
-    struct policy_suspect *s = alloc (r, m, sizeof (*s));
 
-    for (size_t i = 0; i < n; i++) {
-        f[i] = row[i].f;
-        if (f[i].level > VERDICT_FAIL || f[i].kind >= FINDING_KINDS
-            || f[i].basis > BASIS_LOSS) {
-            doubt_row (r, "a finding of audit", audit);
-            f[i].level = VERDICT_UNKNOWN;
-            f[i].kind = FINDING_ROUTE;
-            f[i].basis = BASIS_LOSS;
-        }
-        for (f[i].suspect = &s[k]; k < m && v[k].number == row[i].seq; k++)
-            s[k] = suspect_of (r, v[k].link);
-        f[i].nsuspects = (size_t)(&s[k] - f[i].suspect);
+    if (f.level > VERDICT_FAIL || f.kind >= FINDING_KINDS
+        || f.basis > BASIS_LOSS) {
+        doubt_row (r, "a finding of audit", audit);
+        f.level = VERDICT_UNKNOWN;
+        f.kind = FINDING_ROUTE;
+        f.basis = BASIS_LOSS;
     }
-    *nfindings = n;
+    for (size_t i = 0; i < f.nsuspects; i++)
+        s[i] = suspect_of (r, audit, json_array_get (suspects, i));
     return f;
 }
 
@@ -415,188 +392,203 @@ static struct policy_finding no_finding (struct facts_reading *r, bool open,
         .excess_ns = open ? NAN : 0, .expected_ns = NAN, .suspect = s,
     };
 
-    for (size_t i = 0; i < n; i++) {
-        const struct host_link *l = &r->host_link[v[i].of];
-
+    for (size_t i = 0; i < n; i++)
         if (open ? v[i].open : v[i].clean)
             s[f.nsuspects++] = (struct policy_suspect){
-                .link = r->fabric->link[l->link].id, .host = l->node,
-                .port = l->port,
+                .link = link_of (r, v[i].endpoint),
+                .host = r->node[v[i].endpoint],
+                .port = port_of (r, v[i].endpoint),
             };
-    }
     return f;
 }
 
 /* Give the policy an audit, with the nseen host links of interest in it. */
-static void add_audit (struct facts_reading *r, const struct audit_row *row,
+static void add_audit (struct facts_reading *r, const json_t *row,
                        const struct link_audit *seen, size_t nseen)
 {
-    struct policy_audit *a
-        = (struct policy_audit *)r->facts->input.audit
-          + r->facts->input.naudits++;
-    bool unclear = row->limited;
-    struct policy_finding *f;
-    size_t n;
+    const json_t *findings = json_object_get (row, "findings");
+    size_t n = json_array_size (findings);
+    struct policy_finding *f = alloc (r, n + 3, sizeof (*f));
+    enum verdict_status status
+        = word_of (row, "status", verdict_status_name, VERDICT_FAIL + 1);
+    int64_t id = number_of (row, "id");
+    bool limited = number_of (row, "limited");
+    bool unclear = limited;
 
-    *a = row->a;
-    if (row->status > VERDICT_FAIL)
-        doubt_row (r, "audit", (int64_t)a->id);
-    for (size_t i = 0; i < nseen; i++)
-        r->now[seen[i].of] = &seen[i];
-    f = read_findings (r, (int64_t)a->id, 3, &n);
-    for (size_t i = 0; i < nseen; i++)
-        r->now[seen[i].of] = NULL;
-    a->finding = f;
-    /* a FAIL or UNKNOWN that is not about a host end */
-    for (size_t i = 0; i < n; i++)
+    if (status > VERDICT_FAIL)
+        doubt_row (r, "audit", id);
+    for (size_t i = 0; i < n; i++) {
+        f[i] = finding_of (r, id, json_array_get (findings, i));
+        /* a FAIL or UNKNOWN that is not about a host end */
         unclear = unclear || (f[i].level >= VERDICT_UNKNOWN
                               && f[i].kind != FINDING_HOST_END);
+    }
     f[n] = no_finding (r, true, seen, nseen);
     n += f[n].nsuspects > 0;
-    if (!row->limited || row->status != VERDICT_UNKNOWN) {
+    if (!limited || status != VERDICT_UNKNOWN) {
         f[n++] = no_finding (r, false, seen, nseen);
         if (unclear) {
             f[n] = f[n - 1];
             f[n++].level = VERDICT_UNKNOWN;
         }
     }
-    a->nfindings = n;
+    r->facts->audit[r->facts->input.naudits++] = (struct policy_audit){
+        .id = (uint64_t)id,
+        .time = number_of (row, "ended"),
+        .whole = number_of (row, "whole"),
+        .complete = number_of (row, "complete"),
+        .asked = (size_t)number_of (row, "asked"),
+        .nodes = (size_t)number_of (row, "answered"),
+        .leader = text_of (r, row, "leader"),
+        .finding = f,
+        .nfindings = n,
+    };
 }
 
 static void read_audits (struct facts_reading *r)
 {
-    static const struct ledger_rows what = {
-        LEDGER_RESULT,
-        sizeof (struct audit_row),
-        {
-            LEDGER_COLUMN ("id", LEDGER_INT, audit_row, a.id),
-            LEDGER_COLUMN ("ended", LEDGER_INT, audit_row, a.time),
-            LEDGER_COLUMN ("whole", LEDGER_BOOL, audit_row, a.whole),
-            LEDGER_COLUMN ("complete", LEDGER_BOOL, audit_row, a.complete),
-            LEDGER_COLUMN ("asked", LEDGER_SIZE, audit_row, a.asked),
-            LEDGER_COLUMN ("answered", LEDGER_SIZE, audit_row, a.nodes),
-            LEDGER_COLUMN ("leader", LEDGER_TEXT, audit_row, a.leader),
-            LEDGER_COLUMN ("limited", LEDGER_BOOL, audit_row, limited),
-            LEDGER_WORDS ("status", audit_row, status, verdict_status_name,
-                          VERDICT_FAIL + 1),
-        },
-    };
-    size_t first = 0, kept = 0;
+    size_t first = 0, end = 0;
 
     if (r->nids > 0)
         qsort (r->id, r->nids, sizeof (*r->id), compare_u64);
-    for (size_t i = 0; i < r->nids; i++) /* each once */
-        if (kept == 0 || r->id[kept - 1] != r->id[i])
-            r->id[kept++] = r->id[i];
-    r->nids = kept;
-    if (r->nids > FACTS_AUDITS_MAX) {
-        facts_doubt (r->facts, "too many audits found something");
-        r->nids = FACTS_AUDITS_MAX;
-    }
     if (r->nseen > 0)
         qsort (r->seen, r->nseen, sizeof (*r->seen), compare_link_audits);
-    r->now = alloc (r, r->nhost_links, sizeof (*r->now));
-    r->facts->input.audit = alloc (r, r->nids, sizeof (struct policy_audit));
+    r->facts->audit = alloc (r, r->nids, sizeof (*r->facts->audit));
+    r->facts->input.audit = r->facts->audit;
     for (size_t i = 0; i < r->nids && !r->failed; i++) {
-        size_t n, end;
-        const struct audit_row *row
-            = rows (r, &what, (struct ledger_key){ .from = r->id[i] }, &n);
+        int64_t id = r->id[i];
+        json_t *row;
 
-        while (first < r->nseen && r->seen[first].audit < r->id[i])
+        if (i > 0 && r->id[i - 1] == id)
+            continue;
+        if (r->facts->input.naudits == FACTS_AUDITS_MAX) {
+            facts_doubt (r->facts, "too many audits found something");
+            break;
+        }
+        for (first = end; first < r->nseen && r->seen[first].audit < id;)
             first++;
-        for (end = first;
-             end < r->nseen && r->seen[end].audit == r->id[i]; end++)
-            ;
-        if (n > 0)
+        for (end = first; end < r->nseen && r->seen[end].audit == id;)
+            end++;
+        row = READ (ledger_result (r->ledger, id, r->err));
+        if (row)
             add_audit (r, row, r->seen + first, end - first);
-        else
-            doubt_row (r, "audit", r->id[i]);
+        json_decref (row);
     }
 }
 
 /* --- audits about a node, mutes, resets, signs --------------------------- */
 
-static void read_lists (struct facts_reading *r)
+static void read_tries (struct facts_reading *r)
 {
-    static const struct ledger_rows tries = {
-        LEDGER_TRIES,
-        sizeof (struct policy_try),
-        {
-            LEDGER_COLUMN ("node", LEDGER_TEXT, policy_try, node),
-            LEDGER_COLUMN ("begun", LEDGER_INT, policy_try, time),
-            LEDGER_COLUMN ("audit", LEDGER_INT, policy_try, audit),
-        },
-    };
-    static const struct ledger_rows mutes = {
-        LEDGER_MUTES,
-        sizeof (struct policy_mute),
-        {
-            LEDGER_COLUMN ("link", LEDGER_NAME, policy_mute, link),
-            LEDGER_COLUMN ("node", LEDGER_NAME, policy_mute, node),
-            LEDGER_COLUMN ("until", LEDGER_INT, policy_mute, until),
-        },
-    };
-    static const struct ledger_rows rebases = {
-        LEDGER_REBASES,
-        sizeof (struct policy_reset),
-        {
-            LEDGER_COLUMN ("link", LEDGER_TEXT, policy_reset, link),
-            LEDGER_COLUMN ("after", LEDGER_INT, policy_reset, after),
-        },
-    };
-    struct policy_input *in = &r->facts->input;
+    json_t *rows = list (r, LEDGER_TRIES, r->oldest);
+    size_t n = r->facts->input.ntried = json_array_size (rows);
+    struct policy_try *v = alloc (r, n, sizeof (*v));
 
-    in->tried = rows (r, &tries, (struct ledger_key){ .from = r->oldest },
-                      &in->ntried);
-    in->mute = rows (r, &mutes, (struct ledger_key){ 0 }, &in->nmutes);
-    in->reset = rows (r, &rebases, (struct ledger_key){ 0 }, &in->nresets);
+    r->facts->input.tried = v;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get (rows, i);
+
+        v[i].node = text_of (r, row, "node");
+        v[i].audit = (uint64_t)number_of (row, "audit");
+        v[i].time = number_of (row, "begun");
+    }
+    json_decref (rows);
 }
 
+static void read_mutes (struct facts_reading *r)
+{
+    json_t *rows = list (r, LEDGER_MUTES, 0);
+    size_t n = r->facts->input.nmutes = json_array_size (rows);
+    struct policy_mute *v = alloc (r, n, sizeof (*v));
+
+    r->facts->input.mute = v;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get (rows, i);
+
+        if (*json_text (row, "link"))
+            v[i].link = text_of (r, row, "link");
+        if (*json_text (row, "node"))
+            v[i].node = text_of (r, row, "node");
+        v[i].until = number_of (row, "until");
+    }
+    json_decref (rows);
+}
+
+static void read_resets (struct facts_reading *r)
+{
+    json_t *rows = list (r, LEDGER_REBASES, 0);
+    size_t n = r->facts->input.nresets = json_array_size (rows);
+    struct policy_reset *v = alloc (r, n, sizeof (*v));
+
+    r->facts->input.reset = v;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get (rows, i);
+
+        v[i].link = text_of (r, row, "link");
+        v[i].after = (uint64_t)number_of (row, "after");
+    }
+    json_decref (rows);
+}
+
+/* Those at the link of a host that is still there. */
 static void read_signs (struct facts_reading *r)
 {
-    static const struct ledger_rows what = {
-        LEDGER_SIGNS,
-        sizeof (struct policy_sign),
-        {
-            LEDGER_WORDS ("kind", policy_sign, kind, sign_name,
-                          SIGN_SPEED + 1),
-            LEDGER_COLUMN ("link", LEDGER_TEXT, policy_sign, link),
-            LEDGER_COLUMN ("host", LEDGER_TEXT, policy_sign, host),
-            LEDGER_COLUMN ("time", LEDGER_INT, policy_sign, time),
-            LEDGER_COLUMN ("audit", LEDGER_INT, policy_sign, after),
-        },
-    };
+    json_t *rows = list (r, LEDGER_SIGNS, r->from);
     struct policy_input *in = &r->facts->input;
-    size_t n;
-    struct policy_sign *sign
-        = rows (r, &what, (struct ledger_key){ .from = r->from }, &n);
+    struct policy_sign *v = alloc (r, json_array_size (rows), sizeof (*v));
+    const json_t *row;
+    size_t i;
 
-    in->sign = sign;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t link = fabric_find_link (r->fabric, sign[i].link);
-        uint32_t e = link == FABRIC_NONE ? link
-                                         : endpoint_of (r->fabric, link);
+    in->sign = v;
+    json_array_foreach (rows, i, row) {
+        uint32_t link = fabric_find_link (r->fabric, json_text (row, "link"));
+        uint32_t e = link == FABRIC_NONE ? link : r->endpoint[link];
+        enum sign_kind kind = word_of (row, "kind", sign_name, SIGN_SPEED + 1);
 
-        if (sign[i].kind > SIGN_SPEED)
-            doubt_row (r, "a sign of audit", (int64_t)sign[i].after);
-        else if (sign[i].host && e != FABRIC_NONE
-                 && !strcmp (sign[i].host, r->node[e]))
-            sign[in->nsigns++] = sign[i];
+        if (kind > SIGN_SPEED)
+            doubt_row (r, "a sign of audit", number_of (row, "audit"));
+        else if (e != FABRIC_NONE
+                 && !strcmp (json_text (row, "host"), r->node[e]))
+            v[in->nsigns++] = (struct policy_sign){
+                .kind = kind,
+                .link = text_of (r, row, "link"),
+                .host = r->node[e],
+                .time = number_of (row, "time"),
+                .after = (uint64_t)number_of (row, "audit"),
+            };
     }
+    json_decref (rows);
 }
 
 /* --- reading ------------------------------------------------------------- */
 
+/* Find the nodes of the endpoints, and which endpoint a host link ends at: of a
+ * cable between two hosts, its end a.
+ */
+static void find_endpoints (struct facts_reading *r, const struct nodemap *map)
+{
+    const struct fabric *f = r->fabric;
+
+    r->node = alloc (r, f->nendpoints, sizeof (*r->node));
+    r->since = alloc (r, f->nendpoints, sizeof (*r->since));
+    r->endpoint = alloc (r, f->nlinks, sizeof (*r->endpoint));
+    r->failed = guids_nodes (f, map, r->node, r->err) < 0;
+    for (size_t i = 0; i < f->nlinks; i++)
+        r->endpoint[i] = FABRIC_NONE;
+    for (uint32_t e = 0; e < f->nendpoints; e++) {
+        uint32_t port = f->endpoint[e].port;
+        uint32_t link = f->port[port].link;
+
+        if (link != FABRIC_NONE
+            && (r->endpoint[link] == FABRIC_NONE || f->link[link].a == port))
+            r->endpoint[link] = e;
+    }
+}
+
 static void read_all (struct facts_reading *r, const struct nodemap *map,
                       int64_t since)
 {
-    const struct fabric *f = r->fabric;
-    const struct audit_link *suspect;
-    size_t n;
-
-    r->node = alloc (r, f->nendpoints, sizeof (*r->node));
-    r->place = alloc (r, f->nlinks, sizeof (*r->place));
-    r->failed = guids_nodes (f, map, r->node, r->err) < 0;
+    find_endpoints (r, map);
     read_actions (r);
     if (r->failed
         || (r->from = ledger_since (r->ledger, since, r->err)) < 0) {
@@ -608,17 +600,14 @@ static void read_all (struct facts_reading *r, const struct nodemap *map,
     r->oldest = r->from;
     add_drained (r);
     add_found (r, r->from, NULL);
-    suspect = links (r, LEDGER_SUSPECTS, r->from, NULL, &n);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t link = fabric_find_link (f, suspect[i].link);
-
-        if (link != FABRIC_NONE)
-            add_host_link (r, link, r->from);
-    }
-    for (size_t i = 0; i < r->nhost_links; i++)
-        add_link_audits (r, i);
+    add_suspects (r);
+    for (uint32_t e = 0; e < r->fabric->nendpoints; e++)
+        if (r->since[e] > 0 && r->nlinks <= FACTS_LINKS_MAX)
+            add_link_audits (r, e);
     read_audits (r);
-    read_lists (r);
+    read_tries (r);
+    read_mutes (r);
+    read_resets (r);
     read_signs (r);
 }
 
@@ -637,7 +626,6 @@ int facts_read (struct facts *facts, struct ledger *ledger,
         return -1;
     read_all (&r, map, now - span - AUDIT_S);
     ledger_release (ledger);
-    free (r.host_link);
     free (r.seen);
     free (r.id);
     return r.failed ? -1 : 0;
@@ -681,7 +669,9 @@ void facts_clear (struct facts *facts)
 {
     int saved_errno = errno;
 
-    ledger_pool_clear (&facts->pool);
+    for (size_t i = 0; i < facts->nblocks; i++)
+        free (facts->block[i]);
+    free (facts->block);
     *facts = (struct facts){ 0 };
     errno = saved_errno;
 }

@@ -57,11 +57,13 @@ struct open_action {
 
 struct facts {
     struct policy_input input; /* for the policy */
-    struct policy_action *action; /* the input's */
+    struct policy_action *action; /* the input's, */
+    struct policy_audit *audit;   /* ... likewise */
     struct open_action *open;  /* [nopen] */
     size_t nopen;
     char unreadable[sizeof (((struct error *)0)->text)];
-    struct ledger_pool pool;   /* all memory */
+    void **block;              /* [nblocks] all memory */
+    size_t nblocks;
 };
 
 /* Read the ledger in one consistent state. The fabric, the map (NULL: none) and

@@ -39,23 +39,12 @@ int ledger_lock (const struct ledger *l, int *fd, struct error *err)
     return rc;
 }
 
-/* The id that `find` gives; if it finds no row, `add` adds one. */
-static int64_t find_or_add (struct ledger *l, enum db_stmt find,
-                            enum db_stmt add, bool *added,
-                            const struct db_value *v, size_t n)
-{
-    int64_t id;
-
-    *added = !db_run (l, find, &id, v, n);
-    return *added ? db_add (l, add, v, n) : id;
-}
-
 /* The id of the newest audit. */
 static int64_t newest (struct ledger *l)
 {
     int64_t id = 0;
 
-    db_run (l, DB_LAST_AUDIT, &id, VALUES (INT (0)));
+    db_run (l, &id, "SELECT max (id) FROM audit", NONE);
     return id;
 }
 
@@ -94,7 +83,6 @@ int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
     struct db_value node, leader;
     int64_t epoch, audit;
     uint64_t random[2];
-    bool added;
 
     db_start (l, err);
     if (n == 0 || n > LEDGER_HOSTS_MAX)
@@ -106,21 +94,29 @@ int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
         return error_errno (err, "cannot draw a nonce");
     snprintf (nonce, LEDGER_NONCE_BYTES, "%016" PRIx64 "%016" PRIx64,
               random[0], random[1]);
-    db_begin (l, DB_BEGIN, err);
-    if (db_run (l, DB_FIND_JOB, &audit,
+    db_begin (l, err);
+    if (db_run (l, &audit,
+                "SELECT id FROM audit WHERE about = ?1 AND submitted = ?2"
+                " AND submitted > 0",
                 VALUES (INT (cause->job), INT (cause->submitted))))
         db_refuse (l, EEXIST, "job %ju has its audit %jd",
                    (uintmax_t)cause->job, (intmax_t)audit);
     node = name_value (l, cause->node);
     leader = name_value (l, cause->leader);
-    epoch = find_or_add (l, DB_FIND_EPOCH, DB_ADD_EPOCH, &added,
-                         VALUES (NAME (fabric)));
-    audit = db_add (l, DB_BEGIN_AUDIT,
+    if ((epoch = db_epoch (l, fabric)) == 0)
+        epoch = db_add (l, "INSERT INTO epoch (fabric) VALUES (?)",
+                        VALUES (NAME (fabric)));
+    audit = db_add (l,
+                    "INSERT INTO audit (begun, epoch, about, nonce, why,"
+                    " submitted, uid, node, leader)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     VALUES (INT (time), INT (epoch), INT (cause->job),
                             NAME (nonce), NAME (ledger_why_name (cause->why)),
                             INT (cause->submitted), uid, node, leader));
     for (size_t i = 0; i < n && !l->failed; i++)
-        db_run (l, DB_ADD_MEMBER, NULL,
+        db_run (l, NULL,
+                "INSERT INTO member (audit, host) VALUES (?, ?)"
+                " ON CONFLICT DO NOTHING",
                 VALUES (INT (audit), INT (db_name (l, host[i]))));
     return db_end (l, audit);
 }
@@ -128,8 +124,9 @@ int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
 int ledger_led (struct ledger *l, int64_t audit, const char *leader,
                 struct error *err)
 {
-    db_begin (l, DB_BEGIN, err);
-    db_run (l, DB_LED, NULL, VALUES (name_value (l, leader), INT (audit)));
+    db_begin (l, err);
+    db_run (l, NULL, "UPDATE audit SET leader = ? WHERE id = ?",
+            VALUES (name_value (l, leader), INT (audit)));
     return (int)db_end (l, 0);
 }
 
@@ -137,7 +134,10 @@ int64_t ledger_give_up (struct ledger *l, int64_t time, int64_t audit,
                         const char *sentence, struct error *err)
 {
     db_start (l, err);
-    db_run (l, DB_GIVE_UP, NULL,
+    db_run (l, NULL,
+            "UPDATE audit SET ended = ?1, status = 'UNKNOWN', complete = 0,"
+            " sentence = ?2 WHERE ended IS NULL AND id > 0"
+            " AND (id = ?3 OR ?3 = 0)",
             VALUES (INT (time), TEXT (sentence), INT (audit)));
     return db_result (l, sqlite3_changes (l->db));
 }
@@ -156,8 +156,11 @@ struct recorded_audit {
 /* Find the audit that measured the samples. */
 static void find_audit (struct recorded_audit *r, const struct samples *s)
 {
-    sqlite3_stmt *row = db_first (r->l, DB_FIND_NONCE,
-                                  VALUES (NAME (s->nonce)));
+    sqlite3_stmt *row
+        = db_first (r->l,
+                    "SELECT a.id, a.epoch, a.ended, e.fabric FROM audit a"
+                    " JOIN epoch e ON e.id = a.epoch WHERE a.nonce = ?",
+                    VALUES (NAME (s->nonce)));
 
     if (!row) {
         db_refuse (r->l, EPERM,
@@ -172,14 +175,16 @@ static void find_audit (struct recorded_audit *r, const struct samples *s)
     else if (strcmp (db_text (row, 3), r->net->hash) != 0)
         db_refuse (r->l, EINVAL, "audit %jd was begun on another fabric",
                    (intmax_t)r->audit);
-    db_reset (r->l, DB_FIND_NONCE);
+    sqlite3_reset (row);
 }
 
 static void add_hosts (struct recorded_audit *r, char **host, size_t n,
                        bool answered)
 {
     for (size_t i = 0; i < n && !r->l->failed; i++) {
-        db_run (r->l, DB_ANSWERED, NULL,
+        db_run (r->l, NULL,
+                "UPDATE member SET answered = ?3 WHERE audit = ?1 AND host ="
+                " (SELECT id FROM name WHERE text = ?2)",
                 VALUES (INT (r->audit), NAME (host[i]), INT (answered)));
         if (sqlite3_changes (r->l->db) == 0)
             db_refuse (r->l, EPERM, "audit %jd was not begun for host %.63s",
@@ -187,38 +192,52 @@ static void add_hosts (struct recorded_audit *r, char **host, size_t n,
     }
 }
 
-/* Add a sample and, if it is the first over its route, the route. The ends of a
- * route are in the order of their names, since both directions have the same
- * row.
+/* The route between two ends of the samples, whose names are in order. It is
+ * added if it is new.
  */
-static void add_sample (struct recorded_audit *r, size_t seq,
-                        const struct sample *s)
+static int64_t route_of (struct recorded_audit *r, uint32_t a, uint32_t b)
 {
     struct ledger *l = r->l;
-    const char *a = pathset_endpoint (r->ps, s->a)->name;
-    const char *b = pathset_endpoint (r->ps, s->b)->name;
-    bool swap = strcmp (a, b) > 0;
-    int64_t ia = db_name (l, swap ? b : a);
-    int64_t ib = db_name (l, swap ? a : b);
-    double q[RTT_COUNT];
+    int64_t ia = db_name (l, pathset_endpoint (r->ps, a)->name);
+    int64_t ib = db_name (l, pathset_endpoint (r->ps, b)->name);
     struct row row = { 0 };
-    bool added;
-    int64_t route = find_or_add (l, DB_FIND_ROUTE, DB_ADD_ROUTE, &added,
-                                 VALUES (INT (r->epoch), INT (ia), INT (ib)));
+    int64_t route;
 
-    if (added && !l->failed
-        && pathset_row (r->ps, s->a, s->b, &row, l->err) < 0)
+    if (db_run (l, &route,
+                "SELECT id FROM route WHERE epoch = ? AND a = ? AND b = ?",
+                VALUES (INT (r->epoch), INT (ia), INT (ib))))
+        return route;
+    route = db_add (l, "INSERT INTO route (epoch, a, b) VALUES (?, ?, ?)",
+                    VALUES (INT (r->epoch), INT (ia), INT (ib)));
+    if (!l->failed && pathset_row (r->ps, a, b, &row, l->err) < 0)
         db_fail (l);
     for (size_t i = 0; i < row.n && !l->failed; i++) {
         int64_t link = db_name (l, r->net->link[row.link[i]].id);
 
-        db_run (l, DB_ADD_CROSSING, NULL,
+        db_run (l, NULL,
+                "INSERT INTO crossing (route, link, count) VALUES (?, ?, ?)",
                 VALUES (INT (route), INT (link), INT (row.count[i])));
     }
+    return route;
+}
+
+/* The ends of a route are in the order of their names, since both directions
+ * have the same row. `first`: its first end is the initiator.
+ */
+static void add_sample (struct recorded_audit *r, size_t seq,
+                        const struct sample *s)
+{
+    bool swap = strcmp (pathset_endpoint (r->ps, s->a)->name,
+                        pathset_endpoint (r->ps, s->b)->name) > 0;
+    int64_t route = route_of (r, swap ? s->b : s->a, swap ? s->a : s->b);
+    double q[RTT_COUNT];
+
     for (int i = 0; i < RTT_COUNT; i++)
         q[i] = s->lost == s->sent ? NAN : s->rtt_ns[i];
-    /* the initiator is the first end */
-    db_run (l, DB_ADD_RTT, NULL,
+    db_run (r->l, NULL,
+            "INSERT INTO rtt (audit, seq, route, round, first, sent, lost,"
+            " min, p05, p25, median, p75, p95, max)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             VALUES (INT (r->audit), INT (seq), INT (route), INT (s->round),
                     INT (swap == (s->initiator == s->b)), INT (s->sent),
                     INT (s->lost), QUANTILES_OF (q)));
@@ -251,7 +270,9 @@ static void add_loopbacks (struct recorded_audit *r, const struct samples *s)
         for (n = 1; i + n < s->nloopbacks && v[i + n]->end == v[i]->end; n++)
             ;
         middle = v[i + n / 2];
-        db_run (r->l, DB_ADD_LOOPBACK, NULL,
+        db_run (r->l, NULL,
+                "INSERT INTO loopback (audit, end, min, p05, p25, median, p75,"
+                " p95, max) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 VALUES (INT (r->audit),
                         INT (db_name (r->l, pathset_endpoint (
                                                 r->ps, middle->end)->name)),
@@ -260,31 +281,38 @@ static void add_loopbacks (struct recorded_audit *r, const struct samples *s)
     free (v);
 }
 
+static void add_suspect (struct recorded_audit *r, size_t finding,
+                         size_t *seq, const char *role, const char *name)
+{
+    int64_t link = db_name (r->l, name);
+
+    db_run (r->l, NULL,
+            "INSERT INTO suspect (audit, finding, seq, role, link)"
+            " VALUES (?, ?, ?, ?, ?)",
+            VALUES (INT (r->audit), INT (finding), INT ((*seq)++), NAME (role),
+                    INT (link)));
+}
+
 static void add_finding (struct recorded_audit *r, size_t n,
                          const struct finding *f)
 {
-    size_t nlinks = f->nsuspects + f->noneway;
+    size_t seq = 0;
 
-    db_run (r->l, DB_ADD_FINDING, NULL,
+    db_run (r->l, NULL,
+            "INSERT INTO finding (audit, seq, level, kind, basis, excess,"
+            " stderr, expected, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             VALUES (INT (r->audit), INT (n),
                     NAME (verdict_status_name (f->level)),
                     NAME (finding_kind_name (f->kind)),
                     NAME (finding_basis_name (f->basis)), REAL (f->excess_ns),
                     REAL (f->stderr_ns), REAL (f->expected_ns),
                     TEXT (f->why)));
-    for (size_t i = 0; i < nlinks + f->nsw; i++) {
-        const char *role = i < f->nsuspects ? "link"
-                           : i < nlinks     ? "one way"
-                                            : "switch";
-        uint32_t k = i < f->nsuspects ? f->suspect[i]
-                     : i < nlinks     ? f->oneway[i - f->nsuspects]
-                                      : f->sw[i - nlinks];
-        const char *name = i < nlinks ? r->net->link[k].id : r->net->sw[k].id;
-
-        db_run (r->l, DB_ADD_SUSPECT, NULL,
-                VALUES (INT (r->audit), INT (n), INT (i), NAME (role),
-                        INT (db_name (r->l, name))));
-    }
+    for (size_t i = 0; i < f->nsuspects; i++)
+        add_suspect (r, n, &seq, "link", r->net->link[f->suspect[i]].id);
+    for (size_t i = 0; i < f->noneway; i++)
+        add_suspect (r, n, &seq, "one way", r->net->link[f->oneway[i]].id);
+    for (size_t i = 0; i < f->nsw; i++)
+        add_suspect (r, n, &seq, "switch", r->net->sw[f->sw[i]].id);
 }
 
 static void add_verdict (struct recorded_audit *r, int64_t time,
@@ -297,16 +325,33 @@ static void add_verdict (struct recorded_audit *r, int64_t time,
     for (size_t i = 0; i < v->nopen; i++) {
         int64_t link = db_name (r->l, r->net->link[v->open[i]].id);
 
-        db_run (r->l, DB_ADD_OPEN, NULL, VALUES (INT (r->audit), INT (link)));
+        db_run (r->l, NULL,
+                "INSERT INTO open (audit, link) VALUES (?, ?)"
+                " ON CONFLICT DO NOTHING",
+                VALUES (INT (r->audit), INT (link)));
     }
     for (size_t i = 0; i < v->nlimits; i++)
-        db_run (r->l, DB_ADD_LIMIT, NULL,
+        db_run (r->l, NULL,
+                "INSERT INTO gap (audit, seq, text) VALUES (?, ?, ?)",
                 VALUES (INT (r->audit), INT (i), TEXT (v->limit[i])));
     verdict_sentence (v, r->net, sentence, sizeof (sentence));
-    db_run (r->l, DB_END_AUDIT, NULL,
+    db_run (r->l, NULL,
+            "UPDATE audit SET ended = ?2, job = ?3, step = ?4, status = ?5,"
+            " complete = ?6, sentence = ?7, limited = ?8 WHERE id = ?1",
             VALUES (INT (r->audit), INT (time), INT (s->job), INT (s->step),
                     NAME (verdict_status_name (v->status)), INT (s->complete),
                     TEXT (sentence), INT (v->limited)));
+}
+
+void db_seen (struct ledger *l, int64_t audit)
+{
+    /* max: the newer audit stays, if two run at once */
+    db_run (l, NULL,
+            "INSERT INTO seen (link, audit) SELECT DISTINCT c.link, ?1"
+            " FROM rtt r JOIN crossing c ON c.route = r.route"
+            " WHERE r.audit = ?1 AND r.lost < r.sent ON CONFLICT (link)"
+            " DO UPDATE SET audit = max (audit, excluded.audit)",
+            VALUES (INT (audit)));
 }
 
 int64_t ledger_record (struct ledger *l, int64_t time,
@@ -316,7 +361,7 @@ int64_t ledger_record (struct ledger *l, int64_t time,
 {
     struct recorded_audit r = { .l = l, .ps = ps, .net = pathset_network (ps) };
 
-    db_begin (l, DB_BEGIN, err);
+    db_begin (l, err);
     find_audit (&r, s);
     add_hosts (&r, s->answered, s->nanswered, true);
     add_hosts (&r, s->missing, s->nmissing, false);
@@ -327,12 +372,18 @@ int64_t ledger_record (struct ledger *l, int64_t time,
     for (size_t i = 0; i < s->nnodes; i++) {
         const struct node *n = &s->node[i];
 
-        db_run (l, DB_ADD_NODE, NULL,
+        db_run (l, NULL,
+                "INSERT INTO node (audit, host, boot, kernel, governor, numa,"
+                " adapter_numa) SELECT ?1, m.host, nullif (?3, ''),"
+                " nullif (?4, ''), nullif (?5, ''), nullif (?6, -1),"
+                " nullif (?7, -1) FROM member m WHERE m.audit = ?1"
+                " AND m.answered = 1"
+                " AND m.host = (SELECT id FROM name WHERE text = ?2)",
                 VALUES (INT (r.audit), NAME (n->host), NAME (n->boot),
                         NAME (n->kernel), NAME (n->governor), INT (n->numa),
                         INT (n->adapter_numa)));
     }
-    db_run (l, DB_SEEN, NULL, VALUES (INT (r.audit)));
+    db_seen (l, r.audit);
     if (!l->failed)
         add_verdict (&r, time, s, verdict);
     return db_end (l, r.audit);
@@ -344,10 +395,8 @@ int64_t ledger_record (struct ledger *l, int64_t time,
 
 static void check_audit (struct ledger *l, int64_t audit)
 {
-    int64_t id = 0;
-
-    db_run (l, DB_NEXT_AUDIT, &id, VALUES (INT (audit - 1)));
-    if (id != audit)
+    if (!db_run (l, NULL, "SELECT 1 FROM audit WHERE id = ?",
+                 VALUES (INT (audit))))
         db_refuse (l, ENOENT, "there is no audit %jd", (intmax_t)audit);
 }
 
@@ -355,7 +404,7 @@ int ledger_counters (struct ledger *l, int64_t audit,
                      const struct ledger_counter *counter, size_t n,
                      struct error *err)
 {
-    db_begin (l, DB_BEGIN, err);
+    db_begin (l, err);
     check_audit (l, audit);
     for (size_t i = 0; i < n && !l->failed; i++) {
         int64_t port = db_name (l, counter[i].port);
@@ -364,7 +413,9 @@ int ledger_counters (struct ledger *l, int64_t audit,
         if (counter[i].value > INT64_MAX)
             db_refuse (l, ERANGE, "counter %.40s is too large",
                        counter[i].name);
-        db_run (l, DB_ADD_COUNTER, NULL,
+        db_run (l, NULL,
+                "INSERT OR REPLACE INTO counter (audit, port, counter, value)"
+                " VALUES (?, ?, ?, ?)",
                 VALUES (INT (audit), INT (port), INT (name),
                         INT (counter[i].value)));
     }
@@ -378,12 +429,17 @@ int ledger_counter_last (struct ledger *l, int64_t audit, const char *port,
     sqlite3_stmt *row;
 
     db_start (l, err);
-    row = db_first (l, DB_LAST_COUNTER,
+    row = db_first (l,
+                    "SELECT c.value, a.begun FROM counter c JOIN audit a"
+                    " ON a.id = c.audit WHERE c.port = (SELECT id FROM name"
+                    " WHERE text = ?2) AND c.counter = (SELECT id FROM name"
+                    " WHERE text = ?3) AND c.audit < ?1"
+                    " ORDER BY c.audit DESC LIMIT 1",
                     VALUES (INT (audit), NAME (port), NAME (name)));
     if (row) {
         *value = (uint64_t)sqlite3_column_int64 (row, 0);
         *begun = sqlite3_column_int64 (row, 1);
-        db_reset (l, DB_LAST_COUNTER);
+        sqlite3_reset (row);
     }
     return (int)db_result (l, row != NULL);
 }
@@ -394,13 +450,15 @@ int ledger_sign_add (struct ledger *l, int64_t audit, const char *link,
 {
     struct db_value at;
 
-    db_begin (l, DB_BEGIN, err);
+    db_begin (l, err);
     if (strcmp (kind, "counter") && strcmp (kind, "width")
         && strcmp (kind, "speed"))
         db_refuse (l, EINVAL, "'%.40s' is not a kind of sign", kind);
     check_audit (l, audit);
     at = name_value (l, host);
-    db_run (l, DB_ADD_SIGN, NULL,
+    db_run (l, NULL,
+            "INSERT OR REPLACE INTO sign (audit, link, host, kind, time)"
+            " VALUES (?, ?, ?, ?, ?)",
             VALUES (INT (audit), INT (db_name (l, link)), at, NAME (kind),
                     INT (time)));
     return (int)db_end (l, 0);
@@ -409,9 +467,11 @@ int ledger_sign_add (struct ledger *l, int64_t audit, const char *link,
 int ledger_fault_add (struct ledger *l, int64_t audit, const char *node,
                       const char *cause, struct error *err)
 {
-    db_begin (l, DB_BEGIN, err);
+    db_begin (l, err);
     check_audit (l, audit);
-    db_run (l, DB_ADD_FAULT, NULL,
+    db_run (l, NULL,
+            "INSERT OR REPLACE INTO fault (audit, host, cause)"
+            " VALUES (?, ?, ?)",
             VALUES (INT (audit), INT (db_name (l, node)), TEXT (cause)));
     return (int)db_end (l, 0);
 }
@@ -425,10 +485,14 @@ int64_t ledger_intend (struct ledger *l, int64_t time,
 {
     int64_t id;
 
-    db_begin (l, DB_BEGIN, err);
-    if (!db_run (l, DB_FIND_ACTION, &id,
+    db_begin (l, err);
+    if (!db_run (l, &id,
+                 "SELECT id FROM action WHERE node = ? AND kind = ?"
+                 " AND done IS NULL",
                  VALUES (NAME (a->node), NAME (a->kind))))
-        id = db_add (l, DB_ADD_ACTION,
+        id = db_add (l,
+                     "INSERT INTO action (after, node, link, kind, intended,"
+                     " reason, why) VALUES (?, ?, ?, ?, ?, ?, ?)",
                      VALUES (INT (newest (l)), NAME (a->node), NAME (a->link),
                              NAME (a->kind), INT (time), TEXT (a->reason),
                              TEXT (a->why)));
@@ -439,7 +503,9 @@ int ledger_done (struct ledger *l, int64_t time, int64_t action,
                  struct error *err)
 {
     db_start (l, err);
-    db_run (l, DB_DONE_ACTION, NULL, VALUES (INT (action), INT (time)));
+    db_run (l, NULL,
+            "UPDATE action SET done = ?2 WHERE id = ?1 AND done IS NULL",
+            VALUES (INT (action), INT (time)));
     return (int)db_result (l, 0);
 }
 
@@ -447,7 +513,10 @@ int ledger_say (struct ledger *l, const char *node, const char *words,
                 bool on, struct error *err)
 {
     db_start (l, err);
-    db_run (l, on ? DB_SAY : DB_UNSAY, NULL,
+    db_run (l, NULL,
+            on ? "INSERT INTO said (node, words) VALUES (?, ?)"
+                 " ON CONFLICT DO NOTHING"
+               : "DELETE FROM said WHERE node = ? AND words = ?",
             VALUES (NAME (node), TEXT (words)));
     return (int)db_result (l, 0);
 }
@@ -468,7 +537,9 @@ int ledger_mute (struct ledger *l, int64_t time,
 {
     db_start (l, err);
     check_mute (l, m->link, m->node);
-    db_run (l, DB_MUTE, NULL,
+    db_run (l, NULL,
+            "INSERT OR REPLACE INTO mute (link, node, time, until, who, why)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
             VALUES (NAME (m->link ? m->link : ""),
                     NAME (m->node ? m->node : ""), INT (time),
                     INT (m->until), NAME (m->who), TEXT (m->why)));
@@ -480,7 +551,7 @@ int ledger_unmute (struct ledger *l, const char *link, const char *node,
 {
     db_start (l, err);
     check_mute (l, link, node);
-    db_run (l, DB_UNMUTE, NULL,
+    db_run (l, NULL, "DELETE FROM mute WHERE link = ? AND node = ?",
             VALUES (NAME (link ? link : ""), NAME (node ? node : "")));
     if (sqlite3_changes (l->db) == 0)
         db_refuse (l, ENOENT, "%s %.40s is not muted", link ? "link" : "node",
@@ -491,8 +562,10 @@ int ledger_unmute (struct ledger *l, const char *link, const char *node,
 int ledger_rebase (struct ledger *l, int64_t time, const char *link,
                    const char *who, const char *why, struct error *err)
 {
-    db_begin (l, DB_BEGIN, err);
-    db_run (l, DB_REBASE, NULL,
+    db_begin (l, err);
+    db_run (l, NULL,
+            "INSERT OR REPLACE INTO rebase (link, after, time, who, why)"
+            " VALUES (?, ?, ?, ?, ?)",
             VALUES (INT (db_name (l, link)), INT (newest (l)), INT (time),
                     NAME (who), TEXT (why)));
     return (int)db_end (l, 0);
@@ -508,10 +581,14 @@ int64_t ledger_comment_add (struct ledger *l, int64_t time, uint64_t job,
 {
     int64_t id;
 
-    db_begin (l, DB_BEGIN, err);
-    if (!db_run (l, DB_FIND_COMMENT, &id,
+    db_begin (l, err);
+    if (!db_run (l, &id,
+                 "SELECT id FROM comment WHERE job = ? AND submitted = ?"
+                 " AND text = ?",
                  VALUES (INT (job), INT (submitted), TEXT (text))))
-        id = db_add (l, DB_ADD_COMMENT,
+        id = db_add (l,
+                     "INSERT INTO comment (job, submitted, text, after,"
+                     " queued, tries, due) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?5)",
                      VALUES (INT (job), INT (submitted), TEXT (text),
                              INT (newest (l)), INT (time)));
     return db_end (l, id);
@@ -521,7 +598,10 @@ int ledger_comment_done (struct ledger *l, int64_t time, int64_t comment,
                          struct error *err)
 {
     db_start (l, err);
-    db_run (l, DB_DONE_COMMENT, NULL, VALUES (INT (comment), INT (time)));
+    db_run (l, NULL,
+            "UPDATE comment SET done = ?2, tries = tries + 1 WHERE id = ?1"
+            " AND done IS NULL",
+            VALUES (INT (comment), INT (time)));
     return (int)db_result (l, 0);
 }
 
@@ -532,7 +612,9 @@ int ledger_comment_failed (struct ledger *l, int64_t time, int64_t comment,
     if (not_before > time + LEDGER_RETRY_MAX_S)
         not_before = time + LEDGER_RETRY_MAX_S;
     db_start (l, err);
-    db_run (l, DB_FAILED_COMMENT, NULL,
+    db_run (l, NULL,
+            "UPDATE comment SET due = ?2, error = ?3, tries = tries + 1"
+            " WHERE id = ?1 AND done IS NULL",
             VALUES (INT (comment), INT (not_before), TEXT (why)));
     return (int)db_result (l, 0);
 }
@@ -542,10 +624,10 @@ int ledger_comment_failed (struct ledger *l, int64_t time, int64_t comment,
  */
 
 /* Run a statement that deletes; return the number of deleted rows. */
-static int deletes (struct ledger *l, enum db_stmt id,
+static int deletes (struct ledger *l, const char *sql,
                     const struct db_value *v, size_t n)
 {
-    db_run (l, id, NULL, v, n);
+    db_run (l, NULL, sql, v, n);
     return l->failed ? 0 : sqlite3_changes (l->db);
 }
 
@@ -557,14 +639,31 @@ int64_t ledger_prune (struct ledger *l, int64_t before, int64_t keep,
     int64_t n = 0;
 
     db_start (l, err);
-    db_run (l, DB_LAST_AUDIT, &last, VALUES (INT (keep)));
-    while (deletes (l, DB_PRUNE_AUDIT, VALUES (INT (before), INT (last))) > 0)
+    db_run (l, &last,
+            "SELECT id FROM audit WHERE id > 0 ORDER BY id DESC LIMIT 1 OFFSET ?",
+            VALUES (INT (keep)));
+    while (deletes (l,
+                    "DELETE FROM audit WHERE id = (SELECT min (id) FROM audit)"
+                    " AND (begun < ? OR id <= ?)",
+                    VALUES (INT (before), INT (last))) > 0)
         n++;
-    while (deletes (l, DB_PRUNE_ROUTES, NONE) > 0)
+    while (deletes (l,
+                    "DELETE FROM route WHERE id IN (SELECT id FROM route"
+                    " WHERE epoch = (SELECT e.id FROM epoch e WHERE e.id > 0"
+                    " AND NOT EXISTS (SELECT 1 FROM audit a"
+                    " WHERE a.epoch = e.id) AND EXISTS (SELECT 1 FROM route t"
+                    " WHERE t.epoch = e.id) LIMIT 1) LIMIT 1000)", NONE) > 0)
         ;
-    deletes (l, DB_PRUNE_EPOCH, NONE);
-    db_run (l, DB_NEXT_AUDIT, &oldest, VALUES (INT (0)));
-    while (deletes (l, DB_PRUNE_COMMENTS, VALUES (INT (oldest))) > 0)
+    deletes (l,
+             "DELETE FROM epoch WHERE id > 0 AND NOT EXISTS (SELECT 1"
+             " FROM audit a WHERE a.epoch = epoch.id) AND NOT EXISTS"
+             " (SELECT 1 FROM route t WHERE t.epoch = epoch.id)", NONE);
+    db_run (l, &oldest,
+            "SELECT id FROM audit WHERE id > 0 ORDER BY id LIMIT 1", NONE);
+    while (deletes (l,
+                    "DELETE FROM comment WHERE id IN (SELECT id FROM comment"
+                    " WHERE done IS NOT NULL AND after < ? LIMIT 1000)",
+                    VALUES (INT (oldest))) > 0)
         ;
     return db_result (l, n);
 }

@@ -270,26 +270,10 @@ enum ledger_kind {
     LEDGER_AGES,    /* when each link was last measured: {link: time of the
                        result}, without those that were not */
     LEDGER_NEWEST,  /* the newest audit that measured each link: link, audit */
-
-    /* for ledger_read only */
-    LEDGER_TRIES,   /* from audit `from` on, about a node: audit, node, begun */
-    LEDGER_FOUND,   /* audits from `from` on with any finding, */
-    LEDGER_FOUND_OF_LINK, /* ... or with one that suspects the link: audit */
+    LEDGER_TRIES,   /* from audit `from` on, about a node, oldest first: audit,
+                       node, begun */
     LEDGER_SUSPECTS, /* links and switches that audits from `from` on suspect:
                        link */
-    LEDGER_LINK_AUDITS, /* audits from `from` on whose routes crossed the link:
-                       audit; own: all of these routes ended at the host, so it
-                       is this host's link; clean: an RTT over it was measured,
-                       it was judged, no finding suspects it (except one about
-                       its host's software, PCIe or adapter), and
-                       ledger_baseline would have had an earlier RTT over it;
-                       open: it was not judged; lossy: half of its probes or
-                       more were lost; peer: the one host with which all RTTs
-                       over it were measured, null if there were several */
-    LEDGER_RESULT,  /* of audit `from`: as in ledger_result, no lists */
-    LEDGER_FINDINGS, /* of audit `from`: seq, level, kind, basis, excess_ns,
-                       stderr_ns, expected_ns, why */
-    LEDGER_AUDIT_SUSPECTS, /* of audit `from`: finding (its seq), link */
 };
 
 /* The rows, as a list or the map shown above; the caller owns it. Work grows
@@ -346,57 +330,30 @@ json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
  */
 
 /* Until ledger_release, all reads see one consistent state. In between, call
- * only functions that read, and not ledger functions that return all of one
- * audit. Return 0, or -1 with err.
+ * only functions that read, and not ledger_audit, ledger_trend, ledger_baseline
+ * or ledger_combine. Return 0, or -1 with err.
  */
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
-/* Rows as structs of the caller: a table of columns maps them to members. The
- * pool owns the structs and their texts.
+/* The audits from `from` on with a finding; with one that suspects the link if
+ * that is not NULL: [{audit}], oldest first. NULL with err.
  */
-struct ledger_pool {
-    void **block;
-    size_t n;
-};
-/* Zeroed. */
-void *ledger_alloc (struct ledger_pool *pool, size_t n, size_t size);
-void ledger_pool_clear (struct ledger_pool *pool);
+json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
+                      struct error *err);
 
-struct ledger_column {
-    const char *name; /* NULL: after the last one */
-    enum {
-        LEDGER_INT,   /* int64_t, uint64_t */
-        LEDGER_SIZE,  /* size_t */
-        LEDGER_BOOL,
-        LEDGER_UNSET, /* bool: the column is NULL */
-        LEDGER_REAL,  /* double; NAN if the column is NULL */
-        LEDGER_TEXT,  /* NULL if the column is NULL */
-        LEDGER_NAME,  /* a text; NULL also if it is "" */
-        LEDGER_WORD,  /* an enum, by its values' words; nwords: unknown word */
-    } type;
-    size_t offset;
-    const char *(*word) (unsigned int value); /* takes the enum */
-    int nwords;
-};
-#define LEDGER_COLUMN(name, type, of, field)                                  \
-    { name, type, offsetof (struct of, field), NULL, 0 }
-#define LEDGER_WORDS(name, of, field, word, n)                                \
-    { name, LEDGER_WORD, offsetof (struct of, field), word, n }
-
-struct ledger_rows {
-    enum ledger_kind kind;
-    size_t size; /* of the struct; members that no column sets are 0 */
-    struct ledger_column column[12];
-};
-struct ledger_key {
-    int64_t from;
-    const char *link, *host;
-};
-/* Return *n structs, which the pool owns; NULL with err. */
-void *ledger_read (struct ledger *ledger, const struct ledger_rows *rows,
-                   const struct ledger_key *key, struct ledger_pool *pool,
-                   size_t *n, struct error *err);
+/* The audits from `from` on whose routes crossed the link: [{audit, own, open,
+ * clean, lossy, peer}]. own: all of these routes ended at the host, so it is
+ * this host's link; open: it was not judged; clean: an RTT over it was
+ * measured, it was judged, no finding suspects it (except one about its host's
+ * software, PCIe or adapter), and ledger_baseline would have had an earlier RTT
+ * over it; lossy: half of its probes or more were lost; peer: the one host with
+ * which all RTTs over it were measured, null if there were several. NULL with
+ * err.
+ */
+json_t *ledger_link_audits (struct ledger *ledger, int64_t from,
+                            const char *link, const char *host,
+                            struct error *err);
 
 /* The result of an audit: {id, ended, status, whole, complete, asked, answered,
  * limited, leader, findings, not_judged}. whole: the measurement ended

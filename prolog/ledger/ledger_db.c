@@ -154,54 +154,6 @@ static const char schema[]
       "CREATE TABLE open (" OF_AUDIT ", link " NAMED ","
       " PRIMARY KEY (audit, link)) WITHOUT ROWID;";
 
-#define AUDIT_COLUMNS                                                         \
-    "SELECT a.id, a.begun, a.ended, a.why, a.about, a.submitted, a.uid,"      \
-    " a.job, a.step, e.fabric, a.status, a.complete, a.sentence,"             \
-    " (SELECT text FROM name WHERE id = a.node) AS node,"                     \
-    " (SELECT text FROM name WHERE id = a.leader) AS leader,"                 \
-    " (SELECT count(*) FROM member m WHERE m.audit = a.id) AS hosts"          \
-    " FROM audit a"                                                           \
-    " JOIN epoch e ON e.id = a.epoch "
-#define ACTION_COLUMNS                                                        \
-    "SELECT id, after, node, link, kind, intended, done, reason, why"         \
-    " FROM action "
-#define SIGN_COLUMNS                                                          \
-    "SELECT s.audit, l.text AS link, h.text AS host, s.kind, s.time"          \
-    " FROM sign s JOIN name l ON l.id = s.link"                               \
-    " LEFT JOIN name h ON h.id = s.host "
-#define COMMENT_COLUMNS                                                       \
-    "SELECT id, after, job, submitted, text, queued, tries, due, done, error" \
-    " FROM comment "
-#define QUOTED(x) #x
-#define NUMBER(x) QUOTED (x)
-#define HOST_OF(name)                                                         \
-    "substr (" name ", 1, instr (" name " || ':', ':') - 1)"
-/* the host at the route's end that is not ?3's; NULL if all were lost */
-#define PEER                                                                  \
-    "CASE WHEN r.lost < r.sent THEN nullif (CASE " HOST_OF ("na.text")        \
-    " WHEN ?3 THEN " HOST_OF ("nb.text") " ELSE " HOST_OF ("na.text")         \
-    " END, ?3) END"
-/* the RTTs of audit a count, except over suspected links and those not judged.
- * If others' traffic fills host links, slow links may go unnoticed */
-#define SOUND(a)                                                              \
-    "(" a ".limited = 0 AND NOT EXISTS (SELECT 1 FROM finding u"              \
-    " WHERE u.audit = " a ".id AND u.basis = 'traffic'))"
-/* an RTT over such a link; findings of this kind suspect no link */
-#define FLAWED(q, kind)                                                       \
-    "(EXISTS (SELECT 1 FROM suspect s JOIN finding f ON f.audit = s.audit"    \
-    " AND f.seq = s.finding AND f.kind <> " kind " JOIN crossing x"           \
-    " ON x.route = " q ".route AND x.link = s.link"                           \
-    " WHERE s.audit = " q ".audit) OR EXISTS (SELECT 1 FROM open o"           \
-    " JOIN crossing x ON x.route = " q ".route AND x.link = o.link"           \
-    " WHERE o.audit = " q ".audit))"
-#define QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
-
-const char *const db_sql[DB_STMTS] = {
-#define SQL(name, text) [DB_##name] = text,
-#include "prolog/ledger/ledger_sql.h"
-#undef SQL
-};
-
 /*
  * Errors
  */
@@ -333,42 +285,48 @@ static int bind_value (sqlite3_stmt *stmt, int i, const struct db_value *v)
     return sqlite3_bind_text (stmt, i, text_clean (buf), -1, SQLITE_TRANSIENT);
 }
 
-sqlite3_stmt *db_first (struct ledger *l, enum db_stmt id,
-                        const struct db_value *v, size_t n)
+/* The statement, prepared; NULL if that fails. */
+static sqlite3_stmt *prepared (struct ledger *l, const char *sql)
 {
-    sqlite3_stmt **stmt = &l->stmt[id];
+    sqlite3_stmt *stmt = NULL;
 
-    if (l->failed)
-        return NULL;
-    if (!*stmt
-        && sqlite3_prepare_v3 (l->db, db_sql[id], -1,
-                               SQLITE_PREPARE_PERSISTENT, stmt, NULL)
-               != SQLITE_OK) {
+    for (size_t i = 0; i < l->nstmts; i++)
+        if (l->stmt[i].sql == sql)
+            return l->stmt[i].stmt;
+    if (sqlite3_prepare_v3 (l->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt,
+                            NULL)
+        != SQLITE_OK) {
         db_error (l);
         return NULL;
     }
-    for (int i = 0; i < (int)n && i < sqlite3_bind_parameter_count (*stmt);
-         i++)
-        if (bind_value (*stmt, i + 1, &v[i]) != SQLITE_OK)
-            db_error (l);
-    return db_next (l, id);
+    l->stmt = xgrow (l->stmt, l->nstmts, sizeof (*l->stmt));
+    l->stmt[l->nstmts++] = (struct db_stmt){ sql, stmt };
+    return stmt;
 }
 
-sqlite3_stmt *db_next (struct ledger *l, enum db_stmt id)
+sqlite3_stmt *db_first (struct ledger *l, const char *sql,
+                        const struct db_value *v, size_t n)
 {
-    int rc = l->failed ? SQLITE_DONE : sqlite3_step (l->stmt[id]);
+    sqlite3_stmt *stmt = l->failed ? NULL : prepared (l, sql);
+
+    if (!stmt)
+        return NULL;
+    for (int i = 0; i < (int)n && i < sqlite3_bind_parameter_count (stmt); i++)
+        if (bind_value (stmt, i + 1, &v[i]) != SQLITE_OK)
+            db_error (l);
+    return db_next (l, stmt);
+}
+
+sqlite3_stmt *db_next (struct ledger *l, sqlite3_stmt *row)
+{
+    int rc = l->failed ? SQLITE_DONE : sqlite3_step (row);
 
     if (rc == SQLITE_ROW)
-        return l->stmt[id];
+        return row;
     if (rc != SQLITE_DONE)
         db_error (l);
-    db_reset (l, id);
+    sqlite3_reset (row);
     return NULL;
-}
-
-void db_reset (struct ledger *l, enum db_stmt id)
-{
-    sqlite3_reset (l->stmt[id]);
 }
 
 const char *db_text (sqlite3_stmt *row, int column)
@@ -376,22 +334,21 @@ const char *db_text (sqlite3_stmt *row, int column)
     return (const char *)sqlite3_column_text (row, column);
 }
 
-bool db_run (struct ledger *l, enum db_stmt id, int64_t *value,
+bool db_run (struct ledger *l, int64_t *value, const char *sql,
              const struct db_value *v, size_t n)
 {
-    sqlite3_stmt *row = db_first (l, id, v, n);
+    sqlite3_stmt *row = db_first (l, sql, v, n);
 
     if (row && value)
         *value = sqlite3_column_int64 (row, 0);
-    if (row)
-        db_reset (l, id);
+    sqlite3_reset (row);
     return row != NULL;
 }
 
-int64_t db_add (struct ledger *l, enum db_stmt id, const struct db_value *v,
+int64_t db_add (struct ledger *l, const char *sql, const struct db_value *v,
                 size_t n)
 {
-    db_run (l, id, NULL, v, n);
+    db_run (l, NULL, sql, v, n);
     return sqlite3_last_insert_rowid (l->db);
 }
 
@@ -399,9 +356,20 @@ int64_t db_name (struct ledger *l, const char *name)
 {
     int64_t id;
 
-    return db_run (l, DB_FIND_NAME, &id, VALUES (NAME (name)))
+    return db_run (l, &id, "SELECT id FROM name WHERE text = ?",
+                   VALUES (NAME (name)))
                ? id
-               : db_add (l, DB_ADD_NAME, VALUES (NAME (name)));
+               : db_add (l, "INSERT INTO name (text) VALUES (?)",
+                         VALUES (NAME (name)));
+}
+
+int64_t db_epoch (struct ledger *l, const char *fabric)
+{
+    int64_t id = 0;
+
+    db_run (l, &id, "SELECT id FROM epoch WHERE fabric = ?",
+            VALUES (NAME (fabric)));
+    return id;
 }
 
 void db_exec (struct ledger *l, const char *sql)
@@ -435,13 +403,13 @@ static json_t *column_json (struct ledger *l, sqlite3_stmt *row, int i)
     }
 }
 
-json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
+json_t *db_list (struct ledger *l, const char *sql, const struct db_value *v,
                  size_t n)
 {
     json_t *list = xcheck (json_array ());
 
-    for (sqlite3_stmt *row = db_first (l, id, v, n); row;
-         row = db_next (l, id)) {
+    for (sqlite3_stmt *row = db_first (l, sql, v, n); row;
+         row = db_next (l, row)) {
         json_t *object = xcheck (json_object ());
 
         for (int i = 0; i < sqlite3_column_count (row); i++)
@@ -452,13 +420,13 @@ json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
     return list;
 }
 
-json_t *db_map (struct ledger *l, enum db_stmt id, const struct db_value *v,
+json_t *db_map (struct ledger *l, const char *sql, const struct db_value *v,
                 size_t n)
 {
     json_t *map = xcheck (json_object ());
 
-    for (sqlite3_stmt *row = db_first (l, id, v, n); row;
-         row = db_next (l, id))
+    for (sqlite3_stmt *row = db_first (l, sql, v, n); row;
+         row = db_next (l, row))
         json_put (map, db_text (row, 0), column_json (l, row, 1));
     return map;
 }
@@ -467,10 +435,16 @@ json_t *db_map (struct ledger *l, enum db_stmt id, const struct db_value *v,
  * Transactions
  */
 
-void db_begin (struct ledger *l, enum db_stmt how, struct error *err)
+void db_begin (struct ledger *l, struct error *err)
 {
     db_start (l, err);
-    db_run (l, how, NULL, NONE);
+    db_exec (l, "BEGIN IMMEDIATE");
+}
+
+void db_begin_read (struct ledger *l, struct error *err)
+{
+    db_start (l, err);
+    db_exec (l, "BEGIN");
 }
 
 void db_rollback (struct ledger *l)
@@ -482,7 +456,7 @@ void db_rollback (struct ledger *l)
 
 int64_t db_end (struct ledger *l, int64_t value)
 {
-    db_run (l, DB_COMMIT, NULL, NONE);
+    db_exec (l, "COMMIT");
     if (l->failed)
         db_rollback (l);
     return db_result (l, value);
@@ -497,9 +471,9 @@ static int64_t find_version (struct ledger *l)
 {
     int64_t version = 0, id = 0, tables = 0;
 
-    db_run (l, DB_USER_VERSION, &version, NONE);
-    db_run (l, DB_APPLICATION, &id, NONE);
-    db_run (l, DB_TABLES, &tables, NONE);
+    db_run (l, &version, "PRAGMA user_version", NONE);
+    db_run (l, &id, "PRAGMA application_id", NONE);
+    db_run (l, &tables, "SELECT count(*) FROM sqlite_master", NONE);
     if (id == APPLICATION_ID)
         return version;
     if (id == HALF_ID)
@@ -510,20 +484,24 @@ static int64_t find_version (struct ledger *l)
     return 0;
 }
 
+/* Set a pragma, which takes no parameters. */
+static void set_pragma (struct ledger *l, const char *name, int value)
+{
+    char sql[80];
+
+    snprintf (sql, sizeof (sql), "PRAGMA %s = %d", name, value);
+    db_exec (l, sql);
+}
+
 void db_mark (struct ledger *l, bool half)
 {
-    char sql[64];
-
-    snprintf (sql, sizeof (sql), "PRAGMA application_id = %d",
-              half ? HALF_ID : APPLICATION_ID);
-    db_exec (l, sql);
+    set_pragma (l, "application_id", half ? HALF_ID : APPLICATION_ID);
 }
 
 /* Check the version. Create the tables in an empty file, as one transaction. */
 static void check_version (struct ledger *l, enum ledger_mode mode)
 {
     int64_t version = find_version (l);
-    char sql[64];
 
     if (l->failed || version == LEDGER_VERSION)
         return;
@@ -536,13 +514,11 @@ static void check_version (struct ledger *l, enum ledger_mode mode)
         db_refuse (l, EINVAL, "is empty: an audit has to begin first");
     if (l->failed)
         return;
-    db_begin (l, DB_BEGIN, l->err);
+    db_begin (l, l->err);
     if (find_version (l) == 0) { /* another process may have done it */
         db_exec (l, schema);
         db_mark (l, false);
-        snprintf (sql, sizeof (sql), "PRAGMA user_version = %d",
-                  LEDGER_VERSION);
-        db_exec (l, sql);
+        set_pragma (l, "user_version", LEDGER_VERSION);
     }
     db_end (l, 0);
 }
@@ -598,7 +574,6 @@ static void create (struct ledger *l)
 
 static void prepare (struct ledger *l, enum ledger_mode mode)
 {
-    char wal[128];
     int on = 1;
 
     sqlite3_extended_result_codes (l->db, 0);
@@ -616,10 +591,8 @@ static void prepare (struct ledger *l, enum ledger_mode mode)
     if (mode == LEDGER_READ || l->failed)
         return;
     sqlite3_file_control (l->db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
-    snprintf (wal, sizeof (wal),
-              "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-              "PRAGMA journal_size_limit = %d", WAL_KEEP_BYTES);
-    db_exec (l, wal);
+    db_exec (l, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    set_pragma (l, "journal_size_limit", WAL_KEEP_BYTES);
 }
 
 struct ledger *ledger_open (const char *path, enum ledger_mode mode,
@@ -657,8 +630,9 @@ void ledger_close (struct ledger *l)
 
     if (!l)
         return;
-    for (int i = 0; i < DB_STMTS; i++)
-        sqlite3_finalize (l->stmt[i]);
+    for (size_t i = 0; i < l->nstmts; i++)
+        sqlite3_finalize (l->stmt[i].stmt);
+    free (l->stmt);
     sqlite3_close (l->db);
     free (l->path);
     free (l);
@@ -675,13 +649,13 @@ int ledger_check (struct ledger *l, struct error *err)
     sqlite3_stmt *row;
 
     db_start (l, err);
-    row = db_first (l, DB_QUICK_CHECK, NONE);
+    row = db_first (l, "PRAGMA quick_check (1)", NONE);
     if (row && strcmp (db_text (row, 0), "ok") != 0) {
         error_world (err, "%s is damaged: %s", l->path, db_text (row, 0));
         db_fail (l);
     }
-    db_reset (l, DB_QUICK_CHECK);
-    if (db_run (l, DB_REFERENCE_CHECK, NULL, NONE)) {
+    sqlite3_reset (row);
+    if (db_run (l, NULL, "PRAGMA foreign_key_check", NONE)) {
         error_world (err, "%s is damaged: a row refers to one that is not "
                           "there", l->path);
         db_fail (l);

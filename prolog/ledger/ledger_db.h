@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ledger's database: file, schema, statements. Internal to ledger*.c and
- * their test.
+/* The ledger's database: its file and schema, how statements are run. Internal
+ * to ledger*.c and their test.
  *
  * A call of the ledger is begun by db_start or db_begin, and ended by
  * db_result, db_json or db_end. The first error in between is kept, with its
@@ -18,22 +18,17 @@
 #include "prolog/ledger/ledger.h"
 #include "util/error.h"
 
-enum db_stmt {
-#define SQL(name, text) DB_##name,
-#include "prolog/ledger/ledger_sql.h"
-#undef SQL
-    DB_STMTS,
-};
-
-extern const char *const db_sql[DB_STMTS];
-
 struct ledger {
     sqlite3 *db;
     char *path;
-    sqlite3_stmt *stmt[DB_STMTS]; /* prepared when first used */
-    struct error *err;            /* of the current call, */
-    bool failed;                  /* ... whether it has failed, */
-    int errnum;                   /* ... with this errno */
+    struct db_stmt {      /* prepared when first used; */
+        const char *sql;  /* ... known by the place of its text */
+        sqlite3_stmt *stmt;
+    } *stmt;
+    size_t nstmts;
+    struct error *err;    /* of the current call, */
+    bool failed;          /* ... whether it has failed, */
+    int errnum;           /* ... with this errno */
 };
 
 /* Begin a call. Its result: the value, or -1 with errno if the call has failed;
@@ -43,8 +38,9 @@ void db_start (struct ledger *l, struct error *err);
 int64_t db_result (const struct ledger *l, int64_t value);
 json_t *db_json (const struct ledger *l, json_t *json);
 
-/* Begin and end a call that is one transaction: DB_BEGIN or DB_BEGIN_READ. */
-void db_begin (struct ledger *l, enum db_stmt how, struct error *err);
+/* Begin and end a call that is one transaction. */
+void db_begin (struct ledger *l, struct error *err);
+void db_begin_read (struct ledger *l, struct error *err);
 int64_t db_end (struct ledger *l, int64_t value);
 /* Roll back the transaction; ends one that only reads. */
 void db_rollback (struct ledger *l);
@@ -93,15 +89,15 @@ struct db_value {
             / sizeof (struct db_value)
 #define NONE NULL, 0
 
-/* A statement's rows, one after the other; NULL after the last one, and if the
- * call has failed. To stop before the end, call db_reset.
+/* The rows of a statement, one after the other; NULL after the last one, and if
+ * the call has failed. To stop before the end, call sqlite3_reset. The text of a
+ * statement must be a constant.
  *
- *     for (row = db_first (...); row; row = db_next (l, id))
+ *     for (row = db_first (...); row; row = db_next (l, row))
  */
-sqlite3_stmt *db_first (struct ledger *l, enum db_stmt id,
+sqlite3_stmt *db_first (struct ledger *l, const char *sql,
                         const struct db_value *v, size_t n);
-sqlite3_stmt *db_next (struct ledger *l, enum db_stmt id);
-void db_reset (struct ledger *l, enum db_stmt id);
+sqlite3_stmt *db_next (struct ledger *l, sqlite3_stmt *row);
 
 /* The text of a column; may be NULL. */
 const char *db_text (sqlite3_stmt *row, int column);
@@ -109,23 +105,54 @@ const char *db_text (sqlite3_stmt *row, int column);
 /* Run a statement to its first row. Return whether there is one; if so, its
  * first column is in *value (if not NULL).
  */
-bool db_run (struct ledger *l, enum db_stmt id, int64_t *value,
+bool db_run (struct ledger *l, int64_t *value, const char *sql,
              const struct db_value *v, size_t n);
 
 /* Run a statement that inserts a row; return the row's id. */
-int64_t db_add (struct ledger *l, enum db_stmt id, const struct db_value *v,
+int64_t db_add (struct ledger *l, const char *sql, const struct db_value *v,
                 size_t n);
 
 /* The id of a name, which is added if it is missing. */
 int64_t db_name (struct ledger *l, const char *name);
 
+/* The id of a fabric's epoch; 0: there is none. */
+int64_t db_epoch (struct ledger *l, const char *fabric);
+
+/* Note that this is the newest audit that measured its links. */
+void db_seen (struct ledger *l, int64_t audit);
+
 /* All rows of a statement as JSON objects, by the names of its columns; or
  * those of a statement with two columns, as {text: integer}. The caller owns
  * the result.
  */
-json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
+json_t *db_list (struct ledger *l, const char *sql, const struct db_value *v,
                  size_t n);
-json_t *db_map (struct ledger *l, enum db_stmt id, const struct db_value *v,
+json_t *db_map (struct ledger *l, const char *sql, const struct db_value *v,
                 size_t n);
+
+/*
+ * Parts of statements
+ */
+
+#define DB_QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
+#define DB_HOST_OF(name)                                                      \
+    "substr (" name ", 1, instr (" name " || ':', ':') - 1)"
+/* the RTTs of audit a count, except over suspected links and those not judged.
+ * If others' traffic fills host links, slow links may go unnoticed */
+#define DB_SOUND(a)                                                           \
+    "(" a ".limited = 0 AND NOT EXISTS (SELECT 1 FROM finding u"              \
+    " WHERE u.audit = " a ".id AND u.basis = 'traffic'))"
+/* an RTT over such a link; findings of this kind suspect no link */
+#define DB_FLAWED(q, kind)                                                    \
+    "(EXISTS (SELECT 1 FROM suspect s JOIN finding f ON f.audit = s.audit"    \
+    " AND f.seq = s.finding AND f.kind <> " kind " JOIN crossing x"           \
+    " ON x.route = " q ".route AND x.link = s.link"                           \
+    " WHERE s.audit = " q ".audit) OR EXISTS (SELECT 1 FROM open o"           \
+    " JOIN crossing x ON x.route = " q ".route AND x.link = o.link"           \
+    " WHERE o.audit = " q ".audit))"
+#define DB_LOOPBACKS                                                          \
+    "SELECT n.text AS end, " DB_QUANTILES                                     \
+    " FROM loopback r JOIN name n ON n.id = r.end WHERE r.audit = ?"          \
+    " ORDER BY n.text"
 
 #endif /* PROLOG_LEDGER_DB_H */

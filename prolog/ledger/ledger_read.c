@@ -4,7 +4,6 @@
 #include "prolog/ledger/ledger.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,28 +14,70 @@
 
 enum { FAULT_MAX_AGE_S = 7 * 86400 };
 
-static const enum db_stmt kinds[] = {
-    [LEDGER_AUDITS] = DB_AUDITS,
-    [LEDGER_ACTIONS] = DB_ACTIONS,
-    [LEDGER_MUTES] = DB_MUTES,
-    [LEDGER_REBASES] = DB_REBASES,
-    [LEDGER_SIGNS] = DB_SIGNS,
-    [LEDGER_SAID] = DB_SAID,
-    [LEDGER_COMMENTS] = DB_COMMENTS,
-    [LEDGER_COMMENTS_DUE] = DB_COMMENTS_DUE,
-    [LEDGER_BEGUN] = DB_BEGUN,
-    [LEDGER_FAILED] = DB_FAILED,
-    [LEDGER_SILENT] = DB_SILENT,
-    [LEDGER_AGES] = DB_AGES,
-    [LEDGER_NEWEST] = DB_NEWEST,
-    [LEDGER_TRIES] = DB_TRIES,
-    [LEDGER_FOUND] = DB_FOUND,
-    [LEDGER_FOUND_OF_LINK] = DB_FOUND_OF,
-    [LEDGER_SUSPECTS] = DB_ALL_SUSPECTS,
-    [LEDGER_LINK_AUDITS] = DB_LINK_AUDITS,
-    [LEDGER_RESULT] = DB_RESULT,
-    [LEDGER_FINDINGS] = DB_FINDINGS,
-    [LEDGER_AUDIT_SUSPECTS] = DB_AUDIT_SUSPECTS,
+#define AUDIT_COLUMNS                                                         \
+    "SELECT a.id, a.begun, a.ended, a.why, a.about, a.submitted, a.uid,"      \
+    " a.job, a.step, e.fabric, a.status, a.complete, a.sentence,"             \
+    " (SELECT text FROM name WHERE id = a.node) AS node,"                     \
+    " (SELECT text FROM name WHERE id = a.leader) AS leader,"                 \
+    " (SELECT count(*) FROM member m WHERE m.audit = a.id) AS hosts"          \
+    " FROM audit a JOIN epoch e ON e.id = a.epoch "
+#define ACTION_COLUMNS                                                        \
+    "SELECT id, after, node, link, kind, intended, done, reason, why"         \
+    " FROM action "
+#define SIGN_COLUMNS                                                          \
+    "SELECT s.audit, l.text AS link, h.text AS host, s.kind, s.time"          \
+    " FROM sign s JOIN name l ON l.id = s.link"                               \
+    " LEFT JOIN name h ON h.id = s.host "
+#define COMMENT_COLUMNS                                                       \
+    "SELECT id, after, job, submitted, text, queued, tries, due, done, error" \
+    " FROM comment "
+#define QUOTED(x) #x
+#define NUMBER(x) QUOTED (x)
+
+/* ?1 is `from`, ?2 is `to`. */
+static const char *const lists[] = {
+    [LEDGER_AUDITS]
+    = AUDIT_COLUMNS "WHERE a.id > 0 ORDER BY a.id DESC LIMIT ?",
+    [LEDGER_ACTIONS]
+    = ACTION_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
+    [LEDGER_MUTES]
+    = "SELECT link, node, time, until, who, why FROM mute ORDER BY link, node",
+    [LEDGER_REBASES]
+    = "SELECT n.text AS link, b.after, b.time, b.who, b.why FROM rebase b"
+      " JOIN name n ON n.id = b.link ORDER BY n.text",
+    [LEDGER_SIGNS]
+    = SIGN_COLUMNS "WHERE s.audit >= ? ORDER BY s.audit, s.link, s.kind",
+    [LEDGER_SAID] = "SELECT node, words FROM said ORDER BY node, words",
+    [LEDGER_COMMENTS]
+    = COMMENT_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
+    [LEDGER_COMMENTS_DUE]
+    = COMMENT_COLUMNS
+      "WHERE id > 0 AND done IS NULL AND due NOT BETWEEN ?1 + 1 AND ?1 + "
+      NUMBER (LEDGER_RETRY_MAX_S) " ORDER BY id LIMIT ?2",
+    [LEDGER_BEGUN] = "SELECT begun, why FROM audit WHERE begun BETWEEN ? AND ?",
+    [LEDGER_FAILED]
+    = "SELECT coalesce (n.text, '') AS node, coalesce (f.cause,"
+      " a.sentence) AS cause, count(*) AS audits, max(a.id) AS newest"
+      " FROM audit a LEFT JOIN fault f ON f.audit = a.id LEFT JOIN name n"
+      " ON n.id = f.host WHERE a.begun >= ? AND a.ended IS NOT NULL"
+      " AND a.job IS NULL GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC",
+    [LEDGER_SILENT]
+    = "SELECT n.text, max (a.begun) FROM audit a CROSS JOIN member m"
+      " ON m.audit = a.id AND m.answered = 0 JOIN name n ON n.id = m.host"
+      " WHERE a.begun >= ? GROUP BY m.host",
+    [LEDGER_AGES]
+    = "SELECT n.text, a.ended FROM seen s JOIN name n ON n.id = s.link"
+      " JOIN audit a ON a.id = s.audit",
+    [LEDGER_NEWEST]
+    = "SELECT n.text AS link, s.audit FROM seen s JOIN name n"
+      " ON n.id = s.link ORDER BY s.audit",
+    [LEDGER_TRIES]
+    = "SELECT a.id AS audit, n.text AS node, a.begun FROM audit a"
+      " JOIN name n ON n.id = a.node WHERE a.node IS NOT NULL"
+      " AND a.id >= ? ORDER BY a.id",
+    [LEDGER_SUSPECTS]
+    = "SELECT text AS link FROM name WHERE id IN (SELECT link FROM suspect"
+      " WHERE audit >= ?)",
 };
 
 json_t *ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,
@@ -46,46 +87,56 @@ json_t *ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,
 
     db_start (l, err);
     return db_json (l, (is_map ? db_map : db_list) (
-                           l, kinds[kind], VALUES (INT (from), INT (to))));
+                           l, lists[kind], VALUES (INT (from), INT (to))));
 }
 
 /*
  * Numbers
  */
 
-/* The number that a statement gives; 0 if it has no row; -1 with err. */
-static int64_t number (struct ledger *l, enum db_stmt id,
-                       const struct db_value *v, size_t n, struct error *err)
-{
-    int64_t value = 0;
-
-    db_start (l, err);
-    db_run (l, id, &value, v, n);
-    return db_result (l, value);
-}
-
 int64_t ledger_next (struct ledger *l, int64_t id, struct error *err)
 {
-    return number (l, DB_NEXT_AUDIT, VALUES (INT (id)), err);
+    int64_t next = 0;
+
+    db_start (l, err);
+    db_run (l, &next, "SELECT id FROM audit WHERE id > ? ORDER BY id LIMIT 1",
+            VALUES (INT (id)));
+    return db_result (l, next);
 }
 
 int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
 {
-    return number (l, DB_SINCE, VALUES (INT (time)), err);
+    int64_t id = 0;
+
+    db_start (l, err);
+    db_run (l, &id, "SELECT min (id) FROM audit WHERE begun >= ?",
+            VALUES (INT (time)));
+    return db_result (l, id);
 }
 
 int ledger_first (struct ledger *l, int64_t *begun, struct error *err)
 {
+    bool is;
+
     db_start (l, err);
-    return (int)db_result (l, db_run (l, DB_FIRST, begun, NONE));
+    is = db_run (l, begun,
+                 "SELECT begun FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
+                 NONE);
+    return (int)db_result (l, is);
 }
 
 int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
                      struct error *err)
 {
+    bool is;
+
     db_start (l, err);
-    return (int)db_result (l, db_run (l, DB_NODE_LAST, begun,
-                                      VALUES (NAME (node))));
+    is = db_run (l, begun,
+                 "SELECT a.begun FROM member m JOIN audit a ON a.id = m.audit"
+                 " WHERE m.host = (SELECT id FROM name WHERE text = ?)"
+                 " AND m.answered = 1 ORDER BY m.audit DESC LIMIT 1",
+                 VALUES (NAME (node)));
+    return (int)db_result (l, is);
 }
 
 /*
@@ -97,10 +148,8 @@ static void add_fault (json_t *faulty, sqlite3_stmt *row)
 {
     const char *node = db_text (row, 0);
     int64_t begun = sqlite3_column_int64 (row, 2);
-    json_t *old = json_object_get (faulty, node);
-    json_t *since = json_object_get (old, "since");
-    json_int_t faults = 1 + json_integer_value (json_object_get (old,
-                                                                 "faults"));
+    const json_t *old = json_object_get (faulty, node);
+    json_int_t faults = 1 + json_int (old, "faults", 0);
     int64_t out_s = LEDGER_OUT_MIN_S;
 
     for (json_int_t i = 1; i < faults && out_s < LEDGER_OUT_MAX_S; i++)
@@ -110,19 +159,25 @@ static void add_fault (json_t *faulty, sqlite3_stmt *row)
     json_put (faulty, node,
               json_pack ("{s:s, s:I, s:I, s:I}", "cause", db_text (row, 1),
                          "faults", faults, "since",
-                         since ? json_integer_value (since)
-                               : (json_int_t)begun,
-                         "until", (json_int_t)(begun + out_s)));
+                         (json_int_t)json_int (old, "since", begun), "until",
+                         (json_int_t)(begun + out_s)));
 }
 
 json_t *ledger_faulty (struct ledger *l, int64_t now, struct error *err)
 {
     json_t *faulty = xcheck (json_object ());
+    sqlite3_stmt *row;
 
     db_start (l, err);
-    for (sqlite3_stmt *row = db_first (l, DB_FAULTS,
-                                       VALUES (INT (now - FAULT_MAX_AGE_S)));
-         row; row = db_next (l, DB_FAULTS))
+    row = db_first (l,
+                    "SELECT n.text, f.cause, a.begun FROM audit a"
+                    " CROSS JOIN fault f ON f.audit = a.id JOIN name n"
+                    " ON n.id = f.host WHERE a.begun >= ? AND NOT EXISTS"
+                    " (SELECT 1 FROM member m WHERE m.host = f.host"
+                    " AND m.answered = 1 AND m.audit > f.audit)"
+                    " ORDER BY f.audit",
+                    VALUES (INT (now - FAULT_MAX_AGE_S)));
+    for (; row; row = db_next (l, row))
         add_fault (faulty, row);
     return db_json (l, faulty);
 }
@@ -132,7 +187,7 @@ const json_t *ledger_is_out (const json_t *faulty, const char *node,
                              int64_t now)
 {
     const json_t *v = json_object_get (faulty, node);
-    int64_t until = json_integer_value (json_object_get (v, "until"));
+    int64_t until = json_int (v, "until", 0);
 
     return until > now && until <= now + LEDGER_OUT_MAX_S ? v : NULL;
 }
@@ -142,9 +197,9 @@ const json_t *ledger_is_out (const json_t *faulty, const char *node,
  */
 
 /* The one row of a statement about an audit. */
-static json_t *one_row (struct ledger *l, enum db_stmt id, int64_t audit)
+static json_t *one_row (struct ledger *l, const char *sql, int64_t audit)
 {
-    json_t *rows = db_list (l, id, VALUES (INT (audit)));
+    json_t *rows = db_list (l, sql, VALUES (INT (audit)));
     json_t *row = json_incref (json_array_get (rows, 0));
 
     if (!row)
@@ -158,21 +213,55 @@ static json_t *one_row (struct ledger *l, enum db_stmt id, int64_t audit)
  */
 static const struct audit_list {
     const char *key;
-    enum db_stmt stmt;
+    bool result; /* ledger_result has it, too */
+    const char *sql;
     const char *number, *name;
-    enum db_stmt of;
+    const char *of;
 } audit_lists[] = {
-    { .key = "hosts", .stmt = DB_MEMBERS },
-    { .key = "counters", .stmt = DB_COUNTERS },
-    { .key = "signs", .stmt = DB_AUDIT_SIGNS },
-    { .key = "faults", .stmt = DB_AUDIT_FAULTS },
-    { .key = "not_judged", .stmt = DB_OPEN },
-    { .key = "actions", .stmt = DB_AUDIT_ACTIONS },
-    { .key = "loopbacks", .stmt = DB_AUDIT_LOOPBACKS },
-    { .key = "nodes", .stmt = DB_AUDIT_NODES },
-    { "findings", DB_FINDINGS, "seq", "suspects", DB_SUSPECTS },
-    { .key = "limits", .stmt = DB_LIMITS },
-    { "probes", DB_RTTS, "route", "row", DB_CROSSINGS },
+    { .key = "hosts",
+      .sql = "SELECT n.text AS host, m.answered FROM member m JOIN name n"
+             " ON n.id = m.host WHERE m.audit = ? ORDER BY n.text" },
+    { .key = "counters",
+      .sql = "SELECT p.text AS port, n.text AS name, c.value FROM counter c"
+             " JOIN name p ON p.id = c.port JOIN name n ON n.id = c.counter"
+             " WHERE c.audit = ? ORDER BY c.port, c.counter" },
+    { .key = "signs",
+      .sql = SIGN_COLUMNS "WHERE s.audit = ? ORDER BY s.link, s.kind" },
+    { .key = "faults",
+      .sql = "SELECT n.text AS node, f.cause FROM fault f JOIN name n"
+             " ON n.id = f.host WHERE f.audit = ? ORDER BY n.text" },
+    { .key = "not_judged",
+      .result = true,
+      .sql = "SELECT n.text AS link FROM open o JOIN name n ON n.id = o.link"
+             " WHERE o.audit = ? ORDER BY n.text" },
+    { .key = "actions",
+      .sql = ACTION_COLUMNS "WHERE after = ? ORDER BY id" },
+    { .key = "loopbacks", .sql = DB_LOOPBACKS },
+    { .key = "nodes",
+      .sql = "SELECT n.text AS host, d.boot, d.kernel, d.governor, d.numa,"
+             " d.adapter_numa FROM node d JOIN name n ON n.id = d.host"
+             " WHERE d.audit = ? ORDER BY n.text" },
+    { .key = "findings",
+      .result = true,
+      .sql = "SELECT seq, level, kind, basis, excess AS excess_ns,"
+             " stderr AS stderr_ns, expected AS expected_ns, why FROM finding"
+             " WHERE audit = ? ORDER BY seq",
+      .number = "seq", .name = "suspects",
+      .of = "SELECT n.text AS id, s.role FROM suspect s JOIN name n"
+            " ON n.id = s.link WHERE s.audit = ? AND s.finding = ?"
+            " ORDER BY s.seq" },
+    { .key = "limits",
+      .sql = "SELECT text FROM gap WHERE audit = ? ORDER BY seq" },
+    { .key = "probes",
+      .sql = "SELECT r.route, a.text AS a, b.text AS b, r.round,"
+             " CASE r.first WHEN 1 THEN a.text ELSE b.text END AS initiator,"
+             " r.sent, r.lost, " DB_QUANTILES
+             " FROM rtt r JOIN route t ON t.id = r.route JOIN name a"
+             " ON a.id = t.a JOIN name b ON b.id = t.b WHERE r.audit = ?"
+             " ORDER BY r.seq",
+      .number = "route", .name = "row",
+      .of = "SELECT n.text, c.count FROM crossing c JOIN name n"
+            " ON n.id = c.link WHERE c.route = ?2 ORDER BY c.link" },
 };
 
 /* Add the lists to an audit; all, or those of its result. */
@@ -184,20 +273,19 @@ static void add_lists (struct ledger *l, json_t *audit, int64_t id, bool all)
         json_t *rows, *row;
         size_t i;
 
-        if (!all && list->stmt != DB_FINDINGS && list->stmt != DB_OPEN)
+        if (!all && !list->result)
             continue;
-        rows = db_list (l, list->stmt, VALUES (INT (id)));
+        rows = db_list (l, list->sql, VALUES (INT (id)));
         json_array_foreach (rows, i, row) {
-            json_int_t n = json_int (row, list->number ? list->number : "",
-                                     0);
+            int64_t n = json_int (row, list->number ? list->number : "", 0);
 
-            if (list->stmt == DB_LIMITS)
+            if (!strcmp (list->key, "limits"))
                 json_array_set (rows, i, json_object_get (row, "text"));
             if (!list->number)
                 continue;
             json_object_del (row, list->number);
             json_put (row, list->name,
-                      (list->of == DB_CROSSINGS ? db_map : db_list) (
+                      (strcmp (list->name, "row") ? db_list : db_map) (
                           l, list->of, VALUES (INT (id), INT (n))));
         }
         json_put (audit, list->key, rows);
@@ -208,8 +296,8 @@ json_t *ledger_audit (struct ledger *l, int64_t id, struct error *err)
 {
     json_t *audit;
 
-    db_begin (l, DB_BEGIN_READ, err);
-    audit = one_row (l, DB_AUDIT, id);
+    db_begin_read (l, err);
+    audit = one_row (l, AUDIT_COLUMNS "WHERE a.id = ?", id);
     add_lists (l, audit, id, true);
     db_end (l, 0);
     return db_json (l, audit);
@@ -220,7 +308,19 @@ json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)
     json_t *audit;
 
     db_start (l, err);
-    audit = one_row (l, DB_RESULT, id);
+    audit = one_row (
+        l,
+        "SELECT a.id, a.ended, a.status, a.complete AS whole, a.complete"
+        " AND NOT EXISTS (SELECT 1 FROM member m WHERE m.audit = a.id"
+        " AND m.answered IS NOT 1) AND NOT EXISTS (SELECT 1 FROM rtt r"
+        " WHERE r.audit = a.id AND r.lost = r.sent) AS complete,"
+        " (SELECT count (*) FROM member m WHERE m.audit = a.id) AS asked,"
+        " (SELECT count (*) FROM member m WHERE m.audit = a.id"
+        " AND m.answered = 1) AS answered, coalesce (a.limited,"
+        " 1) AS limited, (SELECT n.text FROM member m JOIN name n"
+        " ON n.id = m.host WHERE m.audit = a.id AND m.host = a.leader"
+        " AND m.answered = 1) AS leader FROM audit a WHERE a.id = ?",
+        id);
     add_lists (l, audit, id, false);
     return db_json (l, audit);
 }
@@ -228,30 +328,21 @@ json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)
 json_t *ledger_extent (struct ledger *l, int64_t id, struct error *err)
 {
     db_start (l, err);
-    return db_json (l, one_row (l, DB_EXTENT, id));
+    return db_json (
+        l, one_row (l,
+                    "SELECT count (DISTINCT c.link) AS links, count (DISTINCT"
+                    " r.round) AS rounds FROM rtt r JOIN crossing c"
+                    " ON c.route = r.route WHERE r.audit = ?",
+                    id));
 }
 
 /*
- * Rows as structs
+ * For the policy
  */
-
-void *ledger_alloc (struct ledger_pool *pool, size_t n, size_t size)
-{
-    pool->block = xgrow (pool->block, pool->n, sizeof (*pool->block));
-    return pool->block[pool->n++] = xcalloc (n, size);
-}
-
-void ledger_pool_clear (struct ledger_pool *pool)
-{
-    for (size_t i = 0; i < pool->n; i++)
-        free (pool->block[i]);
-    free (pool->block);
-    *pool = (struct ledger_pool){ 0 };
-}
 
 int ledger_hold (struct ledger *l, struct error *err)
 {
-    db_begin (l, DB_BEGIN_READ, err);
+    db_begin_read (l, err);
     return (int)db_result (l, 0);
 }
 
@@ -263,75 +354,61 @@ void ledger_release (struct ledger *l)
     errno = saved_errno;
 }
 
-static void set_field (void *field, const struct ledger_column *c,
-                       sqlite3_stmt *row, int i, struct ledger_pool *pool)
+json_t *ledger_found (struct ledger *l, int64_t from, const char *link,
+                      struct error *err)
 {
-    bool is_null = sqlite3_column_type (row, i) == SQLITE_NULL;
-    int64_t value = sqlite3_column_int64 (row, i);
-    const char *text;
-
-    switch (c->type) {
-    case LEDGER_INT:
-        *(int64_t *)field = value;
-        break;
-    case LEDGER_SIZE:
-        *(size_t *)field = (size_t)value;
-        break;
-    case LEDGER_BOOL:
-        *(bool *)field = value != 0;
-        break;
-    case LEDGER_UNSET:
-        *(bool *)field = is_null;
-        break;
-    case LEDGER_REAL:
-        *(double *)field = is_null ? NAN : sqlite3_column_double (row, i);
-        break;
-    case LEDGER_TEXT:
-    case LEDGER_NAME:
-        text = db_text (row, i);
-        if (text && (*text || c->type == LEDGER_TEXT))
-            *(const char **)field
-                = strcpy (ledger_alloc (pool, strlen (text) + 1, 1), text);
-        break;
-    case LEDGER_WORD:
-        text = db_text (row, i);
-        *(int *)field = 0;
-        while (*(int *)field < c->nwords
-               && (!text
-                   || strcmp (c->word (*(unsigned int *)field), text)))
-            ++*(int *)field;
-        break;
-    }
+    db_start (l, err);
+    return db_json (
+        l, db_list (l,
+                    link ? "SELECT DISTINCT audit FROM suspect WHERE audit >= ?"
+                           " AND link = (SELECT id FROM name WHERE text = ?)"
+                           " ORDER BY audit"
+                         : "SELECT DISTINCT audit FROM finding"
+                           " WHERE audit >= ? ORDER BY audit",
+                    VALUES (INT (from), NAME (link))));
 }
 
-void *ledger_read (struct ledger *l, const struct ledger_rows *rows,
-                   const struct ledger_key *key, struct ledger_pool *pool,
-                   size_t *n, struct error *err)
+/* the host at the route's end that is not ?3's; NULL if all were lost */
+#define PEER                                                                  \
+    "CASE WHEN r.lost < r.sent THEN nullif (CASE " DB_HOST_OF ("na.text")     \
+    " WHEN ?3 THEN " DB_HOST_OF ("nb.text") " ELSE " DB_HOST_OF ("na.text")   \
+    " END, ?3) END"
+
+/* clean: it was measured and judged, is not suspected (?4: a kind of finding
+ * that suspects no link), and could have been suspected, since the baseline has
+ * an earlier RTT over it (as in ledger_samples.c)
+ */
+static const char link_audits[]
+    = "SELECT r.audit, min (EXISTS (SELECT 1 FROM name n"
+      " WHERE n.id IN (t.a, t.b) AND (n.text = ?3 OR substr (n.text, 1,"
+      " length (?3) + 1) = ?3 || ':'))) AS own, EXISTS (SELECT 1"
+      " FROM open o WHERE o.audit = r.audit AND o.link = c.link) AS open,"
+      " max (r.lost < r.sent) AND NOT EXISTS (SELECT 1 FROM suspect s"
+      " JOIN finding f ON f.audit = s.audit AND f.seq = s.finding"
+      " WHERE s.link = c.link AND s.audit = r.audit AND f.kind <> ?4)"
+      " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = r.audit"
+      " AND o.link = c.link) AND EXISTS (SELECT 1 FROM crossing k"
+      " JOIN route u ON u.id = k.route AND u.epoch = t.epoch JOIN rtt q"
+      " ON q.route = u.id AND q.audit < r.audit AND q.lost < q.sent"
+      " JOIN audit b ON b.id = q.audit AND " DB_SOUND ("b")
+      " WHERE k.link = c.link AND q.audit > coalesce ((SELECT max (e.after)"
+      " FROM crossing x JOIN rebase e ON e.link = x.link"
+      " WHERE x.route = q.route), 0) AND NOT " DB_FLAWED ("q", "?4")
+      ") AS clean, 2 * sum (r.lost = r.sent) >= count (*) AS lossy,"
+      " CASE count (DISTINCT " PEER ") WHEN 1 THEN max (" PEER
+      ") END AS peer FROM crossing c JOIN route t ON t.id = c.route"
+      " JOIN name na ON na.id = t.a JOIN name nb ON nb.id = t.b JOIN rtt r"
+      " ON r.route = t.id AND r.audit >= ?1 WHERE c.link = (SELECT id"
+      " FROM name WHERE text = ?2) GROUP BY r.audit";
+
+json_t *ledger_link_audits (struct ledger *l, int64_t from, const char *link,
+                            const char *host, struct error *err)
 {
-    enum db_stmt id = kinds[rows->kind];
-    char *all = xcalloc (1, rows->size);
-
-    *n = 0;
     db_start (l, err);
-    for (sqlite3_stmt *row
-         = db_first (l, id,
-                     VALUES (INT (key->from), NAME (key->link),
-                             NAME (key->host),
-                             NAME (finding_kind_name (FINDING_NODE))));
-         row; row = db_next (l, id)) {
-        char *to;
-
-        all = xgrow (all, *n, rows->size);
-        to = all + (*n)++ * rows->size;
-        memset (to, 0, rows->size);
-        for (int i = 0; i < sqlite3_column_count (row); i++)
-            for (const struct ledger_column *c = rows->column; c->name; c++)
-                if (!strcmp (c->name, sqlite3_column_name (row, i)))
-                    set_field (to + c->offset, c, row, i, pool);
-    }
-    pool->block = xgrow (pool->block, pool->n, sizeof (*pool->block));
-    pool->block[pool->n++] = all;
-    return db_result (l, 0) < 0 ? NULL : all;
+    return db_json (l, db_list (l, link_audits,
+                                VALUES (INT (from), NAME (link), NAME (host),
+                                        NAME (finding_kind_name (
+                                            FINDING_NODE)))));
 }
 
 /*
@@ -399,20 +476,35 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
                       size_t audits, struct error *err)
 {
     json_t *points = xcheck (json_array ());
-    int64_t epoch = 0;
-    int64_t from = 0;
+    int64_t epoch;
+    int64_t from = 0; /* the oldest of the newest audits that crossed it */
     struct trend_change *v = NULL;
+    sqlite3_stmt *row;
     double *work;
     size_t n = 0;
 
-    db_begin (l, DB_BEGIN_READ, err);
-    db_run (l, DB_FIND_EPOCH, &epoch, VALUES (NAME (fabric)));
-    db_run (l, DB_TREND_AUDITS, &from,
+    db_begin_read (l, err);
+    epoch = db_epoch (l, fabric);
+    db_run (l, &from,
+            "SELECT min(audit) FROM (SELECT DISTINCT r.audit FROM crossing c"
+            " JOIN route t ON t.id = c.route AND t.epoch = ?1 JOIN rtt r"
+            " ON r.route = t.id AND r.lost < r.sent WHERE c.link = (SELECT id"
+            " FROM name WHERE text = ?2) ORDER BY r.audit DESC LIMIT ?3)",
             VALUES (INT (epoch), NAME (link), INT (audits)));
-    for (sqlite3_stmt *row = db_first (l, DB_TREND,
-                                       VALUES (INT (epoch), NAME (link),
-                                               INT (from)));
-         row; row = db_next (l, DB_TREND)) {
+    row = db_first (
+        l,
+        "SELECT r.route, r.audit, r.median / c.count, a.begun,"
+        " r.audit > coalesce ((SELECT max(b.after) FROM crossing k"
+        " JOIN rebase b ON b.link = k.link WHERE k.route = r.route), 0),"
+        " (SELECT max(CASE f.level WHEN 'FAIL' THEN 3 WHEN 'UNKNOWN' THEN 2"
+        " ELSE 1 END) FROM suspect s JOIN finding f ON f.audit = s.audit"
+        " AND f.seq = s.finding WHERE s.link = c.link AND s.audit = r.audit)"
+        " FROM crossing c JOIN route t ON t.id = c.route AND t.epoch = ?1"
+        " JOIN rtt r ON r.route = t.id AND r.lost < r.sent AND r.audit >= ?3"
+        " JOIN audit a ON a.id = r.audit WHERE c.link = (SELECT id"
+        " FROM name WHERE text = ?2) ORDER BY r.route, r.audit",
+        VALUES (INT (epoch), NAME (link), INT (from)));
+    for (; row; row = db_next (l, row)) {
         v = xgrow (v, n, sizeof (*v));
         v[n++] = (struct trend_change){
             .route = sqlite3_column_int64 (row, 0),

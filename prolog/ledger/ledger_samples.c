@@ -17,6 +17,7 @@
 #include "core/samples/observe.h"
 #include "prolog/ledger/ledger_db.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 /*
@@ -35,18 +36,34 @@ struct stored_routes {
     const struct pathset *ps;
     struct stored_route *v; /* by id */
     size_t n;
-    sqlite3_stmt *row; /* of DB_MEASURED; NULL after the last */
+    sqlite3_stmt *row; /* the next one of `measured`; NULL after the last */
 };
+
+/* newest audit first; ?4 not NULL: only sound RTTs, and findings of this kind
+ * suspect no link
+ */
+static const char measured[]
+    = "SELECT r.audit, a.begun, r.route, r.round, r.first, r.sent, r.lost, "
+      DB_QUANTILES " FROM audit a JOIN rtt r ON r.audit = a.id"
+      " WHERE a.epoch = ?1 AND a.begun BETWEEN ?2 AND ?3 AND r.lost < r.sent"
+      " AND (?4 IS NULL OR (" DB_SOUND ("a") " AND NOT "
+      DB_FLAWED ("r", "?4") ")) ORDER BY a.id DESC, r.seq";
 
 /* Read all routes of a fabric. Return the id of its epoch. */
 static int64_t read_routes (struct stored_routes *r, const char *fabric)
 {
     struct ledger *l = r->ledger;
-    int64_t epoch = 0;
+    int64_t epoch = db_epoch (l, fabric);
+    sqlite3_stmt *row
+        = db_first (l,
+                    "SELECT t.id, a.text, b.text, coalesce ((SELECT"
+                    " max (e.after) FROM crossing c JOIN rebase e"
+                    " ON e.link = c.link WHERE c.route = t.id), 0)"
+                    " FROM route t JOIN name a ON a.id = t.a JOIN name b"
+                    " ON b.id = t.b WHERE t.epoch = ? ORDER BY t.id",
+                    VALUES (INT (epoch)));
 
-    db_run (l, DB_FIND_EPOCH, &epoch, VALUES (NAME (fabric)));
-    for (sqlite3_stmt *row = db_first (l, DB_ROUTES, VALUES (INT (epoch)));
-         row; row = db_next (l, DB_ROUTES)) {
+    for (; row; row = db_next (l, row)) {
         r->v = xgrow (r->v, r->n, sizeof (*r->v));
         r->v[r->n++] = (struct stored_route){
             .id = sqlite3_column_int64 (row, 0),
@@ -81,27 +98,24 @@ static void find_ends (struct stored_routes *r, const struct pathset *ps)
     }
 }
 
-/* The route of a row of DB_MEASURED; NULL if one of its links was rebased after
+static int compare_routes (const void *a, const void *b)
+{
+    return util_compare (((const struct stored_route *)a)->id,
+                         ((const struct stored_route *)b)->id);
+}
+
+/* The route of a row of `measured`; NULL if one of its links was rebased after
  * the audit.
  */
 static const struct stored_route *find_route (const struct stored_routes *r,
                                               sqlite3_stmt *row)
 {
-    int64_t id = sqlite3_column_int64 (row, 2);
-    size_t lo = 0, hi = r->n;
+    const struct stored_route key = { .id = sqlite3_column_int64 (row, 2) };
+    const struct stored_route *route
+        = bsearch (&key, r->v, r->n, sizeof (*r->v), compare_routes);
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (r->v[mid].id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < r->n && r->v[lo].id == id
-                   && sqlite3_column_int64 (row, 0) > r->v[lo].after
-               ? &r->v[lo]
-               : NULL;
+    return route && sqlite3_column_int64 (row, 0) > route->after ? route
+                                                                 : NULL;
 }
 
 /* Add the samples of the next audit, in rounds from `round` on. Return false
@@ -115,7 +129,7 @@ static bool read_audit (struct stored_routes *r, struct samples *s,
     *audit = sqlite3_column_int64 (r->row, 0);
     *begun = sqlite3_column_int64 (r->row, 1);
     for (; r->row && sqlite3_column_int64 (r->row, 0) == *audit;
-         r->row = db_next (r->ledger, DB_MEASURED)) {
+         r->row = db_next (r->ledger, r->row)) {
         const struct stored_route *route = find_route (r, r->row);
         struct sample sample = { .rtt_ns = { 0 } };
 
@@ -155,9 +169,9 @@ static struct row row_between (const struct stored_routes *r, uint32_t a,
 static void add_loopbacks (const struct stored_routes *r, struct samples *s,
                            int64_t audit, const int64_t *at, uint32_t round)
 {
-    for (sqlite3_stmt *row = db_first (r->ledger, DB_AUDIT_LOOPBACKS,
-                                       VALUES (INT (audit)));
-         row; row = db_next (r->ledger, DB_AUDIT_LOOPBACKS)) {
+    for (sqlite3_stmt *row
+         = db_first (r->ledger, DB_LOOPBACKS, VALUES (INT (audit)));
+         row; row = db_next (r->ledger, row)) {
         int end = pathset_find (r->ps, db_text (row, 0));
         struct loopback loopback = { .end = (uint32_t)end, .round = round };
 
@@ -239,7 +253,7 @@ struct samples *ledger_baseline (struct ledger *l, const char *fabric,
     const char **name; /* of all ends of the routes */
     int64_t epoch;
 
-    db_begin (l, DB_BEGIN_READ, err);
+    db_begin_read (l, err);
     epoch = read_routes (&r, fabric);
     name = xarray (2 * r.n, sizeof (*name));
     for (size_t i = 0; i < 2 * r.n; i++)
@@ -250,14 +264,13 @@ struct samples *ledger_baseline (struct ledger *l, const char *fabric,
     free (name);
     find_ends (&r, *ps);
     if (!l->failed) {
-        r.row = db_first (l, DB_MEASURED,
+        r.row = db_first (l, measured,
                           VALUES (INT (epoch), INT (INT64_MIN),
                                   INT (INT64_MAX),
                                   NAME (finding_kind_name (FINDING_NODE))));
         read_newest (&r, s, n);
     }
-    if (r.row)
-        db_reset (l, DB_MEASURED);
+    sqlite3_reset (r.row);
     clear_routes (&r);
     s->complete = true;
     if (db_end (l, 0) == 0)
@@ -286,11 +299,11 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
     *o = (struct observations){ 0 };
     if (half_life > 0)
         from = ageing->now - (int64_t)(FORGOTTEN * half_life);
-    db_begin (l, DB_BEGIN_READ, err);
+    db_begin_read (l, err);
     epoch = read_routes (&r, pathset_network (ps)->hash);
     find_ends (&r, ps);
     if (!l->failed)
-        r.row = db_first (l, DB_MEASURED,
+        r.row = db_first (l, measured,
                           VALUES (INT (epoch), INT (from), INT (ageing->until),
                                   TEXT (ageing->sound ? "" : NULL)));
     while (!l->failed && read_audit (&r, s, 0, &audit, &begun)) {
@@ -310,8 +323,7 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
     }
     if (!l->failed && combine_finish (combine, ps, o, err) < 0)
         db_fail (l);
-    if (r.row)
-        db_reset (l, DB_MEASURED);
+    sqlite3_reset (r.row);
     samples_destroy (s);
     clear_routes (&r);
     combine_destroy (combine);
