@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "compare/infer/against.h"
-#include "compare/infer/fit.h"
 #include "compare/infer/graph.h"
 #include "compare/infer/infer.h"
 #include "compare/infer/matrix.h"
@@ -188,7 +187,6 @@ static struct topology_model *make_model (const char *path, struct fit *fit,
     else
         m = infer_from (w, path);
     need_ok (fit_model (fit, m, w, &fault));
-    fit_apply (fit, m);
     infer_matrix_destroy (w);
     return m;
 }

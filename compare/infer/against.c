@@ -30,7 +30,6 @@ enum { WAYS_MIN = 2, HOPS = 64 };
 
 /* A host that is in both. */
 struct leaf_host {
-    uint32_t node;     /* of the model */
     uint32_t endpoint;
     uint32_t leaf;     /* node of the fabric: its switch */
     uint32_t home;     /* vertex; NONE: no edge, or not exactly one to a
@@ -44,13 +43,6 @@ struct leaf {
     uint32_t home;     /* NONE: no home of its own */
 };
 
-/* A path between two leaves. */
-struct leaf_way {
-    uint32_t a, b;     /* leaves */
-    unsigned int hops;
-    double ns;
-};
-
 struct comparing {
     const struct topology_model *m;
     struct against *out;
@@ -59,8 +51,6 @@ struct comparing {
     struct leaf *leaf;
     size_t nleaves;
     uint32_t *owner;   /* [nvertices] leaf of a home; NONE */
-    struct leaf_way *way;
-    size_t nways;
     double centre[HOPS]; /* by hops; NAN: too few paths */
 };
 
@@ -116,8 +106,8 @@ static void find_members (struct comparing *w)
         if (leaf == NONE)
             out->stranger[out->nstrangers++] = v;
         else
-            w->member[w->nmembers++] = (struct leaf_host){
-                v, end, leaf, at_switch ? home[v] : NONE };
+            w->member[w->nmembers++]
+                = (struct leaf_host){ end, leaf, at_switch ? home[v] : NONE };
     }
     free (home);
     qsort (w->member, w->nmembers, sizeof (*w->member), compare_members);
@@ -227,64 +217,52 @@ static void find_hops (const struct fabric *f, uint32_t from,
     }
 }
 
-/* A member whose home is that of its leaf; NULL: the leaf has none. */
-static const struct leaf_host *at_home (const struct comparing *w,
-                                        const struct leaf *l)
-{
-    const struct leaf_host *v = &w->member[l->first];
-
-    if (l->home == NONE)
-        return NULL;
-    while (v->home != l->home)
-        v++;
-    return v;
-}
-
-/* The paths between leaves. */
+/* The paths between leaves that have a home. */
 static void find_ways (struct comparing *w)
 {
-    const struct fabric *f = w->out->f;
-    size_t n = w->out->switches;
-    unsigned int *hops = xarray (f->nnodes, sizeof (*hops));
-    uint32_t *queue = xarray (f->nnodes, sizeof (*queue));
-    struct routes *r = routes_create (w->m);
+    const struct topology_model *m = w->m;
+    struct against *out = w->out;
+    size_t n = out->switches;
+    unsigned int *hops = xarray (out->f->nnodes, sizeof (*hops));
+    uint32_t *queue = xarray (out->f->nnodes, sizeof (*queue));
+    uint32_t *last = xarray (m->nvertices, sizeof (*last));
+    double *d = xarray (m->nvertices, sizeof (*d));
+    struct csr edges = topology_edges (m, 0);
 
-    w->way = xarray (n * n / 2 + 1, sizeof (*w->way));
-    for (uint32_t a = 0; a < w->nleaves; a++) {
-        const struct leaf_host *x = at_home (w, &w->leaf[a]);
-
-        if (!x)
+    out->way = xarray (n * n / 2 + 1, sizeof (*out->way));
+    for (const struct leaf *a = w->leaf; a < w->leaf + w->nleaves; a++) {
+        if (a->home == NONE)
             continue;
-        find_hops (f, w->leaf[a].node, hops, queue);
-        for (uint32_t b = a + 1; b < w->nleaves; b++) {
-            const struct leaf_host *y = at_home (w, &w->leaf[b]);
-            unsigned int k = hops[w->leaf[b].node];
-            double ns;
-
-            if (!y || k == HOPS)
-                continue;
-            ns = routes_ns (r, x->node, y->node)
-                 - routes_ns (r, x->node, x->home)
-                 - routes_ns (r, y->node, y->home);
-            if (isfinite (ns))
-                w->way[w->nways++] = (struct leaf_way){ a, b, k, ns };
-        }
+        find_hops (out->f, a->node, hops, queue);
+        topology_paths_from (m, &edges, m->nedges, a->home, d, last);
+        for (const struct leaf *b = a + 1; b < w->leaf + w->nleaves; b++)
+            if (b->home != NONE && hops[b->node] < HOPS
+                && isfinite (d[b->home]))
+                out->way[out->nways++] = (struct against_way){
+                    .a = a->node,
+                    .b = b->node,
+                    .hops = hops[b->node],
+                    .ns = d[b->home],
+                };
     }
+    csr_clear (&edges);
     free (hops);
     free (queue);
-    routes_destroy (r);
+    free (last);
+    free (d);
 }
 
 static void find_centres (struct comparing *w)
 {
-    double *v = xarray (w->nways, sizeof (*v));
+    const struct against *out = w->out;
+    double *v = xarray (out->nways, sizeof (*v));
 
     for (unsigned int hops = 0; hops < HOPS; hops++) {
         size_t n = 0;
 
-        for (size_t i = 0; i < w->nways; i++)
-            if (w->way[i].hops == hops)
-                v[n++] = w->way[i].ns;
+        for (size_t i = 0; i < out->nways; i++)
+            if (out->way[i].hops == hops)
+                v[n++] = out->way[i].ns;
         w->centre[hops] = n < WAYS_MIN ? NAN : stats_median (v, n);
     }
     free (v);
@@ -303,30 +281,26 @@ static unsigned int nearest (const struct comparing *w, double ns)
     return best;
 }
 
+/* Keep the ways that differ. */
 static void compare_ways (struct comparing *w)
 {
     struct against *out = w->out;
+    size_t kept = 0;
 
-    out->way = xarray (w->nways, sizeof (*out->way));
-    for (size_t i = 0; i < w->nways; i++) {
-        const struct leaf_way *way = &w->way[i];
-        unsigned int seen = nearest (w, way->ns);
+    for (size_t i = 0; i < out->nways; i++) {
+        struct against_way *way = &out->way[i];
         double own = fabs (w->centre[way->hops] - way->ns);
 
-        if (isnan (own))
-            out->unclear++;
-        else if (seen == way->hops)
+        way->seen = nearest (w, way->ns);
+        if (!isnan (own) && way->seen == way->hops)
             out->nclear++;
-        else if (own < CLEARLY * fabs (w->centre[seen] - way->ns))
+        else if (isnan (own)
+                 || own < CLEARLY * fabs (w->centre[way->seen] - way->ns))
             out->unclear++;
         else
-            out->way[out->nways++] = (struct against_way){
-                .a = w->leaf[way->a].node,
-                .b = w->leaf[way->b].node,
-                .hops = way->hops,
-                .seen = seen,
-            };
+            out->way[kept++] = *way;
     }
+    out->nways = kept;
 }
 
 struct against *against_compare (const struct fabric *f,
@@ -345,7 +319,6 @@ struct against *against_compare (const struct fabric *f,
     free (w.member);
     free (w.leaf);
     free (w.owner);
-    free (w.way);
     return out;
 }
 

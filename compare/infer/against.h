@@ -37,6 +37,7 @@ struct against_way {
     uint32_t a, b;       /* nodes */
     unsigned int hops;   /* cables between them in the snapshot */
     unsigned int seen;   /* by latency */
+    double ns;           /* between them by latency */
 };
 
 struct against {

@@ -247,8 +247,12 @@ uint32_t linkage (uint32_t n, double *sum, double *weight, struct merge *merge)
                 best = a;
         if (best == n)
             break;
-        merge[merges] = (struct merge){ best, k.near[best],
-                                        mean (&k, best, k.near[best]) };
+        merge[merges] = (struct merge){
+            .a = best,
+            .b = k.near[best],
+            .mean = mean (&k, best, k.near[best]),
+            .pairs = weight[(size_t)best * n + k.near[best]],
+        };
         unite_groups (&k, best, merge[merges++].b);
     }
     free (k.gone);

@@ -45,6 +45,7 @@ struct merge {
     uint32_t a, b; /* b's group joins a's; each is named by one of its
                       members */
     double mean;   /* over the pairs between them */
+    double pairs;  /* the weight of these */
 };
 
 /* Link n items. Each pair has a weight (0: not known) and a value times its

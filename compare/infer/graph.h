@@ -22,7 +22,7 @@
 
 #include <stdio.h>
 
-#include "compare/infer/fit.h"
+#include "compare/infer/infer.h"
 #include "compare/infer/model.h"
 #include "util/error.h"
 

@@ -163,23 +163,22 @@ static void join_near (struct topology_model *m, double zero)
 
 struct csr topology_edges (const struct topology_model *m, size_t first)
 {
-    size_t n = m->nedges;
-    struct csr ends = {
-        .n = n,
-        .start = xcalloc (n + 1, sizeof (*ends.start)),
-        .v = xarray (2 * n, sizeof (*ends.v)),
-    };
+    size_t *count = xcalloc (m->nvertices, sizeof (*count));
     struct csr edges;
 
-    for (size_t i = first; i < n; i++) {
-        size_t at = ends.start[i];
-
-        ends.v[at] = m->edge[i].a;
-        ends.v[at + 1] = m->edge[i].b;
-        ends.start[i + 1] = at + 2;
+    for (size_t i = first; i < m->nedges; i++) {
+        count[m->edge[i].a]++;
+        count[m->edge[i].b]++;
     }
-    edges = csr_transpose (&ends, m->nvertices);
-    csr_clear (&ends);
+    edges = csr_create (m->nvertices, count);
+    memset (count, 0, m->nvertices * sizeof (*count));
+    for (size_t i = first; i < m->nedges; i++) {
+        uint32_t a = m->edge[i].a, b = m->edge[i].b;
+
+        edges.v[edges.start[a] + count[a]++] = i;
+        edges.v[edges.start[b] + count[b]++] = i;
+    }
+    free (count);
     return edges;
 }
 
@@ -265,85 +264,43 @@ void topology_normal (struct topology_model *m, double zero)
  * Paths
  */
 
-/* A heap of vertices by distance; `place` is a vertex's position in it. */
-struct heap {
-    uint32_t *v, *place;
-    uint32_t n;
-    const double *d;
-};
-
-static void heap_put (struct heap *h, uint32_t at, uint32_t v)
-{
-    h->v[at] = v;
-    h->place[v] = at;
-}
-
-static void heap_rise (struct heap *h, uint32_t v)
-{
-    uint32_t at = h->place[v];
-
-    while (at > 0 && h->d[h->v[(at - 1) / 2]] > h->d[v]) {
-        heap_put (h, at, h->v[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    heap_put (h, at, v);
-}
-
-static uint32_t heap_pop (struct heap *h)
-{
-    uint32_t top = h->v[0], v = h->v[--h->n], at = 0, child;
-
-    h->place[top] = TOPOLOGY_NONE;
-    if (h->n == 0)
-        return top;
-    while ((child = 2 * at + 1) < h->n) {
-        if (child + 1 < h->n && h->d[h->v[child + 1]] < h->d[h->v[child]])
-            child++;
-        if (h->d[h->v[child]] >= h->d[v])
-            break;
-        heap_put (h, at, h->v[child]);
-        at = child;
-    }
-    heap_put (h, at, v);
-    return top;
-}
-
-/* After Dijkstra. */
+/* A vertex is queued again when a shorter path to it is found; the queue is a
+ * ring.
+ */
 void topology_paths_from (const struct topology_model *m,
                           const struct csr *edges, size_t but, uint32_t from,
                           double *d, uint32_t *last)
 {
-    struct heap h = {
-        .v = xarray (m->nvertices, sizeof (*h.v)),
-        .place = xarray (m->nvertices, sizeof (*h.place)),
-        .n = m->nvertices,
-        .d = d,
-    };
+    uint32_t n = m->nvertices, head = 0, waiting = 1;
+    uint32_t *queue = xarray (n, sizeof (*queue));
+    bool *queued = xcalloc (n, sizeof (*queued));
 
-    for (uint32_t v = 0; v < m->nvertices; v++) {
-        d[v] = INFINITY;
+    for (uint32_t v = 0; v < n; v++) {
+        d[v] = v == from ? 0 : INFINITY;
         last[v] = TOPOLOGY_NONE;
-        heap_put (&h, v, v);
     }
-    d[from] = 0;
-    heap_rise (&h, from);
-    while (h.n > 0) {
-        uint32_t v = heap_pop (&h);
+    queue[0] = from;
+    while (waiting > 0) {
+        uint32_t v = queue[head];
 
+        head = (head + 1) % n;
+        waiting--;
+        queued[v] = false;
         for (size_t i = edges->start[v]; i < edges->start[v + 1]; i++) {
             const struct topology_edge *e = &m->edge[edges->v[i]];
             uint32_t w = other_end (e, v);
 
-            if (h.place[w] == TOPOLOGY_NONE || edges->v[i] == but
-                || d[v] + e->latency_ns >= d[w])
+            if (edges->v[i] == but || d[v] + e->latency_ns >= d[w])
                 continue;
             d[w] = d[v] + e->latency_ns;
             last[w] = v;
-            heap_rise (&h, w);
+            if (!queued[w])
+                queue[(head + waiting++) % n] = w;
+            queued[w] = true;
         }
     }
-    free (h.v);
-    free (h.place);
+    free (queue);
+    free (queued);
 }
 
 void topology_paths (const struct topology_model *m, double *d, uint32_t *last)
@@ -362,8 +319,8 @@ void topology_paths (const struct topology_model *m, double *d, uint32_t *last)
 /*
  * Paths as a network
  *
-Notes: the shortest paths from a node to all vertices are a tree. In reverse,
- * it shows how messages to that node are forwarded.
+ * The shortest paths from a node to all vertices are a tree. In reverse, it
+ * shows how messages to that node are forwarded.
  *
  * Places are the vertices, where messages are forwarded, followed by the nodes
  * again, where messages are received. A node may forward for others, so the
@@ -375,13 +332,11 @@ enum { NAME_SIZE = INFER_MAX_LABEL + 1 };
 struct routes {
     struct network net;
     const struct topology_model *m;
-    double *ns;    /* [nnodes * nvertices] */
-    uint32_t *arc; /* the same: from a vertex towards a node; NETWORK_NONE: no
-                      path */
+    uint32_t *arc; /* [nnodes * nvertices] from a vertex towards a node;
+                      NETWORK_NONE: no path */
     struct link_info *link;
-    char **id;              /* [nedges] */
-    struct switch_info *sw; /* [nvertices] */
-    char (*sw_name)[32];
+    struct switch_info *sw;  /* [nvertices] */
+    char (*name)[NAME_SIZE]; /* [nvertices] */
     char hash[24];
 };
 
@@ -455,18 +410,17 @@ static void name_links (struct routes *r)
 {
     const struct topology_model *m = r->m;
     uint64_t hash = UINT64_C (0xcbf29ce484222325);
-    char a[NAME_SIZE], b[NAME_SIZE];
 
+    for (uint32_t v = 0; v < m->nvertices; v++)
+        topology_name (m, v, r->name[v], NAME_SIZE);
+    for (uint32_t v = m->nnodes; v < m->nvertices; v++)
+        r->sw[v] = (struct switch_info){ r->name[v], r->name[v] };
     for (size_t i = 0; i < m->nedges; i++) {
         const struct topology_edge *e = &m->edge[i];
         bool is_host = e->a < m->nnodes;
 
-        topology_name (m, e->a, a, sizeof (a));
-        topology_name (m, e->b, b, sizeof (b));
-        r->id[i] = xasprintf ("%s - %s", a, b);
-        hash = hash_text (hash, r->id[i]);
         r->link[i] = (struct link_info){
-            .id = r->id[i],
+            .id = xasprintf ("%s - %s", r->name[e->a], r->name[e->b]),
             .kind = is_host ? LINK_HOST : LINK_SWITCH,
             .class_id = !is_host,
             .class_name = is_host ? "host" : "switch",
@@ -474,10 +428,7 @@ static void name_links (struct routes *r)
             .end = { is_host ? NETWORK_NONE : e->a,
                      e->b < m->nnodes ? NETWORK_NONE : e->b },
         };
-    }
-    for (uint32_t v = m->nnodes; v < m->nvertices; v++) {
-        topology_name (m, v, r->sw_name[v], sizeof (r->sw_name[v]));
-        r->sw[v] = (struct switch_info){ r->sw_name[v], r->sw_name[v] };
+        hash = hash_text (hash, r->link[i].id);
     }
     snprintf (r->hash, sizeof (r->hash), "model-%016" PRIx64, hash);
 }
@@ -486,16 +437,16 @@ struct routes *routes_create (const struct topology_model *m)
 {
     size_t size = (size_t)m->nnodes * m->nvertices;
     struct routes *r = xcalloc (1, sizeof (*r));
+    double *ns = xarray (size, sizeof (*ns));
 
     r->m = m;
-    r->ns = xarray (size, sizeof (*r->ns));
     r->arc = xarray (size, sizeof (*r->arc));
     r->link = xcalloc (m->nedges, sizeof (*r->link));
-    r->id = xarray (m->nedges, sizeof (*r->id));
     r->sw = xcalloc (m->nvertices, sizeof (*r->sw));
-    r->sw_name = xcalloc (m->nvertices, sizeof (*r->sw_name));
+    r->name = xcalloc (m->nvertices, sizeof (*r->name));
     name_links (r);
-    topology_paths (m, r->ns, r->arc);
+    topology_paths (m, ns, r->arc);
+    free (ns);
     /* reverse the trees: the arc from each vertex to the one before it */
     for (size_t i = 0; i < size; i++) {
         uint32_t v = i % m->nvertices;
@@ -527,51 +478,23 @@ void routes_destroy (struct routes *r)
     if (!r)
         return;
     for (size_t i = 0; i < r->m->nedges; i++)
-        free (r->id[i]);
-    free (r->ns);
+        free ((char *)r->link[i].id);
     free (r->arc);
     free (r->link);
-    free (r->id);
     free (r->sw);
-    free (r->sw_name);
+    free (r->name);
     free (r);
-}
-
-const struct network *routes_network (const struct routes *r)
-{
-    return &r->net;
-}
-
-double routes_ns (const struct routes *r, uint32_t node, uint32_t to)
-{
-    return r->ns[(size_t)node * r->m->nvertices + to];
 }
 
 struct pathset *routes_nodes (const struct routes *r, struct error *err)
 {
-    return routes_resolve ((const char *const *)r->m->label, r->m->nnodes,
-                           (void *)r, err);
-}
-
-struct pathset *routes_resolve (const char *const *name, size_t n, void *arg,
-                                struct error *err)
-{
-    const struct routes *r = arg;
+    uint32_t n = r->m->nnodes;
     struct endpoint *e = xarray (n, sizeof (*e));
-    struct pathset *ps = NULL;
-    size_t i = 0;
+    struct pathset *ps;
 
-    for (; i < n; i++) {
-        uint32_t node = topology_find (r->m, name[i]);
-
-        if (node == TOPOLOGY_NONE)
-            break;
-        e[i] = (struct endpoint){ node, r->m->label[node], r->m->label[node] };
-    }
-    if (i < n)
-        error_input (err, "the topology has no node %.80s", name[i]);
-    else
-        ps = pathset_create (&r->net, e, n, err);
+    for (uint32_t i = 0; i < n; i++)
+        e[i] = (struct endpoint){ i, r->m->label[i], r->m->label[i] };
+    ps = pathset_create (&r->net, e, n, err);
     free (e);
     return ps;
 }

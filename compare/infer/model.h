@@ -91,7 +91,7 @@ void topology_paths_from (const struct topology_model *m,
                           double *d, uint32_t *last);
 
 /* The same from all nodes over all edges, into d and last [nnodes * nvertices].
- * last may be NULL. Cost: nodes times edges times a logarithm.
+ * last may be NULL. Cost: nodes times edges, a few times.
  */
 void topology_paths (const struct topology_model *m, double *d, uint32_t *last);
 
@@ -99,8 +99,9 @@ void topology_paths (const struct topology_model *m, double *d, uint32_t *last);
  * their checker, the solver) works on those of an inferred topology, too.
  *
  * Made by routes_create from a topology_model. Links are its edges, named
- * "h0001 - switch 1" by their vertices. Endpoints are its nodes; where nodes
- * are joined directly, without switches, they forward.
+ * "h0001 - switch 1" by their vertices; the network's hash is that of these
+ * names. Endpoints are its nodes; where nodes are joined directly, without
+ * switches, they forward.
  */
 struct routes;
 
@@ -111,19 +112,7 @@ struct routes;
 struct routes *routes_create (const struct topology_model *m);
 void routes_destroy (struct routes *r);
 
-/* Valid as long as the routes. Its hash is that of the names of all edges. */
-const struct network *routes_network (const struct routes *r);
-
 /* The set of all nodes, in the order of the model; NULL with err. */
 struct pathset *routes_nodes (const struct routes *r, struct error *err);
-
-/* The set of the nodes with these names: a pathset_resolve_f whose `arg` is the
- * routes.
- */
-struct pathset *routes_resolve (const char *const *name, size_t n, void *arg,
-                                struct error *err);
-
-/* Latency of the path from a node to a vertex; INFINITY if there is none. */
-double routes_ns (const struct routes *r, uint32_t node, uint32_t to);
 
 #endif /* COMPARE_MODEL_H */

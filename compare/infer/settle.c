@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Least squares for the edges of a model, from their present values.
- *
- * Notes: conjugate gradients on the normal equations (CGLS), with unknowns
- * scaled by the number of their rows. They converge to the minimum nearest to
- * the start, so a matrix without full rank needs no special treatment.
+/* Latencies of a model's edges by least squares over the pairs' paths, and which
+ * edges are needed.
  */
 #include "config.h"
 #include "compare/infer/steps.h"
@@ -13,25 +10,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/infer/infer.h"
 #include "core/linear/linalg.h"
+#include "core/linear/lsq.h"
+#include "core/linear/sparse.h"
+#include "core/plan/rref.h"
 #include "util/alloc.h"
 
-enum { ITERATIONS = 300 };
+enum {
+    ITERATIONS = 300,
+    SWITCHES_MAX = 512, /* of a model that is pruned */
+};
 
 #define ENOUGH 1e-18 /* of the sum of squared latencies: stop when a step gains
                         less */
+#define LOOSE 1e-6   /* weight, in pairs, that keeps an edge at its value */
+#define FIXED 1e9    /* the same for an edge of length 0 */
 
-/* The measured pairs' paths. */
+/* The paths of the pairs that were measured and that the model joins. */
 struct path_rows {
     struct csr edges; /* by pair */
+    double *ns;       /* [pairs] measured */
     double *rest;     /* [pairs] measured minus the path's length */
-    double enough;    /* a sum of squares */
-    bool apart;       /* some nodes are not joined */
+    double squares;   /* sum of ns^2 */
+    size_t apart;     /* pairs measured, but not joined */
+    bool parted;      /* some nodes are not joined, measured or not */
 };
 
 static void rows_clear (struct path_rows *r)
 {
     csr_clear (&r->edges);
+    free (r->ns);
     free (r->rest);
 }
 
@@ -41,7 +50,10 @@ static struct path_rows rows_make (const struct topology_model *m,
     size_t n = m->nnodes, nv = m->nvertices, pairs = n * (n - 1) / 2, at = 0;
     double *d = xarray (n * nv, sizeof (*d));
     uint32_t *last = xarray (n * nv, sizeof (*last));
-    struct path_rows r = { .rest = xarray (pairs, sizeof (*r.rest)) };
+    struct path_rows r = {
+        .ns = xarray (pairs, sizeof (*r.ns)),
+        .rest = xarray (pairs, sizeof (*r.rest)),
+    };
     struct csr *c = &r.edges;
 
     c->start = xcalloc (pairs + 1, sizeof (*c->start));
@@ -49,14 +61,15 @@ static struct path_rows rows_make (const struct topology_model *m,
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a + 1; b < n; b++) {
             const uint32_t *up = last + a * nv;
-            double ns = infer_matrix_at (w, a, b);
+            double ns = infer_matrix_at (w, a, b), path = d[a * nv + b];
 
-            if (isinf (d[a * nv + b]))
-                r.apart = true;
-            if (isnan (ns) || isinf (d[a * nv + b]))
+            r.parted |= isinf (path);
+            r.apart += isinf (path) && !isnan (ns);
+            if (isnan (ns) || isinf (path))
                 continue;
-            r.enough += ENOUGH * ns * ns;
-            r.rest[c->n] = ns - d[a * nv + b];
+            r.squares += ns * ns;
+            r.ns[c->n] = ns;
+            r.rest[c->n] = ns - path;
             for (uint32_t v = b; v != a; v = up[v]) {
                 c->v = xgrow (c->v, at, sizeof (*c->v));
                 c->v[at++] = topology_edge_of (m, v, up[v]);
@@ -67,6 +80,13 @@ static struct path_rows rows_make (const struct topology_model *m,
     free (last);
     return r;
 }
+
+/*
+ * The model's latencies, from their present values. Conjugate gradients on the
+ * normal equations (CGLS), with unknowns scaled by the number of their rows:
+ * they converge to the minimum nearest to the start, so a matrix without full
+ * rank needs no special treatment.
+ */
 
 /* How many rows each edge is in. The caller frees the list. */
 static double *count_rows (const struct topology_model *m,
@@ -144,7 +164,7 @@ static void minimise (struct topology_model *m, struct path_rows *r)
         for (size_t e = 0; e < n; e++)
             p[e] = s[e] + new / old * p[e];
         old = new;
-        if (step * step * length <= r->enough)
+        if (step * step * length <= ENOUGH * r->squares)
             break;
     }
     for (size_t e = 0; e < n; e++)
@@ -170,13 +190,16 @@ double settle (struct topology_model *m, const struct infer_matrix *w)
         squares += r.rest[i] * r.rest[i];
     m->dof = r.edges.n > m->nedges ? r.edges.n - m->nedges : 0;
     m->noise_ns = m->dof ? sqrt (squares / (double)m->dof) : 0;
-    if (r.apart)
+    if (r.parted)
         squares = INFINITY;
     rows_clear (&r);
     return squares;
 }
 
-/* Notes: an edge can be removed in two ways: its two vertices become one, or
+/*
+ * Edges that are not needed
+ *
+ * An edge can be removed in two ways: its two vertices become one, or
  * paths use the next shortest path between them. In both cases a combination of
  * edges that was free is forced to 0: the edge, or that path minus the edge.
  * Let its value be v, and its variance c times that of a pair (from the inverse
@@ -185,11 +208,6 @@ double settle (struct topology_model *m, const struct infer_matrix *w)
  * edges adapt. The edge that costs least is removed first, and then all costs
  * are computed again.
  */
-
-enum { SWITCHES_MAX = 512 };
-
-#define LOOSE 1e-6 /* weight, in pairs, that keeps an edge at its value */
-#define FIXED 1e9  /* the same for an edge of length 0 */
 
 /* The covariances of edges [nedges * nedges], in variances of a pair; NULL: the
  * equations are singular. Edges that the pairs do not determine get a large
@@ -309,232 +327,285 @@ void prune (struct topology_model *m, const struct infer_matrix *w,
         ;
 }
 
-/* Whether the residuals of a model are noise.
+/*
+ * Whether the residuals of a model are noise
  *
- * Notes: if the model lacks a switch or an edge, or has a node at the wrong
- * switch, some nodes are nearer to each other than in the model. (Nodes that
- * are farther apart show less: of two paths of equal length, the model uses the
- * one that noise makes shorter.) The sum of k values of noise is below -z sigma
- * sqrt (k) with a probability of less than exp (-z^2 / 2). So of all patterns
- * that take d digits to name, one in exp (z^2 / 2 - d) is. The patterns are:
+ * If the model lacks a switch or an edge, or has a node at the wrong switch,
+ * some nodes are nearer to each other than in the model. (Nodes that are farther
+ * apart show less: of two paths of equal length, the model uses the one that
+ * noise makes shorter.) The sum of k values of noise is below -z sigma sqrt (k)
+ * with a probability of less than exp (-z^2 / 2). So of all patterns that take d
+ * digits to name, one in exp (z^2 / 2 - d) is.
+ *
+ * The patterns are
  *
  * - blocks: the nodes at one switch, or one node, and the nodes at another.
  *
  * - groups: pairs within groups of nodes. There may be a single group of two
  *   nodes, or all nodes may be in groups. They are found by average linkage.
- *   Their description takes log (n over m) digits for the m nodes that are in a
- *   group, m log g - log g! for the assignment of these to g groups, and log (k
- *   (k + 1)) for each of the numbers k = g and k = m - 2 g + 1.
  */
 
 struct leftover {
-    uint32_t n;     /* nodes */
-    double *left;   /* [n * n] residuals over their standard deviation; 0: not
-                       known */
-    double *known;  /* [n * n] 1; 0: not known */
-    double sd;      /* ns: standard deviation */
-    uint32_t nvertices;
-    uint32_t *at;   /* [n] the vertex of a node: its switch, or itself */
+    size_t n;         /* nodes */
+    double *left;     /* [n * n] residuals; 0: not known */
+    double *weight;   /* [n * n] 1; 0: not known */
+    double variance;
     struct rest rest; /* of the best pattern so far */
 };
 
-/* Groups of nodes. Groups have numbers below n; some numbers are not used. */
-struct partition {
-    uint32_t *of, *size;   /* [n] */
-    uint32_t n, members;   /* groups of two or more; nodes in these */
-    double sum, pairs;     /* within these groups */
-    double *sums, *counts; /* [n] scratch: a node's pairs, by group */
-};
-
-static void fill_left (struct leftover *k, const struct topology_model *m,
-                       const struct infer_matrix *w)
-{
-    double *d = xarray ((size_t)m->nnodes * m->nvertices, sizeof (*d));
-    double sum = 0, known = 0;
-
-    topology_paths (m, d, NULL);
-    for (size_t i = 0; i < (size_t)k->n * k->n; i++) {
-        if (i % (k->n + 1) == 0 || isnan (w->ns[i]))
-            continue;
-        k->left[i] = w->ns[i] - d[i / k->n * m->nvertices + i % k->n];
-        k->known[i] = 1;
-        k->rest.most = fmax (k->rest.most, fabs (k->left[i]));
-        sum += k->left[i] * k->left[i];
-        known++;
-    }
-    k->sd = sqrt (sum / fmax (known, 1));
-    for (size_t i = 0; sum > 0 && i < (size_t)k->n * k->n; i++)
-        k->left[i] /= k->sd;
-    free (d);
-}
-
-/* Keep a pattern that saves more digits than the best so far. */
-static void keep (struct leftover *k, double digits, double mean)
-{
-    if (digits > k->rest.digits) {
-        k->rest.digits = digits;
-        k->rest.ns = -mean * k->sd;
-    }
-}
-
-/* Blocks: rows are the nodes of one value of `of`, columns the nodes at one
- * vertex.
+/* A pattern of pairs, with the sum of their residuals, and what naming it costs.
  */
-static void look_blocks (struct leftover *k, const uint32_t *of)
+static void look (struct leftover *k, double sum, double pairs, double name)
 {
-    size_t nv = k->nvertices;
+    double digits = sum * sum / (2 * pairs * k->variance) - name;
+
+    if (sum < 0 && digits > k->rest.digits) {
+        k->rest.digits = digits;
+        k->rest.ns = -sum / pairs;
+    }
+}
+
+/* Blocks: rows are the nodes of one value of `of`, columns the nodes of one
+ * value of `at`; these are below nv.
+ */
+static void look_blocks (struct leftover *k, const uint32_t *of,
+                         const uint32_t *at, size_t nv)
+{
     double *sum = xcalloc (nv * nv, sizeof (*sum));
-    double *count = xcalloc (nv * nv, sizeof (*count));
+    double *pairs = xcalloc (nv * nv, sizeof (*pairs));
     double blocks = 0;
 
-    for (uint32_t a = 0; a < k->n; a++)
-        for (uint32_t b = 0; b < k->n; b++) {
-            size_t i = of[a] * nv + k->at[b];
-
+    for (size_t a = 0; a < k->n; a++)
+        for (size_t b = 0; b < k->n; b++) {
             /* within a switch each pair is there twice */
-            if (of[a] == k->at[b] && b < a)
+            if (of[a] == at[b] && b < a)
                 continue;
-            sum[i] += k->left[(size_t)a * k->n + b];
-            count[i] += k->known[(size_t)a * k->n + b];
+            sum[of[a] * nv + at[b]] += k->left[a * k->n + b];
+            pairs[of[a] * nv + at[b]] += k->weight[a * k->n + b];
         }
     for (size_t i = 0; i < nv * nv; i++)
-        blocks += count[i] > 0;
+        blocks += pairs[i] > 0;
     for (size_t i = 0; i < nv * nv; i++)
-        if (count[i] > 0 && sum[i] < 0)
-            keep (k, sum[i] * sum[i] / (2 * count[i]) - log (blocks),
-                  sum[i] / count[i]);
-    free (count);
+        look (k, sum[i], pairs[i], log (blocks));
+    free (pairs);
     free (sum);
 }
 
-/* Digits that naming the groups saves. */
-static double saved (uint32_t n, const struct partition *g)
-{
-    double ng = g->n, m = g->members, more = m - 2 * ng + 1;
-
-    if (!(g->sum < 0))
-        return 0;
-    return g->sum * g->sum / (2 * g->pairs)
-           - (lgamma (n + 1.0) - lgamma (m + 1) - lgamma (n - m + 1))
-           - (m * log (ng) - lgamma (ng + 1)) - log (ng * (ng + 1))
-           - log (more * (more + 1));
-}
-
-static void resize (struct partition *g, uint32_t group, int64_t by)
-{
-    uint32_t old = g->size[group], new = (uint32_t)(old + by);
-
-    g->n += (new > 1) - (old > 1);
-    g->members += (new > 1 ? new : 0) - (old > 1 ? old : 0);
-    g->size[group] = new;
-}
-
-/* Sums and counts of a node's pairs, by the groups of the other nodes. */
-static void sum_pairs (const struct leftover *k, struct partition *g,
-                       uint32_t a)
-{
-    memset (g->sums, 0, k->n * sizeof (*g->sums));
-    memset (g->counts, 0, k->n * sizeof (*g->counts));
-    for (uint32_t b = 0; b < k->n; b++) {
-        g->sums[g->of[b]] += k->left[(size_t)a * k->n + b];
-        g->counts[g->of[b]] += k->known[(size_t)a * k->n + b];
-    }
-}
-
-/* Move a node to another group; sum_pairs was called for it. */
-static void move (struct partition *g, uint32_t a, uint32_t to)
-{
-    uint32_t from = g->of[a];
-
-    g->sum += g->sums[to] - g->sums[from];
-    g->pairs += g->counts[to] - g->counts[from];
-    resize (g, from, -1);
-    resize (g, to, 1);
-    g->of[a] = to;
-}
-
-/* Start with each node alone, and apply the first merges, as long as their mean
- * is below 0. Returns after how many of them the most digits are saved.
+/* The digits that name g groups of two or more among n nodes: log (n over m) for
+ * the m nodes that are in one, m log g - log g! for their assignment to groups,
+ * and log (k (k + 1)) for each of the numbers k = g and k = m - 2 g + 1.
  */
-static uint32_t apply (const struct leftover *k, struct partition *g,
-                       const struct merge *merge, uint32_t merges)
+static double name_groups (double n, double g, double m)
 {
-    uint32_t best = 0;
-    double most = 0;
+    double more = m - 2 * g + 1;
 
-    g->n = g->members = 0;
-    g->sum = g->pairs = 0;
-    for (uint32_t a = 0; a < k->n; a++) {
-        g->of[a] = a;
-        g->size[a] = 1;
-    }
-    for (uint32_t i = 0; i < merges && merge[i].mean < 0; i++) {
-        for (uint32_t a = 0; a < k->n; a++)
-            if (g->of[a] == merge[i].b) {
-                sum_pairs (k, g, a);
-                move (g, a, merge[i].a);
-            }
-        if (saved (k->n, g) > most) {
-            most = saved (k->n, g);
-            best = i + 1;
-        }
-    }
-    return best;
+    return lgamma (n + 1) - lgamma (m + 1) - lgamma (n - m + 1)
+           + (m * log (g) - lgamma (g + 1)) + log (g * (g + 1))
+           + log (more * (more + 1));
 }
 
 static void look_groups (struct leftover *k)
 {
-    uint32_t n = k->n, merges;
-    size_t size = (size_t)n * n;
-    struct partition g = {
-        .of = xarray (n, sizeof (*g.of)),
-        .size = xarray (n, sizeof (*g.size)),
-        .sums = xarray (n, sizeof (*g.sums)),
-        .counts = xarray (n, sizeof (*g.counts)),
-    };
-    struct merge *merge = xarray (n, sizeof (*merge));
-    double *sum = xarray (size, sizeof (*sum));
-    double *weight = xarray (size, sizeof (*weight));
+    struct merge *merge = xarray (k->n, sizeof (*merge));
+    uint32_t *size = xarray (k->n, sizeof (*size)), merges;
+    double sum = 0, pairs = 0, groups = 0, members = 0;
 
-    memcpy (sum, k->left, size * sizeof (*sum));
-    memcpy (weight, k->known, size * sizeof (*weight));
-    merges = linkage (n, sum, weight, merge);
-    apply (k, &g, merge, apply (k, &g, merge, merges));
-    if (g.sum < 0)
-        keep (k, saved (n, &g), g.sum / g.pairs);
-    free (g.of);
-    free (g.size);
-    free (g.sums);
-    free (g.counts);
+    merges = linkage (k->n, k->left, k->weight, merge);
+    for (size_t i = 0; i < k->n; i++)
+        size[i] = 1;
+    for (uint32_t i = 0; i < merges && merge[i].mean < 0; i++) {
+        uint32_t a = merge[i].a, b = merge[i].b;
+        int alone = (size[a] == 1) + (size[b] == 1);
+
+        size[a] += size[b];
+        groups += alone - 1;
+        members += alone;
+        sum += merge[i].mean * merge[i].pairs;
+        pairs += merge[i].pairs;
+        look (k, sum, pairs, name_groups ((double)k->n, groups, members));
+    }
     free (merge);
-    free (sum);
-    free (weight);
+    free (size);
 }
 
 struct rest rest_of (const struct topology_model *m,
                      const struct infer_matrix *w)
 {
-    uint32_t n = m->nnodes, *self = xarray (n, sizeof (*self));
+    size_t n = m->nnodes, nv = m->nvertices;
+    double *d = xarray (n * nv, sizeof (*d)), known = 0;
+    uint32_t *self = xarray (n, sizeof (*self)), *at = xarray (n, sizeof (*at));
     struct leftover k = {
         .n = n,
-        .left = xcalloc ((size_t)n * n, sizeof (*k.left)),
-        .known = xcalloc ((size_t)n * n, sizeof (*k.known)),
-        .nvertices = m->nvertices,
-        .at = xarray (n, sizeof (*k.at)),
+        .left = xcalloc (n * n, sizeof (*k.left)),
+        .weight = xcalloc (n * n, sizeof (*k.weight)),
     };
 
-    fill_left (&k, m, w);
-    for (uint32_t a = 0; a < n; a++)
-        k.at[a] = self[a] = a;
+    topology_paths (m, d, NULL);
+    for (size_t i = 0; i < n * n; i++) {
+        if (i % (n + 1) == 0 || isnan (w->ns[i]))
+            continue;
+        k.left[i] = w->ns[i] - d[i / n * nv + i % n];
+        k.weight[i] = 1;
+        k.rest.most = fmax (k.rest.most, fabs (k.left[i]));
+        k.variance += k.left[i] * k.left[i];
+        known++;
+    }
+    k.variance /= known;
+    for (size_t a = 0; a < n; a++)
+        at[a] = self[a] = a;
     for (size_t i = 0; i < m->nedges; i++)
         if (m->edge[i].a < n && m->edge[i].b >= n)
-            k.at[m->edge[i].a] = m->edge[i].b;
-    look_blocks (&k, k.at);
-    look_blocks (&k, self);
+            at[m->edge[i].a] = m->edge[i].b;
+    look_blocks (&k, at, at, nv);
+    look_blocks (&k, self, at, nv);
     look_groups (&k);
     free (k.left);
-    free (k.known);
-    free (k.at);
+    free (k.weight);
+    free (d);
+    free (at);
     free (self);
     return k.rest;
+}
+
+/*
+ * The final fit
+ *
+ * The rank is computed exactly, by elimination modulo a prime (plan/rref). Least
+ * squares (linear/lsq) use its pivot columns, which are independent. The other
+ * columns keep the model's values, on the other side of the equation. An edge is
+ * determined if its row of the reduced form contains only the edge.
+ */
+
+/* The column of each edge among the pivots; UINT32_MAX: free. */
+static uint32_t *find_rank (struct fit *fit, const struct path_rows *r)
+{
+    uint32_t *column = xarray (fit->nedges, sizeof (*column));
+    uint8_t *one = memset (xarray (fit->nedges, 1), 1, fit->nedges);
+    struct rref *form = rref_create (fit->nedges);
+    size_t n, next = 0;
+
+    for (size_t i = 0; i < r->edges.n; i++)
+        rref_add (form, r->edges.v + r->edges.start[i], one,
+                  r->edges.start[i + 1] - r->edges.start[i]);
+    rref_reduce (form);
+    fit->rank = rref_rank (form);
+    for (uint32_t e = 0; e < fit->nedges; e++) {
+        int i = rref_pivot (form, e);
+
+        column[e] = i < 0 ? UINT32_MAX : next++;
+        fit->determined[e] = i >= 0 && (rref_row (form, i, &n), n == 1);
+    }
+    rref_destroy (form);
+    free (one);
+    return column;
+}
+
+/* Sums of squares. */
+static void judge_fit (struct fit *fit, const struct path_rows *r,
+                       const struct sparse *a, const double *t,
+                       const double *y)
+{
+    double residual = 0, total = 0, mean = 0, dof = (double)fit->dof;
+
+    for (size_t i = 0; i < fit->pairs; i++) {
+        residual += pow (t[i] - sparse_row_dot (a, i, y), 2);
+        mean += r->ns[i] / (double)fit->pairs;
+    }
+    for (size_t i = 0; i < fit->pairs; i++)
+        total += pow (r->ns[i] - mean, 2);
+    if (fit->dof == 0)
+        return;
+    fit->residual_ns = sqrt (residual / dof);
+    if (!(total > 0))
+        return;
+    fit->r2 = 1 - residual / total;
+    fit->r2_adjusted
+        = 1 - residual / dof / (total / (double)(fit->pairs - 1));
+}
+
+/* Fit the edges that have a column. */
+static int fit_rows (struct fit *fit, struct topology_model *m,
+                     const struct path_rows *r, const uint32_t *column,
+                     struct error *err)
+{
+    static const struct covariance_options exact
+        = { .exact = 4096, .sketch = 64, .tolerance = LSQ_ROUGH, .seed = 1 };
+    uint32_t *col = xarray (m->nvertices, sizeof (*col));
+    int8_t *one = memset (xarray (m->nvertices, 1), 1, m->nvertices);
+    double *t = xarray (fit->pairs, sizeof (*t));
+    double *y = xcalloc (fit->rank, sizeof (*y));
+    struct sparse *a = sparse_create (fit->rank);
+    struct covariance *c = NULL;
+    struct lsq *q;
+
+    for (size_t i = 0; i < fit->pairs; i++) {
+        size_t n = 0;
+
+        t[i] = r->ns[i];
+        for (size_t k = r->edges.start[i]; k < r->edges.start[i + 1]; k++) {
+            uint32_t e = r->edges.v[k];
+
+            if (column[e] == UINT32_MAX)
+                t[i] -= m->edge[e].latency_ns;
+            else
+                col[n++] = column[e];
+        }
+        sparse_add (a, col, one, n);
+    }
+    if ((q = lsq_create (a, NULL)) && lsq_solve (q, t, LSQ_EXACT, y) == 0
+        && (c = covariance_create (a, NULL, q, &exact)))
+        judge_fit (fit, r, a, t, y);
+    else
+        error_errno (err, "the edges of the model cannot be fitted");
+    for (size_t e = 0; c && e < fit->nedges; e++) {
+        if (column[e] == UINT32_MAX)
+            continue;
+        m->edge[e].latency_ns = fmax (y[column[e]], 0);
+        if (fit->determined[e])
+            fit->stderr_ns[e] = sqrt (covariance_variance (c, column[e]))
+                                * fit->residual_ns;
+    }
+    free (col);
+    free (one);
+    free (t);
+    free (y);
+    sparse_destroy (a);
+    lsq_destroy (q);
+    covariance_destroy (c);
+    return c ? 0 : -1;
+}
+
+int fit_model (struct fit *fit, struct topology_model *m,
+               const struct infer_matrix *w, struct error *err)
+{
+    struct path_rows r = rows_make (m, w);
+    size_t n = m->nedges;
+    uint32_t *column;
+    int rc;
+
+    *fit = (struct fit){
+        .pairs = r.edges.n,
+        .apart = r.apart,
+        .nedges = n,
+        .residual_ns = NAN,
+        .r2 = NAN,
+        .r2_adjusted = NAN,
+        .stderr_ns = xarray (n, sizeof (*fit->stderr_ns)),
+        .determined = xcalloc (n, sizeof (*fit->determined)),
+    };
+    for (size_t e = 0; e < n; e++)
+        fit->stderr_ns[e] = NAN;
+    column = find_rank (fit, &r);
+    fit->dof = fit->pairs - fit->rank;
+    rc = fit->rank > 0 ? fit_rows (fit, m, &r, column, err) : 0;
+    free (column);
+    rows_clear (&r);
+    return rc;
+}
+
+void fit_clear (struct fit *fit)
+{
+    free (fit->stderr_ns);
+    free (fit->determined);
+    *fit = (struct fit){ 0 };
 }

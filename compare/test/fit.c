@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "compare/infer/fit.h"
+#include "compare/infer/infer.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -79,7 +79,7 @@ static void test_star (void)
     ok (fit_model (&fit, m, w, NULL) == 0, "a star of six, all pairs");
     ok (fit.pairs == 15 && fit.rank == 6 && fit.dof == 9, "rank 6 of 15 pairs");
     for (size_t e = 0; e < 6; e++) {
-        exact &= near (fit.latency_ns[e], 10 * (e + 1), 1e-6);
+        exact &= near (m->edge[e].latency_ns, 10 * (e + 1), 1e-6);
         determined &= fit.determined[e];
     }
     ok (exact, "each spoke is found");
@@ -87,8 +87,6 @@ static void test_star (void)
     ok (near (fit.r2, 1, 1e-9) && near (fit.r2_adjusted, 1, 1e-9)
             && near (fit.residual_ns, 0, 1e-6),
         "nothing is left");
-    fit_apply (&fit, m);
-    ok (near (m->edge[3].latency_ns, 40, 1e-6), "and the model has it");
     fit_clear (&fit);
     infer_matrix_destroy (w);
     topology_destroy (m);
@@ -112,7 +110,7 @@ static void test_ring (uint32_t n)
     ok (determined == (n % 2 ? n : 0), "which determines %zu spokes",
         determined);
     for (uint32_t a = 0; a < n; a++)
-        fits &= near (fit.latency_ns[a] + fit.latency_ns[(a + 1) % n],
+        fits &= near (m->edge[a].latency_ns + m->edge[(a + 1) % n].latency_ns,
                       infer_matrix_at (w, a, (a + 1) % n), 1e-6);
     ok (fits, "and the pairs fit");
     fit_clear (&fit);
@@ -136,7 +134,7 @@ static void test_noise (void)
     ok (near (fit.stderr_ns[0], NOISE / sqrt (38), 0.1),
         "standard errors as they should be: %.3f", fit.stderr_ns[0]);
     for (size_t e = 0; e < 40; e++)
-        within += near (fit.latency_ns[e], 10 * (e + 1), 2 * fit.stderr_ns[e]);
+        within += near (m->edge[e].latency_ns, 10 * (e + 1), 2 * fit.stderr_ns[e]);
     ok (within >= 34, "%zu of 40 spokes are within two of them", within);
     fit_clear (&fit);
     infer_matrix_destroy (w);
@@ -156,7 +154,7 @@ static void test_few (void)
     ok (fit_model (&fit, m, w, NULL) == 0 && fit.pairs == 1 && fit.apart == 1,
         "a pair that the model does not join is apart");
     ok (fit.dof == 0 && isnan (fit.r2) && isnan (fit.residual_ns)
-            && isnan (fit.stderr_ns[0]) && near (fit.latency_ns[0], 7, 1e-9),
+            && isnan (fit.stderr_ns[0]) && near (m->edge[0].latency_ns, 7, 1e-9),
         "without freedom, nothing is said of the fit");
     fit_clear (&fit);
     infer_matrix_destroy (w);
