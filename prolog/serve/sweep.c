@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. The weight of a link is its age in units of every_s. Below SOON it is
- * 0. So the oldest link finally has the greatest weight, whatever else there is
- * to gain. The audit starts with a pair whose paths cross this link: the one
- * whose paths weigh most. Then it is extended host by host. Each time the host
- * is added that gains most: the weights of the links on its paths to and from
- * the chosen hosts that no chosen path crosses yet, and a little for each of
- * these pairs that is open (undetermined: SWEEP_OPEN).
+ * 0. The audit starts with the pair whose due links weigh most, to a power that
+ * lets the oldest link decide. Then it is extended host by host. Each time the
+ * host is added that gains most: the weights of the links on its paths to and
+ * from the chosen hosts that no chosen path crosses yet, and a little for each
+ * of these pairs that is open (undetermined: SWEEP_OPEN).
  *
- * All pairs are searched by trees (paths/tree), each path once. psi(i,s) is the
- * sum over the path to endpoint i from leaf s and over the first hop of i. The
- * sum of a pair is psi(a, leaf of b) + psi(b, leaf of a). The first pair is the
- * one with the greatest sum, of the weights or of z. If all psi take too much
- * memory, a random choice of leaves is searched: the next sweep chooses others.
- *
- * To extend costs a walk for each candidate and chosen host. If these are too
- * many, the candidates are the hosts whose own links weigh most.
+ * Each pair costs a walk. If there are too many pairs to begin with, a random
+ * choice is walked: the next sweep chooses others. If there are too many hosts
+ * to extend with, the candidates are those whose own links weigh most.
  *
  * z is the projection of a random vector onto the null space of the rows, by
- * conjugate gradients on A z = 0 (CGLS: Bjorck, "Numerical methods for least
+ * conjugate gradients on A' A z = 0 (Bjorck, "Numerical methods for least
  * squares problems", 1996, 7.4). Directions that the rows determine poorly
  * vanish last. If the iterations end first, such directions remain in z and
- * count as open, as they should.
+ * count as open, as they should. core/linear/lsq needs full rank: it cannot
+ * leave a null space.
  */
 #include "config.h"
 #include "prolog/serve/sweep.h"
@@ -30,13 +25,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/paths/tree.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 #include "util/sort.h"
 
 enum {
-    PSI_MAX = 16 * 1000 * 1000,
     HOPS_MAX = 30 * 1000 * 1000, /* of walks */
     HOPS_USUAL = 10,             /* of a round trip */
     ITERATIONS_MAX = 2000,
@@ -45,6 +38,7 @@ enum {
 };
 
 #define SOON 0.75      /* of every_s */
+#define OLDEST 8       /* power of a due link's weight, in the first pair */
 #define NEWS 1e-3      /* an open pair, compared with links that are due */
 #define CONVERGED 1e-7 /* of the gradient, squared */
 
@@ -52,80 +46,64 @@ enum {
  * What the measurements leave open
  */
 
-/* A z; returns its square. */
-static double rows_times (const struct observations *o, const double *z,
-                          double *y)
+/* q = A' A p */
+static void rows_squared (const struct observations *o, const double *p,
+                          double *q, size_t nlinks)
 {
-    double sum = 0;
-
+    memset (q, 0, nlinks * sizeof (*q));
     for (size_t i = 0; i < o->n; i++) {
         const struct observation *v = &o->v[i];
+        double sum = 0;
 
-        y[i] = 0;
         for (size_t k = 0; k < v->n; k++)
-            y[i] += v->count[k] * z[v->link[k]];
-        sum += y[i] * y[i];
+            sum += v->count[k] * p[v->link[k]];
+        for (size_t k = 0; k < v->n; k++)
+            q[v->link[k]] += v->count[k] * sum;
     }
-    return sum;
 }
 
-/* g = A' y; returns its square. */
-static double rows_back (const struct observations *o, const double *y,
-                         double *g, size_t nlinks)
+static double dot (const double *a, const double *b, size_t n)
 {
     double sum = 0;
 
-    memset (g, 0, nlinks * sizeof (*g));
-    for (size_t i = 0; i < o->n; i++)
-        for (size_t k = 0; k < o->v[i].n; k++)
-            g[o->v[i].link[k]] += o->v[i].count[k] * y[i];
-    for (size_t j = 0; j < nlinks; j++)
-        sum += g[j] * g[j];
+    for (size_t j = 0; j < n; j++)
+        sum += a[j] * b[j];
     return sum;
-}
-
-static size_t iterations (const struct observations *o)
-{
-    size_t entries = 1;
-    size_t n;
-
-    for (size_t i = 0; i < o->n; i++)
-        entries += o->v[i].n;
-    n = ENTRIES_MAX / entries;
-    return n < ITERATIONS_MIN ? ITERATIONS_MIN
-           : n > ITERATIONS_MAX ? ITERATIONS_MAX
-                                : n;
 }
 
 void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
                     double *z)
 {
-    double *r = xcalloc (2 * (o->n + nlinks), sizeof (*r));
-    double *q = r + o->n;      /* A p */
-    double *g = q + o->n;      /* A' r */
-    double *p = g + nlinks;    /* search direction */
-    double was, first;
+    double *r = xcalloc (3 * nlinks, sizeof (*r)); /* the gradient, A' A z */
+    double *p = r + nlinks;                        /* search direction */
+    double *q = p + nlinks;                        /* A' A p */
+    double square, end;
+    size_t entries = 0;
     struct rng rng;
 
+    for (size_t i = 0; i < o->n; i++)
+        entries += o->v[i].n;
     rng_seed (&rng, seed);
     for (size_t j = 0; j < nlinks; j++)
         z[j] = rng_normal (&rng);
-    rows_times (o, z, r);
-    first = was = rows_back (o, r, g, nlinks);
-    memcpy (p, g, nlinks * sizeof (*p));
-    for (size_t i = iterations (o); i > 0 && was > CONVERGED * CONVERGED
-                                                       * first; i--) {
-        double step = was / rows_times (o, p, q);
-        double now;
+    rows_squared (o, z, r, nlinks);
+    memcpy (p, r, nlinks * sizeof (*p));
+    square = dot (r, r, nlinks);
+    end = CONVERGED * CONVERGED * square;
+    for (size_t i = 0; square > end && i < ITERATIONS_MAX
+                       && (i < ITERATIONS_MIN || i * entries < ENTRIES_MAX);
+         i++) {
+        double was = square, step;
 
-        for (size_t j = 0; j < nlinks; j++)
+        rows_squared (o, p, q, nlinks);
+        step = was / dot (p, q, nlinks);
+        for (size_t j = 0; j < nlinks; j++) {
             z[j] -= step * p[j];
-        for (size_t k = 0; k < o->n; k++)
-            r[k] -= step * q[k];
-        now = rows_back (o, r, g, nlinks);
+            r[j] -= step * q[j];
+        }
+        square = dot (r, r, nlinks);
         for (size_t j = 0; j < nlinks; j++)
-            p[j] = g[j] + now / was * p[j];
-        was = now;
+            p[j] = r[j] + square / was * p[j];
     }
     free (r);
 }
@@ -134,73 +112,40 @@ void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
  * The audit
  */
 
-/* The endpoints of one host: member[first .. end-1]. */
-struct rails {
+/* An idle host; its endpoints are member[first .. end-1]. */
+struct idle_host {
     size_t first, end;
+    double own; /* the weight of its own links, */
+    double tie; /* ... and a random number */
     bool taken;
 };
 
 struct sweep_choice {
     const struct sweep_input *in;
     const struct network *net;
-    struct tree *tree;
     struct sweep_plan *out;
     struct rng rng;
     double *weight;    /* [links] 0: not due, or measured by the audit */
     uint32_t *seen;    /* [links] stamp of the last host that crossed it */
     uint32_t stamp;
     uint32_t *member;  /* [n] endpoints, grouped by host */
-    uint32_t *host_of; /* [n] the host of an endpoint */
-    struct rails *host;
+    struct idle_host *host; /* the greatest own weight first */
     size_t nhosts;
 };
 
-static int by_host (const void *va, const void *vb, void *ps)
-{
-    uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
-    int order = strcmp (pathset_endpoint (ps, a)->host,
-                        pathset_endpoint (ps, b)->host);
-
-    return order ? order : util_compare (a, b);
-}
-
-static void find_hosts (struct sweep_choice *c, size_t n)
-{
-    struct pathset *ps = c->in->ps;
-    uint32_t *member = xarray (n, sizeof (*member));
-
-    c->member = member;
-    c->host_of = xcalloc (n, sizeof (*c->host_of));
-    c->host = xcalloc (n, sizeof (*c->host));
-    for (uint32_t i = 0; i < n; i++)
-        member[i] = i;
-    qsort_r (member, n, sizeof (*member), by_host, ps);
-    for (size_t i = 0; i < n; i++) {
-        if (i == 0 || strcmp (pathset_endpoint (ps, member[i - 1])->host,
-                              pathset_endpoint (ps, member[i])->host))
-            c->host[c->nhosts++].first = i;
-        c->host[c->nhosts - 1].end = i + 1;
-        c->host_of[member[i]] = (uint32_t)(c->nhosts - 1);
-    }
-}
-
-/* A link's age in units of every_s; 0 if it is not due soon. A link that was
- * never measured is older than all others. If the time is in the future, the
- * link is due.
+/* A link's age in units of every_s; 0 if it is not due soon. If the time is in
+ * the future, the link is due.
  */
-static double weigh (const struct sweep_input *in, int64_t measured,
-                     double oldest)
+static double weigh (const struct sweep_input *in, int64_t measured)
 {
     double age = ((double)in->now - (double)measured) / (double)in->every_s;
 
-    if (measured == SWEEP_NEVER)
-        return oldest + 1;
-    if (age < 0)
-        return 1;
-    return age < SOON ? 0 : age;
+    return age < 0 ? 1 : age < SOON ? 0 : age;
 }
 
-/* Weigh the links that the set's paths cross, and count the due ones. */
+/* Weigh the links that the set's paths cross, and count the due ones. A link
+ * that was never measured is older than all others.
+ */
 static int weigh_links (struct sweep_choice *c, struct error *err)
 {
     const struct sweep_input *in = c->in;
@@ -212,152 +157,139 @@ static int weigh_links (struct sweep_choice *c, struct error *err)
         return -1;
     for (size_t j = 0; j < m; j++)
         if (in->measured[link[j]] != SWEEP_NEVER)
-            oldest = fmax (oldest, weigh (in, in->measured[link[j]], 0));
+            oldest = fmax (oldest, weigh (in, in->measured[link[j]]));
     for (size_t j = 0; j < m; j++) {
-        double w = weigh (in, in->measured[link[j]], oldest);
+        int64_t time = in->measured[link[j]];
 
-        c->weight[link[j]] = w;
-        c->out->due += w >= 1;
+        c->weight[link[j]] = time == SWEEP_NEVER ? oldest + 1
+                                                 : weigh (in, time);
+        c->out->due += c->weight[link[j]] >= 1;
     }
     return 0;
 }
 
-/*
- * The first pair
- */
-
-struct first_pair {
-    uint32_t a, b; /* NETWORK_NONE: none */
-    double score;
-    uint64_t equals;
-};
-
-/* Keep the better of two pairs; among equals, a random one. */
-static void offer (struct sweep_choice *c, struct first_pair *best, uint32_t a,
-                   uint32_t b, double score)
+static int by_host (const void *va, const void *vb, void *ps)
 {
-    if (score < best->score)
-        return;
-    if (score > best->score)
-        best->equals = 0;
-    if (rng_below (&c->rng, ++best->equals) == 0) {
-        best->a = a;
-        best->b = b;
-    }
-    best->score = score;
+    uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+    int order = strcmp (pathset_endpoint (ps, a)->host,
+                        pathset_endpoint (ps, b)->host);
+
+    return order ? order : util_compare (a, b);
 }
 
-/* psi of the members of the leaf leaf[s], seen from each of the n leaves: from
- * leaf u, that of member k is psi[u][k - first[leaf[s]]].
- */
-static int fill_psi (struct sweep_choice *c, const double *z,
-                     const uint32_t *leaf, size_t n, size_t s, double **psi,
-                     double *sum, struct error *err)
+static int by_weight (const void *va, const void *vb)
 {
-    struct tree *t = c->tree;
-    size_t first = t->first[leaf[s]], end = t->first[leaf[s] + 1];
+    const struct idle_host *a = va;
+    const struct idle_host *b = vb;
+    int c = util_compare (b->own, a->own);
 
-    for (size_t u = 0; u < n; u++)
-        psi[s * n + u] = xarray (end - first, sizeof (**psi));
-    for (size_t k = first; k < end; k++) {
-        uint32_t up = t->up[t->member[k]];
-
-        if (tree_grow (t, t->member[k], err) < 0)
-            return -1;
-        sum[0] = up == NETWORK_NONE ? 0 : z[arc_link (up)];
-        for (size_t i = 1; i < t->n; i++)
-            sum[i] = sum[t->parent[i]] + z[arc_link (t->arc[i])];
-        for (size_t u = 0; u < n; u++)
-            psi[s * n + u][k - first] = sum[t->leaf[leaf[u]]];
-    }
-    return 0;
+    return c ? c : util_compare (a->tie, b->tie);
 }
 
-/* Find the pair with the greatest |row . z|, if that is above best->score. If
- * there are too many leaves, `wanted` is one of those that are searched.
- */
-static int find_pair (struct sweep_choice *c, const double *z, uint32_t wanted,
-                      struct first_pair *best, struct error *err)
+static void find_hosts (struct sweep_choice *c)
 {
-    const struct tree *t = c->tree;
-    const uint32_t *first = t->first;
-    size_t n = t->nleaves, ends = pathset_size (c->in->ps);
-    uint32_t *leaf = xarray (n, sizeof (*leaf));
-    double *sum = xarray (tree_steps (t), sizeof (*sum));
-    double **psi; /* [from leaf n * s + u] of the members of leaf s */
-    int rc = 0;
+    struct pathset *ps = c->in->ps;
+    size_t n = pathset_size (ps);
+    struct idle_host *host = xcalloc (n, sizeof (*host));
+    const char *last = "";
 
+    c->member = xarray (n, sizeof (*c->member));
     for (uint32_t i = 0; i < n; i++)
-        leaf[i] = i;
-    if (n > PSI_MAX / ends) {
-        leaf[wanted] = 0;
-        leaf[0] = wanted;
-        rng_shuffle (&c->rng, leaf + 1, n - 1);
-        n = (size_t)sqrt (PSI_MAX / ((double)ends / (double)n));
-    }
-    psi = xcalloc (n * n, sizeof (*psi));
-    for (size_t s = 0; s < n && rc == 0; s++) {
-        rc = fill_psi (c, z, leaf, n, s, psi, sum, err);
-        for (size_t u = 0; u <= s && rc == 0; u++)
-            for (size_t a = first[leaf[s]]; a < first[leaf[s] + 1]; a++) {
-                size_t end = u == s ? a : first[leaf[u] + 1];
-                double there = psi[s * n + u][a - first[leaf[s]]];
-                const double *back = psi[u * n + s];
+        c->member[i] = i;
+    qsort_r (c->member, n, sizeof (*c->member), by_host, ps);
+    for (size_t i = 0; i < n; i++) {
+        const struct endpoint *e = pathset_endpoint (ps, c->member[i]);
+        struct idle_host *h;
+        uint32_t arc;
 
-                for (size_t b = first[leaf[u]]; b < end; b++)
-                    offer (c, best, t->member[a], t->member[b],
-                           fabs (there + back[b - first[leaf[u]]]));
-            }
+        if (i == 0 || strcmp (last, e->host)) {
+            host[c->nhosts].first = i;
+            host[c->nhosts++].tie = rng_uniform (&c->rng);
+        }
+        last = e->host;
+        h = &host[c->nhosts - 1];
+        h->end = i + 1;
+        c->net->attach (c->net->net, e->id, &arc);
+        if (arc != NETWORK_NONE)
+            h->own += c->weight[arc_link (arc)];
     }
-    for (size_t i = 0; i < n * n; i++)
-        free (psi[i]);
-    free (psi);
-    free (leaf);
-    free (sum);
-    return rc;
+    qsort (host, c->nhosts, sizeof (*host), by_weight);
+    c->host = host;
 }
 
-/* A pair across the oldest due link: among these, the one whose links weigh
- * most. The weights of all other links together are less than that one's.
+/* The arcs of a round trip. Return their number, or -1 with err. */
+static int round_trip (const struct sweep_choice *c, uint32_t a, uint32_t b,
+                       uint32_t arc[ROW_MAX], struct error *err)
+{
+    int there = pathset_walk (c->in->ps, a, b, arc, err);
+    int back = there < 0 ? -1
+                         : pathset_walk (c->in->ps, b, a, arc + there, err);
+
+    return back < 0 ? -1 : there + back;
+}
+
+/* Find the pair with the greatest |row . z| above `least`; among equals, a
+ * random one. Return whether there is one, or -1 with err.
  */
-static int pair_due (struct sweep_choice *c, struct first_pair *best,
-                     struct error *err)
+static int find_pair (struct sweep_choice *c, const double *z, double least,
+                      uint32_t pair[2], struct error *err)
+{
+    size_t n = pathset_size (c->in->ps);
+    size_t pairs = n * (n - 1) / 2;
+    bool all = pairs <= HOPS_MAX / HOPS_USUAL;
+    uint32_t a = 0, b = 0, arc[ROW_MAX];
+    uint64_t equals = 0;
+
+    if (!all)
+        pairs = HOPS_MAX / HOPS_USUAL;
+    for (; pairs > 0; pairs--) {
+        double sum = 0;
+        int hops;
+
+        if (!all) {
+            a = (uint32_t)rng_below (&c->rng, n);
+            b = (uint32_t)rng_below (&c->rng, n - 1);
+            b += b >= a;
+        }
+        else if (++b >= n)
+            b = ++a + 1;
+        if ((hops = round_trip (c, a, b, arc, err)) < 0)
+            return -1;
+        for (int i = 0; i < hops; i++)
+            sum += z[arc_link (arc[i])];
+        sum = fabs (sum);
+        if (sum < least || (sum == least && equals == 0))
+            continue;
+        if (sum > least)
+            equals = 0;
+        least = sum;
+        if (rng_below (&c->rng, ++equals) == 0) {
+            pair[0] = a;
+            pair[1] = b;
+        }
+    }
+    return equals > 0;
+}
+
+/* The first pair: of links that are due, else one that is open. */
+static int first_pair (struct sweep_choice *c, uint32_t pair[2],
+                       struct error *err)
 {
     size_t nlinks = c->net->nlinks;
-    uint32_t oldest = NETWORK_NONE, wanted = 0;
-    uint64_t equals = 0;
-    double total = 0;
     double *z;
     int rc;
 
-    for (uint32_t j = 0; j < nlinks; j++) {
-        total += c->weight[j];
-        if (c->weight[j] < 1
-            || (oldest != NETWORK_NONE && c->weight[j] < c->weight[oldest]))
-            continue;
-        if (oldest == NETWORK_NONE || c->weight[j] > c->weight[oldest])
-            equals = 0;
-        if (rng_below (&c->rng, ++equals) == 0)
-            oldest = j;
-    }
-    if (oldest == NETWORK_NONE)
-        return 0;
-    z = xcalloc (nlinks, sizeof (*z));
+    if (c->out->due == 0)
+        return c->in->unknown
+                   ? find_pair (c, c->in->unknown, SWEEP_OPEN, pair, err)
+                   : 0;
+    z = xarray (nlinks, sizeof (*z));
     for (size_t j = 0; j < nlinks; j++)
-        z[j] = j == oldest ? 1 : c->weight[j] / (4 * total);
-    for (size_t i = 0; i < pathset_size (c->in->ps); i++)
-        if (c->tree->up[i] != NETWORK_NONE
-            && arc_link (c->tree->up[i]) == oldest)
-            wanted = c->tree->leaf_of[i];
-    best->score = 1;
-    rc = find_pair (c, z, wanted, best, err);
+        z[j] = c->weight[j] < 1 ? 0 : pow (c->weight[j], OLDEST);
+    rc = find_pair (c, z, 0, pair, err);
     free (z);
     return rc;
 }
-
-/*
- * The other hosts
- */
 
 /* Add to *gain what a pair gains: the weights of its links that no other pair
  * crossed since the stamp changed, and NEWS if it is open.
@@ -367,13 +299,9 @@ static int pair_gain (struct sweep_choice *c, uint32_t a, uint32_t b,
 {
     uint32_t arc[ROW_MAX];
     double open = 0;
-    int there = pathset_walk (c->in->ps, a, b, arc, err);
-    int back = there < 0 ? -1
-                         : pathset_walk (c->in->ps, b, a, arc + there, err);
+    int hops = round_trip (c, a, b, arc, err);
 
-    if (back < 0)
-        return -1;
-    for (int i = 0; i < there + back; i++) {
+    for (int i = 0; i < hops; i++) {
         uint32_t link = arc_link (arc[i]);
 
         if (c->in->unknown)
@@ -385,13 +313,13 @@ static int pair_gain (struct sweep_choice *c, uint32_t a, uint32_t b,
     }
     if (fabs (open) > SWEEP_OPEN)
         *gain += NEWS;
-    return 0;
+    return hops < 0 ? -1 : 0;
 }
 
 /* What a host gains: its paths to and from the chosen hosts, and those among
  * its own rails.
  */
-static int host_gain (struct sweep_choice *c, const struct rails *h,
+static int host_gain (struct sweep_choice *c, const struct idle_host *h,
                       double *gain, struct error *err)
 {
     *gain = 0;
@@ -409,7 +337,8 @@ static int host_gain (struct sweep_choice *c, const struct rails *h,
 }
 
 /* Choose a host. The links that its paths cross then weigh nothing. */
-static int take (struct sweep_choice *c, struct rails *h, struct error *err)
+static int take (struct sweep_choice *c, struct idle_host *h,
+                 struct error *err)
 {
     double gain;
 
@@ -427,42 +356,8 @@ static int take (struct sweep_choice *c, struct rails *h, struct error *err)
     return 0;
 }
 
-struct sweep_candidate {
-    double own; /* the weight of the host's own links */
-    double tie; /* random */
-    struct rails *host;
-};
-
-static int by_weight (const void *va, const void *vb)
-{
-    const struct sweep_candidate *a = va;
-    const struct sweep_candidate *b = vb;
-    int c = util_compare (b->own, a->own);
-
-    return c ? c : util_compare (a->tie, b->tie);
-}
-
-/* All hosts; those whose own links weigh most come first. */
-static struct sweep_candidate *find_candidates (struct sweep_choice *c)
-{
-    struct sweep_candidate *v = xcalloc (c->nhosts, sizeof (*v));
-
-    for (size_t k = 0; k < c->nhosts; k++) {
-        v[k].host = &c->host[k];
-        v[k].tie = rng_uniform (&c->rng);
-        for (size_t i = v[k].host->first; i < v[k].host->end; i++) {
-            uint32_t up = c->tree->up[c->member[i]];
-
-            v[k].own += up == NETWORK_NONE ? 0 : c->weight[arc_link (up)];
-        }
-    }
-    qsort (v, c->nhosts, sizeof (*v), by_weight);
-    return v;
-}
-
 /* Add the host that gains most, as long as there is one. */
-static int extend (struct sweep_choice *c, const struct sweep_candidate *v,
-                   struct error *err)
+static int extend (struct sweep_choice *c, struct error *err)
 {
     size_t rails = (pathset_size (c->in->ps) + c->nhosts - 1) / c->nhosts;
     size_t ends = c->in->hosts * rails;
@@ -473,17 +368,17 @@ static int extend (struct sweep_choice *c, const struct sweep_candidate *v,
     if (n > c->nhosts)
         n = c->nhosts;
     while (c->out->hosts < c->in->hosts) {
-        struct rails *best = NULL;
+        struct idle_host *best = NULL;
         double most = 0;
 
-        for (size_t i = 0; i < n; i++) {
+        for (struct idle_host *h = c->host; h < c->host + n; h++) {
             double gain = 0;
 
-            if (!v[i].host->taken && host_gain (c, v[i].host, &gain, err) < 0)
+            if (!h->taken && host_gain (c, h, &gain, err) < 0)
                 return -1;
             if (gain > most) {
                 most = gain;
-                best = v[i].host;
+                best = h;
             }
         }
         if (!best)
@@ -496,28 +391,17 @@ static int extend (struct sweep_choice *c, const struct sweep_candidate *v,
 
 static int choose (struct sweep_choice *c, struct error *err)
 {
-    struct first_pair first = { .a = NETWORK_NONE };
-    struct sweep_candidate *v;
-    struct rails *a, *b;
-    int rc;
+    uint32_t pair[2];
+    int rc = first_pair (c, pair, err);
 
-    if (weigh_links (c, err) < 0 || pair_due (c, &first, err) < 0)
-        return -1;
-    if (first.a == NETWORK_NONE && c->in->unknown) {
-        first.score = SWEEP_OPEN;
-        if (find_pair (c, c->in->unknown, 0, &first, err) < 0)
-            return -1;
-    }
-    if (first.a == NETWORK_NONE)
-        return 0;
-    v = find_candidates (c);
-    a = &c->host[c->host_of[first.a]];
-    b = &c->host[c->host_of[first.b]];
-    rc = take (c, a, err) < 0 || (b != a && take (c, b, err) < 0)
-             ? -1
-             : extend (c, v, err);
-    free (v);
-    return rc;
+    if (rc <= 0)
+        return rc;
+    for (struct idle_host *h = c->host; h < c->host + c->nhosts; h++)
+        for (size_t i = h->first; i < h->end && !h->taken; i++)
+            if ((c->member[i] == pair[0] || c->member[i] == pair[1])
+                && take (c, h, err) < 0)
+                return -1;
+    return extend (c, err);
 }
 
 int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
@@ -533,15 +417,14 @@ int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
     c.net = pathset_network (in->ps);
     c.weight = xcalloc (c.net->nlinks, sizeof (*c.weight));
     c.seen = xcalloc (c.net->nlinks, sizeof (*c.seen));
-    c.tree = tree_create (in->ps);
     rng_seed (&c.rng, in->seed);
-    find_hosts (&c, n);
-    rc = choose (&c, err);
-    tree_destroy (c.tree);
+    if ((rc = weigh_links (&c, err)) == 0) {
+        find_hosts (&c);
+        rc = choose (&c, err);
+    }
     free (c.weight);
     free (c.seen);
     free (c.member);
-    free (c.host_of);
     free (c.host);
     return rc;
 }
