@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -37,30 +36,28 @@ int cache_write (const char *path, int64_t now, const struct cache *c,
     fprintf (fp, "pmm-verdicts 1 %" PRId64 "\n", now);
     for (const struct cache_node *n = c->node; n < c->node + c->nnodes; n++)
         if (text_is_hostname (n->name)) {
-            snprintf (sentence, sizeof (sentence), "%s", n->sentence);
-            fprintf (fp, "node %s %s %" PRIu64 " %" PRId64 " %s\n", n->name,
-                     level_name[n->level], n->audit, n->time,
-                     text_clean (sentence));
+            snprintf (sentence, sizeof (sentence), "%s",
+                      n->sentence ? n->sentence : "");
+            if (n->audit > 0)
+                fprintf (fp, "node %s %s %" PRIu64 " %" PRId64 " %s\n",
+                         n->name, level_name[n->level], n->audit, n->time,
+                         text_clean (sentence));
+            if (n->ports > 0)
+                fprintf (fp, "ports %s %" PRIu64 " %" PRId64 "\n", n->name,
+                         n->ports, n->seen);
         }
     for (size_t i = 0; i < c->nports; i++)
         fprintf (fp, "port %016" PRIx64 " %s\n", c->port[i].guid,
                  local_rate_format (&c->port[i].rate, rate));
-    for (size_t i = 0; i < c->nexpect; i++)
-        if (text_is_hostname (c->expect[i].node))
-            fprintf (fp, "ports %s %" PRIu64 " %" PRId64 "\n",
-                     c->expect[i].node, c->expect[i].ports,
-                     c->expect[i].seen);
     fprintf (fp, "end\n");
     return file_commit (out, err);
 }
 
 struct cache_reading {
-    const char *node; /* NULL: expect all */
+    const char *node;
     struct cache_view *view;
     struct cache_port *port;
     size_t nports;
-    struct cache_expect *expect; /* of all nodes */
-    size_t nexpect, size;
 };
 
 /* The word at *s, as a string; *s moves after the blank. NULL: no word. */
@@ -86,7 +83,7 @@ static int get_node (struct cache_reading *r, char *s)
 
     if (!name)
         return -1;
-    if (!r->node || strcmp (name, r->node))
+    if (strcmp (name, r->node))
         return 0;
     if (!(level = word (&s)) || get_number (&s, &audit) < 0
         || get_number (&s, &when) < 0 || !s || strlen (s) >= CACHE_SENTENCE)
@@ -134,30 +131,15 @@ static int get_port (struct cache_reading *r, const char *s)
 static int get_expect (struct cache_reading *r, char *s)
 {
     const char *name = word (&s);
-    struct cache_expect x;
-    uint64_t when;
+    uint64_t ports, when;
 
     if (!name || !text_is_hostname (name))
         return -1;
-    if (r->node && strcmp (name, r->node))
+    if (strcmp (name, r->node))
         return 0;
-    if (get_number (&s, &x.ports) < 0 || get_number (&s, &when) < 0 || s)
+    if (get_number (&s, &ports) < 0 || get_number (&s, &when) < 0 || s)
         return -1;
-    r->view->ports = x.ports;
-    if (r->node)
-        return 0;
-    strcpy (x.node, name);
-    x.seen = (int64_t)when;
-    if (r->nexpect == r->size) {
-        size_t size = r->size ? 2 * r->size : 64;
-        void *v = realloc (r->expect, size * sizeof (*r->expect));
-
-        if (!v)
-            return -1;
-        r->expect = v;
-        r->size = size;
-    }
-    r->expect[r->nexpect++] = x;
+    r->view->ports = ports;
     return 0;
 }
 
@@ -211,46 +193,20 @@ static int read_all (FILE *fp, struct cache_reading *r, struct error *err)
     return 0;
 }
 
-static int read_file (const char *path, uid_t owner, struct cache_reading *r,
-                      struct error *err)
+int cache_read (const char *path, uid_t owner, const char *node,
+                struct cache_view *view, struct cache_port *port,
+                size_t nports, struct error *err)
 {
+    struct cache_reading r = { node, view, port, nports };
     FILE *fp = file_open_trusted (path, owner, err);
     int rc;
 
     if (!fp)
         return -1;
-    memset (r->view, 0, sizeof (*r->view));
+    memset (view, 0, sizeof (*view));
     errno = 0;
-    if ((rc = read_all (fp, r, err)) < 0)
+    if ((rc = read_all (fp, &r, err)) < 0)
         error_prefix (err, "%s", path);
     file_close_input (fp);
-    return rc;
-}
-
-int cache_read (const char *path, uid_t owner, const char *node,
-                struct cache_view *view, struct cache_port *port,
-                size_t nports, struct error *err)
-{
-    struct cache_reading r = {
-        .node = node,
-        .view = view,
-        .port = port,
-        .nports = nports,
-    };
-
-    return read_file (path, owner, &r, err);
-}
-
-int cache_read_expect (const char *path, uid_t owner, struct cache_expect **v,
-                       size_t *n, struct error *err)
-{
-    struct cache_view view;
-    struct cache_reading r = { .view = &view };
-    int rc = read_file (path, owner, &r, err);
-
-    if (rc < 0)
-        free (r.expect);
-    *v = rc < 0 ? NULL : r.expect;
-    *n = rc < 0 ? 0 : r.nexpect;
     return rc;
 }

@@ -37,9 +37,11 @@ enum {
 struct cache_node {
     const char *name;
     enum verdict_status level;
-    uint64_t audit;
+    uint64_t audit;       /* 0: no audit has measured it */
     int64_t time;         /* when that ended */
     const char *sentence; /* is cleaned and cut to CACHE_SENTENCE */
+    uint64_t ports;       /* 0: not known */
+    int64_t seen;         /* when the snapshot last had this many */
 };
 
 struct cache_port {
@@ -48,20 +50,12 @@ struct cache_port {
     bool known; /* cache_read found it */
 };
 
-struct cache_expect {
-    char node[64];
-    uint64_t ports;
-    int64_t seen; /* when the snapshot last had this many */
-};
-
 /* The content of the file. */
 struct cache {
     const struct cache_node *node;
     size_t nnodes;
     const struct cache_port *port;
     size_t nports;
-    const struct cache_expect *expect;
-    size_t nexpect;
 };
 
 /* Publish at path, mode 0644, by rename, so that readers see the old file or
@@ -92,11 +86,5 @@ struct cache_view {
 int cache_read (const char *path, uid_t owner, const char *node,
                 struct cache_view *view, struct cache_port *port,
                 size_t nports, struct error *err);
-
-/* Read how many ports each node should have; the caller frees *v. Otherwise as
- * cache_read.
- */
-int cache_read_expect (const char *path, uid_t owner, struct cache_expect **v,
-                       size_t *n, struct error *err);
 
 #endif /* PROLOG_CACHE_H */

@@ -55,8 +55,6 @@ struct service {
     struct timespec snapshot;   /* the fabric's date */
 
     struct spool_list ended; /* the spool, as last read by duty_spool */
-    struct queue_hold *hold;
-    size_t nholds;
     struct wish *wish;
     size_t nwishes;
     json_t *missed; /* {node: time} when it was logged as not audited */

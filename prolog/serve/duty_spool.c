@@ -63,12 +63,9 @@ static int audit_it (struct service *s, struct spool_entry *e,
     rc = service_audit (s, &e->nodes, &why, NULL, &result, err);
     if (rc > 0)
         return finish (s, e, result.id, err);
-    if (*s->stop)
-        return 0;
-    s->hold = xrealloc (s->hold, s->nholds + 1, sizeof (*s->hold));
-    s->hold[s->nholds++] = (struct queue_hold){ e->job, e->time,
-                                                time (NULL) + QUEUE_HOLD_S };
-    return rc;
+    if (!*s->stop)
+        e->tried = time (NULL);
+    return *s->stop ? 0 : rc;
 }
 
 /*
@@ -172,8 +169,6 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
                               .spool = &s->ended,
                               .audit = audit,
                               .naudits = json_array_size (list),
-                              .hold = s->hold,
-                              .nholds = s->nholds,
                               .idle = idle };
     struct queue_host *host = NULL;
     struct queue_plan plan;
@@ -203,28 +198,22 @@ int duty_spool (struct service *s, struct error *err)
     struct spool_list *list = &s->ended;
     struct hostlist idle = { 0 };
     bool open = false;
-    size_t n = 0;
-    int rc;
+    int rc = spool_read (s->spool, now, list, err);
 
-    spool_list_clear (list);
-    rc = spool_read (s->spool, now, list, err);
     for (size_t i = 0; i < list->nremarks; i++)
         service_log (s, "%s", list->remark[i]);
     if (list->dropped)
         service_log (s, "%s not recorded: the spool was full or could not be "
                         "written", COUNTED (list->dropped, "job"));
-    for (size_t i = 0; i < s->nholds; i++)
-        if (queue_is_held (&s->hold[i], now))
-            s->hold[n++] = s->hold[i];
-    s->nholds = n;
     for (size_t i = 0; i < list->n; i++)
         open |= list->v[i].state != SPOOL_DONE;
     if (rc == 0 && open
         && (rc = controller_idle (&idle, s->site.audit_partition, err)) == 0)
         rc = decide (s, &idle, now, err);
-    for (size_t i = 0; i < list->n; i++)
+    for (size_t i = 0; i < list->n; i++) {
         s->hurry |= is_young (&list->v[i], now);
-    s->untried = s->nholds > 0;
+        s->untried |= queue_is_held (&list->v[i], now);
+    }
     hostlist_clear (&idle);
     return rc;
 }

@@ -12,11 +12,6 @@
 
 enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
 
-struct queue_state {
-    const struct queue_input *in;
-    struct queue_plan *plan;
-};
-
 static bool within (int64_t time, int64_t span, int64_t now)
 {
     return time > now - span && time < now + span;
@@ -46,7 +41,7 @@ static bool contains (const struct hostlist *whole,
 /* The oldest of the nodes' last measurements; INT64_MIN: a node was never
  * measured.
  */
-static int64_t measured (const struct queue_state *q,
+static int64_t measured (const struct queue_input *in,
                          const struct hostlist *nodes)
 {
     int64_t oldest = INT64_MAX;
@@ -54,8 +49,8 @@ static int64_t measured (const struct queue_state *q,
     for (size_t i = 0; i < nodes->count; i++) {
         const struct queue_host *h = NULL;
 
-        if (q->in->nhosts)
-            h = bsearch (nodes->name[i], q->in->host, q->in->nhosts,
+        if (in->nhosts)
+            h = bsearch (nodes->name[i], in->host, in->nhosts,
                          sizeof (*h), compare_host);
         if (!h)
             return INT64_MIN;
@@ -83,13 +78,13 @@ decide (struct queue_answer *a, enum queue_fate fate, const char *fmt, ...)
 /* Among the audits begun for a record, find one with a result. NULL: there is
  * none, and *tries is their number.
  */
-static const struct queue_audit *find_result (const struct queue_state *q,
+static const struct queue_audit *find_result (const struct queue_input *in,
                                               const struct spool_entry *e,
                                               size_t *tries)
 {
     *tries = 0;
-    for (size_t i = 0; i < q->in->naudits; i++) {
-        const struct queue_audit *audit = &q->in->audit[i];
+    for (size_t i = 0; i < in->naudits; i++) {
+        const struct queue_audit *audit = &in->audit[i];
 
         if (e->state != SPOOL_BEGUN || audit->job != e->job
             || audit->id <= (int64_t)e->audit)
@@ -102,21 +97,21 @@ static const struct queue_audit *find_result (const struct queue_state *q,
 }
 
 /* How many audits a user had in a time span: of checks only, or of all jobs. */
-static size_t audits_of (const struct queue_state *q, uint64_t uid, bool checks,
+static size_t audits_of (const struct queue_input *in, uint64_t uid, bool checks,
                          int64_t span)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < q->in->naudits; i++)
-        n += q->in->audit[i].uid >= 0
-             && (uint64_t)q->in->audit[i].uid == uid
-             && (!checks || q->in->audit[i].why == LEDGER_CHECK)
-             && within (q->in->audit[i].begun, span, q->in->now);
+    for (size_t i = 0; i < in->naudits; i++)
+        n += in->audit[i].uid >= 0
+             && (uint64_t)in->audit[i].uid == uid
+             && (!checks || in->audit[i].why == LEDGER_CHECK)
+             && within (in->audit[i].begun, span, in->now);
     return n;
 }
 
 /* Apply the rules of queue.h that do not depend on other records. */
-static void decide_one (const struct queue_state *q,
+static void decide_one (const struct queue_input *in,
                         const struct spool_entry *e, struct queue_answer *a)
 {
     static const char *const go[] = {
@@ -124,16 +119,16 @@ static void decide_one (const struct queue_state *q,
         [QUEUE_AGE] = "since its cables were not measured recently",
         [QUEUE_CHECK] = "since its user asked for a check",
     };
-    const struct site *site = q->in->site;
+    const struct site *site = in->site;
     int64_t every_s = site->audit_every_ms / 1000;
     int64_t again_s = site->audit_again_after_ms / 1000;
-    int64_t time = measured (q, &e->nodes);
+    int64_t time = measured (in, &e->nodes);
     size_t tries;
-    const struct queue_audit *result = find_result (q, e, &tries);
-    size_t checks = audits_of (q, e->uid, true, DAY_S);
+    const struct queue_audit *result = find_result (in, e, &tries);
+    size_t checks = audits_of (in, e->uid, true, DAY_S);
     bool large = site->audit_min_nodes
                  && e->nodes.count >= (size_t)site->audit_min_nodes;
-    bool aged = every_s && !within (time, every_s, q->in->now);
+    bool aged = every_s && !within (time, every_s, in->now);
 
     a->cause = large ? QUEUE_SIZE : aged ? QUEUE_AGE : QUEUE_CHECK;
     a->audit = result ? result->id : (int64_t)e->audit;
@@ -153,7 +148,7 @@ static void decide_one (const struct queue_state *q,
         decide (a, QUEUE_DROP, "no audit of it was possible within an hour");
     else if (time > e->time)
         decide (a, QUEUE_DROP, "its nodes have been measured since");
-    else if (time != INT64_MIN && within (time, again_s, q->in->now))
+    else if (time != INT64_MIN && within (time, again_s, in->now))
         decide (a, QUEUE_PASS,
                 "its nodes were measured within "
                 "AuditAgainAfter");
@@ -240,38 +235,27 @@ bool queue_may (const struct queue_audit *audit, size_t n,
     return !what;
 }
 
-bool queue_is_held (const struct queue_hold *hold, int64_t now)
+bool queue_is_held (const struct spool_entry *e, int64_t now)
 {
-    return hold->until > now && hold->until <= now + QUEUE_HOLD_S;
-}
-
-static bool is_held (const struct queue_state *q, const struct spool_entry *e)
-{
-    for (size_t i = 0; i < q->in->nholds; i++)
-        if (q->in->hold[i].job == e->job
-            && q->in->hold[i].time == e->time
-            && queue_is_held (&q->in->hold[i], q->in->now))
-            return true;
-    return false;
+    return e->tried != INT64_MIN && within (e->tried, QUEUE_HOLD_S, now);
 }
 
 /* Whether record i is audited before record k. */
-static bool goes_first (const struct queue_state *q, size_t i, size_t k)
+static bool goes_first (const struct spool_list *spool,
+                        const struct queue_answer *v, size_t i, size_t k)
 {
-    const struct spool_entry *a = &q->in->spool->v[i];
-    const struct spool_entry *b = &q->in->spool->v[k];
+    const struct spool_entry *a = &spool->v[i];
+    const struct spool_entry *b = &spool->v[k];
 
     if (a->state != b->state)
         return a->state == SPOOL_BEGUN;
-    if (q->plan->v[i].cause != q->plan->v[k].cause)
-        return q->plan->v[i].cause < q->plan->v[k].cause;
+    if (v[i].cause != v[k].cause)
+        return v[i].cause < v[k].cause;
     return is_later (a, b);
 }
 
-static void choose (struct queue_state *q)
+static void choose (struct queue_plan *plan, const struct queue_input *in)
 {
-    struct queue_plan *plan = q->plan;
-    const struct queue_input *in = q->in;
     char why[QUEUE_WHY_MAX];
     bool may = queue_may (in->audit, in->naudits, LEDGER_JOB,
                           (size_t)in->site->audits_per_hour, in->now, why);
@@ -286,9 +270,9 @@ static void choose (struct queue_state *q)
             continue;
         if (!contains (in->idle, &e->nodes))
             decide (a, QUEUE_HOLD, "its nodes are busy");
-        else if (is_held (q, e))
+        else if (queue_is_held (e, in->now))
             decide (a, QUEUE_HOLD, "it was tried a moment ago");
-        else if (audits_of (q, e->uid, false, HOUR_S)
+        else if (audits_of (in, e->uid, false, HOUR_S)
                  >= (size_t)in->site->audits_per_user) {
             decide (a, QUEUE_HOLD,
                     "jobs of user %" PRIu64 " had AuditsPerUser (%d) audits "
@@ -302,22 +286,21 @@ static void choose (struct queue_state *q)
             decide (a, QUEUE_HOLD, "%s", why);
             strcpy (plan->full, why);
         }
-        else if (plan->next == SIZE_MAX || goes_first (q, i, plan->next))
+        else if (plan->next == SIZE_MAX
+                 || goes_first (in->spool, plan->v, i, plan->next))
             plan->next = i;
     }
 }
 
 void queue_decide (struct queue_plan *plan, const struct queue_input *in)
 {
-    struct queue_state q = { .in = in, .plan = plan };
-
     *plan = (struct queue_plan){
         .v = xcalloc (in->spool->n, sizeof (*plan->v)),
     };
     for (size_t i = 0; i < in->spool->n; i++)
-        decide_one (&q, &in->spool->v[i], &plan->v[i]);
+        decide_one (in, &in->spool->v[i], &plan->v[i]);
     drop_superseded (in->spool, plan->v);
-    choose (&q);
+    choose (plan, in);
 }
 
 void queue_clear (struct queue_plan *plan)

@@ -49,7 +49,7 @@
 enum {
     QUEUE_TRIES = 3,
     QUEUE_WAIT_S = 3600, /* for idle nodes */
-    QUEUE_HOLD_S = 60,
+    QUEUE_HOLD_S = 60,   /* after it was tried */
     QUEUE_WHY_MAX = 128,
 };
 
@@ -70,15 +70,6 @@ struct queue_host {
     int64_t time;
 };
 
-/* A record that could not be audited: not tried again before `until`, which is
- * at most QUEUE_HOLD_S away.
- */
-struct queue_hold {
-    uint64_t job;
-    int64_t time;
-    int64_t until;
-};
-
 struct queue_input {
     int64_t now;
     const struct site *site;
@@ -87,8 +78,6 @@ struct queue_input {
     size_t naudits;
     const struct queue_host *host; /* sorted by strcmp */
     size_t nhosts;
-    const struct queue_hold *hold;
-    size_t nholds;
     const struct hostlist *idle;   /* sorted by strcmp */
 };
 
@@ -133,7 +122,7 @@ bool queue_may (const struct queue_audit *audit, size_t n,
                 enum ledger_why reason, size_t per_hour, int64_t now,
                 char why[QUEUE_WHY_MAX]);
 
-/* Whether a hold is still in effect. */
-bool queue_is_held (const struct queue_hold *hold, int64_t now);
+/* Whether a record was tried a moment ago, and is not tried again yet. */
+bool queue_is_held (const struct spool_entry *e, int64_t now);
 
 #endif /* PROLOG_QUEUE_H */

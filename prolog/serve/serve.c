@@ -342,7 +342,6 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
     spool_list_clear (&s.ended);
     spool_close (s.spool);
     site_clear (&s.site);
-    free (s.hold);
     duty_wishes_clear (&s);
     json_decref (s.missed);
     return rc;

@@ -32,25 +32,17 @@
 
 enum { NAME_BYTES = 128, TEMP_KEEP_S = 3600 };
 
+/* The numbers of a record, in their order, and the greatest of each. */
+enum { JOB, UID, TIME, CHECKED, NUMBERS };
 static const struct {
     const char *key;
     uint64_t max;
-    size_t offset;
 } numbers[] = {
-#define NUMBER(name, max) { #name, max, offsetof (struct spool_record, name) }
-    NUMBER (job, UINT32_MAX),
-    NUMBER (uid, UINT32_MAX),
-    NUMBER (time, TIME_MAX),
-    NUMBER (checked, 1),
-#undef NUMBER
+    [JOB] = { "job", UINT32_MAX },
+    [UID] = { "uid", UINT32_MAX },
+    [TIME] = { "time", TIME_MAX },
+    [CHECKED] = { "checked", 1 },
 };
-
-enum { NUMBERS = sizeof (numbers) / sizeof (numbers[0]) };
-
-static uint64_t *number_of (struct spool_record *r, size_t i)
-{
-    return (uint64_t *)((char *)r + numbers[i].offset);
-}
 
 /* A new directory stream; fd stays open. */
 static DIR *open_list (int fd)
@@ -66,19 +58,6 @@ static DIR *open_list (int fd)
 /*
  * The hook
  */
-
-static char *to_text (struct spool_record *r)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *fp = xcheck (open_memstream (&text, &len));
-
-    fprintf (fp, "%s\n", MAGIC);
-    for (size_t i = 0; i < NUMBERS; i++)
-        fprintf (fp, "%s %" PRIu64 "\n", numbers[i].key, *number_of (r, i));
-    fprintf (fp, "partition %s\nnodes %s\nend\n", r->partition, r->nodes);
-    return xcheck (fclose (fp) == 0 ? text : NULL);
-}
 
 /* Write to a file in the spool: a new one, or its end. 0, or -1 with errno. */
 static int write_file (int dir, const char *name, int flag, const char *text)
@@ -97,7 +76,7 @@ static int write_file (int dir, const char *name, int flag, const char *text)
 }
 
 /* Write a record, if there is room. 0, or -1 with errno. */
-static int write_record (int dir, struct spool_record *r)
+static int write_record (int dir, const struct spool_record *r)
 {
     char name[NAME_BYTES], temp[NAME_BYTES + 24];
     DIR *d = open_list (dir);
@@ -114,7 +93,10 @@ static int write_record (int dir, struct spool_record *r)
         errno = ENOSPC;
         return -1;
     }
-    text = to_text (r);
+    text = xasprintf (MAGIC "\njob %" PRIu64 "\nuid %" PRIu64 "\ntime %" PRIu64
+                      "\nchecked %" PRIu64 "\npartition %s\nnodes %s\nend\n",
+                      r->job, r->uid, r->time, r->checked, r->partition,
+                      r->nodes);
     snprintf (name, sizeof (name), "%" PRIu64 ".%" PRIu64, r->job, r->time);
     snprintf (temp, sizeof (temp), ".%s.%ld", name, (long)getpid ());
     if ((rc = write_file (dir, temp, O_TRUNC, text)) == 0)
@@ -132,16 +114,16 @@ static int write_record (int dir, struct spool_record *r)
 int spool_drop (const char *dir, const struct spool_record *record,
                 struct error *err)
 {
-    struct spool_record r = *record;
     int fd = file_open_trusted_dir (dir, geteuid (), err);
     int rc;
 
     if (fd < 0)
         return error_prefix (err, "the spool");
-    if ((rc = write_record (fd, &r)) < 0) {
+    if ((rc = write_record (fd, record)) < 0) {
         int saved_errno = errno;
 
-        error_errno (err, "%s: job %" PRIu64 " is not recorded", dir, r.job);
+        error_errno (err, "%s: job %" PRIu64 " is not recorded", dir,
+                     record->job);
         write_file (fd, DROPPED, O_APPEND, "+");
         errno = saved_errno;
     }
@@ -153,16 +135,7 @@ int spool_drop (const char *dir, const struct spool_record *record,
  * The service
  */
 
-/* A record, by job and time; `since` is that time by the monotonic clock, in s.
- */
-struct spool_seen {
-    uint64_t job;
-    int64_t time, since;
-};
-
 struct spool {
-    struct spool_seen *seen; /* by the last spool_read, in its order */
-    size_t nseen;
     int dir;
     int lock;
     int notify;
@@ -217,7 +190,6 @@ void spool_close (struct spool *s)
     if (s->dir >= 0)
         close (s->dir);
     free (s->path);
-    free (s->seen);
     free (s);
     errno = saved_errno;
 }
@@ -231,11 +203,10 @@ int spool_fd (const struct spool *s)
  * Names
  */
 
-/* Precedes the id of an audit. */
-static const char *const suffix[] = {
+static const char *const state_name[] = {
     [SPOOL_FRESH] = "",
-    [SPOOL_BEGUN] = ".begun.",
-    [SPOOL_DONE] = ".done.",
+    [SPOOL_BEGUN] = "begun",
+    [SPOOL_DONE] = "done",
 };
 
 static void name_of (const struct spool_entry *e, char name[NAME_BYTES])
@@ -244,8 +215,8 @@ static void name_of (const struct spool_entry *e, char name[NAME_BYTES])
                       e->time);
 
     if (e->state != SPOOL_FRESH)
-        snprintf (name + n, NAME_BYTES - (size_t)n, "%s%" PRIu64,
-                  suffix[e->state], e->audit);
+        snprintf (name + n, NAME_BYTES - (size_t)n, ".%s.%" PRIu64,
+                  state_name[e->state], e->audit);
 }
 
 /* Whether name is the name of a record, exactly as name_of writes it. If so,
@@ -253,26 +224,19 @@ static void name_of (const struct spool_entry *e, char name[NAME_BYTES])
  */
 static bool name_is_record (const char *name, struct spool_entry *e)
 {
-    char again[NAME_BYTES];
-    int end = 0;
+    char state[8] = "", again[NAME_BYTES];
 
-    if (sscanf (name, "%" SCNu64 ".%" SCNd64 "%n", &e->job, &e->time, &end)
-            != 2
-        || e->job > UINT32_MAX || e->time < 0 || e->time > TIME_MAX)
+    e->audit = 0;
+    if (sscanf (name, "%" SCNu64 ".%" SCNd64 ".%7[a-z].%" SCNu64, &e->job,
+                &e->time, state, &e->audit) < 2
+        || e->job > UINT32_MAX || e->time < 0 || e->time > TIME_MAX
+        || e->audit > INT64_MAX)
         return false;
-    for (e->state = SPOOL_FRESH; e->state <= SPOOL_DONE; e->state++) {
-        size_t len = strlen (suffix[e->state]);
-
-        e->audit = 0;
-        if (len
-            && (strncmp (name + end, suffix[e->state], len) != 0
-                || text_u64 (name + end + len, 0, INT64_MAX, &e->audit) < 0))
-            continue;
-        name_of (e, again);
-        if (!strcmp (again, name))
-            return true;
-    }
-    return false;
+    e->state = SPOOL_DONE;
+    while (e->state > SPOOL_FRESH && strcmp (state, state_name[e->state]))
+        e->state--;
+    name_of (e, again);
+    return !strcmp (again, name);
 }
 
 /*
@@ -298,7 +262,7 @@ static const char *next_value (char **text, const char *key)
 /* Fill an entry, whose name has been read, from the text of its record. */
 static int parse (struct spool_entry *e, char *text, struct error *err)
 {
-    struct spool_record r = { 0 };
+    uint64_t number[NUMBERS];
     const char *value;
 
     if (strncmp (text, MAGIC "\n", sizeof (MAGIC)) != 0)
@@ -306,11 +270,10 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
     text += sizeof (MAGIC);
     for (size_t i = 0; i < NUMBERS; i++) {
         value = next_value (&text, numbers[i].key);
-        if (!value
-            || text_u64 (value, 0, numbers[i].max, number_of (&r, i)) < 0)
+        if (!value || text_u64 (value, 0, numbers[i].max, &number[i]) < 0)
             return error_input (err, "its line '%s' is bad", numbers[i].key);
     }
-    if (r.job != e->job || (int64_t)r.time != e->time)
+    if (number[JOB] != e->job || (int64_t)number[TIME] != e->time)
         return error_input (err, "it is of another job");
     value = next_value (&text, "partition");
     if (!value || strlen (value) >= sizeof (e->partition))
@@ -321,41 +284,51 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
     if (hostlist_parse (&e->nodes, value, SPOOL_NODES_MAX, err) < 0)
         return error_prefix (err, "its nodes");
     qsort (e->nodes.name, e->nodes.count, sizeof (char *), compare_strings);
-    e->uid = r.uid;
-    e->checked = r.checked;
+    e->uid = number[UID];
+    e->checked = number[CHECKED];
     return 0;
 }
 
-/* Add the record of a file that only we or root can have written. If it is
- * refused, remove it, with a remark. If it is gone, nothing happens.
+/* Read the record of a file that only we or root can have written. ERROR_INPUT:
+ * it is none.
  */
-static int take (struct spool *s, const char *name, struct spool_entry *e,
-                 struct spool_list *list, struct error *err)
+static int read_record (struct spool *s, const char *name,
+                        struct spool_entry *e, struct error *err)
 {
-    struct error why = { .fault = ERROR_INPUT };
-    FILE *fp = file_open_trusted_at (s->dir, name, geteuid (), &why);
+    FILE *fp = file_open_trusted_at (s->dir, name, geteuid (), err);
     bool bad = !fp && (errno == EPERM || errno == EINVAL || errno == ELOOP);
     char *text = NULL;
     size_t len;
     int rc = -1;
 
-    if (!fp && errno == ENOENT)
-        return 0;
-    if (fp && !(text = file_slurp (fp, SPOOL_RECORD_BYTES, &len, &why)))
+    if (fp && !(text = file_slurp (fp, SPOOL_RECORD_BYTES, &len, err)))
         bad = !ferror (fp);
-    file_close_input (fp);
-    if (bad)
-        error_input (&why, "it is too large, or not SlurmUser's own");
-    else if (!text)
-        why.fault = ERROR_WORLD;
+    if (text)
+        rc = parse (e, text, err);
+    else if (bad)
+        error_input (err, "it is too large, or not SlurmUser's own");
     else
-        rc = parse (e, text, &why);
+        err->fault = ERROR_WORLD;
+    file_close_input (fp);
     free (text);
-    if (rc == 0) {
+    return rc;
+}
+
+/* Add a record to the list. If it is refused, remove it, with a remark. If it
+ * is gone, nothing happens.
+ */
+static int take (struct spool *s, const char *name, struct spool_entry *e,
+                 struct spool_list *list, struct error *err)
+{
+    struct error why;
+
+    if (read_record (s, name, e, &why) == 0) {
         list->v = xgrow (list->v, list->n, sizeof (*list->v));
         list->v[list->n++] = *e;
         return 0;
     }
+    if (faccessat (s->dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0;
     if (why.fault != ERROR_INPUT)
         return error_world (err, "%s/%s: %s", s->path, name, why.text);
     if (unlinkat (s->dir, name, 0) < 0 && errno != ENOENT)
@@ -384,35 +357,36 @@ void spool_list_clear (struct spool_list *list)
 /* Remove a file that a killed hook left. */
 static void sweep_temp (struct spool *s, const char *name, int64_t now)
 {
-    struct spool_entry e;
     struct stat st;
-    char copy[NAME_BYTES];
-    char *pid;
+    int end = 0;
 
-    if (name[0] != '.' || strlen (name) >= sizeof (copy))
-        return;
-    strcpy (copy, name + 1);
-    if (!(pid = strrchr (copy, '.')))
-        return;
-    *pid = '\0';
-    if (name_is_record (copy, &e)
+    sscanf (name, ".%*u.%*u.%*u%n", &end);
+    if (end > 0 && !name[end]
         && fstatat (s->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
         && llabs (now - st.st_mtime) > TEMP_KEEP_S)
         unlinkat (s->dir, name, 0);
+}
+
+/* By job and time. */
+static int compare_ends (const void *va, const void *vb)
+{
+    const struct spool_entry *a = va;
+    const struct spool_entry *b = vb;
+    int c = util_compare (a->job, b->job);
+
+    return c ? c : util_compare (a->time, b->time);
 }
 
 static int compare_entries (const void *va, const void *vb)
 {
     const struct spool_entry *a = va;
     const struct spool_entry *b = vb;
-    int c = util_compare (a->job, b->job);
+    int c = compare_ends (a, b);
 
-    if (c == 0)
-        c = util_compare (a->time, b->time);
     return c ? c : util_compare (a->state, b->state);
 }
 
-/* Remove old records. Of two records of the same end of a job, keep the one
+/* Remove old records of a sorted list. Of two records of the same end of a job, keep the one
  * that progressed further, else the first.
  */
 static int weed (struct spool *s, int64_t now, struct spool_list *list,
@@ -421,8 +395,6 @@ static int weed (struct spool *s, int64_t now, struct spool_list *list,
     size_t n = 0;
     int rc = 0;
 
-    if (list->n)
-        qsort (list->v, list->n, sizeof (*list->v), compare_entries);
     for (size_t i = 0; i < list->n; i++) {
         struct spool_entry e = list->v[i];
         struct spool_entry *last = n ? &list->v[n - 1] : NULL;
@@ -445,40 +417,33 @@ static int weed (struct spool *s, int64_t now, struct spool_list *list,
     return rc;
 }
 
-/* Set how long each record has waited. If the clock steps, records seen before
- * are not affected. A new record with a time in the future counts as just
- * ended: the clock was set back.
+/* Copy to each record what the last list knew of it. If the clock steps, records
+ * seen before are not affected. A new record with a time in the future counts
+ * as just ended: the clock was set back.
  */
-static void tell_ages (struct spool *s, int64_t now, struct spool_list *list)
+static void remember (struct spool_list *list, const struct spool_list *last,
+                      int64_t now)
 {
-    struct spool_seen *seen = xcalloc (list->n, sizeof (*seen));
     int64_t clock = clock_ms () / 1000;
-    size_t k = 0;
 
     for (size_t i = 0; i < list->n; i++) {
         struct spool_entry *e = &list->v[i];
+        const struct spool_entry *old = NULL;
 
-        while (k < s->nseen
-               && (s->seen[k].job < e->job
-                   || (s->seen[k].job == e->job && s->seen[k].time < e->time)))
-            k++;
-        seen[i] = k < s->nseen && s->seen[k].job == e->job
-                          && s->seen[k].time == e->time
-                      ? s->seen[k]
-                      : (struct spool_seen){ e->job, e->time,
-                                       e->time < now ? clock - (now - e->time)
-                                                     : clock };
-        e->waited = clock - seen[i].since;
+        if (last->n)
+            old = bsearch (e, last->v, last->n, sizeof (*e), compare_ends);
+        e->since = old ? old->since
+                       : e->time < now ? clock - (now - e->time) : clock;
+        e->tried = old ? old->tried : INT64_MIN;
+        e->waited = clock - e->since;
     }
-    free (s->seen);
-    s->seen = seen;
-    s->nseen = list->n;
 }
 
 int spool_read (struct spool *s, int64_t now, struct spool_list *list,
                 struct error *err)
 {
     char events[16 * (sizeof (struct inotify_event) + NAME_MAX + 1)];
+    struct spool_list last = *list;
     struct dirent *entry;
     DIR *d;
     struct stat st;
@@ -488,7 +453,7 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
     while (read (s->notify, events, sizeof (events)) > 0)
         ;
     if (!(d = open_list (s->dir)))
-        return error_errno (err, "the spool %s cannot be read", s->path);
+        rc = error_errno (err, "the spool %s cannot be read", s->path);
     while (rc == 0 && (entry = readdir (d))) {
         struct spool_entry e = { 0 };
 
@@ -497,15 +462,17 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
         else
             sweep_temp (s, entry->d_name, now);
     }
-    closedir (d);
+    if (d)
+        closedir (d);
+    if (list->n)
+        qsort (list->v, list->n, sizeof (*list->v), compare_entries);
     if (rc == 0)
         rc = weed (s, now, list, err);
-    if (rc == 0) {
-        tell_ages (s, now, list);
-        if (fstatat (s->dir, DROPPED, &st, AT_SYMLINK_NOFOLLOW) == 0
-            && unlinkat (s->dir, DROPPED, 0) == 0)
-            list->dropped = (uint64_t)st.st_size;
-    }
+    if (rc == 0 && fstatat (s->dir, DROPPED, &st, AT_SYMLINK_NOFOLLOW) == 0
+        && unlinkat (s->dir, DROPPED, 0) == 0)
+        list->dropped = (uint64_t)st.st_size;
+    remember (list, &last, now);
+    spool_list_clear (&last);
     return rc;
 }
 

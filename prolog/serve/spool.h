@@ -75,6 +75,9 @@ struct spool_entry {
     uint64_t job, uid;
     int64_t time;
     int64_t waited; /* s since `time`, by the monotonic clock */
+    int64_t since;  /* ... that clock at `time` */
+    int64_t tried;  /* set by the caller: when it could not be audited;
+                       INT64_MIN: it was not tried */
     bool checked;
     char partition[SPOOL_PARTITION_BYTES];
     struct hostlist nodes; /* sorted by strcmp */
@@ -98,7 +101,8 @@ void spool_close (struct spool *spool);
 /* Readable when there may be new records; spool_read drains it. */
 int spool_fd (const struct spool *spool);
 
-/* Read all records. A file that has the name of a record but is none is
+/* Read all records. *list is { 0 }, or what the last call left in it, whose
+ * `since` and `tried` stay. A file that has the name of a record but is none is
  * removed, with a remark. These are removed without a remark: records done more
  * than SPOOL_KEEP_S ago, or as far in the future; and of two records of the
  * same end, the one that progressed less. Return 0, or -1 with err; call

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/plan/plan.h"
@@ -89,6 +90,48 @@ static const char *published (void)
     return all;
 }
 
+/* How many ports were published before, and are now. */
+static void test_ports (void)
+{
+    static const struct {
+        const char *node;
+        int was, days;
+        const char *wanted; /* NULL: no line */
+    } tab[] = {
+        { "h0001", 1, 1, "1" }, { "h0002", 2, 1, "2" },
+        { "h0003", 3, 8, "1" }, { "h0004", 4, -1, "1" },
+        { "gone", 2, 6, "2" },  { "long-gone", 2, 8, NULL },
+    };
+    enum { N = sizeof (tab) / sizeof (tab[0]), DAY = 86400 };
+    long now = (long)time (NULL);
+    char line[512], *got[N] = { NULL };
+    FILE *fp = fopen ("verdicts", "w");
+
+    for (size_t i = 0; i < N; i++)
+        fprintf (fp, "ports %s %d %ld\n", tab[i].node, tab[i].was,
+                 now - tab[i].days * DAY);
+    fclose (fp);
+    ok (duty_publish (&service, &err) == 0, "published again");
+    fp = fopen ("verdicts", "r");
+    while (fp && fgets (line, sizeof (line), fp))
+        for (size_t i = 0; i < N; i++) {
+            char name[64], ports[16];
+
+            if (sscanf (line, "ports %63s %15s", name, ports) == 2
+                && !strcmp (name, tab[i].node))
+                got[i] = strdup (ports);
+        }
+    for (size_t i = 0; i < N; i++) {
+        ok (tab[i].wanted ? got[i] && !strcmp (got[i], tab[i].wanted)
+                          : !got[i],
+            "%s had %d ports %d days ago: %s", tab[i].node, tab[i].was,
+            tab[i].days, got[i] ? got[i] : "none");
+        free (got[i]);
+    }
+    if (fp)
+        fclose (fp);
+}
+
 int main (void)
 {
     static const struct {
@@ -130,6 +173,7 @@ int main (void)
         ok (!strcmp (published (), tab[i].published), "... is published: %s",
             published ());
     }
+    test_ports ();
     plan_destroy (plan);
     pathset_destroy (ps);
     ledger_close (service.ledger);

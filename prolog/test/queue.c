@@ -15,7 +15,7 @@ enum { NOW = 1000000000, MANY = 8, HOSTS = 16, LINE = 256 };
 static const struct {
     const char *name;
     /* JOB AGE NODES, and of these: uid=N, asked, begun=AUDIT,
-     * done=AUDIT, audits', held=SECONDS */
+     * done=AUDIT, audits', tried=AGE */
     const char *record[MANY];
     /* ID AGE, and of these: job=N, uid=N, nothing */
     const char *audit[MANY];
@@ -92,12 +92,12 @@ static const struct {
       { "57 20 h[1-2] asked begun=4", "58 10 h[5-8]" }, { 0 },
       { "99 h[1-8]" }, "h[1-8]", "57:go 58:go", 57 },
     { "what was tried a moment ago",
-      { "57 10 h[1-4] held=60", "58 20 h[5-8]" }, { 0 }, { 0 }, "h[1-8]",
+      { "57 10 h[1-4] tried=59", "58 20 h[5-8]" }, { 0 }, { 0 }, "h[1-8]",
       "57:hold 58:go", 58 },
-    { "longer ago", { "57 10 h[1-4] held=0", "58 20 h[5-8]" }, { 0 }, { 0 },
+    { "longer ago", { "57 10 h[1-4] tried=60", "58 20 h[5-8]" }, { 0 }, { 0 },
       "h[1-8]", "57:go 58:go", 57 },
     { "the clock stepped back since",
-      { "57 10 h[1-4] held=61", "58 20 h[5-8]" }, { 0 }, { 0 }, "h[1-8]",
+      { "57 10 h[1-4] tried=-60", "58 20 h[5-8]" }, { 0 }, { 0 }, "h[1-8]",
       "57:go 58:go", 57 },
     { "what can be done before what cannot",
       { "57 20 h[1-4]", "58 10 h[5-8]" }, { 0 }, { 0 }, "h[1-7]",
@@ -208,6 +208,7 @@ static void make_record (struct spool_entry *e, const char *text)
     unsigned long job;
     long age, begun = value_of (text, "begun=");
     long done = value_of (text, "done="), uid = value_of (text, "uid=");
+    const char *tried = strstr (text, "tried=");
     char nodes[64];
 
     sscanf (text, "%lu %ld %63s", &job, &age, nodes);
@@ -215,6 +216,7 @@ static void make_record (struct spool_entry *e, const char *text)
         .job = job,
         .time = NOW - age,
         .waited = age > 0 ? age : 0,
+        .tried = tried ? NOW - atol (tried + 6) : INT64_MIN,
         .uid = uid < 0 ? 1000 : (uint64_t)uid,
         .checked = strstr (text, "asked") != NULL,
         .state = begun >= 0 ? SPOOL_BEGUN : done >= 0 ? SPOOL_DONE
@@ -284,7 +286,6 @@ static void test_row (size_t row)
     struct spool_list spool = { .v = entry };
     struct queue_audit audit[MANY];
     struct queue_host host[HOSTS];
-    struct queue_hold hold[MANY];
     struct hostlist names[MANY] = { { 0 } }, idle = { 0 };
     struct queue_input in = {
         .site = &site,
@@ -292,21 +293,14 @@ static void test_row (size_t row)
         .spool = &spool,
         .audit = audit,
         .host = host,
-        .hold = hold,
         .idle = &idle,
     };
     struct queue_plan plan;
     char fates[LINE] = "";
     size_t len = 0;
 
-    for (; rows[row].record[spool.n]; spool.n++) {
-        long held = value_of (rows[row].record[spool.n], "held=");
-
+    for (; rows[row].record[spool.n]; spool.n++)
         make_record (&entry[spool.n], rows[row].record[spool.n]);
-        if (held >= 0)
-            hold[in.nholds++] = (struct queue_hold){
-                entry[spool.n].job, entry[spool.n].time, NOW + held };
-    }
     for (; rows[row].audit[in.naudits]; in.naudits++)
         make_audit (&audit[in.naudits], rows[row].audit[in.naudits]);
     in.nhosts = make_hosts (host, rows[row].measured, names);

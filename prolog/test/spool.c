@@ -49,7 +49,6 @@ static int drop (uint64_t job)
 
 static int look (int64_t now)
 {
-    spool_list_clear (&list);
     return spool_read (spool, now, &list, &err);
 }
 
