@@ -157,8 +157,8 @@ static void test_look (void)
 /* Its adapter is gone, and what was known of it: a diskless image. */
 static void test_gone (void)
 {
-    const struct cache_expect expect = { "h1", 1, 0 };
-    const struct cache cache = { .expect = &expect, .nexpect = 1 };
+    const struct cache_node node = { .name = "h1", .ports = 1 };
+    const struct cache cache = { .node = &node, .nnodes = 1 };
     struct hook hook = hook_of (HOOK_HEALTHCHECK);
 
     hook.sysfs = "sys.none";
