@@ -472,61 +472,58 @@ static bool may_try (const struct audit_work *run)
            && run->tries < AUDIT_TRIES && clock_ms () < run->end_ms;
 }
 
-/* Whether there is a result for n nodes and `other`, a node not at fault (NULL:
- * none). Return 1, 0, or -1 with err. If it returns 0 and !may_try, this could
+/* Whether there is a result for the n nodes without those from `first` to before
+ * `end`. Return 1, 0, or -1 with err. If it returns 0 and !may_try, this could
  * not be determined.
  */
 static int works (struct audit_work *run, const char *const *node, size_t n,
-                  const char *other, struct error *err)
+                  size_t first, size_t end, struct error *err)
 {
     static const struct ledger_cause cause = { .why = LEDGER_SEARCH };
-    const char **all = xarray (n + 1, sizeof (*all));
+    const char **rest = xarray (n, sizeof (*rest));
+    size_t count = 0;
     int rc;
 
-    memcpy (all, node, n * sizeof (*node));
-    all[n] = other;
-    choose (run, all, n + (other != NULL));
+    for (size_t i = 0; i < n; i++)
+        if (i < first || i >= end)
+            rest[count++] = node[i];
+    choose (run, rest, count);
     rc = attempt (run, &cause, err);
     run->nfaults = run->ntold; /* search enters the node that it finds */
-    free (all);
+    free (rest);
     return rc;
 }
 
-/* Halve the n nodes until the one at fault is found. If neither half works, or
- * if all tries work, no single node is at fault. Return 1 with the node in
- * *found, 0 if there is none, or -1 with err.
+/* Halve the candidates among the n nodes, at least three, until one is left: it
+ * is at fault if the others work without it. If all tries work, it must fail
+ * with another one. Return 1 with the node in *found, 0 if there is none, or -1
+ * with err.
  */
-static int halve (struct audit_work *run, const char **node, size_t n,
+static int halve (struct audit_work *run, const char *const *node, size_t n,
                   const char **found, struct error *err)
 {
-    size_t half = (n + 1) / 2;
-    const char *other = NULL; /* a node that is not at fault */
+    size_t first = 0, end = n;
+    const char *pair[2];
     bool failed = false;
     int rc;
 
-    do {
-        rc = works (run, node, half, other, err);
+    while (end - first > 1) {
+        size_t half = first + (end - first) / 2;
 
+        rc = works (run, node, n, first, half, err);
         if (rc < 0 || (rc == 0 && !may_try (run)))
             return rc;
-        if (rc == 0 && !other && n - half >= AUDIT_NODES_MIN) {
-            rc = works (run, node + half, n - half, NULL, err);
-            if (rc <= 0)
-                return rc;
-            rc = 0;
-        }
         failed |= rc == 0;
-        if (!other)
-            other = rc ? node[0] : node[half];
         if (rc)
-            node += half;
-        n = rc ? n - half : half;
-        half = n / 2;
-    } while (n > 1);
-    *found = node[0];
+            end = half;
+        else
+            first = half;
+    }
+    *found = pair[0] = node[first];
     if (failed)
         return 1;
-    rc = works (run, node, 1, other, err);
+    pair[1] = node[first > 0 ? 0 : 1];
+    rc = works (run, pair, 2, 0, 0, err);
     return rc == 0 ? may_try (run) : rc < 0 ? -1 : 0;
 }
 
@@ -537,6 +534,7 @@ static int halve (struct audit_work *run, const char **node, size_t n,
 static int search (struct audit_work *run, struct error *err)
 {
     const struct audit_result first = *run->result;
+    struct job_fault fault = { 0 };
     int64_t now = time (NULL);
     const char **node;
     const char *found = NULL;
@@ -565,8 +563,6 @@ static int search (struct audit_work *run, struct error *err)
     *run->result = first;
     choose (run, node, n);
     if (rc > 0) {
-        struct job_fault fault = { 0 };
-
         snprintf (fault.node, sizeof (fault.node), "%s", found);
         snprintf (fault.cause, sizeof (fault.cause), "%.*s",
                   (int)sizeof (fault.cause) - 1, first.sentence);
