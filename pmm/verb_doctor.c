@@ -22,12 +22,12 @@
 #include "ibquery/snapshot.h"
 #include "pmm/doctor.h"
 #include "pmm/verb.h"
+#include "prolog/audit/audit.h"
 #include "prolog/serve/spool.h"
 #include "prolog/slurm/child.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #ifdef HAVE_LEDGER
-#include "prolog/audit/missed.h"
 #include "prolog/ledger/ledger.h"
 #endif
 

@@ -11,14 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/judge/judge.h"
 #include "ibquery/guids.h"
 #include "ibquery/nodemap.h"
 #include "ibquery/links/traffic.h"
-#include "prolog/audit/baseline.h"
-#include "prolog/audit/job.h"
 #include "prolog/audit/partners.h"
-#include "prolog/audit/signs.h"
+#include "prolog/audit/parts.h"
 #include "prolog/slurm/controller.h"
 #include "util/alloc.h"
 #include "util/clock.h"

@@ -4,7 +4,7 @@
  *
  * Run by `pmm audit`, by hand or as a service. The step only measures: its raw
  * samples are judged here, with the snapshot and the ledger
- * (prolog/audit/job, prolog/audit/baseline).
+ * (prolog/audit/parts).
  *
  * One audit of a ledger runs at a time, under a lock on the file LEDGER.lock.
  * The audit is entered in the ledger before it runs. Its end is entered when
@@ -25,9 +25,12 @@
 
 #include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
+#include "ibquery/nodemap.h"
 #include "prolog/ledger/ledger.h"
+#include "prolog/slurm/controller.h"
 #include "util/error.h"
 #include "util/site.h"
+#include "util/text.h"
 
 enum {
     AUDIT_NODES_MAX = 1024, /* of one audit */
@@ -82,5 +85,19 @@ struct audit_result {
  */
 int audit_run (const struct audit *audit, const struct audit_request *request,
                struct audit_result *result, struct error *err);
+
+/* List the nodes of Slurm that are in the snapshot and that no audit has
+ * measured for a long time; map NULL: the site has none. A node in service (not
+ * drained, down, off or reserved) is overdue a day after AuditEvery has passed;
+ * one that audits leave out, a day after its newest audit. AuditEvery=0 asks
+ * for no audit of the other nodes. A node that was never measured counts from
+ * the first audit in the ledger. Return 0, or -1 with err; call hostlist_clear
+ * in both cases.
+ */
+int missed_nodes (struct hostlist *missed, struct ledger *ledger,
+                  const struct site *site, const struct fabric *f,
+                  const struct nodemap *map,
+                  const struct controller_nodes *nodes, int64_t now,
+                  struct error *err);
 
 #endif /* PROLOG_AUDIT_H */

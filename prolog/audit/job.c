@@ -7,7 +7,7 @@
  * it.
  */
 #include "config.h"
-#include "prolog/audit/job.h"
+#include "prolog/audit/parts.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Nodes that no audit has measured for a long time. */
 #include "config.h"
-#include "prolog/audit/missed.h"
+#include "prolog/audit/audit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -168,33 +168,28 @@ static void choose (struct partner_choice *c)
                     take (c, (i + turn) % count);
 }
 
-/* The k-th of the nodes other than a and b. If there are at most k such nodes:
- * NULL, and *count is their number.
- */
-static const char *other (const char *const *node, size_t n, const char *a,
-                          const char *b, size_t k, size_t *count)
-{
-    *count = 0;
-    for (size_t i = 0; i < n; i++)
-        if ((!a || strcmp (node[i], a)) && (!b || strcmp (node[i], b))
-            && (*count)++ == k)
-            return node[i];
-    return NULL;
-}
-
 const char *partners_leader (const char *const *node, size_t n,
                              const char *about, const char *before,
                              uint64_t turn)
 {
-    size_t count;
+    const char *not[] = { before, about, NULL };
+    const char **fit = xarray (n, sizeof (*fit));
+    const char *leader;
+    size_t count = 0;
 
-    other (node, n, about, before, n, &count);
-    if (count == 0)
-        other (node, n, about, before = NULL, n, &count);
-    if (count == 0)
-        other (node, n, about = NULL, NULL, n, &count);
-    return count > 0 ? other (node, n, about, before, turn % count, &count)
-                     : NULL;
+    /* leave out both; if that leaves none, only `about`, or nobody */
+    for (size_t k = 0; k < 3 && count == 0; k++)
+        for (size_t i = 0; i < n; i++) {
+            bool out = false;
+
+            for (size_t j = k; j < 2; j++)
+                out |= not[j] && !strcmp (node[i], not[j]);
+            if (!out)
+                fit[count++] = node[i];
+        }
+    leader = count > 0 ? fit[turn % count] : NULL;
+    free (fit);
+    return leader;
 }
 
 /* Describe all idle nodes. */

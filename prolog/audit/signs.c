@@ -5,7 +5,7 @@
  * is killed in between, the next audit sees the growth again.
  */
 #include "config.h"
-#include "prolog/audit/signs.h"
+#include "prolog/audit/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "prolog/audit/missed.h"
 #include "prolog/slurm/accounting.h"
 #include "report/comment.h"
 #include "util/alloc.h"
@@ -274,47 +273,29 @@ int duty_comments (struct service *s, struct error *err)
  * Nodes not audited for a long time, and old audits
  */
 
-/* Log each node at most once a day, and keep the time when it was logged. */
 int duty_missed (struct service *s, struct error *err)
 {
     int64_t now = time (NULL);
-    json_t *logged = xcheck (json_object ());
     struct controller_nodes nodes;
     struct hostlist missed = { 0 };
-    const char **node;
-    size_t n = 0;
-    int rc = controller_nodes (&nodes, err);
+    int rc;
 
-    if (rc == 0) {
+    if (llabs (now - s->told_missed) < DAY_S)
+        return 0;
+    if ((rc = controller_nodes (&nodes, err)) == 0) {
         rc = missed_nodes (&missed, s->ledger, &s->site, s->fabric, s->map,
                            &nodes, now, err);
         controller_nodes_clear (&nodes);
     }
-    if (rc < 0)
-        missed.count = 0;
-    node = xarray (missed.count, sizeof (*node));
-    for (size_t i = 0; i < missed.count; i++) {
-        int64_t then = json_int (s->missed, missed.name[i], INT64_MIN / 2);
-
-        if (llabs (now - then) >= DAY_S) {
-            node[n++] = missed.name[i];
-            then = now;
-        }
-        json_put (logged, missed.name[i], json_integer (then));
-    }
-    if (n > 0) {
-        char *list = xcheck (hostlist_fold (node, n));
+    if (rc == 0 && missed.count > 0) {
+        char *list = xcheck (hostlist_fold ((const char *const *)missed.name,
+                                            missed.count));
 
         service_log (s, "not audited for a day or more: %s: %.400s (pmm ledger "
-                        "missed)", COUNTED (n, "node"), list);
+                        "missed)", COUNTED (missed.count, "node"), list);
         free (list);
+        s->told_missed = now;
     }
-    if (rc == 0) {
-        json_decref (s->missed);
-        s->missed = json_incref (logged);
-    }
-    json_decref (logged);
-    free (node);
     hostlist_clear (&missed);
     return rc;
 }

@@ -57,7 +57,7 @@ struct service {
     struct spool_list ended; /* the spool, as last read by duty_spool */
     struct wish *wish;
     size_t nwishes;
-    json_t *missed; /* {node: time} when it was logged as not audited */
+    int64_t told_missed; /* when duty_missed last named nodes */
     char kept[KEPT][QUEUE_WHY_MAX]; /* why it waits; "": it does not */
     int64_t looked; /* when duty_sweep last searched for unresolved links */
 };
@@ -123,7 +123,7 @@ void duty_wishes_clear (struct service *s);
 /* Audit idle nodes whose cables are due or not resolved. */
 int duty_sweep (struct service *s, struct error *err);
 
-/* Log the nodes that were not audited for a long time. */
+/* Log the nodes that were not audited for a long time, at most once a day. */
 int duty_missed (struct service *s, struct error *err);
 
 /* Publish the state of each node for the hooks. */

@@ -343,6 +343,5 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
     spool_close (s.spool);
     site_clear (&s.site);
     duty_wishes_clear (&s);
-    json_decref (s.missed);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which baseline an audit is judged by, and when one is published. */
 #include "config.h"
-#include "prolog/audit/baseline.h"
+#include "prolog/audit/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * of us.
  */
 #include "config.h"
-#include "prolog/audit/job.h"
+#include "prolog/audit/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Nodes that audits have not measured for long. */
 #include "config.h"
-#include "prolog/audit/missed.h"
+#include "prolog/audit/audit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * send.
  */
 #include "config.h"
-#include "prolog/audit/job.h"
+#include "prolog/audit/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

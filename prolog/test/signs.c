@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Signs: what grew, what lost lanes, and what does not count. */
 #include "config.h"
-#include "prolog/audit/signs.h"
+#include "prolog/audit/parts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ibquery/ports.h"
-#include "prolog/audit/job.h"
+#include "prolog/audit/parts.h"
 
 #define NONCE "00000000000000000000000000000001"
 
