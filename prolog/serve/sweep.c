@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. The weight of a link is its age in units of every_s. Below SOON it is
  * 0. The audit starts with the pair whose due links weigh most, to a power that
- * lets the oldest link decide. Then it is extended host by host. Each time the
- * host is added that gains most: the weights of the links on its paths to and
- * from the chosen hosts that no chosen path crosses yet, and a little for each
- * of these pairs that is open (undetermined: SWEEP_OPEN).
+ * lets the oldest link decide. Then it is extended by each host that adds
+ * something: a link of some weight that no chosen path crosses yet, or a pair
+ * that is open (undetermined: SWEEP_OPEN). Hosts whose own links weigh most come
+ * first, otherwise the order is random. (To take the host that adds most each
+ * time, instead, needs no fewer audits.)
  *
- * Each pair costs a walk. If there are too many pairs to begin with, a random
- * choice is walked: the next sweep chooses others. If there are too many hosts
- * to extend with, the candidates are those whose own links weigh most.
+ * A pair costs a walk. If there are too many pairs to begin with, a random
+ * choice is walked: the next sweep chooses others.
  *
  * z is the projection of a random vector onto the null space of the rows, by
  * conjugate gradients on A' A z = 0 (Bjorck, "Numerical methods for least
@@ -39,7 +39,6 @@ enum {
 
 #define SOON 0.75      /* of every_s */
 #define OLDEST 8       /* power of a due link's weight, in the first pair */
-#define NEWS 1e-3      /* an open pair, compared with links that are due */
 #define CONVERGED 1e-7 /* of the gradient, squared */
 
 /*
@@ -115,9 +114,7 @@ void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
 /* An idle host; its endpoints are member[first .. end-1]. */
 struct idle_host {
     size_t first, end;
-    double own; /* the weight of its own links, */
-    double tie; /* ... and a random number */
-    bool taken;
+    double own; /* the weight of its own links, and a random bit of it */
 };
 
 struct sweep_choice {
@@ -125,10 +122,8 @@ struct sweep_choice {
     const struct network *net;
     struct sweep_plan *out;
     struct rng rng;
-    double *weight;    /* [links] 0: not due, or measured by the audit */
-    uint32_t *seen;    /* [links] stamp of the last host that crossed it */
-    uint32_t stamp;
-    uint32_t *member;  /* [n] endpoints, grouped by host */
+    double *weight;         /* [links] 0: not due, or measured by the audit */
+    uint32_t *member;       /* [n] endpoints, grouped by host */
     struct idle_host *host; /* the greatest own weight first */
     size_t nhosts;
 };
@@ -181,9 +176,8 @@ static int by_weight (const void *va, const void *vb)
 {
     const struct idle_host *a = va;
     const struct idle_host *b = vb;
-    int c = util_compare (b->own, a->own);
 
-    return c ? c : util_compare (a->tie, b->tie);
+    return util_compare (b->own, a->own);
 }
 
 static void find_hosts (struct sweep_choice *c)
@@ -204,7 +198,7 @@ static void find_hosts (struct sweep_choice *c)
 
         if (i == 0 || strcmp (last, e->host)) {
             host[c->nhosts].first = i;
-            host[c->nhosts++].tie = rng_uniform (&c->rng);
+            host[c->nhosts++].own = 1e-6 * rng_uniform (&c->rng);
         }
         last = e->host;
         h = &host[c->nhosts - 1];
@@ -291,100 +285,58 @@ static int first_pair (struct sweep_choice *c, uint32_t pair[2],
     return rc;
 }
 
-/* Add to *gain what a pair gains: the weights of its links that no other pair
- * crossed since the stamp changed, and NEWS if it is open.
- */
-static int pair_gain (struct sweep_choice *c, uint32_t a, uint32_t b,
-                      double *gain, struct error *err)
+/* Whether a pair adds something; -1 with err. Its links then weigh nothing. */
+static int adds (struct sweep_choice *c, uint32_t a, uint32_t b,
+                 struct error *err)
 {
     uint32_t arc[ROW_MAX];
     double open = 0;
     int hops = round_trip (c, a, b, arc, err);
+    bool any = false;
 
     for (int i = 0; i < hops; i++) {
-        uint32_t link = arc_link (arc[i]);
+        double *weight = &c->weight[arc_link (arc[i])];
 
         if (c->in->unknown)
-            open += c->in->unknown[link];
-        if (c->weight[link] > 0 && c->seen[link] != c->stamp) {
-            c->seen[link] = c->stamp;
-            *gain += c->weight[link];
-        }
+            open += c->in->unknown[arc_link (arc[i])];
+        any |= *weight > 0;
+        c->out->covered += *weight >= 1;
+        *weight = 0;
     }
-    if (fabs (open) > SWEEP_OPEN)
-        *gain += NEWS;
-    return hops < 0 ? -1 : 0;
+    return hops < 0 ? -1 : any || fabs (open) > SWEEP_OPEN;
 }
 
-/* What a host gains: its paths to and from the chosen hosts, and those among
- * its own rails.
- */
-static int host_gain (struct sweep_choice *c, const struct idle_host *h,
-                      double *gain, struct error *err)
+static bool has (const struct sweep_choice *c, const struct idle_host *h,
+                 const uint32_t pair[2])
 {
-    *gain = 0;
-    c->stamp++;
-    for (size_t i = h->first; i < h->end; i++) {
-        for (size_t k = 0; k < c->out->n; k++)
-            if (pair_gain (c, c->member[i], c->out->endpoint[k], gain, err)
-                < 0)
-                return -1;
-        for (size_t k = h->first; k < i; k++)
-            if (pair_gain (c, c->member[i], c->member[k], gain, err) < 0)
-                return -1;
-    }
-    return 0;
-}
-
-/* Choose a host. The links that its paths cross then weigh nothing. */
-static int take (struct sweep_choice *c, struct idle_host *h,
-                 struct error *err)
-{
-    double gain;
-
-    if (host_gain (c, h, &gain, err) < 0)
-        return -1;
-    for (size_t j = 0; j < c->net->nlinks; j++)
-        if (c->seen[j] == c->stamp) {
-            c->out->covered += c->weight[j] >= 1;
-            c->weight[j] = 0;
-        }
     for (size_t i = h->first; i < h->end; i++)
-        c->out->endpoint[c->out->n++] = c->member[i];
-    c->out->hosts++;
-    h->taken = true;
-    return 0;
+        if (c->member[i] == pair[0] || c->member[i] == pair[1])
+            return true;
+    return false;
 }
 
-/* Add the host that gains most, as long as there is one. */
-static int extend (struct sweep_choice *c, struct error *err)
+/* Choose a host if it adds something by its paths to and from the chosen hosts,
+ * or among its own rails; or in any case.
+ */
+static int add_host (struct sweep_choice *c, const struct idle_host *h,
+                     bool always, struct error *err)
 {
-    size_t rails = (pathset_size (c->in->ps) + c->nhosts - 1) / c->nhosts;
-    size_t ends = c->in->hosts * rails;
-    size_t n = HOPS_MAX / (ends * ends / 2 * HOPS_USUAL + 1);
+    struct sweep_plan *out = c->out;
+    size_t n = out->n;
 
-    if (n < 2 * c->in->hosts)
-        n = 2 * c->in->hosts;
-    if (n > c->nhosts)
-        n = c->nhosts;
-    while (c->out->hosts < c->in->hosts) {
-        struct idle_host *best = NULL;
-        double most = 0;
+    for (size_t i = h->first; i < h->end; i++) {
+        for (size_t k = 0; k < n; k++) {
+            int rc = adds (c, c->member[i], out->endpoint[k], err);
 
-        for (struct idle_host *h = c->host; h < c->host + n; h++) {
-            double gain = 0;
-
-            if (!h->taken && host_gain (c, h, &gain, err) < 0)
+            if (rc < 0)
                 return -1;
-            if (gain > most) {
-                most = gain;
-                best = h;
-            }
+            always |= rc > 0;
         }
-        if (!best)
-            return 0;
-        if (take (c, best, err) < 0)
-            return -1;
+        out->endpoint[n++] = c->member[i];
+    }
+    if (always) {
+        out->n = n;
+        out->hosts++;
     }
     return 0;
 }
@@ -394,14 +346,13 @@ static int choose (struct sweep_choice *c, struct error *err)
     uint32_t pair[2];
     int rc = first_pair (c, pair, err);
 
-    if (rc <= 0)
-        return rc;
-    for (struct idle_host *h = c->host; h < c->host + c->nhosts; h++)
-        for (size_t i = h->first; i < h->end && !h->taken; i++)
-            if ((c->member[i] == pair[0] || c->member[i] == pair[1])
-                && take (c, h, err) < 0)
+    /* the hosts of the first pair, then the others */
+    for (int turn = 0; turn < 2 && rc > 0; turn++)
+        for (size_t k = 0; k < c->nhosts && c->out->hosts < c->in->hosts; k++)
+            if (has (c, &c->host[k], pair) == (turn == 0)
+                && add_host (c, &c->host[k], turn == 0, err) < 0)
                 return -1;
-    return extend (c, err);
+    return rc < 0 ? -1 : 0;
 }
 
 int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
@@ -416,14 +367,12 @@ int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
         return 0;
     c.net = pathset_network (in->ps);
     c.weight = xcalloc (c.net->nlinks, sizeof (*c.weight));
-    c.seen = xcalloc (c.net->nlinks, sizeof (*c.seen));
     rng_seed (&c.rng, in->seed);
     if ((rc = weigh_links (&c, err)) == 0) {
         find_hosts (&c);
         rc = choose (&c, err);
     }
     free (c.weight);
-    free (c.seen);
     free (c.member);
     free (c.host);
     return rc;

@@ -50,7 +50,7 @@ struct sweep_plan {
     size_t covered;     /* ... and how many of them this audit measures */
 };
 
-/* Choose. Cost: at most about 60 million hops (one or two seconds). Above about
+/* Choose. Cost: at most about 40 million hops (a second or two). Above about
  * 2,400 endpoints only a random part of all pairs is searched. Return 0, or -1
  * with err if a path of the set is broken; call sweep_clear in both cases.
  */
