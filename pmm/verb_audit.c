@@ -182,11 +182,8 @@ static int run (struct inputs *in)
     if (in->conf && !realpath (in->conf, conf))
         need_ok (error_errno (&fault, "%s", in->conf));
     w.conf = in->conf ? conf : NULL;
-    if (given.serve) {
-        const struct serve_options service = { w.conf, given.once };
-
-        return need_ok (serve (&service, stderr, &fault));
-    }
+    if (given.serve)
+        return need_ok (serve (w.conf, given.once, stderr, &fault));
     catch_signals ();
     prepare (&w, in);
     status = run_all (&w, in);

@@ -156,21 +156,6 @@ int service_audit (struct service *s, const struct hostlist *nodes,
  * Comments of audited jobs
  */
 
-/* The host at an end of a link; NULL: none. */
-static char *host_of (const struct fabric *f, uint32_t link)
-{
-    const struct fabric_link *l = &f->link[link];
-    uint32_t end[2] = { l->a, l->b };
-
-    for (size_t i = 0; i < 2; i++) {
-        uint32_t host = f->node[f->port[end[i]].node].host;
-
-        if (host != FABRIC_NONE)
-            return f->host[host].name;
-    }
-    return NULL;
-}
-
 /* Fill in as much of a finding as a comment shows. Only the first suspect link,
  * switch and node are kept, in the memory that the finding points to; nnodes is
  * 1 if all suspects have the same node. False if the finding has no suspect
@@ -192,22 +177,22 @@ static bool read_finding (struct finding *x, const json_t *finding,
         x->kind--;
     x->excess_ns = json_is_number (excess) ? json_number_value (excess) : NAN;
     json_array_foreach (json_object_get (finding, "suspects"), i, v) {
-        const char *id = json_text (v, "id");
+        const char *id = json_text (v, "id"), *role = json_text (v, "role");
 
-        if (!strcmp (json_text (v, "role"), "link")) {
+        if (!strcmp (role, "link")) {
             uint32_t link = fabric_find_link (f, id);
-            char *node = link == FABRIC_NONE ? NULL : host_of (f, link);
+            const char *node = link == FABRIC_NONE ? NULL
+                                                   : net->link[link].host;
 
-            if (x->nsuspects++ == 0) {
+            if (x->nsuspects++ == 0)
                 *x->suspect = link;
-                *x->node = node;
-                x->nnodes = node != NULL;
-            }
-            else if (node && (!*x->node || strcmp (node, *x->node) != 0))
+            if (node && (x->nnodes == 0 || strcmp (node, *x->node))) {
+                *x->node = (char *)node;
                 x->nnodes++;
+            }
             known &= link != FABRIC_NONE;
         }
-        else if (!strcmp (json_text (v, "role"), "switch")) {
+        else if (!strcmp (role, "switch")) {
             uint32_t sw = 0;
 
             while (sw < net->nswitches

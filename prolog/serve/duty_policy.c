@@ -99,18 +99,13 @@ int duty_policy (struct service *s, struct error *err)
  * Their audits
  */
 
-/* Nodes that can be audited. */
-struct auditable {
-    struct hostlist idle;    /* for jobs */
-    struct hostlist drained; /* by us */
-};
-
 /* Among the wishes with this reason, find the one that has been due longest and
- * whose node can be audited (nodes NULL: any node). A hold that ends too far in
- * the future is ignored: the clock was set back. NULL: none.
+ * whose node is idle or drained by us (idle NULL: any node). A hold that ends
+ * too far in the future is ignored: the clock was set back. NULL: none.
  */
 static struct wish *find_due (const struct service *s, enum ledger_why why,
-                              const struct auditable *nodes, int64_t now)
+                              const struct hostlist *idle,
+                              const struct hostlist *drained, int64_t now)
 {
     struct wish *due = NULL;
 
@@ -118,8 +113,8 @@ static struct wish *find_due (const struct service *s, enum ledger_why why,
         if (w->why == why && w->when <= now
             && (w->held <= now || w->held > now + RETRY_S)
             && (!due || w->when < due->when)
-            && (!nodes || hostlist_has (&nodes->idle, w->node)
-                || hostlist_has (&nodes->drained, w->node)))
+            && (!idle || hostlist_has (idle, w->node)
+                || hostlist_has (drained, w->node)))
             due = w;
     return due;
 }
@@ -204,50 +199,39 @@ static int confirm (struct service *s, struct wish *w,
     return n < 0 ? -1 : rc;
 }
 
-/* Whether a wish with this reason is due and may be audited. Log if it must
- * wait. Return 1, 0, or -1 with err.
- */
-static int may_confirm (struct service *s, enum ledger_why why, int64_t now,
-                        struct error *err)
-{
-    char reason[QUEUE_WHY_MAX] = "";
-    int rc = 0;
-
-    if (find_due (s, why, NULL, now)
-        && (rc = service_may_audit (s, why, reason, err)) < 0)
-        return -1;
-    service_keep (s, why == LEDGER_CONFIRM ? KEPT_CONFIRM : KEPT_AGAIN,
-                  rc > 0 ? "" : reason);
-    return rc;
-}
-
 int duty_confirm (struct service *s, struct error *err)
 {
+    enum { REASONS = 2 };
+    static const enum ledger_why why[] = { LEDGER_CONFIRM, LEDGER_AGAIN };
+    static const enum kept kept[] = { KEPT_CONFIRM, KEPT_AGAIN };
     int64_t now = time (NULL);
-    struct auditable nodes = { 0 };
+    struct hostlist idle = { 0 }, drained = { 0 };
     struct wish *w = NULL;
-    int first = may_confirm (s, LEDGER_CONFIRM, now, err);
-    int then = first < 0 ? -1 : may_confirm (s, LEDGER_AGAIN, now, err);
-    int rc;
+    int may[REASONS] = { 0 };
+    int rc = -1;
 
-    s->hurry = find_due (s, LEDGER_CONFIRM, NULL, now + SOON_S)
-               || find_due (s, LEDGER_AGAIN, NULL, now + SOON_S);
     s->untried = s->nwishes > 0;
-    if (then < 0 || first + then == 0)
-        return then < 0 ? -1 : 0;
-    if (controller_idle (&nodes.idle, s->site.audit_partition, err) == 0
-        && controller_drained (&nodes.drained, err) == 0
-        && service_leave_out (s->ledger, &nodes.idle, err) == 0
-        && service_leave_out (s->ledger, &nodes.drained, err) == 0) {
-        if (first)
-            w = find_due (s, LEDGER_CONFIRM, &nodes, now);
-        if (!w && then)
-            w = find_due (s, LEDGER_AGAIN, &nodes, now);
-        rc = w ? confirm (s, w, &nodes.idle, err) : 0;
+    for (size_t k = 0; k < REASONS; k++) {
+        char reason[QUEUE_WHY_MAX] = "";
+
+        if (find_due (s, why[k], NULL, NULL, now)
+            && (may[k] = service_may_audit (s, why[k], reason, err)) < 0)
+            return -1;
+        service_keep (s, kept[k], may[k] ? "" : reason);
+        s->hurry |= find_due (s, why[k], NULL, NULL, now + SOON_S) != NULL;
     }
-    else
-        rc = -1;
-    hostlist_clear (&nodes.idle);
-    hostlist_clear (&nodes.drained);
+    if (!may[0] && !may[1])
+        return 0;
+    if (controller_idle (&idle, s->site.audit_partition, err) == 0
+        && controller_drained (&drained, err) == 0
+        && service_leave_out (s->ledger, &idle, err) == 0
+        && service_leave_out (s->ledger, &drained, err) == 0) {
+        for (size_t k = 0; k < REASONS && !w; k++)
+            if (may[k])
+                w = find_due (s, why[k], &idle, &drained, now);
+        rc = w ? confirm (s, w, &idle, err) : 0;
+    }
+    hostlist_clear (&idle);
+    hostlist_clear (&drained);
     return rc;
 }

@@ -25,26 +25,27 @@ enum {
     SAID_MAX = 4, /* messages: one cause may produce several in turn */
     SECOND_MS = 1000,
     MINUTE_MS = 60 * SECOND_MS,
+    HOUR_MS = 60 * MINUTE_MS,
     SETTLE_MS = 200,       /* for jobs that end together */
-    RETRY_MIN_MS = SECOND_MS,
     RETRY_MAX_MS = MINUTE_MS,
     SPOOL_WAIT_MS = 10 * SECOND_MS, /* for a killed service to end */
 };
 
-static const struct duty {
+enum { SPOOL }; /* the first duty: also due when the spool has new files */
+
+static const struct {
     duty_f run;
     int every_ms;
     bool fabric; /* needs the fabric */
-    bool spool;  /* also due when the spool has new files */
 } duties[] = {
-    { duty_spool, 10 * SECOND_MS, true, true },
-    { duty_policy, MINUTE_MS, true, false },
-    { duty_confirm, 10 * SECOND_MS, true, false },
-    { duty_sweep, MINUTE_MS, true, false },
-    { duty_publish, 60 * MINUTE_MS, true, false },
-    { duty_missed, 60 * MINUTE_MS, true, false },
-    { duty_comments, 5 * SECOND_MS, false, false },
-    { duty_prune, 60 * MINUTE_MS, false, false },
+    [SPOOL] = { duty_spool, 10 * SECOND_MS, true },
+    { duty_policy, MINUTE_MS, true },
+    { duty_confirm, 10 * SECOND_MS, true },
+    { duty_sweep, MINUTE_MS, true },
+    { duty_publish, HOUR_MS, true },
+    { duty_missed, HOUR_MS, true },
+    { duty_comments, 5 * SECOND_MS, false },
+    { duty_prune, HOUR_MS, false },
 };
 
 enum { DUTIES = sizeof (duties) / sizeof (duties[0]) };
@@ -188,9 +189,9 @@ static void failed (struct service *s, struct duty_state *state,
         service_log (s, "%s", err->text);
         strcpy (state->said[state->nsaid++], err->text);
     }
-    state->wait_ms = state->wait_ms ? 2 * state->wait_ms : RETRY_MIN_MS;
-    if (state->wait_ms > RETRY_MAX_MS)
-        state->wait_ms = RETRY_MAX_MS;
+    state->wait_ms = !state->wait_ms                      ? SECOND_MS
+                     : state->wait_ms < RETRY_MAX_MS / 2 ? 2 * state->wait_ms
+                                                          : RETRY_MAX_MS;
     state->due_ms = clock_ms () + state->wait_ms;
 }
 
@@ -239,24 +240,19 @@ static int64_t next_due (const struct duty_state state[DUTIES])
     return next;
 }
 
-/* Wait until a duty is due. A new file in the spool makes the duties due that
- * read it. If one of these is due within SETTLE_MS anyway, or waits after a
- * failure, the spool is not polled.
+/* Wait until a duty is due, or the spool has a new file. If the spool's duty is
+ * due within SETTLE_MS anyway, or waits after a failure, the spool is not
+ * polled.
  */
 static void wait_for (struct service *s, struct duty_state state[DUTIES])
 {
     int64_t now = clock_ms ();
     int64_t next = next_due (state);
-    int fd = spool_fd (s->spool);
+    struct duty_state *spool = &state[SPOOL];
+    bool poll = !spool->wait_ms && spool->due_ms > now + SETTLE_MS;
 
-    for (size_t i = 0; i < DUTIES; i++)
-        if (duties[i].spool
-            && (state[i].wait_ms || state[i].due_ms <= now + SETTLE_MS))
-            fd = -1;
-    if (next > now && nap (fd, next - now))
-        for (size_t i = 0; i < DUTIES; i++)
-            if (duties[i].spool)
-                state[i].due_ms = clock_ms () + SETTLE_MS;
+    if (next > now && nap (poll ? spool_fd (s->spool) : -1, next - now))
+        spool->due_ms = clock_ms () + SETTLE_MS;
 }
 
 /* Read pmm.conf again. If it is bad, the old options stay. */
@@ -315,9 +311,9 @@ static int know_user (struct service *s, bool once, struct error *err)
                         s->user);
 }
 
-int serve (const struct serve_options *options, FILE *log, struct error *err)
+int serve (const char *conf, bool once, FILE *log, struct error *err)
 {
-    struct service s = { .conf = options->conf, .log = log, .stop = &stop };
+    struct service s = { .conf = conf, .log = log, .stop = &stop };
     int rc = -1;
 
     if (geteuid () == 0)
@@ -332,10 +328,10 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
     else if (rc < 0 && errno == ENOENT)
         err->fault = ERROR_WORLD; /* it may not be mounted yet */
     if (rc == 0)
-        rc = know_user (&s, options->once, err);
+        rc = know_user (&s, once, err);
     if (rc == 0) {
         service_log (&s, "the audit service has started");
-        loop (&s, options->once);
+        loop (&s, once);
         service_log (&s, "the audit service ends");
     }
     close_all (&s);

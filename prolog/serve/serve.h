@@ -16,20 +16,16 @@
 
 #include "util/error.h"
 
-struct serve_options {
-    const char *conf; /* pmm.conf; NULL: the default path */
-    bool once;        /* run the duties that are due, and return */
-};
-
 /* Serve until SIGTERM or SIGINT, which end a running audit at once; on SIGHUP
  * read pmm.conf, the snapshot and the ledger again. Writes one line per event
- * to `log`. Installs handlers for these signals.
+ * to `log`. Installs handlers for these signals. conf is pmm.conf; NULL: the
+ * default path. once: run the duties that are due, and return.
  *
  * Return 0 at the end, or -1 with err if it cannot start: it runs as root, as
  * another user than SlurmUser or the owner of ledger and spool, or another
  * service runs. ERROR_INPUT: a restart will not help, for example with a bad
  * pmm.conf or a damaged ledger. If slurmctld does not answer, it waits.
  */
-int serve (const struct serve_options *options, FILE *log, struct error *err);
+int serve (const char *conf, bool once, FILE *log, struct error *err);
 
 #endif /* PROLOG_SERVE_H */
