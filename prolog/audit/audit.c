@@ -39,13 +39,9 @@ struct audit_work {
     struct nodemap *map;
     const char **all_of;   /* [endpoint of the fabric]: the node, borrowed */
     const char **node_of;  /* ... if it is measured; else NULL */
-    const char **node;     /* the measured nodes, sorted by name */
-    size_t n;
-    char *list;            /* ... folded */
+    const char **node;     /* [job.n] the measured nodes, sorted by name */
     const char **partner;  /* those of them that are not drained */
-    size_t npartners;
-    char *partners;        /* ... folded */
-    const char *leader;    /* one of the partners */
+    struct audit_job job;  /* of these; it owns its two lists */
     char nonce[LEDGER_NONCE_BYTES];
 
     size_t tries;
@@ -93,16 +89,16 @@ report (const struct audit_work *run, const char *fmt, ...)
 static void leave_out (struct audit_work *run, const bool *marked,
                        const char *why)
 {
-    const char **out = xarray (run->n, sizeof (*out));
+    const char **out = xarray (run->job.n, sizeof (*out));
     size_t n = 0, kept = 0;
 
-    for (size_t i = 0; i < run->n; i++) {
+    for (size_t i = 0; i < run->job.n; i++) {
         if (marked[i])
             run->node[kept++] = run->node[i];
         else
             out[n++] = run->node[i];
     }
-    run->n = kept;
+    run->job.n = kept;
     if (n > 0) {
         char *list = xcheck (hostlist_fold (out, n));
 
@@ -116,15 +112,15 @@ static void leave_out (struct audit_work *run, const bool *marked,
 static void choose (struct audit_work *run, const char *const *node, size_t n)
 {
     memmove (run->node, node, n * sizeof (*node));
-    run->n = n;
+    run->job.n = n;
     if (n > 0)
         qsort (run->node, n, sizeof (*run->node), compare_strings);
     for (size_t i = 0; i < run->audit->fabric->nendpoints; i++)
         run->node_of[i] = text_find (run->node, n, run->all_of[i])
                               ? run->all_of[i]
                               : NULL;
-    free (run->list);
-    run->list = xcheck (hostlist_fold (run->node, n));
+    free ((char *)run->job.nodes);
+    run->job.nodes = xcheck (hostlist_fold (run->node, n));
 }
 
 /* Choose the nodes of the request that have an endpoint, each once, sorted by
@@ -150,8 +146,8 @@ static int find_nodes (struct audit_work *run, struct error *err)
                                 rq->node[i]);
         run->node[i] = rq->node[i];
     }
-    run->n = text_unique (run->node, rq->n);
-    run->fault = xcalloc (run->n, sizeof (*run->fault));
+    run->job.n = text_unique (run->node, rq->n);
+    run->fault = xcalloc (run->job.n, sizeof (*run->fault));
     run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
     run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
     if ((*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
@@ -159,19 +155,19 @@ static int find_nodes (struct audit_work *run, struct error *err)
         || (!rq->anyway
             && !(faulty = ledger_faulty (run->audit->ledger, now, err))))
         return -1;
-    mark = xcalloc (run->n, sizeof (*mark));
+    mark = xcalloc (run->job.n, sizeof (*mark));
     for (size_t i = 0; i < f->nendpoints; i++) {
         const char *const *found
-            = text_find (run->node, run->n, run->all_of[i]);
+            = text_find (run->node, run->job.n, run->all_of[i]);
 
         if (found)
             mark[found - run->node] = true;
     }
     leave_out (run, mark, "not in the snapshot");
-    for (size_t i = 0; i < run->n; i++)
+    for (size_t i = 0; i < run->job.n; i++)
         mark[i] = !faulty || !ledger_is_out (faulty, run->node[i], now);
     leave_out (run, mark, "made earlier audits fail");
-    choose (run, run->node, run->n);
+    choose (run, run->node, run->job.n);
     json_decref (faulty);
     free (mark);
     return 0;
@@ -185,13 +181,13 @@ static int find_partners (struct audit_work *run, struct error *err)
     if (controller_drained (&drained, err) < 0)
         return -1;
     free (run->partner);
-    free (run->partners);
-    run->partner = xarray (run->n, sizeof (*run->partner));
-    run->npartners = 0;
-    for (size_t i = 0; i < run->n; i++)
+    free ((char *)run->job.partners);
+    run->partner = xarray (run->job.n, sizeof (*run->partner));
+    run->job.npartners = 0;
+    for (size_t i = 0; i < run->job.n; i++)
         if (!hostlist_has (&drained, run->node[i]))
-            run->partner[run->npartners++] = run->node[i];
-    run->partners = xcheck (hostlist_fold (run->partner, run->npartners));
+            run->partner[run->job.npartners++] = run->node[i];
+    run->job.partners = xcheck (hostlist_fold (run->partner, run->job.npartners));
     hostlist_clear (&drained);
     return 0;
 }
@@ -315,31 +311,16 @@ static void add_fault (struct audit_work *run, const struct job_fault *fault)
     for (size_t i = 0; i < run->nfaults; i++)
         if (!strcmp (run->fault[i].node, fault->node))
             return;
-    if (text_find (run->node, run->n, fault->node)) {
+    if (text_find (run->node, run->job.n, fault->node)) {
         run->fault[run->nfaults] = *fault;
         run->fault[run->nfaults++].audit = run->result->id;
     }
 }
 
-static int measure (struct audit_work *run, const char *job_name,
-                    struct error *err)
+static int measure (struct audit_work *run, struct error *err)
 {
-    const struct audit_job job = {
-        .site = run->audit->site,
-        .conf = run->audit->conf,
-        .name = job_name,
-        .nonce = run->nonce,
-        .leader = run->leader,
-        .nodes = run->list,
-        .n = run->n,
-        .partners = run->partners,
-        .npartners = run->npartners,
-        .stop = run->audit->stop,
-        .owns = owns,
-        .arg = run,
-    };
     struct job_said said;
-    int rc = job_run (&job, &said, err);
+    int rc = job_run (&run->job, &said, err);
 
     if (said.left[0])
         report (run, "%s", said.left);
@@ -382,12 +363,12 @@ static int begin (struct audit_work *run, const struct ledger_cause *why,
     last = json_array_get (list, 0);
     if (!before)
         before = json_string_value (json_object_get (last, "leader"));
-    cause.leader = run->leader
-        = partners_leader (run->partner, run->npartners, cause.node, before,
+    cause.leader = run->job.leader
+        = partners_leader (run->partner, run->job.npartners, cause.node, before,
                            (uint64_t)json_int (last, "id", 0));
     json_decref (list);
     id = ledger_begin (ledger, time (NULL), run->audit->fabric->hash, &cause,
-                       run->node, run->n, run->nonce, err);
+                       run->node, run->job.n, run->nonce, err);
     if (id < 0)
         return errno == EEXIST ? decline (run, "%s", err->text) : -1;
     run->result->id = id;
@@ -409,9 +390,9 @@ static void await_idle (const struct audit_work *run)
             < 0)
             return;
         for (size_t k = 0; k < idle.count; k++)
-            n += text_find (run->node, run->n, idle.name[k]) != NULL;
+            n += text_find (run->node, run->job.n, idle.name[k]) != NULL;
         hostlist_clear (&idle);
-        if (n >= run->npartners)
+        if (n >= run->job.npartners)
             return;
         nanosleep (&pause, NULL);
     }
@@ -432,7 +413,7 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
     run->launched = run->cancelled = false;
     if (find_partners (run, err) < 0)
         return decline (run, "%.250s", err->text);
-    if (run->npartners == 0)
+    if (run->job.npartners == 0)
         return decline (run, "all of the nodes are drained");
     if (run->tries++ > 0)
         await_idle (run);
@@ -441,7 +422,8 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
     /* a part of the nonce distinguishes the jobs of several ledgers */
     snprintf (job_name, sizeof (job_name), "pmm-audit-%jd-%.8s",
               (intmax_t)run->result->id, run->nonce);
-    rc = measure (run, job_name, err);
+    run->job.name = job_name;
+    rc = measure (run, err);
     if (rc <= 0
         && ledger_give_up (a->ledger, time (NULL), run->result->id,
                            rc < 0 ? err->text : run->result->sentence,
@@ -535,7 +517,7 @@ static int search (struct audit_work *run, struct error *err)
     int64_t now = time (NULL);
     const char **node;
     const char *found = NULL;
-    size_t n = run->n, i;
+    size_t n = run->job.n, i;
     bool searched = false;
     json_t *list, *v;
     int rc;
@@ -587,19 +569,19 @@ static bool without (struct audit_work *run)
     bool *keep;
     char why[200];
 
-    if (told == run->n)
+    if (told == run->job.n)
         for (size_t k = run->ntold; k < run->nfaults; k++)
             run->fault[k].launch = false;
-    if (run->n - told < AUDIT_NODES_MIN
+    if (run->job.n - told < AUDIT_NODES_MIN
         || is_told (run, run->request->cause.node))
         return false;
     snprintf (why, sizeof (why), "audit %" PRId64 ": %s", run->result->id,
               run->fault[run->ntold].cause);
-    keep = xarray (run->n, sizeof (*keep));
-    for (size_t i = 0; i < run->n; i++)
+    keep = xarray (run->job.n, sizeof (*keep));
+    for (size_t i = 0; i < run->job.n; i++)
         keep[i] = !is_told (run, run->node[i]);
     leave_out (run, keep, why);
-    choose (run, run->node, run->n);
+    choose (run, run->node, run->job.n);
     free (keep);
     return true;
 }
@@ -637,17 +619,22 @@ static int run_locked (struct audit_work *run, struct error *err)
 int audit_run (const struct audit *audit, const struct audit_request *request,
                struct audit_result *result, struct error *err)
 {
-    struct audit_work run
-        = { .audit = audit, .request = request, .result = result };
+    struct audit_work run = {
+        .audit = audit,
+        .request = request,
+        .result = result,
+        .job = { .site = audit->site, .conf = audit->conf, .nonce = run.nonce,
+                 .stop = audit->stop, .owns = owns, .arg = &run },
+    };
     int lock = -1;
     int rc;
 
     *result = (struct audit_result){ .status = VERDICT_UNKNOWN };
     if ((rc = find_nodes (&run, err)) < 0)
         ;
-    else if (run.n < AUDIT_NODES_MIN)
+    else if (run.job.n < AUDIT_NODES_MIN)
         rc = decline (&run, "fewer than two nodes to audit");
-    else if (strlen (run.list) > LIST_MAX)
+    else if (strlen (run.job.nodes) > LIST_MAX)
         rc = decline (&run, "the list of nodes is too long");
     else if ((rc = ledger_lock (audit->ledger, &lock, err)) == 0)
         decline (&run, "another audit or a round of the policy is running");
@@ -660,8 +647,8 @@ int audit_run (const struct audit *audit, const struct audit_request *request,
     free (run.node_of);
     free (run.fault);
     free (run.node);
-    free (run.list);
+    free ((char *)run.job.nodes);
     free (run.partner);
-    free (run.partners);
+    free ((char *)run.job.partners);
     return rc;
 }

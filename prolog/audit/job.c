@@ -151,36 +151,25 @@ char **job_arguments (const struct audit_job *job, const char *mpi,
  * The output
  */
 
-/* Skip a word and the space after it. False if *line does not begin with it. */
-static bool take (const char **line, const char *word)
-{
-    size_t len = strlen (word);
-
-    if (strncmp (*line, word, len) || (*line)[len] != ' ')
-        return false;
-    *line += len + 1;
-    return true;
-}
-
 /* Whether a line, without its newline, is the result with that nonce. If it is,
  * *sentence is the text after the nonce, and *unknown is whether it is UNKNOWN.
  */
 static bool is_result (const char *line, const char *nonce, bool *unknown,
                        const char **sentence)
 {
-    static const enum verdict_status status[]
-        = { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };
-    size_t i = 0;
+    char word[8], mark[LEDGER_NONCE_BYTES + 1];
+    enum verdict_status status = VERDICT_OK;
+    int end = 0;
 
-    if (!take (&line, "pmm-result") || !take (&line, "1"))
+    _Static_assert (LEDGER_NONCE_BYTES == 33, "a longer one is no match");
+    if (sscanf (line, "pmm-result 1 %7s %33s %n", word, mark, &end) != 2
+        || strcmp (mark, nonce) || end == 0 || !line[end])
         return false;
-    while (i < 4 && !take (&line, verdict_status_name (status[i])))
-        i++;
-    if (i == 4 || !take (&line, nonce) || !*line)
-        return false;
-    *unknown = status[i] == VERDICT_UNKNOWN;
-    *sentence = line;
-    return true;
+    while (status < VERDICT_FAIL && strcmp (word, verdict_status_name (status)))
+        status++;
+    *unknown = status == VERDICT_UNKNOWN;
+    *sentence = line + end;
+    return !strcmp (word, verdict_status_name (status));
 }
 
 /* A node of the step, as srun reports it. */
