@@ -14,56 +14,39 @@
 
 enum { FROM_LEDGER, FROM_FILE, FILE_MAX = 256 << 20 };
 
-/* Add to times[link] how many samples cross it. Return 0, or -1 with err. */
-static int count_samples (const struct samples *s, const struct pathset *ps,
-                          uint32_t *times, struct error *err)
+/* Add to times[link] how many samples cross it. Drop those that cross a link
+ * whose baseline was reset (NULL: none), and the loopbacks of endpoints at such
+ * a link. Return 0, or -1 with err.
+ */
+static int sift (struct samples *s, const struct pathset *ps, const bool *reset,
+                 uint32_t *times, struct error *err)
 {
+    const struct network *net = pathset_network (ps);
+    size_t n = s->nsamples, nloopbacks = s->nloopbacks;
     struct row row;
 
-    for (size_t i = 0; i < s->nsamples; i++) {
+    s->nsamples = s->nloopbacks = 0;
+    for (size_t i = 0; i < n; i++) {
         const struct sample *sample = &s->sample[i];
+        bool keep = true;
 
-        if (sample->lost == sample->sent)
-            continue;
         if (pathset_row (ps, sample->a, sample->b, &row, err) < 0)
             return -1;
         for (size_t k = 0; k < row.n; k++)
-            times[row.link[k]]++;
-    }
-    return 0;
-}
-
-/* Drop the samples that cross a link whose baseline was reset, and the
- * loopbacks of endpoints at such a link.
- */
-static int drop_reset (struct samples *s, const struct pathset *ps,
-                       const bool *reset, struct error *err)
-{
-    const struct network *net = pathset_network (ps);
-    size_t kept = 0;
-    struct row row;
-
-    for (size_t i = 0; i < s->nsamples; i++) {
-        bool keep = true;
-
-        if (pathset_row (ps, s->sample[i].a, s->sample[i].b, &row, err) < 0)
-            return -1;
-        for (size_t k = 0; k < row.n; k++)
-            keep &= !reset[row.link[k]];
+            keep &= !reset || !reset[row.link[k]];
+        for (size_t k = 0; k < row.n && keep; k++)
+            times[row.link[k]] += sample->lost < sample->sent;
         if (keep)
-            s->sample[kept++] = s->sample[i];
+            s->sample[s->nsamples++] = *sample;
     }
-    s->nsamples = kept;
-    kept = 0;
-    for (size_t i = 0; i < s->nloopbacks; i++) {
+    for (size_t i = 0; i < nloopbacks; i++) {
         uint32_t arc;
 
         net->attach (net->net, pathset_endpoint (ps, s->loopback[i].end)->id,
                      &arc);
-        if (arc == NETWORK_NONE || !reset[arc_link (arc)])
-            s->loopback[kept++] = s->loopback[i];
+        if (!reset || arc == NETWORK_NONE || !reset[arc_link (arc)])
+            s->loopback[s->nloopbacks++] = s->loopback[i];
     }
-    s->nloopbacks = kept;
     return 0;
 }
 
@@ -149,12 +132,10 @@ int baseline_gather (struct baseline_set *set, struct ledger *ledger,
         gather_file (set, f, path);
         rc = find_reset (ledger, f, reset, err);
     }
-    if (rc == 0 && set->samples[FROM_FILE])
-        rc = drop_reset (set->samples[FROM_FILE], set->ps[FROM_FILE], reset,
-                         err);
     for (int i = 0; i < 2 && rc == 0; i++)
         if (set->samples[i])
-            rc = count_samples (set->samples[i], set->ps[i], times[i], err);
+            rc = sift (set->samples[i], set->ps[i],
+                       i == FROM_FILE ? reset : NULL, times[i], err);
     if (rc == 0)
         choose (set, times, f->nlinks);
     free (reset);

@@ -109,7 +109,7 @@ static uint64_t told_by (const struct partner_choice *c, uint32_t a, uint32_t b)
 
 static void take (struct partner_choice *c, size_t k)
 {
-    if (c->v[k].taken || c->n == c->most)
+    if (c->v[k].taken)
         return;
     c->v[k].taken = true;
     c->partner[c->n++] = c->wish->idle->name[k];
@@ -147,25 +147,22 @@ static void take_telling (struct partner_choice *c, uint64_t turn)
     }
 }
 
-static void choose (struct partner_choice *c)
+/* Take nodes at every step-th place, then at those between, while there are
+ * fewer than `most` partners: those that were no partners before come first.
+ */
+static void take_spread (struct partner_choice *c, bool near, size_t step,
+                         size_t most)
 {
-    uint64_t turn = c->wish->turn;
     size_t count = c->wish->idle->count;
-    size_t step = count / (c->most + 1) + 1;
 
-    for (int again = 0; again < 2; again++)
-        for (size_t i = 0; i < count && c->n < PARTNERS_NEAR; i++) {
-            size_t k = (i + turn) % count;
-
-            if (c->v[k].near && c->v[k].former == again)
-                take (c, k);
-        }
-    take_telling (c, turn);
     for (int again = 0; again < 2; again++)
         for (size_t first = 0; first < step; first++)
-            for (size_t i = first; i < count; i += step)
-                if (c->v[(i + turn) % count].former == again)
-                    take (c, (i + turn) % count);
+            for (size_t i = first; i < count && c->n < most; i += step) {
+                size_t k = (i + c->wish->turn) % count;
+
+                if (c->v[k].former == again && (c->v[k].near || !near))
+                    take (c, k);
+            }
 }
 
 const char *partners_leader (const char *const *node, size_t n,
@@ -235,7 +232,9 @@ int partners_choose (const struct fabric *f, const char *const *node_of,
     };
 
     find_all (&c);
-    choose (&c);
+    take_spread (&c, true, 1, most < PARTNERS_NEAR ? most : PARTNERS_NEAR);
+    take_telling (&c, wish->turn);
+    take_spread (&c, false, wish->idle->count / (most + 1) + 1, most);
     *alike = NULL;
     for (size_t i = c.nothers; i-- > 0;)
         if (c.need[i] == PARTNERS_TELL)
