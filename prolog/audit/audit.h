@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Audit: measure nodes with a job of our own, and enter the result in the
- * ledger.
- *
- * Run by `pmm audit`, by hand or as a service. The step only measures: its raw
- * samples are judged here, with the snapshot and the ledger
- * (prolog/audit/parts).
+/* Audit: measure nodes with a job of our own (prolog/audit/parts), judge the raw
+ * samples with the snapshot and the ledger, and enter the result there. Run by
+ * `pmm audit`, by hand or as a service.
  *
  * One audit of a ledger runs at a time, under a lock on the file LEDGER.lock.
- * The audit is entered in the ledger before it runs. Its end is entered when
- * audit_run returns or, if that was killed, when the next audit begins.
+ * It is entered before it runs, and its end when audit_run returns or, if that
+ * was killed, when the next audit begins.
  *
  * The job has whole nodes in AuditPartition and never waits: busy nodes are
  * left to their jobs. Nodes that we drained stay drained; they are measured
- * outside the job, with its nodes as partners. If the job must be ended, no
- * part of it remains.
+ * outside the job, with its nodes as partners.
  */
 #ifndef PROLOG_AUDIT_H
 #define PROLOG_AUDIT_H
@@ -64,23 +60,20 @@ struct audit_result {
     char sentence[256];      /* the verdict's, or why there is none */
 };
 
-/* Audit the nodes. Nodes that are not in the snapshot are named on `report` and
- * left out; so are nodes that made earlier audits fail and were not measured
- * since (ledger_faulty).
+/* Audit the nodes. Nodes that are not in the snapshot, or that made earlier
+ * audits fail and were not measured since (ledger_faulty), are left out and
+ * named on `report`.
  *
  * If there is no result because of some nodes, the others are tried again, each
  * time as an audit of its own. srun names these nodes; otherwise a search by
- * halves finds them, at most once an hour. They enter the ledger as faults if
- * srun could start the step on others, or the others were measured. A fault
- * that happens to all nodes is not entered.
+ * halves finds one, at most once an hour. They enter the ledger as faults if
+ * srun could start the step on others, or the others were measured. Takes at
+ * most AuditTimeout and some seconds, or AUDIT_TRIES_TIME times as long if it
+ * is tried again.
  *
- * Takes at most AuditTimeout and some seconds, or AUDIT_TRIES_TIME times as
- * long if it is tried again.
- *
- * Return 1 if they were measured. Return 0 if not, with UNKNOWN and the reason
- * in the result: the nodes are busy, fewer than two are left, another audit
- * runs, the job has its audit already, it was stopped, or Slurm does not
- * answer. Return -1 with err if the ledger, the snapshot or pmm.conf is at
+ * Return 1 if they were measured; 0 if not, with UNKNOWN and the reason in the
+ * result (busy nodes, fewer than two, another audit, it was stopped, Slurm does
+ * not answer ...); -1 with err if the ledger, the snapshot or pmm.conf is at
  * fault.
  */
 int audit_run (const struct audit *audit, const struct audit_request *request,

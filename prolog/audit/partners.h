@@ -2,14 +2,12 @@
 /* Partners: choose the nodes that are audited together with the node that the
  * audit is about.
  *
- * If a host is alone on its switch in an audit, its cable cannot be resolved
- * from the cable by which messages for the host reach that switch, if that one
- * is slow in this direction. Only messages between two hosts of one switch
- * resolve them: so some partners are on the node's own switch, if any is idle
- * there. If an earlier audit found that other links may be slow instead of the
- * node's cable, some partners are chosen so that round trips with them do not
- * cross these links. The others come from the whole site, so that at most one
- * slow host is expected among them.
+ * Only messages between two hosts of one switch resolve a host's cable from the
+ * cable by which messages for the host reach that switch: so some partners are
+ * on the node's own switch. If an earlier audit found that other links may be
+ * slow instead, some are chosen so that round trips with them do not cross
+ * these links. The others come from the whole site, so that at most one slow
+ * host is expected among them.
  */
 #ifndef PROLOG_PARTNERS_H
 #define PROLOG_PARTNERS_H

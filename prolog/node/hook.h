@@ -2,18 +2,14 @@
 /* The common part of pmm-prolog, pmm-epilog and pmm-healthcheck: one local
  * check (prolog/node/look), in a child process that is abandoned at a deadline.
  *
- * slurmd waits for the prolog before it starts a job, and for the epilog before
- * it gives the node to the next job. So nothing may hang there: no driver, and
- * no file system with pmm.conf, the verdict cache or the state. The child does
- * all this work; the parent touches no file. A child that cannot be killed
- * keeps the lock, and later ones end at their deadlines: at most one is stuck
- * at any time.
+ * slurmd waits for the hooks. So nothing may hang there: no driver, and no file
+ * system with pmm.conf, the verdict cache or the state. The child does all this
+ * work; the parent touches no file. A child that cannot be killed keeps the
+ * lock, and later ones end at their deadlines: at most one is stuck at any time.
  *
  * A job's hooks print to standard error and syslog only what changed since they
- * last printed. They always exit with 0. If the site cannot set a node's Prolog
- * and Epilog, SPANK hooks (spank/hooks.c) run these programs from the directory
- * that Hooks in plugstack.conf names. They do not check inside slurmstepd, since
- * a crash of the check would end slurmstepd.
+ * last printed. They always exit with 0. Where the site cannot set Prolog and
+ * Epilog, spank/hooks.c runs these programs.
  */
 #ifndef PROLOG_HOOK_H
 #define PROLOG_HOOK_H

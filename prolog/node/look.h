@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Look: a node's check of its own ports, and what the site knows about it. Made
- * from sysfs (ibquery/local), the verdict cache (prolog/node/cache), the
- * expected rate of a port, and the state of earlier looks; printed by the
- * hooks.
+/* Look: a node's check of its own ports, by sysfs (ibquery/local), the verdict
+ * cache, the expected rate, and the state of earlier looks.
  *
  *   state     A port that is not active is a FAIL if it ever was active, or if
  *             the fabric snapshot has a cable at it. A port that has

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Duties: the tasks that the audit service repeats. Each duty is a row of the
- * table in serve.c; larger duties have their own file duty_*.c.
- */
+/* Duties: what the audit service repeats, by the table in serve.c. */
 #ifndef PROLOG_DUTY_H
 #define PROLOG_DUTY_H
 
@@ -69,9 +67,7 @@ void service_log (const struct service *s, const char *fmt, ...)
 /* A status in the ledger's JSON; UNKNOWN if there is none. */
 enum verdict_status service_status (const json_t *obj, const char *key);
 
-/* Convert audits from the ledger's list for the queue: one per row; the caller
- * frees the result.
- */
+/* Audits of a list from the ledger, for the queue; the caller frees them. */
 struct queue_audit *service_audits (const json_t *list);
 
 /* Whether another audit may begin for this reason: 1; 0 with why; -1 with err.
@@ -109,9 +105,7 @@ typedef int (*duty_f) (struct service *s, struct error *err);
 /* Read the spool; audit the job that is next, if there is one. */
 int duty_spool (struct service *s, struct error *err);
 
-/* Whether a job has just left the node, so that its audit may be about to
- * begin.
- */
+/* Whether a job has just left the node: its audit may be about to begin. */
 bool service_just_left (const struct service *s, const char *node,
                         int64_t now);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Queue: decide which audit is next.
- *
- * Made from the spool's records, the ledger's audits, the idle nodes, and
- * pmm.conf. Read by the audit service. A pure function, like the policy.
+/* Queue: decide which audit is next, from the spool's records, the ledger's
+ * audits, the idle nodes, and pmm.conf. A pure function, like the policy.
  *
  * A record is dropped without an audit of its own if
  *
@@ -53,8 +51,7 @@ enum {
     QUEUE_WHY_MAX = 128,
 };
 
-/* From the ledger: audits of the last day, and those since a record was begun.
- */
+/* An audit of the last day, or since a record was begun. */
 struct queue_audit {
     int64_t id;
     int64_t begun;

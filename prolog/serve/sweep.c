@@ -111,9 +111,9 @@ void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
  * The audit
  */
 
-/* An idle host; its endpoints are member[first .. end-1]. */
+/* An idle host; its endpoints are first .. end-1 of the set. */
 struct idle_host {
-    size_t first, end;
+    uint32_t first, end;
     double own; /* the weight of its own links, and a random bit of it */
 };
 
@@ -123,7 +123,6 @@ struct sweep_choice {
     struct sweep_plan *out;
     struct rng rng;
     double *weight;         /* [links] 0: not due, or measured by the audit */
-    uint32_t *member;       /* [n] endpoints, grouped by host */
     struct idle_host *host; /* the greatest own weight first */
     size_t nhosts;
 };
@@ -163,15 +162,6 @@ static int weigh_links (struct sweep_choice *c, struct error *err)
     return 0;
 }
 
-static int by_host (const void *va, const void *vb, void *ps)
-{
-    uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
-    int order = strcmp (pathset_endpoint (ps, a)->host,
-                        pathset_endpoint (ps, b)->host);
-
-    return order ? order : util_compare (a, b);
-}
-
 static int by_weight (const void *va, const void *vb)
 {
     const struct idle_host *a = va;
@@ -184,31 +174,26 @@ static void find_hosts (struct sweep_choice *c)
 {
     struct pathset *ps = c->in->ps;
     size_t n = pathset_size (ps);
-    struct idle_host *host = xcalloc (n, sizeof (*host));
-    const char *last = "";
+    struct idle_host *h = NULL;
+    const char *last = NULL;
 
-    c->member = xarray (n, sizeof (*c->member));
-    for (uint32_t i = 0; i < n; i++)
-        c->member[i] = i;
-    qsort_r (c->member, n, sizeof (*c->member), by_host, ps);
-    for (size_t i = 0; i < n; i++) {
-        const struct endpoint *e = pathset_endpoint (ps, c->member[i]);
-        struct idle_host *h;
+    c->host = xcalloc (n, sizeof (*c->host));
+    for (uint32_t i = 0; i < n; i++) {
+        const struct endpoint *e = pathset_endpoint (ps, i);
         uint32_t arc;
 
-        if (i == 0 || strcmp (last, e->host)) {
-            host[c->nhosts].first = i;
-            host[c->nhosts++].own = 1e-6 * rng_uniform (&c->rng);
+        if (!last || strcmp (last, e->host)) {
+            h = &c->host[c->nhosts++];
+            h->first = i;
+            h->own = 1e-6 * rng_uniform (&c->rng);
         }
         last = e->host;
-        h = &host[c->nhosts - 1];
         h->end = i + 1;
         c->net->attach (c->net->net, e->id, &arc);
         if (arc != NETWORK_NONE)
             h->own += c->weight[arc_link (arc)];
     }
-    qsort (host, c->nhosts, sizeof (*host), by_weight);
-    c->host = host;
+    qsort (c->host, c->nhosts, sizeof (*h), by_weight);
 }
 
 /* The arcs of a round trip. Return their number, or -1 with err. */
@@ -306,13 +291,9 @@ static int adds (struct sweep_choice *c, uint32_t a, uint32_t b,
     return hops < 0 ? -1 : any || fabs (open) > SWEEP_OPEN;
 }
 
-static bool has (const struct sweep_choice *c, const struct idle_host *h,
-                 const uint32_t pair[2])
+static bool has (const struct idle_host *h, uint32_t endpoint)
 {
-    for (size_t i = h->first; i < h->end; i++)
-        if (c->member[i] == pair[0] || c->member[i] == pair[1])
-            return true;
-    return false;
+    return endpoint >= h->first && endpoint < h->end;
 }
 
 /* Choose a host if it adds something by its paths to and from the chosen hosts,
@@ -324,15 +305,15 @@ static int add_host (struct sweep_choice *c, const struct idle_host *h,
     struct sweep_plan *out = c->out;
     size_t n = out->n;
 
-    for (size_t i = h->first; i < h->end; i++) {
+    for (uint32_t i = h->first; i < h->end; i++) {
         for (size_t k = 0; k < n; k++) {
-            int rc = adds (c, c->member[i], out->endpoint[k], err);
+            int rc = adds (c, i, out->endpoint[k], err);
 
             if (rc < 0)
                 return -1;
             always |= rc > 0;
         }
-        out->endpoint[n++] = c->member[i];
+        out->endpoint[n++] = i;
     }
     if (always) {
         out->n = n;
@@ -348,10 +329,13 @@ static int choose (struct sweep_choice *c, struct error *err)
 
     /* the hosts of the first pair, then the others */
     for (int turn = 0; turn < 2 && rc > 0; turn++)
-        for (size_t k = 0; k < c->nhosts && c->out->hosts < c->in->hosts; k++)
-            if (has (c, &c->host[k], pair) == (turn == 0)
-                && add_host (c, &c->host[k], turn == 0, err) < 0)
+        for (size_t k = 0; k < c->nhosts && c->out->hosts < c->in->hosts; k++) {
+            const struct idle_host *h = &c->host[k];
+            bool first = has (h, pair[0]) || has (h, pair[1]);
+
+            if (first == (turn == 0) && add_host (c, h, first, err) < 0)
                 return -1;
+        }
     return rc < 0 ? -1 : 0;
 }
 
@@ -373,7 +357,6 @@ int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
         rc = choose (&c, err);
     }
     free (c.weight);
-    free (c.member);
     free (c.host);
     return rc;
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sweep: choose the idle hosts to measure next, so that each link of the site
- * is measured regularly, and in time all links are resolved that can be.
+ * is measured regularly, and in time all links are resolved that can be. A pure
+ * function of the links' ages, the measurements and the idle hosts.
  *
- * Made from the links' ages and the measurements in the ledger (ledger_ages,
- * ledger_combine), and the hosts that Slurm shows idle. Read by the audit
- * service. A pure function.
- *
- * An audit of a few hosts measures the links on the paths between them. Its
- * plan determines every combination of these links that the paths determine. So
- * the link that has been due longest comes first. If no link is due, the first
- * pair is the one whose round trip is least determined by all earlier
- * measurements together, until all are determined.
+ * An audit of a few hosts measures the links on the paths between them, and
+ * determines every combination of these that the paths determine. The link that
+ * has been due longest comes first. If no link is due, the first pair is the
+ * one whose round trip is least determined by all measurements together.
  *
  * Hosts are added to the audit as long as each adds something. A link that will
  * be due soon is measured too if its host is idle, but it does not start an
@@ -30,7 +26,8 @@
 
 /* All borrowed. Link ids are those of the network. */
 struct sweep_input {
-    struct pathset *ps;      /* all endpoints of idle hosts, and no others */
+    struct pathset *ps;      /* all endpoints of idle hosts, and no others, each
+                                host's together */
     const int64_t *measured; /* [links] time of the newest; SWEEP_NEVER */
     const double *unknown;   /* [links] of sweep_unknown; NULL: do not search
                                 for unresolved links */
