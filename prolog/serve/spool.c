@@ -59,30 +59,14 @@ static DIR *open_list (int fd)
  * The hook
  */
 
-/* Write to a file in the spool: a new one, or its end. 0, or -1 with errno. */
-static int write_file (int dir, const char *name, int flag, const char *text)
-{
-    size_t len = strlen (text);
-    int fd = openat (dir, name,
-                     O_WRONLY | O_CREAT | flag | O_NOFOLLOW | O_CLOEXEC, 0600);
-    ssize_t n;
-
-    if (fd < 0)
-        return -1;
-    n = write (fd, text, len);
-    if (n >= 0 && (size_t)n < len)
-        errno = ENOSPC;
-    return close (fd) < 0 || n < 0 || (size_t)n < len ? -1 : 0;
-}
-
 /* Write a record, if there is room. 0, or -1 with errno. */
-static int write_record (int dir, const struct spool_record *r)
+static int write_record (int dir, const char *path,
+                         const struct spool_record *r, struct error *err)
 {
-    char name[NAME_BYTES], temp[NAME_BYTES + 24];
+    struct outfile *out;
     DIR *d = open_list (dir);
     size_t n = 0;
-    char *text;
-    int rc;
+    char *name;
 
     if (!d)
         return -1;
@@ -93,38 +77,38 @@ static int write_record (int dir, const struct spool_record *r)
         errno = ENOSPC;
         return -1;
     }
-    text = xasprintf (MAGIC "\njob %" PRIu64 "\nuid %" PRIu64 "\ntime %" PRIu64
-                      "\nchecked %" PRIu64 "\npartition %s\nnodes %s\nend\n",
-                      r->job, r->uid, r->time, r->checked, r->partition,
-                      r->nodes);
-    snprintf (name, sizeof (name), "%" PRIu64 ".%" PRIu64, r->job, r->time);
-    snprintf (temp, sizeof (temp), ".%s.%ld", name, (long)getpid ());
-    if ((rc = write_file (dir, temp, O_TRUNC, text)) == 0)
-        rc = renameat (dir, temp, dir, name);
-    if (rc < 0) {
-        int saved_errno = errno;
-
-        unlinkat (dir, temp, 0);
-        errno = saved_errno;
-    }
-    free (text);
-    return rc;
+    name = xasprintf ("%s/%" PRIu64 ".%" PRIu64, path, r->job, r->time);
+    out = file_create_private (name, err);
+    free (name);
+    if (!out)
+        return -1;
+    fprintf (file_stream (out),
+             MAGIC "\njob %" PRIu64 "\nuid %" PRIu64 "\ntime %" PRIu64
+             "\nchecked %" PRIu64 "\npartition %s\nnodes %s\nend\n",
+             r->job, r->uid, r->time, r->checked, r->partition, r->nodes);
+    return file_commit (out, err);
 }
 
 int spool_drop (const char *dir, const struct spool_record *record,
                 struct error *err)
 {
     int fd = file_open_trusted_dir (dir, geteuid (), err);
-    int rc;
+    int rc, dropped;
 
     if (fd < 0)
         return error_prefix (err, "the spool");
-    if ((rc = write_record (fd, record)) < 0) {
+    if ((rc = write_record (fd, dir, record, err)) < 0) {
         int saved_errno = errno;
 
         error_errno (err, "%s: job %" PRIu64 " is not recorded", dir,
                      record->job);
-        write_file (fd, DROPPED, O_APPEND, "+");
+        dropped = openat (fd, DROPPED,
+                          O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW
+                              | O_CLOEXEC,
+                          0600);
+        dprintf (dropped, "+");
+        if (dropped >= 0)
+            close (dropped);
         errno = saved_errno;
     }
     close (fd);
@@ -360,7 +344,7 @@ static void sweep_temp (struct spool *s, const char *name, int64_t now)
     struct stat st;
     int end = 0;
 
-    sscanf (name, ".%*u.%*u.%*u%n", &end);
+    sscanf (name, "%*u.%*u.new%n", &end);
     if (end > 0 && !name[end]
         && fstatat (s->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
         && llabs (now - st.st_mtime) > TEMP_KEEP_S)

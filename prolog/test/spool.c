@@ -212,15 +212,15 @@ static void test_killed (void)
     const struct timespec old[2]
         = { { .tv_sec = NOW }, { .tv_sec = NOW } };
 
-    put (".57.0.4711", HEAD, 0600);
-    put (".57.0.4712", HEAD, 0600);
-    put (".profile.1", "mine", 0600);
-    utimensat (AT_FDCWD, path_of (".57.0.4711"), old, 0);
-    utimensat (AT_FDCWD, path_of (".profile.1"), old, 0);
+    put ("57.0.new", HEAD, 0600);
+    put ("58.0.new", HEAD, 0600);
+    put (".profile.new", "mine", 0600);
+    utimensat (AT_FDCWD, path_of ("57.0.new"), old, 0);
+    utimensat (AT_FDCWD, path_of (".profile.new"), old, 0);
     ok (look ((int64_t)time (NULL)) == 0 && list.n == 0
-            && !there (".57.0.4711") && there (".57.0.4712"),
+            && !there ("57.0.new") && there ("58.0.new"),
         "what a killed hook left goes, when it is old");
-    ok (there (".profile.1"), "what is not of a hook stays");
+    ok (there (".profile.new"), "what is not of a hook stays");
 }
 
 static void test_full (void)
