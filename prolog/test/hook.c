@@ -114,7 +114,7 @@ static void test_first (void)
 static void test_look (void)
 {
     const struct cache_node node
-        = { "h1", VERDICT_FAIL, 57, time (NULL), "host end h1" };
+        = { "h1", VERDICT_FAIL, 57, time (NULL), "host end h1", 0, 0 };
 
     ok (says (HOOK_HEALTHCHECK, VERDICT_OK, "OK: 1 of 1 port active"), "fine");
     ok (access ("lib/local", R_OK) == 0 && access ("run/look.lock", R_OK) == 0,
