@@ -150,6 +150,7 @@ static int find_nodes (struct audit_work *run, struct error *err)
     run->fault = xcalloc (run->job.n, sizeof (*run->fault));
     run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
     run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
+    run->job.node_of = run->node_of;
     if ((*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
         || guids_nodes (f, run->map, run->all_of, err) < 0
         || (!rq->anyway
@@ -187,7 +188,8 @@ static int find_partners (struct audit_work *run, struct error *err)
     for (size_t i = 0; i < run->job.n; i++)
         if (!hostlist_has (&drained, run->node[i]))
             run->partner[run->job.npartners++] = run->node[i];
-    run->job.partners = xcheck (hostlist_fold (run->partner, run->job.npartners));
+    run->job.partners
+        = xcheck (hostlist_fold (run->partner, run->job.npartners));
     hostlist_clear (&drained);
     return 0;
 }
@@ -295,14 +297,6 @@ static int enter_ports (const struct audit_work *run,
     if (*odd)
         report (run, "no signs of the links: %s", odd);
     return 0;
-}
-
-static bool owns (const void *arg, const char *node,
-                  const struct local_port *port)
-{
-    const struct audit_work *run = arg;
-
-    return signs_owns (run->audit->fabric, run->node_of, node, port);
 }
 
 /* Add a fault, once for each node, and only of measured nodes. */
@@ -451,9 +445,9 @@ static bool may_try (const struct audit_work *run)
            && run->tries < AUDIT_TRIES && clock_ms () < run->end_ms;
 }
 
-/* Whether there is a result for the n nodes without those from `first` to before
- * `end`. Return 1, 0, or -1 with err. If it returns 0 and !may_try, this could
- * not be determined.
+/* Whether there is a result for the n nodes without node[first .. end-1].
+ * Return 1, 0, or -1 with err. If it returns 0 and !may_try, this could not be
+ * determined.
  */
 static int works (struct audit_work *run, const char *const *node, size_t n,
                   size_t first, size_t end, struct error *err)
@@ -624,7 +618,7 @@ int audit_run (const struct audit *audit, const struct audit_request *request,
         .request = request,
         .result = result,
         .job = { .site = audit->site, .conf = audit->conf, .nonce = run.nonce,
-                 .stop = audit->stop, .owns = owns, .arg = &run },
+                 .stop = audit->stop, .f = audit->fabric },
     };
     int lock = -1;
     int rc;

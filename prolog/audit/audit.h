@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Audit: measure nodes with a job of our own (prolog/audit/parts), judge the raw
- * samples with the snapshot and the ledger, and enter the result there. Run by
- * `pmm audit`, by hand or as a service.
+/* Audit: measure nodes with a job of our own (prolog/audit/parts), judge the
+ * raw samples with the snapshot and the ledger, and enter the result there. Run
+ * by `pmm audit`, by hand or as a service.
  *
  * One audit of a ledger runs at a time, under a lock on the file LEDGER.lock.
  * It is entered before it runs, and its end when audit_run returns or, if that

@@ -182,7 +182,9 @@ struct job_member {
 struct job_ear {
     const struct audit_job *job;
     struct job_said *said;
-    size_t size;            /* of said->record */
+    FILE *record;           /* writes said->record */
+    size_t size;            /* ... bytes so far */
+    bool midline;           /* ... of a line that is not yet whole */
     struct job_member *member;  /* [task] */
     unsigned int recorder;  /* the task whose record it is; UINT_MAX: none */
     bool too_much, done;
@@ -261,7 +263,9 @@ static struct job_member *owner (const struct job_ear *ear, unsigned int task,
     const struct audit_job *job = ear->job;
     struct job_member *m = task < job->n ? &ear->member[task] : NULL;
 
-    return m && m->node[0] && job->owns (job->arg, m->node, &port) ? m : NULL;
+    return m && m->node[0] && signs_owns (job->f, job->node_of, m->node, &port)
+               ? m
+               : NULL;
 }
 
 static void hear_words (void *arg, struct program_line *line)
@@ -295,32 +299,13 @@ static void hear_words (void *arg, struct program_line *line)
         strcpy (ear->last, text);
 }
 
-static void keep (struct job_ear *ear, const char *data, size_t len)
-{
-    struct job_said *said = ear->said;
-
-    if (said->len + len + 1 > ear->size) {
-        size_t size = ear->size ? 2 * ear->size : 1 << 16;
-
-        if (size > RECORD_MAX) {
-            ear->too_much = true;
-            return;
-        }
-        said->record = xrealloc (said->record, size, 1);
-        ear->size = size;
-    }
-    memcpy (said->record + said->len, data, len);
-    said->len += len;
-    said->record[said->len] = '\0';
-}
-
 /* Read a line of the record, or a piece of one. The first task that prints one
  * is the recorder; such lines of other tasks are ignored.
  */
 static void hear_record (void *arg, struct program_line *line)
 {
     struct job_ear *ear = arg;
-    const char *sentence;
+    const char *sentence, *piece;
     char *text;
     unsigned int task;
     bool unknown, result;
@@ -335,15 +320,13 @@ static void hear_record (void *arg, struct program_line *line)
         ear->recorder = task;
     if (ear->recorder != task)
         return;
-    if (result && ear->said->len > 0
-        && ear->said->record[ear->said->len - 1] != '\n')
-        keep (ear, "\n", 1); /* the task was interrupted */
-    if (result)
-        keep (ear, text, strlen (text));
-    else if (text[1])
-        keep (ear, text + 1, strlen (text + 1));
-    if (result || !text[1])
-        keep (ear, "\n", 1);
+    if (result && ear->midline)
+        putc ('\n', ear->record); /* the task was interrupted */
+    piece = result ? text : text + 1;
+    ear->midline = !result && *piece;
+    ear->size += (size_t)fprintf (ear->record, "%s%s", piece,
+                                  ear->midline ? "" : "\n");
+    ear->too_much = ear->size >= RECORD_MAX;
     ear->done = result;
 }
 
@@ -463,7 +446,9 @@ static int run_once (const struct audit_job *job, const char *mpi,
         .traffic = xcalloc (max_ports, sizeof (*said->traffic)),
         .fault = xcalloc (job->n, sizeof (*said->fault)),
     };
+    ear.record = xcheck (open_memstream (&said->record, &said->len));
     end = program_run (&program, &status);
+    xcheck (fclose (ear.record) == 0 ? said->record : NULL);
     rc = ear.done && !ear.too_much;
     if (end == PROGRAM_NONE)
         rc = error_errno (err, "cannot start a process");

@@ -29,20 +29,6 @@ struct partner_choice {
     size_t n, most;
 };
 
-/* The switch of an endpoint, as a node of the fabric; FABRIC_NONE if it has no
- * link.
- */
-static uint32_t switch_of (const struct fabric *f, size_t endpoint)
-{
-    uint32_t port = f->endpoint[endpoint].port;
-    uint32_t link = f->port[port].link;
-
-    if (link == FABRIC_NONE)
-        return FABRIC_NONE;
-    return f->port[f->link[link].a == port ? f->link[link].b
-                                           : f->link[link].a].node;
-}
-
 static struct partner *find (const struct partner_choice *c, const char *node)
 {
     const struct hostlist *idle = c->wish->idle;
@@ -55,6 +41,17 @@ static struct partner *find (const struct partner_choice *c, const char *node)
 static uint32_t link_of (const struct partner_choice *c, size_t endpoint)
 {
     return c->f->port[c->f->endpoint[endpoint].port].link;
+}
+
+/* The switch of an endpoint; NETWORK_NONE: none. */
+static uint32_t switch_of (const struct partner_choice *c, size_t endpoint)
+{
+    const struct network *net = fabric_network (c->f);
+    uint32_t link = link_of (c, endpoint);
+
+    if (link == FABRIC_NONE)
+        return NETWORK_NONE;
+    return net->link[link].end[net->link[link].end[0] == NETWORK_NONE];
 }
 
 /* Whether an endpoint is the node's, and has a link. */
@@ -201,10 +198,10 @@ static void find_all (struct partner_choice *c)
     for (size_t i = 0; c->wish->former && i < c->wish->former->count; i++)
         find (c, c->wish->former->name[i])->former = true;
     for (size_t i = 0; i < f->nendpoints; i++)
-        if (is_own (c, i))
-            sw[switch_of (f, i)] = true;
+        if (is_own (c, i) && switch_of (c, i) != NETWORK_NONE)
+            sw[switch_of (c, i)] = true;
     for (size_t i = 0; i < f->nendpoints; i++)
-        if (switch_of (f, i) != FABRIC_NONE && sw[switch_of (f, i)])
+        if (switch_of (c, i) != NETWORK_NONE && sw[switch_of (c, i)])
             find (c, c->node_of[i])->near = true;
     find_others (c, own);
     for (uint32_t a = 0; c->nothers > 0 && a < f->nendpoints; a++)

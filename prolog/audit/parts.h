@@ -37,12 +37,11 @@ struct audit_job {
     size_t npartners;
     const volatile sig_atomic_t *stop; /* end it if not 0; may be NULL */
 
-    /* Whether a node's data about that port are accepted: the port must be its
-     * own. The node is given by srun (--label), not by the output itself.
+    /* A node's data about a port are accepted if the port is its own: the node
+     * as srun names it (--label), not the output. node_of is as in record_read.
      */
-    bool (*owns) (const void *arg, const char *node,
-                  const struct local_port *port);
-    const void *arg;
+    const struct fabric *f;
+    const char *const *node_of;
 };
 
 /* A node on which the step was not started, or ended early. */

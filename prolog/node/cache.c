@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -105,20 +106,11 @@ static int get_node (struct cache_reading *r, char *s)
  */
 static int get_port (struct cache_reading *r, const char *s)
 {
-    uint64_t guid = 0;
+    uint64_t guid;
 
-    for (int i = 0; i < 16; i++) {
-        unsigned int c = (unsigned char)s[i];
-        unsigned int digit = c >= '0' && c <= '9'   ? c - '0'
-                             : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                                    : 16;
-
-        if (digit == 16)
-            return -1;
-        guid = guid << 4 | digit;
-    }
-    if (s[16] != ' ')
+    if (strspn (s, "0123456789abcdef") != 16 || s[16] != ' ')
         return -1;
+    guid = strtoull (s, NULL, 16);
     for (size_t i = 0; i < r->nports; i++)
         if (guid == r->port[i].guid) {
             r->port[i].known = true;

@@ -5,7 +5,7 @@
  * slurmd waits for the hooks. So nothing may hang there: no driver, and no file
  * system with pmm.conf, the verdict cache or the state. The child does all this
  * work; the parent touches no file. A child that cannot be killed keeps the
- * lock, and later ones end at their deadlines: at most one is stuck at any time.
+ * lock, and later ones end at their deadlines: at most one is ever stuck.
  *
  * A job's hooks print to standard error and syslog only what changed since they
  * last printed. They always exit with 0. Where the site cannot set Prolog and

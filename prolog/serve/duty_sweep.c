@@ -26,85 +26,85 @@
 
 enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 
-/* The data of a sweep. */
-struct sweep_work {
-    struct hostlist idle;
-    const char **name;   /* [n] endpoints of idle nodes */
-    size_t n;
-    struct pathset *ps;  /* of these endpoints */
-    int64_t *measured;   /* [link] */
-    double *unknown;     /* [link]; NULL: not searched */
-};
-
-/* Return 1, 0 if fewer than two endpoints can be measured, or -1 with err. */
-static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
+/* The endpoints of idle nodes. Return 1, 0 if there are fewer than two, or -1
+ * with err.
+ */
+static int find_idle (struct service *s, int64_t now, struct pathset **ps,
                       struct error *err)
 {
     const struct fabric *f = s->fabric;
-    json_t *silent;
+    const char **name = xcalloc (f->nendpoints, sizeof (*name));
+    struct hostlist idle = { 0 };
+    json_t *silent = NULL;
+    size_t n = 0;
+    int rc = -1;
 
-    w->name = xcalloc (f->nendpoints, sizeof (*w->name));
-    if (controller_idle (&w->idle, s->site.audit_partition, err) < 0
-        || service_leave_out (s->ledger, &w->idle, err) < 0
-        || !(silent = ledger_list (s->ledger, LEDGER_SILENT,
-                                     now - SILENT_S, 0, err)))
-        return -1;
-    for (size_t i = 0; i < f->nendpoints; i++)
-        if (hostlist_has (&w->idle, s->node_of[i])
-            && !json_object_get (silent, f->host[f->endpoint[i].host].name)
-            && !service_just_left (s, s->node_of[i], now))
-            w->name[w->n++] = f->endpoint[i].name;
+    if (controller_idle (&idle, s->site.audit_partition, err) == 0
+        && service_leave_out (s->ledger, &idle, err) == 0
+        && (silent = ledger_list (s->ledger, LEDGER_SILENT, now - SILENT_S, 0,
+                                  err))) {
+        for (size_t i = 0; i < f->nendpoints; i++)
+            if (hostlist_has (&idle, s->node_of[i])
+                && !json_object_get (silent,
+                                     f->host[f->endpoint[i].host].name)
+                && !service_just_left (s, s->node_of[i], now))
+                name[n++] = f->endpoint[i].name;
+        rc = n < 2 ? 0 : (*ps = fabric_pathset (f, name, n, err)) ? 1 : -1;
+    }
     json_decref (silent);
-    if (w->n < 2)
-        return 0;
-    return (w->ps = fabric_pathset (f, w->name, w->n, err)) ? 1 : -1;
+    hostlist_clear (&idle);
+    free (name);
+    return rc;
 }
 
-/* Find what all audits together leave undetermined. */
-static int find_open (struct service *s, struct sweep_work *w, int64_t now,
-                      struct error *err)
+/* When each link was last measured; NULL with err. */
+static int64_t *find_ages (struct service *s, struct error *err)
+{
+    json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
+    size_t n = s->fabric->nlinks;
+    int64_t *measured = ages ? xarray (n, sizeof (*measured)) : NULL;
+
+    for (size_t i = 0; i < n && ages; i++)
+        measured[i] = json_int (ages, s->fabric->link[i].id, SWEEP_NEVER);
+    json_decref (ages);
+    return measured;
+}
+
+/* What all audits together leave undetermined; NULL with err. */
+static double *find_open (struct service *s, int64_t now, struct error *err)
 {
     const struct ledger_ageing ageing = {
         .quantile = RTT_MIDDLE, .now = now, .until = INT64_MAX,
     };
     struct pathset *all = fabric_pathset_lids (s->fabric, NULL, 0, err);
     struct observations o = { 0 };
-    int rc = all ? ledger_combine (s->ledger, all, &ageing, &o, err) : -1;
+    double *unknown = NULL;
 
-    if (all && rc < 0 && errno == ENOENT)
-        rc = 0;
-    if (rc == 0) {
-        w->unknown = xcalloc (s->fabric->nlinks, sizeof (*w->unknown));
-        sweep_unknown (&o, s->fabric->nlinks, (uint64_t)now, w->unknown);
+    if (all
+        && (ledger_combine (s->ledger, all, &ageing, &o, err) == 0
+            || errno == ENOENT)) {
+        unknown = xcalloc (s->fabric->nlinks, sizeof (*unknown));
+        sweep_unknown (&o, s->fabric->nlinks, (uint64_t)now, unknown);
     }
     observations_clear (&o);
     pathset_destroy (all);
-    return rc;
+    return unknown;
 }
 
 /* Choose what to audit, and audit it, if anything is due or not resolved. */
-static int choose (struct service *s, struct sweep_work *w, int64_t now,
+static int choose (struct service *s, const struct sweep_input *in,
                    struct error *err)
 {
-    const struct sweep_input in = {
-        .ps = w->ps,
-        .measured = w->measured,
-        .unknown = w->unknown,
-        .now = now,
-        .every_s = s->site.audit_every_ms / 1000,
-        .hosts = HOSTS,
-        .seed = (uint64_t)now,
-    };
     const struct ledger_cause cause = { .why = LEDGER_SWEEP };
     struct hostlist nodes = { 0 };
     struct audit_result result;
     struct sweep_plan plan;
-    int rc = sweep_choose (&plan, &in, err);
+    int rc = sweep_choose (&plan, in, err);
 
     nodes.name = xarray (plan.n, sizeof (*nodes.name));
     for (size_t i = 0; i < plan.n; i++) {
         const char *node
-            = s->node_of[pathset_endpoint (w->ps, plan.endpoint[i])->id];
+            = s->node_of[pathset_endpoint (in->ps, plan.endpoint[i])->id];
 
         if (!nodes.count || strcmp (nodes.name[nodes.count - 1], node) != 0)
             nodes.name[nodes.count++] = (char *)node;
@@ -119,45 +119,34 @@ static int choose (struct service *s, struct sweep_work *w, int64_t now,
     return rc;
 }
 
-static int sweep (struct service *s, struct sweep_work *w, struct error *err)
-{
-    const struct fabric *f = s->fabric;
-    int64_t now = time (NULL);
-    int rc = find_idle (s, w, now, err);
-    json_t *ages;
-
-    if (rc <= 0)
-        return rc;
-    if (!(ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err)))
-        return -1;
-    w->measured = xarray (f->nlinks, sizeof (*w->measured));
-    for (size_t i = 0; i < f->nlinks; i++)
-        w->measured[i] = json_int (ages, f->link[i].id, SWEEP_NEVER);
-    json_decref (ages);
-    if ((rc = choose (s, w, now, err)) != 0
-        || llabs (now - s->looked) < OPEN_EVERY_S)
-        return rc;
-    s->looked = now;
-    if (find_open (s, w, now, err) < 0)
-        return -1;
-    return choose (s, w, now, err);
-}
-
 int duty_sweep (struct service *s, struct error *err)
 {
-    struct sweep_work w = { 0 };
+    int64_t now = time (NULL);
+    struct sweep_input in = {
+        .now = now,
+        .every_s = s->site.audit_every_ms / 1000,
+        .hosts = HOSTS,
+        .seed = (uint64_t)now,
+    };
+    int64_t *measured = NULL;
+    double *unknown = NULL;
     char why[QUEUE_WHY_MAX];
-    int rc = 0;
+    int rc = in.every_s ? service_may_audit (s, LEDGER_SWEEP, why, err) : 0;
 
-    if (s->site.audit_every_ms >= 1000)
-        rc = service_may_audit (s, LEDGER_SWEEP, why, err);
     s->untried = rc == 0;
     if (rc > 0)
-        rc = sweep (s, &w, err);
-    pathset_destroy (w.ps);
-    hostlist_clear (&w.idle);
-    free (w.name);
-    free (w.measured);
-    free (w.unknown);
+        rc = find_idle (s, now, &in.ps, err);
+    if (rc > 0) {
+        in.measured = measured = find_ages (s, err);
+        rc = measured ? choose (s, &in, err) : -1;
+        if (rc == 0 && llabs (now - s->looked) >= OPEN_EVERY_S) {
+            s->looked = now;
+            in.unknown = unknown = find_open (s, now, err);
+            rc = unknown ? choose (s, &in, err) : -1;
+        }
+    }
+    pathset_destroy (in.ps);
+    free (measured);
+    free (unknown);
     return rc;
 }

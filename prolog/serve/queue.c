@@ -97,8 +97,8 @@ static const struct queue_audit *find_result (const struct queue_input *in,
 }
 
 /* How many audits a user had in a time span: of checks only, or of all jobs. */
-static size_t audits_of (const struct queue_input *in, uint64_t uid, bool checks,
-                         int64_t span)
+static size_t audits_of (const struct queue_input *in, uint64_t uid,
+                         bool checks, int64_t span)
 {
     size_t n = 0;
 

@@ -370,8 +370,8 @@ static int compare_entries (const void *va, const void *vb)
     return c ? c : util_compare (a->state, b->state);
 }
 
-/* Remove old records of a sorted list. Of two records of the same end of a job, keep the one
- * that progressed further, else the first.
+/* Remove old records of a sorted list. Of two records of the same end of a job,
+ * keep the one that progressed further, else the first.
  */
 static int weed (struct spool *s, int64_t now, struct spool_list *list,
                  struct error *err)
@@ -401,9 +401,9 @@ static int weed (struct spool *s, int64_t now, struct spool_list *list,
     return rc;
 }
 
-/* Copy to each record what the last list knew of it. If the clock steps, records
- * seen before are not affected. A new record with a time in the future counts
- * as just ended: the clock was set back.
+/* Copy to each record what the last list knew of it: records seen before do not
+ * age if the clock steps. A new record with a time in the future counts as just
+ * ended: the clock was set back.
  */
 static void remember (struct spool_list *list, const struct spool_list *last,
                       int64_t now)

@@ -8,7 +8,8 @@
  * restarted; otherwise the job was requeued. (Slurm's restart count does not
  * help: it is the same at the end of a run that is requeued and at the end of
  * the next run.) The hook writes the file as JOB.TIME.new and renames it, so
- * no reader sees half of it. What a killed hook leaves is removed after an hour. The service renames a record when it begins its audit:
+ * no reader sees half of it. What a killed hook leaves is removed after an
+ * hour. The service renames a record when it begins its audit:
  *
  *     57.1795295276            the job has ended
  *     57.1795295276.begun.56   its audit has begun, with a number above 56

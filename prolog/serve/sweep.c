@@ -3,9 +3,9 @@
  * 0. The audit starts with the pair whose due links weigh most, to a power that
  * lets the oldest link decide. Then it is extended by each host that adds
  * something: a link of some weight that no chosen path crosses yet, or a pair
- * that is open (undetermined: SWEEP_OPEN). Hosts whose own links weigh most come
- * first, otherwise the order is random. (To take the host that adds most each
- * time, instead, needs no fewer audits.)
+ * that is open (undetermined: SWEEP_OPEN). Hosts whose own links weigh most
+ * come first, otherwise the order is random. (To take the host that adds most
+ * each time, instead, needs no fewer audits.)
  *
  * A pair costs a walk. If there are too many pairs to begin with, a random
  * choice is walked: the next sweep chooses others.

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ibquery/model/generate.h"
 #include "tests/tap.h"
 #include "util/program.h"
 
@@ -22,6 +23,8 @@ static struct site site = {
     .audit_timeout_ms = 60000,
 };
 static struct error err;
+static struct fabric *fabric;
+static const char *node_of[] = { "n1", "n2", "n3", NULL }; /* [endpoint] */
 
 static const char *join (char *const *v)
 {
@@ -93,20 +96,13 @@ static void test_arguments (void)
     unsetenv ("SLURM_SACK_SOCKET");
 }
 
-static bool owns (const void *arg, const char *node,
-                  const struct local_port *port)
-{
-    (void)arg;
-    return port->node_guid == (uint64_t)(node[1] - '0');
-}
-
 /* The task of each node, as srun -v says it: not in order of name. */
 #define LAUNCH                                                                \
     "for i in '2, 1 tasks: 0' '1, 1 tasks: 1' '3, 1 tasks: 2'; do\n"          \
     "echo \"srun: launching StepId=7.0 on host n$i\" >&2; done\n"
 #define STARTED(n)                                                            \
     "echo 'srun: launch/slurm: _task_start: Node " n ", 1 tasks started' >&2\n"
-#define PORT "pmm-port 1 abc 0000000000000001/1 4 5 4xHDR' >&2\n"
+#define PORT "pmm-port 1 abc 0002c90000000010/1 4 5 4xHDR' >&2\n"
 #ifdef HAVE_PMIX
 #define NEITHER "neither PMIx nor PMI-2"
 #else
@@ -132,7 +128,7 @@ static void test_said (void)
         { "echo '1: +{\"a'; echo '1: pmm-result 1 UNKNOWN abc late'", 1, 0,
           "{\"a\npmm-result 1 UNKNOWN abc late\n", "" },
         { LAUNCH "echo '1: " PORT "echo '1: pmm-port 1 xyz "
-          "0000000000000001/1 4 5 4xHDR' >&2\n" RESULT, 1, 1, "pmm-result",
+          "0002c90000000010/1 4 5 4xHDR' >&2\n" RESULT, 1, 1, "pmm-result",
           "" },
         /* of another's port, by a label that is the task's own, by what srun
          * is said to have said, by nobody, and of a task that is nobody's */
@@ -143,7 +139,7 @@ static void test_said (void)
         { "echo '1: " PORT RESULT, 1, 0, "pmm-result", "" },
         /* who says much leaves room for the others */
         { LAUNCH "for i in $(seq 30); do\necho '1: " PORT "done\n"
-          "echo '0: pmm-port 1 abc 0000000000000002/1 4 5 4xHDR' >&2\n" RESULT,
+          "echo '0: pmm-port 1 abc 0002c90000000020/1 4 5 4xHDR' >&2\n" RESULT,
           1, 9, "pmm-result", "" },
         { "echo '1: pmm-result 1 OK abcd fine'; exit 1", 0, 0,
           "srun ended without a message", "" },
@@ -192,7 +188,7 @@ static void test_said (void)
     struct audit_job job = { .site = &site, .name = "pmm-audit-7",
                              .nonce = "abc", .nodes = "n[1-3]", .n = 3,
                              .partners = "n[1-3]", .npartners = 3,
-                             .owns = owns };
+                             .f = fabric, .node_of = node_of };
 
     site.srun = (char *)"./srun";
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
@@ -248,12 +244,14 @@ static void test_silent (void)
 
 int main (void)
 {
+    struct fat_tree tree = { .ports = 4, .levels = 1 };
     char dir[] = "/tmp/pmm-test.XXXXXX";
 
-    if (!mkdtemp (dir) || chdir (dir) < 0)
+    if (!(fabric = generate_fat_tree (&tree, &err)) || !mkdtemp (dir) || chdir (dir) < 0)
         return 1;
     test_arguments ();
     test_said ();
     test_silent ();
+    fabric_destroy (fabric);
     return chdir ("/") < 0 || rmdir (dir) < 0 ? 1 : done_testing ();
 }
