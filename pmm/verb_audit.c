@@ -138,20 +138,19 @@ static int run_all (struct auditing *w, struct inputs *in)
         .fabric = in->fabric,
         .stop = &stopped,
         .report = stderr,
+        .anyway = given.nodes || given.drained,
+        .cause.why = LEDGER_BY_HAND,
     };
     int worst = EXIT_OK;
 
     for (size_t i = 0; i < audits && !stopped; i++) {
         size_t first = i * n / audits;
-        struct audit_request request = {
-            .node = (const char *const *)w->nodes.name + first,
-            .n = (i + 1) * n / audits - first,
-            .anyway = given.nodes || given.drained,
-            .cause.why = LEDGER_BY_HAND,
-        };
         struct audit_result result;
-        int rc = need_ok (audit_run (&audit, &request, &result, &fault));
+        int rc;
 
+        audit.node = (const char *const *)w->nodes.name + first;
+        audit.n = (i + 1) * n / audits - first;
+        rc = need_ok (audit_run (&audit, &result, &fault));
         print (in, &result, rc == 1);
         if (exit_status (result.status) != EXIT_OK && worst != EXIT_FAIL)
             worst = exit_status (result.status);

@@ -34,7 +34,6 @@ enum {
 /* A running audit, or one of its tries. */
 struct audit_work {
     const struct audit *audit;
-    const struct audit_request *request;
     struct audit_result *result;
     struct nodemap *map;
     const char **all_of;   /* [endpoint of the fabric]: the node, borrowed */
@@ -129,32 +128,32 @@ static void choose (struct audit_work *run, const char *const *node, size_t n)
  */
 static int find_nodes (struct audit_work *run, struct error *err)
 {
-    const struct audit_request *rq = run->request;
-    const struct fabric *f = run->audit->fabric;
-    const char *map = run->audit->site->node_map;
+    const struct audit *a = run->audit;
+    const struct fabric *f = a->fabric;
+    const char *map = a->site->node_map;
     int64_t now = time (NULL);
     json_t *faulty = NULL;
     bool *mark;
 
-    if (rq->n > AUDIT_NODES_MAX)
+    if (a->n > AUDIT_NODES_MAX)
         return error_input (err, "an audit is of at most %d nodes",
                             AUDIT_NODES_MAX);
-    run->node = xarray (rq->n, sizeof (*run->node));
-    for (size_t i = 0; i < rq->n; i++) {
-        if (!text_is_hostname (rq->node[i]))
+    run->node = xarray (a->n, sizeof (*run->node));
+    for (size_t i = 0; i < a->n; i++) {
+        if (!text_is_hostname (a->node[i]))
             return error_input (err, "'%.63s' is not a node name",
-                                rq->node[i]);
-        run->node[i] = rq->node[i];
+                                a->node[i]);
+        run->node[i] = a->node[i];
     }
-    run->job.n = text_unique (run->node, rq->n);
+    run->job.n = text_unique (run->node, a->n);
     run->fault = xcalloc (run->job.n, sizeof (*run->fault));
     run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
     run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
     run->job.node_of = run->node_of;
     if ((*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
         || guids_nodes (f, run->map, run->all_of, err) < 0
-        || (!rq->anyway
-            && !(faulty = ledger_faulty (run->audit->ledger, now, err))))
+        || (!a->anyway
+            && !(faulty = ledger_faulty (a->ledger, now, err))))
         return -1;
     mark = xcalloc (run->job.n, sizeof (*mark));
     for (size_t i = 0; i < f->nendpoints; i++) {
@@ -345,7 +344,7 @@ static int begin (struct audit_work *run, const struct ledger_cause *why,
 {
     struct ledger *ledger = run->audit->ledger;
     struct ledger_cause cause = *why;
-    const char *before = run->request->before;
+    const char *before = run->audit->before;
     const json_t *last;
     json_t *list;
     int64_t id;
@@ -567,7 +566,7 @@ static bool without (struct audit_work *run)
         for (size_t k = run->ntold; k < run->nfaults; k++)
             run->fault[k].launch = false;
     if (run->job.n - told < AUDIT_NODES_MIN
-        || is_told (run, run->request->cause.node))
+        || is_told (run, run->audit->cause.node))
         return false;
     snprintf (why, sizeof (why), "audit %" PRId64 ": %s", run->result->id,
               run->fault[run->ntold].cause);
@@ -583,7 +582,7 @@ static bool without (struct audit_work *run)
 static int run_locked (struct audit_work *run, struct error *err)
 {
     const struct audit *a = run->audit;
-    const struct ledger_cause *cause = &run->request->cause;
+    const struct ledger_cause *cause = &run->audit->cause;
     int rc = controller_evicts (a->site->audit_partition, err);
 
     if (rc != 0)
@@ -610,15 +609,13 @@ static int run_locked (struct audit_work *run, struct error *err)
     return rc;
 }
 
-int audit_run (const struct audit *audit, const struct audit_request *request,
-               struct audit_result *result, struct error *err)
+int audit_run (const struct audit *audit, struct audit_result *result,
+               struct error *err)
 {
     struct audit_work run = {
         .audit = audit,
-        .request = request,
         .result = result,
-        .job = { .site = audit->site, .conf = audit->conf, .nonce = run.nonce,
-                 .stop = audit->stop, .f = audit->fabric },
+        .job = { .audit = audit, .nonce = run.nonce },
     };
     int lock = -1;
     int rc;

@@ -35,7 +35,7 @@ enum {
     AUDIT_TRIES_TIME = 4,
 };
 
-/* The environment of audits; all borrowed. */
+/* All borrowed. */
 struct audit {
     const struct site *site;
     const char *conf;     /* pmm.conf for pmm-probe; NULL: its own */
@@ -43,10 +43,8 @@ struct audit {
     const struct fabric *fabric;
     const volatile sig_atomic_t *stop; /* end it if not 0; may be NULL */
     FILE *report;         /* for warnings; NULL */
-};
 
-struct audit_request {
-    const char *const *node; /* as Slurm calls them */
+    const char *const *node; /* to audit, as Slurm calls them */
     size_t n;
     bool anyway;               /* also nodes that are left out for a while */
     struct ledger_cause cause; /* its leader is chosen here, */
@@ -76,8 +74,8 @@ struct audit_result {
  * not answer ...); -1 with err if the ledger, the snapshot or pmm.conf is at
  * fault.
  */
-int audit_run (const struct audit *audit, const struct audit_request *request,
-               struct audit_result *result, struct error *err);
+int audit_run (const struct audit *audit, struct audit_result *result,
+               struct error *err);
 
 /* List the nodes of Slurm that are in the snapshot and that no audit has
  * measured for a long time; map NULL: the site has none. A node in service (not

@@ -58,7 +58,7 @@ static void add_job (struct program_words *a, const struct audit_job *job,
 {
     static const char *const fixed[]
         = { "--exclusive", "--mem=0", "--gres=none" };
-    const struct site *site = job->site;
+    const struct site *site = job->audit->site;
 
     program_add (a, "--job-name=%s", job->name);
     program_add (a, "--partition=%s", site->audit_partition);
@@ -91,7 +91,7 @@ static void add_job (struct program_words *a, const struct audit_job *job,
 static void add_with_drained (struct program_words *a,
                               const struct audit_job *job, char *const *env)
 {
-    const char *srun = job->site->srun;
+    const char *srun = job->audit->site->srun;
     const char *name = strrchr (srun, '/');
 
     program_add (a, "%.*ssalloc", (int)(name ? name + 1 - srun : 0), srun);
@@ -117,7 +117,7 @@ char **job_arguments (const struct audit_job *job, const char *mpi,
         "--export=NONE",       "--input=none",    "--chdir=/",
         "--kill-on-bad-exit=1",
     };
-    const struct site *site = job->site;
+    const struct site *site = job->audit->site;
     struct program_words a = { 0 };
 
     if (job->npartners < job->n)
@@ -132,9 +132,9 @@ char **job_arguments (const struct audit_job *job, const char *mpi,
     program_add (&a, "--mpi=%s", mpi);
     program_add_all (&a, fixed, sizeof (fixed) / sizeof (fixed[0]));
     program_add (&a, "%s", site->probe);
-    if (job->conf) {
+    if (job->audit->conf) {
         program_add (&a, "--conf");
-        program_add (&a, "%s", job->conf);
+        program_add (&a, "%s", job->audit->conf);
     }
     program_add (&a, "--timeout");
     program_add (&a, "%.1f",
@@ -263,9 +263,10 @@ static struct job_member *owner (const struct job_ear *ear, unsigned int task,
     const struct audit_job *job = ear->job;
     struct job_member *m = task < job->n ? &ear->member[task] : NULL;
 
-    return m && m->node[0] && signs_owns (job->f, job->node_of, m->node, &port)
-               ? m
-               : NULL;
+    if (!m || !m->node[0]
+        || !signs_owns (job->audit->fabric, job->node_of, m->node, &port))
+        return NULL;
+    return m;
 }
 
 static void hear_words (void *arg, struct program_line *line)
@@ -373,7 +374,7 @@ static void settle_faults (struct job_ear *ear, bool timed_out)
 /* Set why there is no result. */
 static void explain (struct job_ear *ear, enum program_end end, int status)
 {
-    const struct site *site = ear->job->site;
+    const struct site *site = ear->job->audit->site;
     struct job_said *said = ear->said;
     enum { MAX = sizeof (said->why) };
     /* a complaint of weight 1 only says that the step was ended */
@@ -425,14 +426,14 @@ static int run_once (const struct audit_job *job, const char *mpi,
         .member = xcalloc (job->n, sizeof (*ear.member)),
         .recorder = UINT_MAX,
     };
-    char **env = xcheck (job_environment (job->site));
+    char **env = xcheck (job_environment (job->audit->site));
     char **argv = xcheck (job_arguments (job, mpi, env));
     const struct program program = {
         .argv = argv,
         .env = env,
         .deadline_ms
-        = clock_ms () + job->site->audit_timeout_ms + IMMEDIATE_S * 1000,
-        .stop = job->stop,
+        = clock_ms () + job->audit->site->audit_timeout_ms + IMMEDIATE_S * 1000,
+        .stop = job->audit->stop,
         .take = hear,
         .done = is_done,
         .arg = &ear,
@@ -470,7 +471,7 @@ static int run_once (const struct audit_job *job, const char *mpi,
 int job_run (const struct audit_job *job, struct job_said *said,
              struct error *err)
 {
-    const char *const *mpi = site_mpi (job->site)->types;
+    const char *const *mpi = site_mpi (job->audit->site)->types;
     bool no_mpi;
     int rc = run_once (job, *mpi, said, &no_mpi, err);
 

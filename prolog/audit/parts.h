@@ -5,18 +5,14 @@
 #ifndef PROLOG_PARTS_H
 #define PROLOG_PARTS_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/judge/judge.h"
 #include "core/plan/plan.h"
-#include "ibquery/fabric.h"
 #include "ibquery/ports.h"
-#include "prolog/ledger/ledger.h"
-#include "util/error.h"
-#include "util/site.h"
+#include "prolog/audit/audit.h"
 
 /*
  * Job: srun runs the step in a job of its own, with a new environment and under
@@ -25,8 +21,7 @@
  */
 
 struct audit_job {
-    const struct site *site;
-    const char *conf;     /* pmm.conf for pmm-probe; NULL: its own */
+    const struct audit *audit;
     const char *name;     /* job name in Slurm, unique */
     const char *nonce;
     const char *leader;   /* one of the nodes */
@@ -35,12 +30,9 @@ struct audit_job {
     const char *partners; /* ... these of them are in the job; the others are
                              drained and have only the step */
     size_t npartners;
-    const volatile sig_atomic_t *stop; /* end it if not 0; may be NULL */
-
-    /* A node's data about a port are accepted if the port is its own: the node
-     * as srun names it (--label), not the output. node_of is as in record_read.
+    /* As in record_read. A node's data about a port are accepted if the port is
+     * its own: that of the node as srun names it (--label), not the output.
      */
-    const struct fabric *f;
     const char *const *node_of;
 };
 

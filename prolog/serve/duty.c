@@ -83,24 +83,6 @@ int service_may_audit (const struct service *s, enum ledger_why reason,
     return rc;
 }
 
-void service_keep (struct service *s, enum kept what, const char *why)
-{
-    static const char *const names[] = {
-        [KEPT_JOBS] = "jobs wait for their audits",
-        [KEPT_USER] = "jobs wait for their audits",
-        [KEPT_CONFIRM] = "nodes wait for an audit that confirms a finding",
-        [KEPT_AGAIN] = "drained nodes wait for an audit that clears them",
-    };
-
-    if (!strcmp (s->kept[what], why))
-        return;
-    if (*why)
-        service_log (s, "%s: %s", names[what], why);
-    else
-        service_log (s, "recovered: %s: %s", names[what], s->kept[what]);
-    strcpy (s->kept[what], why);
-}
-
 int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err)
 {
@@ -124,6 +106,8 @@ int service_audit (struct service *s, const struct hostlist *nodes,
                    const struct ledger_cause *cause, const char *before,
                    struct audit_result *result, struct error *err)
 {
+    const char *node[AUDIT_NODES_MAX];
+    size_t n = nodes->count < AUDIT_NODES_MAX ? nodes->count : AUDIT_NODES_MAX;
     const struct audit audit = {
         .site = &s->site,
         .conf = s->conf,
@@ -131,20 +115,19 @@ int service_audit (struct service *s, const struct hostlist *nodes,
         .fabric = s->fabric,
         .stop = s->stop,
         .report = s->log,
+        .node = node,
+        .n = n,
+        .cause = *cause,
+        .before = before,
     };
-    const char *node[AUDIT_NODES_MAX];
-    struct audit_request request = { .node = node, .cause = *cause,
-                                     .before = before };
     int rc;
 
-    request.n = nodes->count < AUDIT_NODES_MAX ? nodes->count
-                                               : AUDIT_NODES_MAX;
-    for (size_t i = 0; i < request.n; i++)
-        node[i] = nodes->name[i * nodes->count / request.n];
-    rc = audit_run (&audit, &request, result, err);
+    for (size_t i = 0; i < n; i++)
+        node[i] = nodes->name[i * nodes->count / n];
+    rc = audit_run (&audit, result, err);
     if (rc > 0)
         service_log (s, "audit %" PRId64 " of %s: %s: %s", result->id,
-                     COUNTED (request.n, "node"),
+                     COUNTED (n, "node"),
                      verdict_status_name (result->status),
                      result->sentence);
     else if (rc == 0)

@@ -30,9 +30,6 @@ struct wish {
     bool waits;     /* for a partner that resolves its link */
 };
 
-/* What may have to wait, by share of the audits per hour. */
-enum kept { KEPT_JOBS, KEPT_USER, KEPT_CONFIRM, KEPT_AGAIN, KEPT };
-
 struct service {
     const char *conf;
     FILE *log;
@@ -56,7 +53,7 @@ struct service {
     struct wish *wish;
     size_t nwishes;
     int64_t told_missed; /* when duty_missed last named nodes */
-    char kept[KEPT][QUEUE_WHY_MAX]; /* why it waits; "": it does not */
+    char full[QUEUE_WHY_MAX]; /* why jobs wait, as last logged; "": none does */
     int64_t looked; /* when duty_sweep last searched for unresolved links */
 };
 
@@ -75,9 +72,6 @@ struct queue_audit *service_audits (const json_t *list);
 int service_may_audit (const struct service *s, enum ledger_why reason,
                        char why[QUEUE_WHY_MAX], struct error *err);
 
-/* Log once why these wait ("": they do not), and when they no longer wait. */
-void service_keep (struct service *s, enum kept what, const char *why);
-
 /* Remove the nodes that audits leave out (ledger_faulty) from a list. Return 0,
  * or -1 with err.
  */
@@ -85,7 +79,7 @@ int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err);
 
 /* Audit nodes, but at most as many as an audit may have. `before` is as in
- * audit_request. Return as audit_run.
+ * struct audit. Return as audit_run.
  */
 int service_audit (struct service *s, const struct hostlist *nodes,
                    const struct ledger_cause *cause, const char *before,

@@ -203,7 +203,6 @@ int duty_confirm (struct service *s, struct error *err)
 {
     enum { REASONS = 2 };
     static const enum ledger_why why[] = { LEDGER_CONFIRM, LEDGER_AGAIN };
-    static const enum kept kept[] = { KEPT_CONFIRM, KEPT_AGAIN };
     int64_t now = time (NULL);
     struct hostlist idle = { 0 }, drained = { 0 };
     struct wish *w = NULL;
@@ -212,12 +211,11 @@ int duty_confirm (struct service *s, struct error *err)
 
     s->untried = s->nwishes > 0;
     for (size_t k = 0; k < REASONS; k++) {
-        char reason[QUEUE_WHY_MAX] = "";
+        char full[QUEUE_WHY_MAX];
 
         if (find_due (s, why[k], NULL, NULL, now)
-            && (may[k] = service_may_audit (s, why[k], reason, err)) < 0)
+            && (may[k] = service_may_audit (s, why[k], full, err)) < 0)
             return -1;
-        service_keep (s, kept[k], may[k] ? "" : reason);
         s->hurry |= find_due (s, why[k], NULL, NULL, now + SOON_S) != NULL;
     }
     if (!may[0] && !may[1])

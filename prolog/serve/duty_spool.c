@@ -180,8 +180,9 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
                           err))) {
         in.host = host;
         queue_decide (&plan, &in);
-        service_keep (s, KEPT_JOBS, plan.full);
-        service_keep (s, KEPT_USER, plan.user);
+        if (*plan.full && strcmp (plan.full, s->full))
+            service_log (s, "jobs wait for their audits: %s", plan.full);
+        strcpy (s->full, plan.full);
         rc = carry_out (s, &s->ended, &plan, in.naudits ? audit[0].id : 0,
                         err);
         queue_clear (&plan);

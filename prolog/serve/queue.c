@@ -259,7 +259,6 @@ static void choose (struct queue_plan *plan, const struct queue_input *in)
     char why[QUEUE_WHY_MAX];
     bool may = queue_may (in->audit, in->naudits, LEDGER_JOB,
                           (size_t)in->site->audits_per_hour, in->now, why);
-    uint64_t first = UINT64_MAX;
 
     plan->next = SIZE_MAX;
     for (size_t i = 0; i < in->spool->n; i++) {
@@ -277,10 +276,7 @@ static void choose (struct queue_plan *plan, const struct queue_input *in)
             decide (a, QUEUE_HOLD,
                     "jobs of user %" PRIu64 " had AuditsPerUser (%d) audits "
                     "in an hour", e->uid, in->site->audits_per_user);
-            if (e->uid < first) {
-                first = e->uid;
-                strcpy (plan->user, a->why);
-            }
+            strcpy (plan->full, a->why);
         }
         else if (!may) {
             decide (a, QUEUE_HOLD, "%s", why);

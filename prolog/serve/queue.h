@@ -102,8 +102,8 @@ struct queue_answer {
 struct queue_plan {
     struct queue_answer *v; /* one per record, in the spool's order */
     size_t next;            /* index in v; SIZE_MAX: none */
-    /* Why all jobs wait, or those of one user, for the log; "": none waits. */
-    char full[QUEUE_WHY_MAX], user[QUEUE_WHY_MAX];
+    char full[QUEUE_WHY_MAX]; /* why too many audits make jobs wait, all or
+                                 those of one user; "": none waits for that */
 };
 
 /* Decide. Cost: O(r (a + n log h)) for r records of n nodes, a audits and h

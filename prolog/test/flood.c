@@ -155,9 +155,9 @@ static void shuffle (const char **v, size_t n)
  */
 static int64_t audit (const char *about)
 {
-    struct audit a = { .site = &site, .conf = "conf", .ledger = ledger,
-                       .fabric = fabric, .report = stderr };
-    struct audit_request request = {
+    struct audit a = {
+        .site = &site, .conf = "conf", .ledger = ledger,
+        .fabric = fabric, .report = stderr,
         .node = idle, .n = nidle,
         .cause = { .why = about ? LEDGER_CONFIRM : LEDGER_BY_HAND,
                    .node = about },
@@ -167,7 +167,7 @@ static int64_t audit (const char *about)
 
     while (time (NULL) <= last) /* ConfirmAfter is a second */
         usleep (10000);
-    if (audit_run (&a, &request, &result, &err) <= 0) {
+    if (audit_run (&a, &result, &err) <= 0) {
         fprintf (stderr, "%s\n", result.sentence);
         die ("audit");
     }

@@ -24,6 +24,7 @@ static struct site site = {
 };
 static struct error err;
 static struct fabric *fabric;
+static struct audit audit = { .site = &site };
 static const char *node_of[] = { "n1", "n2", "n3", NULL }; /* [endpoint] */
 
 static const char *join (char *const *v)
@@ -51,7 +52,7 @@ static const char *join (char *const *v)
 
 static void test_arguments (void)
 {
-    struct audit_job job = { .site = &site, .name = "pmm-audit-7",
+    struct audit_job job = { .audit = &audit, .name = "pmm-audit-7",
                              .nonce = "abc", .leader = "n2",
                              .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
                              .npartners = 3 };
@@ -67,7 +68,7 @@ static void test_arguments (void)
     ok (!strcmp (join (a), "/usr/bin/srun|" JOB ("n[1-3]", "3") STEP PROBE),
         "of a job: %s", join (a));
     program_free (a);
-    job.conf = "/etc/my.conf";
+    audit.conf = "/etc/my.conf";
     job.partners = "n[1-2]";
     job.npartners = 2;
     a = job_arguments (&job, "pmix", env);
@@ -78,6 +79,7 @@ static void test_arguments (void)
                  "--nodelist=n[1-3]|--nodes=3|" STEP
                  "--conf|/etc/my.conf|" PROBE),
         "beside a job: %s", join (a));
+    audit.conf = NULL;
     program_free (a);
     program_free (env);
     setenv ("SLURM_CONF", "relative", 1);
@@ -185,10 +187,10 @@ static void test_said (void)
         { LAUNCH "echo '0: srun: error: task 1 launch failed: x' >&2", 0, 0,
           "srun: error: task 1 launch failed: x", "" },
     };
-    struct audit_job job = { .site = &site, .name = "pmm-audit-7",
+    struct audit_job job = { .audit = &audit, .name = "pmm-audit-7",
                              .nonce = "abc", .nodes = "n[1-3]", .n = 3,
                              .partners = "n[1-3]", .npartners = 3,
-                             .f = fabric, .node_of = node_of };
+                             .node_of = node_of };
 
     site.srun = (char *)"./srun";
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
@@ -223,7 +225,7 @@ static void test_said (void)
 /* Nodes that do not answer where others do. */
 static void test_silent (void)
 {
-    struct audit_job job = { .site = &site, .name = "pmm-audit-7",
+    struct audit_job job = { .audit = &audit, .name = "pmm-audit-7",
                              .nonce = "abc", .nodes = "n[1-3]", .n = 3,
                              .partners = "n[1-3]", .npartners = 3 };
     FILE *fp = fopen ("srun", "w");
@@ -249,6 +251,7 @@ int main (void)
 
     if (!(fabric = generate_fat_tree (&tree, &err)) || !mkdtemp (dir) || chdir (dir) < 0)
         return 1;
+    audit.fabric = fabric;
     test_arguments ();
     test_said ();
     test_silent ();
