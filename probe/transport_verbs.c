@@ -1,53 +1,169 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Transport over verbs: InfiniBand and RoCE, UD or RC.
  *
- * Notes: a rail (verbs_rail) is a port (verbs_device) with its completion
- * queues and queue pairs; verbs_wire defines what they carry. This file handles
- * all rails of a process together.
+ * Notes: a rail is a port (verbs_device) with its completion queues and queue
+ * pairs. One UD queue pair carries everything; if the service is RC, timed
+ * messages have a queue pair per peer and LIDs instead. verbs_wire defines the
+ * bytes. If a port cannot be opened, or fails later, the others are still used.
+ * If a way to a peer cannot be made (no route, no neighbour), messages sent
+ * there are lost; the first such failure is kept as the rail's trouble.
  *
  * A process that attends polls. After SPIN_GAPS without a message it sleeps
  * until a completion queue wakes it; if it does not attend, or shares its core
  * with other processes of the run, it always does so. Events of a device are
  * read now and then, and wake the process, too.
  *
- * If a port cannot be opened, or fails later, the others are still used.
+ * A queue pair has buffers of its own: receives are posted from the start, and
+ * the caller's memory is not needed once a send call returns. All pads share
+ * one buffer. Of depth / SIGNAL_PARTS sends one is signalled; its completion
+ * means that all before it are complete, too. Messages that the device takes
+ * inline are copied by the call; each other send has a slot. A device that
+ * refuses inline messages is asked only once.
+ *
+ * Only an extended completion queue has time stamps. Not every driver has
+ * extended queues, and some report a clock but do not stamp with it, as for
+ * some virtual functions. So if a queue is refused, a simpler one is requested.
+ * Some devices stamp with another clock than the one that can be read. The
+ * first stamp shows this; then neither clock is used.
+ *
+ * Two RC queue pairs are connected by messages over UD. Each side sends its
+ * queue pair's number and asks again until the other side reports that it is
+ * connected to that. So neither side sends a message that the other's adapter
+ * would drop, which would be repeated only after a time-out. Packet sequence
+ * numbers depend on the run's key, so packets of earlier runs do not match. A
+ * message that an RC queue pair repeats arrives too late for its ping: so
+ * losses are seen, as over UD.
+ *
+ * Only the path of a message is timed. The clock is read right before the
+ * doorbell, and an answer includes for how long its sender has held the message
+ * that it answers. With the device's clock this begins when the device receives
+ * the message; without, when the process sees it, so that the time to wake up
+ * remains in the round trip. Reading the device's clock is a round trip over
+ * its bus, and the way back remains, too: it is the same in all round trips of
+ * a host and counts as part of its host end.
  */
 #include "config.h"
 #include "probe/transport.h"
 
+#include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "probe/cpu.h"
 #include "ibquery/nodemap.h"
-#include "probe/verbs_rail.h"
+#include "probe/cpu.h"
+#include "probe/verbs_device.h"
+#include "probe/verbs_wire.h"
+#include "probe/wire.h"
 #include "util/alloc.h"
 #include "util/clock.h"
+#include "util/rng.h"
 
 enum {
-    SPIN_GAPS = 200,
-    LOOKS_PER_EVENT_CHECK = 4096,
+    UD_RECEIVES = 2048, /* so many answers may arrive at once */
+    UD_SENDS = 256,
+    RC_DEPTH = 8,
+    RC_CQ_DEPTH = 8192, /* limits the number of RC queue pairs: all that they
+                           have posted may complete at once */
+    SIGNAL_PARTS = 2,
+    INLINE_WANTED = VERBS_HEADER + 64, /* a ping of the usual size */
+    WIRE_SIZE = 8,
+    SL_MAX = 15,
+    RETRY_GAPS = 20,
+    RETRY_COSTS = 20, /* times the duration of the last try */
+    PSN_MASK = 0xffffff,
+    /* codes of the InfiniBand specification */
+    RC_RETRIES = 7,
+    RC_RNR_RETRIES = 7, /* no limit */
+    RC_RNR_TIMER = 12,  /* 640 us */
+    /* the group's time-out of a ping */
+    LOST_GAPS = 250,
+    LOST_GAPS_LEAST = 2,
+    LOST_NS = 250000000,
+    /* upper bound of a round trip, in us */
+    GAP_BUSY = 50,
+    GAP_EVENT = 200,
+    GAP_SOFTWARE = 5000,
     GAP_US_MAX = 1000000,
     NS_PER_US = 1000,
+    /* receiving */
+    SPIN_GAPS = 200,
+    LOOKS_PER_EVENT_CHECK = 4096,
     TIMER_SLACK_NS = 1000,
+};
+
+/* What the wr_id of a receive points to. */
+struct slot {
+    struct queue *q;
+    uint8_t *data; /* VERBS_SLOT bytes; over UD starting with a GRH */
+};
+
+/* A queue pair; the wr_id of a send points to it. */
+struct queue {
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    uint8_t *memory;          /* slots of receives, then of sends */
+    struct slot *slot;        /* [receives] */
+    uint32_t receives, depth; /* posted; length of send queue */
+    uint32_t inline_max;      /* bytes */
+    uint32_t sent, done;      /* sends posted; completed */
+    uint32_t peer;            /* RC: at the other end */
+    struct transport_way way; /* RC: way of the connection */
+    bool connected;           /* RC: ready to receive and send */
+    bool ready;               /* RC: the other end is, too */
+    bool broken;              /* an error occurred */
+    enum ibv_wc_status why;   /* the first error; the rest is flushed */
+};
+
+struct way { /* from a rail to a peer */
+    struct transport_way by;
+    struct ibv_ah *ah;    /* NULL: not made yet, or failed */
+    struct ibv_ah *timed; /* on the pings' service level, if it differs from
+                             the site's; as ah */
+    struct queue *rc;     /* NULL: none */
+    int64_t due_ns;       /* do not make the AH, or ask the other end for its RC
+                             queue pair, before this */
+    struct way *next;     /* with other LIDs */
+};
+
+struct rail {
+    struct verbs *all;
+    struct verbs_device device;
+    struct verbs_address at;
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *sends, *receives;
+    struct ibv_cq_ex *stamped; /* the same as receives; NULL: not extended */
+    struct queue *ud;
+    struct way **way;          /* [npeers] lists */
+    uint32_t nrc, rc_max;      /* RC queue pairs */
+    uint32_t self;             /* peer */
+    uint8_t sl;                /* of timed messages */
+    uint32_t sequence;         /* of the last datagram */
+    bool armed;                /* the channel will notify of the next receive */
+    bool told;                 /* it has; its event must be read */
+    bool trusted;              /* the device's stamps are plausible */
+    struct error trouble;      /* text "": none */
 };
 
 struct verbs {
     struct transport_handle handle; /* first */
-    struct verbs_rail rail[TRANSPORT_RAILS_MAX];
-    struct verbs_run run;
-    struct error unopened; /* why the first port that failed was not opened */
-    size_t next;     /* the rail to poll next */
-    unsigned int looks; /* polls of all rails without a message */
+    struct rail rail[TRANSPORT_RAILS_MAX];
+    uint64_t key; /* nonce of all datagrams */
+    uint32_t qkey;
+    size_t npeers;
+    struct verbs_address *at;    /* [npeers] */
+    struct verbs_window *window; /* [npeers] of datagrams to any own rail */
+    struct error unopened;       /* why the first port that failed was not
+                                    opened */
+    size_t next;                 /* the rail to poll next */
+    unsigned int looks;          /* polls of all rails without a message */
     bool attends;
-    bool sleeps;     /* always, and never polls for long */
-    int64_t heard_ns; /* time of the last message or call of attend */
-    char polling[8]; /* the site's Polling */
+    bool sleeps;                 /* always, and never polls for long */
+    int64_t heard_ns;            /* the last message or call of attend */
+    char polling[8];             /* the site's Polling */
     bool pin;
 };
 
@@ -57,20 +173,344 @@ static int64_t verbs_now_ns (const void *t)
     return clock_ns ();
 }
 
-static void verbs_close (void *t)
+static bool *lost (struct rail *rail)
 {
-    struct verbs *v = t;
+    return &rail->all->handle.lost[rail - rail->all->rail];
+}
 
-    for (size_t i = 0; i < v->handle.rails; i++)
-        verbs_rail_close (&v->rail[i]);
-    free (v->run.at);
-    free (v->run.window);
-    free (v);
+/* Mark a rail as failed, with the reason. Return 0, or -1 if it was the last.
+ */
+static int lose (struct rail *rail, const struct error *err)
+{
+    const struct transport_handle *h = &rail->all->handle;
+
+    *lost (rail) = true;
+    rail->trouble = *err;
+    for (size_t i = 0; i < h->rails; i++)
+        if (!h->lost[i])
+            return 0;
+    return -1;
+}
+
+/* Keep the first problem of the rail. If the rail cannot reach itself, that is
+ * none: its loopback is then not measured.
+ */
+static void note_trouble (struct rail *rail, uint32_t peer, const char *what)
+{
+    if (!rail->trouble.text[0] && peer != rail->self)
+        error_world (&rail->trouble, "%s: no way to %s of %s: %s",
+                     rail->device.name, rail->all->at[peer].name,
+                     rail->all->at[peer].node, what);
+}
+
+/*
+ * Queue pairs
+ */
+
+/* A call failed with this errno, or, if it is 0, a work request with this
+ * status. If it was of an RC queue pair, only one peer is lost: return 0. If of
+ * the UD queue pair, all are: return -1 with err.
+ */
+static int failed (struct rail *rail, struct queue *q, const char *what,
+                   int code, enum ibv_wc_status status, struct error *err)
+{
+    if (q->qp->qp_type != IBV_QPT_RC)
+        return code ? verbs_device_failed (&rail->device, what, code, err)
+                    : verbs_device_broke (&rail->device, what, status, err);
+    if (!q->broken)
+        q->why = code ? IBV_WC_GENERAL_ERR : status;
+    q->broken = true;
+    return 0;
+}
+
+/* Add the pad, if any, as a second part of a message. Return the number of
+ * parts.
+ */
+static int add_pad (const struct verbs_device *d, size_t bytes,
+                    struct ibv_sge *sge)
+{
+    if (bytes == 0)
+        return 1;
+    *sge = (struct ibv_sge){ (uintptr_t)d->pad, (uint32_t)bytes,
+                             d->pad_mr->lkey };
+    return 2;
+}
+
+static int post_receive (struct rail *rail, struct slot *slot,
+                         struct error *err)
+{
+    const struct verbs_device *d = &rail->device;
+    struct queue *q = slot->q;
+    struct ibv_sge sge[2] = {
+        { (uintptr_t)slot->data, VERBS_SLOT, q->mr->lkey },
+    };
+    struct ibv_recv_wr wr = {
+        .wr_id = (uintptr_t)slot,
+        .sg_list = sge,
+        .num_sge = add_pad (d, d->pad_mr ? 128UL << d->at.mtu : 0, &sge[1]),
+    };
+    struct ibv_recv_wr *bad;
+    int rc = ibv_post_recv (q->qp, &wr, &bad);
+
+    return rc == 0 ? 0 : failed (rail, q, "receiving failed", rc, 0, err);
+}
+
+static int modify (struct rail *rail, struct queue *q,
+                   struct ibv_qp_attr *attr, int mask, struct error *err)
+{
+    int rc = ibv_modify_qp (q->qp, attr, mask | IBV_QP_STATE);
+
+    if (rc != 0)
+        return verbs_device_failed (&rail->device, "the queue pair cannot be "
+                                    "set up", rc, err);
+    return 0;
+}
+
+static void close_queue (struct queue *q)
+{
+    if (!q)
+        return;
+    if (q->qp)
+        ibv_destroy_qp (q->qp);
+    if (q->mr)
+        ibv_dereg_mr (q->mr);
+    free (q->memory);
+    free (q->slot);
+    free (q);
+}
+
+static int create_qp (struct rail *rail, struct queue *q,
+                      enum ibv_qp_type type, struct error *err)
+{
+    struct verbs_device *d = &rail->device;
+    size_t size = (size_t)(q->receives + q->depth) * VERBS_SLOT;
+    uint32_t parts = d->pad_mr ? 2 : 1;
+    struct ibv_qp_init_attr attr = {
+        .send_cq = rail->sends,
+        .recv_cq = rail->receives,
+        .qp_type = type,
+        .cap = {
+            .max_send_wr = q->depth,
+            .max_recv_wr = q->receives,
+            .max_send_sge = parts,
+            .max_recv_sge = parts,
+            .max_inline_data = d->inlines ? INLINE_WANTED : 0,
+        },
+    };
+    struct ibv_qp_attr init = {
+        .qp_state = IBV_QPS_INIT,
+        .port_num = d->port,
+        .pkey_index = d->pkey_index,
+    };
+
+    q->memory = verbs_device_memory (&size);
+    q->slot = xcalloc (q->receives, sizeof (*q->slot));
+    if (!(q->mr = ibv_reg_mr (d->pd, q->memory, size, IBV_ACCESS_LOCAL_WRITE)))
+        return verbs_device_failed (d, "memory cannot be registered", errno,
+                                    err);
+    q->qp = ibv_create_qp (d->pd, &attr);
+    if (!q->qp && d->inlines) {
+        d->inlines = false;
+        attr.cap.max_inline_data = 0;
+        q->qp = ibv_create_qp (d->pd, &attr);
+    }
+    if (!q->qp)
+        return verbs_device_failed (d, "no queue pair", errno, err);
+    q->inline_max = attr.cap.max_inline_data;
+    return modify (rail, q, &init,
+                   IBV_QP_PKEY_INDEX | IBV_QP_PORT
+                       | (type == IBV_QPT_UD ? IBV_QP_QKEY
+                                             : IBV_QP_ACCESS_FLAGS),
+                   err);
+}
+
+/* The wanted number, or the device's limit if that is lower. A limit below 2 is
+ * ignored.
+ */
+static uint32_t at_most (uint32_t wanted, int limit)
+{
+    return limit >= 2 && (uint32_t)limit < wanted ? (uint32_t)limit : wanted;
+}
+
+/* Make a queue pair in the state INIT, with this many receives posted and room
+ * for `depth` sends, or fewer if the device allows less. NULL with err.
+ */
+static struct queue *open_queue (struct rail *rail, enum ibv_qp_type type,
+                                 uint32_t receives, uint32_t depth,
+                                 struct error *err)
+{
+    int limit = rail->device.limits.max_qp_wr;
+    struct queue *q = xcalloc (1, sizeof (*q));
+    int rc;
+
+    q->receives = at_most (receives, limit);
+    q->depth = at_most (depth, limit);
+    rc = create_qp (rail, q, type, err);
+    for (uint32_t i = 0; rc == 0 && i < q->receives; i++) {
+        q->slot[i] = (struct slot){ q, q->memory + (size_t)i * VERBS_SLOT };
+        rc = post_receive (rail, &q->slot[i], err);
+    }
+    if (rc == 0)
+        return q;
+    close_queue (q);
+    return NULL;
+}
+
+/* The first packet sequence number from one peer to another. Both sides compute
+ * the same.
+ */
+static uint32_t first_psn (const struct rail *rail, uint32_t from, uint32_t to)
+{
+    uint64_t both = (uint64_t)from << 32 | to;
+
+    return (uint32_t)(rng_mix (rail->all->key ^ both) >> 40) & PSN_MASK;
+}
+
+/* Connect an RC queue pair to one of its peer, on a service level. It
+ * retransmits what is not acknowledged for as long as the group waits for a
+ * ping at most (probe/group).
+ */
+static int start_rc (struct rail *rail, struct queue *q, uint32_t qpn,
+                     uint8_t sl, struct error *err)
+{
+    int64_t gap = rail->all->handle.gap_ns;
+    int64_t most = LOST_NS > LOST_GAPS_LEAST * gap ? LOST_NS
+                                                   : LOST_GAPS_LEAST * gap;
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = VERBS_MTU,
+        .dest_qp_num = qpn,
+        .rq_psn = first_psn (rail, q->peer, rail->self),
+        .min_rnr_timer = RC_RNR_TIMER,
+    };
+
+    verbs_device_route (&rail->device, &rail->all->at[q->peer], q->way, sl,
+                        &attr.ah_attr);
+    if (modify (rail, q, &attr,
+                IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
+                    | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+                err) < 0)
+        return -1;
+    attr = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS,
+        .sq_psn = first_psn (rail, rail->self, q->peer),
+        .timeout = verbs_timeout_code (LOST_GAPS * gap < most ? LOST_GAPS * gap
+                                                            : most),
+        .retry_cnt = RC_RETRIES,
+        .rnr_retry = RC_RNR_RETRIES,
+    };
+    if (modify (rail, q, &attr,
+                IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
+                    | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+                err) < 0)
+        return -1;
+    q->connected = true;
+    return 0;
 }
 
 /*
  * Opening
  */
+
+static struct ibv_cq *open_extended (struct rail *rail, uint32_t depth)
+{
+    struct verbs_device *d = &rail->device;
+    struct ibv_cq_init_attr_ex attr = {
+        .cqe = depth,
+        .channel = rail->channel,
+        .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_SRC_QP
+                    | IBV_WC_EX_WITH_SLID,
+    };
+
+    if (d->clock_khz)
+        attr.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+    rail->stamped = ibv_create_cq_ex (d->context, &attr);
+    if (!rail->stamped && d->clock_khz) {
+        d->clock_khz = 0;
+        attr.wc_flags &= ~(uint64_t)IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+        rail->stamped = ibv_create_cq_ex (d->context, &attr);
+    }
+    return rail->stamped ? ibv_cq_ex_to_cq (rail->stamped) : NULL;
+}
+
+/* Open a port, and fill in its address. Return 0, or -1 with err; call
+ * close_rail in both cases.
+ */
+static int open_rail (struct rail *rail, const struct verbs_port_name *name,
+                      bool pads, const struct site *site,
+                      struct transport_address *address, struct error *err)
+{
+    struct verbs_device *d = &rail->device;
+    bool rc = !strcmp (site->service, "rc");
+    uint32_t receives;
+    uint32_t depth;
+
+    if (verbs_device_open (d, name, pads, site, err) < 0)
+        return -1;
+    receives = at_most (UD_RECEIVES, d->limits.max_cqe);
+    depth = at_most (rc ? RC_CQ_DEPTH : UD_RECEIVES, d->limits.max_cqe);
+    rail->rc_max = (depth - receives) / RC_DEPTH;
+    if (!(rail->channel = ibv_create_comp_channel (d->context)))
+        return verbs_device_failed (d, "no completion channel", errno, err);
+    if (!(rail->receives = open_extended (rail, depth)))
+        rail->receives = ibv_create_cq (d->context, (int)depth, NULL,
+                                        rail->channel, 0);
+    if (rail->receives)
+        rail->sends = ibv_create_cq (d->context, (int)depth, NULL, NULL, 0);
+    if (!rail->sends)
+        return verbs_device_failed (d, "no completion queue", errno, err);
+    if (!(rail->ud = open_queue (rail, IBV_QPT_UD, receives, UD_SENDS, err)))
+        return -1;
+    rail->sl = d->sl;
+    rail->at = d->at;
+    rail->at.rc = rc;
+    rail->at.first = rail == rail->all->rail;
+    rail->at.qpn = rail->ud->qp->qp_num;
+    rail->at.gap_us = site->round_trip_us > 0 ? (uint32_t)site->round_trip_us
+                      : d->software           ? GAP_SOFTWARE
+                      : strcmp (site->polling, "event") ? GAP_BUSY
+                                                        : GAP_EVENT;
+    rail->at.machine = cpu_machine ();
+    rail->at.cores = cpu_count () < UINT8_MAX ? (uint8_t)cpu_count ()
+                                              : UINT8_MAX;
+    address->guid = d->guid;
+    verbs_address_pack (&rail->at, address);
+    return 0;
+}
+
+static void close_rail (struct rail *rail)
+{
+    for (size_t i = 0; rail->way && i < rail->all->npeers; i++)
+        for (struct way *way; (way = rail->way[i]);) {
+            rail->way[i] = way->next;
+            if (way->ah)
+                ibv_destroy_ah (way->ah);
+            if (way->timed)
+                ibv_destroy_ah (way->timed);
+            close_queue (way->rc);
+            free (way);
+        }
+    free (rail->way);
+    close_queue (rail->ud);
+    if (rail->receives)
+        ibv_destroy_cq (rail->receives);
+    if (rail->sends)
+        ibv_destroy_cq (rail->sends);
+    if (rail->channel)
+        ibv_destroy_comp_channel (rail->channel);
+    verbs_device_close (&rail->device);
+}
+
+static void verbs_close (void *t)
+{
+    struct verbs *v = t;
+
+    for (size_t i = 0; i < v->handle.rails; i++)
+        close_rail (&v->rail[i]);
+    free (v->at);
+    free (v->window);
+    free (v);
+}
 
 /* The devices that the site's map gives a node, comma-separated; "" if it does
  * not list the node. Return 0, or -1 with err.
@@ -103,6 +543,7 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
     struct verbs_port_name name[TRANSPORT_RAILS_MAX];
     char mapped[TRANSPORT_RAILS_MAX * (IBV_SYSFS_NAME_MAX + 8)];
     struct verbs *v = xcalloc (1, sizeof (*v));
+    struct transport_handle *h = &v->handle;
     size_t n;
 
     snprintf (v->polling, sizeof (v->polling), "%s", site->polling);
@@ -112,24 +553,23 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
                                   TRANSPORT_RAILS_MAX, err)) == 0)
         goto error;
     for (size_t i = 0; i < n; i++) {
-        struct verbs_rail *rail = &v->rail[v->handle.rails];
+        struct rail *rail = &v->rail[h->rails];
         struct error why;
 
-        if (verbs_rail_open (rail, &name[i], v->handle.rails == 0, pads, site,
-                             &why)
+        *rail = (struct rail){ .all = v };
+        if (open_rail (rail, &name[i], pads, site, &h->address[h->rails], &why)
             == 0) {
-            rail->address.number = (uint8_t)i;
-            v->handle.address[v->handle.rails++] = rail->address;
+            h->address[h->rails++].number = (uint8_t)i;
             continue;
         }
-        verbs_rail_close (rail);
+        close_rail (rail);
         if (!v->unopened.text[0])
             v->unopened = why;
     }
-    if (v->handle.rails > 0) {
+    if (h->rails > 0) {
         const char *port = v->rail[0].device.name;
 
-        snprintf (v->handle.device, sizeof (v->handle.device), "%.*s",
+        snprintf (h->device, sizeof (h->device), "%.*s",
                   (int)strcspn (port, "/"), port);
         return v;
     }
@@ -150,11 +590,11 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
     uint32_t gap_us = 1;
     size_t mtu = UINT8_MAX;
 
-    v->run.at = xcalloc (n, sizeof (*v->run.at));
-    v->run.window = xcalloc (n, sizeof (*v->run.window));
-    v->run.npeers = n;
+    v->at = xcalloc (n, sizeof (*v->at));
+    v->window = xcalloc (n, sizeof (*v->window));
+    v->npeers = n;
     for (size_t i = 0; i < n; i++) {
-        struct verbs_address *at = &v->run.at[i];
+        struct verbs_address *at = &v->at[i];
 
         if (!verbs_address_unpack (at, &peer[i]) || at->gap_us > GAP_US_MAX)
             return error_world (err, "a node published an invalid address");
@@ -169,6 +609,31 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
     return 0;
 }
 
+/* Find the rail among the peers, and start sending and receiving. */
+static int start_rail (struct rail *rail, const struct transport_address *own,
+                       const struct transport_address *peer, size_t n,
+                       struct error *err)
+{
+    struct ibv_qp_attr attr
+        = { .qp_state = IBV_QPS_RTR, .qkey = rail->all->qkey };
+    size_t self = 0;
+
+    while (self < n
+           && (own->guid != peer[self].guid || own->lid != peer[self].lid
+               || own->len != peer[self].len
+               || memcmp (own->data, peer[self].data, own->len) != 0))
+        self++;
+    if (self == n)
+        return error_world (err, "%s: its address did not reach the others",
+                            rail->device.name);
+    rail->self = (uint32_t)self;
+    rail->way = xcalloc (n, sizeof (*rail->way));
+    if (modify (rail, rail->ud, &attr, IBV_QP_QKEY, err) < 0)
+        return -1;
+    attr.qp_state = IBV_QPS_RTS;
+    return modify (rail, rail->ud, &attr, IBV_QP_SQ_PSN, err);
+}
+
 /* A process always sleeps while it waits if Polling is event, or if it is auto
  * and the run has more processes on this machine than they have cores. If not,
  * it is bound to a core.
@@ -178,40 +643,28 @@ static int verbs_connect (void *t, uint64_t key,
                           size_t members, struct error *err)
 {
     struct verbs *v = t;
+    struct transport_handle *h = &v->handle;
     struct verbs_share share;
 
     (void)members;
-    v->run.handle = &v->handle;
-    v->run.key = key;
+    v->key = key;
     /* Q_Keys with the highest bit set are privileged. The key cannot be
      * computed from these 31 bits.
      */
-    v->run.qkey = (uint32_t)(key * UINT64_C (0x9e3779b97f4a7c15) >> 33);
+    v->qkey = (uint32_t)(key * UINT64_C (0x9e3779b97f4a7c15) >> 33);
     if (read_peers (v, peer, n, err) < 0)
         return -1;
-    for (size_t r = 0; r < v->handle.rails; r++) {
-        const struct transport_address *a = &v->handle.address[r];
-        size_t self = 0;
-
-        while (self < n
-               && (a->guid != peer[self].guid || a->lid != peer[self].lid
-                   || a->len != peer[self].len
-                   || memcmp (a->data, peer[self].data, a->len) != 0))
-            self++;
-        if (self == n)
-            return error_world (err, "%s: its address did not reach the others",
-                                v->rail[r].device.name);
-        if (verbs_rail_start (&v->rail[r], &v->run, (uint32_t)self, err) < 0)
+    for (size_t r = 0; r < h->rails; r++)
+        if (start_rail (&v->rail[r], &h->address[r], peer, n, err) < 0)
             return -1;
-    }
-    verbs_find_share (v->run.at, n, v->rail[0].self, &share);
-    v->handle.turns = share.turns;
-    v->handle.mine = share.mine;
+    verbs_find_share (v->at, n, v->rail[0].self, &share);
+    h->turns = share.turns;
+    h->mine = share.mine;
     v->sleeps = !strcmp (v->polling, "event")
                 || (strcmp (v->polling, "busy")
                     && share.processes > cpu_count ());
     if (v->pin && !v->sleeps)
-        cpu_pin (v->handle.device, share.before);
+        cpu_pin (h->device, share.before);
     prctl (PR_SET_TIMERSLACK, TIMER_SLACK_NS);
     return 0;
 }
@@ -233,44 +686,434 @@ static bool verbs_attend (void *t, bool on)
     return v->attends;
 }
 
-/* Mark a rail as failed, with the reason. Return 0, or -1 if it was the last.
+/*
+ * Ways
  */
-static int lose (struct verbs *v, struct verbs_rail *rail,
-                 const struct error *err)
+
+/* Set the time of the next try. The wait is long if a try takes long, because
+ * no message is answered during a try.
+ */
+static void try_later (const struct rail *rail, struct way *way,
+                       int64_t began_ns)
 {
-    rail->lost = v->handle.lost[rail - v->rail] = true;
-    rail->trouble = *err;
-    for (size_t i = 0; i < v->handle.rails; i++)
-        if (!v->rail[i].lost)
-            return 0;
-    return -1;
+    int64_t now = verbs_device_now_ns (&rail->device);
+    int64_t least = RETRY_GAPS * rail->all->handle.gap_ns;
+    int64_t rest = RETRY_COSTS * (now - began_ns);
+
+    way->due_ns = now + (rest < least ? least : rest);
 }
 
-static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
-                          struct transport_way way, struct error *err)
+/* Return NULL if one of the ports has no such LID. */
+static struct way *find_way (struct rail *rail, uint32_t peer,
+                             struct transport_way by)
 {
-    struct verbs *v = t;
-    struct verbs_rail *r = &v->rail[rail];
-    int rc = r->lost ? 1 : verbs_rail_prepare (r, peer, way, err);
+    struct way **way = &rail->way[peer];
 
-    return rc < 0 ? lose (v, r, err) : rc;
+    if (by.own >> rail->at.lmc || by.other >> rail->all->at[peer].lmc)
+        return NULL;
+    while (*way && ((*way)->by.own != by.own || (*way)->by.other != by.other))
+        way = &(*way)->next;
+    if (!*way) {
+        *way = xcalloc (1, sizeof (**way));
+        (*way)->by = by;
+    }
+    return *way;
+}
+
+/* Find or make the address handle for timed messages, or for others. Return
+ * NULL if there is none.
+ */
+static struct ibv_ah *find_ah (struct rail *rail, uint32_t peer,
+                               struct way *way, bool timed)
+{
+    struct verbs_device *d = &rail->device;
+    uint8_t sl = timed ? rail->sl : d->sl;
+    struct ibv_ah **ah = sl == d->sl ? &way->ah : &way->timed;
+    struct ibv_ah_attr attr;
+    int64_t now;
+
+    if (*ah || (now = verbs_device_now_ns (d)) < way->due_ns)
+        return *ah;
+    verbs_device_route (d, &rail->all->at[peer], way->by, sl, &attr);
+    if ((*ah = ibv_create_ah (d->pd, &attr)))
+        return *ah;
+    note_trouble (rail, peer, strerror (errno));
+    try_later (rail, way, now);
+    return NULL;
+}
+
+/* Return the RC queue pair of a way, or make it; NULL if that fails. */
+static struct queue *find_rc (struct rail *rail, uint32_t peer,
+                              struct way *way)
+{
+    struct error why = { .text = "too many RC queue pairs" };
+
+    if (way->rc)
+        return way->rc;
+    if (rail->nrc < rail->rc_max)
+        way->rc = open_queue (rail, IBV_QPT_RC, RC_DEPTH, RC_DEPTH, &why);
+    if (!way->rc) {
+        note_trouble (rail, peer, why.text);
+        return NULL;
+    }
+    way->rc->peer = peer;
+    way->rc->way = way->by;
+    rail->nrc++;
+    return way->rc;
+}
+
+/* The queue pair for a message to a peer, and its address handle if it is UD.
+ * NULL: there is no way, and the message is lost.
+ */
+static struct queue *find_queue (struct rail *rail, uint32_t peer,
+                                 const struct transport_timing *timing,
+                                 struct ibv_ah **ah)
+{
+    struct transport_way by = { 0, 0 };
+    struct way *way;
+
+    *ah = NULL;
+    if (timing)
+        by = timing->answers ? timing->answers->way : timing->way;
+    if (*lost (rail) || !(way = find_way (rail, peer, by)))
+        return NULL;
+    if (!timing || !rail->at.rc) {
+        *ah = find_ah (rail, peer, way, timing != NULL);
+        return *ah ? rail->ud : NULL;
+    }
+    if (way->rc && way->rc->broken)
+        note_trouble (rail, peer, ibv_wc_status_str (way->rc->why));
+    return way->rc && way->rc->connected && !way->rc->broken ? way->rc : NULL;
+}
+
+/*
+ * Sending
+ */
+
+/* Stamp a timed message. Return for how long the message that it answers was
+ * held, in ns.
+ */
+static uint32_t stamp (struct rail *rail, struct transport_timing *timing)
+{
+    int64_t held;
+
+    timing->stamp_ns = verbs_device_now_ns (&rail->device);
+    if (!timing->answers)
+        return 0;
+    held = timing->stamp_ns - timing->answers->stamp_ns;
+    return held < 0 ? 0 : held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
+}
+
+/* Take the completions of sends. Return 0, or -1 with err. */
+static int reap (struct rail *rail, struct error *err)
+{
+    struct ibv_wc wc;
+    int rc;
+
+    while ((rc = ibv_poll_cq (rail->sends, 1, &wc)) > 0) {
+        struct queue *q = (struct queue *)(uintptr_t)wc.wr_id;
+
+        if (wc.status == IBV_WC_SUCCESS)
+            q->done += q->depth / SIGNAL_PARTS;
+        else if (failed (rail, q, "sending failed", 0, wc.status, err) < 0)
+            return -1;
+    }
+    return rc < 0 ? verbs_device_failed (&rail->device, "polling failed", EIO,
+                                         err)
+                  : 0;
+}
+
+/* If half of the send queue is full, reap completions; if `waits`, do so for up
+ * to one gap until there is room.
+ */
+static int make_room (struct rail *rail, const struct queue *q, bool waits,
+                      struct error *err)
+{
+    int64_t until = 0;
+
+    if (q->sent - q->done < q->depth / 2)
+        return 0;
+    for (;;) {
+        int64_t now;
+
+        if (reap (rail, err) < 0)
+            return -1;
+        if (!waits || q->sent - q->done < q->depth)
+            return 0;
+        now = verbs_device_now_ns (&rail->device);
+        if (until == 0)
+            until = now + rail->all->handle.gap_ns;
+        else if (now >= until)
+            return 0;
+    }
+}
+
+/* Send a datagram by UD, or by the RC queue pair. If there is no way, or the
+ * queue is full, it is lost. If there are pads, an untimed message waits for
+ * room in the queue, at most one gap. Return 0, or -1 with err.
+ */
+static int send_by (struct rail *rail, uint32_t peer, enum verbs_type type,
+                    const uint8_t *data, size_t len, size_t pad,
+                    struct transport_timing *timing, struct error *err)
+{
+    struct ibv_ah *ah;
+    struct queue *q = find_queue (rail, peer, timing, &ah);
+    struct verbs_header header = {
+        .from = rail->self,
+        .type = type,
+        .pad = (uint16_t)pad,
+    };
+    struct ibv_sge sge[2];
+    struct ibv_send_wr wr = {
+        .wr_id = (uintptr_t)q,
+        .sg_list = sge,
+        .num_sge = add_pad (&rail->device, pad, &sge[1]),
+        .opcode = IBV_WR_SEND,
+    };
+    struct ibv_send_wr *bad;
+    uint8_t *slot;
+    int rc;
+
+    if (!q) {
+        if (timing)
+            stamp (rail, timing);
+        return 0;
+    }
+    if (make_room (rail, q, !timing && rail->all->handle.size_max > 0, err)
+        < 0)
+        return -1;
+    slot = q->memory
+           + (size_t)(q->receives + q->sent % q->depth) * VERBS_SLOT;
+    sge[0] = (struct ibv_sge){ (uintptr_t)slot,
+                               (uint32_t)(VERBS_HEADER + len), q->mr->lkey };
+    if (VERBS_HEADER + len + pad <= q->inline_max)
+        wr.send_flags |= IBV_SEND_INLINE;
+    if ((q->sent + 1) % (q->depth / SIGNAL_PARTS) == 0)
+        wr.send_flags |= IBV_SEND_SIGNALED;
+    if (ah) {
+        wr.wr.ud.ah = ah;
+        wr.wr.ud.remote_qpn = rail->all->at[peer].qpn;
+        wr.wr.ud.remote_qkey = rail->all->qkey;
+    }
+    header.sequence = ++rail->sequence;
+    if (timing)
+        header.held_ns = stamp (rail, timing);
+    if (q->sent - q->done == q->depth)
+        return 0;
+    verbs_header_pack (slot, rail->all->key, &header);
+    memcpy (slot + VERBS_HEADER, data, len);
+    if ((rc = ibv_post_send (q->qp, &wr, &bad)) != 0)
+        return failed (rail, q, "sending failed", rc, 0, err);
+    q->sent++;
+    return 0;
 }
 
 static int verbs_send (void *t, uint32_t rail, uint32_t peer,
                        const uint8_t *data, size_t len, size_t pad,
                        struct transport_timing *timing, struct error *err)
 {
-    struct verbs *v = t;
-    struct verbs_rail *r = &v->rail[rail];
+    struct rail *r = &((struct verbs *)t)->rail[rail];
+    int rc = send_by (r, peer, VERBS_DATA, data, len, pad, timing, err);
 
-    if (verbs_rail_send (r, peer, VERBS_DATA, data, len, pad, timing, err) < 0)
-        return lose (v, r, err);
-    return 0;
+    return rc < 0 ? lose (r, err) : 0;
+}
+
+/*
+ * Connecting RC queue pairs
+ */
+
+static int say_wire (struct rail *rail, uint32_t peer, const struct queue *q,
+                     unsigned int flags, struct error *err)
+{
+    uint8_t buf[WIRE_SIZE];
+
+    wire_put (buf, q->qp->qp_num, 4);
+    buf[4] = (uint8_t)(flags | (q->connected ? VERBS_WIRE_READY : 0));
+    buf[5] = rail->sl;
+    buf[6] = q->way.own;
+    buf[7] = q->way.other;
+    return send_by (rail, peer, VERBS_WIRE, buf, sizeof (buf), 0, NULL, err);
+}
+
+static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
+                          struct transport_way by, struct error *err)
+{
+    struct rail *r = &((struct verbs *)t)->rail[rail];
+    struct way *way = *lost (r) ? NULL : find_way (r, peer, by);
+    struct queue *q;
+    int64_t now;
+
+    if (!way || !find_ah (r, peer, way, !r->at.rc) || !r->at.rc)
+        return 1;
+    q = find_rc (r, peer, way);
+    if (!q || q->ready || q->broken)
+        return 1;
+    if ((now = verbs_device_now_ns (&r->device)) < way->due_ns)
+        return 0;
+    try_later (r, way, now);
+    return say_wire (r, peer, q, VERBS_WIRE_ASKS, err) < 0 ? lose (r, err) : 0;
+}
+
+/* Handle a datagram of type VERBS_WIRE. Return 0, or -1 with err. */
+static int take_wire (struct rail *rail, const struct packet *packet,
+                      struct error *err)
+{
+    const uint8_t *data = packet->data;
+    uint32_t peer = packet->peer;
+    struct way *way;
+    struct queue *q;
+    struct error why;
+    bool asks;
+
+    if (packet->len != WIRE_SIZE || data[5] > SL_MAX || !rail->at.rc)
+        return 0;
+    /* its own LID is our other, and vice versa */
+    way = find_way (rail, peer, (struct transport_way){ data[7], data[6] });
+    if (!way || !(q = find_rc (rail, peer, way)))
+        return 0;
+    /* the side that asks knows the service level; the other may not, yet */
+    asks = data[4] & VERBS_WIRE_ASKS;
+    if (!q->connected && !q->broken
+        && start_rc (rail, q, (uint32_t)wire_get (data, 4),
+                     asks ? data[5] : rail->sl, &why)
+               < 0) {
+        q->broken = true;
+        note_trouble (rail, peer, why.text);
+    }
+    if (data[4] & VERBS_WIRE_READY)
+        q->ready = q->connected;
+    return asks ? say_wire (rail, peer, q, 0, err) : 0;
 }
 
 /*
  * Receiving
  */
+
+struct completion {
+    struct slot *slot;
+    enum ibv_wc_status status;
+    /* if it is a success */
+    uint32_t len;
+    uint32_t src_qp;
+    uint16_t slid;
+    bool grh;         /* over UD: the GRH bytes are filled in */
+    int64_t stamp_ns; /* by the device's clock */
+};
+
+/* Take one completion of a receive. Return 1, 0 if there is none, or -1 with
+ * err.
+ */
+static int poll_receive (struct rail *rail, struct completion *c,
+                         struct error *err)
+{
+    const struct verbs_device *d = &rail->device;
+    struct ibv_cq_ex *ex = rail->stamped;
+    struct ibv_poll_cq_attr none = { 0 };
+    struct ibv_wc wc;
+    int rc;
+
+    if (!ex) {
+        if ((rc = ibv_poll_cq (rail->receives, 1, &wc)) < 0)
+            return verbs_device_failed (d, "polling failed", EIO, err);
+        if (rc > 0)
+            *c = (struct completion){
+                (struct slot *)(uintptr_t)wc.wr_id, wc.status, wc.byte_len,
+                wc.src_qp, wc.slid, wc.wc_flags & IBV_WC_GRH,
+                verbs_device_now_ns (d)
+            };
+        return rc;
+    }
+    if ((rc = ibv_start_poll (ex, &none)) != 0)
+        return rc == ENOENT
+                   ? 0
+                   : verbs_device_failed (d, "polling failed", rc, err);
+    *c = (struct completion){
+        .slot = (struct slot *)(uintptr_t)ex->wr_id,
+        .status = ex->status,
+    };
+    if (c->status == IBV_WC_SUCCESS) {
+        c->len = ibv_wc_read_byte_len (ex);
+        c->src_qp = ibv_wc_read_src_qp (ex);
+        c->slid = (uint16_t)ibv_wc_read_slid (ex);
+        c->grh = ibv_wc_read_wc_flags (ex) & IBV_WC_GRH;
+        c->stamp_ns = d->clock_khz
+                          ? verbs_device_stamp_ns (
+                              d, ibv_wc_read_completion_ts (ex))
+                          : verbs_device_now_ns (d);
+    }
+    ibv_end_poll (ex);
+    return 1;
+}
+
+/* Check a datagram: fill in the packet, or count it as dropped. Return its
+ * type, or 0.
+ */
+static int check (const struct rail *rail, const struct completion *c,
+                  struct packet *packet)
+{
+    struct verbs *v = rail->all;
+    const struct queue *q = c->slot->q;
+    bool ud = q == rail->ud;
+    size_t before = ud ? VERBS_GRH : 0;
+    size_t len = c->len >= before ? c->len - before : 0;
+    const uint8_t *p = c->slot->data + before;
+    struct verbs_origin origin = { c->src_qp, c->slid,
+                                   c->grh ? c->slot->data : NULL };
+    struct verbs_header h;
+    unsigned int lids;
+
+    if (!verbs_header_unpack (&h, p, len, v->key, v->npeers)
+        || (ud ? !verbs_is_from (&origin, &v->at[h.from])
+               : h.from != q->peer)) {
+        v->handle.counts.foreign++;
+        return 0;
+    }
+    if (!verbs_window_take (&v->window[h.from], h.sequence)) {
+        v->handle.counts.repeated++;
+        return 0;
+    }
+    packet->stamp_ns = c->stamp_ns;
+    packet->held_ns = h.held_ns;
+    packet->peer = h.from;
+    /* over UD only its sender's LID is known */
+    lids = 1U << v->at[h.from].lmc;
+    packet->way = ud ? (struct transport_way){ .other = c->slid & (lids - 1) }
+                     : q->way;
+    packet->len = len - VERBS_HEADER - h.pad;
+    memcpy (packet->data, p + VERBS_HEADER, packet->len);
+    return (int)h.type;
+}
+
+/* Take one datagram, if there is any. Return 1 with packet filled in, 0 if
+ * there was none or none for the caller, or -1 with err. *came is set if
+ * anything came at all.
+ */
+static int take (struct rail *rail, struct packet *packet, bool *came,
+                 struct error *err)
+{
+    struct verbs_device *d = &rail->device;
+    struct completion c = { .slot = NULL };
+    int rc = poll_receive (rail, &c, err);
+    int type;
+
+    if (rc <= 0)
+        return rc;
+    *came = true;
+    if (c.status != IBV_WC_SUCCESS)
+        return failed (rail, c.slot->q, "receiving failed", 0, c.status, err);
+    if (!rail->trusted && d->clock_khz
+        && !verbs_stamp_is_sound (c.stamp_ns, verbs_device_now_ns (d))) {
+        d->clock_khz = 0;
+        c.stamp_ns = verbs_device_now_ns (d);
+    }
+    rail->trusted = true;
+    type = check (rail, &c, packet);
+    if (post_receive (rail, c.slot, err) < 0)
+        return -1;
+    if (type == VERBS_WIRE)
+        return take_wire (rail, packet, err);
+    return type == VERBS_DATA;
+}
 
 /* Poll each rail once. Return 1 with a packet, 0, or -1 with err. Set *came if
  * anything arrived, even if it was dropped.
@@ -281,12 +1124,10 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
     *came = false;
     for (size_t k = 0; k < v->handle.rails; k++) {
         size_t i = v->next++ % v->handle.rails;
-        struct verbs_rail *rail = &v->rail[i];
-        bool here = false;
-        int rc = rail->lost ? 0 : verbs_rail_take (rail, packet, &here, err);
+        struct rail *rail = &v->rail[i];
+        int rc = *lost (rail) ? 0 : take (rail, packet, came, err);
 
-        *came |= here;
-        if (rc < 0 && lose (v, rail, err) < 0)
+        if (rc < 0 && lose (rail, err) < 0)
             return -1;
         if (rc <= 0)
             continue;
@@ -300,12 +1141,11 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
 /* Read the events of a rail's device. Return 0, or -1 with err if this was the
  * last rail.
  */
-static int check_rail (struct verbs *v, struct verbs_rail *rail,
-                       struct error *err)
+static int check_rail (struct rail *rail, struct error *err)
 {
-    if (rail->lost || verbs_device_events (&rail->device, err) == 0)
+    if (*lost (rail) || verbs_device_events (&rail->device, err) == 0)
         return 0;
-    return lose (v, rail, err);
+    return lose (rail, err);
 }
 
 /* Request a notification of the next message on all rails. Return true if they
@@ -319,9 +1159,9 @@ static bool arm (struct verbs *v)
     bool was = true;
 
     for (size_t i = 0; i < v->handle.rails; i++) {
-        struct verbs_rail *rail = &v->rail[i];
+        struct rail *rail = &v->rail[i];
 
-        if (rail->armed || rail->lost)
+        if (rail->armed || *lost (rail))
             continue;
         was = false;
         /* read the notification that woke this process: it has waited until
@@ -346,16 +1186,12 @@ static int sleep_until (struct verbs *v, int64_t deadline_ns,
     if (left <= 0)
         return 0;
     for (size_t i = 0; i < v->handle.rails; i++) {
-        const struct verbs_rail *rail = &v->rail[i];
+        struct rail *rail = &v->rail[i];
+        bool off = *lost (rail); /* poll ignores negative descriptors */
 
-        /* poll ignores negative descriptors */
-        pfd[2 * i] = (struct pollfd){
-            .fd = rail->lost ? -1 : rail->channel->fd,
-            .events = POLLIN,
-        };
+        pfd[2 * i] = (struct pollfd){ off ? -1 : rail->channel->fd, POLLIN, 0 };
         pfd[2 * i + 1] = (struct pollfd){
-            .fd = rail->lost ? -1 : rail->device.context->async_fd,
-            .events = POLLIN,
+            off ? -1 : rail->device.context->async_fd, POLLIN, 0
         };
     }
     if (ppoll (pfd, 2 * v->handle.rails, &ts, NULL) <= 0)
@@ -365,7 +1201,7 @@ static int sleep_until (struct verbs *v, int64_t deadline_ns,
             v->rail[i].told = true;
             v->rail[i].armed = false;
         }
-        if (pfd[2 * i + 1].revents && check_rail (v, &v->rail[i], err) < 0)
+        if (pfd[2 * i + 1].revents && check_rail (&v->rail[i], err) < 0)
             return -1;
     }
     return 0;
@@ -391,7 +1227,7 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
             continue;
         if (++v->looks % LOOKS_PER_EVENT_CHECK == 0)
             for (size_t i = 0; i < v->handle.rails; i++)
-                if (check_rail (v, &v->rail[i], err) < 0)
+                if (check_rail (&v->rail[i], err) < 0)
                     return -1;
         if (v->attends && now - v->heard_ns < SPIN_GAPS * v->handle.gap_ns)
             continue;
@@ -406,7 +1242,7 @@ static const char *verbs_trouble (const void *t)
     const char *text = v->unopened.text;
 
     for (size_t i = 0; i < v->handle.rails; i++)
-        if (v->rail[i].trouble.text[0] && (!*text || v->rail[i].lost))
+        if (v->rail[i].trouble.text[0] && (!*text || v->handle.lost[i]))
             text = v->rail[i].trouble.text;
     return *text ? text : NULL;
 }

@@ -29,11 +29,6 @@ int verbs_device_failed (const struct verbs_device *d, const char *what,
                         code == ENOMEM ? ", see ulimit -l" : "");
 }
 
-uint32_t verbs_device_at_most (uint32_t wanted, int limit)
-{
-    return limit >= 2 && (uint32_t)limit < wanted ? (uint32_t)limit : wanted;
-}
-
 /*
  * Choice of ports
  */
@@ -51,44 +46,33 @@ static struct ibv_device **list_devices (int *n, struct error *err)
     return NULL;
 }
 
-/* Parse "DEVICE" or "DEVICE/PORT" of so many bytes. */
-static int parse_port (const char *s, size_t len, struct verbs_port_name *name,
-                       struct error *err)
-{
-    size_t n = strcspn (s, "/,");
-    char number[8];
-    uint64_t port = 0;
-
-    if (n > len)
-        n = len;
-    if (n < len)
-        snprintf (number, sizeof (number), "%.*s", (int)(len - n - 1),
-                  s + n + 1);
-    if (n == 0 || n >= sizeof (name->device)
-        || (n < len && text_u64 (number, 1, PORTS_MAX, &port) < 0))
-        return error_input (err, "option Device: '%.*s' is not DEVICE or "
-                            "DEVICE/PORT", (int)len, s);
-    memcpy (name->device, s, n);
-    name->device[n] = '\0';
-    name->port = (uint8_t)port;
-    return 0;
-}
-
 static size_t parse_wanted (const char *wanted, struct verbs_port_name *v,
                             size_t max, struct error *err)
 {
+    char *list = xstrdup (wanted), *save;
     size_t n = 0;
-    size_t len;
 
-    for (const char *s = wanted + strspn (wanted, ", ");
-         (len = strcspn (s, ", ")) > 0; s += len + strspn (s + len, ", ")) {
-        if (n == max) {
+    for (char *word = strtok_r (list, ", ", &save); word;
+         word = strtok_r (NULL, ", ", &save)) {
+        size_t len = strcspn (word, "/");
+        uint64_t port = 0;
+
+        if (n == max)
             error_input (err, "option Device: more than %zu ports", max);
-            return 0;
+        else if (len == 0 || len >= sizeof (v->device)
+                 || (word[len]
+                     && text_u64 (word + len + 1, 1, PORTS_MAX, &port) < 0))
+            error_input (err, "option Device: '%s' is not DEVICE or "
+                         "DEVICE/PORT", word);
+        else {
+            v[n] = (struct verbs_port_name){ .port = (uint8_t)port };
+            memcpy (v[n++].device, word, len);
+            continue;
         }
-        if (parse_port (s, len, &v[n++], err) < 0)
-            return 0;
+        free (list);
+        return 0;
     }
+    free (list);
     if (n == 0)
         error_input (err, "option Device: '%s' is an empty list", wanted);
     return n;
@@ -351,8 +335,33 @@ static void open_clock (struct verbs_device *d, const char *wanted)
     d->clock_base = (uint64_t)values.raw_clock.tv_nsec;
 }
 
+void *verbs_device_memory (size_t *size)
+{
+    size_t page = (size_t)sysconf (_SC_PAGESIZE);
+    void *p;
+
+    *size = (*size + page - 1) / page * page;
+    p = xcheck (aligned_alloc (page, *size));
+    memset (p, 0, *size);
+    return p;
+}
+
+/* Make room for pads, which all messages share. */
+static int open_pads (struct verbs_device *d, struct error *err)
+{
+    size_t size = 128UL << d->attr.active_mtu;
+
+    d->pad = verbs_device_memory (&size);
+    d->pad_mr = ibv_reg_mr (d->pd, d->pad, size, IBV_ACCESS_LOCAL_WRITE);
+    if (!d->pad_mr)
+        return verbs_device_failed (d, "memory cannot be registered", errno,
+                                    err);
+    d->at.mtu = (uint8_t)d->attr.active_mtu;
+    return 0;
+}
+
 int verbs_device_open (struct verbs_device *d,
-                       const struct verbs_port_name *name,
+                       const struct verbs_port_name *name, bool pads,
                        const struct site *site, struct error *err)
 {
     int flags;
@@ -376,31 +385,7 @@ int verbs_device_open (struct verbs_device *d,
     open_clock (d, site->clock);
     if (!(d->pd = ibv_alloc_pd (d->context)))
         return verbs_device_failed (d, "no protection domain", errno, err);
-    return 0;
-}
-
-void *verbs_device_memory (size_t *size)
-{
-    size_t page = (size_t)sysconf (_SC_PAGESIZE);
-    void *p;
-
-    *size = (*size + page - 1) / page * page;
-    p = xcheck (aligned_alloc (page, *size));
-    memset (p, 0, *size);
-    return p;
-}
-
-int verbs_device_open_pads (struct verbs_device *d, struct error *err)
-{
-    size_t size = 128UL << d->attr.active_mtu;
-
-    d->pad = verbs_device_memory (&size);
-    if (!(d->pad_mr = ibv_reg_mr (d->pd, d->pad, size,
-                                  IBV_ACCESS_LOCAL_WRITE)))
-        return verbs_device_failed (d, "memory cannot be registered", errno,
-                                    err);
-    d->at.mtu = (uint8_t)d->attr.active_mtu;
-    return 0;
+    return pads ? open_pads (d, err) : 0;
 }
 
 void verbs_device_close (struct verbs_device *d)
@@ -412,10 +397,6 @@ void verbs_device_close (struct verbs_device *d)
         ibv_dealloc_pd (d->pd);
     if (d->context)
         ibv_close_device (d->context);
-    d->pd = NULL;
-    d->context = NULL;
-    d->pad_mr = NULL;
-    d->pad = NULL;
 }
 
 int64_t verbs_device_stamp_ns (const struct verbs_device *d, uint64_t ticks)

@@ -57,20 +57,17 @@ struct verbs_port_name {
 size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
                          size_t max, struct error *err);
 
-/* Open a port as the site configures it. Return 0, or -1 with err; call
- * verbs_device_close in both cases.
+/* Open a port as the site configures it, for messages with or without pads.
+ * Return 0, or -1 with err; call verbs_device_close in both cases, once.
  */
 int verbs_device_open (struct verbs_device *d,
-                       const struct verbs_port_name *name,
+                       const struct verbs_port_name *name, bool pads,
                        const struct site *site, struct error *err);
 void verbs_device_close (struct verbs_device *d);
 
 /* Allocate zeroed pages that can be registered; *size is rounded up to pages.
  */
 void *verbs_device_memory (size_t *size);
-
-/* Enable pads. Return 0, or -1 with err. */
-int verbs_device_open_pads (struct verbs_device *d, struct error *err);
 
 /* The clock: the device's if clock_khz is set, else CLOCK_MONOTONIC.
  * verbs_device_stamp_ns converts the time stamp of a completion.
@@ -89,11 +86,6 @@ void verbs_device_route (const struct verbs_device *d,
  * its port can no longer be used.
  */
 int verbs_device_events (const struct verbs_device *d, struct error *err);
-
-/* The wanted number, or the device's limit if that is lower. A limit below 2 is
- * ignored.
- */
-uint32_t verbs_device_at_most (uint32_t wanted, int limit);
 
 /* Set an error of this device: "NAME: WHAT: strerror (code)", and which limit
  * may be the cause. Return -1.

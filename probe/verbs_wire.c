@@ -3,12 +3,10 @@
 #include "config.h"
 #include "probe/verbs_wire.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "probe/wire.h"
-#include "util/alloc.h"
-#include "util/sort.h"
+#include "util/map.h"
 #include "util/text.h"
 
 enum {
@@ -153,51 +151,32 @@ int verbs_agree (const struct transport_address *first,
     return 0;
 }
 
-struct process_place {
-    uint32_t machine;
-    size_t index; /* of the process's first endpoint */
-    uint8_t cores;
-};
-
-static int compare_places (const void *a, const void *b)
-{
-    const struct process_place *x = a;
-    const struct process_place *y = b;
-
-    if (x->machine != y->machine)
-        return util_compare (x->machine, y->machine);
-    return util_compare (x->index, y->index);
-}
-
 void verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
-                      struct verbs_share *share)
+                       struct verbs_share *share)
 {
-    struct process_place *place = xarray (n, sizeof (*place));
-    size_t count = 0;
-    size_t before = 0; /* earlier processes on the machine of place[i] */
+    struct map processes = { 0 }; /* so far, by machine */
 
-    for (size_t i = 0; i < n; i++)
-        if (at[i].first)
-            place[count++]
-                = (struct process_place){ at[i].machine, i, at[i].cores };
-    qsort (place, count, sizeof (*place), compare_places);
     *share = (struct verbs_share){ .turns = 1 };
-    for (size_t i = 0; i < count; i++, before++) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t before = map_find (&processes, at[i].machine);
         size_t turn;
 
-        if (i > 0 && place[i].machine != place[i - 1].machine)
+        if (!at[i].first)
+            continue;
+        if (before == MAP_NONE)
             before = 0;
-        turn = before / (place[i].cores > 0 ? place[i].cores : 1);
+        map_put (&processes, at[i].machine, before + 1);
+        turn = before / (at[i].cores > 0 ? at[i].cores : 1);
         if (turn >= share->turns)
             share->turns = turn + 1;
-        if (place[i].machine == at[self].machine)
-            share->processes++;
-        if (place[i].index == self) {
+        if (i == self) {
             share->before = before;
             share->mine = turn;
         }
+        if (at[i].machine == at[self].machine)
+            share->processes = before + 1;
     }
-    free (place);
+    map_clear (&processes);
 }
 
 void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
