@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Check a job, once. */
+/* Check a job, once, in srun or in slurmstepd.
+ *
+ * Notes: in slurmstepd this is a child that will become the batch script. It
+ * has the user's ids and the script's standard output and error. It cannot
+ * safely ask slurmctld, because a thread of slurmstepd may have held one of
+ * Slurm's locks at the fork. The job's environment has all that is needed.
+ * Slurm does not signal processes named slurmstepd, so we change our name for
+ * the check; otherwise it would survive a scancel.
+ */
 #include "config.h"
 #include "spank/check.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <slurm/spank.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <syslog.h>
@@ -18,8 +29,16 @@
 #include "util/file.h"
 #include "util/plugstack.h"
 #include "util/slurmapi.h"
+#include "util/text.h"
 
 enum { LOCK_TICK_MS = 50, REMARK_WAIT_MS = 2000 };
+
+enum check {
+    CHECK_GO_ON,
+    CHECK_VETO,
+    CHECK_STOPPED, /* by a signal */
+    CHECK_LATER,   /* srun has no running job yet */
+};
 
 /*
  * plugstack.conf
@@ -59,36 +78,32 @@ static enum stack look_in (const char *path, const struct settings *settings)
     return line.required ? STACK_REQUIRED : STACK_OPTIONAL;
 }
 
-/* Search the plugstack.conf of slurmctld's configuration if `ask`, then the one
- * in the directory of $SLURM_CONF, then those in the usual directories.
- * slurmctld must not be asked in a child of slurmstepd.
+/* Search the plugstack.conf of slurmctld's configuration if it may be asked,
+ * then the one in the directory of $SLURM_CONF, then those in the usual
+ * directories.
  */
-static enum stack stack_look (const struct settings *settings, bool ask)
+static enum stack stack_look (const struct job *job)
 {
-    static const char *const usual[] = { "/etc/slurm/plugstack.conf",
-                                         "/run/slurm/conf/plugstack.conf" };
     const char *own = getenv ("SLURM_CONF");
     const char *slash = own ? strrchr (own, '/') : NULL;
     enum stack stack = STACK_UNKNOWN;
     slurm_conf_t *conf = NULL;
-    char path[PATH_MAX];
+    char asked[PATH_MAX] = "", beside[PATH_MAX] = "";
+    const char *const path[] = { asked, beside, "/etc/slurm/plugstack.conf",
+                                 "/run/slurm/conf/plugstack.conf" };
 
     /* The answer (some KB, once) is not freed, because the function for it has
      * another name from 26.05 on.
      */
-    if (ask && slurm_load_ctl_conf (0, &conf) == SLURM_SUCCESS
-        && conf->plugstack) {
-        snprintf (path, sizeof (path), "%s", conf->plugstack);
-        stack = look_in (path, settings);
-    }
-    if (stack == STACK_UNKNOWN && slash && slash - own < PATH_MAX / 2) {
-        snprintf (path, sizeof (path), "%.*s/plugstack.conf",
+    if (!job->sp && slurm_load_ctl_conf (0, &conf) == SLURM_SUCCESS
+        && conf->plugstack)
+        snprintf (asked, sizeof (asked), "%s", conf->plugstack);
+    if (slash && slash - own < PATH_MAX / 2)
+        snprintf (beside, sizeof (beside), "%.*s/plugstack.conf",
                   (int)(slash - own), own);
-        stack = look_in (path, settings);
-    }
-    for (size_t i = 0;
-         i < sizeof (usual) / sizeof (usual[0]) && stack == STACK_UNKNOWN; i++)
-        stack = look_in (usual[i], settings);
+    for (size_t i = 0; i < 4 && stack == STACK_UNKNOWN; i++)
+        if (path[i][0])
+            stack = look_in (path[i], &job->settings);
     return stack;
 }
 
@@ -96,11 +111,11 @@ static enum stack stack_look (const struct settings *settings, bool ask)
  * Who is told
  */
 
-/* The job should not start. Return CHECK_GO_ON if Slurm would ignore a veto,
- * else CHECK_VETO.
+/* Whether the job may start. If it should not, but Slurm would ignore a veto,
+ * it does, too.
  */
-static int veto (const struct settings *settings, const struct job_env *env,
-                 const char *what, const char *why)
+static enum check decide (const struct job *job, const struct outcome *o,
+                          enum check_mode mode)
 {
     static const char *const consequence[] = {
         [STACK_UNKNOWN] = "the job does not start if plugstack.conf has the "
@@ -109,21 +124,18 @@ static int veto (const struct settings *settings, const struct job_env *env,
                            "job starts",
         [STACK_REQUIRED] = "the job does not start",
     };
-    enum stack stack = stack_look (settings, env->may_ask);
+    enum stack stack;
 
-    slurm_error ("pmm: %s: %s; %s", what, why, consequence[stack]);
+    if (mode != MODE_REQUIRE
+        || (o->status != OUTCOME_FAIL && o->status != OUTCOME_NONE))
+        return CHECK_GO_ON;
+    stack = stack_look (job);
+    slurm_error ("pmm: %s: %s; %s",
+                 o->status == OUTCOME_FAIL
+                     ? "check FAILED"
+                     : "a check is required and could not run",
+                 o->text, consequence[stack]);
     return stack == STACK_OPTIONAL ? CHECK_GO_ON : CHECK_VETO;
-}
-
-static int decide (const struct settings *settings, const struct job_env *env,
-                   const struct outcome *o, enum check_mode mode)
-{
-    if (mode == MODE_REQUIRE && o->status == OUTCOME_FAIL)
-        return veto (settings, env, "check FAILED", o->text);
-    if (mode == MODE_REQUIRE && o->status == OUTCOME_NONE)
-        return veto (settings, env, "a check is required and could not run",
-                     o->text);
-    return CHECK_GO_ON;
 }
 
 /* Append the check's outcome to the job's Comment, with pmm-comment(1). It is a
@@ -132,13 +144,11 @@ static int decide (const struct settings *settings, const struct job_env *env,
  * an environment made from scratch, for at most REMARK_WAIT_MS. Failure is
  * ignored.
  */
-static void remark (const struct settings *settings, uint32_t jobid,
-                    const struct step_env *env, const struct outcome *o)
+static void remark (const struct job *job, const struct outcome *o)
 {
-    char job[16];
-    char level[16];
-    char text[OUTCOME_TEXT];
-    char *argv[] = { settings->site.job_comment, job, level, text, NULL };
+    char id[16];
+    char *argv[] = { job->settings.site.job_comment, id,
+                     (char *)outcome_name (o->status), (char *)o->text, NULL };
     struct program program = {
         .argv = argv,
         .deadline_ms = program_now_ms () + REMARK_WAIT_MS,
@@ -146,27 +156,29 @@ static void remark (const struct settings *settings, uint32_t jobid,
     char **environment;
     int status;
 
-    if (!settings->site.job_comment[0])
-        return;
-    if (!(environment = step_environment (env, settings->site.timeout_ms)))
+    if (!argv[0][0] || !(environment = step_environment (job)))
         return;
     program.env = environment;
-    snprintf (job, sizeof (job), "%" PRIu32, jobid);
-    snprintf (level, sizeof (level), "%s", outcome_name (o->status));
-    snprintf (text, sizeof (text), "%s", o->text);
+    snprintf (id, sizeof (id), "%" PRIu32, job->id);
     program_run (&program, &status);
     program_free (environment);
 }
 
-/* Send a line to syslog. syslog(3) is not used: it may block, and leaves a
- * descriptor open in a process that is not ours.
+/* Report that there was no check: to the user if the user asked for one, else
+ * in syslog. syslog(3) is not used: it may block, and leaves a descriptor open
+ * in a process that is not ours.
  */
-static void tell_site (const char *reason)
+static void not_checked (const struct job *job, const char *reason)
 {
     const struct sockaddr_un to = { AF_UNIX, "/dev/log" };
-    int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     char line[OUTCOME_LINE];
+    int fd;
 
+    if (job->settings.asked) {
+        slurm_spank_log ("pmm: not checked: %s", reason);
+        return;
+    }
+    fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return;
     snprintf (line, sizeof (line), "<%d>pmm[%d]: not checked: %s",
@@ -176,31 +188,22 @@ static void tell_site (const char *reason)
     close (fd);
 }
 
-/* Report that there was no check: to the user if the user asked for one. */
-static void not_checked (const struct settings *settings, const char *reason)
-{
-    if (settings->asked)
-        slurm_spank_log ("pmm: not checked: %s", reason);
-    else
-        tell_site (reason);
-}
-
-/* Nothing was measured: write a result that says so. If pmm-probe gave no
- * result, it did not write the file either.
+/* Nothing was measured: if the output is one file, write a result that says so;
+ * otherwise the file of an earlier job could be mistaken for this one's. If
+ * pmm-probe gave no result, it did not write the file either.
  */
-static void leave_none (const struct settings *settings, uint32_t jobid,
-                        const char *reason)
+static void leave_none (const struct job *job, const char *reason)
 {
     struct outfile *out;
     struct error err;
     FILE *fp;
 
-    if (!settings_one_file (settings))
+    if (!settings_one_file (&job->settings))
         return;
-    if ((out = file_create (settings->output, &err))) {
+    if ((out = file_create (job->settings.output, &err))) {
         fp = file_stream (out);
         fprintf (fp, "{\"kind\": \"result\", \"version\": 1, \"job\": %" PRIu32
-                     ", \"status\": \"UNKNOWN\", \"sentence\": \"", jobid);
+                     ", \"status\": \"UNKNOWN\", \"sentence\": \"", job->id);
         for (; *reason; reason++)
             fprintf (fp, strchr ("\"\\", *reason) ? "\\%c" : "%c", *reason);
         fprintf (fp, "\", \"all_pairs\": false, \"pairs\": []}\n");
@@ -214,56 +217,51 @@ static void leave_none (const struct settings *settings, uint32_t jobid,
  * The check
  */
 
-static bool is_in_environment (uint32_t jobid, const struct job_env *env,
-                               struct outcome *o)
+static bool is_in_environment (const struct job *job, struct outcome *o)
 {
     char record[OUTCOME_LINE];
 
-    return env->step.get (env->step.arg, CHECK_VARIABLE, record,
-                          sizeof (record)) == 0
-           && outcome_parse_record (o, record, jobid);
+    return job_getenv (job, CHECK_VARIABLE, record, sizeof (record)) == 0
+           && outcome_parse_record (o, record, job->id);
 }
 
-static void check (const struct settings *settings, const struct job *job,
-                   const struct job_env *env, enum check_mode mode,
+static void check (const struct job *job, enum check_mode mode,
                    struct outcome *o)
 {
-    struct spank_step step
-        = { settings, job->id, job->nodes, isatty (STDERR_FILENO) };
     const char *exempt = job->het         ? "a heterogeneous job"
                          : job->nodes < 2 ? "one node, nothing to measure"
                                           : NULL;
 
     if (exempt) {
         outcome_set (o, OUTCOME_UNKNOWN, "%s", exempt);
-        if (settings->asked)
-            not_checked (settings, exempt);
-        leave_none (settings, job->id, exempt);
+        if (job->settings.asked)
+            not_checked (job, exempt);
+        leave_none (job, exempt);
         return;
     }
-    step_run (&step, &env->step, o);
+    step_run (job, o);
     if (o->status != OUTCOME_NONE)
-        remark (settings, job->id, &env->step, o);
+        remark (job, o);
     else if (step_pause (0) == 0) {
         if (mode == MODE_REPORT)
-            not_checked (settings, o->text);
-        leave_none (settings, job->id, o->text);
+            not_checked (job, o->text);
+        leave_none (job, o->text);
     }
 }
 
-int check_job (const struct settings *settings, const struct job *job,
-               const struct job_env *env, int *sig)
+/* *sig is the signal if CHECK_STOPPED is returned. */
+static enum check check_job (struct job *job, int *sig)
 {
-    enum check_mode mode = settings_mode (settings, job->partition);
-    int left = settings->site.timeout_ms + STEP_OVERTIME_MS;
+    enum check_mode mode = settings_mode (&job->settings, job->partition);
+    int left = job->settings.site.timeout_ms + STEP_OVERTIME_MS;
     char dir[64], record[OUTCOME_LINE];
     struct outcome o;
     bool known;
     int guard;
 
-    *sig = 0;
     if (mode == MODE_OFF)
         return CHECK_GO_ON;
+    job->terminal = isatty (STDERR_FILENO);
     snprintf (dir, sizeof (dir), "%s-%u", GUARD_DIR, (unsigned)geteuid ());
     guard = guard_open (dir, job->cluster, job->id, NULL);
     step_catch ();
@@ -271,18 +269,21 @@ int check_job (const struct settings *settings, const struct job *job,
     while (guard >= 0 && !guard_lock (guard) && left > 0
            && step_pause (LOCK_TICK_MS) == 0)
         left -= LOCK_TICK_MS;
-    known = !job->first_step
-            && (is_in_environment (job->id, env, &o)
-                || (guard >= 0 && guard_read (guard, job->id, job->start,
-                                              &o)));
+    known = !job->sp
+            && (is_in_environment (job, &o)
+                || (guard >= 0
+                    && guard_read (guard, job->id, job->start, &o)));
     /* A check that did not run is tried again only if a check is required;
      * otherwise it would only delay each step.
      */
     if (!known || (o.status == OUTCOME_NONE && mode == MODE_REQUIRE)) {
-        check (settings, job, env, mode, &o);
+        check (job, mode, &o);
         if (o.status != OUTCOME_NONE || step_pause (0) == 0) {
             outcome_format_record (&o, job->id, record);
-            env->set (env->step.arg, CHECK_VARIABLE, record);
+            if (job->sp)
+                spank_setenv (job->sp, CHECK_VARIABLE, record, 1);
+            else
+                setenv (CHECK_VARIABLE, record, 1);
             if (guard >= 0)
                 guard_write (guard, job->id, &o);
         }
@@ -293,23 +294,205 @@ int check_job (const struct settings *settings, const struct job *job,
         slurm_error ("pmm: the check was interrupted");
         return CHECK_STOPPED;
     }
-    return decide (settings, env, &o, mode);
+    return decide (job, &o, mode);
 }
 
-int check_failed (const struct settings *settings, uint32_t jobid,
-                  const struct job_env *env, const char *reason)
+/* The check of this job could not run. It is vetoed if the user required a
+ * check and no earlier step of the job passed one.
+ */
+static enum check check_failed (const struct job *job, const char *reason)
 {
+    const struct settings *settings = &job->settings;
     struct outcome o;
 
     if (settings->chosen && settings->mode == MODE_OFF)
         return CHECK_GO_ON;
     /* an earlier step of the job was checked */
-    if (is_in_environment (jobid, env, &o) && o.status != OUTCOME_NONE)
-        return decide (settings, env, &o, settings->mode);
+    if (is_in_environment (job, &o) && o.status != OUTCOME_NONE)
+        return decide (job, &o, settings->mode);
     outcome_set (&o, OUTCOME_NONE, "%s", reason);
-    leave_none (settings, jobid, o.text);
+    leave_none (job, o.text);
     if (settings->chosen && settings->mode == MODE_REQUIRE)
-        return decide (settings, env, &o, MODE_REQUIRE);
-    not_checked (settings, o.text);
+        return decide (job, &o, MODE_REQUIRE);
+    not_checked (job, o.text);
     return CHECK_GO_ON;
+}
+
+/*
+ * The job
+ */
+
+/* In slurmstepd: by the environment. Return 0, or -1 with err. */
+static int load_here (struct job *job, struct error *err)
+{
+    char value[32];
+    uint64_t nodes;
+
+    if (job->id == 0
+        || job_getenv (job, "SLURM_JOB_NUM_NODES", value, sizeof (value)) < 0
+        || text_u64 (value, 1, UINT32_MAX, &nodes) < 0)
+        return error_world (err, "Slurm does not tell the job's nodes");
+    job->nodes = (uint32_t)nodes;
+    job->het = job_getenv (job, "SLURM_HET_SIZE", value, sizeof (value)) == 0;
+    job_getenv (job, "SLURM_JOB_PARTITION", job->partition,
+                sizeof (job->partition));
+    job_getenv (job, "SLURM_CLUSTER_NAME", job->cluster,
+                sizeof (job->cluster));
+    return 0;
+}
+
+/* In srun: ask slurmctld, because the environment describes this step, not the
+ * job, and may be from another job. Return 0, or -1 with err. *running is false
+ * for a job that does not run, for instance because it has no nodes yet.
+ */
+static int load_asking (struct job *job, bool *running, struct error *err)
+{
+    job_info_msg_t *msg = NULL;
+    bool found = false;
+
+    if (slurm_load_job (&msg, slurmapi_job (job->id), 0) != SLURM_SUCCESS)
+        return error_world (err, "Slurm does not tell about job %u: %s",
+                            job->id, slurm_strerror (errno));
+    for (uint32_t i = 0; i < msg->record_count && !found; i++) {
+        const job_info_t *info = &msg->job_array[i];
+
+        if (info->slurmapi_job_id != job->id)
+            continue;
+        found = true;
+        *running = (info->job_state & JOB_STATE_BASE) == JOB_RUNNING;
+        job->nodes = info->num_nodes;
+        job->het = info->het_job_id != 0;
+        job->start = info->start_time;
+        snprintf (job->partition, sizeof (job->partition), "%s",
+                  info->partition ? info->partition : "");
+        snprintf (job->cluster, sizeof (job->cluster), "%s",
+                  info->cluster ? info->cluster : "");
+    }
+    slurm_free_job_info_msg (msg);
+    if (!found)
+        return error_world (err, "Slurm does not know job %u", job->id);
+    return 0;
+}
+
+/* If the site configured no srun, use this srun's own program. */
+static void take_own_srun (struct site *site)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink ("/proc/self/exe", path, sizeof (path) - 1);
+    char *own, *last;
+
+    if (n < 0 || strcmp (site->srun, PMM_SRUN_PATH))
+        return;
+    path[n] = '\0';
+    last = strrchr (path, '/');
+    if (last && !strcmp (last, "/srun") && (own = strdup (path))) {
+        free (site->srun);
+        site->srun = own;
+    }
+}
+
+/* Check a job, of which the id is set, and in slurmstepd sp. */
+static enum check run (struct job *job, bool early, int argc, char **argv,
+                       int *sig)
+{
+    enum check rc = CHECK_GO_ON;
+    bool running = true;
+    struct error err;
+
+    if (settings_read (&job->settings, argc, argv, &err) < 0)
+        rc = check_failed (job, err.text);
+    else if (settings_any (&job->settings)) {
+        int loaded = job->sp ? load_here (job, &err)
+                             : load_asking (job, &running, &err);
+
+        /* early: srun itself reports a problem with the job in SLURM_JOB_ID */
+        if (early && (loaded < 0 || !running))
+            rc = CHECK_LATER;
+        else if (loaded < 0)
+            rc = check_failed (job, err.text);
+        else {
+            if (!job->sp)
+                take_own_srun (&job->settings.site);
+            rc = check_job (job, sig);
+        }
+    }
+    site_clear (&job->settings.site);
+    return rc;
+}
+
+/* Check this job, unless an earlier call in this srun did. */
+static int run_in_srun (uint32_t jobid, bool early, int argc, char **argv)
+{
+    static uint32_t checked;
+    static enum check rc;
+    struct job job = { .id = jobid };
+    int sig;
+
+    if (getenv (STEP_NESTED))
+        return 0;
+    if (checked == 0 || checked != jobid) {
+        rc = run (&job, early, argc, argv, &sig);
+        if (rc == CHECK_LATER)
+            return 0;
+        checked = jobid;
+    }
+    /* if srun is interrupted, the job must not start either */
+    return rc == CHECK_GO_ON ? 0 : -1;
+}
+
+int srun_check_early (spank_t sp, int argc, char **argv)
+{
+    const char *value = getenv ("SLURM_JOB_ID");
+    uint64_t jobid;
+
+    (void)sp;
+    if (!value || text_u64 (value, 1, UINT32_MAX, &jobid) < 0)
+        return 0;
+    return run_in_srun ((uint32_t)jobid, true, argc, argv);
+}
+
+int srun_check (spank_t sp, int argc, char **argv)
+{
+    uint32_t jobid = 0; /* an id that Slurm does not know */
+
+    spank_get_item (sp, S_JOB_ID, &jobid);
+    return run_in_srun (jobid, false, argc, argv);
+}
+
+/* End by this signal, as we would have without the check. From 24.11 on
+ * slurmstepd handles and blocks signals, and its children inherit both.
+ */
+static void end_by (int sig)
+{
+    sigset_t set;
+
+    signal (sig, SIG_DFL);
+    sigemptyset (&set);
+    sigaddset (&set, sig);
+    pthread_sigmask (SIG_UNBLOCK, &set, NULL);
+    raise (sig);
+}
+
+int slurmstepd_check (spank_t sp, int argc, char **argv)
+{
+    struct job job = { .sp = sp };
+    char name[16] = "";
+    enum check rc;
+    uint32_t step;
+    uid_t uid;
+    int sig;
+
+    if (spank_get_item (sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS
+        || step != SLURM_BATCH_SCRIPT
+        || spank_get_item (sp, S_JOB_UID, &uid) != ESPANK_SUCCESS
+        || uid != geteuid ())
+        return 0;
+    prctl (PR_GET_NAME, name);
+    prctl (PR_SET_NAME, "pmm-check");
+    spank_get_item (sp, S_JOB_ID, &job.id);
+    rc = run (&job, false, argc, argv, &sig);
+    prctl (PR_SET_NAME, name);
+    if (rc == CHECK_STOPPED)
+        end_by (sig);
+    return rc == CHECK_VETO ? -1 : 0;
 }

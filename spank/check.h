@@ -1,74 +1,155 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Check a job once: with the guard locked, decide whether a check is needed;
- * run the nested step; remember the outcome; decide whether the job may start.
- * struct job and struct job_env hold what differs between srun and slurmstepd.
+/* The plugin's parts: settings (options.c), the nested step that measures
+ * (step.c), and the check of a job in srun and in slurmstepd (check.c).
  */
 #ifndef SPANK_CHECK_H
 #define SPANK_CHECK_H
 
+#include <slurm/spank.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
-#include "spank/options.h"
-#include "spank/step.h"
+#include "spank/outcome.h"
+#include "util/error.h"
+#include "util/program.h"
+#include "util/site.h"
 
-/* The environment variable with the outcome, for later steps and scripts. */
+/* The environment variable with the outcome, for later steps and scripts; and
+ * one that is set in a check's own step, where the plugin does not check.
+ */
 #define CHECK_VARIABLE "PMM_CHECK"
+#define STEP_NESTED "PMM_CHECK_NESTED"
+
+/*
+ * Settings: the SPANK options --pmm-check[=MODE] and --pmm-output=PATH,
+ * pmm.conf, and the plugin's arguments in plugstack.conf
+ */
+
+enum check_mode { MODE_OFF, MODE_REPORT, MODE_REQUIRE };
+
+struct settings {
+    struct site site;        /* pmm.conf, then the words */
+    const char *const *word; /* key=value of plugstack.conf, borrowed */
+    int words;
+    bool asked;              /* the user gave --pmm-check or --pmm-output: only
+                                then is the user told why there is no check */
+    bool chosen;             /* the user gave --pmm-check ... */
+    enum check_mode mode;    /* ... with this mode */
+    const char *output;      /* --pmm-output, or NULL; borrowed */
+};
+
+/* Register the options. Call it in slurm_spank_init of every context that
+ * parses options. A bad argument is an error only in srun, salloc and sbatch,
+ * because on a node an error could drain the node.
+ */
+int options_register (spank_t sp);
+
+/* Tell the hooks of the job the mode that the user asked for, as
+ * SPANK_PMM_CHECK in their environment; in the srun of a check, that this is
+ * one. Call it in slurm_spank_init_post_opt of srun, salloc and sbatch.
+ */
+void options_tell_hooks (spank_t sp);
+
+/* Fill s with the user's options and those of the site. Return 0, or -1 with
+ * err; the user's options are valid even then. Call site_clear (&s->site) in
+ * both cases.
+ */
+int settings_read (struct settings *s, int argc, char **argv,
+                   struct error *err);
+
+/* False if the mode is off for jobs of all partitions. */
+bool settings_any (const struct settings *s);
+
+/* The mode of a job in this partition. --pmm-output alone turns `off` into
+ * `report`.
+ */
+enum check_mode settings_mode (const struct settings *s,
+                               const char *partition);
+
+/* True if the output is a file, not a directory: its name ends in .json. */
+bool settings_one_file (const struct settings *s);
+
+/*
+ * The nested job step: srun runs pmm-probe on the nodes of the job, in an
+ * environment made from scratch, under a watchdog. Only a result record counts:
+ * samples, then a line with this run's nonce. That line without samples gives
+ * the reason why nothing was measured. The step's exit status does not count.
+ */
+
+enum {
+    STEP_NONCE = 33, /* 128 bits in hex, and the NUL */
+    STEP_OVERTIME_MS = PROGRAM_OVERTIME_MS,
+};
 
 struct job {
+    struct settings settings;
+    spank_t sp;        /* in slurmstepd: before the job's first step, and Slurm
+                          must not be asked; NULL: in srun */
     uint32_t id;
     uint32_t nodes;
     bool het;          /* a component of a heterogeneous job */
-    bool first_step;   /* this job cannot have been checked before */
-    time_t start;      /* of the job; not set if first_step */
+    bool terminal;     /* standard error is one: show the progress */
+    time_t start;      /* of the job; only in srun */
     char partition[256];
     char cluster[64];
 };
 
-struct job_env {
-    struct step_env step;
-    bool may_ask;      /* slurmctld may be asked */
-    void (*set) (void *arg, const char *name, const char *value);
-};
-
-enum { CHECK_GO_ON = 0, CHECK_VETO = -1, CHECK_STOPPED = 1 };
-
-/* Return CHECK_GO_ON, CHECK_VETO, or CHECK_STOPPED if a signal interrupted the
- * check, with its number in *sig.
- *
- * Prints the messages. If there was no check, the user is told if the user
- * asked for one; otherwise the reason goes to syslog, but not for jobs that are
- * never checked (one node, heterogeneous). A veto is always printed. If the
- * output is one file and nothing was measured, the file gets a result that says
- * so. Otherwise the file of an earlier job could be mistaken for this one's.
+/* Read a variable of the job's environment. Return 0, or -1 if it is not set or
+ * does not fit.
  */
-int check_job (const struct settings *settings, const struct job *job,
-               const struct job_env *env, int *sig);
+int job_getenv (const struct job *job, const char *name, char *buf, int size);
 
-/* Report that the check of this job could not run, and why. Return CHECK_VETO
- * if the user required a check and no earlier step of the job passed one; else
- * CHECK_GO_ON.
+/* The step's environment and arguments, terminated by NULL; the caller frees
+ * them with program_free. NULL with errno ENOMEM. `output` of the settings is
+ * made absolute; mpi comes from site_mpi; left_ms is the rest of the site's
+ * Timeout.
  */
-int check_failed (const struct settings *settings, uint32_t jobid,
-                  const struct job_env *env, const char *reason);
+char **step_environment (const struct job *job);
+char **step_arguments (const struct job *job, const char *mpi,
+                       const char *nonce, int left_ms);
+
+/* Clean a line of the step's standard error for the user, in place. Return its
+ * prefix: "pmm: ", or "" if the line already starts with "pmm".
+ */
+const char *step_clean_line (char *line);
+
+/* From step_catch to step_release, SIGHUP, SIGINT, SIGQUIT and SIGTERM stop
+ * step_run and step_pause; Slurm's other threads do not get them. Signals that
+ * were ignored stay ignored. Calls must not be nested.
+ */
+void step_catch (void);
+int step_release (void); /* returns the signal that came, or 0 */
+
+/* Wait. Return -1 as soon as a signal has stopped us, else 0. */
+int step_pause (int ms);
+
+/* Run the step and set o: OUTCOME_NONE with the reason if there was no valid
+ * result. Messages of pmm-probe go to standard error. Takes at most the site's
+ * Timeout plus STEP_OVERTIME_MS.
+ */
+void step_run (const struct job *job, struct outcome *o);
+
+/*
+ * The check: with the guard locked, decide whether one is needed, run the step,
+ * remember the outcome, decide whether the job may start. All return 0, or -1
+ * to veto, and print the messages.
+ */
 
 /* In slurm_spank_init_post_opt: check the job that srun is started in, if
  * any, before srun makes its step: srun does not end the step of a job that
  * is vetoed later, and the step would keep processors from the job's others.
- * Return 0, or -1 to veto.
  */
 int srun_check_early (spank_t sp, int argc, char **argv);
 
 /* In slurm_spank_local_user_init, when the job that srun created is known and
- * its tasks are not started: check it, unless srun_check_early did. Return 0,
- * or -1 to veto.
+ * its tasks are not started: check it, unless srun_check_early did.
  */
 int srun_check (spank_t sp, int argc, char **argv);
 
 /* In slurm_spank_task_init: if the task is a batch script, check its job before
- * the script's first line. Return 0, or -1 to veto: the script does not run,
- * the job fails with exit code 1, and the node is not drained.
+ * the script's first line. After a veto the script does not run, the job fails
+ * with exit code 1, and the node is not drained.
  */
 int slurmstepd_check (spank_t sp, int argc, char **argv);
 

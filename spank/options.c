@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The settings of the user and of the site. */
 #include "config.h"
-#include "spank/options.h"
+#include "spank/check.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "spank/step.h"
 #include "util/conf.h"
 
 /* Static, because SPANK's callbacks take no pointer of ours. */
@@ -112,11 +111,6 @@ int settings_read (struct settings *s, int argc, char **argv,
     if (site_check (&s->site, err) < 0)
         return error_prefix (err, "plugstack.conf");
     return 0;
-}
-
-void settings_clear (struct settings *s)
-{
-    site_clear (&s->site);
 }
 
 bool settings_any (const struct settings *s)

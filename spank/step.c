@@ -6,7 +6,7 @@
  * unblock the signals only in ppoll: the kernel prefers the main thread.
  */
 #include "config.h"
-#include "spank/step.h"
+#include "spank/check.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/program.h"
 #include "util/progress.h"
 #include "util/srun.h"
 #include "util/text.h"
@@ -96,7 +95,20 @@ int step_pause (int ms)
  * Environment and arguments
  */
 
-char **step_environment (const struct step_env *env, int timeout_ms)
+int job_getenv (const struct job *job, const char *name, char *buf, int size)
+{
+    const char *value;
+
+    if (job->sp)
+        return spank_getenv (job->sp, name, buf, size) == ESPANK_SUCCESS ? 0
+                                                                         : -1;
+    if (!(value = getenv (name)) || strlen (value) >= (size_t)size)
+        return -1;
+    strcpy (buf, value);
+    return 0;
+}
+
+char **step_environment (const struct job *job)
 {
     static const char *const taken[] = {
         "HOME", "USER", "LOGNAME", "TERM",
@@ -111,14 +123,15 @@ char **step_environment (const struct step_env *env, int timeout_ms)
     program_add (&s, "PATH=/usr/local/bin:/usr/bin:/bin");
     program_add (&s, "LC_ALL=C");
     for (size_t i = 0; i < sizeof (taken) / sizeof (taken[0]); i++)
-        if (env->get (env->arg, taken[i], value, sizeof (value)) == 0)
+        if (job_getenv (job, taken[i], value, sizeof (value)) == 0)
             program_add (&s, "%s=%s", taken[i], value);
     program_add (&s, "%s=1", STEP_NESTED);
-    program_add (&s, "SLURM_PMIX_TIMEOUT=%d", site_meet_timeout_s (timeout_ms));
+    program_add (&s, "SLURM_PMIX_TIMEOUT=%d",
+                 site_meet_timeout_s (job->settings.site.timeout_ms));
     return program_words_end (&s);
 }
 
-char **step_arguments (const struct spank_step *step, const char *mpi,
+char **step_arguments (const struct job *job, const char *mpi,
                        const char *nonce, int left_ms)
 {
     static const char *const fixed[] = {
@@ -127,14 +140,14 @@ char **step_arguments (const struct spank_step *step, const char *mpi,
         "--input=none",     "--chdir=/",            "--kill-on-bad-exit=1",
         "--job-name=pmm-check", "--quiet",
     };
-    const struct settings *set = step->settings;
+    const struct settings *set = &job->settings;
     struct program_words s = { 0 };
     char cwd[PATH_MAX];
 
     program_add (&s, "%s", set->site.srun);
-    program_add (&s, "--jobid=%" PRIu32, step->jobid);
-    program_add (&s, "--nodes=%" PRIu32, step->nodes);
-    program_add (&s, "--ntasks=%" PRIu32, step->nodes);
+    program_add (&s, "--jobid=%" PRIu32, job->id);
+    program_add (&s, "--nodes=%" PRIu32, job->nodes);
+    program_add (&s, "--ntasks=%" PRIu32, job->nodes);
     program_add (&s, "--mpi=%s", mpi);
     program_add_all (&s, fixed, sizeof (fixed) / sizeof (fixed[0]));
     program_add (&s, "%s", set->site.probe);
@@ -152,7 +165,7 @@ char **step_arguments (const struct spank_step *step, const char *mpi,
     program_add (&s, "%.1f", site_probe_timeout_ms (left_ms) / 1e3);
     program_add (&s, "--nonce");
     program_add (&s, "%s", nonce);
-    if (step->terminal)
+    if (job->terminal)
         program_add (&s, "--progress");
     if (set->output) {
         program_add (&s, settings_one_file (set) ? "--result" : "--output");
@@ -269,12 +282,11 @@ static void explain (struct run *run, const struct site *site,
 /* Run the step once. *no_mpi is set if there is no result because Slurm does
  * not have this type of MPI.
  */
-static enum program_end run_once (const struct spank_step *step,
-                                  const struct step_env *env, const char *mpi,
+static enum program_end run_once (const struct job *job, const char *mpi,
                                   int64_t deadline, struct outcome *o,
                                   bool *no_mpi)
 {
-    const struct site *site = &step->settings->site;
+    const struct site *site = &job->settings.site;
     unsigned char random[(STEP_NONCE - 1) / 2];
     char nonce[STEP_NONCE];
     struct run run = { .nonce = nonce, .o = o };
@@ -291,13 +303,13 @@ static enum program_end run_once (const struct spank_step *step,
         return end;
     for (size_t i = 0; i < sizeof (random); i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    argv = step_arguments (step, mpi, nonce,
+    argv = step_arguments (job, mpi, nonce,
                            (int)(deadline - program_now_ms ()));
-    envp = step_environment (env, site->timeout_ms);
+    envp = step_environment (job);
     if (argv && envp) {
         program.argv = argv;
         program.env = envp;
-        run.progress = progress_begin (step->terminal ? stderr : NULL,
+        run.progress = progress_begin (job->terminal ? stderr : NULL,
                                        "pmm: step");
         end = program_run (&program, &status);
         if (end == PROGRAM_NONE)
@@ -318,15 +330,14 @@ static enum program_end run_once (const struct spank_step *step,
     return end;
 }
 
-void step_run (const struct spank_step *step, const struct step_env *env,
-               struct outcome *o)
+void step_run (const struct job *job, struct outcome *o)
 {
-    int timeout_ms = step->settings->site.timeout_ms;
-    const char *const *mpi = site_mpi (&step->settings->site)->types;
+    const struct site *site = &job->settings.site;
+    const char *const *mpi = site_mpi (site)->types;
+    int timeout_ms = site->timeout_ms;
     int64_t start = program_now_ms ();
-    int64_t deadline = start + timeout_ms;
-    int64_t took;
     enum program_end end;
+    int64_t took;
     bool no_mpi;
 
     if (stopped) {
@@ -334,7 +345,7 @@ void step_run (const struct spank_step *step, const struct step_env *env,
         return;
     }
     do
-        end = run_once (step, env, *mpi, deadline, o, &no_mpi);
+        end = run_once (job, *mpi, start + timeout_ms, o, &no_mpi);
     while (no_mpi && *++mpi);
     took = program_now_ms () - start;
     /* PMIx sometimes loses a message of an ordinary user's first fence and
@@ -345,5 +356,5 @@ void step_run (const struct spank_step *step, const struct step_env *env,
         && took >= site_meet_timeout_s (timeout_ms) * 1000
         && took + RETRY_SLACK_MS
                <= site_probe_timeout_ms ((int)(timeout_ms - took)))
-        run_once (step, env, *mpi, deadline, o, &no_mpi);
+        run_once (job, *mpi, start + timeout_ms, o, &no_mpi);
 }

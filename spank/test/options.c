@@ -3,7 +3,7 @@
  * and pmm.conf. The test plays Slurm's part of the registration.
  */
 #include "config.h"
-#include "spank/options.h"
+#include "spank/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,20 +66,20 @@ static void test_arguments (void)
 
     settings_read (&s, 0, NULL, NULL);
     ok (!s.asked && !s.output, "nothing was asked");
-    settings_clear (&s);
+    site_clear (&s.site);
     ok (give ("pmm-check", "bogus", 1) == 0, "a bad argument on a node");
     settings_read (&s, 0, NULL, NULL);
     ok (!s.asked, "... asks for nothing, and fails nothing");
     options_tell_hooks (NULL);
     ok (!*passed, "... and the hooks hear nothing");
-    settings_clear (&s);
+    site_clear (&s.site);
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         int rc = give ("pmm-check", tab[i].arg, tab[i].remote);
 
         settings_read (&s, 0, NULL, NULL);
         ok (rc == tab[i].rc && (rc < 0 || s.mode == tab[i].mode),
             "--pmm-check=%s", tab[i].arg ? tab[i].arg : "");
-        settings_clear (&s);
+        site_clear (&s.site);
     }
     memset (big, 'a', sizeof (big) - 1);
     big[sizeof (big) - 1] = '\0';
@@ -88,7 +88,7 @@ static void test_arguments (void)
     ok (give ("pmm-output", "dir", 0) == 0, "--pmm-output=dir");
     settings_read (&s, 0, NULL, NULL);
     ok (s.output && !strcmp (s.output, "dir"), "... is kept");
-    settings_clear (&s);
+    site_clear (&s.site);
 }
 
 /* Runs first: nobody has asked for anything. */
@@ -122,7 +122,7 @@ static void test_partitions (void)
                 && settings_any (&s) == tab[i].any
                 && settings_mode (&s, tab[i].partition) == tab[i].mode,
             "site mode row %zu %s", i, err.text);
-        settings_clear (&s);
+        site_clear (&s.site);
     }
 }
 
@@ -135,7 +135,7 @@ static void test_override (void)
     settings_read (&s, 1, words, NULL);
     ok (!settings_any (&s) && settings_mode (&s, "main") == MODE_OFF,
         "the user's word outranks the site's");
-    settings_clear (&s);
+    site_clear (&s.site);
 }
 
 static void put (const char *path, const char *text, mode_t mode)
@@ -190,7 +190,7 @@ static void test_files (void)
         else
             ok (rc < 0 && strstr (err.text, tab[i].error), "refuse: %s",
                 err.text);
-        settings_clear (&s);
+        site_clear (&s.site);
     }
     unlink (path);
     rmdir (dir);

@@ -254,7 +254,7 @@ static int run (const char *const *callback)
 
         *(void **)&fn = dlsym (plugin, *callback);
         if (fn)
-            rc = fn (NULL, argc, spankhost.words);
+            rc = fn ((spank_t)&spankhost, argc, spankhost.words);
     }
     return rc;
 }

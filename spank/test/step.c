@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The nested step's environment and arguments; the plugin test runs it. */
 #include "config.h"
-#include "spank/step.h"
+#include "spank/check.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -45,17 +45,18 @@ static char *join (char **v)
     return s;
 }
 
-static int get (void *arg, const char *name, char *buf, int size)
+/* The environment of slurmstepd's job: an array instead of a handle. */
+spank_err_t spank_getenv (spank_t sp, const char *name, char *buf, int size)
 {
-    char **v = arg;
+    char **v = (char **)sp;
     size_t len = strlen (name);
 
     for (; *v; v++)
         if (!strncmp (*v, name, len) && (*v)[len] == '=') {
             snprintf (buf, (size_t)size, "%s", *v + len + 1);
-            return 0;
+            return ESPANK_SUCCESS;
         }
-    return -1;
+    return ESPANK_ENV_NOEXIST;
 }
 
 static void test_environment (void)
@@ -85,8 +86,9 @@ static void test_environment (void)
     };
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
-        struct step_env env = { get, (void *)tab[i].env };
-        char **v = step_environment (&env, tab[i].timeout_ms);
+        struct job job = { .sp = (spank_t)tab[i].env,
+                           .settings.site.timeout_ms = tab[i].timeout_ms };
+        char **v = step_environment (&job);
 
         if (!ok (v && !strcmp (join (v), tab[i].expected),
                  "environment row %zu", i))
@@ -104,25 +106,25 @@ static void test_arguments (void)
 {
     const char *words[] = { "conf=/etc/my.conf", "Transport=emu",
                             "Baseline=a b;c" };
-    struct settings set = { 0 };
-    struct spank_step step = { &set, 4294967295u, 16, false };
+    struct job job = { .id = 4294967295u, .nodes = 16 };
+    struct settings *set = &job.settings;
     char cwd[1024];
     char wanted[2048];
     char **v;
 
-    set.site.srun = "/bin/srun";
-    set.site.probe = "/bin/probe";
-    v = step_arguments (&step, "pmix", "abc", 60000);
+    set->site.srun = "/bin/srun";
+    set->site.probe = "/bin/probe";
+    v = step_arguments (&job, "pmix", "abc", 60000);
     ok (v && !strcmp (join (v), "/bin/srun|--jobid=4294967295|--nodes=16|"
                                 "--ntasks=16|" FIXED
                                 "/bin/probe|--timeout|57.0|--nonce|abc|"),
         "arguments: nothing set");
     program_free (v);
 
-    set.word = words;
-    set.words = 3;
-    set.output = "/out dir";
-    v = step_arguments (&step, "pmix", "abc", 10000);
+    set->word = words;
+    set->words = 3;
+    set->output = "/out dir";
+    v = step_arguments (&job, "pmix", "abc", 10000);
     ok (v && !strcmp (join (v),
                       "/bin/srun|--jobid=4294967295|--nodes=16|--ntasks=16|"
                       FIXED "/bin/probe|--conf|/etc/my.conf|--set|"
@@ -132,29 +134,29 @@ static void test_arguments (void)
         "arguments: words and output");
     program_free (v);
 
-    set.words = 0;
-    set.output = "out";
+    set->words = 0;
+    set->output = "out";
     snprintf (wanted, sizeof (wanted),
               "--timeout|0.8|--nonce|abc|--output|%s/out|",
               getcwd (cwd, sizeof (cwd)));
-    v = step_arguments (&step, "pmix", "abc", 1000);
+    v = step_arguments (&job, "pmix", "abc", 1000);
     ok (v && strstr (join (v), wanted), "arguments: output gets absolute");
     program_free (v);
 
-    set.output = "/tmp/out.json";
-    v = step_arguments (&step, "pmix", "abc", 1000);
+    set->output = "/tmp/out.json";
+    v = step_arguments (&job, "pmix", "abc", 1000);
     ok (v && strstr (join (v), "|--result|/tmp/out.json|")
             && !strstr (join (v), "--output"),
         "arguments: JSON is one file");
     program_free (v);
-    set.output = ".json";
-    v = step_arguments (&step, "pmix", "abc", 1000);
+    set->output = ".json";
+    v = step_arguments (&job, "pmix", "abc", 1000);
     ok (v && strstr (join (v), "/.json|") && strstr (join (v), "--output"),
         "arguments: an ending alone is not");
     program_free (v);
 
-    step.terminal = true;
-    v = step_arguments (&step, "pmix", "abc", 1000);
+    job.terminal = true;
+    v = step_arguments (&job, "pmix", "abc", 1000);
     ok (v && strstr (join (v), "|--progress|"),
         "arguments: on a terminal the progress is shown");
     program_free (v);
