@@ -8,7 +8,6 @@
 #ifndef PROBE_COORD_H
 #define PROBE_COORD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +18,7 @@
 enum {
     COORD_BLOB_MAX = 1024,
     COORD_RANKS_MAX = 65536,
+    COORD_HOST = 64, /* bytes of a host's name with its NUL */
 };
 
 struct coord_blob {
@@ -32,20 +32,23 @@ struct coord_blob {
 struct coord {
     const struct coord_means *means;
     unsigned int rank, size;
+    char host[COORD_HOST]; /* of this process; "": unknown */
 };
 
 struct coord_means {
     const char *name;
-    const char *mark; /* an environment variable that its steps have; NULL:
-                         never chosen by "auto" */
-    bool takes_arg;
+    const char *mark; /* an environment variable that its steps have; NULL: it
+                         is never chosen by "auto", and takes an argument */
 
     /* Join the step, and set rank and size. Return NULL with err on failure. */
     struct coord *(*open) (const char *arg, int timeout_ms, struct error *err);
     void (*close) (struct coord *c);
 
-    /* The name of the node that a rank runs on, or "" if it is unknown. */
-    const char *(*host) (struct coord *c, unsigned int rank);
+    /* Ask for the name of the node that a rank runs on; host stays "" if it is
+     * unknown. May be NULL.
+     */
+    void (*ask_host) (struct coord *c, unsigned int rank,
+                      char host[COORD_HOST]);
 
     /* Publish one blob and get those of all ranks: blob[size], zeroed before.
      * Call it once. Return 0, or -1 with err if not even the others' blobs can
@@ -57,7 +60,6 @@ struct coord_means {
 
 extern const struct coord_means coord_pmix;
 extern const struct coord_means coord_pmi2;
-extern const struct coord_means coord_local;
 
 /* Find the means called "NAME" or "NAME:ARG", and join the step by them.
  * COORD_AUTO selects the first that this step supports. Return NULL with err on
@@ -65,9 +67,6 @@ extern const struct coord_means coord_local;
  */
 const struct coord_means *coord_find (const char *text, struct error *err);
 struct coord *coord_open (const char *text, int timeout_ms, struct error *err);
-
-/* For the means: Slurm's name of this node if this is the rank's, or NULL. */
-const char *coord_slurm_host (const struct coord *c, unsigned int rank);
 
 /* For means with a socket: send (POLLOUT) or receive (POLLIN) all of buf until
  * deadline_ms, a time of clock_ms. Return 0, or -1 with errno: ETIMEDOUT at the

@@ -115,29 +115,28 @@ static bool find_number (const struct pmi2 *c, const char *key,
 __attribute__ ((format (printf, 4, 5))) static int
 ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
 {
-    char message[LENGTH_SIZE + MESSAGE_MAX];
-    char head[16] = "", response[32];
-    const char *digits, *why;
-    size_t len = LENGTH_SIZE, n;
+    char head[LENGTH_SIZE + 1] = "", digits[LENGTH_SIZE + 1], response[32];
+    char *body, *message;
+    const char *why;
+    size_t len, n;
     va_list ap;
+    int rc, end = 0;
 
-    len += (size_t)snprintf (message + len, MESSAGE_MAX, "cmd=%s;", cmd);
     va_start (ap, fmt);
-    len += (size_t)vsnprintf (message + len, sizeof (message) - len, fmt, ap);
+    body = xvasprintf (fmt, ap);
     va_end (ap);
-    if (len >= sizeof (message))
-        return error_world (err, "PMI-2: a %s that is too long", cmd);
-    snprintf (head, sizeof (head), "%6zu", len - LENGTH_SIZE);
-    memcpy (message, head, LENGTH_SIZE);
-    if (transfer (c, message, len, POLLOUT, cmd, err) < 0
-        || transfer (c, head, LENGTH_SIZE, POLLIN, cmd, err) < 0)
+    len = strlen ("cmd=;") + strlen (cmd) + strlen (body);
+    message = xasprintf ("%6zucmd=%s;%s", len, cmd, body);
+    rc = transfer (c, message, strlen (message), POLLOUT, cmd, err);
+    free (body);
+    free (message);
+    if (rc < 0 || transfer (c, head, LENGTH_SIZE, POLLIN, cmd, err) < 0)
         return -1;
     /* the length: digits, with blanks before or after them */
-    head[LENGTH_SIZE] = '\0';
-    digits = head + strspn (head, " ");
-    n = strspn (digits, "0123456789");
-    len = strtoul (n > 0 ? digits : "0", NULL, 10);
-    if (digits[n + strspn (digits + n, " ")] || len == 0 || len > MESSAGE_MAX)
+    if (sscanf (head, " %6[0-9] %n", digits, &end) != 1 || head[end])
+        return nonsense (cmd, err);
+    len = strtoul (digits, NULL, 10);
+    if (len == 0 || len > MESSAGE_MAX)
         return nonsense (cmd, err);
     if (transfer (c, c->answer, len, POLLIN, cmd, err) < 0)
         return -1;
@@ -221,13 +220,6 @@ static struct coord *pmi2_open (const char *arg, int timeout_ms,
         return &c->coord;
     pmi2_close (&c->coord);
     return NULL;
-}
-
-static const char *pmi2_host (struct coord *c, unsigned int rank)
-{
-    const char *name = coord_slurm_host (c, rank);
-
-    return name ? name : "";
 }
 
 /*
@@ -331,6 +323,5 @@ const struct coord_means coord_pmi2 = {
     .mark = "PMI_FD",
     .open = pmi2_open,
     .close = pmi2_close,
-    .host = pmi2_host,
     .exchange = pmi2_exchange,
 };

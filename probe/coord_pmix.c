@@ -44,7 +44,6 @@ struct pmix {
     pmix_proc_t me;
     int fence_s;
     struct timespec start;
-    char *host; /* the last result of pmix_host */
 
     /* of the exchange: PMIx calls back in a thread of its own */
     pthread_mutex_t lock;
@@ -66,7 +65,6 @@ static void pmix_close (struct coord *coord)
     pthread_mutex_destroy (&c->lock);
     pthread_cond_destroy (&c->changed);
     free (c->ask);
-    free (c->host);
     free (c);
 }
 
@@ -120,24 +118,18 @@ error:
     return NULL;
 }
 
-static const char *pmix_host (struct coord *coord, unsigned int rank)
+static void pmix_ask_host (struct coord *coord, unsigned int rank,
+                           char host[COORD_HOST])
 {
-    struct pmix *c = (struct pmix *)coord;
-    const char *name = coord_slurm_host (coord, rank);
-    pmix_proc_t proc = proc_of (c, rank);
+    pmix_proc_t proc = proc_of ((struct pmix *)coord, rank);
     pmix_value_t *value = NULL;
 
-    if (name)
-        return name;
-    free (c->host);
-    c->host = NULL;
-    if (PMIx_Get (&proc, PMIX_HOSTNAME, NULL, 0, &value) == PMIX_SUCCESS) {
-        if (value->type == PMIX_STRING && value->data.string
-            && text_is_hostname (value->data.string))
-            c->host = xstrdup (value->data.string);
-        PMIX_VALUE_RELEASE (value);
-    }
-    return c->host ? c->host : "";
+    if (PMIx_Get (&proc, PMIX_HOSTNAME, NULL, 0, &value) != PMIX_SUCCESS)
+        return;
+    if (value->type == PMIX_STRING && value->data.string
+        && text_is_hostname (value->data.string))
+        strcpy (host, value->data.string);
+    PMIX_VALUE_RELEASE (value);
 }
 
 /* Callback of PMIx: an answer, or a status that there is none. */
@@ -233,6 +225,6 @@ const struct coord_means coord_pmix = {
     .mark = "PMIX_RANK",
     .open = pmix_open,
     .close = pmix_close,
-    .host = pmix_host,
+    .ask_host = pmix_ask_host,
     .exchange = pmix_exchange,
 };

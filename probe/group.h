@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ibquery/ports.h"
 #include "probe/transport.h"
 #include "util/error.h"
 
@@ -128,13 +129,9 @@ struct group {
                          "timed out ..." */
     size_t ping_size; /* from GROUP_PING_MIN to GROUP_PING_MAX */
 
-    /* A short text that goes to the leader with this member's results, or NULL;
-     * the caller frees it. And: round trips that count begin, or have ended.
-     * Each may be NULL.
-     */
-    char *(*remark) (void *arg);
-    void (*stage) (void *arg, bool begins);
-    void *hook_arg;
+    struct ports_watch *watch; /* counts others' traffic on this host's ports
+                                  during round trips that count; NULL: nobody
+                                  asks */
 
     /* Takes incoming letters, and may send some; while it is NULL, they count
      * as foreign. Returns 0, or -1 with err, which ends the group call that

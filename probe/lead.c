@@ -183,7 +183,7 @@ static void find_traffic (struct lead *ck)
         for (char *line = strtok_r (copy, "\n", &save); line;
              line = strtok_r (NULL, "\n", &save)) {
             port = xgrow (port, n, sizeof (*port));
-            n += ports_parse_traffic (line, LEAD_REMARK, &port[n]);
+            n += ports_parse_traffic (line, PROBE_REMARK, &port[n]);
         }
         free (copy);
     }

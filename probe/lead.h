@@ -15,11 +15,6 @@
 #include "util/error.h"
 #include "util/site.h"
 
-/* Replaces the nonce in the members' lines on traffic (group_remark): in a
- * check by hand each process has a nonce of its own.
- */
-#define LEAD_REMARK "0"
-
 /* The result file is for the tasks of the job: the outcome of the check, the
  * verdict, and the latency of each pair: JSON, kind "result". The job's user
  * writes it, so it is advice: nobody else should trust it.

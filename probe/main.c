@@ -95,32 +95,6 @@ static int print_result (const struct probe_args *args,
  * One process of a check
  */
 
-static void watch_stage (void *arg, bool begins)
-{
-    struct probe_args *args = arg;
-    const struct step *step = &args->step;
-    struct group_stats stats = group_stats (step->group);
-    const char *sysfs = step->transport->sysfs
-                            ? step->transport->sysfs (step->t)
-                            : LOCAL_SYSFS;
-
-    (begins ? ports_watch_begin : ports_watch_end) (
-        &args->watch, sysfs ? sysfs : "/nowhere", group_now (step->group),
-        stats.bytes);
-}
-
-static char *remark (void *arg)
-{
-    const struct probe_args *args = arg;
-    char *text;
-    size_t len;
-    FILE *fp = xcheck (open_memstream (&text, &len));
-
-    ports_say_traffic (&args->watch, LEAD_REMARK, fp);
-    xcheck (fclose (fp) == 0 ? text : NULL);
-    return text;
-}
-
 /* Return 0, or -1 with err; then `result` holds samples at most. */
 static int take_part (struct probe_args *args, struct lead_result *result,
                       struct error *err)
@@ -149,9 +123,7 @@ static int take_part (struct probe_args *args, struct lead_result *result,
     if (step_form_group (step, err) < 0)
         return -1;
     if ((g = step->group)) {
-        g->remark = remark;
-        g->stage = watch_stage;
-        g->hook_arg = args;
+        g->watch = &args->watch;
         g->ping_size = (size_t)step->site.ping_bytes;
     }
     if (!watchdog.prints) {

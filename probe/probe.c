@@ -24,9 +24,11 @@
 #include "config.h"
 #include "probe/probe.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/local.h"
 #include "probe/about.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
@@ -80,6 +82,14 @@ static size_t rows_of (const struct plan_part *part)
     return part->ntasks + LOOP_PARTS * part->rails;
 }
 
+/* The round before which the loopbacks of a part of the run are recorded, as if
+ * there were only one pass.
+ */
+static uint64_t round_of_loops (const struct plan_part *part, size_t which)
+{
+    return (uint64_t)part->rounds * which / (LOOP_PARTS - 1);
+}
+
 static void part_clear (struct plan_part *part)
 {
     free (part->task);
@@ -87,7 +97,7 @@ static void part_clear (struct plan_part *part)
     free (part->echoes);
 }
 
-static void part_alloc_results (struct plan_part *part)
+static void alloc_results (struct plan_part *part)
 {
     size_t rows = rows_of (part);
 
@@ -169,7 +179,7 @@ static bool unpack_plan (struct plan_part *part, const struct group_blob *blob,
             return false;
         round = task->round;
     }
-    part_alloc_results (part);
+    alloc_results (part);
     return true;
 }
 
@@ -322,37 +332,45 @@ static int run_rounds (struct group *g, struct plan_part *part,
     size_t last = 0; /* tasks of this pass up to here are done */
     uint64_t done = 0;
     size_t which = 0;
+    int rc = 0;
 
-    while (which < LOOP_PARTS) {
+    while (rc == 0 && which < LOOP_PARTS) {
         bool loops = done == total * which / (LOOP_PARTS - 1);
-        uint64_t round = part->rounds > 0 ? done % part->rounds : 0;
-        int rc;
+        uint64_t round = loops ? round_of_loops (part, which)
+                               : done % part->rounds;
+        size_t first = round > 0 ? last : 0;
 
         if (group_now (g) + limit < end)
             g->deadline = group_now (g) + limit;
-        if (loops) {
-            round = (uint64_t)part->rounds * which / (LOOP_PARTS - 1);
+        if (loops)
             rc = run_loops (g, part, which++, err);
-        }
         else {
-            size_t first = last = round > 0 ? last : 0;
-
-            while (last < part->ntasks && part->task[last].round == round)
-                last++;
-            rc = run_step (g, part, (unsigned int)(done / part->rounds), first,
-                           last, err);
-            done++;
+            for (last = first; last < part->ntasks
+                               && part->task[last].round == round; last++)
+                ;
+            rc = run_step (g, part, (unsigned int)(done++ / part->rounds),
+                           first, last, err);
+            if (rc == 0 && progress)
+                progress_show (progress, done, total);
         }
         if (rc < 0 && group_now (g) >= g->deadline && group_now (g) < end)
             error_world (err, "round %u took longer than %g s",
                          (unsigned int)round + 1, (double)limit / 1e9);
         g->deadline = end;
-        if (rc < 0)
-            return -1;
-        if (!loops && progress)
-            progress_show (progress, done, total);
     }
-    return 0;
+    return rc;
+}
+
+/* Begin or end to count what the ports of this host carry for others. */
+static void watch (struct group *g, bool begins)
+{
+    const char *sysfs = g->transport->sysfs ? g->transport->sysfs (g->t)
+                                            : LOCAL_SYSFS;
+
+    if (g->watch)
+        (begins ? ports_watch_begin : ports_watch_end) (
+            g->watch, sysfs ? sysfs : "/nowhere", group_now (g),
+            group_stats (g).bytes);
 }
 
 static int run_part (struct group *g, struct plan_part *part,
@@ -364,12 +382,10 @@ static int run_part (struct group *g, struct plan_part *part,
         g->transport->set_level (g->t, part->level);
     group_attend (g, part->ntasks > 0);
     rc = prepare (g, part, err);
-    if (g->stage)
-        g->stage (g->hook_arg, true);
+    watch (g, true);
     if (rc == 0)
         rc = run_rounds (g, part, progress, err);
-    if (g->stage)
-        g->stage (g->hook_arg, false);
+    watch (g, false);
     group_attend (g, false);
     return rc;
 }
@@ -378,6 +394,14 @@ static int run_part (struct group *g, struct plan_part *part,
  * Results
  */
 
+/* Copy bytes, if any. Return the end. */
+static uint8_t *put (uint8_t *p, const void *data, size_t len)
+{
+    if (len > 0)
+        memcpy (p, data, len);
+    return p + len;
+}
+
 /* Call this while the process is where it measured: it describes the host. */
 static void pack_result (const struct group *g, const struct plan_part *part,
                          struct group_blob *blob)
@@ -385,17 +409,22 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     const struct transport *t = g->transport;
     struct group_stats stats = group_stats (g);
     const char *trouble = t->trouble ? t->trouble (g->t) : NULL;
-    char *remark = g->remark ? g->remark (g->hook_arg) : NULL;
     size_t len = trouble ? strnlen (trouble, TROUBLE_MAX) : 0;
-    size_t more = remark ? strnlen (remark, REMARK_MAX) : 0;
+    size_t remark_len = 0, about_len;
+    char *remark;
+    FILE *fp = xcheck (open_memstream (&remark, &remark_len));
     uint8_t about[ABOUT_MAX];
     struct node node;
-    size_t about_len;
     uint8_t *p;
 
+    if (g->watch)
+        ports_say_traffic (g->watch, PROBE_REMARK, fp);
+    xcheck (fclose (fp) == 0 ? remark : NULL);
+    if (remark_len > REMARK_MAX)
+        remark_len = REMARK_MAX;
     about_read (&node, "", *g->t->device ? g->t->device : NULL);
     about_len = about_pack (&node, about);
-    blob->len = RESULT_HEADER + len + more + about_len;
+    blob->len = RESULT_HEADER + len + remark_len + about_len;
     for (size_t i = 0; i < rows_of (part); i++)
         blob->len += 2 + 4 * (size_t)part->echoes[i];
     p = blob->data = xarray (blob->len, 1);
@@ -403,16 +432,12 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     wire_put (p + 4, stats.duplicate, 4);
     wire_put (p + 8, stats.foreign, 4);
     wire_put (p + 12, len, 1);
-    wire_put (p + 13, more, 2);
+    wire_put (p + 13, remark_len, 2);
     wire_put (p + 15, about_len, 1);
-    p += RESULT_HEADER;
-    if (len > 0)
-        memcpy (p, trouble, len);
-    if (more > 0)
-        memcpy (p + len, remark, more);
+    p = put (p + RESULT_HEADER, trouble, len);
+    p = put (p, remark, remark_len);
+    p = put (p, about, about_len);
     free (remark);
-    memcpy (p + len + more, about, about_len);
-    p += len + more + about_len;
     for (size_t i = 0; i < rows_of (part); i++) {
         wire_put (p, part->echoes[i], 2);
         p += 2;
@@ -575,31 +600,40 @@ static int ask_others (struct group *g, enum group_kind kind,
     return rc;
 }
 
-/* An iterator over all sides of all probes, in the order of the plan. */
-struct plan_side {
-    size_t round, next; /* set these to the first round and 0 */
-    const struct probe *probe;
-    uint8_t side; /* 0: the plan's a; 1: its b */
+/* A side of a probe of the plan: who pings whom. */
+struct side {
     uint32_t own, other; /* endpoints */
 };
 
-static bool next_side (const struct plan *plan, struct plan_side *s)
+static struct side side_of (const struct probe *probe, size_t which)
 {
-    size_t n = 0;
-    const struct probe *probe = NULL;
+    return which ? (struct side){ probe->b, probe->a }
+                 : (struct side){ probe->a, probe->b };
+}
 
-    for (; s->round < plan_rounds (plan); s->round++, s->next = 0) {
-        probe = plan_round (plan, s->round, &n);
-        if (s->next < 2 * n)
-            break;
-    }
-    if (s->round == plan_rounds (plan))
-        return false;
-    s->probe = &probe[s->next / 2];
-    s->side = s->next++ % 2;
-    s->own = s->side ? s->probe->b : s->probe->a;
-    s->other = s->side ? s->probe->a : s->probe->b;
-    return true;
+/* Add a task for one side of a probe to the part of the member that pings. */
+static int add_task (const struct group *g, const struct probe_stage *stage,
+                     size_t round, struct side side, size_t which,
+                     struct plan_part *part, struct error *err)
+{
+    const struct probe_end *own = &stage->end[side.own];
+    const struct probe_end *other = &stage->end[side.other];
+    size_t m = g->member_of[own->peer];
+    struct plan_part *p = &part[m];
+    struct plan_task task = {
+        .round = (uint32_t)(round - stage->first),
+        .side = (uint8_t)which,
+        .ping = { .rail = own->peer - g->first[m], .peer = other->peer,
+                  .way = { own->lid, other->lid } },
+    };
+
+    for (size_t i = p->ntasks; i > 0 && p->task[i - 1].round == task.round; i--)
+        if (p->task[i - 1].ping.rail == task.ping.rail)
+            return error_input (err, "an endpoint has two probes in round %zu "
+                                "of the plan", round);
+    p->task = xgrow (p->task, p->ntasks, sizeof (*p->task));
+    p->task[p->ntasks++] = task;
+    return 0;
 }
 
 /* Split the plan, from the stage's first round on, into the members' parts.
@@ -608,36 +642,24 @@ static bool next_side (const struct plan *plan, struct plan_side *s)
 static int cut_plan (struct group *g, const struct probe_stage *stage,
                      struct plan_part *part, struct error *err)
 {
-    struct plan_side s = { .round = stage->first };
+    size_t rounds = plan_rounds (stage->plan), n;
 
     for (size_t m = 0; m < g->n; m++) {
         part[m].repeats = stage->repeats;
         part[m].level = stage->level;
-        part[m].rounds = (uint32_t)(plan_rounds (stage->plan) - stage->first);
+        part[m].rounds = (uint32_t)(rounds - stage->first);
         part[m].rails = g->first[m + 1] - g->first[m];
     }
-    while (next_side (stage->plan, &s)) {
-        const struct probe_end *own = &stage->end[s.own];
-        const struct probe_end *other = &stage->end[s.other];
-        size_t m = g->member_of[own->peer];
-        struct plan_part *p = &part[m];
-        struct plan_task task = {
-            .round = (uint32_t)(s.round - stage->first),
-            .side = s.side,
-            .ping = { .rail = own->peer - g->first[m], .peer = other->peer,
-                      .way = { own->lid, other->lid } },
-        };
+    for (size_t round = stage->first; round < rounds; round++) {
+        const struct probe *probe = plan_round (stage->plan, round, &n);
 
-        for (size_t i = p->ntasks;
-             i > 0 && p->task[i - 1].round == task.round; i--)
-            if (p->task[i - 1].ping.rail == task.ping.rail)
-                return error_input (err, "an endpoint has two probes in round "
-                                    "%zu of the plan", s.round);
-        p->task = xgrow (p->task, p->ntasks, sizeof (*p->task));
-        p->task[p->ntasks++] = task;
+        for (size_t i = 0; i < 2 * n; i++)
+            if (add_task (g, stage, round, side_of (&probe[i / 2], i % 2),
+                          i % 2, part, err) < 0)
+                return -1;
     }
     for (size_t m = 0; m < g->n; m++)
-        part_alloc_results (&part[m]);
+        alloc_results (&part[m]);
     return 0;
 }
 
@@ -654,47 +676,50 @@ static void row_quantiles (double *rtt_ns, const struct plan_part *part,
 
 /* Add the samples in the order of the plan. The parts were split in that order,
  * too, so each member's tasks come one after the other. Then the loopbacks: of
- * each peer as that of its end with the lowest LID, recorded before the round
- * in which they would be if there were only one pass.
+ * each peer as that of its end with the lowest LID.
  */
 static void join_results (struct group *g, const struct probe_stage *stage,
                           const struct plan_part *part, struct samples *samples)
 {
     const struct probe_end *end = stage->end;
-    size_t *next = xcalloc (g->n, sizeof (*next));
+    size_t *next = xcalloc (g->n, sizeof (*next)), n;
     uint32_t *end_of = xarray (g->npeers, sizeof (*end_of));
-    struct plan_side s = { .round = stage->first };
 
     memset (end_of, 0xff, g->npeers * sizeof (*end_of));
-    while (next_side (stage->plan, &s)) {
-        uint32_t peer = end[s.own].peer;
-        const struct plan_part *of = &part[g->member_of[peer]];
-        size_t row = next[g->member_of[peer]]++;
-        struct sample sample = {
-            .a = s.probe->a,
-            .b = s.probe->b,
-            .round = (uint32_t)s.round,
-            .initiator = s.own,
-            .sent = of->repeats,
-            .lost = of->repeats - of->echoes[row],
-        };
+    for (size_t round = stage->first; round < plan_rounds (stage->plan);
+         round++) {
+        const struct probe *probe = plan_round (stage->plan, round, &n);
 
-        if (of->echoes[row] > 0)
-            row_quantiles (sample.rtt_ns, of, row, 1);
-        samples_add (samples, &sample);
-        if (end_of[peer] == NO_END || end[s.own].lid < end[end_of[peer]].lid)
-            end_of[peer] = s.own;
+        for (size_t i = 0; i < 2 * n; i++) {
+            uint32_t own = side_of (&probe[i / 2], i % 2).own;
+            uint32_t peer = end[own].peer;
+            const struct plan_part *of = &part[g->member_of[peer]];
+            size_t row = next[g->member_of[peer]]++;
+            struct sample sample = {
+                .a = probe[i / 2].a,
+                .b = probe[i / 2].b,
+                .round = (uint32_t)round,
+                .initiator = own,
+                .sent = of->repeats,
+                .lost = of->repeats - of->echoes[row],
+            };
+
+            if (of->echoes[row] > 0)
+                row_quantiles (sample.rtt_ns, of, row, 1);
+            samples_add (samples, &sample);
+            if (end_of[peer] == NO_END || end[own].lid < end[end_of[peer]].lid)
+                end_of[peer] = own;
+        }
     }
     for (size_t which = 0; which < LOOP_PARTS; which++)
         for (uint32_t p = 0; p < g->npeers; p++) {
             size_t m = g->member_of[p];
             size_t row = part[m].ntasks + which * part[m].rails
                          + (p - g->first[m]);
-            uint64_t round = (uint64_t)part[m].rounds * which
-                             / (LOOP_PARTS - 1);
             struct loopback loopback = {
                 .end = end_of[p],
-                .round = (uint32_t)(stage->first + round),
+                .round = (uint32_t)(stage->first
+                                    + round_of_loops (&part[m], which)),
             };
 
             if (end_of[p] == NO_END || part[m].echoes[row] == 0)

@@ -44,12 +44,17 @@ enum {
 
 enum { PROBE_STAGES = 2 };
 
+/* Replaces the nonce in the members' lines on traffic: in a check by hand each
+ * process has a nonce of its own.
+ */
+#define PROBE_REMARK "0"
+
 /* What is known of a member at the end. */
 struct probe_member {
     bool answered;
     char *trouble;    /* what went wrong with its rails, one sentence; NULL:
                          nothing */
-    char *remark;     /* of its group */
+    char *remark;     /* its lines on others' traffic (ibquery/ports.h) */
     struct node node; /* its host without the name, if it answered */
     /* its part in each stage: members may fetch it as long as the group lives
      */

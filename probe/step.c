@@ -154,9 +154,8 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
         size_t rails = unpack (rank, &blob[i], r->peer + npeers);
 
         rank->member = ROSTER_NONE;
-        if (!rank->host[0] && coord)
-            snprintf (rank->host, sizeof (rank->host), "%s",
-                      coord->means->host (coord, (unsigned int)i));
+        if (!rank->host[0] && coord && coord->means->ask_host)
+            coord->means->ask_host (coord, (unsigned int)i, rank->host);
         if (rails == 0 || !agrees (r, rank, transport, npeers, rails))
             continue;
         r->key = mix (mix (r->key, i), rank->key);
@@ -222,8 +221,7 @@ int step_join (struct step *s, struct error *err)
         return -1;
     s->rank = c->rank;
     s->size = c->size;
-    snprintf (s->host, sizeof (s->host), "%s", c->means->host (c, s->rank));
-    text_clean (s->host);
+    strcpy (s->host, c->host);
     return 0;
 }
 
