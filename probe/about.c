@@ -8,108 +8,77 @@
 #include "config.h"
 #include "probe/about.h"
 
-#include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "probe/cpu.h"
 #include "probe/wire.h"
 #include "util/text.h"
 
-enum { NUMA_UNKNOWN = 0xffff, NAME_MAX_BYTES = 64 };
+enum { NUMA_UNKNOWN = 0xffff, TEXTS = 3 };
 
 static const struct node unknown = { .numa = -1, .adapter_numa = -1 };
 
-/* Read the first line of a file; "" if there is none or it does not fit. */
-static void read_word (const char *root, const char *path, char *buf,
-                       size_t size)
+/* One of the node's texts, and its size. */
+static char *text_of (struct node *node, int which, size_t *size)
 {
-    char line[256] = "";
-    char full[512];
-    size_t len;
-    FILE *fp;
+    char *const text[TEXTS] = { node->boot, node->kernel, node->governor };
+    const size_t sizes[TEXTS] = { sizeof (node->boot), sizeof (node->kernel),
+                                  sizeof (node->governor) };
 
-    buf[0] = '\0';
-    snprintf (full, sizeof (full), "%s%s", root, path);
-    if (!(fp = fopen (full, "re")))
-        return;
-    if (fgets (line, sizeof (line), fp)
-        && (len = strcspn (line, "\n")) < size) {
-        memcpy (buf, line, len);
-        buf[len] = '\0';
-    }
-    fclose (fp);
-}
-
-/* The NUMA node of a processor: its directory contains a link nodeN. -1 if
- * unknown.
- */
-static int find_numa (const char *root, int cpu)
-{
-    char path[256];
-    struct dirent *entry;
-    uint64_t n;
-    int numa = -1;
-    DIR *dir;
-
-    snprintf (path, sizeof (path), "%.200s/sys/devices/system/cpu/cpu%d",
-              root, cpu);
-    if (!(dir = opendir (path)))
-        return -1;
-    while (numa < 0 && (entry = readdir (dir)))
-        if (!strncmp (entry->d_name, "node", 4)
-            && text_u64 (entry->d_name + 4, 0, NODE_NUMA_MAX, &n) == 0)
-            numa = (int)n;
-    closedir (dir);
-    return numa;
-}
-
-/* Read one of the node's texts; "" if it is not valid. */
-static void read_text (struct node *node, const char *root, const char *path,
-                       char *text, size_t size)
-{
-    read_word (root, path, text, size);
-    if (node_check (node, "", NULL) < 0)
-        text[0] = '\0';
+    *size = sizes[which];
+    return text[which];
 }
 
 void about_read (struct node *node, const char *root, const char *device)
 {
     int cpu = sched_getcpu ();
-    char path[128];
-    char word[16];
+    char governor[128], word[16], path[512];
+    const char *const file[TEXTS] = { "/proc/sys/kernel/random/boot_id",
+                                      "/proc/sys/kernel/osrelease", governor };
     uint64_t n;
 
     *node = unknown;
-    read_text (node, root, "/proc/sys/kernel/random/boot_id", node->boot,
-               sizeof (node->boot));
-    read_text (node, root, "/proc/sys/kernel/osrelease", node->kernel,
-               sizeof (node->kernel));
-    if (cpu >= 0) {
-        snprintf (path, sizeof (path),
-                  "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
-                  cpu);
-        read_text (node, root, path, node->governor,
-                   sizeof (node->governor));
-        node->numa = find_numa (root, cpu);
+    snprintf (governor, sizeof (governor),
+              "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu);
+    for (int i = 0; i < TEXTS; i++) {
+        size_t size;
+        char *text = text_of (node, i, &size);
+
+        snprintf (path, sizeof (path), "%.300s%s", root, file[i]);
+        cpu_read_line (path, text, size);
+        if (node_check (node, "", NULL) < 0)
+            text[0] = '\0';
     }
-    if (device) {
+    /* the processor's directory contains a link nodeN */
+    for (int i = 0; i <= NODE_NUMA_MAX && node->numa < 0; i++) {
         snprintf (path, sizeof (path),
-                  "/sys/class/infiniband/%.*s/device/numa_node",
-                  NAME_MAX_BYTES, device);
-        read_word (root, path, word, sizeof (word));
-        if (text_u64 (word, 0, NODE_NUMA_MAX, &n) == 0)
-            node->adapter_numa = (int)n;
+                  "%.300s/sys/devices/system/cpu/cpu%d/node%d", root, cpu, i);
+        if (access (path, F_OK) == 0)
+            node->numa = i;
     }
+    if (!device)
+        return;
+    snprintf (path, sizeof (path),
+              "%.300s/sys/class/infiniband/%.64s/device/numa_node", root,
+              device);
+    cpu_read_line (path, word, sizeof (word));
+    if (text_u64 (word, 0, NODE_NUMA_MAX, &n) == 0)
+        node->adapter_numa = (int)n;
 }
 
-size_t about_pack (const struct node *node, uint8_t *buf)
+size_t about_pack (struct node *node, uint8_t *buf)
 {
-    const char *const text[] = { node->boot, node->kernel, node->governor };
     uint8_t *p = buf;
+    size_t size;
 
-    for (size_t i = 0; i < 3; i++)
-        p = wire_put_bytes (p, text[i], strlen (text[i]), UINT8_MAX);
+    for (int i = 0; i < TEXTS; i++) {
+        const char *text = text_of (node, i, &size);
+
+        p = wire_put_bytes (p, text, strlen (text), UINT8_MAX);
+    }
     wire_put (p, (uint64_t)node->numa, 2); /* -1: NUMA_UNKNOWN */
     wire_put (p + 2, (uint64_t)node->adapter_numa, 2);
     return (size_t)(p + 4 - buf);
@@ -127,9 +96,12 @@ size_t about_unpack (struct node *node, const uint8_t *buf, size_t len)
     struct wire_in in = { buf, len, false };
 
     *node = unknown;
-    wire_take_text (&in, node->boot, sizeof (node->boot));
-    wire_take_text (&in, node->kernel, sizeof (node->kernel));
-    wire_take_text (&in, node->governor, sizeof (node->governor));
+    for (int i = 0; i < TEXTS; i++) {
+        size_t size;
+        char *text = text_of (node, i, &size);
+
+        wire_take_text (&in, text, size);
+    }
     node->numa = take_numa (&in);
     node->adapter_numa = take_numa (&in);
     if (!in.bad && node_check (node, "", NULL) == 0)

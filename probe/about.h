@@ -21,7 +21,7 @@ void about_read (struct node *node, const char *root, const char *device);
  * the node is then unknown.
  */
 enum { ABOUT_MAX = 160 };
-size_t about_pack (const struct node *node, uint8_t *buf);
+size_t about_pack (struct node *node, uint8_t *buf);
 size_t about_unpack (struct node *node, const uint8_t *buf, size_t len);
 
 #endif /* PROBE_ABOUT_H */

@@ -63,15 +63,18 @@ size_t cpu_count (void)
     return (size_t)CPU_COUNT (&set);
 }
 
-/* Read the first line of a file in /proc or /sys; "" if there is none. */
-static void read_line (const char *path, char *buf, int size)
+void cpu_read_line (const char *path, char *buf, size_t size)
 {
     FILE *fp = fopen (path, "re");
+    char line[4096] = "";
 
-    if (!fp || !fgets (buf, size, fp))
-        buf[0] = '\0';
+    if (fp && !fgets (line, sizeof (line), fp))
+        line[0] = '\0';
     if (fp)
         fclose (fp);
+    line[strcspn (line, "\n")] = '\0';
+    if (snprintf (buf, size, "%s", line) >= (int)size)
+        buf[0] = '\0';
 }
 
 void cpu_cores (cpu_set_t *cores)
@@ -87,7 +90,7 @@ void cpu_cores (cpu_set_t *cores)
             continue;
         snprintf (path, sizeof (path), "/sys/devices/system/cpu/cpu%d/topology"
                   "/thread_siblings_list", i);
-        read_line (path, list, sizeof (list));
+        cpu_read_line (path, list, sizeof (list));
         if (cpu_parse_list (list, &threads) < 0)
             continue;
         for (int k = i + 1; k < CPU_SETSIZE; k++)
@@ -117,7 +120,7 @@ void cpu_pin (const char *device, size_t nth)
 
     snprintf (path, sizeof (path),
               "/sys/class/infiniband/%s/device/local_cpulist", device);
-    read_line (path, list, sizeof (list));
+    cpu_read_line (path, list, sizeof (list));
     if (sched_getaffinity (0, sizeof (allowed), &allowed) < 0
         || cpu_parse_list (list, &near) < 0
         || (cpu = cpu_choose (&allowed, &near, nth)) < 0)
@@ -130,7 +133,7 @@ uint32_t cpu_machine (void)
     uint32_t hash = UINT32_C (2166136261); /* FNV-1a */
     char id[64];
 
-    read_line ("/proc/sys/kernel/random/boot_id", id, sizeof (id));
+    cpu_read_line ("/proc/sys/kernel/random/boot_id", id, sizeof (id));
     for (const char *s = id; *s; s++)
         hash = (hash ^ (uint8_t)*s) * UINT32_C (16777619);
     return hash;

@@ -7,6 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Read the first line of a file in /proc or /sys, without its end; "" if there
+ * is none or it does not fit.
+ */
+void cpu_read_line (const char *path, char *buf, size_t size);
+
 /* Parse the kernel's notation, "0-3,8,10-11". Return 0, or -1 with errno
  * EINVAL. Cores that do not fit into a cpu_set_t are left out.
  */

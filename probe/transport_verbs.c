@@ -989,57 +989,36 @@ static int take_wire (struct rail *rail, const struct packet *packet,
  * Receiving
  */
 
-struct completion {
-    struct slot *slot;
-    enum ibv_wc_status status;
-    /* if it is a success */
-    uint32_t len;
-    uint32_t src_qp;
-    uint16_t slid;
-    bool grh;         /* over UD: the GRH bytes are filled in */
-    int64_t stamp_ns; /* by the device's clock */
-};
-
-/* Take one completion of a receive. Return 1, 0 if there is none, or -1 with
- * err.
+/* Take one completion of a receive, with its time by the rail's clock. Return
+ * 1, 0 if there is none, or -1 with err.
  */
-static int poll_receive (struct rail *rail, struct completion *c,
-                         struct error *err)
+static int poll_receive (struct rail *rail, struct ibv_wc *wc,
+                         int64_t *stamp_ns, struct error *err)
 {
     const struct verbs_device *d = &rail->device;
     struct ibv_cq_ex *ex = rail->stamped;
     struct ibv_poll_cq_attr none = { 0 };
-    struct ibv_wc wc;
     int rc;
 
     if (!ex) {
-        if ((rc = ibv_poll_cq (rail->receives, 1, &wc)) < 0)
+        if ((rc = ibv_poll_cq (rail->receives, 1, wc)) < 0)
             return verbs_device_failed (d, "polling failed", EIO, err);
-        if (rc > 0)
-            *c = (struct completion){
-                (struct slot *)(uintptr_t)wc.wr_id, wc.status, wc.byte_len,
-                wc.src_qp, wc.slid, wc.wc_flags & IBV_WC_GRH,
-                verbs_device_now_ns (d)
-            };
+        *stamp_ns = rc > 0 ? verbs_device_now_ns (d) : 0;
         return rc;
     }
     if ((rc = ibv_start_poll (ex, &none)) != 0)
         return rc == ENOENT
                    ? 0
                    : verbs_device_failed (d, "polling failed", rc, err);
-    *c = (struct completion){
-        .slot = (struct slot *)(uintptr_t)ex->wr_id,
-        .status = ex->status,
-    };
-    if (c->status == IBV_WC_SUCCESS) {
-        c->len = ibv_wc_read_byte_len (ex);
-        c->src_qp = ibv_wc_read_src_qp (ex);
-        c->slid = (uint16_t)ibv_wc_read_slid (ex);
-        c->grh = ibv_wc_read_wc_flags (ex) & IBV_WC_GRH;
-        c->stamp_ns = d->clock_khz
-                          ? verbs_device_stamp_ns (
-                              d, ibv_wc_read_completion_ts (ex))
-                          : verbs_device_now_ns (d);
+    *wc = (struct ibv_wc){ .wr_id = ex->wr_id, .status = ex->status };
+    if (wc->status == IBV_WC_SUCCESS) {
+        wc->byte_len = ibv_wc_read_byte_len (ex);
+        wc->src_qp = ibv_wc_read_src_qp (ex);
+        wc->slid = (uint16_t)ibv_wc_read_slid (ex);
+        wc->wc_flags = ibv_wc_read_wc_flags (ex);
+        *stamp_ns = d->clock_khz ? verbs_device_stamp_ns (
+                                       d, ibv_wc_read_completion_ts (ex))
+                                 : verbs_device_now_ns (d);
     }
     ibv_end_poll (ex);
     return 1;
@@ -1048,17 +1027,19 @@ static int poll_receive (struct rail *rail, struct completion *c,
 /* Check a datagram: fill in the packet, or count it as dropped. Return its
  * type, or 0.
  */
-static int check (const struct rail *rail, const struct completion *c,
+static int check (const struct rail *rail, const struct ibv_wc *wc,
                   struct packet *packet)
 {
     struct verbs *v = rail->all;
-    const struct queue *q = c->slot->q;
+    const struct slot *slot = (const struct slot *)(uintptr_t)wc->wr_id;
+    const struct queue *q = slot->q;
     bool ud = q == rail->ud;
     size_t before = ud ? VERBS_GRH : 0;
-    size_t len = c->len >= before ? c->len - before : 0;
-    const uint8_t *p = c->slot->data + before;
-    struct verbs_origin origin = { c->src_qp, c->slid,
-                                   c->grh ? c->slot->data : NULL };
+    size_t len = wc->byte_len >= before ? wc->byte_len - before : 0;
+    const uint8_t *p = slot->data + before;
+    struct verbs_origin origin = { wc->src_qp, wc->slid,
+                                   wc->wc_flags & IBV_WC_GRH ? slot->data
+                                                             : NULL };
     struct verbs_header h;
     unsigned int lids;
 
@@ -1072,12 +1053,11 @@ static int check (const struct rail *rail, const struct completion *c,
         v->handle.counts.repeated++;
         return 0;
     }
-    packet->stamp_ns = c->stamp_ns;
     packet->held_ns = h.held_ns;
     packet->peer = h.from;
     /* over UD only its sender's LID is known */
     lids = 1U << v->at[h.from].lmc;
-    packet->way = ud ? (struct transport_way){ .other = c->slid & (lids - 1) }
+    packet->way = ud ? (struct transport_way){ .other = wc->slid & (lids - 1) }
                      : q->way;
     packet->len = len - VERBS_HEADER - h.pad;
     memcpy (packet->data, p + VERBS_HEADER, packet->len);
@@ -1092,23 +1072,25 @@ static int take (struct rail *rail, struct packet *packet, bool *came,
                  struct error *err)
 {
     struct verbs_device *d = &rail->device;
-    struct completion c = { .slot = NULL };
-    int rc = poll_receive (rail, &c, err);
+    struct ibv_wc wc;
+    struct slot *slot;
+    int rc = poll_receive (rail, &wc, &packet->stamp_ns, err);
     int type;
 
     if (rc <= 0)
         return rc;
     *came = true;
-    if (c.status != IBV_WC_SUCCESS)
-        return failed (rail, c.slot->q, "receiving failed", 0, c.status, err);
+    slot = (struct slot *)(uintptr_t)wc.wr_id;
+    if (wc.status != IBV_WC_SUCCESS)
+        return failed (rail, slot->q, "receiving failed", 0, wc.status, err);
     if (!rail->trusted && d->clock_khz
-        && !verbs_stamp_is_sound (c.stamp_ns, verbs_device_now_ns (d))) {
+        && !verbs_stamp_is_sound (packet->stamp_ns, verbs_device_now_ns (d))) {
         d->clock_khz = 0;
-        c.stamp_ns = verbs_device_now_ns (d);
+        packet->stamp_ns = verbs_device_now_ns (d);
     }
     rail->trusted = true;
-    type = check (rail, &c, packet);
-    if (post_receive (rail, c.slot, err) < 0)
+    type = check (rail, &wc, packet);
+    if (post_receive (rail, slot, err) < 0)
         return -1;
     if (type == VERBS_WIRE)
         return take_wire (rail, packet, err);

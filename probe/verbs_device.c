@@ -16,7 +16,6 @@
 #include "util/text.h"
 
 enum {
-    GIDS_MAX = 256,
     PORTS_MAX = 255,
     HOP_LIMIT = 64,
     VENDOR_SOFT_ROCE = 0xffffff,
@@ -228,63 +227,52 @@ static int open_port (struct verbs_device *d, const char *device, uint8_t port,
     return 0;
 }
 
-/* Which of n GIDs is wanted; -1 with err. */
-static int choose_gid (const struct verbs_device *d, const char *wanted,
-                       const struct verbs_gid *gid, size_t n,
-                       struct error *err)
-{
-    uint64_t index;
-
-    if (!strcmp (wanted, SITE_AUTO)) {
-        if (n == 0)
-            return error_world (err, "%s: the port has no GID: an address is "
-                                "missing at its network interface", d->name);
-        return d->at.ethernet ? verbs_choose_gid (gid, n) : 0;
-    }
-    if (text_u64 (wanted, 0, UINT8_MAX, &index) < 0)
-        return error_input (err, "option GidIndex: '%s' is not %s or a number",
-                            wanted, SITE_AUTO);
-    for (size_t i = 0; i < n; i++)
-        if (gid[i].index == index)
-            return (int)i;
-    return error_world (err, "%s: there is no GID at index %s", d->name,
-                        wanted);
-}
-
+/* Choose the GID: the wanted one, or the best, which over InfiniBand is the
+ * first. Find the port's GUID: the first GID of an InfiniBand port ends in it,
+ * as does the link-local one of an Ethernet port.
+ */
 static int open_gid (struct verbs_device *d, const char *wanted,
                      struct error *err)
 {
     static const uint8_t zero[VERBS_GID], link_local[8] = { 0xfe, 0x80 };
-    struct verbs_gid gid[GIDS_MAX];
-    size_t n = 0;
-    int chosen;
+    bool any = !strcmp (wanted, SITE_AUTO);
+    struct ibv_gid_entry e;
+    uint64_t index = 0;
+    int best = -1; /* its worth */
 
-    for (int i = 0; i < d->attr.gid_tbl_len && n < GIDS_MAX; i++) {
-        struct ibv_gid_entry e;
+    if (!any && text_u64 (wanted, 0, UINT8_MAX, &index) < 0)
+        return error_input (err, "option GidIndex: '%s' is not %s or a number",
+                            wanted, SITE_AUTO);
+    for (uint32_t i = 0; (int)i < d->attr.gid_tbl_len && i <= UINT8_MAX; i++) {
+        bool v1;
+        int worth;
 
-        if (ibv_query_gid_ex (d->context, d->port, (uint32_t)i, &e, 0) != 0
+        if (ibv_query_gid_ex (d->context, d->port, i, &e, 0) != 0
             || !memcmp (e.gid.raw, zero, VERBS_GID))
             continue;
-        gid[n].index = (unsigned int)i;
-        gid[n].v1 = e.gid_type == IBV_GID_TYPE_ROCE_V1;
-        memcpy (gid[n++].gid, e.gid.raw, VERBS_GID);
-    }
-    if ((chosen = choose_gid (d, wanted, gid, n, err)) < 0)
-        return -1;
-    d->gid_index = (uint8_t)gid[chosen].index;
-    d->at.roce_v1 = d->at.ethernet && gid[chosen].v1;
-    d->at.global = d->at.ethernet || strcmp (wanted, SITE_AUTO) != 0
-                   || (d->attr.flags & IBV_QPF_GRH_REQUIRED);
-    memcpy (d->at.gid, gid[chosen].gid, VERBS_GID);
-    /* The first GID of an InfiniBand port ends in its GUID, as does the link-
-     * local one of an Ethernet port.
-     */
-    for (size_t k = 0; k < n && !d->guid; k++)
-        if (!d->at.ethernet
-            || !memcmp (gid[k].gid, link_local, sizeof (link_local))) {
-            memcpy (&d->guid, gid[k].gid + 8, sizeof (d->guid));
+        v1 = e.gid_type == IBV_GID_TYPE_ROCE_V1;
+        worth = d->at.ethernet ? verbs_gid_worth (e.gid.raw, v1) : 0;
+        if (any ? worth > best : i == index) {
+            best = worth;
+            d->gid_index = (uint8_t)i;
+            d->at.roce_v1 = d->at.ethernet && v1;
+            memcpy (d->at.gid, e.gid.raw, VERBS_GID);
+        }
+        if (!d->guid
+            && (!d->at.ethernet
+                || !memcmp (e.gid.raw, link_local, sizeof (link_local)))) {
+            memcpy (&d->guid, e.gid.raw + 8, sizeof (d->guid));
             d->guid = be64toh (d->guid);
         }
+    }
+    if (best < 0 && any)
+        return error_world (err, "%s: the port has no GID: an address is "
+                            "missing at its network interface", d->name);
+    if (best < 0)
+        return error_world (err, "%s: there is no GID at index %s", d->name,
+                            wanted);
+    d->at.global = d->at.ethernet || !any
+                   || (d->attr.flags & IBV_QPF_GRH_REQUIRED);
     if (!d->guid)
         d->guid = be64toh (ibv_get_device_guid (d->context->device));
     return 0;

@@ -242,22 +242,12 @@ bool verbs_is_from (const struct verbs_origin *origin,
     return at->ethernet || origin->lid >> at->lmc == at->lid >> at->lmc;
 }
 
-static int worth (const struct verbs_gid *g)
+int verbs_gid_worth (const uint8_t gid[VERBS_GID], bool v1)
 {
-    bool link_local = g->gid[0] == 0xfe && (g->gid[1] & 0xc0) == 0x80;
-    int kind = is_ipv4 (g->gid) ? 2 : link_local ? 0 : 1;
+    bool link_local = gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+    int kind = is_ipv4 (gid) ? 2 : link_local ? 0 : 1;
 
-    return (g->v1 ? 0 : 3) + kind;
-}
-
-int verbs_choose_gid (const struct verbs_gid *gid, size_t n)
-{
-    int best = -1;
-
-    for (size_t i = 0; i < n; i++)
-        if (best < 0 || worth (&gid[i]) > worth (&gid[best]))
-            best = (int)i;
-    return best;
+    return (v1 ? 0 : 3) + kind;
 }
 
 uint8_t verbs_timeout_code (int64_t ns)

@@ -143,17 +143,10 @@ bool verbs_pkeys_match (uint16_t a, uint16_t b);
  */
 bool verbs_pkey_is_better (uint16_t pkey, uint16_t best, uint16_t wanted);
 
-/* A GID of a port. */
-struct verbs_gid {
-    unsigned int index;
-    bool v1;
-    uint8_t gid[VERBS_GID];
-};
-
-/* Choose the best of n GIDs on Ethernet: RoCE v2 before v1; IPv4 before global
- * before link-local. Return its position, or -1 if n == 0.
+/* Of several GIDs on Ethernet, the first with the greatest worth is used: RoCE
+ * v2 before v1; IPv4 before global before link-local. Not negative.
  */
-int verbs_choose_gid (const struct verbs_gid *gid, size_t n);
+int verbs_gid_worth (const uint8_t gid[VERBS_GID], bool v1);
 
 /* The code of an RC queue pair's retransmission time-out, from the InfiniBand
  * specification: 4.096 us times a power of two, the smallest that exceeds ns;

@@ -111,7 +111,7 @@ static void test_odd (void)
     ok (n.adapter_numa == -1, "nor a NUMA node beyond all");
 }
 
-static void test_bytes (const struct node *n)
+static void test_bytes (struct node *n)
 {
     uint8_t buf[ABOUT_MAX + 1];
     struct node none = { .numa = -1, .adapter_numa = -1 };

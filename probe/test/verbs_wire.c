@@ -407,21 +407,18 @@ static void test_stamps (void)
 
 static void test_gid (void)
 {
-    struct verbs_gid gid[5] = {
-        { .index = 0, .v1 = true }, { .index = 1 }, { .index = 2, .v1 = true },
-        { .index = 3 }, { .index = 6 },
-    };
+    int v2 = verbs_gid_worth (ipv4, false);
+    int v1 = verbs_gid_worth (ipv4, true);
 
-    memcpy (gid[0].gid, link_local, VERBS_GID);
-    memcpy (gid[1].gid, link_local, VERBS_GID);
-    memcpy (gid[2].gid, ipv4, VERBS_GID);
-    memcpy (gid[3].gid, global, VERBS_GID);
-    memcpy (gid[4].gid, ipv4, VERBS_GID);
-    ok (verbs_choose_gid (gid, 5) == 4, "RoCE v2 of an IPv4 address is best");
-    ok (verbs_choose_gid (gid, 4) == 3, "... then of a global one");
-    ok (verbs_choose_gid (gid, 3) == 1, "... then of a link-local one");
-    ok (verbs_choose_gid (gid + 2, 1) == 0, "... then v1");
-    ok (verbs_choose_gid (gid, 0) == -1, "without any there is none");
+    ok (v2 > verbs_gid_worth (global, false),
+        "RoCE v2 of an IPv4 address is best");
+    ok (verbs_gid_worth (global, false) > verbs_gid_worth (link_local, false),
+        "... then of a global one");
+    ok (verbs_gid_worth (link_local, false) > v1,
+        "... then of a link-local one");
+    ok (v1 > verbs_gid_worth (link_local, true)
+            && verbs_gid_worth (link_local, true) >= 0,
+        "... then v1");
 }
 
 static void test_ticks (void)
