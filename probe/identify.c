@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Find the endpoint of the fabric for each rail of the roster.
- *
- * Notes: a GUID is first looked up among the ports of the host with the node's
- * name, which finds nearly all. Only if one is not there, all endpoints are
- * sorted by GUID, once.
- */
+/* Find the endpoint of the fabric for each rail of the roster. */
 #include "config.h"
 #include "probe/identify.h"
 
@@ -13,6 +8,7 @@
 #include <string.h>
 
 #include "ibquery/guids.h"
+#include "ibquery/nodemap.h"
 #include "util/alloc.h"
 #include "util/text.h"
 
@@ -20,7 +16,7 @@ struct identifying {
     struct identity *id;
     const struct roster *roster;
     const struct fabric *fabric;
-    const struct nodemap *map;
+    struct nodemap *map; /* NULL: none */
     FILE *report;
     struct guids guids;
     uint32_t *owner; /* [nendpoints] rank; UINT32_MAX: none */
@@ -40,10 +36,11 @@ static void set_absent (struct identity *id, const char *host, size_t rank,
         id->why[rank] = xasprintf ("rank %zu: %s", rank, why);
 }
 
-static const struct fabric_port *port_of (const struct fabric *f,
-                                         uint32_t endpoint)
+/* Whether an address has the LID of an endpoint, or none. */
+static bool fits (const struct fabric *f, const struct transport_address *a,
+                  uint32_t endpoint)
 {
-    return &f->port[f->endpoint[endpoint].port];
+    return a->lid == 0 || a->lid == f->port[f->endpoint[endpoint].port].lid;
 }
 
 static int stale (struct error *err, const char *host)
@@ -58,24 +55,17 @@ static int find_rail (struct identifying *s, const char *name,
                       struct error *err)
 {
     const struct fabric *f = s->fabric;
-    uint32_t host = fabric_find_host (f, name);
-    const struct fabric_endpoint *ep;
 
-    *endpoint = FABRIC_NONE;
-    for (uint32_t i = 0; host != FABRIC_NONE && i < f->host[host].count; i++)
-        if (port_of (f, f->host[host].first + i)->guid == a->guid)
-            *endpoint = f->host[host].first + i;
-    if (*endpoint == FABRIC_NONE
-        && guids_find (&s->guids, f, a->guid, endpoint, err) < 0)
+    if (guids_find (&s->guids, f, a->guid, endpoint, err) < 0)
         return -1;
     if (*endpoint == FABRIC_NONE)
         return 0;
-    ep = &f->endpoint[*endpoint];
-    if (a->lid != 0 && a->lid != port_of (f, *endpoint)->lid)
+    if (!fits (f, a, *endpoint))
         return stale (err, name);
-    if (s->report && ep->host != host)
+    if (s->report && f->endpoint[*endpoint].host != fabric_find_host (f, name))
         fprintf (s->report, "pmm: the port of %s with the GUID %016" PRIx64
-                 " is %s in the fabric snapshot\n", name, a->guid, ep->name);
+                 " is %s in the fabric snapshot\n", name, a->guid,
+                 f->endpoint[*endpoint].name);
     return 0;
 }
 
@@ -94,8 +84,7 @@ static int find_by_name (struct identifying *s, const char *name,
         return 0;
     for (uint32_t i = 0; i < rails; i++) {
         endpoint[i] = f->host[host].first + a[i].number;
-        if (a[i].number >= f->host[host].count
-            || (a[i].lid != 0 && a[i].lid != port_of (f, endpoint[i])->lid))
+        if (a[i].number >= f->host[host].count || !fits (f, &a[i], endpoint[i]))
             return stale (err, name);
     }
     s->by_name += rails;
@@ -147,7 +136,7 @@ static void take (struct identifying *s, size_t rank, uint32_t peer,
                   uint32_t endpoint)
 {
     const struct fabric *f = s->fabric;
-    uint8_t lmc = port_of (f, endpoint)->lmc;
+    uint8_t lmc = f->port[f->endpoint[endpoint].port].lmc;
     struct identity *id = s->id;
 
     s->owner[endpoint] = (uint32_t)rank;
@@ -160,6 +149,7 @@ static void take (struct identifying *s, size_t rank, uint32_t peer,
     }
 }
 
+/* Identify the rails of a member; set why it is absent if it is. */
 static int identify_rank (struct identifying *s, size_t rank, struct error *err)
 {
     const struct roster *r = s->roster;
@@ -168,47 +158,42 @@ static int identify_rank (struct identifying *s, size_t rank, struct error *err)
     uint32_t rails = r->first[r->rank[rank].member + 1] - first;
     uint32_t endpoint[TRANSPORT_RAILS_MAX];
     size_t before = s->id->n;
-    char why[192];
+    struct error why = { .text = "" };
     int known = find_rails (s, name, r->peer + first, rails, endpoint, err);
 
     if (known < 0)
         return -1;
-    if (known == 0) {
-        snprintf (why, sizeof (why), "%s is not in the fabric snapshot", name);
-        set_absent (s->id, name, rank, why);
-        return 0;
-    }
-    for (uint32_t i = 0; i < rails; i++) {
-        uint32_t other;
+    if (known == 0)
+        error_world (&why, "%s is not in the fabric snapshot", name);
+    for (uint32_t i = 0; i < rails && !why.text[0]; i++) {
+        uint32_t at = endpoint[i];
 
-        if (endpoint[i] == FABRIC_NONE) {
+        if (at == FABRIC_NONE)
             s->strange++;
-            continue;
-        }
-        if ((other = s->owner[endpoint[i]]) == UINT32_MAX) {
-            take (s, rank, first + i, endpoint[i]);
-            continue;
-        }
-        snprintf (why, sizeof (why), "%s and %s both are %s in the fabric "
-                  "snapshot", name, r->rank[other].host,
-                  s->fabric->endpoint[endpoint[i]].name);
-        s->id->n = before;
-        set_absent (s->id, name, rank, why);
-        return 0;
+        else if (s->owner[at] == UINT32_MAX)
+            take (s, rank, first + i, at);
+        else
+            error_world (&why, "%s and %s both are %s in the fabric snapshot",
+                         name, r->rank[s->owner[at]].host,
+                         s->fabric->endpoint[at].name);
     }
-    s->id->hosts++;
+    if (why.text[0]) {
+        s->id->n = before;
+        set_absent (s->id, name, rank, why.text);
+    }
+    else
+        s->id->hosts++;
     return 0;
 }
 
 int identify (struct identity *id, const struct roster *r,
-              const struct fabric *f, const struct nodemap *map, FILE *report,
+              const struct fabric *f, const char *node_map, FILE *report,
               struct error *err)
 {
     struct identifying s = {
         .id = id,
         .roster = r,
         .fabric = f,
-        .map = map,
         .report = report,
         .owner = xarray (f->nendpoints, sizeof (*s.owner)),
     };
@@ -223,6 +208,8 @@ int identify (struct identity *id, const struct roster *r,
         .lid = xcalloc (f->nends, sizeof (*id->lid)),
     };
     memset (s.owner, 0xff, f->nendpoints * sizeof (*s.owner));
+    if (*node_map && !(s.map = nodemap_load (node_map, err)))
+        rc = -1;
     for (size_t rank = 0; rank < r->nranks && rc == 0; rank++) {
         const struct roster_rank *of = &r->rank[rank];
 
@@ -234,31 +221,20 @@ int identify (struct identity *id, const struct roster *r,
             first = id->why[rank];
     }
     guids_clear (&s.guids);
+    nodemap_destroy (s.map);
     free (s.owner);
-    if (rc == 0 && s.by_name > 0 && report)
+    if (rc < 0)
+        return -1;
+    if (s.by_name > 0 && report)
         fprintf (report, "pmm: %s by the names of the nodes, as the GUIDs are "
                  "not in the fabric snapshot\n", COUNTED (s.by_name, "port"));
-    if (rc == 0 && s.strange > 0 && report)
+    if (s.strange > 0 && report)
         fprintf (report, "pmm: not in the fabric snapshot, and not measured: "
                  "%s: see Device in pmm.conf\n", COUNTED (s.strange, "port"));
-    if (rc == 0 && id->hosts < 2)
-        rc = error_world (err, "%s",
-                          first ? first : "fewer than two nodes to measure");
-    return rc;
-}
-
-int identify_by_site (struct identity *id, const struct roster *roster,
-                      const struct fabric *f, const char *node_map,
-                      FILE *report, struct error *err)
-{
-    struct nodemap *map = NULL;
-    int rc;
-
-    if (*node_map && !(map = nodemap_load (node_map, err)))
-        return -1;
-    rc = identify (id, roster, f, map, report, err);
-    nodemap_destroy (map);
-    return rc;
+    if (id->hosts < 2)
+        return error_world (err, "%s",
+                            first ? first : "fewer than two nodes to measure");
+    return 0;
 }
 
 void identity_clear (struct identity *id)

@@ -19,7 +19,6 @@
 #include <stdio.h>
 
 #include "ibquery/fabric.h"
-#include "ibquery/nodemap.h"
 #include "probe/step.h"
 #include "util/error.h"
 
@@ -34,19 +33,14 @@ struct identity {
     size_t hosts;      /* that have endpoints */
 };
 
-/* Identify all rails; map may be NULL. Mismatches that may be harmless are
- * written to `report`, which may be NULL. Return 0, or -1 with err if something
- * is wrong, or if fewer than two hosts are left. id is zeroed before the call;
- * call identity_clear in both cases.
+/* Identify all rails; node_map is a file, "": none. Mismatches that may be
+ * harmless are written to `report`, which may be NULL. Return 0, or -1 with err
+ * if something is wrong, or if fewer than two hosts are left. id is zeroed
+ * before the call; call identity_clear in both cases.
  */
 int identify (struct identity *id, const struct roster *roster,
-              const struct fabric *f, const struct nodemap *map, FILE *report,
+              const struct fabric *f, const char *node_map, FILE *report,
               struct error *err);
-
-/* The same with a map file; "": no map. */
-int identify_by_site (struct identity *id, const struct roster *roster,
-                      const struct fabric *f, const char *node_map,
-                      FILE *report, struct error *err);
 void identity_clear (struct identity *id);
 
 #endif /* PROBE_IDENTIFY_H */

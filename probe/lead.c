@@ -144,9 +144,8 @@ static int prepare (void *arg, struct error *err)
     const char *path = ck->opts->plan;
     FILE *fp;
 
-    if (identify_by_site (&ck->ends_of, ck->roster, ck->fabric, site->node_map,
-                          ck->report, err)
-        < 0)
+    if (identify (&ck->ends_of, ck->roster, ck->fabric, site->node_map,
+                  ck->report, err) < 0)
         return -1;
     if (!path)
         ck->plan = make_plan (ck, err);
@@ -416,8 +415,6 @@ static int reach_verdict (struct lead *ck, struct error *err)
  * Output
  */
 
-enum output { OUTPUT_PLAN, OUTPUT_SAMPLES, OUTPUT_VERDICT, OUTPUT_RESULT };
-
 static void add_pair (const struct lead *ck, json_t *list, uint32_t a,
                       uint32_t b, double rtt_ns, double stderr_ns)
 {
@@ -487,73 +484,60 @@ static int write_result (const struct lead *ck, FILE *fp, struct error *err)
         fp, err);
 }
 
-static int write_one (struct lead *ck, enum output what, FILE *fp,
-                      struct error *err)
+static int write_plan (const struct lead *ck, FILE *fp, struct error *err)
 {
     static const struct plan_file_extra none;
 
-    switch (what) {
-    case OUTPUT_PLAN:
-        return plan_write (ck->plan, ck->ps, &none, fp, err);
-    case OUTPUT_SAMPLES:
-        return samples_write (ck->measured.samples, ck->ps, fp, err);
-    case OUTPUT_RESULT:
-        return write_result (ck, fp, err);
-    default:
-        return verdict_write (ck->verdict, pathset_network (ck->ps), fp, err);
-    }
+    return plan_write (ck->plan, ck->ps, &none, fp, err);
 }
 
-bool lead_drop_file (const char *path)
+static int write_samples (const struct lead *ck, FILE *fp, struct error *err)
 {
-    struct stat st;
-
-    return lstat (path, &st) == 0 && S_ISREG (st.st_mode)
-           && unlink (path) == 0;
+    return samples_write (ck->measured.samples, ck->ps, fp, err);
 }
 
-/* Write a file, if it is wanted, completely or not at all. If it cannot be
- * written, or there is no verdict yet, remove the file of an earlier check.
- * Errors are only reported.
+static int write_verdict (const struct lead *ck, FILE *fp, struct error *err)
+{
+    return verdict_write (ck->verdict, pathset_network (ck->ps), fp, err);
+}
+
+typedef int writer_f (const struct lead *ck, FILE *fp, struct error *err);
+
+/* Write a file completely or not at all: NAME.json in the output directory, or
+ * without a name the result file, if it is wanted. If it cannot be written, or
+ * there is no writer yet, remove the file of an earlier check. Errors are only
+ * reported.
  */
-static void write_output (struct lead *ck, enum output what)
+static void leave (struct lead *ck, const char *name, writer_f *write)
 {
-    static const char *const names[] = { "plan", "samples", "verdict" };
     const char *dir = ck->opts->output;
-    char path[4096];
     struct outfile *out;
     struct error err;
-    int rc = 0;
+    char path[4096];
+    int rc = -1;
 
-    if (!(what == OUTPUT_RESULT ? ck->opts->result : dir))
+    if (!(name ? dir : ck->opts->result))
         return;
-    if (what == OUTPUT_RESULT)
-        snprintf (path, sizeof (path), "%s", ck->opts->result);
-    else if (mkdir (dir, 0777) < 0 && errno != EEXIST)
-        rc = error_errno (&err, "cannot make %s", dir);
+    if (name)
+        snprintf (path, sizeof (path), "%s/%s.json", dir, name);
     else
-        snprintf (path, sizeof (path), "%s/%s.json", dir, names[what]);
-    if (rc == 0 && what == OUTPUT_VERDICT && !ck->verdict)
-        lead_drop_file (path);
-    else if (rc == 0) {
-        out = file_create (path, &err);
-        rc = out ? file_finish (out,
-                                write_one (ck, what, file_stream (out), &err),
-                                &err)
-                 : -1;
-        if (rc < 0)
-            lead_drop_file (path);
-    }
+        snprintf (path, sizeof (path), "%s", ck->opts->result);
+    if (name && mkdir (dir, 0777) < 0 && errno != EEXIST)
+        error_errno (&err, "cannot make %s", dir);
+    else if (write && (out = file_create (path, &err)))
+        rc = file_finish (out, write (ck, file_stream (out), &err), &err);
     if (rc < 0)
+        step_drop_file (path);
+    if (rc < 0 && write)
         fprintf (ck->report, "pmm: %s\n", err.text);
 }
 
-static int print_one (struct lead *ck, enum output what, char **text,
-                      struct error *err)
+static int print (struct lead *ck, writer_f *write, char **text,
+                  struct error *err)
 {
     size_t size;
     FILE *fp = xcheck (open_memstream (text, &size));
-    int rc = write_one (ck, what, fp, err);
+    int rc = write (ck, fp, err);
 
     xcheck (fclose (fp) == 0 ? *text : NULL);
     return rc;
@@ -574,18 +558,18 @@ static int run (struct lead *ck, struct error *err)
         || measure (ck, err) < 0)
         return -1;
     complete_samples (ck);
-    if ((ck->opts->audit
-         && print_one (ck, OUTPUT_PLAN, &result->plan, err) < 0)
-        || print_one (ck, OUTPUT_SAMPLES, &result->samples, err) < 0) {
+    if ((ck->opts->audit && print (ck, write_plan, &result->plan, err) < 0)
+        || print (ck, write_samples, &result->samples, err) < 0) {
         lead_result_clear (result);
         return -1;
     }
-    for (enum output what = 0; what < OUTPUT_RESULT; what++)
-        write_output (ck, what);
+    leave (ck, "plan", write_plan);
+    leave (ck, "samples", write_samples);
+    leave (ck, "verdict", NULL);
     if (reach_verdict (ck, err) < 0)
         return -1;
-    write_output (ck, OUTPUT_VERDICT);
-    write_output (ck, OUTPUT_RESULT);
+    leave (ck, "verdict", write_verdict);
+    leave (ck, NULL, write_result);
     return 0;
 }
 

@@ -53,9 +53,4 @@ int lead (struct group *g, const struct roster *roster,
           FILE *report, struct lead_result *result, struct error *err);
 void lead_result_clear (struct lead_result *result);
 
-/* Remove the file that an earlier check left at path. Return true if there was
- * one and it is gone. Safe in signal handlers.
- */
-bool lead_drop_file (const char *path);
-
 #endif /* PROBE_LEAD_H */

@@ -31,7 +31,6 @@
 #include "probe/probe.h"
 #include "probe/step.h"
 #include "probe/tests.h"
-#include "probe/watchdog.h"
 #include "util/alloc.h"
 #include "util/conf.h"
 #include "util/options.h"
@@ -162,7 +161,7 @@ static int run (struct probe_args *args)
         ports_say_traffic (&args->watch, args->nonce, stderr);
     if (watchdog.prints) {
         if ((rc < 0 || step->size == 1) && args->lead.result
-            && lead_drop_file (args->lead.result))
+            && step_drop_file (args->lead.result))
             fprintf (stderr, "pmm: removed %s, the result of an earlier "
                      "check\n", args->lead.result);
         rc = print_result (args, &result);
@@ -281,13 +280,6 @@ static struct probe_args args = {
     .lead = { .site = &args.step.site, .nonce = args.nonce },
 };
 
-/* If the check times out, its result file is removed. */
-static void drop_at_timeout (void)
-{
-    if (args.lead.result)
-        lead_drop_file (args.lead.result);
-}
-
 int main (int argc, char *argv[])
 {
     struct error err = { .fault = ERROR_WORLD };
@@ -303,7 +295,7 @@ int main (int argc, char *argv[])
     if (rc == 0) {
         watchdog.timeout_ms = args.step.site.timeout_ms;
         watchdog.nonce = args.nonce;
-        watchdog.at_record = drop_at_timeout;
+        watchdog.result = args.lead.result;
         /* Slurm's answer, for as long as the rank is not known */
         watchdog.prints = !first || !strcmp (first, "0");
         watchdog_start ();

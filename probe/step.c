@@ -13,14 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "ibquery/live.h"
 #include "ibquery/snapshot.h"
-#include "probe/watchdog.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
 #include "util/conf.h"
 #include "util/file.h"
+#include "util/rng.h"
 #include "util/text.h"
 
 static const struct transport *const transports[] = {
@@ -29,6 +32,86 @@ static const struct transport *const transports[] = {
     &transport_verbs,
 #endif
 };
+
+/*
+ * The watchdog
+ */
+
+struct watchdog watchdog = { .nonce = "" };
+
+/* Formatted beforehand, because a signal handler may do little. The record
+ * starts with a newline, because the samples may be only partly written.
+ */
+static char record[256];
+static char sentence[256];
+
+bool step_drop_file (const char *path)
+{
+    struct stat st;
+
+    return lstat (path, &st) == 0 && S_ISREG (st.st_mode)
+           && unlink (path) == 0;
+}
+
+static void on_alarm (int signum)
+{
+    bool prints = watchdog.prints;
+    ssize_t n;
+
+    (void)signum;
+    if (prints && watchdog.result)
+        step_drop_file (watchdog.result);
+    n = prints ? write (STDOUT_FILENO, record, strlen (record))
+               : write (STDERR_FILENO, sentence, strlen (sentence));
+    _exit (prints && n >= 0 ? ERROR_WORLD : watchdog.status);
+}
+
+/* Set what is done from now on, and by which host ("": not known yet). */
+static void set_phase (const char *host, const char *phase)
+{
+    double timeout_s = (double)watchdog.timeout_ms / 1000;
+    sigset_t mask;
+    sigset_t old;
+
+    sigemptyset (&mask);
+    sigaddset (&mask, SIGALRM);
+    sigprocmask (SIG_BLOCK, &mask, &old);
+    snprintf (record, sizeof (record),
+              "\npmm-result 1 UNKNOWN %s timed out after %g s while %s\n",
+              watchdog.nonce, timeout_s, phase);
+    snprintf (sentence, sizeof (sentence),
+              "pmm: %s%stimed out after %g s while %s\n", host,
+              *host ? ": " : "", timeout_s, phase);
+    sigprocmask (SIG_SETMASK, &old, NULL);
+}
+
+void watchdog_start (void)
+{
+    struct sigaction sa = { .sa_handler = on_alarm };
+    struct itimerval timer = {
+        .it_value = { watchdog.timeout_ms / 1000,
+                      watchdog.timeout_ms % 1000 * 1000 },
+    };
+
+    set_phase ("", "it started");
+    sigaction (SIGALRM, &sa, NULL);
+    setitimer (ITIMER_REAL, &timer, NULL);
+    signal (SIGPIPE, SIG_IGN);
+}
+
+/* The time left, less a tenth, so that a process can end in order before the
+ * watchdog does, and say what it waited for.
+ */
+static int64_t time_left_ns (void)
+{
+    struct itimerval timer;
+    int64_t left_us;
+
+    getitimer (ITIMER_REAL, &timer);
+    left_us = (int64_t)timer.it_value.tv_sec * 1000000
+              + timer.it_value.tv_usec;
+    return 900 * left_us;
+}
 
 /*
  * The roster
@@ -131,12 +214,6 @@ static bool agrees (const struct roster *r, struct roster_rank *rank,
     return true;
 }
 
-/* One step of a hash like FNV-1a, eight bytes at a time. */
-static uint64_t mix (uint64_t key, uint64_t value)
-{
-    return (key ^ value) * UINT64_C (0x100000001b3);
-}
-
 struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
                               const struct transport *transport,
                               struct coord *coord)
@@ -158,7 +235,7 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
             coord->means->ask_host (coord, (unsigned int)i, rank->host);
         if (rails == 0 || !agrees (r, rank, transport, npeers, rails))
             continue;
-        r->key = mix (mix (r->key, i), rank->key);
+        r->key = rng_mix (rng_mix (r->key ^ i) ^ rank->key);
         rank->member = (int)r->nmembers;
         r->member[r->nmembers] = (unsigned int)i;
         r->first[r->nmembers++] = npeers;
@@ -210,7 +287,7 @@ int step_join (struct step *s, struct error *err)
     const char *name = s->site.transport;
     struct coord *c;
 
-    watchdog_phase (s->host, "the nodes of the step were starting");
+    set_phase (s->host, "the nodes of the step were starting");
     for (size_t i = 0; i < sizeof (transports) / sizeof (transports[0]); i++)
         if (!strcmp (transports[i]->name, name))
             s->transport = transports[i];
@@ -239,7 +316,7 @@ int step_meet (struct step *s, struct error *err)
     s->t = s->transport->open (&s->site, s->host, s->pads, &why);
     len = roster_pack (buf, s->host, key, s->t, why.text);
     blob = xcalloc (s->size, sizeof (*blob));
-    watchdog_phase (s->host, "the nodes of the step were meeting");
+    set_phase (s->host, "the nodes of the step were meeting");
     rc = s->coord->means->exchange (s->coord, buf, len, blob, err);
     if (rc == 0)
         s->roster = roster_create (blob, s->size, s->transport, s->coord);
@@ -279,7 +356,7 @@ int step_form_group (struct step *s, struct error *err)
     const struct roster *r = s->roster;
     int me = r->rank[s->rank].member;
 
-    watchdog_phase (s->host, "it measured");
+    set_phase (s->host, "it measured");
     if (me == ROSTER_NONE)
         return 0;
     if (s->transport->connect (s->t, r->key, r->peer, r->first[r->nmembers],
@@ -287,7 +364,7 @@ int step_form_group (struct step *s, struct error *err)
         return -1;
     s->group = group_create (s->transport, s->t, r->key, r->nmembers,
                              (size_t)me, r->first);
-    s->group->deadline = group_now (s->group) + watchdog_left_ns ();
+    s->group->deadline = group_now (s->group) + time_left_ns ();
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Step: how a process of a job step comes to a group: it joins the step, opens
  * its transport, meets the others, and forms a group with all that could do the
- * same. It tells the watchdog what it waits for.
+ * same.
  *
  * Roster: what the processes publish before they can use the transport, and the
  * members and peers that follow from it. All see the same blobs, so all have
@@ -12,6 +12,7 @@
 #ifndef PROBE_STEP_H
 #define PROBE_STEP_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,27 @@
 #include "util/error.h"
 #include "util/options.h"
 #include "util/site.h"
+
+/* The watchdog ends the process in time if anything hangs, here or in a library:
+ * with a result record if this process prints one, else with a sentence on
+ * standard error. Set it before the start.
+ */
+extern struct watchdog {
+    int64_t timeout_ms;
+    int status;         /* exit status if no record is printed */
+    const char *nonce;  /* of the record; borrowed */
+    const char *result; /* the result file, removed before the record; NULL:
+                           none */
+    volatile sig_atomic_t prints; /* this process prints the record; may change
+                                     at any time */
+} watchdog;
+
+void watchdog_start (void);
+
+/* Remove the file that an earlier check left at path. Return true if there was
+ * one and it is gone. Safe in signal handlers.
+ */
+bool step_drop_file (const char *path);
 
 enum { ROSTER_NONE = -1 };
 

@@ -15,7 +15,6 @@
 #include "probe/exchange/program.h"
 #include "probe/identify.h"
 #include "probe/step.h"
-#include "probe/watchdog.h"
 #include "util/alloc.h"
 
 enum { TIMEOUT_S = 3600 };
@@ -75,8 +74,8 @@ static int find_ends (struct tests *x, struct error *err)
     size_t n = x->step.roster->nmembers;
     const char **name = xcalloc (n, sizeof (*name));
     struct identity id = { .n = 0 };
-    int rc = identify_by_site (&id, x->step.roster, x->step.fabric,
-                               x->step.site.node_map, NULL, err);
+    int rc = identify (&id, x->step.roster, x->step.fabric,
+                       x->step.site.node_map, NULL, err);
 
     if (rc == 0 && (rc = name_ends (x, &id, name, err)) == 0
         && !(x->ps = fabric_pathset (x->step.fabric, name, n, err)))
