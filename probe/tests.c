@@ -47,63 +47,42 @@ static const struct opt tests_options[] = {
  * Processes in the fabric
  */
 
-/* Set the name of the end of each process, which is a member of the roster.
- * Return 0, or -1 with err about the first that has none.
- */
-static int name_ends (const struct tests *x, const struct identity *id,
-                      const char **name, struct error *err)
+static int find_places (struct tests *x, struct error *err)
 {
     const struct roster *r = x->step.roster;
-
-    for (size_t m = 0; m < r->nmembers; m++) {
-        unsigned int rank = r->member[m];
-
-        for (size_t k = 0; k < id->n && !name[m]; k++)
-            if (id->peer[k] == r->first[m] && id->lid[k] == 0)
-                name[m] = id->name[k];
-        if (!name[m])
-            return error_world (err, "%s",
-                                id->why[rank] ? id->why[rank]
-                                              : r->rank[rank].host);
-    }
-    return 0;
-}
-
-static int find_ends (struct tests *x, struct error *err)
-{
-    size_t n = x->step.roster->nmembers;
-    const char **name = xcalloc (n, sizeof (*name));
+    const char **name;
     struct identity id = { .n = 0 };
-    int rc = identify (&id, x->step.roster, x->step.fabric,
-                       x->step.site.node_map, NULL, err);
+    int rc;
 
-    if (rc == 0 && (rc = name_ends (x, &id, name, err)) == 0
-        && !(x->ps = fabric_pathset (x->step.fabric, name, n, err)))
-        rc = -1;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        int end = pathset_find (x->ps, name[i]);
+    if (x->ps)
+        return 0;
+    if (step_load (&x->step, err) < 0)
+        return -1;
+    name = xcalloc (r->nmembers, sizeof (*name));
+    rc = identify (&id, r, x->step.fabric, x->step.site.node_map, NULL, err);
+    for (size_t k = 0; k < id.n; k++) {
+        uint32_t member = x->step.group->member_of[id.peer[k]];
 
-        if (end < 0 || (size_t)end >= n) {
-            rc = error_world (err, "%s is not in the fabric", name[i]);
-            break;
-        }
-        x->end[i] = (uint32_t)end;
-        x->process[end] = (uint32_t)i;
+        if (id.peer[k] == r->first[member] && id.lid[k] == 0)
+            name[member] = id.name[k];
     }
-    if (rc < 0) {
-        pathset_destroy (x->ps);
-        x->ps = NULL;
+    for (size_t m = 0; m < r->nmembers && rc == 0; m++) {
+        const char *why = id.why[r->member[m]];
+
+        if (!name[m])
+            rc = error_world (err, "%s",
+                              why ? why : r->rank[r->member[m]].host);
+    }
+    if (rc == 0
+        && !(x->ps = fabric_pathset (x->step.fabric, name, r->nmembers, err)))
+        rc = -1;
+    for (uint32_t m = 0; m < r->nmembers && rc == 0; m++) {
+        x->end[m] = (uint32_t)pathset_find (x->ps, name[m]);
+        x->process[x->end[m]] = m;
     }
     identity_clear (&id);
     free (name);
     return rc;
-}
-
-static int find_places (struct tests *x, struct error *err)
-{
-    if (x->ps)
-        return 0;
-    return step_load (&x->step, err) < 0 ? -1 : find_ends (x, err);
 }
 
 /*
@@ -137,17 +116,14 @@ static int make_plan (void *arg, struct error *err)
 static struct plan *plan_pmm (void *data, char *fabric, struct error *err)
 {
     struct tests *x = data;
-    struct plan *plan;
 
-    if (group_meanwhile (x->step.group, make_plan, x, err) == 0)
-        snprintf (fabric, PLAN_FABRIC, "%s", x->step.fabric->hash);
-    else {
-        plan_destroy (x->plan);
-        x->plan = NULL;
-    }
-    plan = x->plan;
     x->plan = NULL;
-    return plan;
+    if (group_meanwhile (x->step.group, make_plan, x, err) == 0) {
+        snprintf (fabric, PLAN_FABRIC, "%s", x->step.fabric->hash);
+        return x->plan;
+    }
+    plan_destroy (x->plan);
+    return NULL;
 }
 
 /* The statistic of a series for each quantile of samples. If a series does not
@@ -160,37 +136,33 @@ static const enum series_stat quantile[RTT_COUNT] = {
     [RTT_MAX] = SERIES_MAX,
 };
 
-static struct samples *measured_samples (const struct tests *x,
-                                         uint64_t length)
-{
-    size_t n = x->step.roster->nmembers;
-    struct samples *samples = samples_create ();
-
-    for (size_t i = 0; i < x->measured->npairs; i++) {
-        const struct series_pair *pair = &x->measured->pair[i];
-        struct sample sample = { .sent = pair->count, .lost = pair->lost };
-
-        if (pair->length != length || pair->a >= n || pair->b >= n)
-            continue;
-        sample.a = x->end[pair->a < pair->b ? pair->a : pair->b];
-        sample.b = x->end[pair->a < pair->b ? pair->b : pair->a];
-        sample.initiator = x->end[pair->a];
-        for (int q = 0; q < RTT_COUNT; q++)
-            sample.rtt_ns[q] = 2 * pair->time_ns[quantile[q]];
-        samples_add (samples, &sample);
-    }
-    return samples;
-}
-
-/* Add the predicted pairs of a length, in both directions. */
+/* Add the predicted pairs of a length, in both directions, from the measured
+ * ones.
+ */
 static int predict_length (struct tests *x, uint64_t length, struct error *err)
 {
     struct solve_options opts = { .quantile = RTT_MIDDLE, .pairs = true };
-    struct samples *samples = measured_samples (x, length);
+    struct samples *samples = samples_create ();
     struct series_pair pair = { .count = 1, .length = length };
     struct solution *s;
     int rc;
 
+    for (size_t i = 0; i < x->measured->npairs; i++) {
+        const struct series_pair *p = &x->measured->pair[i];
+        struct sample sample = {
+            .a = x->end[p->a < p->b ? p->a : p->b],
+            .b = x->end[p->a < p->b ? p->b : p->a],
+            .initiator = x->end[p->a],
+            .sent = p->count,
+            .lost = p->lost,
+        };
+
+        if (p->length != length)
+            continue;
+        for (int q = 0; q < RTT_COUNT; q++)
+            sample.rtt_ns[q] = 2 * p->time_ns[quantile[q]];
+        samples_add (samples, &sample);
+    }
     for (int q = RTT_COUNT; q-- > 0;)
         if (quantile[q] == x->stat)
             opts.quantile = q;

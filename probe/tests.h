@@ -4,15 +4,10 @@
  * needs no plan, and its predictions for all pairs are compared with the
  * measurements of other patterns in the same run.
  */
-#ifndef PROBE_TESTS_H
-#define PROBE_TESTS_H
-
 #include <stdbool.h>
 
-/* Whether this is the name of a test. */
+/* Whether this is the name of a test; run the test argv[0] with its options,
+ * and return the exit status.
+ */
 bool tests_named (const char *name);
-
-/* Run the test argv[0] with its options. Return the exit status. */
 int tests_main (int argc, char *argv[]);
-
-#endif /* PROBE_TESTS_H */
