@@ -28,6 +28,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/site.h"
+#include "util/text.h"
 
 enum {
     LENGTH_SIZE = 6,    /* characters of a message's length */
@@ -47,7 +48,8 @@ struct pmi2 {
     int wait_s;          /* for the other ranks */
     int64_t deadline_ms; /* of the current request */
     bool joined;
-    char answer[MESSAGE_MAX + 1];
+    char answer[MESSAGE_MAX + 1]; /* KEY=VALUE strings, one after the other */
+    size_t len;
 };
 
 static void set_deadline (struct pmi2 *c)
@@ -76,39 +78,23 @@ static int transfer (struct pmi2 *c, void *buf, size_t size, short events,
     return error_errno (err, "PMI-2: slurmstepd does not answer to %s", cmd);
 }
 
-/* Find a value of the answer and its length; NULL: not in the answer. */
-static const char *find (const struct pmi2 *c, const char *key, size_t *len)
+/* Find a value of the answer; NULL: not in the answer. */
+static const char *find (const struct pmi2 *c, const char *key)
 {
     size_t n = strlen (key);
-    const char *end;
 
-    for (const char *p = c->answer; (end = strchr (p, ';')); p = end + 1)
-        if (!strncmp (p, key, n) && p[n] == '=') {
-            *len = (size_t)(end - p) - n - 1;
+    for (const char *p = c->answer; p < c->answer + c->len;
+         p += strlen (p) + 1)
+        if (!strncmp (p, key, n) && p[n] == '=')
             return p + n + 1;
-        }
     return NULL;
 }
 
 static bool is (const struct pmi2 *c, const char *key, const char *text)
 {
-    size_t len;
-    const char *value = find (c, key, &len);
+    const char *value = find (c, key);
 
-    return value && len == strlen (text) && !memcmp (value, text, len);
-}
-
-/* Find a number of the answer, up to max. Return false if there is none. */
-static bool find_number (const struct pmi2 *c, const char *key,
-                         unsigned int max, unsigned int *number)
-{
-    size_t len;
-    const char *value = find (c, key, &len);
-
-    if (!value || len == 0 || len > 9 || strspn (value, "0123456789") != len)
-        return false;
-    *number = (unsigned int)strtoul (value, NULL, 10);
-    return *number <= max;
+    return value && !strcmp (value, text);
 }
 
 /* Send a request and read the answer. */
@@ -118,7 +104,7 @@ ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
     char head[LENGTH_SIZE + 1] = "", digits[LENGTH_SIZE + 1], response[32];
     char *body, *message;
     const char *why;
-    size_t len, n;
+    size_t len;
     va_list ap;
     int rc, end = 0;
 
@@ -141,17 +127,21 @@ ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
     if (transfer (c, c->answer, len, POLLIN, cmd, err) < 0)
         return -1;
     c->answer[len] = '\0';
+    c->len = len;
     snprintf (response, sizeof (response), "%s-response", cmd);
-    if (strlen (c->answer) != len || c->answer[len - 1] != ';'
-        || !is (c, "cmd", response) || !find (c, "rc", &n))
+    if (strlen (c->answer) != len || c->answer[len - 1] != ';')
+        return nonsense (cmd, err);
+    for (char *p = c->answer; (p = strchr (p, ';')); p++)
+        *p = '\0';
+    if (!is (c, "cmd", response) || !find (c, "rc"))
         return nonsense (cmd, err);
     if (is (c, "rc", "0"))
         return 0;
-    if (!(why = find (c, "errmsg", &n)))
-        why = find (c, "rc", &n);
+    if (!(why = find (c, "errmsg")))
+        why = find (c, "rc");
     errno = EPROTO;
-    return error_world (err, "PMI-2: slurmstepd's answer to %s: %.*s", cmd,
-                        n < 200 ? (int)n : 200, why);
+    return error_world (err, "PMI-2: slurmstepd's answer to %s: %.200s", cmd,
+                        why);
 }
 
 /*
@@ -163,6 +153,8 @@ static int join (struct pmi2 *c, struct error *err)
     const char *job = getenv ("PMI_JOBID");
     const char *rank = getenv ("PMI_RANK");
     char hello[] = "cmd=init pmi_version=2 pmi_subversion=0\n";
+    const char *text;
+    uint64_t own, size;
     size_t len = 0;
 
     if (transfer (c, hello, strlen (hello), POLLOUT, "init", err) < 0)
@@ -181,10 +173,13 @@ static int join (struct pmi2 *c, struct error *err)
     if (ask (c, "fullinit", err, "pmijobid=%.32s;pmirank=%.9s;threaded=FALSE;",
              job ? job : "0", rank ? rank : "0") < 0)
         return -1;
-    if (!find_number (c, "rank", COORD_RANKS_MAX - 1, &c->coord.rank)
-        || !find_number (c, "size", COORD_RANKS_MAX, &c->coord.size)
-        || c->coord.rank >= c->coord.size)
+    if (!(text = find (c, "rank"))
+        || text_u64 (text, 0, COORD_RANKS_MAX - 1, &own) < 0
+        || !(text = find (c, "size"))
+        || text_u64 (text, own + 1, COORD_RANKS_MAX, &size) < 0)
         return nonsense ("fullinit", err);
+    c->coord.rank = (unsigned int)own;
+    c->coord.size = (unsigned int)size;
     c->joined = true;
     return 0;
 }
@@ -250,23 +245,6 @@ static int put (struct pmi2 *c, const uint8_t *data, size_t len,
     return 0;
 }
 
-/* Translate hexadecimal digits to at most `wanted` bytes. Return how many; 0 if
- * the digits are invalid or too many.
- */
-static size_t unhex (const char *digits, size_t len, uint8_t *bytes,
-                     size_t wanted)
-{
-    if (len % 2 || len / 2 > wanted
-        || strspn (digits, "0123456789abcdef") != len)
-        return 0;
-    for (size_t i = 0; i < len / 2; i++) {
-        const char two[3] = { digits[2 * i], digits[2 * i + 1], '\0' };
-
-        bytes[i] = (uint8_t)strtoul (two, NULL, 16);
-    }
-    return len / 2;
-}
-
 /* Get the blob that a rank has put. An invalid one counts as no answer. */
 static int get (struct pmi2 *c, unsigned int rank, struct coord_blob *blob,
                 struct error *err)
@@ -275,15 +253,19 @@ static int get (struct pmi2 *c, unsigned int rank, struct coord_blob *blob,
     size_t have = 0, wanted = BYTES_MAX;
 
     for (unsigned int piece = 0; have < wanted; piece++) {
-        const char *value;
-        size_t len, n = 0;
+        const char *digits;
+        size_t n;
 
         if (ask (c, "kvs-get", err, KEY, piece, rank) < 0)
             return -1;
-        if (is (c, "found", "TRUE") && (value = find (c, "value", &len)))
-            n = unhex (value, len, bytes + have, wanted - have);
-        have += n;
-        if (n == 0 || have < BLOB_LENGTH)
+        digits = is (c, "found", "TRUE") ? find (c, "value") : NULL;
+        if (!digits || (n = strlen (digits)) == 0 || n % 2
+            || n / 2 > wanted - have
+            || strspn (digits, "0123456789abcdef") != n)
+            return 0;
+        for (; *digits; digits += 2)
+            sscanf (digits, "%2hhx", &bytes[have++]);
+        if (have < BLOB_LENGTH)
             return 0;
         if (piece == 0)
             wanted = BLOB_LENGTH + wire_get (bytes, BLOB_LENGTH);

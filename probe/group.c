@@ -102,19 +102,9 @@ int64_t group_gap (const struct group *g)
     return g->t->gap_ns;
 }
 
-/* A time of so many gaps, but at most ns, or two gaps if that is more. */
-static int64_t at_most (const struct group *g, int gaps, int64_t ns)
-{
-    int64_t gap = group_gap (g);
-
-    if (ns < 2 * gap)
-        ns = 2 * gap;
-    return gaps * gap < ns ? gaps * gap : ns;
-}
-
 int64_t group_dead_ns (const struct group *g)
 {
-    return at_most (g, GROUP_DEAD, GROUP_DEAD_NS);
+    return transport_gaps (g->t, GROUP_DEAD, GROUP_DEAD_NS);
 }
 
 /* The longest interval of asking at which no member is declared dead too
@@ -611,7 +601,7 @@ static int settle_all (struct group *g, int64_t first_ns, int64_t interval,
 
 int group_barrier (struct group *g, struct error *err)
 {
-    int64_t interval = at_most (g, ASK_FIRST, longest_ns (g));
+    int64_t interval = transport_gaps (g->t, ASK_FIRST, longest_ns (g));
 
     g->barrier++;
     for (unsigned int step = 0; (size_t)1 << step < g->n; step++) {
@@ -674,7 +664,8 @@ int group_fetch (struct group *g, enum group_kind kind, const uint32_t *from,
         g->member[from[i]].got = (struct group_blob){ NULL, 0 };
         open_question (g, from[i], question);
     }
-    rc = settle_all (g, 0, at_most (g, ASK_FIRST, longest_ns (g)), err);
+    rc = settle_all (g, 0, transport_gaps (g->t, ASK_FIRST, longest_ns (g)),
+                     err);
     for (size_t i = 0; i < n; i++) {
         blob[i] = g->member[from[i]].got;
         g->member[from[i]].got.data = NULL;
@@ -728,7 +719,8 @@ static int run_ping (struct group *g, struct group_ping *ping,
 
 int group_ping (struct group *g, struct group_ping *ping, struct error *err)
 {
-    int64_t timeout = at_most (g, GROUP_PING_TIMEOUT, GROUP_PING_TIMEOUT_NS);
+    int64_t timeout = transport_gaps (g->t, GROUP_PING_TIMEOUT,
+                                      GROUP_PING_TIMEOUT_NS);
     uint8_t *misses = &g->misses[ping->peer];
     int rc = run_ping (g, ping, COUNTS,
                        *misses < HOPELESS ? timeout : timeout / HOPELESS_PART,

@@ -4,18 +4,16 @@
  *
  * A member is one host with one or more peers (its rails). Members send from
  * first rail to first rail; if that gets no answer, they try the other pairs of
- * rails. Each message carries the group's key; messages with another key are
- * dropped. While a member is in any of the calls below that wait, it echoes
- * pings and answers all requests, so each call makes progress for all.
- *
- * Time-outs are multiples of the transport's gap. If a member is asked and
- * stays silent for DEAD gaps, or for DEAD_NS, this member considers it dead.
+ * rails. Messages without the group's key are dropped. While a member waits in
+ * any of the calls below, it echoes pings and answers requests, so each call
+ * makes progress for all. Time-outs are multiples of the transport's gap. Who
+ * is asked and stays silent for DEAD gaps, or for DEAD_NS, is considered dead.
  *
  * Messages, little-endian: key 8, type 1, kind or step 1, fragment or pad 2,
  * number 4, then data. Types: ping 1, its echo 2, a barrier's token 3, "are you
- * there?" 4, "I am" 5, "give me a fragment" 6, the fragment 7, letter 8. The
- * group does not interpret letters: its user (exchange/comm_group.h) sends and
- * receives them.
+ * there?" 4, "I am" 5, "give me a fragment" 6, the fragment 7, letter 8.
+ *
+ * Functions with err return 0, or -1 with err, unless they say otherwise.
  */
 #ifndef PROBE_GROUP_H
 #define PROBE_GROUP_H
@@ -52,7 +50,7 @@ struct group_stats {
                            messages to itself do not count */
 };
 
-/* What members fetch from each other. */
+/* Objects that members fetch from each other. */
 enum group_kind {
     GROUP_NEXT, /* empty: there is a plan */
     GROUP_PLAN,
@@ -60,7 +58,7 @@ enum group_kind {
     GROUP_NEXT_2, /* the same for a second stage */
     GROUP_PLAN_2,
     GROUP_RESULT_2,
-    GROUP_BYE,  /* empty: there is nothing more */
+    GROUP_BYE, /* empty: there is nothing more */
     GROUP_KINDS,
 };
 enum { GROUP_BLOB_MAX = 1 << 22 };
@@ -70,15 +68,13 @@ struct group_blob {
     size_t len;
 };
 
-/* Letters: messages of the group's user, unreliable like all others. A letter
- * that asks expects an answer: it takes another pair of rails if the last one
- * that asked got none.
- */
+/* Letters: unreliable messages of the group's user (exchange/comm_group.h). */
 enum { GROUP_LETTER_MAX = TRANSPORT_DATA_MAX - 16 };
 
 struct group_letter {
     uint8_t kind;
-    bool asks;   /* expects an answer; not sent */
+    bool asks; /* expects an answer: it takes another pair of rails if the last
+                  one that asked got none; not sent */
     uint16_t pad;
     uint32_t number;
     const uint8_t *data; /* borrowed */
@@ -95,9 +91,8 @@ struct group_message {
 /* This member's knowledge of another member. */
 struct group_peer {
     bool dead;
-    int64_t heard; /* time of its last message */
-    int64_t spoke; /* time of its last ping or letter: not of mere signs of
-                      life */
+    int64_t heard; /* time of its last message, and of its last ping or */
+    int64_t spoke; /* letter: not of mere signs of life */
 
     /* The number of the pair of rails, own and peer's, that messages take; the
      * pairs with rails at the same position on both sides come first.
@@ -118,49 +113,44 @@ struct group_peer {
 struct group {
     const struct transport *transport;
     struct transport_handle *t;
-    size_t n, me;        /* members, and this one */
-    uint32_t *first;     /* [n + 1] first peer of each; the end */
-    uint32_t *member_of; /* [npeers] */
+    size_t n, me;           /* members, and this one */
+    uint32_t *first;        /* [n + 1] first peer of each; the end */
+    uint32_t *member_of;    /* [npeers] */
     uint32_t npeers, rails; /* of all members; of this one */
     struct group_peer *member; /* [n + 1], the last: objects for all */
+    bool served[GROUP_KINDS];  /* some member has fetched all of it */
 
     /* for the user to set */
-    int64_t deadline; /* no call continues past this: it returns -1 with err
+    int64_t deadline; /* calls that would continue past this return -1 with err
                          "timed out ..." */
     size_t ping_size; /* from GROUP_PING_MIN to GROUP_PING_MAX */
-
     struct ports_watch *watch; /* counts others' traffic on this host's ports
-                                  during round trips that count; NULL: nobody
-                                  asks */
+                                  during round trips that count; or NULL */
 
     /* Takes incoming letters, and may send some; while it is NULL, they count
-     * as foreign. Returns 0, or -1 with err, which ends the group call that
-     * called it.
+     * as foreign. If it fails, so does the group call that called it.
      */
     int (*take) (void *arg, size_t member, const struct group_letter *letter,
                  struct error *err);
     void *take_arg;
 
-    bool served[GROUP_KINDS]; /* some member has fetched all of it */
-
     /* internal */
     uint64_t key;
     struct group_stats stats;
-    size_t open; /* questions */
+    size_t open;      /* questions */
     uint32_t barrier; /* its number, and this member's step */
     uint8_t step;
     uint32_t token[GROUP_STEPS_MAX]; /* number of the latest, by step */
-    uint32_t pings;   /* sent so far */
-    struct group_ping *ping; /* waits for its echo; NULL: none */
+    uint32_t pings;                  /* sent so far */
+    struct group_ping *ping;         /* waits for its echo; NULL: none */
     uint32_t last_echo[TRANSPORT_RAILS_MAX];
-    uint8_t *misses;  /* [peer]: pings without an echo, in a row */
+    uint8_t *misses;      /* [peer]: pings without an echo, in a row */
     unsigned int awaited; /* kinds, as bits */
     size_t awaited_of;
 };
 
-/* Join a group of n members, of which this process is number `me`. Peers
- * first[m] .. first[m + 1] - 1 are the rails of member m. t is the transport's
- * handle, open and connected; it is borrowed.
+/* Join a group of n members as number `me`. Peers first[m] .. first[m + 1] - 1
+ * are the rails of member m. t, open and connected, is borrowed.
  */
 struct group *group_create (const struct transport *transport, void *t,
                             uint64_t key, size_t n, size_t me,
@@ -178,14 +168,12 @@ struct group_stats group_stats (const struct group *g);
  */
 bool group_attend (struct group *g, bool on);
 
-/* Wait until a time, and serve. Return 0, or -1 with err. */
+/* Wait until a time, and serve. */
 int group_until (struct group *g, int64_t time_ns, struct error *err);
 
-/* Run fn in a thread of its own, and serve until it has ended, so that the
- * leader answers while it computes. fn must not use the group. Return the
- * result of fn, 0 or -1 with err, or -1 with err if the group has failed
- * meanwhile; fn has ended in both cases. If g is NULL, there is no group to
- * serve.
+/* Run fn in a thread of its own, and serve until it has ended; fn must not use
+ * the group. Return the result of fn, 0 or -1 with err; or -1 with err if the
+ * group has failed meanwhile. If g is NULL, there is nobody to serve.
  */
 int group_meanwhile (struct group *g,
                      int (*fn) (void *arg, struct error *err), void *arg,
@@ -194,20 +182,20 @@ int group_meanwhile (struct group *g,
 /* Wait until every living member has reached its call of this: a dissemination
  * barrier, log2 (n) steps of one message per member. Lost messages are
  * requested again; in place of a dead member, those are asked that it would
- * have waited for. Return 0, or -1 with err.
+ * have waited for.
  */
 int group_barrier (struct group *g, struct error *err);
 
 /* Prepare for pings between a rail and a peer, which does the same, until a
- * time. If it is not ready by then, its messages will be lost. Return 0, or -1
- * with err.
+ * time. If it is not ready by then, its messages will be lost.
  */
 int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
                    struct transport_way way, int64_t until, struct error *err);
 
 /* Ping a peer, and wait for the echo or for the time-out (a tenth of it if the
  * last pings were all lost, so that a dead peer does not delay the rest).
- * rtt_ns is -1 if no echo came. Return 0, or -1 with err.
+ * group_wake wakes processes that sleep along the path there and back: it waits
+ * at most one gap for the echo, and nothing counts.
  */
 struct group_ping {
     uint32_t rail, peer;
@@ -215,13 +203,9 @@ struct group_ping {
     uint16_t pad;     /* after the ping, and after its echo */
     uint32_t number;  /* set by group_ping, like stamp_ns */
     int64_t stamp_ns; /* when it was sent */
-    int64_t rtt_ns;
+    int64_t rtt_ns;   /* -1: no echo came */
 };
 int group_ping (struct group *g, struct group_ping *ping, struct error *err);
-
-/* The same, to wake processes that sleep along the path there and back: waits
- * at most one gap for the echo, and nothing counts.
- */
 int group_wake (struct group *g, struct group_ping *ping, struct error *err);
 
 /* Handle the next message that arrives before a time. Return 1, 0 if none came,
@@ -235,7 +219,6 @@ int group_turn (struct group *g, int64_t time_ns, struct error *err);
  */
 bool group_listens (struct group *g, size_t member, int64_t since_ns);
 
-/* Send a letter. Return 0, or -1 with err. */
 int group_send (struct group *g, size_t member,
                 const struct group_letter *letter, struct error *err);
 
@@ -259,8 +242,7 @@ int group_await (struct group *g, unsigned int kinds, size_t member,
                  struct error *err);
 
 /* Fetch from members: blob[i] from member from[i]; data is NULL if that member
- * is dead. The caller frees the data. Return 0, or -1 with err; then there are
- * no blobs.
+ * is dead. The caller frees the data. After -1 there are no blobs.
  */
 int group_fetch (struct group *g, enum group_kind kind, const uint32_t *from,
                  size_t n, struct group_blob *blob, struct error *err);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the endpoint of the fabric for each rail of the roster. The site's map
- * comes first, then the port's GUID. If the snapshot has no GUID of a node, the
- * node's name is used: its n-th port is the n-th port of that name in the
- * fabric. This identifies Ethernet ports, which have no LID, and virtual
- * functions of InfiniBand, which have their own GUIDs but the LID of the port.
- * If a node's name is in the snapshot but the LIDs of its InfiniBand ports
- * differ, the snapshot is stale. If only some of a node's ports are in it, the
- * others are on another fabric and are left out.
+/* Finds the endpoint of the fabric for each rail of the roster: by the site's
+ * map, else by the port's GUID. If the snapshot has no GUID of a node, its n-th
+ * port is the n-th port of the node's name in the fabric: this identifies
+ * Ethernet ports, which have no LID, and virtual functions of InfiniBand, which
+ * have their own GUIDs but the LID of the port. If the name is in the snapshot
+ * but LIDs differ, the snapshot is stale. If only some of a node's ports are in
+ * it, the others are on another fabric and are left out.
  *
  * A port is one end per LID that both it and the snapshot know. If the device
  * reports no LMC, as on Ethernet, only the first LID counts.
@@ -35,8 +34,8 @@ struct identity {
 
 /* Identify all rails; node_map is a file, "": none. Mismatches that may be
  * harmless are written to `report`, which may be NULL. Return 0, or -1 with err
- * if something is wrong, or if fewer than two hosts are left. id is zeroed
- * before the call; call identity_clear in both cases.
+ * if something is wrong, or if fewer than two hosts are left. Call
+ * identity_clear in both cases.
  */
 int identify (struct identity *id, const struct roster *roster,
               const struct fabric *f, const char *node_map, FILE *report,

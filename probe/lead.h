@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The leader's own work in a check: from the published snapshot and the roster
  * to a plan, and from the samples to a verdict.
+ *
+ * The result file is for the tasks of the job: the outcome of the check, the
+ * verdict, and the latency of each pair: JSON, kind "result". The job's user
+ * writes it, so it is advice: nobody else should trust it. Pairs: if there is a
+ * solution and there are at most LEAD_ENDS_MAX endpoints, all pairs whose
+ * latency the samples determine; otherwise the measured pairs, with half the
+ * median of their round trips.
  */
 #ifndef PROBE_LEAD_H
 #define PROBE_LEAD_H
@@ -10,19 +17,10 @@
 
 #include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
-#include "probe/group.h"
 #include "probe/step.h"
 #include "util/error.h"
 #include "util/site.h"
 
-/* The result file is for the tasks of the job: the outcome of the check, the
- * verdict, and the latency of each pair: JSON, kind "result". The job's user
- * writes it, so it is advice: nobody else should trust it.
- *
- * Pairs: if there is a solution and there are at most LEAD_ENDS_MAX endpoints,
- * all pairs whose latency the samples determine; otherwise the measured pairs,
- * with half the median of their round trips.
- */
 enum { LEAD_ENDS_MAX = 256 };
 
 struct lead_options {

@@ -2,9 +2,9 @@
 /* Probe: a plan in, samples out.
  *
  * All members of the group call at the same time: the leader probe_lead, once
- * or twice, and probe_end; the others probe_follow. The leader sends
- * each member its part; then all run `repeats` passes over the plan's rounds,
- * so that the repeats of a probe are spread over the whole run. A step is one
+ * or twice, and probe_end; the others probe_follow. The leader sends each
+ * member its part; then all run `repeats` passes over the plan's rounds, so
+ * that the repeats of a probe are spread over the whole run. A step is one
  * round of one pass:
  *
  *     barrier | guard | one side of each probe pings | the other side | rest
@@ -20,9 +20,10 @@
  * members measure their loopbacks: `repeats` pings from each rail to itself. A
  * rail that cannot ping itself has no loopback; that is no error.
  *
- * Before and after the measurement the members sleep while the leader plans and
- * judges. Then they learn whether there is a plan, a plan for a second stage,
- * or whether they may leave.
+ * While the leader plans and judges, the members sleep. Then they learn whether
+ * there is a plan, one for a second stage, or whether they may leave.
+ *
+ * Functions return 0, or -1 with err.
  */
 #ifndef PROBE_PROBE_H
 #define PROBE_PROBE_H
@@ -40,9 +41,8 @@ enum {
     PROBE_REPEATS_MAX = 1000,
     PROBE_ROUNDS_MAX = 1 << 24,
     PROBE_LEVEL_MAX = 15,
+    PROBE_STAGES = 2,
 };
-
-enum { PROBE_STAGES = 2 };
 
 /* Replaces the nonce in the members' lines on traffic: in a check by hand each
  * process has a nonce of its own.
@@ -52,13 +52,11 @@ enum { PROBE_STAGES = 2 };
 /* What is known of a member at the end. */
 struct probe_member {
     bool answered;
-    char *trouble;    /* what went wrong with its rails, one sentence; NULL:
-                         nothing */
+    char *trouble;    /* what went wrong with its rails, one sentence; or NULL */
     char *remark;     /* its lines on others' traffic (ibquery/ports.h) */
     struct node node; /* its host without the name, if it answered */
-    /* its part in each stage: members may fetch it as long as the group lives
-     */
-    struct group_blob told[PROBE_STAGES];
+    struct group_blob told[PROBE_STAGES]; /* its parts, to be fetched as long as
+                                             the group lives */
 };
 
 struct probe_result {
@@ -87,22 +85,20 @@ struct probe_stage {
 
 /* Measure a stage; result is zeroed before the first. Its samples, all probes
  * of the stage from both sides, are appended; those of a member that died are
- * lost. Return 0, or -1 with err and unchanged samples; call probe_end and
+ * lost. After -1 the samples are unchanged. Call probe_end and
  * probe_result_clear in both cases.
  */
 int probe_lead (struct group *g, const struct probe_stage *stage,
                 struct probe_result *result, struct error *err);
 
-/* Tell every living member that it may leave. Return 0, or -1 with err. result
- * is NULL if nothing was measured.
+/* Tell every living member that it may leave. result is NULL if nothing was
+ * measured.
  */
 int probe_end (struct group *g, const struct probe_result *result,
                struct error *err);
 void probe_result_clear (struct probe_result *result);
 
-/* Follow the leader, whose node has this name. Return 0 (measured, or
- * dismissed), or -1 with err.
- */
+/* Follow the leader, whose node has this name, until it is done. */
 int probe_follow (struct group *g, size_t leader, const char *name,
                   struct error *err);
 

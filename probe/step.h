@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Step: how a process of a job step comes to a group: it joins the step, opens
  * its transport, meets the others, and forms a group with all that could do the
- * same.
- *
- * Roster: what the processes publish before they can use the transport, and the
- * members and peers that follow from it. All see the same blobs, so all have
- * the same roster. If they do not, because a node answered only some of them,
- * their rosters have different keys, and they ignore each other's messages. A
- * rank without a transport says why and is no member.
+ * same. Functions with err return 0, or -1 with err.
  */
 #ifndef PROBE_STEP_H
 #define PROBE_STEP_H
@@ -46,14 +40,20 @@ void watchdog_start (void);
  */
 bool step_drop_file (const char *path);
 
+/* Roster: what the processes publish before they can use the transport, and the
+ * members and peers that follow from it. All see the same blobs, so all have
+ * the same roster. If they do not, because a node answered only some of them,
+ * their rosters have different keys, and they ignore each other's messages. A
+ * rank without a transport says why and is no member.
+ */
 enum { ROSTER_NONE = -1 };
 
 struct roster_rank {
-    char host[64];  /* "" if unknown */
-    char why[256];  /* why it is no member; "" for a member */
-    bool silent;    /* it published nothing */
-    int member;     /* ROSTER_NONE: it is none */
-    uint64_t key;   /* its random draw */
+    char host[COORD_HOST]; /* "" if unknown */
+    char why[256];         /* why it is no member; "" for a member */
+    bool silent;           /* it published nothing */
+    int member;            /* ROSTER_NONE: it is none */
+    uint64_t key;          /* its random draw */
 };
 
 struct roster {
@@ -96,7 +96,7 @@ struct step {
     const struct transport *transport;
     struct transport_handle *t;
     unsigned int rank, size;
-    char host[64]; /* "": unknown */
+    char host[COORD_HOST]; /* "": unknown */
     struct roster *roster;
     struct group *group;   /* NULL: no member */
     struct fabric *fabric; /* NULL: not loaded */
@@ -104,16 +104,15 @@ struct step {
 
 extern const struct opt step_options[];
 
-/* Read pmm.conf and the options set. The caller then calls site_check. Return
- * 0, or -1 with err.
- */
+/* Read pmm.conf and the options set. The caller then calls site_check. */
 int step_read_site (struct step *s, struct error *err);
 
 /* Join the step; open the transport and meet the others: all processes do this
- * together. Return 0, or -1 with err; call step_clear in any case.
+ * together. Call step_clear in any case.
  */
 int step_join (struct step *s, struct error *err);
 int step_meet (struct step *s, struct error *err);
+void step_clear (struct step *s);
 
 /* The rank that leads: that of the chosen host, if it is a member; else the
  * first member, or 0 if there is no member.
@@ -121,19 +120,15 @@ int step_meet (struct step *s, struct error *err);
 unsigned int step_leader (const struct step *s);
 
 /* Join the group, if this process can be a member, until the watchdog's time.
- * Return 0, or -1 with err.
  */
 int step_form_group (struct step *s, struct error *err);
 
 /* Load the snapshot, or the one that this node's prolog has read, unless it is
- * loaded already. arg is a step, so that group_meanwhile can call this. Return
- * 0, or -1 with err.
+ * loaded already. arg is a step, so that group_meanwhile can call this.
  */
 int step_load (void *arg, struct error *err);
 
 /* Print a message about a host; "": unknown. */
 void step_say (const char *host, const char *text);
-
-void step_clear (struct step *s);
 
 #endif /* PROBE_STEP_H */

@@ -2,9 +2,7 @@
 /* Transport: carries messages between the endpoints of a job.
  *
  * A plug point. To add one, write transport_<name>.c, declare its table here
- * and list it in step.c. `open` returns a handle, which begins with a struct
- * transport_handle; all other calls but `agree` get it. Calls marked so may be
- * NULL, if there is nothing to do.
+ * and list it in step.c.
  *
  * A transport is unreliable: messages may be lost, repeated or late, but not
  * damaged. A rail is one of this host's own endpoints, 0 .. rails-1. A peer is
@@ -18,12 +16,11 @@
  *
  *     answer's stamp_ns - message's stamp_ns - answer's held_ns
  *
- * A port may have several LIDs, each with its own path. One rail serves all of
- * them. A timed message names the LIDs that it uses, and its answer returns by
- * the same. All other messages use the first LIDs.
- *
- * A message may have a pad after it: bytes that keep the wire busy, as the
- * bytes of a user's message do, and that are not delivered.
+ * One rail serves all LIDs of a port, each with its own path. A timed message
+ * names the LIDs that it uses, and its answer returns by the same. All other
+ * messages use the first LIDs. A message may have a pad after it: bytes that
+ * keep the wire busy, as the bytes of a user's message do, and that are not
+ * delivered.
  */
 #ifndef PROBE_TRANSPORT_H
 #define PROBE_TRANSPORT_H
@@ -46,8 +43,8 @@ enum {
  * its transport understands.
  */
 struct transport_address {
-    uint64_t guid; /* of the port */
-    uint16_t lid;  /* the first of 2^lmc; 0: none, as on Ethernet */
+    uint64_t guid;  /* of the port */
+    uint16_t lid;   /* the first of 2^lmc; 0: none, as on Ethernet */
     uint8_t lmc;
     uint8_t number; /* among its node's ports, from 0 on; ports that cannot be
                        used leave gaps */
@@ -69,9 +66,8 @@ struct packet {
                          answers */
     uint32_t peer;    /* sender */
     uint32_t rail;    /* receiver */
-    struct transport_way way; /* by which it came. If the transport does not
-                                 know the own LID, the first will do: the path
-                                 depends on the destination LID */
+    struct transport_way way; /* by which it came; if the own LID is not known,
+                                 the first: the path depends on the other */
     size_t len;
     uint8_t data[TRANSPORT_DATA_MAX];
 };
@@ -109,25 +105,26 @@ struct transport_handle {
     size_t mine;     /* this member's turn, from 0 on */
 };
 
+/* Functions with err return 0, or -1 with err, unless they say otherwise. The
+ * handle is their t. Those marked so may be NULL.
+ */
 struct transport {
     const char *name;
 
     /* Open this host's endpoints as the site configures them; `pads` if
-     * messages need pads. Return NULL with err on failure.
+     * messages need pads. NULL with err.
      */
     void *(*open) (const struct site *site, const char *host, bool pads,
                    struct error *err);
     void (*close) (void *t);
 
-    /* Check that messages can go from one address to another. Return 0, or -1
-     * with err, which names the second one's device. May be NULL.
+    /* Check that messages can go from one address to another; err names the
+     * second one's device. May be NULL.
      */
     int (*agree) (const struct transport_address *a,
                   const struct transport_address *b, struct error *err);
 
-    /* Join a group: n peers on `members` hosts, and the group's secret key.
-     * Return 0, or -1 with err.
-     */
+    /* Join a group: n peers on `members` hosts, and the group's secret key. */
     int (*connect) (void *t, uint64_t key,
                     const struct transport_address *peer, size_t n,
                     size_t members, struct error *err);
@@ -151,7 +148,7 @@ struct transport {
     bool (*attend) (void *t, bool on);
 
     /* Send, now or with the next recv, a message and a pad of this many bytes.
-     * timing is NULL for a message that is not timed. Return 0, or -1 with err.
+     * timing is NULL for a message that is not timed.
      */
     int (*send) (void *t, uint32_t rail, uint32_t peer, const uint8_t *data,
                  size_t len, size_t pad, struct transport_timing *timing,
@@ -167,8 +164,7 @@ struct transport {
     int64_t (*now_ns) (const void *t);
 
     /* After connect: the directory that shows the present state of this host's
-     * ports, instead of LOCAL_SYSFS; NULL: there is none. May be NULL, which
-     * means the same.
+     * ports, instead of LOCAL_SYSFS; NULL: there is none. May be NULL.
      */
     const char *(*sysfs) (void *t);
 
@@ -180,5 +176,14 @@ struct transport {
 
 extern const struct transport transport_emu;
 extern const struct transport transport_verbs;
+
+/* A time of so many gaps, but at most ns, or two gaps if that is more. */
+static inline int64_t transport_gaps (const struct transport_handle *h,
+                                      int64_t gaps, int64_t ns)
+{
+    int64_t most = ns < 2 * h->gap_ns ? 2 * h->gap_ns : ns;
+
+    return gaps * h->gap_ns < most ? gaps * h->gap_ns : most;
+}
 
 #endif /* PROBE_TRANSPORT_H */

@@ -81,7 +81,6 @@ enum {
     RC_RNR_TIMER = 12,  /* 640 us */
     /* the group's time-out of a ping */
     LOST_GAPS = 250,
-    LOST_GAPS_LEAST = 2,
     LOST_NS = 250000000,
     /* upper bound of a round trip, in us */
     GAP_BUSY = 50,
@@ -373,9 +372,6 @@ static uint32_t first_psn (const struct rail *rail, uint32_t from, uint32_t to)
 static int start_rc (struct rail *rail, struct queue *q, uint32_t qpn,
                      uint8_t sl, struct error *err)
 {
-    int64_t gap = rail->all->handle.gap_ns;
-    int64_t most = LOST_NS > LOST_GAPS_LEAST * gap ? LOST_NS
-                                                   : LOST_GAPS_LEAST * gap;
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
         .path_mtu = VERBS_MTU,
@@ -394,8 +390,8 @@ static int start_rc (struct rail *rail, struct queue *q, uint32_t qpn,
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS,
         .sq_psn = first_psn (rail, rail->self, q->peer),
-        .timeout = verbs_timeout_code (LOST_GAPS * gap < most ? LOST_GAPS * gap
-                                                            : most),
+        .timeout = verbs_timeout_code (
+            transport_gaps (&rail->all->handle, LOST_GAPS, LOST_NS)),
         .retry_cnt = RC_RETRIES,
         .rnr_retry = RC_RNR_RETRIES,
     };

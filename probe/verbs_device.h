@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One port of an RDMA device: which ports exist, whether they can be used, and
- * their names in the network.
+/* One port of an RDMA device.
  *
  * Written from documents and tested with soft RoCE only. Not tested: the
  * device's clock, LIDs, more than one P_Key, ports that need a GRH, several
  * ports of a device. If a device lacks time stamps, inline messages or a GRH,
  * it is used without them.
  *
- * Every error sentence begins with the device and port that it is about, such
- * as "mlx5_0/1", if there is one.
+ * Functions return 0, or -1 with err, which begins with the device and port
+ * that it is about, such as "mlx5_0/1".
  */
 #ifndef PROBE_VERBS_DEVICE_H
 #define PROBE_VERBS_DEVICE_H
@@ -58,7 +57,7 @@ size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
                          size_t max, struct error *err);
 
 /* Open a port as the site configures it, for messages with or without pads.
- * Return 0, or -1 with err; call verbs_device_close in both cases, once.
+ * Call verbs_device_close in any case, once.
  */
 int verbs_device_open (struct verbs_device *d,
                        const struct verbs_port_name *name, bool pads,
@@ -75,27 +74,23 @@ void *verbs_device_memory (size_t *size);
 int64_t verbs_device_now_ns (const struct verbs_device *d);
 int64_t verbs_device_stamp_ns (const struct verbs_device *d, uint64_t ticks);
 
-/* Fill in the route from this port to an endpoint by a way, on a service level.
- */
+/* The route from this port to an endpoint by a way, on a service level. */
 void verbs_device_route (const struct verbs_device *d,
                          const struct verbs_address *to,
                          struct transport_way way, uint8_t sl,
                          struct ibv_ah_attr *attr);
 
-/* Read the device's events, without waiting. Return 0, or -1 with err if it or
- * its port can no longer be used.
+/* Read the device's events, without waiting: -1 if it or its port can no longer
+ * be used.
  */
 int verbs_device_events (const struct verbs_device *d, struct error *err);
 
 /* Set an error of this device: "NAME: WHAT: strerror (code)", and which limit
- * may be the cause. Return -1.
+ * may be the cause; or, of a work request that never fails on a healthy device,
+ * what its events say, else "NAME: WHAT: status". Return -1.
  */
 int verbs_device_failed (const struct verbs_device *d, const char *what,
                          int code, struct error *err);
-
-/* A work request failed that never fails on a healthy device. Set err from the
- * device's events, or to "NAME: WHAT: status". Return -1.
- */
 int verbs_device_broke (const struct verbs_device *d, const char *what,
                         enum ibv_wc_status status, struct error *err);
 

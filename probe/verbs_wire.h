@@ -47,11 +47,11 @@ struct verbs_address {
     char name[VERBS_NAME_MAX + 1];
 };
 
-/* Fill in data, len, lid and lmc of `to`, not the GUID. */
+/* Fill in data, len, lid and lmc of `to`, not the GUID. unpack returns false if
+ * the bytes are invalid.
+ */
 void verbs_address_pack (const struct verbs_address *a,
                          struct transport_address *to);
-
-/* Return false if the bytes are invalid. */
 bool verbs_address_unpack (struct verbs_address *a,
                            const struct transport_address *from);
 
@@ -94,18 +94,17 @@ struct verbs_header {
     uint16_t pad;
 };
 
+/* unpack returns false if this is no datagram of the run: another nonce, too
+ * short, too long for its pad, an unknown type, or no peer below npeers.
+ */
 void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
                         const struct verbs_header *h);
-
-/* Return false if this is no datagram of the run: another nonce, too short, too
- * long for its pad, an unknown type, or no peer below npeers.
- */
 bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
                           size_t len, uint64_t nonce, size_t npeers);
 
-/* The last 64 sequence numbers of one sender, from 1 on. A window starts as
- * zeros. Return true for a new number; false for one that was seen, or is older
- * than the window.
+/* The last 64 sequence numbers of one sender, from 1 on; zeros to begin with.
+ * Return true for a new number; false for one that was seen, or is older than
+ * the window.
  */
 struct verbs_window {
     uint32_t last;
@@ -133,14 +132,10 @@ bool verbs_is_from (const struct verbs_origin *origin,
                     const struct verbs_address *at);
 
 /* Whether ports with these P_Keys can communicate: the same partition, and not
- * both limited members.
+ * both limited members. And whether a port's P_Key is better than the best so
+ * far (0: none): of the wanted partition (0: any), and rather a full member.
  */
 bool verbs_pkeys_match (uint16_t a, uint16_t b);
-
-/* Whether a port's P_Key is better than the best so far (0: none): of the
- * wanted partition (0: any), and a full member rather than a limited one,
- * because two limited members cannot communicate.
- */
 bool verbs_pkey_is_better (uint16_t pkey, uint16_t best, uint16_t wanted);
 
 /* Of several GIDs on Ethernet, the first with the greatest worth is used: RoCE

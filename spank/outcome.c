@@ -84,8 +84,8 @@ const char *outcome_name (enum outcome_status status)
     return names[status];
 }
 
-struct outcome *outcome_set (struct outcome *o, enum outcome_status status,
-                             const char *fmt, ...)
+void outcome_set (struct outcome *o, enum outcome_status status,
+                  const char *fmt, ...)
 {
     va_list ap;
 
@@ -94,7 +94,6 @@ struct outcome *outcome_set (struct outcome *o, enum outcome_status status,
     vsnprintf (o->text, sizeof (o->text), fmt, ap);
     va_end (ap);
     text_clean (o->text);
-    return o;
 }
 
 /*

@@ -35,13 +35,12 @@ struct outcome {
     char text[OUTCOME_TEXT]; /* one sentence, printable */
 };
 
-/* Set o from a line, without its newline, if it is a result with this nonce.
- * Return false, with o untouched, if it is anything else.
+/* Set o from a line, without its newline, if it is a result with this nonce, or
+ * the record of this job. Return false, with o untouched, if it is anything
+ * else.
  */
 bool outcome_parse_result (struct outcome *o, const char *line,
                            const char *nonce);
-
-/* The same for what is remembered of job `jobid`. */
 bool outcome_parse_record (struct outcome *o, const char *line,
                            uint32_t jobid);
 
@@ -52,10 +51,9 @@ void outcome_format_record (const struct outcome *o, uint32_t jobid,
 /* "OK" */
 const char *outcome_name (enum outcome_status status);
 
-/* Set status and sentence; always returns o. */
-struct outcome *outcome_set (struct outcome *o, enum outcome_status status,
-                             const char *fmt, ...)
-    __attribute__ ((format (printf, 3, 4)));
+__attribute__ ((format (printf, 3, 4))) void
+outcome_set (struct outcome *o, enum outcome_status status, const char *fmt,
+             ...);
 
 /* The once-per-job guard: a small file, private to the user, that is locked
  * during a job's check and keeps the outcome for the later steps of the job. It
@@ -79,12 +77,10 @@ void guard_close (int fd);
 /* Try to get the lock. False while somebody else holds it. */
 bool guard_lock (int fd);
 
-/* Set o from the record if there is one, of this job, made at or after
- * `since`.
+/* Set o from the record if there is one of this job, made at or after `since`.
+ * Replace the record; what cannot be written is not remembered.
  */
 bool guard_read (int fd, uint32_t jobid, time_t since, struct outcome *o);
-
-/* Replace the record. What cannot be written is not remembered. */
 void guard_write (int fd, uint32_t jobid, const struct outcome *o);
 
 #endif /* SPANK_OUTCOME_H */
