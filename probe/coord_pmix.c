@@ -150,9 +150,9 @@ static void answered (pmix_status_t status, pmix_value_t *value, void *arg)
     pthread_mutex_unlock (&c->lock);
 }
 
-/* Ask for what each rank has published, and wait at most timeout_s for the
- * answers, because a Get for a node that is gone may never return. Return the
- * number of answers. The requests stay valid for late answers.
+/* Get what each rank has published, at most for timeout_s, because a Get for a
+ * node that is gone may never return. Return the number of answers. The
+ * requests stay valid for late ones.
  */
 static unsigned int ask_all (struct pmix *c, int timeout_s,
                              struct coord_blob *blob)
@@ -192,8 +192,7 @@ static int pmix_exchange (struct coord *coord, const uint8_t *data,
     pmix_value_t value;
     pmix_info_t info[2];
     bool collect = true;
-    pmix_status_t fence;
-    pmix_status_t rc;
+    pmix_status_t fence, rc;
     struct timespec settled = c->start;
     unsigned int got;
 

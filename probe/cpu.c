@@ -80,8 +80,7 @@ void cpu_read_line (const char *path, char *buf, size_t size)
 void cpu_cores (cpu_set_t *cores)
 {
     cpu_set_t threads; /* of a core */
-    char path[128];
-    char list[4096];
+    char path[128], list[4096];
 
     if (sched_getaffinity (0, sizeof (*cores), cores) < 0)
         CPU_ZERO (cores);
@@ -112,10 +111,8 @@ int cpu_bind (int cpu)
 
 void cpu_pin (const char *device, size_t nth)
 {
-    char path[128];
-    char list[4096];
-    cpu_set_t allowed;
-    cpu_set_t near;
+    char path[128], list[4096];
+    cpu_set_t allowed, near;
     int cpu;
 
     snprintf (path, sizeof (path),

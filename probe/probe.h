@@ -52,7 +52,7 @@ enum {
 /* What is known of a member at the end. */
 struct probe_member {
     bool answered;
-    char *trouble;    /* what went wrong with its rails, one sentence; or NULL */
+    char *trouble;    /* what went wrong with its rails; NULL: nothing */
     char *remark;     /* its lines on others' traffic (ibquery/ports.h) */
     struct node node; /* its host without the name, if it answered */
     struct group_blob told[PROBE_STAGES]; /* its parts, to be fetched as long as

@@ -70,8 +70,7 @@ static void on_alarm (int signum)
 static void set_phase (const char *host, const char *phase)
 {
     double timeout_s = (double)watchdog.timeout_ms / 1000;
-    sigset_t mask;
-    sigset_t old;
+    sigset_t mask, old;
 
     sigemptyset (&mask);
     sigaddset (&mask, SIGALRM);

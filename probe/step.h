@@ -19,9 +19,9 @@
 #include "util/options.h"
 #include "util/site.h"
 
-/* The watchdog ends the process in time if anything hangs, here or in a library:
- * with a result record if this process prints one, else with a sentence on
- * standard error. Set it before the start.
+/* The watchdog ends the process in time if anything hangs, here or in a
+ * library: with a result record if this process prints one, else with a
+ * sentence on standard error. Set it before the start.
  */
 extern struct watchdog {
     int64_t timeout_ms;

@@ -18,21 +18,19 @@
 #include "probe/emu_proto.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
+#include "util/map.h"
 
 enum {
     OUT_MAX = 16384,
     GAP_NS = 40000,
-    NO_PEER = 0xffffffff,
-    ENDPOINTS_MAX = 1 << 20,
 };
 
 struct emu {
     struct transport_handle handle; /* first */
     int fd;
     uint32_t own[EMU_RAILS_MAX]; /* endpoint of each rail */
-    uint32_t *endpoint;     /* [peer] */
-    uint32_t *peer;         /* [npeer] by endpoint; NO_PEER: none */
-    size_t npeer;
+    uint32_t *endpoint; /* [peer] */
+    struct map peer;    /* by endpoint */
     int64_t now;
     size_t nout;
     uint8_t out[OUT_MAX];
@@ -125,7 +123,7 @@ static void emu_close (void *t)
     if (e->fd >= 0)
         close (e->fd);
     free (e->endpoint);
-    free (e->peer);
+    map_clear (&e->peer);
     free (e);
 }
 
@@ -195,15 +193,10 @@ static int emu_connect (void *t, uint64_t key,
     e->endpoint = xcalloc (n, sizeof (*e->endpoint));
     for (size_t i = 0; i < n; i++) {
         e->endpoint[i] = (uint32_t)wire_get (peer[i].data, 4);
-        if (peer[i].len != 4 || e->endpoint[i] >= ENDPOINTS_MAX)
+        if (peer[i].len != 4)
             return error_world (err, "a node published an invalid address");
-        if (e->endpoint[i] >= e->npeer)
-            e->npeer = e->endpoint[i] + 1;
+        map_put (&e->peer, e->endpoint[i], (uint32_t)i);
     }
-    e->peer = xarray (e->npeer, sizeof (*e->peer));
-    memset (e->peer, 0xff, e->npeer * sizeof (*e->peer)); /* NO_PEER */
-    for (size_t i = 0; i < n; i++)
-        e->peer[e->endpoint[i]] = (uint32_t)i;
     if (!(p = add_frame (e, EMU_JOIN, 12, err)))
         return -1;
     wire_put (p, key, 8);
@@ -238,16 +231,14 @@ static int take_packet (struct emu *e, size_t len, struct packet *packet,
                         struct error *err)
 {
     const uint8_t *p = e->in + EMU_HEADER;
-    uint32_t from = (uint32_t)wire_get (p + 8, 4);
-    uint32_t to = (uint32_t)wire_get (p + 12, 4);
+    uint32_t rail = 0;
 
-    if (from >= e->npeer || e->peer[from] == NO_PEER)
-        return bad_answer (err);
-    packet->peer = e->peer[from];
-    for (packet->rail = 0; packet->rail < e->handle.rails; packet->rail++)
-        if (e->own[packet->rail] == to)
-            break;
-    if (packet->rail == e->handle.rails)
+    while (rail < e->handle.rails
+           && e->own[rail] != (uint32_t)wire_get (p + 12, 4))
+        rail++;
+    packet->rail = rail;
+    packet->peer = map_find (&e->peer, wire_get (p + 8, 4));
+    if (rail == e->handle.rails || packet->peer == MAP_NONE)
         return bad_answer (err);
     packet->time_ns = packet->stamp_ns = e->now;
     packet->held_ns = 0;

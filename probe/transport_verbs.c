@@ -3,44 +3,39 @@
  *
  * Notes: a rail is a port (verbs_device) with its completion queues and queue
  * pairs. One UD queue pair carries everything; if the service is RC, timed
- * messages have a queue pair per peer and LIDs instead. verbs_wire defines the
- * bytes. If a port cannot be opened, or fails later, the others are still used.
- * If a way to a peer cannot be made (no route, no neighbour), messages sent
- * there are lost; the first such failure is kept as the rail's trouble.
+ * messages have a queue pair per peer and LIDs instead. If a port cannot be
+ * opened, or fails later, the others are still used. If a way to a peer cannot
+ * be made (no route, no neighbour), messages sent there are lost; the first
+ * such failure is kept as the rail's trouble.
  *
  * A process that attends polls. After SPIN_GAPS without a message it sleeps
- * until a completion queue wakes it; if it does not attend, or shares its core
- * with other processes of the run, it always does so. Events of a device are
- * read now and then, and wake the process, too.
+ * until a completion queue or a device's event wakes it; if it does not attend,
+ * or shares its core with other processes of the run, it always does so.
  *
  * A queue pair has buffers of its own: receives are posted from the start, and
- * the caller's memory is not needed once a send call returns. All pads share
- * one buffer. Of depth / SIGNAL_PARTS sends one is signalled; its completion
- * means that all before it are complete, too. Messages that the device takes
- * inline are copied by the call; each other send has a slot. A device that
- * refuses inline messages is asked only once.
+ * each send has a slot, but for small messages that the device takes inline.
+ * All pads share one buffer. Of depth / SIGNAL_PARTS sends one is signalled; its
+ * completion means that all before it are complete, too.
  *
  * Only an extended completion queue has time stamps. Not every driver has
  * extended queues, and some report a clock but do not stamp with it, as for
- * some virtual functions. So if a queue is refused, a simpler one is requested.
- * Some devices stamp with another clock than the one that can be read. The
- * first stamp shows this; then neither clock is used.
+ * some virtual functions: if a queue is refused, a simpler one is requested.
+ * Some devices stamp with another clock than the one that can be read: if the
+ * first stamp shows this, neither clock is used.
  *
  * Two RC queue pairs are connected by messages over UD. Each side sends its
- * queue pair's number and asks again until the other side reports that it is
- * connected to that. So neither side sends a message that the other's adapter
- * would drop, which would be repeated only after a time-out. Packet sequence
- * numbers depend on the run's key, so packets of earlier runs do not match. A
- * message that an RC queue pair repeats arrives too late for its ping: so
- * losses are seen, as over UD.
+ * queue pair's number and asks again until the other side is connected to that.
+ * So neither side sends a message that the other's adapter would drop, which
+ * would be repeated only after a time-out. First packet sequence numbers depend
+ * on the run's key, so packets of earlier runs do not match. What an RC queue
+ * pair repeats arrives too late for its ping: losses are seen, as over UD.
  *
  * Only the path of a message is timed. The clock is read right before the
  * doorbell, and an answer includes for how long its sender has held the message
  * that it answers. With the device's clock this begins when the device receives
  * the message; without, when the process sees it, so that the time to wake up
- * remains in the round trip. Reading the device's clock is a round trip over
- * its bus, and the way back remains, too: it is the same in all round trips of
- * a host and counts as part of its host end.
+ * remains in the round trip. The way back of reading the device's clock over
+ * its bus remains, too: it counts as part of the host end.
  */
 #include "config.h"
 #include "probe/transport.h"

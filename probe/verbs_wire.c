@@ -126,8 +126,7 @@ static const char *gid_kind (const struct verbs_address *a)
 int verbs_agree (const struct transport_address *first,
                  const struct transport_address *second, struct error *err)
 {
-    struct verbs_address a;
-    struct verbs_address b;
+    struct verbs_address a, b;
 
     if (!verbs_address_unpack (&a, first)
         || !verbs_address_unpack (&b, second))

@@ -42,9 +42,7 @@ static int shielded (int (*check) (spank_t sp, int argc, char **argv),
                      spank_t sp, int argc, char **argv)
 {
     const struct timespec at_once = { 0 };
-    sigset_t shield;
-    sigset_t before;
-    sigset_t old;
+    sigset_t shield, before, old;
     int rc;
 
     sigemptyset (&shield);

@@ -222,8 +222,7 @@ static void take_message (void *arg, struct program_line *line)
 {
     struct run *run = arg;
     const char *prefix = step_clean_line (line->text);
-    uint64_t done;
-    uint64_t total;
+    uint64_t done, total;
 
     if (!line->text[0])
         return;
