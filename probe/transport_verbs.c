@@ -14,8 +14,8 @@
  *
  * A queue pair has buffers of its own: receives are posted from the start, and
  * each send has a slot, but for small messages that the device takes inline.
- * All pads share one buffer. Of depth / SIGNAL_PARTS sends one is signalled; its
- * completion means that all before it are complete, too.
+ * All pads share one buffer. Of depth / SIGNAL_PARTS sends one is signalled:
+ * once it is complete, so are all before it.
  *
  * Only an extended completion queue has time stamps. Not every driver has
  * extended queues, and some report a clock but do not stamp with it, as for
