@@ -123,7 +123,7 @@ struct way { /* from a rail to a peer */
     struct way *next;     /* with other LIDs */
 };
 
-struct rail {
+struct verbs_rail {
     struct verbs *all;
     struct verbs_device device;
     struct verbs_address at;
@@ -144,7 +144,7 @@ struct rail {
 
 struct verbs {
     struct transport_handle handle; /* first */
-    struct rail rail[TRANSPORT_RAILS_MAX];
+    struct verbs_rail rail[TRANSPORT_RAILS_MAX];
     uint64_t key; /* nonce of all datagrams */
     uint32_t qkey;
     size_t npeers;
@@ -167,14 +167,14 @@ static int64_t verbs_now_ns (const void *t)
     return clock_ns ();
 }
 
-static bool *lost (struct rail *rail)
+static bool *lost (struct verbs_rail *rail)
 {
     return &rail->all->handle.lost[rail - rail->all->rail];
 }
 
 /* Mark a rail as failed, with the reason. Return 0, or -1 if it was the last.
  */
-static int lose (struct rail *rail, const struct error *err)
+static int lose (struct verbs_rail *rail, const struct error *err)
 {
     const struct transport_handle *h = &rail->all->handle;
 
@@ -189,7 +189,8 @@ static int lose (struct rail *rail, const struct error *err)
 /* Keep the first problem of the rail. If the rail cannot reach itself, that is
  * none: its loopback is then not measured.
  */
-static void note_trouble (struct rail *rail, uint32_t peer, const char *what)
+static void note_trouble (struct verbs_rail *rail, uint32_t peer,
+                          const char *what)
 {
     if (!rail->trouble.text[0] && peer != rail->self)
         error_world (&rail->trouble, "%s: no way to %s of %s: %s",
@@ -205,7 +206,7 @@ static void note_trouble (struct rail *rail, uint32_t peer, const char *what)
  * status. If it was of an RC queue pair, only one peer is lost: return 0. If of
  * the UD queue pair, all are: return -1 with err.
  */
-static int failed (struct rail *rail, struct queue *q, const char *what,
+static int failed (struct verbs_rail *rail, struct queue *q, const char *what,
                    int code, enum ibv_wc_status status, struct error *err)
 {
     if (q->qp->qp_type != IBV_QPT_RC)
@@ -230,7 +231,7 @@ static int add_pad (const struct verbs_device *d, size_t bytes,
     return 2;
 }
 
-static int post_receive (struct rail *rail, struct slot *slot,
+static int post_receive (struct verbs_rail *rail, struct slot *slot,
                          struct error *err)
 {
     const struct verbs_device *d = &rail->device;
@@ -249,7 +250,7 @@ static int post_receive (struct rail *rail, struct slot *slot,
     return rc == 0 ? 0 : failed (rail, q, "receiving failed", rc, 0, err);
 }
 
-static int modify (struct rail *rail, struct queue *q,
+static int modify (struct verbs_rail *rail, struct queue *q,
                    struct ibv_qp_attr *attr, int mask, struct error *err)
 {
     int rc = ibv_modify_qp (q->qp, attr, mask | IBV_QP_STATE);
@@ -273,7 +274,7 @@ static void close_queue (struct queue *q)
     free (q);
 }
 
-static int create_qp (struct rail *rail, struct queue *q,
+static int create_qp (struct verbs_rail *rail, struct queue *q,
                       enum ibv_qp_type type, struct error *err)
 {
     struct verbs_device *d = &rail->device;
@@ -329,7 +330,7 @@ static uint32_t at_most (uint32_t wanted, int limit)
 /* Make a queue pair in the state INIT, with this many receives posted and room
  * for `depth` sends, or fewer if the device allows less. NULL with err.
  */
-static struct queue *open_queue (struct rail *rail, enum ibv_qp_type type,
+static struct queue *open_queue (struct verbs_rail *rail, enum ibv_qp_type type,
                                  uint32_t receives, uint32_t depth,
                                  struct error *err)
 {
@@ -353,7 +354,8 @@ static struct queue *open_queue (struct rail *rail, enum ibv_qp_type type,
 /* The first packet sequence number from one peer to another. Both sides compute
  * the same.
  */
-static uint32_t first_psn (const struct rail *rail, uint32_t from, uint32_t to)
+static uint32_t first_psn (const struct verbs_rail *rail, uint32_t from,
+                           uint32_t to)
 {
     uint64_t both = (uint64_t)from << 32 | to;
 
@@ -364,7 +366,7 @@ static uint32_t first_psn (const struct rail *rail, uint32_t from, uint32_t to)
  * retransmits what is not acknowledged for as long as the group waits for a
  * ping at most (probe/group).
  */
-static int start_rc (struct rail *rail, struct queue *q, uint32_t qpn,
+static int start_rc (struct verbs_rail *rail, struct queue *q, uint32_t qpn,
                      uint8_t sl, struct error *err)
 {
     struct ibv_qp_attr attr = {
@@ -403,7 +405,7 @@ static int start_rc (struct rail *rail, struct queue *q, uint32_t qpn,
  * Opening
  */
 
-static struct ibv_cq *open_extended (struct rail *rail, uint32_t depth)
+static struct ibv_cq *open_extended (struct verbs_rail *rail, uint32_t depth)
 {
     struct verbs_device *d = &rail->device;
     struct ibv_cq_init_attr_ex attr = {
@@ -427,8 +429,9 @@ static struct ibv_cq *open_extended (struct rail *rail, uint32_t depth)
 /* Open a port, and fill in its address. Return 0, or -1 with err; call
  * close_rail in both cases.
  */
-static int open_rail (struct rail *rail, const struct verbs_port_name *name,
-                      bool pads, const struct site *site,
+static int open_rail (struct verbs_rail *rail,
+                      const struct verbs_port_name *name, bool pads,
+                      const struct site *site,
                       struct transport_address *address, struct error *err)
 {
     struct verbs_device *d = &rail->device;
@@ -469,7 +472,7 @@ static int open_rail (struct rail *rail, const struct verbs_port_name *name,
     return 0;
 }
 
-static void close_rail (struct rail *rail)
+static void close_rail (struct verbs_rail *rail)
 {
     for (size_t i = 0; rail->way && i < rail->all->npeers; i++)
         for (struct way *way; (way = rail->way[i]);) {
@@ -544,10 +547,10 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
                                   TRANSPORT_RAILS_MAX, err)) == 0)
         goto error;
     for (size_t i = 0; i < n; i++) {
-        struct rail *rail = &v->rail[h->rails];
+        struct verbs_rail *rail = &v->rail[h->rails];
         struct error why;
 
-        *rail = (struct rail){ .all = v };
+        *rail = (struct verbs_rail){ .all = v };
         if (open_rail (rail, &name[i], pads, site, &h->address[h->rails], &why)
             == 0) {
             h->address[h->rails++].number = (uint8_t)i;
@@ -601,7 +604,8 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
 }
 
 /* Find the rail among the peers, and start sending and receiving. */
-static int start_rail (struct rail *rail, const struct transport_address *own,
+static int start_rail (struct verbs_rail *rail,
+                       const struct transport_address *own,
                        const struct transport_address *peer, size_t n,
                        struct error *err)
 {
@@ -684,7 +688,7 @@ static bool verbs_attend (void *t, bool on)
 /* Set the time of the next try. The wait is long if a try takes long, because
  * no message is answered during a try.
  */
-static void try_later (const struct rail *rail, struct way *way,
+static void try_later (const struct verbs_rail *rail, struct way *way,
                        int64_t began_ns)
 {
     int64_t now = verbs_device_now_ns (&rail->device);
@@ -695,7 +699,7 @@ static void try_later (const struct rail *rail, struct way *way,
 }
 
 /* Return NULL if one of the ports has no such LID. */
-static struct way *find_way (struct rail *rail, uint32_t peer,
+static struct way *find_way (struct verbs_rail *rail, uint32_t peer,
                              struct transport_way by)
 {
     struct way **way = &rail->way[peer];
@@ -714,7 +718,7 @@ static struct way *find_way (struct rail *rail, uint32_t peer,
 /* Find or make the address handle for timed messages, or for others. Return
  * NULL if there is none.
  */
-static struct ibv_ah *find_ah (struct rail *rail, uint32_t peer,
+static struct ibv_ah *find_ah (struct verbs_rail *rail, uint32_t peer,
                                struct way *way, bool timed)
 {
     struct verbs_device *d = &rail->device;
@@ -734,7 +738,7 @@ static struct ibv_ah *find_ah (struct rail *rail, uint32_t peer,
 }
 
 /* Return the RC queue pair of a way, or make it; NULL if that fails. */
-static struct queue *find_rc (struct rail *rail, uint32_t peer,
+static struct queue *find_rc (struct verbs_rail *rail, uint32_t peer,
                               struct way *way)
 {
     struct error why = { .text = "too many RC queue pairs" };
@@ -756,7 +760,7 @@ static struct queue *find_rc (struct rail *rail, uint32_t peer,
 /* The queue pair for a message to a peer, and its address handle if it is UD.
  * NULL: there is no way, and the message is lost.
  */
-static struct queue *find_queue (struct rail *rail, uint32_t peer,
+static struct queue *find_queue (struct verbs_rail *rail, uint32_t peer,
                                  const struct transport_timing *timing,
                                  struct ibv_ah **ah)
 {
@@ -784,7 +788,7 @@ static struct queue *find_queue (struct rail *rail, uint32_t peer,
 /* Stamp a timed message. Return for how long the message that it answers was
  * held, in ns.
  */
-static uint32_t stamp (struct rail *rail, struct transport_timing *timing)
+static uint32_t stamp (struct verbs_rail *rail, struct transport_timing *timing)
 {
     int64_t held;
 
@@ -796,7 +800,7 @@ static uint32_t stamp (struct rail *rail, struct transport_timing *timing)
 }
 
 /* Take the completions of sends. Return 0, or -1 with err. */
-static int reap (struct rail *rail, struct error *err)
+static int reap (struct verbs_rail *rail, struct error *err)
 {
     struct ibv_wc wc;
     int rc;
@@ -817,8 +821,8 @@ static int reap (struct rail *rail, struct error *err)
 /* If half of the send queue is full, reap completions; if `waits`, do so for up
  * to one gap until there is room.
  */
-static int make_room (struct rail *rail, const struct queue *q, bool waits,
-                      struct error *err)
+static int make_room (struct verbs_rail *rail, const struct queue *q,
+                      bool waits, struct error *err)
 {
     int64_t until = 0;
 
@@ -843,9 +847,10 @@ static int make_room (struct rail *rail, const struct queue *q, bool waits,
  * queue is full, it is lost. If there are pads, an untimed message waits for
  * room in the queue, at most one gap. Return 0, or -1 with err.
  */
-static int send_by (struct rail *rail, uint32_t peer, enum verbs_type type,
-                    const uint8_t *data, size_t len, size_t pad,
-                    struct transport_timing *timing, struct error *err)
+static int send_by (struct verbs_rail *rail, uint32_t peer,
+                    enum verbs_type type, const uint8_t *data, size_t len,
+                    size_t pad, struct transport_timing *timing,
+                    struct error *err)
 {
     struct ibv_ah *ah;
     struct queue *q = find_queue (rail, peer, timing, &ah);
@@ -903,7 +908,7 @@ static int verbs_send (void *t, uint32_t rail, uint32_t peer,
                        const uint8_t *data, size_t len, size_t pad,
                        struct transport_timing *timing, struct error *err)
 {
-    struct rail *r = &((struct verbs *)t)->rail[rail];
+    struct verbs_rail *r = &((struct verbs *)t)->rail[rail];
     int rc = send_by (r, peer, VERBS_DATA, data, len, pad, timing, err);
 
     return rc < 0 ? lose (r, err) : 0;
@@ -913,8 +918,9 @@ static int verbs_send (void *t, uint32_t rail, uint32_t peer,
  * Connecting RC queue pairs
  */
 
-static int say_wire (struct rail *rail, uint32_t peer, const struct queue *q,
-                     unsigned int flags, struct error *err)
+static int say_wire (struct verbs_rail *rail, uint32_t peer,
+                     const struct queue *q, unsigned int flags,
+                     struct error *err)
 {
     uint8_t buf[WIRE_SIZE];
 
@@ -929,7 +935,7 @@ static int say_wire (struct rail *rail, uint32_t peer, const struct queue *q,
 static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
                           struct transport_way by, struct error *err)
 {
-    struct rail *r = &((struct verbs *)t)->rail[rail];
+    struct verbs_rail *r = &((struct verbs *)t)->rail[rail];
     struct way *way = *lost (r) ? NULL : find_way (r, peer, by);
     struct queue *q;
     int64_t now;
@@ -946,7 +952,7 @@ static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
 }
 
 /* Handle a datagram of type VERBS_WIRE. Return 0, or -1 with err. */
-static int take_wire (struct rail *rail, const struct packet *packet,
+static int take_wire (struct verbs_rail *rail, const struct packet *packet,
                       struct error *err)
 {
     const uint8_t *data = packet->data;
@@ -983,7 +989,7 @@ static int take_wire (struct rail *rail, const struct packet *packet,
 /* Take one completion of a receive, with its time by the rail's clock. Return
  * 1, 0 if there is none, or -1 with err.
  */
-static int poll_receive (struct rail *rail, struct ibv_wc *wc,
+static int poll_receive (struct verbs_rail *rail, struct ibv_wc *wc,
                          int64_t *stamp_ns, struct error *err)
 {
     const struct verbs_device *d = &rail->device;
@@ -1018,7 +1024,7 @@ static int poll_receive (struct rail *rail, struct ibv_wc *wc,
 /* Check a datagram: fill in the packet, or count it as dropped. Return its
  * type, or 0.
  */
-static int check (const struct rail *rail, const struct ibv_wc *wc,
+static int check (const struct verbs_rail *rail, const struct ibv_wc *wc,
                   struct packet *packet)
 {
     struct verbs *v = rail->all;
@@ -1059,7 +1065,7 @@ static int check (const struct rail *rail, const struct ibv_wc *wc,
  * there was none or none for the caller, or -1 with err. *came is set if
  * anything came at all.
  */
-static int take (struct rail *rail, struct packet *packet, bool *came,
+static int take (struct verbs_rail *rail, struct packet *packet, bool *came,
                  struct error *err)
 {
     struct verbs_device *d = &rail->device;
@@ -1097,7 +1103,7 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
     *came = false;
     for (size_t k = 0; k < v->handle.rails; k++) {
         size_t i = v->next++ % v->handle.rails;
-        struct rail *rail = &v->rail[i];
+        struct verbs_rail *rail = &v->rail[i];
         int rc = *lost (rail) ? 0 : take (rail, packet, came, err);
 
         if (rc < 0 && lose (rail, err) < 0)
@@ -1114,7 +1120,7 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
 /* Read the events of a rail's device. Return 0, or -1 with err if this was the
  * last rail.
  */
-static int check_rail (struct rail *rail, struct error *err)
+static int check_rail (struct verbs_rail *rail, struct error *err)
 {
     if (*lost (rail) || verbs_device_events (&rail->device, err) == 0)
         return 0;
@@ -1132,7 +1138,7 @@ static bool arm (struct verbs *v)
     bool was = true;
 
     for (size_t i = 0; i < v->handle.rails; i++) {
-        struct rail *rail = &v->rail[i];
+        struct verbs_rail *rail = &v->rail[i];
 
         if (rail->armed || *lost (rail))
             continue;
@@ -1159,7 +1165,7 @@ static int sleep_until (struct verbs *v, int64_t deadline_ns,
     if (left <= 0)
         return 0;
     for (size_t i = 0; i < v->handle.rails; i++) {
-        struct rail *rail = &v->rail[i];
+        struct verbs_rail *rail = &v->rail[i];
         bool off = *lost (rail); /* poll ignores negative descriptors */
 
         pfd[2 * i] = (struct pollfd){ off ? -1 : rail->channel->fd, POLLIN, 0 };
