@@ -28,7 +28,6 @@
 #include "bench/networks.h"
 #include "bench/price.h"
 #include "core/plan/bound.h"
-#include "core/plan/paper.h"
 #include "core/plan/plan.h"
 #include "core/solve/solve.h"
 

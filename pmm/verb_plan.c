@@ -13,7 +13,6 @@
 #include "compare/throughput/flows.h"
 #endif
 #include "core/plan/bound.h"
-#include "core/plan/paper.h"
 #include "core/plan/plan.h"
 #include "core/plan/select.h"
 #include "core/plan/separate.h"

@@ -70,6 +70,16 @@ struct plan;
 struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
                         struct error *err);
 
+/* The method of the source paper (plan/paper), to compare with: the best of
+ * several orders of the pairs, or the first one, without redundant rounds.
+ */
+enum { PAPER_HOSTS_MAX = 4096 }; /* more are an error */
+struct plan *paper_make (struct pathset *ps, const struct plan_options *opts,
+                         struct error *err);
+struct plan *paper_make_first (struct pathset *ps,
+                               const struct plan_options *opts,
+                               struct error *err);
+
 /* Build a plan by hand: an empty plan, whose method is a string that outlives
  * it; add a probe to a round (rounds grow as needed).
  */

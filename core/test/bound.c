@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/check/echelon.h"
-#include "core/plan/paper.h"
 #include "core/plan/plan.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"

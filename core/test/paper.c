@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The source paper's method: its sample, and what the checker says. */
 #include "config.h"
-#include "core/plan/paper.h"
+#include "core/plan/plan.h"
 
 #include <string.h>
 
