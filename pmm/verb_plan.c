@@ -14,7 +14,6 @@
 #endif
 #include "core/plan/bound.h"
 #include "core/plan/plan.h"
-#include "core/plan/select.h"
 #include "core/plan/separate.h"
 #include "core/solve/solve.h"
 #include "pmm/verb.h"

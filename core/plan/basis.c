@@ -29,10 +29,20 @@ void probes_shuffle (struct rng *rng, struct probe *probe, size_t n)
 
 int basis_open (struct basis *b, struct pathset *ps, struct error *err)
 {
-    *b = (struct basis){ .nports = pathset_ports (ps) };
+    *b = (struct basis){ .ps = ps, .nports = pathset_ports (ps) };
     b->first = xgrow (NULL, 0, sizeof (*b->first));
     b->first[0] = 0;
     return pathset_links (ps, &b->m, err) ? 0 : -1;
+}
+
+void basis_by_link (struct basis *b, struct pathset *ps)
+{
+    *b = (struct basis){
+        .ps = ps, .m = pathset_network (ps)->nlinks,
+        .nports = pathset_ports (ps), .by_link = true,
+    };
+    b->first = xgrow (NULL, 0, sizeof (*b->first));
+    b->first[0] = 0;
 }
 
 void basis_clear (struct basis *b)
@@ -70,17 +80,30 @@ static void push_pair (struct basis *b, struct probe pair, struct probe port,
     b->first[b->n] = b->first[b->n - 1];
 }
 
-void basis_push (struct basis *b, const struct pathset *ps, uint32_t from,
-                 uint32_t to, const struct row *row)
+void basis_push (struct basis *b, uint32_t from, uint32_t to,
+                 const struct row *row)
 {
     if (row->n == 0)
         return;
     push_pair (b, (struct probe){ from, to },
-               (struct probe){ pathset_port (ps, from),
-                               pathset_port (ps, to) },
+               (struct probe){ pathset_port (b->ps, from),
+                               pathset_port (b->ps, to) },
                2 * row->n + !row->symmetric);
     for (size_t k = 0; k < row->n; k++)
-        push_entry (b, pathset_column (ps, row->link[k]), row->count[k]);
+        push_entry (b, b->by_link ? row->link[k]
+                                  : (uint32_t)pathset_column (b->ps,
+                                                              row->link[k]),
+                    row->count[k]);
+}
+
+int basis_add (struct basis *b, uint32_t from, uint32_t to, struct error *err)
+{
+    struct row row;
+
+    if (pathset_row (b->ps, from, to, &row, err) < 0)
+        return -1;
+    basis_push (b, from, to, &row);
+    return 0;
 }
 
 int basis_of_plan (struct basis *b, const struct plan *plan,
@@ -92,12 +115,8 @@ int basis_of_plan (struct basis *b, const struct plan *plan,
         size_t n;
         const struct probe *p = plan_round (plan, r, &n);
 
-        for (size_t i = 0; i < n && rc == 0; i++) {
-            struct row row;
-
-            if ((rc = pathset_row (ps, p[i].a, p[i].b, &row, err)) == 0)
-                basis_push (b, ps, p[i].a, p[i].b, &row);
-        }
+        for (size_t i = 0; i < n && rc == 0; i++)
+            rc = basis_add (b, p[i].a, p[i].b, err);
     }
     return rc;
 }
@@ -112,7 +131,7 @@ void basis_copy (struct basis *to, const struct basis *from, size_t i)
 /* Replace the pairs by n of them, in the given order. */
 static void take (struct basis *b, const uint32_t *order, size_t n)
 {
-    struct basis to = { .m = b->m, .nports = b->nports };
+    struct basis to = { .ps = b->ps, .m = b->m, .nports = b->nports };
 
     to.all = b->all && n == b->n;
     to.first = xgrow (NULL, 0, sizeof (*to.first));
@@ -166,7 +185,7 @@ int basis_all (struct basis *b, struct pathset *ps, struct error *err)
                 continue;
             if (several)
                 map_put (&known, key, 0);
-            basis_push (b, ps, from, to, &row);
+            basis_push (b, from, to, &row);
         }
     map_clear (&known);
     free (mark);

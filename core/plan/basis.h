@@ -28,7 +28,9 @@ enum {
  * basis_push.
  */
 struct basis {
-    size_t m;           /* columns: the links of the job */
+    const struct pathset *ps;
+    bool by_link;       /* a column's number is that of the link */
+    size_t m;           /* columns: the links of the job, or of the network */
     size_t nports;
     size_t n;
     bool all;           /* every row of the set is among them */
@@ -49,11 +51,17 @@ void probes_shuffle (struct rng *rng, struct probe *probe, size_t n);
 
 /* An empty basis of the set; basis_clear after 0. Return 0, or -1 with err. */
 int basis_open (struct basis *b, struct pathset *ps, struct error *err);
+
+/* The same with a column for each link of the network. */
+void basis_by_link (struct basis *b, struct pathset *ps);
 void basis_clear (struct basis *b);
 
-/* Append a pair and its row, unless that is empty. */
-void basis_push (struct basis *b, const struct pathset *ps, uint32_t from,
-                 uint32_t to, const struct row *row);
+/* Append a pair and its row, unless that is empty; basis_add reads the row.
+ * Return 0, or -1 with err.
+ */
+void basis_push (struct basis *b, uint32_t from, uint32_t to,
+                 const struct row *row);
+int basis_add (struct basis *b, uint32_t from, uint32_t to, struct error *err);
 
 /* Append a pair of another basis of the set. */
 void basis_copy (struct basis *to, const struct basis *from, size_t i);
@@ -77,5 +85,15 @@ int basis_all (struct basis *b, struct pathset *ps, struct error *err);
  */
 int basis_make (struct basis *b, struct pathset *ps, struct rng *rng,
                 struct error *err);
+
+/* Append `extra` redundant rounds (plan/redundant) of candidates, pairs of the set, to the plan, each with
+ * as many probes as fit; a probe may be repeated. None are added if there are
+ * no candidates. The same seed gives the same rounds. Cost: per round the sum
+ * of the squared lengths of all rows, and the entries of a sample of the
+ * candidates. Return 0, or -1 with err.
+ */
+int redundant_extend (struct plan *plan, struct pathset *ps,
+                      const struct basis *candidates, size_t extra,
+                      uint64_t seed, struct error *err);
 
 #endif /* CORE_BASIS_H */

@@ -146,12 +146,8 @@ static int append_missing (struct packing *p, size_t most, size_t *n,
     struct probe *pair = span_missing (p->ps, p->form.z, p->rng, most, n, err);
     int rc = pair ? 0 : -1;
 
-    for (size_t i = 0; rc == 0 && i < *n; i++) {
-        struct row row;
-
-        if ((rc = pathset_row (p->ps, pair[i].a, pair[i].b, &row, err)) == 0)
-            basis_push (&p->basis, p->ps, pair[i].a, pair[i].b, &row);
-    }
+    for (size_t i = 0; rc == 0 && i < *n; i++)
+        rc = basis_add (&p->basis, pair[i].a, pair[i].b, err);
     free (pair);
     return rc;
 }

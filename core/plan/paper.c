@@ -56,14 +56,12 @@ static int eliminate (struct paper *p, struct error *err)
     for (size_t k = 0; k < p->npairs && rc == 0
          && (p->rank == 0 || p->set.n < p->rank); k++) {
         const struct probe *pair = &p->pair[k];
-        struct row row;
+        size_t before = p->set.n;
 
-        rc = pathset_row (p->ps, pair->a, pair->b, &row, err);
-        if (rc < 0 || row.n == 0)
-            continue;
-        basis_push (&p->set, p->ps, pair->a, pair->b, &row);
-        if (!rref_add (form, BASIS_ROW (&p->set, p->set.n - 1)))
-            p->set.n--;
+        rc = basis_add (&p->set, pair->a, pair->b, err);
+        if (p->set.n > before
+            && !rref_add (form, BASIS_ROW (&p->set, before)))
+            p->set.n = before;
     }
     p->rank = p->set.n;
     p->work += rref_work (form);

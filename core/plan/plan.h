@@ -80,6 +80,22 @@ struct plan *paper_make_first (struct pathset *ps,
                                const struct plan_options *opts,
                                struct error *err);
 
+/* Plan the measurement of the links target[0 .. n-1] (of the network;
+ * duplicates count once) by few endpoints of the set `all` (plan/select), such
+ * as the links of a suspect switch or of one that was repaired. The plan's
+ * method is "links", its endpoints are those of *ps, which the caller destroys;
+ * plan_targets gives what it determines. opts sets the redundant rounds. The
+ * same seed gives the same plan on every machine. NULL with err: a path is
+ * broken, or none of the links is on a path.
+ *
+ * At most SELECT_NEAR_MAX endpoints around a link are tried. If a network has
+ * more, "not determined" means: not by the nearest ones.
+ */
+enum { SELECT_NEAR_MAX = 256 };
+struct plan *select_links (struct pathset *all, const uint32_t *target,
+                           size_t n, const struct plan_options *opts,
+                           struct pathset **ps, struct error *err);
+
 /* Build a plan by hand: an empty plan, whose method is a string that outlives
  * it; add a probe to a round (rounds grow as needed).
  */

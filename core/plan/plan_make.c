@@ -18,7 +18,6 @@
 
 #include "core/plan/bound.h"
 #include "core/plan/pack.h"
-#include "core/plan/redundant.h"
 #include "core/plan/span.h"
 #include "util/alloc.h"
 

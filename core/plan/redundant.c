@@ -22,7 +22,7 @@
  * rivals; the entries of a sample of candidates, and sorting it.
  */
 #include "config.h"
-#include "core/plan/redundant.h"
+#include "core/plan/basis.h"
 
 #include <stdlib.h>
 #include <string.h>

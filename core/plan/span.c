@@ -147,7 +147,7 @@ static int offer (struct finder *f, size_t a, size_t b, struct error *err)
         return row.n;
     for (size_t k = 0; k < row.n; k++)
         cover[row.link[k]] += cover[row.link[k]] < COVER;
-    basis_push (f->basis, f->ps, a, b, &row);
+    basis_push (f->basis, a, b, &row);
     return row.n;
 }
 

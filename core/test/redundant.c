@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Redundant rounds: what they buy. */
 #include "config.h"
-#include "core/plan/redundant.h"
+#include "core/plan/basis.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/linear/lsq.h"
 #include "core/linear/sparse.h"
-#include "core/plan/basis.h"
 #include "core/plan/plan.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"

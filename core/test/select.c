@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Select: few endpoints and probes that determine some links. */
 #include "config.h"
-#include "core/plan/select.h"
+#include "core/plan/plan.h"
 
 #include <string.h>
 

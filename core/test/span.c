@@ -88,7 +88,7 @@ static void check (struct pathset *ps, const char *what)
             if (basis_open (&one, ps, &err) < 0
                 || pathset_row (ps, pair[i].a, pair[i].b, &row, &err) < 0)
                 abort ();
-            basis_push (&one, ps, pair[i].a, pair[i].b, &row);
+            basis_push (&one, pair[i].a, pair[i].b, &row);
             bad += rref_dot (one.col, one.count, one.first[1], z) == 0;
             add (rref, &one, 0);
             basis_clear (&one);
