@@ -86,11 +86,10 @@ int basis_all (struct basis *b, struct pathset *ps, struct error *err);
 int basis_make (struct basis *b, struct pathset *ps, struct rng *rng,
                 struct error *err);
 
-/* Append `extra` redundant rounds (plan/redundant) of candidates, pairs of the set, to the plan, each with
- * as many probes as fit; a probe may be repeated. None are added if there are
- * no candidates. The same seed gives the same rounds. Cost: per round the sum
- * of the squared lengths of all rows, and the entries of a sample of the
- * candidates. Return 0, or -1 with err.
+/* Append `extra` redundant rounds (plan/redundant) of candidates, pairs of the
+ * set, to the plan, each with as many probes as fit; a probe may be repeated.
+ * None are added if there are no candidates. The same seed gives the same
+ * rounds. Return 0, or -1 with err.
  */
 int redundant_extend (struct plan *plan, struct pathset *ps,
                       const struct basis *candidates, size_t extra,
