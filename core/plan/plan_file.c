@@ -58,38 +58,41 @@ static json_t *rounds_json (const struct plan *plan, struct pathset *ps,
     return rounds;
 }
 
-/* The links of targets that are determined alone (kind 1), in a combination
- * only (2), or not at all (0); NULL: there are none, or, for kind 1, no
- * targets. Fractions are p/q as in solve/solution.
+/* What becomes of the targets, by the number of members up to 2: links that are
+ * not determined, determined alone, and only in a combination. Fractions are
+ * p/q as in solve/solution.
  */
-static json_t *targets_json (const struct plan *plan,
-                             const struct link_info *info, size_t kind)
+static void targets_json (const struct plan *plan,
+                          const struct link_info *info, json_t *json[3])
 {
-    json_t *json = kind == 2 ? json_object () : json_array ();
-    size_t n, found = 0;
+    size_t n;
     const struct plan_target *t = plan_targets (plan, &n);
 
+    json[0] = json_array ();
+    json[1] = json_array ();
+    json[2] = json_object ();
     for (size_t i = 0; i < n; i++) {
         json_t *members = json_object ();
 
         for (size_t k = 0; k < t[i].n; k++) {
             const struct plan_member *m = &t[i].member[k];
-            char text[48];
 
-            snprintf (text, sizeof (text), "%jd/%jd", (intmax_t)m->p,
-                      (intmax_t)m->q);
-            json_put (members, info[m->link].id, json_string (text));
+            json_put (members, info[m->link].id,
+                      json_sprintf ("%jd/%jd", (intmax_t)m->p,
+                                    (intmax_t)m->q));
         }
-        if ((t[i].n > 1 ? 2 : t[i].n) == kind) {
-            found++;
-            if (kind == 2)
-                json_put (json, info[t[i].link].id, json_incref (members));
-            else
-                json_add (json, json_string (info[t[i].link].id));
-        }
+        if (t[i].n > 1)
+            json_put (json[2], info[t[i].link].id, json_incref (members));
+        else
+            json_add (json[t[i].n], json_string (info[t[i].link].id));
         json_decref (members);
     }
-    if (kind == 1 ? n > 0 : found > 0)
+}
+
+/* The list or object, or NULL instead of an empty one. */
+static json_t *unless_empty (json_t *json)
+{
+    if (json_array_size (json) + json_object_size (json) > 0)
         return json;
     json_decref (json);
     return NULL;
@@ -110,12 +113,14 @@ int plan_write (const struct plan *plan, struct pathset *ps,
     const struct network *net = pathset_network (ps);
     size_t least = plan_least_rounds (pathset_ports (ps), plan_rank (plan));
     size_t bound = plan_bound (plan) > least ? plan_bound (plan) : least;
-    size_t confirm = plan_confirm_rounds (plan);
+    size_t confirm = plan_confirm_rounds (plan), ntargets;
     json_t *rounds = rounds_json (plan, ps, err);
-    json_t *endpoints;
+    json_t *endpoints, *targets[3];
 
     if (!rounds)
         return -1;
+    plan_targets (plan, &ntargets);
+    targets_json (plan, net->link, targets);
     endpoints = json_array ();
     for (size_t i = 0; i < pathset_size (ps); i++)
         json_add (endpoints, json_string (pathset_endpoint (ps, i)->name));
@@ -133,9 +138,10 @@ int plan_write (const struct plan *plan, struct pathset *ps,
                    "extra_rounds", (json_int_t)extra_rounds (plan),
                    "maximal", plan_maximal (plan) ? NULL : json_false (),
                    "confirm_rounds", confirm ? json_integer (confirm) : NULL,
-                   "targets", targets_json (plan, net->link, 1),
-                   "combined", targets_json (plan, net->link, 2),
-                   "undetermined", targets_json (plan, net->link, 0),
+                   "targets",
+                   ntargets ? targets[1] : unless_empty (targets[1]),
+                   "combined", unless_empty (targets[2]),
+                   "undetermined", unless_empty (targets[0]),
                    "stderr_rms", real_or (x->stderr_rms, json_null ()),
                    "stderr_max", real_or (x->stderr_max, json_null ()),
                    "seconds", real_or (x->seconds, NULL),
@@ -149,35 +155,34 @@ static struct pathset *read_endpoints (const json_t *json,
                                        pathset_resolve_f resolve, void *arg,
                                        struct error *err)
 {
-    const char **name = NULL;
+    const char **name;
     struct pathset *ps = NULL;
-    json_t *list;
-    size_t n;
+    json_t *list, *s;
+    size_t n, i;
+    int rc = 0;
 
     if (json_get_array (json, NULL, "endpoints", ENDPOINTS_MAX, &list, err)
         < 0)
         return NULL;
     n = json_array_size (list);
-    name = xcalloc (n + 1, sizeof (*name));
-    for (size_t i = 0; i < n; i++) {
-        const json_t *s = json_array_get (list, i);
-
+    name = xarray (n, sizeof (*name));
+    json_array_foreach (list, i, s) {
         name[i] = json_string_value (s);
         if (!name[i] || strlen (name[i]) != json_string_length (s)) {
-            error_input (err, "endpoints[%zu]: not a name", i);
-            goto error;
+            rc = error_input (err, "endpoints[%zu]: not a name", i);
+            break;
         }
     }
-    ps = resolve (name, n, arg, err);
+    if (rc == 0)
+        ps = resolve (name, n, arg, err);
+    free (name);
     /* a host name may stand for several endpoints, no names for all */
     if (ps && pathset_size (ps) != n) {
         error_input (err, "endpoints: %zu names stand for %zu endpoints", n,
                      pathset_size (ps));
         pathset_destroy (ps);
-        ps = NULL;
+        return NULL;
     }
-error:
-    free (name);
     return ps;
 }
 
@@ -290,54 +295,17 @@ static struct plan *read_probes (const json_t *json, const struct ends *ends,
     return NULL;
 }
 
-/* The links of the set's paths, sorted by id. */
-struct ids {
-    const struct link_info *info;
-    uint32_t *link; /* in the order of ids */
-    size_t n;
-};
-
-static int compare_ids (const void *a, const void *b, void *arg)
-{
-    const struct link_info *info = arg;
-
-    return strcmp (info[*(const uint32_t *)a].id,
-                   info[*(const uint32_t *)b].id);
-}
-
-static int sort_ids (struct ids *ids, struct pathset *ps, struct error *err)
-{
-    const uint32_t *link = pathset_links (ps, &ids->n, err);
-
-    if (!link)
-        return -1;
-    ids->link = xarray (ids->n + 1, sizeof (*ids->link));
-    memcpy (ids->link, link, ids->n * sizeof (*ids->link));
-    ids->info = pathset_network (ps)->link;
-    qsort_r (ids->link, ids->n, sizeof (*ids->link), compare_ids,
-             (void *)ids->info);
-    return 0;
-}
-
-static int find_link (const struct ids *ids, const char *id, uint32_t *link,
+/* The number of a link by its id; ids are those of the set's paths. */
+static int find_link (const json_t *ids, const char *id, uint32_t *link,
                       struct error *err)
 {
-    size_t low = 0, high = ids->n;
+    const json_t *number = json_object_get (ids, id);
 
-    while (low < high) {
-        size_t at = low + (high - low) / 2;
-        int order = strcmp (ids->info[ids->link[at]].id, id);
-
-        if (order == 0) {
-            *link = ids->link[at];
-            return 0;
-        }
-        if (order < 0)
-            low = at + 1;
-        else
-            high = at;
-    }
-    return error_input (err, "no path between the hosts crosses %.40s", id);
+    if (!number)
+        return error_input (err, "no path between the hosts crosses %.40s",
+                            id);
+    *link = json_integer_value (number);
+    return 0;
 }
 
 /* "p/q" need not be in lowest terms, but q > 0. */
@@ -358,43 +326,39 @@ static int read_fraction (const json_t *json, struct plan_member *m)
 }
 
 static int read_combination (struct plan *plan, const char *id,
-                             json_t *members, const struct ids *ids,
+                             json_t *members, const json_t *ids,
                              struct error *err)
 {
-    size_t size = json_object_size (members);
-    struct plan_member *m = xcalloc (size + 1, sizeof (*m));
+    struct plan_member *m = xarray (json_object_size (members), sizeof (*m));
     bool has = false;
     const char *key;
     json_t *value;
     uint32_t link = 0;
     size_t n = 0;
-    int rc = -1;
+    int rc = find_link (ids, id, &link, err);
 
-    if (find_link (ids, id, &link, err) < 0)
-        goto error;
     json_object_foreach (members, key, value) {
-        if (find_link (ids, key, &m[n].link, err) < 0)
-            goto error;
-        if (read_fraction (value, &m[n]) < 0) {
-            error_input (err, "combined.%.40s.%.40s: no fraction", id, key);
-            goto error;
-        }
+        if (rc == 0)
+            rc = find_link (ids, key, &m[n].link, err);
+        if (rc == 0 && read_fraction (value, &m[n]) < 0)
+            rc = error_input (err, "combined.%.40s.%.40s: no fraction", id,
+                              key);
+        if (rc < 0)
+            break;
         has = has || (m[n].link == link && m[n].p != 0);
         n++;
     }
-    if (n < 2 || !has) {
-        error_input (err, "combined.%.40s: not a combination with it", id);
-        goto error;
-    }
-    plan_add_target (plan, link, m, n);
-    rc = 0;
-error:
+    if (rc == 0 && (n < 2 || !has))
+        rc = error_input (err, "combined.%.40s: not a combination with it",
+                          id);
+    if (rc == 0)
+        plan_add_target (plan, link, m, n);
     free (m);
     return rc;
 }
 
 static int add_targets (struct plan *plan, json_t *list, json_t *combined,
-                        const struct ids *ids, struct error *err)
+                        const json_t *ids, struct error *err)
 {
     const char *id;
     json_t *value;
@@ -415,29 +379,32 @@ static int add_targets (struct plan *plan, json_t *list, json_t *combined,
     return 0;
 }
 
-/* Read what set_targets writes. Undetermined links are not read: they may be on
- * no path of these hosts.
+/* Read what targets_json writes. Undetermined links are not read: they may be
+ * on no path of these hosts.
  */
 static int read_targets (struct plan *plan, const json_t *json,
                          struct pathset *ps, struct error *err)
 {
-    json_t *list, *combined = NULL;
-    struct ids ids = { 0 };
+    json_t *list, *combined = NULL, *ids;
+    const uint32_t *link;
     size_t n;
     int rc;
 
     if (json_get_array (json, NULL, "targets", TARGETS_MAX, &list, err) < 0
         || (json_object_get (json, "combined")
-            && json_get_object (json, NULL, "combined", &combined, err) < 0))
+            && json_get_object (json, NULL, "combined", &combined, err) < 0)
+        || !(link = pathset_links (ps, &n, err)))
         return -1;
-    if ((rc = sort_ids (&ids, ps, err)) == 0)
-        rc = add_targets (plan, list, combined, &ids, err);
-    free (ids.link);
-    if (rc < 0)
-        return -1;
+    ids = json_object ();
+    for (size_t i = 0; i < n; i++)
+        json_put (ids, pathset_network (ps)->link[link[i]].id,
+                  json_integer (link[i]));
+    rc = add_targets (plan, list, combined, ids, err);
+    json_decref (ids);
     plan_targets (plan, &n);
-    return n > 0 || plan_rules (plan_method (plan))->flows
-        ? 0 : error_input (err, "targets: there are none");
+    if (rc == 0 && n == 0 && !plan_rules (plan_method (plan))->flows)
+        rc = error_input (err, "targets: there are none");
+    return rc;
 }
 
 /* Plans of method "links" have targets; plans of flows have them unless they
@@ -449,67 +416,60 @@ static bool has_targets (const struct plan_rules *rules, const json_t *json)
                         : strcmp (rules->method, "links") == 0;
 }
 
-/* Check a number that follows from the rest of the file or from the fabric. */
-static int check_number (const json_t *json, const char *key,
-                         uint64_t expected, struct error *err)
+/* Read the numbers and targets of a plan, whose rounds are there. Some numbers
+ * follow from the rest of the file or from the fabric. A computed bound is
+ * checked by plan_check, that of all hosts here.
+ */
+static int read_numbers (struct plan *plan, const json_t *json,
+                         struct pathset *ps, struct error *err)
 {
-    uint64_t value;
-
-    if (json_get_u64 (json, NULL, key, 0, INT64_MAX, &value, err) < 0)
-        return -1;
-    if (value != expected)
-        return error_input (err, "%s: %ju, but it is %ju", key,
-                            (uintmax_t)value, (uintmax_t)expected);
-    return 0;
-}
-
-static struct plan *read_plan (const json_t *json, struct pathset *ps,
-                               struct error *err)
-{
-    const struct ends ends = { find_endpoint, ps, pathset_ports (ps) / 2, ps };
-    struct plan *plan = read_probes (json, &ends, err);
     const json_t *maximal = json_object_get (json, "maximal");
-    uint64_t rank, basis_rounds, bound, confirm_rounds = 0;
-    size_t links, least;
+    size_t rounds = plan_rounds (plan), links;
+    uint64_t rank, basis, bound, confirm = 0;
 
-    if (!plan)
-        return NULL;
     if (!pathset_links (ps, &links, err)
         || json_get_u64 (json, NULL, "rank", 0, links, &rank, err) < 0
-        || json_get_u64 (json, NULL, "basis_rounds", 0,
-                         plan_rounds (plan), &basis_rounds, err) < 0
+        || json_get_u64 (json, NULL, "basis_rounds", 0, rounds, &basis, err)
+            < 0
         || (json_object_get (json, "confirm_rounds")
-            && json_get_u64 (json, NULL, "confirm_rounds", 0,
-                             plan_rounds (plan) - basis_rounds,
-                             &confirm_rounds, err) < 0)
+            && json_get_u64 (json, NULL, "confirm_rounds", 0, rounds - basis,
+                             &confirm, err) < 0)
         || (has_targets (plan_rules (plan_method (plan)), json)
-            && read_targets (plan, json, ps, err) < 0))
-        goto error;
-    plan_set_rank (plan, links, rank, basis_rounds);
-    plan_set_confirm (plan, confirm_rounds);
-    /* a computed bound is checked by plan_check, that of all hosts here */
-    least = plan_least_rounds (pathset_ports (ps), rank);
-    if (check_number (json, "hosts", pathset_ports (ps), err) < 0
-        || check_number (json, "links", links, err) < 0
-        || check_number (json, "measurements", plan_probes (plan), err) < 0
+            && read_targets (plan, json, ps, err) < 0)
         || json_get_u64 (json, NULL, "bound", 0, ROUNDS_MAX, &bound, err) < 0)
-        goto error;
-    if (bound < least) {
-        error_input (err, "bound: %ju, but it is %zu at least",
-                     (uintmax_t)bound, least);
-        goto error;
-    }
+        return -1;
+    if (bound < plan_least_rounds (pathset_ports (ps), rank))
+        return error_input (err, "bound: %ju, but it is %zu at least",
+                            (uintmax_t)bound,
+                            plan_least_rounds (pathset_ports (ps), rank));
+    if (maximal && !json_is_boolean (maximal))
+        return error_input (err, "maximal: neither true nor false");
+    plan_set_rank (plan, links, rank, basis);
+    plan_set_confirm (plan, confirm);
     plan_set_bound (plan, bound);
-    if (maximal && !json_is_boolean (maximal)) {
-        error_input (err, "maximal: neither true nor false");
-        goto error;
-    }
     plan_set_maximal (plan, !json_is_false (maximal));
-    if (check_number (json, "extra_rounds", extra_rounds (plan), err) == 0)
-        return plan;
-error:
-    plan_destroy (plan);
-    return NULL;
+
+    const struct {
+        const char *key;
+        size_t is;
+    } known[] = {
+        { "hosts", pathset_ports (ps) },
+        { "links", links },
+        { "measurements", plan_probes (plan) },
+        { "extra_rounds", extra_rounds (plan) },
+    };
+
+    for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++) {
+        uint64_t value;
+
+        if (json_get_u64 (json, NULL, known[i].key, 0, INT64_MAX, &value, err)
+            < 0)
+            return -1;
+        if (value != known[i].is)
+            return error_input (err, "%s: %ju, but it is %zu", known[i].key,
+                                (uintmax_t)value, known[i].is);
+    }
+    return 0;
 }
 
 struct plan *plan_read (FILE *fp, const char *name, const char *fabric_hash,
@@ -528,9 +488,17 @@ struct plan *plan_read (FILE *fp, const char *name, const char *fabric_hash,
     if (rc == 0 && strcmp (hash, fabric_hash) != 0)
         rc = error_input (err, "made for another fabric (%.64s, this one"
                           " is %.64s)", hash, fabric_hash);
-    if (rc < 0 || !(*ps = read_endpoints (json, resolve, arg, err))
-        || !(plan = read_plan (json, *ps, err)))
+    if (rc == 0 && (*ps = read_endpoints (json, resolve, arg, err))) {
+        const struct ends ends = { find_endpoint, *ps,
+                                   pathset_ports (*ps) / 2, *ps };
+
+        plan = read_probes (json, &ends, err);
+    }
+    if (!plan || read_numbers (plan, json, *ps, err) < 0) {
         error_prefix (err, "%s", name);
+        plan_destroy (plan);
+        plan = NULL;
+    }
     json_decref (json);
     return plan;
 }
