@@ -42,18 +42,20 @@ struct rref_line { /* a row of the form, its pivot first */
     bool late;
 };
 
+struct rref_column {
+    int32_t pivot; /* row that has this pivot, or -1 */
+    uint32_t held; /* rows that have the column */
+    uint64_t acc;  /* 0 outside a reduction */
+    bool at;       /* false outside a reduction */
+};
+
 struct rref {
     size_t m, rank;
-    struct rref_line *line;  /* [m], the first `rank` are in use */
-    int32_t *pivot;     /* [m] row that has this pivot, or -1 */
-    uint32_t *held;     /* [m] rows that have the column */
-    uint64_t *acc;      /* [m], 0 outside a reduction */
-    uint8_t *at;        /* [m], 0 outside a reduction */
-    uint32_t *touched;  /* [m] */
-    uint64_t *fresh;    /* bits [m]: rows to reduce by, 0 outside */
-    uint64_t *late;
-    uint64_t entries;
-    uint64_t work;
+    struct rref_line *line;    /* [m], the first `rank` are in use */
+    struct rref_column *col;   /* [m] */
+    uint32_t *touched;         /* [m] */
+    uint64_t *fresh, *late;    /* bits [m]: rows to reduce by, 0 outside */
+    uint64_t entries, work;
 };
 
 uint64_t prime_inverse (uint64_t a)
@@ -72,17 +74,14 @@ struct rref *rref_create (size_t m)
 {
     struct rref *r = xcalloc (1, sizeof (*r));
 
-    r->line = xcalloc (m + 1, sizeof (*r->line));
-    r->pivot = xcalloc (m + 1, sizeof (*r->pivot));
-    r->held = xcalloc (m + 1, sizeof (*r->held));
-    r->acc = xcalloc (m + 1, sizeof (*r->acc));
-    r->at = xcalloc (m + 1, sizeof (*r->at));
-    r->touched = xcalloc (m + 1, sizeof (*r->touched));
+    r->m = m;
+    r->line = xcalloc (m, sizeof (*r->line));
+    r->col = xcalloc (m, sizeof (*r->col));
+    r->touched = xcalloc (m, sizeof (*r->touched));
     r->fresh = xcalloc (m / 64 + 1, sizeof (*r->fresh));
     r->late = xcalloc (m / 64 + 1, sizeof (*r->late));
-    r->m = m;
     for (size_t c = 0; c < m; c++)
-        r->pivot[c] = -1;
+        r->col[c].pivot = -1;
     return r;
 }
 
@@ -93,10 +92,7 @@ void rref_destroy (struct rref *r)
     for (size_t i = 0; i < r->rank; i++)
         free (r->line[i].entry);
     free (r->line);
-    free (r->pivot);
-    free (r->held);
-    free (r->acc);
-    free (r->at);
+    free (r->col);
     free (r->touched);
     free (r->fresh);
     free (r->late);
@@ -106,27 +102,28 @@ void rref_destroy (struct rref *r)
 static void accumulate (struct rref *r, uint32_t col, uint64_t value,
                         size_t *n)
 {
-    if (!r->at[col]) {
-        int32_t p = r->pivot[col];
+    struct rref_column *c = &r->col[col];
 
-        r->at[col] = 1;
+    if (!c->at) {
+        c->at = true;
         r->touched[(*n)++] = col;
-        if (p >= 0)
-            (r->line[p].late ? r->late : r->fresh)[p / 64]
-                |= UINT64_C (1) << (p % 64);
+        if (c->pivot >= 0)
+            (r->line[c->pivot].late ? r->late : r->fresh)[c->pivot / 64]
+                |= UINT64_C (1) << (c->pivot % 64);
     }
-    r->acc[col] = prime_add (r->acc[col], value);
+    c->acc = prime_add (c->acc, value);
 }
 
 /* Eliminate the pivot of row i from acc. */
 static void eliminate (struct rref *r, size_t i, size_t *n)
 {
     const struct rref_line *l = &r->line[i];
-    uint64_t factor = prime_neg (r->acc[l->entry[0].col]);
+    uint64_t *acc = &r->col[l->entry[0].col].acc;
+    uint64_t factor = prime_neg (*acc);
 
     if (factor == 0)
         return;
-    r->acc[l->entry[0].col] = 0;
+    *acc = 0;
     for (size_t k = 1; k < l->n; k++)
         accumulate (r, l->entry[k].col,
                     prime_mul (factor, l->entry[k].value), n);
@@ -141,8 +138,8 @@ static size_t settle (struct rref *r, size_t n)
     for (size_t i = 0; i < n; i++) {
         uint32_t c = r->touched[i];
 
-        r->at[c] = 0;
-        if (r->acc[c])
+        r->col[c].at = false;
+        if (r->col[c].acc)
             r->touched[keep++] = c;
     }
     return keep;
@@ -181,16 +178,16 @@ static size_t reduce (struct rref *r, const uint32_t *col,
 static void forget (struct rref *r, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        r->acc[r->touched[i]] = 0;
+        r->col[r->touched[i]].acc = 0;
 }
 
 /* Make l, whose pivot is entry 0, the next row of the form. */
 static void append (struct rref *r, const struct rref_line *l)
 {
     for (size_t k = 0; k < l->n; k++)
-        r->held[l->entry[k].col]++;
+        r->col[l->entry[k].col].held++;
     r->entries += l->n;
-    r->pivot[l->entry[0].col] = (int32_t)r->rank;
+    r->col[l->entry[0].col].pivot = (int32_t)r->rank;
     r->line[r->rank++] = *l;
 }
 
@@ -198,7 +195,7 @@ static void append (struct rref *r, const struct rref_line *l)
 static void rest_line (struct rref *r, size_t n, uint32_t pivot,
                        struct rref_line *l)
 {
-    uint64_t scale = prime_inverse (r->acc[pivot]);
+    uint64_t scale = prime_inverse (r->col[pivot].acc);
 
     l->entry = xarray (n, sizeof (*l->entry));
     l->n = 1;
@@ -207,8 +204,9 @@ static void rest_line (struct rref *r, size_t n, uint32_t pivot,
         uint32_t c = r->touched[i];
 
         if (c != pivot)
-            l->entry[l->n++]
-                = (struct rref_entry){ c, prime_mul (r->acc[c], scale) };
+            l->entry[l->n++] = (struct rref_entry){
+                c, prime_mul (r->col[c].acc, scale)
+            };
     }
 }
 
@@ -218,7 +216,7 @@ static size_t find_fresh (const struct rref *r, const uint32_t *col,
 {
     size_t i = 0;
 
-    while (i < n && (r->held[col[i]] || count[i] == 0))
+    while (i < n && (r->col[col[i]].held || count[i] == 0))
         i++;
     return i;
 }
@@ -237,21 +235,19 @@ static void solve_pivot (const struct rref_line *l, uint64_t *z)
 bool rref_add_fresh (struct rref *r, const uint32_t *col,
                      const uint8_t *count, size_t n)
 {
-    size_t pivot = find_fresh (r, col, count, n);
-    struct rref_line l = { .n = 1 };
-    uint64_t scale;
+    size_t pivot = find_fresh (r, col, count, n), rest = 0;
+    struct rref_line l = { 0 };
 
     if (pivot == n)
         return false;
-    scale = prime_inverse (count[pivot]);
-    l.entry = xarray (n, sizeof (*l.entry));
-    l.entry[0] = (struct rref_entry){ col[pivot], 1 };
     for (size_t i = 0; i < n; i++)
-        if (i != pivot && count[i])
-            l.entry[l.n++] = (struct rref_entry){
-                col[i], prime_mul (count[i], scale)
-            };
+        if (count[i]) {
+            r->touched[rest++] = col[i];
+            r->col[col[i]].acc = count[i];
+        }
+    rest_line (r, rest, col[pivot], &l);
     append (r, &l);
+    forget (r, rest);
     r->work += n;
     return true;
 }
@@ -269,7 +265,7 @@ bool rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
         uint32_t pivot = r->touched[0];
 
         for (size_t i = 1; i < rest; i++)
-            if (r->held[r->touched[i]] < r->held[pivot])
+            if (r->col[r->touched[i]].held < r->col[pivot].held)
                 pivot = r->touched[i];
         rest_line (r, rest, pivot, &l);
         append (r, &l);
@@ -299,31 +295,29 @@ size_t rref_rank (const struct rref *r)
  */
 static void substitute (struct rref *r, size_t i)
 {
-    struct rref_line *l = &r->line[i];
-    struct rref_line new = { .late = l->late };
+    struct rref_line *l = &r->line[i], old = *l;
     size_t n = 0;
 
     for (size_t k = 0; k < l->n; k++)
         accumulate (r, l->entry[k].col, l->entry[k].value, &n);
     for (size_t k = 1; k < l->n; k++)
-        if (r->pivot[l->entry[k].col] >= 0)
-            eliminate (r, r->pivot[l->entry[k].col], &n);
+        if (r->col[l->entry[k].col].pivot >= 0)
+            eliminate (r, r->col[l->entry[k].col].pivot, &n);
     for (size_t k = 0; k < l->n; k++) {
-        int32_t p = r->pivot[l->entry[k].col];
+        struct rref_column *c = &r->col[l->entry[k].col];
 
-        if (p >= 0) /* accumulate () marked it for reduction */
-            r->fresh[p / 64] = r->late[p / 64] = 0;
-        r->held[l->entry[k].col]--;
+        if (c->pivot >= 0) /* accumulate () marked it for reduction */
+            r->fresh[c->pivot / 64] = r->late[c->pivot / 64] = 0;
+        c->held--;
     }
     n = settle (r, n);
-    rest_line (r, n, l->entry[0].col, &new);
+    rest_line (r, n, old.entry[0].col, l);
     forget (r, n);
-    for (size_t k = 0; k < new.n; k++)
-        r->held[new.entry[k].col]++;
-    r->entries += new.n;
-    r->entries -= l->n;
-    free (l->entry);
-    *l = new;
+    for (size_t k = 0; k < l->n; k++)
+        r->col[l->entry[k].col].held++;
+    r->entries += l->n;
+    r->entries -= old.n;
+    free (old.entry);
 }
 
 bool rref_reduce_within (struct rref *r, uint64_t most)
@@ -347,13 +341,13 @@ const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n)
 
 int rref_pivot (const struct rref *r, uint32_t col)
 {
-    return r->pivot[col];
+    return r->col[col].pivot;
 }
 
 void rref_null (const struct rref *r, struct rng *rng, uint64_t *z)
 {
     for (size_t c = 0; c < r->m; c++)
-        if (r->pivot[c] < 0)
+        if (r->col[c].pivot < 0)
             z[c] = rng_below (rng, PRIME);
     for (size_t i = r->rank; i-- > 0;)
         if (r->line[i].late)
@@ -381,7 +375,7 @@ uint64_t rref_work (const struct rref *r)
 void screen_draw (struct screen *s)
 {
     if (!s->z)
-        s->z = xcalloc (s->rref->m + 1, sizeof (*s->z));
+        s->z = xcalloc (s->rref->m, sizeof (*s->z));
     rref_null (s->rref, s->rng, s->z);
     s->work += s->rref->m + s->rref->entries / NULL_COST;
     s->stale = 0;

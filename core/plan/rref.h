@@ -4,18 +4,16 @@
  * Used by the planner (is this row new?) and by the solver (what do the rows
  * determine?). Rows are added one by one. rref_reduce then brings the form into
  * its reduced shape: row i has the value 1 in its pivot column, which no other
- * row has. So a row of the reduced form that has only its pivot is a link whose
- * latency is determined; one with more entries is a group.
+ * row has. A row of it that has only its pivot is a link whose latency is
+ * determined; one with more entries is a group.
  *
- * Arithmetic modulo P replaces that over the rationals: rows that are
- * independent modulo P are independent. The converse fails only if P divides a
- * minor of the matrix, which does not happen in practice: there are about 2^55
- * primes of this size, and a minor has a few dozen prime factors that large.
+ * Rows that are independent modulo P are independent. The converse fails only
+ * if P divides a minor of the matrix, which does not happen in practice: there
+ * are about 2^55 primes of this size, and a minor has a few dozen such factors.
  *
  * Cost: a row with a column that no row had before costs its own entries; any
  * other row costs the entries of the rows that it is reduced by. Add short rows
- * first, and rows of neighbours one after the other: columns that are
- * determined early keep later rows short.
+ * first, and rows of neighbours one after the other.
  */
 #ifndef CORE_RREF_H
 #define CORE_RREF_H
