@@ -1,46 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes on the method. At the minimum the gradient A' W (t - A y) is 0: K y =
  * A' W t with K = A' W A. Conjugate gradients need only the product of K with a
- * vector, which is one pass over the rows: a_i . p, times w_i, added back along
- * the row. So a row is read once per iteration, and nothing is stored per row.
- * Several vectors side by side cost little more than one, because most of the
- * time is spent on reading the entries of a row. Each of these lanes is an
- * iteration of its own, with its own step lengths. Rows are sorted by length,
- * for branch prediction, and the product of rows whose links are crossed
- * equally often (nearly all) uses sums only.
+ * vector, one pass over the rows: a_i . p, times w_i, added back along the row.
+ * LSQ_LANES vectors side by side cost little more than one, because most of the
+ * time is spent on reading the rows; each has step lengths of its own.
  *
- * The preconditioner has the same form, G' D G: a factorised sparse approximate
- * inverse (Kolotilina, Yeremin, 1993). Row i of G has column i and its PATTERN
- * strongest neighbours in K among the columns before it; it solves K restricted
- * to these. Columns are ordered by their weight, so columns with few rows come
- * before those with many. On fat trees this joins the links of a host's tower,
- * and halves the iterations. G is rounded to floats: it has to be positive, not
- * exact.
+ * The preconditioner is the diagonal of K. But if there are few more rows than
+ * columns, as for a job, the condition is thousands and more: then there is an
+ * exact inverse (linear/factor), and one iteration is enough.
  *
- * If there are few more rows than columns, as for a job, the condition is
- * thousands and more. Then as many rows as columns are factorised, and the rest
- * is a correction of low rank (linear/factor): an exact inverse, up to
- * rounding, and one iteration is enough.
- *
- * The square root of r' G' D G r, which every iteration computes, is about the
- * distance from the solution in the norm of K, that is, in standard errors: no
- * combination of the unknowns has a greater error, in units of its own standard
- * error. It is the stopping criterion.
+ * With the preconditioner M, the root of r' M r is about the distance from the
+ * solution in standard errors: no combination of the unknowns has a greater
+ * error, in units of its own standard error. It is the stopping criterion.
  *
  * Conjugate gradients on the normal equations lose digits with the square of
- * the condition. So exact solutions are refined: the residual t - A y is
- * computed from the rows, and its gradient is the right-hand side of the next
- * correction, until it gets no smaller. The condition of networks is some
- * dozens with redundant rounds, some hundreds without: two or three corrections
- * give all digits.
+ * the condition. So solutions are refined: the residual t - A y is computed from
+ * the rows, and its gradient is the right-hand side of the next correction,
+ * until it gets no smaller.
  *
  * A sketch uses perturb and optimise (Papandreou, Yuille, "Gaussian sampling by
  * local perturbations", 2010): for e_i with mean 0 and variance 1 / w_i the
  * minimum for t = e has the covariance C. The e_i are random signs.
- *
- * Memory: 40 bytes per entry of A and 5 vectors of LSQ_LANES lanes; with the
- * factor up to DENSE_MAX^2 numbers more, and a vector for each row in excess of
- * columns.
  */
 #include "config.h"
 #include "core/linear/lsq.h"
@@ -71,8 +51,7 @@ struct lsq {
     double *weight;   /* [rows] */
     double *inverse;  /* [columns] of the diagonal of K; not used if there is */
     struct factor *f; /* an exact inverse */
-    uint64_t *iterations;
-    uint64_t most; /* iterations allowed */
+    uint64_t *left;   /* iterations */
 };
 
 void lsq_destroy (struct lsq *q)
@@ -84,7 +63,7 @@ void lsq_destroy (struct lsq *q)
     factor_destroy (q->f);
     free (q->weight);
     free (q->inverse);
-    free (q->iterations);
+    free (q->left);
     free (q);
     errno = saved;
 }
@@ -96,8 +75,8 @@ struct lsq *lsq_create (const struct sparse *a, const double *w)
     bool positive = true;
 
     q->a = a;
-    q->most = UINT64_MAX;
-    q->iterations = xcalloc (1, sizeof (*q->iterations));
+    q->left = xarray (1, sizeof (*q->left));
+    *q->left = UINT64_MAX;
     q->weight = xarray (a->nrows, sizeof (*q->weight));
     q->inverse = xcalloc (a->ncols, sizeof (*q->inverse));
     for (size_t i = 0; i < a->nrows; i++) {
@@ -130,12 +109,7 @@ struct lsq *lsq_create (const struct sparse *a, const double *w)
 
 void lsq_limit (struct lsq *q, uint64_t iterations)
 {
-    q->most = *q->iterations + iterations;
-}
-
-uint64_t lsq_iterations (const struct lsq *q)
-{
-    return *q->iterations;
+    *q->left = iterations;
 }
 
 /*
@@ -222,7 +196,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
             busy += rr[l] > goal[l];
         if (busy == 0)
             return 0;
-        if (*q->iterations >= q->most)
+        if (*q->left == 0)
             break;
         product (q, L, p, z, pz);
         for (size_t l = 0; l < L; l++)
@@ -240,22 +214,17 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
         for (size_t c = 0; c < n; c++)
             for (size_t l = 0; l < L; l++)
                 p[c * L + l] = z[c * L + l] + beta[l] * p[c * L + l];
-        ++*q->iterations;
+        --*q->left;
     }
     errno = EDOM;
     return -1;
 }
 
-static int iterate_one (const struct lsq *q, double absolute, double relative,
-                        double *r, double *x, double *work)
+static int iterate_lanes (const struct lsq *q, size_t L, double absolute,
+                          double relative, double *r, double *x, double *work)
 {
-    return iterate (q, 1, absolute, relative, r, x, work);
-}
-
-static int iterate_lanes (const struct lsq *q, double absolute, double relative,
-                          double *r, double *x, double *work)
-{
-    return iterate (q, LSQ_LANES, absolute, relative, r, x, work);
+    return L == 1 ? iterate (q, 1, absolute, relative, r, x, work)
+                  : iterate (q, LSQ_LANES, absolute, relative, r, x, work);
 }
 
 /* g = A' W (t - A y); return approximately its distance. *size is the norm of
@@ -306,7 +275,8 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
         start = fmax (start, now);
         if (now <= tolerance || now > last / 2)
             break;
-        if ((rc = iterate_one (q, tolerance / 2, CORRECTION, g, x, x + n)) < 0)
+        rc = iterate_lanes (q, 1, tolerance / 2, CORRECTION, g, x, x + n);
+        if (rc < 0)
             break;
         for (size_t c = 0; c < n; c++)
             y[c] += x[c];
@@ -338,8 +308,7 @@ int lsq_covariance (const struct lsq *q, const double *b, size_t n,
         for (size_t l = 0; l < lanes; l++)
             for (size_t c = 0; c < m; c++)
                 r[c * L + l] = b[(first + l) * m + c];
-        rc = (L == 1 ? iterate_one : iterate_lanes) (q, 0, tolerance, r, found,
-                                                     found + L * m);
+        rc = iterate_lanes (q, L, 0, tolerance, r, found, found + L * m);
         for (size_t l = 0; l < lanes && rc == 0; l++)
             for (size_t c = 0; c < m; c++)
                 x[(first + l) * m + c] = found[c * L + l];
@@ -388,7 +357,8 @@ int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed, double tolerance,
 
     for (size_t j = 0; j + LSQ_LANES <= k && rc == 0; j += LSQ_LANES) {
         draw (q, seed, j, r);
-        rc = iterate_lanes (q, tolerance, 0, r, x, x + LSQ_LANES * m);
+        rc = iterate_lanes (q, LSQ_LANES, tolerance, 0, r, x,
+                            x + LSQ_LANES * m);
         for (size_t c = 0; c < m; c++)
             memcpy (sketch + c * k + j, x + c * LSQ_LANES,
                     LSQ_LANES * sizeof (*x));

@@ -86,11 +86,6 @@ void lsq_sketch_residual (const struct sparse *a, const double *w,
  */
 void lsq_limit (struct lsq *q, uint64_t iterations);
 
-/* Iterations so far (of LSQ_LANES right-hand sides, or of one): a clock that
- * does not depend on the machine.
- */
-uint64_t lsq_iterations (const struct lsq *q);
-
 /* The covariance C of a solution (covariance.c): exact for small problems, a
  * sketch for larger ones.
  *

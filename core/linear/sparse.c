@@ -91,12 +91,3 @@ void sparse_times (const struct sparse *a, const double *x, double *y)
     for (size_t i = 0; i < a->nrows; i++)
         y[i] = sparse_row_dot (a, i, x);
 }
-
-void sparse_transposed_times (const struct sparse *a, const double *y,
-                              double *x)
-{
-    memset (x, 0, a->ncols * sizeof (*x));
-    for (size_t i = 0; i < a->nrows; i++)
-        for (size_t k = a->start[i]; k < a->start[i + 1]; k++)
-            x[a->col[k]] += a->value[k] * y[i];
-}

@@ -34,9 +34,7 @@ struct sparse *sparse_transpose (const struct sparse *a);
 /* a_i . x */
 double sparse_row_dot (const struct sparse *a, size_t i, const double *x);
 
-/* y = A x; x = A' y. */
+/* y = A x */
 void sparse_times (const struct sparse *a, const double *x, double *y);
-void sparse_transposed_times (const struct sparse *a, const double *y,
-                              double *x);
 
 #endif /* CORE_SPARSE_H */

@@ -143,7 +143,10 @@ static void check_inverse (const struct sparse *a, const double *w,
         sparse_times (a, one, y);
         for (size_t i = 0; i < a->nrows; i++)
             y[i] *= w ? w[i] : 1;
-        sparse_transposed_times (a, y, back);
+        memset (back, 0, n * sizeof (*back));
+        for (size_t i = 0; i < a->nrows; i++)
+            for (size_t k = a->start[i]; k < a->start[i + 1]; k++)
+                back[a->col[k]] += a->value[k] * y[i];
         for (size_t c = 0; c < n; c++)
             off = fmax (off, fabs (back[c] - r[c * LSQ_LANES + l]));
     }

@@ -116,13 +116,6 @@ static void test_products (const struct sparse *a)
         want[i] = linalg_dot (d + i * COLUMNS, x, COLUMNS);
     sparse_times (a, x, y);
     ok (a->nrows == ROWS && distance (y, want, ROWS) < 1e-14, "A x");
-    for (size_t c = 0; c < COLUMNS; c++) {
-        want[c] = 0;
-        for (size_t i = 0; i < ROWS; i++)
-            want[c] += d[i * COLUMNS + c] * y[i];
-    }
-    sparse_transposed_times (a, y, x);
-    ok (distance (x, want, COLUMNS) < 1e-13, "A' y");
     free (d);
     free (x);
     free (y);
@@ -151,8 +144,8 @@ static void test_solve (const struct sparse *a, const double *w,
     }
     rc = lsq_solve (q, t, LSQ_EXACT, y);
     ok (rc == 0 && distance (y, want, COLUMNS) < 1e-12 * scale,
-        "the minimum: off by %.0e of the greatest, %zu iterations",
-        distance (y, want, COLUMNS) / scale, (size_t)lsq_iterations (q));
+        "the minimum: off by %.0e of the greatest",
+        distance (y, want, COLUMNS) / scale);
     y[3] += 100;
     ok (lsq_solve (q, t, LSQ_EXACT, y) == 0
             && distance (y, want, COLUMNS) < 1e-12 * scale,
