@@ -11,7 +11,9 @@
  *
  * With the preconditioner M, the root of r' M r is about the distance from the
  * solution in standard errors: no combination of the unknowns has a greater
- * error, in units of its own standard error. It is the stopping criterion.
+ * error, in units of its own standard error. It is the stopping criterion. The
+ * diagonal underestimates it by the root of the condition, so then the goal is
+ * SURE times less.
  *
  * Conjugate gradients on the normal equations lose digits with the square of
  * the condition. So solutions are refined: the residual t - A y is computed from
@@ -41,6 +43,7 @@ enum {
     REFINEMENTS_MAX = 12,
 };
 
+#define SURE 0.03       /* of a tolerance, without an exact inverse */
 #define CORRECTION 1e-8 /* relative error after one correction */
 #define STEADY 1e8      /* limit of the triangle to factorise */
 #define LEVEL_OUT 1e-10 /* relative, if it gets no smaller; or */
@@ -183,12 +186,14 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
     double rr[LSQ_LANES];
     double next[LSQ_LANES];
     double pz[LSQ_LANES];
+    double sure = q->f ? 1 : SURE;
 
     memset (x, 0, n * L * sizeof (*x));
     approximate (q, L, r, z, spare, rr);
     memcpy (p, z, n * L * sizeof (*p));
     for (size_t l = 0; l < L; l++)
-        goal[l] = fmax (absolute * absolute, relative * relative * rr[l]);
+        goal[l] = fmax (pow (sure * absolute, 2),
+                        pow (sure * relative, 2) * rr[l]);
     for (size_t i = 0; i < ITERATIONS_MAX; i++) {
         size_t busy = 0;
 
