@@ -12,8 +12,8 @@
  * With the preconditioner M, the root of r' M r is about the distance from the
  * solution in standard errors: no combination of the unknowns has a greater
  * error, in units of its own standard error. It is the stopping criterion. The
- * diagonal underestimates it by the root of the condition, so then the goal is
- * SURE times less.
+ * diagonal underestimates it by the root of the condition, so then an
+ * absolute goal is SURE times it.
  *
  * Conjugate gradients on the normal equations lose digits with the square of
  * the condition. So solutions are refined: the residual t - A y is computed from
@@ -192,8 +192,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
     approximate (q, L, r, z, spare, rr);
     memcpy (p, z, n * L * sizeof (*p));
     for (size_t l = 0; l < L; l++)
-        goal[l] = fmax (pow (sure * absolute, 2),
-                        pow (sure * relative, 2) * rr[l]);
+        goal[l] = fmax (pow (sure * absolute, 2), relative * relative * rr[l]);
     for (size_t i = 0; i < ITERATIONS_MAX; i++) {
         size_t busy = 0;
 
