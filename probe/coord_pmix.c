@@ -13,21 +13,22 @@
 #include "config.h"
 #include "probe/coord.h"
 
-#include <errno.h>
 #include <pmix.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/site.h"
 #include "util/text.h"
 
 enum {
     SETTLE_MS = 400,
-    ASK_S = 1, /* for what a rank has published, after a failed fence */
+    ASK_S = 1,   /* for what a rank has published, after a failed fence */
+    POLL_MS = 1, /* until the answers are here */
 };
 
 static const char blob_key[] = "pmm.blob";
@@ -43,11 +44,10 @@ struct pmix {
     struct coord coord; /* first */
     pmix_proc_t me;
     int fence_s;
-    struct timespec start;
+    int64_t start_ms;
 
     /* of the exchange: PMIx calls back in a thread of its own */
     pthread_mutex_t lock;
-    pthread_cond_t changed;
     struct ask *ask; /* [size] */
     unsigned int pending, got;
 };
@@ -63,7 +63,6 @@ static void pmix_close (struct coord *coord)
 
     PMIx_Finalize (NULL, 0);
     pthread_mutex_destroy (&c->lock);
-    pthread_cond_destroy (&c->changed);
     free (c->ask);
     free (c);
 }
@@ -80,7 +79,6 @@ static struct coord *pmix_open (const char *arg, int timeout_ms,
                                 struct error *err)
 {
     struct pmix *c = xcalloc (1, sizeof (*c));
-    pthread_condattr_t attr;
     pmix_value_t *value;
     pmix_proc_t all;
     pmix_status_t rc;
@@ -91,12 +89,8 @@ static struct coord *pmix_open (const char *arg, int timeout_ms,
         free (c);
         return NULL;
     }
-    clock_gettime (CLOCK_MONOTONIC, &c->start);
+    c->start_ms = clock_ms ();
     pthread_mutex_init (&c->lock, NULL);
-    pthread_condattr_init (&attr);
-    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-    pthread_cond_init (&c->changed, &attr);
-    pthread_condattr_destroy (&attr);
     c->fence_s = site_meet_timeout_s (timeout_ms);
     all = proc_of (c, PMIX_RANK_WILDCARD);
     rc = PMIx_Get (&all, PMIX_JOB_SIZE, NULL, 0, &value);
@@ -146,7 +140,6 @@ static void answered (pmix_status_t status, pmix_value_t *value, void *arg)
         c->got++;
     }
     c->pending--;
-    pthread_cond_signal (&c->changed);
     pthread_mutex_unlock (&c->lock);
 }
 
@@ -157,14 +150,10 @@ static void answered (pmix_status_t status, pmix_value_t *value, void *arg)
 static unsigned int ask_all (struct pmix *c, int timeout_s,
                              struct coord_blob *blob)
 {
-    struct timespec until;
+    int64_t until_ms = clock_ms () + timeout_s * 1000;
     unsigned int got;
 
-    clock_gettime (CLOCK_MONOTONIC, &until);
-    until.tv_sec += timeout_s;
-    pthread_mutex_lock (&c->lock);
     c->pending = c->coord.size;
-    pthread_mutex_unlock (&c->lock);
     for (unsigned int i = 0; i < c->coord.size; i++) {
         pmix_proc_t proc = proc_of (c, i);
 
@@ -174,9 +163,11 @@ static unsigned int ask_all (struct pmix *c, int timeout_s,
             answered (PMIX_ERROR, NULL, &c->ask[i]);
     }
     pthread_mutex_lock (&c->lock);
-    while (c->pending > 0
-           && pthread_cond_timedwait (&c->changed, &c->lock, &until) == 0)
-        ;
+    while (c->pending > 0 && clock_ms () < until_ms) {
+        pthread_mutex_unlock (&c->lock);
+        poll (NULL, 0, POLL_MS);
+        pthread_mutex_lock (&c->lock);
+    }
     for (unsigned int i = 0; i < c->coord.size; i++)
         blob[i] = c->ask[i].blob;
     got = c->got;
@@ -193,8 +184,8 @@ static int pmix_exchange (struct coord *coord, const uint8_t *data,
     pmix_info_t info[2];
     bool collect = true;
     pmix_status_t fence, rc;
-    struct timespec settled = c->start;
     unsigned int got;
+    int64_t left;
 
     value.type = PMIX_BYTE_OBJECT;
     value.data.bo.bytes = (char *)data;
@@ -202,14 +193,9 @@ static int pmix_exchange (struct coord *coord, const uint8_t *data,
     if ((rc = PMIx_Put (PMIX_GLOBAL, blob_key, &value)) != PMIX_SUCCESS
         || (rc = PMIx_Commit ()) != PMIX_SUCCESS)
         return failed (err, "publishing the endpoint", rc);
-    /* sleep for the rest of SETTLE_MS since PMIx_Init */
-    settled.tv_nsec += SETTLE_MS * 1000000L;
-    settled.tv_sec += settled.tv_nsec / 1000000000;
-    settled.tv_nsec %= 1000000000;
     while (geteuid () != 0
-           && clock_nanosleep (CLOCK_MONOTONIC, TIMER_ABSTIME, &settled, NULL)
-                  == EINTR)
-        ;
+           && (left = c->start_ms + SETTLE_MS - clock_ms ()) > 0)
+        poll (NULL, 0, (int)left);
     PMIX_INFO_LOAD (&info[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     PMIX_INFO_LOAD (&info[1], PMIX_TIMEOUT, &c->fence_s, PMIX_INT);
     fence = PMIx_Fence (NULL, 0, info, 2);

@@ -30,9 +30,7 @@
 enum { ODD_SAID = 8 }; /* nodes with a limit of their own in the verdict */
 
 struct lead {
-    struct group *group;
-    const struct roster *roster;
-    const struct fabric *fabric;
+    const struct step *step;
     const struct lead_options *opts;
     FILE *report;
 
@@ -58,41 +56,34 @@ struct lead {
  * The plan
  */
 
-/* The ends to measure; if `first`, only those with their ports' first LIDs. */
-static struct pathset *choose_ends (const struct lead *ck, bool first,
-                                    struct error *err)
-{
-    const char **name = xarray (ck->ends_of.n, sizeof (*name));
-    struct pathset *ps;
-    size_t n = 0;
-
-    for (size_t i = 0; i < ck->ends_of.n; i++)
-        if (!first || ck->ends_of.lid[i] == 0)
-            name[n++] = ck->ends_of.name[i];
-    ps = fabric_pathset (ck->fabric, name, n, err);
-    free (name);
-    return ps;
-}
-
+/* Plan for all ends; or, if a path is broken, possibly only one to another LID
+ * than the first, for those with their ports' first LIDs.
+ */
 static struct plan *make_plan (struct lead *ck, struct error *err)
 {
     struct plan_options opts = {
-        .extra_rounds = (unsigned int)ck->opts->site->extra_rounds,
+        .extra_rounds = (unsigned int)ck->step->site.extra_rounds,
     };
-    bool first = ck->opts->site->base_lids;
+    const struct identity *id = &ck->ends_of;
+    const char **name = xarray (id->n, sizeof (*name));
     struct plan *plan = NULL;
 
-    if ((ck->ps = choose_ends (ck, first, err)))
-        plan = plan_make (ck->ps, &opts, err);
-    if (plan || first || err->fault != ERROR_INPUT)
-        return plan;
-    /* a path is broken, possibly only one to another LID than the first */
-    fprintf (ck->report, "pmm: by the ports' first LIDs alone: %s\n",
-             err->text);
-    pathset_destroy (ck->ps);
-    if (!(ck->ps = choose_ends (ck, true, err)))
-        return NULL;
-    return plan_make (ck->ps, &opts, err);
+    for (bool first = ck->step->site.base_lids;; first = true) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < id->n; i++)
+            if (!first || id->lid[i] == 0)
+                name[n++] = id->name[i];
+        pathset_destroy (ck->ps);
+        if ((ck->ps = fabric_pathset (ck->step->fabric, name, n, err)))
+            plan = plan_make (ck->ps, &opts, err);
+        if (plan || first || err->fault != ERROR_INPUT)
+            break;
+        fprintf (ck->report, "pmm: by the ports' first LIDs alone: %s\n",
+                 err->text);
+    }
+    free (name);
+    return plan;
 }
 
 /* Map each endpoint of the plan to a peer of the group. */
@@ -119,7 +110,7 @@ static int map_endpoints (struct lead *ck, struct error *err)
 /* The baseline is optional. */
 static void load_baseline (struct lead *ck)
 {
-    const char *path = ck->opts->site->baseline;
+    const char *path = ck->step->site.baseline;
     struct error err;
     FILE *fp;
 
@@ -127,8 +118,8 @@ static void load_baseline (struct lead *ck)
         return;
     if ((fp = file_open_input (path, &err))) {
         ck->baseline
-            = samples_read (fp, path, ck->fabric->hash, fabric_resolve,
-                            (void *)ck->fabric, &ck->baseline_ps, &err);
+            = samples_read (fp, path, ck->step->fabric->hash, fabric_resolve,
+                            (void *)ck->step->fabric, &ck->baseline_ps, &err);
         file_close_input (fp);
     }
     else if (errno == ENOENT)
@@ -140,22 +131,23 @@ static void load_baseline (struct lead *ck)
 static int prepare (void *arg, struct error *err)
 {
     struct lead *ck = arg;
-    const struct site *site = ck->opts->site;
+    const struct site *site = &ck->step->site;
     const char *path = ck->opts->plan;
     FILE *fp;
 
-    if (identify (&ck->ends_of, ck->roster, ck->fabric, site->node_map,
-                  ck->report, err) < 0)
+    if (identify (&ck->ends_of, ck->step->roster, ck->step->fabric,
+                  site->node_map, ck->report, err) < 0)
         return -1;
     if (!path)
         ck->plan = make_plan (ck, err);
     else if ((fp = file_open_input (path, err))) {
-        ck->plan = plan_read (fp, path, ck->fabric->hash, fabric_resolve,
-                              (void *)ck->fabric, &ck->ps, err);
+        ck->plan = plan_read (fp, path, ck->step->fabric->hash, fabric_resolve,
+                              (void *)ck->step->fabric, &ck->ps, err);
         file_close_input (fp);
     }
     if (!ck->plan || map_endpoints (ck, err) < 0
-        || adaptive_choose (ck->fabric, ck->ps, !strcmp (site->service, "rc"),
+        || adaptive_choose (ck->step->fabric, ck->ps,
+                            !strcmp (site->service, "rc"),
                             (unsigned int)site->service_level, &ck->level, err)
                < 0)
         return -1;
@@ -187,8 +179,8 @@ static void find_traffic (struct lead *ck)
         free (copy);
     }
     traffic_clear (&ck->traffic);
-    traffic_find (&ck->traffic, ck->fabric, NULL, port, n,
-                  ck->opts->site->busy_share);
+    traffic_find (&ck->traffic, ck->step->fabric, NULL, port, n,
+                  ck->step->site.busy_share);
     ck->thresholds.busy = ck->traffic.busy;
     ck->thresholds.nbusy = ck->traffic.nbusy;
     free (port);
@@ -202,7 +194,7 @@ static int plan_again (void *arg, struct error *err)
     struct lead *ck = arg;
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
     struct confirm_options opts = {
-        .rounds = (unsigned int)ck->opts->site->confirm_rounds,
+        .rounds = (unsigned int)ck->step->site.confirm_rounds,
         .judge = &ck->thresholds,
     };
 
@@ -231,15 +223,15 @@ static void halve_time (struct group *g)
 static void measure_again (struct lead *ck, struct probe_stage stage)
 {
     struct error err;
-    int rc = group_meanwhile (ck->group, plan_again, ck, &err);
+    int rc = group_meanwhile (ck->step->group, plan_again, ck, &err);
 
     if (rc == 0 && !ck->longer)
         return;
     if (rc == 0) {
-        halve_time (ck->group);
+        halve_time (ck->step->group);
         stage.plan = ck->longer;
         stage.first = plan_rounds (ck->plan);
-        rc = probe_lead (ck->group, &stage, &ck->measured, &err);
+        rc = probe_lead (ck->step->group, &stage, &ck->measured, &err);
     }
     if (rc < 0) {
         snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
@@ -259,19 +251,19 @@ static int measure (struct lead *ck, struct error *err)
     struct probe_stage stage = {
         .plan = ck->plan,
         .end = ck->end,
-        .repeats = (unsigned int)ck->opts->site->repeats,
+        .repeats = (unsigned int)ck->step->site.repeats,
         .level = ck->level.level,
         .progress = &line,
     };
     struct error why;
-    int rc = probe_lead (ck->group, &stage, &ck->measured, err);
+    int rc = probe_lead (ck->step->group, &stage, &ck->measured, err);
 
     if (rc == 0)
         measure_again (ck, stage);
     progress_end (&line);
     /* a member that does not get this leaves by itself, later */
-    halve_time (ck->group);
-    if (probe_end (ck->group, &ck->measured, &why) < 0 && rc == 0)
+    halve_time (ck->step->group);
+    if (probe_end (ck->step->group, &ck->measured, &why) < 0 && rc == 0)
         fprintf (ck->report, "pmm: at the end: %s\n", why.text);
     return rc;
 }
@@ -288,7 +280,7 @@ static uint64_t number_of_env (const char *name)
 
 static void complete_samples (struct lead *ck)
 {
-    const struct roster *r = ck->roster;
+    const struct roster *r = ck->step->roster;
     struct samples *s = ck->measured.samples;
 
     s->job = number_of_env ("SLURM_JOB_ID");
@@ -346,7 +338,7 @@ static void limit_node (struct lead *ck, const char *sentence)
 static void add_limits (struct lead *ck)
 {
     const struct adaptive_choice *c = &ck->level;
-    const struct roster *r = ck->roster;
+    const struct roster *r = ck->step->roster;
     char sentence[256];
 
     if (ck->unconfirmed[0])
@@ -371,11 +363,11 @@ static void add_limits (struct lead *ck)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                        "something is wrong with %zu more nodes",
                        ck->odd - ODD_SAID);
-    if ((int)c->level != ck->opts->site->service_level)
+    if ((int)c->level != ck->step->site.service_level)
         verdict_limit (ck->verdict, VERDICT_OK,
                        "measured on service level %u: on %d adaptive "
                        "routing is on at %s",
-                       c->level, ck->opts->site->service_level,
+                       c->level, ck->step->site.service_level,
                        COUNTED (c->wanted, "switch"));
 }
 
@@ -393,7 +385,7 @@ static int reach_verdict (struct lead *ck, struct error *err)
     corroborate (ck->verdict, ck->traffic.wait, ck->traffic.nwaits,
                  &ck->thresholds);
     add_limits (ck);
-    report_text (ck->verdict, ck->fabric, ck->report);
+    report_text (ck->verdict, ck->step->fabric, ck->report);
     if (stats->late || stats->duplicate || stats->foreign)
         fprintf (ck->report, "pmm: %u late, %u repeated and %u foreign "
                  "messages\n", stats->late, stats->duplicate, stats->foreign);
@@ -554,7 +546,7 @@ static int run (struct lead *ck, struct error *err)
 {
     struct lead_result *result = ck->result;
 
-    if (group_meanwhile (ck->group, prepare, ck, err) < 0
+    if (group_meanwhile (ck->step->group, prepare, ck, err) < 0
         || measure (ck, err) < 0)
         return -1;
     complete_samples (ck);
@@ -573,19 +565,17 @@ static int run (struct lead *ck, struct error *err)
     return 0;
 }
 
-int lead (struct group *g, const struct roster *roster,
-          const struct fabric *f, const struct lead_options *opts,
+int lead (const struct step *step, const struct lead_options *opts,
           FILE *report, struct lead_result *result, struct error *err)
 {
-    struct lead ck = { .group = g, .roster = roster, .fabric = f,
-                        .opts = opts, .report = report,
-                        .result = result };
+    struct lead ck = { .step = step, .opts = opts, .report = report,
+                       .result = result };
     int rc;
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
     rc = run (&ck, err);
-    if (g && !ck.measured.stages) /* no member has a plan */
-        probe_end (g, NULL, NULL);
+    if (step->group && !ck.measured.stages) /* no member has a plan */
+        probe_end (step->group, NULL, NULL);
     identity_clear (&ck.ends_of);
     free (ck.end);
     plan_destroy (ck.plan);

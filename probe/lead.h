@@ -16,15 +16,12 @@
 #include <stdio.h>
 
 #include "core/judge/verdict.h"
-#include "ibquery/fabric.h"
 #include "probe/step.h"
 #include "util/error.h"
-#include "util/site.h"
 
 enum { LEAD_ENDS_MAX = 256 };
 
 struct lead_options {
-    const struct site *site;
     const char *nonce;  /* up to 32 lower-case hex digits */
     const char *plan;   /* file with a plan to use; NULL: make one */
     const char *output; /* directory for plan, samples, verdict; NULL: none */
@@ -40,14 +37,13 @@ struct lead_result {
     char *samples; /* likewise; NULL if nothing was measured */
 };
 
-/* Lead the group's check (g NULL: no member has a transport). The report for
- * people goes to `report`, with warnings, such as a file that cannot be
- * written. The members are dismissed in any case. Return 0, or -1 with err if
- * there is no verdict; result has the samples if there are any. Call
- * lead_result_clear in both cases.
+/* Lead the check of a step, which may have no group: then no member has a
+ * transport. The report for people goes to `report`, with warnings, such as a
+ * file that cannot be written. The members are dismissed in any case. Return 0,
+ * or -1 with err if there is no verdict; result has the samples if there are
+ * any. Call lead_result_clear in both cases.
  */
-int lead (struct group *g, const struct roster *roster,
-          const struct fabric *f, const struct lead_options *opts,
+int lead (const struct step *step, const struct lead_options *opts,
           FILE *report, struct lead_result *result, struct error *err);
 void lead_result_clear (struct lead_result *result);
 

@@ -131,8 +131,7 @@ static int take_part (struct probe_args *args, struct lead_result *result,
                  : 0;
     }
     if (group_meanwhile (g, step_load, step, err) == 0)
-        return lead (g, step->roster, step->fabric, &args->lead, stderr,
-                     result, err);
+        return lead (step, &args->lead, stderr, result, err);
     if (g && !step->fabric) /* dismiss the others */
         probe_end (g, NULL, NULL);
     return -1;
@@ -277,7 +276,7 @@ static int parse (struct probe_args *a, int argc, char *argv[],
 
 static struct probe_args args = {
     .step = { .coordination = COORD_AUTO },
-    .lead = { .site = &args.step.site, .nonce = args.nonce },
+    .lead = { .nonce = args.nonce },
 };
 
 int main (int argc, char *argv[])

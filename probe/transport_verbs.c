@@ -17,11 +17,10 @@
  * All pads share one buffer. Of depth / SIGNAL_PARTS sends one is signalled:
  * once it is complete, so are all before it.
  *
- * Only an extended completion queue has time stamps. Not every driver has
- * extended queues, and some report a clock but do not stamp with it, as for
- * some virtual functions: if a queue is refused, a simpler one is requested.
- * Some devices stamp with another clock than the one that can be read: if the
- * first stamp shows this, neither clock is used.
+ * Only an extended completion queue has time stamps. Some drivers report a
+ * clock but have no such queue, as for some virtual functions. Some devices
+ * stamp with another clock than the one that can be read: if the first stamp
+ * shows this, neither clock is used.
  *
  * Two RC queue pairs are connected by messages over UD. Each side sends its
  * queue pair's number and asks again until the other side is connected to that.
@@ -129,7 +128,7 @@ struct verbs_rail {
     struct verbs_address at;
     struct ibv_comp_channel *channel;
     struct ibv_cq *sends, *receives;
-    struct ibv_cq_ex *stamped; /* the same as receives; NULL: not extended */
+    struct ibv_cq_ex *stamped; /* the same as receives; NULL: no stamps */
     struct queue *ud;
     struct way **way;          /* [npeers] lists */
     uint32_t nrc, rc_max;      /* RC queue pairs */
@@ -405,24 +404,20 @@ static int start_rc (struct verbs_rail *rail, struct queue *q, uint32_t qpn,
  * Opening
  */
 
-static struct ibv_cq *open_extended (struct verbs_rail *rail, uint32_t depth)
+/* A queue with the device's time stamps; NULL: it has none. */
+static struct ibv_cq *open_stamped (struct verbs_rail *rail, uint32_t depth)
 {
     struct verbs_device *d = &rail->device;
     struct ibv_cq_init_attr_ex attr = {
         .cqe = depth,
         .channel = rail->channel,
         .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_SRC_QP
-                    | IBV_WC_EX_WITH_SLID,
+                    | IBV_WC_EX_WITH_SLID
+                    | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
     };
 
-    if (d->clock_khz)
-        attr.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
-    rail->stamped = ibv_create_cq_ex (d->context, &attr);
-    if (!rail->stamped && d->clock_khz) {
+    if (d->clock_khz && !(rail->stamped = ibv_create_cq_ex (d->context, &attr)))
         d->clock_khz = 0;
-        attr.wc_flags &= ~(uint64_t)IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
-        rail->stamped = ibv_create_cq_ex (d->context, &attr);
-    }
     return rail->stamped ? ibv_cq_ex_to_cq (rail->stamped) : NULL;
 }
 
@@ -446,7 +441,7 @@ static int open_rail (struct verbs_rail *rail,
     rail->rc_max = (depth - receives) / RC_DEPTH;
     if (!(rail->channel = ibv_create_comp_channel (d->context)))
         return verbs_device_failed (d, "no completion channel", errno, err);
-    if (!(rail->receives = open_extended (rail, depth)))
+    if (!(rail->receives = open_stamped (rail, depth)))
         rail->receives = ibv_create_cq (d->context, (int)depth, NULL,
                                         rail->channel, 0);
     if (rail->receives)

@@ -58,14 +58,13 @@ int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
     struct fabric *f = generate_fat_tree (&tree, NULL);
-    struct site site = { .node_map = (char *)"" };
-    struct lead_options opts = { .site = &site, .nonce = "ab" };
+    struct step step = { .fabric = f, .site = { .node_map = (char *)"" } };
+    struct lead_options opts = { .nonce = "ab" };
     static struct coord_blob blob[3];
 
     for (size_t i = 0; i < sizeof (ranks) / sizeof (ranks[0]); i++) {
         struct lead_result result;
         struct error err = { .text = "" };
-        struct roster *r;
         int rc;
 
         for (size_t k = 0; k < 3; k++) {
@@ -84,13 +83,13 @@ int main (void)
             blob[k].len = roster_pack (blob[k].data, ranks[i][k].host, k,
                                        why ? NULL : &handle, why);
         }
-        r = roster_create (blob, 3, &transport, NULL);
-        rc = lead (NULL, r, f, &opts, stderr, &result, &err);
+        step.roster = roster_create (blob, 3, &transport, NULL);
+        rc = lead (&step, &opts, stderr, &result, &err);
         ok (rc < 0 && strstr (err.text, sentences[i])
                 && result.status == VERDICT_UNKNOWN,
             "%s", err.text);
         lead_result_clear (&result);
-        roster_destroy (r);
+        roster_destroy (step.roster);
     }
     fabric_destroy (f);
     return done_testing ();
