@@ -26,6 +26,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/plugstack.h"
 #include "util/slurmapi.h"
@@ -151,7 +152,7 @@ static void remark (const struct job *job, const struct outcome *o)
                      (char *)outcome_name (o->status), (char *)o->text, NULL };
     struct program program = {
         .argv = argv,
-        .deadline_ms = program_now_ms () + REMARK_WAIT_MS,
+        .deadline_ms = clock_ms () + REMARK_WAIT_MS,
     };
     char **environment;
     int status;
@@ -253,7 +254,7 @@ static void check (const struct job *job, enum check_mode mode,
 static enum check check_job (struct job *job, int *sig)
 {
     enum check_mode mode = settings_mode (&job->settings, job->partition);
-    int left = job->settings.site.timeout_ms + STEP_OVERTIME_MS;
+    int left = job->settings.site.timeout_ms + PROGRAM_OVERTIME_MS;
     char dir[64], record[OUTCOME_LINE];
     struct outcome o;
     bool known;

@@ -77,10 +77,7 @@ bool settings_one_file (const struct settings *s);
  * the reason why nothing was measured. The step's exit status does not count.
  */
 
-enum {
-    STEP_NONCE = 33, /* 128 bits in hex, and the NUL */
-    STEP_OVERTIME_MS = PROGRAM_OVERTIME_MS,
-};
+enum { STEP_NONCE = 33 }; /* 128 bits in hex, and the NUL */
 
 struct job {
     struct settings settings;
@@ -126,7 +123,7 @@ int step_pause (int ms);
 
 /* Run the step and set o: OUTCOME_NONE with the reason if there was no valid
  * result. Messages of pmm-probe go to standard error. Takes at most the site's
- * Timeout plus STEP_OVERTIME_MS.
+ * Timeout plus PROGRAM_OVERTIME_MS.
  */
 void step_run (const struct job *job, struct outcome *o);
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "util/clock.h"
 #include "util/conf.h"
 #include "util/program.h"
 #include "util/site.h"
@@ -31,32 +32,28 @@ static const char *const passed[] = {
     "SLURM_NODELIST",
     "SPANK_PMM_CHECK",
 };
-enum { PASSED = sizeof (passed) / sizeof (passed[0]) };
 
 static void run (char *path, char *conf)
 {
     char *with_conf[] = { path, (char *)"--conf", conf, NULL };
     char *plain[] = { path, NULL };
-    char *env[PASSED + 1] = { NULL };
+    static char *const none[] = { NULL };
+    struct program_words words = { 0 };
     struct program program = {
         .argv = *conf ? with_conf : plain,
-        .env = env,
-        .deadline_ms = program_now_ms () + DEADLINE_MS,
+        .deadline_ms = clock_ms () + DEADLINE_MS,
     };
-    size_t n = 0;
+    const char *value;
+    char **env;
     int status;
 
-    for (size_t i = 0; i < PASSED; i++) {
-        const char *value = getenv (passed[i]);
-
-        if (value && asprintf (&env[n], "%s=%s", passed[i], value) >= 0)
-            n++;
-        else
-            env[n] = NULL;
-    }
+    for (size_t i = 0; i < sizeof (passed) / sizeof (passed[0]); i++)
+        if ((value = getenv (passed[i])))
+            program_add (&words, "%s=%s", passed[i], value);
+    env = program_words_end (&words);
+    program.env = env ? env : none;
     program_run (&program, &status);
-    while (n > 0)
-        free (env[--n]);
+    program_free (env);
 }
 
 static void run_hook (const char *program, int argc, char **argv)

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/clock.h"
 #include "util/progress.h"
 #include "util/srun.h"
 #include "util/text.h"
@@ -80,10 +81,10 @@ int step_release (void)
 
 int step_pause (int ms)
 {
-    int64_t end = program_now_ms () + ms;
+    int64_t end = clock_ms () + ms;
     int64_t left;
 
-    while (!stopped && (left = end - program_now_ms ()) > 0) {
+    while (!stopped && (left = end - clock_ms ()) > 0) {
         struct timespec t = { left / 1000, left % 1000 * 1000000 };
 
         ppoll (NULL, 0, &t, &wait_mask);
@@ -303,7 +304,7 @@ static enum program_end run_once (const struct job *job, const char *mpi,
     for (size_t i = 0; i < sizeof (random); i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
     argv = step_arguments (job, mpi, nonce,
-                           (int)(deadline - program_now_ms ()));
+                           (int)(deadline - clock_ms ()));
     envp = step_environment (job);
     if (argv && envp) {
         program.argv = argv;
@@ -334,7 +335,7 @@ void step_run (const struct job *job, struct outcome *o)
     const struct site *site = &job->settings.site;
     const char *const *mpi = site_mpi (site)->types;
     int timeout_ms = site->timeout_ms;
-    int64_t start = program_now_ms ();
+    int64_t start = clock_ms ();
     enum program_end end;
     int64_t took;
     bool no_mpi;
@@ -346,7 +347,7 @@ void step_run (const struct job *job, struct outcome *o)
     do
         end = run_once (job, *mpi, start + timeout_ms, o, &no_mpi);
     while (no_mpi && *++mpi);
-    took = program_now_ms () - start;
+    took = clock_ms () - start;
     /* PMIx sometimes loses a message of an ordinary user's first fence and
      * gives up after its timeout: then try again. A step that failed sooner
      * would fail again. The second try must leave time to report its failure.
