@@ -39,11 +39,6 @@ enum {
     FILES_ENOUGH = 4096,    /* more costs time: some programs close them all */
 };
 
-int64_t program_now_ms (void)
-{
-    return clock_ms ();
-}
-
 static void close_fd (int *fd)
 {
     if (*fd >= 0)
@@ -299,7 +294,7 @@ static enum program_end watch (const struct program *program, pid_t pid,
             { .fd = fd[PROGRAM_ERR], .events = POLLIN },
         };
         struct timespec t = { 0, TICK_MS * 1000000 };
-        int64_t now = program_now_ms ();
+        int64_t now = clock_ms ();
 
         if (!done && program->done && program->done (program->arg)) {
             done = true;

@@ -34,7 +34,7 @@ struct program {
                                 program; NULL: */
     char *const *argv;   /* argv[0] is the program's path */
     char *const *env;
-    int64_t deadline_ms; /* by program_now_ms */
+    int64_t deadline_ms; /* by clock_ms */
     const sigset_t *mask; /* while waiting for it; NULL: the thread's */
     const volatile sig_atomic_t *stop; /* not 0: end it; NULL: never */
 
@@ -78,9 +78,6 @@ void program_close_from (unsigned int first);
 
 /* Reset all signals to default and unblock them; safe in a child after fork. */
 void program_reset_signals (void);
-
-/* Monotonic time in milliseconds. */
-int64_t program_now_ms (void);
 
 /* Split output that comes in pieces into lines: each is passed on without its
  * newline, cut to PROGRAM_LINE.

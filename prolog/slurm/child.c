@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "util/clock.h"
 #include "util/json.h"
 #include "util/program.h"
 #include "util/text.h"
@@ -116,7 +117,7 @@ json_t *child_call (child_f fn, const void *arg, int timeout_ms,
     struct call call = { .fn = fn, .arg = arg };
     const struct program program = {
         .run = run,
-        .deadline_ms = program_now_ms () + timeout_ms,
+        .deadline_ms = clock_ms () + timeout_ms,
         .take = take,
         .arg = &call,
     };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/tap.h"
+#include "util/clock.h"
 
 struct heard {
     struct program_line line[PROGRAM_STREAMS];
@@ -65,7 +66,7 @@ static enum program_end run (struct heard *h, const char *script, int ms,
     char *argv[] = { "/bin/sh", "-c", (char *)script, NULL };
     char *env[] = { "PATH=/usr/bin:/bin", NULL };
     struct program program = { .argv = argv, .env = env,
-                           .deadline_ms = program_now_ms () + ms,
+                           .deadline_ms = clock_ms () + ms,
                            .stop = &stop, .take = take, .done = is_done,
                            .arg = h };
 
@@ -142,7 +143,7 @@ static void test_nothing (void)
     struct heard h;
     char *none[] = { "/nowhere/program", NULL };
     struct program program = { .argv = none, .env = none + 1,
-                           .deadline_ms = program_now_ms () + 99999,
+                           .deadline_ms = clock_ms () + 99999,
                            .take = take, .done = is_done, .arg = &h };
     int status;
 
