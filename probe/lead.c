@@ -410,14 +410,12 @@ static int reach_verdict (struct lead *ck, struct error *err)
 static void add_pair (const struct lead *ck, json_t *list, uint32_t a,
                       uint32_t b, double rtt_ns, double stderr_ns)
 {
-    json_t *pair = json_pack ("{s:s, s:s, s:f}",
-                              "a", pathset_endpoint (ck->ps, a)->name,
-                              "b", pathset_endpoint (ck->ps, b)->name,
-                              "latency_ns", rtt_ns / 2);
-
-    if (pair && isfinite (stderr_ns))
-        json_put (pair, "stderr_ns", json_real (stderr_ns / 2));
-    json_add (list, pair);
+    json_add (list, json_pack ("{s:s, s:s, s:f, s:o*}",
+                               "a", pathset_endpoint (ck->ps, a)->name,
+                               "b", pathset_endpoint (ck->ps, b)->name,
+                               "latency_ns", rtt_ns / 2, "stderr_ns",
+                               isfinite (stderr_ns) ? json_real (stderr_ns / 2)
+                                                    : NULL));
 }
 
 /* Add all pairs, if there are not too many and there is a solution, or else the

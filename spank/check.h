@@ -39,9 +39,8 @@ struct settings {
     const char *output;      /* --pmm-output, or NULL; borrowed */
 };
 
-/* Register the options. Call it in slurm_spank_init of every context that
- * parses options. A bad argument is an error only in srun, salloc and sbatch,
- * because on a node an error could drain the node.
+/* Register the options. A bad argument is an error only in srun, salloc and
+ * sbatch, because on a node an error could drain the node.
  */
 int options_register (spank_t sp);
 
@@ -97,10 +96,9 @@ struct job {
  */
 int job_getenv (const struct job *job, const char *name, char *buf, int size);
 
-/* The step's environment and arguments, terminated by NULL; the caller frees
- * them with program_free. NULL with errno ENOMEM. `output` of the settings is
- * made absolute; mpi comes from site_mpi; left_ms is the rest of the site's
- * Timeout.
+/* The step's environment and arguments, which the caller frees with
+ * program_free; NULL with errno ENOMEM. `output` of the settings is made
+ * absolute; mpi comes from site_mpi; left_ms is the rest of the site's Timeout.
  */
 char **step_environment (const struct job *job);
 char **step_arguments (const struct job *job, const char *mpi,
@@ -113,7 +111,7 @@ const char *step_clean_line (char *line);
 
 /* From step_catch to step_release, SIGHUP, SIGINT, SIGQUIT and SIGTERM stop
  * step_run and step_pause; Slurm's other threads do not get them. Signals that
- * were ignored stay ignored. Calls must not be nested.
+ * were ignored stay ignored.
  */
 void step_catch (void);
 int step_release (void); /* returns the signal that came, or 0 */
