@@ -104,7 +104,7 @@ int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
 
 int service_audit (struct service *s, const struct hostlist *nodes,
                    const struct ledger_cause *cause, const char *before,
-                   struct audit_result *result, struct error *err)
+                   int64_t *id, struct error *err)
 {
     const char *node[AUDIT_NODES_MAX];
     size_t n = nodes->count < AUDIT_NODES_MAX ? nodes->count : AUDIT_NODES_MAX;
@@ -120,18 +120,20 @@ int service_audit (struct service *s, const struct hostlist *nodes,
         .cause = *cause,
         .before = before,
     };
+    struct audit_result result;
     int rc;
 
     for (size_t i = 0; i < n; i++)
         node[i] = nodes->name[i * nodes->count / n];
-    rc = audit_run (&audit, result, err);
+    rc = audit_run (&audit, &result, err);
     if (rc > 0)
-        service_log (s, "audit %" PRId64 " of %s: %s: %s", result->id,
+        service_log (s, "audit %" PRId64 " of %s: %s: %s", result.id,
                      COUNTED (n, "node"),
-                     verdict_status_name (result->status),
-                     result->sentence);
+                     verdict_status_name (result.status), result.sentence);
     else if (rc == 0)
-        service_log (s, "no audit: %s", result->sentence);
+        service_log (s, "no audit: %s", result.sentence);
+    if (id)
+        *id = result.id;
     return rc;
 }
 

@@ -41,7 +41,6 @@ struct service {
     bool hurry;   /* it is due again in a second */
     bool untried; /* this run did not try what failed before */
 
-    char user[CONTROLLER_NAME]; /* SlurmUser, our own */
     struct ledger *ledger;
     ino_t ledger_inode;
     struct fabric *fabric;      /* for duties that need it */
@@ -79,11 +78,11 @@ int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err);
 
 /* Audit nodes, but at most as many as an audit may have. `before` is as in
- * struct audit. Return as audit_run.
+ * struct audit. *id (NULL: not wanted) is its number. Returns as audit_run.
  */
 int service_audit (struct service *s, const struct hostlist *nodes,
                    const struct ledger_cause *cause, const char *before,
-                   struct audit_result *result, struct error *err);
+                   int64_t *id, struct error *err);
 
 /* Queue a job's comment on the result of an audit, if the site wants comments.
  * A comment that is queued twice counts once. Return 0, or -1 with err.

@@ -180,7 +180,6 @@ static int confirm (struct service *s, struct wish *w,
     char *name[PARTNERS + 1];
     struct hostlist nodes = { .name = name };
     struct hostlist former = { 0 };
-    struct audit_result result;
     const char *before;
     json_t *row = NULL;
     int rc = find_former (s->ledger, w, &former, &before, &row, err);
@@ -192,7 +191,7 @@ static int confirm (struct service *s, struct wish *w,
         nodes.count = (size_t)n + 1;
         service_log (s, "node %s is audited again, with %s", w->node,
                      COUNTED (nodes.count - 1, "other"));
-        rc = service_audit (s, &nodes, &cause, before, &result, err);
+        rc = service_audit (s, &nodes, &cause, before, NULL, err);
     }
     free (former.name);
     json_decref (row);

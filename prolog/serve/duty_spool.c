@@ -52,7 +52,7 @@ static int audit_it (struct service *s, struct spool_entry *e,
         .job = e->job,
         .uid = (int64_t)e->uid,
     };
-    struct audit_result result;
+    int64_t id;
     int rc;
 
     if (e->state == SPOOL_FRESH
@@ -60,9 +60,9 @@ static int audit_it (struct service *s, struct spool_entry *e,
         return -1;
     service_log (s, "job %" PRIu64 " is audited %s: %s", e->job,
                  go->why, COUNTED (e->nodes.count, "node"));
-    rc = service_audit (s, &e->nodes, &why, NULL, &result, err);
+    rc = service_audit (s, &e->nodes, &why, NULL, &id, err);
     if (rc > 0)
-        return finish (s, e, result.id, err);
+        return finish (s, e, id, err);
     if (!*s->stop)
         e->tried = time (NULL);
     return *s->stop ? 0 : rc;

@@ -97,7 +97,6 @@ static int choose (struct service *s, const struct sweep_input *in,
 {
     const struct ledger_cause cause = { .why = LEDGER_SWEEP };
     struct hostlist nodes = { 0 };
-    struct audit_result result;
     struct sweep_plan plan;
     int rc = sweep_choose (&plan, in, err);
 
@@ -112,7 +111,7 @@ static int choose (struct service *s, const struct sweep_input *in,
     if (rc == 0 && plan.n > 0) {
         service_log (s, "%zu idle nodes are audited, of %zu cables that are "
                         "due", nodes.count, plan.due);
-        rc = service_audit (s, &nodes, &cause, NULL, &result, err);
+        rc = service_audit (s, &nodes, &cause, NULL, NULL, err);
     }
     free (nodes.name);
     sweep_clear (&plan);

@@ -296,9 +296,10 @@ static void loop (struct service *s, bool once)
 static int know_user (struct service *s, bool once, struct error *err)
 {
     struct duty_state state = { 0 };
+    char user[CONTROLLER_NAME];
     uid_t uid;
 
-    while (controller_user (&uid, s->user, err) < 0) {
+    while (controller_user (&uid, user, err) < 0) {
         if (once || stop)
             return -1;
         failed (s, &state, err);
@@ -307,8 +308,7 @@ static int know_user (struct service *s, bool once, struct error *err)
     worked (s, &state, 0);
     if (uid == geteuid ())
         return 0;
-    return error_input (err, "it must run as SlurmUser, which is %s",
-                        s->user);
+    return error_input (err, "it must run as SlurmUser, which is %s", user);
 }
 
 int serve (const char *conf, bool once, FILE *log, struct error *err)
