@@ -45,6 +45,7 @@ struct audit_work {
 
     size_t tries;
     int64_t end_ms;        /* no new try after this time */
+    struct check_signs waits; /* of the published check */
     bool launched, cancelled; /* the job of the last try */
     struct job_fault *fault; /* of all tries, */
     size_t nfaults, ntold; /* ... and the number before the last try */
@@ -238,7 +239,7 @@ static struct verdict *judge_record (struct audit_work *run,
                        untold, all);
     if (v) {
         corroborate (v, traffic.wait, traffic.nwaits, &opts);
-        signs_hold (v, f, site->signs, time (NULL), &opts);
+        corroborate (v, run->waits.v, run->waits.n, &opts);
     }
     baseline_clear (&base);
     traffic_clear (&traffic);
@@ -281,8 +282,8 @@ static int conclude (struct audit_work *run, struct job_said *said,
 }
 
 /* Enter the ports, even if nothing was measured. */
-static int enter_ports (const struct audit_work *run,
-                        const struct job_said *said, struct error *err)
+static int enter_ports (struct audit_work *run, const struct job_said *said,
+                        struct error *err)
 {
     const struct audit *a = run->audit;
     const struct signs_scope scope = { a->ledger, run->result->id,
@@ -290,8 +291,8 @@ static int enter_ports (const struct audit_work *run,
     char odd[256];
 
     if (signs_enter (&scope, said->port, said->nports, err) < 0
-        || signs_enter_file (&scope, a->site->signs, odd, sizeof (odd), err)
-               < 0)
+        || signs_enter_file (&scope, a->site->signs, &run->waits, odd,
+                             sizeof (odd), err) < 0)
         return -1;
     if (*odd)
         report (run, "no signs of the links: %s", odd);
@@ -327,6 +328,7 @@ static int measure (struct audit_work *run, struct error *err)
         decline (run, "%s", said.why);
     else if (rc > 0)
         rc = conclude (run, &said, err);
+    check_clear_signs (&run->waits);
     job_said_clear (&said);
     return rc;
 }

@@ -11,6 +11,7 @@
 
 #include "core/judge/judge.h"
 #include "core/plan/plan.h"
+#include "ibquery/links/check.h"
 #include "ibquery/ports.h"
 #include "prolog/audit/audit.h"
 
@@ -186,19 +187,15 @@ bool signs_owns (const struct fabric *f, const char *const *node_of,
 
 /* Enter what a published check (pmm fabric check --json) found at the host
  * links of the audit's nodes, if it is of this fabric and younger than
- * SIGNS_MAX_AGE; path "" and a missing file count as no check. Return the
- * number of signs, or -1 with err if the ledger is at fault. If the file cannot
- * be used, odd holds the reason in `size` bytes, else "".
+ * SIGNS_MAX_AGE; path "" and a missing file count as no check. *waits gets the
+ * waits in it, including those at switch ports, if it is younger than
+ * SIGNS_WAIT_AGE; free them with check_clear_signs. Return the number of signs,
+ * or -1 with err if the ledger is at fault. If the file cannot be used, odd
+ * holds the reason in `size` bytes, else "".
  */
-enum { SIGNS_MAX_AGE = 86400 };
+enum { SIGNS_MAX_AGE = 86400, SIGNS_WAIT_AGE = 600 };
 int signs_enter_file (const struct signs_scope *scope, const char *path,
-                      char *odd, size_t size, struct error *err);
-
-/* Compare the waits in the published check, including those at switch ports,
- * with a verdict, if the check is younger than SIGNS_WAIT_AGE.
- */
-enum { SIGNS_WAIT_AGE = 600 };
-void signs_hold (struct verdict *v, const struct fabric *f, const char *path,
-                 int64_t time, const struct judge_options *opts);
+                      struct check_signs *waits, char *odd, size_t size,
+                      struct error *err);
 
 #endif /* PROLOG_PARTS_H */

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ibquery/links/check.h"
 #include "ibquery/guids.h"
 #include "util/alloc.h"
 #include "util/file.h"
@@ -134,32 +133,6 @@ int signs_enter (const struct signs_scope *e, const struct local_port *port,
     return rc < 0 ? -1 : signs;
 }
 
-/* Return 1 if the file has signs that count. Return 0 if not; odd is the reason
- * if the file cannot be used, else "".
- */
-static int read_file (struct check_signs *signs, const struct fabric *f,
-                      const char *path, int64_t time, char *odd, size_t size)
-{
-    struct error why;
-    FILE *fp;
-    int rc = 0;
-
-    *odd = '\0';
-    if (!*path || access (path, F_OK) < 0)
-        return 0;
-    fp = file_open_trusted (path, geteuid (), &why);
-    if (!fp || check_read_signs (signs, fp, path, f, &why) < 0)
-        snprintf (odd, size, "%.*s", (int)size - 1, why.text);
-    else if (signs->time > time || time - signs->time > SIGNS_MAX_AGE)
-        snprintf (odd, size, "%s is older than a day, or has a time stamp in "
-                  "the future", path);
-    else
-        rc = 1;
-    if (fp)
-        fclose (fp);
-    return rc;
-}
-
 /* The audit's node at an end of a link; NULL: none. */
 static const char *node_at (const struct signs_scope *e, uint32_t link)
 {
@@ -172,41 +145,39 @@ static const char *node_at (const struct signs_scope *e, uint32_t link)
 }
 
 int signs_enter_file (const struct signs_scope *e, const char *path,
-                      char *odd, size_t size, struct error *err)
+                      struct check_signs *waits, char *odd, size_t size,
+                      struct error *err)
 {
-    struct check_signs signs = { 0 };
+    struct error why;
+    FILE *fp;
     int entered = 0;
+    size_t n = 0;
 
-    if (read_file (&signs, e->f, path, e->time, odd, size) == 0)
-        signs.n = 0;
-    for (size_t i = 0; i < signs.n && entered >= 0; i++) {
-        const struct sign *s = &signs.v[i];
+    *odd = '\0';
+    *waits = (struct check_signs){ 0 };
+    if (!*path || access (path, F_OK) < 0)
+        return 0;
+    fp = file_open_trusted (path, geteuid (), &why);
+    if (!fp || check_read_signs (waits, fp, path, e->f, &why) < 0)
+        snprintf (odd, size, "%.*s", (int)size - 1, why.text);
+    else if (waits->time > e->time || e->time - waits->time > SIGNS_MAX_AGE)
+        snprintf (odd, size, "%s is older than a day, or has a time stamp in "
+                  "the future", path);
+    if (fp)
+        fclose (fp);
+    for (size_t i = 0; i < waits->n && !*odd; i++) {
+        const struct sign *s = &waits->v[i];
         const char *node = node_at (e, s->link);
 
+        if (s->kind == SIGN_WAIT && e->time - waits->time <= SIGNS_WAIT_AGE)
+            waits->v[n++] = *s;
         if (!node || s->kind == SIGN_WAIT)
             continue;
         entered++;
         if (ledger_sign_add (e->ledger, e->audit, e->f->link[s->link].id, node,
-                             sign_name (s->kind), signs.time, err) < 0)
-            entered = -1;
+                             sign_name (s->kind), waits->time, err) < 0)
+            return -1;
     }
-    check_clear_signs (&signs);
+    waits->n = n;
     return entered;
-}
-
-void signs_hold (struct verdict *v, const struct fabric *f, const char *path,
-                 int64_t time, const struct judge_options *opts)
-{
-    struct check_signs signs = { 0 };
-    char odd[256];
-    size_t n = 0;
-
-    if (read_file (&signs, f, path, time, odd, sizeof (odd)) > 0
-        && time - signs.time <= SIGNS_WAIT_AGE) {
-        for (size_t i = 0; i < signs.n; i++)
-            if (signs.v[i].kind == SIGN_WAIT)
-                signs.v[n++] = signs.v[i];
-        corroborate (v, signs.v, n, opts);
-    }
-    check_clear_signs (&signs);
 }

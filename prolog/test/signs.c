@@ -157,6 +157,7 @@ static void test_file (void)
     };
     const char *link[3];
     struct error err = { .text = "" };
+    struct check_signs waits;
     char odd[256];
 
     for (size_t i = 0; i < 3; i++)
@@ -177,14 +178,16 @@ static void test_file (void)
                  link[0]);
         fclose (fp);
         chmod ("signs", 0644);
-        ok (signs_enter_file (SCOPE (id, 5001), "./signs", odd, sizeof (odd),
-                              &err)
+        ok (signs_enter_file (SCOPE (id, 5001), "./signs", &waits, odd,
+                              sizeof (odd), &err)
                     == tab[i].signs
                 && (*odd != '\0') == tab[i].odd,
             "%s: %d sign%s %s", tab[i].what, tab[i].signs,
             tab[i].signs == 1 ? "" : "s", odd);
+        check_clear_signs (&waits);
     }
-    ok (signs_enter_file (SCOPE (1, 5001), "./none", odd, sizeof (odd), &err)
+    ok (signs_enter_file (SCOPE (1, 5001), "./none", &waits, odd, sizeof (odd),
+                          &err)
                 == 0
             && !*odd,
         "no file is no sign");
@@ -195,6 +198,9 @@ static void test_waits (void)
 {
     uint32_t link = fabric->port[fabric->endpoint[1].port].link;
     const enum verdict_status level[] = { VERDICT_UNKNOWN, VERDICT_FAIL };
+    struct check_signs waits;
+    struct error err;
+    char odd[256];
 
     for (int old = 0; old < 2; old++) {
         FILE *fp = fopen ("waits", "w");
@@ -214,7 +220,10 @@ static void test_waits (void)
                  fabric->hash, fabric->link[link].id);
         fclose (fp);
         chmod ("waits", 0644);
-        signs_hold (&v, fabric, "./waits", 1000 + old + SIGNS_WAIT_AGE, NULL);
+        signs_enter_file (SCOPE (1, 1000 + old + SIGNS_WAIT_AGE), "./waits",
+                          &waits, odd, sizeof (odd), &err);
+        corroborate (&v, waits.v, waits.n, NULL);
+        check_clear_signs (&waits);
         ok (f.level == level[old] && v.status == level[old],
             "a switch's port waited: %s",
             old ? "too long ago" : "what it carries does not FAIL");
