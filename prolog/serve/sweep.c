@@ -3,19 +3,12 @@
  * 0. The audit starts with the pair whose due links weigh most, to a power that
  * lets the oldest link decide. Then it is extended by each host that adds
  * something: a link of some weight that no chosen path crosses yet, or a pair
- * that is open (undetermined: SWEEP_OPEN). Hosts whose own links weigh most
+ * that is open (undetermined). Hosts whose own links weigh most
  * come first, otherwise the order is random. (To take the host that adds most
  * each time, instead, needs no fewer audits.)
  *
  * A pair costs a walk. If there are too many pairs to begin with, a random
  * choice is walked: the next sweep chooses others.
- *
- * z is the projection of a random vector onto the null space of the rows, by
- * conjugate gradients on A' A z = 0 (Bjorck, "Numerical methods for least
- * squares problems", 1996, 7.4). Directions that the rows determine poorly
- * vanish last. If the iterations end first, such directions remain in z and
- * count as open, as they should. core/linear/lsq needs full rank: it cannot
- * leave a null space.
  */
 #include "config.h"
 #include "prolog/serve/sweep.h"
@@ -25,86 +18,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/plan/rref.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 #include "util/sort.h"
 
 enum {
-    HOPS_MAX = 30 * 1000 * 1000, /* of walks */
-    HOPS_USUAL = 10,             /* of a round trip */
-    ITERATIONS_MAX = 2000,
-    ITERATIONS_MIN = 50,
-    ENTRIES_MAX = 200 * 1000 * 1000, /* to iterate over */
+    PAIRS_MAX = 500 * 1000,
+    WORK_MAX = 200 * 1000 * 1000, /* of the elimination: entries */
 };
 
 #define SOON 0.75      /* of every_s */
 #define OLDEST 8       /* power of a due link's weight, in the first pair */
-#define CONVERGED 1e-7 /* of the gradient, squared */
 
 /*
  * What the measurements leave open
  */
 
-/* q = A' A p */
-static void rows_squared (const struct observations *o, const double *p,
-                          double *q, size_t nlinks)
-{
-    memset (q, 0, nlinks * sizeof (*q));
-    for (size_t i = 0; i < o->n; i++) {
-        const struct observation *v = &o->v[i];
-        double sum = 0;
-
-        for (size_t k = 0; k < v->n; k++)
-            sum += v->count[k] * p[v->link[k]];
-        for (size_t k = 0; k < v->n; k++)
-            q[v->link[k]] += v->count[k] * sum;
-    }
-}
-
-static double dot (const double *a, const double *b, size_t n)
-{
-    double sum = 0;
-
-    for (size_t j = 0; j < n; j++)
-        sum += a[j] * b[j];
-    return sum;
-}
-
 void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
-                    double *z)
+                    uint64_t *z)
 {
-    double *r = xcalloc (3 * nlinks, sizeof (*r)); /* the gradient, A' A z */
-    double *p = r + nlinks;                        /* search direction */
-    double *q = p + nlinks;                        /* A' A p */
-    double square, end;
-    size_t entries = 0;
+    struct rref *r = rref_create (nlinks);
     struct rng rng;
+    struct screen screen = { .rref = r, .rng = &rng };
 
-    for (size_t i = 0; i < o->n; i++)
-        entries += o->v[i].n;
     rng_seed (&rng, seed);
-    for (size_t j = 0; j < nlinks; j++)
-        z[j] = rng_normal (&rng);
-    rows_squared (o, z, r, nlinks);
-    memcpy (p, r, nlinks * sizeof (*p));
-    square = dot (r, r, nlinks);
-    end = CONVERGED * CONVERGED * square;
-    for (size_t i = 0; square > end && i < ITERATIONS_MAX
-                       && (i < ITERATIONS_MIN || i * entries < ENTRIES_MAX);
-         i++) {
-        double was = square, step;
-
-        rows_squared (o, p, q, nlinks);
-        step = was / dot (p, q, nlinks);
-        for (size_t j = 0; j < nlinks; j++) {
-            z[j] -= step * p[j];
-            r[j] -= step * q[j];
-        }
-        square = dot (r, r, nlinks);
-        for (size_t j = 0; j < nlinks; j++)
-            p[j] = r[j] + square / was * p[j];
-    }
-    free (r);
+    screen_draw (&screen);
+    for (size_t i = 0; i < o->n && rref_work (r) < WORK_MAX; i++)
+        screen_add (&screen, o->v[i].link, o->v[i].count, o->v[i].n);
+    rref_null (r, &rng, z);
+    rref_destroy (r);
+    free (screen.z);
 }
 
 /*
@@ -207,22 +151,50 @@ static int round_trip (const struct sweep_choice *c, uint32_t a, uint32_t b,
     return back < 0 ? -1 : there + back;
 }
 
-/* Find the pair with the greatest |row . z| above `least`; among equals, a
- * random one. Return whether there is one, or -1 with err.
+/* Whether the round trip over these arcs is undetermined. */
+static bool is_open (const struct sweep_choice *c, const uint32_t *arc,
+                     int hops)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < hops && c->in->unknown; i++)
+        sum = prime_add (sum, c->in->unknown[arc_link (arc[i])]);
+    return sum != 0;
+}
+
+/* What a pair counts that begins the audit: its due links, if any is due
+ * anywhere; else whether it is open.
  */
-static int find_pair (struct sweep_choice *c, const double *z, double least,
-                      uint32_t pair[2], struct error *err)
+static double score (const struct sweep_choice *c, const uint32_t *arc,
+                     int hops)
+{
+    double sum = 0;
+
+    if (c->out->due == 0)
+        return is_open (c, arc, hops);
+    for (int i = 0; i < hops; i++)
+        if (c->weight[arc_link (arc[i])] >= 1)
+            sum += pow (c->weight[arc_link (arc[i])], OLDEST);
+    return sum;
+}
+
+/* Find the pair with the greatest score; among equals, a random one. Return
+ * whether there is one above 0, or -1 with err.
+ */
+static int find_pair (struct sweep_choice *c, uint32_t pair[2],
+                      struct error *err)
 {
     size_t n = pathset_size (c->in->ps);
     size_t pairs = n * (n - 1) / 2;
-    bool all = pairs <= HOPS_MAX / HOPS_USUAL;
+    bool all = pairs <= PAIRS_MAX;
     uint32_t a = 0, b = 0, arc[ROW_MAX];
     uint64_t equals = 0;
+    double best = 0;
 
     if (!all)
-        pairs = HOPS_MAX / HOPS_USUAL;
+        pairs = PAIRS_MAX;
     for (; pairs > 0; pairs--) {
-        double sum = 0;
+        double value;
         int hops;
 
         if (!all) {
@@ -234,40 +206,18 @@ static int find_pair (struct sweep_choice *c, const double *z, double least,
             b = ++a + 1;
         if ((hops = round_trip (c, a, b, arc, err)) < 0)
             return -1;
-        for (int i = 0; i < hops; i++)
-            sum += z[arc_link (arc[i])];
-        sum = fabs (sum);
-        if (sum < least || (sum == least && equals == 0))
+        value = score (c, arc, hops);
+        if (value <= 0 || value < best)
             continue;
-        if (sum > least)
+        if (value > best)
             equals = 0;
-        least = sum;
+        best = value;
         if (rng_below (&c->rng, ++equals) == 0) {
             pair[0] = a;
             pair[1] = b;
         }
     }
-    return equals > 0;
-}
-
-/* The first pair: of links that are due, else one that is open. */
-static int first_pair (struct sweep_choice *c, uint32_t pair[2],
-                       struct error *err)
-{
-    size_t nlinks = c->net->nlinks;
-    double *z;
-    int rc;
-
-    if (c->out->due == 0)
-        return c->in->unknown
-                   ? find_pair (c, c->in->unknown, SWEEP_OPEN, pair, err)
-                   : 0;
-    z = xarray (nlinks, sizeof (*z));
-    for (size_t j = 0; j < nlinks; j++)
-        z[j] = c->weight[j] < 1 ? 0 : pow (c->weight[j], OLDEST);
-    rc = find_pair (c, z, 0, pair, err);
-    free (z);
-    return rc;
+    return best > 0;
 }
 
 /* Whether a pair adds something; -1 with err. Its links then weigh nothing. */
@@ -275,20 +225,17 @@ static int adds (struct sweep_choice *c, uint32_t a, uint32_t b,
                  struct error *err)
 {
     uint32_t arc[ROW_MAX];
-    double open = 0;
     int hops = round_trip (c, a, b, arc, err);
-    bool any = false;
+    bool any = is_open (c, arc, hops);
 
     for (int i = 0; i < hops; i++) {
         double *weight = &c->weight[arc_link (arc[i])];
 
-        if (c->in->unknown)
-            open += c->in->unknown[arc_link (arc[i])];
         any |= *weight > 0;
         c->out->covered += *weight >= 1;
         *weight = 0;
     }
-    return hops < 0 ? -1 : any || fabs (open) > SWEEP_OPEN;
+    return hops < 0 ? -1 : any;
 }
 
 static bool has (const struct idle_host *h, uint32_t endpoint)
@@ -324,8 +271,8 @@ static int add_host (struct sweep_choice *c, const struct idle_host *h,
 
 static int choose (struct sweep_choice *c, struct error *err)
 {
-    uint32_t pair[2];
-    int rc = first_pair (c, pair, err);
+    uint32_t pair[2] = { 0 };
+    int rc = c->out->due > 0 || c->in->unknown ? find_pair (c, pair, err) : 0;
 
     /* the hosts of the first pair, then the others */
     for (int turn = 0; turn < 2 && rc > 0; turn++)

@@ -29,7 +29,7 @@ struct sweep_input {
     struct pathset *ps;      /* all endpoints of idle hosts, and no others, each
                                 host's together */
     const int64_t *measured; /* [links] time of the newest; SWEEP_NEVER */
-    const double *unknown;   /* [links] of sweep_unknown; NULL: do not search
+    const uint64_t *unknown; /* [links] of sweep_unknown; NULL: do not search
                                 for unresolved links */
     int64_t now;
     int64_t every_s;         /* > 0: a link is due this long after it was
@@ -47,25 +47,20 @@ struct sweep_plan {
     size_t covered;     /* ... and how many of them this audit measures */
 };
 
-/* Choose. Cost: at most about 40 million hops (a second or two). Above about
- * 2,400 endpoints only a random part of all pairs is searched. Return 0, or -1
- * with err if a path of the set is broken; call sweep_clear in both cases.
+/* Choose. Cost: at most about 10 million hops (a second or two). Above 1,000
+ * endpoints only a random part of all pairs is searched. Return 0, or -1 with
+ * err if a path of the set is broken; call sweep_clear in both cases.
  */
 int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
                   struct error *err);
 void sweep_clear (struct sweep_plan *s);
 
-/* What the measurements leave undetermined, as a random vector z [nlinks] of
- * their null space: row . z is 0 for the round trips that they determine, and
- * for others only by chance. Without measurements it is a random vector. Cost:
- * some dozens of passes over the entries of the rows, but at most about a
- * second: after that, combinations that are poorly determined count as
- * undetermined too.
+/* What the measurements leave undetermined, as a random null vector z [nlinks]
+ * modulo PRIME (core/plan/rref): row . z is 0 for the round trips that they
+ * determine, and for others only by chance. Cost: an elimination, but at most
+ * about a second: measurements after that do not count.
  */
 void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
-                    double *z);
-
-/* |row . z| above this is undetermined. */
-#define SWEEP_OPEN 1e-3
+                    uint64_t *z);
 
 #endif /* PROLOG_SWEEP_H */
