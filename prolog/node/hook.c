@@ -238,13 +238,7 @@ static const struct {
       "DIR    where the kernel shows its ports, not " LOCAL_SYSFS },
 };
 
-static int usage (const char *program)
-{
-    printf ("Usage: %s [OPTION]...\n\n", SHOWN (program));
-    for (size_t i = 0; i < sizeof (options) / sizeof (options[0]); i++)
-        printf ("  %s %s\n", options[i].name, options[i].help);
-    return 0;
-}
+enum { OPTIONS = sizeof (options) / sizeof (options[0]) };
 
 int hook_options (struct hook *hook, int argc, char **argv,
                   struct error *err)
@@ -252,12 +246,15 @@ int hook_options (struct hook *hook, int argc, char **argv,
     for (int i = 1; i < argc; i += 2) {
         size_t k = 0;
 
-        if (!strcmp (argv[i], "--help") || !strcmp (argv[i], "-h"))
-            return usage (argv[0]);
-        while (k < sizeof (options) / sizeof (options[0])
-               && strcmp (argv[i], options[k].name))
+        if (!strcmp (argv[i], "--help") || !strcmp (argv[i], "-h")) {
+            printf ("Usage: %s [OPTION]...\n\n", SHOWN (argv[0]));
+            for (k = 0; k < OPTIONS; k++)
+                printf ("  %s %s\n", options[k].name, options[k].help);
+            return 0;
+        }
+        while (k < OPTIONS && strcmp (argv[i], options[k].name))
             k++;
-        if (k == sizeof (options) / sizeof (options[0]) || !argv[i + 1])
+        if (k == OPTIONS || !argv[i + 1])
             return error_input (err, "'%.40s' is not an option, or has no "
                                      "value: see --help", argv[i]);
         *(const char **)((char *)hook + options[k].offset) = argv[i + 1];

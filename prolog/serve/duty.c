@@ -67,8 +67,9 @@ struct queue_audit *service_audits (const json_t *list)
 }
 
 int service_may_audit (const struct service *s, enum ledger_why reason,
-                       char why[QUEUE_WHY_MAX], struct error *err)
+                       struct error *err)
 {
+    char why[QUEUE_WHY_MAX];
     int64_t now = time (NULL);
     json_t *list = ledger_list (s->ledger, LEDGER_BEGUN, now - HOUR_S,
                                 now + HOUR_S, err);

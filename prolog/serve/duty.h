@@ -66,10 +66,9 @@ enum verdict_status service_status (const json_t *obj, const char *key);
 /* Audits of a list from the ledger, for the queue; the caller frees them. */
 struct queue_audit *service_audits (const json_t *list);
 
-/* Whether another audit may begin for this reason: 1; 0 with why; -1 with err.
- */
+/* Whether another audit may begin for this reason; -1 with err. */
 int service_may_audit (const struct service *s, enum ledger_why reason,
-                       char why[QUEUE_WHY_MAX], struct error *err);
+                       struct error *err);
 
 /* Remove the nodes that audits leave out (ledger_faulty) from a list. Return 0,
  * or -1 with err.

@@ -210,10 +210,8 @@ int duty_confirm (struct service *s, struct error *err)
 
     s->untried = s->nwishes > 0;
     for (size_t k = 0; k < REASONS; k++) {
-        char full[QUEUE_WHY_MAX];
-
         if (find_due (s, why[k], NULL, NULL, now)
-            && (may[k] = service_may_audit (s, why[k], full, err)) < 0)
+            && (may[k] = service_may_audit (s, why[k], err)) < 0)
             return -1;
         s->hurry |= find_due (s, why[k], NULL, NULL, now + SOON_S) != NULL;
     }

@@ -129,8 +129,7 @@ int duty_sweep (struct service *s, struct error *err)
     };
     int64_t *measured = NULL;
     uint64_t *unknown = NULL;
-    char why[QUEUE_WHY_MAX];
-    int rc = in.every_s ? service_may_audit (s, LEDGER_SWEEP, why, err) : 0;
+    int rc = in.every_s ? service_may_audit (s, LEDGER_SWEEP, err) : 0;
 
     s->untried = rc == 0;
     if (rc > 0)

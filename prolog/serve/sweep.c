@@ -25,7 +25,7 @@
 
 enum {
     PAIRS_MAX = 500 * 1000,
-    WORK_MAX = 200 * 1000 * 1000, /* of the elimination: entries */
+    WORK_MAX = 1000 * 1000 * 1000, /* of the elimination: entries */
 };
 
 #define SOON 0.75      /* of every_s */
@@ -35,13 +35,29 @@ enum {
  * What the measurements leave open
  */
 
-void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
+/* Short rows first, and those of neighbours together: that keeps the form
+ * sparse.
+ */
+static int by_length (const void *va, const void *vb)
+{
+    const struct observation *a = va;
+    const struct observation *b = vb;
+    int c = util_compare (a->n, b->n);
+
+    if (c == 0)
+        c = util_compare (a->a, b->a);
+    return c ? c : util_compare (a->b, b->b);
+}
+
+void sweep_unknown (struct observations *o, size_t nlinks, uint64_t seed,
                     uint64_t *z)
 {
     struct rref *r = rref_create (nlinks);
     struct rng rng;
     struct screen screen = { .rref = r, .rng = &rng };
 
+    if (o->n)
+        qsort (o->v, o->n, sizeof (*o->v), by_length);
     rng_seed (&rng, seed);
     screen_draw (&screen);
     for (size_t i = 0; i < o->n && rref_work (r) < WORK_MAX; i++)

@@ -57,10 +57,11 @@ void sweep_clear (struct sweep_plan *s);
 
 /* What the measurements leave undetermined, as a random null vector z [nlinks]
  * modulo PRIME (core/plan/rref): row . z is 0 for the round trips that they
- * determine, and for others only by chance. Cost: an elimination, but at most
- * about a second: measurements after that do not count.
+ * determine, and for others only by chance. Sorts the measurements. Cost: an
+ * elimination, but at most some seconds: measurements after that do not
+ * count.
  */
-void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
+void sweep_unknown (struct observations *o, size_t nlinks, uint64_t seed,
                     uint64_t *z);
 
 #endif /* PROLOG_SWEEP_H */
