@@ -78,7 +78,7 @@ static int compare (struct party *p, size_t len, int repeats, double *us,
     if (results_collect (r, p, len, s, err) < 0)
         goto error;
     if (s) {
-        const double *engine = s->pair[0].time_ns;
+        const double *engine = s->row[0].time_ns;
         double loop = stats_median (us, (size_t)repeats);
         double median = engine[SERIES_MEDIAN] / 1000;
 

@@ -141,7 +141,7 @@ struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
     need_ok (series_read (&list, fp, path, &fault));
     if (!(s = series_list_pairs (&list)))
         die_input ("%s: no run of pairs", path);
-    m = infer_matrix_of_series (s, length ? *length : s->pair[0].length, stat,
+    m = infer_matrix_of_series (s, length ? *length : s->row[0].length, stat,
                                 &fault);
     if (!m)
         error_prefix (&fault, "%s", path);
@@ -151,7 +151,7 @@ struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
 
 int inputs_stat (void *field, const char *value, struct error *err)
 {
-    int stat = series_stat_find (value);
+    int stat = series_find (series_stat_names, value);
 
     if (stat < 0)
         return error_input (err, "'%.40s' is none of min, p25, median, p75, "

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "compare/series/compare.h"
+#include "compare/series/series.h"
 #include "pmm/verb.h"
 #include "util/json.h"
 
@@ -34,7 +34,7 @@ struct sides {
     int run[2];          /* ... and runs in them; 0: the only one */
 };
 
-static json_t *pair_json (const struct series *s, const struct series_pair *p)
+static json_t *pair_json (const struct series *s, const struct series_row *p)
 {
     return json_pack ("{s:s, s:s, s:I}", "a", s->process[p->a].label, "b",
                       s->process[p->b].label, "length",
@@ -62,7 +62,7 @@ static json_t *comparison_json (const struct sides *of,
             json_add (only[k], pair_json (of->s[k], c->only[k][i]));
     }
     return json_pack ("{s:s, s:I, s:o, s:o, s:o, s:o}", "stat",
-                      series_stat_name (c->stat), "pairs", (json_int_t)c->n,
+                      series_stat_names[c->stat], "pairs", (json_int_t)c->n,
                       "deviation_ns", deviation_json (of->s[0], &c->ns),
                       "relative", deviation_json (of->s[0], &c->relative),
                       "only_a", only[0], "only_b", only[1]);
@@ -77,7 +77,7 @@ static void print_name (const char *before, const struct sides *of, int which,
 }
 
 static void print_pair (const char *before, const struct series *s,
-                        const struct series_pair *p, FILE *fp)
+                        const struct series_row *p, FILE *fp)
 {
     fprintf (fp, "    %s%s %s, %ju bytes\n", before, s->process[p->a].label,
              s->process[p->b].label, (uintmax_t)p->length);
@@ -115,7 +115,7 @@ static void print (const struct sides *of, const struct series_comparison *c,
 
     print_name ("", of, 0, fp);
     print_name (" to ", of, 1, fp);
-    fprintf (fp, ": the %s of %s in both\n", series_stat_name (c->stat),
+    fprintf (fp, ": the %s of %s in both\n", series_stat_names[c->stat],
              COUNTED (c->n, "pair"));
     /* series of one length each are compared even if the lengths differ */
     if (x->nlengths == 1 && y->nlengths == 1 && x->length[0] != y->length[0])

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/series/line.h"
 #include "compare/series/formats.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/series/compare.h"
+#include "compare/series/series.h"
 #include "core/samples/samples.h"
 #include "core/solve/solve.h"
 #include "probe/exchange/comm_group.h"
@@ -143,12 +143,12 @@ static int predict_length (struct tests *x, uint64_t length, struct error *err)
 {
     struct solve_options opts = { .quantile = RTT_MIDDLE, .pairs = true };
     struct samples *samples = samples_create ();
-    struct series_pair pair = { .count = 1, .length = length };
+    struct series_row pair = { .count = 1, .length = length };
     struct solution *s;
     int rc;
 
     for (size_t i = 0; i < x->measured->npairs; i++) {
-        const struct series_pair *p = &x->measured->pair[i];
+        const struct series_row *p = &x->measured->row[i];
         struct sample sample = {
             .a = x->end[p->a < p->b ? p->a : p->b],
             .b = x->end[p->a < p->b ? p->b : p->a],
@@ -176,7 +176,7 @@ static int predict_length (struct tests *x, uint64_t length, struct error *err)
         pair.time_ns[x->stat] = p->rtt_ns / 2;
         pair.a = x->process[i % 2 ? p->b : p->a];
         pair.b = x->process[i % 2 ? p->a : p->b];
-        rc = series_add_pair (x->predicted, &pair, err);
+        rc = series_add (x->predicted, &pair, err);
     }
     solution_destroy (s);
     samples_destroy (samples);

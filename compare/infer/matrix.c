@@ -268,7 +268,7 @@ struct infer_matrix *infer_matrix_of_series (const struct series *s,
     stat = series_stat_known (s, stat);
     if (!series_stat_is_time (stat)) {
         error_input (err, "the %s of repeats is no time",
-                     series_stat_name (stat));
+                     series_stat_names[stat]);
         return NULL;
     }
     if (!(m = infer_matrix_create (s->nprocesses, err)))
@@ -277,7 +277,7 @@ struct infer_matrix *infer_matrix_of_series (const struct series *s,
         if (infer_matrix_name (m, i, s->process[i].label, err) < 0)
             goto error;
     for (size_t i = 0; i < s->npairs; i++) {
-        const struct series_pair *p = &s->pair[i];
+        const struct series_row *p = &s->row[i];
         double ns = p->time_ns[stat];
 
         if (p->length != length || p->a == p->b || !series_measured (p)

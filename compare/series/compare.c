@@ -1,81 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "compare/series/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/series/series.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 
 #define NONE UINT32_MAX
 
-/* Processes by label; if labels are equal, by number. */
-struct label_index {
-    const char *label;
-    uint32_t index;
-};
-
-static int compare_names (const void *x, const void *y)
+/* Order processes by label, of equal labels by number. */
+static int compare_processes (const void *x, const void *y)
 {
-    const struct label_index *p = x, *q = y;
+    const struct series_process *p = *(struct series_process *const *)x;
+    const struct series_process *q = *(struct series_process *const *)y;
     int order = strcmp (p->label, q->label);
 
-    return order ? order : util_compare (p->index, q->index);
+    return order ? order : util_compare (p, q);
 }
 
-static struct label_index *sorted_names (const struct series *s)
+static const struct series_process **sorted (const struct series *s)
 {
-    struct label_index *v = xarray (s->nprocesses, sizeof (*v));
+    const struct series_process **v = xarray (s->nprocesses, sizeof (*v));
 
     for (uint32_t i = 0; i < s->nprocesses; i++)
-        v[i] = (struct label_index){ s->process[i].label, i };
-    qsort (v, s->nprocesses, sizeof (*v), compare_names);
+        v[i] = &s->process[i];
+    qsort (v, s->nprocesses, sizeof (*v), compare_processes);
     return v;
 }
 
 /* [process of x] the same process in y, or NONE. */
 static uint32_t *match (const struct series *x, const struct series *y)
 {
-    struct label_index *p = sorted_names (x);
-    struct label_index *q = sorted_names (y);
+    const struct series_process **p = sorted (x), **q = sorted (y);
     uint32_t *map = xarray (x->nprocesses, sizeof (*map));
     uint32_t k = 0;
 
     for (uint32_t i = 0; i < x->nprocesses; i++) {
-        while (k < y->nprocesses && strcmp (q[k].label, p[i].label) < 0)
+        uint32_t *to = &map[p[i] - x->process];
+
+        while (k < y->nprocesses && strcmp (q[k]->label, p[i]->label) < 0)
             k++;
-        map[p[i].index] = NONE;
-        if (k < y->nprocesses && !strcmp (q[k].label, p[i].label))
-            map[p[i].index] = q[k++].index;
+        *to = k < y->nprocesses && !strcmp (q[k]->label, p[i]->label)
+                  ? (uint32_t)(q[k++] - y->process)
+                  : NONE;
     }
     free (p);
     free (q);
     return map;
 }
 
-/* One series, as seen from the other. */
-struct view {
-    const struct series *s;
-    uint32_t *map;       /* the other series' processes in s */
-    bool any_length;     /* both have one length each */
-    enum series_stat stat;
-};
-
-/* The same pair as the other's p; NULL: s does not have it. */
-static const struct series_pair *twin (const struct view *v,
-                                       const struct series_pair *p)
-{
-    uint64_t length = v->any_length ? v->s->length[0] : p->length;
-    uint32_t a = v->map[p->a], b = v->map[p->b];
-    const struct series_pair *q
-        = a == NONE || b == NONE ? NULL : series_at (v->s, a, b, length);
-
-    return series_measured (q) && !isnan (q->time_ns[v->stat]) ? q : NULL;
-}
-
-static void add (struct deviation *d, double x, const struct series_pair *at)
+static void add (struct deviation *d, double x, const struct series_row *at)
 {
     d->mean += x;
     d->absolute += fabs (x);
@@ -97,64 +74,65 @@ static void finish (struct deviation *d, size_t n)
     d->quadratic = sqrt (d->quadratic / (double)n);
 }
 
-/* Pairs of s that the other series lacks go to `only`. */
-static void split (struct series_comparison *c, const struct series *s,
-                   const struct view *other, int which)
+/* Add the deviations of the pairs of x from those of y; the pairs that y lacks
+ * go to c->only[which]. map[process of x]: in y.
+ */
+static void split (struct series_comparison *c, const struct series *x,
+                   const struct series *y, int which)
 {
-    size_t relative = 0;
+    bool any_length = x->nlengths == 1 && y->nlengths == 1;
+    uint32_t *map = match (x, y);
+    size_t n = 0, relative = 0;
 
-    c->only[which] = xarray (s->npairs, sizeof (*c->only[0]));
-    for (size_t i = 0; i < s->npairs; i++) {
-        const struct series_pair *p = &s->pair[i];
-        const struct series_pair *q = twin (other, p);
-        double x = p->time_ns[c->stat];
+    c->only[which] = xarray (x->npairs, sizeof (*c->only[0]));
+    for (size_t i = 0; i < x->npairs; i++) {
+        const struct series_row *p = &x->row[i], *q = NULL;
+        uint32_t a = map[p->a], b = map[p->b];
+        double time = p->time_ns[c->stat], d;
 
-        if (!series_measured (p) || isnan (x))
+        if (!series_measured (p) || isnan (time))
             continue;
-        if (!q) {
+        if (a != NONE && b != NONE)
+            q = series_at (y, a, b, any_length ? y->length[0] : p->length);
+        if (!series_measured (q) || isnan (q->time_ns[c->stat])) {
             c->only[which][c->nonly[which]++] = p;
-        } else if (which == 0) {
-            double d = q->time_ns[c->stat] - x;
-
-            add (&c->ns, d, p);
-            c->n++;
-            if (x > 0) {
-                add (&c->relative, d / x, p);
-                relative++;
-            }
-            else if (d > 0) {
-                c->boundless = true;
-            }
+            continue;
         }
+        if (which == 1)
+            continue;
+        d = q->time_ns[c->stat] - time;
+        add (&c->ns, d, p);
+        n++;
+        if (time > 0) {
+            add (&c->relative, d / time, p);
+            relative++;
+        }
+        else if (d > 0)
+            c->boundless = true;
     }
     if (which == 0) {
-        finish (&c->ns, c->n);
+        c->n = n;
+        finish (&c->ns, n);
         finish (&c->relative, relative);
     }
+    free (map);
 }
 
 int series_compare (struct series_comparison *c, const struct series *x,
                     const struct series *y, enum series_stat stat,
                     struct error *err)
 {
-    bool any_length = x->nlengths == 1 && y->nlengths == 1;
     enum series_stat of_one = series_stat_known (x, stat);
     enum series_stat of_both = series_stat_known (y, of_one);
-    struct view of_x = { x, NULL, any_length, of_both };
-    struct view of_y = { y, NULL, any_length, of_both };
 
     *c = (struct series_comparison){ .stat = of_both };
     if (series_stat_known (x, of_both) != of_both)
         return error_input (err, "one knows the %s of its pairs, the other "
                                  "the %s",
-                            series_stat_name (of_one),
-                            series_stat_name (of_both));
-    of_x.map = match (y, x);
-    of_y.map = match (x, y);
-    split (c, x, &of_y, 0);
-    split (c, y, &of_x, 1);
-    free (of_x.map);
-    free (of_y.map);
+                            series_stat_names[of_one],
+                            series_stat_names[of_both]);
+    split (c, x, y, 0);
+    split (c, y, x, 1);
     return 0;
 }
 

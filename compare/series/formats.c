@@ -6,68 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/series/line.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/file.h"
 
 #define BLANKS " \t\r\n"
+#define MB 1e6
 
 enum { NS_PER_US = 1000 };
 
 /* 1 byte per ns is 1 GB/s */
 #define MB_PER_GB 1000.0
-
-static int done (FILE *fp, struct error *err)
-{
-    return ferror (fp) ? error_errno (err, "cannot write") : 0;
-}
-
-static void write_lost (const struct series *s, FILE *fp)
-{
-    uint64_t lost = 0;
-
-    for (size_t i = 0; i < s->npairs; i++)
-        lost += s->pair[i].lost;
-    for (size_t i = 0; i < s->ntopologies; i++)
-        lost += s->topology[i].lost;
-    for (uint32_t i = 0; i < s->nprocesses; i++)
-        if (s->process[i].lost)
-            fprintf (fp, "lost: process %ju, %s\n", (uintmax_t)i,
-                     s->process[i].label);
-    if (lost > 0)
-        fprintf (fp, "lost: %ju exchanges\n", (uintmax_t)lost);
-    if (!s->complete)
-        fprintf (fp, "incomplete: not all was measured\n");
-}
-
-static void write_word (const char *name, const char *word, FILE *fp)
-{
-    if (word[0])
-        fprintf (fp, ", %s %s", name, word);
-}
-
-static void write_head (const struct series *s, enum series_stat stat,
-                        FILE *fp)
-{
-    fprintf (fp, "test %s", series_test_name (s->test));
-    write_word ("pattern", s->pattern, fp);
-    write_word ("exchange", s->exchange, fp);
-    write_word ("transport", s->transport, fp);
-    fprintf (fp, "\n%ju processes", (uintmax_t)s->nprocesses);
-    if (s->steps > 0)
-        fprintf (fp, ", %ju probes in %ju steps, %.3f s",
-                 (uintmax_t)s->probes, (uintmax_t)s->steps, s->seconds);
-    fprintf (fp, "; %s", series_stat_name (stat));
-    if (s->repeats > 0)
-        fprintf (fp, " of %ju repeats", (uintmax_t)s->repeats);
-    fprintf (fp, "\n");
-    if (s->noise_processes > 0)
-        fprintf (fp, "noise: %ju processes, %ju messages of %ju bytes\n",
-                 (uintmax_t)s->noise_processes, (uintmax_t)s->noise_messages,
-                 (uintmax_t)s->noise_length);
-    write_lost (s, fp);
-}
 
 /* Write a number in its column; "-" if it is not known. */
 static void write_number (double x, FILE *fp)
@@ -78,24 +27,74 @@ static void write_number (double x, FILE *fp)
         fprintf (fp, " %12.3f", x);
 }
 
-/* MB/s; NAN if the statistic is not a time but a spread. */
-static double rate (uint64_t bytes, double ns, enum series_stat stat)
+/* MB/s: of a pair; of a topology R(avg). NAN: not known, or the statistic is
+ * not a time but a spread.
+ */
+static double rate (const struct series_row *r, enum series_stat stat)
 {
-    return ns > 0 && series_stat_is_time (stat)
-               ? MB_PER_GB * (double)bytes / ns
-               : NAN;
+    double per_exchange = !r || r->shape == SERIES_PAIR ? 1 : 2;
+
+    if (!series_measured (r) || !series_stat_is_time (stat)
+        || !(r->time_ns[stat] > 0))
+        return NAN;
+    return per_exchange * (MB_PER_GB * (double)r->length / r->time_ns[stat]);
+}
+
+/*
+ * Tables
+ */
+
+static void write_head (const struct series *s, enum series_stat stat,
+                        FILE *fp)
+{
+    const struct {
+        const char *name, *word;
+    } words[] = {
+        { "pattern", s->pattern },
+        { "exchange", s->exchange },
+        { "transport", s->transport },
+    };
+    uint64_t lost = 0;
+
+    fprintf (fp, "test %s", series_test_names[s->test]);
+    for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
+        if (words[i].word[0])
+            fprintf (fp, ", %s %s", words[i].name, words[i].word);
+    fprintf (fp, "\n%ju processes", (uintmax_t)s->nprocesses);
+    if (s->steps > 0)
+        fprintf (fp, ", %ju probes in %ju steps, %.3f s",
+                 (uintmax_t)s->probes, (uintmax_t)s->steps, s->seconds);
+    fprintf (fp, "; %s", series_stat_names[stat]);
+    if (s->repeats > 0)
+        fprintf (fp, " of %ju repeats", (uintmax_t)s->repeats);
+    fprintf (fp, "\n");
+    if (s->noise_processes > 0)
+        fprintf (fp, "noise: %ju processes, %ju messages of %ju bytes\n",
+                 (uintmax_t)s->noise_processes, (uintmax_t)s->noise_messages,
+                 (uintmax_t)s->noise_length);
+    for (uint32_t i = 0; i < s->nprocesses; i++)
+        if (s->process[i].lost)
+            fprintf (fp, "lost: process %ju, %s\n", (uintmax_t)i,
+                     s->process[i].label);
+    for (size_t i = 0; i < s->nrows; i++)
+        lost += s->row[i].lost;
+    if (lost > 0)
+        fprintf (fp, "lost: %ju exchanges\n", (uintmax_t)lost);
+    if (!s->complete)
+        fprintf (fp, "incomplete: not all was measured\n");
 }
 
 /* The latency is the time of the least length. If such messages have bytes,
  * that is shown.
  */
-static void write_pairs_head (uint64_t length, double ns,
+static void write_pairs_head (const struct series_row *median,
                               enum series_stat stat, FILE *fp)
 {
     if (series_stat_is_time (stat)) {
-        fprintf (fp, "Latency: %.3f microseconds", ns / NS_PER_US);
-        if (length > 0)
-            fprintf (fp, ", with %ju bytes", (uintmax_t)length);
+        fprintf (fp, "Latency: %.3f microseconds",
+                 median->time_ns[stat] / NS_PER_US);
+        if (median->length > 0)
+            fprintf (fp, ", with %ju bytes", (uintmax_t)median->length);
         fprintf (fp, "\n");
     }
     fprintf (fp,
@@ -113,13 +112,14 @@ static void write_pairs (const struct series *s, enum series_stat stat,
     bool first = true;
 
     for (size_t i = 0; i < s->npairs;) {
-        uint64_t length = s->pair[i].length;
-        const struct series_pair *slowest = NULL;
+        struct series_row median = {
+            .shape = SERIES_PAIR, .count = 1, .length = s->row[i].length,
+        };
+        const struct series_row *slowest = NULL;
         size_t n = 0;
-        double median;
 
-        for (; i < s->npairs && s->pair[i].length == length; i++) {
-            const struct series_pair *p = &s->pair[i];
+        for (; i < s->npairs && s->row[i].length == median.length; i++) {
+            const struct series_row *p = &s->row[i];
 
             if (!series_measured (p) || isnan (p->time_ns[stat]))
                 continue;
@@ -130,13 +130,13 @@ static void write_pairs (const struct series *s, enum series_stat stat,
         if (n == 0)
             continue;
         stats_sort (ns, n);
-        median = stats_quantile (ns, n, 0.5);
+        median.time_ns[stat] = stats_quantile (ns, n, 0.5);
         if (first)
-            write_pairs_head (length, median, stat, fp);
+            write_pairs_head (&median, stat, fp);
         first = false;
-        fprintf (fp, "%12ju", (uintmax_t)length);
-        write_number (rate (length, median, stat), fp);
-        write_number (median / NS_PER_US, fp);
+        fprintf (fp, "%12ju", (uintmax_t)median.length);
+        write_number (rate (&median, stat), fp);
+        write_number (median.time_ns[stat] / NS_PER_US, fp);
         write_number (ns[0] / NS_PER_US, fp);
         write_number (ns[n - 1] / NS_PER_US, fp);
         fprintf (fp, "  %s %s\n", s->process[slowest->a].label,
@@ -145,58 +145,42 @@ static void write_pairs (const struct series *s, enum series_stat stat,
     free (ns);
 }
 
-/* The columns of the table of R(avg), with their customary names. */
-static const struct {
-    const char *name;
-    enum series_shape shape;
-    bool both_ways;
-} columns[] = {
-    { "Star", SERIES_STAR, false },   { "Chaos", SERIES_COMPLETE, false },
-    { "Ring", SERIES_RING, false },   { "iStar", SERIES_STAR, true },
-    { "iChaos", SERIES_COMPLETE, true }, { "iRing", SERIES_RING, true },
-};
-
-enum { COLUMNS = sizeof (columns) / sizeof (columns[0]) };
-
-/* R(avg) in MB/s; NAN: not known. */
-static double topology_rate (const struct series_topology *t,
-                             enum series_stat stat)
-{
-    if (!t || t->lost == t->count)
-        return NAN;
-    return 2 * rate (t->length, t->time_ns[stat], stat);
-}
-
+/* R(avg) of all topologies in columns, by their customary names; then all rates
+ * of each.
+ */
 static void write_topologies (const struct series *s, enum series_stat stat,
                               FILE *fp)
 {
+    static const struct {
+        const char *name;
+        enum series_shape shape;
+        bool both_ways;
+    } columns[] = {
+        { "Star", SERIES_STAR, false },  { "Chaos", SERIES_COMPLETE, false },
+        { "Ring", SERIES_RING, false },  { "iStar", SERIES_STAR, true },
+        { "iChaos", SERIES_COMPLETE, true }, { "iRing", SERIES_RING, true },
+    };
+    const size_t ncolumns = sizeof (columns) / sizeof (columns[0]);
+    uint32_t n = s->nprocesses;
+
     fprintf (fp, "\n%12s", "Size");
-    for (size_t k = 0; k < COLUMNS; k++)
+    for (size_t k = 0; k < ncolumns; k++)
         fprintf (fp, " %12s", columns[k].name);
     fprintf (fp, "\n");
     for (size_t i = 0; i < s->nlengths; i++) {
         fprintf (fp, "%12ju", (uintmax_t)s->length[i]);
-        for (size_t k = 0; k < COLUMNS; k++)
-            write_number (
-                topology_rate (series_topology_at (s, columns[k].shape,
-                                                   columns[k].both_ways,
-                                                   s->length[i]),
-                               stat),
-                fp);
+        for (size_t k = 0; k < ncolumns; k++)
+            write_number (rate (series_topology_at (s, columns[k].shape,
+                                                    columns[k].both_ways,
+                                                    s->length[i]),
+                                stat), fp);
         fprintf (fp, "\n");
     }
-}
-
-static void write_all_rates (const struct series *s, enum series_stat stat,
-                             FILE *fp)
-{
-    uint32_t n = s->nprocesses;
-
     fprintf (fp, "\n%12s %12s %12s %12s %12s %12s  %s\n", "Size", "Time us",
              "R(avg)", "R(total)", "R(local) >=", "<=", "Topology");
-    for (size_t i = 0; i < s->ntopologies; i++) {
-        const struct series_topology *t = &s->topology[i];
-        double mbs = topology_rate (t, stat), least = INFINITY, most = 0;
+    for (size_t i = s->npairs; i < s->nrows; i++) {
+        const struct series_row *t = &s->row[i];
+        double mbs = rate (t, stat), least = INFINITY, most = 0;
 
         if (isnan (mbs))
             continue;
@@ -214,134 +198,129 @@ static void write_all_rates (const struct series *s, enum series_stat stat,
         write_number (least, fp);
         write_number (most, fp);
         fprintf (fp, "  %s%s\n", t->both_ways ? "i" : "",
-                 series_shape_name (t->shape));
+                 series_shape_names[t->shape]);
     }
 }
 
-int table_write (const struct series *s, enum series_stat stat, FILE *fp,
-                 struct error *err)
+static int write_table (const struct series *s, enum series_stat stat,
+                        FILE *fp, struct error *err)
 {
+    (void)err;
     write_head (s, stat, fp);
     if (s->npairs > 0)
         write_pairs (s, stat, fp);
-    if (s->ntopologies > 0) {
+    if (s->npairs < s->nrows)
         write_topologies (s, stat, fp);
-        write_all_rates (s, stat, fp);
-    }
-    return done (fp, err);
+    fprintf (fp, "\n");
+    return 0;
 }
 
-int table_write_rates (const struct series *s, enum series_stat stat,
-                       FILE *fp, struct error *err)
+static int write_rates (const struct series *s, enum series_stat stat,
+                        FILE *fp, struct error *err)
 {
-    for (size_t i = 0; i < s->ntopologies; i++) {
-        const struct series_topology *t = &s->topology[i];
-        double mbs = topology_rate (t, stat);
-        uint64_t all = series_exchanges (t->shape, s->nprocesses);
+    uint32_t n = s->nprocesses;
+
+    (void)err;
+    for (size_t i = s->npairs; i < s->nrows; i++) {
+        const struct series_row *t = &s->row[i];
+        double mbs = rate (t, stat);
 
         if (isnan (mbs))
             continue;
         fprintf (fp, "%s, %s, %ju bytes: R(total) %.3f R(avg) %.3f MB/s\n",
-                 series_shape_name (t->shape),
+                 series_shape_names[t->shape],
                  t->both_ways ? "both ways" : "one way",
-                 (uintmax_t)t->length, mbs * (double)all, mbs);
-        for (uint32_t k = 0; k < s->nprocesses; k++)
+                 (uintmax_t)t->length,
+                 mbs * (double)series_exchanges (t->shape, n), mbs);
+        for (uint32_t k = 0; k < n; k++)
             fprintf (fp, "    R(local) %.3f MB/s %s\n",
-                     mbs * (double)series_exchanges_of (t->shape,
-                                                        s->nprocesses, k),
+                     mbs * (double)series_exchanges_of (t->shape, n, k),
                      s->process[k].label);
     }
-    return done (fp, err);
+    return 0;
+}
+
+static int write_fit (const struct series *s, enum series_stat stat, FILE *fp,
+                      struct error *err)
+{
+    size_t n;
+    struct series_fit *v = series_fit (s, stat, &n, err);
+
+    if (!v)
+        return -1;
+    fprintf (fp, " %12s %12s %12s %12s %12s  %s\n %12s %12s %12s\n",
+             "Latency", "Error", "Transfer", "R^2", "Sizes", "Pair", "ns", "ns",
+             "MB/s");
+    for (size_t i = 0; i < n; i++) {
+        write_number (v[i].latency_ns, fp);
+        write_number (v[i].stderr_ns, fp);
+        write_number (v[i].rate / MB, fp);
+        write_number (v[i].r2, fp);
+        fprintf (fp, " %12zu  %s %s\n", v[i].n, s->process[v[i].a].label,
+                 s->process[v[i].b].label);
+    }
+    free (v);
+    return 0;
 }
 
 /*
  * CSV
  */
 
+#define CSV_HEAD                                                              \
+    "test,pattern,exchange,transport,shape,both_ways,a,b,length,count,lost,"  \
+    "min_ns,p25_ns,median_ns,p75_ns,max_ns,mean_ns,sd_ns,mb_per_s\n"
+
 /* Write a field, in quotes if necessary. */
 static void write_field (const char *text, FILE *fp)
 {
-    if (!text[strcspn (text, ",\"")]) {
-        fprintf (fp, "%s,", text);
-        return;
-    }
-    putc ('"', fp);
+    bool quoted = text[strcspn (text, ",\"")];
+
+    if (quoted)
+        putc ('"', fp);
     for (; *text; text++)
         fprintf (fp, *text == '"' ? "\"\"" : "%c", *text);
-    fprintf (fp, "\",");
-}
-
-int table_write_csv_header (FILE *fp, struct error *err)
-{
-    fprintf (fp, "test,pattern,exchange,transport,shape,both_ways,a,b,length,"
-                 "count,lost,");
-    for (int i = 0; i < SERIES_STATS; i++)
-        fprintf (fp, "%s_ns,", series_stat_name (i));
-    fprintf (fp, "mb_per_s\n");
-    return done (fp, err);
-}
-
-static void write_test (const struct series *s, FILE *fp)
-{
-    write_field (series_test_name (s->test), fp);
-    write_field (s->pattern, fp);
-    write_field (s->exchange, fp);
-    write_field (s->transport, fp);
+    fprintf (fp, quoted ? "\"," : ",");
 }
 
 /* Fields that are not known are empty. */
-static void write_times (uint64_t length, uint32_t count, uint32_t lost,
-                         const double *time_ns, double mbs, FILE *fp)
+static int write_csv (const struct series *s, enum series_stat stat, FILE *fp,
+                      struct error *err)
 {
-    fprintf (fp, "%ju,%ju,%ju,", (uintmax_t)length, (uintmax_t)count,
-             (uintmax_t)lost);
-    for (int i = 0; i < SERIES_STATS; i++)
-        if (lost < count && !isnan (time_ns[i]))
-            fprintf (fp, "%.12g,", time_ns[i]);
+    (void)err;
+    for (size_t i = 0; i < s->nrows; i++) {
+        const struct series_row *r = &s->row[i];
+        double mbs = rate (r, stat);
+
+        write_field (series_test_names[s->test], fp);
+        write_field (s->pattern, fp);
+        write_field (s->exchange, fp);
+        write_field (s->transport, fp);
+        if (r->shape == SERIES_PAIR) {
+            fprintf (fp, ",,");
+            write_field (s->process[r->a].label, fp);
+            write_field (s->process[r->b].label, fp);
+        }
         else
-            fprintf (fp, ",");
-    if (lost < count && !isnan (mbs))
-        fprintf (fp, "%.6g", mbs);
-    fprintf (fp, "\n");
-}
-
-int table_write_csv (const struct series *s, enum series_stat stat, FILE *fp,
-                     struct error *err)
-{
-    for (size_t i = 0; i < s->npairs; i++) {
-        const struct series_pair *p = &s->pair[i];
-
-        write_test (s, fp);
-        fprintf (fp, ",,");
-        write_field (s->process[p->a].label, fp);
-        write_field (s->process[p->b].label, fp);
-        write_times (p->length, p->count, p->lost, p->time_ns,
-                     rate (p->length, p->time_ns[stat], stat), fp);
+            fprintf (fp, "%s,%s,,,", series_shape_names[r->shape],
+                     r->both_ways ? "true" : "false");
+        fprintf (fp, "%ju,%ju,%ju,", (uintmax_t)r->length,
+                 (uintmax_t)r->count, (uintmax_t)r->lost);
+        for (int k = 0; k < SERIES_STATS; k++)
+            if (series_measured (r) && !isnan (r->time_ns[k]))
+                fprintf (fp, "%.12g,", r->time_ns[k]);
+            else
+                putc (',', fp);
+        if (!isnan (mbs))
+            fprintf (fp, "%.6g", mbs);
+        putc ('\n', fp);
     }
-    for (size_t i = 0; i < s->ntopologies; i++) {
-        const struct series_topology *t = &s->topology[i];
-
-        write_test (s, fp);
-        fprintf (fp, "%s,%s,,,", series_shape_name (t->shape),
-                 t->both_ways ? "true" : "false");
-        write_times (t->length, t->count, t->lost, t->time_ns,
-                     topology_rate (t, stat), fp);
-    }
-    return done (fp, err);
+    return 0;
 }
 
 /*
  * Any format to a file
  */
-
-static int write_table (const struct series *s, enum series_stat stat,
-                        FILE *fp, struct error *err)
-{
-    if (table_write (s, stat, fp, err) < 0)
-        return -1;
-    fprintf (fp, "\n");
-    return 0;
-}
 
 static int write_json (const struct series *s, enum series_stat stat,
                        FILE *fp, struct error *err)
@@ -357,17 +336,15 @@ static const struct series_format {
     const char *of;    /* the runs that it can hold: */
     bool topologies;   /* these, */
     bool lines;        /* pairs of several lengths, else any */
-    int (*head) (FILE *fp, struct error *err); /* of a new file; or NULL */
+    const char *head;  /* of a new file */
     int (*write) (const struct series *s, enum series_stat stat, FILE *fp,
                   struct error *err);
 } formats[] = {
-    { "table", NULL, "", false, false, NULL, write_table },
-    { "rates", NULL, "topologies", true, false, NULL, table_write_rates },
-    { "fit", NULL, "pairs at two lengths", false, true, NULL,
-      series_fit_write },
-    { "csv", "test,pattern,", "", false, false, table_write_csv_header,
-      table_write_csv },
-    { "json", "{", "", false, false, NULL, write_json },
+    { "table", NULL, "", false, false, "", write_table },
+    { "rates", NULL, "topologies", true, false, "", write_rates },
+    { "fit", NULL, "pairs at two lengths", false, true, "", write_fit },
+    { "csv", "test,pattern,", "", false, false, CSV_HEAD, write_csv },
+    { "json", "{", "", false, false, "", write_json },
 };
 
 enum { FORMATS = sizeof (formats) / sizeof (formats[0]) };
@@ -378,6 +355,12 @@ static const struct series_format *find (const char *name)
         if (!strcmp (formats[i].name, name))
             return &formats[i];
     return NULL;
+}
+
+int series_write_text (const struct series *s, const char *format,
+                       enum series_stat stat, FILE *fp, struct error *err)
+{
+    return find (format)->write (s, stat, fp, err);
 }
 
 /* A file may only contain one format and whole lines. */
@@ -418,34 +401,27 @@ static int save_runs (const struct series_list *runs,
     struct outfile *out = to->append ? file_append (to->path, &held, err)
                                      : file_create (to->path, err);
     size_t n = 0;
+    int rc;
 
     if (!out)
         return -1;
-    if (check_held (format, to->path, &held, err) < 0
-        || (held.size == 0 && format->head
-            && format->head (file_stream (out), err) < 0))
-        goto error;
-    for (size_t i = 0; i < runs->n; i++) {
+    rc = check_held (format, to->path, &held, err);
+    if (held.size == 0)
+        fputs (format->head, file_stream (out));
+    for (size_t i = 0; rc == 0 && i < runs->n; i++) {
         const struct series *s = runs->run[i];
 
-        if ((format->topologies && s->ntopologies == 0)
+        if ((format->topologies && s->npairs == s->nrows)
             || (format->lines && (s->npairs == 0 || s->nlengths < 2)))
             continue;
         n++;
-        if (format->write (s, series_stat_known (s, to->stat),
-                           file_stream (out), err)
-            < 0)
-            goto error;
+        rc = format->write (s, series_stat_known (s, to->stat),
+                            file_stream (out), err);
     }
-    if (n == 0) {
-        error_input (err, "%s tells of %s: there are none", format->name,
-                     format->of);
-        goto error;
-    }
-    return file_commit (out, err);
-error:
-    file_abort (out);
-    return -1;
+    if (rc == 0 && n == 0)
+        rc = error_input (err, "format %s needs %s: there are none",
+                          format->name, format->of);
+    return file_finish (out, rc, err);
 }
 
 static struct outfile *create_matrices (const struct series *s, size_t run,
@@ -486,31 +462,26 @@ static int save_matrices (const struct series_list *runs, const char *prefix,
 {
     struct outfile **out = xcalloc (runs->n * PARUS_FILES, sizeof (*out));
     size_t n = 0, run = 0;
-    int rc = -1;
+    int rc = 0;
 
-    for (size_t i = 0; i < runs->n; i++) {
+    for (size_t i = 0; rc == 0 && i < runs->n; i++) {
         bool alone = is_before_noise (runs, i);
 
         if (runs->run[i]->npairs == 0)
             continue;
-        for (int k = 0; k < PARUS_FILES; k++, n++)
+        for (int k = 0; rc == 0 && k < PARUS_FILES; k++, n++)
             if (!(out[n] = create_matrices (runs->run[i], run, alone,
                                             &parus_files[k], prefix, err)))
-                goto error;
+                rc = -1;
         run += !alone;
     }
-    if (n == 0) {
-        error_input (err, "parus tells of pairs: there are none");
-        goto error;
-    }
-    rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = file_commit (out[i], err);
-        out[i] = NULL;
-    }
-error:
+    if (rc == 0 && n == 0)
+        rc = error_input (err, "format parus needs pairs: there are none");
     for (size_t i = 0; i < n; i++)
-        file_abort (out[i]);
+        if (rc == 0)
+            rc = file_commit (out[i], err);
+        else
+            file_abort (out[i]);
     free (out);
     return rc;
 }
@@ -523,8 +494,8 @@ int series_save_check (const struct series_save *to, struct error *err)
     if (find (to->format))
         return 0;
     if (!to->path || !strcmp (to->path, "-"))
-        return error_input (err, "parus makes four files: a prefix of their "
-                                 "names is wanted");
+        return error_input (err, "parus makes four files: give a prefix of "
+                                 "their names");
     if (to->append)
         return error_input (err, "a file of parus holds one run: there is no "
                                  "appending");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Latency and throughput of pairs; times without those of the message itself. */
 #include "config.h"
-#include "compare/series/line.h"
+#include "compare/series/formats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 #include "util/sort.h"
 
 #define NS_PER_S 1e9
-#define MB 1e6
 #define BITS 8
 
 /*
@@ -20,8 +20,8 @@
 /* So that the lengths of a pair follow each other. */
 static int compare (const void *x, const void *y)
 {
-    const struct series_pair *p = *(const struct series_pair *const *)x;
-    const struct series_pair *q = *(const struct series_pair *const *)y;
+    const struct series_row *p = *(const struct series_row *const *)x;
+    const struct series_row *q = *(const struct series_row *const *)y;
     int order = util_compare (p->a, q->a);
 
     if (order == 0)
@@ -34,7 +34,7 @@ struct fit_sums {
     double xx, xy, yy;    /* sums of squares about the means */
 };
 
-static struct fit_sums sum (const struct series_pair *const *p, size_t n,
+static struct fit_sums sum (const struct series_row *const *p, size_t n,
                             enum series_stat stat)
 {
     struct fit_sums s = { 0 };
@@ -61,7 +61,7 @@ static struct fit_sums sum (const struct series_pair *const *p, size_t n,
 }
 
 /* Fit n > 1 points of one pair, of different lengths. */
-static struct series_fit fit (const struct series_pair *const *p, size_t n,
+static struct series_fit fit (const struct series_row *const *p, size_t n,
                               enum series_stat stat)
 {
     struct fit_sums s = sum (p, n, stat);
@@ -85,20 +85,20 @@ static struct series_fit fit (const struct series_pair *const *p, size_t n,
 struct series_fit *series_fit (const struct series *s, enum series_stat stat,
                                size_t *n, struct error *err)
 {
-    const struct series_pair **p;
+    const struct series_row **p;
     struct series_fit *v;
     size_t points = 0, end;
 
     *n = 0;
     if (!series_stat_is_time (stat)) {
-        error_input (err, "%s is no time: there is no line through it",
-                     series_stat_name (stat));
+        error_input (err, "%s is not a time: no line fits it",
+                     series_stat_names[stat]);
         return NULL;
     }
     p = xarray (s->npairs, sizeof (*p));
     for (size_t i = 0; i < s->npairs; i++)
-        if (series_measured (&s->pair[i]) && s->pair[i].time_ns[stat] > 0)
-            p[points++] = &s->pair[i];
+        if (series_measured (&s->row[i]) && s->row[i].time_ns[stat] > 0)
+            p[points++] = &s->row[i];
     qsort (p, points, sizeof (*p), compare);
     v = xarray (points / 2, sizeof (*v));
     for (size_t i = 0; i < points; i = end) {
@@ -115,37 +115,6 @@ struct series_fit *series_fit (const struct series *s, enum series_stat stat,
         v = NULL;
     }
     return v;
-}
-
-static void write_number (double x, FILE *fp)
-{
-    if (isnan (x))
-        fprintf (fp, " %12s", "-");
-    else
-        fprintf (fp, " %12.3f", x);
-}
-
-int series_fit_write (const struct series *s, enum series_stat stat, FILE *fp,
-               struct error *err)
-{
-    size_t n;
-    struct series_fit *v = series_fit (s, stat, &n, err);
-
-    if (!v)
-        return -1;
-    fprintf (fp, " %12s %12s %12s %12s %12s  %s\n %12s %12s %12s\n",
-             "Latency", "Error", "Transfer", "R^2", "Sizes", "Pair", "ns", "ns",
-             "MB/s");
-    for (size_t i = 0; i < n; i++) {
-        write_number (v[i].latency_ns, fp);
-        write_number (v[i].stderr_ns, fp);
-        write_number (v[i].rate / MB, fp);
-        write_number (v[i].r2, fp);
-        fprintf (fp, " %12zu  %s %s\n", v[i].n, s->process[v[i].a].label,
-                 s->process[v[i].b].label);
-    }
-    free (v);
-    return ferror (fp) ? error_errno (err, "cannot write") : 0;
 }
 
 /*
@@ -180,7 +149,7 @@ int series_less_own_time (struct series *s, const struct network *net,
                           struct error *err)
 {
     for (size_t i = 0; i < s->npairs; i++) {
-        struct series_pair *p = &s->pair[i];
+        struct series_row *p = &s->row[i];
         uint32_t a = endpoint[p->a], b = endpoint[p->b];
         double there, back;
 

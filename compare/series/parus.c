@@ -25,30 +25,35 @@ const struct parus_file parus_files[PARUS_FILES] = {
     { "min", "minimum", SERIES_MIN },
 };
 
+static const char *const lines[] = {
+    "begin message length",     "end message length",
+    "step length",              "noise message length",
+    "number of noise messages", "number of noise processes",
+};
+
+enum { LINES = sizeof (lines) / sizeof (lines[0]) };
+
 /* The lengths are those of: for (l = begin; l < end; l += step). */
 static void write_head (const struct series *s, const char *type, FILE *fp)
 {
     const uint64_t *length = s->length;
     size_t n = s->nlengths;
-    uintmax_t step = n > 1 ? length[1] - length[0] : 1;
+    uint64_t step = n > 1 ? length[1] - length[0] : 1;
+    uint64_t value[LINES] = {
+        length[0], length[n - 1], 0,
+        s->noise_length, s->noise_messages, s->noise_processes,
+    };
 
     for (size_t i = 2; i < n; i++)
         if (length[i] - length[i - 1] != step)
             step = 0;
-    fprintf (fp, "processors %ju\n", (uintmax_t)s->nprocesses);
-    fprintf (fp, "test type \"%s\"\n", series_test_name (s->test));
-    fprintf (fp, "data type \"%s\"\n", type);
-    fprintf (fp, "begin message length %ju\n", (uintmax_t)length[0]);
-    fprintf (fp, "end message length %ju\n",
-             (uintmax_t)length[n - 1] + (step ? step : 1));
-    fprintf (fp, "step length %ju\n", step);
-    fprintf (fp, "noise message length %ju\n", (uintmax_t)s->noise_length);
-    fprintf (fp, "number of noise messages %ju\n",
-             (uintmax_t)s->noise_messages);
-    fprintf (fp, "number of noise processes %ju\n",
-             (uintmax_t)s->noise_processes);
-    fprintf (fp, "number of repeats %ju\n", (uintmax_t)s->repeats);
-    fprintf (fp, "\nhosts:\n");
+    value[1] += step ? step : 1;
+    value[2] = step;
+    fprintf (fp, "processors %ju\ntest type \"%s\"\ndata type \"%s\"\n",
+             (uintmax_t)s->nprocesses, series_test_names[s->test], type);
+    for (int i = 0; i < LINES; i++)
+        fprintf (fp, "%s %ju\n", lines[i], (uintmax_t)value[i]);
+    fprintf (fp, "number of repeats %ju\n\nhosts:\n", (uintmax_t)s->repeats);
     for (uint32_t i = 0; i < s->nprocesses; i++)
         fprintf (fp, "%s\n", s->process[i].label);
 }
@@ -59,7 +64,7 @@ static void write_matrix (const struct series *s, enum series_stat stat,
     fprintf (fp, "\nMessage length %ju\n", (uintmax_t)length);
     for (uint32_t a = 0; a < s->nprocesses; a++) {
         for (uint32_t b = 0; b < s->nprocesses; b++) {
-            const struct series_pair *p = series_at (s, a, b, length);
+            const struct series_row *p = series_at (s, a, b, length);
             const char *gap = b > 0 ? " " : "";
 
             if (series_measured (p) && !isnan (p->time_ns[stat]))
@@ -75,14 +80,14 @@ int parus_write (const struct series *s, const struct parus_file *file,
                  FILE *fp, struct error *err)
 {
     if (s->npairs == 0)
-        return error_input (err, "no pairs, of which a matrix could be made");
+        return error_input (err, "no pairs to make a matrix of");
     if (s->nprocesses > MATRIX_MAX)
         return error_input (err, "%ju processes: a matrix has up to %d",
                             (uintmax_t)s->nprocesses, MATRIX_MAX);
     write_head (s, file->name, fp);
     for (size_t i = 0; i < s->nlengths; i++)
         write_matrix (s, file->stat, s->length[i], fp);
-    return ferror (fp) ? error_errno (err, "cannot write") : 0;
+    return 0;
 }
 
 /*
@@ -154,7 +159,7 @@ static int number (struct parus_scan *in, const char *what, uint64_t max,
     if (need (in, what) < 0)
         return -1;
     if (text_u64 (in->word, 0, max, value) < 0)
-        return error_input (in->err, "%s: '%.40s' is no number from 0 to %ju",
+        return error_input (in->err, "%s: '%.40s' is not a number from 0 to %ju",
                             what, in->word, (uintmax_t)max);
     return 0;
 }
@@ -179,16 +184,9 @@ static int read_head (struct parus_scan *in, struct series *s,
                       enum series_stat *stat)
 {
     uint64_t unread, n; /* each matrix has its own length */
-    const struct {
-        const char *name;
-        uint64_t *value;
-    } lines[] = {
-        { "begin message length", &unread },
-        { "end message length", &unread },
-        { "step length", &unread },
-        { "noise message length", &s->noise_length },
-        { "number of noise messages", &s->noise_messages },
-        { "number of noise processes", &s->noise_processes },
+    uint64_t *const value[LINES] = {
+        &unread, &unread, &unread,
+        &s->noise_length, &s->noise_messages, &s->noise_processes,
     };
     int test, file = 0;
 
@@ -196,7 +194,7 @@ static int read_head (struct parus_scan *in, struct series *s,
         || number (in, "processors", MATRIX_MAX, &n) < 0
         || quoted (in, "test type") < 0)
         return -1;
-    test = series_test_find (in->word);
+    test = series_find (series_test_names, in->word);
     if (test < 0 || test == SERIES_TOPOLOGY)
         return error_input (in->err, "test type '%.40s' is not known",
                             in->word);
@@ -210,9 +208,9 @@ static int read_head (struct parus_scan *in, struct series *s,
         return error_input (in->err, "data type '%.40s' is not known",
                             in->word);
     *stat = parus_files[file].stat;
-    for (size_t i = 0; i < sizeof (lines) / sizeof (lines[0]); i++)
-        if (expect (in, lines[i].name) < 0
-            || number (in, lines[i].name, INT64_MAX, lines[i].value) < 0)
+    for (int i = 0; i < LINES; i++)
+        if (expect (in, lines[i]) < 0
+            || number (in, lines[i], INT64_MAX, value[i]) < 0)
             return -1;
     /* PARUS spells the last word differently */
     if (expect (in, "number of") < 0 || need (in, "repeats") < 0)
@@ -251,7 +249,8 @@ static bool is_missing (const struct series *s, enum series_stat stat,
 static int read_time (struct parus_scan *in, struct series *s, uint64_t length,
                       enum series_stat stat, uint32_t a, uint32_t b)
 {
-    struct series_pair p = { .a = a, .b = b, .count = 1, .length = length };
+    struct series_row p = { .shape = SERIES_PAIR, .a = a, .b = b, .count = 1,
+                            .length = length };
     double seconds;
 
     if (need (in, "a time") < 0)
@@ -259,7 +258,7 @@ static int read_time (struct parus_scan *in, struct series *s, uint64_t length,
     if (!strcasecmp (in->word + (in->word[0] == '-'), "nan"))
         return 0;
     if (text_double (in->word, 0, SECONDS_MAX, &seconds) < 0)
-        return error_input (in->err, "'%.40s' is no time in seconds",
+        return error_input (in->err, "'%.40s' is not a time in seconds",
                             in->word);
     if (is_missing (s, stat, a == b, seconds))
         return 0;
@@ -267,7 +266,7 @@ static int read_time (struct parus_scan *in, struct series *s, uint64_t length,
         p.count = (uint32_t)s->repeats;
     for (int i = 0; i < SERIES_STATS; i++)
         p.time_ns[i] = i == (int)stat ? seconds * NS : NAN;
-    return series_add_pair (s, &p, in->err);
+    return series_add (s, &p, in->err);
 }
 
 static int read_matrices (struct parus_scan *in, struct series *s,

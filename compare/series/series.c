@@ -10,64 +10,37 @@
 #include "util/alloc.h"
 #include "util/sort.h"
 
-static const char *const tests[SERIES_TESTS] = {
+const char *const series_test_names[] = {
     [SERIES_ONE_TO_ONE] = "one_to_one",
     [SERIES_ASYNC_ONE_TO_ONE] = "async_one_to_one",
     [SERIES_ALL_TO_ALL] = "all_to_all",
     [SERIES_NOISE] = "test_noise",
     [SERIES_NOISE_BLOCKING] = "test_noise_blocking",
     [SERIES_TOPOLOGY] = "topology",
+    NULL,
 };
 
-static const char *const shapes[SERIES_SHAPES] = {
+const char *const series_shape_names[] = {
+    [SERIES_PAIR] = "",
     [SERIES_STAR] = "star",
     [SERIES_COMPLETE] = "complete",
     [SERIES_RING] = "ring",
+    NULL,
 };
 
-static const char *const stats[SERIES_STATS] = {
+const char *const series_stat_names[] = {
     [SERIES_MIN] = "min",       [SERIES_P25] = "p25",
     [SERIES_MEDIAN] = "median", [SERIES_P75] = "p75",
     [SERIES_MAX] = "max",       [SERIES_MEAN] = "mean",
-    [SERIES_SD] = "sd",
+    [SERIES_SD] = "sd",         NULL,
 };
 
-static int find (const char *const *names, int n, const char *name)
+int series_find (const char *const *names, const char *name)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; names[i]; i++)
         if (!strcmp (names[i], name))
             return i;
     return -1;
-}
-
-const char *series_test_name (enum series_test test)
-{
-    return tests[test];
-}
-
-const char *series_shape_name (enum series_shape shape)
-{
-    return shapes[shape];
-}
-
-const char *series_stat_name (enum series_stat stat)
-{
-    return stats[stat];
-}
-
-int series_test_find (const char *name)
-{
-    return find (tests, SERIES_TESTS, name);
-}
-
-int series_shape_find (const char *name)
-{
-    return find (shapes, SERIES_SHAPES, name);
-}
-
-int series_stat_find (const char *name)
-{
-    return find (stats, SERIES_STATS, name);
 }
 
 struct series *series_create (enum series_test test)
@@ -89,8 +62,7 @@ void series_destroy (struct series *s)
     }
     free (s->process);
     free (s->length);
-    free (s->pair);
-    free (s->topology);
+    free (s->row);
     free (s);
 }
 
@@ -99,7 +71,7 @@ static int check_word (const char *what, const char *word, struct error *err)
     size_t len = strlen (word);
 
     if (len == 0 || len > SERIES_WORD_MAX)
-        return error_input (err, "%s: 1 to %d bytes are wanted", what,
+        return error_input (err, "%s: need 1 to %d bytes", what,
                             SERIES_WORD_MAX);
     for (size_t i = 0; i < len; i++)
         if (word[i] <= ' ' || word[i] > '~')
@@ -148,85 +120,71 @@ static int add_length (struct series *s, uint64_t length, struct error *err)
     return 0;
 }
 
-static int check_counts (uint32_t count, uint32_t lost, struct error *err)
+int series_add (struct series *s, const struct series_row *row,
+                struct error *err)
 {
-    if (count > SERIES_COUNT_MAX || lost > count)
-        return error_input (err, "%ju of %ju lost", (uintmax_t)lost,
-                            (uintmax_t)count);
-    return 0;
-}
+    bool pair = row->shape == SERIES_PAIR;
+    size_t n = pair ? s->npairs : s->nrows - s->npairs;
+    size_t max = pair ? SERIES_PAIRS_MAX : SERIES_TOPOLOGIES_MAX;
 
-int series_add_pair (struct series *s, const struct series_pair *pair,
-                     struct error *err)
-{
-    if (pair->a >= s->nprocesses || pair->b >= s->nprocesses)
+    if (pair && (row->a >= s->nprocesses || row->b >= s->nprocesses))
         return error_input (err, "pair %ju %ju: there are %ju processes",
-                            (uintmax_t)pair->a, (uintmax_t)pair->b,
+                            (uintmax_t)row->a, (uintmax_t)row->b,
                             (uintmax_t)s->nprocesses);
-    if (check_counts (pair->count, pair->lost, err) < 0)
+    if (row->count > SERIES_COUNT_MAX || row->lost > row->count)
+        return error_input (err, "%ju of %ju lost", (uintmax_t)row->lost,
+                            (uintmax_t)row->count);
+    if (n == max)
+        return error_input (err, "more than %zu %s", max,
+                            pair ? "pairs" : "topologies");
+    if (add_length (s, row->length, err) < 0)
         return -1;
-    if (s->npairs == SERIES_PAIRS_MAX)
-        return error_input (err, "more than %d pairs", SERIES_PAIRS_MAX);
-    if (add_length (s, pair->length, err) < 0)
-        return -1;
-    s->pair = xgrow (s->pair, s->npairs, sizeof (*s->pair));
-    s->pair[s->npairs++] = *pair;
+    s->row = xgrow (s->row, s->nrows, sizeof (*s->row));
+    s->row[s->nrows] = *row;
+    if (pair) { /* the first topology moves to the end */
+        s->row[s->nrows] = s->row[s->npairs];
+        s->row[s->npairs++] = *row;
+    }
+    s->nrows++;
     return 0;
 }
 
-int series_add_topology (struct series *s, const struct series_topology *t,
-                         struct error *err)
+/* Pairs first. */
+static int compare_rows (const void *x, const void *y)
 {
-    if (check_counts (t->count, t->lost, err) < 0)
-        return -1;
-    if (s->ntopologies == SERIES_TOPOLOGIES_MAX)
-        return error_input (err, "more than %d topologies",
-                            SERIES_TOPOLOGIES_MAX);
-    if (add_length (s, t->length, err) < 0)
-        return -1;
-    s->topology = xgrow (s->topology, s->ntopologies, sizeof (*s->topology));
-    s->topology[s->ntopologies++] = *t;
-    return 0;
-}
+    const struct series_row *p = x, *q = y;
+    int order = util_compare (p->shape != SERIES_PAIR,
+                              q->shape != SERIES_PAIR);
 
-static int compare_pairs (const void *x, const void *y)
-{
-    const struct series_pair *p = x, *q = y;
-    int order = util_compare (p->length, q->length);
-
+    if (order == 0)
+        order = util_compare (p->length, q->length);
+    if (order == 0)
+        order = util_compare (p->shape, q->shape);
+    if (order == 0)
+        order = util_compare (p->both_ways, q->both_ways);
     if (order == 0)
         order = util_compare (p->a, q->a);
     return order ? order : util_compare (p->b, q->b);
 }
 
-static int compare_topologies (const void *x, const void *y)
-{
-    const struct series_topology *p = x, *q = y;
-    int order = util_compare (p->length, q->length);
-
-    if (order == 0)
-        order = util_compare (p->shape, q->shape);
-    return order ? order : util_compare (p->both_ways, q->both_ways);
-}
-
 int series_sort (struct series *s, struct error *err)
 {
-    if (s->npairs > 0)
-        qsort (s->pair, s->npairs, sizeof (*s->pair), compare_pairs);
-    if (s->ntopologies > 0)
-        qsort (s->topology, s->ntopologies, sizeof (*s->topology),
-               compare_topologies);
-    for (size_t i = 1; i < s->npairs; i++)
-        if (compare_pairs (&s->pair[i - 1], &s->pair[i]) == 0)
+    if (s->nrows > 0)
+        qsort (s->row, s->nrows, sizeof (*s->row), compare_rows);
+    for (size_t i = 1; i < s->nrows; i++) {
+        const struct series_row *r = &s->row[i];
+
+        if (compare_rows (r - 1, r) != 0)
+            continue;
+        if (r->shape == SERIES_PAIR)
             return error_input (err, "pair %s %s, length %ju: there twice",
-                                s->process[s->pair[i].a].label,
-                                s->process[s->pair[i].b].label,
-                                (uintmax_t)s->pair[i].length);
-    for (size_t i = 1; i < s->ntopologies; i++)
-        if (compare_topologies (&s->topology[i - 1], &s->topology[i]) == 0)
-            return error_input (err, "%s, length %ju: there twice",
-                                shapes[s->topology[i].shape],
-                                (uintmax_t)s->topology[i].length);
+                                s->process[r->a].label,
+                                s->process[r->b].label,
+                                (uintmax_t)r->length);
+        return error_input (err, "%s, length %ju: there twice",
+                            series_shape_names[r->shape],
+                            (uintmax_t)r->length);
+    }
     return 0;
 }
 
@@ -240,57 +198,49 @@ static bool among (uint64_t length, const uint64_t *v, size_t n)
 
 void series_keep (struct series *s, const uint64_t *length, size_t n)
 {
-    size_t pairs = 0, topologies = 0, lengths = 0;
+    size_t rows = 0, lengths = 0;
 
-    for (size_t i = 0; i < s->npairs; i++)
-        if (among (s->pair[i].length, length, n))
-            s->pair[pairs++] = s->pair[i];
-    for (size_t i = 0; i < s->ntopologies; i++)
-        if (among (s->topology[i].length, length, n))
-            s->topology[topologies++] = s->topology[i];
+    s->npairs = 0;
+    for (size_t i = 0; i < s->nrows; i++)
+        if (among (s->row[i].length, length, n)) {
+            s->npairs += s->row[i].shape == SERIES_PAIR;
+            s->row[rows++] = s->row[i];
+        }
     for (size_t i = 0; i < s->nlengths; i++)
         if (among (s->length[i], length, n))
             s->length[lengths++] = s->length[i];
-    s->npairs = pairs;
-    s->ntopologies = topologies;
+    s->nrows = rows;
     s->nlengths = lengths;
 }
 
-const struct series_pair *series_at (const struct series *s, uint32_t a,
-                                     uint32_t b, uint64_t length)
+static const struct series_row *find_row (const struct series *s,
+                                          const struct series_row *key)
 {
-    struct series_pair key = { .a = a, .b = b, .length = length };
-
-    return s->npairs == 0 ? NULL
-                          : bsearch (&key, s->pair, s->npairs,
-                                     sizeof (key), compare_pairs);
+    return s->nrows == 0 ? NULL
+                         : bsearch (key, s->row, s->nrows, sizeof (*key),
+                                    compare_rows);
 }
 
-const struct series_topology *series_topology_at (const struct series *s,
-                                                  enum series_shape shape,
-                                                  bool both_ways,
-                                                  uint64_t length)
+const struct series_row *series_at (const struct series *s, uint32_t a,
+                                    uint32_t b, uint64_t length)
 {
-    struct series_topology key = {
-        .shape = shape,
-        .both_ways = both_ways,
-        .length = length,
-    };
+    return find_row (s, &(struct series_row){ .shape = SERIES_PAIR, .a = a,
+                                              .b = b, .length = length });
+}
 
-    return s->ntopologies == 0 ? NULL
-                               : bsearch (&key, s->topology, s->ntopologies,
-                                          sizeof (key), compare_topologies);
+const struct series_row *series_topology_at (const struct series *s,
+                                             enum series_shape shape,
+                                             bool both_ways, uint64_t length)
+{
+    return find_row (s, &(struct series_row){ .shape = shape,
+                                              .both_ways = both_ways,
+                                              .length = length });
 }
 
 static bool knows (const struct series *s, enum series_stat stat)
 {
-    for (size_t i = 0; i < s->npairs; i++)
-        if (series_measured (&s->pair[i])
-            && !isnan (s->pair[i].time_ns[stat]))
-            return true;
-    for (size_t i = 0; i < s->ntopologies; i++)
-        if (s->topology[i].lost < s->topology[i].count
-            && !isnan (s->topology[i].time_ns[stat]))
+    for (size_t i = 0; i < s->nrows; i++)
+        if (series_measured (&s->row[i]) && !isnan (s->row[i].time_ns[stat]))
             return true;
     return false;
 }
@@ -327,25 +277,16 @@ void series_stats (double *v, size_t n, double out[SERIES_STATS])
 
 uint64_t series_exchanges (enum series_shape shape, uint32_t n)
 {
-    switch (shape) {
-    case SERIES_STAR:
-        return n > 0 ? n - 1 : 0;
-    case SERIES_RING:
-        return n;
-    default:
-        return (uint64_t)n * (n - 1) / 2;
-    }
+    return shape == SERIES_RING ? n
+           : n == 0             ? 0
+           : shape == SERIES_STAR ? n - 1
+                                  : (uint64_t)n * (n - 1) / 2;
 }
 
 uint64_t series_exchanges_of (enum series_shape shape, uint32_t n,
                               uint32_t i)
 {
-    switch (shape) {
-    case SERIES_STAR:
-        return i == 0 ? n - 1 : 1;
-    case SERIES_RING:
-        return 2;
-    default:
-        return n - 1;
-    }
+    return shape == SERIES_RING             ? 2
+           : shape == SERIES_STAR && i != 0 ? 1
+                                            : n - 1;
 }

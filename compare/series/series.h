@@ -3,15 +3,9 @@
  * over any transport.
  *
  * Made by probe/exchange (pmm-probe, pmm-probe-mpi) and by the readers of other
- * programs' files. Read by formats, line and compare, by infer and
- * throughput. File: JSON, kind "series", one run per line, so a run is
- * appended as a line (pmm(1), section FILES).
- *
- * time_ns of a pair is half the duration of an exchange, whatever the exchange.
- * For a round trip that is the latency, and the rate for L bytes is L / time,
- * which is 2 N L / T for N exchanges in T. time_ns of a topology is the
- * duration of one pass over it. A value that is not known (a file of means has
- * no median) is NAN here and null in the file.
+ * programs' files. Read by formats, line and compare, by infer and throughput.
+ * File: JSON, kind "series", one run per line, so a run is appended as a line
+ * (pmm(1), section FILES).
  */
 #ifndef COMPARE_SERIES_H
 #define COMPARE_SERIES_H
@@ -45,6 +39,7 @@ enum series_test {
 };
 
 enum series_shape {
+    SERIES_PAIR,     /* no topology, and without a name */
     SERIES_STAR,     /* process 0 with each of the others: n - 1 exchanges */
     SERIES_COMPLETE, /* every process with every other: n (n - 1) / 2;
                         "chaos" */
@@ -67,20 +62,19 @@ struct series_process {
     bool lost;   /* died or stopped answering: its pairs are missing */
 };
 
-/* a initiates. All repeats of one pair at one length. */
-struct series_pair {
-    uint32_t a, b;        /* processes; the same one in all-to-all */
-    uint32_t count, lost; /* exchanges begun; those that did not end */
+/* All repeats at one length: of a pair, which a initiates, or of a topology. A
+ * time of a pair is half the duration of an exchange, whatever the exchange: of
+ * a round trip that is the latency; the rate for L bytes is L / time. A time of
+ * a topology is the duration of one pass over it. A time that is not known (a
+ * file of means has no median) is NAN here and null in the file.
+ */
+struct series_row {
+    enum series_shape shape;
+    uint32_t a, b;        /* processes of a pair; the same one in all-to-all */
+    bool both_ways;       /* of a topology: the "i" columns */
+    uint32_t count, lost; /* exchanges or passes begun; those that did not end */
     uint64_t length;      /* bytes of a message */
     double time_ns[SERIES_STATS]; /* meaningless if lost == count */
-};
-
-struct series_topology {
-    enum series_shape shape;
-    bool both_ways;       /* bidirectional: the "i" columns */
-    uint32_t count, lost; /* passes */
-    uint64_t length;
-    double time_ns[SERIES_STATS];
 };
 
 struct series {
@@ -97,12 +91,10 @@ struct series {
     bool complete;          /* nothing that was to be measured is missing */
     struct series_process *process;
     uint32_t nprocesses;
-    uint64_t *length; /* of pairs and topologies, ascending */
+    uint64_t *length; /* of all rows, ascending */
     size_t nlengths;
-    struct series_pair *pair; /* sparse */
-    size_t npairs;
-    struct series_topology *topology;
-    size_t ntopologies;
+    struct series_row *row; /* sparse: npairs pairs, then the topologies */
+    size_t npairs, nrows;
 };
 
 /* Empty, complete. */
@@ -110,16 +102,13 @@ struct series *series_create (enum series_test test);
 void series_destroy (struct series *s);
 
 /* Append a copy. Processes come first and are numbered from 0; label NULL: the
- * host. Words are 1 to SERIES_WORD_MAX printable bytes without blanks. The
- * length of a pair or topology is added to the series' lengths. Return 0, or -1
- * with err.
+ * host. Words are 1 to SERIES_WORD_MAX printable bytes without blanks. Return
+ * 0, or -1 with err.
  */
 int series_add_process (struct series *s, const char *label,
                         const char *host, struct error *err);
-int series_add_pair (struct series *s, const struct series_pair *pair,
-                     struct error *err);
-int series_add_topology (struct series *s, const struct series_topology *t,
-                         struct error *err);
+int series_add (struct series *s, const struct series_row *row,
+                struct error *err);
 
 /* Sort pairs by length, a and b, topologies by length, shape and direction.
  * Call it once, after the last was added. A duplicate is an error. Return 0, or
@@ -127,27 +116,24 @@ int series_add_topology (struct series *s, const struct series_topology *t,
  */
 int series_sort (struct series *s, struct error *err);
 
-/* Drop pairs and topologies of lengths that are not in this list; the order
- * stays.
- */
+/* Drop rows of lengths that are not in this list; the order stays. */
 void series_keep (struct series *s, const uint64_t *length, size_t n);
 
-/* The pair in a sorted series; NULL: not measured. */
-const struct series_pair *series_at (const struct series *s, uint32_t a,
-                                     uint32_t b, uint64_t length);
-const struct series_topology *series_topology_at (const struct series *s,
-                                                  enum series_shape shape,
-                                                  bool both_ways,
-                                                  uint64_t length);
+/* The pair or topology in a sorted series; NULL: not measured. */
+const struct series_row *series_at (const struct series *s, uint32_t a,
+                                    uint32_t b, uint64_t length);
+const struct series_row *series_topology_at (const struct series *s,
+                                             enum series_shape shape,
+                                             bool both_ways, uint64_t length);
 
 /* Whether there are times: at least one exchange ended. */
-static inline bool series_measured (const struct series_pair *pair)
+static inline bool series_measured (const struct series_row *row)
 {
-    return pair && pair->lost < pair->count;
+    return row && row->lost < row->count;
 }
 
-/* The statistic itself if a pair or topology of s has it, else the first one
- * that is known (a matrix of PARUS has only one).
+/* The statistic itself if a row of s has it, else the first one that is known
+ * (a matrix of PARUS has only one).
  */
 enum series_stat series_stat_known (const struct series *s,
                                     enum series_stat stat);
@@ -165,13 +151,12 @@ uint64_t series_exchanges (enum series_shape shape, uint32_t n);
 uint64_t series_exchanges_of (enum series_shape shape, uint32_t n,
                               uint32_t i);
 
-/* Names as in the file: "one_to_one", "star", "p25"; -1: not such a name. */
-const char *series_test_name (enum series_test test);
-const char *series_shape_name (enum series_shape shape);
-const char *series_stat_name (enum series_stat stat);
-int series_test_find (const char *name);
-int series_shape_find (const char *name);
-int series_stat_find (const char *name);
+/* Names as in the file: "one_to_one", "star", "p25"; each list ends in NULL. */
+extern const char *const series_test_names[], *const series_shape_names[],
+    *const series_stat_names[];
+
+/* The place of a name in such a list; -1: it is not there. */
+int series_find (const char *const *names, const char *name);
 
 /* True if the statistic is a time, not a spread of times: only times give a
  * latency and a rate.
@@ -209,5 +194,40 @@ void series_list_clear (struct series_list *list);
  * only if there is no other. NULL: there is none.
  */
 const struct series *series_list_pairs (const struct series_list *list);
+
+/*
+ * Compare two series: by how much the pairs of one deviate from the other's
+ */
+
+/* Of d = y - x over the pairs of both. */
+struct deviation {
+    double mean, absolute, quadratic; /* mean of d, mean of |d|, root mean
+                                         square of d */
+    double max;                       /* the d of greatest |d|, signed */
+    const struct series_row *at;      /* of x, where d is greatest */
+};
+
+struct series_comparison {
+    enum series_stat stat; /* the statistic that was compared */
+    size_t n;              /* number of pairs and lengths that both have */
+    struct deviation ns;
+    struct deviation relative; /* of d / x, pairs with x > 0 */
+    bool boundless;            /* a pair with x = 0 deviates */
+    const struct series_row **only[2]; /* those that only x, that only y has */
+    size_t nonly[2];
+};
+
+/* Compare statistic stat of each pair; if one series does not have it, a
+ * statistic that both have; if there is none, it is an error. Processes with
+ * the same label are the same; if a label occurs more than once, the first of x
+ * is the first of y, and so on. If each series has one length, the lengths may
+ * differ: that of a solution is 0. Both must be sorted and outlive the result.
+ * Return 0, or -1 with err; call comparison_clear after 0. With n 0 the
+ * deviations are NAN.
+ */
+int series_compare (struct series_comparison *c, const struct series *x,
+                    const struct series *y, enum series_stat stat,
+                    struct error *err);
+void comparison_clear (struct series_comparison *c);
 
 #endif /* COMPARE_SERIES_H */

@@ -3,7 +3,6 @@
  * other formats that a series can be made from.
  */
 #include "config.h"
-#include "compare/series/series.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -16,7 +15,7 @@
 #include "util/json.h"
 #include "util/text.h"
 
-enum { FILE_MAX = 1 << 30, RUNS_MAX = 1 << 16 };
+enum { FILE_MAX = 1 << 30, RUNS_MAX = 1 << 16, WHERE_MAX = 64 };
 
 #define TIME_LIMIT_NS 1e15
 #define SECONDS_LIMIT 1e9
@@ -46,72 +45,40 @@ enum {
 };
 
 /*
- * Write
+ * Write. Lists are written row by row, as there may be millions.
  */
 
-/* Put what pairs and topologies have in common into row. Returns row. "time_ns"
- * is omitted if nothing was completed.
- */
-static json_t *row_json (json_t *row, uint64_t length, uint32_t count,
-                         uint32_t lost, const double *time_ns)
+static void write_item (json_t *json, bool first, FILE *fp)
 {
+    if (!first)
+        putc (',', fp);
+    json_dumpf (xcheck (json), fp, JSON_COMPACT);
+    json_decref (json);
+}
+
+/* "time_ns" is omitted if nothing was completed. */
+static json_t *row_json (const struct series_row *r)
+{
+    json_t *row = r->shape == SERIES_PAIR
+                      ? json_pack ("{s:I, s:I}", "a", (json_int_t)r->a, "b",
+                                   (json_int_t)r->b)
+                      : json_pack ("{s:s, s:b}", "shape",
+                                   series_shape_names[r->shape], "both_ways",
+                                   r->both_ways);
     json_t *times;
 
-    json_put (row, "length", json_integer ((json_int_t)length));
-    json_put (row, "count", json_integer (count));
-    json_put (row, "lost", json_integer (lost));
-    if (lost == count)
+    json_put (row, "length", json_integer ((json_int_t)r->length));
+    json_put (row, "count", json_integer (r->count));
+    json_put (row, "lost", json_integer (r->lost));
+    if (!series_measured (r))
         return row;
     times = json_object ();
     for (int i = 0; i < SERIES_STATS; i++)
-        json_put (times, series_stat_name (i),
-                  isnan (time_ns[i]) ? json_null () : json_real (time_ns[i]));
+        json_put (times, series_stat_names[i],
+                  isnan (r->time_ns[i]) ? json_null ()
+                                        : json_real (r->time_ns[i]));
     json_put (row, "time_ns", times);
     return row;
-}
-
-static json_t *process_json (const struct series *s, size_t i)
-{
-    const struct series_process *p = &s->process[i];
-
-    return json_pack ("{s:s, s:s, s:b}", "label", p->label, "host", p->host,
-                      "lost", p->lost);
-}
-
-static json_t *pair_json (const struct series *s, size_t i)
-{
-    const struct series_pair *p = &s->pair[i];
-
-    return row_json (json_pack ("{s:I, s:I}", "a", (json_int_t)p->a, "b",
-                                (json_int_t)p->b),
-                     p->length, p->count, p->lost, p->time_ns);
-}
-
-static json_t *topology_json (const struct series *s, size_t i)
-{
-    const struct series_topology *t = &s->topology[i];
-
-    return row_json (json_pack ("{s:s, s:b}", "shape",
-                                series_shape_name (t->shape), "both_ways",
-                                t->both_ways),
-                     t->length, t->count, t->lost, t->time_ns);
-}
-
-/* Write a list of the object row by row, as there may be millions. */
-static void write_list (const char *key, size_t n, const struct series *s,
-                        json_t *(*row) (const struct series *s, size_t i),
-                        FILE *fp)
-{
-    fprintf (fp, ",\"%s\":[", key);
-    for (size_t i = 0; i < n; i++) {
-        json_t *json = xcheck (row (s, i));
-
-        if (i > 0)
-            putc (',', fp);
-        json_dumpf (json, fp, JSON_COMPACT);
-        json_decref (json);
-    }
-    putc (']', fp);
 }
 
 int series_write (const struct series *s, FILE *fp, struct error *err)
@@ -120,7 +87,7 @@ int series_write (const struct series *s, FILE *fp, struct error *err)
     const char *base = (const char *)s;
     char *text;
 
-    json_put (json, "test", json_string (series_test_name (s->test)));
+    json_put (json, "test", json_string (series_test_names[s->test]));
     for (size_t i = 0; i < WORDS; i++)
         if (base[words[i].offset])
             json_put (json, words[i].key,
@@ -133,12 +100,20 @@ int series_write (const struct series *s, FILE *fp, struct error *err)
     json_put (json, "complete", json_boolean (s->complete));
     text = xcheck (json_dumps (json, JSON_COMPACT));
     json_decref (json);
-    fprintf (fp, "%.*s", (int)strlen (text) - 1, text); /* no brace yet */
+    fprintf (fp, "%.*s,\"processes\":[", (int)strlen (text) - 1, text);
     free (text);
-    write_list ("processes", s->nprocesses, s, process_json, fp);
-    write_list ("pairs", s->npairs, s, pair_json, fp);
-    write_list ("topologies", s->ntopologies, s, topology_json, fp);
-    fprintf (fp, "}\n");
+    for (uint32_t i = 0; i < s->nprocesses; i++)
+        write_item (json_pack ("{s:s, s:s, s:b}", "label", s->process[i].label,
+                               "host", s->process[i].host, "lost",
+                               s->process[i].lost),
+                    i == 0, fp);
+    fprintf (fp, "],\"pairs\":[");
+    for (size_t i = 0; i < s->nrows; i++) {
+        if (i == s->npairs)
+            fprintf (fp, "],\"topologies\":[");
+        write_item (row_json (&s->row[i]), i == 0 || i == s->npairs, fp);
+    }
+    fprintf (fp, s->npairs < s->nrows ? "]}\n" : "],\"topologies\":[]}\n");
     return ferror (fp) ? error_errno (err, "cannot write JSON") : 0;
 }
 
@@ -149,8 +124,16 @@ int series_write (const struct series *s, FILE *fp, struct error *err)
 /* All that a run has apart from its lists. */
 static int read_head (struct series *s, const json_t *json, struct error *err)
 {
+    const char *text;
+    int test;
+
+    if (json_get_string (json, NULL, "test", &text, err) < 0)
+        return -1;
+    if ((test = series_find (series_test_names, text)) < 0)
+        return error_input (err, "test: %.40s is not known", text);
+    s->test = test;
     for (size_t i = 0; i < WORDS; i++) {
-        const char *key = words[i].key, *text;
+        const char *key = words[i].key;
 
         if (!json_object_get (json, key))
             continue;
@@ -172,36 +155,19 @@ static int read_head (struct series *s, const json_t *json, struct error *err)
     return json_get_bool (json, NULL, "complete", &s->complete, err);
 }
 
-/* Check that quantiles ascend, and that the mean lies between the extremes. */
-static int check_times (const double *time_ns, const char *where,
-                        struct error *err)
-{
-    double least = 0;
-
-    for (int i = SERIES_MIN; i <= SERIES_MAX; i++) {
-        if (time_ns[i] < least)
-            return error_input (err, "%s.%s: less than a lower quantile",
-                                where, series_stat_name (i));
-        if (!isnan (time_ns[i]))
-            least = time_ns[i];
-    }
-    if (time_ns[SERIES_MEAN] < time_ns[SERIES_MIN]
-        || time_ns[SERIES_MEAN] > time_ns[SERIES_MAX])
-        return error_input (err, "%s.mean: not between min and max", where);
-    return 0;
-}
-
+/* Quantiles ascend, and the mean lies between the extremes. */
 static int read_times (const json_t *row, const char *where, double *time_ns,
                        struct error *err)
 {
     json_t *json;
-    char place[80];
+    double least = 0;
+    char place[WHERE_MAX + 8];
 
     if (json_get_object (row, where, "time_ns", &json, err) < 0)
         return -1;
     snprintf (place, sizeof (place), "%s.time_ns", where);
     for (int i = 0; i < SERIES_STATS; i++) {
-        const char *key = series_stat_name (i);
+        const char *key = series_stat_names[i];
 
         time_ns[i] = NAN;
         if (!json_is_null (json_object_get (json, key))
@@ -209,24 +175,17 @@ static int read_times (const json_t *row, const char *where, double *time_ns,
                                 &time_ns[i], err) < 0)
             return -1;
     }
-    return check_times (time_ns, place, err);
-}
-
-/* Read what pairs and topologies have in common. */
-static int read_row (const json_t *row, const char *where, uint64_t *length,
-                     uint32_t *count, uint32_t *lost, double *time_ns,
-                     struct error *err)
-{
-    uint64_t n, nlost;
-
-    if (json_get_u64 (row, where, "length", 0, INT64_MAX, length, err) < 0
-        || json_get_u64 (row, where, "count", 0, SERIES_COUNT_MAX, &n, err)
-               < 0
-        || json_get_u64 (row, where, "lost", 0, n, &nlost, err) < 0)
-        return -1;
-    *count = (uint32_t)n;
-    *lost = (uint32_t)nlost;
-    return nlost < n ? read_times (row, where, time_ns, err) : 0;
+    for (int i = SERIES_MIN; i <= SERIES_MAX; i++) {
+        if (time_ns[i] < least)
+            return error_input (err, "%s.%s: less than a lower quantile",
+                                place, series_stat_names[i]);
+        if (!isnan (time_ns[i]))
+            least = time_ns[i];
+    }
+    if (time_ns[SERIES_MEAN] < time_ns[SERIES_MIN]
+        || time_ns[SERIES_MEAN] > time_ns[SERIES_MAX])
+        return error_input (err, "%s.mean: not between min and max", place);
+    return 0;
 }
 
 static int read_process (struct series *s, const json_t *row,
@@ -245,131 +204,147 @@ static int read_process (struct series *s, const json_t *row,
     return 0;
 }
 
+/* Read a row whose pair or shape is known. */
+static int read_row (struct series *s, struct series_row *r, const json_t *row,
+                     const char *where, struct error *err)
+{
+    uint64_t count, lost;
+
+    if (json_get_u64 (row, where, "length", 0, INT64_MAX, &r->length, err) < 0
+        || json_get_u64 (row, where, "count", 0, SERIES_COUNT_MAX, &count,
+                         err) < 0
+        || json_get_u64 (row, where, "lost", 0, count, &lost, err) < 0
+        || (lost < count && read_times (row, where, r->time_ns, err) < 0))
+        return -1;
+    r->count = (uint32_t)count;
+    r->lost = (uint32_t)lost;
+    return series_add (s, r, err) < 0 ? error_prefix (err, "%s", where) : 0;
+}
+
 static int read_pair (struct series *s, const json_t *row, const char *where,
                       struct error *err)
 {
-    struct series_pair p = { 0 };
+    struct series_row r = { .shape = SERIES_PAIR };
     uint64_t a, b;
 
     if (json_get_u64 (row, where, "a", 0, UINT32_MAX, &a, err) < 0
-        || json_get_u64 (row, where, "b", 0, UINT32_MAX, &b, err) < 0
-        || read_row (row, where, &p.length, &p.count, &p.lost, p.time_ns,
-                     err) < 0)
+        || json_get_u64 (row, where, "b", 0, UINT32_MAX, &b, err) < 0)
         return -1;
-    p.a = (uint32_t)a;
-    p.b = (uint32_t)b;
-    if (series_add_pair (s, &p, err) < 0)
-        return error_prefix (err, "%s", where);
-    return 0;
+    r.a = (uint32_t)a;
+    r.b = (uint32_t)b;
+    return read_row (s, &r, row, where, err);
 }
 
 static int read_topology (struct series *s, const json_t *row,
                           const char *where, struct error *err)
 {
-    struct series_topology t = { 0 };
+    struct series_row r = { 0 };
     const char *name;
     int shape;
 
     if (json_get_string (row, where, "shape", &name, err) < 0
-        || json_get_bool (row, where, "both_ways", &t.both_ways, err) < 0
-        || read_row (row, where, &t.length, &t.count, &t.lost, t.time_ns,
-                     err) < 0)
+        || json_get_bool (row, where, "both_ways", &r.both_ways, err) < 0)
         return -1;
-    if ((shape = series_shape_find (name)) < 0)
+    shape = series_find (series_shape_names, name);
+    if (shape <= SERIES_PAIR)
         return error_input (err, "%s.shape: %.40s is not known", where, name);
-    t.shape = shape;
-    if (series_add_topology (s, &t, err) < 0)
-        return error_prefix (err, "%s", where);
-    return 0;
+    r.shape = shape;
+    return read_row (s, &r, row, where, err);
 }
 
-static const struct {
-    const char *key;
-    size_t max;
-    int (*read) (struct series *s, const json_t *row, const char *where,
-                 struct error *err);
-} lists[] = {
-    { "processes", SERIES_PROCESSES_MAX, read_process },
-    { "pairs", SERIES_PAIRS_MAX, read_pair },
-    { "topologies", SERIES_TOPOLOGIES_MAX, read_topology },
-};
+typedef int (*read_f) (struct series *s, const json_t *row, const char *where,
+                       struct error *err);
+
+static int read_list (struct series *s, const json_t *json, const char *key,
+                      size_t max, read_f read, struct error *err)
+{
+    json_t *list;
+
+    if (json_get_array (json, NULL, key, max, &list, err) < 0)
+        return -1;
+    for (size_t i = 0; i < json_array_size (list); i++) {
+        char where[WHERE_MAX];
+
+        snprintf (where, sizeof (where), "%s[%zu]", key, i);
+        if (read (s, json_array_get (list, i), where, err) < 0)
+            return -1;
+    }
+    return 0;
+}
 
 static int read_series (struct series *s, const json_t *json,
                         struct error *err)
 {
-    const char *name;
-    int test;
-
-    if (json_get_string (json, NULL, "test", &name, err) < 0)
+    if (read_head (s, json, err) < 0
+        || read_list (s, json, "processes", SERIES_PROCESSES_MAX,
+                      read_process, err) < 0
+        || read_list (s, json, "pairs", SERIES_PAIRS_MAX, read_pair, err) < 0)
         return -1;
-    if ((test = series_test_find (name)) < 0)
-        return error_input (err, "test: %.40s is not known", name);
-    s->test = test;
-    if (read_head (s, json, err) < 0)
-        return -1;
-    for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
-        json_t *list;
-
-        if (json_get_array (json, NULL, lists[k].key, lists[k].max, &list,
-                            err) < 0)
-            return -1;
-        for (size_t i = 0; i < json_array_size (list); i++) {
-            char where[64];
-
-            snprintf (where, sizeof (where), "%s[%zu]", lists[k].key, i);
-            if (lists[k].read (s, json_array_get (list, i), where, err) < 0)
-                return -1;
-        }
-    }
-    return 0;
+    return read_list (s, json, "topologies", SERIES_TOPOLOGIES_MAX,
+                      read_topology, err);
 }
 
 /*
  * The pairs of a solution ("pmm solve --pairs"), for comparison with measured
- * ones
+ * ones: a series of length 0 with half of each RTT, from each side. It
+ * represents the quantile that the solution was made of, so all quantiles and
+ * the mean are equal. Pairs that are not determined are missing. Processes are
+ * the endpoints in the order of their names: "host" or "host:rail".
  */
 
-/* Add the endpoints of all pairs, sorted and unique, as processes: each is
- * "host" or "host:rail". name [2 * pairs] gets them. *n: their number.
- */
 static int add_endpoints (struct series *s, const json_t *pairs,
-                          const char **name, size_t *n, struct error *err)
+                          struct error *err)
 {
-    size_t size = json_array_size (pairs);
+    size_t n = 2 * json_array_size (pairs);
+    const char **name = xarray (n, sizeof (*name));
+    int rc = 0;
 
-    for (size_t i = 0; i < size; i++) {
-        const json_t *pair = json_array_get (pairs, i);
-        char where[64];
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        char where[WHERE_MAX];
 
-        snprintf (where, sizeof (where), "pairs[%zu]", i);
-        if (json_get_string (pair, where, "a", &name[2 * i], err) < 0
-            || json_get_string (pair, where, "b", &name[2 * i + 1], err) < 0)
-            return -1;
+        snprintf (where, sizeof (where), "pairs[%zu]", i / 2);
+        rc = json_get_string (json_array_get (pairs, i / 2), where,
+                              i % 2 ? "b" : "a", &name[i], err);
     }
-    *n = text_unique (name, 2 * size);
-    for (size_t i = 0; i < *n; i++) {
+    n = rc == 0 ? text_unique (name, n) : 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         char host[SERIES_WORD_MAX + 1];
 
         snprintf (host, sizeof (host), "%s", name[i]);
         host[strcspn (host, ":")] = '\0';
-        if (series_add_process (s, name[i], host, err) < 0)
-            return -1;
+        rc = series_add_process (s, name[i], host, err);
     }
-    return 0;
+    free (name);
+    return rc;
 }
 
-static int read_solved (struct series *s, const char **name, size_t n,
-                        const json_t *pair, const char *where,
-                        struct error *err)
+static int compare_label (const void *name, const void *process)
 {
-    struct series_pair p = {
-        .a = text_find (name, n, json_text (pair, "a")) - name,
-        .b = text_find (name, n, json_text (pair, "b")) - name,
+    return strcmp (name, ((const struct series_process *)process)->label);
+}
+
+static uint32_t find_endpoint (const struct series *s, const json_t *pair,
+                               const char *key)
+{
+    const struct series_process *p
+        = bsearch (json_text (pair, key), s->process, s->nprocesses,
+                   sizeof (*p), compare_label);
+
+    return (uint32_t)(p - s->process);
+}
+
+static int read_solved (struct series *s, const json_t *pair,
+                        const char *where, struct error *err)
+{
+    struct series_row there = {
+        .shape = SERIES_PAIR,
+        .a = find_endpoint (s, pair, "a"),
+        .b = find_endpoint (s, pair, "b"),
         .count = 1,
-    }, back = p;
+    }, back;
     double rtt_ns;
 
-    if (p.a == p.b)
+    if (there.a == there.b)
         return error_input (err, "%s: a and b are the same", where);
     if (json_is_null (json_object_get (pair, "rtt_ns")))
         return 0;
@@ -377,48 +352,30 @@ static int read_solved (struct series *s, const char **name, size_t n,
         < 0)
         return -1;
     for (int i = 0; i < SERIES_STATS; i++)
-        p.time_ns[i] = i == SERIES_SD ? NAN : rtt_ns / 2;
-    memcpy (back.time_ns, p.time_ns, sizeof (back.time_ns));
-    back.a = p.b;
-    back.b = p.a;
-    if (series_add_pair (s, &p, err) < 0)
-        return -1;
-    return series_add_pair (s, &back, err);
+        there.time_ns[i] = i == SERIES_SD ? NAN : rtt_ns / 2;
+    back = there;
+    back.a = there.b;
+    back.b = there.a;
+    return series_add (s, &there, err) < 0 ? -1 : series_add (s, &back, err);
 }
 
-/* A series of length 0: half of each RTT, from each side. It represents the
- * quantile that the solution was made of, so all quantiles and the mean are
- * equal. Pairs that are not determined are missing. Processes are the endpoints
- * in the order of their names. Return 0, or -1 with err: the file has another
- * form, or no pairs.
- */
 static int read_solution (struct series *s, const json_t *solution,
                           struct error *err)
 {
-    const char *hash, **name;
+    const size_t max = SERIES_PAIRS_MAX / 2;
+    const char *hash;
     json_t *pairs;
-    size_t n = 0;
-    int rc;
 
     if (json_get_string (solution, NULL, "fabric", &hash, err) < 0
-        || json_get_array (solution, NULL, "pairs", SERIES_PAIRS_MAX / 2,
-                           &pairs, err)
-               < 0)
+        || json_get_array (solution, NULL, "pairs", max, &pairs, err) < 0)
         return -1;
     if (json_array_size (pairs) == 0)
         return error_input (err, "no pairs: pmm solve --pairs gives them");
     snprintf (s->pattern, sizeof (s->pattern), "pmm");
     snprintf (s->fabric, sizeof (s->fabric), "%s", hash);
-    name = xarray (2 * json_array_size (pairs), sizeof (*name));
-    rc = add_endpoints (s, pairs, name, &n, err);
-    for (size_t i = 0; rc == 0 && i < json_array_size (pairs); i++) {
-        char where[64];
-
-        snprintf (where, sizeof (where), "pairs[%zu]", i);
-        rc = read_solved (s, name, n, json_array_get (pairs, i), where, err);
-    }
-    free (name);
-    return rc;
+    if (add_endpoints (s, pairs, err) < 0)
+        return -1;
+    return read_list (s, solution, "pairs", max, read_solved, err);
 }
 
 /*
@@ -436,12 +393,13 @@ static struct series *read_json (FILE *fp, const char *name,
     if (!json)
         return NULL;
     s = series_create (SERIES_ONE_TO_ONE);
-    rc = !strcmp (kind, "series")     ? read_series (s, json, err)
-         : !strcmp (kind, "solution") ? read_solution (s, json, err)
-                                      : error_input (
-                                          err,
-                                          "a series or a solution is wanted,"
-                                          " this is a %.64s", kind);
+    if (!strcmp (kind, "series"))
+        rc = read_series (s, json, err);
+    else if (!strcmp (kind, "solution"))
+        rc = read_solution (s, json, err);
+    else
+        rc = error_input (err, "this is a %.64s, not a series or a solution",
+                          kind);
     if (rc < 0 || series_sort (s, err) < 0) {
         error_prefix (err, "%s", name);
         series_destroy (s);
@@ -509,17 +467,13 @@ int series_read (struct series_list *list, FILE *fp, const char *name,
         struct series *s = isalpha (peek (fp)) ? parus_read (fp, where, err)
                                                : read_json (fp, where, err);
 
-        if (!s)
-            goto error;
-        if (series_list_add (list, s, err) < 0) {
+        if (!s || series_list_add (list, s, err) < 0) {
             series_destroy (s);
-            goto error;
+            series_list_clear (list);
+            return -1;
         }
         snprintf (where, sizeof (where), "%.255s: run %zu", name,
                   list->n + 1);
     } while (peek (fp) != EOF);
     return 0;
-error:
-    series_list_clear (list);
-    return -1;
 }

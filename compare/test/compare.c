@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Deviations of two series, worked out by hand; solutions beside them. */
 #include "config.h"
-#include "compare/series/compare.h"
+#include "compare/series/series.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 static void add (struct series *s, uint32_t a, uint32_t b, uint64_t length,
                  double ns)
 {
-    struct series_pair p = { .a = a, .b = b, .length = length, .count = 1 };
+    struct series_row p = { .a = a, .b = b, .length = length, .count = 1 };
 
     for (int i = 0; i < SERIES_STATS; i++)
         p.time_ns[i] = ns;
-    series_add_pair (s, &p, NULL);
+    series_add (s, &p, NULL);
 }
 
 static struct series *create (const char *const *label)
@@ -52,7 +52,7 @@ static void test_deviations (void)
     add (y, 1, 0, 0, 1020);
     add (y, 2, 0, 0, 7);    /* x knows no n9 */
     add (y, 0, 1, 0, 50);
-    y->pair[4].lost = 1;
+    y->row[4].lost = 1;
     series_sort (x, NULL);
     series_sort (y, NULL);
     ok (series_compare (&c, x, y, SERIES_MEDIAN, &err) == 0 && c.n == 3
@@ -118,14 +118,14 @@ static void test_stats (void)
     add (y, 0, 1, 0, 100);
     for (int i = 0; i < SERIES_STATS; i++)
         if (i != SERIES_MIN)
-            y->pair[0].time_ns[i] = NAN;
+            y->row[0].time_ns[i] = NAN;
     ok (series_compare (&c, x, y, SERIES_MEDIAN, &err) == 0 && c.n == 1
             && c.stat == SERIES_MIN,
         "what both know is compared");
     comparison_clear (&c);
-    x->pair[0].time_ns[SERIES_MIN] = NAN;
+    x->row[0].time_ns[SERIES_MIN] = NAN;
     ok (series_compare (&c, x, y, SERIES_MEDIAN, &err) < 0, "%s", err.text);
-    y->npairs = 0;
+    y->npairs = y->nrows = 0;
     ok (series_compare (&c, x, y, SERIES_MEDIAN, &err) == 0 && c.n == 0
             && isnan (c.ns.max) && !c.ns.at && c.nonly[0] == 1,
         "nothing in common");

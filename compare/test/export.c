@@ -314,12 +314,12 @@ static void test_clusterkit (void)
 static void add_pair (struct series *s, uint32_t a, uint32_t b,
                       uint64_t length, uint32_t lost, double ns)
 {
-    struct series_pair p = { .a = a, .b = b, .count = 5, .lost = lost,
+    struct series_row p = { .a = a, .b = b, .count = 5, .lost = lost,
                              .length = length };
 
     for (int i = 0; i < SERIES_STATS; i++)
         p.time_ns[i] = ns + i;
-    if (series_add_pair (s, &p, NULL) < 0)
+    if (series_add (s, &p, NULL) < 0)
         abort ();
 }
 
@@ -361,13 +361,13 @@ static void test_series (void)
     for (size_t k = 0; k < s->npairs; k++)
         for (int i = 0; i < SERIES_STATS; i++)
             if (i != SERIES_SD && i != SERIES_MEAN)
-                s->pair[k].time_ns[i] = NAN;
+                s->row[k].time_ns[i] = NAN;
     m = infer_matrix_of_series (s, 8, SERIES_MEDIAN, &err);
     ok (m && infer_matrix_at (m, 3, 1) == 600 + SERIES_MEAN,
         "of the statistic that is known");
     infer_matrix_destroy (m);
     for (size_t k = 0; k < s->npairs; k++)
-        s->pair[k].time_ns[SERIES_MEAN] = NAN;
+        s->row[k].time_ns[SERIES_MEAN] = NAN;
     m = infer_matrix_of_series (s, 8, SERIES_MEDIAN, &err);
     ok (!m, "not of spreads: %s", err.text);
     series_destroy (s);

@@ -3,7 +3,7 @@
  * along a path.
  */
 #include "config.h"
-#include "compare/series/line.h"
+#include "compare/series/formats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,11 +25,11 @@ static struct series *create (int n)
 static void add (struct series *s, uint32_t a, uint32_t b, uint64_t length,
                  double ns)
 {
-    struct series_pair p = { .a = a, .b = b, .length = length, .count = 1 };
+    struct series_row p = { .a = a, .b = b, .length = length, .count = 1 };
 
     for (int i = 0; i < SERIES_STATS; i++)
         p.time_ns[i] = i == SERIES_SD ? 5 : ns;
-    series_add_pair (s, &p, NULL);
+    series_add (s, &p, NULL);
 }
 
 static int close_to (double x, double y, double relative)
@@ -123,7 +123,7 @@ static void test_table (void)
     add (s, 0, 1, 0, 1000);
     add (s, 0, 1, 125000, 11000);
     series_sort (s, &err);
-    ok (series_fit_write (s, SERIES_MEDIAN, fp, &err) == 0 && fclose (fp) == 0
+    ok (series_write_text (s, "fit", SERIES_MEDIAN, fp, &err) == 0 && fclose (fp) == 0
             && strstr (text, "\n     1000.000            -    12500.000"
                              "        1.000            2  k1 k2\n"),
         "a line for each pair");
@@ -160,17 +160,17 @@ static void test_own_time (void)
         series_sort (s, &err);
         ok (series_less_own_time (s, &net->net, endpoint, rows[i].how, &err)
                     == 0
-                && close_to (s->pair[0].time_ns[SERIES_MIN], 1000, 1e-12)
-                && close_to (s->pair[1].time_ns[SERIES_MEAN], 1000 - rows[i].ns,
+                && close_to (s->row[0].time_ns[SERIES_MIN], 1000, 1e-12)
+                && close_to (s->row[1].time_ns[SERIES_MEAN], 1000 - rows[i].ns,
                          1e-12)
-                && close_to (s->pair[1].time_ns[SERIES_SD], 5, 1e-12),
+                && close_to (s->row[1].time_ns[SERIES_SD], 5, 1e-12),
             "%s: %g ns of 100 bytes",
             rows[i].how == OWN_CUT_THROUGH ? "cut-through"
                                            : "store and forward",
             rows[i].ns);
         for (int k = 0; k < 5; k++)
             series_less_own_time (s, &net->net, endpoint, rows[i].how, &err);
-        ok (isnan (s->pair[1].time_ns[SERIES_MEAN]),
+        ok (isnan (s->row[1].time_ns[SERIES_MEAN]),
             "faster than the wire: not known");
         net->info[2].rate = 0;
         ok (series_less_own_time (s, &net->net, endpoint, rows[i].how, &err)

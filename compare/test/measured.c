@@ -60,13 +60,13 @@ static void test_there_and_back (struct pathset *ps, struct plan *plan)
 static void add (struct series *s, uint32_t a, uint32_t b, uint64_t length,
                  double median, double mean)
 {
-    struct series_pair pair = {
+    struct series_row pair = {
         .a = a, .b = b, .count = 3, .lost = 1, .length = length,
     };
 
     pair.time_ns[SERIES_MEDIAN] = median;
     pair.time_ns[SERIES_MEAN] = mean;
-    series_add_pair (s, &pair, NULL);
+    series_add (s, &pair, NULL);
 }
 
 /* Labels in another order, cores, several lengths, both sides. */

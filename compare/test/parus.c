@@ -23,11 +23,11 @@ static struct series *sample (uint64_t l0, uint64_t l1, uint64_t l2)
     series_add_process (s, NULL, "n1", NULL);
     series_add_process (s, "n2:0", "n2", NULL);
     for (int k = 0; k < 3; k++) {
-        struct series_pair p = { .b = 1, .count = 100, .length = length[k] };
+        struct series_row p = { .b = 1, .count = 100, .length = length[k] };
 
         for (int i = 0; i < SERIES_STATS; i++)
             p.time_ns[i] = 1000 * (k + 1) + i;
-        series_add_pair (s, &p, NULL);
+        series_add (s, &p, NULL);
     }
     series_sort (s, NULL);
     return s;
@@ -107,7 +107,7 @@ static void test_round_trip (void)
         char *text = written (s, i, &err);
         struct series *again = read_text (text, &err);
         char *twice = again ? written (again, i, &err) : NULL;
-        const struct series_pair *p
+        const struct series_row *p
             = again ? series_at (again, 0, 1, 7) : NULL;
         int others = 0;
 
@@ -240,7 +240,7 @@ int main (void)
     test_hostile ();
     test_refused ();
     s = read_text (HEAD ("min", "1", "1") HOSTS MATRIX ("0", "x"), &err);
-    ok (!s && !strcmp (err.text, "file:17: 'x' is no time in seconds"),
+    ok (!s && !strcmp (err.text, "file:17: 'x' is not a time in seconds"),
         "the line is named: %s", err.text);
     return done_testing ();
 }

@@ -14,13 +14,13 @@
 static struct series *run (double mean_ns)
 {
     struct series *s = series_create (SERIES_ONE_TO_ONE);
-    struct series_pair p = { .b = 1, .count = 1 };
+    struct series_row p = { .b = 1, .count = 1 };
 
     series_add_process (s, NULL, "n1", NULL);
     series_add_process (s, NULL, "n2", NULL);
     for (int i = 0; i < SERIES_STATS; i++)
         p.time_ns[i] = i == SERIES_MEAN ? mean_ns : NAN;
-    series_add_pair (s, &p, NULL);
+    series_add (s, &p, NULL);
     return s;
 }
 
@@ -102,12 +102,12 @@ static void test_parus (struct series_list *runs)
 static struct series *star (void)
 {
     struct series *s = series_create (SERIES_TOPOLOGY);
-    struct series_topology t = { .shape = SERIES_STAR, .count = 1,
+    struct series_row t = { .shape = SERIES_STAR, .count = 1,
                                  .length = 8,
                                  .time_ns = { [SERIES_MEAN] = 9 } };
 
     series_add_process (s, NULL, "n1", NULL);
-    series_add_topology (s, &t, NULL);
+    series_add (s, &t, NULL);
     return s;
 }
 
@@ -115,7 +115,7 @@ static struct series *star (void)
 static void test_some (struct series_list *pairs)
 {
     struct series_list mixed = { 0 };
-    struct series_pair p = { .b = 1, .length = 8, .count = 1,
+    struct series_row p = { .b = 1, .length = 8, .count = 1,
                              .time_ns = { [SERIES_MEAN] = 9 } };
     struct series_save to = { .stat = SERIES_MEAN };
     static const struct {
@@ -138,7 +138,7 @@ static void test_some (struct series_list *pairs)
             ok (series_save (&mixed, &to, &err) < 0, "%s", err.text);
     }
     series_list_add (&mixed, run (1000), &err);
-    series_add_pair (mixed.run[1], &p, &err);
+    series_add (mixed.run[1], &p, &err);
     series_list_add (&mixed, run (1000), &err);
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         to.format = rows[i].format;

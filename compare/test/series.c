@@ -52,15 +52,15 @@ static void test_shapes (void)
         ok (series_exchanges (shapes[k].shape, 8) == shapes[k].all
                 && sum == 2 * shapes[k].all,
             "%s of 8: %ju exchanges, two processes each",
-            series_shape_name (shapes[k].shape), (uintmax_t)shapes[k].all);
+            series_shape_names[shapes[k].shape], (uintmax_t)shapes[k].all);
     }
 }
 
 static struct series *sample (void)
 {
     struct series *s = series_create (SERIES_NOISE);
-    struct series_pair p = { .a = 2, .b = 0, .count = 9, .lost = 1 };
-    struct series_topology t = { .shape = SERIES_RING, .count = 1 };
+    struct series_row p = { .a = 2, .b = 0, .count = 9, .lost = 1 };
+    struct series_row t = { .shape = SERIES_RING, .count = 1 };
     double v[8] = { 8, 7, 6, 5, 4, 3, 2, 1.25 };
 
     strcpy (s->pattern, "one-factor");
@@ -80,21 +80,21 @@ static struct series *sample (void)
     s->process[2].lost = true;
     series_stats (v, 8, p.time_ns);
     p.length = 1000;
-    series_add_pair (s, &p, NULL);
+    series_add (s, &p, NULL);
     p.length = 0;
     for (int i = 0; i < SERIES_STATS; i++)
         if (i != SERIES_MEAN)
             p.time_ns[i] = NAN;
-    series_add_pair (s, &p, NULL);
+    series_add (s, &p, NULL);
     p.a = 1;
     p.lost = p.count;
-    series_add_pair (s, &p, NULL);
+    series_add (s, &p, NULL);
     series_stats (v, 8, t.time_ns);
     t.length = 64;
-    series_add_topology (s, &t, NULL);
+    series_add (s, &t, NULL);
     t.shape = SERIES_STAR;
     t.both_ways = true;
-    series_add_topology (s, &t, NULL);
+    series_add (s, &t, NULL);
     return s;
 }
 
@@ -123,8 +123,8 @@ static int read_text (struct series_list *list, const char *text,
 
 static void check_fields (const struct series *s)
 {
-    const struct series_pair *p = series_at (s, 2, 0, 1000);
-    const struct series_topology *t;
+    const struct series_row *p = series_at (s, 2, 0, 1000);
+    const struct series_row *t;
 
     ok (s->test == SERIES_NOISE && !strcmp (s->pattern, "one-factor")
             && s->exchange[0] == '\0' && s->noise_length == 4096
@@ -205,29 +205,29 @@ static void test_round_trip (void)
 static void test_refused (void)
 {
     struct series *s = sample ();
-    struct series_pair p = { .a = 0, .b = 3 };
-    struct series_topology t;
+    struct series_row p = { .a = 0, .b = 3 };
+    struct series_row t;
     char word[SERIES_WORD_MAX + 2];
     struct error err;
 
     memset (word, 'x', sizeof (word));
     word[SERIES_WORD_MAX + 1] = '\0';
-    ok (series_add_pair (s, &p, &err) < 0, "%s", err.text);
+    ok (series_add (s, &p, &err) < 0, "%s", err.text);
     p.b = 1;
     p.lost = 1;
-    ok (series_add_pair (s, &p, &err) < 0, "%s", err.text);
+    ok (series_add (s, &p, &err) < 0, "%s", err.text);
     ok (series_add_process (s, "a b", "n", &err) < 0, "%s", err.text);
     ok (series_add_process (s, "\033[2J", "n", &err) < 0, "%s", err.text);
     ok (series_add_process (s, "", "n", &err) < 0, "%s", err.text);
     ok (series_add_process (s, word, "n", &err) < 0, "%s", err.text);
     ok (s->nprocesses == 3, "nothing was added");
-    p = s->pair[0];
-    series_add_pair (s, &p, &err);
+    p = s->row[0];
+    series_add (s, &p, &err);
     ok (series_sort (s, &err) < 0, "%s", err.text);
     series_destroy (s);
     s = sample ();
-    t = s->topology[1];
-    series_add_topology (s, &t, &err);
+    t = s->row[s->npairs + 1];
+    series_add (s, &t, &err);
     ok (series_sort (s, &err) < 0, "%s", err.text);
     series_destroy (s);
 }
@@ -240,11 +240,11 @@ static void test_keep (void)
     series_sort (s, NULL);
     series_keep (s, lengths, 3);
     ok (s->nlengths == 2 && s->length[0] == 0 && s->length[1] == 64
-            && s->npairs == 2 && s->ntopologies == 2
+            && s->npairs == 2 && s->nrows == 4
             && series_at (s, 2, 0, 0) && !series_at (s, 2, 0, 1000),
         "some lengths alone");
     series_keep (s, lengths, 0);
-    ok (s->nlengths + s->npairs + s->ntopologies == 0, "and none");
+    ok (s->nlengths + s->nrows == 0, "and none");
     series_destroy (s);
 }
 
@@ -343,7 +343,7 @@ static void test_picked (void)
             snprintf (run->pattern, sizeof (run->pattern), "%s",
                       picked[i].pattern[k]);
             if (*run->pattern)
-                series_add_pair (run, &(struct series_pair){ .count = 1 },
+                series_add (run, &(struct series_row){ .count = 1 },
                                  NULL);
             series_list_add (&list, run, NULL);
         }

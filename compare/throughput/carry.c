@@ -487,7 +487,7 @@ static int find_processes (const struct series *s, const struct pathset *ps,
 static double rate_of (const struct series *s, uint32_t a, uint32_t b)
 {
     uint64_t length = s->length[s->nlengths - 1];
-    const struct series_pair *pair = series_at (s, a, b, length);
+    const struct series_row *pair = series_at (s, a, b, length);
     double ns;
 
     if (!series_measured (pair))
@@ -508,7 +508,7 @@ int measured_rates (const struct series *s, const struct pathset *ps,
         return error_input (err,
                             "a series of exchanges both ways at once is"
                             " wanted, this one is of %s",
-                            series_test_name (s->test));
+                            series_test_names[s->test]);
     if (s->nlengths == 0 || s->length[s->nlengths - 1] == 0)
         return error_input (err, "a series of messages without a byte");
     process = xarray (pathset_size (ps), sizeof (*process));
@@ -553,7 +553,7 @@ static int fill (struct series *s, const struct pathset *ps,
         const struct probe *p = plan_round (plan, r, &n);
 
         for (size_t i = 0; i < n; i++, rate++) {
-            struct series_pair pair = {
+            struct series_row pair = {
                 .a = p[i].a,
                 .b = p[i].b,
                 .count = 1,
@@ -566,7 +566,7 @@ static int fill (struct series *s, const struct pathset *ps,
                     = k == SERIES_SD ? 0 : length / 2. * 8 / *rate * 1e9;
             if (isnan (*rate))
                 s->complete = false;
-            if (series_add_pair (s, &pair, err) < 0)
+            if (series_add (s, &pair, err) < 0)
                 return -1;
         }
     }

@@ -218,7 +218,7 @@ static void pack (uint8_t *p, uint32_t peer, struct repeats *x)
 
 /* Return false if it is invalid. */
 static bool unpack (const uint8_t *p, uint32_t n, uint32_t *peer,
-                    struct series_pair *pair)
+                    struct series_row *pair)
 {
     bool sane = true;
 
@@ -245,7 +245,7 @@ static int take (const struct results *r, const struct party *p,
         return 0;
     }
     for (size_t at = 0; at < blob->len; at += RECORD) {
-        struct series_pair pair = { .length = length };
+        struct series_row pair = { .length = length };
         uint32_t peer;
 
         if (blob->len - at < RECORD
@@ -254,7 +254,7 @@ static int take (const struct results *r, const struct party *p,
                                 p->comm->label (p->c, from));
         pair.a = r->receives ? peer : from;
         pair.b = r->receives ? from : peer;
-        if (series_add_pair (s, &pair, err) < 0)
+        if (series_add (s, &pair, err) < 0)
             return -1;
         s->complete = s->complete && series_measured (&pair);
     }

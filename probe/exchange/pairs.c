@@ -401,13 +401,13 @@ static int by_pair (const void *x, const void *y)
     return worse_first (x, y);
 }
 
-static bool counts (const struct series_pair *pair)
+static bool counts (const struct series_row *pair)
 {
     return series_measured (pair) && pair->a != pair->b;
 }
 
 /* Rate n pairs of one length; v has room for n. Return how many count. */
-static size_t rate (const struct series_pair *pair, size_t n, double *v,
+static size_t rate (const struct series_row *pair, size_t n, double *v,
                     struct bad_pair *bad)
 {
     size_t count = 0;
@@ -436,9 +436,9 @@ size_t pairs_worst (const struct series *s, struct probe *pair, size_t n)
 
     for (i = 0; i < s->npairs; i = end) {
         for (end = i + 1; end < s->npairs
-                          && s->pair[end].length == s->pair[i].length; end++)
+                          && s->row[end].length == s->row[i].length; end++)
             ;
-        count += rate (&s->pair[i], end - i, v, bad + count);
+        count += rate (&s->row[i], end - i, v, bad + count);
     }
     qsort (bad, count, sizeof (*bad), by_pair);
     for (i = 0; i < count; i++)

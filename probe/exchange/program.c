@@ -71,7 +71,7 @@ static int set_seed (void *field, const char *value, struct error *err)
 
 static int set_stat (void *field, const char *value, struct error *err)
 {
-    int stat = series_stat_find (value);
+    int stat = series_find (series_stat_names, value);
 
     if (stat < 0)
         return error_input (err, "'%.40s' is no statistic; there are min, "
@@ -204,9 +204,9 @@ static int set_shapes (void *field, const char *value, struct error *err)
     memset (shape, 0, SERIES_SHAPES * sizeof (*shape));
     while (args_next (&value, name, sizeof (name))) {
         bool both_ways = name[0] == 'i';
-        int i = series_shape_find (name + both_ways);
+        int i = series_find (series_shape_names, name + both_ways);
 
-        if (i < 0)
+        if (i <= SERIES_PAIR)
             return error_input (err, "'%s' is none of star, complete, ring, "
                                      "istar, icomplete, iring", name);
         shape[i][both_ways] = true;
@@ -528,8 +528,8 @@ static void print_comparison (const struct session_pair *v,
     fprintf (fp, "%-20s %-20s %10s %12s %12s %8s\n", "from", "to", "bytes",
              v->what[0], v->what[1], "factor");
     for (size_t i = 0; i < v->b->npairs; i++) {
-        const struct series_pair *y = &v->b->pair[i];
-        const struct series_pair *x = series_at (v->a, y->a, y->b, y->length);
+        const struct series_row *y = &v->b->row[i];
+        const struct series_row *x = series_at (v->a, y->a, y->b, y->length);
         double before, now;
 
         if (!series_measured (x) || !series_measured (y))

@@ -260,7 +260,7 @@ static int run (const struct party *p, struct passes *st,
 }
 
 static int add (const struct passes *st, const struct measure_how *how,
-                struct series_topology *t, struct series *s,
+                struct series_row *t, struct series *s,
                 struct error *err)
 {
     t->count = how->repeats;
@@ -268,14 +268,14 @@ static int add (const struct passes *st, const struct measure_how *how,
     if (st->went_well > 0)
         series_stats (st->time, st->went_well, t->time_ns);
     s->complete = s->complete && t->lost == 0;
-    return series_add_topology (s, t, err);
+    return series_add (s, t, err);
 }
 
 int topology_run (const struct party *p, enum series_shape shape,
                   bool both_ways, size_t len, const struct measure_how *how,
                   struct series *s, struct error *err)
 {
-    struct series_topology t = { .shape = shape, .both_ways = both_ways,
+    struct series_row t = { .shape = shape, .both_ways = both_ways,
                                  .length = len };
     struct passes st = { .pass = passes[shape][both_ways], .len = len,
                         .well = true };
@@ -324,7 +324,7 @@ static int run_length (struct exchange_session *x, uint64_t length,
     int rc = 1;
 
     for (int both = 0; both <= 1 && rc > 0; both++)
-        for (int shape = 0; shape < SERIES_SHAPES && rc > 0; shape++)
+        for (int shape = SERIES_STAR; shape < SERIES_SHAPES && rc > 0; shape++)
             if (wanted (a, shape, both))
                 rc = topology_run (&x->party, (enum series_shape)shape, both,
                                    length, &a->how, s, err);
@@ -335,8 +335,8 @@ static uint64_t count_exchanges (const struct series *s)
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < s->ntopologies; i++)
-        sum += series_exchanges (s->topology[i].shape, s->nprocesses);
+    for (size_t i = 0; i < s->nrows; i++)
+        sum += series_exchanges (s->row[i].shape, s->nprocesses);
     return sum;
 }
 
@@ -359,7 +359,7 @@ static int run_test (struct exchange_session *x, struct error *err)
     }
     progress_hide (&p->progress);
     return rc < 0 ? -1
-                  : pairs_finish (p, start, s ? s->ntopologies : 0,
+                  : pairs_finish (p, start, s ? s->nrows : 0,
                                   s ? count_exchanges (s) : 0, s, err);
 }
 

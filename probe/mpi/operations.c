@@ -352,7 +352,7 @@ static json_t *to_json (const struct exchange_session *x, const char *mpi,
         json_t *us = json_object ();
 
         for (int k = 0; k < SERIES_STATS; k++)
-            json_put (us, series_stat_name (k), json_real (cost[i].us[k]));
+            json_put (us, series_stat_names[k], json_real (cost[i].us[k]));
         json_add (list, json_pack ("{ss ss so so}", "name", operations[i].name,
                                    "text", operations[i].text, "us", us,
                                    "stderr_us", isnan (cost[i].error)

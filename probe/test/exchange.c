@@ -73,7 +73,7 @@ static void test_kinds (void)
                                  .how = { .repeats = 1,
                                           .exchanges = kinds[i].n } };
             size_t well = inproc_run (&w, run_task, &task);
-            const struct series_pair *pair
+            const struct series_row *pair
                 = task.series ? series_at (task.series, 0, 1, kinds[i].len)
                               : NULL;
             double ns = pair ? 2 * kinds[i].n * pair->time_ns[SERIES_MIN] : 0;
@@ -129,7 +129,7 @@ static void test_repeats (void)
                             .loses = repeats[i].loses ? lose_fifth : NULL };
         struct task task = { .name = "round-trip", .how = repeats[i].how };
         size_t well = inproc_run (&w, run_task, &task);
-        const struct series_pair *pair
+        const struct series_row *pair
             = task.series ? series_at (task.series, 0, 1, 0) : NULL;
         bool dies = repeats[i].dies_ns > 0;
         size_t sends = 0;

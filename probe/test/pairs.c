@@ -125,11 +125,11 @@ static void test_patterns (void)
         ok (s->seconds * 1e9 == (double)patterns[i].seconds_ns,
             "... take %g ns", s->seconds * 1e9);
         for (size_t k = 0; k < s->npairs; k++) {
-            double ns = (double)(LATENCY + (int64_t)s->pair[k].length
-                                 + slow (s->pair[k].a, s->pair[k].b));
+            double ns = (double)(LATENCY + (int64_t)s->row[k].length
+                                 + slow (s->row[k].a, s->row[k].b));
 
-            right += s->pair[k].count == 2
-                     && s->pair[k].time_ns[SERIES_MAX] == (both ? ns / 2 : ns);
+            right += s->row[k].count == 2
+                     && s->row[k].time_ns[SERIES_MAX] == (both ? ns / 2 : ns);
         }
         ok (right == s->npairs, "... each pair what it takes");
         clear (&task);
@@ -157,23 +157,23 @@ static void test_worst (void)
 {
     struct series *s = series_create (SERIES_ONE_TO_ONE);
     struct probe pair[N];
-    static const struct series_pair table[] = {
-        { 0, 1, 1, 0, 0, { [SERIES_MEDIAN] = 10 } },
-        { 1, 0, 1, 0, 0, { [SERIES_MEDIAN] = 12 } },
-        { 0, 2, 1, 0, 0, { [SERIES_MEDIAN] = 10 } },
-        { 2, 0, 1, 0, 0, { [SERIES_MEDIAN] = 10 } },
-        { 1, 2, 1, 1, 0, { [SERIES_MEDIAN] = 99 } }, /* lost */
-        { 2, 2, 1, 0, 0, { [SERIES_MEDIAN] = 99 } }, /* with itself */
-        { 0, 1, 1, 0, 8, { [SERIES_MEDIAN] = 100 } },
-        { 0, 2, 1, 0, 8, { [SERIES_MEDIAN] = 150 } },
-        { 1, 2, 1, 0, 8, { [SERIES_MEDIAN] = 100 } },
+    static const struct series_row table[] = {
+        { 0, 0, 1, false, 1, 0, 0, { [SERIES_MEDIAN] = 10 } },
+        { 0, 1, 0, false, 1, 0, 0, { [SERIES_MEDIAN] = 12 } },
+        { 0, 0, 2, false, 1, 0, 0, { [SERIES_MEDIAN] = 10 } },
+        { 0, 2, 0, false, 1, 0, 0, { [SERIES_MEDIAN] = 10 } },
+        { 0, 1, 2, false, 1, 1, 0, { [SERIES_MEDIAN] = 99 } }, /* lost */
+        { 0, 2, 2, false, 1, 0, 0, { [SERIES_MEDIAN] = 99 } }, /* with itself */
+        { 0, 0, 1, false, 1, 0, 8, { [SERIES_MEDIAN] = 100 } },
+        { 0, 0, 2, false, 1, 0, 8, { [SERIES_MEDIAN] = 150 } },
+        { 0, 1, 2, false, 1, 0, 8, { [SERIES_MEDIAN] = 100 } },
     };
     size_t n;
 
     for (int i = 0; i < 3; i++)
         series_add_process (s, NULL, "h", NULL);
     for (size_t i = 0; i < sizeof (table) / sizeof (table[0]); i++)
-        series_add_pair (s, &table[i], NULL);
+        series_add (s, &table[i], NULL);
     series_sort (s, NULL);
     n = pairs_worst (s, pair, N);
     ok (n == 3 && pair[0].a == 0 && pair[0].b == 2, "the worst comes first");
@@ -237,8 +237,8 @@ static void test_deaths (void)
         size_t kept = 0;
 
         for (size_t k = 0; s && k < s->npairs; k++)
-            kept += s->pair[k].a != 2 && s->pair[k].b != 2
-                    && s->pair[k].lost == 0;
+            kept += s->row[k].a != 2 && s->row[k].b != 2
+                    && s->row[k].lost == 0;
         ok (well == 3 && !s->complete && s->process[2].lost
                 && !s->process[1].lost,
             "one dies at %d ns in %s, and the series says so",

@@ -238,7 +238,7 @@ static void test_runs (void)
                 && !strcmp (s->exchange, table[i].exchange)
                 && !strcmp (s->transport, "inproc") && s->repeats == 2
                 && !strcmp (s->fabric, table[i].fabric),
-            "... %s, %s %s", s ? series_test_name (s->test) : "",
+            "... %s, %s %s", s ? series_test_names[s->test] : "",
             s ? s->pattern : "", s ? s->exchange : "");
         ok (s && s->steps == table[i].steps && s->probes == table[i].probes
                 && s->nlengths == table[i].lengths,
@@ -276,7 +276,7 @@ static void test_noise (void)
         };
         struct inproc w = world ();
         struct series_list list;
-        const struct series_pair *x, *y;
+        const struct series_row *x, *y;
         size_t well;
 
         w.hub = wires[i].hub;
@@ -355,8 +355,8 @@ static const struct {
     { { "pairs", "-l", "0,0" }, "--lengths: the lengths do not ascend" },
     { { "pairs", "-l", "" }, "--lengths: there is no length" },
     { { "pairs", "--append" }, "--append: to which --output?" },
-    { { "pairs", "--format=parus" }, "--format: parus makes four files: a "
-      "prefix of their names is wanted" },
+    { { "pairs", "--format=parus" }, "--format: parus makes four files: give "
+      "a prefix of their names" },
     { { "pairs", "--seed", "9223372036854775808" }, "--seed: "
       "'9223372036854775808' is no number from 0 to 9223372036854775807" },
     { { "pairs", "--stat=best" }, "--stat: 'best' is no statistic; there are "
@@ -470,7 +470,7 @@ static void test_deaths (void)
         well = run (&w, &task);
         list = load ();
         for (size_t k = 0; list.n > 0 && k < list.run[0]->npairs; k++)
-            kept += series_measured (&list.run[0]->pair[k]);
+            kept += series_measured (&list.run[0]->row[k]);
         ok (well == N - 2 && task.rc[0] == ERROR_WORLD && list.n > 0
                 && !list.run[0]->complete && list.run[0]->process[4].lost,
             "%s: one dies, exit 3, and the result says so", deaths[i][0]);
@@ -612,7 +612,7 @@ static void test_dealt (void)
         const struct series *s = list.n > 0 ? list.run[0] : NULL;
 
         for (size_t k = 0; s && k < s->npairs; k++)
-            within += s->pair[k].a % 3 == s->pair[k].b % 3;
+            within += s->row[k].a % 3 == s->row[k].b % 3;
         ok (well == N && s && s->npairs == deals[i].pairs && within == 0
                 && series_at (s, deals[i].a, deals[i].b, 0),
             "dealt out to hosts, %s: %zu pairs %s", deals[i].word[2],

@@ -74,7 +74,7 @@ static const char *name_of (enum series_shape shape, bool both_ways)
     static char name[32];
 
     snprintf (name, sizeof (name), "%s%s", both_ways ? "i" : "",
-              series_shape_name (shape));
+              series_shape_names[shape]);
     return name;
 }
 
@@ -85,7 +85,7 @@ static void test_shapes (void)
         struct task task = { shapes[i].shape, shapes[i].both_ways,
                              shapes[i].len, { 0, 2, 3, 0 }, NULL, { 0 } };
         size_t well = inproc_run (&w, run_task, &task);
-        const struct series_topology *t = task.series->topology;
+        const struct series_row *t = task.series->row;
 
         ok (well == N && t && t->count == 2 && t->lost == 0
                 && task.series->complete,
@@ -113,7 +113,7 @@ static void test_rates (void)
     FILE *fp = open_memstream (&text, &size);
 
     inproc_run (&w, run_task, &task);
-    table_write_rates (task.series, SERIES_MEAN, fp, NULL);
+    series_write_text (task.series, "rates", SERIES_MEAN, fp, NULL);
     fclose (fp);
     ok (!strcmp (text, "star, one way, 100 bytes: R(total) 250.000 R(avg) "
                        "83.333 MB/s\n"
@@ -142,7 +142,7 @@ static void test_arrival (void)
     inproc_run (&w, run_task, &task);
     ok (!strcmp (inproc_story (&w, 2, 1), "s3 r1 s1 r3 r0 s0"),
         "replies go out as messages come in: %s", inproc_story (&w, 2, 1));
-    ok (task.series->topology[0].time_ns[SERIES_MEAN] == 2000 + SLOW,
+    ok (task.series->row[0].time_ns[SERIES_MEAN] == 2000 + SLOW,
         "... and the slow one makes the time");
     series_destroy (task.series);
 }
@@ -163,7 +163,7 @@ static void test_batch (void)
      * repeats of 5, 6 each; at last collect and tell */
     ok (barriers == 2 + 4 + 8 + 12 + 4, "a batch is as long as is wanted: %zu",
         barriers);
-    ok (task.series->topology[0].time_ns[SERIES_MEAN] == 2000,
+    ok (task.series->row[0].time_ns[SERIES_MEAN] == 2000,
         "... and its mean is a pass's time");
     series_destroy (task.series);
 }
@@ -195,13 +195,13 @@ static void test_deaths (void)
         struct task task = { .shape = (enum series_shape)(k / 2),
                              .both_ways = k % 2,
                              .how = { .repeats = 100, .exchanges = 1 } };
-        const struct series_topology *t;
+        const struct series_row *t;
         size_t well;
         int said = 0;
 
         w.dies_ns[3] = 30500;
         well = inproc_run (&w, run_task, &task);
-        t = &task.series->topology[0];
+        t = &task.series->row[0];
         for (uint32_t i = 0; i < w.n; i++)
             said += i != 3 && task.rc[i] == 0;
         ok (well == 4 && said == 4 && !task.series->complete
@@ -224,11 +224,11 @@ static void test_last_death (void)
     struct inproc w = world (N);
     struct task task = { .shape = SERIES_RING,
                          .how = { .repeats = 1, .exchanges = 1 } };
-    const struct series_topology *t;
+    const struct series_row *t;
 
     w.dies_ns[3] = 2000;
     inproc_run (&w, run_task, &task);
-    t = &task.series->topology[0];
+    t = &task.series->row[0];
     ok (t->count == 1 && t->lost == 0 && task.series->process[3].lost
             && !task.series->complete,
         "one dies when nothing is missing: no test of all is complete");

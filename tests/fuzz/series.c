@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/series/compare.h"
-#include "compare/series/line.h"
+#include "compare/series/series.h"
+#include "compare/series/formats.h"
 #include "compare/series/formats.h"
 
 enum { MATRIX_MAX = 64 }; /* processes: larger ones only take long */
@@ -49,11 +49,11 @@ static void tables (const struct series *s)
     size_t len;
     FILE *fp = open_memstream (&text, &len);
 
-    if (!fp || table_write (s, SERIES_MEDIAN, fp, NULL) < 0
-        || table_write_rates (s, SERIES_MIN, fp, NULL) < 0
-        || table_write_csv (s, SERIES_MEAN, fp, NULL) < 0)
+    if (!fp || series_write_text (s, "table", SERIES_MEDIAN, fp, NULL) < 0
+        || series_write_text (s, "rates", SERIES_MIN, fp, NULL) < 0
+        || series_write_text (s, "csv", SERIES_MEAN, fp, NULL) < 0)
         abort ();
-    series_fit_write (s, SERIES_MEDIAN, fp, NULL); /* which may know none */
+    series_write_text (s, "fit", SERIES_MEDIAN, fp, NULL); /* or none */
     if (s->npairs > 0 && s->nprocesses <= MATRIX_MAX)
         for (int i = 0; i < PARUS_FILES; i++)
             if (parus_write (s, &parus_files[i], fp, NULL) < 0)
