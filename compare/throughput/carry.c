@@ -4,9 +4,8 @@
  * only rise, as flows stop elsewhere, so an outdated level in the heap is
  * corrected when it is read.
  *
- * Notes on slow links: all flows of a plan, with their arcs, are stored in
- * order first. The sums of a round are computed again when they are needed: the
- * arcs of its flows are few compared with those of the network.
+ * Notes on slow links: the sums of a round are computed again when they are
+ * needed: the arcs of its flows are few compared with those of the network.
  */
 #include "config.h"
 #include "compare/throughput/carry.h"
@@ -101,81 +100,52 @@ void fair_rates (const struct csr *flows, const double *link_rate,
  * The flows of a plan
  */
 
-struct flows {
-    size_t nrounds;
-    size_t *round;   /* [nrounds + 1] its first flow */
-    struct csr arcs; /* by flow, in the order of the plan */
-};
-
-static void flows_clear (struct flows *f)
+void flows_clear (struct flows *f)
 {
+    for (size_t r = 0; r < f->nrounds; r++)
+        csr_clear (&f->round[r]);
     free (f->round);
-    csr_clear (&f->arcs);
 }
 
-static int lay_out (struct flows *f, const struct pathset *ps,
-                    const struct plan *plan, struct error *err)
+int flows_lay_out (struct flows *f, const struct pathset *ps,
+                   const struct plan *plan, const double *measured,
+                   struct error *err)
 {
-    size_t size = 0, at = 0, flow = 0;
+    size_t flow = 0;
 
     f->nrounds = plan_rounds (plan);
-    f->round = xcalloc (f->nrounds + 1, sizeof (*f->round));
-    f->arcs = (struct csr){
-        .n = plan_probes (plan),
-        .start = xcalloc (plan_probes (plan) + 1, sizeof (*f->arcs.start)),
-    };
+    f->round = xcalloc (f->nrounds, sizeof (*f->round));
     for (size_t r = 0; r < f->nrounds; r++) {
-        size_t n;
-        const struct probe *p = plan_round (plan, r, &n);
+        struct csr *arcs = &f->round[r];
+        const struct probe *p = plan_round (plan, r, &arcs->n);
 
-        for (size_t i = 0; i < n; i++) {
-            int there, back;
+        arcs->start = xcalloc (arcs->n + 1, sizeof (*arcs->start));
+        arcs->v = xarray (arcs->n * ROW_MAX, sizeof (*arcs->v));
+        for (size_t i = 0; i < arcs->n; i++, flow++) {
+            size_t at = arcs->start[i];
+            int there = 0, back = 0;
 
-            if (at + ROW_MAX > size) {
-                size = 2 * size + ROW_MAX;
-                f->arcs.v = xrealloc (f->arcs.v, size, sizeof (*f->arcs.v));
-            }
-            if ((there = pathset_walk (ps, p[i].a, p[i].b, f->arcs.v + at,
-                                       err)) < 0
-                || (back = pathset_walk (ps, p[i].b, p[i].a,
-                                         f->arcs.v + at + there, err)) < 0)
+            if ((!measured || !isnan (measured[flow]))
+                && ((there = pathset_walk (ps, p[i].a, p[i].b, arcs->v + at,
+                                           err)) < 0
+                    || (back = pathset_walk (ps, p[i].b, p[i].a,
+                                             arcs->v + at + there, err)) < 0))
                 return -1;
-            at += there + back;
-            f->arcs.start[++flow] = at;
+            arcs->start[i + 1] = at + there + back;
         }
-        f->round[r + 1] = flow;
+        arcs->v = xrealloc (arcs->v, arcs->start[arcs->n] + 1,
+                            sizeof (*arcs->v));
     }
     return 0;
 }
 
-/* Fair rates of the flows, each round by itself, of those that were measured;
- * NAN for the others. measured NULL: all.
- */
-static void share (const struct flows *f, const double *measured,
-                   const double *link_rate, size_t nlinks, double *rate)
+/* Fair rates of the flows, each round by itself. */
+static void share (const struct flows *f, const double *link_rate,
+                   size_t nlinks, double *rate)
 {
     for (size_t r = 0; r < f->nrounds; r++) {
-        size_t from = f->round[r], n = f->round[r + 1] - from;
-        const size_t *start = f->arcs.start + from;
-        struct csr part = {
-            .n = n,
-            .start = xcalloc (n + 1, sizeof (*part.start)),
-            .v = xarray (start[n] - start[0], sizeof (*part.v)),
-        };
-
-        for (size_t i = 0; i < n; i++) {
-            size_t m = start[i + 1] - start[i], at = part.start[i];
-
-            if (measured && isnan (measured[from + i]))
-                m = 0;
-            memcpy (part.v + at, f->arcs.v + start[i], m * sizeof (*part.v));
-            part.start[i + 1] = at + m;
-        }
-        fair_rates (&part, link_rate, nlinks, rate + from);
-        for (size_t i = from; measured && i < from + n; i++)
-            if (isnan (measured[i]))
-                rate[i] = NAN;
-        csr_clear (&part);
+        fair_rates (&f->round[r], link_rate, nlinks, rate);
+        rate += f->round[r].n;
     }
 }
 
@@ -183,10 +153,10 @@ int carry_simulate (const struct pathset *ps, const struct plan *plan,
                     const double *link_rate, double *rate, struct error *err)
 {
     struct flows f;
-    int rc = lay_out (&f, ps, plan, err);
+    int rc = flows_lay_out (&f, ps, plan, NULL, err);
 
     if (rc == 0)
-        share (&f, NULL, link_rate, pathset_network (ps)->nlinks, rate);
+        share (&f, link_rate, pathset_network (ps)->nlinks, rate);
     flows_clear (&f);
     return rc;
 }
@@ -202,11 +172,11 @@ struct slow_by {
 
 struct judging {
     const struct network *net;
-    const struct flows *f;
     double much;
+    size_t n;                /* flows */
     double *nominal;         /* [nlinks] */
     const double *rate;      /* [n] measured */
-    double *fair;            /* [n] by nominal rates; NAN: not measured */
+    double *fair;            /* [n] by nominal rates */
     double *sum;             /* [2 * nlinks] in one round */
     double *through;         /* [nswitches] in one round */
     double floor;            /* share below which a flow is slow */
@@ -216,17 +186,15 @@ struct judging {
     struct carry *out;
 };
 
-/* For each arc of the round, the sum of v[flow] over its measured flows. */
-static void sum_round (struct judging *w, size_t round, const double *v)
+/* For each arc of a round, the sum of v[flow] over its flows. */
+static void sum_round (struct judging *w, const struct csr *arcs,
+                       const double *v)
 {
-    const struct csr *arcs = &w->f->arcs;
-    size_t from = w->f->round[round], to = w->f->round[round + 1];
-
-    for (size_t k = arcs->start[from]; k < arcs->start[to]; k++)
+    for (size_t k = 0; k < arcs->start[arcs->n]; k++)
         w->sum[arcs->v[k]] = 0;
-    for (size_t i = from; i < to; i++)
+    for (size_t i = 0; i < arcs->n; i++)
         for (size_t k = arcs->start[i]; k < arcs->start[i + 1]; k++)
-            w->sum[arcs->v[k]] += isnan (w->rate[i]) ? 0 : v[i];
+            w->sum[arcs->v[k]] += v[i];
 }
 
 /* A flow that passes a switch, in both directions, crosses four arcs at it, so
@@ -246,17 +214,15 @@ static void pass_switches (struct judging *w, uint32_t arc, double carried)
 }
 
 /* The most that each arc and switch carried, and what was offered to it in that
- * round.
+ * round, whose first flow is number `from`.
  */
-static void find_most (struct judging *w, size_t round)
+static void find_most (struct judging *w, const struct csr *arcs, size_t from)
 {
-    const struct csr *arcs = &w->f->arcs;
-    size_t from = arcs->start[w->f->round[round]];
-    size_t to = arcs->start[w->f->round[round + 1]];
+    size_t narcs = arcs->start[arcs->n];
 
-    sum_round (w, round, w->rate);
+    sum_round (w, arcs, w->rate + from);
     memset (w->through, 0, w->net->nswitches * sizeof (*w->through));
-    for (size_t k = from; k < to; k++) {
+    for (size_t k = 0; k < narcs; k++) {
         uint32_t x = arcs->v[k];
         struct carry_link *l = &w->out->link[arc_link (x)];
 
@@ -270,8 +236,8 @@ static void find_most (struct judging *w, size_t round)
         }
         w->sum[x] = 0;
     }
-    sum_round (w, round, w->fair);
-    for (size_t k = from; k < to; k++) {
+    sum_round (w, arcs, w->fair + from);
+    for (size_t k = 0; k < narcs; k++) {
         uint32_t x = arcs->v[k];
         double *offered = &w->out->link[arc_link (x)].offered[x % 2];
 
@@ -282,14 +248,14 @@ static void find_most (struct judging *w, size_t round)
 
 static void find_usual (struct judging *w, bool known)
 {
-    size_t all = w->f->arcs.n, n = 0;
-    double *shares = xarray (all, sizeof (*shares));
+    double *shares = xarray (w->n, sizeof (*shares));
+    size_t n = 0;
 
-    for (size_t i = 0; i < all; i++)
+    for (size_t i = 0; i < w->n; i++)
         if (!isnan (w->rate[i]))
             shares[n++] = w->rate[i] / w->fair[i];
     w->out->flows = n;
-    w->out->lost = all - n;
+    w->out->lost = w->n - n;
     w->out->usual = n > 0 ? stats_median (shares, n) : NAN;
     w->floor = w->out->usual;
     if (known)
@@ -308,15 +274,14 @@ static void add_suspect (struct judging *w, size_t flow, uint32_t link)
     w->suspect[w->nsuspects++] = (struct slow_by){ flow, link };
 }
 
-static void find_suspects (struct judging *w, size_t round)
+static void find_suspects (struct judging *w, const struct csr *arcs,
+                           size_t from)
 {
-    const struct csr *arcs = &w->f->arcs;
+    sum_round (w, arcs, w->rate + from);
+    for (size_t i = 0; i < arcs->n; i++) {
+        size_t before = w->nsuspects, flow = from + i;
 
-    sum_round (w, round, w->rate);
-    for (size_t i = w->f->round[round]; i < w->f->round[round + 1]; i++) {
-        size_t before = w->nsuspects;
-
-        if (isnan (w->rate[i]) || w->rate[i] >= w->floor * w->fair[i])
+        if (isnan (w->rate[flow]) || w->rate[flow] >= w->floor * w->fair[flow])
             continue;
         w->out->slow++;
         for (size_t k = arcs->start[i]; k < arcs->start[i + 1]; k++) {
@@ -325,7 +290,7 @@ static void find_suspects (struct judging *w, size_t round)
 
             if (w->sum[x] >= most * (1 - w->much)
                 && most < w->floor * w->nominal[x / 2])
-                add_suspect (w, i, x / 2);
+                add_suspect (w, flow, x / 2);
         }
         w->out->unexplained += w->nsuspects == before;
     }
@@ -403,35 +368,48 @@ void carry_destroy (struct carry *c)
     free (c);
 }
 
+static void judge (struct judging *w, const struct flows *f, bool known)
+{
+    void (*const steps[]) (struct judging *w, const struct csr *arcs,
+                           size_t from) = { find_most, find_suspects };
+
+    share (f, w->nominal, w->net->nlinks, w->fair);
+    find_usual (w, known);
+    for (int k = 0; k < 2; k++)
+        for (size_t r = 0, from = 0; r < f->nrounds; from += f->round[r++].n)
+            steps[k] (w, &f->round[r], from);
+    while (w->nsuspects > 0 && w->out->nfindings < CARRY_FINDINGS_MAX)
+        add_finding (w, best_link (w));
+}
+
 struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
                           const double *rate, double much, struct error *err)
 {
     const struct network *net = pathset_network (ps);
+    size_t n = plan_probes (plan);
     struct carry *out = xcalloc (1, sizeof (*out));
     struct flows f;
     struct judging w = {
-        .net = net, .f = &f, .much = much, .rate = rate, .out = out,
+        .net = net,
+        .much = much,
+        .n = n,
+        .nominal = across_rates (ps),
+        .rate = rate,
+        .fair = xarray (n, sizeof (*w.fair)),
+        .sum = xarray (2 * net->nlinks, sizeof (*w.sum)),
+        .through = xarray (net->nswitches, sizeof (*w.through)),
+        .explains = xarray (net->nlinks, sizeof (*w.explains)),
+        .out = out,
     };
 
-    out->nlinks = net->nlinks;
-    if (lay_out (&f, ps, plan, err) == 0) {
-        out->link = xcalloc (net->nlinks, sizeof (*out->link));
-        out->through = xcalloc (net->nswitches, sizeof (*out->through));
-        out->finding = xcalloc (CARRY_FINDINGS_MAX, sizeof (*out->finding));
-        w.nominal = across_rates (ps);
-        w.fair = xarray (f.arcs.n, sizeof (*w.fair));
-        w.sum = xarray (2 * net->nlinks, sizeof (*w.sum));
-        w.through = xarray (net->nswitches, sizeof (*w.through));
-        w.explains = xarray (net->nlinks, sizeof (*w.explains));
-        share (&f, rate, w.nominal, net->nlinks, w.fair);
-        find_usual (&w, across_known (ps));
-        for (size_t r = 0; r < f.nrounds; r++)
-            find_most (&w, r);
-        for (size_t r = 0; r < f.nrounds; r++)
-            find_suspects (&w, r);
-        while (w.nsuspects > 0 && out->nfindings < CARRY_FINDINGS_MAX)
-            add_finding (&w, best_link (&w));
-    }
+    *out = (struct carry){
+        .nlinks = net->nlinks,
+        .link = xcalloc (net->nlinks, sizeof (*out->link)),
+        .through = xcalloc (net->nswitches, sizeof (*out->through)),
+        .finding = xcalloc (CARRY_FINDINGS_MAX, sizeof (*out->finding)),
+    };
+    if (flows_lay_out (&f, ps, plan, rate, err) == 0)
+        judge (&w, &f, across_known (ps));
     else {
         carry_destroy (out);
         out = NULL;
@@ -487,7 +465,9 @@ static int find_processes (const struct series *s, const struct pathset *ps,
 static double rate_of (const struct series *s, uint32_t a, uint32_t b)
 {
     uint64_t length = s->length[s->nlengths - 1];
-    const struct series_row *pair = series_at (s, a, b, length);
+    const struct series_row *pair
+        = a == NO_PROCESS || b == NO_PROCESS ? NULL
+                                             : series_at (s, a, b, length);
     double ns;
 
     if (!series_measured (pair))
@@ -505,31 +485,25 @@ int measured_rates (const struct series *s, const struct pathset *ps,
     int rc;
 
     if (s->test != SERIES_ASYNC_ONE_TO_ONE)
-        return error_input (err,
-                            "a series of exchanges both ways at once is"
-                            " wanted, this one is of %s",
-                            series_test_names[s->test]);
+        return error_input (err, "this series is of %s, not of exchanges both"
+                                 " ways at once", series_test_names[s->test]);
     if (s->nlengths == 0 || s->length[s->nlengths - 1] == 0)
         return error_input (err, "a series of messages without a byte");
     process = xarray (pathset_size (ps), sizeof (*process));
     rc = find_processes (s, ps, process, err);
-    for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {
-        size_t n;
+    for (size_t r = 0, n; r < plan_rounds (plan) && rc == 0; r++) {
         const struct probe *p = plan_round (plan, r, &n);
 
         for (size_t i = 0; i < n && rc == 0; i++, rate++) {
             uint32_t a = process[p[i].a], b = process[p[i].b];
-            bool both = a != NO_PROCESS && b != NO_PROCESS;
-            double there = both ? rate_of (s, a, b) : NAN;
-            double back = both ? rate_of (s, b, a) : NAN;
+            double there = rate_of (s, a, b), back = rate_of (s, b, a);
 
             *rate = isnan (there)  ? back
                     : isnan (back) ? there
                                    : (there + back) / 2;
             if (*rate > RATE_MAX)
-                rc = error_input (err,
-                                  "%s to %s: %.3g Gb/s are more than any"
-                                  " link has",
+                rc = error_input (err, "%s to %s: %.3g Gb/s are more than any"
+                                       " link has",
                                   pathset_endpoint (ps, p[i].a)->name,
                                   pathset_endpoint (ps, p[i].b)->name,
                                   *rate / 1e9);
@@ -539,45 +513,12 @@ int measured_rates (const struct series *s, const struct pathset *ps,
     return rc;
 }
 
-static int fill (struct series *s, const struct pathset *ps,
-                 const struct plan *plan, const double *rate, uint64_t length,
-                 struct error *err)
-{
-    for (size_t i = 0; i < pathset_size (ps); i++)
-        if (series_add_process (s, pathset_endpoint (ps, i)->name,
-                                pathset_endpoint (ps, i)->host, err)
-            < 0)
-            return -1;
-    for (size_t r = 0; r < plan_rounds (plan); r++) {
-        size_t n;
-        const struct probe *p = plan_round (plan, r, &n);
-
-        for (size_t i = 0; i < n; i++, rate++) {
-            struct series_row pair = {
-                .a = p[i].a,
-                .b = p[i].b,
-                .count = 1,
-                .lost = isnan (*rate),
-                .length = length,
-            };
-
-            for (int k = 0; k < SERIES_STATS; k++)
-                pair.time_ns[k]
-                    = k == SERIES_SD ? 0 : length / 2. * 8 / *rate * 1e9;
-            if (isnan (*rate))
-                s->complete = false;
-            if (series_add (s, &pair, err) < 0)
-                return -1;
-        }
-    }
-    return series_sort (s, err);
-}
-
 struct series *measured_series (const struct pathset *ps,
                                 const struct plan *plan, const double *rate,
                                 uint64_t length, struct error *err)
 {
     struct series *s = series_create (SERIES_ASYNC_ONE_TO_ONE);
+    int rc = 0;
 
     s->steps = plan_rounds (plan);
     s->probes = plan_probes (plan);
@@ -586,7 +527,25 @@ struct series *measured_series (const struct pathset *ps,
     snprintf (s->pattern, sizeof (s->pattern), "%s", plan_method (plan));
     snprintf (s->exchange, sizeof (s->exchange), "both-ways");
     snprintf (s->transport, sizeof (s->transport), "simulated");
-    if (fill (s, ps, plan, rate, length, err) == 0)
+    for (size_t i = 0; rc == 0 && i < pathset_size (ps); i++)
+        rc = series_add_process (s, pathset_endpoint (ps, i)->name,
+                                 pathset_endpoint (ps, i)->host, err);
+    for (size_t r = 0, n; r < plan_rounds (plan); r++) {
+        const struct probe *p = plan_round (plan, r, &n);
+
+        for (size_t i = 0; rc == 0 && i < n; i++, rate++) {
+            struct series_row pair = { .a = p[i].a, .b = p[i].b, .count = 1,
+                                       .lost = isnan (*rate),
+                                       .length = length };
+
+            for (int k = 0; k < SERIES_STATS; k++)
+                pair.time_ns[k]
+                    = k == SERIES_SD ? 0 : length / 2. * 8 / *rate * 1e9;
+            s->complete = s->complete && !isnan (*rate);
+            rc = series_add (s, &pair, err);
+        }
+    }
+    if (rc == 0 && series_sort (s, err) == 0)
         return s;
     series_destroy (s);
     return NULL;

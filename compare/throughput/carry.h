@@ -38,6 +38,20 @@
 void fair_rates (const struct csr *flows, const double *link_rate,
                  size_t nlinks, double *rate);
 
+/* The flows of a plan: of each round, the arcs that each of its flows crosses,
+ * there and back. Those with measured[] NAN, in the order of the plan, cross
+ * none; measured NULL: all do. Return 0, or -1 with err; call flows_clear in
+ * any case.
+ */
+struct flows {
+    size_t nrounds;
+    struct csr *round;
+};
+int flows_lay_out (struct flows *f, const struct pathset *ps,
+                   const struct plan *plan, const double *measured,
+                   struct error *err);
+void flows_clear (struct flows *f);
+
 enum {
     CARRY_FINDINGS_MAX = 1000,
     CARRY_USUAL_MIN = 8, /* flows needed to determine the usual share */
