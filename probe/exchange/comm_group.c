@@ -49,6 +49,12 @@ enum {
     LINGER = 500, /* gaps in which the last answer may be requested again */
 };
 
+/* A queue of elements of one size. */
+struct queue {
+    void *v;
+    size_t first, end; /* its elements are first .. end - 1 of v */
+};
+
 struct stream_packet { /* a packet on its way, or one that arrived early */
     uint16_t pad;
     uint8_t flags;
@@ -58,18 +64,16 @@ struct stream_packet { /* a packet on its way, or one that arrived early */
 };
 
 struct outgoing { /* a message that is not completely sent */
-    struct outgoing *next;
     size_t left;
     bool is_note, started;
     uint8_t age;
     uint8_t len; /* of the note */
-    uint8_t note[];
+    uint8_t note[COMM_GROUP_NOTE_MAX];
 };
 
 struct note {
-    struct note *next;
-    size_t len;
-    uint8_t data[];
+    uint8_t len;
+    uint8_t data[COMM_GROUP_NOTE_MAX];
 };
 
 struct stream_peer {
@@ -77,7 +81,7 @@ struct stream_peer {
     uint32_t first, next;
     uint64_t has; /* bit i: the peer has first + i */
     struct stream_packet *out; /* [COMM_GROUP_WINDOW] by number; NULL: none yet */
-    struct outgoing *queue, **queue_end;
+    struct queue queue; /* of struct outgoing */
     bool pending; /* in the list of peers that something can be sent to */
 
     /* in: all packets before `missed` are here */
@@ -90,17 +94,18 @@ struct stream_peer {
     uint64_t early;   /* the same, of the next age */
     uint64_t wanted;  /* receives that were started */
     int64_t moved;    /* time of the last packet from it */
-    struct note *note, **note_end;
+    struct queue notes; /* of struct note */
 };
 
-struct member_ring { /* a ring of members, each at most once */
-    uint32_t *member;
-    size_t first, count;
-};
-
-struct stream_event {
-    struct stream_event *next;
-    struct comm_done done;
+/* What is waited for. */
+enum awaited {
+    NOTHING,
+    SENT,      /* all messages to a member have left, ... */
+    HERE,      /* a message of a member is here, ... */
+    NOTED,     /* a note of a member is here, or the member is dead */
+    ANY,       /* a message of any member is here, or it is too late */
+    ONE_EVENT, /* a started message is done, ... */
+    ALL_DONE,  /* all of them are, or there are none */
 };
 
 struct comm_group {
@@ -112,39 +117,73 @@ struct comm_group {
 
     size_t chunk; /* largest pad; 0: messages have no length */
     struct stream_peer *peer; /* [n] */
-    struct member_ring pending, owing;
+    struct queue pending, owing; /* of members, each at most once */
     int64_t owing_since;
     uint64_t flight;  /* packets on their way */
     uint8_t age;
     uint64_t arrived; /* messages, of all peers */
     uint32_t last_any;
     uint64_t started; /* messages started and not done */
-    struct stream_event *event, **event_end;
+    struct queue events; /* of struct comm_done */
 
-    /* what is waited for, besides all that was started */
-    int64_t from, to; /* members; -1: none */
-    int64_t until;    /* deadline for a message of any member; 0: not waiting */
-    bool note;        /* a note, which arrives unless the member is dead */
-    bool given_up;
+    enum awaited awaited;
+    uint32_t of;      /* the member */
+    int64_t until;    /* of ANY */
+    bool given_up;    /* of HERE: the message is lost */
 };
+
+/*
+ * Queues
+ */
+
+/* Room for one more element at the end. */
+static void *queue_add (struct queue *q, size_t size)
+{
+    char *v = q->v;
+
+    if (q->first > 0 && 2 * q->first >= q->end) {
+        q->end -= q->first;
+        memmove (v, v + q->first * size, q->end * size);
+        q->first = 0;
+    }
+    q->v = v = xgrow (q->v, q->end, size);
+    return v + q->end++ * size;
+}
+
+static bool is_empty (const struct queue *q)
+{
+    return q->first == q->end;
+}
+
+static void add_member (struct queue *q, uint32_t m)
+{
+    *(uint32_t *)queue_add (q, sizeof (m)) = m;
+}
+
+static uint32_t take_member (struct queue *q)
+{
+    return ((uint32_t *)q->v)[q->first++];
+}
+
+/* The first message to a peer; NULL: none. */
+static struct outgoing *first_out (const struct stream_peer *p)
+{
+    return is_empty (&p->queue) ? NULL
+                                : (struct outgoing *)p->queue.v
+                                      + p->queue.first;
+}
+
+static bool take_event (struct comm_group *c, struct comm_done *done)
+{
+    if (is_empty (&c->events))
+        return false;
+    *done = ((struct comm_done *)c->events.v)[c->events.first++];
+    return true;
+}
 
 /*
  * Creation
  */
-
-static void list_add (struct member_ring *l, size_t n, uint32_t member)
-{
-    l->member[(l->first + l->count++) % n] = member;
-}
-
-static uint32_t list_take (struct member_ring *l, size_t n)
-{
-    uint32_t member = l->member[l->first];
-
-    l->first = (l->first + 1) % n;
-    l->count--;
-    return member;
-}
 
 static int take_letter (void *arg, size_t member,
                         const struct group_letter *letter, struct error *err);
@@ -158,73 +197,30 @@ struct comm_group *comm_group_open (struct group *g, const char *const *host)
     c->n = (uint32_t)g->n;
     c->ready = xcalloc (c->n, sizeof (*c->ready));
     c->chunk = group_pad_max (g, PACKET_HEADER);
-    c->from = c->to = -1;
-    c->event_end = &c->event;
     c->peer = xcalloc (c->n, sizeof (*c->peer));
-    c->pending.member = xarray (c->n, sizeof (*c->pending.member));
-    c->owing.member = xarray (c->n, sizeof (*c->owing.member));
-    for (uint32_t m = 0; m < c->n; m++) {
-        struct stream_peer *p = &c->peer[m];
-
-        p->first = p->next = p->missed = 1;
-        p->queue_end = &p->queue;
-        p->note_end = &p->note;
-    }
+    for (uint32_t m = 0; m < c->n; m++)
+        c->peer[m].first = c->peer[m].next = c->peer[m].missed = 1;
     g->ping_size = GROUP_PING_MIN;
     g->take = take_letter;
     g->take_arg = c;
     return c;
 }
 
-static void free_queue (struct stream_peer *p)
-{
-    while (p->queue) {
-        struct outgoing *o = p->queue;
-
-        p->queue = o->next;
-        free (o);
-    }
-    p->queue_end = &p->queue;
-}
-
-static bool take_event (struct comm_group *c, struct comm_done *done)
-{
-    struct stream_event *e = c->event;
-
-    if (!e)
-        return false;
-    *done = e->done;
-    if (!(c->event = e->next))
-        c->event_end = &c->event;
-    free (e);
-    return true;
-}
-
 void comm_group_drop (struct comm_group *c)
 {
-    struct comm_done done;
-
     if (!c)
         return;
     c->g->take = NULL;
     for (uint32_t m = 0; m < c->n; m++) {
-        struct stream_peer *p = &c->peer[m];
-
-        free_queue (p);
-        while (p->note) {
-            struct note *note = p->note;
-
-            p->note = note->next;
-            free (note);
-        }
-        free (p->out);
-        free (p->in);
+        free (c->peer[m].queue.v);
+        free (c->peer[m].notes.v);
+        free (c->peer[m].out);
+        free (c->peer[m].in);
     }
-    while (take_event (c, &done))
-        ;
+    free (c->events.v);
     free (c->peer);
-    free (c->pending.member);
-    free (c->owing.member);
+    free (c->pending.v);
+    free (c->owing.v);
     free (c->ready);
     free (c);
 }
@@ -248,11 +244,8 @@ void comm_group_close (struct comm_group *c)
 
 static void report (struct comm_group *c, uint32_t m, bool sent, bool lost)
 {
-    struct stream_event *e = xcalloc (1, sizeof (*e));
-
-    e->done = (struct comm_done){ m, sent, lost };
-    *c->event_end = e;
-    c->event_end = &e->next;
+    *(struct comm_done *)queue_add (&c->events, sizeof (struct comm_done))
+        = (struct comm_done){ m, sent, lost };
     c->started--;
 }
 
@@ -277,11 +270,9 @@ static void arrive (struct comm_group *c, uint32_t m, uint8_t age)
 /* Give up the messages that are waited for from a member. */
 static void give_up (struct comm_group *c, uint32_t m)
 {
-    struct stream_peer *p = &c->peer[m];
-
-    for (; p->wanted > 0; p->wanted--)
+    for (; c->peer[m].wanted > 0; c->peer[m].wanted--)
         report (c, m, false, true);
-    c->given_up = c->given_up || (c->from == m && !c->note);
+    c->given_up = c->given_up || (c->awaited == HERE && c->of == m);
 }
 
 /* The member is dead: end all messages from it and to it. */
@@ -289,10 +280,9 @@ static void drop_member (struct comm_group *c, uint32_t m)
 {
     struct stream_peer *p = &c->peer[m];
 
-    for (struct outgoing *o = p->queue; o; o = o->next)
+    for (struct outgoing *o; (o = first_out (p)); p->queue.first++)
         if (o->started)
             report (c, m, true, true);
-    free_queue (p);
     c->flight -= p->next - p->first;
     p->first = p->next;
     give_up (c, m);
@@ -352,17 +342,17 @@ static void make_pending (struct comm_group *c, uint32_t m)
 {
     struct stream_peer *p = &c->peer[m];
 
-    if (p->pending || !p->queue || !has_room (p))
+    if (p->pending || is_empty (&p->queue) || !has_room (p))
         return;
     p->pending = true;
-    list_add (&c->pending, c->n, m);
+    add_member (&c->pending, m);
 }
 
 /* Send the next packet of a peer's first message. */
 static int send_next (struct comm_group *c, uint32_t m, struct error *err)
 {
     struct stream_peer *p = &c->peer[m];
-    struct outgoing *o = p->queue;
+    struct outgoing *o = first_out (p);
     size_t bytes = o->left < c->chunk ? o->left : c->chunk;
     struct stream_packet *slot = &p->out[p->next % COMM_GROUP_WINDOW];
 
@@ -377,54 +367,40 @@ static int send_next (struct comm_group *c, uint32_t m, struct error *err)
         return -1;
     if (o->left > 0)
         return 0;
-    if (!(p->queue = o->next))
-        p->queue_end = &p->queue;
+    p->queue.first++;
     if (o->started)
         report (c, m, true, false);
-    free (o);
     return 0;
 }
 
 /* Send as much as allowed, one packet to each peer in turn. */
 static int pump (struct comm_group *c, struct error *err)
 {
-    while (c->pending.count > 0 && c->flight < COMM_GROUP_FLIGHT) {
-        uint32_t m = list_take (&c->pending, c->n);
+    while (!is_empty (&c->pending) && c->flight < COMM_GROUP_FLIGHT) {
+        uint32_t m = take_member (&c->pending);
         struct stream_peer *p = &c->peer[m];
 
         p->pending = false;
-        if (p->queue && has_room (p) && send_next (c, m, err) < 0)
+        if (!is_empty (&p->queue) && has_room (p) && send_next (c, m, err) < 0)
             return -1;
         make_pending (c, m);
     }
     return 0;
 }
 
-static int enqueue (struct comm_group *c, uint32_t m, struct outgoing *o,
-                    struct error *err)
-{
-    struct stream_peer *p = &c->peer[m];
-
-    if (!p->out)
-        p->out = xcalloc (COMM_GROUP_WINDOW, sizeof (*p->out));
-    o->age = c->age;
-    *p->queue_end = o;
-    p->queue_end = &o->next;
-    make_pending (c, m);
-    return pump (c, err);
-}
-
-static int post (struct comm_group *c, uint32_t m, size_t len, bool started,
+/* Begin to send a message. */
+static int post (struct comm_group *c, uint32_t m, const struct outgoing *o,
                  struct error *err)
 {
-    struct outgoing *o;
+    struct stream_peer *p = &c->peer[m];
+    struct outgoing *last = queue_add (&p->queue, sizeof (*last));
 
-    if (len > 0 && c->chunk == 0)
-        return error_input (err, "messages of this transport have no length");
-    o = xcalloc (1, sizeof (*o));
-    o->left = len;
-    o->started = started;
-    return enqueue (c, m, o, err);
+    *last = *o;
+    last->age = c->age;
+    if (!p->out)
+        p->out = xcalloc (COMM_GROUP_WINDOW, sizeof (*p->out));
+    make_pending (c, m);
+    return pump (c, err);
 }
 
 /*
@@ -463,13 +439,10 @@ static int send_again (struct comm_group *c, uint32_t m, struct error *err)
 static void keep_note (struct comm_group *c, uint32_t m,
                        const struct stream_packet *slot)
 {
-    struct stream_peer *p = &c->peer[m];
-    struct note *note = xcalloc (1, sizeof (*note) + slot->len);
+    struct note *note = queue_add (&c->peer[m].notes, sizeof (*note));
 
     note->len = slot->len;
     memcpy (note->data, slot->note, slot->len);
-    *p->note_end = note;
-    p->note_end = &note->next;
 }
 
 static int owe (struct comm_group *c, uint32_t m, struct error *err)
@@ -480,10 +453,10 @@ static int owe (struct comm_group *c, uint32_t m, struct error *err)
         return send_state (c, m, HAS, err);
     if (p->owes)
         return 0;
-    if (c->owing.count == 0)
+    if (is_empty (&c->owing))
         c->owing_since = group_now (c->g);
     p->owes = true;
-    list_add (&c->owing, c->n, m);
+    add_member (&c->owing, m);
     return 0;
 }
 
@@ -543,19 +516,47 @@ static int take_letter (void *arg, size_t member,
  * Waiting
  */
 
+static bool is_dead (const struct comm_group *c, uint32_t m)
+{
+    return c->g->member[m].dead;
+}
+
+static bool is_done (const struct comm_group *c)
+{
+    const struct stream_peer *p = &c->peer[c->of];
+
+    switch (c->awaited) {
+    case SENT:
+        return is_empty (&p->queue) || is_dead (c, c->of);
+    case HERE:
+        return p->arrived > 0 || c->given_up || is_dead (c, c->of);
+    case NOTED:
+        return !is_empty (&p->notes) || is_dead (c, c->of);
+    case ANY:
+        return c->arrived > 0 || group_now (c->g) >= c->until;
+    case ONE_EVENT:
+        return !is_empty (&c->events) || c->started == 0;
+    default:
+        return c->started == 0;
+    }
+}
+
+/* Whether anything is waited for from a member, be it room in its window. */
 static bool is_awaited (const struct comm_group *c, uint32_t m)
 {
     const struct stream_peer *p = &c->peer[m];
 
     return m != c->g->me
-           && (c->until || c->from == m || p->wanted > 0 || p->queue
+           && (c->awaited == ANY
+               || ((c->awaited == HERE || c->awaited == NOTED) && c->of == m)
+               || p->wanted > 0 || !is_empty (&p->queue)
                || (c->flight >= COMM_GROUP_FLIGHT && p->first != p->next));
 }
 
 static int tell_owing (struct comm_group *c, struct error *err)
 {
-    while (c->owing.count > 0) {
-        uint32_t m = list_take (&c->owing, c->n);
+    while (!is_empty (&c->owing)) {
+        uint32_t m = take_member (&c->owing);
 
         c->peer[m].owes = false;
         if (c->peer[m].untold > 0 && send_state (c, m, HAS, err) < 0)
@@ -572,39 +573,33 @@ static bool is_overdue (const struct comm_group *c, uint32_t m, int64_t begin_ns
     const struct stream_peer *p = &c->peer[m];
     int64_t since = p->moved > begin_ns ? p->moved : begin_ns;
 
-    return (p->wanted > 0 || (c->from == m && !c->note))
+    return (p->wanted > 0 || (c->awaited == HERE && c->of == m))
            && group_now (c->g) - since > group_dead_ns (c->g);
 }
 
-/* Ask all awaited members that have sent no letters since lately_ns; drop those
- * that have been silent since begin_ns. Give up overdue messages.
+/* First handle all messages that have arrived, so that no member is considered
+ * silent too soon. Ask all awaited members that have sent no letters since
+ * lately_ns; drop those that have been silent since begin_ns. Give up overdue
+ * messages.
  */
 static int ask_all (struct comm_group *c, int64_t begin_ns, int64_t lately_ns,
                     struct error *err)
-{
-    for (uint32_t m = 0; m < c->n; m++) {
-        if (is_overdue (c, m, begin_ns))
-            give_up (c, m);
-        if (!is_awaited (c, m) || c->g->member[m].spoke > lately_ns)
-            continue;
-        if (!group_listens (c->g, m, begin_ns))
-            drop_member (c, m);
-        else if (send_state (c, m, ASKS, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Handle all messages that have arrived, so that no member is considered silent
- * too soon.
- */
-static int catch_up (struct comm_group *c, struct error *err)
 {
     int rc;
 
     do
         rc = group_turn (c->g, group_now (c->g), err);
     while (rc > 0);
+    for (uint32_t m = 0; rc >= 0 && m < c->n; m++) {
+        if (is_overdue (c, m, begin_ns))
+            give_up (c, m);
+        if (!is_awaited (c, m) || c->g->member[m].spoke > lately_ns)
+            continue;
+        if (!group_listens (c->g, m, begin_ns))
+            drop_member (c, m);
+        else
+            rc = send_state (c, m, ASKS, err);
+    }
     return rc;
 }
 
@@ -613,9 +608,7 @@ static int64_t least (int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Wait until done () is true. Return 0, or -1 with err. */
-static int await (struct comm_group *c, bool (*done) (const struct comm_group *c),
-                  struct error *err)
+static int wait_until_done (struct comm_group *c, struct error *err)
 {
     int64_t gap = group_gap (c->g);
     int64_t longest = group_dead_ns (c->g) / ASK_TIMES;
@@ -623,17 +616,17 @@ static int await (struct comm_group *c, bool (*done) (const struct comm_group *c
     int64_t interval = least (ASK_FIRST * gap, longest);
     int64_t next = begin + interval;
 
-    while (!done (c)) {
+    while (!is_done (c)) {
         int64_t now = group_now (c->g);
-        int64_t tell = c->owing.count > 0 ? c->owing_since + gap : INT64_MAX;
+        int64_t tell = is_empty (&c->owing) ? INT64_MAX
+                                            : c->owing_since + gap;
 
         if (now >= tell) {
             if (tell_owing (c, err) < 0)
                 return -1;
         }
         else if (now >= next) {
-            if (catch_up (c, err) < 0
-                || ask_all (c, begin, now - interval, err) < 0)
+            if (ask_all (c, begin, now - interval, err) < 0)
                 return -1;
             interval = least (2 * interval, longest);
             next = group_now (c->g) + interval;
@@ -644,63 +637,18 @@ static int await (struct comm_group *c, bool (*done) (const struct comm_group *c
     return 0;
 }
 
-static bool is_dead (const struct comm_group *c, int64_t m)
-{
-    return c->g->member[(size_t)m].dead;
-}
-
-static bool is_sent (const struct comm_group *c)
-{
-    return !c->peer[c->to].queue || is_dead (c, c->to);
-}
-
-static bool is_here (const struct comm_group *c)
-{
-    return c->peer[c->from].arrived > 0 || c->given_up
-           || is_dead (c, c->from);
-}
-
-static bool is_noted (const struct comm_group *c)
-{
-    return c->peer[c->from].note || is_dead (c, c->from);
-}
-
-static bool is_any_here (const struct comm_group *c)
-{
-    return c->arrived > 0 || group_now (c->g) >= c->until;
-}
-
-static bool is_event (const struct comm_group *c)
-{
-    return c->event || c->started == 0;
-}
-
-static bool is_all_done (const struct comm_group *c)
-{
-    return c->started == 0;
-}
-
-static int wait_sent (struct comm_group *c, uint32_t to, struct error *err)
+/* Wait for something, of a member. Return 0, or -1 with err. */
+static int await (struct comm_group *c, enum awaited awaited, uint32_t of,
+                  struct error *err)
 {
     int rc;
 
-    c->to = to;
-    rc = await (c, is_sent, err);
-    c->to = -1;
-    return rc < 0 ? -1 : !is_dead (c, to);
-}
-
-static int wait_from (struct comm_group *c, uint32_t from,
-                      bool (*done) (const struct comm_group *c),
-                      struct error *err)
-{
-    int rc;
-
-    c->from = from;
-    c->note = done == is_noted;
-    rc = await (c, done, err);
-    c->from = -1;
-    c->note = c->given_up = false;
+    c->awaited = awaited;
+    c->of = of;
+    c->until = group_now (c->g) + group_dead_ns (c->g);
+    rc = wait_until_done (c, err);
+    c->awaited = NOTHING;
+    c->given_up = false;
     return rc;
 }
 
@@ -735,17 +683,26 @@ static int comm_barrier (void *vc, struct error *err)
     return 1;
 }
 
-static int comm_send (void *vc, uint32_t to, size_t len, struct error *err)
+static int send_and_wait (struct comm_group *c, uint32_t to,
+                          const struct outgoing *o, struct error *err)
 {
-    if (is_dead (vc, to))
+    if (is_dead (c, to))
         return 0;
-    return post (vc, to, len, false, err) < 0 ? -1 : wait_sent (vc, to, err);
+    if (post (c, to, o, err) < 0 || await (c, SENT, to, err) < 0)
+        return -1;
+    return !is_dead (c, to);
 }
 
-static void take_message (struct comm_group *c, uint32_t from)
+static int comm_send (void *vc, uint32_t to, size_t len, struct error *err)
+{
+    return send_and_wait (vc, to, &(struct outgoing){ .left = len }, err);
+}
+
+static int take_message (struct comm_group *c, uint32_t from)
 {
     c->peer[from].arrived--;
     c->arrived--;
+    return 1;
 }
 
 static int comm_recv (void *vc, uint32_t from, size_t len, struct error *err)
@@ -753,38 +710,33 @@ static int comm_recv (void *vc, uint32_t from, size_t len, struct error *err)
     struct comm_group *c = vc;
 
     (void)len;
-    if (wait_from (c, from, is_here, err) < 0)
+    if (await (c, HERE, from, err) < 0)
         return -1;
-    if (c->peer[from].arrived == 0)
-        return 0;
-    take_message (c, from);
-    return 1;
+    return c->peer[from].arrived > 0 ? take_message (c, from) : 0;
 }
 
 static int comm_recv_any (void *vc, size_t len, uint32_t *from,
                           struct error *err)
 {
     struct comm_group *c = vc;
-    int rc;
 
     (void)len;
-    c->until = group_now (c->g) + group_dead_ns (c->g);
-    rc = await (c, is_any_here, err);
-    c->until = 0;
-    if (rc < 0 || c->arrived == 0)
-        return rc;
+    if (await (c, ANY, 0, err) < 0)
+        return -1;
+    if (c->arrived == 0)
+        return 0;
     do
         c->last_any = (c->last_any + 1) % c->n;
     while (c->peer[c->last_any].arrived == 0);
     *from = c->last_any;
-    take_message (c, *from);
-    return 1;
+    return take_message (c, *from);
 }
 
 static int comm_start_send (void *vc, uint32_t to, size_t len,
                             struct error *err)
 {
     struct comm_group *c = vc;
+    struct outgoing o = { .left = len, .started = true };
 
     c->started++;
     if (is_dead (c, to))
@@ -793,7 +745,7 @@ static int comm_start_send (void *vc, uint32_t to, size_t len,
         report (c, to, true, false);
         arrive (c, to, c->age);
     }
-    else if (post (c, to, len, true, err) < 0)
+    else if (post (c, to, &o, err) < 0)
         return -1;
     return 1;
 }
@@ -802,25 +754,24 @@ static int comm_start_recv (void *vc, uint32_t from, size_t len,
                             struct error *err)
 {
     struct comm_group *c = vc;
-    struct stream_peer *p = &c->peer[from];
 
     (void)len;
     (void)err;
     c->started++;
-    if (p->arrived > 0) {
+    if (c->peer[from].arrived > 0) {
         take_message (c, from);
         report (c, from, false, false);
     }
     else if (is_dead (c, from))
         report (c, from, false, true);
     else
-        p->wanted++;
+        c->peer[from].wanted++;
     return 1;
 }
 
 static int comm_wait_one (void *vc, struct comm_done *done, struct error *err)
 {
-    return await (vc, is_event, err) < 0 ? -1 : take_event (vc, done);
+    return await (vc, ONE_EVENT, 0, err) < 0 ? -1 : take_event (vc, done);
 }
 
 static int comm_wait_all (void *vc, struct error *err)
@@ -828,7 +779,7 @@ static int comm_wait_all (void *vc, struct error *err)
     struct comm_done done;
     bool lost = false;
 
-    if (await (vc, is_all_done, err) < 0)
+    if (await (vc, ALL_DONE, 0, err) < 0)
         return -1;
     while (take_event (vc, &done))
         lost = lost || done.lost;
@@ -842,19 +793,13 @@ static int comm_wait_all (void *vc, struct error *err)
 static int comm_send_note (void *vc, uint32_t to, const void *data, size_t len,
                            struct error *err)
 {
-    struct comm_group *c = vc;
-    struct outgoing *o;
+    struct outgoing o = { .is_note = true, .len = (uint8_t)len };
 
-    if (is_dead (c, to))
-        return 0;
     if (len > COMM_GROUP_NOTE_MAX)
         return error_input (err, "a note of %zu bytes is too long", len);
-    o = xcalloc (1, sizeof (*o) + len);
-    o->is_note = true;
-    o->len = (uint8_t)len;
     if (len > 0)
-        memcpy (o->note, data, len);
-    return enqueue (c, to, o, err) < 0 ? -1 : wait_sent (c, to, err);
+        memcpy (o.note, data, len);
+    return send_and_wait (vc, to, &o, err);
 }
 
 /* *len is the room in buf, then the size of the note, which is cut if it does
@@ -863,20 +808,18 @@ static int comm_send_note (void *vc, uint32_t to, const void *data, size_t len,
 static int receive_note (struct comm_group *c, uint32_t from, void *buf,
                          size_t *len, struct error *err)
 {
-    struct stream_peer *p = &c->peer[from];
-    struct note *note;
+    struct queue *q = &c->peer[from].notes;
+    const struct note *note;
 
-    if (wait_from (c, from, is_noted, err) < 0)
+    if (await (c, NOTED, from, err) < 0)
         return -1;
-    if (!(note = p->note))
+    if (is_empty (q))
         return 0;
-    if (!(p->note = note->next))
-        p->note_end = &p->note;
+    note = (struct note *)q->v + q->first++;
     if (note->len < *len)
         *len = note->len;
     if (*len > 0)
         memcpy (buf, note->data, *len);
-    free (note);
     return 1;
 }
 
@@ -946,27 +889,12 @@ static int receive_blob (struct comm_group *c, uint32_t from,
     return rc;
 }
 
-/* Collect from all members, of which PULLED at a time are told to send. */
-static int pull (struct comm_group *c, struct comm_blob *all,
-                 struct error *err)
-{
-    uint32_t told = 1;
-
-    for (uint32_t m = 1; m < c->n; m++) {
-        for (; told < c->n && told < m + PULLED; told++)
-            if (comm_send_note (c, told, NULL, 0, err) < 0)
-                return -1;
-        if (receive_blob (c, m, &all[m], err) < 0)
-            return -1;
-    }
-    return 1;
-}
-
+/* Members send when they are told to: PULLED of them at a time. */
 static int comm_collect (void *vc, const void *data, size_t len,
                          struct comm_blob *all, struct error *err)
 {
     struct comm_group *c = vc;
-    int rc;
+    int rc = 1;
 
     if (c->g->me > 0) {
         rc = comm_recv_note (c, 0, NULL, 0, err);
@@ -978,10 +906,15 @@ static int comm_collect (void *vc, const void *data, size_t len,
     all[0] = (struct comm_blob){ xarray (len, 1), len };
     if (len > 0)
         memcpy (all[0].data, data, len);
-    rc = pull (c, all, err);
+    for (uint32_t m = 1, told = 1; rc >= 0 && m < c->n; m++) {
+        for (; rc >= 0 && told < c->n && told < m + PULLED; told++)
+            rc = comm_send_note (c, told, NULL, 0, err);
+        if (rc >= 0)
+            rc = receive_blob (c, m, &all[m], err);
+    }
     for (uint32_t m = 0; m < c->n && rc < 0; m++)
         free (all[m].data);
-    return rc;
+    return rc < 0 ? -1 : 1;
 }
 
 static int comm_tell (void *vc, struct comm_blob *blob, struct error *err)
