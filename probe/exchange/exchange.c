@@ -15,7 +15,7 @@
 
 enum {
     GROWTH_MAX = 16, /* maximum factor per try */
-    NOTE_BYTES = 4,
+    WORD = 4,        /* bytes of a number that is told */
 };
 
 /*
@@ -132,6 +132,29 @@ const struct comm_exchange *exchange_find (const struct comm *comm,
     }
     error_input (err, "'%.40s' is no exchange; there are %s", name, names);
     return NULL;
+}
+
+uint32_t *party_tell (const struct party *p, const uint32_t *word, size_t *n,
+                      struct error *err)
+{
+    struct comm_blob blob = { NULL, p->me == 0 ? *n * WORD : 0 };
+    uint32_t *told = NULL;
+
+    if (p->me == 0) {
+        blob.data = xarray (blob.len, 1);
+        for (size_t i = 0; i < *n; i++)
+            wire_put (blob.data + i * WORD, word[i], WORD);
+    }
+    if (p->comm->tell (p->c, &blob, err) >= 0) {
+        *n = blob.len / WORD;
+        told = xarray (*n, sizeof (*told));
+        for (size_t i = 0; i < *n; i++)
+            told[i] = (uint32_t)wire_get (blob.data + i * WORD, WORD);
+    }
+    else if (p->me != 0)
+        blob.data = NULL;
+    free (blob.data);
+    return told;
 }
 
 /*
@@ -317,7 +340,7 @@ static int settle (const struct comm_exchange *ex, struct comm_side *s,
                    int64_t batch_ns, struct error *err)
 {
     for (;;) {
-        uint8_t note[NOTE_BYTES] = { 0 };
+        uint8_t note[WORD] = { 0 };
         uint64_t next = 0;
         int rc = ex->run (ex, s, err);
 
@@ -325,12 +348,12 @@ static int settle (const struct comm_exchange *ex, struct comm_side *s,
             return -1;
         if (s->first) {
             next = rc > 0 ? measure_grow (s->n, s->ns, batch_ns) : 0;
-            wire_put (note, next, NOTE_BYTES);
-            rc = s->comm->send_note (s->c, s->peer, note, NOTE_BYTES, err);
+            wire_put (note, next, WORD);
+            rc = s->comm->send_note (s->c, s->peer, note, WORD, err);
         }
         else {
-            rc = s->comm->recv_note (s->c, s->peer, note, NOTE_BYTES, err);
-            next = wire_get (note, NOTE_BYTES);
+            rc = s->comm->recv_note (s->c, s->peer, note, WORD, err);
+            next = wire_get (note, WORD);
         }
         if (rc < 0)
             return -1;

@@ -28,6 +28,12 @@ const struct comm_exchange *exchange_find (const struct comm *comm,
 /* Kind i of a comm, its own first; NULL: no more. */
 const struct comm_exchange *exchange_at (const struct comm *comm, size_t i);
 
+/* All processes get the n words of process 0, which the caller frees; the word
+ * and n of the others are ignored. NULL with err.
+ */
+uint32_t *party_tell (const struct party *p, const uint32_t *word, size_t *n,
+                      struct error *err);
+
 /* Results: what a process measured with each of the others at one length, until
  * process 0 puts it into a series.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The test "pairs".
  *
- * Notes: process 0 sends a plan as probes, little-endian: round 4 bytes, then
- * the two processes, 4 bytes each; pairs have no round.
+ * Notes: process 0 tells all a plan by three words for each probe: round, and
+ * the two processes; pairs have no round.
  */
 #include "config.h"
 #include "probe/exchange/program.h"
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/wire.h"
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/sort.h"
@@ -20,8 +19,6 @@ enum {
     GATHER_STEPS = 64,
     NAME_MAX_BYTES = 256,
     RETEST_MAX = 1 << 20,
-    PROBE_BYTES = 12,
-    PAIR_BYTES = 8,
 };
 
 /*
@@ -191,91 +188,77 @@ uint32_t pairs_process (const struct party *p, const char *name)
     return end > first && name[len] == '\0' ? p->by_host[first] : p->n;
 }
 
-/* Give process 0's data, of *len bytes, to all processes. The data is freed or
- * returned. NULL with err on failure or if it is empty; the caller frees the
- * result.
- */
-static uint8_t *tell (const struct party *p, uint8_t *data, size_t *len,
-                      struct error *err)
+/* As party_tell, but it is an error if there is nothing. */
+static uint32_t *tell (const struct party *p, const uint32_t *word, size_t *n,
+                       struct error *err)
 {
-    struct comm_blob blob = { data, *len };
+    uint32_t *told = party_tell (p, word, n, err);
 
-    if (p->comm->tell (p->c, &blob, err) < 0) {
-        free (data);
-        return NULL;
-    }
-    if (blob.len == 0) {
-        error_world (err, "process 0 has nothing to measure");
-        free (blob.data);
-        return NULL;
-    }
-    *len = blob.len;
-    return blob.data;
-}
-
-static uint8_t *pack_plan (const struct plan *plan, size_t *len)
-{
-    uint8_t *data, *at;
-
-    *len = plan_probes (plan) * PROBE_BYTES;
-    at = data = xarray (*len, 1);
-    for (size_t r = 0; r < plan_rounds (plan); r++) {
-        size_t n;
-        const struct probe *pair = plan_round (plan, r, &n);
-
-        for (size_t i = 0; i < n; i++, at += PROBE_BYTES) {
-            wire_put (at, r, 4);
-            wire_put (at + 4, pair[i].a, 4);
-            wire_put (at + 8, pair[i].b, 4);
-        }
-    }
-    return data;
-}
-
-static struct plan *unpack_plan (const uint8_t *data, size_t len,
-                                 uint32_t n, struct error *err)
-{
-    struct plan *plan = plan_create ("pmm");
-
-    for (size_t at = 0; at + PROBE_BYTES <= len; at += PROBE_BYTES) {
-        uint32_t round = (uint32_t)wire_get (data + at, 4);
-        uint32_t a = (uint32_t)wire_get (data + at + 4, 4);
-        uint32_t b = (uint32_t)wire_get (data + at + 8, 4);
-
-        if (round > plan_rounds (plan) || a >= n || b >= n) {
-            error_world (err, "process 0 tells of pairs that are none");
-            plan_destroy (plan);
-            return NULL;
-        }
-        plan_add (plan, round, a, b);
-    }
-    return plan;
+    if (!told || *n > 0)
+        return told;
+    error_world (err, "process 0 has nothing to measure");
+    free (told);
+    return NULL;
 }
 
 struct pattern *pairs_tell (const struct party *p, const struct probe *pair,
                             size_t n, struct error *err)
 {
-    size_t len = p->me == 0 ? n * PAIR_BYTES : 0;
-    uint8_t *data = p->me == 0 ? xarray (len, 1) : NULL;
-    struct pattern *pattern;
-    struct probe *told;
+    uint32_t *word = xarray (2 * n, sizeof (*word)), *told;
+    struct pattern *pattern = NULL;
+    struct probe *all;
 
-    for (size_t i = 0; data && i < n; i++) {
-        wire_put (data + i * PAIR_BYTES, pair[i].a, 4);
-        wire_put (data + i * PAIR_BYTES + 4, pair[i].b, 4);
+    for (size_t i = 0; p->me == 0 && i < n; i++) {
+        word[2 * i] = pair[i].a;
+        word[2 * i + 1] = pair[i].b;
     }
-    if (!(data = tell (p, data, &len, err)))
-        return NULL;
-    n = len / PAIR_BYTES;
-    told = xarray (n, sizeof (*told));
-    for (size_t i = 0; i < n; i++) {
-        told[i].a = (uint32_t)wire_get (data + i * PAIR_BYTES, 4);
-        told[i].b = (uint32_t)wire_get (data + i * PAIR_BYTES + 4, 4);
+    n = 2 * n;
+    if ((told = tell (p, word, &n, err))) {
+        n /= 2;
+        all = xarray (n, sizeof (*all));
+        for (size_t i = 0; i < n; i++)
+            all[i] = (struct probe){ told[2 * i], told[2 * i + 1] };
+        pattern = pattern_of_pairs (all, n, p->n, NULL, err);
+        free (all);
     }
-    pattern = pattern_of_pairs (told, n, p->n, NULL, err);
+    free (word);
     free (told);
-    free (data);
     return pattern;
+}
+
+/* All get process 0's plan between processes; others have none. NULL with err.
+ */
+static struct plan *tell_plan (const struct party *p, const struct plan *plan,
+                               struct error *err)
+{
+    size_t n = 0, count;
+    uint32_t *word = xarray (plan ? 3 * plan_probes (plan) : 0, sizeof (*word));
+    struct plan *of = NULL;
+    uint32_t *told;
+
+    for (size_t r = 0; plan && r < plan_rounds (plan); r++) {
+        const struct probe *pair = plan_round (plan, r, &count);
+
+        for (size_t i = 0; i < count; i++) {
+            word[n++] = (uint32_t)r;
+            word[n++] = pair[i].a;
+            word[n++] = pair[i].b;
+        }
+    }
+    if ((told = tell (p, word, &n, err)))
+        of = plan_create ("pmm");
+    for (size_t i = 0; of && i + 3 <= n; i += 3)
+        if (told[i] > plan_rounds (of) || told[i + 1] >= p->n
+            || told[i + 2] >= p->n) {
+            error_world (err, "process 0 names pairs that do not exist");
+            plan_destroy (of);
+            of = NULL;
+        }
+        else
+            plan_add (of, told[i], told[i + 1], told[i + 2]);
+    free (word);
+    free (told);
+    return of;
 }
 
 /*
@@ -338,8 +321,6 @@ static int schedule_plan (const struct exchange_session *x,
 {
     const struct party *p = &x->party;
     struct plan *plan = p->me == 0 ? get_plan (x, s->fabric, err) : NULL;
-    size_t len = 0;
-    uint8_t *data = plan ? pack_plan (plan, &len) : NULL;
     uint32_t *process = xarray (p->n, sizeof (*process));
     struct error why;
 
@@ -347,11 +328,10 @@ static int schedule_plan (const struct exchange_session *x,
         process[i] = i;
     if (plan)
         s->name = plan_method (plan);
-    data = tell (p, data, &len, p->me == 0 && !plan ? &why : err);
-    if (data && (s->plan = unpack_plan (data, len, p->n, err)))
+    s->plan = tell_plan (p, plan, p->me == 0 && !plan ? &why : err);
+    if (s->plan)
         s->pattern = pattern_of_plan (s->plan, process, p->n, p->n, NULL, err);
     free (process);
-    free (data);
     plan_destroy (plan);
     return s->pattern ? 0 : -1;
 }
@@ -458,7 +438,6 @@ size_t pairs_worst (const struct series *s, struct probe *pair, size_t n)
 static int retest (struct exchange_session *x, const char *name,
                    const struct series *s, struct error *err)
 {
-    static const char *const what[] = { "first, us", "again, us" };
     struct pairs_schedule worst = { .name = name };
     size_t max = (size_t)x->args->retest;
     struct probe *pair;
@@ -478,8 +457,6 @@ static int retest (struct exchange_session *x, const char *name,
     word = xasprintf ("%s" SERIES_AGAIN, name);
     rc = run_pairs (x, s ? s->test : SERIES_ONE_TO_ONE, word, &worst, &again,
                     err);
-    if (rc == 0)
-        session_compare (x, s, again, what);
     pattern_destroy (worst.pattern);
     free (word);
     return rc;

@@ -508,28 +508,24 @@ int session_series (struct exchange_session *x, enum series_test test,
     return rc;
 }
 
-struct session_pair {
-    const struct series *a, *b;
-    const char *const *what;
-};
-
-void session_compare (struct exchange_session *x, const struct series *a,
-                      const struct series *b, const char *const what[2])
+/* Print a run beside the one before, if it repeats that: for each pair that
+ * both have, by length, the time in each, in microseconds, and the factor.
+ */
+static void print_beside (const struct series *a, const struct series *b,
+                          enum series_stat stat, FILE *fp)
 {
-    if (x->party.me != 0)
+    bool noise = b->test == SERIES_NOISE || b->test == SERIES_NOISE_BLOCKING;
+    size_t len = strlen (a->pattern);
+
+    if (!noise && (strncmp (b->pattern, a->pattern, len)
+                   || strcmp (b->pattern + len, SERIES_AGAIN)))
         return;
-    x->compared = xgrow (x->compared, x->ncompared, sizeof (*x->compared));
-    x->compared[x->ncompared++] = (struct session_pair){ a, b, what };
-}
-
-static void print_comparison (const struct session_pair *v,
-                              enum series_stat stat, FILE *fp)
-{
     fprintf (fp, "%-20s %-20s %10s %12s %12s %8s\n", "from", "to", "bytes",
-             v->what[0], v->what[1], "factor");
-    for (size_t i = 0; i < v->b->npairs; i++) {
-        const struct series_row *y = &v->b->row[i];
-        const struct series_row *x = series_at (v->a, y->a, y->b, y->length);
+             noise ? "alone, us" : "first, us",
+             noise ? "noise, us" : "again, us", "factor");
+    for (size_t i = 0; i < b->npairs; i++) {
+        const struct series_row *y = &b->row[i];
+        const struct series_row *x = series_at (a, y->a, y->b, y->length);
         double before, now;
 
         if (!series_measured (x) || !series_measured (y))
@@ -537,8 +533,8 @@ static void print_comparison (const struct session_pair *v,
         before = x->time_ns[stat];
         now = y->time_ns[stat];
         fprintf (fp, "%-20s %-20s %10" PRIu64 " %12.3f %12.3f",
-                 v->b->process[y->a].label, v->b->process[y->b].label,
-                 y->length, before / 1e3, now / 1e3);
+                 b->process[y->a].label, b->process[y->b].label, y->length,
+                 before / 1e3, now / 1e3);
         if (before > 0)
             fprintf (fp, " %8.2f", now / before);
         fputc ('\n', fp);
@@ -580,22 +576,25 @@ static void number_hosts (struct exchange_session *x)
     p->by_host = x->by_host;
 }
 
-/* Print tables for people. */
-static int print (const struct exchange_session *x, struct error *err)
+/* Print tables for people; if all was measured, runs side by side as well. */
+static int print (const struct exchange_session *x, bool all,
+                  struct error *err)
 {
     struct series_save to = { .stat = x->args->stat, .format = "table" };
 
     if (series_save (&x->runs, &to, err) < 0)
         return -1;
-    for (size_t i = 0; i < x->ncompared; i++)
-        print_comparison (&x->compared[i], x->args->stat, stdout);
+    for (size_t i = 1; all && i < x->runs.n; i++)
+        print_beside (x->runs.run[i - 1], x->runs.run[i], x->args->stat,
+                      stdout);
     if (fflush (stdout) == EOF)
         return error_errno (err, "standard output");
     return 0;
 }
 
 /* Write the runs to the requested output. */
-static int save (const struct exchange_session *x, struct error *err)
+static int save (const struct exchange_session *x, bool all,
+                 struct error *err)
 {
     const struct exchange_args *a = x->args;
     struct series_save to = { .path = a->output, .stat = a->stat,
@@ -605,10 +604,10 @@ static int save (const struct exchange_session *x, struct error *err)
     if (x->runs.n == 0)
         return 0;
     if ((a->output || a->format) && series_save (&x->runs, &to, err) < 0) {
-        print (x, NULL); /* at least this is left of the measurement */
+        print (x, all, NULL); /* at least this is left of the measurement */
         return -1;
     }
-    return a->output || !a->format ? print (x, err) : 0;
+    return a->output || !a->format ? print (x, all, err) : 0;
 }
 
 /* If a run fails, save what was measured. */
@@ -622,8 +621,7 @@ static void give_up (struct exchange_session *x)
         s->complete = false;
         series_sort (s, NULL);
     }
-    x->ncompared = 0;
-    save (x, NULL);
+    save (x, false, NULL);
 }
 
 static bool is_complete (const struct series_list *runs)
@@ -679,7 +677,7 @@ int exchange_run (const struct exchange_program *program,
     if (rc < 0)
         give_up (&x);
     else if (p->me == 0
-             && (save (&x, err) < 0
+             && (save (&x, true, err) < 0
                  || (program->after
                      && program->after (program->data, &x, err) < 0)))
         rc = -1;
@@ -689,7 +687,6 @@ int exchange_run (const struct exchange_program *program,
         rc = ERROR_WORLD;
 error:
     series_list_clear (&x.runs);
-    free (x.compared);
     free (x.by_host);
     free (x.host);
     return rc;

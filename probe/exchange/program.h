@@ -79,8 +79,6 @@ struct exchange_session {
     uint32_t *by_host; /* [n] the party's */
     uint32_t *host;    /* [n] of each process, the first process on its host */
     struct series_list runs; /* at process 0 */
-    struct session_pair *compared; /* [ncompared] to print side by side */
-    size_t ncompared;
 };
 
 struct exchange_test {
@@ -143,20 +141,13 @@ int exchange_run (const struct exchange_program *program,
                   void *c, struct error *err);
 
 /* At process 0, add a new series of all processes to the session's runs, with
- * the words that describe this run; elsewhere *s is NULL. Return 0, or -1 with
- * err.
+ * the words that describe this run; elsewhere *s is NULL. A run that repeats
+ * the one before, with noise or of pairs alone (SERIES_AGAIN), is printed
+ * beside it as well. Return 0, or -1 with err.
  */
 int session_series (struct exchange_session *x, enum series_test test,
                     const char *pattern, const char *exchange,
                     struct series **s, struct error *err);
-
-/* Print two of the runs, both sorted, side by side after all tables, with the
- * headings what[2]: for each pair that both have, by length, the time in each,
- * in microseconds, and the factor from the first to the second. Does nothing
- * except at process 0.
- */
-void session_compare (struct exchange_session *x, const struct series *a,
-                      const struct series *b, const char *const what[2]);
 
 /*
  * The test "pairs": pairs of processes, step by step

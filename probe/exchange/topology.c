@@ -170,16 +170,14 @@ static int repeat (const struct party *p, struct passes *st, int64_t *ns,
 static int tell_word (const struct party *p, uint32_t *word,
                       struct error *err)
 {
-    uint8_t data[WORD];
-    struct comm_blob blob = { data, sizeof (data) };
+    size_t n = 1;
+    uint32_t *told = party_tell (p, word, &n, err);
 
-    wire_put (data, *word, WORD);
-    if (p->comm->tell (p->c, &blob, err) < 0)
+    if (told)
+        *word = n == 1 ? *told : 0;
+    else
         return -1;
-    if (p->me != 0) {
-        *word = blob.len == WORD ? (uint32_t)wire_get (blob.data, WORD) : 0;
-        free (blob.data);
-    }
+    free (told);
     return 0;
 }
 
