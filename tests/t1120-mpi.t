@@ -186,7 +186,7 @@ test_refusals ()
 test_arguments ()
 {
     step 2 "$probe" operations --repeats 0 >out
-    is "$? $(said)" "2 $prog: --repeats: '0' is no number from 1 to 1000000" \
+    is "$? $(said)" "2 $prog: --repeats: '0' is not from 1 to 1000000" \
         "... no repeats: exit 2, said by one"
     step 2 "$probe" operations --append -o costs >out
     like "$? $(said)" "^2 $prog: .*--append" \

@@ -19,64 +19,14 @@
 
 enum { NUMBERS_MAX = 3, WORD_MAX = 40 };
 
-/* Set a number of exchanges or the like, from min to max. */
-static int set_count (void *field, const char *value, uint64_t min,
-                      uint64_t max, struct error *err)
-{
-    uint64_t v;
-
-    if (text_u64 (value, min, max, &v) < 0)
-        return error_input (err, "'%.40s' is no number from %u to %u", value,
-                            (unsigned int)min, (unsigned int)max);
-    *(unsigned int *)field = (unsigned int)v;
-    return 0;
-}
-
-static int set_repeats (void *field, const char *value, struct error *err)
-{
-    return set_count (field, value, 1, MEASURE_REPEATS_MAX, err);
-}
-
-static int set_warm_up (void *field, const char *value, struct error *err)
-{
-    return set_count (field, value, 0, MEASURE_REPEATS_MAX, err);
-}
-
-static int set_exchanges (void *field, const char *value, struct error *err)
-{
-    return set_count (field, value, 1, MEASURE_EXCHANGES_MAX, err);
-}
-
-static int set_batch (void *field, const char *value, struct error *err)
-{
-    double ms;
-
-    if (text_double (value, 0, 1e6, &ms) < 0)
-        return error_input (err, "'%.40s' is no number of milliseconds",
-                            value);
-    *(int64_t *)field = (int64_t)(1e6 * ms);
-    return 0;
-}
-
 static int set_seed (void *field, const char *value, struct error *err)
 {
     struct exchange_args *a = field;
 
     a->shuffle = true;
     if (text_u64 (value, 0, INT64_MAX, &a->seed) < 0)
-        return error_input (err, "'%.40s' is no number from 0 to %jd", value,
+        return error_input (err, "'%.40s' is not a number from 0 to %jd", value,
                             (intmax_t)INT64_MAX);
-    return 0;
-}
-
-static int set_stat (void *field, const char *value, struct error *err)
-{
-    int stat = series_find (series_stat_names, value);
-
-    if (stat < 0)
-        return error_input (err, "'%.40s' is no statistic; there are min, "
-                                 "p25, median, p75, max, mean, sd", value);
-    *(enum series_stat *)field = (enum series_stat)stat;
     return 0;
 }
 
@@ -105,7 +55,7 @@ static int add_length (struct lengths *l, uint64_t length, struct error *err)
 
 static int bad_length (const char *text, struct error *err)
 {
-    return error_input (err, "'%.40s' is no length of 0 to %d bytes, nor "
+    return error_input (err, "'%.40s' is not a length of 0 to %d bytes, nor "
                              "FROM:TO:STEP or FROM:TO:xFACTOR",
                         text, ARGS_LENGTH_MAX);
 }
@@ -185,7 +135,7 @@ static int set_patterns (void *field, const char *value, struct error *err)
         int kind = pattern_find (name);
 
         if (kind < 0 && strcmp (name, "pmm"))
-            return error_input (err, "'%s' is no pattern; 'pmm pattern' lists "
+            return error_input (err, "'%s' is not a pattern; 'pmm pattern' lists "
                                      "them", name);
         if (kind >= 0 && pattern_whole ((enum pattern_kind)kind)
             && kind != PATTERN_ALL_TO_ALL)
@@ -217,10 +167,10 @@ static int set_shapes (void *field, const char *value, struct error *err)
 #define FIELD(x) offsetof (struct exchange_args, x)
 
 static const struct opt args_common[] = {
-    { "repeats", 'n', "N", set_repeats, FIELD (how.repeats),
-      "how often to measure each: 100" },
-    { "warm-up", 0, "N", set_warm_up, FIELD (how.warm_up),
-      "exchanges before, which do not count: 2" },
+    { "repeats", 'n', "N", opt_int, FIELD (how.repeats),
+      "how often to measure each: 100", 1, MEASURE_REPEATS_MAX },
+    { "warm-up", 0, "N", opt_int, FIELD (how.warm_up),
+      "exchanges before, which do not count: 2", 0, MEASURE_REPEATS_MAX },
     { "output", 'o', "FILE", opt_string, FIELD (output),
       "leave the results there, too" },
     { 0 },
@@ -229,14 +179,16 @@ static const struct opt args_common[] = {
 static const struct opt args_series[] = {
     { "lengths", 'l', "LIST", set_lengths, FIELD (length),
       "bytes of a message: N, FROM:TO:STEP, FROM:TO:xFACTOR" },
-    { "exchanges", 0, "N", set_exchanges, FIELD (how.exchanges),
-      "exchanges of a repeat, timed together: 1, both ways 16" },
-    { "batch-ms", 0, "MS", set_batch, FIELD (how.batch_ns),
-      "more of them, until a repeat takes so long" },
+    { "exchanges", 0, "N", opt_int, FIELD (how.exchanges),
+      "exchanges of a repeat, timed together: 1, both ways 16", 1,
+      MEASURE_EXCHANGES_MAX },
+    { "batch-ms", 0, "MS", opt_double, FIELD (batch_ms),
+      "more of them, until a repeat takes so long", 0, 1e6 },
     { "seed", 0, "N", set_seed, 0,
       "shuffle steps and processes, by this number" },
-    { "stat", 0, "NAME", set_stat, FIELD (stat),
-      "what tables say of the repeats: min, median, mean, ...: median" },
+    { "stat", 0, "NAME", NULL, FIELD (stat),
+      "what tables say of the repeats: min, median, mean, ...: median",
+      OPT_ROWS (series_stat_names) },
     { "append", 0, NULL, opt_true, FIELD (append),
       "behind what the output holds already" },
     { "format", 0, "NAME", set_format, FIELD (format),
@@ -272,7 +224,7 @@ const struct opt args_noise[] = {
     { "noise-length", 0, "BYTES", set_bytes, FIELD (noise_length),
       "of their messages: 8192" },
     { "noise-messages", 0, "N", opt_u64, FIELD (noise_messages),
-      "to each of the others, in a repeat: 10" },
+      "to each of the others, in a repeat: 10", 0, MEASURE_REPEATS_MAX },
     { "goals", 0, "N", opt_u64, FIELD (goals),
       "how many goal pairs: all there are" },
     { "goal", 0, "A,B", opt_string, FIELD (goal), "the one goal pair" },
@@ -310,9 +262,6 @@ static int check (const struct exchange_args *a, struct error *err)
         return error_input (err, "--append: to which --output?");
     if (a->noise_on && !a->goal)
         return error_input (err, "--noise-on: beside which --goal?");
-    if (a->noise_messages > MEASURE_REPEATS_MAX)
-        return error_input (err, "--noise-messages: more than %d",
-                            MEASURE_REPEATS_MAX);
     return 0;
 }
 
@@ -376,6 +325,7 @@ int exchange_parse (const struct exchange_program *program, int argc,
         return first;
     if (first < argc)
         return error_input (err, "'%.80s' is not an option", argv[first]);
+    args->how.batch_ns = (int64_t)(1e6 * args->batch_ms);
     return check (args, err);
 }
 

@@ -32,6 +32,7 @@ struct exchange_args {
         size_t n;    /* 0: the test's default */
     } length;
     struct measure_how how;
+    double batch_ms;        /* becomes how.batch_ns */
     enum series_stat stat;  /* shown in tables */
     bool shuffle;           /* with the seed */
     uint64_t seed;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probe/exchange/comm.h"
+#include "probe/exchange/program.h"
 #include "probe/mpi/places.h"
 #include "util/error.h"
 
@@ -75,6 +75,13 @@ extern const struct comm comm_mpi;
 
 /* MPI's own kinds of exchange (kinds.c). */
 extern const struct comm_exchange comm_mpi_kinds[];
+
+/* Measure what MPI's operations cost, a fast one fast_repeats times per repeat.
+ * All processes, 2 or more, call this; process 0 prints the costs and writes
+ * them to --output. Return 0, or -1 with err.
+ */
+int operations_run (const struct exchange_session *x, uint64_t fast_repeats,
+                    struct error *err);
 
 /* Call an MPI function on this communicator with the arguments that follow: 0,
  * or -1 with one sentence in err: `if (CALL (err, MPI_Barrier, comm) < 0)`.

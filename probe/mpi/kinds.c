@@ -15,36 +15,30 @@
 
 enum { TAG = 4, TAG_THERE = 5 };
 
+enum manner { ROUND_TRIP, SENDRECV, NONBLOCKING, PERSISTENT, READY, BUFFERED };
+
 /* One side of n exchanges. */
 struct mpi_side {
     struct comm_mpi *c;
+    enum manner manner;
     int peer, len;
     bool first;
     unsigned int n;
     MPI_Request request[2]; /* of its receive, of its send */
 };
 
-/* What a kind does; only `loop` is timed. */
-struct mpi_manner {
-    int (*begin) (struct mpi_side *s, struct error *err); /* may be NULL */
-    int (*loop) (struct mpi_side *s, struct error *err);
-};
+/* What each MPI call gets: the message, the peer and where. */
+#define OUT(s) (s)->c->out, (s)->len, MPI_BYTE, (s)->peer, TAG
+#define IN(s) (s)->c->in, (s)->len, MPI_BYTE, (s)->peer, TAG
 
 static int receive (struct mpi_side *s, struct error *err)
 {
-    return CALL (err, MPI_Recv, s->c->in, s->len, MPI_BYTE, s->peer, TAG,
-                 s->c->comm, MPI_STATUS_IGNORE);
+    return CALL (err, MPI_Recv, IN (s), s->c->comm, MPI_STATUS_IGNORE);
 }
 
 static int start_receive (struct mpi_side *s, struct error *err)
 {
-    return CALL (err, MPI_Irecv, s->c->in, s->len, MPI_BYTE, s->peer, TAG,
-                 s->c->comm, &s->request[0]);
-}
-
-static int wait_receive (struct mpi_side *s, struct error *err)
-{
-    return CALL (err, MPI_Wait, &s->request[0], MPI_STATUS_IGNORE);
+    return CALL (err, MPI_Irecv, IN (s), s->c->comm, &s->request[0]);
 }
 
 static int wait_both (struct mpi_side *s, struct error *err)
@@ -54,180 +48,113 @@ static int wait_both (struct mpi_side *s, struct error *err)
     return CALL (err, MPI_Waitall, 2, s->request, status);
 }
 
-/*
- * Both ways at once
- */
-
-static int loop_sendrecv (struct mpi_side *s, struct error *err)
+static int both_ways (struct mpi_side *s, struct error *err)
 {
-    for (unsigned int i = 0; i < s->n; i++)
-        if (CALL (err, MPI_Sendrecv, s->c->out, s->len, MPI_BYTE, s->peer,
-                  TAG, s->c->in, s->len, MPI_BYTE, s->peer, TAG,
-                  s->c->comm, MPI_STATUS_IGNORE) < 0)
-            return -1;
-    return 0;
-}
-
-static int loop_nonblocking (struct mpi_side *s, struct error *err)
-{
-    for (unsigned int i = 0; i < s->n; i++)
+    switch (s->manner) {
+    case SENDRECV:
+        return CALL (err, MPI_Sendrecv, OUT (s), IN (s), s->c->comm,
+                     MPI_STATUS_IGNORE);
+    case NONBLOCKING:
         if (start_receive (s, err) < 0
-            || CALL (err, MPI_Isend, s->c->out, s->len, MPI_BYTE, s->peer,
-                     TAG, s->c->comm, &s->request[1]) < 0
-            || wait_both (s, err) < 0)
+            || CALL (err, MPI_Isend, OUT (s), s->c->comm, &s->request[1]) < 0)
             return -1;
-    return 0;
-}
-
-static int begin_persistent (struct mpi_side *s, struct error *err)
-{
-    if (CALL (err, MPI_Recv_init, s->c->in, s->len, MPI_BYTE, s->peer, TAG,
-              s->c->comm, &s->request[0]) < 0)
-        return -1;
-    return CALL (err, MPI_Send_init, s->c->out, s->len, MPI_BYTE, s->peer,
-                 TAG, s->c->comm, &s->request[1]);
-}
-
-static int loop_persistent (struct mpi_side *s, struct error *err)
-{
-    for (unsigned int i = 0; i < s->n; i++)
-        if (CALL (err, MPI_Startall, 2, s->request) < 0
-            || wait_both (s, err) < 0)
+        return wait_both (s, err);
+    default:
+        if (CALL (err, MPI_Startall, 2, s->request) < 0)
             return -1;
-    return 0;
-}
-
-/*
- * Round trips
- */
-
-static int send_plain (struct mpi_side *s, struct error *err)
-{
-    return CALL (err, MPI_Send, s->c->out, s->len, MPI_BYTE, s->peer, TAG,
-                 s->c->comm);
-}
-
-static int there_and_back (struct mpi_side *s,
-                           int (*send) (struct mpi_side *s,
-                                        struct error *err),
-                           struct error *err)
-{
-    for (unsigned int i = 0; i < s->n; i++)
-        if ((!s->first && receive (s, err) < 0) || send (s, err) < 0
-            || (s->first && receive (s, err) < 0))
-            return -1;
-    return 0;
-}
-
-static int loop_round_trip (struct mpi_side *s, struct error *err)
-{
-    return there_and_back (s, send_plain, err);
-}
-
-static int begin_ready (struct mpi_side *s, struct error *err)
-{
-    return s->first ? 0 : start_receive (s, err);
-}
-
-static int send_ready (struct mpi_side *s, struct error *err)
-{
-    return CALL (err, MPI_Rsend, s->c->out, s->len, MPI_BYTE, s->peer, TAG,
-                 s->c->comm);
-}
-
-static int loop_ready (struct mpi_side *s, struct error *err)
-{
-    for (unsigned int i = 0; i < s->n; i++) {
-        if (s->first) {
-            if (start_receive (s, err) < 0 || send_ready (s, err) < 0
-                || wait_receive (s, err) < 0)
-                return -1;
-        }
-        else if (wait_receive (s, err) < 0
-                 || (i + 1 < s->n && start_receive (s, err) < 0)
-                 || send_ready (s, err) < 0)
-            return -1;
+        return wait_both (s, err);
     }
-    return 0;
 }
 
-static int begin_buffered (struct mpi_side *s, struct error *err)
+static int round_trip (struct mpi_side *s, struct error *err)
 {
-    return comm_mpi_buffer (s->c, (size_t)s->len, err);
+    if (!s->first && receive (s, err) < 0)
+        return -1;
+    if ((s->manner == BUFFERED ? CALL (err, MPI_Bsend, OUT (s), s->c->comm)
+                               : CALL (err, MPI_Send, OUT (s), s->c->comm))
+        < 0)
+        return -1;
+    return s->first ? receive (s, err) : 0;
 }
 
-static int send_buffered (struct mpi_side *s, struct error *err)
+static int round_trip_ready (struct mpi_side *s, bool last, struct error *err)
 {
-    return CALL (err, MPI_Bsend, s->c->out, s->len, MPI_BYTE, s->peer, TAG,
-                 s->c->comm);
-}
-
-static int loop_buffered (struct mpi_side *s, struct error *err)
-{
-    return there_and_back (s, send_buffered, err);
-}
-
-/*
- * The table
- */
-
-static int meet (struct mpi_side *s, struct error *err)
-{
+    if (s->first
+        && (start_receive (s, err) < 0
+            || CALL (err, MPI_Rsend, OUT (s), s->c->comm) < 0))
+        return -1;
+    if (CALL (err, MPI_Wait, &s->request[0], MPI_STATUS_IGNORE) < 0)
+        return -1;
     if (s->first)
-        return CALL (err, MPI_Recv, NULL, 0, MPI_BYTE, s->peer, TAG_THERE,
-                     s->c->comm, MPI_STATUS_IGNORE);
-    return CALL (err, MPI_Send, NULL, 0, MPI_BYTE, s->peer, TAG_THERE,
-                 s->c->comm);
+        return 0;
+    if (!last && start_receive (s, err) < 0)
+        return -1;
+    return CALL (err, MPI_Rsend, OUT (s), s->c->comm);
+}
+
+/* What comes before, which is not timed. */
+static int begin (struct mpi_side *s, struct error *err)
+{
+    int rc = 0;
+
+    if (s->manner == READY && !s->first)
+        rc = start_receive (s, err);
+    else if (s->manner == BUFFERED)
+        rc = comm_mpi_buffer (s->c, (size_t)s->len, err);
+    else if (s->manner == PERSISTENT) {
+        rc = CALL (err, MPI_Recv_init, IN (s), s->c->comm, &s->request[0]);
+        if (rc == 0)
+            rc = CALL (err, MPI_Send_init, OUT (s), s->c->comm,
+                       &s->request[1]);
+    }
+    if (rc < 0)
+        return -1;
+    return s->first ? CALL (err, MPI_Recv, NULL, 0, MPI_BYTE, s->peer,
+                            TAG_THERE, s->c->comm, MPI_STATUS_IGNORE)
+                    : CALL (err, MPI_Send, NULL, 0, MPI_BYTE, s->peer,
+                            TAG_THERE, s->c->comm);
 }
 
 static int run (const struct comm_exchange *ex, struct comm_side *side,
                 struct error *err)
 {
-    const struct mpi_manner *manner = ex->manner;
     struct mpi_side s = {
         .c = side->c,
+        .manner = *(const enum manner *)ex->manner,
         .peer = (int)side->peer,
         .len = (int)side->len,
         .first = side->first,
         .n = side->n,
         .request = { MPI_REQUEST_NULL, MPI_REQUEST_NULL },
     };
-    int64_t began;
-    int rc = -1;
+    int rc = begin (&s, err);
+    int64_t began = clock_ns ();
 
-    if ((manner->begin && manner->begin (&s, err) < 0) || meet (&s, err) < 0)
-        goto error;
-    began = clock_ns ();
-    if (manner->loop (&s, err) < 0)
-        goto error;
+    for (unsigned int i = 0; i < s.n && rc == 0; i++)
+        rc = ex->both_ways         ? both_ways (&s, err)
+             : s.manner == READY ? round_trip_ready (&s, i + 1 == s.n, err)
+                                 : round_trip (&s, err);
     if (s.first)
         side->ns = clock_ns () - began;
-    rc = 1;
-error:
     for (int i = 0; i < 2; i++)
         if (s.request[i] != MPI_REQUEST_NULL)
             MPI_Request_free (&s.request[i]);
-    return rc;
+    return rc < 0 ? -1 : 1;
 }
 
-static const struct mpi_manner round_trip = { NULL, loop_round_trip },
-                               sendrecv = { NULL, loop_sendrecv },
-                               nonblocking = { NULL, loop_nonblocking },
-                               persistent = { begin_persistent,
-                                              loop_persistent },
-                               ready = { begin_ready, loop_ready },
-                               buffered = { begin_buffered, loop_buffered };
+#define MANNER(x) &(const enum manner){ x }
 
 const struct comm_exchange comm_mpi_kinds[] = {
     { "round-trip", "a message there, then one back", run, false,
-      &round_trip },
-    { "sendrecv", "both ways, each by one call", run, true, &sendrecv },
+      MANNER (ROUND_TRIP) },
+    { "sendrecv", "both ways, each by one call", run, true,
+      MANNER (SENDRECV) },
     { "nonblocking", "both ways, started and waited for", run, true,
-      &nonblocking },
+      MANNER (NONBLOCKING) },
     { "persistent", "the same by requests made once", run, true,
-      &persistent },
-    { "ready", "round trips in ready mode", run, false, &ready },
+      MANNER (PERSISTENT) },
+    { "ready", "round trips in ready mode", run, false, MANNER (READY) },
     { "buffered", "round trips by way of a send buffer", run, false,
-      &buffered },
+      MANNER (BUFFERED) },
     { 0 },
 };

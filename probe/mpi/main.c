@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pmm-probe-mpi: the tests of pmm-probe over MPI, and the cost of MPI's
  * operations. Built once for each MPI; see probe/exchange/program.h and
- * probe/mpi/operations.h.
+ * operations.c.
  *
  * If all processes come to their end, as after bad arguments, only one of them
  * reports the error. Otherwise a process that cannot continue reports it and
@@ -18,9 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probe/exchange/program.h"
 #include "probe/mpi/comm_mpi.h"
-#include "probe/mpi/operations.h"
 
 enum {
     FAST_REPEATS_MAX = 1000000,
@@ -41,8 +39,6 @@ static struct own {
 
 static int run_operations (struct exchange_session *x, struct error *err)
 {
-    if (own.fast_repeats < 1 || own.fast_repeats > FAST_REPEATS_MAX)
-        return error_input (err, "--fast-repeats: 1 to %d", FAST_REPEATS_MAX);
     return operations_run (x, own.fast_repeats, err);
 }
 
@@ -50,21 +46,12 @@ static int run_operations (struct exchange_session *x, struct error *err)
  * The program
  */
 
-static int set_naming (void *field, const char *value, struct error *err)
-{
-    int naming = place_naming_find (value);
-
-    if (naming < 0)
-        return error_input (err, "'%.40s' is not any, host or core", value);
-    *(enum place_naming *)field = (enum place_naming)naming;
-    return 0;
-}
-
 static const struct opt own_options[] = {
-    { "label", 0, "WHAT", set_naming, offsetof (struct own, comm.naming),
-      "call processes by host, core, or any of them: any" },
+    { "label", 0, "WHAT", NULL, offsetof (struct own, comm.naming),
+      "call processes by host, core, or any of them: any",
+      OPT_ROWS (place_namings) },
     { "timeout", 0, "SECONDS", opt_int, offsetof (struct own, timeout_s),
-      "then end, and keep what was measured" },
+      "then end, and keep what was measured", 1, TIMEOUT_MAX },
     { "buffer", 0, "BYTES", opt_u64, offsetof (struct own, comm.buffer),
       "what buffered sends have: as the longest message needs" },
     { 0 },
@@ -72,7 +59,8 @@ static const struct opt own_options[] = {
 
 static const struct opt operations_options[] = {
     { "fast-repeats", 0, "N", opt_u64, offsetof (struct own, fast_repeats),
-      "of the fastest ones, at each of the repeats: 1000" },
+      "of the fastest ones, at each of the repeats: 1000", 1,
+      FAST_REPEATS_MAX },
     { 0 },
 };
 
@@ -157,8 +145,6 @@ static int start_watchdog (struct error *err)
 
     if (own.timeout_s == 0)
         return 0;
-    if (own.timeout_s > TIMEOUT_MAX)
-        return error_input (err, "--timeout: 1 to %d", TIMEOUT_MAX);
     MPI_Comm_rank (MPI_COMM_WORLD, &event.sigev_value.sival_int);
     when.it_value.tv_sec += event.sigev_value.sival_int > 0;
     if (timer_create (CLOCK_MONOTONIC, &event, &timer) < 0

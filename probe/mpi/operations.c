@@ -15,8 +15,7 @@
  * usual distributions is on another node; the others only take part in the
  * barriers.
  *
- * Read by people and, as JSON of kind "operations", by
- * programs:
+ * Printed for people and, as JSON of kind "operations", written for programs:
  *
  *     "mpi", "processes", "hosts", "repeats", "fast_repeats", "operations":
  *     [{"name","text","us":{"min","p25","median","p75","max","mean","sd"},
@@ -29,15 +28,13 @@
  * scatter of the barrier.
  */
 #include "config.h"
-#include "probe/mpi/operations.h"
+#include "probe/mpi/comm_mpi.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/linear/stats.h"
-#include "probe/mpi/comm_mpi.h"
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/json.h"
@@ -71,48 +68,47 @@ struct mpi_bench {
  * last.
  */
 
-static int do_timer (struct mpi_bench *b, int n, struct error *err)
-{
-    (void)b;
-    (void)n;
-    (void)err;
-    MPI_Wtime ();
-    return 0;
-}
+enum op {
+    OP_TIMER, OP_BARRIER, OP_ALLREDUCE, OP_REDUCE, OP_BROADCAST, OP_GATHER,
+    OP_IPROBE,
+    /* of two processes, from here on */
+    OP_SEND, OP_ISEND_WAIT, OP_SEND_RECEIVE, OP_SENDRECV, OP_PERSISTENT,
+    OP_ISENDS,
+};
 
-static int barrier (struct mpi_bench *b, struct error *err)
-{
-    return CALL (err, MPI_Barrier, b->comm);
-}
+enum {
+    ALONE = 1, /* timed without barriers */
+    FAST = 2,  /* fast_repeats times per repeat */
+};
 
-static int do_barrier (struct mpi_bench *b, int n, struct error *err)
-{
-    (void)n;
-    return barrier (b, err);
-}
-
-static int do_allreduce (struct mpi_bench *b, int n, struct error *err)
-{
-    return CALL (err, MPI_Allreduce, b->out, b->in, n, MPI_INT, MPI_SUM,
-                 b->comm);
-}
-
-static int do_reduce (struct mpi_bench *b, int n, struct error *err)
-{
-    return CALL (err, MPI_Reduce, b->out, b->in, n, MPI_INT, MPI_SUM, 0,
-                 b->comm);
-}
-
-static int do_broadcast (struct mpi_bench *b, int n, struct error *err)
-{
-    return CALL (err, MPI_Bcast, b->out, n, MPI_INT, 0, b->comm);
-}
-
-static int do_gather (struct mpi_bench *b, int n, struct error *err)
-{
-    return CALL (err, MPI_Gather, b->out, n, MPI_INT, b->gathered, n,
-                 MPI_INT, 0, b->comm);
-}
+static const struct mpi_operation {
+    const char *name, *text;
+    enum op op;
+    int n; /* integers per message */
+    int flags;
+} operations[] = {
+    { "timer", "timer (DT)", OP_TIMER, 0, ALONE | FAST },
+    { "barrier", "barrier (DB)", OP_BARRIER, 0, ALONE },
+    { "allreduce_1", "allreduce of 1 integer", OP_ALLREDUCE, 1, 0 },
+    { "allreduce_10", "allreduce of 10 integers", OP_ALLREDUCE, 10, 0 },
+    { "reduce_1", "reduce of 1 integer", OP_REDUCE, 1, 0 },
+    { "reduce_10", "reduce of 10 integers", OP_REDUCE, 10, 0 },
+    { "broadcast", "broadcast of 1 integer", OP_BROADCAST, 1, 0 },
+    { "gather", "gather of 1 integer of each", OP_GATHER, 1, 0 },
+    { "isend_wait", "non-blocking send of 10 integers, with wait",
+      OP_ISEND_WAIT, 10, 0 },
+    { "iprobe", "iprobe, without a message", OP_IPROBE, 0, FAST },
+    { "send", "blocking send of 10 integers", OP_SEND, 10, 0 },
+    { "sendrecv", "sendrecv of 1 integer", OP_SENDRECV, 1, 0 },
+    { "send_receive", "send, then receive 10 integers", OP_SEND_RECEIVE, 10,
+      0 },
+    { "persistent_5", "5 persistent sends of 1 integer, started at once",
+      OP_PERSISTENT, 1, 0 },
+    { "isend_5", "5 non-blocking sends of 1 integer, with wait", OP_ISENDS, 1,
+      0 },
+    { "signal", "signal: an empty message there and back", OP_SEND_RECEIVE, 0,
+      0 },
+};
 
 static int send (struct mpi_bench *b, int to, int n, struct error *err)
 {
@@ -125,123 +121,76 @@ static int receive (struct mpi_bench *b, int from, int n, struct error *err)
                  MPI_STATUS_IGNORE);
 }
 
-static bool takes_part (const struct mpi_bench *b)
+/* One side of an operation of two processes. */
+static int run_pair (struct mpi_bench *b, enum op op, int n, struct error *err)
 {
-    return b->rank == 0 || b->rank == b->last;
-}
-
-static int do_isend_wait (struct mpi_bench *b, int n, struct error *err)
-{
-    MPI_Request request;
-
-    if (b->rank == b->last)
-        return receive (b, 0, n, err);
-    if (b->rank != 0)
-        return 0;
-    if (CALL (err, MPI_Isend, b->out, n, MPI_INT, b->last, TAG, b->comm,
-              &request) < 0)
-        return -1;
-    return CALL (err, MPI_Wait, &request, MPI_STATUS_IGNORE);
-}
-
-/* There is never a message to find. */
-static int do_iprobe (struct mpi_bench *b, int n, struct error *err)
-{
-    int there;
-
-    (void)n;
-    return CALL (err, MPI_Iprobe, MPI_ANY_SOURCE, TAG, b->comm, &there,
-                 MPI_STATUS_IGNORE);
-}
-
-static int do_send (struct mpi_bench *b, int n, struct error *err)
-{
-    if (b->rank == b->last)
-        return receive (b, 0, n, err);
-    return b->rank == 0 ? send (b, b->last, n, err) : 0;
-}
-
-static int do_sendrecv (struct mpi_bench *b, int n, struct error *err)
-{
+    bool first = b->rank == 0;
     int peer = b->last - b->rank;
-
-    if (!takes_part (b))
-        return 0;
-    return CALL (err, MPI_Sendrecv, b->out, n, MPI_INT, peer, TAG, b->in, n,
-                 MPI_INT, peer, TAG, b->comm, MPI_STATUS_IGNORE);
-}
-
-static int do_send_receive (struct mpi_bench *b, int n, struct error *err)
-{
-    if (b->rank == 0)
-        return send (b, b->last, n, err) < 0 ? -1
-                                             : receive (b, b->last, n, err);
-    if (b->rank == b->last)
-        return receive (b, 0, n, err) < 0 ? -1 : send (b, 0, n, err);
-    return 0;
-}
-
-static int do_persistent (struct mpi_bench *b, int n, struct error *err)
-{
-    MPI_Status status[MESSAGES];
-
-    (void)n;
-    if (!takes_part (b))
-        return 0;
-    if (CALL (err, MPI_Startall, MESSAGES, b->request) < 0)
-        return -1;
-    return CALL (err, MPI_Waitall, MESSAGES, b->request, status);
-}
-
-static int do_isends (struct mpi_bench *b, int n, struct error *err)
-{
     MPI_Request request[MESSAGES];
     MPI_Status status[MESSAGES];
 
-    if (!takes_part (b))
-        return 0;
-    for (int i = 0; i < MESSAGES; i++)
-        if ((b->rank == 0 ? CALL (err, MPI_Isend, &b->out[i], n, MPI_INT,
-                                  b->last, TAG, b->comm, &request[i])
-                          : CALL (err, MPI_Irecv, &b->in[i], n, MPI_INT, 0,
-                                  TAG, b->comm, &request[i])) < 0)
+    switch (op) {
+    case OP_ISEND_WAIT:
+        if (!first)
+            return receive (b, peer, n, err);
+        if (CALL (err, MPI_Isend, b->out, n, MPI_INT, peer, TAG, b->comm,
+                  request) < 0)
             return -1;
-    return CALL (err, MPI_Waitall, MESSAGES, request, status);
+        return CALL (err, MPI_Wait, request, MPI_STATUS_IGNORE);
+    case OP_SENDRECV:
+        return CALL (err, MPI_Sendrecv, b->out, n, MPI_INT, peer, TAG, b->in,
+                     n, MPI_INT, peer, TAG, b->comm, MPI_STATUS_IGNORE);
+    case OP_PERSISTENT:
+        if (CALL (err, MPI_Startall, MESSAGES, b->request) < 0)
+            return -1;
+        return CALL (err, MPI_Waitall, MESSAGES, b->request, status);
+    case OP_ISENDS:
+        for (int i = 0; i < MESSAGES; i++)
+            if ((first ? CALL (err, MPI_Isend, &b->out[i], n, MPI_INT, peer,
+                               TAG, b->comm, &request[i])
+                       : CALL (err, MPI_Irecv, &b->in[i], n, MPI_INT, peer,
+                               TAG, b->comm, &request[i])) < 0)
+                return -1;
+        return CALL (err, MPI_Waitall, MESSAGES, request, status);
+    default:
+        if ((first ? send : receive) (b, peer, n, err) < 0)
+            return -1;
+        if (op == OP_SEND)
+            return 0;
+        return (first ? receive : send) (b, peer, n, err);
+    }
 }
 
-enum {
-    ALONE = 1, /* timed without barriers */
-    FAST = 2,  /* fast_repeats times per repeat */
-};
+static int run_operation (struct mpi_bench *b, enum op op, int n,
+                          struct error *err)
+{
+    int there;
 
-static const struct mpi_operation {
-    const char *name, *text;
-    int (*run) (struct mpi_bench *b, int n, struct error *err);
-    int n; /* integers per message */
-    int flags;
-} operations[] = {
-    { "timer", "timer (DT)", do_timer, 0, ALONE | FAST },
-    { "barrier", "barrier (DB)", do_barrier, 0, ALONE },
-    { "allreduce_1", "allreduce of 1 integer", do_allreduce, 1, 0 },
-    { "allreduce_10", "allreduce of 10 integers", do_allreduce, 10, 0 },
-    { "reduce_1", "reduce of 1 integer", do_reduce, 1, 0 },
-    { "reduce_10", "reduce of 10 integers", do_reduce, 10, 0 },
-    { "broadcast", "broadcast of 1 integer", do_broadcast, 1, 0 },
-    { "gather", "gather of 1 integer of each", do_gather, 1, 0 },
-    { "isend_wait", "non-blocking send of 10 integers, with wait",
-      do_isend_wait, 10, 0 },
-    { "iprobe", "iprobe, without a message", do_iprobe, 0, FAST },
-    { "send", "blocking send of 10 integers", do_send, 10, 0 },
-    { "sendrecv", "sendrecv of 1 integer", do_sendrecv, 1, 0 },
-    { "send_receive", "send, then receive 10 integers", do_send_receive, 10,
-      0 },
-    { "persistent_5", "5 persistent sends of 1 integer, started at once",
-      do_persistent, 1, 0 },
-    { "isend_5", "5 non-blocking sends of 1 integer, with wait", do_isends, 1,
-      0 },
-    { "signal", "signal: an empty message there and back", do_send_receive, 0,
-      0 },
-};
+    switch (op) {
+    case OP_TIMER:
+        MPI_Wtime ();
+        return 0;
+    case OP_BARRIER:
+        return CALL (err, MPI_Barrier, b->comm);
+    case OP_ALLREDUCE:
+        return CALL (err, MPI_Allreduce, b->out, b->in, n, MPI_INT, MPI_SUM,
+                     b->comm);
+    case OP_REDUCE:
+        return CALL (err, MPI_Reduce, b->out, b->in, n, MPI_INT, MPI_SUM, 0,
+                     b->comm);
+    case OP_BROADCAST:
+        return CALL (err, MPI_Bcast, b->out, n, MPI_INT, 0, b->comm);
+    case OP_GATHER:
+        return CALL (err, MPI_Gather, b->out, n, MPI_INT, b->gathered, n,
+                     MPI_INT, 0, b->comm);
+    case OP_IPROBE: /* there is never a message to find */
+        return CALL (err, MPI_Iprobe, MPI_ANY_SOURCE, TAG, b->comm, &there,
+                     MPI_STATUS_IGNORE);
+    default:
+        return b->rank == 0 || b->rank == b->last ? run_pair (b, op, n, err)
+                                                  : 0;
+    }
+}
 
 enum {
     OPERATIONS = sizeof (operations) / sizeof (operations[0]),
@@ -264,18 +213,18 @@ static int once (struct mpi_bench *b, const struct mpi_operation *o, uint64_t n,
     double begin, waited = 0;
 
     if (together) {
-        if (barrier (b, err) < 0)
+        if (run_operation (b, OP_BARRIER, 0, err) < 0)
             return -1;
         begin = MPI_Wtime ();
-        if (barrier (b, err) < 0)
+        if (run_operation (b, OP_BARRIER, 0, err) < 0)
             return -1;
         waited = MPI_Wtime () - begin;
     }
     begin = MPI_Wtime ();
     for (uint64_t i = 0; i < n; i++)
-        if (o->run (b, o->n, err) < 0)
+        if (run_operation (b, o->op, o->n, err) < 0)
             return -1;
-    if (together && barrier (b, err) < 0)
+    if (together && run_operation (b, OP_BARRIER, 0, err) < 0)
         return -1;
     *us = 1e6 * (MPI_Wtime () - begin - waited);
     return 0;

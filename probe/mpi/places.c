@@ -10,19 +10,9 @@
 #include "util/alloc.h"
 #include "util/sort.h"
 
-static const char *const namings[PLACE_NAMINGS] = {
-    [PLACE_BY_ANY] = "any",
-    [PLACE_BY_HOST] = "host",
-    [PLACE_BY_CORE] = "core",
-};
-
-int place_naming_find (const char *name)
-{
-    for (int i = 0; i < PLACE_NAMINGS; i++)
-        if (!strcmp (name, namings[i]))
-            return i;
-    return -1;
-}
+const char *const place_namings[] = { [PLACE_BY_ANY] = "any",
+                                      [PLACE_BY_HOST] = "host",
+                                      [PLACE_BY_CORE] = "core", NULL };
 
 /* Order by host, then by set of cores, then by rank. */
 static int compare_places (const void *va, const void *vb)

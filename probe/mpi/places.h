@@ -25,11 +25,10 @@ enum place_naming {
     PLACE_BY_ANY,  /* by host if that is unique, else by core */
     PLACE_BY_HOST, /* one process per host only */
     PLACE_BY_CORE,
-    PLACE_NAMINGS,
 };
 
-/* "any", "host", "core"; -1 for other names. */
-int place_naming_find (const char *name);
+/* "any", "host", "core"; ends in NULL. */
+extern const char *const place_namings[];
 
 /* A process's label and core. */
 struct place_name {

@@ -345,12 +345,12 @@ static const struct {
 } bad[] = {
     { { "pairs", "more" }, "'more' is not an option" },
     { { "pairs", "-p", "nothing" },
-      "--pattern: 'nothing' is no pattern; 'pmm pattern' lists them" },
+      "--pattern: 'nothing' is not a pattern; 'pmm pattern' lists them" },
     { { "pairs", "-p", "ring" },
       "--pattern: ring is a topology, not a pattern of pairs" },
     { { "pairs", "-p", "" }, "--pattern: there is no pattern" },
-    { { "pairs", "-n0" }, "--repeats: '0' is no number from 1 to 1000000" },
-    { { "pairs", "-l", "5:1:1" }, "--lengths: '5:1:1' is no length of 0 to "
+    { { "pairs", "-n0" }, "--repeats: '0' is not from 1 to 1000000" },
+    { { "pairs", "-l", "5:1:1" }, "--lengths: '5:1:1' is not a length of 0 to "
       "1073741824 bytes, nor FROM:TO:STEP or FROM:TO:xFACTOR" },
     { { "pairs", "-l", "0,0" }, "--lengths: the lengths do not ascend" },
     { { "pairs", "-l", "" }, "--lengths: there is no length" },
@@ -358,8 +358,8 @@ static const struct {
     { { "pairs", "--format=parus" }, "--format: parus makes four files: give "
       "a prefix of their names" },
     { { "pairs", "--seed", "9223372036854775808" }, "--seed: "
-      "'9223372036854775808' is no number from 0 to 9223372036854775807" },
-    { { "pairs", "--stat=best" }, "--stat: 'best' is no statistic; there are "
+      "'9223372036854775808' is not a number from 0 to 9223372036854775807" },
+    { { "pairs", "--stat=best" }, "--stat: 'best' is none of "
       "min, p25, median, p75, max, mean, sd" },
     { { "topology", "--shapes", "line" }, "--shapes: 'line' is none of star, "
       "complete, ring, istar, icomplete, iring" },
