@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: vertices are the network's switches, the ports of the set, a source
- * and a sink. A link is two edges, each the reverse of the other, each with its
- * rate. Maximum flow by Dinic's method: along shortest paths, level by level,
- * until none is left. Rates are whole bits per second, so nothing is rounded.
+/* Notes: vertices are the network's switches and the ports of the set. A link
+ * is two edges, each the reverse of the other, each with its rate. Maximum flow
+ * by Dinic's method: along shortest paths, level by level, until none is left.
+ * Rates are whole bits per second, so nothing is rounded.
  */
 #include "config.h"
 #include "compare/throughput/cut.h"
@@ -26,12 +26,10 @@ struct flow_edge {
     int64_t most, left; /* edge i ^ 1 is its reverse */
 };
 
-/* The edges of each port to source and sink are the last ones, four a port. */
 struct flow_graph {
     struct pathset *ps;
     const struct network *net;
     size_t nports, nvertices, nedges;
-    uint32_t source, sink;
     struct flow_edge *edge;
     uint32_t *first;   /* [nvertices] first edge */
     uint32_t *next;    /* [nvertices] edge to try */
@@ -56,9 +54,9 @@ static uint32_t vertex_of (const struct flow_graph *g, size_t port)
 }
 
 static void add_edge (struct flow_graph *g, uint32_t from, uint32_t to,
-                      double there)
+                      double rate)
 {
-    int64_t most = there < (double)MANY ? llround (there) : MANY;
+    int64_t most = rate < (double)MANY ? llround (rate) : MANY;
 
     g->edge[g->nedges] = (struct flow_edge){ to, g->first[from], most, 0 };
     g->first[from] = g->nedges++;
@@ -75,10 +73,8 @@ static int graph_init (struct flow_graph *g, struct error *err)
     if (!link)
         return -1;
     g->nports = pathset_ports (g->ps);
-    g->source = vertex_of (g, g->nports);
-    g->sink = g->source + 1;
-    g->nvertices = g->sink + 1;
-    g->edge = xarray (2 * (m + 3 * g->nports), sizeof (*g->edge));
+    g->nvertices = vertex_of (g, g->nports);
+    g->edge = xarray (2 * (m + g->nports), sizeof (*g->edge));
     g->first = xarray (g->nvertices, sizeof (*g->first));
     g->next = xarray (g->nvertices, sizeof (*g->next));
     g->level = xarray (g->nvertices, sizeof (*g->level));
@@ -101,36 +97,28 @@ static int graph_init (struct flow_graph *g, struct error *err)
             add_edge (g, vertex_of (g, p), at,
                       arc == NETWORK_NONE ? MANY : g->rate[arc_link (arc)]);
     }
-    for (size_t p = 0; p < g->nports; p++) {
-        add_edge (g, g->source, vertex_of (g, p), 0);
-        add_edge (g, vertex_of (g, p), g->sink, 0);
-    }
     return 0;
 }
 
-/* Empty all edges. The ports of the first half can get from the source, the
- * others can send to the sink; first NULL: none.
- */
-static void reset (struct flow_graph *g, const bool *first)
+static void empty (struct flow_graph *g)
 {
-    struct flow_edge *of_port = g->edge + g->nedges - 4 * g->nports;
-
     for (size_t e = 0; e < g->nedges; e++)
         g->edge[e].left = g->edge[e].most;
-    for (size_t p = 0; first && p < g->nports; p++)
-        of_port[4 * p + (first[p] ? 0 : 2)].left = MANY;
 }
 
-/* Distances from a vertex along edges that are not full, and the vertices in
- * that order in queue. Returns their number.
+/* Distances from the ports with from[] along edges that are not full, and the
+ * vertices in that order in queue. Returns their number.
  */
-static size_t find_levels (struct flow_graph *g, uint32_t from)
+static size_t find_levels (struct flow_graph *g, const bool *from)
 {
     size_t n = 0;
 
     memset (g->level, 0xff, g->nvertices * sizeof (*g->level));
-    g->level[from] = 0;
-    g->queue[n++] = from;
+    for (size_t p = 0; p < g->nports; p++)
+        if (from[p]) {
+            g->level[vertex_of (g, p)] = 0;
+            g->queue[n++] = vertex_of (g, p);
+        }
     for (size_t i = 0; i < n; i++)
         for (uint32_t e = g->first[g->queue[i]]; e != NO_EDGE;
              e = g->edge[e].next) {
@@ -144,14 +132,15 @@ static size_t find_levels (struct flow_graph *g, uint32_t from)
     return n;
 }
 
-/* Send up to `most` from a vertex to the sink, one level per edge. Returns what
- * was sent.
+/* Send up to `most` from a vertex to ports of the second half, one level per
+ * edge. Returns what was sent.
  */
-static int64_t send (struct flow_graph *g, uint32_t from, int64_t most)
+static int64_t send (struct flow_graph *g, uint32_t from, int64_t most,
+                     const bool *first)
 {
     int64_t sent = 0;
 
-    if (from == g->sink)
+    if (from >= vertex_of (g, 0) && !first[from - vertex_of (g, 0)])
         return most;
     for (; g->next[from] != NO_EDGE;
          g->next[from] = g->edge[g->next[from]].next) {
@@ -161,7 +150,7 @@ static int64_t send (struct flow_graph *g, uint32_t from, int64_t most)
 
         if (more == 0 || g->level[e->to] != g->level[from] + 1)
             continue;
-        more = send (g, e->to, more);
+        more = send (g, e->to, more, first);
         e->left -= more;
         g->edge[i ^ 1].left += more;
         sent += more;
@@ -174,16 +163,19 @@ static int64_t send (struct flow_graph *g, uint32_t from, int64_t most)
 /* The maximum flow from the ports of the first half to the other ports. */
 static int64_t max_flow (struct flow_graph *g, const bool *first)
 {
-    int64_t sum = 0;
+    int64_t sum = 0, more;
 
-    reset (g, first);
-    for (;;) {
-        find_levels (g, g->source);
-        if (g->level[g->sink] == NO_LEVEL)
-            return sum;
+    empty (g);
+    do {
+        more = 0;
+        find_levels (g, first);
         memcpy (g->next, g->first, g->nvertices * sizeof (*g->next));
-        sum += send (g, g->source, INT64_MAX);
-    }
+        for (size_t p = 0; p < g->nports; p++)
+            if (first[p])
+                more += send (g, vertex_of (g, p), MANY, first);
+        sum += more;
+    } while (more > 0);
+    return sum;
 }
 
 /* The half of the ports that is nearest to one port, including it. */
@@ -191,16 +183,17 @@ static void nearest_half (struct flow_graph *g, size_t port, bool *first)
 {
     size_t n, left = (g->nports + 1) / 2;
 
-    reset (g, NULL);
-    n = find_levels (g, vertex_of (g, port));
     memset (first, 0, g->nports * sizeof (*first));
-    for (size_t i = 0; i < n && left > 0; i++)
+    first[port] = true;
+    empty (g);
+    n = find_levels (g, first);
+    for (size_t i = 1; i < n && left > 1; i++)
         if (g->queue[i] >= vertex_of (g, 0)) {
             first[g->queue[i] - vertex_of (g, 0)] = true;
             left--;
         }
     /* any of the ports that cannot be reached */
-    for (size_t p = 0; p < g->nports && left > 0; p++)
+    for (size_t p = 0; p < g->nports && left > 1; p++)
         if (!first[p]) {
             first[p] = true;
             left--;
