@@ -98,7 +98,7 @@ static int run (int argc, char **argv, struct error *err)
 {
     const struct comm_mpi_options opts = { .naming = PLACE_BY_CORE };
     struct comm_mpi *c = comm_mpi_open (MPI_COMM_WORLD, &opts, err);
-    struct party p = { .comm = &comm_mpi, .c = c };
+    struct party p;
     int repeats = argc > 1 ? atoi (argv[1]) : 500;
     size_t n = argc > 2 ? (size_t)argc - 2
                         : sizeof (lengths) / sizeof (lengths[0]);
@@ -107,8 +107,7 @@ static int run (int argc, char **argv, struct error *err)
 
     if (!c)
         return -1;
-    p.me = comm_mpi.rank (c);
-    p.n = comm_mpi.size (c);
+    p = comm_mpi_party (c);
     if (p.n != 2 || repeats < 1)
         return error_input (err, "two processes, 1 repeat or more");
     if (!(us = calloc ((size_t)repeats, sizeof (*us))))

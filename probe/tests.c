@@ -303,8 +303,7 @@ static int run (struct tests *x, const struct exchange_test *test,
 {
     struct step *step = &x->step;
     const struct roster *r;
-    struct comm_group *c;
-    struct comm comm;
+    struct party party = { .comm = &comm_group };
     bool missing = false;
     int rc;
 
@@ -327,10 +326,13 @@ static int run (struct tests *x, const struct exchange_test *test,
     x->host = xcalloc (r->nmembers, sizeof (*x->host));
     for (size_t i = 0; i < r->nmembers; i++)
         x->host[i] = r->rank[r->member[i]].host;
-    comm = comm_group_table (step->transport->name);
-    c = comm_group_open (step->group, x->host);
-    rc = exchange_run (&program, test, args, &comm, c, err);
-    comm_group_close (c);
+    party.transport = step->transport->name;
+    party.c = comm_group_open (step->group, x->host);
+    party.me = (uint32_t)step->group->me;
+    party.n = (uint32_t)r->nmembers;
+    party.label = party.host = x->host;
+    rc = exchange_run (&program, test, args, &party, err);
+    comm_group_close (party.c);
     return rc == 0 && missing ? ERROR_WORLD : rc;
 }
 

@@ -82,16 +82,6 @@ struct comm_exchange {
 };
 
 struct comm {
-    const char *name; /* "emu", "verbs", "mpi" */
-
-    /* Processes. A label is a host's name, or host:core; it is unique and
-     * borrowed, like the name of a process's host. Both are clean text.
-     */
-    uint32_t (*rank) (const void *c);
-    uint32_t (*size) (const void *c);
-    const char *(*label) (const void *c, uint32_t rank);
-    const char *(*host) (const void *c, uint32_t rank);
-
     /* Prepare for messages of up to len bytes; all processes call it before the
      * first message. Return -1 with err if the comm cannot carry so many.
      */
@@ -147,9 +137,16 @@ struct comm {
  * same time, with the same arguments, except those that only process 0 has.
  */
 struct party {
+    const char *transport;    /* "emu", "verbs", "mpi" */
     const struct comm *comm;
     void *c;
     uint32_t me, n;           /* this process; all processes */
+    /* [n] of all: a label is a host's name, or host:core; it is unique. Both
+     * are clean text, and borrowed.
+     */
+    const char *const *label, *const *host;
+
+    /* set by exchange_run */
     const uint32_t *by_host;  /* [n] all processes, grouped by host: sorted by
                                  its name, then by number */
     struct progress progress; /* at process 0, on a terminal */

@@ -1025,21 +1025,6 @@ static int run_round_trips (const struct comm_exchange *ex,
                     : receive_note (c, s->peer, NULL, &(size_t){ 0 }, err);
 }
 
-static uint32_t comm_rank (const void *vc)
-{
-    return (uint32_t)((const struct comm_group *)vc)->g->me;
-}
-
-static uint32_t comm_size (const void *vc)
-{
-    return ((const struct comm_group *)vc)->n;
-}
-
-static const char *comm_host (const void *vc, uint32_t rank)
-{
-    return ((const struct comm_group *)vc)->host[rank];
-}
-
 static int64_t comm_now (void *vc)
 {
     return group_now (((struct comm_group *)vc)->g);
@@ -1051,28 +1036,20 @@ static const struct comm_exchange exchanges[] = {
     { 0 },
 };
 
-struct comm comm_group_table (const char *name)
-{
-    return (struct comm){
-        .name = name,
-        .rank = comm_rank,
-        .size = comm_size,
-        .label = comm_host,
-        .host = comm_host,
-        .reserve = comm_reserve,
-        .now_ns = comm_now,
-        .barrier = comm_barrier,
-        .send = comm_send,
-        .recv = comm_recv,
-        .recv_any = comm_recv_any,
-        .start_send = comm_start_send,
-        .start_recv = comm_start_recv,
-        .wait_one = comm_wait_one,
-        .wait_all = comm_wait_all,
-        .send_note = comm_send_note,
-        .recv_note = comm_recv_note,
-        .collect = comm_collect,
-        .tell = comm_tell,
-        .exchanges = exchanges,
-    };
-}
+const struct comm comm_group = {
+    .reserve = comm_reserve,
+    .now_ns = comm_now,
+    .barrier = comm_barrier,
+    .send = comm_send,
+    .recv = comm_recv,
+    .recv_any = comm_recv_any,
+    .start_send = comm_start_send,
+    .start_recv = comm_start_recv,
+    .wait_one = comm_wait_one,
+    .wait_all = comm_wait_all,
+    .send_note = comm_send_note,
+    .recv_note = comm_recv_note,
+    .collect = comm_collect,
+    .tell = comm_tell,
+    .exchanges = exchanges,
+};

@@ -51,7 +51,6 @@ struct comm_group *comm_group_open (struct group *g, const char *const *host);
 void comm_group_close (struct comm_group *c);
 void comm_group_drop (struct comm_group *c);
 
-/* The comm's table, under a transport's name, which is borrowed. */
-struct comm comm_group_table (const char *name);
+extern const struct comm comm_group;
 
 #endif /* PROBE_EXCHANGE_COMM_GROUP_H */

@@ -274,7 +274,7 @@ static int take (const struct results *r, const struct party *p,
         if (blob->len - at < RECORD
             || !unpack (blob->data + at, p->n, &peer, &pair))
             return error_world (err, "%s sent results that make no sense",
-                                p->comm->label (p->c, from));
+                                p->label[from]);
         pair.a = r->receives ? peer : from;
         pair.b = r->receives ? from : peer;
         if (series_add (s, &pair, err) < 0)

@@ -162,7 +162,7 @@ error:
 static int compare_host (const struct party *p, uint32_t process,
                          const char *name, size_t len)
 {
-    const char *host = p->comm->host (p->c, process);
+    const char *host = p->host[process];
     int order = strncmp (host, name, len);
 
     return order ? order : host[len] != '\0';
@@ -183,7 +183,7 @@ uint32_t pairs_process (const struct party *p, const char *name)
             end = mid;
     }
     for (; end < p->n && !compare_host (p, p->by_host[end], name, len); end++)
-        if (!strcmp (p->comm->label (p->c, p->by_host[end]), name))
+        if (!strcmp (p->label[p->by_host[end]], name))
             return p->by_host[end];
     return end > first && name[len] == '\0' ? p->by_host[first] : p->n;
 }

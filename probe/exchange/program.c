@@ -439,12 +439,12 @@ int session_series (struct exchange_session *x, enum series_test test,
     s = xcheck (series_create (test));
     snprintf (s->pattern, sizeof (s->pattern), "%s", pattern);
     snprintf (s->exchange, sizeof (s->exchange), "%s", exchange);
-    snprintf (s->transport, sizeof (s->transport), "%s", p->comm->name);
+    snprintf (s->transport, sizeof (s->transport), "%s", p->transport);
     s->seed = a->seed;
     s->repeats = a->how.repeats;
     for (uint32_t i = 0; i < p->n; i++)
-        if (series_add_process (s, p->comm->label (p->c, i),
-                                p->comm->host (p->c, i), err) < 0) {
+        if (series_add_process (s, p->label[i],
+                                p->host[i], err) < 0) {
             series_destroy (s);
             return -1;
         }
@@ -494,7 +494,7 @@ static void print_beside (const struct series *a, const struct series *b,
 
 static int compare_hosts (const struct party *p, uint32_t a, uint32_t b)
 {
-    return strcmp (p->comm->host (p->c, a), p->comm->host (p->c, b));
+    return strcmp (p->host[a], p->host[b]);
 }
 
 static int compare_processes (const void *va, const void *vb, void *party)
@@ -604,14 +604,13 @@ static int prepare (struct exchange_session *x,
 
 int exchange_run (const struct exchange_program *program,
                   const struct exchange_test *test,
-                  const struct exchange_args *args, const struct comm *comm,
-                  void *c, struct error *err)
+                  const struct exchange_args *args, const struct party *party,
+                  struct error *err)
 {
     struct exchange_session x = {
         .program = program,
         .args = args,
-        .party = { .comm = comm, .c = c, .me = comm->rank (c),
-                   .n = comm->size (c) },
+        .party = *party,
     };
     struct party *p = &x.party;
     int rc = -1;

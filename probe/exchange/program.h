@@ -133,13 +133,13 @@ int exchange_parse (const struct exchange_program *program, int argc,
 void exchange_help (const struct exchange_program *program,
                     const struct exchange_test *test, FILE *fp);
 
-/* Run a test over the open comm. Return 0, ERROR_WORLD at process 0 if some of
+/* Run a test as one of a party, whose comm is open. Return 0, ERROR_WORLD at process 0 if some of
  * the measurements are missing, or -1 with err.
  */
 int exchange_run (const struct exchange_program *program,
                   const struct exchange_test *test,
-                  const struct exchange_args *args, const struct comm *comm,
-                  void *c, struct error *err);
+                  const struct exchange_args *args, const struct party *party,
+                  struct error *err);
 
 /* At process 0, add a new series of all processes to the session's runs, with
  * the words that describe this run; elsewhere *s is NULL. A run that repeats

@@ -69,6 +69,8 @@ static int find_places (struct comm_mpi *c, const struct comm_mpi_options *opts,
 
     c->place = xcalloc (n, sizeof (*c->place));
     c->name = xcalloc (n, sizeof (*c->name));
+    c->label = xcalloc (n, sizeof (*c->label));
+    c->host = xcalloc (n, sizeof (*c->host));
     cpu_cores (&me.cores);
     if (find_host (me.host, err) < 0
         || CALL (err, MPI_Allgather, &me, sizeof (me), MPI_BYTE, c->place,
@@ -77,10 +79,21 @@ static int find_places (struct comm_mpi *c, const struct comm_mpi_options *opts,
                         err) < 0)
         return -1;
     c->hosts = places_hosts (c->place, (uint32_t)c->size);
+    for (size_t i = 0; i < n; i++) {
+        c->label[i] = c->name[i].label;
+        c->host[i] = c->place[i].host;
+    }
     if (c->name[c->rank].core >= 0 && cpu_bind (c->name[c->rank].core) < 0)
         return error_errno (err, "%s: cannot stay on core %d", me.host,
                             c->name[c->rank].core);
     return 0;
+}
+
+struct party comm_mpi_party (struct comm_mpi *c)
+{
+    return (struct party){ .transport = "mpi", .comm = &comm_mpi, .c = c,
+                           .me = (uint32_t)c->rank, .n = (uint32_t)c->size,
+                           .label = c->label, .host = c->host };
 }
 
 static void drop_messages (struct comm_mpi *c)
@@ -132,27 +145,9 @@ void comm_mpi_close (struct comm_mpi *c)
     free (c->started.buffer);
     free (c->place);
     free (c->name);
+    free (c->label);
+    free (c->host);
     free (c);
-}
-
-static uint32_t get_rank (const void *vc)
-{
-    return (uint32_t)((const struct comm_mpi *)vc)->rank;
-}
-
-static uint32_t get_size (const void *vc)
-{
-    return (uint32_t)((const struct comm_mpi *)vc)->size;
-}
-
-static const char *get_label (const void *vc, uint32_t rank)
-{
-    return ((const struct comm_mpi *)vc)->name[rank].label;
-}
-
-static const char *get_host (const void *vc, uint32_t rank)
-{
-    return ((const struct comm_mpi *)vc)->place[rank].host;
 }
 
 /*
@@ -436,11 +431,6 @@ static int tell (void *vc, struct comm_blob *blob, struct error *err)
 }
 
 const struct comm comm_mpi = {
-    .name = "mpi",
-    .rank = get_rank,
-    .size = get_size,
-    .label = get_label,
-    .host = get_host,
     .reserve = reserve,
     .now_ns = now_ns,
     .barrier = barrier,

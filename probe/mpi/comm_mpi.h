@@ -40,6 +40,7 @@ struct comm_mpi {
     int rank, size;
     struct mpi_place *place; /* [size] */
     struct place_name *name; /* [size] */
+    const char **label, **host; /* [size] the names in these */
     uint32_t hosts;
     size_t len; /* bytes of the longest message */
     uint8_t *out, *in;
@@ -62,6 +63,9 @@ struct comm_mpi *comm_mpi_open (MPI_Comm mpi,
                                 const struct comm_mpi_options *opts,
                                 struct error *err);
 void comm_mpi_close (struct comm_mpi *c);
+
+/* This process, as one of all. */
+struct party comm_mpi_party (struct comm_mpi *c);
 
 /* Make sure that MPI has a buffer for buffered sends of len bytes. Return 0, or
  * -1 with err: the requested buffer is too small.

@@ -157,12 +157,14 @@ static int run (const struct exchange_test *test,
                 const struct exchange_args *args, struct error *err)
 {
     struct comm_mpi *c;
+    struct party party;
     int rc;
 
     if (start_watchdog (err) < 0 || check_size (test, err) < 0
         || !(c = comm_mpi_open (MPI_COMM_WORLD, &own.comm, err)))
         return -1;
-    rc = exchange_run (&program, test, args, &comm_mpi, c, err);
+    party = comm_mpi_party (c);
+    rc = exchange_run (&program, test, args, &party, err);
     comm_mpi_close (c);
     return rc;
 }

@@ -18,12 +18,9 @@ static const char *const hosts[MEMBERS] = {
     "p",
 };
 
-static struct comm comm;
-
 static struct comm_group *join (struct group *g)
 {
     g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
-    comm = comm_group_table ("emu");
     return comm_group_open (g, hosts);
 }
 
@@ -66,13 +63,12 @@ static int run_speeches (struct group *g, void *data)
 
     if (!c)
         return 0;
-    good = comm.size (c) == MEMBERS && !strcmp (comm.label (c, 3), "d")
-           && comm.collect (c, buf, words (buf, me), me ? NULL : all, &err)
+    good = comm_group.collect (c, buf, words (buf, me), me ? NULL : all, &err)
                   == 1
            && (me > 0 || check_all (all, dead));
     if (me == 0)
         told = (struct comm_blob){ buf, words (buf, 9) };
-    good = good && comm.tell (c, &told, &err) == 1;
+    good = good && comm_group.tell (c, &told, &err) == 1;
     if (me > 0) {
         good = good && told.len == words (buf, 9)
                && !memcmp (told.data, buf, told.len);
@@ -105,8 +101,8 @@ static int run_leaderless (struct group *g, void *data)
     (void)data;
     if (!c)
         return 0;
-    bad = comm.collect (c, NULL, 0, NULL, &err) != 1
-          || comm.tell (c, &told, &err) != -1
+    bad = comm_group.collect (c, NULL, 0, NULL, &err) != 1
+          || comm_group.tell (c, &told, &err) != -1
           || !strstr (err.text, "a, which leads, is gone");
     comm_group_close (c);
     return bad;
@@ -129,12 +125,12 @@ struct trip {
     int rc;
 };
 
-static int round_trips (struct comm_group *c, size_t len, unsigned int n,
-                        int64_t *ns, struct error *err)
+static int round_trips (struct comm_group *c, uint32_t me, size_t len,
+                        unsigned int n, int64_t *ns, struct error *err)
 {
-    const struct comm_exchange *x = comm.exchanges;
-    struct comm_side s = { .comm = &comm, .c = c, .peer = !comm.rank (c),
-                           .first = comm.rank (c) == 0, .len = len, .n = n,
+    const struct comm_exchange *x = comm_group.exchanges;
+    struct comm_side s = { .comm = &comm_group, .c = c, .peer = !me,
+                           .first = me == 0, .len = len, .n = n,
                            .ns = -1 };
     int rc;
 
@@ -153,9 +149,9 @@ static int run_trip (struct group *g, void *data)
     struct error err = { .text = "" };
     int rc;
 
-    rc = comm.reserve (c, trip->len, &err) == 1
-             && comm.barrier (c, &err) == 1
-             ? round_trips (c, trip->len, 10, &ns, &err)
+    rc = comm_group.reserve (c, trip->len, &err) == 1
+             && comm_group.barrier (c, &err) == 1
+             ? round_trips (c, (uint32_t)g->me, trip->len, 10, &ns, &err)
              : -1;
     comm_group_close (c);
     if (g->me == 1)
@@ -218,12 +214,12 @@ static int run_vain (struct group *g, void *data)
     int rc;
 
     (void)data;
-    if (comm.barrier (c, &err) < 0)
+    if (comm_group.barrier (c, &err) < 0)
         return 1;
     if (g->me == 1)
         raise (SIGKILL);
     start = group_now (g);
-    rc = round_trips (c, 0, 1000, &ns, &err);
+    rc = round_trips (c, (uint32_t)g->me, 0, 1000, &ns, &err);
     ns = group_now (g) - start;
     comm_group_close (c);
     return rc != 0 || ns > 2 * GROUP_PING_TIMEOUT * group_gap (g);

@@ -559,26 +559,6 @@ static int do_tell (void *c, struct comm_blob *blob, struct error *err)
     return 1;
 }
 
-static uint32_t do_rank (const void *c)
-{
-    return ((const struct process *)c)->rank;
-}
-
-static uint32_t do_size (const void *c)
-{
-    return ((const struct process *)c)->w->n;
-}
-
-static const char *do_label (const void *c, uint32_t rank)
-{
-    return ((const struct process *)c)->w->world->process[rank].label;
-}
-
-static const char *do_host (const void *c, uint32_t rank)
-{
-    return ((const struct process *)c)->w->world->process[rank].host;
-}
-
 static int do_reserve (void *c, size_t len, struct error *err)
 {
     (void)c;
@@ -593,11 +573,6 @@ static int64_t do_now (void *c)
 }
 
 const struct comm comm_inproc = {
-    .name = "inproc",
-    .rank = do_rank,
-    .size = do_size,
-    .label = do_label,
-    .host = do_host,
     .reserve = do_reserve,
     .now_ns = do_now,
     .barrier = do_barrier,
@@ -654,6 +629,8 @@ size_t inproc_run (struct inproc *w, int (*fn) (void *c, void *arg),
         snprintf (p->host, sizeof (p->host), "h%02u", i / per_host);
         snprintf (p->label, sizeof (p->label), per_host > 1 ? "%s:%u" : "%s",
                   p->host, i % per_host);
+        w->label[i] = p->label;
+        w->host[i] = p->host;
         pthread_cond_init (&p->turn, NULL);
         for (uint32_t k = 0; k < w->n; k++)
             v->last[i][k] = &v->first[i][k];
@@ -680,8 +657,11 @@ size_t inproc_run (struct inproc *w, int (*fn) (void *c, void *arg),
 
 struct party inproc_party (void *c)
 {
-    return (struct party){ .comm = &comm_inproc, .c = c, .me = do_rank (c),
-                           .n = do_size (c) };
+    struct process *p = c;
+
+    return (struct party){ .transport = "inproc", .comm = &comm_inproc, .c = c,
+                           .me = p->rank, .n = p->w->n, .label = p->w->label,
+                           .host = p->w->host };
 }
 
 struct series *inproc_series (const struct party *p)
@@ -689,7 +669,7 @@ struct series *inproc_series (const struct party *p)
     struct series *s = p->me == 0 ? series_create (SERIES_ONE_TO_ONE) : NULL;
 
     for (uint32_t i = 0; s && i < p->n; i++)
-        series_add_process (s, do_label (p->c, i), do_host (p->c, i), NULL);
+        series_add_process (s, p->label[i], p->host[i], NULL);
     return s;
 }
 

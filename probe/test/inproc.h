@@ -61,6 +61,7 @@ struct inproc {
     bool stuck; /* all waited for one another */
     int64_t end_ns;
     struct inproc_world *world;
+    const char *label[INPROC_MAX], *host[INPROC_MAX];
 };
 
 /* Run fn as each process, c being what the comm takes. Returns how many did

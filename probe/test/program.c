@@ -20,7 +20,7 @@ static char dir[] = "/tmp/pmm-program.XXXXXX";
 static char results[64], plan_file[64], printed[64];
 
 struct task {
-    const struct comm *comm; /* NULL: comm_inproc */
+    const char *const *label, *const *host; /* NULL: as they are */
     int rc[INPROC_MAX];
     struct error err[INPROC_MAX];
     const char *const *word; /* the test's name first; NULL ends them */
@@ -109,16 +109,20 @@ static int parse (const char *const *word, struct exchange_args *args,
 static int run_task (void *c, void *arg)
 {
     struct task *task = arg;
-    uint32_t me = comm_inproc.rank (c);
+    struct party p = inproc_party (c);
+    uint32_t me = p.me;
     struct error *err = &task->err[me];
     struct exchange_args args;
     int rc = parse (task->word, &args, err);
 
+    if (task->label) {
+        p.label = task->label;
+        p.host = task->host;
+    }
     if (rc == 0)
         rc = exchange_run (&program,
                            exchange_test_find (&program, task->word[0]),
-                           &args, task->comm ? task->comm : &comm_inproc, c,
-                           err);
+                           &args, &p, err);
     args_clear (&args);
     task->rc[me] = rc;
     return rc != 0;
@@ -520,7 +524,7 @@ static int barriers;
 
 static int barrier_and_end (void *c, struct error *err)
 {
-    if (comm_inproc.rank (c) == 0 && ++barriers == 50) {
+    if (inproc_party (c).me == 0 && ++barriers == 50) {
         kill (getpid (), SIGTERM);
         for (;;)
             pause ();
@@ -531,6 +535,7 @@ static int barrier_and_end (void *c, struct error *err)
 static int run_to_end (void *c, void *arg)
 {
     struct comm comm = comm_inproc;
+    struct party p = inproc_party (c);
     struct exchange_args args;
     struct error err;
 
@@ -538,7 +543,8 @@ static int run_to_end (void *c, void *arg)
     comm.barrier = barrier_and_end;
     parse (SAY ("pairs", "-p", "one-to-one", "-n2", "-l", "0,8", OUT), &args,
            &err);
-    return exchange_run (&program, &exchange_pairs, &args, &comm, c, &err);
+    p.comm = &comm;
+    return exchange_run (&program, &exchange_pairs, &args, &p, &err);
 }
 
 static void test_ended (void)
@@ -573,19 +579,8 @@ static void test_ended (void)
 static const char *const dealt[N] = { "h1:0", "h11:0", "h:0",
                                       "h1:1", "h11:1", "h:1" };
 
-static const char *dealt_label (const void *c, uint32_t rank)
-{
-    (void)c;
-    return dealt[rank];
-}
-
-static const char *dealt_host (const void *c, uint32_t rank)
-{
-    static const char *const host[] = { "h1", "h11", "h" };
-
-    (void)c;
-    return host[rank % 3];
-}
+static const char *const dealt_hosts[N] = { "h1", "h11", "h",
+                                            "h1", "h11", "h" };
 
 static const struct {
     const char *word[WORDS];
@@ -600,12 +595,9 @@ static const struct {
 
 static void test_dealt (void)
 {
-    struct comm comm = comm_inproc;
-
-    comm.host = dealt_host;
-    comm.label = dealt_label;
     for (size_t i = 0; i < sizeof (deals) / sizeof (deals[0]); i++) {
-        struct task task = { .word = deals[i].word, .comm = &comm };
+        struct task task = { .word = deals[i].word, .label = dealt,
+                             .host = dealt_hosts };
         struct inproc w = world ();
         size_t well = run (&w, &task), within = 0;
         struct series_list list = load ();
@@ -625,14 +617,14 @@ static void test_dealt (void)
  */
 static int run_to_pipe (void *c, void *arg)
 {
+    struct party p = inproc_party (c);
     struct exchange_args args;
     struct error err;
     int rc;
 
     (void)arg;
     parse (SAY ("pairs", "-n2", "-l", "0:40:1", OUT), &args, &err);
-    rc = exchange_run (&program, &exchange_pairs, &args, &comm_inproc, c,
-                       &err);
+    rc = exchange_run (&program, &exchange_pairs, &args, &p, &err);
     args_clear (&args);
     return rc;
 }

@@ -12,8 +12,6 @@
 #include "probe/test/arena.h"
 #include "tests/tap.h"
 
-static struct comm comm;
-
 static struct comm_group *open_comm (struct group *g)
 {
     static const char *const hosts[] = {
@@ -21,7 +19,6 @@ static struct comm_group *open_comm (struct group *g)
         "o", "p",
     };
 
-    comm = comm_group_table ("emu");
     return comm_group_open (g, hosts);
 }
 
@@ -55,11 +52,11 @@ static int play_lengths (struct comm_group *s, struct group *g)
         size_t len = lengths[i % 5];
 
         if (me == 0)
-            bad = CHECK (comm.send (s, 1, len, &err), 1)
-                  || CHECK (comm.recv (s, 1, 0, &err), 1);
+            bad = CHECK (comm_group.send (s, 1, len, &err), 1)
+                  || CHECK (comm_group.recv (s, 1, 0, &err), 1);
         else
-            bad = CHECK (comm.recv (s, 0, 0, &err), 1)
-                  || CHECK (comm.send (s, 0, len, &err), 1);
+            bad = CHECK (comm_group.recv (s, 0, 0, &err), 1)
+                  || CHECK (comm_group.send (s, 0, len, &err), 1);
     }
     return bad;
 }
@@ -80,14 +77,14 @@ static int play_notes (struct comm_group *s, struct group *g)
 
         memset (text, (int)i, sizeof (text));
         if (me == 0)
-            bad = CHECK (comm.send_note (s, 1, text, len, &err), 1)
-                  || CHECK (comm.send (s, 1, 10000, &err), 1);
+            bad = CHECK (comm_group.send_note (s, 1, text, len, &err), 1)
+                  || CHECK (comm_group.send (s, 1, 10000, &err), 1);
         else
-            bad = CHECK (comm.recv_note (s, 0, got, len, &err), 1)
+            bad = CHECK (comm_group.recv_note (s, 0, got, len, &err), 1)
                   || memcmp (text, got, len);
     }
     for (int i = 0; i < 10 * ROUNDS && !bad && me == 1; i++)
-        bad = CHECK (comm.recv (s, 0, 0, &err), 1);
+        bad = CHECK (comm_group.recv (s, 0, 0, &err), 1);
     return bad;
 }
 
@@ -103,10 +100,10 @@ static int play_all (struct comm_group *s, struct group *g)
 
     for (uint32_t m = 0; m < n && !bad; m++)
         for (int k = 0; k < 3 && !bad; k++) {
-            comm.start_recv (s, m, 0, &err);
-            bad = CHECK (comm.start_send (s, m, 30000, &err), 1);
+            comm_group.start_recv (s, m, 0, &err);
+            bad = CHECK (comm_group.start_send (s, m, 30000, &err), 1);
         }
-    while (!bad && (rc = comm.wait_one (s, &done, &err)) != 0)
+    while (!bad && (rc = comm_group.wait_one (s, &done, &err)) != 0)
         if (rc < 0 || done.lost || ++count[done.peer][done.sent] > 3)
             bad = 1;
     for (uint32_t m = 0; m < n; m++)
@@ -123,14 +120,14 @@ static int play_any (struct comm_group *s, struct group *g)
     int bad = 0;
 
     if (g->me > 0)
-        return CHECK (comm.send (s, 0, 5000, &err), 1)
-               || CHECK (comm.recv (s, 0, 0, &err), 1);
+        return CHECK (comm_group.send (s, 0, 5000, &err), 1)
+               || CHECK (comm_group.recv (s, 0, 0, &err), 1);
     for (uint32_t i = 1; i < n && !bad; i++) {
         uint32_t from = 0;
 
-        bad = CHECK (comm.recv_any (s, 0, &from, &err), 1)
+        bad = CHECK (comm_group.recv_any (s, 0, &from, &err), 1)
               || from == 0 || seen[from]
-              || CHECK (comm.send (s, from, 5000, &err), 1);
+              || CHECK (comm_group.send (s, from, 5000, &err), 1);
         seen[from] = true;
     }
     return bad;
@@ -188,15 +185,15 @@ static int run_rate (struct group *g, void *data)
     bad = group_barrier (g, &err) < 0;
     start = group_now (g);
     if (g->me == 0) {
-        bad = bad || CHECK (comm.send (s, 1, MEGABYTE, &err), 1)
-              || CHECK (comm.recv (s, 1, 0, &err), 1);
+        bad = bad || CHECK (comm_group.send (s, 1, MEGABYTE, &err), 1)
+              || CHECK (comm_group.recv (s, 1, 0, &err), 1);
         ns = (double)(group_now (g) - start) / ns;
         diag ("1 MB: %.3f times what its bytes take", ns);
         bad = bad || ns < 1 || ns > 1.1; /* it has a way to go */
     }
     else
-        bad = bad || CHECK (comm.recv (s, 0, 0, &err), 1)
-              || CHECK (comm.send (s, 0, 0, &err), 1);
+        bad = bad || CHECK (comm_group.recv (s, 0, 0, &err), 1)
+              || CHECK (comm_group.send (s, 0, 0, &err), 1);
     bad = bad || group_until (g, group_now (g) + 1000000000LL, &err) < 0;
     comm_group_drop (s);
     return bad;
@@ -232,23 +229,23 @@ static int run_death (struct group *g, void *data)
     if (g->me == 0) {
         int64_t start;
 
-        bad = CHECK (comm.recv (s, 1, 0, &err), 0);
+        bad = CHECK (comm_group.recv (s, 1, 0, &err), 0);
         start = group_now (g);
-        bad = bad || CHECK (comm.send (s, 1, MEGABYTE, &err), 0);
-        comm.start_recv (s, 1, 0, &err);
-        bad = bad || CHECK (comm.wait_one (s, &done, &err), 1) || !done.lost
-              || CHECK (comm.start_send (s, 1, 0, &err), 1)
-              || CHECK (comm.wait_all (s, &err), 0)
+        bad = bad || CHECK (comm_group.send (s, 1, MEGABYTE, &err), 0);
+        comm_group.start_recv (s, 1, 0, &err);
+        bad = bad || CHECK (comm_group.wait_one (s, &done, &err), 1) || !done.lost
+              || CHECK (comm_group.start_send (s, 1, 0, &err), 1)
+              || CHECK (comm_group.wait_all (s, &err), 0)
               || group_now (g) != start
-              || CHECK (comm.recv_any (s, 0, &from, &err), 0)
-              || CHECK (comm.recv (s, 2, 0, &err), 1);
+              || CHECK (comm_group.recv_any (s, 0, &from, &err), 0)
+              || CHECK (comm_group.recv (s, 2, 0, &err), 1);
     }
     else
-        bad = CHECK (comm.start_send (s, 1, MEGABYTE, &err), 1)
-              || CHECK (comm.wait_all (s, &err), 0)
+        bad = CHECK (comm_group.start_send (s, 1, MEGABYTE, &err), 1)
+              || CHECK (comm_group.wait_all (s, &err), 0)
               || group_until (g, group_now (g) + 3 * group_dead_ns (g) / 2,
                               &err) < 0
-              || CHECK (comm.send (s, 0, 100, &err), 1);
+              || CHECK (comm_group.send (s, 0, 100, &err), 1);
     bad = bad || group_until (g, group_now (g) + 1000000000LL, &err) < 0;
     comm_group_drop (s);
     return bad;
@@ -277,19 +274,19 @@ static int run_late (struct group *g, void *data)
     (void)data;
     g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
     if (g->me == 0) {
-        bad = CHECK (comm.recv (s, 1, 0, &err), 0);
-        comm.start_recv (s, 1, 0, &err);
-        bad = bad || CHECK (comm.wait_one (s, &done, &err), 1) || !done.lost;
+        bad = CHECK (comm_group.recv (s, 1, 0, &err), 0);
+        comm_group.start_recv (s, 1, 0, &err);
+        bad = bad || CHECK (comm_group.wait_one (s, &done, &err), 1) || !done.lost;
     }
     else
         bad = group_until (g, group_now (g) + 5 * group_dead_ns (g), &err) < 0
-              || CHECK (comm.send (s, 0, 100, &err), 1);
-    bad = bad || CHECK (comm.barrier (s, &err), 1);
+              || CHECK (comm_group.send (s, 0, 100, &err), 1);
+    bad = bad || CHECK (comm_group.barrier (s, &err), 1);
     if (g->me == 0)
-        bad = bad || CHECK (comm.recv (s, 1, 0, &err), 1)
-              || CHECK (comm.recv (s, 1, 0, &err), 0);
+        bad = bad || CHECK (comm_group.recv (s, 1, 0, &err), 1)
+              || CHECK (comm_group.recv (s, 1, 0, &err), 0);
     else
-        bad = bad || CHECK (comm.send (s, 0, 100, &err), 1)
+        bad = bad || CHECK (comm_group.send (s, 0, 100, &err), 1)
               || group_until (g, group_now (g) + 3 * group_dead_ns (g), &err)
                      < 0;
     comm_group_drop (s);
@@ -323,7 +320,7 @@ static int run_stall (struct group *g, void *data)
 
     g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
     if (g->me == 0) {
-        bad = CHECK (comm.recv (s, 1, 0, &err), 0);
+        bad = CHECK (comm_group.recv (s, 1, 0, &err), 0);
         while (!st->awake)
             usleep (1000);
         /* from here on the emulator's clock waits for this one, too */
@@ -331,7 +328,7 @@ static int run_stall (struct group *g, void *data)
         st->serves = 1;
         while (!bad && !st->done)
             bad = group_until (g, group_now (g) + group_gap (g), &err) < 0;
-        bad = bad || CHECK (comm.recv (s, 1, 0, &err), 0);
+        bad = bad || CHECK (comm_group.recv (s, 1, 0, &err), 0);
     }
     else {
         usleep (3 * ARENA_STALL_MS * 1000);
@@ -340,9 +337,9 @@ static int run_stall (struct group *g, void *data)
             usleep (100);
         bad = group_until (g, group_now (g) + group_gap (g), &err) < 0;
         start = group_now (g);
-        bad = bad || CHECK (comm.recv_note (s, 0, NULL, 0, &err), 0)
+        bad = bad || CHECK (comm_group.recv_note (s, 0, NULL, 0, &err), 0)
               || group_now (g) - start > 3 * group_dead_ns (g)
-              || CHECK (comm.send (s, 0, 100, &err), 0);
+              || CHECK (comm_group.send (s, 0, 100, &err), 0);
         st->done = 1;
     }
     comm_group_drop (s);
