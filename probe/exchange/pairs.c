@@ -13,6 +13,7 @@
 
 #include "util/alloc.h"
 #include "util/file.h"
+#include "util/map.h"
 #include "util/sort.h"
 
 enum {
@@ -355,83 +356,67 @@ static int run_pairs (struct exchange_session *x, enum series_test test,
 }
 
 struct bad_pair {
-    uint32_t low, high; /* of the pair */
-    bool swapped;       /* it is (high, low) */
+    uint64_t key;       /* the same for both directions */
+    struct probe pair;  /* the worse one */
     double factor;      /* its median over that of all pairs */
 };
 
 static int worse_first (const void *x, const void *y)
 {
-    const struct bad_pair *a = x;
-    const struct bad_pair *b = y;
+    const struct bad_pair *a = x, *b = y;
+    int order = util_compare (b->factor, a->factor);
 
-    return util_compare (b->factor, a->factor);
+    return order ? order : util_compare (a->key, b->key);
 }
 
-/* Order by pair; of its two directions the worse one first. */
-static int by_pair (const void *x, const void *y)
+static bool counts (const struct series_row *r)
 {
-    const struct bad_pair *a = x;
-    const struct bad_pair *b = y;
-
-    if (a->low != b->low)
-        return util_compare (a->low, b->low);
-    if (a->high != b->high)
-        return util_compare (a->high, b->high);
-    return worse_first (x, y);
-}
-
-static bool counts (const struct series_row *pair)
-{
-    return series_measured (pair) && pair->a != pair->b;
-}
-
-/* Rate n pairs of one length; v has room for n. Return how many count. */
-static size_t rate (const struct series_row *pair, size_t n, double *v,
-                    struct bad_pair *bad)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (counts (&pair[i])) {
-            bool swapped = pair[i].a > pair[i].b;
-
-            v[count] = pair[i].time_ns[SERIES_MEDIAN];
-            bad[count] = (struct bad_pair){ swapped ? pair[i].b : pair[i].a,
-                                            swapped ? pair[i].a : pair[i].b,
-                                            swapped, v[count] };
-            count++;
-        }
-    qsort (v, count, sizeof (*v), compare_doubles);
-    for (size_t i = 0; i < count && v[count / 2] > 0; i++)
-        bad[i].factor /= v[count / 2];
-    return count;
+    return series_measured (r) && r->a != r->b;
 }
 
 size_t pairs_worst (const struct series *s, struct probe *pair, size_t n)
 {
     struct bad_pair *bad = xarray (s->npairs, sizeof (*bad));
     double *v = xarray (s->npairs, sizeof (*v));
-    size_t end, i, count = 0, kept = 0;
+    struct map known = { 0 };
+    size_t kept = 0, end;
 
-    for (i = 0; i < s->npairs; i = end) {
-        for (end = i + 1; end < s->npairs
-                          && s->row[end].length == s->row[i].length; end++)
-            ;
-        count += rate (&s->row[i], end - i, v, bad + count);
+    for (size_t i = 0; i < s->npairs; i = end) {
+        size_t count = 0;
+        double usual;
+
+        for (end = i; end < s->npairs
+                      && s->row[end].length == s->row[i].length; end++)
+            if (counts (&s->row[end]))
+                v[count++] = s->row[end].time_ns[SERIES_MEDIAN];
+        qsort (v, count, sizeof (*v), compare_doubles);
+        usual = count > 0 && v[count / 2] > 0 ? v[count / 2] : 1;
+        for (const struct series_row *r = &s->row[i]; r < &s->row[end]; r++) {
+            uint64_t key = r->a < r->b ? (uint64_t)r->a << 32 | r->b
+                                       : (uint64_t)r->b << 32 | r->a;
+            struct bad_pair now = { key, { r->a, r->b },
+                                    r->time_ns[SERIES_MEDIAN] / usual };
+            uint32_t at = map_find (&known, key);
+
+            if (!counts (r))
+                continue;
+            if (at == MAP_NONE) {
+                map_put (&known, key, (uint32_t)kept);
+                bad[kept++] = now;
+            }
+            else if (now.factor > bad[at].factor)
+                bad[at] = now;
+        }
     }
-    qsort (bad, count, sizeof (*bad), by_pair);
-    for (i = 0; i < count; i++)
-        if (kept == 0 || bad[i].low != bad[kept - 1].low
-            || bad[i].high != bad[kept - 1].high)
-            bad[kept++] = bad[i];
     qsort (bad, kept, sizeof (*bad), worse_first);
-    for (i = 0; i < n && i < kept; i++)
-        pair[i] = bad[i].swapped ? (struct probe){ bad[i].high, bad[i].low }
-                                 : (struct probe){ bad[i].low, bad[i].high };
+    if (n > kept)
+        n = kept;
+    for (size_t i = 0; i < n; i++)
+        pair[i] = bad[i].pair;
+    map_clear (&known);
     free (bad);
     free (v);
-    return i;
+    return n;
 }
 
 /* Measure the worst pairs of a run again, alone, and print both. */

@@ -140,14 +140,12 @@ static const pass_f passes[SERIES_SHAPES][2] = {
 struct passes {
     pass_f pass;
     size_t len;
-    unsigned int n;      /* passes per repeat */
-    bool well;           /* this process has lost nothing yet */
-    uint32_t went_well;  /* repeats in which no process lost anything */
-    double *time;        /* [repeats] at process 0, ns per pass */
+    unsigned int n; /* passes per repeat */
+    bool well;      /* this process has lost nothing yet */
+    int64_t ns;     /* of the last repeat */
 };
 
-/* One repeat; set *ns to its duration. */
-static int repeat (const struct party *p, struct passes *st, int64_t *ns,
+static int repeat (const struct party *p, struct passes *st,
                    struct error *err)
 {
     int64_t start;
@@ -162,7 +160,7 @@ static int repeat (const struct party *p, struct passes *st, int64_t *ns,
             return -1;
         st->well = rc > 0;
     }
-    *ns = p->comm->now_ns (p->c) - start;
+    st->ns = p->comm->now_ns (p->c) - start;
     return 0;
 }
 
@@ -216,12 +214,11 @@ static int settle (const struct party *p, struct passes *st, int64_t batch_ns,
                    struct error *err)
 {
     uint32_t next;
-    int64_t ns;
 
     do {
-        if (repeat (p, st, &ns, err) < 0)
+        if (repeat (p, st, err) < 0)
             return -1;
-        next = st->well ? measure_grow (st->n, ns, batch_ns) : 0;
+        next = st->well ? measure_grow (st->n, st->ns, batch_ns) : 0;
         if (tell_word (p, &next, err) < 0)
             return -1;
         if (next > 0 && next <= MEASURE_EXCHANGES_MAX)
@@ -230,43 +227,27 @@ static int settle (const struct party *p, struct passes *st, int64_t batch_ns,
     return 0;
 }
 
-/* Run all repeats, but stop after the block in which one is lost. */
-static int run (const struct party *p, struct passes *st,
-                const struct measure_how *how, struct series *s,
-                struct error *err)
+/* Run all repeats, but stop after the block in which one is lost. time[] gets
+ * ns per pass. Return the number of repeats in which no process lost anything,
+ * or -1 with err.
+ */
+static int64_t run (const struct party *p, struct passes *st,
+                    unsigned int repeats, double *time, struct series *s,
+                    struct error *err)
 {
-    uint32_t done = 0;
+    uint32_t done = 0, well = 0;
 
-    while (done < how->repeats && st->went_well == done) {
-        uint32_t well = done;
-
-        for (unsigned int i = 0; i < BLOCK && done < how->repeats; i++) {
-            int64_t ns;
-
-            if (repeat (p, st, &ns, err) < 0)
+    while (done < repeats && well == done) {
+        for (unsigned int i = 0; i < BLOCK && done < repeats; i++) {
+            if (repeat (p, st, err) < 0)
                 return -1;
-            if (st->time)
-                st->time[done] = (double)ns / st->n;
-            done++;
+            time[done++] = (double)st->ns / st->n;
             well += st->well;
         }
         if (agree (p, &well, s, err) < 0)
             return -1;
-        st->went_well = well;
     }
-    return 0;
-}
-
-static int add (const struct passes *st, const struct measure_how *how,
-                struct series_row *t, struct series *s,
-                struct error *err)
-{
-    t->count = how->repeats;
-    t->lost = how->repeats - st->went_well;
-    if (st->went_well > 0)
-        series_stats (st->time, st->went_well, t->time_ns);
-    s->complete = s->complete && t->lost == 0;
-    return series_add (s, t, err);
+    return well;
 }
 
 int topology_run (const struct party *p, enum series_shape shape,
@@ -274,30 +255,29 @@ int topology_run (const struct party *p, enum series_shape shape,
                   struct series *s, struct error *err)
 {
     struct series_row t = { .shape = shape, .both_ways = both_ways,
-                                 .length = len };
+                            .length = len, .count = how->repeats };
     struct passes st = { .pass = passes[shape][both_ways], .len = len,
-                        .well = true };
-    int64_t ns;
-    int rc = -1;
+                         .well = true, .n = how->warm_up };
+    double *time = xarray (how->repeats, sizeof (*time));
+    int64_t well = -1;
+    int rc = st.n > 0 ? repeat (p, &st, err) : 0;
 
-    if (s)
-        st.time = xarray (how->repeats, sizeof (*st.time));
-    st.n = how->warm_up;
-    if (st.n > 0 && repeat (p, &st, &ns, err) < 0)
-        goto error;
     st.n = how->exchanges > 0 ? how->exchanges : 1;
-    if (how->batch_ns > 0 && settle (p, &st, how->batch_ns, err) < 0)
-        goto error;
-    if (run (p, &st, how, s, err) < 0)
-        goto error;
-    party_lock (p);
-    rc = s ? add (&st, how, &t, s, err) : 0;
-    party_unlock (p);
-    if (rc == 0)
-        rc = st.went_well == how->repeats;
-error:
-    free (st.time);
-    return rc;
+    if (rc == 0 && how->batch_ns > 0)
+        rc = settle (p, &st, how->batch_ns, err);
+    if (rc == 0 && (well = run (p, &st, how->repeats, time, s, err)) < 0)
+        rc = -1;
+    if (rc == 0 && s) {
+        t.lost = how->repeats - (uint32_t)well;
+        if (well > 0)
+            series_stats (time, (size_t)well, t.time_ns);
+        party_lock (p);
+        s->complete = s->complete && t.lost == 0;
+        rc = series_add (s, &t, err);
+        party_unlock (p);
+    }
+    free (time);
+    return rc < 0 ? -1 : well == how->repeats;
 }
 
 /*
