@@ -192,7 +192,7 @@ test_arguments ()
     like "$? $(said)" "^2 $prog: .*--append" \
         "... costs that are to be appended"
     step 2 "$probe" pairs -x push >out
-    like "$? $(said)" "^2 $prog: 'push' is no exchange; there are " \
+    like "$? $(said)" "^2 $prog: 'push' is not an exchange; there are " \
         "... no such exchange"
     step 2 "$probe" topology >out
     is "$? $(said)" "2 $prog: topologies have 3 processes or more, not 2" \

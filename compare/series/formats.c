@@ -374,8 +374,8 @@ static int check_held (const struct series_format *format, const char *path,
     if (held->size == 0)
         return 0;
     if (held->last != '\n')
-        return error_input (err, "%s does not end with a line: nothing can "
-                                 "be appended", path);
+        return error_input (err, "%s does not end with a line: cannot append",
+                            path);
     if (!strncmp (start, PARUS_START, strlen (PARUS_START)))
         name = "parus";
     for (size_t i = 0; i < FORMATS; i++)
@@ -383,7 +383,7 @@ static int check_held (const struct series_format *format, const char *path,
             && !strncmp (start, formats[i].start, strlen (formats[i].start)))
             name = formats[i].name;
     if (strcmp (name, wanted))
-        return error_input (err, "%s holds %s: no %s can be appended", path,
+        return error_input (err, "%s holds %s: cannot append %s", path,
                             name, format->name);
     return 0;
 }
@@ -497,8 +497,8 @@ int series_save_check (const struct series_save *to, struct error *err)
         return error_input (err, "parus makes four files: give a prefix of "
                                  "their names");
     if (to->append)
-        return error_input (err, "a file of parus holds one run: there is no "
-                                 "appending");
+        return error_input (err, "a file of parus holds one run: cannot"
+                                 " append");
     return 0;
 }
 

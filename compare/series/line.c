@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Latency and throughput of pairs; times without those of the message itself. */
+/* Latency and throughput of pairs; times without the message's own. */
 #include "config.h"
 #include "compare/series/formats.h"
 

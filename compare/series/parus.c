@@ -133,7 +133,7 @@ static int need (struct parus_scan *in, const char *what)
     int rc = next (in);
 
     if (rc == 0)
-        return error_input (in->err, "the file ends where %s is due", what);
+        return error_input (in->err, "the file ends, expected %s", what);
     return rc < 0 ? -1 : 0;
 }
 
@@ -146,7 +146,7 @@ static int expect (struct parus_scan *in, const char *text)
         if (need (in, text) < 0)
             return -1;
         if (strlen (in->word) != len || strncmp (in->word, text, len))
-            return error_input (in->err, "'%.40s' where '%.*s' is due",
+            return error_input (in->err, "'%.40s', expected '%.*s'",
                                 in->word, (int)len, text);
         text += len + (text[len] == ' ');
     }
@@ -159,8 +159,8 @@ static int number (struct parus_scan *in, const char *what, uint64_t max,
     if (need (in, what) < 0)
         return -1;
     if (text_u64 (in->word, 0, max, value) < 0)
-        return error_input (in->err, "%s: '%.40s' is not a number from 0 to %ju",
-                            what, in->word, (uintmax_t)max);
+        return error_input (in->err, "%s: '%.40s' is not a number from 0 to"
+                            " %ju", what, in->word, (uintmax_t)max);
     return 0;
 }
 
@@ -216,7 +216,7 @@ static int read_head (struct parus_scan *in, struct series *s,
     if (expect (in, "number of") < 0 || need (in, "repeats") < 0)
         return -1;
     if (strcmp (in->word, "repeats") && strcmp (in->word, "repeates"))
-        return error_input (in->err, "'%.40s' where 'repeats' is due",
+        return error_input (in->err, "'%.40s', expected 'repeats'",
                             in->word);
     if (number (in, "number of repeats", INT64_MAX, &s->repeats) < 0
         || expect (in, "hosts:") < 0)
@@ -277,7 +277,7 @@ static int read_matrices (struct parus_scan *in, struct series *s,
 
     while ((rc = next (in)) > 0) {
         if (strcmp (in->word, "Message"))
-            return error_input (in->err, "'%.40s' where 'Message' is due",
+            return error_input (in->err, "'%.40s', expected 'Message'",
                                 in->word);
         if (expect (in, "length") < 0
             || number (in, "length", INT64_MAX, &length) < 0)

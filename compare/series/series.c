@@ -177,11 +177,11 @@ int series_sort (struct series *s, struct error *err)
         if (compare_rows (r - 1, r) != 0)
             continue;
         if (r->shape == SERIES_PAIR)
-            return error_input (err, "pair %s %s, length %ju: there twice",
+            return error_input (err, "pair %s %s, length %ju: listed twice",
                                 s->process[r->a].label,
                                 s->process[r->b].label,
                                 (uintmax_t)r->length);
-        return error_input (err, "%s, length %ju: there twice",
+        return error_input (err, "%s, length %ju: listed twice",
                             series_shape_names[r->shape],
                             (uintmax_t)r->length);
     }

@@ -72,7 +72,7 @@ struct series_row {
     enum series_shape shape;
     uint32_t a, b;        /* processes of a pair; the same one in all-to-all */
     bool both_ways;       /* of a topology: the "i" columns */
-    uint32_t count, lost; /* exchanges or passes begun; those that did not end */
+    uint32_t count, lost; /* exchanges or passes begun; not ended */
     uint64_t length;      /* bytes of a message */
     double time_ns[SERIES_STATS]; /* meaningless if lost == count */
 };

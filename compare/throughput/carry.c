@@ -502,7 +502,7 @@ int measured_rates (const struct series *s, const struct pathset *ps,
                     : isnan (back) ? there
                                    : (there + back) / 2;
             if (*rate > RATE_MAX)
-                rc = error_input (err, "%s to %s: %.3g Gb/s are more than any"
+                rc = error_input (err, "%s to %s: %.3g Gb/s is more than any"
                                        " link has",
                                   pathset_endpoint (ps, p[i].a)->name,
                                   pathset_endpoint (ps, p[i].b)->name,

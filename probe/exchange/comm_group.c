@@ -80,7 +80,7 @@ struct stream_peer {
     /* out: first .. next-1 are on their way, as far as is known */
     uint32_t first, next;
     uint64_t has; /* bit i: the peer has first + i */
-    struct stream_packet *out; /* [COMM_GROUP_WINDOW] by number; NULL: none yet */
+    struct stream_packet *out; /* [COMM_GROUP_WINDOW] by number, or NULL */
     struct queue queue; /* of struct outgoing */
     bool pending; /* in the list of peers that something can be sent to */
 
@@ -568,7 +568,8 @@ static int tell_owing (struct comm_group *c, struct error *err)
 /* Whether this member has waited for a message of a living member for as long
  * as it waits for a silent one.
  */
-static bool is_overdue (const struct comm_group *c, uint32_t m, int64_t begin_ns)
+static bool is_overdue (const struct comm_group *c, uint32_t m,
+                        int64_t begin_ns)
 {
     const struct stream_peer *p = &c->peer[m];
     int64_t since = p->moved > begin_ns ? p->moved : begin_ns;

@@ -130,7 +130,7 @@ const struct comm_exchange *exchange_find (const struct comm *comm,
             len += (size_t)snprintf (names + len, sizeof (names) - len,
                                      "%s%s", i ? ", " : "", ex->name);
     }
-    error_input (err, "'%.40s' is no exchange; there are %s", name, names);
+    error_input (err, "'%.40s' is not an exchange; there are %s", name, names);
     return NULL;
 }
 
@@ -273,7 +273,7 @@ static int take (const struct results *r, const struct party *p,
 
         if (blob->len - at < RECORD
             || !unpack (blob->data + at, p->n, &peer, &pair))
-            return error_world (err, "%s sent results that make no sense",
+            return error_world (err, "%s sent invalid results",
                                 p->label[from]);
         pair.a = r->receives ? peer : from;
         pair.b = r->receives ? from : peer;

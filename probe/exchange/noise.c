@@ -39,7 +39,7 @@ static int find_all (const struct party *p, const char *list,
             return error_input (err, "no process is '%.80s'", label);
         for (uint32_t i = 0; i < n; i++)
             if (process[i] == process[n])
-                return error_input (err, "'%.80s' is there twice", label);
+                return error_input (err, "'%.80s' is listed twice", label);
         n++;
     }
     return (int)n;

@@ -99,7 +99,7 @@ static int set_lengths (void *field, const char *value, struct error *err)
     while (args_next (&value, word, sizeof (word)))
         if (add_lengths (l, word, err) < 0)
             return -1;
-    return l->n > 0 ? 0 : error_input (err, "there is no length");
+    return l->n > 0 ? 0 : error_input (err, "empty list");
 }
 
 static int set_bytes (void *field, const char *value, struct error *err)
@@ -130,13 +130,13 @@ static int set_patterns (void *field, const char *value, struct error *err)
     char name[WORD_MAX];
 
     if (!*value)
-        return error_input (err, "there is no pattern");
+        return error_input (err, "empty list");
     while (args_next (&list, name, sizeof (name))) {
         int kind = pattern_find (name);
 
         if (kind < 0 && strcmp (name, "pmm"))
-            return error_input (err, "'%s' is not a pattern; 'pmm pattern' lists "
-                                     "them", name);
+            return error_input (err, "'%s' is not a pattern; 'pmm pattern' "
+                                     "lists them", name);
         if (kind >= 0 && pattern_whole ((enum pattern_kind)kind)
             && kind != PATTERN_ALL_TO_ALL)
             return error_input (err, "%s is a topology, not a pattern of "
@@ -168,11 +168,12 @@ static int set_shapes (void *field, const char *value, struct error *err)
 
 static const struct opt args_common[] = {
     { "repeats", 'n', "N", opt_int, FIELD (how.repeats),
-      "how often to measure each: 100", 1, MEASURE_REPEATS_MAX },
+      "how often to measure each (default: 100)", 1, MEASURE_REPEATS_MAX },
     { "warm-up", 0, "N", opt_int, FIELD (how.warm_up),
-      "exchanges before, which do not count: 2", 0, MEASURE_REPEATS_MAX },
+      "exchanges before, which do not count (default: 2)", 0,
+      MEASURE_REPEATS_MAX },
     { "output", 'o', "FILE", opt_string, FIELD (output),
-      "leave the results there, too" },
+      "write the results to this file as well" },
     { 0 },
 };
 
@@ -180,29 +181,30 @@ static const struct opt args_series[] = {
     { "lengths", 'l', "LIST", set_lengths, FIELD (length),
       "bytes of a message: N, FROM:TO:STEP, FROM:TO:xFACTOR" },
     { "exchanges", 0, "N", opt_int, FIELD (how.exchanges),
-      "exchanges of a repeat, timed together: 1, both ways 16", 1,
+      "exchanges per repeat, timed together (default: 1, both ways 16)", 1,
       MEASURE_EXCHANGES_MAX },
     { "batch-ms", 0, "MS", opt_double, FIELD (batch_ms),
-      "more of them, until a repeat takes so long", 0, 1e6 },
+      "increase them until a repeat takes this long", 0, 1e6 },
     { "seed", 0, "N", set_seed, 0,
-      "shuffle steps and processes, by this number" },
+      "shuffle steps and processes with this seed" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "what tables say of the repeats: min, median, mean, ...: median",
+      "what tables show of the repeats: min, median, mean, ... (default:"
+      " median)",
       OPT_ROWS (series_stat_names) },
     { "append", 0, NULL, opt_true, FIELD (append),
-      "behind what the output holds already" },
+      "append to the output" },
     { "format", 0, "NAME", set_format, FIELD (format),
-      "as " SERIES_FORMATS ": json, or table where there is no FILE" },
+      SERIES_FORMATS " (default: json; without FILE, table)" },
     { 0 },
 };
 
 const struct opt args_pairs[] = {
     { "pattern", 'p', "NAMES", set_patterns, FIELD (pattern),
-      "who with whom when, some patterns in turn: one-factor" },
+      "which pairs, in which order; several in turn (default: one-factor)" },
     { "plan", 0, "FILE", opt_string, FIELD (plan),
-      "the plan that is pattern pmm" },
+      "the plan for pattern pmm" },
     { "exchange", 'x', "NAME", opt_string, FIELD (exchange),
-      "round-trip, one-way, both-ways, async, ...: round-trip" },
+      "one-way, both-ways, async, ... (default: round-trip)" },
     { "retest", 0, "N", opt_int, FIELD (retest),
       "measure the N worst pairs again, alone" },
     { 0 },
@@ -210,26 +212,27 @@ const struct opt args_pairs[] = {
 
 const struct opt args_topology[] = {
     { "shapes", 0, "NAMES", set_shapes, FIELD (shape),
-      "star, complete, ring; with i before, two-directional: all" },
+      "star, complete, ring; istar, ... both ways (default: all)" },
     { 0 },
 };
 
 const struct opt args_noise[] = {
     { "exchange", 'x', "NAME", opt_string, FIELD (exchange),
-      "of the goal pair: both-ways, or round-trip if blocking" },
+      "of the goal pair (default: both-ways, or round-trip if blocking)" },
     { "blocking", 0, NULL, opt_true, FIELD (blocking),
       "the goal pair exchanges by blocking messages" },
     { "noise-processes", 0, "N", opt_int, FIELD (noise_processes),
-      "how many make noise: all others" },
+      "how many make noise (default: all others)" },
     { "noise-length", 0, "BYTES", set_bytes, FIELD (noise_length),
-      "of their messages: 8192" },
+      "length of their messages (default: 8192)" },
     { "noise-messages", 0, "N", opt_u64, FIELD (noise_messages),
-      "to each of the others, in a repeat: 10", 0, MEASURE_REPEATS_MAX },
+      "to each of the others, in a repeat (default: 10)", 0,
+      MEASURE_REPEATS_MAX },
     { "goals", 0, "N", opt_u64, FIELD (goals),
-      "how many goal pairs: all there are" },
+      "how many goal pairs (default: all)" },
     { "goal", 0, "A,B", opt_string, FIELD (goal), "the one goal pair" },
     { "noise-on", 0, "LIST", opt_string, FIELD (noise_on),
-      "the processes that make noise, with --goal: drawn" },
+      "the processes that make noise, with --goal (default: drawn)" },
     { 0 },
 };
 
@@ -259,9 +262,9 @@ static int check (const struct exchange_args *a, struct error *err)
     if (series_save_check (&to, err) < 0)
         return error_prefix (err, "--format");
     if (a->append && !a->output)
-        return error_input (err, "--append: to which --output?");
+        return error_input (err, "--append needs --output");
     if (a->noise_on && !a->goal)
-        return error_input (err, "--noise-on: beside which --goal?");
+        return error_input (err, "--noise-on needs --goal");
     return 0;
 }
 

@@ -133,8 +133,8 @@ int exchange_parse (const struct exchange_program *program, int argc,
 void exchange_help (const struct exchange_program *program,
                     const struct exchange_test *test, FILE *fp);
 
-/* Run a test as one of a party, whose comm is open. Return 0, ERROR_WORLD at process 0 if some of
- * the measurements are missing, or -1 with err.
+/* Run a test as one of a party, whose comm is open. Return 0, ERROR_WORLD at
+ * process 0 if some of the measurements are missing, or -1 with err.
  */
 int exchange_run (const struct exchange_program *program,
                   const struct exchange_test *test,

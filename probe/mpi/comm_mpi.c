@@ -56,7 +56,7 @@ static int find_host (char host[PLACE_HOST_MAX], struct error *err)
         node = processor;
     }
     if (!text_is_hostname (node))
-        return error_world (err, "'%s' is no name for a host", node);
+        return error_world (err, "'%s' is not a host name", node);
     snprintf (host, PLACE_HOST_MAX, "%.*s", PLACE_HOST_MAX - 1, node);
     return 0;
 }

@@ -165,7 +165,7 @@ static void test_names (void)
     size_t n = 0;
 
     ok (!exchange_find (&comm, "none", &err)
-            && !strcmp (err.text, "'none' is no exchange; there are "
+            && !strcmp (err.text, "'none' is not an exchange; there are "
                                   "round-trip, one-way, both-ways, async"),
         "%s", err.text);
     comm.exchanges = own;

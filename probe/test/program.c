@@ -352,13 +352,13 @@ static const struct {
       "--pattern: 'nothing' is not a pattern; 'pmm pattern' lists them" },
     { { "pairs", "-p", "ring" },
       "--pattern: ring is a topology, not a pattern of pairs" },
-    { { "pairs", "-p", "" }, "--pattern: there is no pattern" },
+    { { "pairs", "-p", "" }, "--pattern: empty list" },
     { { "pairs", "-n0" }, "--repeats: '0' is not from 1 to 1000000" },
     { { "pairs", "-l", "5:1:1" }, "--lengths: '5:1:1' is not a length of 0 to "
       "1073741824 bytes, nor FROM:TO:STEP or FROM:TO:xFACTOR" },
     { { "pairs", "-l", "0,0" }, "--lengths: the lengths do not ascend" },
-    { { "pairs", "-l", "" }, "--lengths: there is no length" },
-    { { "pairs", "--append" }, "--append: to which --output?" },
+    { { "pairs", "-l", "" }, "--lengths: empty list" },
+    { { "pairs", "--append" }, "--append needs --output" },
     { { "pairs", "--format=parus" }, "--format: parus makes four files: give "
       "a prefix of their names" },
     { { "pairs", "--seed", "9223372036854775808" }, "--seed: "
@@ -368,7 +368,7 @@ static const struct {
     { { "topology", "--shapes", "line" }, "--shapes: 'line' is none of star, "
       "complete, ring, istar, icomplete, iring" },
     { { "topology", "--retest", "1" }, "'--retest' is not an option" },
-    { { "noise", "--noise-on=h00" }, "--noise-on: beside which --goal?" },
+    { { "noise", "--noise-on=h00" }, "--noise-on needs --goal" },
 };
 
 static void test_bad (void)
@@ -390,8 +390,8 @@ static const struct {
     const char *why;
     const char *theirs; /* of the other processes; NULL: the same */
 } worse[] = {
-    { { "pairs", "-x", "loud" }, "'loud' is no exchange; there are round-trip,"
-      " one-way, both-ways, async", NULL },
+    { { "pairs", "-x", "loud" }, "'loud' is not an exchange; there are "
+      "round-trip, one-way, both-ways, async", NULL },
     { { "noise", "--goal", "h00:0" }, "--goal: a pair is two processes",
       NULL },
     { { "noise", "--goal", "h00:0,h09" }, "--goal: no process is 'h09'",
