@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/series/series.h"
 #include "core/samples/samples.h"
 #include "core/solve/solve.h"
 #include "probe/exchange/comm_group.h"
