@@ -22,14 +22,6 @@ static struct series_words {
     .run = ALL_RUNS,
 };
 
-static int set_format (void *field, const char *value, struct error *err)
-{
-    if (!series_format_known (value))
-        return error_input (err, "'%.40s' is none of " SERIES_FORMATS, value);
-    *(const char **)field = value;
-    return 0;
-}
-
 static const char *const own_times[] = {
     [OWN_CUT_THROUGH] = "cut-through",
     [OWN_STORE_AND_FORWARD] = "store-and-forward",
@@ -38,7 +30,7 @@ static const char *const own_times[] = {
 
 #define FIELD(name) offsetof (struct series_words, name)
 static const struct opt options[] = {
-    { "format", 0, "NAME", set_format, FIELD (to.format),
+    { "format", 0, "NAME", opt_string, FIELD (to.format),
       SERIES_FORMATS " (default: table); of parus, -o is a prefix" },
     { "stat", 0, "NAME", inputs_stat, FIELD (stat),
       "that tables speak of: min, p25, median, ... (default: median)" },

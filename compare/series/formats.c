@@ -388,11 +388,6 @@ static int check_held (const struct series_format *format, const char *path,
     return 0;
 }
 
-bool series_format_known (const char *name)
-{
-    return !strcmp (name, "parus") || find (name);
-}
-
 static int save_runs (const struct series_list *runs,
                       const struct series_format *format,
                       const struct series_save *to, struct error *err)
@@ -488,11 +483,11 @@ static int save_matrices (const struct series_list *runs, const char *prefix,
 
 int series_save_check (const struct series_save *to, struct error *err)
 {
-    if (!series_format_known (to->format))
-        return error_input (err, "format '%.40s' is none of " SERIES_FORMATS,
-                            to->format);
     if (find (to->format))
         return 0;
+    if (strcmp (to->format, "parus"))
+        return error_input (err, "'%.40s' is none of " SERIES_FORMATS,
+                            to->format);
     if (!to->path || !strcmp (to->path, "-"))
         return error_input (err, "parus makes four files: give a prefix of "
                                  "their names");

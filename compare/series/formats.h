@@ -21,9 +21,6 @@ struct series_save {
     bool append;           /* after the contents of the file */
 };
 
-/* True if there is such a format. */
-bool series_format_known (const char *name);
-
 /* Check the options, as far as this does not depend on runs and files. Return
  * 0, or -1 with err.
  */

@@ -89,7 +89,6 @@ struct stream_peer {
     uint64_t here; /* bit i: packet missed + i is here */
     struct stream_packet *in;
     uint32_t untold; /* packets not acknowledged yet */
-    bool owes;       /* in the list of peers to acknowledge to */
     uint64_t arrived; /* messages that were not taken yet */
     uint64_t early;   /* the same, of the next age */
     uint64_t wanted;  /* receives that were started */
@@ -117,8 +116,9 @@ struct comm_group {
 
     size_t chunk; /* largest pad; 0: messages have no length */
     struct stream_peer *peer; /* [n] */
-    struct queue pending, owing; /* of members, each at most once */
-    int64_t owing_since;
+    struct queue pending; /* of members, each at most once */
+    bool owing;           /* packets may have to be acknowledged, ... */
+    int64_t owing_since;  /* ... since then */
     uint64_t flight;  /* packets on their way */
     uint8_t age;
     uint64_t arrived; /* messages, of all peers */
@@ -220,7 +220,6 @@ void comm_group_drop (struct comm_group *c)
     free (c->events.v);
     free (c->peer);
     free (c->pending.v);
-    free (c->owing.v);
     free (c->ready);
     free (c);
 }
@@ -451,12 +450,9 @@ static int owe (struct comm_group *c, uint32_t m, struct error *err)
 
     if (++p->untold >= TELL_EVERY)
         return send_state (c, m, HAS, err);
-    if (p->owes)
-        return 0;
-    if (is_empty (&c->owing))
+    if (!c->owing)
         c->owing_since = group_now (c->g);
-    p->owes = true;
-    add_member (&c->owing, m);
+    c->owing = true;
     return 0;
 }
 
@@ -555,13 +551,10 @@ static bool is_awaited (const struct comm_group *c, uint32_t m)
 
 static int tell_owing (struct comm_group *c, struct error *err)
 {
-    while (!is_empty (&c->owing)) {
-        uint32_t m = take_member (&c->owing);
-
-        c->peer[m].owes = false;
+    c->owing = false;
+    for (uint32_t m = 0; m < c->n; m++)
         if (c->peer[m].untold > 0 && send_state (c, m, HAS, err) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -619,8 +612,7 @@ static int wait_until_done (struct comm_group *c, struct error *err)
 
     while (!is_done (c)) {
         int64_t now = group_now (c->g);
-        int64_t tell = is_empty (&c->owing) ? INT64_MAX
-                                            : c->owing_since + gap;
+        int64_t tell = c->owing ? c->owing_since + gap : INT64_MAX;
 
         if (now >= tell) {
             if (tell_owing (c, err) < 0)

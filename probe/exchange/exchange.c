@@ -96,22 +96,12 @@ static const struct comm_exchange generic[] = {
     { 0 },
 };
 
-const struct comm_exchange *exchange_at (const struct comm *comm, size_t i)
+static const struct comm_exchange *find (const struct comm_exchange *kinds,
+                                         const char *name)
 {
-    size_t own = 0;
-
-    while (comm->exchanges && comm->exchanges[own].name)
-        own++;
-    if (i < own)
-        return &comm->exchanges[i];
-    for (const struct comm_exchange *ex = generic; ex->name; ex++) {
-        size_t k = 0;
-
-        while (k < own && strcmp (comm->exchanges[k].name, ex->name))
-            k++;
-        if (k == own && i-- == own)
-            return ex;
-    }
+    for (; kinds && kinds->name; kinds++)
+        if (!strcmp (kinds->name, name))
+            return kinds;
     return NULL;
 }
 
@@ -119,17 +109,18 @@ const struct comm_exchange *exchange_find (const struct comm *comm,
                                            const char *name,
                                            struct error *err)
 {
+    const struct comm_exchange *const kinds[] = { comm->exchanges, generic };
     const struct comm_exchange *ex;
     char names[256] = "";
     size_t len = 0;
 
-    for (size_t i = 0; (ex = exchange_at (comm, i)); i++) {
-        if (!strcmp (ex->name, name))
-            return ex;
-        if (len < sizeof (names))
-            len += (size_t)snprintf (names + len, sizeof (names) - len,
-                                     "%s%s", i ? ", " : "", ex->name);
-    }
+    if ((ex = find (kinds[0], name)) || (ex = find (kinds[1], name)))
+        return ex;
+    for (int k = 0; k < 2; k++)
+        for (ex = kinds[k]; ex && ex->name; ex++)
+            if ((k == 0 || !find (kinds[0], ex->name)) && len < sizeof (names))
+                len += (size_t)snprintf (names + len, sizeof (names) - len,
+                                         "%s%s", len ? ", " : "", ex->name);
     error_input (err, "'%.40s' is not an exchange; there are %s", name, names);
     return NULL;
 }
@@ -387,6 +378,23 @@ int measure (const struct party *p, const struct comm_exchange *ex,
             results_add (r, peer, (double)s.ns / (2.0 * s.n));
         else if (first)
             results_add_lost (r, peer);
+    }
+    return 0;
+}
+
+int measure_step (const struct party *p, const struct comm_exchange *ex,
+                  const struct probe *pair, uint32_t npairs, size_t len,
+                  const struct measure_how *how, struct results *r,
+                  struct error *err)
+{
+    if (p->comm->barrier (p->c, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < npairs; i++) {
+        bool first = pair[i].a == p->me;
+
+        if (first || pair[i].b == p->me)
+            return measure (p, ex, first ? pair[i].b : pair[i].a, first, len,
+                            how, r, err);
     }
     return 0;
 }

@@ -15,6 +15,7 @@
 #define PROBE_EXCHANGE_EXCHANGE_H
 
 #include "compare/series/series.h"
+#include "core/plan/plan.h"
 #include "probe/exchange/comm.h"
 #include "util/error.h"
 
@@ -24,9 +25,6 @@
 const struct comm_exchange *exchange_find (const struct comm *comm,
                                            const char *name,
                                            struct error *err);
-
-/* Kind i of a comm, its own first; NULL: no more. */
-const struct comm_exchange *exchange_at (const struct comm *comm, size_t i);
 
 /* All processes get the n words of process 0, which the caller frees; the word
  * and n of the others are ignored. NULL with err.
@@ -74,6 +72,14 @@ struct measure_how {
     int64_t batch_ns;       /* increase them until a repeat takes this long; 0:
                                do not */
 };
+
+/* All wait for each other; then the two processes of each pair measure at one
+ * length. Return 0, or -1 with err.
+ */
+int measure_step (const struct party *p, const struct comm_exchange *ex,
+                  const struct probe *pair, uint32_t npairs, size_t len,
+                  const struct measure_how *how, struct results *r,
+                  struct error *err);
 
 /* Measure with a peer at one length; both call it. The side that is first gets
  * the times in its results: half of an exchange each. Return 0, or -1 with err.

@@ -115,26 +115,22 @@ static int make_noise (const struct exchange_session *x,
     return 0;
 }
 
-/* One repeat of a goal pair, with noise or without. */
+/* One repeat of a goal pair, with noise or without. By default it is of one
+ * exchange: the noise may end before many are done.
+ */
 static int repeat (const struct exchange_session *x, const struct probe *goal,
                    size_t len, const struct noise_how *noise,
                    struct results *r, struct error *err)
 {
-    const struct party *p = &x->party;
     const struct measure_how *how = &x->args->how;
-    bool first = p->me == goal->a;
-    /* default 1: the noise may end before many exchanges are done */
     struct measure_how one = {
         .warm_up = how->warm_up,
         .repeats = 1,
         .exchanges = how->exchanges > 0 ? how->exchanges : 1,
     };
 
-    if (p->comm->barrier (p->c, err) < 0)
+    if (measure_step (&x->party, x->ex, goal, 1, len, &one, r, err) < 0)
         return -1;
-    if (first || p->me == goal->b)
-        return measure (p, x->ex, first ? goal->b : goal->a, first, len, &one,
-                        r, err);
     return noise ? make_noise (x, noise, err) : 0;
 }
 

@@ -26,24 +26,6 @@ enum {
  * Measuring
  */
 
-/* Take part in a step, if this process is in it. */
-static int run_step (const struct party *p, const struct probe *pair,
-                     uint32_t npairs, const struct comm_exchange *ex,
-                     size_t len, const struct measure_how *how,
-                     struct results *r, struct error *err)
-{
-    if (p->comm->barrier (p->c, err) < 0)
-        return -1;
-    for (uint32_t i = 0; i < npairs; i++) {
-        bool first = pair[i].a == p->me;
-
-        if (first || pair[i].b == p->me)
-            return measure (p, ex, first ? pair[i].b : pair[i].a, first, len,
-                            how, r, err);
-    }
-    return 0;
-}
-
 int pairs_finish (const struct party *p, int64_t start, uint64_t steps,
                   uint64_t probes, struct series *s, struct error *err)
 {
@@ -77,7 +59,7 @@ int pairs_run (struct party *p, const struct pattern *pattern,
         for (uint64_t i = 0; i < steps; i++) {
             uint32_t n = pattern_step (pattern, i, pair);
 
-            if (run_step (p, pair, n, ex, length[k], how, r, err) < 0)
+            if (measure_step (p, ex, pair, n, length[k], how, r, err) < 0)
                 goto error;
             probes += n;
             progress_show (&p->progress, k * steps + i + 1, nlengths * steps);

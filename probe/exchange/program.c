@@ -30,14 +30,6 @@ static int set_seed (void *field, const char *value, struct error *err)
     return 0;
 }
 
-static int set_format (void *field, const char *value, struct error *err)
-{
-    if (!series_format_known (value))
-        return error_input (err, "'%.40s' is none of %s", value,
-                            SERIES_FORMATS);
-    return opt_string (field, value, err);
-}
-
 /*
  * Lengths
  */
@@ -193,7 +185,7 @@ static const struct opt args_series[] = {
       OPT_ROWS (series_stat_names) },
     { "append", 0, NULL, opt_true, FIELD (append),
       "append to the output" },
-    { "format", 0, "NAME", set_format, FIELD (format),
+    { "format", 0, "NAME", opt_string, FIELD (format),
       SERIES_FORMATS " (default: json; without FILE, table)" },
     { 0 },
 };
