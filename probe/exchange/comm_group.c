@@ -50,7 +50,7 @@ enum {
 };
 
 /* A queue of elements of one size. */
-struct queue {
+struct fifo {
     void *v;
     size_t first, end; /* its elements are first .. end - 1 of v */
 };
@@ -81,7 +81,7 @@ struct stream_peer {
     uint32_t first, next;
     uint64_t has; /* bit i: the peer has first + i */
     struct stream_packet *out; /* [COMM_GROUP_WINDOW] by number, or NULL */
-    struct queue queue; /* of struct outgoing */
+    struct fifo queue; /* of struct outgoing */
     bool pending; /* in the list of peers that something can be sent to */
 
     /* in: all packets before `missed` are here */
@@ -93,7 +93,7 @@ struct stream_peer {
     uint64_t early;   /* the same, of the next age */
     uint64_t wanted;  /* receives that were started */
     int64_t moved;    /* time of the last packet from it */
-    struct queue notes; /* of struct note */
+    struct fifo notes; /* of struct note */
 };
 
 /* What is waited for. */
@@ -116,7 +116,7 @@ struct comm_group {
 
     size_t chunk; /* largest pad; 0: messages have no length */
     struct stream_peer *peer; /* [n] */
-    struct queue pending; /* of members, each at most once */
+    struct fifo pending; /* of members, each at most once */
     bool owing;           /* packets may have to be acknowledged, ... */
     int64_t owing_since;  /* ... since then */
     uint64_t flight;  /* packets on their way */
@@ -124,7 +124,7 @@ struct comm_group {
     uint64_t arrived; /* messages, of all peers */
     uint32_t last_any;
     uint64_t started; /* messages started and not done */
-    struct queue events; /* of struct comm_done */
+    struct fifo events; /* of struct comm_done */
 
     enum awaited awaited;
     uint32_t of;      /* the member */
@@ -137,7 +137,7 @@ struct comm_group {
  */
 
 /* Room for one more element at the end. */
-static void *queue_add (struct queue *q, size_t size)
+static void *queue_add (struct fifo *q, size_t size)
 {
     char *v = q->v;
 
@@ -150,17 +150,17 @@ static void *queue_add (struct queue *q, size_t size)
     return v + q->end++ * size;
 }
 
-static bool is_empty (const struct queue *q)
+static bool is_empty (const struct fifo *q)
 {
     return q->first == q->end;
 }
 
-static void add_member (struct queue *q, uint32_t m)
+static void add_member (struct fifo *q, uint32_t m)
 {
     *(uint32_t *)queue_add (q, sizeof (m)) = m;
 }
 
-static uint32_t take_member (struct queue *q)
+static uint32_t take_member (struct fifo *q)
 {
     return ((uint32_t *)q->v)[q->first++];
 }
@@ -801,7 +801,7 @@ static int comm_send_note (void *vc, uint32_t to, const void *data, size_t len,
 static int receive_note (struct comm_group *c, uint32_t from, void *buf,
                          size_t *len, struct error *err)
 {
-    struct queue *q = &c->peer[from].notes;
+    struct fifo *q = &c->peer[from].notes;
     const struct note *note;
 
     if (await (c, NOTED, from, err) < 0)
