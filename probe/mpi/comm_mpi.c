@@ -348,22 +348,6 @@ static int recv_note (void *vc, uint32_t from, void *data, size_t len,
                        TAG_NOTE, c->comm, MPI_STATUS_IGNORE));
 }
 
-/* Receive blob->len bytes from process `from`; own data is copied. The caller
- * frees blob->data, also after a failure.
- */
-static int receive_blob (struct comm_mpi *c, int from, const void *own,
-                         struct comm_blob *blob, struct error *err)
-{
-    blob->data = xarray (blob->len, 1);
-    if (from == c->rank) {
-        if (blob->len > 0)
-            memcpy (blob->data, own, blob->len);
-        return 0;
-    }
-    return CALL (err, MPI_Recv, blob->data, (int)blob->len, MPI_BYTE, from,
-                 TAG_BLOB, c->comm, MPI_STATUS_IGNORE);
-}
-
 static int check_blob (size_t len, struct error *err)
 {
     return len <= INT_MAX ? 0
@@ -371,39 +355,31 @@ static int check_blob (size_t len, struct error *err)
                                          "than MPI takes at once", len);
 }
 
+/* Process 0 receives from one after the other. */
 static int collect (void *vc, const void *data, size_t len,
                     struct comm_blob *all, struct error *err)
 {
     struct comm_mpi *c = vc;
-    uint64_t mine = len;
-    uint64_t *lens = NULL;
-    int rc = -1;
+    uint64_t mine = len, *lens = xcalloc ((size_t)c->size, sizeof (*lens));
+    int n = c->rank == 0 ? c->size : 0;
+    int rc = check_blob (len, err);
 
-    if (check_blob (len, err) < 0)
-        return -1;
-    if (c->rank == 0)
-        lens = xcalloc ((size_t)c->size, sizeof (*lens));
-    if (CALL (err, MPI_Gather, &mine, 1, MPI_UINT64_T, lens, 1, MPI_UINT64_T,
-              0, c->comm) < 0)
-        goto error;
-    if (c->rank != 0) {
+    if (rc == 0)
+        rc = CALL (err, MPI_Gather, &mine, 1, MPI_UINT64_T, lens, 1,
+                   MPI_UINT64_T, 0, c->comm);
+    if (rc == 0 && c->rank != 0)
         rc = CALL (err, MPI_Send, data, (int)len, MPI_BYTE, 0, TAG_BLOB,
                    c->comm);
-        goto error;
+    for (int i = 0; i < n; i++) {
+        all[i] = (struct comm_blob){ xarray (lens[i], 1), lens[i] };
+        if (i == 0 && rc == 0 && len > 0)
+            memcpy (all[i].data, data, len);
+        else if (i > 0 && rc == 0)
+            rc = CALL (err, MPI_Recv, all[i].data, (int)lens[i], MPI_BYTE, i,
+                       TAG_BLOB, c->comm, MPI_STATUS_IGNORE);
     }
-    memset (all, 0, (size_t)c->size * sizeof (*all));
-    for (int i = 0; i < c->size; i++) {
-        all[i].len = lens[i];
-        if (receive_blob (c, i, data, &all[i], err) < 0)
-            goto error;
-    }
-    rc = 0;
-error:
-    if (rc < 0 && lens)
-        for (int i = 0; i < c->size; i++) {
-            free (all[i].data);
-            all[i].data = NULL;
-        }
+    for (int i = 0; rc < 0 && i < n; i++)
+        free (all[i].data);
     free (lens);
     return done (rc);
 }

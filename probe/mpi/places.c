@@ -65,15 +65,6 @@ static int nth_core (const cpu_set_t *cores, uint32_t nth)
     return -1;
 }
 
-static void name_by_host (const struct mpi_place *place, uint32_t n,
-                          struct place_name *name)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        snprintf (name[i].label, sizeof (name[i].label), "%s", place[i].host);
-        name[i].core = -1;
-    }
-}
-
 static int name_by_core (const struct mpi_place *place,
                          const struct mpi_place *const *sorted, uint32_t n,
                          struct place_name *name, struct error *err)
@@ -120,7 +111,11 @@ int places_name (const struct mpi_place *place, uint32_t n,
     else if (several || naming == PLACE_BY_CORE)
         rc = name_by_core (place, sorted, n, name, err);
     else
-        name_by_host (place, n, name);
+        for (uint32_t i = 0; i < n; i++) {
+            snprintf (name[i].label, sizeof (name[i].label), "%s",
+                      place[i].host);
+            name[i].core = -1;
+        }
     free (sorted);
     return rc;
 }
