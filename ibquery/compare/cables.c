@@ -18,16 +18,23 @@
 #include "util/alloc.h"
 
 struct cable_match {
-    const struct cable *before, *after;
-    size_t nbefore, nafter;
+    const struct pairs *before, *after;
     uint32_t *at[2];  /* by port: its cable of before, of after */
     uint32_t *mate;   /* by cable: its pair in the other list */
     uint32_t *stays;  /* by cable of before: the port shared with its mate */
 };
 
-static const struct cable *cable_of (const struct cable_match *w, uint32_t x)
+void pairs_add (struct pairs *list, uint32_t a, uint32_t b)
 {
-    return x < w->nbefore ? &w->before[x] : &w->after[x - w->nbefore];
+    list->v = xgrow (list->v, list->n, sizeof (*list->v));
+    list->v[list->n++] = (struct pair){ a, b };
+}
+
+uint32_t *cables_none (size_t n)
+{
+    uint32_t *v = xarray (n, sizeof (*v));
+
+    return memset (v, 0xff, n * sizeof (*v));
 }
 
 static void join (struct cable_match *w, uint32_t x, uint32_t y, uint32_t port)
@@ -37,33 +44,26 @@ static void join (struct cable_match *w, uint32_t x, uint32_t y, uint32_t port)
     w->stays[x < y ? x : y] = port;
 }
 
-/* The cable of the other list at x's port, if it is not paired yet. */
-static uint32_t free_at (const struct cable_match *w, uint32_t x,
-                         uint32_t port)
+/* The cable of the other list at end a or b of x, if it is not paired yet;
+ * *port is that end.
+ */
+static uint32_t free_at (const struct cable_match *w, uint32_t x, bool b,
+                         uint32_t *port)
 {
-    uint32_t y = w->at[x < w->nbefore][port];
+    bool old = x < w->before->n;
+    const struct pair *c = old ? &w->before->v[x]
+                               : &w->after->v[x - w->before->n];
+    uint32_t y = w->at[old][*port = b ? c->b : c->a];
 
     return y != CABLES_NONE && w->mate[y] == CABLES_NONE ? y : CABLES_NONE;
 }
 
-/* The same at one of x's ends, which *port is set to. */
 static uint32_t free_next (const struct cable_match *w, uint32_t x,
                            uint32_t *port)
 {
-    const struct cable *c = cable_of (w, x);
-    uint32_t y = free_at (w, x, *port = c->a);
+    uint32_t y = free_at (w, x, false, port);
 
-    return y != CABLES_NONE ? y : free_at (w, x, *port = c->b);
-}
-
-/* Whether x ends a path: at one of its ends there is no cable to pair it with.
- */
-static bool is_last (const struct cable_match *w, uint32_t x)
-{
-    const struct cable *c = cable_of (w, x);
-
-    return free_at (w, x, c->a) == CABLES_NONE
-           || free_at (w, x, c->b) == CABLES_NONE;
+    return y != CABLES_NONE ? y : free_at (w, x, true, port);
 }
 
 /* Pair the cables of the path or ring, two by two, from x on. */
@@ -79,15 +79,15 @@ static void pair_off (struct cable_match *w, uint32_t x)
 
 static void pair (struct cable_match *w, const bool *is_host, size_t nports)
 {
-    size_t n = w->nbefore + w->nafter;
+    uint32_t n = w->before->n + w->after->n, port;
 
-    for (size_t x = 0; x < w->nbefore; x++) {
-        uint32_t y = w->at[1][w->before[x].a];
+    for (uint32_t x = 0; x < w->before->n; x++) {
+        uint32_t y = w->at[1][w->before->v[x].a];
 
-        if (y != CABLES_NONE && y == w->at[1][w->before[x].b])
+        if (y != CABLES_NONE && y == w->at[1][w->before->v[x].b])
             join (w, x, y, CABLES_NONE);
     }
-    for (size_t port = 0; port < nports; port++) {
+    for (port = 0; port < nports; port++) {
         uint32_t x = w->at[0][port], y = w->at[1][port];
 
         if (is_host[port] && x != CABLES_NONE && y != CABLES_NONE
@@ -95,14 +95,42 @@ static void pair (struct cable_match *w, const bool *is_host, size_t nports)
             join (w, x, y, port);
     }
     for (int rings = 0; rings < 2; rings++)
-        for (size_t x = 0; x < n; x++)
-            if (w->mate[x] == CABLES_NONE && (rings || is_last (w, x)))
+        for (uint32_t x = 0; x < n; x++)
+            if (w->mate[x] == CABLES_NONE
+                && (rings || free_at (w, x, false, &port) == CABLES_NONE
+                    || free_at (w, x, true, &port) == CABLES_NONE))
                 pair_off (w, x);
 }
 
-static uint32_t other_end (const struct cable *c, uint32_t port)
+static uint32_t other_end (const struct pair *c, uint32_t port)
 {
     return c->a == port ? c->b : c->a;
+}
+
+static void collect (struct cables *c, const struct cable_match *w)
+{
+    for (uint32_t x = 0; x < w->before->n; x++) {
+        struct pair p = { x, w->mate[x] - w->before->n };
+        uint32_t port = w->stays[x];
+
+        if (w->mate[x] == CABLES_NONE)
+            pairs_add (&c->lost, x, CABLES_NONE);
+        else if (port == CABLES_NONE)
+            pairs_add (&c->same, p.a, p.b);
+        else {
+            c->move = xgrow (c->move, c->nmoves, sizeof (*c->move));
+            c->move[c->nmoves++] = (struct cable_move){
+                .cable = p,
+                .stays = port,
+                .from = other_end (&w->before->v[x], port),
+                .to = other_end (&w->after->v[p.b], port),
+                .swap = CABLES_NONE,
+            };
+        }
+    }
+    for (uint32_t y = 0; y < w->after->n; y++)
+        if (w->mate[w->before->n + y] == CABLES_NONE)
+            pairs_add (&c->added, CABLES_NONE, y);
 }
 
 static void find_swaps (struct cables *c, uint32_t *by_port, size_t nports)
@@ -118,61 +146,23 @@ static void find_swaps (struct cables *c, uint32_t *by_port, size_t nports)
     }
 }
 
-static void collect (struct cables *c, const struct cable_match *w)
-{
-    for (uint32_t x = 0; x < w->nbefore; x++) {
-        struct cable_pair p = { x, w->mate[x] - w->nbefore };
-        uint32_t port = w->stays[x];
-
-        if (w->mate[x] == CABLES_NONE)
-            c->lost[c->nlost++] = x;
-        else if (port == CABLES_NONE)
-            c->same[c->nsame++] = p;
-        else
-            c->move[c->nmoves++] = (struct cable_move){
-                .cable = p,
-                .stays = port,
-                .from = other_end (&w->before[x], port),
-                .to = other_end (&w->after[p.after], port),
-                .swap = CABLES_NONE,
-            };
-    }
-    for (uint32_t y = 0; y < w->nafter; y++)
-        if (w->mate[w->nbefore + y] == CABLES_NONE)
-            c->added[c->nadded++] = y;
-}
-
-uint32_t *cables_none (size_t n)
-{
-    uint32_t *v = xarray (n, sizeof (*v));
-
-    return memset (v, 0xff, n * sizeof (*v));
-}
-
-void cables_compare (struct cables *c, const struct cable *before,
-                     size_t nbefore, const struct cable *after, size_t nafter,
-                     const bool *is_host, size_t nports)
+void cables_compare (struct cables *c, const struct pairs *before,
+                     const struct pairs *after, const bool *is_host,
+                     size_t nports)
 {
     struct cable_match w = {
         .before = before,
         .after = after,
-        .nbefore = nbefore,
-        .nafter = nafter,
         .at = { cables_none (nports), cables_none (nports) },
-        .mate = cables_none (nbefore + nafter),
-        .stays = cables_none (nbefore),
+        .mate = cables_none (before->n + after->n),
+        .stays = cables_none (before->n),
     };
 
-    *c = (struct cables){
-        .same = xarray (nbefore, sizeof (*c->same)),
-        .move = xarray (nbefore, sizeof (*c->move)),
-        .lost = xarray (nbefore, sizeof (*c->lost)),
-        .added = xarray (nafter, sizeof (*c->added)),
-    };
-    for (size_t x = 0; x < nbefore; x++)
-        w.at[0][before[x].a] = w.at[0][before[x].b] = x;
-    for (size_t y = 0; y < nafter; y++)
-        w.at[1][after[y].a] = w.at[1][after[y].b] = nbefore + y;
+    *c = (struct cables){ 0 };
+    for (size_t x = 0; x < before->n; x++)
+        w.at[0][before->v[x].a] = w.at[0][before->v[x].b] = x;
+    for (size_t y = 0; y < after->n; y++)
+        w.at[1][after->v[y].a] = w.at[1][after->v[y].b] = before->n + y;
     pair (&w, is_host, nports);
     collect (c, &w);
     find_swaps (c, w.at[0], nports);
@@ -184,9 +174,9 @@ void cables_compare (struct cables *c, const struct cable *before,
 
 void cables_clear (struct cables *c)
 {
-    free (c->same);
+    free (c->same.v);
+    free (c->lost.v);
+    free (c->added.v);
     free (c->move);
-    free (c->lost);
-    free (c->added);
     *c = (struct cables){ 0 };
 }

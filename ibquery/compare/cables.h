@@ -14,33 +14,34 @@
 
 #define CABLES_NONE UINT32_MAX
 
-struct cable {
-    uint32_t a, b; /* ports, in any order */
+/* Two ports of a cable, or what something is before and after; CABLES_NONE
+ * where it is in one of the two only.
+ */
+struct pair {
+    uint32_t a, b;
 };
 
-struct cable_pair {
-    uint32_t before, after; /* into the lists */
+struct pairs {
+    struct pair *v;
+    size_t n;
 };
+
+void pairs_add (struct pairs *list, uint32_t a, uint32_t b);
 
 struct cable_move {
-    struct cable_pair cable;
+    struct pair cable;
     uint32_t stays;    /* the port that is in both lists */
     uint32_t from, to; /* of the other plug */
     uint32_t swap;     /* into move: from `to` to `from`; or CABLES_NONE */
 };
 
-/* Each cable is in one of the lists, once. All lists are in the order of
- * `before`, except `added`, which is in the order of `after`.
+/* Each cable is in one of the lists, once, by its index before and after. All
+ * lists are in the order of `before`, except `added`.
  */
 struct cables {
-    struct cable_pair *same;
-    size_t nsame;
+    struct pairs same, lost, added;
     struct cable_move *move;
     size_t nmoves;
-    uint32_t *lost;  /* into before */
-    size_t nlost;
-    uint32_t *added; /* into after */
-    size_t nadded;
 };
 
 /* Ports are 0 .. nports - 1; in each list, a port has at most one cable.
@@ -48,9 +49,9 @@ struct cables {
  * moved, this one is assumed to stay. As many cables as possible are paired,
  * those that share an adapter's port first. The caller calls cables_clear.
  */
-void cables_compare (struct cables *c, const struct cable *before,
-                     size_t nbefore, const struct cable *after, size_t nafter,
-                     const bool *is_host, size_t nports);
+void cables_compare (struct cables *c, const struct pairs *before,
+                     const struct pairs *after, const bool *is_host,
+                     size_t nports);
 void cables_clear (struct cables *c);
 
 /* An array of n times CABLES_NONE; the caller frees it. */

@@ -299,20 +299,18 @@ static void compare (struct cabling *c)
 {
     const struct fabric *f = c->f;
     size_t nports = f->nports + c->nabsent;
-    struct cable *is = xarray (f->nlinks, sizeof (*is));
-    struct cable *wanted = xarray (c->nlines, sizeof (*wanted));
+    struct pairs is = { 0 }, wanted = { 0 };
     bool *is_host = xcalloc (nports, sizeof (*is_host));
 
     for (size_t i = 0; i < f->nlinks; i++)
-        is[i] = (struct cable){ f->link[i].a, f->link[i].b };
+        pairs_add (&is, f->link[i].a, f->link[i].b);
     for (size_t i = 0; i < c->nlines; i++)
-        wanted[i] = (struct cable){ c->line[i].a, c->line[i].b };
+        pairs_add (&wanted, c->line[i].a, c->line[i].b);
     for (size_t i = 0; i < f->nports; i++)
         is_host[i] = f->node[f->port[i].node].type != NODE_SWITCH;
-    cables_compare (&c->found, is, f->nlinks, wanted, c->nlines, is_host,
-                    nports);
-    free (is);
-    free (wanted);
+    cables_compare (&c->found, &is, &wanted, is_host, nports);
+    free (is.v);
+    free (wanted.v);
     free (is_host);
 }
 

@@ -5,10 +5,8 @@
  * have their own numbers; a port of b that a also has gets a's number; all
  * other ports of b follow.
  *
- * Routes are not walked pair by pair. For one LID, the tables of all switches
- * form a forest. Whether a switch's route to the LID has changed follows from
- * its own entry and from the answer of the next switch. So one pass answers for
- * all switches, and each source has the answer of its first switch.
+ * Endpoints with the same first switch have the same routes from there on: one
+ * of them is walked for all. The routes of both fabrics are walked side by side.
  */
 #include "config.h"
 #include "ibquery/compare/diff.h"
@@ -16,17 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/compare/cables.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 
-/* Endpoints in both fabrics with the same first switch, and so the same answer:
- * one represents all. An endpoint whose cable has changed is a source of its
- * own.
+/* Endpoints of a that are also in b: one port, and how many it represents. An
+ * endpoint whose cable has changed is a source of its own.
  */
 struct diff_source {
-    uint32_t port;   /* of a */
-    uint32_t weight; /* endpoints */
+    uint32_t port, weight;
 };
 
 struct diff_work {
@@ -38,15 +33,6 @@ struct diff_work {
     struct diff_source *source;
     size_t nsources;
     uint32_t *source_of;       /* by port of a; FABRIC_NONE */
-
-    /* The LID whose routes are compared: its number in both, the ports that
-     * have it (FABRIC_NONE: a switch), and what is known by node.
-     */
-    uint16_t lid_a, lid_b;
-    uint32_t to_a, to_b;
-    uint8_t *same;             /* the routes of both are the same */
-    uint8_t *reach_a, *reach_b; /* it is reached */
-    uint32_t *stack;
 };
 
 static uint32_t *far_ends (const struct fabric *f)
@@ -113,10 +99,8 @@ static uint32_t find_replacement (const struct diff_work *w, uint32_t i)
  */
 static void match_nodes (struct diff_work *w)
 {
-    struct diff_pairs *list = &w->d->nodes_replaced;
-    size_t kept = 0;
+    uint32_t *now = cables_none (w->a->nnodes);
 
-    list->v = xarray (w->a->nnodes, sizeof (*list->v));
     for (size_t i = 0; i < w->a->nnodes; i++) {
         uint32_t k = fabric_find_node (w->b, w->a->node[i].guid);
 
@@ -125,37 +109,28 @@ static void match_nodes (struct diff_work *w)
         w->node_b[i] = k;
         w->node_a[k] = i;
     }
-    for (size_t i = 0; i < w->a->nnodes; i++) {
-        uint32_t now = w->node_b[i] == FABRIC_NONE ? find_replacement (w, i)
-                                                   : FABRIC_NONE;
-
-        if (now != FABRIC_NONE)
-            list->v[list->n++] = (struct diff_pair){ i, now };
-    }
-    for (size_t i = 0; i < list->n; i++) {
-        struct diff_pair p = list->v[i];
-
-        if (w->node_a[p.b] != FABRIC_NONE)
-            continue;
-        w->node_b[p.a] = p.b;
-        w->node_a[p.b] = p.a;
-        list->v[kept++] = p;
-    }
-    list->n = kept;
+    for (size_t i = 0; i < w->a->nnodes; i++)
+        if (w->node_b[i] == FABRIC_NONE)
+            now[i] = find_replacement (w, i);
+    for (size_t i = 0; i < w->a->nnodes; i++)
+        if (now[i] != FABRIC_NONE && w->node_a[now[i]] == FABRIC_NONE) {
+            w->node_b[i] = now[i];
+            w->node_a[now[i]] = i;
+            pairs_add (&w->d->nodes_replaced, i, now[i]);
+        }
+    free (now);
 }
 
 /* List the hosts of f that `other` has neither by name nor by an adapter, and
- * the nodes that it lacks, without those of these hosts.
+ * the nodes that it lacks, without those of these hosts. f is a, or b if in_b.
  */
 static void list_missing (const struct fabric *f, const struct fabric *other,
-                          const uint32_t *match, struct diff_list *hosts,
-                          struct diff_list *nodes)
+                          const uint32_t *match, bool in_b,
+                          struct pairs *hosts, struct pairs *nodes)
 {
     bool *listed = xcalloc (f->nhosts, sizeof (*listed));
 
-    hosts->v = xarray (f->nhosts, sizeof (*hosts->v));
-    nodes->v = xarray (f->nnodes, sizeof (*nodes->v));
-    for (size_t i = 0; i < f->nhosts; i++) {
+    for (uint32_t i = 0; i < f->nhosts; i++) {
         const struct fabric_host *h = &f->host[i];
         bool there = fabric_find_host (other, h->name) != FABRIC_NONE;
 
@@ -167,21 +142,18 @@ static void list_missing (const struct fabric *f, const struct fabric *other,
         }
         listed[i] = !there;
         if (!there)
-            hosts->v[hosts->n++] = i;
+            pairs_add (hosts, in_b ? FABRIC_NONE : i, in_b ? i : FABRIC_NONE);
     }
-    for (size_t i = 0; i < f->nnodes; i++)
+    for (uint32_t i = 0; i < f->nnodes; i++)
         if (match[i] == FABRIC_NONE
             && (f->node[i].host == FABRIC_NONE || !listed[f->node[i].host]))
-            nodes->v[nodes->n++] = i;
+            pairs_add (nodes, in_b ? FABRIC_NONE : i, in_b ? i : FABRIC_NONE);
     free (listed);
 }
 
 /* Compare what the nodes in both fabrics report about themselves. */
 static void compare_nodes (struct diff_work *w)
 {
-    struct diff_pairs *list = &w->d->nodes_changed;
-
-    list->v = xarray (w->a->nnodes, sizeof (*list->v));
     for (size_t i = 0; i < w->a->nnodes; i++) {
         const struct fabric_node *n = &w->a->node[i], *now;
 
@@ -192,7 +164,7 @@ static void compare_nodes (struct diff_work *w)
             || (n->adaptive.known && now->adaptive.known
                 && (n->adaptive.ud != now->adaptive.ud
                     || n->adaptive.rc != now->adaptive.rc)))
-            list->v[list->n++] = (struct diff_pair){ i, w->node_b[i] };
+            pairs_add (&w->d->nodes_changed, i, w->node_b[i]);
         w->d->addresses += n->lid != now->lid;
         for (unsigned int k = 0; n->type != NODE_SWITCH && k < n->nports
                                  && k < now->nports; k++) {
@@ -228,10 +200,9 @@ static uint8_t worst_state (const struct fabric *f,
     return a < b ? a : b;
 }
 
-static bool is_retrained (const struct diff_work *w, struct cable_pair p)
+static bool is_retrained (const struct diff_work *w, struct pair p)
 {
-    const struct fabric_link *x = &w->a->link[p.before];
-    const struct fabric_link *y = &w->b->link[p.after];
+    const struct fabric_link *x = &w->a->link[p.a], *y = &w->b->link[p.b];
     uint8_t was = worst_state (w->a, x), is = worst_state (w->b, y);
 
     return (x->width && y->width && x->width != y->width)
@@ -242,48 +213,31 @@ static bool is_retrained (const struct diff_work *w, struct cable_pair p)
 static void compare_cables (struct diff_work *w)
 {
     const struct fabric *a = w->a, *b = w->b;
-    size_t nports = a->nports + b->nports;
-    struct cable *before = xarray (a->nlinks, sizeof (*before));
-    struct cable *after = xarray (b->nlinks, sizeof (*after));
-    bool *is_host = xcalloc (nports, sizeof (*is_host));
-    struct diff *d = w->d;
-    struct cables c;
+    bool *is_host = xcalloc (a->nports + b->nports, sizeof (*is_host));
+    struct pairs before = { 0 }, after = { 0 };
+    struct cables *c = &w->d->cables;
 
-    d->move = xarray (a->nlinks, sizeof (*d->move));
-    d->retrained.v = xarray (a->nlinks, sizeof (*d->retrained.v));
     for (size_t i = 0; i < a->nlinks; i++)
-        before[i] = (struct cable){ a->link[i].a, a->link[i].b };
+        pairs_add (&before, a->link[i].a, a->link[i].b);
     for (size_t i = 0; i < b->nlinks; i++)
-        after[i] = (struct cable){ common (w, b->link[i].a),
-                                   common (w, b->link[i].b) };
+        pairs_add (&after, common (w, b->link[i].a), common (w, b->link[i].b));
     for (size_t i = 0; i < a->nports; i++)
         is_host[i] = a->node[a->port[i].node].type != NODE_SWITCH;
     for (size_t i = 0; i < b->nports; i++)
         is_host[common (w, i)] = b->node[b->port[i].node].type != NODE_SWITCH;
-    cables_compare (&c, before, a->nlinks, after, b->nlinks, is_host, nports);
-    for (size_t i = 0; i < c.nsame; i++)
-        if (is_retrained (w, c.same[i]))
-            d->retrained.v[d->retrained.n++]
-                = (struct diff_pair){ c.same[i].before, c.same[i].after };
-    for (size_t i = 0; i < c.nmoves; i++) {
-        const struct cable_move *m = &c.move[i];
-        const struct fabric_link *l = &b->link[m->cable.after];
-        bool at_a = after[m->cable.after].a == m->stays;
+    cables_compare (c, &before, &after, is_host, a->nports + b->nports);
+    for (size_t i = 0; i < c->same.n; i++)
+        if (is_retrained (w, c->same.v[i]))
+            pairs_add (&w->d->retrained, c->same.v[i].a, c->same.v[i].b);
+    for (struct cable_move *m = c->move; m < c->move + c->nmoves; m++) {
+        const struct fabric_link *l = &b->link[m->cable.b];
+        bool at_a = after.v[m->cable.b].a == m->stays;
 
-        d->move[d->nmoves++] = (struct diff_move){
-            .link = { m->cable.before, m->cable.after },
-            .stays = at_a ? l->a : l->b,
-            .from = m->from,
-            .to = at_a ? l->b : l->a,
-            .swap = m->swap,
-        };
+        m->stays = at_a ? l->a : l->b;
+        m->to = at_a ? l->b : l->a;
     }
-    d->cables_lost = (struct diff_list){ c.lost, c.nlost };
-    d->cables_added = (struct diff_list){ c.added, c.nadded };
-    c.lost = c.added = NULL;
-    cables_clear (&c);
-    free (before);
-    free (after);
+    free (before.v);
+    free (after.v);
     free (is_host);
 }
 
@@ -291,116 +245,51 @@ static void compare_cables (struct diff_work *w)
  * Routes
  */
 
-enum answer { UNKNOWN, ASKED, YES, NO };
-
-/* The answer of a node if it does not depend on the next one (YES, NO); else
- * UNKNOWN, and *next is that node.
+/* Where a message that is at this port, or nowhere, arrives next: the port of
+ * the next node; FABRIC_NONE at the end of the route.
  */
-typedef enum answer (*ask_f) (const struct diff_work *w, uint32_t node,
-                              uint32_t *next);
-
-/* All nodes on the way get the answer of its end; `round` is the answer for a
- * loop.
- */
-static enum answer settle (const struct diff_work *w, uint8_t *known,
-                           uint32_t node, ask_f ask, enum answer round)
+static uint32_t next_port (const struct fabric *f, const uint32_t *far,
+                           uint32_t port, unsigned int lid)
 {
-    enum answer answer = UNKNOWN;
-    size_t depth = 0;
+    const struct fabric_node *n;
+    unsigned int out;
 
-    while (answer == UNKNOWN) {
-        if (known[node] != UNKNOWN) {
-            answer = known[node] == ASKED ? round : known[node];
-            break;
-        }
-        known[node] = ASKED;
-        w->stack[depth++] = node;
-        answer = ask (w, node, &node);
-    }
-    while (depth > 0)
-        known[w->stack[--depth]] = answer;
-    return answer;
-}
-
-/* Where a switch sends the LID: the port at the other end of the cable. */
-static uint32_t hop (const struct fabric_node *n, const uint32_t *far,
-                     uint16_t lid)
-{
-    unsigned int port = fabric_entry (n, lid);
-
-    return port == 0 || port > n->nports ? FABRIC_NONE
-                                         : far[n->first_port + port - 1];
-}
-
-/* The next node on a route (UNKNOWN), or whether the target is reached. */
-static enum answer arrive (const struct fabric *f, uint32_t port, uint32_t to,
-                           uint32_t *next)
-{
     if (port == FABRIC_NONE)
-        return NO;
-    *next = f->port[port].node;
-    if (f->node[*next].type == NODE_SWITCH)
-        return UNKNOWN;
-    return port == to ? YES : NO;
+        return FABRIC_NONE;
+    n = &f->node[f->port[port].node];
+    out = n->type == NODE_SWITCH ? fabric_entry (n, lid) : 0;
+    return out == 0 || out > n->nports ? FABRIC_NONE
+                                       : far[n->first_port + out - 1];
 }
 
-static enum answer ask_reach_a (const struct diff_work *w, uint32_t node,
-                                uint32_t *next)
+/* Compare the routes from a source to the LID, which port to has, for `weight`
+ * endpoints.
+ */
+static void compare_route (struct diff_work *w, uint32_t from, uint32_t to,
+                           unsigned int lid_a, unsigned int lid_b,
+                           uint32_t weight)
 {
-    return arrive (w->a, hop (&w->a->node[node], w->far_a, w->lid_a), w->to_a,
-                   next);
-}
-
-static enum answer ask_reach_b (const struct diff_work *w, uint32_t node,
-                                uint32_t *next)
-{
-    return arrive (w->b, hop (&w->b->node[node], w->far_b, w->lid_b), w->to_b,
-                   next);
-}
-
-static enum answer ask_same (const struct diff_work *w, uint32_t node,
-                             uint32_t *next)
-{
-    const struct fabric_node *n = &w->a->node[node], *now;
-    uint32_t far;
-
-    if (w->node_b[node] == FABRIC_NONE)
-        return NO;
-    now = &w->b->node[w->node_b[node]];
-    far = hop (n, w->far_a, w->lid_a);
-    if (fabric_entry (n, w->lid_a) != fabric_entry (now, w->lid_b)
-        || port_b (w, far) != hop (now, w->far_b, w->lid_b))
-        return NO;
-    if (far == FABRIC_NONE)
-        return YES;
-    *next = w->a->port[far].node;
-    return w->a->node[*next].type == NODE_SWITCH ? UNKNOWN : YES;
-}
-
-/* Compare the routes of the `weight` endpoints that `from` represents. */
-static void compare_route (struct diff_work *w, uint32_t from, uint32_t weight)
-{
+    uint32_t x = w->far_a[from], y = w->far_b[port_b (w, from)];
+    uint32_t to_b = port_b (w, to);
     struct diff_routes *r = &w->d->routes;
-    uint32_t far_a = w->far_a[from], far_b = w->far_b[port_b (w, from)];
-    uint32_t node_a = FABRIC_NONE, node_b = FABRIC_NONE;
-    enum answer before, now;
+    bool same = true, was = false, is = false;
 
+    for (int hops = 0; hops < PATH_MAX_HOPS
+                       && (x != FABRIC_NONE || y != FABRIC_NONE); hops++) {
+        same &= x != FABRIC_NONE && port_b (w, x) == y;
+        was |= x == to;
+        is |= y == to_b;
+        x = next_port (w->a, w->far_a, x, lid_a);
+        y = next_port (w->b, w->far_b, y, lid_b);
+        same &= x == FABRIC_NONE || y == FABRIC_NONE
+                || w->a->port[w->far_a[x]].num == w->b->port[w->far_b[y]].num;
+    }
     r->total += weight;
-    before = arrive (w->a, far_a, w->to_a, &node_a);
-    now = arrive (w->b, far_b, w->to_b, &node_b);
-    if (port_b (w, far_a) == far_b
-        && (before != UNKNOWN
-            || settle (w, w->same, node_a, ask_same, YES) == YES))
-        return;
-    if (before == UNKNOWN)
-        before = settle (w, w->reach_a, node_a, ask_reach_a, NO);
-    if (now == UNKNOWN)
-        now = settle (w, w->reach_b, node_b, ask_reach_b, NO);
-    if (before == YES || now == YES)
+    if (!same && (was || is))
         r->changed += weight;
-    if (before == YES && now == NO)
+    if (was && !is)
         r->lost += weight;
-    if (before == NO && now == YES)
+    if (is && !was)
         r->found += weight;
 }
 
@@ -437,27 +326,33 @@ static void list_sources (struct diff_work *w)
     free (at);
 }
 
-/* Compare the tables for one LID and, if it is `routed`, the routes to it. */
-static void compare_lid (struct diff_work *w, unsigned int lid_a,
-                         unsigned int lid_b, bool routed)
+/* Compare the tables' entries for one LID. */
+static void compare_entries (struct diff_work *w, unsigned int lid_a,
+                             unsigned int lid_b)
 {
-    w->lid_a = lid_a;
-    w->lid_b = lid_b;
     for (size_t i = 0; i < w->a->nnodes; i++)
         if (w->a->node[i].type == NODE_SWITCH && w->node_b[i] != FABRIC_NONE)
             w->entries[w->node_b[i]]
                 += fabric_entry (&w->a->node[i], lid_a)
                    != fabric_entry (&w->b->node[w->node_b[i]], lid_b);
-    if (!routed)
-        return;
-    memset (w->same, UNKNOWN, w->a->nnodes);
-    memset (w->reach_a, UNKNOWN, w->a->nnodes);
-    memset (w->reach_b, UNKNOWN, w->b->nnodes);
-    for (size_t i = 0; i < w->nsources; i++) {
-        uint32_t weight = w->source[i].weight - (w->source_of[w->to_a] == i);
+}
 
-        if (weight > 0)
-            compare_route (w, w->source[i].port, weight);
+/* Compare the routes, and the entries, for the LIDs of a port in both. */
+static void compare_port (struct diff_work *w, uint32_t to, uint32_t to_b)
+{
+    const struct fabric_port *p = &w->a->port[to], *q = &w->b->port[to_b];
+    bool routed = is_endpoint (w->a, to) && is_endpoint (w->b, to_b);
+
+    for (unsigned int k = 0; p->lid != 0 && q->lid != 0 && k < 1U << p->lmc
+                             && k < 1U << q->lmc; k++) {
+        compare_entries (w, p->lid + k, q->lid + k);
+        for (size_t i = 0; routed && i < w->nsources; i++) {
+            uint32_t weight = w->source[i].weight - (w->source_of[to] == i);
+
+            if (weight > 0)
+                compare_route (w, w->source[i].port, to, p->lid + k,
+                               q->lid + k, weight);
+        }
     }
 }
 
@@ -475,29 +370,15 @@ static void compare_routes (struct diff_work *w)
     struct diff_routes *r = &w->d->routes;
 
     w->entries = xcalloc (b->nnodes, sizeof (*w->entries));
-    w->same = xarray (a->nnodes, 1);
-    w->reach_a = xarray (a->nnodes, 1);
-    w->reach_b = xarray (b->nnodes, 1);
-    w->stack = cables_none (a->nnodes + b->nnodes);
     list_sources (w);
-    for (size_t i = 0; i < a->nports; i++) {
-        const struct fabric_port *p = &a->port[i], *q;
-
-        w->to_a = i;
-        w->to_b = port_b (w, i);
-        if (w->to_b == FABRIC_NONE || p->lid == 0)
-            continue;
-        q = &b->port[w->to_b];
-        for (unsigned int k = 0; q->lid != 0 && k < 1U << p->lmc
-                                 && k < 1U << q->lmc; k++)
-            compare_lid (w, p->lid + k, q->lid + k,
-                         is_endpoint (a, i) && is_endpoint (b, w->to_b));
-    }
+    for (size_t i = 0; i < a->nports; i++)
+        if (port_b (w, i) != FABRIC_NONE)
+            compare_port (w, i, port_b (w, i));
     for (size_t i = 0; i < a->nnodes; i++) {
         uint32_t now = w->node_b[i];
 
         if (now != FABRIC_NONE && a->node[i].lid && b->node[now].lid)
-            compare_lid (w, a->node[i].lid, b->node[now].lid, false);
+            compare_entries (w, a->node[i].lid, b->node[now].lid);
     }
     r->table = xarray (b->nnodes, sizeof (*r->table));
     for (size_t i = 0; i < b->nnodes; i++)
@@ -518,8 +399,8 @@ struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b)
     w.far_a = far_ends (a);
     w.far_b = far_ends (b);
     match_nodes (&w);
-    list_missing (a, b, w.node_b, &d->hosts_gone, &d->nodes_gone);
-    list_missing (b, a, w.node_a, &d->hosts_added, &d->nodes_added);
+    list_missing (a, b, w.node_b, false, &d->hosts_gone, &d->nodes_gone);
+    list_missing (b, a, w.node_a, true, &d->hosts_added, &d->nodes_added);
     compare_nodes (&w);
     compare_cables (&w);
     compare_routes (&w);
@@ -528,10 +409,6 @@ struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b)
     free (w.entries);
     free (w.source);
     free (w.source_of);
-    free (w.same);
-    free (w.reach_a);
-    free (w.reach_b);
-    free (w.stack);
     return d;
 }
 
@@ -547,10 +424,8 @@ void diff_destroy (struct diff *d)
     free (d->nodes_added.v);
     free (d->nodes_replaced.v);
     free (d->nodes_changed.v);
-    free (d->cables_lost.v);
-    free (d->cables_added.v);
+    cables_clear (&d->cables);
     free (d->retrained.v);
-    free (d->move);
     free (d->routes.table);
     free (d);
 }
@@ -559,8 +434,8 @@ bool diff_is_empty (const struct diff *d)
 {
     return d->hosts_gone.n + d->hosts_added.n + d->nodes_gone.n
                + d->nodes_added.n + d->nodes_replaced.n + d->nodes_changed.n
-               + d->cables_lost.n + d->cables_added.n + d->retrained.n
-               + d->nmoves + d->addresses + d->routes.changed
+               + d->cables.lost.n + d->cables.added.n + d->retrained.n
+               + d->cables.nmoves + d->addresses + d->routes.changed
                + d->routes.ntables
            == 0;
 }

@@ -18,30 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ibquery/compare/cables.h"
 #include "ibquery/fabric.h"
-
-struct diff_list {
-    uint32_t *v;
-    size_t n;
-};
-
-struct diff_pair {
-    uint32_t a, b; /* in the first fabric, in the second */
-};
-
-struct diff_pairs {
-    struct diff_pair *v;
-    size_t n;
-};
-
-/* A cable with one plug moved to another port. */
-struct diff_move {
-    struct diff_pair link;
-    uint32_t stays;    /* port of b */
-    uint32_t from, to; /* ports of a, of b */
-    uint32_t swap;     /* into move: the cable that it has exchanged a plug
-                          with; FABRIC_NONE */
-};
 
 struct diff_table {
     uint32_t node;    /* a switch of b that is also in a */
@@ -59,23 +37,22 @@ struct diff_routes {
     size_t ntables;
 };
 
+/* In a list, a pair is what something is in a and in b; FABRIC_NONE where it is
+ * in one of the two only.
+ */
 struct diff {
-    const struct fabric *a, *b;       /* the caller's */
-    uint32_t *node_b; /* by node of a: its node in b; FABRIC_NONE */
-    uint32_t *node_a; /* by node of b */
-    struct diff_list hosts_gone;      /* of a */
-    struct diff_list hosts_added;     /* of b */
-    struct diff_list nodes_gone;      /* of a, without those of hosts_gone */
-    struct diff_list nodes_added;     /* of b, without hosts_added's */
-    struct diff_pairs nodes_replaced; /* another GUID */
-    struct diff_pairs nodes_changed;  /* they report other values:
-                                         description, ports, adaptive routing */
-    struct diff_list cables_lost;     /* links of a */
-    struct diff_list cables_added;    /* links of b */
-    struct diff_pairs retrained;      /* the same cable, another rate or
-                                         another state of a port */
-    struct diff_move *move;
-    size_t nmoves;
+    const struct fabric *a, *b;   /* the caller's */
+    uint32_t *node_b;             /* by node of a: its node in b */
+    uint32_t *node_a;             /* by node of b */
+    struct pairs hosts_gone, hosts_added;
+    struct pairs nodes_gone, nodes_added; /* but for those of these hosts */
+    struct pairs nodes_replaced;  /* another GUID */
+    struct pairs nodes_changed;   /* they report other values: description,
+                                     ports, adaptive routing */
+    struct cables cables;         /* links; of a move, `stays` and `to` are
+                                     ports of b, `from` of a */
+    struct pairs retrained;       /* the same cable, another rate or another
+                                     state of a port */
     size_t addresses; /* switches and ports with another LID, LMC or GUID */
     struct diff_routes routes;
 };

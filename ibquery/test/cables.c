@@ -3,11 +3,12 @@
 #include "ibquery/compare/cables.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/tap.h"
 
-enum { PORTS = 52, MAX_CABLES = 16 };
+enum { PORTS = 52 };
 
 /* Cables are written as their two ports, each a letter: lower case is an
  * adapter's, upper case a switch's.
@@ -22,13 +23,13 @@ static char letter_of (uint32_t port)
     return port < 26 ? 'a' + port : 'A' + port - 26;
 }
 
-static size_t parse (const char *s, struct cable *c)
+static struct pairs parse (const char *s)
 {
-    size_t n = 0;
+    struct pairs c = { 0 };
 
     for (; *s; s += s[2] ? 3 : 2)
-        c[n++] = (struct cable){ port_of (s[0]), port_of (s[1]) };
-    return n;
+        pairs_add (&c, port_of (s[0]), port_of (s[1]));
+    return c;
 }
 
 static const struct {
@@ -61,32 +62,33 @@ static const struct {
 
 static void compare (size_t row)
 {
-    struct cable before[MAX_CABLES], after[MAX_CABLES];
-    size_t nb = parse (rows[row].before, before);
-    size_t na = parse (rows[row].after, after);
+    struct pairs before = parse (rows[row].before);
+    struct pairs after = parse (rows[row].after);
     bool is_host[PORTS];
     struct cables c;
     char got[200] = "", *p = got;
 
     for (int i = 0; i < PORTS; i++)
         is_host[i] = i < 26;
-    cables_compare (&c, before, nb, after, na, is_host, PORTS);
-    for (size_t i = 0; i < c.nsame; i++)
+    cables_compare (&c, &before, &after, is_host, PORTS);
+    for (size_t i = 0; i < c.same.n; i++)
         p += sprintf (p, "= ");
     for (size_t i = 0; i < c.nmoves; i++)
         p += sprintf (p, "%c:%c>%c%s ", letter_of (c.move[i].stays),
                       letter_of (c.move[i].from), letter_of (c.move[i].to),
                       c.move[i].swap == CABLES_NONE ? "" : "*");
-    for (size_t i = 0; i < c.nlost; i++)
-        p += sprintf (p, "-%c%c ", letter_of (before[c.lost[i]].a),
-                      letter_of (before[c.lost[i]].b));
-    for (size_t i = 0; i < c.nadded; i++)
-        p += sprintf (p, "+%c%c ", letter_of (after[c.added[i]].a),
-                      letter_of (after[c.added[i]].b));
+    for (size_t i = 0; i < c.lost.n; i++)
+        p += sprintf (p, "-%c%c ", letter_of (before.v[c.lost.v[i].a].a),
+                      letter_of (before.v[c.lost.v[i].a].b));
+    for (size_t i = 0; i < c.added.n; i++)
+        p += sprintf (p, "+%c%c ", letter_of (after.v[c.added.v[i].b].a),
+                      letter_of (after.v[c.added.v[i].b].b));
     if (p > got)
         p[-1] = '\0';
     ok (strcmp (got, rows[row].expected) == 0, "%s: %s", rows[row].what, got);
     cables_clear (&c);
+    free (before.v);
+    free (after.v);
 }
 
 int main (void)

@@ -137,7 +137,7 @@ static char *summary (const struct cabling *c)
         for (size_t k = 0; k < c->found.nmoves; k++) {
             const struct cable_move *m = &c->found.move[k];
 
-            if (m->cable.after != i)
+            if (m->cable.b != i)
                 continue;
             fprintf (fp, "%u: ", c->line[i].number);
             put_name (fp, c, m->stays);
@@ -147,11 +147,11 @@ static char *summary (const struct cabling *c)
             put_name (fp, c, m->to);
             if (m->swap != CABLES_NONE)
                 fprintf (fp, " swap %u",
-                         c->line[c->found.move[m->swap].cable.after].number);
+                         c->line[c->found.move[m->swap].cable.b].number);
             fprintf (fp, "; ");
         }
-    for (size_t i = 0; i < c->found.nadded; i++) {
-        const struct cabling_line *l = &c->line[c->found.added[i]];
+    for (size_t i = 0; i < c->found.added.n; i++) {
+        const struct cabling_line *l = &c->line[c->found.added.v[i].b];
 
         fprintf (fp, "+%u: ", l->number);
         put_name (fp, c, l->a);
@@ -159,8 +159,8 @@ static char *summary (const struct cabling *c)
         put_name (fp, c, l->b);
         fprintf (fp, " %s; ", l->label);
     }
-    for (size_t i = 0; i < c->found.nlost; i++) {
-        const struct fabric_link *l = &c->f->link[c->found.lost[i]];
+    for (size_t i = 0; i < c->found.lost.n; i++) {
+        const struct fabric_link *l = &c->f->link[c->found.lost.v[i].a];
 
         fprintf (fp, "-");
         put_name (fp, c, l->a);

@@ -203,31 +203,31 @@ static char *summary (const struct diff *d)
     FILE *fp = open_memstream (&text, &size);
 
     for (size_t i = 0; i < d->hosts_gone.n; i++)
-        fprintf (fp, "host %s gone; ", d->a->host[d->hosts_gone.v[i]].name);
+        fprintf (fp, "host %s gone; ", d->a->host[d->hosts_gone.v[i].a].name);
     for (size_t i = 0; i < d->hosts_added.n; i++)
-        fprintf (fp, "host %s new; ", d->b->host[d->hosts_added.v[i]].name);
+        fprintf (fp, "host %s new; ", d->b->host[d->hosts_added.v[i].b].name);
     for (size_t i = 0; i < d->nodes_gone.n; i++)
-        fprintf (fp, "%s gone; ", d->a->node[d->nodes_gone.v[i]].desc);
+        fprintf (fp, "%s gone; ", d->a->node[d->nodes_gone.v[i].a].desc);
     for (size_t i = 0; i < d->nodes_added.n; i++)
-        fprintf (fp, "%s new; ", d->b->node[d->nodes_added.v[i]].desc);
+        fprintf (fp, "%s new; ", d->b->node[d->nodes_added.v[i].b].desc);
     for (size_t i = 0; i < d->nodes_replaced.n; i++)
         fprintf (fp, "%s replaced; ",
                  d->a->node[d->nodes_replaced.v[i].a].desc);
     for (size_t i = 0; i < d->nodes_changed.n; i++)
         fprintf (fp, "%s is %s; ", d->a->node[d->nodes_changed.v[i].a].desc,
                  d->b->node[d->nodes_changed.v[i].b].desc);
-    for (size_t i = 0; i < d->nmoves; i++) {
-        put_end (fp, d->b, d->move[i].stays);
+    for (size_t i = 0; i < d->cables.nmoves; i++) {
+        put_end (fp, d->b, d->cables.move[i].stays);
         fprintf (fp, ": ");
-        put_end (fp, d->a, d->move[i].from);
+        put_end (fp, d->a, d->cables.move[i].from);
         fprintf (fp, " > ");
-        put_end (fp, d->b, d->move[i].to);
-        fprintf (fp, d->move[i].swap == FABRIC_NONE ? "; " : " swapped; ");
+        put_end (fp, d->b, d->cables.move[i].to);
+        fprintf (fp, d->cables.move[i].swap == FABRIC_NONE ? "; " : " swapped; ");
     }
-    for (size_t i = 0; i < d->cables_lost.n; i++)
-        put_link (fp, "lost", d->a, d->cables_lost.v[i]);
-    for (size_t i = 0; i < d->cables_added.n; i++)
-        put_link (fp, "new", d->b, d->cables_added.v[i]);
+    for (size_t i = 0; i < d->cables.lost.n; i++)
+        put_link (fp, "lost", d->a, d->cables.lost.v[i].a);
+    for (size_t i = 0; i < d->cables.added.n; i++)
+        put_link (fp, "new", d->b, d->cables.added.v[i].b);
     for (size_t i = 0; i < d->retrained.n; i++)
         put_link (fp, "rate", d->b, d->retrained.v[i].b);
     if (d->addresses > 0)
@@ -354,8 +354,8 @@ static void edits_are_found (const struct fabric *f)
             "%s: empty only where nothing was edited", rows[i].what);
         ok (back->routes.changed == d->routes.changed
                 && back->routes.lost == d->routes.found
-                && back->cables_added.n == d->cables_lost.n
-                && back->nmoves == d->nmoves
+                && back->cables.added.n == d->cables.lost.n
+                && back->cables.nmoves == d->cables.nmoves
                 && back->nodes_replaced.n == d->nodes_replaced.n
                 && back->hosts_added.n == d->hosts_gone.n,
             "%s: the same from the other side", rows[i].what);

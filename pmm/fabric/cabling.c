@@ -34,15 +34,15 @@ static struct cable_work *find_work (const struct cabling *c)
 
     for (size_t i = 0; i < c->nlines; i++)
         w[i].line = &c->line[i];
-    for (size_t i = 0; i < found->nadded; i++)
-        w[found->added[i]].missing = true;
+    for (size_t i = 0; i < found->added.n; i++)
+        w[found->added.v[i].b].missing = true;
     for (size_t i = 0; i < found->nmoves; i++) {
         const struct cable_move *m = &found->move[i];
 
-        w[m->cable.after].move = m;
+        w[m->cable.b].move = m;
         if (m->swap != CABLES_NONE)
-            w[m->cable.after].swap
-                = c->line[found->move[m->swap].cable.after].number;
+            w[m->cable.b].swap
+                = c->line[found->move[m->swap].cable.b].number;
     }
     return w;
 }
@@ -53,8 +53,8 @@ static struct cable_work *find_work (const struct cabling *c)
 static const struct fabric_link *next_unexpected (const struct cabling *c,
                                                   size_t *i)
 {
-    while (!partial && *i < c->found.nlost) {
-        const struct fabric_link *l = &c->f->link[c->found.lost[(*i)++]];
+    while (!partial && *i < c->found.lost.n) {
+        const struct fabric_link *l = &c->f->link[c->found.lost.v[(*i)++].a];
 
         if (!l->internal)
             return l;
@@ -148,7 +148,7 @@ static json_t *cabling_json (const struct cabling *c,
     for (size_t i = 0; i < c->nabsent; i++)
         json_add (absent, json_string (c->absent_node[i]));
     return json_pack ("{s:b, s:I, s:o, s:o, s:o, s:o}", "as_wanted", clean,
-                      "right", (json_int_t)c->found.nsame, "wrong", wrong,
+                      "right", (json_int_t)c->found.same.n, "wrong", wrong,
                       "missing", missing, "unexpected", unexpected, "absent",
                       absent);
 }
@@ -167,7 +167,7 @@ static int run (struct inputs *in)
     c = need (cabling_read (in->fabric, fp, path, &fault));
     file_close_input (fp);
     w = find_work (c);
-    clean = c->found.nmoves + c->found.nadded == 0
+    clean = c->found.nmoves + c->found.added.n == 0
             && !next_unexpected (c, &first);
     if (in->json)
         inputs_put_json (in, "cabling", c->f->hash, cabling_json (c, w, clean));

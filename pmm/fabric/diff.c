@@ -37,8 +37,8 @@ static const struct diff_kind {
     const char *word;
     enum diff_what what;
     bool in_b;    /* in the second fabric; of those in one only */
-    size_t list;  /* of HOST, NODE, CABLE: offset of the diff_list */
-    size_t count; /* offset in struct diff */
+    size_t list;  /* offset of its pairs in struct diff; TABLE: 0 */
+    size_t count; /* likewise */
 } hosts[] = {
 #define LIST(name)                                                            \
     offsetof (struct diff, name), offsetof (struct diff, name.n)
@@ -52,9 +52,9 @@ static const struct diff_kind {
     { "changed", CHANGED, true, LIST (nodes_changed) },
     { 0 },
 }, cables[] = {
-    { "moved", MOVED, true, 0, offsetof (struct diff, nmoves) },
-    { "lost", CABLE, false, LIST (cables_lost) },
-    { "new", CABLE, true, LIST (cables_added) },
+    { "moved", MOVED, true, 0, offsetof (struct diff, cables.nmoves) },
+    { "lost", CABLE, false, LIST (cables.lost) },
+    { "new", CABLE, true, LIST (cables.added) },
     { "retrained", RETRAINED, true, LIST (retrained) },
     { 0 },
 }, tables[] = {
@@ -68,15 +68,16 @@ static size_t count (const struct diff *d, const struct diff_kind *k)
     return *(const size_t *)((const char *)d + k->count);
 }
 
-static uint32_t item (const struct diff *d, const struct diff_kind *k, size_t i)
+static const struct pair *pair (const struct diff *d,
+                                const struct diff_kind *k, size_t i)
 {
-    return ((const struct diff_list *)((const char *)d + k->list))->v[i];
+    return &((const struct pairs *)((const char *)d + k->list))->v[i];
 }
 
-static const struct diff_pair *pair (const struct diff *d,
-                                     const struct diff_kind *k, size_t i)
+/* Of a list of what is in one fabric only. */
+static uint32_t item (const struct diff *d, const struct diff_kind *k, size_t i)
 {
-    return &((const struct diff_pairs *)((const char *)d + k->list))->v[i];
+    return k->in_b ? pair (d, k, i)->b : pair (d, k, i)->a;
 }
 
 /* The rate of a cable, and its state if that is not Active. */
@@ -141,7 +142,7 @@ static void put_item (const struct diff *d, const struct diff_kind *k,
                       size_t i, FILE *fp)
 {
     const struct fabric *f = k->in_b ? d->b : d->a;
-    const struct diff_move *m = k->what == MOVED ? &d->move[i] : NULL;
+    const struct cable_move *m = k->what == MOVED ? &d->cables.move[i] : NULL;
     const struct fabric_node *n;
     char was[RATE], is[RATE];
     unsigned int on = 0;
@@ -171,7 +172,8 @@ static void put_item (const struct diff *d, const struct diff_kind *k,
         put_port (": from ", d->a, m->from, fp);
         put_port (" to ", d->b, m->to, fp);
         if (m->swap != FABRIC_NONE)
-            put_port (", exchanged with ", d->b, d->move[m->swap].stays, fp);
+            put_port (", exchanged with ", d->b,
+                      d->cables.move[m->swap].stays, fp);
         break;
     case CABLE:
         put_link (f, item (d, k, i), fp);
@@ -215,17 +217,19 @@ static void put_fabric (const char *which, const struct fabric *f, FILE *fp)
              COUNTED (f->nhosts, "host"), COUNTED (f->nlinks, "cable"));
 }
 
-static void put_hosts (const char *word, const struct fabric *f,
-                       const struct diff_list *list, FILE *fp)
+static void put_hosts (const struct diff *d, const struct diff_kind *k,
+                       FILE *fp)
 {
-    const char **name = xarray (list->n, sizeof (*name));
+    const struct fabric *f = k->in_b ? d->b : d->a;
+    size_t n = count (d, k);
+    const char **name = xarray (n, sizeof (*name));
     char *folded;
 
-    for (size_t i = 0; i < list->n; i++)
-        name[i] = f->host[list->v[i]].name;
-    folded = xcheck (hostlist_fold (name, list->n));
-    if (list->n > 0)
-        fprintf (fp, "hosts: %zu %s\n  %-9s %s\n", list->n, word, word,
+    for (size_t i = 0; i < n; i++)
+        name[i] = f->host[item (d, k, i)].name;
+    folded = xcheck (hostlist_fold (name, n));
+    if (n > 0)
+        fprintf (fp, "hosts: %zu %s\n  %-9s %s\n", n, k->word, k->word,
                  folded);
     free (folded);
     free (name);
@@ -268,8 +272,8 @@ static void write_text (const struct diff *d, FILE *fp)
 
     put_fabric ("A", d->a, fp);
     put_fabric ("B", d->b, fp);
-    put_hosts ("gone", d->a, &d->hosts_gone, fp);
-    put_hosts ("new", d->b, &d->hosts_added, fp);
+    for (const struct diff_kind *k = hosts; k->word; k++)
+        put_hosts (d, k, fp);
     put_section (d, "switches and adapters", nodes, fp);
     put_section (d, "cables", cables, fp);
     if (d->addresses > 0)
@@ -295,7 +299,7 @@ static json_t *item_json (const struct diff *d, const struct diff_kind *k,
                           size_t i)
 {
     const struct fabric *f = k->in_b ? d->b : d->a;
-    const struct diff_move *m = k->what == MOVED ? &d->move[i] : NULL;
+    const struct cable_move *m = k->what == MOVED ? &d->cables.move[i] : NULL;
     char was[RATE], is[RATE];
     json_t *json;
 
@@ -312,7 +316,7 @@ static json_t *item_json (const struct diff *d, const struct diff_kind *k,
     case MOVED:
         json = m->swap == FABRIC_NONE
                    ? json_null ()
-                   : fabric_port_json (d->b, d->move[m->swap].stays);
+                   : fabric_port_json (d->b, d->cables.move[m->swap].stays);
         return json_pack ("{s:o, s:o, s:o, s:o}", "stays",
                           fabric_port_json (d->b, m->stays), "from",
                           fabric_port_json (d->a, m->from), "to",
