@@ -55,7 +55,7 @@
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
 #include "core/paths/tree.h"
-#include "ibquery/walk.h"
+#include "ibquery/fabric.h"
 #include "util/alloc.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))

@@ -15,7 +15,6 @@
 
 #include "ibquery/digest.h"
 #include "ibquery/hosts.h"
-#include "ibquery/walk.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 #include "util/text.h"

@@ -273,7 +273,7 @@ uint32_t fabric_end_of (const struct fabric *f, uint32_t endpoint,
  * endpoint, or an end; n == 0 means every host. An endpoint without an explicit
  * LID stands for its base LID, but in fabric_pathset_lids for all of its LIDs.
  * NULL with err that gives the name that is not in the fabric. fabric_resolve
- * is a pathset_resolve_f; its `arg` is the fabric. Implemented by walk.c.
+ * is a pathset_resolve_f; its `arg` is the fabric.
  * fabric_network is valid after fabric_finish, as long as the fabric; an
  * endpoint id in a set is the number of an end.
  */
@@ -286,5 +286,16 @@ struct pathset *fabric_pathset (const struct fabric *f,
                                 struct error *err);
 struct pathset *fabric_resolve (const char *const *name, size_t n, void *arg,
                                 struct error *err);
+
+/* The path of a message from end `from` to end `to`: its arcs in order, at most
+ * PATH_MAX_HOPS. Return their number, 0 between ends of one port, or -1 with
+ * err: a loop, a dead end, or the wrong adapter; err names switch, port and
+ * LID.
+ */
+int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
+                 uint32_t *arc, struct error *err);
+
+/* The error for names that the fabric does not have. Returns -1. */
+int fabric_not_found (const char *const *name, size_t n, struct error *err);
 
 #endif /* IBQUERY_FABRIC_H */

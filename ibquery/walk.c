@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Paths through the fabric, by its forwarding tables. A table made by
+ * fabric_finish has for each port the cable and what it leads to, so a hop
+ * costs one access to it and one to an LFT.
+ */
 #include "config.h"
-#include "ibquery/walk.h"
+#include "ibquery/fabric.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/hosts.h"
 #include "util/alloc.h"
 #include "util/text.h"
 
@@ -18,31 +23,12 @@ struct walk_hop {
     uint32_t place; /* at the far end */
 };
 
-/* What a hop needs of a node and of an end, close together in memory: this is
- * read as often as there are pairs of leaves and ends.
- */
-struct forward {
-    const uint8_t *lft; /* [top + 1] */
-    uint32_t first_port;
-    uint16_t top;
-    uint8_t nports;     /* 0: does not forward */
-};
-
-struct walk_target {
-    uint32_t place, port;
-    uint16_t lid;
-};
-
 struct fabric_walk {
     struct network network;
     struct switch_info *sw;
     char (*id)[17];
-    struct forward *forward; /* [nnodes] */
-    struct walk_target *target;   /* [nends] */
-    struct walk_hop hop[];        /* [nports] */
+    struct walk_hop hop[]; /* [nports] */
 };
-
-static const uint8_t no_lft[1] = { LFT_NO_ROUTE };
 
 static uint32_t place_of (const struct fabric *f, uint32_t port)
 {
@@ -50,6 +36,11 @@ static uint32_t place_of (const struct fabric *f, uint32_t port)
 
     return f->node[node].type == NODE_SWITCH ? node
                                              : (uint32_t)f->nnodes + port;
+}
+
+static uint32_t port_of (const struct fabric *f, uint32_t end)
+{
+    return f->endpoint[f->end[end].endpoint].port;
 }
 
 static int network_walk (const void *net, uint32_t from, uint32_t to,
@@ -60,13 +51,13 @@ static int network_walk (const void *net, uint32_t from, uint32_t to,
 
 static uint32_t network_place (const void *net, uint32_t end)
 {
-    return ((const struct fabric *)net)->walk->target[end].place;
+    return place_of (net, port_of (net, end));
 }
 
 static uint32_t network_attach (const void *net, uint32_t end, uint32_t *arc)
 {
-    const struct fabric_walk *w = ((const struct fabric *)net)->walk;
-    const struct walk_hop *hop = &w->hop[w->target[end].port];
+    const struct fabric *f = net;
+    const struct walk_hop *hop = &f->walk->hop[port_of (f, end)];
 
     *arc = hop->arc;
     return hop->place;
@@ -76,23 +67,22 @@ static inline const struct walk_hop *next_hop (const struct fabric *f,
                                                uint32_t place,
                                                unsigned int lid)
 {
-    const struct forward *n;
+    const struct fabric_node *n;
     unsigned int out;
 
     if (place >= f->nnodes)
         return NULL;
-    n = &f->walk->forward[place];
-    out = lid <= n->top ? n->lft[lid] : LFT_NO_ROUTE;
-    if (out == 0 || out > n->nports)
-        return NULL;
-    return &f->walk->hop[n->first_port + out - 1];
+    n = &f->node[place];
+    out = fabric_entry (n, lid);
+    return out == 0 || out > n->nports ? NULL
+                                       : &f->walk->hop[n->first_port + out - 1];
 }
 
 static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
                              uint32_t *arc)
 {
     const struct fabric *f = net;
-    const struct walk_hop *hop = next_hop (f, place, f->walk->target[to].lid);
+    const struct walk_hop *hop = next_hop (f, place, f->end[to].lid);
 
     if (!hop)
         return NETWORK_NONE;
@@ -103,12 +93,10 @@ static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
 struct fabric_walk *walk_create (const struct fabric *f)
 {
     struct fabric_walk *w
-        = xarray (1, sizeof (*w) + f->nports * sizeof (w->hop[0]));
+        = xcalloc (1, sizeof (*w) + f->nports * sizeof (*w->hop));
 
     w->sw = xcalloc (f->nnodes, sizeof (*w->sw));
     w->id = xcalloc (f->nnodes, sizeof (*w->id));
-    w->forward = xarray (f->nnodes, sizeof (*w->forward));
-    w->target = xarray (f->nends, sizeof (*w->target));
     w->network = (struct network){
         .net = f,
         .hash = f->hash,
@@ -133,22 +121,11 @@ struct fabric_walk *walk_create (const struct fabric *f)
             };
     }
     for (size_t i = 0; i < f->nnodes; i++) {
-        const struct fabric_node *n = &f->node[i];
-
-        w->forward[i] = (struct forward){ no_lft, n->first_port, 0, 0 };
-        if (n->lft)
-            w->forward[i] = (struct forward){ n->lft, n->first_port,
-                                              n->lft_top, n->nports };
-        if (n->type != NODE_SWITCH)
+        if (f->node[i].type != NODE_SWITCH)
             continue;
-        snprintf (w->id[i], sizeof (w->id[i]), "%016" PRIx64, n->guid);
-        w->sw[i] = (struct switch_info){ w->id[i], n->name };
-    }
-    for (size_t i = 0; i < f->nends; i++) {
-        uint32_t port = f->endpoint[f->end[i].endpoint].port;
-
-        w->target[i] = (struct walk_target){ place_of (f, port), port,
-                                             f->end[i].lid };
+        snprintf (w->id[i], sizeof (w->id[i]), "%016" PRIx64,
+                  f->node[i].guid);
+        w->sw[i] = (struct switch_info){ w->id[i], f->node[i].name };
     }
     return w;
 }
@@ -159,8 +136,6 @@ void walk_destroy (struct fabric_walk *w)
         return;
     free (w->sw);
     free (w->id);
-    free (w->forward);
-    free (w->target);
     free (w);
 }
 
@@ -206,27 +181,26 @@ static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
                  uint32_t *arc, struct error *err)
 {
-    const struct fabric_walk *w = f->walk;
-    const struct walk_target *end = &w->target[to];
-    const struct walk_hop *hop = &w->hop[w->target[from].port];
-    uint32_t place = hop->place;
+    uint32_t start = port_of (f, from), port = port_of (f, to);
+    unsigned int lid = f->end[to].lid;
+    const struct walk_hop *hop = &f->walk->hop[start];
+    uint32_t end = place_of (f, port), place = hop->place;
     int hops = 0;
 
-    if (w->target[from].port == end->port)
+    if (start == port)
         return 0;
     for (;;) {
         arc[hops++] = hop->arc;
-        if (place == end->place)
+        if (place == end)
             return hops;
         if (hops == PATH_MAX_HOPS && place < f->nnodes)
             return error_input (err,
                                 "LID %u is sent in a loop that includes switch "
                                 "%s (%016" PRIx64 ")",
-                                end->lid, f->node[place].desc,
-                                f->node[place].guid);
-        hop = next_hop (f, place, end->lid);
+                                lid, f->node[place].desc, f->node[place].guid);
+        hop = next_hop (f, place, lid);
         if (!hop || hop->arc == FABRIC_NONE)
-            return no_hop (f, place, arc[hops - 1], end->lid, err);
+            return no_hop (f, place, arc[hops - 1], lid, err);
         place = hop->place;
     }
 }
@@ -244,81 +218,78 @@ struct end_list {
     size_t n;
 };
 
-/* False if there are too many. */
-static bool list_end (struct end_list *e, uint32_t id)
+/* Return -1 if there are more than the fabric has. */
+static int list_end (struct end_list *e, uint32_t id)
 {
     const struct fabric *f = e->f;
 
     if (e->n == f->nends)
-        return false;
+        return -1;
     e->list[e->n++] = (struct endpoint){
         .id = id,
         .name = f->end[id].name,
         .host = f->host[f->endpoint[f->end[id].endpoint].host].name,
     };
-    return true;
+    return 0;
 }
 
-static bool list_endpoints (struct end_list *e, uint32_t first, uint32_t count)
+static int list_endpoints (struct end_list *e, uint32_t first, uint32_t count)
 {
-    const struct fabric *f = e->f;
-    bool room = true;
-
-    for (uint32_t i = first; i < first + count; i++) {
-        unsigned int lmc = e->lids ? f->port[f->endpoint[i].port].lmc : 0;
-
-        for (unsigned int k = 0; k < 1U << lmc && room; k++)
-            room = list_end (e, fabric_end_of (f, i, k));
-    }
-    return room;
+    for (uint32_t i = first; i < first + count; i++)
+        for (unsigned int k = 0, lmc = e->f->port[e->f->endpoint[i].port].lmc;
+             k < (e->lids ? 1U << lmc : 1U); k++)
+            if (list_end (e, fabric_end_of (e->f, i, k)) < 0)
+                return -1;
+    return 0;
 }
 
-/* Find the ends of the names, in order. */
-static int resolve (struct end_list *e, const char *const *name, size_t n,
-                    struct error *err)
+/* Return 0; 1 if the name is not in the fabric; -1 as above. */
+static int list_name (struct end_list *e, const char *name)
 {
-    const char **missing = xarray (n, sizeof (*missing));
-    size_t nmissing = 0;
-    bool room = true;
-    size_t i;
+    uint32_t host = fabric_find_host (e->f, name);
+    uint32_t id = fabric_find_end (e->f, name);
 
-    for (i = 0; i < n && room; i++) {
-        uint32_t host = fabric_find_host (e->f, name[i]);
-        uint32_t id = fabric_find_end (e->f, name[i]);
+    if (host != FABRIC_NONE)
+        return list_endpoints (e, e->f->host[host].first,
+                               e->f->host[host].count);
+    if (id == FABRIC_NONE)
+        return 1;
+    return strchr (name, '~') ? list_end (e, id) : list_endpoints (e, id, 1);
+}
 
-        if (host != FABRIC_NONE)
-            room = list_endpoints (e, e->f->host[host].first,
-                                   e->f->host[host].count);
-        else if (id != FABRIC_NONE)
-            room = strchr (name[i], '~') ? list_end (e, id)
-                                         : list_endpoints (e, id, 1);
-        else
-            missing[nmissing++] = name[i];
-    }
-    if (!room)
-        error_input (err, "%s is named twice", name[i - 1]);
-    else if (nmissing > 0) {
-        char *list = xcheck (hostlist_fold (missing, nmissing));
+int fabric_not_found (const char *const *name, size_t n, struct error *err)
+{
+    char *list = xcheck (hostlist_fold (name, n));
 
-        error_input (err, "not in the fabric: %s", list);
-        free (list);
-    }
-    free (missing);
-    return room && nmissing == 0 ? 0 : -1;
+    error_input (err, "not in the fabric: %s", list);
+    free (list);
+    return -1;
 }
 
 static struct pathset *make_pathset (const struct fabric *f, bool lids,
                                      const char *const *name, size_t n,
                                      struct error *err)
 {
+    const char **missing = xarray (n, sizeof (*missing));
     struct end_list e = { .f = f, .lids = lids };
     struct pathset *ps = NULL;
+    size_t nmissing = 0;
+    int rc = 0;
 
-    e.list = xcalloc (f->nends + 1, sizeof (*e.list));
+    e.list = xarray (f->nends, sizeof (*e.list));
     if (n == 0)
         list_endpoints (&e, 0, f->nendpoints);
-    if (n == 0 || resolve (&e, name, n, err) == 0)
+    for (size_t i = 0; i < n && rc >= 0; i++) {
+        if ((rc = list_name (&e, name[i])) > 0)
+            missing[nmissing++] = name[i];
+        if (rc < 0)
+            error_input (err, "%s is named twice", name[i]);
+    }
+    if (rc >= 0 && nmissing > 0)
+        fabric_not_found (missing, nmissing, err);
+    else if (rc >= 0)
         ps = pathset_create (fabric_network (f), e.list, e.n, err);
+    free (missing);
     free (e.list);
     return ps;
 }

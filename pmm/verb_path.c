@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ibquery/walk.h"
+#include "ibquery/fabric.h"
 #include "pmm/verb.h"
 #include "util/json.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "ibquery/model/generate.h"
-#include "ibquery/walk.h"
+#include "ibquery/fabric.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/walk.h"
+#include "ibquery/fabric.h"
 #include "tests/tap.h"
 
 static const struct {

@@ -10,7 +10,6 @@
 #include "core/plan/plan.h"
 #include "core/plan/rref.h"
 #include "ibquery/model/generate.h"
-#include "ibquery/walk.h"
 #include "tests/tap.h"
 
 enum { EXTRA = 2 };

@@ -11,7 +11,7 @@
 #include "ibquery/model/generate.h"
 #include "ibquery/read/smp.h"
 #include "ibquery/test/agents.h"
-#include "ibquery/walk.h"
+#include "ibquery/fabric.h"
 #include "tests/tap.h"
 
 enum { SEED = 20261122, MOST_HOSTS = 128 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "ibquery/walk.h"
+#include "ibquery/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>

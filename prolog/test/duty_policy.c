@@ -22,7 +22,7 @@ static long test_clock;
 
 #include "ibquery/guids.h"
 #include "ibquery/model/generate.h"
-#include "ibquery/walk.h"
+#include "ibquery/fabric.h"
 #include "tests/tap.h"
 
 enum { BEGIN = 1700000000, MINUTE = 60, HOUR = 3600 };

@@ -9,7 +9,7 @@
 
 #include "ibquery/guids.h"
 #include "ibquery/model/generate.h"
-#include "ibquery/walk.h"
+#include "ibquery/fabric.h"
 #include "tests/tap.h"
 
 enum { HOSTS = 32, LEAF = 4, MOST = 6, TURNS = 50 };
