@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/rates.h"
 #include "util/sort.h"
 #include "util/text.h"
 
@@ -128,36 +127,25 @@ static uint64_t read_guid (int dir, const char *path, size_t skip)
            | g[3];
 }
 
-static int set_rate (struct local_rate *rate, unsigned int width,
-                     const char *speed)
-{
-    const struct rates known = rates_of (width, speed);
-
-    if ((width != 0 && !known.lanes) || (*speed && !known.speeds)) {
-        errno = EINVAL;
-        return -1;
-    }
-    rate->width = width;
-    strcpy (rate->speed, rates_speed (&known));
-    return 0;
-}
-
 /* "100 Gb/sec (4X EDR)"; older kernels do not write SDR. */
-static void read_rate (int dir, struct local_rate *rate)
+static struct rates read_rate (int dir)
 {
-    unsigned int width;
-    char speed[8] = "";
-    char line[64];
-    int end = 0;
+    char line[64], speed[8] = "SDR";
+    unsigned int width = 0;
+    int end = 0, shorter = 0;
+    struct rates rate;
 
     if (read_line (dir, "rate", line, sizeof (line)) < 0)
-        return;
-    if (sscanf (line, "%*[0-9.] Gb/sec (%2uX %7[A-Z0-9])%n", &width, speed,
-                &end) == 2 && end > 0 && !line[end])
-        set_rate (rate, width, speed);
-    else if (sscanf (line, "%*[0-9.] Gb/sec (%2uX)%n", &width, &end) == 1
-             && end > 0 && !line[end])
-        set_rate (rate, width, "SDR");
+        return (struct rates){ 0 };
+    sscanf (line, "%*[0-9.] Gb/sec (%2uX)%n", &width, &shorter);
+    if (shorter == 0)
+        sscanf (line, "%*[0-9.] Gb/sec (%2uX %7[A-Z0-9])%n", &width, speed,
+                &end);
+    rate = rates_of (width, speed);
+    return shorter + end > 0 && !line[shorter + end] && rate.lanes
+                   && rate.speeds
+               ? rate
+               : (struct rates){ 0 };
 }
 
 static int by_place (const void *va, const void *vb)
@@ -175,7 +163,7 @@ static void read_port (int dir, struct local_port *p)
     p->guid = read_guid (dir, "gids/0", 20); /* after the prefix */
     p->state = read_state (dir, "state");
     p->phys_state = read_state (dir, "phys_state");
-    read_rate (dir, &p->rate);
+    p->rate = read_rate (dir);
     if (read_line (dir, "link_layer", line, sizeof (line)) == 0)
         p->layer = !strcmp (line, "InfiniBand") ? LAYER_INFINIBAND
                    : !strcmp (line, "Ethernet") ? LAYER_ETHERNET
@@ -296,43 +284,24 @@ bool local_growth (const struct local_traffic *before,
     return true;
 }
 
-int local_rate_parse (const char *s, struct local_rate *rate)
+int local_rate_parse (const char *s, struct rates *rate)
 {
-    const char *x = strchr (s, 'x');
-    uint64_t width = 0;
-    char lanes[4] = "";
+    struct rates set = { 0 };
+    char text[RATES_TEXT];
 
-    if (x && x - s < (ptrdiff_t)sizeof (lanes)) {
-        memcpy (lanes, s, (size_t)(x - s));
-        x++;
-        if ((!strcmp (lanes, "?") || text_u64 (lanes, 1, 12, &width) == 0)
-            && *x)
-            return set_rate (rate, (unsigned)width, strcmp (x, "?") ? x : "");
+    if (strcmp (s, "?x?") != 0
+        && (rates_parse (s, &set) < 0
+            || strcmp (local_rate_format (&set, text), s) != 0
+            || strchr (s, ','))) {
+        errno = EINVAL;
+        return -1;
     }
-    errno = EINVAL;
-    return -1;
+    *rate = set;
+    return 0;
 }
 
-const char *local_rate_format (const struct local_rate *rate, char *buf)
+char *local_rate_format (const struct rates *rate, char buf[RATES_TEXT])
 {
-    char width[4] = "?";
-
-    if (rate->width > 0)
-        snprintf (width, sizeof (width), "%u", rate->width % 100);
-    snprintf (buf, LOCAL_RATE_BYTES, "%sx%s", width,
-              *rate->speed ? rate->speed : "?");
-    return buf;
-}
-
-bool local_is_narrower (const struct local_rate *a, const struct local_rate *b)
-{
-    return a->width > 0 && a->width < b->width;
-}
-
-bool local_is_slower (const struct local_rate *a, const struct local_rate *b)
-{
-    const struct rates of_a = rates_of (0, a->speed);
-    const struct rates of_b = rates_of (0, b->speed);
-
-    return rates_slower (&of_a, &of_b);
+    return rate->lanes || rate->speeds ? rates_format (rate, buf)
+                                       : strcpy (buf, "?x?");
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/rates.h"
 
 #define LOCAL_SYSFS "/sys/class/infiniband"
 
@@ -48,11 +49,6 @@ enum local_layer { LAYER_OTHER, LAYER_INFINIBAND, LAYER_ETHERNET };
 
 enum { LOCAL_ACTIVE = 4, LOCAL_LINK_UP = 5 };
 
-struct local_rate {
-    unsigned int width; /* lanes: 1, 2, 4, 8, 12; 0: not known */
-    char speed[8];      /* of a lane, SDR to XDR; "": not known */
-};
-
 struct local_port {
     char device[64];   /* "mlx5_0" */
     unsigned int port; /* from 1 */
@@ -60,7 +56,7 @@ struct local_port {
     enum local_layer layer;
     unsigned int state;      /* as in PortInfo; 0: not known */
     unsigned int phys_state; /* likewise */
-    struct local_rate rate;
+    struct rates rate;
     uint64_t counter[LOCAL_COUNTERS];
     bool has[LOCAL_COUNTERS]; /* the kernel shows it */
 };
@@ -107,17 +103,10 @@ bool local_growth (const struct local_traffic *before,
 const char *local_state_name (unsigned int state);
 const char *local_phys_state_name (unsigned int phys_state);
 
-/* Rates as in fabric_rate_name: "4xEDR", "4x?". local_rate_parse parses the
- * whole of s and returns 0, or -1 with errno EINVAL and *rate unchanged.
- * local_rate_format writes to buf of LOCAL_RATE_BYTES and returns it.
+/* A port's rate, "4xEDR", "4x?" or "?x?". local_rate_parse parses the whole of
+ * s and returns 0, or -1 with errno EINVAL and *rate unchanged.
  */
-enum { LOCAL_RATE_BYTES = 16 };
-int local_rate_parse (const char *s, struct local_rate *rate);
-const char *local_rate_format (const struct local_rate *rate, char *buf);
-
-/* Whether a has fewer lanes than b, or slower ones. False if it is not known.
- */
-bool local_is_narrower (const struct local_rate *a, const struct local_rate *b);
-bool local_is_slower (const struct local_rate *a, const struct local_rate *b);
+int local_rate_parse (const char *s, struct rates *rate);
+char *local_rate_format (const struct rates *rate, char buf[RATES_TEXT]);
 
 #endif /* IBQUERY_LOCAL_H */

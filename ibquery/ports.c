@@ -14,7 +14,7 @@ enum { LINE_BYTES = 4096, WORDS_MAX = 128, WORD_MAX_BYTES = 63 };
 /* One write, so that lines of several nodes do not mix. */
 static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
 {
-    char rate[LOCAL_RATE_BYTES], line[1000] = "";
+    char rate[RATES_TEXT], line[1000] = "";
     size_t len = 0;
 
     for (size_t i = 0; i < LOCAL_COUNTERS; i++)

@@ -33,7 +33,8 @@ static void test_own (void)
         "%.60s", text);
     ok (ports_parse (text, "abc", &p) && p.port == 1 && p.node_guid
             && p.state == LOCAL_ACTIVE && p.phys_state == LOCAL_LINK_UP
-            && p.rate.width == 4 && !strcmp (p.rate.speed, "EDR")
+            && rates_lanes (&p.rate) == 4
+            && !strcmp (rates_speed (&p.rate), "EDR")
             && p.has[LOCAL_SYMBOL_ERRORS]
             && p.counter[LOCAL_SYMBOL_ERRORS] == 17
             && p.has[LOCAL_LINK_DOWNED] && p.counter[LOCAL_LINK_DOWNED] == 0,

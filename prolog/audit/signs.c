@@ -81,15 +81,14 @@ static int enter_port (const struct signs_scope *e, const struct local_port *p,
                        struct error *err)
 {
     const struct fabric_link *l = &e->f->link[place->link];
-    struct local_rate expected = { .width = l->width };
+    const struct rates expected = rates_of (l->width, l->speed);
     const char *kind[3];
     int signs = 0;
     bool grown = false;
 
-    snprintf (expected.speed, sizeof (expected.speed), "%s", l->speed);
-    if (local_is_narrower (&p->rate, &expected))
+    if (rates_narrower (&p->rate, &expected))
         kind[signs++] = "width";
-    if (local_is_slower (&p->rate, &expected))
+    if (rates_slower (&p->rate, &expected))
         kind[signs++] = "speed";
     for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
         const struct local_counter *c = &local_counters[i];

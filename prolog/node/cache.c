@@ -28,7 +28,7 @@ int cache_write (const char *path, int64_t now, const struct cache *c,
                  struct error *err)
 {
     struct outfile *out = file_create_public (path, err);
-    char rate[LOCAL_RATE_BYTES], sentence[CACHE_SENTENCE];
+    char rate[RATES_TEXT], sentence[CACHE_SENTENCE];
     FILE *fp;
 
     if (!out)

@@ -46,7 +46,7 @@ struct cache_node {
 
 struct cache_port {
     uint64_t guid;
-    struct local_rate rate;
+    struct rates rate;
     bool known; /* cache_read found it */
 };
 

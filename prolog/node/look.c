@@ -131,20 +131,20 @@ static void look_counter (struct look_result *look, struct look_port *past,
 static void look_rate (struct look_result *look, struct look_port *past,
                        const struct local_port *p,
                        const struct cache_port *cached,
-                       const struct local_rate *want)
+                       const struct rates *want)
 {
-    const struct local_rate *all[] = { &past->best, &cached->rate };
-    const struct local_rate *rate = &p->rate;
-    char is[LOCAL_RATE_BYTES], not[LOCAL_RATE_BYTES], what[96];
-    bool wish = want->width > 0 || *want->speed;
+    const struct rates *all[] = { &past->best, &cached->rate };
+    const struct rates *rate = &p->rate;
+    char is[RATES_TEXT], not[RATES_TEXT], what[96];
+    bool wish = want->lanes || want->speeds;
 
-    if (!local_is_narrower (rate, &past->best)
-        && !local_is_slower (rate, &past->best))
+    if (!rates_narrower (rate, &past->best)
+        && !rates_slower (rate, &past->best))
         past->best = *rate;
     for (size_t i = 0; i < (wish ? 1 : 2); i++) {
-        const struct local_rate *than = wish ? want : all[i];
+        const struct rates *than = wish ? want : all[i];
 
-        if (!local_is_narrower (rate, than) && !local_is_slower (rate, than))
+        if (!rates_narrower (rate, than) && !rates_slower (rate, than))
             continue;
         snprintf (what, sizeof (what), "%s/%u rate", p->device, p->port);
         look_add (look, VERDICT_WARN, what, "%s/%u is %s, not %s", p->device,
@@ -311,7 +311,7 @@ static int get_counter (struct look_port *p, const char *line)
 static int get_port (struct look_state *s, const char *line)
 {
     struct look_port *p = &s->port[s->n];
-    char best[LOCAL_RATE_BYTES];
+    char best[RATES_TEXT];
     int end = 0;
 
     if (s->n == LOCAL_PORTS_MAX
@@ -358,7 +358,7 @@ int look_state_write (const char *path, const struct look_state *s,
                       struct error *err)
 {
     struct outfile *out = file_create_private (path, err);
-    char best[LOCAL_RATE_BYTES];
+    char best[RATES_TEXT];
     FILE *fp;
 
     if (!out)

@@ -65,7 +65,7 @@ struct look_port {
     char device[64];
     unsigned int port;
     uint64_t guid;
-    struct local_rate best;
+    struct rates best;
     bool counts[LOCAL_COUNTERS];
     struct look_mark older[LOCAL_COUNTERS], newer[LOCAL_COUNTERS];
 };
@@ -82,7 +82,7 @@ struct look_input {
     const struct cache_port *cached; /* one per port; NULL: nothing is known */
     size_t n;
     uint64_t expected; /* expected number of ports; 0: not known */
-    struct local_rate want;          /* for all ports; not set: no
+    struct rates want;          /* for all ports; not set: no
                                         expectation */
     const char *boot;
     int64_t now;                     /* seconds since boot */

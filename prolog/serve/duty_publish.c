@@ -71,9 +71,8 @@ static void start (struct publication *w, const struct fabric *f,
         w->node[node].ports++;
         w->node[node].seen = now;
         to->guid = p->guid;
-        to->rate.width = f->link[p->link].width;
-        strcpy (to->rate.speed, f->link[p->link].speed);
-        w->nports += to->rate.width && to->rate.speed[0];
+        to->rate = rates_of (f->link[p->link].width, f->link[p->link].speed);
+        w->nports += to->rate.lanes && to->rate.speeds;
     }
 }
 

@@ -42,12 +42,13 @@ static void test_there_and_back (void)
         = { { "h1 OK 1 1 x\nnode h2", VERDICT_OK, 1, 1, "", 0, 0 },
             { "h3", VERDICT_OK, 1, 1, "", 0, 0 } };
     const struct cache_port port[] = {
-        { 0xec0d9a0300ec8240, { 4, "EDR" }, false },
+        { 0xec0d9a0300ec8240, rates_of (4, "EDR"), false },
         { .guid = 0xec0d9a0300ec8241 },
     };
     const struct cache all = { node, 5, port, 2 };
     struct cache_port mine[]
-        = { { .guid = 0xec0d9a0300ec8240 }, { 7, { 12, "XDR" }, false } };
+        = { { .guid = 0xec0d9a0300ec8240 }, 
+            { 7, rates_of (12, "XDR"), false } };
     char longer[2 * CACHE_SENTENCE];
     const struct cache_node wordy = { "h1", VERDICT_WARN, 1, 1, longer, 0, 0 };
     struct stat st;
@@ -63,9 +64,9 @@ static void test_there_and_back (void)
         "read: %s", err.text);
     ok (!strcmp (view.sentence, "host end?h10 ?[31m+412 ns"),
         "its sentence is clean");
-    ok (mine[0].known && mine[0].rate.width == 4
-            && !strcmp (mine[0].rate.speed, "EDR")
-            && !mine[1].known && mine[1].rate.width == 12,
+    ok (mine[0].known && rates_lanes (&mine[0].rate) == 4
+            && !strcmp (rates_speed (&mine[0].rate), "EDR")
+            && !mine[1].known && rates_lanes (&mine[1].rate) == 12,
         "the rates of ports that it knows");
     ok (view.ports == 2 && get ("h11") == 0 && view.ports == 1 && !view.known
             && get ("h1") == 0 && view.ports == 0,

@@ -44,7 +44,7 @@ static void fresh (void)
             .layer = LAYER_INFINIBAND,
             .state = LOCAL_ACTIVE,
             .phys_state = LOCAL_LINK_UP,
-            .rate = { 4, "EDR" },
+            .rate = rates_of (4, "EDR"),
         };
         strcpy (port[i].device, "mlx5_0");
         for (size_t k = 0; k < LOCAL_COUNTERS; k++)
@@ -138,17 +138,16 @@ static void test_rates (void)
 {
     fresh ();
     pass (0);
-    port[0].rate.width = 1;
+    port[0].rate = rates_of (1, "EDR");
     ok (says (1, "WARN: mlx5_0/1 is 1xEDR, not 4xEDR; 2 of 2 ports active"),
         "fewer lanes than before");
     in.boot = "c";
     ok (says (9999, "WARN: mlx5_0/1 is 1xEDR, not 4xEDR; "
                     "2 of 2 ports active"),
         "and still, after a start");
-    strcpy (port[0].rate.speed, "HDR");
-    port[0].rate.width = 4;
+    port[0].rate = rates_of (4, "HDR");
     ok (says (1, FINE), "a faster one");
-    strcpy (port[0].rate.speed, "EDR");
+    port[0].rate = rates_of (4, "EDR");
     ok (says (1, "WARN: mlx5_0/1 is 4xEDR, not 4xHDR; 2 of 2 ports active"),
         "is what is expected from then on");
     port[0].guid++;
@@ -156,18 +155,19 @@ static void test_rates (void)
 
     fresh ();
     in.cached = cached;
-    cached[1] = (struct cache_port){ port[1].guid, { 4, "HDR" }, true };
+    cached[1] = (struct cache_port){ port[1].guid, rates_of (4, "HDR"),
+                                       true };
     ok (says (0, "WARN: mlx5_0/2 is 4xEDR, not 4xHDR; 2 of 2 ports active"),
         "slower than the snapshot has it");
-    in.want = (struct local_rate){ 4, "EDR" };
+    in.want = rates_of (4, "EDR");
     ok (says (0, FINE), "pmm.conf knows better");
-    in.want = (struct local_rate){ 4, "NDR" };
+    in.want = rates_of (4, "NDR");
     ok (says (0, "WARN: mlx5_0/1 is 4xEDR, not 4xNDR; mlx5_0/2 is 4xEDR, "
                  "not 4xNDR; 2 of 2 ports active"),
         "also where it wants more");
     fresh ();
     pass (0);
-    port[0].rate = (struct local_rate){ 0, "" };
+    port[0].rate = (struct rates){ 0 };
     ok (says (0, FINE), "what is not told is not wrong");
 }
 

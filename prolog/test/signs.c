@@ -41,9 +41,8 @@ static struct local_port port_of (uint32_t endpoint)
                             .port = port->num,
                             .state = LOCAL_ACTIVE,
                             .phys_state = LOCAL_LINK_UP,
-                            .rate = { .width = l->width } };
+                            .rate = rates_of (l->width, l->speed) };
 
-    strcpy (p.rate.speed, l->speed);
     for (size_t i = 0; i < LOCAL_COUNTERS; i++)
         p.has[i] = true;
     return p;
@@ -86,9 +85,9 @@ static void test_signs (void)
         p.counter[LOCAL_LINK_DOWNED] = tab[i].downed;
         p.counter[LOCAL_XMIT_WAIT] = tab[i].wait;
         if (tab[i].width)
-            p.rate.width = tab[i].width;
+            p.rate.lanes = rates_of (tab[i].width, "").lanes;
         if (tab[i].speed)
-            strcpy (p.rate.speed, tab[i].speed);
+            p.rate.speeds = rates_of (0, tab[i].speed).speeds;
         ok (signs_enter (SCOPE (id, tab[i].time), &p, 1, &err) == tab[i].signs,
             "%s: %d sign%s %s", tab[i].what, tab[i].signs,
             tab[i].signs == 1 ? "" : "s", err.text);
@@ -122,7 +121,7 @@ static void test_others (void)
     p[2].node_guid = 12345;
     p[3].port = 9;
     for (size_t i = 0; i < 4; i++)
-        p[i].rate.width = 1;
+        p[i].rate.lanes = rates_of (1, "").lanes;
     ok (signs_enter (SCOPE (id, 1000), p, 4, &err) == 1,
         "of four ports one is of the audit: %s", err.text);
     audit = ledger_audit (ledger, id, &err);
