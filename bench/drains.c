@@ -45,7 +45,7 @@
 #include "bench/truth.h"
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
-#include "ibquery/guids.h"
+#include "ibquery/nodemap.h"
 #include "prolog/act/facts.h"
 #include "prolog/audit/partners.h"
 #include "util/alloc.h"
@@ -261,10 +261,9 @@ static size_t draw_partners (struct trial *t, const struct decision *d,
     const struct policy_finding *f = d->finding;
     char **suspect = xcalloc (f ? f->nsuspects : 0, sizeof (*suspect));
     char **name = xcalloc (t->f->nhosts, sizeof (*name));
-    const char **node_of = xcalloc (t->f->nendpoints, sizeof (*node_of));
+    const char **node_of = nodemap_nodes (NULL, t->f);
     struct hostlist idle = { .name = name }, suspects = { .name = suspect };
     char *partner[PARTNERS];
-    struct error err;
     int n;
 
     for (size_t i = 0; i < t->f->nhosts; i++)
@@ -274,8 +273,6 @@ static size_t draw_partners (struct trial *t, const struct decision *d,
     qsort (name, idle.count, sizeof (*name), compare_strings);
     for (; f && suspects.count < f->nsuspects; suspects.count++)
         suspect[suspects.count] = (char *)f->suspect[suspects.count].link;
-    if (guids_nodes (t->f, NULL, node_of, &err) < 0)
-        die (&err);
     n = partners_choose (t->f, node_of,
                          &(struct partners_wish){
                              .node = d->node, .idle = &idle,

@@ -74,6 +74,7 @@ void fabric_destroy (struct fabric *f)
     free (f->host);
     free (f->link_info);
     map_clear (&f->by_guid);
+    map_clear (&f->by_port_guid);
     free (f);
 }
 
@@ -366,6 +367,8 @@ static void list_ends (struct fabric *f)
         struct fabric_endpoint *e = &f->endpoint[i];
         uint16_t lid = f->port[e->port].lid;
 
+        if (f->port[e->port].guid != 0)
+            map_put (&f->by_port_guid, f->port[e->port].guid, i);
         e->more = f->nends;
         f->end[i] = (struct fabric_end){ i, lid, e->name };
         for (unsigned int k = 1; k <= other_lids (f, i); k++)
@@ -633,6 +636,27 @@ uint32_t fabric_find_endpoint (const struct fabric *f, const char *name)
             && text_u64 (name + len + 1, 1, f->host[h].count, &rail) < 0))
         return FABRIC_NONE;
     return f->host[h].first + rail - 1;
+}
+
+uint32_t fabric_find_guid (const struct fabric *f, uint64_t guid)
+{
+    return map_find (&f->by_port_guid, guid);
+}
+
+uint32_t fabric_endpoint_at (const struct fabric *f, uint64_t node_guid,
+                             unsigned int port)
+{
+    uint32_t node = fabric_find_node (f, node_guid);
+    const struct fabric_node *n = &f->node[node == FABRIC_NONE ? 0 : node];
+
+    if (node == FABRIC_NONE || port < 1 || port > n->nports)
+        return FABRIC_NONE;
+    for (uint32_t i = 0; n->host != FABRIC_NONE && i < f->host[n->host].count;
+         i++)
+        if (f->endpoint[f->host[n->host].first + i].port
+            == n->first_port + port - 1)
+            return f->host[n->host].first + i;
+    return FABRIC_NONE;
 }
 
 uint32_t fabric_find_end (const struct fabric *f, const char *name)

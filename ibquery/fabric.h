@@ -152,6 +152,7 @@ struct fabric {
     struct link_info *link_info; /* [nlinks], the links as core sees them */
     struct fabric_walk *walk;
     struct map by_guid;  /* nodes */
+    struct map by_port_guid; /* endpoints */
 };
 
 /* Build: nodes in any order, then cables, then fabric_finish.
@@ -203,8 +204,9 @@ int fabric_finish (struct fabric *f, struct error *err);
 
 /* Look up; FABRIC_NONE if there is no match. fabric_find_node also works while
  * the fabric is being built; fabric_by_guid takes the 16 digits of its GUID.
- * fabric_find_endpoint takes a host's name for its
- * first rail. fabric_find_end takes the same names, also with "~1" etc.
+ * fabric_find_endpoint takes a host's name for its first rail,
+ * fabric_find_guid the GUID of its port, fabric_endpoint_at its adapter's GUID
+ * and its port's number. fabric_find_end takes the same names, also with "~1" etc.
  * appended ("~0" is the base LID). fabric_find_link takes either end as
  * "guid/port" (so also a link id) or as "NAME/PORT"; NAME is a host's name, the
  * node's name in texts, or a unique description. fabric_find_port takes the
@@ -215,6 +217,9 @@ uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
 uint32_t fabric_by_guid (const struct fabric *f, const char *digits);
 uint32_t fabric_find_host (const struct fabric *f, const char *name);
 uint32_t fabric_find_endpoint (const struct fabric *f, const char *name);
+uint32_t fabric_find_guid (const struct fabric *f, uint64_t guid);
+uint32_t fabric_endpoint_at (const struct fabric *f, uint64_t node_guid,
+                             unsigned int port);
 uint32_t fabric_find_end (const struct fabric *f, const char *name);
 uint32_t fabric_find_link (const struct fabric *f, const char *text);
 uint32_t fabric_find_port (const struct fabric *f, const char *text);

@@ -21,8 +21,8 @@ enum {
 };
 
 struct nodemap_entry {
-    char *node, *endpoint, *device;
-    struct nodemap_line line; /* of the last two */
+    char *node;
+    struct nodemap_line line;
     size_t number;
 };
 
@@ -51,9 +51,8 @@ static int read_line (struct nodemap *map, char *text, struct error *err)
     if (map->n == LINES_MAX)
         return error_input (err, "more than %d lines", LINES_MAX);
     e.node = xstrdup (node);
-    e.endpoint = text_clean (xstrdup (endpoint));
-    e.device = text_clean (xstrdup (device ? device : ""));
-    e.line = (struct nodemap_line){ e.endpoint, e.device };
+    e.line.endpoint = text_clean (xstrdup (endpoint));
+    e.line.device = text_clean (xstrdup (device ? device : ""));
     map->entry = xgrow (map->entry, map->n, sizeof (*map->entry));
     map->entry[map->n++] = e;
     return 0;
@@ -112,8 +111,8 @@ void nodemap_destroy (struct nodemap *map)
         return;
     for (size_t i = 0; i < map->n; i++) {
         free (map->entry[i].node);
-        free (map->entry[i].endpoint);
-        free (map->entry[i].device);
+        free ((char *)map->entry[i].line.endpoint);
+        free ((char *)map->entry[i].line.device);
     }
     free (map->entry);
     free (map);
@@ -138,11 +137,32 @@ size_t nodemap_find (const struct nodemap *map, const char *node,
     return n;
 }
 
-const struct nodemap_line *nodemap_at (const struct nodemap *map, size_t i,
-                                       const char **node)
+uint32_t nodemap_endpoint (const struct nodemap_line *line,
+                           const struct fabric *f)
 {
-    if (!map || i >= map->n)
-        return NULL;
-    *node = map->entry[i].node;
-    return &map->entry[i].line;
+    uint32_t port = fabric_find_port (f, line->endpoint);
+    uint64_t guid = 0;
+    char hex[24];
+
+    if (port != FABRIC_NONE)
+        return fabric_find_guid (f, f->port[port].guid);
+    snprintf (hex, sizeof (hex), "%s%.20s",
+              strncmp (line->endpoint, "0x", 2) ? "0x" : "", line->endpoint);
+    text_u64 (hex, 0, UINT64_MAX, &guid);
+    return fabric_find_guid (f, guid);
+}
+
+const char **nodemap_nodes (const struct nodemap *map, const struct fabric *f)
+{
+    const char **node = xarray (f->nendpoints, sizeof (*node));
+
+    for (uint32_t i = 0; i < f->nendpoints; i++)
+        node[i] = f->host[f->endpoint[i].host].name;
+    for (size_t i = 0; map && i < map->n; i++) {
+        uint32_t endpoint = nodemap_endpoint (&map->entry[i].line, f);
+
+        if (endpoint != FABRIC_NONE)
+            node[endpoint] = map->entry[i].node;
+    }
+    return node;
 }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "ibquery/fabric.h"
 #include "util/error.h"
 
 struct nodemap;
@@ -38,10 +39,13 @@ void nodemap_destroy (struct nodemap *map);
 size_t nodemap_find (const struct nodemap *map, const char *node,
                      struct nodemap_line *line, size_t max);
 
-/* Line i of all lines, sorted by node, with its node in *node; NULL after the
- * last. map may be NULL.
+/* The endpoint that a line means; FABRIC_NONE if it is not in the fabric. */
+uint32_t nodemap_endpoint (const struct nodemap_line *line,
+                           const struct fabric *f);
+
+/* The node of each endpoint, by the map (NULL: none); else the name of its host
+ * in the fabric. The caller frees the array; the names are borrowed from both.
  */
-const struct nodemap_line *nodemap_at (const struct nodemap *map, size_t i,
-                                       const char **node);
+const char **nodemap_nodes (const struct nodemap *map, const struct fabric *f);
 
 #endif /* IBQUERY_NODEMAP_H */

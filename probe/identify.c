@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/guids.h"
 #include "ibquery/nodemap.h"
 #include "util/alloc.h"
 #include "util/text.h"
@@ -18,7 +17,6 @@ struct identifying {
     const struct fabric *fabric;
     struct nodemap *map; /* NULL: none */
     FILE *report;
-    struct guids guids;
     uint32_t *owner; /* [nendpoints] rank; UINT32_MAX: none */
     size_t by_name;  /* ports that were found by their node's name */
     size_t strange;  /* unknown ports of nodes that have known ones, too */
@@ -56,8 +54,7 @@ static int find_rail (struct identifying *s, const char *name,
 {
     const struct fabric *f = s->fabric;
 
-    if (guids_find (&s->guids, f, a->guid, endpoint, err) < 0)
-        return -1;
+    *endpoint = fabric_find_guid (f, a->guid);
     if (*endpoint == FABRIC_NONE)
         return 0;
     if (!fits (f, a, *endpoint))
@@ -98,9 +95,7 @@ static int find_mapped (struct identifying *s, const char *name, uint8_t rail,
     if (rail >= lines)
         return error_input (err, "NodeMap: %s has more ports than the map "
                             "has lines for it", name);
-    if (guids_find_text (&s->guids, s->fabric, line[rail].endpoint, endpoint,
-                         err) < 0)
-        return -1;
+    *endpoint = nodemap_endpoint (&line[rail], s->fabric);
     if (*endpoint == FABRIC_NONE)
         return error_input (err, "NodeMap: %s, of %s, is not in the fabric "
                             "snapshot", line[rail].endpoint, name);
@@ -220,7 +215,6 @@ int identify (struct identity *id, const struct roster *r,
         if (!first)
             first = id->why[rank];
     }
-    guids_clear (&s.guids);
     nodemap_destroy (s.map);
     free (s.owner);
     if (rc < 0)

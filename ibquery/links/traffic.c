@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ibquery/guids.h"
 #include "util/alloc.h"
 #include "util/rates.h"
 #include "util/text.h"
@@ -95,7 +94,7 @@ void traffic_find (struct traffic *t, const struct fabric *f,
     *t = (struct traffic){ .busy = xcalloc (n, sizeof (*t->busy)),
                            .told = xcalloc (f->nendpoints, sizeof (bool)) };
     for (size_t i = 0; i < n; i++) {
-        uint32_t e = guids_endpoint (f, port[i].node_guid, port[i].port);
+        uint32_t e = fabric_endpoint_at (f, port[i].node_guid, port[i].port);
         const struct fabric_link *link;
         double share[2];
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/guids.h"
+#include "ibquery/nodemap.h"
 #include "util/json.h"
 #include "util/sort.h"
 
@@ -569,10 +569,9 @@ static void find_endpoints (struct facts_reading *r, const struct nodemap *map)
 {
     const struct fabric *f = r->fabric;
 
-    r->node = alloc (r, f->nendpoints, sizeof (*r->node));
+    r->node = nodemap_nodes (map, f);
     r->since = alloc (r, f->nendpoints, sizeof (*r->since));
     r->endpoint = alloc (r, f->nlinks, sizeof (*r->endpoint));
-    r->failed = guids_nodes (f, map, r->node, r->err) < 0;
     for (size_t i = 0; i < f->nlinks; i++)
         r->endpoint[i] = FABRIC_NONE;
     for (uint32_t e = 0; e < f->nendpoints; e++) {
@@ -626,6 +625,7 @@ int facts_read (struct facts *facts, struct ledger *ledger,
         return -1;
     read_all (&r, map, now - span - AUDIT_S);
     ledger_release (ledger);
+    free (r.node);
     free (r.seen);
     free (r.id);
     return r.failed ? -1 : 0;

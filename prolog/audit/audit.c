@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ibquery/guids.h"
 #include "ibquery/nodemap.h"
 #include "ibquery/links/traffic.h"
 #include "prolog/audit/partners.h"
@@ -148,14 +147,13 @@ static int find_nodes (struct audit_work *run, struct error *err)
     }
     run->job.n = text_unique (run->node, a->n);
     run->fault = xcalloc (run->job.n, sizeof (*run->fault));
-    run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
     run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
     run->job.node_of = run->node_of;
     if ((*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
-        || guids_nodes (f, run->map, run->all_of, err) < 0
         || (!a->anyway
             && !(faulty = ledger_faulty (a->ledger, now, err))))
         return -1;
+    run->all_of = nodemap_nodes (run->map, f);
     mark = xcalloc (run->job.n, sizeof (*mark));
     for (size_t i = 0; i < f->nendpoints; i++) {
         const char *const *found

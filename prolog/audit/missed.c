@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/guids.h"
+#include "ibquery/nodemap.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 
@@ -24,7 +24,7 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
                   const struct controller_nodes *nodes, int64_t now,
                   struct error *err)
 {
-    const char **known = xcalloc (f->nendpoints, sizeof (*known));
+    const char **known = nodemap_nodes (map, f);
     int64_t every_s = site->audit_every_ms / 1000;
     json_t *faulty = NULL;
     int64_t first, last;
@@ -32,9 +32,7 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
     size_t n = rc > 0 ? nodes->n : 0;
 
     *missed = (struct hostlist){ .name = xcalloc (n, sizeof (char *)) };
-    if (rc > 0
-        && (guids_nodes (f, map, known, err) < 0
-            || !(faulty = ledger_faulty (ledger, now, err))))
+    if (rc > 0 && !(faulty = ledger_faulty (ledger, now, err)))
         rc = -1;
     if (rc > 0)
         qsort (known, f->nendpoints, sizeof (*known), compare_strings);

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ibquery/guids.h"
 #include "util/alloc.h"
 #include "util/file.h"
 
@@ -28,7 +27,7 @@ struct port_place {
 static bool find_place (const struct fabric *f, const char *const *node_of,
                         const struct local_port *p, struct port_place *place)
 {
-    uint32_t e = guids_endpoint (f, p->node_guid, p->port);
+    uint32_t e = fabric_endpoint_at (f, p->node_guid, p->port);
 
     if (e == FABRIC_NONE)
         return false;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ibquery/guids.h"
+#include "ibquery/nodemap.h"
 #include "ibquery/snapshot.h"
 #include "prolog/serve/duty.h"
 #include "util/alloc.h"
@@ -153,10 +153,8 @@ static int keep_fabric (struct service *s, struct error *err)
          || (map = nodemap_load_trusted (map_path, geteuid (), err)))
         && (f = fabric_load_trusted (s->site.snapshot, geteuid (), &date,
                                      err)))
-        node_of = xcalloc (f->nendpoints, sizeof (*node_of));
-    if (!node_of || guids_nodes (f, map, node_of, err) < 0) {
-        free (node_of);
-        fabric_destroy (f);
+        node_of = nodemap_nodes (map, f);
+    if (!node_of) {
         nodemap_destroy (map);
         return -1;
     }

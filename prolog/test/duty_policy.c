@@ -20,7 +20,7 @@ static long test_clock;
 
 #include "prolog/serve/duty_policy.c"
 
-#include "ibquery/guids.h"
+#include "ibquery/nodemap.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/fabric.h"
 #include "tests/tap.h"
@@ -151,8 +151,7 @@ int main (void)
     struct service s = { .fabric = generate_fat_tree (&tree, &err) };
 
     if (!s.fabric
-        || !(s.node_of = calloc (s.fabric->nendpoints, sizeof (char *)))
-        || guids_nodes (s.fabric, NULL, s.node_of, &err) < 0)
+        || !(s.node_of = nodemap_nodes (NULL, s.fabric)))
         return 1;
     for (size_t i = 0; i < sizeof (turns) / sizeof (turns[0]); i++)
         test_turn (&s, i);

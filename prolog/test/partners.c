@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ibquery/guids.h"
+#include "ibquery/nodemap.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/fabric.h"
 #include "tests/tap.h"
@@ -22,12 +22,10 @@ static const char *choose (const struct nodemap *map,
                            const struct partners_wish *wish, size_t most)
 {
     static char text[HOSTS * 8];
-    const char **node_of = calloc (fabric->nendpoints, sizeof (*node_of));
+    const char **node_of = nodemap_nodes (map, fabric);
     char *partner[HOSTS];
     int n;
 
-    if (guids_nodes (fabric, map, node_of, NULL) < 0)
-        abort ();
     n = partners_choose (fabric, node_of, wish, partner, most, &alike);
     free (node_of);
     if ((size_t)n > most)

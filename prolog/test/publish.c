@@ -12,7 +12,7 @@
 
 #include "core/plan/plan.h"
 #include "core/samples/simulate.h"
-#include "ibquery/guids.h"
+#include "ibquery/nodemap.h"
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
@@ -156,9 +156,7 @@ int main (void)
 
     if (!mkdtemp (dir) || chdir (dir) < 0 || chmod (dir, 0755) < 0
         || !(service.fabric = generate_fat_tree (&tree, &err))
-        || !(service.node_of = calloc (service.fabric->nendpoints,
-                                       sizeof (char *)))
-        || guids_nodes (service.fabric, NULL, service.node_of, &err) < 0
+        || !(service.node_of = nodemap_nodes (NULL, service.fabric))
         || !(service.ledger = ledger_open ("led", LEDGER_CREATE, &err)))
         return 1;
     for (size_t i = 0; i < HOSTS; i++)
