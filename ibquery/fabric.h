@@ -295,10 +295,12 @@ struct pathset *fabric_resolve (const char *const *name, size_t n, void *arg,
 /* The path of a message from end `from` to end `to`: its arcs in order, at most
  * PATH_MAX_HOPS. Return their number, 0 between ends of one port, or -1 with
  * err: a loop, a dead end, or the wrong adapter; err names switch, port and
- * LID.
+ * LID. fabric_walk_lid: the same from an adapter's port that has a cable.
  */
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
                  uint32_t *arc, struct error *err);
+int fabric_walk_lid (const struct fabric *f, uint32_t port, unsigned int lid,
+                     uint32_t *arc, struct error *err);
 
 /* The error for names that the fabric does not have. Returns -1. */
 int fabric_not_found (const char *const *name, size_t n, struct error *err);

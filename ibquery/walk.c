@@ -139,6 +139,11 @@ void walk_destroy (struct fabric_walk *w)
     free (w);
 }
 
+static bool has_lid (const struct fabric_port *p, unsigned int lid)
+{
+    return lid >= p->lid && lid < p->lid + (1U << p->lmc);
+}
+
 /* Why no cable continues the path from a place. */
 static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
                    unsigned int lid, struct error *err)
@@ -151,9 +156,8 @@ static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
 
     if (place >= f->nnodes)
         return error_input (err,
-                            "%s/%u, at the end of a cable, is not where LID %u "
-                            "is",
-                            n->desc, end->num, lid);
+                            "LID %u leads to %s/%u, which does not have it",
+                            lid, n->desc, end->num);
     if (lid > n->lft_top || !n->lft)
         return error_input (err,
                             "switch %s (%016" PRIx64 "): LID %u lies beyond "
@@ -178,20 +182,19 @@ static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
                         n->desc, n->guid, lid, why);
 }
 
-int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
-                 uint32_t *arc, struct error *err)
+int fabric_walk_lid (const struct fabric *f, uint32_t port, unsigned int lid,
+                     uint32_t *arc, struct error *err)
 {
-    uint32_t start = port_of (f, from), port = port_of (f, to);
-    unsigned int lid = f->end[to].lid;
-    const struct walk_hop *hop = &f->walk->hop[start];
-    uint32_t end = place_of (f, port), place = hop->place;
+    const struct walk_hop *hop = &f->walk->hop[port];
+    uint32_t place = hop->place;
     int hops = 0;
 
-    if (start == port)
+    if (has_lid (&f->port[port], lid))
         return 0;
     for (;;) {
         arc[hops++] = hop->arc;
-        if (place == end)
+        if (place >= f->nnodes
+            && has_lid (&f->port[place - f->nnodes], lid))
             return hops;
         if (hops == PATH_MAX_HOPS && place < f->nnodes)
             return error_input (err,
@@ -203,6 +206,12 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
             return no_hop (f, place, arc[hops - 1], lid, err);
         place = hop->place;
     }
+}
+
+int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
+                 uint32_t *arc, struct error *err)
+{
+    return fabric_walk_lid (f, port_of (f, from), f->end[to].lid, arc, err);
 }
 
 const struct network *fabric_network (const struct fabric *f)

@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Asking and checking are one walk. It follows each LID from the local port,
- * and from each host that is found, over what is known. Where something is not
- * known, the walk asks for it and stops. When the answers have come, everything
- * is walked again; a walk that asks for nothing decides what is used, and what
- * is wrong. Paths are followed only once to their end.
+ * The tables are followed to each LID, from the local port and from each
+ * adapter that is found, as far as they are known; what is not known is asked
+ * for, and all are followed again. When nothing is left to ask for, what was
+ * explored is a fabric, and the routes of that fabric decide what is used, and
+ * what is wrong.
  */
 #include "config.h"
 #include "ibquery/read/discover.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ibquery/read/explore.h"
-#include "ibquery/read/smp.h"
 #include "util/alloc.h"
-#include "util/text.h"
-
-/* A port of a node that is explored. */
-struct reach_port {
-    uint32_t node; /* EXPLORE_NONE: not found */
-    uint8_t num;
-};
 
 struct reach {
     const struct reach_hosts *hosts;
@@ -33,276 +23,200 @@ struct reach {
     struct explore *e;
     uint16_t *lid;           /* [nlids] of the hosts, ascending */
     size_t nlids;
-    struct reach_port *owner; /* [nlids] */
-    bool **used;             /* [nnodes][nlids] paths use this LID's entry;
-                                NULL: none */
-    bool *followed;          /* [nnodes] in this walk, from its hosts */
-    size_t nnodes;           /* of the two */
-    bool asked;              /* in this walk */
+    bool wanted[FABRIC_MAX_LID + 1]; /* by LID: it is in the list */
+    uint8_t **entry;         /* [nnodes] the entries that are used; NULL: none */
+    bool asked;              /* since the last answers */
 };
 
-static void forget (struct reach *r)
-{
-    for (size_t i = 0; i < r->nnodes; i++)
-        free (r->used[i]);
-    free (r->used);
-    free (r->followed);
-    free (r->owner);
-    r->used = NULL;
-    r->followed = NULL;
-    r->owner = NULL;
-    r->nnodes = 0;
-}
-
-static bool is_switch (const struct reach *r, uint32_t node)
-{
-    return explored_is_switch (r->e->node[node]);
-}
-
-/* The port to which a switch sends LID i; LFT_NO_ROUTE if there is none, or 0
- * if that is being asked for.
+/* Follow the tables from a node to a LID; where something is not known, ask for
+ * it. Return 0, or -1 with err.
  */
-static unsigned int out_port (struct reach *r, uint32_t node, size_t i)
+static int follow (struct reach *r, uint32_t node, unsigned int lid,
+                   struct error *err)
 {
-    const struct explored_node *n = r->e->node[node];
-    unsigned int lid = r->lid[i], out;
-
-    if (n->table != EXPLORE_HERE)
-        explore_table (r->e, node);
-    else if (lid > n->sw.top)
-        return LFT_NO_ROUTE;
-    else if (n->block[lid / LFT_BLOCK] != EXPLORE_HERE)
-        explore_block (r->e, node, lid / LFT_BLOCK);
-    else {
-        out = n->lft[lid];
-        return out == 0 || out > n->info.nports ? LFT_NO_ROUTE : out;
-    }
-    r->asked = true;
-    return 0;
-}
-
-static bool has_lid (const struct port_attr *p, unsigned int lid)
-{
-    return lid >= p->lid && lid < p->lid + (1U << p->lmc);
-}
-
-/* Whether the port at which LID i arrives has it. */
-static int check_arrival (struct reach *r, uint32_t node, unsigned int num,
-                          size_t i, struct error *err)
-{
-    const struct explored_node *n = r->e->node[node];
-    const struct explored_port *p = &n->port[num];
-    struct reach_port *o = &r->owner[i];
-    unsigned int lid = r->lid[i];
-
-    if (!p->known || !has_lid (&p->info, lid)) {
-        error_world (err,
-                     "LID %u leads to %s %s (%016" PRIx64 ") port %u, which "
-                     "does not have it",
-                     lid, fabric_type_name (n->info.type), n->desc,
-                     n->info.guid, num);
-        return 0;
-    }
-    if (o->node == EXPLORE_NONE)
-        *o = (struct reach_port){ node, (uint8_t)num };
-    if (o->node == node && o->num == num)
-        return 1;
-    error_world (err, "LID %u belongs to %s and to %s", lid,
-                 r->e->node[o->node]->desc, n->desc);
-    return 0;
-}
-
-/* A path leaves a node by this port. */
-static void use (struct reach *r, const struct reach_port *hop, size_t i)
-{
-    struct explored_node *n = r->e->node[hop->node];
-    struct explored_port *p = &n->port[hop->num];
-
-    if (is_switch (r, hop->node) && i < r->nlids) {
-        bool **used = &r->used[hop->node];
-
-        if (!*used)
-            *used = xcalloc (r->nlids, sizeof (**used));
-        (*used)[i] = true;
-    }
-    n->used = p->used = true;
-    r->e->node[p->far]->used = true;
-    r->e->node[p->far]->port[p->far_port].used = true;
-}
-
-/* Walk from an adapter's port, or from a switch (num 0), to the end of the path
- * to LID i; if `noted`, mark what is used. Return 1; 0 with err if the path
- * does not end at the LID's owner, or something was asked for; -1 with *fatal.
- */
-static int follow (struct reach *r, struct reach_port from, size_t i,
-                   bool noted, struct error *err, struct error *fatal)
-{
-    struct reach_port hop[PATH_MAX_HOPS];
-    unsigned int lid = r->lid[i], num = from.num;
-    uint32_t node = from.node;
-    int hops = 0;
-
-    for (;; num = 0) {
+    for (int hops = 0; hops < PATH_MAX_HOPS; hops++) {
         const struct explored_node *n = r->e->node[node];
-        const char *type = fabric_type_name (n->info.type);
-        const struct explored_port *p;
+        unsigned int out, block = lid / LFT_BLOCK;
 
-        if (num == 0 && (num = out_port (r, node, i)) == 0)
+        if (!explored_is_switch (n)
+            || (n->table == EXPLORE_HERE && lid > n->sw.top))
             return 0;
-        if (num == LFT_NO_ROUTE) {
-            error_world (err, "%s %s (%016" PRIx64 ") has no route to LID %u",
-                         type, n->desc, n->info.guid, lid);
-            return 0;
-        }
-        p = &n->port[num];
-        if (p->far == EXPLORE_NONE) {
-            r->asked |= !p->ahead;
-            error_world (err,
-                         "%s %s (%016" PRIx64 ") sends LID %u to port %u, but "
-                         "there is no answer from its far end",
-                         type, n->desc, n->info.guid, lid, num);
-            return explore_ahead (r->e, node, num, fatal);
-        }
-        if (hops == PATH_MAX_HOPS) {
-            error_world (err,
-                         "LID %u is sent in a loop that includes switch %s "
-                         "(%016" PRIx64 ")",
-                         lid, n->desc, n->info.guid);
+        if (n->table != EXPLORE_HERE || n->block[block] != EXPLORE_HERE) {
+            r->asked = true;
+            if (n->table != EXPLORE_HERE)
+                explore_table (r->e, node);
+            else
+                explore_block (r->e, node, block);
             return 0;
         }
-        hop[hops++] = (struct reach_port){ node, (uint8_t)num };
-        node = p->far;
-        if (!is_switch (r, node)) {
-            if (check_arrival (r, node, p->far_port, i, err) == 0)
-                return 0;
-            break;
+        out = n->lft[lid];
+        if (out == 0 || out > n->info.nports)
+            return 0;
+        if (n->port[out].far == EXPLORE_NONE) {
+            r->asked |= !n->port[out].ahead;
+            return explore_ahead (r->e, node, out, err);
         }
-        if (noted && node < r->nnodes && r->used[node] && r->used[node][i])
-            break;
+        node = n->port[out].far;
     }
-    for (int k = 0; noted && k < hops; k++)
-        use (r, &hop[k], i);
-    return 1;
-}
-
-/* Check that all LIDs of the port with LID k are among those requested. */
-static int check_owner (const struct reach *r, size_t k, struct error *err)
-{
-    const struct reach_port o = r->owner[k];
-    const struct explored_node *n = r->e->node[o.node];
-    const struct port_attr *info = &n->port[o.num].info;
-    unsigned int count = 0;
-
-    for (size_t i = 0; i < r->nlids; i++)
-        count += has_lid (info, r->lid[i]);
-    if (count == 1U << info->lmc)
-        return 1;
-    error_world (err, "%s (%016" PRIx64 ") port %u has LID %u and LMC %u",
-                 n->desc, n->info.guid, o.num, info->lid, info->lmc);
     return 0;
 }
 
-/* Follow every LID from LID k's host. If it is on a switch, this follows for
- * all hosts on that switch.
+/* Follow every LID from the local node, if it is a switch, and from behind each
+ * adapter's port.
  */
-static int follow_from (struct reach *r, size_t k, struct error *err,
-                        struct error *fatal)
+static int follow_all (struct reach *r, struct error *err)
 {
-    const struct reach_port o = r->owner[k];
-    uint32_t leaf = r->e->node[o.node]->port[o.num].far;
-    bool shared = leaf != EXPLORE_NONE && is_switch (r, leaf);
-    int good = 1;
+    struct explore *e = r->e;
+    bool *seen = xcalloc (e->nnodes, sizeof (*seen));
+    int rc = 0;
 
-    if (shared && r->followed[leaf])
-        return 1;
-    if (shared)
-        r->followed[leaf] = true;
-    for (size_t i = 0; i < r->nlids; i++) {
-        int rc = shared || r->owner[i].node != o.node
-                     ? follow (r, o, i, true, good ? err : NULL, fatal)
-                     : 1;
-
-        if (rc < 0)
-            return -1;
-        good &= rc;
-    }
-    return good;
-}
-
-/* Follow every LID from the local port and from each host. Return as follow. */
-static int walk (struct reach *r, struct error *err)
-{
-    const struct explored_node *own = r->e->node[0];
-    const struct reach_port from = { 0, own->info.local_port };
-    int good = 1, rc = 1;
-
-    memset (r->followed, 0, r->nnodes * sizeof (*r->followed));
     r->asked = false;
-    for (size_t i = 0; i < r->nlids; i++) {
-        rc = follow (r, explored_is_switch (own) ? (struct reach_port){ 0, 0 }
-                                                 : from,
-                     i, false, good ? err : NULL, err);
-        if (rc < 0)
-            return -1;
-        good &= rc;
-    }
-    for (size_t k = 0; k < r->nlids; k++) {
-        if (r->owner[k].node == EXPLORE_NONE) {
-            if (good)
-                error_world (err, "no port has LID %u", r->lid[k]);
-            good = 0;
-            continue;
+    for (size_t k = 0; k < e->nnodes && rc == 0; k++) {
+        const struct explored_node *n = e->node[k];
+        bool is_switch = explored_is_switch (n);
+
+        for (unsigned int num = 0; num <= n->info.nports && rc == 0; num++) {
+            uint32_t start = is_switch ? k : n->port[num].far;
+
+            if (k == 0 && !is_switch && num == n->info.local_port
+                && start == EXPLORE_NONE) {
+                r->asked |= !n->port[num].ahead;
+                rc = explore_ahead (e, 0, num, err);
+            }
+            if (start == EXPLORE_NONE || seen[start] || (is_switch && k > 0))
+                continue;
+            seen[start] = true;
+            for (size_t i = 0; i < r->nlids && rc == 0; i++)
+                rc = follow (r, start, r->lid[i], err);
         }
-        good &= check_owner (r, k, good ? err : NULL);
-        if ((rc = follow_from (r, k, good ? err : NULL, err)) < 0)
-            return -1;
-        good &= rc;
     }
-    return good;
-}
-
-/* Walk until nothing is left to ask for. */
-static int walk_all (struct reach *r, struct error *err)
-{
-    int rc;
-
-    if (explore_start (r->e, err) < 0)
-        return -1;
-    do {
-        size_t n = r->e->nnodes;
-
-        r->used = xrealloc (r->used, n, sizeof (*r->used));
-        r->followed = xrealloc (r->followed, n, sizeof (*r->followed));
-        while (r->nnodes < n)
-            r->used[r->nnodes++] = NULL;
-        if ((rc = walk (r, err)) < 0 || explore_run (r->e, err) < 0)
-            return -1;
-    } while (r->asked);
+    free (seen);
     return rc;
 }
 
-/* Keep the table entries that paths use, and each requested host with the cable
- * to it, even if it is the only host.
- */
-static void trim (struct reach *r)
+/* Mark a port as used; return its node. */
+static uint32_t use_port (const struct reach *r, const struct fabric *f,
+                          uint32_t port)
 {
-    for (size_t i = 0; i < r->nlids; i++)
-        if (r->e->node[r->owner[i].node]->port[r->owner[i].num].far
-            != EXPLORE_NONE)
-            use (r, &r->owner[i], r->nlids);
-    for (uint32_t k = 0; k < r->e->nnodes; k++) {
-        struct explored_node *n = r->e->node[k];
-        uint8_t entry[FABRIC_MAX_LID + 1];
+    const struct fabric_port *p = &f->port[port];
+    uint32_t node = map_find (&r->e->by_guid, f->node[p->node].guid);
 
-        if (!n->used || n->table != EXPLORE_HERE)
-            continue;
-        memset (entry, LFT_NO_ROUTE, sizeof (entry));
-        for (size_t i = 0; r->used[k] && i < r->nlids; i++)
-            if (r->used[k][i])
-                entry[r->lid[i]] = n->lft[r->lid[i]];
-        memcpy (n->lft, entry, n->sw.top + 1U);
+    r->e->node[node]->used = r->e->node[node]->port[p->num].used = true;
+    return node;
+}
+
+/* Mark a cable as used, and the entry for the LID by which its near end sends.
+ */
+static void use (const struct reach *r, const struct fabric *f, uint32_t arc,
+                 unsigned int lid)
+{
+    const struct fabric_link *l = &f->link[arc / 2];
+    uint32_t a = use_port (r, f, l->a), b = use_port (r, f, l->b);
+    uint32_t from = arc % 2 ? b : a;
+
+    if (r->entry[from])
+        r->entry[from][lid] = r->e->node[from]->lft[lid];
+}
+
+/* Mark each host's cables, even if it is the only host, and what the routes
+ * from its ports to each LID use. Return 1, or 0 with err.
+ */
+static int mark (const struct reach *r, const struct fabric *f,
+                 const struct fabric_host *host, struct error *err)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+
+    for (uint32_t i = host->first; i < host->first + host->count; i++) {
+        uint32_t port = f->endpoint[i].port;
+
+        use_port (r, f, port);
+        use_port (r, f, fabric_far_port (f, port));
+        for (size_t k = 0; k < r->nlids; k++) {
+            int n = fabric_walk_lid (f, port, r->lid[k], arc, err);
+
+            if (n < 0)
+                return 0;
+            for (int hop = 0; hop < n; hop++)
+                use (r, f, arc[hop], r->lid[k]);
+        }
     }
-    r->e->part = true;
+    return 1;
+}
+
+/* Check that the LIDs are those of the hosts, and mark what the routes between
+ * them use. Return 1, or 0 with err.
+ */
+static int check (const struct reach *r, const struct fabric *f,
+                  struct error *err)
+{
+    const struct explored_node *own = r->e->node[0];
+    uint32_t node = fabric_find_node (f, own->info.guid);
+    uint32_t port = f->node[node].first_port + own->info.local_port - 1;
+    uint32_t arc[PATH_MAX_HOPS];
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->nlids && !explored_is_switch (own); i++)
+        if (f->port[port].link != FABRIC_NONE
+            && fabric_walk_lid (f, port, r->lid[i], arc, err) < 0)
+            return 0;
+    for (size_t i = 0; i < r->hosts->n; i++) {
+        uint32_t h = fabric_find_host (f, r->hosts->name[i]);
+
+        if (h == FABRIC_NONE) {
+            error_world (err, "%s is not where it was", r->hosts->name[i]);
+            return 0;
+        }
+        for (uint32_t k = 0; k < f->host[h].count; k++) {
+            const struct fabric_port *p
+                = &f->port[f->endpoint[f->host[h].first + k].port];
+
+            for (unsigned int lid = p->lid; lid < p->lid + (1U << p->lmc);
+                 lid++, count++)
+                if (!r->wanted[lid]) {
+                    error_world (err, "%s has LID %u, too",
+                                 r->hosts->name[i], lid);
+                    return 0;
+                }
+        }
+        if (mark (r, f, &f->host[h], err) == 0)
+            return 0;
+    }
+    if (count == r->nlids)
+        return 1;
+    error_world (err, "a LID of the hosts belongs to another host");
+    return 0;
+}
+
+/* Read the part for the LIDs. Return 1, 0 with err if they are not exactly the
+ * LIDs of the hosts, or -1 with err.
+ */
+static int try_lids (struct reach *r, struct error *err)
+{
+    struct explore *e = r->e;
+    struct fabric *f;
+    int rc = explore_start (e, err);
+
+    do {
+        if (rc < 0 || follow_all (r, err) < 0 || explore_run (e, err) < 0)
+            return -1;
+    } while (r->asked);
+    if (!(f = explore_fabric (e, r->source, err)))
+        return -1;
+    r->entry = xcalloc (e->nnodes, sizeof (*r->entry));
+    for (size_t k = 0; k < e->nnodes; k++)
+        if (e->node[k]->table == EXPLORE_HERE)
+            r->entry[k] = memset (xarray (e->node[k]->sw.top + 1U, 1),
+                                  LFT_NO_ROUTE, e->node[k]->sw.top + 1U);
+    rc = check (r, f, err);
+    for (size_t k = 0; k < e->nnodes; k++) {
+        if (r->entry[k])
+            memcpy (e->node[k]->lft, r->entry[k], e->node[k]->sw.top + 1U);
+        free (r->entry[k]);
+    }
+    free (r->entry);
+    e->part = true;
+    fabric_destroy (f);
+    return rc;
 }
 
 /* Find the LIDs of the hosts in a fabric. Return 1, or 0 with err that names
@@ -312,67 +226,31 @@ static int find_lids (struct reach *r, const struct fabric *f,
                       struct error *err)
 {
     const char **missing = xarray (r->hosts->n, sizeof (*missing));
-    bool wanted[FABRIC_MAX_LID + 1] = { false };
     size_t nmissing = 0;
 
-    free (r->lid);
-    r->lid = xarray (FABRIC_MAX_LID + 1, sizeof (*r->lid));
+    memset (r->wanted, false, sizeof (r->wanted));
     r->nlids = 0;
     for (size_t i = 0; i < r->hosts->n; i++) {
         uint32_t h = fabric_find_host (f, r->hosts->name[i]);
 
-        if (h == FABRIC_NONE) {
+        if (h == FABRIC_NONE)
             missing[nmissing++] = r->hosts->name[i];
-            continue;
-        }
-        for (uint32_t k = 0; k < f->host[h].count; k++) {
-            uint32_t port = f->endpoint[f->host[h].first + k].port;
-            const struct fabric_port *p = &f->port[port];
+        for (uint32_t k = 0; h != FABRIC_NONE && k < f->host[h].count; k++) {
+            const struct fabric_port *p
+                = &f->port[f->endpoint[f->host[h].first + k].port];
 
-            memset (wanted + p->lid, true, 1U << p->lmc);
+            memset (r->wanted + p->lid, true, 1U << p->lmc);
         }
     }
     for (unsigned int lid = 1; lid <= FABRIC_MAX_LID; lid++)
-        if (wanted[lid])
+        if (r->wanted[lid])
             r->lid[r->nlids++] = (uint16_t)lid;
     if (nmissing > 0) {
-        char *list = xcheck (hostlist_fold (missing, nmissing));
-
-        error_world (err, "not in the fabric: %s", list);
-        free (list);
+        fabric_not_found (missing, nmissing, err);
+        err->fault = ERROR_WORLD;
     }
     free (missing);
     return nmissing == 0;
-}
-
-/* Read the part for the LIDs. Return 1, 0 with err if they are not exactly the
- * LIDs of the hosts, or -1 with err.
- */
-static int try_lids (struct reach *r, struct error *err)
-{
-    struct fabric *f;
-    int rc;
-
-    forget (r);
-    r->owner = xarray (r->nlids, sizeof (*r->owner));
-    for (size_t i = 0; i < r->nlids; i++)
-        r->owner[i] = (struct reach_port){ EXPLORE_NONE, 0 };
-    if ((rc = walk_all (r, err)) <= 0)
-        return rc;
-    trim (r);
-    if (!(f = explore_fabric (r->e, r->source, err)))
-        return -1;
-    for (size_t i = 0; rc > 0 && i < r->hosts->n; i++)
-        if (fabric_find_host (f, r->hosts->name[i]) == FABRIC_NONE) {
-            error_world (err, "%s is not where it was", r->hosts->name[i]);
-            rc = 0;
-        }
-    if (rc > 0 && f->nhosts != r->hosts->n) {
-        error_world (err, "a LID of the hosts belongs to another host");
-        rc = 0;
-    }
-    fabric_destroy (f);
-    return rc;
 }
 
 /* One reading: with the LIDs of the last one, else with those of the hint. If
@@ -416,12 +294,12 @@ struct fabric *reach_read (struct mads *m, const char *source,
                            const struct reach_hosts *hosts,
                            struct error *err)
 {
-    struct reach r = { .hosts = hosts, .source = source };
+    struct reach r = { .hosts = hosts, .source = source,
+                       .lid = xarray (FABRIC_MAX_LID + 1, sizeof (*r.lid)) };
     struct error unheard;
     struct fabric *f;
 
     f = steady_read_by (m, source, ask, &r, err ? err : &unheard);
-    forget (&r);
     free (r.lid);
     return f;
 }

@@ -71,11 +71,11 @@ static void broken (void)
         { 1, 3, 254, TOP, "h1", "h3:1", "sends LID 3 to port 254" },
         { 1, 3, 5, TOP, "h1", "h3:1",
           "sends LID 3 to port 5, which is not connected" },
-        { 1, 3, 1, TOP, "h1", "h3:1", "h2 x/1, at the end of a cable" },
+        { 1, 3, 1, TOP, "h1", "h3:1", "h2 x/1, which does not have it" },
         { 1, 3, 2, TOP, "h1", "h3:1", "LID 3 is sent in a loop" },
         { 1, 3, 3, 2, "h1", "h3:1",
           "LID 3 lies beyond its forwarding table, which ends at 2" },
-        { 2, 4, 1, TOP, "h1", "h3:2", "h3 x/1, at the end of a cable" },
+        { 2, 4, 1, TOP, "h1", "h3:2", "h3 x/1, which does not have it" },
     };
 
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
