@@ -61,8 +61,8 @@ static int follow (struct reach *r, uint32_t node, unsigned int lid,
     return 0;
 }
 
-/* Follow every LID from the local node, if it is a switch, and from behind each
- * adapter's port.
+/* Follow every LID from the local port, or from the local node if it is a
+ * switch, and from each port that has one of the LIDs.
  */
 static int follow_all (struct reach *r, struct error *err)
 {
@@ -71,23 +71,25 @@ static int follow_all (struct reach *r, struct error *err)
     int rc = 0;
 
     r->asked = false;
-    for (size_t k = 0; k < e->nnodes && rc == 0; k++) {
+    for (uint32_t k = 0; k < e->nnodes && rc == 0; k++) {
         const struct explored_node *n = e->node[k];
         bool is_switch = explored_is_switch (n);
 
         for (unsigned int num = 0; num <= n->info.nports && rc == 0; num++) {
-            uint32_t start = is_switch ? k : n->port[num].far;
+            const struct explored_port *p = &n->port[num];
+            uint32_t start = is_switch ? k : p->far;
+            bool own = k == 0 && num == n->info.local_port;
 
-            if (k == 0 && !is_switch && num == n->info.local_port
-                && start == EXPLORE_NONE) {
-                r->asked |= !n->port[num].ahead;
-                rc = explore_ahead (e, 0, num, err);
-            }
-            if (start == EXPLORE_NONE || seen[start] || (is_switch && k > 0))
+            if (!own && (is_switch || !r->wanted[p->info.lid]))
                 continue;
-            seen[start] = true;
-            for (size_t i = 0; i < r->nlids && rc == 0; i++)
-                rc = follow (r, start, r->lid[i], err);
+            if (start == EXPLORE_NONE) {
+                r->asked |= !p->ahead;
+                rc = explore_ahead (e, k, num, err);
+            } else if (!seen[start]) {
+                seen[start] = true;
+                for (size_t i = 0; i < r->nlids && rc == 0; i++)
+                    rc = follow (r, start, r->lid[i], err);
+            }
         }
     }
     free (seen);
@@ -128,14 +130,16 @@ static int mark (const struct reach *r, const struct fabric *f,
 
     for (uint32_t i = host->first; i < host->first + host->count; i++) {
         uint32_t port = f->endpoint[i].port;
+        uint32_t leaf = use_port (r, f, fabric_far_port (f, port));
 
         use_port (r, f, port);
-        use_port (r, f, fabric_far_port (f, port));
         for (size_t k = 0; k < r->nlids; k++) {
             int n = fabric_walk_lid (f, port, r->lid[k], arc, err);
 
             if (n < 0)
                 return 0;
+            if (n == 0 && r->entry[leaf]) /* the port's own LID */
+                r->entry[leaf][r->lid[k]] = r->e->node[leaf]->lft[r->lid[k]];
             for (int hop = 0; hop < n; hop++)
                 use (r, f, arc[hop], r->lid[k]);
         }
