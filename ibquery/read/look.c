@@ -26,8 +26,9 @@ struct look_question {
 
 struct fabric_look {
     const struct fabric *f;
-    struct mads_to *to; /* by node: the route to a switch */
-    bool *seen;         /* by node */
+    struct mads *m;
+    uint32_t *first;    /* by node: the question that first reaches it, from 1;
+                           0: none does */
     bool *asked;        /* by cable */
     uint32_t *queue;    /* switches, by distance */
     size_t nqueue;
@@ -94,11 +95,23 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
     return error_world (err, "the fabric has changed");
 }
 
+/* Questions are asked in this order, but only later: by mads_run. */
 static void add (struct fabric_look *l, const struct mads_to *to,
                  enum attr attr, uint32_t mod, uint32_t node, uint32_t port)
 {
-    l->question[l->nquestions++]
-        = (struct look_question){ *to, attr, mod, node, port };
+    struct look_question *q = &l->question[l->nquestions];
+
+    *q = (struct look_question){ *to, attr, mod, node, port };
+    mads_get (l->m, &(struct mads_request){
+                        .class = MADS_DIRECTED,
+                        .attr = attr,
+                        .mod = mod,
+                        .tries = TRIES,
+                        .to = &q->to,
+                        .fn = on_answer,
+                        .arg = l,
+                        .cookie = l->nquestions++,
+                    });
 }
 
 /* Ask whether the cable at `port` still leads to the same far end. A switch
@@ -114,10 +127,9 @@ static void ask_far (struct fabric_look *l, uint32_t port,
     to.path[++to.hops] = l->f->port[port].num;
     l->asked[l->f->port[port].link] = true;
     add (l, &to, to_switch ? ATTR_NODE_INFO : ATTR_PORT_INFO, 0, node, far);
-    if (l->seen[node])
+    if (l->first[node])
         return;
-    l->seen[node] = true;
-    l->to[node] = to;
+    l->first[node] = l->nquestions;
     if (to_switch && to.hops < MADS_HOPS)
         l->queue[l->nqueue++] = node;
 }
@@ -126,7 +138,7 @@ static void ask_switch (struct fabric_look *l, uint32_t node, uint64_t turn)
 {
     const struct fabric_node *n = &l->f->node[node];
     uint32_t blocks = n->lft_top / LFT_BLOCK + 1;
-    const struct mads_to *to = &l->to[node];
+    const struct mads_to *to = &l->question[l->first[node] - 1].to;
 
     add (l, to, ATTR_SWITCH_INFO, 0, node, FABRIC_NONE);
     if (n->lft)
@@ -155,11 +167,10 @@ static int on_own (void *arg, uint64_t cookie, const struct mads_answer *a,
 }
 
 /* Find the local port, queue all questions by distance from it, and ask. */
-static int look (struct mads *m, struct fabric_look *l, uint64_t turn,
-                 struct error *err)
+static int look (struct fabric_look *l, uint64_t turn, struct error *err)
 {
     static const struct mads_to self;
-    struct mads_request r = {
+    const struct mads_request who = {
         .class = MADS_DIRECTED,
         .attr = ATTR_NODE_INFO,
         .to = &self,
@@ -168,8 +179,8 @@ static int look (struct mads *m, struct fabric_look *l, uint64_t turn,
     };
     uint32_t node, port;
 
-    mads_get (m, &r);
-    if (mads_run (m, err) < 0)
+    mads_get (l->m, &who);
+    if (mads_run (l->m, err) < 0)
         return -1;
     node = fabric_find_node (l->f, l->own.guid);
     if (node == FABRIC_NONE || l->own.local_port == 0
@@ -179,20 +190,11 @@ static int look (struct mads *m, struct fabric_look *l, uint64_t turn,
         error_world (l->why, "the own port is not cabled in the snapshot");
         return 1;
     }
-    l->seen[node] = true;
+    l->first[node] = UINT32_MAX; /* nothing leads on from here */
     ask_far (l, port, &self);
     for (size_t i = 0; i < l->nqueue; i++)
         ask_switch (l, l->queue[i], turn);
-    r.fn = on_answer;
-    r.tries = TRIES;
-    for (size_t i = 0; i < l->nquestions; i++) {
-        r.attr = l->question[i].attr;
-        r.mod = l->question[i].mod;
-        r.to = &l->question[i].to;
-        r.cookie = i;
-        mads_get (m, &r);
-    }
-    return mads_run (m, err) == 0 ? 0 : l->changed ? 1 : -1;
+    return mads_run (l->m, err) == 0 ? 0 : l->changed ? 1 : -1;
 }
 
 int look_changed (struct mads *m, const struct fabric *f, uint64_t turn,
@@ -200,18 +202,17 @@ int look_changed (struct mads *m, const struct fabric *f, uint64_t turn,
 {
     struct fabric_look l = {
         .f = f,
+        .m = m,
         .why = why,
-        .to = xarray (f->nnodes, sizeof (*l.to)),
-        .seen = xcalloc (f->nnodes, sizeof (*l.seen)),
+        .first = xcalloc (f->nnodes, sizeof (*l.first)),
         .asked = xcalloc (f->nlinks, sizeof (*l.asked)),
         .queue = xarray (f->nnodes, sizeof (*l.queue)),
         .question = xarray (2 * f->nnodes + f->nlinks + f->nports,
                             sizeof (*l.question)),
     };
-    int rc = look (m, &l, turn, err);
+    int rc = look (&l, turn, err);
 
-    free (l.to);
-    free (l.seen);
+    free (l.first);
     free (l.asked);
     free (l.queue);
     free (l.question);
