@@ -384,14 +384,11 @@ uint32_t fabric_end_of (const struct fabric *f, uint32_t endpoint,
     return offset == 0 ? endpoint : f->endpoint[endpoint].more + offset - 1;
 }
 
-void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size)
+void fabric_rate_name (const struct fabric_link *l, char buf[RATES_TEXT])
 {
-    char width[8] = "?";
+    const struct rates rate = rates_of (l->width, l->speed);
 
-    if (l->width != 0)
-        snprintf (width, sizeof (width), "%u", l->width);
-    snprintf (buf, size, "%sx%s", width, *l->speed ? l->speed : "?");
-    if (l->width == 0 && !*l->speed)
+    if (*rates_format (&rate, buf) == '-')
         *buf = '\0';
 }
 
@@ -471,9 +468,9 @@ static void classify (struct fabric *f)
         char **name = &f->class_name[found - key];
 
         if (!*name) {
-            char rate[16], levels[16] = "";
+            char rate[RATES_TEXT], levels[16] = "";
 
-            fabric_rate_name (l, rate, sizeof (rate));
+            fabric_rate_name (l, rate);
             if (*found >> 24 == CLASS_SWITCH)
                 snprintf (levels, sizeof (levels), " %u-%u",
                           *found >> 16 & 0xff, *found >> 8 & 0xff);

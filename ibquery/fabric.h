@@ -6,19 +6,13 @@
  *
  * References are indices; FABRIC_NONE is no index. After fabric_finish ()
  * nothing changes any more, and: nodes are sorted by GUID; links by the GUID
- * and port of their smaller end; hosts by name.
+ * and port of their smaller end; hosts by name. Every text is printable ASCII.
  *
- * ibquery/hosts.h determines which nodes are hosts, and their names. Every text
- * is printable ASCII.
- *
- * A port with LMC > 0 has 2^LMC LIDs, and each is routed separately. So
- * messages are sent and paths lead between *ends*: an end is an endpoint with
- * one of its LIDs, and ends are the endpoint ids of the network (core/paths).
- * End i is endpoint i with its base LID and has the endpoint's name. The ends
- * of the other LIDs follow after all endpoints; they are named "h0001~1" by the
- * distance from the base LID. On the wire (probe/), only LIDs determine the
- * path of a message: all ends of a port belong to one process and one queue
- * pair.
+ * A port with LMC > 0 has 2^LMC LIDs, and each is routed separately. So paths
+ * lead between *ends*: an end is an endpoint with one of its LIDs, and ends are
+ * the endpoint ids of the network (core/paths). End i is endpoint i with its
+ * base LID and has its name. The ends of the other LIDs follow after all
+ * endpoints; they are named "h0001~1" by the distance from the base LID.
  */
 #ifndef IBQUERY_FABRIC_H
 #define IBQUERY_FABRIC_H
@@ -157,14 +151,11 @@ struct fabric {
 
 /* Build: nodes in any order, then cables, then fabric_finish.
  *
- * fabric_add_node returns the node's index (valid until fabric_finish sorts),
- * or -1 with err if the GUID is taken or there are no ports. fabric_add_cable
- * joins two ports by node index and port number; -1 with err if a port is taken
- * or out of range, or if width or speed is not a value of struct fabric_link.
- * fabric_set_lft copies the table. Texts are copied, cleaned and cut. The
- * caller sets a node's system and adaptive, and a port's rates and state:
- * fabric_port_at finds the port, or returns NULL with err if the node has no
- * such port.
+ * fabric_add_node returns the node's index (valid until fabric_finish sorts).
+ * All return -1 (fabric_port_at NULL) with err for what cannot be: a GUID that
+ * is taken, a port that is taken or out of range, a width or speed that is none
+ * of struct fabric_link. Tables are copied; texts, too, cleaned and cut. The
+ * caller sets a node's system and adaptive, and a port's rates and state.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);
@@ -206,8 +197,8 @@ int fabric_finish (struct fabric *f, struct error *err);
  * the fabric is being built; fabric_by_guid takes the 16 digits of its GUID.
  * fabric_find_endpoint takes a host's name for its first rail,
  * fabric_find_guid the GUID of its port, fabric_endpoint_at its adapter's GUID
- * and its port's number. fabric_find_end takes the same names, also with "~1" etc.
- * appended ("~0" is the base LID). fabric_find_link takes either end as
+ * and its port's number. fabric_find_end takes the same names, also with "~1"
+ * etc. appended ("~0" is the base LID). fabric_find_link takes either end as
  * "guid/port" (so also a link id) or as "NAME/PORT"; NAME is a host's name, the
  * node's name in texts, or a unique description. fabric_find_port takes the
  * same and returns that end's port. fabric_find_switch takes a GUID or such a
@@ -256,7 +247,7 @@ static inline unsigned int fabric_entry (const struct fabric_node *n,
 bool fabric_is_up (const struct fabric *f, const struct fabric_link *l);
 
 /* Write the known width and speed: "4xHDR", "4x?" or "". */
-void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size);
+void fabric_rate_name (const struct fabric_link *l, char buf[RATES_TEXT]);
 
 /* Make names of nodes unique: append "-" and the node's GUID to those that are
  * equal; names are cut to stay below FABRIC_NAME_MAX. Names are replaced in

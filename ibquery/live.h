@@ -10,19 +10,15 @@
  *     LIVE.lock      owner root, 0600; held while anything is read; its time is
  *                    that of the last attempt to read everything
  *
- * Everything is read the first time, and again if a part could not be read. So
- * the cost of a job grows with its size. Changes of the fabric do no harm: LIVE
- * is only a hint for the location of the nodes, and it is verified. The nodes'
- * names must be the fabric's, so no part is read if NodeMap is set.
+ * Everything is read the first time, and again if a part could not be read. The
+ * nodes' names must be the fabric's, so no part is read if NodeMap is set.
  *
- * Users decide when and how many jobs run. So the attempts are bounded: one at
+ * Users decide when and how many jobs run, so the attempts are bounded: one at
  * a time, with LIVE_SMPS MADs in flight, ended after LIVE_TIMEOUT_S; everything
  * at most once in LIVE_EVERY_S; a part once per job, with at most
  * LIVE_PART_SMPS MADs, and none for LIVE_EVERY_S after a part that failed.
- * These bounds hold for the nodes that share the directory: for the whole site
- * on a shared file system, else for each node. So LiveFabric has no default: a
- * thousand nodes that each read the fabric would overload it. Such a site
- * publishes a snapshot.
+ * These bounds hold for the nodes that share the directory. So LiveFabric has
+ * no default: a thousand nodes that each read the fabric would overload it.
  */
 #ifndef IBQUERY_LIVE_H
 #define IBQUERY_LIVE_H

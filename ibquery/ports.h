@@ -10,12 +10,11 @@
  *
  *     pmm-traffic 1 NONCE GUID/PORT NS SENT RECEIVED WAITED
  *
- * NS is the duration of the round trips by the clock of the measurement,
- * without the planning before them and between stages. WAITED is the growth of
- * PortXmitWait. '?' means not known. SENT and RECEIVED are the growth of the
- * port's counters minus what the measurement itself sent and received. A packet
- * counts for at least PORTS_PACKET bytes, because adapters cannot handle more
- * small packets than fill a link at this size.
+ * NS is the duration of the round trips. SENT and RECEIVED are the growth of
+ * the port's counters minus what the measurement itself sent and received; a
+ * packet counts for at least PORTS_PACKET bytes, since adapters cannot handle
+ * more small packets than fill a link at this size. WAITED is the growth of
+ * PortXmitWait. '?' means not known.
  */
 #ifndef IBQUERY_PORTS_H
 #define IBQUERY_PORTS_H

@@ -224,28 +224,18 @@ static int read_cable (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
     unsigned int port_a, port_b;
-    const char *speed = "";
-    uint64_t lanes = 0;
+    struct rates rate;
+    const char *text;
     uint32_t a, b;
-    char *text, *x;
 
     if (take_end (r, w, &a, &port_a, err) < 0
         || take_end (r, w, &b, &port_b, err) < 0)
         return -1;
     text = words_next (w);
-    if (strcmp (text, "-") != 0) {
-        if (!(x = strchr (text, 'x')))
-            return error_input (err, "\"%.40s\" is not a width and speed",
-                                text);
-        *x++ = '\0';
-        if (strcmp (text, "?") != 0
-            && words_number (&(struct words){ .next = text }, UINT8_MAX,
-                             "width", &lanes, err) < 0)
-            return -1;
-        if (strcmp (x, "?") != 0)
-            speed = x;
-    }
-    return fabric_add_cable (r->f, a, port_a, b, port_b, lanes, speed, err);
+    if (rates_parse (text, &rate) < 0 || strchr (text, ','))
+        return error_input (err, "\"%.40s\" is not a width and speed", text);
+    return fabric_add_cable (r->f, a, port_a, b, port_b, rates_lanes (&rate),
+                             rates_speed (&rate), err);
 }
 
 static int finish_lft (struct fabric_reader *r, struct error *err)
@@ -511,11 +501,11 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
     for (size_t i = 0; i < f->nlinks; i++) {
         const struct fabric_link *l = &f->link[i];
         const struct fabric_port *b = &f->port[l->b];
-        char rate[16];
+        const struct rates rate = rates_of (l->width, l->speed);
+        char text[RATES_TEXT];
 
-        fabric_rate_name (l, rate, sizeof (rate));
         lines_put (&w, "cable %s %016" PRIx64 "/%u %s", l->id,
-                   f->node[b->node].guid, b->num, *rate ? rate : "-");
+                   f->node[b->node].guid, b->num, rates_format (&rate, text));
     }
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].lft)

@@ -126,10 +126,7 @@ struct counters *counters_read (FILE *fp, const char *name,
 struct counters *counters_load (const char *path, struct error *err);
 
 /* Growth: what a port has counted between two readings, and whether this is
- * more than a healthy cable's.
- *
- * Anybody may reset counters, and counters stop at their ends, so sometimes
- * only a lower bound is known:
+ * more than a healthy cable's. Sometimes only a lower bound is known:
  *
  *   A counter that went back was reset; it has grown by at least its value.
  *   Then the port's other counters may have been reset, too; they have grown
@@ -142,22 +139,18 @@ struct counters *counters_load (const char *path, struct error *err);
  *   errors per hour = BER * lanes * signalling rate of a lane * 3600 s
  *
  * since at such rates one bad bit is one bad symbol. The BER is 1e-12 without
- * error correction: the InfiniBand specification demands less of a link
- * (according to NVIDIA's cabling guide, "Mixing Widths and Rates", and the
- * default of ibdiagnet --ber_thresh). With error correction, the counted errors
- * are those that were not corrected. The specification has no figure for them;
- * 1e-15 is what cables are tested to according to the same guide. HDR and
- * faster always use error correction; a slower port that does not report it
- * counts as without. For a healthy link at the limit the count has a Poisson
+ * error correction (NVIDIA's cabling guide, "Mixing Widths and Rates"; the
+ * default of ibdiagnet --ber_thresh). With it, only errors that were not
+ * corrected count: 1e-15, to which cables are tested according to the same
+ * guide. HDR and faster always use error correction; a slower port that does
+ * not report it counts as without. The count of a healthy link has a Poisson
  * distribution: it is a sign if it exceeds the mean by five standard deviations
  * plus two errors.
  *
- * The other counters count events for which there is no standard. The limits
- * are those of a node's health check (ibquery/local): one recovery, local
- * integrity error or buffer overrun per hour, ten receive errors per hour, two
- * times down in 12 hours; and the same again, since the interval may begin in
- * the middle of such a period. Counters of packets that were damaged elsewhere,
- * of congestion or of configuration are no sign of a bad cable.
+ * The other counters count events. Their limits are those of a node's health
+ * check (ibquery/local), and the same again, since the interval may begin in
+ * the middle of such a period. Packets that were damaged elsewhere, congestion
+ * and configuration are no sign of a bad cable.
  */
 enum growth_known {
     GROWTH_UNTOLD,   /* a reading lacks it */

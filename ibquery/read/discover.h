@@ -2,22 +2,18 @@
 /* Read the live fabric: its nodes, cables and forwarding tables.
  *
  * Needs a umad device and access to it, so usually root. libibnetdisc finds
- * nodes and cables (netdisc.h), as far as it can; mads asks for the rest.
- * Everything uses directed routes, except questions to the subnet manager.
- * Nothing is changed in the fabric.
+ * nodes and cables (netdisc.h), as far as it can; mads asks for the rest, by
+ * directed routes. Nothing is changed in the fabric.
  *
  * The result is complete (every port, both ends of every active cable, every
  * block of every table) and consistent. A partial or inconsistent reading is an
- * error, never another topology. A part for some hosts (below) is complete
- * and consistent in what their messages use.
+ * error, never another topology.
  *
- * Consistent: if a subnet manager is busy, the reader waits for it. One reading
+ * Consistent: the reader waits for a subnet manager that is busy. One reading
  * is enough if nothing can have changed during it: the subnet manager has sent
  * nothing (SMInfo's ActCount), and no switch reports a port that changed
- * (SwitchInfo's PortStateChange) or has another table. If this is not certain,
- * because there is no subnet manager, or it sent something, or a switch reports
- * a change that the subnet manager has not seen, a second reading of everything
- * must be equal.
+ * (SwitchInfo's PortStateChange) or has another table. Otherwise a second
+ * reading of everything must be equal.
  *
  * A subnet manager gets time to see a change. If tables still lead to hosts or
  * switches by ports that lead nowhere, the third equal reading is accepted,
@@ -33,23 +29,20 @@
 /* Read only what the messages between some hosts use: a job's part of the
  * fabric, at a cost that grows with the size of the job.
  *
- * From the local port, the forwarding tables are followed to each LID of the
- * hosts, switch by switch, and from each host's switch to all other hosts. Only
- * the blocks of the tables that hold these LIDs are requested. So the part is
- * closed: between any two of the hosts, in both directions, each path is the
- * same as in the whole fabric.
+ * The forwarding tables are followed to each LID of the hosts, from the local
+ * port and from each host. Only the blocks of the tables that hold these LIDs
+ * are requested. Between any two of the hosts, each path is the same as in the
+ * whole fabric.
  *
- * A hint gives the locations of the hosts: any fabric that contains them,
- * however old. Only the LIDs are taken from it, and the owner of each LID is
- * verified. If a LID belongs to another host, has no route, or is not one of
- * all LIDs of its port, the hint is rejected. Then, and without a hint, the
- * nodes and cables of the whole fabric are read first, but no tables. A hint
- * can hide only a rail that its host did not have at that time.
+ * A hint is any fabric that contains the hosts, however old. Only their LIDs
+ * are taken from it, and verified: if one belongs to another host or has no
+ * route, or a port has more, the hint is rejected. Then, and without a hint, the nodes
+ * and cables of the whole fabric are read first, but no tables. A hint can hide
+ * only a rail that its host did not have at that time.
  *
- * The result is marked as a part (struct fabric's `part`). It contains the
- * hosts with the requested ports, the switches on their paths with the used
- * ports and table entries, and the cables between them. The levels of switches
- * may differ from those in the whole fabric.
+ * The result is marked as a part (struct fabric's `part`): the hosts with these
+ * ports, the switches on their paths with the used ports and table entries, and
+ * the cables between them. Levels of switches may differ from the whole's.
  */
 struct reach_hosts {
     const char *const *name; /* [n] hosts, without duplicates */
@@ -100,22 +93,18 @@ struct fabric *reach_read (struct mads *m, const char *source,
                            const struct reach_hosts *hosts,
                            struct error *err);
 
-/* Poll: check whether a fabric is still as in its snapshot, with a fraction of
- * the MADs of a full read.
+/* Poll: whether a fabric is still as in its snapshot, with a fraction of the
+ * MADs of a full read.
  *
  * Every cable is followed once, and its far end must be the same: a switch by
  * GUID and port, an adapter by LID, rate and state. Ports without a cable must
  * still have none, and no switch may report a change that the subnet manager
- * has not seen. One block of each table is read, another one at each poll.
+ * has not seen. One block of each table is read, selected by `turn`: 0, 1, 2,
+ * ... from poll to poll. Not detected: changes in other blocks while all cables
+ * stayed, descriptions, the rates of switch links.
  *
- * A poll does not detect: changes in other blocks of the tables while all
- * cables stayed, descriptions, counters, the rates of switch links. So a
- * publisher reads everything from time to time.
- *
- * `turn` selects the blocks that are read: 0, 1, 2, ... from poll to poll.
- * Return 0 if no change is seen; 1 with a sentence in *why if there is a
- * change, or a node does not answer; -1 with err if a limit of the engine is
- * reached.
+ * Return 0 if no change is seen; 1 with a sentence in *why if there is one, or
+ * a node does not answer; -1 with err if a limit of the engine is reached.
  */
 int look_changed (struct mads *m, const struct fabric *f, uint64_t turn,
                   struct error *why, struct error *err);

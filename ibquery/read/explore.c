@@ -84,10 +84,11 @@ static int missing (const struct explored_node *n, uint32_t mod,
 static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
                       struct error *err);
 
-/* tries 0: as often as the options say. */
-static void ask_by (struct explore *e, uint32_t node, const struct mads_to *to,
-                    enum attr attr, uint32_t mod, uint8_t tries,
-                    mads_answer_f fn)
+/* tries 0: as often as the options say. For NodeInfo, mod is the port that leads
+ * to the node.
+ */
+static void ask (struct explore *e, uint32_t node, const struct mads_to *to,
+                 enum attr attr, uint32_t mod, uint8_t tries)
 {
     mads_get (e->mads, &(struct mads_request){
                            .class = MADS_DIRECTED,
@@ -96,20 +97,11 @@ static void ask_by (struct explore *e, uint32_t node, const struct mads_to *to,
                            .tries = tries,
                            .optional = attr == ATTR_ADAPTIVE && tries > 0,
                            .to = to,
-                           .fn = fn,
+                           .fn = on_answer,
                            .arg = e,
                            .cookie = (uint64_t)node << 32 | mod,
                        });
 }
-
-static void ask (struct explore *e, uint32_t node, const struct mads_to *to,
-                 enum attr attr, uint32_t mod, uint8_t tries)
-{
-    ask_by (e, node, to, attr, mod, tries, on_answer);
-}
-
-static int on_node_info (void *arg, uint64_t cookie,
-                         const struct mads_answer *a, struct error *err);
 
 int explore_ahead (struct explore *e, uint32_t node, unsigned int num,
                    struct error *err)
@@ -126,7 +118,7 @@ int explore_ahead (struct explore *e, uint32_t node, unsigned int num,
     p->ahead = xarray (1, sizeof (*p->ahead));
     *p->ahead = n->to;
     p->ahead->path[++p->ahead->hops] = (uint8_t)num;
-    ask_by (e, node, p->ahead, ATTR_NODE_INFO, num, 0, on_node_info);
+    ask (e, node, p->ahead, ATTR_NODE_INFO, num, 0);
     return 0;
 }
 
@@ -201,15 +193,15 @@ void explore_table (struct explore *e, uint32_t node)
 
 /* The length of a switch's table is known. */
 static int take_table (struct explore *e, uint32_t node,
-                       const struct switch_attr *sw, struct error *err)
+                       struct switch_attr sw, struct error *err)
 {
     struct explored_node *n = e->node[node];
-    uint32_t blocks = sw->top / LFT_BLOCK + 1;
+    uint32_t blocks = sw.top / LFT_BLOCK + 1;
 
-    if (sw->top > FABRIC_MAX_LID)
+    if (sw.top > FABRIC_MAX_LID)
         return node_error (n, err, "its forwarding table ends at LID %u",
-                           sw->top);
-    n->sw = *sw;
+                           sw.top);
+    n->sw = sw;
     n->table = EXPLORE_HERE;
     n->lft = memset (xarray (blocks, LFT_BLOCK), LFT_NO_ROUTE,
                      (size_t)blocks * LFT_BLOCK);
@@ -219,13 +211,32 @@ static int take_table (struct explore *e, uint32_t node,
     return 0;
 }
 
+/* A switch's second SwitchInfo, for explore_look. */
+static void look_again (struct explore *e, const struct explored_node *n,
+                        const uint8_t *data)
+{
+    struct switch_attr now = { 0 };
+
+    if (data)
+        now = attr_switch (data);
+    e->moved |= !data || n->sw.changed || now.changed || now.top != n->sw.top;
+    e->pending |= now.changed;
+}
+
+static int on_node_info (struct explore *e, uint64_t cookie,
+                         const uint8_t *data, unsigned int status,
+                         struct error *err);
+
 static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
                       struct error *err)
 {
     struct explore *e = arg;
     uint32_t node = cookie >> 32, mod = (uint32_t)cookie;
-    struct explored_node *n = e->node[node];
+    struct explored_node *n;
 
+    if (a->attr == ATTR_NODE_INFO)
+        return on_node_info (e, cookie, a->data, a->status, err);
+    n = e->node[node];
     if (a->attr == ATTR_ADAPTIVE) {
         if (a->data)
             n->adaptive = adaptive_decode (a->data);
@@ -233,26 +244,27 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
             n->adaptive.known = true; /* it has no adaptive routing */
         return 0;
     }
+    if (a->attr == ATTR_SWITCH_INFO && n->table == EXPLORE_HERE) {
+        look_again (e, n, a->data);
+        return 0;
+    }
     if (!a->data)
         return missing (n, mod, a, err);
-    if (a->attr == ATTR_SWITCH_INFO) {
-        const struct switch_attr sw = attr_switch (a->data);
-
-        return take_table (e, node, &sw, err);
-    }
-    if (a->attr == ATTR_PORT_INFO) {
+    switch (a->attr) {
+    case ATTR_SWITCH_INFO:
+        return take_table (e, node, attr_switch (a->data), err);
+    case ATTR_PORT_INFO:
         set_port (&n->port[mod], a->data);
         return go_ahead (e, node, mod, err);
-    }
-    if (a->attr == ATTR_NODE_DESC)
+    case ATTR_NODE_DESC:
         set_desc (n, a->data);
-    if (a->attr == ATTR_LFT) {
-        memcpy (n->lft + (size_t)mod * LFT_BLOCK, a->data, LFT_BLOCK);
-        n->block[mod] = EXPLORE_HERE;
-        mod += BLOCKS_AT_ONCE;
-        if (!e->on_demand && mod <= n->sw.top / LFT_BLOCK)
-            explore_block (e, node, mod);
+        return 0;
     }
+    memcpy (n->lft + (size_t)mod * LFT_BLOCK, a->data, LFT_BLOCK);
+    n->block[mod] = EXPLORE_HERE;
+    mod += BLOCKS_AT_ONCE;
+    if (!e->on_demand && mod <= n->sw.top / LFT_BLOCK)
+        explore_block (e, node, mod);
     return 0;
 }
 
@@ -364,24 +376,28 @@ static int join (struct explore *e, uint32_t a, unsigned int a_num, uint32_t b,
     return 0;
 }
 
-/* No answer from the far end of a port is an error if the port is active. If
- * the first node after the local one does not answer, an M_Key may be missing.
+/* The local node, or the node at the far end of a port: no answer from there is
+ * an error if the port is active. If the first node after the local one does
+ * not answer, an M_Key may be missing.
  */
-static int on_node_info (void *arg, uint64_t cookie,
-                         const struct mads_answer *a, struct error *err)
+static int on_node_info (struct explore *e, uint64_t cookie,
+                         const uint8_t *data, unsigned int status,
+                         struct error *err)
 {
-    struct explore *e = arg;
     uint32_t num = (uint32_t)cookie;
-    struct explored_node *from = e->node[cookie >> 32];
+    bool own = e->nnodes == 0;
+    const struct explored_node *from = own ? NULL : e->node[cookie >> 32];
     struct node_attr info;
     int64_t node;
 
-    if (!a->data && a->status != 0)
+    if (own && !data)
+        return error_world (err, "the own port does not answer");
+    if (!data && status != 0)
         return node_error (from, err,
                            "NodeInfo of the far end of port %u is refused, "
                            "status 0x%04x",
-                           num, a->status);
-    if (!a->data)
+                           num, status);
+    if (!data)
         return from->port[num].info.state != STATE_ACTIVE
                    ? 0
                    : node_error (from, err,
@@ -389,24 +405,12 @@ static int on_node_info (void *arg, uint64_t cookie,
                                  "is active%s",
                                  num, cookie >> 32 == 0
                                           ? " (is an M_Key needed?)" : "");
-    info = attr_node (a->data);
-    node = arrive (e, &info, from->port[num].ahead, err);
+    info = attr_node (data);
+    node = arrive (e, &info, own ? &e->self : from->port[num].ahead, err);
     return node < 0 ? -1
+           : own    ? 0
                     : join (e, cookie >> 32, num, (uint32_t)node,
                             info.local_port, err);
-}
-
-static int on_self (void *arg, uint64_t cookie, const struct mads_answer *a,
-                    struct error *err)
-{
-    struct explore *e = arg;
-    struct node_attr info;
-
-    (void)cookie;
-    if (!a->data)
-        return error_world (err, "the own port does not answer");
-    info = attr_node (a->data);
-    return arrive (e, &info, &e->self, err) < 0 ? -1 : 0;
 }
 
 /*
@@ -527,38 +531,16 @@ int explore_all (struct explore *e, struct error *err)
         explore_clear (e);
         e->no_tables = no_tables;
     }
-    ask_by (e, 0, &e->self, ATTR_NODE_INFO, 0, 0, on_self);
+    ask (e, 0, &e->self, ATTR_NODE_INFO, 0, 0);
     return explore_run (e, err);
-}
-
-int explore_places (struct explore *e, struct error *err)
-{
-    e->no_tables = true;
-    return explore_all (e, err);
 }
 
 int explore_start (struct explore *e, struct error *err)
 {
     e->on_demand = true;
     if (e->nnodes == 0)
-        ask_by (e, 0, &e->self, ATTR_NODE_INFO, 0, 0, on_self);
+        ask (e, 0, &e->self, ATTR_NODE_INFO, 0, 0);
     return explore_run (e, err);
-}
-
-static int on_look (void *arg, uint64_t cookie, const struct mads_answer *a,
-                    struct error *err)
-{
-    struct explore *e = arg;
-    const struct explored_node *n = e->node[cookie >> 32];
-    struct switch_attr now = { 0 };
-
-    (void)err;
-    if (a->data)
-        now = attr_switch (a->data);
-    e->moved |= !a->data || n->sw.changed || now.changed
-                || now.top != n->sw.top;
-    e->pending |= now.changed;
-    return 0;
 }
 
 int explore_look (struct explore *e, struct error *err)
@@ -566,7 +548,7 @@ int explore_look (struct explore *e, struct error *err)
     e->moved = e->pending = false;
     for (uint32_t i = 0; i < e->nnodes; i++)
         if (e->node[i]->table == EXPLORE_HERE)
-            ask_by (e, i, &e->node[i]->to, ATTR_SWITCH_INFO, 0, 0, on_look);
+            ask (e, i, &e->node[i]->to, ATTR_SWITCH_INFO, 0, 0);
     return mads_run (e->mads, err) < 0 ? -1 : !e->moved;
 }
 

@@ -3,12 +3,10 @@
  * routes from the local port. Each node is asked once, however many routes lead
  * to it.
  *
- * explore_all asks for everything and explore_places for everything but the
- * tables. They start with what libibnetdisc finds (netdisc.h), if they may use
- * it, and ask for what is missing: a description, a PortInfo, the far end of a
- * port that is up; and for tables. With explore_start, only the description and
- * port 0 of a node are asked for by themselves, and the rest by the functions
- * below (reach).
+ * explore_all starts with what libibnetdisc finds (netdisc.h), if it may use
+ * that, and asks for what is missing. With explore_start, only the
+ * description and port 0 of a node are asked for by themselves, and the rest by
+ * the functions below (reach).
  *
  * Nodes are in the order in which they were found; the local node is first.
  */
@@ -65,7 +63,7 @@ struct explore {
     size_t nnodes;
     struct map by_guid;         /* nodes */
     bool on_demand;             /* explore_start */
-    bool no_tables;             /* explore_places */
+    bool no_tables;             /* explore_all leaves out the switches' tables */
     bool part;                  /* only what is `used` becomes part of the
                                    fabric */
     bool moved;                 /* explore_look: a switch has changed since its
@@ -79,12 +77,10 @@ struct explore {
  */
 void explore_clear (struct explore *e);
 
-/* Explore everything that the local port can reach; the same without the
- * switches' tables. Return 0, or -1 with err (ERROR_WORLD) that names what is
- * missing: node and port or block.
+/* Explore everything that the local port can reach. Return 0, or -1 with err
+ * (ERROR_WORLD) that names what is missing: node and port or block.
  */
 int explore_all (struct explore *e, struct error *err);
-int explore_places (struct explore *e, struct error *err);
 
 /* Ask for the local node, if it is not known. Then ask a switch for its
  * SwitchInfo, for a block of its table, or for the node at the far end of a

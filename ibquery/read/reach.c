@@ -274,7 +274,8 @@ static int ask (void *arg, struct explore *e, struct error *err)
         rc = try_lids (r, err);
     if (rc == 0) {
         explore_clear (e);
-        if (explore_places (e, err) < 0
+        e->no_tables = true;
+        if (explore_all (e, err) < 0
             || !(f = explore_fabric (e, r->source, err)))
             rc = -1;
         else {

@@ -97,7 +97,8 @@ static void find_all (void)
     size_t nports = 0;
 
     netdisc_clear (&found);
-    if (explore_places (e, NULL) < 0)
+    e->no_tables = true;
+    if (explore_all (e, NULL) < 0)
         exit (1);
     found.nnodes = e->nnodes;
     found.node = xcalloc (e->nnodes, sizeof (*found.node));

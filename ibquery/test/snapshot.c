@@ -269,7 +269,7 @@ static void bad_lines (void)
         { "cable 0002c90000000010/1", "cable 0002c90000000010/1 "
           "0002c90100000010/2 4xHDR", "has two cables" },
         { "cable 0002c90000000010/1", "cable 0002c90000000010/1 "
-          "0002c90100000010/1 4xWARP", "WARP is not a speed" },
+          "0002c90100000010/1 4xWARP", "is not a width and speed" },
         { "cable 0002c90000000010/1", "cable 0002c90000000010/1 "
           "0002c90100000010/1 5xHDR", "5 lanes" },
         { "cable 0002c90000000010/1", "cable 0002c90000000010/1 "

@@ -18,7 +18,7 @@
 #include "util/alloc.h"
 #include "util/json.h"
 
-enum { FEW = 5, NAME = FABRIC_NAME_MAX + 24, RATE = 32 };
+enum { FEW = 5, NAME = FABRIC_NAME_MAX + 24, RATE = RATES_TEXT + 10 };
 
 static bool all;
 
@@ -88,9 +88,9 @@ static const char *rate_of (const struct fabric *f, uint32_t link,
     uint8_t a = f->port[l->a].state, b = f->port[l->b].state;
     uint8_t state = a < b ? a : b;
     bool told = state != PORT_UNKNOWN && state != PORT_ACTIVE;
-    char rate[16];
+    char rate[RATES_TEXT];
 
-    fabric_rate_name (l, rate, sizeof (rate));
+    fabric_rate_name (l, rate);
     snprintf (text, RATE, "%s%s%s", *rate ? rate : "?", told ? " " : "",
               told ? fabric_state_name (state) : "");
     return text;
