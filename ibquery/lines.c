@@ -10,6 +10,8 @@
 #include "util/file.h"
 #include "util/text.h"
 
+#define VERSION_TEXT "1"
+#define FILE_BYTES (1 << 30)
 #define TIME_FORMAT "%Y-%m-%dT%H:%M:%SZ"
 
 void lines_begin (struct lines_out *out, FILE *fp,
@@ -17,7 +19,7 @@ void lines_begin (struct lines_out *out, FILE *fp,
 {
     out->fp = fp;
     digest_init (&out->digest);
-    lines_put (out, "%s %u", format->magic, format->version);
+    lines_put (out, "%s " VERSION_TEXT, format->magic);
     lines_put (out, "generator " PACKAGE_STRING);
 }
 
@@ -178,17 +180,15 @@ static int check_magic (const struct lines_format *f, const char *line,
                         struct error *err)
 {
     size_t len = strlen (f->magic);
-    char version[12];
 
     if (strncmp (line, f->magic, len) != 0 || line[len] != ' ')
         return error_input (err, "this is not a %s: its first line is not "
-                                 "\"%s %u\"",
-                            f->what, f->magic, f->version);
-    snprintf (version, sizeof (version), "%u", f->version);
-    if (strcmp (line + len + 1, version) != 0)
+                                 "\"%s " VERSION_TEXT "\"",
+                            f->what, f->magic);
+    if (strcmp (line + len + 1, VERSION_TEXT) != 0)
         return error_input (err, "this is a %s of version %.20s, but only "
-                                 "version %u is known",
-                            f->what, line + len + 1, f->version);
+                                 "version " VERSION_TEXT " is known",
+                            f->what, line + len + 1);
     return 0;
 }
 
@@ -276,7 +276,7 @@ int lines_read (FILE *fp, const char *name, const struct lines_format *format,
 {
     struct lines_reading r = { .format = format, .arg = arg };
     size_t len;
-    char *text = file_slurp (fp, format->max, &len, err);
+    char *text = file_slurp (fp, FILE_BYTES, &len, err);
     int rc;
 
     if (!text)

@@ -41,8 +41,6 @@ struct lines_keyword {
 
 struct lines_format {
     const char *magic, *what; /* `what` is for errors: "fabric snapshot" */
-    unsigned int version;
-    size_t max;               /* bytes */
     const struct lines_keyword *keyword;
 };
 

@@ -333,8 +333,6 @@ static const struct lines_keyword keywords[] = {
 static const struct lines_format format = {
     .magic = "pmm-fabric",
     .what = "fabric snapshot",
-    .version = 1,
-    .max = 1 << 30,
     .keyword = keywords,
 };
 

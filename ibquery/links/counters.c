@@ -309,8 +309,6 @@ static const struct lines_keyword keywords[] = {
 static const struct lines_format format = {
     .magic = "pmm-counters",
     .what = "file of counters",
-    .version = 1,
-    .max = 1 << 30,
     .keyword = keywords,
 };
 

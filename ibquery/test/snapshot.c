@@ -271,7 +271,7 @@ static void bad_lines (void)
         { "cable 0002c90000000010/1", "cable 0002c90000000010/1 "
           "0002c90100000010/1 4xWARP", "is not a width and speed" },
         { "cable 0002c90000000010/1", "cable 0002c90000000010/1 "
-          "0002c90100000010/1 5xHDR", "5 lanes" },
+          "0002c90100000010/1 5xHDR", "is not a width and speed" },
         { "cable 0002c90000000010/1", "cable 0002c90000000010/1 "
           "0002c90100000010/1 HDR", "is not a width and speed" },
         { "cable 0002c90000000010/1", "cable 0002c90000000010/1 "
