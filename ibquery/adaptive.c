@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "ibquery/read/smp.h"
 #include "util/alloc.h"
 
 enum {
@@ -25,25 +26,18 @@ enum {
     ALL_LEVELS = 0xffff,
 };
 
-static uint32_t word (const uint8_t *info, int number)
-{
-    const uint8_t *p = info + 4 * number;
-
-    return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
-}
-
 struct fabric_adaptive adaptive_decode (const uint8_t info[ADAPTIVE_INFO])
 {
     struct fabric_adaptive a = { .known = true };
-    uint32_t flags = word (info, 0), off = 0;
+    uint32_t flags = get32 (info), off = 0;
     uint16_t levels = ALL_LEVELS;
 
-    if (!(flags & ON) || (word (info, 1) & GROUPS) == 0)
+    if (!(flags & ON) || (get32 (info + 4) & GROUPS) == 0)
         return a;
     if ((flags & BY_LEVEL) == BY_LEVEL)
-        levels = word (info, 2) >> LEVELS_SHIFT;
+        levels = get32 (info + 8) >> LEVELS_SHIFT;
     if (flags & BY_TRANSPORT)
-        off = word (info, 3);
+        off = get32 (info + 12);
     a.ud = off & NOT_UD ? 0 : levels;
     a.rc = off & NOT_RC ? 0 : levels;
     return a;

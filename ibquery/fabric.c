@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/digest.h"
 #include "ibquery/hosts.h"
+#include "ibquery/lines.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 #include "util/text.h"

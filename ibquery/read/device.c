@@ -216,11 +216,13 @@ static int device_recv (void *arg, struct mads_packet *p,
     return 1;
 }
 
-static bool device_netdisc (void *arg, int64_t max_ms, struct netdisc *t)
+static int64_t device_netdisc (void *arg, int64_t max_ms, mads_take_f take,
+                               void *take_arg)
 {
     const struct umad_device *d = arg;
 
-    return netdisc_read (d->name.ca, d->name.port, &d->opts, max_ms, t);
+    return netdisc_read (d->name.ca, d->name.port, &d->opts, max_ms, take,
+                         take_arg);
 }
 
 static void device_close (void *arg)

@@ -424,61 +424,85 @@ static bool is_zero (const uint8_t *data)
     return memcmp (data, zero, sizeof (zero)) == 0;
 }
 
-/* Take a port. Return whether it has a cable on which both ends agree. An
- * adapter's port without one is skipped, except the local port.
+/* Forget the cables of a node on which its far ends do not agree, and an
+ * adapter's port without one, except the local port. Return whether a cable is
+ * left.
  */
-static bool take_port (struct explore *e, uint32_t node, unsigned int num,
-                       const struct netdisc *t)
+static bool check_cables (struct explore *e, uint32_t node)
 {
-    const struct netdisc_port *from = &t->port[t->node[node].first + num];
-    const struct explored_node *n = e->node[node];
-    struct explored_port *p = &n->port[num];
-    bool agreed = false;
+    struct explored_node *n = e->node[node];
+    bool reached = false;
 
-    if (num > 0 && from->far < t->nnodes && from->far_port >= 1
-        && from->far_port <= attr_node (t->node[from->far].info).nports) {
-        const struct netdisc_port *far
-            = &t->port[t->node[from->far].first + from->far_port];
+    for (unsigned int num = 0; num <= n->info.nports; num++) {
+        struct explored_port *p = &n->port[num], *far;
+        bool agreed = num > 0 && p->far < e->nnodes && p->far_port >= 1
+                      && p->far_port <= e->node[p->far]->info.nports;
 
-        agreed = far->far == node && far->far_port == num;
+        if (agreed) {
+            far = &e->node[p->far]->port[p->far_port];
+            agreed = far->far == node && far->far_port == num;
+        }
+        reached |= agreed;
+        if (!agreed && !explored_is_switch (n)
+            && (node > 0 || num != n->info.local_port))
+            *p = (struct explored_port){ 0 };
+        if (!agreed)
+            p->far = EXPLORE_NONE;
     }
-    if (agreed) {
-        p->far = from->far;
-        p->far_port = from->far_port;
-    }
-    if (!explored_is_switch (n)) {
-        if (!agreed && (node > 0 || num != n->info.local_port))
-            return false;
-        p->guid = from->guid;
-    }
-    if (!is_zero (from->info))
-        set_port (p, from->info);
-    return agreed;
+    return reached;
 }
 
-/* Take all nodes. Return whether they are plausible: the local node comes
- * first, and every other node has a cable.
- */
-static bool take_netdisc (struct explore *e, const struct netdisc *t)
-{
-    for (uint32_t i = 0; i < t->nnodes; i++) {
-        const struct netdisc_node *from = &t->node[i];
-        const struct node_attr info = attr_node (from->info);
-        bool reached = i == 0;
+struct netdisc_taking {
+    struct explore *e;
+    bool sound; /* the nodes are plausible: the local node comes first, and
+                   every other node has a cable */
+};
 
-        if (!is_plausible (&info)
+/* Take all nodes (a mads_take_f). */
+static int64_t take_netdisc (void *arg, FILE *fp)
+{
+    struct netdisc_taking *t = arg;
+    struct explore *e = t->e;
+    struct netdisc_answer answer;
+    size_t nports = 0;
+
+    if (fread (&answer, sizeof (answer), 1, fp) != 1
+        || answer.magic != NETDISC_MAGIC || answer.nnodes > FABRIC_MAX_NODES)
+        return -1;
+    for (uint32_t i = 0; i < answer.nnodes; i++) {
+        struct netdisc_node from;
+        struct explored_node *n;
+        struct node_attr info;
+
+        if (fread (&from, sizeof (from), 1, fp) != 1)
+            return -1;
+        info = attr_node (from.info);
+        nports += info.nports + 1U;
+        if (!is_plausible (&info) || nports > FABRIC_MAX_PORTS
             || map_find (&e->by_guid, info.guid) != EXPLORE_NONE
-            || (i == 0) != (from->to.hops == 0))
-            return false;
-        add_node (e, &info, &from->to);
-        if (!is_zero (from->desc))
-            set_desc (e->node[i], from->desc);
-        for (unsigned int k = 0; k <= info.nports; k++)
-            reached |= take_port (e, i, k, t);
-        if (!reached)
-            return false;
+            || from.to.hops > MADS_HOPS || (i == 0) != (from.to.hops == 0))
+            return (int64_t)answer.mads;
+        add_node (e, &info, &from.to);
+        n = e->node[i];
+        if (!is_zero (from.desc))
+            set_desc (n, from.desc);
+        for (unsigned int k = 0; k <= info.nports; k++) {
+            struct netdisc_port port;
+
+            if (fread (&port, sizeof (port), 1, fp) != 1)
+                return -1;
+            n->port[k].far = port.far;
+            n->port[k].far_port = port.far_port;
+            if (!explored_is_switch (n))
+                n->port[k].guid = port.guid;
+            if (!is_zero (port.info))
+                set_port (&n->port[k], port.info);
+        }
     }
-    return t->nnodes > 0;
+    t->sound = e->nnodes > 0;
+    for (uint32_t i = 0; i < e->nnodes; i++)
+        t->sound &= check_cables (e, i) || i == 0;
+    return (int64_t)answer.mads;
 }
 
 /* Ask for PortInfo of an adapter's port through the cable that leads to it. */
@@ -519,18 +543,14 @@ static int complete (struct explore *e, struct error *err)
 
 int explore_all (struct explore *e, struct error *err)
 {
+    struct netdisc_taking t = { .e = e };
     bool no_tables = e->no_tables;
-    struct netdisc t;
 
-    if (mads_netdisc (e->mads, &t)) {
-        bool sound = take_netdisc (e, &t);
-
-        netdisc_clear (&t);
-        if (sound)
-            return complete (e, err);
-        explore_clear (e);
-        e->no_tables = no_tables;
-    }
+    mads_netdisc (e->mads, take_netdisc, &t);
+    if (t.sound)
+        return complete (e, err);
+    explore_clear (e);
+    e->no_tables = no_tables;
     ask (e, 0, &e->self, ATTR_NODE_INFO, 0, 0);
     return explore_run (e, err);
 }

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "ibquery/read/smp.h"
-#include "ibquery/read/netdisc.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 
@@ -375,22 +374,22 @@ int mads_run (struct mads *m, struct error *err)
     return 0;
 }
 
-bool mads_netdisc (struct mads *m, struct netdisc *t)
+void mads_netdisc (struct mads *m, mads_take_f take, void *arg)
 {
     const struct mads_options *o = &m->opts;
-    int64_t ms = NETDISC_MS;
+    int64_t ms = NETDISC_MS, used;
 
     if (!m->wire.netdisc || o->max > 0
         || (o->rate > 0 && o->rate < mads_defaults.rate))
-        return false;
+        return;
     /* Half of the time is for asking what it leaves out. */
     if (o->deadline_ms > 0 && (end_us (m) - now_us (m)) / 2000 < ms)
         ms = (end_us (m) - now_us (m)) / 2000;
-    if (ms <= 0 || !m->wire.netdisc (m->wire.arg, ms, t))
-        return false;
-    m->counts.sent += t->mads;
-    m->counts.answered += t->mads;
-    return true;
+    if (ms > 0
+        && (used = m->wire.netdisc (m->wire.arg, ms, take, arg)) > 0) {
+        m->counts.sent += used;
+        m->counts.answered += used;
+    }
 }
 
 int mads_pause (struct mads *m, unsigned int ms, struct error *err)

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "util/error.h"
 
@@ -98,7 +99,10 @@ struct mads_packet {
     bool lost;    /* on receive: the MAD sent, which got no answer */
 };
 
-struct netdisc;
+/* Take what libibnetdisc found (netdisc.h). Return the number of MADs that it
+ * used, -1 if that is not an answer.
+ */
+typedef int64_t (*mads_take_f) (void *arg, FILE *fp);
 
 /* What carries MADs. All calls get `arg`. */
 struct mads_wire {
@@ -114,10 +118,11 @@ struct mads_wire {
      * CLOCK_MONOTONIC.
      */
     int64_t (*now_us) (void *arg);
-    /* Read all nodes and cables at once (netdisc.h), for at most max_ms; NULL:
-     * not available. False: failed.
+    /* Read all nodes and cables at once, for at most max_ms; NULL: not
+     * available. Return what `take` returns, -1 if it is not called.
      */
-    bool (*netdisc) (void *arg, int64_t max_ms, struct netdisc *t);
+    int64_t (*netdisc) (void *arg, int64_t max_ms, mads_take_f take,
+                        void *take_arg);
     void *arg;
 };
 
@@ -138,10 +143,10 @@ void mads_get (struct mads *m, const struct mads_request *request);
 int mads_run (struct mads *m, struct error *err);
 
 /* Ask the wire for all nodes and cables at once. It respects the window, but
- * not rate and max. Return false if either is set, or if the wire cannot do
- * this or fails.
+ * not rate and max: if either is set, or if the wire cannot do this, `take` is
+ * not called.
  */
-bool mads_netdisc (struct mads *m, struct netdisc *t);
+void mads_netdisc (struct mads *m, mads_take_f take, void *arg);
 
 /* Wait, but not beyond the deadline. Return 0, or -1 with err at the deadline.
  */

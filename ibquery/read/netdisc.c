@@ -5,8 +5,6 @@
  * tests has threads, and two processes must not share the state of a device.
  *
  * Question and answer are structs, exchanged by two processes of one program.
- * The answer is the counts, then each node with its ports; the asking process
- * checks bounds.
  */
 #include "config.h"
 #include "ibquery/read/netdisc.h"
@@ -31,7 +29,7 @@
 #include "util/alloc.h"
 #include "util/map.h"
 
-enum { MAGIC = 0x504d4d54, RETRIES = 1 };
+enum { RETRIES = 1 };
 
 extern char **environ;
 
@@ -42,11 +40,6 @@ struct netdisc_question {
     unsigned int window, timeout_ms;
     uint64_t mkey;
     int64_t max_ms;
-};
-
-struct netdisc_answer {
-    uint32_t magic, nnodes;
-    uint64_t mads;
 };
 
 /*
@@ -81,7 +74,7 @@ static void put_node (FILE *fp, const ibnd_node_t *n, const struct map *index)
 /* The local node comes first. */
 static int put_fabric (FILE *fp, const ibnd_fabric_t *f)
 {
-    struct netdisc_answer answer = { MAGIC, 1, f->total_mads_used };
+    struct netdisc_answer answer = { NETDISC_MAGIC, 1, f->total_mads_used };
     struct map index = { 0 };
 
     map_put (&index, f->from_node->guid, 0);
@@ -123,7 +116,7 @@ int netdisc_answer (void)
 
     if (!fp || null < 0
         || recv (STDIN_FILENO, &q, sizeof (q), MSG_WAITALL) != sizeof (q)
-        || q.magic != MAGIC)
+        || q.magic != NETDISC_MAGIC)
         return ERROR_INPUT;
     limit_life (q.max_ms);
     dup2 (null, STDOUT_FILENO);
@@ -140,36 +133,6 @@ int netdisc_answer (void)
 /*
  * The asking process
  */
-
-/* Read the answer. False if it is not whole or not valid. */
-static bool take_answer (FILE *fp, struct netdisc *t)
-{
-    struct netdisc_answer answer;
-    size_t nports = 0;
-
-    if (fread (&answer, sizeof (answer), 1, fp) != 1 || answer.magic != MAGIC
-        || answer.nnodes > FABRIC_MAX_NODES)
-        return false;
-    t->mads = answer.mads;
-    while (t->nnodes < answer.nnodes) {
-        struct netdisc_node n;
-        unsigned int last;
-
-        if (fread (&n, sizeof (n), 1, fp) != 1 || n.to.hops > MADS_HOPS)
-            return false;
-        n.first = nports;
-        t->node = xgrow (t->node, t->nnodes, sizeof (*t->node));
-        t->node[t->nnodes++] = n;
-        last = attr_node (n.info).nports;
-        for (unsigned int i = 0; i <= last; i++, nports++) {
-            t->port = xgrow (t->port, nports, sizeof (*t->port));
-            if (nports == FABRIC_MAX_PORTS
-                || fread (&t->port[nports], sizeof (*t->port), 1, fp) != 1)
-                return false;
-        }
-    }
-    return true;
-}
 
 /* Start the process; end[0] is this side of a socket to it. Return -1 on
  * failure.
@@ -195,11 +158,12 @@ static pid_t start (int end[2])
     return -1;
 }
 
-bool netdisc_read (const char *ca, int port, const struct mads_options *opts,
-                    int64_t max_ms, struct netdisc *t)
+int64_t netdisc_read (const char *ca, int port,
+                      const struct mads_options *opts, int64_t max_ms,
+                      mads_take_f take, void *arg)
 {
     struct netdisc_question q = {
-        .magic = MAGIC,
+        .magic = NETDISC_MAGIC,
         .port = port,
         .window = opts->window,
         .timeout_ms = opts->timeout_ms,
@@ -208,19 +172,16 @@ bool netdisc_read (const char *ca, int port, const struct mads_options *opts,
     };
     int end[2];
     pid_t pid = start (end);
-    bool whole;
+    int64_t rc = -1;
     FILE *fp;
 
-    *t = (struct netdisc){ 0 };
     if (pid < 0)
-        return false;
+        return -1;
     snprintf (q.ca, sizeof (q.ca), "%s", ca);
     fp = xcheck (fdopen (end[0], "r"));
-    whole = send (end[0], &q, sizeof (q), MSG_NOSIGNAL) == sizeof (q)
-            && take_answer (fp, t);
+    if (send (end[0], &q, sizeof (q), MSG_NOSIGNAL) == sizeof (q))
+        rc = take (arg, fp);
     fclose (fp);
     waitpid (pid, NULL, 0);
-    if (!whole)
-        netdisc_clear (t);
-    return whole;
+    return rc;
 }

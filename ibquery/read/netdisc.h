@@ -9,16 +9,29 @@
 #ifndef IBQUERY_NETDISC_H
 #define IBQUERY_NETDISC_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "ibquery/read/mads.h"
 
 #define NETDISC_NONE UINT32_MAX /* as EXPLORE_NONE */
 
-enum { NETDISC_DATA = 64 /* bytes of an SMP's data */ };
+enum { NETDISC_MAGIC = 0x504d4d54, NETDISC_DATA = 64 /* bytes of an SMP's */ };
+
+/* The answer of the process: the counts; then for each node, the local one
+ * first, a struct netdisc_node and its ports from 0.
+ */
+struct netdisc_answer {
+    uint32_t magic, nnodes;
+    uint64_t mads; /* MADs used */
+};
+
+struct netdisc_node {
+    uint8_t info[NETDISC_DATA]; /* NodeInfo */
+    uint8_t desc[NETDISC_DATA]; /* zero: not received */
+    struct mads_to to;
+};
 
 struct netdisc_port {
     uint64_t guid;
@@ -27,33 +40,12 @@ struct netdisc_port {
     uint8_t info[NETDISC_DATA]; /* PortInfo; zero: not received */
 };
 
-struct netdisc_node {
-    uint8_t info[NETDISC_DATA]; /* NodeInfo */
-    uint8_t desc[NETDISC_DATA]; /* zero: not received */
-    struct mads_to to;
-    size_t first;     /* port[first + i] is number i; 0 is a switch's port 0 */
-};
-
-/* The local node is the first. */
-struct netdisc {
-    struct netdisc_node *node;
-    size_t nnodes;
-    struct netdisc_port *port;
-    uint64_t mads;    /* MADs used */
-};
-
-static inline void netdisc_clear (struct netdisc *t)
-{
-    free (t->node);
-    free (t->port);
-    *t = (struct netdisc){ 0 };
-}
-
-/* Read through a port of this machine, for at most max_ms. False: the library
- * failed or took longer.
+/* Read through a port of this machine, for at most max_ms; `take` gets the
+ * answer. Return what it returns; -1: the process could not be started.
  */
-bool netdisc_read (const char *ca, int port, const struct mads_options *opts,
-                    int64_t max_ms, struct netdisc *t);
+int64_t netdisc_read (const char *ca, int port,
+                      const struct mads_options *opts, int64_t max_ms,
+                      mads_take_f take, void *arg);
 
 /* The main function of that process: it reads the question from standard input,
  * a socket, and answers there; it is killed if it takes too long. Returns the

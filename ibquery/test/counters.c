@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/digest.h"
+#include "ibquery/lines.h"
 #include "tests/tap.h"
 
 #define HASH "0123456789abcdef0123456789abcdef"

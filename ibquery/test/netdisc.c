@@ -23,7 +23,14 @@
 enum { SEED = 20261122 };
 
 static struct agents *agents; /* who are asked */
-static struct netdisc found;  /* what the library says */
+
+/* What the library says. */
+static struct {
+    struct netdisc_node *node;
+    size_t *first;            /* port[first[i] + k] is node i's port k */
+    size_t nnodes;
+    struct netdisc_port *port;
+} found;
 static struct rng rng;
 
 /* What happens while the library is at work. */
@@ -46,26 +53,32 @@ static void happen (void)
     change.becomes = NULL;
 }
 
-static bool library (void *arg, int64_t max_ms, struct netdisc *t)
+static int64_t library (void *arg, int64_t max_ms, mads_take_f take,
+                        void *take_arg)
 {
-    size_t nports = 0;
+    const struct netdisc_answer answer
+        = { NETDISC_MAGIC, (uint32_t)found.nnodes, 1 };
+    FILE *fp = tmpfile ();
+    int64_t rc;
 
     (void)arg;
     (void)max_ms;
     if (found.nnodes == 0)
-        return false;
-    for (size_t i = 0; i < found.nnodes; i++)
-        nports += attr_node (found.node[i].info).nports + 1U;
-    *t = found;
-    t->node = xarray (found.nnodes, sizeof (*t->node));
-    t->port = xarray (nports, sizeof (*t->port));
-    memcpy (t->node, found.node, found.nnodes * sizeof (*t->node));
-    memcpy (t->port, found.port, nports * sizeof (*t->port));
+        return -1;
+    fwrite (&answer, sizeof (answer), 1, fp);
+    for (size_t i = 0; i < found.nnodes; i++) {
+        fwrite (&found.node[i], sizeof (found.node[i]), 1, fp);
+        fwrite (&found.port[found.first[i]], sizeof (*found.port),
+                attr_node (found.node[i].info).nports + 1U, fp);
+    }
+    rewind (fp);
+    rc = take (take_arg, fp);
+    fclose (fp);
     if (change.becomes) {
         happen ();
         find_all ();
     }
-    return true;
+    return rc;
 }
 
 static struct mads *engine (struct agents *a, bool with_library)
@@ -88,6 +101,14 @@ static int on_node_info (void *arg, uint64_t cookie,
     return 0;
 }
 
+static void clear_found (void)
+{
+    free (found.node);
+    free (found.first);
+    free (found.port);
+    memset (&found, 0, sizeof (found));
+}
+
 /* What the library would find of the agents' fabric: all of it. */
 static void find_all (void)
 {
@@ -96,18 +117,19 @@ static void find_all (void)
     struct explore found_by = { .mads = m }, *e = &found_by;
     size_t nports = 0;
 
-    netdisc_clear (&found);
+    clear_found ();
     e->no_tables = true;
     if (explore_all (e, NULL) < 0)
         exit (1);
     found.nnodes = e->nnodes;
     found.node = xcalloc (e->nnodes, sizeof (*found.node));
+    found.first = xcalloc (e->nnodes, sizeof (*found.first));
     for (size_t i = 0; i < e->nnodes; i++) {
         const struct explored_node *n = e->node[i];
         struct netdisc_node *d = &found.node[i];
 
         d->to = n->to;
-        d->first = nports;
+        found.first[i] = nports;
         memcpy (d->desc, n->desc, NETDISC_DATA);
         for (unsigned int k = 0; k <= n->info.nports; k++, nports++) {
             const struct explored_port *p = &n->port[k];
@@ -174,7 +196,7 @@ static void begin (const struct fabric *f)
 
 static void end (void)
 {
-    netdisc_clear (&found);
+    clear_found ();
     agents_destroy (agents);
 }
 
@@ -185,7 +207,7 @@ static uint64_t asked (enum attr attr)
 
 static struct netdisc_port *port_of (size_t node, unsigned int num)
 {
-    return &found.port[found.node[node].first + num];
+    return &found.port[found.first[node] + num];
 }
 
 static unsigned int ports_of (size_t node)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/digest.h"
+#include "ibquery/lines.h"
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
 #include "util/rng.h"
