@@ -644,9 +644,12 @@ uint32_t fabric_endpoint_at (const struct fabric *f, uint64_t node_guid,
                              unsigned int port)
 {
     uint32_t node = fabric_find_node (f, node_guid);
-    const struct fabric_node *n = &f->node[node == FABRIC_NONE ? 0 : node];
+    const struct fabric_node *n;
 
-    if (node == FABRIC_NONE || port < 1 || port > n->nports)
+    if (node == FABRIC_NONE)
+        return FABRIC_NONE;
+    n = &f->node[node];
+    if (port < 1 || port > n->nports)
         return FABRIC_NONE;
     for (uint32_t i = 0; n->host != FABRIC_NONE && i < f->host[n->host].count;
          i++)

@@ -229,7 +229,8 @@ static void compare_cables (struct diff_work *w)
     for (size_t i = 0; i < c->same.n; i++)
         if (is_retrained (w, c->same.v[i]))
             pairs_add (&w->d->retrained, c->same.v[i].a, c->same.v[i].b);
-    for (struct cable_move *m = c->move; m < c->move + c->nmoves; m++) {
+    for (size_t i = 0; i < c->nmoves; i++) {
+        struct cable_move *m = &c->move[i];
         const struct fabric_link *l = &b->link[m->cable.b];
         bool at_a = after.v[m->cable.b].a == m->stays;
 
