@@ -5,7 +5,7 @@
  * file, and the last line is used in the error. This is not thread-safe.
  */
 #include "config.h"
-#include "ibquery/read/device.h"
+#include "ibquery/read/discover.h"
 
 #include <endian.h>
 #include <errno.h>

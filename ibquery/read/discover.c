@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ibquery/read/device.h"
 #include "ibquery/read/smp.h"
 
 enum {
@@ -213,7 +212,8 @@ static struct fabric *read_once (struct pass *o, struct error *err)
     o->sure = o->stale = o->final = false;
     if ((quiet = wait_for_sm (o->m, &sm, err)) < 0)
         return NULL;
-    if ((rc = o->ask (o->arg, &e, err)) != 0) {
+    rc = o->ask ? o->ask (o->arg, &e, err) : explore_all (&e, err);
+    if (rc != 0) {
         o->final = rc > 0;
         goto done;
     }
@@ -276,16 +276,10 @@ struct fabric *steady_read_by (struct mads *m, const char *source,
     return NULL;
 }
 
-static int ask_all (void *arg, struct explore *e, struct error *err)
-{
-    (void)arg;
-    return explore_all (e, err);
-}
-
 struct fabric *steady_read (struct mads *m, const char *source,
                             struct error *err)
 {
-    return steady_read_by (m, source, ask_all, NULL, err);
+    return steady_read_by (m, source, NULL, NULL, err);
 }
 
 struct fabric *discover (const struct discover_options *opts,

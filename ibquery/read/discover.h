@@ -26,6 +26,35 @@
 #include "ibquery/read/explore.h"
 #include "ibquery/read/mads.h"
 
+/*
+ * The wire of a real adapter: its umad device
+ */
+
+enum { DEVICE_NAME_MAX = 32 };
+
+struct device_port {
+    char ca[DEVICE_NAME_MAX];
+    int port;
+    uint64_t subnet; /* the prefix of its GIDs */
+};
+
+/* The active ports of this machine, in a fixed order: *n of them; the caller
+ * frees the array. NULL with err (ERROR_WORLD) if there are none.
+ */
+struct device_port *device_ports (size_t *n, struct error *err);
+
+/* Open port `port` (0: the first active one) of `ca` (NULL: the first with an
+ * active port); *used is set to the port opened. NULL with err (ERROR_WORLD):
+ * no device, no access to it, or no subnet manager has configured the port.
+ */
+struct mads *device_open (const char *ca, int port,
+                          const struct mads_options *opts,
+                          struct device_port *used, struct error *err);
+
+/*
+ * Reading
+ */
+
 /* Read only what the messages between some hosts use: a job's part of the
  * fabric, at a cost that grows with the size of the job.
  *
@@ -36,9 +65,9 @@
  *
  * A hint is any fabric that contains the hosts, however old. Only their LIDs
  * are taken from it, and verified: if one belongs to another host or has no
- * route, or a port has more, the hint is rejected. Then, and without a hint, the nodes
- * and cables of the whole fabric are read first, but no tables. A hint can hide
- * only a rail that its host did not have at that time.
+ * route, or a port has more, the hint is rejected. Then, and without a hint,
+ * the nodes and cables of the whole fabric are read first, but no tables. A
+ * hint can hide only a rail that its host did not have at that time.
  *
  * The result is marked as a part (struct fabric's `part`): the hosts with these
  * ports, the switches on their paths with the used ports and table entries, and

@@ -84,8 +84,8 @@ static int missing (const struct explored_node *n, uint32_t mod,
 static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
                       struct error *err);
 
-/* tries 0: as often as the options say. For NodeInfo, mod is the port that leads
- * to the node.
+/* tries 0: as often as the options say. For NodeInfo, mod is the port that
+ * leads to the node.
  */
 static void ask (struct explore *e, uint32_t node, const struct mads_to *to,
                  enum attr attr, uint32_t mod, uint8_t tries)

@@ -63,7 +63,7 @@ struct explore {
     size_t nnodes;
     struct map by_guid;         /* nodes */
     bool on_demand;             /* explore_start */
-    bool no_tables;             /* explore_all leaves out the switches' tables */
+    bool no_tables;             /* explore_all leaves out the tables */
     bool part;                  /* only what is `used` becomes part of the
                                    fabric */
     bool moved;                 /* explore_look: a switch has changed since its

@@ -24,7 +24,7 @@
 #include <infiniband/ibnetdisc.h>
 
 #include "ibquery/fabric.h"
-#include "ibquery/read/device.h"
+#include "ibquery/read/discover.h"
 #include "ibquery/read/smp.h"
 #include "util/alloc.h"
 #include "util/map.h"

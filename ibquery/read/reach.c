@@ -24,7 +24,7 @@ struct reach {
     uint16_t *lid;           /* [nlids] of the hosts, ascending */
     size_t nlids;
     bool wanted[FABRIC_MAX_LID + 1]; /* by LID: it is in the list */
-    uint8_t **entry;         /* [nnodes] the entries that are used; NULL: none */
+    uint8_t **entry;         /* [nnodes] what is used of its table, or NULL */
     bool asked;              /* since the last answers */
 };
 

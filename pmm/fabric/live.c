@@ -20,7 +20,6 @@
 #include "ibquery/links/counters.h"
 #include "ibquery/publish.h"
 #include "ibquery/read/collect.h"
-#include "ibquery/read/device.h"
 #include "ibquery/read/discover.h"
 #include "ibquery/read/netdisc.h"
 #include "ibquery/snapshot.h"
