@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * The digest: two lanes of multiply and rotate. For a given state the step is a bijection
- * of the word, and for a given word one of the state. Lane b is one step behind
- * lane a, so a difference cannot disappear from both in fewer than three words.
- * The murmur3 finaliser mixes the state.
+ * The digest: two lanes of multiply and rotate. For a given state the step is a
+ * bijection of the word, and for a given word one of the state. Lane b is one
+ * step behind lane a, so a difference cannot disappear from both in fewer than
+ * three words. The murmur3 finaliser mixes the state.
  */
 #include "config.h"
 #include "ibquery/lines.h"

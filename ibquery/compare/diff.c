@@ -5,8 +5,8 @@
  * have their own numbers; a port of b that a also has gets a's number; all
  * other ports of b follow.
  *
- * Endpoints with the same first switch have the same routes from there on: one
- * of them is walked for all. The routes of both fabrics are walked side by side.
+ * Endpoints with the same first switch have the same routes from there on, so
+ * one of them is walked for all, in both fabrics side by side.
  */
 #include "config.h"
 #include "ibquery/compare/diff.h"

@@ -222,7 +222,8 @@ static char *summary (const struct diff *d)
         put_end (fp, d->a, d->cables.move[i].from);
         fprintf (fp, " > ");
         put_end (fp, d->b, d->cables.move[i].to);
-        fprintf (fp, d->cables.move[i].swap == FABRIC_NONE ? "; " : " swapped; ");
+        fprintf (fp, d->cables.move[i].swap == FABRIC_NONE ? "; "
+                                                           : " swapped; ");
     }
     for (size_t i = 0; i < d->cables.lost.n; i++)
         put_link (fp, "lost", d->a, d->cables.lost.v[i].a);
