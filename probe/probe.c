@@ -394,14 +394,6 @@ static int run_part (struct group *g, struct plan_part *part,
  * Results
  */
 
-/* Copy bytes, if any. Return the end. */
-static uint8_t *put (uint8_t *p, const void *data, size_t len)
-{
-    if (len > 0)
-        memcpy (p, data, len);
-    return p + len;
-}
-
 /* Call this while the process is where it measured: it describes the host. */
 static void pack_result (const struct group *g, const struct plan_part *part,
                          struct group_blob *blob)
@@ -434,9 +426,11 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     wire_put (p + 12, len, 1);
     wire_put (p + 13, remark_len, 2);
     wire_put (p + 15, about_len, 1);
-    p = put (p + RESULT_HEADER, trouble, len);
-    p = put (p, remark, remark_len);
-    p = put (p, about, about_len);
+    p += RESULT_HEADER;
+    memcpy (p, trouble ? trouble : "", len);
+    memcpy (p + len, remark, remark_len);
+    memcpy (p + len + remark_len, about, about_len);
+    p += len + remark_len + about_len;
     free (remark);
     for (size_t i = 0; i < rows_of (part); i++) {
         wire_put (p, part->echoes[i], 2);
@@ -600,29 +594,18 @@ static int ask_others (struct group *g, enum group_kind kind,
     return rc;
 }
 
-/* A side of a probe of the plan: who pings whom. */
-struct side {
-    uint32_t own, other; /* endpoints */
-};
-
-static struct side side_of (const struct probe *probe, size_t which)
-{
-    return which ? (struct side){ probe->b, probe->a }
-                 : (struct side){ probe->a, probe->b };
-}
-
 /* Add a task for one side of a probe to the part of the member that pings. */
 static int add_task (const struct group *g, const struct probe_stage *stage,
-                     size_t round, struct side side, size_t which,
+                     size_t round, const struct probe *probe, size_t side,
                      struct plan_part *part, struct error *err)
 {
-    const struct probe_end *own = &stage->end[side.own];
-    const struct probe_end *other = &stage->end[side.other];
+    const struct probe_end *own = &stage->end[side ? probe->b : probe->a];
+    const struct probe_end *other = &stage->end[side ? probe->a : probe->b];
     size_t m = g->member_of[own->peer];
     struct plan_part *p = &part[m];
     struct plan_task task = {
         .round = (uint32_t)(round - stage->first),
-        .side = (uint8_t)which,
+        .side = (uint8_t)side,
         .ping = { .rail = own->peer - g->first[m], .peer = other->peer,
                   .way = { own->lid, other->lid } },
     };
@@ -654,8 +637,7 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
         const struct probe *probe = plan_round (stage->plan, round, &n);
 
         for (size_t i = 0; i < 2 * n; i++)
-            if (add_task (g, stage, round, side_of (&probe[i / 2], i % 2),
-                          i % 2, part, err) < 0)
+            if (add_task (g, stage, round, &probe[i / 2], i % 2, part, err) < 0)
                 return -1;
     }
     for (size_t m = 0; m < g->n; m++)
@@ -691,7 +673,7 @@ static void join_results (struct group *g, const struct probe_stage *stage,
         const struct probe *probe = plan_round (stage->plan, round, &n);
 
         for (size_t i = 0; i < 2 * n; i++) {
-            uint32_t own = side_of (&probe[i / 2], i % 2).own;
+            uint32_t own = i % 2 ? probe[i / 2].b : probe[i / 2].a;
             uint32_t peer = end[own].peer;
             const struct plan_part *of = &part[g->member_of[peer]];
             size_t row = next[g->member_of[peer]]++;
