@@ -23,6 +23,16 @@ enum { MANY = 4 /* more than one in so many hosts */ };
 
 static const double sure = 3; /* standard errors */
 
+/* A link that an audit suspects, of any host or of none. */
+struct suspected_link {
+    const char *link;
+    uint64_t audit;
+    const struct policy_finding *finding;
+    bool explains; /* it may be why something became slow; false for links that
+                      always were */
+    bool fails;    /* it is in a fresh FAIL */
+};
+
 const char *doubt_text (enum doubt doubt)
 {
     static const char *const text[] = {
@@ -63,35 +73,38 @@ static bool is_fresh (int64_t time, int64_t now,
     return time >= 0 && time <= now && now - time <= cfg->confirm_within_s;
 }
 
-/* The host that a FAIL suspects, or the first of several; NULL: none, or the
- * finding is no FAIL.
- */
-static const char *fail_host (const struct policy_finding *f)
+/* Why an audit counts against no host. *fails: whether it FAILs any. */
+static enum doubt doubt_of (const struct policy_audit *a, bool *fails)
 {
-    bool alone;
-
-    return f->level == VERDICT_FAIL ? finding_host (f, &alone) : NULL;
-}
-
-static enum doubt doubt_of (const struct policy_audit *a)
-{
-    const char **host;
+    const char **host = xarray (a->nfindings, sizeof (*host));
+    bool common = false, alone;
     size_t n = 0;
 
-    if (!a->whole || a->asked > a->nodes + a->asked / MANY)
-        return DOUBT_INCOMPLETE;
-    for (size_t i = 0; i < a->nfindings; i++)
-        if (a->finding[i].level >= VERDICT_UNKNOWN
-            && (a->finding[i].kind == FINDING_SWITCH
-                || a->finding[i].kind == FINDING_ROUTE))
-            return DOUBT_COMMON;
-    host = xarray (a->nfindings, sizeof (*host));
-    for (size_t i = 0; i < a->nfindings; i++)
-        if ((host[n] = fail_host (&a->finding[i])))
+    for (size_t i = 0; i < a->nfindings; i++) {
+        const struct policy_finding *f = &a->finding[i];
+
+        common |= f->level >= VERDICT_UNKNOWN
+                  && (f->kind == FINDING_SWITCH || f->kind == FINDING_ROUTE);
+        if (f->level == VERDICT_FAIL && (host[n] = finding_host (f, &alone)))
             n++;
+    }
+    *fails = n > 0;
     n = text_unique (host, n);
     free (host);
+    if (!a->whole || a->asked > a->nodes + a->asked / MANY)
+        return DOUBT_INCOMPLETE;
+    if (common)
+        return DOUBT_COMMON;
     return n > 1 && n > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
+}
+
+enum doubt audit_doubt (const struct policy_audit *a, int64_t now,
+                        const struct policy_config *cfg)
+{
+    bool fails;
+    enum doubt doubt = doubt_of (a, &fails);
+
+    return fails && is_fresh (a->time, now, cfg) ? doubt : DOUBT_NONE;
 }
 
 /* What a finding says about each of its suspects, and in *doubt, why its audit
@@ -159,41 +172,16 @@ static void add_finding (struct evidence *e, const struct policy_audit *a,
 
         if (s->host)
             e->event[e->nevents++] = (struct link_event){
-                .host = s->host, .link = s->link,
-                .port = s->port ? s->port : "", .leader = a->leader,
-                .peer = s->peer, .finding = f, .audit = a->id,
-                .time = a->time, .seen = what, .fresh = fresh,
-                .doubt = counts ? DOUBT_NONE : doubt, .place = i,
+                .host = s->host, .link = s->link, .a = a, .finding = f,
+                .suspect = s, .audit = a->id, .time = a->time, .seen = what,
+                .fresh = fresh, .doubt = counts ? DOUBT_NONE : doubt,
                 .excess_ns = isfinite (f->excess_ns) ? f->excess_ns : 0,
-                .expected_ns = f->expected_ns,
             };
         if (explains || fails)
             e->suspected[e->nsuspected++] = (struct suspected_link){
                 .link = s->link, .audit = a->id, .finding = f,
                 .explains = explains, .fails = fails,
             };
-    }
-}
-
-static void add_audit (struct evidence *e, const struct policy_input *in,
-                       const struct policy_audit *a,
-                       const struct policy_config *cfg)
-{
-    bool fresh = is_fresh (a->time, in->now, cfg);
-    enum doubt doubt = doubt_of (a);
-    bool fails = false;
-
-    for (size_t i = 0; i < a->nfindings; i++) {
-        add_finding (e, a, &a->finding[i], doubt, fresh, cfg);
-        fails = fails || fail_host (&a->finding[i]);
-    }
-    if (a->id > e->newest)
-        e->newest = a->id;
-    e->future += a->time > in->now;
-    if (fails && doubt != DOUBT_NONE && fresh) {
-        e->doubted[doubt]++;
-        if (a->id > e->doubted_last[doubt])
-            e->doubted_last[doubt] = a->id;
     }
 }
 
@@ -225,10 +213,10 @@ static int compare_places (const struct link_event *a,
 
     if (!order)
         order = util_compare (a->audit, b->audit);
-    return order ? order
-                 : (int)(a->seen == SEEN_SIGN) - (int)(b->seen == SEEN_SIGN);
+    return order ? order : (int)!a->a - (int)!b->a;
 }
 
+/* Within an audit the worst comes first; of signs, the newest. */
 static int compare_events (const void *va, const void *vb)
 {
     const struct link_event *a = va;
@@ -236,15 +224,15 @@ static int compare_events (const void *va, const void *vb)
     const struct policy_finding *f = a->finding, *g = b->finding;
     int order = compare_places (a, b);
 
-    /* within an audit the worst comes first; of signs, the newest */
     if (!order)
         order = util_compare (b->seen, a->seen);
     if (!order)
         order = (int)b->fresh - (int)a->fresh;
     if (!order)
         order = util_compare (b->excess_ns, a->excess_ns);
-    if (!order)
-        order = util_compare (a->place, b->place);
+    if (!order && f && g)
+        order = util_compare (a->suspect - f->suspect,
+                              b->suspect - g->suspect);
     if (!order)
         order = util_compare (b->time, a->time);
     if (!order)
@@ -253,47 +241,38 @@ static int compare_events (const void *va, const void *vb)
         order = util_compare (f->nsuspects, g->nsuspects);
     for (size_t i = 0; !order && f && g && i < f->nsuspects; i++)
         order = strcmp (f->suspect[i].link, g->suspect[i].link);
-    return order ? order : strcmp (a->port, b->port);
+    return order;
 }
 
 /* Merge the events of an audit; the events of a link are a track. */
 static void make_tracks (struct evidence *e)
 {
-    size_t n = 0;
+    struct link_event *to = e->event;
 
-    for (size_t i = 0; i < e->nevents; i++)
-        if (n > 0 && compare_places (&e->event[n - 1], &e->event[i]) == 0)
-            e->event[n - 1].seen |= e->event[i].seen;
-        else
-            e->event[n++] = e->event[i];
-    e->nevents = n;
-    e->track = xcalloc (n + 1, sizeof (*e->track));
-    for (size_t i = 0; i < n; i++) {
+    e->track = xcalloc (e->nevents + 1, sizeof (*e->track));
+    for (size_t i = 0; i < e->nevents; i++) {
         const struct link_event *ev = &e->event[i];
+        struct track *t = &e->track[e->ntracks - 1];
 
-        if (i == 0 || compare_links (ev - 1, ev) != 0)
-            e->track[e->ntracks++] = (struct track){
-                .host = ev->host, .link = ev->link, .of = e, .event = ev,
-            };
-        e->track[e->ntracks - 1].nevents++;
+        if (i > 0 && compare_places (to - 1, ev) == 0) {
+            to[-1].seen |= ev->seen;
+            continue;
+        }
+        if (i == 0 || compare_links (to - 1, ev) != 0) {
+            t = &e->track[e->ntracks++];
+            *t = (struct track){ .host = ev->host, .link = ev->link,
+                                 .event = to };
+        }
+        *to++ = *ev;
+        t->nevents++;
     }
+    e->nevents = (size_t)(to - e->event);
 }
 
-/* Whether two audits have the same id. */
-static bool have_twice (const struct policy_input *in)
+static int compare_audits (const void *a, const void *b)
 {
-    uint64_t *id = xarray (in->naudits, sizeof (*id));
-    bool twice = false;
-    size_t n = 0;
-
-    for (size_t i = 0; i < in->naudits; i++)
-        if (!in->audit[i].user)
-            id[n++] = in->audit[i].id;
-    qsort (id, n, sizeof (*id), compare_u64);
-    for (size_t i = 1; i < n; i++)
-        twice = twice || id[i - 1] == id[i];
-    free (id);
-    return twice;
+    return util_compare ((*(const struct policy_audit *const *)a)->id,
+                         (*(const struct policy_audit *const *)b)->id);
 }
 
 void evidence_make (struct evidence *e, const struct policy_input *in,
@@ -301,24 +280,37 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
 {
     size_t suspects = 0;
 
-    for (size_t i = 0; i < in->naudits; i++)
-        for (size_t k = 0; k < in->audit[i].nfindings; k++)
-            suspects += in->audit[i].finding[k].nsuspects;
-    *e = (struct evidence){
-        .suspected = xarray (suspects, sizeof (*e->suspected)),
-        .event = xarray (suspects + in->nsigns, sizeof (*e->event)),
-        .twice = have_twice (in),
-    };
-    for (size_t i = 0; i < in->naudits; i++)
-        if (!in->audit[i].user)
-            add_audit (e, in, &in->audit[i], cfg);
-    for (size_t i = 0; i < in->nsigns; i++)
+    *e = (struct evidence){ .audit = xarray (in->naudits,
+                                             sizeof (*e->audit)) };
+    for (size_t i = 0; i < in->naudits; i++) {
+        const struct policy_audit *a = &in->audit[i];
+
+        if (!a->user)
+            e->audit[e->naudits++] = a;
+        for (size_t k = 0; k < a->nfindings; k++)
+            suspects += a->finding[k].nsuspects;
+    }
+    e->suspected = xarray (suspects, sizeof (*e->suspected));
+    e->event = xarray (suspects + in->nsigns, sizeof (*e->event));
+    qsort (e->audit, e->naudits, sizeof (*e->audit), compare_audits);
+    for (size_t i = 0; i < e->naudits; i++) {
+        const struct policy_audit *a = e->audit[i];
+        bool fails;
+        enum doubt doubt = doubt_of (a, &fails);
+
+        for (size_t k = 0; k < a->nfindings; k++)
+            add_finding (e, a, &a->finding[k], doubt,
+                         is_fresh (a->time, in->now, cfg), cfg);
+    }
+    for (size_t i = 0; i < in->nsigns; i++) {
+        const struct policy_sign *s = &in->sign[i];
+
         e->event[e->nevents++] = (struct link_event){
-            .host = in->sign[i].host, .link = in->sign[i].link, .port = "",
-            .audit = in->sign[i].after, .time = in->sign[i].time,
-            .seen = SEEN_SIGN, .sign = in->sign[i].kind,
-            .fresh = is_fresh (in->sign[i].time, in->now, cfg),
+            .host = s->host, .link = s->link, .audit = s->after,
+            .time = s->time, .seen = SEEN_SIGN | SEEN_WARN, .sign = s->kind,
+            .fresh = is_fresh (s->time, in->now, cfg),
         };
+    }
     qsort (e->suspected, e->nsuspected, sizeof (*e->suspected),
            compare_suspected);
     qsort (e->event, e->nevents, sizeof (*e->event), compare_events);
@@ -327,6 +319,7 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
 
 void evidence_clear (struct evidence *e)
 {
+    free (e->audit);
     free (e->suspected);
     free (e->event);
     free (e->track);
@@ -349,17 +342,6 @@ struct track *evidence_find (const struct evidence *e, const char *host,
     return bsearch (&key, e->track, e->ntracks, sizeof (key), compare_tracks);
 }
 
-/* The worst first. */
-static const struct {
-    unsigned int seen;
-    enum standing standing;
-} standings[] = {
-    { SEEN_FAIL, STANDING_FAIL },   { SEEN_AMONG, STANDING_AMONG },
-    { SEEN_DOUBT, STANDING_DOUBT }, { SEEN_SIGN, STANDING_WARN },
-    { SEEN_WARN, STANDING_WARN },   { SEEN_NODE, STANDING_NODE },
-    { SEEN_UNSURE, STANDING_UNSURE },
-};
-
 static void set_failing (struct track *t, const struct link_event *ev)
 {
     if (!t->failing || ev->time > t->bad_time)
@@ -371,13 +353,11 @@ static void set_failing (struct track *t, const struct link_event *ev)
 /* Set the standing from the events from `start` on, before confirmation. */
 static void grade (struct track *t, size_t start, unsigned int counts)
 {
-    enum { NSTANDINGS = sizeof (standings) / sizeof (standings[0]) };
-
     for (size_t i = start; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
-        size_t k = 0;
+        enum standing standing = STANDING_FAIL;
 
-        if (ev->seen == SEEN_SIGN && !ev->fresh)
+        if (!ev->a && !ev->fresh)
             continue;
         t->among += (ev->seen & SEEN_AMONG) != 0;
         if (ev->seen & (counts | SEEN_DOUBT)) {
@@ -386,12 +366,11 @@ static void grade (struct track *t, size_t start, unsigned int counts)
         }
         else if (ev->seen & SEEN_UNSURE)
             t->unsure = ev->audit;
-        while (k < NSTANDINGS && !(ev->seen & standings[k].seen))
-            k++;
-        if (ev->seen & counts)
-            k = 0;
-        if (k < NSTANDINGS && standings[k].standing >= t->standing) {
-            t->standing = standings[k].standing;
+        while (!(ev->seen & counts) && standing > STANDING_NONE
+               && !(ev->seen & 1u << standing))
+            standing--;
+        if (standing > STANDING_NONE && standing >= t->standing) {
+            t->standing = standing;
             t->last = ev;
         }
     }
@@ -406,14 +385,16 @@ static bool same (const char *a, const char *b)
 static const char *shared_cause (const struct link_event *a,
                                  const struct link_event *b)
 {
-    if (!a->leader || !b->leader)
+    const char *led_a = a->a->leader, *led_b = b->a->leader;
+    const char *peer_a = a->suspect->peer, *peer_b = b->suspect->peer;
+
+    if (!led_a || !led_b)
         return "it is not known who led one of them";
-    if (same (a->leader, a->host) || same (b->leader, b->host))
+    if (same (led_a, a->host) || same (led_b, b->host))
         return "it led one of them itself";
-    if (same (a->leader, b->leader))
+    if (same (led_a, led_b))
         return "one node led both";
-    if (same (a->peer, b->peer) || same (a->peer, b->leader)
-        || same (a->leader, b->peer))
+    if (same (peer_a, peer_b) || same (peer_a, led_b) || same (led_a, peer_b))
         return "one node had a part in all that they measured of it";
     return NULL;
 }
@@ -474,18 +455,18 @@ static const char *shared_link (const struct evidence *e,
 }
 
 /* Whether two events may confirm each other; if not, keep the reason. */
-static bool are_apart (struct track *t, const struct link_event *a,
-                       const struct link_event *b)
+static bool are_apart (struct track *t, const struct evidence *e,
+                       const struct link_event *a, const struct link_event *b)
 {
     const char *node = shared_cause (a, b);
-    const char *link = shared_link (t->of, a, b);
+    const char *link = shared_link (e, a, b);
     bool elsewhere;
 
     if (!link)
-        link = shared_link (t->of, b, a);
+        link = shared_link (e, b, a);
     elsewhere = !link;
-    if (!link && !(link = shared_link (t->of, a, NULL)))
-        link = shared_link (t->of, b, NULL);
+    if (!link && !(link = shared_link (e, a, NULL)))
+        link = shared_link (e, b, NULL);
     if (!node && !link)
         return true;
     t->needs.of[0] = a;
@@ -508,19 +489,22 @@ static bool says_fail (const struct link_event *ev, unsigned int counts)
 /* The earliest event that is a FAIL, is at least confirm_after_s older than
  * event i, and may confirm it; NULL: none.
  */
-static const struct link_event *confirmed_by (struct track *t, size_t start,
-                                              size_t i, unsigned int counts,
+static const struct link_event *confirmed_by (struct track *t,
+                                              const struct evidence *e,
+                                              size_t start, size_t i,
+                                              unsigned int counts,
                                               const struct policy_config *cfg)
 {
     const struct link_event *ev = &t->event[i];
     const struct link_event *first = NULL;
 
     for (size_t k = start; k < i; k++) {
-        const struct link_event *e = &t->event[k];
+        const struct link_event *old = &t->event[k];
 
-        if (says_fail (e, counts) && ev->time - e->time >= cfg->confirm_after_s
-            && are_apart (t, e, ev) && (!first || e->time < first->time))
-            first = e;
+        if (says_fail (old, counts)
+            && ev->time - old->time >= cfg->confirm_after_s
+            && are_apart (t, e, old, ev) && (!first || old->time < first->time))
+            first = old;
     }
     return first;
 }
@@ -531,8 +515,8 @@ static const struct link_event *confirmed_by (struct track *t, size_t start,
  * audits of a day. If a FAIL of one of several suspects is confirmed, it counts
  * as a FAIL of this link alone.
  */
-static void confirm (struct track *t, size_t start, unsigned int counts,
-                     const struct policy_config *cfg)
+static void confirm (struct track *t, const struct evidence *e, size_t start,
+                     unsigned int counts, const struct policy_config *cfg)
 {
     for (size_t i = start; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
@@ -540,7 +524,7 @@ static void confirm (struct track *t, size_t start, unsigned int counts,
 
         if (!says_fail (ev, counts))
             continue;
-        first = confirmed_by (t, start, i, counts, cfg);
+        first = confirmed_by (t, e, start, i, counts, cfg);
         if (first || (t->sign && (ev->seen & SEEN_FAIL) && !t->first)) {
             t->standing = STANDING_CONFIRMED;
             t->first = first;
@@ -549,49 +533,49 @@ static void confirm (struct track *t, size_t start, unsigned int counts,
         }
         if (!t->early || ev->time < t->early->time)
             t->early = ev;
-        if (ev->leader && strcmp (ev->leader, ev->host))
+        if (ev->a->leader && strcmp (ev->a->leader, ev->host))
             t->open = ev;
     }
 }
 
-void track_stand (struct track *t, const struct policy_config *cfg)
+void track_stand (struct track *t, const struct evidence *e,
+                  const struct policy_config *cfg)
 {
     unsigned int counts = SEEN_FAIL;
     size_t start = 0;
 
     *t = (struct track){
-        .host = t->host, .link = t->link, .of = t->of, .event = t->event,
-        .nevents = t->nevents, .muted = t->muted, .floor = t->floor,
-        .since = t->floor,
+        .host = t->host, .link = t->link, .event = t->event,
+        .nevents = t->nevents, .muted = t->muted, .from = t->from,
+        .since = t->from,
     };
     for (size_t i = 0; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
 
-        if (ev->audit <= t->floor)
+        if (ev->audit < t->from)
             start = i + 1;
         else if (ev->seen & SEEN_CLEAN) {
             start = i + 1;
-            t->since = ev->audit;
+            t->since = ev->audit + 1;
             t->standing = ev->seen & SEEN_NODE ? STANDING_NODE
                                                : STANDING_CLEAN;
             t->last = ev;
         }
     }
     for (size_t i = start; i < t->nevents; i++)
-        if ((t->event[i].seen & SEEN_SIGN) && t->event[i].fresh)
+        if (!t->event[i].a && t->event[i].fresh)
             t->sign = &t->event[i];
     if (t->sign)
         counts |= SEEN_STATIC;
     grade (t, start, counts);
-    confirm (t, start, counts, cfg);
+    confirm (t, e, start, counts, cfg);
 }
 
-size_t track_clean (const struct track *t, uint64_t floor,
+size_t track_clean (const struct track *t, uint64_t from,
                     const struct policy_config *cfg,
                     const struct link_event **last, bool *enough)
 {
-    const unsigned int bad = SEEN_WARN | SEEN_STATIC | SEEN_AMONG | SEEN_DOUBT
-                             | SEEN_FAIL | SEEN_SIGN;
+    const unsigned int bad = SEEN_WARN | SEEN_AMONG | SEEN_DOUBT | SEEN_FAIL;
     size_t n = 0;
     int64_t early = 0;
 
@@ -599,7 +583,7 @@ size_t track_clean (const struct track *t, uint64_t floor,
     for (size_t i = 0; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
 
-        if (ev->audit <= floor)
+        if (ev->audit < from)
             continue;
         if (ev->seen & bad) {
             n = 0;

@@ -8,52 +8,6 @@
 
 #include "prolog/policy/policy.h"
 
-enum { /* what an audit or a sign says about a link */
-    SEEN_CLEAN = 1,
-    SEEN_UNSURE = 2,  /* UNKNOWN, or clean in an incomplete audit */
-    SEEN_NODE = 4,    /* its host is slow without it: no evidence about the
-                         link */
-    SEEN_WARN = 8,
-    SEEN_STATIC = 16, /* slow for its class: a FAIL if it has a sign */
-    SEEN_DOUBT = 32,  /* FAIL, but the audit counts against no host */
-    SEEN_AMONG = 64,  /* one of several possible causes of a FAIL */
-    SEEN_FAIL = 128,
-    SEEN_SIGN = 256,
-};
-
-enum doubt { /* why an audit counts against no host */
-    DOUBT_NONE,
-    DOUBT_NUMBERS,
-    DOUBT_LOSSY,
-    DOUBT_INCOMPLETE,
-    DOUBT_COMMON,
-    DOUBT_MANY,
-};
-
-/* A link that an audit suspects, of any host or of none. */
-struct suspected_link {
-    const char *link;
-    uint64_t audit;
-    const struct policy_finding *finding;
-    bool explains; /* it may be why something became slow; false for links that
-                      always were */
-    bool fails;    /* it is in a fresh FAIL */
-};
-
-struct link_event {
-    const char *host, *link, *port;
-    const char *leader, *peer; /* of the audit; NULL: as in policy.h */
-    const struct policy_finding *finding; /* NULL: a sign */
-    uint64_t audit; /* sign: the audit before it */
-    int64_t time;
-    unsigned int seen;
-    bool fresh;     /* not in the future, within ConfirmWithin */
-    enum doubt doubt;
-    enum sign_kind sign;
-    size_t place;   /* index among the suspects */
-    double excess_ns, expected_ns;
-};
-
 enum standing { /* in order of severity */
     STANDING_NONE,
     STANDING_CLEAN,
@@ -66,25 +20,61 @@ enum standing { /* in order of severity */
     STANDING_CONFIRMED,
 };
 
-/* A link of a host. track_stand sets the members after `floor`. */
+enum { /* what an audit or a sign says about a link */
+    SEEN_STATIC = 1,  /* slow for its class: a FAIL if it has a sign */
+    SEEN_CLEAN = 1 << STANDING_CLEAN,
+    SEEN_UNSURE = 1 << STANDING_UNSURE, /* UNKNOWN, or clean in an incomplete
+                         audit */
+    SEEN_NODE = 1 << STANDING_NODE, /* its host is slow without it: no evidence
+                         about the link */
+    SEEN_WARN = 1 << STANDING_WARN,
+    SEEN_DOUBT = 1 << STANDING_DOUBT, /* FAIL, but the audit counts against no
+                         host */
+    SEEN_AMONG = 1 << STANDING_AMONG, /* one of several possible causes of a
+                         FAIL */
+    SEEN_FAIL = 1 << STANDING_FAIL,
+    SEEN_SIGN = SEEN_FAIL << 1, /* counts as WARN */
+};
+
+enum doubt { /* why an audit counts against no host */
+    DOUBT_NONE,
+    DOUBT_NUMBERS,
+    DOUBT_LOSSY,
+    DOUBT_INCOMPLETE,
+    DOUBT_COMMON,
+    DOUBT_MANY,
+};
+
+struct link_event {
+    const char *host, *link;
+    const struct policy_audit *a;          /* NULL: a sign */
+    const struct policy_finding *finding;  /* likewise */
+    const struct policy_suspect *suspect;  /* likewise */
+    uint64_t audit; /* sign: the audit before it */
+    int64_t time;
+    unsigned int seen;
+    bool fresh;     /* not in the future, within ConfirmWithin */
+    enum doubt doubt;
+    enum sign_kind sign;
+    double excess_ns; /* 0: not known */
+};
+
+/* A link of a host. track_stand sets the members after `from`. */
 struct track {
     const char *host, *link;
-    const struct evidence *of;
     const struct link_event *event; /* sorted by audit, signs after their
                                        audit */
     size_t nevents;
-
     bool muted;            /* set by the policy */
-    uint64_t floor;        /* likewise: only audits newer than this one count */
+    uint64_t from;         /* likewise: only audits from this one on count */
 
     enum standing standing;
-    uint64_t since;        /* audit that cleared it (or the floor); only newer
-                              ones count */
+    uint64_t since;        /* `from`, or the audit after the one that cleared
+                              it */
     const struct link_event *last;  /* the event that set the standing; NULL:
                                        none */
-    const struct link_event
-        *first; /* CONFIRMED: the audit that `last` confirms;
-                                  NULL: a sign does */
+    const struct link_event *first; /* CONFIRMED: the audit that `last`
+                                       confirms; NULL: a sign does */
     const struct link_event *sign;  /* the newest fresh sign */
     const struct link_event *early; /* FAIL, AMONG: the first that is fresh and
                                        counts, */
@@ -107,18 +97,14 @@ struct track {
 };
 
 struct evidence {
-    struct suspected_link *suspected; /* by link, audit */
+    const struct policy_audit **audit; /* [naudits] by number; no user's check */
+    size_t naudits;
+    struct suspected_link *suspected;
     size_t nsuspected;
     struct link_event *event; /* by host, link, audit */
     size_t nevents;
     struct track *track; /* by host, link */
     size_t ntracks;
-    uint64_t newest;     /* audit */
-    size_t future;       /* audits with a time stamp in the future */
-    size_t doubted[DOUBT_MANY + 1]; /* fresh audits with hosts that FAIL, by
-                                       doubt */
-    uint64_t doubted_last[DOUBT_MANY + 1]; /* the newest of these */
-    bool twice;          /* two audits have the same number: inputs are wrong */
 };
 
 void evidence_make (struct evidence *e, const struct policy_input *in,
@@ -126,14 +112,15 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
 void evidence_clear (struct evidence *e);
 
 /* Set the standing of the link. */
-void track_stand (struct track *t, const struct policy_config *cfg);
+void track_stand (struct track *t, const struct evidence *e,
+                  const struct policy_config *cfg);
 
-/* Return how many fresh audits newer than `floor` found the link clean, counted
+/* Return how many fresh audits from `from` on found the link clean, counted
  * from the last one that found anything worse than UNKNOWN. *last is the newest
  * of them, unchanged if there is none. *enough: two of them are ConfirmAfter
  * apart.
  */
-size_t track_clean (const struct track *t, uint64_t floor,
+size_t track_clean (const struct track *t, uint64_t from,
                     const struct policy_config *cfg,
                     const struct link_event **last, bool *enough);
 
@@ -146,11 +133,12 @@ struct track *evidence_find (const struct evidence *e, const char *host,
  */
 const char *finding_host (const struct policy_finding *f, bool *alone);
 
-const char *doubt_text (enum doubt doubt);
-
-/*
- * The state
+/* Why a fresh audit that FAILs a host counts against none; DOUBT_NONE for other
+ * audits.
  */
+enum doubt audit_doubt (const struct policy_audit *a, int64_t now,
+                        const struct policy_config *cfg);
+const char *doubt_text (enum doubt doubt);
 
 /* A node, and all that is known about it. */
 struct node_state {
@@ -160,6 +148,7 @@ struct node_state {
     size_t ntracks;
     const struct policy_action **action; /* oldest first */
     size_t nactions;
+    const struct policy_action *last; /* the newest; NULL: none */
     const struct track *worst; /* not muted; NULL: none */
     bool muted;                /* a muted link FAILs */
 };
@@ -194,12 +183,10 @@ void state_clear (struct site_state *s);
 const struct node_state *state_find (const struct site_state *s,
                                      const char *name);
 
-/* The newest audit before the newest reset of a link's baseline; 0: none. */
-uint64_t state_reset_after (const struct site_state *s, const char *link);
+/* The first audit after the newest reset of a link's baseline; 0: none. */
+uint64_t state_reset (const struct site_state *s, const char *link);
 
-/* The newest action; NULL: none. */
-const struct policy_action *node_last_action (const struct node_state *w);
-
+/* Whether the newest action is our drain. */
 bool node_is_drained_by_us (const struct node_state *w);
 
 /* Whether a time is less than a span ago. A time in the future is within any

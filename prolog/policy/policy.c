@@ -36,17 +36,10 @@ const char *policy_kind_name (enum policy_kind kind)
 
 void policy_config (struct policy_config *cfg, const struct site *site)
 {
-    static const struct {
-        const char *word;
-        enum policy_act act;
-    } acts[] = {
-        { "report", POLICY_ACT_REPORT },
-        { "comment", POLICY_ACT_COMMENT },
-        { "drain", POLICY_ACT_DRAIN },
-    };
-
     *cfg = (struct policy_config){
-        .act = POLICY_ACT_REPORT,
+        .act = !strcmp (site->action, "drain")     ? POLICY_ACT_DRAIN
+               : !strcmp (site->action, "comment") ? POLICY_ACT_COMMENT
+                                                   : POLICY_ACT_REPORT,
         .confirm_after_s = (site->confirm_after_ms + 999) / 1000,
         .confirm_within_s = site->confirm_within_ms / 1000,
         .again_after_s = (site->drain_again_after_ms + 999) / 1000,
@@ -57,9 +50,6 @@ void policy_config (struct policy_config *cfg, const struct site *site)
         .fail_latency_ns = site->fail_latency_ns,
         .resume = site->resume,
     };
-    for (size_t i = 0; i < sizeof (acts) / sizeof (acts[0]); i++)
-        if (!strcmp (site->action, acts[i].word))
-            cfg->act = acts[i].act;
 }
 
 int64_t policy_retry (int64_t since, size_t n, int64_t now,
@@ -199,15 +189,15 @@ static bool is_repaired (const struct node_state *w,
     *clean = 0;
     for (size_t i = 0; i < w->ntracks; i++) {
         const struct track *track = &w->track[i];
-        uint64_t reset = state_reset_after (w->site, track->link);
-        uint64_t floor = reset > drain->after ? reset : drain->after;
+        uint64_t reset = state_reset (w->site, track->link);
+        uint64_t from = reset > drain->after ? reset : drain->after + 1;
         bool own = shows (track->link, drain->link);
         bool enough;
         size_t n;
 
         if (!own && (!track->failing || track->muted))
             continue;
-        n = track_clean (track, floor, w->site->cfg, last, &enough);
+        n = track_clean (track, from, w->site->cfg, last, &enough);
         found = found || own;
         if (!enough) {
             *t = track;
@@ -255,7 +245,7 @@ static bool decide_resume (const struct node_state *w,
 /* Others handle the node, or did so in the last round. */
 static bool rule_left (const struct node_state *w, struct decision *d)
 {
-    const struct policy_action *a = node_last_action (w);
+    const struct policy_action *a = w->last;
 
     if (!a || a->kind != POLICY_LEFT)
         return false;
@@ -270,7 +260,7 @@ static bool rule_left (const struct node_state *w, struct decision *d)
 
 static bool rule_own_drain (const struct node_state *w, struct decision *d)
 {
-    const struct policy_action *drain = node_last_action (w);
+    const struct policy_action *drain = w->last;
 
     if (!node_is_drained_by_us (w))
         return false;
@@ -333,7 +323,7 @@ static bool rule_less (const struct node_state *w, struct decision *d)
                     "its software, PCIe or adapter is slow, says audit %" PRIu64
                     ", which drains nobody", last->audit);
     case STANDING_WARN:
-        if (last->seen & SEEN_SIGN)
+        if (!last->a)
             return say (d, POLICY_NOTE, "%s, but no audit says FAIL",
                         sign_text (last));
         return say (d, POLICY_NOTE,
@@ -362,22 +352,9 @@ static bool rule_not_ours (const struct node_state *w, struct decision *d)
            && say (d, POLICY_NOTE, "it FAILs, but is powered down");
 }
 
-/* Whether a link's baseline was reset after our drain. `since` is the newest
- * audit at the time of the drain. The drain was due to audits newer than any
- * earlier reset, so these resets have a smaller `after`.
+/* A drain was due to audits newer than any earlier reset of the baseline, so a
+ * reset after it is one that is not before its `after`.
  */
-static bool is_reset (const struct site_state *s, const char *link,
-                      uint64_t since)
-{
-    for (size_t i = 0; i < s->in->nresets; i++) {
-        const struct policy_reset *r = &s->in->reset[i];
-
-        if ((!r->link || shows (r->link, link)) && r->after >= since)
-            return true;
-    }
-    return false;
-}
-
 static bool rule_again (const struct node_state *w, struct decision *d)
 {
     const struct site_state *s = w->site;
@@ -395,7 +372,7 @@ static bool rule_again (const struct node_state *w, struct decision *d)
                         "believed for %s",
                         span_of (s->cfg->again_after_s).text);
         if (a->kind == POLICY_RESUME
-            && !is_reset (s, a->link, w->action[k ? k - 1 : i]->after))
+            && state_reset (s, a->link) <= w->action[k ? k - 1 : i]->after)
             return say (d, POLICY_NOTE,
                         "it FAILs again after we drained and resumed it: it "
                         "comes and goes, and is not drained before the "
@@ -411,8 +388,8 @@ static bool rule_again (const struct node_state *w, struct decision *d)
 static const char *goes_first (const struct site_state *s,
                                const struct link_event *e)
 {
-    for (size_t i = 0; i < e->place; i++) {
-        const struct policy_suspect *p = &e->finding->suspect[i];
+    for (const struct policy_suspect *p = e->finding->suspect; p < e->suspect;
+         p++) {
         const struct node_state *w = p->host ? state_find (s, p->host) : NULL;
         const struct track *t
             = w ? evidence_find (&s->evidence, p->host, p->link) : NULL;
@@ -508,19 +485,21 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
     const struct link_event *e = t->last;
+    const char *port = e->suspect->port ? e->suspect->port : "";
+    double expected_ns = e->finding->expected_ns;
     char over[32] = "";
     bool drains = w->site->cfg->act == POLICY_ACT_DRAIN;
     const char *would = drains ? "" : ", and would be drained if Action "
                                       "were drain";
 
-    if (drains && isfinite (e->expected_ns))
+    if (isfinite (expected_ns))
         snprintf (over, sizeof (over), " over its %.0f ns",
-                  fmin (e->expected_ns, 1e9));
+                  fmin (expected_ns, 1e9));
     if (drains)
         snprintf (d->reason, sizeof (d->reason),
                   "pmm: host end %.63s%s%.32s (%.32s) +%.0f ns%s, audit"
                   " %" PRIu64,
-                  t->host, *e->port ? " " : "", e->port, t->link,
+                  t->host, *port ? " " : "", port, t->link,
                   fmin (e->excess_ns, 1e9), over, e->audit);
     text_clean (d->reason);
     if (t->first)
@@ -580,10 +559,39 @@ static void remark_hosts (struct decisions *d, const struct site_state *s)
                 n > 1 ? ", ..." : "");
 }
 
-static void make_remarks (struct decisions *d, const struct site_state *s)
+/* Audits with a time stamp in the future, and those that count against no host.
+ */
+static void remark_audits (struct decisions *d, const struct site_state *s)
 {
     const struct evidence *e = &s->evidence;
+    size_t future = 0, n[DOUBT_MANY + 1] = { 0 };
+    uint64_t last[DOUBT_MANY + 1];
 
+    for (size_t i = 0; i < e->naudits; i++) {
+        enum doubt k = audit_doubt (e->audit[i], s->in->now, s->cfg);
+
+        future += e->audit[i]->time > s->in->now;
+        last[k] = e->audit[i]->id;
+        n[k]++;
+    }
+    if (future > 0)
+        remark (d, "%zu audit%s a time stamp in the future: the clock stepped "
+                "back; %s confirm%s nothing", future,
+                future > 1 ? "s have" : " has", future > 1 ? "they" : "it",
+                future > 1 ? "" : "s");
+    for (enum doubt k = DOUBT_INCOMPLETE; k <= DOUBT_MANY; k++) {
+        char more[48] = "";
+
+        if (n[k] > 1)
+            snprintf (more, sizeof (more), " (and %zu more like it)", n[k] - 1);
+        if (n[k] > 0)
+            remark (d, "audit %" PRIu64 "%s counts against no host: %s",
+                    last[k], more, doubt_text (k));
+    }
+}
+
+static void make_remarks (struct decisions *d, const struct site_state *s)
+{
     if (s->stop) {
         remark (d, "nothing is changed: %s", s->stop);
         return;
@@ -602,21 +610,7 @@ static void make_remarks (struct decisions *d, const struct site_state *s)
         remark (d, "%zu of %zu nodes are unavailable, and MaxUnavailable is "
                 "%g %%: none %s drained", s->unavailable, s->counted,
                 s->cfg->max_unavailable_percent, is_drained (s));
-    if (e->future > 0)
-        remark (d, "%zu audit%s a time stamp in the future: the clock stepped "
-                "back; %s confirm%s nothing", e->future,
-                e->future > 1 ? "s have" : " has",
-                e->future > 1 ? "they" : "it", e->future > 1 ? "" : "s");
-    for (enum doubt k = DOUBT_INCOMPLETE; k <= DOUBT_MANY; k++) {
-        char more[48] = "";
-
-        if (e->doubted[k] > 1)
-            snprintf (more, sizeof (more), " (and %zu more like it)",
-                      e->doubted[k] - 1);
-        if (e->doubted[k] > 0)
-            remark (d, "audit %" PRIu64 "%s counts against no host: %s",
-                    e->doubted_last[k], more, doubt_text (k));
-    }
+    remark_audits (d, s);
     remark_hosts (d, s);
 }
 
@@ -630,8 +624,10 @@ void policy_decide (struct decisions *d, const struct policy_input *in,
     state_make (&s, in, cfg);
     *d = (struct decisions){
         .v = xcalloc (s.nnodes, sizeof (*d->v)), .n = s.nnodes,
-        .after = s.evidence.newest, .stopped = s.stop != NULL,
+        .stopped = s.stop != NULL,
     };
+    if (s.evidence.naudits > 0)
+        d->after = s.evidence.audit[s.evidence.naudits - 1]->id;
     make_remarks (d, &s);
     for (size_t i = 0; i < s.nnodes; i++) {
         size_t k = 0;

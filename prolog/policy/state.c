@@ -48,15 +48,17 @@ static int compare_actions (const void *va, const void *vb)
 static void make_nodes (struct site_state *s)
 {
     const struct policy_input *in = s->in;
-    size_t t = 0;
-    size_t a = 0;
+    struct track *track = s->evidence.track;
+    struct track *tracks_end = track + s->evidence.ntracks;
+    const struct policy_action **action, **actions_end;
 
     s->node = xarray (in->nnodes, sizeof (*s->node));
-    s->action = xarray (in->nactions, sizeof (*s->action));
     s->nnodes = in->nnodes;
     for (size_t i = 0; i < in->nnodes; i++)
         s->node[i] = (struct node_state){ .site = s, .node = &in->node[i] };
     qsort (s->node, s->nnodes, sizeof (*s->node), compare_nodes);
+    action = s->action = xarray (in->nactions, sizeof (*s->action));
+    actions_end = action + in->nactions;
     for (size_t i = 0; i < in->nactions; i++)
         s->action[i] = &in->action[i];
     qsort (s->action, in->nactions, sizeof (*s->action), compare_actions);
@@ -64,42 +66,37 @@ static void make_nodes (struct site_state *s)
         struct node_state *w = &s->node[i];
         const char *name = w->node->name;
 
-        while (t < s->evidence.ntracks
-               && strcmp (s->evidence.track[t].host, name) < 0)
-            t++;
-        w->track = &s->evidence.track[t];
-        while (t + w->ntracks < s->evidence.ntracks
-               && !strcmp (w->track[w->ntracks].host, name))
+        while (track < tracks_end && strcmp (track->host, name) < 0)
+            track++;
+        while (action < actions_end && strcmp ((*action)->node, name) < 0)
+            action++;
+        w->track = track;
+        w->action = action;
+        while (track + w->ntracks < tracks_end
+               && !strcmp (track[w->ntracks].host, name))
             w->ntracks++;
-        while (a < in->nactions && strcmp (s->action[a]->node, name) < 0)
-            a++;
-        w->action = &s->action[a];
-        while (a + w->nactions < in->nactions
-               && !strcmp (w->action[w->nactions]->node, name))
-            w->nactions++;
+        while (action + w->nactions < actions_end
+               && !strcmp (action[w->nactions]->node, name))
+            w->last = action[w->nactions++];
     }
-}
-
-const struct policy_action *node_last_action (const struct node_state *w)
-{
-    return w->nactions > 0 ? w->action[w->nactions - 1] : NULL;
 }
 
 bool node_is_drained_by_us (const struct node_state *w)
 {
-    const struct policy_action *a = node_last_action (w);
-
-    return a && a->kind == POLICY_DRAIN;
+    return w->last && w->last->kind == POLICY_DRAIN;
 }
 
-uint64_t state_reset_after (const struct site_state *s, const char *link)
+uint64_t state_reset (const struct site_state *s, const char *link)
 {
-    uint64_t after = 0;
+    uint64_t from = 0;
 
-    for (size_t i = 0; i < s->in->nresets; i++)
-        if (!s->in->reset[i].link || !strcmp (s->in->reset[i].link, link))
-            after = larger (after, s->in->reset[i].after);
-    return after;
+    for (size_t i = 0; i < s->in->nresets; i++) {
+        const struct policy_reset *r = &s->in->reset[i];
+
+        if (!r->link || (link && !strcmp (r->link, link)))
+            from = larger (from, r->after + 1);
+    }
+    return from;
 }
 
 static bool is_muted (const struct site_state *s, const struct track *t)
@@ -120,13 +117,17 @@ static bool is_muted (const struct site_state *s, const struct track *t)
  */
 static bool is_worse (const struct track *a, const struct track *b)
 {
+    const struct link_event *x = a->last, *y = b->last;
+
     if (a->standing != b->standing)
         return a->standing > b->standing;
-    if (!a->last || !b->last)
-        return a->last != NULL;
-    if (a->last->excess_ns != b->last->excess_ns)
-        return a->last->excess_ns > b->last->excess_ns;
-    return a->last->place < b->last->place;
+    if (!x || !y)
+        return x != NULL;
+    if (x->excess_ns != y->excess_ns)
+        return x->excess_ns > y->excess_ns;
+    return x->a && y->a
+           && x->suspect - x->finding->suspect
+                  < y->suspect - y->finding->suspect;
 }
 
 static void judge_tracks (struct site_state *s)
@@ -140,14 +141,14 @@ static void judge_tracks (struct site_state *s)
                 || w->action[k]->kind == POLICY_LIFTED)
                 ended = larger (ended, w->action[k]->after);
         for (size_t k = 0; k < w->ntracks; k++)
-            w->track[k].floor = ended;
+            w->track[k].from = ended + 1;
     }
     for (size_t i = 0; i < s->evidence.ntracks; i++) {
         struct track *t = &s->evidence.track[i];
 
         t->muted = is_muted (s, t);
-        t->floor = larger (t->floor, state_reset_after (s, t->link));
-        track_stand (t, s->cfg);
+        t->from = larger (t->from, state_reset (s, t->link));
+        track_stand (t, &s->evidence, s->cfg);
     }
     for (size_t i = 0; i < s->nnodes; i++) {
         struct node_state *w = &s->node[i];
@@ -202,8 +203,7 @@ static const char *one_more (const struct site_state *s,
     const char *first = NULL;
     bool alone;
 
-    if (a->user || f->level != VERDICT_FAIL || !finding_host (f, &alone)
-        || alone)
+    if (f->level != VERDICT_FAIL || !finding_host (f, &alone) || alone)
         return NULL;
     for (size_t i = 0; i < f->nsuspects; i++) {
         const struct policy_suspect *p = &f->suspect[i];
@@ -214,7 +214,7 @@ static const char *one_more (const struct site_state *s,
         if (text_find (s->broad, counted, p->host))
             return NULL;
         t = evidence_find (&s->evidence, p->host, p->link);
-        if (t && !t->muted && a->id > t->since && a->id > t->unsure
+        if (t && !t->muted && a->id >= t->since && a->id > t->unsure
             && counts_since (s, p->host, t->among < 2, a->time)
             && (!first || strcmp (p->host, first) < 0))
             first = p->host;
@@ -235,30 +235,33 @@ static bool counts_as_broad (const struct site_state *s, const struct track *t)
            && counts_since (s, t->host, t->lone && !confirmed, t->bad_time);
 }
 
+static void add_broad (struct site_state *s, const char *host)
+{
+    s->broad = xgrow (s->broad, s->nbroad, sizeof (*s->broad));
+    s->broad[s->nbroad++] = host;
+}
+
 static void make_broad (struct site_state *s)
 {
     const struct policy_input *in = s->in;
-    size_t most = in->nactions + s->evidence.ntracks;
+    const struct evidence *e = &s->evidence;
     size_t counted;
 
-    for (size_t i = 0; i < in->naudits; i++)
-        most += in->audit[i].nfindings;
-    s->broad = xarray (most, sizeof (*s->broad));
     for (size_t i = 0; i < in->nactions; i++)
         if (in->action[i].kind == POLICY_DRAIN
             && within_span (in->action[i].time, DAY_S, in->now))
-            s->broad[s->nbroad++] = in->action[i].node;
-    for (size_t i = 0; i < s->evidence.ntracks; i++)
-        if (counts_as_broad (s, &s->evidence.track[i]))
-            s->broad[s->nbroad++] = s->evidence.track[i].host;
+            add_broad (s, in->action[i].node);
+    for (size_t i = 0; i < e->ntracks; i++)
+        if (counts_as_broad (s, &e->track[i]))
+            add_broad (s, e->track[i].host);
     counted = s->nbroad = text_unique (s->broad, s->nbroad);
-    for (size_t i = 0; i < in->naudits; i++)
-        for (size_t k = 0; k < in->audit[i].nfindings; k++) {
-            const char *host = one_more (s, &in->audit[i],
-                                         &in->audit[i].finding[k], counted);
+    for (size_t i = 0; i < e->naudits; i++)
+        for (size_t k = 0; k < e->audit[i]->nfindings; k++) {
+            const char *host = one_more (s, e->audit[i],
+                                         &e->audit[i]->finding[k], counted);
 
             if (host)
-                s->broad[s->nbroad++] = host;
+                add_broad (s, host);
         }
     s->nbroad = text_unique (s->broad, s->nbroad);
 }
@@ -295,6 +298,7 @@ static void count_nodes (struct site_state *s)
 static void check_state (struct site_state *s)
 {
     const struct policy_input *in = s->in;
+    const struct policy_audit *const *audit = s->evidence.audit;
 
     if (in->unreadable)
         s->stop = in->unreadable;
@@ -304,8 +308,9 @@ static void check_state (struct site_state *s)
         s->stop = "the clock stands before 1970";
     else if (!in->self)
         s->stop = "it is not known who drains here";
-    else if (s->evidence.twice)
-        s->stop = "two audits have one number";
+    for (size_t i = 1; i < s->evidence.naudits && !s->stop; i++)
+        if (audit[i - 1]->id == audit[i]->id)
+            s->stop = "two audits have one number";
     for (size_t i = 1; i < s->nnodes && !s->stop; i++)
         if (compare_nodes (&s->node[i - 1], &s->node[i]) == 0)
             s->stop = "Slurm's list has a node twice";
