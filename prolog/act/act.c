@@ -91,11 +91,11 @@ bool act_is_news (const struct decision *d)
     return d->kind != POLICY_NONE || d->link;
 }
 
-/* Identifies a remark or a decision: its text without the numbers. */
 struct said_words {
     char text[LEDGER_TEXT_MAX + 1];
 };
 
+/* A message without its numbers. */
 __attribute__ ((format (printf, 1, 2))) static struct said_words
 words_of (const char *fmt, ...)
 {
@@ -113,10 +113,10 @@ words_of (const char *fmt, ...)
     return words;
 }
 
-/* The logged messages that still hold: {node: words, ...}; about the site,
- * {words of the remark: remark, ...}. NULL with err.
+/* The logged messages that still hold, {key: message}: a remark's key is its
+ * words, that of a message about a node is the node. NULL with err.
  */
-static json_t *said_of (struct policy_round *r, bool site)
+static json_t *said_of (struct policy_round *r, bool remarks)
 {
     json_t *rows = ledger_list (r->ledger, LEDGER_SAID, 0, 0, r->err);
     json_t *said = rows ? xcheck (json_object ()) : NULL;
@@ -125,76 +125,62 @@ static json_t *said_of (struct policy_round *r, bool site)
 
     json_array_foreach (rows, i, row) {
         const char *node = json_text (row, "node");
-        json_t *words = json_object_get (row, "words");
+        const char *message = json_text (row, "words");
 
-        if (site == !*node)
-            json_put (said,
-                      site ? words_of ("%s", json_string_value (words)).text
-                           : node,
-                      json_incref (words));
+        if (remarks == !*node)
+            json_put (said, *node ? node : words_of ("%s", message).text,
+                      json_string (message));
     }
     json_decref (rows);
     return said;
 }
 
-static int keep (struct policy_round *r, const char *node, const char *words,
-                 bool on)
-{
-    return ledger_say (r->ledger, node, words, on, r->err);
-}
-
-static int say_remarks (struct policy_round *r)
-{
-    const struct decisions *d = &r->report->decisions;
-    json_t *said = said_of (r, true);
-    int rc = said ? 0 : -1;
-    const char *words;
-    json_t *v;
-
-    for (size_t i = 0; rc == 0 && i < d->nremarks; i++)
-        if (json_object_del (said, words_of ("%s", d->remark[i]).text) < 0) {
-            say (r, "%s", d->remark[i]);
-            rc = keep (r, "", d->remark[i], true);
-        }
-    /* a stopped round cannot determine whether they still hold */
-    json_object_foreach (said, words, v)
-        if (rc == 0 && !d->stopped) {
-            say (r, "no longer so: %s", json_string_value (v));
-            rc = keep (r, "", json_string_value (v), false);
-        }
-    json_decref (said);
-    return rc;
-}
-
-/* Log the decisions that differ from the logged ones. */
-static int say_decisions (struct policy_round *r)
+/* Log the remarks, or the decisions, that differ from the logged ones. */
+static int say_changes (struct policy_round *r, bool remarks)
 {
     const struct decisions *all = &r->report->decisions;
-    json_t *said = said_of (r, false);
+    json_t *said = said_of (r, remarks), *v;
     int rc = said ? 0 : -1;
-    const char *node;
-    json_t *v;
+    const char *key;
 
-    for (size_t i = 0; rc == 0 && i < all->n; i++) {
-        const struct decision *d = &all->v[i];
-        const char *kind = policy_kind_name (d->kind);
-        const char *old = json_string_value (json_object_get (said, d->node));
-        struct said_words now = words_of ("%s %s %s", kind,
-                                          d->link ? d->link : "", d->why);
-        bool news = act_is_news (d);
+    for (size_t i = 0; rc == 0 && i < (remarks ? all->nremarks : all->n);
+         i++) {
+        const struct decision *d = remarks ? NULL : &all->v[i];
+        const char *node = remarks ? "" : d->node;
+        bool news = remarks || act_is_news (d);
+        struct said_words now
+            = remarks ? words_of ("%s", all->remark[i])
+                      : words_of ("%s %s %s", policy_kind_name (d->kind),
+                                  d->link ? d->link : "", d->why);
+        const char *old;
 
-        if (news ? !old || strcmp (now.text, old) : old != NULL) {
-            say (r, "%s: %s: %s", d->node, kind, d->why);
+        key = remarks ? now.text : node;
+        old = json_string_value (json_object_get (said, key));
+        if (news ? !old || strcmp (now.text, words_of ("%s", old).text)
+                 : old != NULL) {
+            if (remarks)
+                say (r, "%s", all->remark[i]);
+            else
+                say (r, "%s: %s: %s", node, policy_kind_name (d->kind),
+                     d->why);
             if (old)
-                rc = keep (r, d->node, old, false);
+                rc = ledger_say (r->ledger, node, old, false, r->err);
             if (rc == 0 && news)
-                rc = keep (r, d->node, now.text, true);
+                rc = ledger_say (r->ledger, node,
+                                 remarks ? all->remark[i] : now.text, true,
+                                 r->err);
         }
-        json_object_del (said, d->node);
+        json_object_del (said, key);
     }
-    json_object_foreach (said, node, v) /* no longer known to Slurm */
-        if (rc == 0)
-            rc = keep (r, node, json_string_value (v), false);
+    /* what does not hold any more, as far as known, or is about an unknown node
+     */
+    json_object_foreach (said, key, v)
+        if (rc == 0 && !all->stopped) {
+            if (remarks)
+                say (r, "no longer true: %s", json_string_value (v));
+            rc = ledger_say (r->ledger, remarks ? "" : key,
+                             json_string_value (v), false, r->err);
+        }
     json_decref (said);
     return rc;
 }
@@ -245,8 +231,7 @@ static int carry_out (struct policy_round *r, const struct decision *d)
     int rc = id < 0 ? -1 : do_it (r, d);
 
     if (rc == 0)
-        say (r, "%s: no %s: it is not as it was any more", d->node,
-             action.kind);
+        say (r, "%s: no %s: the node has changed", d->node, action.kind);
     return rc == 1 ? ledger_done (r->ledger, r->now, id, r->err) : rc;
 }
 
@@ -259,7 +244,7 @@ int act_round (struct act_report *report, const struct act_world *world,
     };
     struct policy_round r = { report, world, ledger, now, err };
     const struct decisions *d = &report->decisions;
-    const struct facts *facts = &report->facts;
+    const struct policy_input *in = &report->facts.input;
     int lock;
     int rc = ledger_lock (ledger, &lock, err);
 
@@ -267,15 +252,15 @@ int act_round (struct act_report *report, const struct act_world *world,
     if (rc != 1)
         return rc;
     rc = act_look (report, world, site, ledger, fabric, now, err) < 0
-                 || say_remarks (&r) < 0
-                 || (!d->stopped && say_decisions (&r) < 0)
+                 || say_changes (&r, true) < 0
+                 || (!d->stopped && say_changes (&r, false) < 0)
              ? -1
              : 0;
     if (rc == 0 && !d->stopped) {
         /* intended actions whose outcome is known */
-        for (size_t i = 0; rc == 0 && i < facts->nopen; i++)
-            if (!facts->open[i].pending)
-                rc = ledger_done (ledger, now, facts->open[i].id, err);
+        for (size_t i = 0; rc == 0 && i < in->nactions; i++)
+            if (in->action[i].unsure)
+                rc = ledger_done (ledger, now, (int64_t)in->action[i].id, err);
         for (size_t k = 0; k < sizeof (order) / sizeof (order[0]); k++)
             for (size_t i = 0; rc >= 0 && i < d->n; i++)
                 if (d->v[i].kind == order[k] && carry_out (&r, &d->v[i]) < 0)

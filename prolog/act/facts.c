@@ -50,6 +50,7 @@ struct facts_reading {
     size_t nlinks;            /* of interest */
     struct link_audit *seen;  /* by audit, endpoint */
     size_t nseen;
+    struct policy_audit *audit; /* the input's */
     int64_t *id;              /* audits that the policy gets */
     size_t nids;
     bool failed;              /* ... and err says why */
@@ -138,15 +139,13 @@ static void read_actions (struct facts_reading *r)
 {
     json_t *rows = list (r, LEDGER_ACTIONS, INT64_MAX);
     size_t n = json_array_size (rows);
-    struct facts *f = r->facts;
+    struct policy_input *in = &r->facts->input;
     struct policy_action *action = alloc (r, n, sizeof (*action));
 
-    f->input.action = f->action = action;
-    f->open = alloc (r, n, sizeof (*f->open));
+    in->action = action;
     for (size_t i = n; i-- > 0;) { /* the newest is first */
         const json_t *row = json_array_get (rows, i);
-        struct policy_action *a = &action[f->input.nactions];
-        const struct policy_action *drain = a;
+        struct policy_action *a = &action[in->nactions];
 
         *a = (struct policy_action){
             .id = (uint64_t)number_of (row, "id"),
@@ -158,20 +157,10 @@ static void read_actions (struct facts_reading *r)
             .after = (uint64_t)number_of (row, "after"),
             .unsure = json_is_null (json_object_get (row, "done")),
         };
-        if (a->kind < POLICY_DRAIN || a->kind > POLICY_LIFTED) {
+        if (a->kind >= POLICY_DRAIN && a->kind <= POLICY_LIFTED)
+            in->nactions++;
+        else
             doubt_row (r, "action", (int64_t)a->id);
-            continue;
-        }
-        while (a->kind == POLICY_RESUME && drain
-               && (drain->kind != POLICY_DRAIN
-                   || strcmp (drain->node, a->node)))
-            drain = drain > action ? drain - 1 : NULL;
-        if (a->unsure)
-            f->open[f->nopen++] = (struct open_action){
-                .id = (int64_t)a->id, .kind = a->kind, .node = a->node,
-                .reason = drain ? drain->reason : NULL,
-            };
-        f->input.nactions++;
     }
     json_decref (rows);
 }
@@ -432,7 +421,7 @@ static void add_audit (struct facts_reading *r, const json_t *row,
             f[n++].level = VERDICT_UNKNOWN;
         }
     }
-    r->facts->audit[r->facts->input.naudits++] = (struct policy_audit){
+    r->audit[r->facts->input.naudits++] = (struct policy_audit){
         .id = (uint64_t)id,
         .time = number_of (row, "ended"),
         .whole = number_of (row, "whole"),
@@ -453,8 +442,8 @@ static void read_audits (struct facts_reading *r)
         qsort (r->id, r->nids, sizeof (*r->id), compare_u64);
     if (r->nseen > 0)
         qsort (r->seen, r->nseen, sizeof (*r->seen), compare_link_audits);
-    r->facts->audit = alloc (r, r->nids, sizeof (*r->facts->audit));
-    r->facts->input.audit = r->facts->audit;
+    r->audit = alloc (r, r->nids, sizeof (*r->audit));
+    r->facts->input.audit = r->audit;
     for (size_t i = 0; i < r->nids && !r->failed; i++) {
         int64_t id = r->id[i];
         json_t *row;
@@ -631,38 +620,39 @@ int facts_read (struct facts *facts, struct ledger *ledger,
     return r.failed ? -1 : 0;
 }
 
-/* Whether the node still has the drain that a resume should have ended. */
+/* Whether a node still has the drain that the resume should have ended. */
 static bool shows_drain (const struct policy_input *in,
-                         const struct open_action *o)
+                         const struct policy_action *resume)
 {
-    for (size_t i = 0; i < in->nnodes; i++) {
-        const struct policy_node *n = &in->node[i];
+    const struct policy_action *drain = resume;
+    const struct policy_node *n = in->node, *end = n + in->nnodes;
 
-        if (!strcmp (n->name, o->node))
-            return n->drained && o->reason && n->reason && n->by && in->self
-                   && !strcmp (n->reason, o->reason)
-                   && !strcmp (n->by, in->self);
-    }
-    return false;
+    while (drain > in->action && (drain->kind != POLICY_DRAIN
+                                  || strcmp (drain->node, resume->node)))
+        drain--;
+    while (n < end && strcmp (n->name, resume->node))
+        n++;
+    return n < end && drain->kind == POLICY_DRAIN
+           && !strcmp (drain->node, n->name) && n->drained && n->reason
+           && n->by && in->self && !strcmp (n->reason, drain->reason)
+           && !strcmp (n->by, in->self);
 }
 
 void facts_nodes (struct facts *facts, const struct policy_node *node,
                   size_t n)
 {
     struct policy_input *in = &facts->input;
+    struct policy_action *kept = (struct policy_action *)in->action;
 
     in->node = node;
     in->nnodes = n;
-    for (size_t i = 0; i < facts->nopen; i++) {
-        struct open_action *o = &facts->open[i];
-        size_t kept = 0;
+    for (size_t i = 0; i < in->nactions; i++) {
+        const struct policy_action *a = &in->action[i];
 
-        o->pending = o->kind == POLICY_RESUME && shows_drain (in, o);
-        for (size_t k = 0; k < in->nactions; k++)
-            if (!o->pending || (int64_t)facts->action[k].id != o->id)
-                facts->action[kept++] = facts->action[k];
-        in->nactions = kept;
+        if (a->kind != POLICY_RESUME || !a->unsure || !shows_drain (in, a))
+            *kept++ = *a;
     }
+    in->nactions = (size_t)(kept - in->action);
 }
 
 void facts_clear (struct facts *facts)

@@ -45,22 +45,8 @@ enum {
     FACTS_LINKS_MAX = 1 << 14, /* of interest */
 };
 
-/* An action that was intended but is not recorded as done. */
-struct open_action {
-    int64_t id;
-    enum policy_kind kind;
-    const char *node;
-    const char *reason; /* of this drain, or of the drain that a resume ends;
-                           NULL */
-    bool pending;       /* RESUME: the node still shows that drain */
-};
-
 struct facts {
     struct policy_input input; /* for the policy */
-    struct policy_action *action; /* the input's, */
-    struct policy_audit *audit;   /* ... likewise */
-    struct open_action *open;  /* [nopen] */
-    size_t nopen;
     char unreadable[sizeof (((struct error *)0)->text)];
     void **block;              /* [nblocks] all memory */
     size_t nblocks;
@@ -76,9 +62,9 @@ int facts_read (struct facts *facts, struct ledger *ledger,
                 const struct policy_config *cfg, struct error *err);
 void facts_clear (struct facts *facts);
 
-/* Add the nodes as Slurm shows them after facts_read; borrowed. If a resume was
- * intended but not applied, because the node still shows our drain, it is
- * removed from the input and stays open.
+/* Add the nodes as Slurm shows them after facts_read; borrowed. A resume that
+ * was intended but not applied, because the node still shows our drain, is
+ * removed from the input.
  */
 void facts_nodes (struct facts *facts, const struct policy_node *node,
                   size_t n);

@@ -5,21 +5,20 @@
  * File: an SQLite database in WAL mode; its tables are in ledger_db.c.
  *
  * Only audits are entered. An audit is begun before it runs; this draws the
- * nonce for its step (pmm-probe --nonce). A result is refused if its nonce is
- * not of an audit that was begun and has no result yet, or if it is of another
- * fabric or of other hosts. So a user's check is never entered, and no result
- * is entered twice.
+ * nonce for its step. A result is refused if its nonce is not of an audit that
+ * waits for one, or if it is of another fabric or of other hosts. So a user's
+ * check is never entered, and no result is entered twice.
  *
  * Only the owner of the file may write it, not even root. Its mode (0640 when
  * created) decides who may read it. A file or directory that others may write
  * is refused.
  *
  * A call is one transaction: when it returns, all of it is on the disk, or
- * none. Ids give the order of events; times are only recorded, since clocks can
- * step back. Texts are cleaned (util/text) and cut to the sizes below. Times
- * are seconds since 1970.
+ * none. Ids give the order of events, since clocks can step back. Texts are
+ * cleaned (util/text) and cut to the sizes below. Times are seconds since 1970.
  *
- * Errors: one sentence that begins with the file's name. ERROR_INPUT: the file
+ * Functions return 0, a number or JSON that the caller owns, or -1 or NULL with
+ * err: one sentence that begins with the file's name. ERROR_INPUT: the file
  * does not exist, is no ledger or has another version, or the new data are
  * refused. ERROR_WORLD: everything else, such as a full disk, a damaged page,
  * or a lock that another process holds for longer than LEDGER_WAIT_MS.
@@ -56,29 +55,25 @@ enum ledger_mode {
 
 struct ledger;
 
-/* NULL with err. An empty file becomes a ledger unless the mode is LEDGER_READ.
- */
+/* An empty file becomes a ledger unless the mode is LEDGER_READ. */
 struct ledger *ledger_open (const char *path, enum ledger_mode mode,
                             struct error *err);
 void ledger_close (struct ledger *ledger);
 const char *ledger_path (const struct ledger *ledger);
 
-/* Take the lock to audit or to act: one process at a time has the file
- * LEDGER.lock. Return 1 with *fd, which releases the lock when it is closed; 0
- * if another process has it; -1 with err.
+/* Take the lock to audit or to act, the file LEDGER.lock. Return 1 with *fd,
+ * which holds it until it is closed; 0 if another process has it.
  */
 int ledger_lock (const struct ledger *ledger, int *fd, struct error *err);
 
-/* Check every page and reference; work grows with the file. Return 0, or -1
- * with err naming the first error.
- */
+/* Check every page and reference; err names the first error. */
 int ledger_check (struct ledger *ledger, struct error *err);
 
-/* Copy what can be read of the damaged ledger at `from` into a new one: each
- * audit completely or not at all, with its id. `from` must be one that
- * ledger_open opens. A new ledger whose copy did not complete cannot be opened
- * again. Return how many audits, actions, comments, mutes and rebases were lost
- * (an unreadable list of them counts as one), or -1 with err.
+/* Copy what can be read of the damaged ledger at `from`, which ledger_open
+ * opens, into a new one: each audit completely or not at all, with its id. A
+ * new ledger whose copy did not complete cannot be opened again. Return how
+ * many audits, actions, comments, mutes and rebases were lost (an unreadable
+ * list of them counts as one).
  */
 int64_t ledger_salvage (struct ledger *ledger, const char *from,
                         struct error *err);
@@ -106,30 +101,28 @@ struct ledger_cause {
 const char *ledger_why_name (enum ledger_why why);
 
 /* Begin an audit of n hosts on the fabric with that hash. Return its id, > 0,
- * and its nonce; -1 with err. errno is EEXIST if the job, given with its submit
- * time, already has an audit, with or without a result.
+ * and its nonce. errno EEXIST: the job, given with its submit time, has an
+ * audit, with or without a result.
  */
 int64_t ledger_begin (struct ledger *ledger, int64_t time, const char *fabric,
                       const struct ledger_cause *cause,
                       const char *const *host, size_t n,
                       char nonce[LEDGER_NONCE_BYTES], struct error *err);
 
-/* Set the leader of an audit, as its record shows it; NULL: not known. Return
- * 0, or -1 with err.
- */
+/* Set the leader of an audit, as its record shows it; NULL: not known. */
 int ledger_led (struct ledger *ledger, int64_t audit, const char *leader,
                 struct error *err);
 
 /* End an audit that has no result, as UNKNOWN; a later result is refused. audit
- * 0: all such audits. Return their number, or -1 with err.
+ * 0: all such audits. Return their number.
  */
 int64_t ledger_give_up (struct ledger *ledger, int64_t time, int64_t audit,
                         const char *sentence, struct error *err);
 
 /* Enter the result of the audit that has the samples' nonce: which hosts
  * answered, each RTT with its row, the verdict. Work grows with the samples,
- * not with the ledger. Return the audit's id; -1 with err, errno EEXIST if it
- * has a result already (a second try after a crash).
+ * not with the ledger. Return the audit's id; errno EEXIST if it has a result
+ * (a second try after a crash).
  */
 int64_t ledger_record (struct ledger *ledger, int64_t time,
                        const struct pathset *ps,
@@ -138,7 +131,7 @@ int64_t ledger_record (struct ledger *ledger, int64_t time,
 
 /* Enter counters of ports as an audit read them, even if it has no result. Add
  * the signs that they show first: if the process is killed in between, the next
- * audit sees the growth again. Return 0, or -1 with err.
+ * audit sees the growth again.
  */
 struct ledger_counter {
     const char *port; /* "guid/port" */
@@ -149,7 +142,7 @@ int ledger_counters (struct ledger *ledger, int64_t audit,
                      const struct ledger_counter *counter, size_t n,
                      struct error *err);
 /* A counter's value in the newest audit before this one that read it, and when
- * that audit began. Return 1, 0 if there is none, -1 with err.
+ * that audit began. Return 1, or 0 if there is none.
  */
 int ledger_counter_last (struct ledger *ledger, int64_t audit,
                          const char *port, const char *name, uint64_t *value,
@@ -157,14 +150,14 @@ int ledger_counter_last (struct ledger *ledger, int64_t audit,
 
 /* Add a sign that an audit saw at a link's port, of kind "counter", "width" or
  * "speed". host is the node's name in Slurm; NULL if it is a port of a switch.
- * An audit has at most one sign of a kind per link. Return 0, or -1 with err.
+ * An audit has at most one sign of a kind per link.
  */
 int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
                      const char *host, const char *kind, int64_t time,
                      struct error *err);
 
 /* A node because of which an audit has no result: the step could not be started
- * there, or ended early. Return 0, or -1 with err.
+ * there, or ended early.
  */
 int ledger_fault_add (struct ledger *ledger, int64_t audit, const char *node,
                       const char *cause, struct error *err);
@@ -174,8 +167,8 @@ int ledger_fault_add (struct ledger *ledger, int64_t audit, const char *node,
  * others ended our drain (enum policy_kind). An action is recorded before it is
  * tried, and again when it is done, so that after a crash it is known what to
  * check. An action with the same node and kind as one that is not done yet is
- * the same action. ledger_intend returns its id, or -1 with err, and also
- * records the id of the newest audit. A second ledger_done has no effect.
+ * the same action. ledger_intend returns its id, and also records the id of the
+ * newest audit. A second ledger_done has no effect.
  */
 struct ledger_action {
     const char *node;
@@ -192,7 +185,7 @@ int ledger_done (struct ledger *ledger, int64_t time, int64_t action,
 /* Findings of a muted link are recorded but cause no action; likewise all
  * findings of a muted node; with both given, those of the link at this node.
  * There is one mute of each, until a time (0: no end). ledger_unmute ends it,
- * errno ENOENT if there is none. Return 0, or -1 with err.
+ * errno ENOENT if there is none.
  */
 struct ledger_mute {
     const char *link, *node; /* one of them may be NULL */
@@ -205,21 +198,19 @@ int ledger_unmute (struct ledger *ledger, const char *link, const char *node,
                    struct error *err);
 
 /* Measurements of the link up to now no longer count for its baseline, since it
- * was repaired. Return 0, or -1 with err.
+ * was repaired.
  */
 int ledger_rebase (struct ledger *ledger, int64_t time, const char *link,
                    const char *who, const char *why, struct error *err);
 
-/* A line to append to a finished job's comment. The queue survives the process
- * that works on it. The same line for the same job is entered once, even after
- * it is done, so it can be added again after a crash. Return its id, or -1 with
- * err.
+/* A line to append to a finished job's comment. The same line for the same job
+ * is entered once, even after it is done, so it can be added again after a
+ * crash. Return its id.
  */
 int64_t ledger_comment_add (struct ledger *ledger, int64_t time, uint64_t job,
                             int64_t submitted, const char *text,
                             struct error *err);
-/* The comment is written, or can never be written. A second call has no effect.
- */
+/* The comment is written, or can never be. A second call has no effect. */
 int ledger_comment_done (struct ledger *ledger, int64_t time, int64_t comment,
                          struct error *err);
 /* The comment could not be written; it is due again from not_before on, but at
@@ -234,7 +225,7 @@ int ledger_comment_failed (struct ledger *ledger, int64_t time,
  * processes wait for the rows of at most one audit. Then delete the rows of
  * fabrics without audits, and comments that are done and older than the
  * remaining audits. Actions, mutes and rebases stay. Return how many audits
- * were deleted, or -1 with err; deletions made until then stay.
+ * were deleted; after an error, deletions made until then stay.
  */
 int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
                       struct error *err);
@@ -276,8 +267,8 @@ enum ledger_kind {
                        link */
 };
 
-/* The rows, as a list or the map shown above; the caller owns it. Work grows
- * with their number, or that of the audits since. NULL with err.
+/* The rows, as a list or the map shown above. Work grows with their number, or
+ * that of the audits since.
  */
 json_t *ledger_list (struct ledger *ledger, enum ledger_kind kind,
                      int64_t from, int64_t to, struct error *err);
@@ -290,15 +281,10 @@ json_t *ledger_list (struct ledger *ledger, enum ledger_kind kind,
  */
 json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
 
-/* The id of the next audit; 0: none, -1 with err. */
+/* The id of the next audit; 0: none. */
 int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
 
-/*
- * Queries of a service before it audits; work does not grow with the ledger
- * unless stated
- */
-
-/* The oldest audit that begun at that time or later; 0: none, -1 with err. */
+/* The oldest audit that begun at that time or later; 0: none. */
 int64_t ledger_since (struct ledger *ledger, int64_t time,
                       struct error *err);
 
@@ -313,31 +299,25 @@ json_t *ledger_faulty (struct ledger *ledger, int64_t now, struct error *err);
 const json_t *ledger_is_out (const json_t *faulty, const char *node,
                              int64_t now);
 
-/* When the newest audit that measured the node began. Return 1, 0 if there is
- * none, -1 with err.
+/* When the newest audit that measured the node began, and when the oldest audit
+ * of all did. Return 1, or 0 if there is none.
  */
 int ledger_measured (struct ledger *ledger, const char *node, int64_t *begun,
                      struct error *err);
-
-/* When the oldest audit in the ledger began. Return likewise. */
 int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
 
 /* How much an audit measured: {links, rounds}. */
 json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
 
-/*
- * Queries of the policy; work grows with the number of findings
- */
-
 /* Until ledger_release, all reads see one consistent state. In between, call
  * only functions that read, and not ledger_audit, ledger_trend, ledger_baseline
- * or ledger_combine. Return 0, or -1 with err.
+ * or ledger_combine.
  */
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
 /* The audits from `from` on with a finding; with one that suspects the link if
- * that is not NULL: [{audit}], oldest first. NULL with err.
+ * that is not NULL: [{audit}], oldest first.
  */
 json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
                       struct error *err);
@@ -348,8 +328,7 @@ json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
  * measured, it was judged, no finding suspects it (except one about its host's
  * software, PCIe or adapter), and ledger_baseline would have had an earlier RTT
  * over it; lossy: half of its probes or more were lost; peer: the one host with
- * which all RTTs over it were measured, null if there were several. NULL with
- * err.
+ * which all RTTs over it were measured, null if there were several.
  */
 json_t *ledger_link_audits (struct ledger *ledger, int64_t from,
                             const char *link, const char *host,
@@ -366,7 +345,7 @@ json_t *ledger_link_audits (struct ledger *ledger, int64_t from,
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
 /* Add a message that the log has and that still holds, or remove it if not
- * `on`. Return 0, or -1 with err.
+ * `on`.
  */
 int ledger_say (struct ledger *ledger, const char *node, const char *words,
                 bool on, struct error *err);
@@ -394,7 +373,6 @@ json_t *ledger_trend (struct ledger *ledger, const char *fabric,
  * A host whose loopback is slower too does not make its link suspected: the run
  * contains that loopback. Loopbacks are those of endpoints with an RTT that
  * counts. Names resolve as in plan_read; the caller owns *ps, also on failure.
- * NULL with err.
  */
 struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
                                  size_t n, pathset_resolve_f resolve,
@@ -409,9 +387,9 @@ struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
  *
  * A measurement that is a half-life older has half the weight; one with a
  * weight below a thousandth is left out. The set must have all endpoints of the
- * fabric. Work grows with the RTTs of that time, memory with the routes. Return
- * 0, or -1 with err, errno ENOENT if there are no measurements of this fabric;
- * call observations_clear in both cases.
+ * fabric. Work grows with the RTTs of that time, memory with the routes. errno
+ * ENOENT: there are no measurements of this fabric. Call observations_clear in
+ * any case.
  */
 struct ledger_ageing {
     int quantile;       /* of the repeats, as in observe */

@@ -268,8 +268,8 @@ static bool rule_own_drain (const struct node_state *w, struct decision *d)
     if (!w->node->drained)
         return say (d, POLICY_LIFTED,
                     drain->unsure
-                        ? "our drain of audit %" PRIu64 " did not come about, "
-                          "or somebody else ended it: what was found before "
+                        ? "our drain of audit %" PRIu64 " was not applied, or "
+                          "somebody else ended it: what was found before "
                           "does not count any more"
                         : "somebody else ended our drain of audit %" PRIu64
                           ": what was found before does not count any more",

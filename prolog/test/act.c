@@ -694,7 +694,7 @@ static const struct {
     { "nodes that have not registered", "all unknown; round 0; all up;"
       "round 60", "", "", NULL },
     { "nodes that are down", "all down; round 0; all up; round 60", "", "",
-      "none is drained;  no longer so: 16 of 16 nodes are unavailable" },
+      "none is drained;  no longer true: 16 of 16 nodes are unavailable" },
     { "likewise, where none is drained anyhow", "set Action report; all down;"
       "round 0", "", "", "16 of 16 nodes are unavailable, and MaxUnavailable "
       "is 10 %: none would be drained" },
@@ -708,7 +708,7 @@ static const struct {
       "nothing is changed" },
     { "lost before the drain: it looks ended", "failing 3; " TWICE "round 0;"
       "failing 0; round 60", "", "drain lifted",
-      "lifted: our drain of audit 4 did not come about" },
+      "lifted: our drain of audit 4 was not applied" },
     { "lost before the resume: tried again", DRAINED MENDED "failing 3;"
       "round 1500; failing 0; round 1600", "drain h0003; resume h0003",
       "drain resume", "error: slurmctld" },
@@ -776,7 +776,7 @@ static void test_once (void)
     play (&s, "audit 1100 fail h0003 switch spine; round 1200;"
               "audit 1300; round 1400; round 90000; round 90060");
     ok (count (made->log, "counts against no host") == 2
-            && count (made->log, "no longer so: audit 8 counts against") == 1,
+            && count (made->log, "no longer true: audit 8 counts against") == 1,
         "a remark, too, and that it is over: %s", made->log);
     play (&s, "round 200000; round 200060");
     ok (count (made->log, "h0003: none: nothing was found") == 1,
