@@ -39,21 +39,7 @@ int ledger_lock (const struct ledger *l, int *fd, struct error *err)
     return rc;
 }
 
-/* The id of the newest audit. */
-static int64_t newest (struct ledger *l)
-{
-    int64_t id = 0;
-
-    db_run (l, &id, "SELECT max (id) FROM audit", NONE);
-    return id;
-}
-
-/* A name's id as a value; NULL if there is no name. */
-static struct db_value name_value (struct ledger *l, const char *name)
-{
-    return name ? (struct db_value)INT (db_name (l, name))
-                : (struct db_value)TEXT (NULL);
-}
+#define NEWEST "coalesce ((SELECT max (id) FROM audit), 0)"
 
 /*
  * Begin
@@ -62,8 +48,8 @@ static struct db_value name_value (struct ledger *l, const char *name)
 const char *ledger_why_name (enum ledger_why why)
 {
     static const char *const names[] = {
-        [LEDGER_BY_HAND] = "hand", [LEDGER_JOB] = "job",
-        [LEDGER_CHECK] = "check",  [LEDGER_SWEEP] = "sweep",
+        [LEDGER_BY_HAND] = "hand",    [LEDGER_JOB] = "job",
+        [LEDGER_CHECK] = "check",     [LEDGER_SWEEP] = "sweep",
         [LEDGER_CONFIRM] = "confirm", [LEDGER_AGAIN] = "again",
         [LEDGER_SEARCH] = "search",
     };
@@ -72,28 +58,26 @@ const char *ledger_why_name (enum ledger_why why)
 }
 
 int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
-                      const struct ledger_cause *cause,
-                      const char *const *host, size_t n,
-                      char nonce[LEDGER_NONCE_BYTES], struct error *err)
+                      const struct ledger_cause *cause, const char *const *host,
+                      size_t n, char nonce[LEDGER_NONCE_BYTES],
+                      struct error *err)
 {
     bool users = cause->why == LEDGER_JOB || cause->why == LEDGER_CHECK;
     struct db_value uid = users && cause->uid >= 0
                               ? (struct db_value)INT (cause->uid)
                               : (struct db_value)TEXT (NULL);
-    struct db_value node, leader;
     int64_t epoch, audit;
     uint64_t random[2];
 
     db_start (l, err);
     if (n == 0 || n > LEDGER_HOSTS_MAX)
-        db_refuse (l, EINVAL, "an audit is of 1 to %d hosts",
-                   LEDGER_HOSTS_MAX);
+        db_refuse (l, EINVAL, "an audit is of 1 to %d hosts", LEDGER_HOSTS_MAX);
     if (l->failed)
         return -1;
     if (getrandom (random, sizeof (random), 0) != sizeof (random))
         return error_errno (err, "cannot draw a nonce");
-    snprintf (nonce, LEDGER_NONCE_BYTES, "%016" PRIx64 "%016" PRIx64,
-              random[0], random[1]);
+    snprintf (nonce, LEDGER_NONCE_BYTES, "%016" PRIx64 "%016" PRIx64, random[0],
+              random[1]);
     db_begin (l, err);
     if (db_run (l, &audit,
                 "SELECT id FROM audit WHERE about = ?1 AND submitted = ?2"
@@ -101,8 +85,6 @@ int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
                 VALUES (INT (cause->job), INT (cause->submitted))))
         db_refuse (l, EEXIST, "job %ju has its audit %jd",
                    (uintmax_t)cause->job, (intmax_t)audit);
-    node = name_value (l, cause->node);
-    leader = name_value (l, cause->leader);
     if ((epoch = db_epoch (l, fabric)) == 0)
         epoch = db_add (l, "INSERT INTO epoch (fabric) VALUES (?)",
                         VALUES (NAME (fabric)));
@@ -112,33 +94,32 @@ int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     VALUES (INT (time), INT (epoch), INT (cause->job),
                             NAME (nonce), NAME (ledger_why_name (cause->why)),
-                            INT (cause->submitted), uid, node, leader));
+                            INT (cause->submitted), uid, ID (cause->node),
+                            ID (cause->leader)));
     for (size_t i = 0; i < n && !l->failed; i++)
-        db_run (l, NULL,
-                "INSERT INTO member (audit, host) VALUES (?, ?)"
-                " ON CONFLICT DO NOTHING",
-                VALUES (INT (audit), INT (db_name (l, host[i]))));
+        db_do (l,
+               "INSERT INTO member (audit, host) VALUES (?, ?)"
+               " ON CONFLICT DO NOTHING",
+               INT (audit), ID (host[i]));
     return db_end (l, audit);
 }
 
 int ledger_led (struct ledger *l, int64_t audit, const char *leader,
                 struct error *err)
 {
-    db_begin (l, err);
-    db_run (l, NULL, "UPDATE audit SET leader = ? WHERE id = ?",
-            VALUES (name_value (l, leader), INT (audit)));
-    return (int)db_end (l, 0);
+    return db_call (l, err, "UPDATE audit SET leader = ? WHERE id = ?",
+                    VALUES (ID (leader), INT (audit)));
 }
 
 int64_t ledger_give_up (struct ledger *l, int64_t time, int64_t audit,
                         const char *sentence, struct error *err)
 {
     db_start (l, err);
-    db_run (l, NULL,
-            "UPDATE audit SET ended = ?1, status = 'UNKNOWN', complete = 0,"
-            " sentence = ?2 WHERE ended IS NULL AND id > 0"
-            " AND (id = ?3 OR ?3 = 0)",
-            VALUES (INT (time), TEXT (sentence), INT (audit)));
+    db_do (l,
+           "UPDATE audit SET ended = ?1, status = 'UNKNOWN', complete = 0,"
+           " sentence = ?2 WHERE ended IS NULL AND id > 0"
+           " AND (id = ?3 OR ?3 = 0)",
+           INT (time), TEXT (sentence), INT (audit));
     return db_result (l, sqlite3_changes (l->db));
 }
 
@@ -182,10 +163,10 @@ static void add_hosts (struct recorded_audit *r, char **host, size_t n,
                        bool answered)
 {
     for (size_t i = 0; i < n && !r->l->failed; i++) {
-        db_run (r->l, NULL,
-                "UPDATE member SET answered = ?3 WHERE audit = ?1 AND host ="
-                " (SELECT id FROM name WHERE text = ?2)",
-                VALUES (INT (r->audit), NAME (host[i]), INT (answered)));
+        db_do (r->l,
+               "UPDATE member SET answered = ?3 WHERE audit = ?1 AND host ="
+               " (SELECT id FROM name WHERE text = ?2)",
+               INT (r->audit), NAME (host[i]), INT (answered));
         if (sqlite3_changes (r->l->db) == 0)
             db_refuse (r->l, EPERM, "audit %jd was not begun for host %.63s",
                        (intmax_t)r->audit, host[i]);
@@ -198,26 +179,23 @@ static void add_hosts (struct recorded_audit *r, char **host, size_t n,
 static int64_t route_of (struct recorded_audit *r, uint32_t a, uint32_t b)
 {
     struct ledger *l = r->l;
-    int64_t ia = db_name (l, pathset_endpoint (r->ps, a)->name);
-    int64_t ib = db_name (l, pathset_endpoint (r->ps, b)->name);
+    const char *from = pathset_endpoint (r->ps, a)->name;
+    const char *to = pathset_endpoint (r->ps, b)->name;
     struct row row = { 0 };
     int64_t route;
 
     if (db_run (l, &route,
                 "SELECT id FROM route WHERE epoch = ? AND a = ? AND b = ?",
-                VALUES (INT (r->epoch), INT (ia), INT (ib))))
+                VALUES (INT (r->epoch), ID (from), ID (to))))
         return route;
     route = db_add (l, "INSERT INTO route (epoch, a, b) VALUES (?, ?, ?)",
-                    VALUES (INT (r->epoch), INT (ia), INT (ib)));
+                    VALUES (INT (r->epoch), ID (from), ID (to)));
     if (!l->failed && pathset_row (r->ps, a, b, &row, l->err) < 0)
         db_fail (l);
-    for (size_t i = 0; i < row.n && !l->failed; i++) {
-        int64_t link = db_name (l, r->net->link[row.link[i]].id);
-
-        db_run (l, NULL,
-                "INSERT INTO crossing (route, link, count) VALUES (?, ?, ?)",
-                VALUES (INT (route), INT (link), INT (row.count[i])));
-    }
+    for (size_t i = 0; i < row.n && !l->failed; i++)
+        db_do (l, "INSERT INTO crossing (route, link, count) VALUES (?, ?, ?)",
+               INT (route), ID (r->net->link[row.link[i]].id),
+               INT (row.count[i]));
     return route;
 }
 
@@ -234,13 +212,13 @@ static void add_sample (struct recorded_audit *r, size_t seq,
 
     for (int i = 0; i < RTT_COUNT; i++)
         q[i] = s->lost == s->sent ? NAN : s->rtt_ns[i];
-    db_run (r->l, NULL,
-            "INSERT INTO rtt (audit, seq, route, round, first, sent, lost,"
-            " min, p05, p25, median, p75, p95, max)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            VALUES (INT (r->audit), INT (seq), INT (route), INT (s->round),
-                    INT (swap == (s->initiator == s->b)), INT (s->sent),
-                    INT (s->lost), QUANTILES_OF (q)));
+    db_do (r->l,
+           "INSERT INTO rtt (audit, seq, route, round, first, sent, lost,"
+           " min, p05, p25, median, p75, p95, max)"
+           " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+           INT (r->audit), INT (seq), INT (route), INT (s->round),
+           INT (swap == (s->initiator == s->b)), INT (s->sent), INT (s->lost),
+           QUANTILES_OF (q));
 }
 
 /* By endpoint, then by minimum, then in the order of measurement. */
@@ -270,27 +248,24 @@ static void add_loopbacks (struct recorded_audit *r, const struct samples *s)
         for (n = 1; i + n < s->nloopbacks && v[i + n]->end == v[i]->end; n++)
             ;
         middle = v[i + n / 2];
-        db_run (r->l, NULL,
-                "INSERT INTO loopback (audit, end, min, p05, p25, median, p75,"
-                " p95, max) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                VALUES (INT (r->audit),
-                        INT (db_name (r->l, pathset_endpoint (
-                                                r->ps, middle->end)->name)),
-                        QUANTILES_OF (middle->rtt_ns)));
+        db_do (r->l,
+               "INSERT INTO loopback (audit, end, min, p05, p25, median, p75,"
+               " p95, max) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+               INT (r->audit),
+               ID (pathset_endpoint (r->ps, middle->end)->name),
+               QUANTILES_OF (middle->rtt_ns));
     }
     free (v);
 }
 
-static void add_suspect (struct recorded_audit *r, size_t finding,
-                         size_t *seq, const char *role, const char *name)
+static void add_suspect (struct recorded_audit *r, size_t finding, size_t *seq,
+                         const char *role, const char *name)
 {
-    int64_t link = db_name (r->l, name);
-
-    db_run (r->l, NULL,
-            "INSERT INTO suspect (audit, finding, seq, role, link)"
-            " VALUES (?, ?, ?, ?, ?)",
-            VALUES (INT (r->audit), INT (finding), INT ((*seq)++), NAME (role),
-                    INT (link)));
+    db_do (r->l,
+           "INSERT INTO suspect (audit, finding, seq, role, link)"
+           " VALUES (?, ?, ?, ?, ?)",
+           INT (r->audit), INT (finding), INT ((*seq)++), NAME (role),
+           ID (name));
 }
 
 static void add_finding (struct recorded_audit *r, size_t n,
@@ -298,15 +273,13 @@ static void add_finding (struct recorded_audit *r, size_t n,
 {
     size_t seq = 0;
 
-    db_run (r->l, NULL,
-            "INSERT INTO finding (audit, seq, level, kind, basis, excess,"
-            " stderr, expected, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            VALUES (INT (r->audit), INT (n),
-                    NAME (verdict_status_name (f->level)),
-                    NAME (finding_kind_name (f->kind)),
-                    NAME (finding_basis_name (f->basis)), REAL (f->excess_ns),
-                    REAL (f->stderr_ns), REAL (f->expected_ns),
-                    TEXT (f->why)));
+    db_do (r->l,
+           "INSERT INTO finding (audit, seq, level, kind, basis, excess,"
+           " stderr, expected, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+           INT (r->audit), INT (n), NAME (verdict_status_name (f->level)),
+           NAME (finding_kind_name (f->kind)),
+           NAME (finding_basis_name (f->basis)), REAL (f->excess_ns),
+           REAL (f->stderr_ns), REAL (f->expected_ns), TEXT (f->why));
     for (size_t i = 0; i < f->nsuspects; i++)
         add_suspect (r, n, &seq, "link", r->net->link[f->suspect[i]].id);
     for (size_t i = 0; i < f->noneway; i++)
@@ -322,42 +295,37 @@ static void add_verdict (struct recorded_audit *r, int64_t time,
 
     for (size_t i = 0; i < v->nfindings; i++)
         add_finding (r, i, &v->finding[i]);
-    for (size_t i = 0; i < v->nopen; i++) {
-        int64_t link = db_name (r->l, r->net->link[v->open[i]].id);
-
-        db_run (r->l, NULL,
-                "INSERT INTO open (audit, link) VALUES (?, ?)"
-                " ON CONFLICT DO NOTHING",
-                VALUES (INT (r->audit), INT (link)));
-    }
+    for (size_t i = 0; i < v->nopen; i++)
+        db_do (r->l,
+               "INSERT INTO open (audit, link) VALUES (?, ?)"
+               " ON CONFLICT DO NOTHING",
+               INT (r->audit), ID (r->net->link[v->open[i]].id));
     for (size_t i = 0; i < v->nlimits; i++)
-        db_run (r->l, NULL,
-                "INSERT INTO gap (audit, seq, text) VALUES (?, ?, ?)",
-                VALUES (INT (r->audit), INT (i), TEXT (v->limit[i])));
+        db_do (r->l, "INSERT INTO gap (audit, seq, text) VALUES (?, ?, ?)",
+               INT (r->audit), INT (i), TEXT (v->limit[i]));
     verdict_sentence (v, r->net, sentence, sizeof (sentence));
-    db_run (r->l, NULL,
-            "UPDATE audit SET ended = ?2, job = ?3, step = ?4, status = ?5,"
-            " complete = ?6, sentence = ?7, limited = ?8 WHERE id = ?1",
-            VALUES (INT (r->audit), INT (time), INT (s->job), INT (s->step),
-                    NAME (verdict_status_name (v->status)), INT (s->complete),
-                    TEXT (sentence), INT (v->limited)));
+    db_do (r->l,
+           "UPDATE audit SET ended = ?2, job = ?3, step = ?4, status = ?5,"
+           " complete = ?6, sentence = ?7, limited = ?8 WHERE id = ?1",
+           INT (r->audit), INT (time), INT (s->job), INT (s->step),
+           NAME (verdict_status_name (v->status)), INT (s->complete),
+           TEXT (sentence), INT (v->limited));
 }
 
 void db_seen (struct ledger *l, int64_t audit)
 {
     /* max: the newer audit stays, if two run at once */
-    db_run (l, NULL,
-            "INSERT INTO seen (link, audit) SELECT DISTINCT c.link, ?1"
-            " FROM rtt r JOIN crossing c ON c.route = r.route"
-            " WHERE r.audit = ?1 AND r.lost < r.sent ON CONFLICT (link)"
-            " DO UPDATE SET audit = max (audit, excluded.audit)",
-            VALUES (INT (audit)));
+    db_do (l,
+           "INSERT INTO seen (link, audit) SELECT DISTINCT c.link, ?1"
+           " FROM rtt r JOIN crossing c ON c.route = r.route"
+           " WHERE r.audit = ?1 AND r.lost < r.sent ON CONFLICT (link)"
+           " DO UPDATE SET audit = max (audit, excluded.audit)",
+           INT (audit));
 }
 
-int64_t ledger_record (struct ledger *l, int64_t time,
-                       const struct pathset *ps,
-                       const struct samples *s,
-                       const struct verdict *verdict, struct error *err)
+int64_t ledger_record (struct ledger *l, int64_t time, const struct pathset *ps,
+                       const struct samples *s, const struct verdict *verdict,
+                       struct error *err)
 {
     struct recorded_audit r = { .l = l, .ps = ps, .net = pathset_network (ps) };
 
@@ -372,16 +340,15 @@ int64_t ledger_record (struct ledger *l, int64_t time,
     for (size_t i = 0; i < s->nnodes; i++) {
         const struct node *n = &s->node[i];
 
-        db_run (l, NULL,
-                "INSERT INTO node (audit, host, boot, kernel, governor, numa,"
-                " adapter_numa) SELECT ?1, m.host, nullif (?3, ''),"
-                " nullif (?4, ''), nullif (?5, ''), nullif (?6, -1),"
-                " nullif (?7, -1) FROM member m WHERE m.audit = ?1"
-                " AND m.answered = 1"
-                " AND m.host = (SELECT id FROM name WHERE text = ?2)",
-                VALUES (INT (r.audit), NAME (n->host), NAME (n->boot),
-                        NAME (n->kernel), NAME (n->governor), INT (n->numa),
-                        INT (n->adapter_numa)));
+        db_do (l,
+               "INSERT INTO node (audit, host, boot, kernel, governor, numa,"
+               " adapter_numa) SELECT ?1, m.host, nullif (?3, ''),"
+               " nullif (?4, ''), nullif (?5, ''), nullif (?6, -1),"
+               " nullif (?7, -1) FROM member m WHERE m.audit = ?1"
+               " AND m.answered = 1"
+               " AND m.host = (SELECT id FROM name WHERE text = ?2)",
+               INT (r.audit), NAME (n->host), NAME (n->boot), NAME (n->kernel),
+               NAME (n->governor), INT (n->numa), INT (n->adapter_numa));
     }
     db_seen (l, r.audit);
     if (!l->failed)
@@ -395,8 +362,7 @@ int64_t ledger_record (struct ledger *l, int64_t time,
 
 static void check_audit (struct ledger *l, int64_t audit)
 {
-    if (!db_run (l, NULL, "SELECT 1 FROM audit WHERE id = ?",
-                 VALUES (INT (audit))))
+    if (!db_do (l, "SELECT 1 FROM audit WHERE id = ?", INT (audit)))
         db_refuse (l, ENOENT, "there is no audit %jd", (intmax_t)audit);
 }
 
@@ -407,17 +373,14 @@ int ledger_counters (struct ledger *l, int64_t audit,
     db_begin (l, err);
     check_audit (l, audit);
     for (size_t i = 0; i < n && !l->failed; i++) {
-        int64_t port = db_name (l, counter[i].port);
-        int64_t name = db_name (l, counter[i].name);
-
         if (counter[i].value > INT64_MAX)
             db_refuse (l, ERANGE, "counter %.40s is too large",
                        counter[i].name);
-        db_run (l, NULL,
-                "INSERT OR REPLACE INTO counter (audit, port, counter, value)"
-                " VALUES (?, ?, ?, ?)",
-                VALUES (INT (audit), INT (port), INT (name),
-                        INT (counter[i].value)));
+        db_do (l,
+               "INSERT OR REPLACE INTO counter (audit, port, counter, value)"
+               " VALUES (?, ?, ?, ?)",
+               INT (audit), ID (counter[i].port), ID (counter[i].name),
+               INT (counter[i].value));
     }
     return (int)db_end (l, 0);
 }
@@ -448,19 +411,15 @@ int ledger_sign_add (struct ledger *l, int64_t audit, const char *link,
                      const char *host, const char *kind, int64_t time,
                      struct error *err)
 {
-    struct db_value at;
-
     db_begin (l, err);
     if (strcmp (kind, "counter") && strcmp (kind, "width")
         && strcmp (kind, "speed"))
         db_refuse (l, EINVAL, "'%.40s' is not a kind of sign", kind);
     check_audit (l, audit);
-    at = name_value (l, host);
-    db_run (l, NULL,
-            "INSERT OR REPLACE INTO sign (audit, link, host, kind, time)"
-            " VALUES (?, ?, ?, ?, ?)",
-            VALUES (INT (audit), INT (db_name (l, link)), at, NAME (kind),
-                    INT (time)));
+    db_do (l,
+           "INSERT OR REPLACE INTO sign (audit, link, host, kind, time)"
+           " VALUES (?, ?, ?, ?, ?)",
+           INT (audit), ID (link), ID (host), NAME (kind), INT (time));
     return (int)db_end (l, 0);
 }
 
@@ -469,10 +428,10 @@ int ledger_fault_add (struct ledger *l, int64_t audit, const char *node,
 {
     db_begin (l, err);
     check_audit (l, audit);
-    db_run (l, NULL,
-            "INSERT OR REPLACE INTO fault (audit, host, cause)"
-            " VALUES (?, ?, ?)",
-            VALUES (INT (audit), INT (db_name (l, node)), TEXT (cause)));
+    db_do (l,
+           "INSERT OR REPLACE INTO fault (audit, host, cause)"
+           " VALUES (?, ?, ?)",
+           INT (audit), ID (node), TEXT (cause));
     return (int)db_end (l, 0);
 }
 
@@ -492,33 +451,28 @@ int64_t ledger_intend (struct ledger *l, int64_t time,
                  VALUES (NAME (a->node), NAME (a->kind))))
         id = db_add (l,
                      "INSERT INTO action (after, node, link, kind, intended,"
-                     " reason, why) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                     VALUES (INT (newest (l)), NAME (a->node), NAME (a->link),
-                             NAME (a->kind), INT (time), TEXT (a->reason),
-                             TEXT (a->why)));
+                     " reason, why) VALUES (" NEWEST ", ?, ?, ?, ?, ?, ?)",
+                     VALUES (NAME (a->node), NAME (a->link), NAME (a->kind),
+                             INT (time), TEXT (a->reason), TEXT (a->why)));
     return db_end (l, id);
 }
 
 int ledger_done (struct ledger *l, int64_t time, int64_t action,
                  struct error *err)
 {
-    db_start (l, err);
-    db_run (l, NULL,
-            "UPDATE action SET done = ?2 WHERE id = ?1 AND done IS NULL",
-            VALUES (INT (action), INT (time)));
-    return (int)db_result (l, 0);
+    return db_call (
+        l, err, "UPDATE action SET done = ?2 WHERE id = ?1 AND done IS NULL",
+        VALUES (INT (action), INT (time)));
 }
 
-int ledger_say (struct ledger *l, const char *node, const char *words,
-                bool on, struct error *err)
+int ledger_say (struct ledger *l, const char *node, const char *words, bool on,
+                struct error *err)
 {
-    db_start (l, err);
-    db_run (l, NULL,
-            on ? "INSERT INTO said (node, words) VALUES (?, ?)"
-                 " ON CONFLICT DO NOTHING"
-               : "DELETE FROM said WHERE node = ? AND words = ?",
-            VALUES (NAME (node), TEXT (words)));
-    return (int)db_result (l, 0);
+    return db_call (l, err,
+                    on ? "INSERT INTO said (node, words) VALUES (?, ?)"
+                         " ON CONFLICT DO NOTHING"
+                       : "DELETE FROM said WHERE node = ? AND words = ?",
+                    VALUES (NAME (node), TEXT (words)));
 }
 
 /*
@@ -532,17 +486,16 @@ static void check_mute (struct ledger *l, const char *link, const char *node)
         db_refuse (l, EINVAL, "a mute is of a link or a node");
 }
 
-int ledger_mute (struct ledger *l, int64_t time,
-                 const struct ledger_mute *m, struct error *err)
+int ledger_mute (struct ledger *l, int64_t time, const struct ledger_mute *m,
+                 struct error *err)
 {
     db_start (l, err);
     check_mute (l, m->link, m->node);
-    db_run (l, NULL,
-            "INSERT OR REPLACE INTO mute (link, node, time, until, who, why)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            VALUES (NAME (m->link ? m->link : ""),
-                    NAME (m->node ? m->node : ""), INT (time),
-                    INT (m->until), NAME (m->who), TEXT (m->why)));
+    db_do (l,
+           "INSERT OR REPLACE INTO mute (link, node, time, until, who, why)"
+           " VALUES (?, ?, ?, ?, ?, ?)",
+           NAME (m->link ? m->link : ""), NAME (m->node ? m->node : ""),
+           INT (time), INT (m->until), NAME (m->who), TEXT (m->why));
     return (int)db_result (l, 0);
 }
 
@@ -551,8 +504,8 @@ int ledger_unmute (struct ledger *l, const char *link, const char *node,
 {
     db_start (l, err);
     check_mute (l, link, node);
-    db_run (l, NULL, "DELETE FROM mute WHERE link = ? AND node = ?",
-            VALUES (NAME (link ? link : ""), NAME (node ? node : "")));
+    db_do (l, "DELETE FROM mute WHERE link = ? AND node = ?",
+           NAME (link ? link : ""), NAME (node ? node : ""));
     if (sqlite3_changes (l->db) == 0)
         db_refuse (l, ENOENT, "%s %.40s is not muted", link ? "link" : "node",
                    link ? link : node);
@@ -562,13 +515,11 @@ int ledger_unmute (struct ledger *l, const char *link, const char *node,
 int ledger_rebase (struct ledger *l, int64_t time, const char *link,
                    const char *who, const char *why, struct error *err)
 {
-    db_begin (l, err);
-    db_run (l, NULL,
-            "INSERT OR REPLACE INTO rebase (link, after, time, who, why)"
-            " VALUES (?, ?, ?, ?, ?)",
-            VALUES (INT (db_name (l, link)), INT (newest (l)), INT (time),
-                    NAME (who), TEXT (why)));
-    return (int)db_end (l, 0);
+    return db_call (
+        l, err,
+        "INSERT OR REPLACE INTO rebase (link, after, time, who, why)"
+        " VALUES (?, " NEWEST ", ?, ?, ?)",
+        VALUES (ID (link), INT (time), NAME (who), TEXT (why)));
 }
 
 /*
@@ -588,21 +539,20 @@ int64_t ledger_comment_add (struct ledger *l, int64_t time, uint64_t job,
                  VALUES (INT (job), INT (submitted), TEXT (text))))
         id = db_add (l,
                      "INSERT INTO comment (job, submitted, text, after,"
-                     " queued, tries, due) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?5)",
+                     " queued, tries, due) VALUES (?1, ?2, ?3, " NEWEST
+                     ", ?4, 0, ?4)",
                      VALUES (INT (job), INT (submitted), TEXT (text),
-                             INT (newest (l)), INT (time)));
+                             INT (time)));
     return db_end (l, id);
 }
 
 int ledger_comment_done (struct ledger *l, int64_t time, int64_t comment,
                          struct error *err)
 {
-    db_start (l, err);
-    db_run (l, NULL,
-            "UPDATE comment SET done = ?2, tries = tries + 1 WHERE id = ?1"
-            " AND done IS NULL",
-            VALUES (INT (comment), INT (time)));
-    return (int)db_result (l, 0);
+    return db_call (l, err,
+                    "UPDATE comment SET done = ?2, tries = tries + 1"
+                    " WHERE id = ?1 AND done IS NULL",
+                    VALUES (INT (comment), INT (time)));
 }
 
 int ledger_comment_failed (struct ledger *l, int64_t time, int64_t comment,
@@ -611,12 +561,11 @@ int ledger_comment_failed (struct ledger *l, int64_t time, int64_t comment,
 {
     if (not_before > time + LEDGER_RETRY_MAX_S)
         not_before = time + LEDGER_RETRY_MAX_S;
-    db_start (l, err);
-    db_run (l, NULL,
-            "UPDATE comment SET due = ?2, error = ?3, tries = tries + 1"
-            " WHERE id = ?1 AND done IS NULL",
-            VALUES (INT (comment), INT (not_before), TEXT (why)));
-    return (int)db_result (l, 0);
+    return db_call (
+        l, err,
+        "UPDATE comment SET due = ?2, error = ?3, tries = tries + 1"
+        " WHERE id = ?1 AND done IS NULL",
+        VALUES (INT (comment), INT (not_before), TEXT (why)));
 }
 
 /*
@@ -624,8 +573,8 @@ int ledger_comment_failed (struct ledger *l, int64_t time, int64_t comment,
  */
 
 /* Run a statement that deletes; return the number of deleted rows. */
-static int deletes (struct ledger *l, const char *sql,
-                    const struct db_value *v, size_t n)
+static int deletes (struct ledger *l, const char *sql, const struct db_value *v,
+                    size_t n)
 {
     db_run (l, NULL, sql, v, n);
     return l->failed ? 0 : sqlite3_changes (l->db);
@@ -639,9 +588,10 @@ int64_t ledger_prune (struct ledger *l, int64_t before, int64_t keep,
     int64_t n = 0;
 
     db_start (l, err);
-    db_run (l, &last,
-            "SELECT id FROM audit WHERE id > 0 ORDER BY id DESC LIMIT 1 OFFSET ?",
-            VALUES (INT (keep)));
+    db_run (
+        l, &last,
+        "SELECT id FROM audit WHERE id > 0 ORDER BY id DESC LIMIT 1 OFFSET ?",
+        VALUES (INT (keep)));
     while (deletes (l,
                     "DELETE FROM audit WHERE id = (SELECT min (id) FROM audit)"
                     " AND (begun < ? OR id <= ?)",
@@ -652,14 +602,16 @@ int64_t ledger_prune (struct ledger *l, int64_t before, int64_t keep,
                     " WHERE epoch = (SELECT e.id FROM epoch e WHERE e.id > 0"
                     " AND NOT EXISTS (SELECT 1 FROM audit a"
                     " WHERE a.epoch = e.id) AND EXISTS (SELECT 1 FROM route t"
-                    " WHERE t.epoch = e.id) LIMIT 1) LIMIT 1000)", NONE) > 0)
+                    " WHERE t.epoch = e.id) LIMIT 1) LIMIT 1000)",
+                    NONE) > 0)
         ;
     deletes (l,
              "DELETE FROM epoch WHERE id > 0 AND NOT EXISTS (SELECT 1"
              " FROM audit a WHERE a.epoch = epoch.id) AND NOT EXISTS"
-             " (SELECT 1 FROM route t WHERE t.epoch = epoch.id)", NONE);
-    db_run (l, &oldest,
-            "SELECT id FROM audit WHERE id > 0 ORDER BY id LIMIT 1", NONE);
+             " (SELECT 1 FROM route t WHERE t.epoch = epoch.id)",
+             NONE);
+    db_run (l, &oldest, "SELECT id FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
+            NONE);
     while (deletes (l,
                     "DELETE FROM comment WHERE id IN (SELECT id FROM comment"
                     " WHERE done IS NOT NULL AND after < ? LIMIT 1000)",

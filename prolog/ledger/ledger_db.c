@@ -271,7 +271,19 @@ void db_error (struct ledger *l)
  * Statements
  */
 
-static int bind_value (sqlite3_stmt *stmt, int i, const struct db_value *v)
+static int64_t id_of (struct ledger *l, const char *name)
+{
+    int64_t id;
+
+    return db_run (l, &id, "SELECT id FROM name WHERE text = ?",
+                   VALUES (NAME (name)))
+               ? id
+               : db_add (l, "INSERT INTO name (text) VALUES (?)",
+                         VALUES (NAME (name)));
+}
+
+static int bind_value (struct ledger *l, sqlite3_stmt *stmt, int i,
+                       const struct db_value *v)
 {
     char buf[LEDGER_TEXT_MAX + 1];
 
@@ -281,6 +293,8 @@ static int bind_value (sqlite3_stmt *stmt, int i, const struct db_value *v)
         return sqlite3_bind_double (stmt, i, v->d);
     if (!v->s)
         return sqlite3_bind_null (stmt, i);
+    if (v->type == DB_ID)
+        return sqlite3_bind_int64 (stmt, i, id_of (l, v->s));
     snprintf (buf, sizeof (buf), "%.*s", (int)v->max, v->s);
     return sqlite3_bind_text (stmt, i, text_clean (buf), -1, SQLITE_TRANSIENT);
 }
@@ -312,7 +326,7 @@ sqlite3_stmt *db_first (struct ledger *l, const char *sql,
     if (!stmt)
         return NULL;
     for (int i = 0; i < (int)n && i < sqlite3_bind_parameter_count (stmt); i++)
-        if (bind_value (stmt, i + 1, &v[i]) != SQLITE_OK)
+        if (bind_value (l, stmt, i + 1, &v[i]) != SQLITE_OK)
             db_error (l);
     return db_next (l, stmt);
 }
@@ -352,15 +366,12 @@ int64_t db_add (struct ledger *l, const char *sql, const struct db_value *v,
     return sqlite3_last_insert_rowid (l->db);
 }
 
-int64_t db_name (struct ledger *l, const char *name)
+int db_call (struct ledger *l, struct error *err, const char *sql,
+             const struct db_value *v, size_t n)
 {
-    int64_t id;
-
-    return db_run (l, &id, "SELECT id FROM name WHERE text = ?",
-                   VALUES (NAME (name)))
-               ? id
-               : db_add (l, "INSERT INTO name (text) VALUES (?)",
-                         VALUES (NAME (name)));
+    db_begin (l, err);
+    db_run (l, NULL, sql, v, n);
+    return (int)db_end (l, 0);
 }
 
 int64_t db_epoch (struct ledger *l, const char *fabric)

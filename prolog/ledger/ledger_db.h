@@ -69,12 +69,14 @@ void db_mark (struct ledger *l, bool half);
 /* Values of a statement's parameters, in their order; extra ones are ignored.
  */
 struct db_value {
-    enum { DB_INT, DB_REAL, DB_TEXT } type;
+    enum { DB_INT, DB_REAL, DB_TEXT, DB_ID } type;
     int64_t i;
     double d; /* NAN: NULL */
     const char *s; /* NULL: NULL */
     size_t max; /* of s, in bytes; it is copied, cleaned and cut */
 };
+/* the id of a name, which is added if it is missing */
+#define ID(x) { DB_ID, .s = (x) }
 #define INT(x) { DB_INT, .i = (int64_t)(x) }
 #define REAL(x) { DB_REAL, .d = (x) }
 #define TEXT(x) { DB_TEXT, .s = (x), .max = LEDGER_TEXT_MAX }
@@ -108,12 +110,16 @@ const char *db_text (sqlite3_stmt *row, int column);
 bool db_run (struct ledger *l, int64_t *value, const char *sql,
              const struct db_value *v, size_t n);
 
+/* Run a statement with these values, of which there is at least one. */
+#define db_do(l, sql, ...) db_run (l, NULL, sql, VALUES (__VA_ARGS__))
+
+/* A call that runs one statement; return its result. */
+int db_call (struct ledger *l, struct error *err, const char *sql,
+             const struct db_value *v, size_t n);
+
 /* Run a statement that inserts a row; return the row's id. */
 int64_t db_add (struct ledger *l, const char *sql, const struct db_value *v,
                 size_t n);
-
-/* The id of a name, which is added if it is missing. */
-int64_t db_name (struct ledger *l, const char *name);
 
 /* The id of a fabric's epoch; 0: there is none. */
 int64_t db_epoch (struct ledger *l, const char *fabric);
