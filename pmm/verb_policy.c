@@ -193,7 +193,7 @@ static int explain (struct inputs *in)
     need_ok (site_read (&site, in->conf, 0, &fault));
     inputs_fabric (in);
     inputs_ledger (in, LEDGER_READ);
-    need_ok (act_look (&report, &act_slurm, &site, in->ledger, in->fabric,
+    need_ok (act_look (&report, &site, in->ledger, in->fabric,
                        (int64_t)time (NULL), &fault));
     tell (in, &report, site.action, in->operand[0]);
     /* a read error, not an input error */
@@ -212,14 +212,12 @@ static void say (void *arg, const char *line)
 
 static int act (struct inputs *in)
 {
-    struct act_world world = act_slurm;
     struct act_report report = { .busy = false };
     char name[CONTROLLER_NAME];
     struct site site;
     uid_t uid;
     int status;
 
-    world.say = say;
     need_ok (site_read (&site, in->conf, 1, &fault));
     in->fabric = need (fabric_load_trusted (site.snapshot, geteuid (), NULL,
                                             &fault));
@@ -227,8 +225,8 @@ static int act (struct inputs *in)
     if (uid != geteuid ()) /* later, a drain would not be seen as ours */
         die_input ("this is for SlurmUser, %s, to run", name);
     in->ledger = need (ledger_open (site.ledger, LEDGER_WRITE, &fault));
-    need_ok (act_round (&report, &world, &site, in->ledger, in->fabric,
-                        (int64_t)time (NULL), &fault));
+    need_ok (act_round (&report, &site, in->ledger, in->fabric,
+                        (int64_t)time (NULL), say, NULL, &fault));
     if (report.busy)
         die_world ("an audit is running, or another acts");
     status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;

@@ -23,9 +23,10 @@ enum { LINE_MAX_BYTES = 1024 };
 /* A running round. */
 struct policy_round {
     struct act_report *report;
-    const struct act_world *world;
     struct ledger *ledger;
     int64_t now;
+    void (*say) (void *arg, const char *line);
+    void *arg;
     struct error *err;
 };
 
@@ -38,14 +39,14 @@ say (struct policy_round *r, const char *fmt, ...)
     va_start (ap, fmt);
     vsnprintf (line, sizeof (line), fmt, ap);
     va_end (ap);
-    r->world->say (r->world->arg, text_clean (line));
+    r->say (r->arg, text_clean (line));
 }
 
 /* --- look ---------------------------------------------------------------- */
 
-int act_look (struct act_report *r, const struct act_world *world,
-              const struct site *site, struct ledger *ledger,
-              const struct fabric *fabric, int64_t now, struct error *err)
+int act_look (struct act_report *r, const struct site *site,
+              struct ledger *ledger, const struct fabric *fabric, int64_t now,
+              struct error *err)
 {
     struct policy_config cfg;
     struct error doubt = { .text = "" };
@@ -63,8 +64,8 @@ int act_look (struct act_report *r, const struct act_world *world,
     if (*site->node_map && !r->map)
         facts_doubt (&r->facts, doubt.text);
     /* Slurm's part last; without an answer nothing is changed */
-    if (world->user (&uid, r->self, &unanswered) < 0
-        || world->nodes (&r->nodes, &unanswered) < 0)
+    if (controller_user (&uid, r->self, &unanswered) < 0
+        || controller_nodes (&r->nodes, &unanswered) < 0)
         facts_doubt (&r->facts, unanswered.text);
     else
         facts_nodes (&r->facts, r->nodes.v, r->nodes.n);
@@ -193,12 +194,11 @@ static int say_changes (struct policy_round *r, bool remarks)
 static int do_it (struct policy_round *r, const struct decision *d)
 {
     const struct policy_input *in = &r->report->facts.input;
-    const struct act_world *w = r->world;
     const char *reason = ""; /* of our newest drain of the node */
     int rc = 1;
 
     if (d->kind == POLICY_DRAIN
-        && (rc = w->drain (d->node, d->reason, r->err)) == 1) {
+        && (rc = controller_drain (d->node, d->reason, r->err)) == 1) {
         say (r, "%s: drained: %s", d->node, d->reason);
         r->report->drained++;
     }
@@ -208,7 +208,7 @@ static int do_it (struct policy_round *r, const struct decision *d)
         if (in->action[i].kind == POLICY_DRAIN
             && !strcmp (in->action[i].node, d->node))
             reason = in->action[i].reason;
-    if ((rc = w->resume (d->node, reason, r->err)) == 1) {
+    if ((rc = controller_resume (d->node, reason, r->err)) == 1) {
         say (r, "%s: resumed", d->node);
         r->report->resumed++;
     }
@@ -235,14 +235,15 @@ static int carry_out (struct policy_round *r, const struct decision *d)
     return rc == 1 ? ledger_done (r->ledger, r->now, id, r->err) : rc;
 }
 
-int act_round (struct act_report *report, const struct act_world *world,
-               const struct site *site, struct ledger *ledger,
-               const struct fabric *fabric, int64_t now, struct error *err)
+int act_round (struct act_report *report, const struct site *site,
+               struct ledger *ledger, const struct fabric *fabric, int64_t now,
+               void (*say) (void *arg, const char *line), void *arg,
+               struct error *err)
 {
     static const enum policy_kind order[] = {
         POLICY_LEFT, POLICY_LIFTED, POLICY_RESUME, POLICY_DRAIN,
     };
-    struct policy_round r = { report, world, ledger, now, err };
+    struct policy_round r = { report, ledger, now, say, arg, err };
     const struct decisions *d = &report->decisions;
     const struct policy_input *in = &report->facts.input;
     int lock;
@@ -251,7 +252,7 @@ int act_round (struct act_report *report, const struct act_world *world,
     *report = (struct act_report){ .busy = rc == 0 };
     if (rc != 1)
         return rc;
-    rc = act_look (report, world, site, ledger, fabric, now, err) < 0
+    rc = act_look (report, site, ledger, fabric, now, err) < 0
                  || say_changes (&r, true) < 0
                  || (!d->stopped && say_changes (&r, false) < 0)
              ? -1

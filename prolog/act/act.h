@@ -19,6 +19,9 @@
  * If the ledger cannot be read, nothing is done. If slurmctld does not answer,
  * no node is changed. One round runs at a time, and none during an audit
  * (ledger_lock). Only the owner of the ledger can run one.
+ *
+ * Tests replace Slurm by functions of their own in place of those of
+ * prolog/slurm/controller.h.
  */
 #ifndef PROLOG_ACT_H
 #define PROLOG_ACT_H
@@ -33,23 +36,6 @@
 #include "prolog/slurm/controller.h"
 #include "util/error.h"
 #include "util/site.h"
-
-/* Slurm, or a replacement in a test; see prolog/slurm/controller.h. user: who
- * drains. say: writes a line to the log.
- */
-struct act_world {
-    int (*user) (uid_t *uid, char name[CONTROLLER_NAME], struct error *err);
-    int (*nodes) (struct controller_nodes *nodes, struct error *err);
-    int (*drain) (const char *node, const char *reason, struct error *err);
-    int (*resume) (const char *node, const char *reason, struct error *err);
-    void (*say) (void *arg, const char *line);
-    void *arg; /* of say */
-};
-
-#ifdef HAVE_SLURM
-/* Slurm itself; the caller sets say and arg. */
-extern const struct act_world act_slurm;
-#endif
 
 /* What was read, decided and done. */
 struct act_report {
@@ -67,18 +53,20 @@ struct act_report {
  * nothing is decided and a remark gives the reason. Return 0, or -1 with err if
  * the ledger cannot be read; call act_report_clear in both cases.
  */
-int act_look (struct act_report *report, const struct act_world *world,
-              const struct site *site, struct ledger *ledger,
-              const struct fabric *fabric, int64_t now, struct error *err);
+int act_look (struct act_report *report, const struct site *site,
+              struct ledger *ledger, const struct fabric *fabric, int64_t now,
+              struct error *err);
 
-/* Run a round. A decision or remark is logged when it is new or has changed in
- * more than its numbers, even if another process logged it last. Return 0, or
+/* Run a round. say (arg, line) writes to the log. A decision or remark is logged
+ * when it is new or has changed in more than its numbers, even if another
+ * process logged it last. Return 0, or
  * -1 with err if something could not be read, recorded or done: the rest is
  * left for the next round. Call act_report_clear in both cases.
  */
-int act_round (struct act_report *report, const struct act_world *world,
-               const struct site *site, struct ledger *ledger,
-               const struct fabric *fabric, int64_t now, struct error *err);
+int act_round (struct act_report *report, const struct site *site,
+               struct ledger *ledger, const struct fabric *fabric, int64_t now,
+               void (*say) (void *arg, const char *line), void *arg,
+               struct error *err);
 void act_report_clear (struct act_report *report);
 
 /* Whether there is anything to report about a node. */

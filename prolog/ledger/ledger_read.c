@@ -94,49 +94,50 @@ json_t *ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,
  * Numbers
  */
 
+/* The number that a statement gives. Return 1, 0 if it has no row, or -1. */
+static int number (struct ledger *l, int64_t *value, const char *sql,
+                   const struct db_value *v, size_t n, struct error *err)
+{
+    bool is;
+
+    db_start (l, err);
+    is = db_run (l, value, sql, v, n);
+    return (int)db_result (l, is);
+}
+
 int64_t ledger_next (struct ledger *l, int64_t id, struct error *err)
 {
     int64_t next = 0;
 
-    db_start (l, err);
-    db_run (l, &next, "SELECT id FROM audit WHERE id > ? ORDER BY id LIMIT 1",
-            VALUES (INT (id)));
-    return db_result (l, next);
+    return number (l, &next,
+                   "SELECT id FROM audit WHERE id > ? ORDER BY id LIMIT 1",
+                   VALUES (INT (id)), err) < 0 ? -1 : next;
 }
 
 int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
 {
     int64_t id = 0;
 
-    db_start (l, err);
-    db_run (l, &id, "SELECT min (id) FROM audit WHERE begun >= ?",
-            VALUES (INT (time)));
-    return db_result (l, id);
+    return number (l, &id, "SELECT min (id) FROM audit WHERE begun >= ?",
+                   VALUES (INT (time)), err) < 0 ? -1 : id;
 }
 
 int ledger_first (struct ledger *l, int64_t *begun, struct error *err)
 {
-    bool is;
-
-    db_start (l, err);
-    is = db_run (l, begun,
-                 "SELECT begun FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
-                 NONE);
-    return (int)db_result (l, is);
+    return number (l, begun,
+                   "SELECT begun FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
+                   NONE, err);
 }
 
 int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
                      struct error *err)
 {
-    bool is;
-
-    db_start (l, err);
-    is = db_run (l, begun,
-                 "SELECT a.begun FROM member m JOIN audit a ON a.id = m.audit"
-                 " WHERE m.host = (SELECT id FROM name WHERE text = ?)"
-                 " AND m.answered = 1 ORDER BY m.audit DESC LIMIT 1",
-                 VALUES (NAME (node)));
-    return (int)db_result (l, is);
+    return number (l, begun,
+                   "SELECT a.begun FROM member m JOIN audit a"
+                   " ON a.id = m.audit WHERE m.host = (SELECT id FROM name"
+                   " WHERE text = ?) AND m.answered = 1"
+                   " ORDER BY m.audit DESC LIMIT 1",
+                   VALUES (NAME (node)), err);
 }
 
 /*

@@ -325,19 +325,17 @@ void evidence_clear (struct evidence *e)
     free (e->track);
 }
 
-static int compare_tracks (const void *va, const void *vb)
+static int compare_tracks (const void *a, const void *b)
 {
-    const struct track *a = va;
-    const struct track *b = vb;
-    int order = strcmp (a->host, b->host);
-
-    return order ? order : strcmp (a->link, b->link);
+    return compare_links (((const struct track *)a)->event,
+                          ((const struct track *)b)->event);
 }
 
 struct track *evidence_find (const struct evidence *e, const char *host,
                              const char *link)
 {
-    const struct track key = { .host = host, .link = link };
+    const struct link_event event = { .host = host, .link = link };
+    const struct track key = { .event = &event };
 
     return bsearch (&key, e->track, e->ntracks, sizeof (key), compare_tracks);
 }

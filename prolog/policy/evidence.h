@@ -186,6 +186,12 @@ const struct node_state *state_find (const struct site_state *s,
 /* The first audit after the newest reset of a link's baseline; 0: none. */
 uint64_t state_reset (const struct site_state *s, const char *link);
 
+/* Whether Slurm says that it runs jobs; and whether others handle the node, and
+ * may repair it.
+ */
+bool node_in_service (const struct policy_node *n);
+bool node_in_hand (const struct policy_node *n);
+
 /* Whether the newest action is our drain. */
 bool node_is_drained_by_us (const struct node_state *w);
 

@@ -150,12 +150,6 @@ static bool shows (const char *have, const char *want)
     return have && want && !strcmp (have, want);
 }
 
-/* Out of service: others handle the node, and may repair it. */
-static bool is_in_hand (const struct policy_node *n)
-{
-    return n->drained || n->reserved || n->down;
-}
-
 struct hand_text {
     char text[160];
 };
@@ -250,7 +244,7 @@ static bool rule_left (const struct node_state *w, struct decision *d)
     if (!a || a->kind != POLICY_LEFT)
         return false;
     d->link = a->link;
-    if (is_in_hand (w->node))
+    if (node_in_hand (w->node))
         return say (d, POLICY_NONE, "it is %s: left alone",
                     in_hand_text (w->node).text);
     return say (d, POLICY_LIFTED,
@@ -345,7 +339,7 @@ static bool rule_less (const struct node_state *w, struct decision *d)
 
 static bool rule_not_ours (const struct node_state *w, struct decision *d)
 {
-    if (is_in_hand (w->node))
+    if (node_in_hand (w->node))
         return say (d, POLICY_LEFT, "it FAILs, but is %s: left alone",
                     in_hand_text (w->node).text);
     return w->node->powered_down
@@ -395,8 +389,7 @@ static const char *goes_first (const struct site_state *s,
             = w ? evidence_find (&s->evidence, p->host, p->link) : NULL;
 
         if (t && !t->muted && t->early && strcmp (p->host, e->host)
-            && t->standing != STANDING_CONFIRMED && !is_in_hand (w->node)
-            && !w->node->powered_down && !w->node->unknown)
+            && t->standing != STANDING_CONFIRMED && node_in_service (w->node))
             return p->host;
     }
     return NULL;

@@ -81,6 +81,16 @@ static void make_nodes (struct site_state *s)
     }
 }
 
+bool node_in_hand (const struct policy_node *n)
+{
+    return n->drained || n->reserved || n->down;
+}
+
+bool node_in_service (const struct policy_node *n)
+{
+    return !n->unknown && !n->powered_down && !node_in_hand (n);
+}
+
 bool node_is_drained_by_us (const struct node_state *w)
 {
     return w->last && w->last->kind == POLICY_DRAIN;
@@ -181,14 +191,12 @@ static bool counts_since (const struct site_state *s, const char *host,
                           bool lone, int64_t time)
 {
     const struct node_state *w = state_find (s, host);
-    const struct policy_node *n = w ? w->node : NULL;
     int64_t twice = 2 * s->cfg->confirm_after_s;
 
     if (lone
         && !within_span (time, twice > LONE_S ? twice : LONE_S, s->in->now))
         return false;
-    return (n && !n->unknown && !n->down && !n->powered_down && !n->reserved
-            && !n->drained)
+    return (w && node_in_service (w->node))
            || within_span (time, DAY_S, s->in->now);
 }
 

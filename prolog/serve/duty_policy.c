@@ -79,14 +79,10 @@ static void note_wishes (struct service *s, const struct decisions *d)
 
 int duty_policy (struct service *s, struct error *err)
 {
-    struct act_world world = act_slurm;
     struct act_report report;
-    int rc;
+    int rc = act_round (&report, &s->site, s->ledger, s->fabric, time (NULL),
+                        say, s, err);
 
-    world.say = say;
-    world.arg = s;
-    rc = act_round (&report, &world, &s->site, s->ledger, s->fabric,
-                    time (NULL), err);
     if (rc == 0) {
         note_wishes (s, &report.decisions);
         rc = report.drained + report.resumed > 0;

@@ -94,14 +94,14 @@ static struct made_node *node_of (const char *name)
     abort ();
 }
 
-static int made_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *e)
+int controller_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *e)
 {
     *uid = 0;
     strcpy (name, SELF);
     return ask (e);
 }
 
-static int made_nodes (struct controller_nodes *n, struct error *e)
+int controller_nodes (struct controller_nodes *n, struct error *e)
 {
     static struct made_node shown[HOSTS];
 
@@ -133,7 +133,7 @@ static void set_drained (const char *name, const char *reason,
     snprintf (n->by, sizeof (n->by), "%s", by);
 }
 
-static int made_drain (const char *node, const char *reason, struct error *e)
+int controller_drain (const char *node, const char *reason, struct error *e)
 {
     if (ask (e) < 0)
         return -1;
@@ -144,7 +144,7 @@ static int made_drain (const char *node, const char *reason, struct error *e)
     return 1;
 }
 
-static int made_resume (const char *node, const char *reason, struct error *e)
+int controller_resume (const char *node, const char *reason, struct error *e)
 {
     const struct made_node *n = node_of (node);
 
@@ -164,11 +164,6 @@ static void made_say (void *arg, const char *line)
     step ();
     append (made->log, sizeof (made->log), "", line);
 }
-
-static const struct act_world world = {
-    .user = made_user,     .nodes = made_nodes,
-    .drain = made_drain,   .resume = made_resume, .say = made_say,
-};
 
 /* --- seasons ------------------------------------------------------------- */
 
@@ -316,8 +311,8 @@ static void step_round (struct season *s, words v)
 {
     struct act_report r;
 
-    if (act_round (&r, &world, &s->site, s->ledger, fabric,
-                   NOW + atol (v[1]), &err) < 0) {
+    if (act_round (&r, &s->site, s->ledger, fabric, NOW + atol (v[1]),
+                   made_say, NULL, &err) < 0) {
         append (made->log, sizeof (made->log), "error:", err.text);
         s->failed++;
     }
@@ -987,7 +982,7 @@ static void test_tries (void)
     close_season (&s);
     open_season (&s);
     play (&s, "set Action drain; set Resume yes");
-    if (act_look (&r, &world, &s.site, s.ledger, fabric, NOW + 200000, &err)
+    if (act_look (&r, &s.site, s.ledger, fabric, NOW + 200000, &err)
         < 0)
         diag ("%s", err.text);
     for (size_t i = 0; i < r.decisions.n; i++)
@@ -997,7 +992,7 @@ static void test_tries (void)
             && d->audit == 0,
         "a drained node was audited three times, long ago");
     act_report_clear (&r);
-    if (act_look (&r, &world, &s.site, s.ledger, fabric, NOW + 4500, &err) < 0)
+    if (act_look (&r, &s.site, s.ledger, fabric, NOW + 4500, &err) < 0)
         diag ("%s", err.text);
     for (size_t i = 0; i < r.decisions.n; i++)
         if (!strcmp (r.decisions.v[i].node, "h0003"))

@@ -71,7 +71,7 @@ int controller_cancel (const char *name, struct error *e)
     return 0;
 }
 
-static int made_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *e)
+int controller_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *e)
 {
     (void)e;
     *uid = 0;
@@ -79,7 +79,7 @@ static int made_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *e)
     return 0;
 }
 
-static int made_nodes (struct controller_nodes *n, struct error *e)
+int controller_nodes (struct controller_nodes *n, struct error *e)
 {
     (void)e;
     *n = (struct controller_nodes){ .n = nidle };
@@ -89,7 +89,7 @@ static int made_nodes (struct controller_nodes *n, struct error *e)
     return 0;
 }
 
-static int made_drain (const char *node, const char *reason, struct error *e)
+int controller_drain (const char *node, const char *reason, struct error *e)
 {
     size_t len = strlen (drained);
 
@@ -100,7 +100,7 @@ static int made_drain (const char *node, const char *reason, struct error *e)
     return 0;
 }
 
-static int made_resume (const char *node, const char *reason, struct error *e)
+int controller_resume (const char *node, const char *reason, struct error *e)
 {
     (void)node;
     (void)reason;
@@ -115,11 +115,6 @@ static void made_say (void *arg, const char *line)
     (void)arg;
     snprintf (said + len, sizeof (said) - len, "# %s\n", line);
 }
-
-static const struct act_world world = {
-    .user = made_user, .nodes = made_nodes,
-    .drain = made_drain, .resume = made_resume, .say = made_say,
-};
 
 /*
  * Trials
@@ -173,7 +168,7 @@ static int64_t audit (const char *about)
     }
     last = time (NULL);
     made_say (NULL, result.sentence);
-    if (act_round (&report, &world, &site, ledger, fabric, last, &err) < 0)
+    if (act_round (&report, &site, ledger, fabric, last, made_say, NULL, &err) < 0)
         die ("policy");
     act_report_clear (&report);
     return result.id;

@@ -180,7 +180,7 @@ static const char self_name[] = "slurm";
 
 static struct season *acting; /* whose round runs */
 
-static int user (uid_t *uid, char name[CONTROLLER_NAME], struct error *err)
+int controller_user (uid_t *uid, char name[CONTROLLER_NAME], struct error *err)
 {
     (void)err;
     *uid = 0;
@@ -188,7 +188,7 @@ static int user (uid_t *uid, char name[CONTROLLER_NAME], struct error *err)
     return 0;
 }
 
-static int nodes (struct controller_nodes *n, struct error *err)
+int controller_nodes (struct controller_nodes *n, struct error *err)
 {
     (void)err;
     *n = (struct controller_nodes){ .n = SEASON_HOSTS };
@@ -197,7 +197,7 @@ static int nodes (struct controller_nodes *n, struct error *err)
     return 0;
 }
 
-static int drain (const char *name, const char *reason, struct error *err)
+int controller_drain (const char *name, const char *reason, struct error *err)
 {
     struct season *s = acting;
     uint32_t i = fabric_find_host (s->fabric, name);
@@ -211,7 +211,7 @@ static int drain (const char *name, const char *reason, struct error *err)
     return 1;
 }
 
-static int resume (const char *name, const char *reason, struct error *err)
+int controller_resume (const char *name, const char *reason, struct error *err)
 {
     struct season *s = acting;
 
@@ -230,16 +230,12 @@ static void say (void *arg, const char *line)
 
 static void act (struct season *s)
 {
-    const struct act_world world = {
-        .user = user,   .nodes = nodes,   .drain = drain,
-        .resume = resume, .say = say,
-    };
     struct error err;
 
     acting = s;
     act_report_clear (&s->last);
-    if (act_round (&s->last, &world, &s->site, s->ledger, s->fabric, s->now,
-                   &err) < 0)
+    if (act_round (&s->last, &s->site, s->ledger, s->fabric, s->now, say,
+                   NULL, &err) < 0)
         die (&err);
 }
 
