@@ -226,44 +226,33 @@ static void say_damaged (struct ledger *l, const char *how)
 
 void db_error (struct ledger *l)
 {
-    int why = sqlite3_system_errno (l->db);
+    int code = sqlite3_errcode (l->db), why = sqlite3_system_errno (l->db);
+    const char *message = sqlite3_errmsg (l->db);
 
     if (l->failed)
         return;
+    xcheck (code == SQLITE_NOMEM ? NULL : l);
     if (db_is_short (l))
         errno = ENOSPC;
-    switch (sqlite3_errcode (l->db)) {
-    case SQLITE_NOMEM:
-        xcheck (NULL);
-        break;
-    case SQLITE_NOTADB:
+    if (code == SQLITE_CORRUPT)
+        say_damaged (l, message);
+    else if (code == SQLITE_NOTADB) {
         errno = EUCLEAN;
         error_input (l->err, "%s is not a ledger: not a database", l->path);
-        break;
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
+    }
+    else if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
         error_world (l->err, "%s: another has had it locked for more than %d "
                              "ms", l->path, LEDGER_WAIT_MS);
-        break;
-    case SQLITE_CORRUPT:
-        say_damaged (l, sqlite3_errmsg (l->db));
-        break;
-    case SQLITE_FULL:
-        error_world (l->err, "%s: cannot be written: the disk is full",
-                     l->path);
-        break;
-    case SQLITE_READONLY:
-        error_world (l->err, "%s: cannot be written: it is read-only",
-                     l->path);
-        break;
-    case SQLITE_IOERR:
-    case SQLITE_CANTOPEN:
+    else if (code == SQLITE_IOERR || code == SQLITE_CANTOPEN)
         error_world (l->err, "%s: cannot be read or written: %s", l->path,
-                     why ? strerror (why) : sqlite3_errmsg (l->db));
-        break;
-    default:
-        error_world (l->err, "%s: %s", l->path, sqlite3_errmsg (l->db));
-    }
+                     why ? strerror (why) : message);
+    else
+        error_world (l->err, "%s: %s", l->path,
+                     code == SQLITE_FULL
+                         ? "cannot be written: the disk is full"
+                     : code == SQLITE_READONLY
+                         ? "cannot be written: it is read-only"
+                         : message);
     db_fail (l);
 }
 

@@ -128,16 +128,11 @@ static struct span_text span_of (int64_t s)
 
 static bool rule_stop (const struct node_state *w, struct decision *d)
 {
-    const struct site_state *s = w->site;
+    const char *why = w->site->stop      ? w->site->stop
+                      : w->node->unknown ? "Slurm does not tell its state"
+                                         : NULL;
 
-    return s->stop && say (d, POLICY_NONE, "nothing is changed: %s", s->stop);
-}
-
-static bool rule_unknown (const struct node_state *w, struct decision *d)
-{
-    return w->node->unknown
-           && say (d, POLICY_NONE,
-                   "nothing is changed: Slurm does not tell its state");
+    return why && say (d, POLICY_NONE, "nothing is changed: %s", why);
 }
 
 static const char *or_unknown (const char *s)
@@ -362,15 +357,15 @@ static bool rule_again (const struct node_state *w, struct decision *d)
         if (a->kind == POLICY_LIFTED
             && within_span (a->time, s->cfg->again_after_s, s->in->now))
             return say (d, POLICY_NOTE,
-                        "it FAILs again, but who put it back in service is "
-                        "believed for %s",
+                        "it FAILs again, but others put it back in service: "
+                        "not drained again for %s",
                         span_of (s->cfg->again_after_s).text);
         if (a->kind == POLICY_RESUME
             && state_reset (s, a->link) <= w->action[k ? k - 1 : i]->after)
             return say (d, POLICY_NOTE,
-                        "it FAILs again after we drained and resumed it: it "
-                        "comes and goes, and is not drained before the "
-                        "baseline of %s is reset",
+                        "it FAILs again after we drained and resumed it: an "
+                        "intermittent fault, not drained before the baseline "
+                        "of %s is reset",
                         or_unknown (a->link));
     }
     return false;
@@ -510,9 +505,9 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
 
 /* The first rule that returns true decides; the last one always does. */
 static bool (*const rules[]) (const struct node_state *, struct decision *) = {
-    rule_stop,     rule_unknown, rule_own_drain, rule_left,
-    rule_nothing,  rule_less,    rule_not_ours,  rule_again,
-    rule_wait,     rule_broad,   rule_short,     rule_drain,
+    rule_stop, rule_own_drain, rule_left,  rule_nothing, rule_less,
+    rule_not_ours, rule_again, rule_wait,  rule_broad,   rule_short,
+    rule_drain,
 };
 
 /* --- remarks ------------------------------------------------------------- */

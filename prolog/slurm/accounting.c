@@ -401,9 +401,7 @@ static int failed (struct ledger *ledger, const json_t *comment, int64_t now,
 
     for (int64_t n = json_int (comment, "tries", 0);
          n > 0 && wait < RETRY_MAX_S; n--)
-        wait *= 2;
-    if (wait > RETRY_MAX_S)
-        wait = RETRY_MAX_S;
+        wait = 2 * wait < RETRY_MAX_S ? 2 * wait : RETRY_MAX_S;
     return ledger_comment_failed (ledger, now, json_int (comment, "id", 0),
                                   now + wait, why, err);
 }

@@ -2,10 +2,10 @@
 /* Requests to slurmdbd: append lines to the AdminComment of finished jobs, and
  * read the comments of jobs (report/comment.h).
  *
- * Uses Slurm's C library in a child process, as prolog/slurm/controller does:
- * the library waits 90 s for a slurmdbd that hangs, prints, and may end its
- * process. Errors are ERROR_WORLD and begin with "slurmdbd: ". The caller must
- * be slurmdbd's SlurmUser, or an operator in sacctmgr.
+ * Made in a child process, as by prolog/slurm/controller: Slurm's library waits
+ * 90 s for a slurmdbd that hangs. Errors are ERROR_WORLD and begin with
+ * "slurmdbd: ". The caller must be slurmdbd's SlurmUser, or an operator in
+ * sacctmgr.
  *
  * Slurm cannot change a comment on condition that no other tool changed it. A
  * line is appended to the comment as it was milliseconds before; a write by

@@ -2,22 +2,19 @@
 /* Requests to slurmctld: list the nodes and their states, drain a node, resume
  * a node that we drained.
  *
- * Uses Slurm's C library, which finds slurm.conf as Slurm's commands do
- * (SLURM_CONF, or the path built into Slurm) and with it the munge socket of
- * AuthInfo.
- *
- * The library waits for an answer for MessageTimeout or longer, prints, and
- * ends its process if slurm.conf cannot be read. So each call is made in a
+ * Slurm's C library waits for an answer for MessageTimeout or longer, prints,
+ * and ends its process if slurm.conf cannot be read. So each call is made in a
  * child process (prolog/slurm/child.h), which reads slurm.conf again and is
- * killed after CONTROLLER_WAIT_MS. Errors are ERROR_WORLD and begin with
+ * ended after CONTROLLER_WAIT_MS. Functions return 0, a number or JSON that the
+ * caller owns, or -1 or NULL with err: an ERROR_WORLD that begins with
  * "slurmctld: ". After an error, a drain or resume may still have been applied;
  * the next reading of the nodes shows it.
  *
  * Slurm cannot change a node on condition that no other user changed it. A
  * drain or resume first reads the node in the same process, and does nothing if
- * the node is not in the required state. Milliseconds remain between the two
- * calls: if another user sets the node's Reason in between, that Reason is
- * lost, but that user's drain is not.
+ * the node is not in the required state. If another user sets the node's Reason
+ * in the milliseconds between the two calls, that Reason is lost, but that
+ * user's drain is not.
  */
 #ifndef PROLOG_CONTROLLER_H
 #define PROLOG_CONTROLLER_H
@@ -49,9 +46,7 @@ struct controller_nodes {
     json_t *rows; /* holds the strings */
 };
 
-/* All nodes, including hidden ones, without those configured as FUTURE. Return
- * 0, or -1 with err and nothing to clear.
- */
+/* All nodes, including hidden ones, without those configured as FUTURE. */
 int controller_nodes (struct controller_nodes *nodes, struct error *err);
 
 static inline void controller_nodes_clear (struct controller_nodes *nodes)
@@ -76,38 +71,36 @@ static inline void controller_nodes_clear (struct controller_nodes *nodes)
 void controller_state (struct policy_node *node, uint32_t node_state);
 
 /* Drain a node. `reason` must not be empty. Return 1; 0 if it is drained
- * already, and nothing was done; -1 with err.
+ * already, and nothing was done.
  */
 int controller_drain (const char *node, const char *reason,
                       struct error *err);
 
 /* Resume a node that is drained and not down, and whose Reason is exactly
  * `reason` and was set by our user. Return 1; 0 if this does not hold, and
- * nothing was done; -1 with err.
+ * nothing was done.
  */
 int controller_resume (const char *node, const char *reason,
                        struct error *err);
 
 /* The nodes of a partition that are idle and in no other state, sorted as
- * hostlist_has needs it. Return 0, or -1 with err (also if there is no such
- * partition); hostlist_clear frees them.
+ * hostlist_has needs it; hostlist_clear frees them. A partition that does not
+ * exist is an error.
  */
 int controller_idle (struct hostlist *hl, const char *partition,
                      struct error *err);
 
 /* Whether jobs of a partition would preempt others: PreemptType is
  * partition_prio, and a partition of lower PriorityTier whose jobs may be
- * preempted shares nodes with it. Return 1 with that partition in err, 0, or -1
- * with err.
+ * preempted shares nodes with it. Return 1 with that partition in err, or 0.
  */
 int controller_evicts (const char *partition, struct error *err);
 
-/* Cancel our user's jobs of that name. Return how many, or -1 with err. */
+/* Cancel our user's jobs of that name. Return how many. */
 int controller_cancel (const char *job_name, struct error *err);
 
 /* The nodes that we drained (the Reason begins with CONTROLLER_OURS and was set
- * by our user), that are up and have no job left, sorted likewise. Return 0, or
- * -1 with err; hostlist_clear frees them.
+ * by our user), that are up and have no job left, sorted likewise.
  *
  * Such a node is audited while it stays drained, so nothing is lost if the
  * audit is not made. Slurm gives it to no job, but starts a step on it for
@@ -116,25 +109,23 @@ int controller_cancel (const char *job_name, struct error *err);
  */
 int controller_drained (struct hostlist *hl, struct error *err);
 
-/* Get SlurmUser. Return 0, or -1 with err. */
+/* Get SlurmUser. */
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
                      struct error *err);
 
 /* The configuration of slurmctld, {name: value or null}, as `scontrol show
- * config` prints it. NULL with err.
+ * config` prints it.
  */
 json_t *controller_conf (struct error *err);
 
 /* The properties of a partition that audits depend on: {up, open (to users
  * other than root and SlurmUser), minutes (time limit of a job; UINT32_MAX:
  * none), outside (names of the nodes that are not in it)}. null if there is no
- * such partition; NULL with err.
+ * such partition.
  */
 json_t *controller_partition (const char *name, struct error *err);
 
-/* Whether slurmdbd has an association of that user with this cluster. Return 1,
- * 0, or -1 with err.
- */
+/* Whether slurmdbd has an association of that user with this cluster. */
 int controller_associated (const char *user, struct error *err);
 
 #endif /* PROLOG_CONTROLLER_H */
