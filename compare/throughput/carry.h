@@ -2,16 +2,14 @@
 /* Carry: the fair rates of flows; the rates that links carried, from flows
  * measured by a throughput plan, and the slow links.
  *
- * The rate of an arc in a round is the sum of its flows. It can carry at least
- * the greatest rate of all rounds. So the rate of a host end is the maximum
- * over its partners.
+ * The rate of an arc in a round is the sum of its flows; the greatest of all
+ * rounds counts. So the rate of a host end is the maximum over its partners.
  *
  * A flow is slow if it has much less than its fair share by nominal rates; or,
  * if no flow reaches that, much less than the usual share. It was limited by a
  * link on its path that then carried about the most it ever did, and much less
- * than its rate. The smallest set of such links that explains all slow flows is
- * found greedily: the link that explains the most flows comes first. Links that
- * explain the same flows are the suspects of one finding.
+ * than its rate. Links are found greedily: first the one that explains most slow
+ * flows. Links that explain the same flows are suspects of one finding.
  */
 #ifndef COMPARE_CARRY_H
 #define COMPARE_CARRY_H

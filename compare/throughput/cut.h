@@ -3,12 +3,11 @@
  * bandwidth of a job's part of a fabric.
  *
  * That is the minimum over all halvings of the hosts, which are too many to
- * try. Only some that are likely to be narrow are tried: the hosts nearest to
- * one host, by cables, against the rest. The result is an upper bound: the
- * bisection bandwidth is at most the least of these maximum flows, which may
- * take any path over the links that the set's paths use. Routing by the tables
- * achieves less: the effective bisection bandwidth is the mean rate of random
- * pairs across these halves, max-min fair, all at once (after Hoefler,
+ * try. Only likely narrow ones are tried: the hosts nearest to one host, by
+ * cables, against the rest. The result is an upper bound: the least of their
+ * maximum flows, which may take any path over the links that the set's paths
+ * use. The effective bisection bandwidth is the mean rate of random pairs
+ * across these halves by the tables, max-min fair, all at once (Hoefler,
  * Schneider, Lumsdaine, "Multistage switches are not crossbars", 2008).
  */
 #ifndef COMPARE_CUT_H

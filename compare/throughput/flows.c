@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes: a round is filled arc by arc, starting with those that were loaded
- * least often, in random order. For each arc, the known pairs that cross it are
- * tried until its load suffices. If it does not, the flows are removed again,
- * unless they load the arc more than any round before. When a round adds
- * nothing, other pairs are drawn for the arcs that are left; after DRAWS such
- * draws, the search ends.
+/* Notes: a round is filled arc by arc, the least often loaded first, in random
+ * order. For each arc, the known pairs that cross it are tried until its load
+ * suffices. If it does not, the flows are removed again, unless they load the
+ * arc more than any round before. When a round adds nothing, other pairs are
+ * drawn for the arcs that are left, DRAWS times.
  *
  * A flow is an exchange of a pair in both directions at once. Alone it gets its
- * cap: the lowest rate of all links on its paths there and back. A link is full
- * if the caps of its flows together exceed its rate in some direction. In a
- * round, each flow is limited in at most one place, which is known (flows.h has
- * the conditions). Then all flows that cross no full link get their caps, and a
- * full link carries its rate by max-min fairness, independently of other links.
+ * cap: the lowest rate of all links on its paths. By the conditions of flows.h
+ * all flows that cross no full link get their caps, and a full link carries its
+ * rate by max-min fairness, independently of other links.
  */
 #include "config.h"
 #include "compare/throughput/flows.h"

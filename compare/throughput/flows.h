@@ -2,11 +2,9 @@
 /* Flows: a plan whose rounds fill links, to measure how much they carry. Its
  * method is "throughput".
  *
- * The pairs of a round exchange at the same time, in both directions. The rate
- * of a link is then at least the sum of all flows across it. The greatest sum
- * of all rounds counts; for a host end, that is the maximum over its partners.
- * No pair is in two rounds. In a round each flow is limited in at most one
- * place, which is known:
+ * The pairs of a round exchange at the same time, in both directions. No pair
+ * is in two rounds. In a round each flow is limited in at most one place, which is
+ * known:
  *
  * - a port is in at most one flow;
  * - a flow crosses no arc twice, and at most one full link (a link is full if
@@ -14,12 +12,12 @@
  * - the flows of a full link cross it in both directions, all of them, or in
  *   one.
  *
- * In each round, links that were not yet loaded as often as asked for get
- * flows, up to their nominal rates, or up to what their endpoints can put on
- * them by these paths (across.h). The first load uses the nearest pairs that
- * have the same links in both directions, first for host ends, then for the
- * links above: such flows cross few other links, so a slow link further up does
- * not limit them. Further loads use other endpoints if there are any.
+ * Links that were not yet loaded as often as asked for get flows, up to their
+ * nominal rates, or up to what their endpoints can put on them (across.h). The
+ * first load uses the nearest pairs that have the same links in both
+ * directions, first for host ends, then for the links above: such flows cross
+ * few other links, so a slow link further up does not limit them. Further loads
+ * use other endpoints if there are any.
  */
 #ifndef COMPARE_FLOWS_H
 #define COMPARE_FLOWS_H

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Comm over a group: reliable trains of packets over its letters.
  *
- * Notes: as in the group, whatever must arrive is requested by the side that
- * waits for it: the receiver waits for packets, the sender for room in its
- * window. Only a side that waits needs timers. The handler of letters works in
- * any call of the group, also in a barrier. For retransmission 64 sizes are
- * kept, not bytes.
- *
- * A packet that arrives early is kept; the window has a bit per packet. Missing
- * packets are sent again only on request, so that packets that the network
- * reorders are not taken for lost.
+ * Notes: whatever must arrive is requested by the side that waits for it: the
+ * receiver waits for packets, the sender for room in its window. The handler of
+ * letters works in any call of the group. A packet that arrives early is kept.
+ * Missing packets are sent again only on request, so that packets that the
+ * network reorders are not taken for lost; for that, sizes are kept, not bytes.
  *
  * Letters, by kind; numbers are of packets, from 1 on for each direction:
  *
@@ -20,10 +16,9 @@
  *     asks 3     as has; its receiver sends the missing packets, and answers
  *     answers 4  as has; its receiver sends the missing packets
  *
- * collect and tell send data as notes: first one of eight bytes with the
- * length, then the pieces. Each member waits for an empty note before it sends
- * to process 0, which collects from a few members at a time: its port does not
- * have receives for all at once.
+ * collect and tell send data as notes: the length in 8 bytes, then the pieces.
+ * A member sends to process 0 when it gets an empty note: its port has no
+ * receives for all at once.
  */
 #include "config.h"
 #include "probe/exchange/comm_group.h"

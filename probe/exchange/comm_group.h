@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Comm over a group: the tests' view of the transports verbs and emu. A process
- * is a member of the group, uses its first port, and is labelled by its host.
+ * is a member of the group and uses its first port.
  *
  * A message is a train of packets, each the pad of a letter (probe/group.h):
  * its bytes are on the wire but never read. A note is a message of one packet
  * whose content is delivered. Each arrives once and in order, as long as both
- * members live. At most COMM_GROUP_WINDOW packets to one member are in flight
- * at a time, and at most COMM_GROUP_FLIGHT in total.
+ * members live. At most COMM_GROUP_WINDOW packets to a member, and
+ * COMM_GROUP_FLIGHT in total, are in flight.
  *
- * Letters may be lost, repeated or reordered. A member that waits asks now and
- * then and reports what it has; missing packets are sent again. Packets that go
- * back acknowledge what arrived; without any, a member acknowledges every
- * COMM_GROUP_WINDOW / 4 packets, or when it has waited for one gap of the
- * transport with nothing to send. So an exchange without losses needs no
- * packets beyond those of its messages.
+ * A member that waits asks now and then and reports what it has; missing packets
+ * are sent again. Packets that go back acknowledge what arrived; without any, a
+ * member acknowledges every COMM_GROUP_WINDOW / 4 packets, or after one gap of
+ * waiting. So an exchange without losses needs no further packets.
  *
  * A member that stays silent though it is asked is dead (group_dead_ns): its
- * messages, in both directions, are lost from then on. If it is still alive, it
- * gets no answers, so that neither waits for the other. If a living member does
- * not send a message within that time, the message is lost to its receiver, and
- * a late one is not taken for another: each barrier begins a new age, and
- * messages of an earlier age are dropped.
+ * messages are lost from then on, and it gets no answers. If a living member
+ * does not send a message within that time, the message is lost, too. Each
+ * barrier begins a new age: messages of an earlier age are dropped.
  *
  * A round trip of messages that fit into one datagram is a ping, timed by the
  * port's own clock if it has one, and lost if the network lost it. A longer one
- * is two trains. If processes share a core, those that ping at the same time
- * take turns, as in a check (probe/probe.h).
+ * is two trains. Processes that share a core ping in turns, as in a check
+ * (probe/probe.h).
  */
 #ifndef PROBE_EXCHANGE_COMM_GROUP_H
 #define PROBE_EXCHANGE_COMM_GROUP_H

@@ -5,15 +5,13 @@
  *
  *     barrier - t1 - barrier - t2 - operation - barrier - t3
  *
- * The cost of the operation is (t3 - t2) - (t2 - t1), because barriers cost
- * much more while other programs use the processors, for longer than one repeat
- * takes. DT, the cost of reading the timer, is measured by reading it
- * repeatedly; DB, that of a barrier, by a barrier alone, minus DT. An operation
- * that is too fast for this is repeated many times per measurement.
+ * The cost of the operation is (t3 - t2) - (t2 - t1): a barrier costs much more
+ * while other programs use the processors. DT, the cost of reading the timer,
+ * is measured by reading it repeatedly; DB, that of a barrier, by a barrier
+ * alone, minus DT. A fast operation is repeated many times per measurement.
  *
- * Point-to-point operations run between process 0 and the last, which under the
- * usual distributions is on another node; the others only take part in the
- * barriers.
+ * Operations of two processes run between process 0 and the last, which usually
+ * is on another node; the others only take part in the barriers.
  *
  * Printed for people and, as JSON of kind "operations", written for programs:
  *
@@ -21,11 +19,10 @@
  *     [{"name","text","us":{"min","p25","median","p75","max","mean","sd"},
  *       "stderr_us"}]
  *
- * The cost is the median of the repeats: a process that is preempted now and
- * then does not change it. Its standard error (stats_median_error) includes the
- * scatter of both barriers; it is null if there is only one repeat. A median
- * within a few standard errors of zero, or below, cannot be separated from the
- * scatter of the barrier.
+ * The cost is the median of the repeats. Its standard error
+ * (stats_median_error) includes the scatter of both barriers; it is null if
+ * there is one repeat. A median within a few standard errors of zero is not
+ * resolved from that scatter.
  */
 #include "config.h"
 #include "probe/mpi/comm_mpi.h"
