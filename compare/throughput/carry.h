@@ -8,8 +8,8 @@
  * A flow is slow if it has much less than its fair share by nominal rates; or,
  * if no flow reaches that, much less than the usual share. It was limited by a
  * link on its path that then carried about the most it ever did, and much less
- * than its rate. Links are found greedily: first the one that explains most slow
- * flows. Links that explain the same flows are suspects of one finding.
+ * than its rate. Links are found greedily: first the one that explains most
+ * slow flows. Links that explain the same flows are suspects of one finding.
  */
 #ifndef COMPARE_CARRY_H
 #define COMPARE_CARRY_H

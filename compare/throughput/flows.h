@@ -3,8 +3,8 @@
  * method is "throughput".
  *
  * The pairs of a round exchange at the same time, in both directions. No pair
- * is in two rounds. In a round each flow is limited in at most one place, which is
- * known:
+ * is in two rounds. In a round each flow is limited in at most one place, which
+ * is known:
  *
  * - a port is in at most one flow;
  * - a flow crosses no arc twice, and at most one full link (a link is full if

@@ -8,10 +8,10 @@
  * members live. At most COMM_GROUP_WINDOW packets to a member, and
  * COMM_GROUP_FLIGHT in total, are in flight.
  *
- * A member that waits asks now and then and reports what it has; missing packets
- * are sent again. Packets that go back acknowledge what arrived; without any, a
- * member acknowledges every COMM_GROUP_WINDOW / 4 packets, or after one gap of
- * waiting. So an exchange without losses needs no further packets.
+ * A member that waits asks now and then and reports what it has; packets that
+ * it misses are sent again. Packets acknowledge what arrived before; without
+ * any, a member acknowledges every COMM_GROUP_WINDOW / 4 packets, or after
+ * one gap of waiting. So an exchange without losses needs no further packets.
  *
  * A member that stays silent though it is asked is dead (group_dead_ns): its
  * messages are lost from then on, and it gets no answers. If a living member

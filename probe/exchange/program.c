@@ -397,13 +397,6 @@ static int keep_start (struct exchange_session *x, struct error *err)
     return 0;
 }
 
-static void keep_over (void)
-{
-    pthread_mutex_lock (&keep.lock);
-    keep.over = true;
-    pthread_mutex_unlock (&keep.lock);
-}
-
 /* Restore the previous signal handling. */
 static void keep_stop (struct exchange_session *x)
 {
@@ -616,8 +609,11 @@ int exchange_run (const struct exchange_program *program,
         goto error;
     rc = prepare (&x, test, err) < 0 ? -1 : test->run (&x, err);
     progress_end (&p->progress);
-    if (p->me == 0)
-        keep_over ();
+    if (p->me == 0) {
+        party_lock (p);
+        keep.over = true;
+        party_unlock (p);
+    }
     if (rc < 0)
         give_up (&x);
     else if (p->me == 0
