@@ -169,6 +169,31 @@ static bool names (const struct finding *f, uint32_t link)
     return false;
 }
 
+/* The example to read first: one link of a job of 16 hosts gets 1000 ns slower,
+ * and the judge names it, by how much, and no other.
+ */
+static void test_example (void)
+{
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct verdict *v;
+    struct job job;
+    uint32_t link;
+
+    job_open (&job, net, NODES, 5, 1);
+    link = job.link[3];
+    job.latency[link] += 1000;
+    v = job_check (&job, 5, 1, true, NULL, 0);
+    ok (v->status == VERDICT_FAIL && v->nfindings == 1
+            && names (v->finding, link)
+            && fabs (v->finding->excess_ns - 1000) < 100,
+        "a link gets 1000 ns slower: %s, %zu finding, %+.0f ns",
+        verdict_status_name (v->status), v->nfindings,
+        v->nfindings ? v->finding->excess_ns : 0);
+    verdict_destroy (v);
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 /* True if two links' columns over all pairs of the job are proportional. */
 static bool proportional (const struct job *job, uint32_t l, uint32_t k)
 {
@@ -1054,6 +1079,7 @@ int main (int argc, char **argv)
     size_t few = getenv ("PMM_LONG") ? LONG_TRIALS : TRIALS;
     size_t trials = argc > 1 ? strtoul (argv[1], NULL, 10) : few;
 
+    test_example ();
     test_cases ();
     test_busy ();
     test_adaptive ();

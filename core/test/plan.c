@@ -26,6 +26,32 @@ static struct plan *make (struct pathset *ps, uint64_t seed,
     return plan;
 }
 
+/* The example to read first: three hosts on one switch have three cables, which
+ * three probes determine; each two of them share a cable, so each has a round
+ * of its own.
+ */
+static void test_example (void)
+{
+    struct tablenet *t = tablenet_create (3, 3);
+    struct pathset *ps;
+    struct plan *plan;
+    struct error err = { 0 };
+
+    for (uint32_t a = 0; a < 3; a++)
+        for (uint32_t b = a + 1; b < 3; b++)
+            tablenet_both (t, a, b, 2, a, b);
+    ps = tablenet_pathset (t, NULL, 0);
+    plan = make (ps, 1, 0);
+    ok (plan && plan_rank (plan) == 3 && plan_links (plan) == 3
+            && plan_probes (plan) == 3 && plan_rounds (plan) == 3
+            && plan_check (ps, plan, &err) == 0,
+        "three hosts on a switch: three probes in three rounds%s%s",
+        err.text[0] ? ": " : "", err.text);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    tablenet_destroy (t);
+}
+
 /* Rank of n rows of integers over the rationals (Bareiss: every division is
  * exact, every number a minor).
  */
@@ -888,6 +914,7 @@ static void test_bare (void)
 
 int main (void)
 {
+    test_example ();
     test_paper ();
     test_trees ();
     test_irregular ();

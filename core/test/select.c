@@ -49,6 +49,27 @@ static size_t fewest (struct pathset *ps, uint32_t link)
 }
 
 /* Small networks, each link for itself. */
+/* The example to read first: the cable of one host of a tree takes two other
+ * hosts and three probes.
+ */
+static void test_example (void)
+{
+    struct tablenet *t = tablenet_fattree (8, 2, TABLE_DMODK, 1);
+    struct pathset *all = tablenet_pathset (t, NULL, 0), *ps;
+    const uint32_t cable = 0; /* of the first host */
+    struct error err = { 0 };
+    struct plan *plan = select_links (all, &cable, 1, &opts, &ps, &err);
+
+    ok (plan && pathset_size (ps) == 3 && plan_probes (plan) == 3
+            && plan_check (ps, plan, &err) == 0,
+        "a host's cable: three hosts, three probes%s%s",
+        err.text[0] ? ": " : "", err.text);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    pathset_destroy (all);
+    tablenet_destroy (t);
+}
+
 static void test_small (void)
 {
     enum { TRIALS = 60, HOSTS = 8 };
@@ -251,6 +272,7 @@ static void test_checker (void)
 
 int main (void)
 {
+    test_example ();
     test_small ();
     test_trees ();
     test_odds ();
