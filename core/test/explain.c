@@ -407,11 +407,11 @@ int main (void)
     struct job job;
 
     job_open (&job, net, NODES, 3);
+    test_planted (&job);
     test_model (&job, false);
     test_model (&job, true);
     test_baseline (&job);
     test_causes (&job);
-    test_planted (&job);
     test_info (&job);
     job_close (&job);
     treenet_destroy (net);
