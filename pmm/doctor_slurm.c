@@ -259,8 +259,8 @@ enum verdict_status doctor_mpi_default (struct doctor *d)
 
     if (!type || strncmp (mpi, type, strlen (type)) == 0)
         return say_ok (d, "%s", mpi);
-    return say_ok (d, "%s: checks and audits say --mpi=%s; who runs pmm-probe "
-                      "by hand must, too", mpi, type);
+    return say_ok (d, "%s: checks and audits say --mpi=%s; say it, too, to "
+                      "run pmm-probe by hand", mpi, type);
 }
 
 enum verdict_status doctor_memlock (struct doctor *d)

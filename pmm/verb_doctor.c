@@ -162,7 +162,7 @@ static enum verdict_status private_directory (struct doctor *d,
     struct stat st;
 
     if (stat (path, &st) < 0 || !S_ISDIR (st.st_mode))
-        return say_warn (d, "%s is no directory: install -d -o %s -m 755 %s",
+        return say_warn (d, "%s is not a directory: install -d -o %s -m 755 %s",
                          path, d->user, path);
     if (st.st_uid != d->uid)
         return say_fail (d, "%s does not belong to SlurmUser: chown %s %s",

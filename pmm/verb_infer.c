@@ -206,13 +206,13 @@ static uint32_t find_external (const struct infer_matrix *w, const char *host,
         if (strncmp (w->label[i], host, len) == 0 && w->label[i][len] == ':')
             continue;
         if (found != NONE)
-            die_input ("%s: %s and %s are both no cores of %s", path,
+            die_input ("%s: neither %s nor %s is a core of %s", path,
                        w->label[found], w->label[i], host);
         found = i;
     }
     if (found == NONE)
-        die_input ("%s: all processes are cores of %s: one of another host is "
-                   "wanted", path, host);
+        die_input ("%s: all processes are cores of %s: one of another "
+                   "host is needed", path, host);
     return found;
 }
 
@@ -226,7 +226,7 @@ static struct join_part infer_part (const struct topology_model *m,
     char *host;
 
     if (!equals)
-        die_input ("--cores %.80s: HOST=FILE is wanted", word);
+        die_input ("--cores %.80s: expected HOST=FILE", word);
     host = xasprintf ("%.*s", (int)(equals - word), word);
     if ((part.node = topology_find (m, host)) == NONE)
         die_input ("--cores %.80s: no such node", word);

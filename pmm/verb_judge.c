@@ -50,7 +50,7 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_judge = {
-    .name = "judge", .help = "what got slower, and who is suspect",
+    .name = "judge", .help = "what got slower, and the suspects",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
     .may = TAKES_BASELINES | TAKES_JSON | TAKES_OUTPUT, .json = true,
     .options = options, .given = &given, .run = run,

@@ -100,7 +100,7 @@ static struct pattern *make (const char *name)
     uint32_t *host;
 
     if (kind < 0)
-        die_input ("%.40s is no pattern; 'pmm pattern' lists them", name);
+        die_input ("%.40s is not a pattern; 'pmm pattern' lists them", name);
     if (given.hosts == ONE_EACH)
         given.hosts = given.processes;
     if (given.processes < 2 || given.processes > PATTERN_PROCESSES_MAX

@@ -117,7 +117,7 @@ static void check (const struct inputs *in)
     const struct plan_verb_method *method;
 
     if (given.throughput && given.method)
-        die_input ("--throughput and --method go one at a time");
+        die_input ("--throughput and --method cannot be combined");
     if (!given.method)
         given.method = given.throughput ? throughput.name : "pmm";
     method = find_method (given.method);
@@ -133,7 +133,7 @@ static void check (const struct inputs *in)
         die_input ("--check goes with neither --hosts nor -o");
     if (!!given.links + !!given.at + !!given.suspects + !!given.check > 1)
         die_input ("--links, --switch, --separate and --check"
-                            " go one at a time");
+                            " cannot be combined");
     if (given.suspects && !given.idle)
         die_input ("--separate needs --idle HOSTS");
     if (given.idle && !given.suspects)

@@ -148,7 +148,7 @@ static int run_nominal (struct inputs *in)
 
     in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
     if (pathset_ports (in->ps) < 2)
-        die_input ("two hosts or more are wanted: one has nobody to send to");
+        die_input ("one host has no other to send to: name two or more");
     if (!across_known (in->ps))
         die_world ("the snapshot has no link's width and speed: what they can"
                    " carry is not known");

@@ -71,7 +71,7 @@ static int opt_since (void *field, const char *value, struct error *err)
 
     if ((parse_ago (value, now, since) < 0 && parse_date (value, since) < 0)
         || *since > now || *since <= 0)
-        return error_input (err, "'%.40s' is no time that has been: 12h, 7d, "
+        return error_input (err, "'%.40s' is not a time in the past: 12h, 7d, "
                                  "2026-11-21 or 2026-11-21T18:50", value);
     return 0;
 }

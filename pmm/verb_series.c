@@ -41,7 +41,7 @@ static const struct opt options[] = {
       "less the message's time on the wire: cut-through, store-and-forward",
       OPT_ROWS (own_times) },
     { "append", 0, NULL, opt_true, FIELD (to.append),
-      "behind what FILE holds already" },
+      "after what FILE holds already" },
     { 0 },
 };
 
@@ -92,7 +92,7 @@ static void keep_lengths (struct series_list *list, const char *text)
 
         snprintf (word, sizeof (word), "%.*s", (int)len, text);
         if (len >= sizeof (word) || text_bytes (word, INT64_MAX, &v[n]) < 0)
-            die_input ("--lengths: '%.40s' is no number of bytes", text);
+            die_input ("--lengths: '%.40s' is not a number of bytes", text);
         if (!is_there (list, v[n]))
             die_input ("--lengths: nothing was measured by messages of %ju "
                        "bytes", (uintmax_t)v[n]);

@@ -117,7 +117,7 @@ static void random_latencies (const struct fabric *f, const char *how,
 
     if ((seeded && text_u64 (last + 1, 0, UINT64_MAX, &seed) < 0)
         || parse_numbers (copy, max, 2, v) < 0 || v[1] < v[0])
-        die_input ("--latency %.80s: random:MIN:MAX[:SEED] is wanted, in ns",
+        die_input ("--latency %.80s: expected random:MIN:MAX[:SEED], in ns",
                    how);
     free (copy);
     rng_seed (&rng, seed);
@@ -151,7 +151,7 @@ static void read_latencies (const struct fabric *f, const char *path,
         while (number > line && !strchr (" \t", number[-1]))
             number--;
         if (number == line || text_double (number, 0, LATENCY_MAX_NS, &ns) < 0)
-            die_input ("%s:%zu: 'LINK ns' is wanted", path, n);
+            die_input ("%s:%zu: expected 'LINK ns'", path, n);
         while (number > line && strchr (" \t", number[-1]))
             *--number = '\0';
         if ((link = fabric_find_link (f, line)) == FABRIC_NONE)
@@ -248,7 +248,7 @@ static void add_fault (const struct fabric *f, const struct fault_kind *kind,
 
     if (!equals
         || text_double (equals + 1, -LATENCY_MAX_NS, LATENCY_MAX_NS, &ns) < 0)
-        die_input ("--%s %.80s: NAME=+NS is wanted", kind->option, word);
+        die_input ("--%s %.80s: expected NAME=+NS", kind->option, word);
     name = xasprintf ("%.*s", (int)(equals - word), word);
     if (!kind->slow (f, name, ns, t))
         die_input ("--%s %.80s: no such %s", kind->option, word, kind->of);
@@ -291,7 +291,7 @@ static void make_truth (const struct inputs *in, struct simulate_options *opts,
     if (!given.busy)
         return;
     if (parse_numbers (given.busy, max, 3, busy) < 0)
-        die_input ("--busy %.80s: SHARE:P:NS is wanted", given.busy);
+        die_input ("--busy %.80s: expected SHARE:P:NS", given.busy);
     rng_seed (&rng, BUSY_SEED + given.seed);
     for (size_t l = 0; l < f->nlinks; l++)
         t->busy[l] = rng_uniform (&rng) < busy[0] ? busy[1] : 0;
@@ -309,7 +309,7 @@ static void make_noise (const struct pathset *ps, struct simulate_options *opts,
         || text_double (given.noise, 0, LATENCY_MAX_NS, &opts->noise_ns) == 0)
         return;
     if (!(kind = noise_find (given.noise)))
-        die_input ("--noise %.80s: a number of ns is wanted, or one of %s",
+        die_input ("--noise %.80s: expected a number of ns, or one of %s",
                    given.noise, noise_names ());
     opts->noise = t->noise = noise_create (kind, pathset_network (ps),
                                            pathset_size (ps),
@@ -351,7 +351,7 @@ static void misroute (struct fabric *f, const char *word)
     }
     if (sw == FABRIC_NONE || host == FABRIC_NONE
         || text_u64 (equals + 1, 1, f->node[sw].nports, &port) < 0)
-        die_input ("--misroute %.80s: SWITCH:HOST=PORT is wanted", word);
+        die_input ("--misroute %.80s: expected SWITCH:HOST=PORT", word);
     if (f->end[host].lid > f->node[sw].lft_top)
         die_input ("--misroute %.80s: the switch has no route to this host",
                    word);
@@ -379,7 +379,7 @@ static void run_probes (struct inputs *in)
     if (given.rate.n > 0)
         die_input ("--rate goes with a plan of method throughput");
     if (given.outliers && parse_numbers (given.outliers, max, 2, outliers) < 0)
-        die_input ("--outliers %.80s: SHARE:NS is wanted", given.outliers);
+        die_input ("--outliers %.80s: expected SHARE:NS", given.outliers);
     opts.outlier_share = outliers[0];
     opts.outlier_ns = outliers[1];
     make_truth (in, &opts, &t);
@@ -415,7 +415,7 @@ static void set_rate (const struct fabric *f, const char *word, double *rate)
     char *name;
 
     if (!equals || text_double (equals + 1, 1e-6, GBPS_MAX, &gbps) < 0)
-        die_input ("--rate %.80s: LINK=GBPS is wanted", word);
+        die_input ("--rate %.80s: expected LINK=GBPS", word);
     name = xasprintf ("%.*s", (int)(equals - word), word);
     if ((link = fabric_find_link (f, name)) == FABRIC_NONE)
         die_input ("--rate %.80s: no such link", word);

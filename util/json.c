@@ -49,7 +49,7 @@ static int check_kind (const json_t *json, const char *kind,
     if (json_get_string (json, NULL, "kind", &s, err) < 0)
         return -1;
     if (kind && strcmp (s, kind))
-        return error_input (err, "a %s is wanted, this is a %.64s", kind, s);
+        return error_input (err, "expected a %s, this is a %.64s", kind, s);
     if (json_get_u64 (json, NULL, "version", 0, INT64_MAX, &version, err) < 0)
         return -1;
     last = newest (s);
@@ -82,7 +82,7 @@ json_t *json_read (FILE *fp, const char *name, const char *kind,
     else if (!json)
         error_input (err, "%s:%d: %s", name, jerr.line, jerr.text);
     else if (c != '\n' && c != EOF)
-        error_input (err, "%s: text behind the object, on its last line",
+        error_input (err, "%s: text after the object, on its last line",
                      name);
     else if (check_kind (json, kind, err) < 0)
         error_prefix (err, "%s", name);

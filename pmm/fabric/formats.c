@@ -44,7 +44,7 @@ static int run_import (struct inputs *in)
             len += snprintf (source + len, sizeof (source) - len, " %s",
                              slash ? slash + 1 : name);
         if (i >= n && !colon)
-            die_input ("'%.80s' is no FORMAT:FILE", name);
+            die_input ("'%.80s' is not FORMAT:FILE", name);
         if (colon)
             format = xasprintf ("%.*s", (int)(colon - name), name);
         fp = need (file_open_input (path, &fault));

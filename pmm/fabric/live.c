@@ -157,7 +157,7 @@ static int open_file (struct subnet_file *j, char *path, struct error *err)
         return -1;
     j->old = fabric_load (path, &bad);
     if (!j->old && access (path, F_OK) == 0)
-        tell (j, "is no snapshot, and replaced: %s", bad.text);
+        tell (j, "replaced, as it is not a snapshot: %s", bad.text);
     return 0;
 }
 
