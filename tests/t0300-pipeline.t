@@ -234,7 +234,7 @@ refuses 2 'no such switch' pmm simulate -f fabric --plan plan \
     --slow-switch h0001=+3
 refuses 2 'SHARE:P:NS' pmm simulate -f fabric --plan plan --busy 0.2
 refuses 2 'below 0' pmm simulate -f fabric --plan plan --slow h0003/1=-900
-refuses 2 'noise sideways: .*number of ns .* one of calm, site, busy, ' \
+refuses 2 'noise sideways: expected a number of ns, or one of calm, site, busy, ' \
     pmm simulate -f fabric --plan plan --noise sideways
 missing=
 for name in $(sed 's/.* one of //; s/,//g' stderr); do

@@ -119,7 +119,7 @@ refuses 2 'h0999' --links h0001/1 --hosts h0001,h0999
 refuses 2 'no path between these hosts crosses' --links h0001/1 \
     --hosts h0002,h0003
 refuses 2 'no path between these hosts crosses' --links h0001/1 --hosts h0001
-refuses 2 'one at a time' --links h0001/1 --switch "$guid"
+refuses 2 'cannot be combined' --links h0001/1 --switch "$guid"
 refuses 2 'needs --idle' --separate h0001/1
 refuses 2 'goes with --separate' --idle h0001
 refuses 2 'no link h0999/1' --separate h0999/1 --idle h0001

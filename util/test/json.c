@@ -19,8 +19,8 @@ static void test_read (void)
         { HEAD "}", NULL },
         { HEAD "}\n", NULL },
         { " \n" HEAD ",\"x\":[]} \t\r\nmore", NULL },
-        { HEAD "} more", "behind the object" },
-        { HEAD "}{}", "behind the object" },
+        { HEAD "} more", "after the object" },
+        { HEAD "}{}", "after the object" },
         { "", "f:" },
         { "[]", "not a JSON object" },
         { "{}", "kind: missing" },
@@ -65,7 +65,7 @@ static void test_behind (void)
 
     ok (json && fgets (line, sizeof (line), fp)
             && !strcmp (line, "pmm-result 1\n"),
-        "the line behind the object is left alone");
+        "the line after the object is left alone");
     json_decref (json);
     fclose (fp);
 }
