@@ -239,17 +239,25 @@ static const struct fault_kind {
     { "slow-host", "host", &given.slow_host, slow_host },
 };
 
+/* Split NAME=NUMBER, of which the number is from -max to max: the caller frees
+ * the name. form is for the error.
+ */
+static char *split (const char *option, const char *form, const char *word,
+                    double max, double *number)
+{
+    const char *equals = strrchr (word, '=');
+
+    if (!equals || text_double (equals + 1, -max, max, number) < 0)
+        die_input ("--%s %.80s: expected %s", option, word, form);
+    return xasprintf ("%.*s", (int)(equals - word), word);
+}
+
 static void add_fault (const struct fabric *f, const struct fault_kind *kind,
                        const char *word, struct truth *t)
 {
-    const char *equals = strrchr (word, '=');
-    char *name;
     double ns;
+    char *name = split (kind->option, "NAME=+NS", word, LATENCY_MAX_NS, &ns);
 
-    if (!equals
-        || text_double (equals + 1, -LATENCY_MAX_NS, LATENCY_MAX_NS, &ns) < 0)
-        die_input ("--%s %.80s: expected NAME=+NS", kind->option, word);
-    name = xasprintf ("%.*s", (int)(equals - word), word);
     if (!kind->slow (f, name, ns, t))
         die_input ("--%s %.80s: no such %s", kind->option, word, kind->of);
     free (name);
@@ -409,16 +417,12 @@ static void run_probes (struct inputs *in)
 /* LINK=GBPS: the true rate of the link. */
 static void set_rate (const struct fabric *f, const char *word, double *rate)
 {
-    const char *equals = strrchr (word, '=');
-    uint32_t link;
     double gbps;
-    char *name;
+    char *name = split ("rate", "LINK=GBPS", word, GBPS_MAX, &gbps);
+    uint32_t link = fabric_find_link (f, name);
 
-    if (!equals || text_double (equals + 1, 1e-6, GBPS_MAX, &gbps) < 0)
-        die_input ("--rate %.80s: expected LINK=GBPS", word);
-    name = xasprintf ("%.*s", (int)(equals - word), word);
-    if ((link = fabric_find_link (f, name)) == FABRIC_NONE)
-        die_input ("--rate %.80s: no such link", word);
+    if (link == FABRIC_NONE || gbps <= 0)
+        die_input ("--rate %.80s: no such link, or no rate", word);
     rate[link] = gbps * 1e9;
     free (name);
 }
