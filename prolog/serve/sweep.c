@@ -29,6 +29,7 @@ enum {
 };
 
 #define SOON 0.75      /* of every_s */
+#define AGE_MAX 1e6    /* never measured */
 #define OLDEST 8       /* power of a due link's weight, in the first pair */
 
 /*
@@ -87,39 +88,24 @@ struct sweep_choice {
     size_t nhosts;
 };
 
-/* A link's age in units of every_s; 0 if it is not due soon. If the time is in
- * the future, the link is due.
- */
-static double weigh (const struct sweep_input *in, int64_t measured)
-{
-    double age = ((double)in->now - (double)measured) / (double)in->every_s;
-
-    return age < 0 ? 1 : age < SOON ? 0 : age;
-}
-
-/* Weigh the links that the set's paths cross, and count the due ones. A link
- * that was never measured is older than all others.
+/* Weigh the links that the set's paths cross by their age in units of every_s,
+ * and count the due ones. One that was never measured is older than all others;
+ * one that was in the future is due.
  */
 static int weigh_links (struct sweep_choice *c, struct error *err)
 {
     const struct sweep_input *in = c->in;
-    double oldest = 1;
     size_t m;
     const uint32_t *link = pathset_links (in->ps, &m, err);
 
-    if (!link)
-        return -1;
-    for (size_t j = 0; j < m; j++)
-        if (in->measured[link[j]] != SWEEP_NEVER)
-            oldest = fmax (oldest, weigh (in, in->measured[link[j]]));
-    for (size_t j = 0; j < m; j++) {
-        int64_t time = in->measured[link[j]];
+    for (size_t j = 0; j < m && link; j++) {
+        double age = ((double)in->now - (double)in->measured[link[j]])
+                     / (double)in->every_s;
 
-        c->weight[link[j]] = time == SWEEP_NEVER ? oldest + 1
-                                                 : weigh (in, time);
+        c->weight[link[j]] = age < 0 ? 1 : age < SOON ? 0 : fmin (age, AGE_MAX);
         c->out->due += c->weight[link[j]] >= 1;
     }
-    return 0;
+    return link ? 0 : -1;
 }
 
 static int by_weight (const void *va, const void *vb)
@@ -248,7 +234,6 @@ static int adds (struct sweep_choice *c, uint32_t a, uint32_t b,
         double *weight = &c->weight[arc_link (arc[i])];
 
         any |= *weight > 0;
-        c->out->covered += *weight >= 1;
         *weight = 0;
     }
     return hops < 0 ? -1 : any;

@@ -43,8 +43,7 @@ struct sweep_plan {
     uint32_t *endpoint; /* [n] of the set, grouped by host */
     size_t n;           /* 0: nothing to measure */
     size_t hosts;
-    size_t due;         /* due links that idle hosts reach, */
-    size_t covered;     /* ... and how many of them this audit measures */
+    size_t due;         /* due links that idle hosts reach */
 };
 
 /* Choose. Cost: at most about 10 million hops (a second or two). Above 1,000
