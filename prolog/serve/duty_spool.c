@@ -22,7 +22,6 @@
 #include "prolog/audit/audit.h"
 #include "util/alloc.h"
 #include "util/json.h"
-#include "util/sort.h"
 #include "util/text.h"
 
 enum {
@@ -117,44 +116,37 @@ static int carry_out (struct service *s, struct spool_list *list,
  * Input of the queue
  */
 
-/* By name, then the one measured first. */
-static int compare_hosts (const void *va, const void *vb)
-{
-    const struct queue_host *a = va;
-    const struct queue_host *b = vb;
-    int c = strcmp (a->name, b->name);
-
-    return c ? c : util_compare (a->time, b->time);
-}
-
 /* When each node was last measured: the oldest time among its cables. Return
  * the nodes, sorted by name, or NULL with err.
  */
-static struct queue_host *find_hosts (struct ledger *ledger,
-                                      const struct fabric *f,
-                                      const char *const *node_of, size_t *n,
+static struct queue_host *find_hosts (struct service *s, size_t *n,
                                       struct error *err)
 {
-    json_t *ages = ledger_list (ledger, LEDGER_AGES, 0, 0, err);
-    struct queue_host *host = NULL;
+    const struct fabric *f = s->fabric;
+    json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
+    struct queue_host *host;
+    const char **name;
 
-    *n = 0;
-    if (ages) {
-        host = xarray (f->nendpoints, sizeof (*host));
-        for (size_t i = 0; i < f->nendpoints; i++) {
-            uint32_t link = f->port[f->endpoint[i].port].link;
-            int64_t never = INT64_MIN;
+    if (!ages)
+        return NULL;
+    host = xarray (f->nendpoints, sizeof (*host));
+    name = xarray (f->nendpoints, sizeof (*name));
+    for (size_t i = 0; i < f->nendpoints; i++)
+        name[i] = s->node_of[i];
+    *n = text_unique (name, f->nendpoints);
+    for (size_t i = 0; i < *n; i++)
+        host[i] = (struct queue_host){ name[i], INT64_MAX };
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        uint32_t link = f->port[f->endpoint[i].port].link;
+        size_t at = (size_t)(text_find (name, *n, s->node_of[i]) - name);
+        int64_t time = link == FABRIC_NONE
+                           ? INT64_MIN
+                           : json_int (ages, f->link[link].id, INT64_MIN);
 
-            host[i].name = node_of[i];
-            host[i].time = link == FABRIC_NONE
-                               ? never
-                               : json_int (ages, f->link[link].id, never);
-        }
-        qsort (host, f->nendpoints, sizeof (*host), compare_hosts);
-        for (size_t i = 0; i < f->nendpoints; i++)
-            if (*n == 0 || strcmp (host[*n - 1].name, host[i].name) != 0)
-                host[(*n)++] = host[i];
+        if (time < host[at].time)
+            host[at].time = time;
     }
+    free (name);
     json_decref (ages);
     return host;
 }
@@ -174,10 +166,7 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
     struct queue_plan plan;
     int rc = -1;
 
-    if (list
-        && (host
-            = find_hosts (s->ledger, s->fabric, s->node_of, &in.nhosts,
-                          err))) {
+    if (list && (host = find_hosts (s, &in.nhosts, err))) {
         in.host = host;
         queue_decide (&plan, &in);
         if (*plan.full && strcmp (plan.full, s->full))
