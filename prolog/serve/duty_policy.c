@@ -137,61 +137,49 @@ static int find_former (struct ledger *ledger, const struct wish *w,
     return 0;
 }
 
-/* Choose its partners, into name. Return their number. Wait
- * (w->waits) for other idle nodes if those that are idle do not resolve the
- * node's link from another.
+/* Audit the node with partners. Wait (w->waits) for other idle nodes if those
+ * that are idle do not resolve the node's link from another.
  */
-static int choose (struct service *s, struct wish *w,
-                   const struct hostlist *idle, const struct hostlist *former,
-                   int64_t now, char **name)
-{
-    const struct partners_wish wish = {
-        .node = w->node,
-        .idle = idle,
-        .former = former,
-        .suspects = &w->suspects,
-        .turn = (uint64_t)now / RETRY_S,
-    };
-    const char *alike = NULL;
-    bool waits;
-    int rc = partners_choose (s->fabric, s->node_of, &wish, name, PARTNERS,
-                              &alike);
-
-    if (rc <= 0)
-        return rc;
-    waits = alike && now - w->when < PATIENCE_S;
-    if (waits && !w->waits)
-        service_log (s, "node %s is to be audited again, but no idle node "
-                     "resolves its link from %s: waiting up to %d min for one",
-                     w->node, alike, PATIENCE_S / 60);
-    w->waits = waits;
-    return waits ? 0 : rc;
-}
-
 static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)
 {
     const struct ledger_cause cause = { .why = w->why, .node = w->node };
     int64_t now = time (NULL);
-    char *name[PARTNERS + 1];
-    struct hostlist nodes = { .name = name };
+    char *name[PARTNERS + 1] = { w->node };
+    struct hostlist nodes = { .name = name, .count = 1 };
     struct hostlist former = { 0 };
-    const char *before;
+    const struct partners_wish wish = {
+        .node = w->node,
+        .idle = idle,
+        .former = &former,
+        .suspects = &w->suspects,
+        .turn = (uint64_t)now / RETRY_S,
+    };
+    const char *before, *alike = NULL;
     json_t *row = NULL;
     int rc = find_former (s->ledger, w, &former, &before, &row, err);
-    int n = rc < 0 ? -1 : choose (s, w, idle, &former, now, &name[1]);
 
     w->held = now + RETRY_S;
-    if (n > 0 || (n == 0 && !w->waits)) {
-        name[0] = w->node;
-        nodes.count = (size_t)n + 1;
+    if (rc == 0)
+        nodes.count += (size_t)partners_choose (s->fabric, s->node_of, &wish,
+                                                &name[1], PARTNERS, &alike);
+    if (nodes.count > 1) {
+        bool waits = alike && now - w->when < PATIENCE_S;
+
+        if (waits && !w->waits)
+            service_log (s, "node %s is to be audited again, but no idle node "
+                         "resolves its link from %s: waiting up to %d min for "
+                         "one", w->node, alike, PATIENCE_S / 60);
+        w->waits = waits;
+    }
+    if (rc == 0 && !w->waits) {
         service_log (s, "node %s is audited again, with %s", w->node,
                      COUNTED (nodes.count - 1, "other"));
         rc = service_audit (s, &nodes, &cause, before, NULL, err);
     }
     free (former.name);
     json_decref (row);
-    return n < 0 ? -1 : rc;
+    return rc;
 }
 
 int duty_confirm (struct service *s, struct error *err)
