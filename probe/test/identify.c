@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ibquery/model/generate.h"
+#include "ibquery/nodemap.h"
 #include "tests/tap.h"
 
 /* Two members with a rail each: the first is h0001, the second has the GUID
