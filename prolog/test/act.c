@@ -604,7 +604,7 @@ static const struct {
       "round 120", "", "left lifted", "it is back in service" },
     { "our drain is ended by others", DRAINED "resume h0003; round 60;"
       "audit 100 fail h0003; audit 800 fail h0003; round 900", "drain h0003",
-      "drain lifted", "who put it back in service is believed" },
+      "drain lifted", "others put it back in service: not drained again for" },
     { "our drain is taken over", DRAINED "edit h0003; " MENDED "round 1500",
       "drain h0003", "drain", "taken over, it is drained by slurm (pmm:" },
 
@@ -651,7 +651,7 @@ static const struct {
       "drain h0003; resume h0003", "drain resume", "" },
     { "slow again after that", DRAINED MENDED "round 1500;"
       "audit 2000 fail h0003; audit 3000 fail h0003; round 3100",
-      "drain h0003; resume h0003", "drain resume", "it comes and goes" },
+      "drain h0003; resume h0003", "drain resume", "an intermittent fault" },
     { "mended, but down", DRAINED MENDED "down h0003; round 1500",
       "drain h0003", "drain", "it is down or reserved" },
 

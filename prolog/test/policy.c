@@ -407,7 +407,7 @@ static const struct {
     { "and given back between them",
       "audit 1 -1800; cable h1,s1; did left h1 -1700 1;"
       "did lifted h1 -1000 1; audit 2 -600; fail h1", POLICY_NOTE,
-      "is believed", NULL },
+      "not drained again for", NULL },
 
     /* what is of the node, and of no link */
     { "software", "audit 1 -1800; software h1; audit 2 -600; software h1",
@@ -687,7 +687,7 @@ static const struct {
     { "and it FAILs again",
       "did drain h1 -99000 2; did lifted h1 -86399 2;"
       "audit 3 -1800; fail h1; audit 4 -600; fail h1", POLICY_NOTE,
-      "is believed for 24 h", NULL },
+      "not drained again for 24 h", NULL },
     { "a day later",
       "did drain h1 -99000 2; did lifted h1 -86400 2;"
       "audit 3 -1800; fail h1; audit 4 -600; fail h1", POLICY_DRAIN, "",
@@ -702,15 +702,15 @@ static const struct {
       "back in service", NULL },
     { "given back, FAILs again",
       TWICE ("h1") "did left h1 -900 0; did lifted h1 -900 0", POLICY_NOTE,
-      "is believed", NULL },
+      "not drained again for", NULL },
     { "we resumed it, it FAILs again",
       "did drain h1 -99000 2; did resume h1 -90000 4;"
       "audit 5 -1800; fail h1; audit 6 -600; fail h1", POLICY_NOTE,
-      "comes and goes", NULL },
+      "an intermittent fault", NULL },
     { "its baseline was reset before that drain",
       "reset h1/1 1; did drain h1 -99000 2; did resume h1 -90000 4;"
       "audit 5 -1800; fail h1; audit 6 -600; fail h1", POLICY_NOTE,
-      "comes and goes", NULL },
+      "an intermittent fault", NULL },
     { "its baseline was reset since",
       "did drain h1 -99000 2; reset h1/1 2; did resume h1 -90000 4;"
       "audit 5 -1800; fail h1; audit 6 -600; fail h1", POLICY_DRAIN, "",
@@ -819,7 +819,7 @@ static const struct {
     { "ended in the future",
       "did drain h1 -99000 2; did lifted h1 99000 2;"
       "audit 3 -1800; fail h1; audit 4 -600; fail h1", POLICY_NOTE,
-      "believed", NULL },
+      "not drained again", NULL },
 
     /* what cannot be read */
     { "the ledger", TWICE ("h1") "broken ledger", POLICY_NONE,
