@@ -16,7 +16,7 @@
  * to the number of rounds are *hot*. Rows with a hot end are chosen first,
  * while everything is idle, but only rows outside the span of all rows without
  * one. Their number is then the least possible, and rows without a hot end are
- * chosen later independently of them. Several limits of rounds are tried.
+ * chosen later independently of them.
  *
  * If paths have little in common, elimination causes fill-in, so it has a
  * limit. The rank of all candidates takes an elimination in addition to that of
@@ -58,19 +58,10 @@ enum {
     TOO_MUCH = 1800,      /* per link, to find the rank before a packing */
 };
 
-/* Parameters of a job's packing: the limit of rounds relative to the bound, and
- * the share of it that a hot port is busy.
+/* A job's packing: the limit of rounds relative to the bound, the share of it
+ * that a hot port is busy, the first limit per port relative to that of rounds.
  */
-static const struct recipe {
-    double above, hot;
-} recipes[] = {
-    { 1.12, .6 }, { 1.05, .75 }, { 1.02, .75 }, { 1.08, .75 },
-    { 1.18, .6 }, { 1.05, .6 }, { 1.4, .6 }, { 1.25, .75 },
-};
-
-enum { RECIPES = sizeof (recipes) / sizeof (recipes[0]) };
-
-static const double first_step = .8; /* of the limit per port */
+static const double above = 1.05, hot = .6, first_step = .8;
 
 uint64_t pack_work (const struct packing *p)
 {
@@ -517,7 +508,6 @@ static struct screen span_of (const struct packing *p, const uint32_t *list,
     return s;
 }
 
-/* What the packings of a job have in common. */
 struct job_packing {
     struct packing *p;
     double *demand; /* [nports] */
@@ -580,20 +570,20 @@ static void offer_evenly (struct job_packing *job, struct screen *form,
     }
 }
 
-/* Place what fits into the rounds of a recipe. If the rank is not known, it
- * cannot be shown that no other rows replace the row of a hot end.
+/* Place what fits into few rounds. If the rank is not known, it cannot be shown
+ * that no other rows replace the row of a hot end.
  */
-static void fill_job (struct job_packing *job, const struct recipe *recipe)
+static void fill_job (struct job_packing *job)
 {
     struct packing *p = job->p;
     size_t nports = p->basis.nports;
-    size_t limit = ceil (p->bound * recipe->above);
+    size_t limit = ceil (p->bound * above);
     size_t nhot = 0;
 
     rounds_set (&p->rounds, NULL, 0, limit);
     new_form (p);
     for (size_t i = 0; i < nports; i++) {
-        job->hot[i] = job->known && job->demand[i] >= recipe->hot * limit;
+        job->hot[i] = job->known && job->demand[i] >= hot * limit;
         nhot += job->hot[i];
     }
     if (nhot == nports)
@@ -657,40 +647,6 @@ static void find_rank (struct job_packing *job)
     find_bound (job);
 }
 
-/* Try the recipes, as long as they take at most half of the effort, and keep
- * the best packing. Return 1 if elimination takes too much work.
- */
-static int try_recipes (struct job_packing *job, uint64_t effort,
-                        struct error *err)
-{
-    struct packing *p = job->p;
-    struct rounds_slot *best = NULL;
-    size_t n = 0, count = SIZE_MAX;
-    int rc = 0;
-
-    for (size_t i = 0; i < RECIPES && rc == 0; i++) {
-        fill_job (job, &recipes[i]);
-        rc = complete (p, count == SIZE_MAX ? count : count - 1, effort, err);
-        if (rc == 0) {
-            rounds_drop_empty (&p->rounds);
-            free (best);
-            best = rounds_sorted (&p->rounds);
-            n = p->rounds.n;
-            count = p->rounds.count;
-            job->known = true;
-            find_bound (job);
-        }
-        else if (rc == 1 && best)
-            rc = 0;
-        if (count <= p->bound || pack_work (p) > effort / 2)
-            break;
-    }
-    if (best && rc == 0)
-        set_slots (p, best, n, count);
-    free (best);
-    return rc;
-}
-
 int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
               uint64_t effort, uint64_t eliminate, struct error *err)
 {
@@ -708,10 +664,14 @@ int pack_job (struct packing *p, struct pathset *ps, struct rng *rng,
     job.hot = xcalloc (p->basis.nports, 1);
     job.live = xarray (p->basis.n, sizeof (*job.live));
     find_rank (&job);
-    rc = try_recipes (&job, effort, err);
+    fill_job (&job);
+    rc = complete (p, SIZE_MAX, effort, err);
     p->maximal = rc == 0;
     if (rc == 1)
         cover (p);
+    else if (rc == 0)
+        find_bound (&job);
+    rounds_drop_empty (&p->rounds);
     while (rc == 0 && p->rounds.count > p->bound && pack_work (p) < effort)
         rc = shorten (p, effort, err);
     free (job.demand);
