@@ -3,9 +3,8 @@
  *
  * Messages are forwarded by their destination, so the paths to an endpoint form
  * a tree. Paths from endpoints on one leaf (usually the switch that their first
- * hop leads to) differ only in that first hop. So all n^2 paths of a network of
- * n endpoints on L leaves are read in n times the size of a tree, about L,
- * instead of n^2 times the length of a path.
+ * hop leads to) differ only in that first hop. So all n^2 paths are read in n
+ * times the size of a tree, about the number of leaves.
  *
  * row(a,b) is: first hop of a, the tree of b from a's leaf; first hop of b, the
  * tree of a from b's leaf.

@@ -16,17 +16,15 @@
  * which only one probe of a round may cross: rank - rank (rows that do not
  * cross it).
  *
- * Sets that are evaluated: each port, each link, and each set of ports that is
- * connected by pairs of at most h hops, for any h (in a tree: leaves, pods).
- * First a lower bound of need is computed, which is cheap: a link is *own* to S
- * if every row that crosses it has an end in S. The rank of the rows of S,
- * restricted to the own links, is at most need. Then need itself is computed
- * for the most promising sets, as far as the effort goes.
+ * Sets: each port, each link, and each set of ports that is connected by pairs
+ * of at most h hops, for any h (in a tree: leaves, pods). A cheap lower bound
+ * of need: a link is *own* to S if every row that crosses it has an end in S;
+ * the rank of the rows of S, restricted to the own links, is at most need. Need
+ * itself is computed for the most promising sets, as far as the effort goes.
  *
  * If each row crosses two links, both equally often, links are the vertices of
  * a graph and rows its edges. If the rank is the number of links, a basis has a
- * cycle of odd length (any other cycle would be dependent), and this takes
- * three rounds. Example: hosts on one switch.
+ * cycle of odd length, which takes three rounds. Example: hosts on one switch.
  */
 #ifndef CORE_BOUND_H
 #define CORE_BOUND_H

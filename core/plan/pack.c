@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Packing.
  *
- * Notes on whole fabrics. The candidates' classes (plan/basis) give the space
+ * Whole fabrics. The candidates' classes (plan/basis) give the space
  * of all rows a filtration: layer c is what the rows of class c add to the span
  * of the shorter ones. Rows that are a basis of each layer are a basis of all,
  * so the layers can be chosen in any order: a round first takes its share of
  * the long rows, which are hard to place, and is then filled with short ones.
  *
- * Notes on jobs. Candidates are taken in an order that is good for elimination,
- * not round by round. A candidate that adds to the rank goes to the first round
- * in which its links and ports are idle. If there is none, it is skipped,
- * because others may replace it. Ports fill up evenly, since the limit of
- * probes per port rises in steps. Otherwise the last rows would have one end
- * idle only while the other is busy. Ports whose demand (plan/bound) is close
- * to the number of rounds are *hot*. Rows with a hot end are chosen first,
- * while everything is idle, but only rows outside the span of all rows without
- * one. Their number is then the least possible, and rows without a hot end are
- * chosen later independently of them.
+ * Jobs. Candidates are taken in an order that is good for elimination. One that
+ * adds to the rank goes to the first round in which its links and ports are
+ * idle; if there is none, others may replace it. Ports fill up evenly, since
+ * the limit of probes per port rises in steps. Ports whose demand (plan/bound)
+ * is close to the number of rounds are *hot*. Rows with a hot end are chosen
+ * first, but only those outside the span of all rows without one: so there are
+ * as few as possible, and the other rows do not depend on them.
  *
  * If paths have little in common, elimination causes fill-in, so it has a
- * limit. The rank of all candidates takes an elimination in addition to that of
- * a packing. If it takes too much work, the packing assumes a rank equal to the
- * number of links, and is complete when no candidate adds to it. Beyond the
- * limit, rows are taken that have a column which no row before had, which
- * proves that they are independent, until all columns are covered.
+ * limit. If the rank of all candidates takes too much work, the packing assumes
+ * a rank equal to the number of links, and is complete when no candidate adds
+ * to it. Beyond the limit, rows are taken that have a column which no row
+ * before had, which proves that they are independent, until all are covered.
  */
 #include "config.h"
 #include "core/plan/pack.h"

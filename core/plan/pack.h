@@ -2,12 +2,11 @@
 /* Packing: a maximal independent set of rows, chosen and placed in few rounds
  * at the same time.
  *
- * Read by plan/plan_make. Two ways to fill the rounds first; what follows is
- * the same for both: rows that are still missing are placed by chains
- * (plan/rounds), or another round is opened. Then one round after the other is
- * dissolved, and the rows that are then missing are placed again. If they do
- * not fit, missing rows replace others, which changes what is missing, and so
- * on, always from the packing with the fewest missing rows so far.
+ * There are two ways to fill the rounds first. Then the rows that are missing
+ * are placed by chains (plan/rounds), or another round is opened. Then one
+ * round after the other is dissolved and its rows are placed again; if they do
+ * not fit, missing rows replace others, which changes what is missing, always
+ * from the packing with the fewest missing rows so far.
  */
 #ifndef CORE_PACK_H
 #define CORE_PACK_H

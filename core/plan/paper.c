@@ -9,8 +9,8 @@
  *
  * Ours: the order of the pairs, which the paper leaves open. First the order of
  * endpoint numbers, then random orders as often as a counted effort allows; the
- * fewest rounds are kept. If there are few pairs, thousands of orders are tried,
- * and half of these sets are coloured with Kempe chains (plan/rounds) instead.
+ * fewest rounds are kept. Of few pairs thousands of orders are tried, and half
+ * of these sets are coloured with Kempe chains (plan/rounds) instead.
  */
 #include "config.h"
 #include "core/plan/plan.h"

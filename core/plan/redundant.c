@@ -11,15 +11,11 @@
  * in that round.
  *
  * This considers only pairs of links; the true variance depends on all. Ranking
- * by the variance itself (random vectors of its covariance) was tried. On whole
- * fat trees of 432 to 11,664 hosts the standard errors with two rounds are 0.60
- * to 0.75 of an RTT's on average and at most 2.1, instead of 0.60 to 0.90 and
- * 2.7, for five times the cost; on jobs it separates the worst pairs less well.
- * Rivals also work on jobs that determine little, and use integers except for
- * the quotients.
+ * by the variance itself costs five times as much, gains little on whole fat
+ * trees and separates the worst pairs of jobs less well.
  *
  * Cost: per round the sum of the squared lengths of all rows, to find the
- * rivals; the entries of a sample of candidates, and sorting it.
+ * rivals, and the entries of a sample of candidates.
  */
 #include "config.h"
 #include "core/plan/basis.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sparse row echelon form modulo 2^61 - 1.
  *
- * A form that is always kept reduced fills in before it gets sparse again:
- * between a job's first rows and its last, many columns depend on each other
- * that are resolved in the end. So nothing is reduced before it has to be.
+ * Nothing is reduced before it has to be, since a reduced form fills in before
+ * it gets sparse again.
  *
  * A row that has a column which no row had before is independent of them. It is
  * *fresh*: it is stored unchanged, with that column as its pivot. Any other row
@@ -14,9 +13,8 @@
  * after that the late ones from the first to the last. Null vectors are
  * computed in the opposite order.
  *
- * Most rows of a network are fresh; few of the others are long. The pivot of a
- * late row is its column that the fewest rows have (Markowitz), since it is
- * eliminated from later rows.
+ * The pivot of a late row is its column that the fewest rows have (Markowitz),
+ * since it is eliminated from later rows.
  *
  * Structural pivots of this kind: J.-C. Faugere, S. Lachartre, "Parallel
  * Gaussian elimination for Groebner bases computations in finite fields", 2010;

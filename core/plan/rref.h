@@ -101,15 +101,11 @@ static inline void rref_reduce (struct rref *r)
  */
 const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n);
 
-/* The row of the reduced form whose pivot is col, or -1. A row (col, count) in
- * the span is the sum of count[i] times row rref_pivot (col[i]) over its pivot
- * columns.
- */
+/* The row of the reduced form whose pivot is col, or -1. */
 int rref_pivot (const struct rref *r, uint32_t col);
 
 /* Draw a random vector z[m] that is orthogonal to every row added. A row
- * outside their span has row . z == 0 with probability 1/P only, so one z shows
- * for any number of rows whether they add to the rank.
+ * outside their span has row . z == 0 with probability 1/P only.
  */
 void rref_null (const struct rref *r, struct rng *rng, uint64_t *z);
 
@@ -121,19 +117,15 @@ uint64_t rref_dot (const uint32_t *col, const uint8_t *count, size_t n,
  */
 uint64_t rref_work (const struct rref *r);
 
-/* The rational p/q, q > 0, in lowest terms, that value represents. Exact for
- * every coefficient with |p| and q at most RREF_RATIONAL_MAX, since no two such
- * fractions are equal modulo P (2 * 2^40 < P). Return 0, or -1 if there is no
- * such fraction: the coefficient is larger. (A larger coefficient is taken for
- * a small one with probability less than 2^-20.)
+/* The rational p/q, q > 0, in lowest terms, that value represents. Return 0, or
+ * -1 if |p| or q is more than RREF_RATIONAL_MAX. (No two smaller fractions are
+ * equal modulo P; a larger one looks like a small one with probability 2^-20.)
  */
 int rref_rational (uint64_t value, int64_t *p, int64_t *q);
 
-/* A null vector in front of a form: it shows at the cost of a product which
- * rows cannot add to the rank, most of those of a network. It judges a row that
- * has become dependent since it was drawn wrongly, and is drawn again when that
- * happened too often. A row with a column that no row before had leaves it
- * valid.
+/* A null vector in front of a form: a product with it shows which rows cannot
+ * add to the rank. It misjudges rows that became dependent since it was drawn,
+ * and is drawn again when that happened too often.
  */
 struct screen {
     struct rref *rref;

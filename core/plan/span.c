@@ -28,7 +28,6 @@
 enum {
     COVER = 8,     /* rows of one length that a link should have */
     MATCHES = 8,   /* that are tried for one endpoint */
-    BINS = 2 * PATH_MAX_HOPS + 3,
 };
 
 /*
@@ -40,7 +39,6 @@ enum cell_kind { CELL_LINKS, CELL_ROWS };
 struct cells {
     struct tree *tree;
     uint32_t *cell;  /* by leaf of the destination, leaf, destination */
-    uint8_t *hops;   /* [leaves][leaves] to the first member of a leaf */
     uint64_t *own;   /* [n] by endpoint: the value for its own leaf, not
                         negated */
 };
@@ -49,7 +47,6 @@ static void cells_clear (struct cells *c)
 {
     tree_destroy (c->tree);
     free (c->cell);
-    free (c->hops);
     free (c->own);
 }
 
@@ -77,12 +74,10 @@ static int cells_fill (struct cells *c, const struct pathset *ps,
     struct tree *t = tree_create (ps);
     size_t L = t->nleaves;
     uint64_t *sum = xarray (tree_steps (t), sizeof (*sum));
-    uint8_t *depth = xcalloc (tree_steps (t), 1);
     int rc = 0;
 
     *c = (struct cells){ .tree = t };
     c->cell = xarray (L * pathset_size (ps), sizeof (*c->cell));
-    c->hops = xcalloc (L, L);
     c->own = xarray (pathset_size (ps), sizeof (*c->own));
     for (size_t at = 0; at < pathset_size (ps) && rc == 0; at++) {
         uint32_t to = t->member[at];
@@ -102,13 +97,8 @@ static int cells_fill (struct cells *c, const struct pathset *ps,
                 x = prime_neg (x);
             cells_to (c, s, own)[nth] = (uint32_t)x;
         }
-        for (size_t k = 1; nth == 0 && k < t->n; k++)
-            depth[k] = depth[t->parent[k]] + 1;
-        for (size_t s = 0; nth == 0 && s < L; s++)
-            c->hops[s * L + own] = depth[t->leaf[s]];
     }
     free (sum);
-    free (depth);
     return rc;
 }
 
@@ -401,31 +391,21 @@ int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
  * Missing pairs
  */
 
-/* A sample of the pairs found, by the length of their paths. */
+/* A sample of the pairs found. */
 struct found_pairs {
     struct rng *rng;
-    size_t max;
-    struct bin {
-        struct probe *pair;
-        size_t n;
-        uint64_t seen;
-    } bin[BINS];
+    struct probe *pair;
+    size_t max, n;
+    uint64_t seen;
 };
 
-static void add_found (struct found_pairs *s, size_t hops, uint32_t a,
-                       uint32_t b)
+static void add_found (struct found_pairs *s, uint32_t a, uint32_t b)
 {
-    struct bin *bin = &s->bin[hops];
-    uint64_t at = bin->n;
+    uint64_t at = s->n < s->max ? s->n++ : rng_below (s->rng, s->seen + 1);
 
-    bin->seen++;
-    if (bin->n < s->max) {
-        bin->pair = xgrow (bin->pair, bin->n, sizeof (*bin->pair));
-        bin->n++;
-    }
-    else if ((at = rng_below (s->rng, bin->seen)) >= bin->n)
-        return;
-    bin->pair[at] = (struct probe){ a < b ? a : b, a < b ? b : a };
+    s->seen++;
+    if (at < s->n)
+        s->pair[at] = (struct probe){ a < b ? a : b, a < b ? b : a };
 }
 
 static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
@@ -442,13 +422,11 @@ static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
 static void search_pair (const struct cells *c, struct found_pairs *found,
                          size_t s, size_t t)
 {
-    size_t L = c->tree->nleaves;
     const uint32_t *x = cells_to (c, s, t);
     const uint32_t *y = cells_to (c, t, s);
     size_t ns, nt;
     const uint32_t *ms = members (c->tree, s, &ns);
     const uint32_t *mt = members (c->tree, t, &nt);
-    size_t hops = c->hops[s * L + t] + c->hops[t * L + s];
     size_t turn;
     bool any = false;
 
@@ -463,7 +441,7 @@ static void search_pair (const struct cells *c, struct found_pairs *found,
             if (x[j] == y[i])
                 continue;
             any = true;
-            add_found (found, hops, ms[i], mt[j]);
+            add_found (found, ms[i], mt[j]);
         }
 }
 
@@ -483,29 +461,7 @@ static void search_own (const struct cells *c, struct found_pairs *found,
             if (prime_add (c->own[member[i]], c->own[member[i - d]]) != 0
                 && pathset_port (ps, member[i])
                        != pathset_port (ps, member[i - d]))
-                add_found (found, 0, member[i], member[i - d]);
-}
-
-/* Merge the bins, the shortest first; each may use at most half of the
- * remaining room if others follow.
- */
-static struct probe *gather (const struct found_pairs *s, size_t *n)
-{
-    struct probe *pair = xarray (s->max, sizeof (*pair));
-    size_t last = BINS - 1;
-
-    *n = 0;
-    while (last > 0 && s->bin[last].n == 0)
-        last--;
-    for (size_t i = 0; i <= last; i++) {
-        size_t room = s->max - *n;
-
-        if (i < last)
-            room -= room / 2;
-        for (size_t k = 0; k < s->bin[i].n && k < room; k++)
-            pair[(*n)++] = s->bin[i].pair[k];
-    }
-    return pair;
+                add_found (found, member[i], member[i - d]);
 }
 
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
@@ -514,20 +470,18 @@ struct probe *span_missing (struct pathset *ps, const uint64_t *z,
 {
     uint64_t *weight = by_link (ps, z, err);
     struct found_pairs found = { .rng = rng, .max = max };
-    struct probe *pair = NULL;
     struct cells c = { 0 };
 
     if (weight && cells_fill (&c, ps, CELL_ROWS, weight, err) == 0) {
+        found.pair = xarray (max, sizeof (*found.pair));
         for (size_t s = 0; s < c.tree->nleaves; s++) {
             search_own (&c, &found, s);
             for (size_t t = s + 1; t < c.tree->nleaves; t++)
                 search_pair (&c, &found, s, t);
         }
-        pair = gather (&found, n);
     }
     cells_clear (&c);
     free (weight);
-    for (size_t i = 0; i < BINS; i++)
-        free (found.bin[i].pair);
-    return pair;
+    *n = found.n;
+    return found.pair;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sums of weights over all paths tell, in n times the leaves instead of
- * n^2 rows: which pairs use the same links there and back, whether some rows
- * span those of all pairs (the certificate of a plan's rank), and if they do
- * not, which pairs are missing.
+/* What sums of weights over all paths tell, without reading n^2 rows: which
+ * pairs use the same links there and back, whether some rows span those of all
+ * pairs (the certificate of a plan's rank), and which pairs are missing if not.
  *
  * z is a random null vector of the rows, z[column] (rref_null): a row outside
  * their span has row . z == 0 with probability 2^-61. psi(i,s) is z of the
@@ -39,10 +38,10 @@ int span_symmetric (struct basis *basis, struct pathset *ps, struct rng *rng,
 int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
                    struct error *err);
 
-/* Up to `max` pairs, *n of them, whose rows are not orthogonal to z: those with
- * the shortest paths first, drawn from the whole set. For any two leaves a
- * sample is tested, and more only if it finds none. The caller frees them. *n
- * is 0 if span_complete holds. NULL with err.
+/* Up to `max` pairs, *n of them, whose rows are not orthogonal to z: a sample
+ * of those found in the whole set. For any two leaves a part is tested, and
+ * more only if it finds none. The caller frees them. *n is 0 if span_complete
+ * holds. NULL with err.
  */
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
                             struct rng *rng, size_t max, size_t *n,
