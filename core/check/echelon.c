@@ -17,8 +17,9 @@
 struct echelon_line {
     uint32_t pivot;
     size_t n;
-    uint32_t *col; /* [n], without the pivot */
-    uint32_t *value;
+    struct echelon_entry {
+        uint32_t col, value;
+    } *entry; /* [n], without the pivot */
 };
 
 struct echelon {
@@ -73,10 +74,8 @@ void echelon_destroy (struct echelon *e)
 {
     if (!e)
         return;
-    for (size_t i = 0; i < e->rank; i++) {
-        free (e->line[i].col);
-        free (e->line[i].value);
-    }
+    for (size_t i = 0; i < e->rank; i++)
+        free (e->line[i].entry);
     free (e->line);
     free (e->line_of);
     free (e->acc);
@@ -113,7 +112,7 @@ static void reduce (struct echelon *e)
             e->acc[l->pivot] = 0;
             e->work += l->n;
             for (size_t k = 0; k < l->n; k++)
-                add (e, l->col[k], factor * l->value[k]);
+                add (e, l->entry[k].col, factor * l->entry[k].value);
         }
 }
 
@@ -122,34 +121,30 @@ static bool keep (struct echelon *e)
 {
     struct echelon_line line = { 0 };
     uint32_t least = 0;
-    size_t n = 0;
     uint64_t scale;
+    bool any = false;
 
     for (size_t i = 0; i < e->ntouched; i++) {
-        uint32_t c = e->touched[i];
-
-        uint32_t weight = e->weight ? e->weight[c] : 0;
+        uint32_t c = e->touched[i], weight = e->weight ? e->weight[c] : 0;
 
         if (e->acc[c] == 0)
             continue;
-        if (n++ == 0 || weight < least
-            || (weight == least && c < line.pivot)) {
+        if (!any || weight < least || (weight == least && c < line.pivot)) {
             line.pivot = c;
             least = weight;
         }
+        any = true;
     }
-    if (n == 0)
+    if (!any)
         return false;
-    line.col = xarray (n, sizeof (*line.col));
-    line.value = xarray (n, sizeof (*line.value));
+    line.entry = xarray (e->ntouched, sizeof (*line.entry));
     scale = power (e->acc[line.pivot], PRIME - 2);
     for (size_t i = 0; i < e->ntouched; i++) {
         uint32_t c = e->touched[i];
 
-        if (e->acc[c] == 0 || c == line.pivot)
-            continue;
-        line.col[line.n] = c;
-        line.value[line.n++] = fold (e->acc[c] * scale);
+        if (e->acc[c] != 0 && c != line.pivot)
+            line.entry[line.n++]
+                = (struct echelon_entry){ c, fold (e->acc[c] * scale) };
     }
     e->line = xgrow (e->line, e->rank, sizeof (line));
     e->line[e->rank++] = line;
@@ -191,7 +186,7 @@ uint64_t echelon_null (const struct echelon *e, struct rng *rng, uint64_t *z)
         uint64_t sum = 0;
 
         for (size_t k = 0; k < l->n; k++)
-            sum = fold (sum + l->value[k] * z[l->col[k]]);
+            sum = fold (sum + l->entry[k].value * z[l->entry[k].col]);
         z[l->pivot] = sum ? PRIME - sum : 0;
         work += l->n;
     }

@@ -27,14 +27,6 @@ void probes_shuffle (struct rng *rng, struct probe *probe, size_t n)
     }
 }
 
-int basis_open (struct basis *b, struct pathset *ps, struct error *err)
-{
-    *b = (struct basis){ .ps = ps, .nports = pathset_ports (ps) };
-    b->first = xgrow (NULL, 0, sizeof (*b->first));
-    b->first[0] = 0;
-    return pathset_links (ps, &b->m, err) ? 0 : -1;
-}
-
 void basis_by_link (struct basis *b, struct pathset *ps)
 {
     *b = (struct basis){
@@ -43,6 +35,13 @@ void basis_by_link (struct basis *b, struct pathset *ps)
     };
     b->first = xgrow (NULL, 0, sizeof (*b->first));
     b->first[0] = 0;
+}
+
+int basis_open (struct basis *b, struct pathset *ps, struct error *err)
+{
+    basis_by_link (b, ps);
+    b->by_link = false;
+    return pathset_links (ps, &b->m, err) ? 0 : -1;
 }
 
 void basis_clear (struct basis *b)

@@ -121,23 +121,19 @@ const struct plan_target *plan_targets (const struct plan *plan, size_t *n)
 
 struct plan *plan_copy (const struct plan *plan)
 {
-    struct plan *copy = plan_create (plan->method);
+    struct plan *copy = xcalloc (1, sizeof (*copy));
 
+    *copy = *plan;
+    copy->round = NULL;
+    copy->target = NULL;
+    copy->nrounds = copy->ntargets = 0;
     for (size_t r = 0; r < plan->nrounds; r++)
-        for (size_t i = 0; i < plan->round[r].n; i++) {
-            const struct probe *p = &plan->round[r].probe[i];
-
-            plan_add (copy, r, p->a, p->b);
-        }
-    for (size_t i = 0; i < plan->ntargets; i++) {
-        const struct plan_target *t = &plan->target[i];
-
-        plan_add_target (copy, t->link, t->member, t->n);
-    }
-    plan_set_rank (copy, plan->links, plan->rank, plan->basis_rounds);
-    plan_set_confirm (copy, plan->confirm_rounds);
-    plan_set_bound (copy, plan->bound);
-    plan_set_maximal (copy, plan->maximal);
+        for (size_t i = 0; i < plan->round[r].n; i++)
+            plan_add (copy, r, plan->round[r].probe[i].a,
+                      plan->round[r].probe[i].b);
+    for (size_t i = 0; i < plan->ntargets; i++)
+        plan_add_target (copy, plan->target[i].link, plan->target[i].member,
+                         plan->target[i].n);
     return copy;
 }
 
