@@ -1,28 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes on the method. At the minimum the gradient A' W (t - A y) is 0: K y =
  * A' W t with K = A' W A. Conjugate gradients need only the product of K with a
- * vector, one pass over the rows: a_i . p, times w_i, added back along the row.
- * LSQ_LANES vectors side by side cost little more than one, because most of the
- * time is spent on reading the rows; each has step lengths of its own.
+ * vector, which is one pass over the rows: a_i . p, times w_i, added back along
+ * the row. So a row is read once per iteration, and nothing is stored per row.
+ * Several vectors side by side cost little more than one, because most of the
+ * time is spent on reading the entries of a row. Each of these lanes is an
+ * iteration of its own, with its own step lengths. Rows are sorted by length,
+ * for branch prediction, and the product of rows whose links are crossed
+ * equally often (nearly all) uses sums only.
  *
- * The preconditioner is the diagonal of K. But if there are few more rows than
- * columns, as for a job, the condition is thousands and more: then there is an
- * exact inverse (linear/factor), and one iteration is enough.
+ * The preconditioner has the same form, G' D G: a factorised sparse approximate
+ * inverse (Kolotilina, Yeremin, 1993). Row i of G has column i and its PATTERN
+ * strongest neighbours in K among the columns before it; it solves K restricted
+ * to these. Columns are ordered by their weight, so columns with few rows come
+ * before those with many. On fat trees this joins the links of a host's tower,
+ * and halves the iterations. G is rounded to floats: it has to be positive, not
+ * exact.
  *
- * With the preconditioner M, the root of r' M r is about the distance from the
- * solution in standard errors: no combination of the unknowns has a greater
- * error, in units of its own standard error. It is the stopping criterion. The
- * diagonal underestimates it by the root of the condition, so then an
- * absolute goal is SURE times it.
+ * If there are few more rows than columns, as for a job, the condition is
+ * thousands and more. Then as many rows as columns are factorised, and the rest
+ * is a correction of low rank (linear/factor): an exact inverse, up to
+ * rounding, and one iteration is enough.
+ *
+ * The square root of r' G' D G r, which every iteration computes, is about the
+ * distance from the solution in the norm of K, that is, in standard errors: no
+ * combination of the unknowns has a greater error, in units of its own standard
+ * error. It is the stopping criterion.
  *
  * Conjugate gradients on the normal equations lose digits with the square of
- * the condition. So solutions are refined: the residual t - A y is computed from
- * the rows, and its gradient is the right-hand side of the next correction,
- * until it gets no smaller.
+ * the condition. So exact solutions are refined: the residual t - A y is
+ * computed from the rows, and its gradient is the right-hand side of the next
+ * correction, until it gets no smaller. The condition of networks is some
+ * dozens with redundant rounds, some hundreds without: two or three corrections
+ * give all digits.
  *
  * A sketch uses perturb and optimise (Papandreou, Yuille, "Gaussian sampling by
  * local perturbations", 2010): for e_i with mean 0 and variance 1 / w_i the
  * minimum for t = e has the covariance C. The e_i are random signs.
+ *
+ * Memory: 40 bytes per entry of A and 5 vectors of LSQ_LANES lanes; with the
+ * factor up to DENSE_MAX^2 numbers more, and a vector for each row in excess of
+ * columns.
  */
 #include "config.h"
 #include "core/linear/lsq.h"
@@ -37,25 +55,62 @@
 #include "util/alloc.h"
 
 enum {
+    PATTERN = 2, /* neighbours in a row of the preconditioner */
+    SIDE = PATTERN + 1,
     FEW = 8,          /* columns per row in excess of columns, and */
     DENSE_MAX = 1500, /* columns left over, at which to factorise */
     ITERATIONS_MAX = 50000,
     REFINEMENTS_MAX = 12,
 };
 
-#define SURE 0.03       /* of a tolerance, without an exact inverse */
 #define CORRECTION 1e-8 /* relative error after one correction */
 #define STEADY 1e8      /* limit of the triangle to factorise */
 #define LEVEL_OUT 1e-10 /* relative, if it gets no smaller; or */
 #define ROUNDING 1e-15  /* of the size of the terms of the residual */
 
+/* V' diag (weight) V, V by rows. The first rows have one value each, and are in
+ * runs of one length.
+ */
+struct form {
+    size_t nrows;
+    size_t *start; /* [nrows + 1] */
+    uint32_t *col;
+    float *value;
+    double *weight;
+    size_t *run; /* [nruns + 1] their starts; the end of the last */
+    size_t nruns;
+    double *square; /* [run[nruns]] weight times the value squared */
+};
+
 struct lsq {
     const struct sparse *a;
-    double *weight;   /* [rows] */
-    double *inverse;  /* [columns] of the diagonal of K; not used if there is */
-    struct factor *f; /* an exact inverse */
-    uint64_t *left;   /* iterations */
+    size_t n;      /* columns */
+    struct form k; /* A' W A */
+    uint32_t *row; /* [nrows] row of a for each row of k */
+    struct form g; /* its approximate inverse, unless there is f */
+    struct factor *f;
+    uint64_t *iterations;
+    uint64_t most; /* iterations allowed */
 };
+
+static void form_clear (struct form *f)
+{
+    free (f->start);
+    free (f->col);
+    free (f->value);
+    free (f->weight);
+    free (f->run);
+    free (f->square);
+}
+
+static void form_create (struct form *f, size_t nrows, size_t entries)
+{
+    f->nrows = nrows;
+    f->start = xcalloc (nrows + 1, sizeof (*f->start));
+    f->col = xarray (entries, sizeof (*f->col));
+    f->value = xarray (entries, sizeof (*f->value));
+    f->weight = xarray (nrows, sizeof (*f->weight));
+}
 
 void lsq_destroy (struct lsq *q)
 {
@@ -63,56 +118,337 @@ void lsq_destroy (struct lsq *q)
 
     if (!q)
         return;
+    form_clear (&q->k);
+    form_clear (&q->g);
     factor_destroy (q->f);
-    free (q->weight);
-    free (q->inverse);
-    free (q->left);
+    free (q->row);
+    free (q->iterations);
     free (q);
     errno = saved;
+}
+
+/*
+ * The preconditioner
+ */
+
+/* A by columns, and work space for one column of K. */
+struct lsq_columns {
+    size_t *start; /* [n + 2] */
+    uint32_t *row; /* ascending */
+    float *value;
+    uint32_t *entry;  /* entry of k for each entry */
+    double *diagonal; /* [n] of K */
+    double *sum;      /* [n] 0 outside strongest () */
+    uint32_t *touched;
+};
+
+/* Columns are ordered by weight. */
+static bool before (const struct lsq_columns *c, uint32_t a, uint32_t b)
+{
+    return c->diagonal[a] < c->diagonal[b]
+           || (c->diagonal[a] == c->diagonal[b] && a < b);
+}
+
+static void columns_make (struct lsq_columns *c, struct lsq *q)
+{
+    struct form *k = &q->k;
+    size_t n = q->n;
+    size_t entries = k->start[k->nrows];
+
+    c->start = xcalloc (n + 2, sizeof (*c->start));
+    c->row = xarray (entries, sizeof (*c->row));
+    c->value = xarray (entries, sizeof (*c->value));
+    c->entry = xarray (entries, sizeof (*c->entry));
+    c->diagonal = xcalloc (n, sizeof (*c->diagonal));
+    c->sum = xcalloc (n, sizeof (*c->sum));
+    c->touched = xarray (n, sizeof (*c->touched));
+    for (size_t i = 0; i < k->nrows; i++)
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
+            c->start[k->col[e] + 2]++;
+            c->diagonal[k->col[e]] += k->weight[i] * k->value[e] * k->value[e];
+        }
+    /* sort the entries of each row in the order of the columns */
+    for (size_t i = 0; i < k->nrows; i++)
+        for (size_t e = k->start[i] + 1; e < k->start[i + 1]; e++) {
+            uint32_t col = k->col[e];
+            float value = k->value[e];
+            size_t at = e;
+
+            for (; at > k->start[i] && before (c, col, k->col[at - 1]); at--) {
+                k->col[at] = k->col[at - 1];
+                k->value[at] = k->value[at - 1];
+            }
+            k->col[at] = col;
+            k->value[at] = value;
+        }
+    /* start[j + 1] is the place of column j's next entry, and in the end the
+     * start of column j + 1
+     */
+    for (size_t j = 2; j <= n; j++)
+        c->start[j] += c->start[j - 1];
+    for (size_t i = 0; i < k->nrows; i++)
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
+            size_t at = c->start[k->col[e] + 1]++;
+
+            c->row[at] = (uint32_t)i;
+            c->value[at] = k->value[e];
+            c->entry[at] = (uint32_t)e;
+        }
+}
+
+/* K (a, b): a sum along the shorter of the two columns. */
+static double entry (const struct lsq_columns *c, const double *w, uint32_t a,
+                     uint32_t b)
+{
+    double sum = 0;
+    size_t at;
+
+    if (c->start[a + 1] - c->start[a] > c->start[b + 1] - c->start[b]) {
+        uint32_t t = a;
+
+        a = b;
+        b = t;
+    }
+    at = c->start[b];
+    for (size_t e = c->start[a]; e < c->start[a + 1]; e++) {
+        size_t end = c->start[b + 1];
+
+        /* bisect for the first entry of b in this row or after it */
+        while (at < end) {
+            size_t middle = (at + end) / 2;
+
+            if (c->row[middle] < c->row[e])
+                at = middle + 1;
+            else
+                end = middle;
+        }
+        if (at < c->start[b + 1] && c->row[at] == c->row[e])
+            sum += w[c->row[e]] * c->value[e] * c->value[at];
+    }
+    return sum;
+}
+
+struct neighbour {
+    uint32_t col;
+    double k; /* K (j, col) */
+    double strength;
+};
+
+/* Find the columns before j that are most strongly coupled to it, the strongest
+ * first. Return their number.
+ */
+static size_t strongest (struct lsq_columns *c, const struct form *k,
+                         uint32_t j, struct neighbour *best)
+{
+    size_t ntouched = 0;
+    size_t n = 0;
+
+    for (size_t e = c->start[j]; e < c->start[j + 1]; e++) {
+        size_t i = c->row[e];
+        double f = k->weight[i] * c->value[e];
+
+        for (size_t x = k->start[i]; x < c->entry[e]; x++) {
+            uint32_t col = k->col[x];
+
+            if (c->sum[col] == 0)
+                c->touched[ntouched++] = col;
+            c->sum[col] += f * k->value[x];
+        }
+    }
+    for (size_t t = 0; t < ntouched; t++) {
+        uint32_t col = c->touched[t];
+        double v = c->sum[col];
+        double s = v * v / c->diagonal[col];
+        size_t at = n;
+
+        c->sum[col] = 0; /* listed twice: adds nothing */
+        for (; at > 0 && best[at - 1].strength < s; at--)
+            best[at] = best[at - 1];
+        best[at] = (struct neighbour){ col, v, s };
+        n += n < PATTERN && s > 0;
+    }
+    return n;
+}
+
+/* Solve m x = (0, .., 0, 1) with m n by n. Return -1 if it is not positive
+ * definite.
+ */
+static int solve_last (double m[SIDE][SIDE], size_t n, double *x)
+{
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = j; i < n; i++) {
+            double s = m[i][j];
+
+            for (size_t l = 0; l < j; l++)
+                s -= m[i][l] * m[j][l];
+            if (i > j)
+                m[i][j] = s / m[j][j];
+            else if (s > 1e-9 * m[j][j])
+                m[j][j] = sqrt (s);
+            else
+                return -1;
+        }
+    x[n - 1] = 1 / (m[n - 1][n - 1] * m[n - 1][n - 1]);
+    for (size_t i = n - 1; i-- > 0;) {
+        x[i] = 0;
+        for (size_t l = i + 1; l < n; l++)
+            x[i] -= m[l][i] * x[l];
+        x[i] /= m[i][i];
+    }
+    return 0;
+}
+
+/* Row j of G: 1 on the diagonal, its weight in D. */
+static void add_row (struct form *g, struct lsq_columns *c,
+                     const struct form *k, uint32_t j)
+{
+    uint32_t *col = g->col + g->start[j];
+    float *value = g->value + g->start[j];
+    struct neighbour best[SIDE];
+    double x[SIDE] = { 0 };
+    double m[SIDE][SIDE];
+    size_t n = strongest (c, k, j, best);
+
+    do {
+        for (size_t p = 0; p < n; p++) {
+            col[p] = best[p].col;
+            m[p][p] = c->diagonal[col[p]];
+            m[n][p] = best[p].k;
+            for (size_t q = 0; q < p; q++)
+                m[p][q] = entry (c, k->weight, col[p], col[q]);
+        }
+        col[n] = j;
+        m[n][n] = c->diagonal[j];
+    } while (solve_last (m, n + 1, x) < 0 && n-- > 0);
+    for (size_t p = 0; p <= n; p++)
+        value[p] = (float)(x[p] / x[n]);
+    g->weight[j] = x[n];
+    g->start[j + 1] = g->start[j] + n + 1;
+}
+
+static int precondition (struct lsq *q)
+{
+    struct lsq_columns c = { 0 };
+    int rc = 0;
+
+    form_create (&q->g, q->n, q->n * SIDE);
+    columns_make (&c, q);
+    for (uint32_t j = 0; j < q->n; j++)
+        if (!(c.diagonal[j] > 0) || !isfinite (1 / c.diagonal[j]))
+            rc = -1;
+    for (uint32_t j = 0; j < q->n && rc == 0; j++)
+        add_row (&q->g, &c, &q->k, j);
+    free (c.start);
+    free (c.row);
+    free (c.value);
+    free (c.entry);
+    free (c.diagonal);
+    free (c.sum);
+    free (c.touched);
+    if (rc < 0)
+        errno = EDOM;
+    return rc;
+}
+
+/* True if all values of row i are the same. */
+static bool alike (const struct sparse *a, size_t i)
+{
+    for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+        if (a->value[e] != a->value[a->start[i]])
+            return false;
+    return true;
+}
+
+/* Sort rows into q->row: those with a single value by length, then the others.
+ */
+static void sort_rows (struct lsq *q)
+{
+    const struct sparse *a = q->a;
+    struct form *k = &q->k;
+    size_t longest = 0;
+    size_t *at;
+
+    for (size_t i = 0; i < a->nrows; i++)
+        if (longest < a->start[i + 1] - a->start[i])
+            longest = a->start[i + 1] - a->start[i];
+    at = xcalloc (longest + 3, sizeof (*at));
+    k->run = xcalloc (longest + 2, sizeof (*k->run));
+    /* at[l + 1] counts rows of length l, later it is the place of the next one
+     */
+    for (size_t i = 0; i < a->nrows; i++)
+        at[alike (a, i) ? a->start[i + 1] - a->start[i] + 1 : longest + 2]++;
+    for (size_t l = 1; l < longest + 3; l++) {
+        if (at[l] > 0 && l < longest + 2)
+            k->run[++k->nruns] = at[l - 1] + at[l];
+        at[l] += at[l - 1];
+    }
+    for (size_t i = 0; i < a->nrows; i++)
+        q->row[at[alike (a, i) ? a->start[i + 1] - a->start[i] : longest + 1]++]
+            = (uint32_t)i;
+    free (at);
+}
+
+/* Copy the rows for the product. */
+static int copy_rows (struct lsq *q, const double *w)
+{
+    const struct sparse *a = q->a;
+    struct form *k = &q->k;
+
+    q->row = xarray (a->nrows, sizeof (*q->row));
+    k->square = xarray (a->nrows, sizeof (*k->square));
+    form_create (k, a->nrows, a->start[a->nrows]);
+    sort_rows (q);
+    for (size_t i = 0; i < k->nrows; i++) {
+        size_t from = a->start[q->row[i]];
+        size_t n = a->start[q->row[i] + 1] - from;
+        double first = n > 0 ? a->value[from] : 0;
+
+        for (size_t e = 0; e < n; e++) {
+            k->col[k->start[i] + e] = a->col[from + e];
+            k->value[k->start[i] + e] = a->value[from + e];
+        }
+        k->start[i + 1] = k->start[i] + n;
+        k->weight[i] = w ? w[q->row[i]] : 1;
+        k->square[i] = k->weight[i] * first * first;
+        if (!(k->weight[i] > 0) || !isfinite (k->weight[i])) {
+            errno = EDOM;
+            return -1;
+        }
+    }
+    return 0;
 }
 
 struct lsq *lsq_create (const struct sparse *a, const double *w)
 {
     struct lsq *q = xcalloc (1, sizeof (*q));
     size_t extra = a->nrows - a->ncols; /* huge if there are fewer rows */
-    bool positive = true;
 
     q->a = a;
-    q->left = xarray (1, sizeof (*q->left));
-    *q->left = UINT64_MAX;
-    q->weight = xarray (a->nrows, sizeof (*q->weight));
-    q->inverse = xcalloc (a->ncols, sizeof (*q->inverse));
-    for (size_t i = 0; i < a->nrows; i++) {
-        q->weight[i] = w ? w[i] : 1;
-        positive &= q->weight[i] > 0 && isfinite (q->weight[i]);
-        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
-            q->inverse[a->col[e]] += q->weight[i] * a->value[e] * a->value[e];
-    }
-    for (size_t c = 0; c < a->ncols; c++) {
-        q->inverse[c] = 1 / q->inverse[c];
-        positive &= q->inverse[c] > 0 && isfinite (q->inverse[c]);
-    }
-    if (!positive) {
-        lsq_destroy (q);
-        errno = EDOM;
-        return NULL;
-    }
-    /* the exact inverse, if it is not too large */
+    q->n = a->ncols;
+    q->most = UINT64_MAX;
+    q->iterations = xcalloc (1, sizeof (*q->iterations));
+    if (copy_rows (q, w) < 0)
+        goto error;
+    /* the other preconditioner, if it is better and not too large */
     if (extra <= FACTOR_EXTRA_MAX && extra <= a->ncols / FEW) {
         struct peel p;
 
         peel_make (&p, a, PEEL_ALL);
         peel_steady (&p, a, STEADY);
         if (p.ncols <= DENSE_MAX)
-            q->f = factor_create (a, q->weight, &p);
+            q->f = factor_create (a, w, &p);
         peel_clear (&p);
     }
-    return q;
+    if (q->f || precondition (q) == 0)
+        return q;
+error:
+    lsq_destroy (q);
+    return NULL;
 }
 
 void lsq_limit (struct lsq *q, uint64_t iterations)
 {
-    *q->left = iterations;
+    q->most = *q->iterations + iterations;
 }
 
 /*
@@ -124,29 +460,78 @@ void lsq_limit (struct lsq *q, uint64_t iterations)
  */
 #define INLINE static inline __attribute__ ((always_inline))
 
-/* z = K p, pz = p . z */
-INLINE void product (const struct lsq *q, size_t L, const double *restrict p,
-                     double *restrict z, double *restrict pz)
+/* z += F p and pz += p . z for rows first .. last-1, of `length` equal entries.
+ */
+INLINE void run_product (const struct form *f, size_t first, size_t last,
+                         size_t length, size_t L, const double *restrict p,
+                         double *restrict z, double *restrict pz)
 {
-    const struct sparse *a = q->a;
-    double sum[LSQ_LANES] = { 0 };
+    const uint32_t *col = f->col + f->start[first];
 
-    memset (z, 0, a->ncols * L * sizeof (*z));
-    for (size_t i = 0; i < a->nrows; i++) {
+    for (size_t i = first; i < last; i++, col += length) {
         double s[LSQ_LANES] = { 0 };
 
-        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+        for (size_t e = 0; e < length; e++)
             for (size_t l = 0; l < L; l++)
-                s[l] += a->value[e] * p[a->col[e] * L + l];
+                s[l] += p[col[e] * L + l];
         for (size_t l = 0; l < L; l++) {
-            double t = q->weight[i] * s[l];
+            double t = f->square[i] * s[l];
+
+            pz[l] += s[l] * t;
+            s[l] = t;
+        }
+        for (size_t e = 0; e < length; e++)
+            for (size_t l = 0; l < L; l++)
+                z[col[e] * L + l] += s[l];
+    }
+}
+
+/* z = F p over n columns, pz = p . z */
+INLINE void product (const struct form *f, size_t n, size_t L,
+                     const double *restrict p, double *restrict z,
+                     double *restrict pz)
+{
+    double sum[LSQ_LANES] = { 0 };
+
+    memset (z, 0, n * L * sizeof (*z));
+    for (size_t r = 0; r < f->nruns; r++) {
+        size_t first = f->run[r];
+        size_t last = f->run[r + 1];
+        size_t length = f->start[first + 1] - f->start[first];
+
+        /* the lengths of fat trees are unrolled */
+        if (length == 2)
+            run_product (f, first, last, 2, L, p, z, sum);
+        else if (length == 4)
+            run_product (f, first, last, 4, L, p, z, sum);
+        else if (length == 6)
+            run_product (f, first, last, 6, L, p, z, sum);
+        else
+            run_product (f, first, last, length, L, p, z, sum);
+    }
+    for (size_t i = f->nruns > 0 ? f->run[f->nruns] : 0; i < f->nrows; i++) {
+        double s[LSQ_LANES] = { 0 };
+
+        for (size_t e = f->start[i]; e < f->start[i + 1]; e++) {
+            const double *restrict x = p + f->col[e] * L;
+            double v = f->value[e];
+
+            for (size_t l = 0; l < L; l++)
+                s[l] += v * x[l];
+        }
+        for (size_t l = 0; l < L; l++) {
+            double t = f->weight[i] * s[l];
 
             sum[l] += s[l] * t;
             s[l] = t;
         }
-        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+        for (size_t e = f->start[i]; e < f->start[i + 1]; e++) {
+            double *restrict x = z + f->col[e] * L;
+            double v = f->value[e];
+
             for (size_t l = 0; l < L; l++)
-                z[a->col[e] * L + l] += a->value[e] * s[l];
+                x[l] += v * s[l];
+        }
     }
     memcpy (pz, sum, L * sizeof (*pz));
 }
@@ -155,18 +540,10 @@ INLINE void product (const struct lsq *q, size_t L, const double *restrict p,
 INLINE void approximate (const struct lsq *q, size_t L, const double *r,
                          double *z, double *work, double *rz)
 {
-    double sum[LSQ_LANES] = { 0 };
-
-    if (q->f) {
+    if (q->f)
         factor_apply (q->f, L, r, z, work, rz);
-        return;
-    }
-    for (size_t c = 0; c < q->a->ncols; c++)
-        for (size_t l = 0; l < L; l++) {
-            z[c * L + l] = q->inverse[c] * r[c * L + l];
-            sum[l] += r[c * L + l] * z[c * L + l];
-        }
-    memcpy (rz, sum, L * sizeof (*rz));
+    else
+        product (&q->g, q->n, L, r, z, rz);
 }
 
 /* x = C r from x = 0, until the distance is below `absolute`, or below
@@ -176,7 +553,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
                     double relative, double *restrict r, double *restrict x,
                     double *restrict work)
 {
-    size_t n = q->a->ncols;
+    size_t n = q->n;
     double *p = work;
     double *z = work + n * L;
     double *spare = z + n * L;
@@ -186,13 +563,12 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
     double rr[LSQ_LANES];
     double next[LSQ_LANES];
     double pz[LSQ_LANES];
-    double sure = q->f ? 1 : SURE;
 
     memset (x, 0, n * L * sizeof (*x));
     approximate (q, L, r, z, spare, rr);
     memcpy (p, z, n * L * sizeof (*p));
     for (size_t l = 0; l < L; l++)
-        goal[l] = fmax (pow (sure * absolute, 2), relative * relative * rr[l]);
+        goal[l] = fmax (absolute * absolute, relative * relative * rr[l]);
     for (size_t i = 0; i < ITERATIONS_MAX; i++) {
         size_t busy = 0;
 
@@ -200,9 +576,9 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
             busy += rr[l] > goal[l];
         if (busy == 0)
             return 0;
-        if (*q->left == 0)
+        if (*q->iterations >= q->most)
             break;
-        product (q, L, p, z, pz);
+        product (&q->k, n, L, p, z, pz);
         for (size_t l = 0; l < L; l++)
             alpha[l] = rr[l] > goal[l] && pz[l] > 0 ? rr[l] / pz[l] : 0;
         for (size_t c = 0; c < n; c++)
@@ -218,17 +594,22 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
         for (size_t c = 0; c < n; c++)
             for (size_t l = 0; l < L; l++)
                 p[c * L + l] = z[c * L + l] + beta[l] * p[c * L + l];
-        --*q->left;
+        ++*q->iterations;
     }
     errno = EDOM;
     return -1;
 }
 
-static int iterate_lanes (const struct lsq *q, size_t L, double absolute,
-                          double relative, double *r, double *x, double *work)
+static int iterate_one (const struct lsq *q, double absolute, double relative,
+                        double *r, double *x, double *work)
 {
-    return L == 1 ? iterate (q, 1, absolute, relative, r, x, work)
-                  : iterate (q, LSQ_LANES, absolute, relative, r, x, work);
+    return iterate (q, 1, absolute, relative, r, x, work);
+}
+
+static int iterate_lanes (const struct lsq *q, double absolute, double relative,
+                          double *r, double *x, double *work)
+{
+    return iterate (q, LSQ_LANES, absolute, relative, r, x, work);
 }
 
 /* g = A' W (t - A y); return approximately its distance. *size is the norm of
@@ -237,13 +618,13 @@ static int iterate_lanes (const struct lsq *q, size_t L, double absolute,
 static double gradient (const struct lsq *q, const double *t, const double *y,
                         double *g, double *size, double *work)
 {
-    const struct sparse *k = q->a;
+    const struct form *k = &q->k;
     double squares = 0;
     double sum;
 
-    memset (g, 0, q->a->ncols * sizeof (*g));
+    memset (g, 0, q->n * sizeof (*g));
     for (size_t i = 0; i < k->nrows; i++) {
-        double r = t[i];
+        double r = t[q->row[i]];
         double all = fabs (r);
 
         for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
@@ -252,20 +633,20 @@ static double gradient (const struct lsq *q, const double *t, const double *y,
             r -= x;
             all += fabs (x);
         }
-        squares += q->weight[i] * all * all;
-        r *= q->weight[i];
+        squares += k->weight[i] * all * all;
+        r *= k->weight[i];
         for (size_t e = k->start[i]; e < k->start[i + 1]; e++)
             g[k->col[e]] += k->value[e] * r;
     }
     *size = sqrt (squares);
-    approximate (q, 1, g, work, work + q->a->ncols, &sum);
+    approximate (q, 1, g, work, work + q->n, &sum);
     return sqrt (sum);
 }
 
 int lsq_solve (const struct lsq *q, const double *t, double tolerance,
                double *y)
 {
-    size_t n = q->a->ncols;
+    size_t n = q->n;
     double *g = xarray (5 * n, sizeof (*g));
     double *x = g + n;
     double start, size, now;
@@ -279,8 +660,7 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
         start = fmax (start, now);
         if (now <= tolerance || now > last / 2)
             break;
-        rc = iterate_lanes (q, 1, tolerance / 2, CORRECTION, g, x, x + n);
-        if (rc < 0)
+        if ((rc = iterate_one (q, tolerance / 2, CORRECTION, g, x, x + n)) < 0)
             break;
         for (size_t c = 0; c < n; c++)
             y[c] += x[c];
@@ -300,7 +680,7 @@ int lsq_covariance (const struct lsq *q, const double *b, size_t n,
                     double tolerance, double *x)
 {
     size_t L = n == 1 ? 1 : LSQ_LANES;
-    size_t m = q->a->ncols;
+    size_t m = q->n;
     double *r = xarray (5 * L * m, sizeof (*r));
     double *found = r + L * m;
     int rc = 0;
@@ -312,7 +692,8 @@ int lsq_covariance (const struct lsq *q, const double *b, size_t n,
         for (size_t l = 0; l < lanes; l++)
             for (size_t c = 0; c < m; c++)
                 r[c * L + l] = b[(first + l) * m + c];
-        rc = iterate_lanes (q, L, 0, tolerance, r, found, found + L * m);
+        rc = (L == 1 ? iterate_one : iterate_lanes) (q, 0, tolerance, r, found,
+                                                     found + L * m);
         for (size_t l = 0; l < lanes && rc == 0; l++)
             for (size_t c = 0; c < m; c++)
                 x[(first + l) * m + c] = found[c * L + l];
@@ -335,12 +716,12 @@ static uint64_t bits (uint64_t seed, uint64_t row, uint64_t lane)
 /* b = A' W e for LSQ_LANES draws of e, beginning with number `lane`. */
 static void draw (const struct lsq *q, uint64_t seed, size_t lane, double *b)
 {
-    const struct sparse *k = q->a;
+    const struct form *k = &q->k;
 
-    memset (b, 0, LSQ_LANES * q->a->ncols * sizeof (*b));
+    memset (b, 0, LSQ_LANES * q->n * sizeof (*b));
     for (size_t i = 0; i < k->nrows; i++) {
-        double root = sqrt (q->weight[i]);
-        uint64_t sign = bits (seed, i, lane);
+        double root = sqrt (k->weight[i]);
+        uint64_t sign = bits (seed, q->row[i], lane);
         double e[LSQ_LANES];
 
         for (size_t l = 0; l < LSQ_LANES; l++)
@@ -354,15 +735,14 @@ static void draw (const struct lsq *q, uint64_t seed, size_t lane, double *b)
 int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed, double tolerance,
                 double *sketch)
 {
-    size_t m = q->a->ncols;
+    size_t m = q->n;
     double *r = xarray (5 * LSQ_LANES * m, sizeof (*r));
     double *x = r + LSQ_LANES * m;
     int rc = 0;
 
     for (size_t j = 0; j + LSQ_LANES <= k && rc == 0; j += LSQ_LANES) {
         draw (q, seed, j, r);
-        rc = iterate_lanes (q, LSQ_LANES, tolerance, 0, r, x,
-                            x + LSQ_LANES * m);
+        rc = iterate_lanes (q, tolerance, 0, r, x, x + LSQ_LANES * m);
         for (size_t c = 0; c < m; c++)
             memcpy (sketch + c * k + j, x + c * LSQ_LANES,
                     LSQ_LANES * sizeof (*x));
