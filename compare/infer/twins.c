@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Vertices that are at one switch.
  *
- * Notes: if a and b are at one switch, all d(a,c) - d(b,c) equal the difference
- * of their ends, which are their distances to that switch. With the mean of
- * this difference over c,
+ * The end of a vertex is its distance to its switch. If a and b are at one
+ * switch, all d(a,c) - d(b,c) equal the difference of their ends. So
  *
  *     g(a,b) = (d(a,b) + mean_c (d(a,c) - d(b,c))) / 2
  *
  * is the end of a, whatever ends the others have: it is the mean of Gromov's
- * products (b|c) at a. In a metric it is never less than a's end, since d(a,b)
- * + d(a,c) >= d(b,c) without the ends. So the least over b estimates the end,
- * and
+ * products (b|c) at a. For other b it is not less. So the least over b estimates
+ * the end, and
  *
  *     e(a,b) = d(a,b) - min_b g(a,b) - min_a g(b,a)
  *
- * estimates the distance between the switches of a and b. Vertices are
- * clustered by e, by average linkage: all pairs of two groups decide together,
- * not a single one. Cutting at e = `zero` gives the groups.
+ * the distance between the switches of a and b. Vertices are clustered by e, by
+ * average linkage; cutting at e = `zero` gives the groups.
  *
  * Then the groups are fitted by least squares as d(a,b) = end_a + end_b +
- * D(group, group), where D is 0 within a group (in closed form if all pairs are
- * known). Vertices that do not fit their group leave it, the worst first (on a
- * ring, each vertex is between two others, and e to both is 0). Groups that are
- * no more than `zero` apart are united. A vertex that is alone and fits a group
- * joins it. A vertex misfits if, towards some group, its residuals are too
- * large or too one-sided for a noise of zero / NOISES.
+ * D(group, group), where D is 0 within a group: in closed form if all pairs are
+ * known, else by filling the unknown ones from the fit a few times. Vertices
+ * that misfit leave their group, the worst first (on a ring, each vertex is
+ * between two others, and e to both is 0). A vertex that is alone joins the
+ * group that it fits. A vertex misfits if, towards some group, its residuals are
+ * too large or too one-sided for a noise of zero / NOISES.
  */
 #include "config.h"
 #include "compare/infer/steps.h"
@@ -149,14 +146,12 @@ struct grouping {
     uint32_t *of, *size;
     double *end;        /* [n] >= 0; 0 if the vertex is alone */
     double *d, *w;      /* [n * n] between groups */
-    double *sum, *sums, *weight; /* [n] scratch */
+    double *sum, *sums, *weight; /* [n] scratch, in one array */
 };
 
 static void clear_sums (struct grouping *k)
 {
-    memset (k->sum, 0, k->n * sizeof (*k->sum));
-    memset (k->sums, 0, k->n * sizeof (*k->sums));
-    memset (k->weight, 0, k->n * sizeof (*k->weight));
+    memset (k->sum, 0, 3 * (size_t)k->n * sizeof (*k->sum));
 }
 
 static void fit_between (struct grouping *k)
@@ -249,32 +244,31 @@ static void fit_ends (struct grouping *k, uint32_t g)
     }
 }
 
-/* Set unknown pairs to the values of the fit, or forget them. */
-static void fill (struct grouping *k, bool forget)
+/* Set unknown pairs to the values of the fit. */
+static void fill (struct grouping *k)
 {
-    for (size_t i = 0; k->unknown && i < (size_t)k->n * k->n; i++) {
+    for (size_t i = 0; i < (size_t)k->n * k->n; i++) {
         uint32_t a = i / k->n, b = i % k->n;
         size_t groups = (size_t)k->of[a] * k->n + k->of[b];
 
         if (a == b || k->l->w[i] > 0)
             continue;
-        k->fw[i] = forget || k->w[groups] <= 0 ? 0 : k->usual;
+        k->fw[i] = k->w[groups] > 0 ? k->usual : 0;
         k->fd[i] = k->end[a] + k->end[b] + k->d[groups];
     }
 }
 
 static void fit (struct grouping *k)
 {
-    fill (k, true);
+    memcpy (k->fw, k->l->w, (size_t)k->n * k->n * sizeof (*k->fw));
     for (int i = 0; i < (k->unknown ? FILLS : 1); i++) {
+        if (i > 0)
+            fill (k);
+        memset (k->end, 0, k->n * sizeof (*k->end));
         for (uint32_t g = 0; g < k->n; g++)
             if (k->size[g] > 1)
                 fit_ends (k, g);
-        for (uint32_t a = 0; a < k->n; a++)
-            if (k->size[k->of[a]] == 1)
-                k->end[a] = 0;
         fit_between (k);
-        fill (k, false);
     }
 }
 
@@ -318,13 +312,6 @@ static void move (struct grouping *k, uint32_t a, uint32_t to)
     k->of[a] = to;
 }
 
-static void move_all (struct grouping *k, uint32_t from, uint32_t to)
-{
-    for (uint32_t a = 0; a < k->n; a++)
-        if (k->of[a] == from)
-            move (k, a, to);
-}
-
 /* Remove the member that fits its group worst, if it misfits. Returns whether
  * there was one.
  */
@@ -348,25 +335,6 @@ static bool put_out (struct grouping *k)
         unused++;
     move (k, worst, unused);
     return true;
-}
-
-/* Unite the two nearest groups, if they are no more than `zero` apart. */
-static bool unite (struct grouping *k)
-{
-    uint32_t n = k->n, from = n, to = n;
-    double min = k->zero;
-
-    for (uint32_t g = 0; g < n; g++)
-        for (uint32_t h = 0; k->size[g] > 1 && h < g; h++)
-            if (k->size[h] > 1 && k->w[(size_t)g * n + h] > 0
-                && k->d[(size_t)g * n + h] <= min) {
-                min = k->d[(size_t)g * n + h];
-                from = g;
-                to = h;
-            }
-    if (from < n)
-        move_all (k, from, to);
-    return from < n;
 }
 
 /* The end that vertex a would have in group g; NAN: not known. */
@@ -420,12 +388,10 @@ static void find_groups (struct grouping *k)
         k->size[a] = 1;
     }
     for (uint32_t i = 0; i < l->nmerges && l->merge[i].mean <= k->zero; i++)
-        move_all (k, l->merge[i].b, l->merge[i].a);
+        for (uint32_t a = 0; a < k->n; a++)
+            if (k->of[a] == l->merge[i].b)
+                move (k, a, l->merge[i].a);
     fit (k);
-    while (put_out (k))
-        fit (k);
-    while (unite (k))
-        fit (k);
     while (put_out (k))
         fit (k);
     while (take_in (k))
@@ -442,36 +408,33 @@ static struct infer_level *join_groups (const struct grouping *k,
     uint32_t *name = xarray (k->n, sizeof (*name));
     struct infer_level *next = NULL;
 
-    for (uint32_t a = 0; a < k->n; a++) {
-        uint32_t first = 0;
-
-        while (k->of[first] != k->of[a])
-            first++;
-        if (first == a) {
+    memset (name, 0xff, k->n * sizeof (*name));
+    for (uint32_t a = 0; a < k->n; a++)
+        if (name[k->of[a]] == UINT32_MAX) {
             name[k->of[a]] = count;
             group[count++] = k->of[a];
         }
-    }
     if (count < k->n)
         next = level_create (count);
-    for (uint32_t i = 0; next && i < count; i++) {
+    for (size_t i = 0; next && i < (size_t)count * count; i++) {
+        size_t at = (size_t)group[i / count] * k->n + group[i % count];
+
+        if (i % (count + 1) == 0 || k->w[at] <= 0)
+            continue;
+        next->d[i] = k->d[at];
+        next->w[i] = k->w[at];
+    }
+    for (uint32_t i = 0; next && i < count; i++)
         if (k->size[group[i]] > 1)
             next->vertex[i] = topology_add_switch (m);
-        for (uint32_t j = 0; j < count; j++) {
-            size_t at = (size_t)group[i] * k->n + group[j];
+    for (uint32_t a = 0; next && a < k->n; a++) {
+        uint32_t *vertex = &next->vertex[name[k->of[a]]];
 
-            if (i == j || k->w[at] <= 0)
-                continue;
-            next->d[(size_t)i * count + j] = k->d[at];
-            next->w[(size_t)i * count + j] = k->w[at];
-        }
-    }
-    for (uint32_t a = 0; next && a < k->n; a++)
         if (k->size[k->of[a]] > 1)
-            topology_add_edge (m, k->l->vertex[a],
-                               next->vertex[name[k->of[a]]], k->end[a]);
+            topology_add_edge (m, k->l->vertex[a], *vertex, k->end[a]);
         else
-            next->vertex[name[k->of[a]]] = k->l->vertex[a];
+            *vertex = k->l->vertex[a];
+    }
     free (group);
     free (name);
     return next;
@@ -482,11 +445,12 @@ struct infer_level *level_next (const struct infer_level *l, double zero,
 {
     uint32_t n = l->n;
     size_t size = (size_t)n * n, known = 0;
+    double *scratch = xarray (3 * (size_t)n, sizeof (*scratch));
     struct infer_level *next;
     struct grouping k = {
         .l = l,
         .n = n,
-        .fd = square (n),
+        .fd = memcpy (square (n), l->d, size * sizeof (*l->d)),
         .fw = square (n),
         .noise = zero * zero / (NOISES * NOISES),
         .zero = zero,
@@ -495,13 +459,11 @@ struct infer_level *level_next (const struct infer_level *l, double zero,
         .end = xcalloc (n, sizeof (*k.end)),
         .d = square (n),
         .w = square (n),
-        .sum = xcalloc (n, sizeof (*k.sum)),
-        .sums = xcalloc (n, sizeof (*k.sums)),
-        .weight = xcalloc (n, sizeof (*k.weight)),
+        .sum = scratch,
+        .sums = scratch + n,
+        .weight = scratch + 2 * (size_t)n,
     };
 
-    memcpy (k.fd, l->d, size * sizeof (*k.fd));
-    memcpy (k.fw, l->w, size * sizeof (*k.fw));
     for (size_t i = 0; i < size; i++) {
         k.usual += l->w[i];
         known += l->w[i] > 0;
@@ -518,8 +480,6 @@ struct infer_level *level_next (const struct infer_level *l, double zero,
     free (k.end);
     free (k.d);
     free (k.w);
-    free (k.sum);
-    free (k.sums);
-    free (k.weight);
+    free (scratch);
     return next;
 }
