@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The topology that explains latencies.
  *
- * Notes: the vertices of a level are grouped (twins), and each group of two or
- * more gets a switch. These switches, and vertices that are alone, are the next
- * level. This ends with fewer than three vertices, or when there are no more
- * twins (mesh). For a tree of switches that is all. Every decision uses
- * differences that are means over many pairs, so one wrong value does no harm.
+ * The vertices of a level are grouped (twins), and each group gets a switch.
+ * These switches, and vertices that are alone, are the next level. This ends
+ * with fewer than three vertices, or when there are no more twins (mesh). Every
+ * decision uses means over many pairs, so one wrong value does no harm.
  *
  * The result depends on the threshold up to which lengths count as 0.
  * Thresholds are tried from the range of the values downwards, by factors of
@@ -18,22 +17,18 @@
  * A model is only returned if noise leaves no doubt. Two neighbouring switches
  * are resolved if pairs of nodes across the edge between them are farther apart
  * than pairs at one of them by CLUSTER_APART times the noise of one value,
- * minus UNSURE standard errors of the edge. That standard error is the noise
- * divided by the root of the number of pairs of nodes at the switch. Across a
- * switch with fewer than two nodes, two edges lie between. The residuals must
- * be noise, too: if the model lacks a switch or an edge, some pairs are nearer
- * than in the model, by about a step, in a pattern that noise does not have
- * (rest).
+ * minus UNSURE standard errors of the edge: the noise over the root of the
+ * number of pairs at the switch. Across a switch with fewer than two nodes, two
+ * edges lie between. The residuals must be noise, too (rest).
  *
  * But values also scatter because cables differ. With little noise, the
- * shortest description then contains edges as short as the differences between
- * cables. So if there is a doubt, models with no more edges are examined, the
- * shortest description first, as they were before pruning. The first one that
- * puts the values into classes is returned: no value is farther from the model
- * than SMALL of the least step, so each is nearer to its own class than to the
- * next, whatever the cause of the scatter. Only if there is no such model, the
- * residuals of the best one may have a pattern, if that is at most SMALL of the
- * least step.
+ * shortest description then contains edges as short as these differences. So
+ * if there is a doubt, models with no more edges are examined, the shortest
+ * description first, as they were before pruning. The first one that puts the
+ * values into classes is returned: no value is farther from the model than
+ * SMALL of the least step, so each is nearer to its own class than to the next,
+ * whatever the cause of the scatter. If there is none, the residuals of the best
+ * model may have a pattern of at most SMALL of the least step.
  */
 #include "config.h"
 #include "compare/infer/infer.h"
@@ -50,9 +45,9 @@
 enum {
     STEPS = 28,
     EDGES = 8,      /* per node: more edges are not worth a try */
+    SETTLINGS = 3,  /* paths change as latencies do */
     MANY = 3,       /* consecutive models with too many edges: they split
                        noise */
-    SETTLINGS = 6,
 };
 
 #define STEP M_SQRT2
@@ -66,12 +61,6 @@ enum {
 #define HIDDEN 3.5      /* digits saved: noise does so once in 30 times */
 #define SMALL 0.5       /* of the least step: nearer to 0 than to one step */
 
-/* Range and median of the values. */
-struct scale {
-    double median, range;
-    size_t n;
-};
-
 struct model_candidate {
     struct topology_model *model; /* NULL: already examined */
     double digits;
@@ -79,26 +68,26 @@ struct model_candidate {
 
 struct model_search {
     const struct infer_matrix *matrix;
-    bool given; /* the threshold is given */
-    struct scale scale;
-    struct model_candidate model[STEPS]; /* by falling threshold */
+    bool given;           /* the threshold is given */
+    double median, range; /* of the n values */
     size_t n;
-    double least;  /* digits */
-    size_t edges;  /* of the model with that cost */
+    struct model_candidate model[STEPS]; /* by falling threshold */
+    size_t nmodels;
+    double least;         /* digits */
+    size_t edges;         /* of the model with that cost */
 };
 
-static struct scale scale_of (const struct infer_matrix *m)
+static void find_scale (struct model_search *s)
 {
+    const struct infer_matrix *m = s->matrix;
     double *v = xarray ((size_t)m->n * m->n, sizeof (*v));
-    struct scale s = { .n = infer_matrix_values (m, v) };
 
-    if (s.n > 0) {
-        stats_sort (v, s.n);
-        s.median = stats_quantile (v, s.n, 0.5);
-        s.range = v[s.n - 1] - v[0];
+    if ((s->n = infer_matrix_values (m, v)) > 0) {
+        stats_sort (v, s->n);
+        s->median = stats_quantile (v, s->n, 0.5);
+        s->range = v[s->n - 1] - v[0];
     }
     free (v);
-    return s;
 }
 
 /* Group the nodes' level and all levels above it. */
@@ -121,21 +110,15 @@ static struct topology_model *climb (const struct infer_matrix *w,
     return m;
 }
 
-/* Fit the latencies of the edges until no more switches or edges are removed;
- * squares is the residual so far. Returns the residual, as settle does.
- */
+/* Returns the residual, as settle does. */
 static double settle_all (struct topology_model *m,
-                          const struct infer_matrix *w, double zero,
-                          double squares)
+                          const struct infer_matrix *w, double zero)
 {
-    for (int i = 0; i < SETTLINGS; i++) {
-        size_t edges = m->nedges;
-        double before = squares;
+    double squares = INFINITY;
 
+    for (int i = 0; i < SETTLINGS; i++) {
         squares = settle (m, w);
-        topology_normal (m, zero / NOISES);
-        if (m->nedges == edges && squares > before * (1 - 1e-6))
-            break;
+        topology_normal (m, zero);
     }
     return squares;
 }
@@ -144,8 +127,7 @@ static double settle_all (struct topology_model *m,
 static double edge_cost (const struct model_search *s)
 {
     return 2 * log (s->matrix->n)
-           + log (fmax (s->scale.range / (s->scale.median * RESOLUTION),
-                        M_E));
+           + log (fmax (s->range / (s->median * RESOLUTION), M_E));
 }
 
 /* Make the model for a threshold. Returns true if it has too many edges, or
@@ -161,12 +143,11 @@ static bool try_zero (struct model_search *s, const struct infer_level *nodes,
         topology_destroy (m);
         return true;
     }
-    squares = settle_all (m, s->matrix, zero, INFINITY);
+    squares = settle_all (m, s->matrix, zero / NOISES);
     noise = sqrt (squares / (double)(m->dof ? m->dof : 1));
-    digits = (double)s->scale.n
-                 * log (fmax (noise / (s->scale.median * RESOLUTION), 1))
+    digits = (double)s->n * log (fmax (noise / (s->median * RESOLUTION), 1))
              + (double)m->nedges * edge_cost (s);
-    s->model[s->n++] = (struct model_candidate){ m, digits };
+    s->model[s->nmodels++] = (struct model_candidate){ m, digits };
     if (digits >= s->least - SAME)
         return m->nedges > 2 * s->edges;
     s->least = digits;
@@ -185,7 +166,7 @@ static struct topology_model *prune_model (const struct model_search *s,
     if (isfinite (squares)) {
         prune (m, s->matrix, squares, edge_cost (s));
         topology_normal (m, 0);
-        settle_all (m, s->matrix, 0, squares);
+        settle_all (m, s->matrix, 0);
     }
     return m;
 }
@@ -257,15 +238,15 @@ static bool is_clear (const struct model_search *s,
                      least, m->noise_ns);
         return false;
     }
-    if (m->noise_ns > RESOLUTION * s->scale.median)
+    if (m->noise_ns > RESOLUTION * s->median)
         rest = rest_of (m, s->matrix);
     left = proof == NO_STEP ? rest.ns : rest.most;
-    if ((one && m->noise_ns > TOO_NOISY * s->scale.median)
+    if ((one && m->noise_ns > TOO_NOISY * s->median)
         || ((proof == GAP || rest.digits > HIDDEN)
             && (one || left > SMALL * least))) {
         error_world (err, "latencies overlap: they scatter by %.3g about "
                           "%.4g, in which a switch may hide",
-                     m->noise_ns, s->scale.median);
+                     m->noise_ns, s->median);
         return false;
     }
     return true;
@@ -279,7 +260,7 @@ static struct model_candidate *best_left (struct model_search *s)
 {
     struct model_candidate *best = NULL;
 
-    for (struct model_candidate *c = s->model; c < s->model + s->n; c++)
+    for (struct model_candidate *c = s->model; c < s->model + s->nmodels; c++)
         if (c->model && isfinite (c->digits) && c->model->nedges <= s->edges
             && (!best || c->digits < best->digits - SAME))
             best = c;
@@ -325,20 +306,20 @@ struct topology_model *infer_switches (const struct infer_matrix *m, double eps,
     struct model_search s = {
         .matrix = m,
         .given = eps > 0,
-        .scale = scale_of (m),
         .least = INFINITY,
     };
-    double zero = eps > 0 ? eps * s.scale.median
-                          : fmax (s.scale.range, s.scale.median * RESOLUTION);
     struct topology_model *model;
     int many = 0;
+    double zero;
 
+    find_scale (&s);
+    zero = eps > 0 ? eps * s.median : fmax (s.range, s.median * RESOLUTION);
     for (int i = 0; i < (s.given ? 1 : STEPS) && many < MANY; i++) {
         many = try_zero (&s, nodes, zero) ? many + 1 : 0;
         zero /= STEP;
     }
     model = choose (&s, err);
-    for (size_t i = 0; i < s.n; i++)
+    for (size_t i = 0; i < s.nmodels; i++)
         topology_destroy (s.model[i].model);
     level_destroy (nodes);
     return model;
