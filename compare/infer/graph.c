@@ -43,20 +43,13 @@ int tgf_write (const struct topology_model *m, FILE *fp, struct error *err)
     return 0;
 }
 
-/* A vertex of the file. */
-struct graph_vertex {
-    uint64_t id;
-    const char *label; /* NULL: a switch */
-    unsigned int line;
-};
-
 struct graph_reader {
     unsigned int line;
-    struct graph_vertex *named; /* [TGF_MAX_VERTICES] */
-    size_t nnamed;
-    struct map vertex;          /* of the model, by id */
-    struct topology_model *m;   /* NULL: before the line "#" */
-    unsigned int *edge_line;    /* [m->nedges] */
+    const char **label; /* [TGF_MAX_VERTICES] of the nodes so far */
+    uint32_t nnodes, nswitches;
+    struct map vertex;  /* by id: a node, or TGF_MAX_VERTICES + a switch */
+    struct map edge;    /* by its vertices: its line */
+    struct topology_model *m; /* NULL: before the line "#" */
 };
 
 /* The next word of the line; "" at its end. */
@@ -79,7 +72,8 @@ static int read_id (char **s, uint64_t *id, struct error *err)
     return 0;
 }
 
-static int check_label (const char *label, struct error *err)
+static int check_label (const struct graph_reader *r, const char *label,
+                        struct error *err)
 {
     size_t len = strlen (label);
 
@@ -91,78 +85,49 @@ static int check_label (const char *label, struct error *err)
     for (size_t i = 0; i < len; i++)
         if (label[i] <= 0x20 || label[i] > 0x7e)
             return error_input (err, "a label is not printable ASCII");
+    for (uint32_t i = 0; i < r->nnodes; i++)
+        if (strcmp (r->label[i], label) == 0)
+            return error_input (err, "two vertices are called %.80s", label);
     return 0;
 }
 
 static int read_vertex (struct graph_reader *r, char *s, struct error *err)
 {
-    struct graph_vertex *v = &r->named[r->nnamed];
     const char *label;
+    uint64_t id;
 
-    if (r->nnamed == TGF_MAX_VERTICES)
+    if (r->vertex.n == TGF_MAX_VERTICES)
         return error_input (err, "more than %d vertices", TGF_MAX_VERTICES);
-    *v = (struct graph_vertex){ .line = r->line };
-    if (read_id (&s, &v->id, err) < 0)
+    if (read_id (&s, &id, err) < 0)
         return -1;
-    label = next_word (&s);
-    if (strcmp (label, SWITCH) != 0) {
-        v->label = label;
-        if (check_label (label, err) < 0)
-            return -1;
-        if (*next_word (&s))
-            return error_input (err, "the label of a node is one word");
-    }
-    if (map_find (&r->vertex, v->id) != MAP_NONE)
+    if (map_find (&r->vertex, id) != MAP_NONE)
         return error_input (err, "vertex %u is there twice",
-                            (unsigned int)v->id);
-    map_put (&r->vertex, v->id, 0);
-    r->nnamed++;
+                            (unsigned int)id);
+    label = next_word (&s);
+    if (strcmp (label, SWITCH) == 0) {
+        map_put (&r->vertex, id, TGF_MAX_VERTICES + r->nswitches++);
+        return 0;
+    }
+    if (check_label (r, label, err) < 0)
+        return -1;
+    if (*next_word (&s))
+        return error_input (err, "the label of a node is one word");
+    r->label[r->nnodes] = label;
+    map_put (&r->vertex, id, r->nnodes++);
     return 0;
 }
 
-static int compare_label (const void *a, const void *b)
-{
-    const struct graph_vertex *const *x = a;
-    const struct graph_vertex *const *y = b;
-
-    return strcmp ((*x)->label, (*y)->label);
-}
-
-/* After the last vertex: number the nodes in the order of the file, and the
- * switches after them.
- */
+/* After the last vertex. */
 static int end_vertices (struct graph_reader *r, struct error *err)
 {
-    const char **label = xarray (r->nnamed, sizeof (*label));
-    struct graph_vertex **nodes = xarray (r->nnamed, sizeof (*nodes));
-    uint32_t n = 0;
-
-    for (size_t i = 0; i < r->nnamed; i++)
-        if (r->named[i].label) {
-            nodes[n] = &r->named[i];
-            label[n] = r->named[i].label;
-            map_put (&r->vertex, r->named[i].id, n++);
-        }
-    if (n < 2 || n > INFER_MAX_NODES)
-        error_input (err, "%s: 2 to %d are wanted", COUNTED (n, "node"),
-                     INFER_MAX_NODES);
-    else
-        r->m = topology_create (n, label);
-    for (size_t i = 0; r->m && i < r->nnamed; i++)
-        if (!r->named[i].label)
-            map_put (&r->vertex, r->named[i].id, topology_add_switch (r->m));
-    qsort (nodes, n, sizeof (*nodes), compare_label);
-    for (size_t i = 1; r->m && i < n; i++)
-        if (strcmp (nodes[i]->label, nodes[i - 1]->label) == 0) {
-            r->line = nodes[i]->line;
-            error_input (err, "two vertices are called %.80s",
-                         nodes[i]->label);
-            topology_destroy (r->m);
-            r->m = NULL;
-        }
-    free (label);
-    free (nodes);
-    return r->m ? 0 : -1;
+    if (r->m)
+        return error_input (err, "a second '#'");
+    if (r->nnodes < 2 || r->nnodes > INFER_MAX_NODES)
+        return error_input (err, "%s: 2 to %d are wanted",
+                            COUNTED (r->nnodes, "node"), INFER_MAX_NODES);
+    r->m = topology_create (r->nnodes, r->label);
+    r->m->nvertices += r->nswitches;
+    return 0;
 }
 
 static int read_end (const struct graph_reader *r, char **s, uint32_t *vertex,
@@ -174,6 +139,8 @@ static int read_end (const struct graph_reader *r, char **s, uint32_t *vertex,
         return -1;
     if ((*vertex = map_find (&r->vertex, id)) == MAP_NONE)
         return error_input (err, "there is no vertex %u", (unsigned int)id);
+    if (*vertex >= TGF_MAX_VERTICES)
+        *vertex += r->nnodes - TGF_MAX_VERTICES;
     return 0;
 }
 
@@ -181,8 +148,10 @@ static int read_end (const struct graph_reader *r, char **s, uint32_t *vertex,
 static int read_edge (struct graph_reader *r, char *s, struct error *err)
 {
     double latency_ns = NAN, rate = 0;
+    const struct topology_edge *e;
+    uint32_t a, b, line;
     const char *word;
-    uint32_t a, b;
+    uint64_t key;
 
     if (read_end (r, &s, &a, err) < 0 || read_end (r, &s, &b, err) < 0)
         return -1;
@@ -201,35 +170,14 @@ static int read_edge (struct graph_reader *r, char *s, struct error *err)
     }
     if (isnan (latency_ns))
         return error_input (err, "an edge has no latency (l: NS)");
-    r->edge_line
-        = xgrow (r->edge_line, r->m->nedges, sizeof (*r->edge_line));
-    r->edge_line[r->m->nedges] = r->line;
     topology_add_edge (r->m, a, b, latency_ns)->rate = rate;
+    e = &r->m->edge[r->m->nedges - 1];
+    key = (uint64_t)e->a << 32 | e->b;
+    if ((line = map_find (&r->edge, key)) != MAP_NONE)
+        return error_input (err, "these vertices are joined in line %u already",
+                            line);
+    map_put (&r->edge, key, r->line);
     return 0;
-}
-
-static int end_edges (struct graph_reader *r, struct error *err)
-{
-    struct map first = { 0 };
-    int rc = 0;
-
-    for (size_t i = 0; i < r->m->nedges && rc == 0; i++) {
-        const struct topology_edge *e = &r->m->edge[i];
-        uint64_t key = (uint64_t)e->a << 32 | e->b;
-        uint32_t line = map_find (&first, key);
-
-        r->line = r->edge_line[i];
-        if (line != MAP_NONE)
-            rc = error_input (err,
-                              "these vertices are joined in line %u "
-                              "already",
-                              line);
-        map_put (&first, key, r->line);
-    }
-    map_clear (&first);
-    if (rc == 0)
-        topology_normal (r->m, 0);
-    return rc;
 }
 
 static int read_lines (struct graph_reader *r, char *text, struct error *err)
@@ -241,8 +189,6 @@ static int read_lines (struct graph_reader *r, char *text, struct error *err)
         if ((end = strchr (s, '\n')))
             *end++ = '\0';
         s += strspn (s, BLANKS);
-        if (*s == '#' && r->m)
-            return error_input (err, "a second '#'");
         rc = !*s         ? 0
              : *s == '#' ? end_vertices (r, err)
              : r->m      ? read_edge (r, s, err)
@@ -252,7 +198,8 @@ static int read_lines (struct graph_reader *r, char *text, struct error *err)
     }
     if (!r->m)
         return error_input (err, "no '#' is between vertices and edges");
-    return end_edges (r, err);
+    topology_normal (r->m, 0);
+    return 0;
 }
 
 struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err)
@@ -265,7 +212,7 @@ struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err)
         error_prefix (err, "%s", name);
         return NULL;
     }
-    r.named = xarray (TGF_MAX_VERTICES, sizeof (*r.named));
+    r.label = xarray (TGF_MAX_VERTICES, sizeof (*r.label));
     if (strlen (text) != len) {
         error_input (err, "%s: a NUL is no text", name);
     }
@@ -275,8 +222,8 @@ struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err)
         r.m = NULL;
     }
     map_clear (&r.vertex);
-    free (r.named);
-    free (r.edge_line);
+    map_clear (&r.edge);
+    free (r.label);
     free (text);
     return r.m;
 }
