@@ -111,6 +111,7 @@ struct pattern {
     struct probe *pair; /* given ones */
     bool shuffle;
     struct order order; /* of `turn` steps */
+    struct rng rng;     /* while it is created */
 };
 
 struct pattern_row {
@@ -236,32 +237,31 @@ static uint32_t whole_step (const struct pattern *p, uint64_t step,
 static const struct pattern_row kinds[PATTERN_KINDS] = {
     [PATTERN_ONE_FACTOR]
     = { "one-factor", "every pair once, half as many a step as processes",
-        false, false, &one_factor, paired_step, NULL },
+        .pairing = &one_factor, .step = paired_step },
     [PATTERN_BISECTION]
     = { "bisection", "every pair across the halves of the processes once",
-        false, false, &bisection, paired_step, NULL },
+        .pairing = &bisection, .step = paired_step },
     [PATTERN_BY_HOST]
-    = { "by-host", "all of a host with one other host at a time", false, true,
-        &one_factor, grouped_step, NULL },
+    = { "by-host", "all of a host with one other host at a time",
+        .by_host = true, .pairing = &one_factor, .step = grouped_step },
     [PATTERN_BY_HOST_BISECTION]
     = { "by-host-bisection", "by host, across the halves of the hosts only",
-        false, true, &bisection, grouped_step, NULL },
+        .by_host = true, .pairing = &bisection, .step = grouped_step },
     [PATTERN_ONE_TO_ONE]
-    = { "one-to-one", "every pair once, one a step", false, false, NULL,
-        serial_step, NULL },
+    = { "one-to-one", "every pair once, one a step", .step = serial_step },
     [PATTERN_ALL_TO_ALL]
-    = { "all-to-all", "everyone to everyone at once, itself included", true,
-        false, NULL, whole_step, with_all },
-    [PATTERN_STAR] = { "star", "one process with all others", true, false, NULL,
-                       whole_step, from_first },
-    [PATTERN_RING] = { "ring", "each process with the next", true, false, NULL,
-                       whole_step, with_next },
+    = { "all-to-all", "everyone to everyone at once, itself included",
+        .once = true, .step = whole_step, .with = with_all },
+    [PATTERN_STAR]
+    = { "star", "one process with all others",
+        .once = true, .step = whole_step, .with = from_first },
+    [PATTERN_RING]
+    = { "ring", "each process with the next",
+        .once = true, .step = whole_step, .with = with_next },
     [PATTERN_COMPLETE]
-    = { "complete", "everyone with everyone else at once", true, false, NULL,
-        whole_step, with_later },
+    = { "complete", "everyone with everyone else at once",
+        .once = true, .step = whole_step, .with = with_later },
 };
-
-/* of a plan */
 
 static uint32_t plan_step (const struct pattern *p, uint64_t step,
                            struct probe *pair)
@@ -274,8 +274,6 @@ static uint32_t plan_step (const struct pattern *p, uint64_t step,
 }
 
 static const struct pattern_row of_plan = { .step = plan_step };
-
-/* given pairs */
 
 static uint32_t given_step (const struct pattern *p, uint64_t step,
                             struct probe *pair)
@@ -310,8 +308,11 @@ bool pattern_whole (enum pattern_kind kind)
     return kinds[kind].once;
 }
 
+/* A pattern whose places are the processes, so far. */
 static struct pattern *create (const struct pattern_row *kind, uint32_t n,
-                               size_t places, struct error *err)
+                               size_t places,
+                               const struct pattern_options *opts,
+                               struct error *err)
 {
     struct pattern *p;
 
@@ -321,24 +322,26 @@ static struct pattern *create (const struct pattern_row *kind, uint32_t n,
         return NULL;
     }
     p = xcalloc (1, sizeof (*p));
-    p->id = xcalloc (places, sizeof (*p->id));
+    p->id = xarray (places, sizeof (*p->id));
+    for (size_t i = 0; i < places; i++)
+        p->id[i] = i;
     p->kind = kind;
     p->n = n;
+    p->shuffle = opts && opts->shuffle;
+    rng_seed (&p->rng, opts ? opts->seed : 0);
     return p;
 }
 
 /* Set the number of steps and their order. */
 static struct pattern *finish (struct pattern *p, uint64_t turn,
-                               uint32_t width,
-                               const struct pattern_options *opts,
-                               struct rng *rng)
+                               uint32_t width)
 {
     p->turn = turn;
     p->width = width;
     p->steps = p->kind->once ? turn : 2 * turn;
-    p->shuffle = opts && opts->shuffle && turn > 1;
+    p->shuffle = p->shuffle && turn > 1;
     if (p->shuffle)
-        order_draw (&p->order, turn, rng);
+        order_draw (&p->order, turn, &p->rng);
     return p;
 }
 
@@ -397,29 +400,25 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
                                 const struct pattern_options *opts,
                                 struct error *err)
 {
-    struct pattern *p = create (&kinds[kind], n, n, err);
+    struct pattern *p = create (&kinds[kind], n, n, opts, err);
     uint32_t width = 0;
-    struct rng rng;
 
     if (!p)
         return NULL;
-    rng_seed (&rng, opts ? opts->seed : 0);
-    for (uint32_t i = 0; i < n; i++)
-        p->id[i] = i;
-    if (opts && opts->shuffle)
-        rng_shuffle (&rng, p->id, n);
+    if (p->shuffle)
+        rng_shuffle (&p->rng, p->id, n);
     if (p->kind->by_host) {
         group (p, host);
         count_turns (p);
-        return finish (p, p->from[grouped_turns (p)], n / 2, opts, &rng);
+        return finish (p, p->from[grouped_turns (p)], n / 2);
     }
     if (p->kind->pairing)
-        return finish (p, p->kind->pairing->steps (n), n / 2, opts, &rng);
+        return finish (p, p->kind->pairing->steps (n), n / 2);
     if (!p->kind->with)
-        return finish (p, circle (n) * (n / 2), 1, opts, &rng);
+        return finish (p, circle (n) * (n / 2), 1);
     for (uint32_t a = 0; a < n; a++)
         width += p->kind->with (n, a).to - p->kind->with (n, a).from;
-    return finish (p, 1, width, opts, &rng);
+    return finish (p, 1, width);
 }
 
 /* Check that no process is twice in a round of a plan or out of range. */
@@ -458,12 +457,10 @@ struct pattern *pattern_of_plan (const struct plan *plan,
                                  const struct pattern_options *opts,
                                  struct error *err)
 {
-    struct pattern *p = create (&of_plan, n, nendpoints, err);
-    struct rng rng;
+    struct pattern *p = create (&of_plan, n, nendpoints, opts, err);
 
     if (!p)
         return NULL;
-    rng_seed (&rng, opts ? opts->seed : 0);
     p->plan = plan;
     for (size_t e = 0; e < nendpoints; e++)
         p->id[e] = process[e];
@@ -471,7 +468,7 @@ struct pattern *pattern_of_plan (const struct plan *plan,
         pattern_destroy (p);
         return NULL;
     }
-    return finish (p, plan_rounds (plan), n / 2, opts, &rng);
+    return finish (p, plan_rounds (plan), n / 2);
 }
 
 struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
@@ -479,15 +476,11 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
                                   const struct pattern_options *opts,
                                   struct error *err)
 {
-    struct pattern *p = create (&of_pairs, n, n, err);
-    struct rng rng;
+    struct pattern *p = create (&of_pairs, n, n, opts, err);
 
     if (!p)
         return NULL;
-    rng_seed (&rng, opts ? opts->seed : 0);
-    p->pair = xcalloc (npairs, sizeof (*p->pair));
-    for (uint32_t i = 0; i < n; i++)
-        p->id[i] = i;
+    p->pair = xarray (npairs, sizeof (*p->pair));
     for (size_t i = 0; i < npairs; i++) {
         if (pair[i].a >= n || pair[i].b >= n || pair[i].a == pair[i].b) {
             error_input (err, "pair %zu: %u and %u are not two of %u"
@@ -497,7 +490,7 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
         }
         p->pair[i] = pair[i];
     }
-    return finish (p, npairs, 1, opts, &rng);
+    return finish (p, npairs, 1);
 }
 
 void pattern_destroy (struct pattern *p)
@@ -551,13 +544,6 @@ uint32_t pattern_step (const struct pattern *p, uint64_t step,
  * Noise
  */
 
-/* A generator for this pass alone, far from those of other passes and seeds. */
-static void seed_pass (struct rng *rng, uint64_t seed, uint64_t pass)
-{
-    rng_seed (rng, seed);
-    rng_seed (rng, rng_next (rng) ^ pass);
-}
-
 int noise_draw (uint32_t n, uint32_t nnoise, const struct probe *goal,
                 uint64_t seed, uint64_t pass, uint32_t *process,
                 struct error *err)
@@ -582,7 +568,9 @@ int noise_draw (uint32_t n, uint32_t nnoise, const struct probe *goal,
     for (uint32_t i = 0; i < n; i++)
         if (!goal || (i != goal->a && i != goal->b))
             process[k++] = i;
-    seed_pass (&rng, seed, pass);
+    /* for this pass alone, far from other passes and seeds */
+    rng_seed (&rng, seed);
+    rng_seed (&rng, rng_next (&rng) ^ pass);
     rng_shuffle (&rng, goal ? process + 2 : process, goal ? n - 2 : n);
     return 0;
 }
