@@ -18,21 +18,6 @@ enum {
     TABLES_FACTOR = 64,   /* and in addition for each entry */
 };
 
-/* Grow v, which has room for *have items, to n or more; new items are zero. */
-static void *grow (void *v, size_t *have, size_t n, size_t size)
-{
-    size_t room = *have ? *have : GROW_MIN;
-
-    if (n <= *have)
-        return v;
-    while (room < n)
-        room *= 2;
-    v = xrealloc (v, room, size);
-    memset ((char *)v + *have * size, 0, (room - *have) * size);
-    *have = room;
-    return v;
-}
-
 struct draft *draft_create (void)
 {
     struct draft *d = xcalloc (1, sizeof (*d));
@@ -62,6 +47,7 @@ int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
                     struct error *err)
 {
     int64_t node = fabric_find_node (d->f, guid);
+    size_t port;
 
     if (node != FABRIC_NONE) {
         const struct fabric_node *n = &d->f->node[node];
@@ -75,12 +61,16 @@ int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
                                   fabric_type_name (n->type), n->nports,
                                   at->file, at->line);
     }
+    port = d->f->nports;
     if ((node = fabric_add_node (d->f, guid, type, nports, desc, err)) < 0)
         return place_error (&d->s.at, err);
     d->f->node[node].system = system;
-    d->node = grow (d->node, &d->nodes, d->f->nnodes, sizeof (*d->node));
-    d->port = grow (d->port, &d->ports, d->f->nports, sizeof (*d->port));
-    d->node[node].at = d->s.at;
+    d->node = xgrow (d->node, node, sizeof (*d->node));
+    d->node[node] = (struct node_note){ .at = d->s.at };
+    for (; port < d->f->nports; port++) {
+        d->port = xgrow (d->port, port, sizeof (*d->port));
+        d->port[port] = (struct port_note){ 0 };
+    }
     return node;
 }
 
@@ -93,99 +83,64 @@ static int differ (const struct draft *d, const struct place *before,
                         before->file, before->line);
 }
 
-static int guids_differ (const struct draft *d, const struct place *before,
-                         uint64_t now, uint64_t then, struct error *err)
-{
-    return draft_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
-                        " in " PLACE, now, then, before->file, before->line);
-}
-
-static int switch_address (struct draft *d, uint32_t node, uint64_t guid,
-                           unsigned int lid, struct error *err)
-{
-    struct node_note *note = &d->node[node];
-
-    if (!note->lid_at.file) {
-        if (fabric_set_switch_lid (d->f, node, lid, err) < 0)
-            return place_error (&d->s.at, err);
-        note->lid_at = d->s.at;
-    } else if (d->f->node[node].lid != lid)
-        return differ (d, &note->lid_at, "LID", lid, d->f->node[node].lid, err);
-    if (guid && note->port_guid && guid != note->port_guid)
-        return guids_differ (d, &note->lid_at, guid, note->port_guid, err);
-    if (guid)
-        note->port_guid = guid;
-    return 0;
-}
-
-static int check_port (const struct draft *d, uint32_t node, unsigned int port,
-                       struct error *err)
-{
-    const struct fabric_node *n = &d->f->node[node];
-
-    return port > 0 && port <= n->nports
-               ? 0
-               : draft_fault (d, err, "%s %016" PRIx64 " has no port %u",
-                              fabric_type_name (n->type), n->guid, port);
-}
-
 int draft_address (struct draft *d, uint32_t node, unsigned int port,
                    uint64_t guid, unsigned int lid, int lmc,
                    struct error *err)
 {
-    const struct fabric_node *n = &d->f->node[node];
-    const struct fabric_port *p;
-    struct port_note *note;
+    bool is_switch = d->f->node[node].type == NODE_SWITCH;
+    const struct fabric_port *p
+        = is_switch ? NULL : fabric_port_at (d->f, node, port, err);
+    struct draft_address *a;
+    int rc;
 
     if (lid > FABRIC_MAX_LID)
         return draft_fault (d, err, "LID %u is not a unicast LID", lid);
-    if (n->type == NODE_SWITCH)
-        return switch_address (d, node, guid, lid, err);
-    if (check_port (d, node, port, err) < 0)
-        return -1;
-    p = &d->f->port[n->first_port + port - 1];
-    note = &d->port[n->first_port + port - 1];
-    if (!note->lid_at.file) {
-        note->lid_at = d->s.at;
-        note->lmc = lmc;
-    } else if (p->lid != lid)
-        return differ (d, &note->lid_at, "LID", lid, p->lid, err);
-    else if (guid && p->guid && guid != p->guid)
-        return guids_differ (d, &note->lid_at, guid, p->guid, err);
-    else if (lmc != DRAFT_UNKNOWN && note->lmc != DRAFT_UNKNOWN
-             && lmc != note->lmc)
-        return differ (d, &note->lid_at, "LMC", lmc, note->lmc, err);
+    if (!is_switch && !p)
+        return place_error (&d->s.at, err);
+    a = is_switch ? &d->node[node].address : &d->port[p - d->f->port].address;
+    if (!a->at.file)
+        *a = (struct draft_address){ d->s.at, lid, guid, lmc };
+    if (a->lid != lid)
+        return differ (d, &a->at, "LID", lid, a->lid, err);
+    if (guid && a->guid && guid != a->guid)
+        return draft_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
+                            " in " PLACE, guid, a->guid, a->at.file,
+                            a->at.line);
+    if (lmc != DRAFT_UNKNOWN && a->lmc != DRAFT_UNKNOWN && lmc != a->lmc)
+        return differ (d, &a->at, "LMC", lmc, a->lmc, err);
+    if (guid)
+        a->guid = guid;
     if (lmc != DRAFT_UNKNOWN)
-        note->lmc = lmc;
-    return fabric_set_port (d->f, node, port, guid ? guid : p->guid, lid,
-                            note->lmc == DRAFT_UNKNOWN ? 0 : note->lmc, err) < 0
-               ? place_error (&d->s.at, err)
-               : 0;
+        a->lmc = lmc;
+    rc = is_switch ? fabric_set_switch_lid (d->f, node, lid, err)
+                   : fabric_set_port (d->f, node, port, a->guid, lid,
+                                      a->lmc == DRAFT_UNKNOWN ? 0 : a->lmc,
+                                      err);
+    return rc < 0 ? place_error (&d->s.at, err) : 0;
 }
 
 int draft_cable (struct draft *d, uint32_t node,
                  const struct draft_cable *cable, struct error *err)
 {
-    const struct fabric_node *n = &d->f->node[node];
+    struct fabric_port *p = fabric_port_at (d->f, node, cable->port, err);
     struct port_note *note;
 
-    if (check_port (d, node, cable->port, err) < 0)
-        return -1;
-    note = &d->port[n->first_port + cable->port - 1];
-    if (note->at.file)
-        return note->cable.far == cable->far
-                       && note->cable.far_port == cable->far_port
-                   ? 0
-                   : draft_fault (d, err, "port %u of %016" PRIx64 " leads to "
-                                  "%016" PRIx64 "/%u, but to %016" PRIx64 "/%u "
-                                  "in " PLACE, cable->port, n->guid,
-                                  cable->far, cable->far_port, note->cable.far,
-                                  note->cable.far_port, note->at.file,
-                                  note->at.line);
-    note->at = d->s.at;
-    note->cable = *cable;
-    d->f->port[n->first_port + cable->port - 1].state = cable->state;
-    return 0;
+    if (!p)
+        return place_error (&d->s.at, err);
+    note = &d->port[p - d->f->port];
+    if (!note->at.file) {
+        note->at = d->s.at;
+        note->cable = *cable;
+        p->state = cable->state;
+    }
+    if (note->cable.far == cable->far
+        && note->cable.far_port == cable->far_port)
+        return 0;
+    return draft_fault (d, err, "port %u of %016" PRIx64 " leads to "
+                        "%016" PRIx64 "/%u, but to %016" PRIx64 "/%u in " PLACE,
+                        cable->port, d->f->node[node].guid, cable->far,
+                        cable->far_port, note->cable.far, note->cable.far_port,
+                        note->at.file, note->at.line);
 }
 
 int draft_table (struct draft *d, uint64_t guid, unsigned int first,

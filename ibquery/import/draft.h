@@ -39,12 +39,19 @@ struct scan {
     bool eof;
 };
 
-/* For each node of the fabric; of a switch also its port 0 and its table. */
+/* The address of an adapter's port, or of port 0 of a switch. */
+struct draft_address {
+    struct place at;  /* file NULL: not given */
+    unsigned int lid;
+    uint64_t guid;    /* 0: not given */
+    int lmc;          /* or DRAFT_UNKNOWN */
+};
+
+/* For each node of the fabric. */
 struct node_note {
     struct place at;
-    struct place lid_at; /* file NULL: not given */
     struct place lft_at;
-    uint64_t port_guid;
+    struct draft_address address; /* of a switch */
 };
 
 /* A cable as seen from the node's port. The far node may be added later. */
@@ -61,9 +68,8 @@ struct draft_cable {
 
 /* For each port of the fabric. */
 struct port_note {
-    struct place lid_at; /* file NULL: not given */
-    int lmc;             /* or DRAFT_UNKNOWN */
-    struct place at;     /* of its cable; file NULL: there is none */
+    struct draft_address address;
+    struct place at; /* of its cable; file NULL: there is none */
     struct draft_cable cable;
 };
 
@@ -100,10 +106,8 @@ struct draft_lid {
 
 struct draft {
     struct fabric *f;
-    struct node_note *node;
-    size_t nodes; /* allocated */
-    struct port_note *port;
-    size_t ports; /* allocated */
+    struct node_note *node; /* [f->nnodes] */
+    struct port_note *port; /* [f->nports] */
     struct draft_table *table;
     size_t ntables;
     struct draft_table *open; /* the last table, until it ends */
@@ -152,8 +156,8 @@ int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
                     unsigned int nports, uint64_t system, const char *desc,
                     struct error *err);
 
-/* The GUID and LID of a port: of port 0 of a switch, or of a port of another
- * node. A guid of 0 and an lmc of DRAFT_UNKNOWN mean: not given.
+/* The address of a port: of port 0 of a switch, whatever `port` is, or of a port
+ * of another node.
  */
 int draft_address (struct draft *d, uint32_t node, unsigned int port,
                    uint64_t guid, unsigned int lid, int lmc,

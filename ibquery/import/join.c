@@ -19,28 +19,28 @@ static const struct fabric_port *find_far (const struct draft *d,
                                            const struct port_note *note)
 {
     uint32_t node = fabric_find_node (d->f, note->cable.far);
-    unsigned int port = note->cable.far_port;
+    struct error ignored;
 
-    if (node == FABRIC_NONE || port == 0 || port > d->f->node[node].nports)
-        return NULL;
-    return &d->f->port[d->f->node[node].first_port + port - 1];
+    return node == FABRIC_NONE ? NULL
+                               : fabric_port_at (d->f, node,
+                                                 note->cable.far_port,
+                                                 &ignored);
 }
 
 /* Check the LID of the far end that this end's line gives. */
 static int check_far_lid (const struct draft *d, const struct port_note *note,
                           const struct fabric_port *far, struct error *err)
 {
-    const struct fabric_node *n = &d->f->node[far->node];
-    bool is_switch = n->type == NODE_SWITCH;
-    const struct place *at = is_switch ? &d->node[far->node].lid_at
-                                       : &d->port[far - d->f->port].lid_at;
-    unsigned int lid = is_switch ? n->lid : far->lid;
+    const struct draft_address *a
+        = d->f->node[far->node].type == NODE_SWITCH
+              ? &d->node[far->node].address
+              : &d->port[far - d->f->port].address;
 
-    if (note->cable.far_lid == DRAFT_UNKNOWN || !at->file
-        || note->cable.far_lid == (int)lid)
+    if (note->cable.far_lid == DRAFT_UNKNOWN || !a->at.file
+        || note->cable.far_lid == (int)a->lid)
         return 0;
     return place_input (&note->at, err, "the far end's LID %d is %u in " PLACE,
-                        note->cable.far_lid, lid, at->file, at->line);
+                        note->cable.far_lid, a->lid, a->at.file, a->at.line);
 }
 
 /* Check that both ends give the same cable, then add it once. */
@@ -108,51 +108,52 @@ static int join_cables (struct draft *d, struct error *err)
                         "are: lines are missing");
 }
 
-/* Assign a LID of the topology to its port. */
-static int take_lid (struct draft *d, unsigned int lid, uint32_t node,
-                     uint32_t port, uint64_t guid, const struct place *at,
-                     struct error *err)
+/* Assign LIDs of the topology to their port. */
+static int take_lids (struct draft *d, unsigned int lid, unsigned int count,
+                      uint32_t node, uint32_t port,
+                      const struct draft_address *a, struct error *err)
 {
-    struct draft_lid *l = &d->lid[lid];
+    for (; count-- > 0; lid++) {
+        struct draft_lid *l = &d->lid[lid];
 
-    if (l->at.file)
-        return place_input (at, err, "LID %u belongs to %016" PRIx64
-                            ", but to %016" PRIx64 " in " PLACE, lid,
-                            d->f->node[node].guid, d->f->node[l->node].guid,
-                            l->at.file, l->at.line);
-    l->node = node;
-    l->port = port;
-    l->guid = guid;
-    l->at = *at;
+        if (l->at.file)
+            return place_input (&a->at, err, "LID %u belongs to %016" PRIx64
+                                ", but to %016" PRIx64 " in " PLACE, lid,
+                                d->f->node[node].guid,
+                                d->f->node[l->node].guid, l->at.file,
+                                l->at.line);
+        l->node = node;
+        l->port = port;
+        l->guid = a->guid;
+        l->at = a->at;
+    }
     return 0;
 }
 
 static int take_node_lids (struct draft *d, uint32_t node, struct error *err)
 {
     const struct fabric_node *n = &d->f->node[node];
-    const struct node_note *note = &d->node[node];
 
     if (n->type == NODE_SWITCH && n->lid == 0)
-        return place_input (&note->at, err, "switch %016" PRIx64 " has no LID",
-                            n->guid);
+        return place_input (&d->node[node].at, err,
+                            "switch %016" PRIx64 " has no LID", n->guid);
     if (n->type == NODE_SWITCH)
-        return take_lid (d, n->lid, node, FABRIC_NONE, note->port_guid,
-                         &note->lid_at, err);
+        return take_lids (d, n->lid, 1, node, FABRIC_NONE,
+                          &d->node[node].address, err);
     for (unsigned int i = n->first_port; i < n->first_port + n->nports; i++) {
         const struct fabric_port *p = &d->f->port[i];
-        unsigned int end = p->lid == 0 ? 0 : p->lid + (1U << p->lmc);
 
-        for (unsigned int lid = p->lid; lid < end; lid++)
-            if (take_lid (d, lid, node, i, p->guid, &d->port[i].lid_at, err)
-                < 0)
-                return -1;
+        if (p->lid != 0
+            && take_lids (d, p->lid, 1U << p->lmc, node, i,
+                          &d->port[i].address, err) < 0)
+            return -1;
     }
     return 0;
 }
 
 /* Find the LMC of a port if no file gives it. */
 static int find_lmc (struct draft *d, const struct fabric_port *p,
-                     const struct place *at, struct error *err)
+                     const struct draft_address *a, struct error *err)
 {
     unsigned int count = 1, lmc = 0;
     bool untold = false;
@@ -175,15 +176,12 @@ static int find_lmc (struct draft *d, const struct fabric_port *p,
         return place_input (&d->lid[lid].table_at, err,
                             "LID %u is not known to be of the port with LID %u"
                             " in " PLACE ", whose LMC no file has",
-                            lid, p->lid, at->file, at->line);
+                            lid, p->lid, a->at.file, a->at.line);
     }
     if (fabric_set_port (d->f, p->node, p->num, p->guid, p->lid, lmc, err) < 0)
-        return place_error (at, err);
-    for (unsigned int i = 1; i < count; i++)
-        if (take_lid (d, p->lid + i, p->node, p - d->f->port, p->guid, at,
-                      err) < 0)
-            return -1;
-    return 0;
+        return place_error (&a->at, err);
+    return take_lids (d, p->lid + 1, count - 1, p->node, p - d->f->port, a,
+                      err);
 }
 
 static int join_lids (struct draft *d, struct error *err)
@@ -192,11 +190,10 @@ static int join_lids (struct draft *d, struct error *err)
         if (take_node_lids (d, i, err) < 0)
             return -1;
     for (size_t i = 0; i < d->f->nports; i++) {
-        const struct port_note *note = &d->port[i];
+        const struct draft_address *a = &d->port[i].address;
 
-        if (note->lid_at.file && note->lmc == DRAFT_UNKNOWN
-            && d->f->port[i].lid != 0
-            && find_lmc (d, &d->f->port[i], &note->lid_at, err) < 0)
+        if (a->at.file && a->lmc == DRAFT_UNKNOWN && a->lid != 0
+            && find_lmc (d, &d->f->port[i], a, err) < 0)
             return -1;
     }
     return 0;
@@ -295,8 +292,8 @@ static int join_table (struct draft *d, struct draft_table *t,
         return place_input (&t->at, err,
                             "LID %u leads to port %u of switch %016" PRIx64
                             ", but is its own in " PLACE, n->lid,
-                            t->lft[n->lid], n->guid, d->node[node].lid_at.file,
-                            d->node[node].lid_at.line);
+                            t->lft[n->lid], n->guid, d->node[node].address.at.file,
+                            d->node[node].address.at.line);
     if (fabric_set_lft (d->f, node, t->lft, t->last, err) < 0)
         return place_error (&t->at, err);
     d->node[node].lft_at = t->at;
