@@ -20,6 +20,8 @@ struct infer_level {
     double *d;        /* [n * n] mean over the pairs of nodes below, minus their
                          distances to here; NAN: not known */
     double *w;        /* [n * n] number of these pairs; 0: not known */
+    double *product;  /* [n * n] of a pair: the end of the first, if both are at
+                         one switch */
     struct merge *merge; /* [n] by the distances of their switches */
     uint32_t nmerges;
 };

@@ -15,10 +15,9 @@
  * the distance between the switches of a and b. Vertices are clustered by e, by
  * average linkage; cutting at e = `zero` gives the groups.
  *
- * Then the groups are fitted by least squares as d(a,b) = end_a + end_b +
- * D(group, group), where D is 0 within a group: in closed form if all pairs are
- * known, else by filling the unknown ones from the fit a few times. Vertices
- * that misfit leave their group, the worst first (on a ring, each vertex is
+ * Then d(a,b) is end_a + end_b + D(group, group), where D is 0 within a group:
+ * the end of a is the mean of its g(a,b) in the group, D a mean over pairs.
+ * Vertices that misfit leave their group, the worst first (on a ring, each vertex is
  * between two others, and e to both is 0). A vertex that is alone joins the
  * group that it fits. A vertex misfits if, towards some group, its residuals are
  * too large or too one-sided for a noise of zero / NOISES.
@@ -35,8 +34,6 @@
 
 #define NOISES 4.0 /* `zero` in standard deviations of one value */
 
-enum { FILLS = 6 };
-
 static double *square (uint32_t n)
 {
     return xcalloc ((size_t)n * n, sizeof (double));
@@ -51,6 +48,7 @@ static struct infer_level *level_create (uint32_t n)
     l->vertex = xcalloc (n, sizeof (*l->vertex));
     l->d = square (n);
     l->w = square (n);
+    l->product = square (n);
     l->merge = xarray (n, sizeof (*l->merge));
     for (size_t i = 0; i < (size_t)n * n; i++)
         l->d[i] = i % (n + 1) ? NAN : 0;
@@ -64,6 +62,7 @@ void level_destroy (struct infer_level *l)
     free (l->vertex);
     free (l->d);
     free (l->w);
+    free (l->product);
     free (l->merge);
     free (l);
 }
@@ -105,6 +104,8 @@ static void link_level (struct infer_level *l)
             if (l->w[(size_t)a * n + b] <= 0)
                 continue;
             delta = difference (l, a, b);
+            l->product[(size_t)a * n + b] = (d + delta) / 2;
+            l->product[(size_t)b * n + a] = (d - delta) / 2;
             least[a] = fmin (least[a], (d + delta) / 2);
             least[b] = fmin (least[b], (d - delta) / 2);
         }
@@ -137,10 +138,6 @@ struct infer_level *level_of_matrix (const struct infer_matrix *m)
 struct grouping {
     const struct infer_level *l;
     uint32_t n;
-    double *fd, *fw;    /* [n * n] of the level, with the fit's values for
-                           unknown pairs */
-    bool unknown;       /* there are such pairs */
-    double usual;       /* mean weight of a known pair */
     double noise;       /* variance of one pair's latency */
     double zero;
     uint32_t *of, *size;
@@ -149,127 +146,43 @@ struct grouping {
     double *sum, *sums, *weight; /* [n] scratch, in one array */
 };
 
-static void clear_sums (struct grouping *k)
+/* The end that vertex a has in group g: the mean of its products; NAN: not
+ * known.
+ */
+static double end_in (const struct grouping *k, uint32_t a, uint32_t g)
 {
-    memset (k->sum, 0, 3 * (size_t)k->n * sizeof (*k->sum));
+    double sum = 0, n = 0;
+
+    for (uint32_t b = 0; b < k->n; b++)
+        if (k->of[b] == g && k->l->w[(size_t)a * k->n + b] > 0) {
+            sum += k->l->product[(size_t)a * k->n + b];
+            n++;
+        }
+    return sum / n;
 }
 
-static void fit_between (struct grouping *k)
+static void fit (struct grouping *k)
 {
+    const struct infer_level *l = k->l;
     uint32_t n = k->n;
 
+    /* fmax takes 0 for NAN */
+    for (uint32_t a = 0; a < n; a++)
+        k->end[a] = fmax (0, end_in (k, a, k->of[a]));
     memset (k->d, 0, (size_t)n * n * sizeof (*k->d));
     memset (k->w, 0, (size_t)n * n * sizeof (*k->w));
     for (size_t i = 0; i < (size_t)n * n; i++) {
         uint32_t a = i / n, b = i % n;
         size_t at = (size_t)k->of[a] * n + k->of[b];
 
-        if (k->fw[i] <= 0)
+        if (l->w[i] <= 0)
             continue;
-        k->d[at] += k->fw[i] * (k->fd[i] - k->end[a] - k->end[b]);
-        k->w[at] += k->fw[i];
+        k->d[at] += l->w[i] * (l->d[i] - k->end[a] - k->end[b]);
+        k->w[at] += l->w[i];
     }
     for (size_t at = 0; at < (size_t)n * n; at++)
         if (k->w[at] > 0)
             k->d[at] = at % (n + 1) ? k->d[at] / k->w[at] : 0;
-}
-
-/* Half the mean distance within a group, which is the mean of its ends.
- * *weight: the mean weight of these pairs.
- */
-static double mean_end (const struct grouping *k, uint32_t g, double *weight)
-{
-    double sum = 0, sum_weight = 0, pairs = 0;
-
-    for (uint32_t a = 0; a < k->n; a++)
-        for (uint32_t b = 0; k->of[a] == g && b < a; b++) {
-            size_t i = (size_t)a * k->n + b;
-
-            if (k->of[b] == g && k->fw[i] > 0) {
-                sum += k->fd[i];
-                sum_weight += k->fw[i];
-                pairs++;
-            }
-        }
-    *weight = pairs > 0 ? sum_weight / pairs : 0;
-    return pairs > 0 ? sum / pairs / 2 : 0;
-}
-
-/* The ends of a group's members: the group's mean end, plus how much farther
- * than the mean member each is from the other vertices, on average. A member's
- * distances to the other members also contain its own end, hence size - 2.
- */
-static void fit_ends (struct grouping *k, uint32_t g)
-{
-    uint32_t n = k->n;
-    double within, mean = mean_end (k, g, &within);
-
-    /* of each vertex outside, the mean distance to the members and the mean
-       weight */
-    clear_sums (k);
-    for (uint32_t a = 0; a < n; a++)
-        for (uint32_t c = 0; k->of[a] == g && c < n; c++) {
-            size_t i = (size_t)a * n + c;
-
-            if (k->of[c] != g && k->fw[i] > 0) {
-                k->sum[c] += k->fd[i];
-                k->weight[c] += k->fw[i];
-                k->sums[c]++;
-            }
-        }
-    for (uint32_t c = 0; c < n; c++)
-        if (k->sums[c] > 0) {
-            k->sum[c] /= k->sums[c];
-            k->weight[c] /= k->sums[c];
-        }
-    for (uint32_t a = 0; a < n; a++) {
-        double more = 0, weight = within * (k->size[g] - 2.0);
-
-        if (k->of[a] != g)
-            continue;
-        for (uint32_t c = 0; c < n; c++) {
-            double d = k->fd[(size_t)a * n + c];
-
-            if (k->fw[(size_t)a * n + c] <= 0)
-                continue;
-            if (k->of[c] == g) {
-                more += within * (d - 2 * mean);
-            }
-            else {
-                more += k->weight[c] * (d - k->sum[c]);
-                weight += k->weight[c];
-            }
-        }
-        k->end[a] = weight > 0 ? fmax (0, mean + more / weight) : mean;
-    }
-}
-
-/* Set unknown pairs to the values of the fit. */
-static void fill (struct grouping *k)
-{
-    for (size_t i = 0; i < (size_t)k->n * k->n; i++) {
-        uint32_t a = i / k->n, b = i % k->n;
-        size_t groups = (size_t)k->of[a] * k->n + k->of[b];
-
-        if (a == b || k->l->w[i] > 0)
-            continue;
-        k->fw[i] = k->w[groups] > 0 ? k->usual : 0;
-        k->fd[i] = k->end[a] + k->end[b] + k->d[groups];
-    }
-}
-
-static void fit (struct grouping *k)
-{
-    memcpy (k->fw, k->l->w, (size_t)k->n * k->n * sizeof (*k->fw));
-    for (int i = 0; i < (k->unknown ? FILLS : 1); i++) {
-        if (i > 0)
-            fill (k);
-        memset (k->end, 0, k->n * sizeof (*k->end));
-        for (uint32_t g = 0; g < k->n; g++)
-            if (k->size[g] > 1)
-                fit_ends (k, g);
-        fit_between (k);
-    }
 }
 
 /* How badly vertex a fits as a member of group g with this end. The limit is 1.
@@ -280,7 +193,7 @@ static double misfit (struct grouping *k, uint32_t a, uint32_t g, double end)
     const double *w = k->l->w + (size_t)a * k->n;
     double worst = 0;
 
-    clear_sums (k);
+    memset (k->sum, 0, 3 * (size_t)k->n * sizeof (*k->sum));
     for (uint32_t c = 0; c < k->n; c++) {
         uint32_t h = k->of[c];
         double rest;
@@ -335,22 +248,6 @@ static bool put_out (struct grouping *k)
         unused++;
     move (k, worst, unused);
     return true;
-}
-
-/* The end that vertex a would have in group g; NAN: not known. */
-static double end_in (const struct grouping *k, uint32_t a, uint32_t g)
-{
-    double sum = 0, weight = 0;
-
-    for (uint32_t b = 0; b < k->n; b++) {
-        double w = k->l->w[(size_t)a * k->n + b];
-
-        if (k->of[b] == g && w > 0) {
-            sum += w * (k->l->d[(size_t)a * k->n + b] - k->end[b]);
-            weight += w;
-        }
-    }
-    return weight > 0 ? sum / weight : NAN;
 }
 
 /* Move a vertex that is alone to the group that it fits best, if it fits any.
@@ -444,14 +341,11 @@ struct infer_level *level_next (const struct infer_level *l, double zero,
                                 struct topology_model *m)
 {
     uint32_t n = l->n;
-    size_t size = (size_t)n * n, known = 0;
     double *scratch = xarray (3 * (size_t)n, sizeof (*scratch));
     struct infer_level *next;
     struct grouping k = {
         .l = l,
         .n = n,
-        .fd = memcpy (square (n), l->d, size * sizeof (*l->d)),
-        .fw = square (n),
         .noise = zero * zero / (NOISES * NOISES),
         .zero = zero,
         .of = xcalloc (n, sizeof (*k.of)),
@@ -464,17 +358,9 @@ struct infer_level *level_next (const struct infer_level *l, double zero,
         .weight = scratch + 2 * (size_t)n,
     };
 
-    for (size_t i = 0; i < size; i++) {
-        k.usual += l->w[i];
-        known += l->w[i] > 0;
-    }
-    k.unknown = known < size - n;
-    k.usual /= (double)known;
     find_groups (&k);
     if ((next = join_groups (&k, m)))
         link_level (next);
-    free (k.fd);
-    free (k.fw);
     free (k.of);
     free (k.size);
     free (k.end);
