@@ -20,8 +20,9 @@ struct infer_level {
     double *d;        /* [n * n] mean over the pairs of nodes below, minus their
                          distances to here; NAN: not known */
     double *w;        /* [n * n] number of these pairs; 0: not known */
-    double *product;  /* [n * n] of a pair: the end of the first, if both are at
-                         one switch */
+    double *product;  /* [n * n] of a pair at one switch: the end of the first
+                         if their distance is known, else by how much it
+                         exceeds the end of the second */
     struct merge *merge; /* [n] by the distances of their switches */
     uint32_t nmerges;
 };

@@ -16,11 +16,12 @@
  * average linkage; cutting at e = `zero` gives the groups.
  *
  * Then d(a,b) is end_a + end_b + D(group, group), where D is 0 within a group:
- * the end of a is the mean of its g(a,b) in the group, D a mean over pairs.
- * Vertices that misfit leave their group, the worst first (on a ring, each vertex is
- * between two others, and e to both is 0). A vertex that is alone joins the
- * group that it fits. A vertex misfits if, towards some group, its residuals are
- * too large or too one-sided for a noise of zero / NOISES.
+ * the end of a is the mean of its g(a,b) in the group, or of the end of b plus
+ * their difference where d(a,b) is not known, and D is a mean over pairs.
+ * Vertices that misfit leave their group, the worst first (on a ring, each
+ * vertex is between two others, and e to both is 0). A vertex misfits if,
+ * towards some group, its residuals are too large or too one-sided for a noise
+ * of zero / NOISES.
  */
 #include "config.h"
 #include "compare/infer/steps.h"
@@ -33,6 +34,8 @@
 #include "util/alloc.h"
 
 #define NOISES 4.0 /* `zero` in standard deviations of one value */
+
+enum { PASSES = 4 };
 
 static double *square (uint32_t n)
 {
@@ -101,9 +104,12 @@ static void link_level (struct infer_level *l)
         for (uint32_t b = a + 1; b < n; b++) {
             double d = l->d[(size_t)a * n + b], delta;
 
-            if (l->w[(size_t)a * n + b] <= 0)
-                continue;
             delta = difference (l, a, b);
+            if (l->w[(size_t)a * n + b] <= 0) {
+                l->product[(size_t)a * n + b] = delta;
+                l->product[(size_t)b * n + a] = -delta;
+                continue;
+            }
             l->product[(size_t)a * n + b] = (d + delta) / 2;
             l->product[(size_t)b * n + a] = (d - delta) / 2;
             least[a] = fmin (least[a], (d + delta) / 2);
@@ -146,18 +152,19 @@ struct grouping {
     double *sum, *sums, *weight; /* [n] scratch, in one array */
 };
 
-/* The end that vertex a has in group g: the mean of its products; NAN: not
- * known.
- */
-static double end_in (const struct grouping *k, uint32_t a, uint32_t g)
+/* What the others of its group say of a's end, on average; NAN: it is alone. */
+static double end_of (const struct grouping *k, uint32_t a)
 {
     double sum = 0, n = 0;
 
-    for (uint32_t b = 0; b < k->n; b++)
-        if (k->of[b] == g && k->l->w[(size_t)a * k->n + b] > 0) {
-            sum += k->l->product[(size_t)a * k->n + b];
-            n++;
-        }
+    for (uint32_t b = 0; b < k->n; b++) {
+        size_t i = (size_t)a * k->n + b;
+
+        if (k->of[b] != k->of[a] || b == a)
+            continue;
+        sum += k->l->product[i] + (k->l->w[i] > 0 ? 0 : k->end[b]);
+        n++;
+    }
     return sum / n;
 }
 
@@ -166,9 +173,10 @@ static void fit (struct grouping *k)
     const struct infer_level *l = k->l;
     uint32_t n = k->n;
 
-    /* fmax takes 0 for NAN */
-    for (uint32_t a = 0; a < n; a++)
-        k->end[a] = fmax (0, end_in (k, a, k->of[a]));
+    /* more than once for pairs that are not known; fmax takes 0 for NAN */
+    for (int i = 0; i < PASSES; i++)
+        for (uint32_t a = 0; a < n; a++)
+            k->end[a] = fmax (0, end_of (k, a));
     memset (k->d, 0, (size_t)n * n * sizeof (*k->d));
     memset (k->w, 0, (size_t)n * n * sizeof (*k->w));
     for (size_t i = 0; i < (size_t)n * n; i++) {
@@ -185,9 +193,8 @@ static void fit (struct grouping *k)
             k->d[at] = at % (n + 1) ? k->d[at] / k->w[at] : 0;
 }
 
-/* How badly vertex a fits as a member of group g with this end. The limit is 1.
- */
-static double misfit (struct grouping *k, uint32_t a, uint32_t g, double end)
+/* How badly vertex a fits its group. The limit is 1. */
+static double misfit (struct grouping *k, uint32_t a)
 {
     const double *d = k->l->d + (size_t)a * k->n;
     const double *w = k->l->w + (size_t)a * k->n;
@@ -198,9 +205,9 @@ static double misfit (struct grouping *k, uint32_t a, uint32_t g, double end)
         uint32_t h = k->of[c];
         double rest;
 
-        if (c == a || w[c] <= 0 || k->w[(size_t)g * k->n + h] <= 0)
+        if (c == a || w[c] <= 0)
             continue;
-        rest = d[c] - end - k->end[c] - k->d[(size_t)g * k->n + h];
+        rest = d[c] - k->end[a] - k->end[c] - k->d[(size_t)k->of[a] * k->n + h];
         k->sum[h] += w[c] * rest;
         k->sums[h] += w[c] * rest * rest;
         k->weight[h] += w[c];
@@ -235,7 +242,7 @@ static bool put_out (struct grouping *k)
 
     for (uint32_t a = 0; a < k->n; a++)
         if (k->size[k->of[a]] > 1) {
-            double m = misfit (k, a, k->of[a], k->end[a]);
+            double m = misfit (k, a);
 
             if (m > most) {
                 most = m;
@@ -248,31 +255,6 @@ static bool put_out (struct grouping *k)
         unused++;
     move (k, worst, unused);
     return true;
-}
-
-/* Move a vertex that is alone to the group that it fits best, if it fits any.
- */
-static bool take_in (struct grouping *k)
-{
-    for (uint32_t a = 0; a < k->n; a++) {
-        uint32_t best = k->n;
-        double least = 1;
-
-        for (uint32_t g = 0; k->size[k->of[a]] == 1 && g < k->n; g++) {
-            double end = k->size[g] > 1 ? end_in (k, a, g) : NAN;
-            double m = end >= 0 ? misfit (k, a, g, end) : INFINITY;
-
-            if (m < least) {
-                least = m;
-                best = g;
-            }
-        }
-        if (best < k->n) {
-            move (k, a, best);
-            return true;
-        }
-    }
-    return false;
 }
 
 /* The groups that result from the cut, improved. */
@@ -290,8 +272,6 @@ static void find_groups (struct grouping *k)
                 move (k, a, l->merge[i].a);
     fit (k);
     while (put_out (k))
-        fit (k);
-    while (take_in (k))
         fit (k);
 }
 
