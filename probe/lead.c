@@ -30,7 +30,7 @@
 enum { ODD_SAID = 8 }; /* nodes with a limit of their own in the verdict */
 
 struct lead {
-    const struct step *step;
+    struct step *step;
     const struct lead_options *opts;
     FILE *report;
 
@@ -135,8 +135,9 @@ static int prepare (void *arg, struct error *err)
     const char *path = ck->opts->plan;
     FILE *fp;
 
-    if (identify (&ck->ends_of, ck->step->roster, ck->step->fabric,
-                  site->node_map, ck->report, err) < 0)
+    if (step_load (ck->step, err) < 0
+        || identify (&ck->ends_of, ck->step->roster, ck->step->fabric,
+                     site->node_map, ck->report, err) < 0)
         return -1;
     if (!path)
         ck->plan = make_plan (ck, err);
@@ -563,7 +564,7 @@ static int run (struct lead *ck, struct error *err)
     return 0;
 }
 
-int lead (const struct step *step, const struct lead_options *opts,
+int lead (struct step *step, const struct lead_options *opts,
           FILE *report, struct lead_result *result, struct error *err)
 {
     struct lead ck = { .step = step, .opts = opts, .report = report,

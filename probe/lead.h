@@ -43,7 +43,7 @@ struct lead_result {
  * or -1 with err if there is no verdict; result has the samples if there are
  * any. Call lead_result_clear in both cases.
  */
-int lead (const struct step *step, const struct lead_options *opts,
+int lead (struct step *step, const struct lead_options *opts,
           FILE *report, struct lead_result *result, struct error *err);
 void lead_result_clear (struct lead_result *result);
 

@@ -130,11 +130,7 @@ static int take_part (struct probe_args *args, struct lead_result *result,
         return g ? probe_follow (g, (size_t)leader->member, leader->host, err)
                  : 0;
     }
-    if (group_meanwhile (g, step_load, step, err) == 0)
-        return lead (step, &args->lead, stderr, result, err);
-    if (g && !step->fabric) /* dismiss the others */
-        probe_end (g, NULL, NULL);
-    return -1;
+    return lead (step, &args->lead, stderr, result, err);
 }
 
 static int run (struct probe_args *args)

@@ -333,9 +333,8 @@ unsigned int step_leader (const struct step *s)
     return r->nmembers > 0 ? r->member[0] : 0;
 }
 
-int step_load (void *arg, struct error *err)
+int step_load (struct step *s, struct error *err)
 {
-    struct step *s = arg;
     const struct site *site = &s->site;
     const struct live_job job = { .id = getenv ("SLURM_JOB_ID") };
     FILE *fp;

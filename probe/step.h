@@ -124,9 +124,9 @@ unsigned int step_leader (const struct step *s);
 int step_form_group (struct step *s, struct error *err);
 
 /* Load the snapshot, or the one that this node's prolog has read, unless it is
- * loaded already. arg is a step, so that group_meanwhile can call this.
+ * loaded already.
  */
-int step_load (void *arg, struct error *err);
+int step_load (struct step *s, struct error *err);
 
 /* Print a message about a host; "": unknown. */
 void step_say (const char *host, const char *text);
