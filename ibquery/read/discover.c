@@ -245,9 +245,8 @@ static bool again (struct mads *m, int pass, struct error *err)
            && mads_pause (m, ms < MAX_PAUSE_MS ? ms : MAX_PAUSE_MS, err) == 0;
 }
 
-struct fabric *steady_read_by (struct mads *m, const char *source,
-                               steady_ask_f ask, void *arg,
-                               struct error *err)
+struct fabric *steady_read (struct mads *m, const char *source,
+                            steady_ask_f ask, void *arg, struct error *err)
 {
     struct pass o = { .m = m, .source = source, .ask = ask, .arg = arg };
     struct fabric *f, *before = NULL;
@@ -276,12 +275,6 @@ struct fabric *steady_read_by (struct mads *m, const char *source,
     return NULL;
 }
 
-struct fabric *steady_read (struct mads *m, const char *source,
-                            struct error *err)
-{
-    return steady_read_by (m, source, NULL, NULL, err);
-}
-
 struct fabric *discover (const struct discover_options *opts,
                          struct mads_counts *counts, struct error *err)
 {
@@ -295,7 +288,7 @@ struct fabric *discover (const struct discover_options *opts,
         return NULL;
     snprintf (source, sizeof (source), "%s/%d", used.ca, used.port);
     f = opts->hosts ? reach_read (m, source, opts->hosts, err)
-                    : steady_read (m, source, err);
+                    : steady_read (m, source, NULL, NULL, err);
     if (counts)
         *counts = mads_counts (m);
     mads_destroy (m);

@@ -102,17 +102,14 @@ int discover_changed (const struct fabric *f,
                       struct mads_counts *counts, struct error *why,
                       struct error *err);
 
-/* The same through an engine: everything, or what `ask` requests in one
- * reading. ask returns 0, -1 with err, or 1 with err if a retry is useless.
+/* The same through an engine: what `ask` requests in one reading; NULL:
+ * everything. ask returns 0, -1 with err, or 1 with err if a retry is useless.
  * `source` becomes the fabric's source. NULL with err: what is missing, or that
  * no two readings agree.
  */
-struct fabric *steady_read (struct mads *m, const char *source,
-                            struct error *err);
 typedef int (*steady_ask_f) (void *arg, struct explore *e, struct error *err);
-struct fabric *steady_read_by (struct mads *m, const char *source,
-                               steady_ask_f ask, void *arg,
-                               struct error *err);
+struct fabric *steady_read (struct mads *m, const char *source,
+                            steady_ask_f ask, void *arg, struct error *err);
 
 /* Read a consistent part, as steady_read does for the whole. Return a finished
  * fabric, or NULL with err (ERROR_WORLD) that names the hosts that were not

@@ -304,7 +304,7 @@ struct fabric *reach_read (struct mads *m, const char *source,
     struct error unheard;
     struct fabric *f;
 
-    f = steady_read_by (m, source, ask, &r, err ? err : &unheard);
+    f = steady_read (m, source, ask, &r, err ? err : &unheard);
     free (r.lid);
     return f;
 }

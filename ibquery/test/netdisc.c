@@ -162,7 +162,7 @@ static const char *reading (const struct fabric *f)
 {
     static struct error err;
     struct mads *m = engine (agents, true);
-    struct fabric *got = steady_read (m, "test/1", &err);
+    struct fabric *got = steady_read (m, "test/1", NULL, NULL, &err);
     bool whole = got && strcmp (got->hash, f->hash) == 0;
 
     for (size_t i = 0; whole && i < f->nnodes; i++)

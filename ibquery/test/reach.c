@@ -72,7 +72,7 @@ static struct fabric *read_whole (struct agents *a, struct error *err)
 
     if (!m)
         return NULL;
-    f = steady_read (m, "test/1", err);
+    f = steady_read (m, "test/1", NULL, NULL, err);
     counts = mads_counts (m);
     mads_destroy (m);
     return f;
