@@ -27,8 +27,8 @@
  * description first, as they were before pruning. The first one that puts the
  * values into classes is returned: no value is farther from the model than
  * SMALL of the least step, so each is nearer to its own class than to the next,
- * whatever the cause of the scatter. If there is none, the residuals of the best
- * model may have a pattern of at most SMALL of the least step.
+ * whatever the cause of the scatter. If there is none, the residuals of the
+ * best model may have a pattern of at most SMALL of the least step.
  */
 #include "config.h"
 #include "compare/infer/infer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Latencies of a model's edges by least squares over the pairs' paths, and which
- * edges are needed.
+/* Latencies of a model's edges by least squares over the pairs' paths, and
+ * which edges are needed.
  */
 #include "config.h"
 #include "compare/infer/steps.h"
@@ -331,11 +331,11 @@ void prune (struct topology_model *m, const struct infer_matrix *w,
  * Whether the residuals of a model are noise
  *
  * If the model lacks a switch or an edge, or has a node at the wrong switch,
- * some nodes are nearer to each other than in the model. (Nodes that are farther
- * apart show less: of two paths of equal length, the model uses the one that
- * noise makes shorter.) The sum of k values of noise is below -z sigma sqrt (k)
- * with a probability of less than exp (-z^2 / 2). So of all patterns that take d
- * digits to name, one in exp (z^2 / 2 - d) is.
+ * some nodes are nearer to each other than in the model. (Nodes that are
+ * farther apart show less: of two paths of equal length, the model uses the one
+ * that noise makes shorter.) The sum of k values of noise is below -z sigma
+ * sqrt (k) with a probability of less than exp (-z^2 / 2). So of all patterns
+ * that take d digits to name, one in exp (z^2 / 2 - d) is.
  *
  * The patterns are
  *
@@ -353,8 +353,7 @@ struct leftover {
     struct rest rest; /* of the best pattern so far */
 };
 
-/* A pattern of pairs, with the sum of their residuals, and what naming it costs.
- */
+/* A pattern of pairs: the sum of their residuals, and what naming it costs. */
 static void look (struct leftover *k, double sum, double pairs, double name)
 {
     double digits = sum * sum / (2 * pairs * k->variance) - name;
@@ -391,8 +390,8 @@ static void look_blocks (struct leftover *k, const uint32_t *of,
     free (sum);
 }
 
-/* The digits that name g groups of two or more among n nodes: log (n over m) for
- * the m nodes that are in one, m log g - log g! for their assignment to groups,
+/* The digits that name g groups of two or more among n nodes: log (n over m)
+ * for the m nodes that are in one, m log g - log g! for their groups,
  * and log (k (k + 1)) for each of the numbers k = g and k = m - 2 g + 1.
  */
 static double name_groups (double n, double g, double m)
@@ -470,10 +469,10 @@ struct rest rest_of (const struct topology_model *m,
 /*
  * The final fit
  *
- * The rank is computed exactly, by elimination modulo a prime (plan/rref). Least
- * squares (linear/lsq) use its pivot columns, which are independent. The other
- * columns keep the model's values, on the other side of the equation. An edge is
- * determined if its row of the reduced form contains only the edge.
+ * The rank is computed exactly, by elimination modulo a prime (plan/rref).
+ * Least squares (linear/lsq) use its pivot columns, which are independent. The
+ * other columns keep the model's values, on the other side of the equation. An
+ * edge is determined if its row of the reduced form contains only the edge.
  */
 
 /* The column of each edge among the pivots; UINT32_MAX: free. */

@@ -7,8 +7,8 @@
  *     g(a,b) = (d(a,b) + mean_c (d(a,c) - d(b,c))) / 2
  *
  * is the end of a, whatever ends the others have: it is the mean of Gromov's
- * products (b|c) at a. For other b it is not less. So the least over b estimates
- * the end, and
+ * products (b|c) at a. For other b it is not less. So the least over b
+ * estimates the end, and
  *
  *     e(a,b) = d(a,b) - min_b g(a,b) - min_a g(b,a)
  *

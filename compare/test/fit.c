@@ -134,7 +134,8 @@ static void test_noise (void)
     ok (near (fit.stderr_ns[0], NOISE / sqrt (38), 0.1),
         "standard errors as they should be: %.3f", fit.stderr_ns[0]);
     for (size_t e = 0; e < 40; e++)
-        within += near (m->edge[e].latency_ns, 10 * (e + 1), 2 * fit.stderr_ns[e]);
+        within += near (m->edge[e].latency_ns, 10 * (e + 1),
+                        2 * fit.stderr_ns[e]);
     ok (within >= 34, "%zu of 40 spokes are within two of them", within);
     fit_clear (&fit);
     infer_matrix_destroy (w);
@@ -154,7 +155,8 @@ static void test_few (void)
     ok (fit_model (&fit, m, w, NULL) == 0 && fit.pairs == 1 && fit.apart == 1,
         "a pair that the model does not join is apart");
     ok (fit.dof == 0 && isnan (fit.r2) && isnan (fit.residual_ns)
-            && isnan (fit.stderr_ns[0]) && near (m->edge[0].latency_ns, 7, 1e-9),
+            && isnan (fit.stderr_ns[0])
+            && near (m->edge[0].latency_ns, 7, 1e-9),
         "without freedom, nothing is said of the fit");
     fit_clear (&fit);
     infer_matrix_destroy (w);

@@ -156,8 +156,8 @@ int64_t draft_node (struct draft *d, uint64_t guid, enum node_type type,
                     unsigned int nports, uint64_t system, const char *desc,
                     struct error *err);
 
-/* The address of a port: of port 0 of a switch, whatever `port` is, or of a port
- * of another node.
+/* The address of a port: of port 0 of a switch, whatever `port` is, or of a
+ * port of another node.
  */
 int draft_address (struct draft *d, uint32_t node, unsigned int port,
                    uint64_t guid, unsigned int lid, int lmc,

@@ -292,7 +292,8 @@ static int join_table (struct draft *d, struct draft_table *t,
         return place_input (&t->at, err,
                             "LID %u leads to port %u of switch %016" PRIx64
                             ", but is its own in " PLACE, n->lid,
-                            t->lft[n->lid], n->guid, d->node[node].address.at.file,
+                            t->lft[n->lid], n->guid,
+                            d->node[node].address.at.file,
                             d->node[node].address.at.line);
     if (fabric_set_lft (d->f, node, t->lft, t->last, err) < 0)
         return place_error (&t->at, err);
