@@ -59,14 +59,10 @@ struct comparing {
  */
 static uint32_t far_switch (const struct fabric *f, uint32_t port)
 {
-    uint32_t link = f->port[port].link;
-    uint32_t node;
+    uint32_t far = fabric_far_port (f, port);
+    uint32_t node = far == NONE ? NONE : f->port[far].node;
 
-    if (link == NONE)
-        return NONE;
-    port = f->link[link].a == port ? f->link[link].b : f->link[link].a;
-    node = f->port[port].node;
-    return f->node[node].type == NODE_SWITCH ? node : NONE;
+    return far != NONE && f->node[node].type == NODE_SWITCH ? node : NONE;
 }
 
 static int compare_members (const void *a, const void *b)
