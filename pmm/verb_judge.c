@@ -2,7 +2,6 @@
 /* pmm judge: which links got slower; names the suspect cables. */
 #include "config.h"
 
-#include "core/judge/corroborate.h"
 #include "core/judge/judge.h"
 #include "ibquery/links/check.h"
 #include "pmm/verb.h"

@@ -218,7 +218,7 @@ static double *find_variances (const struct topology_model *m,
 {
     struct path_rows r = rows_make (m, w);
     size_t n = m->nedges;
-    double *normal = linalg_matrix (n), *inverse = NULL, *u;
+    double *normal = linalg_matrix (n), *inverse = NULL;
 
     /* the number of pairs that cross both of two edges */
     for (size_t i = 0; i < r.edges.n; i++) {
@@ -231,11 +231,8 @@ static double *find_variances (const struct topology_model *m,
     }
     for (size_t i = 0; i < n; i++)
         normal[i * n + i] += m->edge[i].latency_ns > 0 ? LOOSE : FIXED;
-    if (linalg_cholesky (normal, n) == 0) {
-        u = linalg_invert_factor (normal, n);
-        inverse = linalg_inverse (u, n);
-        free (u);
-    }
+    if (linalg_cholesky (normal, n) == 0)
+        inverse = linalg_inverse (normal, n);
     free (normal);
     rows_clear (&r);
     return inverse;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. For each row, entries list the causes that affect it: a key (the
- * cause), the row and a value. Sorted, they are columns. Keys begin with the
- * kind, so the simplest cause of a signature comes first and names it.
- * Signatures are compared by hash, then in full.
+/* Notes. Entries list which causes affect each row: a key (the cause), the row
+ * and a value. Sorted, they are columns. Keys begin with the kind, so the
+ * simplest cause of a signature comes first and names it.
  *
  * A route is one from a switch that has a detour to the endpoint: with d-mod-k
- * routing, switches on the way up have one, switches on the way down never do.
- * It shifts all rows that pass the switch on the way to the endpoint by the
- * difference between the two paths, of either sign.
+ * routing, switches on the way up have one, others never do. It shifts all rows
+ * that pass there by the difference between the paths.
  */
 #include "config.h"
 #include "core/judge/cause.h"
@@ -16,6 +14,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/map.h"
 #include "util/sort.h"
 
 enum {
@@ -211,8 +210,7 @@ bool detour_exists (const struct detours *d, uint32_t sw, uint32_t to)
 struct cause_columns {
     const struct cause_build *b;
     struct causes *c;
-    uint32_t *slot; /* hash table: signature + 1 */
-    size_t mask;
+    struct map by_hash; /* signatures */
     uint32_t *of_link;      /* [nlinks] signature of a link */
     uint32_t *switch_links; /* [nswitches] measured links of a switch */
     uint32_t *class_links;  /* [class_id] measured links of a class */
@@ -277,16 +275,19 @@ static bool same_column (const struct causes *c, size_t k, size_t j)
 static uint32_t intern (struct cause_columns *t, const struct suspect *s)
 {
     struct causes *c = t->c;
-    size_t at = column_hash (c, c->n) & t->mask;
+    uint64_t hash = column_hash (c, c->n);
+    uint32_t k;
 
-    while (t->slot[at] && !same_column (c, t->slot[at] - 1, c->n))
-        at = (at + 1) & t->mask;
-    if (!t->slot[at]) {
-        t->simplest[c->n] = *s;
+    while ((k = map_find (&t->by_hash, hash)) != MAP_NONE
+           && !same_column (c, k, c->n))
+        hash++;
+    if (k == MAP_NONE) {
+        k = (uint32_t)c->n++;
+        map_put (&t->by_hash, hash, k);
+        t->simplest[k] = *s;
         c->kind[s->kind]++;
-        t->slot[at] = (uint32_t)++c->n;
     }
-    return t->slot[at] - 1;
+    return k;
 }
 
 /* Whether a column is a cause. The columns of links come before all others. */
@@ -369,17 +370,12 @@ static void make_signatures (struct causes *c, const struct cause_build *b)
     struct cause_columns t = { .b = b, .c = c };
     uint32_t classes = 0;
     size_t columns = 0;
-    size_t size = 16;
 
     for (size_t l = 0; l < b->net->nlinks; l++)
         if (b->net->link[l].class_id >= classes)
             classes = b->net->link[l].class_id + 1;
     for (size_t i = 0; i < b->n; i++)
         columns += i == 0 || b->entry[i].key != b->entry[i - 1].key;
-    while (size < 2 * columns)
-        size *= 2;
-    t.mask = size - 1;
-    t.slot = xcalloc (size, sizeof (*t.slot));
     t.of_link = xarray (b->net->nlinks, sizeof (*t.of_link));
     t.switch_links = xcalloc (b->net->nswitches, sizeof (*t.switch_links));
     t.class_links = xcalloc (classes, sizeof (*t.class_links));
@@ -399,7 +395,7 @@ static void make_signatures (struct causes *c, const struct cause_build *b)
         c->first[k] += c->first[k - 1];
     for (size_t i = 0; i < t.n; i++)
         c->member[c->first[t.signature[i] + 1]++] = t.member[i];
-    free (t.slot);
+    map_clear (&t.by_hash);
     free (t.of_link);
     free (t.switch_links);
     free (t.class_links);

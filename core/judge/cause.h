@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Causes: everything that may make round trips longer (or shorter) than
- * expected, by its effect on the measured rows.
- *
- * The signature of a cause is a sparse column over the rows. Causes whose
- * signatures are proportional cannot be resolved, so each distinct signature is
- * stored once, with its members.
+ * expected, by its signature: a sparse column over the measured rows. Causes
+ * with proportional signatures cannot be resolved: one is stored, with members.
  */
 #ifndef CORE_CAUSE_H
 #define CORE_CAUSE_H
@@ -54,19 +51,16 @@ static inline uint32_t suspect_link (const struct suspect *s)
                                     : NETWORK_NONE;
 }
 
-/* How often a message to endpoint `to` of the set crosses the suspect (a link,
- * arc, switch or route) by an arc. A single direction counts twice: the excess
- * of an arc is given as the mean of the link's two directions.
+/* How often a message to endpoint `to` of the set crosses a link, arc, switch
+ * or route by an arc. An arc counts twice: its excess is the mean of both ways.
  */
 unsigned int suspect_crossed (const struct suspect *s,
                               const struct network *net, uint32_t arc,
                               uint32_t to);
 
-/* Detours: where messages go if one entry of one forwarding table is wrong. If
- * a switch sends messages for an endpoint by the wrong port, they reach a
- * neighbour, which forwards them as it should. So they arrive by a known path,
- * unless this path leads through the switch again: then they loop and never
- * arrive.
+/* Detours: where messages go if one entry of one forwarding table is wrong: to
+ * a neighbour, which forwards them as it should. So they arrive by a known
+ * path, unless this leads through the switch again: then they loop.
  */
 struct detours {
     const struct network *net;
@@ -114,10 +108,9 @@ struct causes {
 };
 
 /* Find the causes for the observations, as rows, of endpoints of ps. A
- * signature keeps only the members of its simplest kind, with these exceptions:
- * links and arcs are kept together; so are routes and rows; and routes are kept
- * with links between switches, because they look the same. Return 0, or -1 with
- * err; call causes_clear in both cases.
+ * signature keeps the members of its simplest kind, but links with arcs, and
+ * routes with rows and with links between switches, which look the same. 0, or
+ * -1 with err; then causes_clear.
  */
 int causes_make (struct causes *c, struct pathset *ps,
                  const struct observations *obs, struct error *err);

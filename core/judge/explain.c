@@ -9,28 +9,22 @@
  *     (d_k' z_S)^2 / (H_kk - H_kS H_SS^-1 H_Sk),   z_S = V^-1 (r - D_S e),
  *
  * so forward selection (orthogonal least squares) adds the candidate with the
- * best score while that is positive, and drops causes that a later one made
- * superfluous. A score is the gain minus what the best of all healthy
- * candidates of the kind may reach by chance: z^2, where z is exceeded with the
- * kind's share of `alarms` over their number. So many routes do not hide a few
- * links, and of two causes that explain the rows equally well the simpler one
- * is chosen.
+ * best score while that is positive, and drops causes that became superfluous.
+ * A score is the gain minus what the best of all healthy candidates of the kind
+ * reaches by chance: z^2, where z is exceeded with the kind's share of `alarms`
+ * over their number. So many routes do not hide a few links, and the simpler of
+ * two equal causes is chosen.
  *
- * All terms but H_kk are sparse products for a candidate; H_kk would need the
- * solution of a system for each. It is estimated for all at once from draws z*
- * of healthy rows (model_draw), since E (d_k' z*)^2 = H_kk: their mean square,
- * averaged with the group's mean share of d_k' N^-1 d_k, which is an upper
- * bound. It is computed only if the estimate lets a candidate compete.
+ * H_kk would need a system for each candidate. It is estimated for all at once
+ * from draws z* of healthy rows (model_draw), since E (d_k' z*)^2 = H_kk: their
+ * mean square, averaged with the group's mean share of the upper bound
+ * d_k' N^-1 d_k. It is computed only where a candidate may compete.
  *
  * Noise that the model underestimates must not look like causes. So the scale
- * is estimated from standardised residuals z_i / sqrt ((V^-1)_ii), which are
- * rows' residuals against their predictions from all other rows. While there
- * may be causes left, the lower third of them is used, which many slow rows do
- * not change. A class that is off as a whole does, so the scale is also
- * estimated without classes. In the end the median is used.
- *
- * Cost: a pass over all signatures per cause and candidate cause, 16 to 64
- * draws, and a system for each candidate that competes.
+ * is estimated from standardised residuals z_i / sqrt ((V^-1)_ii): the lower
+ * third of them, which slow rows do not change, while there may be causes left;
+ * in the end the median. A class that is off as a whole changes all of them, so
+ * the scale is also estimated without classes.
  */
 #include "config.h"
 #include "core/judge/explain.h"
@@ -110,8 +104,8 @@ static void set_info (struct explanation *ex, size_t k, double info)
     ex->info[k] = info < KNOWABLE * bound ? 0 : fmin (info, bound);
 }
 
-/* Compute p = V^-1 of n signatures, at most LSQ_LANES, one after the other, and
- * their information. p NULL: only that, roughly.
+/* p = V^-1 of at most LSQ_LANES signatures, and their information. p NULL: only
+ * that, roughly.
  */
 static int whiten (struct explanation *ex, const size_t *k, size_t n, double *p)
 {
@@ -132,9 +126,7 @@ static int whiten (struct explanation *ex, const size_t *k, size_t n, double *p)
     return rc;
 }
 
-/* Groups of signatures with similar information. That of a host link is less
- * than that of other links, because the host's offset in the run is not known.
- */
+/* Groups of similar information: a host link has less, by the host's offset. */
 static int group_of (const struct explanation *ex, size_t k)
 {
     return is_host_link (ex, k) ? SUSPECT_KINDS : (int)kind_of (ex, k);
@@ -190,9 +182,7 @@ static int sketch (struct explanation *ex)
  * Estimates
  */
 
-/* What others' traffic may have added to all rows of a signature alike, in
- * units of its simplest member.
- */
+/* What traffic may have added to all its rows alike, as the simplest member. */
 static double doubt_of (const struct explanation *ex, size_t k)
 {
     const struct causes *c = ex->causes;
@@ -242,8 +232,8 @@ static int refit (struct explanation *ex)
     return 0;
 }
 
-/* Slow links and switches only add. Routes and classes may have either sign,
- * and so may a host link and a row, because the baseline may have been slow.
+/* What only adds. A host link and a single row may have either sign, because
+ * the baseline may have been slow.
  */
 static bool is_excess (const struct explanation *ex, size_t k)
 {
@@ -290,9 +280,7 @@ static double gain (const struct explanation *ex, size_t k)
  * The choice
  */
 
-/* List the best LSQ_LANES signatures above a score whose information is only
- * estimated.
- */
+/* List the best LSQ_LANES signatures above a score that is only estimated. */
 static size_t list_rivals (const struct explanation *ex, double above,
                            size_t *list)
 {
@@ -314,9 +302,9 @@ static size_t list_rivals (const struct explanation *ex, double above,
     return n;
 }
 
-/* Score all signatures; if one may be above `floor`, use its exact gain, for at
+/* Score all signatures; one that may be above `floor` by its exact gain, for at
  * most `turns` turns. With `best` the score is the gain above that of chance,
- * the floor is the best score so far, and *best is its signature, if any.
+ * and the floor rises to the best one's, which *best becomes.
  */
 static int search (struct explanation *ex, double floor, int turns,
                    size_t *best)
@@ -351,8 +339,8 @@ static int search (struct explanation *ex, double floor, int turns,
     return 0;
 }
 
-/* Insert a cause at place i. Causes that had a factor in an order have it again
- * in the same order; in another order it may be singular by rounding.
+/* Insert a cause at place i: in the old order H has a factor again, in another
+ * one it may be singular by rounding.
  */
 static int put (struct explanation *ex, size_t i, struct cause c)
 {
@@ -431,9 +419,8 @@ static int forward (struct explanation *ex)
     return 0;
 }
 
-/* Scale of the noise from the p quantile of the standardised residuals;
- * `normal` is that quantile of the absolute value of a standard normal. The
- * lower third is what causes that are not found yet do not change.
+/* Scale of the noise: the p quantile of standardised residuals over `normal`,
+ * that of the size of a standard normal.
  */
 static double noise_scale (const struct explanation *ex, double p,
                            double normal)
@@ -453,9 +440,7 @@ static double noise_scale (const struct explanation *ex, double p,
     return scale;
 }
 
-/* The scale before anything is explained: the smaller one of with and without
- * whole classes.
- */
+/* The scale at first: the smaller one of with and without whole classes. */
 static int first_scale (struct explanation *ex)
 {
     double scale = noise_scale (ex, 1 / 3., NORMAL_THIRD);

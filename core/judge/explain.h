@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Explain: the fewest causes (judge/cause) for the excess over what a model
- * expects. The judge's second half.
- *
- * A decrease is a cause, too, so that it is not mistaken for something else.
+ * expects. A decrease is a cause, too, lest it be taken for something else.
  */
 #ifndef CORE_EXPLAIN_H
 #define CORE_EXPLAIN_H
@@ -12,8 +10,126 @@
 #include <stdint.h>
 
 #include "core/judge/cause.h"
-#include "core/judge/model.h"
+#include "core/linear/lsq.h"
+#include "core/linear/sparse.h"
 #include "core/samples/samples.h"
+
+/* Model: the RTTs to expect of a job, from links, their classes and earlier
+ * samples, as a linear Gaussian model; model.c has the mathematics.
+ *
+ * Rows 0 .. nrows-1 are the job's observations; r is RTT - expected RTT, V its
+ * covariance. Unknowns, in this order: latencies of links (the job's as
+ * pathset_links has them, then the baselines'), means of their classes, and the
+ * offset of each host in each run (the job's first).
+ */
+struct model {
+    size_t nrows;
+    const struct observations *obs;
+
+    size_t m;           /* links of the job */
+    size_t n;           /* with those that only the baselines have */
+    uint32_t *link;     /* [n] of the network */
+    uint32_t *column;   /* [nlinks] where a link is, NETWORK_NONE */
+    uint32_t *class_of; /* [n] numbered from 0 */
+    size_t nclasses;
+    uint32_t *class_id;  /* [nclasses] the network's */
+    double differ;       /* typical difference of links within a class, ns */
+    double mean_sd;      /* of classes' means, a priori */
+    double *spread;      /* [nclasses] standard deviation within, ns */
+    uint32_t *offset_of; /* [nlinks] the job's, by host link; NETWORK_NONE */
+    size_t noffsets;
+    double *offset_mean; /* [noffsets] ns, of round trips */
+    double *offset_sd;
+    double *expected; /* [model_unknowns] before the job's samples, ns */
+    double scatter;   /* of the job's rows about the values expected from
+                         their classes, in spreads; at least 1 */
+    bool *covered;    /* [m] some row of the baseline crosses the link */
+    size_t uncovered; /* links that none crosses */
+    size_t baseline_rows;
+    size_t far_rows; /* baseline rows that were left out, see model.c */
+
+    /* The least squares problem: the baselines' rows, a prior for each unknown
+     * (these two are also `prior`), then the job's rows.
+     */
+    struct sparse *a, prior;
+    double *weight;             /* [rows of a] 1 / variance */
+    size_t measured;            /* rows of baselines */
+    struct lsq *before, *after; /* without and with the job's rows */
+};
+
+/* One run's rows and hosts' loopbacks. */
+struct model_run {
+    struct observations obs;
+    struct loopback_time *loopback; /* [nlinks] by host link; NULL: none */
+};
+
+/* Make the model from the job's run and those of nbase baselines; all is
+ * borrowed. 0, or -1 with err; then model_clear.
+ */
+int model_make (struct model *model, struct pathset *ps,
+                const struct model_run *job, const struct model_run *base,
+                size_t nbase, struct error *err);
+void model_clear (struct model *model);
+
+/* The functions below return -1 with errno EDOM if ill-conditioned. */
+
+/* Use the current variances of the job's observations. */
+int model_reweigh (struct model *model);
+
+/* p = V^-1 d for n vectors, one after the other, to a relative error of p; that
+ * of d' p is its square. Eight cost little more than one.
+ */
+#define MODEL_EXACT 1e-8
+#define MODEL_ROUGH 1e-5
+int model_whiten (const struct model *model, const double *d, size_t n,
+                  double tolerance, double *p);
+
+/* Draw n vectors z over the rows, a multiple of LSQ_LANES, of covariance V^-1.
+ */
+int model_draw (const struct model *model, uint64_t seed, size_t n, double *z);
+
+/* Variance of combination u [model_unknowns] before the job's samples. */
+double model_prior_variance (const struct model *model, const double *u);
+
+/* By how much a row should be slower in `run` than in `base`, by loopbacks, and
+ * the standard deviation, ns.
+ */
+double model_shift (const struct network *net, const struct observation *row,
+                    const struct model_run *run, const struct model_run *base,
+                    double *sd);
+
+/* By how much a host's loopback is slower than in the baseline, ns of a round
+ * trip. False: not known.
+ */
+bool model_loopback (const struct model *model, uint32_t link, double *ns,
+                     double *sd);
+
+/* The excess r, over the rows. */
+void model_residual (const struct model *model, double *r);
+
+static inline size_t model_unknowns (const struct model *m)
+{
+    return m->n + m->nclasses + m->noffsets;
+}
+
+/* The index of a job's row in a. */
+static inline size_t model_row (const struct model *m, size_t row)
+{
+    return m->prior.nrows + row;
+}
+
+/* u [model_unknowns]: sum of weights v (over the rows) times the rows. */
+void model_transpose (const struct model *model, const double *v, double *u);
+
+/* Any link's expected latency before the job's samples, and its standard
+ * deviation: its class's spread or, if larger, the scatter of the job's rows.
+ */
+void model_link (const struct model *model, const struct network *net,
+                 uint32_t link, double *ns, double *spread);
+
+/*
+ * Explanations
+ */
 
 enum { CAUSES_MAX = 64 };
 
@@ -43,18 +159,16 @@ struct explanation {
     double chance[SUSPECT_KINDS]; /* z that a kind's best has by chance */
 };
 
-/* Explain; model and causes are borrowed. In a healthy run, `alarms` causes are
- * found on average, over all candidates. Call explanation_clear in any case.
- * Like the functions below, return -1 with errno EDOM if the rows are too
- * ill-conditioned.
+/* Explain; model and causes are borrowed. A healthy run shows `alarms` causes
+ * on average. Then call explanation_clear. Like the functions below: -1 with
+ * errno EDOM if the rows are too ill-conditioned.
  */
 int explain (struct explanation *ex, const struct model *model,
              const struct causes *causes, double alarms);
 void explanation_clear (struct explanation *ex);
 
-/* Signatures that explain as well as cause number c does: those that a chi
- * square test does not separate from it, the best first; its own is the first.
- * Return *n of them, which the caller frees, or NULL.
+/* Signatures that a chi square test does not separate from cause number c, its
+ * own first, then the best. Return *n, which the caller frees, or NULL.
  */
 struct rival {
     size_t signature;
@@ -67,35 +181,30 @@ struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n);
 /* Replace the signature of cause number c. */
 int explain_swap (struct explanation *ex, size_t c, size_t signature);
 
-/* upper[k], for signatures that links have: an upper limit, at sd standard
- * errors, of the excess of its simplest member, with all causes in the model;
- * exact if it is more than half of `enough`. INFINITY: the rows do not
- * determine it.
+/* upper[k], for signatures of links: the most, at sd standard errors, that the
+ * simplest member may be slow, with all causes in the model; exact if more than
+ * half of `enough`. INFINITY: not determined.
  */
 int explain_bounds (struct explanation *ex, double sd, double enough,
                     double *upper);
 
-/* judge/route: find what cause c stands for, in *face. For most causes this is
- * the cause itself. For a route or a link between switches it is the most
- * likely of all such that explain it as well, and the cause becomes that one by
- * explain_swap; NULL: none of them would have such an excess. Links are more
- * likely than routes if their excess is above fail_ns. Return 0, or -1 with
- * errno EDOM.
+/* judge/route: find what cause c stands for, in *face. Usually itself; a route
+ * or a link between switches becomes the most likely of all such that explain
+ * it as well, NULL if none would have such an excess. Links are more likely if
+ * their excess is above fail_ns.
  */
 int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
                    double fail_ns, const struct member **face);
 
-/* Switches that may send messages the wrong way, if cause c is a route: at most
- * `most` of them into sw, the likeliest first. Return how many, or -1 with
- * errno EDOM.
+/* Switches that may have the wrong route of cause c, at most `most`, into sw,
+ * the likeliest first. Return how many.
  */
 int route_switches (struct explanation *ex, size_t c, const struct pathset *ps,
                     uint32_t *sw, size_t most);
 
-/* judge/loss: the link that loses messages, by likelihood. It is the link for
- * which two loss rates, one across it and one elsewhere, are the most likely
- * compared with one rate everywhere (a likelihood ratio test, S. S. Wilks
- * 1938).
+/* judge/loss: the link that loses messages. Two loss rates, across it and
+ * elsewhere, are the most likely compared with one (a likelihood ratio test, S.
+ * S. Wilks 1938).
  */
 struct loss {
     uint32_t *link;      /* [n] of the network, the likeliest first */
@@ -104,8 +213,8 @@ struct loss {
     uint64_t other_sent, other_lost; /* all other messages */
 };
 
-/* Find it. Nodes that did not answer are left out: they lose everything,
- * wherever the fault is. Return 0, or -1 with err; the caller frees loss->link.
+/* Find it, without nodes that did not answer: they lose everything. 0, or -1
+ * with err; the caller frees loss->link.
  */
 int loss_find (struct loss *loss, struct pathset *ps,
                const struct samples *samples, struct error *err);

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. judge.h has the model. The steps, in order:
+/* Notes. judge.h has the model.
  *
- * A row's time is its least repeat (samples/observe). Traffic may have added to
- * all of its repeats alike, at most as much as the row is above the model's
- * expectation. In a baseline it added at most as much as the row is above the
- * same pair's row in the job, since links do not get faster; a baseline row
- * that is far above and whose repeats show traffic gets little weight.
+ * Traffic may have added to all repeats of a row alike, at most as much as the
+ * row is above the model's expectation; in a baseline, as it is above the same
+ * pair's row in the job, since links do not get faster.
  *
- * Causes come from judge/explain, and judge/route decides what each most likely
- * is. These are not findings: a cause that no link and no detour explains; a
- * single row, unless it was measured in several rounds or shows no traffic at
- * all; a route that got faster, unless its rows show no traffic; and any cause
- * below WarnExcess (a route: below ROUTE_NS).
+ * No finding: a cause that no link and no detour explains; a single row, unless
+ * it was measured in several rounds or shows no traffic at all; a route that
+ * got faster, unless its rows show no traffic; any cause below WarnExcess (a
+ * route: ROUTE_NS).
  *
  * Basis: the estimate of a cause is w' r with weights w from the model, so its
- * prior part has the variance u' C u, where u is A' w over the links and C the
+ * prior part has the variance u' C u, with u = A' w over the links and C the
  * covariance of their latencies before the job's samples. The basis is the
  * baseline if pairs that both runs measured show more than half of the excess,
- * or else if this variance is less than a quarter of what the spread of the
- * classes alone would give, sum of (u_l spread_l)^2.
+ * or if this variance is less than a quarter of what the spread of the classes
+ * alone would give.
  */
 #include "config.h"
 #include "core/judge/judge.h"
@@ -32,7 +29,6 @@
 
 #include "core/judge/cause.h"
 #include "core/judge/explain.h"
-#include "core/judge/model.h"
 #include "core/samples/observe.h"
 #include "util/alloc.h"
 #include "util/sort.h"
@@ -46,8 +42,8 @@ enum {
     DOUBTS = 8,         /* links to be measured again */
 };
 
-/* Expected number of causes in a healthy run: without a confirm stage, with one
- * (this matters for routes; links have to exceed more anyway), and before one.
+/* Causes that a healthy run shows: without a confirm stage, with one, before
+ * one.
  */
 #define ALARMS 1e-4
 #define ALARMS_CONFIRMED 0.05
@@ -59,9 +55,8 @@ enum {
 #define KNOWN_SD 120.0      /* of a latency that is accurate enough to report */
 #define BUSY_NS 1e6         /* standard error of rows across a busy link */
 
-/* By how much a host's power profile or a process on another socket may change
- * the time of a message; and the difference of a round trip above which a wrong
- * route is reported.
+/* What a host's power profile or another socket may change; of a round trip, to
+ * report a wrong route.
  */
 #define SOFTWARE_NS 500.0
 #define ROUTE_NS 60.0
@@ -121,8 +116,8 @@ static uint64_t probe_key (size_t round, uint32_t a, uint32_t b)
            | (a < b ? b : a);
 }
 
-/* Count the plan's probes that have no sample at all. Return 0, or -1 with err
- * if a sample is not of the plan.
+/* Count the plan's probes without a sample. -1 with err: one is not of the
+ * plan.
  */
 static int check_plan (const struct plan *plan, const struct samples *samples,
                        size_t *absent, struct error *err)
@@ -323,9 +318,7 @@ static void add_path (const struct judgement *j, struct finding *f, size_t row,
     }
 }
 
-/* Add the links that a message from a switch should cross on its way to an
- * endpoint; the row has a path through the switch.
- */
+/* Add the links from a switch to an endpoint; the row's path has the switch. */
 static void add_route (const struct judgement *j, struct finding *f, size_t row,
                        const struct suspect *route)
 {
@@ -349,8 +342,8 @@ static enum suspect_kind kind_of (const struct judgement *j, size_t number)
     return j->face[number]->suspect.kind;
 }
 
-/* Add the members of a signature. Directions are suspects if the likeliest is
- * one; otherwise they are other explanations.
+/* Add the members of a signature; directions only as others, if the likeliest
+ * is no direction.
  */
 static void add_members (const struct judgement *j, struct finding *f,
                          size_t signature, bool oneway)
@@ -419,9 +412,7 @@ static size_t rows_of (const struct judgement *j, const struct cause *c)
     return j->causes.start[c->signature + 1] - j->causes.start[c->signature];
 }
 
-/* Whether the repeats of a row's pair show no traffic, in the job and in all
- * baselines.
- */
+/* Whether no run's repeats of a pair show traffic. */
 static bool is_tight (const struct judgement *j, const struct observation *o)
 {
     bool tight = o->tight;
@@ -434,9 +425,8 @@ static bool is_tight (const struct judgement *j, const struct observation *o)
     return tight;
 }
 
-/* Others' traffic, in the job or the baseline: a cause that nothing explains;
- * and, if the repeats show traffic, one in a single row while others could show
- * it too, and a route that got faster.
+/* Others' traffic: what nothing explains; and, if repeats show traffic, a
+ * single row while others could show it too, and a route that got faster.
  */
 static bool is_traffic (const struct judgement *j, size_t number)
 {
@@ -525,9 +515,7 @@ static double expected_of (const struct judgement *j, uint32_t link)
     return var < KNOWN_SD * KNOWN_SD ? m->expected[col] : NAN;
 }
 
-/* Whether the excess may come from a host that runs differently than at the
- * baseline, and no loopback can exclude this.
- */
+/* Whether it may be a host that runs differently; no loopback excludes it. */
 static bool may_be_software (const struct judgement *j, const struct finding *f)
 {
     double ns;
@@ -542,9 +530,7 @@ static bool may_be_software (const struct judgement *j, const struct finding *f)
     return false;
 }
 
-/* Whether it is the host link itself, and not the host's software, PCIe or
- * adapter.
- */
+/* Whether it is the host link, not the host's software, PCIe or adapter. */
 static bool is_cable (const struct judgement *j, const struct finding *f)
 {
     double ns;
@@ -708,9 +694,7 @@ static bool has_suspect (const struct finding *f, uint32_t link)
     return false;
 }
 
-/* Links that a wrong route may not cross are UNKNOWN, but an excess above that
- * of the route stands.
- */
+/* Links that a wrong route may not cross are UNKNOWN below its excess. */
 static void spread_doubt (struct finding *f, const struct finding *route)
 {
     if (route->kind == FINDING_ROUTE && f->kind != FINDING_ROUTE
@@ -734,9 +718,7 @@ static void judge_causes (struct judgement *j)
     for (size_t i = 0; i < v->nfindings; i++)
         for (size_t k = 0; k < v->nfindings; k++)
             spread_doubt (&v->finding[k], &v->finding[i]);
-    /* What a class has in common was removed. The remaining excess of single
-     * links may be a part of that, and of a wrong baseline: no FAIL.
-     */
+    /* the rest of single links may be a part of that: no FAIL */
     for (size_t i = 0; i < v->nfindings && j->shifted; i++)
         if (v->finding[i].level == VERDICT_FAIL)
             v->finding[i].level = VERDICT_UNKNOWN;
@@ -764,9 +746,7 @@ static void find_busy (struct judgement *j)
               COUNTED (j->unjudged, "link"));
 }
 
-/* Find hosts whose loopback is slower than at the baseline by more than
- * FailExcess.
- */
+/* Find hosts whose loopback is slower by more than FailExcess. */
 static void judge_nodes (struct judgement *j)
 {
     for (size_t k = 0; k < j->model.m; k++) {
@@ -819,8 +799,7 @@ static int judge_loss (struct judgement *j, struct error *err)
  */
 
 /* Find how much slower each link may be at most. INFINITY: no row crosses it.
- * 0: every row that crosses it also crosses links that are not in the baseline.
- * Such a link was only compared with its class, which a limit already reports.
+ * 0: all its rows cross links that are not in the baseline, a limit by itself.
  */
 static int bound_links (struct judgement *j)
 {
@@ -974,9 +953,8 @@ static void discount_busy (struct judgement *j)
     free (full);
 }
 
-/* Traffic in the baseline hides links that are slow now, but makes none look
- * slow. If a path is faster now and its repeats varied much then, there was
- * others' traffic in the baseline.
+/* Traffic in the baseline makes no link look slow. If a path is faster now and
+ * its repeats varied then, there was traffic.
  */
 static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
 {
@@ -1026,9 +1004,7 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
     return 0;
 }
 
-/* Traffic added at most the excess of a row above the expected value, to the
- * accuracy of its hosts' offsets in the run and in the baseline.
- */
+/* Traffic added at most a row's excess, as exactly as offsets are known. */
 static void bound_doubts (struct judgement *j)
 {
     const struct model *m = &j->model;
@@ -1073,9 +1049,8 @@ static void clear (struct judgement *j)
     j->base = NULL;
 }
 
-/* Distrust loopbacks that differ from the baseline's if the host's round trips
- * do not: then the host's link is a cause of the opposite size. Return whether
- * there are new ones.
+/* Distrust loopbacks that changed while the host's round trips did not: its
+ * link is a cause of the opposite size. Return whether there are new ones.
  */
 static bool distrust (struct judgement *j)
 {

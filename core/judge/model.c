@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. Unknowns are the latency x_l of every link of the job and of the
- * baselines, the mean mu_c of every class, and the offset of each host in each
- * run, the job's and the baselines':
+/* Notes. Unknowns are the latency x_l of every link, the mean mu_c of every
+ * class, and the offset of each host in each run:
  *
  *     x_l  ~ N (mu_class(l), spread_class(l)^2)
  *     mu_c ~ N (a typical value of its kind, mean_sd^2)
@@ -11,9 +10,8 @@
  *
  * Every line is a row of a sparse least squares problem (linear/lsq), of
  * precision matrix K0; its solution is the vector of expected latencies. So the
- * job's rows A have the expected RTTs A E(x) and, with their own noise N, the
- * covariance V = A K0^-1 A' + N. V is never computed; with K = K0 + A' N^-1 A,
- * Woodbury's identity is
+ * job's rows A, of noise N, have the covariance V = A K0^-1 A' + N. V is never
+ * computed; with K = K0 + A' N^-1 A, Woodbury's identity is
  *
  *     V^-1 = N^-1 - N^-1 A K^-1 A' N^-1.
  *
@@ -21,23 +19,19 @@
  * of the problem, including the job's, and u the least squares solution for
  * e_i sd_i, z = N^-1/2 e - N^-1 A u.
  *
- * Spreads: the residuals of a fit with classes' means alone show roughly how
- * much links differ (`differ`). The fit minimises absolute distances, by
- * reweighting, and of its residuals the lower third is used: slow rows change
- * neither. A first pass, with three times that as every class's spread, shows
- * which links are determined by the job and the baselines together. A class
- * with enough of them has their MAD as its spread, any other class has
- * `differ`. One or two slow links do not change a MAD.
+ * Spreads: a fit of classes' means that minimises absolute distances shows
+ * roughly how much links differ (`differ`), by the lower third of its
+ * residuals, which slow rows do not change. With three times that as every
+ * spread, a first pass shows which links are determined. A class with enough of
+ * them has their MAD as its spread, any other has `differ`.
  *
- * Far rows: the work must grow with the job, not with the site. If there are
- * more than ROWS_FREE + ROWS_PER_ROW times the job's rows, the baselines' rows
- * that are closest to the job's links are kept. First rows that share a link
- * with the job, ordered by the number of their other links; then, with the
- * links of these added to the job's, rows that share a link with them; and so
- * on. Leaving out a row increases variances but adds no bias.
+ * Far rows: the work must not grow with the site. Of too many rows the closest
+ * to the job's links are kept: those that share a link with the job, by the
+ * number of their other links; with these links, the next; and so on. Leaving
+ * out a row adds no bias.
  */
 #include "config.h"
-#include "core/judge/model.h"
+#include "core/judge/explain.h"
 
 #include <errno.h>
 #include <math.h>
@@ -116,7 +110,7 @@ static void add_link (struct model *m, uint32_t link)
 }
 
 /* Keep at most `room` of the rows that share a link with the model, the closest
- * first, and add their links to the model. Return how many were kept.
+ * first; add their links. Return how many.
  */
 static size_t keep_layer (struct model_build *b, size_t room, uint32_t *far)
 {
@@ -214,10 +208,8 @@ static struct loopback_time loopback_of (const struct model_run *run,
                          : (struct loopback_time){ .ns = NAN };
 }
 
-/* By how much a host's loopback is slower than at another time, and the
- * standard deviation of its offset. If all its messages may have waited, this
- * may be less certain than no loopback at all. Then it is ignored, unless the
- * difference is far above such waits.
+/* By how much a loopback is slower, and the standard deviation of the offset.
+ * If all its messages may have waited, it is ignored, unless it is far slower.
  */
 static struct loopback_time compare_loopbacks (struct loopback_time now,
                                                struct loopback_time before)
@@ -264,8 +256,8 @@ bool model_loopback (const struct model *m, uint32_t link, double *ns,
     return true;
 }
 
-/* The offset of a host link in a run; a new one if it has none yet. Call it for
- * one run after the other.
+/* The offset of a host link in a run, perhaps a new one. One run after the
+ * other.
  */
 static uint32_t offset_of (struct model_build *b, uint32_t run, uint32_t link)
 {
@@ -340,8 +332,7 @@ static void add_row (struct model_build *b, const struct observation *o,
     sparse_add (m->a, col, value, n);
 }
 
-/* Add the prior value y of an unknown, or of its difference to another one.
- */
+/* Add the prior value y of an unknown, or of its difference to another. */
 static void add_prior (struct model_build *b, size_t unknown, size_t other,
                        double y)
 {
@@ -417,8 +408,7 @@ int model_reweigh (struct model *m)
  * Spreads
  */
 
-/* count[c]: crossings of links of class c by a row. Return the sum of squares
- * of the crossings of its links.
+/* count[c]: a row's crossings of links of class c. Return its links' squares.
  */
 static double count_classes (const struct model *m, size_t row, double *count)
 {
@@ -434,16 +424,14 @@ static double count_classes (const struct model *m, size_t row, double *count)
     return squares;
 }
 
-/* The row of number i among those that were measured, the baselines' and the
- * job's.
- */
+/* Row i of those measured, the baselines' and the job's. */
 static size_t measured_row (const struct model *m, size_t i)
 {
     return i < m->measured ? i : model_row (m, i - m->measured);
 }
 
-/* Fit y by classes' means; a row's error is in units of one link's difference.
- * off [rows] has the errors of the last fit, and gets those of this one.
+/* Fit y by classes' means. off [rows]: errors of the last fit, then of this
+ * one, in units of one link's difference.
  */
 static int fit_classes (const struct model_build *b, double *off)
 {
@@ -482,9 +470,7 @@ static int fit_classes (const struct model_build *b, double *off)
     return rc;
 }
 
-/* Find how much links differ within their classes, roughly, and how much
- * classes may differ.
- */
+/* Find roughly how much links differ within classes, and classes may differ. */
 static int find_differences (const struct model_build *b)
 {
     struct model *m = b->m;
@@ -602,9 +588,7 @@ int model_make (struct model *m, struct pathset *ps,
             m->uncovered--;
         }
     m->expected = xcalloc (model_unknowns (m), sizeof (double));
-    /* the priors make every problem well-conditioned, unless the samples have
-     * numbers that no noise explains
-     */
+    /* ill-conditioned only by numbers that no noise explains */
     if (find_differences (&b) < 0 || estimate_spreads (&b) < 0
         || lsq_solve (m->before, b.y, LSQ_FINE, m->expected) < 0) {
         error_world (err, "the samples are too ill-conditioned to judge");

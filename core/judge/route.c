@@ -2,21 +2,18 @@
 /* Whether a cause is a slow link or a wrong route, and from which switch.
  *
  * Rows in which a link carries the messages of one endpoint only look the same
- * for both. A slow link may add any time. A wrong route adds (or saves) the
- * difference between the latencies of the links that it crosses and of those
- * that it should cross. These are about as expected, or as other causes give
- * them (detours in judge/cause). The more likely of the two is chosen.
+ * for both. But a slow link may add any time, while a wrong route adds (or
+ * saves) the difference between the latencies of the links that it crosses and
+ * should cross (detours in judge/cause).
  *
- * By Bayes, the odds of an explanation are the likelihood of the rows,
- * exp of minus half of the chi square that it misses, times the density of such
- * an excess. For a route, this density is over its detours, with the expected
- * latencies of their links and what other causes add to these. For a link, each
- * decade from EXCESS_MIN to EXCESS_MAX is equally likely. A table that differs
- * from the one that was just read is rare (ROUTE_ODDS to a slow link, a guess).
- * Equally rare is a link that is slower by less than FailExcess; and two slow
- * links, the second of which looks like a detour over the first, are even rarer
- * (CHANCE_ODDS). If a single pair shows the excess, the link is less likely. A
- * switch has the odds of all its routes.
+ * By Bayes, the odds of an explanation are the likelihood of the rows, exp of
+ * minus half of the chi square that it misses, times the density of such an
+ * excess: for a route over its detours, with the expected latencies of their
+ * links and what other causes add; for a link each decade from EXCESS_MIN to
+ * EXCESS_MAX is equally likely. Rare are a table that differs from the one just
+ * read and a link slower by less than FailExcess (ROUTE_ODDS, a guess); rarer
+ * are two slow links of which one looks like a detour over the other
+ * (CHANCE_ODDS). A switch has the odds of all its routes.
  */
 #include "config.h"
 #include "core/judge/explain.h"
@@ -72,9 +69,8 @@ static void add_links (const struct model *model, const struct network *net,
 }
 
 /* How well detours explain an excess of messages from switch sw to the
- * endpoint. A detour's excess follows from the links' expected latencies and
- * from what other causes add to arcs (more_ns [2 * nlinks]). All detours are
- * equally likely.
+ * endpoint, by the links' latencies and what other causes add to arcs (more_ns
+ * [2 * nlinks]). All detours are equally likely.
  */
 static struct detour_fit fit_detours (const struct detours *d,
                                       const struct model *model,

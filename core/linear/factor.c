@@ -6,25 +6,22 @@
  *         ( V  X )
  *
  * T, U and V are stored unchanged, a row of T next to the same row of U. The
- * Schur complement X - V T^-1 U of the other rows is small and dense. Gaussian
- * elimination with partial pivoting chooses its rows, and so those of B, and
- * gives the factors of S, the part of it that is in B.
+ * Schur complement X - V T^-1 U of all other rows is small and dense. Gaussian
+ * elimination with partial pivoting chooses its rows, and gives the factors of
+ * S, the part of it that is in B.
  *
- * The rows that are not in B, N, are few as well: a job has two rounds of them,
- * or none. With Z = N B^-1,
+ * The rows N that are not in B are few as well. With Z = N B^-1,
  *
  *     (B' B + N' N)^-1 = B^-1 (1 - Z' (1 + Z Z')^-1 Z) B'^-1.
  *
  * B alone as a preconditioner is from M. A. Saunders, "Sparse least squares by
- * conjugate gradients: a comparison of preconditioning methods", 1979; if there
- * are many rows, it takes more iterations than rows.
+ * conjugate gradients: a comparison of preconditioning methods", 1979.
  *
- * A peel is greedy. The column with the fewest rows is the next of the
- * triangle, with one of these rows; the others are put aside. If a column is in
- * one row only, none is put aside. Columns are in lists, one for each number of
- * rows. The inverse of a triangle can grow as fast as 2^n, and sometimes does:
- * chains of differences. peel_steady starts with the last rows; if a row is put
- * aside, its column counts as 0 for those before it.
+ * A peel is greedy: the column with the fewest rows is the next one of the
+ * triangle, with one of these rows; the others are put aside. Columns are in
+ * lists, one for each number of rows. The inverse of a triangle may grow as
+ * fast as 2^n: chains of differences. peel_steady starts with the last rows; a
+ * row that is put aside counts as 0 for those before it.
  */
 #include "config.h"
 #include "core/linear/factor.h"
@@ -105,8 +102,7 @@ static void remove_row (struct peeling *s, uint32_t row)
     }
 }
 
-/* Keep the row with the greatest value in the column, since it is the divisor,
- * then the shortest; put the others aside.
+/* Keep the row with the greatest divisor, then the shortest; put others aside.
  */
 static void peel_column (struct peeling *s, uint32_t col)
 {

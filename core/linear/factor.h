@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Factorisation of the normal matrix of a sparse matrix with few more rows than
- * columns: for least squares, however ill-conditioned. The method is described
- * in factor.c.
+ * columns, however ill-conditioned (the method is in factor.c).
  *
  * Most rows of a job have a link that no other row has, or only rows that were
  * removed before. Peeled off one after the other, they form a triangle, to
- * which elimination adds nothing. The rest is small: some hundreds of rows out
- * of thousands.
+ * which elimination adds nothing. The rest is small: some hundreds of rows.
  */
 #ifndef CORE_FACTOR_H
 #define CORE_FACTOR_H
@@ -22,8 +20,8 @@ enum {
     FACTOR_EXTRA_MAX = 256, /* most rows in excess of columns */
 };
 
-/* Row row[k] has column col[k], which none of row[k + 1], ..., row[n - 1] has.
- * The other rows may have anything.
+/* Row row[k] has column col[k], which none of the later rows has. The other
+ * rows may have anything.
  */
 struct peel {
     size_t n;
@@ -33,14 +31,14 @@ struct peel {
     uint32_t *other_col; /* [ncols] likewise */
 };
 
-/* Peel a matrix as long as there is a column that `most` rows or fewer have. 1
- * puts no row aside that could have a column of its own; PEEL_ALL gives the
- * largest triangle. Cost: the entries. Call peel_clear when done.
+/* Peel while there is a column that `most` rows or fewer have. 1 puts no row
+ * aside that could have a column of its own; PEEL_ALL gives the largest
+ * triangle. Cost: the entries. Call peel_clear when done.
  */
 void peel_make (struct peel *p, const struct sparse *a, size_t most);
 
-/* Put aside rows that make the inverse of the triangle grow: afterwards it maps
- * random signs to a root mean square of at most `limit` in every column.
+/* Put aside rows that make the inverse of the triangle grow: it then maps
+ * random signs to a root mean square of at most `limit`.
  */
 void peel_steady (struct peel *p, const struct sparse *a, double limit);
 
@@ -48,20 +46,17 @@ void peel_clear (struct peel *p);
 
 struct factor;
 
-/* Factorise rows of W^1/2 A; p is its peel; w NULL: all 1. All are borrowed for
- * the call only. Cost: the entries for each row that p leaves over, and these
- * rows times the square of the columns left over; also the columns times the
- * square of the rows in excess of columns. NULL with errno EDOM if A is
- * rank-deficient.
+/* Factorise rows of W^1/2 A, whose peel is p; w NULL: all 1. All are borrowed
+ * for the call only. Cost: the entries for each row left over, these rows times
+ * the square of the columns left over, and the columns times the square of the
+ * rows in excess. NULL with errno EDOM if A is rank-deficient.
  */
 struct factor *factor_create (const struct sparse *a, const double *w,
                               const struct peel *p);
 void factor_destroy (struct factor *f);
 
-/* z = (A' W A)^-1 r, up to rounding, and rz = r . z; for one vector or for
- * LSQ_LANES vectors side by side (linear/lsq.c). work is a vector like r. Cost:
- * about four times the entries, twice the square of the columns left over, and
- * twice the columns for each row in excess of columns.
+/* z = (A' W A)^-1 r, up to rounding, and rz = r . z, for one vector or for
+ * LSQ_LANES side by side; work is a vector like r.
  */
 void factor_apply (const struct factor *f, size_t lanes, const double *r,
                    double *z, double *work, double *rz);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/alloc.h"
@@ -98,8 +99,8 @@ void linalg_solve (const double *l, size_t n, double *b)
     }
 }
 
-/* Row c of u is column c of L^-1. */
-double *linalg_invert_factor (const double *l, size_t n)
+/* Row c of the result is column c of L^-1. */
+static double *invert_factor (const double *l, size_t n)
 {
     double *u = linalg_matrix (n);
 
@@ -114,8 +115,9 @@ double *linalg_invert_factor (const double *l, size_t n)
     return u;
 }
 
-double *linalg_inverse (const double *u, size_t n)
+double *linalg_inverse (const double *l, size_t n)
 {
+    double *u = invert_factor (l, n);
     double *inverse = linalg_matrix (n);
 
     for (size_t first = 0; first < n; first += BLOCK)
@@ -124,5 +126,6 @@ double *linalg_inverse (const double *u, size_t n)
                  i++)
                 inverse[i * n + j] = inverse[j * n + i]
                     = linalg_dot (u + i * n + i, u + j * n + i, n - i);
+    free (u);
     return inverse;
 }

@@ -14,9 +14,8 @@ void stats_sort (double *v, size_t n);
 double stats_quantile (const double *v, size_t n, double p);
 
 /* Standard error of the median of sorted v, for any distribution: half the
- * distance of the quantiles 1/2 +- 1 / (2 sqrt (n)), which are one standard
- * error of a share to either side (after McKean and Schrader 1984). NAN if n <
- * 2.
+ * distance of the quantiles 1/2 +- 1 / (2 sqrt (n)) (after McKean and Schrader
+ * 1984). NAN if n < 2.
  */
 double stats_median_error (const double *v, size_t n);
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes on the noise. The standard deviation of single repeats is estimated
- * from each sample's quartiles: p75 - p25 of n normal repeats is about 1.349
- * (1 - 1.25 / n) sigma (type 7 quantiles; within 5 % for n >= 2). With few
- * repeats this is a poor estimate. So the median over all samples is used with
- * the weight of twenty repeats, and the sample's own with the weight of n. With
- * less pooling, rows whose few repeats agree by chance look certain.
+/* Notes on the noise. The standard deviation of single repeats comes from each
+ * sample's quartiles: p75 - p25 of n normal repeats is about 1.349 (1 - 1.25 /
+ * n) sigma (type 7 quantiles; within 5 % for n >= 2). This is poor with few
+ * repeats: the median over all samples is used with the weight of twenty
+ * repeats, the sample's own with that of n.
  *
  * If both sides measured, their difference is a second estimate, which includes
- * errors that the repeats of a sample have in common; the greater of the two is
- * used. For n >= 3 a median has the variance pi/2 sigma^2 / (n + pi/2 - 1), the
- * mean of median and quartiles 1.13 sigma^2 / n (1.09 to 1.14, by simulation).
+ * errors that a sample's repeats have in common; the greater one is used. For n
+ * >= 3 a median has the variance pi/2 sigma^2 / (n + pi/2 - 1), the mean of
+ * median and quartiles 1.13 sigma^2 / n (1.09 to 1.14, by simulation).
  */
 #include "config.h"
 #include "core/samples/observe.h"
@@ -204,9 +203,8 @@ static void merge (struct observation *o, const struct sample *const *s,
     o->var = fmax (1 / weight, floor);
 }
 
-/* The repeats of samples of the same row: the least repeat; the least of the
- * first quartiles, and their mean; the greatest of the third quartiles; and the
- * sum of the middles.
+/* The repeats of samples of one row: the least; the least first quartile, and
+ * the mean of these; the greatest third quartile; the sum of the middles.
  */
 struct fastest {
     double least, quarter, low, most, middles;
@@ -240,8 +238,7 @@ static double spread_above (const struct fastest *f)
     return f->most - f->least;
 }
 
-/* The usual value from noise alone: the lower quartile, which traffic on some
- * samples does not change; v has room for n values.
+/* The usual value from noise alone: the lower quartile. v: room for n values.
  */
 static double usual (double (*of) (const struct fastest *f),
                      const struct fastest *f, size_t n, double *v)
@@ -280,9 +277,8 @@ static void fastest_join (struct fastest *f, const struct fastest *other)
     f->repeats += other->repeats;
 }
 
-/* By how much all repeats may have waited, if each did. For exponential waits
- * this is their mean over the number of repeats; a quarter of the waits are
- * below the gap.
+/* By how much all repeats may have waited: for exponential waits, their mean
+ * over the number of repeats. A quarter of the waits are below the gap.
  */
 static double doubt_of (const struct fastest *f, double usual_gap)
 {
@@ -292,8 +288,7 @@ static double doubt_of (const struct fastest *f, double usual_gap)
                  DOUBT_MOST);
 }
 
-/* The standard deviation of a value of one side, from the differences between
- * two sides (1.4826 times their median size over the square root of two).
+/* The standard deviation of one side's value, from the two sides' differences.
  */
 static double side_sd (const struct sample *const *s, size_t n, int quantile,
                        double *v)
@@ -369,9 +364,7 @@ static void merge_fastest (struct observations *o,
         row->doubt_ns = doubt_of (&all, gap);
         row->var = fmax (pow (o->sigma_ns, 2) + pow (row->doubt_ns, 2), floor);
         row->tight = tight.samples == all.samples;
-        /* If noise is symmetrical, the middles of rounds without traffic are
-         * more accurate than the least repeats.
-         */
+        /* with symmetrical noise, the middles without traffic are better */
         if (by_middles && tight.samples > 0 && !isnan (above)) {
             row->rtt_ns = tight.middles / (double)tight.samples - above;
             row->var
@@ -517,15 +510,13 @@ void observations_clear (struct observations *o)
  * Combine
  */
 
-/* The mean and the sum of weighted squares about it are updated with
- * each observation (West, "Updating mean and variance estimates: an improved
- * method", 1979). If the weights are right, that sum is about n - 1 for n
- * observations: its median is about n - 1 times (1 - 2 / 9 (n - 1))^3 (Wilson
- * and Hilferty, "The distribution of chi-square", 1931). The median over all
- * pairs gives the additional difference between measurement times. If each
- * pair's variance were its own scatter, pairs that show a change would have
- * almost no weight, and the solution would follow those that do not show it
- * yet.
+/* The mean and the sum of weighted squares about it are updated with each
+ * observation (West, "Updating mean and variance estimates: an improved
+ * method", 1979). If the weights are right, that sum is about n - 1: its median
+ * is n - 1 times (1 - 2 / 9 (n - 1))^3 (Wilson and Hilferty, "The distribution
+ * of chi-square", 1931). The median over all pairs gives the additional
+ * difference between times. A pair's own scatter as its variance would leave
+ * changed pairs no weight, and the solution would follow the others.
  */
 struct mean {
     uint32_t a, b;

@@ -14,22 +14,19 @@
 #include "util/error.h"
 
 /* Two more values besides the quantiles. RTT_MIDDLE is the mean of median and
- * quartiles. It scatters less than the median, and disturbances of less than a
- * quarter of the repeats affect it no more. RTT_FASTEST is the least of all
- * repeats from both sides, since traffic only ever adds. Its variance comes
- * from how well the least repeats of two sides agree in the run. It is less
- * certain if the first quartile is far above it: then the least repeat may have
- * waited, too (doubt_ns). A single repeat far below others that agree is a
- * clock step, and is ignored. If middles scatter clearly less than least
- * repeats, RTT_FASTEST is estimated from the middles of the rounds without
- * traffic.
+ * quartiles, which scatters less than the median. RTT_FASTEST is the least of
+ * all repeats from both sides, since traffic only adds; its variance comes from
+ * how well the two sides agree, and from how far the first quartile is above it
+ * (doubt_ns). A single repeat far below others that agree is a clock step, and
+ * is ignored. If middles scatter clearly less, it is estimated from the middles
+ * of the rounds without traffic.
  */
 enum { RTT_MIDDLE = RTT_COUNT, RTT_FASTEST };
 
-/* All samples of one pair in one round (RTT_FASTEST: in all rounds) together:
- * the weighted mean of those that agree with the lowest within four standard
- * deviations. A disturbance only makes an RTT longer, so if one side is higher
- * than the other, it is the one that was disturbed.
+/* All samples of one pair in one round (RTT_FASTEST: in all rounds): the
+ * weighted mean of those that agree with the lowest within four standard
+ * deviations. A disturbance only makes an RTT longer: the higher side was
+ * disturbed.
  */
 struct observation {
     uint32_t a, b;
@@ -58,9 +55,8 @@ struct observations {
     uint8_t *forth;
 };
 
-/* The accuracy of an RTT according to the instrument: in ns, and as a share of
- * a typical reading (the median). Both are independent errors; repeats do not
- * reduce them. { 0 }: from the repeats alone.
+/* The instrument's accuracy: in ns, and as a share of the median RTT;
+ * independent errors that repeats do not reduce. { 0 }: from the repeats alone.
  */
 struct accuracy {
     double ns;
@@ -69,9 +65,8 @@ struct accuracy {
 
 /* Make observations from samples of endpoints of ps: of a quantile, RTT_MIDDLE
  * or RTT_FASTEST. The variance comes from the samples' own quartiles and the
- * pooled ones (RTT_FASTEST: see above); it is at least what the accuracy gives,
- * and 1 if neither gives a value. Return 0, or -1 with err; call
- * observations_clear in both cases.
+ * pooled ones, and is at least what the accuracy gives; 1 if there is neither.
+ * 0, or -1 with err; then observations_clear.
  */
 int observe (struct observations *o, const struct pathset *ps,
              const struct samples *samples, int quantile,
@@ -94,29 +89,23 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
 int observe_rows (struct observations *o, const struct pathset *ps,
                   struct error *err);
 
-/* Combine: merge observations from many sets of samples, taken at different
- * times, into one per row. Links that no single set determines can then be
- * solved from all together, with work that grows with the number of distinct
- * rows.
- *
- * The observations so far.
+/* Combine: merge observations of many times into one per row. Links that no
+ * single set determines can then be solved from all together.
  */
 struct combine;
 struct combine *combine_create (void);
 void combine_destroy (struct combine *c);
 
-/* Add observations, all between endpoints of one set of paths, with a share, 0
- * < share <= 1, of their weight: the variance is multiplied by 1 / share, for
- * data that may be out of date.
+/* Add observations between endpoints of one set of paths, with a share, 0 <
+ * share <= 1, of their weight, for data that may be out of date.
  */
 void combine_add (struct combine *c, const struct observations *o,
                   double share);
 
-/* One observation per pair: the weighted mean, in round 0, with the variance of
- * that mean. If the observations of the typical pair scatter more than their
- * variances allow, all variances are increased by that factor. If only a few
- * pairs scatter, something changed: that shows in their means. Return 0, or -1
- * with err; call observations_clear in both cases.
+/* One observation per pair: the weighted mean, in round 0, with its variance,
+ * increased for all if the typical pair scatters more. If only a few do,
+ * something changed: that shows in their means. 0, or -1 with err; then
+ * observations_clear.
  */
 int combine_finish (const struct combine *c, const struct pathset *ps,
                     struct observations *o, struct error *err);

@@ -87,38 +87,24 @@ void samples_add_run (struct samples *s, uint32_t round)
     s->run[s->nruns++] = round;
 }
 
-/* The number of items of runs before the one that begins with a round; `first`
- * is the round of the first of n items of so many bytes.
+/* The index of the first of n items, of so many bytes, of a round or a later
+ * one; `first` is the round of the first item.
  */
-static size_t count_before (const uint32_t *first, size_t n, size_t size,
-                            uint32_t round)
+static size_t find_round (const uint32_t *first, size_t n, size_t size,
+                          uint32_t round)
 {
     size_t low = 0;
-    size_t high = n;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uint32_t of;
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+        const void *of = (const char *)first + middle * size;
 
-        memcpy (&of, (const char *)first + middle * size, sizeof (of));
-        if (of < round)
+        if (*(const uint32_t *)of < round)
             low = middle + 1;
         else
-            high = middle;
+            n = middle;
     }
     return low;
-}
-
-/* The index of the first of *n such items of the rounds from .. to - 1. *n
- * becomes their number.
- */
-static size_t find_rounds (const uint32_t *first, size_t *n, size_t size,
-                           uint32_t from, uint32_t to)
-{
-    size_t before = count_before (first, *n, size, from);
-
-    *n = count_before (first, *n, size, to) - before;
-    return before;
 }
 
 struct samples samples_run (const struct samples *s, size_t i)
@@ -127,12 +113,22 @@ struct samples samples_run (const struct samples *s, size_t i)
     uint32_t from = i > 0 ? s->run[i - 1] : 0;
     uint32_t to = i < s->nruns ? s->run[i] : UINT32_MAX;
 
-    if (s->nsamples > 0)
-        run.sample += find_rounds (&s->sample->round, &run.nsamples,
-                                   sizeof (*s->sample), from, to);
-    if (s->nloopbacks > 0)
-        run.loopback += find_rounds (&s->loopback->round, &run.nloopbacks,
-                                     sizeof (*s->loopback), from, to);
+    if (s->nsamples > 0) {
+        const uint32_t *round = &s->sample->round;
+        size_t size = sizeof (*s->sample);
+        size_t first = find_round (round, s->nsamples, size, from);
+
+        run.sample += first;
+        run.nsamples = find_round (round, s->nsamples, size, to) - first;
+    }
+    if (s->nloopbacks > 0) {
+        const uint32_t *round = &s->loopback->round;
+        size_t size = sizeof (*s->loopback);
+        size_t first = find_round (round, s->nloopbacks, size, from);
+
+        run.loopback += first;
+        run.nloopbacks = find_round (round, s->nloopbacks, size, to) - first;
+    }
     run.nruns = 0;
     return run;
 }
@@ -435,100 +431,78 @@ static int check_run (struct reader *r, uint32_t round, uint32_t before,
     return 0;
 }
 
-static int read_host (struct reader *r, const json_t *from, const char *where,
-                      int which)
+/* Read item `from` of a list. */
+static int read_item (struct reader *r, int which, const json_t *from,
+                      const char *where)
 {
+    struct samples *s = r->samples;
     const char *host = json_string_value (from);
-
-    if (!host || !text_is_hostname (host))
-        return error_input (r->err, "%s is not a host name", where);
-    samples_add_host (r->samples, host, which == ANSWERED);
-    return 0;
-}
-
-static int read_node (struct reader *r, const json_t *from, const char *where,
-                      int which)
-{
-    struct node n = { 0 };
-
-    (void)which;
-    if (read_fields (r, node_fields, from, where, &n) < 0
-        || node_check (&n, where, r->err) < 0)
-        return -1;
-    if (!*n.host)
-        return error_input (r->err, "%s.host is missing", where);
-    samples_add_node (r->samples, &n);
-    return 0;
-}
-
-static int read_run (struct reader *r, const json_t *from, const char *where,
-                     int which)
-{
-    const struct samples *s = r->samples;
     json_int_t round = json_integer_value (from);
-
-    (void)which;
-    if (round <= (s->nruns > 0 ? s->run[s->nruns - 1] : 0)
-        || round > ROUNDS_MAX)
-        return error_input (r->err, "%s is not a round after the one before",
-                            where);
-    samples_add_run (r->samples, (uint32_t)round);
-    return 0;
-}
-
-static int read_probe (struct reader *r, const json_t *from, const char *where,
-                       int which)
-{
-    struct samples *s = r->samples;
+    struct node node = { 0 };
     struct sample x = { 0 };
-
-    (void)which;
-    if (read_fields (r, sample_fields, from, where, &x) < 0)
-        return -1;
-    if (!strcmp (r->name[x.a], r->name[x.b]))
-        return error_input (r->err, "%s: a and b are the same", where);
-    if (x.lost > x.sent)
-        return error_input (r->err, "%s: lost is more than sent", where);
-    if ((x.lost < x.sent && read_rtt (r, x.rtt_ns, from, where) < 0)
-        || (s->nsamples > 0
-            && check_run (r, x.round, s->sample[s->nsamples - 1].round, where)
-                   < 0))
-        return -1;
-    samples_add (s, &x);
-    return 0;
-}
-
-static int read_loopback (struct reader *r, const json_t *from,
-                          const char *where, int which)
-{
-    struct samples *s = r->samples;
     struct loopback l = { 0 };
 
-    (void)which;
-    if (read_fields (r, loopback_fields, from, where, &l) < 0
-        || read_rtt (r, l.rtt_ns, from, where) < 0
-        || (s->nloopbacks > 0
-            && check_run (r, l.round, s->loopback[s->nloopbacks - 1].round,
-                          where)
-                   < 0))
-        return -1;
-    samples_add_loopback (s, &l);
-    return 0;
+    switch (which) {
+    case ANSWERED:
+    case MISSING:
+        if (!host || !text_is_hostname (host))
+            return error_input (r->err, "%s is not a host name", where);
+        samples_add_host (s, host, which == ANSWERED);
+        return 0;
+    case KNOWN:
+        if (read_fields (r, node_fields, from, where, &node) < 0
+            || node_check (&node, where, r->err) < 0)
+            return -1;
+        if (!*node.host)
+            return error_input (r->err, "%s.host is missing", where);
+        samples_add_node (s, &node);
+        return 0;
+    case RUNS:
+        if (round <= (s->nruns > 0 ? s->run[s->nruns - 1] : 0)
+            || round > ROUNDS_MAX)
+            return error_input (
+                r->err, "%s is not a round after the one before", where);
+        samples_add_run (s, (uint32_t)round);
+        return 0;
+    case PROBES:
+        if (read_fields (r, sample_fields, from, where, &x) < 0)
+            return -1;
+        if (!strcmp (r->name[x.a], r->name[x.b]))
+            return error_input (r->err, "%s: a and b are the same", where);
+        if (x.lost > x.sent)
+            return error_input (r->err, "%s: lost is more than sent", where);
+        if ((x.lost < x.sent && read_rtt (r, x.rtt_ns, from, where) < 0)
+            || (s->nsamples > 0
+                && check_run (r, x.round, s->sample[s->nsamples - 1].round,
+                              where)
+                       < 0))
+            return -1;
+        samples_add (s, &x);
+        return 0;
+    default:
+        if (read_fields (r, loopback_fields, from, where, &l) < 0
+            || read_rtt (r, l.rtt_ns, from, where) < 0
+            || (s->nloopbacks > 0
+                && check_run (r, l.round, s->loopback[s->nloopbacks - 1].round,
+                              where)
+                       < 0))
+            return -1;
+        samples_add_loopback (s, &l);
+        return 0;
+    }
 }
 
 static const struct {
     const char *in, *key;
     size_t max;
     bool later; /* since version 2 */
-    int (*read) (struct reader *r, const json_t *item, const char *where,
-                 int which);
 } lists[LISTS] = {
-    [ANSWERED] = { "nodes", "answered", HOSTS_MAX, false, read_host },
-    [MISSING] = { "nodes", "missing", HOSTS_MAX, false, read_host },
-    [KNOWN] = { "nodes", "known", HOSTS_MAX, true, read_node },
-    [RUNS] = { NULL, "runs", ROUNDS_MAX, true, read_run },
-    [PROBES] = { NULL, "probes", SAMPLES_MAX, false, read_probe },
-    [LOOPBACKS] = { NULL, "loopbacks", LOOPBACKS_MAX, true, read_loopback },
+    [ANSWERED] = { "nodes", "answered", HOSTS_MAX, false },
+    [MISSING] = { "nodes", "missing", HOSTS_MAX, false },
+    [KNOWN] = { "nodes", "known", HOSTS_MAX, true },
+    [RUNS] = { NULL, "runs", ROUNDS_MAX, true },
+    [PROBES] = { NULL, "probes", SAMPLES_MAX, false },
+    [LOOPBACKS] = { NULL, "loopbacks", LOOPBACKS_MAX, true },
 };
 
 static int read_lists (struct reader *r, const json_t *json)
@@ -554,8 +528,7 @@ static int read_lists (struct reader *r, const json_t *json)
 
             snprintf (where, sizeof (where), "%s%s%s[%zu]", name ? name : "",
                       name ? "." : "", key, i);
-            if (lists[which].read (r, json_array_get (list, i), where, which)
-                < 0)
+            if (read_item (r, which, json_array_get (list, i), where) < 0)
                 return -1;
         }
     }

@@ -36,10 +36,9 @@ struct sample {
     double rtt_ns[RTT_COUNT]; /* unused if lost == sent */
 };
 
-/* The repeats of an endpoint's messages to itself, through its adapter and over
- * no cable: the time of a host's processes, its buses and its adapter. Times
- * are one way, a message sent and received once: exactly this time is in a
- * round trip to another host, which sends once and receives once.
+/* An endpoint's messages to itself, through its adapter and over no cable.
+ * Times are one way: exactly this is in a round trip to another host, which
+ * sends once and receives once.
  */
 struct loopback {
     uint32_t end;   /* endpoint of the pathset */

@@ -206,11 +206,6 @@ double noise_way_ns (const struct noise *n, uint32_t from, uint32_t slice,
     return ns;
 }
 
-double noise_way_loss (const struct noise *n)
-{
-    return 1 - sqrt (1 - n->kind->loss_share);
-}
-
 /*
  * Samples
  */

@@ -19,11 +19,8 @@
 #include "util/rng.h"
 
 /* Noise: what is added to the latencies of links in a round trip, as on a real
- * site. Each kind of noise has a name; a run draws from it which hosts and arcs
- * are affected.
- *
- * Times are of round trips. The values are guesses at what is usual: no
- * threshold of the judge depends on them.
+ * site. A run draws which hosts and arcs are affected. Times are of round
+ * trips; they are guesses, on which no threshold of the judge depends.
  */
 struct noise_kind {
     const char *name;
@@ -72,14 +69,12 @@ double noise_message_ns (const struct noise *n, uint32_t a, uint32_t b,
                          uint32_t round, const uint32_t *arc, int narcs,
                          struct rng *rng);
 
-/* The same for one direction, from an endpoint along these arcs: there and back
- * together equal noise_message_ns, but without loss and clock steps. `slice`
- * divides time as a round does. And the probability that a message is lost in
- * one direction.
+/* The same for one direction, from an endpoint: there and back together equal
+ * noise_message_ns, without loss and clock steps. `slice` divides time as a
+ * round does.
  */
 double noise_way_ns (const struct noise *n, uint32_t from, uint32_t slice,
                      const uint32_t *arc, int narcs, struct rng *rng);
-double noise_way_loss (const struct noise *n);
 
 struct simulate_options {
     double noise_ns;         /* standard deviation of one RTT; 0: none */
@@ -88,18 +83,15 @@ struct simulate_options {
     const struct noise *noise; /* in addition; NULL: none */
     unsigned int repeats;    /* from each side, at least 1 */
     uint64_t seed;
-    /* [endpoints] time of a message to itself: loopbacks are measured before,
-     * between and after the rounds, for all endpoints, with the noise of hosts
-     * and messages; NULL: no loopbacks
+    /* [endpoints] time of a message to itself, before, between and after the
+     * rounds, with the noise of hosts; NULL: no loopbacks
      */
     const double *loopback_ns;
 
     /* faults and traffic; NULL if there are none */
     const double *arc_ns; /* [2 * nlinks] extra time of one direction */
-    /* [nlinks] probability that a message waits at a link for others' messages,
-     * by an exponential with mean busy_ns. In each pass it is multiplied by a
-     * number uniform over [0, 2), the same for all messages that cross the
-     * link.
+    /* [nlinks] probability that a message waits for others', by an exponential
+     * with mean busy_ns; in each pass times a number uniform over [0, 2)
      */
     const double *busy;
     double busy_ns;

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Switches whose links are all slow by the same amount.
  *
- * A switch adds to a round trip by two of its links, so the column of a switch
- * is half the sum of those of its links, and no probes can resolve a slow
- * switch from links that all happen to be slow. But it is unlikely that all are
- * slow by the same amount. So a common excess of a switch's links over their
- * classes is tested, and reported for the switch.
+ * The column of a switch is half the sum of those of its links, so no probes
+ * can resolve a slow switch from links that all happen to be slow. But that is
+ * unlikely. So a common excess is tested, and reported for the switch.
  *
- * The excess of a link is its latency minus the median of its class;
- * that of a switch is the median over its links. One slow link does not change
- * that, nor does a slow neighbour, with which a switch usually shares only one
- * link. Its variance is that of a median of k, pi / 2 times the class's
- * spread^2 / k, plus the variance of the mean of these links in the solution.
- * The spread is the class's MAD.
+ * The excess of a link is its latency minus the median of its class; that of a
+ * switch is the median over its links, which neither one slow link nor a slow
+ * neighbour changes. Its variance is that of a median of k, pi / 2 times the
+ * class's spread^2 (MAD) / k, plus the variance of the mean of these links in
+ * the solution.
  *
  * The switch with the most standard errors is taken, if this is more than
- * chance gives for so many tested switches, and if three of four of its links
- * have more than half its excess. What it explains is subtracted, and the
- * search is repeated.
+ * chance gives for so many switches, and if three of four of its links have
+ * more than half its excess. What it explains is subtracted, and so on.
  */
 #include "config.h"
 #include "core/solve/solution.h"

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. Tukey's estimate has several minima. So its iteration starts from
- * Huber's result, which has only one, and keeps the scale found there.
- * (Holland, Welsch, "Robust regression using iteratively reweighted
- * least-squares", 1977.)
+ * Huber's result and keeps that scale. (Holland, Welsch, "Robust regression
+ * using iteratively reweighted least-squares", 1977.)
  *
  * The residual of a row depends on the row's own weight. With leverage h = 1 -
  * share and q = h / (1 - h), the residual of a row that the fit ignores is 1 +
  * q times that of a row with full weight, and (1 + q) / (1 + f q) times as
- * large with a factor f. The residual that is tested is the one without the
- * row's own influence, for any f, in units of its standard deviation, sqrt (1 +
- * q).
- *
- * Rows with lower weights make the others less redundant than their share, and
- * their residuals and the scale smaller, so more rows seem not to fit. If the
- * noise is known, this stops at once.
+ * large with a factor f. What is tested is the residual without the row's own
+ * influence, in units of its standard deviation, sqrt (1 + q).
  *
  * In a plan with few redundant rows an outlier has a small residual, and its
- * neighbours get a part of it: no method can then find the outlier well. More
- * repeats per probe help more.
+ * neighbours get a part of it: more repeats per probe help more.
  */
 #include "config.h"
 #include "core/solve/solve.h"

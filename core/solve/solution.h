@@ -4,10 +4,9 @@
  * Made by solve/solve. Written for people and tools. File: JSON, kind
  * "solution".
  *
- * A latency is the one-way time over a cable plus half the crossing of the
- * device at either end, in ns, the mean of the two directions; a pair's RTT is
- * row . latency. A value that is not determined is NAN here and null in the
- * file.
+ * A latency is the one-way time over a cable plus half the crossing of either
+ * device, in ns, the mean of the two directions; a pair's RTT is row . latency.
+ * What is not determined is NAN here and null in the file.
  */
 #ifndef CORE_SOLUTION_H
 #define CORE_SOLUTION_H
@@ -88,9 +87,9 @@ int solution_write (const struct solution *s, const struct pathset *ps,
  */
 json_t *solution_json (const struct solution *s, const struct pathset *ps);
 
-/* Fill the switches of the solution from its links (excess.c). Link i of the
- * solution is unknown unknown[i] of the covariance, NETWORK_NONE if it is not
- * determined; factor is that of variances, NAN if it is not known.
+/* Fill the switches from the links (excess.c). Link i of the solution is
+ * unknown unknown[i] of the covariance, or NETWORK_NONE; factor: of variances,
+ * or NAN.
  */
 struct covariance;
 void excess_find (struct solution *s, const struct network *net,

@@ -1,47 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes on the method.
  *
- * Let A be the measured rows, t their RTTs, x the links' latencies, all in ns
- * with A x = t up to noise. A usually has less than full column rank: only
- * combinations of links are determined. Let R be the reduced row echelon form
- * of A and P its pivot columns; R's rows are the simplest combinations that are
- * determined: those with one entry are links, the others groups. Since R has
- * the identity in its pivot columns,
+ * Let A be the measured rows, t their RTTs, x the links' latencies, A x = t up
+ * to noise. A usually has less than full column rank: only combinations of
+ * links are determined. Let R be the reduced row echelon form of A and P its
+ * pivot columns; R's rows with one entry are determined links, the others
+ * groups. Since R has the identity in its pivot columns,
  *
  *     A = A_P R     and so     A x = A_P y     with y = R x,
  *
  * exactly, where A_P (the columns of A at the pivots) is sparse, has small
- * integers, and is of full column rank. So the arithmetic does not need R's
- * coefficients, which can be large fractions: least squares for y is
+ * integers, and is of full column rank. So R's coefficients, perhaps large
+ * fractions, are not needed: least squares for y is
  *
  *     A_P' W A_P y = A_P' W t,     W = diag (1 / variance),
  *
- * solved by conjugate gradients (linear/lsq), to a fraction of the noise, or to
- * the last digit if there is no noise. Any row a in the span has the latency
- * a_P . y, of variance a_P' C a_P with C = (A_P' W A_P)^-1: this is the RTT of
- * every pair, if the rank is full, even if its links are not resolved. If the
- * rank is the number of columns, y is x and R is not needed.
+ * solved by linear/lsq to a fraction of the noise. Any row a in the span has
+ * the latency a_P . y, of variance a_P' C a_P with C = (A_P' W A_P)^-1: this is
+ * the RTT of every pair, if the rank is full, even if its links are not
+ * resolved.
  *
- * Cost: some dozens of times the entries of the rows, more if the plan has no
- * redundant rounds; the standard errors about ten times that, or rank^3 / 2 if
- * they are exact (linear/covariance). Only R can take long: rows that determine
- * few links leave groups of thousands. R is needed neither for P nor to find
- * the determined links, where a random null vector is 0; so if R takes too much
- * work, there are no groups. If there are enough rows, a random z is solved for
- * first: A determines all links if and only if the solution for A z is z.
+ * Only R can take long: rows that determine few links leave groups of
+ * thousands. R is needed neither for P nor to find the determined links, where
+ * a random null vector is 0; so if R takes too much work, there are no groups.
+ * If there are enough rows, a random z is solved for first: A determines all
+ * links if and only if the solution for A z is z.
  *
- * The standard errors are those of the noise. If links changed between the
- * measurements, rows contradict each other, and the estimates of the links that
- * they cross are less accurate than the noise suggests. With `local` each
- * link's variance is multiplied by the mean square residual of the rows across
- * it, in units of the noise and of the share of its variance that residuals
- * have. MISFIT_PRIOR rows that fit are added, because a few rows are a poor
- * estimate.
+ * If links changed between the measurements, rows contradict each other more
+ * than the noise suggests. With `local` each link's variance is multiplied by
+ * the mean square residual of the rows across it, in units of the noise and of
+ * the share of its variance that residuals have, with MISFIT_PRIOR rows that
+ * fit added.
  *
- * If the repeats have no spread at all (simulated without noise, or single
- * repeats), all rows have the same weight and the variance is estimated from
- * the residual, if there are more rows than the rank; otherwise no standard
- * error is known.
+ * Without any spread of the repeats all rows have the same weight, and the
+ * variance is estimated from the residual, if there are more rows than the
+ * rank; otherwise no standard error is known.
  */
 #include "config.h"
 #include "core/solve/solve.h"
@@ -140,8 +133,8 @@ static size_t pivots (const struct system *s, const uint32_t *col,
     return k;
 }
 
-/* A row, to be sorted by length and then by its entries: the groups must not
- * depend on the order in which rows were measured.
+/* A row, to be sorted by length and then by its entries: groups must not depend
+ * on the order of measuring.
  */
 struct by_length {
     size_t n;
@@ -213,8 +206,8 @@ static int eliminate (struct system *s, const struct sparse *a, size_t i)
     return rref_work (s->form) > s->work_max;
 }
 
-/* Find the unknowns, and what is determined. s->form remains if it can be
- * reduced with little work. Return 0; 1 with err if all is too much work.
+/* Find the unknowns, and what is determined; s->form remains if it is reduced
+ * with little work. 0; 1 with err if all is too much work.
  */
 static int make_form (struct system *s, const struct sparse *rows,
                       struct error *err)
@@ -230,8 +223,7 @@ static int make_form (struct system *s, const struct sparse *rows,
         return 0;
     a = sort_rows (rows);
     s->form = rref_create (ncols);
-    /* rows that have a column of their own come last, when adding them costs
-     * nothing; short rows come first before these
+    /* short rows first; rows with a column of their own last: they cost nothing
      */
     peel_make (&p, a, 1);
     for (size_t i = 0; i < p.nrows && rc == 0; i++)
@@ -268,9 +260,7 @@ static int ill_conditioned (struct error *err)
     return error_world (err, "the rows are too ill-conditioned to solve");
 }
 
-/* Set up for rows of weights w; takes ownership of both. Return value as
- * make_form, or -1 with err.
- */
+/* Set up for rows of weights w; takes both. As make_form, or -1 with err. */
 static int system_make (struct system *s, struct sparse *rows, double *w,
                         bool determined, struct error *err)
 {
@@ -342,10 +332,9 @@ static double misfit (const struct system *s, const double *t, const double *y)
     return sum;
 }
 
-/* Find y. With few unknowns: to the last digit. Otherwise close to the minimum
- * in units of the noise, which is 1, or of the residual if the noise is not
- * known; without noise or redundancy this gives all digits, too. *tolerance is
- * set to the final one.
+/* Find y. With few unknowns: to the last digit. Otherwise close in units of the
+ * noise, which is 1, or of the residual if the noise is not known. *tolerance
+ * is set to the final one.
  */
 static int find_minimum (const struct system *s, const double *t, bool noisy,
                          double *y, double *tolerance)
@@ -406,9 +395,7 @@ static int least_squares (struct system *s, const double *t, bool noisy,
     return *c ? 0 : -1;
 }
 
-/* Fill in the residual and what follows from it. Return the factor of
- * variances.
- */
+/* Fill in the residual and what follows; return the factor of variances. */
 static double assess (struct solution *sol, const struct system *s,
                       const double *t, bool noisy, const double *y)
 {
@@ -475,9 +462,7 @@ static double stderr_of (const struct covariance *c, double factor, size_t i)
     return c ? sqrt (factor * covariance_variance (c, i)) : NAN;
 }
 
-/* Fill in the determined links; where[i] is the unknown of link i of the
- * solution, or NETWORK_NONE.
- */
+/* The determined links; where[i]: unknown of link i, or NETWORK_NONE. */
 static void fill_links (struct solution *sol, const struct system *s,
                         const double *y, const struct covariance *c,
                         double factor, uint32_t *where)

@@ -42,12 +42,11 @@ enum {
     SOLVE_GROUP_MAX = 64,   /* links of a group that is listed */
 };
 
-/* Solve for the links of the set. Samples that were all lost are left out: the
- * rank may then be less than planned. Above SOLVE_EXACT_MAX unknowns, a
- * standard error that is not among the greatest is accurate to about 9 %. NULL
- * with err if nothing was measured, a path is broken, or it would take minutes
- * to find what is determined. Groups of more than SOLVE_GROUP_MAX links are not
- * listed, and no groups if it takes long to find them.
+/* Solve for the links of the set. Samples that were all lost are left out.
+ * Above SOLVE_EXACT_MAX unknowns, most standard errors are accurate to about 9
+ * %. NULL with err if nothing was measured, a path is broken, or it would take
+ * minutes to find what is determined. Groups of more than SOLVE_GROUP_MAX links
+ * are not listed, nor any if it takes long to find them.
  */
 struct solution *solve (struct pathset *ps, const struct samples *samples,
                         const struct solve_options *opts, struct error *err);
@@ -61,22 +60,19 @@ struct solution *solve_observations (struct pathset *ps,
                                      struct error *err);
 
 /* Predict the standard errors that a plan gives: root mean square and greatest
- * over determined links and groups, in units of the standard error of one RTT.
- * Both are 0 for an empty plan, and for a job that would take more than about a
- * second: its groups are too large to find, or its rows ill-conditioned. The
- * first is accurate to 1 %, the second to a few. Return 0, or -1 with err.
+ * over determined links and groups, in standard errors of one RTT. Both are 0
+ * for an empty plan, and where it would take more than about a second. The
+ * first is accurate to 1 %, the second to a few. 0, or -1 with err.
  */
 int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
                    double *max, struct error *err);
 
-/* Lower the weights w [nrows] in place and move y, the solution for the given
- * weights, to the solution for the new ones, by iteratively reweighted least
- * squares. A residual is in units of its own standard deviation, for which
- * share [nrows] is the redundancy of the rows (covariance_redundancy), and of
+/* Lower the weights w [nrows] in place and move y to the solution for them, by
+ * iteratively reweighted least squares. A residual is in its own standard
+ * deviations, by the redundancy share [nrows] (covariance_redundancy), and in
  * the scale of the residuals: 1.4826 times their median size, at least
  * scale_min: 1 if the weights are those of the noise, else 0. A row of less
- * than a tenth redundancy is not judged by its residual and keeps its weight.
- * Return 0, or -1 with errno EDOM, as lsq_solve.
+ * than a tenth redundancy keeps its weight. 0, or -1 with errno EDOM.
  */
 int robust_solve (const struct sparse *a, const double *t, const double *share,
                   enum robust method, double scale_min, double tolerance,

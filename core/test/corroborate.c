@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "core/judge/corroborate.h"
+#include "core/judge/judge.h"
 
 #include <stdlib.h>
 #include <string.h>

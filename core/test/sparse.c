@@ -74,7 +74,6 @@ static double *dense_covariance (const struct sparse *a, const double *w)
 {
     double *d = dense (a);
     double *k = linalg_matrix (a->ncols);
-    double *u;
     double *c;
 
     if (!k)
@@ -85,12 +84,10 @@ static double *dense_covariance (const struct sparse *a, const double *w)
                 k[p * a->ncols + q]
                     += w[i] * d[i * a->ncols + p] * d[i * a->ncols + q];
     if (linalg_cholesky (k, a->ncols) < 0
-        || !(u = linalg_invert_factor (k, a->ncols))
-        || !(c = linalg_inverse (u, a->ncols)))
+        || !(c = linalg_inverse (k, a->ncols)))
         abort ();
     free (d);
     free (k);
-    free (u);
     return c;
 }
 

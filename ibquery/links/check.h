@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/judge/corroborate.h"
+#include "core/judge/judge.h"
 #include "ibquery/fabric.h"
 #include "ibquery/links/counters.h"
 

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/judge/corroborate.h"
 #include "core/judge/judge.h"
 #include "ibquery/fabric.h"
 #include "ibquery/ports.h"

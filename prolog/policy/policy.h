@@ -108,7 +108,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/judge/corroborate.h"
+#include "core/judge/judge.h"
 #include "core/judge/verdict.h"
 #include "util/error.h"
 #include "util/site.h"

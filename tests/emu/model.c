@@ -576,7 +576,8 @@ int64_t model_bytes_ns (const struct emu_model *m, uint32_t arc, size_t bytes)
 
 bool model_lost (const struct emu_model *m, struct rng *rng)
 {
-    if (m->day && rng_uniform (rng) < noise_way_loss (m->day))
+    /* a round trip has two ways to be lost */
+    if (m->day && rng_uniform (rng) < 1 - sqrt (1 - m->kind->loss_share))
         return true;
     return m->loss > 0 && rng_uniform (rng) < m->loss;
 }
