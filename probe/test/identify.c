@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ibquery/nodemap.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/nodemap.h"
 #include "tests/tap.h"
