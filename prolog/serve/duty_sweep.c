@@ -71,14 +71,14 @@ static int64_t *find_ages (struct service *s, struct error *err)
 }
 
 /* What all audits together leave undetermined; NULL with err. */
-static uint64_t *find_open (struct service *s, int64_t now, struct error *err)
+static double *find_open (struct service *s, int64_t now, struct error *err)
 {
     const struct ledger_ageing ageing = {
         .quantile = RTT_MIDDLE, .now = now, .until = INT64_MAX,
     };
     struct pathset *all = fabric_pathset_lids (s->fabric, NULL, 0, err);
     struct observations o = { 0 };
-    uint64_t *unknown = NULL;
+    double *unknown = NULL;
 
     if (all
         && (ledger_combine (s->ledger, all, &ageing, &o, err) == 0
@@ -128,7 +128,7 @@ int duty_sweep (struct service *s, struct error *err)
         .seed = (uint64_t)now,
     };
     int64_t *measured = NULL;
-    uint64_t *unknown = NULL;
+    double *unknown = NULL;
     int rc = in.every_s ? service_may_audit (s, LEDGER_SWEEP, err) : 0;
 
     s->untried = rc == 0;

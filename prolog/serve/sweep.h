@@ -29,7 +29,7 @@ struct sweep_input {
     struct pathset *ps;      /* all endpoints of idle hosts, and no others, each
                                 host's together */
     const int64_t *measured; /* [links] time of the newest; SWEEP_NEVER */
-    const uint64_t *unknown; /* [links] of sweep_unknown; NULL: do not search
+    const double *unknown;   /* [links] of sweep_unknown; NULL: do not search
                                 for unresolved links */
     int64_t now;
     int64_t every_s;         /* > 0: a link is due this long after it was
@@ -54,13 +54,16 @@ int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
                   struct error *err);
 void sweep_clear (struct sweep_plan *s);
 
-/* What the measurements leave undetermined, as a random null vector z [nlinks]
- * modulo PRIME (core/plan/rref): row . z is 0 for the round trips that they
- * determine, and for others only by chance. Sorts the measurements. Cost: an
- * elimination, but at most some seconds: measurements after that do not
- * count.
+/* What the measurements leave undetermined, as a random vector z [nlinks] of
+ * their null space: row . z is 0 for the round trips that they determine, and
+ * for others only by chance. Cost: some dozens of passes over the entries of
+ * the rows, at most about a second: after that, combinations that are poorly
+ * determined count as undetermined too.
  */
-void sweep_unknown (struct observations *o, size_t nlinks, uint64_t seed,
-                    uint64_t *z);
+void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
+                    double *z);
+
+/* |row . z| above this is undetermined. */
+#define SWEEP_OPEN 1e-3
 
 #endif /* PROLOG_SWEEP_H */
