@@ -782,7 +782,7 @@ int main (int argc, char **argv)
     }
     print_command (argc, argv);
     printf (", %zu trials, %s:\n\n", args.trials,
-            routing_name (args.routing));
+            routing_names[args.routing]);
     argv += optind;
     for (size_t i = 0; argv[i]; i++) {
         struct condition of;

@@ -212,9 +212,11 @@ struct samples *truth_measure (const struct truth *t, const struct pathset *ps,
 
 enum routing routing_argument (const char *word)
 {
-    int routing = routing_find (word);
+    int routing = 0;
 
-    if (routing < 0) {
+    while (routing_names[routing] && strcmp (routing_names[routing], word))
+        routing++;
+    if (!routing_names[routing]) {
         fprintf (stderr, "%s: no routing '%s'\n", program_invocation_short_name,
                  word);
         exit (2);

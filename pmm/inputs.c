@@ -149,15 +149,12 @@ struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
     return need (m);
 }
 
-int inputs_stat (void *field, const char *value, struct error *err)
+int inputs_length (void *field, const char *value, struct error *err)
 {
-    int stat = series_find (series_stat_names, value);
+    static uint64_t length;
 
-    if (stat < 0)
-        return error_input (err, "'%.40s' is none of min, p25, median, p75, "
-                                 "max, mean, sd", value);
-    *(int *)field = stat;
-    return 0;
+    *(const uint64_t **)field = &length;
+    return opt_u64 (&length, value, err);
 }
 #endif
 

@@ -165,8 +165,8 @@ struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
                                        const uint64_t *length,
                                        enum series_stat stat);
 
-/* An option's setter for an int: the statistic (enum series_stat) by name. */
-int inputs_stat (void *field, const char *value, struct error *err);
+/* The setter of --length: sets a const uint64_t *. */
+int inputs_length (void *field, const char *value, struct error *err);
 
 /* Read n files. Return 0, or -1 with err; call baselines_clear in both cases.
  */

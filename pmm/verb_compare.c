@@ -17,8 +17,9 @@ static struct compare_words {
 
 #define FIELD(name) offsetof (struct compare_words, name)
 static const struct opt options[] = {
-    { "stat", 0, "NAME", inputs_stat, FIELD (stat),
-      "compare this of each pair: min, p25, median (default), mean, ..." },
+    { "stat", 0, "NAME", NULL, FIELD (stat),
+      "compare this of each pair: min, p25, median (default), mean, ...",
+      OPT_ROWS (series_stat_names) },
     { "run-a", 0, "N", opt_int, FIELD (run[0]), "the N-th run of A: 1" },
     { "run-b", 0, "N", opt_int, FIELD (run[1]),
       "the N-th of B: 1; where there is no B, of A: 2" },

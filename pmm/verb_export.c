@@ -64,14 +64,6 @@ static const struct export_format {
     { 0 },
 };
 
-static int set_length (void *field, const char *value, struct error *err)
-{
-    static uint64_t length;
-
-    *(const uint64_t **)field = &length;
-    return opt_u64 (&length, value, err);
-}
-
 #define FIELD(name) offsetof (struct export_words, name)
 static const struct opt options[] = {
     { "format", 0, "F", NULL, FIELD (format),
@@ -82,10 +74,11 @@ static const struct opt options[] = {
       "of the fabric these hosts, node[01-16], or @FILE (default: all)" },
     { "series", 0, "FILE", opt_string, FIELD (series),
       "latencies of pairs: a series, or what 'pmm solve --pairs' wrote" },
-    { "length", 0, "N", set_length, FIELD (length),
+    { "length", 0, "N", inputs_length, FIELD (length),
       "by messages of so many bytes (default: the least)" },
-    { "stat", 0, "NAME", inputs_stat, FIELD (stat),
-      "of the repeats: min, p25, ... (default: median)" },
+    { "stat", 0, "NAME", NULL, FIELD (stat),
+      "of the repeats: min, p25, ... (default: median)",
+      OPT_ROWS (series_stat_names) },
     { "overhead", 0, "NS", opt_double, FIELD (overhead_ns),
       "LogGOPSim's o, which either side of a message takes (default: 0)" },
     { "eps", 0, "X", opt_double, FIELD (eps),

@@ -40,23 +40,16 @@ static struct infer_words {
     bool basic;             /* no switches */
 } given = { .stat = SERIES_MEDIAN };
 
-static int set_length (void *field, const char *value, struct error *err)
-{
-    static uint64_t length;
-
-    *(const uint64_t **)field = &length;
-    return opt_u64 (&length, value, err);
-}
-
 #define FIELD(name) offsetof (struct infer_words, name)
 static const struct opt options[] = {
     { "basic", 0, NULL, opt_true, FIELD (basic),
       "edges between nodes alone, no switches" },
     { "eps", 0, "X", opt_double, FIELD (eps),
       "differences below this share are none [they are clustered]" },
-    { "stat", 0, "NAME", inputs_stat, FIELD (stat),
-      "of the repeats: min, p25, median, mean, ... [median]" },
-    { "length", 0, "BYTES", set_length, FIELD (length),
+    { "stat", 0, "NAME", NULL, FIELD (stat),
+      "of the repeats: min, p25, median, mean, ... [median]",
+      OPT_ROWS (series_stat_names) },
+    { "length", 0, "BYTES", inputs_length, FIELD (length),
       "by messages of so many bytes [the shortest]" },
     { "graph", 0, "TGF", opt_string, FIELD (graph),
       "fit this topology, infer none" },

@@ -32,8 +32,9 @@ static const char *const own_times[] = {
 static const struct opt options[] = {
     { "format", 0, "NAME", opt_string, FIELD (to.format),
       SERIES_FORMATS " (default: table); of parus, -o is a prefix" },
-    { "stat", 0, "NAME", inputs_stat, FIELD (stat),
-      "that tables speak of: min, p25, median, ... (default: median)" },
+    { "stat", 0, "NAME", NULL, FIELD (stat),
+      "that tables speak of: min, p25, median, ... (default: median)",
+      OPT_ROWS (series_stat_names) },
     { "lengths", 0, "LIST", opt_string, FIELD (lengths),
       "no others than these: bytes, also 64k, with commas between" },
     { "run", 0, "N", opt_int, FIELD (run), "only the N-th of all runs" },

@@ -30,7 +30,7 @@ struct opt {
      */
     const void *rows;
     size_t row_size;
-#define OPT_ROWS(table) .rows = (table), .row_size = sizeof ((table)[0])
+#define OPT_ROWS(table) .rows = (table), .row_size = sizeof (*(table))
 };
 
 /* Setters: const char *, int (>= 0), uint64_t, double, bool. They set the

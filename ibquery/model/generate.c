@@ -47,24 +47,12 @@ enum {
     GLOBAL = 3,
 };
 
-static const char *const routing_names[] = {
+const char *const routing_names[] = {
     [ROUTING_DMODK] = "dmodk",
     [ROUTING_MINHOP] = "minhop",
     [ROUTING_RANDOM] = "random",
+    NULL,
 };
-
-const char *routing_name (enum routing routing)
-{
-    return routing_names[routing];
-}
-
-int routing_find (const char *name)
-{
-    for (int i = ROUTING_DMODK; i <= ROUTING_RANDOM; i++)
-        if (strcmp (name, routing_names[i]) == 0)
-            return i;
-    return -1;
-}
 
 struct tree_shape {
     unsigned int q;

@@ -35,11 +35,8 @@ enum routing {
     ROUTING_RANDOM,
 };
 
-/* "dmodk", "minhop", "random". routing_find is the reverse; -1 for any other
- * name.
- */
-const char *routing_name (enum routing routing);
-int routing_find (const char *name);
+/* "dmodk", "minhop", "random", NULL. */
+extern const char *const routing_names[];
 
 /* Options of all families. */
 struct choice {

@@ -443,7 +443,7 @@ static struct fabric *make_fabric (struct wiring *w, const struct choice *how,
     if (how->lmc > 0)
         snprintf (lmc, sizeof (lmc), " LMC %u", how->lmc);
     snprintf (source, sizeof (source), "%s %s seed %" PRIu64 "%s%s", w->name,
-              routing_name (how->routing), how->seed, pruned, lmc);
+              routing_names[how->routing], how->seed, pruned, lmc);
     f = fabric_create ();
     fabric_set_source (f, source, 0);
     if (add_switches (w, f, err) == 0 && add_hosts (w, how->lmc, f, err) == 0

@@ -146,7 +146,7 @@ static void paths (void)
                     differ += arc_link (arc[k]) != link[k];
             }
         ok (wrong == 0, "%s: %zu ends' paths are the tables'",
-            routing_name (r), f->nends);
+            routing_names[r], f->nends);
         ok (own == 0, "... none leads from a port to itself");
         ok (differ > 0, "... and to other LIDs they are others");
         fabric_destroy (f);
@@ -228,7 +228,7 @@ static void plans (void)
             struct plan *plan = plan_make (ps, &opts, &err);
 
             if (!ok (plan && plan_check (ps, plan, &err) == 0,
-                     "%s, LMC %u: a plan that holds: %s", routing_name (r),
+                     "%s, LMC %u: a plan that holds: %s", routing_names[r],
                      lmc, err.text)) {
                 plan_destroy (plan);
                 pathset_destroy (ps);
@@ -288,7 +288,7 @@ static void base (void)
             fabric_destroy (f);
         }
         ok (plan[0] && plan[1] && same_plan (plan[0], plan[1]),
-            "%s: the first LIDs' plan is that of LMC 0", routing_name (r));
+            "%s: the first LIDs' plan is that of LMC 0", routing_names[r]);
         plan_destroy (plan[0]);
         plan_destroy (plan[1]);
     }

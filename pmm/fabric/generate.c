@@ -19,22 +19,12 @@ struct generate_words {
     struct fabric *(*make) (struct generate_words *w, struct error *err);
 };
 
-static int set_routing (void *field, const char *value, struct error *err)
-{
-    int found = routing_find (value);
-
-    if (found < 0)
-        return error_input (err, "'%.40s' is none of dmodk, minhop, random",
-                            value);
-    *(enum routing *)field = found;
-    return 0;
-}
-
 #define FIELD(name) offsetof (struct generate_words, name)
 /* The end of each family's table, with its default routes. */
 #define COMMON(which)                                                         \
-    { "routing", 0, "R", set_routing, FIELD (how.routing),                    \
-      "dmodk, minhop or random (default: " which ")" },                        \
+    { "routing", 0, "R", NULL, FIELD (how.routing),                           \
+      "dmodk, minhop or random (default: " which ")",                         \
+      OPT_ROWS (routing_names) },                                             \
     { "seed", 0, "N", opt_u64, FIELD (how.seed),                              \
       "of what is drawn (default: 1)" },                                      \
     { "prune", 0, "PERCENT", opt_int, FIELD (how.prune),                      \
