@@ -24,9 +24,7 @@ cat >slow.c <<'END'
 #include <stdlib.h>
 #include <time.h>
 
-static int (*start_poll) (struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
-static struct ibv_cq_ex *(*create_cq) (struct ibv_context *context,
-                                       struct ibv_cq_init_attr_ex *attr);
+static int (*poll_cq) (struct ibv_cq *cq, int n, struct ibv_wc *wc);
 
 static long now_ns (void)
 {
@@ -37,26 +35,14 @@ static long now_ns (void)
 }
 
 /* Whatever has come is seen late. */
-static int poll_slowly (struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+static int poll_slowly (struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
-    int rc = start_poll (cq, attr);
+    int rc = poll_cq (cq, n, wc);
     long until = now_ns () + atol (getenv ("SLOW_NS"));
 
-    while (rc == 0 && now_ns () < until)
+    while (rc > 0 && now_ns () < until)
         ;
     return rc;
-}
-
-static struct ibv_cq_ex *create_slow_cq (struct ibv_context *context,
-                                         struct ibv_cq_init_attr_ex *attr)
-{
-    struct ibv_cq_ex *cq = create_cq (context, attr);
-
-    if (cq) {
-        start_poll = cq->start_poll;
-        cq->start_poll = poll_slowly;
-    }
-    return cq;
 }
 
 struct ibv_context *ibv_open_device (struct ibv_device *device)
@@ -65,11 +51,10 @@ struct ibv_context *ibv_open_device (struct ibv_device *device)
         = (struct ibv_context *(*) (struct ibv_device *))dlsym (
             RTLD_NEXT, "ibv_open_device");
     struct ibv_context *context = open (device);
-    struct verbs_context *verbs = context ? verbs_get_ctx (context) : NULL;
 
-    if (verbs) {
-        create_cq = verbs->create_cq_ex;
-        verbs->create_cq_ex = create_slow_cq;
+    if (context) {
+        poll_cq = context->ops.poll_cq;
+        context->ops.poll_cq = poll_slowly;
     }
     return context;
 }

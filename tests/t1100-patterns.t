@@ -96,7 +96,7 @@ refuse ()
     is $? 2 "${*:2}: exit 2"
     like "$(<err)" "$1" "... and why"
 }
-refuse 'no pattern' pmm pattern two-factor
+refuse 'not a pattern' pmm pattern two-factor
 refuse '2 to 65535' pmm pattern ring -n 1
 refuse 'hosts 1 to as many' pmm pattern ring -n 4 --hosts 5
 refuse 'hosts 1 to as many' pmm pattern ring -n 4 --hosts 0
