@@ -56,8 +56,7 @@ static const struct opt trend_options[] = {
 };
 static const struct opt solve_options[] = {
     { "half-life", 0, "DAYS", opt_double, FIELD (half_life),
-      "what is so much older counts half as much (default: 7)", 1. / DAY_S,
-      DAYS_MAX },
+      "what is so much older counts half as much (default: 7)", 0, DAYS_MAX },
     { "points", 0, "N", opt_int, FIELD (points),
       "of each link's trend, a half-life apart (default: 4)", 0, POINTS_MAX },
     { 0 },
@@ -294,6 +293,8 @@ static int solve_all (struct inputs *in)
         .points = given.points,
     };
 
+    if (given.half_life == 0)
+        die_input ("--half-life: more than 0 is needed");
     inputs_ledger (in, LEDGER_READ);
     trends_write (in->ledger, in->fabric, &opts, in->json, inputs_output (in));
     return EXIT_OK;

@@ -27,8 +27,7 @@ static const struct opt options[] = {
     { "series", 0, "FILE", opt_string, FIELD (series),
       "what the flows of --plan measured: pairs --plan, --exchange both-ways" },
     { "below", 0, "SHARE", opt_double, FIELD (much),
-      "with a plan: a flow is slow that lacks this share (default: 0.2)", 1e-9,
-      1 - 1e-9 },
+      "with a plan: a flow is slow that lacks this share (default: 0.2)" },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "without a plan: the hosts that could send, or @FILE (default: all)" },
     { "seed", 0, "N", opt_u64, FIELD (seed),
@@ -49,6 +48,8 @@ static void check (const struct inputs *in)
         die_input ("--seed goes without a plan");
     if (!in->plan_path && given.much != MUCH)
         die_input ("--below goes with --plan");
+    if (given.much <= 0 || given.much >= 1)
+        die_input ("--below: not between 0 and 1");
 }
 
 /* The last run of exchanges in both directions at once that used the plan, as

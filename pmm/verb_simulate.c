@@ -239,15 +239,15 @@ static const struct fault_kind {
     { "slow-host", "host", &given.slow_host, slow_host },
 };
 
-/* Split NAME=NUMBER, of which the number is from -max to max: the caller frees
+/* Split NAME=NUMBER, of which the number is from min to max: the caller frees
  * the name. form is for the error.
  */
 static char *split (const char *option, const char *form, const char *word,
-                    double max, double *number)
+                    double min, double max, double *number)
 {
     const char *equals = strrchr (word, '=');
 
-    if (!equals || text_double (equals + 1, -max, max, number) < 0)
+    if (!equals || text_double (equals + 1, min, max, number) < 0)
         die_input ("--%s %.80s: expected %s", option, word, form);
     return xasprintf ("%.*s", (int)(equals - word), word);
 }
@@ -256,7 +256,8 @@ static void add_fault (const struct fabric *f, const struct fault_kind *kind,
                        const char *word, struct truth *t)
 {
     double ns;
-    char *name = split (kind->option, "NAME=+NS", word, LATENCY_MAX_NS, &ns);
+    char *name = split (kind->option, "NAME=+NS", word, -LATENCY_MAX_NS,
+                        LATENCY_MAX_NS, &ns);
 
     if (!kind->slow (f, name, ns, t))
         die_input ("--%s %.80s: no such %s", kind->option, word, kind->of);
@@ -418,11 +419,11 @@ static void run_probes (struct inputs *in)
 static void set_rate (const struct fabric *f, const char *word, double *rate)
 {
     double gbps;
-    char *name = split ("rate", "LINK=GBPS", word, GBPS_MAX, &gbps);
+    char *name = split ("rate", "LINK=GBPS", word, 1e-6, GBPS_MAX, &gbps);
     uint32_t link = fabric_find_link (f, name);
 
-    if (link == FABRIC_NONE || gbps <= 0)
-        die_input ("--rate %.80s: no such link, or no rate", word);
+    if (link == FABRIC_NONE)
+        die_input ("--rate %.80s: no such link", word);
     rate[link] = gbps * 1e9;
     free (name);
 }

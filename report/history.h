@@ -3,7 +3,7 @@
  * comments of many jobs (comment.h).
  *
  * Made by `pmm report --sacct`. In an AdminComment only audits count, and each
- * audit counts once, even if several jobs have it. In a Comment only checks
+ * audit counts once (among the days once a day), even if several jobs have it. In a Comment only checks
  * count; they are counted apart from audits, because a user can write anything
  * into a Comment.
  */
