@@ -107,28 +107,30 @@ static size_t find_round (const uint32_t *first, size_t n, size_t size,
     return low;
 }
 
+/* The index of the first of *n items that is of the rounds from .. to - 1; *n
+ * becomes their number. `first` as above.
+ */
+static size_t cut_rounds (const uint32_t *first, size_t *n, size_t size,
+                          uint32_t from, uint32_t to)
+{
+    size_t begin = find_round (first, *n, size, from);
+
+    *n = find_round (first, *n, size, to) - begin;
+    return begin;
+}
+
 struct samples samples_run (const struct samples *s, size_t i)
 {
     struct samples run = *s;
     uint32_t from = i > 0 ? s->run[i - 1] : 0;
     uint32_t to = i < s->nruns ? s->run[i] : UINT32_MAX;
 
-    if (s->nsamples > 0) {
-        const uint32_t *round = &s->sample->round;
-        size_t size = sizeof (*s->sample);
-        size_t first = find_round (round, s->nsamples, size, from);
-
-        run.sample += first;
-        run.nsamples = find_round (round, s->nsamples, size, to) - first;
-    }
-    if (s->nloopbacks > 0) {
-        const uint32_t *round = &s->loopback->round;
-        size_t size = sizeof (*s->loopback);
-        size_t first = find_round (round, s->nloopbacks, size, from);
-
-        run.loopback += first;
-        run.nloopbacks = find_round (round, s->nloopbacks, size, to) - first;
-    }
+    if (s->nsamples > 0)
+        run.sample += cut_rounds (&s->sample->round, &run.nsamples,
+                                  sizeof (*s->sample), from, to);
+    if (s->nloopbacks > 0)
+        run.loopback += cut_rounds (&s->loopback->round, &run.nloopbacks,
+                                    sizeof (*s->loopback), from, to);
     run.nruns = 0;
     return run;
 }
