@@ -16,7 +16,7 @@
 #include "util/error.h"
 
 /* A fast 128-bit digest: the fabric's hash and these files' checksum. It
- * detects differences; it is no protection against forgery.
+ * detects differences, but does not protect against forgery.
  */
 enum { DIGEST_HEX = 33 }; /* 32 hex digits and a NUL */
 

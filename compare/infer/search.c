@@ -3,7 +3,7 @@
  *
  * The vertices of a level are grouped (twins), and each group gets a switch.
  * These switches, and vertices that are alone, are the next level. This ends
- * with fewer than three vertices, or when there are no more twins (mesh). Every
+ * with fewer than three vertices, or when no twins remain (mesh). Every
  * decision uses means over many pairs, so one wrong value does no harm.
  *
  * The result depends on the threshold up to which lengths count as 0.

@@ -342,8 +342,8 @@ static enum suspect_kind kind_of (const struct judgement *j, size_t number)
     return j->face[number]->suspect.kind;
 }
 
-/* Add the members of a signature; directions only as others, if the likeliest
- * is no direction.
+/* Add the members of a signature; directions only as others, unless the
+ * likeliest is a direction.
  */
 static void add_members (const struct judgement *j, struct finding *f,
                          size_t signature, bool oneway)

@@ -88,7 +88,7 @@ int basis_make (struct basis *b, struct pathset *ps, struct rng *rng,
 
 /* Append `extra` redundant rounds (plan/redundant) of candidates, pairs of the
  * set, to the plan, each with as many probes as fit; a probe may be repeated.
- * None are added if there are no candidates. The same seed gives the same
+ * Without candidates none are added. The same seed gives the same
  * rounds. Return 0, or -1 with err.
  */
 int redundant_extend (struct plan *plan, struct pathset *ps,

@@ -101,7 +101,7 @@ struct junction {
     bool back;    /* leave it by the reverse of the arc instead */
 };
 
-/* Hops from a place to an endpoint, -1 if there is no path. *through: the path
+/* Hops from a place to an endpoint; -1: no path. *through: the path
  * leads through the junction.
  */
 static int follow (const struct select *s, uint32_t place, uint32_t to,

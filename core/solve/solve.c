@@ -22,7 +22,7 @@
  *
  * Only R can take long: rows that determine few links leave groups of
  * thousands. R is needed neither for P nor to find the determined links, where
- * a random null vector is 0; so if R takes too much work, there are no groups.
+ * a random null vector is 0; so if R takes too much work, groups are left out.
  * If there are enough rows, a random z is solved for first: A determines all
  * links if and only if the solution for A z is z.
  *

@@ -150,7 +150,7 @@ struct counters *counters_load (const char *path, struct error *err);
  * The other counters count events. Their limits are those of a node's health
  * check (ibquery/local), and the same again, since the interval may begin in
  * the middle of such a period. Packets that were damaged elsewhere, congestion
- * and configuration are no sign of a bad cable.
+ * and configuration do not indicate a bad cable.
  */
 enum growth_known {
     GROWTH_UNTOLD,   /* a reading lacks it */

@@ -144,7 +144,7 @@ int exchange_run (const struct exchange_program *program,
 /* At process 0, add a new series of all processes to the session's runs, with
  * the words that describe this run; elsewhere *s is NULL. A run that repeats
  * the one before, with noise or of pairs alone (SERIES_AGAIN), is printed
- * beside it as well. Return 0, or -1 with err.
+ * next to it as well. Return 0, or -1 with err.
  */
 int session_series (struct exchange_session *x, enum series_test test,
                     const char *pattern, const char *exchange,
