@@ -55,6 +55,8 @@ void fabric_destroy (struct fabric *f)
         free (f->node[i].desc);
         free (f->node[i].name);
         free (f->node[i].lft);
+        free (f->node[i].spread.group);
+        free (f->node[i].spread.entry);
     }
     for (size_t i = f->nendpoints; i < f->nends; i++)
         free (f->end[i].name);

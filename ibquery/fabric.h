@@ -53,12 +53,30 @@ enum port_state {
     PORT_ACTIVE = 4,
 };
 
-/* Bit i: on service level i the switch routes messages adaptively, not by its
- * table. One mask for datagrams (ud), one for reliable connections (rc).
+/* How a switch spreads messages over several ports, as it reports it. Bit i of
+ * a mask: on service level i.
  */
-struct fabric_adaptive {
-    bool known;  /* the switch has reported it */
-    uint16_t ud, rc;
+enum spread_state { SPREAD_BOUNDED, SPREAD_FREE, SPREAD_STATIC };
+
+struct spread_entry {
+    uint8_t state;     /* static: to the port alone; else to any of the group */
+    uint8_t port;      /* the static port */
+    uint16_t group;
+};
+
+struct spread_group {
+    uint64_t port[4];  /* bit p % 64 of word p / 64: port p */
+};
+
+struct fabric_spread {
+    bool known;        /* the switch has reported it */
+    bool recovery;     /* fast recovery: it avoids ports whose link fails */
+    bool private_lfts; /* it has several tables, one by service level */
+    uint16_t ud, rc;   /* adaptive: datagrams; reliable connections */
+    uint16_t hashed;   /* by a hash of their addresses, if not adaptive */
+    uint16_t ngroups;
+    struct spread_group *group; /* [ngroups] */
+    struct spread_entry *entry; /* [lft_top + 1] by LID; NULL: not known */
 };
 
 struct fabric_node {
@@ -74,7 +92,7 @@ struct fabric_node {
     uint32_t host;       /* CA: index into hosts; FABRIC_NONE: not a host
                             (SHARP) */
     uint8_t level;       /* switch: see ibquery/hosts.h */
-    struct fabric_adaptive adaptive; /* switch */
+    struct fabric_spread spread; /* switch; owns its arrays */
     uint16_t lft_top;    /* switch: last LID of its table */
     uint8_t *lft;        /* [lft_top + 1] port by LID, LFT_NO_ROUTE */
 };
@@ -87,6 +105,8 @@ struct fabric_port {
     uint8_t lmc;
     uint8_t state;       /* enum port_state */
     uint32_t link;       /* FABRIC_NONE: not connected */
+    uint16_t dropped;    /* service levels, as bits, whose messages its
+                            SL-to-VL tables drop, as far as known */
     struct port_rates rates; /* of its cable; empty: not known */
 };
 
@@ -155,7 +175,8 @@ struct fabric {
  * All return -1 (fabric_port_at NULL) with err for what cannot be: a GUID that
  * is taken, a port that is taken or out of range, a width or speed that is none
  * of struct fabric_link. Tables are copied; texts, too, cleaned and cut. The
- * caller sets a node's system and adaptive, and a port's rates and state.
+ * caller sets a node's system and spread, and a port's dropped, rates and
+ * state.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);

@@ -195,7 +195,9 @@ static int read_adaptive (void *arg, struct words *w, struct error *err)
     if (n->type != NODE_SWITCH)
         return error_input (err, "%s %016" PRIx64 " does not route",
                             fabric_type_name (n->type), n->guid);
-    n->adaptive = (struct fabric_adaptive){ true, ud, rc };
+    n->spread = (struct fabric_spread){
+        .known = true, .ud = ud, .rc = rc,
+    };
     return 0;
 }
 
@@ -409,9 +411,9 @@ static void put_node (struct lines_out *w, const struct fabric *f,
                n->guid, n->nports, lid, *n->desc ? " " : "", n->desc);
     if (n->system != 0)
         lines_put (w, "system %016" PRIx64 " %016" PRIx64, n->guid, n->system);
-    if (n->adaptive.known)
+    if (n->spread.known)
         lines_put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid,
-                   n->adaptive.ud, n->adaptive.rc);
+                   n->spread.ud, n->spread.rc);
     for (unsigned int i = 0; i < n->nports; i++) {
         const struct fabric_port *p = &f->port[n->first_port + i];
 

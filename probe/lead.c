@@ -16,7 +16,7 @@
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
 #include "core/solve/solve.h"
-#include "ibquery/adaptive.h"
+#include "ibquery/spread.h"
 #include "ibquery/links/traffic.h"
 #include "probe/identify.h"
 #include "probe/probe.h"
@@ -37,7 +37,7 @@ struct lead {
     struct identity ends_of; /* the members' ends in the fabric */
     struct pathset *ps;
     struct plan *plan;
-    struct adaptive_choice level; /* of service */
+    struct spread_choice level; /* of service */
     struct probe_end *end; /* [endpoint of ps] */
     struct probe_result measured;
     struct samples *baseline;
@@ -147,7 +147,7 @@ static int prepare (void *arg, struct error *err)
         file_close_input (fp);
     }
     if (!ck->plan || map_endpoints (ck, err) < 0
-        || adaptive_choose (ck->step->fabric, ck->ps,
+        || spread_choose (ck->step->fabric, ck->ps,
                             !strcmp (site->service, "rc"),
                             (unsigned int)site->service_level, &ck->level, err)
                < 0)
@@ -291,7 +291,7 @@ static void complete_samples (struct lead *ck)
     s->repeated = ck->measured.stats.duplicate;
     s->foreign = ck->measured.stats.foreign;
     s->level = ck->level.level;
-    s->adaptive = ck->level.adaptive;
+    s->spread = ck->level.adaptive;
     s->complete = true;
     for (size_t rank = 0; rank < r->nranks; rank++) {
         int member = r->rank[rank].member;
@@ -338,7 +338,7 @@ static void limit_node (struct lead *ck, const char *sentence)
  */
 static void add_limits (struct lead *ck)
 {
-    const struct adaptive_choice *c = &ck->level;
+    const struct spread_choice *c = &ck->level;
     const struct roster *r = ck->step->roster;
     char sentence[256];
 

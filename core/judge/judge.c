@@ -216,12 +216,12 @@ static void limit_model (struct judgement *j)
     size_t *separable = &j->verdict->separable;
     size_t seen = 0;
 
-    if (s->adaptive > 0)
+    if (s->spread > 0)
         NOTE (j,
               "adaptive routing: %s may have sent messages of service level "
               "%" PRIu64 " by other paths than the tables say; only host ends "
               "are judged",
-              COUNTED (s->adaptive, "switch"), s->level);
+              COUNTED (s->spread, "switch"), s->level);
     else if (j->adaptive)
         NOTE (j, "adaptive routing: messages of the baseline may have taken "
                  "other paths than the tables say; only host ends are judged");
@@ -989,7 +989,7 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
     if (observe_run (j, &j->run, j->ps, j->samples, err) < 0)
         return -1;
     discount_busy (j);
-    j->adaptive = j->samples->adaptive > 0;
+    j->adaptive = j->samples->spread > 0;
     for (size_t i = 0; i < n; i++)
         for (size_t r = 0; r <= baseline[i].samples->nruns; r++) {
             struct samples run = samples_run (baseline[i].samples, r);
@@ -999,7 +999,7 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
                 return -1;
             doubt_baseline_rows (j, base);
             j->has_baseline |= base->obs.n > 0;
-            j->adaptive |= base->obs.n > 0 && run.adaptive > 0;
+            j->adaptive |= base->obs.n > 0 && run.spread > 0;
         }
     return 0;
 }

@@ -53,6 +53,12 @@ static inline uint32_t arc_link (uint32_t arc)
 
 #define NETWORK_NONE UINT32_MAX
 
+/* What a network may spread by. */
+struct traffic_class {
+    unsigned int level; /* service level */
+    bool rc;            /* reliable connections, not datagrams */
+};
+
 struct switch_info {
     const char *id;   /* GUID, 16 hex digits */
     const char *name; /* for people */
@@ -93,6 +99,12 @@ struct network {
     uint32_t (*attach) (const void *net, uint32_t endpoint, uint32_t *arc);
     uint32_t (*hop) (const void *net, uint32_t place, uint32_t to,
                      uint32_t *arc);
+    /* Where messages for `to` may go from a place that spreads them over
+     * several ports: at most `most` arcs, ascending. Return their number; 0: by
+     * `hop` alone. NULL: no place spreads any.
+     */
+    size_t (*hops) (const void *net, const struct traffic_class *as,
+                    uint32_t place, uint32_t to, uint32_t *arc, size_t most);
 };
 
 struct endpoint {

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,8 @@ void samples_destroy (struct samples *s)
     if (s) {
         int saved_errno = errno;
 
+        for (size_t i = 0; i < s->nsamples; i++)
+            free (s->sample[i].flow_ns);
         free_names (s->answered, s->nanswered);
         free_names (s->missing, s->nmissing);
         free (s->sample);
@@ -66,7 +69,15 @@ void samples_destroy (struct samples *s)
 void samples_add (struct samples *s, const struct sample *sample)
 {
     s->sample = xgrow (s->sample, s->nsamples, sizeof (*sample));
-    s->sample[s->nsamples++] = *sample;
+    s->sample[s->nsamples] = *sample;
+    if (sample->nflows > 0) {
+        double *flow_ns = xarray (sample->nflows, sizeof (*flow_ns));
+
+        s->sample[s->nsamples].flow_ns
+            = memcpy (flow_ns, sample->flow_ns,
+                      sample->nflows * sizeof (*flow_ns));
+    }
+    s->nsamples++;
 }
 
 void samples_add_loopback (struct samples *s, const struct loopback *loopback)
@@ -255,7 +266,12 @@ static const struct samples_field message_fields[] = {
 
 static const struct samples_field level_fields[] = {
     { "service_level", U64, A (level), LEVEL_MAX },
-    { "adaptive_switches", U64, A (adaptive), UINT32_MAX },
+    { "adaptive_switches", U64, A (spread), UINT32_MAX },
+    { .key = NULL },
+};
+
+static const struct samples_field transport_fields[] = {
+    { "connected", U64, A (rc), 1 },
     { .key = NULL },
 };
 
@@ -298,6 +314,16 @@ static json_t *with_rtt (json_t *obj, const double *rtt_ns)
     return obj;
 }
 
+static json_t *flows_json (const struct sample *s)
+{
+    json_t *list = json_array ();
+
+    for (uint32_t f = 0; f < s->nflows; f++)
+        json_add (list, isnan (s->flow_ns[f]) ? json_null ()
+                                              : json_real (s->flow_ns[f]));
+    return list;
+}
+
 static json_t *list_json (const struct samples *s, const struct pathset *ps,
                           int which)
 {
@@ -325,6 +351,8 @@ static json_t *list_json (const struct samples *s, const struct pathset *ps,
             item = write_fields (json_object (), sample_fields, x, ps);
             if (x->lost < x->sent)
                 with_rtt (item, x->rtt_ns);
+            if (x->nflows > 0)
+                json_put (item, "flow_ns", flows_json (x));
         }
         json_add (list, item);
     }
@@ -345,6 +373,8 @@ int samples_write (const struct samples *s, const struct pathset *ps,
     json_put (all, "messages",
               write_fields (json_object (), message_fields, s, ps));
     write_fields (all, level_fields, s, ps);
+    if (s->spread > 0)
+        write_fields (all, transport_fields, s, ps);
     if (s->nruns > 0)
         json_put (all, "runs", list_json (s, ps, RUNS));
     json_put (all, "loopbacks", list_json (s, ps, LOOPBACKS));
@@ -421,6 +451,32 @@ static int read_rtt (struct reader *r, double *rtt_ns, const json_t *of,
     return 0;
 }
 
+/* Read the times of flows, a number or null each. */
+static int read_flows (struct reader *r, struct sample *x, double *flow_ns,
+                       const json_t *of, const char *where)
+{
+    json_t *list;
+
+    if (!json_object_get (of, "flow_ns"))
+        return 0;
+    if (json_get_array (of, where, "flow_ns", SAMPLE_FLOWS_MAX, &list, r->err)
+        < 0)
+        return -1;
+    x->flow_ns = flow_ns;
+    x->nflows = (uint32_t)json_array_size (list);
+    for (uint32_t f = 0; f < x->nflows; f++) {
+        const json_t *v = json_array_get (list, f);
+
+        flow_ns[f] = json_is_null (v) ? NAN : json_number_value (v);
+        if (!json_is_null (v)
+            && (!json_is_number (v) || flow_ns[f] < 0
+                || flow_ns[f] > RTT_LIMIT_NS))
+            return error_input (r->err, "%s.flow_ns[%u] is not a time in ns",
+                                where, (unsigned int)f);
+    }
+    return 0;
+}
+
 /* Fail if a round is of an earlier run than the round of the item before. */
 static int check_run (struct reader *r, uint32_t round, uint32_t before,
                       const char *where)
@@ -443,6 +499,7 @@ static int read_item (struct reader *r, int which, const json_t *from,
     struct node node = { 0 };
     struct sample x = { 0 };
     struct loopback l = { 0 };
+    double flow_ns[SAMPLE_FLOWS_MAX];
 
     switch (which) {
     case ANSWERED:
@@ -474,6 +531,7 @@ static int read_item (struct reader *r, int which, const json_t *from,
         if (x.lost > x.sent)
             return error_input (r->err, "%s: lost is more than sent", where);
         if ((x.lost < x.sent && read_rtt (r, x.rtt_ns, from, where) < 0)
+            || read_flows (r, &x, flow_ns, from, where) < 0
             || (s->nsamples > 0
                 && check_run (r, x.round, s->sample[s->nsamples - 1].round,
                               where)
@@ -566,6 +624,9 @@ static int read_head (struct reader *r, const json_t *json, const char *hash)
         return -1;
     if (json_object_get (json, "service_level")
         && read_fields (r, level_fields, json, NULL, s) < 0)
+        return -1;
+    if (json_object_get (json, "connected")
+        && read_fields (r, transport_fields, json, NULL, s) < 0)
         return -1;
     if (!nonce || strlen (nonce) >= sizeof (s->nonce)
         || strspn (nonce, "0123456789abcdef") != strlen (nonce))

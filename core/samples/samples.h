@@ -34,7 +34,12 @@ struct sample {
     uint32_t initiator; /* a or b */
     uint32_t sent, lost;
     double rtt_ns[RTT_COUNT]; /* unused if lost == sent */
+    double *flow_ns;    /* [nflows] where messages are spread: the least RTT of
+                           each flow, which has queue pairs of its own at both
+                           ends; NAN: all lost */
+    uint32_t nflows;    /* 0: not kept */
 };
+enum { SAMPLE_FLOWS_MAX = 64 };
 
 /* An endpoint's messages to itself, through its adapter and over no cable.
  * Times are one way: exactly this is in a round trip to another host, which
@@ -70,8 +75,9 @@ struct samples {
     uint64_t repeated;  /* messages that came twice, and */
     uint64_t foreign;   /* messages of other runs: none are counted */
     uint64_t level;     /* service level of the probes */
-    uint64_t adaptive;  /* switches on the job's paths that send messages of
-                           that level another way than their tables say */
+    uint64_t rc;        /* 1: over reliable connections, 0: datagrams */
+    uint64_t spread;    /* switches on the job's paths that spread messages of
+                           this kind over several ports */
     struct sample *sample;
     size_t nsamples;
     struct loopback *loopback; /* none if they were not measured */
@@ -96,7 +102,7 @@ static inline uint64_t pair_key (uint32_t a, uint32_t b)
 struct samples *samples_create (void);
 void samples_destroy (struct samples *s);
 
-/* Append one; the struct is copied. */
+/* Append one; the struct is copied, and a sample's flows. */
 void samples_add (struct samples *s, const struct sample *sample);
 void samples_add_loopback (struct samples *s, const struct loopback *loopback);
 void samples_add_host (struct samples *s, const char *host, bool answered);

@@ -747,26 +747,26 @@ static void slow_adaptive (struct job *job, struct samples *s, uint32_t link)
     for (size_t i = 0; i < s->nsamples; i++)
         shift (&s->sample[i], 2000 * crosses (job, &s->sample[i], link));
     s->level = 4;
-    s->adaptive = 3;
+    s->spread = 3;
 }
 
 static void slow (struct job *job, struct samples *s, uint32_t link)
 {
     slow_adaptive (job, s, link);
-    s->adaptive = 0;
+    s->spread = 0;
 }
 
 static void lossy_adaptive (struct job *job, struct samples *s, uint32_t link)
 {
     case_loss (job, s, link);
-    s->adaptive = 3;
+    s->spread = 3;
 }
 
 static void well_adaptive (struct job *job, struct samples *s, uint32_t link)
 {
     (void)job;
     (void)link;
-    s->adaptive = 1;
+    s->spread = 1;
 }
 
 /* Where messages may have gone other ways, links between switches are not
@@ -808,7 +808,7 @@ static void test_adaptive (void)
         struct verdict *v;
         bool said = !rows[i].limit;
 
-        job.before->adaptive = rows[i].before;
+        job.before->spread = rows[i].before;
         v = job_check (&job, 5, 7, true, rows[i].change, link);
         for (size_t k = 0; rows[i].limit && k < v->nlimits; k++)
             said |= strstr (v->limit[k], rows[i].limit) != NULL;

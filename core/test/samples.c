@@ -140,7 +140,7 @@ static void test_round_trip (void)
     s->repeated = 2;
     s->foreign = 3;
     s->level = 4;
-    s->adaptive = 5;
+    s->spread = 5;
     s->sample[1].lost = s->sample[1].sent;
     for (uint32_t i = 0; i < 3; i++)
         samples_add_loopback (s, &loopbacks[i]);
@@ -156,7 +156,7 @@ static void test_round_trip (void)
     ok (again && again->late == 1 && again->repeated == 2
             && again->foreign == 3,
         "messages that did not count");
-    ok (again && again->level == 4 && again->adaptive == 5,
+    ok (again && again->level == 4 && again->spread == 5,
         "the service level, and who routes adaptively on it");
     check_controls (again);
     check_runs (again);

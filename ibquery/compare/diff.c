@@ -161,9 +161,9 @@ static void compare_nodes (struct diff_work *w)
             continue;
         now = &w->b->node[w->node_b[i]];
         if (strcmp (n->desc, now->desc) != 0 || n->nports != now->nports
-            || (n->adaptive.known && now->adaptive.known
-                && (n->adaptive.ud != now->adaptive.ud
-                    || n->adaptive.rc != now->adaptive.rc)))
+            || (n->spread.known && now->spread.known
+                && (n->spread.ud != now->spread.ud
+                    || n->spread.rc != now->spread.rc)))
             pairs_add (&w->d->nodes_changed, i, w->node_b[i]);
         w->d->addresses += n->lid != now->lid;
         for (unsigned int k = 0; n->type != NODE_SWITCH && k < n->nports

@@ -24,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "ibquery/adaptive.h"
+#include "ibquery/spread.h"
 #include "ibquery/read/netdisc.h"
 #include "util/alloc.h"
 #include "util/text.h"
@@ -176,7 +176,7 @@ static void ask_adaptive (struct explore *e, uint32_t node, uint8_t tries)
     const struct explored_node *n = e->node[node];
 
     if (n->table != EXPLORE_NOT_ASKED && n->info.vendor == VENDOR_NVIDIA
-        && !n->adaptive.known)
+        && !n->spread.known)
         ask (e, node, &n->to, ATTR_ADAPTIVE, 0, tries);
 }
 
@@ -239,9 +239,9 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
     n = e->node[node];
     if (a->attr == ATTR_ADAPTIVE) {
         if (a->data)
-            n->adaptive = adaptive_decode (a->data);
+            n->spread = spread_decode (a->data);
         else if (a->status == STATUS_NO_ATTR)
-            n->adaptive.known = true; /* it has no adaptive routing */
+            n->spread.known = true; /* it has no adaptive routing */
         return 0;
     }
     if (a->attr == ATTR_SWITCH_INFO && n->table == EXPLORE_HERE) {
@@ -277,7 +277,7 @@ int explore_run (struct explore *e, struct error *err)
     if (mads_run (e->mads, err) < 0)
         return -1;
     for (uint32_t i = 0; i < e->nnodes; i++)
-        told |= e->node[i]->adaptive.known;
+        told |= e->node[i]->spread.known;
     for (uint32_t i = 0; told && i < e->nnodes; i++)
         ask_adaptive (e, i, 0);
     return mads_run (e->mads, err);
@@ -624,7 +624,7 @@ static int put_switch (struct fabric *f, uint32_t node,
         return node_error (n, err, "it has no forwarding table");
     if (n->port[0].info.lid == 0)
         return node_error (n, err, "no subnet manager has configured it");
-    f->node[node].adaptive = n->adaptive;
+    f->node[node].spread = n->spread;
     if (fabric_set_switch_lid (f, node, n->port[0].info.lid, err) < 0)
         return -1;
     return here ? fabric_set_lft (f, node, n->lft, n->sw.top, err) : 0;

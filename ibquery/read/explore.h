@@ -50,7 +50,7 @@ struct explored_node {
     struct mads_to to;
     struct explored_port *port; /* [info.nports + 1], by number */
     enum explore_state table;   /* SwitchInfo */
-    struct fabric_adaptive adaptive; /* requested with SwitchInfo */
+    struct fabric_spread spread; /* requested with SwitchInfo */
     uint8_t *lft;               /* of a switch, in whole blocks */
     enum explore_state *block;  /* of each block */
     bool used;                  /* with `part`: it belongs to it */

@@ -131,11 +131,11 @@ static void put_changed (const struct fabric_node *was,
         fprintf (fp, ", was %s", was->desc);
     if (was->nports != is->nports)
         fprintf (fp, ", %s, had %u", COUNTED (is->nports, "port"), was->nports);
-    if (was->adaptive.ud != is->adaptive.ud
-        || was->adaptive.rc != is->adaptive.rc)
+    if (was->spread.ud != is->spread.ud
+        || was->spread.rc != is->spread.rc)
         fprintf (fp, ", adaptive routing on SLs 0x%04x, was on 0x%04x",
-                 is->adaptive.ud | is->adaptive.rc,
-                 was->adaptive.ud | was->adaptive.rc);
+                 is->spread.ud | is->spread.rc,
+                 was->spread.ud | was->spread.rc);
 }
 
 static void put_item (const struct diff *d, const struct diff_kind *k,

@@ -48,7 +48,7 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
 
 static json_t *switch_json (const struct fabric_node *n)
 {
-    const struct fabric_adaptive *a = &n->adaptive;
+    const struct fabric_spread *a = &n->spread;
 
     return json_pack ("{s:o, s:s, s:o, s:i, s:o}", "guid", guid_json (n->guid),
                       "name", n->desc, "system", guid_json (n->system),
@@ -94,7 +94,7 @@ static void write_text (const struct fabric *f, FILE *fp)
     uint16_t levels = 0; /* with adaptive routing on any switch */
 
     for (size_t i = 0; i < f->nnodes; i++) {
-        const struct fabric_adaptive *a = &f->node[i].adaptive;
+        const struct fabric_spread *a = &f->node[i].spread;
 
         switches += f->node[i].type == NODE_SWITCH;
         told += a->known;

@@ -38,6 +38,8 @@ static int sift (struct samples *s, const struct pathset *ps, const bool *reset,
             times[row.link[k]] += sample->lost < sample->sent;
         if (keep)
             s->sample[s->nsamples++] = *sample;
+        else
+            free (sample->flow_ns);
     }
     for (size_t i = 0; i < nloopbacks; i++) {
         uint32_t arc;

@@ -2,11 +2,11 @@
 /* Adaptive routing: the service levels on which messages follow the forwarding
  * tables, so that messages cross the links that the fabric's paths give.
  *
- * Switches report what they do (struct fabric_adaptive); one that has not
+ * Switches report what they do (struct fabric_spread); one that has not
  * reported counts as one that does not route adaptively.
  */
-#ifndef IBQUERY_ADAPTIVE_H
-#define IBQUERY_ADAPTIVE_H
+#ifndef IBQUERY_SPREAD_H
+#define IBQUERY_SPREAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,17 +16,17 @@
 #include "ibquery/fabric.h"
 
 enum {
-    ADAPTIVE_INFO = 64,    /* bytes of the attribute */
-    ADAPTIVE_LEVELS = 16,  /* service levels */
+    SPREAD_INFO = 64,    /* bytes of the attribute */
+    SPREAD_LEVELS = 16,  /* service levels */
 };
 
 /* Decode a switch's vendor attribute AdaptiveRoutingInfo (SMP 0xFF20, modifier
  * 0).
  */
-struct fabric_adaptive adaptive_decode (const uint8_t info[ADAPTIVE_INFO]);
+struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO]);
 
 /* A service level to probe on. */
-struct adaptive_choice {
+struct spread_choice {
     unsigned int level;
     size_t adaptive; /* switches on the set's paths that route adaptively on it;
                         if not 0, every other level has some, too */
@@ -39,8 +39,8 @@ struct adaptive_choice {
  * the wanted level is known to be usable: the SL-to-VL tables are not read.
  * Return 0, or -1 with err if a path is broken.
  */
-int adaptive_choose (const struct fabric *f, struct pathset *ps, bool rc,
-                     unsigned int wanted, struct adaptive_choice *choice,
+int spread_choose (const struct fabric *f, struct pathset *ps, bool rc,
+                     unsigned int wanted, struct spread_choice *choice,
                      struct error *err);
 
-#endif /* IBQUERY_ADAPTIVE_H */
+#endif /* IBQUERY_SPREAD_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "ibquery/adaptive.h"
+#include "ibquery/spread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +43,12 @@ static const struct {
 static void decode (void)
 {
     for (size_t i = 0; i < sizeof (infos) / sizeof (infos[0]); i++) {
-        uint8_t info[ADAPTIVE_INFO] = { 0 };
-        struct fabric_adaptive a;
+        uint8_t info[SPREAD_INFO] = { 0 };
+        struct fabric_spread a;
 
         for (int k = 0; k < 16; k++)
             info[k] = infos[i].word[k / 4] >> (24 - 8 * (k % 4));
-        a = adaptive_decode (info);
+        a = spread_decode (info);
         ok (a.known && a.ud == infos[i].ud && a.rc == infos[i].rc,
             "%s: UD %04x, RC %04x", infos[i].what, a.ud, a.rc);
     }
@@ -63,7 +63,7 @@ static const struct {
     const char *set[2];
     unsigned int wanted;
     bool rc; /* of which nobody does anything adaptively */
-    struct adaptive_choice choice;
+    struct spread_choice choice;
 } rows[] = {
     { "nobody has told", { -1, -1, -1, -1 }, { "n1", "n2" }, 0, false,
       { 0, 0, 0 } },
@@ -109,7 +109,7 @@ static struct fabric *build (const int32_t *ud)
         fabric_set_switch_lid (f, i, 10 + i, &err);
         fabric_set_lft (f, i, lft, TOP, &err);
         if (ud[i] >= 0)
-            f->node[i].adaptive = (struct fabric_adaptive){ true, ud[i], 0 };
+            f->node[i].spread = (struct fabric_spread){ .known = true, .ud = ud[i] };
     }
     for (unsigned int i = 0; i < LEAVES; i++)
         fabric_add_cable (f, i, 1, LEAVES, i + 1, 4, "HDR", &err);
@@ -128,13 +128,13 @@ static struct fabric *build (const int32_t *ud)
 static void choose (void)
 {
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
-        const struct adaptive_choice *wanted = &rows[i].choice;
+        const struct spread_choice *wanted = &rows[i].choice;
         struct fabric *f = build (rows[i].ud);
         struct error err = { 0 };
         struct pathset *ps = fabric_pathset (f, rows[i].set, 2, &err);
-        struct adaptive_choice c = { 0 };
+        struct spread_choice c = { 0 };
 
-        ok (adaptive_choose (f, ps, rows[i].rc, rows[i].wanted, &c, &err) == 0
+        ok (spread_choose (f, ps, rows[i].rc, rows[i].wanted, &c, &err) == 0
                 && c.level == wanted->level && c.adaptive == wanted->adaptive
                 && c.wanted == wanted->wanted,
             "%s: level %u, of %zu switches; %zu on %u%s", rows[i].what,
@@ -212,7 +212,7 @@ static size_t right (const struct fabric *f, uint32_t one, size_t row)
     size_t n = 0;
 
     for (size_t i = 0; i < f->nnodes; i++) {
-        const struct fabric_adaptive *a = &f->node[i].adaptive;
+        const struct fabric_spread *a = &f->node[i].spread;
         const struct teller *t = i == one ? &fabrics[row].one
                                           : &fabrics[row].all;
         bool known = t->tells || !fabrics[row].silent;
@@ -235,7 +235,7 @@ static void read_all (void)
         switches += f->node[i].type == NODE_SWITCH;
     for (size_t i = 0; i < sizeof (fabrics) / sizeof (fabrics[0]); i++) {
         struct agents *a = agents_create (f, NULL, 7);
-        struct adaptive_choice c = { 0 };
+        struct spread_choice c = { 0 };
         struct pathset *ps = NULL;
         struct fabric *got;
 
@@ -249,7 +249,7 @@ static void read_all (void)
             fabrics[i].what, got ? right (got, one, i) : 0, err.text);
         if (got)
             ps = fabric_pathset (got, NULL, 0, &err);
-        ok (ps && adaptive_choose (got, ps, false, 0, &c, &err) == 0
+        ok (ps && spread_choose (got, ps, false, 0, &c, &err) == 0
                 && c.level == fabrics[i].level,
             "... probes on level %u", c.level);
         pathset_destroy (ps);

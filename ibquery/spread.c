@@ -8,7 +8,7 @@
  * 16 to 31: the service levels. Word 3, bit 0: off for UD; bit 1: off for RC.
  */
 #include "config.h"
-#include "ibquery/adaptive.h"
+#include "ibquery/spread.h"
 
 #include <stdlib.h>
 
@@ -26,9 +26,9 @@ enum {
     ALL_LEVELS = 0xffff,
 };
 
-struct fabric_adaptive adaptive_decode (const uint8_t info[ADAPTIVE_INFO])
+struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO])
 {
-    struct fabric_adaptive a = { .known = true };
+    struct fabric_spread a = { .known = true };
     uint32_t flags = get32 (info), off = 0;
     uint16_t levels = ALL_LEVELS;
 
@@ -43,11 +43,11 @@ struct fabric_adaptive adaptive_decode (const uint8_t info[ADAPTIVE_INFO])
     return a;
 }
 
-int adaptive_choose (const struct fabric *f, struct pathset *ps, bool rc,
-                     unsigned int wanted, struct adaptive_choice *choice,
+int spread_choose (const struct fabric *f, struct pathset *ps, bool rc,
+                     unsigned int wanted, struct spread_choice *choice,
                      struct error *err)
 {
-    size_t count[ADAPTIVE_LEVELS] = { 0 }, m;
+    size_t count[SPREAD_LEVELS] = { 0 }, m;
     const uint32_t *link = pathset_links (ps, &m, err);
     bool *seen;
 
@@ -56,19 +56,19 @@ int adaptive_choose (const struct fabric *f, struct pathset *ps, bool rc,
     seen = xcalloc (f->nnodes, sizeof (*seen));
     for (size_t i = 0; i < 2 * m; i++) {
         uint32_t node = f->link_info[link[i / 2]].end[i % 2];
-        const struct fabric_adaptive *a;
+        const struct fabric_spread *a;
 
         if (node == NETWORK_NONE || seen[node])
             continue;
         seen[node] = true;
-        a = &f->node[node].adaptive;
-        for (int level = 0; level < ADAPTIVE_LEVELS; level++)
+        a = &f->node[node].spread;
+        for (int level = 0; level < SPREAD_LEVELS; level++)
             count[level] += (rc ? a->rc : a->ud) >> level & 1;
     }
     free (seen);
-    *choice = (struct adaptive_choice){ .level = wanted };
+    *choice = (struct spread_choice){ .level = wanted };
     for (unsigned int level = 0;
-         level < ADAPTIVE_LEVELS && count[choice->level] > 0; level++)
+         level < SPREAD_LEVELS && count[choice->level] > 0; level++)
         if (count[level] == 0)
             choice->level = level;
     choice->adaptive = count[choice->level];

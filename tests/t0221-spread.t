@@ -9,8 +9,8 @@
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu jq
-told=$builddir/ibquery/test/adaptive.t
-[[ -x $told ]] || skip_all "not built: ibquery/test/adaptive.t"
+told=$builddir/ibquery/test/spread.t
+[[ -x $told ]] || skip_all "not built: ibquery/test/spread.t"
 workdir
 cd "$workdir" || exit 1
 
