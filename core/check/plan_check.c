@@ -14,6 +14,8 @@
  *     C(s,t) + C(t,s) = 0,
  *     psi_i(s) + psi_j(s) = 0 for i, j on s, not of one port.
  *
+ * Leaves of different subnets have no rows: their C counts as 0.
+ *
  * C is not stored: with a random weight for each pair {s,t}, the weighted sum
  * of all C(s,t) is 0 if all C(s,t) + C(t,s) are, and otherwise with probability
  * 2^-31. Cost: n trees, and an elimination of rank rows.
@@ -249,9 +251,8 @@ static int check_tree (struct check *c, const struct tree *t,
 {
     size_t leaf = t->leaf_of[t->to];
     uint32_t one = t->member[t->first[leaf]];
+    uint32_t subnet = pathset_subnet (c->ps, one);
 
-    if (t->up[t->to] != NETWORK_NONE)
-        c->used[arc_link (t->up[t->to])] = 1;
     for (size_t k = 1; k < t->n; k++)
         c->used[arc_link (t->arc[k])] = 1;
     for (int v = 0; v < VECTORS; v++) {
@@ -260,6 +261,12 @@ static int check_tree (struct check *c, const struct tree *t,
         for (size_t l = 0; l < t->nleaves; l++) {
             uint32_t there = t->member[t->first[l]];
 
+            if (t->to == one)
+                first[v][l] = 0;
+            if (pathset_subnet (c->ps, there) != subnet)
+                continue;
+            if (t->up[t->to] != NETWORK_NONE && (l != leaf || t->ports[l] > 1))
+                c->used[arc_link (t->up[t->to])] = 1;
             if (t->to == one)
                 first[v][l] = at[v][t->leaf[l]];
             if (l == leaf || at[v][t->leaf[l]] == first[v][l])

@@ -240,9 +240,9 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
         uint64_t at;
 
         /* an endpoint is not its own partner: take the next one of its leaf */
-        if (pathset_port (h->ps, from) == pathset_port (h->ps, to))
+        if (!pathset_is_pair (h->ps, from, to))
             from = t->member[t->first[l] + (k + 1) % size];
-        if (!mask || pathset_port (h->ps, from) == pathset_port (h->ps, to))
+        if (!mask || !pathset_is_pair (h->ps, from, to))
             continue;
         while (s < nsets && set[s].mask != mask)
             s++;

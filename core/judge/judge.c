@@ -910,13 +910,15 @@ static int observe_run (const struct judgement *j, struct model_run *run,
         for (size_t l = 0; l < j->net->nlinks; l++)
             run->loopback[l].ns = NAN;
         observe_loopbacks (s, n, end);
-        for (size_t i = 0; i < n && n > 1; i++) {
+        for (size_t i = 0; i < n; i++) {
             uint32_t arc[PATH_MAX_HOPS];
-            struct error ignored;
+            size_t to = 0;
 
             /* the first link of any path from the endpoint */
-            if (!isnan (end[i].ns)
-                && pathset_walk (ps, i, i == 0, arc, &ignored) > 0
+            while (to < n && !pathset_is_pair (ps, i, to))
+                to++;
+            if (!isnan (end[i].ns) && to < n
+                && pathset_walk (ps, i, to, arc, NULL) > 0
                 && !j->distrusted[arc_link (arc[0])])
                 run->loopback[arc_link (arc[0])] = end[i];
         }

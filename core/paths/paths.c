@@ -17,6 +17,8 @@ struct pathset {
     size_t n;
     uint32_t *port;    /* [n] */
     size_t nports;
+    uint32_t *subnet;  /* [n] */
+    size_t nsubnets;
     uint32_t *link;    /* columns; NULL until pathset_links */
     int32_t *column;   /* [nlinks] */
     size_t m;
@@ -58,18 +60,29 @@ static int check_unique (struct pathset *ps, struct error *err)
     return 0;
 }
 
+/* The number of x among those that were numbered before; new ones get the next
+ * number.
+ */
+static uint32_t number (uint32_t *of, uint32_t x, size_t *n)
+{
+    if (of[x] == 0)
+        of[x] = ++*n;
+    return of[x] - 1;
+}
+
 struct pathset *pathset_create (const struct network *net,
                                 const struct endpoint *endpoint, size_t n,
                                 struct error *err)
 {
     struct pathset *ps = xcalloc (1, sizeof (*ps));
-    uint32_t *port_at; /* [nplaces] port + 1 */
+    uint32_t *port_at, *subnet_at; /* [nplaces], [nsubnets]: number + 1 */
 
     ps->net = net;
     ps->n = n;
     ps->endpoint = xarray (n, sizeof (*ps->endpoint));
     ps->by_name = xarray (n, sizeof (*ps->by_name));
     ps->port = xarray (n, sizeof (*ps->port));
+    ps->subnet = xarray (n, sizeof (*ps->subnet));
     for (size_t i = 0; i < n; i++)
         ps->endpoint[i] = (struct endpoint){
             endpoint[i].id, xstrdup (endpoint[i].name),
@@ -80,14 +93,17 @@ struct pathset *pathset_create (const struct network *net,
         return NULL;
     }
     port_at = xcalloc (net->nplaces, sizeof (*port_at));
+    subnet_at = xcalloc (net->nsubnets + 1, sizeof (*subnet_at));
     for (size_t i = 0; i < n; i++) {
-        uint32_t place = net->place (net->net, ps->endpoint[i].id);
+        uint32_t id = ps->endpoint[i].id;
 
-        if (port_at[place] == 0)
-            port_at[place] = ++ps->nports;
-        ps->port[i] = port_at[place] - 1;
+        ps->port[i] = number (port_at, net->place (net->net, id), &ps->nports);
+        ps->subnet[i] = number (subnet_at,
+                                net->subnet ? net->subnet (net->net, id) : 0,
+                                &ps->nsubnets);
     }
     free (port_at);
+    free (subnet_at);
     return ps;
 }
 
@@ -102,6 +118,7 @@ void pathset_destroy (struct pathset *ps)
     free (ps->endpoint);
     free (ps->by_name);
     free (ps->port);
+    free (ps->subnet);
     free (ps->link);
     free (ps->column);
     free (ps);
@@ -136,6 +153,35 @@ size_t pathset_ports (const struct pathset *ps)
 uint32_t pathset_port (const struct pathset *ps, size_t i)
 {
     return ps->port[i];
+}
+
+size_t pathset_subnets (const struct pathset *ps)
+{
+    return ps->nsubnets;
+}
+
+uint32_t pathset_subnet (const struct pathset *ps, size_t i)
+{
+    return ps->subnet[i];
+}
+
+struct pathset *pathset_part (const struct pathset *ps, uint32_t subnet)
+{
+    struct endpoint *v = xarray (ps->n, sizeof (*v));
+    struct pathset *part;
+    size_t n = 0;
+
+    for (size_t i = 0; i < ps->n; i++)
+        if (ps->subnet[i] == subnet)
+            v[n++] = ps->endpoint[i];
+    part = pathset_create (ps->net, v, n, NULL);
+    free (v);
+    return part;
+}
+
+bool pathset_is_pair (const struct pathset *ps, size_t a, size_t b)
+{
+    return ps->port[a] != ps->port[b] && ps->subnet[a] == ps->subnet[b];
 }
 
 int pathset_find (const struct pathset *ps, const char *name)

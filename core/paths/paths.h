@@ -11,7 +11,7 @@
  * A port may have several endpoints: several addresses (LIDs, if LMC is not 0),
  * with different paths to each. They share the port's connection, above all its
  * first hop, so no two of them are ever busy at the same time. There is no path
- * between them: their row is empty.
+ * between them, nor between endpoints of different subnets: their row is empty.
  */
 #ifndef CORE_PATHS_H
 #define CORE_PATHS_H
@@ -79,9 +79,12 @@ struct network {
     size_t nswitches;             /* places 0 .. nswitches-1 may be switches */
     const struct switch_info *sw; /* [nswitches]; id NULL: not a switch */
     size_t nplaces;
+    /* The subnet of an endpoint, below nsubnets. NULL: there is only one. */
+    uint32_t (*subnet) (const void *net, uint32_t endpoint);
+    size_t nsubnets;
     /* Arcs from endpoint `from` to endpoint `to` (the network's numbers), in
-     * order, at most PATH_MAX_HOPS. Return their number, or -1 with err: a
-     * loop, a dead end.
+     * order, at most PATH_MAX_HOPS. Return their number, 0 for endpoints of one
+     * port or of different subnets, or -1 with err: a loop, a dead end.
      */
     int (*walk) (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
                  struct error *err);
@@ -93,7 +96,8 @@ struct network {
      * destination, and the arc in *arc; NETWORK_NONE in *arc if the endpoint
      * itself is that place.
      * hop: where a message for `to` goes from a place, and by which arc.
-     * NETWORK_NONE if it is not forwarded: then walk gives the reason.
+     * NETWORK_NONE if it is not forwarded: then walk gives the reason; also in
+     * another subnet.
      */
     uint32_t (*place) (const void *net, uint32_t endpoint);
     uint32_t (*attach) (const void *net, uint32_t endpoint, uint32_t *arc);
@@ -140,6 +144,19 @@ const struct endpoint *pathset_endpoint (const struct pathset *ps, size_t i);
 size_t pathset_ports (const struct pathset *ps);
 uint32_t pathset_port (const struct pathset *ps, size_t i);
 
+/* The subnets of a set are the integers 0 .. pathset_subnets () - 1, in the
+ * order of the first endpoint of each. pathset_part is a set of those endpoints
+ * that are in one of them, in their order.
+ */
+size_t pathset_subnets (const struct pathset *ps);
+uint32_t pathset_subnet (const struct pathset *ps, size_t i);
+struct pathset *pathset_part (const struct pathset *ps, uint32_t subnet);
+
+/* Whether a probe may go between two endpoints: they are different ports of one
+ * subnet.
+ */
+bool pathset_is_pair (const struct pathset *ps, size_t a, size_t b);
+
 /* Index of the endpoint with this name, or -1. */
 int pathset_find (const struct pathset *ps, const char *name);
 
@@ -149,7 +166,7 @@ int pathset_walk (const struct pathset *ps, size_t a, size_t b,
 
 /* row(a,b): how often the round trip a -> b -> a crosses each link. Sorted by
  * link, counts 1 or 2; `forth` of these crossings are from the link's first end
- * to its second. Empty for two endpoints of one port.
+ * to its second. Empty if they are no pair.
  */
 struct row {
     size_t n;

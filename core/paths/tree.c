@@ -92,6 +92,7 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
     const struct network *net = pathset_network (t->ps);
     uint32_t id = pathset_endpoint (t->ps, to)->id;
     uint32_t now = ++t->ntrees, root = net->place (net->net, id);
+    uint32_t subnet = pathset_subnet (t->ps, to);
 
     t->to = to;
     t->n = 1;
@@ -107,7 +108,8 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
         int hops = 0;
 
         t->leaf[l] = 0;
-        if (l == t->leaf_of[to] && t->ports[l] == 1)
+        if ((l == t->leaf_of[to] && t->ports[l] == 1)
+            || pathset_subnet (t->ps, t->member[t->first[l]]) != subnet)
             continue;
         while (t->grown[place] != now) {
             if (hops == PATH_MAX_HOPS)

@@ -36,7 +36,8 @@ struct tree {
     uint32_t *arc;      /* [n] arc[0] is unused */
     uint32_t *parent;   /* [n] */
     uint32_t *leaf;     /* [nleaves] step at which a leaf's path begins; 0 for
-                           the leaf of `to` if its port is alone there */
+                           leaves of other subnets, and for the leaf of `to` if
+                           its port is alone there */
 
     uint32_t *place;   /* [nleaves] where a leaf's paths begin */
     uint32_t *grown;   /* [nplaces] the last tree that has the place */
@@ -48,7 +49,7 @@ struct tree {
 struct tree *tree_create (const struct pathset *ps);
 void tree_destroy (struct tree *t);
 
-/* The tree of paths from all leaves to endpoint `to` of the set. Cost: its
+/* The tree of paths from all leaves of its subnet to endpoint `to` of the set. Cost: its
  * size. Return 0, or -1 with err naming a pair whose path is broken.
  */
 int tree_grow (struct tree *t, size_t to, struct error *err);

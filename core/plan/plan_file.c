@@ -245,10 +245,13 @@ static int read_probe (struct plan *plan, size_t r, const json_t *probe,
         if ((end[k] = ends->find (ends->arg, name, err)) < 0)
             return error_prefix (err, "%s.%s", where, key[k]);
     }
-    if (ends->ps ? pathset_port (ends->ps, end[0])
-                       == pathset_port (ends->ps, end[1])
+    if (ends->ps ? !pathset_is_pair (ends->ps, end[0], end[1])
                  : end[0] == end[1])
-        return error_input (err, "%s: a and b are one endpoint", where);
+        return error_input (err, "%s: a and b are %s", where,
+                            ends->ps && pathset_subnet (ends->ps, end[0])
+                                            != pathset_subnet (ends->ps, end[1])
+                                ? "in different subnets"
+                                : "one endpoint");
     if (ends->ps
         && check_row (probe, where, ends->ps, end[0], end[1], err) < 0)
         return -1;

@@ -118,8 +118,9 @@ static void add_rounds (struct plan *plan, const struct packing *p,
     free (order);
 }
 
-struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
-                        struct error *err)
+/* A plan for one subnet. */
+static struct plan *make (struct pathset *ps, const struct plan_options *opts,
+                          struct error *err)
 {
     double budget = opts->budget * WORK_SECOND;
     struct plan *plan = plan_create ("pmm");
@@ -145,6 +146,65 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
     }
     pack_clear (&p);
     if (rc == 0)
+        return plan;
+    plan_destroy (plan);
+    return NULL;
+}
+
+/* Add the rounds of a subnet's plan, the redundant ones from round `basis` on.
+ */
+static void add_part (struct plan *plan, const struct pathset *ps,
+                      const struct plan *part, const struct pathset *of,
+                      size_t basis)
+{
+    for (size_t r = 0; r < plan_rounds (part); r++) {
+        size_t own = plan_basis_rounds (part), n;
+        const struct probe *p = plan_round (part, r, &n);
+
+        for (size_t i = 0; i < n; i++)
+            plan_add (plan, r < own ? r : basis + r - own,
+                      pathset_find (ps, pathset_endpoint (of, p[i].a)->name),
+                      pathset_find (ps, pathset_endpoint (of, p[i].b)->name));
+    }
+}
+
+/* Subnets share no link, so that their rounds go side by side. */
+struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
+                        struct error *err)
+{
+    size_t n = pathset_subnets (ps), links = 0, rank = 0, basis = 0;
+    struct plan_options each = *opts;
+    struct pathset **of;
+    struct plan **part, *plan;
+    bool maximal = true, good = true;
+
+    if (n < 2)
+        return make (ps, opts, err);
+    each.budget /= n;
+    plan = plan_create ("pmm");
+    of = xcalloc (n, sizeof (*of));
+    part = xcalloc (n, sizeof (*part));
+    for (size_t s = 0; s < n && good; s++) {
+        of[s] = pathset_part (ps, s);
+        if (!(good = (part[s] = make (of[s], &each, err))))
+            break;
+        links += plan_links (part[s]);
+        rank += plan_rank (part[s]);
+        maximal &= plan_maximal (part[s]);
+        if (plan_basis_rounds (part[s]) > basis)
+            basis = plan_basis_rounds (part[s]);
+    }
+    for (size_t s = 0; s < n; s++) {
+        if (good)
+            add_part (plan, ps, part[s], of[s], basis);
+        plan_destroy (part[s]);
+        pathset_destroy (of[s]);
+    }
+    free (of);
+    free (part);
+    plan_set_rank (plan, links, rank, basis);
+    plan_set_maximal (plan, maximal);
+    if (good)
         return plan;
     plan_destroy (plan);
     return NULL;

@@ -93,12 +93,6 @@ static size_t sets (struct separate *s, const struct separate_sums *sums,
     return n;
 }
 
-/* Are two endpoints of one port, so that there is no path between them? */
-static bool are_one (const struct separate *s, uint32_t a, uint32_t b)
-{
-    return pathset_port (s->ps, a) == pathset_port (s->ps, b);
-}
-
 /* List the suspects that the row of a and b crosses, each as often as it does.
  * Return their number. That all paths exist is known from their trees.
  */
@@ -107,7 +101,7 @@ static size_t crossed (const struct separate *s, uint32_t a, uint32_t b,
 {
     size_t n = 0;
 
-    for (int way = 0; way < 2 && !are_one (s, a, b); way++) {
+    for (int way = 0; way < 2 && pathset_is_pair (s->ps, a, b); way++) {
         uint32_t arc[PATH_MAX_HOPS];
         int hops = pathset_walk (s->ps, way ? b : a, way ? a : b, arc, NULL);
 
@@ -192,11 +186,11 @@ static int sets_at_best (struct separate *s, size_t *most, struct error *err)
             size_t n = on_path (s, l, suspect);
 
             for (size_t i = t->first[l]; i < t->first[l + 1] && n > 0; i++)
-                if (!are_one (s, t->member[i], b))
+                if (pathset_is_pair (s->ps, t->member[i], b))
                     count (s->trial, suspect, n, t->member[i], b, false);
         }
         for (uint32_t a = 0; a < s->size && up != NONE; a++)
-            if (!are_one (s, a, b))
+            if (pathset_is_pair (s->ps, a, b))
                 count (s->trial, &up, 1, a, b, false);
     }
     *most = sets (s, s->trial, NULL);
@@ -244,7 +238,7 @@ static struct probe best_pair (struct separate *s, size_t now)
                 uint32_t a = t->member[i];
                 size_t then;
 
-                if (are_one (s, a, b) || !is_free (s, a))
+                if (!pathset_is_pair (s->ps, a, b) || !is_free (s, a))
                     continue;
                 then = sets_with (s, a, b);
                 looked++;

@@ -220,6 +220,34 @@ static void test_on (const struct tablenet *t)
     tablenet_destroy (other);
 }
 
+/* Two subnets of two hosts: there is no path between them. */
+static void test_subnets (void)
+{
+    struct tablenet *net = tablenet_subnets (2, 4);
+    struct pathset *ps = tablenet_pathset (net, NULL, 0), *part;
+    struct tree *t = tree_create (ps);
+    struct row row;
+    size_t m = 0;
+
+    ok (pathset_subnets (ps) == 2 && pathset_subnet (ps, 3) == 1
+            && pathset_is_pair (ps, 1, 3) && !pathset_is_pair (ps, 0, 3)
+            && !pathset_is_pair (ps, 1, 1), "two subnets, and their pairs");
+    ok (pathset_row (ps, 0, 2, &row, NULL) == 0 && row.n == 2
+            && pathset_row (ps, 0, 3, &row, NULL) == 0 && row.n == 0,
+        "the row between them is empty");
+    ok (tree_grow (t, 2, NULL) == 0 && t->leaf[0] != 0 && t->leaf[1] == 0
+            && t->leaf[3] == 0, "a tree is of one subnet");
+    ok (pathset_links (ps, &m, NULL) && m == 4, "the links of both");
+    part = pathset_part (ps, 1);
+    ok (pathset_size (part) == 2 && pathset_subnets (part) == 1
+            && !strcmp (pathset_endpoint (part, 1)->name, "k4")
+            && pathset_links (part, &m, NULL) && m == 2, "one of them");
+    pathset_destroy (part);
+    tree_destroy (t);
+    pathset_destroy (ps);
+    tablenet_destroy (net);
+}
+
 int main (void)
 {
     struct tablenet *t = net ();
@@ -234,6 +262,7 @@ int main (void)
     test_joined (TREE_MINHOP);
     test_joined (TREE_RANDOM);
     test_regrown ();
+    test_subnets ();
     for (size_t i = 0; i < sizeof (sets) / sizeof (sets[0]); i++) {
         struct error err = { 0 };
 

@@ -912,6 +912,52 @@ static void test_bare (void)
     }
 }
 
+/* Subnets of three hosts, three and one: as many rounds as for the first alone,
+ * in which both are measured; the last one's only cable is not.
+ */
+static void test_subnets (void)
+{
+    struct tablenet *t = tablenet_subnets (3, 9);
+    const uint32_t who[] = { 0, 3, 6, 1, 4, 7, 2 };
+    struct pathset *one = tablenet_pathset (t, who, 3);
+    struct pathset *ps = tablenet_pathset (t, who, 7);
+    struct plan *alone = make (one, 1, 1), *plan = make (ps, 1, 1), *wrong;
+    struct error err = { 0 };
+    size_t apart = 0, busy = 0;
+
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        size_t n;
+        const struct probe *p = plan_round (plan, r, &n);
+
+        for (size_t i = 0; i < n; i++)
+            apart += !pathset_is_pair (ps, p[i].a, p[i].b);
+        busy += n == 2;
+    }
+    ok (plan_links (plan) == 6 && plan_rank (plan) == 6 && apart == 0
+            && plan_basis_rounds (plan) == plan_basis_rounds (alone)
+            && plan_rounds (plan) == plan_rounds (alone)
+            && busy == plan_rounds (plan),
+        "two subnets are measured side by side in %zu rounds",
+        plan_rounds (plan));
+    ok (plan_check (ps, plan, &err) == 0, "... and the checker agrees%s%s",
+        err.text[0] ? ": " : "", err.text);
+    wrong = plan_copy (plan);
+    plan_add (wrong, 0, 6, 0);
+    ok (plan_check (ps, wrong, &err) < 0, "a probe between two: %s",
+        err.text);
+    plan_set_rank (plan, 6, 5, plan_basis_rounds (plan));
+    ok (plan_check (ps, plan, &err) < 0, "another rank: %s", err.text);
+    plan_set_rank (plan, 7, 6, plan_basis_rounds (plan));
+    ok (plan_check (ps, plan, &err) < 0, "the lone host's cable: %s",
+        err.text);
+    plan_destroy (alone);
+    plan_destroy (plan);
+    plan_destroy (wrong);
+    pathset_destroy (one);
+    pathset_destroy (ps);
+    tablenet_destroy (t);
+}
+
 int main (void)
 {
     test_example ();
@@ -929,5 +975,6 @@ int main (void)
     test_maximal_key ();
     test_files ();
     test_bare ();
+    test_subnets ();
     return done_testing ();
 }

@@ -202,6 +202,29 @@ tablenet_random (const struct tablenet *t, size_t n, uint64_t seed)
     return named_random (&t->net, t->name, t->n, n, seed);
 }
 
+static uint32_t table_subnet (const void *net, uint32_t endpoint)
+{
+    return endpoint % ((const struct tablenet *)net)->net.nsubnets;
+}
+
+/* n hosts, endpoint i in subnet i modulo their number, which has one switch. */
+__attribute__ ((unused)) static struct tablenet *
+tablenet_subnets (size_t subnets, size_t n)
+{
+    struct tablenet *t = tablenet_create (n, n);
+
+    t->net.subnet = table_subnet;
+    t->net.nsubnets = subnets;
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = 0; b < n; b++) {
+            if (a % subnets == b % subnets && a != b)
+                tablenet_path (t, a, b, 2, (int)a, (int)b);
+            else
+                tablenet_path (t, a, b, 0);
+        }
+    return t;
+}
+
 /* The sample network of the paper: k1, k2, k5, k6 (l1, l2, l7, l8) on switch
  * r1, k3, k4 (l5, l6) on r3; r1-r2 is l3, r2-r3 is l4.
  */
