@@ -10,10 +10,12 @@
 #include "config.h"
 #include "ibquery/spread.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "ibquery/read/smp.h"
 #include "util/alloc.h"
+#include "util/text.h"
 
 enum {
     ON = 1 << 0,
@@ -43,35 +45,127 @@ struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO])
     return a;
 }
 
-int spread_choose (const struct fabric *f, struct pathset *ps, bool rc,
-                     unsigned int wanted, struct spread_choice *choice,
-                     struct error *err)
+static bool is_spread (const struct spread_level *l)
 {
-    size_t count[SPREAD_LEVELS] = { 0 }, m;
-    const uint32_t *link = pathset_links (ps, &m, err);
+    return l->adaptive + l->hashed > 0;
+}
+
+/* Count a switch for each level. */
+static void count_switch (const struct fabric *f, const struct fabric_node *n,
+                          uint16_t adaptive, struct spread_choice *c)
+{
+    for (int level = 0; level < SPREAD_LEVELS; level++) {
+        c->on[level].adaptive += adaptive >> level & 1;
+        c->on[level].hashed += (n->spread.hashed & ~adaptive) >> level & 1;
+    }
+    c->private_lfts += n->spread.private_lfts;
+    for (uint32_t i = n->first_port; i < n->first_port + n->nports; i++)
+        if (n->spread.recovery && c->down == FABRIC_NONE
+            && f->port[i].link != FABRIC_NONE
+            && !fabric_is_up (f, &f->link[f->port[i].link]))
+            c->down = i;
+}
+
+/* Choose the first level that no port drops and, with `tables`, no switch
+ * spreads. Return whether there is one.
+ */
+static bool pick (struct spread_choice *c, bool tables)
+{
+    for (unsigned int i = 0; i <= SPREAD_LEVELS; i++) {
+        unsigned int level = i == 0 ? c->wanted : i - 1;
+        const struct spread_level *l = &c->on[level];
+
+        if (tables ? spread_keeps (l) : l->drops == FABRIC_NONE) {
+            c->level = level;
+            return true;
+        }
+    }
+    return false;
+}
+
+int spread_choose (const struct fabric *f, struct pathset *ps, bool rc,
+                   unsigned int wanted, struct spread_choice *choice,
+                   struct error *err)
+{
+    struct spread_choice c = {
+        .wanted = wanted, .level = wanted, .down = FABRIC_NONE,
+    };
+    size_t m = f->nlinks;
+    const uint32_t *link = ps ? pathset_links (ps, &m, err) : NULL;
     bool *seen;
 
-    if (!link)
+    if (ps && !link)
         return -1;
+    for (int level = 0; level < SPREAD_LEVELS; level++)
+        c.on[level].drops = FABRIC_NONE;
     seen = xcalloc (f->nnodes, sizeof (*seen));
     for (size_t i = 0; i < 2 * m; i++) {
-        uint32_t node = f->link_info[link[i / 2]].end[i % 2];
-        const struct fabric_spread *a;
+        const struct fabric_link *l = &f->link[link ? link[i / 2] : i / 2];
+        uint32_t port = i % 2 ? l->b : l->a;
+        const struct fabric_port *p = &f->port[port];
+        const struct fabric_node *n = &f->node[p->node];
 
-        if (node == NETWORK_NONE || seen[node])
-            continue;
-        seen[node] = true;
-        a = &f->node[node].spread;
         for (int level = 0; level < SPREAD_LEVELS; level++)
-            count[level] += (rc ? a->rc : a->ud) >> level & 1;
+            if (p->dropped >> level & 1 && c.on[level].drops == FABRIC_NONE)
+                c.on[level].drops = port;
+        if (!seen[p->node])
+            count_switch (f, n, rc ? n->spread.rc : n->spread.ud, &c);
+        seen[p->node] = true;
+    }
+    if (!pick (&c, true))
+        pick (&c, false);
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_spread *a = &f->node[i].spread;
+        uint16_t levels = (rc ? a->rc : a->ud) | a->hashed;
+
+        c.spread += seen[i] && (a->private_lfts || levels >> c.level & 1);
     }
     free (seen);
-    *choice = (struct spread_choice){ .level = wanted };
-    for (unsigned int level = 0;
-         level < SPREAD_LEVELS && count[choice->level] > 0; level++)
-        if (count[level] == 0)
-            choice->level = level;
-    choice->adaptive = count[choice->level];
-    choice->wanted = count[wanted];
+    *choice = c;
     return 0;
+}
+
+char *spread_text (const struct fabric *f, const struct spread_choice *c)
+{
+    const struct spread_level *l = &c->on[c->wanted];
+    char port[2 * FABRIC_NAME_MAX], *text;
+    unsigned int level = 0;
+    const char *and = "";
+    size_t size;
+    FILE *fp;
+
+    if (spread_keeps (l))
+        return NULL;
+    fp = xcheck (open_memstream (&text, &size));
+    fprintf (fp, "service level %u: on %u, ", c->level, c->wanted);
+    if (l->adaptive > 0) {
+        fprintf (fp, "adaptive routing is on at %s",
+                 COUNTED (l->adaptive, "switch"));
+        and = " and ";
+    }
+    if (l->hashed > 0) {
+        fprintf (fp, "%shashed routing is on at %s", and,
+                 COUNTED (l->hashed, "switch"));
+        and = " and ";
+    }
+    if (l->drops != FABRIC_NONE) {
+        fabric_port_name (f, l->drops, port, sizeof (port));
+        fprintf (fp, "%s%s drops messages", and, port);
+    }
+    if (!spread_keeps (&c->on[c->level])) {
+        const char *what = "free of adaptive and hashed routing";
+
+        while (level < SPREAD_LEVELS
+               && (level == c->wanted || is_spread (&c->on[level])))
+            level++;
+        if (level == SPREAD_LEVELS)
+            fprintf (fp, "; no other level is %s", what);
+        else {
+            fabric_port_name (f, c->on[level].drops, port, sizeof (port));
+            fprintf (fp, "; level %u is %s, but %s drops it", level, what,
+                     port);
+        }
+    }
+    xcheck (fclose (fp) == 0 ? text : NULL);
+    return text;
 }

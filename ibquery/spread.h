@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Adaptive routing: the service levels on which messages follow the forwarding
- * tables, so that messages cross the links that the fabric's paths give.
+/* Spread traffic: the service levels on which messages follow the forwarding
+ * tables, so that they cross the links that the fabric's paths give.
  *
- * Switches report what they do (struct fabric_spread); one that has not
- * reported counts as one that does not route adaptively.
+ * A switch sends the messages of a level to one port of several if it routes
+ * them adaptively, which it may do for one transport and not for the other, or
+ * by a hash. A port drops the messages of a level that its SL-to-VL tables give
+ * no data VL. Switches and ports report both (struct fabric_spread,
+ * fabric_port.dropped); one that has not reported counts as one that does
+ * neither.
  */
 #ifndef IBQUERY_SPREAD_H
 #define IBQUERY_SPREAD_H
@@ -25,22 +29,45 @@ enum {
  */
 struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO]);
 
-/* A service level to probe on. */
-struct spread_choice {
-    unsigned int level;
-    size_t adaptive; /* switches on the set's paths that route adaptively on it;
-                        if not 0, every other level has some, too */
-    size_t wanted;   /* the same for the wanted level */
+/* What happens to the messages of one service level on some links. */
+struct spread_level {
+    size_t adaptive; /* switches that route them adaptively, */
+    size_t hashed;   /* that do not, but hash */
+    uint32_t drops;  /* the first port that drops them; FABRIC_NONE: none does */
 };
 
-/* Choose the service level for the paths of a set of the fabric: the wanted
- * level if its messages follow the tables, else the lowest level that does,
- * else the wanted one. rc: for reliable connections instead of datagrams. Only
- * the wanted level is known to be usable: the SL-to-VL tables are not read.
- * Return 0, or -1 with err if a path is broken.
+/* Whether they follow the tables, unless there are private LFTs. */
+static inline bool spread_keeps (const struct spread_level *l)
+{
+    return l->adaptive + l->hashed == 0 && l->drops == FABRIC_NONE;
+}
+
+/* A service level to probe on. */
+struct spread_choice {
+    unsigned int wanted, level;
+    struct spread_level on[SPREAD_LEVELS];
+    size_t spread;       /* switches that may send messages of the chosen level
+                            to several ports: also those with private LFTs */
+    size_t private_lfts; /* switches that have some, on any level */
+    uint32_t down;       /* the first port of a switch with fast recovery whose
+                            cable is not active; FABRIC_NONE: none */
+};
+
+/* Choose the service level for messages on the paths of a set, or with ps NULL
+ * on all links of the fabric: the first that no switch there spreads and no
+ * port drops, the wanted one before the others, which are tried from 0 on. If
+ * there is none, the first that no port drops; else the wanted one. rc: for
+ * reliable connections instead of datagrams. Return 0, or -1 with err if a path
+ * is broken.
  */
 int spread_choose (const struct fabric *f, struct pathset *ps, bool rc,
-                     unsigned int wanted, struct spread_choice *choice,
-                     struct error *err);
+                   unsigned int wanted, struct spread_choice *choice,
+                   struct error *err);
+
+/* Say which level was chosen and why: "service level 2: on 0, 12 switches route
+ * adaptively and 12 hash". NULL if the wanted level is neither spread nor
+ * dropped. The caller frees it.
+ */
+char *spread_text (const struct fabric *f, const struct spread_choice *c);
 
 #endif /* IBQUERY_SPREAD_H */

@@ -20,6 +20,7 @@
 
 #include "ibquery/publish.h"
 #include "ibquery/snapshot.h"
+#include "ibquery/spread.h"
 #include "pmm/doctor.h"
 #include "pmm/verb.h"
 #include "prolog/audit/audit.h"
@@ -107,6 +108,54 @@ static enum verdict_status check_snapshot (struct doctor *d)
                          path, (intmax_t)(d->now - looked) / DAY_S);
     return say_ok (d, "%s, %s, fabric %.8s", path,
                    COUNTED (d->fabric->nhosts, "host"), d->fabric->hash);
+}
+
+/* What the snapshot says of the service levels of all cables; a job's own paths
+ * may have more choice.
+ */
+static int choose_level (struct doctor *d, struct spread_choice *c)
+{
+    return d->fabric ? spread_choose (d->fabric, NULL,
+                                      !strcmp (d->site.service, "rc"),
+                                      (unsigned int)d->site.service_level, c,
+                                      &d->err)
+                     : error_input (&d->err, "not checked: no snapshot");
+}
+
+static enum verdict_status check_level (struct doctor *d)
+{
+    enum verdict_status level;
+    struct spread_choice c;
+    char *text;
+
+    if (choose_level (d, &c) < 0)
+        return say_error (d, VERDICT_UNKNOWN);
+    if (!(text = spread_text (d->fabric, &c)))
+        return say_ok (d, "messages of service level %u follow the forwarding "
+                          "tables, as far as switches report", c.level);
+    if (spread_keeps (&c.on[c.level]))
+        level = say_ok (d, "probes use %s", text);
+    else
+        level = say_warn (d, "probes use %.250s: what is slow between switches "
+                             "is hard to find; in opensm or UFM, take a "
+                             "level, as 1, out of ar_sl_mask and hbf_sl_mask "
+                             "(0xfffd), and map it to a data VL in SL2VL: see "
+                             "README", text);
+    free (text);
+    return level;
+}
+
+static enum verdict_status check_private (struct doctor *d)
+{
+    struct spread_choice c;
+
+    if (choose_level (d, &c) < 0)
+        return say_error (d, VERDICT_UNKNOWN);
+    return c.private_lfts == 0
+               ? say_ok (d, "none")
+               : say_warn (d, "%s may forward by other tables than those that "
+                              "are read: only host ends are judged",
+                           COUNTED (c.private_lfts, "switch"));
 }
 
 static enum verdict_status check_baseline (struct doctor *d)
@@ -408,6 +457,8 @@ static const struct doctor_check checks[] = {
     { "programs", false, check_programs },
     { "umad", false, check_umad },
     { "snapshot", false, check_snapshot },
+    { "service level", false, check_level },
+    { "private LFTs", false, check_private },
     { "baseline", false, check_baseline },
     { "NodeMap", false, check_node_map },
     { "verdicts", false, check_verdicts },

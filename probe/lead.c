@@ -128,6 +128,11 @@ static void load_baseline (struct lead *ck)
         fprintf (ck->report, "pmm: no baseline: %s\n", err.text);
 }
 
+static bool over_connections (const struct site *site)
+{
+    return strcmp (site->service, "rc") == 0;
+}
+
 static int prepare (void *arg, struct error *err)
 {
     struct lead *ck = arg;
@@ -147,9 +152,8 @@ static int prepare (void *arg, struct error *err)
         file_close_input (fp);
     }
     if (!ck->plan || map_endpoints (ck, err) < 0
-        || spread_choose (ck->step->fabric, ck->ps,
-                            !strcmp (site->service, "rc"),
-                            (unsigned int)site->service_level, &ck->level, err)
+        || spread_choose (ck->step->fabric, ck->ps, over_connections (site),
+                          (unsigned int)site->service_level, &ck->level, err)
                < 0)
         return -1;
     load_baseline (ck);
@@ -291,7 +295,8 @@ static void complete_samples (struct lead *ck)
     s->repeated = ck->measured.stats.duplicate;
     s->foreign = ck->measured.stats.foreign;
     s->level = ck->level.level;
-    s->spread = ck->level.adaptive;
+    s->rc = over_connections (&ck->step->site);
+    s->spread = ck->level.spread;
     s->complete = true;
     for (size_t rank = 0; rank < r->nranks; rank++) {
         int member = r->rank[rank].member;
@@ -332,13 +337,36 @@ static void limit_node (struct lead *ck, const char *sentence)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
 }
 
+/* Add limits: which service level was chosen and why, if the site's is spread or
+ * dropped; and why even its messages may not follow the tables.
+ */
+static void limit_level (struct lead *ck)
+{
+    const struct spread_choice *c = &ck->level;
+    const struct fabric *f = ck->step->fabric;
+    char port[2 * FABRIC_NAME_MAX], *text = spread_text (f, c);
+
+    if (text)
+        verdict_limit (ck->verdict, VERDICT_OK, "measured on %s", text);
+    free (text);
+    if (c->private_lfts > 0)
+        verdict_limit (ck->verdict, VERDICT_OK,
+                       "private LFTs: %s may forward by other tables than "
+                       "those that were read",
+                       COUNTED (c->private_lfts, "switch"));
+    if (c->down == FABRIC_NONE)
+        return;
+    fabric_port_name (f, c->down, port, sizeof (port));
+    verdict_limit (ck->verdict, VERDICT_OK,
+                   "fast recovery: the cable at %s is not active, and its "
+                   "messages may take another way", port);
+}
+
 /* Add a limit for each node that was not measured, and for each problem of the
- * others; and one for a service level that is not the site's, because it may be
- * meant for other traffic.
+ * others.
  */
 static void add_limits (struct lead *ck)
 {
-    const struct spread_choice *c = &ck->level;
     const struct roster *r = ck->step->roster;
     char sentence[256];
 
@@ -364,12 +392,7 @@ static void add_limits (struct lead *ck)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                        "something is wrong with %zu more nodes",
                        ck->odd - ODD_SAID);
-    if ((int)c->level != ck->step->site.service_level)
-        verdict_limit (ck->verdict, VERDICT_OK,
-                       "measured on service level %u: on %d adaptive "
-                       "routing is on at %s",
-                       c->level, ck->step->site.service_level,
-                       COUNTED (c->wanted, "switch"));
+    limit_level (ck);
 }
 
 static int reach_verdict (struct lead *ck, struct error *err)

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Adaptive routing, from what the switches say to the report. No simulator has
-# the attribute, so agents in a process do (ibquery/test/agents); the emulator
-# has no service levels, so that a level that keeps to the tables and one that
-# does not are the same to it.
+# Adaptive and hashed routing, from what a snapshot says to the report. The
+# emulator has no service levels, so that a level that keeps to the tables and one
+# that does not are the same to it.
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -17,11 +16,11 @@ cd "$workdir" || exit 1
 hosts=(h0001 h0003 h0006 h0008 h0009 h0012 h0014 h0015)
 link=0002c90100000010/3 # the first leaf's, up
 
-# A fabric whose switches route adaptively on these levels, and an emulator of
-# it.
+# levels UD [HASHED [DROPPED [EVERY]]]: a fabric whose switches spread on these
+# levels, and an emulator of it.
 levels ()
 {
-    "$told" "$1" >snapshot && emu_up snapshot
+    "$told" "$@" >snapshot && emu_up snapshot
 }
 
 cat >conf <<END
@@ -56,13 +55,33 @@ like "$(pmm fabric show -f snapshot)" \
     'adaptive routing: on at 20 switches \(service levels 0x0003\), off at 0' \
     "on for levels 0 and 1: shown"
 slow
-is "$(jq -c '[.service_level, .adaptive_switches]' after/samples.json)" \
-    '[2,0]' "... measured on level 2, where nobody does"
-is "$(jq -c --arg id "$link" '[.status, (.findings[0].suspects | any (. == $id))]' \
-    after/verdict.json)" '["FAIL",true]' "... and the link is found"
-like "$(jq -r '.limits[]' after/verdict.json)" \
-    'measured on service level 2: on 0 adaptive routing is on at [0-9]+ switches' \
-    "... the report says on which level"
+# doctors REGEX: what pmm doctor says of service levels
+doctors ()
+{
+    like "$(pmm doctor --conf conf | grep 'service level: ')" "$1" \
+        "... pmm doctor: $1"
+}
+
+# measured LEVEL LINE: where nobody spreads, and the link is found
+measured ()
+{
+    is "$(jq -c '[.service_level, .adaptive_switches]' after/samples.json)" \
+        "[$1,0]" "... measured on level $1, where nobody spreads"
+    is "$(jq -c --arg id "$link" \
+        '[.status, (.findings[0].suspects | any (. == $id))]' \
+        after/verdict.json)" '["FAIL",true]' "... and the link is found"
+    like "$(jq -r '.limits[]' after/verdict.json)" "$2" "... the report: $2"
+}
+measured 2 'measured on service level 2: on 0, adaptive routing is on at [0-9]+ switches'
+doctors '^OK .*probes use service level 2: on 0, adaptive routing is on at 20 '
+
+levels 0x0001 0 0 2
+slow
+measured 1 'measured on service level 1: on 0, adaptive routing is on at 10 switches'
+
+levels 0
+doctors '^OK .*messages of service level 0 follow the forwarding tables'
+emu_down
 
 levels 0xffff
 slow
@@ -71,7 +90,8 @@ is "$(jq -c '[.service_level, .adaptive_switches > 10]' after/samples.json)" \
 is "$(jq -c '[.status, .findings]' after/verdict.json)" '["UNKNOWN",[]]' \
     "... and no link between switches is named"
 like "$(pmm report -f snapshot after/verdict.json)" \
-    'limit: adaptive routing: [0-9]+ switches may have sent messages of service level 0 by other paths' \
+    'limit: measured on service level 0: on 0, adaptive routing is on at [0-9]+ switches; no other level is free' \
     "... the report says why"
+doctors '^WARN .*no other level is free .* take a level, as 1, out of ar_sl_mask and hbf_sl_mask'
 
 done_testing

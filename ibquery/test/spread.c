@@ -55,42 +55,93 @@ static void decode (void)
 }
 
 /* Hosts n1 .. n3 on leaves of their own, all on one spine; n4 on n3's leaf.
- * Adaptive routing by leaf (1, 2, 3) and spine (4), -1 where it is not known.
+ * What leaves (0, 1, 2) and spine (3) do, on which levels.
  */
 static const struct {
     const char *what;
-    int32_t ud[4];
+    uint16_t ud[4], hashed[4];
     const char *set[2];
     unsigned int wanted;
     bool rc; /* of which nobody does anything adaptively */
-    struct spread_choice choice;
+    unsigned int level;
+    struct spread_level on; /* the wanted one; drops is not compared */
+    const char *text; /* NULL: none */
+    const char *port; /* its messages are dropped on these levels */
+    uint16_t dropped;
 } rows[] = {
-    { "nobody has told", { -1, -1, -1, -1 }, { "n1", "n2" }, 0, false,
-      { 0, 0, 0 } },
-    { "nobody does", { 0, 0, 0, 0 }, { "n1", "n2" }, 3, false, { 3, 0, 0 } },
-    { "one on the way does", { 0, 0, 0, 0xffff }, { "n1", "n2" }, 0, false,
-      { 0, 1, 1 } },
-    { "all on the way do", { 0xffff, 0xffff, 0, 0xffff }, { "n1", "n2" }, 2,
-      false, { 2, 3, 3 } },
-    { "one beside the way does", { 0, 0, 0xffff, 0 }, { "n1", "n2" }, 0, false,
-      { 0, 0, 0 } },
-    { "those do on some levels", { 0x0003, 0x0005, -1, 0x0013 },
-      { "n1", "n2" }, 0, false, { 3, 0, 3 } },
-    { "not on the one that is wanted", { 0x0003, 0x0005, 0, 0x0003 },
-      { "n1", "n2" }, 5, false, { 5, 0, 0 } },
-    { "on level 15 alone not", { 0x7fff, 0, 0, 0 }, { "n1", "n2" }, 0, false,
-      { 15, 0, 1 } },
-    { "on each some, on none all", { 0x00ff, 0xff00, 0, 0 }, { "n1", "n2" }, 9,
-      false, { 9, 1, 1 } },
-    { "on one leaf, the spine is beside it", { 0, 0, 0, 0xffff },
-      { "n3", "n4" }, 0, false, { 0, 0, 0 } },
-    { "UD, but not RC", { 0xffff, 0xffff, 0xffff, 0xffff }, { "n1", "n3" }, 0,
-      true, { 0, 0, 0 } },
+    { "nobody has told", { 0 }, { 0 }, { "n1", "n2" }, 0, false, 0, { 0 },
+      NULL },
+    { "on no level", { 0 }, { 0 }, { "n1", "n2" }, 3, false, 3, { 0 }, NULL },
+    { "one on the way adapts", { 0, 0, 0, 0xffff }, { 0 }, { "n1", "n2" }, 0,
+      false, 0, { 1, 0 },
+      "service level 0: on 0, adaptive routing is on at 1 switch; no other "
+      "level is free of adaptive and hashed routing" },
+    { "all on the way do", { 0xffff, 0xffff, 0, 0xffff }, { 0 },
+      { "n1", "n2" }, 2, false, 2, { 3, 0 },
+      "service level 2: on 2, adaptive routing is on at 3 switches; no other" },
+    { "one beside the way does", { 0, 0, 0xffff, 0 }, { 0 }, { "n1", "n2" }, 0,
+      false, 0, { 0 }, NULL },
+    { "those do on some levels", { 0x0003, 0x0005, 0, 0x0013 }, { 0 },
+      { "n1", "n2" }, 0, false, 3, { 3, 0 }, "service level 3: on 0, " },
+    { "not on the one that is wanted", { 0x0003, 0x0005, 0, 0x0003 }, { 0 },
+      { "n1", "n2" }, 5, false, 5, { 0 }, NULL },
+    { "on level 15 alone not", { 0x7fff }, { 0 }, { "n1", "n2" }, 0, false, 15,
+      { 1, 0 }, "service level 15: on 0, " },
+    { "on each some, on none all", { 0x00ff, 0xff00 }, { 0 }, { "n1", "n2" }, 9,
+      false, 9, { 1, 0 }, "service level 9: on 9, " },
+    { "on one leaf, the spine is beside it", { 0, 0, 0, 0xffff }, { 0 },
+      { "n3", "n4" }, 0, false, 0, { 0 }, NULL },
+    { "UD, but not RC", { 0xffff, 0xffff, 0xffff, 0xffff }, { 0 },
+      { "n1", "n3" }, 0, true, 0, { 0 }, NULL },
+
+    { "half of the fabric adapts: its own jobs", { 0x3, 0, 0, 0x3 }, { 0 },
+      { "n1", "n2" }, 0, false, 2, { 2, 0 },
+      "service level 2: on 0, adaptive routing is on at 2 switches" },
+    { "... those of the other half", { 0x3, 0, 0, 0x3 }, { 0 },
+      { "n3", "n4" }, 0, false, 0, { 0 }, NULL },
+    { "hashed on level 0 alone", { 0 }, { 1, 1, 1, 1 }, { "n1", "n2" }, 0,
+      false, 1, { 0, 3 },
+      "service level 1: on 0, hashed routing is on at 3 switches" },
+    { "... also for connections", { 0 }, { 1, 1, 1, 1 }, { "n1", "n2" }, 0,
+      true, 1, { 0, 3 },
+      "service level 1: on 0, hashed routing is on at 3 switches" },
+    { "one adapts and would hash, two hash", { 1, 0, 0, 0 }, { 3, 3, 3, 3 },
+      { "n1", "n2" }, 0, false, 2, { 1, 2 },
+      "service level 2: on 0, adaptive routing is on at 1 switch and hashed "
+      "routing is on at 2 switches" },
+    { "... but not for connections", { 1, 0, 0, 0 }, { 3, 3, 3, 3 },
+      { "n1", "n2" }, 0, true, 2, { 0, 3 }, "service level 2: on 0, hashed" },
+
+    { "the wanted one is dropped on the way in", { 0 }, { 0 }, { "n1", "n2" },
+      0, false, 1, { 0 },
+      "service level 1: on 0, n1/1 drops messages", "n1/1", 1 },
+    { "... amid", { 0 }, { 0 }, { "n1", "n2" }, 0, false, 2, { 0 },
+      "service level 2: on 0, spine/2 drops messages", "spine/2", 3 },
+    { "... on the way out", { 0 }, { 0 }, { "n1", "n2" }, 0, false, 1, { 0 },
+      "service level 1: on 0, leaf2/3 drops messages", "leaf2/3", 1 },
+    { "... beside the way", { 0 }, { 0 }, { "n1", "n2" }, 0, false, 0, { 0 },
+      NULL, "leaf3/1", 0xffff },
+    { "a free one is dropped", { 0xfffd, 0, 0, 0 }, { 0xfffd, 0, 0, 0 },
+      { "n1", "n2" }, 0, false, 0, { 1, 0 },
+      "service level 0: on 0, adaptive routing is on at 1 switch; level 1 is "
+      "free of adaptive and hashed routing, but leaf1/1 drops it",
+      "leaf1/1", 2 },
+    { "... the next one not", { 0xfff9, 0, 0, 0 }, { 0 }, { "n1", "n2" }, 0,
+      false, 2, { 1, 0 },
+      "service level 2: on 0, adaptive routing is on at 1 switch", "leaf1/1",
+      2 },
+    { "the wanted one is dropped, all are spread",
+      { 0xffff, 0, 0, 0 }, { 0 }, { "n1", "n2" }, 0, false, 3, { 1, 0 },
+      "service level 3: on 0, adaptive routing is on at 1 switch and leaf1/1 "
+      "drops messages; no other", "leaf1/1", 7 },
+    { "all are dropped", { 0 }, { 0 }, { "n1", "n2" }, 4, false, 4, { 0 },
+      "service level 4: on 4, n2/1 drops messages; level 0 is free of "
+      "adaptive and hashed routing, but n2/1 drops it", "n2/1", 0xffff },
 };
 
 enum { LEAVES = 3, HOSTS = 4, TOP = 8 };
 
-static struct fabric *build (const int32_t *ud)
+static struct fabric *build (const uint16_t *ud, const uint16_t *hashed)
 {
     static const uint8_t leaf_of[HOSTS] = { 0, 1, 2, 2 };
     struct fabric *f = fabric_create ();
@@ -105,11 +156,14 @@ static struct fabric *build (const int32_t *ud)
             lft[k + 1] = i == LEAVES         ? leaf_of[k] + 1U
                          : i == leaf_of[k] ? 2 + k
                                            : 1;
-        fabric_add_node (f, 0x100 + i, NODE_SWITCH, 8, "switch", &err);
+        snprintf (desc, sizeof (desc), "leaf%u", i + 1);
+        fabric_add_node (f, 0x100 + i, NODE_SWITCH, 8,
+                         i == LEAVES ? "spine" : desc, &err);
         fabric_set_switch_lid (f, i, 10 + i, &err);
         fabric_set_lft (f, i, lft, TOP, &err);
-        if (ud[i] >= 0)
-            f->node[i].spread = (struct fabric_spread){ .known = true, .ud = ud[i] };
+        f->node[i].spread = (struct fabric_spread){
+            .known = ud[i] || hashed[i], .ud = ud[i], .hashed = hashed[i],
+        };
     }
     for (unsigned int i = 0; i < LEAVES; i++)
         fabric_add_cable (f, i, 1, LEAVES, i + 1, 4, "HDR", &err);
@@ -125,23 +179,89 @@ static struct fabric *build (const int32_t *ud)
     return f;
 }
 
+static bool begins (const char *text, const char *with)
+{
+    return text && with ? strncmp (text, with, strlen (with)) == 0
+                        : text == with;
+}
+
 static void choose (void)
 {
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
-        const struct spread_choice *wanted = &rows[i].choice;
-        struct fabric *f = build (rows[i].ud);
+        struct fabric *f = build (rows[i].ud, rows[i].hashed);
         struct error err = { 0 };
         struct pathset *ps = fabric_pathset (f, rows[i].set, 2, &err);
         struct spread_choice c = { 0 };
+        const struct spread_level *on = &c.on[rows[i].wanted];
+        const struct spread_level *at;
+        char *text = NULL;
+        int rc;
 
-        ok (spread_choose (f, ps, rows[i].rc, rows[i].wanted, &c, &err) == 0
-                && c.level == wanted->level && c.adaptive == wanted->adaptive
-                && c.wanted == wanted->wanted,
-            "%s: level %u, of %zu switches; %zu on %u%s", rows[i].what,
-            c.level, c.adaptive, c.wanted, rows[i].wanted, err.text);
+        if (rows[i].port)
+            f->port[fabric_find_port (f, rows[i].port)].dropped
+                = rows[i].dropped;
+        rc = spread_choose (f, ps, rows[i].rc, rows[i].wanted, &c, &err);
+        at = &c.on[c.level];
+        if (rc == 0)
+            text = spread_text (f, &c);
+        ok (rc == 0 && c.level == rows[i].level && c.wanted == rows[i].wanted
+                && on->adaptive == rows[i].on.adaptive
+                && on->hashed == rows[i].on.hashed
+                && c.spread == at->adaptive + at->hashed
+                && begins (text, rows[i].text),
+            "%s: level %u, %zu spread%s%s%s", rows[i].what, c.level, c.spread,
+            text ? ": " : "", text ? text : "", err.text);
+        free (text);
         pathset_destroy (ps);
         fabric_destroy (f);
     }
+}
+
+/* Private LFTs on the way leave no level; fast recovery, only where a cable is
+ * not active.
+ */
+static void detours (void)
+{
+    static const uint16_t none[LEAVES + 1], first[LEAVES + 1] = { 1, 1 };
+    static const char *const far[] = { "n1", "n2" }, *const near[]
+        = { "n3", "n4" };
+    struct fabric *f = build (first, none);
+    struct error err = { 0 };
+    struct pathset *away = fabric_pathset (f, far, 2, &err);
+    struct pathset *leaf = fabric_pathset (f, near, 2, &err);
+    uint32_t down = fabric_find_port (f, "leaf1/2");
+    struct spread_choice c;
+    char *text;
+
+    for (uint32_t i = 0; i <= LEAVES; i++) /* sorted by GUID: after the hosts */
+        f->node[HOSTS + i].spread.private_lfts = i == 0 || i == LEAVES;
+    ok (spread_choose (f, away, false, 0, &c, &err) == 0 && c.level == 1
+            && c.private_lfts == 2 && c.spread == 2,
+        "private LFTs: their switches spread on any level");
+    ok (spread_choose (f, leaf, false, 0, &c, &err) == 0
+            && c.private_lfts == 0 && c.spread == 0,
+        "... on no other way");
+    f->node[HOSTS].spread.recovery = true;
+    ok (spread_choose (f, away, false, 0, &c, &err) == 0
+            && c.down == FABRIC_NONE, "fast recovery, and all cables active");
+    f->port[down].state = PORT_INIT;
+    ok (spread_choose (f, leaf, false, 0, &c, &err) == 0
+            && c.down == FABRIC_NONE, "... one not, beside the way");
+    ok (spread_choose (f, away, false, 0, &c, &err) == 0 && c.down == down,
+        "... on the way");
+    f->node[HOSTS].spread.recovery = false;
+    ok (spread_choose (f, away, false, 0, &c, &err) == 0
+            && c.down == FABRIC_NONE, "... without fast recovery");
+    f->port[fabric_find_port (f, "leaf3/3")].dropped = 2;
+    ok (spread_choose (f, NULL, false, 0, &c, &err) == 0 && c.level == 2,
+        "on all links: level 2");
+    text = spread_text (f, &c);
+    ok (begins (text, "service level 2: on 0, adaptive routing is on at 2 "
+                      "switches"), "... by all switches: %s", text);
+    free (text);
+    pathset_destroy (away);
+    pathset_destroy (leaf);
+    fabric_destroy (f);
 }
 
 /*
@@ -259,37 +379,42 @@ static void read_all (void)
     fabric_destroy (f);
 }
 
-/* What a reader of a fabric makes whose switches route adaptively on these
- * levels, for tests of what comes after.
+/* Write a fabric, for tests of what comes after: every EVERYth switch routes
+ * adaptively and hashes on these levels, and a port of the first leaf's, up,
+ * drops messages.
  */
-static int write_one (uint16_t levels)
+static int write_one (char *const *arg, int n)
 {
     const struct fat_tree tree = { .ports = 4, .levels = 3 };
-    const struct teller told = { true, true, true, levels, levels };
     struct error err = { 0 };
-    struct fabric *f = generate_fat_tree (&tree, &err), *got;
-    struct agents *a = agents_create (f, NULL, 7);
+    struct fabric *f = generate_fat_tree (&tree, &err);
+    unsigned long v[] = { 0, 0, 0, 1 }; /* UD, HASHED, DROPPED, EVERY */
+    size_t switches = 0;
     int rc;
 
-    for (size_t k = 0; k < f->nnodes; k++)
-        tell (&a->node[k], &told);
-    got = reading (a, &err);
-    rc = got && fabric_write (got, stdout, &err) == 0 ? 0 : 1;
-    if (rc != 0)
+    for (int i = 0; i < n && i < 4; i++)
+        v[i] = strtoul (arg[i], NULL, 0);
+    for (size_t i = 0; i < f->nnodes; i++)
+        if (f->node[i].type == NODE_SWITCH && switches++ % v[3] == 0)
+            f->node[i].spread = (struct fabric_spread){
+                .known = true, .ud = v[0], .rc = v[0], .hashed = v[1],
+            };
+    f->port[fabric_find_port (f, "s1-0001/3")].dropped = v[2];
+    rc = fabric_write (f, stdout, &err);
+    if (rc < 0)
         diag ("%s", err.text);
-    fabric_destroy (got);
-    agents_destroy (a);
     fabric_destroy (f);
-    return rc;
+    return rc < 0;
 }
 
-/* Without arguments, the tests; with LEVELS, write_one. */
+/* Without arguments, the tests; with LEVELS..., write_one. */
 int main (int argc, char **argv)
 {
     if (argc > 1)
-        return write_one ((uint16_t)strtoul (argv[1], NULL, 0));
+        return write_one (argv + 1, argc - 1);
     decode ();
     choose ();
+    detours ();
     read_all ();
     return done_testing ();
 }
