@@ -2,6 +2,13 @@
 /* Paths through the fabric, by its forwarding tables. A table made by
  * fabric_finish has for each port the cable and what it leads to, so a hop
  * costs one access to it and one to an LFT.
+ *
+ * Where a switch spreads messages and its groups of ports are not known, they
+ * are all ports whose neighbours are nearest to the destination: those are what
+ * subnet managers put into the groups of a tree. If the table's own port is not
+ * one of them, the routing is of another kind, and the table is all that is
+ * known. Distances are found when first asked for, and kept for as many
+ * destinations' switches as NEAR_BYTES has room for.
  */
 #include "config.h"
 #include "ibquery/fabric.h"
@@ -13,6 +20,7 @@
 
 #include "ibquery/hosts.h"
 #include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 /* A hop. Places of the network: a switch is at its node's index, adapter ports
@@ -23,8 +31,21 @@ struct walk_hop {
     uint32_t place; /* at the far end */
 };
 
+enum {
+    NEAR_BYTES = 64 << 20, /* of all distances that are kept */
+    FAR = UINT8_MAX,       /* a distance that is not known */
+};
+
+/* Distances of all nodes from a switch, in cables. */
+struct walk_near {
+    uint32_t node;
+    uint8_t *cables; /* [nnodes]; NULL: none yet */
+};
+
 struct fabric_walk {
     struct network network;
+    struct walk_near *near; /* [nnear], a switch's at its node modulo nnear */
+    size_t nnear;
     struct switch_info *sw;
     char (*id)[17];
     struct walk_hop hop[]; /* [nports] */
@@ -90,11 +111,113 @@ static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
     return hop->place;
 }
 
+static const uint8_t *distances (const struct fabric *f, uint32_t from)
+{
+    struct walk_near *near = &f->walk->near[from % f->walk->nnear];
+    uint32_t *queue;
+    size_t n = 0;
+
+    if (near->cables && near->node == from)
+        return near->cables;
+    if (!near->cables)
+        near->cables = xarray (f->nnodes, 1);
+    near->node = from;
+    memset (near->cables, FAR, f->nnodes);
+    near->cables[from] = 0;
+    queue = xarray (f->nnodes, sizeof (*queue));
+    queue[n++] = from;
+    for (size_t i = 0; i < n && near->cables[queue[i]] < PATH_MAX_HOPS; i++)
+        for (unsigned int k = 0; k < f->node[queue[i]].nports; k++) {
+            uint32_t to
+                = f->walk->hop[f->node[queue[i]].first_port + k].place;
+
+            if (to >= f->nnodes || near->cables[to] != FAR)
+                continue;
+            near->cables[to] = near->cables[queue[i]] + 1;
+            queue[n++] = to;
+        }
+    free (queue);
+    return near->cables;
+}
+
+/* Whether the cable at a switch's port brings a message nearer to the place of
+ * an endpoint, which is attached to a switch.
+ */
+static bool is_nearer (const struct fabric *f, uint32_t node, unsigned int port,
+                       uint32_t place, uint32_t attached)
+{
+    uint32_t next = f->walk->hop[f->node[node].first_port + port - 1].place;
+
+    if (node == attached)
+        return next == place;
+    return next < f->nnodes
+           && distances (f, attached)[next] < distances (f, attached)[node];
+}
+
+static bool spreads (const struct fabric_spread *s,
+                     const struct traffic_class *as)
+{
+    uint16_t levels = s->hashed | (as->rc ? s->rc : s->ud);
+
+    return s->known && as->level < 16 && levels >> as->level & 1;
+}
+
+static bool has_port (const struct fabric_spread *s,
+                      const struct spread_entry *e, unsigned int port)
+{
+    return e->state == SPREAD_STATIC || e->group >= s->ngroups
+               ? port == e->port
+               : s->group[e->group].port[port / 64] >> port % 64 & 1;
+}
+
+static size_t network_hops (const void *net, const struct traffic_class *as,
+                            uint32_t place, uint32_t to, uint32_t *arc,
+                            size_t most)
+{
+    const struct fabric *f = net;
+    unsigned int lid = f->end[to].lid;
+    const struct walk_hop *hop, *own = next_hop (f, place, lid);
+    const struct spread_entry *e = NULL;
+    uint32_t all[UINT8_MAX], attached, up;
+    const struct fabric_node *n;
+    size_t count = 0;
+    bool has_own = false;
+
+    if (place >= f->nnodes || !spreads (&f->node[place].spread, as))
+        return 0;
+    n = &f->node[place];
+    attached = network_attach (net, to, &up);
+    if (n->spread.entry && lid <= n->lft_top)
+        e = &n->spread.entry[lid];
+    else if (attached >= f->nnodes)
+        return 0;
+    for (unsigned int p = 1; p <= n->nports; p++) {
+        hop = &f->walk->hop[n->first_port + p - 1];
+        if (hop->arc == FABRIC_NONE
+            || !(e ? has_port (&n->spread, e, p)
+                   : is_nearer (f, place, p, network_place (net, to),
+                                attached)))
+            continue;
+        all[count++] = hop->arc;
+        has_own |= hop == own;
+    }
+    if (!e && !has_own)
+        return 0;
+    qsort (all, count, sizeof (*all), compare_u32);
+    count = count < most ? count : most;
+    memcpy (arc, all, count * sizeof (*all));
+    return count;
+}
+
 struct fabric_walk *walk_create (const struct fabric *f)
 {
     struct fabric_walk *w
         = xcalloc (1, sizeof (*w) + f->nports * sizeof (*w->hop));
 
+    w->nnear = f->nnodes * f->nnodes <= NEAR_BYTES
+                   ? f->nnodes
+                   : NEAR_BYTES / f->nnodes;
+    w->near = xcalloc (w->nnear, sizeof (*w->near));
     w->sw = xcalloc (f->nnodes, sizeof (*w->sw));
     w->id = xcalloc (f->nnodes, sizeof (*w->id));
     w->network = (struct network){
@@ -109,6 +232,7 @@ struct fabric_walk *walk_create (const struct fabric *f)
         .place = network_place,
         .attach = network_attach,
         .hop = network_hop,
+        .hops = network_hops,
     };
     for (size_t i = 0; i < f->nports; i++) {
         uint32_t link = f->port[i].link;
@@ -134,6 +258,9 @@ void walk_destroy (struct fabric_walk *w)
 {
     if (!w)
         return;
+    for (size_t i = 0; i < w->nnear; i++)
+        free (w->near[i].cables);
+    free (w->near);
     free (w->sw);
     free (w->id);
     free (w);

@@ -138,9 +138,118 @@ static void sets (void)
     fabric_destroy (f);
 }
 
+/* Two leaves with a host each and two spines, each leaf with two cables to each
+ * spine: ports 2 and 3, 4 and 5. The tables use ports 2.
+ */
+static struct fabric *tree (struct fabric_spread spread)
+{
+    struct fabric *f = fabric_create ();
+    struct error err = { 0 };
+
+    for (uint32_t i = 0; i < 4; i++) {
+        uint8_t lft[3] = { LFT_NO_ROUTE, 2, 2 };
+
+        if (i < 2)
+            lft[i + 1] = 1;
+        else
+            lft[1] = 1, lft[2] = 3;
+        fabric_add_node (f, 0x20 + i, NODE_SWITCH, 5, "switch", &err);
+        fabric_set_switch_lid (f, i, 10 + i, &err);
+        fabric_set_lft (f, i, lft, 2, &err);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        fabric_add_node (f, 0x10 + i, NODE_CA, 1, i ? "b x" : "a x", &err);
+        fabric_set_port (f, 4 + i, 1, 0x30 + i, i + 1, 0, &err);
+        fabric_add_cable (f, 4 + i, 1, i, 1, 4, "HDR", &err);
+        for (uint32_t k = 0; k < 4; k++)
+            fabric_add_cable (f, i, 2 + k, 2 + k / 2, 1 + 2 * i + k % 2, 4,
+                              "HDR", &err);
+    }
+    f->node[0].spread = spread;
+    ok (fabric_finish (f, &err) == 0, "a tree with parallel cables: %s",
+        err.text);
+    return f;
+}
+
+/* The ports of the first leaf by which messages to a host may leave, as bits.
+ */
+static unsigned int ports_to (const struct fabric *f, const char *host, bool rc,
+                              unsigned int level)
+{
+    const struct network *net = fabric_network (f);
+    struct traffic_class as = { level, rc };
+    uint32_t arc[8] = { 0 }, leaf = fabric_find_node (f, 0x20);
+    size_t n = net->hops (net->net, &as, leaf, fabric_find_end (f, host), arc,
+                          8);
+    unsigned int bits = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct fabric_link *l = &f->link[arc_link (arc[i])];
+        uint32_t from = arc[i] % 2 ? l->b : l->a;
+
+        if (f->port[from].node == leaf && (i == 0 || arc[i] > arc[i - 1]))
+            bits |= 1U << f->port[from].num;
+    }
+    return bits;
+}
+
+static void spread (void)
+{
+    enum { ALL = 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 };
+    static const struct {
+        struct fabric_spread spread;
+        struct spread_entry entry; /* for b, if there is a group */
+        uint64_t group;
+        bool rc;
+        unsigned int level, ports;
+        const char *what;
+    } rows[] = {
+        { { 0 }, { 0 }, 0, false, 0, 0, "nothing reported: by the table" },
+        { { .ud = 1 }, { 0 }, 0, false, 0, 0, "not known: by the table" },
+        { { .known = true, .hashed = 1 }, { 0 }, 0, false, 0, ALL,
+          "hashed: over all that lead there" },
+        { { .known = true, .hashed = 1 }, { 0 }, 0, false, 1, 0,
+          "another level" },
+        { { .known = true, .hashed = 1 }, { 0 }, 0, false, 16, 0,
+          "no such level" },
+        { { .known = true, .rc = 2 }, { 0 }, 0, true, 1, ALL,
+          "adaptive: connections" },
+        { { .known = true, .rc = 2 }, { 0 }, 0, false, 1, 0,
+          "adaptive: not datagrams" },
+        { { .known = true, .ud = 1, .ngroups = 1 }, { SPREAD_FREE, 2, 0 },
+          1 << 3 | 1 << 4, false, 0, 1 << 3 | 1 << 4, "a group" },
+        { { .known = true, .ud = 1, .ngroups = 1 }, { SPREAD_STATIC, 5, 0 },
+          1 << 3 | 1 << 4, false, 0, 1 << 5, "a static port" },
+        { { .known = true, .ud = 1, .ngroups = 1 }, { SPREAD_FREE, 2, 7 },
+          1 << 3 | 1 << 4, false, 0, 1 << 2, "a group that is not there" },
+        { { .known = true, .ud = 1, .ngroups = 1 }, { SPREAD_FREE, 2, 0 }, 0,
+          false, 0, 0, "an empty group: by the table" },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct fabric_spread s = rows[i].spread;
+        struct fabric *f;
+
+        if (s.ngroups > 0) {
+            s.group = calloc (1, sizeof (*s.group));
+            s.group->port[0] = rows[i].group;
+            s.entry = calloc (3, sizeof (*s.entry));
+            s.entry[2] = rows[i].entry;
+        }
+        f = tree (s);
+        ok (ports_to (f, "b", rows[i].rc, rows[i].level) == rows[i].ports,
+            "%s", rows[i].what);
+        if (rows[i].ports == ALL)
+            ok (ports_to (f, "a", rows[i].rc, rows[i].level) == 1 << 1,
+                "to the host at the switch itself: its port");
+        fabric_destroy (f);
+    }
+}
+
 int main (void)
 {
     broken ();
     sets ();
+    spread ();
     return done_testing ();
 }
