@@ -33,7 +33,7 @@ struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO]);
 struct spread_level {
     size_t adaptive; /* switches that route them adaptively, */
     size_t hashed;   /* that do not, but hash */
-    uint32_t drops;  /* the first port that drops them; FABRIC_NONE: none does */
+    uint32_t drops;  /* the first port that drops them; FABRIC_NONE: none */
 };
 
 /* Whether they follow the tables, unless there are private LFTs. */

@@ -4,9 +4,11 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ibquery/fabric.h"
+#include "ibquery/spread.h"
 #include "pmm/verb.h"
 #include "util/json.h"
 
@@ -75,6 +77,27 @@ static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
     }
 }
 
+/* Why messages may not follow the two paths on service level 0, and which level
+ * is better.
+ */
+static void print_levels (const struct fabric *f, char *const *name, FILE *fp)
+{
+    const char *const both[] = { name[0], name[1] };
+    struct pathset *ps = need (fabric_pathset (f, both, 2, &fault));
+
+    for (int rc = 0; rc < 2; rc++) {
+        struct spread_choice c;
+        char *text;
+
+        need_ok (spread_choose (f, ps, rc, 0, &c, &fault));
+        if ((text = spread_text (f, &c)))
+            fprintf (fp, "%s: probes use %s\n",
+                     rc ? "connections" : "datagrams", text);
+        free (text);
+    }
+    pathset_destroy (ps);
+}
+
 static void one_pair (struct inputs *in)
 {
     const struct fabric *f = in->fabric;
@@ -93,6 +116,7 @@ static void one_pair (struct inputs *in)
     else {
         print_path (f, &there, inputs_output (in));
         print_path (f, &back, inputs_output (in));
+        print_levels (f, name, inputs_output (in));
     }
 }
 

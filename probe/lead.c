@@ -337,8 +337,8 @@ static void limit_node (struct lead *ck, const char *sentence)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
 }
 
-/* Add limits: which service level was chosen and why, if the site's is spread or
- * dropped; and why even its messages may not follow the tables.
+/* Add limits: which service level was chosen and why, if the site's is spread
+ * or dropped; and why even its messages may not follow the tables.
  */
 static void limit_level (struct lead *ck)
 {

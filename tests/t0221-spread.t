@@ -62,6 +62,9 @@ doctors ()
         "... pmm doctor: $1"
 }
 
+# pathed REGEX: what pmm path says of them
+pathed () { like "$(pmm path -f snapshot h0001 h0015)" "$1" "... pmm path: $1"; }
+
 # measured LEVEL LINE: where nobody spreads, and the link is found
 measured ()
 {
@@ -74,6 +77,7 @@ measured ()
 }
 measured 2 'measured on service level 2: on 0, adaptive routing is on at [0-9]+ switches'
 doctors '^OK .*probes use service level 2: on 0, adaptive routing is on at 20 '
+pathed '(datagrams|connections): probes use service level 2: on 0, adaptive .* 6 switches'
 
 levels 0x0001 0 0 2
 slow
