@@ -36,6 +36,7 @@ enum {
     FABRIC_NAME_MAX = 64,    /* bytes of a NodeDescription */
     FABRIC_MAX_WARNINGS = 100,
     FABRIC_MAX_LMC = 7,
+    FABRIC_MAX_LRTL = 0xfffffe, /* of 24 bits; all ones: none was measured */
 };
 
 enum node_type {
@@ -108,6 +109,8 @@ struct fabric_port {
     uint16_t dropped;    /* service levels, as bits, whose messages its
                             SL-to-VL tables drop, as far as known */
     struct port_rates rates; /* of its cable; empty: not known */
+    uint32_t lrtl;       /* LinkRoundTripLatency of its cable, in a unit of the
+                            port's own; 0: not known */
 };
 
 struct fabric_link {
@@ -175,8 +178,8 @@ struct fabric {
  * All return -1 (fabric_port_at NULL) with err for what cannot be: a GUID that
  * is taken, a port that is taken or out of range, a width or speed that is none
  * of struct fabric_link. Tables are copied; texts, too, cleaned and cut. The
- * caller sets a node's system and spread, and a port's dropped, rates and
- * state.
+ * caller sets a node's system and spread, and a port's dropped, rates, lrtl
+ * and state.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);

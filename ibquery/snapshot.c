@@ -170,6 +170,23 @@ static int read_rates (void *arg, struct words *w, struct error *err)
     return 0;
 }
 
+static int read_lrtl (void *arg, struct words *w, struct error *err)
+{
+    struct fabric_reader *r = arg;
+    uint64_t lrtl = 0;
+    struct fabric_port *p;
+    unsigned int port;
+    uint32_t node;
+
+    if (take_end (r, w, &node, &port, err) < 0
+        || words_number (w, FABRIC_MAX_LRTL, "LinkRoundTripLatency", &lrtl, err)
+               < 0
+        || !(p = fabric_port_at (r->f, node, port, err)))
+        return -1;
+    p->lrtl = lrtl;
+    return 0;
+}
+
 static int read_system (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
@@ -327,6 +344,7 @@ static const struct lines_keyword keywords[] = {
     { "state", NODES, false, false, read_state },
     { "port", NODES, false, false, read_port },
     { "rates", NODES, false, false, read_rates },
+    { "lrtl", NODES, false, false, read_lrtl },
     { "cable", CABLES, false, false, read_cable },
     { "lft", TABLES, false, false, read_lft },
     { .fn = read_entries },
@@ -426,7 +444,8 @@ static void put_node (struct lines_out *w, const struct fabric *f,
                        n->guid, p->num, p->guid, p->lid, p->lmc);
     }
     for (unsigned int i = 0; i < n->nports; i++) {
-        const struct port_rates *r = &f->port[n->first_port + i].rates;
+        const struct fabric_port *p = &f->port[n->first_port + i];
+        const struct port_rates *r = &p->rates;
         char supported[RATES_TEXT], enabled[RATES_TEXT], active[RATES_TEXT];
 
         if (memcmp (r, &none, sizeof (none)) != 0)
@@ -434,6 +453,9 @@ static void put_node (struct lines_out *w, const struct fabric *f,
                        rates_format (&r->supported, supported),
                        rates_format (&r->enabled, enabled),
                        rates_format (&r->active, active));
+        if (p->lrtl != 0)
+            lines_put (w, "lrtl %016" PRIx64 "/%u %" PRIu32, n->guid, p->num,
+                       p->lrtl);
     }
 }
 

@@ -582,18 +582,20 @@ static bool leads (const struct explore *e, const struct explored_port *p)
     return p->far != EXPLORE_NONE && (!e->part || p->used);
 }
 
-/* The rates of a port. For a switch, the capabilities of port 0 say whether the
- * extended speeds are valid.
+/* A port's capabilities say which of its fields are valid; for a switch's
+ * ports, those of port 0 do.
  */
+static uint32_t cap_mask (const struct explored_node *n, unsigned int num)
+{
+    return rates_cap_mask (n->port[explored_is_switch (n) ? 0 : num].raw);
+}
+
 static struct port_rates rates_at (const struct explored_node *n,
                                    unsigned int num)
 {
-    const uint8_t *raw = n->port[num].raw;
     struct port_rates rates;
 
-    rates_decode (raw, rates_cap_mask (explored_is_switch (n) ? n->port[0].raw
-                                                              : raw),
-                  &rates);
+    rates_decode (n->port[num].raw, cap_mask (n, num), &rates);
     return rates;
 }
 
@@ -608,6 +610,8 @@ static int put_port (struct fabric *f, uint32_t node,
         return node_error (n, err, "port %u has a cable but its link is down",
                            num);
     to->rates = rates_at (n, num);
+    if (cap_mask (n, num) & CAP_LRTL && p->info.lrtl <= FABRIC_MAX_LRTL)
+        to->lrtl = p->info.lrtl;
     to->state = p->info.state <= PORT_ACTIVE ? p->info.state : PORT_UNKNOWN;
     return explored_is_switch (n)
                ? 0

@@ -37,6 +37,7 @@ struct port_attr attr_port (const uint8_t *data)
         .sm_sl = field (data, IB_PORT_SMSL_F),
         .state = field (data, IB_PORT_STATE_F),
         .phys_state = field (data, IB_PORT_PHYS_STATE_F),
+        .lrtl = field (data, IB_PORT_LINK_ROUND_TRIP_F),
     };
 }
 

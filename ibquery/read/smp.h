@@ -54,6 +54,7 @@ enum {
     STATE_ACTIVE = 4,
     PHYS_LINK_UP = 5,
     SM_MASTER = 3,
+    CAP_LRTL = 1 << 24, /* in PortInfo's CapabilityMask */
     VENDOR_NVIDIA = 0x0002c9,
 };
 
@@ -74,6 +75,7 @@ struct port_attr {
     uint8_t sm_sl;
     uint8_t state;      /* STATE_* */
     uint8_t phys_state; /* PHYS_* */
+    uint32_t lrtl;      /* LinkRoundTripLatency, where CAP_LRTL says it is */
 };
 
 struct switch_attr {

@@ -23,6 +23,7 @@ enum {
     CAP_EXT_SPEEDS = 1 << 14,
     CAP_VENDOR = 1 << 10,
     CAP_MASK2 = 1 << 15,
+    CAP_ROUND_TRIP = 1 << 24,
     CAP2_EXTENDED = 1 << 1,
     PERF_EXTENDED = 1 << 9,
     PERF_XMIT_WAIT = 1 << 12,
@@ -138,6 +139,7 @@ static int populate (const struct fabric *f, struct agents_node **node,
         if (f->port[i].state != PORT_UNKNOWN)
             (*port)[i].state = f->port[i].state;
         (*port)[i].phys = cabled ? PHYS_LINK_UP : PHYS_POLLING;
+        (*port)[i].lrtl = f->port[i].lrtl;
         if (cabled)
             set_rate (&(*port)[i], &f->link[f->port[i].link]);
     }
@@ -446,6 +448,7 @@ static void port_state (const struct agents_port *p, uint8_t *data)
     put_rate (data, &p->extended, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F,
               IB_PORT_LINK_SPEED_EXT_ENABLED_F,
               IB_PORT_LINK_SPEED_EXT_ACTIVE_F);
+    mad_set_field (data, 0, IB_PORT_LINK_ROUND_TRIP_F, p->lrtl);
 }
 
 static unsigned int port_info (const struct agents *a,
@@ -477,6 +480,8 @@ static unsigned int port_info (const struct agents *a,
             caps |= CAP_MASK2;
             mad_set_field (data, 0, IB_PORT_CAPMASK2_F, CAP2_EXTENDED);
         }
+        if (!a->node[r->node].no_lrtl)
+            caps |= CAP_ROUND_TRIP;
         mad_set_field (data, 0, IB_PORT_CAPMASK_F, caps);
     }
     mad_set_field (data, 0, IB_PORT_LOCAL_PORT_F, r->port);

@@ -66,6 +66,7 @@ struct agents_port {
     struct agents_rate width, speed, extended; /* as the cable's */
     bool fdr10;          /* the vendor's ExtendedPortInfo says so */
     uint16_t fec;        /* FECModeActive */
+    uint32_t lrtl;       /* LinkRoundTripLatency: the fabric's */
     uint64_t count[AGENTS_COUNTERS];
 };
 
@@ -82,6 +83,7 @@ struct agents_node {
         uint16_t group_cap, sl_mask;
     } ar;                /* switch: AdaptiveRoutingInfo; none */
     bool extended_info;  /* it has PortInfoExtended; not so */
+    bool no_lrtl;        /* LinkRoundTripLatency is not valid; it is */
     struct {
         uint16_t caps;   /* PerfMgt's capability masks: all of it */
         uint32_t caps2;

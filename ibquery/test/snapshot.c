@@ -148,6 +148,7 @@ static void odd_fabric (void)
     fabric_set_switch_lid (f, 1, 1, &err);
     fabric_port_at (f, 0, 2, &err)->rates = rates;
     fabric_port_at (f, 1, 3, &err)->rates = rates;
+    fabric_port_at (f, 1, 3, &err)->lrtl = FABRIC_MAX_LRTL;
     fabric_add_node (f, 0x30, NODE_SWITCH, 6, "spaced  name", &err);
     fabric_add_node (f, 0x40, NODE_ROUTER, 1, "r", &err);
     fabric_add_node (f, 0x50, NODE_CA, 1, "", &err);
@@ -176,6 +177,10 @@ static void odd_fabric (void)
                                 + 2].rates,
                        &rates, sizeof (rates)) == 0,
         "... and what its ports can do");
+    ok (g && strstr (a.s, "\nlrtl 0000000000000020/3 16777214\n")
+            && g->port[g->node[fabric_find_node (g, 0x20)].first_port + 2].lrtl
+                   == FABRIC_MAX_LRTL,
+        "... and how long a link's round trip takes");
     fabric_destroy (f);
     fabric_destroy (g);
     free (a.s);
@@ -207,6 +212,10 @@ static void bad_lines (void)
           "rates 0002c90000000010/2 4xHDR 4xHDR 4xHDR", "has no port 2" },
         { "port 0002c90000000010",
           "rates 0002c90000000010/1 - - - -", "is left over" },
+        { "port 0002c90000000010", "lrtl 0002c90000000010/1 16777215",
+          "\"16777215\" is not a LinkRoundTripLatency of 0 to 16777214" },
+        { "port 0002c90000000010", "lrtl 0002c90000000010/2 1",
+          "has no port 2" },
         { "port 0002c90000000010", "system 0002c90000000010 1",
           "\"1\" is not a GUID of 16 hex digits" },
         { "port 0002c90000000010",

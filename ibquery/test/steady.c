@@ -277,6 +277,34 @@ static void all_torn (void)
     fabric_destroy (pulled);
 }
 
+/* LinkRoundTripLatency: of adapters and switches that have it. */
+static void round_trips (void)
+{
+    struct fabric *f = tree (4, 2, ROUTING_DMODK), *got;
+    struct agents *a;
+    struct error err;
+    size_t same = 0, silent = 0;
+
+    for (size_t i = 0; i < f->nports; i++)
+        f->port[i].lrtl = f->port[i].link != FABRIC_NONE ? 200 + 70000 * i : 0;
+    f->port[0].lrtl = 0xffffff;
+    a = agents (f);
+    for (size_t i = 1; i < f->nnodes; i += 2)
+        a->node[i].no_lrtl = true;
+    got = reading (a, &err);
+    for (size_t i = 1; got && i < f->nports; i++) {
+        same += got->port[i].lrtl
+                == (f->port[i].node % 2 ? 0 : f->port[i].lrtl);
+        silent += f->port[i].node % 2 && f->port[i].lrtl != 0;
+    }
+    ok (got && same == f->nports - 1 && silent > 5,
+        "round trips of links, where nodes know them");
+    ok (got && got->port[0].lrtl == 0, "all ones are none");
+    fabric_destroy (got);
+    agents_destroy (a);
+    fabric_destroy (f);
+}
+
 static void loss (void)
 {
     struct fabric *f = tree (8, 3, ROUTING_DMODK);
@@ -578,6 +606,7 @@ int main (void)
 {
     whole ();
     all_torn ();
+    round_trips ();
     loss ();
     missing ();
     keys ();
