@@ -169,3 +169,24 @@ char *spread_text (const struct fabric *f, const struct spread_choice *c)
     xcheck (fclose (fp) == 0 ? text : NULL);
     return text;
 }
+
+void spread_limit (const struct spread_choice *c, const struct fabric *f,
+                   struct verdict *v)
+{
+    char port[2 * FABRIC_NAME_MAX], *text = spread_text (f, c);
+
+    if (text)
+        verdict_limit (v, VERDICT_OK, "measured on %s", text);
+    free (text);
+    if (c->private_lfts > 0)
+        verdict_limit (v, VERDICT_OK,
+                       "private LFTs: %s may forward by other tables than "
+                       "those that were read",
+                       COUNTED (c->private_lfts, "switch"));
+    if (c->down == FABRIC_NONE)
+        return;
+    fabric_port_name (f, c->down, port, sizeof (port));
+    verdict_limit (v, VERDICT_OK,
+                   "fast recovery: the cable at %s is not active, and its "
+                   "messages may take another way", port);
+}

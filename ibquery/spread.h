@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/judge/verdict.h"
 #include "core/paths/paths.h"
 #include "ibquery/fabric.h"
 
@@ -69,5 +70,11 @@ int spread_choose (const struct fabric *f, struct pathset *ps, bool rc,
  * dropped. The caller frees it.
  */
 char *spread_text (const struct fabric *f, const struct spread_choice *c);
+
+/* Add limits to the verdict on messages of the chosen level: this text, and why
+ * they may not follow the tables on any level.
+ */
+void spread_limit (const struct spread_choice *c, const struct fabric *f,
+                   struct verdict *v);
 
 #endif /* IBQUERY_SPREAD_H */

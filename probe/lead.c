@@ -337,31 +337,6 @@ static void limit_node (struct lead *ck, const char *sentence)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
 }
 
-/* Add limits: which service level was chosen and why, if the site's is spread
- * or dropped; and why even its messages may not follow the tables.
- */
-static void limit_level (struct lead *ck)
-{
-    const struct spread_choice *c = &ck->level;
-    const struct fabric *f = ck->step->fabric;
-    char port[2 * FABRIC_NAME_MAX], *text = spread_text (f, c);
-
-    if (text)
-        verdict_limit (ck->verdict, VERDICT_OK, "measured on %s", text);
-    free (text);
-    if (c->private_lfts > 0)
-        verdict_limit (ck->verdict, VERDICT_OK,
-                       "private LFTs: %s may forward by other tables than "
-                       "those that were read",
-                       COUNTED (c->private_lfts, "switch"));
-    if (c->down == FABRIC_NONE)
-        return;
-    fabric_port_name (f, c->down, port, sizeof (port));
-    verdict_limit (ck->verdict, VERDICT_OK,
-                   "fast recovery: the cable at %s is not active, and its "
-                   "messages may take another way", port);
-}
-
 /* Add a limit for each node that was not measured, and for each problem of the
  * others.
  */
@@ -392,7 +367,7 @@ static void add_limits (struct lead *ck)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                        "something is wrong with %zu more nodes",
                        ck->odd - ODD_SAID);
-    limit_level (ck);
+    spread_limit (&ck->level, ck->step->fabric, ck->verdict);
 }
 
 static int reach_verdict (struct lead *ck, struct error *err)

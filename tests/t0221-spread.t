@@ -13,6 +13,7 @@ told=$builddir/ibquery/test/spread.t
 workdir
 cd "$workdir" || exit 1
 
+pmm fabric generate fat-tree --ports 4 --levels 3 -o fabric
 hosts=(h0001 h0003 h0006 h0008 h0009 h0012 h0014 h0015)
 link=0002c90100000010/3 # the first leaf's, up
 
@@ -20,7 +21,7 @@ link=0002c90100000010/3 # the first leaf's, up
 # levels, and an emulator of it.
 levels ()
 {
-    "$told" "$@" >snapshot && emu_up snapshot
+    "$told" fabric "$@" >snapshot && emu_up snapshot
 }
 
 cat >conf <<END

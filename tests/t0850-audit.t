@@ -14,6 +14,8 @@ workdir
 cd "$workdir" || exit 1
 
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
+adapts=$builddir/ibquery/test/spread.t # on level 0
+[[ ! -x $adapts ]] || { "$adapts" fabric 1 >adaptive && mv adaptive fabric; }
 with_cluster h0001,h0002,h0005,h0006,h0009,h0013 --slurm-user slurm
 
 built_to "$workdir/bin" probe/pmm-probe pmm/pmm
@@ -95,6 +97,9 @@ is "$(jq -c '[.id, .status, .complete, .why, .job > 0, (.hosts | length),
     '[1,"OK",1,"hand",true,6,6,true]' "... is in the ledger, with its samples"
 is "$(jq -c '.counters[] | [.name, .value]' <<<"$out")" \
     '["SymbolErrorCounter",7]' "... and the counters of its ports"
+[[ ! -x $adapts ]] || like "$(jq -r '.limits[]' <<<"$out")" \
+    'measured on service level 1: on 0, adaptive routing is on at [0-9]+ switches' \
+    "... and on which service level they were taken, and why"
 like "$(audit --nodes h0001,nobody 2>/dev/null)" \
     '^not audited: fewer than two nodes' "one node is none to audit"
 audit --nodes "$nodes" >said 2>&1 && within 60 idle 6 &&

@@ -379,21 +379,23 @@ static void read_all (void)
     fabric_destroy (f);
 }
 
-/* Write a fabric, for tests of what comes after: every EVERYth switch routes
- * adaptively and hashes on these levels, and a port of the first leaf's, up,
- * drops messages.
+/* Write a snapshot, for tests of what comes after: every EVERYth switch routes
+ * adaptively and hashes on these levels, and port 3 of s1-0001 drops messages.
  */
 static int write_one (char *const *arg, int n)
 {
-    const struct fat_tree tree = { .ports = 4, .levels = 3 };
     struct error err = { 0 };
-    struct fabric *f = generate_fat_tree (&tree, &err);
+    struct fabric *f = fabric_load (arg[0], &err);
     unsigned long v[] = { 0, 0, 0, 1 }; /* UD, HASHED, DROPPED, EVERY */
     size_t switches = 0;
     int rc;
 
-    for (int i = 0; i < n && i < 4; i++)
-        v[i] = strtoul (arg[i], NULL, 0);
+    if (!f) {
+        diag ("%s", err.text);
+        return 1;
+    }
+    for (int i = 1; i < n && i < 5; i++)
+        v[i - 1] = strtoul (arg[i], NULL, 0);
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].type == NODE_SWITCH && switches++ % v[3] == 0)
             f->node[i].spread = (struct fabric_spread){
@@ -407,7 +409,7 @@ static int write_one (char *const *arg, int n)
     return rc < 0;
 }
 
-/* Without arguments, the tests; with LEVELS..., write_one. */
+/* Without arguments, the tests; with SNAPSHOT LEVELS..., write_one. */
 int main (int argc, char **argv)
 {
     if (argc > 1)

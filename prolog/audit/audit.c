@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ibquery/nodemap.h"
+#include "ibquery/spread.h"
 #include "ibquery/links/traffic.h"
 #include "prolog/audit/partners.h"
 #include "prolog/audit/parts.h"
@@ -210,6 +211,7 @@ static struct verdict *judge_record (struct audit_work *run,
     const struct fabric *f = run->audit->fabric;
     struct judge_options opts = judge_site_options (site);
     struct baseline_set base = { 0 };
+    struct spread_choice level;
     struct traffic traffic;
     struct verdict *v = NULL;
     size_t untold = 0, all = 0;
@@ -236,6 +238,11 @@ static struct verdict *judge_record (struct audit_work *run,
                        "traffic of others is not seen there",
                        untold, all);
     if (v) {
+        if (spread_choose (f, r->ps, !strcmp (site->service, "rc"),
+                           (unsigned int)site->service_level, &level, NULL)
+                == 0
+            && level.level == r->samples->level)
+            spread_limit (&level, f, v);
         corroborate (v, traffic.wait, traffic.nwaits, &opts);
         corroborate (v, run->waits.v, run->waits.n, &opts);
     }
