@@ -430,3 +430,29 @@ finish_probes ()
     done
     return "$status"
 }
+
+# Build ./seal, which copies lines of a snapshot that were edited, and gives
+# them their checksum.
+make_seal() {
+    cat >seal.c <<X
+#include <stdio.h>
+#include <string.h>
+#include "ibquery/lines.h"
+int main (void)
+{
+    char line[1 << 16], hex[DIGEST_HEX];
+    struct digest d;
+
+    digest_init (&d);
+    while (fgets (line, sizeof (line), stdin) && strncmp (line, "end ", 4)) {
+        digest_bytes (&d, line, strlen (line) - 1);
+        fputs (line, stdout);
+    }
+    digest_hex (&d, hex);
+    printf ("end %s\n", hex);
+    return 0;
+}
+X
+    cc -D_GNU_SOURCE -I"$srcdir" -I"$builddir" -o seal seal.c \
+        "$srcdir"/ibquery/lines.c "$srcdir"/util/{error,file,text}.c -lm
+}

@@ -25,6 +25,27 @@ ok $? "--all tells more"
 pmm fabric diff --json a b | jq -e ".kind == \"diff\" and (.same | not) and
     (.hosts.gone | length) == $gone and .routes.changed > 0" >/dev/null
 ok $? "--json"
+
+# LinkRoundTripLatency: of all cables, one of which is another one now.
+make_seal
+for more in 0 60; do
+    awk -v more=$more '
+        FNR < NR && /^cable/ && !n++ {
+            for (i in lrtl)
+                print "lrtl", i, lrtl[i] + (i == end || i == far ? more : 0)
+        }
+        FNR < NR { print }
+        FNR == NR && /^cable/ {
+            lrtl[$2] = lrtl[$3] = 200 + FNR % 50
+            if (!end) { end = $2; far = $3 }
+        }' a a | ./seal >long$more
+done
+is "$(pmm fabric diff long0 long60 | grep -A1 ^cables)" "cables: 1 replaced
+  replaced  h0001 mlx5_0/1 - s1-0001/1: LinkRoundTripLatency 301, was 241" \
+    "a cable of another length at the same ports"
+is "$(pmm fabric diff --json long0 long60 |
+    jq -c '.cables.replaced | map([.a.name, .was, .is])')" \
+    '[["h0001 mlx5_0",241,301]]' "... --json"
 pmm fabric diff a nosuch 2>err
 is "$?" 2 "no such file: exit 2"
 

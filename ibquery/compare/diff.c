@@ -11,9 +11,11 @@
 #include "config.h"
 #include "ibquery/compare/diff.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 
@@ -210,6 +212,91 @@ static bool is_retrained (const struct diff_work *w, struct pair p)
            || (was && is && was != is);
 }
 
+/* How the LRTL of a cable's end has changed. */
+struct diff_lrtl {
+    uint32_t group;  /* the class of the cable, and which kind of node */
+    uint32_t cable;  /* of `same` */
+    double change;
+};
+
+static int compare_lrtl (const void *va, const void *vb)
+{
+    const struct diff_lrtl *x = va, *y = vb;
+
+    return util_compare (x->group, y->group);
+}
+
+/* Find by how much ends of one group change in any case, and mark the cables of
+ * those that change more: by 1 and -1, the direction, or SAME where an end does
+ * not agree.
+ */
+enum { LRTL_ENOUGH = 16, LRTL_SAME = 2 };
+
+static void mark_group (const struct diff_lrtl *v, size_t n, int8_t *mark)
+{
+    double *off = xarray (n, sizeof (*off));
+    double centre, most = INFINITY;
+
+    for (size_t i = 0; i < n; i++)
+        off[i] = v[i].change;
+    centre = stats_median (off, n);
+    for (size_t i = 0; i < n; i++)
+        off[i] = fabs (v[i].change - centre);
+    stats_sort (off, n);
+    if (n >= LRTL_ENOUGH)
+        most = 6 * (stats_quantile (off, n, 0.75) + 0.5) / 1.15;
+    for (size_t i = 0; i < n; i++) {
+        double more = v[i].change - centre;
+        int8_t is = fabs (more) <= most ? LRTL_SAME : more > 0 ? 1 : -1;
+        int8_t *was = &mark[v[i].cable];
+
+        *was = *was == 0 || *was == is ? is : LRTL_SAME;
+    }
+    free (off);
+}
+
+void diff_replaced (const struct fabric *a, const struct fabric *b,
+                    const struct pairs *same, struct pairs *list)
+{
+    struct diff_lrtl *v = xarray (2 * same->n, sizeof (*v));
+    int8_t *mark = xcalloc (same->n, sizeof (*mark));
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < same->n; i++) {
+        const struct fabric_link *x = &a->link[same->v[i].a];
+        const struct fabric_link *y = &b->link[same->v[i].b];
+        const struct fabric_port *p[] = { &a->port[x->a], &a->port[x->b] };
+        const struct fabric_port *q[] = { &b->port[y->a], &b->port[y->b] };
+        uint64_t guid = a->node[p[0]->node].guid;
+        bool crossed = guid != b->node[q[0]->node].guid
+                       && guid == b->node[q[1]->node].guid;
+
+        for (int e = 0; e < 2; e++) {
+            const struct fabric_port *now = q[e ^ crossed];
+            bool is_switch = a->node[p[e]->node].type == NODE_SWITCH;
+
+            if (p[e]->lrtl != 0 && now->lrtl != 0)
+                v[n++] = (struct diff_lrtl){
+                    .group = 2 * x->class_id + is_switch,
+                    .cable = i,
+                    .change = (double)now->lrtl - p[e]->lrtl,
+                };
+        }
+    }
+    if (n > 0)
+        qsort (v, n, sizeof (*v), compare_lrtl);
+    for (size_t i = 0, k = 0; i < n; i = k) {
+        while (k < n && v[k].group == v[i].group)
+            k++;
+        mark_group (v + i, k - i, mark);
+    }
+    for (size_t i = 0; i < same->n; i++)
+        if (mark[i] == 1 || mark[i] == -1)
+            pairs_add (list, same->v[i].a, same->v[i].b);
+    free (v);
+    free (mark);
+}
+
 static void compare_cables (struct diff_work *w)
 {
     const struct fabric *a = w->a, *b = w->b;
@@ -229,6 +316,7 @@ static void compare_cables (struct diff_work *w)
     for (size_t i = 0; i < c->same.n; i++)
         if (is_retrained (w, c->same.v[i]))
             pairs_add (&w->d->retrained, c->same.v[i].a, c->same.v[i].b);
+    diff_replaced (a, b, &c->same, &w->d->replaced);
     for (size_t i = 0; i < c->nmoves; i++) {
         struct cable_move *m = &c->move[i];
         const struct fabric_link *l = &b->link[m->cable.b];
@@ -427,6 +515,7 @@ void diff_destroy (struct diff *d)
     free (d->nodes_changed.v);
     cables_clear (&d->cables);
     free (d->retrained.v);
+    free (d->replaced.v);
     free (d->routes.table);
     free (d);
 }
@@ -436,7 +525,7 @@ bool diff_is_empty (const struct diff *d)
     return d->hosts_gone.n + d->hosts_added.n + d->nodes_gone.n
                + d->nodes_added.n + d->nodes_replaced.n + d->nodes_changed.n
                + d->cables.lost.n + d->cables.added.n + d->retrained.n
-               + d->cables.nmoves + d->addresses + d->routes.changed
+               + d->replaced.n + d->cables.nmoves + d->addresses + d->routes.changed
                + d->routes.ntables
            == 0;
 }

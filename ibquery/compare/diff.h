@@ -53,6 +53,8 @@ struct diff {
                                      ports of b, `from` of a */
     struct pairs retrained;       /* the same cable, another rate or another
                                      state of a port */
+    struct pairs replaced;        /* another cable at the same ports, see
+                                     diff_replaced */
     size_t addresses; /* switches and ports with another LID, LMC or GUID */
     struct diff_routes routes;
 };
@@ -60,6 +62,19 @@ struct diff {
 /* Both fabrics must be finished, and must outlive the result. */
 struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b);
 void diff_destroy (struct diff *d);
+
+/* Add to `list` those of the cables between the same ports, `same`, that were
+ * replaced by one of another length: at each end that knows it in both fabrics,
+ * LinkRoundTripLatency (LRTL) has changed in the same direction and by more
+ * than it differs from reading to reading. How much that is follows from the
+ * other cables: of ends of one class, three quarters of the changes are within
+ * 1.15 standard deviations of their median, and half a unit is lost by
+ * rounding. What exceeds six standard deviations is a change; by chance, less
+ * than one class in 1000 has such an end. A class with fewer than 16 ends shows
+ * none.
+ */
+void diff_replaced (const struct fabric *a, const struct fabric *b,
+                    const struct pairs *same, struct pairs *list);
 
 /* True if nothing has changed. Then the hashes of the fabrics are equal, too.
  */

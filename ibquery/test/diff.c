@@ -231,6 +231,8 @@ static char *summary (const struct diff *d)
         put_link (fp, "new", d->b, d->cables.added.v[i].b);
     for (size_t i = 0; i < d->retrained.n; i++)
         put_link (fp, "rate", d->b, d->retrained.v[i].b);
+    for (size_t i = 0; i < d->replaced.n; i++)
+        put_link (fp, "other", d->b, d->replaced.v[i].b);
     if (d->addresses > 0)
         fprintf (fp, "%zu addresses; ", d->addresses);
     fclose (fp);
@@ -421,6 +423,85 @@ static void routes_are_true (const struct fabric *f, uint64_t seed)
     fabric_destroy (g);
 }
 
+/* Cables of 200 to 299 units; each reading is off by up to so many. */
+static void measure (struct fabric *f, struct rng *rng, unsigned int off)
+{
+    for (size_t l = 0; l < f->nlinks; l++)
+        for (int end = 0; end < 2; end++)
+            f->port[end ? f->link[l].b : f->link[l].a].lrtl
+                = 200 + 37 * l % 100 + rng_below (rng, off + 1);
+}
+
+static void cables_are_replaced (void)
+{
+    static const struct {
+        const char *what;
+        unsigned int off;
+        int more[2]; /* of s1-0002/5 now, and of its far end */
+        bool deaf;   /* the far end measures nothing */
+        const char *expected;
+    } lengths[] = {
+        { "as before", 0, { 0, 0 }, false, "" },
+        { "as before, but for noise", 9, { 0, 0 }, false, "" },
+        { "longer", 0, { 3, 3 }, false, "other s1-0002/5 s2-0001/2" },
+        { "longer than noise", 9, { 80, 80 }, false,
+          "other s1-0002/5 s2-0001/2" },
+        { "shorter", 0, { -40, -40 }, false, "other s1-0002/5 s2-0001/2" },
+        { "within noise", 9, { 15, 15 }, false, "" },
+        { "at one end only", 2, { 80, 0 }, false, "" },
+        { "ends disagree", 2, { 80, -80 }, false, "" },
+        { "one end measures", 2, { 80, 0 }, true,
+          "other s1-0002/5 s2-0001/2" },
+    };
+    const struct fat_tree tree = { .ports = 8, .levels = 2 };
+    struct error err;
+    struct fabric *f = generate_fat_tree (&tree, &err);
+    struct fabric *g = edited (f, "");
+    uint32_t port = fabric_find_port (g, "s1-0002/5");
+    uint32_t far = fabric_far_port (g, port);
+    struct rng rng;
+
+    rng_seed (&rng, 5);
+    for (size_t i = 0; i < sizeof (lengths) / sizeof (lengths[0]); i++)
+        for (int all = 0; all < 2; all++) {
+            struct diff *d;
+            char *got;
+
+            measure (f, &rng, lengths[i].off);
+            measure (g, &rng, lengths[i].off);
+            /* a new firmware counts from another point */
+            for (size_t p = 0; p < g->nports && all; p++)
+                g->port[p].lrtl += g->port[p].lrtl ? 50 : 0;
+            g->port[port].lrtl += lengths[i].more[0];
+            g->port[far].lrtl += lengths[i].more[1];
+            if (lengths[i].deaf)
+                g->port[far].lrtl = 0;
+            d = diff_fabrics (f, g);
+            got = summary (d);
+            ok (strcmp (got, lengths[i].expected) == 0, "%s: %s",
+                lengths[i].what, got);
+            ok (diff_is_empty (d) == !*got, "... and so it says");
+            free (got);
+            diff_destroy (d);
+        }
+    fabric_destroy (f);
+    fabric_destroy (g);
+    /* too few cables show no noise */
+    f = generate_fat_tree (&(struct fat_tree){ .ports = 4, .levels = 2 }, &err);
+    g = edited (f, "");
+    measure (f, &rng, 0);
+    measure (g, &rng, 0);
+    g->port[g->link[1].a].lrtl = g->port[g->link[1].b].lrtl = 999;
+    {
+        struct diff *d = diff_fabrics (f, g);
+
+        ok (diff_is_empty (d), "eight cables of a class are too few");
+        diff_destroy (d);
+    }
+    fabric_destroy (f);
+    fabric_destroy (g);
+}
+
 int main (void)
 {
     struct fat_tree small = { .ports = 4,
@@ -435,6 +516,7 @@ int main (void)
 
     edits_are_found (f);
     entries_are_counted (f);
+    cables_are_replaced ();
     for (uint64_t seed = 1; seed <= 20; seed++)
         routes_are_true (f, seed);
     fabric_destroy (f);

@@ -109,6 +109,26 @@ static void replaced (void)
     fabric_destroy (g);
 }
 
+/* Ports measure their cables anew at each reading. */
+static void measured (void)
+{
+    struct fabric *f = tree (40, T0 + 500);
+    struct error err = { 0 };
+
+    put (f, &err);
+    for (size_t i = 0; i < f->nports; i++)
+        f->port[i].lrtl = f->port[i].link != FABRIC_NONE ? 200 : 0;
+    ok (put (f, &err) == 1, "LinkRoundTripLatency is new: published");
+    for (size_t i = 0; i < f->nports; i++)
+        if (f->port[i].lrtl)
+            f->port[i].lrtl += i % 3;
+    ok (put (f, &err) == 0, "... a little different: not written");
+    f->port[f->link[7].a].lrtl += 60;
+    f->port[f->link[7].b].lrtl += 60;
+    ok (put (f, &err) == 1, "... a longer cable: published");
+    fabric_destroy (f);
+}
+
 static void refused (void)
 {
     struct fabric *f = tree (4, T0 + 1000), *g = NULL;
@@ -234,6 +254,7 @@ int main (void)
         return 1;
     snprintf (path, sizeof (path), "%s/fabric", dir);
     replaced ();
+    measured ();
     refused ();
     disk_full ();
     one_at_a_time ();

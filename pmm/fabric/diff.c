@@ -30,7 +30,7 @@ static const struct opt options[] = {
 
 /* The kinds of changes. */
 enum diff_what {
-    HOST, NODE, REPLACED, CHANGED, MOVED, CABLE, RETRAINED, TABLE
+    HOST, NODE, REPLACED, CHANGED, MOVED, CABLE, RETRAINED, LENGTH, TABLE
 };
 
 static const struct diff_kind {
@@ -56,6 +56,7 @@ static const struct diff_kind {
     { "lost", CABLE, false, LIST (cables.lost) },
     { "new", CABLE, true, LIST (cables.added) },
     { "retrained", RETRAINED, true, LIST (retrained) },
+    { "replaced", LENGTH, true, LIST (replaced) },
     { 0 },
 }, tables[] = {
     { "changed", TABLE, true, 0, offsetof (struct diff, routes.ntables) },
@@ -94,6 +95,14 @@ static const char *rate_of (const struct fabric *f, uint32_t link,
     snprintf (text, RATE, "%s%s%s", *rate ? rate : "?", told ? " " : "",
               told ? fabric_state_name (state) : "");
     return text;
+}
+
+/* The LinkRoundTripLatency of a cable, at its first end that knows it. */
+static uint32_t lrtl_of (const struct fabric *f, uint32_t link)
+{
+    const struct fabric_link *l = &f->link[link];
+
+    return f->port[l->a].lrtl ? f->port[l->a].lrtl : f->port[l->b].lrtl;
 }
 
 /*
@@ -182,6 +191,12 @@ static void put_item (const struct diff *d, const struct diff_kind *k,
         put_link (d->b, pair (d, k, i)->b, fp);
         fprintf (fp, ": %s, was %s", rate_of (d->b, pair (d, k, i)->b, is),
                  rate_of (d->a, pair (d, k, i)->a, was));
+        break;
+    case LENGTH:
+        put_link (d->b, pair (d, k, i)->b, fp);
+        fprintf (fp, ": LinkRoundTripLatency %" PRIu32 ", was %" PRIu32,
+                 lrtl_of (d->b, pair (d, k, i)->b),
+                 lrtl_of (d->a, pair (d, k, i)->a));
         break;
     case TABLE:
         put_node (d->b, d->routes.table[i].node, fp);
@@ -330,6 +345,13 @@ static json_t *item_json (const struct diff *d, const struct diff_kind *k,
                                                      was)));
         json_put (json, "is", json_string (rate_of (d->b, pair (d, k, i)->b,
                                                     is)));
+        return json;
+    case LENGTH:
+        json = fabric_link_json (d->b, pair (d, k, i)->b);
+        json_put (json, "was",
+                  json_integer (lrtl_of (d->a, pair (d, k, i)->a)));
+        json_put (json, "is",
+                  json_integer (lrtl_of (d->b, pair (d, k, i)->b)));
         return json;
     case TABLE:
         json = fabric_node_json (d->b, d->routes.table[i].node);
