@@ -320,8 +320,9 @@ static void sort (struct fabric *f)
     free (moved);
 }
 
-/* owner[LID]: the node with this LID, or FABRIC_NONE. */
-static uint32_t *find_lids (const struct fabric *f, struct error *err)
+/* owner[LID]: the node with this LID in a subnet, or FABRIC_NONE. */
+static uint32_t *find_lids (const struct fabric *f, unsigned int subnet,
+                            struct error *err)
 {
     size_t size = (FABRIC_MAX_LID + 1) * sizeof (uint32_t);
     uint32_t *owner = memset (xarray (size, 1), 0xff, size);
@@ -329,11 +330,14 @@ static uint32_t *find_lids (const struct fabric *f, struct error *err)
     for (int pass = 0; pass < 2; pass++) /* switches, then ports */
         for (size_t i = 0; i < (pass ? f->nports : f->nnodes); i++) {
             uint32_t node = pass ? f->port[i].node : i;
+            const struct fabric_port *p
+                = &f->port[pass ? i : f->node[i].first_port];
             bool is_switch = f->node[node].type == NODE_SWITCH;
             unsigned int lid = pass ? f->port[i].lid : f->node[node].lid;
             unsigned int end = lid + (pass ? 1U << f->port[i].lmc : 1);
 
-            for (; lid > 0 && is_switch == !pass && lid < end; lid++) {
+            for (; lid > 0 && is_switch == !pass && p->subnet == subnet
+                   && lid < end; lid++) {
                 if (owner[lid] == FABRIC_NONE) {
                     owner[lid] = node;
                     continue;
@@ -591,13 +595,17 @@ int fabric_finish (struct fabric *f, struct error *err)
         fabric_set_source (f, "", 0);
     sort (f);
     name_nodes (f);
-    if (!(owner = find_lids (f, err)))
+    for (size_t s = f->nsubnets; s-- > 1; free (owner))
+        if (!(owner = find_lids (f, s, err)))
+            return -1;
+    if (!(owner = find_lids (f, 0, err)))
         return -1;
     hosts_find (f);
     list_ends (f);
     levels_find (f);
     classify (f);
-    hash (f, owner);
+    if (f->nsubnets == 0)
+        hash (f, owner);
     free (owner);
     f->walk = walk_create (f);
     return 0;

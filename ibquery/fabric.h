@@ -13,6 +13,10 @@
  * the endpoint ids of the network (core/paths). End i is endpoint i with its
  * base LID and has its name. The ends of the other LIDs follow after all
  * endpoints; they are named "h0001~1" by the distance from the base LID.
+ *
+ * Snapshots of several subnets can be joined to one fabric. Then LIDs are unique
+ * in a subnet only, there is no path between subnets, and an adapter with ports
+ * in two of them is one node.
  */
 #ifndef IBQUERY_FABRIC_H
 #define IBQUERY_FABRIC_H
@@ -37,6 +41,7 @@ enum {
     FABRIC_MAX_WARNINGS = 100,
     FABRIC_MAX_LMC = 7,
     FABRIC_MAX_LRTL = 0xfffffe, /* of 24 bits; all ones: none was measured */
+    FABRIC_MAX_SUBNETS = 16,
 };
 
 enum node_type {
@@ -105,6 +110,7 @@ struct fabric_port {
     uint16_t lid;        /* CA ports; 0: none yet */
     uint8_t lmc;
     uint8_t state;       /* enum port_state */
+    uint8_t subnet;      /* below nsubnets; a switch's ports are all in one */
     uint32_t link;       /* FABRIC_NONE: not connected */
     uint16_t dropped;    /* service levels, as bits, whose messages its
                             SL-to-VL tables drop, as far as known */
@@ -147,7 +153,9 @@ struct fabric_walk; /* walk.c's */
 struct fabric {
     char *source;        /* origin: "mlx5_0/1", "generate ..." */
     int64_t time;        /* when it was read, seconds since 1970; 0 unknown */
-    uint64_t subnet;     /* the prefix of its GIDs; 0 unknown */
+    uint64_t subnet;     /* the prefix of its GIDs; 0 unknown, or several: */
+    uint64_t prefix[FABRIC_MAX_SUBNETS]; /* [nsubnets] ascending */
+    size_t nsubnets;     /* if it was joined; else 0 */
     bool part;           /* only what the paths between its hosts use */
     struct fabric_node *node;
     size_t nnodes;
@@ -165,7 +173,7 @@ struct fabric {
     size_t nclasses;
     char **warning;      /* what is unusual but not wrong */
     size_t nwarnings;
-    char hash[33];       /* of topology and LFTs, hex */
+    char hash[33];       /* of topology and LFTs, hex; of the parts' hashes */
     struct link_info *link_info; /* [nlinks], the links as core sees them */
     struct fabric_walk *walk;
     struct map by_guid;  /* nodes */
@@ -216,6 +224,15 @@ void fabric_warn (struct fabric *f, const char *fmt, ...)
  * cable that trained slower is the same cable, and its baseline stays valid.
  */
 int fabric_finish (struct fabric *f, struct error *err);
+
+/* Join n > 1 finished fabrics, which are changed and still to be destroyed: one
+ * for each subnet; name[i] is what err calls part[i]. NULL with err: a part's
+ * prefix is not known or is that of another one, or the parts contradict each
+ * other.
+ */
+struct fabric *fabric_join (struct fabric *const *part,
+                            const char *const *name, size_t n,
+                            struct error *err);
 
 /* Look up; FABRIC_NONE if there is no match. fabric_find_node also works while
  * the fabric is being built; fabric_by_guid takes the 16 digits of its GUID.
@@ -308,9 +325,10 @@ struct pathset *fabric_resolve (const char *const *name, size_t n, void *arg,
                                 struct error *err);
 
 /* The path of a message from end `from` to end `to`: its arcs in order, at most
- * PATH_MAX_HOPS. Return their number, 0 between ends of one port, or -1 with
- * err: a loop, a dead end, or the wrong adapter; err names switch, port and
- * LID. fabric_walk_lid: the same from an adapter's port that has a cable.
+ * PATH_MAX_HOPS. Return their number, 0 between ends of one port or of different
+ * subnets, or -1 with err: a loop, a dead end, or the wrong adapter; err names
+ * switch, port and LID. fabric_walk_lid: the same from an adapter's port that
+ * has a cable.
  */
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
                  uint32_t *arc, struct error *err);

@@ -228,10 +228,12 @@ static void read_part (const struct live_place *p, const struct site *site,
 
 bool live_wanted (const struct site *site)
 {
+    const char *list = site->snapshot;
+    char path[TEXT_PATH];
     struct stat st;
 
-    return *site->live_fabric && stat (site->snapshot, &st) < 0
-           && errno == ENOENT;
+    return *site->live_fabric && text_next (&list, path)
+           && stat (path, &st) < 0 && errno == ENOENT;
 }
 
 /* What to read, with the lock held. */

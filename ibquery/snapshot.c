@@ -18,6 +18,7 @@
 #include "ibquery/lines.h"
 #include "util/alloc.h"
 #include "util/file.h"
+#include "util/text.h"
 
 enum {
     MAX_HEX = 512,  /* table entries of one line */
@@ -382,9 +383,12 @@ struct fabric *fabric_read (FILE *fp, const char *name, struct error *err)
     return NULL;
 }
 
-struct fabric *fabric_load (const char *path, struct error *err)
+/* Read one snapshot, of a trusted owner unless that is NULL. */
+static struct fabric *load (const char *path, const uid_t *owner,
+                            struct error *err)
 {
-    FILE *fp = file_open_input (path, err);
+    FILE *fp = owner ? file_open_trusted (path, *owner, err)
+                     : file_open_input (path, err);
     struct fabric *f;
 
     if (!fp)
@@ -395,22 +399,63 @@ struct fabric *fabric_load (const char *path, struct error *err)
     return f;
 }
 
-struct fabric *fabric_load_trusted (const char *path, uid_t owner,
-                                    struct timespec *date,
+/* Read all snapshots, and join them if they are several. */
+static struct fabric *load_all (const char *paths, const uid_t *owner,
+                                struct error *err)
+{
+    struct fabric *part[FABRIC_MAX_SUBNETS], *f = NULL;
+    char *name[FABRIC_MAX_SUBNETS], path[TEXT_PATH];
+    size_t n = 0;
+    int rc = 0;
+
+    while (rc == 0 && text_next (&paths, path)) {
+        if (n == FABRIC_MAX_SUBNETS)
+            rc = error_input (err, "more than %d snapshots: %s", (int)n,
+                              SHOWN (path));
+        else if (!(part[n] = load (path, owner, err)))
+            rc = -1;
+        else
+            name[n++] = xstrdup (path);
+    }
+    if (rc == 0 && n == 0)
+        error_input (err, "no snapshot is named");
+    else if (rc == 0)
+        f = n == 1 ? part[0]
+                   : fabric_join (part, (const char *const *)name, n, err);
+    for (size_t i = 0; i < n; i++) {
+        if (part[i] != f)
+            fabric_destroy (part[i]);
+        free (name[i]);
+    }
+    return f;
+}
+
+struct fabric *fabric_load (const char *paths, struct error *err)
+{
+    return load_all (paths, NULL, err);
+}
+
+struct fabric *fabric_load_trusted (const char *paths, uid_t owner,
                                     struct error *err)
 {
-    FILE *fp = file_open_trusted (path, owner, err);
-    struct fabric *f = NULL;
+    return load_all (paths, &owner, err);
+}
+
+int fabric_date (const char *paths, struct timespec *date)
+{
+    char path[TEXT_PATH];
     struct stat st;
 
-    if (!fp)
-        return NULL;
-    if (fstat (fileno (fp), &st) < 0)
-        error_errno (err, "%s", path);
-    else if ((f = fabric_read (fp, path, err)) && date)
-        *date = st.st_mtim;
-    fclose (fp);
-    return f;
+    *date = (struct timespec){ 0 };
+    while (text_next (&paths, path)) {
+        if (stat (path, &st) < 0)
+            return -1;
+        if (st.st_mtim.tv_sec > date->tv_sec
+            || (st.st_mtim.tv_sec == date->tv_sec
+                && st.st_mtim.tv_nsec > date->tv_nsec))
+            *date = st.st_mtim;
+    }
+    return 0;
 }
 
 /* Write */
@@ -506,6 +551,9 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
     struct lines_out w;
     char when[LINES_TIME];
 
+    if (f->nsubnets > 0)
+        return error_input (err, "a snapshot is of one subnet, not of %zu",
+                            f->nsubnets);
     lines_begin (&w, fp, &format);
     if (*f->source)
         lines_put (&w, "source %s", f->source);

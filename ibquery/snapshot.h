@@ -21,15 +21,18 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err);
  */
 struct fabric *fabric_read (FILE *fp, const char *name, struct error *err);
 
-/* The same from a path ("-": standard input). */
-struct fabric *fabric_load (const char *path, struct error *err);
-
-/* The same for a snapshot that affects which nodes are drained: the file must
- * be owned by `owner` or root and writable by its owner only. *date is when it
- * was made; date may be NULL.
+/* The same from a path ("-": standard input), or from those of several subnets,
+ * separated by commas, which are joined.
  */
-struct fabric *fabric_load_trusted (const char *path, uid_t owner,
-                                    struct timespec *date,
+struct fabric *fabric_load (const char *paths, struct error *err);
+
+/* The same for snapshots that affect which nodes are drained: the files must be
+ * owned by `owner` or root and writable by their owner only.
+ */
+struct fabric *fabric_load_trusted (const char *paths, uid_t owner,
                                     struct error *err);
+
+/* When the last of these files was made. Return 0, or -1 if one is missing. */
+int fabric_date (const char *paths, struct timespec *date);
 
 #endif /* IBQUERY_SNAPSHOT_H */

@@ -64,6 +64,13 @@ static uint32_t port_of (const struct fabric *f, uint32_t end)
     return f->endpoint[f->end[end].endpoint].port;
 }
 
+static uint32_t network_subnet (const void *net, uint32_t end)
+{
+    const struct fabric *f = net;
+
+    return f->port[port_of (f, end)].subnet;
+}
+
 static int network_walk (const void *net, uint32_t from, uint32_t to,
                          uint32_t *arc, struct error *err)
 {
@@ -105,7 +112,10 @@ static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
     const struct fabric *f = net;
     const struct walk_hop *hop = next_hop (f, place, f->end[to].lid);
 
-    if (!hop)
+    if (!hop
+        || (f->nsubnets > 0
+            && f->port[f->node[place].first_port].subnet
+                   != network_subnet (f, to)))
         return NETWORK_NONE;
     *arc = hop->arc;
     return hop->place;
@@ -228,6 +238,8 @@ struct fabric_walk *walk_create (const struct fabric *f)
         .nswitches = f->nnodes,
         .sw = w->sw,
         .nplaces = f->nnodes + f->nports,
+        .subnet = f->nsubnets > 0 ? network_subnet : NULL,
+        .nsubnets = f->nsubnets,
         .walk = network_walk,
         .place = network_place,
         .attach = network_attach,
@@ -338,7 +350,10 @@ int fabric_walk_lid (const struct fabric *f, uint32_t port, unsigned int lid,
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
                  uint32_t *arc, struct error *err)
 {
-    return fabric_walk_lid (f, port_of (f, from), f->end[to].lid, arc, err);
+    return network_subnet (f, from) == network_subnet (f, to)
+               ? fabric_walk_lid (f, port_of (f, from), f->end[to].lid, arc,
+                                  err)
+               : 0;
 }
 
 const struct network *fabric_network (const struct fabric *f)

@@ -13,6 +13,7 @@
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/site.h"
+#include "util/text.h"
 
 enum {
     LIST_BYTES_MAX = 1 << 24,
@@ -21,6 +22,7 @@ enum {
 
 void inputs_fabric (struct inputs *in)
 {
+    char path[TEXT_PATH];
     struct site site;
 
     if (in->fabric)
@@ -29,9 +31,9 @@ void inputs_fabric (struct inputs *in)
         need_ok (site_read (&site, in->conf, 0, &fault));
         in->fabric_path = in->snapshot = xstrdup (site.snapshot);
         site_clear (&site);
-        if (access (in->snapshot, F_OK) < 0)
-            die_input ("-f FABRIC is missing, and there is no %s",
-                       in->snapshot);
+        for (const char *list = in->snapshot; text_next (&list, path);)
+            if (access (path, F_OK) < 0)
+                die_input ("-f FABRIC is missing, and there is no %s", path);
     }
     in->fabric = need (fabric_load (in->fabric_path, &fault));
 }

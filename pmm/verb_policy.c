@@ -219,7 +219,7 @@ static int act (struct inputs *in)
     int status;
 
     need_ok (site_read (&site, in->conf, 1, &fault));
-    in->fabric = need (fabric_load_trusted (site.snapshot, geteuid (), NULL,
+    in->fabric = need (fabric_load_trusted (site.snapshot, geteuid (),
                                             &fault));
     need_ok (controller_user (&uid, name, &fault));
     if (uid != geteuid ()) /* later, a drain would not be seen as ours */

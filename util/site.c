@@ -17,7 +17,7 @@ const struct conf_option site_options[] = {
     { "Conf", CONF_PATH, FIELD (conf), "",
       "in plugstack.conf only: the pmm.conf to read" },
     { "Snapshot", CONF_PATH, FIELD (snapshot), "/var/lib/slurm-pmm/fabric",
-      "the published fabric snapshot", .min = 1 },
+      "the published fabric snapshot, or those of several subnets", .min = 1 },
     { "SnapshotsKept", CONF_INT, FIELD (snapshots_kept), "5",
       "how many earlier snapshots stay in its directory" },
     { "ReadEvery", CONF_SECONDS, FIELD (read_every_ms), "1h",
@@ -166,6 +166,12 @@ const struct conf_option site_options[] = {
 
 int site_check (const struct site *site, struct error *err)
 {
+    char path[TEXT_PATH];
+
+    for (const char *list = site->snapshot; text_next (&list, path);)
+        if (*path != '/')
+            return error_input (err, "option Snapshot: %.100s is not an "
+                                "absolute path", path);
     if (site->confirm_within_ms <= site->confirm_after_ms)
         return error_input (err, "option ConfirmWithin: must be more than "
                                  "ConfirmAfter");

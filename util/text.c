@@ -128,6 +128,18 @@ bool text_listed (const char *list, const char *word)
     return false;
 }
 
+bool text_next (const char **list, char path[TEXT_PATH])
+{
+    const char *s = *list + strspn (*list, ", ");
+    size_t len = strcspn (s, ",");
+
+    *list = s + len;
+    while (len > 0 && s[len - 1] == ' ')
+        len--;
+    snprintf (path, TEXT_PATH, "%.*s", (int)len, s);
+    return len > 0;
+}
+
 size_t text_unique (const char **name, size_t n)
 {
     size_t kept = 0;

@@ -65,6 +65,13 @@ void text_guess (struct text_guess *guess, const char *name);
 /* True if the word is in the list, whose words are separated by commas. */
 bool text_listed (const char *list, const char *word);
 
+/* The next path of a list, without blanks around it; *list moves on. Paths are
+ * separated by commas, and cut to TEXT_PATH bytes with the NUL. False: there is
+ * none.
+ */
+enum { TEXT_PATH = 4096 };
+bool text_next (const char **list, char path[TEXT_PATH]);
+
 /* Arrays of strings. text_unique sorts n names, drops duplicates and returns
  * how many are left. text_find returns the place of `name` in a sorted array,
  * or NULL.

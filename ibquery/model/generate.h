@@ -48,6 +48,10 @@ struct choice {
      */
     unsigned int prune;
     unsigned int lmc; /* of the hosts' ports, 0 .. FABRIC_MAX_LMC */
+    /* Below FABRIC_MAX_SUBNETS: the last digit of the subnet's prefix, and part
+     * of the GUIDs, so that it can be joined with others. 0: no prefix.
+     */
+    unsigned int subnet;
 };
 
 /* The p-port q-tree: 2(p/2)^q hosts and 2q(p/2)^q cables. Groups are the

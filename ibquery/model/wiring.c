@@ -365,12 +365,18 @@ static void route (struct wiring *w, const struct choice *how)
     free (used);
 }
 
-static int add_switches (const struct wiring *w, struct fabric *f,
-                         struct error *err)
+/* GUIDs from here on; numbers below do not reach those of the next subnet. */
+static uint64_t first_guid (const struct choice *how)
+{
+    return 0x0002c90000000000 + ((uint64_t)how->subnet << 25);
+}
+
+static int add_switches (const struct wiring *w, const struct choice *how,
+                         struct fabric *f, struct error *err)
 {
     for (uint32_t s = 0; s < w->nswitches; s++) {
         struct wiring_switch *n = &w->sw[s];
-        uint64_t guid = 0x0002c90000000000 + ((uint64_t)n->group << 32)
+        uint64_t guid = first_guid (how) + ((uint64_t)n->group << 32)
                         + n->number * 16;
         char desc[FABRIC_NAME_MAX];
         int64_t node;
@@ -387,23 +393,25 @@ static int add_switches (const struct wiring *w, struct fabric *f,
     return 0;
 }
 
-static int add_hosts (const struct wiring *w, unsigned int lmc,
+static int add_hosts (const struct wiring *w, const struct choice *how,
                       struct fabric *f, struct error *err)
 {
     int width = w->nhosts > 9999 ? 5 : 4;
 
     for (uint32_t i = 0; i < w->nhosts; i++) {
         const struct wiring_host *h = &w->host[i];
-        uint64_t guid = 0x0002c90000000000 + (i + 1) * 16;
+        uint64_t guid = first_guid (how) + (i + 1) * 16;
         char desc[FABRIC_NAME_MAX];
         int64_t node;
 
         if (h->lid == 0)
             continue;
-        snprintf (desc, sizeof (desc), "h%0*u mlx5_0", width, i + 1);
+        snprintf (desc, sizeof (desc), "h%0*u mlx5_%u", width, i + 1,
+                  how->subnet);
         node = fabric_add_node (f, guid, NODE_CA, 1, desc, err);
         if (node < 0
-            || fabric_set_port (f, node, 1, guid + 1, h->lid, lmc, err) < 0
+            || fabric_set_port (f, node, 1, guid + 1, h->lid, how->lmc, err)
+                   < 0
             || fabric_add_cable (f, node, 1, w->sw[h->at].index, h->port + 1,
                                  4, "HDR", err) < 0)
             return -1;
@@ -435,6 +443,11 @@ static struct fabric *make_fabric (struct wiring *w, const struct choice *how,
     char source[2 * FABRIC_NAME_MAX], pruned[32] = "", lmc[16] = "";
     struct fabric *f;
 
+    if (how->subnet >= FABRIC_MAX_SUBNETS) {
+        error_input (err, "subnet %u is more than %d", how->subnet,
+                     FABRIC_MAX_SUBNETS - 1);
+        return NULL;
+    }
     if (number_lids (w, how, err) < 0)
         return NULL;
     route (w, how);
@@ -446,7 +459,9 @@ static struct fabric *make_fabric (struct wiring *w, const struct choice *how,
               routing_names[how->routing], how->seed, pruned, lmc);
     f = fabric_create ();
     fabric_set_source (f, source, 0);
-    if (add_switches (w, f, err) == 0 && add_hosts (w, how->lmc, f, err) == 0
+    if (how->subnet > 0)
+        f->subnet = 0xfe80000000000000 + how->subnet;
+    if (add_switches (w, how, f, err) == 0 && add_hosts (w, how, f, err) == 0
         && add_cables (w, f, err) == 0 && fabric_finish (f, err) == 0)
         return f;
     fabric_destroy (f);

@@ -31,6 +31,8 @@ struct generate_words {
       "of hosts, switches and cables left out (default: 0)" },                \
     { "lmc", 0, "L", opt_int, FIELD (how.lmc),                                \
       "2^L LIDs for each host, with routes of their own (default: 0)" },      \
+    { "subnet", 0, "N", opt_int, FIELD (how.subnet),                          \
+      "of several with the same hosts, up to 15: another prefix and GUIDs" }, \
     { "netfile", 0, NULL, opt_true, FIELD (netfile),                          \
       "write the cables as a netfile of ibsim" },                             \
     { 0 }

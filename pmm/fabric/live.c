@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pmm fabric read and counters: the verbs that query the live fabric.
  *
- * --publish keeps the site's snapshots up to date. A subnet's file is Snapshot,
- * unless that contains another subnet: then it is a file next to it. This is
- * decided under the lock of Snapshot.
+ * --publish keeps the site's snapshots up to date, a file for each subnet. Which
+ * file that is, is decided under the lock of the first one that Snapshot names.
  */
 #include "config.h"
 
@@ -25,6 +24,7 @@
 #include "ibquery/snapshot.h"
 #include "util/alloc.h"
 #include "util/site.h"
+#include "util/text.h"
 
 enum { WAIT_MS = 120000 }; /* for another publisher */
 
@@ -183,6 +183,34 @@ static int look (const struct subnet_file *j, struct error *err)
     return rc;
 }
 
+/* Open the file of the subnet: that of Snapshot's which contains it; the first
+ * one, if that contains no other; else one next to it.
+ */
+static int find_file (struct subnet_file *j, struct error *err)
+{
+    const char *list = j->site->snapshot;
+    char path[TEXT_PATH], *beside = NULL;
+    int rc;
+
+    while (text_next (&list, path)) {
+        bool first = !beside;
+
+        if (first)
+            beside = xasprintf ("%s-%016" PRIx64, path, j->subnet);
+        if (!first && !strcmp (path, beside))
+            continue;
+        if ((rc = open_file (j, xstrdup (path), err)) < 0
+            || (!j->old && first)
+            || (j->old && (j->old->subnet == j->subnet
+                           || (first && j->old->subnet == 0)))) {
+            free (beside);
+            return rc;
+        }
+        close_file (j);
+    }
+    return open_file (j, beside, err);
+}
+
 /* Publish the subnet of a port. Return 0, or -1 with err. */
 static int publish_port (struct subnet_file *j, struct error *err)
 {
@@ -190,16 +218,7 @@ static int publish_port (struct subnet_file *j, struct error *err)
     struct fabric *f;
     int rc;
 
-    if (open_file (j, xstrdup (j->site->snapshot), err) < 0)
-        return -1;
-    if (j->old && j->old->subnet != 0 && j->old->subnet != j->subnet) {
-        char *beside = xasprintf ("%s-%016" PRIx64, j->path, j->subnet);
-
-        close_file (j);
-        if (open_file (j, beside, err) < 0)
-            return -1;
-    }
-    if ((rc = look (j, err)) < 0)
+    if (find_file (j, err) < 0 || (rc = look (j, err)) < 0)
         return -1;
     if (rc == 0)
         return publish_looked (j->publish, err);

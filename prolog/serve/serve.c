@@ -144,15 +144,13 @@ static int keep_fabric (struct service *s, struct error *err)
     struct nodemap *map = NULL;
     struct fabric *f = NULL;
     struct timespec date;
-    struct stat st;
 
-    if (s->fabric && stat (s->site.snapshot, &st) == 0
-        && !memcmp (&st.st_mtim, &s->snapshot, sizeof (st.st_mtim)))
+    if (fabric_date (s->site.snapshot, &date) == 0 && s->fabric
+        && !memcmp (&date, &s->snapshot, sizeof (date)))
         return 0;
     if ((!*map_path
          || (map = nodemap_load_trusted (map_path, geteuid (), err)))
-        && (f = fabric_load_trusted (s->site.snapshot, geteuid (), &date,
-                                     err)))
+        && (f = fabric_load_trusted (s->site.snapshot, geteuid (), err)))
         node_of = nodemap_nodes (map, f);
     if (!node_of) {
         nodemap_destroy (map);
