@@ -40,6 +40,9 @@ static int find_path (const struct fabric *f, const char *from, const char *to,
     if (f->end[p->from].endpoint == f->end[p->to].endpoint)
         return error_input (&fault, "both ends are %.80s", from);
     p->n = fabric_walk (f, p->from, p->to, p->link, &fault);
+    if (p->n == 0)
+        return error_input (&fault, "%.80s and %.80s are in different subnets",
+                            from, to);
     for (int i = 0; i < p->n; i++)
         p->link[i] = arc_link (p->link[i]);
     return p->n >= 0 ? 0 : error_prefix (&fault, "%s to %s",

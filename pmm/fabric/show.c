@@ -104,6 +104,8 @@ static void write_text (const struct fabric *f, FILE *fp)
     for (size_t i = 0; i < f->nlinks; i++)
         count[f->link[i].class_id]++;
     fprintf (fp, "fabric %s\n", f->hash);
+    for (size_t i = 0; i < f->nsubnets; i++)
+        fprintf (fp, "subnet %016" PRIx64 "\n", f->prefix[i]);
     if (*f->source)
         fprintf (fp, "from %s\n", f->source);
     if (f->time != 0) {
