@@ -92,6 +92,10 @@ static int check_round (struct check *c, size_t round, struct error *err)
                                     round + 1, name (c, end[k]));
             c->end_round[port] = round + 1;
         }
+        if (!pathset_is_pair (c->ps, end[0], end[1]))
+            return error_input (err, "round %zu: %s and %s are in different"
+                                " subnets", round + 1, name (c, end[0]),
+                                name (c, end[1]));
         if ((nlinks = both_ways (c, end[0], end[1], link, err)) < 0)
             return -1;
         for (int k = 0; k < nlinks; k++) {
