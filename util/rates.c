@@ -32,18 +32,18 @@ static const struct {
     double gigabits;         /* Gb/s per lane */
     double data;             /* of these, for packets */
     uint8_t mask, bit;       /* in PortInfo: in the old mask, that of the
-                                extended speeds, of XDR; 3: in none */
+                                extended speeds, of FDR10, of XDR */
 } speeds[] = {
-    { "", "", 0, 0, 3, 0 },
+    { "", "", 0, 0, 0, 0 },
     { "SDR", "2.5", 2.5, 2, 0, 0 },
     { "DDR", "5", 5, 4, 0, 1 },
     { "QDR", "10", 10, 8, 0, 2 },
-    { "FDR10", "FDR10", 10.3125, 10, 3, 0 },
+    { "FDR10", "FDR10", 10.3125, 10, 2, 0 },
     { "FDR", "14", 14.0625, 14.0625 * 64 / 66, 1, 0 },
     { "EDR", "25", 25.78125, 25, 1, 1 },
     { "HDR", "50", 53.125, 50, 1, 2 },
     { "NDR", "100", 106.25, 100, 1, 3 },
-    { "XDR", "200", 212.5, 200, 2, 0 },
+    { "XDR", "200", 212.5, 200, 3, 0 },
 };
 
 static const struct {
@@ -220,18 +220,22 @@ uint32_t rates_cap_mask (const uint8_t info[RATES_PORTINFO])
     return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
 }
 
-/* A set of rates by the masks; those that are not valid must be 0. */
-static struct rates decode (unsigned int lane_mask, unsigned int old,
-                            unsigned int ext, unsigned int ext2)
+struct rates rates_of_masks (uint8_t lane_mask, uint32_t mask)
 {
-    const unsigned int mask[] = { old, ext, ext2, 0 };
     struct rates r = { 0 };
 
     for (size_t i = 1; i < COUNT (lanes); i++)
         r.lanes |= (lane_mask >> lanes[i].bit & 1) << i;
     for (size_t i = 1; i < COUNT (speeds); i++)
-        r.speeds |= (mask[speeds[i].mask] >> speeds[i].bit & 1) << i;
+        r.speeds |= (mask >> (8 * speeds[i].mask + speeds[i].bit) & 1) << i;
     return r;
+}
+
+/* The masks of a PortInfo; those that are not valid must be 0. */
+static struct rates decode (unsigned int lane_mask, unsigned int old,
+                            unsigned int ext, unsigned int xdr)
+{
+    return rates_of_masks (lane_mask, old | ext << 8 | (uint32_t)xdr << 24);
 }
 
 void rates_decode (const uint8_t info[RATES_PORTINFO], uint32_t cap_mask,

@@ -43,6 +43,12 @@ int rates_parse (const char *s, struct rates *r);
  */
 struct rates rates_of (unsigned int lanes, const char *speed);
 
+/* The set with the bits of PortInfo: byte 0 of `speeds` is the old mask, byte 1
+ * the extended speeds, byte 2 FDR10, byte 3 XDR, as in ibdiagnet's files. Bits
+ * without a meaning are ignored.
+ */
+struct rates rates_of_masks (uint8_t lanes, uint32_t speeds);
+
 /* The speed for the gigabits in opensm-subnet.lst ("14" is FDR); "" if not
  * valid.
  */

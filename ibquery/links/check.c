@@ -312,7 +312,7 @@ static void check_port (struct checking *x, uint32_t port)
     char name[NAME];
 
     fabric_port_name (x->f, port, name, sizeof (name));
-    for (unsigned int id = 0; id < COUNTERS; id++) {
+    for (unsigned int id = 0; id < COUNTERS_COUNTS; id++) {
         bool wait = id == COUNTER_XMIT_WAIT;
         const struct link_finding f = {
             .link = p->link,
@@ -345,6 +345,35 @@ static void check_port (struct checking *x, uint32_t port)
     }
     if (why != NO_REASON && x->untold[why].n++ == 0)
         x->untold[why].first = port;
+}
+
+/* The bit error rates of one end, which take no earlier reading. */
+static void check_ber (struct checking *x, uint32_t port)
+{
+    const struct fabric_port *p = &x->f->port[port];
+    const struct port_counters *now
+        = counters_find (x->now, x->f->node[p->node].guid, p->num);
+    const struct rates rate = rate_of (&x->f->link[p->link]);
+    char name[NAME];
+
+    fabric_port_name (x->f, port, name, sizeof (name));
+    for (unsigned int id = COUNTERS_COUNTS; now && id < COUNTERS; id++) {
+        double limit = counter_ber_limit (id, &rate);
+        double ber = now->value[id] * COUNTER_BER_UNIT;
+        const struct link_finding f = {
+            .link = p->link,
+            .sign = SIGN_COUNTER,
+            .port = port,
+            .counter = id,
+            .growth = { GROWTH_EXACT, now->value[id] },
+            .limit_per_hour = NAN,
+        };
+
+        if (now->told >> id & 1 && ber > limit)
+            add (&x->c->finding, &x->c->nfindings, &f,
+                 "%s of %s is %.2g, where less than %.0g is healthy",
+                 counter_name (id), name, ber, limit);
+    }
 }
 
 static void limit_counters (struct checking *x)
@@ -386,6 +415,10 @@ struct link_check *check_links (const struct fabric *f,
         if (x.seconds > 0) {
             check_port (&x, f->link[i].a);
             check_port (&x, f->link[i].b);
+        }
+        if (now) {
+            check_ber (&x, f->link[i].a);
+            check_ber (&x, f->link[i].b);
         }
     }
     limit_rates (&x);
@@ -458,7 +491,10 @@ static json_t *list_json (const struct link_finding *v, size_t n,
             "exact",
             counts ? json_boolean (x->growth.known == GROWTH_EXACT)
                    : json_null (),
-            "per_hour", number (counts ? x->growth.count / hours : NAN),
+            "per_hour",
+            number (counts && x->counter < COUNTERS_COUNTS
+                        ? x->growth.count / hours
+                        : NAN),
             "limit_per_hour", number (x->limit_per_hour), "why", x->why));
     }
     return list;

@@ -15,7 +15,8 @@
  *                 that it supports no more, only if no two others run in the
  *                 same way, because old devices come in numbers.
  *                 Or it has one lane, and both ends support more.
- *   counter       A counter of a port grew more than links/counters.h allows.
+ *   counter       A counter of a port grew more than links/counters.h allows,
+ *                 or its bit error rate is higher.
  *
  * Growth of PortXmitWait is no finding: it shows traffic of others, of interest
  * for a measurement in that time.

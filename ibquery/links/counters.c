@@ -42,6 +42,9 @@ static const struct {
     [COUNTER_RCV_DATA] = { "PortRcvData", 224, 32, 128 },
     [COUNTER_XMIT_PKTS] = { "PortXmitPkts", 256, 32, 192 },
     [COUNTER_RCV_PKTS] = { "PortRcvPkts", 288, 32, 256 },
+    [COUNTER_RAW_BER] = { "RawBER", 0, 0, 0 },
+    [COUNTER_EFFECTIVE_BER] = { "EffectiveBER", 0, 0, 0 },
+    [COUNTER_SYMBOL_BER] = { "SymbolBER", 0, 0, 0 },
 };
 
 enum {
@@ -146,10 +149,20 @@ void counters_caps (const uint8_t data[COUNTERS_DATA],
     caps->xmit_wait = mask & CAP_XMIT_WAIT;
 }
 
+void counter_take (struct port_counters *port, enum counter_id id,
+                   bool extended, uint64_t value)
+{
+    bool at_end = value == UINT64_MAX >> (extended ? 0 : 64 - table[id].bits);
+
+    port->value[id] = value;
+    port->told |= BIT (id);
+    port->at_end = (port->at_end & ~BIT (id)) | (at_end ? BIT (id) : 0);
+}
+
 static uint32_t in_extended (const struct counters_caps *caps)
 {
     if (caps->extended_errors)
-        return BIT (COUNTERS) - 1;
+        return BIT (COUNTERS_COUNTS) - 1;
     return caps->extended ? DATA : 0;
 }
 
@@ -157,30 +170,20 @@ void counters_decode (const uint8_t data[COUNTERS_DATA],
                       const struct counters_caps *caps,
                       struct port_counters *port)
 {
-    for (unsigned int i = 0; i < COUNTERS; i++) {
-        uint64_t end = ((uint64_t)1 << table[i].bits) - 1;
-
-        if (in_extended (caps) & BIT (i)
-            || (i == COUNTER_XMIT_WAIT && !caps->xmit_wait))
-            continue;
-        port->value[i] = get_bits (data, table[i].offset, table[i].bits);
-        port->told |= BIT (i);
-        if (port->value[i] == end)
-            port->at_end |= BIT (i);
-    }
+    for (unsigned int i = 0; i < COUNTERS_COUNTS; i++)
+        if (!(in_extended (caps) & BIT (i))
+            && (i != COUNTER_XMIT_WAIT || caps->xmit_wait))
+            counter_take (port, i, false,
+                          get_bits (data, table[i].offset, table[i].bits));
 }
 
 void counters_decode_extended (const uint8_t data[COUNTERS_DATA],
                                const struct counters_caps *caps,
                                struct port_counters *port)
 {
-    for (unsigned int i = 0; i < COUNTERS; i++)
-        if (in_extended (caps) & BIT (i)) {
-            port->value[i] = get_bits (data, table[i].extended, 64);
-            port->told |= BIT (i);
-            if (port->value[i] == UINT64_MAX)
-                port->at_end |= BIT (i);
-        }
+    for (unsigned int i = 0; i < COUNTERS_COUNTS; i++)
+        if (in_extended (caps) & BIT (i))
+            counter_take (port, i, true, get_bits (data, table[i].extended, 64));
 }
 
 enum fec counters_decode_fec (const uint8_t *data)
@@ -343,10 +346,14 @@ struct counters *counters_load (const char *path, struct error *err)
 
 int counters_write (const struct counters *c, FILE *fp, struct error *err)
 {
+    /* BERs only if there are any */
+    uint32_t columns = BIT (COUNTERS_COUNTS) - 1;
     char when[LINES_TIME], line[LINES_MAX] = "";
     struct lines_out out;
     size_t len = 0;
 
+    for (size_t k = 0; k < c->nports; k++)
+        columns |= c->port[k].told;
     lines_begin (&out, fp, &format);
     if (*c->source)
         lines_put (&out, "source %s", c->source);
@@ -354,15 +361,18 @@ int counters_write (const struct counters *c, FILE *fp, struct error *err)
     lines_put (&out, "lasted %" PRIu32, c->lasted);
     lines_put (&out, "fabric %s", c->fabric);
     for (unsigned int i = 0; i < COUNTERS; i++)
-        len += snprintf (line + len, sizeof (line) - len, " %s",
-                         table[i].name);
+        if (columns & BIT (i))
+            len += snprintf (line + len, sizeof (line) - len, " %s",
+                             table[i].name);
     lines_put (&out, "columns fec%s", line);
     for (size_t k = 0; k < c->nports; k++) {
         const struct port_counters *p = &c->port[k];
 
         len = *line = '\0';
         for (unsigned int i = 0; i < COUNTERS; i++)
-            if (p->told & BIT (i))
+            if (!(columns & BIT (i)))
+                continue;
+            else if (p->told & BIT (i))
                 len += snprintf (line + len, sizeof (line) - len,
                                  " %" PRIu64 "%s", p->value[i],
                                  p->at_end & BIT (i) ? "+" : "");
@@ -399,7 +409,7 @@ static const struct {
 static bool was_reset (const struct port_counters *before,
                        const struct port_counters *now)
 {
-    for (unsigned int i = 0; i < COUNTERS; i++)
+    for (unsigned int i = 0; i < COUNTERS_COUNTS; i++)
         if (before->told & now->told & BIT (i)
             && now->value[i] < before->value[i])
             return true;
@@ -461,4 +471,29 @@ double growth_allowed (enum counter_id id, const struct rates *rate,
     if (id == COUNTER_SYMBOL_ERRORS)
         return mean + SIGMAS * sqrt (mean) + SPARE;
     return mean + events[id].count;
+}
+
+double counter_ber_limit (enum counter_id id, const struct rates *rate)
+{
+    static const struct {
+        const char *speed; /* from this one on */
+        double raw, effective, symbol;
+    } limits[] = {
+        { "NDR", 1e-5, 1e-11, 1e-13 },
+        { "HDR", 1e-5, 1e-13, 1e-13 },
+        { "SDR", 1e-9, 1e-13, 1e-13 },
+    };
+    size_t i = 0;
+
+    if (id < COUNTERS_COUNTS || rate->speeds == 0)
+        return NAN;
+    for (; i < COUNT (limits) - 1; i++) {
+        struct rates speed = rates_of (0, limits[i].speed);
+
+        if (!rates_slower (rate, &speed))
+            break;
+    }
+    return id == COUNTER_RAW_BER         ? limits[i].raw
+           : id == COUNTER_EFFECTIVE_BER ? limits[i].effective
+                                         : limits[i].symbol;
 }

@@ -2,12 +2,17 @@
 /* Counters: the values of the ports of a fabric at one time, for both ends of
  * each cable.
  *
- * Made by read/collect (live). Read by links/check. File: pmm-counters(5).
+ * Made by read/collect (live) and import. Read by links/check. File:
+ * pmm-counters(5).
  *
  * A counter is from PortCounters, where it stops at its end (4 to 32 bits), or
  * from PortCountersExtended, where it has 64 bits and does not stop. A counter
  * at its end means "at least". A counter that a port does not have, or did not
  * report, is not known; a port that did not answer has none.
+ *
+ * A bit error rate (BER) stands in the same place, as the errors in 10^18 bits,
+ * as far as the port's vendor counts them: of the bits on the wire (raw), of
+ * those after error correction (effective), of symbols.
  */
 #ifndef IBQUERY_COUNTERS_H
 #define IBQUERY_COUNTERS_H
@@ -38,6 +43,10 @@ enum counter_id {
     COUNTER_RCV_DATA,
     COUNTER_XMIT_PKTS,
     COUNTER_RCV_PKTS,
+    COUNTERS_COUNTS,                     /* what follows does not count */
+    COUNTER_RAW_BER = COUNTERS_COUNTS,
+    COUNTER_EFFECTIVE_BER,
+    COUNTER_SYMBOL_BER,
     COUNTERS,
 };
 
@@ -73,6 +82,12 @@ enum { COUNTERS_MAX_PORTS = 1 << 22, COUNTERS_DATA = 192 };
 
 /* InfiniBand's name: "SymbolErrorCounter". */
 const char *counter_name (enum counter_id id);
+
+/* Take a value of a counter with as many bits as PortCounters has, or with 64;
+ * or of a BER, with 64.
+ */
+void counter_take (struct port_counters *port, enum counter_id id,
+                   bool extended, uint64_t value);
 
 /* Whether FEC is active: 1, 0, or -1 if not known. */
 int fec_is_active (enum fec fec);
@@ -186,5 +201,14 @@ double growth_limit_per_hour (enum counter_id id, const struct rates *rate,
                               enum fec fec);
 double growth_allowed (enum counter_id id, const struct rates *rate,
                        enum fec fec, double seconds);
+
+/* The BER from which a link at this rate is faulty; NAN for what is no BER, or
+ * if the speed is not known. The limits are the highest error thresholds in
+ * NVIDIA's table of BERs in the field (UFM SDK, pdr_deterministic plugin,
+ * Field_BER_Thresholds.csv, version V06), over all kinds of cables and of error
+ * correction.
+ */
+double counter_ber_limit (enum counter_id id, const struct rates *rate);
+#define COUNTER_BER_UNIT 1e-18
 
 #endif /* IBQUERY_COUNTERS_H */

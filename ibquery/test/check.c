@@ -288,6 +288,51 @@ static void test_counters (void)
     fabric_destroy (f);
 }
 
+/* Bit error rates, in one reading. */
+static void test_ber (void)
+{
+    static const struct {
+        enum counter_id id;
+        double ber;
+        bool bad;
+    } rows[] = {
+        { COUNTER_RAW_BER, 9e-6, false },
+        { COUNTER_RAW_BER, 2e-5, true },
+        { COUNTER_EFFECTIVE_BER, 1e-13, false },
+        { COUNTER_EFFECTIVE_BER, 3e-13, true },
+        { COUNTER_SYMBOL_BER, 2e-13, true },
+        { COUNTER_SYMBOL_BER, 0, false },
+    };
+    const struct rates ndr = rates_of (4, "NDR"), none = { 0 };
+    struct fabric *f = model (); /* of HDR */
+    struct error err;
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct counters *now = all_zero (f, 1000);
+        struct link_check *c;
+
+        at (now, f, "s1-0001/2")->value[rows[i].id]
+            = rows[i].ber / COUNTER_BER_UNIT + 0.5;
+        c = check_links (f, NULL, now, &err);
+        ok (c && c->nfindings == rows[i].bad, "%s of %g: %s",
+            counter_name (rows[i].id), rows[i].ber,
+            c && c->nfindings ? c->finding[0].why : "healthy");
+        if (rows[i].id == COUNTER_RAW_BER && rows[i].bad)
+            ok (c && c->nfindings == 1 && c->finding[0].sign == SIGN_COUNTER
+                    && strcmp (c->finding[0].why,
+                               "RawBER of s1-0001/2 is 2e-05, where less than "
+                               "1e-05 is healthy") == 0,
+                "... in a sentence");
+        check_destroy (c);
+        counters_destroy (now);
+    }
+    ok (counter_ber_limit (COUNTER_EFFECTIVE_BER, &ndr) == 1e-11
+            && isnan (counter_ber_limit (COUNTER_EFFECTIVE_BER, &none))
+            && isnan (counter_ber_limit (COUNTER_RCV_PKTS, &ndr)),
+        "limits by the speed");
+    fabric_destroy (f);
+}
+
 static void test_untold (void)
 {
     static const char *const sentences[] = {
@@ -392,6 +437,7 @@ int main (void)
     test_capped ();
     test_mixed ();
     test_counters ();
+    test_ber ();
     test_untold ();
     test_file ();
     return done_testing ();

@@ -69,7 +69,7 @@ static void test_decode (void)
     counters_decode_extended (wide, &all, &p);
     ok (told (&p, COUNTER_SYMBOL_ERRORS, 0x101, false)
             && told (&p, COUNTER_XMIT_WAIT, 6, false)
-            && p.told == (1U << COUNTERS) - 1,
+            && p.told == (1U << COUNTERS_COUNTS) - 1,
         "a newer one has it all");
 
     counters_caps ((const uint8_t[COUNTERS_DATA]){ [2] = 0x16, [7] = 0x40 },
@@ -157,6 +157,13 @@ static void test_file (void)
             && !counters_find (again, 0x20, 5),
         "... and its ports are found");
     counters_destroy (again);
+    c->port[0].told = 0;
+    for (size_t i = 1; i < c->nports; i++)
+        c->port[i].told &= (1U << COUNTERS_COUNTS) - 1;
+    free (s2);
+    s2 = write_text (c, &len2);
+    ok (strstr (s, "SymbolBER") && !strstr (s2, "BER"),
+        "... bit error rates only where a port has them");
 
     for (size_t n = 1; n < len; n++) {
         again = read_text (s, n, &err);
@@ -206,7 +213,7 @@ static void test_bad_lines (void)
         { "port 0000000000000010",
           "port 0000000000000010/1 - 18446744073709551616", "is not a count" },
         { "port 0000000000000010",
-          "port 0000000000000020/4 - - - - - - - - - - - - - - - - - -",
+          "port 0000000000000020/4 - - - - - - - - - - - - - - - - - - - - -",
           "occurs twice" },
         { "source ", "sauce", "\"sauce\" does not start a line" },
     };

@@ -32,6 +32,32 @@ static void test_text (void)
     }
 }
 
+/* As ibdiagnet's files give them. */
+static void test_masks (void)
+{
+    static const struct {
+        uint8_t lanes;
+        uint32_t speeds;
+        const char *expected;
+    } rows[] = {
+        { 2, 0x804, "4xQDR,NDR" },
+        { 0x13, 0x0f05, "1,2,4xSDR,QDR,FDR,EDR,HDR,NDR" },
+        { 2, 0x10004, "4xQDR,FDR10" },
+        { 2, 0x1000004, "4xQDR,XDR" },
+        { 8, 0, "12x?" },
+        { 0, 0, "-" },
+        { 0xe0, 0xfe0200f8, "-" }, /* no meaning */
+    };
+    char text[RATES_TEXT];
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        struct rates r = rates_of_masks (rows[i].lanes, rows[i].speeds);
+
+        ok (strcmp (rates_format (&r, text), rows[i].expected) == 0,
+            "masks %x and %x are %s", rows[i].lanes, rows[i].speeds, text);
+    }
+}
+
 static bool is_common (const char *a, const char *b, const char *expected)
 {
     char text[RATES_TEXT];
@@ -133,6 +159,7 @@ static void test_decode (void)
 int main (void)
 {
     test_text ();
+    test_masks ();
     test_order ();
     test_decode ();
     return done_testing ();
