@@ -239,6 +239,80 @@ int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
     return 0;
 }
 
+/* Check a group of ports, or an entry of the table that refers to them. */
+static int check_group (const struct fabric_node *n,
+                        const struct spread_group *group, size_t i,
+                        struct error *err)
+{
+    for (unsigned int p = 0; p < 64 * 4; p++)
+        if (group[i].port[p / 64] >> p % 64 & 1 && (p == 0 || p > n->nports))
+            return error_input (err,
+                                "group %zu of switch %016" PRIx64
+                                " has port %u, and the switch ports 1 to %u",
+                                i, n->guid, p, n->nports);
+    return 0;
+}
+
+static int check_entry (const struct fabric_node *n, unsigned int lid,
+                        const struct spread_entry *e,
+                        const struct spread_group *group, size_t ngroups,
+                        struct error *err)
+{
+    static const struct spread_group none;
+
+    if (e->state > SPREAD_HASHED)
+        return error_input (err, "LID %u of switch %016" PRIx64
+                                 " is in state %u", lid, n->guid, e->state);
+    if (e->state == SPREAD_STATIC)
+        return 0;
+    if (e->group >= ngroups)
+        return error_input (err,
+                            "LID %u of switch %016" PRIx64 " goes to group %u "
+                            "of %zu",
+                            lid, n->guid, e->group, ngroups);
+    return memcmp (&group[e->group], &none, sizeof (none)) != 0
+               ? 0
+               : error_input (err,
+                              "LID %u of switch %016" PRIx64 " goes to group "
+                              "%u, which has no ports",
+                              lid, n->guid, e->group);
+}
+
+int fabric_set_groups (struct fabric *f, uint32_t node,
+                       const struct spread_group *group, size_t ngroups,
+                       const struct spread_entry *entry, struct error *err)
+{
+    struct fabric_node *n = &f->node[node];
+    struct fabric_spread *s = &n->spread;
+
+    if (!n->lft)
+        return error_input (err, "%s %016" PRIx64 " has no forwarding table",
+                            fabric_type_name (n->type), n->guid);
+    if (s->entry)
+        return error_input (err, "switch %016" PRIx64 " has two tables of "
+                                 "groups", n->guid);
+    if (ngroups > FABRIC_MAX_GROUPS)
+        return error_input (err, "switch %016" PRIx64 " has %zu groups",
+                            n->guid, ngroups);
+    for (size_t i = 0; i < ngroups; i++)
+        if (check_group (n, group, i, err) < 0)
+            return -1;
+    for (unsigned int lid = 0; lid <= n->lft_top; lid++)
+        if (check_entry (n, lid, &entry[lid], group, ngroups, err) < 0)
+            return -1;
+    s->ngroups = ngroups;
+    s->group = xarray (ngroups, sizeof (*group));
+    for (size_t i = 0; i < ngroups; i++)
+        s->group[i] = group[i];
+    s->entry = xarray (n->lft_top + 1U, sizeof (*entry));
+    for (unsigned int lid = 0; lid <= n->lft_top; lid++) {
+        s->entry[lid] = entry[lid];
+        if (entry[lid].state == SPREAD_STATIC)
+            s->entry[lid].group = 0;
+    }
+    return 0;
+}
+
 void fabric_set_source (struct fabric *f, const char *source, int64_t time)
 {
     char *copy = clean_copy (source);

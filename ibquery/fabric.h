@@ -42,6 +42,7 @@ enum {
     FABRIC_MAX_LMC = 7,
     FABRIC_MAX_LRTL = 0xfffffe, /* of 24 bits; all ones: none was measured */
     FABRIC_MAX_SUBNETS = 16,
+    FABRIC_MAX_GROUPS = 1 << 12, /* of ports, of a switch */
 };
 
 enum node_type {
@@ -62,12 +63,17 @@ enum port_state {
 /* How a switch spreads messages over several ports, as it reports it. Bit i of
  * a mask: on service level i.
  */
-enum spread_state { SPREAD_BOUNDED, SPREAD_FREE, SPREAD_STATIC };
+enum spread_state {
+    SPREAD_BOUNDED,
+    SPREAD_FREE,
+    SPREAD_STATIC,     /* to the port alone; else to any of the group, */
+    SPREAD_HASHED,     /* by a hash even where others are adaptive */
+};
 
 struct spread_entry {
-    uint8_t state;     /* static: to the port alone; else to any of the group */
-    uint8_t port;      /* the static port */
-    uint16_t group;
+    uint8_t state;
+    uint8_t port;      /* the static port, as in struct fabric_node's lft */
+    uint16_t group;    /* below ngroups; 0 if static */
 };
 
 struct spread_group {
@@ -185,8 +191,9 @@ struct fabric {
  * fabric_add_node returns the node's index (valid until fabric_finish sorts).
  * All return -1 (fabric_port_at NULL) with err for what cannot be: a GUID that
  * is taken, a port that is taken or out of range, a width or speed that is none
- * of struct fabric_link. Tables are copied; texts, too, cleaned and cut. The
- * caller sets a node's system and spread, and a port's dropped, rates, lrtl
+ * of struct fabric_link, a group that is used and has no ports. Tables are
+ * copied; texts, too, cleaned and cut. A switch's groups, and an entry for each
+ * LID of its lft, follow its lft. The caller sets a node's system and spread, and a port's dropped, rates, lrtl
  * and state.
  */
 struct fabric *fabric_create (void);
@@ -207,6 +214,9 @@ int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
                       struct error *err);
 int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
                     unsigned int top, struct error *err);
+int fabric_set_groups (struct fabric *f, uint32_t node,
+                       const struct spread_group *group, size_t ngroups,
+                       const struct spread_entry *entry, struct error *err);
 void fabric_set_source (struct fabric *f, const char *source, int64_t time);
 
 /* Add a warning. The same text is kept once; warnings beyond
@@ -222,6 +232,9 @@ void fabric_warn (struct fabric *f, const char *fmt, ...)
  * The hash covers nodes, cables, LIDs and, for the LIDs that exist, the
  * forwarding tables. It does not cover names, widths, speeds and states: a
  * cable that trained slower is the same cable, and its baseline stays valid.
+ * Nor how switches spread messages: on a level that is not spread, the same
+ * samples mean the same paths, and samples say whether their level was; and
+ * whoever did not answer must not make another fabric.
  */
 int fabric_finish (struct fabric *f, struct error *err);
 

@@ -2,10 +2,15 @@
 /* Notes
  *
  * The reader has a table with one row per keyword, in the order of the
- * sections. The lines of a forwarding table start with a digit and follow their
- * `lft` line. Runs in tables could let a small file use much memory, so all
+ * sections. The lines of a table by LID start with a digit and follow the line
+ * that begins it. Runs in tables could let a small file use much memory, so all
  * tables together may hold TABLES_MIN bytes plus TABLES_FACTOR times the file's
  * length; real fabrics stay far below.
+ *
+ * Most entries of a table of groups have the port of the forwarding table as
+ * their static port, and LIDs that are neighbours have the same group. So the
+ * static ports that are others have a table of their own, and the groups fold
+ * into runs.
  */
 #include "config.h"
 #include "ibquery/snapshot.h"
@@ -21,24 +26,39 @@
 #include "util/text.h"
 
 enum {
-    MAX_HEX = 512,  /* table entries of one line */
+    MAX_HEX = 1024, /* digits of table entries of one line */
     MIN_RUN = 16,   /* a shorter run is not worth a line */
+    GROUP_BITS = 12, /* of an entry: below its state */
+    GROUP_MASK = (1 << GROUP_BITS) - 1,
     TABLES_MIN = 1 << 20,
     TABLES_FACTOR = 64,
 };
+
+#define UNLISTED UINT32_MAX /* for a LID that a table leaves out */
 
 /* Read */
 
 enum section { HEADER, NODES, CABLES, TABLES };
 
+struct fabric_reader;
+
+/* A kind of table by LID. */
+struct table {
+    int digits;  /* hexadecimal ones of an entry */
+    const char *what;
+    int (*finish) (struct fabric_reader *r, struct error *err);
+};
+
 struct fabric_reader {
     struct fabric *f;
-    uint32_t node;       /* of the table that is being read */
     char hash[DIGEST_HEX];
-    uint8_t *lft;        /* the table that is being read */
-    bool in_lft;
-    unsigned int lft_top, lft_next;
-    size_t lft_size;     /* bytes of all tables */
+    const struct table *table; /* that is being read; NULL: none */
+    uint32_t node;       /* of the table */
+    uint32_t *value;     /* [top + 1] by LID; UNLISTED */
+    unsigned int top, next;
+    size_t size;         /* bytes of all tables */
+    struct spread_group *group; /* [ngroups] of the table */
+    unsigned int ngroups, next_group;
 };
 
 static int find_node (const struct fabric_reader *r, uint64_t guid,
@@ -198,25 +218,71 @@ static int read_system (void *arg, struct words *w, struct error *err)
                : words_guid (w, &r->f->node[node].system, err);
 }
 
+/* A switch that the file has named before. */
+static int take_switch (struct fabric_reader *r, struct words *w,
+                        struct fabric_node **n, struct error *err)
+{
+    uint32_t node;
+
+    if (take_node (r, w, &node, err) < 0)
+        return -1;
+    *n = &r->f->node[node];
+    return (*n)->type == NODE_SWITCH
+               ? 0
+               : error_input (err, "%s %016" PRIx64 " does not route",
+                              fabric_type_name ((*n)->type), (*n)->guid);
+}
+
+static int take_levels (struct words *w, uint16_t *levels, struct error *err)
+{
+    uint64_t mask = 0;
+
+    if (words_hex (w, 4, "set of service levels", &mask, err) < 0)
+        return -1;
+    *levels = mask;
+    return 0;
+}
+
 static int read_adaptive (void *arg, struct words *w, struct error *err)
 {
-    struct fabric_reader *r = arg;
     struct fabric_node *n;
-    uint32_t node;
-    uint64_t ud = 0, rc = 0;
 
-    if (take_node (r, w, &node, err) < 0
-        || words_hex (w, 4, "set of service levels", &ud, err) < 0
-        || words_hex (w, 4, "set of service levels", &rc, err) < 0)
+    if (take_switch (arg, w, &n, err) < 0)
         return -1;
-    n = &r->f->node[node];
-    if (n->type != NODE_SWITCH)
-        return error_input (err, "%s %016" PRIx64 " does not route",
-                            fabric_type_name (n->type), n->guid);
-    n->spread = (struct fabric_spread){
-        .known = true, .ud = ud, .rc = rc,
-    };
+    n->spread.known = true;
+    return take_levels (w, &n->spread.ud, err) < 0
+               ? -1
+               : take_levels (w, &n->spread.rc, err);
+}
+
+/* "hashed", "recovery" or "private" */
+static int read_spread (void *arg, struct words *w, struct error *err)
+{
+    struct fabric_node *n;
+
+    if (take_switch (arg, w, &n, err) < 0)
+        return -1;
+    if (!n->spread.known)
+        return error_input (err, "there is no adaptive line for switch "
+                                 "%016" PRIx64 " above", n->guid);
+    if (*w->keyword == 'h')
+        return take_levels (w, &n->spread.hashed, err);
+    *(*w->keyword == 'r' ? &n->spread.recovery : &n->spread.private_lfts)
+        = true;
     return 0;
+}
+
+static int read_drops (void *arg, struct words *w, struct error *err)
+{
+    struct fabric_reader *r = arg;
+    struct fabric_port *p;
+    unsigned int port;
+    uint32_t node;
+
+    return take_end (r, w, &node, &port, err) < 0
+                   || !(p = fabric_port_at (r->f, node, port, err))
+               ? -1
+               : take_levels (w, &p->dropped, err);
 }
 
 static int read_state (void *arg, struct words *w, struct error *err)
@@ -258,74 +324,229 @@ static int read_cable (void *arg, struct words *w, struct error *err)
                              rates_speed (&rate), err);
 }
 
+/* Tables by LID */
+
+static int finish_table (struct fabric_reader *r, struct error *err)
+{
+    const struct table *t = r->table;
+
+    r->table = NULL;
+    return t ? t->finish (r, err) : 0;
+}
+
+static int begin_table (struct fabric_reader *r, const struct words *w,
+                        const struct table *table, unsigned int top,
+                        size_t bytes, struct error *err)
+{
+    r->size += bytes;
+    if (r->size > TABLES_MIN + TABLES_FACTOR * w->file)
+        return error_input (err, "the tables are too large for the length of "
+                                 "the file");
+    r->table = table;
+    r->top = top;
+    r->next = 0;
+    for (unsigned int lid = 0; lid <= top; lid++)
+        r->value[lid] = UNLISTED;
+    return 0;
+}
+
 static int finish_lft (struct fabric_reader *r, struct error *err)
 {
-    bool open = r->in_lft;
+    uint8_t *lft = xarray (r->top + 1U, 1);
+    int rc;
 
-    r->in_lft = false;
-    return open ? fabric_set_lft (r->f, r->node, r->lft, r->lft_top, err) : 0;
+    for (unsigned int lid = 0; lid <= r->top; lid++)
+        lft[lid] = r->value[lid] == UNLISTED ? LFT_NO_ROUTE : r->value[lid];
+    rc = fabric_set_lft (r->f, r->node, lft, r->top, err);
+    free (lft);
+    return rc;
 }
 
 static int read_lft (void *arg, struct words *w, struct error *err)
 {
+    static const struct table table = { 2, "port", finish_lft };
     struct fabric_reader *r = arg;
     uint64_t top;
 
-    if (finish_lft (r, err) < 0 || take_node (r, w, &r->node, err) < 0
-        || words_number (w, FABRIC_MAX_LID, "LID", &top, err) < 0)
+    return finish_table (r, err) < 0 || take_node (r, w, &r->node, err) < 0
+                   || words_number (w, FABRIC_MAX_LID, "LID", &top, err) < 0
+               ? -1
+               : begin_table (r, w, &table, top, top + 1, err);
+}
+
+static int finish_groups (struct fabric_reader *r, struct error *err)
+{
+    const struct fabric_node *n = &r->f->node[r->node];
+    struct spread_entry *entry = xarray (r->top + 1U, sizeof (*entry));
+    int rc;
+
+    for (unsigned int lid = 0; lid <= r->top; lid++) {
+        uint32_t v = r->value[lid];
+
+        entry[lid] = (struct spread_entry){
+            .state = v == UNLISTED ? SPREAD_STATIC : v >> GROUP_BITS,
+            .port = fabric_entry (n, lid),
+            .group = v == UNLISTED ? 0 : v & GROUP_MASK,
+        };
+    }
+    rc = fabric_set_groups (r->f, r->node, r->group, r->ngroups, entry, err);
+    free (entry);
+    return rc;
+}
+
+static const struct table groups = { 4, "group", finish_groups };
+
+static int read_groups (void *arg, struct words *w, struct error *err)
+{
+    struct fabric_reader *r = arg;
+    const struct fabric_node *node;
+    unsigned int top;
+    uint64_t n;
+
+    if (finish_table (r, err) < 0 || take_node (r, w, &r->node, err) < 0
+        || words_number (w, FABRIC_MAX_GROUPS, "number of groups", &n, err)
+               < 0)
         return -1;
-    r->lft_size += top + 1;
-    if (r->lft_size > TABLES_MIN + TABLES_FACTOR * w->file)
-        return error_input (err, "the forwarding tables are too large for "
-                                 "the length of the file");
-    r->lft_top = top;
-    r->lft_next = 0;
-    r->in_lft = true;
-    memset (r->lft, LFT_NO_ROUTE, top + 1);
+    node = &r->f->node[r->node];
+    if (!node->lft)
+        return error_input (err, "there is no forwarding table of %016" PRIx64
+                                 " above", node->guid);
+    top = node->lft_top;
+    r->ngroups = n;
+    r->next_group = 0;
+    memset (r->group, 0, n * sizeof (*r->group));
+    return begin_table (r, w, &groups, top,
+                        n * sizeof (*r->group)
+                            + (top + 1) * sizeof (struct spread_entry),
+                        err);
+}
+
+static int finish_static (struct fabric_reader *r, struct error *err)
+{
+    const struct fabric_node *n = &r->f->node[r->node];
+
+    for (unsigned int lid = 0; lid <= r->top; lid++) {
+        if (r->value[lid] == UNLISTED)
+            continue;
+        if (r->value[lid] > n->nports && r->value[lid] != LFT_NO_ROUTE)
+            return error_input (err, "switch %016" PRIx64 " has no port %u",
+                                n->guid, r->value[lid]);
+        n->spread.entry[lid].port = r->value[lid];
+    }
+    return 0;
+}
+
+static int read_static (void *arg, struct words *w, struct error *err)
+{
+    static const struct table table = { 2, "port", finish_static };
+    struct fabric_reader *r = arg;
+
+    if (r->table != &groups)
+        return error_input (err, "static ports without a table of groups");
+    return finish_table (r, err) < 0
+               ? -1
+               : begin_table (r, w, &table, r->top, 0, err);
+}
+
+/* "FIRST-LAST", then *last is set, or "FIRST", then it is not. */
+static int take_range (struct words *w, uint64_t max, const char *what,
+                       uint64_t *first, uint64_t *last, struct error *err)
+{
+    struct words low = { .next = words_next (w) };
+    struct words high = { .next = strchr (low.next, '-') };
+    bool is_run = high.next;
+
+    if (is_run)
+        *high.next++ = '\0';
+    return words_number (&low, max, what, first, err) < 0
+                   || (is_run && words_number (&high, max, what, last, err) < 0)
+               ? -1
+               : is_run;
+}
+
+static int take_digits (const char *hex, int n, const char *what,
+                        uint64_t *value, struct error *err)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    *value = 0;
+    for (int i = 0; i < n; i++) {
+        const char *found = hex[i] ? strchr (digits, hex[i]) : NULL;
+
+        if (!found)
+            return error_input (err, "\"%.*s\" is not a %s in hex", n, hex,
+                                what);
+        *value = *value << 4 | (found - digits);
+    }
+    return 0;
+}
+
+/* "FIRST MASK", or "FIRST-LAST MASK" for a run */
+static int read_group (void *arg, struct words *w, struct error *err)
+{
+    struct fabric_reader *r = arg;
+    struct spread_group g = { 0 };
+    uint64_t first = 0, last = 0;
+    const char *hex;
+    size_t len;
+    int run;
+
+    if (r->table != &groups)
+        return error_input (err, "a group without a table of groups");
+    run = take_range (w, FABRIC_MAX_GROUPS - 1, "group", &first, &last, err);
+    if (run < 0)
+        return -1;
+    if (!run)
+        last = first;
+    if (first < r->next_group || last < first || last >= r->ngroups)
+        return error_input (err, "groups %u to %u do not belong here",
+                            (unsigned int)first, (unsigned int)last);
+    hex = words_next (w);
+    len = strlen (hex);
+    if (len == 0 || len > 64 || *hex == '0')
+        return error_input (err, "\"%.70s\" is not a set of ports", hex);
+    for (size_t left = len; left > 0; left -= (left - 1) % 16 + 1)
+        if (take_digits (hex + len - left, (left - 1) % 16 + 1, "set of ports",
+                         &g.port[(left - 1) / 16], err) < 0)
+            return -1;
+    for (unsigned int i = first; i <= last; i++)
+        r->group[i] = g;
+    r->next_group = last + 1;
     return 0;
 }
 
 /* "FIRST HEX...", or "FIRST-LAST HEX" for a run */
 static int read_entries (void *arg, struct words *w, struct error *err)
 {
-    static const char digits[] = "0123456789abcdef";
     struct fabric_reader *r = arg;
-    struct words low = { 0 }, high = { 0 };
-    uint64_t first = 0, last = 0;
+    uint64_t first = 0, last = 0, value = 0;
+    size_t len, digits;
     const char *hex;
-    bool is_run;
-    size_t len;
+    int run;
 
-    if (!r->in_lft)
+    if (!r->table)
         return error_input (err, "table entries without a table");
-    low.next = words_next (w);
-    high.next = strchr (low.next, '-');
-    is_run = high.next;
-    if (is_run)
-        *high.next++ = '\0';
-    if (words_number (&low, FABRIC_MAX_LID, "LID", &first, err) < 0
-        || (is_run
-            && words_number (&high, FABRIC_MAX_LID, "LID", &last, err) < 0))
+    run = take_range (w, FABRIC_MAX_LID, "LID", &first, &last, err);
+    if (run < 0)
         return -1;
+    digits = r->table->digits;
     hex = words_next (w);
     len = strlen (hex);
-    if (len == 0 || len % 2 != 0 || (is_run && len != 2))
+    if (len == 0 || len % digits != 0 || (run && len != digits))
         return error_input (err, "%zu hex digits are not table entries", len);
-    if (!is_run)
-        last = first + len / 2 - 1;
-    if (first < r->lft_next || last < first || last > r->lft_top)
+    if (!run)
+        last = first + len / digits - 1;
+    if (first < r->next || last < first || last > r->top)
         return error_input (err, "LIDs %u to %u do not belong here",
                             (unsigned int)first, (unsigned int)last);
     for (unsigned int lid = first; lid <= last; lid++) {
-        const char *a = strchr (digits, hex[0]), *b = strchr (digits, hex[1]);
-
-        if (!a || !b)
-            return error_input (err, "\"%.2s\" is not a port in hex", hex);
-        r->lft[lid] = (a - digits) << 4 | (b - digits);
-        if (!is_run)
-            hex += 2;
+        if ((lid == first || !run)
+            && take_digits (hex + (lid - first) * digits, digits,
+                            r->table->what, &value, err) < 0)
+            return -1;
+        r->value[lid] = value;
     }
-    r->lft_next = last + 1;
+    r->next = last + 1;
     return 0;
 }
 
@@ -342,12 +563,19 @@ static const struct lines_keyword keywords[] = {
     { "router", NODES, false, false, read_node },
     { "system", NODES, false, false, read_system },
     { "adaptive", NODES, false, false, read_adaptive },
+    { "hashed", NODES, false, false, read_spread },
+    { "recovery", NODES, false, false, read_spread },
+    { "private", NODES, false, false, read_spread },
     { "state", NODES, false, false, read_state },
     { "port", NODES, false, false, read_port },
     { "rates", NODES, false, false, read_rates },
     { "lrtl", NODES, false, false, read_lrtl },
+    { "drops", NODES, false, false, read_drops },
     { "cable", CABLES, false, false, read_cable },
     { "lft", TABLES, false, false, read_lft },
+    { "groups", TABLES, false, false, read_groups },
+    { "group", TABLES, false, false, read_group },
+    { "static", TABLES, false, false, read_static },
     { .fn = read_entries },
 };
 
@@ -362,7 +590,7 @@ static int finish (void *arg, struct error *err)
 {
     struct fabric_reader *r = arg;
 
-    if (finish_lft (r, err) < 0 || fabric_finish (r->f, err) < 0)
+    if (finish_table (r, err) < 0 || fabric_finish (r->f, err) < 0)
         return -1;
     return digest_agrees (r->hash, r->f->hash)
                ? 0
@@ -372,11 +600,15 @@ static int finish (void *arg, struct error *err)
 
 struct fabric *fabric_read (FILE *fp, const char *name, struct error *err)
 {
-    struct fabric_reader r = { .f = fabric_create (),
-                               .lft = xarray (FABRIC_MAX_LID + 1, 1) };
+    struct fabric_reader r = {
+        .f = fabric_create (),
+        .value = xarray (FABRIC_MAX_LID + 1, sizeof (*r.value)),
+        .group = xarray (FABRIC_MAX_GROUPS, sizeof (*r.group)),
+    };
     int rc = lines_read (fp, name, &format, finish, &r, err);
 
-    free (r.lft);
+    free (r.value);
+    free (r.group);
     if (rc == 0)
         return r.f;
     fabric_destroy (r.f);
@@ -465,6 +697,7 @@ static void put_node (struct lines_out *w, const struct fabric *f,
                       const struct fabric_node *n)
 {
     static const struct port_rates none;
+    const struct fabric_spread *a = &n->spread;
     bool is_switch = n->type == NODE_SWITCH;
     char lid[8] = "";
 
@@ -474,9 +707,15 @@ static void put_node (struct lines_out *w, const struct fabric *f,
                n->guid, n->nports, lid, *n->desc ? " " : "", n->desc);
     if (n->system != 0)
         lines_put (w, "system %016" PRIx64 " %016" PRIx64, n->guid, n->system);
-    if (n->spread.known)
-        lines_put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid,
-                   n->spread.ud, n->spread.rc);
+    if (a->known)
+        lines_put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid, a->ud,
+                   a->rc);
+    if (a->known && a->hashed)
+        lines_put (w, "hashed %016" PRIx64 " %04x", n->guid, a->hashed);
+    if (a->known && a->recovery)
+        lines_put (w, "recovery %016" PRIx64, n->guid);
+    if (a->known && a->private_lfts)
+        lines_put (w, "private %016" PRIx64, n->guid);
     for (unsigned int i = 0; i < n->nports; i++) {
         const struct fabric_port *p = &f->port[n->first_port + i];
 
@@ -501,49 +740,105 @@ static void put_node (struct lines_out *w, const struct fabric *f,
         if (p->lrtl != 0)
             lines_put (w, "lrtl %016" PRIx64 "/%u %" PRIu32, n->guid, p->num,
                        p->lrtl);
+        if (p->dropped != 0)
+            lines_put (w, "drops %016" PRIx64 "/%u %04x", n->guid, p->num,
+                       p->dropped);
     }
 }
 
-static unsigned int run (const struct fabric_node *n, unsigned int lid)
+static unsigned int run (const uint32_t *v, unsigned int lid, unsigned int top)
 {
     unsigned int end = lid;
 
-    while (end <= n->lft_top && n->lft[end] == n->lft[lid])
+    while (end <= top && v[end] == v[lid])
         end++;
     return end - lid;
 }
 
-static void put_lft (struct lines_out *w, const struct fabric_node *n)
+/* Write the entries of a table, without those that are UNLISTED. */
+static void put_entries (struct lines_out *w, const uint32_t *v,
+                         unsigned int top, int digits)
 {
-    static const char digit[] = "0123456789abcdef";
-    char hex[2 * MAX_HEX + 1];
+    char hex[MAX_HEX + 1];
     unsigned int lid = 0;
 
-    lines_put (w, "lft %016" PRIx64 " %u", n->guid, n->lft_top);
-    while (lid <= n->lft_top) {
-        unsigned int length = run (n, lid), first = lid, k = 0;
+    while (lid <= top) {
+        unsigned int length = run (v, lid, top), first = lid, k = 0;
 
-        if (n->lft[lid] == LFT_NO_ROUTE) {
+        if (v[lid] == UNLISTED) {
             lid += length;
             continue;
         }
         if (length >= MIN_RUN) {
-            lines_put (w, "%u-%u %02x", lid, lid + length - 1, n->lft[lid]);
+            lines_put (w, "%u-%u %0*x", lid, lid + length - 1, digits, v[lid]);
             lid += length;
             continue;
         }
-        while (lid <= n->lft_top && n->lft[lid] != LFT_NO_ROUTE) {
-            length = run (n, lid);
-            if (length >= MIN_RUN || k + length > MAX_HEX)
+        while (lid <= top && v[lid] != UNLISTED) {
+            length = run (v, lid, top);
+            if (length >= MIN_RUN || k + length * digits > MAX_HEX)
                 break;
-            for (; length > 0; length--, k++, lid++) {
-                hex[2 * k] = digit[n->lft[lid] >> 4];
-                hex[2 * k + 1] = digit[n->lft[lid] & 15];
-            }
+            for (; length > 0; length--, lid++)
+                for (int i = digits - 1; i >= 0; i--)
+                    hex[k++] = "0123456789abcdef"[v[lid] >> 4 * i & 15];
         }
-        hex[2 * k] = '\0';
+        hex[k] = '\0';
         lines_put (w, "%u %s", first, hex);
     }
+}
+
+static void put_group (struct lines_out *w, const struct spread_group *g,
+                       unsigned int first, unsigned int last)
+{
+    char range[32], hex[4 * 16 + 1];
+    const char *mask = hex;
+
+    snprintf (hex, sizeof (hex),
+              "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64,
+              g->port[3], g->port[2], g->port[1], g->port[0]);
+    mask += strspn (mask, "0");
+    if (first == last)
+        snprintf (range, sizeof (range), "%u", first);
+    else
+        snprintf (range, sizeof (range), "%u-%u", first, last);
+    if (*mask)
+        lines_put (w, "group %s %s", range, mask);
+}
+
+static void put_tables (struct lines_out *w, const struct fabric_node *n)
+{
+    const struct fabric_spread *a = &n->spread;
+    const struct spread_entry *e = a->entry;
+    uint32_t v[FABRIC_MAX_LID + 1];
+    bool others = false;
+
+    lines_put (w, "lft %016" PRIx64 " %u", n->guid, n->lft_top);
+    for (unsigned int lid = 0; lid <= n->lft_top; lid++)
+        v[lid] = n->lft[lid] == LFT_NO_ROUTE ? UNLISTED : n->lft[lid];
+    put_entries (w, v, n->lft_top, 2);
+    if (!e)
+        return;
+    lines_put (w, "groups %016" PRIx64 " %u", n->guid, a->ngroups);
+    for (unsigned int i = 0, end; i < a->ngroups; i = end) {
+        for (end = i + 1; end < a->ngroups
+                          && memcmp (&a->group[i], &a->group[end],
+                                     sizeof (*a->group)) == 0; end++)
+            ;
+        put_group (w, &a->group[i], i, end - 1);
+    }
+    for (unsigned int lid = 0; lid <= n->lft_top; lid++)
+        v[lid] = e[lid].state == SPREAD_STATIC
+                     ? UNLISTED
+                     : (uint32_t)e[lid].state << GROUP_BITS | e[lid].group;
+    put_entries (w, v, n->lft_top, 4);
+    for (unsigned int lid = 0; lid <= n->lft_top; lid++) {
+        v[lid] = e[lid].port == n->lft[lid] ? UNLISTED : e[lid].port;
+        others |= v[lid] != UNLISTED;
+    }
+    if (!others)
+        return;
+    lines_put (w, "static");
+    put_entries (w, v, n->lft_top, 2);
 }
 
 int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
@@ -579,6 +874,6 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
     }
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].lft)
-            put_lft (&w, &f->node[i]);
+            put_tables (&w, &f->node[i]);
     return lines_end (&w, err);
 }

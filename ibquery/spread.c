@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * The attribute, from NVIDIA's headers, not tested on hardware. In 32-bit
- * words: word 0, bit 0: on; bit 27: can be limited to service levels; bit 28:
- * is limited to them; bit 29: can be switched off by transport. Word 1, bits 0
- * to 11: number of groups supported, 0 without adaptive routing. Word 2, bits
- * 16 to 31: the service levels. Word 3, bit 0: off for UD; bit 1: off for RC.
+ * The attribute, from the public headers of NVIDIA's subnet manager, not tested
+ * on hardware. In 32-bit words: word 0, bit 0: adaptive routing is on; bits 3
+ * and 4: fast recovery is supported, on; bit 27: adaptive routing can be limited
+ * to service levels; bit 28: is limited to them; bit 29: can be switched off by
+ * transport. Word 1, bits 0 to 11: number of groups supported, 0 without
+ * adaptive routing. Word 2, bits 16 to 31: the service levels. Word 3, bit 0:
+ * off for UD; bit 1: off for RC. Word 5, bit 31: hashing is supported; bit 15:
+ * is on. Word 6, bits 0 to 15: its service levels.
  */
 #include "config.h"
 #include "ibquery/spread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ibquery/read/smp.h"
 #include "util/alloc.h"
@@ -19,6 +23,7 @@
 
 enum {
     ON = 1 << 0,
+    RECOVERY = 3 << 3,      /* is supported, and on */
     BY_LEVEL = 3 << 27,     /* can be limited, and is */
     BY_TRANSPORT = 1 << 29,
     GROUPS = 0xfff,
@@ -28,13 +33,20 @@ enum {
     ALL_LEVELS = 0xffff,
 };
 
+#define HASH_BY_LEVEL (1U << 31 | 1U << 15) /* is supported, and on */
+
 struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO])
 {
     struct fabric_spread a = { .known = true };
     uint32_t flags = get32 (info), off = 0;
     uint16_t levels = ALL_LEVELS;
 
-    if (!(flags & ON) || (get32 (info + 4) & GROUPS) == 0)
+    a.recovery = (flags & RECOVERY) == RECOVERY;
+    if ((get32 (info + 4) & GROUPS) == 0)
+        return a;
+    if ((get32 (info + 20) & HASH_BY_LEVEL) == HASH_BY_LEVEL)
+        a.hashed = get32 (info + 24);
+    if (!(flags & ON))
         return a;
     if ((flags & BY_LEVEL) == BY_LEVEL)
         levels = get32 (info + 8) >> LEVELS_SHIFT;
@@ -43,6 +55,22 @@ struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO])
     a.ud = off & NOT_UD ? 0 : levels;
     a.rc = off & NOT_RC ? 0 : levels;
     return a;
+}
+
+const char *spread_levels (uint16_t levels, char text[SPREAD_TEXT])
+{
+    size_t len = 0;
+
+    strcpy (text, "none");
+    for (int first = 0, end; first < SPREAD_LEVELS; first = end + 1) {
+        for (end = first; levels >> end & 1; end++)
+            ;
+        if (end > first)
+            len += snprintf (text + len, SPREAD_TEXT - len,
+                             end > first + 1 ? "%s%d-%d" : "%s%d",
+                             len ? "," : "", first, end - 1);
+    }
+    return text;
 }
 
 static bool is_spread (const struct spread_level *l)

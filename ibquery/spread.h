@@ -26,9 +26,19 @@ enum {
 };
 
 /* Decode a switch's vendor attribute AdaptiveRoutingInfo (SMP 0xFF20, modifier
- * 0).
+ * 0), without groups.
  */
 struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO]);
+
+/* Whether the switch spreads messages of some level. */
+static inline bool spread_is_on (const struct fabric_spread *s)
+{
+    return (s->ud | s->rc | s->hashed) != 0;
+}
+
+/* Service levels as text: "0-3,5"; "none". */
+enum { SPREAD_TEXT = 40 };
+const char *spread_levels (uint16_t levels, char text[SPREAD_TEXT]);
 
 /* What happens to the messages of one service level on some links. */
 struct spread_level {

@@ -187,14 +187,120 @@ static void odd_fabric (void)
     free (b.s);
 }
 
+static struct spread_group ports (uint64_t low, uint64_t high)
+{
+    return (struct spread_group){ .port = { low, 0, 0, high } };
+}
+
+/* A switch that spreads messages, with each record of it. */
+static struct fabric *spread_fabric (struct error *err)
+{
+    static const struct spread_group same = { .port = { 0x1e } };
+    struct fabric *f = model (4, 2);
+    uint32_t node = fabric_find_node (f, 0x0002c90100000010);
+    struct fabric_node *n = &f->node[node];
+    struct spread_group group[40];
+    struct spread_entry entry[FABRIC_MAX_LID + 1];
+
+    for (unsigned int i = 0; i < 40; i++)
+        group[i] = i % 5 == 4 ? ports (2 << i % 4, 0) : same;
+    group[7] = ports (0, 0);
+    for (unsigned int lid = 0; lid <= n->lft_top; lid++)
+        entry[lid] = (struct spread_entry){
+            .state = lid % 4,
+            .port = lid == 3 ? LFT_NO_ROUTE : lid == 5 ? 4 : n->lft[lid],
+            .group = lid % 4 == SPREAD_STATIC ? 0 : lid < 6 ? 39 : 5,
+        };
+    n->spread = (struct fabric_spread){
+        .known = true, .recovery = true, .private_lfts = true, .ud = 1,
+        .rc = 0xffff, .hashed = 0xfff0,
+    };
+    f->port[n->first_port].dropped = 0x8000;
+    if (fabric_set_groups (f, node, group, 40, entry, err) < 0)
+        diag ("%s", err->text);
+    return f;
+}
+
+static void spread (void)
+{
+    struct error err = { 0 };
+    struct fabric *f = spread_fabric (&err), *g, *plain = model (4, 2);
+    uint32_t node = fabric_find_node (f, 0x0002c90100000010);
+    const struct fabric_spread *a = &f->node[node].spread, *b;
+    struct text s = write_text (f), t = { 0 }, bare = write_text (plain);
+
+    g = read_text (s.s, s.len, &err);
+    b = g ? &g->node[node].spread : NULL;
+    if (g)
+        t = write_text (g);
+    ok (g && s.len == t.len && memcmp (s.s, t.s, s.len) == 0,
+        "a switch that spreads messages is the same again%s", err.text);
+    ok (b && b->known && b->recovery && b->private_lfts && b->ud == 1
+            && b->rc == 0xffff && b->hashed == 0xfff0
+            && g->port[g->node[node].first_port].dropped == 0x8000,
+        "... what it does on which levels");
+    ok (b && b->ngroups == 40 && b->entry
+            && memcmp (a->group, b->group, 40 * sizeof (*a->group)) == 0
+            && memcmp (a->entry, b->entry,
+                       (f->node[node].lft_top + 1) * sizeof (*a->entry)) == 0,
+        "... and to which ports");
+    ok (strcmp (f->hash, plain->hash) == 0 && g
+            && strcmp (g->hash, plain->hash) == 0,
+        "... its hash is that of the fabric that does not");
+    ok (strstr (s.s, "\ngroup 0-3 1e\n") && strstr (s.s, "\ngroup 5-6 1e\n")
+            && strstr (s.s, "\nstatic\n3 ff\n5 04\n"),
+        "... and its records are short");
+    ok (!strstr (bare.s, "groups") && !strstr (bare.s, "hashed")
+            && bare.len < s.len,
+        "a fabric that does not spread any has none of them");
+    free (s.s);
+    free (t.s);
+    free (bare.s);
+    fabric_destroy (f);
+    fabric_destroy (g);
+    fabric_destroy (plain);
+}
+
+struct bad_line {
+    const char *from; /* how the line starts */
+    const char *to;
+    const char *sentence;
+};
+
 /* One line replaced; NULL drops it. The checksum is right in the end. */
+static void replace_lines (struct fabric *f, const struct bad_line *rows,
+                           size_t nrows)
+{
+    struct text t = write_text (f);
+    struct fabric *g;
+    struct error err;
+
+    for (size_t i = 0; i < nrows; i++) {
+        char *start = t.s, *end, *copy = malloc (t.len + 256);
+        size_t n, k = strlen (rows[i].from);
+
+        while (strncmp (start, rows[i].from, k) != 0)
+            start = strchr (start, '\n') + 1;
+        end = strchr (start, '\n') + 1;
+        n = start - t.s;
+        memcpy (copy, t.s, n);
+        if (rows[i].to)
+            n += sprintf (copy + n, "%s\n", rows[i].to);
+        memcpy (copy + n, end, t.s + t.len - end);
+        n += t.s + t.len - end;
+        g = sealed (copy, n, &err);
+        ok (!g && is_sentence (&err) && strstr (err.text, rows[i].sentence),
+            "%s", err.text);
+        fabric_destroy (g);
+        free (copy);
+    }
+    free (t.s);
+    fabric_destroy (f);
+}
+
 static void bad_lines (void)
 {
-    static const struct {
-        const char *from; /* how the line starts */
-        const char *to;
-        const char *sentence;
-    } rows[] = {
+    static const struct bad_line rows[] = {
         { "pmm-fabric 1", "pmm-fabric 2", "only version 1 is known" },
         { "pmm-fabric 1", "pmm-fabric 1 ", "only version 1 is known" },
         { "pmm-fabric 1", "", "this is not a fabric snapshot" },
@@ -310,31 +416,60 @@ static void bad_lines (void)
         { "1 ", "9 01\n2 01", "do not belong here" },
         { "1 ", "49151 010101", "do not belong here" },
     };
-    struct fabric *f = model (4, 2), *g;
-    struct text t = write_text (f);
-    struct error err;
+    replace_lines (model (4, 2), rows, sizeof (rows) / sizeof (rows[0]));
+}
 
-    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
-        char *start = t.s, *end, *copy = malloc (t.len + 256);
-        size_t n, k = strlen (rows[i].from);
+static void bad_spread (void)
+{
+#define SWITCH "0002c90100000010"
+    static const struct bad_line rows[] = {
+        { "hashed", "hashed 0002c90000000010 0000", "ca 0002c90000000010 does "
+          "not route" },
+        { "hashed", "hashed " SWITCH " 0000 0000", "\"0000\" is left over" },
+        { "hashed", "hashed " SWITCH " 0x10", "is not a set of service levels" },
+        { "adaptive", NULL, "there is no adaptive line for switch " SWITCH },
+        { "recovery", "recovery " SWITCH " 1", "is left over" },
+        { "private", "private 0000000000000001", "there is no node" },
+        { "drops", "drops " SWITCH "/9 8000", "has no port 9" },
+        { "drops", "drops " SWITCH "/1 8", "is not a set of service levels" },
+        { "groups", NULL, "a group without a table of groups" },
+        { "groups", "groups 0002c90000000010 40",
+          "there is no forwarding table of 0002c90000000010" },
+        { "groups", "groups " SWITCH " 4097", "is not a number of groups" },
+        { "groups", "groups " SWITCH " 39", "groups 39 to 39 do not belong" },
+        { "groups", "groups 0002c90100000020 40",
+          "there is no forwarding table of 0002c90100000020" },
+        { "lft 0002c90100000020",
+          "groups " SWITCH " 1\nlft 0002c90100000020 14",
+          "switch " SWITCH " has two tables of groups" },
+        { "group 39", NULL, "goes to group 39, which has no ports" },
+        { "group 39", "group 39 0", "\"0\" is not a set of ports" },
+        { "group 39", "group 39 01", "\"01\" is not a set of ports" },
+        { "group 39", "group 39", "\"\" is not a set of ports" },
+        { "group 39", "group 39 1g", "is not a set of ports in hex" },
+        { "group 39", "group 39 3e",
+          "group 39 of switch " SWITCH " has port 5, and the switch ports 1 "
+          "to 4" },
+        { "group 39", "group 39 3", "has port 0" },
+        { "group 39", "group 39 10000000000000000000000000000000000000000000000"
+          "000000000000000000", "is not a set of ports" },
+        { "group 39", "group 38 2", "groups 38 to 38 do not belong here" },
+        { "group 39", "group 40 2", "groups 40 to 40 do not belong here" },
+        { "group 39", "group 4096 2", "\"4096\" is not a group" },
+        { "group 39", "group x 2", "\"x\" is not a group" },
+        { "0 ", "0 002800281", "9 hex digits are not table entries" },
+        { "0 ", "0 0027002g", "is not a group in hex" },
+        { "0 ", "0 0028", "LID 0 of switch " SWITCH " goes to group 40 of 40" },
+        { "0 ", "0 4000", "LID 0 of switch " SWITCH " is in state 4" },
+        { "0 ", "0 ffff", "is in state 15" },
+        { "static", "static\nstatic", "static ports without a table" },
+        { "static", "static 1", "is left over" },
+        { "3 ff", "3 05", "switch " SWITCH " has no port 5" },
+    };
+    struct error err = { 0 };
 
-        while (strncmp (start, rows[i].from, k) != 0)
-            start = strchr (start, '\n') + 1;
-        end = strchr (start, '\n') + 1;
-        n = start - t.s;
-        memcpy (copy, t.s, n);
-        if (rows[i].to)
-            n += sprintf (copy + n, "%s\n", rows[i].to);
-        memcpy (copy + n, end, t.s + t.len - end);
-        n += t.s + t.len - end;
-        g = sealed (copy, n, &err);
-        ok (!g && is_sentence (&err) && strstr (err.text, rows[i].sentence),
-            "%s", err.text);
-        fabric_destroy (g);
-        free (copy);
-    }
-    free (t.s);
-    fabric_destroy (f);
+    replace_lines (spread_fabric (&err), rows,
+                   sizeof (rows) / sizeof (rows[0]));
 }
 
 /* Without each of its lines, checksum right: refused, or what was dropped is
@@ -521,6 +656,8 @@ int main (void)
     round_trip ();
     odd_fabric ();
     bad_lines ();
+    spread ();
+    bad_spread ();
     dropped_lines ();
     truncated ();
     damaged ();

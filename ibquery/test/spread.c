@@ -15,11 +15,15 @@
 #define BY_LEVEL (1U << 28 | 1U << 27)
 #define BY_TRANSPORT (1U << 29)
 #define GROUPS 512U
+#define RECOVERY (1U << 3 | 1U << 4)
+#define HASH_CAN (1U << 31)
+#define HASH_ON (1U << 15)
 
 static const struct {
     const char *what;
-    uint32_t word[4];
-    uint16_t ud, rc;
+    uint32_t word[7];
+    uint16_t ud, rc, hashed;
+    bool recovery;
 } infos[] = {
     { "off", { 0, GROUPS }, 0, 0 },
     { "on", { ON, GROUPS }, 0xffff, 0xffff },
@@ -38,6 +42,20 @@ static const struct {
       { ON | BY_LEVEL | BY_TRANSPORT, GROUPS, 0xfff00000, 2 }, 0xfff0, 0 },
     { "transports that it cannot mind", { ON, GROUPS, 0, 3 }, 0xffff,
       0xffff },
+    { "hashed on some levels, and not adaptive",
+      { 0, GROUPS, 0, 0, 0, HASH_CAN | HASH_ON, 0xabcd0005 }, 0, 0, 5 },
+    { "hashed, of which it is not capable",
+      { 0, GROUPS, 0, 0, 0, HASH_ON, 0xffff }, 0, 0, 0 },
+    { "not hashed, for some levels",
+      { 0, GROUPS, 0, 0, 0, HASH_CAN, 0xffff }, 0, 0, 0 },
+    { "hashed, without any groups",
+      { ON, 0, 0, 0, 0, HASH_CAN | HASH_ON, 0xffff }, 0, 0, 0 },
+    { "as a new fabric is by default",
+      { ON | BY_LEVEL | BY_TRANSPORT | RECOVERY, GROUPS, 0xffff0000, 1, 0,
+        HASH_CAN | HASH_ON, 0xffff }, 0, 0xffff, 0xffff, true },
+    { "fast recovery, of which it is not capable", { 1U << 4, GROUPS }, 0, 0,
+      0, false },
+    { "fast recovery alone", { RECOVERY, 0 }, 0, 0, 0, true },
 };
 
 static void decode (void)
@@ -46,12 +64,32 @@ static void decode (void)
         uint8_t info[SPREAD_INFO] = { 0 };
         struct fabric_spread a;
 
-        for (int k = 0; k < 16; k++)
+        for (int k = 0; k < 28; k++)
             info[k] = infos[i].word[k / 4] >> (24 - 8 * (k % 4));
         a = spread_decode (info);
-        ok (a.known && a.ud == infos[i].ud && a.rc == infos[i].rc,
-            "%s: UD %04x, RC %04x", infos[i].what, a.ud, a.rc);
+        ok (a.known && a.ud == infos[i].ud && a.rc == infos[i].rc
+                && a.hashed == infos[i].hashed
+                && a.recovery == infos[i].recovery && !a.group && !a.entry,
+            "%s: UD %04x, RC %04x, hashed %04x", infos[i].what, a.ud, a.rc,
+            a.hashed);
     }
+}
+
+static void levels (void)
+{
+    static const struct {
+        uint16_t levels;
+        const char *text;
+    } rows[] = {
+        { 0, "none" }, { 0xffff, "0-15" }, { 1, "0" }, { 0x8000, "15" },
+        { 0x0003, "0-1" }, { 0x5555, "0,2,4,6,8,10,12,14" },
+        { 0xb6db, "0-1,3-4,6-7,9-10,12-13,15" },
+    };
+    char text[SPREAD_TEXT];
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++)
+        ok (strcmp (spread_levels (rows[i].levels, text), rows[i].text) == 0,
+            "levels %04x are %s", rows[i].levels, text);
 }
 
 /* Hosts n1 .. n3 on leaves of their own, all on one spine; n4 on n3's leaf.
@@ -415,6 +453,7 @@ int main (int argc, char **argv)
     if (argc > 1)
         return write_one (argv + 1, argc - 1);
     decode ();
+    levels ();
     choose ();
     detours ();
     read_all ();
