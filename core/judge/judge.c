@@ -29,6 +29,7 @@
 
 #include "core/judge/cause.h"
 #include "core/judge/explain.h"
+#include "core/linear/stats.h"
 #include "core/samples/observe.h"
 #include "util/alloc.h"
 #include "util/sort.h"
@@ -37,6 +38,7 @@
 enum {
     ROWS_FEW = 2,
     ROUNDS_ENOUGH = 2,  /* for a single row to be a finding */
+    HOSTS_ENOUGH = 4,   /* to compare a host's loopback with theirs */
     SWITCHES_NAMED = 3, /* for a route, the likeliest ones */
     OPEN_NAMED = 4,     /* links that are not judged */
     DOUBTS = 8,         /* links to be measured again */
@@ -530,15 +532,62 @@ static bool may_be_software (const struct judgement *j, const struct finding *f)
     return false;
 }
 
-/* Whether it is the host link, not the host's software, PCIe or adapter. */
-static bool is_cable (const struct judgement *j, const struct finding *f)
+/* By how much a host's loopback is slower than the middle one of the others in
+ * this run, and how much these differ. False: it is not known.
+ */
+static bool compare_hosts (const struct judgement *j, uint32_t link, double *ns,
+                           double *sd)
 {
+    const struct model *m = &j->model;
+    double *other = xarray (m->m, sizeof (*other));
+    double own = j->run.loopback ? j->run.loopback[link].ns : NAN;
+    size_t n = 0;
+
+    for (size_t k = 0; k < m->m && j->run.loopback; k++)
+        if (m->link[k] != link && !isnan (j->run.loopback[m->link[k]].ns))
+            other[n++] = j->run.loopback[m->link[k]].ns;
+    if (n > 0) {
+        double centre = stats_median (other, n);
+
+        *ns = own - centre;
+        *sd = hypot (j->run.loopback[link].sd, stats_mad (other, n, centre));
+    }
+    free (other);
+    return n >= HOSTS_ENOUGH && !isnan (own);
+}
+
+/* What its loopback tells of the one host end of a finding: "" if nothing. The
+ * model has subtracted what is slower than in the baseline. Other hosts may be
+ * built differently: three quarters of the excess must be there, or not there.
+ */
+static void tell_loopback (const struct judgement *j, const struct finding *f,
+                           char *text, size_t size)
+{
+    bool before;
     double ns;
     double sd;
+    double few;
+    double many;
 
-    return f->kind == FINDING_HOST_END && f->nsuspects == 1
-           && model_loopback (&j->model, f->suspect[0], &ns, &sd)
-           && ns + 2 * sd < 2 * j->opts->warn_ns;
+    *text = '\0';
+    if (f->kind != FINDING_HOST_END || f->nsuspects != 1)
+        return;
+    before = model_loopback (&j->model, f->suspect[0], &ns, &sd);
+    if (!before && !compare_hosts (j, f->suspect[0], &ns, &sd))
+        return;
+    few = before ? 2 * j->opts->warn_ns : f->excess_ns / 2;
+    many = before ? few : 3 * few;
+    if (ns + 2 * sd < few)
+        snprintf (text, size,
+                  "; cable or port: the adapter's own loopback is as fast as %s",
+                  before ? "before" : "those of the other hosts");
+    else if (ns - 2 * sd > many)
+        snprintf (text, size,
+                  before ? "; its loopback is slower, too, by %.0f ns: that part "
+                           "is software, PCIe or adapter and does not count here"
+                         : "; software, PCIe or adapter: its loopback is slower "
+                           "by %.0f ns than those of the other hosts",
+                  ns / 2);
 }
 
 static double warn_threshold (const struct judge_options *opts, double se)
@@ -585,7 +634,9 @@ static char *why_of (const struct judgement *j, const struct finding *f,
 {
     size_t rows = rows_of (j, &j->ex.cause[number]);
     const char *s = rows == 1 ? "s" : "";
+    char loopback[160];
 
+    tell_loopback (j, f, loopback, sizeof (loopback));
     if (f->kind == FINDING_ROUTE) {
         char *name = name_of (j, number);
         char *why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from "
@@ -609,9 +660,7 @@ static char *why_of (const struct judgement *j, const struct finding *f,
         f->nsw > 0 && f->kind != FINDING_SWITCH ? "; a slow switch is as likely"
                                                 : "",
         software ? "; without a loopback, the host's software is as likely"
-        : is_cable (j, f)
-            ? "; its loopback has not changed: it is a cable or port"
-            : "");
+                 : loopback);
 }
 
 static void judge_cause (struct judgement *j, size_t number)

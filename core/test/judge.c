@@ -997,6 +997,85 @@ static void test_loopback (bool before)
     tablenet_destroy (net);
 }
 
+/* What changes of an endpoint's loopback, ns. */
+static double loop_ns;
+
+static void slow_loopback (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nloopbacks; i++) {
+        struct loopback *l = &s->loopback[i];
+        uint32_t arc[PATH_MAX_HOPS];
+        struct error err;
+
+        pathset_walk (job->ps, l->end, l->end == 0, arc, &err);
+        for (int q = 0; q < RTT_COUNT && arc_link (arc[0]) == link; q++)
+            l->rtt_ns[q] += loop_ns;
+    }
+}
+
+static void no_loopbacks (struct job *job, struct samples *s, uint32_t link)
+{
+    (void)job;
+    (void)link;
+    s->nloopbacks = 0;
+}
+
+/* A host end gets 1000 ns slower, beside what its loopback shows: the finding
+ * says which part of it is to blame.
+ */
+static void test_loopback_words (void)
+{
+    static const struct {
+        bool baseline;
+        double loop_ns; /* the host's software, PCIe or adapter, of which */
+        double host_ns; /* its round trips have as much */
+        double link_ns; /* in each direction */
+        change_f change;
+        const char *words; /* NULL: none */
+    } rows[] = {
+        { true, 0, 0, 1000, slow_loopback,
+          "cable or port: the adapter's own loopback is as fast as before" },
+        { true, 1000, 1000, 1000, slow_loopback,
+          "its loopback is slower, too, by 5" },
+        { true, 0, 0, 1000, no_loopbacks, NULL },
+        { false, 0, 0, 1000, slow_loopback,
+          "own loopback is as fast as those of the other hosts" },
+        { false, 2000, 2000, 0, slow_loopback,
+          "PCIe or adapter: its loopback is slower by 10" },
+        { false, 1000, 0, 1000, slow_loopback, NULL }, /* half of it */
+        { false, 0, 0, 1000, no_loopbacks, NULL },
+    };
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        const struct finding *f = NULL;
+        struct verdict *v;
+        uint32_t link = 0;
+        struct job job;
+
+        job_open (&job, net, NODES, 5, 7);
+        while (net->info[job.link[link]].kind != LINK_HOST)
+            link++;
+        link = job.link[link];
+        job.latency[link] += rows[i].link_ns + rows[i].host_ns / 2;
+        loop_ns = rows[i].loop_ns;
+        v = job_check (&job, 5, 8, rows[i].baseline, rows[i].change, link);
+        for (size_t k = 0; k < v->nfindings; k++)
+            if (v->finding[k].kind == FINDING_HOST_END)
+                f = &v->finding[k];
+        ok (f && names (f, link)
+                && (rows[i].words ? strstr (f->why, rows[i].words) != NULL
+                                  : !strstr (f->why, "; cable or port")
+                                        && !strstr (f->why, "its loopback is")),
+            "%s, loopback +%.0f ns: %s",
+            rows[i].baseline ? "baseline" : "no baseline", rows[i].loop_ns,
+            f ? f->why : "no finding");
+        verdict_destroy (v);
+        job_close (&job);
+    }
+    tablenet_destroy (net);
+}
+
 /* Of an endpoint's three loopbacks two agree at 12 us more: the clock stepped in
  * the other one, or the messages of both waited. Nobody can tell which.
  */
@@ -1088,6 +1167,7 @@ int main (int argc, char **argv)
     test_runs ();
     test_loopback (false);
     test_loopback (true);
+    test_loopback_words ();
     test_waited ();
     test_small ();
     test_monte (trials, argc > 1);
