@@ -290,7 +290,7 @@ static void detours (void)
     f->node[HOSTS].spread.recovery = false;
     ok (spread_choose (f, away, false, 0, &c, &err) == 0
             && c.down == FABRIC_NONE, "... without fast recovery");
-    f->port[fabric_find_port (f, "leaf3/3")].dropped = 2;
+    f->port[fabric_find_port (f, "leaf3/4")].dropped = 2;
     ok (spread_choose (f, NULL, false, 0, &c, &err) == 0 && c.level == 2,
         "on all links: level 2");
     text = spread_text (f, &c);
