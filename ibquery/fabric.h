@@ -297,6 +297,13 @@ static inline unsigned int fabric_entry (const struct fabric_node *n,
     return n->lft && lid <= n->lft_top ? n->lft[lid] : LFT_NO_ROUTE;
 }
 
+/* The prefix of a port's GID; 0: not known. */
+static inline uint64_t fabric_prefix (const struct fabric *f,
+                                      const struct fabric_port *port)
+{
+    return f->nsubnets > 0 ? f->prefix[port->subnet] : f->subnet;
+}
+
 /* Whether a cable carries messages, as far as known. */
 bool fabric_is_up (const struct fabric *f, const struct fabric_link *l);
 

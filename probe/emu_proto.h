@@ -5,9 +5,9 @@
  * A frame is the length of its payload (2 bytes), its type (1), a zero (1),
  * then the payload; integers are little-endian (probe/wire.h).
  *
- *     HELLO    to emu     version 4, host name        the first frame
+ *     HELLO    to emu     version 5, host name        the first frame
  *     WELCOME  to client  count 4, then per rail of the host:
- *                         endpoint 4, port GUID 8, LID 2, LMC 1
+ *                         endpoint 4, port GUID 8, LID 2, LMC 1, subnet 8
  *     JOIN     to emu     session key 8, clients of the session 4
  *     SEND     to emu     own endpoint 4, other endpoint 4, own LID 1, other
  *                         LID 1, both counted from the first, pad 4, message
@@ -31,9 +31,9 @@
 #define PROBE_EMU_PROTO_H
 
 enum {
-    EMU_VERSION = 4,
+    EMU_VERSION = 5,
     EMU_HEADER = 4,
-    EMU_RAIL = 15,                      /* bytes, in a WELCOME */
+    EMU_RAIL = 23,                      /* bytes, in a WELCOME */
     EMU_SEND_HEADER = 14,
     EMU_RECV_HEADER = 18,
     EMU_DATA_MAX = 256,                 /* bytes of a message */

@@ -180,14 +180,29 @@ static uint32_t rail_of (const struct group *g, size_t member)
     return (pair % peers + pair / peers) % g->rails;
 }
 
-/* Switch to the next pair of rails whose own rail is usable. */
+static uint32_t peer_of (const struct group *g, size_t member)
+{
+    return g->first[member] + g->member[member].pair % peers_of (g, member);
+}
+
+/* Whether a member's pair of rails is in one subnet, and the own rail usable. */
+static bool is_usable (const struct group *g, size_t member)
+{
+    uint32_t rail = rail_of (g, member);
+
+    return !g->t->lost[rail]
+           && (!g->peer || g->peer[g->first[g->me] + rail].subnet
+                               == g->peer[peer_of (g, member)].subnet);
+}
+
+/* Switch to the next pair of rails that is usable. */
 static void try_another (struct group *g, size_t member)
 {
     uint32_t pairs = peers_of (g, member) * g->rails;
 
     for (uint32_t i = 0; i < pairs; i++) {
         g->member[member].pair = (g->member[member].pair + 1) % pairs;
-        if (!g->t->lost[rail_of (g, member)])
+        if (is_usable (g, member))
             break;
     }
 }
@@ -195,12 +210,13 @@ static void try_another (struct group *g, size_t member)
 static int tell (struct group *g, size_t member, struct group_message msg,
                  const void *data, size_t len, struct error *err)
 {
-    if (g->t->lost[rail_of (g, member)])
+    if (!is_usable (g, member))
         try_another (g, member);
-    return send_from (g, rail_of (g, member),
-                      g->first[member]
-                          + g->member[member].pair % peers_of (g, member),
-                      msg, data, len, NULL, err);
+    /* between subnets a LID is another port's */
+    return is_usable (g, member) || g->t->lost[rail_of (g, member)]
+               ? send_from (g, rail_of (g, member), peer_of (g, member), msg,
+                            data, len, NULL, err)
+               : 0;
 }
 
 /* Tell something that expects an answer: by another pair of rails if the last

@@ -121,6 +121,8 @@ struct group {
     bool served[GROUP_KINDS];  /* some member has fetched all of it */
 
     /* for the user to set */
+    const struct transport_address *peer; /* [npeers] which is in which subnet;
+                                             NULL: all are in one */
     int64_t deadline; /* calls that would continue past this return -1 with err
                          "timed out ..." */
     size_t ping_size; /* from GROUP_PING_MIN to GROUP_PING_MAX */

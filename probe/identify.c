@@ -19,7 +19,8 @@ struct identifying {
     FILE *report;
     uint32_t *owner; /* [nendpoints] rank; UINT32_MAX: none */
     size_t by_name;  /* ports that were found by their node's name */
-    size_t strange;  /* unknown ports of nodes that have known ones, too */
+    size_t strange;  /* unknown ports of nodes that have known ones, too, and of
+                        subnets that have a snapshot */
 };
 
 static void set_absent (struct identity *id, const char *host, size_t rank,
@@ -34,11 +35,27 @@ static void set_absent (struct identity *id, const char *host, size_t rank,
         id->why[rank] = xasprintf ("rank %zu: %s", rank, why);
 }
 
-/* Whether an address has the LID of an endpoint, or none. */
+/* Whether an address has the LID and the subnet of an endpoint, or none. */
 static bool fits (const struct fabric *f, const struct transport_address *a,
                   uint32_t endpoint)
 {
-    return a->lid == 0 || a->lid == f->port[f->endpoint[endpoint].port].lid;
+    const struct fabric_port *p = &f->port[f->endpoint[endpoint].port];
+    uint64_t prefix = fabric_prefix (f, p);
+
+    return (a->lid == 0 || a->lid == p->lid)
+           && (a->subnet == 0 || prefix == 0 || a->subnet == prefix);
+}
+
+/* Whether an address is of a subnet without a snapshot. */
+static bool is_foreign (const struct fabric *f,
+                        const struct transport_address *a)
+{
+    bool known = a->subnet == 0 || (f->nsubnets == 0 && f->subnet == 0)
+                 || a->subnet == f->subnet;
+
+    for (size_t i = 0; i < f->nsubnets; i++)
+        known |= a->subnet == f->prefix[i];
+    return !known;
 }
 
 static int stale (struct error *err, const char *host)
@@ -76,16 +93,23 @@ static int find_by_name (struct identifying *s, const char *name,
 {
     const struct fabric *f = s->fabric;
     uint32_t host = fabric_find_host (f, name);
+    uint32_t foreign = 0;
 
     if (host == FABRIC_NONE)
         return 0;
     for (uint32_t i = 0; i < rails; i++) {
-        endpoint[i] = f->host[host].first + a[i].number;
-        if (a[i].number >= f->host[host].count || !fits (f, &a[i], endpoint[i]))
+        uint32_t number = a[i].number - foreign;
+
+        if (is_foreign (f, &a[i])) {
+            foreign++;
+            continue;
+        }
+        endpoint[i] = f->host[host].first + number;
+        if (number >= f->host[host].count || !fits (f, &a[i], endpoint[i]))
             return stale (err, name);
     }
-    s->by_name += rails;
-    return (int)rails;
+    s->by_name += rails - foreign;
+    return (int)(rails - foreign);
 }
 
 static int find_mapped (struct identifying *s, const char *name, uint8_t rail,
@@ -164,7 +188,7 @@ static int identify_rank (struct identifying *s, size_t rank, struct error *err)
         uint32_t at = endpoint[i];
 
         if (at == FABRIC_NONE)
-            s->strange++;
+            s->strange += !is_foreign (s->fabric, &r->peer[first + i]);
         else if (s->owner[at] == UINT32_MAX)
             take (s, rank, first + i, at);
         else

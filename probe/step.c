@@ -146,6 +146,7 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
 
 /* Return the number of rails written to peer; 0 with rank->why set. */
 static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
+                      const struct transport *transport,
                       struct transport_address *peer)
 {
     struct wire_in in = { blob->data, blob->len, false };
@@ -182,6 +183,7 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
             a->len = (uint8_t)len;
             memcpy (a->data, data, len);
         }
+        a->subnet = transport->subnet ? transport->subnet (a) : 0;
     }
     if (in.bad)
         return 0;
@@ -195,21 +197,31 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
 
 /* Whether the first member can send messages to all rails of a rank: to each
  * from its own rail at the same position, or from its first rail if it has
- * fewer. If not, set rank->why.
+ * fewer, or from the next one that is in the same subnet. Rails that are in no
+ * subnet of the first member's do not count, unless all are. If not, set
+ * rank->why.
  */
 static bool agrees (const struct roster *r, struct roster_rank *rank,
                     const struct transport *transport, uint32_t first,
                     size_t rails)
 {
-    size_t others = r->nmembers > 0 ? r->first[1] : rails;
+    size_t others = r->nmembers > 0 ? r->first[1] : rails, met = 0;
     struct error err;
 
-    for (size_t i = 0; i < rails && transport->agree; i++)
-        if (transport->agree (&r->peer[i < others ? i : 0],
-                              &r->peer[first + i], &err) < 0) {
+    for (size_t i = 0; i < rails && transport->agree; i++) {
+        const struct transport_address *a = &r->peer[first + i];
+        size_t at = i < others ? i : 0, n = 0;
+
+        while (n < others && r->peer[(at + n) % others].subnet != a->subnet)
+            n++;
+        if (n == others && (met > 0 || i + 1 < rails))
+            continue;
+        met++;
+        if (transport->agree (&r->peer[(at + n) % others], a, &err) < 0) {
             snprintf (rank->why, sizeof (rank->why), "%.255s", err.text);
             return false;
         }
+    }
     return true;
 }
 
@@ -227,7 +239,8 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
     r->peer = xcalloc (nranks * TRANSPORT_RAILS_MAX, sizeof (*r->peer));
     for (size_t i = 0; i < nranks; i++) {
         struct roster_rank *rank = &r->rank[i];
-        size_t rails = unpack (rank, &blob[i], r->peer + npeers);
+        size_t rails = unpack (rank, &blob[i], transport,
+                               r->peer + npeers);
 
         rank->member = ROSTER_NONE;
         if (!rank->host[0] && coord && coord->means->ask_host)
@@ -362,6 +375,7 @@ int step_form_group (struct step *s, struct error *err)
         return -1;
     s->group = group_create (s->transport, s->t, r->key, r->nmembers,
                              (size_t)me, r->first);
+    s->group->peer = r->peer;
     s->group->deadline = group_now (s->group) + time_left_ns ();
     return 0;
 }

@@ -50,7 +50,9 @@ struct transport_address {
                        used leave gaps */
     uint8_t len;
     uint8_t data[TRANSPORT_ADDRESS_MAX];
-    const char *node; /* its publisher's name, not sent */
+    /* not sent: */
+    const char *node; /* its publisher's name */
+    uint64_t subnet;  /* its prefix, from data; 0: not known, or Ethernet */
 };
 
 /* A way between a rail and a peer: the LIDs it uses, counted from the first. */
@@ -117,6 +119,11 @@ struct transport {
     void *(*open) (const struct site *site, const char *host, bool pads,
                    struct error *err);
     void (*close) (void *t);
+
+    /* The prefix of an address's subnet; 0: not known, or Ethernet. May be NULL:
+     * none is known.
+     */
+    uint64_t (*subnet) (const struct transport_address *a);
 
     /* Check that messages can go from one address to another; err names the
      * second one's device. May be NULL.

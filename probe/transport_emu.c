@@ -23,6 +23,7 @@
 enum {
     OUT_MAX = 16384,
     GAP_NS = 40000,
+    ADDRESS_SIZE = 12, /* of the endpoint 4, of its subnet 8 */
 };
 
 struct emu {
@@ -161,8 +162,9 @@ static int join (struct emu *e, const char *where, const char *host,
         a->guid = wire_take (&in, 8);
         a->lid = (uint16_t)wire_take (&in, 2);
         a->lmc = (uint8_t)wire_take (&in, 1);
-        a->len = 4;
+        a->len = ADDRESS_SIZE;
         wire_put (a->data, e->own[i], 4);
+        wire_put (a->data + 4, wire_take (&in, 8), 8);
     }
     return 0;
 }
@@ -180,6 +182,11 @@ static void *emu_open (const struct site *site, const char *host, bool pads,
     return NULL;
 }
 
+static uint64_t emu_subnet (const struct transport_address *a)
+{
+    return a->len == ADDRESS_SIZE ? wire_get (a->data + 4, 8) : 0;
+}
+
 static int emu_connect (void *t, uint64_t key,
                         const struct transport_address *peer, size_t n,
                         size_t members, struct error *err)
@@ -193,7 +200,7 @@ static int emu_connect (void *t, uint64_t key,
     e->endpoint = xcalloc (n, sizeof (*e->endpoint));
     for (size_t i = 0; i < n; i++) {
         e->endpoint[i] = (uint32_t)wire_get (peer[i].data, 4);
-        if (peer[i].len != 4)
+        if (peer[i].len != ADDRESS_SIZE)
             return error_world (err, "a node published an invalid address");
         map_put (&e->peer, e->endpoint[i], (uint32_t)i);
     }
@@ -291,6 +298,7 @@ const struct transport transport_emu = {
     .name = "emu",
     .open = emu_open,
     .close = emu_close,
+    .subnet = emu_subnet,
     .connect = emu_connect,
     .send = emu_send,
     .recv = emu_recv,

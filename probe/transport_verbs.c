@@ -1225,6 +1225,7 @@ const struct transport transport_verbs = {
     .name = "verbs",
     .open = verbs_open,
     .close = verbs_close,
+    .subnet = verbs_subnet,
     .agree = verbs_agree,
     .connect = verbs_connect,
     .prepare = verbs_prepare,

@@ -123,6 +123,17 @@ static const char *gid_kind (const struct verbs_address *a)
     return is_ipv4 (a->gid) ? "IPv4" : "IPv6";
 }
 
+uint64_t verbs_subnet (const struct transport_address *a)
+{
+    struct verbs_address at;
+    uint64_t prefix = 0;
+
+    if (verbs_address_unpack (&at, a) && !at.ethernet)
+        for (int i = 0; i < SUBNET_PREFIX; i++)
+            prefix = prefix << 8 | at.gid[i];
+    return prefix;
+}
+
 int verbs_agree (const struct transport_address *first,
                  const struct transport_address *second, struct error *err)
 {

@@ -55,6 +55,9 @@ void verbs_address_pack (const struct verbs_address *a,
 bool verbs_address_unpack (struct verbs_address *a,
                            const struct transport_address *from);
 
+/* As transport.subnet. */
+uint64_t verbs_subnet (const struct transport_address *a);
+
 /* Check that two endpoints can communicate: same kind of network, service and
  * GID, same subnet, matching P_Keys. Return 0, or -1 with err, which names the
  * second.

@@ -27,7 +27,7 @@ static int reach (const char *path)
     return fd;
 }
 
-#define HELLO "\x09\0\1\0" "\4\0\0\0" "h0001"
+#define HELLO "\x09\0\1\0" "\5\0\0\0" "h0001"
 #define PAD "\0\0\0\0"
 #define JOIN "\x0c\0\3\0" "\1\2\3\4\5\6\7\x8" "\1\0\0\0"
 
@@ -39,9 +39,9 @@ static const struct {
     int answer; /* type of the last frame; 0: none */
 } streams[] = {
     { "a good HELLO", HELLO, 13, EMU_WELCOME },
-    { "an unknown host", "\x09\0\1\0" "\4\0\0\0" "h0099", 13, EMU_ERROR },
+    { "an unknown host", "\x09\0\1\0" "\5\0\0\0" "h0099", 13, EMU_ERROR },
     { "another version", "\x09\0\1\0" "\1\0\0\0" "h0001", 13, EMU_ERROR },
-    { "a HELLO without a name", "\4\0\1\0" "\4\0\0\0", 8, EMU_ERROR },
+    { "a HELLO without a name", "\4\0\1\0" "\5\0\0\0", 8, EMU_ERROR },
     { "an empty HELLO", "\0\0\1\0", 4, EMU_ERROR },
     { "two HELLOs", HELLO HELLO, 26, EMU_ERROR },
     { "an unknown frame", "\0\0\x63\0", 4, EMU_ERROR },

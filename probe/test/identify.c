@@ -183,11 +183,77 @@ static void test_lids (void)
     fabric_destroy (f);
 }
 
+static uint64_t subnet_of (const struct transport_address *a)
+{
+    return a->len > 0 ? 0xfe80000000000000 + a->data[0] : 0;
+}
+
+/* Three nodes with a port in each of two subnets, and one in a third, of which
+ * there is no snapshot. `wrong` is the subnet of the last node's second port.
+ */
+static void test_subnets (const struct fabric *f, uint8_t wrong)
+{
+    static const char *const name[] = { "h0001", "h0002", "h0003" };
+    const struct transport t = { .name = "test", .subnet = subnet_of };
+    struct coord_blob blob[3];
+    struct error err = { .text = "" };
+    struct identity id;
+    struct roster *r;
+    char *said = NULL;
+    size_t size, right = 0;
+    FILE *report = open_memstream (&said, &size);
+    int rc;
+
+    for (size_t k = 0; k < 3; k++) {
+        uint32_t host = fabric_find_host (f, name[k]);
+
+        handle = (struct transport_handle){ .rails = 3 };
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct fabric_port *port
+                = &f->port[f->endpoint[f->host[host].first + i].port];
+
+            handle.address[i] = (struct transport_address){
+                .guid = port->guid, .lid = port->lid, .number = i, .len = 1,
+                .data = { k == 2 && i == 1 ? wrong : port->subnet + 1 },
+            };
+        }
+        handle.address[2] = (struct transport_address){
+            .guid = 7, .lid = 1, .number = 2, .len = 1, .data = { 9 },
+        };
+        blob[k].len = roster_pack (blob[k].data, name[k], k, &handle, NULL);
+    }
+    r = roster_create (blob, 3, &t, NULL);
+    rc = identify (&id, r, f, "", report, &err);
+    fclose (report);
+    for (size_t i = 0; i < id.n; i++)
+        right += !strncmp (id.name[i], name[i / 2], 5) && id.peer[i] % 3 < 2;
+    if (wrong == 2)
+        ok (rc == 0 && id.n == 6 && right == 6 && !*said,
+            "ports of two subnets, and of one without a snapshot%s", said);
+    else
+        ok (rc < 0 && strstr (err.text, "stale: h0003"), "%s", err.text);
+    free (said);
+    identity_clear (&id);
+    roster_destroy (r);
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
     struct fabric *f = generate_fat_tree (&tree, NULL);
 
+    struct fat_tree a = { .ports = 4, .levels = 2, .how.subnet = 1 };
+    struct fat_tree b = { .ports = 4, .levels = 2, .how.subnet = 2 };
+    struct fabric *part[] = { generate_fat_tree (&a, NULL),
+                              generate_fat_tree (&b, NULL) };
+    static const char *const files[] = { "a", "b" };
+    struct fabric *both = fabric_join (part, files, 2, NULL);
+
+    test_subnets (both, 2);
+    test_subnets (both, 1);
+    fabric_destroy (both);
+    fabric_destroy (part[0]);
+    fabric_destroy (part[1]);
     test_nodes (f);
     test_lids ();
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {

@@ -301,6 +301,7 @@ static void on_hello (struct conn *c, const uint8_t *p, size_t len)
         wire_put (rail + 4, port->guid, 8);
         wire_put (rail + 12, port->lid, 2);
         rail[14] = port->lmc;
+        wire_put (rail + 15, fabric_prefix (f, port), 8);
     }
     send_frame (c, EMU_WELCOME, buf, 4 + (size_t)EMU_RAIL * n);
 }

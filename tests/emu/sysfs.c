@@ -80,10 +80,12 @@ static int write_port (const char *dir, const struct fabric *f,
 {
     const struct fabric_port *port = &f->port[f->endpoint[endpoint].port];
     const struct fabric_link *link = &f->link[port->link];
-    char guid[20];
+    uint64_t prefix = fabric_prefix (f, port);
+    char guid[20], subnet[20];
 
     format_guid (port->guid, guid);
-    return put (dir, "gids/0", err, "fe80:0000:0000:0000:%s\n", guid) < 0
+    format_guid (prefix ? prefix : UINT64_C (0xfe80) << 48, subnet);
+    return put (dir, "gids/0", err, "%s:%s\n", subnet, guid) < 0
                    || put (dir, "link_layer", err, "InfiniBand\n") < 0
                    || put (dir, "state", err, "4: ACTIVE\n") < 0
                    || put (dir, "phys_state", err, "5: LinkUp\n") < 0
