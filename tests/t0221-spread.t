@@ -7,21 +7,27 @@
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq
-told=$builddir/ibquery/test/spread.t
-[[ -x $told ]] || skip_all "not built: ibquery/test/spread.t"
+need pmm pmm-probe pmm-emu jq cc
 workdir
 cd "$workdir" || exit 1
+make_seal
 
 pmm fabric generate fat-tree --ports 4 --levels 3 -o fabric
 hosts=(h0001 h0003 h0006 h0008 h0009 h0012 h0014 h0015)
 link=0002c90100000010/3 # the first leaf's, up
 
-# levels UD [HASHED [DROPPED [EVERY]]]: a fabric whose switches spread on these
-# levels, and an emulator of it.
+# levels UD [HASHED [EVERY [LINE...]]]: a fabric of which every EVERYth switch
+# spreads on these levels, with these lines for nodes; and an emulator of it.
 levels ()
 {
-    "$told" fabric "$@" >snapshot && emu_up snapshot
+    awk -v ud="$1" -v hashed="${2:-0000}" -v every="${3:-1}" \
+        -v more="$(printf '%s\n' "${@:4}")" '
+        /^cable / && more { print more; more = "" }
+        { print }
+        /^switch / && switches++ % every == 0 {
+            print "adaptive", $2, ud, ud
+            print "hashed", $2, hashed
+        }' fabric | ./seal >snapshot && emu_up snapshot
 }
 
 cat >conf <<END
@@ -51,7 +57,7 @@ slow ()
     emu_down
 }
 
-levels 0x0003
+levels 0003
 like "$(pmm fabric show -f snapshot)" \
     'adaptive routing: on at 20 switches \(service levels 0x0003\), off at 0' \
     "on for levels 0 and 1: shown"
@@ -80,15 +86,52 @@ measured 2 'measured on service level 2: on 0, adaptive routing is on at [0-9]+ 
 doctors '^OK .*probes use service level 2: on 0, adaptive routing is on at 20 '
 pathed '(datagrams|connections): probes use service level 2: on 0, adaptive .* 6 switches'
 
-levels 0x0001 0 0 2
+# Half of the fabric
+levels 0001 0000 2
 slow
-measured 1 'measured on service level 1: on 0, adaptive routing is on at 10 switches'
+measured 1 'measured on service level 1: on 0, adaptive routing is on at 10 switches$'
 
-levels 0
+# Hashed on service level 0 alone
+levels 0000 0001
+slow
+measured 1 'measured on service level 1: on 0, hashed routing is on at [0-9]+ switches$'
+pathed 'datagrams: probes use service level 1: on 0, hashed routing is on at 6 sw'
+
+# A level that a port drops is none
+levels 0003 0003 1 "drops $link 0004"
+slow
+measured 3 'measured on service level 3: on 0, adaptive .* switches$'
+
+levels 0000 fffd 1 "drops $link 0002"
+slow
+is "$(jq -c '[.service_level, .adaptive_switches > 10]' after/samples.json)" \
+    '[0,true]' "the free level is dropped: measured on that which is wanted"
+like "$(jq -r '.limits[]' after/verdict.json)" \
+    'measured on service level 0: on 0, hashed routing is on at [0-9]+ switches; level 1 is free of adaptive and hashed routing, but s1-0001/3 drops it$' \
+    "... the report names the port"
+doctors '^WARN .*level 1 is free .*but s1-0001/3 drops it: .*in SL2VL'
+
+# Nothing keeps to the tables that were read
+levels 0000 0000 1 "private ${link%/*}" "recovery ${link%/*}" \
+    "state ${link%/*}/2 init"
+check after
+emu_down
+is "$(jq -c '[.service_level, .adaptive_switches]' after/samples.json)" '[0,1]' \
+    "private LFTs at a switch: it may spread messages"
+like "$(jq -r '.limits[]' after/verdict.json)" \
+    'private LFTs: 1 switch may forward by other tables' "... the report says so"
+like "$(jq -r '.limits[]' after/verdict.json)" \
+    'fast recovery: the cable at s1-0001/2 is not active' \
+    "... and which cable messages may avoid"
+like "$(pmm doctor --conf conf)" 'WARN +private LFTs: 1 switch may' \
+    "... pmm doctor, too"
+
+levels 0000
 doctors '^OK .*messages of service level 0 follow the forwarding tables'
+like "$(pmm doctor --conf conf)" 'OK +private LFTs: none' "... none has private ones"
 emu_down
 
-levels 0xffff
+levels ffff
 slow
 is "$(jq -c '[.service_level, .adaptive_switches > 10]' after/samples.json)" \
     '[0,true]' "on for all levels: measured on that which is wanted"

@@ -7,7 +7,6 @@
 
 #include "ibquery/model/generate.h"
 #include "ibquery/read/discover.h"
-#include "ibquery/snapshot.h"
 #include "ibquery/test/agents.h"
 #include "tests/tap.h"
 
@@ -417,41 +416,8 @@ static void read_all (void)
     fabric_destroy (f);
 }
 
-/* Write a snapshot, for tests of what comes after: every EVERYth switch routes
- * adaptively and hashes on these levels, and port 3 of s1-0001 drops messages.
- */
-static int write_one (char *const *arg, int n)
+int main (void)
 {
-    struct error err = { 0 };
-    struct fabric *f = fabric_load (arg[0], &err);
-    unsigned long v[] = { 0, 0, 0, 1 }; /* UD, HASHED, DROPPED, EVERY */
-    size_t switches = 0;
-    int rc;
-
-    if (!f) {
-        diag ("%s", err.text);
-        return 1;
-    }
-    for (int i = 1; i < n && i < 5; i++)
-        v[i - 1] = strtoul (arg[i], NULL, 0);
-    for (size_t i = 0; i < f->nnodes; i++)
-        if (f->node[i].type == NODE_SWITCH && switches++ % v[3] == 0)
-            f->node[i].spread = (struct fabric_spread){
-                .known = true, .ud = v[0], .rc = v[0], .hashed = v[1],
-            };
-    f->port[fabric_find_port (f, "s1-0001/3")].dropped = v[2];
-    rc = fabric_write (f, stdout, &err);
-    if (rc < 0)
-        diag ("%s", err.text);
-    fabric_destroy (f);
-    return rc < 0;
-}
-
-/* Without arguments, the tests; with SNAPSHOT LEVELS..., write_one. */
-int main (int argc, char **argv)
-{
-    if (argc > 1)
-        return write_one (argv + 1, argc - 1);
     decode ();
     levels ();
     choose ();
