@@ -95,6 +95,10 @@ static int shape_tree (struct tree_shape *t, const struct fat_tree *tree,
     for (unsigned int l = 1; l <= q; l++)
         t->first[l + 1] = t->first[l]
                           + t->below[q] / t->below[l] * t->tops[l];
+    if (tree->rails > 1 && t->first[2] % tree->rails > 0)
+        return error_input (err, "the %" PRIu64 " leaves of this fat tree "
+                            "cannot be shared by hosts of %u rails",
+                            t->first[2], tree->rails);
     return 0;
 }
 
@@ -126,19 +130,24 @@ struct fabric *generate_fat_tree (const struct fat_tree *tree,
 {
     struct tree_shape t = { 0 };
     struct wiring *w;
-    char name[FABRIC_NAME_MAX], over[32] = "";
+    char name[FABRIC_NAME_MAX], over[32] = "", rails[24] = "";
 
     if (shape_tree (&t, tree, err) < 0)
         return NULL;
     if (tree->oversubscribe > 1)
         snprintf (over, sizeof (over), " oversubscribed %u",
                   tree->oversubscribe);
-    snprintf (name, sizeof (name), "fat-tree %u-port %u-tree%s", tree->ports,
-              t.q, over);
+    if (tree->rails > 1)
+        snprintf (rails, sizeof (rails), " %u rails", tree->rails);
+    snprintf (name, sizeof (name), "fat-tree %u-port %u-tree%s%s", tree->ports,
+              t.q, over, rails);
     w = wiring_create (name, t.below[t.q], t.first[t.q + 1], tree->ports,
                        err);
     if (!w)
         return NULL;
+    w->each = t.down[1];
+    if (tree->rails > 0)
+        w->rails = tree->rails;
     for (unsigned int i = 0; i < t.below[t.q]; i++)
         w->host[i] = (struct wiring_host){ i / t.down[1], i % t.down[1], 0 };
     for (unsigned int l = 1; l <= t.q; l++)

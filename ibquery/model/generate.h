@@ -60,12 +60,16 @@ struct choice {
  *
  * With oversubscription k, the leaves have p/(k+1) up ports, rounded down, and
  * k times as many hosts; the rest of the tree is sized to fit.
+ *
+ * With r rails, a host has r adapters, each at another of r leaves in a row:
+ * adapter i of all hosts of these leaves is at the i-th.
  */
 struct fat_tree {
     unsigned int ports;         /* p, even: 2 .. 64 */
     unsigned int levels;        /* q: 1 .. 6 */
     struct choice how;
     unsigned int oversubscribe; /* k: 0 is 1 */
+    unsigned int rails;         /* r, divides the leaves: 0 is 1 */
 };
 struct fabric *generate_fat_tree (const struct fat_tree *tree,
                                   struct error *err);

@@ -47,6 +47,7 @@ struct wiring *wiring_create (const char *name, uint64_t hosts,
     w->nhosts = hosts;
     w->nswitches = switches;
     w->nports = ports;
+    w->rails = w->each = 1;
     w->sw = xcalloc (switches, sizeof (*w->sw));
     w->host = xcalloc (hosts, sizeof (*w->host));
     w->port = xcalloc (switches * ports, sizeof (*w->port));
@@ -396,7 +397,7 @@ static int add_switches (const struct wiring *w, const struct choice *how,
 static int add_hosts (const struct wiring *w, const struct choice *how,
                       struct fabric *f, struct error *err)
 {
-    int width = w->nhosts > 9999 ? 5 : 4;
+    int width = w->nhosts / w->rails > 9999 ? 5 : 4;
 
     for (uint32_t i = 0; i < w->nhosts; i++) {
         const struct wiring_host *h = &w->host[i];
@@ -406,8 +407,9 @@ static int add_hosts (const struct wiring *w, const struct choice *how,
 
         if (h->lid == 0)
             continue;
-        snprintf (desc, sizeof (desc), "h%0*u mlx5_%u", width, i + 1,
-                  how->subnet);
+        snprintf (desc, sizeof (desc), "h%0*u mlx5_%u", width,
+                  i / (w->rails * w->each) * w->each + i % w->each + 1,
+                  how->subnet * w->rails + i / w->each % w->rails);
         node = fabric_add_node (f, guid, NODE_CA, 1, desc, err);
         if (node < 0
             || fabric_set_port (f, node, 1, guid + 1, h->lid, how->lmc, err)

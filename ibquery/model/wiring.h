@@ -45,6 +45,9 @@ struct wiring_port {
 struct wiring {
     char name[FABRIC_NAME_MAX];
     uint32_t nhosts, nswitches, nports, lids;
+    uint32_t rails, each;     /* of `each` hosts in a row: the next `each` are
+                                 their second adapters, and so on; 1: none has
+                                 a second one */
     struct wiring_switch *sw; /* [nswitches] */
     struct wiring_host *host; /* [nhosts] */
     struct wiring_port *port; /* [nswitches * nports] */

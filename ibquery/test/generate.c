@@ -418,10 +418,37 @@ static void oversubscribed (void)
         }
 }
 
+/* Rail i of each host at the i-th leaf of its unit. */
+static void rails (void)
+{
+    struct fat_tree tree = { .ports = 16, .levels = 2, .rails = 8 };
+    struct error err = { 0 };
+    struct fabric *f = generate_fat_tree (&tree, &err);
+    bool right = f && f->nhosts == 16 && f->nendpoints == 128;
+
+    for (uint32_t e = 0; right && e < f->nendpoints; e++) {
+        const struct fabric_endpoint *end = &f->endpoint[e];
+        uint32_t host = end->host, rail = e % 8;
+        const struct fabric_port *far
+            = &f->port[fabric_far_port (f, end->port)];
+        char leaf[16], name[16];
+
+        snprintf (leaf, sizeof (leaf), "s1-%04u", host / 8 * 8 + rail + 1);
+        snprintf (name, sizeof (name), "mlx5_%u/1", rail);
+        right = host == e / 8 && far->num == host % 8 + 1
+                && !strcmp (f->node[far->node].desc, leaf)
+                && !strcmp (end->rail, name);
+    }
+    ok (right, "16 hosts of eight rails %s", err.text);
+    fabric_destroy (f);
+}
+
 static const struct {
     const char *sentence;
     struct fat_tree tree;
 } tree_refusals[] = {
+    { "16 leaves of this fat tree cannot be shared by hosts of 3 rails",
+      { .ports = 16, .levels = 2, .rails = 3 } },
     { "not 0", { .ports = 0, .levels = 3 } },
     { "not 3", { .ports = 3, .levels = 3 } },
     { "not 66", { .ports = 66, .levels = 2 } },
@@ -542,6 +569,7 @@ int main (void)
     balance (6, 4);
     balance (12, 3);
     oversubscribed ();
+    rails ();
     pruned ();
     pruned_dragonfly ();
     dragonflies ();

@@ -44,6 +44,8 @@ static const struct opt tree_table[] = {
       "of switches: 1 .. 6" },
     { "oversubscribe", 0, "K", opt_int, FIELD (tree.oversubscribe),
       "hosts to each up port of a leaf (default: 1)" },
+    { "rails", 0, "R", opt_int, FIELD (tree.rails),
+      "adapters of a host, each at another leaf (default: 1)" },
     COMMON ("dmodk"),
 };
 
