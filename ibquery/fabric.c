@@ -60,8 +60,10 @@ void fabric_destroy (struct fabric *f)
     }
     for (size_t i = f->nendpoints; i < f->nends; i++)
         free (f->end[i].name);
-    for (size_t i = 0; i < f->nendpoints; i++)
+    for (size_t i = 0; i < f->nendpoints; i++) {
         free (f->endpoint[i].name);
+        free (f->endpoint[i].rail);
+    }
     for (size_t i = 0; i < f->nhosts; i++)
         free (f->host[i].name);
     free_strings (f->class_name, f->nclasses);

@@ -139,6 +139,9 @@ struct fabric_endpoint {
     uint32_t port;
     uint32_t host;
     char *name;          /* "host", or "host:1", "host:2" if it has several */
+    char *rail;          /* "mlx5_3/1": its adapter and port as the adapter's
+                            description has them after the host's name; NULL:
+                            not known, or the host has only this one */
     uint32_t more;       /* first end of its other LIDs; there are 2^LMC - 1 */
 };
 

@@ -162,6 +162,16 @@ static void separate (struct fabric *f, struct rail *rail, size_t n)
     }
 }
 
+/* What its description says of it after the host's name; NULL: nothing. */
+static char *name_rail (const struct fabric *f, const struct rail *r)
+{
+    const char *desc = strchr (r->node->desc, ' ');
+
+    return desc && r->named
+               ? xasprintf ("%s/%u", desc + 1, f->port[r->port].num)
+               : NULL;
+}
+
 /* The rails of one name are the endpoints of a host. */
 void hosts_find (struct fabric *f)
 {
@@ -185,6 +195,7 @@ void hosts_find (struct fabric *f)
                 .host = host,
                 .name = count == 1 ? xstrdup (r->name)
                                    : xasprintf ("%s:%zu", r->name, i + 1),
+                .rail = count == 1 ? NULL : name_rail (f, &r[i]),
             };
             f->node[f->port[r[i].port].node].host = host;
         }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/links/rails.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/sort.h"
@@ -64,16 +65,19 @@ static void add (struct link_finding **list, size_t *n,
     va_end (ap);
 }
 
-__attribute__ ((format (printf, 2, 3)))
-static void add_limit (struct link_check *c, const char *fmt, ...)
+__attribute__ ((format (printf, 3, 4)))
+static void add_text (char ***list, size_t *n, const char *fmt, ...)
 {
     va_list ap;
 
-    c->limit = xgrow (c->limit, c->nlimits, sizeof (*c->limit));
+    *list = xgrow (*list, *n, sizeof (**list));
     va_start (ap, fmt);
-    c->limit[c->nlimits++] = text_clean (xvasprintf (fmt, ap));
+    (*list)[(*n)++] = text_clean (xvasprintf (fmt, ap));
     va_end (ap);
 }
+
+#define add_limit(c, ...) add_text (&(c)->limit, &(c)->nlimits, __VA_ARGS__)
+#define add_note(c, ...) add_text (&(c)->note, &(c)->nnotes, __VA_ARGS__)
 
 /*
  * Width and speed
@@ -393,6 +397,29 @@ static void limit_counters (struct checking *x)
     }
 }
 
+/*
+ * Rails
+ */
+
+static void note_rails (struct checking *x)
+{
+    const struct fabric *f = x->f;
+    struct rail_odd *odd;
+    size_t n = rails_find_odd (f, &odd);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct fabric_endpoint *e = &f->endpoint[odd[i].endpoint];
+        char own[NAME], far[NAME];
+
+        fabric_port_name (f, e->port, own, sizeof (own));
+        fabric_port_name (f, fabric_far_port (f, e->port), far, sizeof (far));
+        add_note (x->c, "%s is cabled to %s, where %s of %zu of its %zu peers "
+                        "is at %s", own, far, e->rail, odd[i].agree, odd[i].of,
+                  f->node[odd[i].leaf].name);
+    }
+    free (odd);
+}
+
 struct link_check *check_links (const struct fabric *f,
                                 const struct counters *before,
                                 const struct counters *now,
@@ -423,6 +450,7 @@ struct link_check *check_links (const struct fabric *f,
     }
     limit_rates (&x);
     limit_counters (&x);
+    note_rails (&x);
     if (now && !before) {
         x.c->unknown = true;
         add_limit (x.c,
@@ -440,10 +468,13 @@ void check_destroy (struct link_check *c)
         free (c->finding[i].why);
     for (size_t i = 0; i < c->nwaits; i++)
         free (c->wait[i].why);
+    for (size_t i = 0; i < c->nnotes; i++)
+        free (c->note[i]);
     for (size_t i = 0; i < c->nlimits; i++)
         free (c->limit[i]);
     free (c->finding);
     free (c->wait);
+    free (c->note);
     free (c->limit);
     free (c);
 }
@@ -503,19 +534,21 @@ static json_t *list_json (const struct link_finding *v, size_t n,
 int check_write (const struct link_check *c, const struct fabric *f,
                  FILE *fp, struct error *err)
 {
-    json_t *limits = json_array ();
+    json_t *notes = json_array (), *limits = json_array ();
 
+    for (size_t i = 0; i < c->nnotes; i++)
+        json_add (notes, json_string (c->note[i]));
     for (size_t i = 0; i < c->nlimits; i++)
         json_add (limits, json_string (c->limit[i]));
     return json_write_file (
         KIND, f->hash,
-        json_pack ("{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "status",
+        json_pack ("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "status",
                    verdict_status_name (check_status (c)), "links",
                    (json_int_t)f->nlinks, "time", (json_int_t)c->time, "hours",
                    number (c->hours), "findings",
                    list_json (c->finding, c->nfindings, f, c->hours), "waits",
-                   list_json (c->wait, c->nwaits, f, c->hours), "limits",
-                   limits),
+                   list_json (c->wait, c->nwaits, f, c->hours), "notes", notes,
+                   "limits", limits),
         fp, err);
 }
 
@@ -534,6 +567,8 @@ int check_write_text (const struct link_check *c, const struct fabric *f,
         }
         fprintf (fp, "  %s: %s\n", sign_name (x->sign), x->why);
     }
+    for (size_t i = 0; i < c->nnotes; i++)
+        fprintf (fp, "note: %s\n", c->note[i]);
     for (size_t i = 0; i < c->nlimits; i++)
         fprintf (fp, "not told: %s\n", c->limit[i]);
     return ferror (fp) ? error_errno (err, "cannot write") : 0;

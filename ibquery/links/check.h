@@ -19,7 +19,8 @@
  *                 or its bit error rate is higher.
  *
  * Growth of PortXmitWait is no finding: it shows traffic of others, of interest
- * for a measurement in that time.
+ * for a measurement in that time. Nor is a rail at another leaf than its peers'
+ * (links/rails.h): that is a note.
  */
 #ifndef IBQUERY_CHECK_H
 #define IBQUERY_CHECK_H
@@ -48,8 +49,10 @@ struct link_check {
     size_t nfindings;
     struct link_finding *wait;    /* ports whose PortXmitWait grew, by link */
     size_t nwaits;
-    char **limit;            /* what could not be determined, one sentence
-                                each */
+    char **note;             /* what is odd, but in no cable; one sentence
+                                each, as the limits */
+    size_t nnotes;
+    char **limit;            /* what could not be determined */
     size_t nlimits;
     bool unknown;            /* something requested could not be determined */
 };

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "ibquery/links/rails.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "util/alloc.h"
+#include "util/csr.h"
+#include "util/sort.h"
+#include "util/text.h"
+
+enum {
+    RAILS_MAX = 64,  /* of a host; it is none that has more */
+    RULED_SHARE = 3, /* of a rail's hosts: as many may be odd, at most, */
+    ODD_SHARE = 16,  /* and of all */
+    FEW_SHARE = 2,   /* of all compared, so many must have enough peers */
+};
+
+/* Where an endpoint is cabled to: equal for the same rail at the same leaf. */
+struct rail_place {
+    uint32_t rail;  /* number of its name; FABRIC_NONE: not compared */
+    uint32_t leaf;  /* node */
+    uint32_t place; /* number */
+};
+
+struct rail_search {
+    const struct fabric *f;
+    struct rail_place *at; /* [nendpoints] */
+    size_t nrails, ncompared;
+    struct csr hosts;      /* at each place */
+    size_t *shared;        /* [nhosts] places that it shares with a host */
+    uint32_t *peer;        /* [npeers] hosts that share any */
+    size_t npeers;
+    uint32_t *leaf;        /* [nhosts] of a rail's peers */
+    struct rail_count {
+        size_t all, odd;   /* hosts that have enough peers; that are odd */
+    } *count;              /* [nrails] */
+};
+
+static uint32_t leaf_of (const struct fabric *f, uint32_t endpoint)
+{
+    uint32_t far = fabric_far_port (f, f->endpoint[endpoint].port);
+    uint32_t node = far == FABRIC_NONE ? far : f->port[far].node;
+
+    return node != FABRIC_NONE && f->node[node].type == NODE_SWITCH
+               ? node
+               : FABRIC_NONE;
+}
+
+/* Number the names of rails, then the places; list the hosts at each place. */
+static void find_places (struct rail_search *s)
+{
+    const struct fabric *f = s->f;
+    const char **name = xarray (f->nendpoints, sizeof (*name));
+    uint64_t *key = xarray (f->nendpoints, sizeof (*key));
+    size_t *count = xcalloc (f->nhosts, sizeof (*count));
+    size_t n = 0, places = 0;
+    struct csr by_host;
+
+    for (uint32_t e = 0; e < f->nendpoints; e++)
+        if (f->endpoint[e].rail)
+            name[n++] = f->endpoint[e].rail;
+    s->nrails = text_unique (name, n);
+    n = 0;
+    for (uint32_t e = 0; e < f->nendpoints; e++) {
+        const char *rail = f->endpoint[e].rail;
+        uint32_t leaf = leaf_of (f, e), host = f->endpoint[e].host;
+
+        s->at[e] = (struct rail_place){ FABRIC_NONE, leaf, 0 };
+        if (!rail || leaf == FABRIC_NONE || f->host[host].count > RAILS_MAX)
+            continue;
+        s->at[e].rail = text_find (name, s->nrails, rail) - name;
+        key[n++] = (uint64_t)leaf << 32 | s->at[e].rail;
+        count[host]++;
+    }
+    if (n > 0)
+        qsort (key, n, sizeof (*key), compare_u64);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || key[i] != key[places - 1])
+            key[places++] = key[i];
+    by_host = csr_create (f->nhosts, count);
+    for (uint32_t e = 0, at = 0; e < f->nendpoints; e++) {
+        struct rail_place *p = &s->at[e];
+        uint64_t own = (uint64_t)p->leaf << 32 | p->rail;
+
+        if (p->rail == FABRIC_NONE)
+            continue;
+        p->place = (uint64_t *)bsearch (&own, key, places, sizeof (own),
+                                        compare_u64) - key;
+        by_host.v[at++] = p->place;
+    }
+    s->ncompared = n;
+    s->hosts = csr_transpose (&by_host, places);
+    csr_clear (&by_host);
+    free (count);
+    free (name);
+    free (key);
+}
+
+/* Find the hosts that share places with a host. Return how many of its rails
+ * are compared.
+ */
+static size_t find_peers (struct rail_search *s, uint32_t host)
+{
+    const struct fabric_host *h = &s->f->host[host];
+    size_t rails = 0;
+
+    s->npeers = 0;
+    for (uint32_t e = h->first; e < h->first + h->count; e++) {
+        uint32_t at = s->at[e].place;
+
+        if (s->at[e].rail == FABRIC_NONE)
+            continue;
+        rails++;
+        for (size_t i = s->hosts.start[at]; i < s->hosts.start[at + 1]; i++) {
+            uint32_t peer = s->hosts.v[i];
+
+            if (peer != host && s->shared[peer]++ == 0)
+                s->peer[s->npeers++] = peer;
+        }
+    }
+    return rails;
+}
+
+/* The place of a host's rail; NULL: it has none of that name. */
+static const struct rail_place *place_of (const struct rail_search *s,
+                                          uint32_t host, uint32_t rail)
+{
+    const struct fabric_host *h = &s->f->host[host];
+    uint32_t e = h->first;
+
+    while (e < h->first + h->count && s->at[e].rail != rail)
+        e++;
+    return e < h->first + h->count ? &s->at[e] : NULL;
+}
+
+/* Compare a rail with its peers', of a host with so many. */
+static struct rail_odd compare (struct rail_search *s, uint32_t endpoint,
+                                size_t rails)
+{
+    const struct rail_place *own = &s->at[endpoint];
+    struct rail_odd x = { .endpoint = endpoint };
+
+    for (size_t i = 0; i < s->npeers; i++) {
+        const struct rail_place *at = place_of (s, s->peer[i], own->rail);
+        size_t others = s->shared[s->peer[i]]
+                        - (at && at->place == own->place);
+
+        if (at && others > 0 && 3 * others >= 2 * (rails - 1))
+            s->leaf[x.of++] = at->leaf;
+    }
+    if (x.of < RAILS_PEERS)
+        return (struct rail_odd){ .of = 0 };
+    /* what most have is in the middle */
+    qsort (s->leaf, x.of, sizeof (*s->leaf), compare_u32);
+    x.leaf = s->leaf[x.of / 2];
+    for (size_t i = 0; i < x.of; i++)
+        x.agree += s->leaf[i] == x.leaf;
+    return x;
+}
+
+/* Whether hosts have leaves by a rule, and some may be odd. */
+static bool is_ruled (const struct rail_search *s)
+{
+    size_t all = 0, odd = 0;
+
+    for (size_t r = 0; r < s->nrails; r++) {
+        struct rail_count *c = &s->count[r];
+
+        if (RULED_SHARE * c->odd > c->all)
+            c->all = 0;
+        all += c->all;
+        odd += c->all > 0 ? c->odd : 0;
+    }
+    return ODD_SHARE * odd <= all && FEW_SHARE * all >= s->ncompared;
+}
+
+size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd)
+{
+    struct rail_search s = {
+        .f = f,
+        .at = xarray (f->nendpoints, sizeof (*s.at)),
+        .shared = xcalloc (f->nhosts, sizeof (*s.shared)),
+        .peer = xarray (f->nhosts, sizeof (*s.peer)),
+        .leaf = xarray (f->nhosts, sizeof (*s.leaf)),
+    };
+    size_t n = 0, kept = 0;
+
+    *odd = NULL;
+    find_places (&s);
+    s.count = xcalloc (s.nrails, sizeof (*s.count));
+    for (uint32_t h = 0; h < f->nhosts; h++) {
+        uint32_t first = f->host[h].first;
+        size_t rails = find_peers (&s, h);
+
+        for (uint32_t e = first; e < first + f->host[h].count; e++) {
+            const struct rail_place *own = &s.at[e];
+            struct rail_odd x = { .of = 0 };
+
+            if (own->rail != FABRIC_NONE)
+                x = compare (&s, e, rails);
+            if (x.of == 0)
+                continue;
+            s.count[own->rail].all++;
+            if (2 * x.agree > x.of && x.leaf == own->leaf)
+                continue;
+            s.count[own->rail].odd++;
+            *odd = xgrow (*odd, n, sizeof (**odd));
+            (*odd)[n++] = x;
+        }
+        for (size_t i = 0; i < s.npeers; i++)
+            s.shared[s.peer[i]] = 0;
+    }
+    /* those for which most peers agree, if there is a rule at all */
+    for (size_t i = 0, ruled = is_ruled (&s); i < n && ruled; i++)
+        if (s.count[s.at[(*odd)[i].endpoint].rail].all > 0
+            && 2 * (*odd)[i].agree > (*odd)[i].of)
+            (*odd)[kept++] = (*odd)[i];
+    csr_clear (&s.hosts);
+    free (s.at);
+    free (s.shared);
+    free (s.peer);
+    free (s.leaf);
+    free (s.count);
+    return kept;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rails: adapters that are cabled to another leaf than their peers'.
+ *
+ * A rail is known by what the NodeDescription says after the host's name, and
+ * the port ("mlx5_3/1"). The peers of a rail are the hosts that have one of the
+ * same name, and share the leaves of at least two thirds of the host's other
+ * rails. If rails have leaves by a rule, most peers share the leaf of this one,
+ * too; a rail is odd if they do not. Fewer than RAILS_PEERS peers tell nothing.
+ *
+ * Rails that are odd at more than a third of their hosts follow no rule, and are
+ * left out. Of the others at most one in 16 may be odd, and at least half must
+ * have enough peers: else there is no rule, and nothing is odd.
+ */
+#ifndef IBQUERY_RAILS_H
+#define IBQUERY_RAILS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ibquery/fabric.h"
+
+enum { RAILS_PEERS = 3 };
+
+struct rail_odd {
+    uint32_t endpoint;
+    uint32_t leaf;     /* switch of this rail of most peers, */
+    size_t agree, of;  /* of so many of them */
+};
+
+/* Find them, in the order of the endpoints. Return their number; the caller
+ * frees *odd.
+ */
+size_t rails_find_odd (const struct fabric *f, struct rail_odd **odd);
+
+#endif /* IBQUERY_RAILS_H */
