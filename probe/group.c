@@ -161,7 +161,7 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
     wire_put (buf + 12, msg.number, 4);
     if (len > 0)
         memcpy (buf + HEADER, data, len);
-    if (g->member_of[peer] != g->me) /* a cable carries it */
+    if (peer != g->first[g->me] + rail) /* a cable carries it */
         g->stats.bytes[0] += WIRE_HEADER + HEADER + len + pad;
     return g->transport->send (g->t, rail, peer, buf, HEADER + len, pad,
                                timing, err);
@@ -409,7 +409,7 @@ static int on_message (struct group *g, const struct packet *p,
 static int handle (struct group *g, const struct packet *p, struct error *err)
 {
     bool known = p->peer < g->npeers;
-    bool own = known && g->member_of[p->peer] == g->me;
+    bool own = known && p->peer == g->first[g->me] + p->rail;
     struct group_message msg = { .type = 0 };
     struct group_peer *from;
 

@@ -47,7 +47,7 @@ struct group_stats {
     uint32_t foreign;   /* messages with another key, and invalid ones */
     uint64_t bytes[2];  /* sent and received by this member, each with its pad
                            and the longest headers that a packet may have;
-                           messages to itself do not count */
+                           messages of a rail to itself do not count */
 };
 
 /* Objects that members fetch from each other. */

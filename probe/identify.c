@@ -200,8 +200,6 @@ static int identify_rank (struct identifying *s, size_t rank, struct error *err)
         s->id->n = before;
         set_absent (s->id, name, rank, why.text);
     }
-    else
-        s->id->hosts++;
     return 0;
 }
 
@@ -249,10 +247,11 @@ int identify (struct identity *id, const struct roster *r,
     if (s.strange > 0 && report)
         fprintf (report, "pmm: not in the fabric snapshot, and not measured: "
                  "%s: see Device in pmm.conf\n", COUNTED (s.strange, "port"));
-    if (id->hosts < 2)
-        return error_world (err, "%s",
-                            first ? first : "fewer than two nodes to measure");
-    return 0;
+    for (size_t i = 1; i < id->n; i++)
+        if (id->peer[i] != id->peer[0])
+            return 0;
+    return error_world (err, "%s",
+                        first ? first : "fewer than two ports to measure");
 }
 
 void identity_clear (struct identity *id)

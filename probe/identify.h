@@ -30,12 +30,11 @@ struct identity {
     uint32_t *peer;    /* [n] peer of the roster */
     uint8_t *lid;      /* [n] its LID, counted from the port's first */
     size_t n;
-    size_t hosts;      /* that have endpoints */
 };
 
 /* Identify all rails; node_map is a file, "": none. Mismatches that may be
  * harmless are written to `report`, which may be NULL. Return 0, or -1 with err
- * if something is wrong, or if fewer than two hosts are left. Call
+ * if something is wrong, or if fewer than two peers are left. Call
  * identity_clear in both cases.
  */
 int identify (struct identity *id, const struct roster *roster,

@@ -107,17 +107,18 @@ static int take_part (struct probe_args *args, struct lead_result *result,
     watchdog.prints = step->rank == 0;
     if (args->lead.audit)
         ports_say (LOCAL_SYSFS, args->nonce, stderr);
-    if (step->size == 1) {
-        strcpy (result->sentence, "one node: nothing to measure");
-        result->status = VERDICT_OK;
-        return 0;
-    }
     /* reading now costs no time, because Slurm's daemons need some anyway. If
      * this fails, the leader reads again and reports the error. */
     if (step->leader ? !strcmp (step->host, step->leader) : step->rank == 0)
         step_load (step, NULL);
     if (step_meet (step, err) < 0)
         return -1;
+    if (step->size == 1 && step->roster->first[step->roster->nmembers] < 2) {
+        strcpy (result->sentence, "one node with fewer than two rails: "
+                                  "nothing to measure");
+        result->status = VERDICT_OK;
+        return 0;
+    }
     watchdog.prints = step->rank == step_leader (step);
     if (step_form_group (step, err) < 0)
         return -1;
@@ -155,7 +156,7 @@ static int run (struct probe_args *args)
     if (args->lead.audit)
         ports_say_traffic (&args->watch, args->nonce, stderr);
     if (watchdog.prints) {
-        if ((rc < 0 || step->size == 1) && args->lead.result
+        if (!result.samples && args->lead.result
             && step_drop_file (args->lead.result))
             fprintf (stderr, "pmm: removed %s, the result of an earlier "
                      "check\n", args->lead.result);

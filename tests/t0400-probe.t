@@ -241,8 +241,8 @@ like "$(result)" "^pmm-result 1 UNKNOWN $nonce h0999 is not in the fabric" \
 hosts=(h0001)
 run
 is $? 0 "one node: exit 0"
-is "$(result)" "pmm-result 1 OK $nonce one node: nothing to measure" \
-    "... and why"
+is "$(result)" "pmm-result 1 OK $nonce \
+one node with fewer than two rails: nothing to measure" "... and why"
 hosts=(h0001 h0002)
 run --set Transport=verbs
 like "$(result)" "UNKNOWN $nonce \

@@ -171,7 +171,7 @@ static void test_lids (void)
         }
         r = roster_create (blob, 2, &transport, NULL);
         rc = identify (&id, r, f, "", NULL, NULL);
-        ok (rc == 0 && id.hosts == 2 && id.n == 2 * each
+        ok (rc == 0 && id.n == 2 * each
                 && id.lid[each - 1] == each - 1
                 && id.peer[each - 1] == 0 && id.peer[each] == 1
                 && !strcmp (id.name[each], "h0002")
