@@ -37,6 +37,14 @@ before=$(stat -c %i snapshot snapshot-*2)
 publish 2 && publish 1
 is "$? $(stat -c %i snapshot snapshot-*2)" "0 $before" \
     "... is found by the next publisher" || diag "$(<err)"
+echo "Snapshot=$PWD/named-fe80000000000002, $PWD/named-fe80000000000001" \
+    >site.conf
+publish 1 && publish 2
+is "$? $(grep ^subnet named-*[12])" "0 named-fe80000000000001:subnet \
+fe80000000000001
+named-fe80000000000002:subnet fe80000000000002" "... or in files named so"
+rm named-*
+echo "Snapshot=$both" >site.conf
 pmm fabric show --conf site.conf >shown
 is "$(grep -c '^subnet fe8000000000000[12]$' shown) $(sed -n '/hosts/p' shown)" \
     "2 8 hosts (16 ports), 12 switches, 32 cables" "... joined to one fabric"

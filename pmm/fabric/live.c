@@ -183,30 +183,41 @@ static int look (const struct subnet_file *j, struct error *err)
     return rc;
 }
 
-/* Open the file of the subnet: that of Snapshot's which contains it; the first
- * one, if that contains no other; else one next to it.
+/* Whether a file is the subnet's: it contains it, or has its prefix in its name,
+ * or is the first one and of no other subnet yet.
+ */
+static bool is_own (const struct subnet_file *j, bool first)
+{
+    enum { DIGITS = 16 };
+    size_t len = strlen (j->path);
+    const char *name = j->path + (len > DIGITS ? len - DIGITS : len);
+
+    if (j->old && (j->old->subnet != 0 || !first))
+        return j->old->subnet == j->subnet;
+    if (name[0] && name[-1] == '-'
+        && strspn (name, "0123456789abcdef") == DIGITS)
+        return strtoull (name, NULL, 16) == j->subnet;
+    return first;
+}
+
+/* Open the file of the subnet: one that Snapshot names, or one next to the first
+ * of these.
  */
 static int find_file (struct subnet_file *j, struct error *err)
 {
     const char *list = j->site->snapshot;
     char path[TEXT_PATH], *beside = NULL;
-    int rc;
 
     while (text_next (&list, path)) {
-        bool first = !beside;
+        int rc = open_file (j, xstrdup (path), err);
 
-        if (first)
-            beside = xasprintf ("%s-%016" PRIx64, path, j->subnet);
-        if (!first && !strcmp (path, beside))
-            continue;
-        if ((rc = open_file (j, xstrdup (path), err)) < 0
-            || (!j->old && first)
-            || (j->old && (j->old->subnet == j->subnet
-                           || (first && j->old->subnet == 0)))) {
+        if (rc < 0 || is_own (j, !beside)) {
             free (beside);
             return rc;
         }
         close_file (j);
+        if (!beside)
+            beside = xasprintf ("%s-%016" PRIx64, path, j->subnet);
     }
     return open_file (j, beside, err);
 }
