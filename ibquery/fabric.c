@@ -492,6 +492,24 @@ static size_t chassis_name (const struct fabric_node *n)
  */
 enum { CLASS_HOST, CLASS_SWITCH, CLASS_OTHER, CLASS_INTERNAL = 1 << 7 };
 
+/* The cage of a link's port, 0 if not known: on switches whose ports are of four
+ * NDR or XDR lanes, an OSFP cage holds two, an odd one and the next.
+ */
+static uint8_t cage_of (const struct fabric *f, const struct fabric_link *l,
+                        uint32_t port)
+{
+    const struct fabric_port *p = &f->port[port];
+    const struct rates trained = rates_of (l->width, l->speed);
+    const struct rates ndr = rates_of (4, "NDR");
+    const struct rates *r = p->rates.supported.speeds ? &p->rates.supported
+                                                      : &trained;
+
+    return f->node[p->node].type == NODE_SWITCH && !l->internal && r->speeds
+                   && !rates_slower (r, &ndr) && rates_lanes (r) == 4
+               ? (p->num + 1) / 2
+               : 0;
+}
+
 /* Find what kind of link it is. Return its class as a number for sorting. */
 static uint32_t classify_link (struct fabric *f, struct fabric_link *l,
                                struct link_info *info)
@@ -515,6 +533,7 @@ static uint32_t classify_link (struct fabric *f, struct fabric_link *l,
         .kind = l->kind,
         .end = { a_switch ? a - f->node : NETWORK_NONE,
                  b_switch ? b - f->node : NETWORK_NONE },
+        .cage = { cage_of (f, l, l->a), cage_of (f, l, l->b) },
         .rate = rates_data_bits (&rate),
         .host = host == FABRIC_NONE ? NULL : f->host[host].name,
     };

@@ -843,6 +843,51 @@ static int judge_loss (struct judgement *j, struct error *err)
     return 0;
 }
 
+/* Whether it is about one link, and its cable may be slow or lose messages. */
+static bool is_of_cable (const struct finding *f)
+{
+    return (f->kind == FINDING_HOST_END || f->kind == FINDING_SWITCH_LINK)
+           && f->basis != BASIS_TRAFFIC && f->nsuspects == 1;
+}
+
+/* Say of two findings, each of one link, that one transceiver holds both. */
+static void tell_cage (const struct judgement *j, struct finding *f,
+                       const struct finding *other)
+{
+    const struct link_info *a = &j->net->link[f->suspect[0]];
+    const struct link_info *b = &j->net->link[other->suspect[0]];
+
+    for (int i = 0; i < 4; i++) {
+        unsigned int cage = a->cage[i / 2];
+        const struct switch_info *sw;
+        char *why = f->why;
+
+        if (cage == 0 || cage != b->cage[i % 2]
+            || a->end[i / 2] != b->end[i % 2])
+            continue;
+        sw = &j->net->sw[a->end[i / 2]];
+        f->why = xasprintf ("%s; it and %s are both in cage %u of switch %s "
+                            "(%s): one transceiver",
+                            why, b->id, cage, sw->name, sw->id);
+        free (why);
+        return;
+    }
+}
+
+static void find_cages (struct judgement *j)
+{
+    const struct verdict *v = j->verdict;
+
+    for (size_t i = 0; i < v->nfindings; i++)
+        for (size_t k = 0; k < v->nfindings; k++) {
+            struct finding *f = &v->finding[i], *other = &v->finding[k];
+
+            if (i != k && is_of_cable (f) && is_of_cable (other)
+                && f->suspect[0] != other->suspect[0])
+                tell_cage (j, f, other);
+        }
+}
+
 /*
  * Links that were not judged
  */
@@ -1200,6 +1245,7 @@ static int judge_links (struct judgement *j, struct error *err)
               COUNTED (j->ndistrusted, "host"));
     if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
         return -1;
+    find_cages (j);
     if (v->nfindings > 0)
         qsort (v->finding, v->nfindings, sizeof (*v->finding),
                compare_findings);

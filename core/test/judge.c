@@ -1076,6 +1076,51 @@ static void test_loopback_words (void)
     tablenet_destroy (net);
 }
 
+/* Two host ends of a switch are slow: they may be in one cage. */
+static void test_cages (void)
+{
+    static const struct switch_info sw = { "0000000000000099", "leaf" };
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct verdict *v;
+    struct job job;
+    uint32_t slow[2];
+    size_t n = 0;
+
+    job_open (&job, net, NODES, 5, 7);
+    net->net.sw = &sw;
+    net->net.nswitches = 1;
+    for (size_t i = 0; n < 8; i++)
+        if (net->info[job.link[i]].kind == LINK_HOST) {
+            if (n < 2) {
+                slow[n] = job.link[i];
+                job.latency[job.link[i]] += 1000;
+            }
+            net->info[job.link[i]].end[++n % 2] = 0;
+        }
+    for (int cages = 0; cages < 3; cages++) {
+        size_t told = 0;
+
+        net->info[slow[0]].cage[1] = cages == 0 ? 0 : 12;
+        net->info[slow[1]].cage[0] = cages == 2 ? 12 : cages;
+        v = job_check (&job, 5, 8, true, NULL, 0);
+        for (size_t i = 0; i < v->nfindings; i++)
+            told += strstr (v->finding[i].why, " are both in cage 12 of switch "
+                                               "leaf (0000000000000099): one "
+                                               "transceiver") != NULL
+                    && strstr (v->finding[i].why,
+                               net->info[slow[names (&v->finding[i],
+                                                     slow[0])]].id);
+        ok (v->nfindings == 2 && told == (cages == 2 ? 2 : 0)
+                && v->finding[0].level == VERDICT_FAIL
+                && v->finding[1].level == VERDICT_FAIL,
+            "two slow cables, cages %u and %u: %s", net->info[slow[0]].cage[1],
+            net->info[slow[1]].cage[0], v->finding[0].why);
+        verdict_destroy (v);
+    }
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 /* Of an endpoint's three loopbacks two agree at 12 us more: the clock stepped in
  * the other one, or the messages of both waited. Nobody can tell which.
  */
@@ -1168,6 +1213,7 @@ int main (int argc, char **argv)
     test_loopback (false);
     test_loopback (true);
     test_loopback_words ();
+    test_cages ();
     test_waited ();
     test_small ();
     test_monte (trials, argc > 1);

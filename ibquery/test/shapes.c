@@ -13,6 +13,7 @@
  *   host NAME GUID/PORT...                     its rails
  *   level GUID=LEVEL...                        the switches'
  *   N CLASS                                    so many links of a class
+ *   cages GUID/PORT=CAGE...                    of switches, where known
  *   warning TEXT
  *   paths over N links                         between all endpoints
  *   no path: TEXT
@@ -52,7 +53,16 @@ static const struct {
       "ca 3 3 1 n1 mlx5_2\n" "ca 4 4 1 n2 mlx5_0\n" "1/1 100/3 4xNDR\n"
       "2/1 100/2 4xNDR\n" "3/1 100/1 4xNDR\n" "4/1 100/4 4xNDR\n",
       "host n1 1/1 2/1 3/1\n" "host n2 4/1\n" "level 100=1\n" "4 host 4xNDR\n"
-      "paths over 4 links\n" },
+      "cages 100/3=2 100/2=1 100/1=1 100/4=2\n" "paths over 4 links\n" },
+
+    { "cages: of ports of four lanes, not of cables in a chassis",
+      "switch 100 0 8 leaf\n" "switch 101 5 8 leaf\n" "switch 102 5 8 spine\n"
+      "ca 1 1 1 n1 x\n" "ca 2 2 1 n2 x\n" "1/1 100/1 2xNDR\n"
+      "2/1 100/2 4xHDR\n" "100/7 101/8 4xXDR\n" "101/1 102/1 4xNDR\n",
+      "host n1 1/1\n" "host n2 2/1\n" "level 100=1 101=2 102=3\n"
+      "1 host 2xNDR\n" "1 host 4xHDR\n" "1 switch 1-2 4xXDR\n"
+      "1 switch 2-3 internal 4xNDR\n" "cages 100/7=4 101/8=4\n"
+      "paths over 2 links\n" },
 
     { "a dual-port card that is two HCAs",
       "switch 100 0 8 leaf\n" "ca 1 1 1 n1 mlx5_0\n" "ca 2 1 1 n1 mlx5_1\n"
@@ -399,6 +409,25 @@ static void put_classes (const struct fabric *f, FILE *fp)
     }
 }
 
+static void put_cages (const struct fabric *f, FILE *fp)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < f->nlinks; i++)
+        for (int end = 0; end < 2; end++) {
+            const struct fabric_link *l = &f->link[i];
+            const struct fabric_port *p = &f->port[end ? l->b : l->a];
+
+            if (f->link_info[i].cage[end] == 0)
+                continue;
+            fprintf (fp, "%s %" PRIx64 "/%u=%u", any ? "" : "cages",
+                     f->node[p->node].guid, p->num,
+                     f->link_info[i].cage[end]);
+            any = true;
+        }
+    fputs (any ? "\n" : "", fp);
+}
+
 /* The text; the caller frees it. */
 static char *made_of (const struct fabric *f)
 {
@@ -423,6 +452,7 @@ static char *made_of (const struct fabric *f)
             fprintf (fp, " %" PRIx64 "=%u", f->node[i].guid, f->node[i].level);
     fprintf (fp, "\n");
     put_classes (f, fp);
+    put_cages (f, fp);
     for (size_t i = 0; i < f->nwarnings; i++)
         fprintf (fp, "warning %s\n", f->warning[i]);
     put_paths (f, fp);
