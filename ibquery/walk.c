@@ -297,7 +297,12 @@ static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
         return error_input (err,
                             "LID %u leads to %s/%u, which does not have it",
                             lid, n->desc, end->num);
-    if (lid > n->lft_top || !n->lft)
+    if (!n->lft)
+        return error_input (err,
+                            "switch %s (%016" PRIx64 ") has no forwarding "
+                            "table in this snapshot",
+                            n->desc, n->guid);
+    if (lid > n->lft_top)
         return error_input (err,
                             "switch %s (%016" PRIx64 "): LID %u lies beyond "
                             "its forwarding table, which ends at %u",

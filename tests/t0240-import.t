@@ -177,4 +177,24 @@ compare "four LIDs a port"
 cp live lmc.live
 replay "four LIDs a port" lmc.live h0001 --conf 'lmc 2'
 
+# What ibdiagnet says of another one.
+data=$srcdir/ibquery/test/data
+pmm fabric import "$data/tree.ibnetdiscover" "$data/tree.dump_fts" -o tree
+pmm fabric import "$data"/tree.{db_csv,ibdiagnet.fdbs} -o csv \
+    --counters counters 2>err
+is "$? $(hash_of csv) $(<err)" "0 $(hash_of tree) " "a db_csv and its tables"
+like "$(pmm fabric show -f csv)" "adaptive.* 5 " "... say how switches route"
+pmm fabric check -f csv --counters counters >out
+is "$? $(grep -c BER out)" "1 1" "... and a bit error rate is a finding"
+like "$(<out)" "EffectiveBER of s1-0002/3 is 3e-12, where less than 1e-13" \
+    "... of the right port"
+pmm fabric import "$data/tree.db_csv" -o alone 2>err
+like "$? $(<err)" "^0 warning: no file has forwarding tables" \
+    "a db_csv alone: a warning"
+pmm path -f alone h0001 h0002 2>err
+like "$? $(<err)" "^2 .*has no forwarding table in this snapshot" "... no paths"
+head -n 90 "$data/tree.db_csv" | pmm fabric import - -o none 2>err
+is "$? $(<err)" "2 pmm fabric import: standard input:90: section LINKS has no\
+ end: the file is cut" "... a cut one is refused"
+
 done_testing

@@ -35,6 +35,7 @@ void draft_destroy (struct draft *d)
     for (size_t i = 0; i < d->ntables; i++)
         free (d->table[i].lft);
     fabric_destroy (d->f);
+    counters_destroy (d->counters);
     free (d->node);
     free (d->port);
     free (d->table);
@@ -224,4 +225,43 @@ int draft_owner (struct draft *d, unsigned int lid, uint64_t guid,
     return draft_fault (d, err, "LID %u belongs to port GUID %016" PRIx64
                         ", but to %016" PRIx64 " in " PLACE, lid, guid,
                         l->table_guid, l->table_at.file, l->table_at.line);
+}
+
+/* Whether the fabric has a cable at the port. */
+static bool has_cable (const struct fabric *f, const struct port_counters *c)
+{
+    uint32_t node = fabric_find_node (f, c->guid);
+
+    return node != FABRIC_NONE
+           && f->port[f->node[node].first_port + c->port - 1].link
+                  != FABRIC_NONE;
+}
+
+struct counters *draft_counters (struct draft *d, const struct fabric *f,
+                                 struct error *err)
+{
+    struct counters *c = d->counters;
+    size_t n = 0;
+
+    if (!c || d->began == 0) {
+        error_input (err, "no file %s",
+                     c ? "says when its counters were read: give the db_csv "
+                         "with its first lines"
+                       : "has counters");
+        return NULL;
+    }
+    for (size_t i = 0; i < c->nports; i++)
+        if (has_cable (f, &c->port[i]))
+            c->port[n++] = c->port[i];
+    c->nports = n;
+    c->time = d->began;
+    if (d->ended > d->began && d->ended - d->began <= UINT32_MAX)
+        c->lasted = d->ended - d->began;
+    strcpy (c->source, "ibdiagnet");
+    strcpy (c->fabric, f->hash);
+    d->counters = NULL;
+    if (counters_sort (c, err) == 0)
+        return c;
+    counters_destroy (c);
+    return NULL;
 }

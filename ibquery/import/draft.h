@@ -52,6 +52,8 @@ struct node_note {
     struct place at;
     struct place lft_at;
     struct draft_address address; /* of a switch */
+    uint32_t sections;            /* of import_csv's that have it, as bits; of
+                                     a switch's port 0, too */
 };
 
 /* A cable as seen from the node's port. The far node may be added later. */
@@ -71,6 +73,10 @@ struct port_note {
     struct draft_address address;
     struct place at; /* of its cable; file NULL: there is none */
     struct draft_cable cable;
+    uint32_t sections;
+    uint8_t fec;     /* enum fec */
+    uint32_t counters; /* its number in the draft's counters, from 1; 0: it has
+                          none */
 };
 
 /* A forwarding table for the LIDs first to last. If it is `complete`, a LID
@@ -104,6 +110,17 @@ struct draft_lid {
     struct place table_at; /* file NULL: in no table */
 };
 
+/* Where import_csv is. */
+enum { CSV_MAX_COLUMNS = 512 };
+struct draft_csv {
+    const struct csv_section *section; /* NULL: it is not read */
+    char name[64];      /* of the section; "" in none */
+    bool header;        /* its columns are known */
+    size_t ncolumns;
+    uint8_t slot[CSV_MAX_COLUMNS]; /* where a column belongs */
+    uint32_t seen;      /* sections, as bits */
+};
+
 struct draft {
     struct fabric *f;
     struct node_note *node; /* [f->nnodes] */
@@ -113,11 +130,16 @@ struct draft {
     struct draft_table *open; /* the last table, until it ends */
     uint64_t allowed;         /* bytes that tables may still use */
     struct draft_lid *lid;    /* [LIDS] */
+    struct counters *counters; /* NULL: no file has any */
+    int64_t began, ended;     /* when a file with counters was written, seconds
+                                 since 1970; 0 unknown */
+    bool untabled;            /* a file is enough that has no tables */
 
     /* The file that is being read. */
     struct scan s;
     int64_t paragraph;          /* import_netdiscover: its node; -1: none */
     uint64_t system, port_guid; /* of the next node; 0: not given */
+    struct draft_csv csv;
 };
 
 /* Parsers: one line. Then, if there is an end, what is open must end. Return 0,
@@ -129,6 +151,8 @@ int import_lfts (struct draft *d, char *line, struct error *err);
 int import_lfts_end (struct draft *d, struct error *err);
 int import_fdbs (struct draft *d, char *line, struct error *err);
 int import_fdbs_end (struct draft *d, struct error *err);
+int import_csv (struct draft *d, char *line, struct error *err);
+int import_csv_end (struct draft *d, struct error *err);
 
 /* Put "FILE:LINE: " before the message in err; place_input also makes the
  * message, as error_input does, and draft_fault for the line that is being

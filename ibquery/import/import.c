@@ -10,7 +10,7 @@
 #include "ibquery/import/draft.h"
 #include "util/alloc.h"
 
-enum { BUFFER = 1 << 16, MAX_LINE = 4096 };
+enum { BUFFER = 1 << 16, MAX_LINE = 1 << 15 };
 
 struct import_format {
     const char *name;     /* or, if read is NULL, what the file is */
@@ -38,6 +38,7 @@ static const struct import_format formats[] = {
       { "dump_ucast_routes: Switch ",
         "osm_ucast_mgr_dump_ucast_routes: Switch " },
       import_fdbs, import_fdbs_end },
+    { "db_csv", { "START_" }, import_csv, import_csv_end },
 };
 #define END (formats + sizeof (formats) / sizeof (formats[0]))
 
@@ -149,6 +150,7 @@ int import_file (struct draft *d, FILE *fp, const char *name,
                           .buf = xarray (BUFFER + 1, 1) };
     d->paragraph = -1;
     d->system = d->port_guid = 0;
+    d->csv = (struct draft_csv){ 0 };
     f = format ? by_name (format, err) : detect (&d->s, err);
     while (f && (rc = next_line (&d->s, &line, err)) > 0)
         if ((rc = f->read (d, line, err)) < 0)

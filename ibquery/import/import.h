@@ -4,8 +4,8 @@
  * is trusted: missing or contradictory information is an error that starts with
  * FILE:LINE.
  *
- * To add a format, write its parser in import_cables.c or import_tables.c,
- * declare it in draft.h, list it in import.c.
+ * To add a format, write its parser in an import_*.c, declare it in draft.h,
+ * list it in import.c.
  */
 #ifndef IBQUERY_IMPORT_H
 #define IBQUERY_IMPORT_H
@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "ibquery/fabric.h"
+#include "ibquery/links/counters.h"
 
 /* What has been read so far. */
 struct draft;
@@ -26,9 +27,16 @@ int import_file (struct draft *d, FILE *fp, const char *name,
                  const char *format, struct error *err);
 
 /* Join everything. Return a finished fabric, or NULL with err. The caller calls
- * draft_destroy in both cases.
+ * draft_destroy in both cases. A db_csv is enough for a fabric without routes,
+ * which has a warning that says so.
  */
 struct fabric *draft_finish (struct draft *d, const char *source,
                              struct error *err);
+
+/* Take the counters of the finished fabric's cables. NULL with err: no file has
+ * any, or says when it was written.
+ */
+struct counters *draft_counters (struct draft *d, const struct fabric *f,
+                                 struct error *err);
 
 #endif /* IBQUERY_IMPORT_H */

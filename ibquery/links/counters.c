@@ -149,14 +149,23 @@ void counters_caps (const uint8_t data[COUNTERS_DATA],
     caps->xmit_wait = mask & CAP_XMIT_WAIT;
 }
 
-void counter_take (struct port_counters *port, enum counter_id id,
+unsigned int counter_bits (enum counter_id id)
+{
+    return table[id].bits;
+}
+
+bool counter_take (struct port_counters *port, enum counter_id id,
                    bool extended, uint64_t value)
 {
-    bool at_end = value == UINT64_MAX >> (extended ? 0 : 64 - table[id].bits);
+    uint64_t end = UINT64_MAX >> (extended ? 0 : 64 - table[id].bits);
+    bool at_end = value == end;
 
+    if (value > end)
+        return false;
     port->value[id] = value;
     port->told |= BIT (id);
     port->at_end = (port->at_end & ~BIT (id)) | (at_end ? BIT (id) : 0);
+    return true;
 }
 
 static uint32_t in_extended (const struct counters_caps *caps)

@@ -83,10 +83,13 @@ enum { COUNTERS_MAX_PORTS = 1 << 22, COUNTERS_DATA = 192 };
 /* InfiniBand's name: "SymbolErrorCounter". */
 const char *counter_name (enum counter_id id);
 
-/* Take a value of a counter with as many bits as PortCounters has, or with 64;
- * or of a BER, with 64.
+/* How many bits it has in PortCounters. */
+unsigned int counter_bits (enum counter_id id);
+
+/* Take a value of a counter with so many bits, or with 64; or of a BER, with
+ * 64. Return false if it has more.
  */
-void counter_take (struct port_counters *port, enum counter_id id,
+bool counter_take (struct port_counters *port, enum counter_id id,
                    bool extended, uint64_t value);
 
 /* Whether FEC is active: 1, 0, or -1 if not known. */

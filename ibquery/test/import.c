@@ -92,6 +92,8 @@ static const struct {
     { { "lmc.lst", "lmc.fdbs" }, true, true },
     { { "lmc.lst", "lmc.lfts.dump" }, true, false },
     { { "lmc.lst", "lmc.dump_fts" }, true, true },
+    { { "tree.db_csv", "tree.ibdiagnet.fdbs" }, false, true },
+    { { "tree.ibdiagnet.fdbs", "tree.db_csv", "tree.lst" }, false, false },
 };
 enum { SETS = sizeof (sets) / sizeof (sets[0]) };
 
@@ -128,6 +130,86 @@ static void test_sets (char tree[33], char lmc[33])
         free_set (file, n);
     }
     ok (*tree && *lmc && strcmp (tree, lmc) != 0, "with an LMC, another one");
+}
+
+/* The file with `to` for `from`. False if there is none. */
+static bool change (struct text *t, const char *from, const char *to, bool all)
+{
+    size_t cut = strlen (from), put = strlen (to);
+    char *at = strstr (t->s, from);
+    bool found = at;
+
+    for (; at; at = all ? strstr (at + put, from) : NULL) {
+        memmove (at + put, at + cut, t->s + t->len + 1 - at - cut);
+        memcpy (at, to, put);
+        t->len += put - cut;
+    }
+    return found;
+}
+
+/* A db_csv alone. */
+static void test_csv (void)
+{
+    static const char comma[] = "a name, \"with\" commas";
+    struct text file = load ("tree.db_csv");
+    struct draft *d = draft_create ();
+    FILE *fp = fmemopen (file.s, file.len, "r");
+    const struct port_counters *p;
+    const struct fabric_port *port;
+    struct counters *c = NULL;
+    struct fabric *f = NULL;
+    struct error err = { 0 };
+
+    if (import_file (d, fp, file.name, NULL, &err) == 0)
+        f = draft_finish (d, "test", &err);
+    fclose (fp);
+    ok (f && f->nhosts == 8 && f->nlinks == 16 && f->nwarnings == 1
+            && strstr (f->warning[0], "no file has forwarding tables"),
+        "a db_csv is a fabric without routes%s", err.text);
+    ok (f && f->time == 1795310401 && f->subnet == 0xfe80000000000000,
+        "... of a time, and a subnet");
+    port = f ? &f->port[fabric_find_port (f, "s1-0002/3")] : NULL;
+    ok (port && port->state == PORT_ACTIVE && port->lrtl == 238
+            && port->rates.active.speeds == rates_of (0, "HDR").speeds
+            && strcmp (f->link[port->link].speed, "HDR") == 0
+            && f->link[port->link].width == 4,
+        "... with states and rates of ports");
+    ok (port && f->node[port->node].spread.known
+            && f->node[port->node].spread.rc == 0xfffd
+            && f->node[port->node].spread.ud == 0,
+        "... and what switches route adaptively");
+    c = f ? draft_counters (d, f, &err) : NULL;
+    ok (c && c->nports == 32 && c->time == f->time && c->lasted == 42
+            && strcmp (c->fabric, f->hash) == 0,
+        "... and counters of all cables%s", err.text);
+    p = c ? counters_find (c, 0x0002c90100000020, 3) : NULL;
+    ok (p && p->fec == FEC_RS
+            && p->value[COUNTER_XMIT_DATA] == 78187493567
+            && p->value[COUNTER_EFFECTIVE_BER] == 3000000
+            && p->value[COUNTER_SYMBOL_BER] == 0 && p->at_end == 0
+            && !(p->told >> COUNTER_RCV_CONSTRAINT & 1),
+        "... of 64 bits where it has them, and bit error rates");
+    p = c ? counters_find (c, 0x0002c90000000010, 1) : NULL;
+    ok (p && p->told >> COUNTER_SYMBOL_ERRORS & 1
+            && p->value[COUNTER_SYMBOL_ERRORS] == 0,
+        "... of 16 where the others are not known");
+    counters_destroy (c);
+    ok (!f || (!draft_counters (d, f, &err)
+               && strcmp (err.text, "no file has counters") == 0),
+        "... once");
+    fabric_destroy (f);
+    draft_destroy (d);
+
+    ok (change (&file, "h0001 mlx5_0", comma, false)
+            && change (&file, "# Running", "# Sleeping", true),
+        "a name with quotes");
+    f = import (&file, 1, &err);
+    ok (f && f->time == 0
+            && strcmp (f->node[fabric_find_node (f, 0x0002c90000000010)].desc,
+                       comma) == 0,
+        "... stays whole%s", err.text);
+    fabric_destroy (f);
+    free (file.s);
 }
 
 /* A sentence of FILE:LINE, or of what no file has. */
@@ -385,22 +467,62 @@ static const struct {
     { 13, 1, "0x000D : 003  : 02   : yes\ndump", "dump", false,
       "lmc.fdbs:1: the table has LIDs 1 to 12 only, but LID 13 is in "
       "lmc.lst:22" },
+    { 16, 0, "END_NODES", "START_PORTS", false,
+      "tree.db_csv:24: section NODES has no end: the file is cut" },
+    { 16, 0, "END_LINKS", "END_CABLES", false,
+      "tree.db_csv:99: section LINKS has no end: the file is cut" },
+    { 16, 0, "START_LINKS", "START_CABLES\nEND_CABLES", false,
+      "tree.db_csv:186: the file has no section LINKS: it is cut, or "
+      "ibdiagnet left it out" },
+    { 16, 0, "NumPorts,", "Ports,", false,
+      "tree.db_csv:9: section NODES has no column NumPorts" },
+    { 16, 0, "PortNum,", "LMC,", false,
+      "tree.db_csv:28: column LMC occurs twice" },
+    { 16, 0, ",713,1\n", ",713\n", false,
+      "tree.db_csv:10: 12 fields in section NODES, which has 13 columns" },
+    { 16, 0, ",713,1\n", ",713,1,,\n", false,
+      "tree.db_csv:10: 15 fields in section NODES, which has 13 columns" },
+    { 16, 0, "\",1,1,", "\",256,1,", false,
+      "tree.db_csv:10: \"256\" in column NumPorts is not a number of 0 to "
+      "255" },
+    { 16, 0, "\",1,1,", "\",1,4,", false,
+      "tree.db_csv:10: \"4\" in column NodeType is not a number of 0 to 3" },
+    { 16, 0, "\",1,1,", "\",1,N/A,", false,
+      "tree.db_csv:10: column NodeType has no value" },
+    { 16, 0, "\",1,1,", "\",-1,1,", false,
+      "tree.db_csv:10: \"-1\" in column NumPorts is not a number of 0 to "
+      "255" },
+    { 16, 0, "0x0002c90000000020,0x0002c90000000021",
+      "0x0002c90000000010,0x0002c90000000021", false,
+      "tree.db_csv:11: section NODES has this node or port twice" },
+    { 16, 0, "0x0002c90000000020,0x0002c90000000021,1,0x0",
+      "0x0002c90000000010,0x0002c90000000021,1,0x0", false,
+      "tree.db_csv:30: section PORTS has this node or port twice" },
+    { 16, 0, "0x0002c90000000020,0x0002c90000000021,1,0x0",
+      "0x0002c90000000022,0x0002c90000000021,1,0x0", false,
+      "tree.db_csv:30: no section NODES above has 0002c90000000022" },
+    { 16, 0, "0x0002c90000000021,1,0x0", "0x0002c90000000021,2,0x0", false,
+      "tree.db_csv:30: ca 0002c90000000020 has no port 2" },
+    { 16, 0, "0x0002c90100000010,2,0x0002c90000000020,1",
+      "0x0002c90100000010,0,0x0002c90000000020,1", false,
+      "tree.db_csv:84: no section PORTS above has port 0002c90100000010/0" },
+    { 16, 0, "0x0002c90100000010,2,0x0002c90000000020,1",
+      "0x0002c90100000010,1,0x0002c90000000020,1", false,
+      "tree.db_csv:84: port 1 of 0002c90100000010 leads to "
+      "0002c90000000020/1, but to 0002c90000000010/1 in tree.db_csv:83" },
+    { 16, 0, "0x0002c90100000010,2,0x0002c90000000020,1",
+      "0x0002c90100000010,2,0x0002c90000000010,1", false,
+      "tree.db_csv:84: port 0002c90000000010/1 has two cables" },
+    { 16, 0, "START_AR_INFO\nNodeGUID,e,", "START_AR_INFO\nNodeGUID,E2,",
+      false, "tree.db_csv:103: section AR_INFO has no column e" },
+    { 16, 0, "START_PM_INFO\nNodeGUID", "START_PM_INFO\nNode", false,
+      "tree.db_csv:114: section PM_INFO has no column NodeGUID" },
+    { 16, 0, "0x0002c90000000011,1,0,0,0,", "0x0002c90000000011,1,65536,0,0,",
+      false, "tree.db_csv:115: SymbolErrorCounter has no more than 16 bits" },
+    { 16, 0, "0x0002c90000000011,1,0,0,0,", "0x0002c90000000011,1,x,0,0,",
+      false, "tree.db_csv:115: \"x\" in column SymbolErrorCounter is not a "
+             "number of 0 to 18446744073709551615" },
 };
-
-/* The file with `to` for `from`. False if there is none. */
-static bool change (struct text *t, const char *from, const char *to, bool all)
-{
-    size_t cut = strlen (from), put = strlen (to);
-    char *at = strstr (t->s, from);
-    bool found = at;
-
-    for (; at; at = all ? strstr (at + put, from) : NULL) {
-        memmove (at + put, at + cut, t->s + t->len + 1 - at - cut);
-        memcpy (at, to, put);
-        t->len += put - cut;
-    }
-    return found;
-}
 
 static void test_changes (void)
 {
@@ -557,6 +679,7 @@ int main (void)
             test_damage (i, sets[i].lmc ? lmc : tree);
         test_noise (i);
     }
+    test_csv ();
     test_changes ();
     test_refused ();
     test_all_exports ();

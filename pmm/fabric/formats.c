@@ -15,15 +15,31 @@
  * Import
  */
 
-static struct strings imports; /* "FORMAT:FILE" */
+static struct import_words {
+    struct strings files; /* "FORMAT:FILE" */
+    const char *counters;
+} imports;
 
 static const struct opt import_options[] = {
-    { "format", 0, "F:FILE", opt_append, 0,
+    { "format", 0, "F:FILE", opt_append, offsetof (struct import_words, files),
       "a FILE more, of format F whatever it looks like: ibnetdiscover, lst "
       "(opensm-subnet.lst, ibdiagnet), lfts (dump_fts, ibroute, "
-      "opensm-lfts.dump), fdbs (opensm.fdbs, ibdiagnet)" },
+      "opensm-lfts.dump), fdbs (opensm.fdbs, ibdiagnet), db_csv (ibdiagnet)" },
+    { "counters", 0, "FILE", opt_string,
+      offsetof (struct import_words, counters),
+      "write the counters and bit error rates of a db_csv there" },
     { 0 },
 };
+
+static void write_counters (struct draft *d, const struct fabric *f)
+{
+    struct counters *c = need (draft_counters (d, f, &fault));
+    struct outfile *out = need (file_create (imports.counters, &fault));
+
+    need_ok (file_finish (out, counters_write (c, file_stream (out), &fault),
+                          &fault));
+    counters_destroy (c);
+}
 
 static int run_import (struct inputs *in)
 {
@@ -32,8 +48,8 @@ static int run_import (struct inputs *in)
     size_t len = snprintf (source, sizeof (source), "import");
     struct draft *d = draft_create ();
 
-    for (size_t i = 0; i < n + imports.n; i++) {
-        const char *name = i < n ? in->operand[i] : imports.v[i - n];
+    for (size_t i = 0; i < n + imports.files.n; i++) {
+        const char *name = i < n ? in->operand[i] : imports.files.v[i - n];
         const char *slash = strrchr (name, '/');
         const char *colon = i < n ? NULL : strchr (name, ':');
         const char *path = colon ? colon + 1 : name;
@@ -55,7 +71,11 @@ static int run_import (struct inputs *in)
         free (format);
     }
     in->fabric = need (draft_finish (d, source, &fault));
+    for (size_t i = 0; i < in->fabric->nwarnings; i++)
+        fprintf (stderr, "warning: %s\n", in->fabric->warning[i]);
     need_ok (fabric_write (in->fabric, inputs_output (in), &fault));
+    if (imports.counters)
+        write_counters (d, in->fabric);
     draft_destroy (d);
     return EXIT_OK;
 }

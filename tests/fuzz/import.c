@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     const uint8_t *end = data + size, *next;
     struct draft *d = draft_create ();
+    struct counters *c = NULL;
     struct fabric *f = NULL;
     struct error err;
     int rc = 0;
@@ -30,6 +31,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     }
     if (rc == 0)
         f = draft_finish (d, "fuzz", &err);
+    if (f)
+        c = draft_counters (d, f, &err);
+    counters_destroy (c);
     draft_destroy (d);
     if (f)
         fuzz_again (f);

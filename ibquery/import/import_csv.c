@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * ibdiagnet2.db_csv (import_csv) has sections of rows:
+ *
+ *     # Running timestamp : 2026-11-26 17:45:38 UTC +0000
+ *     START_LINKS
+ *     NodeGuid1,PortNum1,NodeGuid2,PortNum2
+ *     0x00000000002000c0,1,0x0000000000100050,1
+ *     END_LINKS
+ *
+ * Numbers are decimal, or hex after 0x; N/A is not known. Columns are found by
+ * their names. Those that are not read here may vary, and so may other
+ * sections. NODES comes before what refers to it.
+ *
+ * A speed is a mask of PortInfo's speeds (util/rates). AR_INFO has a column for
+ * each field of AdaptiveRoutingInfo, which is put together again. PM_INFO names
+ * counters as InfiniBand does, and with "Ext" or "Extended" those of 64 bits.
+ *
+ * PHY_DB16 has bit error rates in field12 to field17: raw, effective and of
+ * symbols, each as a factor and a power of 0.1. NVIDIA does not document these
+ * columns; programs that read such files say so, not verified.
+ */
+#include "config.h"
+#include "ibquery/import/draft.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "ibquery/links/counters.h"
+#include "ibquery/spread.h"
+
+enum {
+    SLOTS = 2 + 2 * COUNTERS_COUNTS, /* columns of a section that are read */
+    NO_SLOT = UINT8_MAX,
+    NO_LID = 0xffff,
+    INFO_WORD = 4, /* bytes */
+};
+
+/* What a row has in these columns. */
+struct csv_row {
+    uint64_t v[SLOTS];
+    bool known[SLOTS];
+    const char *text; /* of the column with text */
+};
+
+struct csv_column {
+    const char *name;
+    uint64_t max;      /* 0: it is text */
+    bool needed;
+    uint8_t word, bit; /* of AdaptiveRoutingInfo */
+};
+
+struct csv_section {
+    const char *name;
+    bool needed, counters; /* counters: they follow the first two columns */
+    const struct csv_column *column;
+    int (*read) (struct draft *d, const struct csv_row *r, struct error *err);
+};
+
+static int read_node (struct draft *d, const struct csv_row *r,
+                      struct error *err);
+static int read_port (struct draft *d, const struct csv_row *r,
+                      struct error *err);
+static int read_link (struct draft *d, const struct csv_row *r,
+                      struct error *err);
+static int read_spread (struct draft *d, const struct csv_row *r,
+                        struct error *err);
+static int read_counters (struct draft *d, const struct csv_row *r,
+                          struct error *err);
+static int read_ber (struct draft *d, const struct csv_row *r,
+                     struct error *err);
+
+/* The order is that of these names, and of r->v. */
+enum { GUID, NUM };
+enum { NPORTS = 1, TYPE, SYSTEM };
+enum { PORT_GUID = 2, PREFIX, LID, LMC, STATE, RATES, LRTL = RATES + 6, FEC };
+enum { GUID_B = 2, NUM_B };
+enum { PORTS = 1 }; /* of sections */
+enum { BER = 2 };
+
+static const struct csv_section sections[] = {
+    { "NODES", true, false, (const struct csv_column[]){
+        { "NodeGUID", UINT64_MAX, true, 0, 0 },
+        { "NumPorts", UINT8_MAX, true, 0, 0 },
+        { "NodeType", NODE_ROUTER, true, 0, 0 },
+        { "SystemImageGUID", UINT64_MAX, false, 0, 0 },
+        { "NodeDesc", 0, true, 0, 0 },
+        { 0 } }, read_node },
+    { "PORTS", true, false, (const struct csv_column[]){
+        { "NodeGuid", UINT64_MAX, true, 0, 0 },
+        { "PortNum", UINT8_MAX, true, 0, 0 },
+        { "PortGuid", UINT64_MAX, true, 0, 0 },
+        { "GIDPrfx", UINT64_MAX, false, 0, 0 },
+        { "LID", UINT16_MAX, true, 0, 0 },
+        { "LMC", FABRIC_MAX_LMC, true, 0, 0 },
+        { "PortState", UINT8_MAX, true, 0, 0 },
+        { "LinkWidthSup", UINT8_MAX, true, 0, 0 },
+        { "LinkSpeedSup", UINT32_MAX, true, 0, 0 },
+        { "LinkWidthEn", UINT8_MAX, true, 0, 0 },
+        { "LinkSpeedEn", UINT32_MAX, true, 0, 0 },
+        { "LinkWidthActv", UINT8_MAX, true, 0, 0 },
+        { "LinkSpeedActv", UINT32_MAX, true, 0, 0 },
+        { "LinkRoundTripLatency", UINT32_MAX, false, 0, 0 },
+        { "FECActv", UINT8_MAX, false, 0, 0 },
+        { 0 } }, read_port },
+    { "LINKS", true, false, (const struct csv_column[]){
+        { "NodeGuid1", UINT64_MAX, true, 0, 0 },
+        { "PortNum1", UINT8_MAX, true, 0, 0 },
+        { "NodeGuid2", UINT64_MAX, true, 0, 0 },
+        { "PortNum2", UINT8_MAX, true, 0, 0 },
+        { 0 } }, read_link },
+    { "AR_INFO", false, false, (const struct csv_column[]){
+        { "NodeGUID", UINT64_MAX, true, 0, 0 },
+        { "e", 1, true, 0, 0 },
+        { "is_fr_sup", 1, false, 0, 3 },
+        { "fr_enabled", 1, false, 0, 4 },
+        { "by_sl_cap", 1, true, 0, 27 },
+        { "by_sl_en", 1, true, 0, 28 },
+        { "by_transp_cap", 1, true, 0, 29 },
+        { "group_cap", 0xfff, true, 1, 0 },
+        { "enable_by_sl_mask", UINT16_MAX, true, 2, 16 },
+        { "by_transport_disable", UINT8_MAX, true, 3, 0 },
+        { "is_hbf_supported", 1, false, 5, 31 },
+        { "by_sl_hbf_en", 1, false, 5, 15 },
+        { "enable_by_sl_mask_hbf", UINT16_MAX, false, 6, 0 },
+        { 0 } }, read_spread },
+    { "PM_INFO", false, true, (const struct csv_column[]){
+        { "NodeGUID", UINT64_MAX, true, 0, 0 },
+        { "PortNumber", UINT8_MAX, true, 0, 0 },
+        { 0 } }, read_counters },
+    { "PHY_DB16", false, false, (const struct csv_column[]){
+        { "NodeGuid", UINT64_MAX, true, 0, 0 },
+        { "PortNum", UINT8_MAX, true, 0, 0 },
+        { "field12", UINT64_MAX, false, 0, 0 },
+        { "field13", UINT64_MAX, false, 0, 0 },
+        { "field14", UINT64_MAX, false, 0, 0 },
+        { "field15", UINT64_MAX, false, 0, 0 },
+        { "field16", UINT64_MAX, false, 0, 0 },
+        { "field17", UINT64_MAX, false, 0, 0 },
+        { 0 } }, read_ber },
+};
+#define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
+
+/*
+ * Rows
+ */
+
+static int find_node (struct draft *d, uint64_t guid, uint32_t *node,
+                      struct error *err)
+{
+    *node = fabric_find_node (d->f, guid);
+    return *node != FABRIC_NONE
+               ? 0
+               : draft_fault (d, err, "no section NODES above has %016" PRIx64,
+                              guid);
+}
+
+/* The port of a row, which in r->v follows its node; NULL in *p is port 0 of a
+ * switch.
+ */
+static int find_port (struct draft *d, const uint64_t v[2], uint32_t *node,
+                      struct fabric_port **p, struct error *err)
+{
+    *p = NULL;
+    if (find_node (d, v[0], node, err) < 0)
+        return -1;
+    if (d->f->node[*node].type == NODE_SWITCH && v[1] == 0)
+        return 0;
+    *p = fabric_port_at (d->f, *node, v[1], err);
+    return *p ? 0 : place_error (&d->s.at, err);
+}
+
+/* Check that the section has its node or port for the first time. */
+static int once (struct draft *d, uint32_t *seen, struct error *err)
+{
+    uint32_t bit = 1U << (d->csv.section - sections);
+
+    if (*seen & bit)
+        return draft_fault (d, err, "section %s has this node or port twice",
+                            d->csv.name);
+    *seen |= bit;
+    return 0;
+}
+
+static int read_node (struct draft *d, const struct csv_row *r,
+                      struct error *err)
+{
+    int64_t node = draft_node (d, r->v[GUID], r->v[TYPE], r->v[NPORTS],
+                               r->v[SYSTEM], r->text, err);
+
+    return node < 0 ? -1 : once (d, &d->node[node].sections, err);
+}
+
+static int read_port (struct draft *d, const struct csv_row *r,
+                      struct error *err)
+{
+    static const enum fec fecs[] = { FEC_NONE, FEC_FIRECODE, FEC_RS,
+                                     FEC_RS_LOW_LATENCY, FEC_RS2 };
+    enum { VENDORS_FECS = 8, FECS_END = 15 }; /* all of Reed and Solomon's */
+    unsigned int lid = r->v[LID] == NO_LID ? 0 : r->v[LID], fec = r->v[FEC];
+    struct fabric_port *p;
+    struct rates *set[3];
+    uint32_t node;
+
+    if (find_port (d, &r->v[GUID], &node, &p, err) < 0)
+        return -1;
+    if (d->f->subnet == 0)
+        d->f->subnet = r->v[PREFIX];
+    if (!p)
+        return once (d, &d->node[node].sections, err) < 0
+                   ? -1
+                   : draft_address (d, node, 0, r->v[PORT_GUID], lid,
+                                    DRAFT_UNKNOWN, err);
+    if (once (d, &d->port[p - d->f->port].sections, err) < 0)
+        return -1;
+    set[0] = &p->rates.supported;
+    set[1] = &p->rates.enabled;
+    set[2] = &p->rates.active;
+    for (int i = 0; i < 3; i++)
+        *set[i] = rates_of_masks (r->v[RATES + 2 * i],
+                                  r->v[RATES + 2 * i + 1]);
+    p->rates.active = rates_common (set[2], set[2]);
+    p->state = r->v[STATE] <= PORT_ACTIVE ? r->v[STATE] : PORT_UNKNOWN;
+    p->lrtl = r->v[LRTL] <= FABRIC_MAX_LRTL ? r->v[LRTL] : 0;
+    if (r->known[FEC] && fec < COUNT (fecs))
+        d->port[p - d->f->port].fec = fecs[fec];
+    else if (r->known[FEC] && fec >= VENDORS_FECS && fec < FECS_END)
+        d->port[p - d->f->port].fec = FEC_RS;
+    if (d->f->node[node].type == NODE_SWITCH || p->state == PORT_DOWN)
+        return 0;
+    return draft_address (d, node, p->num, r->v[PORT_GUID], lid, r->v[LMC],
+                          err);
+}
+
+static int read_link (struct draft *d, const struct csv_row *r,
+                      struct error *err)
+{
+    struct draft_cable cable = {
+        .port = r->v[NUM],
+        .far = r->v[GUID_B],
+        .far_port = r->v[NUM_B],
+        .far_lid = DRAFT_UNKNOWN,
+        .both = true,
+    };
+    struct fabric_port *p, *end[2];
+    uint32_t node;
+
+    if (find_port (d, &r->v[GUID_B], &node, &end[1], err) < 0
+        || find_port (d, &r->v[GUID], &node, &end[0], err) < 0)
+        return -1;
+    for (int i = 0; i < 2; i++)
+        if (!end[i] || !(d->port[end[i] - d->f->port].sections >> PORTS & 1))
+            return draft_fault (d, err, "no section PORTS above has port "
+                                "%016" PRIx64 "/%" PRIu64, r->v[2 * i],
+                                r->v[2 * i + 1]);
+    p = end[0];
+    cable.width = rates_lanes (&p->rates.active);
+    strcpy (cable.speed, rates_speed (&p->rates.active));
+    cable.state = p->state;
+    return draft_cable (d, node, &cable, err);
+}
+
+static int read_spread (struct draft *d, const struct csv_row *r,
+                        struct error *err)
+{
+    const struct csv_column *c = d->csv.section->column;
+    uint8_t info[SPREAD_INFO] = { 0 };
+    struct fabric_node *n;
+    uint32_t node;
+
+    if (find_node (d, r->v[GUID], &node, err) < 0
+        || once (d, &d->node[node].sections, err) < 0)
+        return -1;
+    n = &d->f->node[node];
+    if (n->type != NODE_SWITCH)
+        return draft_fault (d, err, "%016" PRIx64 " is not a switch", n->guid);
+    for (size_t i = 1; c[i].name; i++)
+        for (unsigned int k = 0; k < 32; k++)
+            if ((r->v[i] << c[i].bit) >> k & 1)
+                info[INFO_WORD * c[i].word + 3 - k / 8] |= 1U << k % 8;
+    n->spread = spread_decode (info);
+    return 0;
+}
+
+/* The counters of a port. */
+static struct port_counters *find_counters (struct draft *d,
+                                            const struct fabric_port *p,
+                                            struct error *err)
+{
+    struct port_note *note = &d->port[p - d->f->port];
+    struct port_counters *c;
+
+    if (!d->counters)
+        d->counters = counters_create ();
+    if (note->counters == 0) {
+        c = counters_add (d->counters, d->f->node[p->node].guid, p->num, err);
+        if (!c)
+            return NULL;
+        c->fec = note->fec;
+        note->counters = d->counters->nports;
+    }
+    return &d->counters->port[note->counters - 1];
+}
+
+/* The port of a row that is not port 0, for the first time, and its counters;
+ * *c is NULL for port 0.
+ */
+static int start_counters (struct draft *d, const struct csv_row *r,
+                           struct port_counters **c, struct error *err)
+{
+    struct fabric_port *p;
+    uint32_t node;
+
+    *c = NULL;
+    if (find_port (d, &r->v[GUID], &node, &p, err) < 0
+        || (p && once (d, &d->port[p - d->f->port].sections, err) < 0))
+        return -1;
+    return !p || (*c = find_counters (d, p, err)) ? 0 : -1;
+}
+
+static int read_counters (struct draft *d, const struct csv_row *r,
+                          struct error *err)
+{
+    struct port_counters *c;
+
+    if (start_counters (d, r, &c, err) < 0)
+        return -1;
+    for (unsigned int i = 2; c && i < SLOTS; i++)
+        if (r->known[i] && !counter_take (c, i / 2 - 1, i % 2, r->v[i]))
+            return draft_fault (d, err, "%s has no more than %u bits",
+                                counter_name (i / 2 - 1),
+                                counter_bits (i / 2 - 1));
+    return 0;
+}
+
+static int read_ber (struct draft *d, const struct csv_row *r,
+                     struct error *err)
+{
+    struct port_counters *c;
+
+    if (start_counters (d, r, &c, err) < 0)
+        return -1;
+    for (unsigned int i = 0; c && i < COUNTERS - COUNTERS_COUNTS; i++) {
+        const unsigned int k = BER + 2 * i;
+        double ber = r->v[k] * pow (10, -1. * r->v[k + 1]);
+
+        if (r->known[k] && r->known[k + 1] && ber <= 1)
+            counter_take (c, COUNTERS_COUNTS + i, true,
+                          ber / COUNTER_BER_UNIT + 0.5);
+    }
+    return 0;
+}
+
+/*
+ * Lines
+ */
+
+/* Take a field off *p, and its quotes; NULL after the last one. A comma in
+ * quotes parts nothing.
+ */
+static char *next_field (char **p)
+{
+    char *field = *p, *end;
+
+    if (!field)
+        return NULL;
+    scan_blanks (&field);
+    end = field;
+    if (*field == '"')
+        while ((end = strchr (end + 1, '"')) && end[1] && end[1] != ',')
+            ;
+    if (*field == '"' && end) {
+        *p = end[1] ? end + 2 : NULL;
+        *end = '\0';
+        return field + 1;
+    }
+    end = field + strcspn (field, ",");
+    *p = *end ? end + 1 : NULL;
+    while (end > field && end[-1] == ' ')
+        end--;
+    *end = '\0';
+    return field;
+}
+
+/* The slot of a column with this name. */
+static unsigned int find_slot (const struct csv_section *s, const char *name)
+{
+    unsigned int i = 0;
+
+    for (; s->column[i].name; i++)
+        if (strcasecmp (s->column[i].name, name) == 0)
+            return i;
+    for (unsigned int id = 0; s->counters && id < COUNTERS_COUNTS; id++) {
+        size_t len = strlen (counter_name (id));
+        const char *end = name + len;
+
+        if (strncmp (name, counter_name (id), len) != 0)
+            continue;
+        if (!*end)
+            return i + 2 * id;
+        if (strcmp (end, "Ext") == 0 || strcmp (end, "Extended") == 0)
+            return i + 2 * id + 1;
+    }
+    return NO_SLOT;
+}
+
+/* The names of the columns. */
+static int read_header (struct draft *d, char *line, struct error *err)
+{
+    const struct csv_section *s = d->csv.section;
+    bool found[SLOTS] = { false };
+    char *name;
+
+    d->csv.header = true;
+    d->csv.ncolumns = 0;
+    while ((name = next_field (&line)) && (*name || line)) {
+        unsigned int slot = find_slot (s, name);
+
+        if (d->csv.ncolumns == CSV_MAX_COLUMNS)
+            return draft_fault (d, err, "more than %d columns",
+                                CSV_MAX_COLUMNS);
+        if (slot != NO_SLOT && found[slot])
+            return draft_fault (d, err, "column %.40s occurs twice", name);
+        if (slot != NO_SLOT)
+            found[slot] = true;
+        d->csv.slot[d->csv.ncolumns++] = slot;
+    }
+    for (size_t i = 0; s->column[i].name; i++)
+        if (s->column[i].needed && !found[i])
+            return draft_fault (d, err, "section %s has no column %s",
+                                s->name, s->column[i].name);
+    return 0;
+}
+
+/* The value of a column. */
+static int read_field (struct draft *d, struct csv_row *r, unsigned int slot,
+                       char *field, struct error *err)
+{
+    const struct csv_section *s = d->csv.section;
+    bool counter = s->counters && slot > NUM;
+    const struct csv_column *c = counter ? NULL : &s->column[slot];
+    uint64_t max = c ? c->max : UINT64_MAX;
+    char *p = field;
+
+    r->known[slot] = strcmp (field, "N/A") != 0;
+    if (c && c->max == 0)
+        r->text = field;
+    else if (r->known[slot]
+             && (!(scan_text (&p, "0x") ? scan_hex (&p, max, &r->v[slot])
+                                        : scan_decimal (&p, max, &r->v[slot]))
+                 || *p))
+        return draft_fault (d, err,
+                            "\"%.40s\" in column %s is not a number of 0 to "
+                            "%" PRIu64, field,
+                            c ? c->name : counter_name (slot / 2 - 1), max);
+    if (c && c->needed && !r->known[slot])
+        return draft_fault (d, err, "column %s has no value", c->name);
+    /* -1 and -2: the port does not have it */
+    if (!c && r->v[slot] >= UINT64_MAX - 1)
+        r->known[slot] = false;
+    return 0;
+}
+
+static int read_row (struct draft *d, char *line, struct error *err)
+{
+    struct csv_row r = { .text = "" };
+    size_t n = 0;
+    char *field;
+
+    for (; (field = next_field (&line)); n++) {
+        unsigned int slot = n < d->csv.ncolumns ? d->csv.slot[n] : NO_SLOT;
+
+        if (n == d->csv.ncolumns && !*field && !line)
+            break; /* the row ends in a comma */
+        if (slot != NO_SLOT && read_field (d, &r, slot, field, err) < 0)
+            return -1;
+    }
+    return n == d->csv.ncolumns
+               ? d->csv.section->read (d, &r, err)
+               : draft_fault (d, err,
+                              "%zu fields in section %s, which has %zu columns",
+                              n, d->csv.name, d->csv.ncolumns);
+}
+
+static int check_closed (const struct draft *d, struct error *err)
+{
+    return *d->csv.name
+               ? draft_fault (d, err,
+                              "section %s has no end: the file is cut",
+                              d->csv.name)
+               : 0;
+}
+
+static int start_section (struct draft *d, const char *name, struct error *err)
+{
+    if (check_closed (d, err) < 0)
+        return -1;
+    snprintf (d->csv.name, sizeof (d->csv.name), "%s", name);
+    d->csv.header = false;
+    d->csv.section = NULL;
+    for (size_t i = 0; i < COUNT (sections); i++)
+        if (strcmp (sections[i].name, name) == 0) {
+            d->csv.section = &sections[i];
+            d->csv.seen |= 1U << i;
+        }
+    return 0;
+}
+
+/* The seconds of "2026-11-26 17:45:38 UTC +0100"; 0: it is not such a time. */
+static int64_t read_time (const char *p)
+{
+    struct tm tm = { 0 };
+    const char *end = strptime (p, "%Y-%m-%d %H:%M:%S", &tm);
+    const char *zone = end ? strpbrk (end, "+-") : NULL;
+    long east = zone ? strtol (zone, NULL, 10) : 0; /* hours and minutes */
+    int64_t t = end ? timegm (&tm) : 0;
+
+    t -= labs (east) < 2400 ? east / 100 * 3600 + east % 100 * 60 : 0;
+    return t > 0 ? t : 0;
+}
+
+static int read_comment (struct draft *d, char *line)
+{
+    char *p = line;
+
+    if (scan_to (&p, "Running timestamp") && scan_to (&p, ": "))
+        d->began = read_time (p);
+    p = line;
+    if (scan_to (&p, "File created at") && scan_to (&p, ": "))
+        d->ended = read_time (p);
+    return 0;
+}
+
+/* Between sections, anything is ignored. */
+int import_csv (struct draft *d, char *line, struct error *err)
+{
+    if (scan_text (&line, "START_"))
+        return start_section (d, line, err);
+    if (!*d->csv.name)
+        return *line == '#' ? read_comment (d, line) : 0;
+    if (scan_text (&line, "END_")) {
+        if (strncmp (line, d->csv.name, sizeof (d->csv.name) - 1) != 0)
+            return check_closed (d, err);
+        if (d->csv.section && !d->csv.header)
+            return draft_fault (d, err, "section %s has no columns",
+                                d->csv.name);
+        *d->csv.name = '\0';
+        return 0;
+    }
+    if (!d->csv.section || !*line)
+        return 0;
+    return d->csv.header ? read_row (d, line, err)
+                         : read_header (d, line, err);
+}
+
+int import_csv_end (struct draft *d, struct error *err)
+{
+    if (check_closed (d, err) < 0)
+        return -1;
+    for (size_t i = 0; i < COUNT (sections); i++)
+        if (sections[i].needed && !(d->csv.seen >> i & 1))
+            return draft_fault (d, err,
+                                "the file has no section %s: it is cut, or "
+                                "ibdiagnet left it out", sections[i].name);
+    d->untabled = true;
+    return 0;
+}
