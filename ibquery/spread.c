@@ -5,8 +5,8 @@
  * on hardware. In 32-bit words: word 0, bit 0: adaptive routing is on; bits 3
  * and 4: fast recovery is supported, on; bit 27: adaptive routing can be limited
  * to service levels; bit 28: is limited to them; bit 29: can be switched off by
- * transport. Word 1, bits 0 to 11: number of groups supported, 0 without
- * adaptive routing. Word 2, bits 16 to 31: the service levels. Word 3, bit 0:
+ * transport; bits 8 to 11: one less than the masks of each group. Word 1, bits 0
+ * to 11: number of groups supported, 0 without adaptive routing. Word 2, bits 16 to 31: the service levels. Word 3, bit 0:
  * off for UD; bit 1: off for RC. Word 5, bit 31: hashing is supported; bit 15:
  * is on. Word 6, bits 0 to 15: its service levels.
  */
@@ -55,6 +55,33 @@ struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO])
     a.ud = off & NOT_UD ? 0 : levels;
     a.rc = off & NOT_RC ? 0 : levels;
     return a;
+}
+
+unsigned int spread_max_groups (const uint8_t info[SPREAD_INFO],
+                                unsigned int *masks)
+{
+    *masks = (get32 (info) >> 8 & 15) + 1;
+    return get32 (info + 4) & GROUPS;
+}
+
+bool spread_differs (const struct fabric_spread *a,
+                     const struct fabric_spread *b)
+{
+    return a->known && b->known
+           && (a->ud != b->ud || a->rc != b->rc || a->hashed != b->hashed
+               || a->recovery != b->recovery
+               || a->private_lfts != b->private_lfts);
+}
+
+bool spread_moved (const struct fabric_node *a, unsigned int lid_a,
+                   const struct fabric_node *b, unsigned int lid_b)
+{
+    const struct spread_group *x = spread_group_of (a, lid_a);
+    const struct spread_group *y = spread_group_of (b, lid_b);
+
+    if (!a->spread.entry || !b->spread.entry)
+        return false;
+    return x && y ? memcmp (x, y, sizeof (*x)) != 0 : x != y;
 }
 
 const char *spread_levels (uint16_t levels, char text[SPREAD_TEXT])

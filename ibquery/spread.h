@@ -30,10 +30,36 @@ enum {
  */
 struct fabric_spread spread_decode (const uint8_t info[SPREAD_INFO]);
 
+/* How many groups of ports it can have, and in *masks, by how many masks each
+ * of them is described (SMP 0xFF21).
+ */
+unsigned int spread_max_groups (const uint8_t info[SPREAD_INFO],
+                                unsigned int *masks);
+
 /* Whether the switch spreads messages of some level. */
 static inline bool spread_is_on (const struct fabric_spread *s)
 {
     return (s->ud | s->rc | s->hashed) != 0;
+}
+
+/* Whether two switches that have both reported do different things; whether
+ * their tables of groups, if both are known, have other ports for a LID each.
+ */
+bool spread_differs (const struct fabric_spread *a,
+                     const struct fabric_spread *b);
+bool spread_moved (const struct fabric_node *a, unsigned int lid_a,
+                   const struct fabric_node *b, unsigned int lid_b);
+
+/* The group to which a switch sends a LID; NULL: only to a port, or not known.
+ */
+static inline const struct spread_group *
+spread_group_of (const struct fabric_node *n, unsigned int lid)
+{
+    const struct spread_entry *e = n->spread.entry;
+
+    return e && lid <= n->lft_top && e[lid].state != SPREAD_STATIC
+               ? &n->spread.group[e[lid].group]
+               : NULL;
 }
 
 /* Service levels as text: "0-3,5"; "none". */

@@ -59,7 +59,7 @@ slow ()
 
 levels 0003
 like "$(pmm fabric show -f snapshot)" \
-    'adaptive routing: on at 20 switches \(service levels 0x0003\), off at 0' \
+    'adaptive: 20 of 20 switches, SL 0-1; hashed: 0, SL none' \
     "on for levels 0 and 1: shown"
 slow
 # doctors REGEX: what pmm doctor says of service levels

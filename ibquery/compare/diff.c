@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/linear/stats.h"
+#include "ibquery/spread.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 
@@ -163,9 +164,7 @@ static void compare_nodes (struct diff_work *w)
             continue;
         now = &w->b->node[w->node_b[i]];
         if (strcmp (n->desc, now->desc) != 0 || n->nports != now->nports
-            || (n->spread.known && now->spread.known
-                && (n->spread.ud != now->spread.ud
-                    || n->spread.rc != now->spread.rc)))
+            || spread_differs (&n->spread, &now->spread))
             pairs_add (&w->d->nodes_changed, i, w->node_b[i]);
         w->d->addresses += n->lid != now->lid;
         for (unsigned int k = 0; n->type != NODE_SWITCH && k < n->nports
@@ -419,11 +418,16 @@ static void list_sources (struct diff_work *w)
 static void compare_entries (struct diff_work *w, unsigned int lid_a,
                              unsigned int lid_b)
 {
-    for (size_t i = 0; i < w->a->nnodes; i++)
-        if (w->a->node[i].type == NODE_SWITCH && w->node_b[i] != FABRIC_NONE)
-            w->entries[w->node_b[i]]
-                += fabric_entry (&w->a->node[i], lid_a)
-                   != fabric_entry (&w->b->node[w->node_b[i]], lid_b);
+    for (size_t i = 0; i < w->a->nnodes; i++) {
+        const struct fabric_node *n = &w->a->node[i], *now;
+
+        if (n->type != NODE_SWITCH || w->node_b[i] == FABRIC_NONE)
+            continue;
+        now = &w->b->node[w->node_b[i]];
+        w->entries[w->node_b[i]]
+            += fabric_entry (n, lid_a) != fabric_entry (now, lid_b)
+               || spread_moved (n, lid_a, now, lid_b);
+    }
 }
 
 /* Compare the routes, and the entries, for the LIDs of a port in both. */

@@ -23,7 +23,8 @@
 
 struct diff_table {
     uint32_t node;    /* a switch of b that is also in a */
-    uint32_t entries; /* LIDs in both that it now forwards to another port */
+    uint32_t entries; /* LIDs in both that it now forwards to another port, or
+                         to another group of ports */
 };
 
 /* A route leads from an endpoint in both fabrics to a LID of another endpoint.
@@ -48,7 +49,7 @@ struct diff {
     struct pairs nodes_gone, nodes_added; /* but for those of these hosts */
     struct pairs nodes_replaced;  /* another GUID */
     struct pairs nodes_changed;   /* they report other values: description,
-                                     ports, adaptive routing */
+                                     ports, how messages are spread */
     struct cables cables;         /* links; of a move, `stays` and `to` are
                                      ports of b, `from` of a */
     struct pairs retrained;       /* the same cable, another rate or another

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "ibquery/read/smp.h"
+#include "ibquery/spread.h"
 
 enum {
     MAX_PASSES = 8,
@@ -135,6 +136,15 @@ static int same_sm (struct mads *m, const struct steady_sm *before,
            && now.act_count - before->act_count == before->own;
 }
 
+static bool groups_differ (const struct fabric_node *a,
+                           const struct fabric_node *b)
+{
+    for (unsigned int lid = 0; lid <= a->lft_top; lid++)
+        if (spread_moved (a, lid, b, lid))
+            return true;
+    return false;
+}
+
 /* Values that the hash leaves out are compared as well: a lost NodeDescription
  * must not rename a host.
  */
@@ -143,7 +153,9 @@ static bool same (const struct fabric *a, const struct fabric *b)
     if (strcmp (a->hash, b->hash) != 0)
         return false;
     for (size_t i = 0; i < a->nnodes; i++)
-        if (strcmp (a->node[i].desc, b->node[i].desc) != 0)
+        if (strcmp (a->node[i].desc, b->node[i].desc) != 0
+            || spread_differs (&a->node[i].spread, &b->node[i].spread)
+            || groups_differ (&a->node[i], &b->node[i]))
             return false;
     for (size_t i = 0; i < a->nlinks; i++)
         if (a->link[i].width != b->link[i].width

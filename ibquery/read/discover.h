@@ -61,7 +61,8 @@ struct mads *device_open (const char *ca, int port,
  * The forwarding tables are followed to each LID of the hosts, from the local
  * port and from each host. Only the blocks of the tables that hold these LIDs
  * are requested. Between any two of the hosts, each path is the same as in the
- * whole fabric.
+ * whole fabric. Which service levels switches spread or drop is read, but not
+ * over which ports.
  *
  * A hint is any fabric that contains the hosts, however old. Only their LIDs
  * are taken from it, and verified: if one belongs to another host or has no
@@ -125,9 +126,11 @@ struct fabric *reach_read (struct mads *m, const char *source,
  * Every cable is followed once, and its far end must be the same: a switch by
  * GUID and port, an adapter by LID, rate and state. Ports without a cable must
  * still have none, and no switch may report a change that the subnet manager
- * has not seen. One block of each table is read, selected by `turn`: 0, 1, 2,
- * ... from poll to poll. Not detected: changes in other blocks while all cables
- * stayed, descriptions, the rates of switch links.
+ * has not seen. A switch that spreads messages must do so on the same service
+ * levels. One block of each table is read, selected by `turn`: 0, 1, 2, ... from
+ * poll to poll. Not detected: changes in other blocks while all cables stayed,
+ * descriptions, the rates of switch links, the ports of groups, SL-to-VL tables,
+ * and that a switch which spread no messages now does.
  *
  * Return 0 if no change is seen; 1 with a sentence in *why if there is one, or
  * a node does not answer; -1 with err if a limit of the engine is reached.

@@ -24,8 +24,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "ibquery/spread.h"
+#include "ibquery/read/groups.h"
 #include "ibquery/read/netdisc.h"
+#include "ibquery/spread.h"
 #include "util/alloc.h"
 #include "util/text.h"
 
@@ -38,6 +39,7 @@ void explore_clear (struct explore *e)
 
         for (unsigned int k = 0; k <= n->info.nports; k++)
             free (n->port[k].ahead);
+        groups_destroy (n->groups);
         free (n->port);
         free (n->lft);
         free (n->block);
@@ -238,9 +240,10 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
         return on_node_info (e, cookie, a->data, a->status, err);
     n = e->node[node];
     if (a->attr == ATTR_ADAPTIVE) {
-        if (a->data)
+        if (a->data) {
             n->spread = spread_decode (a->data);
-        else if (a->status == STATUS_NO_ATTR)
+            n->max_groups = spread_max_groups (a->data, &n->masks);
+        } else if (a->status == STATUS_NO_ATTR)
             n->spread.known = true; /* it has no adaptive routing */
         return 0;
     }
@@ -524,7 +527,7 @@ static void ask_adapter (struct explore *e, uint32_t node, unsigned int num)
     ask_port (e, node, back->ahead, num);
 }
 
-/* Ask for what the library has left out, and for the tables. */
+/* Queue requests for what the library has left out, and for the tables. */
 static int complete (struct explore *e, struct error *err)
 {
     for (uint32_t i = 0; i < e->nnodes; i++) {
@@ -538,7 +541,7 @@ static int complete (struct explore *e, struct error *err)
             } else if (!explored_is_switch (n) && n->port[k].guid != 0)
                 ask_adapter (e, i, k);
     }
-    return explore_run (e, err);
+    return 0;
 }
 
 int explore_all (struct explore *e, struct error *err)
@@ -547,12 +550,15 @@ int explore_all (struct explore *e, struct error *err)
     bool no_tables = e->no_tables;
 
     mads_netdisc (e->mads, take_netdisc, &t);
-    if (t.sound)
-        return complete (e, err);
-    explore_clear (e);
-    e->no_tables = no_tables;
-    ask (e, 0, &e->self, ATTR_NODE_INFO, 0, 0);
-    return explore_run (e, err);
+    if (t.sound) {
+        if (complete (e, err) < 0)
+            return -1;
+    } else {
+        explore_clear (e);
+        e->no_tables = no_tables;
+        ask (e, 0, &e->self, ATTR_NODE_INFO, 0, 0);
+    }
+    return explore_run (e, err) < 0 ? -1 : groups_read (e, err);
 }
 
 int explore_start (struct explore *e, struct error *err)
@@ -613,6 +619,7 @@ static int put_port (struct fabric *f, uint32_t node,
     if (cap_mask (n, num) & CAP_LRTL && p->info.lrtl <= FABRIC_MAX_LRTL)
         to->lrtl = p->info.lrtl;
     to->state = p->info.state <= PORT_ACTIVE ? p->info.state : PORT_UNKNOWN;
+    to->dropped = p->dropped;
     return explored_is_switch (n)
                ? 0
                : fabric_set_port (f, node, num, p->guid, p->info.lid,
@@ -683,6 +690,30 @@ static int put_cables (struct fabric *f, uint32_t node,
     return 0;
 }
 
+/* Put the groups of all switches; warn if some are not known. */
+static void put_groups (struct fabric *f, const struct explore *e)
+{
+    const struct explored_node *first = NULL;
+    struct error why, other;
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < e->nnodes; i++) {
+        const struct explored_node *n = e->node[i];
+        uint32_t node = fabric_find_node (f, n->info.guid);
+
+        if (node == FABRIC_NONE
+            || groups_put (f, node, n, first ? &other : &why) == 0)
+            continue;
+        unknown++;
+        first = first ? first : n;
+    }
+    if (first)
+        fabric_warn (f, "the ports over which messages are spread are not "
+                        "known of %s: %s (%016" PRIx64 "): %.100s",
+                     COUNTED (unknown, "switch"), first->desc,
+                     first->info.guid, why.text);
+}
+
 struct fabric *explore_fabric (const struct explore *e, const char *source,
                                struct error *err)
 {
@@ -711,6 +742,7 @@ struct fabric *explore_fabric (const struct explore *e, const char *source,
                            : put_node (f, node, e, n, err)) < 0)
                 goto error;
         }
+    put_groups (f, e);
     if (fabric_finish (f, err) == 0)
         return f;
 error:

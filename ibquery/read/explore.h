@@ -40,6 +40,7 @@ struct explored_port {
     uint8_t far_port;
     bool asked, known;     /* PortInfo was requested; received */
     bool used;             /* with `part`: it belongs to it */
+    uint16_t dropped;      /* as in struct fabric_port */
 };
 
 struct explored_node {
@@ -50,7 +51,10 @@ struct explored_node {
     struct mads_to to;
     struct explored_port *port; /* [info.nports + 1], by number */
     enum explore_state table;   /* SwitchInfo */
-    struct fabric_spread spread; /* requested with SwitchInfo */
+    struct fabric_spread spread; /* requested with SwitchInfo; no groups */
+    unsigned int max_groups;    /* that it can have, and how many masks each */
+    unsigned int masks;         /* of them has */
+    struct explored_groups *groups; /* groups.c's */
     uint8_t *lft;               /* of a switch, in whole blocks */
     enum explore_state *block;  /* of each block */
     bool used;                  /* with `part`: it belongs to it */

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/read/groups.h"
 #include "ibquery/read/smp.h"
+#include "ibquery/spread.h"
 #include "util/alloc.h"
 #include "util/rates.h"
 
@@ -45,6 +47,24 @@ static bool same_rate (const struct rates *a, const struct rates *b)
            && (!a->speeds || a->speeds == b->speeds);
 }
 
+/* A block of the table of groups; LIDs without a route are left out. */
+static bool same_groups (const struct fabric_node *n, unsigned int lid,
+                         const uint8_t *data)
+{
+    for (int i = 0; i < GROUPS_BLOCK && lid <= n->lft_top; i++, lid++) {
+        const struct spread_entry *was = &n->spread.entry[lid];
+        struct spread_entry is = groups_entry (data + i * GROUPS_ENTRY);
+
+        if (is.state == SPREAD_STATIC)
+            is.group = 0;
+        if (n->lft[lid] != LFT_NO_ROUTE
+            && (is.state != was->state || is.port != was->port
+                || is.group != was->group))
+            return false;
+    }
+    return true;
+}
+
 /* Whether the answer agrees with the snapshot. */
 static bool agrees (const struct fabric *f, const struct look_question *q,
                     const uint8_t *data)
@@ -56,6 +76,7 @@ static bool agrees (const struct fabric *f, const struct look_question *q,
     const struct port_attr port = attr_port (data);
     const struct switch_attr sw = attr_switch (data);
     unsigned int left = n->lft_top + 1 - q->mod * LFT_BLOCK;
+    struct fabric_spread spread;
     struct port_rates rates;
 
     switch (q->attr) {
@@ -67,6 +88,12 @@ static bool agrees (const struct fabric *f, const struct look_question *q,
     case ATTR_LFT:
         return memcmp (data, n->lft + q->mod * LFT_BLOCK,
                        left < LFT_BLOCK ? left : LFT_BLOCK) == 0;
+    case ATTR_ADAPTIVE:
+        spread = spread_decode (data);
+        spread.private_lfts = n->spread.private_lfts;
+        return !spread_differs (&spread, &n->spread);
+    case ATTR_AR_LFT:
+        return same_groups (n, q->mod * GROUPS_BLOCK, data);
     default: /* PortInfo, of an adapter or where there is no cable */
         if (p->link == FABRIC_NONE)
             return port.phys_state != PHYS_LINK_UP;
@@ -144,6 +171,12 @@ static void ask_switch (struct fabric_look *l, uint32_t node, uint64_t turn)
     if (n->lft)
         add (l, to, ATTR_LFT, (uint32_t)((turn + node) % blocks), node,
              FABRIC_NONE);
+    if (spread_is_on (&n->spread))
+        add (l, to, ATTR_ADAPTIVE, 0, node, FABRIC_NONE);
+    if (n->spread.entry)
+        add (l, to, ATTR_AR_LFT,
+             (turn + node) % (n->lft_top / GROUPS_BLOCK + 1U), node,
+             FABRIC_NONE);
     for (unsigned int num = 1; num <= n->nports; num++) {
         uint32_t port = n->first_port + num - 1, link = l->f->port[port].link;
 
@@ -207,7 +240,7 @@ int look_changed (struct mads *m, const struct fabric *f, uint64_t turn,
         .first = xcalloc (f->nnodes, sizeof (*l.first)),
         .asked = xcalloc (f->nlinks, sizeof (*l.asked)),
         .queue = xarray (f->nnodes, sizeof (*l.queue)),
-        .question = xarray (2 * f->nnodes + f->nlinks + f->nports,
+        .question = xarray (4 * f->nnodes + f->nlinks + f->nports,
                             sizeof (*l.question)),
     };
     int rc = look (&l, turn, err);

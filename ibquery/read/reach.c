@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "ibquery/read/explore.h"
+#include "ibquery/read/groups.h"
 #include "util/alloc.h"
 
 struct reach {
@@ -204,6 +205,8 @@ static int try_lids (struct reach *r, struct error *err)
         if (rc < 0 || follow_all (r, err) < 0 || explore_run (e, err) < 0)
             return -1;
     } while (r->asked);
+    if (groups_read (e, err) < 0)
+        return -1;
     if (!(f = explore_fabric (e, r->source, err)))
         return -1;
     r->entry = xcalloc (e->nnodes, sizeof (*r->entry));

@@ -42,7 +42,12 @@ enum attr {
     ATTR_PORT_INFO = 0x0015, /* modifier: port */
     ATTR_LFT = 0x0019,       /* modifier: block of LFT_BLOCK entries */
     ATTR_SM_INFO = 0x0020,
+    ATTR_SL_TO_VL = 0x0017,  /* modifier: input port << 8 | output port */
     ATTR_ADAPTIVE = 0xff20,  /* NVIDIA's: AdaptiveRoutingInfo */
+    ATTR_AR_GROUPS = 0xff21,
+    ATTR_AR_LFT = 0xff23,
+    ATTR_PRIVATE_INFO = 0xff10,
+    ATTR_PRIVATE_MAP = 0xff14,
 };
 
 enum {

@@ -113,6 +113,22 @@ static uint32_t far_port (const struct fabric *f, uint32_t port)
     return l->a == port ? l->b : l->a;
 }
 
+/* What a switch tells of how it spreads messages, as it would be read. */
+static void set_spread (struct agents_node *n, const struct fabric_spread *s)
+{
+    n->ar.known = s->known;
+    n->ar.enabled = (s->ud | s->rc) != 0;
+    n->ar.by_sl = true;
+    n->ar.sl_mask = s->ud | s->rc;
+    if (n->ar.enabled)
+        n->ar.off = (s->ud ? 0 : 1) | (s->rc ? 0 : 2);
+    n->ar.group_cap = 512;
+    n->ar.recovery = s->recovery;
+    n->ar.hash = s->hashed != 0;
+    n->ar.hash_mask = s->hashed;
+    n->private.mode = n->private.table[1] = s->private_lfts;
+}
+
 /* What is as new: all of a fabric's nodes and ports. */
 static int populate (const struct fabric *f, struct agents_node **node,
                      struct agents_port **port)
@@ -131,6 +147,7 @@ static int populate (const struct fabric *f, struct agents_node **node,
         (*node)[i].perf.caps = PERF_EXTENDED | PERF_XMIT_WAIT;
         (*node)[i].perf.caps2 = PERF2_EXTENDED_ERRORS;
         (*node)[i].lft_top = f->node[i].lft_top;
+        set_spread (&(*node)[i], &f->node[i].spread);
     }
     for (size_t i = 0; i < f->nports; i++) {
         bool cabled = f->port[i].link != FABRIC_NONE;
@@ -140,6 +157,7 @@ static int populate (const struct fabric *f, struct agents_node **node,
             (*port)[i].state = f->port[i].state;
         (*port)[i].phys = cabled ? PHYS_LINK_UP : PHYS_POLLING;
         (*port)[i].lrtl = f->port[i].lrtl;
+        (*port)[i].drops = f->port[i].dropped;
         if (cabled)
             set_rate (&(*port)[i], &f->link[f->port[i].link]);
     }
@@ -565,9 +583,97 @@ static unsigned int ar_info (const struct agents *a,
 
     if (!is_switch (a, r->node) || !s->ar.known)
         return STATUS_UNSUPPORTED;
-    put_word (data, s->ar.enabled | (s->ar.by_sl ? 3U << 27 : 0));
+    put_word (data, s->ar.enabled | (s->ar.by_sl ? 3U << 27 : 0)
+                        | (s->ar.recovery ? 3U << 3 : 0)
+                        | (s->ar.off ? 1U << 29 : 0)
+                        | (uint32_t)s->ar.masks << 8);
     put_word (data + 4, s->ar.group_cap & 0xfff);
     put_word (data + 8, (uint32_t)s->ar.sl_mask << 16);
+    put_word (data + 12, s->ar.off);
+    put_word (data + 20, s->ar.hash ? 1U << 31 | 1U << 15 : 0);
+    put_word (data + 24, s->ar.hash_mask);
+    return 0;
+}
+
+/* The table of groups that the fabric's switch has. */
+static unsigned int ar_lft (const struct agents *a,
+                            const struct agents_request *r, uint8_t *data)
+{
+    const struct fabric_node *n = &a->f->node[r->node];
+    const struct spread_entry *e = n->spread.entry;
+
+    if (!e)
+        return STATUS_UNSUPPORTED;
+    for (unsigned int i = 0; i < 16; i++) {
+        unsigned int lid = r->modifier * 16 + i;
+
+        put_word (data + 4 * i,
+                  lid > n->lft_top ? 0
+                                   : (uint32_t)e[lid].state << 30
+                                         | (uint32_t)e[lid].port << 16
+                                         | e[lid].group);
+    }
+    return 0;
+}
+
+/* Of several masks of a group, each has every so manieth port. */
+static unsigned int ar_groups (const struct agents *a,
+                               const struct agents_request *r, uint8_t *data)
+{
+    const struct fabric_spread *s = &a->f->node[r->node].spread;
+    unsigned int masks = a->node[r->node].ar.masks + 1U;
+
+    if (!s->entry)
+        return STATUS_UNSUPPORTED;
+    for (unsigned int i = 0; i < 2; i++) {
+        unsigned int mask = 2 * r->modifier + i, group = mask / masks;
+
+        for (unsigned int p = 0; group < s->ngroups && p < 256; p++)
+            if (s->group[group].port[p / 64] >> p % 64 & 1
+                && p % masks == mask % masks)
+                data[32 * i + 31 - p / 8] |= 1 << p % 8;
+    }
+    return 0;
+}
+
+static unsigned int private_info (const struct agents *a,
+                                  const struct agents_request *r,
+                                  uint8_t *data)
+{
+    if (!is_switch (a, r->node))
+        return STATUS_UNSUPPORTED;
+    data[1] = 4;
+    data[2] = 1;
+    data[3] = a->node[r->node].private.mode;
+    return 0;
+}
+
+static unsigned int private_map (const struct agents *a,
+                                 const struct agents_request *r, uint8_t *data)
+{
+    if (!is_switch (a, r->node) || a->node[r->node].private.mode == 0)
+        return STATUS_UNSUPPORTED;
+    if (r->modifier > a->f->node[r->node].nports / 4U)
+        return STATUS_INVALID;
+    for (unsigned int k = 0; k < 4; k++)
+        memcpy (data + 16 * k, a->node[r->node].private.table, 16);
+    return 0;
+}
+
+/* Other levels go to VL 0. An adapter has one table for each port. */
+static unsigned int sl_to_vl (const struct agents *a,
+                              const struct agents_request *r, uint8_t *data)
+{
+    const struct fabric_node *n = &a->f->node[r->node];
+    unsigned int out = r->modifier & 0xff, in = r->modifier >> 8;
+
+    if (!is_switch (a, r->node))
+        out = r->port;
+    if (out == 0 || out > n->nports || in > n->nports)
+        return STATUS_INVALID;
+    for (unsigned int level = 0; level < 16; level++)
+        if (a->p[n->first_port + out - 1].drops >> level & 1)
+            data[level / 2] |= level % 2 ? 0x0f : 0xf0;
     return 0;
 }
 
@@ -636,7 +742,12 @@ static const struct {
     { MADS_DIRECTED, IB_ATTR_PORT_INFO, port_info },
     { MADS_DIRECTED, IB_ATTR_LINEARFORWTBL, lft_block },
     { MADS_DIRECTED, IB_ATTR_SMINFO, sm_info },
+    { MADS_DIRECTED, AGENTS_SL_TO_VL, sl_to_vl },
+    { MADS_DIRECTED, AGENTS_PRIVATE_INFO, private_info },
+    { MADS_DIRECTED, AGENTS_PRIVATE_MAP, private_map },
     { MADS_DIRECTED, AGENTS_AR_INFO, ar_info },
+    { MADS_DIRECTED, AGENTS_AR_GROUPS, ar_groups },
+    { MADS_DIRECTED, AGENTS_AR_LFT, ar_lft },
     { MADS_DIRECTED, IB_ATTR_MLNX_EXT_PORT_INFO, vendor_port_info },
     { MADS_DIRECTED, IB_ATTR_PORT_INFO_EXT, extended_port_info },
     { MADS_PERF, CLASS_PORT_INFO, perf_class },

@@ -4,9 +4,10 @@
  * ports. For the half-broken states that no simulator shows.
  *
  * Answered: NodeInfo, NodeDescription, SwitchInfo, PortInfo, LinearForwarding-
- * Table, SMInfo and the vendor's AdaptiveRoutingInfo as SMPs, by directed route
- * or by LID, and PortInfoExtended's FEC mode, where a node has it; ClassPort-
- * Info, PortCounters and PortCountersExtended as GMPs by LID. A route is
+ * Table, SMInfo, SLtoVLMappingTable and, of the vendor's, AdaptiveRoutingInfo
+ * with the table of groups and the groups, PrivateLFTInfo and PortSLToPrivate-
+ * LFTMap as SMPs, by directed route or by LID, and PortInfoExtended's FEC mode,
+ * where a node has it; ClassPortInfo, PortCounters and PortCountersExtended as GMPs by LID. A route is
  * followed port by port and leads only over ports that are at least Init; a
  * LID by the switches' tables, over ports that are Active.
  *
@@ -28,7 +29,14 @@
 #include "ibquery/read/mads.h"
 #include "util/rng.h"
 
-enum { AGENTS_AR_INFO = 0xff20 };
+enum {
+    AGENTS_SL_TO_VL = 0x17,
+    AGENTS_PRIVATE_INFO = 0xff10,
+    AGENTS_PRIVATE_MAP = 0xff14,
+    AGENTS_AR_INFO = 0xff20,
+    AGENTS_AR_GROUPS = 0xff21,
+    AGENTS_AR_LFT = 0xff23,
+};
 
 /* Of PortCounters and PortCountersExtended, which see the same ones; the
  * former stop at their largest value.
@@ -67,6 +75,8 @@ struct agents_port {
     bool fdr10;          /* the vendor's ExtendedPortInfo says so */
     uint16_t fec;        /* FECModeActive */
     uint32_t lrtl;       /* LinkRoundTripLatency: the fabric's */
+    uint16_t drops;      /* levels that each SL-to-VL table of it maps to VL 15:
+                            the fabric's */
     uint64_t count[AGENTS_COUNTERS];
 };
 
@@ -79,9 +89,15 @@ struct agents_node {
     uint16_t lft_top;    /* switch: LinearFDBTop */
     bool changed;        /* switch: PortStateChange */
     struct {
-        bool known, enabled, by_sl;
-        uint16_t group_cap, sl_mask;
-    } ar;                /* switch: AdaptiveRoutingInfo; none */
+        bool known, enabled, by_sl, recovery, hash;
+        uint16_t group_cap, sl_mask, hash_mask;
+        uint8_t off;     /* transports, as bits: 1 UD, 2 RC */
+        uint8_t masks;   /* of a group, one less */
+    } ar;                /* switch: AdaptiveRoutingInfo; the fabric's */
+    struct {
+        uint8_t mode;    /* 0: off */
+        uint8_t table[16]; /* by service level, of every port */
+    } private;           /* switch: the first table, or the second on level 1 */
     bool extended_info;  /* it has PortInfoExtended; not so */
     bool no_lrtl;        /* LinkRoundTripLatency is not valid; it is */
     struct {

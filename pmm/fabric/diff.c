@@ -14,6 +14,7 @@
 
 #include "ibquery/compare/diff.h"
 #include "ibquery/snapshot.h"
+#include "ibquery/spread.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -133,18 +134,37 @@ static void put_link (const struct fabric *f, uint32_t link, FILE *fp)
     put_port (" - ", f, f->link[link].b, fp);
 }
 
+/* ", hashed on SL 0-15, was none" if it was. */
+static void put_levels (const char *what, uint16_t was, uint16_t is, FILE *fp)
+{
+    char now[SPREAD_TEXT], then[SPREAD_TEXT];
+
+    if (was != is)
+        fprintf (fp, ", %s on SL %s, was %s", what, spread_levels (is, now),
+                 spread_levels (was, then));
+}
+
 static void put_changed (const struct fabric_node *was,
                          const struct fabric_node *is, FILE *fp)
 {
+    const struct fabric_spread *a = &was->spread, *b = &is->spread;
+
     if (strcmp (was->desc, is->desc) != 0)
         fprintf (fp, ", was %s", was->desc);
     if (was->nports != is->nports)
         fprintf (fp, ", %s, had %u", COUNTED (is->nports, "port"), was->nports);
-    if (was->spread.ud != is->spread.ud
-        || was->spread.rc != is->spread.rc)
-        fprintf (fp, ", adaptive routing on SLs 0x%04x, was on 0x%04x",
-                 is->spread.ud | is->spread.rc,
-                 was->spread.ud | was->spread.rc);
+    if (!spread_differs (a, b))
+        return;
+    put_levels ("adaptive", a->ud | a->rc, b->ud | b->rc, fp);
+    if ((a->ud | a->rc) == (b->ud | b->rc)) {
+        put_levels ("adaptive for UD", a->ud, b->ud, fp);
+        put_levels ("adaptive for RC", a->rc, b->rc, fp);
+    }
+    put_levels ("hashed", a->hashed, b->hashed, fp);
+    if (a->recovery != b->recovery)
+        fprintf (fp, ", fast recovery %s", b->recovery ? "on" : "off");
+    if (a->private_lfts != b->private_lfts)
+        fprintf (fp, ", private LFTs %s", b->private_lfts ? "on" : "off");
 }
 
 static void put_item (const struct diff *d, const struct diff_kind *k,

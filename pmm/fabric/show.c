@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "ibquery/spread.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -43,6 +44,7 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
     for (size_t i = 0; i < 3; i++)
         json_put (end, sets[i].name,
                   json_string (rates_format (sets[i].rates, text)));
+    json_put (end, "drops", json_integer (f->port[port].dropped));
     return end;
 }
 
@@ -53,8 +55,12 @@ static json_t *switch_json (const struct fabric_node *n)
     return json_pack ("{s:o, s:s, s:o, s:i, s:o}", "guid", guid_json (n->guid),
                       "name", n->desc, "system", guid_json (n->system),
                       "level", n->level, "adaptive",
-                      a->known ? json_pack ("{s:i, s:i}", "ud", a->ud, "rc",
-                                            a->rc)
+                      a->known ? json_pack (
+                          "{s:i, s:i, s:i, s:b, s:b, s:o}", "ud", a->ud, "rc",
+                          a->rc, "hashed", a->hashed, "fast_recovery",
+                          a->recovery, "private_lfts", a->private_lfts,
+                          "groups", a->entry ? json_integer (a->ngroups)
+                                             : json_null ())
                                : json_null ());
 }
 
@@ -87,20 +93,50 @@ static json_t *fabric_json (const struct fabric *f)
                       warnings);
 }
 
-static void write_text (const struct fabric *f, FILE *fp)
+/* "adaptive: 20 of 20 switches, SL 0-15; hashed: 20, SL 0-15", if any has
+ * reported it.
+ */
+static void write_spread (const struct fabric *f, size_t switches, FILE *fp)
 {
-    size_t switches = 0, told = 0, on = 0;
-    size_t *count = xcalloc (f->nclasses, sizeof (*count));
-    uint16_t levels = 0; /* with adaptive routing on any switch */
+    size_t told = 0, adaptive = 0, hashed = 0, recovery = 0, private = 0;
+    uint16_t ud = 0, rc = 0, by_hash = 0; /* levels on any switch */
+    char text[SPREAD_TEXT];
 
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_spread *a = &f->node[i].spread;
 
-        switches += f->node[i].type == NODE_SWITCH;
         told += a->known;
-        on += (a->ud | a->rc) != 0;
-        levels |= a->ud | a->rc;
+        adaptive += (a->ud | a->rc) != 0;
+        hashed += a->hashed != 0;
+        recovery += a->recovery;
+        private += a->private_lfts;
+        ud |= a->ud;
+        rc |= a->rc;
+        by_hash |= a->hashed;
     }
+    if (told == 0)
+        return;
+    fprintf (fp, "adaptive: %zu of %s, SL %s%s; hashed: %zu, SL %s", adaptive,
+             COUNTED (switches, "switch"), spread_levels (ud | rc, text),
+             ud == rc ? "" : ud == 0 ? " (RC only)" : rc == 0 ? " (UD only)"
+                                                            : " (UD or RC)",
+             hashed, spread_levels (by_hash, (char[SPREAD_TEXT]){ 0 }));
+    if (recovery > 0)
+        fprintf (fp, "; fast recovery: %zu", recovery);
+    if (private > 0)
+        fprintf (fp, "; private LFTs: %zu", private);
+    if (told < switches)
+        fprintf (fp, "; not known: %zu", switches - told);
+    fputc ('\n', fp);
+}
+
+static void write_text (const struct fabric *f, FILE *fp)
+{
+    size_t *count = xcalloc (f->nclasses, sizeof (*count));
+    size_t switches = 0;
+
+    for (size_t i = 0; i < f->nnodes; i++)
+        switches += f->node[i].type == NODE_SWITCH;
     for (size_t i = 0; i < f->nlinks; i++)
         count[f->link[i].class_id]++;
     fprintf (fp, "fabric %s\n", f->hash);
@@ -122,10 +158,7 @@ static void write_text (const struct fabric *f, FILE *fp)
              COUNTED (f->nlinks, "cable"));
     for (size_t i = 0; i < f->nclasses; i++)
         fprintf (fp, "%8zu  %s\n", count[i], f->class_name[i]);
-    if (told > 0)
-        fprintf (fp, "adaptive routing: on at %s (service levels 0x%04x), off "
-                     "at %zu, not known of %zu\n",
-                 COUNTED (on, "switch"), levels, told - on, switches - told);
+    write_spread (f, switches, fp);
     for (size_t i = 0; i < f->nwarnings; i++)
         fprintf (fp, "warning: %s\n", f->warning[i]);
     free (count);
