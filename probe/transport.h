@@ -18,7 +18,7 @@
  *
  * One rail serves all LIDs of a port, each with its own path. A timed message
  * names the LIDs that it uses, and its answer returns by the same. All other
- * messages use the first LIDs. A message may have a pad after it: bytes that
+ * messages use the first LIDs and flow 0. A message may have a pad after it: bytes that
  * keep the wire busy, as the bytes of a user's message do, and that are not
  * delivered.
  */
@@ -37,6 +37,7 @@ enum {
     TRANSPORT_ADDRESS_MAX = 48, /* bytes of an address */
     TRANSPORT_RAILS_MAX = 16,
     TRANSPORT_LMC_MAX = 7,
+    TRANSPORT_FLOWS_MAX = 64,
 };
 
 /* What an endpoint publishes: its port in the fabric, and an address that only
@@ -55,10 +56,14 @@ struct transport_address {
     uint64_t subnet;  /* its prefix, from data; 0: not known, or Ethernet */
 };
 
-/* A way between a rail and a peer: the LIDs it uses, counted from the first. */
+/* A way between a rail and a peer: the LIDs it uses, counted from the first, and
+ * its flow. Each flow has queue pairs of its own at both ends, so that switches
+ * that spread messages may send it over other cables than another flow.
+ */
 struct transport_way {
     uint8_t own;
     uint8_t other;
+    uint8_t flow;
 };
 
 struct packet {

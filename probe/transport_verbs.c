@@ -2,8 +2,9 @@
 /* Transport over verbs: InfiniBand and RoCE, UD or RC.
  *
  * Notes: a rail is a port (verbs_device) with its completion queues and queue
- * pairs. One UD queue pair carries everything; if the service is RC, timed
- * messages have a queue pair per peer and LIDs instead. If a port cannot be
+ * pairs. One UD queue pair carries everything; but timed messages have a UD queue
+ * pair per flow from flow 1 on, or, if the service is RC, a queue pair per peer,
+ * LIDs and flow. If a port cannot be
  * opened, or fails later, the others are still used. If a way to a peer cannot
  * be made (no route, no neighbour), messages sent there are lost; the first
  * such failure is kept as the rail's trouble.
@@ -22,9 +23,9 @@
  * stamp with another clock than the one that can be read: if the first stamp
  * shows this, neither clock is used.
  *
- * Two RC queue pairs are connected by messages over UD. Each side sends its
- * queue pair's number and asks again until the other side is connected to that.
- * So neither side sends a message that the other's adapter would drop, which
+ * Two RC queue pairs are connected by messages over UD, and those of a UD flow
+ * get to know each other. Each side sends its queue pair's number and asks again
+ * until the other side is connected to that, or knows it. So neither side sends a message that the other's adapter would drop, which
  * would be repeated only after a time-out. First packet sequence numbers depend
  * on the run's key, so packets of earlier runs do not match. What an RC queue
  * pair repeats arrives too late for its ping: losses are seen, as over UD.
@@ -59,9 +60,10 @@
 enum {
     UD_RECEIVES = 2048, /* so many answers may arrive at once */
     UD_SENDS = 256,
+    FLOW_DEPTH = 64, /* of a UD flow's queue pair */
     RC_DEPTH = 8,
-    RC_CQ_DEPTH = 8192, /* limits the number of RC queue pairs: all that they
-                           have posted may complete at once */
+    CQ_DEPTH = 8192, /* limits the number of queue pairs: all that they have
+                        posted may complete at once */
     SIGNAL_PARTS = 2,
     INLINE_WANTED = VERBS_HEADER + 64, /* a ping of the usual size */
     WIRE_SIZE = 8,
@@ -104,22 +106,27 @@ struct queue {
     uint32_t inline_max;      /* bytes */
     uint32_t sent, done;      /* sends posted; completed */
     uint32_t peer;            /* RC: at the other end */
-    struct transport_way way; /* RC: way of the connection */
-    bool connected;           /* RC: ready to receive and send */
-    bool ready;               /* RC: the other end is, too */
+    struct transport_way way; /* RC: way of the connection; UD: its flow */
     bool broken;              /* an error occurred */
     enum ibv_wc_status why;   /* the first error; the rest is flushed */
 };
 
 struct way { /* from a rail to a peer */
     struct transport_way by;
-    struct ibv_ah *ah;    /* NULL: not made yet, or failed */
+    /* those of flow 0 have the address handles for their LIDs; they are NULL if
+     * not made yet, or failed
+     */
+    struct ibv_ah *ah;
     struct ibv_ah *timed; /* on the pings' service level, if it differs from
-                             the site's; as ah */
+                             the site's */
     struct queue *rc;     /* NULL: none */
-    int64_t due_ns;       /* do not make the AH, or ask the other end for its RC
+    uint32_t qpn;         /* the other end's; UD: of all LIDs, by the first */
+    bool connected;       /* this end knows the other's queue pair; RC: is ready
+                             to receive and send */
+    bool ready;           /* the other end is, too */
+    int64_t due_ns;       /* do not make the AH, or ask the other end for its
                              queue pair, before this */
-    struct way *next;     /* with other LIDs */
+    struct way *next;     /* with other LIDs or of another flow */
 };
 
 struct verbs_rail {
@@ -129,9 +136,9 @@ struct verbs_rail {
     struct ibv_comp_channel *channel;
     struct ibv_cq *sends, *receives;
     struct ibv_cq_ex *stamped; /* the same as receives; NULL: no stamps */
-    struct queue *ud;
+    struct queue *ud[TRANSPORT_FLOWS_MAX]; /* by flow; NULL: not used yet */
     struct way **way;          /* [npeers] lists */
-    uint32_t nrc, rc_max;      /* RC queue pairs */
+    uint32_t room;             /* receives that may still be posted */
     uint32_t self;             /* peer */
     uint8_t sl;                /* of timed messages */
     uint32_t sequence;         /* of the last datagram */
@@ -203,7 +210,7 @@ static void note_trouble (struct verbs_rail *rail, uint32_t peer,
 
 /* A call failed with this errno, or, if it is 0, a work request with this
  * status. If it was of an RC queue pair, only one peer is lost: return 0. If of
- * the UD queue pair, all are: return -1 with err.
+ * a UD queue pair, all are: return -1 with err.
  */
 static int failed (struct verbs_rail *rail, struct queue *q, const char *what,
                    int code, enum ibv_wc_status status, struct error *err)
@@ -339,15 +346,32 @@ static struct queue *open_queue (struct verbs_rail *rail, enum ibv_qp_type type,
 
     q->receives = at_most (receives, limit);
     q->depth = at_most (depth, limit);
-    rc = create_qp (rail, q, type, err);
+    rc = q->receives > rail->room
+             ? error_world (err, "too many queue pairs")
+             : create_qp (rail, q, type, err);
     for (uint32_t i = 0; rc == 0 && i < q->receives; i++) {
         q->slot[i] = (struct slot){ q, q->memory + (size_t)i * VERBS_SLOT };
         rc = post_receive (rail, &q->slot[i], err);
     }
-    if (rc == 0)
+    if (rc == 0) {
+        rail->room -= q->receives;
         return q;
+    }
     close_queue (q);
     return NULL;
+}
+
+/* Let a UD queue pair send and receive. */
+static int start_ud (struct verbs_rail *rail, struct queue *q,
+                     struct error *err)
+{
+    struct ibv_qp_attr attr
+        = { .qp_state = IBV_QPS_RTR, .qkey = rail->all->qkey };
+
+    if (modify (rail, q, &attr, IBV_QP_QKEY, err) < 0)
+        return -1;
+    attr.qp_state = IBV_QPS_RTS;
+    return modify (rail, q, &attr, IBV_QP_SQ_PSN, err);
 }
 
 /* The first packet sequence number from one peer to another. Both sides compute
@@ -396,7 +420,6 @@ static int start_rc (struct verbs_rail *rail, struct queue *q, uint32_t qpn,
                     | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
                 err) < 0)
         return -1;
-    q->connected = true;
     return 0;
 }
 
@@ -437,8 +460,7 @@ static int open_rail (struct verbs_rail *rail,
     if (verbs_device_open (d, name, pads, site, err) < 0)
         return -1;
     receives = at_most (UD_RECEIVES, d->limits.max_cqe);
-    depth = at_most (rc ? RC_CQ_DEPTH : UD_RECEIVES, d->limits.max_cqe);
-    rail->rc_max = (depth - receives) / RC_DEPTH;
+    depth = rail->room = at_most (CQ_DEPTH, d->limits.max_cqe);
     if (!(rail->channel = ibv_create_comp_channel (d->context)))
         return verbs_device_failed (d, "no completion channel", errno, err);
     if (!(rail->receives = open_stamped (rail, depth)))
@@ -448,13 +470,14 @@ static int open_rail (struct verbs_rail *rail,
         rail->sends = ibv_create_cq (d->context, (int)depth, NULL, NULL, 0);
     if (!rail->sends)
         return verbs_device_failed (d, "no completion queue", errno, err);
-    if (!(rail->ud = open_queue (rail, IBV_QPT_UD, receives, UD_SENDS, err)))
+    if (!(rail->ud[0] = open_queue (rail, IBV_QPT_UD, receives, UD_SENDS,
+                                    err)))
         return -1;
     rail->sl = d->sl;
     rail->at = d->at;
     rail->at.rc = rc;
     rail->at.first = rail == rail->all->rail;
-    rail->at.qpn = rail->ud->qp->qp_num;
+    rail->at.qpn = rail->ud[0]->qp->qp_num;
     rail->at.gap_us = site->round_trip_us > 0 ? (uint32_t)site->round_trip_us
                       : d->software           ? GAP_SOFTWARE
                       : strcmp (site->polling, "event") ? GAP_BUSY
@@ -480,7 +503,8 @@ static void close_rail (struct verbs_rail *rail)
             free (way);
         }
     free (rail->way);
-    close_queue (rail->ud);
+    for (size_t i = 0; i < TRANSPORT_FLOWS_MAX; i++)
+        close_queue (rail->ud[i]);
     if (rail->receives)
         ibv_destroy_cq (rail->receives);
     if (rail->sends)
@@ -604,8 +628,6 @@ static int start_rail (struct verbs_rail *rail,
                        const struct transport_address *peer, size_t n,
                        struct error *err)
 {
-    struct ibv_qp_attr attr
-        = { .qp_state = IBV_QPS_RTR, .qkey = rail->all->qkey };
     size_t self = 0;
 
     while (self < n
@@ -618,10 +640,7 @@ static int start_rail (struct verbs_rail *rail,
                             rail->device.name);
     rail->self = (uint32_t)self;
     rail->way = xcalloc (n, sizeof (*rail->way));
-    if (modify (rail, rail->ud, &attr, IBV_QP_QKEY, err) < 0)
-        return -1;
-    attr.qp_state = IBV_QPS_RTS;
-    return modify (rail, rail->ud, &attr, IBV_QP_SQ_PSN, err);
+    return start_ud (rail, rail->ud[0], err);
 }
 
 /* A process always sleeps while it waits if Polling is event, or if it is auto
@@ -701,7 +720,7 @@ static struct way *find_way (struct verbs_rail *rail, uint32_t peer,
 
     if (by.own >> rail->at.lmc || by.other >> rail->all->at[peer].lmc)
         return NULL;
-    while (*way && ((*way)->by.own != by.own || (*way)->by.other != by.other))
+    while (*way && memcmp (&(*way)->by, &by, sizeof (by)) != 0)
         way = &(*way)->next;
     if (!*way) {
         *way = xcalloc (1, sizeof (**way));
@@ -732,48 +751,81 @@ static struct ibv_ah *find_ah (struct verbs_rail *rail, uint32_t peer,
     return NULL;
 }
 
-/* Return the RC queue pair of a way, or make it; NULL if that fails. */
-static struct queue *find_rc (struct verbs_rail *rail, uint32_t peer,
-                              struct way *way)
+/* The way whose queue pairs a way's timed messages use: over UD a flow has one
+ * for all LIDs. NULL as above.
+ */
+static struct way *find_pair (struct verbs_rail *rail, uint32_t peer,
+                              struct transport_way by)
 {
-    struct error why = { .text = "too many RC queue pairs" };
+    if (!rail->at.rc)
+        by.own = by.other = 0;
+    return find_way (rail, peer, by);
+}
 
-    if (way->rc)
-        return way->rc;
-    if (rail->nrc < rail->rc_max)
-        way->rc = open_queue (rail, IBV_QPT_RC, RC_DEPTH, RC_DEPTH, &why);
-    if (!way->rc) {
+/* This end's queue pair for the timed messages of such a way: find or make it;
+ * NULL if that fails.
+ */
+static struct queue *find_own (struct verbs_rail *rail, uint32_t peer,
+                               struct way *way)
+{
+    struct queue **q = rail->at.rc ? &way->rc : &rail->ud[way->by.flow];
+    struct error why;
+
+    if (*q)
+        return *q;
+    *q = rail->at.rc
+             ? open_queue (rail, IBV_QPT_RC, RC_DEPTH, RC_DEPTH, &why)
+             : open_queue (rail, IBV_QPT_UD, FLOW_DEPTH, FLOW_DEPTH, &why);
+    if (*q && !rail->at.rc && start_ud (rail, *q, &why) < 0) {
+        close_queue (*q);
+        *q = NULL;
+    }
+    if (!*q) {
         note_trouble (rail, peer, why.text);
         return NULL;
     }
-    way->rc->peer = peer;
-    way->rc->way = way->by;
-    rail->nrc++;
-    return way->rc;
+    (*q)->peer = peer;
+    (*q)->way = way->by;
+    return *q;
 }
 
-/* The queue pair for a message to a peer, and its address handle if it is UD.
- * NULL: there is no way, and the message is lost.
+/* A peer's UD queue pair of a flow; 0: not known. */
+static uint32_t find_qpn (struct verbs_rail *rail, uint32_t peer, uint8_t flow)
+{
+    return flow == 0
+               ? rail->all->at[peer].qpn
+               : find_way (rail, peer, (struct transport_way){ .flow = flow })
+                     ->qpn;
+}
+
+/* The queue pair for a message to a peer; if it is UD, its address handle and
+ * the peer's queue pair. NULL: there is no way, and the message is lost.
  */
 static struct queue *find_queue (struct verbs_rail *rail, uint32_t peer,
                                  const struct transport_timing *timing,
-                                 struct ibv_ah **ah)
+                                 struct ibv_ah **ah, uint32_t *qpn)
 {
-    struct transport_way by = { 0, 0 };
+    struct transport_way by = { 0, 0, 0 };
     struct way *way;
+    uint8_t flow;
 
     *ah = NULL;
+    *qpn = 0;
     if (timing)
         by = timing->answers ? timing->answers->way : timing->way;
+    flow = by.flow;
+    if (!timing || !rail->at.rc)
+        by.flow = 0;
     if (*lost (rail) || !(way = find_way (rail, peer, by)))
         return NULL;
     if (!timing || !rail->at.rc) {
-        *ah = find_ah (rail, peer, way, timing != NULL);
-        return *ah ? rail->ud : NULL;
+        *qpn = find_qpn (rail, peer, flow);
+        *ah = *qpn != 0 ? find_ah (rail, peer, way, timing != NULL) : NULL;
+        return *ah ? rail->ud[flow] : NULL;
     }
     if (way->rc && way->rc->broken)
         note_trouble (rail, peer, ibv_wc_status_str (way->rc->why));
-    return way->rc && way->rc->connected && !way->rc->broken ? way->rc : NULL;
+    return way->connected && !way->rc->broken ? way->rc : NULL;
 }
 
 /*
@@ -848,7 +900,8 @@ static int send_by (struct verbs_rail *rail, uint32_t peer,
                     struct error *err)
 {
     struct ibv_ah *ah;
-    struct queue *q = find_queue (rail, peer, timing, &ah);
+    uint32_t qpn;
+    struct queue *q = find_queue (rail, peer, timing, &ah, &qpn);
     struct verbs_header header = {
         .from = rail->self,
         .type = type,
@@ -883,7 +936,7 @@ static int send_by (struct verbs_rail *rail, uint32_t peer,
         wr.send_flags |= IBV_SEND_SIGNALED;
     if (ah) {
         wr.wr.ud.ah = ah;
-        wr.wr.ud.remote_qpn = rail->all->at[peer].qpn;
+        wr.wr.ud.remote_qpn = qpn;
         wr.wr.ud.remote_qkey = rail->all->qkey;
     }
     header.sequence = ++rail->sequence;
@@ -910,20 +963,21 @@ static int verbs_send (void *t, uint32_t rail, uint32_t peer,
 }
 
 /*
- * Connecting RC queue pairs
+ * Connecting queue pairs
  */
 
 static int say_wire (struct verbs_rail *rail, uint32_t peer,
-                     const struct queue *q, unsigned int flags,
-                     struct error *err)
+                     const struct way *way, const struct queue *own,
+                     unsigned int flags, struct error *err)
 {
     uint8_t buf[WIRE_SIZE];
 
-    wire_put (buf, q->qp->qp_num, 4);
-    buf[4] = (uint8_t)(flags | (q->connected ? VERBS_WIRE_READY : 0));
+    wire_put (buf, own->qp->qp_num, 4);
+    buf[4] = (uint8_t)(flags | (way->connected ? VERBS_WIRE_READY : 0)
+                       | way->by.flow * VERBS_WIRE_FLOW);
     buf[5] = rail->sl;
-    buf[6] = q->way.own;
-    buf[7] = q->way.other;
+    buf[6] = way->by.own;
+    buf[7] = way->by.other;
     return send_by (rail, peer, VERBS_WIRE, buf, sizeof (buf), 0, NULL, err);
 }
 
@@ -931,19 +985,24 @@ static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
                           struct transport_way by, struct error *err)
 {
     struct verbs_rail *r = &((struct verbs *)t)->rail[rail];
-    struct way *way = *lost (r) ? NULL : find_way (r, peer, by);
-    struct queue *q;
+    struct transport_way lids = { by.own, by.other, 0 };
+    struct way *way = *lost (r) ? NULL : find_way (r, peer, lids);
+    struct queue *own;
     int64_t now;
 
-    if (!way || !find_ah (r, peer, way, !r->at.rc) || !r->at.rc)
+    if (!way || !find_ah (r, peer, way, !r->at.rc)
+        || (!r->at.rc && by.flow == 0))
         return 1;
-    q = find_rc (r, peer, way);
-    if (!q || q->ready || q->broken)
+    way = find_pair (r, peer, by);
+    own = find_own (r, peer, way);
+    if (!own || way->ready || own->broken)
         return 1;
     if ((now = verbs_device_now_ns (&r->device)) < way->due_ns)
         return 0;
     try_later (r, way, now);
-    return say_wire (r, peer, q, VERBS_WIRE_ASKS, err) < 0 ? lose (r, err) : 0;
+    return say_wire (r, peer, way, own, VERBS_WIRE_ASKS, err) < 0
+               ? lose (r, err)
+               : 0;
 }
 
 /* Handle a datagram of type VERBS_WIRE. Return 0, or -1 with err. */
@@ -952,29 +1011,36 @@ static int take_wire (struct verbs_rail *rail, const struct packet *packet,
 {
     const uint8_t *data = packet->data;
     uint32_t peer = packet->peer;
+    uint8_t flow = data[4] / VERBS_WIRE_FLOW;
     struct way *way;
-    struct queue *q;
+    struct queue *own;
     struct error why;
     bool asks;
 
-    if (packet->len != WIRE_SIZE || data[5] > SL_MAX || !rail->at.rc)
+    if (packet->len != WIRE_SIZE || data[5] > SL_MAX
+        || (!rail->at.rc && flow == 0))
         return 0;
     /* its own LID is our other, and vice versa */
-    way = find_way (rail, peer, (struct transport_way){ data[7], data[6] });
-    if (!way || !(q = find_rc (rail, peer, way)))
+    way = find_pair (rail, peer,
+                     (struct transport_way){ data[7], data[6], flow });
+    if (!way || !(own = find_own (rail, peer, way)))
         return 0;
     /* the side that asks knows the service level; the other may not, yet */
     asks = data[4] & VERBS_WIRE_ASKS;
-    if (!q->connected && !q->broken
-        && start_rc (rail, q, (uint32_t)wire_get (data, 4),
-                     asks ? data[5] : rail->sl, &why)
-               < 0) {
-        q->broken = true;
-        note_trouble (rail, peer, why.text);
+    if (!way->connected && !own->broken) {
+        way->qpn = (uint32_t)wire_get (data, 4);
+        way->connected = !rail->at.rc
+                         || start_rc (rail, own, way->qpn,
+                                      asks ? data[5] : rail->sl, &why)
+                                == 0;
+        if (!way->connected) {
+            own->broken = true;
+            note_trouble (rail, peer, why.text);
+        }
     }
     if (data[4] & VERBS_WIRE_READY)
-        q->ready = q->connected;
-    return asks ? say_wire (rail, peer, q, 0, err) : 0;
+        way->ready = way->connected;
+    return asks ? say_wire (rail, peer, way, own, 0, err) : 0;
 }
 
 /*
@@ -1019,13 +1085,13 @@ static int poll_receive (struct verbs_rail *rail, struct ibv_wc *wc,
 /* Check a datagram: fill in the packet, or count it as dropped. Return its
  * type, or 0.
  */
-static int check (const struct verbs_rail *rail, const struct ibv_wc *wc,
+static int check (struct verbs_rail *rail, const struct ibv_wc *wc,
                   struct packet *packet)
 {
     struct verbs *v = rail->all;
     const struct slot *slot = (const struct slot *)(uintptr_t)wc->wr_id;
     const struct queue *q = slot->q;
-    bool ud = q == rail->ud;
+    bool ud = q->qp->qp_type == IBV_QPT_UD;
     size_t before = ud ? VERBS_GRH : 0;
     size_t len = wc->byte_len >= before ? wc->byte_len - before : 0;
     const uint8_t *p = slot->data + before;
@@ -1036,7 +1102,8 @@ static int check (const struct verbs_rail *rail, const struct ibv_wc *wc,
     unsigned int lids;
 
     if (!verbs_header_unpack (&h, p, len, v->key, v->npeers)
-        || (ud ? !verbs_is_from (&origin, &v->at[h.from])
+        || (ud ? !verbs_is_from (&origin, &v->at[h.from],
+                                 find_qpn (rail, h.from, q->way.flow))
                : h.from != q->peer)) {
         v->handle.counts.foreign++;
         return 0;
@@ -1049,7 +1116,8 @@ static int check (const struct verbs_rail *rail, const struct ibv_wc *wc,
     packet->peer = h.from;
     /* over UD only its sender's LID is known */
     lids = 1U << v->at[h.from].lmc;
-    packet->way = ud ? (struct transport_way){ .other = wc->slid & (lids - 1) }
+    packet->way = ud ? (struct transport_way){ .other = wc->slid & (lids - 1),
+                                               .flow = q->way.flow }
                      : q->way;
     packet->len = len - VERBS_HEADER - h.pad;
     memcpy (packet->data, p + VERBS_HEADER, packet->len);

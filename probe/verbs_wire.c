@@ -243,9 +243,9 @@ bool verbs_grh_is_from (const uint8_t grh[VERBS_GRH],
 }
 
 bool verbs_is_from (const struct verbs_origin *origin,
-                    const struct verbs_address *at)
+                    const struct verbs_address *at, uint32_t qpn)
 {
-    if (origin->qpn != at->qpn)
+    if (origin->qpn != qpn)
         return false;
     if (at->global && origin->grh)
         return verbs_grh_is_from (origin->grh, at->gid);

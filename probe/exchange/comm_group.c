@@ -929,7 +929,7 @@ static int comm_tell (void *vc, struct comm_blob *blob, struct error *err)
 static int make_ready (struct comm_group *c, uint32_t m, struct error *err)
 {
     int64_t until = group_now (c->g) + group_dead_ns (c->g);
-    struct transport_way way = { 0, 0 };
+    struct transport_way way = { 0, 0, 0 };
 
     if (c->ready[m])
         return 0;

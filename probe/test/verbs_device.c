@@ -38,7 +38,7 @@ static void test_route (void)
         .traffic_class = 96,
     };
     struct verbs_address to = { .lid = 17 };
-    struct transport_way way = { 0, 0 };
+    struct transport_way way = { 0, 0, 0 };
     struct ibv_ah_attr attr;
 
     memcpy (to.gid, gid, VERBS_GID);
@@ -52,7 +52,7 @@ static void test_route (void)
     ok (attr.dlid == 23 && attr.src_path_bits == 1,
         "... by another of its LIDs, from another of ours");
     to.lid = 17;
-    way = (struct transport_way){ 0, 0 };
+    way = (struct transport_way){ 0, 0, 0 };
     to.global = true;
     verbs_device_route (&d, &to, way, 5, &attr);
     ok (attr.is_global && attr.dlid == 17

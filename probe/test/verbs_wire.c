@@ -365,7 +365,7 @@ static void test_origin (void)
         memcpy (at.gid, global, VERBS_GID);
         if (origins[i].gid)
             memcpy (grh + 8, origins[i].gid, VERBS_GID);
-        ok (verbs_is_from (&origin, &at) == origins[i].good, "%s: %s",
+        ok (verbs_is_from (&origin, &at, at.qpn) == origins[i].good, "%s: %s",
             origins[i].what, origins[i].good ? "believed" : "foreign");
     }
 }
@@ -381,7 +381,7 @@ static void test_lids (void)
     for (uint16_t lid = 10; lid < 30; lid++) {
         struct verbs_origin origin = { 5, lid, NULL };
 
-        believed += verbs_is_from (&origin, &at) << (lid - 10);
+        believed += verbs_is_from (&origin, &at, at.qpn) << (lid - 10);
     }
     ok (believed == 0xf << 6, "a port is heard by all of its LIDs");
     verbs_address_pack (&at, &packed);
