@@ -27,7 +27,7 @@ static int play (char *where, long trips, char *const *host, size_t n,
                  size_t me)
 {
     const struct transport *emu = &transport_emu;
-    struct site site = { .emu_socket = where };
+    struct site site = { .emu_socket = where, .service = "ud" };
     struct transport_address *peer = calloc (n, sizeof (*peer));
     struct packet packet = { .len = 64 };
     struct error err = { .text = "" };

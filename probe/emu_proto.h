@@ -5,15 +5,17 @@
  * A frame is the length of its payload (2 bytes), its type (1), a zero (1),
  * then the payload; integers are little-endian (probe/wire.h).
  *
- *     HELLO    to emu     version 5, host name        the first frame
+ *     HELLO    to emu     version 4, host name        the first frame
  *     WELCOME  to client  count 4, then per rail of the host:
  *                         endpoint 4, port GUID 8, LID 2, LMC 1, subnet 8
  *     JOIN     to emu     session key 8, clients of the session 4
  *     SEND     to emu     own endpoint 4, other endpoint 4, own LID 1, other
- *                         LID 1, both counted from the first, pad 4, message
+ *                         LID 1, both counted from the first, pad 4, own queue
+ *                         pair 4, other's 4, service level 1, 1 if they are
+ *                         reliably connected 1, message
  *     WAIT     to emu     deadline 8, in ns of virtual time
  *     RECV     to client  time 8, from endpoint 4, own endpoint 4, other LID 1,
- *                         own LID 1, message
+ *                         own LID 1, own queue pair 4, message
  *     TIMEOUT  to client  time 8: the deadline has passed
  *     PORTS    to emu     (after JOIN) write the host's ports
  *     PORTS    to client  the directory of these ports (tests/emu/sysfs.h)
@@ -31,15 +33,16 @@
 #define PROBE_EMU_PROTO_H
 
 enum {
-    EMU_VERSION = 5,
+    EMU_VERSION = 6,
     EMU_HEADER = 4,
     EMU_RAIL = 23,                      /* bytes, in a WELCOME */
-    EMU_SEND_HEADER = 14,
-    EMU_RECV_HEADER = 18,
+    EMU_SEND_HEADER = 24,
+    EMU_RECV_HEADER = 22,
     EMU_DATA_MAX = 256,                 /* bytes of a message */
     EMU_SIZE_MAX = 4096,                /* bytes with its pad: the MTU */
-    EMU_PAYLOAD_MAX = EMU_RECV_HEADER + EMU_DATA_MAX,
+    EMU_PAYLOAD_MAX = EMU_SEND_HEADER + EMU_DATA_MAX,
     EMU_FRAME_MAX = EMU_HEADER + EMU_PAYLOAD_MAX,
+    EMU_LEVEL_MAX = 15,
     EMU_RAILS_MAX = 16,                 /* endpoints per host */
     EMU_CLIENTS_MAX = 16384,            /* per session */
 };

@@ -2,6 +2,10 @@
 /* Transport over pmm-emu, the fabric emulator (probe/emu_proto.h). Its clock is
  * the emulator's virtual time. Messages are buffered and sent by the next recv,
  * in one write.
+ *
+ * Queue pairs are numbers that both ends compute, as different between runs as
+ * those of devices: one per rail and flow for datagrams, one per rail, peer and
+ * flow for timed messages if the service is RC. The lowest bits are the flow.
  */
 #include "config.h"
 #include "probe/transport.h"
@@ -19,16 +23,21 @@
 #include "probe/wire.h"
 #include "util/alloc.h"
 #include "util/map.h"
+#include "util/rng.h"
 
 enum {
     OUT_MAX = 16384,
     GAP_NS = 40000,
     ADDRESS_SIZE = 12, /* of the endpoint 4, of its subnet 8 */
+    QUEUE_PAIR_MAX = 0xffffff,
 };
 
 struct emu {
     struct transport_handle handle; /* first */
     int fd;
+    bool rc;                     /* timed messages are reliably connected */
+    uint8_t level, timed_level;  /* of service */
+    uint64_t key;
     uint32_t own[EMU_RAILS_MAX]; /* endpoint of each rail */
     uint32_t *endpoint; /* [peer] */
     struct map peer;    /* by endpoint */
@@ -176,6 +185,8 @@ static void *emu_open (const struct site *site, const char *host, bool pads,
 
     (void)pads;
     e->fd = -1;
+    e->rc = !strcmp (site->service, "rc");
+    e->level = e->timed_level = (uint8_t)site->service_level;
     if (join (e, site->emu_socket, host, err) == 0)
         return e;
     emu_close (e);
@@ -194,6 +205,7 @@ static int emu_connect (void *t, uint64_t key,
     struct emu *e = t;
     uint8_t *p;
 
+    e->key = key;
     e->handle.gap_ns = GAP_NS;
     e->handle.size_max = EMU_SIZE_MAX;
     e->handle.turns = 1;
@@ -211,23 +223,44 @@ static int emu_connect (void *t, uint64_t key,
     return flush (e, err);
 }
 
+static void emu_set_level (void *t, unsigned int level)
+{
+    ((struct emu *)t)->timed_level = (uint8_t)level;
+}
+
+/* The queue pair of an endpoint and flow, and of one peer if it has its own. */
+static uint32_t queue_pair (const struct emu *e, uint32_t endpoint,
+                            uint32_t peer, bool rc, uint8_t flow)
+{
+    uint64_t which = (uint64_t)endpoint << 32 | (rc ? peer : UINT32_MAX);
+    uint64_t number = rng_mix (e->key ^ which) * TRANSPORT_FLOWS_MAX | flow;
+
+    return (uint32_t)(number & QUEUE_PAIR_MAX);
+}
+
 static int emu_send (void *t, uint32_t rail, uint32_t peer,
                      const uint8_t *data, size_t len, size_t pad,
                      struct transport_timing *timing, struct error *err)
 {
     struct emu *e = t;
-    struct transport_way way = { 0, 0 };
+    struct transport_way way = { 0, 0, 0 };
+    uint32_t own = e->own[rail], other = e->endpoint[peer];
+    bool rc = timing && e->rc;
     uint8_t *p = add_frame (e, EMU_SEND, EMU_SEND_HEADER + len, err);
 
     if (!p)
         return -1;
     if (timing)
         way = timing->answers ? timing->answers->way : timing->way;
-    wire_put (p, e->own[rail], 4);
-    wire_put (p + 4, e->endpoint[peer], 4);
+    wire_put (p, own, 4);
+    wire_put (p + 4, other, 4);
     p[8] = way.own;
     p[9] = way.other;
     wire_put (p + 10, pad, 4);
+    wire_put (p + 14, queue_pair (e, own, other, rc, way.flow), 4);
+    wire_put (p + 18, queue_pair (e, other, own, rc, way.flow), 4);
+    p[22] = timing ? e->timed_level : e->level;
+    p[23] = rc;
     memcpy (p + EMU_SEND_HEADER, data, len);
     if (timing)
         timing->stamp_ns = e->now;
@@ -249,7 +282,11 @@ static int take_packet (struct emu *e, size_t len, struct packet *packet,
         return bad_answer (err);
     packet->time_ns = packet->stamp_ns = e->now;
     packet->held_ns = 0;
-    packet->way = (struct transport_way){ .own = p[17], .other = p[16] };
+    packet->way = (struct transport_way){
+        .own = p[17],
+        .other = p[16],
+        .flow = p[18] % TRANSPORT_FLOWS_MAX,
+    };
     packet->len = len - EMU_RECV_HEADER;
     memcpy (packet->data, p + EMU_RECV_HEADER, packet->len);
     return 1;
@@ -300,6 +337,7 @@ const struct transport transport_emu = {
     .close = emu_close,
     .subnet = emu_subnet,
     .connect = emu_connect,
+    .set_level = emu_set_level,
     .send = emu_send,
     .recv = emu_recv,
     .now_ns = emu_now_ns,

@@ -90,13 +90,13 @@ __attribute__ ((unused)) static bool arena_stop (struct arena *a)
     return WIFEXITED (status) && WEXITSTATUS (status) == 0;
 }
 
-/* The emulator has no service levels: what this member was told. */
+/* The service level that this member was told. */
 static unsigned int arena_level;
 
 static void arena_set_level (void *t, unsigned int level)
 {
-    (void)t;
     arena_level = level;
+    transport_emu.set_level (t, level);
 }
 
 /* A peer whose adapter does not loop back. */
@@ -120,7 +120,7 @@ __attribute__ ((unused)) static size_t
 arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
            void *shared)
 {
-    struct site site = { .emu_socket = (char *)a->socket };
+    struct site site = { .emu_socket = (char *)a->socket, .service = "ud" };
     struct transport transport = transport_emu;
     struct transport_address peer[16];
     uint32_t first[17];

@@ -27,8 +27,9 @@ static int reach (const char *path)
     return fd;
 }
 
-#define HELLO "\x09\0\1\0" "\5\0\0\0" "h0001"
+#define HELLO "\x09\0\1\0" "\6\0\0\0" "h0001"
 #define PAD "\0\0\0\0"
+#define QUEUES "\1\0\0\0" "\2\0\0\0" "\0\0" /* level 0, datagrams */
 #define JOIN "\x0c\0\3\0" "\1\2\3\4\5\6\7\x8" "\1\0\0\0"
 
 /* Sent to the emulator; what it must answer with. */
@@ -39,9 +40,9 @@ static const struct {
     int answer; /* type of the last frame; 0: none */
 } streams[] = {
     { "a good HELLO", HELLO, 13, EMU_WELCOME },
-    { "an unknown host", "\x09\0\1\0" "\5\0\0\0" "h0099", 13, EMU_ERROR },
+    { "an unknown host", "\x09\0\1\0" "\6\0\0\0" "h0099", 13, EMU_ERROR },
     { "another version", "\x09\0\1\0" "\1\0\0\0" "h0001", 13, EMU_ERROR },
-    { "a HELLO without a name", "\4\0\1\0" "\5\0\0\0", 8, EMU_ERROR },
+    { "a HELLO without a name", "\4\0\1\0" "\6\0\0\0", 8, EMU_ERROR },
     { "an empty HELLO", "\0\0\1\0", 4, EMU_ERROR },
     { "two HELLOs", HELLO HELLO, 26, EMU_ERROR },
     { "an unknown frame", "\0\0\x63\0", 4, EMU_ERROR },
@@ -58,22 +59,30 @@ static const struct {
     { "a short WAIT", HELLO JOIN "\4\0\5\0" "\0\0\0\0", 37, EMU_ERROR },
     { "a WAIT for ever, then SEND", HELLO JOIN
       "\x8\0\5\0" "\xff\xff\xff\xff\xff\xff\xff\xff"
-      "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD "x", 60, EMU_WELCOME },
-    { "SEND before JOIN", HELLO "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD
-      "x", 32, EMU_ERROR },
-    { "SEND of nothing", HELLO JOIN "\xe\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0"
-      PAD, 47, EMU_ERROR },
+      "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD QUEUES "x", 70, EMU_WELCOME },
+    { "SEND before JOIN", HELLO "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD
+      QUEUES "x", 42, EMU_ERROR },
+    { "SEND of nothing", HELLO JOIN "\x18\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0"
+      PAD QUEUES, 57, EMU_ERROR },
     { "SEND as another host", HELLO JOIN
-      "\xf\0\4\0" "\1\0\0\0" "\2\0\0\0" "\0\0" PAD "x", 48, EMU_ERROR },
-    { "SEND to nowhere", HELLO JOIN
-      "\xf\0\4\0" "\0\0\0\0" "\xff\xff\xff\xff" "\0\0" PAD "x", 48, EMU_ERROR },
-    { "SEND by a LID that it does not have", HELLO JOIN
-      "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\1\0" PAD "x", 48, EMU_ERROR },
-    { "SEND to one that the other does not have", HELLO JOIN
-      "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\xff" PAD "x", 48, EMU_ERROR },
-    { "SEND with more than a message can be", HELLO JOIN
-      "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" "\0\x10\0\0" "x", 48,
+      "\x19\0\4\0" "\1\0\0\0" "\2\0\0\0" "\0\0" PAD QUEUES "x", 58,
       EMU_ERROR },
+    { "SEND to nowhere", HELLO JOIN
+      "\x19\0\4\0" "\0\0\0\0" "\xff\xff\xff\xff" "\0\0" PAD QUEUES "x", 58,
+      EMU_ERROR },
+    { "SEND by a LID that it does not have", HELLO JOIN
+      "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\1\0" PAD QUEUES "x", 58,
+      EMU_ERROR },
+    { "SEND to one that the other does not have", HELLO JOIN
+      "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\xff" PAD QUEUES "x", 58,
+      EMU_ERROR },
+    { "SEND with more than a message can be", HELLO JOIN
+      "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" "\0\x10\0\0" QUEUES "x",
+      58,
+      EMU_ERROR },
+    { "SEND on a service level that cannot be", HELLO JOIN
+      "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD
+      "\1\0\0\0" "\2\0\0\0" "\x10\0" "x", 58, EMU_ERROR },
     { "half a frame", HELLO "\x0c\0", 15, EMU_WELCOME },
 };
 
@@ -100,7 +109,8 @@ static int last_answer (int fd)
 
 static bool alive (const struct arena *a)
 {
-    struct site site = { .emu_socket = (char *)a->socket };
+    struct site site = { .emu_socket = (char *)a->socket,
+                         .service = "ud" };
     struct error err;
     void *t = transport_emu.open (&site, "h0002", false, &err);
 
@@ -141,7 +151,7 @@ static void test_noise (const struct arena *a)
             buf[k] = (uint8_t)rng_next (&rng);
         /* likely frames */
         for (size_t k = start; k + 4 < sizeof (buf); k += 20) {
-            buf[k] = (uint8_t)rng_below (&rng, 18);
+            buf[k] = (uint8_t)rng_below (&rng, 28);
             buf[k + 1] = 0;
             buf[k + 2] = (uint8_t)rng_below (&rng, 9);
             buf[k + 3] = 0;

@@ -19,15 +19,15 @@ struct got {
     size_t len; /* 0: the deadline */
 };
 
-static void deliver (void *owner, int64_t time, uint32_t from, uint32_t to,
+static void deliver (void *owner, int64_t time,
+                     const struct session_header *header,
                      const uint8_t *data, size_t len)
 {
     struct got *got = owner;
 
-    (void)to;
     got->count++;
     got->time = time;
-    got->from = from;
+    got->from = header ? header->from : 0;
     got->len = data ? len : 0;
 }
 
@@ -68,11 +68,18 @@ static void sit (struct table *t, size_t n)
         t->client[i] = session_join (t->s, &t->got[i], &i, 1, 0, NULL);
 }
 
-static void say (struct table *t, size_t i, uint32_t to)
+static int send_bytes (struct client *c, uint32_t from, uint32_t to,
+                       size_t len, size_t pad, struct error *err)
 {
+    struct session_header header = { .from = from, .to = to };
     uint8_t data[64] = { 1 };
 
-    session_send (t->client[i], (uint32_t)i, to, data, sizeof (data), 0, NULL);
+    return session_send (c, &header, data, len, pad, err);
+}
+
+static void say (struct table *t, size_t i, uint32_t to)
+{
+    send_bytes (t->client[i], (uint32_t)i, to, 64, 0, NULL);
 }
 
 static void test_messages (void)
@@ -214,11 +221,10 @@ static void test_faults (void)
 /* When a message with a pad is there, and another that left right after it. */
 static void send_pad (size_t pad, int64_t time[2])
 {
-    uint8_t data[64] = { 1 };
     struct table t;
 
     sit (&t, 3);
-    session_send (t.client[0], 0, 2, data, sizeof (data), pad, NULL);
+    send_bytes (t.client[0], 0, 2, 64, pad, NULL);
     say (&t, 0, 1);
     for (int turn = 0; turn < 2; turn++) {
         for (size_t i = 0; i < 3; i++)
@@ -285,7 +291,7 @@ static double flooded (uint32_t from, uint32_t to, uint64_t number)
     t.s = session_create (model, number, 2, deliver, &stats, SECOND, 0);
     for (int k = 0; k < 2; k++)
         t.client[k] = session_join (t.s, &t.got[k], &end[k], 1, 0, NULL);
-    session_send (t.client[0], from, to, (const uint8_t *)"x", 1, 0, NULL);
+    send_bytes (t.client[0], from, to, 1, 0, NULL);
     session_wait (t.client[0], SECOND);
     session_wait (t.client[1], SECOND);
     session_run (t.s, 0);
@@ -335,7 +341,7 @@ static void test_flood (void)
         "its counters grow by what its link carries in the time");
     session_settle (t.s);
     command ("background", "off", NULL);
-    session_send (t.client[1], 5, 0, (const uint8_t *)"x", 1, 0, NULL);
+    send_bytes (t.client[1], 5, 0, 1, 0, NULL);
     session_wait (t.client[0], 2000000);
     session_wait (t.client[1], 2000000);
     session_run (t.s, 0);
@@ -375,8 +381,8 @@ static void test_people (void)
     session_run (t.s, SECOND + 2);
     ok (stats.lost == 1, "a message to who has left is lost");
     ok (!session_join (t.s, NULL, &zero, 1, 0, &err), "nobody joins twice");
-    ok (session_send (t.client[0], 1, 0, NULL, 0, 0, &err) < 0
-            && session_send (t.client[0], 0, 16, NULL, 0, 0, &err) < 0,
+    ok (send_bytes (t.client[0], 1, 0, 1, 0, &err) < 0
+            && send_bytes (t.client[0], 0, 16, 1, 0, &err) < 0,
         "endpoints are checked");
     session_destroy (t.s);
 

@@ -5,13 +5,16 @@
  * plans are real. A message of up to 4096 bytes, pad included, occupies each
  * link on its path for its size divided by the link's rate; other messages wait
  * meanwhile. Background flows that offer more than a link carries saturate it
- * and fill the links before it (tests/emu/flood). The files that the kernel
+ * and fill the links before it (tests/emu/flood). Switches that hash or adapt
+ * by the snapshot choose the port of each message (tests/emu/session). The files that the kernel
  * would show for a host's ports are written to a directory (tests/emu/sysfs).
  *
  * Not emulated:
  *
  *   - credits and flow control between the jobs' own messages
- *   - virtual lanes, service levels, adaptive routing
+ *   - virtual lanes: a service level decides only which switches spread its
+ *     messages, and which ports drop them. Switches adapt to the load of their
+ *     own ports alone, and spread no background
  *   - retransmission on the link, bit errors, ports that change state
  *   - adapter queues, PCIe and CPU: they are a constant in the host link, so
  *     no message is slower because processor or memory are busy, and pads are

@@ -239,25 +239,27 @@ static void refuse (struct conn *c, const char *sentence)
     close_later (c);
 }
 
-static void answer_wait (void *owner, int64_t time, uint32_t from,
-                         uint32_t to, const uint8_t *data, size_t len)
+static void answer_wait (void *owner, int64_t time,
+                         const struct session_header *header,
+                         const uint8_t *data, size_t len)
 {
     const struct conn *c = owner;
     const struct fabric *f = model_fabric (c->srv->model);
     uint8_t buf[EMU_PAYLOAD_MAX];
-    uint32_t end[2] = { from, to };
 
     wire_put (buf, (uint64_t)time, 8);
-    if (!data) {
+    if (!header) {
         send_frame (owner, EMU_TIMEOUT, buf, 8);
         return;
     }
     for (int i = 0; i < 2; i++) {
-        uint32_t endpoint = f->end[end[i]].endpoint;
+        uint32_t end = i ? header->to : header->from;
+        uint32_t endpoint = f->end[end].endpoint;
 
         wire_put (buf + 8 + 4 * (size_t)i, endpoint, 4);
-        buf[16 + i] = (uint8_t)(f->end[end[i]].lid - f->end[endpoint].lid);
+        buf[16 + i] = (uint8_t)(f->end[end].lid - f->end[endpoint].lid);
     }
+    wire_put (buf + 18, header->other, 4);
     memcpy (buf + EMU_RECV_HEADER, data, len);
     send_frame (owner, EMU_RECV, buf, EMU_RECV_HEADER + len);
 }
@@ -394,17 +396,27 @@ static uint32_t find_end (const struct fabric *f, uint64_t endpoint,
 static void on_send (struct conn *c, const uint8_t *p, size_t len)
 {
     const struct fabric *f = model_fabric (c->srv->model);
+    struct session_header header;
     struct error err;
     size_t bytes = len - EMU_SEND_HEADER;
     size_t pad;
 
     if (len <= EMU_SEND_HEADER || bytes > EMU_DATA_MAX || !c->client
-        || (pad = wire_get (p + 10, 4)) > EMU_SIZE_MAX - bytes)
+        || (pad = wire_get (p + 10, 4)) > EMU_SIZE_MAX - bytes
+        || p[22] > EMU_LEVEL_MAX) {
         refuse (c, "bad SEND");
-    else if (session_send (c->client, find_end (f, wire_get (p, 4), p[8]),
-                           find_end (f, wire_get (p + 4, 4), p[9]),
-                           p + EMU_SEND_HEADER, bytes, pad, &err)
-             < 0)
+        return;
+    }
+    header = (struct session_header){
+        .from = find_end (f, wire_get (p, 4), p[8]),
+        .to = find_end (f, wire_get (p + 4, 4), p[9]),
+        .own = (uint32_t)wire_get (p + 14, 4),
+        .other = (uint32_t)wire_get (p + 18, 4),
+        .as = { .level = p[22], .rc = p[23] },
+    };
+    if (session_send (c->client, &header, p + EMU_SEND_HEADER, bytes, pad,
+                      &err)
+        < 0)
         refuse (c, err.text);
 }
 

@@ -34,15 +34,20 @@ struct session_path {
     uint32_t arc[];
 };
 
+enum { CHOICES = UINT8_MAX }; /* links among which a switch chooses */
+
 struct session_message {
     struct session_event event; /* first */
     struct session_message *next;
+    struct session_header header;
     const struct session_path *path;
+    struct session_path *own; /* the path so far, if switches choose it; NULL:
+                                 path is one of the session */
     struct client *from; /* NULL: gone */
-    uint32_t to;
     int hop;
     uint16_t len, pad;
     bool lost;
+    int64_t sent; /* time */
     int64_t noise;
     int64_t tail; /* time from first to last byte, at the destination */
     uint8_t data[];
@@ -79,6 +84,7 @@ struct session {
     session_deliver_f deliver;
     struct session_stats *stats;
     uint64_t number;
+    bool spreads; /* a switch chooses */
     int64_t stall_ns;
     int64_t first_wall;
     bool started;
@@ -242,6 +248,12 @@ struct session *session_create (const struct emu_model *m, uint64_t number,
     s->carried = xcalloc (2 * f->nlinks, sizeof (*s->carried));
     s->path = xcalloc (f->nends, sizeof (*s->path));
     s->heap = xarray (1, sizeof (*s->heap));
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_spread *spread = &f->node[i].spread;
+
+        s->spreads |= spread->known
+                      && (spread->ud | spread->rc | spread->hashed);
+    }
     return s;
 }
 
@@ -249,6 +261,7 @@ static void free_message (struct session_message *msg)
 {
     if (msg->from)
         msg->from->under_way--;
+    free (msg->own);
     free (msg);
 }
 
@@ -256,12 +269,6 @@ static void orphan (struct session_message *msg)
 {
     msg->from->under_way--;
     msg->from = NULL;
-}
-
-static void drop (struct session *s, struct session_message *msg)
-{
-    s->stats->lost++;
-    free_message (msg);
 }
 
 void session_destroy (struct session *s)
@@ -398,16 +405,171 @@ static const struct session_path *find_path (struct session *s, uint32_t from,
     return path;
 }
 
+/* The time in which a pad arrives, at the rate of the slowest link on its path.
+ */
+static int64_t tail (const struct emu_model *m, const struct session_path *path,
+                     size_t pad)
+{
+    int64_t longest = 0;
+
+    for (int i = 0; i < path->hops && pad > 0; i++) {
+        int64_t ns = model_bytes_ns (m, path->arc[i], pad);
+
+        if (ns > longest)
+            longest = ns;
+    }
+    return longest;
+}
+
+/* Set what is added at the end of a message's path. */
+static void add_noise (const struct session *s, struct session_message *msg,
+                       struct rng *rng)
+{
+    const struct fabric *f = model_fabric (s->model);
+    const struct session_path *path = msg->path;
+
+    msg->noise = model_noise (s->model, f->end[msg->header.from].endpoint,
+                              msg->sent, path->arc, path->hops, rng);
+    msg->tail = tail (s->model, path, msg->pad);
+    /* a waiting client relies on the first link's latency */
+    if (path->hops == 1 && msg->noise < 0)
+        msg->noise = 0;
+}
+
+/* The port at the start of an arc, and at its end. */
+static uint32_t port_of (const struct fabric *f, uint32_t arc)
+{
+    return arc % 2 ? f->link[arc / 2].b : f->link[arc / 2].a;
+}
+
+static bool is_there (const struct session *s,
+                      const struct session_message *msg, uint32_t arc)
+{
+    const struct fabric *f = model_fabric (s->model);
+
+    return port_of (f, arc ^ 1)
+           == f->endpoint[f->end[msg->header.to].endpoint].port;
+}
+
+/* A random number that belongs to a message at this hop. */
+static uint64_t draw (const struct session *s,
+                      const struct session_message *msg)
+{
+    uint64_t x = model_seed (s->model) ^ s->number << 32;
+
+    x = rng_mix (x ^ (uint64_t)msg->event.sender << 8 ^ (uint64_t)msg->hop);
+    return rng_mix (x ^ msg->event.count);
+}
+
+/* What a switch makes of the headers of a flow: always the same. */
+static uint64_t hash (const struct session *s, uint32_t node,
+                      const struct session_header *h)
+{
+    const struct fabric_end *end = model_fabric (s->model)->end;
+    uint64_t x = rng_mix (model_seed (s->model) ^ (uint64_t)node << 32);
+
+    x = rng_mix (x ^ ((uint64_t)end[h->from].lid << 16 | end[h->to].lid));
+    return rng_mix (x ^ ((uint64_t)h->own << 32 | h->other));
+}
+
+/* Choose among the links that are free first. */
+static uint32_t least_busy (const struct session *s,
+                            const struct session_message *msg,
+                            const uint32_t *arc, size_t n)
+{
+    uint32_t best[CHOICES];
+    size_t count = 0;
+    int64_t least = INT64_MAX;
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t free_ns = s->busy[arc[i]] > msg->event.time ? s->busy[arc[i]]
+                                                            : msg->event.time;
+
+        if (free_ns < least)
+            count = 0;
+        if (free_ns > least)
+            continue;
+        least = free_ns;
+        best[count++] = arc[i];
+    }
+    return best[draw (s, msg) % count];
+}
+
+/* The next arc of a message whose path is not known; NETWORK_NONE: there is
+ * none.
+ */
+static uint32_t choose (const struct session *s,
+                        const struct session_message *msg)
+{
+    const struct fabric *f = model_fabric (s->model);
+    const struct network *net = fabric_network (f);
+    const struct session_header *h = &msg->header;
+    uint32_t arc[CHOICES] = { NETWORK_NONE }, node;
+    const struct fabric_spread *spread;
+    size_t n;
+
+    if (msg->hop == 0)
+        return model_first_arc (s->model, f->end[h->from].endpoint);
+    node = f->port[port_of (f, msg->own->arc[msg->hop - 1] ^ 1)].node;
+    if (f->node[node].type != NODE_SWITCH || msg->hop == PATH_MAX_HOPS)
+        return NETWORK_NONE;
+    n = net->hops (net->net, &h->as, node, h->to, arc, CHOICES);
+    if (n == 0) {
+        net->hop (net->net, node, h->to, arc);
+        return arc[0];
+    }
+    spread = &f->node[node].spread;
+    return (h->as.rc ? spread->rc : spread->ud) >> h->as.level & 1
+               ? least_busy (s, msg, arc, n)
+               : arc[hash (s, node, h) % n];
+}
+
+/* Extend the path of a message by the next link; the last one also tells what
+ * depends on the whole path. Return false if there is none.
+ */
+static bool extend (struct session *s, struct session_message *msg)
+{
+    uint32_t arc = choose (s, msg);
+    struct rng rng;
+
+    if (arc == NETWORK_NONE)
+        return false;
+    msg->own->arc[msg->hop] = arc;
+    if (!is_there (s, msg, arc))
+        return true;
+    msg->own->hops = msg->hop + 1;
+    rng_seed (&rng, draw (s, msg));
+    add_noise (s, msg, &rng);
+    return true;
+}
+
+static void drop (struct session *s, struct session_message *msg)
+{
+    s->stats->lost++;
+    free_message (msg);
+}
+
 /* The message is at the start of its next link, at the event's time: it enters
  * the link when that is free and reaches the other end a latency later.
  */
 static void enter_link (struct session *s, struct session_message *msg,
                         struct rng *rng)
 {
-    const uint32_t *way = &msg->path->arc[msg->hop++];
-    uint32_t arc = *way;
+    const struct fabric *f = model_fabric (s->model);
     int64_t start = msg->event.time;
+    const uint32_t *way;
+    uint32_t arc;
 
+    if (msg->own && !extend (s, msg)) {
+        drop (s, msg);
+        return;
+    }
+    way = &msg->path->arc[msg->hop++];
+    arc = *way;
+    if (f->port[port_of (f, arc)].dropped >> msg->header.as.level & 1) {
+        drop (s, msg);
+        return;
+    }
     start += model_background (s->model, msg->hop > 1 ? way - 1 : NULL, arc,
                                rng);
     if (start < s->busy[arc])
@@ -425,28 +587,9 @@ static void enter_link (struct session *s, struct session_message *msg,
     heap_add (s, &msg->event);
 }
 
-/* The time in which a pad arrives, at the rate of the slowest link on its path.
- */
-static int64_t tail (const struct emu_model *m, const struct session_path *path,
-                     size_t pad)
-{
-    int64_t longest = 0;
-
-    for (int i = 0; i < path->hops && pad > 0; i++) {
-        int64_t ns = model_bytes_ns (m, path->arc[i], pad);
-
-        if (ns > longest)
-            longest = ns;
-    }
-    return longest;
-}
-
 /* A message to its own endpoint crosses no link: the adapter returns it. */
 static void loop_back (struct session *s, struct session_message *msg)
 {
-    static const struct session_path none = { .hops = 0 };
-
-    msg->path = &none;
     if (msg->noise < MODEL_LOOPBACK_LEAST_NS - MODEL_LOOPBACK_NS)
         msg->noise = MODEL_LOOPBACK_LEAST_NS - MODEL_LOOPBACK_NS;
     msg->event.time += MODEL_LOOPBACK_NS + msg->noise + msg->tail;
@@ -459,13 +602,14 @@ static struct client *client_at (const struct session *s, uint32_t end)
     return s->by_endpoint[model_fabric (s->model)->end[end].endpoint];
 }
 
-int session_send (struct client *c, uint32_t from, uint32_t to,
+int session_send (struct client *c, const struct session_header *header,
                   const uint8_t *data, size_t len, size_t pad,
                   struct error *err)
 {
+    uint32_t from = header->from, to = header->to;
     struct session *s = c->session;
+    static const struct session_path none = { .hops = 0 };
     const struct fabric *f = model_fabric (s->model);
-    const struct session_path *path;
     struct session_message *msg;
     bool loops;
 
@@ -477,25 +621,29 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
         return error_input (err, "more than %d messages under way",
                             SESSION_PENDING_MAX);
     loops = f->end[to].endpoint == f->end[from].endpoint;
-    path = find_path (s, from, to);
     msg = xarray (1, sizeof (*msg) + len);
     if (c->clock < s->now && c->state == CLIENT_STALLED)
         c->clock = s->now;
     *msg = (struct session_message){
         .event = { c->clock, EVENT_MESSAGE, from, c->sent++, 0 },
-        .path = path,
+        .header = *header,
         .from = c,
-        .to = to,
         .len = (uint16_t)len,
         .pad = (uint16_t)pad,
-        .lost = !loops && (model_lost (s->model, &c->rng) || path->hops < 1),
-        .noise = model_noise (s->model, f->end[from].endpoint, c->clock,
-                              path->arc, loops ? 0 : path->hops, &c->rng),
-        .tail = tail (s->model, path, pad),
+        .lost = !loops && model_lost (s->model, &c->rng),
+        .sent = c->clock,
     };
-    /* a waiting client relies on the first link's latency */
-    if (path->hops == 1 && msg->noise < 0)
-        msg->noise = 0;
+    if (s->spreads && !loops) {
+        msg->own = xarray (1, sizeof (*msg->own)
+                                  + PATH_MAX_HOPS * sizeof (msg->own->arc[0]));
+        msg->own->hops = PATH_MAX_HOPS + 1; /* not known yet */
+        msg->path = msg->own;
+    }
+    else {
+        msg->path = loops ? &none : find_path (s, from, to);
+        msg->lost |= !loops && msg->path->hops < 1;
+        add_noise (s, msg, &c->rng);
+    }
     memcpy (msg->data, data, len);
     c->under_way++;
     if (msg->lost)
@@ -516,8 +664,7 @@ static void deliver_message (struct client *c, struct session_message *msg)
         heap_remove (s, &c->deadline);
     start_running (c, time);
     s->stats->messages++;
-    s->deliver (c->owner, time, msg->event.sender, msg->to, msg->data,
-                msg->len);
+    s->deliver (c->owner, time, &msg->header, msg->data, msg->len);
     free_message (msg);
 }
 
@@ -552,7 +699,7 @@ void session_wait (struct client *c, int64_t deadline)
 
 static void arrive (struct session *s, struct session_message *msg)
 {
-    struct client *c = client_at (s, msg->to);
+    struct client *c = client_at (s, msg->header.to);
 
     if (!c || c->ninbox >= SESSION_PENDING_MAX)
         drop (s, msg);
@@ -640,7 +787,7 @@ void session_run (struct session *s, int64_t wall_ns)
             struct client *c = (struct client *)ev;
 
             start_running (c, ev->time);
-            s->deliver (c->owner, ev->time, 0, 0, NULL, 0);
+            s->deliver (c->owner, ev->time, NULL, NULL, 0);
         }
         else {
             struct session_message *msg = (struct session_message *)ev;

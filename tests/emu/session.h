@@ -12,6 +12,13 @@
  * waits until the link direction is free. Queues and clocks belong to the
  * session: sessions do not affect each other.
  *
+ * Where a switch spreads messages of its kind (struct fabric_spread), the switch
+ * chooses the next link when the message is there: by a hash of the LIDs and
+ * queue pairs, of its own and of the emulator's seed, so that the messages of
+ * two queue pairs take one path; or, adaptively, the link that is free first,
+ * any of them if several are. A port drops a service level that its SL-to-VL
+ * tables map to no lane.
+ *
  * If a client runs for longer than the stall limit in real time, the others no
  * longer wait for it until it waits again; it then continues at the session's
  * present time. A client that disconnects is gone. So a node that hangs or dies
@@ -24,6 +31,7 @@
 
 #include <stdint.h>
 
+#include "core/paths/paths.h"
 #include "tests/emu/model.h"
 #include "util/error.h"
 
@@ -36,17 +44,24 @@ enum {
 struct session;
 struct client;
 
+/* What switches see of a message. */
+struct session_header {
+    uint32_t from, to;       /* ends */
+    uint32_t own, other;     /* queue pairs at these */
+    struct traffic_class as; /* its service level, whether it is connected */
+};
+
 /* How answers leave: session_* calls it for a client that waits, once per wait.
- * `from` and `to` are ends; data is NULL if the deadline has passed.
+ * header and data are NULL if the deadline has passed.
  */
-typedef void (*session_deliver_f) (void *owner, int64_t time, uint32_t from,
-                                   uint32_t to, const uint8_t *data,
-                                   size_t len);
+typedef void (*session_deliver_f) (void *owner, int64_t time,
+                                   const struct session_header *header,
+                                   const uint8_t *data, size_t len);
 
 struct session_stats {
     uint64_t messages; /* delivered */
-    uint64_t lost;     /* dropped: planted loss, full queues, no receiver or no
-                          path */
+    uint64_t lost;     /* dropped: planted loss, full queues, no receiver, no
+                          path or no lane */
 };
 
 /* A session for `size` clients; the model, deliver and stats are borrowed.
@@ -74,7 +89,7 @@ size_t session_clients (const struct session *s);
  * are copied. A pad adds the time of that many bytes. Return 0, or -1 with err:
  * not its own end, no such end, too many messages in flight.
  */
-int session_send (struct client *c, uint32_t from, uint32_t to,
+int session_send (struct client *c, const struct session_header *header,
                   const uint8_t *data, size_t len, size_t pad,
                   struct error *err);
 
