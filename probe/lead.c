@@ -27,7 +27,12 @@
 #include "util/progress.h"
 #include "util/text.h"
 
-enum { ODD_SAID = 8 }; /* nodes with a limit of their own in the verdict */
+enum {
+    ODD_SAID = 8, /* nodes with a limit of their own in the verdict */
+    /* of a second stage where messages are spread: at least so many */
+    FLOWS_AGAIN = 16,
+    REPEATS_AGAIN = 2 * FLOWS_AGAIN,
+};
 
 struct lead {
     struct step *step;
@@ -236,6 +241,10 @@ static void measure_again (struct lead *ck, struct probe_stage stage)
         halve_time (ck->step->group);
         stage.plan = ck->longer;
         stage.first = plan_rounds (ck->plan);
+        if (stage.flows > 0 && stage.repeats < REPEATS_AGAIN) {
+            stage.repeats = REPEATS_AGAIN;
+            stage.flows = FLOWS_AGAIN;
+        }
         rc = probe_lead (ck->step->group, &stage, &ck->measured, &err);
     }
     if (rc < 0) {
@@ -260,9 +269,18 @@ static int measure (struct lead *ck, struct error *err)
         .level = ck->level.level,
         .progress = &line,
     };
+    struct samples *s;
     struct error why;
-    int rc = probe_lead (ck->step->group, &stage, &ck->measured, err);
+    int rc;
 
+    if (ck->level.spread > 0)
+        stage.flows = stage.repeats < SAMPLE_FLOWS_MAX ? stage.repeats
+                                                       : SAMPLE_FLOWS_MAX;
+    rc = probe_lead (ck->step->group, &stage, &ck->measured, err);
+    s = ck->measured.samples;
+    s->level = ck->level.level;
+    s->rc = over_connections (&ck->step->site);
+    s->spread = ck->level.spread;
     if (rc == 0)
         measure_again (ck, stage);
     progress_end (&line);
@@ -294,9 +312,6 @@ static void complete_samples (struct lead *ck)
     s->late = ck->measured.stats.late;
     s->repeated = ck->measured.stats.duplicate;
     s->foreign = ck->measured.stats.foreign;
-    s->level = ck->level.level;
-    s->rc = over_connections (&ck->step->site);
-    s->spread = ck->level.spread;
     s->complete = true;
     for (size_t rank = 0; rank < r->nranks; rank++) {
         int member = r->rank[rank].member;

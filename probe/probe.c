@@ -4,14 +4,15 @@
  * Notes: formats, little-endian; numbers are sizes in bytes.
  *
  * The leader sends each member (GROUP_PLAN): version 1, service level 1,
- * repeats 2, rounds 4, tasks 4; per task, in the order of the rounds: round 4,
- * peer 4, rail 1, side 1, own LID 1, the peer's LID 1.
+ * repeats 2, with the flows but one in the 6 highest bits, rounds 4, tasks 4;
+ * per task, in the order of the rounds: round 4, peer 4, rail 1, side 1, own
+ * LID 1, the peer's LID 1.
  *
  * Each member replies (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since
  * the beginning; the lengths of its trouble 1, of its remark 2 and of the
- * description of its host (probe/about) 1, then these three; then per task, and
- * after the tasks per loopback, by part of the run and rail: echoes 2, and for
- * each an RTT in ns 4.
+ * description of its host (probe/about) 1, then these three; then per task and
+ * flow, and after the tasks per loopback, by part of the run and rail: echoes 2,
+ * and for each an RTT in ns 4.
  *
  * A loopback is a ping of a rail to itself. Its round trip is two messages over
  * the same path, so the time of one message is half of it.
@@ -24,6 +25,7 @@
 #include "config.h"
 #include "probe/probe.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +49,13 @@ enum {
     LOOPS_PER_GAP = 4,
     NO_END = 0xffffffff,
     LOOP_READY = 50, /* gaps in which rails must be ready for loopbacks */
+    FLOWS_SHIFT = 10, /* of the flows in the repeats' bytes */
 };
+
+_Static_assert ((int)TRANSPORT_FLOWS_MAX == (int)SAMPLE_FLOWS_MAX
+                    && PROBE_REPEATS_MAX < 1 << FLOWS_SHIFT
+                    && TRANSPORT_FLOWS_MAX <= 1 << (16 - FLOWS_SHIFT),
+                "flows and repeats share two bytes");
 
 static const struct {
     enum group_kind next, plan, result;
@@ -64,22 +72,49 @@ struct plan_task {
 
 struct plan_part { /* one member's part of a plan, and its results */
     unsigned int repeats;
+    unsigned int flows;
     unsigned int level;
     uint32_t rounds;
     struct plan_task *task;
     size_t ntasks;
     size_t rails;
     bool loops[TRANSPORT_RAILS_MAX]; /* rails that can send to themselves */
-    /* results: rows for the tasks, then for the loopbacks, by part of the run
-     * and rail
+    /* results: rows for the flows of each task, then for the loopbacks, by part
+     * of the run and rail
      */
-    uint32_t *rtt; /* [rows * repeats] */
+    uint32_t *rtt; /* row i has those from first_of (i) on */
     unsigned int *echoes; /* [rows] */
 };
 
+static size_t flow_rows (const struct plan_part *part)
+{
+    return part->ntasks * part->flows;
+}
+
 static size_t rows_of (const struct plan_part *part)
 {
-    return part->ntasks + LOOP_PARTS * part->rails;
+    return flow_rows (part) + LOOP_PARTS * part->rails;
+}
+
+/* The place of a row's first RTT: behind those of all passes that come before
+ * it. The first flows have one pass more than the others if not all have as
+ * many.
+ */
+static size_t first_of (const struct plan_part *part, size_t row)
+{
+    size_t flow = row % part->flows, more = part->repeats % part->flows;
+
+    if (row >= flow_rows (part))
+        return (part->ntasks + row - flow_rows (part)) * part->repeats;
+    return row / part->flows * part->repeats
+           + flow * (part->repeats / part->flows)
+           + (flow < more ? flow : more);
+}
+
+/* How many passes a row has. */
+static size_t passes_of (const struct plan_part *part, size_t row)
+{
+    return first_of (part, row + 1) - first_of (part, row);
 }
 
 /* The round before which the loopbacks of a part of the run are recorded, as if
@@ -101,19 +136,19 @@ static void alloc_results (struct plan_part *part)
 {
     size_t rows = rows_of (part);
 
-    part->rtt = xcalloc (rows * part->repeats, sizeof (*part->rtt));
+    part->rtt = xcalloc (first_of (part, rows), sizeof (*part->rtt));
     part->echoes = xcalloc (rows, sizeof (*part->echoes));
 }
 
 /* Whether a part and its results fit into objects of the group. */
 static bool fits (const struct plan_part *part)
 {
-    size_t result = 2 + 4 * (size_t)part->repeats; /* of one task */
+    size_t rows = rows_of (part);
     size_t most = GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX - REMARK_MAX
                   - ABOUT_MAX;
 
     return part->ntasks <= (GROUP_BLOB_MAX - PLAN_HEADER) / TASK_SIZE
-           && rows_of (part) <= most / result;
+           && 2 * rows + 4 * first_of (part, rows) <= most;
 }
 
 static int pack_plan (const struct plan_part *part, struct group_blob *blob,
@@ -128,7 +163,7 @@ static int pack_plan (const struct plan_part *part, struct group_blob *blob,
     p = blob->data = xarray (blob->len, 1);
     p[0] = PLAN_VERSION;
     wire_put (p + 1, part->level, 1);
-    wire_put (p + 2, part->repeats, 2);
+    wire_put (p + 2, part->repeats | (part->flows - 1) << FLOWS_SHIFT, 2);
     wire_put (p + 4, part->rounds, 4);
     wire_put (p + 8, part->ntasks, 4);
     p += PLAN_HEADER;
@@ -156,6 +191,8 @@ static bool unpack_plan (struct plan_part *part, const struct group_blob *blob,
         return false;
     part->level = (unsigned int)wire_take (&in, 1);
     part->repeats = (unsigned int)wire_take (&in, 2);
+    part->flows = (part->repeats >> FLOWS_SHIFT) + 1;
+    part->repeats &= (1 << FLOWS_SHIFT) - 1;
     part->rounds = (uint32_t)wire_take (&in, 4);
     part->ntasks = wire_take (&in, 4);
     part->rails = g->rails;
@@ -195,7 +232,7 @@ static int run_ping (struct group *g, struct plan_part *part, size_t row,
         || group_ping (g, ping, err) < 0)
         return -1;
     if (ping->rtt_ns >= 0)
-        part->rtt[row * part->repeats + part->echoes[row]++]
+        part->rtt[first_of (part, row) + part->echoes[row]++]
             = ping->rtt_ns < UINT32_MAX ? (uint32_t)ping->rtt_ns : UINT32_MAX;
     return 0;
 }
@@ -206,13 +243,13 @@ static struct group_ping loop_of (const struct group *g, size_t rail)
                                 .peer = g->first[g->me] + (uint32_t)rail };
 }
 
-/* Ping for those of the tasks first .. last-1 that are on this side. The work
- * for one rail delays the other rails of the process, so rails ping one after
- * the other, in the same order everywhere.
+/* Ping by a flow for those of the tasks first .. last-1 that are on this side.
+ * The work for one rail delays the other rails of the process, so rails ping one
+ * after the other, in the same order everywhere.
  */
-static int run_half (struct group *g, struct plan_part *part, size_t first,
-                     size_t last, unsigned int side, bool awake, int64_t start,
-                     struct error *err)
+static int run_half (struct group *g, struct plan_part *part, uint8_t flow,
+                     size_t first, size_t last, unsigned int side, bool awake,
+                     int64_t start, struct error *err)
 {
     int64_t slot = group_gap (g) / (int64_t)g->rails;
 
@@ -220,33 +257,40 @@ static int run_half (struct group *g, struct plan_part *part, size_t first,
         for (size_t i = first; i < last; i++) {
             struct plan_task *task = &part->task[i];
 
+            task->ping.way.flow = flow;
             if (task->ping.rail == rail && task->side == side
                 && (group_until (g, start + (int64_t)rail * slot, err) < 0
-                    || run_ping (g, part, i, &task->ping, awake, err) < 0))
+                    || run_ping (g, part, i * part->flows + flow, &task->ping,
+                                 awake, err)
+                           < 0))
                 return -1;
         }
     return 0;
 }
 
-/* Prepare for all pings. A first ping per task also warms up its path and does
- * not count; one per loopback shows whether a rail that measures has any: if
- * not, that is no error.
+/* Prepare for all pings. A first ping per task and flow also warms up its path
+ * and does not count; one per loopback shows whether a rail that measures has
+ * any: if not, that is no error.
  */
 static int prepare (struct group *g, struct plan_part *part, struct error *err)
 {
     int64_t until = group_now (g) + group_dead_ns (g);
 
-    for (size_t i = 0; i < part->ntasks; i++) {
-        const struct group_ping *ping = &part->task[i].ping;
+    for (size_t i = 0; i < flow_rows (part); i++) {
+        struct group_ping *ping = &part->task[i / part->flows].ping;
 
+        ping->way.flow = (uint8_t)(i % part->flows);
         if (group_prepare (g, ping->rail, ping->peer, ping->way, until, err)
             < 0)
             return -1;
     }
-    for (size_t i = 0; i < part->ntasks; i++) {
-        if (group_ping (g, &part->task[i].ping, err) < 0)
+    for (size_t i = 0; i < flow_rows (part); i++) {
+        struct group_ping *ping = &part->task[i / part->flows].ping;
+
+        ping->way.flow = (uint8_t)(i % part->flows);
+        if (group_ping (g, ping, err) < 0)
             return -1;
-        part->loops[part->task[i].ping.rail] = true;
+        part->loops[ping->rail] = true;
     }
     until = group_now (g) + LOOP_READY * group_gap (g);
     for (size_t rail = 0; rail < part->rails; rail++) {
@@ -271,15 +315,16 @@ static int run_step (struct group *g, struct plan_part *part, unsigned int pass,
     int64_t gap = group_gap (g);
     int64_t side = (int64_t)g->t->turns * gap;
     int64_t mine = (int64_t)g->t->mine * gap;
+    uint8_t flow = (uint8_t)(pass % part->flows);
     bool awake = group_attend (g, last > first);
     int64_t start;
 
     if (group_barrier (g, err) < 0)
         return -1;
     start = group_now (g) + gap;
-    if (run_half (g, part, first, last, pass & 1, awake,
+    if (run_half (g, part, flow, first, last, pass & 1, awake,
                   start + mine, err) < 0
-        || run_half (g, part, first, last, !(pass & 1), awake,
+        || run_half (g, part, flow, first, last, !(pass & 1), awake,
                      start + side + mine, err) < 0)
         return -1;
     return group_until (g, start + 2 * side + gap, err);
@@ -308,7 +353,7 @@ static int run_loops (struct group *g, struct plan_part *part, size_t which,
     if (group_until (g, start + (int64_t)g->t->mine * turn, err) < 0)
         return -1;
     for (size_t rail = 0; rail < part->rails; rail++) {
-        size_t row = part->ntasks + which * part->rails + rail;
+        size_t row = flow_rows (part) + which * part->rails + rail;
         struct group_ping ping = loop_of (g, rail);
 
         for (unsigned int k = 0; part->loops[rail] && k < part->repeats; k++) {
@@ -436,7 +481,7 @@ static void pack_result (const struct group *g, const struct plan_part *part,
         wire_put (p, part->echoes[i], 2);
         p += 2;
         for (unsigned int k = 0; k < part->echoes[i]; k++, p += 4)
-            wire_put (p, part->rtt[i * part->repeats + k], 4);
+            wire_put (p, part->rtt[first_of (part, i) + k], 4);
     }
 }
 
@@ -477,10 +522,10 @@ static bool unpack_result (struct plan_part *part,
     for (size_t i = 0; i < rows_of (part); i++) {
         size_t n = wire_take (&in, 2);
 
-        if (n > part->repeats)
+        if (n > passes_of (part, i))
             return false;
         for (size_t k = 0; k < n; k++)
-            part->rtt[i * part->repeats + k] = (uint32_t)wire_take (&in, 4);
+            part->rtt[first_of (part, i) + k] = (uint32_t)wire_take (&in, 4);
         part->echoes[i] = (unsigned int)n;
     }
     return !in.bad && in.left == 0;
@@ -607,7 +652,7 @@ static int add_task (const struct group *g, const struct probe_stage *stage,
         .round = (uint32_t)(round - stage->first),
         .side = (uint8_t)side,
         .ping = { .rail = own->peer - g->first[m], .peer = other->peer,
-                  .way = { own->lid, other->lid } },
+                  .way = { own->lid, other->lid, 0 } },
     };
 
     for (size_t i = p->ntasks; i > 0 && p->task[i - 1].round == task.round; i--)
@@ -629,6 +674,7 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
 
     for (size_t m = 0; m < g->n; m++) {
         part[m].repeats = stage->repeats;
+        part[m].flows = stage->flows > 0 ? stage->flows : 1;
         part[m].level = stage->level;
         part[m].rounds = (uint32_t)(rounds - stage->first);
         part[m].rails = g->first[m + 1] - g->first[m];
@@ -645,15 +691,29 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
     return 0;
 }
 
-/* The quantiles of a row's round trips, each times `scale`. */
-static void row_quantiles (double *rtt_ns, const struct plan_part *part,
-                           size_t row, double scale)
+/* The quantiles of the round trips of `rows` rows from one on, each times
+ * `scale`; flow_ns gets the least of each row, or is NULL. Return the number of
+ * round trips; if it is 0, there are no quantiles.
+ */
+static uint32_t row_quantiles (double *rtt_ns, double *flow_ns,
+                               const struct plan_part *part, size_t row,
+                               size_t rows, double scale)
 {
-    double rtt[PROBE_REPEATS_MAX];
+    double rtt[PROBE_REPEATS_MAX], least;
+    uint32_t n = 0;
 
-    for (unsigned int k = 0; k < part->echoes[row]; k++)
-        rtt[k] = scale * part->rtt[row * part->repeats + k];
-    sample_quantiles (rtt_ns, rtt, part->echoes[row]);
+    for (size_t i = 0; i < rows; i++) {
+        least = NAN;
+        for (unsigned int k = 0; k < part->echoes[row + i]; k++) {
+            rtt[n] = scale * part->rtt[first_of (part, row + i) + k];
+            least = fmin (least, rtt[n++]);
+        }
+        if (flow_ns)
+            flow_ns[i] = least;
+    }
+    if (n > 0)
+        sample_quantiles (rtt_ns, rtt, n);
+    return n;
 }
 
 /* Add the samples in the order of the plan. The parts were split in that order,
@@ -676,18 +736,21 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             uint32_t own = i % 2 ? probe[i / 2].b : probe[i / 2].a;
             uint32_t peer = end[own].peer;
             const struct plan_part *of = &part[g->member_of[peer]];
-            size_t row = next[g->member_of[peer]]++;
+            size_t task = next[g->member_of[peer]]++;
+            double flow_ns[TRANSPORT_FLOWS_MAX];
             struct sample sample = {
                 .a = probe[i / 2].a,
                 .b = probe[i / 2].b,
                 .round = (uint32_t)round,
                 .initiator = own,
                 .sent = of->repeats,
-                .lost = of->repeats - of->echoes[row],
+                .flow_ns = of->flows > 1 ? flow_ns : NULL,
+                .nflows = of->flows > 1 ? of->flows : 0,
             };
 
-            if (of->echoes[row] > 0)
-                row_quantiles (sample.rtt_ns, of, row, 1);
+            sample.lost = of->repeats
+                          - row_quantiles (sample.rtt_ns, sample.flow_ns, of,
+                                           task * of->flows, of->flows, 1);
             samples_add (samples, &sample);
             if (end_of[peer] == NO_END || end[own].lid < end[end_of[peer]].lid)
                 end_of[peer] = own;
@@ -696,7 +759,7 @@ static void join_results (struct group *g, const struct probe_stage *stage,
     for (size_t which = 0; which < LOOP_PARTS; which++)
         for (uint32_t p = 0; p < g->npeers; p++) {
             size_t m = g->member_of[p];
-            size_t row = part[m].ntasks + which * part[m].rails
+            size_t row = flow_rows (&part[m]) + which * part[m].rails
                          + (p - g->first[m]);
             struct loopback loopback = {
                 .end = end_of[p],
@@ -704,10 +767,10 @@ static void join_results (struct group *g, const struct probe_stage *stage,
                                     + round_of_loops (&part[m], which)),
             };
 
-            if (end_of[p] == NO_END || part[m].echoes[row] == 0)
-                continue;
-            row_quantiles (loopback.rtt_ns, &part[m], row, 0.5);
-            samples_add_loopback (samples, &loopback);
+            if (end_of[p] != NO_END
+                && row_quantiles (loopback.rtt_ns, NULL, &part[m], row, 1, 0.5)
+                       > 0)
+                samples_add_loopback (samples, &loopback);
         }
     free (end_of);
     free (next);
@@ -723,6 +786,10 @@ static int run_stage (struct group *g, int number,
         || plan_rounds (stage->plan) > PROBE_ROUNDS_MAX)
         return error_input (err, "Repeats: not from 1 to %d",
                             PROBE_REPEATS_MAX);
+    if (stage->flows > TRANSPORT_FLOWS_MAX || stage->flows > stage->repeats)
+        return error_input (err, "%u flows: more than %d, or than the %u "
+                            "repeats", stage->flows, TRANSPORT_FLOWS_MAX,
+                            stage->repeats);
     if (cut_plan (g, stage, part, err) < 0)
         return -1;
     for (size_t m = 0; m < g->n; m++) {

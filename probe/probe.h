@@ -4,7 +4,8 @@
  * All members of the group call at the same time: the leader probe_lead, once
  * or twice, and probe_end; the others probe_follow. The leader sends each
  * member its part; then all run `repeats` passes over the plan's rounds, so
- * that the repeats of a probe are spread over the whole run. A step is one
+ * that the repeats of a probe are spread over the whole run. Pass r pings by
+ * flow r modulo `flows`. A step is one
  * round of one pass:
  *
  *     barrier | guard | one side of each probe pings | the other side | rest
@@ -79,6 +80,9 @@ struct probe_stage {
     size_t first;                /* the stage is the rounds from this one on */
     const struct probe_end *end; /* [endpoint of the plan] */
     unsigned int repeats;        /* passes over the rounds */
+    unsigned int flows;          /* up to TRANSPORT_FLOWS_MAX, and at most
+                                    repeats; from 2 on, the samples have each
+                                    flow's least RTT. 0: one */
     unsigned int level;          /* service level of the pings */
     struct progress *progress;   /* counts steps; may be NULL */
 };
