@@ -48,32 +48,34 @@ static struct ibv_device **list_devices (int *n, struct error *err)
 static size_t parse_wanted (const char *wanted, struct verbs_port_name *v,
                             size_t max, struct error *err)
 {
-    char *list = xstrdup (wanted), *save;
+    struct hostlist list;
     size_t n = 0;
 
-    for (char *word = strtok_r (list, ", ", &save); word;
-         word = strtok_r (NULL, ", ", &save)) {
+    if (hostlist_expand (&list, wanted, PORTS_MAX, err) < 0) {
+        error_prefix (err, "option Device");
+        return 0;
+    }
+    if (list.count == 0)
+        error_input (err, "option Device: '%s' is an empty list", wanted);
+    else if (list.count > max)
+        error_input (err, "option Device: more than %zu ports", max);
+    for (; n < list.count && list.count <= max; n++) {
+        const char *word = list.name[n];
         size_t len = strcspn (word, "/");
         uint64_t port = 0;
 
-        if (n == max)
-            error_input (err, "option Device: more than %zu ports", max);
-        else if (len == 0 || len >= sizeof (v->device)
-                 || (word[len]
-                     && text_u64 (word + len + 1, 1, PORTS_MAX, &port) < 0))
+        if (len == 0 || len >= sizeof (v->device)
+            || (word[len]
+                && text_u64 (word + len + 1, 1, PORTS_MAX, &port) < 0)) {
             error_input (err, "option Device: '%s' is not DEVICE or "
                          "DEVICE/PORT", word);
-        else {
-            v[n] = (struct verbs_port_name){ .port = (uint8_t)port };
-            memcpy (v[n++].device, word, len);
-            continue;
+            n = 0;
+            break;
         }
-        free (list);
-        return 0;
+        v[n] = (struct verbs_port_name){ .port = (uint8_t)port };
+        memcpy (v[n].device, word, len);
     }
-    free (list);
-    if (n == 0)
-        error_input (err, "option Device: '%s' is an empty list", wanted);
+    hostlist_clear (&list);
     return n;
 }
 

@@ -84,7 +84,7 @@ const struct conf_option site_options[] = {
       "rounds that measure again what looks slow, at most",
       .min = 1, .max = SITE_CONFIRM_MAX },
     { "Device", CONF_STRING, FIELD (device), "",
-      "ports to use, as mlx5_0 or mlx5_0/1, comma-separated; else all" },
+      "ports to use, comma-separated, as mlx5_0/1 or mlx5_[0-7]; else all" },
     { "Service", CONF_STRING, FIELD (service), "ud",
       "of the probes over verbs: ud or rc", .words = "ud, rc" },
     { "GidIndex", CONF_STRING, FIELD (gid_index), SITE_AUTO,

@@ -247,8 +247,6 @@ int text_bytes (const char *s, uint64_t max, uint64_t *bytes)
 static int add_name (struct hostlist *hl, size_t max, const char *name,
                      struct error *err)
 {
-    if (!text_is_hostname (name))
-        return error_input (err, "'%s' is not a host name", name);
     if (hl->count >= max)
         return error_input (err, "more than %zu hosts", max);
     if ((hl->count & (hl->count + 1)) == 0) {
@@ -318,15 +316,18 @@ static int expand (struct hostlist *hl, size_t max, const char *done,
     return 0;
 }
 
-static int check_twice (const struct hostlist *hl, struct error *err)
+static int check_names (const struct hostlist *hl, struct error *err)
 {
     const char **v = malloc ((hl->count + 1) * sizeof (*v));
     int rc = 0;
 
     if (!v)
         return error_nomem (err);
-    memcpy (v, hl->name, hl->count * sizeof (*v));
-    qsort (v, hl->count, sizeof (*v), compare_strings);
+    for (size_t i = 0; i < hl->count && rc == 0; i++)
+        if (!text_is_hostname (v[i] = hl->name[i]))
+            rc = error_input (err, "'%s' is not a host name", v[i]);
+    if (rc == 0)
+        qsort (v, hl->count, sizeof (*v), compare_strings);
     for (size_t i = 1; i < hl->count && rc == 0; i++)
         if (!strcmp (v[i - 1], v[i]))
             rc = error_input (err, "host %s is listed twice", v[i]);
@@ -334,8 +335,8 @@ static int check_twice (const struct hostlist *hl, struct error *err)
     return rc;
 }
 
-int hostlist_parse (struct hostlist *hl, const char *s, size_t max,
-                    struct error *err)
+int hostlist_expand (struct hostlist *hl, const char *s, size_t max,
+                     struct error *err)
 {
     int rc = 0;
 
@@ -356,8 +357,18 @@ int hostlist_parse (struct hostlist *hl, const char *s, size_t max,
         free (entry);
         s += len;
     }
+    if (rc < 0)
+        hostlist_clear (hl);
+    return rc;
+}
+
+int hostlist_parse (struct hostlist *hl, const char *s, size_t max,
+                    struct error *err)
+{
+    int rc = hostlist_expand (hl, s, max, err);
+
     if (rc == 0)
-        rc = hl->count > 0 ? check_twice (hl, err)
+        rc = hl->count > 0 ? check_names (hl, err)
                            : error_input (err, "the host list is empty");
     if (rc < 0)
         hostlist_clear (hl);

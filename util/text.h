@@ -98,6 +98,12 @@ int hostlist_parse (struct hostlist *hl, const char *s, size_t max,
                     struct error *err);
 void hostlist_clear (struct hostlist *hl);
 
+/* The same for names of any kind, such as mlx5_[0-7]/1; duplicates and an empty
+ * list are none of its business.
+ */
+int hostlist_expand (struct hostlist *hl, const char *s, size_t max,
+                     struct error *err);
+
 /* Fold names into Slurm's notation, "node[001-003,007]": sorted, duplicates
  * dropped. Returns a string that the caller frees, NULL with errno ENOMEM.
  */

@@ -77,7 +77,22 @@ static const struct {
     { "/1", "'/1' is not DEVICE" },
     { ", ,", "is an empty list" },
     { "a,b,c,d,e", "more than 4 ports" },
+    { "mlx5_[0-4]", "more than 4 " },
+    { "mlx5_[0-2", "option Device: brackets do not match" },
+    { "mlx5_[a-b]", "option Device: bad range in brackets" },
 };
+
+/* A pattern chooses rails. */
+static void test_pattern (void)
+{
+    struct verbs_port_name name[4];
+    size_t n = verbs_find_ports ("mlx5_[0,2-3]/1, mlx4_0", name, 4, NULL);
+
+    ok (n == 4 && !strcmp (name[0].device, "mlx5_0") && name[0].port == 1
+            && !strcmp (name[2].device, "mlx5_3") && name[2].port == 1
+            && !strcmp (name[3].device, "mlx4_0") && name[3].port == 0,
+        "mlx5_[0,2-3]/1, mlx4_0 are four ports");
+}
 
 /* Whether there is a device or not. */
 static void test_lists (void)
@@ -103,6 +118,7 @@ int main (void)
 {
     test_clock ();
     test_route ();
+    test_pattern ();
     test_lists ();
     return done_testing ();
 }
