@@ -307,6 +307,11 @@ static inline uint64_t fabric_prefix (const struct fabric *f,
     return f->nsubnets > 0 ? f->prefix[port->subnet] : f->subnet;
 }
 
+/* Whether the fabric is of the subnet with that prefix, or may be, as one of the
+ * two is not known.
+ */
+bool fabric_has_subnet (const struct fabric *f, uint64_t prefix);
+
 /* Whether a cable carries messages, as far as known. */
 bool fabric_is_up (const struct fabric *f, const struct fabric_link *l);
 

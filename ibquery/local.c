@@ -108,20 +108,20 @@ static unsigned int read_state (int dir, const char *path)
 }
 
 /* Four groups of hexadecimal digits, as "ec0d:9a03:00ec:8240", after `skip`
- * bytes; 0 if it is not.
+ * bytes of `size`; 0 if it is not.
  */
-static uint64_t read_guid (int dir, const char *path, size_t skip)
+static uint64_t read_guid (int dir, const char *path, size_t skip, size_t size)
 {
     char line[64];
     uint16_t g[4];
     int end = 0;
 
     if (read_line (dir, path, line, sizeof (line)) < 0
-        || strlen (line) != skip + 19
+        || strlen (line) != size
         || sscanf (line + skip,
                    "%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 "%n",
                    &g[0], &g[1], &g[2], &g[3], &end) != 4
-        || end != 19)
+        || end != 19 || (line[skip + 19] && line[skip + 19] != ':'))
         return 0;
     return (uint64_t)g[0] << 48 | (uint64_t)g[1] << 32 | (uint64_t)g[2] << 16
            | g[3];
@@ -160,7 +160,8 @@ static void read_port (int dir, struct local_port *p)
 {
     char path[64], line[64];
 
-    p->guid = read_guid (dir, "gids/0", 20); /* after the prefix */
+    p->subnet = read_guid (dir, "gids/0", 0, 39);
+    p->guid = read_guid (dir, "gids/0", 20, 39);
     p->state = read_state (dir, "state");
     p->phys_state = read_state (dir, "phys_state");
     p->rate = read_rate (dir);
@@ -194,7 +195,7 @@ static int open_list (int dir, const char *path, DIR **d, struct error *err)
 static int read_device (int dir, const char *name, struct local_port *v,
                         size_t *n, struct error *err)
 {
-    uint64_t guid = read_guid (dir, "node_guid", 0), number;
+    uint64_t guid = read_guid (dir, "node_guid", 0, 19), number;
     struct dirent *e;
     int rc, fd;
     DIR *d;

@@ -130,6 +130,16 @@ static int add_part (struct fabric *f, struct subnet_part part,
     return rc;
 }
 
+bool fabric_has_subnet (const struct fabric *f, uint64_t prefix)
+{
+    bool has = prefix == 0 || prefix == f->subnet
+               || (f->nsubnets == 0 && f->subnet == 0);
+
+    for (size_t i = 0; i < f->nsubnets; i++)
+        has |= f->prefix[i] == prefix;
+    return has;
+}
+
 struct fabric *fabric_join (struct fabric *const *part,
                             const char *const *name, size_t n,
                             struct error *err)

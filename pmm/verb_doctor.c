@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ibquery/live.h"
+#include "ibquery/local.h"
 #include "ibquery/publish.h"
 #include "ibquery/snapshot.h"
 #include "ibquery/spread.h"
@@ -28,9 +30,12 @@
 #include "prolog/slurm/child.h"
 #include "util/alloc.h"
 #include "util/json.h"
+#include "util/text.h"
 #ifdef HAVE_LEDGER
 #include "prolog/ledger/ledger.h"
 #endif
+
+static const char *sysfs = LOCAL_SYSFS;
 
 enum {
     DAY_S = 24 * 3600,
@@ -85,29 +90,76 @@ static int published (const struct doctor *d, const char *path,
 
 static enum verdict_status check_snapshot (struct doctor *d)
 {
-    const char *path = d->site.snapshot;
+    char path[TEXT_PATH];
     struct stat st;
-    int64_t looked;
 
-    if (access (path, F_OK) < 0 && *d->site.live_fabric)
+    if (live_wanted (&d->site))
         return say_warn (d, "there is none: prologs read %s, and there are no "
                             "audits", d->site.live_fabric);
-    if (published (d, path, &st, &d->err) < 0)
-        return say_fail (d, "%s%s", d->err.text,
-                         errno != ENOENT ? ""
-                             : ": publish it by pmm fabric read --publish");
+    for (const char *list = d->site.snapshot; text_next (&list, path);)
+        if (published (d, path, &st, &d->err) < 0)
+            return say_fail (d, "%s%s", d->err.text,
+                             errno != ENOENT
+                                 ? ""
+                                 : ": publish it by pmm fabric read --publish");
     if (!d->fabric)
         return say_fail (d, "%s", d->fabric_error.text);
     if (d->fabric->part)
         return say_fail (d, "%s is a part of the fabric, of %s: publish all of "
-                            "it", path, COUNTED (d->fabric->nhosts, "host"));
-    looked = publish_time (path);
-    if (looked > d->now || d->now - looked > OLD_S)
-        return say_warn (d, "%s is %jd days old: does the timer of pmm fabric "
-                            "read run?",
-                         path, (intmax_t)(d->now - looked) / DAY_S);
-    return say_ok (d, "%s, %s, fabric %.8s", path,
+                            "it", d->site.snapshot,
+                         COUNTED (d->fabric->nhosts, "host"));
+    for (const char *list = d->site.snapshot; text_next (&list, path);) {
+        int64_t looked = publish_time (path);
+
+        if (looked > d->now || d->now - looked > OLD_S)
+            return say_warn (d, "%s is %jd days old: does the timer of pmm "
+                                "fabric read run?",
+                             path, (intmax_t)(d->now - looked) / DAY_S);
+    }
+    return say_ok (d, "%s, %s, fabric %.8s", d->site.snapshot,
                    COUNTED (d->fabric->nhosts, "host"), d->fabric->hash);
+}
+
+/* Ports of storage, of an NVSwitch and the like are not measured; a check does
+ * not say so.
+ */
+static enum verdict_status check_ports (struct doctor *d)
+{
+    char left[256] = "";
+    struct local_port *v;
+    enum verdict_status level = VERDICT_OK;
+    size_t n, all = 0, measured = 0;
+
+    if (!d->fabric)
+        return say_unknown (d, "not checked: no snapshot");
+    if (local_ports (sysfs, &v, &n, &d->err) < 0)
+        return say_error (d, VERDICT_UNKNOWN);
+    for (size_t i = 0; i < n; i++) {
+        bool up = v[i].state == LOCAL_ACTIVE;
+        const char *why = local_state_name (v[i].state);
+        size_t len = strlen (left);
+
+        if (v[i].layer != LAYER_INFINIBAND)
+            continue;
+        all++;
+        if (up && fabric_find_guid (d->fabric, v[i].guid) != FABRIC_NONE) {
+            measured++;
+            continue;
+        }
+        if (up && !fabric_has_subnet (d->fabric, v[i].subnet))
+            why = "its subnet has no snapshot";
+        else if (up) {
+            why = "not in the snapshot: read it again";
+            level = VERDICT_WARN;
+        }
+        snprintf (left + len, sizeof (left) - len, "%s%s/%u (%s)",
+                  len > 0 ? ", " : "; not measured: ", v[i].device, v[i].port,
+                  why);
+    }
+    free (v);
+    return all == 0 ? say_ok (d, "none of InfiniBand on this machine")
+                    : doctor_say (d, level, "%zu of this machine's %zu are "
+                                  "measured%s", measured, all, left);
 }
 
 /* What the snapshot says of the service levels of all cables; a job's own paths
@@ -457,6 +509,7 @@ static const struct doctor_check checks[] = {
     { "programs", false, check_programs },
     { "umad", false, check_umad },
     { "snapshot", false, check_snapshot },
+    { "ports", false, check_ports },
     { "service level", false, check_level },
     { "private LFTs", false, check_private },
     { "baseline", false, check_baseline },
@@ -549,8 +602,15 @@ static int run (struct inputs *in)
     return status;
 }
 
+static const struct opt options[] = {
+    { "sysfs", 0, "DIR", opt_string, 0,
+      "where the kernel shows this machine's ports, not " LOCAL_SYSFS },
+    { 0 },
+};
+
 const struct verb verb_doctor = {
     .name = "doctor", .help = "what to change in the site's configuration",
     .may = TAKES_CONF | TAKES_JSON,
+    .options = options, .given = &sysfs,
     .run = run,
 };

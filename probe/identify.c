@@ -46,18 +46,6 @@ static bool fits (const struct fabric *f, const struct transport_address *a,
            && (a->subnet == 0 || prefix == 0 || a->subnet == prefix);
 }
 
-/* Whether an address is of a subnet without a snapshot. */
-static bool is_foreign (const struct fabric *f,
-                        const struct transport_address *a)
-{
-    bool known = a->subnet == 0 || (f->nsubnets == 0 && f->subnet == 0)
-                 || a->subnet == f->subnet;
-
-    for (size_t i = 0; i < f->nsubnets; i++)
-        known |= a->subnet == f->prefix[i];
-    return !known;
-}
-
 static int stale (struct error *err, const char *host)
 {
     return error_world (err, "the fabric snapshot is stale: %s has other "
@@ -100,7 +88,7 @@ static int find_by_name (struct identifying *s, const char *name,
     for (uint32_t i = 0; i < rails; i++) {
         uint32_t number = a[i].number - foreign;
 
-        if (is_foreign (f, &a[i])) {
+        if (!fabric_has_subnet (f, a[i].subnet)) {
             foreign++;
             continue;
         }
@@ -188,7 +176,8 @@ static int identify_rank (struct identifying *s, size_t rank, struct error *err)
         uint32_t at = endpoint[i];
 
         if (at == FABRIC_NONE)
-            s->strange += !is_foreign (s->fabric, &r->peer[first + i]);
+            s->strange += fabric_has_subnet (s->fabric,
+                                             r->peer[first + i].subnet);
         else if (s->owner[at] == UINT32_MAX)
             take (s, rank, first + i, at);
         else

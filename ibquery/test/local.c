@@ -37,8 +37,9 @@ static void test_ports (void)
             && !strcmp (v[1].device, "mlx5_0") && v[1].port == 2
             && !strcmp (v[2].device, "mlx5_1"),
         "in their order");
-    ok (v[0].guid == 0xec0d9a0300ec8240 && v[0].node_guid == 0xec0d9a0300ec8200,
-        "GUIDs of port and device");
+    ok (v[0].guid == 0xec0d9a0300ec8240 && v[0].node_guid == 0xec0d9a0300ec8200
+            && v[0].subnet == UINT64_C (0xfe80) << 48,
+        "GUIDs of port and device, and the subnet");
     ok (v[0].state == LOCAL_ACTIVE && v[0].phys_state == LOCAL_LINK_UP
             && v[0].layer == LAYER_INFINIBAND && rates_lanes (&v[0].rate) == 4
             && !strcmp (rates_speed (&v[0].rate), "EDR"),
