@@ -15,7 +15,6 @@
 enum {
     GROW_MIN = 64,
     TABLES_MIN = 1 << 26, /* bytes that tables may use in any case */
-    TABLES_FACTOR = 64,   /* and in addition for each entry */
 };
 
 struct draft *draft_create (void)
@@ -36,6 +35,11 @@ void draft_destroy (struct draft *d)
         free (d->table[i].lft);
     fabric_destroy (d->f);
     counters_destroy (d->counters);
+    for (size_t i = 0; i < d->nspreads; i++) {
+        free (d->spread[i].group);
+        free (d->spread[i].entry);
+    }
+    free (d->spread);
     free (d->node);
     free (d->port);
     free (d->table);
@@ -158,6 +162,23 @@ int draft_table (struct draft *d, uint64_t guid, unsigned int first,
     return 0;
 }
 
+int draft_allow (struct draft *d, size_t bytes, struct error *err)
+{
+    if (bytes > d->allowed)
+        return error_input (err, "the tables are too large for their entries");
+    d->allowed -= bytes;
+    return 0;
+}
+
+struct draft_spread *draft_spread (struct draft *d, uint64_t guid)
+{
+    d->spread = xgrow (d->spread, d->nspreads, sizeof (*d->spread));
+    d->spread[d->nspreads] = (struct draft_spread){
+        .guid = guid, .at = d->s.at
+    };
+    return &d->spread[d->nspreads++];
+}
+
 /* Make room for the entry of a LID. */
 static int grow_table (struct draft *d, unsigned int lid, struct error *err)
 {
@@ -166,11 +187,10 @@ static int grow_table (struct draft *d, unsigned int lid, struct error *err)
 
     while (size <= lid)
         size *= 2;
-    if (size - t->size > d->allowed)
-        return error_input (err, "the tables are too large for their entries");
+    if (draft_allow (d, size - t->size, err) < 0)
+        return -1;
     t->lft = xrealloc (t->lft, size, 1);
     memset (t->lft + t->size, LFT_NO_ROUTE, size - t->size);
-    d->allowed -= size - t->size;
     t->size = size;
     return 0;
 }
@@ -187,7 +207,7 @@ int draft_route (struct draft *d, unsigned int lid, unsigned int port,
     t->lft[lid] = port;
     t->next = lid + 1;
     t->routes++;
-    d->allowed += TABLES_FACTOR;
+    d->allowed += DRAFT_ENTRY;
     return 0;
 }
 

@@ -95,6 +95,20 @@ struct draft_table {
     size_t routes;
 };
 
+/* How a switch spreads messages, apart from its service levels. */
+enum { DRAFT_NO_ENTRY = UINT8_MAX };
+struct draft_spread {
+    uint64_t guid;
+    struct place at;
+    bool private_lfts;
+    struct spread_group *group; /* [ngroups] */
+    size_t ngroups;
+    struct spread_entry *entry; /* [nentries] by LID; its state may be
+                                   DRAFT_NO_ENTRY */
+    size_t nentries;            /* 0: no file has groups and entries */
+    unsigned int next_group;    /* the lowest sub-group that may follow */
+};
+
 /* A LID according to the topology, and according to the tables: then its owner
  * is the port with this GUID, or DRAFT_SOMEBODY: some port, or DRAFT_UNTOLD: it
  * is not known whether a port owns it.
@@ -129,6 +143,8 @@ struct draft {
     size_t ntables;
     struct draft_table *open; /* the last table, until it ends */
     uint64_t allowed;         /* bytes that tables may still use */
+    struct draft_spread *spread;
+    size_t nspreads;
     struct draft_lid *lid;    /* [LIDS] */
     struct counters *counters; /* NULL: no file has any */
     int64_t began, ended;     /* when a file with counters was written, seconds
@@ -140,6 +156,10 @@ struct draft {
     int64_t paragraph;          /* import_netdiscover: its node; -1: none */
     uint64_t system, port_guid; /* of the next node; 0: not given */
     struct draft_csv csv;
+    struct draft_spread *far; /* import_far: its switch; NULL: none */
+    enum { FAR_OTHER, FAR_GROUPS, FAR_TABLES, FAR_ENTRIES } far_part;
+    uint64_t fdbs;            /* import_fdbs: its switch; 0: none */
+    bool skip_table;          /* ... whose table here is a private one */
 };
 
 /* Parsers: one line. Then, if there is an end, what is open must end. Return 0,
@@ -151,6 +171,9 @@ int import_lfts (struct draft *d, char *line, struct error *err);
 int import_lfts_end (struct draft *d, struct error *err);
 int import_fdbs (struct draft *d, char *line, struct error *err);
 int import_fdbs_end (struct draft *d, struct error *err);
+int import_far (struct draft *d, char *line, struct error *err);
+int import_far_end (struct draft *d, struct error *err);
+int import_plft (struct draft *d, char *line, struct error *err);
 int import_csv (struct draft *d, char *line, struct error *err);
 int import_csv_end (struct draft *d, struct error *err);
 
@@ -200,5 +223,14 @@ int draft_table_end (struct draft *d, unsigned int last, bool complete,
                      struct error *err);
 int draft_owner (struct draft *d, unsigned int lid, uint64_t guid,
                  struct error *err);
+
+/* How a switch spreads messages; valid until the next call. */
+struct draft_spread *draft_spread (struct draft *d, uint64_t guid);
+
+/* Take so much of what tables may use. Return -1 with err, without a place, if
+ * that is less: each entry of a file adds DRAFT_ENTRY to it.
+ */
+enum { DRAFT_ENTRY = 64 };
+int draft_allow (struct draft *d, size_t bytes, struct error *err);
 
 #endif /* IBQUERY_IMPORT_DRAFT_H */

@@ -38,6 +38,8 @@ static const struct import_format formats[] = {
       { "dump_ucast_routes: Switch ",
         "osm_ucast_mgr_dump_ucast_routes: Switch " },
       import_fdbs, import_fdbs_end },
+    { "far", { "Switch 0x" }, import_far, import_far_end },
+    { "plft", { "dump_plft: " }, import_plft, NULL },
     { "db_csv", { "START_" }, import_csv, import_csv_end },
 };
 #define END (formats + sizeof (formats) / sizeof (formats[0]))
@@ -151,6 +153,9 @@ int import_file (struct draft *d, FILE *fp, const char *name,
     d->paragraph = -1;
     d->system = d->port_guid = 0;
     d->csv = (struct draft_csv){ 0 };
+    d->far = NULL;
+    d->fdbs = 0;
+    d->skip_table = false;
     f = format ? by_name (format, err) : detect (&d->s, err);
     while (f && (rc = next_line (&d->s, &line, err)) > 0)
         if ((rc = f->read (d, line, err)) < 0)

@@ -23,9 +23,9 @@
  *     0x0003 : UNREACHABLE
  *
  * for all LIDs from 1 to the last. A LID that no port has is UNREACHABLE. If a
- * switch has more than one table (PLFT_NUM), the file is refused: it is not
- * known which packets use which table. A table has no header that gives its
- * length. It ends at the next table, or at the end of the file.
+ * switch has more than one table (PLFT_NUM), all but the first are skipped: it
+ * is not known which packets use which table. A table has no header that gives
+ * its length. It ends at the next table, or at the end of the file.
  */
 #include "config.h"
 #include "ibquery/import/draft.h"
@@ -150,6 +150,8 @@ static int fdbs_header (struct draft *d, char *p, struct error *err)
     if (draft_table (d, guid, 0, 0, err) < 0)
         return -1;
     d->open->first = 1;
+    d->fdbs = guid;
+    d->skip_table = false;
     return 0;
 }
 
@@ -158,6 +160,8 @@ static int fdbs_entry (struct draft *d, char *p, struct error *err)
     struct draft_table *t = d->open;
     uint64_t lid, port;
 
+    if (d->skip_table)
+        return 0;
     if (!t || !scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_text (&p, " : "))
         return draft_fault (d, err,
                             "this is not an entry of a forwarding table");
@@ -173,6 +177,20 @@ static int fdbs_entry (struct draft *d, char *p, struct error *err)
     return draft_owner (d, lid, DRAFT_SOMEBODY, err);
 }
 
+/* "PLFT_NUM: 1" */
+static int fdbs_number (struct draft *d, char *p, struct error *err)
+{
+    uint64_t number;
+
+    if (!scan_decimal (&p, UINT8_MAX, &number) || *p || d->fdbs == 0)
+        return draft_fault (d, err, "this is not a table of a switch");
+    if (number == 0)
+        return 0;
+    draft_spread (d, d->fdbs)->private_lfts = true;
+    d->skip_table = true;
+    return import_fdbs_end (d, err);
+}
+
 int import_fdbs (struct draft *d, char *line, struct error *err)
 {
     char *p = line;
@@ -183,10 +201,8 @@ int import_fdbs (struct draft *d, char *line, struct error *err)
         return 0;
     if (scan_to (&p, "Switch 0x"))
         return fdbs_header (d, p, err);
-    if (!scan_text (&line, "PLFT_NUM: "))
-        return draft_fault (d, err,
-                            "this line does not belong to a forwarding table");
-    return strcmp (line, "0") == 0
-               ? 0
-               : draft_fault (d, err, "the switch has more tables than one");
+    return scan_text (&line, "PLFT_NUM: ")
+               ? fdbs_number (d, line, err)
+               : draft_fault (d, err, "this line does not belong to a "
+                                      "forwarding table");
 }

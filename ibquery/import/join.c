@@ -319,6 +319,79 @@ static int join_tables (struct draft *d, struct error *err)
     return 0;
 }
 
+/* The entries of a switch, one for each LID of its table. */
+static struct spread_entry *all_entries (const struct fabric_node *n,
+                                         const struct draft_spread *s)
+{
+    struct spread_entry *entry = xarray (n->lft_top + 1U, sizeof (*entry));
+
+    for (unsigned int lid = 0; lid <= n->lft_top; lid++)
+        entry[lid] = lid < s->nentries && s->entry[lid].state != DRAFT_NO_ENTRY
+                         ? s->entry[lid]
+                         : (struct spread_entry){ SPREAD_STATIC, n->lft[lid],
+                                                  0 };
+    return entry;
+}
+
+static int join_groups (struct draft *d, uint32_t node,
+                        const struct draft_spread *s, struct error *err)
+{
+    const struct fabric_node *n = &d->f->node[node];
+    struct spread_entry *entry;
+    int rc;
+
+    if (s->nentries == 0)
+        return 0;
+    for (size_t lid = 0; lid < s->nentries; lid++)
+        if (s->entry[lid].state != DRAFT_NO_ENTRY
+            && s->entry[lid].port > n->nports
+            && s->entry[lid].port != LFT_NO_ROUTE)
+            return place_input (&s->at, err,
+                                "LID %zu of switch %016" PRIx64 " has static "
+                                "port %u, and the switch ports 1 to %u",
+                                lid, n->guid, s->entry[lid].port, n->nports);
+    for (unsigned int lid = FABRIC_MAX_LID; lid >= s->nentries; lid--)
+        if (d->lid[lid].at.file)
+            return place_input (&s->at, err,
+                                "the table of switch %016" PRIx64 " ends at "
+                                "LID %zu, but LID %u is in " PLACE,
+                                n->guid, s->nentries - 1, lid,
+                                d->lid[lid].at.file, d->lid[lid].at.line);
+    if (!n->lft)
+        return place_input (&s->at, err,
+                            "groups take the forwarding tables: give "
+                            "ibdiagnet2.fdbs as well");
+    entry = all_entries (n, s);
+    rc = fabric_set_groups (d->f, node, s->group, s->ngroups, entry, err);
+    free (entry);
+    return rc < 0 ? place_error (&s->at, err) : 0;
+}
+
+/* How switches spread messages. Only AR_INFO of a db_csv tells on which service
+ * levels, without which the rest means nothing.
+ */
+static int join_spread (struct draft *d, struct error *err)
+{
+    for (size_t i = 0; i < d->nspreads; i++) {
+        const struct draft_spread *s = &d->spread[i];
+        uint32_t node = fabric_find_node (d->f, s->guid);
+        struct fabric_node *n = node == FABRIC_NONE ? NULL : &d->f->node[node];
+
+        if (!n || n->type != NODE_SWITCH)
+            return place_input (&s->at, err, "%016" PRIx64
+                                " is not a switch of the topology", s->guid);
+        if (!n->spread.known)
+            return place_input (&s->at, err,
+                                "switch %016" PRIx64 " has groups or private "
+                                "LFTs, and no file has its AR_INFO: give "
+                                "ibdiagnet2.db_csv as well", s->guid);
+        n->spread.private_lfts |= s->private_lfts;
+        if (join_groups (d, node, s, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /*
  * Routes. Tables and cables are from the same time if every switch that has a
  * route to the LID of an adapter or router delivers it there, through any other
@@ -425,6 +498,8 @@ struct fabric *draft_finish (struct draft *d, const char *source,
                         "and plans take ibdiagnet2.fdbs as well");
     else if (check_owners (d, err) < 0 || join_tables (d, err) < 0
              || check_routes (d, err) < 0)
+        return NULL;
+    if (join_spread (d, err) < 0)
         return NULL;
     fabric_set_source (f, source, d->began);
     if (fabric_finish (f, err) < 0)

@@ -94,6 +94,7 @@ static const struct {
     { { "lmc.lst", "lmc.dump_fts" }, true, true },
     { { "tree.db_csv", "tree.ibdiagnet.fdbs" }, false, true },
     { { "tree.ibdiagnet.fdbs", "tree.db_csv", "tree.lst" }, false, false },
+    { { "tree.db_csv", "tree.ibdiagnet.fdbs", "tree.far" }, false, true },
 };
 enum { SETS = sizeof (sets) / sizeof (sets[0]) };
 
@@ -210,6 +211,52 @@ static void test_csv (void)
         "... stays whole%s", err.text);
     fabric_destroy (f);
     free (file.s);
+}
+
+/* How switches spread messages: groups, entries, private LFTs. */
+static void test_spread (void)
+{
+    static const char more[] = "osm_ucast_mgr_dump_ucast_routes: Switch "
+                               "0x0002c90200000010";
+    struct text file[FILES] = { load ("tree.db_csv"),
+                                load ("tree.ibdiagnet.fdbs"),
+                                load ("tree.far") };
+    struct text plft = { "x.plft", strdup ("dump_plft: Switch "
+                                           "0x0002c90200000020\nrq: 1\n"), 0 };
+    char later[256];
+    const struct fabric_spread *a;
+    struct error err;
+    struct fabric *f;
+
+    snprintf (later, sizeof (later), "PLFT_NUM: 1\n0x0001 : 004\n%s", more);
+    ok (change (&file[1], more, later, false), "a second table");
+    f = import (file, 3, &err);
+    a = f ? &f->node[fabric_find_node (f, 0x0002c90100000010)].spread : NULL;
+    ok (a && a->ngroups == 2 && a->group[1].port[0] == (1 << 3 | 1 << 4)
+            && a->group[0].port[0] == 0,
+        "groups%s", err.text);
+    ok (a && a->entry[1].state == SPREAD_STATIC && a->entry[1].port == 1
+            && a->entry[3].state == SPREAD_FREE && a->entry[3].port == 3
+            && a->entry[3].group == 1 && a->entry[14].state == SPREAD_HASHED
+            && a->entry[0].state == SPREAD_STATIC
+            && a->entry[0].port == LFT_NO_ROUTE,
+        "... and entries");
+    ok (a && a->known && a->private_lfts && a->recovery && a->hashed == 1,
+        "... private LFTs, fast recovery, hashed routing");
+    a = f ? &f->node[fabric_find_node (f, 0x0002c90200000020)].spread : NULL;
+    ok (a && a->known && !a->private_lfts && !a->entry,
+        "... each of its own switch");
+    fabric_destroy (f);
+
+    plft.len = strlen (plft.s);
+    free (file[2].s);
+    file[2] = plft;
+    f = import (file, 3, &err);
+    a = f ? &f->node[fabric_find_node (f, 0x0002c90200000020)].spread : NULL;
+    ok (a && a->private_lfts, "a .plft lists switches with private LFTs%s",
+        err.text);
+    fabric_destroy (f);
+    free_set (file, FILES);
 }
 
 /* A sentence of FILE:LINE, or of what no file has. */
@@ -414,7 +461,8 @@ static const struct {
       "0002c90100000040, but is its own in tree.ibnetdiscover:10" },
     { 5, 1, "dump_ucast_routes: Switch 0x0002c90100000020",
       "PLFT_NUM: 1", false,
-      "tree.fdbs:33: the switch has more tables than one" },
+      "tree.ibnetdiscover-g:32: no file has the forwarding table of switch "
+      "0002c90100000020 (s1-0002)" },
     { 5, 1, "0x0002 : 000", "0x0003 : 000", false,
       "tree.fdbs:4: the LIDs of a table follow one another" },
     { 5, 1, "0x0002 : 000  :", "0x0002 : none:", false,
@@ -520,8 +568,49 @@ static const struct {
     { 16, 0, "0x0002c90000000011,1,0,0,0,", "0x0002c90000000011,1,65536,0,0,",
       false, "tree.db_csv:115: SymbolErrorCounter has no more than 16 bits" },
     { 16, 0, "0x0002c90000000011,1,0,0,0,", "0x0002c90000000011,1,x,0,0,",
-      false, "tree.db_csv:115: \"x\" in column SymbolErrorCounter is not a "
-             "number of 0 to 18446744073709551615" },
+      false,
+      "tree.db_csv:115: \"x\" in column SymbolErrorCounter is not a number of 0 "
+      "to 18446744073709551615" },
+    { 18, 0, "_AR_INFO", "_RA_INFO", true,
+      "tree.far:7: switch 0002c90100000010 has groups or private LFTs, and no "
+      "file has its AR_INFO: give ibdiagnet2.db_csv as well" },
+    { 18, 2, "3,4,", "3,5,", false,
+      "tree.far:7: group 1 of switch 0002c90100000010 has port 5, and the "
+      "switch ports 1 to 4" },
+    { 18, 2, "3,4,", "", false,
+      "tree.far:7: LID 3 of switch 0002c90100000010 goes to group 1, which has "
+      "no ports" },
+    { 18, 2, "3,4,", "3;4,", false,
+      "tree.far:12: \";4,\" is not a port" },
+    { 18, 2, "1       1  ", "1       0  ", false,
+      "tree.far:13: group 1, sub-group 0 does not belong here" },
+    { 18, 2, "1       1  ", "4096    1  ", false,
+      "tree.far:13: group 4096, sub-group 1 does not belong here" },
+    { 18, 2, "1       1  ", "1       x  ", false,
+      "tree.far:13: this is not a group of a .far" },
+    { 18, 2, "Free        1", "Free        2", false,
+      "tree.far:7: LID 3 of switch 0002c90100000010 goes to group 2 of 2" },
+    { 18, 2, "0x0001  001", "0x0001  009", false,
+      "tree.far:7: LID 1 of switch 0002c90100000010 has static port 9, and the "
+      "switch ports 1 to 4" },
+    { 18, 2, "0x0002  000", "0x0001  000", false,
+      "tree.far:20: LID 1 does not belong here" },
+    { 18, 2, "Static      0", "Stable      0", false,
+      "tree.far:19: this is not an entry of a .far" },
+    { 18, 2, "0x000e  004", "-       -  ", false,
+      "tree.far:7: the table of switch 0002c90100000010 ends at LID 13, but "
+      "LID 14 is in tree.db_csv:36" },
+    { 18, 2, "PLFT_NUM: 0", "PLFT_NUM: x", false,
+      "tree.far:16: this does not begin a table of a .far" },
+    { 18, 2, "LFT Definition:\n", "Switch 0x0002c90200000020\n", false,
+      "tree.far:15: switch 0002c90100000010 has groups and no table: lines are "
+      "missing" },
+    { 18, 2, "Switch 0x0002c90100000010", "Switch 0x0002c90000000010", false,
+      "tree.far:7: 0002c90000000010 is not a switch of the topology" },
+    { 18, 2, "Switch 0x0002c90100000020", "Switch 0x0002c90100000010", false,
+      "tree.far:35: switch 0002c90100000010 has two tables of groups" },
+    { 18, 2, "Switch 0x0002c90100000010", "Switch: 0x0002c90100000010", false,
+      "tree.far:7: this does not belong to a switch" },
 };
 
 static void test_changes (void)
@@ -680,6 +769,7 @@ int main (void)
         test_noise (i);
     }
     test_csv ();
+    test_spread ();
     test_changes ();
     test_refused ();
     test_all_exports ();
