@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "ibquery/hosts.h"
+#include "ibquery/spread.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 #include "util/text.h"
@@ -169,15 +170,7 @@ static bool spreads (const struct fabric_spread *s,
 {
     uint16_t levels = s->hashed | (as->rc ? s->rc : s->ud);
 
-    return s->known && as->level < 16 && levels >> as->level & 1;
-}
-
-static bool has_port (const struct fabric_spread *s,
-                      const struct spread_entry *e, unsigned int port)
-{
-    return e->state == SPREAD_STATIC || e->group >= s->ngroups
-               ? port == e->port
-               : s->group[e->group].port[port / 64] >> port % 64 & 1;
+    return s->known && as->level < SPREAD_LEVELS && levels >> as->level & 1;
 }
 
 static size_t network_hops (const void *net, const struct traffic_class *as,
@@ -187,31 +180,35 @@ static size_t network_hops (const void *net, const struct traffic_class *as,
     const struct fabric *f = net;
     unsigned int lid = f->end[to].lid;
     const struct walk_hop *hop, *own = next_hop (f, place, lid);
-    const struct spread_entry *e = NULL;
+    const struct spread_group *group;
     uint32_t all[UINT8_MAX], attached, up;
     const struct fabric_node *n;
     size_t count = 0;
-    bool has_own = false;
+    bool has_own = false, known;
 
-    if (place >= f->nnodes || !spreads (&f->node[place].spread, as))
+    if (place >= f->nnodes || !spreads (&f->node[place].spread, as)
+        || (f->nsubnets > 0
+            && f->port[f->node[place].first_port].subnet
+                   != network_subnet (f, to)))
         return 0;
     n = &f->node[place];
     attached = network_attach (net, to, &up);
-    if (n->spread.entry && lid <= n->lft_top)
-        e = &n->spread.entry[lid];
-    else if (attached >= f->nnodes)
+    known = n->spread.entry && lid <= n->lft_top;
+    group = spread_group_of (n, lid);
+    if (!known && attached >= f->nnodes)
         return 0;
     for (unsigned int p = 1; p <= n->nports; p++) {
         hop = &f->walk->hop[n->first_port + p - 1];
         if (hop->arc == FABRIC_NONE
-            || !(e ? has_port (&n->spread, e, p)
-                   : is_nearer (f, place, p, network_place (net, to),
-                                attached)))
+            || !(group   ? group->port[p / 64] >> p % 64 & 1
+                 : known ? p == n->spread.entry[lid].port
+                         : is_nearer (f, place, p, network_place (net, to),
+                                      attached)))
             continue;
         all[count++] = hop->arc;
         has_own |= hop == own;
     }
-    if (!e && !has_own)
+    if (!known && !has_own)
         return 0;
     qsort (all, count, sizeof (*all), compare_u32);
     count = count < most ? count : most;

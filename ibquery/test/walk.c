@@ -220,8 +220,6 @@ static void spread (void)
           1 << 3 | 1 << 4, false, 0, 1 << 3 | 1 << 4, "a group" },
         { { .known = true, .ud = 1, .ngroups = 1 }, { SPREAD_STATIC, 5, 0 },
           1 << 3 | 1 << 4, false, 0, 1 << 5, "a static port" },
-        { { .known = true, .ud = 1, .ngroups = 1 }, { SPREAD_FREE, 2, 7 },
-          1 << 3 | 1 << 4, false, 0, 1 << 2, "a group that is not there" },
         { { .known = true, .ud = 1, .ngroups = 1 }, { SPREAD_FREE, 2, 0 }, 0,
           false, 0, 0, "an empty group: by the table" },
     };

@@ -31,6 +31,9 @@ enum { ARENA_STALL_MS = 1000 };
 
 enum { ARENA_SEED = 7 };
 
+/* How the switches of the next arena spread messages. */
+static struct fabric_spread arena_spread;
+
 /* A fabric of 16 hosts of some LMC, with one command for the model (or NULL).
  */
 __attribute__ ((unused)) static int
@@ -47,6 +50,9 @@ arena_start_lmc (struct arena *a, unsigned int lmc, const char *word,
     if (!mkdtemp (a->dir) || pipe (ready) < 0
         || !(a->fabric = generate_fat_tree (&tree, &err)))
         return -1;
+    for (size_t i = 0; i < a->fabric->nnodes; i++)
+        if (a->fabric->node[i].type == NODE_SWITCH)
+            a->fabric->node[i].spread = arena_spread;
     snprintf (a->socket, sizeof (a->socket), "%s/emu", a->dir);
     fflush (stdout);
     if ((a->emu = fork ()) == 0) {

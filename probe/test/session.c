@@ -352,6 +352,126 @@ static void test_flood (void)
     session_destroy (t.s);
 }
 
+/* Set how all switches spread messages. */
+static void spread_by (struct fabric_spread how)
+{
+    for (size_t i = 0; i < fabric->nnodes; i++)
+        if (fabric->node[i].type == NODE_SWITCH)
+            fabric->node[i].spread = how;
+}
+
+/* How long a message of two queue pairs takes from the first host to the last;
+ * -1: it was lost.
+ */
+static int64_t by_queues (uint32_t own, uint32_t other, struct traffic_class as)
+{
+    struct session_header header = { .from = 0, .to = 15, .own = own,
+                                     .other = other, .as = as };
+    uint32_t end[] = { 0, 15 };
+    struct table t = { 0 };
+    int64_t time;
+
+    t.s = session_create (model, 0, 2, deliver, &stats, SECOND, 0);
+    for (int k = 0; k < 2; k++)
+        t.client[k] = session_join (t.s, &t.got[k], &end[k], 1, 0, NULL);
+    session_send (t.client[0], &header, (const uint8_t *)"x", 1, 0, NULL);
+    session_wait (t.client[0], SECOND);
+    session_wait (t.client[1], SECOND);
+    session_run (t.s, 0);
+    time = t.got[1].len > 0 ? t.got[1].time : -1;
+    session_destroy (t.s);
+    return time;
+}
+
+/* How many different times messages of n pairs of queue pairs take, of which
+ * only one, or both, differ. Each is sent twice; same: both were equal.
+ */
+static size_t ways_of (uint32_t n, bool both, struct traffic_class as,
+                       bool *same)
+{
+    int64_t time[64];
+    size_t ways = 0;
+
+    *same = true;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t ns = by_queues (i, both ? 2 * i : 0, as);
+        size_t k = 0;
+
+        *same &= ns == by_queues (i, both ? 2 * i : 0, as);
+        while (k < ways && time[k] != ns)
+            k++;
+        if (k == ways)
+            time[ways++] = ns;
+    }
+    return ways;
+}
+
+/* How many of two messages are slow that two hosts of a switch send to the last
+ * host at the same time.
+ */
+static size_t slow_ones (uint64_t number, struct traffic_class as)
+{
+    uint32_t end[] = { 0, 1, 15 };
+    struct table t = { 0 };
+    size_t slow = 0;
+
+    t.s = session_create (model, number, 3, deliver, &stats, SECOND, 0);
+    for (int k = 0; k < 3; k++)
+        t.client[k] = session_join (t.s, &t.got[k], &end[k], 1, 0, NULL);
+    for (int k = 0; k < 2; k++) {
+        struct session_header header = { .from = end[k], .to = 15, .as = as };
+
+        session_send (t.client[k], &header, (const uint8_t *)"x", 1, 4000,
+                      NULL);
+        session_wait (t.client[k], SECOND);
+    }
+    for (int k = 0; k < 2; k++) {
+        session_wait (t.client[2], SECOND);
+        session_run (t.s, 0);
+        slow += t.got[2].time > 100000;
+    }
+    session_destroy (t.s);
+    return slow;
+}
+
+static void test_spread (void)
+{
+    const struct traffic_class ud = { 0, false }, other = { 1, false };
+    const struct traffic_class rc = { 0, true };
+    uint32_t port = fabric->endpoint[0].port;
+    int64_t table = way (0, 15);
+    uint32_t arc[PATH_MAX_HOPS];
+    size_t slow = 0;
+    bool same;
+
+    spread_by ((struct fabric_spread){ .known = true, .hashed = 1 });
+    ok (ways_of (64, true, ud, &same) == 4 && same,
+        "hashed: each of four ways, a flow always by the same");
+    ok (ways_of (64, false, ud, &same) == 4 && same,
+        "... if only one end's queue pair differs, too");
+    ok (ways_of (16, true, other, &same) == 1 && by_queues (1, 1, other) == table,
+        "... on another level by the table");
+
+    spread_by ((struct fabric_spread){ .known = true, .rc = 1 });
+    ok (ways_of (16, true, ud, &same) == 1, "adaptive for connections alone");
+    model_path (model, 0, 15, arc);
+    command ("slow", fabric->link[arc[1] / 2].id, "+100000");
+    for (uint64_t i = 0; i < 20; i++)
+        slow += slow_ones (i, rc) == 1;
+    command ("heal", fabric->link[arc[1] / 2].id, NULL);
+    ok (slow == 20, "two at once take both of a switch's ports: %zu of 20",
+        slow);
+
+    spread_by ((struct fabric_spread){ 0 });
+    fabric->port[port].dropped = 2;
+    stats.lost = 0;
+    ok (by_queues (1, 1, other) == -1 && by_queues (1, 1, ud) == table
+            && stats.lost == 1,
+        "a port drops a level that has no lane");
+    fabric->port[port].dropped = 0;
+    stats.lost = 0;
+}
+
 static void test_people (void)
 {
     struct table t;
@@ -490,6 +610,7 @@ int main (void)
     test_pads ();
     test_background ();
     test_flood ();
+    test_spread ();
     test_people ();
     test_words ();
     model_destroy (model);

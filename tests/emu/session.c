@@ -495,6 +495,17 @@ static uint32_t least_busy (const struct session *s,
     return best[draw (s, msg) % count];
 }
 
+/* Whether a switch adapts, else it hashes. */
+static bool adapts (const struct fabric_node *n, const struct session_header *h,
+                    unsigned int lid)
+{
+    const struct fabric_spread *s = &n->spread;
+
+    return (h->as.rc ? s->rc : s->ud) >> h->as.level & 1
+           && !(s->entry && lid <= n->lft_top
+                && s->entry[lid].state == SPREAD_HASHED);
+}
+
 /* The next arc of a message whose path is not known; NETWORK_NONE: there is
  * none.
  */
@@ -505,7 +516,6 @@ static uint32_t choose (const struct session *s,
     const struct network *net = fabric_network (f);
     const struct session_header *h = &msg->header;
     uint32_t arc[CHOICES] = { NETWORK_NONE }, node;
-    const struct fabric_spread *spread;
     size_t n;
 
     if (msg->hop == 0)
@@ -518,8 +528,7 @@ static uint32_t choose (const struct session *s,
         net->hop (net->net, node, h->to, arc);
         return arc[0];
     }
-    spread = &f->node[node].spread;
-    return (h->as.rc ? spread->rc : spread->ud) >> h->as.level & 1
+    return adapts (&f->node[node], h, f->end[h->to].lid)
                ? least_busy (s, msg, arc, n)
                : arc[hash (s, node, h) % n];
 }
