@@ -390,6 +390,7 @@ static int add_switches (const struct wiring *w, const struct choice *how,
             || fabric_set_lft (f, node, entry (w, s, 0), w->lids, err) < 0)
             return -1;
         n->index = node;
+        f->node[node].spread = how->spread;
     }
     return 0;
 }

@@ -2,9 +2,13 @@
 /* pmm fabric generate: a fabric from the parameters of a family. */
 #include "config.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "ibquery/export/formats.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/snapshot.h"
+#include "ibquery/spread.h"
 #include "pmm/verb.h"
 
 struct generate_words {
@@ -18,6 +22,50 @@ struct generate_words {
     bool netfile;
     struct fabric *(*make) (struct generate_words *w, struct error *err);
 };
+
+/* How switches spread messages: a row, of those levels ("0-3,5") or of all. */
+static int opt_spread (void *field, const char *value, struct error *err)
+{
+    static const struct {
+        const char *name;
+        bool ud, rc, hashed;
+    } rows[] = {
+        { "hashed", false, false, true },
+        { "adaptive", true, true, false },
+        { "mixed", false, true, true },
+    };
+    struct fabric_spread *s = field;
+    size_t len = strcspn (value, ":"), i = 0;
+    unsigned int levels = value[len] ? 0 : 0xffff;
+    const char *p = value + len;
+
+    while (i < 3 && (strlen (rows[i].name) != len
+                     || strncmp (rows[i].name, value, len) != 0))
+        i++;
+    while (i < 3 && *p) {
+        char *end;
+        unsigned long first = strtoul (p + 1, &end, 10);
+        unsigned long last = *end == '-' ? strtoul (end + 1, &end, 10) : first;
+
+        if (first > last || last >= SPREAD_LEVELS || (*end && *end != ',')
+            || strchr (":,-", end[-1]))
+            i = 3;
+        else
+            levels |= (2U << last) - (1U << first);
+        p = end;
+    }
+    if (i == 3 || levels == 0)
+        return error_input (err, "'%.40s' is not hashed, adaptive or mixed, "
+                            "with ':' and levels from 0 to %d as 0-3,5",
+                            value, SPREAD_LEVELS - 1);
+    *s = (struct fabric_spread){
+        .known = true,
+        .ud = rows[i].ud ? levels : 0,
+        .rc = rows[i].rc ? levels : 0,
+        .hashed = rows[i].hashed ? levels : 0,
+    };
+    return 0;
+}
 
 #define FIELD(name) offsetof (struct generate_words, name)
 /* The end of each family's table, with its default routes. */
@@ -33,6 +81,8 @@ struct generate_words {
       "2^L LIDs for each host, with routes of their own (default: 0)" },      \
     { "subnet", 0, "N", opt_int, FIELD (how.subnet),                          \
       "of several with the same hosts, up to 15: another prefix and GUIDs" }, \
+    { "spread", 0, "HOW", opt_spread, FIELD (how.spread),                     \
+      "hashed, adaptive or mixed, of all service levels or [:0-3,5]" },       \
     { "netfile", 0, NULL, opt_true, FIELD (netfile),                          \
       "write the cables as a netfile of ibsim" },                             \
     { 0 }
