@@ -38,7 +38,7 @@ struct explored_groups {
     struct groups_list {
         uint32_t next, end, here; /* questions */
         bool failed;
-        uint32_t which; /* that failed */
+        uint32_t which; /* the first that failed */
         uint16_t status;
     } list[LISTS];
     struct spread_entry *entry; /* by LID, in whole blocks */
@@ -211,9 +211,11 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
     if (!a->data) {
         /* they are on, and may be used */
         n->spread.private_lfts |= list == PRIVATE && i > 0;
+        if (!l->failed || i < l->which) {
+            l->which = i;
+            l->status = a->status;
+        }
         l->failed = true;
-        l->which = i;
-        l->status = a->status;
         return 0;
     }
     l->here++;
