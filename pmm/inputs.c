@@ -244,6 +244,17 @@ json_t *fabric_node_json (const struct fabric *f, uint32_t node)
                       json_sprintf ("%016" PRIx64, n->guid), "name", n->desc);
 }
 
+json_t *fabric_spread_json (const struct fabric_spread *s)
+{
+    return !s->known ? json_null ()
+                     : json_pack ("{s:i, s:i, s:i, s:b, s:b, s:o}", "ud", s->ud,
+                                  "rc", s->rc, "hashed", s->hashed,
+                                  "fast_recovery", s->recovery, "private_lfts",
+                                  s->private_lfts, "groups",
+                                  s->entry ? json_integer (s->ngroups)
+                                           : json_null ());
+}
+
 json_t *fabric_port_json (const struct fabric *f, uint32_t port)
 {
     const struct fabric_port *p = &f->port[port];

@@ -196,10 +196,11 @@ struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
 /* null if it is not finite. */
 json_t *number_json (double x);
 
-/* A node, {"guid", "name"}; a port, with "port" as well; the two ports of a
- * link, {"a", "b"}.
+/* A node, {"guid", "name"}; how a switch spreads messages, null: not known; a
+ * port, as a node with "port"; the two ports of a link, {"a", "b"}.
  */
 json_t *fabric_node_json (const struct fabric *f, uint32_t node);
+json_t *fabric_spread_json (const struct fabric_spread *s);
 json_t *fabric_port_json (const struct fabric *f, uint32_t port);
 json_t *fabric_link_json (const struct fabric *f, uint32_t link);
 

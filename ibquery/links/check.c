@@ -18,6 +18,7 @@ enum {
     PEERS_MIN = 4, /* links; fewer are not compared with each other */
     ALIKE_MIN = 3, /* so many at one rate: their devices are old; more, */
     ALIKE_SHARE = 10, /* and this part of their kind: it is intended */
+    NOTES_MAX = 20, /* then static ports are only counted */
     NAME = FABRIC_NAME_MAX + 8,
     GROUND = 64 + RATES_TEXT,
 };
@@ -420,6 +421,48 @@ static void note_rails (struct checking *x)
     free (odd);
 }
 
+/*
+ * Static ports
+ */
+
+/* Where the static ports of switches that spread messages are not those of the
+ * forwarding table, for LIDs that exist.
+ */
+static void note_static (struct checking *x)
+{
+    const struct fabric *f = x->f;
+    bool *exists = xcalloc (FABRIC_MAX_LID + 1, sizeof (*exists));
+    size_t more = 0;
+
+    for (size_t i = 0; i < f->nends; i++)
+        exists[f->end[i].lid] = true;
+    for (size_t i = 0; i < f->nnodes; i++)
+        exists[f->node[i].lid] = true;
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+        unsigned int count = 0, first = 0;
+
+        for (unsigned int lid = n->spread.entry ? n->lft_top : 0; lid > 0;
+             lid--)
+            if (exists[lid] && n->spread.entry[lid].port != n->lft[lid]) {
+                first = lid;
+                count++;
+            }
+        if (count > 0 && x->c->nnotes >= NOTES_MAX)
+            more++;
+        else if (count > 0)
+            add_note (x->c, "%s: the static ports of adaptive routing are not "
+                            "those of the forwarding table for %s, first LID "
+                            "%u: port %u, and %u in the table",
+                      n->name, COUNTED (count, "LID"), first,
+                      n->spread.entry[first].port, n->lft[first]);
+    }
+    if (more > 0)
+        add_note (x->c, "... and for LIDs of %s",
+                  COUNTED (more, "more switch"));
+    free (exists);
+}
+
 struct link_check *check_links (const struct fabric *f,
                                 const struct counters *before,
                                 const struct counters *now,
@@ -451,6 +494,7 @@ struct link_check *check_links (const struct fabric *f,
     limit_rates (&x);
     limit_counters (&x);
     note_rails (&x);
+    note_static (&x);
     if (now && !before) {
         x.c->unknown = true;
         add_limit (x.c,

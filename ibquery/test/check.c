@@ -431,8 +431,62 @@ static void test_file (void)
     fabric_destroy (g);
 }
 
+/* Static ports that are not the table's, of one switch or of many. */
+static void test_static (void)
+{
+    struct fabric *f = model ();
+    struct spread_entry e[FABRIC_MAX_LID + 1];
+    struct error err = { 0 };
+    struct link_check *c;
+    uint32_t leaf = fabric_find_switch (f, "s1-0001");
+    size_t switches = 0;
+
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+
+        for (unsigned int lid = 0; n->lft && lid <= n->lft_top; lid++)
+            e[lid] = (struct spread_entry){ SPREAD_STATIC, n->lft[lid], 0 };
+        if (n->lft && fabric_set_groups (f, i, NULL, 0, e, &err) == 0)
+            switches++;
+    }
+    c = check_links (f, NULL, NULL, &err);
+    ok (c && c->nnotes == 0, "static ports of %zu switches: the tables'%s",
+        switches, err.text);
+    check_destroy (c);
+    f->node[leaf].spread.entry[0].port = 9; /* nobody's */
+    f->node[leaf].spread.entry[7].port = 8;
+    f->node[leaf].spread.entry[9].port = LFT_NO_ROUTE;
+    f->node[leaf].lft[7] = 5;
+    c = check_links (f, NULL, NULL, &err);
+    ok (c && c->nnotes == 1 && c->nfindings == 0
+            && strcmp (c->note[0], "s1-0001: the static ports of adaptive "
+                                   "routing are not those of the forwarding "
+                                   "table for 2 LIDs, first LID 7: port 8, "
+                                   "and 5 in the table") == 0,
+        "... not the table's: %s", c ? c->note[0] : "");
+    check_destroy (c);
+    fabric_destroy (f);
+    f = generate_fat_tree (&(struct fat_tree){ .ports = 16, .levels = 2 },
+                           &err);
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+
+        for (unsigned int lid = 0; n->lft && lid <= n->lft_top; lid++)
+            e[lid] = (struct spread_entry){ SPREAD_STATIC, 16, 0 };
+        if (n->lft)
+            fabric_set_groups (f, i, NULL, 0, e, &err);
+    }
+    c = check_links (f, NULL, NULL, &err);
+    ok (c && c->nnotes == 21
+            && strcmp (c->note[20], "... and for LIDs of 4 more switches") == 0,
+        "... of 24 switches: 20 lines, and %s", c ? c->note[20] : "");
+    check_destroy (c);
+    fabric_destroy (f);
+}
+
 int main (void)
 {
+    test_static ();
     test_rates ();
     test_capped ();
     test_mixed ();

@@ -502,6 +502,64 @@ static void cables_are_replaced (void)
     fabric_destroy (g);
 }
 
+/* One leaf sends messages up by any of two ports, or by one. */
+static struct fabric *spread (uint16_t levels, uint16_t hashed, uint64_t ports)
+{
+    struct fabric *f = generate_fat_tree (
+        &(struct fat_tree){ .ports = 4, .levels = 2 }, NULL);
+    uint32_t leaf = fabric_find_switch (f, "s1-0001");
+    const struct spread_group group[2] = { { .port = { 2 } },
+                                           { .port = { ports } } };
+    struct fabric_node *n = &f->node[leaf];
+    struct spread_entry e[64];
+    struct error err = { 0 };
+
+    n->spread = (struct fabric_spread){
+        .known = true, .ud = levels, .rc = levels, .hashed = hashed,
+    };
+    for (unsigned int lid = 0; lid <= n->lft_top; lid++)
+        e[lid] = (struct spread_entry){
+            n->lft[lid] > 2 && n->lft[lid] < 5 ? SPREAD_FREE : SPREAD_STATIC,
+            n->lft[lid], 1,
+        };
+    if (ports && fabric_set_groups (f, leaf, group, 2, e, &err) < 0)
+        diag ("%s", err.text);
+    return f;
+}
+
+static void spread_is_found (void)
+{
+    static const struct {
+        const char *what;
+        uint16_t levels, hashed;
+        uint64_t ports;
+        size_t changed, entries;
+    } rows[] = {
+        { "nothing", 3, 0, 0x18, 0, 0 },
+        { "service levels", 1, 0, 0x18, 1, 0 },
+        { "hashed", 3, 0xffff, 0x18, 1, 0 },
+        { "a group", 3, 0, 0x10, 0, 11 },
+        { "groups that are not known", 3, 0, 0, 0, 0 },
+    };
+    struct fabric *f = spread (3, 0, 0x18);
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct fabric *g = spread (rows[i].levels, rows[i].hashed,
+                                   rows[i].ports);
+        struct diff *d = diff_fabrics (f, g);
+        size_t entries = d->routes.ntables ? d->routes.table[0].entries : 0;
+
+        ok (d->nodes_changed.n == rows[i].changed && entries == rows[i].entries
+                && strcmp (f->hash, g->hash) == 0
+                && diff_is_empty (d) == (rows[i].changed + entries == 0),
+            "how a switch spreads messages: %s, %zu LIDs", rows[i].what,
+            entries);
+        diff_destroy (d);
+        fabric_destroy (g);
+    }
+    fabric_destroy (f);
+}
+
 int main (void)
 {
     struct fat_tree small = { .ports = 4,
@@ -517,6 +575,7 @@ int main (void)
     edits_are_found (f);
     entries_are_counted (f);
     cables_are_replaced ();
+    spread_is_found ();
     for (uint64_t seed = 1; seed <= 20; seed++)
         routes_are_true (f, seed);
     fabric_destroy (f);

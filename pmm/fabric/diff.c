@@ -330,6 +330,14 @@ static void write_text (const struct diff *d, FILE *fp)
  * JSON
  */
 
+static json_t *spread_node_json (const struct fabric *f, uint32_t node)
+{
+    json_t *json = fabric_node_json (f, node);
+
+    json_put (json, "adaptive", fabric_spread_json (&f->node[node].spread));
+    return json;
+}
+
 static json_t *item_json (const struct diff *d, const struct diff_kind *k,
                           size_t i)
 {
@@ -346,8 +354,8 @@ static json_t *item_json (const struct diff *d, const struct diff_kind *k,
     case REPLACED:
     case CHANGED:
         return json_pack ("{s:o, s:o}", "was",
-                          fabric_node_json (d->a, pair (d, k, i)->a), "is",
-                          fabric_node_json (d->b, pair (d, k, i)->b));
+                          spread_node_json (d->a, pair (d, k, i)->a), "is",
+                          spread_node_json (d->b, pair (d, k, i)->b));
     case MOVED:
         json = m->swap == FABRIC_NONE
                    ? json_null ()

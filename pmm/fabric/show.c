@@ -50,18 +50,10 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
 
 static json_t *switch_json (const struct fabric_node *n)
 {
-    const struct fabric_spread *a = &n->spread;
-
     return json_pack ("{s:o, s:s, s:o, s:i, s:o}", "guid", guid_json (n->guid),
                       "name", n->desc, "system", guid_json (n->system),
                       "level", n->level, "adaptive",
-                      a->known ? json_pack (
-                          "{s:i, s:i, s:i, s:b, s:b, s:o}", "ud", a->ud, "rc",
-                          a->rc, "hashed", a->hashed, "fast_recovery",
-                          a->recovery, "private_lfts", a->private_lfts,
-                          "groups", a->entry ? json_integer (a->ngroups)
-                                             : json_null ())
-                               : json_null ());
+                      fabric_spread_json (&n->spread));
 }
 
 static json_t *link_json (const struct fabric *f, const struct fabric_link *l)
