@@ -114,6 +114,12 @@ void inputs_put_json (struct inputs *in, const char *kind, const char *fabric,
                               &fault));
 }
 
+void inputs_need_one (const struct fabric *f, const char *path)
+{
+    if (f->nsubnets > 0)
+        die_input ("%s are %zu subnets: take one at a time", path, f->nsubnets);
+}
+
 void inputs_need_whole (const struct fabric *f, const char *path)
 {
     if (f->part)

@@ -153,6 +153,9 @@ void inputs_put_json (struct inputs *in, const char *kind, const char *fabric,
 /* Die if the snapshot of that name is only a part of a fabric. */
 void inputs_need_whole (const struct fabric *f, const char *path);
 
+/* Die if the snapshots of that name are of several subnets. */
+void inputs_need_one (const struct fabric *f, const char *path);
+
 /* Read the runs of a file, sorted: a series, a solution with pairs or a matrix
  * of PARUS.
  */

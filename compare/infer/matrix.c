@@ -306,6 +306,8 @@ struct infer_matrix *infer_matrix_of_paths (const struct pathset *ps,
     uint32_t arc[PATH_MAX_HOPS];
     struct infer_matrix *m;
 
+    if (pathset_one_subnet (ps, err) < 0)
+        return NULL;
     if (n > INFER_MAX_NODES) {
         error_input (err, "%zu endpoints: %d at most make a matrix", n,
                      INFER_MAX_NODES);

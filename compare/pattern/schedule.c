@@ -121,6 +121,8 @@ struct plan *schedule_make (struct pathset *ps, enum pattern_kind kind,
                      pathset_ports (ps), SCHEDULE_PORTS_MAX);
         return NULL;
     }
+    if (pathset_one_subnet (ps, err) < 0)
+        return NULL;
     plan = plan_create (pattern_name (kind));
     if (pathset_ports (ps) >= 2
         && (fill (plan, ps, kind, opts, err) < 0

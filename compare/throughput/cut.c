@@ -243,6 +243,8 @@ int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
     int rc;
 
     *out = (struct cut){ 0 };
+    if (pathset_one_subnet (ps, err) < 0)
+        return -1;
     if (pathset_ports (ps) < 2)
         return 0;
     rng_seed (&rng, seed);

@@ -467,12 +467,14 @@ struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
                          struct error *err)
 {
     size_t nlinks = pathset_network (ps)->nlinks, links = 0;
-    struct plan *plan = plan_create ("throughput");
+    struct plan *plan;
     struct maker m = { .ps = ps, .opts = opts, .nlinks = nlinks };
 
+    if (pathset_one_subnet (ps, err) < 0)
+        return NULL;
+    m.plan = plan = plan_create ("throughput");
     if (pathset_ports (ps) < 2)
         return plan;
-    m.plan = plan;
     m.rate = across_rates (ps);
     m.flow = xarray (pathset_ports (ps) / 2 + 1, sizeof (*m.flow));
     m.load = xarray (2 * nlinks, sizeof (*m.load));

@@ -184,6 +184,34 @@ static const struct observation *find_pair (const struct observations *in,
 /* "1 link was", "3 links were" */
 #define WERE(n, noun) COUNTED (n, noun), (n) == 1 ? "was" : "were"
 
+/* Ports that no other one of the job can reach. */
+static void limit_alone (struct judgement *j)
+{
+    size_t n = pathset_size (j->ps), subnets = pathset_subnets (j->ps);
+    size_t *ports = xcalloc (subnets + 1, sizeof (*ports));
+    uint32_t *last = xcalloc (subnets + 1, sizeof (*last));
+    const char *first = NULL;
+    size_t seen = 0, alone = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (pathset_port (j->ps, i) == seen) {
+            ports[pathset_subnet (j->ps, i)]++;
+            last[pathset_subnet (j->ps, i)] = i;
+            seen++;
+        }
+    for (size_t s = 0; s < subnets && subnets > 1; s++)
+        if (ports[s] == 1) {
+            alone++;
+            first = first ? first : pathset_endpoint (j->ps, last[s])->name;
+        }
+    if (alone > 0)
+        NOTE (j, "%s not measured, alone in %s of the job: %s%s",
+              COUNTED (alone, "port"), alone > 1 ? "their subnets" : "its subnet",
+              first, alone > 1 ? ", ..." : "");
+    free (ports);
+    free (last);
+}
+
 static void limit_samples (struct judgement *j)
 {
     const struct samples *s = j->samples;
@@ -1283,6 +1311,7 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     j.verdict->nodes = samples->nanswered;
     j.verdict->rounds = plan_rounds (plan);
     limit_samples (&j);
+    limit_alone (&j);
     if (empty)
         NOTE (&j, "nothing to measure");
     else if (judge_links (&j, err) < 0)

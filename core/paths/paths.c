@@ -179,6 +179,15 @@ struct pathset *pathset_part (const struct pathset *ps, uint32_t subnet)
     return part;
 }
 
+int pathset_one_subnet (const struct pathset *ps, struct error *err)
+{
+    return ps->nsubnets < 2
+               ? 0
+               : error_input (err, "the hosts' ports are in %zu subnets, between "
+                              "which there is no path: take the snapshot of one",
+                              ps->nsubnets);
+}
+
 bool pathset_is_pair (const struct pathset *ps, size_t a, size_t b)
 {
     return ps->port[a] != ps->port[b] && ps->subnet[a] == ps->subnet[b];

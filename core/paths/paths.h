@@ -154,6 +154,11 @@ size_t pathset_subnets (const struct pathset *ps);
 uint32_t pathset_subnet (const struct pathset *ps, size_t i);
 struct pathset *pathset_part (const struct pathset *ps, uint32_t subnet);
 
+/* For what needs paths between all: return 0, or -1 with err if there are several
+ * subnets.
+ */
+int pathset_one_subnet (const struct pathset *ps, struct error *err);
+
 /* Whether a probe may go between two endpoints: they are different ports of one
  * subnet.
  */

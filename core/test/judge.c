@@ -1198,6 +1198,46 @@ static void test_small (void)
     tablenet_destroy (net);
 }
 
+/* Subnets of five hosts, four and one: a slow cable in any is found, but for the
+ * last, which nothing can measure; the verdict says so.
+ */
+static void test_subnets (void)
+{
+    static const uint32_t who[] = { 0, 3, 6, 9, 12, 1, 4, 7, 10, 2 };
+    struct plan_options opts = { .extra_rounds = 2, .seed = 1 };
+    struct tablenet *net = tablenet_subnets (3, NODES);
+    struct job job = { .net = net, .ps = tablenet_pathset (net, who, 10) };
+    struct verdict *v;
+    struct error err;
+    size_t found = 0;
+
+    check (job.plan = plan_make (job.ps, &opts, &err), &err);
+    check (job.link = pathset_links (job.ps, &job.m, &err), &err);
+    job.latency = table_alloc (net->net.nlinks, sizeof (double));
+    for (size_t l = 0; l < net->net.nlinks; l++)
+        job.latency[l] = 400 + 10 * l;
+    job_baseline (&job, 5, 1);
+    v = job_check (&job, 5, 1, true, NULL, 0);
+    ok (v->status == VERDICT_OK && v->nlimits == 1
+            && !strcmp (v->limit[0], "1 port not measured, alone in its subnet "
+                                     "of the job: k3"),
+        "three subnets are healthy; %s", v->nlimits ? v->limit[0] : "?");
+    verdict_destroy (v);
+    for (size_t k = 0; k < job.m; k++) {
+        job.latency[job.link[k]] += 1000;
+        v = job_check (&job, 5, k, true, NULL, 0);
+        found += v->status == VERDICT_FAIL && v->nfindings == 1
+                 && v->finding->nsuspects == 1
+                 && names (v->finding, job.link[k]);
+        verdict_destroy (v);
+        job.latency[job.link[k]] -= 1000;
+    }
+    ok (job.m == 9 && found == 9, "%zu of %zu slow cables are found, each alone",
+        found, job.m);
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 int main (int argc, char **argv)
 {
     size_t few = getenv ("PMM_LONG") ? LONG_TRIALS : TRIALS;
@@ -1216,6 +1256,7 @@ int main (int argc, char **argv)
     test_cages ();
     test_waited ();
     test_small ();
+    test_subnets ();
     test_monte (trials, argc > 1);
     return done_testing ();
 }

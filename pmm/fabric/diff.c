@@ -438,6 +438,7 @@ static int run (struct inputs *in)
     for (int i = 0; i < 2; i++) {
         f[i] = need (fabric_load (in->operand[i], &fault));
         inputs_need_whole (f[i], in->operand[i]);
+        inputs_need_one (f[i], in->operand[i]);
     }
     d = diff_fabrics (f[0], f[1]);
     same = diff_is_empty (d);

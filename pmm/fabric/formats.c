@@ -120,6 +120,8 @@ static void check_export (const struct inputs *in)
 
 static int run_export (struct inputs *in)
 {
+    if (formats[format].write != topology_write)
+        inputs_need_one (in->fabric, in->fabric_path);
     need_ok (formats[format].write (in->fabric, inputs_output (in), &fault));
     return EXIT_OK;
 }

@@ -357,6 +357,8 @@ static int run_counters (struct inputs *in)
 
     if (!in->fabric)
         in->fabric = need (discover (&opts, NULL, &fault));
+    else
+        inputs_need_one (in->fabric, in->fabric_path);
     m = need (device_open (given.ca, given.port, &opts.mads, &used, &fault));
     c = need (collect (m, in->fabric, &fault));
     snprintf (c->source, sizeof (c->source), "%s/%d", used.ca, used.port);

@@ -81,8 +81,8 @@ static void find_others (struct partner_choice *c, bool *own)
     }
 }
 
-/* The other links that a round trip does not cross. A broken path counts as if
- * it crosses all of them.
+/* The other links that a round trip does not cross. A broken path, or none,
+ * counts as if it crosses all of them.
  */
 static uint64_t told_by (const struct partner_choice *c, uint32_t a, uint32_t b)
 {
@@ -93,7 +93,7 @@ static uint64_t told_by (const struct partner_choice *c, uint32_t a, uint32_t b)
     int back = there < 0 ? -1 : net->walk (net->net, b, a, arc + there, &err);
     uint64_t tells = 0;
 
-    for (size_t i = 0; back >= 0 && i < c->nothers; i++) {
+    for (size_t i = 0; back > 0 && i < c->nothers; i++) {
         int k = 0;
 
         while (k < there + back && arc_link (arc[k]) != c->other[i])
