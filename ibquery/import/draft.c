@@ -264,10 +264,9 @@ struct counters *draft_counters (struct draft *d, const struct fabric *f,
     size_t n = 0;
 
     if (!c || d->began == 0) {
-        error_input (err, "no file %s",
-                     c ? "says when its counters were read: give the db_csv "
-                         "with its first lines"
-                       : "has counters");
+        error_input (err, c ? "no file says when its counters were read, as "
+                              "a db_csv does before its sections"
+                            : "no file has counters");
         return NULL;
     }
     for (size_t i = 0; i < c->nports; i++)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/map.h"
 
 static const struct fabric_port *find_far (const struct draft *d,
                                            const struct port_note *note)
@@ -184,8 +185,33 @@ static int find_lmc (struct draft *d, const struct fabric_port *p,
                       err);
 }
 
+/* Check that no two ports of adapters have one GUID. */
+static int check_guids (const struct draft *d, struct error *err)
+{
+    struct map seen = { 0 };
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < d->f->nports; i++) {
+        const struct draft_address *a = &d->port[i].address;
+        uint32_t other = MAP_NONE;
+
+        if (!a->at.file || a->guid == 0)
+            continue;
+        if ((other = map_find (&seen, a->guid)) != MAP_NONE)
+            rc = place_input (&a->at, err, "port GUID %016" PRIx64
+                              " is of another port in " PLACE, a->guid,
+                              d->port[other].address.at.file,
+                              d->port[other].address.at.line);
+        map_put (&seen, a->guid, i);
+    }
+    map_clear (&seen);
+    return rc;
+}
+
 static int join_lids (struct draft *d, struct error *err)
 {
+    if (check_guids (d, err) < 0)
+        return -1;
     for (size_t i = 0; i < d->f->nnodes; i++)
         if (take_node_lids (d, i, err) < 0)
             return -1;

@@ -561,6 +561,12 @@ static const struct {
     { 16, 0, "0x0002c90100000010,2,0x0002c90000000020,1",
       "0x0002c90100000010,2,0x0002c90000000010,1", false,
       "tree.db_csv:84: port 0002c90000000010/1 has two cables" },
+    { 16, 0, "0x0002c90000000021", "0x0002c90000000011", true,
+      "tree.db_csv:30: port GUID 0002c90000000011 is of another port in "
+      "tree.db_csv:29" },
+    { 16, 0, "0xfe80000000000000,1,6,", "0xfe80000000000000,1,1,", false,
+      "tree.db_csv:30: LID 1 belongs to 0002c90000000020, but to "
+      "0002c90000000010 in tree.db_csv:29" },
     { 16, 0, "START_AR_INFO\nNodeGUID,e,", "START_AR_INFO\nNodeGUID,E2,",
       false, "tree.db_csv:103: section AR_INFO has no column e" },
     { 16, 0, "START_PM_INFO\nNodeGUID", "START_PM_INFO\nNode", false,
