@@ -176,6 +176,7 @@ int import_far_end (struct draft *d, struct error *err);
 int import_plft (struct draft *d, char *line, struct error *err);
 int import_csv (struct draft *d, char *line, struct error *err);
 int import_csv_end (struct draft *d, struct error *err);
+int import_ber (struct draft *d, char *line, struct error *err);
 
 /* Put "FILE:LINE: " before the message in err; place_input also makes the
  * message, as error_input does, and draft_fault for the line that is being

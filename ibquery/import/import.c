@@ -40,6 +40,7 @@ static const struct import_format formats[] = {
       import_fdbs, import_fdbs_end },
     { "far", { "Switch 0x" }, import_far, import_far_end },
     { "plft", { "dump_plft: " }, import_plft, NULL },
+    { "net_dump_ext", { "Ty :", "Ty  :" }, import_ber, NULL },
     { "db_csv", { "START_" }, import_csv, import_csv_end },
 };
 #define END (formats + sizeof (formats) / sizeof (formats[0]))

@@ -20,6 +20,12 @@
  * PHY_DB16 has bit error rates in field12 to field17: raw, effective and of
  * symbols, each as a factor and a power of 0.1. NVIDIA does not document these
  * columns; programs that read such files say so, not verified.
+ *
+ * ibdiagnet2.net_dump_ext (import_ber) has the same rates in plain columns, for
+ * nodes that another file has given before:
+ *
+ *     Ty : # : #IB : GUID : ... : Raw BER : Effective BER : Symbol BER : ...
+ *     SW : 1/1/1 : 1 : 0x0000000000100050 : ... : 4e-08 : 0 : 0 : ...
  */
 #include "config.h"
 #include "ibquery/import/draft.h"
@@ -174,13 +180,17 @@ static int find_port (struct draft *d, const uint64_t v[2], uint32_t *node,
     return *p ? 0 : place_error (&d->s.at, err);
 }
 
-/* Check that the section has its node or port for the first time. */
+/* Check that the section, or another file, has its node or port for the first
+ * time.
+ */
 static int once (struct draft *d, uint32_t *seen, struct error *err)
 {
-    uint32_t bit = 1U << (d->csv.section - sections);
+    uint32_t bit = d->csv.section ? 1U << (d->csv.section - sections)
+                                  : 1U << COUNT (sections);
 
     if (*seen & bit)
-        return draft_fault (d, err, "section %s has this node or port twice",
+        return draft_fault (d, err, "%s%s has this node or port twice",
+                            d->csv.section ? "section " : "the file",
                             d->csv.name);
     *seen |= bit;
     return 0;
@@ -206,7 +216,7 @@ static int read_port (struct draft *d, const struct csv_row *r,
     struct rates *set[3];
     uint32_t node;
 
-    if (find_port (d, &r->v[GUID], &node, &p, err) < 0)
+    if (find_port (d, r->v, &node, &p, err) < 0)
         return -1;
     if (d->f->subnet == 0)
         d->f->subnet = r->v[PREFIX];
@@ -250,7 +260,7 @@ static int read_link (struct draft *d, const struct csv_row *r,
     uint32_t node;
 
     if (find_port (d, &r->v[GUID_B], &node, &end[1], err) < 0
-        || find_port (d, &r->v[GUID], &node, &end[0], err) < 0)
+        || find_port (d, r->v, &node, &end[0], err) < 0)
         return -1;
     for (int i = 0; i < 2; i++)
         if (!end[i] || !(d->port[end[i] - d->f->port].sections >> PORTS & 1))
@@ -309,14 +319,14 @@ static struct port_counters *find_counters (struct draft *d,
 /* The port of a row that is not port 0, for the first time, and its counters;
  * *c is NULL for port 0.
  */
-static int start_counters (struct draft *d, const struct csv_row *r,
+static int start_counters (struct draft *d, const uint64_t v[2],
                            struct port_counters **c, struct error *err)
 {
     struct fabric_port *p;
     uint32_t node;
 
     *c = NULL;
-    if (find_port (d, &r->v[GUID], &node, &p, err) < 0
+    if (find_port (d, v, &node, &p, err) < 0
         || (p && once (d, &d->port[p - d->f->port].sections, err) < 0))
         return -1;
     return !p || (*c = find_counters (d, p, err)) ? 0 : -1;
@@ -327,7 +337,7 @@ static int read_counters (struct draft *d, const struct csv_row *r,
 {
     struct port_counters *c;
 
-    if (start_counters (d, r, &c, err) < 0)
+    if (start_counters (d, r->v, &c, err) < 0)
         return -1;
     for (unsigned int i = 2; c && i < SLOTS; i++)
         if (r->known[i] && !counter_take (c, i / 2 - 1, i % 2, r->v[i]))
@@ -342,7 +352,7 @@ static int read_ber (struct draft *d, const struct csv_row *r,
 {
     struct port_counters *c;
 
-    if (start_counters (d, r, &c, err) < 0)
+    if (start_counters (d, r->v, &c, err) < 0)
         return -1;
     for (unsigned int i = 0; c && i < COUNTERS - COUNTERS_COUNTS; i++) {
         const unsigned int k = BER + 2 * i;
@@ -567,5 +577,77 @@ int import_csv_end (struct draft *d, struct error *err)
                                 "the file has no section %s: it is cut, or "
                                 "ibdiagnet left it out", sections[i].name);
     d->untabled = true;
+    return 0;
+}
+
+/*
+ * net_dump_ext
+ */
+
+/* Take a field off *p, without blanks at its ends; NULL after the last one. */
+static char *next_cell (char **p)
+{
+    char *cell = *p, *end;
+
+    if (!cell)
+        return NULL;
+    scan_blanks (&cell);
+    end = cell + strcspn (cell, ":");
+    *p = *end ? end + 1 : NULL;
+    while (end > cell && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    *end = '\0';
+    return cell;
+}
+
+/* Columns are all before the description, which may contain anything. */
+int import_ber (struct draft *d, char *line, struct error *err)
+{
+    enum { IB, NODE, FIRST_BER, BERS = COUNTERS - COUNTERS_COUNTS,
+           CELLS = FIRST_BER + BERS };
+    static const char *const names[CELLS]
+        = { "#IB", "GUID", "Raw BER", "Effective BER", "Symbol BER" };
+    char *cell[CELLS] = { NULL }, *name, *end;
+    bool header = strncmp (line, "Ty", 2) == 0;
+    struct port_counters *c;
+    uint64_t v[2];
+    size_t n = 0;
+
+    if (*line == '#' || !*line)
+        return read_comment (d, line);
+    if (header)
+        memset (d->csv.slot, NO_SLOT, sizeof (d->csv.slot));
+    for (; n < CSV_MAX_COLUMNS && (name = next_cell (&line)); n++) {
+        for (size_t i = 0; header && i < CELLS; i++)
+            if (strcmp (name, names[i]) == 0)
+                d->csv.slot[n] = i;
+        if (d->csv.slot[n] < CELLS)
+            cell[d->csv.slot[n]] = name;
+    }
+    for (size_t i = 0; i < CELLS; i++)
+        if (!cell[i])
+            return draft_fault (d, err, "column %s is missing", names[i]);
+    if (header) {
+        d->csv.header = true;
+        d->csv.ncolumns = n;
+        return 0;
+    }
+    if (!d->csv.header || n < d->csv.ncolumns || !scan_text (&cell[NODE], "0x")
+        || !scan_hex (&cell[NODE], UINT64_MAX, &v[0]) || *cell[NODE]
+        || !scan_decimal (&cell[IB], UINT8_MAX, &v[1]) || *cell[IB])
+        return draft_fault (d, err, "this is not a port of a net_dump_ext");
+    if (start_counters (d, v, &c, err) < 0)
+        return -1;
+    for (size_t i = FIRST_BER; c && i < CELLS; i++) {
+        double ber = strtod (cell[i], &end);
+
+        if (strcmp (cell[i], "N/A") == 0)
+            continue;
+        if (end == cell[i] || *end || !(ber >= 0 && ber <= 1))
+            return draft_fault (d, err, "\"%.40s\" is not a bit error rate",
+                                cell[i]);
+        counter_take (c, COUNTERS_COUNTS + i - FIRST_BER, true,
+                      ber / COUNTER_BER_UNIT + 0.5);
+    }
     return 0;
 }

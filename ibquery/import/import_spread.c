@@ -2,8 +2,8 @@
 /* Notes
  *
  * ibdiagnet2.far (import_far) has, for each switch that routes adaptively, its
- * groups of ports, in up to two sub-groups each, and its tables, in the order of
- * the private LFTs:
+ * groups of ports, in up to two sub-groups each, and its tables, one for each
+ * private LFT:
  *
  *     Switch 0x0000000000100050 ...
  *     Groups Definition:

@@ -192,7 +192,8 @@ void counters_decode_extended (const uint8_t data[COUNTERS_DATA],
 {
     for (unsigned int i = 0; i < COUNTERS_COUNTS; i++)
         if (in_extended (caps) & BIT (i))
-            counter_take (port, i, true, get_bits (data, table[i].extended, 64));
+            counter_take (port, i, true,
+                          get_bits (data, table[i].extended, 64));
 }
 
 enum fec counters_decode_fec (const uint8_t *data)

@@ -95,6 +95,8 @@ static const struct {
     { { "tree.db_csv", "tree.ibdiagnet.fdbs" }, false, true },
     { { "tree.ibdiagnet.fdbs", "tree.db_csv", "tree.lst" }, false, false },
     { { "tree.db_csv", "tree.ibdiagnet.fdbs", "tree.far" }, false, true },
+    { { "tree.db_csv", "tree.ibdiagnet.fdbs", "tree.net_dump_ext" }, false,
+      true },
 };
 enum { SETS = sizeof (sets) / sizeof (sets[0]) };
 
@@ -195,6 +197,7 @@ static void test_csv (void)
             && p->value[COUNTER_SYMBOL_ERRORS] == 0,
         "... of 16 where the others are not known");
     counters_destroy (c);
+    c = NULL;
     ok (!f || (!draft_counters (d, f, &err)
                && strcmp (err.text, "no file has counters") == 0),
         "... once");
@@ -211,6 +214,36 @@ static void test_csv (void)
         "... stays whole%s", err.text);
     fabric_destroy (f);
     free (file.s);
+}
+
+static void test_ber (void)
+{
+    struct text file[] = { load ("tree.db_csv"), load ("tree.net_dump_ext") };
+    struct draft *d = draft_create ();
+    const struct port_counters *p;
+    struct counters *c = NULL;
+    struct fabric *f = NULL;
+    struct error err = { 0 };
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        FILE *fp = fmemopen (file[i].s, file[i].len, "r");
+
+        rc = import_file (d, fp, file[i].name, NULL, &err);
+        fclose (fp);
+    }
+    if (rc == 0 && (f = draft_finish (d, "test", &err)))
+        c = draft_counters (d, f, &err);
+    p = c ? counters_find (c, 0x0002c90100000010, 1) : NULL;
+    ok (p && p->value[COUNTER_RAW_BER] == 40000000000
+            && p->value[COUNTER_EFFECTIVE_BER] == 200000
+            && p->value[COUNTER_SYMBOL_BER] == 0,
+        "bit error rates of a net_dump_ext%s", err.text);
+    counters_destroy (c);
+    fabric_destroy (f);
+    draft_destroy (d);
+    free (file[0].s);
+    free (file[1].s);
 }
 
 /* How switches spread messages: groups, entries, private LFTs. */
@@ -575,8 +608,8 @@ static const struct {
       false, "tree.db_csv:115: SymbolErrorCounter has no more than 16 bits" },
     { 16, 0, "0x0002c90000000011,1,0,0,0,", "0x0002c90000000011,1,x,0,0,",
       false,
-      "tree.db_csv:115: \"x\" in column SymbolErrorCounter is not a number of 0 "
-      "to 18446744073709551615" },
+      "tree.db_csv:115: \"x\" in column SymbolErrorCounter is not a number of "
+      "0 to 18446744073709551615" },
     { 18, 0, "_AR_INFO", "_RA_INFO", true,
       "tree.far:7: switch 0002c90100000010 has groups or private LFTs, and no "
       "file has its AR_INFO: give ibdiagnet2.db_csv as well" },
@@ -617,6 +650,20 @@ static const struct {
       "tree.far:35: switch 0002c90100000010 has two tables of groups" },
     { 18, 2, "Switch 0x0002c90100000010", "Switch: 0x0002c90100000010", false,
       "tree.far:7: this does not belong to a switch" },
+    { 19, 2, ": Symbol BER :", ": Cymbal BER :", false,
+      "tree.net_dump_ext:5: column Symbol BER is missing" },
+    { 19, 2, ": 3e-05 : N/A", ": 3e-05", false,
+      "tree.net_dump_ext:8: this is not a port of a net_dump_ext" },
+    { 19, 2, ": 4e-08", ": 4e+08", false,
+      "tree.net_dump_ext:7: \"4e+08\" is not a bit error rate" },
+    { 19, 2, ": 4e-08", ": nan", false,
+      "tree.net_dump_ext:7: \"nan\" is not a bit error rate" },
+    { 19, 2, "0x0002c90100000010", "0x0002c90100000011", false,
+      "tree.net_dump_ext:7: no section NODES above has 0002c90100000011" },
+    { 19, 2, "SW : 3     : 3 ", "SW : 3     : 1 ", false,
+      "tree.net_dump_ext:8: the file has this node or port twice" },
+    { 19, 2, "SW : 3     : 3 ", "SW : 3     : 0x3 ", false,
+      "tree.net_dump_ext:8: this is not a port of a net_dump_ext" },
 };
 
 static void test_changes (void)
@@ -775,6 +822,7 @@ int main (void)
         test_noise (i);
     }
     test_csv ();
+    test_ber ();
     test_spread ();
     test_changes ();
     test_refused ();

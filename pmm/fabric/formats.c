@@ -24,11 +24,11 @@ static const struct opt import_options[] = {
     { "format", 0, "F:FILE", opt_append, offsetof (struct import_words, files),
       "a FILE more, of format F whatever it looks like: ibnetdiscover, lst "
       "(opensm-subnet.lst, ibdiagnet), lfts (dump_fts, ibroute, "
-      "opensm-lfts.dump), fdbs (opensm.fdbs, ibdiagnet), far, plft or db_csv "
-      "(ibdiagnet)" },
+      "opensm-lfts.dump), fdbs (opensm.fdbs, ibdiagnet), far, plft, db_csv or "
+      "net_dump_ext (ibdiagnet)" },
     { "counters", 0, "FILE", opt_string,
       offsetof (struct import_words, counters),
-      "write the counters and bit error rates of a db_csv there" },
+      "write the counters and bit error rates of ibdiagnet there" },
     { 0 },
 };
 
