@@ -425,21 +425,30 @@ static void note_rails (struct checking *x)
  * Static ports
  */
 
+/* Where a port's subnet has what is known of its LIDs. */
+static size_t lids_at (const struct fabric *f, uint32_t port)
+{
+    return (size_t)f->port[port].subnet * (FABRIC_MAX_LID + 1);
+}
+
 /* Where the static ports of switches that spread messages are not those of the
  * forwarding table, for LIDs that exist.
  */
 static void note_static (struct checking *x)
 {
     const struct fabric *f = x->f;
-    bool *exists = xcalloc (FABRIC_MAX_LID + 1, sizeof (*exists));
+    bool *all = xcalloc (f->nsubnets + 1,
+                         (FABRIC_MAX_LID + 1) * sizeof (*all));
     size_t more = 0;
 
     for (size_t i = 0; i < f->nends; i++)
-        exists[f->end[i].lid] = true;
+        all[lids_at (f, f->endpoint[f->end[i].endpoint].port)
+            + f->end[i].lid] = true;
     for (size_t i = 0; i < f->nnodes; i++)
-        exists[f->node[i].lid] = true;
+        all[lids_at (f, f->node[i].first_port) + f->node[i].lid] = true;
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
+        const bool *exists = all + lids_at (f, n->first_port);
         unsigned int count = 0, first = 0;
 
         for (unsigned int lid = n->spread.entry ? n->lft_top : 0; lid > 0;
@@ -460,7 +469,7 @@ static void note_static (struct checking *x)
     if (more > 0)
         add_note (x->c, "... and for LIDs of %s",
                   COUNTED (more, "more switch"));
-    free (exists);
+    free (all);
 }
 
 struct link_check *check_links (const struct fabric *f,
