@@ -510,6 +510,14 @@ static uint8_t cage_of (const struct fabric *f, const struct fabric_link *l,
                : 0;
 }
 
+/* What the ends of a link that measure its round trip say, on average. */
+static double lrtl_of (const struct fabric *f, const struct fabric_link *l)
+{
+    uint32_t a = f->port[l->a].lrtl, b = f->port[l->b].lrtl;
+
+    return a && b ? ((double)a + b) / 2 : a + b;
+}
+
 /* Find what kind of link it is. Return its class as a number for sorting. */
 static uint32_t classify_link (struct fabric *f, struct fabric_link *l,
                                struct link_info *info)
@@ -534,6 +542,7 @@ static uint32_t classify_link (struct fabric *f, struct fabric_link *l,
         .end = { a_switch ? a - f->node : NETWORK_NONE,
                  b_switch ? b - f->node : NETWORK_NONE },
         .cage = { cage_of (f, l, l->a), cage_of (f, l, l->b) },
+        .lrtl = lrtl_of (f, l),
         .rate = rates_data_bits (&rate),
         .host = host == FABRIC_NONE ? NULL : f->host[host].name,
     };

@@ -36,6 +36,9 @@ struct model {
     double differ;       /* typical difference of links within a class, ns */
     double mean_sd;      /* of classes' means, a priori */
     double *spread;      /* [nclasses] standard deviation within, ns */
+    double *unit;        /* [nclasses] ns of latency per unit of LRTL; 0: it is
+                            not used */
+    double *zero;        /* [nclasses] LRTL of a link of the mean latency */
     uint32_t *offset_of; /* [nlinks] the job's, by host link; NETWORK_NONE */
     size_t noffsets;
     double *offset_mean; /* [noffsets] ns, of round trips */

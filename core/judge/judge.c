@@ -238,6 +238,14 @@ static void limit_samples (struct judgement *j)
               o->sent);
 }
 
+/* Whether LinkRoundTripLatency shows what to expect of it. */
+static bool is_by_lrtl (const struct judgement *j, uint32_t link)
+{
+    const struct model *m = &j->model;
+
+    return m->unit[m->class_of[m->column[link]]] > 0;
+}
+
 static void limit_model (struct judgement *j)
 {
     const struct samples *s = j->samples;
@@ -245,6 +253,7 @@ static void limit_model (struct judgement *j)
     const struct model *m = &j->model;
     size_t *separable = &j->verdict->separable;
     size_t seen = 0;
+    size_t measured = 0; /* by LinkRoundTripLatency */
 
     if (s->spread > 0)
         NOTE (j,
@@ -269,7 +278,14 @@ static void limit_model (struct judgement *j)
         NOTE (j,
               "%zu of the %zu links cannot be resolved by this job's paths",
               seen - *separable, m->m);
-    if (!j->has_baseline)
+    for (size_t k = 0; k < m->m; k++)
+        measured += is_by_lrtl (j, m->link[k]);
+    if (!j->has_baseline && measured > 0)
+        NOTE (j,
+              "no baseline: links were compared with their classes, %zu of the "
+              "%zu by their LinkRoundTripLatency",
+              measured, m->m);
+    else if (!j->has_baseline)
         NOTE (j, "no baseline: links were compared with their classes only");
     else if (m->far_rows > 0)
         NOTE (j,
@@ -684,6 +700,9 @@ static char *why_of (const struct judgement *j, const struct finding *f,
             : "one way",
         f->basis == BASIS_BASELINE
             ? "the value expected from the baseline"
+        : is_by_lrtl (j, f->suspect[0])
+            ? "cables of its class and LinkRoundTripLatency; without a "
+              "baseline this need not be new"
             : "its class; without a baseline this need not be new",
         f->nsw > 0 && f->kind != FINDING_SWITCH ? "; a slow switch is as likely"
                                                 : "",

@@ -25,6 +25,23 @@
  * spread, a first pass shows which links are determined. A class with enough of
  * them has their MAD as its spread, any other has `differ`.
  *
+ * LinkRoundTripLatency (LRTL): without a baseline, where all links of a class
+ * have one, the prior of x_l becomes
+ *
+ *     x_l ~ N (mu_c + unit_c (LRTL_l - zero_c), s^2),
+ *
+ * if the determined links show that it fits. They are cut at the thirds of their
+ * LRTLs; the line through the medians of the outer groups, of n1 and n2 links
+ * that are dx apart, is resistant to a sixth of slow links or wrong LRTLs
+ * (J. W. Tukey 1977). r is the MAD of the residuals. A median of n has the
+ * variance pi/2 r^2/n; so with the greatest distance d of an LRTL from zero_c,
+ *
+ *     var (unit) = pi/2 (1/n1 + 1/n2) r^2/dx^2,   s^2 = r^2 + d^2 var (unit).
+ *
+ * It fits if unit > 4 sd (unit), and if s is less than half of unit dx, which is
+ * about the spread that lengths cause: 0.43 unit dx where they are uniform. So
+ * one LRTL far from all others makes s large, and none is used.
+ *
  * Far rows: the work must not grow with the site. Of too many rows the closest
  * to the job's links are kept: those that share a link with the job, by the
  * number of their other links; with these links, the next; and so on. Leaving
@@ -44,6 +61,7 @@
 
 enum {
     CLASS_ENOUGH = 8,  /* determined links for a class's spread */
+    LRTL_ENOUGH = 12,  /* ... to calibrate LRTL */
     DRAWS = LSQ_LANES, /* to find which links are determined */
     DRAWS_SEED = 1,
     FIT_TURNS = 8,
@@ -67,6 +85,8 @@ enum {
 
 #define NORMAL_THIRD 0.4307 /* a third of a standard normal's sizes are less */
 #define ALIKE 1e-6
+#define LRTL_SURE 4.0  /* standard deviations of a slope that is not 0 */
+#define MEDIAN_VAR 1.5708 /* of a median, times n / the variance of one */
 
 #define NONE UINT32_MAX
 
@@ -496,6 +516,82 @@ static int find_differences (const struct model_build *b)
     return rc;
 }
 
+/* Where LRTL says that a link is above its class's mean, ns. */
+static double above_mean (const struct model *m, const struct link_info *info,
+                          size_t c)
+{
+    return info->lrtl == 0 ? 0 : m->unit[c] * (info->lrtl - m->zero[c]);
+}
+
+/* Medians of LRTL and latency of those of k links, of LRTLs from low to high.
+ * Return how many.
+ */
+static size_t middle (const struct model_build *b, const double *x,
+                      const uint32_t *at, size_t k, double low, double high,
+                      double median[2])
+{
+    double *v = xarray (2 * k, sizeof (*v));
+    size_t n = 0;
+
+    for (size_t i = 0; i < k; i++) {
+        double lrtl = b->net->link[b->m->link[at[i]]].lrtl;
+
+        if (lrtl < low || lrtl > high)
+            continue;
+        v[n] = lrtl;
+        v[k + n++] = x[at[i]];
+    }
+    median[0] = stats_median (v, n);
+    median[1] = stats_median (v + k, n);
+    free (v);
+    return n;
+}
+
+/* Use LRTL for class c if it fits latencies x of links at[k], which are
+ * determined. v [k] is room.
+ */
+static void calibrate (const struct model_build *b, uint32_t c, const double *x,
+                       const uint32_t *at, size_t k, double *v)
+{
+    struct model *m = b->m;
+    double low[2], high[2], unit, zero, rest, var, n;
+    double far = 0;
+
+    for (size_t i = 0; i < k; i++)
+        v[i] = b->net->link[m->link[at[i]]].lrtl;
+    stats_sort (v, k);
+    low[0] = stats_quantile (v, k, 1 / 3.);
+    high[0] = stats_quantile (v, k, 2 / 3.);
+    if (low[0] >= high[0])
+        return;
+    n = 1. / middle (b, x, at, k, -INFINITY, low[0], low)
+        + 1. / middle (b, x, at, k, high[0], INFINITY, high);
+    unit = (high[1] - low[1]) / (high[0] - low[0]);
+    zero = (low[0] + high[0]) / 2;
+    for (size_t l = 0; l < m->n; l++) {
+        double lrtl = b->net->link[m->link[l]].lrtl;
+
+        if (m->class_of[l] == c && lrtl == 0)
+            return;
+        if (m->class_of[l] == c)
+            far = fmax (far, fabs (lrtl - zero));
+    }
+    for (size_t i = 0; i < k; i++)
+        v[i] = x[at[i]] - unit * b->net->link[m->link[at[i]]].lrtl;
+    rest = fmax (SPREAD_MIN, stats_mad (v, k, stats_median (v, k)));
+    var = MEDIAN_VAR * n * pow (rest / (high[0] - low[0]), 2);
+    rest = sqrt (rest * rest + far * far * var);
+    if (unit <= LRTL_SURE * sqrt (var) || rest >= (high[1] - low[1]) / 2)
+        return;
+    m->spread[c] = rest;
+    m->unit[c] = unit;
+    m->zero[c] = zero;
+    for (size_t l = 0; l < m->n; l++)
+        if (m->class_of[l] == c)
+            b->y[m->measured + l]
+                = above_mean (m, &b->net->link[m->link[l]], c);
+}
+
 static int estimate_spreads (const struct model_build *b)
 {
     static const int8_t one = 1;
@@ -504,9 +600,12 @@ static int estimate_spreads (const struct model_build *b)
     double *sketch = xarray (DRAWS * n, sizeof (*sketch));
     double *x = xcalloc (n, sizeof (*x));
     double *v = xarray (n, sizeof (*v));
+    uint32_t *at = xarray (n, sizeof (*at));
     int rc = -1;
 
     m->spread = xarray (m->nclasses, sizeof (*m->spread));
+    m->unit = xcalloc (m->nclasses, sizeof (*m->unit));
+    m->zero = xcalloc (m->nclasses, sizeof (*m->zero));
     for (size_t c = 0; c < m->nclasses; c++)
         m->spread[c] = SPREAD_WIDE * m->differ;
     if (weigh (m) < 0
@@ -519,25 +618,30 @@ static int estimate_spreads (const struct model_build *b)
         for (uint32_t l = 0; l < m->n; l++)
             if (m->class_of[l] == c
                 && lsq_sketch_variance (sketch, DRAWS, &l, &one, 1)
-                       < pow (DETERMINED * m->differ, 2))
+                       < pow (DETERMINED * m->differ, 2)) {
+                at[k] = l;
                 v[k++] = x[l];
+            }
         m->spread[c] = m->differ;
         if (k >= CLASS_ENOUGH) {
             double centre = stats_median (v, k);
 
             m->spread[c] = fmax (SPREAD_MIN, stats_mad (v, k, centre));
         }
+        if (k >= LRTL_ENOUGH && b->n == 0)
+            calibrate (b, c, x, at, k, v);
     }
     rc = weigh (m);
 done:
     free (sketch);
     free (x);
     free (v);
+    free (at);
     return rc;
 }
 
 /* Find how much more rows scatter than the spreads explain. */
-static void find_scatter (struct model *m)
+static void find_scatter (struct model *m, const struct network *net)
 {
     double *v = xarray (m->nrows, sizeof (*v));
 
@@ -549,7 +653,9 @@ static void find_scatter (struct model *m)
         for (size_t p = 0; p < o->n; p++) {
             uint32_t c = m->class_of[m->column[o->link[p]]];
 
-            mean += o->count[p] * m->expected[m->n + c];
+            mean += o->count[p]
+                    * (m->expected[m->n + c]
+                       + above_mean (m, &net->link[o->link[p]], c));
             var += pow (o->count[p] * m->spread[c], 2);
         }
         v[i] = (o->rtt_ns - mean) / sqrt (var);
@@ -594,7 +700,7 @@ int model_make (struct model *m, struct pathset *ps,
         error_world (err, "the samples are too ill-conditioned to judge");
         goto done;
     }
-    find_scatter (m);
+    find_scatter (m, b.net);
     rc = 0;
 done:
     free (b.row);
@@ -614,6 +720,8 @@ void model_clear (struct model *m)
     free (m->class_of);
     free (m->class_id);
     free (m->spread);
+    free (m->unit);
+    free (m->zero);
     free (m->offset_of);
     free (m->offset_mean);
     free (m->offset_sd);
@@ -713,7 +821,9 @@ void model_link (const struct model *m, const struct network *net,
     *ns = figure (net, link);
     *spread = m->mean_sd;
     if (c < m->nclasses) {
-        *ns = m->expected[col == NONE ? m->n + c : col];
+        *ns = col != NONE ? m->expected[col]
+                          : m->expected[m->n + c]
+                                + above_mean (m, &net->link[link], c);
         *spread = m->spread[c] * m->scatter;
     }
 }

@@ -41,6 +41,8 @@ struct link_info {
     uint32_t end[2];        /* switches at its ends, NETWORK_NONE: a host */
     uint8_t cage[2];        /* of these switches, which may hold the plugs of
                                several links; 0: not known */
+    double lrtl;            /* LinkRoundTripLatency, the mean of its ends', in
+                               their unit; 0: not known */
     double rate;            /* nominal data rate, bits per second in either
                                direction; 0: not known */
 };

@@ -283,7 +283,7 @@ static void round_trips (void)
     struct fabric *f = tree (4, 2, ROUTING_DMODK), *got;
     struct agents *a;
     struct error err;
-    size_t same = 0, silent = 0;
+    size_t same = 0, silent = 0, means = 0;
 
     for (size_t i = 0; i < f->nports; i++)
         f->port[i].lrtl = f->port[i].link != FABRIC_NONE ? 200 + 70000 * i : 0;
@@ -300,6 +300,14 @@ static void round_trips (void)
     ok (got && same == f->nports - 1 && silent > 5,
         "round trips of links, where nodes know them");
     ok (got && got->port[0].lrtl == 0, "all ones are none");
+    for (size_t i = 0; got && i < got->nlinks; i++) {
+        uint32_t x = got->port[got->link[i].a].lrtl;
+        uint32_t y = got->port[got->link[i].b].lrtl;
+
+        means += got->link_info[i].lrtl
+                 == (x && y ? (x + y) / 2.0 : (double)(x + y));
+    }
+    ok (got && means == got->nlinks, "a link has the mean of those it has");
     fabric_destroy (got);
     agents_destroy (a);
     fabric_destroy (f);
