@@ -343,8 +343,8 @@ static int measure (struct audit_work *run, struct error *err)
  */
 
 /* Enter the audit. It is led by a node that did not lead the audit that this
- * one confirms, or else the last audit. Return 1, 0 if the job has its audit
- * already, -1 with err.
+ * one confirms, or else the last audit; by none that is drained, unless all are.
+ * Return 1, 0 if the job has its audit already, -1 with err.
  */
 static int begin (struct audit_work *run, const struct ledger_cause *why,
                   struct error *err)
@@ -352,6 +352,7 @@ static int begin (struct audit_work *run, const struct ledger_cause *why,
     struct ledger *ledger = run->audit->ledger;
     struct ledger_cause cause = *why;
     const char *before = run->audit->before;
+    bool alone = run->job.npartners == 0;
     const json_t *last;
     json_t *list;
     int64_t id;
@@ -364,8 +365,9 @@ static int begin (struct audit_work *run, const struct ledger_cause *why,
     if (!before)
         before = json_string_value (json_object_get (last, "leader"));
     cause.leader = run->job.leader
-        = partners_leader (run->partner, run->job.npartners, cause.node, before,
-                           (uint64_t)json_int (last, "id", 0));
+        = partners_leader (alone ? run->node : run->partner,
+                           alone ? run->job.n : run->job.npartners, cause.node,
+                           before, (uint64_t)json_int (last, "id", 0));
     json_decref (list);
     id = ledger_begin (ledger, time (NULL), run->audit->fabric->hash, &cause,
                        run->node, run->job.n, run->nonce, err);
@@ -413,8 +415,6 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
     run->launched = run->cancelled = false;
     if (find_partners (run, err) < 0)
         return decline (run, "%.250s", err->text);
-    if (run->job.npartners == 0)
-        return decline (run, "all of the nodes are drained");
     if (run->tries++ > 0)
         await_idle (run);
     if ((rc = begin (run, cause, err)) <= 0)
@@ -616,6 +616,16 @@ static int run_locked (struct audit_work *run, struct error *err)
     return rc;
 }
 
+/* Whether there are two ports, so that one can measure the other. */
+static bool has_pair (const struct audit_work *run)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < run->audit->fabric->nendpoints; i++)
+        n += run->node_of[i] != NULL;
+    return n > 1;
+}
+
 int audit_run (const struct audit *audit, struct audit_result *result,
                struct error *err)
 {
@@ -630,8 +640,9 @@ int audit_run (const struct audit *audit, struct audit_result *result,
     *result = (struct audit_result){ .status = VERDICT_UNKNOWN };
     if ((rc = find_nodes (&run, err)) < 0)
         ;
-    else if (run.job.n < AUDIT_NODES_MIN)
-        rc = decline (&run, "fewer than two nodes to audit");
+    else if (!has_pair (&run))
+        rc = decline (&run, "fewer than two nodes to audit, and none with two "
+                            "rails");
     else if (strlen (run.job.nodes) > LIST_MAX)
         rc = decline (&run, "the list of nodes is too long");
     else if ((rc = ledger_lock (audit->ledger, &lock, err)) == 0)

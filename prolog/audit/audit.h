@@ -9,7 +9,10 @@
  *
  * The job has whole nodes in AuditPartition and never waits: busy nodes are
  * left to their jobs. Nodes that we drained stay drained; they are measured
- * outside the job, with its nodes as partners.
+ * outside the job, with its nodes as partners. If all are drained, there is no
+ * job.
+ *
+ * The rails of a node measure each other, so a node of several needs no other.
  */
 #ifndef PROLOG_AUDIT_H
 #define PROLOG_AUDIT_H
@@ -70,7 +73,7 @@ struct audit_result {
  * is tried again.
  *
  * Return 1 if they were measured; 0 if not, with UNKNOWN and the reason in the
- * result (busy nodes, fewer than two, another audit, it was stopped, Slurm does
+ * result (busy nodes, fewer than two rails, another audit, it was stopped, Slurm does
  * not answer ...); -1 with err if the ledger, the snapshot or pmm.conf is at
  * fault.
  */

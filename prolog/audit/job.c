@@ -80,6 +80,8 @@ static void add_job (struct program_words *a, const struct audit_job *job,
  *     srun -Q --no-allocate --mpi=... --propagate=NONE --export=NONE -K1
  *          -N n -n n --ntasks-per-node=1 -w NODE,PARTNERS /path/pmm-probe ...
  *
+ * Without partners it is this srun alone, since no job gets drained nodes.
+ *
  * The drained node need not be in the partition. The variables that salloc sets
  * must not be in srun's environment: Slurm's PMIx would take the partners for
  * the whole job and hang. So env(1) starts srun with a new environment again.
@@ -94,15 +96,17 @@ static void add_with_drained (struct program_words *a,
     const char *srun = job->audit->site->srun;
     const char *name = strrchr (srun, '/');
 
-    program_add (a, "%.*ssalloc", (int)(name ? name + 1 - srun : 0), srun);
-    program_add (a, "--quiet");
-    program_add (a, "--kill-command=KILL");
-    program_add (a, "--no-bell");
-    add_job (a, job, job->partners, job->npartners);
-    program_add (a, "/usr/bin/env");
-    program_add (a, "-i");
-    for (; *env; env++)
-        program_add (a, "%s", *env);
+    if (job->npartners > 0) {
+        program_add (a, "%.*ssalloc", (int)(name ? name + 1 - srun : 0), srun);
+        program_add (a, "--quiet");
+        program_add (a, "--kill-command=KILL");
+        program_add (a, "--no-bell");
+        add_job (a, job, job->partners, job->npartners);
+        program_add (a, "/usr/bin/env");
+        program_add (a, "-i");
+        for (; *env; env++)
+            program_add (a, "%s", *env);
+    }
     program_add (a, "%s", srun);
     program_add (a, "--no-allocate");
     program_add (a, "--nodelist=%s", job->nodes);

@@ -138,7 +138,8 @@ static int find_former (struct ledger *ledger, const struct wish *w,
 }
 
 /* Audit the node with partners. Wait (w->waits) for other idle nodes if those
- * that are idle do not resolve the node's link from another.
+ * that are idle do not resolve the node's link from another. Without partners, a
+ * node cannot confirm what is wrong with it, but its rails can show it repaired.
  */
 static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)
@@ -172,9 +173,11 @@ static int confirm (struct service *s, struct wish *w,
                          "one", w->node, alike, PATIENCE_S / 60);
         w->waits = waits;
     }
-    if (rc == 0 && !w->waits) {
+    if (rc == 0 && !w->waits
+        && (nodes.count > 1 || w->why == LEDGER_AGAIN)) {
         service_log (s, "node %s is audited again, with %s", w->node,
-                     COUNTED (nodes.count - 1, "other"));
+                     nodes.count > 1 ? COUNTED (nodes.count - 1, "other")
+                                     : "no other: none is idle");
         rc = service_audit (s, &nodes, &cause, before, NULL, err);
     }
     free (former.name);

@@ -116,7 +116,7 @@ static int carry_out (struct service *s, struct spool_list *list,
  * Input of the queue
  */
 
-/* When each node was last measured: the oldest time among its cables. Return
+/* When each node was last measured: the oldest time among its rails. Return
  * the nodes, sorted by name, or NULL with err.
  */
 static struct queue_host *find_hosts (struct service *s, size_t *n,
@@ -143,6 +143,7 @@ static struct queue_host *find_hosts (struct service *s, size_t *n,
                            ? INT64_MIN
                            : json_int (ages, f->link[link].id, INT64_MIN);
 
+        host[at].rails++;
         if (time < host[at].time)
             host[at].time = time;
     }

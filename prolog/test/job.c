@@ -81,6 +81,13 @@ static void test_arguments (void)
         "beside a job: %s", join (a));
     audit.conf = NULL;
     program_free (a);
+    job.partners = "";
+    job.npartners = 0;
+    a = job_arguments (&job, "pmix", env);
+    ok (!strcmp (join (a), "/usr/bin/srun|--no-allocate|"
+                           "--nodelist=n[1-3]|--nodes=3|" STEP PROBE),
+        "without a job: %s", join (a));
+    program_free (a);
     program_free (env);
     setenv ("SLURM_CONF", "relative", 1);
     setenv ("SLURM_CONF_SERVER", "head:6817", 1);

@@ -33,8 +33,12 @@ static const struct {
       "57:pass", 0 },
     { "smaller, and asked for", { "57 10 h[1-3] asked" }, { 0 },
       { "100 h[1-4]" }, "h[1-8]", "57:go", 57 },
-    { "one node", { "57 10 h1 asked" }, { 0 }, { 0 }, "h[1-8]", "57:pass",
-      0 },
+    { "one node", { "57 10 h1 asked" }, { 0 }, { "100 h1" }, "h[1-8]",
+      "57:pass", 0 },
+    { "one node of several rails", { "57 10 g1 asked" }, { 0 }, { "100 g1" },
+      "g[1-8]", "57:go", 57 },
+    { "... not asked for", { "57 10 g1" }, { 0 }, { "100 g1" }, "g[1-8]",
+      "57:pass", 0 },
     { "in the audits' partition", { "57 10 h[1-4] audits" }, { 0 }, { 0 },
       "h[1-8]", "57:pass", 0 },
 
@@ -268,7 +272,11 @@ static size_t make_hosts (struct queue_host *host, const char *const *text,
             while (at < n && strcmp (host[at].name, names[i].name[k]) != 0)
                 at++;
             n += at == n;
-            host[at] = (struct queue_host){ names[i].name[k], NOW - age };
+            host[at] = (struct queue_host){
+                .name = names[i].name[k],
+                .time = NOW - age,
+                .rails = *names[i].name[k] == 'g' ? 8 : 1, /* with GPUs */
+            };
         }
     }
     qsort (host, n, sizeof (*host), compare_hosts);
