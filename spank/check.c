@@ -229,19 +229,19 @@ static bool is_in_environment (const struct job *job, struct outcome *o)
 static void check (const struct job *job, enum check_mode mode,
                    struct outcome *o)
 {
-    const char *exempt = job->het         ? "a heterogeneous job"
-                         : job->nodes < 2 ? "one node, nothing to measure"
-                                          : NULL;
+    const char *exempt = job->het ? "a heterogeneous job"
+                         : job->nodes < 2 && !job->settings.asked
+                             ? "one node is checked only if asked for"
+                             : NULL;
 
-    if (exempt) {
+    if (exempt)
         outcome_set (o, OUTCOME_UNKNOWN, "%s", exempt);
+    if (exempt || !step_run (job, o)) {
         if (job->settings.asked)
-            not_checked (job, exempt);
-        leave_none (job, exempt);
-        return;
+            not_checked (job, o->text);
+        leave_none (job, o->text);
     }
-    step_run (job, o);
-    if (o->status != OUTCOME_NONE)
+    else if (o->status != OUTCOME_NONE)
         remark (job, o);
     else if (step_pause (0) == 0) {
         if (mode == MODE_REPORT)

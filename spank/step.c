@@ -187,6 +187,7 @@ struct run {
     struct outcome *o;
     bool measured;       /* samples came before the result */
     bool said;           /* a result without samples: it has the reason */
+    bool nothing;        /* ... which is that there is nothing to measure */
     struct program_line line[PROGRAM_STREAMS];
     int lines;           /* forwarded */
     char last[PROGRAM_LINE]; /* the last of these: many nodes may print the
@@ -211,7 +212,8 @@ static void take_result (void *arg, struct program_line *line)
     else if (!line->cut
              && outcome_parse_result (run->o, line->text, run->nonce)
              && !run->measured) {
-        run->o->status = OUTCOME_NONE;
+        run->nothing = run->o->status == OUTCOME_OK;
+        run->o->status = run->nothing ? OUTCOME_UNKNOWN : OUTCOME_NONE;
         run->said = true;
     }
 }
@@ -279,12 +281,12 @@ static void explain (struct run *run, const struct site *site,
                      *detail ? "; " : "", detail);
 }
 
-/* Run the step once. *no_mpi is set if there is no result because Slurm does
- * not have this type of MPI.
+/* Run the step once. *nothing is set if there is nothing to measure; *no_mpi if
+ * there is no result because Slurm does not have this type of MPI.
  */
 static enum program_end run_once (const struct job *job, const char *mpi,
                                   int64_t deadline, struct outcome *o,
-                                  bool *no_mpi)
+                                  bool *nothing, bool *no_mpi)
 {
     const struct site *site = &job->settings.site;
     unsigned char random[(STEP_NONCE - 1) / 2];
@@ -323,6 +325,7 @@ static enum program_end run_once (const struct job *job, const char *mpi,
             end = PROGRAM_STOPPED;
         explain (&run, site, end, status);
     }
+    *nothing = run.nothing;
     *no_mpi = run.srun.no_mpi && end == PROGRAM_ENDED
               && o->status == OUTCOME_NONE && !run.said;
     program_free (argv);
@@ -330,7 +333,7 @@ static enum program_end run_once (const struct job *job, const char *mpi,
     return end;
 }
 
-void step_run (const struct job *job, struct outcome *o)
+bool step_run (const struct job *job, struct outcome *o)
 {
     const struct site *site = &job->settings.site;
     const char *const *mpi = site_mpi (site)->types;
@@ -338,14 +341,14 @@ void step_run (const struct job *job, struct outcome *o)
     int64_t start = clock_ms ();
     enum program_end end;
     int64_t took;
-    bool no_mpi;
+    bool nothing, no_mpi;
 
     if (stopped) {
         outcome_set (o, OUTCOME_NONE, "the check was interrupted");
-        return;
+        return true;
     }
     do
-        end = run_once (job, *mpi, start + timeout_ms, o, &no_mpi);
+        end = run_once (job, *mpi, start + timeout_ms, o, &nothing, &no_mpi);
     while (no_mpi && *++mpi);
     took = clock_ms () - start;
     /* PMIx sometimes loses a message of an ordinary user's first fence and
@@ -356,5 +359,6 @@ void step_run (const struct job *job, struct outcome *o)
         && took >= site_meet_timeout_s (timeout_ms) * 1000
         && took + RETRY_SLACK_MS
                <= site_probe_timeout_ms ((int)(timeout_ms - took)))
-        run_once (job, *mpi, start + timeout_ms, o, &no_mpi);
+        run_once (job, *mpi, start + timeout_ms, o, &nothing, &no_mpi);
+    return !nothing;
 }

@@ -44,6 +44,8 @@ if [ "$act" = slow ]; then
         sleep 0.6
     done
 fi
+[ "$act" != none ] \
+    || { echo "pmm-result 1 OK $nonce one node, one rail"; exit; }
 echo "the report" >&2
 echo "{}"
 echo "pmm-result 1 $act $nonce it is $act"
@@ -167,9 +169,10 @@ run user srun -N2 --pmm-output=dir true
 like "$rc $(cat "$acts"/log/*.0)" "^0 .*--output $home/dir$" \
     "--pmm-output asks for a check"
 probed >/dev/null
+act none
 run user srun -N1 --pmm-output=one.json true
 is "$rc $(probed) $(jq -r '.kind, .status, .sentence' "$home/one.json")" \
-    $'0 0 result\nUNKNOWN\none node, nothing to measure' \
+    $'0 1 result\nUNKNOWN\none node, one rail' \
     "the result of a job of one node says that there is no cable"
 run user srun --pmm-check=bogus true
 like "$rc $out" '^[1-9].*takes report, require or off' "a mode that is none"
@@ -177,8 +180,13 @@ run user sbatch --pmm-check=bogus --wrap true
 like "$rc $out" '^[1-9].*takes report, require or off' "... for sbatch"
 
 run user srun -N1 --pmm-check=require echo task
-is "$rc $(probed) $out" \
-    $'0 0 pmm: not checked: one node, nothing to measure\ntask' "one node"
+is "$rc $(probed) $out" $'0 1 pmm: not checked: one node, one rail\ntask' \
+    "one node"
+act FAIL
+run user srun -N1 --pmm-check=require echo task
+is "$rc $(probed) $(grep -c '^task' <<<"$out")" "1 1 0" \
+    "one node of several rails"
+act OK
 # Not over PMIx: its plugin in srun 22.05 may wait for ever at the end of a
 # heterogeneous step.
 run user srun --mpi=none --pmm-check=require -N1 : --mpi=none -N2 echo task
@@ -223,8 +231,9 @@ is "$(grep -c '^task of' <<<"$out")" 6 "... and runs"
 batch user --pmm-check=require -N1 : -N2
 like "$rc $(probed) $out" '^0 0 pmm: not checked: a heterogeneous job' \
     "a heterogeneous batch job runs unchecked, and says so"
+act none
 batch user --pmm-check -N1
-like "$rc $(probed) $out" '^0 0 pmm: not checked: one node' "so does one node"
+like "$rc $(probed) $out" '^0 1 pmm: not checked: one node' "so does one node"
 
 #
 # salloc

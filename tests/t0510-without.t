@@ -51,7 +51,7 @@ for kind in good other absent unreadable; do
         has $kind
         echo "$how $plugin" >"$workdir/slurm/etc/plugstack.conf"
         case $kind-$how in
-        good-*) plain='0 1' asked='0 1' says='pmm: not checked: one node' ;;
+        good-*) plain='0 1' asked='0 1' says='pmm: not checked: ' ;;
         other-*) says='Incompatible Slurm plugin .*spank_pmm.so' ;;
         absent-*) says='spank_pmm.so: .*No such file or directory' ;;
         unreadable-*) says='spank_pmm.so: .*Permission denied' ;;

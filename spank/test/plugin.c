@@ -338,14 +338,19 @@ static void test_once (void)
 
 static void test_exempt (void)
 {
+    be_srun ("echo \"pmm-result 1 OK $nonce one node, one rail\"");
+    new_job ("require");
+    spankhost.nodes = 1;
+    ok (spankhost_srun () == 0 && runs () == 1
+            && !strcmp (spankhost.said,
+                        "pmm: not checked: one node, one rail\n"),
+        "one node of one rail: said, not failed");
+    ok (spankhost_srun_inside () == 0 && runs () == 0 && !spankhost.said[0],
+        "... once");
     be_srun ("ok FAIL");
     new_job ("require");
     spankhost.nodes = 1;
-    ok (spankhost_srun () == 0 && runs () == 0
-            && !strcmp (spankhost.said,
-                        "pmm: not checked: one node, nothing to measure\n"),
-        "one node: said, not failed");
-    ok (spankhost_srun_inside () == 0 && !spankhost.said[0], "... once");
+    ok (spankhost_srun () == -1 && runs () == 1, "of several: checked");
     new_job ("require");
     spankhost.het_jobid = spankhost.jobid;
     ok (spankhost_srun () == 0 && runs () == 0
@@ -357,6 +362,7 @@ static void test_exempt (void)
     spankhost.words[2] = "Mode=report";
     ok (spankhost_srun () == 0 && !spankhost.said[0],
         "one node, and nobody asked: silence");
+    ok (runs () == 0, "... nor is it checked");
 
     new_job (NULL);
     ok (spankhost_srun () == 0 && runs () == 0 && !spankhost.said[0],
@@ -676,8 +682,8 @@ static void test_result (void)
             { "cp r.json seen; ok OK", 4, NULL, NULL },
             { "cp r.json seen; exit 1", 4, NULL,
               "the check ended without a result" },
-            { "cp r.json seen; ok OK", 1, NULL,
-              "one node, nothing to measure" },
+            { "cp r.json seen; echo \"pmm-result 1 OK $nonce one node\"", 1,
+              NULL, "one node" },
             { "ok OK", 4, "Mode=\"x\\",
               "plugstack.conf: option Mode: '\\\"x\\\\' is not one of off, "
               "report, require" },
