@@ -566,6 +566,9 @@ static void classify (struct fabric *f)
     f->link_info = xcalloc (f->nlinks, sizeof (*f->link_info));
     for (size_t i = 0; i < f->nlinks; i++)
         key[i] = of[i] = classify_link (f, &f->link[i], &f->link_info[i]);
+    for (size_t i = 0; i < f->nendpoints; i++)
+        f->link_info[f->port[f->endpoint[i].port].link].rail
+            = f->endpoint[i].rail;
     qsort (key, f->nlinks, sizeof (*key), compare_u32);
     for (size_t i = 0; i < f->nlinks; i++)
         if (i == 0 || key[i] != key[f->nclasses - 1])

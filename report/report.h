@@ -9,8 +9,9 @@
 #include "ibquery/fabric.h"
 
 /* Write the report for people; each line starts with "pmm: ". The first line is
- * a summary. Then each finding follows with its excess, both ends of its
- * suspects, the reason and who should repair it; then the limits.
+ * a summary; the next says if all findings are of one rail. Then each finding
+ * follows with its excess, both ends of its suspects, the reason and who should
+ * repair it; then the limits.
  */
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp);
 

@@ -93,6 +93,8 @@ static void print_finding (const struct finding *f, const struct fabric *fab,
 
 void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
 {
+    const char *rail = verdict_rail (v, fabric_network (f));
+
     fprintf (fp, "pmm: %s: ", verdict_status_name (v->status));
     if (v->probes > 0)
         fprintf (fp, "%s by %s in %s, %s", COUNTED (v->links, "link"),
@@ -104,6 +106,9 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
         fprintf (fp, "; %.0f %% of the links resolved",
                  floor (100.0 * (double)v->separable / (double)v->links));
     fputc ('\n', fp);
+    if (rail)
+        fprintf (fp, "pmm: all %zu findings are of rail %s\n", v->nfindings,
+                 rail);
     for (size_t i = 0; i < v->nfindings; i++)
         print_finding (&v->finding[i], f, fp);
     for (size_t i = 0; i < v->nlimits; i++)

@@ -990,9 +990,11 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
 
     for (size_t i = 0; i < v->nopen && i < OPEN_NAMED; i++) {
         const struct link_info *link = &j->net->link[v->open[i]];
-        char *more = xasprintf (
-            "%s%s%s", names, i ? ", " : "",
-            link->kind == LINK_HOST && link->host ? link->host : link->id);
+        char name[LINK_NAME], *more;
+
+        link_name (link, name);
+        more = xasprintf ("%s%s%s", names, i ? ", " : "",
+                          *name ? name : link->id);
 
         free (names);
         names = more;

@@ -149,6 +149,28 @@ size_t finding_others (const struct finding *f)
                                     : f->nsuspects - 1 + f->noneway;
 }
 
+void link_name (const struct link_info *link, char buf[LINK_NAME])
+{
+    snprintf (buf, LINK_NAME, "%s%s%s", link->host ? link->host : "",
+              link->rail ? " " : "", link->rail ? link->rail : "");
+}
+
+const char *verdict_rail (const struct verdict *v, const struct network *net)
+{
+    const char *rail = NULL;
+
+    for (size_t i = 0; i < v->nfindings; i++) {
+        const struct finding *f = &v->finding[i];
+        const struct link_info *link = &net->link[f->suspect[0]];
+
+        if (v->nfindings < 2 || !link->rail || finding_is_of_switch (f)
+            || (rail && strcmp (rail, link->rail)))
+            return NULL;
+        rail = link->rail;
+    }
+    return rail;
+}
+
 static const char loses[] = "loses messages";
 
 static void finding_sentence (const struct finding *f,
@@ -157,7 +179,8 @@ static void finding_sentence (const struct finding *f,
 {
     const struct link_info *link = &net->link[f->suspect[0]];
     bool by_switch = finding_is_of_switch (f);
-    const char *name = by_switch ? net->sw[f->sw[0]].name : link->host;
+    char own[LINK_NAME];
+    const char *name = by_switch ? net->sw[f->sw[0]].name : own;
     const char *id = by_switch ? net->sw[f->sw[0]].id : link->id;
     size_t more = finding_others (f);
     char excess[64];
@@ -167,14 +190,15 @@ static void finding_sentence (const struct finding *f,
         snprintf (buf, size, "%s", f->why);
         return;
     }
+    link_name (link, own);
     snprintf (excess, sizeof (excess), "%s", loses);
     if (f->basis != BASIS_LOSS)
         snprintf (excess, sizeof (excess), "%+.0f ns", f->excess_ns);
     if (more > 0)
         snprintf (others, sizeof (others), " or %zu more", more);
     snprintf (buf, size, "%s %s%s%s%s%s %s", finding_words (f),
-              name ? name : "", name ? " (" : "", id, name ? ")" : "",
-              others, excess);
+              name ? name : "", name && *name ? " (" : "", id,
+              name && *name ? ")" : "", others, excess);
 }
 
 bool verdict_phrase_read (struct verdict_phrase *p, const char *s)
@@ -241,10 +265,12 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
         snprintf (buf, size, "%s", v->limit[v->reason]);
     else if (v->nfindings > 0) {
         finding_sentence (&v->finding[0], net, what, sizeof (what));
-        snprintf (buf, size, "%s%s%s", what, v->nfindings > 1 ? ", and " : "",
+        snprintf (buf, size, "%s%s%s%s", what,
+                  v->nfindings > 1 ? ", and " : "",
                   v->nfindings > 1
                       ? COUNTED (v->nfindings - 1, "more finding")
-                      : "");
+                      : "",
+                  verdict_rail (v, net) ? " of this rail" : "");
     }
     else if (v->probes == 0)
         snprintf (buf, size, "%s, nothing to measure",

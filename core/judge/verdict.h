@@ -121,6 +121,17 @@ const char *finding_words (const struct finding *f);
 bool finding_is_of_switch (const struct finding *f);
 size_t finding_others (const struct finding *f);
 
+/* Write what a host link is called for people: its host, and its rail if there
+ * are several. "": it has no host.
+ */
+enum { LINK_NAME = 128 };
+void link_name (const struct link_info *link, char buf[LINK_NAME]);
+
+/* The rail that all findings are of, if they are several of hosts that have
+ * several; else NULL.
+ */
+const char *verdict_rail (const struct verdict *v, const struct network *net);
+
 /* One sentence, printable ASCII, cut to size: for the result record, a comment,
  * a log. It does not repeat the status but gives the reason for it: the worst
  * finding, or a limit if that is worse.
@@ -133,7 +144,7 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
  *     WORDS [NAME] (ID) [or N more] +412 ns | loses messages
  *     WORDS ID [or N more] +412 ns | loses messages
  *
- * followed by ", and N more findings" if there are any.
+ * followed by ", and N more findings", maybe "of this rail", if there are any.
  */
 struct verdict_phrase {
     const char *words;   /* finding_words */

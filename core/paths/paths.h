@@ -38,6 +38,8 @@ struct link_info {
     uint32_t class_id;      /* links that should be equal share one */
     const char *class_name; /* for reports */
     const char *host;       /* LINK_HOST: the host's name, else NULL */
+    const char *rail;       /* ... and which of the host's several it is, for
+                               people ("mlx5_3/1"); NULL: not known */
     uint32_t end[2];        /* switches at its ends, NETWORK_NONE: a host */
     uint8_t cage[2];        /* of these switches, which may hold the plugs of
                                several links; 0: not known */

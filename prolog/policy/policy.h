@@ -95,7 +95,8 @@
  * somebody else took the node over). The node must be up. The link that it was
  * drained for, and every other link of the host that FAILed since, must be
  * clean in two later audits, ConfirmAfter apart and within the last
- * ConfirmWithin, with nothing worse than UNKNOWN between or after them.
+ * ConfirmWithin, with nothing worse than UNKNOWN between or after them. Audits
+ * of the node alone, by its own rails, count here.
  *
  * Audits have ascending numbers, which give the order of events. Clocks may be
  * stepped: an event with a time stamp in the future confirms nothing and
