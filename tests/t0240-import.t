@@ -193,6 +193,12 @@ like "$? $(<err)" "^0 warning: no file has forwarding tables" \
     "a db_csv alone: a warning"
 pmm path -f alone h0001 h0002 2>err
 like "$? $(<err)" "^2 .*has no forwarding table in this snapshot" "... no paths"
+pmm fabric import "$data"/tree.{far,ibdiagnet.fdbs,db_csv,net_dump_ext} \
+    --counters more -o far
+is "$? $(hash_of far) $(grep -c '^groups' far)" "0 $(hash_of tree) 5" \
+    "... with groups of ports"
+pmm fabric check -f far --counters more >out
+is "$? $(grep -c BER out)" "1 3" "... and more bit error rates"
 head -n 90 "$data/tree.db_csv" | pmm fabric import - -o none 2>err
 is "$? $(<err)" "2 pmm fabric import: standard input:90: section LINKS has no\
  end: the file is cut" "... a cut one is refused"
