@@ -129,6 +129,7 @@ enum { CSV_MAX_COLUMNS = 512 };
 struct draft_csv {
     const struct csv_section *section; /* NULL: it is not read */
     char name[64];      /* of the section; "" in none */
+    uint32_t bit;       /* its number's */
     bool header;        /* its columns are known */
     size_t ncolumns;
     uint8_t slot[CSV_MAX_COLUMNS]; /* where a column belongs */

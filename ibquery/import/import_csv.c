@@ -39,11 +39,14 @@
 #include "ibquery/links/counters.h"
 #include "ibquery/spread.h"
 
+#define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
+
 enum {
     SLOTS = 2 + 2 * COUNTERS_COUNTS, /* columns of a section that are read */
     NO_SLOT = UINT8_MAX,
     NO_LID = 0xffff,
     INFO_WORD = 4, /* bytes */
+    DAY_HHMM = 2400, /* hours and minutes */
 };
 
 /* What a row has in these columns. */
@@ -67,19 +70,6 @@ struct csv_section {
     int (*read) (struct draft *d, const struct csv_row *r, struct error *err);
 };
 
-static int read_node (struct draft *d, const struct csv_row *r,
-                      struct error *err);
-static int read_port (struct draft *d, const struct csv_row *r,
-                      struct error *err);
-static int read_link (struct draft *d, const struct csv_row *r,
-                      struct error *err);
-static int read_spread (struct draft *d, const struct csv_row *r,
-                        struct error *err);
-static int read_counters (struct draft *d, const struct csv_row *r,
-                          struct error *err);
-static int read_ber (struct draft *d, const struct csv_row *r,
-                     struct error *err);
-
 /* The order is that of these names, and of r->v. */
 enum { GUID, NUM };
 enum { NPORTS = 1, TYPE, SYSTEM };
@@ -87,69 +77,6 @@ enum { PORT_GUID = 2, PREFIX, LID, LMC, STATE, RATES, LRTL = RATES + 6, FEC };
 enum { GUID_B = 2, NUM_B };
 enum { PORTS = 1 }; /* of sections */
 enum { BER = 2 };
-
-static const struct csv_section sections[] = {
-    { "NODES", true, false, (const struct csv_column[]){
-        { "NodeGUID", UINT64_MAX, true, 0, 0 },
-        { "NumPorts", UINT8_MAX, true, 0, 0 },
-        { "NodeType", NODE_ROUTER, true, 0, 0 },
-        { "SystemImageGUID", UINT64_MAX, false, 0, 0 },
-        { "NodeDesc", 0, true, 0, 0 },
-        { 0 } }, read_node },
-    { "PORTS", true, false, (const struct csv_column[]){
-        { "NodeGuid", UINT64_MAX, true, 0, 0 },
-        { "PortNum", UINT8_MAX, true, 0, 0 },
-        { "PortGuid", UINT64_MAX, true, 0, 0 },
-        { "GIDPrfx", UINT64_MAX, false, 0, 0 },
-        { "LID", UINT16_MAX, true, 0, 0 },
-        { "LMC", FABRIC_MAX_LMC, true, 0, 0 },
-        { "PortState", UINT8_MAX, true, 0, 0 },
-        { "LinkWidthSup", UINT8_MAX, true, 0, 0 },
-        { "LinkSpeedSup", UINT32_MAX, true, 0, 0 },
-        { "LinkWidthEn", UINT8_MAX, true, 0, 0 },
-        { "LinkSpeedEn", UINT32_MAX, true, 0, 0 },
-        { "LinkWidthActv", UINT8_MAX, true, 0, 0 },
-        { "LinkSpeedActv", UINT32_MAX, true, 0, 0 },
-        { "LinkRoundTripLatency", UINT32_MAX, false, 0, 0 },
-        { "FECActv", UINT8_MAX, false, 0, 0 },
-        { 0 } }, read_port },
-    { "LINKS", true, false, (const struct csv_column[]){
-        { "NodeGuid1", UINT64_MAX, true, 0, 0 },
-        { "PortNum1", UINT8_MAX, true, 0, 0 },
-        { "NodeGuid2", UINT64_MAX, true, 0, 0 },
-        { "PortNum2", UINT8_MAX, true, 0, 0 },
-        { 0 } }, read_link },
-    { "AR_INFO", false, false, (const struct csv_column[]){
-        { "NodeGUID", UINT64_MAX, true, 0, 0 },
-        { "e", 1, true, 0, 0 },
-        { "is_fr_sup", 1, false, 0, 3 },
-        { "fr_enabled", 1, false, 0, 4 },
-        { "by_sl_cap", 1, true, 0, 27 },
-        { "by_sl_en", 1, true, 0, 28 },
-        { "by_transp_cap", 1, true, 0, 29 },
-        { "group_cap", 0xfff, true, 1, 0 },
-        { "enable_by_sl_mask", UINT16_MAX, true, 2, 16 },
-        { "by_transport_disable", UINT8_MAX, true, 3, 0 },
-        { "is_hbf_supported", 1, false, 5, 31 },
-        { "by_sl_hbf_en", 1, false, 5, 15 },
-        { "enable_by_sl_mask_hbf", UINT16_MAX, false, 6, 0 },
-        { 0 } }, read_spread },
-    { "PM_INFO", false, true, (const struct csv_column[]){
-        { "NodeGUID", UINT64_MAX, true, 0, 0 },
-        { "PortNumber", UINT8_MAX, true, 0, 0 },
-        { 0 } }, read_counters },
-    { "PHY_DB16", false, false, (const struct csv_column[]){
-        { "NodeGuid", UINT64_MAX, true, 0, 0 },
-        { "PortNum", UINT8_MAX, true, 0, 0 },
-        { "field12", UINT64_MAX, false, 0, 0 },
-        { "field13", UINT64_MAX, false, 0, 0 },
-        { "field14", UINT64_MAX, false, 0, 0 },
-        { "field15", UINT64_MAX, false, 0, 0 },
-        { "field16", UINT64_MAX, false, 0, 0 },
-        { "field17", UINT64_MAX, false, 0, 0 },
-        { 0 } }, read_ber },
-};
-#define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
 
 /*
  * Rows
@@ -185,14 +112,11 @@ static int find_port (struct draft *d, const uint64_t v[2], uint32_t *node,
  */
 static int once (struct draft *d, uint32_t *seen, struct error *err)
 {
-    uint32_t bit = d->csv.section ? 1U << (d->csv.section - sections)
-                                  : 1U << COUNT (sections);
-
-    if (*seen & bit)
+    if (*seen & d->csv.bit)
         return draft_fault (d, err, "%s%s has this node or port twice",
                             d->csv.section ? "section " : "the file",
                             d->csv.name);
-    *seen |= bit;
+    *seen |= d->csv.bit;
     return 0;
 }
 
@@ -365,14 +289,76 @@ static int read_ber (struct draft *d, const struct csv_row *r,
     return 0;
 }
 
+static const struct csv_section sections[] = {
+    { "NODES", true, false, (const struct csv_column[]){
+        { "NodeGUID", UINT64_MAX, true, 0, 0 },
+        { "NumPorts", UINT8_MAX, true, 0, 0 },
+        { "NodeType", NODE_ROUTER, true, 0, 0 },
+        { "SystemImageGUID", UINT64_MAX, false, 0, 0 },
+        { "NodeDesc", 0, true, 0, 0 },
+        { 0 } }, read_node },
+    { "PORTS", true, false, (const struct csv_column[]){
+        { "NodeGuid", UINT64_MAX, true, 0, 0 },
+        { "PortNum", UINT8_MAX, true, 0, 0 },
+        { "PortGuid", UINT64_MAX, true, 0, 0 },
+        { "GIDPrfx", UINT64_MAX, false, 0, 0 },
+        { "LID", UINT16_MAX, true, 0, 0 },
+        { "LMC", FABRIC_MAX_LMC, true, 0, 0 },
+        { "PortState", UINT8_MAX, true, 0, 0 },
+        { "LinkWidthSup", UINT8_MAX, true, 0, 0 },
+        { "LinkSpeedSup", UINT32_MAX, true, 0, 0 },
+        { "LinkWidthEn", UINT8_MAX, true, 0, 0 },
+        { "LinkSpeedEn", UINT32_MAX, true, 0, 0 },
+        { "LinkWidthActv", UINT8_MAX, true, 0, 0 },
+        { "LinkSpeedActv", UINT32_MAX, true, 0, 0 },
+        { "LinkRoundTripLatency", UINT32_MAX, false, 0, 0 },
+        { "FECActv", UINT8_MAX, false, 0, 0 },
+        { 0 } }, read_port },
+    { "LINKS", true, false, (const struct csv_column[]){
+        { "NodeGuid1", UINT64_MAX, true, 0, 0 },
+        { "PortNum1", UINT8_MAX, true, 0, 0 },
+        { "NodeGuid2", UINT64_MAX, true, 0, 0 },
+        { "PortNum2", UINT8_MAX, true, 0, 0 },
+        { 0 } }, read_link },
+    { "AR_INFO", false, false, (const struct csv_column[]){
+        { "NodeGUID", UINT64_MAX, true, 0, 0 },
+        { "e", 1, true, 0, 0 },
+        { "is_fr_sup", 1, false, 0, 3 },
+        { "fr_enabled", 1, false, 0, 4 },
+        { "by_sl_cap", 1, true, 0, 27 },
+        { "by_sl_en", 1, true, 0, 28 },
+        { "by_transp_cap", 1, true, 0, 29 },
+        { "group_cap", 0xfff, true, 1, 0 },
+        { "enable_by_sl_mask", UINT16_MAX, true, 2, 16 },
+        { "by_transport_disable", UINT8_MAX, true, 3, 0 },
+        { "is_hbf_supported", 1, false, 5, 31 },
+        { "by_sl_hbf_en", 1, false, 5, 15 },
+        { "enable_by_sl_mask_hbf", UINT16_MAX, false, 6, 0 },
+        { 0 } }, read_spread },
+    { "PM_INFO", false, true, (const struct csv_column[]){
+        { "NodeGUID", UINT64_MAX, true, 0, 0 },
+        { "PortNumber", UINT8_MAX, true, 0, 0 },
+        { 0 } }, read_counters },
+    { "PHY_DB16", false, false, (const struct csv_column[]){
+        { "NodeGuid", UINT64_MAX, true, 0, 0 },
+        { "PortNum", UINT8_MAX, true, 0, 0 },
+        { "field12", UINT64_MAX, false, 0, 0 },
+        { "field13", UINT64_MAX, false, 0, 0 },
+        { "field14", UINT64_MAX, false, 0, 0 },
+        { "field15", UINT64_MAX, false, 0, 0 },
+        { "field16", UINT64_MAX, false, 0, 0 },
+        { "field17", UINT64_MAX, false, 0, 0 },
+        { 0 } }, read_ber },
+};
+
 /*
  * Lines
  */
 
-/* Take a field off *p, and its quotes; NULL after the last one. A comma in
- * quotes parts nothing.
+/* Take a field off *p, up to the mark, without blanks at its ends and quotes;
+ * NULL after the last one. A mark in quotes parts nothing.
  */
-static char *next_field (char **p)
+static char *next_field (char **p, char mark)
 {
     char *field = *p, *end;
 
@@ -381,14 +367,15 @@ static char *next_field (char **p)
     scan_blanks (&field);
     end = field;
     if (*field == '"')
-        while ((end = strchr (end + 1, '"')) && end[1] && end[1] != ',')
+        while ((end = strchr (end + 1, '"')) && end[1] && end[1] != mark)
             ;
     if (*field == '"' && end) {
         *p = end[1] ? end + 2 : NULL;
         *end = '\0';
         return field + 1;
     }
-    end = field + strcspn (field, ",");
+    if (!(end = strchr (field, mark)))
+        end = field + strlen (field);
     *p = *end ? end + 1 : NULL;
     while (end > field && end[-1] == ' ')
         end--;
@@ -427,7 +414,7 @@ static int read_header (struct draft *d, char *line, struct error *err)
 
     d->csv.header = true;
     d->csv.ncolumns = 0;
-    while ((name = next_field (&line)) && (*name || line)) {
+    while ((name = next_field (&line, ',')) && (*name || line)) {
         unsigned int slot = find_slot (s, name);
 
         if (d->csv.ncolumns == CSV_MAX_COLUMNS)
@@ -481,7 +468,7 @@ static int read_row (struct draft *d, char *line, struct error *err)
     size_t n = 0;
     char *field;
 
-    for (; (field = next_field (&line)); n++) {
+    for (; (field = next_field (&line, ',')); n++) {
         unsigned int slot = n < d->csv.ncolumns ? d->csv.slot[n] : NO_SLOT;
 
         if (n == d->csv.ncolumns && !*field && !line)
@@ -515,7 +502,8 @@ static int start_section (struct draft *d, const char *name, struct error *err)
     for (size_t i = 0; i < COUNT (sections); i++)
         if (strcmp (sections[i].name, name) == 0) {
             d->csv.section = &sections[i];
-            d->csv.seen |= 1U << i;
+            d->csv.bit = 1U << i;
+            d->csv.seen |= d->csv.bit;
         }
     return 0;
 }
@@ -529,7 +517,8 @@ static int64_t read_time (const char *p)
     long east = zone ? strtol (zone, NULL, 10) : 0; /* hours and minutes */
     int64_t t = end ? timegm (&tm) : 0;
 
-    t -= labs (east) < 2400 ? east / 100 * 3600 + east % 100 * 60 : 0;
+    if (east > -DAY_HHMM && east < DAY_HHMM)
+        t -= east / 100 * 3600 + east % 100 * 60;
     return t > 0 ? t : 0;
 }
 
@@ -584,23 +573,9 @@ int import_csv_end (struct draft *d, struct error *err)
  * net_dump_ext
  */
 
-/* Take a field off *p, without blanks at its ends; NULL after the last one. */
-static char *next_cell (char **p)
-{
-    char *cell = *p, *end;
-
-    if (!cell)
-        return NULL;
-    scan_blanks (&cell);
-    end = cell + strcspn (cell, ":");
-    *p = *end ? end + 1 : NULL;
-    while (end > cell && (end[-1] == ' ' || end[-1] == '\t'))
-        end--;
-    *end = '\0';
-    return cell;
-}
-
-/* Columns are all before the description, which may contain anything. */
+/* Columns are all before the description, which may contain anything in its
+ * quotes.
+ */
 int import_ber (struct draft *d, char *line, struct error *err)
 {
     enum { IB, NODE, FIRST_BER, BERS = COUNTERS - COUNTERS_COUNTS,
@@ -617,7 +592,7 @@ int import_ber (struct draft *d, char *line, struct error *err)
         return read_comment (d, line);
     if (header)
         memset (d->csv.slot, NO_SLOT, sizeof (d->csv.slot));
-    for (; n < CSV_MAX_COLUMNS && (name = next_cell (&line)); n++) {
+    for (; n < CSV_MAX_COLUMNS && (name = next_field (&line, ':')); n++) {
         for (size_t i = 0; header && i < CELLS; i++)
             if (strcmp (name, names[i]) == 0)
                 d->csv.slot[n] = i;
@@ -636,6 +611,7 @@ int import_ber (struct draft *d, char *line, struct error *err)
         || !scan_hex (&cell[NODE], UINT64_MAX, &v[0]) || *cell[NODE]
         || !scan_decimal (&cell[IB], UINT8_MAX, &v[1]) || *cell[IB])
         return draft_fault (d, err, "this is not a port of a net_dump_ext");
+    d->csv.bit = 1U << COUNT (sections);
     if (start_counters (d, v, &c, err) < 0)
         return -1;
     for (size_t i = FIRST_BER; c && i < CELLS; i++) {
