@@ -88,6 +88,11 @@ static struct plan *make_plan (struct lead *ck, struct error *err)
                  err->text);
     }
     free (name);
+    if (plan && plan_probes (plan) == 0) {
+        error_world (err, "no two ports of the job are in one subnet");
+        plan_destroy (plan);
+        return NULL;
+    }
     return plan;
 }
 

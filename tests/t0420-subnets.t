@@ -162,4 +162,10 @@ is "$(tail -n 1 stdout | cut -d' ' -f 3) $(jq -r \
     "WARN $slow" "the other hosts' cables in that are checked" \
     || diag "$(<stderr)"
 
+hosts=(h0002)
+check
+is "$(tail -n 1 stdout)" \
+    "pmm-result 1 UNKNOWN ab no two ports of the job are in one subnet" \
+    "one node, with a port in each: nothing to measure"
+
 done_testing
