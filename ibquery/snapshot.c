@@ -27,7 +27,7 @@
 
 enum {
     MAX_HEX = 1024, /* digits of table entries of one line */
-    MIN_RUN = 16,   /* a shorter run is not worth a line */
+    MIN_RUN = 32,   /* digits; a shorter run is not worth a line */
     GROUP_BITS = 12, /* of an entry: below its state */
     GROUP_MASK = (1 << GROUP_BITS) - 1,
     TABLES_MIN = 1 << 20,
@@ -769,14 +769,14 @@ static void put_entries (struct lines_out *w, const uint32_t *v,
             lid += length;
             continue;
         }
-        if (length >= MIN_RUN) {
+        if (length * digits >= MIN_RUN) {
             lines_put (w, "%u-%u %0*x", lid, lid + length - 1, digits, v[lid]);
             lid += length;
             continue;
         }
         while (lid <= top && v[lid] != UNLISTED) {
             length = run (v, lid, top);
-            if (length >= MIN_RUN || k + length * digits > MAX_HEX)
+            if (length * digits >= MIN_RUN || k + length * digits > MAX_HEX)
                 break;
             for (; length > 0; length--, lid++)
                 for (int i = digits - 1; i >= 0; i--)
