@@ -31,7 +31,6 @@ enum {
     MASK = 32,          /* bytes */
     BLOCK_PORTS = 4,
     PER_PORT = 3,       /* questions for its SL-to-VL tables */
-    DROP_VL = 15,
 };
 
 struct explored_groups {
@@ -189,12 +188,15 @@ static void take_private (struct explored_node *n, uint32_t i,
 static void take_levels (struct explore *e, struct explored_node *n,
                          uint32_t i, const uint8_t *data)
 {
+    static const uint8_t last_vl[] = { 14, 0, 1, 3, 7, 14 };
     struct explored_port *p = &n->port[i / PER_PORT + 1];
+    unsigned int vls;
 
     if (i % PER_PORT == 2)
         p = &e->node[p->far]->port[p->far_port];
+    vls = p->info.vls < sizeof (last_vl) ? p->info.vls : 0;
     for (int level = 0; level < SPREAD_LEVELS; level++)
-        if ((data[level / 2] >> (level % 2 ? 0 : 4) & 15) == DROP_VL)
+        if ((data[level / 2] >> (level % 2 ? 0 : 4) & 15) > last_vl[vls])
             p->dropped |= 1U << level;
 }
 

@@ -10,7 +10,8 @@
  * private LFTs are on; and for each port with a cable, the SL-to-VL tables of
  * messages from one port that leads to a host and from one that leads to a
  * switch, because subnet managers make those two different, and the table of
- * the adapter at the far end.
+ * the adapter at the far end. A level is dropped that one of them maps to VL 15,
+ * or to a VL beyond the port's OperationalVLs.
  *
  * What is refused or does not arrive is no error.
  */

@@ -38,6 +38,7 @@ struct port_attr attr_port (const uint8_t *data)
         .state = field (data, IB_PORT_STATE_F),
         .phys_state = field (data, IB_PORT_PHYS_STATE_F),
         .lrtl = field (data, IB_PORT_LINK_ROUND_TRIP_F),
+        .vls = field (data, IB_PORT_OPER_VLS_F),
     };
 }
 

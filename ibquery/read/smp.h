@@ -80,6 +80,7 @@ struct port_attr {
     uint8_t sm_sl;
     uint8_t state;      /* STATE_* */
     uint8_t phys_state; /* PHYS_* */
+    uint8_t vls;        /* OperationalVLs: 1 to 5, up to VL 0, 1, 3, 7, 14 */
     uint32_t lrtl;      /* LinkRoundTripLatency, where CAP_LRTL says it is */
 };
 

@@ -467,6 +467,7 @@ static void port_state (const struct agents_port *p, uint8_t *data)
               IB_PORT_LINK_SPEED_EXT_ENABLED_F,
               IB_PORT_LINK_SPEED_EXT_ACTIVE_F);
     mad_set_field (data, 0, IB_PORT_LINK_ROUND_TRIP_F, p->lrtl);
+    mad_set_field (data, 0, IB_PORT_OPER_VLS_F, p->vls);
 }
 
 static unsigned int port_info (const struct agents *a,

@@ -75,6 +75,7 @@ struct agents_port {
     bool fdr10;          /* the vendor's ExtendedPortInfo says so */
     uint16_t fec;        /* FECModeActive */
     uint32_t lrtl;       /* LinkRoundTripLatency: the fabric's */
+    uint8_t vls;         /* OperationalVLs: 0, reserved */
     uint16_t drops;      /* levels that each SL-to-VL table of it maps to VL 15:
                             the fabric's */
     uint64_t count[AGENTS_COUNTERS];

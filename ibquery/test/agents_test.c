@@ -156,6 +156,35 @@ static void contents (struct agents *a)
     ok (ask (a, "1", AGENTS_AR_INFO, 0) == 0 && data[3] == 1
             && data[8] == 0x80 && data[9] == 1,
         "adaptive routing on two SLs");
+    agents_node (a, f->node[leaf].desc)->ar.hash = true;
+    agents_node (a, f->node[leaf].desc)->ar.hash_mask = 0x0102;
+    agents_node (a, f->node[leaf].desc)->ar.recovery = true;
+    ok (ask (a, "1", AGENTS_AR_INFO, 0) == 0 && data[3] == 0x19
+            && data[20] == 0x80 && data[22] == 0x80 && data[26] == 1
+            && data[27] == 2,
+        "... hashed on two, and fast recovery");
+    ok (ask (a, "1", AGENTS_AR_LFT, 0) == 0x0c
+            && ask (a, "1", AGENTS_AR_GROUPS, 0) == 0x0c
+            && ask (a, "1", AGENTS_PRIVATE_MAP, 0) == 0x0c
+            && ask (a, "", AGENTS_PRIVATE_INFO, 0) == 0x0c,
+        "... no groups, and no private LFTs");
+    ok (ask (a, "1", AGENTS_PRIVATE_INFO, 0) == 0 && data[3] == 0,
+        "... which are off");
+    agents_node (a, f->node[leaf].desc)->private.mode = 1;
+    agents_node (a, f->node[leaf].desc)->private.table[3] = 1;
+    ok (ask (a, "1", AGENTS_PRIVATE_INFO, 0) == 0 && data[3] == 1
+            && ask (a, "1", AGENTS_PRIVATE_MAP, 0) == 0 && data[3] == 1
+            && data[16 + 3] == 1 && data[4] == 0
+            && ask (a, "1", AGENTS_PRIVATE_MAP, 99) == 0x1c,
+        "... and on, by the service level");
+    a->p[f->node[leaf].first_port].drops = 0x8002;
+    ok (ask (a, "1", AGENTS_SL_TO_VL, 2 << 8 | 1) == 0 && data[0] == 0x0f
+            && data[7] == 0x0f && data[1] == 0
+            && ask (a, "1", AGENTS_SL_TO_VL, 99) == 0x1c,
+        "an SL-to-VL table that drops two levels");
+    a->p[a->port].drops = 1;
+    ok (ask (a, "", AGENTS_SL_TO_VL, 0) == 0 && data[0] == 0xf0,
+        "... and an adapter's, one");
     ok (ask_by (a, MADS_DIRECTED, "1", 0, METHOD_SET, IB_ATTR_PORT_INFO, 1, 0)
             == LOST,
         "nothing is set");

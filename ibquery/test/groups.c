@@ -351,7 +351,7 @@ static void private_lfts (void)
 }
 
 /* Of one leaf's first port, messages from hosts are dropped on level 9, those
- * from switches on level 4.
+ * from switches on level 4. Of its second, level i goes to VL i.
  */
 static bool by_input (struct agents *a, const struct agents_request *r,
                       uint8_t answer[MADS_SIZE], void *arg)
@@ -363,6 +363,10 @@ static bool by_input (struct agents *a, const struct agents_request *r,
         && (r->modifier & 0xff) == 1)
         data[r->modifier >> 8 > UP ? 2 : 4] = r->modifier >> 8 > UP ? 0xf0
                                                                     : 0x0f;
+    if (r->attribute == AGENTS_SL_TO_VL && r->node == leaf (a->f, 3)
+        && (r->modifier & 0xff) == 2)
+        for (int i = 0; i < 8; i++)
+            data[i] = (2 * i) << 4 | (2 * i + 1);
     return true;
 }
 
@@ -381,6 +385,9 @@ static void drops (void)
     f->port[host].dropped = 0x7ffe;
     a = agents_create (f, NULL, 7);
     a->after = by_input;
+    a->p[third + 1].vls = 4;
+    a->p[up].vls = 5;
+    a->p[host].vls = 1;
     got = reading (a, &err);
     for (size_t i = 0; got && i < got->nports; i++)
         n += got->port[i].dropped != 0;
@@ -389,7 +396,9 @@ static void drops (void)
     ok (got && got->port[third].dropped == (1 << 9 | 1 << 4),
         "... that are dropped by where they come from: %04x",
         got ? got->port[third].dropped : 0);
-    ok (n == 3, "... of no other port");
+    ok (got && got->port[third + 1].dropped == 0xff00,
+        "... that go to VLs which a port with eight does not have");
+    ok (n == 4, "... of no other port");
     fabric_destroy (got);
     agents_destroy (a);
     fabric_destroy (f);
