@@ -58,7 +58,7 @@ for service in ud rc; do
         n=$(rdma resource show qp link "${device[h0001]}" | grep -ci \
             "type $service state RTS .*pid ${pid[h0001]} ")
         ((n <= most)) || most=$n
-        sleep 0.02
+        sleep 0.3
     done
     echo $most >flows-$service.qps
     finish
@@ -131,19 +131,23 @@ done
 
 for service in ud rc; do
     of () { jq -c "$1" flows-$service/samples.json; }
-    is "$(of '[.probes[] | [(.flow_ns | length), .sent, .lost]] | unique')" \
-        '[[5,5,0]]' "$service: a message by each of five flows, none is lost" \
+    # The judge may have had some of them measured again.
+    is "$(of '[.probes[] | [(.flow_ns | length), .sent, .lost]]
+        | unique - [[16,32,0]]')" '[[5,5,0]]' \
+        "$service: a message by each of five flows, none is lost" \
         || diag "$(cat flows-$service/*.err)"
     is "$(of .messages)" '{"late":0,"repeated":0,"foreign":0}' \
         "... none is late, repeated or foreign"
     is "$(of '[.probes[] | select((.flow_ns | min) != .rtt_ns.min)]')" '[]' \
         "... the least of their times is the probe's"
+    # With each other host, and over RC one for the loopback.
+    is "$(of '[.probes[] | select(.initiator == "h0001")
+        | {pair: ([.a, .b] | sort), flows: (.flow_ns | length)}]
+        | group_by(.pair)
+        | map(map(.flows) | max)
+        | if "'$service'" == "ud" then max else add + 1 end')" \
+        "$(<flows-$service.qps)" "... each flow of a host has a queue pair"
 done
-is "$(<flows-ud.qps)" 5 "... ud: a queue pair for each of a host's flows"
-is "$(<flows-rc.qps)" $((5 * $(jq '[.probes[] | select(.initiator == "h0001")
-    | if .a == "h0001" then .b else .a end] | unique | length' \
-    flows-rc/samples.json) + 1)) \
-    "... rc: one for each flow with each other host, and a loopback's"
 
 is "$(jq -c '[.pattern, .complete, ([.pairs[].lost] | add)]' \
     pairs/series.json)" $'["one-factor",true,0]\n["pmm",true,0]' \
