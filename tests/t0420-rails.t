@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Nodes of eight rails, rail i of each at leaf i of its unit, over pmm-emu: 4, 16
+# and in the long run 64 of them, and a node alone. Slow rails are named as their nodes name
+# them, and it is said if they are all the same one.
+
+# shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu jq
+workdir
+cd "$workdir" || exit 1
+
+pmm fabric generate fat-tree --ports 16 --levels 3 --rails 8 -o fabric
+cat >conf <<END
+Snapshot=$workdir/fabric
+Baseline=$workdir/baseline.json
+Transport=emu
+EmuSocket=$workdir/emu
+Timeout=$((20 * patience))
+END
+emu_up fabric
+emu noise 20
+
+run () { start_probes --nonce c0ffee "$@"; finish_probes; }
+result () { tail -n 1 stdout; }
+link () { pmm path -f fabric --json "$1" "${1/*:/h0001:}" | jq -r '.forward[0]'; }
+
+for n in 4 16 ${PMM_LONG:+64}; do
+    mapfile -t hosts < <(seq -f 'h%04.0f' "$n")
+    rm -f baseline.json
+    run
+    is "$? $(result | cut -d' ' -f3)" "0 OK" "$n nodes of eight rails" \
+        || diag "$(<stderr)"
+    is "$(head -n 1 stdout | jq '[.probes[] | .a, .b] | unique | length')" \
+        $((8 * n)) "... all rails of them are measured"
+    head -n 1 stdout >baseline.json
+    for host in h0002 h0003; do
+        emu slow "$(link $host:6)" +1000
+    done
+    run
+    like "$(result)" "^pmm-result 1 FAIL c0ffee host end h000[23] mlx5_5/1 \
+\([0-9a-f/]+\) [+][0-9]+ ns, and 1 more finding of this rail$" \
+        "... slow rails are found, and named" || diag "$(<stderr)"
+    is "$(sed -n 's/^pmm: all //p' stderr)" "2 findings are of rail mlx5_5/1" \
+        "... which are the same one"
+    emu heal all
+done
+
+hosts=(h0003)
+emu slow "$(link h0003:4)" +1000
+run
+is $? 1 "a node alone"
+like "$(result)" "FAIL c0ffee host end or switch link h0003 mlx5_3/1 \([^ ]+\) \
+or 1 more " "... finds its slow rail" || diag "$(<stderr)"
+is "$(grep -A1 '^pmm:   h0003 mlx5_3/1' stderr | tail -n 1 | cut -c1-18)" \
+    "pmm:   or s1-0004/" "... or the one cable on all of its paths"
+emu heal all
+run
+is $? 0 "... and is well without it" || diag "$(<stderr)"
+
+done_testing
