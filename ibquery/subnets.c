@@ -31,8 +31,8 @@ static int check_prefixes (const struct subnet_part *part, size_t n,
     for (size_t i = 0; i < n; i++) {
         if (part[i].f->subnet == 0)
             return error_input (err, "%s does not say of which subnet it is: "
-                                "read it again (pmm fabric read)",
-                                part[i].name);
+                                "make it by pmm fabric read, or import an "
+                                "ibdiagnet2.db_csv", part[i].name);
         if (i > 0 && part[i].f->subnet == part[i - 1].f->subnet)
             return error_input (err, "%s and %s are both of subnet %016" PRIx64
                                 ": name one of them, or give each subnet a "

@@ -265,6 +265,71 @@ static void test_meanwhile (void)
     arena_stop (&a);
 }
 
+/* A transport that only notes between which peers messages go. */
+struct noted {
+    struct transport_handle handle; /* first */
+    int64_t now;
+    const struct transport_address *own, *peer;
+    size_t sent, apart; /* messages, and those between two subnets */
+};
+
+static int note_send (void *t, uint32_t rail, uint32_t peer,
+                      const uint8_t *data, size_t len, size_t pad,
+                      struct transport_timing *timing, struct error *err)
+{
+    struct noted *n = t;
+
+    (void)data, (void)len, (void)pad, (void)timing, (void)err;
+    n->sent++;
+    n->apart += n->own[rail].subnet != n->peer[peer].subnet;
+    return 0;
+}
+
+static int64_t note_now (const void *t)
+{
+    return ++((struct noted *)t)->now;
+}
+
+/* Two members with two rails each: questions go from rail to rail of one subnet,
+ * also where no rails at the same place are in one.
+ */
+static void test_subnets (void)
+{
+    static const struct {
+        uint64_t own[2], other[2];
+        size_t sent;
+    } rows[] = {
+        { { 1, 2 }, { 1, 2 }, 8 },
+        { { 1, 2 }, { 2, 1 }, 8 },
+        { { 1, 3 }, { 2, 3 }, 8 },
+        { { 3, 1 }, { 2, 3 }, 8 },
+        { { 1, 1 }, { 2, 2 }, 0 },
+    };
+    static const struct transport transport
+        = { .name = "noted", .send = note_send, .now_ns = note_now };
+    static const uint32_t first[] = { 0, 2, 4 };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        const struct transport_address peer[] = {
+            { .subnet = rows[i].own[0] }, { .subnet = rows[i].own[1] },
+            { .subnet = rows[i].other[0] }, { .subnet = rows[i].other[1] },
+        };
+        struct noted n = { .handle = { .rails = 2, .gap_ns = 1000 },
+                           .own = peer, .peer = peer };
+        struct group *g = group_create (&transport, &n, 1, 2, 0, first);
+        struct group_letter letter = { .asks = true };
+
+        g->peer = peer;
+        for (size_t k = 0; k < 8; k++)
+            group_send (g, 1, &letter, NULL);
+        ok (n.sent == rows[i].sent && n.apart == 0,
+            "rails of subnets %d, %d and %d, %d: %zu messages, %zu between "
+            "subnets", (int)rows[i].own[0], (int)rows[i].own[1],
+            (int)rows[i].other[0], (int)rows[i].other[1], n.sent, n.apart);
+        group_destroy (g);
+    }
+}
+
 int main (void)
 {
     struct shared *sh = new_shared ();
@@ -275,5 +340,6 @@ int main (void)
     test_fetches (sh);
     test_pings (sh);
     test_meanwhile ();
+    test_subnets ();
     return done_testing ();
 }

@@ -54,6 +54,68 @@ static const char *const sentences[] = {
     "rank 1: sent an invalid answer",
 };
 
+static uint64_t subnet_of (const struct transport_address *a)
+{
+    return a->data[0];
+}
+
+static int agree_within (const struct transport_address *a,
+                         const struct transport_address *b, struct error *err)
+{
+    if (a->subnet != b->subnet)
+        return error_world (err, "in another subnet");
+    return agree (a, b, err);
+}
+
+/* The subnets of two ranks' rails, "2x" in another partition of 2, and why the
+ * second one is no member.
+ */
+static const struct {
+    const char *rails[2];
+    const char *why;
+} subnets[] = {
+    { { "12", "12" }, "" },
+    { { "12", "21" }, "" },
+    { { "1", "21" }, "" },
+    { { "12", "2" }, "" },
+    { { "12", "31" }, "" },
+    { { "1", "2" }, "in another subnet" },
+    { { "12", "34" }, "in another subnet" },
+    { { "12", "12x" }, "mlx5_0/1: another partition" },
+    { { "21", "12x" }, "mlx5_0/1: another partition" },
+};
+
+static void test_subnets (void)
+{
+    static const struct transport t = { .name = "test", .subnet = subnet_of,
+                                        .agree = agree_within };
+    static struct coord_blob blob[2];
+
+    for (size_t i = 0; i < sizeof (subnets) / sizeof (subnets[0]); i++) {
+        struct transport_handle h = { .rails = 0 };
+        struct roster *r;
+
+        for (int k = 0; k < 2; k++) {
+            h.rails = 0;
+            for (const char *s = subnets[i].rails[k]; *s; s++)
+                if (*s == 'x')
+                    h.address[h.rails - 1].lid = APART;
+                else
+                    h.address[h.rails++] = (struct transport_address){
+                        .guid = 1, .len = 1, .data = { (uint8_t)(*s - '0') },
+                    };
+            blob[k].len = roster_pack (blob[k].data, k ? "h0002" : "h0001", 1,
+                                       &h, NULL);
+        }
+        r = roster_create (blob, 2, &t, NULL);
+        ok (r->nmembers == 1 + !subnets[i].why[0]
+                && !strcmp (r->rank[1].why, subnets[i].why),
+            "rails in %s, the first node's in %s: %s", subnets[i].rails[1],
+            subnets[i].rails[0], r->rank[1].why);
+        roster_destroy (r);
+    }
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
@@ -62,6 +124,7 @@ int main (void)
     struct lead_options opts = { .nonce = "ab" };
     static struct coord_blob blob[3];
 
+    test_subnets ();
     for (size_t i = 0; i < sizeof (ranks) / sizeof (ranks[0]); i++) {
         struct lead_result result;
         struct error err = { .text = "" };
