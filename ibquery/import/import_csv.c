@@ -123,9 +123,13 @@ static int once (struct draft *d, uint32_t *seen, struct error *err)
 static int read_node (struct draft *d, const struct csv_row *r,
                       struct error *err)
 {
-    int64_t node = draft_node (d, r->v[GUID], r->v[TYPE], r->v[NPORTS],
-                               r->v[SYSTEM], r->text, err);
+    int64_t node;
 
+    if (r->v[TYPE] < NODE_CA)
+        return draft_fault (d, err, "%" PRIu64 " is not a type of node",
+                            r->v[TYPE]);
+    node = draft_node (d, r->v[GUID], r->v[TYPE], r->v[NPORTS], r->v[SYSTEM],
+                       r->text, err);
     return node < 0 ? -1 : once (d, &d->node[node].sections, err);
 }
 

@@ -568,6 +568,8 @@ static const struct {
       "255" },
     { 16, 0, "\",1,1,", "\",1,4,", false,
       "tree.db_csv:10: \"4\" in column NodeType is not a number of 0 to 3" },
+    { 16, 0, "\",1,1,", "\",1,0,", false,
+      "tree.db_csv:10: 0 is not a type of node" },
     { 16, 0, "\",1,1,", "\",1,N/A,", false,
       "tree.db_csv:10: column NodeType has no value" },
     { 16, 0, "\",1,1,", "\",-1,1,", false,
