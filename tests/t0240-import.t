@@ -6,7 +6,7 @@
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need pmm ibnetdiscover dump_fts ibroute ibsim opensm
+need pmm ibnetdiscover dump_fts ibroute ibsim opensm jq
 workdir
 mkdir "$workdir/here" && cd "$workdir/here" || exit 1
 
@@ -188,6 +188,13 @@ pmm fabric check -f csv --counters counters >out
 is "$? $(grep -c BER out)" "1 1" "... and a bit error rate is a finding"
 like "$(<out)" "EffectiveBER of s1-0002/3 is 3e-12, where less than 1e-13" \
     "... of the right port"
+pmm fabric check -f csv --counters counters --json -o signs.json
+pmm plan -f csv -o plan.json
+pmm simulate -f csv --plan plan.json --slow 0002c90100000020/3=+1000 \
+    -o samples.json
+like "$(pmm judge -f csv --plan plan.json --samples samples.json \
+    --signs signs.json | jq -r '.findings[0] | .suspects[], .why')" \
+    "^0002c90100000020/3.*a port of it counts errors" "... and supports a finding"
 pmm fabric import "$data/tree.db_csv" -o alone 2>err
 like "$? $(<err)" "^0 warning: no file has forwarding tables" \
     "a db_csv alone: a warning"
