@@ -61,8 +61,8 @@ struct mads *device_open (const char *ca, int port,
  * The forwarding tables are followed to each LID of the hosts, from the local
  * port and from each host. Only the blocks of the tables that hold these LIDs
  * are requested. Between any two of the hosts, each path is the same as in the
- * whole fabric. Which service levels switches spread or drop is read, but not
- * over which ports.
+ * whole fabric. Where switches spread messages, all ports are followed that
+ * messages may take.
  *
  * A hint is any fabric that contains the hosts, however old. Only their LIDs
  * are taken from it, and verified: if one belongs to another host or has no

@@ -690,14 +690,16 @@ static int put_cables (struct fabric *f, uint32_t node,
     return 0;
 }
 
-/* Put the groups of all switches; warn if some are not known. */
+/* Put the groups of all switches; warn if some are not known. Of a part they
+ * are known when it is known what is used.
+ */
 static void put_groups (struct fabric *f, const struct explore *e)
 {
     const struct explored_node *first = NULL;
     struct error why, other;
     size_t unknown = 0;
 
-    for (size_t i = 0; i < e->nnodes; i++) {
+    for (size_t i = 0; e->on_demand == e->part && i < e->nnodes; i++) {
         const struct explored_node *n = e->node[i];
         uint32_t node = fabric_find_node (f, n->info.guid);
 

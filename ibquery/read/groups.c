@@ -36,18 +36,21 @@ enum {
 struct explored_groups {
     struct groups_list {
         uint32_t next, end, here; /* questions */
+        enum explore_state *state; /* by question; NULL: not on demand */
         bool failed;
         uint32_t which; /* the first that failed */
         uint16_t status;
     } list[LISTS];
     struct spread_entry *entry; /* by LID, in whole blocks */
-    struct spread_group *group; /* [ngroups] */
-    size_t ngroups;
+    struct spread_group *group; /* [room] */
+    size_t room;
 };
 
 void groups_destroy (struct explored_groups *g)
 {
     if (g) {
+        for (int i = 0; i < LISTS; i++)
+            free (g->list[i].state);
         free (g->entry);
         free (g->group);
         free (g);
@@ -101,38 +104,45 @@ static bool ask_levels (struct explore *e, struct explored_node *n,
 static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
                       struct error *err);
 
-/* Ask the next question of a list, if there is one. */
-static void ask (struct explore *e, uint32_t node, enum list list)
+/* Ask a question of a list. False if it need not be asked. */
+static bool ask_one (struct explore *e, uint32_t node, enum list list,
+                     uint32_t i)
 {
     static const uint16_t attr[LISTS] = {
         [ENTRIES] = ATTR_AR_LFT, [MASKS] = ATTR_AR_GROUPS,
         [PRIVATE] = ATTR_PRIVATE_MAP, [LEVELS] = ATTR_SL_TO_VL,
     };
     struct explored_node *n = e->node[node];
-    struct groups_list *l = &n->groups->list[list];
+    struct mads_request r = {
+        .class = MADS_DIRECTED,
+        .attr = attr[list],
+        .mod = i,
+        .optional = true,
+        .to = &n->to,
+        .fn = on_answer,
+        .arg = e,
+        .cookie = (uint64_t)list << 62 | (uint64_t)i << 32 | node,
+    };
+
+    if (list == PRIVATE && i == 0)
+        r.attr = ATTR_PRIVATE_INFO;
+    else if (list == PRIVATE)
+        r.mod = i - 1;
+    if (list == LEVELS
+        && !ask_levels (e, n, i / PER_PORT + 1, i % PER_PORT, &r))
+        return false;
+    mads_get (e->mads, &r);
+    return true;
+}
+
+/* Ask the next question of a list, if there is one. */
+static void ask (struct explore *e, uint32_t node, enum list list)
+{
+    struct groups_list *l = &e->node[node]->groups->list[list];
 
     while (l->next < l->end && !l->failed) {
-        uint32_t i = l->next++;
-        struct mads_request r = {
-            .class = MADS_DIRECTED,
-            .attr = attr[list],
-            .mod = i,
-            .optional = true,
-            .to = &n->to,
-            .fn = on_answer,
-            .arg = e,
-            .cookie = (uint64_t)list << 62 | (uint64_t)i << 32 | node,
-        };
-
-        if (list == PRIVATE && i == 0)
-            r.attr = ATTR_PRIVATE_INFO;
-        else if (list == PRIVATE)
-            r.mod = i - 1;
-        if (list != LEVELS
-            || ask_levels (e, n, i / PER_PORT + 1, i % PER_PORT, &r)) {
-            mads_get (e->mads, &r);
+        if (ask_one (e, node, list, l->next++))
             return;
-        }
         l->here++;
     }
 }
@@ -164,7 +174,7 @@ static void take_masks (struct explored_node *n, uint32_t block,
     for (uint32_t i = block * BLOCK_MASKS; i < (block + 1) * BLOCK_MASKS; i++) {
         struct spread_group *g = &n->groups->group[i / n->masks];
 
-        for (int k = 0; k < 4 && i / n->masks < n->groups->ngroups; k++)
+        for (int k = 0; k < 4 && i / n->masks < n->groups->room; k++)
             g->port[3 - k] |= get64 (data + 8 * k);
         data += MASK;
     }
@@ -221,6 +231,8 @@ static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
         return 0;
     }
     l->here++;
+    if (l->state)
+        l->state[i] = EXPLORE_HERE;
     switch (list) {
     case ENTRIES:
         take_entries (n, i, a->data);
@@ -243,30 +255,51 @@ static bool is_complete (const struct groups_list *l)
     return l->end > 0 && !l->failed && l->here == l->end;
 }
 
-/* Ask for the groups to which a switch's entries refer. A LID without a route
- * refers to none.
- */
+/* How many groups the entries refer to. A LID without a route refers to none. */
+static size_t count_groups (const struct explored_node *n)
+{
+    size_t count = 0;
+
+    for (unsigned int lid = 0; lid <= n->sw.top; lid++) {
+        const struct spread_entry *s = &n->groups->entry[lid];
+
+        if (n->lft[lid] != LFT_NO_ROUTE && s->state != SPREAD_STATIC
+            && count <= s->group)
+            count = s->group + 1U;
+    }
+    return count;
+}
+
+static uint32_t mask_blocks (const struct explored_node *n, size_t groups)
+{
+    return (groups * n->masks + BLOCK_MASKS - 1) / BLOCK_MASKS;
+}
+
+/* Make room for the entries, and for groups. Return the blocks of entries. */
+static uint32_t make_room (struct explored_node *n, size_t groups)
+{
+    uint32_t blocks = n->sw.top / GROUPS_BLOCK + 1;
+    struct explored_groups *g = n->groups;
+
+    if (!g->entry)
+        g->entry = xcalloc (blocks * GROUPS_BLOCK, sizeof (*g->entry));
+    if (groups > 0) {
+        g->group = xcalloc (groups, sizeof (*g->group));
+        g->room = groups;
+    }
+    return blocks;
+}
+
 static void ask_masks (struct explore *e, uint32_t node)
 {
     struct explored_node *n = e->node[node];
-    struct explored_groups *g = n->groups;
-    size_t masks;
+    size_t count;
 
-    if (!is_complete (&g->list[ENTRIES]))
+    if (!is_complete (&n->groups->list[ENTRIES])
+        || (count = count_groups (n)) > n->max_groups)
         return;
-    for (unsigned int lid = 0; lid <= n->sw.top; lid++) {
-        struct spread_entry *s = &g->entry[lid];
-
-        if (n->lft[lid] == LFT_NO_ROUTE)
-            *s = (struct spread_entry){ SPREAD_STATIC, LFT_NO_ROUTE, 0 };
-        if (s->state != SPREAD_STATIC && g->ngroups <= s->group)
-            g->ngroups = s->group + 1U;
-    }
-    if (g->ngroups > n->max_groups)
-        return;
-    masks = g->ngroups * n->masks;
-    g->group = xcalloc (g->ngroups, sizeof (*g->group));
-    begin (e, node, MASKS, (masks + BLOCK_MASKS - 1) / BLOCK_MASKS);
+    make_room (n, count);
+    begin (e, node, MASKS, mask_blocks (n, count));
 }
 
 int groups_read (struct explore *e, struct error *err)
@@ -279,36 +312,78 @@ int groups_read (struct explore *e, struct error *err)
         struct explored_node *n = e->node[i];
         bool spreads = spread_is_on (&n->spread);
 
-        if (n->table != EXPLORE_HERE || n->groups)
+        if (n->table != EXPLORE_HERE)
             continue;
-        n->groups = xcalloc (1, sizeof (*n->groups));
-        if (spreads && !e->on_demand) {
-            uint32_t blocks = n->sw.top / GROUPS_BLOCK + 1;
-
-            n->groups->entry = xcalloc (blocks * GROUPS_BLOCK,
-                                        sizeof (*n->groups->entry));
-            begin (e, i, ENTRIES, blocks);
-        }
+        if (!n->groups)
+            n->groups = xcalloc (1, sizeof (*n->groups));
+        if (spreads && !e->on_demand)
+            begin (e, i, ENTRIES, make_room (n, 0));
         if (spreads)
             begin (e, i, PRIVATE, 1);
         begin (e, i, LEVELS, n->info.nports * PER_PORT);
     }
     if (mads_run (e->mads, err) < 0)
         return -1;
-    for (uint32_t i = 0; on && i < e->nnodes; i++)
-        if (e->node[i]->groups && e->node[i]->groups->entry
-            && !e->node[i]->groups->group)
+    for (uint32_t i = 0; on && !e->on_demand && i < e->nnodes; i++)
+        if (e->node[i]->groups && e->node[i]->groups->entry)
             ask_masks (e, i);
     return mads_run (e->mads, err);
+}
+
+/* On demand: whether a block is here; if not, it is asked for. */
+static bool is_here (struct explore *e, uint32_t node, enum list list,
+                     uint32_t block)
+{
+    enum explore_state *state = e->node[node]->groups->list[list].state + block;
+
+    if (*state == EXPLORE_NOT_ASKED) {
+        *state = EXPLORE_ASKED;
+        ask_one (e, node, list, block);
+    }
+    return *state == EXPLORE_HERE;
+}
+
+const struct spread_group *groups_of (struct explore *e, uint32_t node,
+                                      unsigned int lid, bool *asked)
+{
+    struct explored_node *n = e->node[node];
+    const struct spread_entry *s;
+    struct explored_groups *g;
+    bool here = true;
+
+    if (!spread_is_on (&n->spread))
+        return NULL;
+    if (!n->groups) {
+        g = n->groups = xcalloc (1, sizeof (*n->groups));
+        g->list[ENTRIES].state
+            = xcalloc (make_room (n, n->max_groups), sizeof (*g->list->state));
+        g->list[MASKS].state = xcalloc (mask_blocks (n, n->max_groups),
+                                        sizeof (*g->list->state));
+    }
+    g = n->groups;
+    s = &g->entry[lid];
+    if (g->list[ENTRIES].failed || g->list[MASKS].failed)
+        return NULL;
+    if (!is_here (e, node, ENTRIES, lid / GROUPS_BLOCK))
+        *asked = true;
+    else if (s->state != SPREAD_STATIC && s->group < n->max_groups) {
+        for (uint32_t i = s->group * n->masks; i < (s->group + 1) * n->masks;
+             i++)
+            here &= is_here (e, node, MASKS, i / BLOCK_MASKS);
+        *asked |= !here;
+        return here ? &g->group[s->group] : NULL;
+    }
+    return NULL;
 }
 
 int groups_put (struct fabric *f, uint32_t node, const struct explored_node *n,
                 struct error *err)
 {
-    const struct explored_groups *g = n->groups;
     static const char *const what[] = {
         [ENTRIES] = "of the table of groups", [MASKS] = "of the groups",
     };
+    const struct explored_groups *g = n->groups;
+    size_t count;
 
     if (!g || !g->entry)
         return 0;
@@ -321,10 +396,14 @@ int groups_put (struct fabric *f, uint32_t node, const struct explored_node *n,
                                            "status 0x%04x",
                                       g->list[i].which, what[i],
                                       g->list[i].status);
-    if (!g->group)
+    if ((count = count_groups (n)) > n->max_groups)
         return error_world (err, "it has %u groups, and LIDs go to group %zu",
-                            n->max_groups, g->ngroups - 1);
-    for (size_t i = 0; i < g->ngroups; i++)
+                            n->max_groups, count - 1);
+    for (size_t i = 0; i < g->room; i++)
         g->group[i].port[0] &= ~1ULL; /* the switch itself */
-    return fabric_set_groups (f, node, g->group, g->ngroups, g->entry, err);
+    for (unsigned int lid = 0; lid <= n->sw.top; lid++)
+        if (n->lft[lid] == LFT_NO_ROUTE)
+            g->entry[lid] = (struct spread_entry){ SPREAD_STATIC, LFT_NO_ROUTE,
+                                                   0 };
+    return fabric_set_groups (f, node, g->group, count, g->entry, err);
 }

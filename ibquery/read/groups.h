@@ -5,8 +5,8 @@
  *
  * Asked only where some switch spreads messages; a static fabric costs no MAD.
  * Then, of each switch whose table was asked for: every block of its table of
- * groups and of the groups that this refers to, if it spreads messages itself
- * and the whole fabric is read; PrivateLFTInfo, and PortSLToPrivateLFTMap where
+ * groups and of the groups that this refers to, if it spreads messages itself (of
+ * a part of the fabric, what groups_of is asked for); PrivateLFTInfo, and PortSLToPrivateLFTMap where
  * private LFTs are on; and for each port with a cable, the SL-to-VL tables of
  * messages from one port that leads to a host and from one that leads to a
  * switch, because subnet managers make those two different, and the table of
@@ -22,6 +22,13 @@
 
 /* Ask for all of that. Return 0, or -1 with err from the engine. */
 int groups_read (struct explore *e, struct error *err);
+
+/* On demand: the group to which a switch whose table is here sends a LID. NULL:
+ * to the port in its table alone, or not known; *asked is set if it is to be
+ * called again after explore_run.
+ */
+const struct spread_group *groups_of (struct explore *e, uint32_t node,
+                                      unsigned int lid, bool *asked);
 
 /* Put a switch's groups into a fabric, after its LFT. Return 0, or -1 with err:
  * why they are not known.

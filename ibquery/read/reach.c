@@ -3,9 +3,10 @@
  *
  * The tables are followed to each LID, from the local port and from each
  * adapter that is found, as far as they are known; what is not known is asked
- * for, and all are followed again. When nothing is left to ask for, what was
- * explored is a fabric, and the routes of that fabric decide what is used, and
- * what is wrong.
+ * for, and all are followed again. Where a switch spreads messages, all ports of
+ * the LID's group are followed. When nothing is left to ask for, what was explored
+ * is a fabric, and the routes of that fabric decide what is wrong; what is used is
+ * what is followed once more, from the hosts.
  */
 #include "config.h"
 #include "ibquery/read/discover.h"
@@ -27,102 +28,141 @@ struct reach {
     bool wanted[FABRIC_MAX_LID + 1]; /* by LID: it is in the list */
     uint8_t **entry;         /* [nnodes] what is used of its table, or NULL */
     bool asked;              /* since the last answers */
+    uint32_t *at;            /* [nat] nodes where messages to a LID may arrive */
+    size_t nat;
+    uint32_t *seen;          /* [nnodes] by node: the sweep that noted it last */
+    uint32_t sweep;
 };
 
-/* Follow the tables from a node to a LID; where something is not known, ask for
- * it. Return 0, or -1 with err.
+/* Whether a message may leave a switch by a port: the table's, or one of the
+ * group to which it sends the LID.
  */
-static int follow (struct reach *r, uint32_t node, unsigned int lid,
+static bool may_leave (const struct explored_node *n, unsigned int lid,
+                       const struct spread_group *group, unsigned int port)
+{
+    return port == n->lft[lid]
+           || (group && group->port[port / 64] >> port % 64 & 1);
+}
+
+static void use_port (struct explore *e, uint32_t node, unsigned int port)
+{
+    e->node[node]->used = e->node[node]->port[port].used = true;
+}
+
+/* Note where messages to a LID may arrive, unless it is known. */
+static void arrive (struct reach *r, uint32_t node)
+{
+    if (r->seen[node] == r->sweep)
+        return;
+    r->seen[node] = r->sweep;
+    r->at[r->nat++] = node;
+}
+
+/* Messages to a LID are at a node: note where its table leads, and ask for what
+ * is not known. With `use`, mark it instead. Return 0, or -1 with err.
+ */
+static int follow (struct reach *r, uint32_t node, unsigned int lid, bool use,
                    struct error *err)
 {
-    for (int hops = 0; hops < PATH_MAX_HOPS; hops++) {
-        const struct explored_node *n = r->e->node[node];
-        unsigned int out, block = lid / LFT_BLOCK;
+    const struct explored_node *n = r->e->node[node];
+    const struct spread_group *group;
+    unsigned int block = lid / LFT_BLOCK;
 
-        if (!explored_is_switch (n)
-            || (n->table == EXPLORE_HERE && lid > n->sw.top))
-            return 0;
-        if (n->table != EXPLORE_HERE || n->block[block] != EXPLORE_HERE) {
-            r->asked = true;
-            if (n->table != EXPLORE_HERE)
-                explore_table (r->e, node);
-            else
-                explore_block (r->e, node, block);
-            return 0;
+    if (!explored_is_switch (n)
+        || (n->table == EXPLORE_HERE && lid > n->sw.top))
+        return 0;
+    if (n->table != EXPLORE_HERE || n->block[block] != EXPLORE_HERE) {
+        r->asked = true;
+        if (n->table != EXPLORE_HERE)
+            explore_table (r->e, node);
+        else
+            explore_block (r->e, node, block);
+        return 0;
+    }
+    group = groups_of (r->e, node, lid, &r->asked);
+    for (unsigned int out = 1; out <= n->info.nports; out++) {
+        const struct explored_port *p = &n->port[out];
+
+        if (!may_leave (n, lid, group, out))
+            continue;
+        if (p->far != EXPLORE_NONE) {
+            arrive (r, p->far);
+            if (use) {
+                use_port (r->e, node, out);
+                use_port (r->e, p->far, p->far_port);
+                r->entry[node][lid] = n->lft[lid];
+            }
+        } else if (!use) {
+            r->asked |= !p->ahead;
+            if (explore_ahead (r->e, node, out, err) < 0)
+                return -1;
         }
-        out = n->lft[lid];
-        if (out == 0 || out > n->info.nports)
-            return 0;
-        if (n->port[out].far == EXPLORE_NONE) {
-            r->asked |= !n->port[out].ahead;
-            return explore_ahead (r->e, node, out, err);
-        }
-        node = n->port[out].far;
     }
     return 0;
 }
 
-/* Follow every LID from the local port, or from the local node if it is a
- * switch, and from each port that has one of the LIDs.
+/* Follow a LID from nodes, as `follow` does. */
+static int follow_from (struct reach *r, const uint32_t *start, size_t n,
+                        unsigned int lid, bool use, struct error *err)
+{
+    r->sweep++;
+    r->nat = 0;
+    for (size_t i = 0; i < n; i++)
+        arrive (r, start[i]);
+    for (size_t i = 0; i < r->nat; i++)
+        if (follow (r, r->at[i], lid, use, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Follow every LID from each port that has one of the LIDs and, but for `use`,
+ * from the local port, or from the local node if it is a switch.
  */
-static int follow_all (struct reach *r, struct error *err)
+static int follow_all (struct reach *r, bool use, struct error *err)
 {
     struct explore *e = r->e;
-    bool *seen = xcalloc (e->nnodes, sizeof (*seen));
+    uint32_t *start = xarray (e->nnodes, sizeof (*start));
+    size_t n = 0;
     int rc = 0;
 
     r->asked = false;
+    r->sweep = 1;
+    r->nat = 0;
+    r->seen = xcalloc (e->nnodes, sizeof (*r->seen));
+    r->at = xarray (e->nnodes, sizeof (*r->at));
     for (uint32_t k = 0; k < e->nnodes && rc == 0; k++) {
-        const struct explored_node *n = e->node[k];
-        bool is_switch = explored_is_switch (n);
+        const struct explored_node *node = e->node[k];
+        bool is_switch = explored_is_switch (node);
 
-        for (unsigned int num = 0; num <= n->info.nports && rc == 0; num++) {
-            const struct explored_port *p = &n->port[num];
-            uint32_t start = is_switch ? k : p->far;
-            bool own = k == 0 && num == n->info.local_port;
+        for (unsigned int num = 0; num <= node->info.nports && rc == 0; num++) {
+            const struct explored_port *p = &node->port[num];
+            uint32_t first = is_switch ? k : p->far;
+            bool own = !use && k == 0 && num == node->info.local_port;
 
             if (!own && (is_switch || !r->wanted[p->info.lid]))
                 continue;
-            if (start == EXPLORE_NONE) {
+            if (first != EXPLORE_NONE)
+                arrive (r, first);
+            else if (!use) {
                 r->asked |= !p->ahead;
                 rc = explore_ahead (e, k, num, err);
-            } else if (!seen[start]) {
-                seen[start] = true;
-                for (size_t i = 0; i < r->nlids && rc == 0; i++)
-                    rc = follow (r, start, r->lid[i], err);
             }
         }
     }
-    free (seen);
+    while (n < r->nat) {
+        start[n] = r->at[n];
+        n++;
+    }
+    for (size_t i = 0; i < r->nlids && rc == 0; i++)
+        rc = follow_from (r, start, n, r->lid[i], use, err);
+    free (start);
+    free (r->seen);
+    free (r->at);
     return rc;
 }
 
-/* Mark a port as used; return its node. */
-static uint32_t use_port (const struct reach *r, const struct fabric *f,
-                          uint32_t port)
-{
-    const struct fabric_port *p = &f->port[port];
-    uint32_t node = map_find (&r->e->by_guid, f->node[p->node].guid);
-
-    r->e->node[node]->used = r->e->node[node]->port[p->num].used = true;
-    return node;
-}
-
-/* Mark a cable as used, and the entry for the LID by which its near end sends.
- */
-static void use (const struct reach *r, const struct fabric *f, uint32_t arc,
-                 unsigned int lid)
-{
-    const struct fabric_link *l = &f->link[arc / 2];
-    uint32_t a = use_port (r, f, l->a), b = use_port (r, f, l->b);
-    uint32_t from = arc % 2 ? b : a;
-
-    if (r->entry[from])
-        r->entry[from][lid] = r->e->node[from]->lft[lid];
-}
-
-/* Mark each host's cables, even if it is the only host, and what the routes
- * from its ports to each LID use. Return 1, or 0 with err.
+/* Mark each host's cables, even if it is the only host, and check the routes
+ * from its ports to each LID. Return 1, or 0 with err.
  */
 static int mark (const struct reach *r, const struct fabric *f,
                  const struct fabric_host *host, struct error *err)
@@ -131,19 +171,17 @@ static int mark (const struct reach *r, const struct fabric *f,
 
     for (uint32_t i = host->first; i < host->first + host->count; i++) {
         uint32_t port = f->endpoint[i].port;
-        uint32_t leaf = use_port (r, f, fabric_far_port (f, port));
+        const uint32_t end[] = { port, fabric_far_port (f, port) };
 
-        use_port (r, f, port);
-        for (size_t k = 0; k < r->nlids; k++) {
-            int n = fabric_walk_lid (f, port, r->lid[k], arc, err);
+        for (int k = 0; k < 2; k++) {
+            const struct fabric_port *p = &f->port[end[k]];
 
-            if (n < 0)
-                return 0;
-            if (n == 0 && r->entry[leaf]) /* the port's own LID */
-                r->entry[leaf][r->lid[k]] = r->e->node[leaf]->lft[r->lid[k]];
-            for (int hop = 0; hop < n; hop++)
-                use (r, f, arc[hop], r->lid[k]);
+            use_port (r->e, map_find (&r->e->by_guid, f->node[p->node].guid),
+                      p->num);
         }
+        for (size_t k = 0; k < r->nlids; k++)
+            if (fabric_walk_lid (f, port, r->lid[k], arc, err) < 0)
+                return 0;
     }
     return 1;
 }
@@ -202,7 +240,7 @@ static int try_lids (struct reach *r, struct error *err)
     int rc = explore_start (e, err);
 
     do {
-        if (rc < 0 || follow_all (r, err) < 0 || explore_run (e, err) < 0)
+        if (rc < 0 || follow_all (r, false, err) < 0 || explore_run (e, err) < 0)
             return -1;
     } while (r->asked);
     if (groups_read (e, err) < 0)
@@ -215,6 +253,8 @@ static int try_lids (struct reach *r, struct error *err)
             r->entry[k] = memset (xarray (e->node[k]->sw.top + 1U, 1),
                                   LFT_NO_ROUTE, e->node[k]->sw.top + 1U);
     rc = check (r, f, err);
+    if (rc > 0 && follow_all (r, true, err) < 0)
+        rc = -1;
     for (size_t k = 0; k < e->nnodes; k++) {
         if (r->entry[k])
             memcpy (e->node[k]->lft, r->entry[k], e->node[k]->sw.top + 1U);

@@ -15,6 +15,7 @@
 #include "ibquery/test/agents.h"
 #include "tests/tap.h"
 #include "util/alloc.h"
+#include "util/rng.h"
 
 enum { SWITCH_PORTS = 8, UP = 4 /* the first port up, of a leaf */ };
 
@@ -454,34 +455,152 @@ static void polls (void)
     fabric_destroy (f);
 }
 
-/* A part has what is spread and dropped, but not over which ports. */
+/* A part of the fabric: of two hosts, or of the n of a bigger tree. */
+static struct fabric *read_part (struct agents *a, const char *const *name,
+                                 size_t n, struct error *err)
+{
+    const struct reach_hosts hosts = { name, n, NULL };
+    struct mads_wire wire = agents_wire (a);
+    struct mads *m = mads_create (&mads_defaults, &wire, err);
+    struct fabric *f;
+
+    err->text[0] = '\0';
+    f = reach_read (m, "test/1", &hosts, err);
+    mads_destroy (m);
+    return f;
+}
+
+/* The GUIDs and ports to which a switch may send messages for a LID, in a
+ * text.
+ */
+static void leaving (const struct fabric *f, uint32_t node, uint32_t to,
+                     char *text, size_t size)
+{
+    const struct traffic_class as = { .level = 0, .rc = true };
+    const struct network *net = fabric_network (f);
+    uint32_t arc[SWITCH_PORTS];
+    size_t n = net->hops (f, &as, node, to, arc, SWITCH_PORTS), len = 0;
+
+    *text = '\0';
+    if (n == 0 && net->hop (f, node, to, arc) != NETWORK_NONE)
+        n = 1;
+    for (size_t i = 0; i < n; i++) {
+        const struct fabric_link *l = &f->link[arc[i] / 2];
+        const struct fabric_port *p = &f->port[arc[i] % 2 ? l->a : l->b];
+
+        len += snprintf (text + len, size - len, " %llx/%u",
+                         (unsigned long long)f->node[p->node].guid, p->num);
+    }
+}
+
+/* Whether messages between the hosts may go the same ways in the part. */
+static bool same_ways (const struct fabric *f, const struct fabric *part,
+                       const char *const *name, size_t n)
+{
+    bool *seen = xcalloc (f->nnodes, sizeof (*seen)), same = true;
+    uint32_t *queue = xcalloc (f->nnodes, sizeof (*queue));
+
+    for (size_t k = 0; k < n; k++) {
+        uint32_t to = fabric_find_endpoint (f, name[k]);
+        uint32_t to_part = fabric_find_endpoint (part, name[k]);
+        size_t count = 0;
+
+        memset (seen, 0, f->nnodes * sizeof (*seen));
+        for (size_t i = 0; i < n; i++) {
+            uint32_t port
+                = f->endpoint[fabric_find_endpoint (f, name[i])].port;
+            uint32_t at = f->port[fabric_far_port (f, port)].node;
+
+            if (!seen[at])
+                queue[count++] = at;
+            seen[at] = true;
+        }
+        for (size_t i = 0; i < count; i++) {
+            const struct fabric_node *node = &f->node[queue[i]];
+            uint32_t in_part = fabric_find_node (part, node->guid);
+            char whole[400], got[400] = "";
+            const char *p = whole;
+
+            leaving (f, queue[i], to, whole, sizeof (whole));
+            if (in_part != FABRIC_NONE)
+                leaving (part, in_part, to_part, got, sizeof (got));
+            same &= *whole && strcmp (whole, got) == 0;
+            while ((p = strchr (p, ' '))) {
+                uint32_t next = fabric_find_node (f, strtoull (++p, NULL, 16));
+
+                if (f->node[next].type == NODE_SWITCH && !seen[next])
+                    queue[count++] = next;
+                seen[next] = true;
+            }
+        }
+    }
+    free (seen);
+    free (queue);
+    return same;
+}
+
+static void spread_all (struct fabric *f)
+{
+    for (uint32_t k = 0; k < f->nnodes; k++)
+        if (f->node[k].type == NODE_SWITCH)
+            spread (f, k, 3);
+}
+
 static void part (void)
 {
     static const char *const name[] = { "h0001", "h0006" };
-    const struct reach_hosts hosts = { name, 2, NULL };
+    struct fault fault = { .attr = AGENTS_AR_LFT, .status = 0x0c };
     struct fabric *f = model (), *got;
     struct error err = { 0 };
-    struct mads_wire wire;
     struct agents *a;
-    struct mads *m;
     uint32_t port;
 
-    for (uint32_t k = 0; k < f->nnodes; k++)
-        if (f->node[k].type == NODE_SWITCH)
-            spread (f, k, 2);
+    spread_all (f);
     f->port[fabric_find_port (f, "h0006/1")].dropped = 0x0f0f;
     a = agents_create (f, NULL, 7);
-    wire = agents_wire (a);
-    m = mads_create (&mads_defaults, &wire, &err);
-    got = reach_read (m, "test/1", &hosts, &err);
+    got = read_part (a, name, 2, &err);
     port = got ? fabric_find_port (got, "h0006/1") : 0;
-    ok (got && got->node[leaf (got, 1)].spread.rc == 0xffff
-            && !got->node[leaf (got, 1)].spread.entry
-            && got->port[port].dropped == 0x0f0f && got->nwarnings == 0
-            && asked (a, AGENTS_AR_LFT) + asked (a, AGENTS_AR_GROUPS) == 0,
-        "a part: which levels, not over which ports%s", err.text);
-    mads_destroy (m);
+    ok (got && got->nnodes == 2 + 2 + 4 && same_ways (f, got, name, 2)
+            && got->port[port].dropped == 0x0f0f && got->nwarnings == 0,
+        "a part: all ways of messages between two hosts%s", err.text);
+    ok (asked (a, AGENTS_AR_LFT) == 6 && asked (a, AGENTS_AR_GROUPS) == 2,
+        "... at the cost of a block of six tables, and of a group of two");
     fabric_destroy (got);
+    bad = leaf (f, 1);
+    a->after = refuse;
+    a->arg = &fault;
+    got = read_part (a, name, 2, &err);
+    ok (got && !same_ways (f, got, name, 2) && got->nwarnings == 1
+            && strstr (got->warning[0], "s1-0001"),
+        "... one refuses: %s", got ? got->warning[0] : err.text);
+    fabric_destroy (got);
+    agents_destroy (a);
+    fabric_destroy (f);
+}
+
+static void parts (void)
+{
+    const struct fat_tree tree = { .ports = SWITCH_PORTS, .levels = 3 };
+    const char *name[12];
+    struct error err = { 0 };
+    struct fabric *f = generate_fat_tree (&tree, &err), *got;
+    struct agents *a;
+    struct rng rng;
+
+    rng_seed (&rng, 20);
+    spread_all (f);
+    a = agents_create (f, NULL, 7);
+    a->loss = 5;
+    for (size_t n = 1; n <= 12; n += 3) {
+        for (size_t i = 0; i < n; i++)
+            name[i] = f->host[i * 10 + rng_below (&rng, 10)].name;
+        got = read_part (a, name, n, &err);
+        ok (got && got->part && same_ways (f, got, name, n)
+                && got->nwarnings == 0,
+            "a part of %zu hosts: %zu switches and hosts of %zu%s", n,
+            got ? got->nnodes : 0, f->nnodes, err.text);
+        fabric_destroy (got);
+    }
     agents_destroy (a);
     fabric_destroy (f);
 }
@@ -495,5 +614,6 @@ int main (void)
     drops ();
     polls ();
     part ();
+    parts ();
     return done_testing ();
 }
