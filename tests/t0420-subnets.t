@@ -66,6 +66,23 @@ is "$?" 2 "a snapshot without a prefix: exit 2"
 like "$(<err)" "^pmm fabric show: bare does not say of which subnet it is: " \
     "... in a sentence"
 
+# Counters: read by subnet, judged for all
+
+counted ()
+{
+    for s in 1 2; do
+        "$srcdir/contrib/cluster/fabric" run "$workdir/subnet$s" h0002 -- \
+            pmm fabric counters -f "$PWD/snapshot$([[ $s == 1 ]] \
+            || echo -fe80000000000002)" -o "$1$s" 2>err || return
+    done
+}
+counted before && sleep 1 && counted now
+ok $? "counters of each" || diag "$(<err)"
+pmm fabric check -f "$both" --counters now1,now2 --since before1,before2 >said
+is "$? $(<said)" "0 " "... are checked together"
+pmm fabric check -f "$both" --counters now1 --since before1 >said
+like "$(<said)" "ports did not tell their counters.* and 31 others" "... and those of one are not enough"
+
 # The check
 
 cat >conf <<END

@@ -341,7 +341,7 @@ struct counters *counters_read (FILE *fp, const char *name,
     return NULL;
 }
 
-struct counters *counters_load (const char *path, struct error *err)
+static struct counters *load (const char *path, struct error *err)
 {
     FILE *fp = file_open_input (path, err);
     struct counters *c;
@@ -352,6 +352,51 @@ struct counters *counters_load (const char *path, struct error *err)
                        err);
     file_close_input (fp);
     return c;
+}
+
+/* Add the ports of another subnet, read at about the same time. */
+static int add_all (struct counters *c, const struct counters *more,
+                    struct error *err)
+{
+    int64_t end = c->time + c->lasted, other = more->time + more->lasted;
+
+    for (size_t i = 0; i < more->nports; i++) {
+        struct port_counters *p = counters_add (c, more->port[i].guid,
+                                                more->port[i].port, err);
+
+        if (!p)
+            return -1;
+        *p = more->port[i];
+    }
+    c->time = more->time < c->time ? more->time : c->time;
+    end = (end > other ? end : other) - c->time;
+    c->lasted = end > 0 && end < UINT32_MAX ? (uint32_t)end : 0;
+    return counters_sort (c, err);
+}
+
+struct counters *counters_load (const char *paths, struct error *err)
+{
+    struct counters *c = NULL, *more;
+    char path[TEXT_PATH];
+    int rc = 0;
+
+    while (rc == 0 && text_next (&paths, path)) {
+        if (!(more = load (path, err)))
+            rc = -1;
+        else if (!c) {
+            c = more;
+            continue;
+        }
+        else if ((rc = add_all (c, more, err)) < 0)
+            error_prefix (err, "%s", SHOWN (path));
+        counters_destroy (more);
+    }
+    if (rc == 0 && !c)
+        error_input (err, "no file of counters is named");
+    if (rc == 0)
+        return c;
+    counters_destroy (c);
+    return NULL;
 }
 
 int counters_write (const struct counters *c, FILE *fp, struct error *err)

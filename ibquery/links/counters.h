@@ -136,12 +136,13 @@ void counters_decode_extended (const uint8_t data[COUNTERS_DATA],
 enum fec counters_decode_fec (const uint8_t *data);
 
 /* The file. counters_write returns 0, or -1 with err. counters_read returns
- * NULL with err. counters_load takes a path; "-" is standard input.
+ * NULL with err. counters_load takes a path; "-" is standard input; or those of
+ * several subnets, separated by commas.
  */
 int counters_write (const struct counters *c, FILE *fp, struct error *err);
 struct counters *counters_read (FILE *fp, const char *name,
                                 struct error *err);
-struct counters *counters_load (const char *path, struct error *err);
+struct counters *counters_load (const char *paths, struct error *err);
 
 /* Growth: what a port has counted between two readings, and whether this is
  * more than a healthy cable's. Sometimes only a lower bound is known:
