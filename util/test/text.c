@@ -313,6 +313,27 @@ static void test_guess (void)
     }
 }
 
+static void test_paths (void)
+{
+    static const struct {
+        const char *list, *expected; /* each in brackets */
+    } tab[] = {
+        { "/a", "[/a]" },           { "/a,/b", "[/a][/b]" },
+        { " /a , /b c ", "[/a][/b c]" }, { ",,/a,", "[/a]" },
+        { "", "" },                 { " , ", "" },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        const char *list = tab[i].list;
+        char path[TEXT_PATH], got[64] = "";
+
+        while (text_next (&list, path))
+            sprintf (got + strlen (got), "[%.20s]", path);
+        ok (!strcmp (got, tab[i].expected), "the paths of '%s': %s",
+            tab[i].list, got);
+    }
+}
+
 int main (void)
 {
     test_guess ();
@@ -323,5 +344,6 @@ int main (void)
     test_numbers ();
     test_parse ();
     test_fold ();
+    test_paths ();
     return done_testing ();
 }
