@@ -363,7 +363,8 @@ static void spread_by (struct fabric_spread how)
 /* How long a message of two queue pairs takes from the first host to the last;
  * -1: it was lost.
  */
-static int64_t by_queues (uint32_t own, uint32_t other, struct traffic_class as)
+static int64_t by_queues (uint64_t number, uint32_t own, uint32_t other,
+                          struct traffic_class as)
 {
     struct session_header header = { .from = 0, .to = 15, .own = own,
                                      .other = other, .as = as };
@@ -371,7 +372,7 @@ static int64_t by_queues (uint32_t own, uint32_t other, struct traffic_class as)
     struct table t = { 0 };
     int64_t time;
 
-    t.s = session_create (model, 0, 2, deliver, &stats, SECOND, 0);
+    t.s = session_create (model, number, 2, deliver, &stats, SECOND, 0);
     for (int k = 0; k < 2; k++)
         t.client[k] = session_join (t.s, &t.got[k], &end[k], 1, 0, NULL);
     session_send (t.client[0], &header, (const uint8_t *)"x", 1, 0, NULL);
@@ -394,10 +395,10 @@ static size_t ways_of (uint32_t n, bool both, struct traffic_class as,
 
     *same = true;
     for (uint32_t i = 0; i < n; i++) {
-        int64_t ns = by_queues (i, both ? 2 * i : 0, as);
+        int64_t ns = by_queues (0, i, both ? 2 * i : 0, as);
         size_t k = 0;
 
-        *same &= ns == by_queues (i, both ? 2 * i : 0, as);
+        *same &= ns == by_queues (0, i, both ? 2 * i : 0, as);
         while (k < ways && time[k] != ns)
             k++;
         if (k == ways)
@@ -449,7 +450,7 @@ static void test_spread (void)
         "hashed: each of four ways, a flow always by the same");
     ok (ways_of (64, false, ud, &same) == 4 && same,
         "... if only one end's queue pair differs, too");
-    ok (ways_of (16, true, other, &same) == 1 && by_queues (1, 1, other) == table,
+    ok (ways_of (16, true, other, &same) == 1 && by_queues (0, 1, 1, other) == table,
         "... on another level by the table");
 
     spread_by ((struct fabric_spread){ .known = true, .rc = 1 });
@@ -458,14 +459,23 @@ static void test_spread (void)
     command ("slow", fabric->link[arc[1] / 2].id, "+100000");
     for (uint64_t i = 0; i < 20; i++)
         slow += slow_ones (i, rc) == 1;
-    command ("heal", fabric->link[arc[1] / 2].id, NULL);
     ok (slow == 20, "two at once take both of a switch's ports: %zu of 20",
         slow);
+    for (uint32_t i = 0; i < 20; i++)
+        slow -= by_queues (i, 1, 1, rc) > 100000;
+    ok (slow > 4 && slow < 16, "... and one any of them: %zu of 20", slow);
+    command ("background", "h0002,h0016:1", NULL);
+    slow = 0;
+    for (uint32_t i = 0; i < 20; i++)
+        slow += by_queues (i, 1, 1, rc) > 100000;
+    command ("background", "off", NULL);
+    ok (slow == 0, "... but not one that background saturates");
+    command ("heal", fabric->link[arc[1] / 2].id, NULL);
 
     spread_by ((struct fabric_spread){ 0 });
     fabric->port[port].dropped = 2;
     stats.lost = 0;
-    ok (by_queues (1, 1, other) == -1 && by_queues (1, 1, ud) == table
+    ok (by_queues (0, 1, 1, other) == -1 && by_queues (0, 1, 1, ud) == table
             && stats.lost == 1,
         "a port drops a level that has no lane");
     fabric->port[port].dropped = 0;

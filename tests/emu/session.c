@@ -472,7 +472,7 @@ static uint64_t hash (const struct session *s, uint32_t node,
     return rng_mix (x ^ ((uint64_t)h->own << 32 | h->other));
 }
 
-/* Choose among the links that are free first. */
+/* Choose among the links that are free first; the background counts, too. */
 static uint32_t least_busy (const struct session *s,
                             const struct session_message *msg,
                             const uint32_t *arc, size_t n)
@@ -485,6 +485,7 @@ static uint32_t least_busy (const struct session *s,
         int64_t free_ns = s->busy[arc[i]] > msg->event.time ? s->busy[arc[i]]
                                                             : msg->event.time;
 
+        free_ns += (int64_t)model_flood (s->model)[arc[i]].turn_ns;
         if (free_ns < least)
             count = 0;
         if (free_ns > least)

@@ -15,8 +15,8 @@
  * Where a switch spreads messages of its kind (struct fabric_spread), the switch
  * chooses the next link when the message is there: by a hash of the LIDs and
  * queue pairs, of its own and of the emulator's seed, so that the messages of
- * two queue pairs take one path; or, adaptively, the link that is free first,
- * any of them if several are. A port drops a service level that its SL-to-VL
+ * two queue pairs take one path; or, adaptively, the link that is free first, and
+ * that no background saturates, any of them if several are. A port drops a service level that its SL-to-VL
  * tables map to no lane.
  *
  * If a client runs for longer than the stall limit in real time, the others no
