@@ -17,7 +17,10 @@
 #include "util/alloc.h"
 #include "util/rates.h"
 
-enum { TRIES = 6 };
+enum {
+    TRIES = 6,
+    STATIC_TURNS = 64, /* of them, one asks a switch that spreads no messages */
+};
 
 struct look_question {
     struct mads_to to;
@@ -171,7 +174,8 @@ static void ask_switch (struct fabric_look *l, uint32_t node, uint64_t turn)
     if (n->lft)
         add (l, to, ATTR_LFT, (uint32_t)((turn + node) % blocks), node,
              FABRIC_NONE);
-    if (spread_is_on (&n->spread))
+    if (spread_is_on (&n->spread)
+        || (n->spread.known && (turn + node) % STATIC_TURNS == 0))
         add (l, to, ATTR_ADAPTIVE, 0, node, FABRIC_NONE);
     if (n->spread.entry)
         add (l, to, ATTR_AR_LFT,

@@ -455,6 +455,36 @@ static void polls (void)
     fabric_destroy (f);
 }
 
+/* A subnet manager turns adaptive routing on, at all switches. */
+static void turned_on (void)
+{
+    struct fabric *f = model (), *got;
+    struct error err = { 0 }, why = { 0 };
+    struct agents *a = agents_create (f, NULL, 7);
+    int seen = 0;
+
+    for (size_t i = 0; i < f->nnodes; i++)
+        a->node[i].ar.known = true;
+    got = reading (a, &err);
+    for (int turn = 0; got && turn < 64; turn++)
+        seen += poll (a, got, turn, &why) != 0;
+    ok (seen == 0 && asked (a, AGENTS_AR_INFO) == 12 + 12,
+        "nobody spreads messages: a switch is asked once in 64 polls%s",
+        why.text);
+    for (size_t i = 0; i < f->nnodes; i++) {
+        a->node[i].ar.enabled = true;
+        a->node[i].ar.sl_mask = 1;
+        a->node[i].ar.group_cap = 512;
+    }
+    for (int turn = 0; got && turn < 64; turn++)
+        seen += poll (a, got, turn, &why) == 1;
+    ok (seen == 12, "... now all do: seen in %d of 64 polls, %s", seen,
+        why.text);
+    fabric_destroy (got);
+    agents_destroy (a);
+    fabric_destroy (f);
+}
+
 /* A part of the fabric: of two hosts, or of the n of a bigger tree. */
 static struct fabric *read_part (struct agents *a, const char *const *name,
                                  size_t n, struct error *err)
@@ -613,6 +643,7 @@ int main (void)
     private_lfts ();
     drops ();
     polls ();
+    turned_on ();
     part ();
     parts ();
     return done_testing ();
