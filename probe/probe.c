@@ -11,8 +11,8 @@
  * Each member replies (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since
  * the beginning; the lengths of its trouble 1, of its remark 2 and of the
  * description of its host (probe/about) 1, then these three; then per task and
- * flow, and after the tasks per loopback, by part of the run and rail: echoes 2,
- * and for each an RTT in ns 4.
+ * flow, and after the tasks per loopback, by part of the run and rail: echoes
+ * 2, and for each an RTT in ns 4.
  *
  * A loopback is a ping of a rail to itself. Its round trip is two messages over
  * the same path, so the time of one message is half of it.
@@ -244,8 +244,8 @@ static struct group_ping loop_of (const struct group *g, size_t rail)
 }
 
 /* Ping by a flow for those of the tasks first .. last-1 that are on this side.
- * The work for one rail delays the other rails of the process, so rails ping one
- * after the other, in the same order everywhere.
+ * The work for one rail delays the other rails of the process, so rails ping
+ * one after the other, in the same order everywhere.
  */
 static int run_half (struct group *g, struct plan_part *part, uint8_t flow,
                      size_t first, size_t last, unsigned int side, bool awake,

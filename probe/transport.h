@@ -18,9 +18,9 @@
  *
  * One rail serves all LIDs of a port, each with its own path. A timed message
  * names the LIDs that it uses, and its answer returns by the same. All other
- * messages use the first LIDs and flow 0. A message may have a pad after it: bytes that
- * keep the wire busy, as the bytes of a user's message do, and that are not
- * delivered.
+ * messages use the first LIDs and flow 0. A message may have a pad after it:
+ * bytes that keep the wire busy, as the bytes of a user's message do, and that
+ * are not delivered.
  */
 #ifndef PROBE_TRANSPORT_H
 #define PROBE_TRANSPORT_H
@@ -56,9 +56,10 @@ struct transport_address {
     uint64_t subnet;  /* its prefix, from data; 0: not known, or Ethernet */
 };
 
-/* A way between a rail and a peer: the LIDs it uses, counted from the first, and
- * its flow. Each flow has queue pairs of its own at both ends, so that switches
- * that spread messages may send it over other cables than another flow.
+/* A way between a rail and a peer: the LIDs it uses, counted from the first,
+ * and its flow. Each flow has queue pairs of its own at both ends, so that
+ * switches that spread messages may send it over other cables than another
+ * flow.
  */
 struct transport_way {
     uint8_t own;
@@ -125,8 +126,8 @@ struct transport {
                    struct error *err);
     void (*close) (void *t);
 
-    /* The prefix of an address's subnet; 0: not known, or Ethernet. May be NULL:
-     * none is known.
+    /* The prefix of an address's subnet; 0: not known, or Ethernet. May be
+     * NULL: none is known.
      */
     uint64_t (*subnet) (const struct transport_address *a);
 

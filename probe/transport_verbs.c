@@ -2,12 +2,12 @@
 /* Transport over verbs: InfiniBand and RoCE, UD or RC.
  *
  * Notes: a rail is a port (verbs_device) with its completion queues and queue
- * pairs. One UD queue pair carries everything; but timed messages have a UD queue
- * pair per flow from flow 1 on, or, if the service is RC, a queue pair per peer,
- * LIDs and flow. If a port cannot be
- * opened, or fails later, the others are still used. If a way to a peer cannot
- * be made (no route, no neighbour), messages sent there are lost; the first
- * such failure is kept as the rail's trouble.
+ * pairs. One UD queue pair carries everything; but timed messages have a UD
+ * queue pair per flow from flow 1 on, or, if the service is RC, a queue pair
+ * per peer, LIDs and flow. If a port cannot be opened, or fails later, the
+ * others are still used. If a way to a peer cannot be made (no route, no
+ * neighbour), messages sent there are lost; the first such failure is kept as
+ * the rail's trouble.
  *
  * A process that attends polls. After SPIN_GAPS without a message it sleeps
  * until a completion queue or a device's event wakes it; if it does not attend,
@@ -24,11 +24,12 @@
  * shows this, neither clock is used.
  *
  * Two RC queue pairs are connected by messages over UD, and those of a UD flow
- * get to know each other. Each side sends its queue pair's number and asks again
- * until the other side is connected to that, or knows it. So neither side sends a message that the other's adapter would drop, which
- * would be repeated only after a time-out. First packet sequence numbers depend
- * on the run's key, so packets of earlier runs do not match. What an RC queue
- * pair repeats arrives too late for its ping: losses are seen, as over UD.
+ * get to know each other. Each side sends its queue pair's number and asks
+ * again until the other side is connected to that, or knows it. So neither side
+ * sends a message that the other's adapter would drop, which would be repeated
+ * only after a time-out. First packet sequence numbers depend on the run's key,
+ * so packets of earlier runs do not match. What an RC queue pair repeats
+ * arrives too late for its ping: losses are seen, as over UD.
  *
  * Only the path of a message is timed. The clock is read right before the
  * doorbell, and an answer includes for how long its sender has held the message

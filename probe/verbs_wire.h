@@ -81,8 +81,8 @@ void verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
 
 enum verbs_type {
     VERBS_DATA = 1, /* from the transport's user */
-    VERBS_WIRE,     /* "my queue pair for your flow is ...": number 4, flags 1, its
-                       service level 1, my LID 1, your LID 1 */
+    VERBS_WIRE,     /* "my queue pair for your flow is ...": number 4, flags 1,
+                       its service level 1, my LID 1, your LID 1 */
 };
 enum verbs_wire_flag {
     VERBS_WIRE_READY = 1, /* it knows, or is connected to, yours */
@@ -123,9 +123,10 @@ bool verbs_window_take (struct verbs_window *w, uint32_t sequence);
 bool verbs_grh_is_from (const uint8_t grh[VERBS_GRH],
                         const uint8_t gid[VERBS_GID]);
 
-/* The origin of a UD datagram as the device reports it, and whether it is one of
- * a given endpoint's queue pairs: by its number, and by GID if there is a GRH,
- * else by LIDs. On Ethernet, a device that does not report a GRH is trusted.
+/* The origin of a UD datagram as the device reports it, and whether it is one
+ * of a given endpoint's queue pairs: by its number, and by GID if there is a
+ * GRH, else by LIDs. On Ethernet, a device that does not report a GRH is
+ * trusted.
  */
 struct verbs_origin {
     uint32_t qpn;

@@ -59,9 +59,8 @@ static void look (struct shared *sh, const struct samples *samples)
         }
         /* as nothing else makes a difference */
         sh->moved += s->lost < s->sent
-                     && (least < s->rtt_ns[RTT_MIN] || least > s->rtt_ns[RTT_MIN]
-                         || most < s->rtt_ns[RTT_MAX]
-                         || most > s->rtt_ns[RTT_MAX]);
+                     && (fabs (least - s->rtt_ns[RTT_MIN]) > 0
+                         || fabs (most - s->rtt_ns[RTT_MAX]) > 0);
         sh->several += s->lost < s->sent && most > least;
     }
 }

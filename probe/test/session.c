@@ -450,7 +450,8 @@ static void test_spread (void)
         "hashed: each of four ways, a flow always by the same");
     ok (ways_of (64, false, ud, &same) == 4 && same,
         "... if only one end's queue pair differs, too");
-    ok (ways_of (16, true, other, &same) == 1 && by_queues (0, 1, 1, other) == table,
+    ok (ways_of (16, true, other, &same) == 1
+            && by_queues (0, 1, 1, other) == table,
         "... on another level by the table");
 
     spread_by ((struct fabric_spread){ .known = true, .rc = 1 });

@@ -6,8 +6,9 @@
  * link on its path for its size divided by the link's rate; other messages wait
  * meanwhile. Background flows that offer more than a link carries saturate it
  * and fill the links before it (tests/emu/flood). Switches that hash or adapt
- * by the snapshot choose the port of each message (tests/emu/session). The files that the kernel
- * would show for a host's ports are written to a directory (tests/emu/sysfs).
+ * by the snapshot choose the port of each message (tests/emu/session). The
+ * files that the kernel would show for a host's ports are written to a
+ * directory (tests/emu/sysfs).
  *
  * Not emulated:
  *

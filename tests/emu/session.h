@@ -12,12 +12,12 @@
  * waits until the link direction is free. Queues and clocks belong to the
  * session: sessions do not affect each other.
  *
- * Where a switch spreads messages of its kind (struct fabric_spread), the switch
- * chooses the next link when the message is there: by a hash of the LIDs and
- * queue pairs, of its own and of the emulator's seed, so that the messages of
- * two queue pairs take one path; or, adaptively, the link that is free first, and
- * that no background saturates, any of them if several are. A port drops a service level that its SL-to-VL
- * tables map to no lane.
+ * Where a switch spreads messages of its kind (struct fabric_spread), the
+ * switch chooses the next link when the message is there: by a hash of the LIDs
+ * and queue pairs, of its own and of the emulator's seed, so that the messages
+ * of two queue pairs take one path; or, adaptively, the link that is free
+ * first, and that no background saturates, any of them if several are. A port
+ * drops a service level that its SL-to-VL tables map to no lane.
  *
  * If a client runs for longer than the stall limit in real time, the others no
  * longer wait for it until it waits again; it then continues at the session's
