@@ -3,7 +3,7 @@
  * in units of 8 ns and with an error of one: one that is 300 ns slower is found
  * where it is known, and no other is; nor where it tells nothing of lengths.
  *
- *     lrtl.t [TRIALS [HOSTS [NS OF THE LONGEST [NS OF THE SLOW]]]]
+ *     lrtl.t [TRIALS [HOSTS [NS OF THE LONGEST [NS OF THE SLOW [NOISE]]]]]
  */
 #include "config.h"
 
@@ -35,8 +35,8 @@ struct rates {
 
 static struct trial {
     unsigned int trials, hosts;
-    double longest_ns, slow_ns;
-} trial = { 5, 32, 400, 300 };
+    double longest_ns, slow_ns, noise_ns;
+} trial = { 5, 32, 400, 300, 30 };
 
 static void set_lengths (struct tablenet *net, const struct pathset *ps,
                          double *latency, enum lrtl kind, struct rng *rng)
@@ -67,7 +67,7 @@ static struct samples *measure (struct pathset *ps, const struct plan *plan,
                                 const double *latency, uint64_t seed)
 {
     const struct simulate_options sim = {
-        .noise_ns = 30,
+        .noise_ns = trial.noise_ns,
         .outlier_share = 0.01,
         .outlier_ns = 3000,
         .repeats = REPEATS,
@@ -154,6 +154,8 @@ int main (int argc, char **argv)
         trial.longest_ns = strtod (argv[3], NULL);
     if (argc > 4)
         trial.slow_ns = strtod (argv[4], NULL);
+    if (argc > 5)
+        trial.noise_ns = strtod (argv[5], NULL);
     for (int k = 0; k < KINDS; k++) {
         r[k] = try (k);
         diag ("LRTL: %s: found %u of %u, others %u, healthy alarms %u, used %u",
