@@ -897,30 +897,7 @@ static bool is_of_cable (const struct finding *f)
            && f->basis != BASIS_TRAFFIC && f->nsuspects == 1;
 }
 
-/* Say of two findings, each of one link, that one transceiver holds both. */
-static void tell_cage (const struct judgement *j, struct finding *f,
-                       const struct finding *other)
-{
-    const struct link_info *a = &j->net->link[f->suspect[0]];
-    const struct link_info *b = &j->net->link[other->suspect[0]];
-
-    for (int i = 0; i < 4; i++) {
-        unsigned int cage = a->cage[i / 2];
-        const struct switch_info *sw;
-        char *why = f->why;
-
-        if (cage == 0 || cage != b->cage[i % 2]
-            || a->end[i / 2] != b->end[i % 2])
-            continue;
-        sw = &j->net->sw[a->end[i / 2]];
-        f->why = xasprintf ("%s; it and %s are both in cage %u of switch %s "
-                            "(%s): one transceiver",
-                            why, b->id, cage, sw->name, sw->id);
-        free (why);
-        return;
-    }
-}
-
+/* Say of findings, each of one link, which are of one transceiver. */
 static void find_cages (struct judgement *j)
 {
     const struct verdict *v = j->verdict;
@@ -928,10 +905,17 @@ static void find_cages (struct judgement *j)
     for (size_t i = 0; i < v->nfindings; i++)
         for (size_t k = 0; k < v->nfindings; k++) {
             struct finding *f = &v->finding[i], *other = &v->finding[k];
+            char *cage = NULL;
 
-            if (i != k && is_of_cable (f) && is_of_cable (other)
-                && f->suspect[0] != other->suspect[0])
-                tell_cage (j, f, other);
+            if (is_of_cable (f) && is_of_cable (other))
+                cage = network_cage (j->net, f->suspect[0], other->suspect[0]);
+            if (cage) {
+                char *why = xasprintf ("%s; %s", f->why, cage);
+
+                free (f->why);
+                f->why = why;
+            }
+            free (cage);
         }
 }
 

@@ -472,6 +472,38 @@ static void note_static (struct checking *x)
     free (all);
 }
 
+/* Add to a link's first finding that a link in the same cage has one, too. */
+static void tell_cages (const struct checking *x)
+{
+    const struct fabric *f = x->f;
+    bool *bad = xcalloc (f->nlinks, sizeof (*bad));
+
+    for (size_t i = 0; i < x->c->nfindings; i++)
+        bad[x->c->finding[i].link] = true;
+    for (size_t i = 0; i < 2 * x->c->nfindings; i++) {
+        struct link_finding *v = &x->c->finding[i / 2];
+        const struct fabric_link *l = &f->link[v->link];
+        const struct fabric_port *p = &f->port[i % 2 ? l->b : l->a];
+        const struct fabric_node *n = &f->node[p->node];
+        uint32_t other = n->first_port + ((p->num - 1U) ^ 1U);
+        char *cage = NULL;
+
+        if ((i < 2 || v->link != v[-1].link)
+            && other < n->first_port + n->nports
+            && f->port[other].link != FABRIC_NONE && bad[f->port[other].link])
+            cage = network_cage (fabric_network (f), v->link,
+                                 f->port[other].link);
+        if (cage) {
+            char *why = text_clean (xasprintf ("%s; %s", v->why, cage));
+
+            free (v->why);
+            v->why = why;
+        }
+        free (cage);
+    }
+    free (bad);
+}
+
 struct link_check *check_links (const struct fabric *f,
                                 const struct counters *before,
                                 const struct counters *now,
@@ -500,6 +532,7 @@ struct link_check *check_links (const struct fabric *f,
             check_ber (&x, f->link[i].b);
         }
     }
+    tell_cages (&x);
     limit_rates (&x);
     limit_counters (&x);
     note_rails (&x);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ibquery/model/generate.h"
+#include "ibquery/snapshot.h"
 #include "tests/tap.h"
 
 /* 16 hosts, 4 leaves: h0001 is at port 1 of s1-0001. */
@@ -130,6 +131,50 @@ static void test_rates (void)
                   c && c->nfindings ? c->finding[0].why : "");
         check_destroy (c);
         fabric_destroy (f);
+    }
+}
+
+/* Of two links in a cage both say so; in the same row with a third that is not
+ * faulty, or is in the next cage, none does.
+ */
+static void test_cages (void)
+{
+    static const struct {
+        const char *other, *speed;
+        size_t told;
+    } rows[] = {
+        { "h0002/1", "NDR", 2 }, { "h0003/1", "NDR", 0 }, { "h0002/1", "HDR", 0 },
+        { "h0006/1", "NDR", 0 },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        struct fabric *f = model (), *g;
+        struct text { char *s; size_t len; } text;
+        struct link_check *c;
+        struct error err;
+        size_t told = 0;
+        FILE *fp;
+
+        for (size_t l = 0; l < f->nlinks; l++)
+            strcpy (f->link[l].speed, rows[i].speed);
+        fp = open_memstream (&text.s, &text.len);
+        fabric_write (f, fp, &err);
+        fclose (fp);
+        fp = fmemopen (text.s, text.len, "r");
+        g = fabric_read (fp, "cages", &err);
+        fclose (fp);
+        free (text.s);
+        set_link (g, "h0001/1", 1, rows[i].speed);
+        set_link (g, rows[i].other, 1, rows[i].speed);
+        c = check_links (g, NULL, NULL, &err);
+        for (size_t k = 0; k < c->nfindings; k++)
+            told += strstr (c->finding[k].why, "are both in cage 1 of switch "
+                                               "s1-0001 (") != NULL;
+        ok (c->nfindings == 2 && told == rows[i].told, "h0001, %s, %s: %s",
+            rows[i].other, rows[i].speed, c->finding[0].why);
+        check_destroy (c);
+        fabric_destroy (f);
+        fabric_destroy (g);
     }
 }
 
@@ -488,6 +533,7 @@ int main (void)
 {
     test_static ();
     test_rates ();
+    test_cages ();
     test_capped ();
     test_mixed ();
     test_counters ();
