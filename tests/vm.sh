@@ -36,7 +36,7 @@ network ()
 {
     local host name
     fabric up "$@" && fabric map >map && fabric show >show || exit
-    mapfile -t hosts < <(cut -d' ' -f1 map | uniq)
+    mapfile -t hosts < <(cut -d' ' -f1 map | sort -u)
     while read -r host _ name; do
         device[$host]=${device[$host]-$name}
     done <map

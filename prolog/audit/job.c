@@ -25,7 +25,7 @@
 
 enum {
     IMMEDIATE_S = 5, /* wait so long for free nodes */
-    PORTS_MAX = 8,   /* per node */
+    PORTS_MAX = 32,  /* per node */
 };
 
 /*
