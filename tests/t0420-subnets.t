@@ -181,8 +181,22 @@ is "$(tail -n 1 stdout | cut -d' ' -f 3) $(jq -r \
 
 hosts=(h0002)
 check
+is "$(tail -n 1 stdout)" "pmm-result 1 OK ab 1 node, nothing to measure" \
+    "one node, with a port in each: nothing to measure"
+like "$(<stderr)" "2 ports not measured, alone in their subnets of the job: h0002:1," \
+    "... and which ports are not measured"
+
+# Two nodes that have no subnet in common
+"$srcdir/contrib/cluster/fabric" console "$workdir/subnet2" \
+    'Unlink "h0003"[1]' >/dev/null
+lacks () { publish 2 && [[ $(pmm fabric show -f "${both#*,}") == *" 15 cables"* ]]; }
+within 20 lacks || diag "$(<err)"
+emu_down
+emu_up "$both"
+hosts=(h0001 h0003)
+check
 is "$(tail -n 1 stdout)" \
     "pmm-result 1 UNKNOWN ab no two ports of the job are in one subnet" \
-    "one node, with a port in each: nothing to measure"
+    "two nodes with no subnet in common"
 
 done_testing
