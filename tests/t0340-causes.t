@@ -26,6 +26,12 @@ awk 'FILENAME == "lengths" { ns[$1] = $2; next }
 is "$(grep -c ^lrtl fabric)" "$((2 * $(grep -c ^cable hdr)))" \
     "each cable's ends know its round trip"
 
+like "$(pmm fabric show -f fabric)" "LinkRoundTripLatency: of 384 of 384 cables" \
+    "... as fabric show says"
+is "$(pmm fabric show -f fabric --json | jq -r '.links[] | .id as $id
+    | (.a, .b) | "lrtl \(.guid)/\(.port) \(.lrtl)"' | sort)" \
+    "$(grep ^lrtl fabric | sort)" "... of each --json"
+
 pmm plan -f fabric --hosts 'h[0001-0008,0030-0041,0090-0101]' -o plan
 slow=$(pmm path -f fabric h0003 h0095 --json | jq -r '.forward[1]')
 measure ()

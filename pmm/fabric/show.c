@@ -45,6 +45,7 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
         json_put (end, sets[i].name,
                   json_string (rates_format (sets[i].rates, text)));
     json_put (end, "drops", json_integer (f->port[port].dropped));
+    json_put (end, "lrtl", json_integer (f->port[port].lrtl));
     return end;
 }
 
@@ -126,11 +127,14 @@ static void write_text (const struct fabric *f, FILE *fp)
 {
     size_t *count = xcalloc (f->nclasses, sizeof (*count));
     size_t switches = 0;
+    size_t lrtl = 0;
 
     for (size_t i = 0; i < f->nnodes; i++)
         switches += f->node[i].type == NODE_SWITCH;
-    for (size_t i = 0; i < f->nlinks; i++)
+    for (size_t i = 0; i < f->nlinks; i++) {
         count[f->link[i].class_id]++;
+        lrtl += f->link_info[i].lrtl != 0;
+    }
     fprintf (fp, "fabric %s\n", f->hash);
     for (size_t i = 0; i < f->nsubnets; i++)
         fprintf (fp, "subnet %016" PRIx64 "\n", f->prefix[i]);
@@ -151,6 +155,9 @@ static void write_text (const struct fabric *f, FILE *fp)
     for (size_t i = 0; i < f->nclasses; i++)
         fprintf (fp, "%8zu  %s\n", count[i], f->class_name[i]);
     write_spread (f, switches, fp);
+    if (lrtl > 0)
+        fprintf (fp, "LinkRoundTripLatency: of %zu of %s\n", lrtl,
+                 COUNTED (f->nlinks, "cable"));
     for (size_t i = 0; i < f->nwarnings; i++)
         fprintf (fp, "warning: %s\n", f->warning[i]);
     free (count);
