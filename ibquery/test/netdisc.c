@@ -229,6 +229,37 @@ static void all_found (void)
     fabric_destroy (f);
 }
 
+/* Where a switch spreads messages, what ports drop is asked for, of adapters by
+ * the cables that lead to them.
+ */
+static void spread (void)
+{
+    struct fabric *f = tree (), *got;
+    struct error err = { 0 };
+    struct mads *m;
+    size_t same = 0;
+
+    f->node[fabric_find_switch (f, "s2-0003")].spread
+        = (struct fabric_spread){ .known = true, .hashed = 0x8000 };
+    f->port[fabric_find_port (f, "h0001/1")].dropped = 0x0001;
+    f->port[fabric_find_port (f, "h0009/1")].dropped = 0x0002;
+    f->port[fabric_find_port (f, "s1-0001/1")].dropped = 0x0004;
+    begin (f);
+    m = engine (agents, true);
+    got = steady_read (m, "test/1", NULL, NULL, &err);
+    for (size_t i = 0; got && i < f->nports; i++)
+        same += got->port[i].dropped == f->port[i].dropped;
+    ok (same == f->nports
+            && got->node[fabric_find_switch (got, "s2-0003")].spread.hashed
+                   == 0x8000,
+        "what is spread and dropped: right at %zu of %zu ports%s", same,
+        f->nports, err.text);
+    mads_destroy (m);
+    fabric_destroy (got);
+    end ();
+    fabric_destroy (f);
+}
+
 /* Leave out a part of everything: a node's description, what a port says, a
  * cable at one end or at both.
  */
@@ -375,6 +406,7 @@ int main (void)
 {
     rng_seed (&rng, SEED);
     all_found ();
+    spread ();
     left_out ();
     senseless ();
     all_torn ();
