@@ -196,8 +196,8 @@ struct fabric {
  * is taken, a port that is taken or out of range, a width or speed that is none
  * of struct fabric_link, a group that is used and has no ports. Tables are
  * copied; texts, too, cleaned and cut. A switch's groups, and an entry for each
- * LID of its lft, follow its lft. The caller sets a node's system and spread, and a port's dropped, rates, lrtl
- * and state.
+ * LID of its lft, follow its lft. The caller sets a node's system and spread,
+ * and a port's dropped, rates, lrtl and state.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);

@@ -3,12 +3,13 @@
  *
  * The attribute, from the public headers of NVIDIA's subnet manager, not tested
  * on hardware. In 32-bit words: word 0, bit 0: adaptive routing is on; bits 3
- * and 4: fast recovery is supported, on; bit 27: adaptive routing can be limited
- * to service levels; bit 28: is limited to them; bit 29: can be switched off by
- * transport; bits 8 to 11: one less than the masks of each group. Word 1, bits 0
- * to 11: number of groups supported, 0 without adaptive routing. Word 2, bits 16 to 31: the service levels. Word 3, bit 0:
- * off for UD; bit 1: off for RC. Word 5, bit 31: hashing is supported; bit 15:
- * is on. Word 6, bits 0 to 15: its service levels.
+ * and 4: fast recovery is supported, on; bit 27: adaptive routing can be
+ * limited to service levels; bit 28: is limited to them; bit 29: can be
+ * switched off by transport; bits 8 to 11: one less than the masks of each
+ * group. Word 1, bits 0 to 11: number of groups supported, 0 without adaptive
+ * routing. Word 2, bits 16 to 31: the service levels. Word 3, bit 0: off for
+ * UD; bit 1: off for RC. Word 5, bit 31: hashing is supported; bit 15: is on.
+ * Word 6, bits 0 to 15: its service levels.
  */
 #include "config.h"
 #include "ibquery/spread.h"

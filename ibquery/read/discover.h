@@ -127,9 +127,10 @@ struct fabric *reach_read (struct mads *m, const char *source,
  * GUID and port, an adapter by LID, rate and state. Ports without a cable must
  * still have none, and no switch may report a change that the subnet manager
  * has not seen. A switch that spreads messages must do so on the same service
- * levels; of those that reported that they do not, a few are asked. One block of each table is read, selected by `turn`: 0, 1, 2, ... from
- * poll to poll. Not detected: changes in other blocks while all cables stayed,
- * descriptions, the rates of switch links, the ports of groups, SL-to-VL tables.
+ * levels; of those that reported that they do not, a few are asked. One block
+ * of each table is read, selected by `turn`: 0, 1, 2, ... from poll to poll.
+ * Not detected: changes in other blocks while all cables stayed, descriptions,
+ * the rates of switch links, the ports of groups, SL-to-VL tables.
  *
  * Return 0 if no change is seen; 1 with a sentence in *why if there is one, or
  * a node does not answer; -1 with err if a limit of the engine is reached.

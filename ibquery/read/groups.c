@@ -4,14 +4,14 @@
  * Each switch is asked four lists of questions, some of each at a time; an
  * answer starts the next question, and one that is missing ends its list.
  *
- * The attributes, from the public headers of NVIDIA's subnet manager, not tested
- * on hardware; all of the first table: of private LFT 0. 0xFF23, modifier: block
- * of 16 entries by LID; an entry has its state in bits 6 and 7 of byte 0, the
- * static port in byte 1, the group in bytes 2 and 3. 0xFF21, modifier: block of
- * two masks of 32 bytes, the last bit for port 0; a group has one mask or
- * several, which are one after the other, and a message may take a port of any.
- * 0xFF10: byte 3 is 0 if there are no private LFTs. 0xFF14, modifier: block of 4
- * ports; a byte for each service level, the private LFT.
+ * The attributes, from the public headers of NVIDIA's subnet manager, not
+ * tested on hardware; all of the first table: of private LFT 0. 0xFF23,
+ * modifier: block of 16 entries by LID; an entry has its state in bits 6 and 7
+ * of byte 0, the static port in byte 1, the group in bytes 2 and 3. 0xFF21,
+ * modifier: block of two masks of 32 bytes, the last bit for port 0; a group
+ * has one mask or several, which are one after the other, and a message may
+ * take a port of any. 0xFF10: byte 3 is 0 if there are no private LFTs. 0xFF14,
+ * modifier: block of 4 ports; a byte for each service level, the private LFT.
  */
 #include "config.h"
 #include "ibquery/read/groups.h"
@@ -255,7 +255,8 @@ static bool is_complete (const struct groups_list *l)
     return l->end > 0 && !l->failed && l->here == l->end;
 }
 
-/* How many groups the entries refer to. A LID without a route refers to none. */
+/* How many groups the entries refer to. A LID without a route refers to none.
+ */
 static size_t count_groups (const struct explored_node *n)
 {
     size_t count = 0;

@@ -5,13 +5,13 @@
  *
  * Asked only where some switch spreads messages; a static fabric costs no MAD.
  * Then, of each switch whose table was asked for: every block of its table of
- * groups and of the groups that this refers to, if it spreads messages itself (of
- * a part of the fabric, what groups_of is asked for); PrivateLFTInfo, and PortSLToPrivateLFTMap where
- * private LFTs are on; and for each port with a cable, the SL-to-VL tables of
- * messages from one port that leads to a host and from one that leads to a
- * switch, because subnet managers make those two different, and the table of
- * the adapter at the far end. A level is dropped that one of them maps to VL 15,
- * or to a VL beyond the port's OperationalVLs.
+ * groups and of the groups that this refers to, if it spreads messages itself
+ * (of a part of the fabric, what groups_of is asked for); PrivateLFTInfo, and
+ * PortSLToPrivateLFTMap where private LFTs are on; and for each port with a
+ * cable, the SL-to-VL tables of messages from one port that leads to a host and
+ * from one that leads to a switch, because subnet managers make those two
+ * different, and the table of the adapter at the far end. A level is dropped
+ * that one of them maps to VL 15, or to a VL beyond the port's OperationalVLs.
  *
  * What is refused or does not arrive is no error.
  */

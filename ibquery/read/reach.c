@@ -3,10 +3,10 @@
  *
  * The tables are followed to each LID, from the local port and from each
  * adapter that is found, as far as they are known; what is not known is asked
- * for, and all are followed again. Where a switch spreads messages, all ports of
- * the LID's group are followed. When nothing is left to ask for, what was explored
- * is a fabric, and the routes of that fabric decide what is wrong; what is used is
- * what is followed once more, from the hosts.
+ * for, and all are followed again. Where a switch spreads messages, all ports
+ * of the LID's group are followed. When nothing is left to ask for, what was
+ * explored is a fabric, and the routes of that fabric decide what is wrong;
+ * what is used is what is followed once more, from the hosts.
  */
 #include "config.h"
 #include "ibquery/read/discover.h"
@@ -28,9 +28,9 @@ struct reach {
     bool wanted[FABRIC_MAX_LID + 1]; /* by LID: it is in the list */
     uint8_t **entry;         /* [nnodes] what is used of its table, or NULL */
     bool asked;              /* since the last answers */
-    uint32_t *at;            /* [nat] nodes where messages to a LID may arrive */
+    uint32_t *at;            /* [nat] where messages to a LID may arrive */
     size_t nat;
-    uint32_t *seen;          /* [nnodes] by node: the sweep that noted it last */
+    uint32_t *seen;          /* [nnodes] the last sweep that noted it */
     uint32_t sweep;
 };
 
@@ -240,7 +240,8 @@ static int try_lids (struct reach *r, struct error *err)
     int rc = explore_start (e, err);
 
     do {
-        if (rc < 0 || follow_all (r, false, err) < 0 || explore_run (e, err) < 0)
+        if (rc < 0 || follow_all (r, false, err) < 0
+            || explore_run (e, err) < 0)
             return -1;
     } while (r->asked);
     if (groups_read (e, err) < 0)

@@ -7,9 +7,9 @@
  * Table, SMInfo, SLtoVLMappingTable and, of the vendor's, AdaptiveRoutingInfo
  * with the table of groups and the groups, PrivateLFTInfo and PortSLToPrivate-
  * LFTMap as SMPs, by directed route or by LID, and PortInfoExtended's FEC mode,
- * where a node has it; ClassPortInfo, PortCounters and PortCountersExtended as GMPs by LID. A route is
- * followed port by port and leads only over ports that are at least Init; a
- * LID by the switches' tables, over ports that are Active.
+ * where a node has it; ClassPortInfo, PortCounters and PortCountersExtended as
+ * GMPs by LID. A route is followed port by port and leads only over ports that
+ * are at least Init; a LID by the switches' tables, over ports that are Active.
  *
  * Not simulated: Set () and traps, virtual lanes, partitions, tables other
  * than the linear one, the ports of an adapter with a virtual switch. Time is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How switches spread messages, read from agents in this process: it comes as
- * it is, where nobody spreads any it costs nothing, and what is refused, lost or
- * contradicts itself is a warning.
+ * it is, where nobody spreads any it costs nothing, and what is refused, lost
+ * or contradicts itself is a warning.
  */
 #include "config.h"
 #include "ibquery/read/groups.h"

@@ -426,7 +426,8 @@ static void bad_spread (void)
         { "hashed", "hashed 0002c90000000010 0000", "ca 0002c90000000010 does "
           "not route" },
         { "hashed", "hashed " SWITCH " 0000 0000", "\"0000\" is left over" },
-        { "hashed", "hashed " SWITCH " 0x10", "is not a set of service levels" },
+        { "hashed", "hashed " SWITCH " 0x10",
+          "is not a set of service levels" },
         { "adaptive", NULL, "there is no adaptive line for switch " SWITCH },
         { "recovery", "recovery " SWITCH " 1", "is left over" },
         { "private", "private 0000000000000001", "there is no node" },
