@@ -273,6 +273,52 @@ static void test_leader (void)
     ok (!partners_leader (node, 0, NULL, NULL, 7), "of none: none");
 }
 
+/* Suspects of one subnet have the partners that they have without the other, in
+ * which no path can tell them apart.
+ */
+static void test_subnets (void)
+{
+    static const char *const name[] = { "one", "two" };
+    struct fat_tree tree = { .ports = 2 * LEAF, .levels = 2, .how.subnet = 1 };
+    struct fabric *whole = fabric, *one = generate_fat_tree (&tree, NULL);
+    struct fabric *part[2] = { generate_fat_tree (&tree, NULL), NULL };
+    struct hostlist idle = nodes ("h[0008,0009,0012,0016,0020,0024,0028,0032]");
+    struct hostlist none = { .count = 0 };
+    uint32_t own = fabric_find_link (one, "h0001/1"), arc[PATH_MAX_HOPS];
+    char *id[2] = { one->link[own].id, NULL };
+    struct hostlist suspects = { id, 2 };
+    struct fabric *both;
+    size_t same = 0;
+
+    /* the link of h0001, and one that it takes to all idle hosts but h0009 */
+    fabric_walk (one, fabric_find_host (one, "h0001"),
+                 fabric_find_host (one, "h0032"), arc, NULL);
+    id[1] = one->link[arc_link (arc[1])].id;
+    tree.how.subnet = 2;
+    part[1] = generate_fat_tree (&tree, NULL);
+    both = fabric_join (part, name, 2, NULL);
+    for (uint64_t turn = 0; turn < TURNS; turn++) {
+        struct partners_wish wish = { .node = "h0001", .idle = &idle,
+                                      .former = &none, .turn = turn,
+                                      .suspects = &suspects };
+        char alone[HOSTS * 8];
+
+        fabric = one;
+        strcpy (alone, choose (NULL, &wish, 2));
+        fabric = both;
+        same += !strcmp (alone, choose (NULL, &wish, 2))
+                && strstr (alone, "h0009");
+    }
+    fabric = whole;
+    ok (both && same == TURNS, "another subnet changes no partners: %zu of %d",
+        same, TURNS);
+    hostlist_clear (&idle);
+    fabric_destroy (both);
+    fabric_destroy (one);
+    for (int i = 0; i < 2; i++)
+        fabric_destroy (part[i]);
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 2 * LEAF, .levels = 2 };
@@ -287,6 +333,7 @@ int main (void)
     test_former ();
     test_tell ();
     test_leader ();
+    test_subnets ();
     fabric_destroy (fabric);
     return done_testing ();
 }
