@@ -262,6 +262,12 @@ static int check_entry (const struct fabric_node *n, unsigned int lid,
 {
     static const struct spread_group none;
 
+    if (e->port > n->nports && e->port != n->lft[lid]
+        && e->port != LFT_NO_ROUTE)
+        return error_input (err,
+                            "LID %u of switch %016" PRIx64 " has static port "
+                            "%u, and the switch ports 1 to %u",
+                            lid, n->guid, e->port, n->nports);
     if (e->state > SPREAD_HASHED)
         return error_input (err, "LID %u of switch %016" PRIx64
                                  " is in state %u", lid, n->guid, e->state);

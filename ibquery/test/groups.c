@@ -246,6 +246,11 @@ static void far_group (struct fabric_node *n)
     n->spread.entry[7] = (struct spread_entry){ SPREAD_FREE, 5, 4000 };
 }
 
+static void static_port (struct fabric_node *n)
+{
+    n->spread.entry[6].port = 200;
+}
+
 /* A LID that nobody has. */
 static void stray (struct fabric_node *n)
 {
@@ -271,6 +276,8 @@ static void faults (void)
           "ports 1 to 8" },
         { "a group too many", 0, 0, 0, far_group,
           "it has 512 groups, and LIDs go to group 4000" },
+        { "a static port too many", 0, 0, 0, static_port,
+          "has static port 200, and the switch ports 1 to 8" },
         { "a group with the switch itself", 0, 0, 0, own, NULL },
         { "the group of a LID that nobody has", 0, 0, 0, stray, NULL },
         { "no PrivateLFTInfo", AGENTS_PRIVATE_INFO, 0, 0x0c, NULL, NULL },
