@@ -498,8 +498,8 @@ static size_t chassis_name (const struct fabric_node *n)
  */
 enum { CLASS_HOST, CLASS_SWITCH, CLASS_OTHER, CLASS_INTERNAL = 1 << 7 };
 
-/* The cage of a link's port, 0 if not known: on switches whose ports are of four
- * NDR or XDR lanes, an OSFP cage holds two, an odd one and the next.
+/* The cage of a link's port, 0 if not known: on switches whose ports are of
+ * four NDR or XDR lanes, an OSFP cage holds two, an odd one and the next.
  */
 static uint8_t cage_of (const struct fabric *f, const struct fabric_link *l,
                         uint32_t port)

@@ -41,8 +41,8 @@ int publish_looked (struct publish *p, struct error *err);
 /* Publish what was read; `old` is what FILE holds, NULL if nothing. `keep`
  * earlier snapshots are kept. Return 1; 0 if only the time of reading or the
  * port that it was read through differs, or a LinkRoundTripLatency by no more
- * than usual, and FILE is unchanged; -1 with err and FILE unchanged: the fabric is a part, or not the one that FILE is for, or the
- * disk is full.
+ * than usual, and FILE is unchanged; -1 with err and FILE unchanged: the fabric
+ * is a part, or not the one that FILE is for, or the disk is full.
  */
 int publish_put (struct publish *p, const struct fabric *old,
                  const struct fabric *f, int keep, struct error *err);

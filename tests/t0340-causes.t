@@ -26,8 +26,8 @@ awk 'FILENAME == "lengths" { ns[$1] = $2; next }
 is "$(grep -c ^lrtl fabric)" "$((2 * $(grep -c ^cable hdr)))" \
     "each cable's ends know its round trip"
 
-like "$(pmm fabric show -f fabric)" "LinkRoundTripLatency: of 384 of 384 cables" \
-    "... as fabric show says"
+like "$(pmm fabric show -f fabric)" \
+    "LinkRoundTripLatency: of 384 of 384 cables" "... as fabric show says"
 is "$(pmm fabric show -f fabric --json | jq -r '.links[] | .id as $id
     | (.a, .b) | "lrtl \(.guid)/\(.port) \(.lrtl)"' | sort)" \
     "$(grep ^lrtl fabric | sort)" "... of each --json"

@@ -623,14 +623,18 @@ static void tell_loopback (const struct judgement *j, const struct finding *f,
     many = before ? few : 3 * few;
     if (ns + 2 * sd < few)
         snprintf (text, size,
-                  "; cable or port: the adapter's own loopback is as fast as %s",
+                  "; cable or port: the adapter's own loopback is as fast as "
+                  "%s",
                   before ? "before" : "those of the other hosts");
+    else if (ns - 2 * sd > many && before)
+        snprintf (text, size,
+                  "; its loopback is slower, too, by %.0f ns: that part is "
+                  "software, PCIe or adapter and does not count here",
+                  ns / 2);
     else if (ns - 2 * sd > many)
         snprintf (text, size,
-                  before ? "; its loopback is slower, too, by %.0f ns: that part "
-                           "is software, PCIe or adapter and does not count here"
-                         : "; software, PCIe or adapter: its loopback is slower "
-                           "by %.0f ns than those of the other hosts",
+                  "; software, PCIe or adapter: its loopback is slower by %.0f "
+                  "ns than those of the other hosts",
                   ns / 2);
 }
 
@@ -903,11 +907,12 @@ static void find_cages (struct judgement *j)
     const struct verdict *v = j->verdict;
 
     for (size_t i = 0; i < v->nfindings; i++)
-        for (size_t k = 0; k < v->nfindings; k++) {
+        for (size_t k = 0; k < v->nfindings && is_of_cable (&v->finding[i]);
+             k++) {
             struct finding *f = &v->finding[i], *other = &v->finding[k];
             char *cage = NULL;
 
-            if (is_of_cable (f) && is_of_cable (other))
+            if (is_of_cable (other))
                 cage = network_cage (j->net, f->suspect[0], other->suspect[0]);
             if (cage) {
                 char *why = xasprintf ("%s; %s", f->why, cage);

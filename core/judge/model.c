@@ -30,17 +30,17 @@
  *
  *     x_l ~ N (mu_c + unit_c (LRTL_l - zero_c), s^2),
  *
- * if the determined links show that it fits. They are cut at the thirds of their
- * LRTLs; the line through the medians of the outer groups, of n1 and n2 links
- * that are dx apart, is resistant to a sixth of slow links or wrong LRTLs
+ * if the determined links show that it fits. They are cut at the thirds of
+ * their LRTLs; the line through the medians of the outer groups, of n1 and n2
+ * links that are dx apart, is resistant to a sixth of slow links or wrong LRTLs
  * (J. W. Tukey 1977). r is the MAD of the residuals. A median of n has the
  * variance pi/2 r^2/n; so with the greatest distance d of an LRTL from zero_c,
  *
  *     var (unit) = pi/2 (1/n1 + 1/n2) r^2/dx^2,   s^2 = r^2 + d^2 var (unit).
  *
- * It fits if unit > 4 sd (unit), and if s is less than half of unit dx, which is
- * about the spread that lengths cause: 0.43 unit dx where they are uniform. So
- * one LRTL far from all others makes s large, and none is used.
+ * It fits if unit > 4 sd (unit), and if s is less than half of unit dx, which
+ * is about the spread that lengths cause: 0.43 unit dx where they are uniform.
+ * So one LRTL far from all others makes s large, and none is used.
  *
  * Far rows: the work must not grow with the site. Of too many rows the closest
  * to the job's links are kept: those that share a link with the job, by the

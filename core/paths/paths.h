@@ -117,8 +117,8 @@ struct network {
                     uint32_t place, uint32_t to, uint32_t *arc, size_t most);
 };
 
-/* "it and LINK are both in cage N of switch S: one transceiver", of link `it` and
- * another one, which the caller frees; NULL: they are not, as far as known.
+/* "it and LINK are both in cage N of switch S: one transceiver", of link `it`
+ * and another one, which the caller frees; NULL: they are not, as far as known.
  */
 char *network_cage (const struct network *net, uint32_t it, uint32_t link);
 

@@ -529,7 +529,8 @@ bool diff_is_empty (const struct diff *d)
     return d->hosts_gone.n + d->hosts_added.n + d->nodes_gone.n
                + d->nodes_added.n + d->nodes_replaced.n + d->nodes_changed.n
                + d->cables.lost.n + d->cables.added.n + d->retrained.n
-               + d->replaced.n + d->cables.nmoves + d->addresses + d->routes.changed
+               + d->replaced.n + d->cables.nmoves + d->addresses
+               + d->routes.changed
                + d->routes.ntables
            == 0;
 }

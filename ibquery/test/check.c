@@ -143,7 +143,9 @@ static void test_cages (void)
         const char *other, *speed;
         size_t told;
     } rows[] = {
-        { "h0002/1", "NDR", 2 }, { "h0003/1", "NDR", 0 }, { "h0002/1", "HDR", 0 },
+        { "h0002/1", "NDR", 2 },
+        { "h0003/1", "NDR", 0 },
+        { "h0002/1", "HDR", 0 },
         { "h0006/1", "NDR", 0 },
     };
 
