@@ -94,6 +94,18 @@ static int print_result (const struct probe_args *args,
  * One process of a check
  */
 
+/* Whether two ports are in one subnet, so that one can measure the other. */
+static bool has_pair (const struct roster *r)
+{
+    uint32_t n = r->first[r->nmembers];
+
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (r->peer[i].subnet == r->peer[k].subnet)
+                return true;
+    return false;
+}
+
 /* Return 0, or -1 with err; then `result` holds samples at most. */
 static int take_part (struct probe_args *args, struct lead_result *result,
                       struct error *err)
@@ -113,8 +125,8 @@ static int take_part (struct probe_args *args, struct lead_result *result,
         step_load (step, NULL);
     if (step_meet (step, err) < 0)
         return -1;
-    if (step->size == 1 && step->roster->first[step->roster->nmembers] < 2) {
-        strcpy (result->sentence, "one node with fewer than two rails: "
+    if (step->size == 1 && !has_pair (step->roster)) {
+        strcpy (result->sentence, "one node without two rails in one subnet: "
                                   "nothing to measure");
         result->status = VERDICT_OK;
         return 0;

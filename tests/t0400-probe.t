@@ -242,7 +242,7 @@ hosts=(h0001)
 run
 is $? 0 "one node: exit 0"
 is "$(result)" "pmm-result 1 OK $nonce \
-one node with fewer than two rails: nothing to measure" "... and why"
+one node without two rails in one subnet: nothing to measure" "... and why"
 hosts=(h0001 h0002)
 run --set Transport=verbs
 like "$(result)" "UNKNOWN $nonce \

@@ -52,7 +52,7 @@ X
 }
 
 checked "all well" "pmm: (OK|UNKNOWN|WARN)"
-checked "one node" "one node with fewer than two rails: nothing to measure" \
+checked "one node" "one node without two rails in one subnet: nothing to measure" \
     -N1 -w h0001
 
 wrap 'kill -9 $$'

@@ -225,6 +225,46 @@ static void test_phrase (const struct verdict *v, const char *text)
             "... can be read back");
 }
 
+/* Findings of links 0, 1 ..: their rails, and what the sentence says. */
+static const struct {
+    const char *rail[3];
+    const char *sentence;
+} rails[] = {
+    { { "mlx5_3/1" }, "host end h1 mlx5_3/1 (1a) +700 ns" },
+    { { "mlx5_3/1", "mlx5_3/1", "mlx5_3/1" },
+      "host end h1 mlx5_3/1 (1a) +700 ns, and 2 more findings of this rail" },
+    { { "mlx5_3/1", "mlx5_3/1", "mlx5_4/1" },
+      "host end h1 mlx5_3/1 (1a) +700 ns, and 2 more findings" },
+};
+
+static void test_rails (void)
+{
+    for (size_t i = 0; i < sizeof (rails) / sizeof (rails[0]); i++) {
+        struct link_info link[3] = { { .id = "1a" }, { .id = "2a" },
+                                     { .id = "3a" } };
+        struct network net = { .link = link, .nlinks = 3 };
+        uint32_t suspect[] = { 0, 1, 2 };
+        struct finding f[3];
+        struct verdict v = { .status = VERDICT_FAIL, .finding = f };
+        struct verdict_phrase p;
+        char text[256];
+
+        for (; v.nfindings < 3 && rails[i].rail[v.nfindings]; v.nfindings++) {
+            link[v.nfindings].host = "h1";
+            link[v.nfindings].rail = rails[i].rail[v.nfindings];
+            f[v.nfindings] = (struct finding){
+                .level = VERDICT_FAIL, .suspect = &suspect[v.nfindings],
+                .nsuspects = 1, .excess_ns = 700,
+            };
+        }
+        verdict_sentence (&v, &net, text, sizeof (text));
+        ok (!strcmp (text, rails[i].sentence)
+                && verdict_phrase_read (&p, text)
+                && !strcmp (p.name, "h1 mlx5_3/1") && !strcmp (p.id, "1a"),
+            "rails: %s", text);
+    }
+}
+
 int main (void)
 {
     struct link_info link = { .id = (char *)"1d", .host = (char *)"h1" };
@@ -232,6 +272,7 @@ int main (void)
 
     test_file ();
     test_bad_files ();
+    test_rails ();
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct verdict *v = make (i);
         char text[256];

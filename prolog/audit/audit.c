@@ -616,14 +616,20 @@ static int run_locked (struct audit_work *run, struct error *err)
     return rc;
 }
 
-/* Whether there are two ports, so that one can measure the other. */
+/* Whether two ports are in one subnet, so that one can measure the other. */
 static bool has_pair (const struct audit_work *run)
 {
-    size_t n = 0;
+    const struct fabric *f = run->audit->fabric;
+    bool has[FABRIC_MAX_SUBNETS] = { false };
 
-    for (size_t i = 0; i < run->audit->fabric->nendpoints; i++)
-        n += run->node_of[i] != NULL;
-    return n > 1;
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        bool *subnet = &has[f->port[f->endpoint[i].port].subnet];
+
+        if (run->node_of[i] && *subnet)
+            return true;
+        *subnet |= run->node_of[i] != NULL;
+    }
+    return false;
 }
 
 int audit_run (const struct audit *audit, struct audit_result *result,
@@ -642,7 +648,7 @@ int audit_run (const struct audit *audit, struct audit_result *result,
         ;
     else if (!has_pair (&run))
         rc = decline (&run, "fewer than two nodes to audit, and none with two "
-                            "rails");
+                            "rails in one subnet");
     else if (strlen (run.job.nodes) > LIST_MAX)
         rc = decline (&run, "the list of nodes is too long");
     else if ((rc = ledger_lock (audit->ledger, &lock, err)) == 0)

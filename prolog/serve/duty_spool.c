@@ -126,28 +126,33 @@ static struct queue_host *find_hosts (struct service *s, size_t *n,
     json_t *ages = ledger_list (s->ledger, LEDGER_AGES, 0, 0, err);
     struct queue_host *host;
     const char **name;
+    uint32_t *subnets; /* of a node, as bits */
 
     if (!ages)
         return NULL;
+    subnets = xcalloc (f->nendpoints, sizeof (*subnets));
     host = xarray (f->nendpoints, sizeof (*host));
     name = xarray (f->nendpoints, sizeof (*name));
     for (size_t i = 0; i < f->nendpoints; i++)
         name[i] = s->node_of[i];
     *n = text_unique (name, f->nendpoints);
     for (size_t i = 0; i < *n; i++)
-        host[i] = (struct queue_host){ name[i], INT64_MAX };
+        host[i] = (struct queue_host){ .name = name[i], .time = INT64_MAX };
     for (size_t i = 0; i < f->nendpoints; i++) {
-        uint32_t link = f->port[f->endpoint[i].port].link;
+        const struct fabric_port *port = &f->port[f->endpoint[i].port];
+        uint32_t link = port->link;
         size_t at = (size_t)(text_find (name, *n, s->node_of[i]) - name);
         int64_t time = link == FABRIC_NONE
                            ? INT64_MIN
                            : json_int (ages, f->link[link].id, INT64_MIN);
 
-        host[at].rails++;
+        host[at].pair |= subnets[at] >> port->subnet & 1;
+        subnets[at] |= 1U << port->subnet;
         if (time < host[at].time)
             host[at].time = time;
     }
     free (name);
+    free (subnets);
     json_decref (ages);
     return host;
 }

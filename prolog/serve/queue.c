@@ -39,14 +39,14 @@ static bool contains (const struct hostlist *whole,
 }
 
 /* The oldest of the nodes' last measurements; INT64_MIN: a node was never
- * measured. *rails is how many they have.
+ * measured. *pair: one has two rails that can measure each other.
  */
 static int64_t measured (const struct queue_input *in,
-                         const struct hostlist *nodes, size_t *rails)
+                         const struct hostlist *nodes, bool *pair)
 {
     int64_t oldest = INT64_MAX;
 
-    *rails = 0;
+    *pair = false;
     for (size_t i = 0; i < nodes->count; i++) {
         const struct queue_host *h = NULL;
         int64_t time;
@@ -55,7 +55,7 @@ static int64_t measured (const struct queue_input *in,
             h = bsearch (nodes->name[i], in->host, in->nhosts,
                          sizeof (*h), compare_host);
         time = h ? h->time : INT64_MIN;
-        *rails += h ? h->rails : 0;
+        *pair |= h && h->pair;
         if (time < oldest)
             oldest = time;
     }
@@ -124,8 +124,9 @@ static void decide_one (const struct queue_input *in,
     const struct site *site = in->site;
     int64_t every_s = site->audit_every_ms / 1000;
     int64_t again_s = site->audit_again_after_ms / 1000;
-    size_t rails, tries;
-    int64_t time = measured (in, &e->nodes, &rails);
+    size_t tries;
+    bool pair;
+    int64_t time = measured (in, &e->nodes, &pair);
     const struct queue_audit *result = find_result (in, e, &tries);
     size_t checks = audits_of (in, e->uid, true, DAY_S);
     bool large = site->audit_min_nodes
@@ -142,8 +143,8 @@ static void decide_one (const struct queue_input *in,
                 COUNTED (tries, "audit"));
     else if (strcmp (e->partition, site->audit_partition) == 0)
         decide (a, QUEUE_PASS, "it ran in the partition of the audits");
-    else if (e->nodes.count < 2 && rails < 2)
-        decide (a, QUEUE_PASS, "its one node has no two rails");
+    else if (e->nodes.count < 2 && !pair)
+        decide (a, QUEUE_PASS, "no two rails of its node are in one subnet");
     else if (!large && !aged && !e->checked)
         decide (a, QUEUE_PASS, "no rule asks for its audit");
     else if (e->waited >= QUEUE_WAIT_S)

@@ -5,7 +5,7 @@
  * A record is dropped without an audit of its own if
  *
  *   the job ran in the audits' own partition: no audit of an audit
- *   it had one node, which has no two rails to measure each other
+ *   it had one node, no two rails of which are in one subnet
  *   no rule asks for it: it has fewer than AuditMinNodes nodes, all of them
  *     were measured within AuditEvery, and its user asked for no check
  *   only its user asked, and that user's checks had ChecksPerUser audits in a
@@ -65,7 +65,7 @@ struct queue_audit {
 struct queue_host {
     const char *name;
     int64_t time;
-    size_t rails;
+    bool pair; /* two of its rails are in one subnet */
 };
 
 struct queue_input {

@@ -275,7 +275,7 @@ static size_t make_hosts (struct queue_host *host, const char *const *text,
             host[at] = (struct queue_host){
                 .name = names[i].name[k],
                 .time = NOW - age,
-                .rails = *names[i].name[k] == 'g' ? 8 : 1, /* with GPUs */
+                .pair = *names[i].name[k] == 'g', /* with GPUs */
             };
         }
     }
