@@ -4,7 +4,7 @@
  * where it is known, and no other is; nor where it tells nothing of lengths.
  *
  * Of 40 such cables among 32 hosts 29 are found, and none without LRTL; with
- * noise of 100 ns 6 of 20; among 16 hosts hardly any link is determined. Nothing
+ * noise of 100 ns 6 of 20; of 16 hosts hardly any link is determined. Nothing
  * healthy was found in 180 trials of each kind, of other lengths, too.
  *
  *     lrtl.t [TRIALS [HOSTS [NS OF THE LONGEST [NS OF THE SLOW [NOISE]]]]]
