@@ -88,7 +88,7 @@ like "$(<said)" "FAIL host end h0002 mlx5_2/1 \($link\)" \
     "with others it is no cable of a switch" || diag "$(<said)"
 like "$(pmm_slurm policy act)" 'h0002: drained: ' "... and its node is drained"
 like "$(state h0002 '%T %E')" \
-    "^drained pmm: host end h0002 mlx5_2/1 \($link\)" "... for this rail"
+    "^drain(ed|ing) pmm: host end h0002 mlx5_2/1 \($link\)" "... for this rail"
 
 # It is repaired, and nobody is idle
 
