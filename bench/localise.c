@@ -310,6 +310,9 @@ static void slow_down (struct trial *t)
 }
 
 static bool with_loopbacks = true;
+static enum { FLOWS_NONE, FLOWS_ONE, FLOWS_SPREAD } flows;
+static const struct traffic_class datagrams;
+static unsigned int again_flows = 32, again_messages = 8;
 
 static struct samples *measure (const struct trial *t,
                                 const struct plan *plan, uint64_t seed)
@@ -320,6 +323,16 @@ static struct samples *measure (const struct trial *t,
         .arc_ns = t->arc,
     };
 
+    struct samples *s;
+
+    if (flows != FLOWS_NONE)
+        sim.spread = &datagrams;
+    sim.one_flow = flows == FLOWS_ONE;
+    if (flows == FLOWS_SPREAD && plan != t->plan) {
+        sim.again = plan_rounds (t->plan);
+        sim.flows = again_flows;
+        sim.messages = again_messages;
+    }
     if (!t->what->noise) {
         sim.noise_ns = NOISE_NS;
         sim.outlier_share = 0.01;
@@ -327,8 +340,11 @@ static struct samples *measure (const struct trial *t,
         sim.busy = t->busy;
         sim.busy_ns = BUSY_NS;
     }
-    return truth_measure (&t->truth, t->ps, plan, t->what->noise,
-                          t->what->noise && with_loopbacks, sim);
+    s = truth_measure (&t->truth, t->ps, plan, t->what->noise,
+                       t->what->noise && with_loopbacks, sim);
+    if (flows == FLOWS_ONE) /* the tables are believed */
+        s->spread = 0;
+    return s;
 }
 
 /* The number of links that the plan's rows cannot resolve from this one, itself
@@ -736,6 +752,9 @@ static void run (const struct args *args, char *const *word,
         if (!selected (net->name, word, is_network))
             continue;
         truth_open (&truth, net, args->routing, args->seed);
+        for (size_t i = 0; i < truth.f->nnodes && flows != FLOWS_NONE; i++)
+            truth.f->node[i].spread
+                = (struct fabric_spread){ .known = true, .hashed = 1 };
         for (size_t c = 0; word[c]; c++) {
             struct condition of;
             struct sums sums;
@@ -764,19 +783,25 @@ int main (int argc, char **argv)
     bool *is_case = xcalloc (argc, sizeof (*is_case));
     int c;
 
-    while ((c = getopt (argc, argv, "n:s:w:r:e:lv")) != -1) {
+    while ((c = getopt (argc, argv, "n:s:w:r:e:f:a:lv")) != -1) {
         switch (c) {
         case 'n': args.trials = number (optarg, 1, 1000000); break;
         case 's': args.seed = number (optarg, 0, 1000000); break;
         case 'w': args.workers = number (optarg, 1, WORKERS_MAX); break;
         case 'e': least_se = (double)number (optarg, 0, 1000); break;
+        case 'f':
+            flows = strcmp (optarg, "one") ? FLOWS_SPREAD : FLOWS_ONE;
+            break;
+        case 'a':
+            sscanf (optarg, "%ux%u", &again_flows, &again_messages);
+            break;
         case 'l': with_loopbacks = false; break;
         case 'v': verbose = true; break;
         case 'r': args.routing = routing_argument (optarg); break;
         default:
             fprintf (stderr, "Usage: localise [-n TRIALS] [-s SEED] "
-                     "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] [-l] [-v] "
-                     "[CASE|NOISE/FAULT|NETWORK]...\n");
+                     "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] "
+                     "[-f one|spread] [-l] [-v] [CASE|NOISE/FAULT|NETWORK]...\n");
             return 2;
         }
     }

@@ -29,9 +29,11 @@
 
 enum {
     ODD_SAID = 8, /* nodes with a limit of their own in the verdict */
-    /* of a second stage where messages are spread: at least so many */
-    FLOWS_AGAIN = 16,
-    REPEATS_AGAIN = 2 * FLOWS_AGAIN,
+    /* of a second stage where messages are spread; the least of several times
+     * of a flow is without noise, where all of them take the same path
+     */
+    FLOWS_AGAIN = PROBE_FLOWS_MAX,
+    TIMES_AGAIN = 8,
 };
 
 struct lead {
@@ -246,9 +248,11 @@ static void measure_again (struct lead *ck, struct probe_stage stage)
         halve_time (ck->step->group);
         stage.plan = ck->longer;
         stage.first = plan_rounds (ck->plan);
-        if (stage.flows > 0 && stage.repeats < REPEATS_AGAIN) {
-            stage.repeats = REPEATS_AGAIN;
+        if (stage.flows > 0) {
+            bool adaptive = ck->level.on[ck->level.level].adaptive > 0;
+
             stage.flows = FLOWS_AGAIN;
+            stage.repeats = FLOWS_AGAIN * (adaptive ? 1 : TIMES_AGAIN);
         }
         rc = probe_lead (ck->step->group, &stage, &ck->measured, &err);
     }
@@ -279,8 +283,8 @@ static int measure (struct lead *ck, struct error *err)
     int rc;
 
     if (ck->level.spread > 0)
-        stage.flows = stage.repeats < SAMPLE_FLOWS_MAX ? stage.repeats
-                                                       : SAMPLE_FLOWS_MAX;
+        stage.flows = stage.repeats < PROBE_FLOWS_MAX ? stage.repeats
+                                                      : PROBE_FLOWS_MAX;
     rc = probe_lead (ck->step->group, &stage, &ck->measured, err);
     s = ck->measured.samples;
     s->level = ck->level.level;

@@ -52,7 +52,8 @@ enum {
     FLOWS_SHIFT = 10, /* of the flows in the repeats' bytes */
 };
 
-_Static_assert ((int)TRANSPORT_FLOWS_MAX == (int)SAMPLE_FLOWS_MAX
+_Static_assert ((int)TRANSPORT_FLOWS_MAX == 2 * (int)PROBE_FLOWS_MAX
+                    && (int)PROBE_FLOWS_MAX <= (int)SAMPLE_FLOWS_MAX
                     && PROBE_REPEATS_MAX < 1 << FLOWS_SHIFT
                     && TRANSPORT_FLOWS_MAX <= 1 << (16 - FLOWS_SHIFT),
                 "flows and repeats share two bytes");
@@ -197,7 +198,8 @@ static bool unpack_plan (struct plan_part *part, const struct group_blob *blob,
     part->ntasks = wire_take (&in, 4);
     part->rails = g->rails;
     if (in.bad || part->level > PROBE_LEVEL_MAX
-        || part->repeats > PROBE_REPEATS_MAX || part->rounds > PROBE_ROUNDS_MAX
+        || part->repeats > PROBE_REPEATS_MAX || part->flows > PROBE_FLOWS_MAX
+        || part->rounds > PROBE_ROUNDS_MAX
         || in.left != part->ntasks * TASK_SIZE || !fits (part))
         return false;
     part->task = xcalloc (part->ntasks, sizeof (*part->task));
@@ -243,6 +245,15 @@ static struct group_ping loop_of (const struct group *g, size_t rail)
                                 .peer = g->first[g->me] + (uint32_t)rail };
 }
 
+/* The transport's flow: the two sides of a pair have flows of their own, so that
+ * they do not measure the same paths twice.
+ */
+static uint8_t flow_of (const struct plan_part *part, unsigned int side,
+                        size_t flow)
+{
+    return (uint8_t)(part->flows > 1 ? side * part->flows + flow : 0);
+}
+
 /* Ping by a flow for those of the tasks first .. last-1 that are on this side.
  * The work for one rail delays the other rails of the process, so rails ping
  * one after the other, in the same order everywhere.
@@ -257,7 +268,7 @@ static int run_half (struct group *g, struct plan_part *part, uint8_t flow,
         for (size_t i = first; i < last; i++) {
             struct plan_task *task = &part->task[i];
 
-            task->ping.way.flow = flow;
+            task->ping.way.flow = flow_of (part, task->side, flow);
             if (task->ping.rail == rail && task->side == side
                 && (group_until (g, start + (int64_t)rail * slot, err) < 0
                     || run_ping (g, part, i * part->flows + flow, &task->ping,
@@ -276,18 +287,21 @@ static int prepare (struct group *g, struct plan_part *part, struct error *err)
 {
     int64_t until = group_now (g) + group_dead_ns (g);
 
-    for (size_t i = 0; i < flow_rows (part); i++) {
-        struct group_ping *ping = &part->task[i / part->flows].ping;
+    for (size_t i = 0; i < flow_rows (part); i++)
+        for (unsigned int side = 0; side < (part->flows > 1 ? 2 : 1); side++) {
+            struct group_ping *ping = &part->task[i / part->flows].ping;
 
-        ping->way.flow = (uint8_t)(i % part->flows);
-        if (group_prepare (g, ping->rail, ping->peer, ping->way, until, err)
-            < 0)
-            return -1;
-    }
+            ping->way.flow = flow_of (part, side, i % part->flows);
+            if (group_prepare (g, ping->rail, ping->peer, ping->way, until,
+                               err)
+                < 0)
+                return -1;
+        }
     for (size_t i = 0; i < flow_rows (part); i++) {
-        struct group_ping *ping = &part->task[i / part->flows].ping;
+        struct plan_task *task = &part->task[i / part->flows];
+        struct group_ping *ping = &task->ping;
 
-        ping->way.flow = (uint8_t)(i % part->flows);
+        ping->way.flow = flow_of (part, task->side, i % part->flows);
         if (group_ping (g, ping, err) < 0)
             return -1;
         part->loops[ping->rail] = true;
@@ -692,24 +706,23 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
 }
 
 /* The quantiles of the round trips of `rows` rows from one on, each times
- * `scale`; flow_ns gets the least of each row, or is NULL. Return the number of
+ * `scale`; flow_ns gets the time of each row's flow, or is NULL. Return the number of
  * round trips; if it is 0, there are no quantiles.
  */
 static uint32_t row_quantiles (double *rtt_ns, double *flow_ns,
                                const struct plan_part *part, size_t row,
                                size_t rows, double scale)
 {
-    double rtt[PROBE_REPEATS_MAX], least;
+    double rtt[PROBE_REPEATS_MAX];
     uint32_t n = 0;
 
     for (size_t i = 0; i < rows; i++) {
-        least = NAN;
-        for (unsigned int k = 0; k < part->echoes[row + i]; k++) {
-            rtt[n] = scale * part->rtt[first_of (part, row + i) + k];
-            least = fmin (least, rtt[n++]);
-        }
+        uint32_t first = n;
+
+        for (unsigned int k = 0; k < part->echoes[row + i]; k++)
+            rtt[n++] = scale * part->rtt[first_of (part, row + i) + k];
         if (flow_ns)
-            flow_ns[i] = least;
+            flow_ns[i] = sample_flow (rtt + first, n - first);
     }
     if (n > 0)
         sample_quantiles (rtt_ns, rtt, n);
@@ -737,7 +750,7 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             uint32_t peer = end[own].peer;
             const struct plan_part *of = &part[g->member_of[peer]];
             size_t task = next[g->member_of[peer]]++;
-            double flow_ns[TRANSPORT_FLOWS_MAX];
+            double flow_ns[PROBE_FLOWS_MAX];
             struct sample sample = {
                 .a = probe[i / 2].a,
                 .b = probe[i / 2].b,
@@ -786,9 +799,9 @@ static int run_stage (struct group *g, int number,
         || plan_rounds (stage->plan) > PROBE_ROUNDS_MAX)
         return error_input (err, "Repeats: not from 1 to %d",
                             PROBE_REPEATS_MAX);
-    if (stage->flows > TRANSPORT_FLOWS_MAX || stage->flows > stage->repeats)
+    if (stage->flows > PROBE_FLOWS_MAX || stage->flows > stage->repeats)
         return error_input (err, "%u flows: more than %d, or than the %u "
-                            "repeats", stage->flows, TRANSPORT_FLOWS_MAX,
+                            "repeats", stage->flows, PROBE_FLOWS_MAX,
                             stage->repeats);
     if (cut_plan (g, stage, part, err) < 0)
         return -1;

@@ -5,8 +5,8 @@
  * or twice, and probe_end; the others probe_follow. The leader sends each
  * member its part; then all run `repeats` passes over the plan's rounds, so
  * that the repeats of a probe are spread over the whole run. Pass r pings by
- * flow r modulo `flows`. A step is one
- * round of one pass:
+ * flow r modulo `flows`; each side has its own flows. A step is one round of one
+ * pass:
  *
  *     barrier | guard | one side of each probe pings | the other side | rest
  *
@@ -40,6 +40,7 @@
 
 enum {
     PROBE_REPEATS_MAX = 1000,
+    PROBE_FLOWS_MAX = 32, /* from each side of a pair */
     PROBE_ROUNDS_MAX = 1 << 24,
     PROBE_LEVEL_MAX = 15,
     PROBE_STAGES = 2,
@@ -80,7 +81,7 @@ struct probe_stage {
     size_t first;                /* the stage is the rounds from this one on */
     const struct probe_end *end; /* [endpoint of the plan] */
     unsigned int repeats;        /* passes over the rounds */
-    unsigned int flows;          /* up to TRANSPORT_FLOWS_MAX, and at most
+    unsigned int flows;          /* up to PROBE_FLOWS_MAX, and at most
                                     repeats; from 2 on, the samples have each
                                     flow's least RTT. 0: one */
     unsigned int level;          /* service level of the pings */

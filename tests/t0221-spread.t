@@ -134,8 +134,10 @@ levels ffff
 slow
 is "$(jq -c '[.service_level, .adaptive_switches > 10]' after/samples.json)" \
     '[0,true]' "on for all levels: measured on that which is wanted"
-is "$(jq -c '.findings' after/verdict.json)" '[]' \
-    "... and no link between switches is named"
+is "$(jq -c --arg id "$link" \
+    '[.status, .findings[].kind, (.findings[0].suspects | length, any (. == $id))]' \
+    after/verdict.json)" '["FAIL","switch link",2,true]' \
+    "... and the link is one of its leaf's two"
 like "$(pmm report -f snapshot after/verdict.json)" \
     'limit: measured on service level 0: on 0, adaptive routing is on at [0-9]+ switches; no other level is free' \
     "... the report says why"

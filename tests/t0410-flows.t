@@ -49,19 +49,20 @@ END
         "$1, $2: $3 flows in five messages"
     is "$(jq -c '.findings' out/verdict.json)" '[]' "... nothing is found"
     (($3 == 0)) || is "$(jq -c '[.probes[]
+        | select (.sent == 5)
         | select (.rtt_ns.min != (.flow_ns | min) or .lost != 0)]' \
         out/samples.json)" '[]' "... the least of which is that of the sample"
     emu slow "$slow" +1000 >/dev/null
     check 2
     is "$(jq -c '[.findings[0].kind, .findings[0].nodes]' out/verdict.json)" \
         '["host end",["h0005"]]' "... a slow host end is"
-    is "$(flows)" "$4" "... by a second stage of flows and messages $4"
+    is "$(flows)" "$4" "... in two stages of flows and messages $4"
     emu_down
 }
 
-story ud hashed 5 '[[5,5],[16,32]]'
-story ud adaptive 5 '[[5,5],[16,32]]'
-story rc mixed 5 '[[5,5],[16,32]]'
+story ud hashed 5 '[[5,5],[32,256]]'
+story ud adaptive 5 '[[5,5],[32,32]]'
+story rc mixed 5 '[[5,5],[32,32]]'
 story ud hashed:1-15 0 '[[0,5]]'
 
 done_testing

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/paths/multipath.h"
 #include "util/alloc.h"
 #include "util/map.h"
 #include "util/sort.h"
@@ -102,13 +103,14 @@ static int put_row (struct cause_build *b, uint32_t row,
         uint32_t link = o->link[p];
         unsigned int n = o->count[p];
         const struct link_info *info = &b->net->link[link];
+        bool bundle = b->net->multi && b->net->multi->cables[link] > 1;
         const struct {
             struct suspect suspect;
             unsigned int value;
         } at[] = {
-            { { SUSPECT_LINK, link, 0 }, n },
-            { { SUSPECT_ARC, 2 * link, 0 }, o->forth[p] },
-            { { SUSPECT_ARC, 2 * link + 1, 0 }, n - o->forth[p] },
+            { { SUSPECT_LINK, link, 0 }, bundle ? 0 : n },
+            { { SUSPECT_ARC, 2 * link, 0 }, bundle ? 0 : o->forth[p] },
+            { { SUSPECT_ARC, 2 * link + 1, 0 }, bundle ? 0 : n - o->forth[p] },
             { { SUSPECT_CLASS, info->class_id, 0 }, n },
             { { SUSPECT_SWITCH, info->end[0], 0 }, n },
             { { SUSPECT_SWITCH, info->end[1], 0 }, n },
@@ -122,6 +124,8 @@ static int put_row (struct cause_build *b, uint32_t row,
          (struct suspect){ SUSPECT_ROW, o->a < o->b ? o->a : o->b,
                            o->a < o->b ? o->b : o->a },
          row, 1);
+    if (b->net->multi) /* no wrong routes among many */
+        return 0;
     return put_routes (b, first, row, o->a, o->b, err) < 0
                    || put_routes (b, first, row, o->b, o->a, err) < 0
                ? -1

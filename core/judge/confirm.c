@@ -381,7 +381,8 @@ static int add_controls (struct hunt *h, struct error *err)
         for (int k = 0; k < c.narcs; k++)
             clean &= !h->cause_of[arc_link (c.arc[k])];
         round = free_round (h, &c);
-        if (!clean || h->first + round >= plan_rounds (h->plan))
+        if (!clean || round == h->rounds
+            || h->first + round >= plan_rounds (h->plan))
             continue;
         place (h, round, &c);
         wanted--;
@@ -422,6 +423,18 @@ static int hunt_cause (struct hunt *h, const struct suspicion *s,
     return 0;
 }
 
+/* Add a pair, some of whose flows may cross a suspect, to a round in which both
+ * are free: nobody knows which cables spread messages share.
+ */
+static void add_pair (struct hunt *h, const struct probe *p)
+{
+    const struct candidate c = { .a = p->a, .b = p->b };
+    unsigned int round = free_round (h, &c);
+
+    if (!h->silent[p->a] && !h->silent[p->b] && round < h->rounds)
+        place (h, round, &c);
+}
+
 int confirm_suspects (struct plan *plan, struct pathset *ps,
                       const struct suspicions *s, const struct samples *samples,
                       const struct confirm_options *opts, struct error *err)
@@ -448,7 +461,7 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
     if (opts->rounds > CONFIRM_ROUNDS_MAX)
         rc = error_input (err, "more than %d confirm rounds",
                           CONFIRM_ROUNDS_MAX);
-    if (rc < 0 || s->n == 0)
+    if (rc < 0 || s->n + s->npairs == 0)
         goto done;
     h.tree = tree_create (ps);
     rng_seed (&h.rng, opts->seed);
@@ -484,6 +497,10 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
                                                                 : opts->rounds;
         rc = hunt_cause (&h, &s->v[c], err);
     }
+    /* a flow tells little: as many pairs as possible */
+    h.rounds = opts->rounds > 0 ? CONFIRM_ROUNDS_MAX : 0;
+    for (size_t i = 0; i < s->npairs && rc == 0; i++)
+        add_pair (&h, &s->pair[i]);
     h.rounds = opts->rounds;
     if (rc == 0 && (rc = add_controls (&h, err)) == 0)
         plan_set_confirm (plan, plan_confirm_rounds (plan) + plan_rounds (plan)
@@ -510,18 +527,22 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
 {
     const struct judge_options *judge
         = opts->judge ? opts->judge : &judge_defaults;
+    struct suspicions s = { 0 };
     struct plan *longer = NULL;
-    struct suspicions s;
+    struct judge_view view;
 
-    if (judge_first (&s, ps, plan, samples, baseline, nbaselines, judge, err)
-        == 0) {
+    if (judge_view_make (&view, ps, samples, baseline, nbaselines, err) == 0
+        && judge_first (&s, view.ps, plan, samples, view.baseline, view.n,
+                        judge, err)
+               == 0) {
         sift (&s, judge);
         longer = plan_copy (plan);
-        if (confirm_suspects (longer, ps, &s, samples, opts, err) < 0) {
+        if (confirm_suspects (longer, view.ps, &s, samples, opts, err) < 0) {
             plan_destroy (longer);
             longer = NULL;
         }
     }
     suspicions_clear (&s);
+    judge_view_clear (&view);
     return longer;
 }

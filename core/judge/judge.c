@@ -30,6 +30,8 @@
 #include "core/judge/cause.h"
 #include "core/judge/explain.h"
 #include "core/linear/stats.h"
+#include "core/judge/mixture.h"
+#include "core/paths/multipath.h"
 #include "core/samples/observe.h"
 #include "util/alloc.h"
 #include "util/sort.h"
@@ -42,6 +44,7 @@ enum {
     SWITCHES_NAMED = 3, /* for a route, the likeliest ones */
     OPEN_NAMED = 4,     /* links that are not judged */
     DOUBTS = 8,         /* links to be measured again */
+    CABLES_MAX = 8,     /* slow ones that only some flows cross */
 };
 
 /* Causes that a healthy run shows: without a confirm stage, with one, before
@@ -55,6 +58,7 @@ enum {
 #define BASELINE_SD 3.0     /* at which a baseline row is too slow */
 #define BASELINE_SHARE 0.25 /* of the class's variance */
 #define KNOWN_SD 120.0      /* of a latency that is accurate enough to report */
+#define BEFORE 3.0          /* log likelihood ratio: a cable was not slow */
 #define BUSY_NS 1e6         /* standard error of rows across a busy link */
 
 /* What a host's power profile or another socket may change; of a round trip, to
@@ -91,7 +95,8 @@ struct judgement {
     const struct judge_options *opts;
     size_t absent; /* probes of the plan without any sample */
     bool has_baseline;
-    bool adaptive; /* only host ends are surely crossed */
+    struct multipath *paths; /* NULL: single ones */
+    bool spread; /* on paths that are not known */
     struct model_run run, *base;
     size_t nbase;
     struct model model;
@@ -246,24 +251,32 @@ static bool is_by_lrtl (const struct judgement *j, uint32_t link)
     return m->unit[m->class_of[m->column[link]]] > 0;
 }
 
+/* Whether a link is a cable, not a bundle of some that messages may choose. */
+static bool is_single (const struct judgement *j, uint32_t link)
+{
+    return !j->paths || j->paths->cables[link] == 1;
+}
+
 static void limit_model (struct judgement *j)
 {
     const struct samples *s = j->samples;
     const struct causes *c = &j->causes;
     const struct model *m = &j->model;
     size_t *separable = &j->verdict->separable;
-    size_t seen = 0;
+    size_t seen = 0, links = 0;
     size_t measured = 0; /* by LinkRoundTripLatency */
 
     if (s->spread > 0)
         NOTE (j,
-              "adaptive routing: %s may have sent messages of service level "
-              "%" PRIu64 " by other paths than the tables say; only host ends "
-              "are judged",
-              COUNTED (s->spread, "switch"), s->level);
-    else if (j->adaptive)
-        NOTE (j, "adaptive routing: messages of the baseline may have taken "
-                 "other paths than the tables say; only host ends are judged");
+              "%s spread%s messages of service level %" PRIu64
+              " over several paths (adaptive or hashed routing)%s",
+              COUNTED (s->spread, "switch"), s->spread == 1 ? "s" : "",
+              s->level, j->spread ? "; only host ends are judged" : "");
+    else if (j->spread || j->paths)
+        NOTE (j, "the baseline's messages were spread over several paths "
+                 "(adaptive or hashed routing); only host ends are judged");
+    for (size_t k = 0; k < m->m; k++)
+        links += is_single (j, m->link[k]);
     for (size_t k = 0; k < c->n; k++) {
         size_t n = 0;
 
@@ -272,12 +285,12 @@ static void limit_model (struct judgement *j)
         seen += n;
         *separable += n == 1;
     }
-    if (seen < m->m)
-        NOTE (j, "%s %s not measured by any probe", WERE (m->m - seen, "link"));
+    if (seen < links)
+        NOTE (j, "%s %s not measured by any probe", WERE (links - seen, "link"));
     if (*separable < seen)
         NOTE (j,
               "%zu of the %zu links cannot be resolved by this job's paths",
-              seen - *separable, m->m);
+              seen - *separable, links);
     for (size_t k = 0; k < m->m; k++)
         measured += is_by_lrtl (j, m->link[k]);
     if (!j->has_baseline && measured > 0)
@@ -730,16 +743,16 @@ static void judge_cause (struct judgement *j, size_t number)
     add_suspects (j, f, number);
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
-    /* adaptive routing explains it as well */
-    if (j->adaptive && f->kind != FINDING_HOST_END) {
+    /* another path explains it as well */
+    if (j->spread && f->kind != FINDING_HOST_END) {
         double ns = links ? c->excess_ns : fabs (c->excess_ns) / 2;
         char *name = name_of (j, number);
 
         verdict_drop (j->verdict);
         verdict_limit (j->verdict,
                        ns > opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK,
-                       "%s looks %s by %+.0f ns, or the path that adaptive "
-                       "routing took instead",
+                       "%s looks %s by %+.0f ns, or the path that messages "
+                       "took instead",
                        name, links ? "slow" : "off", c->excess_ns);
         free (name);
         return;
@@ -883,7 +896,7 @@ static int judge_loss (struct judgement *j, struct error *err)
     for (size_t i = 0; i < loss.n; i++)
         add_link (j, f, loss.link[i], false);
     free (loss.link);
-    if (j->adaptive && f->kind != FINDING_HOST_END) {
+    if ((j->spread || j->paths) && f->kind != FINDING_HOST_END) {
         verdict_drop (j->verdict);
         NOTE (j, "some link between switches loses messages");
         return 0;
@@ -922,6 +935,86 @@ static void find_cages (struct judgement *j)
             }
             free (cage);
         }
+}
+
+/*
+ * Cables that only some flows cross
+ */
+
+/* What the flows of baselines tell of a slow cable: see mixture_evidence. */
+static double evidence_before (const struct judgement *j,
+                               const struct baseline *baseline, size_t n,
+                               const struct slow_cable *c)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct mixture *m = mixture_create (j->paths, baseline[i].ps,
+                                            baseline[i].samples, 0);
+
+        if (m)
+            sum += mixture_evidence (m, c->cable[0], c->excess_ns);
+        mixture_destroy (m);
+    }
+    return sum;
+}
+
+static void judge_cable (struct judgement *j, const struct slow_cable *c,
+                         double before)
+{
+    const char *one = c->n == 1 ? "it" : "one of them";
+    struct finding *f;
+
+    /* It was slow before, or does not stand out: it is not known of any flow
+     * whether it crosses the cable, so the spread is that of a flow.
+     */
+    if (before > 0 || c->spread_ns > j->opts->fail_ns
+        || c->excess_ns <= warn_threshold (j->opts, c->spread_ns))
+        return;
+    f = add_finding (j, VERDICT_WARN, BASIS_CLASS);
+    f->kind = FINDING_SWITCH_LINK;
+    for (size_t i = 0; i < c->n; i++)
+        add_link (j, f, c->cable[i], false);
+    f->excess_ns = c->excess_ns;
+    f->stderr_ns = c->stderr_ns;
+    if (before < -BEFORE) {
+        f->basis = BASIS_BASELINE;
+        if (judge_fails (j->opts, f->excess_ns, f->stderr_ns))
+            f->level = VERDICT_FAIL;
+    }
+    f->why = xasprintf ("%zu of %s that may cross %s show%s %+.0f ns (+-%.0f) "
+                        "one way; about %.0f do cross each%s",
+                        c->slow, COUNTED (c->flows, "flow"), one,
+                        c->slow == 1 ? "s" : "", c->excess_ns, c->stderr_ns,
+                        c->expected,
+                        f->basis == BASIS_BASELINE
+                            ? ", and none did so in the baseline"
+                            : "");
+}
+
+/* Find them in the confirm stage, where there is one. */
+static void judge_cables (struct judgement *j, const struct plan *plan,
+                          const struct baseline *baseline, size_t n)
+{
+    size_t confirm = plan_confirm_rounds (plan), judged, cables;
+    struct mixture *all = mixture_create (j->paths, j->ps, j->samples, 0);
+    struct mixture *m = mixture_create (
+        j->paths, j->ps, j->samples,
+        confirm > 0 ? plan_rounds (plan) - confirm : 0);
+    struct slow_cable c;
+
+    for (int i = 0; m && i < CABLES_MAX && mixture_next (m, &c); i++) {
+        judge_cable (j, &c, evidence_before (j, baseline, n, &c));
+        free (c.cable);
+    }
+    cables = all ? mixture_cables (all, &judged) : 0;
+    if (cables > 0)
+        NOTE (j,
+              "of %s that only some flows cross, %zu had enough flows to "
+              "show whether one is slow",
+              COUNTED (cables, "cable"), judged);
+    mixture_destroy (all);
+    mixture_destroy (m);
 }
 
 /*
@@ -1013,7 +1106,7 @@ static void judge_open (struct judgement *j)
             bool host = j->net->link[link].kind == LINK_HOST;
             bool open = j->most[k] > j->opts->fail_ns;
 
-            if (host == others || (j->adaptive && !host))
+            if (host == others || (j->spread && !host) || !is_single (j, link))
                 continue;
             hosts += host;
             for (size_t i = 0; i < v->nfindings && open; i++)
@@ -1123,7 +1216,7 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
     if (observe_run (j, &j->run, j->ps, j->samples, err) < 0)
         return -1;
     discount_busy (j);
-    j->adaptive = j->samples->spread > 0;
+    j->spread = !j->paths && j->samples->spread > 0;
     for (size_t i = 0; i < n; i++)
         for (size_t r = 0; r <= baseline[i].samples->nruns; r++) {
             struct samples run = samples_run (baseline[i].samples, r);
@@ -1133,7 +1226,7 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
                 return -1;
             doubt_baseline_rows (j, base);
             j->has_baseline |= base->obs.n > 0;
-            j->adaptive |= base->obs.n > 0 && run.spread > 0;
+            j->spread |= !j->paths && base->obs.n > 0 && run.spread > 0;
         }
     return 0;
 }
@@ -1260,16 +1353,21 @@ static int compare_findings (const void *va, const void *vb)
     return util_compare (b->excess_ns, a->excess_ns);
 }
 
-static int judge_links (struct judgement *j, struct error *err)
+static int judge_links (struct judgement *j, const struct plan *plan,
+                        const struct baseline *baseline, size_t nbaselines,
+                        struct error *err)
 {
     struct verdict *v = j->verdict;
 
-    v->links = j->model.m;
+    for (size_t k = 0; k < j->model.m; k++)
+        v->links += j->paths ? j->paths->cables[j->model.link[k]] : 1;
     v->probes = j->run.obs.n;
     limit_model (j);
     find_busy (j);
     judge_causes (j);
     judge_nodes (j);
+    if (j->paths)
+        judge_cables (j, plan, baseline, nbaselines);
     judge_open (j);
     if (j->ex.full)
         verdict_limit (v, VERDICT_UNKNOWN,
@@ -1300,23 +1398,75 @@ static void judgement_clear (struct judgement *j)
     free (j->most);
 }
 
+int judge_view_make (struct judge_view *view, struct pathset *ps,
+                     const struct samples *samples,
+                     const struct baseline *baseline, size_t n,
+                     struct error *err)
+{
+    const struct network *net = pathset_network (ps);
+    const struct samples *spread = samples->spread > 0 ? samples : NULL;
+    const struct pathset **set = xarray (n + 1, sizeof (*set));
+
+    *view = (struct judge_view){
+        .ps = ps, .baseline = xcalloc (n, sizeof (*view->baseline)), .n = n,
+    };
+    set[0] = ps;
+    for (size_t i = 0; i < n; i++) {
+        view->baseline[i] = baseline[i];
+        set[i + 1] = baseline[i].ps;
+        if (!spread && baseline[i].samples->spread > 0)
+            spread = baseline[i].samples;
+    }
+    if (spread && net->hops) {
+        struct traffic_class as = { (unsigned int)spread->level,
+                                    spread->rc > 0 };
+
+        view->paths = multipath_create (set, n + 1, &as, err);
+        view->ps = view->paths
+                       ? pathset_on (ps, &view->paths->network, err)
+                       : NULL;
+        for (size_t i = 0; i < n; i++)
+            view->baseline[i].ps
+                = view->ps ? pathset_on (baseline[i].ps, &view->paths->network,
+                                         err)
+                           : NULL;
+    }
+    free (set);
+    return view->ps ? 0 : -1;
+}
+
+void judge_view_clear (struct judge_view *view)
+{
+    for (size_t i = 0; view->paths && i < view->n; i++)
+        pathset_destroy ((struct pathset *)view->baseline[i].ps);
+    if (view->paths)
+        pathset_destroy (view->ps);
+    multipath_destroy (view->paths);
+    free (view->baseline);
+    *view = (struct judge_view){ 0 };
+}
+
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct samples *samples,
                        const struct baseline *baseline, size_t nbaselines,
                        const struct judge_options *opts, struct error *err)
 {
     struct judgement j = {
-        .ps = ps,
-        .net = pathset_network (ps),
         .samples = samples,
         .opts = opts ? opts : &judge_defaults,
         .verdict = verdict_create (),
     };
     double alarms = plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED : ALARMS;
     bool empty = plan_probes (plan) == 0;
+    struct judge_view view;
 
+    if (judge_view_make (&view, ps, samples, baseline, nbaselines, err) < 0)
+        goto error;
+    j.ps = view.ps;
+    j.net = pathset_network (view.ps);
+    j.paths = j.net->multi;
     if (check_plan (plan, samples, &j.absent, err) < 0
-        || (!empty && analyse (&j, baseline, nbaselines, alarms, err) < 0))
+        || (!empty && analyse (&j, view.baseline, view.n, alarms, err) < 0))
         goto error;
     j.verdict->nodes = samples->nanswered;
     j.verdict->rounds = plan_rounds (plan);
@@ -1324,12 +1474,14 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     limit_alone (&j);
     if (empty)
         NOTE (&j, "nothing to measure");
-    else if (judge_links (&j, err) < 0)
+    else if (judge_links (&j, plan, view.baseline, view.n, err) < 0)
         goto error;
     judgement_clear (&j);
+    judge_view_clear (&view);
     return j.verdict;
 error:
     judgement_clear (&j);
+    judge_view_clear (&view);
     verdict_destroy (j.verdict);
     return NULL;
 }
@@ -1422,6 +1574,17 @@ static void list_doubts (struct judgement *j, struct suspicions *list)
     }
 }
 
+/* List pairs whose flows may cross slow cables. */
+static void list_pairs (const struct judgement *j, struct suspicions *list)
+{
+    struct mixture *m
+        = j->paths ? mixture_create (j->paths, j->ps, j->samples, 0) : NULL;
+
+    if (m)
+        list->npairs = mixture_doubts (m, &list->pair);
+    mixture_destroy (m);
+}
+
 int judge_first (struct suspicions *s, struct pathset *ps,
                  const struct plan *plan, const struct samples *samples,
                  const struct baseline *baseline, size_t nbaselines,
@@ -1430,6 +1593,7 @@ int judge_first (struct suspicions *s, struct pathset *ps,
     struct judgement j = {
         .ps = ps,
         .net = pathset_network (ps),
+        .paths = pathset_network (ps)->multi,
         .samples = samples,
         .opts = opts ? opts : &judge_defaults,
     };
@@ -1440,6 +1604,7 @@ int judge_first (struct suspicions *s, struct pathset *ps,
         && analyse (&j, baseline, nbaselines, ALARMS_FIRST, err) == 0) {
         rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
         list_doubts (&j, s);
+        list_pairs (&j, s);
     }
     judgement_clear (&j);
     return rc;
@@ -1450,5 +1615,6 @@ void suspicions_clear (struct suspicions *s)
     for (size_t i = 0; i < s->n; i++)
         free (s->v[i].suspect);
     free (s->v);
+    free (s->pair);
     *s = (struct suspicions){ 0 };
 }

@@ -37,8 +37,13 @@
  *
  * A host whose loopback got slower by FailExcess, a wrong route (judge/route)
  * and a link that loses messages are WARNs. If a whole class differs by
- * FailExcess, the runs differ, and nothing FAILs. With adaptive routing, here
- * or in a baseline, only the links at host ends are known: any other cause is a
+ * FailExcess, the runs differ, and nothing FAILs.
+ *
+ * Where switches spread messages (adaptive or hashed routing), here or in a
+ * baseline, all this is done on the network of places, with what all messages
+ * of a pair cross: host ends, and cables without others beside them. A cable
+ * that only some flows cross is found by their share (judge/mixture). If the
+ * network does not say which paths there are, any cause but a host end is a
  * limit.
  *
  * Sources: generalised least squares, A. C. Aitken 1935; forward selection by
@@ -100,6 +105,22 @@ struct baseline {
     const struct pathset *ps;
 };
 
+/* The same endpoints, and baselines, on the network of places (core/paths/
+ * multipath) if some of the samples were spread; else as they are. 0, or -1
+ * with err; then judge_view_clear.
+ */
+struct judge_view {
+    struct pathset *ps;
+    struct baseline *baseline; /* [n] */
+    size_t n;
+    struct multipath *paths;   /* NULL: nothing was spread */
+};
+int judge_view_make (struct judge_view *view, struct pathset *ps,
+                     const struct samples *samples,
+                     const struct baseline *baseline, size_t n,
+                     struct error *err);
+void judge_view_clear (struct judge_view *view);
+
 /* Judge the samples of a plan. NULL with err if a path is broken or the rows
  * are too ill-conditioned. opts NULL: judge_defaults.
  */
@@ -123,9 +144,12 @@ struct suspicion {     /* a switch link is followed by its two directions */
 struct suspicions {
     struct suspicion *v;
     size_t n;
+    struct probe *pair; /* [npairs] some of whose flows may cross slow cables,
+                           those that tell most first */
+    size_t npairs;
 };
 
-/* Judge a plan that has not ended. 0, or -1 with err; then suspicions_clear. */
+/* Judge a plan that has not ended, in a judge_view. 0, or -1 with err; then suspicions_clear. */
 int judge_first (struct suspicions *s, struct pathset *ps,
                  const struct plan *plan, const struct samples *samples,
                  const struct baseline *baseline, size_t nbaselines,

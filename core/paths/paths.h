@@ -115,6 +115,7 @@ struct network {
      */
     size_t (*hops) (const void *net, const struct traffic_class *as,
                     uint32_t place, uint32_t to, uint32_t *arc, size_t most);
+    struct multipath *multi; /* whose places these are; NULL */
 };
 
 /* "it and LINK are both in cage N of switch S: one transceiver", of link `it`

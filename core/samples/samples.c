@@ -21,6 +21,7 @@ enum {
     ROUNDS_MAX = 1 << 20,
     SENT_MAX = 1 << 24,
     LEVEL_MAX = 15,
+    FLOW_SEVERAL = 4, /* messages of a flow */
     LOOPBACKS_MAX = 1 << 20,
 };
 
@@ -199,6 +200,17 @@ void sample_quantiles (double *rtt_ns, double *v, size_t n)
     stats_sort (v, n);
     for (int q = 0; q < RTT_COUNT; q++)
         rtt_ns[q] = stats_quantile (v, n, quantiles[q].p);
+}
+
+double sample_flow (const double *v, size_t n)
+{
+    double least = INFINITY, second = INFINITY;
+
+    for (size_t i = 0; i < n; i++) {
+        second = fmin (second, fmax (least, v[i]));
+        least = fmin (least, v[i]);
+    }
+    return n == 0 ? NAN : n < FLOW_SEVERAL ? least : second;
 }
 
 /*

@@ -34,9 +34,9 @@ struct sample {
     uint32_t initiator; /* a or b */
     uint32_t sent, lost;
     double rtt_ns[RTT_COUNT]; /* unused if lost == sent */
-    double *flow_ns;    /* [nflows] where messages are spread: the least RTT of
-                           each flow, which has queue pairs of its own at both
-                           ends; NAN: all lost */
+    double *flow_ns;    /* [nflows] where messages are spread: the time of each
+                           flow (sample_flow), which has queue pairs of its own
+                           at both ends; NAN: all lost */
     uint32_t nflows;    /* 0: not kept */
 };
 enum { SAMPLE_FLOWS_MAX = 64 };
@@ -122,6 +122,11 @@ int node_check (const struct node *node, const char *where,
  * Quantiles by linear interpolation between order statistics (R's type 7).
  */
 void sample_quantiles (double *rtt_ns, double *v, size_t n);
+
+/* The time of a flow from the n RTTs of its messages: the least; of four or more
+ * the second, as a single one may be a step of the clock. NAN if n is 0.
+ */
+double sample_flow (const double *v, size_t n);
 
 /* Write; read. Names are resolved as in plan_read: the reader collects the
  * names of all endpoints in the file. If *ps is not NULL on entry, names must

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/paths/multipath.h"
 #include "util/alloc.h"
 
 #define JITTER_LOG_SD 0.6
@@ -259,20 +260,71 @@ struct simulation {
     const struct simulate_options *opts;
     struct rng noise, traffic, loop;
     double *v;            /* [repeats] scratch */
+    double *flow_ns;      /* [SAMPLE_FLOWS_MAX] */
     struct samples *samples;
 };
 
+/* Choose the path of a flow, there and back. */
+static int choose_path (struct simulation *sim, const struct sample *s,
+                        unsigned int k, struct row *row, struct error *err)
+{
+    const struct traffic_class *as = sim->opts->spread;
+    const struct network *net = pathset_network (sim->ps);
+    uint32_t a = pathset_endpoint (sim->ps, s->a)->id;
+    uint32_t b = pathset_endpoint (sim->ps, s->b)->id;
+    uint64_t flow = sim->opts->seed ^ rng_mix ((uint64_t)a << 32 | b)
+                    ^ (sim->opts->one_flow ? 0
+                                           : 2 * k + (s->initiator == s->b));
+    int there = multipath_walk (net, as, a, b, rng_mix (flow), sim->arc, err);
+    int back = there < 0 ? -1
+                         : multipath_walk (net, as, b, a, rng_mix (~flow),
+                                           sim->arc + there, err);
+
+    if (back < 0)
+        return -1;
+    sim->narcs = there + back;
+    row->n = 0;
+    for (int i = 0; i < sim->narcs; i++) {
+        uint32_t arc = sim->arc[i];
+        size_t p = 0;
+
+        while (p < row->n && row->link[p] != arc_link (arc))
+            p++;
+        if (p == row->n) {
+            row->link[p] = arc_link (arc);
+            row->count[p] = row->forth[p] = 0;
+            row->n++;
+        }
+        row->count[p]++;
+        row->forth[p] += arc % 2 == 0;
+    }
+    return 0;
+}
+
 /* Fill the quantiles of one side's repeats. */
-static void measure (struct simulation *sim, struct sample *s,
-                     const struct row *row)
+static int measure (struct simulation *sim, struct sample *s, struct row *row,
+                    struct error *err)
 {
     const struct simulate_options *opts = sim->opts;
-    double rtt_ns = quiet_ns (row, sim->latency_ns, opts);
-    unsigned int n = 0;
+    bool again = opts->again > 0 && s->round >= opts->again;
+    unsigned int repeats = again ? opts->flows * opts->messages : opts->repeats;
+    unsigned int flows = again ? opts->flows : opts->repeats, n = 0;
+    unsigned int first = 0; /* of a flow */
 
-    for (unsigned int k = 0; k < opts->repeats; k++) {
-        double ns = wait_ns (row, k, opts, &sim->traffic);
+    if (opts->spread) {
+        s->flow_ns = sim->flow_ns;
+        s->nflows = flows < SAMPLE_FLOWS_MAX ? flows : SAMPLE_FLOWS_MAX;
+    }
+    for (unsigned int k = 0; k < repeats; k++) {
+        unsigned int flow = k / (repeats / flows);
+        double ns, rtt_ns;
 
+        if (flow < s->nflows && k % (repeats / flows) == 0)
+            first = n;
+        if (opts->spread && choose_path (sim, s, flow, row, err) < 0)
+            return -1;
+        rtt_ns = quiet_ns (row, sim->latency_ns, opts);
+        ns = wait_ns (row, k, opts, &sim->traffic);
         if (opts->noise_ns > 0)
             ns += opts->noise_ns * rng_normal (&sim->noise);
         if (opts->outlier_share > 0
@@ -284,10 +336,14 @@ static void measure (struct simulation *sim, struct sample *s,
                                     sim->arc, sim->narcs, &sim->traffic);
         if (ns > -INFINITY)
             sim->v[n++] = fmax (ns, 0);
+        if (flow < s->nflows)
+            sim->flow_ns[flow] = sample_flow (sim->v + first, n - first);
     }
-    s->lost = opts->repeats - n;
+    s->sent = repeats;
+    s->lost = repeats - n;
     if (n > 0)
         sample_quantiles (s->rtt_ns, sim->v, n);
+    return 0;
 }
 
 static int simulate_probe (struct simulation *sim, const struct probe *probe,
@@ -312,7 +368,8 @@ static int simulate_probe (struct simulation *sim, const struct probe *probe,
     sim->narcs = there + back;
     for (int side = 0; side < 2; side++) {
         sample.initiator = initiator[side];
-        measure (sim, &sample, &row);
+        if (measure (sim, &sample, &row, err) < 0)
+            return -1;
         samples_add (sim->samples, &sample);
     }
     return 0;
@@ -355,7 +412,9 @@ struct samples *simulate (const struct pathset *ps, const struct plan *plan,
         .ps = ps,
         .latency_ns = latency_ns,
         .opts = opts,
-        .v = xarray (opts->repeats, sizeof (*sim.v)),
+        .v = xarray (opts->repeats + opts->flows * opts->messages,
+                     sizeof (*sim.v)),
+        .flow_ns = xarray (SAMPLE_FLOWS_MAX, sizeof (*sim.flow_ns)),
         .samples = samples_create (),
     };
 
@@ -380,10 +439,17 @@ struct samples *simulate (const struct pathset *ps, const struct plan *plan,
                 goto error;
     }
     sim.samples->complete = true;
+    if (opts->spread) {
+        sim.samples->spread = 1;
+        sim.samples->level = opts->spread->level;
+        sim.samples->rc = opts->spread->rc;
+    }
     free (sim.v);
+    free (sim.flow_ns);
     return sim.samples;
 error:
     free (sim.v);
+    free (sim.flow_ns);
     samples_destroy (sim.samples);
     return NULL;
 }

@@ -10,6 +10,7 @@
 #ifndef CORE_SIMULATE_H
 #define CORE_SIMULATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/paths/paths.h"
@@ -87,6 +88,17 @@ struct simulate_options {
      * rounds, with the noise of hosts; NULL: no loopbacks
      */
     const double *loopback_ns;
+    /* messages of this kind are spread, and each repeat from each side is a
+     * flow of its own, or, with one_flow, all are the same; NULL: the network's
+     * single paths
+     */
+    const struct traffic_class *spread;
+    bool one_flow;
+    /* of rounds from `again` on, if that is not 0: flows from each side, and
+     * messages of each
+     */
+    size_t again;
+    unsigned int flows, messages;
 
     /* faults and traffic; NULL if there are none */
     const double *arc_ns; /* [2 * nlinks] extra time of one direction */

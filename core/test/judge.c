@@ -787,16 +787,16 @@ static void test_adaptive (void)
           VERDICT_FAIL, 1, NULL },
         { "adaptive: a slow switch link", LINK_SWITCH, slow_adaptive, false,
           VERDICT_UNKNOWN, 0,
-          "adaptive routing: 3 switches may have sent messages of service "
-          "level 4 " },
+          "3 switches spread messages of service level 4 over several paths "
+          "(adaptive or hashed routing); only host ends are judged" },
         { "adaptive before: a slow switch link", LINK_SWITCH, slow, true,
-          VERDICT_UNKNOWN, 0, "adaptive routing: messages of the baseline" },
+          VERDICT_UNKNOWN, 0, "the baseline's messages were spread" },
         { "adaptive: a slow host end", LINK_HOST, slow_adaptive, false,
           VERDICT_FAIL, 1, "only host ends are judged" },
         { "adaptive: a switch link that loses", LINK_SWITCH, lossy_adaptive,
           false, VERDICT_OK, 0, "some link between switches loses messages" },
         { "adaptive: all is well", LINK_SWITCH, well_adaptive, false,
-          VERDICT_OK, 0, "adaptive routing: 1 switch may have sent" },
+          VERDICT_OK, 0, "1 switch spreads messages" },
     };
     struct tablenet *net = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
     struct job job;

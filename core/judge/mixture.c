@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes. A flow of a pair keeps to one of many paths. A cable with an excess e
+ * in each direction makes it slower by e if it crosses the cable on the way
+ * there (chance f) or back (chance b), by 2 e if on both. So the time of a
+ * flow, t, has the density
+ *
+ *     (1 - f)(1 - b) g(t) + (f (1 - b) + b (1 - f)) g(t - e) + f b g(t - 2 e)
+ *
+ * t is counted from the FAST quantile of the pair's flows: even behind a switch
+ * with two ports some flows avoid the cable. g is normal. Its spread is that
+ * between the fast flows and the median of the typical pair. Of the flows that
+ * avoid a slow cable, the fast ones are a greater share, so g's mean is less.
+ * Besides, any flow is delayed with a chance of `tail` by an exponential time
+ * beyond `cut`: noise of any kind. Up to `cut`, sizes do not count.
+ *
+ * Cables with the same f and b for each measured pair form a group, which no
+ * number of flows tells apart. For each group, e is chosen from the sizes found.
+ * The likeliest group, by all flows, is found if two log likelihood ratios, with
+ * a slow cable to without, exceed EVIDENCE plus the log of the number of groups,
+ * as for the loss of messages (judge/loss): that of all flows, and that of the
+ * flows that may cross the group, whose tail may be a heavier one. A busy cable
+ * or host has such a tail: some flows that should be slow are not, and sizes do
+ * not agree. Each likelihood is that of its own best tail. Groups within MARGIN
+ * of the likeliest are suspects, too. Then its slow flows are set aside, and the
+ * search goes on.
+ */
+#include "config.h"
+#include "core/judge/mixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/linear/stats.h"
+#include "util/alloc.h"
+#include "util/map.h"
+#include "util/rng.h"
+#include "util/sort.h"
+
+#define EVIDENCE 8.0
+#define MARGIN 3.0
+#define FAST 0.1
+#define FAST_Z 1.2816 /* of a normal distribution: standard deviations from
+                         there to the median */
+#define CUT_SD 3.0
+#define SD_LEAST 5.0 /* ns; as the judge's accuracy */
+#define EXPECTED 8.0 /* slow flows of a cable that is judged */
+
+enum {
+    SIZES_MAX = 32, /* tried for a group */
+    DOUBTS_MAX = 32, /* groups that are measured again */
+    REFINE = 3,     /* steps of expectation-maximisation */
+    ENTRIES_MAX = 1 << 24,
+};
+
+struct mixture_flow {
+    uint32_t pair;
+    double t;
+    bool aside;
+};
+
+struct mixture_crossing {
+    uint32_t pair;
+    double once, twice; /* chances that a round trip crosses the cable */
+    double middle;      /* of the flows that do not, if the cable is slow */
+};
+
+struct mixture_group {
+    size_t first, n;             /* cables */
+    size_t crossing, ncrossings; /* pairs that may cross them */
+};
+
+/* Of flows that are not aside. */
+struct flow_tally {
+    double all, over; /* the cut */
+    double sum;       /* of these, ns beyond it */
+};
+
+struct mixture {
+    uint32_t (*pair)[2]; /* [npairs] endpoints of the set */
+    size_t npairs;
+    size_t *first;       /* [npairs + 1] flows of a pair */
+    struct mixture_flow *flow;
+    size_t nflows;
+    struct mixture_crossing *crossing;
+    uint32_t *cable;     /* [ncables] by group */
+    size_t ncables;
+    struct mixture_group *group;
+    size_t ngroups;
+    double middle, sd, cut;
+    struct flow_tally tally;  /* of all */
+};
+
+/*
+ * Flows
+ */
+
+static int compare_flows (const void *va, const void *vb)
+{
+    const struct mixture_flow *a = va, *b = vb;
+
+    return util_compare (a->pair, b->pair);
+}
+
+static void add_flows (struct mixture *m, struct map *number,
+                       const struct sample *s)
+{
+    uint64_t key = pair_key (s->a, s->b);
+    uint32_t pair = map_find (number, key);
+
+    if (pair == MAP_NONE) {
+        pair = (uint32_t)m->npairs;
+        map_put (number, key, pair);
+        m->pair = xgrow (m->pair, m->npairs, sizeof (*m->pair));
+        m->pair[m->npairs][0] = (uint32_t)(key >> 32);
+        m->pair[m->npairs++][1] = (uint32_t)key;
+    }
+    for (uint32_t f = 0; f < s->nflows; f++)
+        if (!isnan (s->flow_ns[f])) {
+            m->flow = xgrow (m->flow, m->nflows, sizeof (*m->flow));
+            m->flow[m->nflows++] = (struct mixture_flow){ pair, s->flow_ns[f], false };
+        }
+}
+
+/* Count times from the pairs' fast flows. Find the bulk of those pairs that have
+ * a choice of paths.
+ */
+static void find_bulk (struct mixture *m, const bool *chooses)
+{
+    double *v = xarray (m->nflows, sizeof (*v));
+    double *half = xarray (m->npairs, sizeof (*half));
+    size_t pairs = 0;
+
+    for (size_t p = 0; p < m->npairs; p++) {
+        size_t first = m->first[p], n = m->first[p + 1] - first;
+        double fast;
+
+        for (size_t i = 0; i < n; i++)
+            v[i] = m->flow[first + i].t;
+        stats_sort (v, n);
+        fast = n > 0 ? stats_quantile (v, n, FAST) : 0;
+        if (n > 0 && chooses[p])
+            half[pairs++] = stats_quantile (v, n, 0.5) - fast;
+        for (size_t i = 0; i < n; i++)
+            m->flow[first + i].t -= fast;
+    }
+    m->sd = SD_LEAST;
+    if (pairs > 0)
+        m->sd = fmax (SD_LEAST, stats_median (half, pairs) / FAST_Z);
+    m->middle = FAST_Z * m->sd;
+    m->cut = m->middle + CUT_SD * m->sd;
+    free (v);
+    free (half);
+}
+
+static void count_flow (const struct mixture *m, const struct mixture_flow *f,
+                        struct flow_tally *tally)
+{
+    tally->all += !f->aside;
+    if (f->aside || f->t <= m->cut)
+        return;
+    tally->over++;
+    tally->sum += f->t - m->cut;
+}
+
+static void count_all (struct mixture *m)
+{
+    m->tally = (struct flow_tally){ 0 };
+    for (size_t i = 0; i < m->nflows; i++)
+        count_flow (m, &m->flow[i], &m->tally);
+}
+
+/*
+ * Groups
+ */
+
+struct mixture_entry {
+    uint32_t cable;
+    struct mixture_crossing c;
+};
+
+struct cable_key {
+    uint64_t hash;
+    uint32_t cable;
+    size_t first, n; /* entries */
+};
+
+static int compare_entries (const void *va, const void *vb)
+{
+    const struct mixture_entry *a = va, *b = vb;
+
+    return a->cable != b->cable ? util_compare (a->cable, b->cable)
+                                : util_compare (a->c.pair, b->c.pair);
+}
+
+static int compare_keys (const void *va, const void *vb)
+{
+    const struct cable_key *a = va, *b = vb;
+
+    return a->hash != b->hash ? util_compare (a->hash, b->hash)
+                              : util_compare (a->cable, b->cable);
+}
+
+/* The same for chances that differ by rounding only. */
+static uint64_t hash_crossing (const struct mixture_crossing *c)
+{
+    return rng_mix (c->pair ^ rng_mix ((uint64_t)(c->once * 1e9 + 0.5))
+                    ^ rng_mix (~(uint64_t)(c->twice * 1e9 + 0.5)));
+}
+
+/* Add the cables that some messages of one way cross; share[] is set. */
+static size_t cross_way (struct multipath *paths, uint32_t from, uint32_t to,
+                         uint32_t pair, double *share, const double *other,
+                         struct mixture_entry *e)
+{
+    const struct multipath_share *way;
+    size_t n = multipath_shares (paths, from, to, &way), count = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (way[i].share > 1 - 1e-9) /* it is in the fast flows, too */
+            continue;
+        share[way[i].link] = way[i].share;
+        if (other[way[i].link] == 0)
+            e[count++] = (struct mixture_entry){ way[i].link, { .pair = pair } };
+    }
+    return count;
+}
+
+/* The chances of a pair's round trip, from those of its two ways, of which all
+ * are 0 before and after. Return the number of entries.
+ */
+static size_t cross_pair (struct multipath *paths, uint32_t a, uint32_t b,
+                          uint32_t pair, double *there, double *back,
+                          struct mixture_entry *e)
+{
+    size_t n = cross_way (paths, a, b, pair, there, back, e);
+
+    n += cross_way (paths, b, a, pair, back, there, e + n);
+    for (size_t i = 0; i < n; i++) {
+        double *f = &there[e[i].cable], *g = &back[e[i].cable];
+
+        e[i].c.once = *f * (1 - *g) + *g * (1 - *f);
+        e[i].c.twice = *f * *g;
+        *f = *g = 0;
+    }
+    return n;
+}
+
+static struct mixture_entry *list_entries (struct mixture *m, struct multipath *paths,
+                                   const struct pathset *ps, size_t *n)
+{
+    size_t nlinks = paths->under->nlinks, size = 0;
+    double *there = xcalloc (nlinks, sizeof (*there));
+    double *back = xcalloc (nlinks, sizeof (*back));
+    struct mixture_entry *e = NULL;
+
+    *n = 0;
+    for (uint32_t p = 0; p < m->npairs && *n < ENTRIES_MAX; p++) {
+        if (*n + nlinks > size) {
+            size = 2 * size + nlinks;
+            e = xrealloc (e, size, sizeof (*e));
+        }
+        *n += cross_pair (paths, pathset_endpoint (ps, m->pair[p][0])->id,
+                          pathset_endpoint (ps, m->pair[p][1])->id, p, there,
+                          back, e + *n);
+    }
+    free (there);
+    free (back);
+    if (*n > 0)
+        qsort (e, *n, sizeof (*e), compare_entries);
+    return e;
+}
+
+/* If a cable is slow, the FAST quantile of a pair's flows is a higher one of
+ * those that avoid it.
+ */
+static double middle_of (const struct mixture *m, const struct mixture_crossing *c)
+{
+    double fast = FAST / (1 - c->once - c->twice);
+
+    return fast < 0.5 ? m->sd * stats_normal_two_sided (2 * fast) : 0;
+}
+
+/* Put cables that all pairs cross alike into one group. */
+static void make_groups (struct mixture *m, const struct mixture_entry *e, size_t n)
+{
+    struct cable_key *key = NULL;
+    size_t ncrossings = 0;
+
+    for (size_t i = 0, end; i < n; i = end) {
+        uint64_t hash = 0;
+
+        for (end = i; end < n && e[end].cable == e[i].cable; end++)
+            hash += hash_crossing (&e[end].c);
+        key = xgrow (key, m->ncables, sizeof (*key));
+        key[m->ncables++]
+            = (struct cable_key){ hash, e[i].cable, i, end - i };
+    }
+    if (m->ncables > 0)
+        qsort (key, m->ncables, sizeof (*key), compare_keys);
+    m->cable = xarray (m->ncables, sizeof (*m->cable));
+    m->group = xarray (m->ncables, sizeof (*m->group));
+    m->crossing = xarray (n, sizeof (*m->crossing));
+    for (size_t k = 0; k < m->ncables; k++) {
+        m->cable[k] = key[k].cable;
+        if (k > 0 && key[k].hash == key[k - 1].hash) {
+            m->group[m->ngroups - 1].n++;
+            continue;
+        }
+        m->group[m->ngroups++]
+            = (struct mixture_group){ k, 1, ncrossings, key[k].n };
+        for (size_t i = 0; i < key[k].n; i++) {
+            struct mixture_crossing *c = &m->crossing[ncrossings++];
+
+            *c = e[key[k].first + i].c;
+            c->middle = middle_of (m, c);
+        }
+    }
+    free (key);
+}
+
+struct mixture *mixture_create (struct multipath *paths,
+                                const struct pathset *ps,
+                                const struct samples *samples,
+                                size_t first_round)
+{
+    struct mixture *m = xcalloc (1, sizeof (*m));
+    struct map number = { 0 };
+    struct mixture_entry *e;
+    bool *chooses;
+    size_t n;
+
+    for (size_t i = 0; i < samples->nsamples; i++)
+        if (samples->sample[i].nflows > 0
+            && samples->sample[i].round >= first_round)
+            add_flows (m, &number, &samples->sample[i]);
+    map_clear (&number);
+    if (m->nflows == 0) {
+        mixture_destroy (m);
+        return NULL;
+    }
+    qsort (m->flow, m->nflows, sizeof (*m->flow), compare_flows);
+    m->first = xcalloc (m->npairs + 1, sizeof (*m->first));
+    for (size_t i = 0; i < m->nflows; i++)
+        m->first[m->flow[i].pair + 1]++;
+    for (size_t p = 0; p < m->npairs; p++)
+        m->first[p + 1] += m->first[p];
+    e = list_entries (m, paths, ps, &n);
+    chooses = xcalloc (m->npairs, sizeof (*chooses));
+    for (size_t i = 0; i < n; i++)
+        chooses[e[i].c.pair] = true;
+    find_bulk (m, chooses);
+    count_all (m);
+    make_groups (m, e, n);
+    free (chooses);
+    free (e);
+    return m;
+}
+
+void mixture_destroy (struct mixture *m)
+{
+    if (!m)
+        return;
+    free (m->pair);
+    free (m->first);
+    free (m->flow);
+    free (m->crossing);
+    free (m->cable);
+    free (m->group);
+    free (m);
+}
+
+/*
+ * Likelihoods
+ */
+
+/* What lies beyond the cut without a slow cable. */
+struct mixture_tail {
+    double share, mean;
+};
+
+static struct mixture_tail tail_of (const struct mixture *m, const struct flow_tally *of)
+{
+    return (struct mixture_tail){
+        .share = (of->over + 0.5) / (of->all + 1),
+        .mean = (of->sum + m->sd) / (of->over + 1),
+    };
+}
+
+static double log_tail (const struct mixture_tail *t, const struct flow_tally *of)
+{
+    return (of->all - of->over) * log1p (-t->share)
+           + of->over * log (t->share / t->mean) - of->sum / t->mean;
+}
+
+static double normal (double t, double sd)
+{
+    return 0.375 / sd * pow (1 + t * t / (4 * sd * sd), -2.5);
+}
+
+/* A group with an excess. */
+struct mixture_fit {
+    double excess, less;  /* log likelihood ratio against none */
+    double slow, sum;     /* flows that cross it, by their chances; of these,
+                             ns */
+    double expected;      /* flows that cross it, if it is slow or not */
+    struct flow_tally tally;   /* of those that may cross it */
+};
+
+/* The chance that a normal time about `middle` is beyond the cut. */
+static double beyond (const struct mixture *m, double middle)
+{
+    return 0.5 * erfc ((m->cut - middle) / m->sd * M_SQRT1_2);
+}
+
+/* One step: the likelihood of `of` with an excess and a tail, which the chances
+ * of flows then estimate anew.
+ */
+static void evaluate (const struct mixture *m, const struct mixture_group *g,
+                      const struct flow_tally *of, struct mixture_tail *tail,
+                      struct mixture_fit *fit)
+{
+    double e = fit->excess, less = 0, sum = 0;
+    struct flow_tally rest = *of;
+
+    *fit = (struct mixture_fit){ .excess = e };
+    for (size_t k = g->crossing; k < g->crossing + g->ncrossings; k++) {
+        const struct mixture_crossing *c = &m->crossing[k];
+        double fast = log1p (-c->once * beyond (m, c->middle + e)
+                             - c->twice * beyond (m, c->middle + 2 * e));
+
+        for (size_t i = m->first[c->pair]; i < m->first[c->pair + 1]; i++) {
+            const struct mixture_flow *f = &m->flow[i];
+            double none, one, two, all;
+
+            if (f->aside)
+                continue;
+            count_flow (m, f, &fit->tally);
+            fit->expected += c->once + c->twice;
+            if (f->t <= m->cut) {
+                less += fast;
+                continue;
+            }
+            none = tail->share / tail->mean
+                   * exp (-(f->t - m->cut) / tail->mean);
+            one = (1 - tail->share) * c->once
+                  * normal (f->t - c->middle - e, m->sd);
+            two = (1 - tail->share) * c->twice
+                  * normal (f->t - c->middle - 2 * e, m->sd);
+            all = none + one + two;
+            less += log (all / none);
+            fit->slow += (one + two) / all;
+            sum += (one + two) / all * (f->t - m->cut);
+            fit->sum += (one * (f->t - c->middle)
+                         + two * (f->t - c->middle) / 2) / all;
+        }
+    }
+    fit->less = less + log_tail (tail, of);
+    rest.over -= fit->slow;
+    rest.all -= fit->slow;
+    rest.sum -= sum;
+    *tail = tail_of (m, &rest);
+}
+
+/* The likelihood ratio of a group with an excess, by the flows of a tally. */
+static void try_excess (const struct mixture *m, const struct mixture_group *g,
+                        const struct flow_tally *of, double excess, bool refine,
+                        struct mixture_fit *fit)
+{
+    struct mixture_tail none = tail_of (m, of), tail = none;
+
+    fit->excess = excess;
+    for (int i = 0; i < REFINE; i++) {
+        evaluate (m, g, of, &tail, fit);
+        /* the mean of a normal distribution that is cut off */
+        if (refine && fit->slow > 0.5)
+            fit->excess = fit->sum / fit->slow
+                          - m->sd * m->sd
+                                * normal (m->cut - m->middle - fit->excess,
+                                          m->sd)
+                                / beyond (m, m->middle + fit->excess);
+    }
+    fit->less -= log_tail (&none, of);
+}
+
+static int compare_double (const void *va, const void *vb)
+{
+    const double *a = va, *b = vb;
+
+    return util_compare (*a, *b);
+}
+
+/* The most likely excess of a group. */
+static struct mixture_fit fit_group (const struct mixture *m, const struct mixture_group *g)
+{
+    struct mixture_fit best = { .less = -INFINITY }, fit;
+    double *size = NULL;
+    size_t n = 0, step;
+
+    for (size_t k = g->crossing; k < g->crossing + g->ncrossings; k++) {
+        uint32_t pair = m->crossing[k].pair;
+
+        for (size_t i = m->first[pair]; i < m->first[pair + 1]; i++)
+            if (!m->flow[i].aside && m->flow[i].t > m->cut) {
+                size = xgrow (size, n, sizeof (*size));
+                size[n++] = m->flow[i].t - m->middle;
+            }
+    }
+    if (n > 0)
+        qsort (size, n, sizeof (*size), compare_double);
+    step = n / SIZES_MAX + 1;
+    for (size_t i = step / 2; i < n; i += step) {
+        try_excess (m, g, &m->tally, size[i], true, &fit);
+        if (fit.less > best.less)
+            best = fit;
+    }
+    free (size);
+    return best;
+}
+
+static void set_aside (struct mixture *m, const struct mixture_group *g,
+                       const struct mixture_fit *fit)
+{
+    for (size_t k = g->crossing; k < g->crossing + g->ncrossings; k++) {
+        uint32_t pair = m->crossing[k].pair;
+
+        for (size_t i = m->first[pair]; i < m->first[pair + 1]; i++) {
+            struct mixture_flow *f = &m->flow[i];
+
+            /* that it crosses the cable once or twice, in round numbers */
+            if (f->t > m->cut && f->t > 0.5 * fit->excess
+                && f->t < 2.5 * fit->excess)
+                f->aside = true;
+        }
+    }
+    count_all (m);
+}
+
+/* Whether the flows that may cross a group alone show it. */
+static bool is_alone (const struct mixture *m, const struct mixture_group *g,
+                      const struct mixture_fit *fit, double enough)
+{
+    struct mixture_fit alone;
+
+    try_excess (m, g, &fit->tally, fit->excess, false, &alone);
+    return alone.less > enough;
+}
+
+bool mixture_next (struct mixture *m, struct slow_cable *found)
+{
+    double enough = EVIDENCE + log ((double)m->ngroups);
+    size_t best = SIZE_MAX;
+    struct mixture_fit *fit;
+
+    if (m->tally.over == 0)
+        return false;
+    fit = xarray (m->ngroups, sizeof (*fit));
+    for (size_t g = 0; g < m->ngroups; g++) {
+        fit[g] = fit_group (m, &m->group[g]);
+        if (fit[g].less > (best < m->ngroups ? fit[best].less : enough)
+            && is_alone (m, &m->group[g], &fit[g], enough))
+            best = g;
+    }
+    if (best < m->ngroups) {
+        const struct mixture_fit *b = &fit[best];
+
+        *found = (struct slow_cable){
+            .cable = xarray (m->ncables, sizeof (*found->cable)),
+            .group = m->group[best].n,
+            .excess_ns = b->excess,
+            .stderr_ns = m->sd / sqrt (fmax (1, b->slow)),
+            .spread_ns = m->sd,
+            .slow = (size_t)(b->slow + 0.5),
+            .flows = (size_t)b->tally.all,
+            .expected = b->expected,
+        };
+        for (size_t g = 0; g < m->ngroups; g++) {
+            size_t of = g == 0 ? best : g <= best ? g - 1 : g;
+
+            if (fit[of].less <= b->less - MARGIN)
+                continue;
+            memcpy (found->cable + found->n, m->cable + m->group[of].first,
+                    m->group[of].n * sizeof (*m->cable));
+            found->n += m->group[of].n;
+        }
+        set_aside (m, &m->group[best], b);
+    }
+    free (fit);
+    return best < m->ngroups;
+}
+
+double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns)
+{
+    for (size_t g = 0; g < m->ngroups; g++)
+        for (size_t k = 0; k < m->group[g].n; k++)
+            if (m->cable[m->group[g].first + k] == cable) {
+                struct mixture_fit fit;
+
+                try_excess (m, &m->group[g], &m->tally, excess_ns, false,
+                            &fit);
+                return fit.less;
+            }
+    return 0;
+}
+
+struct mixture_doubt {
+    size_t group;
+    double less;
+};
+
+static int compare_doubts (const void *va, const void *vb)
+{
+    const struct mixture_doubt *a = va, *b = vb;
+
+    return util_compare (b->less, a->less);
+}
+
+static int compare_crossings (const void *va, const void *vb)
+{
+    const struct mixture_crossing *a = va, *b = vb;
+
+    return util_compare (b->once + b->twice, a->once + a->twice);
+}
+
+size_t mixture_doubts (struct mixture *m, struct probe **pair)
+{
+    struct mixture_doubt *doubt = xarray (m->ngroups, sizeof (*doubt));
+    bool *taken = xcalloc (m->npairs, sizeof (*taken)), more = true;
+    size_t n = 0, ndoubts = 0;
+
+    *pair = xarray (m->npairs, sizeof (**pair));
+    for (size_t g = 0; g < m->ngroups && m->tally.over > 0; g++) {
+        double less = fit_group (m, &m->group[g]).less;
+
+        if (less > 0)
+            doubt[ndoubts++] = (struct mixture_doubt){ g, less };
+    }
+    if (ndoubts > 0)
+        qsort (doubt, ndoubts, sizeof (*doubt), compare_doubts);
+    if (ndoubts > DOUBTS_MAX)
+        ndoubts = DOUBTS_MAX;
+    for (size_t i = 0; i < ndoubts; i++) {
+        struct mixture_group *g = &m->group[doubt[i].group];
+
+        qsort (m->crossing + g->crossing, g->ncrossings,
+               sizeof (*m->crossing), compare_crossings);
+    }
+    /* the best pair of each in turn */
+    for (size_t k = 0; more; k++) {
+        more = false;
+        for (size_t i = 0; i < ndoubts; i++) {
+            const struct mixture_group *g = &m->group[doubt[i].group];
+            uint32_t p;
+
+            if (k >= g->ncrossings)
+                continue;
+            more = true;
+            p = m->crossing[g->crossing + k].pair;
+            if (!taken[p])
+                (*pair)[n++] = (struct probe){ m->pair[p][0], m->pair[p][1] };
+            taken[p] = true;
+        }
+    }
+    free (doubt);
+    free (taken);
+    return n;
+}
+
+size_t mixture_cables (const struct mixture *m, size_t *judged)
+{
+    *judged = 0;
+    for (size_t g = 0; g < m->ngroups; g++) {
+        const struct mixture_group *of = &m->group[g];
+        double expected = 0;
+
+        for (size_t k = of->crossing; k < of->crossing + of->ncrossings; k++) {
+            const struct mixture_crossing *c = &m->crossing[k];
+
+            expected += (c->once + c->twice)
+                        * (double)(m->first[c->pair + 1] - m->first[c->pair]);
+        }
+        if (expected > EXPECTED)
+            *judged += of->n;
+    }
+    return m->ncables;
+}

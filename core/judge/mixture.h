@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Mixture: a slow cable that only some flows of a pair cross, where switches
+ * spread messages. Such a cable does not show in a pair's typical time, but in
+ * a share of its flows, all by the same excess. mixture.c has the mathematics.
+ */
+#ifndef CORE_MIXTURE_H
+#define CORE_MIXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/paths/multipath.h"
+#include "core/samples/samples.h"
+
+struct mixture;
+
+/* The flows of a run's rounds from this one on, between endpoints of ps, on any
+ * network with the numbers of `paths`; all is borrowed. NULL: no flow was kept.
+ */
+struct mixture *mixture_create (struct multipath *paths,
+                                const struct pathset *ps,
+                                const struct samples *samples,
+                                size_t first_round);
+void mixture_destroy (struct mixture *m);
+
+/* A slow cable. It is one of the first `group` cables, which no flow tells
+ * apart, or, nearly as likely, of the others.
+ */
+struct slow_cable {
+    uint32_t *cable;     /* [n] links of the network; the caller frees them */
+    size_t n, group;
+    double excess_ns;    /* of a message in one direction */
+    double stderr_ns;
+    double spread_ns;    /* standard deviation of a flow's time without it */
+    size_t slow, flows;  /* slow flows, of those that may cross the group */
+    double expected;     /* how many of these cross one of its cables */
+};
+
+/* Find the likeliest, and set its flows aside. False: there is no other one. */
+bool mixture_next (struct mixture *m, struct slow_cable *found);
+
+/* The log likelihood ratio of a cable with this excess against none: positive
+ * if the flows show it, negative if not, 0: they cannot tell.
+ */
+double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns);
+
+/* Pairs of the run whose flows may cross a cable that looks slow, those first
+ * that tell most; the caller frees them. Return their number.
+ */
+size_t mixture_doubts (struct mixture *m, struct probe **pair);
+
+/* How many cables are crossed by some flows but not by all of a pair, and of
+ * how many enough flows tell whether they are slow.
+ */
+size_t mixture_cables (const struct mixture *m, size_t *judged);
+
+#endif /* CORE_MIXTURE_H */

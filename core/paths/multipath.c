@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes. For each destination, the arcs that messages may take from place to
+ * place are followed from where its senders are attached. Places to which one
+ * place sends messages for the same destination are made one. That repeats
+ * until each place has a single next place for each destination, and no
+ * messages return to a place that they have left.
+ */
+#include "config.h"
+#include "core/paths/multipath.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/alloc.h"
+#include "util/map.h"
+#include "util/rng.h"
+
+enum { PORTS_MAX = 256 }; /* of a switch */
+
+/* Where messages for a destination go from a place. ARRIVED: to their end. */
+#define ARRIVED (NETWORK_NONE - 1)
+
+struct multipath_next {
+    uint32_t place, arc;
+};
+
+struct multipath_work {
+    struct link_info *link;
+    struct switch_info *sw;
+    uint32_t *one;     /* [nswitches] another of the same place, or itself */
+    struct map number; /* of an endpoint */
+    uint32_t *end;     /* [n] the network's numbers */
+    size_t n;
+    struct map by_places;  /* bundles, by their two places */
+    uint32_t *place;   /* [nswitches] number of a place, by its first switch */
+    size_t nplaces;
+    struct multipath_next *next; /* [n * nplaces] */
+
+    /* of one destination */
+    uint32_t sweep;
+    uint32_t *seen;    /* [nswitches] the last sweep that came here */
+    uint32_t *reached; /* [nreached] switches */
+    size_t nreached;
+    uint32_t *to;      /* [nswitches] the next place, by the first switch, and */
+    uint32_t *known;   /* the sweep that found it */
+    double *mass[2];   /* [nswitches] of messages that are here */
+    double *share;     /* [nlinks] */
+    struct multipath_share *list; /* [nlist] */
+    size_t nlist;
+};
+
+static uint32_t head (const struct network *net, uint32_t arc)
+{
+    return net->link[arc_link (arc)].end[arc % 2 ^ 1];
+}
+
+/* The arcs by which a message may leave a place; 0: there is no route. */
+static size_t leave (const struct network *net, const struct traffic_class *as,
+                     uint32_t place, uint32_t to, uint32_t *arc)
+{
+    size_t n = net->hops ? net->hops (net->net, as, place, to, arc, PORTS_MAX)
+                         : 0;
+
+    if (n > 0)
+        return n;
+    return net->hop (net->net, place, to, arc) != NETWORK_NONE
+           && *arc != NETWORK_NONE;
+}
+
+static int no_route (const struct network *net, uint32_t place,
+                     struct error *err)
+{
+    const struct switch_info *sw
+        = place < net->nswitches && net->sw[place].id ? &net->sw[place] : NULL;
+
+    return error_input (err, "switch %s (%s) does not forward all messages",
+                        sw ? sw->name : "?", sw ? sw->id : "?");
+}
+
+static uint32_t find (struct multipath_work *w, uint32_t place)
+{
+    while (w->one[place] != place) {
+        w->one[place] = w->one[w->one[place]];
+        place = w->one[place];
+    }
+    return place;
+}
+
+static bool join (struct multipath_work *w, uint32_t a, uint32_t b)
+{
+    a = find (w, a);
+    b = find (w, b);
+    if (a == b)
+        return false;
+    w->one[a < b ? b : a] = a < b ? a : b;
+    return true;
+}
+
+/* Whether messages go between two endpoints. */
+static bool are_pair (const struct network *net, uint32_t a, uint32_t b)
+{
+    return net->place (net->net, a) != net->place (net->net, b)
+           && (!net->subnet
+               || net->subnet (net->net, a) == net->subnet (net->net, b));
+}
+
+/* The place to which an arc leads. */
+static uint32_t next_place (struct multipath *m, uint32_t arc)
+{
+    uint32_t next = head (m->under, arc);
+
+    return next == NETWORK_NONE ? ARRIVED : find (m->work, next);
+}
+
+/* Called for each arc by which messages to endpoint number `end` may leave a
+ * switch. Return whether it changed a place.
+ */
+typedef bool leaving_f (struct multipath *m, uint32_t end, uint32_t at,
+                        uint32_t arc);
+
+/* Follow all messages to endpoint number `end`. Return whether a place was
+ * changed, or -1 with err.
+ */
+static int follow (struct multipath *m, uint32_t end, leaving_f *fn,
+                   struct error *err)
+{
+    struct multipath_work *w = m->work;
+    const struct network *net = m->under;
+    uint32_t to = w->end[end], arc[PORTS_MAX];
+    int changed = 0;
+
+    w->sweep++;
+    w->nreached = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        uint32_t at = net->attach (net->net, w->end[i], arc);
+
+        if (!are_pair (net, w->end[i], to) || at >= net->nswitches
+            || w->seen[at] == w->sweep)
+            continue;
+        w->seen[at] = w->sweep;
+        w->reached[w->nreached++] = at;
+    }
+    for (size_t i = 0; i < w->nreached; i++) {
+        uint32_t at = w->reached[i];
+        size_t n = leave (net, &m->as, at, to, arc);
+
+        if (n == 0)
+            return no_route (net, at, err);
+        for (size_t k = 0; k < n; k++) {
+            uint32_t next = head (net, arc[k]);
+
+            changed |= fn (m, end, at, arc[k]);
+            if (next == NETWORK_NONE || w->seen[next] == w->sweep)
+                continue;
+            w->seen[next] = w->sweep;
+            w->reached[w->nreached++] = next;
+        }
+    }
+    return changed;
+}
+
+/* Make one what a place sends messages to. */
+static bool merge (struct multipath *m, uint32_t end, uint32_t at, uint32_t arc)
+{
+    struct multipath_work *w = m->work;
+    uint32_t place = find (w, at), next = next_place (m, arc), was;
+
+    (void)end;
+    if (next == place)
+        return false;
+    was = w->known[place] == w->sweep ? w->to[place] : next;
+    if (was != ARRIVED)
+        was = find (w, was);
+    w->known[place] = w->sweep;
+    w->to[place] = next;
+    if (was == next)
+        return false;
+    /* some messages arrive from here while others go on */
+    if (next == ARRIVED || was == ARRIVED)
+        return join (w, place, next == ARRIVED ? was : next);
+    return join (w, was, next);
+}
+
+/* Make one the places between which messages go around. */
+static bool break_loops (struct multipath_work *w)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < w->nreached; i++) {
+        uint32_t way[PATH_MAX_HOPS], at = find (w, w->reached[i]);
+        int n = 0;
+
+        for (; at != ARRIVED && n < PATH_MAX_HOPS; at = w->to[at]) {
+            for (int k = 0; k < n; k++)
+                if (way[k] == at)
+                    changed |= join (w, at, way[n - 1]);
+            if (changed)
+                return true;
+            way[n++] = at;
+        }
+    }
+    return changed;
+}
+
+static int make_places (struct multipath *m, struct error *err)
+{
+    bool changed;
+
+    do {
+        changed = false;
+        for (uint32_t end = 0; end < m->work->n; end++) {
+            int rc = follow (m, end, merge, err);
+
+            if (rc < 0)
+                return -1;
+            changed |= rc > 0 || break_loops (m->work);
+        }
+    } while (changed);
+    return 0;
+}
+
+/*
+ * Bundles
+ */
+
+static uint64_t places_key (uint32_t a, uint32_t b)
+{
+    return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+}
+
+static void count_cable (struct multipath *m, uint32_t link, uint32_t bundle)
+{
+    if (m->bundle[link] == NETWORK_NONE)
+        m->cables[bundle]++;
+    m->bundle[link] = bundle;
+}
+
+/* Find the lowest cable of each bundle. */
+static bool find_lowest (struct multipath *m, uint32_t end, uint32_t at,
+                         uint32_t arc)
+{
+    struct multipath_work *w = m->work;
+    uint32_t place = find (w, at), next = next_place (m, arc);
+    uint32_t link = arc_link (arc), lowest;
+
+    (void)end;
+    if (w->place[place] == NETWORK_NONE)
+        w->place[place] = (uint32_t)w->nplaces++;
+    if (next == place || next == ARRIVED)
+        return false;
+    lowest = map_find (&w->by_places, places_key (place, next));
+    if (lowest == MAP_NONE || link < lowest)
+        map_put (&w->by_places, places_key (place, next), link);
+    return false;
+}
+
+/* Fill in the next places, and the bundles. */
+static bool fill_next (struct multipath *m, uint32_t end, uint32_t at,
+                       uint32_t arc)
+{
+    struct multipath_work *w = m->work;
+    uint32_t place = find (w, at), next = next_place (m, arc);
+    uint32_t link = arc_link (arc), bundle = link, out = arc;
+
+    if (next == place)
+        return false;
+    if (next != ARRIVED) {
+        bundle = map_find (&w->by_places, places_key (place, next));
+        out = 2 * bundle + (find (w, m->under->link[bundle].end[0]) != place);
+    }
+    else
+        next = m->under->place (m->under->net, w->end[end]);
+    count_cable (m, link, bundle);
+    w->next[end * w->nplaces + w->place[place]]
+        = (struct multipath_next){ next, out };
+    return false;
+}
+
+/*
+ * The network of places
+ */
+
+static int places_walk (const void *net, uint32_t from, uint32_t to,
+                        uint32_t *arc, struct error *err)
+{
+    const struct multipath *m = net;
+    const struct network *u = m->under;
+    uint32_t end = u->place (u->net, to);
+    uint32_t at = m->network.attach (net, from, arc);
+    int n = 1;
+
+    if (!are_pair (u, from, to))
+        return 0;
+    while (at != end) {
+        if (n == PATH_MAX_HOPS || at == NETWORK_NONE)
+            return error_input (err, "messages go around in a loop, or are "
+                                     "not forwarded");
+        at = m->network.hop (net, at, to, &arc[n++]);
+    }
+    return n;
+}
+
+static uint32_t places_place (const void *net, uint32_t endpoint)
+{
+    const struct multipath *m = net;
+
+    return m->under->place (m->under->net, endpoint);
+}
+
+static uint32_t places_subnet (const void *net, uint32_t endpoint)
+{
+    const struct multipath *m = net;
+
+    return m->under->subnet (m->under->net, endpoint);
+}
+
+static uint32_t places_attach (const void *net, uint32_t endpoint,
+                               uint32_t *arc)
+{
+    const struct multipath *m = net;
+    uint32_t at = m->under->attach (m->under->net, endpoint, arc);
+
+    return at < m->under->nswitches ? find (m->work, at) : at;
+}
+
+static uint32_t places_hop (const void *net, uint32_t place, uint32_t to,
+                            uint32_t *arc)
+{
+    const struct multipath *m = net;
+    struct multipath_work *w = m->work;
+    uint32_t end = map_find (&w->number, to), number;
+
+    if (end == MAP_NONE || place >= m->under->nswitches
+        || (number = w->place[find (w, place)]) == NETWORK_NONE)
+        return NETWORK_NONE;
+    *arc = w->next[end * w->nplaces + number].arc;
+    return w->next[end * w->nplaces + number].place;
+}
+
+/* Links lead from place to place. A place of several switches is no switch. */
+static void make_network (struct multipath *m)
+{
+    const struct network *u = m->under;
+    struct multipath_work *w = m->work;
+    bool *several = xcalloc (u->nswitches, sizeof (*several));
+
+    w->link = xarray (u->nlinks, sizeof (*w->link));
+    for (uint32_t p = 0; p < u->nswitches; p++)
+        if (find (w, p) != p)
+            several[find (w, p)] = true;
+    for (size_t l = 0; l < u->nlinks; l++) {
+        w->link[l] = u->link[l];
+        for (int e = 0; e < 2; e++) {
+            uint32_t *end = &w->link[l].end[e];
+
+            if (*end != NETWORK_NONE && several[find (w, *end)])
+                *end = NETWORK_NONE;
+        }
+    }
+    free (several);
+    m->network = *u;
+    m->network.net = m;
+    m->network.link = w->link;
+    m->network.subnet = u->subnet ? places_subnet : NULL;
+    m->network.walk = places_walk;
+    m->network.place = places_place;
+    m->network.attach = places_attach;
+    m->network.hop = places_hop;
+    m->network.hops = NULL;
+    m->network.multi = m;
+}
+
+static void number_ends (struct multipath_work *w,
+                         const struct pathset *const *ps, size_t n)
+{
+    for (size_t s = 0; s < n; s++)
+        for (size_t i = 0; i < pathset_size (ps[s]); i++) {
+            uint32_t id = pathset_endpoint (ps[s], i)->id;
+
+            if (map_find (&w->number, id) != MAP_NONE)
+                continue;
+            w->end = xgrow (w->end, w->n, sizeof (*w->end));
+            map_put (&w->number, id, (uint32_t)w->n);
+            w->end[w->n++] = id;
+        }
+}
+
+struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
+                                    const struct traffic_class *as,
+                                    struct error *err)
+{
+    const struct network *u = pathset_network (ps[0]);
+    struct multipath *m = xcalloc (1, sizeof (*m));
+    struct multipath_work *w = xcalloc (1, sizeof (*w));
+    uint32_t arc;
+    int rc;
+
+    *m = (struct multipath){ .under = u, .as = *as, .work = w };
+    number_ends (w, ps, n);
+    w->one = xarray (u->nswitches, sizeof (*w->one));
+    w->place = xarray (u->nswitches, sizeof (*w->place));
+    w->seen = xcalloc (u->nswitches, sizeof (*w->seen));
+    w->reached = xarray (u->nswitches, sizeof (*w->reached));
+    w->to = xarray (u->nswitches, sizeof (*w->to));
+    w->known = xcalloc (u->nswitches, sizeof (*w->known));
+    w->mass[0] = xcalloc (u->nswitches, sizeof (double));
+    w->mass[1] = xcalloc (u->nswitches, sizeof (double));
+    w->share = xcalloc (u->nlinks, sizeof (*w->share));
+    w->list = xarray (u->nlinks, sizeof (*w->list));
+    m->bundle = xarray (u->nlinks, sizeof (*m->bundle));
+    m->cables = xcalloc (u->nlinks, sizeof (*m->cables));
+    for (size_t l = 0; l < u->nlinks; l++)
+        m->bundle[l] = NETWORK_NONE;
+    for (uint32_t p = 0; p < u->nswitches; p++) {
+        w->one[p] = p;
+        w->place[p] = NETWORK_NONE;
+    }
+    rc = make_places (m, err);
+    for (uint32_t end = 0; end < w->n && rc == 0; end++)
+        rc = follow (m, end, find_lowest, err);
+    w->next = xarray (w->n * w->nplaces, sizeof (*w->next));
+    memset (w->next, 0xff, w->n * w->nplaces * sizeof (*w->next));
+    for (uint32_t end = 0; end < w->n && rc == 0; end++) {
+        rc = follow (m, end, fill_next, err);
+        if (u->attach (u->net, w->end[end], &arc) != NETWORK_NONE)
+            count_cable (m, arc_link (arc), arc_link (arc));
+    }
+    make_network (m);
+    if (rc == 0)
+        return m;
+    multipath_destroy (m);
+    return NULL;
+}
+
+void multipath_destroy (struct multipath *m)
+{
+    if (!m)
+        return;
+    map_clear (&m->work->number);
+    map_clear (&m->work->by_places);
+    free (m->work->link);
+    free (m->work->one);
+    free (m->work->end);
+    free (m->work->place);
+    free (m->work->next);
+    free (m->work->seen);
+    free (m->work->reached);
+    free (m->work->to);
+    free (m->work->known);
+    free (m->work->mass[0]);
+    free (m->work->mass[1]);
+    free (m->work->share);
+    free (m->work->list);
+    free (m->work);
+    free (m->bundle);
+    free (m->cables);
+    free (m);
+}
+
+/*
+ * Paths
+ */
+
+static void cross (struct multipath_work *w, uint32_t link, double mass)
+{
+    if (w->share[link] == 0)
+        w->list[w->nlist++].link = link;
+    w->share[link] += mass;
+}
+
+size_t multipath_shares (struct multipath *m, uint32_t from, uint32_t to,
+                         const struct multipath_share **share)
+{
+    struct multipath_work *w = m->work;
+    const struct network *u = m->under;
+    uint32_t arc[PORTS_MAX], at = u->attach (u->net, from, arc);
+    size_t n = 0;
+
+    *share = w->list;
+    w->nlist = 0;
+    if (!are_pair (u, from, to))
+        return 0;
+    cross (w, arc_link (*arc), 1);
+    if (at < u->nswitches) {
+        w->mass[0][at] = 1;
+        w->reached[n++] = at;
+    }
+    /* switches that messages reach after so many hops, and with what chance */
+    for (int hop = 0; n > 0; hop++) {
+        double *mass = w->mass[hop % 2], *then = w->mass[hop % 2 ^ 1];
+        size_t more = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            uint32_t place = w->reached[i];
+            size_t k = hop < PATH_MAX_HOPS
+                           ? leave (u, &m->as, place, to, arc)
+                           : 0;
+
+            for (size_t p = 0; p < k; p++) {
+                uint32_t next = head (u, arc[p]);
+
+                cross (w, arc_link (arc[p]), mass[place] / (double)k);
+                if (next == NETWORK_NONE)
+                    continue;
+                if (then[next] == 0)
+                    w->to[more++] = next;
+                then[next] += mass[place] / (double)k;
+            }
+            mass[place] = 0;
+        }
+        n = more;
+        memcpy (w->reached, w->to, n * sizeof (*w->to));
+    }
+    for (size_t i = 0; i < w->nlist; i++) {
+        w->list[i].share = w->share[w->list[i].link];
+        w->share[w->list[i].link] = 0;
+    }
+    return w->nlist;
+}
+
+int multipath_walk (const struct network *net, const struct traffic_class *as,
+                    uint32_t from, uint32_t to, uint64_t key, uint32_t *arc,
+                    struct error *err)
+{
+    uint32_t at = net->attach (net->net, from, arc), out[PORTS_MAX];
+    int hops = 1;
+
+    if (!are_pair (net, from, to))
+        return 0;
+    while (at != NETWORK_NONE && at < net->nswitches) {
+        size_t n = leave (net, as, at, to, out);
+
+        if (n == 0)
+            return no_route (net, at, err);
+        if (hops == PATH_MAX_HOPS)
+            return error_input (err, "messages go around in a loop");
+        arc[hops] = out[rng_mix (key ^ rng_mix (at)) % n];
+        at = head (net, arc[hops++]);
+    }
+    return hops;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "core/paths/multipath.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/judge/mixture.h"
+#include "core/plan/plan.h"
+#include "core/samples/simulate.h"
+#include "tests/tap.h"
+#include "util/error.h"
+
+/* Four leaves (places 0 to 3) of two hosts each; leaf l has a cable to each of
+ * the spines 4 to 6. Hosts are endpoints 0 to 7 with links 0 to 7; link 8 + 3 l
+ * + s leads from leaf l to spine s. Leaves spread as `spreads` says.
+ */
+enum { LEAVES = 4, SPINES = 3, HOSTS = 8, LINKS = HOSTS + LEAVES * SPINES };
+
+static struct link_info link_of[LINKS];
+static struct switch_info sw[LEAVES + SPINES];
+static bool spreads[LEAVES];
+static bool is_broken; /* spine 4 has no route to host 7 */
+
+static uint32_t get_place (const void *net, uint32_t end)
+{
+    (void)net;
+    return LEAVES + SPINES + end;
+}
+
+static uint32_t attach (const void *net, uint32_t end, uint32_t *arc)
+{
+    (void)net;
+    *arc = 2 * end;
+    return end / 2;
+}
+
+static uint32_t hop (const void *net, uint32_t place, uint32_t to,
+                     uint32_t *arc)
+{
+    (void)net;
+    if (place == LEAVES && to == 7 && is_broken)
+        return NETWORK_NONE;
+    if (place == to / 2) {
+        *arc = 2 * to + 1;
+        return get_place (net, to);
+    }
+    if (place < LEAVES) {
+        *arc = 2 * (HOSTS + SPINES * place + to % SPINES);
+        return LEAVES + to % SPINES;
+    }
+    *arc = 2 * (HOSTS + SPINES * (to / 2) + place - LEAVES) + 1;
+    return to / 2;
+}
+
+static size_t hops (const void *net, const struct traffic_class *as,
+                    uint32_t place, uint32_t to, uint32_t *arc, size_t most)
+{
+    (void)net;
+    if (place >= LEAVES || !spreads[place] || place == to / 2
+        || as->level != 3 || most < SPINES)
+        return 0;
+    for (uint32_t s = 0; s < SPINES; s++)
+        arc[s] = 2 * (HOSTS + SPINES * place + s);
+    return SPINES;
+}
+
+static int walk (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
+                 struct error *err)
+{
+    uint32_t at = attach (net, from, arc);
+    int n = 1;
+
+    (void)err;
+    while (from != to && at < LEAVES + SPINES)
+        at = hop (net, at, to, &arc[n++]);
+    return from == to ? 0 : n;
+}
+
+static const struct network net = {
+    .hash = "", .nlinks = LINKS, .link = link_of, .nswitches = LEAVES + SPINES,
+    .sw = sw, .nplaces = LEAVES + SPINES + HOSTS, .walk = walk,
+    .place = get_place, .attach = attach, .hop = hop, .hops = hops,
+};
+
+static struct pathset *all_hosts (const struct network *of)
+{
+    static const char *const name[HOSTS]
+        = { "a", "b", "c", "d", "e", "f", "g", "h" };
+    struct endpoint end[HOSTS];
+
+    for (uint32_t i = 0; i < HOSTS; i++)
+        end[i] = (struct endpoint){ i, name[i], name[i] };
+    return pathset_create (of, end, HOSTS, NULL);
+}
+
+static void make_links (void)
+{
+    for (uint32_t l = 0; l < LINKS; l++) {
+        link_of[l] = (struct link_info){ .id = "x", .class_name = "x" };
+        if (l < HOSTS) {
+            link_of[l].kind = LINK_HOST;
+            link_of[l].host = "x";
+            link_of[l].end[0] = NETWORK_NONE;
+            link_of[l].end[1] = l / 2;
+            continue;
+        }
+        link_of[l].kind = LINK_SWITCH;
+        link_of[l].end[0] = (l - HOSTS) / SPINES;
+        link_of[l].end[1] = LEAVES + (l - HOSTS) % SPINES;
+    }
+    for (int i = 0; i < LEAVES + SPINES; i++)
+        sw[i] = (struct switch_info){ "0", "sw" };
+}
+
+static void is (const char *got, const char *wanted, const char *what)
+{
+    ok (!strcmp (got, wanted), "%s: %s", what, got);
+}
+
+/* What a message from a to h may cross, as text: "link:share in per cent". */
+static const char *shares (struct multipath *m, uint32_t from, uint32_t to)
+{
+    static char text[200];
+    const struct multipath_share *s;
+    size_t n = multipath_shares (m, from, to, &s), len = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        len += (size_t)snprintf (text + len, sizeof (text) - len, "%s%u:%.0f",
+                                 i ? " " : "", s[i].link, 100 * s[i].share);
+    return text;
+}
+
+static void test_places (void)
+{
+    const struct traffic_class as = { 3, false };
+    struct pathset *ps = all_hosts (&net), *on;
+    struct multipath *m
+        = multipath_create ((const struct pathset *const *)&ps, 1, &as, NULL);
+    struct row row;
+    size_t n;
+
+    ok (m && m->cables[8] == 3 && m->cables[9] == 0 && m->bundle[10] == 8
+            && m->cables[0] == 1 && m->bundle[19] == 17,
+        "the cables of a leaf to its spines are one bundle");
+    on = pathset_on (ps, &m->network, NULL);
+    ok (pathset_row (on, 0, 7, &row, NULL) == 0 && row.n == 4
+            && row.link[0] == 0 && row.link[1] == 7 && row.link[2] == 8
+            && row.link[3] == 17 && row.count[2] == 2,
+        "a round trip crosses two host ends and two bundles");
+    ok (pathset_row (on, 0, 1, &row, NULL) == 0 && row.n == 2,
+        "within a leaf, two host ends alone");
+    pathset_links (on, &n, NULL);
+    ok (n == HOSTS + LEAVES, "there are %zu links", n);
+    ok (m->network.link[8].end[0] == 0
+            && m->network.link[8].end[1] == NETWORK_NONE
+            && m->network.multi == m && !m->network.hops,
+        "three spines are no switch");
+    is (shares (m, 0, 7), "0:100 8:33 9:33 10:33 17:33 18:33 19:33 7:100",
+        "each cable has a third");
+    is (shares (m, 0, 1), "0:100 1:100", "within a leaf there is no choice");
+    is (shares (m, 0, 0), "", "nothing to itself");
+    pathset_destroy (on);
+    multipath_destroy (m);
+    pathset_destroy (ps);
+}
+
+/* Leaf 0 alone keeps to its table, so its uplinks are crossed one by one. */
+static void test_some (void)
+{
+    const struct traffic_class as = { 3, false }, other = { 2, false };
+    struct pathset *ps = all_hosts (&net);
+    struct multipath *m;
+
+    spreads[0] = false;
+    m = multipath_create ((const struct pathset *const *)&ps, 1, &as, NULL);
+    is (shares (m, 0, 7), "0:100 9:100 18:100 7:100",
+        "a leaf that does not spread: one path from it");
+    is (shares (m, 7, 0), "7:100 17:33 18:33 19:33 8:33 9:33 10:33 0:100",
+        "and several to it");
+    ok (m->cables[8] == 3, "which makes a bundle of its cables");
+    multipath_destroy (m);
+    m = multipath_create ((const struct pathset *const *)&ps, 1, &other, NULL);
+    ok (m->cables[8] == 1 && m->cables[9] == 1 && m->bundle[18] == 18,
+        "another service level: no bundles");
+    is (shares (m, 7, 0), "7:100 17:100 8:100 0:100", "and single paths");
+    multipath_destroy (m);
+    spreads[0] = true;
+    is_broken = true;
+    {
+        struct error err;
+
+        m = multipath_create ((const struct pathset *const *)&ps, 1, &as,
+                              &err);
+        ok (!m && strstr (err.text, "does not forward"),
+            "a switch without a route: %s", err.text);
+    }
+    is_broken = false;
+    pathset_destroy (ps);
+}
+
+static void test_walk (void)
+{
+    const struct traffic_class as = { 3, false };
+    size_t taken[SPINES] = { 0 };
+    uint32_t arc[PATH_MAX_HOPS];
+    bool same = true, whole = true;
+
+    for (uint64_t key = 0; key < 3000; key++) {
+        uint32_t again[PATH_MAX_HOPS];
+        int n = multipath_walk (&net, &as, 0, 7, key, arc, NULL);
+
+        multipath_walk (&net, &as, 0, 7, key, again, NULL);
+        whole &= n == 4 && arc[0] == 0 && arc[3] == 15;
+        same &= n == 4 && !memcmp (arc, again, sizeof (*arc) * 4);
+        taken[arc[1] / 2 - HOSTS]++;
+    }
+    ok (whole && same, "a key gives one path, and a whole one");
+    /* five standard deviations of a binomial distribution: 129 */
+    ok (taken[0] > 871 && taken[0] < 1129 && taken[1] > 871 && taken[1] < 1129,
+        "keys take the cables alike: %zu, %zu, %zu", taken[0], taken[1],
+        taken[2]);
+}
+
+/*
+ * Shares of slow flows
+ */
+
+static double latency[LINKS], one_way[2 * LINKS];
+
+/* Flows of all pairs of hosts at different leaves. */
+static struct samples *measure (const struct pathset *ps, double outliers,
+                                uint64_t seed)
+{
+    static const struct traffic_class as = { 3, false };
+    const struct simulate_options sim = {
+        .noise_ns = 20, .repeats = 16, .seed = seed, .spread = &as,
+        .outlier_share = outliers, .outlier_ns = 1500, .arc_ns = one_way,
+    };
+    struct plan *plan = plan_create ("by hand");
+    struct samples *s;
+    size_t round = 0;
+
+    for (uint32_t a = 0; a < HOSTS; a++)
+        for (uint32_t b = a + 1; b < HOSTS; b++)
+            if (a / 2 != b / 2)
+                plan_add (plan, round++, a, b);
+    s = simulate (ps, plan, latency, &sim, NULL);
+    plan_destroy (plan);
+    return s;
+}
+
+static void test_slow (void)
+{
+    const struct traffic_class as = { 3, false };
+    struct pathset *ps = all_hosts (&net);
+    struct multipath *m
+        = multipath_create ((const struct pathset *const *)&ps, 1, &as, NULL);
+    struct samples *before, *now;
+    struct slow_cable c = { 0 };
+    struct mixture *mix, *old;
+    struct probe *pair;
+    size_t judged, n;
+    bool found;
+
+    for (int l = 0; l < LINKS; l++)
+        latency[l] = 300 + 10 * (l % 4);
+    before = measure (ps, 0, 1);
+    latency[9] += 1000;
+    now = measure (ps, 0, 2);
+    mix = mixture_create (m, ps, now, 0);
+    n = mixture_doubts (mix, &pair);
+    ok (n > 0 && pair[0].a / 2 == 0, "pairs of its leaf are in doubt first");
+    free (pair);
+    found = mixture_next (mix, &c);
+    ok (found && c.group == 3 && c.n == 3 && c.cable[0] == 8
+            && c.cable[2] == 10 && fabs (c.excess_ns - 1000) < 5 * c.stderr_ns,
+        "a slow cable is one of its leaf's three: %+.0f ns (+-%.0f)",
+        c.excess_ns, c.stderr_ns);
+    ok (c.flows == 12 * 32 && fabs ((double)c.slow - c.expected) < 50,
+        "%zu of %zu flows are slow, %.0f are expected", c.slow, c.flows,
+        c.expected);
+    ok (mixture_cables (mix, &judged) == 12 && judged == 12,
+        "all cables are judged");
+    old = mixture_create (m, ps, before, 0);
+    ok (mixture_evidence (old, c.cable[0], c.excess_ns) < -50,
+        "it was not slow before");
+    ok (mixture_evidence (mix, 17, 1000) < -50, "another leaf's is not");
+    free (c.cable);
+    ok (!mixture_next (mix, &c), "there is no other one");
+    ok (!mixture_next (old, &c), "nor one before");
+    ok (!mixture_create (m, ps, now, 1000), "no rounds, no flows");
+    mixture_destroy (old);
+    mixture_destroy (mix);
+    samples_destroy (before);
+    samples_destroy (now);
+    latency[9] -= 1000;
+    multipath_destroy (m);
+    pathset_destroy (ps);
+}
+
+/* Delays of any flow, or a busy cable, are not a slow one. */
+static void test_noise (void)
+{
+    const struct traffic_class as = { 3, false };
+    struct pathset *ps = all_hosts (&net);
+    struct multipath *m
+        = multipath_create ((const struct pathset *const *)&ps, 1, &as, NULL);
+    size_t found = 0, of = 40;
+
+    for (uint64_t seed = 0; seed < of; seed++) {
+        struct samples *s = measure (ps, 0.2, 100 + seed);
+        struct mixture *mix = mixture_create (m, ps, s, 0);
+        struct slow_cable c;
+
+        if (mixture_next (mix, &c)) {
+            found++;
+            free (c.cable);
+        }
+        mixture_destroy (mix);
+        samples_destroy (s);
+    }
+    ok (found == 0, "a fifth of all flows is delayed: found in %zu of %zu runs",
+        found, of);
+    multipath_destroy (m);
+    pathset_destroy (ps);
+}
+
+int main (void)
+{
+    make_links ();
+    for (int l = 0; l < LEAVES; l++)
+        spreads[l] = true;
+    test_places ();
+    test_some ();
+    test_walk ();
+    test_slow ();
+    test_noise ();
+    return done_testing ();
+}
