@@ -136,6 +136,7 @@ char *network_cage (const struct network *net, uint32_t it, uint32_t link)
 
     for (int i = 0; i < 4 && it != link; i++)
         if (a->cage[i / 2] != 0 && a->cage[i / 2] == b->cage[i % 2]
+            && a->end[i / 2] != NETWORK_NONE
             && a->end[i / 2] == b->end[i % 2])
             return xasprintf ("it and %s are both in cage %u of switch %s "
                               "(%s): one transceiver",

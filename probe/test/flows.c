@@ -22,8 +22,8 @@ static const struct run {
     { .what = "a message a flow", .repeats = 5, .flows = 5 },
     { .what = "two a flow", .repeats = 16, .flows = 8 },
     { .what = "not as many in each", .repeats = 7, .flows = 3 },
-    { .what = "as many as can be", .repeats = 64, .flows = 64 },
-    { .what = "more than that", .repeats = 65, .flows = 65, .bad = true },
+    { .what = "as many as can be", .repeats = 64, .flows = 32 },
+    { .what = "more than that", .repeats = 65, .flows = 33, .bad = true },
     { .what = "more than repeats", .repeats = 4, .flows = 5, .bad = true },
     { .what = "some are lost", .repeats = 6, .flows = 6, .loss = true },
 };
