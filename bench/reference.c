@@ -10,6 +10,7 @@
 #include "bench/need.h"
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
+#include "core/paths/multipath.h"
 #include "util/alloc.h"
 
 enum { CAUSES = 16 };
@@ -17,7 +18,7 @@ enum { CAUSES = 16 };
 #define ENOUGH_SD 6.0
 #define SD_MIN 10.0
 
-const char *const reference_names[REFERENCES] = { "naive", "sparse" };
+const char *const reference_names[REFERENCES] = { "naive", "sparse", "voting" };
 
 /* A pair of endpoints, in the run and in the baseline, over all rounds. */
 struct pair {
@@ -245,6 +246,94 @@ static void sparse (struct reference *r, const struct pairs *p, double ns)
     free (squares);
 }
 
+/* The fast flows of a sample's pair: a tenth is faster. */
+static double fast_flows (const struct samples *s, const struct sample *of)
+{
+    double v[16 * SAMPLE_FLOWS_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nsamples; i++) {
+        const struct sample *x = &s->sample[i];
+
+        for (uint32_t f = 0; pair_key (x->a, x->b) == pair_key (of->a, of->b)
+                             && f < x->nflows && n < sizeof (v) / sizeof (*v);
+             f++)
+            if (!isnan (x->flow_ns[f]))
+                v[n++] = x->flow_ns[f];
+    }
+    stats_sort (v, n);
+    return n > 0 ? stats_quantile (v, n, 0.1) : 0;
+}
+
+/* Add to votes[link] the shares of a sample's slow flows that are left. */
+static void vote (struct multipath *m, const struct pathset *ps,
+                  const struct sample *x, size_t slow, double *votes)
+{
+    const uint32_t end[2] = { pathset_endpoint (ps, x->a)->id,
+                              pathset_endpoint (ps, x->b)->id };
+
+    for (int way = 0; way < 2; way++) {
+        const struct multipath_share *s;
+        size_t n = multipath_shares (m, end[way], end[!way], &s);
+        double sum = 0;
+
+        for (size_t i = 0; i < n; i++)
+            sum += s[i].share;
+        for (size_t i = 0; i < n; i++)
+            votes[s[i].link] += (double)slow * s[i].share / sum;
+    }
+}
+
+static void find_by_votes (struct reference *r, const struct pathset *ps,
+                           const struct samples *run, double ns)
+{
+    static const struct traffic_class as;
+    struct multipath *m = multipath_create (&ps, 1, &as, NULL);
+    size_t nlinks = pathset_network (ps)->nlinks;
+    double *votes = xarray (nlinks, sizeof (*votes)), all = 0;
+    size_t *slow = xcalloc (run->nsamples, sizeof (*slow));
+
+    for (size_t i = 0; i < run->nsamples; i++) {
+        const struct sample *x = &run->sample[i];
+        double fast = fast_flows (run, x);
+
+        for (uint32_t f = 0; f < x->nflows; f++)
+            slow[i] += x->flow_ns[f] > fast + ns;
+        all += 2 * (double)slow[i];
+    }
+    while (m && r->n < REFERENCE_FOUND) {
+        double most = 0;
+
+        memset (votes, 0, nlinks * sizeof (*votes));
+        for (size_t i = 0; i < run->nsamples; i++)
+            if (slow[i] > 0)
+                vote (m, ps, &run->sample[i], slow[i], votes);
+        for (size_t l = 0; l < nlinks; l++)
+            most = fmax (most, votes[l]);
+        if (most < 0.01 * all || most == 0)
+            break;
+        r->found[r->n].nlinks = 0;
+        for (size_t l = 0; l < nlinks; l++)
+            if (votes[l] > most * (1 - 1e-9) && r->found[r->n].nlinks < 64)
+                r->found[r->n].link[r->found[r->n].nlinks++] = (uint32_t)l;
+        for (size_t i = 0; i < run->nsamples; i++) {
+            const struct multipath_share *s;
+            size_t n = multipath_shares (
+                m, pathset_endpoint (ps, run->sample[i].a)->id,
+                pathset_endpoint (ps, run->sample[i].b)->id, &s);
+
+            for (size_t k = 0; k < n; k++)
+                for (size_t j = 0; j < r->found[r->n].nlinks; j++)
+                    if (s[k].link == r->found[r->n].link[j])
+                        slow[i] = 0;
+        }
+        r->n++;
+    }
+    free (votes);
+    free (slow);
+    multipath_destroy (m);
+}
+
 void reference_find (struct reference r[REFERENCES], struct pathset *ps,
                      const struct samples *run, const struct samples *base,
                      double ns)
@@ -268,6 +357,8 @@ void reference_find (struct reference r[REFERENCES], struct pathset *ps,
         naive (&r[0], &p, ns);
         sparse (&r[1], &p, ns);
     }
+    if (run->spread > 0)
+        find_by_votes (&r[2], ps, run, ns);
     free (p.v);
     free (p.at);
 }
