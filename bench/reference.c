@@ -278,9 +278,10 @@ static void vote (struct multipath *m, const struct pathset *ps,
         double sum = 0;
 
         for (size_t i = 0; i < n; i++)
-            sum += s[i].share;
+            sum += s[i].share < 1 ? s[i].share : 0;
         for (size_t i = 0; i < n; i++)
-            votes[s[i].link] += (double)slow * s[i].share / sum;
+            if (s[i].share < 1)
+                votes[s[i].link] += (double)slow * s[i].share / sum;
     }
 }
 
