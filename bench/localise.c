@@ -2,7 +2,8 @@
 /* localise - how well do two stages localise what is slow?
  *
  *   localise [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING] [-e SE]
- *            [-l] [CASE|NOISE/FAULT|NETWORK...]
+ *            [-f one|spread] [-a FLOWSxMESSAGES] [-l]
+ *            [CASE|NOISE/FAULT|NETWORK...]
  *
  * Each trial draws the lengths of all cables (0 to 150 ns), the hosts of a job
  * (HOSTS/FABRIC; a fabric's size alone: all of them) and a fault. It takes
@@ -17,9 +18,13 @@
  * with adapters and sockets of several kinds, and with loopbacks unless -l is
  * given. FAULT is healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a
  * cable between switches, and a wrong route that crosses it), or a change that
- * is not a fault (bench/truth.h). Two lines below such a case are two other
- * methods on the same samples: naive, the median excess of a host's rows;
- * sparse, a greedy regression with non-negative excesses (bench/reference.h).
+ * is not a fault (bench/truth.h). Lines below such a case are other methods on
+ * the same samples: naive, the median excess of a host's rows; sparse, a greedy
+ * regression with non-negative excesses; voting (bench/reference.h).
+ *
+ * -f spread: switches hash, each repeat is a flow, and the confirm stage has
+ * FLOWS of MESSAGES (-a FLOWSxMESSAGES: 32x8; 32x1 is as where they adapt).
+ * -f one: one flow a pair, and the tables are believed.
  *
  * A wrong route sends the messages for one host through another port of a
  * switch. It changes an RTT of the first stage by at least SE standard errors
@@ -449,7 +454,7 @@ static void count (const struct trial *t, const struct plan *plan,
     sums->trials++;
 }
 
-/* The same for the two other methods. */
+/* The same for the other methods. */
 static void count_methods (const struct trial *t, const struct samples *run,
                            const struct samples *base, struct sums *sums)
 {

@@ -9,10 +9,10 @@
  * deviations of the noise, from the MAD of the residuals). All excesses are
  * then fitted again by least squares, and negative ones are dropped. voting:
  * in the manner of 007 (Arzani et al., NSDI 2018). Each flow that is slower by
- * `ns` than its pair's fast ones votes for the cables that it may cross, by
- * their shares, as no trace tells which it does cross. The cables with most
- * votes are found, their voters leave, and so on while they have a hundredth of
- * all votes. Only where flows were kept.
+ * `ns` than its pair's fast ones votes for the cables that it may cross but
+ * others avoid, by their shares, as no trace tells which it does cross. The
+ * cables with most votes are found, their voters leave, and so on while they
+ * have a hundredth of all votes. Only where flows were kept.
  */
 #ifndef BENCH_REFERENCE_H
 #define BENCH_REFERENCE_H
