@@ -46,6 +46,7 @@
 #include "core/linear/factor.h"
 #include "core/linear/lsq.h"
 #include "core/linear/sparse.h"
+#include "core/paths/multipath.h"
 #include "core/plan/rref.h"
 #include "util/alloc.h"
 #include "util/rng.h"
@@ -604,13 +605,27 @@ done:
 struct solution *solve (struct pathset *ps, const struct samples *samples,
                         const struct solve_options *opts, struct error *err)
 {
+    struct pathset *on = NULL;
+    struct multipath *paths = NULL;
     struct solution *sol = NULL;
-    struct observations o;
+    struct observations o = { 0 };
 
-    if (observe (&o, ps, samples, opts->quantile, &(struct accuracy){ 0 }, err)
-        == 0)
+    if (samples->spread > 0 && pathset_network (ps)->hops) {
+        const struct traffic_class as = { (unsigned int)samples->level,
+                                          samples->rc > 0 };
+
+        paths = multipath_create ((const struct pathset *const *)&ps, 1, &as,
+                                  err);
+        on = paths ? pathset_on (ps, &paths->network, err) : NULL;
+        ps = on;
+    }
+    if (ps && observe (&o, ps, samples, opts->quantile,
+                       &(struct accuracy){ 0 }, err)
+                  == 0)
         sol = solve_observations (ps, &o, opts, err);
     observations_clear (&o);
+    pathset_destroy (on);
+    multipath_destroy (paths);
     return sol;
 }
 
