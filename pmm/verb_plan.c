@@ -12,10 +12,12 @@
 #include "compare/pattern/pattern.h"
 #include "compare/throughput/flows.h"
 #endif
+#include "core/paths/multipath.h"
 #include "core/plan/bound.h"
 #include "core/plan/plan.h"
 #include "core/plan/separate.h"
 #include "core/solve/solve.h"
+#include "ibquery/spread.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/clock.h"
@@ -472,6 +474,56 @@ static void say_filled (const struct plan *plan, size_t endpoints)
              COUNTED (n, "link"));
 }
 
+/* The chances that two flows of a round cross one cable, summed over them. */
+static double count_meetings (struct multipath *m, const struct pathset *ps,
+                              const struct plan *plan)
+{
+    size_t nlinks = pathset_network (ps)->nlinks;
+    double *sum = xarray (nlinks, sizeof (*sum)), meetings = 0;
+
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        size_t n;
+        const struct probe *p = plan_round (plan, r, &n);
+
+        memset (sum, 0, nlinks * sizeof (*sum));
+        for (size_t i = 0; i < n; i++) {
+            const struct multipath_share *s;
+            size_t cables
+                = multipath_shares (m, pathset_endpoint (ps, p[i].a)->id,
+                                    pathset_endpoint (ps, p[i].b)->id, &s);
+
+            for (size_t k = 0; k < cables; k++) {
+                meetings += sum[s[k].link] * s[k].share;
+                sum[s[k].link] += s[k].share;
+            }
+        }
+    }
+    free (sum);
+    return meetings;
+}
+
+/* Where messages are spread, no round keeps probes apart: say how far. */
+static void say_meetings (const struct inputs *in)
+{
+    struct traffic_class as = { 0, false };
+    struct spread_choice c;
+    struct multipath *m;
+
+    need_ok (spread_choose (in->fabric, in->ps, as.rc, as.level, &c, &fault));
+    if (c.spread == 0)
+        return;
+    as.level = c.level;
+    m = need (multipath_create ((const struct pathset *const *)&in->ps, 1, &as,
+                                &fault));
+    fprintf (stderr,
+             "pmm plan: %s spread messages over several paths: a flow meets "
+             "%.2f others of its round on a cable\n",
+             COUNTED (c.spread, "switch"),
+             2 * count_meetings (m, in->ps, in->plan)
+                 / (double)plan_probes (in->plan));
+    multipath_destroy (m);
+}
+
 static void summary (const struct inputs *in,
                      const struct plan_file_extra *extra,
                      const struct bound *bound)
@@ -506,6 +558,8 @@ static void summary (const struct inputs *in,
                  "pmm plan: predicted standard errors of links and groups:"
                  " rms %.2f, max %.2f of an RTT's\n",
                  extra->stderr_rms, extra->stderr_max);
+    if (plan_probes (plan) > 0)
+        say_meetings (in);
     if (bound->rounds > 0) {
         const char *set = bound_set_name (bound, in->ps);
         bool ends = bound->kind == BOUND_LEAF || bound->kind == BOUND_POD;
