@@ -58,7 +58,7 @@ enum {
 #define BASELINE_SD 3.0     /* at which a baseline row is too slow */
 #define BASELINE_SHARE 0.25 /* of the class's variance */
 #define KNOWN_SD 120.0      /* of a latency that is accurate enough to report */
-#define BEFORE 3.0          /* log likelihood ratio: a cable was not slow */
+#define BEFORE 3.0          /* log likelihood ratio: a cable was slow or not */
 #define BUSY_NS 1e6         /* standard error of rows across a busy link */
 
 /* What a host's power profile or another socket may change; of a round trip, to
@@ -968,7 +968,7 @@ static void judge_cable (struct judgement *j, const struct slow_cable *c,
     /* It was slow before, or does not stand out: it is not known of any flow
      * whether it crosses the cable, so the spread is that of a flow.
      */
-    if (before > 0 || c->spread_ns > j->opts->fail_ns
+    if (before > BEFORE || c->spread_ns > j->opts->fail_ns
         || c->excess_ns <= warn_threshold (j->opts, c->spread_ns))
         return;
     f = add_finding (j, VERDICT_WARN, BASIS_CLASS);
