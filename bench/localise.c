@@ -14,9 +14,9 @@
  * a wire.
  *
  * NOISE/FAULT is a case on a day like a site's: a noise of `pmm simulate
- * --noise` (core/samples/simulate), drawn separately for the baseline and the run,
- * with adapters and sockets of several kinds, and with loopbacks unless -l is
- * given. FAULT is healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a
+ * --noise` (core/samples/simulate), drawn separately for the baseline and the
+ * run, with adapters and sockets of several kinds, and with loopbacks unless -l
+ * is given. FAULT is healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a
  * cable between switches, and a wrong route that crosses it), or a change that
  * is not a fault (bench/truth.h). Lines below such a case are other methods on
  * the same samples: naive, the median excess of a host's rows; sparse, a greedy
@@ -806,7 +806,8 @@ int main (int argc, char **argv)
         default:
             fprintf (stderr, "Usage: localise [-n TRIALS] [-s SEED] "
                      "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] "
-                     "[-f one|spread] [-l] [-v] [CASE|NOISE/FAULT|NETWORK]...\n");
+                     "[-f one|spread] [-l] [-v] "
+                     "[CASE|NOISE/FAULT|NETWORK]...\n");
             return 2;
         }
     }

@@ -14,9 +14,9 @@
  * base LID and has its name. The ends of the other LIDs follow after all
  * endpoints; they are named "h0001~1" by the distance from the base LID.
  *
- * Snapshots of several subnets can be joined to one fabric. Then LIDs are unique
- * in a subnet only, there is no path between subnets, and an adapter with ports
- * in two of them is one node.
+ * Snapshots of several subnets can be joined to one fabric. Then LIDs are
+ * unique in a subnet only, there is no path between subnets, and an adapter
+ * with ports in two of them is one node.
  */
 #ifndef IBQUERY_FABRIC_H
 #define IBQUERY_FABRIC_H
@@ -307,8 +307,8 @@ static inline uint64_t fabric_prefix (const struct fabric *f,
     return f->nsubnets > 0 ? f->prefix[port->subnet] : f->subnet;
 }
 
-/* Whether the fabric is of the subnet with that prefix, or may be, as one of the
- * two is not known.
+/* Whether the fabric is of the subnet with that prefix, or may be, as one of
+ * the two is not known.
  */
 bool fabric_has_subnet (const struct fabric *f, uint64_t prefix);
 
@@ -353,10 +353,10 @@ struct pathset *fabric_resolve (const char *const *name, size_t n, void *arg,
                                 struct error *err);
 
 /* The path of a message from end `from` to end `to`: its arcs in order, at most
- * PATH_MAX_HOPS. Return their number, 0 between ends of one port or of different
- * subnets, or -1 with err: a loop, a dead end, or the wrong adapter; err names
- * switch, port and LID. fabric_walk_lid: the same from an adapter's port that
- * has a cable.
+ * PATH_MAX_HOPS. Return their number, 0 between ends of one port or of
+ * different subnets, or -1 with err: a loop, a dead end, or the wrong adapter;
+ * err names switch, port and LID. fabric_walk_lid: the same from an adapter's
+ * port that has a cable.
  */
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
                  uint32_t *arc, struct error *err);

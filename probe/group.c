@@ -185,7 +185,7 @@ static uint32_t peer_of (const struct group *g, size_t member)
     return g->first[member] + g->member[member].pair % peers_of (g, member);
 }
 
-/* Whether a member's pair of rails is in one subnet, and the own rail usable. */
+/* Whether a member's pair of rails is in one subnet, and the own one usable. */
 static bool is_usable (const struct group *g, size_t member)
 {
     uint32_t rail = rail_of (g, member);

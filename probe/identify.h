@@ -5,8 +5,8 @@
  * Ethernet ports, which have no LID, and virtual functions of InfiniBand, which
  * have their own GUIDs but the LID of the port. If the name is in the snapshot
  * but LIDs differ, the snapshot is stale. If only some of a node's ports are in
- * it, the others are on another fabric and are left out; without a word if their
- * subnet has no snapshot, which pmm doctor says.
+ * it, the others are on another fabric and are left out; without a word if
+ * their subnet has no snapshot, which pmm doctor says.
  *
  * A port is one end per LID that both it and the snapshot know. If the device
  * reports no LMC, as on Ethernet, only the first LID counts.

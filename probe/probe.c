@@ -245,8 +245,8 @@ static struct group_ping loop_of (const struct group *g, size_t rail)
                                 .peer = g->first[g->me] + (uint32_t)rail };
 }
 
-/* The transport's flow: the two sides of a pair have flows of their own, so that
- * they do not measure the same paths twice.
+/* The transport's flow: the two sides of a pair have flows of their own, so
+ * that they do not measure the same paths twice.
  */
 static uint8_t flow_of (const struct plan_part *part, unsigned int side,
                         size_t flow)
@@ -706,8 +706,8 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
 }
 
 /* The quantiles of the round trips of `rows` rows from one on, each times
- * `scale`; flow_ns gets the time of each row's flow, or is NULL. Return the number of
- * round trips; if it is 0, there are no quantiles.
+ * `scale`; flow_ns gets the time of each row's flow, or is NULL. Return the
+ * number of round trips; if it is 0, there are no quantiles.
  */
 static uint32_t row_quantiles (double *rtt_ns, double *flow_ns,
                                const struct plan_part *part, size_t row,

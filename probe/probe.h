@@ -5,8 +5,8 @@
  * or twice, and probe_end; the others probe_follow. The leader sends each
  * member its part; then all run `repeats` passes over the plan's rounds, so
  * that the repeats of a probe are spread over the whole run. Pass r pings by
- * flow r modulo `flows`; each side has its own flows. A step is one round of one
- * pass:
+ * flow r modulo `flows`; each side has its own flows. A step is one round of
+ * one pass:
  *
  *     barrier | guard | one side of each probe pings | the other side | rest
  *

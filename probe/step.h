@@ -75,9 +75,9 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
 
 /* Read the blobs of all ranks. A rank is no member if its blob is invalid, or
  * if messages from the first member cannot reach its addresses, rail by rail;
- * those of other subnets than the first member's do not count if one is reached.
- * If a blob does not name its host, coord is asked for it (NULL: nothing to
- * ask).
+ * those of other subnets than the first member's do not count if one is
+ * reached. If a blob does not name its host, coord is asked for it (NULL:
+ * nothing to ask).
  */
 struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
                               const struct transport *transport,

@@ -54,8 +54,8 @@ static void print_owner (const struct finding *f, FILE *fp)
                  nodes ? nodes : "?");
     else if (f->kind == FINDING_NODE)
         fprintf (fp,
-                 "pmm:   look at node %s: its loopback is slower, too, so it is "
-                 "no cable\n",
+                 "pmm:   look at node %s: its loopback is slower, too, so it "
+                 "is no cable\n",
                  nodes ? nodes : "?");
     else if (nodes && f->kind != FINDING_ROUTE)
         fprintf (fp,

@@ -73,7 +73,8 @@ bool settings_one_file (const struct settings *s);
  * The nested job step: srun runs pmm-probe on the nodes of the job, in an
  * environment made from scratch, under a watchdog. Only a result record counts:
  * samples, then a line with this run's nonce. That line without samples gives
- * the reason why nothing was measured, and is OK if there is nothing. The step's exit status does not count.
+ * the reason why nothing was measured, and is OK if there is nothing. The
+ * step's exit status does not count.
  */
 
 enum { STEP_NONCE = 33 }; /* 128 bits in hex, and the NUL */
@@ -120,8 +121,9 @@ int step_release (void); /* returns the signal that came, or 0 */
 int step_pause (int ms);
 
 /* Run the step and set o: OUTCOME_NONE with the reason if there was no valid
- * result. Return false if there was nothing to measure: then o is UNKNOWN. Messages of pmm-probe go to standard error. Takes at most the site's
- * Timeout plus PROGRAM_OVERTIME_MS.
+ * result. Return false if there was nothing to measure: then o is UNKNOWN.
+ * Messages of pmm-probe go to standard error. Takes at most the site's Timeout
+ * plus PROGRAM_OVERTIME_MS.
  */
 bool step_run (const struct job *job, struct outcome *o);
 

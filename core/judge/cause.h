@@ -111,8 +111,8 @@ struct causes {
  * signature keeps the members of its simplest kind, but links with arcs, and
  * routes with rows and with links between switches, which look the same. On a
  * network of places (core/paths/multipath) bundles are no causes, as all their
- * cables would have to be slow, and there are no routes. 0, or -1 with err; then
- * causes_clear.
+ * cables would have to be slow, and there are no routes. 0, or -1 with err;
+ * then causes_clear.
  */
 int causes_make (struct causes *c, struct pathset *ps,
                  const struct observations *obs, struct error *err);

@@ -211,8 +211,9 @@ static void limit_alone (struct judgement *j)
         }
     if (alone > 0)
         NOTE (j, "%s not measured, alone in %s of the job: %s%s",
-              COUNTED (alone, "port"), alone > 1 ? "their subnets" : "its subnet",
-              first, alone > 1 ? ", ..." : "");
+              COUNTED (alone, "port"),
+              alone > 1 ? "their subnets" : "its subnet", first,
+              alone > 1 ? ", ..." : "");
     free (ports);
     free (last);
 }
@@ -286,7 +287,8 @@ static void limit_model (struct judgement *j)
         *separable += n == 1;
     }
     if (seen < links)
-        NOTE (j, "%s %s not measured by any probe", WERE (links - seen, "link"));
+        NOTE (j, "%s %s not measured by any probe",
+              WERE (links - seen, "link"));
     if (*separable < seen)
         NOTE (j,
               "%zu of the %zu links cannot be resolved by this job's paths",

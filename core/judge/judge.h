@@ -149,7 +149,9 @@ struct suspicions {
     size_t npairs;
 };
 
-/* Judge a plan that has not ended, in a judge_view. 0, or -1 with err; then suspicions_clear. */
+/* Judge a plan that has not ended, in a judge_view. 0, or -1 with err; then
+ * suspicions_clear.
+ */
 int judge_first (struct suspicions *s, struct pathset *ps,
                  const struct plan *plan, const struct samples *samples,
                  const struct baseline *baseline, size_t nbaselines,

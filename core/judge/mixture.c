@@ -14,15 +14,15 @@
  * beyond `cut`: noise of any kind. Up to `cut`, sizes do not count.
  *
  * Cables with the same f and b for each measured pair form a group, which no
- * number of flows tells apart. For each group, e is chosen from the sizes found.
- * The likeliest group, by all flows, is found if two log likelihood ratios, with
- * a slow cable to without, exceed EVIDENCE plus the log of the number of groups,
- * as for the loss of messages (judge/loss): that of all flows, and that of the
- * flows that may cross the group, whose tail may be a heavier one. A busy cable
- * or host has such a tail: some flows that should be slow are not, and sizes do
- * not agree. Each likelihood is that of its own best tail. Groups within MARGIN
- * of the likeliest are suspects, too. Then its slow flows are set aside, and the
- * search goes on.
+ * number of flows tells apart. For each group, e is chosen from the sizes
+ * found. The likeliest group, by all flows, is found if two log likelihood
+ * ratios, with a slow cable to without, exceed EVIDENCE plus the log of the
+ * number of groups, as for the loss of messages (judge/loss): that of all
+ * flows, and that of the flows that may cross the group, whose tail may be a
+ * heavier one. A busy cable or host has such a tail: some flows that should be
+ * slow are not, and sizes do not agree. Each likelihood is that of its own best
+ * tail. Groups within MARGIN of the likeliest are suspects, too. Then its slow
+ * flows are set aside, and the search goes on.
  */
 #include "config.h"
 #include "core/judge/mixture.h"
@@ -118,12 +118,13 @@ static void add_flows (struct mixture *m, struct map *number,
     for (uint32_t f = 0; f < s->nflows; f++)
         if (!isnan (s->flow_ns[f])) {
             m->flow = xgrow (m->flow, m->nflows, sizeof (*m->flow));
-            m->flow[m->nflows++] = (struct mixture_flow){ pair, s->flow_ns[f], false };
+            m->flow[m->nflows++]
+                = (struct mixture_flow){ pair, s->flow_ns[f], false };
         }
 }
 
-/* Count times from the pairs' fast flows. Find the bulk of those pairs that have
- * a choice of paths.
+/* Count times from the pairs' fast flows. Find the bulk of those pairs that
+ * have a choice of paths.
  */
 static void find_bulk (struct mixture *m, const bool *chooses)
 {
@@ -221,7 +222,8 @@ static size_t cross_way (struct multipath *paths, uint32_t from, uint32_t to,
             continue;
         share[way[i].link] = way[i].share;
         if (other[way[i].link] == 0)
-            e[count++] = (struct mixture_entry){ way[i].link, { .pair = pair } };
+            e[count++]
+                = (struct mixture_entry){ way[i].link, { .pair = pair } };
     }
     return count;
 }
@@ -246,8 +248,9 @@ static size_t cross_pair (struct multipath *paths, uint32_t a, uint32_t b,
     return n;
 }
 
-static struct mixture_entry *list_entries (struct mixture *m, struct multipath *paths,
-                                   const struct pathset *ps, size_t *n)
+static struct mixture_entry *list_entries (struct mixture *m,
+                                           struct multipath *paths,
+                                           const struct pathset *ps, size_t *n)
 {
     size_t nlinks = paths->under->nlinks, size = 0;
     double *there = xcalloc (nlinks, sizeof (*there));
@@ -274,7 +277,8 @@ static struct mixture_entry *list_entries (struct mixture *m, struct multipath *
 /* If a cable is slow, the FAST quantile of a pair's flows is a higher one of
  * those that avoid it.
  */
-static double middle_of (const struct mixture *m, const struct mixture_crossing *c)
+static double middle_of (const struct mixture *m,
+                         const struct mixture_crossing *c)
 {
     double fast = FAST / (1 - c->once - c->twice);
 
@@ -282,7 +286,8 @@ static double middle_of (const struct mixture *m, const struct mixture_crossing 
 }
 
 /* Put cables that all pairs cross alike into one group. */
-static void make_groups (struct mixture *m, const struct mixture_entry *e, size_t n)
+static void make_groups (struct mixture *m, const struct mixture_entry *e,
+                         size_t n)
 {
     struct cable_key *key = NULL;
     size_t ncrossings = 0;
@@ -379,7 +384,8 @@ struct mixture_tail {
     double share, mean;
 };
 
-static struct mixture_tail tail_of (const struct mixture *m, const struct flow_tally *of)
+static struct mixture_tail tail_of (const struct mixture *m,
+                                    const struct flow_tally *of)
 {
     return (struct mixture_tail){
         .share = (of->over + 0.5) / (of->all + 1),
@@ -387,7 +393,8 @@ static struct mixture_tail tail_of (const struct mixture *m, const struct flow_t
     };
 }
 
-static double log_tail (const struct mixture_tail *t, const struct flow_tally *of)
+static double log_tail (const struct mixture_tail *t,
+                        const struct flow_tally *of)
 {
     return (of->all - of->over) * log1p (-t->share)
            + of->over * log (t->share / t->mean) - of->sum / t->mean;
@@ -491,7 +498,8 @@ static int compare_double (const void *va, const void *vb)
 }
 
 /* The most likely excess of a group. */
-static struct mixture_fit fit_group (const struct mixture *m, const struct mixture_group *g)
+static struct mixture_fit fit_group (const struct mixture *m,
+                                     const struct mixture_group *g)
 {
     struct mixture_fit best = { .less = -INFINITY }, fit;
     double *size = NULL;

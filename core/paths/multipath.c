@@ -42,8 +42,8 @@ struct multipath_work {
     uint32_t *seen;    /* [nswitches] the last sweep that came here */
     uint32_t *reached; /* [nreached] switches */
     size_t nreached;
-    uint32_t *to;      /* [nswitches] the next place, by the first switch, and */
-    uint32_t *known;   /* the sweep that found it */
+    uint32_t *to;      /* [nswitches] the next place, by the first switch, */
+    uint32_t *known;   /* and the sweep that found it */
     double *mass[2];   /* [nswitches] of messages that are here */
     double *share;     /* [nlinks] */
     struct multipath_share *list; /* [nlist] */

@@ -199,8 +199,10 @@ int pathset_one_subnet (const struct pathset *ps, struct error *err)
 {
     return ps->nsubnets < 2
                ? 0
-               : error_input (err, "the hosts' ports are in %zu subnets, between "
-                              "which there is no path: take the snapshot of one",
+               : error_input (err,
+                              "the hosts' ports are in %zu subnets, "
+                              "between which there is no path: take "
+                              "the snapshot of one",
                               ps->nsubnets);
 }
 

@@ -164,8 +164,8 @@ size_t pathset_subnets (const struct pathset *ps);
 uint32_t pathset_subnet (const struct pathset *ps, size_t i);
 struct pathset *pathset_part (const struct pathset *ps, uint32_t subnet);
 
-/* For what needs paths between all: return 0, or -1 with err if there are several
- * subnets.
+/* For what needs paths between all: return 0, or -1 with err if there are
+ * several subnets.
  */
 int pathset_one_subnet (const struct pathset *ps, struct error *err);
 

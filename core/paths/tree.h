@@ -49,8 +49,8 @@ struct tree {
 struct tree *tree_create (const struct pathset *ps);
 void tree_destroy (struct tree *t);
 
-/* The tree of paths from all leaves of its subnet to endpoint `to` of the set. Cost: its
- * size. Return 0, or -1 with err naming a pair whose path is broken.
+/* The tree of paths from all leaves of its subnet to endpoint `to` of the set.
+ * Cost: its size. Return 0, or -1 with err naming a pair whose path is broken.
  */
 int tree_grow (struct tree *t, size_t to, struct error *err);
 

@@ -123,8 +123,8 @@ int node_check (const struct node *node, const char *where,
  */
 void sample_quantiles (double *rtt_ns, double *v, size_t n);
 
-/* The time of a flow from the n RTTs of its messages: the least; of four or more
- * the second, as a single one may be a step of the clock. NAN if n is 0.
+/* The time of a flow from the n RTTs of its messages: the least; of four or
+ * more the second, as a single one may be a step of the clock. NAN if n is 0.
  */
 double sample_flow (const double *v, size_t n);
 

@@ -42,8 +42,8 @@ enum {
     SOLVE_GROUP_MAX = 64,   /* links of a group that is listed */
 };
 
-/* Solve for the links of the set. Samples that were all lost are left out. Where
- * messages were spread, the links are those of the network of places
+/* Solve for the links of the set. Samples that were all lost are left out.
+ * Where messages were spread, the links are those of the network of places
  * (core/paths/multipath): a bundle's latency is that of its typical cable.
  * Above SOLVE_EXACT_MAX unknowns, most standard errors are accurate to about 9
  * %. NULL with err if nothing was measured, a path is broken, or it would take

@@ -906,7 +906,8 @@ static void test_first (void)
     tablenet_destroy (net);
 }
 
-/* Append the pairs of `from` whose numbers are odd, or not, as of a later run. */
+/* Append the pairs of `from` whose numbers are odd, or not, as of a later run.
+ */
 static void append_half (struct samples *to, const struct samples *from,
                          bool odd, uint32_t round)
 {
@@ -925,8 +926,9 @@ static void append_half (struct samples *to, const struct samples *from,
     }
 }
 
-/* A baseline of two runs, each of half of the pairs. In one of them a host takes
- * more, as its loopback shows: that is wrong of a link where they are one.
+/* A baseline of two runs, each of half of the pairs. In one of them a host
+ * takes more, as its loopback shows: that is wrong of a link where they are
+ * one.
  */
 static void test_runs (void)
 {
@@ -1121,8 +1123,8 @@ static void test_cages (void)
     tablenet_destroy (net);
 }
 
-/* Of an endpoint's three loopbacks two agree at 12 us more: the clock stepped in
- * the other one, or the messages of both waited. Nobody can tell which.
+/* Of an endpoint's three loopbacks two agree at 12 us more: the clock stepped
+ * in the other one, or the messages of both waited. Nobody can tell which.
  */
 static void test_waited (void)
 {
@@ -1198,8 +1200,8 @@ static void test_small (void)
     tablenet_destroy (net);
 }
 
-/* Subnets of five hosts, four and one: a slow cable in any is found, but for the
- * last, which nothing can measure; the verdict says so.
+/* Subnets of five hosts, four and one: a slow cable in any is found, but for
+ * the last, which nothing can measure; the verdict says so.
  */
 static void test_subnets (void)
 {
@@ -1232,8 +1234,8 @@ static void test_subnets (void)
         verdict_destroy (v);
         job.latency[job.link[k]] -= 1000;
     }
-    ok (job.m == 9 && found == 9, "%zu of %zu slow cables are found, each alone",
-        found, job.m);
+    ok (job.m == 9 && found == 9,
+        "%zu of %zu slow cables are found, each alone", found, job.m);
     job_close (&job);
     tablenet_destroy (net);
 }

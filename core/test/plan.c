@@ -944,7 +944,8 @@ static void test_subnets (void)
     wrong = plan_create ("pmm");
     plan_add (wrong, 0, 0, 3);
     ok (plan_check (ps, wrong, &err) < 0
-            && !strcmp (err.text, "round 1: k1 and k2 are in different subnets"),
+            && !strcmp (err.text,
+                        "round 1: k1 and k2 are in different subnets"),
         "%s", err.text);
     plan_set_rank (plan, 6, 5, plan_basis_rounds (plan));
     ok (plan_check (ps, plan, &err) < 0, "another rank: %s", err.text);

@@ -5,10 +5,11 @@
  * Made from a fabric and up to two readings of its counters. Read by the judge
  * as signs. File: JSON, kind "link-check".
  *
- *   width, speed  The cable has fewer lanes, or slower ones, than both ends have
- *                 enabled: it trained low. But if three others and a tenth of
- *                 its kind run in the same way, their adapters are made for it
- *                 (HDR100 reports four lanes, and HDR): this is only a limit.
+ *   width, speed  The cable has fewer lanes, or slower ones, than both ends
+ *                 have enabled: it trained low. But if three others and a tenth
+ *                 of its kind run in the same way, their adapters are made for
+ *                 it (HDR100 reports four lanes, and HDR): this is only a
+ *                 limit.
  *                 Or it is slower than three quarters of the links of the same
  *                 kind and levels, as far as both ends support that: it was
  *                 set so, or the enabled rates are not known. If an end reports

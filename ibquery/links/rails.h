@@ -7,9 +7,9 @@
  * rails. If rails have leaves by a rule, most peers share the leaf of this one,
  * too; a rail is odd if they do not. Fewer than RAILS_PEERS peers tell nothing.
  *
- * Rails that are odd at more than a third of their hosts follow no rule, and are
- * left out. Of the others at most one in 16 may be odd, and at least half must
- * have enough peers: else there is no rule, and nothing is odd.
+ * Rails that are odd at more than a third of their hosts follow no rule, and
+ * are left out. Of the others at most one in 16 may be odd, and at least half
+ * must have enough peers: else there is no rule, and nothing is odd.
  */
 #ifndef IBQUERY_RAILS_H
 #define IBQUERY_RAILS_H

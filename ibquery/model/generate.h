@@ -52,7 +52,7 @@ struct choice {
      * of the GUIDs, so that it can be joined with others. 0: no prefix.
      */
     unsigned int subnet;
-    struct fabric_spread spread; /* of each switch, without groups and entries */
+    struct fabric_spread spread; /* of each switch; no groups, no entries */
 };
 
 /* The p-port q-tree: 2(p/2)^q hosts and 2q(p/2)^q cables. Groups are the

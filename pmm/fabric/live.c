@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pmm fabric read and counters: the verbs that query the live fabric.
  *
- * --publish keeps the site's snapshots up to date, a file for each subnet. Which
- * file that is, is decided under the lock of the first one that Snapshot names.
+ * --publish keeps the site's snapshots up to date, a file for each subnet.
+ * Which file that is, is decided under the lock of the first one that Snapshot
+ * names.
  */
 #include "config.h"
 
@@ -183,8 +184,8 @@ static int look (const struct subnet_file *j, struct error *err)
     return rc;
 }
 
-/* Whether a file is the subnet's: it contains it, or has its prefix in its name,
- * or is the first one and of no other subnet yet.
+/* Whether a file is the subnet's: it contains it, or has its prefix in its
+ * name, or is the first one and of no other subnet yet.
  */
 static bool is_own (const struct subnet_file *j, bool first)
 {
@@ -200,8 +201,8 @@ static bool is_own (const struct subnet_file *j, bool first)
     return first;
 }
 
-/* Open the file of the subnet: one that Snapshot names, or one next to the first
- * of these.
+/* Open the file of the subnet: one that Snapshot names, or one next to the
+ * first of these.
  */
 static int find_file (struct subnet_file *j, struct error *err)
 {

@@ -290,8 +290,8 @@ static int64_t note_now (const void *t)
     return ++((struct noted *)t)->now;
 }
 
-/* Two members with two rails each: questions go from rail to rail of one subnet,
- * also where no rails at the same place are in one.
+/* Two members with two rails each: questions go from rail to rail of one
+ * subnet, also where no rails at the same place are in one.
  */
 static void test_subnets (void)
 {

@@ -59,7 +59,8 @@ static const struct {
     { "a short WAIT", HELLO JOIN "\4\0\5\0" "\0\0\0\0", 37, EMU_ERROR },
     { "a WAIT for ever, then SEND", HELLO JOIN
       "\x8\0\5\0" "\xff\xff\xff\xff\xff\xff\xff\xff"
-      "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD QUEUES "x", 70, EMU_WELCOME },
+      "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD QUEUES "x", 70,
+      EMU_WELCOME },
     { "SEND before JOIN", HELLO "\x19\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD
       QUEUES "x", 42, EMU_ERROR },
     { "SEND of nothing", HELLO JOIN "\x18\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0"

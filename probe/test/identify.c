@@ -114,7 +114,8 @@ static struct roster *make_roster (const struct fabric *f, size_t i)
         if (k == 1 && cases[i].ethernet)
             known.lid = 0;
         handle.rails = another ? 2 : 1;
-        handle.address[0] = (struct transport_address){ .guid = 999, .lid = 99 };
+        handle.address[0]
+            = (struct transport_address){ .guid = 999, .lid = 99 };
         handle.address[handle.rails - 1] = known;
         handle.address[0].number = guid[k] && strstr (guid[k], " second");
         blob[k].len = roster_pack (blob[k].data, name[k], k, &handle,

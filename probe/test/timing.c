@@ -162,7 +162,8 @@ static void test_wake (void)
     f.left = 1;
     group_until (g, group_now (g) + GAP_NS, NULL);
     ok (group_stats (g).late == 1, "... as that of a ping is");
-    ok (group_prepare (g, 0, 1, (struct transport_way){ 0, 0, 0 }, 0, NULL) == 0,
+    ok (group_prepare (g, 0, 1, (struct transport_way){ 0, 0, 0 }, 0, NULL)
+            == 0,
         "nothing to prepare where the transport does not say");
     group_destroy (g);
 }

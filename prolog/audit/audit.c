@@ -343,8 +343,8 @@ static int measure (struct audit_work *run, struct error *err)
  */
 
 /* Enter the audit. It is led by a node that did not lead the audit that this
- * one confirms, or else the last audit; by none that is drained, unless all are.
- * Return 1, 0 if the job has its audit already, -1 with err.
+ * one confirms, or else the last audit; by none that is drained, unless all
+ * are. Return 1, 0 if the job has its audit already, -1 with err.
  */
 static int begin (struct audit_work *run, const struct ledger_cause *why,
                   struct error *err)

@@ -73,9 +73,9 @@ struct audit_result {
  * is tried again.
  *
  * Return 1 if they were measured; 0 if not, with UNKNOWN and the reason in the
- * result (busy nodes, fewer than two rails, another audit, it was stopped, Slurm does
- * not answer ...); -1 with err if the ledger, the snapshot or pmm.conf is at
- * fault.
+ * result (busy nodes, fewer than two rails, another audit, it was stopped,
+ * Slurm does not answer ...); -1 with err if the ledger, the snapshot or
+ * pmm.conf is at fault.
  */
 int audit_run (const struct audit *audit, struct audit_result *result,
                struct error *err);

@@ -138,8 +138,9 @@ static int find_former (struct ledger *ledger, const struct wish *w,
 }
 
 /* Audit the node with partners. Wait (w->waits) for other idle nodes if those
- * that are idle do not resolve the node's link from another. Without partners, a
- * node cannot confirm what is wrong with it, but its rails can show it repaired.
+ * that are idle do not resolve the node's link from another. Without partners,
+ * a node cannot confirm what is wrong with it, but its rails can show it
+ * repaired.
  */
 static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)

@@ -256,7 +256,8 @@ int main (void)
     struct fat_tree tree = { .ports = 4, .levels = 1 };
     char dir[] = "/tmp/pmm-test.XXXXXX";
 
-    if (!(fabric = generate_fat_tree (&tree, &err)) || !mkdtemp (dir) || chdir (dir) < 0)
+    if (!(fabric = generate_fat_tree (&tree, &err)) || !mkdtemp (dir)
+        || chdir (dir) < 0)
         return 1;
     audit.fabric = fabric;
     test_arguments ();
