@@ -10,8 +10,12 @@
  * with two ports some flows avoid the cable. g is normal. Its spread is that
  * between the fast flows and the median of the typical pair. Of the flows that
  * avoid a slow cable, the fast ones are a greater share, so g's mean is less.
- * Besides, any flow is delayed with a chance of `tail` by an exponential time
- * beyond `cut`: noise of any kind. Up to `cut`, sizes do not count.
+ * Besides, any flow is delayed with a chance of `tail` by a time beyond `cut`:
+ * noise of any kind. Up to `cut`, sizes do not count. Messages that wait for
+ * others have exponential delays. A host that sleeps makes the mean of all so
+ * long that usual delays look like those of a slow cable; Pareto's (Lomax's)
+ * distribution does not, its scale is the median of all. A cable is found if
+ * neither explains the delays.
  *
  * Cables with the same f and b for each measured pair form a group, which no
  * number of flows tells apart. For each group, e is chosen from the sizes
@@ -53,6 +57,8 @@ enum {
     ENTRIES_MAX = 1 << 24,
 };
 
+enum tail_shape { TAIL_EXPONENTIAL, TAIL_PARETO, TAIL_SHAPES };
+
 struct mixture_flow {
     uint32_t pair;
     double t;
@@ -73,7 +79,7 @@ struct mixture_group {
 /* Of flows that are not aside. */
 struct flow_tally {
     double all, over; /* the cut */
-    double sum;       /* of these, ns beyond it */
+    double sum[TAIL_SHAPES]; /* of these, ns beyond it: see delay () */
 };
 
 struct mixture {
@@ -88,6 +94,7 @@ struct mixture {
     struct mixture_group *group;
     size_t ngroups;
     double middle, sd, cut;
+    double scale;             /* ns: median of the delays beyond the cut */
     struct flow_tally tally;  /* of all */
 };
 
@@ -154,6 +161,13 @@ static void find_bulk (struct mixture *m, const bool *chooses)
     free (half);
 }
 
+/* Time beyond the cut, such that it is exponential in each shape. */
+static double delay (const struct mixture *m, enum tail_shape shape, double t)
+{
+    t -= m->cut;
+    return shape == TAIL_PARETO ? m->scale * log1p (t / m->scale) : t;
+}
+
 static void count_flow (const struct mixture *m, const struct mixture_flow *f,
                         struct flow_tally *tally)
 {
@@ -161,11 +175,20 @@ static void count_flow (const struct mixture *m, const struct mixture_flow *f,
     if (f->aside || f->t <= m->cut)
         return;
     tally->over++;
-    tally->sum += f->t - m->cut;
+    for (int s = 0; s < TAIL_SHAPES; s++)
+        tally->sum[s] += delay (m, s, f->t);
 }
 
 static void count_all (struct mixture *m)
 {
+    double *v = xarray (m->nflows, sizeof (*v));
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->nflows; i++)
+        if (!m->flow[i].aside && m->flow[i].t > m->cut)
+            v[n++] = m->flow[i].t - m->cut;
+    m->scale = n > 0 ? fmax (m->sd, stats_median (v, n)) : m->sd;
+    free (v);
     m->tally = (struct flow_tally){ 0 };
     for (size_t i = 0; i < m->nflows; i++)
         count_flow (m, &m->flow[i], &m->tally);
@@ -381,15 +404,18 @@ void mixture_destroy (struct mixture *m)
 
 /* What lies beyond the cut without a slow cable. */
 struct mixture_tail {
-    double share, mean;
+    enum tail_shape shape;
+    double share, mean; /* of delay () */
 };
 
 static struct mixture_tail tail_of (const struct mixture *m,
+                                    enum tail_shape shape,
                                     const struct flow_tally *of)
 {
     return (struct mixture_tail){
+        .shape = shape,
         .share = (of->over + 0.5) / (of->all + 1),
-        .mean = (of->sum + m->sd) / (of->over + 1),
+        .mean = (of->sum[shape] + m->sd) / (of->over + 1),
     };
 }
 
@@ -397,7 +423,7 @@ static double log_tail (const struct mixture_tail *t,
                         const struct flow_tally *of)
 {
     return (of->all - of->over) * log1p (-t->share)
-           + of->over * log (t->share / t->mean) - of->sum / t->mean;
+           + of->over * log (t->share / t->mean) - of->sum[t->shape] / t->mean;
 }
 
 static double normal (double t, double sd)
@@ -438,7 +464,7 @@ static void evaluate (const struct mixture *m, const struct mixture_group *g,
 
         for (size_t i = m->first[c->pair]; i < m->first[c->pair + 1]; i++) {
             const struct mixture_flow *f = &m->flow[i];
-            double none, one, two, all;
+            double none, one, two, all, far;
 
             if (f->aside)
                 continue;
@@ -448,8 +474,10 @@ static void evaluate (const struct mixture *m, const struct mixture_group *g,
                 less += fast;
                 continue;
             }
-            none = tail->share / tail->mean
-                   * exp (-(f->t - m->cut) / tail->mean);
+            far = delay (m, tail->shape, f->t);
+            none = tail->share / tail->mean * exp (-far / tail->mean);
+            if (tail->shape == TAIL_PARETO)
+                none /= 1 + (f->t - m->cut) / m->scale;
             one = (1 - tail->share) * c->once
                   * normal (f->t - c->middle - e, m->sd);
             two = (1 - tail->share) * c->twice
@@ -457,7 +485,7 @@ static void evaluate (const struct mixture *m, const struct mixture_group *g,
             all = none + one + two;
             less += log (all / none);
             fit->slow += (one + two) / all;
-            sum += (one + two) / all * (f->t - m->cut);
+            sum += (one + two) / all * far;
             fit->sum += (one * (f->t - c->middle)
                          + two * (f->t - c->middle) / 2) / all;
         }
@@ -465,16 +493,16 @@ static void evaluate (const struct mixture *m, const struct mixture_group *g,
     fit->less = less + log_tail (tail, of);
     rest.over -= fit->slow;
     rest.all -= fit->slow;
-    rest.sum -= sum;
-    *tail = tail_of (m, &rest);
+    rest.sum[tail->shape] -= sum;
+    *tail = tail_of (m, tail->shape, &rest);
 }
 
 /* The likelihood ratio of a group with an excess, by the flows of a tally. */
 static void try_excess (const struct mixture *m, const struct mixture_group *g,
-                        const struct flow_tally *of, double excess, bool refine,
-                        struct mixture_fit *fit)
+                        const struct flow_tally *of, enum tail_shape shape,
+                        double excess, bool refine, struct mixture_fit *fit)
 {
-    struct mixture_tail none = tail_of (m, of), tail = none;
+    struct mixture_tail none = tail_of (m, shape, of), tail = none;
 
     fit->excess = excess;
     for (int i = 0; i < REFINE; i++) {
@@ -518,7 +546,7 @@ static struct mixture_fit fit_group (const struct mixture *m,
         qsort (size, n, sizeof (*size), compare_double);
     step = n / SIZES_MAX + 1;
     for (size_t i = step / 2; i < n; i += step) {
-        try_excess (m, g, &m->tally, size[i], true, &fit);
+        try_excess (m, g, &m->tally, TAIL_EXPONENTIAL, size[i], true, &fit);
         if (fit.less > best.less)
             best = fit;
     }
@@ -544,14 +572,22 @@ static void set_aside (struct mixture *m, const struct mixture_group *g,
     count_all (m);
 }
 
-/* Whether the flows that may cross a group alone show it. */
-static bool is_alone (const struct mixture *m, const struct mixture_group *g,
+/* Whether the flows that may cross a group alone show it, too, and both do with
+ * any shape of the tail.
+ */
+static bool is_clear (const struct mixture *m, const struct mixture_group *g,
                       const struct mixture_fit *fit, double enough)
 {
-    struct mixture_fit alone;
+    bool clear = true;
 
-    try_excess (m, g, &fit->tally, fit->excess, false, &alone);
-    return alone.less > enough;
+    for (int shape = 0; shape < TAIL_SHAPES && clear; shape++) {
+        struct mixture_fit all, alone;
+
+        try_excess (m, g, &m->tally, shape, fit->excess, false, &all);
+        try_excess (m, g, &fit->tally, shape, fit->excess, false, &alone);
+        clear = all.less > enough && alone.less > enough;
+    }
+    return clear;
 }
 
 bool mixture_next (struct mixture *m, struct slow_cable *found)
@@ -566,7 +602,7 @@ bool mixture_next (struct mixture *m, struct slow_cable *found)
     for (size_t g = 0; g < m->ngroups; g++) {
         fit[g] = fit_group (m, &m->group[g]);
         if (fit[g].less > (best < m->ngroups ? fit[best].less : enough)
-            && is_alone (m, &m->group[g], &fit[g], enough))
+            && is_clear (m, &m->group[g], &fit[g], enough))
             best = g;
     }
     if (best < m->ngroups) {
@@ -604,8 +640,8 @@ double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns)
             if (m->cable[m->group[g].first + k] == cable) {
                 struct mixture_fit fit;
 
-                try_excess (m, &m->group[g], &m->tally, excess_ns, false,
-                            &fit);
+                try_excess (m, &m->group[g], &m->tally, TAIL_EXPONENTIAL,
+                            excess_ns, false, &fit);
                 return fit.less;
             }
     return 0;

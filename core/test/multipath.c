@@ -11,6 +11,7 @@
 #include "core/samples/simulate.h"
 #include "tests/tap.h"
 #include "util/error.h"
+#include "util/rng.h"
 
 /* Four leaves (places 0 to 3) of two hosts each; leaf l has a cable to each of
  * the spines 4 to 6. Hosts are endpoints 0 to 7 with links 0 to 7; link 8 + 3 l
@@ -230,14 +231,16 @@ static void test_walk (void)
 
 static double latency[LINKS], one_way[2 * LINKS];
 
-/* Flows of all pairs of hosts at different leaves. */
-static struct samples *measure (const struct pathset *ps, double outliers,
-                                uint64_t seed)
+/* Flows of all pairs of hosts at different leaves; a share is late, by ns on
+ * average.
+ */
+static struct samples *measure (const struct pathset *ps, double late,
+                                double ns, uint64_t seed)
 {
     static const struct traffic_class as = { 3, false };
     const struct simulate_options sim = {
         .noise_ns = 20, .repeats = 16, .seed = seed, .spread = &as,
-        .outlier_share = outliers, .outlier_ns = 1500, .arc_ns = one_way,
+        .outlier_share = late, .outlier_ns = ns, .arc_ns = one_way,
     };
     struct plan *plan = plan_create ("by hand");
     struct samples *s;
@@ -267,9 +270,9 @@ static void test_slow (void)
 
     for (int l = 0; l < LINKS; l++)
         latency[l] = 300 + 10 * (l % 4);
-    before = measure (ps, 0, 1);
+    before = measure (ps, 0, 0, 1);
     latency[9] += 1000;
-    now = measure (ps, 0, 2);
+    now = measure (ps, 0, 0, 2);
     mix = mixture_create (m, ps, now, 0);
     n = mixture_doubts (mix, &pair);
     ok (n > 0 && pair[0].a / 2 == 0, "pairs of its leaf are in doubt first");
@@ -301,8 +304,21 @@ static void test_slow (void)
     pathset_destroy (ps);
 }
 
+/* Half of the flows of a host are late by up to 50 us. */
+static void sleep_at (struct samples *s, uint32_t host, uint64_t seed)
+{
+    struct rng rng;
+
+    rng_seed (&rng, seed);
+    for (size_t i = 0; i < s->nsamples; i++)
+        for (uint32_t f = 0; f < s->sample[i].nflows; f++)
+            if ((s->sample[i].a == host || s->sample[i].b == host)
+                && rng_uniform (&rng) < 0.5)
+                s->sample[i].flow_ns[f] += 50000 * rng_uniform (&rng);
+}
+
 /* Delays of any flow, or a busy cable, are not a slow one. */
-static void test_noise (void)
+static void test_noise (double share, double ns, bool sleeps)
 {
     const struct traffic_class as = { 3, false };
     struct pathset *ps = all_hosts (&net);
@@ -311,10 +327,13 @@ static void test_noise (void)
     size_t found = 0, of = 40;
 
     for (uint64_t seed = 0; seed < of; seed++) {
-        struct samples *s = measure (ps, 0.2, 100 + seed);
-        struct mixture *mix = mixture_create (m, ps, s, 0);
+        struct samples *s = measure (ps, share, ns, 100 + seed);
+        struct mixture *mix;
         struct slow_cable c;
 
+        if (sleeps)
+            sleep_at (s, 0, seed);
+        mix = mixture_create (m, ps, s, 0);
         if (mixture_next (mix, &c)) {
             found++;
             free (c.cable);
@@ -322,8 +341,8 @@ static void test_noise (void)
         mixture_destroy (mix);
         samples_destroy (s);
     }
-    ok (found == 0, "a fifth of all flows is delayed: found in %zu of %zu runs",
-        found, of);
+    ok (found == 0, "%.0f %% of flows are delayed%s: found in %zu of %zu runs",
+        100 * share, sleeps ? ", and a host sleeps" : "", found, of);
     multipath_destroy (m);
     pathset_destroy (ps);
 }
@@ -337,6 +356,7 @@ int main (void)
     test_some ();
     test_walk ();
     test_slow ();
-    test_noise ();
+    test_noise (0.2, 1500, false);
+    test_noise (0.4, 400, true);
     return done_testing ();
 }
