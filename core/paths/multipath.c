@@ -127,9 +127,10 @@ static int follow (struct multipath *m, uint32_t end, leaving_f *fn,
 {
     struct multipath_work *w = m->work;
     const struct network *net = m->under;
-    uint32_t to = w->end[end], arc[PORTS_MAX];
+    uint32_t to = w->end[end], arc[PORTS_MAX], last;
     int changed = 0;
 
+    net->attach (net->net, to, &last);
     w->sweep++;
     w->nreached = 0;
     for (size_t i = 0; i < w->n; i++) {
@@ -150,6 +151,8 @@ static int follow (struct multipath *m, uint32_t end, leaving_f *fn,
         for (size_t k = 0; k < n; k++) {
             uint32_t next = head (net, arc[k]);
 
+            if (next == NETWORK_NONE && arc[k] != (last ^ 1))
+                return no_route (net, at, err); /* another endpoint's port */
             changed |= fn (m, end, at, arc[k]);
             if (next == NETWORK_NONE || w->seen[next] == w->sweep)
                 continue;
@@ -191,7 +194,9 @@ static bool break_loops (struct multipath_work *w)
         uint32_t way[PATH_MAX_HOPS], at = find (w, w->reached[i]);
         int n = 0;
 
-        for (; at != ARRIVED && n < PATH_MAX_HOPS; at = w->to[at]) {
+        /* where messages only go around, no way out is known */
+        for (; at != ARRIVED && n < PATH_MAX_HOPS && w->known[at] == w->sweep;
+             at = w->to[at] == ARRIVED ? ARRIVED : find (w, w->to[at])) {
             for (int k = 0; k < n; k++)
                 if (way[k] == at)
                     changed |= join (w, at, way[n - 1]);

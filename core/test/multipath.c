@@ -15,14 +15,22 @@
 
 /* Four leaves (places 0 to 3) of two hosts each; leaf l has a cable to each of
  * the spines 4 to 6. Hosts are endpoints 0 to 7 with links 0 to 7; link 8 + 3 l
- * + s leads from leaf l to spine s. Leaves spread as `spreads` says.
+ * + s leads from leaf l to spine s; link BETWEEN, from spine 4 to 5. Leaves spread as `spreads` says.
  */
-enum { LEAVES = 4, SPINES = 3, HOSTS = 8, LINKS = HOSTS + LEAVES * SPINES };
+enum {
+    LEAVES = 4,
+    SPINES = 3,
+    HOSTS = 8,
+    BETWEEN = HOSTS + LEAVES * SPINES,
+    LINKS,
+};
 
 static struct link_info link_of[LINKS];
 static struct switch_info sw[LEAVES + SPINES];
 static bool spreads[LEAVES];
 static bool is_broken; /* spine 4 has no route to host 7 */
+static bool is_round;  /* spines 4 and 5 send them to each other */
+static bool is_wrong;  /* leaf 3 delivers messages for host 7 to host 6 */
 
 static uint32_t get_place (const void *net, uint32_t end)
 {
@@ -43,6 +51,14 @@ static uint32_t hop (const void *net, uint32_t place, uint32_t to,
     (void)net;
     if (place == LEAVES && to == 7 && is_broken)
         return NETWORK_NONE;
+    if (place >= LEAVES && place < LEAVES + 2 && to == 7 && is_round) {
+        *arc = 2 * BETWEEN + (place > LEAVES);
+        return LEAVES + (place == LEAVES);
+    }
+    if (place == 3 && to == 7 && is_wrong) {
+        *arc = 2 * 6 + 1;
+        return get_place (net, 6);
+    }
     if (place == to / 2) {
         *arc = 2 * to + 1;
         return get_place (net, to);
@@ -64,7 +80,7 @@ static size_t hops (const void *net, const struct traffic_class *as,
         return 0;
     for (uint32_t s = 0; s < SPINES; s++)
         arc[s] = 2 * (HOSTS + SPINES * place + s);
-    return SPINES;
+    return is_round && to == 7 ? 2 : SPINES;
 }
 
 static int walk (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
@@ -111,6 +127,8 @@ static void make_links (void)
         link_of[l].end[0] = (l - HOSTS) / SPINES;
         link_of[l].end[1] = LEAVES + (l - HOSTS) % SPINES;
     }
+    link_of[BETWEEN].end[0] = LEAVES;
+    link_of[BETWEEN].end[1] = LEAVES + 1;
     for (int i = 0; i < LEAVES + SPINES; i++)
         sw[i] = (struct switch_info){ "0", "sw" };
 }
@@ -202,6 +220,35 @@ static void test_some (void)
     pathset_destroy (ps);
 }
 
+/* Tables that are wrong, of which some are never asked twice. */
+static void test_wrong (void)
+{
+    const struct traffic_class as = { 3, false };
+    const struct endpoint end[2] = { { 7, "h", "h" }, { 0, "a", "a" } };
+    struct pathset *ps = pathset_create (&net, end, 2, NULL), *on;
+    struct multipath *m;
+    struct error err;
+    struct row row;
+
+    is_round = true;
+    m = multipath_create ((const struct pathset *const *)&ps, 1, &as, &err);
+    ok (m && m->network.link[8].end[0] == 0
+            && m->network.link[8].end[1] == NETWORK_NONE,
+        "two spines that send messages to each other are one place");
+    on = pathset_on (ps, &m->network, NULL);
+    ok (pathset_row (on, 0, 1, &row, &err) < 0 && strstr (err.text, "loop"),
+        "from which they do not arrive: %s", err.text);
+    pathset_destroy (on);
+    multipath_destroy (m);
+    is_round = false;
+    is_wrong = true;
+    m = multipath_create ((const struct pathset *const *)&ps, 1, &as, &err);
+    ok (!m && strstr (err.text, "does not forward"),
+        "messages that reach another host: %s", err.text);
+    is_wrong = false;
+    pathset_destroy (ps);
+}
+
 static void test_walk (void)
 {
     const struct traffic_class as = { 3, false };
@@ -230,6 +277,7 @@ static void test_walk (void)
  */
 
 static double latency[LINKS], one_way[2 * LINKS];
+static unsigned int flows = 16; /* of each pair, from each side */
 
 /* Flows of all pairs of hosts at different leaves; a share is late, by ns on
  * average.
@@ -239,7 +287,7 @@ static struct samples *measure (const struct pathset *ps, double late,
 {
     static const struct traffic_class as = { 3, false };
     const struct simulate_options sim = {
-        .noise_ns = 20, .repeats = 16, .seed = seed, .spread = &as,
+        .noise_ns = 20, .repeats = flows, .seed = seed, .spread = &as,
         .outlier_share = late, .outlier_ns = ns, .arc_ns = one_way,
     };
     struct plan *plan = plan_create ("by hand");
@@ -347,6 +395,30 @@ static void test_noise (double share, double ns, bool sleeps)
     pathset_destroy (ps);
 }
 
+/* A time that no tail explains. */
+static void test_huge (void)
+{
+    const struct traffic_class as = { 3, false };
+    struct pathset *ps = all_hosts (&net);
+    struct multipath *m
+        = multipath_create ((const struct pathset *const *)&ps, 1, &as, NULL);
+    struct samples *s;
+    struct mixture *mix;
+    double evidence;
+
+    flows = 64;
+    s = measure (ps, 0.4, 1500, 1);
+    flows = 16;
+    s->sample[0].flow_ns[0] = 1e7;
+    mix = mixture_create (m, ps, s, 0);
+    evidence = mixture_evidence (mix, 8, 1e7);
+    ok (isfinite (evidence), "10 ms of one flow is evidence of %g", evidence);
+    mixture_destroy (mix);
+    samples_destroy (s);
+    multipath_destroy (m);
+    pathset_destroy (ps);
+}
+
 int main (void)
 {
     make_links ();
@@ -354,9 +426,11 @@ int main (void)
         spreads[l] = true;
     test_places ();
     test_some ();
+    test_wrong ();
     test_walk ();
     test_slow ();
     test_noise (0.2, 1500, false);
     test_noise (0.4, 400, true);
+    test_huge ();
     return done_testing ();
 }
