@@ -464,7 +464,7 @@ static void evaluate (const struct mixture *m, const struct mixture_group *g,
 
         for (size_t i = m->first[c->pair]; i < m->first[c->pair + 1]; i++) {
             const struct mixture_flow *f = &m->flow[i];
-            double none, one, two, all, far;
+            double none, one, two, all, far; /* none: its log */
 
             if (f->aside)
                 continue;
@@ -475,15 +475,15 @@ static void evaluate (const struct mixture *m, const struct mixture_group *g,
                 continue;
             }
             far = delay (m, tail->shape, f->t);
-            none = tail->share / tail->mean * exp (-far / tail->mean);
+            none = log (tail->share / tail->mean) - far / tail->mean;
             if (tail->shape == TAIL_PARETO)
-                none /= 1 + (f->t - m->cut) / m->scale;
+                none -= log1p ((f->t - m->cut) / m->scale);
             one = (1 - tail->share) * c->once
                   * normal (f->t - c->middle - e, m->sd);
             two = (1 - tail->share) * c->twice
                   * normal (f->t - c->middle - 2 * e, m->sd);
-            all = none + one + two;
-            less += log (all / none);
+            all = exp (none) + one + two; /* exp may give 0 */
+            less += log (all) - none;
             fit->slow += (one + two) / all;
             sum += (one + two) / all * far;
             fit->sum += (one * (f->t - c->middle)

@@ -15,7 +15,8 @@
 
 /* Four leaves (places 0 to 3) of two hosts each; leaf l has a cable to each of
  * the spines 4 to 6. Hosts are endpoints 0 to 7 with links 0 to 7; link 8 + 3 l
- * + s leads from leaf l to spine s; link BETWEEN, from spine 4 to 5. Leaves spread as `spreads` says.
+ * + s leads from leaf l to spine s; link BETWEEN, from spine 4 to 5. Leaves
+ * spread as `spreads` says.
  */
 enum {
     LEAVES = 4,
