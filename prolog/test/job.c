@@ -147,9 +147,9 @@ static void test_said (void)
           "pmm-result", "" },
         { "echo '1: " PORT RESULT, 1, 0, "pmm-result", "" },
         /* who says much leaves room for the others */
-        { LAUNCH "for i in $(seq 30); do\necho '1: " PORT "done\n"
+        { LAUNCH "for i in $(seq 100); do\necho '1: " PORT "done\n"
           "echo '0: pmm-port 1 abc 0002c90000000020/1 4 5 4xHDR' >&2\n" RESULT,
-          1, 9, "pmm-result", "" },
+          1, 33, "pmm-result", "" },
         { "echo '1: pmm-result 1 OK abcd fine'; exit 1", 0, 0,
           "srun ended without a message", "" },
         { "echo 'srun: error: Unable to allocate resources: Requested nodes "
