@@ -206,7 +206,7 @@ static enum verdict_status check_private (struct doctor *d)
     return c.private_lfts == 0
                ? say_ok (d, "none")
                : say_warn (d, "%s may forward by other tables than those that "
-                              "are read: only host ends are judged",
+                              "are read: paths are guessed",
                            COUNTED (c.private_lfts, "switch"));
 }
 

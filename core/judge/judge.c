@@ -275,7 +275,8 @@ static void limit_model (struct judgement *j)
               s->level, j->spread ? "; only host ends are judged" : "");
     else if (j->spread || j->paths)
         NOTE (j, "the baseline's messages were spread over several paths "
-                 "(adaptive or hashed routing); only host ends are judged");
+                 "(adaptive or hashed routing)%s",
+              j->spread ? "; only host ends are judged" : "");
     for (size_t k = 0; k < m->m; k++)
         links += is_single (j, m->link[k]);
     for (size_t k = 0; k < c->n; k++) {
