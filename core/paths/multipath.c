@@ -32,6 +32,9 @@ struct multipath_work {
     struct map number; /* of an endpoint */
     uint32_t *end;     /* [n] the network's numbers */
     size_t n;
+    uint32_t *sender;  /* [nsenders] of them, two ports of each switch at most:
+                          messages of all others take the same ways */
+    size_t nsenders;
     struct map by_places;  /* bundles, by their two places */
     uint32_t *place;   /* [nswitches] number of a place, by its first switch */
     size_t nplaces;
@@ -133,11 +136,10 @@ static int follow (struct multipath *m, uint32_t end, leaving_f *fn,
     net->attach (net->net, to, &last);
     w->sweep++;
     w->nreached = 0;
-    for (size_t i = 0; i < w->n; i++) {
-        uint32_t at = net->attach (net->net, w->end[i], arc);
+    for (size_t i = 0; i < w->nsenders; i++) {
+        uint32_t at = net->attach (net->net, w->sender[i], arc);
 
-        if (!are_pair (net, w->end[i], to) || at >= net->nswitches
-            || w->seen[at] == w->sweep)
+        if (w->seen[at] == w->sweep || !are_pair (net, w->sender[i], to))
             continue;
         w->seen[at] = w->sweep;
         w->reached[w->nreached++] = at;
@@ -391,6 +393,28 @@ static void number_ends (struct multipath_work *w,
         }
 }
 
+/* A message is forwarded by its destination alone. */
+static void list_senders (struct multipath_work *w, const struct network *net)
+{
+    uint32_t *port = xarray (net->nswitches, sizeof (*port)), arc;
+    uint8_t *count = xcalloc (net->nswitches, sizeof (*count));
+
+    w->sender = xarray (w->n, sizeof (*w->sender));
+    for (size_t i = 0; i < w->n; i++) {
+        uint32_t at = net->attach (net->net, w->end[i], &arc);
+        uint32_t place = net->place (net->net, w->end[i]);
+
+        if (at >= net->nswitches || count[at] == 2
+            || (count[at] == 1 && port[at] == place))
+            continue;
+        port[at] = place;
+        count[at]++;
+        w->sender[w->nsenders++] = w->end[i];
+    }
+    free (port);
+    free (count);
+}
+
 struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
                                     const struct traffic_class *as,
                                     struct error *err)
@@ -403,6 +427,7 @@ struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
 
     *m = (struct multipath){ .under = u, .as = *as, .work = w };
     number_ends (w, ps, n);
+    list_senders (w, u);
     w->one = xarray (u->nswitches, sizeof (*w->one));
     w->place = xarray (u->nswitches, sizeof (*w->place));
     w->seen = xcalloc (u->nswitches, sizeof (*w->seen));
@@ -447,6 +472,7 @@ void multipath_destroy (struct multipath *m)
     free (m->work->link);
     free (m->work->one);
     free (m->work->end);
+    free (m->work->sender);
     free (m->work->place);
     free (m->work->next);
     free (m->work->seen);
