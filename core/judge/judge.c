@@ -765,6 +765,18 @@ static void judge_cause (struct judgement *j, size_t number)
         if (judge_fails (opts, f->excess_ns, f->stderr_ns))
             f->level = VERDICT_FAIL;
     }
+    /* paths of several lengths explain it as well */
+    else if (j->paths && j->paths->uneven) {
+        char *name = name_of (j, number);
+
+        verdict_drop (j->verdict);
+        NOTE (j,
+              "%s looks slow by %+.0f ns, or paths across it are longer than "
+              "others: only a baseline can tell",
+              name, c->excess_ns);
+        free (name);
+        return;
+    }
     /* no FAIL if another explanation is as likely */
     if (f->kind == FINDING_ROUTE)
         f->level = VERDICT_WARN;

@@ -232,6 +232,20 @@ static uint64_t hash_crossing (const struct mixture_crossing *c)
                     ^ rng_mix (~(uint64_t)(c->twice * 1e9 + 0.5)));
 }
 
+/* Whether some messages of one way cross a cable within a place: then its flows
+ * differ in length, and an excess cannot be told from that.
+ */
+static bool is_uneven (struct multipath *paths, uint32_t from, uint32_t to)
+{
+    const struct multipath_share *way;
+    size_t n = paths->uneven ? multipath_shares (paths, from, to, &way) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (paths->bundle[way[i].link] == NETWORK_NONE)
+            return true;
+    return false;
+}
+
 /* Add the cables that some messages of one way cross; share[] is set. */
 static size_t cross_way (struct multipath *paths, uint32_t from, uint32_t to,
                          uint32_t pair, double *share, const double *other,
@@ -279,6 +293,7 @@ static struct mixture_entry *list_entries (struct mixture *m,
     double *there = xcalloc (nlinks, sizeof (*there));
     double *back = xcalloc (nlinks, sizeof (*back));
     struct mixture_entry *e = NULL;
+    uint32_t a, b;
 
     *n = 0;
     for (uint32_t p = 0; p < m->npairs && *n < ENTRIES_MAX; p++) {
@@ -286,9 +301,13 @@ static struct mixture_entry *list_entries (struct mixture *m,
             size = 2 * size + nlinks;
             e = xrealloc (e, size, sizeof (*e));
         }
-        *n += cross_pair (paths, pathset_endpoint (ps, m->pair[p][0])->id,
-                          pathset_endpoint (ps, m->pair[p][1])->id, p, there,
-                          back, e + *n);
+        a = pathset_endpoint (ps, m->pair[p][0])->id;
+        b = pathset_endpoint (ps, m->pair[p][1])->id;
+        if (is_uneven (paths, a, b) || is_uneven (paths, b, a))
+            for (size_t i = m->first[p]; i < m->first[p + 1]; i++)
+                m->flow[i].aside = true;
+        else
+            *n += cross_pair (paths, a, b, p, there, back, e + *n);
     }
     free (there);
     free (back);

@@ -270,8 +270,10 @@ static bool fill_next (struct multipath *m, uint32_t end, uint32_t at,
     uint32_t place = find (w, at), next = next_place (m, arc);
     uint32_t link = arc_link (arc), bundle = link, out = arc;
 
-    if (next == place)
+    if (next == place) {
+        m->uneven = true;
         return false;
+    }
     if (next != ARRIVED) {
         bundle = map_find (&w->by_places, places_key (place, next));
         out = 2 * bundle + (find (w, m->under->link[bundle].end[0]) != place);

@@ -18,6 +18,7 @@
 #ifndef CORE_MULTIPATH_H
 #define CORE_MULTIPATH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/paths/paths.h"
@@ -30,6 +31,9 @@ struct multipath {
     uint32_t *bundle; /* [nlinks] the bundle of a cable that messages may
                          cross; NETWORK_NONE */
     uint32_t *cables; /* [nlinks] cables of a bundle, by its number; 0: none */
+    bool uneven; /* some messages cross cables within a place, which have no
+                    bundle, others do not: paths between the same places may
+                    differ in length */
 
     struct multipath_work *work; /* internal */
 };
