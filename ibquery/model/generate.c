@@ -130,7 +130,7 @@ struct fabric *generate_fat_tree (const struct fat_tree *tree,
 {
     struct tree_shape t = { 0 };
     struct wiring *w;
-    char name[FABRIC_NAME_MAX], over[32] = "", rails[24] = "";
+    char name[2 * FABRIC_NAME_MAX], over[32] = "", rails[24] = "";
 
     if (shape_tree (&t, tree, err) < 0)
         return NULL;
