@@ -424,7 +424,7 @@ static int hunt_cause (struct hunt *h, const struct suspicion *s,
 }
 
 /* Add a pair, some of whose flows may cross a suspect, to a round in which both
- * are free: nobody knows which cables spread messages share.
+ * are free. It is not known which cables spread messages share.
  */
 static void add_pair (struct hunt *h, const struct probe *p)
 {

@@ -29,8 +29,8 @@
 
 #include "core/judge/cause.h"
 #include "core/judge/explain.h"
-#include "core/linear/stats.h"
 #include "core/judge/mixture.h"
+#include "core/linear/stats.h"
 #include "core/paths/multipath.h"
 #include "core/samples/observe.h"
 #include "util/alloc.h"
@@ -956,24 +956,7 @@ static void find_cages (struct judgement *j)
  * Cables that only some flows cross
  */
 
-/* What the flows of baselines tell of a slow cable: see mixture_evidence. */
-static double evidence_before (const struct judgement *j,
-                               const struct baseline *baseline, size_t n,
-                               const struct slow_cable *c)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        struct mixture *m = mixture_create (j->paths, baseline[i].ps,
-                                            baseline[i].samples, 0);
-
-        if (m)
-            sum += mixture_evidence (m, c->cable[0], c->excess_ns);
-        mixture_destroy (m);
-    }
-    return sum;
-}
-
+/* before: mixture_evidence of the baselines. */
 static void judge_cable (struct judgement *j, const struct slow_cable *c,
                          double before)
 {
@@ -1007,20 +990,35 @@ static void judge_cable (struct judgement *j, const struct slow_cable *c,
                             : "");
 }
 
-/* Find them in the confirm stage, where there is one. */
+/* Find them in the confirm stage, where there is one. The flows of baselines
+ * tell whether they were slow before.
+ */
 static void judge_cables (struct judgement *j, const struct plan *plan,
-                          const struct baseline *baseline, size_t n)
+                          const struct baseline *baseline, size_t nbaselines)
 {
-    size_t confirm = plan_confirm_rounds (plan), judged, cables;
+    size_t confirm = plan_confirm_rounds (plan), judged, cables, n = 0;
     struct mixture *all = mixture_create (j->paths, j->ps, j->samples, 0);
-    struct mixture *m = mixture_create (
-        j->paths, j->ps, j->samples,
-        confirm > 0 ? plan_rounds (plan) - confirm : 0);
-    struct slow_cable c;
+    struct mixture *m = confirm == 0
+                            ? all
+                            : mixture_create (j->paths, j->ps, j->samples,
+                                              plan_rounds (plan) - confirm);
+    struct slow_cable c[CABLES_MAX];
+    double before[CABLES_MAX] = { 0 };
 
-    for (int i = 0; m && i < CABLES_MAX && mixture_next (m, &c); i++) {
-        judge_cable (j, &c, evidence_before (j, baseline, n, &c));
-        free (c.cable);
+    while (m && n < CABLES_MAX && mixture_next (m, &c[n]))
+        n++;
+    for (size_t i = 0; i < nbaselines && n > 0; i++) {
+        struct mixture *old = mixture_create (j->paths, baseline[i].ps,
+                                              baseline[i].samples, 0);
+
+        for (size_t k = 0; old && k < n; k++)
+            before[k]
+                += mixture_evidence (old, c[k].cable[0], c[k].excess_ns);
+        mixture_destroy (old);
+    }
+    for (size_t k = 0; k < n; k++) {
+        judge_cable (j, &c[k], before[k]);
+        free (c[k].cable);
     }
     cables = all ? mixture_cables (all, &judged) : 0;
     if (cables > 0)
@@ -1028,8 +1026,9 @@ static void judge_cables (struct judgement *j, const struct plan *plan,
               "of %s that only some flows cross, %zu had enough flows to "
               "show whether one is slow",
               COUNTED (cables, "cable"), judged);
+    if (m != all)
+        mixture_destroy (m);
     mixture_destroy (all);
-    mixture_destroy (m);
 }
 
 /*

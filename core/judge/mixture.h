@@ -37,7 +37,8 @@ struct slow_cable {
     double expected;     /* how many of these cross one of its cables */
 };
 
-/* Find the likeliest, and set its flows aside. False: there is no other one. */
+/* Find the likeliest slow cable, and set its flows aside. False: none is left.
+ */
 bool mixture_next (struct mixture *m, struct slow_cable *found);
 
 /* The log likelihood ratio of a cable with this excess against none: positive

@@ -27,7 +27,6 @@ struct multipath_next {
 
 struct multipath_work {
     struct link_info *link;
-    struct switch_info *sw;
     uint32_t *one;     /* [nswitches] another of the same place, or itself */
     struct map number; /* of an endpoint */
     uint32_t *end;     /* [n] the network's numbers */
@@ -58,7 +57,9 @@ static uint32_t head (const struct network *net, uint32_t arc)
     return net->link[arc_link (arc)].end[arc % 2 ^ 1];
 }
 
-/* The arcs by which a message may leave a place; 0: there is no route. */
+/* Find the arcs by which a message may leave a place. Return their number; 0:
+ * the place has no route.
+ */
 static size_t leave (const struct network *net, const struct traffic_class *as,
                      uint32_t place, uint32_t to, uint32_t *arc)
 {
@@ -231,11 +232,6 @@ static int make_places (struct multipath *m, struct error *err)
  * Bundles
  */
 
-static uint64_t places_key (uint32_t a, uint32_t b)
-{
-    return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
-}
-
 static void count_cable (struct multipath *m, uint32_t link, uint32_t bundle)
 {
     if (m->bundle[link] == NETWORK_NONE)
@@ -256,9 +252,9 @@ static bool find_lowest (struct multipath *m, uint32_t end, uint32_t at,
         w->place[place] = (uint32_t)w->nplaces++;
     if (next == place || next == ARRIVED)
         return false;
-    lowest = map_find (&w->by_places, places_key (place, next));
+    lowest = map_find (&w->by_places, pair_key (place, next));
     if (lowest == MAP_NONE || link < lowest)
-        map_put (&w->by_places, places_key (place, next), link);
+        map_put (&w->by_places, pair_key (place, next), link);
     return false;
 }
 
@@ -275,7 +271,7 @@ static bool fill_next (struct multipath *m, uint32_t end, uint32_t at,
         return false;
     }
     if (next != ARRIVED) {
-        bundle = map_find (&w->by_places, places_key (place, next));
+        bundle = map_find (&w->by_places, pair_key (place, next));
         out = 2 * bundle + (find (w, m->under->link[bundle].end[0]) != place);
     }
     else
@@ -347,7 +343,9 @@ static uint32_t places_hop (const void *net, uint32_t place, uint32_t to,
     return w->next[end * w->nplaces + number].place;
 }
 
-/* Links lead from place to place. A place of several switches is no switch. */
+/* Let links lead from place to place. A place of several switches is not a
+ * switch.
+ */
 static void make_network (struct multipath *m)
 {
     const struct network *u = m->under;

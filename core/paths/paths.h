@@ -59,6 +59,14 @@ static inline uint32_t arc_link (uint32_t arc)
 
 #define NETWORK_NONE UINT32_MAX
 
+/* The same number for both orders of two endpoints or places, sorted by the
+ * lower one, then by the other.
+ */
+static inline uint64_t pair_key (uint32_t a, uint32_t b)
+{
+    return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+}
+
 /* What a network may spread by. */
 struct traffic_class {
     unsigned int level; /* service level */

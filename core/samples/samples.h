@@ -90,14 +90,6 @@ struct samples {
     bool complete; /* every probe of the plan is accounted for */
 };
 
-/* The same number for both orders of two endpoints, sorted by the lower one,
- * then by the other.
- */
-static inline uint64_t pair_key (uint32_t a, uint32_t b)
-{
-    return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
-}
-
 /* Empty samples. */
 struct samples *samples_create (void);
 void samples_destroy (struct samples *s);
