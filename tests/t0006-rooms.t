@@ -57,7 +57,8 @@ ok "$([ ! -s "$workdir/twice" ]; echo $?)" "no struct tag is defined twice" ||
     diag "$(cat "$workdir/twice")"
 
 grep -nwEi "told apart|lets expect|nobody|somebody|mended|to be mended|of the\
- future|will not do|all is as|is no audit's" README.md CONTRIBUTING.md man/*.in \
+ future|will not do|all is as|is no audit's" README.md CONTRIBUTING.md docs/*.md \
+    man/*.in \
     >"$workdir/phrases"
 ok "$([ ! -s "$workdir/phrases" ]; echo $?)" "documents are plain" ||
     diag "$(cat "$workdir/phrases")"
