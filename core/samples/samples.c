@@ -71,6 +71,7 @@ void samples_add (struct samples *s, const struct sample *sample)
 {
     s->sample = xgrow (s->sample, s->nsamples, sizeof (*sample));
     s->sample[s->nsamples] = *sample;
+    s->sample[s->nsamples].flow_ns = NULL;
     if (sample->nflows > 0) {
         double *flow_ns = xarray (sample->nflows, sizeof (*flow_ns));
 

@@ -16,18 +16,22 @@ enum { FROM_LEDGER, FROM_FILE, FILE_MAX = 256 << 20 };
 
 /* Add to times[link] how many samples cross it. Drop those that cross a link
  * whose baseline was reset (NULL: none), and the loopbacks of endpoints at such
- * a link. Return 0, or -1 with err.
+ * a link; and all flows if it is between switches, since all may cross it.
+ * Return 0, or -1 with err.
  */
 static int sift (struct samples *s, const struct pathset *ps, const bool *reset,
                  uint32_t *times, struct error *err)
 {
     const struct network *net = pathset_network (ps);
     size_t n = s->nsamples, nloopbacks = s->nloopbacks;
+    bool cable = false; /* between switches was reset */
     struct row row;
 
+    for (size_t l = 0; reset && l < net->nlinks; l++)
+        cable |= reset[l] && net->link[l].kind == LINK_SWITCH;
     s->nsamples = s->nloopbacks = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct sample *sample = &s->sample[i];
+        struct sample *sample = &s->sample[i];
         bool keep = true;
 
         if (pathset_row (ps, sample->a, sample->b, &row, err) < 0)
@@ -36,10 +40,13 @@ static int sift (struct samples *s, const struct pathset *ps, const bool *reset,
             keep &= !reset || !reset[row.link[k]];
         for (size_t k = 0; k < row.n && keep; k++)
             times[row.link[k]] += sample->lost < sample->sent;
+        if (!keep || cable) {
+            free (sample->flow_ns);
+            sample->flow_ns = NULL;
+            sample->nflows = 0;
+        }
         if (keep)
             s->sample[s->nsamples++] = *sample;
-        else
-            free (sample->flow_ns);
     }
     for (size_t i = 0; i < nloopbacks; i++) {
         uint32_t arc;

@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "core/paths/multipath.h"
 #include "prolog/ledger/ledger_db.h"
 #include "util/alloc.h"
 #include "util/file.h"
@@ -221,6 +222,89 @@ static void add_sample (struct recorded_audit *r, size_t seq,
            QUANTILES_OF (q));
 }
 
+/* Add the times of a sample's flows in DB_FLOW_BYTES each: ns above its least
+ * RTT, at most DB_FLOW_MAX.
+ */
+static void add_times (struct recorded_audit *r, size_t seq,
+                       const struct sample *s)
+{
+    uint8_t times[SAMPLE_FLOWS_MAX * DB_FLOW_BYTES];
+    size_t n = s->nflows < SAMPLE_FLOWS_MAX ? s->nflows : SAMPLE_FLOWS_MAX;
+
+    for (size_t f = 0; f < n; f++) {
+        double ns = fmax (0, s->flow_ns[f] - s->rtt_ns[RTT_MIN]);
+        unsigned int t = isnan (s->flow_ns[f]) ? DB_FLOW_LOST
+                                               : (unsigned int)fmin (
+                                                     DB_FLOW_MAX, ns + 0.5);
+
+        times[DB_FLOW_BYTES * f] = (uint8_t)t;
+        times[DB_FLOW_BYTES * f + 1] = (uint8_t)(t >> 8);
+    }
+    db_do (r->l, "INSERT INTO flow (audit, seq, times) VALUES (?, ?, ?)",
+           INT (r->audit), INT (seq), BLOB (times, n * DB_FLOW_BYTES));
+}
+
+/* Mark the suspected cables between switches; NULL: there are none. */
+static bool *suspect_cables (const struct recorded_audit *r,
+                             const struct verdict *v)
+{
+    bool *cable = NULL;
+
+    for (size_t i = 0; i < v->nfindings; i++)
+        for (size_t k = 0; k < v->finding[i].nsuspects; k++) {
+            uint32_t link = v->finding[i].suspect[k];
+
+            if (r->net->link[link].kind != LINK_SWITCH)
+                continue;
+            if (!cable)
+                cable = xcalloc (r->net->nlinks, sizeof (*cable));
+            cable[link] = true;
+        }
+    return cable;
+}
+
+static bool may_cross (const struct recorded_audit *r, struct multipath *m,
+                       const bool *cable, uint32_t a, uint32_t b)
+{
+    const struct multipath_share *way;
+    size_t n = multipath_shares (m, pathset_endpoint (r->ps, a)->id,
+                                 pathset_endpoint (r->ps, b)->id, &way);
+
+    for (size_t i = 0; i < n; i++)
+        if (cable[way[i].link])
+            return true;
+    return false;
+}
+
+/* Add the flows, of all pairs that may not cross a suspected cable. */
+static void add_flows (struct recorded_audit *r, const struct samples *s,
+                       const struct verdict *v)
+{
+    const struct traffic_class as = { (unsigned int)s->level, s->rc > 0 };
+    const struct pathset *set[] = { r->ps };
+    bool *cable = suspect_cables (r, v);
+    struct multipath *m = NULL;
+    struct error err;
+
+    db_do (r->l,
+           "INSERT INTO spread (audit, level, connected, switches)"
+           " VALUES (?, ?, ?, ?)",
+           INT (r->audit), INT (s->level), INT (s->rc), INT (s->spread));
+    if (cable && r->net->hops)
+        m = multipath_create (set, 1, &as, &err);
+    for (size_t i = 0; i < s->nsamples && !r->l->failed; i++) {
+        const struct sample *x = &s->sample[i];
+
+        if (x->nflows > 0 && x->lost < x->sent
+            && (!cable
+                || (m && !may_cross (r, m, cable, x->a, x->b)
+                    && !may_cross (r, m, cable, x->b, x->a))))
+            add_times (r, i, x);
+    }
+    multipath_destroy (m);
+    free (cable);
+}
+
 /* By endpoint, then by minimum, then in the order of measurement. */
 static int compare_loopbacks (const void *a, const void *b)
 {
@@ -335,6 +419,8 @@ int64_t ledger_record (struct ledger *l, int64_t time, const struct pathset *ps,
     add_hosts (&r, s->missing, s->nmissing, false);
     for (size_t i = 0; i < s->nsamples && !l->failed; i++)
         add_sample (&r, i, &s->sample[i]);
+    if (s->spread > 0)
+        add_flows (&r, s, verdict);
     add_loopbacks (&r, s);
     /* nodes that are not of the audit, or did not answer, are ignored */
     for (size_t i = 0; i < s->nnodes; i++) {

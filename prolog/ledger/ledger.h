@@ -38,7 +38,7 @@
 #include "util/error.h"
 
 enum {
-    LEDGER_VERSION = 5,
+    LEDGER_VERSION = 6,
     LEDGER_WAIT_MS = 5000,
     LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, a user */
@@ -370,6 +370,9 @@ json_t *ledger_trend (struct ledger *ledger, const char *fabric,
  * Left out are audits that are UNKNOWN because of more than the links they
  * name, and audits that found others' traffic. Of the other audits, RTTs are
  * left out that cross a link that was suspected, not judged, or rebased since.
+ * Where messages were spread, each RTT has its flows, but not where they may
+ * cross a cable between switches that was suspected, or any was rebased since,
+ * or if the newest audit's were spread on another service level or transport.
  * A host whose loopback is slower too does not make its link suspected: the run
  * contains that loopback. Loopbacks are those of endpoints with an RTT that
  * counts. Names resolve as in plan_read; the caller owns *ps, also on failure.

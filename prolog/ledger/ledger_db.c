@@ -40,12 +40,22 @@
 enum {
     APPLICATION_ID = 0x706d6d31, /* "pmm1" */
     HALF_ID = 0x706d6d68,        /* "pmmh": a partial copy */
+    BEFORE_SPREAD = 5,           /* a version */
     TEXT_MAX = 400,              /* bytes of a refusal */
     WAL_KEEP_BYTES = 16 << 20,
 };
 
 #define OF_AUDIT "audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE"
 #define NAMED "INTEGER NOT NULL REFERENCES name"
+/* What version 6 added: audits whose messages were spread, and the times of an
+ * RTT's flows (ledger.c).
+ */
+#define SINCE_6(create)                                                       \
+    create " spread (" OF_AUDIT ", level INTEGER NOT NULL,"                   \
+           " connected INTEGER NOT NULL, switches INTEGER NOT NULL,"          \
+           " PRIMARY KEY (audit)) WITHOUT ROWID;"                             \
+    create " flow (" OF_AUDIT ", seq INTEGER NOT NULL,"                       \
+           " times BLOB NOT NULL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
 static const char schema[]
     = "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
       "CREATE TABLE epoch (id INTEGER PRIMARY KEY,"
@@ -152,7 +162,8 @@ static const char schema[]
       "CREATE INDEX node_audit ON node (audit);"
       /* links that were measured, but could not be judged */
       "CREATE TABLE open (" OF_AUDIT ", link " NAMED ","
-      " PRIMARY KEY (audit, link)) WITHOUT ROWID;";
+      " PRIMARY KEY (audit, link)) WITHOUT ROWID;"
+      SINCE_6 ("CREATE TABLE");
 
 /*
  * Errors
@@ -282,6 +293,9 @@ static int bind_value (struct ledger *l, sqlite3_stmt *stmt, int i,
         return sqlite3_bind_double (stmt, i, v->d);
     if (!v->s)
         return sqlite3_bind_null (stmt, i);
+    if (v->type == DB_BLOB)
+        return sqlite3_bind_blob (stmt, i, v->s, (int)v->max,
+                                  SQLITE_TRANSIENT);
     if (v->type == DB_ID)
         return sqlite3_bind_int64 (stmt, i, id_of (l, v->s));
     snprintf (buf, sizeof (buf), "%.*s", (int)v->max, v->s);
@@ -498,14 +512,20 @@ void db_mark (struct ledger *l, bool half)
     set_pragma (l, "application_id", half ? HALF_ID : APPLICATION_ID);
 }
 
-/* Check the version. Create the tables in an empty file, as one transaction. */
+/* Check the version. Create the tables in an empty file, and those that an
+ * older ledger has not, as one transaction. For who only reads, they are empty.
+ */
 static void check_version (struct ledger *l, enum ledger_mode mode)
 {
     int64_t version = find_version (l);
 
     if (l->failed || version == LEDGER_VERSION)
         return;
-    if (version != 0)
+    if (version == BEFORE_SPREAD && mode == LEDGER_READ) {
+        db_exec (l, SINCE_6 ("CREATE TEMP TABLE"));
+        return;
+    }
+    if (version != 0 && version != BEFORE_SPREAD)
         db_refuse (l, EINVAL, "is of version %jd, and this program has "
                               "version %d: move the file away, then the next "
                               "audit begins a new one",
@@ -515,8 +535,9 @@ static void check_version (struct ledger *l, enum ledger_mode mode)
     if (l->failed)
         return;
     db_begin (l, l->err);
-    if (find_version (l) == 0) { /* another process may have done it */
-        db_exec (l, schema);
+    /* another process may have done it */
+    if ((version = find_version (l)) != LEDGER_VERSION) {
+        db_exec (l, version == 0 ? schema : SINCE_6 ("CREATE TABLE"));
         db_mark (l, false);
         set_pragma (l, "user_version", LEDGER_VERSION);
     }

@@ -69,17 +69,18 @@ void db_mark (struct ledger *l, bool half);
 /* Values of a statement's parameters, in their order; extra ones are ignored.
  */
 struct db_value {
-    enum { DB_INT, DB_REAL, DB_TEXT, DB_ID } type;
+    enum { DB_INT, DB_REAL, DB_TEXT, DB_ID, DB_BLOB } type;
     int64_t i;
     double d; /* NAN: NULL */
     const char *s; /* NULL: NULL */
-    size_t max; /* of s, in bytes; it is copied, cleaned and cut */
+    size_t max; /* of s, in bytes; it is copied; a text is cleaned and cut */
 };
 /* the id of a name, which is added if it is missing */
 #define ID(x) { DB_ID, .s = (x) }
 #define INT(x) { DB_INT, .i = (int64_t)(x) }
 #define REAL(x) { DB_REAL, .d = (x) }
 #define TEXT(x) { DB_TEXT, .s = (x), .max = LEDGER_TEXT_MAX }
+#define BLOB(x, n) { DB_BLOB, .s = (const char *)(x), .max = (n) }
 #define NAME(x) { DB_TEXT, .s = (x), .max = LEDGER_NAME_MAX }
 #define QUANTILES_OF(q)                                                       \
     REAL ((q)[RTT_MIN]), REAL ((q)[RTT_P05]), REAL ((q)[RTT_P25]),            \
@@ -135,6 +136,9 @@ json_t *db_list (struct ledger *l, const char *sql, const struct db_value *v,
                  size_t n);
 json_t *db_map (struct ledger *l, const char *sql, const struct db_value *v,
                 size_t n);
+
+/* A flow's time in flow.times: little-endian; DB_FLOW_LOST if all was lost. */
+enum { DB_FLOW_BYTES = 2, DB_FLOW_LOST = 0xffff, DB_FLOW_MAX = 0xfffe };
 
 /*
  * Parts of statements

@@ -27,14 +27,14 @@ static const struct salvage_part {
         NUMBERED,   /* has ids, which are not reused */
         LISTED,     /* has no ids: ?1 is a row's position */
     } kind;
-    const char *children[13]; /* tables with a column of the table's name */
+    const char *children[14]; /* tables with a column of the table's name */
 } parts[] = {
     { "name", SHARED, { NULL } },
     { "epoch", SHARED, { NULL } },
     { "route", SHARED, { "crossing" } },
     { "audit", NUMBERED,
       { "member", "rtt", "finding", "suspect", "gap", "counter", "sign",
-        "fault", "loopback", "node", "open" } },
+        "fault", "loopback", "node", "open", "spread", "flow" } },
     { "action", NUMBERED, { NULL } },
     { "comment", NUMBERED, { NULL } },
     { "mute", LISTED, { NULL } },
@@ -84,10 +84,16 @@ static int copy (struct ledger *l, const struct salvage_part *p, int64_t arg)
         db_fail (l);
     if (!l->failed && sqlite3_changes (l->db) > 0) {
         for (size_t i = 0; p->children[i] && !l->failed; i++)
-            if (run (l, arg, NULL,
-                     "INSERT INTO main.%s SELECT * FROM old.%s WHERE %s = ?1",
-                     p->children[i], p->children[i], p->table)
-                < 0)
+            /* an older ledger has not all */
+            if (run (l, 0, NULL,
+                     "SELECT 1 FROM old.sqlite_master WHERE name = '%s'",
+                     p->children[i])
+                    != 0
+                && run (l, arg, NULL,
+                        "INSERT INTO main.%s SELECT * FROM old.%s"
+                        " WHERE %s = ?1",
+                        p->children[i], p->children[i], p->table)
+                       < 0)
                 db_fail (l);
         if (!strcmp (p->table, "audit"))
             db_seen (l, arg);

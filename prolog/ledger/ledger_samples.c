@@ -36,6 +36,8 @@ struct stored_routes {
     const struct pathset *ps;
     struct stored_route *v; /* by id */
     size_t n;
+    int64_t flows_after; /* the last rebase of any link between switches, which
+                            flows of all routes may cross */
     sqlite3_stmt *row; /* the next one of `measured`; NULL after the last */
 };
 
@@ -44,7 +46,10 @@ struct stored_routes {
  */
 static const char measured[]
     = "SELECT r.audit, a.begun, r.route, r.round, r.first, r.sent, r.lost, "
-      DB_QUANTILES " FROM audit a JOIN rtt r ON r.audit = a.id"
+      DB_QUANTILES ", f.times, p.level, p.connected, p.switches"
+      " FROM audit a JOIN rtt r ON r.audit = a.id"
+      " LEFT JOIN spread p ON p.audit = a.id"
+      " LEFT JOIN flow f ON f.audit = r.audit AND f.seq = r.seq"
       " WHERE a.epoch = ?1 AND a.begun BETWEEN ?2 AND ?3 AND r.lost < r.sent"
       " AND (?4 IS NULL OR (" DB_SOUND ("a") " AND NOT "
       DB_FLAWED ("r", "?4") ")) ORDER BY a.id DESC, r.seq";
@@ -96,6 +101,20 @@ static void find_ends (struct stored_routes *r, const struct pathset *ps)
             db_refuse (l, EINVAL, "endpoint %.63s is not in the fabric", name);
         r->v[i / 2].end[i % 2] = (uint32_t)end;
     }
+    for (sqlite3_stmt *row
+         = db_first (l,
+                     "SELECT n.text, e.after FROM rebase e"
+                     " JOIN name n ON n.id = e.link",
+                     NONE);
+         row; row = db_next (l, row)) {
+        const struct network *net = pathset_network (ps);
+
+        for (size_t i = 0; i < net->nlinks; i++)
+            if (net->link[i].kind == LINK_SWITCH
+                && sqlite3_column_int64 (row, 1) > r->flows_after
+                && !strcmp (net->link[i].id, db_text (row, 0)))
+                r->flows_after = sqlite3_column_int64 (row, 1);
+    }
 }
 
 static int compare_routes (const void *a, const void *b)
@@ -118,8 +137,36 @@ static const struct stored_route *find_route (const struct stored_routes *r,
                                                                  : NULL;
 }
 
-/* Add the samples of the next audit, in rounds from `round` on. Return false
- * after the last audit.
+/* Read the times of a sample's flows from a row of `measured`. */
+static void read_flows (sqlite3_stmt *row, struct sample *s, double *flow_ns)
+{
+    enum { TIMES = 7 + RTT_COUNT };
+    const uint8_t *times = sqlite3_column_blob (row, TIMES);
+    int n = sqlite3_column_bytes (row, TIMES) / DB_FLOW_BYTES;
+
+    s->flow_ns = flow_ns;
+    for (int f = 0; times && f < n && f < SAMPLE_FLOWS_MAX; f++) {
+        unsigned int t = times[DB_FLOW_BYTES * f]
+                         | (unsigned int)times[DB_FLOW_BYTES * f + 1] << 8;
+
+        flow_ns[s->nflows++]
+            = t == DB_FLOW_LOST ? NAN : round (s->rtt_ns[RTT_MIN]) + t;
+    }
+}
+
+/* Drop all samples but the first n; the flows of those from `bare` on. */
+static void cut (struct samples *s, size_t n, size_t bare)
+{
+    for (size_t i = bare; i < s->nsamples; i++) {
+        free (s->sample[i].flow_ns);
+        s->sample[i].flow_ns = NULL;
+        s->sample[i].nflows = 0;
+    }
+    s->nsamples = n;
+}
+
+/* Add the samples of the next audit, in rounds from `round` on, and set how
+ * they were spread. Return false after the last audit.
  */
 static bool read_audit (struct stored_routes *r, struct samples *s,
                         uint32_t round, int64_t *audit, int64_t *begun)
@@ -128,10 +175,15 @@ static bool read_audit (struct stored_routes *r, struct samples *s,
         return false;
     *audit = sqlite3_column_int64 (r->row, 0);
     *begun = sqlite3_column_int64 (r->row, 1);
+    s->level = (uint64_t)sqlite3_column_int64 (r->row, 8 + RTT_COUNT) & 0xf;
+    s->rc = sqlite3_column_int64 (r->row, 9 + RTT_COUNT) != 0;
+    s->spread = (uint64_t)sqlite3_column_int64 (r->row, 10 + RTT_COUNT)
+                & UINT32_MAX;
     for (; r->row && sqlite3_column_int64 (r->row, 0) == *audit;
          r->row = db_next (r->ledger, r->row)) {
         const struct stored_route *route = find_route (r, r->row);
         struct sample sample = { .rtt_ns = { 0 } };
+        double flow_ns[SAMPLE_FLOWS_MAX];
 
         if (!route)
             continue;
@@ -144,6 +196,8 @@ static bool read_audit (struct stored_routes *r, struct samples *s,
         sample.lost = (uint32_t)sqlite3_column_int64 (r->row, 6);
         for (int q = 0; q < RTT_COUNT; q++)
             sample.rtt_ns[q] = sqlite3_column_double (r->row, 7 + q);
+        if (*audit > r->flows_after)
+            read_flows (r->row, &sample, flow_ns);
         samples_add (s, &sample);
     }
     return true;
@@ -189,16 +243,18 @@ static void add_loopbacks (const struct stored_routes *r, struct samples *s,
 static void read_newest (struct stored_routes *r, struct samples *s,
                          size_t enough)
 {
+    const struct network *net = pathset_network (r->ps);
     struct link_seen {
         int64_t audit; /* the last one read that crossed it; 0: no route does */
         size_t times;  /* number of audits that crossed it */
-    } *link = xcalloc (pathset_network (r->ps)->nlinks, sizeof (*link));
+    } *link = xcalloc (net->nlinks, sizeof (*link));
     int64_t *at = xcalloc (pathset_size (r->ps), sizeof (*at)); /* [ends] the
                                              last audit that measured it */
     size_t wanting = 0;     /* links with fewer audits than enough */
     uint32_t round = 0;     /* the audit's first, */
     uint32_t next = 0;      /* ... and that after its last */
     size_t first = 0;       /* the audit's first sample */
+    struct samples as = { 0 }; /* how the newest audit that was spread was */
     int64_t audit, begun;
 
     for (size_t i = 0; i < r->n; i++) {
@@ -219,7 +275,11 @@ static void read_newest (struct stored_routes *r, struct samples *s,
             for (size_t k = 0; k < row.n; k++) {
                 struct link_seen *seen = &link[row.link[k]];
 
-                if (seen->audit == audit)
+                /* flows that are not kept tell nothing of a cable */
+                if (seen->audit == audit
+                    || (s->spread > 0 && x->nflows == 0
+                        && audit > r->flows_after
+                        && net->link[row.link[k]].kind == LINK_SWITCH))
                     continue;
                 seen->audit = audit;
                 wanting -= ++seen->times == enough;
@@ -230,15 +290,24 @@ static void read_newest (struct stored_routes *r, struct samples *s,
             at[x->a] = at[x->b] = audit;
         }
         if (!counts) {
-            s->nsamples = first;
+            cut (s, first, first);
             continue;
         }
+        if (as.spread == 0)
+            as = *s;
+        else if (s->spread > 0 && (s->level != as.level || s->rc != as.rc))
+            cut (s, s->nsamples, first);
+        else if (s->spread > as.spread)
+            as.spread = s->spread;
         if (round > 0)
             samples_add_run (s, round);
         add_loopbacks (r, s, audit, at, round);
         first = s->nsamples;
         round = next;
     }
+    s->level = as.level;
+    s->rc = as.rc;
+    s->spread = as.spread;
     free (link);
     free (at);
 }
@@ -319,7 +388,7 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
             combine_add (combine, &one,
                          half_life > 0 ? exp2 (-age / half_life) : 1);
         observations_clear (&one);
-        s->nsamples = 0;
+        cut (s, 0, 0);
     }
     if (!l->failed && combine_finish (combine, ps, o, err) < 0)
         db_fail (l);

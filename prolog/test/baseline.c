@@ -121,6 +121,111 @@ static const char *loopbacks (const char *host)
     return text;
 }
 
+/*
+ * Where switches spread messages
+ */
+
+enum { SPREAD_HOSTS = 16, CABLE_NS = 1000 };
+
+/* An audit of a fabric that hashes, with a slow cable or FABRIC_NONE, and what
+ * is found by the published baseline: the caller destroys it.
+ */
+static struct verdict *audit_spread (const struct fabric *f, struct ledger *l,
+                                     uint32_t slow)
+{
+    static const struct traffic_class datagrams = { 0, false };
+    static uint64_t seed;
+    struct ledger_cause cause = { .why = LEDGER_BY_HAND };
+    struct plan_options opts = { .extra_rounds = 2 };
+    struct simulate_options sim = { .noise_ns = 20, .repeats = 16,
+                                    .seed = ++seed, .spread = &datagrams };
+    const char *host[SPREAD_HOSTS];
+    double *latency = calloc (f->nlinks, sizeof (*latency));
+    struct baseline base = { NULL, NULL };
+    struct pathset *ps, *base_ps = NULL;
+    struct samples *s, *file = NULL;
+    struct error err = { .text = "" };
+    struct verdict *v;
+    struct plan *plan;
+    FILE *fp;
+
+    for (size_t i = 0; i < SPREAD_HOSTS; i++)
+        host[i] = f->host[i].name;
+    for (size_t i = 0; i < f->nlinks; i++)
+        latency[i] = 100 + (i == slow ? CABLE_NS : 0);
+    ps = fabric_pathset (f, host, SPREAD_HOSTS, NULL);
+    plan = plan_make (ps, &opts, NULL);
+    s = simulate (ps, plan, latency, &sim, NULL);
+    if (ledger_begin (l, 1, f->hash, &cause, host, SPREAD_HOSTS, s->nonce,
+                      &err) < 0
+        || baseline_publish (l, f, "spread.json", &err) < 0)
+        diag ("%s", err.text);
+    if ((fp = fopen ("spread.json", "r"))) {
+        file = samples_read (fp, "spread.json", f->hash, fabric_resolve,
+                             (void *)f, &base_ps, &err);
+        fclose (fp);
+        base = (struct baseline){ file, base_ps };
+    }
+    v = judge (ps, plan, s, &base, file ? 1 : 0, NULL, &err);
+    if (!v || ledger_record (l, 2, ps, s, v, &err) < 0)
+        diag ("%s", err.text);
+    samples_destroy (file);
+    samples_destroy (s);
+    plan_destroy (plan);
+    pathset_destroy (base_ps);
+    pathset_destroy (ps);
+    free (latency);
+    return v;
+}
+
+/* The level of such an audit's verdict if its findings are none but the cable,
+ * else UNKNOWN.
+ */
+static enum verdict_status level_spread (const struct fabric *f,
+                                         struct ledger *l, uint32_t slow)
+{
+    struct verdict *v = audit_spread (f, l, slow);
+    enum verdict_status level = v->status;
+
+    for (size_t i = 0; i < v->nfindings; i++) {
+        bool named = false;
+
+        for (size_t k = 0; k < v->finding[i].nsuspects; k++)
+            named |= v->finding[i].suspect[k] == slow;
+        diag ("%s", v->finding[i].why);
+        if (!named || v->finding[i].kind != FINDING_SWITCH_LINK)
+            level = VERDICT_UNKNOWN;
+    }
+    verdict_destroy (v);
+    return level;
+}
+
+static void test_spread (void)
+{
+    struct fat_tree tree = { .ports = 8, .levels = 2,
+                             .how.spread = { .known = true, .hashed = 1 } };
+    struct fabric *f = generate_fat_tree (&tree, NULL);
+    struct error err = { .text = "" };
+    struct ledger *l = ledger_open ("spread", LEDGER_CREATE, &err);
+    uint32_t slow = 0;
+
+    while (f->link[slow].kind != LINK_SWITCH)
+        slow++;
+    ok (level_spread (f, l, slow) == VERDICT_WARN,
+        "spread: without a baseline, a slow cable between switches WARNs");
+    for (int i = 0; i < BASELINE_LAST; i++)
+        ok (level_spread (f, l, FABRIC_NONE) == VERDICT_OK, "an audit finds "
+                                                            "nothing");
+    for (int i = 0; i <= BASELINE_LAST; i++)
+        ok (level_spread (f, l, slow) == VERDICT_FAIL,
+            "by the published baseline's flows it FAILs, as before");
+    ok (ledger_rebase (l, 3, f->link[slow].id, "me", "longer", &err) == 0
+            && level_spread (f, l, slow) == VERDICT_WARN,
+        "... but not once its baseline is reset");
+    ledger_close (l);
+    fabric_destroy (f);
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
@@ -189,8 +294,10 @@ int main (void)
         "one that others may write is not read: %s", odd);
     ledger_close (ledger);
     fabric_destroy (fabric);
+    test_spread ();
     for (const char *const *p = (const char *const[]){
-             "file", "ledger", "ledger-wal", "ledger-shm", NULL };
+             "file", "ledger", "ledger-wal", "ledger-shm", "spread.json",
+             "spread", "spread-wal", "spread-shm", NULL };
          *p; p++)
         unlink (*p);
     return chdir ("/") < 0 || rmdir (dir) < 0 ? 1 : done_testing ();

@@ -1470,6 +1470,80 @@ static int salvage_half (void)
     return l || !strstr (err.text, "is half of what");
 }
 
+/* A ledger of version 5, which has no tables of flows. */
+static void test_upgrade (void)
+{
+    struct ledger *l = fresh ("older"), *into = fresh ("new");
+    int64_t id = audit (l, 100, STRANGER, 0, VERDICT_OK);
+    double rtt;
+
+    ledger_close (l);
+    tell ("older", "DROP TABLE flow; DROP TABLE spread;"
+                   " PRAGMA user_version = 5");
+    l = ledger_open ("older", LEDGER_READ, &err);
+    ok (l && crossing (l, 0, 1, &rtt) > 0
+            && ask ("older", "PRAGMA user_version") == 5,
+        "version 5 is read as it is");
+    ok (ledger_salvage (into, "older", &err) == 0
+            && ask ("new", "SELECT count(*) FROM audit") == 1,
+        "... and salvaged");
+    ledger_close (into);
+    ledger_close (l);
+    l = ledger_open ("older", LEDGER_WRITE, &err);
+    ok (l && audit (l, 200, STRANGER, 0, VERDICT_OK) == id + 1
+            && ledger_check (l, &err) == 0 && crossing (l, 0, 2, &rtt) > 0
+            && ask ("older", "PRAGMA user_version") == LEDGER_VERSION
+            && ask ("older", "SELECT count(*) FROM flow") == 0,
+        "... and gets the tables it lacks");
+    ledger_close (l);
+}
+
+/* The times of flows, as they come back. */
+static void test_flows (void)
+{
+    static const double above[] = { 0, NAN, 12.3, 1e6 };
+    struct ledger *l = fresh ("led");
+    char nonce[LEDGER_NONCE_BYTES];
+    struct pathset *set = NULL;
+    struct verdict *v = verdict_of (VERDICT_OK, 0);
+    struct samples *s, *base;
+    double flow_ns[4], least;
+
+    ledger_begin (l, 100, net->net.hash, &by_hand, host, HOSTS, nonce, &err);
+    s = measure (nonce, STRANGER, 0);
+    least = s->sample[0].rtt_ns[RTT_MIN];
+    for (int i = 0; i < 4; i++)
+        flow_ns[i] = least + above[i];
+    s->sample[0].flow_ns = memcpy (malloc (sizeof (flow_ns)), flow_ns,
+                                   sizeof (flow_ns));
+    s->sample[0].nflows = 4;
+    s->spread = 3;
+    s->level = 2;
+    s->rc = 1;
+    ok (ledger_record (l, 101, ps, s, v, &err) > 0, "an audit with flows");
+    base = ledger_baseline (l, net->net.hash, 1, resolve, net, &set, &err);
+    ok (base && base->spread == 3 && base->level == 2 && base->rc == 1
+            && base->sample[0].nflows == 4 && base->sample[1].nflows == 0,
+        "it has them in the baseline: of 3 switches, on level 2");
+    for (int i = 0; base && i < 4; i++) {
+        double is = base->sample[0].flow_ns[i];
+
+        ok (isnan (above[i])
+                ? isnan (is)
+                : fabs (is - least - fmin (above[i], DB_FLOW_MAX)) <= 1,
+            "... of %g ns", is);
+    }
+    samples_destroy (base);
+    pathset_destroy (set);
+    samples_destroy (s);
+    verdict_destroy (v);
+    ok (ledger_prune (l, 0, 0, &err) == 1
+            && ask ("led", "SELECT count(*) FROM flow") == 0
+            && ask ("led", "SELECT count(*) FROM spread") == 0,
+        "and loses them with the audit");
+    ledger_close (l);
+}
+
 static void test_full (void)
 {
     struct ledger *l;
@@ -1951,6 +2025,8 @@ int main (void)
     test_node ();
     test_prune ();
     test_lock ();
+    test_upgrade ();
+    test_flows ();
     test_full ();
     test_damage ();
     test_killed ();
