@@ -75,7 +75,7 @@ quiet () { [[ ! $(squeue -h) ]]; }
 harmless ()
 {
     within 30 quiet
-    is "$(act | grep -v 'UNKNOWN drains nobody$')$(drained) $(ledger show --json | jq '.audits | length')" \
+    is "$(act | grep -v 'UNKNOWN drains no node$')$(drained) $(ledger show --json | jq '.audits | length')" \
         " $audits" "$1: no drain, and nothing in the ledger"
 }
 

@@ -258,9 +258,9 @@ static bool rule_own_drain (const struct node_state *w, struct decision *d)
         return say (d, POLICY_LIFTED,
                     drain->unsure
                         ? "our drain of audit %" PRIu64 " was not applied, or "
-                          "somebody else ended it: what was found before "
+                          "someone else ended it: what was found before "
                           "does not count any more"
-                        : "somebody else ended our drain of audit %" PRIu64
+                        : "someone else ended our drain of audit %" PRIu64
                           ": what was found before does not count any more",
                     drain->after);
     if (!shows (w->node->reason, drain->reason)
@@ -284,7 +284,7 @@ static bool rule_nothing (const struct node_state *w, struct decision *d)
                     t->last->audit);
     if (t->standing == STANDING_UNSURE)
         return say (d, POLICY_NONE,
-                    "audit %" PRIu64 " could not tell: UNKNOWN drains nobody",
+                    "audit %" PRIu64 " could not tell: UNKNOWN drains no node",
                     t->last->audit);
     return false;
 }
@@ -310,13 +310,13 @@ static bool rule_less (const struct node_state *w, struct decision *d)
     case STANDING_NODE:
         return say (d, POLICY_NOTE,
                     "its software, PCIe or adapter is slow, says audit %" PRIu64
-                    ", which drains nobody", last->audit);
+                    ", which drains no node", last->audit);
     case STANDING_WARN:
         if (!last->a)
             return say (d, POLICY_NOTE, "%s, but no audit says FAIL",
                         sign_text (last));
         return say (d, POLICY_NOTE,
-                    "WARN in audit %" PRIu64 ", which drains nobody",
+                    "WARN in audit %" PRIu64 ", which drains no node",
                     last->audit);
     case STANDING_AMONG:
         return !t->early

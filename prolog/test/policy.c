@@ -314,7 +314,7 @@ static const struct {
     { "FAIL, then WARN", "audit 1 -1800; fail h1; audit 2 -600; warn h1",
       POLICY_WAIT, "audit 1", NULL },
     { "UNKNOWN", "audit 1 -1800; unknown h1; audit 2 -600; unknown h1",
-      POLICY_NONE, "UNKNOWN drains nobody", NULL },
+      POLICY_NONE, "UNKNOWN drains no node", NULL },
     { "FAIL, then UNKNOWN", "audit 1 -1800; fail h1; audit 2 -600; unknown h1",
       POLICY_WAIT, "", NULL },
     { "UNKNOWN between", "audit 1 -1800; fail h1; audit 2 -900; unknown h1;"
@@ -680,7 +680,7 @@ static const struct {
 
     /* new */
     { "our drain was ended", TWICE ("h1") "did drain h1 -90000 2",
-      POLICY_LIFTED, "somebody else ended our drain of audit 2", NULL },
+      POLICY_LIFTED, "someone else ended our drain of audit 2", NULL },
     { "and that is recorded",
       TWICE ("h1") "did drain h1 -99000 2; did lifted h1 -99000 2",
       POLICY_NONE, "nothing was found", NULL },

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# messages.awk - the sentences that C files have for people: of each call of one
+# of the functions below the first string, with "..." where a value is put in.
+# Prints FILE, a tab, the sentence. Those with no three letters are left out:
+# they only put a name before another sentence.
+
+BEGIN {
+    calls = "(^|[^a-z_])((error|die)_(input|world|errno|prefix|usage)|die|" \
+        "say(_ok|_warn|_fail|_unknown)?|doctor_say|remark|service_log|" \
+        "verdict_limit|slurm_error|slurm_spank_log|place_input|draft_fault|" \
+        "add_limit|add_note|fabric_warn|look_add|outcome_set|NOTE|db_refuse|" \
+        "decide|decline|tell|node_error|why = xasprintf) *[(]"
+}
+
+# The string that starts behind the quote at s[i]; end is where it ends.
+function string(s, i,    c, out) {
+    for (out = ""; (c = substr (s, i, 1)) != "\"" && c != ""; i++) {
+        if (c == "\\") {
+            c = substr (s, ++i, 1)
+            if (c == "n")
+                c = " "
+        }
+        out = out c
+    }
+    end = i
+    return out
+}
+
+# The first string of a call's arguments; skip: after so many commas.
+function sentence(s, skip,    depth, i, c, out, found) {
+    depth = 1
+    for (i = 1; i <= length (s) && depth > 0; i++) {
+        c = substr (s, i, 1)
+        if (c == "\"") {
+            if (skip <= 0) {
+                out = out string(s, i + 1)
+                found = 1
+            }
+            else
+                string(s, i + 1)
+            i = end
+        }
+        else if (found && match (substr (s, i), /^PRI[a-zA-Z0-9]+/)) {
+            out = out "u"
+            i += RLENGTH - 1
+        }
+        else if (found && c !~ /[ \n]/)
+            break
+        else {
+            depth += (c == "(") - (c == ")")
+            skip -= c == "," && depth == 1
+        }
+    }
+    gsub (/%%/, "\001", out)
+    gsub (/%[-+ #0]*[0-9*]*([.][0-9*]*)?(hh|h|ll|l|j|z|t)?[a-zA-Z]/, "...", out)
+    gsub (/\001/, "%", out)
+    gsub (/[ \n]+/, " ", out)
+    while (sub (/\.\.\.\.\.\./, "...", out))
+        ;
+    sub (/ $/, "", out)
+    return out
+}
+
+function flush(    s, call, out) {
+    for (s = text; match (s, calls);) {
+        call = substr (s, RSTART, RLENGTH)
+        s = substr (s, RSTART + RLENGTH)
+        out = sentence(s, call ~ /look_add/ ? 3 : 0)
+        if (out ~ /[a-zA-Z][a-zA-Z][a-zA-Z]/)
+            print name "\t" out
+    }
+    text = ""
+}
+
+FNR == 1 { flush(); name = FILENAME }
+/^ *(\*|\/\*|#)/ { next }
+{ sub (/^[ \t]+/, " "); text = text $0 "\n" }
+END { flush() }
