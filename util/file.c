@@ -399,6 +399,7 @@ struct outfile {
     int dir;    /* -1: written in place: standard output, a pipe, a device */
     mode_t mode; /* 0: by the umask */
     bool lasting; /* synced to disk before it is renamed */
+    bool fresh;   /* replaces nothing */
     char *path; /* for people */
     char *name; /* in dir */
     char *temp; /* the temporary file in dir, or NULL */
@@ -540,6 +541,15 @@ struct outfile *file_create_public (const char *path, struct error *err)
     return create (path, 0644, true, err);
 }
 
+struct outfile *file_create_new (const char *path, struct error *err)
+{
+    struct outfile *out = create (path, 0644, true, err);
+
+    if (out)
+        out->fresh = true;
+    return out;
+}
+
 struct outfile *file_create_private (const char *path, struct error *err)
 {
     return create (path, 0600, false, err);
@@ -593,7 +603,7 @@ FILE *file_stream (struct outfile *out)
     return out->fp;
 }
 
-/* Write everything out, sync it if `lasting`, and rename it. */
+/* Write everything out, sync it if `lasting`, and give it its name. */
 static int flush (struct outfile *out)
 {
     int fd = out->fd;
@@ -607,8 +617,11 @@ static int flush (struct outfile *out)
     if (out->lasting && fsync (fd) < 0 && errno != EINVAL)
         return -1;
     out->fd = -1;
-    if (close (fd) < 0
-        || renameat (out->dir, out->temp, out->dir, out->name) < 0)
+    if (close (fd) < 0)
+        return -1;
+    if (out->fresh) /* file_abort removes the temporary name */
+        return linkat (out->dir, out->temp, out->dir, out->name, 0);
+    if (renameat (out->dir, out->temp, out->dir, out->name) < 0)
         return -1;
     free (out->temp);
     out->temp = NULL;

@@ -92,6 +92,11 @@ struct outfile *file_append (const char *path, struct file_held *held,
  */
 struct outfile *file_create_public (const char *path, struct error *err);
 
+/* The same for a file that must not exist yet: file_commit fails with EEXIST if
+ * there is anything at path.
+ */
+struct outfile *file_create_new (const char *path, struct error *err);
+
 /* The same for a private file of one process at a time, which holds a lock and
  * may be killed: mode 0600, written as PATH.new, which replaces a leftover of a
  * killed process. Not synced: a crash of the machine may lose the file, but

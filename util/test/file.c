@@ -475,6 +475,29 @@ static void test_public (void)
     umask (022);
 }
 
+static void test_new (void)
+{
+    static const char *const taken[] = { "n/f", "n/link", "n/dir" };
+    struct error err = { 0 };
+    struct outfile *out;
+
+    mkdir ("n", 0755);
+    mkdir ("n/dir", 0755);
+    ok (symlink ("none", "n/link") == 0, "a link to nothing");
+    out = file_create_new ("n/f", &err);
+    fputs ("new", file_stream (out));
+    ok (file_commit (out, &err) == 0 && !strcmp (contents ("n/f"), "new"),
+        "a new file");
+    for (size_t i = 0; i < sizeof (taken) / sizeof (taken[0]); i++) {
+        out = file_create_new (taken[i], &err);
+        fputs ("newer", file_stream (out));
+        ok (file_commit (out, &err) < 0 && errno == EEXIST
+                && !strcmp (contents ("n/f"), "new")
+                && access ("n/none", F_OK) < 0,
+            "%s stays", taken[i]);
+    }
+}
+
 static void test_private (void)
 {
     static const struct {
@@ -568,6 +591,7 @@ int main (void)
     test_public ();
     test_full ();
     test_links ();
+    test_new ();
     test_private ();
     test_append ();
     rc = done_testing ();
