@@ -476,14 +476,10 @@ static int calls (const char *path, const char *program)
 static enum verdict_status slurms_hook (struct doctor *d)
 {
     const char *key = d->check->name, *program = d->check->program;
-    const char *value = conf (d, key);
+    const char *value = controller_value (d->slurm, key);
     bool called = false, unread = false;
-    char first[64];
     glob_t found;
 
-    snprintf (first, sizeof (first), "%s[0]", key);
-    if (!*value) /* later releases number them */
-        value = conf (d, first);
     if (!*value)
         return say_warn (d, "not set: %s; %s=.../%s", d->check->without, key,
                          program);

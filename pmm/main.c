@@ -54,6 +54,7 @@ static const struct verb *const verbs[] = {
 #endif
 #ifdef HAVE_SLURM
     &verb_doctor,
+    &verb_setup,
 #endif
 #ifdef HAVE_LEDGER
     &verb_ledger,

@@ -478,6 +478,15 @@ json_t *controller_conf (struct error *err)
     return ask (REQUEST (tell_conf, NEEDS_CONF, NULL), err);
 }
 
+const char *controller_value (const json_t *conf, const char *key)
+{
+    const char *value = json_text (conf, key);
+    char first[64];
+
+    snprintf (first, sizeof (first), "%s[0]", key);
+    return *value ? value : json_text (conf, first);
+}
+
 json_t *controller_partition (const char *name, struct error *err)
 {
     return ask (REQUEST (tell_partition, NEEDS_PARTITIONS | NEEDS_NODES, name),

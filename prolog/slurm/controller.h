@@ -118,6 +118,11 @@ int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
  */
 json_t *controller_conf (struct error *err);
 
+/* A value of it, "" if there is none; of a key that has several since some
+ * release ("Prolog[0]"), the first. Borrowed.
+ */
+const char *controller_value (const json_t *conf, const char *key);
+
 /* The properties of a partition that audits depend on: {up, open (to users
  * other than root and SlurmUser), minutes (time limit of a job; UINT32_MAX:
  * none), outside (names of the nodes that are not in it)}. null if there is no

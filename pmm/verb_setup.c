@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm setup: the directories and files that a site needs on the controller.
+ *
+ * Notes: what is there is never changed. A directory is made, and a file is
+ * written, only below directories that root alone may change, so nobody else
+ * can put a link in its place before it has its owner.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pmm/verb.h"
+#include "prolog/slurm/controller.h"
+#include "util/alloc.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/site.h"
+#include "util/text.h"
+
+#define SYSTEMD_DIR "/etc/systemd/system"
+#define PMIX_DIR "/var/spool/slurm-pmix" /* as in contrib/samples/mpi.conf */
+
+#define COUNT(array) (sizeof (array) / sizeof (array[0]))
+
+static struct setup_words {
+    char *shared; /* without a '/' at its end */
+    const char *user;
+    bool apply;
+} given;
+
+struct item {
+    char *path;
+    char *text;  /* of a file; NULL: a directory, */
+    mode_t mode; /* ... of this mode, */
+    bool slurms; /* ... of SlurmUser; all others are root's, */
+    bool either; /* ... and this one may be */
+    enum { MISSING, THERE, REFUSED } state;
+    struct error err; /* why it is refused */
+};
+
+struct setup {
+    const char *conf; /* the path of pmm.conf */
+    char *conf_dir;
+    bool has_conf;    /* it is there */
+    struct site site; /* as it is, or as it will be */
+    json_t *slurm;    /* slurmctld's configuration; NULL: no answer */
+    struct passwd user; /* SlurmUser; pw_name and numbers only */
+    struct item *v;   /* in the order of making */
+    size_t n;
+};
+
+static char *dir_of (const char *path)
+{
+    const char *slash = strrchr (path, '/');
+
+    return slash == path ? xstrdup ("/")
+                         : xasprintf ("%.*s", (int)(slash - path), path);
+}
+
+static struct item *find (const struct setup *s, const char *path)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (!strcmp (s->v[i].path, path))
+            return &s->v[i];
+    return NULL;
+}
+
+/* Both take path and text. A path goes into several files, each with a syntax
+ * of its own.
+ */
+static void add (struct setup *s, struct item item)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+@-";
+
+    if (*item.path != '/' || item.path[strspn (item.path, plain)])
+        die_input ("%s: need an absolute path of letters, digits and . _ + @ -",
+                   item.path);
+    if (find (s, item.path)) {
+        free (item.path);
+        free (item.text);
+        return;
+    }
+    s->v = xgrow (s->v, s->n, sizeof (*s->v));
+    s->v[s->n++] = item;
+}
+
+static void add_dir (struct setup *s, char *path, bool slurms, mode_t mode)
+{
+    add (s, (struct item){ .path = path, .slurms = slurms, .mode = mode });
+}
+
+/*
+ * Contents
+ */
+
+/* The keys that a site must set, and SlurmUser's name. */
+static void set_keys (struct setup *s)
+{
+    static const struct { const char *key, *name; } keys[] = {
+        { "Snapshot", "fabric" },
+        { "Baseline", "baseline.json" },
+        { "Verdicts", "verdicts" },
+    };
+
+    for (size_t i = 0; given.shared && i < COUNT (keys); i++) {
+        char *path = xasprintf ("%s/%s", given.shared, keys[i].name);
+
+        need_ok (conf_set (site_options, &s->site, keys[i].key, path, &fault));
+        free (path);
+    }
+    need_ok (conf_set (site_options, &s->site, "SlurmUser", s->user.pw_name,
+                       &fault));
+}
+
+static void write_conf (const struct setup *s, FILE *fp)
+{
+    static const char *const not[] = { "Conf", "Hooks", "Snapshot", "Baseline",
+                                       "Verdicts", "SlurmUser" };
+
+    fprintf (fp, "# The same on all nodes, login nodes too: pmm.conf(5).\n"
+             "# These must be on a file system that all nodes see.\n"
+             "Snapshot = %s\nBaseline = %s\nVerdicts = %s\n\n"
+             "# whose files the hooks trust, as root's\n%sSlurmUser = %s\n\n"
+             "# All other keys, with their defaults:\n", s->site.snapshot,
+             s->site.baseline, s->site.verdicts,
+             strcmp (s->user.pw_name, "slurm") ? "" : "#", s->user.pw_name);
+    for (const struct conf_option *o = site_options; o->key; o++) {
+        const char *value = o->value ? o->value : "";
+        size_t i = 0;
+
+        while (i < COUNT (not) && strcmp (not[i], o->key))
+            i++;
+        if (i == COUNT (not))
+            fprintf (fp, "# %s\n#%s =%s%s\n", o->help, o->key,
+                     *value ? " " : "", value);
+    }
+}
+
+/* What the site's own slurm.conf says already is not said again. */
+static void write_slurm_conf (const struct setup *s, FILE *fp)
+{
+    const char *part = s->site.audit_partition;
+    json_t *there = s->slurm ? controller_partition (part, NULL) : NULL;
+    const char *hook = controller_value (s->slurm, "EpilogSlurmctld");
+    const char *except = controller_value (s->slurm,
+                                           "PropagateResourceLimitsExcept");
+
+    fprintf (fp, "# For slurm.conf: copy what the site wants, then restart "
+             "slurmctld.\n\n"
+             "# Audits of jobs that have ended: pmm-epilogslurmctld(8)\n"
+             "%sEpilogSlurmctld=" PMM_PATH "-epilogslurmctld\n",
+             *hook ? "# another one is set: have it call this one, too\n#"
+                   : "");
+    fprintf (fp, "# The partition that audits run in, for SlurmUser alone\n"
+             "%sPartitionName=%s Nodes=ALL RootOnly=YES MaxTime=10\n",
+             there && !json_is_null (there) ? "# it is there\n#" : "", part);
+    fprintf (fp, "# RDMA needs locked memory: the node's limit, not the login "
+             "node's\n%sPropagateResourceLimitsExcept=MEMLOCK\n\n",
+             strcasestr (except, "MEMLOCK") ? "# it is set\n#" : "");
+    fputs ("# Checks of each node's own ports: pmm-prolog(8), "
+           "pmm-healthcheck(8)\n"
+           "#Prolog=" PMM_PATH "-prolog\n"
+           "#Epilog=" PMM_PATH "-epilog\n"
+           "#HealthCheckProgram=" PMM_PATH "-healthcheck\n"
+           "#HealthCheckInterval=300\n", fp);
+    json_decref (there);
+}
+
+static void write_plugstack (const struct setup *s, FILE *fp)
+{
+    bool other = strcmp (s->conf, PMM_CONF_PATH) != 0;
+
+    fprintf (fp, "# For plugstack.conf: srun --pmm-check. First install the "
+             "plugin on all nodes.\nrequired %s%s%s\n", PMM_PLUGIN_PATH,
+             other ? " conf=" : "", other ? s->conf : "");
+}
+
+static void write_mpi_conf (const struct setup *s, FILE *fp)
+{
+    (void)s;
+    fputs ("# For mpi.conf, on all nodes: users cannot write here, as they can "
+           "in /tmp.\nPMIxCliTmpDirBase=" PMIX_DIR "\n", fp);
+}
+
+/* What the units of the packages do not say: another pmm.conf, SlurmUser, and
+ * where they may write.
+ */
+static void write_unit (const struct setup *s, FILE *fp, const char *command)
+{
+    fputs ("# Made by pmm setup\n[Service]\n", fp);
+    if (strcmp (s->conf, PMM_CONF_PATH))
+        fprintf (fp, "ExecStart=\nExecStart=" PMM_PATH " %s --conf %s\n",
+                 command, s->conf);
+    fputs ("ReadWritePaths=", fp);
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].slurms)
+            fprintf (fp, " -%s", s->v[i].path);
+    fputc ('\n', fp);
+}
+
+static void write_fabric_unit (const struct setup *s, FILE *fp)
+{
+    write_unit (s, fp, "fabric read --publish");
+}
+
+static void write_audit_unit (const struct setup *s, FILE *fp)
+{
+    write_unit (s, fp, "audit --serve");
+    fprintf (fp, "User=%s\nGroup=%ju\n", s->user.pw_name,
+             (uintmax_t)s->user.pw_gid);
+}
+
+static void add_file (struct setup *s, const char *path,
+                      void (*write) (const struct setup *s, FILE *fp))
+{
+    struct item item = { .path = xstrdup (path) };
+    size_t len;
+    FILE *fp = xcheck (open_memstream (&item.text, &len));
+
+    write (s, fp);
+    fclose (fp);
+    add (s, item);
+}
+
+/* Whether the packages' units do as they are. */
+static bool units_do (const struct setup *s)
+{
+    static const char *const known[] = { "/var/lib/slurm-pmm",
+                                         "/shared/slurm-pmm",
+                                         "/var/spool/slurm-pmm" };
+
+    for (size_t i = 0; i < s->n; i++) {
+        size_t k = 0;
+
+        while (k < COUNT (known) && strcmp (known[k], s->v[i].path))
+            k++;
+        if (s->v[i].slurms && k == COUNT (known))
+            return false;
+    }
+    return !strcmp (s->user.pw_name, "slurm")
+           && !strcmp (s->conf, PMM_CONF_PATH);
+}
+
+static void list_items (struct setup *s)
+{
+    static const struct {
+        const char *dir, *name; /* dir "": that of pmm.conf */
+        void (*write) (const struct setup *s, FILE *fp);
+    } files[] = {
+        { "", "plugstack.conf", write_plugstack },
+        { "", "slurm.conf", write_slurm_conf },
+        { "", "mpi.conf", write_mpi_conf },
+        { SYSTEMD_DIR "/pmm-fabric.service.d", "slurm-pmm.conf",
+          write_fabric_unit },
+        { SYSTEMD_DIR "/pmm-audit.service.d", "slurm-pmm.conf",
+          write_audit_unit },
+    };
+    const char *const slurms[] = { s->site.baseline, s->site.verdicts,
+                                   s->site.ledger };
+    char path[TEXT_PATH];
+
+    add_dir (s, xstrdup (s->conf_dir), false, 0755);
+    if (access (s->conf, F_OK) < 0) /* first: it has the answers, next time */
+        add_file (s, s->conf, write_conf);
+    for (size_t i = 0; i < COUNT (slurms); i++)
+        if (*slurms[i])
+            add_dir (s, dir_of (slurms[i]), true, 0755);
+    add_dir (s, xstrdup (s->site.spool), true, 0700);
+    for (const char *list = s->site.snapshot; text_next (&list, path);)
+        add (s, (struct item){ .path = dir_of (path), .slurms = true,
+                               .mode = 0755, .either = true });
+    if (!*controller_value (s->slurm, "PMIxCliTmpDirBase"))
+        add_dir (s, xstrdup (PMIX_DIR), false, 0755);
+    for (size_t i = 0; i < COUNT (files); i++) {
+        const char *dir = *files[i].dir ? files[i].dir : s->conf_dir;
+        char *file = xasprintf ("%s/%s", dir, files[i].name);
+
+        if (!*files[i].dir)
+            add_file (s, file, files[i].write);
+        else if (access (SYSTEMD_DIR, F_OK) == 0 && !units_do (s)) {
+            add_dir (s, xstrdup (dir), false, 0755);
+            add_file (s, file, files[i].write);
+        }
+        free (file);
+    }
+}
+
+/*
+ * Looking
+ */
+
+/* Whether root alone may change the directory that an item is in; err tells if
+ * not. One that is to be made counts.
+ */
+static bool in_safe_place (const struct setup *s, struct item *it)
+{
+    char *dir = dir_of (it->path);
+    const struct item *made = find (s, dir);
+    bool safe = made && made->state == MISSING && !made->slurms;
+    int fd = -1;
+
+    if (!safe && (fd = file_open_trusted_dir (dir, 0, &it->err)) < 0
+        && errno == ENOENT)
+        error_world (&it->err, "there is no %s: mount its file system, or make "
+                     "it", dir);
+    if (fd >= 0)
+        close (fd);
+    free (dir);
+    return safe || fd >= 0;
+}
+
+static void look_at (const struct setup *s, struct item *it)
+{
+    uid_t owner = it->slurms ? s->user.pw_uid : 0;
+    const char *name = it->slurms ? s->user.pw_name : "root";
+    struct stat st;
+    int fd;
+
+    it->state = REFUSED;
+    if (lstat (it->path, &st) < 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            error_errno (&it->err, "%s", it->path);
+        else if (in_safe_place (s, it))
+            it->state = MISSING;
+        return;
+    }
+    if (it->text) {
+        it->state = THERE;
+        return;
+    }
+    if ((fd = file_open_trusted_dir (it->path, owner, &it->err)) < 0)
+        return;
+    if (fstat (fd, &st) < 0)
+        error_errno (&it->err, "%s", it->path);
+    else if (st.st_uid != owner && !(it->either && st.st_uid == 0))
+        error_world (&it->err, "%s belongs to user %ju, not to %s: if it is "
+                     "for slurm-pmm alone, chown %s %s", it->path,
+                     (uintmax_t)st.st_uid, name, name, it->path);
+    else if (it->mode & ~st.st_mode & 0055)
+        error_world (&it->err, "not all users can read %s: chmod 755 %s",
+                     it->path, it->path);
+    else
+        it->state = THERE;
+    close (fd);
+}
+
+/*
+ * Making
+ */
+
+static int make_dir (const struct setup *s, const struct item *it)
+{
+    const char *name = strrchr (it->path, '/') + 1;
+    char *dir = dir_of (it->path);
+    int at = file_open_trusted_dir (dir, 0, &fault), fd = -1, rc = -1;
+    struct stat st;
+
+    if (at >= 0 && mkdirat (at, name, 0700) == 0) {
+        fd = openat (at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        rc = fd < 0 || fstat (fd, &st) < 0
+                     || (it->slurms
+                         && fchown (fd, s->user.pw_uid, s->user.pw_gid) < 0)
+                     || fchmod (fd, it->mode) < 0
+                 ? -1 : 0;
+        if (rc < 0) { /* as where root is nobody on a file server */
+            error_errno (&fault, "%s cannot be given to %s: on its server, "
+                         "install -d -o %s -m 755", it->path,
+                         s->user.pw_name, s->user.pw_name);
+            unlinkat (at, name, AT_REMOVEDIR);
+        }
+    }
+    else if (at >= 0)
+        error_errno (&fault, "cannot make %s", it->path);
+    if (fd >= 0)
+        close (fd);
+    if (at >= 0)
+        close (at);
+    free (dir);
+    return rc;
+}
+
+static int make (const struct setup *s, const struct item *it)
+{
+    struct outfile *out;
+
+    if (!it->text)
+        return make_dir (s, it);
+    if (!(out = file_create_new (it->path, &fault)))
+        return -1;
+    fputs (it->text, file_stream (out));
+    return file_commit (out, &fault);
+}
+
+/*
+ * The report
+ */
+
+/* The lines of a file that are no comments. */
+static void show_text (const char *text)
+{
+    while (*text) {
+        int len = (int)strcspn (text, "\n");
+
+        if (len > 0 && *text != '#')
+            printf ("             %.*s\n", len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static void show (const struct setup *s, const struct item *it)
+{
+    if (it->state == REFUSED)
+        printf ("refused      %s\n", it->err.text);
+    else if (it->state == THERE)
+        printf ("is there     %s\n", it->path);
+    else if (!it->text)
+        printf ("%s %s, of %s, mode %o\n",
+                given.apply ? "made        " : "would make  ", it->path,
+                it->slurms ? s->user.pw_name : "root", it->mode);
+    else {
+        printf ("%s %s\n", given.apply ? "wrote       " : "would write ",
+                it->path);
+        show_text (it->text);
+    }
+}
+
+static int report (struct setup *s)
+{
+    size_t refused = 0, missing = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        look_at (s, &s->v[i]);
+        refused += s->v[i].state == REFUSED;
+        missing += s->v[i].state == MISSING;
+    }
+    given.apply &= refused == 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (given.apply && s->v[i].state == MISSING)
+            need_ok (make (s, &s->v[i]));
+        show (s, &s->v[i]);
+    }
+    if (!given.shared && !s->has_conf)
+        printf ("note: if not all nodes see %s: pmm setup --shared DIR, on a "
+                "file system that they share\n", s->site.snapshot);
+    if (refused > 0)
+        printf ("next: nothing is done before what is refused is mended\n");
+    else if (missing > 0 && !given.apply)
+        printf ("next: nothing was done yet: say it again with --apply\n");
+    else
+        printf ("next: pmm doctor\n");
+    return refused > 0 ? EXIT_WORLD : EXIT_OK;
+}
+
+/*
+ * The verb
+ */
+
+/* SlurmUser as slurmctld says, or as --slurm-user or pmm.conf do where it does
+ * not answer.
+ */
+static void find_user (struct setup *s)
+{
+    static char name[CONTROLLER_NAME];
+    const char *wanted = given.user ? given.user : s->site.slurm_user;
+    struct error err;
+    struct passwd *pw;
+    uid_t uid;
+
+    if ((s->slurm = controller_conf (&err))
+        && controller_user (&uid, name, &err) == 0) {
+        if (given.user && strcmp (given.user, name))
+            die_input ("--slurm-user: slurmctld says that it is %s", name);
+        printf ("SlurmUser is %s, as slurmctld says\n", name);
+    }
+    else {
+        snprintf (name, sizeof (name), "%s", wanted);
+        printf ("note: %s; SlurmUser is taken to be %s (--slurm-user)\n",
+                err.text, SHOWN (name));
+    }
+    if (!(pw = getpwnam (name)))
+        die_world ("there is no user %s: name SlurmUser by --slurm-user", name);
+    s->user = (struct passwd){ .pw_name = name, .pw_uid = pw->pw_uid,
+                               .pw_gid = pw->pw_gid };
+}
+
+static void read_site (struct setup *s, const char *conf)
+{
+    char *dir;
+
+    s->conf = conf ? conf : PMM_CONF_PATH;
+    if (*s->conf != '/')
+        die_input ("--conf: need an absolute path");
+    s->conf_dir = dir_of (s->conf);
+    s->has_conf = access (s->conf, F_OK) == 0;
+    if (s->has_conf)
+        need_ok (site_read (&s->site, s->conf, 1, &fault));
+    else
+        need_ok (conf_defaults (site_options, &s->site));
+    if (!s->has_conf || !given.shared)
+        return;
+    dir = dir_of (s->site.snapshot);
+    if (strcmp (dir, given.shared))
+        die_input ("--shared: %s has Snapshot = %s: change it there, or leave "
+                   "the option out", s->conf, s->site.snapshot);
+    free (dir);
+}
+
+static int run (struct inputs *in)
+{
+    struct setup s = { 0 };
+    int status;
+
+    if (given.apply && geteuid () != 0)
+        die_world ("--apply makes directories of several users: run it as "
+                   "root");
+    read_site (&s, in->conf);
+    find_user (&s);
+    if (!s.has_conf)
+        set_keys (&s);
+    list_items (&s);
+    status = report (&s);
+    for (size_t i = 0; i < s.n; i++) {
+        free (s.v[i].path);
+        free (s.v[i].text);
+    }
+    free (s.v);
+    free (s.conf_dir);
+    json_decref (s.slurm);
+    site_clear (&s.site);
+    return status;
+}
+
+static int set_shared (void *field, const char *value, struct error *err)
+{
+    size_t len = strlen (value);
+
+    (void)err;
+    while (len > 1 && value[len - 1] == '/')
+        len--;
+    *(char **)field = xasprintf ("%.*s", (int)len, value);
+    return 0;
+}
+
+#define FIELD(name) offsetof (struct setup_words, name)
+static const struct opt options[] = {
+    { "shared", 0, "DIR", set_shared, FIELD (shared),
+      "where snapshot, baseline and verdicts are, for all nodes to see" },
+    { "slurm-user", 0, "NAME", opt_string, FIELD (user),
+      "SlurmUser, where slurmctld does not answer" },
+    { "apply", 0, NULL, opt_true, FIELD (apply),
+      "do it; else only show what would be done" },
+    { 0 },
+};
+
+const struct verb verb_setup = {
+    .name = "setup", .help = "make the directories and files that a site needs",
+    .may = TAKES_CONF,
+    .options = options, .given = &given, .run = run,
+};
