@@ -18,6 +18,9 @@
 #   need PROGRAM...           skips the test, naming what is missing
 #   workdir                   makes $workdir, which any user can enter
 #   cleanup COMMAND...        runs COMMAND at the end
+#   clean_root                first of all: what this test and all that it starts
+#                             write to /etc, /opt, /usr and /var nobody else sees,
+#                             and it is gone at the end
 #   with_fabric PORTS LEVELS ROUTING [NETFILE [OPTION]...]
 #                             a fat tree under ibsim and opensm, in $fabric, with
 #                             these options of contrib/cluster/fabric
@@ -168,6 +171,28 @@ workdir ()
     workdir=$(mktemp -d /tmp/pmm-test.XXXXXX) || exit 1
     cleanup rm -rf "$workdir"
     chmod 755 "$workdir"
+}
+
+clean_root ()
+{
+    local dir over
+    if [[ ${clean_root-} != "$$" ]]; then
+        ((EUID == 0)) && unshare -m true 2>/dev/null \
+            || skip_all "needs root and a mount namespace"
+        clean_root=$$ exec unshare -m bash "$0"
+    fi
+    unset clean_root
+    workdir
+    over=$workdir/over
+    mkdir "$over"
+    mount -t tmpfs -o mode=755 tmpfs "$over" || skip_all "nothing can be mounted"
+    cleanup umount -l "$over"
+    for dir in etc opt usr var; do
+        mkdir -p "$over/$dir" "$over/work/$dir"
+        mount -t overlay overlay -o "lowerdir=/$dir,upperdir=$over/$dir,$(:
+            )workdir=$over/work/$dir" "/$dir" \
+            || skip_all "no overlay file system"
+    done
 }
 
 # must WHAT COMMAND...: the other tests need this.
