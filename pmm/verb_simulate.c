@@ -12,6 +12,7 @@
 #endif
 #include "core/samples/simulate.h"
 #include "ibquery/snapshot.h"
+#include "ibquery/spread.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/rng.h"
@@ -372,6 +373,23 @@ static void misroute (struct fabric *f, const char *word)
  * Plans of probes, and of flows
  */
 
+/* Spread messages as switches do on the service level that probes choose. */
+static void choose_level (const struct inputs *in, struct traffic_class *as,
+                          struct spread_choice *c,
+                          struct simulate_options *opts)
+{
+    size_t confirm = plan_confirm_rounds (in->plan);
+
+    need_ok (spread_choose (in->fabric, in->ps, as->rc, as->level, c, &fault));
+    as->level = c->level;
+    if (c->spread == 0)
+        return;
+    opts->spread = as;
+    opts->again = confirm > 0 ? plan_rounds (in->plan) - confirm : 0;
+    opts->flows = SAMPLE_FLOWS_AGAIN;
+    opts->messages = c->on[c->level].adaptive > 0 ? 1 : SAMPLE_TIMES_AGAIN;
+}
+
 static void run_probes (struct inputs *in)
 {
     static const double max[] = { 1, LATENCY_MAX_NS };
@@ -380,6 +398,8 @@ static void run_probes (struct inputs *in)
         .seed = given.seed,
     };
     double outliers[2] = { 0 }; /* share, ns */
+    struct traffic_class as = { 0, false };
+    struct spread_choice level;
     struct pathset *ps = in->ps; /* with the true paths */
     struct fabric *twisted = NULL;
     struct samples *samples;
@@ -391,6 +411,7 @@ static void run_probes (struct inputs *in)
         die_input ("--outliers %.80s: expected SHARE:NS", given.outliers);
     opts.outlier_share = outliers[0];
     opts.outlier_ns = outliers[1];
+    choose_level (in, &as, &level, &opts);
     make_truth (in, &opts, &t);
     make_noise (in->ps, &opts, &t);
     make_loopbacks (in->fabric, in->ps, &opts, &t);
@@ -401,6 +422,8 @@ static void run_probes (struct inputs *in)
         ps = need (pathset_on (in->ps, fabric_network (twisted), &fault));
     }
     samples = need (simulate (ps, in->plan, t.latency, &opts, &fault));
+    samples->level = level.level;
+    samples->spread = level.spread;
     need_ok (samples_write (samples, in->ps, inputs_output (in), &fault));
     samples_destroy (samples);
     if (ps != in->ps)

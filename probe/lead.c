@@ -27,14 +27,7 @@
 #include "util/progress.h"
 #include "util/text.h"
 
-enum {
-    ODD_SAID = 8, /* nodes with a limit of their own in the verdict */
-    /* of a second stage where messages are spread; the least of several times
-     * of a flow is without noise, where all of them take the same path
-     */
-    FLOWS_AGAIN = PROBE_FLOWS_MAX,
-    TIMES_AGAIN = 8,
-};
+enum { ODD_SAID = 8 }; /* nodes with a limit of their own in the verdict */
 
 struct lead {
     struct step *step;
@@ -251,8 +244,9 @@ static void measure_again (struct lead *ck, struct probe_stage stage)
         if (stage.flows > 0) {
             bool adaptive = ck->level.on[ck->level.level].adaptive > 0;
 
-            stage.flows = FLOWS_AGAIN;
-            stage.repeats = FLOWS_AGAIN * (adaptive ? 1 : TIMES_AGAIN);
+            stage.flows = SAMPLE_FLOWS_AGAIN;
+            stage.repeats
+                = SAMPLE_FLOWS_AGAIN * (adaptive ? 1 : SAMPLE_TIMES_AGAIN);
         }
         rc = probe_lead (ck->step->group, &stage, &ck->measured, &err);
     }

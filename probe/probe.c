@@ -54,6 +54,7 @@ enum {
 
 _Static_assert ((int)TRANSPORT_FLOWS_MAX == 2 * (int)PROBE_FLOWS_MAX
                     && (int)PROBE_FLOWS_MAX <= (int)SAMPLE_FLOWS_MAX
+                    && (int)PROBE_FLOWS_MAX >= (int)SAMPLE_FLOWS_AGAIN
                     && PROBE_REPEATS_MAX < 1 << FLOWS_SHIFT
                     && TRANSPORT_FLOWS_MAX <= 1 << (16 - FLOWS_SHIFT),
                 "flows and repeats share two bytes");

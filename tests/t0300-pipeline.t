@@ -192,6 +192,30 @@ is "$(jq -c '[.loopbacks[].rtt_ns.median / 100 | round] | unique
 "${base[@]}" --noise repin600 --seed 5 | cmp - other
 ok $? "... is the same again by its seed"
 
+# switches that spread messages
+pmm fabric generate fat-tree --ports 8 --levels 2 --spread hashed -o hashed
+pmm plan -f hashed --hosts 'h[0001-0016]' -o flows
+cable=$(pmm path -f hashed --json h0001 h0005 | jq -r '.forward[1]')
+spread=(pmm simulate -f hashed --noise 20 --repeats 16)
+"${spread[@]}" --plan flows -o quiet
+is "$(jq -c '[.adaptive_switches, .service_level, (.probes
+    | map (.flow_ns | length) | unique)]' quiet)" '[8,0,[16]]' \
+    "where switches hash, each repeat is a flow"
+spread+=(--seed 2 --slow "$cable=+1000")
+"${spread[@]}" --plan flows -o slow &&
+    pmm confirm -f hashed --plan flows --samples slow -o longer &&
+    "${spread[@]}" --plan longer -o both
+is "$(jq -c '[.probes[] | .sent] | unique' both)" '[16,256]' \
+    "... and in the confirm stage has 8 messages"
+pmm judge -f hashed --plan longer --samples both --baseline quiet -o verdict
+is "$(jq -c --arg cable "$cable" '[.findings[] | .level, .kind,
+    (.suspects | length, contains ([$cable]))]' verdict)" \
+    '["FAIL","switch link",4,true]' "a slow cable is one of four of its leaf"
+pmm fabric generate fat-tree --ports 8 --levels 2 --spread hashed:0 -o free
+pmm simulate -f free --plan flows | jq -c '[.adaptive_switches, .service_level,
+    (.probes | map (.flow_ns) | unique)]' >told
+is "$(<told)" '[0,1,[null]]' "a level that no switch spreads is chosen"
+
 # refuses STATUS SENTENCE COMMAND...: one line that holds SENTENCE, no output
 refuses ()
 {

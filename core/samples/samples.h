@@ -39,7 +39,15 @@ struct sample {
                            at both ends; NAN: all lost */
     uint32_t nflows;    /* 0: not kept */
 };
-enum { SAMPLE_FLOWS_MAX = 64 };
+enum {
+    SAMPLE_FLOWS_MAX = 64,
+    /* of a confirm stage where messages are spread, from each side; the least
+     * of several times of a flow is without noise, where all of them take the
+     * same path, as those that are hashed
+     */
+    SAMPLE_FLOWS_AGAIN = 32,
+    SAMPLE_TIMES_AGAIN = 8,
+};
 
 /* An endpoint's messages to itself, through its adapter and over no cable.
  * Times are one way: exactly this is in a round trip to another host, which
