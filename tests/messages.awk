@@ -27,7 +27,8 @@ function string(s, i,    c, out) {
     return out
 }
 
-# The first string of a call's arguments; skip: after so many commas.
+# The first string of a call's arguments, and those that stand for it behind a
+# colon, with a newline between them; skip: after so many commas.
 function sentence(s, skip,    depth, i, c, out, found) {
     depth = 1
     for (i = 1; i <= length (s) && depth > 0; i++) {
@@ -45,6 +46,8 @@ function sentence(s, skip,    depth, i, c, out, found) {
             out = out "u"
             i += RLENGTH - 1
         }
+        else if (found && c == ":" && substr (s, i) ~ /^:[ \n]*"/)
+            out = out "\003"
         else if (found && c !~ /[ \n]/)
             break
         else {
@@ -58,17 +61,19 @@ function sentence(s, skip,    depth, i, c, out, found) {
     gsub (/[ \n]+/, " ", out)
     while (sub (/\.\.\.\.\.\./, "...", out))
         ;
+    gsub (/ ?\003 ?/, "\n", out)
     sub (/ $/, "", out)
     return out
 }
 
-function flush(    s, call, out) {
+function flush(    s, call, out, i, n) {
     for (s = text; match (s, calls);) {
         call = substr (s, RSTART, RLENGTH)
         s = substr (s, RSTART + RLENGTH)
-        out = sentence(s, call ~ /look_add/ ? 3 : 0)
-        if (out ~ /[a-zA-Z][a-zA-Z][a-zA-Z]/)
-            print name "\t" out
+        n = split (sentence(s, call ~ /look_add/ ? 3 : 0), out, "\n")
+        for (i = 1; i <= n; i++)
+            if (out[i] ~ /[a-zA-Z][a-zA-Z][a-zA-Z]/)
+                print name "\t" out[i]
     }
     text = ""
 }
