@@ -4,12 +4,12 @@
 # README and docs/: each link leads somewhere; each file is packed; each verb,
 # option and key that they name exists; blocks that are marked as run ("```sh
 # run"), those of a file one after the other in a directory of their own,
-# succeed.
+# succeed there, beside the other files of docs/.
 
 . "$(dirname "$0")/lib.sh"
 workdir
 cd "$srcdir" || exit 1
-need pmm pmm-probe pmm-emu
+need pmm pmm-probe pmm-emu jq
 files=(README.md CONTRIBUTING.md docs/*.md)
 
 # anchors FILE: as browsers of such files name headings
@@ -119,6 +119,7 @@ for file in "${files[@]}"; do
     [[ -s $workdir/script ]] || continue
     rm -rf "$workdir/run"
     mkdir "$workdir/run"
+    find docs -type f ! -name '*.md' -exec cp -t "$workdir/run" {} +
     (cd "$workdir/run" && bash -eo pipefail "$workdir/script") \
         >"$workdir/out" 2>&1
     ok $? "what $file says is run" || diag "$(tail -n 5 "$workdir/out")"
