@@ -25,42 +25,41 @@ static const struct verb *const fabric_verbs[] = {
     NULL,
 };
 static const struct verb fabric = {
-    .name = "fabric",
+    .group = VERBS_FABRIC, .name = "fabric",
     .help = "read, show or generate a fabric snapshot",
     .verbs = fabric_verbs,
 };
 
+/* In each group in this order. */
 static const struct verb *const verbs[] = {
+#ifdef HAVE_SLURM
+    &verb_doctor,
+    &verb_setup,
+#endif
+#if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
+    &verb_audit,
+    &verb_policy,
+#endif
+    &verb_report,
+#ifdef HAVE_LEDGER
+    &verb_ledger,
+#endif
     &fabric,
     &verb_path,
-#ifdef HAVE_COMPARISON
-    &verb_pattern,
-#endif
     &verb_plan,
     &verb_simulate,
-    &verb_confirm,
     &verb_solve,
     &verb_judge,
 #ifdef HAVE_COMPARISON
     &verb_series,
     &verb_compare,
-    &verb_infer,
-    &verb_export,
+    &verb_pattern,
     &verb_rates,
+    &verb_infer,
 #endif
-    &verb_report,
-#if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
-    &verb_audit,
-#endif
-#ifdef HAVE_SLURM
-    &verb_doctor,
-    &verb_setup,
-#endif
-#ifdef HAVE_LEDGER
-    &verb_ledger,
-#endif
-#if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
-    &verb_policy,
+    &verb_confirm,
+#ifdef HAVE_COMPARISON
+    &verb_export,
 #endif
     NULL,
 };
@@ -231,13 +230,33 @@ static int run (const struct verb *v, int argc, char **argv)
  * Finding the verb
  */
 
-static void usage (FILE *fp)
+static const char *const group_names[VERBS_GROUPS] = {
+    [VERBS_SITE] = "Check cables, run a site",
+    [VERBS_FABRIC] = "The fabric",
+    [VERBS_REPLAY] = "A check step by step, replayed or simulated",
+    [VERBS_COMPARE] = "Compare with other tests",
+    [VERBS_PLUMBING] = "For scripts and other programs",
+};
+
+/* Print the verbs of `of`, "pmm" or "pmm fabric". */
+static void usage (FILE *fp, const char *of, const struct verb *const *list)
 {
-    fprintf (fp, "Usage: pmm VERB [OPTION]...\n\n");
-    for (int i = 0; verbs[i]; i++)
-        fprintf (fp, "  %-10s %s\n", verbs[i]->name, verbs[i]->help);
-    fprintf (fp, "\n'pmm help VERB' shows a verb's options; pmm(1) has the "
-                 "rest.\n");
+    fprintf (fp, "Usage: %s VERB [OPTION]...\n", of);
+    for (enum verb_group group = 0; group < VERBS_GROUPS; group++) {
+        bool named = false;
+
+        for (size_t i = 0; list[i]; i++) {
+            if (list[i]->group != group)
+                continue;
+            if (!named)
+                fprintf (fp, "\n%s%s", list == verbs ? group_names[group] : "",
+                         list == verbs ? ":\n" : "");
+            named = true;
+            fprintf (fp, "  %-10s %s\n", list[i]->name, list[i]->help);
+        }
+    }
+    fprintf (fp, "\n'pmm help%s VERB' shows a verb's options; pmm(1) has the "
+                 "rest.\n", of + strlen ("pmm"));
 }
 
 /* Print that the word is not a verb of `of`, "pmm" or "pmm fabric", and suggest
@@ -278,10 +297,7 @@ static int run_among (const struct verb *const *list, const char *of,
     }
     if (*word && !help)
         return no_verb (of, &guess);
-    fprintf (fp, "Usage: %s VERB [OPTION]...\nVerbs, each with --help:", of);
-    for (size_t i = 0; list[i]; i++)
-        fprintf (fp, " %s", list[i]->name);
-    fputc ('\n', fp);
+    usage (fp, of, list);
     return help ? EXIT_OK : EXIT_BAD_INPUT;
 }
 
@@ -291,7 +307,7 @@ int main (int argc, char **argv)
 
     signal (SIGXFSZ, SIG_IGN); /* a file that gets too large is an error */
     if (argc < 2) {
-        usage (stderr);
+        usage (stderr, "pmm", verbs);
         return EXIT_BAD_INPUT;
     }
     if (!strcmp (word, "help") && argc > 2) {
@@ -301,7 +317,7 @@ int main (int argc, char **argv)
     }
     if (!strcmp (word, "--help") || !strcmp (word, "-h")
         || !strcmp (word, "help")) {
-        usage (stdout);
+        usage (stdout, "pmm", verbs);
         return EXIT_OK;
     }
     if (!strcmp (word, "--version") || !strcmp (word, "-V")) {

@@ -73,7 +73,18 @@ enum verb_takes {
     TAKES_LEDGER = 128,  /* -L; the verb opens it by inputs_ledger */
 };
 
+/* Where pmm --help lists it. */
+enum verb_group {
+    VERBS_SITE,
+    VERBS_FABRIC,
+    VERBS_REPLAY,
+    VERBS_COMPARE,
+    VERBS_PLUMBING,
+    VERBS_GROUPS,
+};
+
 struct verb {
+    enum verb_group group; /* not of a verb's own verbs */
     const char *name;
     const char *help;
     const struct verb *const *verbs; /* verbs of its own, up to NULL; if set,

@@ -192,7 +192,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_audit = {
-    .name = "audit", .help = "measure nodes by a job of our own",
+    .group = VERBS_SITE, .name = "audit",
+    .help = "measure nodes by a job of our own",
     .may = TAKES_CONF | TAKES_JSON,
     .options = options, .given = &given, .check = check, .run = run,
 };

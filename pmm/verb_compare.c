@@ -173,7 +173,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_compare = {
-    .name = "compare", .help = "by how much two series or solutions deviate",
+    .group = VERBS_COMPARE, .name = "compare",
+    .help = "by how much two series or solutions deviate",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "A [B]", .min = 1, .max = 2,
     .options = options, .given = &given, .run = run,
 };

@@ -46,7 +46,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_confirm = {
-    .name = "confirm", .help = "more rounds, for what looks slow in these",
+    .group = VERBS_PLUMBING, .name = "confirm",
+    .help = "more rounds, for what looks slow in these",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
     .may = TAKES_BASELINES | TAKES_OUTPUT,
     .options = options, .given = &given, .run = run,

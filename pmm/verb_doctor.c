@@ -609,7 +609,8 @@ static const struct opt options[] = {
 };
 
 const struct verb verb_doctor = {
-    .name = "doctor", .help = "what to change in the site's configuration",
+    .group = VERBS_SITE, .name = "doctor",
+    .help = "what to change in the site's configuration",
     .may = TAKES_CONF | TAKES_JSON,
     .options = options, .given = &sysfs,
     .run = run,

@@ -167,7 +167,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_export = {
-    .name = "export", .help = "plans and latencies as others read them",
+    .group = VERBS_PLUMBING, .name = "export",
+    .help = "plans and latencies as others read them",
     .may = TAKES_FABRIC | TAKES_PLAN | TAKES_OUTPUT,
     .options = options, .given = &given, .check = check, .run = run,
 };

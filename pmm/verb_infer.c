@@ -511,7 +511,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_infer = {
-    .name = "infer", .help = "the topology, from latencies alone",
+    .group = VERBS_COMPARE, .name = "infer",
+    .help = "the topology, from latencies alone",
     .may = TAKES_OUTPUT, .operands = "FILE", .min = 1, .max = 1,
     .options = options, .given = &given, .check = check, .run = run,
 };

@@ -49,7 +49,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_judge = {
-    .name = "judge", .help = "what got slower, and the suspects",
+    .group = VERBS_REPLAY, .name = "judge",
+    .help = "what got slower, and the suspects",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
     .may = TAKES_BASELINES | TAKES_JSON | TAKES_OUTPUT, .json = true,
     .options = options, .given = &given, .run = run,

@@ -168,7 +168,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_path = {
-    .name = "path", .help = "the links between two hosts, there and back",
+    .group = VERBS_FABRIC, .name = "path",
+    .help = "the links between two hosts, there and back",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .operands = "[A B]", .max = 2,
     .options = options, .given = &pairs, .check = check, .run = run,

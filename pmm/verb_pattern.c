@@ -141,7 +141,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_pattern = {
-    .name = "pattern", .help = "the steps of a schedule, to compare by eye",
+    .group = VERBS_COMPARE, .name = "pattern",
+    .help = "the steps of a schedule, to compare by eye",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "[PATTERN]", .max = 1,
     .options = options, .given = &given, .run = run,
 };

@@ -618,7 +618,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_plan = {
-    .name = "plan", .help = "the fewest probes that resolve a job's links",
+    .group = VERBS_REPLAY, .name = "plan",
+    .help = "the fewest probes that resolve a job's links",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .options = options, .given = &given, .check = check, .run = run,
 };

@@ -237,15 +237,18 @@ static int act (struct inputs *in)
 
 static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "explain",
+                          .help = "what audits say of each node",
                           .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON
                                  | TAKES_OUTPUT,
                           .operands = "[NODE]", .max = 1, .run = explain },
-    &(const struct verb){ .name = "act", .may = TAKES_CONF, .run = act },
+    &(const struct verb){ .name = "act",
+                          .help = "drain, resume and comment, once",
+                          .may = TAKES_CONF, .run = act },
     NULL,
 };
 
 const struct verb verb_policy = {
-    .name = "policy",
+    .group = VERBS_SITE, .name = "policy",
     .help = "which nodes would be drained, and why",
     .verbs = verbs,
 };

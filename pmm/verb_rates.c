@@ -169,7 +169,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_rates = {
-    .name = "rates", .help = "what links carried, and their nominal rates",
+    .group = VERBS_COMPARE, .name = "rates",
+    .help = "what links carried, and their nominal rates",
     .needs = TAKES_FABRIC, .may = TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
     .options = options, .given = &given, .check = check, .run = run,
 };

@@ -157,7 +157,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_report = {
-    .name = "report", .help = "a verdict for people; what jobs' comments say",
+    .group = VERBS_SITE, .name = "report",
+    .help = "a verdict for people; what jobs' comments say",
     .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT, .operands = "[VERDICT]",
     .max = 1,
     .options = options, .given = &given, .check = check, .run = run,

@@ -156,7 +156,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_series = {
-    .name = "series", .help = "what tests of pairs measured, as tables, fits",
+    .group = VERBS_COMPARE, .name = "series",
+    .help = "what tests of pairs measured, as tables, fits",
     .may = TAKES_FABRIC | TAKES_OUTPUT, .operands = "FILE...", .min = 1,
     .max = -1,
     .options = options, .given = &given, .run = run,

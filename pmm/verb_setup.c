@@ -561,7 +561,8 @@ static const struct opt options[] = {
 };
 
 const struct verb verb_setup = {
-    .name = "setup", .help = "make the directories and files that a site needs",
+    .group = VERBS_SITE, .name = "setup",
+    .help = "make the directories and files that a site needs",
     .may = TAKES_CONF,
     .options = options, .given = &given, .run = run,
 };

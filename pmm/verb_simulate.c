@@ -492,7 +492,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_simulate = {
-    .name = "simulate", .help = "the round-trip times a plan would see",
+    .group = VERBS_REPLAY, .name = "simulate",
+    .help = "the round-trip times a plan would see",
     .needs = TAKES_FABRIC | TAKES_PLAN, .may = TAKES_OUTPUT,
     .options = options, .given = &given, .run = run,
 };

@@ -52,7 +52,8 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_solve = {
-    .name = "solve", .help = "link latencies from round-trip times",
+    .group = VERBS_REPLAY, .name = "solve",
+    .help = "link latencies from round-trip times",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES, .may = TAKES_OUTPUT,
     .options = options, .given = &given, .run = run,
 };

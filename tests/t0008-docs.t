@@ -83,7 +83,7 @@ exists ()
         if $help "$word" --help >/dev/null 2>&1 </dev/null; then
             help="$help $word"
         # shellcheck disable=SC2086
-        elif [[ $($help --help) =~ (Usage: pmm VERB|each with --help:) ]]; then
+        elif [[ $($help --help) =~ (\ VERB\ \[OPTION|each with --help:) ]]; then
             echo "no verb $word: $said"
             return
         fi

@@ -37,7 +37,7 @@ complete_words ()
 }
 is "$(complete_words pmm fab)" fabric "completion: a verb"
 is "$(complete_words pmm fabric re)" read "... the verb of a verb"
-is "$(complete_words pmm ledger tr)" trend "... also where | is between them"
+is "$(complete_words pmm ledger tr)" trend "... of another"
 is "$(complete_words pmm fabric read --pub)" --publish "... an option"
 is "$(complete_words pmm-probe --lea)" --leader "... of another program"
 

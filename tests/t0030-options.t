@@ -7,15 +7,17 @@
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu
 
+# verbs: that a --help lists
+verbs () { sed -nE 's/^  ([a-z][a-z-]*) .*/\1/p'; }
+
 # options COMMAND...: that --help lists, also those of verbs within the verb
 options ()
 {
     local help word
     help=$("$@" --help) || diag "$* --help: status $?"
     sed -nE 's/^ +(-[a-zA-Z], +)?(--[a-z-]+).*/\2/p' <<<"$help"
-    for word in $(sed -nE 's/^[A-Z][a-z]+, each with --help: //p
-        s/^Usage: pmm [a-z]+ ([a-z]+\|[a-z|]+) .*/\1/p' <<<"$help" | tr '|' ' ')
-    do
+    for word in $(verbs <<<"$help"; sed -n 's/^[A-Z][a-z]*, each with --help: //p' \
+        <<<"$help"); do
         options "$@" "$word"
     done
 }
@@ -49,7 +51,7 @@ compare ()
 }
 
 everywhere="--help --version --output --fabric --conf --format --json"
-verbs=$(pmm --help | sed -nE 's/^  ([a-z]+) .*/\1/p')
+verbs=$(pmm --help | verbs)
 like "$verbs" "series" "pmm --help lists the verbs"
 for verb in $verbs; do
     compare pmm.1 "$verb" "pmm $verb"

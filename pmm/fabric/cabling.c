@@ -179,7 +179,7 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_fabric_cabling = {
-    .name = "cabling",
+    .name = "cabling", .help = "compare the cables with a table of them",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT, .operands = "CSV",
     .min = 1, .max = 1,
     .options = options, .given = &partial, .run = run,

@@ -44,7 +44,7 @@ static int run (struct inputs *in)
 
 /* pmm judge --signs reads its JSON. */
 const struct verb verb_fabric_check = {
-    .name = "check",
+    .name = "check", .help = "bad cables by width, speed and counters",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .options = options, .given = &given, .check = check, .run = run,
 };

@@ -453,7 +453,7 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_fabric_diff = {
-    .name = "diff",
+    .name = "diff", .help = "what changed between two snapshots",
     .may = TAKES_JSON | TAKES_OUTPUT, .operands = "A B", .min = 2, .max = 2,
     .options = options, .given = &all, .run = run,
 };

@@ -82,7 +82,7 @@ static int run_import (struct inputs *in)
 }
 
 const struct verb verb_fabric_import = {
-    .name = "import",
+    .name = "import", .help = "a snapshot from other programs' files",
     .may = TAKES_OUTPUT, .operands = "FILE...", .max = -1,
     .options = import_options, .given = &imports, .run = run_import,
 };
@@ -127,7 +127,7 @@ static int run_export (struct inputs *in)
 }
 
 const struct verb verb_fabric_export = {
-    .name = "export",
+    .name = "export", .help = "a snapshot as a file of other programs",
     .needs = TAKES_FABRIC, .may = TAKES_OUTPUT,
     .options = export_options, .given = &format, .check = check_export,
     .run = run_export,

@@ -170,13 +170,17 @@ static struct generate_words given[] = {
 };
 
 static const struct verb families[] = {
-    { .name = "fat-tree", .options = tree_table, .given = &given[0],
+    { .name = "fat-tree", .help = "a P-port Q-tree",
+      .options = tree_table, .given = &given[0],
       .may = TAKES_OUTPUT, .run = run },
-    { .name = "dragonfly", .options = dragonfly_table, .given = &given[1],
+    { .name = "dragonfly", .help = "groups of routers that are all joined",
+      .options = dragonfly_table, .given = &given[1],
       .may = TAKES_OUTPUT, .run = run },
-    { .name = "slimfly", .options = slimfly_table, .given = &given[2],
+    { .name = "slimfly", .help = "2 Q^2 routers of diameter 2",
+      .options = slimfly_table, .given = &given[2],
       .may = TAKES_OUTPUT, .run = run },
-    { .name = "irregular", .options = irregular_table, .given = &given[3],
+    { .name = "irregular", .help = "switches that are joined at random",
+      .options = irregular_table, .given = &given[3],
       .may = TAKES_OUTPUT, .run = run },
 };
 
@@ -184,4 +188,6 @@ static const struct verb *const verbs[] = {
     &families[0], &families[1], &families[2], &families[3], NULL,
 };
 
-const struct verb verb_fabric_generate = { .name = "generate", .verbs = verbs };
+const struct verb verb_fabric_generate = {
+    .name = "generate", .help = "a model of a fabric", .verbs = verbs,
+};

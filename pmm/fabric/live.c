@@ -386,19 +386,19 @@ static int run_read (struct inputs *in)
 #endif
 
 const struct verb verb_fabric_read = {
-    .name = "read",
+    .name = "read", .help = "a snapshot of the live fabric",
     .may = TAKES_CONF | TAKES_OUTPUT,
     .options = read_options, .given = &given, .check = check_read,
     .run = run_read,
 };
 
 const struct verb verb_fabric_netdisc = {
-    .name = "netdisc",
+    .name = "netdisc", .help = "find nodes and cables for pmm fabric read",
     .run = run_netdisc,
 };
 
 const struct verb verb_fabric_counters = {
-    .name = "counters",
+    .name = "counters", .help = "the counters at both ends of each cable",
     .may = TAKES_FABRIC | TAKES_OUTPUT,
     .options = counters_options, .given = &given, .run = run_counters,
 };

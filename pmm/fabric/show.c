@@ -174,7 +174,7 @@ static int run (struct inputs *in)
 }
 
 const struct verb verb_fabric_show = {
-    .name = "show",
+    .name = "show", .help = "summarise a snapshot",
     .needs = TAKES_FABRIC, .may = TAKES_JSON | TAKES_OUTPUT,
     .run = run,
 };
