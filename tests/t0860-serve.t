@@ -23,6 +23,7 @@ Ledger=$workdir/state/ledger
 Baseline=$workdir/state/baseline.json
 Spool=$workdir/spool
 Verdicts=$workdir/state/verdicts
+Metrics=$workdir/state/pmm.prom
 Probe=$workdir/bin/pmm-probe
 Transport=emu
 EmuSocket=$workdir/emu
@@ -300,6 +301,10 @@ is "$(export | jq -s -c '[.[] | .actions[]?, select(.kind == "action")
     | select(.kind == "drain") | .node] | unique')" '["h0006"]' "... it alone"
 is "$(grep -c 'node h0006 reason set to: pmm: ' slurm/log/slurmctld.log)" 1 \
     "... once"
+metric () { sed -n "s/^$1 //p" state/pmm.prom; }
+is "$(metric 'pmm_drains_total{cause="confirmed"}')" 1 "... as the metrics say"
+like "$(grep 'node="h0006"' state/pmm.prom)" '^pmm_host_end_status.* 2$' \
+    "... of its host end, too"
 
 # A page of it
 dd if=/dev/zero of=state/ledger bs=100 seek=1 count=30 conv=notrunc 2>/dev/null

@@ -33,6 +33,8 @@ const struct conf_option site_options[] = {
       "the directory where ended jobs are noted for the audit service" },
     { "Verdicts", CONF_PATH, FIELD (verdicts), "/var/lib/slurm-pmm/verdicts",
       "what audits have found of each node, for the hooks" },
+    { "Metrics", CONF_PATH, FIELD (metrics), "",
+      "where the audit service writes metrics for Prometheus" },
     { "Local", CONF_PATH, FIELD (local), "/var/lib/slurm-pmm/local",
       "what a node's hooks leave to the next ones" },
     { "Run", CONF_PATH, FIELD (run), "/run/slurm-pmm",

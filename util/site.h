@@ -27,7 +27,7 @@ enum {
 struct site {
     /* where things are */
     char *conf;       /* only in plugstack.conf: read this pmm.conf */
-    char *snapshot, *baseline, *signs, *verdicts; /* published files */
+    char *snapshot, *baseline, *signs, *verdicts, *metrics; /* published */
     char *ledger, *spool, *local, *run, *live_fabric;
     char *pmm, *srun, *probe, *job_comment; /* programs */
     char *hooks;      /* directory of pmm-prolog and pmm-epilog */

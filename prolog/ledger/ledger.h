@@ -265,6 +265,13 @@ enum ledger_kind {
                        node, begun */
     LEDGER_SUSPECTS, /* links and switches that audits from `from` on suspect:
                        link */
+    LEDGER_LINKS,   /* of each link the newest audit that measured it, and each
+                       of its findings that suspects the link, by audit and
+                       finding: link, audit, ended, open (not judged), finding,
+                       level, kind, excess_ns, suspects (links that the finding
+                       has), words; null: there is none */
+    LEDGER_TOTALS,  /* {result: audits that ended with it, also deleted ones};
+                       "none": they have none */
 };
 
 /* The rows, as a list or the map shown above. Work grows with their number, or
@@ -305,6 +312,12 @@ const json_t *ledger_is_out (const json_t *faulty, const char *node,
 int ledger_measured (struct ledger *ledger, const char *node, int64_t *begun,
                      struct error *err);
 int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
+
+/* When the newest audit ended that has another result than UNKNOWN. Return 1,
+ * or 0 if there is none.
+ */
+int ledger_succeeded (struct ledger *ledger, int64_t *ended,
+                      struct error *err);
 
 /* How much an audit measured: {links, rounds}. */
 json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);

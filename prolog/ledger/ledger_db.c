@@ -48,14 +48,30 @@ enum {
 #define OF_AUDIT "audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE"
 #define NAMED "INTEGER NOT NULL REFERENCES name"
 /* What version 6 added: audits whose messages were spread, and the times of an
- * RTT's flows (ledger.c).
+ * RTT's flows (ledger.c); how many audits were deleted, by result; and notices
+ * (ledger.h). Of these, key: what it is about; over: when it stopped to hold;
+ * begun: when its telling began; told: how that ended, '' if well.
  */
 #define SINCE_6(create)                                                       \
     create " spread (" OF_AUDIT ", level INTEGER NOT NULL,"                   \
            " connected INTEGER NOT NULL, switches INTEGER NOT NULL,"          \
            " PRIMARY KEY (audit)) WITHOUT ROWID;"                             \
     create " flow (" OF_AUDIT ", seq INTEGER NOT NULL,"                       \
-           " times BLOB NOT NULL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
+           " times BLOB NOT NULL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"   \
+    create " total (result TEXT PRIMARY KEY, audits INTEGER NOT NULL)"        \
+           " WITHOUT ROWID;"                                                  \
+    create " notice (id INTEGER PRIMARY KEY AUTOINCREMENT,"                   \
+           " key TEXT NOT NULL, event TEXT NOT NULL, words TEXT NOT NULL,"    \
+           " node TEXT, link TEXT, audit INTEGER, time INTEGER NOT NULL,"     \
+           " over INTEGER, begun INTEGER, told TEXT);"
+#define MORE_SINCE_6                                                          \
+    "CREATE TRIGGER audit_gone AFTER DELETE ON audit BEGIN"                   \
+    " INSERT INTO total VALUES (CASE WHEN OLD.job IS NULL THEN 'none'"        \
+    " ELSE OLD.status END, 1)"                                                \
+    " ON CONFLICT (result) DO UPDATE SET audits = audits + 1; END;"           \
+    "CREATE INDEX notice_key ON notice (key);"                                \
+    "CREATE INDEX notice_waits ON notice (id) WHERE begun IS NULL;"           \
+    "CREATE INDEX notice_holds ON notice (key) WHERE over IS NULL;"
 static const char schema[]
     = "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
       "CREATE TABLE epoch (id INTEGER PRIMARY KEY,"
@@ -163,7 +179,7 @@ static const char schema[]
       /* links that were measured, but could not be judged */
       "CREATE TABLE open (" OF_AUDIT ", link " NAMED ","
       " PRIMARY KEY (audit, link)) WITHOUT ROWID;"
-      SINCE_6 ("CREATE TABLE");
+      SINCE_6 ("CREATE TABLE") MORE_SINCE_6;
 
 /*
  * Errors
@@ -537,7 +553,8 @@ static void check_version (struct ledger *l, enum ledger_mode mode)
     db_begin (l, l->err);
     /* another process may have done it */
     if ((version = find_version (l)) != LEDGER_VERSION) {
-        db_exec (l, version == 0 ? schema : SINCE_6 ("CREATE TABLE"));
+        db_exec (l, version == 0 ? schema
+                                 : SINCE_6 ("CREATE TABLE") MORE_SINCE_6);
         db_mark (l, false);
         set_pragma (l, "user_version", LEDGER_VERSION);
     }

@@ -78,12 +78,32 @@ static const char *const lists[] = {
     [LEDGER_SUSPECTS]
     = "SELECT text AS link FROM name WHERE id IN (SELECT link FROM suspect"
       " WHERE audit >= ?)",
+    /* open: of the link, or of all if the audit is UNKNOWN and does not say
+     * of what */
+    [LEDGER_LINKS]
+    = "SELECT n.text AS link, s.audit, a.ended, EXISTS (SELECT 1 FROM open o"
+      " WHERE o.audit = s.audit AND o.link = s.link) OR (a.status = 'UNKNOWN'"
+      " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = s.audit)"
+      " AND NOT EXISTS (SELECT 1 FROM finding o WHERE o.audit = s.audit))"
+      " AS open, f.seq AS finding, f.level, f.kind, f.excess AS excess_ns,"
+      " (SELECT count(*) FROM suspect k WHERE k.audit = f.audit"
+      " AND k.finding = f.seq AND k.role <> 'switch') AS suspects,"
+      " f.why AS words FROM seen s JOIN name n ON n.id = s.link"
+      " JOIN audit a ON a.id = s.audit LEFT JOIN suspect u"
+      " ON u.link = s.link AND u.audit = s.audit LEFT JOIN finding f"
+      " ON f.audit = u.audit AND f.seq = u.finding ORDER BY s.audit, f.seq",
+    [LEDGER_TOTALS]
+    = "SELECT result, sum(audits) FROM (SELECT CASE WHEN job IS NULL"
+      " THEN 'none' ELSE status END AS result, count(*) AS audits FROM audit"
+      " WHERE ended IS NOT NULL GROUP BY 1 UNION ALL SELECT result, audits"
+      " FROM total) GROUP BY 1",
 };
 
 json_t *ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,
                      int64_t to, struct error *err)
 {
-    bool is_map = kind == LEDGER_SILENT || kind == LEDGER_AGES;
+    bool is_map = kind == LEDGER_SILENT || kind == LEDGER_AGES
+                  || kind == LEDGER_TOTALS;
 
     db_start (l, err);
     return db_json (l, (is_map ? db_map : db_list) (
@@ -126,6 +146,14 @@ int ledger_first (struct ledger *l, int64_t *begun, struct error *err)
 {
     return number (l, begun,
                    "SELECT begun FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
+                   NONE, err);
+}
+
+int ledger_succeeded (struct ledger *l, int64_t *ended, struct error *err)
+{
+    return number (l, ended,
+                   "SELECT ended FROM audit WHERE id > 0 AND job IS NOT NULL"
+                   " AND status <> 'UNKNOWN' ORDER BY id DESC LIMIT 1",
                    NONE, err);
 }
 

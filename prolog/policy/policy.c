@@ -34,6 +34,20 @@ const char *policy_kind_name (enum policy_kind kind)
     return name[kind];
 }
 
+const char *policy_block_name (enum policy_block block)
+{
+    static const char *const name[] = {
+        [POLICY_FREE] = "",
+        [POLICY_STOPPED] = "stopped",
+        [POLICY_REPORTS] = "reports",
+        [POLICY_COMMON] = "common_cause",
+        [POLICY_UNAVAILABLE] = "unavailable",
+        [POLICY_BEFORE] = "drained_before",
+    };
+
+    return name[block];
+}
+
 void policy_config (struct policy_config *cfg, const struct site *site)
 {
     *cfg = (struct policy_config){
@@ -289,15 +303,23 @@ static bool rule_nothing (const struct node_state *w, struct decision *d)
     return false;
 }
 
+static const char *const sign_words[] = {
+    [SIGN_COUNTER] = "its error counters grow",
+    [SIGN_WIDTH] = "its link has lost width",
+    [SIGN_SPEED] = "its link has lost speed",
+};
+
 static const char *sign_text (const struct link_event *e)
 {
-    static const char *const text[] = {
-        [SIGN_COUNTER] = "its error counters grow",
-        [SIGN_WIDTH] = "its link has lost width",
-        [SIGN_SPEED] = "its link has lost speed",
-    };
+    return sign_words[e->sign];
+}
 
-    return text[e->sign];
+const char *policy_drain_cause (const char *why)
+{
+    for (size_t i = 0; i < sizeof (sign_words) / sizeof (sign_words[0]); i++)
+        if (strstr (why, sign_words[i]))
+            return sign_name ((enum sign_kind)i);
+    return "confirmed";
 }
 
 /* Findings that never cause a drain, however often they are seen. */
@@ -503,11 +525,19 @@ static bool rule_drain (const struct node_state *w, struct decision *d)
                 t->last->audit, sign_text (t->sign), would);
 }
 
-/* The first rule that returns true decides; the last one always does. */
-static bool (*const rules[]) (const struct node_state *, struct decision *) = {
-    rule_stop, rule_own_drain, rule_left,  rule_nothing, rule_less,
-    rule_not_ours, rule_again, rule_wait,  rule_broad,   rule_short,
-    rule_drain,
+/* The first rule that returns true decides; the last one always does. If it
+ * only notes a node, this is why that is not drained.
+ */
+static const struct {
+    bool (*holds) (const struct node_state *, struct decision *);
+    enum policy_block block;
+} rules[] = {
+    { rule_stop, POLICY_FREE },    { rule_own_drain, POLICY_FREE },
+    { rule_left, POLICY_FREE },    { rule_nothing, POLICY_FREE },
+    { rule_less, POLICY_FREE },    { rule_not_ours, POLICY_FREE },
+    { rule_again, POLICY_BEFORE }, { rule_wait, POLICY_FREE },
+    { rule_broad, POLICY_COMMON }, { rule_short, POLICY_UNAVAILABLE },
+    { rule_drain, POLICY_REPORTS },
 };
 
 /* --- remarks ------------------------------------------------------------- */
@@ -621,8 +651,10 @@ void policy_decide (struct decisions *d, const struct policy_input *in,
         size_t k = 0;
 
         d->v[i].node = s.node[i].node->name;
-        while (!rules[k] (&s.node[i], &d->v[i]))
+        while (!rules[k].holds (&s.node[i], &d->v[i]))
             k++;
+        if (d->v[i].kind == POLICY_NOTE)
+            d->v[i].block = rules[k].block;
     }
     state_clear (&s);
 }

@@ -212,6 +212,17 @@ enum policy_kind {
     POLICY_LIFTED, /* back in service, or others ended our drain: to record */
 };
 
+/* Why a node whose FAIL is confirmed is not drained. */
+enum policy_block {
+    POLICY_FREE,
+    POLICY_STOPPED,     /* nothing can be decided */
+    POLICY_REPORTS,     /* Action is not drain */
+    POLICY_COMMON,      /* so many FAIL that the cause must be common */
+    POLICY_UNAVAILABLE, /* too many nodes are unavailable */
+    POLICY_BEFORE,      /* it was drained before */
+    POLICY_BLOCKS,
+};
+
 /* What we did or observed: DRAIN, RESUME, LEFT or LIFTED. A drain is recorded
  * before it is done. If it was not applied, it looks lifted, which costs
  * DrainAgainAfter, but no node is drained twice.
@@ -265,6 +276,7 @@ struct decision {
     const char *node; /* of the input */
     const char *link; /* of the input; NULL: none */
     enum policy_kind kind;
+    enum policy_block block;
     int64_t when;     /* WAIT: audit from then on, */
     uint64_t audit;   /* ... to confirm this one; 0: to find the link
                          repaired */
@@ -301,5 +313,13 @@ int64_t policy_retry (int64_t since, size_t n, int64_t now,
                       const struct policy_config *cfg);
 
 const char *policy_kind_name (enum policy_kind kind);
+
+/* "reports", "common_cause", ...; "" if it is free. */
+const char *policy_block_name (enum policy_block block);
+
+/* Why a node was drained, by the sentence that its decision had: "confirmed" by
+ * a second audit, or the sign that confirmed it: "counter", "width", "speed".
+ */
+const char *policy_drain_cause (const char *why);
 
 #endif /* PROLOG_POLICY_H */

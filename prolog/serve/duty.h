@@ -13,6 +13,7 @@
 #include "ibquery/nodemap.h"
 #include "prolog/audit/audit.h"
 #include "prolog/ledger/ledger.h"
+#include "prolog/policy/policy.h"
 #include "prolog/serve/queue.h"
 #include "prolog/serve/spool.h"
 #include "prolog/slurm/controller.h"
@@ -47,6 +48,10 @@ struct service {
     struct nodemap *map;        /* NULL: the site has none */
     const char **node_of;       /* [endpoint] the node, borrowed */
     struct timespec snapshot;   /* the fabric's date */
+
+    size_t failing; /* duties whose last run failed */
+    bool decided;   /* the policy has, and these nodes were blocked: */
+    size_t blocked[POLICY_BLOCKS];
 
     struct spool_list ended; /* the spool, as last read by duty_spool */
     struct wish *wish;
@@ -114,6 +119,9 @@ int duty_missed (struct service *s, struct error *err);
 
 /* Publish the state of each node for the hooks. */
 int duty_publish (struct service *s, struct error *err);
+
+/* Write the metrics: also without a ledger or a fabric. */
+int duty_metrics (struct service *s, struct error *err);
 
 /* Write the comments that are due. */
 int duty_comments (struct service *s, struct error *err);

@@ -83,6 +83,13 @@ int duty_policy (struct service *s, struct error *err)
     int rc = act_round (&report, &s->site, s->ledger, s->fabric, time (NULL),
                         say, s, err);
 
+    if (rc == 0 && !report.busy) {
+        s->decided = true;
+        memset (s->blocked, 0, sizeof (s->blocked));
+        s->blocked[POLICY_STOPPED] = report.decisions.stopped;
+        for (size_t i = 0; i < report.decisions.n; i++)
+            s->blocked[report.decisions.v[i].block]++;
+    }
     if (rc == 0) {
         note_wishes (s, &report.decisions);
         rc = report.drained + report.resumed > 0;

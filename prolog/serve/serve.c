@@ -36,16 +36,17 @@ enum { SPOOL }; /* the first duty: also due when the spool has new files */
 static const struct {
     duty_f run;
     int every_ms;
-    bool fabric; /* needs the fabric */
+    enum { NOTHING, LEDGER, FABRIC } needs; /* the fabric and the ledger */
 } duties[] = {
-    [SPOOL] = { duty_spool, 10 * SECOND_MS, true },
-    { duty_policy, MINUTE_MS, true },
-    { duty_confirm, 10 * SECOND_MS, true },
-    { duty_sweep, MINUTE_MS, true },
-    { duty_publish, HOUR_MS, true },
-    { duty_missed, HOUR_MS, true },
-    { duty_comments, 5 * SECOND_MS, false },
-    { duty_prune, HOUR_MS, false },
+    [SPOOL] = { duty_spool, 10 * SECOND_MS, FABRIC },
+    { duty_policy, MINUTE_MS, FABRIC },
+    { duty_confirm, 10 * SECOND_MS, FABRIC },
+    { duty_sweep, MINUTE_MS, FABRIC },
+    { duty_publish, HOUR_MS, FABRIC },
+    { duty_missed, HOUR_MS, FABRIC },
+    { duty_comments, 5 * SECOND_MS, LEDGER },
+    { duty_prune, HOUR_MS, LEDGER },
+    { duty_metrics, MINUTE_MS, NOTHING },
 };
 
 enum { DUTIES = sizeof (duties) / sizeof (duties[0]) };
@@ -205,8 +206,9 @@ static int perform (struct service *s, size_t i, struct duty_state *state)
     int rc = -1;
 
     s->hurry = s->untried = false;
-    if (keep_ledger (s, &err) == 0
-        && (!duties[i].fabric || keep_fabric (s, &err) == 0))
+    s->failing -= state->nsaid > 0;
+    if ((duties[i].needs < LEDGER || keep_ledger (s, &err) == 0)
+        && (duties[i].needs < FABRIC || keep_fabric (s, &err) == 0))
         rc = duties[i].run (s, &err);
     if (rc < 0)
         failed (s, state, &err);
@@ -216,6 +218,7 @@ static int perform (struct service *s, size_t i, struct duty_state *state)
     }
     else
         worked (s, state, s->hurry ? SECOND_MS : duties[i].every_ms);
+    s->failing += state->nsaid > 0;
     return rc > 0;
 }
 

@@ -1478,7 +1478,8 @@ static void test_upgrade (void)
     double rtt;
 
     ledger_close (l);
-    tell ("older", "DROP TABLE flow; DROP TABLE spread;"
+    tell ("older", "DROP TABLE flow; DROP TABLE spread; DROP TABLE notice;"
+                   " DROP TRIGGER audit_gone; DROP TABLE total;"
                    " PRAGMA user_version = 5");
     l = ledger_open ("older", LEDGER_READ, &err);
     ok (l && crossing (l, 0, 1, &rtt) > 0

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is published of the nodes of an audit. */
+/* What is published of the nodes of an audit, and as metrics; the latter stay
+ * in FILE if that is given.
+ */
 #include "config.h"
 #include "prolog/serve/duty.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,10 @@
 enum { HOSTS = 4 };
 
 static struct error err;
-static struct service service = { .site = { .verdicts = "verdicts" } };
+static struct service service = {
+    .site = { .verdicts = "verdicts", .metrics = "metrics.prom",
+              .snapshot = "/nonexistent/fabric" },
+};
 static struct pathset *ps;
 static struct plan *plan;
 
@@ -90,6 +96,103 @@ static const char *published (void)
     return all;
 }
 
+/* The values of a metric whose lines contain `label`, a pattern. */
+static const char *metrics (const char *name, const char *label)
+{
+    static char all[1024];
+    FILE *fp = fopen (service.site.metrics, "r");
+    size_t len = strlen (name);
+    char line[1024], pattern[128];
+
+    *all = '\0';
+    snprintf (pattern, sizeof (pattern), "*%s*", label);
+    while (fp && fgets (line, sizeof (line), fp))
+        if (!strncmp (line, name, len) && (line[len] == '{' || line[len] == ' ')
+            && fnmatch (pattern, line, FNM_NOESCAPE) == 0) {
+            line[strcspn (line, "\n")] = '\0';
+            sprintf (all + strlen (all), "%s%s", *all ? " " : "",
+                     strrchr (line, ' ') + 1);
+        }
+    if (fp)
+        fclose (fp);
+    return all;
+}
+
+/* What the metrics say beside what audits found; the last audit FAILs for one
+ * of two host ends.
+ */
+static void test_metrics (void)
+{
+    static const struct {
+        const char *name, *label, *values;
+    } tab[] = {
+        { "pmm_audits_total", "OK", "2" },
+        { "pmm_audits_total", "UNKNOWN", "2" },
+        { "pmm_audits_total", "FAIL", "3" },
+        { "pmm_audits_total", "none", "1" },
+        { "pmm_audit_last_success_timestamp_seconds", "", "101" },
+        { "pmm_coverage_ratio", "", "0" },
+        { "pmm_drains_total", "confirmed", "1" },
+        { "pmm_drains_total", "counter", "1" },
+        { "pmm_drains_total", "width", "0" },
+        { "pmm_resumes_total", "", "0" },
+        { "pmm_policy_blocked", "common_cause", "2" },
+        { "pmm_fabric_spread_switches", "hashed", "1" },
+        { "pmm_fabric_snapshot_timestamp_seconds", "", "0" },
+        { "pmm_service_failing_duties", "", "3" },
+        { "pmm_link_suspects", "", "2 2" },
+        { "pmm_link_info", "switch=\"a \\\"\\\\}\\n# 1\"", "1 1 1 1" },
+        { "pmm_link_info", "uplink_type=\"CA\"", "1 1 1 1" },
+        { "pmm_link_info", ",guid=\"", "" },
+    };
+    static const struct ledger_action drain[] = {
+        { .node = "h0001", .kind = "drain", .reason = "",
+          .why = "host end FAIL in audits 1 and 2, 7 s apart" },
+        { .node = "h0002", .kind = "drain", .reason = "",
+          .why = "host end FAIL in audit 1, and its error counters grow" },
+        { .node = "h0003", .kind = "drain", .reason = "", .why = "not done" },
+    };
+    const struct fabric *f = service.fabric;
+    uint32_t leaf = f->port[fabric_far_port (f, f->endpoint[0].port)].node;
+
+    for (size_t i = 0; i < 3; i++) {
+        int64_t id = ledger_intend (service.ledger, 100, &drain[i], &err);
+
+        if (i < 2)
+            ledger_done (service.ledger, 101, id, &err);
+    }
+    ok (ledger_give_up (service.ledger, 100, 0, "ended", &err) == 0,
+        "no audit is open");
+    ledger_begin (service.ledger, 100, f->hash,
+                  &(struct ledger_cause){ .why = LEDGER_BY_HAND },
+                  (const char *const[]){ f->host[0].name }, 1,
+                  (char[LEDGER_NONCE_BYTES]){ 0 }, &err);
+    ok (ledger_give_up (service.ledger, 100, 0, "ended", &err) == 1
+            && ledger_prune (service.ledger, 0, 2, &err) == 6,
+        "old audits are deleted: %s", err.text);
+    free (f->node[leaf].desc);
+    service.fabric->node[leaf].desc = strdup ("a \"\\}\n# 1");
+    service.fabric->node[leaf].spread.hashed = 1;
+    service.decided = true;
+    service.blocked[POLICY_COMMON] = 2;
+    service.failing = 3;
+    ok (duty_metrics (&service, &err) == 0, "metrics");
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        const char *values = metrics (tab[i].name, tab[i].label);
+
+        ok (!strcmp (values, tab[i].values), "%s %s: %s", tab[i].name,
+            tab[i].label, values);
+    }
+    fabric_destroy (service.fabric);
+    ledger_close (service.ledger);
+    service.fabric = NULL;
+    service.ledger = NULL;
+    service.site.metrics = "metrics.prom";
+    ok (duty_metrics (&service, &err) == 0
+            && !strcmp (metrics ("pmm_service_failing_duties", ""), "3"),
+        "... also without a ledger and a fabric");
+}
+
 /* How many ports were published before, and are now. */
 static void test_ports (void)
 {
@@ -132,22 +235,26 @@ static void test_ports (void)
         fclose (fp);
 }
 
-int main (void)
+int main (int argc, char **argv)
 {
     static const struct {
         const char *what;
         bool limited;
-        const char *found, *open, *published;
+        const char *found, *open, *published, *ends, *excess;
     } tab[] = {
-        { "all is well", false, "", "", "OK OK OK OK" },
-        { "it could not tell", true, "", "", "UNKNOWN UNKNOWN UNKNOWN UNKNOWN" },
-        { "... of one host", true, "", "3", "OK OK UNKNOWN OK" },
+        { "all is well", false, "", "", "OK OK OK OK", "0 0 0 0", "0 0 0 0" },
+        { "it could not tell", true, "", "", "UNKNOWN UNKNOWN UNKNOWN UNKNOWN",
+          "3 3 3 3", "" },
+        { "... of one host", true, "", "3", "OK OK UNKNOWN OK", "0 0 3 0",
+          "0 0 0" },
         { "one did not matter to the whole", false, "", "3",
-          "OK OK UNKNOWN OK" },
+          "OK OK UNKNOWN OK", "0 0 3 0", "0 0 0" },
         { "one FAILs, and one was not judged", true, "1", "2",
-          "FAIL UNKNOWN OK OK" },
-        { "one FAILs", false, "4", "", "OK OK OK FAIL" },
-        { "one of two FAILs", false, "14", "", "UNKNOWN OK OK UNKNOWN" },
+          "FAIL UNKNOWN OK OK", "2 3 0 0", "4.12e-07 0 0" },
+        { "one FAILs", false, "4", "", "OK OK OK FAIL", "0 0 0 2",
+          "0 0 0 4.12e-07" },
+        { "one of two FAILs", false, "14", "", "UNKNOWN OK OK UNKNOWN",
+          "3 0 0 3", "4.12e-07 0 0 4.12e-07" },
     };
     struct fat_tree tree = { .ports = 4, .levels = 2 };
     struct plan_options opts = { .extra_rounds = 2, .seed = 1 };
@@ -166,20 +273,29 @@ int main (void)
         return 1;
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         ok (record (tab[i].limited, tab[i].found, tab[i].open) == (int64_t)i + 1
-                && duty_publish (&service, &err) == 0,
+                && duty_publish (&service, &err) == 0
+                && duty_metrics (&service, &err) == 0,
             "%s", tab[i].what);
         ok (!strcmp (published (), tab[i].published), "... is published: %s",
             published ());
+        ok (!strcmp (metrics ("pmm_host_end_status", ""), tab[i].ends),
+            "... of host ends: %s", metrics ("pmm_host_end_status", ""));
+        ok (!strcmp (metrics ("pmm_link_excess_seconds", "port=\"[12]\""),
+                     tab[i].excess),
+            "... of cables: %s",
+            metrics ("pmm_link_excess_seconds", "port=\"[12]\""));
     }
     test_ports ();
     plan_destroy (plan);
     pathset_destroy (ps);
-    ledger_close (service.ledger);
+    if (argc > 1)
+        service.site.metrics = argv[1];
+    test_metrics ();
     free (service.node_of);
-    fabric_destroy (service.fabric);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         static const char *const file[]
-            = { "led", "led-wal", "led-shm", "led.lock", "verdicts" };
+            = { "led", "led-wal", "led-shm", "led.lock", "verdicts",
+                "metrics.prom" };
 
         unlink (file[i]);
     }

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Write metrics for a textfile collector.
+ *
+ * Notes. Labels are those of infiniband_exporter, so that its metrics and these
+ * can be joined: `guid` and `port` are those of a cable's end at a switch, the
+ * first one if both ends are. Everything comes from the ledger, the snapshot
+ * and the state of the service, so counters do not start again with it.
+ *
+ * A cable's status is that of the worst finding that suspects it in the newest
+ * audit that measured it. A finding of several cables is said of each of them.
+ */
+#include "config.h"
+#include "prolog/serve/duty.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ibquery/publish.h"
+#include "ibquery/spread.h"
+#include "util/alloc.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/text.h"
+
+enum { DAY_S = 24 * 3600 };
+
+/* A cable that was measured. */
+struct metrics_link {
+    bool measured;
+    int64_t ended;
+    enum verdict_status level;    /* of the cable */
+    enum verdict_status end;      /* of its host end */
+    double excess_ns;             /* NAN: not known */
+    int64_t suspects;             /* of the finding of this level */
+};
+
+struct metrics {
+    const struct service *s;
+    FILE *fp;
+    int64_t now;
+    struct metrics_link *link;    /* [nlinks] */
+};
+
+static void begin (const struct metrics *m, const char *name, const char *type,
+                   const char *help)
+{
+    fprintf (m->fp, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* A metric without labels. */
+static void put (const struct metrics *m, const char *name, const char *help,
+                 double value)
+{
+    begin (m, name, "gauge", help);
+    fprintf (m->fp, "%s %.17g\n", name, value);
+}
+
+/* A label, escaped. */
+static void put_label (const struct metrics *m, const char *name,
+                       const char *value)
+{
+    fprintf (m->fp, ",%s=\"", name);
+    for (; *value; value++)
+        if (*value == '\n')
+            fputs ("\\n", m->fp);
+        else
+            fprintf (m->fp, "%s%c",
+                     *value == '"' || *value == '\\' ? "\\" : "", *value);
+    putc ('"', m->fp);
+}
+
+/* As Nagios has it. */
+static int status_of (enum verdict_status level)
+{
+    static const int status[] = {
+        [VERDICT_OK] = 0,
+        [VERDICT_WARN] = 1,
+        [VERDICT_FAIL] = 2,
+        [VERDICT_UNKNOWN] = 3,
+    };
+
+    return status[level];
+}
+
+/*
+ * What audits have found
+ */
+
+static bool is_kind (const json_t *row, enum finding_kind kind)
+{
+    return !strcmp (json_text (row, "kind"), finding_kind_name (kind));
+}
+
+static void raise_level (enum verdict_status *level, enum verdict_status to)
+{
+    if (to > *level)
+        *level = to;
+}
+
+/* Take what the newest audit of a link says of it. `alone`: all suspects of the
+ * finding are of the link's host.
+ */
+static void take_row (struct metrics_link *link, const json_t *row, bool alone)
+{
+    enum verdict_status level = service_status (row, "level");
+    const json_t *excess = json_object_get (row, "excess_ns");
+
+    if (!link->measured)
+        *link = (struct metrics_link){
+            .measured = true,
+            .ended = json_int (row, "ended", 0),
+        };
+    if (json_int (row, "open", 0)) {
+        raise_level (&link->level, VERDICT_UNKNOWN);
+        raise_level (&link->end, VERDICT_UNKNOWN);
+    }
+    if (json_int (row, "finding", -1) < 0 || is_kind (row, FINDING_ROUTE))
+        return;
+    raise_level (&link->end, alone || is_kind (row, FINDING_NODE)
+                                 ? level : VERDICT_UNKNOWN);
+    if (is_kind (row, FINDING_NODE) || level < link->level)
+        return;
+    link->level = level;
+    link->suspects = json_int (row, "suspects", 0);
+    link->excess_ns = json_is_number (excess) ? json_number_value (excess)
+                                              : NAN;
+}
+
+/* Whether rows are of one finding. */
+static bool same_finding (const json_t *a, const json_t *b)
+{
+    return json_int (a, "audit", 0) == json_int (b, "audit", 0)
+           && json_int (a, "finding", -1) >= 0
+           && json_int (a, "finding", -1) == json_int (b, "finding", -1);
+}
+
+static const char *host_of (const struct fabric *f, const json_t *row)
+{
+    uint32_t link = fabric_find_link (f, json_text (row, "link"));
+
+    return link == FABRIC_NONE ? NULL : fabric_network (f)->link[link].host;
+}
+
+/* Take rows[from .. end), which are of one finding or a link without any. */
+static void take_finding (struct metrics *m, const json_t *rows, size_t from,
+                          size_t end)
+{
+    const struct fabric *f = m->s->fabric;
+    const json_t *first = json_array_get (rows, from);
+    const char *host = host_of (f, first);
+    bool alone = host && is_kind (first, FINDING_HOST_END)
+                 && json_int (first, "suspects", 0) == (int64_t)(end - from);
+
+    for (size_t i = from; i < end && alone; i++) {
+        const char *other = host_of (f, json_array_get (rows, i));
+
+        alone = other && !strcmp (host, other);
+    }
+    for (size_t i = from; i < end; i++) {
+        const json_t *row = json_array_get (rows, i);
+        uint32_t link = fabric_find_link (f, json_text (row, "link"));
+
+        if (link != FABRIC_NONE)
+            take_row (&m->link[link], row, alone);
+    }
+}
+
+static int take_links (struct metrics *m, struct error *err)
+{
+    json_t *rows = ledger_list (m->s->ledger, LEDGER_LINKS, 0, 0, err);
+    size_t n = json_array_size (rows), end;
+
+    for (size_t i = 0; i < n; i = end) {
+        for (end = i + 1; end < n
+                          && same_finding (json_array_get (rows, i),
+                                           json_array_get (rows, end));)
+            end++;
+        take_finding (m, rows, i, end);
+    }
+    json_decref (rows);
+    return rows ? 0 : -1;
+}
+
+/*
+ * Cables
+ */
+
+static bool at_switch (const struct fabric *f, uint32_t port)
+{
+    return f->node[f->port[port].node].type == NODE_SWITCH;
+}
+
+static uint64_t guid_of (const struct fabric *f, uint32_t port)
+{
+    const struct fabric_port *p = &f->port[port];
+
+    return p->guid ? p->guid : f->node[p->node].guid;
+}
+
+static void put_port (const struct metrics *m, const char *name, uint32_t port)
+{
+    fprintf (m->fp, "%s{guid=\"0x%016" PRIx64 "\",port=\"%u\"", name,
+             guid_of (m->s->fabric, port), m->s->fabric->port[port].num);
+}
+
+static void put_info (const struct metrics *m, uint32_t link, uint32_t port)
+{
+    const struct fabric *f = m->s->fabric;
+    const struct link_info *info = &fabric_network (f)->link[link];
+    uint32_t far = fabric_far_port (f, port);
+    char guid[24], num[8];
+
+    snprintf (guid, sizeof (guid), "0x%016" PRIx64, guid_of (f, far));
+    snprintf (num, sizeof (num), "%u", f->port[far].num);
+    put_port (m, "pmm_link_info", port);
+    put_label (m, at_switch (f, port) ? "switch" : "hca",
+               f->node[f->port[port].node].desc);
+    put_label (m, "uplink", f->node[f->port[far].node].desc);
+    put_label (m, "uplink_guid", guid);
+    put_label (m, "uplink_port", num);
+    put_label (m, "uplink_type", at_switch (f, far) ? "SW" : "CA");
+    put_label (m, "class", info->class_name ? info->class_name : "");
+    put_label (m, "link", info->id);
+    fputs ("} 1\n", m->fp);
+}
+
+enum link_metric { LINK_STATUS, LINK_EXCESS, LINK_SUSPECTS, LINK_INFO,
+                   LINK_METRICS };
+
+static void put_links (const struct metrics *m, enum link_metric metric)
+{
+    static const struct {
+        const char *name, *help;
+    } family[] = {
+        [LINK_STATUS] = { "pmm_link_status",
+                          "Of a cable in the newest audit that measured it: 0 "
+                          "OK, 1 WARN, 2 FAIL, 3 UNKNOWN." },
+        [LINK_EXCESS] = { "pmm_link_excess_seconds",
+                          "Latency of the cable in one direction above the "
+                          "expected value, if an audit found any." },
+        [LINK_SUSPECTS] = { "pmm_link_suspects",
+                            "How many cables the finding names of which this "
+                            "is one." },
+        [LINK_INFO] = { "pmm_link_info",
+                        "The cable that is plugged into this port." },
+    };
+    const struct fabric *f = m->s->fabric;
+
+    begin (m, family[metric].name, "gauge", family[metric].help);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        const struct fabric_link *l = &f->link[i];
+        const struct metrics_link *x = &m->link[i];
+        uint32_t port = !at_switch (f, l->a) && at_switch (f, l->b) ? l->b
+                                                                    : l->a;
+
+        if (!x->measured
+            || (metric == LINK_EXCESS && (x->level == VERDICT_UNKNOWN
+                                          || isnan (x->excess_ns)))
+            || (metric == LINK_SUSPECTS && x->suspects == 0))
+            continue;
+        if (metric == LINK_INFO) {
+            put_info (m, (uint32_t)i, port);
+            continue;
+        }
+        put_port (m, family[metric].name, port);
+        if (metric == LINK_STATUS)
+            fprintf (m->fp, "} %d\n", status_of (x->level));
+        else if (metric == LINK_EXCESS)
+            fprintf (m->fp, "} %.4g\n", x->excess_ns / 1e9);
+        else
+            fprintf (m->fp, "} %" PRId64 "\n", x->suspects);
+    }
+}
+
+static void put_host_ends (const struct metrics *m)
+{
+    const struct fabric *f = m->s->fabric;
+
+    begin (m, "pmm_host_end_status", "gauge",
+           "Of a node's end of its cable (adapter, PCIe, cable, software): 0 "
+           "OK, 1 WARN, 2 FAIL, 3 UNKNOWN.");
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        uint32_t port = f->endpoint[i].port;
+        uint32_t link = f->port[port].link;
+
+        if (link == FABRIC_NONE || !m->link[link].measured)
+            continue;
+        put_port (m, "pmm_host_end_status", port);
+        put_label (m, "hca", f->node[f->port[port].node].desc);
+        put_label (m, "node", m->s->node_of[i]);
+        fprintf (m->fp, "} %d\n", status_of (m->link[link].end));
+    }
+}
+
+/* Of the cables that are up, those measured in the last two AuditEvery. */
+static void put_coverage (const struct metrics *m)
+{
+    const struct fabric *f = m->s->fabric;
+    int64_t every_s = m->s->site.audit_every_ms / 1000;
+    int64_t since = m->now - 2 * (every_s ? every_s : DAY_S);
+    size_t measured = 0, up = 0;
+
+    for (size_t i = 0; i < f->nlinks; i++)
+        if (fabric_is_up (f, &f->link[i])) {
+            up++;
+            measured += m->link[i].measured && m->link[i].ended >= since;
+        }
+    if (up > 0)
+        put (m, "pmm_coverage_ratio",
+             "Share of the cables that audits measured in the last two "
+             "AuditEvery.", (double)measured / (double)up);
+}
+
+/*
+ * The rest
+ */
+
+static int put_audits (const struct metrics *m, struct error *err)
+{
+    static const char *const results[]
+        = { "OK", "WARN", "FAIL", "UNKNOWN", "none" };
+    json_t *totals = ledger_list (m->s->ledger, LEDGER_TOTALS, 0, 0, err);
+    int64_t ended;
+    int rc = totals ? ledger_succeeded (m->s->ledger, &ended, err) : -1;
+
+    if (rc >= 0) {
+        begin (m, "pmm_audits_total", "counter",
+               "Audits that ended, by result; none: it has none.");
+        for (size_t i = 0; i < sizeof (results) / sizeof (results[0]); i++)
+            fprintf (m->fp, "pmm_audits_total{result=\"%s\"} %" PRId64 "\n",
+                     results[i], json_int (totals, results[i], 0));
+    }
+    if (rc > 0)
+        put (m, "pmm_audit_last_success_timestamp_seconds",
+             "When the newest audit ended that is not UNKNOWN.",
+             (double)ended);
+    json_decref (totals);
+    return rc < 0 ? -1 : 0;
+}
+
+static int put_drains (const struct metrics *m, struct error *err)
+{
+    static const char *const causes[]
+        = { "confirmed", "counter", "width", "speed" };
+    enum { CAUSES = sizeof (causes) / sizeof (causes[0]) };
+    json_t *rows = ledger_list (m->s->ledger, LEDGER_ACTIONS, INT64_MAX, 0,
+                                err);
+    size_t n[CAUSES] = { 0 }, resumes = 0, i;
+    const json_t *row;
+
+    json_array_foreach (rows, i, row) {
+        const char *kind = json_text (row, "kind");
+
+        if (json_int (row, "done", 0) == 0)
+            continue;
+        resumes += !strcmp (kind, policy_kind_name (POLICY_RESUME));
+        for (size_t k = 0; k < CAUSES; k++)
+            n[k] += !strcmp (kind, policy_kind_name (POLICY_DRAIN))
+                    && !strcmp (policy_drain_cause (json_text (row, "why")),
+                                causes[k]);
+    }
+    json_decref (rows);
+    if (!rows)
+        return -1;
+    begin (m, "pmm_drains_total", "counter",
+           "Nodes that were drained; confirmed: by a second audit, else by "
+           "this sign.");
+    for (size_t k = 0; k < CAUSES; k++)
+        fprintf (m->fp, "pmm_drains_total{cause=\"%s\"} %zu\n", causes[k],
+                 n[k]);
+    begin (m, "pmm_resumes_total", "counter", "Nodes that were resumed.");
+    fprintf (m->fp, "pmm_resumes_total %zu\n", resumes);
+    return 0;
+}
+
+static void put_blocked (const struct metrics *m)
+{
+    begin (m, "pmm_policy_blocked", "gauge",
+           "Nodes whose FAIL is confirmed and that are not drained, by reason; "
+           "stopped: 1 if nothing can be decided.");
+    for (int i = POLICY_FREE + 1; i < POLICY_BLOCKS; i++)
+        fprintf (m->fp, "pmm_policy_blocked{reason=\"%s\"} %zu\n",
+                 policy_block_name ((enum policy_block)i), m->s->blocked[i]);
+}
+
+/* When the snapshot was last known to be right; the oldest, if several. */
+static void put_snapshot (const struct metrics *m)
+{
+    const char *list = m->s->site.snapshot;
+    int64_t oldest = INT64_MAX;
+    char path[TEXT_PATH];
+
+    while (text_next (&list, path)) {
+        int64_t time = publish_time (path);
+
+        oldest = time < oldest ? time : oldest;
+    }
+    put (m, "pmm_fabric_snapshot_timestamp_seconds",
+         "When the fabric was last read or polled; 0: there is no snapshot.",
+         (double)oldest);
+}
+
+static void put_spread (const struct metrics *m)
+{
+    const struct fabric *f = m->s->fabric;
+    size_t adaptive = 0, hashed = 0, private_lfts = 0, none = 0;
+
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_spread *s = &f->node[i].spread;
+
+        if (f->node[i].type != NODE_SWITCH)
+            continue;
+        adaptive += (s->ud | s->rc) != 0;
+        hashed += s->hashed != 0;
+        private_lfts += s->private_lfts;
+        none += !spread_is_on (s) && !s->private_lfts;
+    }
+    begin (m, "pmm_fabric_spread_switches", "gauge",
+           "Switches that spread messages over several ports, by how; none: "
+           "they do not.");
+    fprintf (m->fp,
+             "pmm_fabric_spread_switches{kind=\"adaptive\"} %zu\n"
+             "pmm_fabric_spread_switches{kind=\"hashed\"} %zu\n"
+             "pmm_fabric_spread_switches{kind=\"private_lfts\"} %zu\n"
+             "pmm_fabric_spread_switches{kind=\"none\"} %zu\n",
+             adaptive, hashed, private_lfts, none);
+}
+
+static int put_all (struct metrics *m, struct error *err)
+{
+    const struct service *s = m->s;
+    int rc = 0;
+
+    put (m, "pmm_service_timestamp_seconds",
+         "When the audit service wrote these metrics.", (double)m->now);
+    put (m, "pmm_service_failing_duties",
+         "Duties of the audit service that fail.", (double)s->failing);
+    put_snapshot (m);
+    if (s->decided)
+        put_blocked (m);
+    if (s->fabric)
+        put_spread (m);
+    if (s->ledger && (rc = ledger_hold (s->ledger, err)) == 0) {
+        rc = put_audits (m, err) < 0 || put_drains (m, err) < 0 ? -1 : 0;
+        if (rc == 0 && s->fabric && (rc = take_links (m, err)) == 0) {
+            put_coverage (m);
+            put_host_ends (m);
+            for (int i = 0; i < LINK_METRICS; i++)
+                put_links (m, (enum link_metric)i);
+        }
+        ledger_release (s->ledger);
+    }
+    return rc;
+}
+
+int duty_metrics (struct service *s, struct error *err)
+{
+    struct metrics m = { .s = s, .now = time (NULL) };
+    struct outfile *out;
+    struct error why;
+    int rc;
+
+    if (!*s->site.metrics)
+        return 0;
+    if (!(out = file_create_public (s->site.metrics, err)))
+        return -1;
+    m.fp = file_stream (out);
+    m.link = xcalloc (s->fabric ? s->fabric->nlinks : 0, sizeof (*m.link));
+    rc = put_all (&m, err);
+    free (m.link);
+    if (file_commit (out, &why) < 0) {
+        if (rc == 0)
+            *err = why;
+        return -1;
+    }
+    return rc;
+}
