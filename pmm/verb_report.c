@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm report: a verdict as text, or what the comments of jobs contain. */
+/* pmm report: a verdict as text or as a page, or what the comments of jobs
+ * contain.
+ */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/judge/verdict.h"
+#include "ibquery/compare/cabling.h"
 #include "pmm/verb.h"
+#include "report/page/page.h"
 #include "report/report.h"
+#include "util/alloc.h"
+#include "util/json.h"
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
 #include "prolog/slurm/accounting.h"
 #include "report/history.h"
-#include "util/json.h"
 #endif
 
 enum { DEFAULT_SINCE_S = 30 * 24 * 3600 };
 
 static struct report_words {
     int64_t since; /* 0: not given */
-    bool sacct;
+    bool sacct, html;
+    const char *cabling, *counters;
 } given;
 
 /* "12h", "7d": a time before now. Return -1 if it is not one. */
@@ -82,6 +91,12 @@ static const struct opt options[] = {
       "what the comments of jobs say" },
     { "since", 0, "TIME", opt_since, FIELD (since),
       "of jobs that ended after it: 12h, 7d, a date (default: 30d)" },
+    { "html", 0, NULL, opt_true, FIELD (html),
+      "the verdict as one HTML file, with what else is given" },
+    { "cabling", 0, "FILE", opt_string, FIELD (cabling),
+      "with --html: the table of cables, for their labels" },
+    { "counters", 0, "FILE", opt_string, FIELD (counters),
+      "with --html: what pmm fabric counters wrote" },
     { 0 },
 };
 
@@ -123,17 +138,136 @@ static int report_sacct (struct inputs *in)
 }
 #endif
 
-static int report_verdict (struct inputs *in)
+static struct verdict *read_verdict (struct inputs *in, const char *path)
 {
-    const char *path = in->operand[0];
+    FILE *fp = need (file_open_input (path, &fault));
     struct verdict *v;
-    FILE *fp;
-    int status;
 
     inputs_fabric (in);
-    fp = need (file_open_input (path, &fault));
     v = need (verdict_read (fp, path, fabric_network (in->fabric), &fault));
     file_close_input (fp);
+    return v;
+}
+
+/*
+ * The page
+ */
+
+/* The file of that name in the directory, NULL if it has none. */
+static char *file_of (const char *dir, const char *name)
+{
+    char *path = xasprintf ("%s/%s", dir, name);
+
+    if (access (path, F_OK) == 0)
+        return path;
+    free (path);
+    return NULL;
+}
+
+/* A verdict, or the directory that pmm-probe --output or --pmm-output left, the
+ * rest of which goes into the page.
+ */
+static struct verdict *read_output (struct inputs *in)
+{
+    const char *path = in->operand[0];
+    char *verdict, *plan, *samples;
+    struct verdict *v;
+    struct stat st;
+
+    if (stat (path, &st) < 0 || !S_ISDIR (st.st_mode))
+        return read_verdict (in, path);
+    verdict = xasprintf ("%s/verdict.json", path);
+    v = read_verdict (in, verdict);
+    plan = file_of (path, "plan.json");
+    samples = file_of (path, "samples.json");
+    if (plan && !in->plan)
+        inputs_plan (in, plan, samples);
+    free (verdict);
+    free (plan);
+    free (samples);
+    return v;
+}
+
+#ifdef HAVE_LEDGER
+enum { HISTORY_AUDITS = 2000 };
+
+static void add_history (json_t *history, struct inputs *in,
+                         const uint32_t *link, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *id = in->fabric->link[link[i]].id;
+
+        if (!json_object_get (history, id))
+            json_put (history, id,
+                      need (ledger_trend (in->ledger, in->fabric->hash, id,
+                                          HISTORY_AUDITS, &fault)));
+    }
+}
+
+/* The past of a verdict's suspects; NULL without -L. */
+static json_t *read_history (struct inputs *in, const struct verdict *v)
+{
+    json_t *history;
+
+    if (!in->ledger_path)
+        return NULL;
+    inputs_ledger (in, LEDGER_READ);
+    history = xcheck (json_object ());
+    for (size_t i = 0; i < v->nfindings; i++) {
+        const struct finding *f = &v->finding[i];
+
+        add_history (history, in, f->suspect, f->nsuspects);
+        add_history (history, in, f->oneway, f->noneway);
+    }
+    return history;
+}
+#else
+static json_t *read_history (struct inputs *in, const struct verdict *v)
+{
+    (void)v;
+    if (in->ledger_path)
+        die_input ("--ledger: this pmm was built without the ledger");
+    return NULL;
+}
+#endif
+
+static int report_page (struct inputs *in)
+{
+    struct verdict *v = read_output (in);
+    struct cabling *cabling = NULL;
+    struct counters *counters = NULL;
+    struct page page;
+    int status;
+
+    if (given.cabling) {
+        FILE *fp = need (file_open_input (given.cabling, &fault));
+
+        cabling = need (cabling_read (in->fabric, fp, given.cabling, &fault));
+        file_close_input (fp);
+    }
+    if (given.counters)
+        counters = need (counters_load (given.counters, &fault));
+    page = (struct page){
+        .fabric = in->fabric, .verdict = v, .made = (int64_t)time (NULL),
+        .ps = in->ps, .plan = in->plan, .samples = in->samples,
+        .baseline = in->base.v, .nbaselines = in->base.n,
+        .cabling = cabling, .counters = counters,
+        .history = read_history (in, v),
+    };
+    need_ok (page_write (&page, inputs_output (in), &fault));
+    status = exit_status (v->status);
+    json_decref (page.history);
+    counters_destroy (counters);
+    cabling_destroy (cabling);
+    verdict_destroy (v);
+    return status;
+}
+
+static int report_verdict (struct inputs *in)
+{
+    struct verdict *v = read_verdict (in, in->operand[0]);
+    int status;
+
     report_text (v, in->fabric, inputs_output (in));
     status = exit_status (v->status);
     verdict_destroy (v);
@@ -142,24 +276,34 @@ static int report_verdict (struct inputs *in)
 
 static void check (const struct inputs *in)
 {
-    if (given.sacct && (in->noperands > 0 || in->fabric_path))
-        die_input ("--sacct takes neither -f nor a verdict");
+    bool page = given.cabling || given.counters || in->plan_path
+                || in->samples_path || in->baseline.n > 0 || in->ledger_path;
+
+    if (given.sacct && (in->noperands > 0 || in->fabric_path || given.html))
+        die_input ("--sacct takes neither -f, --html nor a verdict");
     if (!given.sacct && (in->json || given.since))
         die_input ("--json and --since go with --sacct");
+    if (!given.html && page)
+        die_input ("--plan, --samples, --baseline, --ledger, --cabling and "
+                   "--counters go with --html");
+    if (in->samples_path && !in->plan_path)
+        die_input ("--samples goes with --plan");
     if (!given.sacct && in->noperands == 0)
-        die_input ("--sacct, or -f FABRIC and a VERDICT are "
-                                 "wanted");
+        die_input ("missing argument: --sacct, or -f FABRIC and a VERDICT");
 }
 
 static int run (struct inputs *in)
 {
-    return given.sacct ? report_sacct (in) : report_verdict (in);
+    return given.sacct  ? report_sacct (in)
+           : given.html ? report_page (in)
+                        : report_verdict (in);
 }
 
 const struct verb verb_report = {
     .group = VERBS_SITE, .name = "report",
-    .help = "a verdict for people; what jobs' comments say",
-    .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT, .operands = "[VERDICT]",
-    .max = 1,
+    .help = "a verdict for people, or as a page; what jobs' comments say",
+    .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT | TAKES_PLAN
+           | TAKES_SAMPLES | TAKES_BASELINES | TAKES_LEDGER,
+    .operands = "[VERDICT]", .max = 1,
     .options = options, .given = &given, .check = check, .run = run,
 };

@@ -20,6 +20,11 @@ static const char *const against[] = {
     [BASIS_LOSS] = "loses messages",
 };
 
+const char *report_against (enum finding_basis basis)
+{
+    return against[basis];
+}
+
 static void print_links (const uint32_t *list, size_t n, const char *first,
                          const char *next, const struct fabric *fab, FILE *fp)
 {

@@ -33,6 +33,7 @@ class SlurmPmm(AutotoolsPackage):
     depends_on("pmix@3:")
     depends_on("rdma-core")
     depends_on("sqlite@3.24:")
+    depends_on("zlib-api")
     # The plugin fits the release of Slurm that it was built for.
     depends_on("slurm@22.05: +pmix", when="+slurm")
     depends_on("mpi", when="+mpi")

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "report/page/page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/linear/stats.h"
+#include "core/solve/solve.h"
+#include "ibquery/compare/cabling.h"
+#include "ibquery/snapshot.h"
+#include "report/report.h"
+#include "util/alloc.h"
+#include "util/json.h"
+#include "util/sort.h"
+
+enum {
+    CABLES_MAX = 256,    /* of a finding that are described */
+    LINKS_EXACT = 4000,  /* up to so many with standard errors */
+    PROBES_WALKED = 4000, /* up to so many with their paths; those of more are
+                             found by the page, from the snapshot */
+};
+
+/* Whole ns: more digits only take room. */
+static json_t *number (double x)
+{
+    return isfinite (x) ? json_integer (llround (x)) : json_null ();
+}
+
+static json_t *guid_json (uint64_t guid)
+{
+    return json_sprintf ("%016" PRIx64, guid);
+}
+
+/*
+ * Writing
+ */
+
+struct sink {
+    FILE *fp;
+};
+
+static int put_text (const char *s, size_t n, void *arg)
+{
+    FILE *fp = ((struct sink *)arg)->fp;
+
+    for (size_t i = 0; i < n; i++)
+        if (s[i] == '<' || s[i] == '>' || s[i] == '&')
+            fprintf (fp, "\\u%04x", (unsigned int)s[i]);
+        else
+            fputc (s[i], fp);
+    return 0;
+}
+
+int page_put_json (const json_t *json, FILE *fp, struct error *err)
+{
+    struct sink sink = { fp };
+
+    /* what ends a line for some, U+2028, is no ASCII */
+    if (json_dump_callback (json, put_text, &sink,
+                            JSON_COMPACT | JSON_ENSURE_ASCII)
+        < 0)
+        return error_nomem (err);
+    return 0;
+}
+
+int page_put_bytes (const void *bytes, size_t n, FILE *fp, struct error *err)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "abcdefghijklmnopqrstuvwxyz0123456789+/";
+    uLongf len = compressBound (n);
+    unsigned char *v = xarray (len + 2, 1);
+
+    if (compress (v, &len, bytes, n) != Z_OK) {
+        free (v);
+        return error_nomem (err);
+    }
+    v[len] = v[len + 1] = 0;
+    for (size_t i = 0; i < len; i += 3) {
+        uint32_t w = (uint32_t)v[i] << 16 | (uint32_t)v[i + 1] << 8 | v[i + 2];
+
+        fputc (digit[w >> 18], fp);
+        fputc (digit[w >> 12 & 63], fp);
+        fputc (i + 1 < len ? digit[w >> 6 & 63] : '=', fp);
+        fputc (i + 2 < len ? digit[w & 63] : '=', fp);
+    }
+    free (v);
+    return 0;
+}
+
+/*
+ * The head: the verdict, and the cables that it names
+ */
+
+/* One end of a cable, with what its counters say. */
+static json_t *end_json (const struct page *p, uint32_t port)
+{
+    const struct fabric_port *at = &p->fabric->port[port];
+    const struct fabric_node *n = &p->fabric->node[at->node];
+    const struct port_counters *pc
+        = p->counters ? counters_find (p->counters, n->guid, at->num) : NULL;
+    char name[2 * FABRIC_NAME_MAX];
+    json_t *end, *counts = xcheck (json_object ());
+
+    fabric_port_name (p->fabric, port, name, sizeof (name));
+    end = json_pack ("{s:s, s:s, s:s, s:o, s:i, s:s, s:i, s:s}", "name", name,
+                     "node", n->name, "desc", n->desc, "guid",
+                     guid_json (n->guid), "port", at->num, "type",
+                     fabric_type_name (n->type), "level", n->level, "state",
+                     fabric_state_name (at->state));
+    xcheck (end);
+    if (n->type != NODE_SWITCH && n->host != FABRIC_NONE)
+        json_put (end, "host",
+                  json_string (p->fabric->host[n->host].name));
+    if (n->system)
+        json_put (end, "system", guid_json (n->system));
+    for (int i = 0; pc && i < COUNTERS; i++)
+        if (pc->told & 1u << i)
+            json_put (counts, counter_name (i),
+                      json_integer ((json_int_t)pc->value[i]));
+    json_put (end, "counters", counts);
+    return end;
+}
+
+static const char *label_of (const struct page *p, uint32_t link)
+{
+    const struct fabric_link *l = &p->fabric->link[link];
+
+    for (size_t i = 0; p->cabling && i < p->cabling->nlines; i++) {
+        const struct cabling_line *c = &p->cabling->line[i];
+
+        if ((c->a == l->a && c->b == l->b) || (c->a == l->b && c->b == l->a))
+            return c->label;
+    }
+    return "";
+}
+
+static json_t *cable_json (const struct page *p, uint32_t link)
+{
+    const struct fabric_link *l = &p->fabric->link[link];
+    char rate[RATES_TEXT];
+    json_t *cable;
+
+    fabric_rate_name (l, rate);
+    cable = json_pack ("{s:s, s:o, s:o, s:s, s:s, s:b, s:s, s:O?}", "id",
+                       l->id, "a", end_json (p, l->a), "b",
+                       end_json (p, l->b), "kind",
+                       l->kind == LINK_HOST ? "host" : "switch", "rate", rate,
+                       "internal", l->internal, "label", label_of (p, link),
+                       "history", json_object_get (p->history, l->id));
+    return xcheck (cable);
+}
+
+static json_t *cables_json (const struct page *p, const uint32_t *link,
+                            size_t n, json_t *cables)
+{
+    json_t *ids = xcheck (json_array ());
+
+    for (size_t i = 0; i < n && i < CABLES_MAX; i++) {
+        const char *id = p->fabric->link[link[i]].id;
+
+        json_add (ids, json_string (id));
+        if (!json_object_get (cables, id))
+            json_put (cables, id, cable_json (p, link[i]));
+    }
+    return ids;
+}
+
+static json_t *finding_json (const struct page *p, const struct finding *f,
+                             json_t *cables)
+{
+    const struct network *net = fabric_network (p->fabric);
+    json_t *nodes = xcheck (json_array ());
+    json_t *switches = xcheck (json_array ());
+    json_t *json;
+
+    for (size_t i = 0; i < f->nnodes; i++)
+        json_add (nodes, json_string (f->node[i]));
+    for (size_t i = 0; i < f->nsw; i++)
+        json_add (switches, json_pack ("{s:s, s:s}", "guid",
+                                       net->sw[f->sw[i]].id, "name",
+                                       net->sw[f->sw[i]].name));
+    json = json_pack ("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}",
+                      "level", verdict_status_name (f->level), "kind",
+                      finding_kind_name (f->kind), "words", finding_words (f),
+                      "basis", finding_basis_name (f->basis), "against",
+                      report_against (f->basis), "why", f->why ? f->why : "",
+                      "nodes", nodes, "switches", switches, "suspects",
+                      cables_json (p, f->suspect, f->nsuspects, cables),
+                      "oneway",
+                      cables_json (p, f->oneway, f->noneway, cables));
+    xcheck (json);
+    json_put (json, "among", json_integer ((json_int_t)f->nsuspects));
+    json_put (json, "excess", number (f->excess_ns));
+    json_put (json, "stderr", number (f->stderr_ns));
+    json_put (json, "expected", number (f->expected_ns));
+    return json;
+}
+
+static json_t *head_json (const struct page *p)
+{
+    const struct verdict *v = p->verdict;
+    const struct fabric *f = p->fabric;
+    size_t switches = 0;
+    char sentence[512];
+    json_t *findings = xcheck (json_array ());
+    json_t *limits = xcheck (json_array ());
+    json_t *cables = xcheck (json_object ());
+    json_t *head;
+
+    for (size_t i = 0; i < f->nnodes; i++)
+        switches += f->node[i].type == NODE_SWITCH;
+    for (size_t i = 0; i < v->nfindings; i++)
+        json_add (findings, finding_json (p, &v->finding[i], cables));
+    for (size_t i = 0; i < v->nlimits; i++)
+        json_add (limits, json_string (v->limit[i]));
+    verdict_sentence (v, fabric_network (f), sentence, sizeof (sentence));
+    head = json_pack (
+        "{s:s, s:s, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+        "program", PACKAGE_STRING, "about", p->about ? p->about : "", "made",
+        (json_int_t)p->made, "status", verdict_status_name (v->status),
+        "sentence", sentence, "nodes", (json_int_t)v->nodes, "links",
+        (json_int_t)v->links, "resolved", (json_int_t)v->separable, "probes",
+        (json_int_t)v->probes, "rounds", (json_int_t)v->rounds, "findings",
+        findings, "limits", limits, "cables", cables);
+    xcheck (head);
+    json_put (head, "fabric",
+              json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I}", "hash", f->hash,
+                         "source", f->source ? f->source : "", "time",
+                         (json_int_t)f->time, "hosts", (json_int_t)f->nhosts,
+                         "switches", (json_int_t)switches, "cables",
+                         (json_int_t)f->nlinks));
+    if (p->samples)
+        json_put (head, "measured",
+                  json_pack ("{s:I, s:I, s:I, s:I, s:I, s:I}", "job",
+                             (json_int_t)p->samples->job, "late",
+                             (json_int_t)p->samples->late, "missing",
+                             (json_int_t)p->samples->nmissing, "level",
+                             (json_int_t)p->samples->level, "spread",
+                             (json_int_t)p->samples->spread, "baselines",
+                             (json_int_t)p->nbaselines));
+    json_put (head, "past", json_boolean (p->history != NULL));
+    json_put (head, "labels", json_boolean (p->cabling != NULL));
+    if (p->counters)
+        json_put (head, "counted", json_integer (p->counters->time));
+    return head;
+}
+
+/*
+ * The job: its links with their latencies, its probes with their paths
+ */
+
+/* Numbers of what is in the page, by that of the fabric. */
+struct numbers {
+    uint32_t *of; /* FABRIC_NONE: not in the page */
+    json_t *list;
+};
+
+static struct numbers numbers_create (size_t n)
+{
+    struct numbers v = { xarray (n, sizeof (*v.of)), xcheck (json_array ()) };
+
+    memset (v.of, 0xff, n * sizeof (*v.of));
+    return v;
+}
+
+static uint32_t node_number (const struct fabric *f, struct numbers *nodes,
+                             uint32_t node)
+{
+    const struct fabric_node *n = &f->node[node];
+
+    if (nodes->of[node] == FABRIC_NONE) {
+        nodes->of[node] = (uint32_t)json_array_size (nodes->list);
+        json_add (nodes->list,
+                  json_pack ("[o, s, i, i, s]", guid_json (n->guid), n->name,
+                             n->type == NODE_SWITCH, n->level,
+                             n->host == FABRIC_NONE ? ""
+                             : n->type == NODE_SWITCH
+                                 ? "" : f->host[n->host].name));
+    }
+    return nodes->of[node];
+}
+
+/* What samples tell of the links of the network. */
+struct latencies {
+    double *ns, *stderr_ns; /* [links]; NAN: not resolved */
+    struct solution *solution; /* NULL: none */
+    uint32_t *group;  /* [links] of which a link is the pivot; NETWORK_NONE */
+    bool *in;         /* [links] it is in a group */
+    double *open;     /* [links] work of latencies_rtt: zero */
+};
+
+static struct latencies latencies_find (struct pathset *ps,
+                                        const struct samples *samples,
+                                        size_t nlinks)
+{
+    const struct solve_options opts = {
+        .quantile = RTT_MEDIAN, .bare = nlinks > LINKS_EXACT,
+    };
+    struct latencies v = {
+        .ns = xarray (nlinks, sizeof (*v.ns)),
+        .stderr_ns = xarray (nlinks, sizeof (*v.stderr_ns)),
+        .group = xarray (nlinks, sizeof (*v.group)),
+        .in = xcalloc (nlinks, sizeof (*v.in)),
+        .open = xcalloc (nlinks, sizeof (*v.open)),
+    };
+
+    /* of spread messages, the links are those of another network */
+    if (ps && samples && !samples->spread)
+        v.solution = solve (ps, samples, &opts, NULL);
+    for (size_t i = 0; i < nlinks; i++) {
+        v.ns[i] = v.stderr_ns[i] = NAN;
+        v.group[i] = NETWORK_NONE;
+    }
+    for (size_t i = 0; v.solution && i < v.solution->nlinks; i++) {
+        const struct link_estimate *e = &v.solution->link[i];
+
+        v.ns[e->link] = e->latency_ns;
+        v.stderr_ns[e->link] = e->stderr_ns;
+    }
+    for (size_t i = 0; v.solution && i < v.solution->ngroups; i++) {
+        const struct link_group *g = &v.solution->group[i];
+
+        v.group[g->member[0].link] = (uint32_t)i;
+        for (size_t k = 0; k < g->n; k++)
+            v.in[g->member[k].link] = g->member[k].q != 0;
+    }
+    return v;
+}
+
+static void latencies_clear (struct latencies *v)
+{
+    free (v->ns);
+    free (v->stderr_ns);
+    free (v->group);
+    free (v->in);
+    free (v->open);
+    solution_destroy (v->solution);
+}
+
+/* The round trip over a row, NAN where it is not determined: links that are not
+ * resolved must cancel but for the sums that are known of them.
+ */
+static double latencies_rtt (const struct latencies *v, const struct row *row)
+{
+    double rtt = 0;
+    bool left = false;
+
+    for (size_t i = 0; i < row->n; i++) {
+        uint32_t link = row->link[i];
+        const struct link_group *g;
+
+        if (isfinite (v->ns[link])) {
+            rtt += row->count[i] * v->ns[link];
+            continue;
+        }
+        if (!v->in[link])
+            rtt = NAN;
+        v->open[link] += row->count[i];
+        if (v->group[link] == NETWORK_NONE)
+            continue;
+        g = &v->solution->group[v->group[link]];
+        rtt += row->count[i] * g->latency_ns;
+        for (size_t k = 0; k < g->n; k++)
+            v->open[g->member[k].link]
+                -= row->count[i] * (double)g->member[k].p
+                   / (double)g->member[k].q;
+    }
+    for (size_t i = 0; i < row->n; i++) {
+        uint32_t link = row->link[i];
+
+        left |= fabs (v->open[link]) > 1e-6;
+        v->open[link] = 0;
+        if (v->group[link] == NETWORK_NONE)
+            continue;
+        for (size_t k = 0; k < v->solution->group[v->group[link]].n; k++) {
+            uint32_t other
+                = v->solution->group[v->group[link]].member[k].link;
+
+            left |= fabs (v->open[other]) > 1e-6;
+            v->open[other] = 0;
+        }
+    }
+    return left ? NAN : rtt;
+}
+
+/* The median latency of the links of each class; NAN: none is resolved. */
+static double *class_medians (const struct fabric *f, const double *latency)
+{
+    double *median = xarray (f->nclasses, sizeof (*median));
+    double *work = xarray (f->nlinks, sizeof (*work));
+
+    for (uint32_t c = 0; c < f->nclasses; c++) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < f->nlinks; i++)
+            if (f->link[i].class_id == c && isfinite (latency[i]))
+                work[n++] = latency[i];
+        median[c] = n > 0 ? stats_median (work, n) : NAN;
+    }
+    free (work);
+    return median;
+}
+
+static void put_links (const struct page *p, const struct latencies *before,
+                       struct numbers *nodes, struct numbers *links,
+                       const uint32_t *link, size_t n, json_t *job)
+{
+    const struct fabric *f = p->fabric;
+    struct latencies now = latencies_find (p->ps, p->samples, f->nlinks);
+    double *median = class_medians (f, now.ns);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct fabric_link *l = &f->link[link[i]];
+        const struct fabric_port *a = &f->port[l->a];
+        const struct fabric_port *b = &f->port[l->b];
+        bool known = isfinite (before->ns[link[i]]);
+
+        links->of[link[i]] = (uint32_t)i;
+        json_add (links->list,
+                  json_pack ("[i, i, i, i, i, o, o, o, i]",
+                             node_number (f, nodes, a->node), a->num,
+                             node_number (f, nodes, b->node), b->num,
+                             l->class_id,
+                             number (now.ns[link[i]]),
+                             number (now.stderr_ns[link[i]]),
+                             number (known ? before->ns[link[i]]
+                                           : median[l->class_id]),
+                             known));
+    }
+    latencies_clear (&now);
+    free (median);
+    json_put (job, "links", json_incref (links->list));
+}
+
+/* A path, by arcs of the page's links; null if the page can find it. */
+static json_t *way_json (const struct page *p, const struct numbers *links,
+                         uint32_t a, uint32_t b)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+    json_t *way;
+    int n;
+
+    if (p->fabric->nsubnets == 0 && plan_probes (p->plan) > PROBES_WALKED)
+        return json_null ();
+    way = xcheck (json_array ());
+    n = pathset_walk (p->ps, a, b, arc, NULL);
+    for (int i = 0; i < n; i++) {
+        uint32_t at = links->of[arc_link (arc[i])];
+
+        if (at != FABRIC_NONE)
+            json_add (way, json_integer (2 * (json_int_t)at + (arc[i] & 1)));
+    }
+    return way;
+}
+
+static int by_pair (const void *a, const void *b)
+{
+    const struct sample *x = *(const struct sample *const *)a;
+    const struct sample *y = *(const struct sample *const *)b;
+    int order = util_compare (x->round, y->round);
+
+    return order ? order : util_compare (pair_key (x->a, x->b),
+                                         pair_key (y->a, y->b));
+}
+
+/* Both sides of a probe, added to its row: sent, lost, median, least. */
+static void put_rtt (json_t *row, const struct sample *probe,
+                     const struct sample *const *sorted, size_t n)
+{
+    const struct sample *const *s
+        = n > 0 ? bsearch (&probe, sorted, n, sizeof (*sorted), by_pair)
+                : NULL;
+    json_int_t sent = 0, lost = 0;
+    double sum = 0, least = INFINITY;
+    int sides = 0;
+
+    while (s && s > sorted && by_pair (s - 1, &probe) == 0)
+        s--;
+    for (; s && s < sorted + n && by_pair (s, &probe) == 0; s++) {
+        sent += (*s)->sent;
+        lost += (*s)->lost;
+        if ((*s)->lost >= (*s)->sent)
+            continue;
+        sum += (*s)->rtt_ns[RTT_MEDIAN];
+        least = fmin (least, (*s)->rtt_ns[RTT_MIN]);
+        sides++;
+    }
+    json_add (row, json_integer (sent));
+    json_add (row, json_integer (lost));
+    json_add (row, number (sides > 0 ? sum / sides : NAN));
+    json_add (row, number (least));
+}
+
+static void put_probes (const struct page *p, const struct latencies *before,
+                        const struct numbers *links,
+                        const struct numbers *nodes, json_t *job)
+{
+    const struct fabric *f = p->fabric;
+    size_t nsamples = p->samples ? p->samples->nsamples : 0;
+    const struct sample **sorted = xarray (nsamples, sizeof (*sorted));
+    json_t *ends = xcheck (json_array ());
+    json_t *probes = xcheck (json_array ());
+
+    for (size_t i = 0; i < pathset_size (p->ps); i++) {
+        const struct endpoint *e = pathset_endpoint (p->ps, i);
+        const struct fabric_end *end = &f->end[e->id];
+        const struct fabric_port *port
+            = &f->port[f->endpoint[end->endpoint].port];
+        uint32_t node = nodes->of[port->node];
+
+        json_add (ends,
+                  json_pack ("[s, I, i, i]", e->name,
+                             node == FABRIC_NONE ? (json_int_t)-1
+                                                 : (json_int_t)node,
+                             port->num, end->lid));
+    }
+    for (size_t i = 0; i < nsamples; i++)
+        sorted[i] = &p->samples->sample[i];
+    if (nsamples > 0)
+        qsort (sorted, nsamples, sizeof (*sorted), by_pair);
+    for (size_t r = 0; r < plan_rounds (p->plan); r++) {
+        size_t n;
+        const struct probe *probe = plan_round (p->plan, r, &n);
+
+        for (size_t i = 0; i < n; i++) {
+            uint32_t a = probe[i].a, b = probe[i].b;
+            const struct sample key = { .a = a, .b = b, .round = (uint32_t)r };
+            struct row row = { 0 };
+            bool ok = before->solution
+                      && pathset_row (p->ps, a, b, &row, NULL) == 0;
+            json_t *v = json_pack ("[i, i, i, o, o, o]", a, b, (int)r,
+                                   way_json (p, links, a, b),
+                                   way_json (p, links, b, a),
+                                   number (ok ? latencies_rtt (before, &row)
+                                              : NAN));
+
+            put_rtt (v, &key, sorted, nsamples);
+            json_add (probes, v);
+        }
+    }
+    free (sorted);
+    json_put (job, "ends", ends);
+    json_put (job, "probes", probes);
+}
+
+/* The links of the job, or those that the verdict names. The caller frees the
+ * array.
+ */
+static uint32_t *links_of (const struct page *p, size_t *n)
+{
+    const struct verdict *v = p->verdict;
+    const uint32_t *link = p->ps ? pathset_links (p->ps, n, NULL) : NULL;
+    uint32_t *list = xarray (p->fabric->nlinks, sizeof (*list));
+    bool *has;
+
+    if (link) {
+        if (*n > 0)
+            memcpy (list, link, *n * sizeof (*list));
+        return list;
+    }
+    has = xcalloc (p->fabric->nlinks, sizeof (*has));
+    *n = 0;
+    for (size_t i = 0; i < v->nfindings; i++) {
+        const struct finding *f = &v->finding[i];
+
+        for (size_t k = 0; k < f->nsuspects; k++)
+            has[f->suspect[k]] = true;
+        for (size_t k = 0; k < f->noneway; k++)
+            has[f->oneway[k]] = true;
+    }
+    for (uint32_t i = 0; i < p->fabric->nlinks; i++)
+        if (has[i])
+            list[(*n)++] = i;
+    free (has);
+    return list;
+}
+
+static json_t *job_json (const struct page *p)
+{
+    const struct fabric *f = p->fabric;
+    struct numbers nodes = numbers_create (f->nnodes);
+    struct numbers links = numbers_create (f->nlinks);
+    json_t *job = xcheck (json_object ());
+    json_t *classes = xcheck (json_array ());
+    json_t *open = xcheck (json_array ());
+    size_t n;
+    uint32_t *link = links_of (p, &n);
+    struct latencies before
+        = p->nbaselines > 0
+              ? latencies_find ((struct pathset *)p->baseline[0].ps,
+                                p->baseline[0].samples, f->nlinks)
+              : latencies_find (NULL, NULL, f->nlinks);
+
+    put_links (p, &before, &nodes, &links, link, n, job);
+    free (link);
+    if (p->ps && p->plan)
+        put_probes (p, &before, &links, &nodes, job);
+    latencies_clear (&before);
+    for (size_t i = 0; i < f->nclasses; i++)
+        json_add (classes, json_string (f->class_name[i]));
+    for (size_t i = 0; i < p->verdict->nopen; i++)
+        if (links.of[p->verdict->open[i]] != FABRIC_NONE)
+            json_add (open, json_integer (links.of[p->verdict->open[i]]));
+    json_put (job, "classes", classes);
+    json_put (job, "open", open);
+    json_put (job, "nodes", nodes.list);
+    json_decref (links.list);
+    free (nodes.of);
+    free (links.of);
+    return job;
+}
+
+/*
+ * The page
+ */
+
+static int put_job (const struct page *p, FILE *fp, struct error *err)
+{
+    json_t *job = job_json (p);
+    char *text = xcheck (json_dumps (job, JSON_COMPACT | JSON_ENSURE_ASCII));
+    int rc = page_put_bytes (text, strlen (text), fp, err);
+
+    free (text);
+    json_decref (job);
+    return rc;
+}
+
+/* Of several subnets there is no one file. */
+static int put_fabric (const struct page *p, FILE *fp, struct error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *mem;
+    int rc;
+
+    if (p->fabric->nsubnets > 0)
+        return 0;
+    mem = xcheck (open_memstream (&text, &size));
+    rc = fabric_write (p->fabric, mem, err);
+    if (fclose (mem) != 0 && rc == 0)
+        rc = error_nomem (err);
+    if (rc == 0)
+        rc = page_put_bytes (text, size, fp, err);
+    free (text);
+    return rc;
+}
+
+int page_write (const struct page *p, FILE *fp, struct error *err)
+{
+    json_t *head = head_json (p);
+    int rc;
+
+    fwrite (page_begin, 1, page_begin_size, fp);
+    fputs ("<script type=\"application/json\" id=\"head\">", fp);
+    rc = page_put_json (head, fp, err);
+    json_decref (head);
+    fputs ("</script>\n<script type=\"text/plain\" id=\"job\">", fp);
+    if (rc == 0)
+        rc = put_job (p, fp, err);
+    fputs ("</script>\n<script type=\"text/plain\" id=\"fabric\">", fp);
+    if (rc == 0)
+        rc = put_fabric (p, fp, err);
+    fputs ("</script>\n", fp);
+    fwrite (page_end, 1, page_end_size, fp);
+    return rc;
+}

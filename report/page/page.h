@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The report as one HTML file, which needs no other file and no network.
+ *
+ * The page is page.html with its styles and scripts, embedded by the build
+ * (embed). What page_write adds is data: a JSON object in a script element that
+ * no browser runs ("head": the verdict, with all that is seen first), and two
+ * that are compressed ("job": what was measured; "fabric": the snapshot).
+ * Names of nodes and jobs are hostile text: no character of theirs can end the
+ * element, and the scripts only ever show them as text.
+ */
+#ifndef REPORT_PAGE_H
+#define REPORT_PAGE_H
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/judge/judge.h"
+#include "core/judge/verdict.h"
+#include "core/plan/plan.h"
+#include "core/samples/samples.h"
+#include "ibquery/fabric.h"
+#include "ibquery/links/counters.h"
+#include "util/error.h"
+
+struct cabling;
+
+/* What a page shows; all is borrowed. NULL: not known, and not shown. */
+struct page {
+    const struct fabric *fabric;
+    const struct verdict *verdict;
+    const char *about;              /* "audit 57", "job 1234" */
+    int64_t made;                   /* when; seconds since 1970 */
+
+    struct pathset *ps;             /* what was measured: of the plan, */
+    const struct plan *plan;        /* which goes with ps and */
+    const struct samples *samples;  /* these */
+    const struct baseline *baseline;
+    size_t nbaselines;
+
+    const struct cabling *cabling;  /* labels of cables */
+    const struct counters *counters;
+    json_t *history;                /* {link id: as ledger_trend} */
+};
+
+/* Return 0, or -1 with err. */
+int page_write (const struct page *page, FILE *fp, struct error *err);
+
+/*
+ * Parts, for the page's unit test
+ */
+
+/* Write JSON for a script element: ASCII, and of `<`, `>` and `&` none. */
+int page_put_json (const json_t *json, FILE *fp, struct error *err);
+
+/* Write n bytes compressed (zlib's format) in base64. */
+int page_put_bytes (const void *bytes, size_t n, FILE *fp, struct error *err);
+
+/* The page before and after its data. */
+extern const unsigned char page_begin[], page_end[];
+extern const size_t page_begin_size, page_end_size;
+
+#endif /* REPORT_PAGE_H */

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The page: its data, what is chosen, the verdict in words. Text from data is
+// only ever set as text: el () makes elements, and nothing here reads HTML.
+'use strict';
+
+const $ = (selector) => document.querySelector(selector);
+
+// An element: el ('b', 'text'), el ('ul.scroll', child, child, ...).
+function el (tag, ...children) {
+  const [name, ...classes] = tag.split ('.');
+  const e = document.createElement (name);
+  if (classes.length)
+    e.className = classes.join (' ');
+  for (const c of children)
+    if (c !== null && c !== undefined && c !== false)
+      e.append (c instanceof Node ? c : String (c));
+  return e;
+}
+
+const head = JSON.parse ($('#head').textContent);
+const cables = head.cables;
+const state = {
+  job: null,     // once it is read
+  link: null,    // the id of the chosen link
+  node: null,    // or the chosen node
+  scope: head.findings.length ? 'suspects' : 'all',
+  watch: [],     // functions to call when the choice changes
+};
+
+// Bytes that page_put_bytes wrote, as text.
+async function inflate (id) {
+  const text = $('#' + id).textContent;
+  if (!text)
+    return '';
+  const binary = atob (text);
+  const bytes = new Uint8Array (binary.length);
+  for (let i = 0; i < bytes.length; i++)
+    bytes[i] = binary.charCodeAt (i);
+  const stream = new Blob ([bytes]).stream ()
+    .pipeThrough (new DecompressionStream ('deflate'));
+  return new Response (stream).text ();
+}
+
+//
+// Numbers and times
+//
+
+const thousands = new Intl.NumberFormat ('en', { maximumFractionDigits: 0 });
+const count = (n) => thousands.format (n);
+const plural = (n, noun, more) =>
+  `${count (n)} ${n === 1 ? noun : more || noun + 's'}`;
+const ns = (x) => x === null || x === undefined ? '\u2013'
+  : `${thousands.format (x)} ns`;
+const signed = (x) => x === null || x === undefined ? '\u2013'
+  : `${x < -0.5 ? '\u2212' : '+'}${thousands.format (Math.abs (x))} ns`;
+const two = (n) => String (n).padStart (2, '0');
+function date (s) {
+  const d = new Date (s * 1000);
+  return !s ? 'not known' : `${d.getFullYear ()}-${two (d.getMonth () + 1)}-`
+    + `${two (d.getDate ())} ${two (d.getHours ())}:${two (d.getMinutes ())}`;
+}
+//
+// What is chosen
+//
+
+function choose (what) {
+  state.link = what && what.link || null;
+  state.node = what && what.node !== undefined ? what.node : null;
+  for (const f of state.watch)
+    f ();
+}
+
+// The suspects of all findings, the worst first, each once.
+const suspects = [...new Set (head.findings.flatMap (
+  (f) => [...f.suspects, ...f.oneway]))];
+
+const cableName = (c) => `${c.a.name} \u21c4 ${c.b.name}`;
+
+//
+// The job: links by id, with what was measured of them
+//
+
+function prepare (job, snapshot) {
+  const byId = new Map ();
+  const open = new Set (job.open);
+  job.nodes = job.nodes.map (([guid, name, sw, level, host], at) =>
+    ({ at, guid, name, sw: !!sw, level: sw ? level || 1 : 0, host, links: [] }));
+  job.links = job.links.map (([a, ap, b, bp, kind, latency, error, expected,
+    known], at) => {
+    const l = { at, a: job.nodes[a], ap, b: job.nodes[b], bp,
+      kind: job.classes[kind], latency, error, expected, known: !!known,
+      open: open.has (at), probes: [], alike: null };
+    l.id = `${l.a.guid}/${ap}`;
+    l.name = `${l.a.name}/${ap} \u21c4 ${l.b.name}/${bp}`;
+    l.excess = latency === null || expected === null ? null
+      : latency - expected;
+    l.a.links.push (l);
+    l.b.links.push (l);
+    byId.set (l.id, l);
+    return l;
+  });
+  job.byId = byId;
+  job.probes = (job.probes || []).map (([a, b, round, forth, back, before, sent,
+    lost, rtt, min], at) => {
+    const [from, to] = [job.ends[a], job.ends[b]];
+    const way = (way, one, other) => way || snapshot.walk (
+      job.nodes[one[1]].guid, one[2], other[3], byId);
+    const p = { at, a: from[0], b: to[0], round, before, sent, lost, rtt, min,
+      ends: [from[1], to[1]], row: new Map () };
+    for (const arc of [...way (forth, from, to), ...way (back, to, from)]) {
+      const l = job.links[arc >> 1];
+      p.row.set (l, (p.row.get (l) || 0) + 1);
+    }
+    for (const l of p.row.keys ())
+      l.probes.push (p);
+    return p;
+  });
+  for (const p of job.probes) {
+    let sum = 0;
+    for (const [l, n] of p.row)
+      sum += l.expected === null ? NaN : n * l.expected;
+    p.expected = p.before !== null ? p.before : Number.isFinite (sum) ? sum
+      : null;
+    p.excess = p.rtt === null || p.expected === null ? null
+      : p.rtt - p.expected;
+  }
+  // Links that exactly the same probes cross look alike.
+  const classes = new Map ();
+  for (const l of job.links) {
+    const key = l.probes.map ((p) => `${p.at}:${p.row.get (l)}`).join (',');
+    if (!l.probes.length)
+      continue;
+    if (!classes.has (key))
+      classes.set (key, []);
+    classes.get (key).push (l);
+  }
+  for (const group of classes.values ())
+    for (const l of group)
+      l.alike = group;
+  job.finding = new Map ();
+  for (const f of head.findings)
+    for (const id of [...f.suspects, ...f.oneway])
+      if (byId.has (id) && !job.finding.has (byId.get (id)))
+        job.finding.set (byId.get (id), f);
+  return job;
+}
+
+const measured = (job) => job && job.probes.length > 0;
+const unresolved = (l) => l.probes.length > 0 && l.latency === null;
+
+//
+// The verdict in words
+//
+
+const glyph = { FAIL: '\u25b2', WARN: '\u25c6', UNKNOWN: '?', OK: '\u2713' };
+
+const amount = (f) => f.excess === null ? ''
+  : f.kind === 'route' ? `${signed (f.excess)} there and back`
+    : `${thousands.format (Math.abs (f.excess))} ns ${f.excess < 0 ? 'faster'
+      : 'slower'}`;
+
+function what (f) {
+  const c = cables[f.suspects[0]];
+  const n = f.among + f.oneway.length;
+  const who = f.nodes.length === 1 ? f.nodes[0] : null;
+
+  if (f.kind === 'switch' && f.switches.length)
+    return `Switch ${f.switches[0].name}`;
+  if (f.kind === 'software, PCIe or adapter')
+    return who ? `Node ${who}: software, PCIe or adapter` : 'A node';
+  if (f.kind === 'route')
+    return 'A route other than the forwarding tables say';
+  if (f.kind === 'host end' && who)
+    return `The host end of node ${who}`;
+  if (n > 1)
+    return `One of ${n} cables`;
+  return c ? `The cable ${cableName (c)}` : 'A cable';
+}
+
+function headline () {
+  const f = head.findings[0];
+  const more = head.findings.length - 1;
+
+  if (!f)
+    return head.status === 'OK' ? 'Nothing to touch: no cable is slow'
+      : head.status === 'UNKNOWN' ? 'Could not tell: '
+        + (head.limits[0] || head.sentence) : head.sentence;
+  return what (f)
+    + (f.basis === 'loss' ? ' loses messages'
+      : f.basis === 'traffic' ? ' carries others\u2019 traffic: not judged'
+        : f.excess !== null && f.kind !== 'route' ? ` is ${amount (f)}`
+          : '')
+    + (more > 0 ? `; ${count (more)} more ${more > 1 ? 'findings' : 'finding'}`
+      : '');
+}
+
+// What to do about a suspect, in the order in which it is done.
+function advice (f) {
+  const node = f.nodes.length === 1 ? f.nodes[0] : 'the node';
+
+  if (f.basis === 'traffic')
+    return [`Measure again when ${node} is idle: nothing is known to be wrong.`];
+  if (f.kind === 'software, PCIe or adapter')
+    return [`Software of ${node}: clock governor, other processes, kernel.`,
+      `PCIe slot of ${node}: width and speed (lspci), its place and NUMA node.`,
+      `The adapter of ${node}. Its cable is not the cause.`];
+  if (f.kind === 'route')
+    return ['Read the fabric again (pmm fabric read): the snapshot may be old.',
+      'If it is not: ask the subnet manager for the tables of these switches.'];
+  if (f.kind === 'switch')
+    return ['All of its cables are slow alike: look at the switch, not at its '
+      + 'cables.'];
+  if (f.kind === 'host end')
+    return f.why.includes ('cable or port')
+      ? ['Reseat the cable at both ends, then change it.',
+        'Try another port of the switch. The adapter itself is as fast as '
+        + 'before.']
+      : ['Reseat the cable at both ends, then change it.',
+        `Adapter and PCIe slot of ${node}: width and speed.`,
+        `Software of ${node}.`];
+  return ['Reseat the plugs of the first, then of the next; change the cable '
+    + 'that stays slow.'];
+}
+
+function ends (c) {
+  return el ('div.ends', c.a.name, el ('span.to', '\u21c4'), c.b.name);
+}
+
+function cableRow (id, oneway) {
+  const c = cables[id];
+  const li = el ('li.cable');
+  const facts = [];
+
+  if (c.label)
+    facts.push (`label ${c.label}`);
+  if (oneway)
+    facts.push ('in one direction');
+  if (c.internal)
+    facts.push ('no cable: within a chassis or card');
+  if (c.rate)
+    facts.push (c.rate);
+  for (const e of [c.a, c.b])
+    if (e.state !== 'active' && e.state !== 'unknown')
+      facts.push (`${e.name} is ${e.state}`);
+  li.append (ends (c));
+  if (facts.length)
+    li.append (el ('div.sub', facts.join (' \u00b7 ')));
+  li.append (el ('div.id', `${c.a.guid}/${c.a.port}  ${c.b.guid}/${c.b.port}`));
+  li.tabIndex = 0;
+  li.dataset.link = id;
+  li.addEventListener ('click', () => choose ({ link: id }));
+  li.addEventListener ('keydown', (e) => {
+    if (e.key === 'Enter' || e.key === ' ') {
+      e.preventDefault ();
+      choose ({ link: id });
+    }
+  });
+  return li;
+}
+
+function findingCard (f) {
+  const n = f.among + f.oneway.length;
+  const percent = Math.floor (100 * head.resolved / head.links);
+  const steps = el ('ol.steps');
+  const level = el (`span.tag.is-${f.level}`, `${glyph[f.level]} ${f.level}`);
+  const card = el ('article.card',
+    el ('div.kind', level, el ('h3', what (f))));
+
+  if (f.excess !== null)
+    card.append (el ('p.big', el ('b', signed (f.excess)),
+      f.stderr === null ? '' : ` \u00b1${thousands.format (f.stderr)}`,
+      f.expected === null ? '' : ` over ${ns (f.expected)}`, `, ${f.against}`));
+  else
+    card.append (el ('p.big', f.against));
+  if (n > 1 && head.links)
+    card.append (el ('p.alike', `${percent} % of the links are resolved, so `
+      + `these ${n} look alike. The likeliest is first.`));
+  f.suspects.forEach ((id) => steps.append (cableRow (id, false)));
+  f.oneway.forEach ((id) => steps.append (cableRow (id, true)));
+  if (f.among > f.suspects.length)
+    steps.append (el ('li', `and ${count (f.among - f.suspects.length)} more, `
+      + 'listed in the verdict'));
+  advice (f).forEach ((text) => steps.append (el ('li', text)));
+  card.append (steps, el ('p.why', f.why));
+  return card;
+}
+
+function showVerdict () {
+  const parts = [];
+
+  document.title = `${head.status}: ${head.sentence} \u2013 slurm-pmm`;
+  $('#about').textContent = [head.about, date (head.made)]
+    .filter (Boolean).join (' \u00b7 ');
+  $('#status').textContent = `${glyph[head.status] || ''} ${head.status}`;
+  $('#status').classList.add (`is-${head.status}`);
+  $('#headline').textContent = headline ();
+  parts.push (plural (head.nodes, 'node'));
+  if (head.probes)
+    parts.push (`${plural (head.links, 'link')} by ${plural (head.probes,
+      'probe')} in ${plural (head.rounds, 'round')}`,
+    `${Math.floor (100 * head.resolved / head.links)} % of the links resolved`);
+  else
+    parts.push ('nothing measured');
+  if (head.measured && !head.measured.baselines)
+    parts.push ('no baseline');
+  if (head.measured && head.measured.missing)
+    parts.push (`${plural (head.measured.missing, 'host')} did not answer`);
+  $('#facts').textContent = parts.join (' \u00b7 ');
+
+  const list = $('#findings');
+  head.findings.forEach ((f) => list.append (findingCard (f)));
+  if (!head.findings.length)
+    list.append (el ('div.card', el ('p', head.status === 'OK'
+      ? 'Nothing. All that was measured is as fast as expected.'
+      : 'Nothing yet: see what could not be determined.')));
+  state.watch.push (() => {
+    for (const li of list.querySelectorAll ('li.cable'))
+      li.classList.toggle ('chosen', li.dataset.link === state.link);
+  });
+
+  const limits = $('#limits ul');
+  head.limits.forEach ((text) => limits.append (el ('li', text)));
+  if (head.measured && head.measured.spread)
+    limits.append (el ('li', `${plural (head.measured.spread, 'switch',
+      'switches')} spread messages: the paths drawn are those of the tables, `
+      + 'and messages may take others.'));
+  if (!limits.children.length)
+    limits.append (el ('li', 'Nothing that the verdict mentions.'));
+
+  const about = $('#source dl');
+  const say = (key, value, isId) => value !== '' && about.append (el ('dt', key),
+    isId ? el ('dd', el ('code', value)) : el ('dd', value));
+  say ('report', date (head.made));
+  say ('program', head.program);
+  say ('fabric', `${plural (head.fabric.hosts, 'host')}, ${plural (
+    head.fabric.switches, 'switch', 'switches')}, ${plural (head.fabric.cables,
+    'cable')}`);
+  say ('read', `${head.fabric.time ? date (head.fabric.time) + ', ' : ''}`
+    + head.fabric.source);
+  say ('hash', head.fabric.hash, true);
+  if (head.measured) {
+    say ('job', head.measured.job ? String (head.measured.job) : '');
+    say ('service level', String (head.measured.level));
+    say ('baselines', String (head.measured.baselines));
+  }
+  say ('not given', [[head.measured, 'plan and samples (--plan, --samples)'],
+    [head.measured && head.measured.baselines, 'baseline (--baseline)'],
+    [head.past, 'ledger (-L)'], [head.counted, 'counters (--counters)'],
+    [head.labels, 'table of cables (--cabling)']]
+    .filter (([given]) => !given).map (([, text]) => text).join (', '));
+}

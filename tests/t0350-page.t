@@ -1,0 +1,163 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# pmm report --html: one file, which asks for nothing and runs nothing but its
+# own scripts whatever nodes call themselves. In headless Chromium it says what
+# to touch, is searched, clicked, zoomed and printed.
+
+. "$(dirname "$0")/lib.sh"
+need pmm cc
+workdir
+cd "$workdir" || exit 1
+make_seal
+
+# A fabric two switches and a host of which describe themselves as they like.
+evil='</script><script>document.title="evil"</script>'
+pmm fabric generate fat-tree --ports 8 --levels 3 -o plain
+sed "s|^\(switch 0002c90100000010 8 129\) .*|\1 <img src=x onerror=evil()>|
+    s|^\(switch 0002c90200000010 8 [0-9]*\) .*|\1 $evil|
+    s|^\(ca 0002c90000000230 1\) .*|\1 h0035 \"\&lt;<b>x|" plain |
+    ./seal >fabric
+pmm plan -f fabric --hosts 'h00[01-04],h00[17-20],h00[33-36],h00[65-68]' -o plan
+simulate () {
+    pmm simulate -f fabric --plan plan --latency random:300:800:3 --noise 5 "$@"
+}
+simulate -o base
+mkdir out
+cp plan out/plan.json
+simulate --seed 2 --slow 0002c90100000010/5=+700 --slow h0035/1=+400 \
+    -o out/samples.json
+pmm judge -f fabric --plan plan --samples out/samples.json --baseline base \
+    -o out/verdict.json
+echo '0002c90100000010,5,0002c90200000010,1,A12 <i>' >cables.csv
+cat >counted <<X
+pmm-counters 1
+time 2026-11-26T10:00:00Z
+lasted 1
+fabric $(sed -n 's/^hash //p' fabric)
+columns fec SymbolErrorCounter PortXmitData
+port 0002c90000000230/1 rs 12 123456789
+port 0002c90100000010/5 rs 7 55555
+end 0
+X
+./seal <counted >counters
+
+pmm report --html -f fabric --baseline base --cabling cables.csv \
+    --counters counters out -o page.html 2>said
+is $? 1 "a page, and the verdict's exit status" || diag "$(<said)"
+pmm report --html -f fabric out/verdict.json >alone.html
+is $? 1 "of a verdict alone, too"
+is "$(head -1 page.html)" '<!DOCTYPE html>' "it is HTML"
+ok "$([ "$(wc -c <page.html)" -lt 300000 ]; echo $?)" "of some 100 kB"
+is "$(grep -c '<script>document\|<img' page.html)" 0 \
+    "no name is HTML of the page"
+pmm report --counters counters -f fabric out/verdict.json 2>said
+is $? 2 "what only a page shows is refused without --html"
+pmm report --html -f fabric plan 2>said
+is "$?,$(<said)" "2,pmm report: plan: expected a verdict, this is a plan" \
+    "and so is a file that is no verdict"
+
+for chromium in "${CHROMIUM-}" chromium chromium-browser google-chrome; do
+    command -v "$chromium" >/dev/null && break
+    chromium=
+done
+if [ -z "$chromium" ] || ! command -v python3 >/dev/null; then
+    skip "the page in a browser" "chromium or python3 is missing"
+    done_testing
+    exit
+fi
+
+browse () # PAGE, with the script of standard input
+{
+    cat >script
+    CHROMIUM=$chromium timeout $((60 * patience)) \
+        python3 "$srcdir/tests/browser.py" "$1" script 2>&1
+}
+
+browse page.html >said <<'X'
+size 1280 900
+wait document.body.dataset.ready
+eval $('#headline').textContent
+eval [...document.querySelectorAll ('#findings .ends')].map (e => e.textContent)
+eval $('#findings .alike').textContent.slice (0, 52)
+eval $('#findings .sub').textContent
+eval document.querySelectorAll ('img, b script, main script').length
+eval document.title.startsWith ('FAIL: ')
+eval $('#limits li').textContent
+# the drawing: what is chosen, suspects' paths or all, the mouse
+eval state.link
+eval drawing.links.length < state.job.links.length
+key a
+eval drawing.links.length === state.job.links.length
+click (() => { const b = drawing.canvas.getBoundingClientRect (); const [x, y] = at (state.job.nodes.find (n => n.name.startsWith ('h0066'))); return [b.x + x, b.y + y]; }) ()
+eval $('#chosen b').textContent
+wheel -300 drawing.canvas
+wait drawing.zoom > 2
+eval (drawing.was = drawing.x, 1)
+drag 40 0 drawing.canvas
+eval Math.round (drawing.x - drawing.was)
+click $('[data-zoom="0"]')
+eval [drawing.zoom, drawing.x]
+# the keyboard: search, next suspect, themes
+key /
+text h0035
+key ArrowDown
+key Enter
+eval $('#chosen b').textContent
+eval [...document.querySelectorAll ('#p-counters td')].map (e => e.textContent)
+key n
+key n
+eval state.link
+key t
+eval document.documentElement.dataset.theme
+key t
+# probes: sorted by what they took over what was expected, the paths shown
+click [...document.querySelectorAll ('#p-probes th button')].find (b => b.textContent === 'over it')
+eval $('#p-probes tbody tr').children[6].textContent
+eval drawing.probe !== null
+# no wider than the window, at any width
+size 400 800
+eval document.documentElement.scrollWidth
+size 700 800
+eval document.documentElement.scrollWidth
+shot small.png
+print page.pdf
+X
+is "$(<said)" '"One of 2 cables is 701 ns slower; 1 more finding"
+["<img src=x onerror=evil()>/5\u21c4</script><script>document.title=\"evil\"</script>/1", "</script><script>document.title=\"evil\"</script>/5\u21c4s3-0001/1", "h0035 \"&lt;<b>x/1\u21c4s1-0009/3"]
+"33 % of the links are resolved, so these 2 look alik"
+"label A12 <i> \u00b7 4xHDR"
+0
+true
+"32 of the 48 links cannot be resolved by this job'"'"'s paths"
+"0002c90100000010/5"
+true
+true
+"h0066 mlx5_0"
+1
+40
+[1, 0]
+"h0035 \"&lt;<b>x/1 \u21c4 s1-0009/3"
+["SymbolErrorCounter", "12", "\u2013", "PortXmitData", "123,456,789", "\u2013"]
+"0002c90200000010/5"
+"dark"
+"+1,402 ns"
+false
+400
+700
+console 0
+requests 0' "what it says, and what it does"
+ok "$([ -s page.pdf ] && [ -s small.png ]; echo $?)" "it is printed"
+
+browse alone.html >said <<'X'
+wait document.body.dataset.ready
+eval $('#headline').textContent
+eval drawing.links.length
+eval document.querySelectorAll ('#p-history, #p-counters').length
+X
+is "$(<said)" '"One of 2 cables is 701 ns slower; 1 more finding"
+3
+2
+console 0
+requests 0' "so does that of a verdict alone"
+done_testing
