@@ -289,7 +289,7 @@ static void check (const struct inputs *in)
     if (in->samples_path && !in->plan_path)
         die_input ("--samples goes with --plan");
     if (!given.sacct && in->noperands == 0)
-        die_input ("missing argument: --sacct, or -f FABRIC and a VERDICT");
+        die_input ("--sacct, or -f FABRIC and a VERDICT are wanted");
 }
 
 static int run (struct inputs *in)
