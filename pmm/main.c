@@ -260,15 +260,26 @@ static void usage (FILE *fp, const char *of, const struct verb *const *list)
 }
 
 /* Print that the word is not a verb of `of`, "pmm" or "pmm fabric", and suggest
- * a similar one. Return the exit status.
+ * a similar one, or one of a verb's own. Return the exit status.
  */
-static int no_verb (const char *of, const struct text_guess *guess)
+static int no_verb (const char *of, const struct verb *const *list,
+                    const char *word)
 {
+    struct text_guess guess = { .word = word };
+    const char *in = "";
     struct error err;
 
-    error_input (&err, "unknown verb '%.40s'; %s%s%s'%s --help' lists them",
-                 guess->word, guess->best ? "did you mean " : "",
-                 guess->best ? guess->best : "", guess->best ? "? " : "", of);
+    for (size_t i = 0; list[i]; i++)
+        text_guess (&guess, list[i]->name);
+    for (; *list && !guess.best; list++)
+        for (size_t i = 0; (*list)->verbs && (*list)->verbs[i]; i++)
+            if (!strcmp ((*list)->verbs[i]->name, word)) {
+                guess.best = word;
+                in = (*list)->name;
+            }
+    error_input (&err, "unknown verb '%.40s'; %s%s%s%s%s'%s --help' lists them",
+                 word, guess.best ? "did you mean " : "", in, *in ? " " : "",
+                 guess.best ? guess.best : "", guess.best ? "? " : "", of);
     fprintf (stderr, "%s: %s\n", of, err.text);
     return EXIT_BAD_INPUT;
 }
@@ -279,7 +290,6 @@ static int run_among (const struct verb *const *list, const char *of,
 {
     const char *word = argc > 0 ? argv[0] : "";
     bool help = !strcmp (word, "--help") || !strcmp (word, "-h");
-    struct text_guess guess = { .word = word };
     FILE *fp = help ? stdout : stderr;
     char name[64];
 
@@ -293,10 +303,9 @@ static int run_among (const struct verb *const *list, const char *of,
             argv[0] = name + strlen ("pmm ");
             return run (v, argc, argv);
         }
-        text_guess (&guess, v->name);
     }
     if (*word && !help)
-        return no_verb (of, &guess);
+        return no_verb (of, list, word);
     usage (fp, of, list);
     return help ? EXIT_OK : EXIT_BAD_INPUT;
 }

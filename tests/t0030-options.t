@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu
+workdir
+echo 'FailExces = 3' >"$workdir/conf"
 
 # verbs: that a --help lists
 verbs () { sed -nE 's/^  ([a-z][a-z-]*) .*/\1/p'; }
@@ -71,6 +73,21 @@ for words in "" "fabric " "fabric generate " "ledger " "policy "; do
         && $out != *[^[:print:]]* ]]
     ok $? "... $out"
 done
+# What was meant: a verb, one of a verb's own, an option, a key.
+while IFS='|' read -r words meant; do
+    # shellcheck disable=SC2086
+    like "$(pmm $words 2>&1) $?" "; did you mean $meant\? ?.* 2$" "pmm $words"
+done <<EOF
+plna|plan
+fabirc|fabric
+fabric raed|read
+fabric generate fattree|fat-tree
+counters|fabric counters
+plan --exta-rounds 3|--extra-rounds
+plan --exta-rounds=3|--extra-rounds
+fabric read --timeuot 3|--timeout
+plan --conf $workdir/conf|FailExcess
+EOF
 for verb in plan "fabric read" "ledger show" "fabric generate fat-tree"; do
     # shellcheck disable=SC2086
     is "$(pmm help $verb)" "$(pmm $verb --help)" "pmm help $verb"

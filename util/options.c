@@ -100,14 +100,26 @@ static void learn (struct option_known *k, const struct opt_group *group)
 }
 
 /* Set err for an argument that getopt refused. Return -1. */
-static int refuse (int c, char **argv, struct error *err)
+static int refuse (const struct option_known *k, int c, char **argv,
+                   struct error *err)
 {
     const char *why = c == ':' ? "takes an argument" : "is not an option";
+    const char *word = argv[optind - 1];
+    char name[TEXT_SHOWN];
+    struct text_guess guess = { .word = name };
 
     if (optopt > 0 && optopt < 256 && optopt != 'h')
         return error_input (err, "-%c %s", optopt, why);
-    return error_input (err, "'%.80s' %s", argv[optind - 1],
-                        optopt == 'h' ? "takes no argument" : why);
+    if (c == ':' || optopt == 'h' || strncmp (word, "--", 2) != 0)
+        return error_input (err, "'%.80s' %s", word,
+                            optopt == 'h' ? "takes no argument" : why);
+    snprintf (name, sizeof (name), "%.*s", (int)strcspn (word + 2, "="),
+              word + 2);
+    for (const struct option *o = k->longs; o->name; o++)
+        text_guess (&guess, o->name);
+    return error_input (err, "'%.80s' %s%s%s%s", word, why,
+                        guess.best ? "; did you mean --" : "",
+                        guess.best ? guess.best : "", guess.best ? "?" : "");
 }
 
 /* Set *index to that of the row with this name. Return 0, or -1 with err, which
@@ -162,7 +174,7 @@ int options_get (const struct opt_group *group, int argc, char **argv,
         if (c == 'h')
             return OPTIONS_HELP;
         if (c == ':' || c == '?')
-            return refuse (c, argv, err);
+            return refuse (&k, c, argv, err);
         while (c != 0 && k.found[i].opt->letter != c)
             i++;
         opt = k.found[i].opt;
