@@ -82,8 +82,8 @@ exists ()
         # shellcheck disable=SC2086
         if $help "$word" --help >/dev/null 2>&1 </dev/null; then
             help="$help $word"
-        # shellcheck disable=SC2086
-        elif [[ $($help --help) =~ (\ VERB\ \[OPTION|each with --help:) ]]; then
+        elif [[ $(eval "$help" --help) =~ (\ VERB\ \[OPTION|each with --help:) ]]
+        then
             echo "no verb $word: $said"
             return
         fi
