@@ -253,6 +253,20 @@ static void settle (struct group *g, struct group_peer *m)
     g->open--;
 }
 
+/* The ping of this process that a message to one of its rails is; or NULL. */
+static struct group_ping *own_ping (const struct group *g,
+                                    const struct packet *p,
+                                    const struct group_message *msg)
+{
+    struct group_ping *ping = g->ping;
+
+    return ping && ping->number == msg->number && ping->way_ns[0] == 0
+                   && ping->peer == g->first[g->me] + p->rail
+                   && p->peer == g->first[g->me] + ping->rail
+               ? ping
+               : NULL;
+}
+
 static void on_pong (struct group *g, const struct packet *p,
                      const struct group_message *msg)
 {
@@ -264,6 +278,8 @@ static void on_pong (struct group *g, const struct packet *p,
         rtt_ns = p->stamp_ns - ping->stamp_ns - p->held_ns;
         if (rtt_ns >= 0) { /* else held for longer than the round trip took */
             ping->rtt_ns = rtt_ns;
+            if (ping->way_ns[0] > 0)
+                ping->way_ns[1] = p->time_ns - ping->turn_ns;
             g->last_echo[p->rail] = msg->number;
             return;
         }
@@ -369,10 +385,15 @@ static int on_message (struct group *g, const struct packet *p,
     struct group_letter letter = { .kind = msg->kind, .pad = msg->fragment,
                                    .number = msg->number, .data = data,
                                    .len = len };
+    struct group_ping *own;
 
     switch ((enum message_type)msg->type) {
     case PING:
         answer.type = PONG;
+        if ((own = own_ping (g, p, msg))) {
+            own->way_ns[0] = p->time_ns - own->turn_ns;
+            own->turn_ns = group_now (g);
+        }
         return msg->fragment > group_pad_max (g, len)
                    ? 0
                    : send_from (g, p->rail, p->peer, answer, data, len,
@@ -723,6 +744,8 @@ static int run_ping (struct group *g, struct group_ping *ping,
 
     ping->number = msg.number;
     ping->rtt_ns = -1;
+    ping->way_ns[0] = ping->way_ns[1] = 0;
+    ping->turn_ns = group_now (g);
     g->ping = ping;
     rc = send_from (g, ping->rail, ping->peer, msg, padding,
                     g->ping_size - HEADER, &timing, err);

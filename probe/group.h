@@ -206,6 +206,10 @@ struct group_ping {
     uint32_t number;  /* set by group_ping, like stamp_ns */
     int64_t stamp_ns; /* when it was sent */
     int64_t rtt_ns;   /* -1: no echo came */
+    int64_t way_ns[2]; /* to another rail of this process, and back: when the
+                          ping, and its echo, was taken after it was sent, by
+                          group_now; 0: not known */
+    int64_t turn_ns;  /* internal: when the message in flight was sent */
 };
 int group_ping (struct group *g, struct group_ping *ping, struct error *err);
 int group_wake (struct group *g, struct group_ping *ping, struct error *err);

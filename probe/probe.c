@@ -12,7 +12,8 @@
  * the beginning; the lengths of its trouble 1, of its remark 2 and of the
  * description of its host (probe/about) 1, then these three; then per task and
  * flow, and after the tasks per loopback, by part of the run and rail: echoes
- * 2, and for each an RTT in ns 4.
+ * 2, and for each an RTT in ns 4; of a task between rails of the member also the
+ * least time there 4 and back 4, in ns (0: not known).
  *
  * A loopback is a ping of a rail to itself. Its round trip is two messages over
  * the same path, so the time of one message is half of it.
@@ -37,7 +38,7 @@
 #include "util/text.h"
 
 enum {
-    PLAN_VERSION = 3,
+    PLAN_VERSION = 4,
     PLAN_HEADER = 12,
     TASK_SIZE = 12,
     RESULT_HEADER = 16,
@@ -69,6 +70,7 @@ static const struct {
 struct plan_task {
     uint32_t round;
     uint8_t side; /* 0: the plan's a; 1: its b */
+    bool within;  /* the peer is another rail of the member */
     struct group_ping ping;
 };
 
@@ -86,6 +88,7 @@ struct plan_part { /* one member's part of a plan, and its results */
      */
     uint32_t *rtt; /* row i has those from first_of (i) on */
     unsigned int *echoes; /* [rows] */
+    uint32_t (*way)[2];   /* [rows] least ns there and back; 0: not known */
 };
 
 static size_t flow_rows (const struct plan_part *part)
@@ -132,6 +135,7 @@ static void part_clear (struct plan_part *part)
     free (part->task);
     free (part->rtt);
     free (part->echoes);
+    free (part->way);
 }
 
 static void alloc_results (struct plan_part *part)
@@ -140,6 +144,14 @@ static void alloc_results (struct plan_part *part)
 
     part->rtt = xcalloc (first_of (part, rows), sizeof (*part->rtt));
     part->echoes = xcalloc (rows, sizeof (*part->echoes));
+    part->way = xcalloc (rows, sizeof (*part->way));
+}
+
+/* How many of a row's ways are sent: a multiple of two. */
+static unsigned int ways_of (const struct plan_part *part, size_t row)
+{
+    return row < flow_rows (part) && part->task[row / part->flows].within ? 2
+                                                                          : 0;
 }
 
 /* Whether a part and its results fit into objects of the group. */
@@ -150,7 +162,7 @@ static bool fits (const struct plan_part *part)
                   - ABOUT_MAX;
 
     return part->ntasks <= (GROUP_BLOB_MAX - PLAN_HEADER) / TASK_SIZE
-           && 2 * rows + 4 * first_of (part, rows) <= most;
+           && 10 * rows + 4 * first_of (part, rows) <= most;
 }
 
 static int pack_plan (const struct plan_part *part, struct group_blob *blob,
@@ -213,6 +225,8 @@ static bool unpack_plan (struct plan_part *part, const struct group_blob *blob,
         task->side = (uint8_t)wire_take (&in, 1);
         task->ping.way.own = (uint8_t)wire_take (&in, 1);
         task->ping.way.other = (uint8_t)wire_take (&in, 1);
+        task->within = task->ping.peer < g->npeers
+                       && g->member_of[task->ping.peer] == g->me;
         if (task->round < round || task->round >= part->rounds
             || task->ping.peer >= g->npeers || task->ping.rail >= g->rails
             || task->side > 1)
@@ -227,6 +241,11 @@ static bool unpack_plan (struct plan_part *part, const struct group_blob *blob,
  * Measuring
  */
 
+static uint32_t bounded (int64_t ns)
+{
+    return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+
 /* Ping once for a row of the results; if not awake, wake the path first. */
 static int run_ping (struct group *g, struct plan_part *part, size_t row,
                      struct group_ping *ping, bool awake, struct error *err)
@@ -234,9 +253,13 @@ static int run_ping (struct group *g, struct plan_part *part, size_t row,
     if ((!awake && group_wake (g, ping, err) < 0)
         || group_ping (g, ping, err) < 0)
         return -1;
-    if (ping->rtt_ns >= 0)
-        part->rtt[first_of (part, row) + part->echoes[row]++]
-            = ping->rtt_ns < UINT32_MAX ? (uint32_t)ping->rtt_ns : UINT32_MAX;
+    if (ping->rtt_ns < 0)
+        return 0;
+    part->rtt[first_of (part, row) + part->echoes[row]++]
+        = bounded (ping->rtt_ns);
+    for (int w = 0; w < 2 && ping->way_ns[1] > 0; w++)
+        if (part->way[row][w] == 0 || ping->way_ns[w] < part->way[row][w])
+            part->way[row][w] = bounded (ping->way_ns[w]);
     return 0;
 }
 
@@ -478,7 +501,7 @@ static void pack_result (const struct group *g, const struct plan_part *part,
     about_len = about_pack (&node, about);
     blob->len = RESULT_HEADER + len + remark_len + about_len;
     for (size_t i = 0; i < rows_of (part); i++)
-        blob->len += 2 + 4 * (size_t)part->echoes[i];
+        blob->len += 2 + 4 * (size_t)(part->echoes[i] + ways_of (part, i));
     p = blob->data = xarray (blob->len, 1);
     wire_put (p, stats.late, 4);
     wire_put (p + 4, stats.duplicate, 4);
@@ -497,6 +520,8 @@ static void pack_result (const struct group *g, const struct plan_part *part,
         p += 2;
         for (unsigned int k = 0; k < part->echoes[i]; k++, p += 4)
             wire_put (p, part->rtt[first_of (part, i) + k], 4);
+        for (unsigned int w = 0; w < ways_of (part, i); w++, p += 4)
+            wire_put (p, part->way[i][w], 4);
     }
 }
 
@@ -541,6 +566,10 @@ static bool unpack_result (struct plan_part *part,
             return false;
         for (size_t k = 0; k < n; k++)
             part->rtt[first_of (part, i) + k] = (uint32_t)wire_take (&in, 4);
+        for (unsigned int w = 0; w < ways_of (part, i); w++)
+            part->way[i][w] = (uint32_t)wire_take (&in, 4);
+        if (!part->way[i][0] != !part->way[i][1])
+            return false;
         part->echoes[i] = (unsigned int)n;
     }
     return !in.bad && in.left == 0;
@@ -666,6 +695,7 @@ static int add_task (const struct group *g, const struct probe_stage *stage,
     struct plan_task task = {
         .round = (uint32_t)(round - stage->first),
         .side = (uint8_t)side,
+        .within = g->member_of[other->peer] == m,
         .ping = { .rail = own->peer - g->first[m], .peer = other->peer,
                   .way = { own->lid, other->lid, 0 } },
     };
@@ -730,6 +760,19 @@ static uint32_t row_quantiles (double *rtt_ns, double *flow_ns,
     return n;
 }
 
+/* The least times of a task's flows. */
+static void join_ways (double *way_ns, const struct plan_part *part,
+                       size_t task)
+{
+    for (size_t f = 0; f < 2 * (size_t)part->flows; f++) {
+        uint32_t ns = part->way[task * part->flows + f / 2][f % 2];
+        double *least = &way_ns[f % 2];
+
+        if (ns > 0 && (*least == 0 || ns < *least))
+            *least = ns;
+    }
+}
+
 /* Add the samples in the order of the plan. The parts were split in that order,
  * too, so each member's tasks come one after the other. Then the loopbacks: of
  * each peer as that of its end with the lowest LID.
@@ -765,6 +808,7 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             sample.lost = of->repeats
                           - row_quantiles (sample.rtt_ns, sample.flow_ns, of,
                                            task * of->flows, of->flows, 1);
+            join_ways (sample.way_ns, of, task);
             samples_add (samples, &sample);
             if (end_of[peer] == NO_END || end[own].lid < end[end_of[peer]].lid)
                 end_of[peer] = own;

@@ -75,7 +75,8 @@ static void put (struct cause_build *b, size_t first, struct suspect s,
 }
 
 static int put_routes (struct cause_build *b, size_t first, uint32_t row,
-                       size_t from, size_t to, struct error *err)
+                       size_t from, size_t to, unsigned int value,
+                       struct error *err)
 {
     uint32_t arc[PATH_MAX_HOPS];
     int n = pathset_walk (b->ps, from, to, arc, err);
@@ -85,7 +86,7 @@ static int put_routes (struct cause_build *b, size_t first, uint32_t row,
 
         if (sw != NETWORK_NONE)
             put (b, first, (struct suspect){ SUSPECT_ROUTE, sw, (uint32_t)to },
-                 row, 1);
+                 row, value);
     }
     return n;
 }
@@ -121,13 +122,16 @@ static int put_row (struct cause_build *b, uint32_t row,
                 put (b, first, at[k].suspect, row, at[k].value);
     }
     put (b, first,
-         (struct suspect){ SUSPECT_ROW, o->a < o->b ? o->a : o->b,
-                           o->a < o->b ? o->b : o->a },
+         (struct suspect){ SUSPECT_ROW,
+                           o->oneway || o->a < o->b ? o->a : o->b,
+                           o->oneway || o->a < o->b ? o->b : o->a },
          row, 1);
     if (b->net->multi) /* no wrong routes among many */
         return 0;
-    return put_routes (b, first, row, o->a, o->b, err) < 0
-                   || put_routes (b, first, row, o->b, o->a, err) < 0
+    if (o->oneway) /* twice */
+        return put_routes (b, first, row, o->a, o->b, 2, err) < 0 ? -1 : 0;
+    return put_routes (b, first, row, o->a, o->b, 1, err) < 0
+                   || put_routes (b, first, row, o->b, o->a, 1, err) < 0
                ? -1
                : 0;
 }

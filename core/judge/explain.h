@@ -20,7 +20,8 @@
  * Rows 0 .. nrows-1 are the job's observations; r is RTT - expected RTT, V its
  * covariance. Unknowns, in this order: latencies of links (the job's as
  * pathset_links has them, then the baselines'), means of their classes, and the
- * offset of each host in each run (the job's first).
+ * offset of each host in each run (the job's first). Where directions were
+ * measured alone, also by how much a link's first one is slower than the mean.
  */
 struct model {
     size_t nrows;
@@ -41,6 +42,7 @@ struct model {
     double *zero;        /* [nclasses] LRTL of a link of the mean latency */
     uint32_t *offset_of; /* [nlinks] the job's, by host link; NETWORK_NONE */
     size_t noffsets;
+    size_t nskews;           /* n where directions were measured, else 0 */
     double *offset_mean; /* [noffsets] ns, of round trips */
     double *offset_sd;
     double *expected; /* [model_unknowns] before the job's samples, ns */
@@ -112,7 +114,13 @@ void model_residual (const struct model *model, double *r);
 
 static inline size_t model_unknowns (const struct model *m)
 {
-    return m->n + m->nclasses + m->noffsets;
+    return m->n + m->nclasses + m->nskews + m->noffsets;
+}
+
+/* The index of the first offset among the unknowns. */
+static inline size_t model_offsets (const struct model *m)
+{
+    return m->n + m->nclasses + m->nskews;
 }
 
 /* The index of a job's row in a. */

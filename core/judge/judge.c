@@ -164,15 +164,20 @@ static int check_plan (const struct plan *plan, const struct samples *samples,
     return rc;
 }
 
+/* As observe sorts them: a pair's round trip, or from its smaller end, back. */
 static int compare_ends (const void *va, const void *vb)
 {
     const struct observation *a = va;
     const struct observation *b = vb;
+    uint64_t key = pair_key (a->a, a->b), other = pair_key (b->a, b->b);
 
-    return util_compare (pair_key (a->a, a->b), pair_key (b->a, b->b));
+    if (key != other)
+        return util_compare (key, other);
+    return util_compare (a->oneway ? 1 + (a->a > a->b) : 0,
+                         b->oneway ? 1 + (b->a > b->b) : 0);
 }
 
-/* The observation of the same pair in another run, or NULL. */
+/* The observation of the same pair, and direction, in another run, or NULL. */
 static const struct observation *find_pair (const struct observations *in,
                                             const struct observation *o)
 {
@@ -474,6 +479,19 @@ static size_t rows_of (const struct judgement *j, const struct cause *c)
     return j->causes.start[c->signature + 1] - j->causes.start[c->signature];
 }
 
+/* Probes of a cause's rows: the directions of a pair are of one. */
+static size_t probes_of (const struct judgement *j, const struct cause *c)
+{
+    const uint32_t *row = j->causes.row + j->causes.start[c->signature];
+    const struct observation *o = j->run.obs.v;
+    size_t n = rows_of (j, c), probes = n;
+
+    for (size_t e = 1; e < n; e++)
+        probes -= pair_key (o[row[e]].a, o[row[e]].b)
+                  == pair_key (o[row[e - 1]].a, o[row[e - 1]].b);
+    return probes;
+}
+
 /* Whether no run's repeats of a pair show traffic. */
 static bool is_tight (const struct judgement *j, const struct observation *o)
 {
@@ -557,7 +575,7 @@ static bool has_basis (const struct judgement *j, const struct cause *c)
         alone += pow (u[k] * m->spread[m->class_of[k]], 2);
     /* no baseline has the hosts' offsets of this run */
     for (size_t i = 0; i < m->noffsets; i++)
-        u[m->n + m->nclasses + i] = 0;
+        u[model_offsets (m) + i] = 0;
     var = model_prior_variance (m, u);
     free (u);
     return var < BASELINE_SHARE * alone;
@@ -696,7 +714,7 @@ static char *name_of (const struct judgement *j, size_t number)
 static char *why_of (const struct judgement *j, const struct finding *f,
                      size_t number, bool software)
 {
-    size_t rows = rows_of (j, &j->ex.cause[number]);
+    size_t rows = probes_of (j, &j->ex.cause[number]);
     const char *s = rows == 1 ? "s" : "";
     char loopback[160];
 
@@ -838,7 +856,7 @@ static void judge_causes (struct judgement *j)
 
     for (size_t i = 0; i < j->ex.n; i++)
         if (is_traffic (j, i))
-            j->disturbed += rows_of (j, &j->ex.cause[i]);
+            j->disturbed += probes_of (j, &j->ex.cause[i]);
         else if (kind_of (j, i) == SUSPECT_CLASS)
             judge_class (j, i);
         else
@@ -1375,7 +1393,7 @@ static int judge_links (struct judgement *j, const struct plan *plan,
 
     for (size_t k = 0; k < j->model.m; k++)
         v->links += j->paths ? j->paths->cables[j->model.link[k]] : 1;
-    v->probes = j->run.obs.n;
+    v->probes = j->run.obs.pairs;
     limit_model (j);
     find_busy (j);
     judge_causes (j);

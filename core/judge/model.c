@@ -6,7 +6,12 @@
  *     mu_c ~ N (a typical value of its kind, mean_sd^2)
  *     o_hb ~ N (by how much its loopback was slower in run b than in the first
  *               baseline that has one, LOOPBACK_SD^2), or N (0, OFFSET_SD^2)
- *     t_i  ~ N (row_i . (x, o), var_i)  for every row of the baselines.
+ *     d_l  ~ N (0, SKEW_SD^2)
+ *     t_i  ~ N (row_i . (x, o, d), var_i)  for every row of the baselines.
+ *
+ * d_l, by how much a link's first direction is slower than the mean of both, is
+ * an unknown only if some row is of one direction. Adapters and processors need
+ * not take as long to send as to receive.
  *
  * Every line is a row of a sparse least squares problem (linear/lsq), of
  * precision matrix K0; its solution is the vector of expected latencies. So the
@@ -77,6 +82,7 @@ enum {
 #define SPREAD_MIN 20.0
 #define OFFSET_SD 80.0   /* of a host in a run, without a loopback */
 #define LOOPBACK_SD 20.0 /* of the part that loopbacks do not show */
+#define SKEW_SD 50.0     /* of a direction about the mean of both */
 #define WAITED_SD 2.0    /* of a doubt; 0.25 % of waits exceed it */
 
 /* relative to `differ` */
@@ -198,6 +204,18 @@ static int gather (struct model_build *b, struct pathset *ps, struct error *err)
     }
     free (far);
     return 0;
+}
+
+/* Make unknowns of directions if any row needs them. */
+static void find_skews (struct model_build *b)
+{
+    bool oneway = false;
+
+    for (size_t i = 0; i < b->m->nrows; i++)
+        oneway |= b->m->obs->v[i].oneway;
+    for (size_t i = 0; i < b->n; i++)
+        oneway |= b->row[i]->oneway;
+    b->m->nskews = oneway ? b->m->n : 0;
 }
 
 /* Number the classes in order of appearance. */
@@ -332,8 +350,8 @@ static void add_row (struct model_build *b, const struct observation *o,
                      uint32_t run)
 {
     struct model *m = b->m;
-    uint32_t col[2 * ROW_MAX];
-    int8_t value[2 * ROW_MAX];
+    uint32_t col[3 * ROW_MAX];
+    int8_t value[3 * ROW_MAX];
     size_t n = o->n;
 
     for (size_t p = 0; p < o->n; p++) {
@@ -341,9 +359,13 @@ static void add_row (struct model_build *b, const struct observation *o,
 
         col[p] = m->column[link];
         value[p] = (int8_t)o->count[p];
+        if (o->oneway) {
+            col[n] = (uint32_t)(m->n + m->nclasses) + m->column[link];
+            value[n++] = (int8_t)(2 * o->forth[p] - o->count[p]);
+        }
         if (b->net->link[link].kind != LINK_HOST)
             continue;
-        col[n] = (uint32_t)(m->n + m->nclasses)
+        col[n] = (uint32_t)model_offsets (m)
                  + (run ? offset_of (b, run, link) : m->offset_of[link]);
         value[n++] = 1;
     }
@@ -367,8 +389,8 @@ static void add_prior (struct model_build *b, size_t unknown, size_t other,
 static void make_rows (struct model_build *b)
 {
     struct model *m = b->m;
-    size_t classes = m->n + m->nclasses;
-    size_t most = classes + 3 * (b->n + m->nrows);
+    size_t offsets = model_offsets (m);
+    size_t most = offsets + 3 * (b->n + m->nrows);
 
     m->a = sparse_create (0);
     m->weight = xarray (most, sizeof (*m->weight));
@@ -384,8 +406,10 @@ static void make_rows (struct model_build *b)
             l++;
         add_prior (b, m->n + c, m->n + c, figure (b->net, m->link[l]));
     }
+    for (size_t l = offsets - m->nskews; l < offsets; l++)
+        add_prior (b, l, l, 0);
     for (size_t i = 0; i < m->noffsets; i++)
-        add_prior (b, classes + i, classes + i, m->offset_mean[i]);
+        add_prior (b, offsets + i, offsets + i, m->offset_mean[i]);
     m->prior.nrows = m->a->nrows;
     for (size_t i = 0; i < m->nrows; i++)
         add_row (b, &m->obs->v[i], 0);
@@ -408,6 +432,8 @@ static int weigh (struct model *m)
         *w++ = pow (m->spread[m->class_of[l]], -2);
     for (size_t c = 0; c < m->nclasses; c++)
         *w++ = pow (m->mean_sd, -2);
+    for (size_t l = 0; l < m->nskews; l++)
+        *w++ = pow (SKEW_SD, -2);
     for (size_t i = 0; i < m->noffsets; i++)
         *w++ = pow (m->offset_sd[i], -2);
     lsq_destroy (m->before);
@@ -684,6 +710,7 @@ int model_make (struct model *m, struct pathset *ps,
     if (gather (&b, ps, err) < 0)
         goto done;
     number_classes (m, b.net);
+    find_skews (&b);
     make_offsets (&b);
     make_rows (&b);
     m->covered = xcalloc (m->m, sizeof (*m->covered));

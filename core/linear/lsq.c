@@ -147,6 +147,7 @@ struct lsq_columns {
     double *diagonal; /* [n] of K */
     double *sum;      /* [n] 0 outside strongest () */
     uint32_t *touched;
+    uint32_t *by;     /* [n] the last column that touched it */
 };
 
 /* Columns are ordered by weight. */
@@ -169,6 +170,8 @@ static void columns_make (struct lsq_columns *c, struct lsq *q)
     c->diagonal = xcalloc (n, sizeof (*c->diagonal));
     c->sum = xcalloc (n, sizeof (*c->sum));
     c->touched = xarray (n, sizeof (*c->touched));
+    c->by = xarray (n, sizeof (*c->by));
+    memset (c->by, 0xff, n * sizeof (*c->by));
     for (size_t i = 0; i < k->nrows; i++)
         for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
             c->start[k->col[e] + 2]++;
@@ -257,8 +260,9 @@ static size_t strongest (struct lsq_columns *c, const struct form *k,
         for (size_t x = k->start[i]; x < c->entry[e]; x++) {
             uint32_t col = k->col[x];
 
-            if (c->sum[col] == 0)
+            if (c->by[col] != j) /* a sum may cancel to 0 */
                 c->touched[ntouched++] = col;
+            c->by[col] = j;
             c->sum[col] += f * k->value[x];
         }
     }
@@ -268,7 +272,7 @@ static size_t strongest (struct lsq_columns *c, const struct form *k,
         double s = v * v / c->diagonal[col];
         size_t at = n;
 
-        c->sum[col] = 0; /* listed twice: adds nothing */
+        c->sum[col] = 0;
         for (; at > 0 && best[at - 1].strength < s; at--)
             best[at] = best[at - 1];
         best[at] = (struct neighbour){ col, v, s };
@@ -352,6 +356,7 @@ static int precondition (struct lsq *q)
     free (c.diagonal);
     free (c.sum);
     free (c.touched);
+    free (c.by);
     if (rc < 0)
         errno = EDOM;
     return rc;

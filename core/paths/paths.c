@@ -239,13 +239,17 @@ static void sort_arcs (uint32_t *v, size_t n)
     }
 }
 
-int pathset_row (const struct pathset *ps, size_t a, size_t b,
-                 struct row *row, struct error *err)
+static int find_row (const struct pathset *ps, size_t a, size_t b,
+                     bool returns, struct row *row, struct error *err)
 {
     uint32_t arc[ROW_MAX];
     int there = pathset_walk (ps, a, b, arc, err);
-    int back = there < 0 ? -1 : pathset_walk (ps, b, a, arc + there, err);
+    int back = there < 0 || !returns
+                   ? there
+                   : pathset_walk (ps, b, a, arc + there, err);
 
+    if (back > 0 && !returns)
+        memcpy (arc + there, arc, (size_t)there * sizeof (*arc));
     if (back < 0)
         return error_prefix (err, "%s to %s", ps->endpoint[a].name,
                              ps->endpoint[b].name);
@@ -273,6 +277,18 @@ int pathset_row (const struct pathset *ps, size_t a, size_t b,
     }
     row->symmetric = there == back && row->n == (size_t)there;
     return 0;
+}
+
+int pathset_row (const struct pathset *ps, size_t a, size_t b,
+                 struct row *row, struct error *err)
+{
+    return find_row (ps, a, b, true, row, err);
+}
+
+int pathset_row_there (const struct pathset *ps, size_t a, size_t b,
+                       struct row *row, struct error *err)
+{
+    return find_row (ps, a, b, false, row, err);
 }
 
 const uint32_t *pathset_links (struct pathset *ps, size_t *m,

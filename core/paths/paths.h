@@ -207,6 +207,12 @@ struct row {
 int pathset_row (const struct pathset *ps, size_t a, size_t b,
                  struct row *row, struct error *err);
 
+/* The same for twice the way from a to b: as a round trip's, if the way back
+ * crossed the same links in the same direction.
+ */
+int pathset_row_there (const struct pathset *ps, size_t a, size_t b,
+                       struct row *row, struct error *err);
+
 /* The links that the paths between all pairs of the set use, sorted: the
  * columns of the job. The first call reads the trees of all endpoints
  * (paths/tree); later calls are free. Return them, owned by the set, and their

@@ -306,6 +306,42 @@ static bool is_tight (const struct fastest *f, double usual_spread)
     return spread_above (f) < TIGHT * usual_spread;
 }
 
+/* Add the least times from the smaller end, and to it. */
+static void ways_add (double ns[2], const struct sample *s)
+{
+    bool smaller = s->initiator == (s->a < s->b ? s->a : s->b);
+
+    for (int w = 0; w < 2 && s->way_ns[0] > 0; w++)
+        ns[w] = fmin (ns[w], s->way_ns[smaller ? w : !w]);
+}
+
+/* Replace the last row, a pair's, by one for each direction. The ways may be by
+ * a coarser clock than the round trip: only their difference counts. Of one
+ * direction noise is half of the round trip's variance, and twice the time has
+ * four times its own; traffic may all have been in it.
+ */
+static void split_row (struct observations *o, const double ns[2])
+{
+    struct observation *row = &o->v[o->n - 1];
+    double more = ns[0] - ns[1];
+    uint32_t a = row->a < row->b ? row->a : row->b;
+    uint32_t b = row->a < row->b ? row->b : row->a;
+
+    if (!(fabs (more) < row->rtt_ns)) /* or not known */
+        return;
+    row->a = a;
+    row->b = b;
+    row->oneway = true;
+    row->var = 2 * (row->var + row->doubt_ns * row->doubt_ns);
+    row->doubt_ns *= 2;
+    row[1] = row[0];
+    row[0].rtt_ns += more;
+    row[1].rtt_ns -= more;
+    row[1].a = b;
+    row[1].b = a;
+    o->n++;
+}
+
 /* Fill o->v with rows of least repeats; s is sorted by pairs. */
 static void merge_fastest (struct observations *o,
                            const struct sample *const *s, size_t n,
@@ -340,10 +376,13 @@ static void merge_fastest (struct observations *o,
         struct observation *row = &o->v[o->n];
         struct fastest all = fastest_none;
         struct fastest tight = fastest_none;
+        double ways[2] = { INFINITY, INFINITY };
 
         *row = (struct observation){ .a = s[i]->a, .b = s[i]->b,
                                      .round = s[i]->round };
         for (end = i; end < n && key_of (s[i]) == key_of (s[end]); end++) {
+            if (usable (s[end]))
+                ways_add (ways, s[end]);
             if (end > i && same_row (s[end], s[end - 1]))
                 continue;
             if (f[rounds].samples > 0) {
@@ -372,6 +411,8 @@ static void merge_fastest (struct observations *o,
             row->doubt_ns = 0;
         }
         o->n++;
+        o->pairs++;
+        split_row (o, ways);
     }
     free (f);
 }
@@ -432,7 +473,9 @@ int observe_rows (struct observations *o, const struct pathset *ps,
     for (size_t i = 0; i < o->n; i++) {
         struct row row;
 
-        if (pathset_row (ps, o->v[i].a, o->v[i].b, &row, err) < 0)
+        if ((o->v[i].oneway ? pathset_row_there : pathset_row) (
+                ps, o->v[i].a, o->v[i].b, &row, err)
+            < 0)
             return -1;
         if (used + row.n > size) {
             size = 2 * size + ROW_MAX;
@@ -466,7 +509,7 @@ int observe (struct observations *o, const struct pathset *ps,
     double sigma;
     double floor;
 
-    *o = (struct observations){ .v = xarray (n, sizeof (*o->v)) };
+    *o = (struct observations){ .v = xarray (2 * n, sizeof (*o->v)) };
     for (size_t i = 0; i < n; i++) {
         s[i] = &samples->sample[i];
         o->sent += s[i]->sent;

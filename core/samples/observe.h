@@ -27,9 +27,15 @@ enum { RTT_MIDDLE = RTT_COUNT, RTT_FASTEST };
  * weighted mean of those that agree with the lowest within four standard
  * deviations. A disturbance only makes an RTT longer: the higher side was
  * disturbed.
+ *
+ * RTT_FASTEST: where the ends share a clock, each direction is an observation
+ * of its own: twice the time from a to b, with the row that has each of these
+ * crossings twice. So its numbers compare with those of round trips. Both
+ * together say what the round trip does, and by how much the ways differ.
  */
 struct observation {
     uint32_t a, b;
+    bool oneway;         /* from a to b, the other direction is next to it */
     uint32_t round;      /* of the plan */
     uint32_t rounds;     /* for RTT_FASTEST: in which it was measured */
     uint32_t repeats;    /* that were not lost */
@@ -50,6 +56,7 @@ struct observations {
     double sigma_ns;     /* of one repeat, pooled; 0: not known */
     uint64_t sent, lost; /* repeats, over all samples */
     size_t silent;       /* rows without any answer: not in v */
+    size_t pairs;        /* RTT_FASTEST: in v */
     uint32_t *link;      /* storage of the rows */
     uint8_t *count;
     uint8_t *forth;

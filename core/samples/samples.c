@@ -327,6 +327,17 @@ static json_t *with_rtt (json_t *obj, const double *rtt_ns)
     return obj;
 }
 
+static const char *const ways[2] = { "there", "back" };
+
+static json_t *ways_json (const struct sample *s)
+{
+    json_t *way = json_object ();
+
+    for (int w = 0; w < 2; w++)
+        json_put (way, ways[w], json_real (s->way_ns[w]));
+    return way;
+}
+
 static json_t *flows_json (const struct sample *s)
 {
     json_t *list = json_array ();
@@ -364,6 +375,8 @@ static json_t *list_json (const struct samples *s, const struct pathset *ps,
             item = write_fields (json_object (), sample_fields, x, ps);
             if (x->lost < x->sent)
                 with_rtt (item, x->rtt_ns);
+            if (x->way_ns[0] > 0)
+                json_put (item, "way_ns", ways_json (x));
             if (x->nflows > 0)
                 json_put (item, "flow_ns", flows_json (x));
         }
@@ -464,6 +477,25 @@ static int read_rtt (struct reader *r, double *rtt_ns, const json_t *of,
     return 0;
 }
 
+static int read_ways (struct reader *r, struct sample *x, const json_t *of,
+                      const char *where)
+{
+    json_t *way = NULL;
+    char place[80];
+
+    if (!json_object_get (of, "way_ns"))
+        return 0;
+    if (json_get_object (of, where, "way_ns", &way, r->err) < 0)
+        return -1;
+    snprintf (place, sizeof (place), "%s.way_ns", where);
+    for (int w = 0; w < 2; w++)
+        if (json_get_double (way, place, ways[w], 1, RTT_LIMIT_NS,
+                             &x->way_ns[w], r->err)
+            < 0)
+            return -1;
+    return 0;
+}
+
 /* Read the times of flows, a number or null each. */
 static int read_flows (struct reader *r, struct sample *x, double *flow_ns,
                        const json_t *of, const char *where)
@@ -543,7 +575,9 @@ static int read_item (struct reader *r, int which, const json_t *from,
             return error_input (r->err, "%s: a and b are the same", where);
         if (x.lost > x.sent)
             return error_input (r->err, "%s: lost is more than sent", where);
-        if ((x.lost < x.sent && read_rtt (r, x.rtt_ns, from, where) < 0)
+        if ((x.lost < x.sent
+             && (read_rtt (r, x.rtt_ns, from, where) < 0
+                 || read_ways (r, &x, from, where) < 0))
             || read_flows (r, &x, flow_ns, from, where) < 0
             || (s->nsamples > 0
                 && check_run (r, x.round, s->sample[s->nsamples - 1].round,

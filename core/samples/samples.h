@@ -34,6 +34,9 @@ struct sample {
     uint32_t initiator; /* a or b */
     uint32_t sent, lost;
     double rtt_ns[RTT_COUNT]; /* unused if lost == sent */
+    double way_ns[2];   /* the least of a message there, and back, by one clock
+                           of both ends, which need not be that of the RTTs;
+                           0: the ends share none */
     double *flow_ns;    /* [nflows] where messages are spread: the time of each
                            flow (sample_flow), which has queue pairs of its own
                            at both ends; NAN: all lost */
