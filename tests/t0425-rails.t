@@ -59,4 +59,26 @@ emu heal all
 run
 is $? 0 "... and is well without it" || diag "$(<stderr)"
 
+# Its rails are of one process, whose clock times each direction. Here all
+# messages to h0003:4 come by one cable and leave by others.
+emu_down
+pmm fabric generate fat-tree --ports 8 --levels 2 --rails 4 --routing minhop \
+    -o fabric
+emu_up fabric
+emu noise 20
+run
+head -n 1 stdout >baseline.json
+is "$(jq -c '[.probes[] | .way_ns.there + .way_ns.back <= .rtt_ns.min]
+    | [length, all]' baseline.json)" "[20,true]" \
+    "each probe has the times of both directions" || diag "$(<stderr)"
+slow=$(link h0003:2)
+for way in +1000 +1000:+0 +0:+1000; do
+    emu slow "$slow" "$way"
+    run
+    like "$(grep -A2 FAIL: stderr | tail -n 2 | tr '\n' ' ')" \
+        "h0003 mlx5_1/1 -- .* 3 probes across it show [+]\
+$([[ $way == *:* ]] && echo '[45]' || echo '(99|100)')" \
+        "a cable slow by $way" || diag "$(<stderr)"
+done
+
 done_testing

@@ -711,31 +711,63 @@ static char *name_of (const struct judgement *j, size_t number)
     }
 }
 
+/* How the excess of a cause compares with the rows: "one way", or, where rows of
+ * one direction each all come from one end or go to one, so. The caller frees
+ * it.
+ */
+static char *way_of (const struct judgement *j, size_t number)
+{
+    const struct cause *c = &j->ex.cause[number];
+    const uint32_t *row = j->causes.row + j->causes.start[c->signature];
+    const struct observation *first = NULL;
+    bool arc = kind_of (j, number) == SUSPECT_ARC;
+    bool from = true, to = true, all = true;
+    const char *a, *b;
+
+    for (size_t e = 0; e < rows_of (j, c); e++) {
+        const struct observation *o = &j->run.obs.v[row[e]];
+
+        first = first || !o->oneway ? first : o;
+        from &= !o->oneway || o->a == first->a;
+        to &= !o->oneway || o->b == first->b;
+        all &= o->oneway;
+    }
+    if (!first || (!from && !to) || (!all && !arc))
+        return xstrdup (arc ? "(in one direction, the mean of both)"
+                            : "one way");
+    a = pathset_endpoint (j->ps, first->a)->name;
+    b = pathset_endpoint (j->ps, first->b)->name;
+    return xasprintf ("%sin messages%s%s%s%s%s", arc ? "(" : "",
+                      from ? " from " : "", from ? a : "", to ? " to " : "",
+                      to ? b : "",
+                      arc ? ", the mean of both directions)" : "");
+}
+
 static char *why_of (const struct judgement *j, const struct finding *f,
                      size_t number, bool software)
 {
     size_t rows = probes_of (j, &j->ex.cause[number]);
     const char *s = rows == 1 ? "s" : "";
     char loopback[160];
+    char *way, *why;
 
     tell_loopback (j, f, loopback, sizeof (loopback));
     if (f->kind == FINDING_ROUTE) {
         char *name = name_of (j, number);
-        char *why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from "
-                               "the value that the forwarding tables predict",
-                               COUNTED (rows, "probe"), name, s, f->excess_ns,
-                               f->stderr_ns);
+
+        why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from "
+                         "the value that the forwarding tables predict",
+                         COUNTED (rows, "probe"), name, s, f->excess_ns,
+                         f->stderr_ns);
 
         free (name);
         return why;
     }
-    return xasprintf (
+    way = way_of (j, number);
+    why = xasprintf (
         "%s across %s show%s %+.0f ns (+-%.0f) %s above %s%s%s",
         COUNTED (rows, "probe"), f->nsuspects == 1 ? "it" : "them", s,
-        f->excess_ns, f->stderr_ns,
-        kind_of (j, number) == SUSPECT_ARC
-            ? "(in one direction, the mean of both)"
-            : "one way",
+        f->excess_ns, f->stderr_ns, way,
         f->basis == BASIS_BASELINE
             ? "the value expected from the baseline"
         : is_by_lrtl (j, f->suspect[0])
@@ -746,6 +778,8 @@ static char *why_of (const struct judgement *j, const struct finding *f,
                                                 : "",
         software ? "; without a loopback, the host's software is as likely"
                  : loopback);
+    free (way);
+    return why;
 }
 
 static void judge_cause (struct judgement *j, size_t number)

@@ -316,9 +316,9 @@ static void ways_add (double ns[2], const struct sample *s)
 }
 
 /* Replace the last row, a pair's, by one for each direction. The ways may be by
- * a coarser clock than the round trip: only their difference counts. Of one
- * direction noise is half of the round trip's variance, and twice the time has
- * four times its own; traffic may all have been in it.
+ * a coarser clock than the round trip: only their difference counts. Twice a
+ * way has twice the variance of the round trip, of which the mean of both has
+ * as much as before.
  */
 static void split_row (struct observations *o, const double ns[2])
 {
@@ -332,8 +332,8 @@ static void split_row (struct observations *o, const double ns[2])
     row->a = a;
     row->b = b;
     row->oneway = true;
-    row->var = 2 * (row->var + row->doubt_ns * row->doubt_ns);
-    row->doubt_ns *= 2;
+    row->var *= 2;
+    row->doubt_ns *= M_SQRT2;
     row[1] = row[0];
     row[0].rtt_ns += more;
     row[1].rtt_ns -= more;

@@ -255,7 +255,7 @@ static double quiet_ns (const struct row *row, const double *latency_ns,
 struct simulation {
     const struct pathset *ps;
     uint32_t arc[2 * PATH_MAX_HOPS]; /* of the round trip */
-    int narcs;
+    int narcs, there;                /* of them, on the way there */
     const double *latency_ns;
     const struct simulate_options *opts;
     struct rng noise, traffic, loop;
@@ -283,6 +283,7 @@ static int choose_path (struct simulation *sim, const struct sample *s,
     if (back < 0)
         return -1;
     sim->narcs = there + back;
+    sim->there = there;
     row->n = 0;
     for (int i = 0; i < sim->narcs; i++) {
         uint32_t arc = sim->arc[i];
@@ -301,6 +302,25 @@ static int choose_path (struct simulation *sim, const struct sample *s,
     return 0;
 }
 
+/* Keep the least time of each way, from the initiator, of round trips with so
+ * much noise, which is on both alike.
+ */
+static void keep_ways (const struct simulation *sim, struct sample *s,
+                       double noise_ns)
+{
+    for (int way = 0; way < 2; way++) {
+        bool back = way != (s->initiator == s->b);
+        double ns = noise_ns / 2;
+
+        for (int k = back ? sim->there : 0;
+             k < (back ? sim->narcs : sim->there); k++)
+            ns += sim->latency_ns[arc_link (sim->arc[k])]
+                  + (sim->opts->arc_ns ? sim->opts->arc_ns[sim->arc[k]] : 0);
+        if (s->way_ns[way] == 0 || ns < s->way_ns[way])
+            s->way_ns[way] = fmax (ns, 1);
+    }
+}
+
 /* Fill the quantiles of one side's repeats. */
 static int measure (struct simulation *sim, struct sample *s, struct row *row,
                     struct error *err)
@@ -310,7 +330,10 @@ static int measure (struct simulation *sim, struct sample *s, struct row *row,
     unsigned int repeats = again ? opts->flows * opts->messages : opts->repeats;
     unsigned int flows = again ? opts->flows : opts->repeats, n = 0;
     unsigned int first = 0; /* of a flow */
+    bool within = !strcmp (pathset_endpoint (sim->ps, s->a)->host,
+                           pathset_endpoint (sim->ps, s->b)->host);
 
+    s->way_ns[0] = s->way_ns[1] = 0;
     if (opts->spread) {
         s->flow_ns = sim->flow_ns;
         s->nflows = flows < SAMPLE_FLOWS_MAX ? flows : SAMPLE_FLOWS_MAX;
@@ -334,6 +357,8 @@ static int measure (struct simulation *sim, struct sample *s, struct row *row,
         if (opts->noise)
             ns += noise_message_ns (opts->noise, s->a, s->b, s->round,
                                     sim->arc, sim->narcs, &sim->traffic);
+        if (within && ns > -INFINITY)
+            keep_ways (sim, s, ns - rtt_ns);
         if (ns > -INFINITY)
             sim->v[n++] = fmax (ns, 0);
         if (flow < s->nflows)
@@ -366,6 +391,7 @@ static int simulate_probe (struct simulation *sim, const struct probe *probe,
                                  sim->arc + there, err)) < 0)
         return -1;
     sim->narcs = there + back;
+    sim->there = there;
     for (int side = 0; side < 2; side++) {
         sample.initiator = initiator[side];
         if (measure (sim, &sample, &row, err) < 0)

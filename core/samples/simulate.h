@@ -110,7 +110,7 @@ struct simulate_options {
 };
 
 /* latency_ns[l] is that of link l of the network, at least 0. Both sides of
- * each probe initiate. NULL with err.
+ * each probe initiate. Ends of one host share a clock. NULL with err.
  */
 struct samples *simulate (const struct pathset *ps, const struct plan *plan,
                           const double *latency_ns,

@@ -1240,6 +1240,111 @@ static void test_subnets (void)
     tablenet_destroy (net);
 }
 
+/* A node of four rails: all messages to rail i come by a cable 4 + i of its
+ * own, those from it leave by the others'.
+ */
+enum { RAILS = 4 };
+
+static struct verdict *judge_rails (const struct tablenet *net, uint32_t arc,
+                                    bool both, bool ways)
+{
+    struct endpoint rail[RAILS];
+    double latency[2 * RAILS], more[4 * RAILS] = { 0 };
+    double loopback[RAILS] = { 0 };
+    struct simulate_options sim = {
+        .noise_ns = 20, .repeats = 5, .seed = 1, .arc_ns = more,
+        .loopback_ns = loopback,
+    };
+    struct samples *before, *s;
+    struct baseline base;
+    struct pathset *ps;
+    struct plan *plan;
+    struct verdict *v;
+    struct error err;
+
+    for (uint32_t i = 0; i < RAILS; i++) {
+        rail[i] = (struct endpoint){ i, net->name[i], "k1" };
+        latency[i] = 400 + 20 * i;
+        latency[RAILS + i] = 150 + 10 * i;
+        more[2 * i] = 8; /* to send takes longer than to receive */
+    }
+    check (ps = pathset_create (&net->net, rail, RAILS, &err), &err);
+    check (plan = plan_make (ps, &(struct plan_options){ .extra_rounds = 2 },
+                             &err), &err);
+    check (before = simulate (ps, plan, latency, &sim, &err), &err);
+    more[arc] += 1000;
+    more[arc ^ 1] += both ? 1000 : 0;
+    sim.seed = 2;
+    check (s = simulate (ps, plan, latency, &sim, &err), &err);
+    for (size_t i = 0; i < s->nsamples && !ways; i++)
+        s->sample[i].way_ns[0] = before->sample[i].way_ns[0] = 0;
+    base = (struct baseline){ before, ps };
+    check (v = judge (ps, plan, s, &base, 1, NULL, &err), &err);
+    samples_destroy (before);
+    samples_destroy (s);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    return v;
+}
+
+/* Its processes share a clock: each direction alone shows what no round trip
+ * does.
+ */
+static void test_directions (void)
+{
+    static const struct {
+        const char *what;
+        uint32_t arc;
+        bool both, ways;
+        size_t separable;
+        uint32_t suspect[2]; /* NETWORK_NONE: one less */
+        double ns;
+        const char *why;
+    } cases[] = {
+        { "both directions, by round trips", 2, true, false, 0, { 1, 5 },
+          1000, "one way above" },
+        { "both directions", 2, true, true, 8, { 1, NETWORK_NONE },
+          1000, "one way above" },
+        { "from the rail", 2, false, true, 8, { 1, NETWORK_NONE },
+          500, "(in messages from k2, the mean of both directions)" },
+        { "to the rail", 3, false, true, 8, { 1, 5 },
+          1000, "in messages to k2 above" },
+        { "the cable to it", 10, false, true, 8, { 1, 5 },
+          1000, "in messages to k2 above" },
+    };
+    struct tablenet *net = tablenet_create (RAILS, 2 * RAILS);
+
+    for (uint32_t a = 0; a < RAILS; a++)
+        for (uint32_t b = 0; b < RAILS; b++) {
+            uint32_t arc[] = { 2 * a, 2 * (RAILS + b), 2 * b + 1 };
+
+            table_set (net, a, b, arc, a == b ? 0 : 3);
+        }
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct verdict *v = judge_rails (net, cases[i].arc, cases[i].both,
+                                         cases[i].ways);
+        const struct finding *f = v->finding;
+        bool right = v->status == VERDICT_FAIL && v->nfindings == 1
+                     && v->separable == cases[i].separable && v->probes == 6
+                     && strstr (f->why, "3 probes across ")
+                     && strstr (f->why, cases[i].why)
+                     && fabs (f->excess_ns - cases[i].ns) < 30;
+
+        for (size_t k = 0; k < 2 && right; k++)
+            right = cases[i].suspect[k] == NETWORK_NONE
+                        ? f->nsuspects + f->noneway == k
+                        : names (f, cases[i].suspect[k])
+                              || (f->noneway == 1
+                                  && f->oneway[0] == cases[i].suspect[k]);
+        ok (right, "a slow rail, %s: %s", cases[i].what,
+            v->nfindings > 0 ? f->why : "nothing");
+        if (!right)
+            print (v);
+        verdict_destroy (v);
+    }
+    tablenet_destroy (net);
+}
+
 int main (int argc, char **argv)
 {
     size_t few = getenv ("PMM_LONG") ? LONG_TRIALS : TRIALS;
@@ -1259,6 +1364,7 @@ int main (int argc, char **argv)
     test_waited ();
     test_small ();
     test_subnets ();
+    test_directions ();
     test_monte (trials, argc > 1);
     return done_testing ();
 }

@@ -219,6 +219,9 @@ static void test_round_trip (void)
     ":[\"k3\"],\"known\":[" node "]},\"probes\":[" GOOD "]" TAIL
 #define K1(field) KNOWN ("{\"host\":\"k1\"," field "}")
 #define TAIL ",\"complete\":true}\n"
+#define WAYS(there, back) "\"probes\":[" PROBE ("\"k1\"", "\"k2\"", \
+    "\"k1\"", "5", "0", RTT ("1", "3") ",\"way_ns\":{\"there\":" there \
+    ",\"back\":" back "}") "]" TAIL
 
 static const struct {
     const char *what;
@@ -371,6 +374,16 @@ static const struct {
     { "a NUMA node below 0", NEW ("2") K1 ("\"numa\":-2"), 0 },
     { "a NUMA node that is too large",
       NEW ("2") K1 ("\"adapter_numa\":1024"), 0 },
+    { "each way", NEW ("2") NODES WAYS ("1", "1e12"), 1 },
+    { "a way that takes no time", NEW ("2") NODES WAYS ("1", "0"), 0 },
+    { "a way beyond all times", NEW ("2") NODES WAYS ("2e12", "1"), 0 },
+    { "a way that is text", NEW ("2") NODES WAYS ("\"1\"", "1"), 0 },
+    { "only one of the ways",
+      NEW ("2") NODES "\"probes\":[" PROBE ("\"k1\"", "\"k2\"", "\"k1\"",
+      "5", "0", RTT ("1", "3") ",\"way_ns\":{\"there\":1}") "]" TAIL, 0 },
+    { "ways that are a list",
+      NEW ("2") NODES "\"probes\":[" PROBE ("\"k1\"", "\"k2\"", "\"k1\"",
+      "5", "0", RTT ("1", "3") ",\"way_ns\":[1,2]") "]" TAIL, 0 },
     { "a nonce that is not hex",
       "{\"kind\":\"samples\",\"version\":1,\"fabric\":\"table\",\"job\":1,"
       "\"step\":0,\"nonce\":\"../x\"," NODES "\"probes\":[]" TAIL, 0 },

@@ -168,6 +168,78 @@ static void test_wake (void)
     group_destroy (g);
 }
 
+/* Two rails of one process, whose ways take 30 ns from the lower to the upper
+ * one and 50 ns back, by its clock. The rails' own clocks differ.
+ */
+static int two_send (void *t, uint32_t rail, uint32_t peer,
+                     const uint8_t *data, size_t len, size_t pad,
+                     struct transport_timing *timing, struct error *err)
+{
+    struct fake *f = t;
+
+    (void)pad;
+    (void)err;
+    timing->stamp_ns = f->now + AHEAD_NS * rail;
+    f->now += rail == 0 ? 30 : 50;
+    f->echo = (struct packet){
+        .time_ns = f->now,
+        .stamp_ns = f->now + AHEAD_NS * peer,
+        .held_ns = timing->answers
+                       ? timing->stamp_ns - timing->answers->stamp_ns
+                       : 0,
+        .peer = rail,
+        .rail = peer,
+        .len = len,
+    };
+    memcpy (f->echo.data, data, len);
+    f->left = 1;
+    return 0;
+}
+
+static int two_recv (void *t, int64_t deadline_ns, struct packet *packet,
+                     struct error *err)
+{
+    struct fake *f = t;
+
+    (void)err;
+    if (f->left-- > 0) {
+        *packet = f->echo;
+        f->now += 7; /* what the process does before it answers */
+        return 1;
+    }
+    f->now = deadline_ns;
+    return 0;
+}
+
+static void test_directions (void)
+{
+    static const uint32_t firsts[][3] = { { 0, 2, 3 }, { 0, 1, 2 } };
+    struct transport two = fake;
+
+    two.send = two_send;
+    two.recv = two_recv;
+    for (int apart = 0; apart < 2; apart++)
+        for (uint32_t rail = 0; rail < (apart ? 1 : 2); rail++) {
+            struct fake f = { .handle = { .gap_ns = GAP_NS, .rails = 2 },
+                              .now = 1000 };
+            struct group *g
+                = group_create (&two, &f, KEY, 2, 0, firsts[apart]);
+            struct group_ping ping = { .rail = rail, .peer = 1 - rail };
+
+            if (apart) /* to the other member, which is no echo of this one */
+                g->rails = 1;
+            group_ping (g, &ping, NULL);
+            ok (apart ? ping.way_ns[0] == 0 && ping.way_ns[1] == 0
+                      : ping.rtt_ns == 80
+                            && ping.way_ns[0] == (rail == 0 ? 30 : 50)
+                            && ping.way_ns[1] == 80 - ping.way_ns[0],
+                "rail %u %s: %d ns there, %d back", (unsigned int)rail,
+                apart ? "to another node" : "to one of its process",
+                (int)ping.way_ns[0], (int)ping.way_ns[1]);
+            group_destroy (g);
+        }
+}
+
 /* A peer that has not yet what it is asked for, over a way as long as a gap
  * may be.
  */
@@ -362,6 +434,7 @@ int main (void)
 {
     test_rtt ();
     test_bytes ();
+    test_directions ();
     test_wake ();
     test_patience ();
     test_ways ();

@@ -38,7 +38,7 @@ struct emu_model {
     const struct network *net;
     uint64_t seed;
     int64_t *latency; /* [2 * nlinks] by arc */
-    int64_t *excess;  /* [nlinks] */
+    int64_t *excess;  /* [2 * nlinks] of arcs */
     int64_t *host_ns; /* [nhosts] additional time of the software */
     double *byte_ns;  /* [nlinks] */
     double *gbps;     /* [nlinks] planted rate; 0: the link's own */
@@ -89,7 +89,7 @@ struct emu_model *model_create (const struct fabric *f, uint64_t seed)
     m->seed = seed;
     m->packet_ns = PACKET_NS;
     m->latency = xcalloc (2 * n, sizeof (*m->latency));
-    m->excess = xcalloc (n, sizeof (*m->excess));
+    m->excess = xcalloc (2 * n, sizeof (*m->excess));
     m->host_ns = xcalloc (f->nhosts, sizeof (*m->host_ns));
     m->byte_ns = xcalloc (n, sizeof (*m->byte_ns));
     m->gbps = xcalloc (n, sizeof (*m->gbps));
@@ -248,11 +248,23 @@ static int parse_excess (const char *what, const char *s, int64_t *excess,
 static int command_slow (struct emu_model *m, char *const arg[],
                          struct error *err)
 {
+    size_t there = strcspn (arg[1], ":");
+    char buf[32];
+    int64_t ns[2];
     uint32_t link;
 
     if (find_link (m, arg[0], &link, err) < 0)
         return -1;
-    return parse_excess ("slow", arg[1], &m->excess[link], err);
+    if (there >= sizeof (buf))
+        return error_input (err, "slow: '%s' is too long", arg[1]);
+    snprintf (buf, sizeof (buf), "%.*s", (int)there, arg[1]);
+    if (parse_excess ("slow", buf, &ns[0], err) < 0
+        || parse_excess ("slow", arg[1][there] ? arg[1] + there + 1 : buf,
+                         &ns[1], err)
+               < 0)
+        return -1;
+    memcpy (m->excess + 2 * (size_t)link, ns, sizeof (ns));
+    return 0;
 }
 
 static int command_slow_host (struct emu_model *m, char *const arg[],
@@ -284,7 +296,7 @@ static int command_rate (struct emu_model *m, char *const arg[],
 
 static void heal (struct emu_model *m, uint32_t link)
 {
-    m->excess[link] = 0;
+    m->excess[2 * (size_t)link] = m->excess[2 * (size_t)link + 1] = 0;
     m->gbps[link] = 0;
     m->byte_ns[link] = link_byte_ns (&m->fabric->link[link]);
 }
@@ -494,10 +506,12 @@ char *model_show (const struct emu_model *m)
              m->kind ? m->kind->name : "null", m->kind ? "\"" : "",
              m->outlier_p, m->outlier_ns, m->loss, m->packet_ns);
     for (size_t i = 0; i < f->nlinks; i++) {
-        if (!m->excess[i])
+        double sum = (double)(m->excess[2 * i] + m->excess[2 * i + 1]);
+
+        if (sum == 0)
             continue;
-        fprintf (fp, "%s{\"link\":\"%s\",\"excess_ns\":%" PRId64 "}", sep,
-                 f->link[i].id, m->excess[i]);
+        fprintf (fp, "%s{\"link\":\"%s\",\"excess_ns\":%.17g}", sep,
+                 f->link[i].id, sum / 2);
         sep = ",";
     }
     fprintf (fp, "],\"slow_hosts\":[");
@@ -556,7 +570,7 @@ uint32_t model_first_arc (const struct emu_model *m, uint32_t endpoint)
 
 int64_t model_latency (const struct emu_model *m, uint32_t arc)
 {
-    return m->latency[arc] + m->excess[arc / 2];
+    return m->latency[arc] + m->excess[arc];
 }
 
 int64_t model_busy (const struct emu_model *m, uint32_t arc, size_t bytes)

@@ -7,8 +7,8 @@
  * adapter, PCIe and software; the two directions differ by a few ns. Without a
  * file it is drawn from the seed: a base by kind of link, and a cable whose
  * length is in a range that depends on the class (5 ns/m). A planted excess
- * counts in both directions, so that the link's latency (their mean) grows by
- * exactly that.
+ * counts in both directions, unless each has its own, so that the link's
+ * latency (their mean) grows by exactly that.
  *
  * Additional time of a host's software is in every message that it sends. So a
  * round trip to it or from it has it once, and so has a message that it sends
@@ -56,7 +56,8 @@ int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
 /* Change the model; words as on the command line and the control socket. Return
  * 0, or -1 with err.
  *
- *     slow LINK +NS             plant an excess (replaces an earlier one)
+ *     slow LINK +NS[:+NS]       plant an excess (replaces an earlier one); of
+ *                               each direction, as in the file of latencies
  *     slow-host HOST +NS        the same in a host's software
  *     rate LINK GBPS            limit the rate, both ways
  *     heal LINK | heal all      remove a link's faults, or all, hosts' too
