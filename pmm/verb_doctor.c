@@ -192,7 +192,7 @@ static enum verdict_status check_level (struct doctor *d)
                              "is hard to find; in opensm or UFM, take a "
                              "level, as 1, out of ar_sl_mask and hbf_sl_mask "
                              "(0xfffd), and map it to a data VL in SL2VL: see "
-                             "README", text);
+                             "docs/fabric.md", text);
     free (text);
     return level;
 }

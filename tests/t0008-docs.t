@@ -27,23 +27,36 @@ links ()
         grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//'
 }
 
-for file in "${files[@]}"; do
-    while read -r link; do
-        case $link in http://* | https://*) continue ;; esac
-        to=$(dirname "$file")/${link%%#*}
-        [[ $link == '#'* ]] && to=$file
-        [[ -e $to ]] || echo "$file: no $link"
-        [[ $link != *'#'* || ! -e $to ]] ||
-            anchors "$to" | grep -qxF -e "${link#*#}" ||
-            echo "$file: no heading $link"
-    done < <(links "$file")
-done >"$workdir/links"
-is "$(<"$workdir/links")" "" "links lead somewhere"
+# astray FILE...: links that lead nowhere
+astray ()
+{
+    local file link to
+    for file; do
+        while read -r link; do
+            case $link in http://* | https://*) continue ;; esac
+            to=$(dirname "$file")/${link%%#*}
+            [[ $link == '#'* ]] && to=$file
+            [[ -e $to ]] || echo "$file: no $link"
+            [[ $link != *'#'* || ! -e $to ]] ||
+                anchors "$to" | grep -qxF -e "${link#*#}" ||
+                echo "$file: no heading $link"
+        done < <(links "$file")
+    done
+}
+
+is "$(astray "${files[@]}")" "" "links lead somewhere"
 like "$(links README.md | wc -l)" '^[1-9][0-9]' "... and there are some"
 
 is "$(comm -3 <(printf '%s\n' docs/* | sort) \
         <(grep -oE 'docs/[a-z0-9-]+[.][a-z]+' contrib/Makefile.inc | sort -u))" \
     "" "what is packed is what is there"
+
+make -s -C "$builddir" install-docDATA install-docsDATA install-benchdocDATA \
+    DESTDIR="$workdir/installed" >"$workdir/out" 2>&1
+ok $? "documents are installed" || diag "$(<"$workdir/out")"
+installed=$(find "$workdir/installed" -name README.md -printf %h)
+is "$(cd "$installed" && astray README.md docs/*.md)" "" \
+    "... and links lead somewhere there"
 
 # commands FILE: in blocks and between backquotes, a line each, without comments
 commands ()
