@@ -220,6 +220,11 @@ static void add_sample (struct recorded_audit *r, size_t seq,
            INT (r->audit), INT (seq), INT (route), INT (s->round),
            INT (swap == (s->initiator == s->b)), INT (s->sent), INT (s->lost),
            QUANTILES_OF (q));
+    if (s->lost < s->sent && s->way_ns[0] > 0)
+        db_do (r->l,
+               "INSERT INTO way (audit, seq, there, back) VALUES (?, ?, ?, ?)",
+               INT (r->audit), INT (seq), REAL (s->way_ns[0]),
+               REAL (s->way_ns[1]));
 }
 
 /* Add the times of a sample's flows in DB_FLOW_BYTES each: ns above its least

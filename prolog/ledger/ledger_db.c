@@ -47,10 +47,11 @@ enum {
 
 #define OF_AUDIT "audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE"
 #define NAMED "INTEGER NOT NULL REFERENCES name"
-/* What version 6 added: audits whose messages were spread, and the times of an
- * RTT's flows (ledger.c); how many audits were deleted, by result; and notices
- * (ledger.h). Of these, key: what it is about; over: when it stopped to hold;
- * begun: when its telling began; told: how that ended, '' if well.
+/* What version 6 added: audits whose messages were spread, the times of an
+ * RTT's flows (ledger.c), and of its ways, where its ends share a clock; how
+ * many audits were deleted, by result; and notices (ledger.h). Of these, key:
+ * what it is about; over: when it stopped to hold; begun: when its telling
+ * began; told: how that ended, '' if well.
  */
 #define SINCE_6(create)                                                       \
     create " spread (" OF_AUDIT ", level INTEGER NOT NULL,"                   \
@@ -58,6 +59,9 @@ enum {
            " PRIMARY KEY (audit)) WITHOUT ROWID;"                             \
     create " flow (" OF_AUDIT ", seq INTEGER NOT NULL,"                       \
            " times BLOB NOT NULL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"   \
+    create " way (" OF_AUDIT ", seq INTEGER NOT NULL,"                        \
+           " there REAL NOT NULL, back REAL NOT NULL,"                        \
+           " PRIMARY KEY (audit, seq)) WITHOUT ROWID;"                        \
     create " total (result TEXT PRIMARY KEY, audits INTEGER NOT NULL)"        \
            " WITHOUT ROWID;"                                                  \
     create " notice (id INTEGER PRIMARY KEY AUTOINCREMENT,"                   \

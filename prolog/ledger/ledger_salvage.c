@@ -27,14 +27,15 @@ static const struct salvage_part {
         NUMBERED,   /* has ids, which are not reused */
         LISTED,     /* has no ids: ?1 is a row's position */
     } kind;
-    const char *children[14]; /* tables with a column of the table's name */
+    const char *children[15]; /* tables with a column of the table's name */
 } parts[] = {
     { "name", SHARED, { NULL } },
     { "epoch", SHARED, { NULL } },
     { "route", SHARED, { "crossing" } },
     { "audit", NUMBERED,
       { "member", "rtt", "finding", "suspect", "gap", "counter", "sign",
-        "fault", "loopback", "node", "open", "spread", "flow" } },
+        "fault", "loopback", "node", "open", "spread", "flow",
+        "way" } },
     { "action", NUMBERED, { NULL } },
     { "comment", NUMBERED, { NULL } },
     { "mute", LISTED, { NULL } },

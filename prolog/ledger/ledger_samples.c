@@ -46,10 +46,12 @@ struct stored_routes {
  */
 static const char measured[]
     = "SELECT r.audit, a.begun, r.route, r.round, r.first, r.sent, r.lost, "
-      DB_QUANTILES ", f.times, p.level, p.connected, p.switches"
+      DB_QUANTILES ", f.times, p.level, p.connected, p.switches,"
+      " w.there, w.back"
       " FROM audit a JOIN rtt r ON r.audit = a.id"
       " LEFT JOIN spread p ON p.audit = a.id"
       " LEFT JOIN flow f ON f.audit = r.audit AND f.seq = r.seq"
+      " LEFT JOIN way w ON w.audit = r.audit AND w.seq = r.seq"
       " WHERE a.epoch = ?1 AND a.begun BETWEEN ?2 AND ?3 AND r.lost < r.sent"
       " AND (?4 IS NULL OR (" DB_SOUND ("a") " AND NOT "
       DB_FLAWED ("r", "?4") ")) ORDER BY a.id DESC, r.seq";
@@ -196,6 +198,9 @@ static bool read_audit (struct stored_routes *r, struct samples *s,
         sample.lost = (uint32_t)sqlite3_column_int64 (r->row, 6);
         for (int q = 0; q < RTT_COUNT; q++)
             sample.rtt_ns[q] = sqlite3_column_double (r->row, 7 + q);
+        for (int w = 0; w < 2; w++) /* NULL is 0 */
+            sample.way_ns[w]
+                = sqlite3_column_double (r->row, 11 + RTT_COUNT + w);
         if (*audit > r->flows_after)
             read_flows (r->row, &sample, flow_ns);
         samples_add (s, &sample);

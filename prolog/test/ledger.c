@@ -1479,6 +1479,7 @@ static void test_upgrade (void)
 
     ledger_close (l);
     tell ("older", "DROP TABLE flow; DROP TABLE spread; DROP TABLE notice;"
+                   " DROP TABLE way;"
                    " DROP TRIGGER audit_gone; DROP TABLE total;"
                    " PRAGMA user_version = 5");
     l = ledger_open ("older", LEDGER_READ, &err);
@@ -1499,7 +1500,7 @@ static void test_upgrade (void)
     ledger_close (l);
 }
 
-/* The times of flows, as they come back. */
+/* The times of flows and ways, as they come back. */
 static void test_flows (void)
 {
     static const double above[] = { 0, NAN, 12.3, 1e6 };
@@ -1518,6 +1519,8 @@ static void test_flows (void)
     s->sample[0].flow_ns = memcpy (malloc (sizeof (flow_ns)), flow_ns,
                                    sizeof (flow_ns));
     s->sample[0].nflows = 4;
+    s->sample[1].way_ns[0] = 512;
+    s->sample[1].way_ns[1] = 1024;
     s->spread = 3;
     s->level = 2;
     s->rc = 1;
@@ -1526,6 +1529,10 @@ static void test_flows (void)
     ok (base && base->spread == 3 && base->level == 2 && base->rc == 1
             && base->sample[0].nflows == 4 && base->sample[1].nflows == 0,
         "it has them in the baseline: of 3 switches, on level 2");
+    ok (base && base->sample[0].way_ns[0] == 0 && base->sample[0].way_ns[1] == 0
+            && base->sample[1].way_ns[0] == 512
+            && base->sample[1].way_ns[1] == 1024,
+        "... and each way, where it is known");
     for (int i = 0; base && i < 4; i++) {
         double is = base->sample[0].flow_ns[i];
 
@@ -1540,6 +1547,7 @@ static void test_flows (void)
     verdict_destroy (v);
     ok (ledger_prune (l, 0, 0, &err) == 1
             && ask ("led", "SELECT count(*) FROM flow") == 0
+            && ask ("led", "SELECT count(*) FROM way") == 0
             && ask ("led", "SELECT count(*) FROM spread") == 0,
         "and loses them with the audit");
     ledger_close (l);
