@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,6 +29,7 @@ static struct report_words {
     int64_t since; /* 0: not given */
     bool sacct, html;
     const char *cabling, *counters;
+    struct strings series;
 } given;
 
 /* "12h", "7d": a time before now. Return -1 if it is not one. */
@@ -87,6 +89,8 @@ static int opt_since (void *field, const char *value, struct error *err)
 
 #define FIELD(name) offsetof (struct report_words, name)
 static const struct opt options[] = {
+    { "series", 0, "FILE", opt_append, FIELD (series),
+      "with --html: matrices of pairs, with or without a verdict" },
     { "sacct", 0, NULL, opt_true, FIELD (sacct),
       "what the comments of jobs say" },
     { "since", 0, "TIME", opt_since, FIELD (since),
@@ -231,15 +235,83 @@ static json_t *read_history (struct inputs *in, const struct verdict *v)
 }
 #endif
 
+#ifdef HAVE_COMPARISON
+/* Tenths of a ns, null if it is not known. */
+static json_t *tenths_json (double ns)
+{
+    return isfinite (ns) ? json_integer (llround (10 * ns)) : json_null ();
+}
+
+/* As report/page/matrix.js reads it: of each length a list of a, b, time,
+ * deviation.
+ */
+static json_t *matrix_json (const struct series *s, const char *path)
+{
+    const char *slash = strrchr (path, '/');
+    enum series_stat stat = series_stat_known (s, SERIES_MEDIAN);
+    bool deviates = series_stat_known (s, SERIES_SD) == SERIES_SD;
+    json_t *labels = xcheck (json_array ());
+    json_t *lengths = xcheck (json_array ());
+    json_t *values = xcheck (json_array ());
+    json_t *list = NULL;
+
+    for (uint32_t i = 0; i < s->nprocesses; i++)
+        json_add (labels, json_string (s->process[i].label));
+    for (size_t i = 0; i < s->npairs; i++) {
+        const struct series_row *r = &s->row[i];
+
+        if (!list || r->length != s->row[i - 1].length) {
+            list = xcheck (json_array ());
+            json_add (values, list);
+            json_add (lengths, json_integer ((json_int_t)r->length));
+        }
+        json_add (list, json_integer (r->a));
+        json_add (list, json_integer (r->b));
+        json_add (list, tenths_json (series_measured (r) ? r->time_ns[stat]
+                                                         : NAN));
+        json_add (list, tenths_json (deviates && series_measured (r)
+                                         ? r->time_ns[SERIES_SD] : NAN));
+    }
+    return json_pack ("{s:s, s:s, s:b, s:o, s:o, s:o}", "name",
+                      slash ? slash + 1 : path, "stat",
+                      series_stat_names[stat], "deviation", deviates,
+                      "labels", labels, "lengths", lengths, "values", values);
+}
+
+static json_t *read_series (void)
+{
+    json_t *all = given.series.n > 0 ? xcheck (json_array ()) : NULL;
+
+    for (size_t i = 0; i < given.series.n; i++) {
+        struct series_list list = inputs_series (given.series.v[i]);
+        const struct series *s = series_list_pairs (&list);
+
+        if (!s)
+            die_input ("%s: no run of pairs", given.series.v[i]);
+        json_add (all, matrix_json (s, given.series.v[i]));
+        series_list_clear (&list);
+    }
+    return all;
+}
+#else
+static json_t *read_series (void)
+{
+    if (given.series.n > 0)
+        die_input ("--series: this pmm was built without what compares with "
+                   "other programs");
+    return NULL;
+}
+#endif
+
 static int report_page (struct inputs *in)
 {
-    struct verdict *v = read_output (in);
+    struct verdict *v = in->noperands > 0 ? read_output (in) : NULL;
     struct cabling *cabling = NULL;
     struct counters *counters = NULL;
     struct page page;
-    int status;
+    int status = EXIT_OK;
 
-    if (given.cabling) {
+    if (given.cabling && v) {
         FILE *fp = need (file_open_input (given.cabling, &fault));
 
         cabling = need (cabling_read (in->fabric, fp, given.cabling, &fault));
@@ -252,11 +324,14 @@ static int report_page (struct inputs *in)
         .ps = in->ps, .plan = in->plan, .samples = in->samples,
         .baseline = in->base.v, .nbaselines = in->base.n,
         .cabling = cabling, .counters = counters,
-        .history = read_history (in, v),
+        .history = v ? read_history (in, v) : NULL,
+        .series = read_series (),
     };
     need_ok (page_write (&page, inputs_output (in), &fault));
-    status = exit_status (v->status);
+    if (v)
+        status = exit_status (v->status);
     json_decref (page.history);
+    json_decref (page.series);
     counters_destroy (counters);
     cabling_destroy (cabling);
     verdict_destroy (v);
@@ -277,18 +352,20 @@ static int report_verdict (struct inputs *in)
 static void check (const struct inputs *in)
 {
     bool page = given.cabling || given.counters || in->plan_path
-                || in->samples_path || in->baseline.n > 0 || in->ledger_path;
+                || in->samples_path || in->baseline.n > 0 || in->ledger_path
+                || given.series.n > 0;
 
     if (given.sacct && (in->noperands > 0 || in->fabric_path || given.html))
         die_input ("--sacct takes neither -f, --html nor a verdict");
     if (!given.sacct && (in->json || given.since))
         die_input ("--json and --since go with --sacct");
     if (!given.html && page)
-        die_input ("--plan, --samples, --baseline, --ledger, --cabling and "
-                   "--counters go with --html");
+        die_input ("--plan, --samples, --baseline, --ledger, --cabling, "
+                   "--counters and --series go with --html");
     if (in->samples_path && !in->plan_path)
         die_input ("--samples goes with --plan");
-    if (!given.sacct && in->noperands == 0)
+    if (!given.sacct && in->noperands == 0
+        && (!given.html || given.series.n == 0))
         die_input ("--sacct, or -f FABRIC and a VERDICT are wanted");
 }
 

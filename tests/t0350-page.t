@@ -149,6 +149,47 @@ console 0
 requests 0' "what it says, and what it does"
 ok "$([ -s page.pdf ] && [ -s small.png ]; echo $?)" "it is printed"
 
+# Of all pairs: those of the check are computed in the page, by the links' sums.
+pmm solve -f fabric --plan plan --samples out/samples.json --pairs -o pairs
+pmm report --html --series pairs -f fabric --baseline base out -o all.html
+browse all.html >said <<'X'
+size 1280 900
+wait document.body.dataset.ready
+eval view.models.map (m => m.name)
+eval (() => { const [, mine, theirs] = view.models; let worst = 0, n = 0; for (let a = 0; a < 16; a++) for (let b = 0; b < 16; b++) if (a !== b) { n++; worst = Math.max (worst, Math.abs (mine.get (a, b, 0) - 2 * theirs.get (theirs.labels.indexOf (mine.labels[a]), theirs.labels.indexOf (mine.labels[b]), 0))); } return [n, worst < 8]; }) ()
+eval (useModel (3), view.model.name)
+eval ($('#matrix').scrollIntoView (), 1)
+wait view.busy === false
+eval Math.round (view.range[1] / 100)
+click view.canvas
+wait view.cell
+eval view.places.indexOf (view.cell[0])
+wheel -300 view.canvas
+wait view.n < 16 && view.busy === false
+eval document.querySelectorAll ('#matrix .uplot').length
+X
+is "$(<said)" '["by the baseline", "this check", "pairs", "this check \u2212 by the baseline", "pairs \u2212 this check"]
+[240, true]
+"this check \u2212 by the baseline"
+1
+15
+8
+2
+console 0
+requests 0' "the matrix of all pairs, computed, is that of pmm solve --pairs"
+if pmm series --help >/dev/null 2>&1; then
+    pmm report --html --series pairs --series pairs >series.html
+    ok $? "matrices without a verdict"
+    browse series.html >said <<'X'
+size 400 800
+wait document.body.dataset.ready
+eval [document.title, view.models.length, document.documentElement.scrollWidth]
+X
+    is "$(<said)" '["slurm-pmm", 3, 400]
+console 0
+requests 0' "are a page of their own"
+fi
+
 browse alone.html >said <<'X'
 wait document.body.dataset.ready
 eval $('#headline').textContent

@@ -91,20 +91,23 @@ const charts = [];
 
 // A chart that follows the width of its panel.
 function chart (at, options, data) {
+  const height = options.height || 190;
   const width = () => Math.max (at.clientWidth, 200);
   const axis = () => ({ stroke: palette.soft, font: FONT, size: 34,
     grid: { stroke: palette.faint, width: 1 }, ticks: { show: false } });
-  const u = new uPlot ({ width: width (), height: 190, legend: { show: false },
+  const u = new uPlot ({ width: width (), height, legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } }, ...options,
     axes: options.axes.map ((a) => ({ ...axis (), ...a })) }, data, at);
 
-  charts.push ([u, () => u.setSize ({ width: width (), height: 190 })]);
+  charts.push ([u, () => u.setSize ({ width: width (), height })]);
   return u;
 }
 
-function forgetCharts () {
-  for (const [u] of charts.splice (0))
-    u.destroy ();
+// Forgets the charts of an element.
+function forgetCharts (at) {
+  for (let i = charts.length - 1; i >= 0; i--)
+    if (at.contains (charts[i][0].root))
+      charts.splice (i, 1)[0][0].destroy ();
 }
 
 window.addEventListener ('resize', () => {
@@ -308,7 +311,7 @@ function showNode (n) {
 function showEvidence () {
   const job = state.job;
 
-  forgetCharts ();
+  forgetCharts ($('#evidence'));
   $('#p-history').hidden = !head.past;
   $('#p-counters').hidden = !head.counted;
   for (const id of ['p-facts', 'p-spread', 'p-history', 'p-counters',

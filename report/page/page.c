@@ -200,39 +200,58 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
     return json;
 }
 
-static json_t *head_json (const struct page *p)
+static json_t *fabric_json (const struct fabric *f)
 {
-    const struct verdict *v = p->verdict;
-    const struct fabric *f = p->fabric;
     size_t switches = 0;
-    char sentence[512];
-    json_t *findings = xcheck (json_array ());
-    json_t *limits = xcheck (json_array ());
-    json_t *cables = xcheck (json_object ());
-    json_t *head;
 
     for (size_t i = 0; i < f->nnodes; i++)
         switches += f->node[i].type == NODE_SWITCH;
+    return json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I}", "hash", f->hash,
+                      "source", f->source ? f->source : "", "time",
+                      (json_int_t)f->time, "hosts", (json_int_t)f->nhosts,
+                      "switches", (json_int_t)switches, "cables",
+                      (json_int_t)f->nlinks);
+}
+
+static void put_verdict (const struct page *p, json_t *head, json_t *findings,
+                         json_t *limits, json_t *cables)
+{
+    const struct verdict *v = p->verdict;
+    char sentence[512];
+
     for (size_t i = 0; i < v->nfindings; i++)
         json_add (findings, finding_json (p, &v->finding[i], cables));
     for (size_t i = 0; i < v->nlimits; i++)
         json_add (limits, json_string (v->limit[i]));
-    verdict_sentence (v, fabric_network (f), sentence, sizeof (sentence));
-    head = json_pack (
-        "{s:s, s:s, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
-        "program", PACKAGE_STRING, "about", p->about ? p->about : "", "made",
-        (json_int_t)p->made, "status", verdict_status_name (v->status),
-        "sentence", sentence, "nodes", (json_int_t)v->nodes, "links",
-        (json_int_t)v->links, "resolved", (json_int_t)v->separable, "probes",
-        (json_int_t)v->probes, "rounds", (json_int_t)v->rounds, "findings",
-        findings, "limits", limits, "cables", cables);
-    xcheck (head);
-    json_put (head, "fabric",
-              json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I}", "hash", f->hash,
-                         "source", f->source ? f->source : "", "time",
-                         (json_int_t)f->time, "hosts", (json_int_t)f->nhosts,
-                         "switches", (json_int_t)switches, "cables",
-                         (json_int_t)f->nlinks));
+    verdict_sentence (v, fabric_network (p->fabric), sentence,
+                      sizeof (sentence));
+    json_object_update_new (
+        head, xcheck (json_pack ("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}",
+                                 "status", verdict_status_name (v->status),
+                                 "sentence", sentence, "nodes",
+                                 (json_int_t)v->nodes, "links",
+                                 (json_int_t)v->links, "resolved",
+                                 (json_int_t)v->separable, "probes",
+                                 (json_int_t)v->probes, "rounds",
+                                 (json_int_t)v->rounds)));
+}
+
+static json_t *head_json (const struct page *p)
+{
+    json_t *findings = xcheck (json_array ());
+    json_t *limits = xcheck (json_array ());
+    json_t *cables = xcheck (json_object ());
+    json_t *head = xcheck (
+        json_pack ("{s:s, s:s, s:I, s:o, s:o, s:o, s:b, s:b}", "program",
+                   PACKAGE_STRING, "about", p->about ? p->about : "", "made",
+                   (json_int_t)p->made, "findings", findings, "limits", limits,
+                   "cables", cables, "past", p->history != NULL, "labels",
+                   p->cabling != NULL));
+
+    if (p->verdict)
+        put_verdict (p, head, findings, limits, cables);
+    if (p->fabric)
+        json_put (head, "fabric", fabric_json (p->fabric));
     if (p->samples)
         json_put (head, "measured",
                   json_pack ("{s:I, s:I, s:I, s:I, s:I, s:I}", "job",
@@ -242,8 +261,6 @@ static json_t *head_json (const struct page *p)
                              (json_int_t)p->samples->level, "spread",
                              (json_int_t)p->samples->spread, "baselines",
                              (json_int_t)p->nbaselines));
-    json_put (head, "past", json_boolean (p->history != NULL));
-    json_put (head, "labels", json_boolean (p->cabling != NULL));
     if (p->counters)
         json_put (head, "counted", json_integer (p->counters->time));
     return head;
@@ -405,13 +422,13 @@ static double *class_medians (const struct fabric *f, const double *latency)
     return median;
 }
 
-static void put_links (const struct page *p, const struct latencies *before,
-                       struct numbers *nodes, struct numbers *links,
-                       const uint32_t *link, size_t n, json_t *job)
+static void put_links (const struct page *p, const struct latencies *now,
+                       const struct latencies *before, struct numbers *nodes,
+                       struct numbers *links, const uint32_t *link, size_t n,
+                       json_t *job)
 {
     const struct fabric *f = p->fabric;
-    struct latencies now = latencies_find (p->ps, p->samples, f->nlinks);
-    double *median = class_medians (f, now.ns);
+    double *median = class_medians (f, now->ns);
 
     for (size_t i = 0; i < n; i++) {
         const struct fabric_link *l = &f->link[link[i]];
@@ -425,13 +442,12 @@ static void put_links (const struct page *p, const struct latencies *before,
                              node_number (f, nodes, a->node), a->num,
                              node_number (f, nodes, b->node), b->num,
                              l->class_id,
-                             number (now.ns[link[i]]),
-                             number (now.stderr_ns[link[i]]),
+                             number (now->ns[link[i]]),
+                             number (now->stderr_ns[link[i]]),
                              number (known ? before->ns[link[i]]
                                            : median[l->class_id]),
                              known));
     }
-    latencies_clear (&now);
     free (median);
     json_put (job, "links", json_incref (links->list));
 }
@@ -495,10 +511,48 @@ static void put_rtt (json_t *row, const struct sample *probe,
     json_add (row, number (least));
 }
 
-static void put_probes (const struct page *p, const struct latencies *before,
-                        const struct numbers *links,
-                        const struct numbers *nodes, json_t *job)
+/* Latencies by which the page computes the round trips of all pairs: where the
+ * probes are a basis of these, and all of them are known, any that fit the sums
+ * do. So of links that are not resolved one has the sum, the others 0.
+ */
+static json_t *fitting_json (const struct latencies *v, const uint32_t *link,
+                             size_t n)
 {
+    json_t *list = xcheck (json_array ());
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t l = link[i];
+
+        json_add (list,
+                  number (isfinite (v->ns[l])              ? v->ns[l]
+                          : v->group[l] != NETWORK_NONE
+                              ? v->solution->group[v->group[l]].latency_ns
+                          : v->in[l] ? 0
+                                     : NAN));
+    }
+    return list;
+}
+
+/* The round trip of a probe by what is known of links; *all: of every one. */
+static json_t *known_json (const struct page *p, const struct latencies *v,
+                           uint32_t a, uint32_t b, bool *all)
+{
+    struct row row = { 0 };
+    double rtt = NAN;
+
+    if (v->solution && pathset_row (p->ps, a, b, &row, NULL) == 0)
+        rtt = latencies_rtt (v, &row);
+    *all &= isfinite (rtt);
+    return number (rtt);
+}
+
+static void put_probes (const struct page *p, const struct latencies *now,
+                        const struct latencies *before,
+                        const struct numbers *links,
+                        const struct numbers *nodes, const uint32_t *link,
+                        size_t nlinks, json_t *job)
+{
+    bool all_now = plan_maximal (p->plan), all_before = all_now;
     const struct fabric *f = p->fabric;
     size_t nsamples = p->samples ? p->samples->nsamples : 0;
     const struct sample **sorted = xarray (nsamples, sizeof (*sorted));
@@ -529,15 +583,12 @@ static void put_probes (const struct page *p, const struct latencies *before,
         for (size_t i = 0; i < n; i++) {
             uint32_t a = probe[i].a, b = probe[i].b;
             const struct sample key = { .a = a, .b = b, .round = (uint32_t)r };
-            struct row row = { 0 };
-            bool ok = before->solution
-                      && pathset_row (p->ps, a, b, &row, NULL) == 0;
             json_t *v = json_pack ("[i, i, i, o, o, o]", a, b, (int)r,
                                    way_json (p, links, a, b),
                                    way_json (p, links, b, a),
-                                   number (ok ? latencies_rtt (before, &row)
-                                              : NAN));
+                                   known_json (p, before, a, b, &all_before));
 
+            json_decref (known_json (p, now, a, b, &all_now));
             put_rtt (v, &key, sorted, nsamples);
             json_add (probes, v);
         }
@@ -545,6 +596,10 @@ static void put_probes (const struct page *p, const struct latencies *before,
     free (sorted);
     json_put (job, "ends", ends);
     json_put (job, "probes", probes);
+    if (all_now && now->solution)
+        json_put (job, "now", fitting_json (now, link, nlinks));
+    if (all_before && before->solution)
+        json_put (job, "before", fitting_json (before, link, nlinks));
 }
 
 /* The links of the job, or those that the verdict names. The caller frees the
@@ -589,16 +644,18 @@ static json_t *job_json (const struct page *p)
     json_t *open = xcheck (json_array ());
     size_t n;
     uint32_t *link = links_of (p, &n);
+    struct latencies now = latencies_find (p->ps, p->samples, f->nlinks);
     struct latencies before
         = p->nbaselines > 0
               ? latencies_find ((struct pathset *)p->baseline[0].ps,
                                 p->baseline[0].samples, f->nlinks)
               : latencies_find (NULL, NULL, f->nlinks);
 
-    put_links (p, &before, &nodes, &links, link, n, job);
-    free (link);
+    put_links (p, &now, &before, &nodes, &links, link, n, job);
     if (p->ps && p->plan)
-        put_probes (p, &before, &links, &nodes, job);
+        put_probes (p, &now, &before, &links, &nodes, link, n, job);
+    free (link);
+    latencies_clear (&now);
     latencies_clear (&before);
     for (size_t i = 0; i < f->nclasses; i++)
         json_add (classes, json_string (f->class_name[i]));
@@ -618,14 +675,12 @@ static json_t *job_json (const struct page *p)
  * The page
  */
 
-static int put_job (const struct page *p, FILE *fp, struct error *err)
+static int put_compressed (const json_t *json, FILE *fp, struct error *err)
 {
-    json_t *job = job_json (p);
-    char *text = xcheck (json_dumps (job, JSON_COMPACT | JSON_ENSURE_ASCII));
+    char *text = xcheck (json_dumps (json, JSON_COMPACT | JSON_ENSURE_ASCII));
     int rc = page_put_bytes (text, strlen (text), fp, err);
 
     free (text);
-    json_decref (job);
     return rc;
 }
 
@@ -637,7 +692,7 @@ static int put_fabric (const struct page *p, FILE *fp, struct error *err)
     FILE *mem;
     int rc;
 
-    if (p->fabric->nsubnets > 0)
+    if (!p->fabric || p->fabric->nsubnets > 0)
         return 0;
     mem = xcheck (open_memstream (&text, &size));
     rc = fabric_write (p->fabric, mem, err);
@@ -652,6 +707,7 @@ static int put_fabric (const struct page *p, FILE *fp, struct error *err)
 int page_write (const struct page *p, FILE *fp, struct error *err)
 {
     json_t *head = head_json (p);
+    json_t *job = p->verdict ? job_json (p) : NULL;
     int rc;
 
     fwrite (page_begin, 1, page_begin_size, fp);
@@ -659,11 +715,15 @@ int page_write (const struct page *p, FILE *fp, struct error *err)
     rc = page_put_json (head, fp, err);
     json_decref (head);
     fputs ("</script>\n<script type=\"text/plain\" id=\"job\">", fp);
-    if (rc == 0)
-        rc = put_job (p, fp, err);
+    if (rc == 0 && job)
+        rc = put_compressed (job, fp, err);
+    json_decref (job);
     fputs ("</script>\n<script type=\"text/plain\" id=\"fabric\">", fp);
     if (rc == 0)
         rc = put_fabric (p, fp, err);
+    fputs ("</script>\n<script type=\"text/plain\" id=\"series\">", fp);
+    if (rc == 0 && p->series)
+        rc = put_compressed (p->series, fp, err);
     fputs ("</script>\n", fp);
     fwrite (page_end, 1, page_end_size, fp);
     return rc;

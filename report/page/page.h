@@ -25,7 +25,9 @@
 
 struct cabling;
 
-/* What a page shows; all is borrowed. NULL: not known, and not shown. */
+/* What a page shows, a verdict or series; all is borrowed. NULL: not known, and
+ * not shown. A verdict needs its fabric.
+ */
 struct page {
     const struct fabric *fabric;
     const struct verdict *verdict;
@@ -41,6 +43,8 @@ struct page {
     const struct cabling *cabling;  /* labels of cables */
     const struct counters *counters;
     json_t *history;                /* {link id: as ledger_trend} */
+    json_t *series;                 /* [{name, stat, deviation, labels,
+                                       lengths, values}]: matrix.js */
 };
 
 /* Return 0, or -1 with err. */

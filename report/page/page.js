@@ -288,6 +288,12 @@ function findingCard (f) {
 function showVerdict () {
   const parts = [];
 
+  if (!head.status) {
+    document.title = 'slurm-pmm';
+    document.body.classList.add ('plain');
+    $('#about').textContent = date (head.made);
+    return;
+  }
   document.title = `${head.status}: ${head.sentence} \u2013 slurm-pmm`;
   $('#about').textContent = [head.about, date (head.made)]
     .filter (Boolean).join (' \u00b7 ');

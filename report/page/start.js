@@ -10,6 +10,10 @@ function setTheme (dark) {
     redraw ();
     showEvidence ();
   }
+  if (view.model) {
+    drawMatrix ();
+    showCell ();
+  }
 }
 
 function step (by) {
@@ -71,14 +75,17 @@ document.addEventListener ('keydown', (e) => {
   const [job, fabric] = await Promise.all ([inflate ('job'),
     inflate ('fabric')]);
   state.snapshot = new Snapshot (fabric);
-  state.job = prepare (JSON.parse (job), state.snapshot);
-  startDrawing ();
-  startSearch ();
-  state.watch.push (showEvidence);
+  if (job) {
+    state.job = prepare (JSON.parse (job), state.snapshot);
+    startDrawing ();
+    startSearch ();
+    state.watch.push (showEvidence);
+  }
   if (measured (state.job)) {
     $('#links').hidden = false;
     $('#links > div').append (el ('div.card', linkTable (state.job.links)));
   }
+  await startMatrix ();
   choose (suspects.length ? { link: suspects[0] } : null);
   document.body.dataset.ready = 'yes';
 })();
