@@ -357,11 +357,10 @@ static void add_link (const struct judgement *j, struct finding *f,
 
     if (info->kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
         f->kind = FINDING_SWITCH_LINK;
-    if (oneway) {
+    if (oneway)
         add_number (&f->oneway, &f->noneway, link);
-        return;
-    }
-    add_number (&f->suspect, &f->nsuspects, link);
+    else
+        add_number (&f->suspect, &f->nsuspects, link);
     if (info->kind != LINK_HOST || !info->host)
         return;
     for (size_t k = 0; k < f->nnodes; k++)
@@ -712,8 +711,8 @@ static char *name_of (const struct judgement *j, size_t number)
 }
 
 /* How the excess of a cause compares with the rows: "one way", or, where rows of
- * one direction each all come from one end or go to one, so. The caller frees
- * it.
+ * one direction each all come from one end or go to one, so; of a host link such
+ * rows among others suffice. The caller frees it.
  */
 static char *way_of (const struct judgement *j, size_t number)
 {
@@ -721,6 +720,7 @@ static char *way_of (const struct judgement *j, size_t number)
     const uint32_t *row = j->causes.row + j->causes.start[c->signature];
     const struct observation *first = NULL;
     bool arc = kind_of (j, number) == SUSPECT_ARC;
+    uint32_t link = suspect_link (&j->face[number]->suspect);
     bool from = true, to = true, all = true;
     const char *a, *b;
 
@@ -732,7 +732,13 @@ static char *way_of (const struct judgement *j, size_t number)
         to &= !o->oneway || o->b == first->b;
         all &= o->oneway;
     }
-    if (!first || (!from && !to) || (!all && !arc))
+    if (!all && arc && j->net->link[link].kind == LINK_HOST) {
+        from &= j->net->link[link].end[j->face[number]->suspect.index % 2]
+                == NETWORK_NONE;
+        to &= !from;
+        all = true;
+    }
+    if (!first || (!from && !to) || !all)
         return xstrdup (arc ? "(in one direction, the mean of both)"
                             : "one way");
     a = pathset_endpoint (j->ps, first->a)->name;

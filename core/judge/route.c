@@ -180,6 +180,21 @@ static struct guess *list_guesses (struct explanation *ex, size_t c,
     return list;
 }
 
+/* Whether one direction of a host link looks the same: then a wrong route is
+ * as unlikely as for both.
+ */
+static bool may_be_host (const struct network *net, const struct causes *c,
+                         size_t signature)
+{
+    for (size_t i = c->first[signature]; i < c->first[signature + 1]; i++) {
+        uint32_t link = suspect_link (&c->member[i].suspect);
+
+        if (link != NETWORK_NONE && net->link[link].kind == LINK_HOST)
+            return true;
+    }
+    return false;
+}
+
 static bool is_switch_link (const struct network *net, const struct suspect *s)
 {
     uint32_t link = suspect_link (s);
@@ -202,7 +217,8 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
 
     *face = causes_simplest (causes, own);
     if ((*face)->suspect.kind != SUSPECT_ROUTE
-        && !is_switch_link (net, &(*face)->suspect))
+        && (!is_switch_link (net, &(*face)->suspect)
+            || may_be_host (net, causes, own)))
         return 0;
     if (!(list = list_guesses (ex, c, ps, &n)))
         return -1;
