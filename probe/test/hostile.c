@@ -87,18 +87,17 @@ static const struct {
     { "half a frame", HELLO "\x0c\0", 15, EMU_WELCOME },
 };
 
-/* The type of the last frame that comes before the end of the stream, or
- * before nothing has come for a while.
+/* The type of the last frame that comes before the end of the stream, which
+ * follows that of ours.
  */
 static int last_answer (int fd)
 {
-    struct timeval tv = { .tv_usec = 100000 };
     uint8_t buf[4096];
     size_t len = 0;
     ssize_t n;
     int type = 0;
 
-    setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof (tv));
+    shutdown (fd, SHUT_WR);
     while (len < sizeof (buf)
            && (n = recv (fd, buf + len, sizeof (buf) - len, 0)) > 0)
         len += (size_t)n;

@@ -629,6 +629,25 @@ static int run_to_pipe (void *c, void *arg)
     return rc;
 }
 
+/* Whether a signal that was sent to a process still waits for one of its threads
+ * to run.
+ */
+static bool pending (pid_t pid)
+{
+    char path[64], line[256];
+    unsigned long long set = 0;
+    FILE *fp;
+
+    snprintf (path, sizeof (path), "/proc/%d/status", (int)pid);
+    if (!(fp = fopen (path, "r")))
+        return false;
+    while (fgets (line, sizeof (line), fp)
+           && sscanf (line, "ShdPnd: %llx", &set) != 1)
+        ;
+    fclose (fp);
+    return set != 0;
+}
+
 static void test_ended_late (void)
 {
     struct series_list list = { 0 };
@@ -651,6 +670,8 @@ static void test_ended_late (void)
     fp = fopen (results, "r");
     c = getc (fp);
     kill (pid, SIGTERM);
+    while (pending (pid))
+        usleep (1000);
     ungetc (c, fp);
     ok (series_read (&list, fp, results, &err) == 0 && list.n == 1
             && list.run[0]->complete && list.run[0]->npairs == 41 * 30,
