@@ -143,8 +143,8 @@ static const struct {
       { { "conf", 0, "FILE", opt_string, FIELD (conf),
           "take this for pmm.conf" } } },
     { TAKES_JSON,
-      { { "format", 0, "NAME", NULL, FIELD (format), "text or json",
-          OPT_ROWS (format_names) },
+      { { "format", 0, "NAME", NULL, FIELD (format),
+          "text for people, or JSON", OPT_ROWS (format_names) },
         { "json", 0, NULL, opt_true, FIELD (json),
           "the same as --format json" } } },
     { TAKES_OUTPUT,
@@ -154,6 +154,17 @@ static const struct {
 #undef FIELD
 
 enum { SHARED = sizeof (shared) / sizeof (shared[0]) };
+
+/* Fill in those for any of these. Return how many there are. */
+static size_t list_shared (struct opt_group *group, unsigned int takes)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < SHARED; i++)
+        if (shared[i].takes & takes)
+            group[n++] = (struct opt_group){ shared[i].options, &verb_inputs };
+    return n;
+}
 
 /*
  * Running a verb
@@ -195,15 +206,12 @@ static int run (const struct verb *v, int argc, char **argv)
     struct inputs *in = &verb_inputs;
     const char *args = v->operands ? v->operands : "";
     struct opt_group groups[SHARED + 2] = { 0 };
-    size_t n = 0;
+    size_t n = list_shared (groups, v->needs | v->may);
     int status, first;
 
     verb_name = argv[0];
     in->given = v->given;
     in->json = v->json;
-    for (size_t i = 0; i < SHARED; i++)
-        if (shared[i].takes & (v->needs | v->may))
-            groups[n++] = (struct opt_group){ shared[i].options, in };
     if (v->options)
         groups[n++] = (struct opt_group){ v->options, v->given };
     first = options_get (groups, argc, argv, &fault);
@@ -231,16 +239,18 @@ static int run (const struct verb *v, int argc, char **argv)
  */
 
 static const char *const group_names[VERBS_GROUPS] = {
-    [VERBS_SITE] = "Check cables, run a site",
-    [VERBS_FABRIC] = "The fabric",
-    [VERBS_REPLAY] = "A check step by step, replayed or simulated",
-    [VERBS_COMPARE] = "Compare with other tests",
-    [VERBS_PLUMBING] = "For scripts and other programs",
+    [VERBS_SITE] = "Check cables, run a site: pmm-site(1)",
+    [VERBS_FABRIC] = "The fabric: pmm-fabric(1)",
+    [VERBS_REPLAY] = "A check step by step, replayed or simulated: pmm-replay(1)",
+    [VERBS_COMPARE] = "Compare with other tests: pmm-compare(1)",
+    [VERBS_PLUMBING] = "For scripts and other programs: pmm-plumbing(1)",
 };
 
 /* Print the verbs of `of`, "pmm" or "pmm fabric". */
 static void usage (FILE *fp, const char *of, const struct verb *const *list)
 {
+    struct opt_group groups[SHARED + 1] = { 0 };
+
     fprintf (fp, "Usage: %s VERB [OPTION]...\n", of);
     for (enum verb_group group = 0; group < VERBS_GROUPS; group++) {
         bool named = false;
@@ -250,10 +260,15 @@ static void usage (FILE *fp, const char *of, const struct verb *const *list)
                 continue;
             if (!named)
                 fprintf (fp, "\n%s%s", list == verbs ? group_names[group] : "",
-                         list == verbs ? ":\n" : "");
+                         list == verbs ? "\n" : "");
             named = true;
             fprintf (fp, "  %-10s %s\n", list[i]->name, list[i]->help);
         }
+    }
+    if (list == verbs) {
+        list_shared (groups, ~0U);
+        fprintf (fp, "\nOptions that many of them take:\n");
+        options_help (groups, fp);
     }
     fprintf (fp, "\n'pmm help%s VERB' shows a verb's options; pmm(1) has the "
                  "rest.\n", of + strlen ("pmm"));

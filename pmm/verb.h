@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A verb of the pmm command, and what verbs share. To add one, write
  * verb_<name>.c, which ends with the verb's row; declare the row here and list
- * it in main.c.
+ * it in main.c; describe it in its group's page in man/, and make options.
  */
 #ifndef PMM_VERB_H
 #define PMM_VERB_H

@@ -18,7 +18,7 @@ static struct compare_words {
 #define FIELD(name) offsetof (struct compare_words, name)
 static const struct opt options[] = {
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "compare this of each pair: min, p25, median (default), mean, ...",
+      "compare this of each pair (default: median)",
       OPT_ROWS (series_stat_names) },
     { "run-a", 0, "N", opt_int, FIELD (run[0]), "the N-th run of A: 1" },
     { "run-b", 0, "N", opt_int, FIELD (run[1]),

@@ -67,8 +67,8 @@ static const struct export_format {
 #define FIELD(name) offsetof (struct export_words, name)
 static const struct opt options[] = {
     { "format", 0, "F", NULL, FIELD (format),
-      "clusterkit (of a plan), loggopsim, loggopsim-pairs (of a series), "
-      "scotch-deco, scotch-tleaf (of a series or a fabric)",
+      "clusterkit of a plan, loggopsim of a series, scotch of a series or a "
+      "fabric",
       OPT_ROWS (formats) },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "of the fabric these hosts, node[01-16], or @FILE (default: all)" },
@@ -77,7 +77,7 @@ static const struct opt options[] = {
     { "length", 0, "N", inputs_length, FIELD (length),
       "by messages of so many bytes (default: the least)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "of the repeats: min, p25, ... (default: median)",
+      "of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { "overhead", 0, "NS", opt_double, FIELD (overhead_ns),
       "LogGOPSim's o, which either side of a message takes (default: 0)" },

@@ -47,7 +47,7 @@ static const struct opt options[] = {
     { "eps", 0, "X", opt_double, FIELD (eps),
       "differences below this share are none [they are clustered]" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "of the repeats: min, p25, median, mean, ... [median]",
+      "of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { "length", 0, "BYTES", inputs_length, FIELD (length),
       "by messages of so many bytes [the shortest]" },
@@ -62,7 +62,7 @@ static const struct opt options[] = {
     { "throughput", 0, "FILE", opt_string, FIELD (throughput),
       "also write a plan of flows that fill the edges" },
     { "format", 0, "NAME", NULL, FIELD (format),
-      "text, tgf, dot, json [text]", OPT_ROWS (formats) },
+      "(default: text)", OPT_ROWS (formats) },
     { 0 },
 };
 

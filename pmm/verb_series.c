@@ -30,16 +30,16 @@ static const char *const own_times[] = {
 
 #define FIELD(name) offsetof (struct series_words, name)
 static const struct opt options[] = {
-    { "format", 0, "NAME", opt_string, FIELD (to.format),
-      SERIES_FORMATS " (default: table); of parus, -o is a prefix" },
+    { "format", 0, SERIES_FORMATS, opt_string, FIELD (to.format),
+      "(default: table); of parus, -o is a prefix" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "that tables speak of: min, p25, median, ... (default: median)",
+      "that tables speak of (default: median)",
       OPT_ROWS (series_stat_names) },
     { "lengths", 0, "LIST", opt_string, FIELD (lengths),
       "no others than these: bytes, also 64k, with commas between" },
     { "run", 0, "N", opt_int, FIELD (run), "only the N-th of all runs" },
     { "own-time", 0, "NAME", NULL, FIELD (own_time),
-      "less the message's time on the wire: cut-through, store-and-forward",
+      "less the message's time on the wire",
       OPT_ROWS (own_times) },
     { "append", 0, NULL, opt_true, FIELD (to.append),
       "after what FILE holds already" },

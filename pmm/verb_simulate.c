@@ -42,8 +42,8 @@ static struct simulate_words {
 
 #define FIELD(name) offsetof (struct simulate_words, name)
 static const struct opt options[] = {
-    { "latency", 0, "HOW", opt_string, FIELD (latency),
-      "FILE of lines 'LINK ns', or random:MIN:MAX[:SEED]" },
+    { "latency", 0, "FILE|random:MIN:MAX[:SEED]", opt_string, FIELD (latency),
+      "of lines 'LINK ns', or drawn" },
     { "slow", 0, "LINK=+NS", opt_append, FIELD (slow),
       "add this much to one; may be given several times" },
     { "slow-oneway", 0, "PORT=+NS", opt_append, FIELD (oneway),

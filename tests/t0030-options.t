@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Manual pages and --help list the same options: of each verb of pmm, its
-# sections in pmm(1); of the other programs, their pages.
+# Manual pages and --help list the same options: those of pmm and its verbs are
+# put into its pages from man/options, which has to be what --help says; the other
+# programs' pages are compared.
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu
@@ -24,45 +25,82 @@ options ()
     done
 }
 
-# page NAME [VERB]: its text without markup, or the verb's sections of it
-page ()
-{
-    sed -E 's/\\-/-/g; s/\\f.//g' "$srcdir/man/$1.in" | awk -v verb="${2-}" '
-        /^\.S[HS]/ { on = index ($0 " ", "\"pmm " verb " ") }
-        on || verb == ""'
-}
+# page NAME: its text without markup
+page () { sed -E 's/\\-/-/g; s/\\f.//g' "$srcdir/man/$1.in"; }
 
 # tags: what of a page's text names an option that it then describes
 tags () { awk 'tag || /^\.SS/; { tag = /^\.TP/ }'; }
 
 named () { grep -oE -e '(^|[^a-z-])--[a-z][a-z-]*' | sed 's/^[^-]//' | sort -u; }
 
-# compare PAGE VERB COMMAND...
+# compare PAGE COMMAND...
 compare ()
 {
     local have
-    have=$(for word in "${@:3}"; do
+    have=$(for word in "${@:2}"; do
         # shellcheck disable=SC2086
         options $word
     done | sort -u)
     is "$(comm -23 <(echo "$have") \
-            <({ page "$1" "$2"; echo "$everywhere"; } | named))" "" \
-        "$1${2:+, $2}: all options of --help are there"
+            <({ page "$1"; echo "$everywhere"; } | named))" "" \
+        "$1: all options of --help are there"
     is "$(comm -13 <(named <<<"$have $everywhere") \
-            <(page "$1" "$2" | tags | named))" "" "... and no others"
+            <(page "$1" | tags | named))" "" "... and no others"
 }
 
 everywhere="--help --version --output --fabric --conf --format --json"
-verbs=$(pmm --help | verbs)
-like "$verbs" "series" "pmm --help lists the verbs"
-for verb in $verbs; do
-    compare pmm.1 "$verb" "pmm $verb"
-done
-compare pmm-emu.1 "" pmm-emu
-compare pmm-probe.1 "" pmm-probe "pmm-probe pairs" "pmm-probe topology" \
+like "$(pmm --help | verbs)" "series" "pmm --help lists the verbs"
+"$srcdir/man/options.sh" pmm >"$workdir/options"
+is "$(awk -F'\t' 'NR == FNR { is[$1]; next } $1 in is' "$workdir/options" \
+    "$srcdir/man/options" | diff - "$workdir/options")" "" \
+    "man/options is what --help says; else: make options"
+for page in $(cut -f2 "$srcdir/man/options" | grep '^pmm'); do
+    echo "$builddir/man/$page.1"
+done | sort -u | xargs awk -F'\t' '
+    NR == FNR {
+        if ($3 == "") {
+            above = $1
+            sub (/ [^ ]*$/, "", above)
+            page[$1] = $2
+            found[above]
+        }
+        else
+            option[$1 "\t" $3]
+        next
+    }
+    { gsub (/\\f./, ""); gsub (/\\-/, "-") }
+    /^\.(Verbs?|Opt|Options)( |$)/ { print FILENAME ": " $0 }
+    /^\.SH / { verb = /OPTIONS/ ? "pmm" : "" }
+    /^\.SS / && (at = substr ($0, 6, index ($0, " [option]") - 6)) in page {
+        if (index (FILENAME, page[at] ".1"))
+            found[at]
+        verb = at
+    }
+    {
+        while (match ($0, /--[a-z][a-z-]*/)) {
+            has[verb "\t" substr ($0, RSTART + 2, RLENGTH - 2)]
+            $0 = substr ($0, RSTART + RLENGTH)
+        }
+    }
+    END {
+        for (verb in page)
+            if (!(verb in found))
+                print "no section in " page[verb] "(1): " verb
+        for (o in option) {
+            name = o
+            sub (/.*\t/, "", name)
+            above = o
+            sub (/( [^ ]*)?\t.*/, "", above)
+            if (!(o in has) && !((above "\t" name) in has))
+                print "not in its page: " o
+        }
+    }' "$srcdir/man/options" >"$workdir/wrong"
+is "$(<"$workdir/wrong")" "" "each verb and option is in its page"
+compare pmm-emu.1 pmm-emu
+compare pmm-probe.1 pmm-probe "pmm-probe pairs" "pmm-probe topology" \
     "pmm-probe noise"
 probe=$(compgen -G "$builddir/probe/mpi/pmm-probe-mpi.*[a-z]" | head -n 1)
-[ -z "$probe" ] || compare pmm-probe-mpi.1 "" "$probe operations"
+[ -z "$probe" ] || compare pmm-probe-mpi.1 "$probe operations"
 
 # What is no verb is shown clean, and short.
 for words in "" "fabric " "fabric generate " "ledger " "policy "; do

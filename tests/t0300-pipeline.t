@@ -262,10 +262,10 @@ refuses 2 'noise sideways: expected a number of ns, or one of calm, site, busy, 
     pmm simulate -f fabric --plan plan --noise sideways
 missing=
 for name in $(sed 's/.* one of //; s/,//g' stderr); do
-    grep -Eq "^\.BR? .*\b$name\b" "$srcdir/man/pmm.1.in" \
+    grep -Eq "^\.BR? .*\b$name\b" "$srcdir/man/pmm-replay.1.in" \
         || missing+=" $name"
 done
-is "$missing" "" "... and pmm (1) has all of these"
+is "$missing" "" "... and pmm-replay(1) has all of these"
 refuses 2 'no such host' pmm simulate -f fabric --plan plan --slow-host s1=+3
 refuses 2 "loopback: '-1' is no" pmm simulate -f fabric --plan plan --loopback -1
 refuses 2 'version 3 is not known' pmm solve -f fabric --plan plan \

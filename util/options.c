@@ -11,7 +11,7 @@
 
 #include "util/text.h"
 
-enum { OPTIONS_MAX = 64 };
+enum { OPTIONS_MAX = 64, LEFT = 30, WIDTH = 80 };
 
 int opt_string (void *field, const char *value, struct error *err)
 {
@@ -122,26 +122,42 @@ static int refuse (const struct option_known *k, int c, char **argv,
                         guess.best ? guess.best : "", guess.best ? "?" : "");
 }
 
+/* The name of row i; NULL: it ends there. */
+static const char *row_name (const struct opt *opt, int i)
+{
+    return *(const char *const *)((const char *)opt->rows + i * opt->row_size);
+}
+
+enum { ROWS_BYTES = 256 };
+
+static const char *list_rows (const struct opt *opt, const char *between,
+                              char list[ROWS_BYTES])
+{
+    const char *s;
+    size_t len = 0;
+
+    for (int i = 0; (s = row_name (opt, i)) && len < ROWS_BYTES; i++)
+        len += snprintf (list + len, ROWS_BYTES - len, "%s%s",
+                         i ? between : "", s);
+    return list;
+}
+
 /* Set *index to that of the row with this name. Return 0, or -1 with err, which
  * lists the names.
  */
 static int find_row (const struct opt *opt, const char *name, int *index,
                      struct error *err)
 {
-    const char *row = opt->rows, *s;
-    char list[256] = "";
-    size_t len = 0;
+    char list[ROWS_BYTES] = "";
+    const char *s;
 
-    for (int i = 0; (s = *(const char *const *)row); i++, row += opt->row_size) {
+    for (int i = 0; (s = row_name (opt, i)); i++)
         if (!strcmp (name, s)) {
             *index = i;
             return 0;
         }
-        if (len < sizeof (list))
-            len += snprintf (list + len, sizeof (list) - len, "%s%s",
-                             i ? ", " : "", s);
-    }
-    return error_input (err, "'%.40s' is none of %s", name, list);
+    return error_input (err, "'%.40s' is none of %s", name,
+                        list_rows (opt, ", ", list));
 }
 
 /* Return 0, or -1 with err if the value is a number that is out of range. */
@@ -187,18 +203,36 @@ int options_get (const struct opt_group *group, int argc, char **argv,
     return optind;
 }
 
+/* Print the left column, and the text beside it in lines of WIDTH columns. */
+static void put_help (FILE *fp, const char *left, const char *text)
+{
+    int at = fprintf (fp, "  %-*s", LEFT - 2, left);
+    size_t len;
+
+    if (at > LEFT)
+        at = WIDTH;
+    for (; *text; text += len + (text[len] == ' ')) {
+        len = strcspn (text, " ");
+        if (at + 1 + (int)len >= WIDTH)
+            at = fprintf (fp, "\n%*s", LEFT, "") - 1;
+        at += fprintf (fp, " %.*s", (int)len, text);
+    }
+    fputc ('\n', fp);
+}
+
 void options_help (const struct opt_group *group, FILE *fp)
 {
     for (; group->table; group++) {
         for (const struct opt *o = group->table; o->name; o++) {
-            char left[64];
+            char rows[ROWS_BYTES] = "", left[ROWS_BYTES + 64];
+            const char *arg = o->rows ? list_rows (o, "|", rows) : o->arg;
 
             snprintf (left, sizeof (left), "%c%c%s --%s%s%s",
                       o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-                      o->letter ? "," : " ", o->name, o->arg ? " " : "",
-                      o->arg ? o->arg : "");
-            fprintf (fp, "  %-28s %s\n", left, o->help);
+                      o->letter ? "," : " ", o->name, arg ? " " : "",
+                      arg ? arg : "");
+            put_help (fp, left, o->help);
         }
     }
-    fprintf (fp, "  -h, --help%18s show this\n", "");
+    put_help (fp, "-h, --help", "show this");
 }

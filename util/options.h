@@ -65,7 +65,7 @@ enum { OPTIONS_HELP = -2 };
 int options_get (const struct opt_group *group, int argc, char **argv,
                  struct error *err);
 
-/* The lines of --help. */
+/* The lines of --help; of a row of names, these are its argument. */
 void options_help (const struct opt_group *group, FILE *fp);
 
 #endif /* UTIL_OPTIONS_H */

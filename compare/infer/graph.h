@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A model as a file: for Graphviz; as JSON, kind "topology" (keys in pmm(1));
+/* A model as a file: for Graphviz; as JSON, kind "topology" (keys in pmm-files(5));
  * and as TGF, the trivial graph format, which graph editors read.
  *
  * Made by `pmm infer`; read by graph editors, and by tgf_read. A TGF file has

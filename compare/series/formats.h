@@ -12,7 +12,7 @@
 #include "core/paths/paths.h"
 #include "util/error.h"
 
-#define SERIES_FORMATS "table, rates, fit, csv, json, parus"
+#define SERIES_FORMATS "table|rates|fit|csv|json|parus"
 
 struct series_save {
     const char *format;    /* one of SERIES_FORMATS */

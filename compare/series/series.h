@@ -5,7 +5,7 @@
  * Made by probe/exchange (pmm-probe, pmm-probe-mpi) and by the readers of other
  * programs' files. Read by formats, line and compare, by infer and throughput.
  * File: JSON, kind "series", one run per line, so a run is appended as a line
- * (pmm(1), section FILES).
+ * (pmm-files(5)).
  */
 #ifndef COMPARE_SERIES_H
 #define COMPARE_SERIES_H

@@ -2,8 +2,8 @@
 /* The plan: which round trips to measure, in which rounds.
  *
  * Made by plan/basis and plan/rounds (plan_make), and by core/pattern for other
- * schedules. Read by probe/ and the solver. File: JSON, kind "plan" (pmm(1),
- * section FILES).
+ * schedules. Read by probe/ and the solver. File: JSON, kind "plan"
+ * (pmm-files(5)).
  *
  * No two probes of a round share a link. The first plan_basis_rounds () rounds
  * hold a maximal independent set of the rows of all pairs, as many rows as the

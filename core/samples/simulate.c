@@ -23,7 +23,7 @@ enum { SLEEP_MIN_NS = 1000, SLEEP_MAX_NS = 50000,
 #define CALM .jitter_ns = 15, .shift_ns = 8
 #define USUAL .jitter_ns = 40, .shift_ns = 20
 
-/* pmm(1) describes them. */
+/* pmm-replay(1) describes them. */
 const struct noise_kind noise_kinds[] = {
     { "calm", CALM },
     { "site", USUAL, .tail_share = .02, .tail_ns = 2000, .repin_share = .1,

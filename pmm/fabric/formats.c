@@ -106,8 +106,8 @@ static int format = -1; /* of formats; -1: not given */
 
 static const struct opt export_options[] = {
     { "format", 0, "F", NULL, 0,
-      "netfile (of ibsim), ibnetdiscover (its output), lfts (dump_fts's, for "
-      "opensm -R file), topology.conf (of Slurm)", OPT_ROWS (formats) },
+      "of ibsim, ibnetdiscover's output, dump_fts's for opensm -R file, of "
+      "Slurm", OPT_ROWS (formats) },
     { 0 },
 };
 

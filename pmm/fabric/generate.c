@@ -71,7 +71,7 @@ static int opt_spread (void *field, const char *value, struct error *err)
 /* The end of each family's table, with its default routes. */
 #define COMMON(which)                                                         \
     { "routing", 0, "R", NULL, FIELD (how.routing),                           \
-      "dmodk, minhop or random (default: " which ")",                         \
+      "which of the shortest paths (default: " which ")",                     \
       OPT_ROWS (routing_names) },                                             \
     { "seed", 0, "N", opt_u64, FIELD (how.seed),                              \
       "of what is drawn (default: 1)" },                                      \
@@ -81,8 +81,8 @@ static int opt_spread (void *field, const char *value, struct error *err)
       "2^L LIDs for each host, with routes of their own (default: 0)" },      \
     { "subnet", 0, "N", opt_int, FIELD (how.subnet),                          \
       "of several with the same hosts, up to 15: another prefix and GUIDs" }, \
-    { "spread", 0, "HOW", opt_spread, FIELD (how.spread),                     \
-      "hashed, adaptive or mixed, of all service levels or [:0-3,5]" },       \
+    { "spread", 0, "HOW[:LEVELS]", opt_spread, FIELD (how.spread),            \
+      "hashed, adaptive or mixed, of all service levels or these, 0-3,5" },   \
     { "netfile", 0, NULL, opt_true, FIELD (netfile),                          \
       "write the cables as a netfile of ibsim" },                             \
     { 0 }

@@ -180,13 +180,12 @@ static const struct opt args_series[] = {
     { "seed", 0, "N", set_seed, 0,
       "shuffle steps and processes with this seed" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
-      "what tables show of the repeats: min, median, mean, ... (default:"
-      " median)",
+      "what tables show of the repeats (default: median)",
       OPT_ROWS (series_stat_names) },
     { "append", 0, NULL, opt_true, FIELD (append),
       "append to the output" },
-    { "format", 0, "NAME", opt_string, FIELD (format),
-      SERIES_FORMATS " (default: json; without FILE, table)" },
+    { "format", 0, SERIES_FORMATS, opt_string, FIELD (format),
+      "(default: json; without FILE, table)" },
     { 0 },
 };
 
