@@ -1054,7 +1054,8 @@ static void judge_cable (struct judgement *j, const struct slow_cable *c,
 static void judge_cables (struct judgement *j, const struct plan *plan,
                           const struct baseline *baseline, size_t nbaselines)
 {
-    size_t confirm = plan_confirm_rounds (plan), judged, cables, n = 0;
+    size_t confirm = plan_confirm_rounds (plan), n = 0;
+    size_t cables = 0, judged, uneven = 0;
     struct mixture *all = mixture_create (j->paths, j->ps, j->samples, 0);
     struct mixture *m = confirm == 0
                             ? all
@@ -1078,7 +1079,13 @@ static void judge_cables (struct judgement *j, const struct plan *plan,
         judge_cable (j, &c[k], before[k]);
         free (c[k].cable);
     }
-    cables = all ? mixture_cables (all, &judged) : 0;
+    if (all)
+        cables = mixture_cables (all, &judged, &uneven);
+    if (uneven > 0)
+        NOTE (j,
+              "the paths of %s differ in length: their flows do not show "
+              "whether a cable between switches is slow",
+              COUNTED (uneven, "pair"));
     if (cables > 0)
         NOTE (j,
               "of %s that only some flows cross, %zu had enough flows to "

@@ -54,7 +54,6 @@ enum {
     SIZES_MAX = 32, /* tried for a group */
     DOUBTS_MAX = 32, /* groups that are measured again */
     REFINE = 3,     /* steps of expectation-maximisation */
-    ENTRIES_MAX = 1 << 24,
 };
 
 enum tail_shape { TAIL_EXPONENTIAL, TAIL_PARETO, TAIL_SHAPES };
@@ -84,11 +83,12 @@ struct flow_tally {
 
 struct mixture {
     uint32_t (*pair)[2]; /* [npairs] endpoints of the set */
-    size_t npairs;
+    size_t npairs, nuneven;
     size_t *first;       /* [npairs + 1] flows of a pair */
     struct mixture_flow *flow;
     size_t nflows;
-    struct mixture_crossing *crossing;
+    struct mixture_crossing *crossing; /* [ncrossings] by group */
+    size_t ncrossings;
     uint32_t *cable;     /* [ncables] by group */
     size_t ncables;
     struct mixture_group *group;
@@ -204,18 +204,10 @@ struct mixture_entry {
 };
 
 struct cable_key {
-    uint64_t hash;
+    uint64_t hash; /* of all its crossings */
     uint32_t cable;
-    size_t first, n; /* entries */
+    size_t n;      /* crossings */
 };
-
-static int compare_entries (const void *va, const void *vb)
-{
-    const struct mixture_entry *a = va, *b = vb;
-
-    return a->cable != b->cable ? util_compare (a->cable, b->cable)
-                                : util_compare (a->c.pair, b->c.pair);
-}
 
 static int compare_keys (const void *va, const void *vb)
 {
@@ -285,85 +277,112 @@ static size_t cross_pair (struct multipath *paths, uint32_t a, uint32_t b,
     return n;
 }
 
-static struct mixture_entry *list_entries (struct mixture *m,
-                                           struct multipath *paths,
-                                           const struct pathset *ps, size_t *n)
+/* Whether the flows of a pair differ in length; they are set aside. */
+static bool set_uneven_aside (struct mixture *m, struct multipath *paths,
+                              uint32_t a, uint32_t b, uint32_t pair)
 {
-    size_t nlinks = paths->under->nlinks, size = 0;
-    double *there = xcalloc (nlinks, sizeof (*there));
-    double *back = xcalloc (nlinks, sizeof (*back));
-    struct mixture_entry *e = NULL;
-    uint32_t a, b;
-
-    *n = 0;
-    for (uint32_t p = 0; p < m->npairs && *n < ENTRIES_MAX; p++) {
-        if (*n + nlinks > size) {
-            size = 2 * size + nlinks;
-            e = xrealloc (e, size, sizeof (*e));
-        }
-        a = pathset_endpoint (ps, m->pair[p][0])->id;
-        b = pathset_endpoint (ps, m->pair[p][1])->id;
-        if (is_uneven (paths, a, b) || is_uneven (paths, b, a))
-            for (size_t i = m->first[p]; i < m->first[p + 1]; i++)
-                m->flow[i].aside = true;
-        else
-            *n += cross_pair (paths, a, b, p, there, back, e + *n);
-    }
-    free (there);
-    free (back);
-    if (*n > 0)
-        qsort (e, *n, sizeof (*e), compare_entries);
-    return e;
+    if (!is_uneven (paths, a, b) && !is_uneven (paths, b, a))
+        return false;
+    for (size_t i = m->first[pair]; i < m->first[pair + 1]; i++)
+        m->flow[i].aside = true;
+    m->nuneven++;
+    return true;
 }
 
 /* If a cable is slow, the FAST quantile of a pair's flows is a higher one of
  * those that avoid it.
  */
-static double middle_of (const struct mixture *m,
-                         const struct mixture_crossing *c)
+static void set_middles (struct mixture *m)
 {
-    double fast = FAST / (1 - c->once - c->twice);
+    for (size_t k = 0; k < m->ncrossings; k++) {
+        struct mixture_crossing *c = &m->crossing[k];
+        double fast = FAST / (1 - c->once - c->twice);
 
-    return fast < 0.5 ? m->sd * stats_normal_two_sided (2 * fast) : 0;
+        c->middle
+            = fast < 0.5 ? m->sd * stats_normal_two_sided (2 * fast) : 0;
+    }
 }
 
-/* Put cables that all pairs cross alike into one group. */
-static void make_groups (struct mixture *m, const struct mixture_entry *e,
-                         size_t n)
+/* Put cables that all pairs cross alike into one group: those with the same key
+ * follow one another. number[] of the first cable is its group's.
+ */
+static void make_groups (struct mixture *m, const struct cable_key *key,
+                         uint32_t *number)
 {
-    struct cable_key *key = NULL;
-    size_t ncrossings = 0;
-
-    for (size_t i = 0, end; i < n; i = end) {
-        uint64_t hash = 0;
-
-        for (end = i; end < n && e[end].cable == e[i].cable; end++)
-            hash += hash_crossing (&e[end].c);
-        key = xgrow (key, m->ncables, sizeof (*key));
-        key[m->ncables++]
-            = (struct cable_key){ hash, e[i].cable, i, end - i };
-    }
-    if (m->ncables > 0)
-        qsort (key, m->ncables, sizeof (*key), compare_keys);
     m->cable = xarray (m->ncables, sizeof (*m->cable));
     m->group = xarray (m->ncables, sizeof (*m->group));
-    m->crossing = xarray (n, sizeof (*m->crossing));
     for (size_t k = 0; k < m->ncables; k++) {
         m->cable[k] = key[k].cable;
         if (k > 0 && key[k].hash == key[k - 1].hash) {
             m->group[m->ngroups - 1].n++;
             continue;
         }
+        number[key[k].cable] = (uint32_t)m->ngroups;
         m->group[m->ngroups++]
-            = (struct mixture_group){ k, 1, ncrossings, key[k].n };
-        for (size_t i = 0; i < key[k].n; i++) {
-            struct mixture_crossing *c = &m->crossing[ncrossings++];
-
-            *c = e[key[k].first + i].c;
-            c->middle = middle_of (m, c);
-        }
+            = (struct mixture_group){ .first = k, .n = 1,
+                                      .crossing = m->ncrossings };
+        m->ncrossings += key[k].n;
     }
+    m->crossing = xarray (m->ncrossings, sizeof (*m->crossing));
+}
+
+static void add_key (struct cable_key *key, const struct mixture_entry *e)
+{
+    key->cable = e->cable;
+    key->hash += hash_crossing (&e->c);
+    key->n++;
+}
+
+static void add_crossing (struct mixture *m, struct mixture_group *g,
+                          const struct mixture_crossing *c)
+{
+    m->crossing[g->crossing + g->ncrossings++] = *c;
+}
+
+/* Find the groups, and which pairs have a choice of paths. The crossings of all
+ * cables would not fit into memory, so they are computed twice: what they are
+ * alike by, and those of one cable of each group.
+ */
+static void find_groups (struct mixture *m, struct multipath *paths,
+                         const struct pathset *ps, bool *chooses)
+{
+    size_t nlinks = paths->under->nlinks;
+    double *there = xcalloc (nlinks, sizeof (*there));
+    double *back = xcalloc (nlinks, sizeof (*back));
+    struct mixture_entry *e = xarray (nlinks, sizeof (*e));
+    struct cable_key *key = xcalloc (nlinks, sizeof (*key));
+    uint32_t *number = xarray (nlinks, sizeof (*number));
+
+    memset (number, 0xff, nlinks * sizeof (*number));
+    for (int turn = 0; turn < 2; turn++) {
+        for (uint32_t p = 0; p < m->npairs; p++) {
+            uint32_t a = pathset_endpoint (ps, m->pair[p][0])->id;
+            uint32_t b = pathset_endpoint (ps, m->pair[p][1])->id;
+            size_t n;
+
+            if (turn == 0 ? set_uneven_aside (m, paths, a, b, p) : !chooses[p])
+                continue;
+            n = cross_pair (paths, a, b, p, there, back, e);
+            chooses[p] = n > 0;
+            for (size_t i = 0; i < n && turn == 0; i++)
+                add_key (&key[e[i].cable], &e[i]);
+            for (size_t i = 0; i < n && turn > 0; i++)
+                if (number[e[i].cable] != NETWORK_NONE)
+                    add_crossing (m, &m->group[number[e[i].cable]], &e[i].c);
+        }
+        if (turn > 0)
+            break;
+        for (size_t l = 0; l < nlinks; l++)
+            if (key[l].n > 0)
+                key[m->ncables++] = key[l];
+        qsort (key, m->ncables, sizeof (*key), compare_keys);
+        make_groups (m, key, number);
+    }
+    free (there);
+    free (back);
+    free (e);
     free (key);
+    free (number);
 }
 
 struct mixture *mixture_create (struct multipath *paths,
@@ -373,9 +392,7 @@ struct mixture *mixture_create (struct multipath *paths,
 {
     struct mixture *m = xcalloc (1, sizeof (*m));
     struct map number = { 0 };
-    struct mixture_entry *e;
     bool *chooses;
-    size_t n;
 
     for (size_t i = 0; i < samples->nsamples; i++)
         if (samples->sample[i].nflows > 0
@@ -392,15 +409,12 @@ struct mixture *mixture_create (struct multipath *paths,
         m->first[m->flow[i].pair + 1]++;
     for (size_t p = 0; p < m->npairs; p++)
         m->first[p + 1] += m->first[p];
-    e = list_entries (m, paths, ps, &n);
     chooses = xcalloc (m->npairs, sizeof (*chooses));
-    for (size_t i = 0; i < n; i++)
-        chooses[e[i].c.pair] = true;
+    find_groups (m, paths, ps, chooses);
     find_bulk (m, chooses);
     count_all (m);
-    make_groups (m, e, n);
+    set_middles (m);
     free (chooses);
-    free (e);
     return m;
 }
 
@@ -729,8 +743,10 @@ size_t mixture_doubts (struct mixture *m, struct probe **pair)
     return n;
 }
 
-size_t mixture_cables (const struct mixture *m, size_t *judged)
+size_t mixture_cables (const struct mixture *m, size_t *judged,
+                       size_t *uneven)
 {
+    *uneven = m->nuneven;
     *judged = 0;
     for (size_t g = 0; g < m->ngroups; g++) {
         const struct mixture_group *of = &m->group[g];

@@ -52,8 +52,10 @@ double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns);
 size_t mixture_doubts (struct mixture *m, struct probe **pair);
 
 /* How many cables are crossed by some flows but not by all of a pair, and of
- * how many enough flows tell whether they are slow.
+ * how many enough flows tell whether they are slow; the pairs of which nothing
+ * is told, since their paths differ in length.
  */
-size_t mixture_cables (const struct mixture *m, size_t *judged);
+size_t mixture_cables (const struct mixture *m, size_t *judged,
+                       size_t *uneven);
 
 #endif /* CORE_MIXTURE_H */
