@@ -21,7 +21,6 @@
 #include "ibquery/hosts.h"
 #include "ibquery/spread.h"
 #include "util/alloc.h"
-#include "util/sort.h"
 #include "util/text.h"
 
 /* A hop. Places of the network: a switch is at its node's index, adapter ports
@@ -151,18 +150,15 @@ static const uint8_t *distances (const struct fabric *f, uint32_t from)
     return near->cables;
 }
 
-/* Whether the cable at a switch's port brings a message nearer to the place of
- * an endpoint, which is attached to a switch.
+/* Whether the hop from a switch brings a message nearer to its end, where it
+ * arrives at a place; `near` are distances to that end's switch, NULL: it is
+ * this one.
  */
-static bool is_nearer (const struct fabric *f, uint32_t node, unsigned int port,
-                       uint32_t place, uint32_t attached)
+static bool is_nearer (const struct fabric *f, const struct walk_hop *hop,
+                       uint32_t node, uint32_t place, const uint8_t *near)
 {
-    uint32_t next = f->walk->hop[f->node[node].first_port + port - 1].place;
-
-    if (node == attached)
-        return next == place;
-    return next < f->nnodes
-           && distances (f, attached)[next] < distances (f, attached)[node];
+    return near ? hop->place < f->nnodes && near[hop->place] < near[node]
+                : hop->place == place;
 }
 
 static bool spreads (const struct fabric_spread *s,
@@ -181,9 +177,10 @@ static size_t network_hops (const void *net, const struct traffic_class *as,
     unsigned int lid = f->end[to].lid;
     const struct walk_hop *hop, *own = next_hop (f, place, lid);
     const struct spread_group *group;
-    uint32_t all[UINT8_MAX], attached, up;
+    uint32_t all[UINT8_MAX], attached, up, end = NETWORK_NONE;
+    const uint8_t *near = NULL;
     const struct fabric_node *n;
-    size_t count = 0;
+    size_t count = 0, i;
     bool has_own = false, known;
 
     if (place >= f->nnodes || !spreads (&f->node[place].spread, as)
@@ -197,20 +194,24 @@ static size_t network_hops (const void *net, const struct traffic_class *as,
     group = spread_group_of (n, lid);
     if (!known && attached >= f->nnodes)
         return 0;
+    if (attached == place)
+        end = network_place (net, to);
+    else if (!known)
+        near = distances (f, attached);
     for (unsigned int p = 1; p <= n->nports; p++) {
         hop = &f->walk->hop[n->first_port + p - 1];
         if (hop->arc == FABRIC_NONE
             || !(group   ? group->port[p / 64] >> p % 64 & 1
                  : known ? p == n->spread.entry[lid].port
-                         : is_nearer (f, place, p, network_place (net, to),
-                                      attached)))
+                         : is_nearer (f, hop, place, end, near)))
             continue;
-        all[count++] = hop->arc;
+        for (i = count++; i > 0 && all[i - 1] > hop->arc; i--)
+            all[i] = all[i - 1];
+        all[i] = hop->arc;
         has_own |= hop == own;
     }
     if (!known && !has_own)
         return 0;
-    qsort (all, count, sizeof (*all), compare_u32);
     count = count < most ? count : most;
     memcpy (arc, all, count * sizeof (*all));
     return count;
