@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is judged where switches spread messages over paths of several lengths:
+ * on a dragonfly, and a tree that lacks some cables.
+ */
+#include "config.h"
+#include "core/paths/multipath.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/judge/judge.h"
+#include "core/plan/plan.h"
+#include "core/samples/simulate.h"
+#include "ibquery/model/generate.h"
+#include "tests/tap.h"
+
+enum { JOB = 48 };
+#define SLOW_NS 1000
+
+/* Runs in which a slow host end looks slow without a baseline, and FAILs with
+ * one: where most flows are longer than the least, it cannot be seen.
+ */
+static size_t looks_slow, fails;
+
+/* The samples of the job's plan, with a link slower by ns. */
+static struct samples *measure_spread (const struct fabric *f,
+                                       const struct pathset *ps,
+                                       const struct plan *plan, uint32_t slow,
+                                       double ns, uint64_t seed)
+{
+    static const struct traffic_class datagrams = { 0, false };
+    const struct simulate_options sim = { .noise_ns = 20, .repeats = 16,
+                                          .seed = seed, .spread = &datagrams };
+    double *latency = malloc (f->nlinks * sizeof (*latency));
+    struct samples *s;
+
+    for (size_t l = 0; l < f->nlinks; l++)
+        latency[l] = (f->link[l].kind == LINK_HOST ? 400 : 150)
+                     + (l == slow ? ns : 0);
+    s = simulate (ps, plan, latency, &sim, NULL);
+    free (latency);
+    return s;
+}
+
+static bool has_limit (const struct verdict *v, const char *part)
+{
+    for (size_t i = 0; i < v->nlimits; i++)
+        if (strstr (v->limit[i], part))
+            return true;
+    return false;
+}
+
+/* Places hold cables of their own: flows differ in length, which is no slow
+ * cable, and no slow host end without a baseline.
+ */
+static void test_uneven (struct fabric *f, uint64_t seed, bool whole)
+{
+    struct plan_options opts = { .extra_rounds = 2, .seed = seed };
+    const char *host[JOB];
+    struct baseline base;
+    struct samples *before, *now;
+    struct pathset *ps;
+    struct verdict *v;
+    struct plan *plan;
+    uint32_t slow;
+
+    for (size_t i = 0; i < JOB; i++)
+        host[i] = f->host[i].name;
+    slow = f->port[f->endpoint[f->host[JOB / 2].first].port].link;
+    ps = fabric_pathset (f, host, JOB, NULL);
+    plan = plan_make (ps, &opts, NULL);
+    before = measure_spread (f, ps, plan, slow, 0, seed);
+    v = judge (ps, plan, before, NULL, 0, NULL, NULL);
+    ok (v->nfindings == 0 && has_limit (v, "pairs differ in length")
+            && has_limit (v, "that only some flows cross") != whole,
+        "%s: paths of several lengths are no finding", f->source);
+    verdict_destroy (v);
+    now = measure_spread (f, ps, plan, slow, SLOW_NS, seed + 1);
+    v = judge (ps, plan, now, NULL, 0, NULL, NULL);
+    ok (v->nfindings == 0, "... nor is a slow host end, without a baseline");
+    looks_slow += has_limit (v, "only a baseline can tell");
+    verdict_destroy (v);
+    base = (struct baseline){ before, ps };
+    v = judge (ps, plan, now, &base, 1, NULL, NULL);
+    ok (v->nfindings == 0 ? v->status == VERDICT_UNKNOWN
+                          : v->nfindings == 1
+                                && v->finding[0].level == VERDICT_FAIL
+                                && v->finding[0].nsuspects == 1
+                                && v->finding[0].suspect[0] == slow,
+        "... with one, that is the only one or UNKNOWN");
+    fails += v->nfindings;
+    verdict_destroy (v);
+    samples_destroy (before);
+    samples_destroy (now);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    fabric_destroy (f);
+}
+
+int main (void)
+{
+    struct choice how = { .spread = { .known = true, .hashed = 1 } };
+    struct dragonfly fly = { .hosts = 2, .routers = 4, .globals = 2,
+                             .how = how };
+    struct fat_tree tree = { .ports = 8, .levels = 3, .how = how };
+
+    tree.how.prune = 15;
+    tree.how.seed = 3;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        test_uneven (generate_dragonfly (&fly, NULL), seed, true);
+        test_uneven (generate_fat_tree (&tree, NULL), seed, false);
+    }
+    ok (looks_slow > 0 && fails > 0,
+        "of 6 slow host ends %zu look so, and %zu are found with a baseline",
+        looks_slow, fails);
+    return done_testing ();
+}
