@@ -181,12 +181,19 @@ $root/etc/slurm/plugstack.conf.d:" "nothing is enabled or configured by that"
         "$uid 755 $root/var/lib/slurm-pmm
 $uid 700 $root/var/spool/slurm-pmm" "SlurmUser has its directories"
 
-    # As a site has it some time later.
+    # As a site has it some time later, by pmm setup.
     echo 'Mode = report' >"$root/etc/slurm-pmm/pmm.conf"
+    touch "$root"/etc/slurm-pmm/{plugstack,slurm,mpi}.conf
+    for unit in pmm-audit pmm-fabric; do
+        mkdir -p "$root/etc/systemd/system/$unit.service.d"
+        touch "$root/etc/systemd/system/$unit.service.d/slurm-pmm.conf"
+    done
     touch "$root"/var/lib/slurm-pmm/{ledger,baseline.json,local}
     touch "$root/var/spool/slurm-pmm/lock"
     ln -s /usr/share/slurm-pmm/plugstack.conf \
         "$root/etc/slurm/plugstack.conf.d/pmm.conf"
+    ln -s /etc/slurm-pmm/plugstack.conf \
+        "$root/etc/slurm/plugstack.conf.d/setup.conf"
     find "$root"/{etc/slurm*,var/lib/slurm-pmm,var/spool/slurm-pmm} \
         -printf '%p %l %u %m %T@\n' | sort >before
     dpkg_to -i "$debs"/slurm-pmm_*.deb "$debs"/slurm-pmm-{node,plugin}_*.deb
@@ -200,7 +207,7 @@ $uid 700 $root/var/spool/slurm-pmm" "SlurmUser has its directories"
     like "$(<out)" "the ledger stays in /var/lib/slurm-pmm" "... says what stays"
     is "$(ls "$root/var/lib/slurm-pmm" "$root/etc/slurm/plugstack.conf.d" \
         "$root/etc/slurm-pmm" | paste -sd ' ')" \
-        "$root/etc/slurm-pmm: pmm.conf  $root/etc/slurm/plugstack.conf.d:  $root/var/lib/slurm-pmm: baseline.json ledger local" \
+        "$root/etc/slurm-pmm: mpi.conf plugstack.conf pmm.conf slurm.conf  $root/etc/slurm/plugstack.conf.d:  $root/var/lib/slurm-pmm: baseline.json ledger local" \
         "... of a plugin that plugstack.conf no longer asks for"
     echo 'required spank_pmm.so' >"$root/etc/slurm/plugstack.conf"
     dpkg_to -i "$debs"/slurm-pmm-plugin_*.deb
