@@ -193,37 +193,14 @@ static struct verdict *read_output (struct inputs *in)
 }
 
 #ifdef HAVE_LEDGER
-enum { HISTORY_AUDITS = 2000 };
-
-static void add_history (json_t *history, struct inputs *in,
-                         const uint32_t *link, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *id = in->fabric->link[link[i]].id;
-
-        if (!json_object_get (history, id))
-            json_put (history, id,
-                      need (ledger_trend (in->ledger, in->fabric->hash, id,
-                                          HISTORY_AUDITS, &fault)));
-    }
-}
-
 /* The past of a verdict's suspects; NULL without -L. */
 static json_t *read_history (struct inputs *in, const struct verdict *v)
 {
-    json_t *history;
-
     if (!in->ledger_path)
         return NULL;
     inputs_ledger (in, LEDGER_READ);
-    history = xcheck (json_object ());
-    for (size_t i = 0; i < v->nfindings; i++) {
-        const struct finding *f = &v->finding[i];
-
-        add_history (history, in, f->suspect, f->nsuspects);
-        add_history (history, in, f->oneway, f->noneway);
-    }
-    return history;
+    return need (ledger_history (in->ledger, fabric_network (in->fabric), v,
+                                 PAGE_AUDITS, &fault));
 }
 #else
 static json_t *read_history (struct inputs *in, const struct verdict *v)

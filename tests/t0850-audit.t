@@ -21,8 +21,8 @@ mv adaptive fabric
 with_cluster h0001,h0002,h0005,h0006,h0009,h0013 --slurm-user slurm
 
 built_to "$workdir/bin" probe/pmm-probe pmm/pmm
-mkdir state
-chown slurm: state
+mkdir state reports
+chown slurm: state reports
 
 # Its probe plays what ./act says before it measures. ./symbols is the counter
 # of a port of h0005.
@@ -62,6 +62,8 @@ Snapshot=$workdir/fabric
 Ledger=$workdir/state/ledger
 Baseline=$workdir/state/baseline.json
 Signs=$workdir/state/signs
+Reports=$workdir/reports
+ReportsKept=3
 Probe=$workdir/bin/probe
 Transport=emu
 EmuSocket=$workdir/emu
@@ -139,6 +141,11 @@ as_slurm scontrol update nodename=h0005 state=drain \
 within 20 eval '[[ $(sinfo -h -N -p main -n h0005 -o %T) == drained ]]'
 audit --nodes "$nodes" >said
 is "$? $(cut -d' ' -f1-3 said)" "1 audit 8 FAIL" "drained, it is measured"
+is "$(cd reports && echo *)" \
+    "audit-6.html audit-7.html audit-8.html index.html" \
+    "pages of the last audits, and an index"
+like "$(grep -o '"status":"FAIL","sentence":"[^"]*' reports/audit-8.html)" \
+    'host end h0005' "... which say what it is"
 is "$(sinfo -h -N -p main -n h0005 -o '%T %E')" "drained pmm: host end h0005" \
     "... and stays so"
 emu background h0007,h0005:1

@@ -28,12 +28,13 @@ struct site {
     /* where things are */
     char *conf;       /* only in plugstack.conf: read this pmm.conf */
     char *snapshot, *baseline, *signs, *verdicts, *metrics; /* published */
+    char *reports;    /* directory of pages */
     char *ledger, *spool, *local, *run, *live_fabric;
     char *pmm, *srun, *probe, *job_comment; /* programs */
     char *hooks;      /* directory of pmm-prolog and pmm-epilog */
     char *slurm_user; /* the hooks trust its files, as root's */
     char *mpi;
-    int snapshots_kept, read_every_ms;
+    int snapshots_kept, read_every_ms, reports_kept;
 
     /* the check */
     char *mode, *report_partitions, *require_partitions;

@@ -205,12 +205,12 @@ static int find_partners (struct audit_work *run, struct error *err)
 static struct verdict *judge_record (struct audit_work *run,
                                      const struct audit_record *r,
                                      const struct job_said *said,
+                                     struct baseline_set *base,
                                      struct error *err)
 {
     const struct site *site = run->audit->site;
     const struct fabric *f = run->audit->fabric;
     struct judge_options opts = judge_site_options (site);
-    struct baseline_set base = { 0 };
     struct spread_choice level;
     struct traffic traffic;
     struct verdict *v = NULL;
@@ -218,14 +218,14 @@ static struct verdict *judge_record (struct audit_work *run,
 
     traffic_find (&traffic, f, run->node_of, said->traffic, said->ntraffic,
                   site->busy_share);
-    if (baseline_gather (&base, run->audit->ledger, f, site->baseline, err)
+    if (baseline_gather (base, run->audit->ledger, f, site->baseline, err)
         == 0) {
         opts.busy = traffic.busy;
         opts.nbusy = traffic.nbusy;
-        v = judge (r->ps, r->plan, r->samples, base.v, base.n, &opts, err);
+        v = judge (r->ps, r->plan, r->samples, base->v, base->n, &opts, err);
     }
-    if (base.odd[0])
-        report (run, "no baseline: %s", base.odd);
+    if (base->odd[0])
+        report (run, "no baseline: %s", base->odd);
     for (size_t i = 0; i < f->nendpoints; i++) {
         all += run->node_of[i] != NULL;
         untold += run->node_of[i] && !traffic.told[i];
@@ -246,9 +246,26 @@ static struct verdict *judge_record (struct audit_work *run,
         corroborate (v, traffic.wait, traffic.nwaits, &opts);
         corroborate (v, run->waits.v, run->waits.n, &opts);
     }
-    baseline_clear (&base);
     traffic_clear (&traffic);
     return v;
+}
+
+/* Write a page of a FAIL, and of an audit that a person asked for. */
+static void write_report (struct audit_work *run, const struct audit_record *r,
+                          const struct verdict *v,
+                          const struct baseline_set *base)
+{
+    const struct audit *a = run->audit;
+    struct page page = {
+        .fabric = a->fabric, .verdict = v, .ps = r->ps, .plan = r->plan,
+        .samples = r->samples, .baseline = base->v, .nbaselines = base->n,
+    };
+    bool asked = a->cause.why == LEDGER_BY_HAND || a->cause.why == LEDGER_CHECK;
+    struct error err;
+
+    if (*a->site->reports && (v->status == VERDICT_FAIL || asked)
+        && reports_add (a->site, a->ledger, run->result->id, &page, &err) < 0)
+        report (run, "no page of this audit: %s", err.text);
 }
 
 /* Read the record of the step, judge it, and enter it. If the record is
@@ -259,6 +276,7 @@ static int conclude (struct audit_work *run, struct job_said *said,
 {
     struct ledger *ledger = run->audit->ledger;
     struct audit_result *result = run->result;
+    struct baseline_set base = { 0 };
     struct verdict *v = NULL;
     struct audit_record r;
     struct error why;
@@ -270,7 +288,7 @@ static int conclude (struct audit_work *run, struct job_said *said,
     else if (!r.plan)
         rc = decline (run, "%s", r.sentence);
     /* the leader is the node that printed the record, not the chosen one */
-    else if ((v = judge_record (run, &r, said, err))
+    else if ((v = judge_record (run, &r, said, &base, err))
              && ledger_led (ledger, result->id,
                             said->recorder[0] ? said->recorder : NULL, err)
                     == 0
@@ -279,9 +297,11 @@ static int conclude (struct audit_work *run, struct job_said *said,
         result->status = v->status;
         verdict_sentence (v, pathset_network (r.ps), result->sentence,
                           sizeof (result->sentence));
+        write_report (run, &r, v, &base);
         rc = 1;
     }
     verdict_destroy (v);
+    baseline_clear (&base);
     record_clear (&r);
     return rc;
 }

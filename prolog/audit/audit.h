@@ -94,4 +94,11 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
                   const struct controller_nodes *nodes, int64_t now,
                   struct error *err);
 
+/* In the directory Reports, if the site has one: delete pages of audits that the
+ * ledger has no more, and more than ReportsKept; write index.html. Return 0, or
+ * -1 with err.
+ */
+int reports_tidy (const struct site *site, struct ledger *ledger,
+                  struct error *err);
+
 #endif /* PROLOG_AUDIT_H */

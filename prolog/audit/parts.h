@@ -14,6 +14,7 @@
 #include "ibquery/links/check.h"
 #include "ibquery/ports.h"
 #include "prolog/audit/audit.h"
+#include "report/page/page.h"
 
 /*
  * Job: srun runs the step in a job of its own, with a new environment and under
@@ -197,5 +198,12 @@ enum { SIGNS_MAX_AGE = 86400, SIGNS_WAIT_AGE = 600 };
 int signs_enter_file (const struct signs_scope *scope, const char *path,
                       struct check_signs *waits, char *odd, size_t size,
                       struct error *err);
+
+/*
+ * Reports: write the page of an audit that has a result, then reports_tidy. The
+ * page has everything but its history, about and made. Return 0, or -1 with err.
+ */
+int reports_add (const struct site *site, struct ledger *ledger, int64_t audit,
+                 struct page *page, struct error *err);
 
 #endif /* PROLOG_PARTS_H */

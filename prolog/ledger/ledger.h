@@ -375,6 +375,13 @@ int ledger_say (struct ledger *ledger, const char *node, const char *words,
 json_t *ledger_trend (struct ledger *ledger, const char *fabric,
                       const char *link, size_t n, struct error *err);
 
+/* The same of each link that a verdict's findings suspect, for the fabric of
+ * this network: {link: as above}.
+ */
+json_t *ledger_history (struct ledger *ledger, const struct network *net,
+                        const struct verdict *v, size_t n,
+                        struct error *err);
+
 /* A baseline from the ledger: for each link, the measurements of the newest n
  * audits that crossed it. Each audit is a run (struct samples) with its
  * loopbacks, since the hosts' own latencies differ from run to run. The newest

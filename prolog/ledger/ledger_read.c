@@ -558,3 +558,29 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     free (v);
     return db_json (l, points);
 }
+
+json_t *ledger_history (struct ledger *l, const struct network *net,
+                        const struct verdict *v, size_t n, struct error *err)
+{
+    json_t *history = xcheck (json_object ());
+
+    for (size_t i = 0; i < v->nfindings; i++) {
+        const struct finding *f = &v->finding[i];
+
+        for (size_t k = 0; k < f->nsuspects + f->noneway; k++) {
+            const char *id = net->link[k < f->nsuspects
+                                           ? f->suspect[k]
+                                           : f->oneway[k - f->nsuspects]].id;
+            json_t *trend;
+
+            if (json_object_get (history, id))
+                continue;
+            if (!(trend = ledger_trend (l, net->hash, id, n, err))) {
+                json_decref (history);
+                return NULL;
+            }
+            json_put (history, id, trend);
+        }
+    }
+    return history;
+}

@@ -276,13 +276,13 @@ int duty_prune (struct service *s, struct error *err)
     int64_t now = time (NULL);
     int64_t n;
 
-    if (s->site.ledger_days == 0)
-        return 0;
-    n = ledger_prune (s->ledger, now - (int64_t)s->site.ledger_days * DAY_S,
-                      INT64_MAX, err);
+    n = s->site.ledger_days == 0
+            ? 0 : ledger_prune (s->ledger,
+                                now - (int64_t)s->site.ledger_days * DAY_S,
+                                INT64_MAX, err);
     if (n > 0)
         service_log (s, "%s older than %s deleted",
                      COUNTED ((uint64_t)n, "audit"),
                      COUNTED ((uint64_t)s->site.ledger_days, "day"));
-    return n < 0 ? -1 : 0;
+    return n < 0 ? -1 : reports_tidy (&s->site, s->ledger, err);
 }

@@ -9,8 +9,8 @@ const ROWS = 200; // of a table that are shown at once
 const panel = (id) => $(`#${id} > div`);
 const none = (text) => el ('p.none', text);
 
-// A table whose columns sort: [{ name, of: row => value, show: value => text,
-// number, hot: row => bool }].
+// A table whose columns sort: [{ name, of: row => value, show: (value, row) =>
+// text or element, number, hot: row => bool }].
 function table (columns, rows, pick) {
   const body = el ('tbody');
   const headRow = el ('tr');
@@ -32,7 +32,7 @@ function table (columns, rows, pick) {
 
     body.replaceChildren (...sorted.slice (0, shown).map ((r) => {
       const tr = el ('tr', ...columns.map ((c) => {
-        const td = el (c.number ? 'td.n' : 'td', (c.show || String) (c.of (r)));
+        const td = el (c.number ? 'td.n' : 'td', (c.show || String) (c.of (r), r));
         if (c.hot && c.hot (r))
           td.classList.add ('hot');
         return td;

@@ -250,6 +250,8 @@ static json_t *head_json (const struct page *p)
 
     if (p->verdict)
         put_verdict (p, head, findings, limits, cables);
+    if (p->index)
+        json_put (head, "index", json_incref (p->index));
     if (p->fabric)
         json_put (head, "fabric", fabric_json (p->fabric));
     if (p->samples)

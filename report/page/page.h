@@ -25,7 +25,9 @@
 
 struct cabling;
 
-/* What a page shows, a verdict or series; all is borrowed. NULL: not known, and
+enum { PAGE_AUDITS = 2000 }; /* enough for a cable's history */
+
+/* What a page shows, a verdict, series or an index; all is borrowed. NULL: not known, and
  * not shown. A verdict needs its fabric.
  */
 struct page {
@@ -45,6 +47,9 @@ struct page {
     json_t *history;                /* {link id: as ledger_trend} */
     json_t *series;                 /* [{name, stat, deviation, labels,
                                        lengths, values}]: matrix.js */
+    json_t *index;                  /* instead of all that, a list of audits:
+                                       [{id, begun, status, sentence, why, job,
+                                       hosts, page}]: start.js */
 };
 
 /* Return 0, or -1 with err. */
