@@ -2,10 +2,26 @@
 #include "config.h"
 #include "util/srun.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void srun_environment (struct program_words *env)
+{
+    static const char *const where[] = { "SLURM_CONF", "SLURM_CONF_SERVER",
+                                         "SLURM_SACK_SOCKET" };
+
+    program_add (env, "PATH=/usr/local/bin:/usr/bin:/bin");
+    program_add (env, "LC_ALL=C");
+    for (size_t i = 0; i < sizeof (where) / sizeof (where[0]); i++) {
+        const char *value = getenv (where[i]);
+
+        if (value && (*value == '/' || !strcmp (where[i], "SLURM_CONF_SERVER")))
+            program_add (env, "%s=%.*s", where[i], PATH_MAX, value);
+    }
+}
 
 /* How well a line explains why there is no result: 0 (not at all) to 3. A line
  * that says that tasks were ended is only a consequence.

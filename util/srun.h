@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Interpret the standard error of srun or salloc: why there is no result, and
+/* Start srun with an environment of its own; interpret the standard error of srun or salloc: why there is no result, and
  * the state of nodes.
  */
 #ifndef UTIL_SRUN_H
 #define UTIL_SRUN_H
 
 #include <stdbool.h>
+
+#include "util/program.h"
+
+/* A new environment for it: of ours, only the variables that lead to slurmctld,
+ * and those as absolute paths.
+ */
+void srun_environment (struct program_words *env);
 
 struct srun_words {
     char complaint[160]; /* the best explanation; "" if none */

@@ -34,18 +34,9 @@ enum {
 
 char **job_environment (const struct site *site)
 {
-    static const char *const where[] = { "SLURM_CONF", "SLURM_CONF_SERVER",
-                                         "SLURM_SACK_SOCKET" };
     struct program_words env = { 0 };
 
-    program_add (&env, "PATH=/usr/local/bin:/usr/bin:/bin");
-    program_add (&env, "LC_ALL=C");
-    for (size_t i = 0; i < sizeof (where) / sizeof (where[0]); i++) {
-        const char *value = getenv (where[i]);
-
-        if (value && (*value == '/' || !strcmp (where[i], "SLURM_CONF_SERVER")))
-            program_add (&env, "%s=%.*s", where[i], PATH_MAX, value);
-    }
+    srun_environment (&env);
     program_add (&env, "PMM_CHECK_NESTED=1"); /* makes the plugin do nothing */
     program_add (&env, "SLURM_PMIX_TIMEOUT=%d",
                  site_meet_timeout_s (site->audit_timeout_ms));

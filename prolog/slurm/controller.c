@@ -137,10 +137,16 @@ static json_t *change_node (const struct request *rq, struct error *err)
 static const partition_info_t *find_partition (const struct request *rq,
                                                struct error *err)
 {
-    for (uint32_t i = 0; i < rq->partitions->record_count; i++)
-        if (!strcmp (rq->partitions->partition_array[i].name, rq->arg))
-            return &rq->partitions->partition_array[i];
-    error_world (err, "there is no partition %s", rq->arg);
+    for (uint32_t i = 0; i < rq->partitions->record_count; i++) {
+        const partition_info_t *part = &rq->partitions->partition_array[i];
+
+        if (rq->arg ? !strcmp (part->name, rq->arg)
+                    : part->flags & PART_FLAG_DEFAULT)
+            return part;
+    }
+    error_world (err, "there is no %s%s",
+                 rq->arg ? "partition " : "default partition",
+                 rq->arg ? rq->arg : "");
     return NULL;
 }
 

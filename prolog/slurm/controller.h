@@ -83,9 +83,9 @@ int controller_drain (const char *node, const char *reason,
 int controller_resume (const char *node, const char *reason,
                        struct error *err);
 
-/* The nodes of a partition that are idle and in no other state, sorted as
- * hostlist_has needs it; hostlist_clear frees them. A partition that does not
- * exist is an error.
+/* The nodes of a partition (NULL: the default one) that are idle and in no other
+ * state, sorted as hostlist_has needs it; hostlist_clear frees them. A partition
+ * that does not exist is an error.
  */
 int controller_idle (struct hostlist *hl, const char *partition,
                      struct error *err);
