@@ -100,6 +100,7 @@ struct transport_handle {
     struct transport_address address[TRANSPORT_RAILS_MAX];
     char device[64]; /* the kernel's name of the first rail's device; "": it is
                         not a kernel device */
+    bool own_clock;  /* the first rail has one, as far as is known yet */
     bool lost[TRANSPORT_RAILS_MAX]; /* what is sent over this rail is lost; recv
                                        fails if no rail is left */
     struct transport_counts counts;

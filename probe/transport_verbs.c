@@ -583,6 +583,7 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
     if (h->rails > 0) {
         const char *port = v->rail[0].device.name;
 
+        h->own_clock = v->rail[0].device.clock_khz > 0;
         snprintf (h->device, sizeof (h->device), "%.*s",
                   (int)strcspn (port, "/"), port);
         return v;
