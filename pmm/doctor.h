@@ -3,37 +3,50 @@
  * from working, or limits it. To add a check, write a function and list it in
  * verb_doctor.c.
  *
- * A check says and returns OK, with what it found; WARN, with what to change so
- * that something works better; FAIL, with what to change so that it works at
- * all; UNKNOWN if it could not check. It changes nothing.
+ * A check says and returns OK, with what it found; INFO, with what the site could
+ * use besides; WARN, with what to change so that something works better; FAIL,
+ * with what to change so that it works at all; UNKNOWN if it could not check. It
+ * changes nothing.
  */
 #ifndef PMM_DOCTOR_H
 #define PMM_DOCTOR_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 #include <time.h>
 
-#include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
 #include "ibquery/nodemap.h"
 #include "prolog/slurm/controller.h"
 #include "util/error.h"
 #include "util/plugstack.h"
 #include "util/site.h"
+#include "util/text.h"
 
 enum { DOCTOR_WAIT_MS = 5000 }; /* timeout for a program or a library */
 
+enum doctor_level { /* a greater value outranks a lower one */
+    DOCTOR_OK,
+    DOCTOR_INFO,
+    DOCTOR_WARN,
+    DOCTOR_UNKNOWN,
+    DOCTOR_FAIL,
+};
+
 struct doctor;
+
+enum doctor_kind {
+    DOCTOR_SLURM = 1,  /* only if slurmctld answers */
+    DOCTOR_AUDITS = 2, /* fails nothing before the site has audits */
+    DOCTOR_JOBS = 4,   /* a hook that the plugin may run */
+};
 
 struct doctor_check {
     const char *name;
-    bool slurm; /* only if slurmctld answers */
-    enum verdict_status (*look) (struct doctor *d);
-
-    /* of a hook: */
-    const char *program, *without; /* ours; the consequence without it */
-    bool of_jobs;                  /* the plugin may run it */
+    unsigned int kind; /* of doctor_kind */
+    enum doctor_level (*look) (struct doctor *d);
+    const char *program, *without; /* a hook: ours; the consequence without */
 };
 
 /* The site, read once. */
@@ -53,7 +66,7 @@ struct doctor {
     struct error slurm_error;  /* ... or nodes.v is NULL, with it */
     json_t *slurm;             /* its configuration */
     struct controller_nodes nodes;
-    uid_t uid;                 /* SlurmUser; root if not known */
+    uid_t uid;                 /* SlurmUser; pmm.conf's if !answers */
     char user[CONTROLLER_NAME];
 
     int stacked;               /* plugstack_find's answer for our plugin */
@@ -62,26 +75,50 @@ struct doctor {
     bool bad_plugin;           /* they are wrong; that, or stacked < 0: */
     struct error plugin_error;
 
+    bool ask, try;             /* --ask, --try */
+    bool asked;                /* idle is known, or this error: */
+    struct error idle_error;
+    struct hostlist idle;      /* nodes that are asked */
+    const char *partition;     /* ... in it; NULL: the default one */
+
+    bool audits;               /* the service or pmm audit ever ran */
     char text[512];            /* what the last check said */
+    char todo[512];            /* ... and what to do; "": the text has it */
     struct error err;          /* of a call of a check */
 };
 
 /* Set the text, and return the level. */
-enum verdict_status doctor_say (struct doctor *d, enum verdict_status level,
+enum doctor_level doctor_say (struct doctor *d, enum doctor_level level,
                                 const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
-#define say_ok(d, ...) doctor_say ((d), VERDICT_OK, __VA_ARGS__)
-#define say_warn(d, ...) doctor_say ((d), VERDICT_WARN, __VA_ARGS__)
-#define say_fail(d, ...) doctor_say ((d), VERDICT_FAIL, __VA_ARGS__)
-#define say_unknown(d, ...) doctor_say ((d), VERDICT_UNKNOWN, __VA_ARGS__)
+
+/* Set what to do about it, for the last line: a command where there is one. */
+void doctor_todo (struct doctor *d, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+#define say_ok(d, ...) doctor_say ((d), DOCTOR_OK, __VA_ARGS__)
+#define say_info(d, ...) doctor_say ((d), DOCTOR_INFO, __VA_ARGS__)
+#define say_warn(d, ...) doctor_say ((d), DOCTOR_WARN, __VA_ARGS__)
+#define say_fail(d, ...) doctor_say ((d), DOCTOR_FAIL, __VA_ARGS__)
+#define say_unknown(d, ...) doctor_say ((d), DOCTOR_UNKNOWN, __VA_ARGS__)
 #define say_error(d, level) doctor_say ((d), (level), "%s", (d)->err.text)
 
 /* doctor_slurm.c: slurmctld, and the rest if it answers */
-typedef enum verdict_status doctor_look (struct doctor *d);
+typedef enum doctor_level doctor_look (struct doctor *d);
 doctor_look doctor_slurmctld, doctor_release, doctor_nodes, doctor_plugin,
     doctor_mpi, doctor_pmix_directory, doctor_mpi_default, doctor_memlock,
     doctor_ports, doctor_partition, doctor_preemption, doctor_association,
     doctor_comments, doctor_hook;
+
+/* The directory of a file; "" of "". The caller frees it. */
+char *doctor_parent (const char *path);
+
+/* doctor_ask.c: the compute nodes */
+doctor_look doctor_ask_nodes, doctor_try;
+
+/* The first wanted type of step (srun --mpi) that Slurm has, and its plugin;
+ * NULL: none.
+ */
+const char *doctor_find_mpi (const struct doctor *d, char path[PATH_MAX]);
 
 /* Ask slurmctld, and read plugstack.conf. */
 void doctor_ask_slurm (struct doctor *d);

@@ -34,6 +34,22 @@ static const char *conf (const struct doctor *d, const char *key)
     return json_text (d->slurm, key);
 }
 
+/* To do: add the lines that pmm setup has written beside pmm.conf to a file of
+ * Slurm's, if they are there.
+ */
+static void add_to (struct doctor *d, const char *name, const char *file,
+                    const char *then)
+{
+    const char *path = d->path ? d->path : PMM_CONF_PATH;
+    char from[PATH_MAX];
+
+    snprintf (from, sizeof (from), "%.*s/%s",
+              (int)(strrchr (path, '/') ? strrchr (path, '/') - path : 0),
+              path, name);
+    if (access (from, F_OK) == 0)
+        doctor_todo (d, "cat %s >>%s%s", from, file, then);
+}
+
 /* Whether a comma-separated list contains the word; case does not matter. */
 static bool listed (const char *list, const char *word)
 {
@@ -93,7 +109,7 @@ void doctor_ask_slurm (struct doctor *d)
     }
 }
 
-enum verdict_status doctor_slurmctld (struct doctor *d)
+enum doctor_level doctor_slurmctld (struct doctor *d)
 {
     if (!d->answers)
         return say_unknown (d, "%s; what depends on it was not looked at",
@@ -106,7 +122,7 @@ enum verdict_status doctor_slurmctld (struct doctor *d)
                    conf (d, "ClusterName"), d->user);
 }
 
-enum verdict_status doctor_release (struct doctor *d)
+enum doctor_level doctor_release (struct doctor *d)
 {
     const char *running = conf (d, "SLURM_VERSION");
     char ours[32];
@@ -121,7 +137,7 @@ enum verdict_status doctor_release (struct doctor *d)
 }
 
 /* Whether all nodes of Slurm have an endpoint in the snapshot or node map. */
-enum verdict_status doctor_nodes (struct doctor *d)
+enum doctor_level doctor_nodes (struct doctor *d)
 {
     char names[NAMES_SHOWN * 64 + 8] = "";
     struct nodemap_line line;
@@ -185,8 +201,7 @@ static json_t *load_pmix (const void *arg, struct error *err)
     return NULL;
 }
 
-/* The first wanted type of step that Slurm has; NULL: none. */
-static const char *find_mpi (const struct doctor *d, char path[PATH_MAX])
+const char *doctor_find_mpi (const struct doctor *d, char path[PATH_MAX])
 {
     const char *const *type = site_mpi (&d->site)->types;
 
@@ -200,11 +215,11 @@ static const char *find_mpi (const struct doctor *d, char path[PATH_MAX])
     return *type;
 }
 
-enum verdict_status doctor_mpi (struct doctor *d)
+enum doctor_level doctor_mpi (struct doctor *d)
 {
     const struct site_mpi *mpi = site_mpi (&d->site);
     char path[PATH_MAX];
-    const char *type = find_mpi (d, path);
+    const char *type = doctor_find_mpi (d, path);
 
     if (!type)
         return say_fail (d, "%s: there is no mpi_%s*.so in %s", mpi->none,
@@ -214,7 +229,7 @@ enum verdict_status doctor_mpi (struct doctor *d)
                           "each time", type, path, mpi->types[0], type);
     if (!strcmp (type, "pmix")
         && !child_call (load_pmix, path, DOCTOR_WAIT_MS, &d->err))
-        return doctor_say (d, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
+        return doctor_say (d, mpi->types[1] ? DOCTOR_WARN : DOCTOR_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
                            "Mpi=pmi2", d->err.text);
     return say_ok (d, "%s: %s", type, path);
@@ -223,7 +238,7 @@ enum verdict_status doctor_mpi (struct doctor *d)
 /* For each step, Slurm's plugin creates a directory with a predictable name
  * there. If the name exists, the step fails.
  */
-enum verdict_status doctor_pmix_directory (struct doctor *d)
+enum doctor_level doctor_pmix_directory (struct doctor *d)
 {
     static const char how[]
         = "any user can keep audits from a node: in mpi.conf say "
@@ -232,7 +247,7 @@ enum verdict_status doctor_pmix_directory (struct doctor *d)
     const char *base = conf (d, "PMIxCliTmpDirBase");
     const char *dir = *base ? base : conf (d, "TmpFS");
     char path[PATH_MAX];
-    const char *type = find_mpi (d, path);
+    const char *type = doctor_find_mpi (d, path);
     struct stat st;
 
     if (!type || strcmp (type, "pmix") != 0)
@@ -250,12 +265,12 @@ enum verdict_status doctor_pmix_directory (struct doctor *d)
     return say_ok (d, "%s is root's alone to write", dir);
 }
 
-enum verdict_status doctor_mpi_default (struct doctor *d)
+enum doctor_level doctor_mpi_default (struct doctor *d)
 {
     const char *set = conf (d, "MpiDefault");
     const char *mpi = *set ? set : "none"; /* not shown since 23.11 */
     char path[PATH_MAX];
-    const char *type = find_mpi (d, path);
+    const char *type = doctor_find_mpi (d, path);
 
     if (!type || strncmp (mpi, type, strlen (type)) == 0)
         return say_ok (d, "%s", mpi);
@@ -263,23 +278,25 @@ enum verdict_status doctor_mpi_default (struct doctor *d)
                       "run pmm-probe by hand", mpi, type);
 }
 
-enum verdict_status doctor_memlock (struct doctor *d)
+enum doctor_level doctor_memlock (struct doctor *d)
 {
     const char *limits = conf (d, "PropagateResourceLimits");
     const char *except = conf (d, "PropagateResourceLimitsExcept");
     bool all = listed (limits, "ALL") || (!*limits && !*except);
 
     if ((all || *except || listed (limits, "MEMLOCK"))
-        && !listed (except, "MEMLOCK"))
+        && !listed (except, "MEMLOCK")) {
+        add_to (d, "slurm.conf", conf (d, "SLURM_CONF"), "; restart slurmctld");
         return doctor_say (d, strcmp (d->site.transport, "verbs") == 0
-                                  ? VERDICT_WARN : VERDICT_OK,
+                                  ? DOCTOR_WARN : DOCTOR_OK,
                            "steps get the limit of locked memory of where they "
                            "were submitted: PropagateResourceLimitsExcept="
                            "MEMLOCK, and LimitMEMLOCK=infinity for slurmd");
+    }
     return say_ok (d, "steps have slurmd's limit of locked memory");
 }
 
-enum verdict_status doctor_ports (struct doctor *d)
+enum doctor_level doctor_ports (struct doctor *d)
 {
     const char *range = conf (d, "SrunPortRange");
     unsigned first, last;
@@ -297,20 +314,22 @@ enum verdict_status doctor_ports (struct doctor *d)
  * Audits
  */
 
-enum verdict_status doctor_partition (struct doctor *d)
+enum doctor_level doctor_partition (struct doctor *d)
 {
     const char *name = d->site.audit_partition;
     unsigned need = ((unsigned)d->site.audit_timeout_ms + 59999) / 60000;
     json_t *part = controller_partition (name, &d->err);
     const json_t *outside = json_object_get (part, "outside");
     int64_t minutes = json_int (part, "minutes", 0);
-    enum verdict_status level;
+    enum doctor_level level;
 
     if (!part)
-        return say_error (d, VERDICT_UNKNOWN);
-    if (json_is_null (part))
+        return say_error (d, DOCTOR_UNKNOWN);
+    if (json_is_null (part)) {
+        add_to (d, "slurm.conf", conf (d, "SLURM_CONF"), "; restart slurmctld");
         return say_fail (d, "there is no %s: PartitionName=%s Nodes=ALL "
                             "MaxTime=10 RootOnly=YES", name, name);
+    }
     if (!json_is_true (json_object_get (part, "up")))
         level = say_fail (d, "%s is not up", name);
     else if (minutes < need)
@@ -331,38 +350,38 @@ enum verdict_status doctor_partition (struct doctor *d)
     return level;
 }
 
-enum verdict_status doctor_preemption (struct doctor *d)
+enum doctor_level doctor_preemption (struct doctor *d)
 {
     int rc = controller_evicts (d->site.audit_partition, &d->err);
 
     if (rc == 0)
         return say_ok (d, "audits preempt no jobs");
-    return doctor_say (d, rc > 0 ? VERDICT_FAIL : VERDICT_UNKNOWN, "%s",
+    return doctor_say (d, rc > 0 ? DOCTOR_FAIL : DOCTOR_UNKNOWN, "%s",
                        d->err.text);
 }
 
-enum verdict_status doctor_association (struct doctor *d)
+enum doctor_level doctor_association (struct doctor *d)
 {
     int rc;
 
     if (!listed (conf (d, "AccountingStorageEnforce"), "associations"))
         return say_ok (d, "none is needed");
     if ((rc = controller_associated (d->user, &d->err)) < 0)
-        return say_error (d, VERDICT_UNKNOWN);
+        return say_error (d, DOCTOR_UNKNOWN);
     if (rc == 0)
         return say_fail (d, "%s may run no audit: sacctmgr add user %s "
                             "account=...", d->user, d->user);
     return say_ok (d, "%s has one", d->user);
 }
 
-enum verdict_status doctor_comments (struct doctor *d)
+enum doctor_level doctor_comments (struct doctor *d)
 {
     if (strcmp (conf (d, "AccountingStorageType"),
                 "accounting_storage/slurmdbd") != 0)
-        return say_warn (d, "without slurmdbd no job gets any: Accounting"
+        return say_info (d, "without slurmdbd no job gets any: Accounting"
                             "StorageType=accounting_storage/slurmdbd");
     if (!listed (conf (d, "AccountingStoreFlags"), "job_comment"))
-        return say_warn (d, "users' checks leave none: "
+        return say_info (d, "users' checks leave none: "
                             "AccountingStoreFlags=job_comment");
     return say_ok (d, "slurmdbd keeps them");
 }
@@ -384,11 +403,11 @@ static json_t *tell_version (const void *arg, struct error *err)
     return NULL;
 }
 
-static enum verdict_status look_at_plugin (struct doctor *d)
+static enum doctor_level look_at_plugin (struct doctor *d)
 {
     const char *running = conf (d, "SLURM_VERSION");
     const struct plugstack_line *line = &d->line;
-    enum verdict_status level;
+    enum doctor_level level;
     json_t *built;
     const char *version;
     char path[PATH_MAX];
@@ -408,7 +427,7 @@ static enum verdict_status look_at_plugin (struct doctor *d)
         return say_fail (d, "%s runs as root and is not root's alone to write",
                          path);
     if (!(built = child_call (tell_version, path, DOCTOR_WAIT_MS, &d->err)))
-        return say_error (d, VERDICT_FAIL);
+        return say_error (d, DOCTOR_FAIL);
     version = json_string_value (built);
     if (strncmp (running, version, strlen (version)) != 0)
         level = say_fail (d, "%s was built against Slurm %s, this is %s: build "
@@ -423,7 +442,7 @@ static enum verdict_status look_at_plugin (struct doctor *d)
     return level;
 }
 
-enum verdict_status doctor_plugin (struct doctor *d)
+enum doctor_level doctor_plugin (struct doctor *d)
 {
     const char *path = conf (d, "PlugStackConfig");
 
@@ -431,9 +450,12 @@ enum verdict_status doctor_plugin (struct doctor *d)
         return say_unknown (d, "not checked: pmm.conf is bad");
     if (d->stacked < 0)
         return say_unknown (d, "%s", d->plugin_error.text);
-    if (d->stacked == 0)
+    if (d->stacked == 0) {
+        add_to (d, "plugstack.conf", path,
+                ", on all nodes, once all have the plugin");
         return say_warn (d, "%s does not name %s: there is no --pmm-check",
                          path, plugin_name);
+    }
     if (d->bad_plugin)
         return say_fail (d, "%s", d->plugin_error.text);
     if (!d->line.required
@@ -473,16 +495,20 @@ static int calls (const char *path, const char *program)
 }
 
 /* The hook whose key is the check's name. */
-static enum verdict_status slurms_hook (struct doctor *d)
+static enum doctor_level slurms_hook (struct doctor *d)
 {
     const char *key = d->check->name, *program = d->check->program;
     const char *value = controller_value (d->slurm, key);
     bool called = false, unread = false;
+    enum doctor_level missing = d->check->kind & DOCTOR_AUDITS ? DOCTOR_WARN
+                                                               : DOCTOR_INFO;
     glob_t found;
 
     if (!*value)
-        return say_warn (d, "not set: %s; %s=.../%s", d->check->without, key,
-                         program);
+        add_to (d, "slurm.conf", conf (d, "SLURM_CONF"), "; restart slurmctld");
+    if (!*value)
+        return doctor_say (d, missing, "not set: %s; %s=.../%s",
+                           d->check->without, key, program);
     if (glob (value, 0, NULL, &found) != 0)
         return say_warn (d, "%s is not on this machine", value);
     for (size_t i = 0; i < found.gl_pathc && !called; i++) {
@@ -495,17 +521,17 @@ static enum verdict_status slurms_hook (struct doctor *d)
     if (called)
         return say_ok (d, "%s", value);
     return unread ? say_unknown (d, "%s cannot be read, or not be run", value)
-                  : say_warn (d, "%s does not call %s: %s", value, program,
-                              d->check->without);
+                  : doctor_say (d, missing, "%s does not call %s: %s", value,
+                                program, d->check->without);
 }
 
 /* A hook of Slurm, or for jobs the plugin in its place. */
-enum verdict_status doctor_hook (struct doctor *d)
+enum doctor_level doctor_hook (struct doctor *d)
 {
-    enum verdict_status level;
+    enum doctor_level level;
     char path[PATH_MAX];
 
-    if (d->check->of_jobs && d->stacked > 0 && !d->bad_plugin
+    if ((d->check->kind & DOCTOR_JOBS) && d->stacked > 0 && !d->bad_plugin
         && *d->plugin.hooks) {
         snprintf (path, sizeof (path), "%s/%s", d->plugin.hooks,
                   d->check->program);
@@ -515,7 +541,7 @@ enum verdict_status doctor_hook (struct doctor *d)
         return say_ok (d, "the plugin runs %s", path);
     }
     level = slurms_hook (d);
-    if (level == VERDICT_OK && !strcmp (d->check->name, "HealthCheckProgram")
+    if (level == DOCTOR_OK && !strcmp (d->check->name, "HealthCheckProgram")
         && atoi (conf (d, "HealthCheckInterval")) == 0)
         return say_warn (d, "it never runs: HealthCheckInterval=300");
     return level;

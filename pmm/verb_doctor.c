@@ -5,9 +5,11 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
 #include <limits.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -35,7 +37,10 @@
 #include "prolog/ledger/ledger.h"
 #endif
 
-static const char *sysfs = LOCAL_SYSFS;
+static struct doctor_words {
+    bool ask, try;
+    const char *sysfs;
+} given = { .sysfs = LOCAL_SYSFS };
 
 enum {
     DAY_S = 24 * 3600,
@@ -43,7 +48,7 @@ enum {
     NOBODY = 65534,
 };
 
-enum verdict_status doctor_say (struct doctor *d, enum verdict_status level,
+enum doctor_level doctor_say (struct doctor *d, enum doctor_level level,
                                 const char *fmt, ...)
 {
     va_list ap;
@@ -55,16 +60,30 @@ enum verdict_status doctor_say (struct doctor *d, enum verdict_status level,
     return level;
 }
 
-static enum verdict_status check_conf (struct doctor *d)
+void doctor_todo (struct doctor *d, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (d->todo, sizeof (d->todo), fmt, ap);
+    va_end (ap);
+    text_clean (d->todo);
+}
+
+static enum doctor_level check_conf (struct doctor *d)
 {
     const char *path = d->path ? d->path : PMM_CONF_PATH;
 
     if (d->bad_site)
         return say_fail (d, "%s; the defaults are looked at instead",
                          d->site_error.text);
-    if (access (path, F_OK) < 0)
+    if (access (path, F_OK) == 0)
+        return say_ok (d, "%s, Action=%s", path, d->site.action);
+    if (d->fabric)
         return say_warn (d, "%s not found: using defaults", path);
-    return say_ok (d, "%s, Action=%s", path, d->site.action);
+    doctor_todo (d, "pmm setup --shared DIR, a directory that all nodes will "
+                 "see, shows what a site needs, and makes it with --apply");
+    return say_fail (d, "there is no %s, and no snapshot", path);
 }
 
 /* Whether everyone can read a published file, and only root and SlurmUser can
@@ -88,7 +107,7 @@ static int published (const struct doctor *d, const char *path,
     return 0;
 }
 
-static enum verdict_status check_snapshot (struct doctor *d)
+static enum doctor_level check_snapshot (struct doctor *d)
 {
     char path[TEXT_PATH];
     struct stat st;
@@ -97,11 +116,17 @@ static enum verdict_status check_snapshot (struct doctor *d)
         return say_warn (d, "there is none: prologs read %s, and there are no "
                             "audits", d->site.live_fabric);
     for (const char *list = d->site.snapshot; text_next (&list, path);)
-        if (published (d, path, &st, &d->err) < 0)
+        if (published (d, path, &st, &d->err) < 0) {
+            bool none = errno == ENOENT;
+
+            if (none)
+                doctor_todo (d, "pmm fabric read --publish, as root on a node "
+                             "with an InfiniBand port; then systemctl enable "
+                             "--now pmm-fabric.timer there");
             return say_fail (d, "%s%s", d->err.text,
-                             errno != ENOENT
-                                 ? ""
-                                 : ": publish it by pmm fabric read --publish");
+                             none ? ": publish it by pmm fabric read --publish"
+                                  : "");
+        }
     if (!d->fabric)
         return say_fail (d, "%s", d->fabric_error.text);
     if (d->fabric->part)
@@ -123,17 +148,17 @@ static enum verdict_status check_snapshot (struct doctor *d)
 /* Ports of storage, of an NVSwitch and the like are not measured; a check does
  * not say so.
  */
-static enum verdict_status check_ports (struct doctor *d)
+static enum doctor_level check_ports (struct doctor *d)
 {
     char left[256] = "";
     struct local_port *v;
-    enum verdict_status level = VERDICT_OK;
+    enum doctor_level level = DOCTOR_OK;
     size_t n, all = 0, measured = 0;
 
     if (!d->fabric)
         return say_unknown (d, "not checked: no snapshot");
-    if (local_ports (sysfs, &v, &n, &d->err) < 0)
-        return say_error (d, VERDICT_UNKNOWN);
+    if (local_ports (given.sysfs, &v, &n, &d->err) < 0)
+        return say_error (d, DOCTOR_UNKNOWN);
     for (size_t i = 0; i < n; i++) {
         bool up = v[i].state == LOCAL_ACTIVE;
         const char *why = local_state_name (v[i].state);
@@ -150,7 +175,7 @@ static enum verdict_status check_ports (struct doctor *d)
             why = "its subnet has no snapshot";
         else if (up) {
             why = "not in the snapshot: read it again";
-            level = VERDICT_WARN;
+            level = DOCTOR_WARN;
         }
         snprintf (left + len, sizeof (left) - len, "%s%s/%u (%s)",
                   len > 0 ? ", " : "; not measured: ", v[i].device, v[i].port,
@@ -174,14 +199,14 @@ static int choose_level (struct doctor *d, struct spread_choice *c)
                      : error_input (&d->err, "not checked: no snapshot");
 }
 
-static enum verdict_status check_level (struct doctor *d)
+static enum doctor_level check_level (struct doctor *d)
 {
-    enum verdict_status level;
+    enum doctor_level level;
     struct spread_choice c;
     char *text;
 
     if (choose_level (d, &c) < 0)
-        return say_error (d, VERDICT_UNKNOWN);
+        return say_error (d, DOCTOR_UNKNOWN);
     if (!(text = spread_text (d->fabric, &c)))
         return say_ok (d, "messages of service level %u follow the forwarding "
                           "tables, as far as switches report", c.level);
@@ -197,12 +222,12 @@ static enum verdict_status check_level (struct doctor *d)
     return level;
 }
 
-static enum verdict_status check_private (struct doctor *d)
+static enum doctor_level check_private (struct doctor *d)
 {
     struct spread_choice c;
 
     if (choose_level (d, &c) < 0)
-        return say_error (d, VERDICT_UNKNOWN);
+        return say_error (d, DOCTOR_UNKNOWN);
     return c.private_lfts == 0
                ? say_ok (d, "none")
                : say_warn (d, "%s may forward by other tables than those that "
@@ -210,25 +235,28 @@ static enum verdict_status check_private (struct doctor *d)
                            COUNTED (c.private_lfts, "switch"));
 }
 
-static enum verdict_status check_baseline (struct doctor *d)
+static enum doctor_level check_baseline (struct doctor *d)
 {
     const char *path = d->site.baseline;
     struct baselines base = { 0 };
     struct stat st;
     int rc;
 
-    if (!*path || access (path, F_OK) < 0)
+    if (!*path || access (path, F_OK) < 0) {
+        doctor_todo (d, "pmm audit --all, while all is well: audits publish a "
+                     "baseline as soon as they know all cables");
         return say_warn (d, "there is none: what got slower is WARN at most");
+    }
     if (published (d, path, &st, &d->err) < 0)
-        return say_error (d, VERDICT_FAIL);
+        return say_error (d, DOCTOR_FAIL);
     if (!d->fabric)
         return say_unknown (d, "not checked: no snapshot");
     rc = baselines_read (&base, d->fabric, &path, 1, &d->err);
     baselines_clear (&base);
-    return rc < 0 ? say_error (d, VERDICT_WARN) : say_ok (d, "%s", path);
+    return rc < 0 ? say_error (d, DOCTOR_WARN) : say_ok (d, "%s", path);
 }
 
-static enum verdict_status check_node_map (struct doctor *d)
+static enum doctor_level check_node_map (struct doctor *d)
 {
     const char *path = d->site.node_map;
     struct error err = d->map_error;
@@ -241,30 +269,38 @@ static enum verdict_status check_node_map (struct doctor *d)
                : say_ok (d, "%s", path);
 }
 
-static enum verdict_status check_verdicts (struct doctor *d)
+static enum doctor_level check_verdicts (struct doctor *d)
 {
     const char *path = d->site.verdicts;
     struct stat st;
 
     if (access (path, F_OK) < 0)
-        return say_warn (d, "there is no %s: hooks look at ports alone", path);
+        return doctor_say (d, d->audits ? DOCTOR_WARN : DOCTOR_INFO,
+                           "there is no %s: hooks look at ports alone", path);
     if (published (d, path, &st, &d->err) < 0)
-        return say_error (d, VERDICT_FAIL);
+        return say_error (d, DOCTOR_FAIL);
     return d->now - st.st_mtime > DAY_S
                ? say_warn (d, "%s is older than a day: does the audit service "
                               "run?", path)
                : say_ok (d, "%s", path);
 }
 
+char *doctor_parent (const char *path)
+{
+    const char *slash = strrchr (path, '/');
+
+    return xasprintf ("%.*s", (int)(slash ? slash - path : 0), path);
+}
+
 /* A directory in which only SlurmUser creates files. */
-static enum verdict_status private_directory (struct doctor *d,
+static enum doctor_level private_directory (struct doctor *d,
                                               const char *path)
 {
     struct stat st;
 
     if (stat (path, &st) < 0 || !S_ISDIR (st.st_mode))
-        return say_warn (d, "%s is not a directory: install -d -o %s -m 755 %s",
-                         path, d->user, path);
+        return say_warn (d, "%s is not a directory: pmm setup --apply, or "
+                         "install -d -o %s -m 755 %s", path, d->user, path);
     if (st.st_uid != d->uid)
         return say_fail (d, "%s does not belong to SlurmUser: chown %s %s",
                          path, d->user, path);
@@ -273,7 +309,7 @@ static enum verdict_status private_directory (struct doctor *d,
     return say_ok (d, "%s", path);
 }
 
-static enum verdict_status check_spool (struct doctor *d)
+static enum doctor_level check_spool (struct doctor *d)
 {
     return private_directory (d, d->site.spool);
 }
@@ -298,38 +334,110 @@ static intmax_t holder (const struct stat *st)
     return found;
 }
 
-static enum verdict_status check_service (struct doctor *d)
+/* The process of the service; 0: none on this machine. */
+static intmax_t service_process (const struct doctor *d)
 {
     char path[PATH_MAX];
-    struct stat st = { 0 };
-    intmax_t pid;
+    struct stat st;
 
     snprintf (path, sizeof (path), "%s/%s", d->site.spool, SPOOL_LOCK);
+    return stat (path, &st) == 0 ? holder (&st) : 0;
+}
+
+static enum doctor_level check_service (struct doctor *d)
+{
+    intmax_t pid = service_process (d);
+
     if (access (d->site.spool, F_OK) < 0)
         return say_warn (d, "does not run: it has no spool");
-    if (stat (path, &st) < 0 && errno != ENOENT)
-        return say_unknown (d, "%s: %s", path, strerror (errno));
-    if ((pid = holder (&st)) == 0)
+    if (access (d->site.spool, X_OK) < 0)
+        return say_unknown (d, "%s: %s", d->site.spool, strerror (errno));
+    doctor_todo (d, "systemctl enable --now pmm-audit, on slurmctld's machine");
+    if (pid == 0)
         return say_warn (d, "does not run on this machine: no job is audited "
                             "when it ends, and no idle node; pmm audit "
                             "--serve");
     return say_ok (d, "runs as process %jd", pid);
 }
 
-static enum verdict_status check_ledger (struct doctor *d)
+static enum doctor_level check_ledger (struct doctor *d)
 {
     const char *path = d->site.ledger;
-    char *dir = xasprintf ("%.*s", (int)(strrchr (path, '/') - path), path);
-    enum verdict_status level = private_directory (d, dir);
+    char *dir = doctor_parent (path);
+    enum doctor_level level = private_directory (d, dir);
     struct stat st;
 
     free (dir);
-    if (level != VERDICT_OK || stat (path, &st) < 0)
+    if (level != DOCTOR_OK || stat (path, &st) < 0)
         return level;
     if (st.st_uid != d->uid || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return say_fail (d, "%s is to be SlurmUser's alone to write: chown %s "
                             "%s, chmod 640 %s", path, d->user, path, path);
     return say_ok (d, "%s", path);
+}
+
+/* Whether SlurmUser, by its own rights, and the service where it runs may write
+ * to a directory: a unit of systemd may write nowhere else than it says.
+ */
+struct place {
+    const struct doctor *d;
+    const char *key, *dir;
+    intmax_t service; /* its process; 0: none */
+};
+
+static json_t *try_access (const void *arg, struct error *err)
+{
+    const struct place *p = arg;
+    const struct doctor *d = p->d;
+    const struct passwd *pw = getpwuid (d->uid);
+    char root[PATH_MAX];
+    int fd;
+
+    snprintf (root, sizeof (root), "/proc/%jd/root%s", p->service, p->dir);
+    fd = p->service ? open (root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (geteuid () == 0 && d->uid != 0
+        && (!pw || initgroups (pw->pw_name, pw->pw_gid) < 0
+            || setgid (pw->pw_gid) < 0 || setuid (d->uid) < 0))
+        error_errno (err, "cannot become %s", d->user);
+    else if (geteuid () != d->uid)
+        error_world (err, "not checked: run as root or %s", d->user);
+    else if (access (p->dir, W_OK | X_OK) < 0)
+        error_input (err, "%s cannot write %s of %s: %s", d->user, p->dir,
+                     p->key, strerror (errno));
+    else if (fd >= 0 && faccessat (fd, ".", W_OK | X_OK, 0) < 0)
+        error_input (err, "the service may not write %s of %s: %s: systemctl "
+                     "edit pmm-audit, ReadWritePaths=%s", p->dir, p->key,
+                     strerror (errno), p->dir);
+    else
+        return json_null ();
+    return NULL;
+}
+
+static enum doctor_level check_access (struct doctor *d)
+{
+    const struct { const char *key, *path; } rows[] = {
+        { "Baseline", d->site.baseline },
+        { "Verdicts", d->site.verdicts },
+        { "Ledger", d->site.ledger },
+    };
+    intmax_t service = service_process (d);
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        char *dir = doctor_parent (rows[i].path);
+        struct place place = { d, rows[i].key, dir, service };
+        json_t *v = *dir ? child_call (try_access, &place, DOCTOR_WAIT_MS,
+                                       &d->err) : json_null ();
+
+        if (!v && d->err.fault == ERROR_INPUT)
+            doctor_todo (d, "if it is slurm-pmm's alone, chown %s %s; pmm "
+                         "setup shows who should own what", d->user, dir);
+        free (dir);
+        if (!v)
+            return doctor_say (d, d->err.fault == ERROR_INPUT
+                                      ? DOCTOR_FAIL : DOCTOR_UNKNOWN,
+                               "%s", d->err.text);
+    }
+    return say_ok (d, "%s may write Baseline, Verdicts and Ledger", d->user);
 }
 
 /* Run pmm-probe as users do: it may lack a library. If it fails, its last line
@@ -358,7 +466,7 @@ static json_t *try_probe (const void *arg, struct error *err)
     return json_null ();
 }
 
-static enum verdict_status check_programs (struct doctor *d)
+static enum doctor_level check_programs (struct doctor *d)
 {
     const char *const path[] = { d->site.srun, d->site.probe };
     static const char *const key[] = { "Srun", "Probe" };
@@ -372,16 +480,16 @@ static enum verdict_status check_programs (struct doctor *d)
     return say_ok (d, "%s, %s", path[0], path[1]);
 }
 
-static enum verdict_status check_umad (struct doctor *d)
+static enum doctor_level check_umad (struct doctor *d)
 {
-    enum verdict_status level = VERDICT_OK;
+    enum doctor_level level = DOCTOR_OK;
     glob_t devices;
 
     if (glob ("/dev/infiniband/umad*", 0, NULL, &devices) != 0)
         return say_ok (d, "no device on this machine: the fabric is read on "
                           "another");
     say_ok (d, "%s may be used", devices.gl_pathv[0]);
-    for (size_t i = 0; i < devices.gl_pathc && level == VERDICT_OK; i++)
+    for (size_t i = 0; i < devices.gl_pathc && level == DOCTOR_OK; i++)
         if (access (devices.gl_pathv[i], R_OK | W_OK) < 0)
             level = say_warn (d, "%s: %s: pmm fabric read needs it, as root",
                               devices.gl_pathv[i], strerror (errno));
@@ -397,9 +505,9 @@ static enum verdict_status check_umad (struct doctor *d)
 /* The ledger; NULL if there are no audits to check, which is OK, or with err.
  * Errors of its directory are reported by check_ledger.
  */
-static struct ledger *open_ledger (struct doctor *d, enum verdict_status *level)
+static struct ledger *open_ledger (struct doctor *d, enum doctor_level *level)
 {
-    bool bad = check_ledger (d) != VERDICT_OK;
+    bool bad = check_ledger (d) != DOCTOR_OK;
     struct ledger *l;
 
     if (bad || access (d->site.ledger, F_OK) < 0) {
@@ -408,13 +516,13 @@ static struct ledger *open_ledger (struct doctor *d, enum verdict_status *level)
         return NULL;
     }
     if (!(l = ledger_open (d->site.ledger, LEDGER_READ, &d->err)))
-        *level = say_error (d, VERDICT_UNKNOWN);
+        *level = say_error (d, DOCTOR_UNKNOWN);
     return l;
 }
 
-static enum verdict_status check_audits (struct doctor *d)
+static enum doctor_level check_audits (struct doctor *d)
 {
-    enum verdict_status level = VERDICT_OK;
+    enum doctor_level level = DOCTOR_OK;
     struct ledger *l = open_ledger (d, &level);
     json_t *failed = NULL, *begun = NULL, *v;
     int64_t n = 0, made;
@@ -425,7 +533,7 @@ static enum verdict_status check_audits (struct doctor *d)
     if (!(failed = ledger_list (l, LEDGER_FAILED, d->now - DAY_S, 0, &d->err))
         || !(begun = ledger_list (l, LEDGER_BEGUN, d->now - DAY_S,
                                   d->now + DAY_S, &d->err))) {
-        level = say_error (d, VERDICT_UNKNOWN);
+        level = say_error (d, DOCTOR_UNKNOWN);
         goto out;
     }
     made = (int64_t)json_array_size (begun);
@@ -439,7 +547,7 @@ static enum verdict_status check_audits (struct doctor *d)
         const json_t *most = json_array_get (failed, 0);
         const char *node = json_text (most, "node");
 
-        level = doctor_say (d, 4 * n > made ? VERDICT_WARN : VERDICT_OK,
+        level = doctor_say (d, 4 * n > made ? DOCTOR_WARN : DOCTOR_OK,
                             "%jd of %jd in the last day have no result, most "
                             "for %s%s%.200s: pmm ledger missed", (intmax_t)n,
                             (intmax_t)made, node, *node ? ": " : "",
@@ -452,9 +560,9 @@ out:
     return level;
 }
 
-static enum verdict_status check_audited_nodes (struct doctor *d)
+static enum doctor_level check_audited_nodes (struct doctor *d)
 {
-    enum verdict_status level = VERDICT_OK;
+    enum doctor_level level = DOCTOR_OK;
     struct ledger *l = open_ledger (d, &level);
     struct hostlist missed = { 0 };
     json_t *faulty = NULL, *v;
@@ -472,7 +580,7 @@ static enum verdict_status check_audited_nodes (struct doctor *d)
     else if (!(faulty = ledger_faulty (l, d->now, &d->err))
              || missed_nodes (&missed, l, &d->site, d->fabric, d->map,
                               &d->nodes, d->now, &d->err) < 0)
-        level = say_error (d, VERDICT_UNKNOWN);
+        level = say_error (d, DOCTOR_UNKNOWN);
     else if (missed.count > 0) {
         char *list = hostlist_fold ((const char *const *)missed.name,
                                     missed.count);
@@ -504,83 +612,162 @@ static enum verdict_status check_audited_nodes (struct doctor *d)
  * The report
  */
 
+/* In the order in which a site sets things up: the first that fails is next. */
 static const struct doctor_check checks[] = {
-    { "pmm.conf", false, check_conf },
-    { "programs", false, check_programs },
-    { "umad", false, check_umad },
-    { "snapshot", false, check_snapshot },
-    { "ports", false, check_ports },
-    { "service level", false, check_level },
-    { "private LFTs", false, check_private },
-    { "baseline", false, check_baseline },
-    { "NodeMap", false, check_node_map },
-    { "verdicts", false, check_verdicts },
-    { "slurmctld", false, doctor_slurmctld },
-    { "release", true, doctor_release },
-    { "nodes", true, doctor_nodes },
-    { "plugstack.conf", true, doctor_plugin },
-    { "Mpi", true, doctor_mpi },
-    { "PMIxCliTmpDirBase", true, doctor_pmix_directory },
-    { "MpiDefault", true, doctor_mpi_default },
-    { "memlock", true, doctor_memlock },
-    { "SrunPortRange", true, doctor_ports },
-    { "AuditPartition", true, doctor_partition },
-    { "preemption", true, doctor_preemption },
-    { "association", true, doctor_association },
-    { "comments", true, doctor_comments },
-    { "ledger", true, check_ledger },
-    { "spool", true, check_spool },
-    { "service", true, check_service },
+    { "programs", 0, check_programs },
+    { "slurmctld", 0, doctor_slurmctld },
+    { "release", DOCTOR_SLURM, doctor_release },
+    { "Mpi", DOCTOR_SLURM, doctor_mpi },
+    { "MpiDefault", DOCTOR_SLURM, doctor_mpi_default },
+    { "pmm.conf", 0, check_conf },
+    { "umad", 0, check_umad },
+    { "snapshot", 0, check_snapshot },
+    { "ports", 0, check_ports },
+    { "NodeMap", 0, check_node_map },
+    { "nodes", DOCTOR_SLURM, doctor_nodes },
+    { "memlock", DOCTOR_SLURM, doctor_memlock },
+    { "SrunPortRange", DOCTOR_SLURM, doctor_ports },
+    { "plugstack.conf", DOCTOR_SLURM, doctor_plugin },
+    { "compute nodes", DOCTOR_SLURM, doctor_ask_nodes },
+    { "a check", DOCTOR_SLURM, doctor_try },
+    { "AuditPartition", DOCTOR_SLURM | DOCTOR_AUDITS, doctor_partition },
+    { "preemption", DOCTOR_SLURM | DOCTOR_AUDITS, doctor_preemption },
+    { "association", DOCTOR_SLURM | DOCTOR_AUDITS, doctor_association },
+    { "PMIxCliTmpDirBase", DOCTOR_SLURM | DOCTOR_AUDITS,
+      doctor_pmix_directory },
+    { "ledger", DOCTOR_SLURM | DOCTOR_AUDITS, check_ledger },
+    { "spool", DOCTOR_SLURM | DOCTOR_AUDITS, check_spool },
+    { "SlurmUser", DOCTOR_SLURM | DOCTOR_AUDITS, check_access },
+    { "EpilogSlurmctld", DOCTOR_SLURM | DOCTOR_AUDITS, doctor_hook,
+      "pmm-epilogslurmctld", "no job is audited when it ends" },
+    { "service", DOCTOR_SLURM | DOCTOR_AUDITS, check_service },
 #ifdef HAVE_LEDGER
-    { "audits", true, check_audits },
-    { "audited nodes", true, check_audited_nodes },
+    { "audits", DOCTOR_SLURM, check_audits },
+    { "audited nodes", DOCTOR_SLURM, check_audited_nodes },
 #endif
-    { "EpilogSlurmctld", true, doctor_hook, "pmm-epilogslurmctld",
-      "no job is audited when it ends", false },
-    { "Prolog", true, doctor_hook, "pmm-prolog",
-      "a job's ports are not checked before it starts", true },
-    { "Epilog", true, doctor_hook, "pmm-epilog",
-      "a job's ports are not checked after it ends", true },
-    { "HealthCheckProgram", true, doctor_hook, "pmm-healthcheck",
-      "the ports of idle nodes are not checked", false },
+    { "baseline", 0, check_baseline },
+    { "verdicts", 0, check_verdicts },
+    { "service level", 0, check_level },
+    { "private LFTs", 0, check_private },
+    { "comments", DOCTOR_SLURM, doctor_comments },
+    { "Prolog", DOCTOR_SLURM | DOCTOR_JOBS, doctor_hook, "pmm-prolog",
+      "a job's ports are not checked before it starts" },
+    { "Epilog", DOCTOR_SLURM | DOCTOR_JOBS, doctor_hook, "pmm-epilog",
+      "a job's ports are not checked after it ends" },
+    { "HealthCheckProgram", DOCTOR_SLURM, doctor_hook, "pmm-healthcheck",
+      "the ports of idle nodes are not checked" },
 };
 
-static int report (struct doctor *d, bool json)
+enum { CHECKS = sizeof (checks) / sizeof (checks[0]) };
+
+static const char *const level_names[] = { "OK", "INFO", "WARN", "UNKNOWN",
+                                           "FAIL" };
+
+/* What a check said. */
+struct said {
+    const char *name;
+    enum doctor_level level;
+    char *text, *todo; /* todo: what to do about it */
+};
+
+static size_t run_checks (struct doctor *d, struct said *said)
 {
-    enum verdict_status worst = VERDICT_OK;
-    json_t *list = json_array ();
+    size_t n = 0;
 
-    for (size_t i = 0; i < sizeof (checks) / sizeof (checks[0]); i++) {
-        enum verdict_status level;
-        const char *name;
+    for (size_t i = 0; i < CHECKS; i++) {
+        struct said *s = &said[n];
 
-        if (checks[i].slurm && !d->answers)
+        if ((checks[i].kind & DOCTOR_SLURM) && !d->answers)
             continue;
         d->check = &checks[i];
-        level = checks[i].look (d);
-        name = verdict_status_name (level);
-        if (level > worst)
-            worst = level;
-        if (!json)
-            printf ("%-7s  %s: %s\n", name, checks[i].name, d->text);
-        json_add (list, json_pack ("{s:s, s:s, s:s}", "check", checks[i].name,
-                                   "level", name, "text", d->text));
+        d->todo[0] = '\0';
+        *s = (struct said){ .name = checks[i].name,
+                            .level = checks[i].look (d) };
+        if ((checks[i].kind & DOCTOR_AUDITS) && !d->audits
+            && s->level > DOCTOR_WARN)
+            s->level = DOCTOR_WARN;
+        s->text = xstrdup (d->text);
+        s->todo = *d->todo ? xasprintf ("%s: %s", s->name, d->todo)
+                           : xasprintf ("%s: %s", s->name, d->text);
+        n++;
     }
+    return n;
+}
+
+/* The one thing to do now: what fails or is not known, in the order of the
+ * checks; then what could be better.
+ */
+static const char *next_of (const struct said *said, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (said[i].level >= DOCTOR_UNKNOWN)
+            return said[i].todo;
+    for (size_t i = 0; i < n; i++)
+        if (said[i].level == DOCTOR_WARN)
+            return said[i].todo;
+    return "nothing: pmm policy explain says what follows from audits";
+}
+
+/* The worst first, else in the order of the checks. */
+static int report (struct doctor *d, bool json)
+{
+    static const int exits[] = {
+        [DOCTOR_OK] = EXIT_OK, [DOCTOR_INFO] = EXIT_OK,
+        [DOCTOR_WARN] = EXIT_OK, [DOCTOR_UNKNOWN] = EXIT_WORLD,
+        [DOCTOR_FAIL] = EXIT_FAIL,
+    };
+    int worst = DOCTOR_OK;
+    struct said said[CHECKS];
+    size_t n = run_checks (d, said);
+    json_t *list = json_array ();
+
+    for (int level = DOCTOR_FAIL; level >= DOCTOR_OK; level--)
+        for (size_t i = 0; i < n; i++) {
+            const char *name = level_names[level];
+
+            if ((int)said[i].level != level)
+                continue;
+            if (level > worst)
+                worst = level;
+            if (!json)
+                printf ("%-7s  %s: %s\n", name, said[i].name, said[i].text);
+            json_add (list, json_pack ("{s:s, s:s, s:s}", "check",
+                                       said[i].name, "level", name, "text",
+                                       said[i].text));
+        }
     if (json)
         need_ok (json_write_file ("doctor", NULL,
-                                  json_pack ("{s:s, s:O}", "status",
-                                             verdict_status_name (worst),
-                                             "checks", list),
+                                  json_pack ("{s:s, s:O, s:s}", "status",
+                                             level_names[worst], "checks",
+                                             list, "next",
+                                             next_of (said, n)),
                                   stdout, &fault));
+    else
+        printf ("next: %s\n", next_of (said, n));
+    for (size_t i = 0; i < n; i++) {
+        free (said[i].text);
+        free (said[i].todo);
+    }
     json_decref (list);
-    return exit_status (worst);
+    return exits[worst];
+}
+
+/* Whether anybody began audits: the service leaves its lock, each a ledger. */
+static bool has_audits (const struct site *site)
+{
+    char lock[PATH_MAX];
+
+    snprintf (lock, sizeof (lock), "%s/%s", site->spool, SPOOL_LOCK);
+    return access (lock, F_OK) == 0 || access (site->ledger, F_OK) == 0;
 }
 
 static int run (struct inputs *in)
 {
     struct doctor d = {
-        .path = in->conf, .user = "root", .now = time (NULL),
+        .path = in->conf, .now = time (NULL),
+        .ask = given.ask || given.try, .try = given.try,
     };
+    const struct passwd *pw;
     int status;
 
     if (site_read (&d.site, d.path, 1, &d.site_error) < 0) {
@@ -588,6 +775,10 @@ static int run (struct inputs *in)
         site_clear (&d.site);
         xcheck (conf_defaults (site_options, &d.site) < 0 ? NULL : &d);
     }
+    d.audits = has_audits (&d.site);
+    snprintf (d.user, sizeof (d.user), "%s", d.site.slurm_user);
+    if ((pw = getpwnam (d.user))) /* slurmctld knows better */
+        d.uid = pw->pw_uid;
     d.fabric = fabric_load (d.site.snapshot, &d.fabric_error);
     if (*d.site.node_map)
         d.map = nodemap_load (d.site.node_map, &d.map_error);
@@ -597,13 +788,19 @@ static int run (struct inputs *in)
     site_clear (&d.plugin);
     json_decref (d.slurm);
     controller_nodes_clear (&d.nodes);
+    hostlist_clear (&d.idle);
     nodemap_destroy (d.map);
     fabric_destroy (d.fabric);
     return status;
 }
 
+#define FIELD(name) offsetof (struct doctor_words, name)
 static const struct opt options[] = {
-    { "sysfs", 0, "DIR", opt_string, 0,
+    { "ask", 0, NULL, opt_true, FIELD (ask),
+      "ask the idle nodes, too, by a step on them" },
+    { "try", 0, NULL, opt_true, FIELD (try),
+      "ask them, and have two of them checked" },
+    { "sysfs", 0, "DIR", opt_string, FIELD (sysfs),
       "where the kernel shows this machine's ports, not " LOCAL_SYSFS },
     { 0 },
 };
@@ -612,6 +809,6 @@ const struct verb verb_doctor = {
     .group = VERBS_SITE, .name = "doctor",
     .help = "what to change in the site's configuration",
     .may = TAKES_CONF | TAKES_JSON,
-    .options = options, .given = &sysfs,
+    .options = options, .given = &given,
     .run = run,
 };

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm doctor: what compute nodes say, asked by a step on the idle ones, and a
+ * check of two of them.
+ *
+ * Notes: what comes from nodes is untrusted, so each line is bounded and
+ * cleaned, and counts for the node that srun gives as its task's.
+ */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pmm/doctor.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/program.h"
+#include "util/srun.h"
+
+enum {
+    ASKED_MAX = 1024,       /* nodes */
+    IMMEDIATE_S = 5,        /* wait so long for them */
+    ASK_MS = 60000,
+    TRY_SLACK_MS = 30000,   /* beside Timeout */
+    PORT_BYTES = 2 << 20,   /* of locked memory */
+    CLOCK_OFF_S = 5,
+};
+
+/* What a step says. */
+struct ear {
+    const struct doctor *d;
+    double begun;
+    json_t *odd;            /* {sentence: [node]} */
+    bool failed;            /* some of them keep checks from running */
+    char (*node)[64];       /* [task], as srun says; n */
+    bool *heard;            /* [task] */
+    size_t n, answers, clocks;
+    char verdict[PROGRAM_LINE]; /* of a check; "": none */
+    struct program_line line[PROGRAM_STREAMS];
+    struct srun_words srun;
+};
+
+static double now_s (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* The idle nodes, of AuditPartition if there is one. Return false with
+ * d->idle_error, or if there are fewer than `need`.
+ */
+static bool find_idle (struct doctor *d, size_t need)
+{
+    json_t *part;
+
+    if (!d->asked) {
+        d->asked = true;
+        part = controller_partition (d->site.audit_partition, &d->idle_error);
+        if (part && !json_is_null (part))
+            d->partition = d->site.audit_partition;
+        if (part)
+            controller_idle (&d->idle, d->partition, &d->idle_error);
+        json_decref (part);
+    }
+    if (d->idle.count < need && !*d->idle_error.text)
+        error_world (&d->idle_error, "fewer than %zu nodes are idle", need);
+    return d->idle.count >= need;
+}
+
+static void blame (struct ear *ear, const char *node, bool fails,
+                   const char *fmt, ...)
+    __attribute__ ((format (printf, 4, 5)));
+
+static void blame (struct ear *ear, const char *node, bool fails,
+                   const char *fmt, ...)
+{
+    char text[PROGRAM_LINE];
+    json_t *nodes;
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    text_clean (text);
+    ear->failed |= fails;
+    if (!(nodes = json_object_get (ear->odd, text))) {
+        nodes = json_array ();
+        json_put (ear->odd, text, nodes);
+    }
+    json_add (nodes, json_string (node));
+}
+
+/* A line of pmm-probe --about. */
+static void take_about (struct ear *ear, const char *node, const char *text)
+{
+    const struct doctor *d = ear->d;
+    json_t *all = json_loads (text, 0, NULL), *v;
+    const char *release = json_text (all, "release");
+    const char *hash = json_text (all, "fabric");
+    double time = json_number_value (json_object_get (all, "time"));
+    int64_t lock = json_int (all, "memlock", 0);
+    int64_t ports = json_int (all, "ports", 0);
+    size_t i;
+
+    ear->answers++;
+    if (!all)
+        blame (ear, node, true, "another pmm-probe than here");
+    else if (strcmp (release, PACKAGE_VERSION))
+        blame (ear, node, true, "pmm-probe is of %.32s, not of "
+               PACKAGE_VERSION, release);
+    json_array_foreach (json_object_get (all, "odd"), i, v)
+        blame (ear, node, true, "%.200s", json_is_string (v)
+                                              ? json_string_value (v) : "?");
+    if (all && *hash && d->fabric && strcmp (hash, d->fabric->hash))
+        blame (ear, node, true, "another snapshot than here: is Snapshot on a "
+               "file system that all nodes see?");
+    if (all && !strcmp (d->site.transport, "verbs") && lock >= 0
+        && lock < ports * PORT_BYTES)
+        blame (ear, node, false, "%jd kB of locked memory, a port needs 2048: "
+               "LimitMEMLOCK=infinity for slurmd", (intmax_t)lock >> 10);
+    if (all && (time < ear->begun - CLOCK_OFF_S
+                || time > now_s () + CLOCK_OFF_S))
+        blame (ear, node, false, "the clock is more than %d s off",
+               CLOCK_OFF_S);
+    ear->clocks += !strcmp (json_text (all, "clock"), "device");
+    json_decref (all);
+}
+
+static void hear_line (void *arg, struct program_line *line)
+{
+    static const char about[] = "pmm-about 1 ";
+    struct ear *ear = arg;
+    struct srun_told told;
+    unsigned int task;
+    char *text;
+
+    text_clean (line->text);
+    if ((text = srun_label (line->text, &task))) {
+        if (task < ear->n && !strncmp (text, about, sizeof (about) - 1)
+            && !line->cut && *ear->node[task] && !ear->heard[task]) {
+            ear->heard[task] = true;
+            take_about (ear, ear->node[task], text + sizeof (about) - 1);
+        }
+        else
+            srun_hear (&ear->srun, text);
+    }
+    else if (srun_tells (&told, line->text) == SRUN_LAUNCHING) {
+        if (told.task < ear->n && strlen (told.nodes) < sizeof (*ear->node))
+            strcpy (ear->node[told.task], told.nodes);
+    }
+    else if (!strncmp (line->text, "pmm: ", 5) && !*ear->verdict)
+        strcpy (ear->verdict, line->text + 5);
+    else
+        srun_hear (&ear->srun, line->text);
+}
+
+static void hear (void *arg, enum program_stream from, const char *data,
+                  size_t len)
+{
+    struct ear *ear = arg;
+
+    program_lines (&ear->line[from], data, len, hear_line, ear);
+}
+
+/* srun, for a job that begins at once or not at all. */
+static struct program_words begin (const struct doctor *d, size_t n)
+{
+    struct program_words a = { 0 };
+
+    program_add (&a, "%s", d->site.srun);
+    program_add (&a, "--job-name=pmm-doctor");
+    program_add (&a, "--immediate=%d", IMMEDIATE_S);
+    program_add (&a, "--time=2");
+    program_add (&a, "--nodes=%zu", n);
+    program_add (&a, "--ntasks=%zu", n);
+    program_add (&a, "--ntasks-per-node=1");
+    program_add (&a, "--chdir=/");
+    program_add (&a, "--input=none");
+    program_add (&a, "--export=NONE");
+    program_add (&a, "--propagate=NONE");
+    if (d->partition)
+        program_add (&a, "--partition=%s", d->partition);
+    return a;
+}
+
+/* Run it. Return false with d->err if it could not be; *status as waitpid's. */
+static bool run_srun (struct doctor *d, struct program_words *args,
+                      struct ear *ear, int timeout_ms, int *status)
+{
+    struct program_words env = { 0 };
+    struct program program = {
+        .deadline_ms = clock_ms () + timeout_ms, .take = hear, .arg = ear,
+    };
+    enum program_end end;
+
+    srun_environment (&env);
+    program.argv = xcheck (program_words_end (args));
+    program.env = xcheck (program_words_end (&env));
+    end = program_run (&program, status);
+    for (int i = 0; i < PROGRAM_STREAMS; i++)
+        hear (ear, i, "\n", 1);
+    program_free ((char **)program.argv);
+    program_free ((char **)program.env);
+    if (end == PROGRAM_ENDED)
+        return true;
+    error_world (&d->err, end == PROGRAM_NONE ? "srun cannot be started"
+                                              : "srun: no end in %d s: %s",
+                 timeout_ms / 1000, ear->srun.complaint);
+    return false;
+}
+
+/* "16 of 16 nodes answer; SENTENCE: h[1-3]; SENTENCE: h4" */
+static enum doctor_level sum_up (struct doctor *d, const struct ear *ear)
+{
+    char text[sizeof (d->text)];
+    size_t len = 0;
+    const char *key;
+    json_t *nodes, *v;
+
+    *text = '\0';
+    json_object_foreach (ear->odd, key, nodes) {
+        const char **name = xarray (json_array_size (nodes), sizeof (*name));
+        char *list;
+        size_t i;
+
+        json_array_foreach (nodes, i, v)
+            name[i] = json_string_value (v);
+        list = hostlist_fold (name, json_array_size (nodes));
+        if (len < sizeof (text))
+            len += (size_t)snprintf (text + len, sizeof (text) - len,
+                                     "; %.80s: %s", list, key);
+        free (list);
+        free (name);
+    }
+    if (ear->answers == 0)
+        return say_fail (d, "none of %zu answers: %s", ear->n,
+                         *ear->srun.complaint ? ear->srun.complaint
+                                              : "srun does not say why");
+    return doctor_say (d, ear->failed || ear->answers < ear->n ? DOCTOR_FAIL
+                          : len > 0 ? DOCTOR_WARN : DOCTOR_OK,
+                       "%zu of %zu idle ones answer, %zu with a clock of their "
+                       "device%s%s%s", ear->answers, ear->n, ear->clocks, text,
+                       ear->answers < ear->n ? "; " : "",
+                       ear->answers < ear->n ? ear->srun.complaint : "");
+}
+
+enum doctor_level doctor_ask_nodes (struct doctor *d)
+{
+    struct ear ear = { .d = d, .begun = now_s (), .odd = json_object () };
+    enum doctor_level level;
+    char path[PATH_MAX];
+    const char *mpi = doctor_find_mpi (d, path);
+    struct program_words a;
+    char *list;
+    int status;
+
+    if (!d->ask) {
+        json_decref (ear.odd);
+        return say_info (d, "not asked: pmm doctor --ask asks those that are "
+                            "idle");
+    }
+    if (!mpi || !find_idle (d, 1)) {
+        json_decref (ear.odd);
+        return say_unknown (d, "%s", mpi ? d->idle_error.text : "no Mpi");
+    }
+    ear.n = d->idle.count < ASKED_MAX ? d->idle.count : ASKED_MAX;
+    ear.node = xcalloc (ear.n, sizeof (*ear.node));
+    ear.heard = xcalloc (ear.n, sizeof (*ear.heard));
+    list = hostlist_fold ((const char *const *)d->idle.name, ear.n);
+    a = begin (d, ear.n);
+    program_add (&a, "--nodelist=%s", list);
+    program_add (&a, "--mpi=%s", mpi);
+    program_add (&a, "--verbose");
+    program_add (&a, "--label");
+    program_add (&a, "--cpu-bind=none");
+    program_add (&a, "--kill-on-bad-exit=0");
+    program_add (&a, "%s", d->site.probe);
+    if (d->path) {
+        program_add (&a, "--conf");
+        program_add (&a, "%s", d->path);
+    }
+    program_add (&a, "--about");
+    level = run_srun (d, &a, &ear, ASK_MS, &status)
+                ? sum_up (d, &ear) : say_error (d, DOCTOR_FAIL);
+    json_decref (ear.odd);
+    free (ear.node);
+    free (ear.heard);
+    free (list);
+    return level;
+}
+
+/* The last verdict of --try stays beside the ledger, with its time. Its
+ * directory is SlurmUser's: it is for people alone.
+ */
+static char *tried_path (const struct doctor *d)
+{
+    char *dir = doctor_parent (d->site.ledger);
+    char *path = xasprintf ("%s/tried", dir);
+
+    free (dir);
+    return path;
+}
+
+static void keep_verdict (const struct doctor *d, const char *verdict)
+{
+    char *path = tried_path (d);
+    struct outfile *out = file_create_public (path, NULL);
+
+    if (out) { /* SlurmUser may have none yet: then it is tried again */
+        fprintf (file_stream (out), "%jd %s\n", (intmax_t)d->now, verdict);
+        file_commit (out, NULL);
+    }
+    free (path);
+}
+
+static enum doctor_level not_tried (struct doctor *d)
+{
+    char *path = tried_path (d), line[256] = "", when[32] = "";
+    FILE *fp = file_open_trusted (path, d->uid, NULL);
+    time_t t = 0;
+    char *verdict = line;
+
+    if (fp && fgets (line, sizeof (line), fp))
+        t = (time_t)strtoll (line, &verdict, 10);
+    file_close_input (fp);
+    free (path);
+    line[strcspn (line, "\n")] = '\0';
+    doctor_todo (d, "pmm doctor --try has two idle nodes checked");
+    if (t > 0)
+        strftime (when, sizeof (when), "%FT%T", localtime (&t));
+    if (*when)
+        return say_ok (d, "tried at %s,%s", when, verdict);
+    return d->audits ? say_ok (d, "not tried; there were audits")
+                     : say_warn (d, "not tried");
+}
+
+/* As a user does it: by the plugin. */
+enum doctor_level doctor_try (struct doctor *d)
+{
+    struct ear ear = { .d = d };
+    struct program_words a;
+    enum doctor_level level;
+    int status;
+
+    if (!d->try)
+        return not_tried (d);
+    if (d->stacked <= 0)
+        return say_unknown (d, "not tried: the plugin is not loaded");
+    if (!find_idle (d, 2))
+        return say_unknown (d, "not tried: %s", d->idle_error.text);
+    a = begin (d, 2);
+    program_add (&a, "--nodelist=%s,%s", d->idle.name[0], d->idle.name[1]);
+    program_add (&a, "--pmm-check=report");
+    program_add (&a, "/bin/true");
+    if (!run_srun (d, &a, &ear, d->site.timeout_ms + TRY_SLACK_MS, &status))
+        return say_error (d, DOCTOR_FAIL);
+    if (!*ear.verdict)
+        return say_fail (d, "no verdict: %s", *ear.srun.complaint
+                                                  ? ear.srun.complaint
+                                                  : "srun does not say why");
+    if (!strncmp (ear.verdict, "not checked", 11))
+        return say_fail (d, "%s", ear.verdict);
+    level = doctor_say (d, !strncmp (ear.verdict, "UNKNOWN", 7) ? DOCTOR_UNKNOWN
+                           : !strncmp (ear.verdict, "FAIL", 4) ? DOCTOR_WARN
+                                                               : DOCTOR_OK,
+                        "of %s and %s: %s", d->idle.name[0], d->idle.name[1],
+                        ear.verdict);
+    if (level != DOCTOR_UNKNOWN)
+        keep_verdict (d, d->text);
+    return level;
+}
