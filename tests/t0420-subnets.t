@@ -154,12 +154,12 @@ kernel mlx5_0 0002c90002000011 fe80000000000001 '4: ACTIVE'
 kernel mlx5_1 0002c90004000011 fe80000000000002 '4: ACTIVE'
 kernel mlx5_8 0002c90000000011 fe80000000000000 '2: INIT'
 pmm doctor --conf conf --sysfs sys >said
-is "$(grep ports: said)" "OK       ports: 1 of this machine's 3 are measured; \
+is "$(grep "  ports:" said)" "OK       ports: 1 of this machine's 3 are measured; \
 not measured: mlx5_1/1 (its subnet has no snapshot), mlx5_8/1 (Init)" \
     "... but one of doctor's"
 kernel mlx5_4 0002c90000000012 fe80000000000001 '4: ACTIVE'
 pmm doctor --conf conf --sysfs sys >said
-like "$(grep ports: said)" "^WARN .* mlx5_4/1 \(not in the snapshot: read" \
+like "$(grep "  ports:" said)" "^WARN .* mlx5_4/1 \(not in the snapshot: read" \
     "... which warns of a port that the snapshot lacks"
 
 # The first node has no port in the first subnet: it leads nevertheless.

@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# A site's first day on a clean root: pmm doctor says what is next, the
+# administrator does it, and so on, from nothing installed to the first verdict
+# and to audits. Then what compute nodes have, and what they lack.
+#
+# shellcheck disable=SC2317
+
+. "$(dirname "$0")/lib.sh"
+need make pmm-emu jq
+id slurm &>/dev/null || skip_all "no user slurm"
+clean_root
+cd "$workdir" || exit
+pmm=$(type -P pmm)
+conf=$(strings "$pmm" | grep '^/.*/slurm-pmm/pmm[.]conf$')
+etc=${conf%/*}
+rm -rf "$etc" /etc/slurm /var/{lib,spool}/slurm-pm*
+rm -f "$(strings "$pmm" | grep '^/.*/pmm-probe$')" \
+    "$(strings "$pmm" | grep '^/.*/spank_pmm[.]so$')"
+mkdir -p "${etc%/*}" shared
+
+# next_is REGEX NAME [OPTION]...: what the doctor's last line says.
+next_is ()
+{
+    local regex=$1 name=$2
+    shift 2
+    said=$(pmm doctor "$@" 2>&1)
+    [[ ${said##*$'\n'} =~ ^next:\ $regex ]]
+    ok $? "next: $name" || diag "$said"
+}
+
+# A site with its Slurm.
+echo '# a plugin of the site' >plugstack
+echo MessageTimeout=100 >slurm.conf
+with_cluster 4 --slurm-user slurm --plugstack "$PWD/plugstack" \
+    --conf "$PWD/slurm.conf"
+sed -i '/^PartitionName=audit/d' "$SLURM_CONF"
+restart ()
+{
+    local pid
+    read -r pid _ <"$workdir/slurm/pid/slurmctld"
+    kill "$pid"
+    within 20 gone "$pid"
+    "$srcdir/contrib/cluster/cluster" start "$workdir/slurm" slurmctld
+    within 60 all_idle
+}
+all_idle () { [[ $(sinfo -h -p main -t idle -o %D) == 4 ]]; }
+restart
+
+# Nothing is installed.
+next_is 'programs: .*/pmm-probe: No such file' "install it"
+make -s -C "$builddir" install >out 2>&1
+ok $? "make install" || diag "$(tail -n 3 out)"
+hash -r
+
+# Nothing is configured.
+next_is 'pmm.conf: pmm setup --shared DIR' "pmm setup"
+pmm setup --shared "$workdir/shared/pmm" --apply >out
+ok $? "pmm setup" || diag "$(<out)"
+# Elsewhere: /proc/locks does not know the files of an overlay.
+echo "Spool = $workdir/spool" >>"$conf"
+pmm setup --apply >out
+is "$(stat -c '%U %a' spool)" "slurm 700" "... and again, for another spool"
+
+# No snapshot.
+next_is 'snapshot: pmm fabric read --publish' "a snapshot"
+like "$said" 'WARN +AuditPartition: there is no audit' \
+    "no partition fails nothing before there are audits"
+pmm fabric generate fat-tree --ports 4 --levels 2 -o shared/pmm/fabric
+emu_up shared/pmm/fabric --noise 20 # where a site has cables
+chmod 666 emu
+printf '%s\n' 'Transport = emu' "EmuSocket = $workdir/emu" >>"$conf"
+
+# The plugin.
+next_is "plugstack.conf: cat $etc/plugstack.conf >>$workdir/slurm/etc/plug" \
+    "the plugin"
+cat "$etc/plugstack.conf" >>"$workdir/slurm/etc/plugstack.conf"
+
+# The first verdict.
+next_is 'a check: pmm doctor --try' "a check of two nodes"
+next_is 'AuditPartition: cat .*/slurm.conf >>.*; restart slurmctld' \
+    "after it, audits" --try
+like "$said" 'OK +compute nodes: 4 of 4 idle ones answer' "... all nodes answer"
+like "$said" 'OK +a check: of h0001 and h0002: (OK|WARN): ' \
+    "... the first verdict"
+
+# Audits.
+cat "$etc/slurm.conf" >>"$SLURM_CONF"
+restart
+if [[ $mpi == pmix ]]; then
+    next_is 'PMIxCliTmpDirBase: ' "Slurm's PMIx"
+    # For slurmctld alone: here all nodes would share that directory.
+    cat "$etc/mpi.conf" >>"$workdir/slurm/etc/mpi.conf"
+    restart
+    rm "$workdir/slurm/etc/mpi.conf"
+fi
+next_is 'service: systemctl enable --now pmm-audit' "the audit service"
+like "$said" 'OK +a check: tried at 20.*, of h0001 and h0002: ' \
+    "... the first verdict is known"
+echo 'AuditEvery = 0' >>"$conf" # so that the service does not begin by itself
+setpriv --reuid=slurm --regid="$(id -g slurm)" --init-groups \
+    pmm audit --serve >serve.log 2>&1 &
+service=$!
+cleanup kill "$service"
+serves () { [[ $(pmm doctor) =~ OK\ +service: ]]; }
+within 10 serves
+next_is 'baseline: pmm audit --all' "a baseline" || diag "$(<serve.log)"
+for _ in 1 2 3 4; do
+    [[ -e shared/pmm/baseline.json ]] || as_slurm pmm audit --all >>audits 2>&1
+done
+within 10 test -s shared/pmm/baseline.json
+ok $? "audits publish it" || diag "$(cat audits serve.log)"
+within 10 test -s shared/pmm/verdicts
+next_is 'nothing: ' "nothing"
+is "$(grep -cE '^(FAIL|WARN|UNKNOWN)' <<<"$said")" 0 \
+    "no complaint at the end of the day" || diag "$said"
+
+# What nodes lack.
+cp "$conf" good.conf
+echo "Snapshot = $workdir/none" | cat - <(grep -v ^Snapshot good.conf) >"$conf"
+next_is 'snapshot: ' "a snapshot that went away" --ask
+like "$said" 'FAIL +compute nodes: 4 of 4 .*; h\[0001-0004\]: Snapshot: .*none' \
+    "... for the nodes, too"
+cp good.conf "$conf"
+kill -STOP "$(awk '{ print $1 }' "$workdir/slurm/pid/slurmd.h0003")"
+scontrol update node=h0003 state=drain reason=test
+like "$(pmm doctor --ask)" 'OK +compute nodes: 3 of 3 idle ones answer' \
+    "nodes that are not idle are not asked"
+kill -CONT "$(awk '{ print $1 }' "$workdir/slurm/pid/slurmd.h0003")"
+scontrol update node=h0003 state=resume
+emu_down
+next_is 'compute nodes: .*h\[0001-0004\]: emu: ' "what nodes cannot open" --ask
+
+done_testing
