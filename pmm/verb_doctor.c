@@ -379,7 +379,7 @@ static enum doctor_level check_ledger (struct doctor *d)
 /* Whether SlurmUser, by its own rights, and the service where it runs may write
  * to a directory: a unit of systemd may write nowhere else than it says.
  */
-struct place {
+struct writing {
     const struct doctor *d;
     const char *key, *dir;
     intmax_t service; /* its process; 0: none */
@@ -387,7 +387,7 @@ struct place {
 
 static json_t *try_access (const void *arg, struct error *err)
 {
-    const struct place *p = arg;
+    const struct writing *p = arg;
     const struct doctor *d = p->d;
     const struct passwd *pw = getpwuid (d->uid);
     char root[PATH_MAX];
@@ -424,8 +424,8 @@ static enum doctor_level check_access (struct doctor *d)
 
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         char *dir = doctor_parent (rows[i].path);
-        struct place place = { d, rows[i].key, dir, service };
-        json_t *v = *dir ? child_call (try_access, &place, DOCTOR_WAIT_MS,
+        struct writing to = { d, rows[i].key, dir, service };
+        json_t *v = *dir ? child_call (try_access, &to, DOCTOR_WAIT_MS,
                                        &d->err) : json_null ();
 
         if (!v && d->err.fault == ERROR_INPUT)
