@@ -23,7 +23,7 @@ build ()
     return $rc
 }
 
-san='-g -O1 -funsigned-char -fsanitize=address,undefined -fno-sanitize-recover=all'
+san='-g1 -O1 -funsigned-char -fsanitize=address,undefined -fno-sanitize-recover=all'
 san="$san -fno-omit-frame-pointer"
 
 # Where nothing is run, nothing need be optimised: clang warns all the same.
