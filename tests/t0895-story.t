@@ -38,6 +38,9 @@ like "$(step drain)" \
     "... and after the audit that confirms it the node is drained, for this"
 host=$(step fail | cut -d' ' -f4)
 like "$(step drain)" " $host " "... that very node"
+like "$(cat "$workdir"/demo/reports/audit-*.html)" \
+    "\"status\":\"FAIL\",\"sentence\":\"host end $host " \
+    "... a page says what to touch"
 like "$(step comment)" '^pmm: audit [0-9]+ FAIL .* kind=host ' \
     "... the job's comment has it"
 like "$(step resume)" '^idle ' "the cable is mended, the node resumed"

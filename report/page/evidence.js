@@ -312,6 +312,7 @@ function showEvidence () {
   const job = state.job;
 
   forgetCharts ($('#evidence'));
+  $('#p-facts').hidden = !state.link && state.node === null;
   $('#p-history').hidden = !head.past;
   $('#p-counters').hidden = !head.counted;
   for (const id of ['p-facts', 'p-spread', 'p-history', 'p-counters',
@@ -329,7 +330,6 @@ function showEvidence () {
   $('#p-probes h3').textContent = id ? 'Probes across it' : 'All probes';
   if (!id) {
     $('#chosen').textContent = 'Choose a cable or node above, or find one.';
-    panel ('p-facts').append (none ('None is chosen.'));
   }
   else {
     $('#chosen').replaceChildren (el ('b', c ? cableName (c) : l.name), ' ',

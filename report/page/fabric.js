@@ -151,10 +151,9 @@ function styleOf (l) {
   const f = state.job.finding.get (l);
 
   if (f) {
-    const alone = f.among + f.oneway.length === 1;
     const color = f.excess === null ? palette.unknown
       : shade (Math.max (Math.abs (f.excess) / drawing.top, 0.4));
-    return { color, width: 6, dash: alone ? [] : [3, 2.5], rank: 3 };
+    return { color, width: 6, dash: alone (f) ? [] : [3, 2.5], rank: 3 };
   }
   if (l.open)
     return { color: palette.unknown, width: 2.5, dash: [1, 4], rank: 2 };
@@ -392,7 +391,7 @@ function tipText (it) {
       it.links.length, 'measured link')}`;
   const f = state.job.finding.get (it);
   return `${it.name}\n` + (f ? `${f.level}: ${f.words} ${f.excess === null ? ''
-    : signed (f.excess)}` + (f.among + f.oneway.length > 1
+    : signed (f.excess)}` + (!alone (f)
     ? `, one of ${f.among + f.oneway.length}` : '')
     : it.open ? 'not judged'
       : unresolved (it) ? `not resolved: ${plural (it.alike.length, 'link')} `
@@ -577,9 +576,9 @@ function legend () {
 
   $('#legend').replaceChildren (el ('span', '0', scale,
     `${thousands.format (drawing.top)} ns slower`));
-  if (job.finding.size)
+  if ([...job.finding.values ()].some (alone))
     add ({ color: palette.x2, width: 6, dash: [] }, 'suspect');
-  if ([...job.finding.values ()].some ((f) => f.among + f.oneway.length > 1))
+  if ([...job.finding.values ()].some ((f) => !alone (f)))
     add ({ color: palette.x2, width: 6, dash: [3, 2.5] }, 'suspects that look '
       + 'alike');
   if (job.links.some ((l) => !job.finding.has (l) && unresolved (l)))

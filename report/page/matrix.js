@@ -298,7 +298,6 @@ async function drawMatrix () {
   view.busy = true;
   if (!await fill (g))
     return;
-  canvas.style.width = canvas.style.height = `${side}px`;
   const [low, high] = range (g.values);
   const table = colours ();
   const none = rgb (palette.faint);

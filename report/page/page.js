@@ -194,22 +194,36 @@ function headline () {
       : '');
 }
 
-// What to do about a suspect, in the order in which it is done.
-function advice (f) {
+// Suspects of these explain the excess together, not one of them.
+const together = (f) => f.kind === 'switch';
+const alone = (f) => together (f) || f.among + f.oneway.length === 1;
+
+// What to do before the cables of a finding are looked at, and after.
+function before (f) {
   const node = f.nodes.length === 1 ? f.nodes[0] : 'the node';
 
-  if (f.basis === 'traffic')
-    return [`Measure again when ${node} is idle: nothing is known to be wrong.`];
   if (f.kind === 'software, PCIe or adapter')
     return [`Software of ${node}: clock governor, other processes, kernel.`,
       `PCIe slot of ${node}: width and speed (lspci), its place and NUMA node.`,
       `The adapter of ${node}. Its cable is not the cause.`];
+  if (together (f))
+    return f.switches.map ((s) => `Switch ${s.name} (${s.guid}): temperature, `
+      + 'firmware, load. All of its cables below are slow alike, so it is not '
+      + 'one of them.');
   if (f.kind === 'route')
     return ['Read the fabric again (pmm fabric read): the snapshot may be old.',
-      'If it is not: ask the subnet manager for the tables of these switches.'];
-  if (f.kind === 'switch')
-    return ['All of its cables are slow alike: look at the switch, not at its '
-      + 'cables.'];
+      'If it is not: ask the subnet manager for the tables of the switches on '
+      + 'this path.'];
+  return [];
+}
+
+function after (f) {
+  const node = f.nodes.length === 1 ? f.nodes[0] : 'the node';
+
+  if (before (f).length)
+    return [];
+  if (f.basis === 'traffic')
+    return [`Measure again when ${node} is idle: nothing is known to be wrong.`];
   if (f.kind === 'host end')
     return f.why.includes ('cable or port')
       ? ['Reseat the cable at both ends, then change it.',
@@ -272,15 +286,17 @@ function findingCard (f) {
       f.expected === null ? '' : ` over ${ns (f.expected)}`, `, ${f.against}`));
   else
     card.append (el ('p.big', f.against));
-  if (n > 1 && head.links)
+  if (!alone (f) && head.links)
     card.append (el ('p.alike', `${percent} % of the links are resolved, so `
       + `these ${n} look alike. The likeliest is first.`));
+  const say = (text) => steps.append (el ('li', text));
+  before (f).forEach (say);
   f.suspects.forEach ((id) => steps.append (cableRow (id, false)));
   f.oneway.forEach ((id) => steps.append (cableRow (id, true)));
   if (f.among > f.suspects.length)
     steps.append (el ('li', `and ${count (f.among - f.suspects.length)} more, `
       + 'listed in the verdict'));
-  advice (f).forEach ((text) => steps.append (el ('li', text)));
+  after (f).forEach (say);
   card.append (steps, el ('p.why', f.why));
   return card;
 }

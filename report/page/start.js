@@ -95,6 +95,7 @@ function showAudits () {
   $('#keys').addEventListener ('click', keys['?']);
   addEventListener ('beforeprint', () => {
     before = isDark ();
+    view.seen = true;
     setTheme (false);
     paint ();
   });
