@@ -25,6 +25,7 @@ enum {
     PRIOR_REPEATS = 20,
     PAIRS_ENOUGH = 8, /* differences that are enough for an estimate */
     LOOPBACK_REPEATS = 5,
+    SKEW = RTT_FASTEST + 1, /* as a quantile: see more_of */
 };
 
 #define AGREE 4.0 /* standard deviations */
@@ -50,10 +51,19 @@ static double middle_of (const double *rtt_ns)
     return (rtt_ns[RTT_P25] + rtt_ns[RTT_MEDIAN] + rtt_ns[RTT_P75]) / 3;
 }
 
+/* By how much the way from the smaller end is slower. */
+static double more_of (const struct sample *s)
+{
+    bool smaller = s->initiator == (s->a < s->b ? s->a : s->b);
+
+    return s->way_ns[!smaller] - s->way_ns[smaller];
+}
+
 static double value (const struct sample *s, int quantile)
 {
-    return quantile == RTT_MIDDLE ? middle_of (s->rtt_ns)
-                                  : s->rtt_ns[quantile];
+    return quantile == SKEW         ? more_of (s)
+           : quantile == RTT_MIDDLE ? middle_of (s->rtt_ns)
+                                    : s->rtt_ns[quantile];
 }
 
 /* The variance of a value over n repeats, in units of one repeat's. */
@@ -67,6 +77,11 @@ static double shrinkage (uint32_t n, int quantile)
 static bool usable (const struct sample *s)
 {
     return s->lost < s->sent;
+}
+
+static bool has_value (const struct sample *s, int quantile)
+{
+    return usable (s) && (quantile != SKEW || s->way_ns[0] > 0);
 }
 
 static uint64_t key_of (const struct sample *s)
@@ -296,7 +311,8 @@ static double side_sd (const struct sample *const *s, size_t n, int quantile,
     size_t k = 0;
 
     for (size_t i = 1; i < n; i++)
-        if (same_row (s[i - 1], s[i]) && usable (s[i - 1]) && usable (s[i]))
+        if (same_row (s[i - 1], s[i]) && has_value (s[i - 1], quantile)
+            && has_value (s[i], quantile))
             v[k++] = value (s[i], quantile) - value (s[i - 1], quantile);
     return k >= PAIRS_ENOUGH ? stats_mad (v, k, 0) * M_SQRT1_2 : LEAST_SD;
 }
@@ -316,11 +332,11 @@ static void ways_add (double ns[2], const struct sample *s)
 }
 
 /* Replace the last row, a pair's, by one for each direction. The ways may be by
- * a coarser clock than the round trip: only their difference counts. Twice a
- * way has twice the variance of the round trip, of which the mean of both has
- * as much as before.
+ * a coarser clock than the round trip: only their difference counts, and it
+ * has a scatter of its own. Else twice a way has twice the variance of the round
+ * trip, of which the mean of both has as much as before.
  */
-static void split_row (struct observations *o, const double ns[2])
+static void split_row (struct observations *o, const double ns[2], double sd)
 {
     struct observation *row = &o->v[o->n - 1];
     double more = ns[0] - ns[1];
@@ -332,7 +348,8 @@ static void split_row (struct observations *o, const double ns[2])
     row->a = a;
     row->b = b;
     row->oneway = true;
-    row->var *= 2;
+    row->var += fmax (row->var - pow (row->doubt_ns, 2), sd * sd)
+                + pow (row->doubt_ns, 2);
     row->doubt_ns *= M_SQRT2;
     row[1] = row[0];
     row[0].rtt_ns += more;
@@ -349,6 +366,7 @@ static void merge_fastest (struct observations *o,
 {
     struct fastest *f = xarray (n, sizeof (*f));
     double middle_sd = side_sd (s, n, RTT_MIDDLE, v);
+    double skew_sd = side_sd (s, n, SKEW, v);
     bool by_middles = middle_sd < MIDDLE_BETTER * o->sigma_ns;
     size_t rounds = 0;
     size_t k = 0;
@@ -412,7 +430,7 @@ static void merge_fastest (struct observations *o,
         }
         o->n++;
         o->pairs++;
-        split_row (o, ways);
+        split_row (o, ways, skew_sd);
     }
     free (f);
 }
