@@ -451,7 +451,7 @@ static int report (struct setup *s)
         printf ("note: if not all nodes see %s: pmm setup --shared DIR, on a "
                 "file system that they share\n", s->site.snapshot);
     if (refused > 0)
-        printf ("next: nothing is done before what is refused is mended\n");
+        printf ("next: correct what is refused; nothing was done\n");
     else if (missing > 0 && !given.apply)
         printf ("next: nothing was done yet: say it again with --apply\n");
     else

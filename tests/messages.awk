@@ -7,7 +7,7 @@
 
 BEGIN {
     calls = "(^|[^a-z_])((error|die)_(input|world|errno|prefix|usage)|die|" \
-        "say(_ok|_warn|_fail|_unknown)?|doctor_say|remark|service_log|" \
+        "say(_ok|_info|_warn|_fail|_unknown)?|doctor_say|remark|service_log|" \
         "verdict_limit|slurm_error|slurm_spank_log|place_input|draft_fault|" \
         "add_limit|add_note|fabric_warn|look_add|outcome_set|NOTE|db_refuse|" \
         "decide|decline|tell|node_error|why = xasprintf) *[(]"
@@ -66,11 +66,12 @@ function sentence(s, skip,    depth, i, c, out, found) {
     return out
 }
 
-function flush(    s, call, out, i, n) {
+function flush(    s, call, skip, out, i, n) {
     for (s = text; match (s, calls);) {
         call = substr (s, RSTART, RLENGTH)
         s = substr (s, RSTART + RLENGTH)
-        n = split (sentence(s, call ~ /look_add/ ? 3 : 0), out, "\n")
+        skip = call ~ /look_add/ ? 3 : call ~ /doctor_say/ ? 2 : 0
+        n = split (sentence(s, skip), out, "\n")
         for (i = 1; i <= n; i++)
             if (out[i] ~ /[a-zA-Z][a-zA-Z][a-zA-Z]/)
                 print name "\t" out[i]
