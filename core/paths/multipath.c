@@ -3,7 +3,8 @@
  * place are followed from where its senders are attached. Places to which one
  * place sends messages for the same destination are made one. That repeats
  * until each place has a single next place for each destination, and no
- * messages return to a place that they have left.
+ * messages return to a place that they have left. Two destinations at each
+ * switch come first: mostly the others change nothing, and are followed once.
  */
 #include "config.h"
 #include "core/paths/multipath.h"
@@ -21,10 +22,6 @@ enum { PORTS_MAX = 256 }; /* of a switch */
 /* Where messages for a destination go from a place. ARRIVED: to their end. */
 #define ARRIVED (NETWORK_NONE - 1)
 
-struct multipath_next {
-    uint32_t place, arc;
-};
-
 struct multipath_work {
     struct link_info *link;
     uint32_t *one;     /* [nswitches] another of the same place, or itself */
@@ -37,7 +34,8 @@ struct multipath_work {
     struct map by_places;  /* bundles, by their two places */
     uint32_t *place;   /* [nswitches] number of a place, by its first switch */
     size_t nplaces;
-    struct multipath_next *next; /* [n * nplaces] */
+    uint32_t *next;    /* [n * nplaces] the next place; NETWORK_NONE */
+    bool *taken;       /* [nlinks] by messages */
 
     /* of one destination */
     uint32_t sweep;
@@ -117,17 +115,34 @@ static uint32_t next_place (struct multipath *m, uint32_t arc)
     return next == NETWORK_NONE ? ARRIVED : find (m->work, next);
 }
 
-/* Called for each arc by which messages to endpoint number `end` may leave a
- * switch. Return whether it changed a place.
+/* Make one what a place sends messages to, by each of its arcs. Return whether
+ * a place was changed.
  */
-typedef bool leaving_f (struct multipath *m, uint32_t end, uint32_t at,
-                        uint32_t arc);
+static bool merge (struct multipath *m, uint32_t at, uint32_t arc)
+{
+    struct multipath_work *w = m->work;
+    uint32_t place = find (w, at), next = next_place (m, arc), was;
+
+    w->taken[arc_link (arc)] = true;
+    if (next == place)
+        return false;
+    was = w->known[place] == w->sweep ? w->to[place] : next;
+    if (was != ARRIVED)
+        was = find (w, was);
+    w->known[place] = w->sweep;
+    w->to[place] = next;
+    if (was == next)
+        return false;
+    /* some messages arrive from here while others go on */
+    if (next == ARRIVED || was == ARRIVED)
+        return join (w, place, next == ARRIVED ? was : next);
+    return join (w, was, next);
+}
 
 /* Follow all messages to endpoint number `end`. Return whether a place was
  * changed, or -1 with err.
  */
-static int follow (struct multipath *m, uint32_t end, leaving_f *fn,
-                   struct error *err)
+static int follow (struct multipath *m, uint32_t end, struct error *err)
 {
     struct multipath_work *w = m->work;
     const struct network *net = m->under;
@@ -156,7 +171,7 @@ static int follow (struct multipath *m, uint32_t end, leaving_f *fn,
 
             if (next == NETWORK_NONE && arc[k] != (last ^ 1))
                 return no_route (net, at, err); /* another endpoint's port */
-            changed |= fn (m, end, at, arc[k]);
+            changed |= merge (m, at, arc[k]);
             if (next == NETWORK_NONE || w->seen[next] == w->sweep)
                 continue;
             w->seen[next] = w->sweep;
@@ -164,28 +179,6 @@ static int follow (struct multipath *m, uint32_t end, leaving_f *fn,
         }
     }
     return changed;
-}
-
-/* Make one what a place sends messages to. */
-static bool merge (struct multipath *m, uint32_t end, uint32_t at, uint32_t arc)
-{
-    struct multipath_work *w = m->work;
-    uint32_t place = find (w, at), next = next_place (m, arc), was;
-
-    (void)end;
-    if (next == place)
-        return false;
-    was = w->known[place] == w->sweep ? w->to[place] : next;
-    if (was != ARRIVED)
-        was = find (w, was);
-    w->known[place] = w->sweep;
-    w->to[place] = next;
-    if (was == next)
-        return false;
-    /* some messages arrive from here while others go on */
-    if (next == ARRIVED || was == ARRIVED)
-        return join (w, place, next == ARRIVED ? was : next);
-    return join (w, was, next);
 }
 
 /* Make one the places between which messages go around. */
@@ -211,18 +204,58 @@ static bool break_loops (struct multipath_work *w)
     return changed;
 }
 
-static int make_places (struct multipath *m, struct error *err)
+/* Keep where messages to an endpoint go from each place that they reach. */
+static void keep_next (struct multipath *m, uint32_t end)
 {
+    struct multipath_work *w = m->work;
+
+    for (size_t i = 0; i < w->nreached; i++) {
+        uint32_t place = find (w, w->reached[i]);
+
+        if (w->known[place] == w->sweep)
+            w->next[end * w->nplaces + w->place[place]] = w->to[place];
+    }
+}
+
+/* Number the places that are reached. Return whether one is new. */
+static bool number_places (struct multipath_work *w)
+{
+    size_t n = w->nplaces;
+
+    for (size_t i = 0; i < w->nreached; i++) {
+        uint32_t place = find (w, w->reached[i]);
+
+        if (w->place[place] == NETWORK_NONE)
+            w->place[place] = (uint32_t)w->nplaces++;
+    }
+    return w->nplaces > n;
+}
+
+/* Make places until no destination changes one: of all, which are kept, or with
+ * `first` of these.
+ */
+static int make_places (struct multipath *m, const bool *first,
+                        struct error *err)
+{
+    struct multipath_work *w = m->work;
     bool changed;
 
     do {
         changed = false;
-        for (uint32_t end = 0; end < m->work->n; end++) {
-            int rc = follow (m, end, merge, err);
+        if (!first) {
+            w->next = xrealloc (w->next, w->n * w->nplaces, sizeof (*w->next));
+            memset (w->next, 0xff, w->n * w->nplaces * sizeof (*w->next));
+        }
+        for (uint32_t end = 0; end < w->n; end++) {
+            int rc = first && !first[end] ? 0 : follow (m, end, err);
 
             if (rc < 0)
                 return -1;
-            changed |= rc > 0 || break_loops (m->work);
+            if (first && !first[end])
+                continue;
+            changed |= rc > 0 || break_loops (w) || number_places (w);
+            if (!first && !changed)
+                keep_next (m, end);
         }
     } while (changed);
     return 0;
@@ -232,54 +265,35 @@ static int make_places (struct multipath *m, struct error *err)
  * Bundles
  */
 
-static void count_cable (struct multipath *m, uint32_t link, uint32_t bundle)
-{
-    if (m->bundle[link] == NETWORK_NONE)
-        m->cables[bundle]++;
-    m->bundle[link] = bundle;
-}
-
-/* Find the lowest cable of each bundle. */
-static bool find_lowest (struct multipath *m, uint32_t end, uint32_t at,
-                         uint32_t arc)
+static void make_bundles (struct multipath *m)
 {
     struct multipath_work *w = m->work;
-    uint32_t place = find (w, at), next = next_place (m, arc);
-    uint32_t link = arc_link (arc), lowest;
+    const struct network *u = m->under;
 
-    (void)end;
-    if (w->place[place] == NETWORK_NONE)
-        w->place[place] = (uint32_t)w->nplaces++;
-    if (next == place || next == ARRIVED)
-        return false;
-    lowest = map_find (&w->by_places, pair_key (place, next));
-    if (lowest == MAP_NONE || link < lowest)
-        map_put (&w->by_places, pair_key (place, next), link);
-    return false;
-}
+    for (uint32_t end = 0, arc; end < w->n; end++)
+        if (u->attach (u->net, w->end[end], &arc) != NETWORK_NONE)
+            w->taken[arc_link (arc)] = true;
+    for (uint32_t l = 0; l < u->nlinks; l++) {
+        const uint32_t *of = u->link[l].end;
+        uint32_t a, b;
 
-/* Fill in the next places, and the bundles. */
-static bool fill_next (struct multipath *m, uint32_t end, uint32_t at,
-                       uint32_t arc)
-{
-    struct multipath_work *w = m->work;
-    uint32_t place = find (w, at), next = next_place (m, arc);
-    uint32_t link = arc_link (arc), bundle = link, out = arc;
-
-    if (next == place) {
-        m->uneven = true;
-        return false;
+        if (!w->taken[l])
+            continue;
+        m->bundle[l] = l;
+        if (of[0] != NETWORK_NONE && of[1] != NETWORK_NONE) {
+            a = find (w, of[0]);
+            b = find (w, of[1]);
+            if (a == b) {
+                m->bundle[l] = NETWORK_NONE;
+                m->uneven = true;
+                continue;
+            }
+            m->bundle[l] = map_find (&w->by_places, pair_key (a, b));
+            if (m->bundle[l] == MAP_NONE)
+                map_put (&w->by_places, pair_key (a, b), m->bundle[l] = l);
+        }
+        m->cables[m->bundle[l]]++;
     }
-    if (next != ARRIVED) {
-        bundle = map_find (&w->by_places, pair_key (place, next));
-        out = 2 * bundle + (find (w, m->under->link[bundle].end[0]) != place);
-    }
-    else
-        next = m->under->place (m->under->net, w->end[end]);
-    count_cable (m, link, bundle);
-    w->next[end * w->nplaces + w->place[place]]
-        = (struct multipath_next){ next, out };
-    return false;
 }
 
 /*
@@ -334,13 +348,20 @@ static uint32_t places_hop (const void *net, uint32_t place, uint32_t to,
 {
     const struct multipath *m = net;
     struct multipath_work *w = m->work;
-    uint32_t end = map_find (&w->number, to), number;
+    uint32_t end = map_find (&w->number, to), number, next, bundle;
 
     if (end == MAP_NONE || place >= m->under->nswitches
-        || (number = w->place[find (w, place)]) == NETWORK_NONE)
+        || (number = w->place[place = find (w, place)]) == NETWORK_NONE
+        || (next = w->next[end * w->nplaces + number]) == NETWORK_NONE)
         return NETWORK_NONE;
-    *arc = w->next[end * w->nplaces + number].arc;
-    return w->next[end * w->nplaces + number].place;
+    if (next == ARRIVED) {
+        m->under->attach (m->under->net, to, arc);
+        *arc ^= 1;
+        return m->under->place (m->under->net, to);
+    }
+    bundle = map_find (&w->by_places, pair_key (place, next));
+    *arc = 2 * bundle + (find (w, m->under->link[bundle].end[0]) != place);
+    return next;
 }
 
 /* Let links lead from place to place. A place of several switches is not a
@@ -393,9 +414,12 @@ static void number_ends (struct multipath_work *w,
         }
 }
 
-/* A message is forwarded by its destination alone. */
-static void list_senders (struct multipath_work *w, const struct network *net)
+/* A message is forwarded by its destination alone. Return which endpoints are
+ * senders.
+ */
+static bool *list_senders (struct multipath_work *w, const struct network *net)
 {
+    bool *is_one = xcalloc (w->n, sizeof (*is_one));
     uint32_t *port = xarray (net->nswitches, sizeof (*port)), arc;
     uint8_t *count = xcalloc (net->nswitches, sizeof (*count));
 
@@ -410,9 +434,11 @@ static void list_senders (struct multipath_work *w, const struct network *net)
         port[at] = place;
         count[at]++;
         w->sender[w->nsenders++] = w->end[i];
+        is_one[i] = true;
     }
     free (port);
     free (count);
+    return is_one;
 }
 
 struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
@@ -422,12 +448,12 @@ struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
     const struct network *u = pathset_network (ps[0]);
     struct multipath *m = xcalloc (1, sizeof (*m));
     struct multipath_work *w = xcalloc (1, sizeof (*w));
-    uint32_t arc;
+    bool *first;
     int rc;
 
     *m = (struct multipath){ .under = u, .as = *as, .work = w };
     number_ends (w, ps, n);
-    list_senders (w, u);
+    first = list_senders (w, u);
     w->one = xarray (u->nswitches, sizeof (*w->one));
     w->place = xarray (u->nswitches, sizeof (*w->place));
     w->seen = xcalloc (u->nswitches, sizeof (*w->seen));
@@ -438,6 +464,7 @@ struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
     w->mass[1] = xcalloc (u->nswitches, sizeof (double));
     w->share = xcalloc (u->nlinks, sizeof (*w->share));
     w->list = xarray (u->nlinks, sizeof (*w->list));
+    w->taken = xcalloc (u->nlinks, sizeof (*w->taken));
     m->bundle = xarray (u->nlinks, sizeof (*m->bundle));
     m->cables = xcalloc (u->nlinks, sizeof (*m->cables));
     for (size_t l = 0; l < u->nlinks; l++)
@@ -446,16 +473,12 @@ struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
         w->one[p] = p;
         w->place[p] = NETWORK_NONE;
     }
-    rc = make_places (m, err);
-    for (uint32_t end = 0; end < w->n && rc == 0; end++)
-        rc = follow (m, end, find_lowest, err);
-    w->next = xarray (w->n * w->nplaces, sizeof (*w->next));
-    memset (w->next, 0xff, w->n * w->nplaces * sizeof (*w->next));
-    for (uint32_t end = 0; end < w->n && rc == 0; end++) {
-        rc = follow (m, end, fill_next, err);
-        if (u->attach (u->net, w->end[end], &arc) != NETWORK_NONE)
-            count_cable (m, arc_link (arc), arc_link (arc));
-    }
+    rc = make_places (m, first, err);
+    if (rc == 0)
+        rc = make_places (m, NULL, err);
+    free (first);
+    if (rc == 0)
+        make_bundles (m);
     make_network (m);
     if (rc == 0)
         return m;
@@ -475,6 +498,7 @@ void multipath_destroy (struct multipath *m)
     free (m->work->sender);
     free (m->work->place);
     free (m->work->next);
+    free (m->work->taken);
     free (m->work->seen);
     free (m->work->reached);
     free (m->work->to);
