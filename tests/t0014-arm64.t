@@ -18,7 +18,7 @@ workdir
 
 # libslurm is there for one of the two only: the other's Slurm goes.
 cat >"$workdir/script" <<'END'
-libs=$(awk '/^\[/ { on = /build/ } on && /^(lib|pkgconf)/ { print $1 ":arm64" }' \
+libs=$(awk '/^\[/ { on = /build/ } on && /^(z?lib|pkgconf)/ { print $1 ":arm64" }' \
     contrib/cluster/packages)
 dpkg --add-architecture arm64 && apt-get -q update \
     && apt-get -q install -y --no-install-recommends gcc-aarch64-linux-gnu \

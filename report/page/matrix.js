@@ -93,6 +93,9 @@ function computedModel (name, latencies) {
     };
     return (a) => first[a] ? first[a].ns + cost (first[a].to) : NaN;
   };
+  // The LIDs of a port are no pairs.
+  const onePort = (a, b) => job.ends[a][1] === job.ends[b][1]
+    && job.ends[a][2] === job.ends[b][2];
   const toward = (b) => {
     if (!kept.has (b)) {
       if (kept.size > 4 * COMPUTED)
@@ -103,7 +106,7 @@ function computedModel (name, latencies) {
   };
 
   return { name, labels: job.ends.map ((e) => e[0]), lengths: [0], computed: true,
-    get: (a, b) => a === b ? NaN : toward (b) (a) + toward (a) (b) };
+    get: (a, b) => onePort (a, b) ? NaN : toward (b) (a) + toward (a) (b) };
 }
 
 // Of two, by the names that both have and by lengths: the second less the first.
@@ -468,7 +471,7 @@ function controls () {
       'this length'], ['all', 'all lengths']], view.scale, again ('scale')),
     !m.differs && check ('ratio', 'over the typical pair'),
     m.deviation && check ('red', 'deviation in red'),
-    slider ('low', 'lightest'), slider ('high', 'darkest'),
+    slider ('low', 'levels from'), slider ('high', 'to'),
   ].filter (Boolean));
 }
 
@@ -543,6 +546,7 @@ function matrixMouse () {
     }
     down = null;
   });
+  c.addEventListener ('pointercancel', () => { down = null; });
   c.addEventListener ('dblclick', (e) => zoom (3, spot (e)));
   c.addEventListener ('wheel', (e) => {
     if (!e.ctrlKey && !e.metaKey && document.activeElement !== c)
@@ -591,7 +595,7 @@ async function startMatrix () {
   view.canvas.setAttribute ('aria-label', 'Times of all pairs');
   view.bar = el ('canvas.bar120');
   view.key = el ('div.legend');
-  view.tip = el ('p.note', 'Rows send first; darker is slower.');
+  view.tip = el ('p.note', 'Rows send first.');
   view.side = el ('div.side');
   view.bar2 = el ('div.controls');
   box.append (el ('div.card', view.bar2, el ('div.pair', el ('div.square',

@@ -550,11 +550,12 @@ static json_t *known_json (const struct page *p, const struct latencies *v,
 
 static void put_probes (const struct page *p, const struct latencies *now,
                         const struct latencies *before,
-                        const struct numbers *links,
-                        const struct numbers *nodes, const uint32_t *link,
-                        size_t nlinks, json_t *job)
+                        const struct numbers *links, struct numbers *nodes,
+                        const uint32_t *link, size_t nlinks, json_t *job)
 {
-    bool all_now = plan_maximal (p->plan), all_before = all_now;
+    /* the page walks the paths of a snapshot of one subnet */
+    bool all_now = plan_maximal (p->plan) && p->fabric->nsubnets == 0;
+    bool all_before = all_now;
     const struct fabric *f = p->fabric;
     size_t nsamples = p->samples ? p->samples->nsamples : 0;
     const struct sample **sorted = xarray (nsamples, sizeof (*sorted));
@@ -566,13 +567,10 @@ static void put_probes (const struct page *p, const struct latencies *now,
         const struct fabric_end *end = &f->end[e->id];
         const struct fabric_port *port
             = &f->port[f->endpoint[end->endpoint].port];
-        uint32_t node = nodes->of[port->node];
 
-        json_add (ends,
-                  json_pack ("[s, I, i, i]", e->name,
-                             node == FABRIC_NONE ? (json_int_t)-1
-                                                 : (json_int_t)node,
-                             port->num, end->lid));
+        json_add (ends, json_pack ("[s, i, i, i]", e->name,
+                                   node_number (f, nodes, port->node),
+                                   port->num, end->lid));
     }
     for (size_t i = 0; i < nsamples; i++)
         sorted[i] = &p->samples->sample[i];
