@@ -249,9 +249,8 @@ function showFacts (at, c, l) {
     ['chassis', c && [c.a.system, c.b.system].filter (Boolean).join (', ')],
     ['label', c && c.label],
     ['class', l && l.kind],
-    ['latency', l && (l.latency === null ? l.probes.length ? 'not resolved'
-      : 'not measured' : `${ns (l.latency)}${l.error === null ? ''
-        : ` \u00b1${thousands.format (l.error)}`}`)],
+    ['latency', l && latencyOf (l) + (l.latency === null || l.error === null
+      ? '' : ` \u00b1${thousands.format (l.error)}`)],
     ['expected', l && l.expected !== null ? `${ns (l.expected)}, by ${l.known
       ? 'the baseline' : 'its class'}` : ''],
     ['over it', l && l.excess !== null ? signed (l.excess) : ''],
@@ -352,7 +351,7 @@ function linkTable (links) {
     { name: 'other end', of: (l) => `${l.b.name}/${l.bp}` },
     { name: 'class', of: (l) => l.kind },
     { name: 'latency', number: true, of: (l) => l.latency,
-      show: (v) => v === null ? 'not resolved' : ns (v) },
+      show: (v, l) => latencyOf (l) },
     { name: '\u00b1', number: true, of: (l) => l.error, show: (v) =>
       v === null ? '' : thousands.format (v) },
     { name: 'expected', number: true, of: (l) => l.expected, show: ns },

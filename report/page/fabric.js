@@ -396,7 +396,7 @@ function tipText (it) {
     : it.open ? 'not judged'
       : unresolved (it) ? `not resolved: ${plural (it.alike.length, 'link')} `
         + 'look alike'
-        : it.latency === null ? it.kind
+        : it.latency === null ? `${it.kind}, ${latencyOf (it)}`
           : `${ns (it.latency)}${it.known ? `, ${signed (it.excess)} over the `
             + 'baseline' : ''}`);
 }
@@ -608,11 +608,11 @@ function startDrawing () {
   }
   if (alike.length) {
     const groups = new Set (alike.map ((l) => l.alike));
-    $('#resolved').textContent = `${Math.floor (100 * head.resolved
-      / head.links)} % of the links are resolved. The other ${count (
-      head.links - head.resolved)} (hatched) are in ${plural (groups.size,
-      'group')}: the links of a group look alike, since the same probes cross `
-      + 'them; a slow one of them is seen, but not which.';
+    $('#resolved').textContent = `${Math.floor (100 * (1 - alike.length
+      / job.links.length))} % of the links are resolved. ${plural (
+      alike.length, 'link')} (hatched) are in ${plural (groups.size, 'group')}: `
+      + 'the links of a group look alike, since the same probes cross them; a '
+      + 'slow one of them is seen, but not which.';
   }
   legend ();
   setScope (choices.length ? state.scope : 'all');

@@ -146,7 +146,12 @@ function prepare (job, snapshot) {
 }
 
 const measured = (job) => job && job.probes.length > 0;
-const unresolved = (l) => l.probes.length > 0 && l.latency === null;
+// Whether others look like it. A link that is resolved may still have a latency
+// that is known as part of sums only.
+const unresolved = (l) => l.alike !== null && l.alike.length > 1;
+const latencyOf = (l) => l.latency !== null ? ns (l.latency)
+  : !l.probes.length ? 'not measured' : unresolved (l) ? 'not resolved'
+    : 'only in sums';
 
 //
 // The verdict in words
