@@ -728,8 +728,10 @@ static char *way_of (const struct judgement *j, size_t number)
         const struct observation *o = &j->run.obs.v[row[e]];
 
         first = first || !o->oneway ? first : o;
-        from &= !o->oneway || o->a == first->a;
-        to &= !o->oneway || o->b == first->b;
+        from &= !o->oneway
+                || pathset_port (j->ps, o->a) == pathset_port (j->ps, first->a);
+        to &= !o->oneway
+              || pathset_port (j->ps, o->b) == pathset_port (j->ps, first->b);
         all &= o->oneway;
     }
     if (!all && arc && j->net->link[link].kind == LINK_HOST) {
