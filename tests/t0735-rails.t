@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Nodes of four rails over real verbs, in a virtual machine: four of them, each
-# rail at another leaf, and one alone. A slow rail is found and named. With
-# PMM_LONG.
+# rail at another leaf, and one alone. A slow rail is found and named, and if it
+# is slow in one direction, so by its node alone. With PMM_LONG.
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -36,6 +36,10 @@ hosts=(h0003)
 begin alone
 finish
 fabric heal all
+fabric slow $link +200000 forth
+begin from
+finish
+fabric heal all
 begin repaired
 finish
 END
@@ -56,6 +60,8 @@ like "$(said slow h0001)" "^FAIL host end h0003 mlx5_2/1 \($link\) \+" \
 like "$(said alone h0003)" "^FAIL host end or switch link h0003 mlx5_2/1 \
 \($link\) or [0-9]+ more" "... by its node alone, too" \
     || diag "$(<alone/h0003.err)"
+like "$(<from/h0003.err)" 'in messages from h0003:3, the mean of both' \
+    "... and in which direction it is slow" || diag "$(<from/h0003.err)"
 like "$(said repaired h0003)" '^OK .* 1 node' "... which finds it repaired" \
     || diag "$(<repaired/h0003.err)"
 
