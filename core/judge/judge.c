@@ -690,7 +690,7 @@ bool judge_fails (const struct judge_options *opts, double ns, double se)
 static char *name_of (const struct judgement *j, size_t number)
 {
     const struct suspect *s = &j->face[number]->suspect;
-    const struct switch_info *sw = &j->net->sw[s->index];
+    const struct switch_info *sw = j->net->sw ? &j->net->sw[s->index] : NULL;
 
     switch (s->kind) {
     case SUSPECT_LINK:
