@@ -203,9 +203,10 @@ static int explain (struct inputs *in)
     return status;
 }
 
-static void say (void *arg, const char *line)
+static void say (void *arg, enum policy_kind kind, const char *line)
 {
     (void)arg;
+    (void)kind;
     puts (line);
     fflush (stdout);
 }

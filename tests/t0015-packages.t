@@ -73,6 +73,8 @@ slurm-pmm /usr/share/bash-completion/completions/pmm
 slurm-pmm /usr/share/slurm-pmm/mpi.conf
 slurm-pmm /usr/share/slurm-pmm/pmm-alerts.yml
 slurm-pmm /usr/share/slurm-pmm/pmm-dashboard.json
+slurm-pmm /usr/share/slurm-pmm/pmm-notify-mail
+slurm-pmm /usr/share/slurm-pmm/pmm-notify-webhook
 slurm-pmm /usr/share/slurm-pmm/slurm.conf
 slurm-pmm UNITS/pmm-audit.service
 slurm-pmm UNITS/pmm-fabric.service

@@ -24,6 +24,7 @@ Baseline=$workdir/state/baseline.json
 Spool=$workdir/spool
 Verdicts=$workdir/state/verdicts
 Metrics=$workdir/state/pmm.prom
+NotifyProgram=$workdir/bin/notify
 Probe=$workdir/bin/pmm-probe
 Transport=emu
 EmuSocket=$workdir/emu
@@ -36,6 +37,11 @@ AuditAgainAfter=0
 ChecksPerUser=1
 Action=comment
 END
+cat >bin/notify <<END
+#!/bin/sh
+{ cat; echo; } >>$workdir/state/told
+END
+chmod 755 bin/notify
 cat >epilog <<END
 #!/bin/sh
 exec $workdir/bin/pmm-epilogslurmctld --conf $workdir/conf
@@ -305,6 +311,17 @@ metric () { sed -n "s/^$1 //p" state/pmm.prom; }
 is "$(metric 'pmm_drains_total{cause="confirmed"}')" 1 "... as the metrics say"
 like "$(grep 'node="h0006"' state/pmm.prom)" '^pmm_host_end_status.* 2$' \
     "... of its host end, too"
+
+events () { jq -r "select(.event == \"$1\") | .node" state/told | xargs; }
+is "$(events drain)" h0006 "... and told once, whatever was killed" \
+    || diag "$(<state/told)"
+is "$(events digest)" "null null null" "... as was a digest of each ledger"
+
+# The journal has priorities and tokens
+: >log
+serve --once env JOURNAL_STREAM="$(stat -c %d:%i log)"
+like "$(head -n 1 log)" '^<6>pmm-service: the audit service has started' \
+    "in the journal, lines have a priority and a token"
 
 # A page of it
 dd if=/dev/zero of=state/ledger bs=100 seek=1 count=30 conv=notrunc 2>/dev/null

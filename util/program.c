@@ -20,6 +20,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -53,7 +55,7 @@ static void close_fd (int *fd)
 struct launch {
     const struct program *program;
     pid_t parent;
-    int null; /* for standard input */
+    int in; /* for standard input */
     int to[PROGRAM_STREAMS];
 };
 
@@ -148,7 +150,7 @@ __attribute__ ((noreturn)) static void become (const struct launch *l)
     prctl (PR_SET_PDEATHSIG, SIGTERM);
     if (getppid () != l->parent)
         _exit (127);
-    if (dup2 (l->null, STDIN_FILENO) < 0
+    if (dup2 (l->in, STDIN_FILENO) < 0
         || dup2 (l->to[PROGRAM_OUT], STDOUT_FILENO) < 0
         || dup2 (l->to[PROGRAM_ERR], STDERR_FILENO) < 0)
         _exit (127);
@@ -184,18 +186,31 @@ static int open_pipe (int *to_read, int *to_write)
                                                   O_NONBLOCK);
 }
 
+/* A file with this text, or with none. */
+static int open_input (const char *text)
+{
+    int fd = text ? memfd_create ("input", MFD_CLOEXEC)
+                  : open ("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0 && text
+        && pwrite (fd, text, strlen (text), 0) != (ssize_t)strlen (text)) {
+        close (fd);
+        return -1;
+    }
+    return fd < 0 ? -1 : move_up (fd);
+}
+
 /* Start the program; its output is read at from[]. Return its process id, or
  * -1.
  */
 static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
 {
     struct launch l = { program, getpid (), -1, { -1, -1 } };
-    int null = open ("/dev/null", O_RDONLY | O_CLOEXEC);
     pid_t pid = -1;
     int saved_errno;
     sigset_t all, mask;
 
-    if (null >= 0 && (l.null = move_up (null)) >= 0
+    if ((l.in = open_input (program->input)) >= 0
         && open_pipe (&from[PROGRAM_OUT], &l.to[PROGRAM_OUT]) == 0
         && open_pipe (&from[PROGRAM_ERR], &l.to[PROGRAM_ERR]) == 0) {
         sigfillset (&all);
@@ -207,7 +222,7 @@ static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
             setpgid (pid, pid); /* in parent and child: either may be first */
     }
     saved_errno = errno;
-    close_fd (&l.null);
+    close_fd (&l.in);
     close_fd (&l.to[PROGRAM_OUT]);
     close_fd (&l.to[PROGRAM_ERR]);
     errno = saved_errno;

@@ -34,6 +34,7 @@ struct program {
                                 program; NULL: */
     char *const *argv;   /* argv[0] is the program's path */
     char *const *env;
+    const char *input;   /* its standard input; NULL: none */
     int64_t deadline_ms; /* by clock_ms */
     const sigset_t *mask; /* while waiting for it; NULL: the thread's */
     const volatile sig_atomic_t *stop; /* not 0: end it; NULL: never */

@@ -62,6 +62,8 @@ const struct conf_option site_options[] = {
       .words = SITE_AUTO ", pmix, pmi2" },
     { "JobComment", CONF_PATH, FIELD (job_comment), PMM_COMMENT_PATH,
       "the program that adds results to the job's Comment; empty: none" },
+    { "NotifyProgram", CONF_PATH, FIELD (notify_program), "",
+      "what the audit service runs for each event" },
     { "Mode", CONF_STRING, FIELD (mode), "off",
       "where the job does not say: off, report or require",
       .words = "off, report, require" },

@@ -30,7 +30,7 @@ struct site {
     char *snapshot, *baseline, *signs, *verdicts, *metrics; /* published */
     char *reports;    /* directory of pages */
     char *ledger, *spool, *local, *run, *live_fabric;
-    char *pmm, *srun, *probe, *job_comment; /* programs */
+    char *pmm, *srun, *probe, *job_comment, *notify_program;
     char *hooks;      /* directory of pmm-prolog and pmm-epilog */
     char *slurm_user; /* the hooks trust its files, as root's */
     char *mpi;

@@ -25,13 +25,13 @@ struct policy_round {
     struct act_report *report;
     struct ledger *ledger;
     int64_t now;
-    void (*say) (void *arg, const char *line);
+    act_say_f say;
     void *arg;
     struct error *err;
 };
 
-__attribute__ ((format (printf, 2, 3))) static void
-say (struct policy_round *r, const char *fmt, ...)
+__attribute__ ((format (printf, 3, 4))) static void
+say (struct policy_round *r, enum policy_kind kind, const char *fmt, ...)
 {
     char line[LINE_MAX_BYTES];
     va_list ap;
@@ -39,7 +39,7 @@ say (struct policy_round *r, const char *fmt, ...)
     va_start (ap, fmt);
     vsnprintf (line, sizeof (line), fmt, ap);
     va_end (ap);
-    r->say (r->arg, text_clean (line));
+    r->say (r->arg, kind, text_clean (line));
 }
 
 /* --- look ---------------------------------------------------------------- */
@@ -160,10 +160,10 @@ static int say_changes (struct policy_round *r, bool remarks)
         if (news ? !old || strcmp (now.text, words_of ("%s", old).text)
                  : old != NULL) {
             if (remarks)
-                say (r, "%s", all->remark[i]);
+                say (r, POLICY_NOTE, "%s", all->remark[i]);
             else
-                say (r, "%s: %s: %s", node, policy_kind_name (d->kind),
-                     d->why);
+                say (r, POLICY_NOTE, "%s: %s: %s", node,
+                     policy_kind_name (d->kind), d->why);
             if (old)
                 rc = ledger_say (r->ledger, node, old, false, r->err);
             if (rc == 0 && news)
@@ -178,7 +178,8 @@ static int say_changes (struct policy_round *r, bool remarks)
     json_object_foreach (said, key, v)
         if (rc == 0 && !all->stopped) {
             if (remarks)
-                say (r, "no longer true: %s", json_string_value (v));
+                say (r, POLICY_NONE, "no longer true: %s",
+                     json_string_value (v));
             rc = ledger_say (r->ledger, remarks ? "" : key,
                              json_string_value (v), false, r->err);
         }
@@ -199,7 +200,7 @@ static int do_it (struct policy_round *r, const struct decision *d)
 
     if (d->kind == POLICY_DRAIN
         && (rc = controller_drain (d->node, d->reason, r->err)) == 1) {
-        say (r, "%s: drained: %s", d->node, d->reason);
+        say (r, POLICY_DRAIN, "%s: drained: %s", d->node, d->reason);
         r->report->drained++;
     }
     if (d->kind != POLICY_RESUME)
@@ -209,7 +210,7 @@ static int do_it (struct policy_round *r, const struct decision *d)
             && !strcmp (in->action[i].node, d->node))
             reason = in->action[i].reason;
     if ((rc = controller_resume (d->node, reason, r->err)) == 1) {
-        say (r, "%s: resumed", d->node);
+        say (r, POLICY_RESUME, "%s: resumed", d->node);
         r->report->resumed++;
     }
     return rc;
@@ -231,13 +232,14 @@ static int carry_out (struct policy_round *r, const struct decision *d)
     int rc = id < 0 ? -1 : do_it (r, d);
 
     if (rc == 0)
-        say (r, "%s: no %s: the node has changed", d->node, action.kind);
+        say (r, POLICY_NOTE, "%s: no %s: the node has changed", d->node,
+             action.kind);
     return rc == 1 ? ledger_done (r->ledger, r->now, id, r->err) : rc;
 }
 
 int act_round (struct act_report *report, const struct site *site,
                struct ledger *ledger, const struct fabric *fabric, int64_t now,
-               void (*say) (void *arg, const char *line), void *arg,
+               act_say_f say, void *arg,
                struct error *err)
 {
     static const enum policy_kind order[] = {

@@ -18,6 +18,7 @@
 #include "prolog/ledger/ledger_db.h"
 #include "util/alloc.h"
 #include "util/file.h"
+#include "util/json.h"
 #include "util/sort.h"
 
 enum { SENTENCE_MAX = 256 };
@@ -660,6 +661,94 @@ int ledger_comment_failed (struct ledger *l, int64_t time, int64_t comment,
 }
 
 /*
+ * Notices
+ */
+
+/* Whether the key of a notice holds, or did so lately. */
+static bool is_held (struct ledger *l, const char *key, int64_t since)
+{
+    return db_run (l, NULL,
+                   "SELECT 1 FROM notice WHERE key = ?1"
+                   " AND (over IS NULL OR over > ?2 OR time > ?2)",
+                   VALUES (TEXT (key), INT (since)));
+}
+
+static void add_notice (struct ledger *l, int64_t time, const json_t *notice)
+{
+    const json_t *keys = json_object_get (notice, "keys");
+    const char *told = NULL; /* it is to be */
+    const json_t *key;
+    size_t i;
+
+    json_array_foreach (keys, i, key)
+        if (is_held (l, json_string_value (key), time - LEDGER_NOTICE_S))
+            told = "";
+    json_array_foreach (keys, i, key) {
+        const char *name = json_string_value (key);
+
+        if (!db_run (l, NULL,
+                     "SELECT 1 FROM notice WHERE key = ? AND over IS NULL",
+                     VALUES (TEXT (name))))
+            db_do (l,
+                   "INSERT INTO notice (key, event, words, node, link, audit,"
+                   " time, told) VALUES (?1, ?2, ?3, ?4, ?5, nullif (?6, 0),"
+                   " ?7, ?8)",
+                   TEXT (name), NAME (json_text (notice, "event")),
+                   TEXT (json_text (notice, "words")),
+                   NAME (json_string_value (json_object_get (notice, "node"))),
+                   NAME (json_string_value (json_object_get (notice, "link"))),
+                   INT (json_int (notice, "audit", 0)), INT (time),
+                   TEXT (told));
+        told = "";
+    }
+}
+
+/* End the notices of the class that hold and are not among these. */
+static void end_notices (struct ledger *l, int64_t time, const char *class_is,
+                         const json_t *notices)
+{
+    json_t *held = xcheck (json_object ()), *rows;
+    const json_t *notice, *key, *row;
+    size_t i, k;
+
+    json_array_foreach (notices, i, notice)
+        json_array_foreach (json_object_get (notice, "keys"), k, key)
+            json_put (held, json_string_value (key), json_true ());
+    rows = db_list (l,
+                    "SELECT id, key FROM notice WHERE over IS NULL"
+                    " AND substr (key, 1, length (?1)) = ?1",
+                    VALUES (TEXT (class_is)));
+    json_array_foreach (rows, i, row)
+        if (!json_object_get (held, json_text (row, "key")))
+            db_do (l, "UPDATE notice SET over = ?2 WHERE id = ?1",
+                   INT (json_int (row, "id", 0)), INT (time));
+    json_decref (rows);
+    json_decref (held);
+}
+
+int ledger_notices (struct ledger *l, int64_t time, const char *class_is,
+                    const json_t *notices, struct error *err)
+{
+    const json_t *notice;
+    size_t i;
+
+    db_begin (l, err);
+    json_array_foreach (notices, i, notice)
+        add_notice (l, time, notice);
+    end_notices (l, time, class_is, notices);
+    return (int)db_end (l, 0);
+}
+
+int ledger_told (struct ledger *l, int64_t notice, const char *how,
+                 struct error *err)
+{
+    return db_call (l, err,
+                    "UPDATE notice SET told = ?2 WHERE id = ?1"
+                    " AND told IS NULL",
+                    VALUES (INT (notice), TEXT (how)));
+}
+
+/*
  * Prune
  */
 
@@ -707,6 +796,11 @@ int64_t ledger_prune (struct ledger *l, int64_t before, int64_t keep,
                     "DELETE FROM comment WHERE id IN (SELECT id FROM comment"
                     " WHERE done IS NOT NULL AND after < ? LIMIT 1000)",
                     VALUES (INT (oldest))) > 0)
+        ;
+    while (deletes (l,
+                    "DELETE FROM notice WHERE id IN (SELECT id FROM notice"
+                    " WHERE told IS NOT NULL AND over < ? LIMIT 1000)",
+                    VALUES (INT (before))) > 0)
         ;
     return db_result (l, n);
 }

@@ -220,12 +220,28 @@ int ledger_comment_failed (struct ledger *ledger, int64_t time,
                            int64_t comment, int64_t not_before,
                            const char *why, struct error *err);
 
+/* Notices: what the site is to be told, each once, and for how long it holds.
+ *
+ * ledger_notices takes all notices of a class that hold now, and enters those
+ * that did not: a list of {keys, event, words, node, link, audit}; the last
+ * three may be missing. Keys begin with the class: a notice is about these, for
+ * example the links that a finding could not resolve. It is to be told if none
+ * of them held within LEDGER_NOTICE_S before. ledger_told notes how telling it
+ * ended, "" if well; a second call has no effect.
+ */
+enum { LEDGER_NOTICE_S = 86400 };
+int ledger_notices (struct ledger *ledger, int64_t time, const char *class_is,
+                    const json_t *notices, struct error *err);
+int ledger_told (struct ledger *ledger, int64_t notice, const char *how,
+                 struct error *err);
+
 /* Delete the oldest audits: those begun before `before`, up to the first that
  * was not, and as many as exceed `keep`. Each is a transaction, so that other
  * processes wait for the rows of at most one audit. Then delete the rows of
- * fabrics without audits, and comments that are done and older than the
- * remaining audits. Actions, mutes and rebases stay. Return how many audits
- * were deleted; after an error, deletions made until then stay.
+ * fabrics without audits, comments that are done and older than the remaining
+ * audits, and notices that were told and over before `before`. Actions, mutes
+ * and rebases stay. Return how many audits were deleted; after an error,
+ * deletions made until then stay.
  */
 int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
                       struct error *err);
@@ -266,10 +282,16 @@ enum ledger_kind {
     LEDGER_SUSPECTS, /* links and switches that audits from `from` on suspect:
                        link */
     LEDGER_LINKS,   /* of each link the newest audit that measured it, and each
-                       of its findings that suspects the link, by audit and
-                       finding: link, audit, ended, open (not judged), finding,
-                       level, kind, excess_ns, suspects (links that the finding
-                       has), words; null: there is none */
+                       of its findings that suspects the link, by audit, finding
+                       and likelihood: link, audit, ended, open (not judged),
+                       finding, level, kind, excess_ns, suspects (links that the
+                       finding has); null: there is none */
+    LEDGER_FAILS,   /* of these findings those of level FAIL: link, audit,
+                       finding, level, kind, excess_ns, suspects */
+    LEDGER_UNTOLD,  /* the oldest `to` notices that are to be told: id, event,
+                       words, node, link, audit, time */
+    LEDGER_NOTICES, /* since the time `from`, oldest first: the same, key, over,
+                       told; null: not yet */
     LEDGER_TOTALS,  /* {result: audits that ended with it, also deleted ones};
                        "none": they have none */
 };

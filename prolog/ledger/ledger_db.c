@@ -47,11 +47,13 @@ enum {
 
 #define OF_AUDIT "audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE"
 #define NAMED "INTEGER NOT NULL REFERENCES name"
+/* the result of an audit that has ended */
+#define DB_RESULT(a)                                                          \
+    "CASE WHEN " a ".job IS NULL THEN 'none' ELSE " a ".status END"
 /* What version 6 added: audits whose messages were spread, the times of an
  * RTT's flows (ledger.c), and of its ways, where its ends share a clock; how
- * many audits were deleted, by result; and notices (ledger.h). Of these, key:
- * what it is about; over: when it stopped to hold; begun: when its telling
- * began; told: how that ended, '' if well.
+ * many audits ended, by result; and notices (ledger.h). Of these, over: when it
+ * stopped to hold; told: how telling it ended, '' if well or not wanted.
  */
 #define SINCE_6(create)                                                       \
     create " spread (" OF_AUDIT ", level INTEGER NOT NULL,"                   \
@@ -67,15 +69,17 @@ enum {
     create " notice (id INTEGER PRIMARY KEY AUTOINCREMENT,"                   \
            " key TEXT NOT NULL, event TEXT NOT NULL, words TEXT NOT NULL,"    \
            " node TEXT, link TEXT, audit INTEGER, time INTEGER NOT NULL,"     \
-           " over INTEGER, begun INTEGER, told TEXT);"
+           " over INTEGER, told TEXT);"
 #define MORE_SINCE_6                                                          \
-    "CREATE TRIGGER audit_gone AFTER DELETE ON audit BEGIN"                   \
-    " INSERT INTO total VALUES (CASE WHEN OLD.job IS NULL THEN 'none'"        \
-    " ELSE OLD.status END, 1)"                                                \
-    " ON CONFLICT (result) DO UPDATE SET audits = audits + 1; END;"           \
+    "CREATE TRIGGER audit_ended AFTER UPDATE OF ended ON audit"               \
+    " WHEN OLD.ended IS NULL BEGIN INSERT INTO total VALUES (" DB_RESULT      \
+    ("NEW") ", 1) ON CONFLICT (result) DO UPDATE SET audits = audits + 1;"    \
+    " END; INSERT INTO total SELECT " DB_RESULT ("a") ", count(*)"            \
+    " FROM audit a WHERE a.ended IS NOT NULL GROUP BY 1;"                     \
     "CREATE INDEX notice_key ON notice (key);"                                \
-    "CREATE INDEX notice_waits ON notice (id) WHERE begun IS NULL;"           \
-    "CREATE INDEX notice_holds ON notice (key) WHERE over IS NULL;"
+    "CREATE INDEX notice_time ON notice (time);"                              \
+    "CREATE INDEX notice_over ON notice (over);"                              \
+    "CREATE INDEX notice_waits ON notice (id) WHERE told IS NULL;"
 static const char schema[]
     = "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
       "CREATE TABLE epoch (id INTEGER PRIMARY KEY,"

@@ -31,6 +31,9 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
 #define COMMENT_COLUMNS                                                       \
     "SELECT id, after, job, submitted, text, queued, tries, due, done, error" \
     " FROM comment "
+#define SUSPECTS                                                              \
+    "(SELECT count(*) FROM suspect k WHERE k.audit = f.audit"                 \
+    " AND k.finding = f.seq AND k.role <> 'switch')"
 #define QUOTED(x) #x
 #define NUMBER(x) QUOTED (x)
 
@@ -86,17 +89,25 @@ static const char *const lists[] = {
       " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = s.audit)"
       " AND NOT EXISTS (SELECT 1 FROM finding o WHERE o.audit = s.audit))"
       " AS open, f.seq AS finding, f.level, f.kind, f.excess AS excess_ns,"
-      " (SELECT count(*) FROM suspect k WHERE k.audit = f.audit"
-      " AND k.finding = f.seq AND k.role <> 'switch') AS suspects,"
-      " f.why AS words FROM seen s JOIN name n ON n.id = s.link"
+      " " SUSPECTS " AS suspects FROM seen s JOIN name n ON n.id = s.link"
       " JOIN audit a ON a.id = s.audit LEFT JOIN suspect u"
       " ON u.link = s.link AND u.audit = s.audit LEFT JOIN finding f"
-      " ON f.audit = u.audit AND f.seq = u.finding ORDER BY s.audit, f.seq",
-    [LEDGER_TOTALS]
-    = "SELECT result, sum(audits) FROM (SELECT CASE WHEN job IS NULL"
-      " THEN 'none' ELSE status END AS result, count(*) AS audits FROM audit"
-      " WHERE ended IS NOT NULL GROUP BY 1 UNION ALL SELECT result, audits"
-      " FROM total) GROUP BY 1",
+      " ON f.audit = u.audit AND f.seq = u.finding"
+      " ORDER BY s.audit, f.seq, u.seq",
+    [LEDGER_FAILS]
+    = "SELECT n.text AS link, f.audit, f.seq AS finding, f.level, f.kind,"
+      " f.excess AS excess_ns, " SUSPECTS " AS suspects FROM finding f"
+      " JOIN suspect u ON u.audit = f.audit AND u.finding = f.seq"
+      " JOIN seen s ON s.link = u.link AND s.audit = f.audit"
+      " JOIN name n ON n.id = u.link WHERE f.level = 'FAIL'"
+      " ORDER BY f.audit, f.seq, u.seq",
+    [LEDGER_UNTOLD]
+    = "SELECT id, event, words, node, link, audit, time FROM notice"
+      " WHERE id > 0 AND told IS NULL ORDER BY id LIMIT ?2",
+    [LEDGER_NOTICES]
+    = "SELECT id, event, words, node, link, audit, time, key, over, told"
+      " FROM notice WHERE time >= ? ORDER BY time, id",
+    [LEDGER_TOTALS] = "SELECT result, audits FROM total",
 };
 
 json_t *ledger_list (struct ledger *l, enum ledger_kind kind, int64_t from,

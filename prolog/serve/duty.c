@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <time.h>
 
 #include "prolog/slurm/accounting.h"
@@ -22,14 +23,35 @@
 
 enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S, COMMENTS_AT_ONCE = 200 };
 
-void service_log (const struct service *s, const char *fmt, ...)
+void service_log (const struct service *s, enum service_line kind,
+                  const char *fmt, ...)
 {
+    static const struct {
+        int priority;
+        const char *token;
+    } kinds[] = {
+        [LINE_SERVICE] = { LOG_INFO, "pmm-service" },
+        [LINE_TROUBLE] = { LOG_ERR, "pmm-trouble" },
+        [LINE_RECOVERED] = { LOG_NOTICE, "pmm-recovered" },
+        [LINE_FABRIC] = { LOG_INFO, "pmm-fabric" },
+        [LINE_JOB] = { LOG_INFO, "pmm-job" },
+        [LINE_AUDIT] = { LOG_INFO, "pmm-audit" },
+        [LINE_FAIL] = { LOG_WARNING, "pmm-fail" },
+        [LINE_POLICY] = { LOG_NOTICE, "pmm-policy" },
+        [LINE_DRAIN] = { LOG_WARNING, "pmm-drain" },
+        [LINE_RESUME] = { LOG_NOTICE, "pmm-resume" },
+        [LINE_MISSED] = { LOG_WARNING, "pmm-missed" },
+        [LINE_NOTIFY] = { LOG_ERR, "pmm-notify" },
+        [LINE_KEEP] = { LOG_INFO, "pmm-keep" },
+    };
     va_list ap;
     char *text;
 
     va_start (ap, fmt);
     text = xvasprintf (fmt, ap);
     va_end (ap);
+    if (s->journal)
+        fprintf (s->log, "<%d>%s: ", kinds[kind].priority, kinds[kind].token);
     fprintf (s->log, "%s\n", text_clean (text));
     fflush (s->log);
     free (text);
@@ -128,11 +150,12 @@ int service_audit (struct service *s, const struct hostlist *nodes,
         node[i] = nodes->name[i * nodes->count / n];
     rc = audit_run (&audit, &result, err);
     if (rc > 0)
-        service_log (s, "audit %" PRId64 " of %s: %s: %s", result.id,
+        service_log (s, result.status == VERDICT_FAIL ? LINE_FAIL : LINE_AUDIT,
+                     "audit %" PRId64 " of %s: %s: %s", result.id,
                      COUNTED (n, "node"),
                      verdict_status_name (result.status), result.sentence);
     else if (rc == 0)
-        service_log (s, "no audit: %s", result.sentence);
+        service_log (s, LINE_AUDIT, "no audit: %s", result.sentence);
     if (id)
         *id = result.id;
     return rc;
@@ -235,7 +258,7 @@ int duty_comments (struct service *s, struct error *err)
                                   &written, err);
     s->untried = tried == 0;
     if (written > 0)
-        service_log (s, "%s written",
+        service_log (s, LINE_KEEP, "%s written",
                      COUNTED ((uint64_t)written, "comment"));
     return tried < 0 ? -1 : 0;
 }
@@ -262,8 +285,9 @@ int duty_missed (struct service *s, struct error *err)
         char *list = xcheck (hostlist_fold ((const char *const *)missed.name,
                                             missed.count));
 
-        service_log (s, "not audited for a day or more: %s: %.400s (pmm ledger "
-                        "missed)", COUNTED (missed.count, "node"), list);
+        service_log (s, LINE_MISSED,
+                     "not audited for a day or more: %s: %.400s (pmm ledger "
+                     "missed)", COUNTED (missed.count, "node"), list);
         free (list);
         s->told_missed = now;
     }
@@ -281,7 +305,7 @@ int duty_prune (struct service *s, struct error *err)
                                 now - (int64_t)s->site.ledger_days * DAY_S,
                                 INT64_MAX, err);
     if (n > 0)
-        service_log (s, "%s older than %s deleted",
+        service_log (s, LINE_KEEP, "%s older than %s deleted",
                      COUNTED ((uint64_t)n, "audit"),
                      COUNTED ((uint64_t)s->site.ledger_days, "day"));
     return n < 0 ? -1 : reports_tidy (&s->site, s->ledger, err);

@@ -34,6 +34,7 @@ struct wish {
 struct service {
     const char *conf;
     FILE *log;
+    bool journal; /* it is systemd's */
     const volatile sig_atomic_t *stop;
     struct site site;
     struct spool *spool;
@@ -49,9 +50,13 @@ struct service {
     const char **node_of;       /* [endpoint] the node, borrowed */
     struct timespec snapshot;   /* the fabric's date */
 
-    size_t failing; /* duties whose last run failed */
-    bool decided;   /* the policy has, and these nodes were blocked: */
+    json_t *trouble; /* what fails: {what: {since, words}}; NULL: nothing */
+    bool decided;    /* the policy has, and these nodes were blocked: */
     size_t blocked[POLICY_BLOCKS];
+    json_t *news;    /* notices of its last decisions; NULL: none yet */
+    pid_t telling;   /* runs NotifyProgram; 0: none */
+    int64_t digest;  /* the week of the last one */
+    bool cried;      /* the site was told of trouble without the ledger */
 
     struct spool_list ended; /* the spool, as last read by duty_spool */
     struct wish *wish;
@@ -61,9 +66,27 @@ struct service {
     int64_t looked; /* when duty_sweep last searched for unresolved links */
 };
 
-/* Write a line to the log, cleaned. */
-void service_log (const struct service *s, const char *fmt, ...)
-    __attribute__ ((format (printf, 2, 3)));
+/* Write a line to the log, cleaned. In the journal it has a priority, and a
+ * token by its kind that stays the same; pmm(1) lists them.
+ */
+enum service_line {
+    LINE_SERVICE,
+    LINE_TROUBLE,
+    LINE_RECOVERED,
+    LINE_FABRIC,
+    LINE_JOB,
+    LINE_AUDIT,
+    LINE_FAIL, /* an audit that FAILs */
+    LINE_POLICY,
+    LINE_DRAIN,
+    LINE_RESUME,
+    LINE_MISSED,
+    LINE_NOTIFY,
+    LINE_KEEP, /* comments, the ledger */
+};
+void service_log (const struct service *s, enum service_line kind,
+                  const char *fmt, ...)
+    __attribute__ ((format (printf, 3, 4)));
 
 /* A status in the ledger's JSON; UNKNOWN if there is none. */
 enum verdict_status service_status (const json_t *obj, const char *key);
@@ -119,6 +142,17 @@ int duty_missed (struct service *s, struct error *err);
 
 /* Publish the state of each node for the hooks. */
 int duty_publish (struct service *s, struct error *err);
+
+/* Note that something fails, or with words NULL that it works again. */
+void service_trouble (struct service *s, const char *what, const char *words);
+
+/* Tell the site what is new, by its NotifyProgram: also of a ledger that does
+ * not work.
+ */
+int duty_notify (struct service *s, struct error *err);
+
+/* Keep what the policy decided, for duty_notify. */
+void notify_decisions (struct service *s, const struct decisions *d);
 
 /* Write the metrics: also without a ledger or a fabric. */
 int duty_metrics (struct service *s, struct error *err);

@@ -437,7 +437,8 @@ static int put_all (struct metrics *m, struct error *err)
     put (m, "pmm_service_timestamp_seconds",
          "When the audit service wrote these metrics.", (double)m->now);
     put (m, "pmm_service_failing_duties",
-         "Duties of the audit service that fail.", (double)s->failing);
+         "What the audit service does and cannot do now.",
+         (double)json_object_size (s->trouble));
     put_snapshot (m);
     if (s->decided)
         put_blocked (m);

@@ -24,9 +24,11 @@ enum {
     PATIENCE_S = 3600, /* wait so long for a partner that resolves the link */
 };
 
-static void say (void *arg, const char *line)
+static void say (void *arg, enum policy_kind kind, const char *line)
 {
-    service_log (arg, "%s", line);
+    service_log (arg, kind == POLICY_DRAIN    ? LINE_DRAIN
+                      : kind == POLICY_RESUME ? LINE_RESUME : LINE_POLICY,
+                 "%s", line);
 }
 
 /*
@@ -89,6 +91,7 @@ int duty_policy (struct service *s, struct error *err)
         s->blocked[POLICY_STOPPED] = report.decisions.stopped;
         for (size_t i = 0; i < report.decisions.n; i++)
             s->blocked[report.decisions.v[i].block]++;
+        notify_decisions (s, &report.decisions);
     }
     if (rc == 0) {
         note_wishes (s, &report.decisions);
@@ -176,14 +179,16 @@ static int confirm (struct service *s, struct wish *w,
         bool waits = alike && now - w->when < PATIENCE_S;
 
         if (waits && !w->waits)
-            service_log (s, "node %s is to be audited again, but no idle node "
+            service_log (s, LINE_POLICY,
+                         "node %s is to be audited again, but no idle node "
                          "resolves its link from %s: waiting up to %d min for "
                          "one", w->node, alike, PATIENCE_S / 60);
         w->waits = waits;
     }
     if (rc == 0 && !w->waits
         && (nodes.count > 1 || w->why == LEDGER_AGAIN)) {
-        service_log (s, "node %s is audited again, with %s", w->node,
+        service_log (s, LINE_POLICY, "node %s is audited again, with %s",
+                     w->node,
                      nodes.count > 1 ? COUNTED (nodes.count - 1, "other")
                                      : "no other: none is idle");
         rc = service_audit (s, &nodes, &cause, before, NULL, err);

@@ -57,7 +57,7 @@ static int audit_it (struct service *s, struct spool_entry *e,
     if (e->state == SPOOL_FRESH
         && spool_mark (s->spool, e, SPOOL_BEGUN, (uint64_t)newest, err) < 0)
         return -1;
-    service_log (s, "job %" PRIu64 " is audited %s: %s", e->job,
+    service_log (s, LINE_JOB, "job %" PRIu64 " is audited %s: %s", e->job,
                  go->why, COUNTED (e->nodes.count, "node"));
     rc = service_audit (s, &e->nodes, &why, NULL, &id, err);
     if (rc > 0)
@@ -101,7 +101,7 @@ static int carry_out (struct service *s, struct spool_list *list,
         if (a->fate == QUEUE_FOUND)
             rc = finish (s, &list->v[i], a->audit, err);
         if (a->fate == QUEUE_DROP)
-            service_log (s, "job %" PRIu64 " is not audited: %s",
+            service_log (s, LINE_JOB, "job %" PRIu64 " is not audited: %s",
                          list->v[i].job, a->why);
         if (a->fate == QUEUE_DROP || a->fate == QUEUE_PASS)
             rc = spool_remove (s->spool, &list->v[i], err);
@@ -176,7 +176,8 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
         in.host = host;
         queue_decide (&plan, &in);
         if (*plan.full && strcmp (plan.full, s->full))
-            service_log (s, "jobs wait for their audits: %s", plan.full);
+            service_log (s, LINE_JOB, "jobs wait for their audits: %s",
+                         plan.full);
         strcpy (s->full, plan.full);
         rc = carry_out (s, &s->ended, &plan, in.naudits ? audit[0].id : 0,
                         err);
@@ -197,10 +198,11 @@ int duty_spool (struct service *s, struct error *err)
     int rc = spool_read (s->spool, now, list, err);
 
     for (size_t i = 0; i < list->nremarks; i++)
-        service_log (s, "%s", list->remark[i]);
+        service_log (s, LINE_TROUBLE, "%s", list->remark[i]);
     if (list->dropped)
-        service_log (s, "%s not recorded: the spool was full or could not be "
-                        "written", COUNTED (list->dropped, "job"));
+        service_log (s, LINE_TROUBLE,
+                     "%s not recorded: the spool was full or could not be "
+                     "written", COUNTED (list->dropped, "job"));
     for (size_t i = 0; i < list->n; i++)
         open |= list->v[i].state != SPOOL_DONE;
     if (rc == 0 && open

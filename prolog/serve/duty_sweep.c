@@ -109,8 +109,9 @@ static int choose (struct service *s, const struct sweep_input *in,
             nodes.name[nodes.count++] = (char *)node;
     }
     if (rc == 0 && plan.n > 0) {
-        service_log (s, "%zu idle nodes are audited, of %zu cables that are "
-                        "due", nodes.count, plan.due);
+        service_log (s, LINE_AUDIT,
+                     "%zu idle nodes are audited, of %zu cables that are due",
+                     nodes.count, plan.due);
         rc = service_audit (s, &nodes, &cause, NULL, NULL, err);
     }
     free (nodes.name);

@@ -31,22 +31,27 @@ enum {
     SPOOL_WAIT_MS = 10 * SECOND_MS, /* for a killed service to end */
 };
 
-enum { SPOOL }; /* the first duty: also due when the spool has new files */
+/* The first duty is also due when the spool has new files; the second one, when
+ * a program that tells has ended.
+ */
+enum { SPOOL, NOTIFY };
 
 static const struct {
+    const char *name;
     duty_f run;
     int every_ms;
     enum { NOTHING, LEDGER, FABRIC } needs; /* the fabric and the ledger */
 } duties[] = {
-    [SPOOL] = { duty_spool, 10 * SECOND_MS, FABRIC },
-    { duty_policy, MINUTE_MS, FABRIC },
-    { duty_confirm, 10 * SECOND_MS, FABRIC },
-    { duty_sweep, MINUTE_MS, FABRIC },
-    { duty_publish, HOUR_MS, FABRIC },
-    { duty_missed, HOUR_MS, FABRIC },
-    { duty_comments, 5 * SECOND_MS, LEDGER },
-    { duty_prune, HOUR_MS, LEDGER },
-    { duty_metrics, MINUTE_MS, NOTHING },
+    [SPOOL] = { "jobs", duty_spool, 10 * SECOND_MS, FABRIC },
+    [NOTIFY] = { "notify", duty_notify, 10 * SECOND_MS, NOTHING },
+    { "policy", duty_policy, MINUTE_MS, FABRIC },
+    { "confirm", duty_confirm, 10 * SECOND_MS, FABRIC },
+    { "sweep", duty_sweep, MINUTE_MS, FABRIC },
+    { "publish", duty_publish, HOUR_MS, FABRIC },
+    { "missed", duty_missed, HOUR_MS, FABRIC },
+    { "comments", duty_comments, 5 * SECOND_MS, LEDGER },
+    { "prune", duty_prune, HOUR_MS, LEDGER },
+    { "metrics", duty_metrics, MINUTE_MS, NOTHING },
 };
 
 enum { DUTIES = sizeof (duties) / sizeof (duties[0]) };
@@ -70,6 +75,18 @@ static void on_signal (int sig)
         again = 1;
     else
         stop = 1;
+}
+
+/* Whether systemd reads what is written to the log. */
+static bool is_journal (FILE *log)
+{
+    const char *stream = getenv ("JOURNAL_STREAM");
+    uintmax_t dev, ino;
+    struct stat st;
+
+    return stream && sscanf (stream, "%ju:%ju", &dev, &ino) == 2
+           && fstat (fileno (log), &st) == 0 && st.st_dev == dev
+           && st.st_ino == ino;
 }
 
 static void catch_signals (void)
@@ -158,7 +175,7 @@ static int keep_fabric (struct service *s, struct error *err)
         return -1;
     }
     if (!s->fabric || strcmp (s->fabric->hash, f->hash) != 0)
-        service_log (s, "the fabric is %.12s: %s, %s", f->hash,
+        service_log (s, LINE_FABRIC, "the fabric is %.12s: %s, %s", f->hash,
                      COUNTED (f->nhosts, "host"), COUNTED (f->nlinks, "link"));
     nodemap_destroy (s->map);
     fabric_destroy (s->fabric);
@@ -183,7 +200,7 @@ static void failed (struct service *s, struct duty_state *state,
     while (i < state->nsaid && strcmp (state->said[i], err->text) != 0)
         i++;
     if (i == state->nsaid && i < SAID_MAX) {
-        service_log (s, "%s", err->text);
+        service_log (s, LINE_TROUBLE, "%s", err->text);
         strcpy (state->said[state->nsaid++], err->text);
     }
     state->wait_ms = !state->wait_ms                      ? SECOND_MS
@@ -195,7 +212,7 @@ static void failed (struct service *s, struct duty_state *state,
 static void worked (struct service *s, struct duty_state *state, int every_ms)
 {
     if (state->nsaid)
-        service_log (s, "recovered: %s", state->said[0]);
+        service_log (s, LINE_RECOVERED, "recovered: %s", state->said[0]);
     *state = (struct duty_state){ .due_ms = clock_ms () + every_ms };
 }
 
@@ -206,19 +223,21 @@ static int perform (struct service *s, size_t i, struct duty_state *state)
     int rc = -1;
 
     s->hurry = s->untried = false;
-    s->failing -= state->nsaid > 0;
     if ((duties[i].needs < LEDGER || keep_ledger (s, &err) == 0)
         && (duties[i].needs < FABRIC || keep_fabric (s, &err) == 0))
         rc = duties[i].run (s, &err);
-    if (rc < 0)
+    if (rc < 0) {
         failed (s, state, &err);
+        service_trouble (s, duties[i].name, err.text);
+    }
     else if (rc == 0 && s->untried && state->nsaid) {
         state->wait_ms = 0;
         state->due_ms = clock_ms () + duties[i].every_ms;
     }
-    else
+    else {
+        service_trouble (s, duties[i].name, NULL);
         worked (s, state, s->hurry ? SECOND_MS : duties[i].every_ms);
-    s->failing += state->nsaid > 0;
+    }
     return rc > 0;
 }
 
@@ -262,15 +281,17 @@ static void reread (struct service *s)
 
     if (site_read (&site, s->conf, 1, &err) < 0) {
         site_clear (&site);
-        service_log (s, "%s: the old configuration stays", err.text);
+        service_log (s, LINE_TROUBLE, "%s: the old configuration stays",
+                     err.text);
         return;
     }
     if (strcmp (site.spool, s->site.spool) != 0)
-        service_log (s, "a new Spool takes effect after a restart");
+        service_log (s, LINE_SERVICE,
+                     "a new Spool takes effect after a restart");
     site_clear (&s->site);
     s->site = site;
     close_all (s);
-    service_log (s, "pmm.conf was read again");
+    service_log (s, LINE_SERVICE, "pmm.conf was read again");
 }
 
 static void loop (struct service *s, bool once)
@@ -288,6 +309,10 @@ static void loop (struct service *s, bool once)
                 all_due (state);
         if (!once && !stop)
             wait_for (s, state);
+        else if (s->telling > 0) {
+            nap (-1, SETTLE_MS);
+            state[NOTIFY].due_ms = 0;
+        }
     } while (!stop && (!once || next_due (state) == 0));
 }
 
@@ -319,6 +344,7 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
         return error_input (err, "it must not run as root: run it as "
                                  "SlurmUser");
     catch_signals ();
+    s.journal = is_journal (log);
     if (site_read (&s.site, s.conf, 1, err) == 0
         && (s.spool = spool_open (s.site.spool, SPOOL_WAIT_MS, err)))
         rc = keep_ledger (&s, err);
@@ -329,14 +355,16 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
     if (rc == 0)
         rc = know_user (&s, once, err);
     if (rc == 0) {
-        service_log (&s, "the audit service has started");
+        service_log (&s, LINE_SERVICE, "the audit service has started");
         loop (&s, once);
-        service_log (&s, "the audit service ends");
+        service_log (&s, LINE_SERVICE, "the audit service ends");
     }
     close_all (&s);
     spool_list_clear (&s.ended);
     spool_close (s.spool);
     site_clear (&s.site);
     duty_wishes_clear (&s);
+    json_decref (s.trouble);
+    json_decref (s.news);
     return rc;
 }

@@ -158,9 +158,10 @@ int controller_resume (const char *node, const char *reason, struct error *e)
     return 1;
 }
 
-static void made_say (void *arg, const char *line)
+static void made_say (void *arg, enum policy_kind kind, const char *line)
 {
     (void)arg;
+    (void)kind;
     step ();
     append (made->log, sizeof (made->log), "", line);
 }

@@ -108,11 +108,12 @@ int controller_resume (const char *node, const char *reason, struct error *e)
     return 0;
 }
 
-static void made_say (void *arg, const char *line)
+static void made_say (void *arg, enum policy_kind kind, const char *line)
 {
     size_t len = strlen (said);
 
     (void)arg;
+    (void)kind;
     snprintf (said + len, sizeof (said) - len, "# %s\n", line);
 }
 
@@ -167,7 +168,7 @@ static int64_t audit (const char *about)
         die ("audit");
     }
     last = time (NULL);
-    made_say (NULL, result.sentence);
+    made_say (NULL, POLICY_NONE, result.sentence);
     if (act_round (&report, &site, ledger, fabric, last, made_say, NULL, &err) < 0)
         die ("policy");
     act_report_clear (&report);

@@ -23,6 +23,7 @@
 #include "core/test/tablenet.h"
 #include "prolog/ledger/ledger_db.h"
 #include "tests/tap.h"
+#include "util/json.h"
 
 enum { HOSTS = 6, STRANGER = 12345, LINKS_MAX = 64,
        STATEMENTS = 83 };
@@ -1480,7 +1481,7 @@ static void test_upgrade (void)
     ledger_close (l);
     tell ("older", "DROP TABLE flow; DROP TABLE spread; DROP TABLE notice;"
                    " DROP TABLE way;"
-                   " DROP TRIGGER audit_gone; DROP TABLE total;"
+                   " DROP TRIGGER audit_ended; DROP TABLE total;"
                    " PRAGMA user_version = 5");
     l = ledger_open ("older", LEDGER_READ, &err);
     ok (l && crossing (l, 0, 1, &rtt) > 0
@@ -1497,6 +1498,50 @@ static void test_upgrade (void)
             && ask ("older", "PRAGMA user_version") == LEDGER_VERSION
             && ask ("older", "SELECT count(*) FROM flow") == 0,
         "... and gets the tables it lacks");
+    ledger_close (l);
+}
+
+/* Audits by result, and what is told of what holds. */
+static void test_notices (void)
+{
+    struct ledger *l = fresh ("led");
+    json_t *a = json_pack ("[{s:[s, s], s:s, s:s, s:s}]", "keys", "x:1", "x:2",
+                           "event", "cable", "words", "a", "node", "h0001");
+    json_t *b = json_pack ("[{s:[s], s:s, s:s}]", "keys", "x:2", "event",
+                           "cable", "words", "b");
+    json_t *totals, *rows;
+    size_t k = 0;
+
+    audit (l, 100, STRANGER, 0, VERDICT_OK);
+    audit (l, 100, STRANGER, 0, VERDICT_OK);
+    ledger_prune (l, 0, 1, &err);
+    totals = ledger_list (l, LEDGER_TOTALS, 0, 0, &err);
+    ok (json_int (totals, "OK", 0) == 2 && json_object_size (totals) == 1,
+        "deleted audits count");
+    for (; k < 4; k++)
+        ledger_notices (l, 1000 + (int64_t)k, "x:", k % 2 ? b : a, &err);
+    rows = ledger_list (l, LEDGER_UNTOLD, 0, 10, &err);
+    ok (json_array_size (rows) == 1
+            && !strcmp (json_text (json_array_get (rows, 0), "words"), "a")
+            && !strcmp (json_text (json_array_get (rows, 0), "node"), "h0001")
+            && ledger_told (l, json_int (json_array_get (rows, 0), "id", 0), "",
+                            &err) == 0,
+        "a notice that holds, by one key or another, is told once");
+    json_decref (rows);
+    ledger_notices (l, 2000, "y:", NULL, &err);
+    ok (ask ("led", "SELECT count(*) FROM notice WHERE over IS NULL") == 1,
+        "another class ends no notice");
+    ledger_notices (l, 2000, "x:", NULL, &err);
+    ledger_prune (l, 2001, INT64_MAX, &err);
+    ledger_notices (l, 3000, "x:", a, &err);
+    rows = ledger_list (l, LEDGER_NOTICES, 0, 0, &err);
+    ok (json_array_size (rows) == 2
+            && ask ("led", "SELECT count(*) FROM notice WHERE told IS NULL") == 1,
+        "what was over and is deleted is new");
+    json_decref (rows);
+    json_decref (totals);
+    json_decref (a);
+    json_decref (b);
     ledger_close (l);
 }
 
@@ -1926,7 +1971,7 @@ static void test_many (void)
 static bool lists_all (const char *sql)
 {
     static const char *const from[]
-        = { "FROM mute ", "FROM rebase ", "FROM seen ", "FROM said " };
+        = { "FROM mute ", "FROM rebase ", "FROM seen ", "FROM said ", "FROM total" };
 
     for (size_t i = 0; i < sizeof (from) / sizeof (from[0]); i++)
         if (!strncmp (sql, "SELECT", 6) && strstr (sql, from[i])
@@ -2035,6 +2080,7 @@ int main (void)
     test_prune ();
     test_lock ();
     test_upgrade ();
+    test_notices ();
     test_flows ();
     test_full ();
     test_damage ();

@@ -175,7 +175,9 @@ static void test_metrics (void)
     service.fabric->node[leaf].spread.hashed = 1;
     service.decided = true;
     service.blocked[POLICY_COMMON] = 2;
-    service.failing = 3;
+    for (size_t i = 0; i < 3; i++)
+        service_trouble (&service, (const char *const[]){ "a", "b", "c" }[i],
+                         "it fails");
     ok (duty_metrics (&service, &err) == 0, "metrics");
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         const char *values = metrics (tab[i].name, tab[i].label);

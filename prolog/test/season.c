@@ -222,9 +222,10 @@ int controller_resume (const char *name, const char *reason, struct error *err)
     return 1;
 }
 
-static void say (void *arg, const char *line)
+static void say (void *arg, enum policy_kind kind, const char *line)
 {
     (void)arg;
+    (void)kind;
     (void)line;
 }
 
