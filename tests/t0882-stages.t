@@ -123,12 +123,28 @@ next_is 'snapshot: ' "a snapshot that went away" --ask
 like "$said" 'FAIL +compute nodes: 4 of 4 .*; h\[0001-0004\]: Snapshot: .*none' \
     "... for the nodes, too"
 cp good.conf "$conf"
-kill -STOP "$(awk '{ print $1 }' "$workdir/slurm/pid/slurmd.h0003")"
 scontrol update node=h0003 state=drain reason=test
 like "$(pmm doctor --ask)" 'OK +compute nodes: 3 of 3 idle ones answer' \
     "nodes that are not idle are not asked"
-kill -CONT "$(awk '{ print $1 }' "$workdir/slurm/pid/slurmd.h0003")"
 scontrol update node=h0003 state=resume
+within 60 all_idle
+cat >liar <<'X'
+#!/bin/sh
+case ${SLURMD_NODENAME-} in
+h0001) echo 'pmm-about 1 {"release": "9.9", "odd": ["\u001b[31mred", 1]}' ;;
+h0002) echo 'pmm-about 1 {"release": ' ;;
+h0003) echo 'pmm-about 1 {"odd": "none", "time": "now", "memlock": []}' ;;
+esac
+X
+chmod 755 liar
+{ grep -v '^#*Probe' good.conf; echo "Probe = $workdir/liar"; } >"$conf"
+said=$(pmm doctor --ask)
+like "$said" 'FAIL +compute nodes: 3 of 4 idle ones answer' \
+    "a node that does not answer, and others that lie"
+like "$said" '; h0001: pmm-probe is of 9.9, not of [0-9.]+' "... another release"
+like "$said" '; h0001: [?]\[31mred' "... text for a terminal is shown as text"
+like "$said" '; h0002: another pmm-probe than here' "... half an answer"
+cp good.conf "$conf"
 emu_down
 next_is 'compute nodes: .*h\[0001-0004\]: emu: ' "what nodes cannot open" --ask
 
