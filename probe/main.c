@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "ibquery/ports.h"
+#include "probe/exchange/program.h"
 #include "probe/group.h"
 #include "probe/lead.h"
 #include "probe/probe.h"
@@ -294,8 +295,9 @@ static void help (const struct opt_group *group)
            "[OPTION]...\n"
            "Measure the links between the nodes of a job step, or test what "
            "messages\n"
-           "take between them: pairs, topology, noise (pmm-probe TEST --help)."
-           "\n\n", stdout);
+           "take between them (pmm-probe TEST --help):\n\n", stdout);
+    exchange_list (NULL, stdout);
+    putchar ('\n');
     options_help (group, stdout);
     puts ("\nKeys of pmm.conf(5), with their defaults:\n");
     conf_help (site_options, stdout);

@@ -3,7 +3,7 @@
 #
 # The Debian packages: contrib/package builds them; what is in each, what it
 # needs, how it was compiled; what an installation, an upgrade, a removal and a
-# purge do to a system. The samples and the completion that they bring. With
+# purge do to a system. The samples that they bring. With
 # PMM_LONG, the rpm packages as well.
 
 . "$(dirname "$0")/lib.sh"
@@ -27,19 +27,6 @@ is "$(sed -n '/^## /,$ { /^## /d; /./p }' "$builddir/contrib/samples/pmm.conf" \
     | diff - keys)" "" "the sample pmm.conf has all keys and their defaults"
 is "$(grep -v '^#' "$builddir/contrib/samples/pmm.conf")" "" \
     "... and sets none"
-
-# complete WORD...: what is offered for the last.
-complete_words ()
-{
-    bash -c '. "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-        _pmm "$1"; echo "${COMPREPLY[*]}"' - "$srcdir/contrib/completion/pmm" \
-        "$@"
-}
-is "$(complete_words pmm fab)" fabric "completion: a verb"
-is "$(complete_words pmm fabric re)" read "... the verb of a verb"
-is "$(complete_words pmm ledger tr)" trend "... of another"
-is "$(complete_words pmm fabric read --pub)" --publish "... an option"
-is "$(complete_words pmm-probe --lea)" --leader "... of another program"
 
 #
 # Debian's packages
@@ -76,17 +63,20 @@ slurm-pmm /usr/share/slurm-pmm/pmm-dashboard.json
 slurm-pmm /usr/share/slurm-pmm/pmm-notify-mail
 slurm-pmm /usr/share/slurm-pmm/pmm-notify-webhook
 slurm-pmm /usr/share/slurm-pmm/slurm.conf
+slurm-pmm /usr/share/zsh/vendor-completions/_pmm
 slurm-pmm UNITS/pmm-audit.service
 slurm-pmm UNITS/pmm-fabric.service
 slurm-pmm UNITS/pmm-fabric.timer
 slurm-pmm-emulator /usr/bin/pmm-emu
 slurm-pmm-emulator /usr/share/bash-completion/completions/pmm-emu
+slurm-pmm-emulator /usr/share/zsh/vendor-completions/_pmm-emu
 slurm-pmm-node /usr/bin/pmm-epilog
 slurm-pmm-node /usr/bin/pmm-healthcheck
 slurm-pmm-node /usr/bin/pmm-probe
 slurm-pmm-node /usr/bin/pmm-prolog
 slurm-pmm-node /usr/share/bash-completion/completions/pmm-probe
 slurm-pmm-node /usr/share/slurm-pmm/pmm.conf
+slurm-pmm-node /usr/share/zsh/vendor-completions/_pmm-probe
 slurm-pmm-plugin /usr/bin/pmm-comment
 slurm-pmm-plugin /usr/lib/TRIPLET/slurm-wlm/spank_pmm.so
 slurm-pmm-plugin /usr/lib/TRIPLET/slurm-wlm/spank_pmm_hooks.so
@@ -95,6 +85,7 @@ slurm-pmm-tools /usr/bin/pmm-probe-mpi
 slurm-pmm-tools /usr/bin/pmm-probe-mpi.mpich
 slurm-pmm-tools /usr/bin/pmm-probe-mpi.openmpi
 slurm-pmm-tools /usr/share/bash-completion/completions/pmm-probe-mpi
+slurm-pmm-tools /usr/share/zsh/vendor-completions/_pmm-probe-mpi
 END
 is "$(diff expected files)" "" "each file is in its package"
 

@@ -126,6 +126,57 @@ plan --exta-rounds=3|--extra-rounds
 fabric read --timeuot 3|--timeout
 plan --conf $workdir/conf|FailExcess
 EOF
+# Completion, in shells on a terminal: what is typed, with tabs, and what is run.
+typed='pmm fabr	rea	--publ	 --ti	5
+pmm fabric generate fat-tree --routing dm	 --lm	3
+pmm judge -f sam	 --format j	
+pmm judge --format=j	
+pmm help pla	--me	pap	
+pmm help ledger tr	
+pmm-probe pai	 --for	fi	
+pmm-emu --sock	sa	
+'
+expected='pmm fabric read --publish --timeout 5
+pmm fabric generate fat-tree --routing dmodk --lmc 3
+pmm judge -f sample --format json
+pmm judge --format json
+pmm help plan --method paper
+pmm help ledger trend
+pmm-probe pairs --format fit
+pmm-emu --socket sample'
+
+# complete_in SHELL...: the commands that are run
+complete_in ()
+{
+    printf '%sexit\n' "$typed" |
+        (cd "$workdir" && touch sample && TERM=dumb HOME=$workdir \
+            timeout 60 script -qec "$*" /dev/null) |
+        tr -d '\r' | sed -nE 's/^ran: //; t show; b; :show
+            s/(--[a-z-]+)=/\1 /g; p'
+}
+cat >"$workdir/rc" <<'EOF'
+PS1='$ '
+for program in pmm pmm-probe pmm-emu; do
+    eval "$program () { case \"\$*\" in *--help) command $program \"\$@\" ;;
+        *) echo ran: $program \"\$@\" ;; esac; }"
+done
+EOF
+{ cat "$workdir/rc"; echo "source $srcdir/contrib/completion/pmm"; } \
+    >"$workdir/bashrc"
+is "$(complete_in bash --noprofile --rcfile bashrc -i)" "$expected" \
+    "completion: bash"
+if type zsh >/dev/null 2>&1; then
+    { cat "$workdir/rc"; cat <<EOF; } >"$workdir/.zshrc"
+fpath=($srcdir/contrib/completion \$fpath)
+autoload -Uz compinit
+compinit -u -d $workdir/zdump
+zstyle ':completion:*' insert-tab false
+EOF
+    is "$(ZDOTDIR=$workdir complete_in zsh -i)" "$expected" "... and zsh"
+else
+    skip "... and zsh" "no zsh"
+fi
+
 for verb in plan "fabric read" "ledger show" "fabric generate fat-tree"; do
     # shellcheck disable=SC2086
     is "$(pmm help $verb)" "$(pmm $verb --help)" "pmm help $verb"

@@ -283,6 +283,14 @@ exchange_test_find (const struct exchange_program *program, const char *name)
     return NULL;
 }
 
+void exchange_list (const struct exchange_test *own, FILE *fp)
+{
+    for (int i = 0; i < EVERYWHERE; i++)
+        fprintf (fp, "  %-12s %s\n", everywhere[i]->name, everywhere[i]->help);
+    for (; own && own->name; own++)
+        fprintf (fp, "  %-12s %s\n", own->name, own->help);
+}
+
 enum { GROUPS = 4 + OWN_GROUPS };
 
 /* List the option tables of a test, its own first. */

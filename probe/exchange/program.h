@@ -123,6 +123,9 @@ struct exchange_program {
 const struct exchange_test *
 exchange_test_find (const struct exchange_program *program, const char *name);
 
+/* Print a line for each test; own: a program's further ones, or NULL. */
+void exchange_list (const struct exchange_test *own, FILE *fp);
+
 /* Read argv[1..]; argv[0] is the test's name. Call args_clear afterwards.
  * Return 0; OPTIONS_HELP if help was requested (then exchange_help prints it);
  * or -1 with err.

@@ -82,13 +82,8 @@ static const struct exchange_program program = {
 
 static void usage (FILE *fp)
 {
-    static const struct exchange_test *const tests[]
-        = { &exchange_pairs, &exchange_topology, &exchange_noise,
-            &own_tests[0] };
-
     fprintf (fp, "Usage: srun|mpirun ... %s TEST [OPTION]...\n\n", name);
-    for (size_t i = 0; i < sizeof (tests) / sizeof (tests[0]); i++)
-        fprintf (fp, "  %-12s %s\n", tests[i]->name, tests[i]->help);
+    exchange_list (own_tests, fp);
     fprintf (fp, "\n'%s TEST --help' shows a test's options; %s(1) has the "
                  "rest.\n", name, name);
 }
