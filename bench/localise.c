@@ -23,7 +23,7 @@
  * regression with non-negative excesses; voting (bench/reference.h).
  *
  * -f spread: switches hash, each repeat is a flow, and the confirm stage has
- * FLOWS of MESSAGES (-a FLOWSxMESSAGES: 32x8; 32x1 is as where they adapt).
+ * FLOWS of MESSAGES (-a FLOWSxMESSAGES: 32x24; 256x1 is as where they adapt).
  * -f one: one flow a pair, and the tables are believed.
  *
  * A wrong route sends the messages for one host through another port of a
@@ -317,7 +317,8 @@ static void slow_down (struct trial *t)
 static bool with_loopbacks = true;
 static enum { FLOWS_NONE, FLOWS_ONE, FLOWS_SPREAD } flows;
 static const struct traffic_class datagrams;
-static unsigned int again_flows = 32, again_messages = 8;
+static unsigned int again_flows = SAMPLE_FLOWS_AGAIN;
+static unsigned int again_messages = SAMPLE_TIMES_AGAIN;
 
 static struct samples *measure (const struct trial *t,
                                 const struct plan *plan, uint64_t seed)

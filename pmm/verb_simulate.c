@@ -379,6 +379,7 @@ static void choose_level (const struct inputs *in, struct traffic_class *as,
                           struct simulate_options *opts)
 {
     size_t confirm = plan_confirm_rounds (in->plan);
+    bool adaptive;
 
     need_ok (spread_choose (in->fabric, in->ps, as->rc, as->level, c, &fault));
     as->level = c->level;
@@ -386,8 +387,9 @@ static void choose_level (const struct inputs *in, struct traffic_class *as,
         return;
     opts->spread = as;
     opts->again = confirm > 0 ? plan_rounds (in->plan) - confirm : 0;
-    opts->flows = SAMPLE_FLOWS_AGAIN;
-    opts->messages = c->on[c->level].adaptive > 0 ? 1 : SAMPLE_TIMES_AGAIN;
+    adaptive = c->on[c->level].adaptive > 0;
+    opts->flows = adaptive ? SAMPLE_SINGLES_AGAIN : SAMPLE_FLOWS_AGAIN;
+    opts->messages = adaptive ? 1 : SAMPLE_TIMES_AGAIN;
 }
 
 static void run_probes (struct inputs *in)

@@ -242,11 +242,11 @@ static void measure_again (struct lead *ck, struct probe_stage stage)
         stage.plan = ck->longer;
         stage.first = plan_rounds (ck->plan);
         if (stage.flows > 0) {
-            bool adaptive = ck->level.on[ck->level.level].adaptive > 0;
-
+            stage.single = ck->level.on[ck->level.level].adaptive > 0;
             stage.flows = SAMPLE_FLOWS_AGAIN;
-            stage.repeats
-                = SAMPLE_FLOWS_AGAIN * (adaptive ? 1 : SAMPLE_TIMES_AGAIN);
+            stage.repeats = stage.single
+                                ? SAMPLE_SINGLES_AGAIN
+                                : SAMPLE_FLOWS_AGAIN * SAMPLE_TIMES_AGAIN;
         }
         rc = probe_lead (ck->step->group, &stage, &ck->measured, &err);
     }

@@ -737,10 +737,10 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
 }
 
 /* The quantiles of the round trips of `rows` rows from one on, each times
- * `scale`; flow_ns gets the time of each row's flow, or is NULL. Return the
- * number of round trips; if it is 0, there are no quantiles.
+ * `scale`; flow_ns gets the time of each row's flow, or of each message, or is
+ * NULL. Return the number of round trips; if it is 0, there are no quantiles.
  */
-static uint32_t row_quantiles (double *rtt_ns, double *flow_ns,
+static uint32_t row_quantiles (double *rtt_ns, double *flow_ns, bool single,
                                const struct plan_part *part, size_t row,
                                size_t rows, double scale)
 {
@@ -752,9 +752,11 @@ static uint32_t row_quantiles (double *rtt_ns, double *flow_ns,
 
         for (unsigned int k = 0; k < part->echoes[row + i]; k++)
             rtt[n++] = scale * part->rtt[first_of (part, row + i) + k];
-        if (flow_ns)
+        if (flow_ns && !single)
             flow_ns[i] = sample_flow (rtt + first, n - first);
     }
+    if (flow_ns && single)
+        memcpy (flow_ns, rtt, n * sizeof (*rtt));
     if (n > 0)
         sample_quantiles (rtt_ns, rtt, n);
     return n;
@@ -794,7 +796,7 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             uint32_t peer = end[own].peer;
             const struct plan_part *of = &part[g->member_of[peer]];
             size_t task = next[g->member_of[peer]]++;
-            double flow_ns[PROBE_FLOWS_MAX];
+            double flow_ns[SAMPLE_FLOWS_MAX];
             struct sample sample = {
                 .a = probe[i / 2].a,
                 .b = probe[i / 2].b,
@@ -806,8 +808,11 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             };
 
             sample.lost = of->repeats
-                          - row_quantiles (sample.rtt_ns, sample.flow_ns, of,
+                          - row_quantiles (sample.rtt_ns, sample.flow_ns,
+                                           stage->single, of,
                                            task * of->flows, of->flows, 1);
+            if (stage->single)
+                sample.nflows = sample.sent - sample.lost;
             join_ways (sample.way_ns, of, task);
             samples_add (samples, &sample);
             if (end_of[peer] == NO_END || end[own].lid < end[end_of[peer]].lid)
@@ -826,7 +831,8 @@ static void join_results (struct group *g, const struct probe_stage *stage,
             };
 
             if (end_of[p] != NO_END
-                && row_quantiles (loopback.rtt_ns, NULL, &part[m], row, 1, 0.5)
+                && row_quantiles (loopback.rtt_ns, NULL, false, &part[m], row,
+                                  1, 0.5)
                        > 0)
                 samples_add_loopback (samples, &loopback);
         }
@@ -848,6 +854,9 @@ static int run_stage (struct group *g, int number,
         return error_input (err, "%u flows: more than %d, or than the %u "
                             "repeats", stage->flows, PROBE_FLOWS_MAX,
                             stage->repeats);
+    if (stage->single && stage->repeats > SAMPLE_FLOWS_MAX)
+        return error_input (err, "%u single messages: more than %d",
+                            stage->repeats, SAMPLE_FLOWS_MAX);
     if (cut_plan (g, stage, part, err) < 0)
         return -1;
     for (size_t m = 0; m < g->n; m++) {

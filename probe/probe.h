@@ -83,7 +83,9 @@ struct probe_stage {
     unsigned int repeats;        /* passes over the rounds */
     unsigned int flows;          /* up to PROBE_FLOWS_MAX, and at most
                                     repeats; from 2 on, the samples have each
-                                    flow's least RTT. 0: one */
+                                    flow's RTT (sample_flow). 0: one */
+    bool single;                 /* they have each message's RTT, up to
+                                    SAMPLE_FLOWS_MAX */
     unsigned int level;          /* service level of the pings */
     struct progress *progress;   /* counts steps; may be NULL */
 };

@@ -1023,11 +1023,7 @@ static void judge_cable (struct judgement *j, const struct slow_cable *c,
     const char *one = c->n == 1 ? "it" : "one of them";
     struct finding *f;
 
-    /* It was slow before, or does not stand out: it is not known of any flow
-     * whether it crosses the cable, so the spread is that of a flow.
-     */
-    if (before > BEFORE || c->spread_ns > j->opts->fail_ns
-        || c->excess_ns <= warn_threshold (j->opts, c->spread_ns))
+    if (c->spread_ns > j->opts->fail_ns || c->excess_ns <= j->opts->warn_ns)
         return;
     f = add_finding (j, VERDICT_WARN, BASIS_CLASS);
     f->kind = FINDING_SWITCH_LINK;
@@ -1065,6 +1061,7 @@ static void judge_cables (struct judgement *j, const struct plan *plan,
                                               plan_rounds (plan) - confirm);
     struct slow_cable c[CABLES_MAX];
     double before[CABLES_MAX] = { 0 };
+    bool slow_before[CABLES_MAX] = { 0 };
 
     while (m && n < CABLES_MAX && mixture_next (m, &c[n]))
         n++;
@@ -1074,11 +1071,13 @@ static void judge_cables (struct judgement *j, const struct plan *plan,
 
         for (size_t k = 0; old && k < n; k++)
             before[k]
-                += mixture_evidence (old, c[k].cable[0], c[k].excess_ns);
+                += mixture_evidence (old, c[k].cable[0], c[k].excess_ns,
+                                     &slow_before[k]);
         mixture_destroy (old);
     }
     for (size_t k = 0; k < n; k++) {
-        judge_cable (j, &c[k], before[k]);
+        if (!slow_before[k])
+            judge_cable (j, &c[k], before[k]);
         free (c[k].cable);
     }
     if (all)

@@ -14,19 +14,23 @@
  * noise of any kind. Up to `cut`, sizes do not count. Messages that wait for
  * others have exponential delays. A host that sleeps makes the mean of all so
  * long that usual delays look like those of a slow cable; Pareto's (Lomax's)
- * distribution does not, its scale is the median of all. A cable is found if
- * neither explains the delays.
+ * distribution does not, its scale is the median of all.
  *
  * Cables with the same f and b for each measured pair form a group, which no
  * number of flows tells apart. For each group, e is chosen from the sizes
- * found. The likeliest group, by all flows, is found if two log likelihood
- * ratios, with a slow cable to without, exceed EVIDENCE plus the log of the
- * number of groups, as for the loss of messages (judge/loss): that of all
- * flows, and that of the flows that may cross the group, whose tail may be a
- * heavier one. A busy cable or host has such a tail: some flows that should be
- * slow are not, and sizes do not agree. Each likelihood is that of its own best
- * tail. Groups within MARGIN of the likeliest are suspects, too. Then its slow
- * flows are set aside, and the search goes on.
+ * found. The likeliest group, by all flows, is found if the log likelihood
+ * ratio, with a slow cable to without, exceeds EVIDENCE plus the log of the
+ * number of groups, as for the loss of messages (judge/loss), in one of two
+ * ways. Either that of all flows and that of the flows that may cross the group
+ * do, with a tail of either shape: a busy cable or host has a heavier tail, of
+ * which some flows that should be slow are not, and sizes do not agree. The
+ * excess has to be CLEAR_SD beyond the fast flows then, as paths differ in
+ * length. Or that of the flows that may cross the group does where each pair
+ * has delays of its own, of any density that does not increase with their
+ * size (Grenander's estimate): a slow cable's flows are a heap at e. Each
+ * likelihood is that of its own best delays. Groups within MARGIN of the
+ * likeliest are suspects, too. Then its slow flows are set aside, and the
+ * search goes on.
  */
 #include "config.h"
 #include "core/judge/mixture.h"
@@ -47,6 +51,8 @@
 #define FAST_Z 1.2816 /* of a normal distribution: standard deviations from
                          there to the median */
 #define CUT_SD 3.0
+#define CLEAR_SD 6.0
+#define GROWTH 1.05 /* of the bins of delays */
 #define SD_LEAST 5.0 /* ns; as the judge's accuracy */
 #define EXPECTED 8.0 /* slow flows of a cable that is judged */
 
@@ -54,6 +60,8 @@ enum {
     SIZES_MAX = 32, /* tried for a group */
     DOUBTS_MAX = 32, /* groups that are measured again */
     REFINE = 3,     /* steps of expectation-maximisation */
+    STEPS = 20,     /* the same, of delays of any density */
+    BINS = 256,     /* of these, to 1e6 times the spread */
 };
 
 enum tail_shape { TAIL_EXPONENTIAL, TAIL_PARETO, TAIL_SHAPES };
@@ -605,13 +613,102 @@ static void set_aside (struct mixture *m, const struct mixture_group *g,
     count_all (m);
 }
 
-/* Whether the flows that may cross a group alone show it, too, and both do with
- * any shape of the tail.
+/*
+ * Delays of any density
  */
-static bool is_clear (const struct mixture *m, const struct mixture_group *g,
-                      const struct mixture_fit *fit, double enough)
+
+static unsigned int bin_of (const struct mixture *m, double t)
 {
-    bool clear = true;
+    double k = log1p ((t - m->cut) * (GROWTH - 1) / (m->sd / 2)) / log (GROWTH);
+
+    return k < BINS - 1 ? (unsigned int)k : BINS - 1;
+}
+
+/* The likeliest density of `weight` that does not increase: neighbours that do
+ * are pooled.
+ */
+static void make_decreasing (const struct mixture *m, const double *weight,
+                             double *density)
+{
+    double mass[BINS], width[BINS], next = m->sd / 2, sum = 0;
+    unsigned int end[BINS], n = 0;
+
+    for (unsigned int b = 0; b < BINS; b++, next *= GROWTH) {
+        mass[n] = weight[b];
+        width[n] = next;
+        end[n++] = b + 1;
+        sum += weight[b];
+        for (; n > 1 && mass[n - 1] * width[n - 2] > mass[n - 2] * width[n - 1];
+             n--) {
+            mass[n - 2] += mass[n - 1];
+            width[n - 2] += width[n - 1];
+            end[n - 2] = end[n - 1];
+        }
+    }
+    for (unsigned int b = 0, k = 0; b < BINS; b++) {
+        k += b == end[k];
+        density[b] = sum > 0 ? mass[k] / width[k] / sum : 0;
+    }
+}
+
+/* How much likelier the flows of a pair are with an excess than without, if its
+ * delays have any such density.
+ */
+static double pair_evidence (const struct mixture *m,
+                             const struct mixture_crossing *c, double excess)
+{
+    double fast = log1p (-c->once * beyond (m, c->middle + excess)
+                         - c->twice * beyond (m, c->middle + 2 * excess));
+    double weight[BINS] = { 0 }, density[BINS], with = 0, without = 0;
+    double all = 0, delayed = 0;
+
+    for (size_t i = m->first[c->pair]; i < m->first[c->pair + 1]; i++) {
+        const struct mixture_flow *f = &m->flow[i];
+
+        all += !f->aside;
+        if (f->aside || f->t <= m->cut)
+            continue;
+        delayed++;
+        weight[bin_of (m, f->t)]++;
+    }
+    for (int step = 0; step <= STEPS; step++) {
+        double share = (delayed + 0.5) / (all + 1);
+
+        make_decreasing (m, weight, density);
+        memset (weight, 0, sizeof (weight));
+        delayed = with = 0;
+        for (size_t i = m->first[c->pair]; i < m->first[c->pair + 1]; i++) {
+            const struct mixture_flow *f = &m->flow[i];
+            double none, slow;
+            unsigned int bin;
+
+            if (f->aside)
+                continue;
+            if (f->t <= m->cut) {
+                with += log1p (-share) + fast;
+                without += step == 0 ? log1p (-share) : 0;
+                continue;
+            }
+            bin = bin_of (m, f->t);
+            none = share * density[bin];
+            slow = c->once * normal (f->t - c->middle - excess, m->sd)
+                   + c->twice * normal (f->t - c->middle - 2 * excess, m->sd);
+            slow *= 1 - share;
+            with += log (none + slow);
+            without += step == 0 ? log (none) : 0;
+            weight[bin] += none / (none + slow);
+            delayed += none / (none + slow);
+        }
+    }
+    return with - without;
+}
+
+/* Whether a group with an excess is found. */
+static bool is_clear (const struct mixture *m, const struct mixture_group *g,
+                      const struct mixture_fit *fit)
+{
+    double enough = EVIDENCE + log ((double)m->ngroups), heap = 0;
+    bool clear = fit->less > enough && fit->excess > CLEAR_SD * m->sd;
 
     for (int shape = 0; shape < TAIL_SHAPES && clear; shape++) {
         struct mixture_fit all, alone;
@@ -620,12 +717,13 @@ static bool is_clear (const struct mixture *m, const struct mixture_group *g,
         try_excess (m, g, &fit->tally, shape, fit->excess, false, &alone);
         clear = all.less > enough && alone.less > enough;
     }
-    return clear;
+    for (size_t i = 0; i < g->ncrossings && fit->less > enough && !clear; i++)
+        heap += pair_evidence (m, &m->crossing[g->crossing + i], fit->excess);
+    return clear || heap > enough;
 }
 
 bool mixture_next (struct mixture *m, struct slow_cable *found)
 {
-    double enough = EVIDENCE + log ((double)m->ngroups);
     size_t best = SIZE_MAX;
     struct mixture_fit *fit;
 
@@ -634,11 +732,11 @@ bool mixture_next (struct mixture *m, struct slow_cable *found)
     fit = xarray (m->ngroups, sizeof (*fit));
     for (size_t g = 0; g < m->ngroups; g++) {
         fit[g] = fit_group (m, &m->group[g]);
-        if (fit[g].less > (best < m->ngroups ? fit[best].less : enough)
-            && is_clear (m, &m->group[g], &fit[g], enough))
+        if ((best == SIZE_MAX || fit[g].less > fit[best].less)
+            && is_clear (m, &m->group[g], &fit[g]))
             best = g;
     }
-    if (best < m->ngroups) {
+    if (best != SIZE_MAX) {
         const struct mixture_fit *b = &fit[best];
 
         *found = (struct slow_cable){
@@ -663,10 +761,11 @@ bool mixture_next (struct mixture *m, struct slow_cable *found)
         set_aside (m, &m->group[best], b);
     }
     free (fit);
-    return best < m->ngroups;
+    return best != SIZE_MAX;
 }
 
-double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns)
+double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns,
+                         bool *clear)
 {
     for (size_t g = 0; g < m->ngroups; g++)
         for (size_t k = 0; k < m->group[g].n; k++)
@@ -675,6 +774,7 @@ double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns)
 
                 try_excess (m, &m->group[g], &m->tally, TAIL_EXPONENTIAL,
                             excess_ns, false, &fit);
+                *clear |= is_clear (m, &m->group[g], &fit);
                 return fit.less;
             }
     return 0;

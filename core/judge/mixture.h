@@ -42,9 +42,11 @@ struct slow_cable {
 bool mixture_next (struct mixture *m, struct slow_cable *found);
 
 /* The log likelihood ratio of a cable with this excess against none: positive
- * if the flows show it, negative if not, 0: they cannot tell.
+ * if the flows show it, negative if not, 0: they cannot tell. clear is set if
+ * they show it as well as mixture_next demands.
  */
-double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns);
+double mixture_evidence (struct mixture *m, uint32_t cable, double excess_ns,
+                         bool *clear);
 
 /* Pairs of the run whose flows may cross a cable that looks slow, those first
  * that tell most; the caller frees them. Return their number.

@@ -43,13 +43,14 @@ struct sample {
     uint32_t nflows;    /* 0: not kept */
 };
 enum {
-    SAMPLE_FLOWS_MAX = 64,
-    /* of a confirm stage where messages are spread, from each side; the least
-     * of several times of a flow is without noise, where all of them take the
-     * same path, as those that are hashed
+    SAMPLE_FLOWS_MAX = 256,
+    /* of a confirm stage where messages are hashed, from each side; the least
+     * of several times of a flow, all over one path, is without noise
      */
     SAMPLE_FLOWS_AGAIN = 32,
-    SAMPLE_TIMES_AGAIN = 8,
+    SAMPLE_TIMES_AGAIN = 24,
+    /* where they are adaptive, each message is a flow */
+    SAMPLE_SINGLES_AGAIN = 256,
 };
 
 /* An endpoint's messages to itself, through its adapter and over no cable.

@@ -315,7 +315,7 @@ static void test_slow (void)
     struct mixture *mix, *old;
     struct probe *pair;
     size_t judged, uneven, n;
-    bool found;
+    bool found, clear;
 
     for (int l = 0; l < LINKS; l++)
         latency[l] = 300 + 10 * (l % 4);
@@ -326,6 +326,9 @@ static void test_slow (void)
     n = mixture_doubts (mix, &pair);
     ok (n > 0 && pair[0].a / 2 == 0, "pairs of its leaf are in doubt first");
     free (pair);
+    clear = false;
+    ok (mixture_evidence (mix, 9, 1000, &clear) > 50 && clear,
+        "a slow cable shows");
     found = mixture_next (mix, &c);
     ok (found && c.group == 3 && c.n == 3 && c.cable[0] == 8
             && c.cable[2] == 10 && fabs (c.excess_ns - 1000) < 5 * c.stderr_ns,
@@ -338,9 +341,11 @@ static void test_slow (void)
             && uneven == 0,
         "all cables are judged");
     old = mixture_create (m, ps, before, 0);
-    ok (mixture_evidence (old, c.cable[0], c.excess_ns) < -50,
+    clear = false;
+    ok (mixture_evidence (old, c.cable[0], c.excess_ns, &clear) < -50 && !clear,
         "it was not slow before");
-    ok (mixture_evidence (mix, 17, 1000) < -50, "another leaf's is not");
+    ok (mixture_evidence (mix, 17, 1000, &clear) < -50 && !clear,
+        "another leaf's is not");
     free (c.cable);
     ok (!mixture_next (mix, &c), "there is no other one");
     ok (!mixture_next (old, &c), "nor one before");
@@ -407,13 +412,14 @@ static void test_huge (void)
     struct samples *s;
     struct mixture *mix;
     double evidence;
+    bool clear = false;
 
     flows = 64;
     s = measure (ps, 0.4, 1500, 1);
     flows = 16;
     s->sample[0].flow_ns[0] = 1e7;
     mix = mixture_create (m, ps, s, 0);
-    evidence = mixture_evidence (mix, 8, 1e7);
+    evidence = mixture_evidence (mix, 8, 1e7, &clear);
     ok (isfinite (evidence), "10 ms of one flow is evidence of %g", evidence);
     mixture_destroy (mix);
     samples_destroy (s);
