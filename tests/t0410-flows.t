@@ -60,9 +60,9 @@ END
     emu_down
 }
 
-story ud hashed 5 '[[5,5],[32,256]]'
-story ud adaptive 5 '[[5,5],[32,32]]'
-story rc mixed 5 '[[5,5],[32,32]]'
+story ud hashed 5 '[[5,5],[32,768]]'
+story ud adaptive 5 '[[5,5],[256,256]]'
+story rc mixed 5 '[[5,5],[256,256]]'
 story ud hashed:1-15 0 '[[0,5]]'
 
 done_testing
