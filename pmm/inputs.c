@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ibquery/snapshot.h"
@@ -98,6 +99,14 @@ void inputs_clear (struct inputs *in)
     free (in->baseline.v);
     free (in->snapshot);
     *in = (struct inputs){ 0 };
+}
+
+char *inputs_file (const char *path, const char *name)
+{
+    struct stat st;
+
+    return stat (path, &st) == 0 && S_ISDIR (st.st_mode)
+               ? xasprintf ("%s/%s", path, name) : xstrdup (path);
 }
 
 FILE *inputs_output (struct inputs *in)

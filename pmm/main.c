@@ -37,6 +37,7 @@ static const struct verb *const verbs[] = {
     &verb_setup,
 #endif
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
+    &verb_baseline,
     &verb_audit,
     &verb_policy,
 #endif

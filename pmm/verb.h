@@ -106,7 +106,7 @@ struct verb {
     int (*run) (struct inputs *in);
 };
 
-extern const struct verb verb_audit, verb_compare, verb_confirm, verb_doctor,
+extern const struct verb verb_audit, verb_baseline, verb_compare, verb_confirm, verb_doctor,
     verb_export, verb_infer, verb_judge, verb_ledger, verb_path, verb_pattern,
     verb_plan, verb_policy, verb_rates, verb_report, verb_series, verb_setup,
     verb_simulate, verb_solve;
@@ -153,6 +153,11 @@ void inputs_ledger (struct inputs *in, enum ledger_mode mode);
 void inputs_plan (struct inputs *in, const char *plan, const char *samples);
 
 void inputs_clear (struct inputs *in);
+
+/* The file at path; where that is a directory, as pmm-probe --output leaves one,
+ * the file of that name in it. The caller frees it.
+ */
+char *inputs_file (const char *path, const char *name);
 
 /* The stream of --output. */
 FILE *inputs_output (struct inputs *in);

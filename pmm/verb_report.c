@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -174,16 +173,11 @@ static char *file_of (const char *dir, const char *name)
 static struct verdict *read_output (struct inputs *in)
 {
     const char *path = in->operand[0];
-    char *verdict, *plan, *samples;
-    struct verdict *v;
-    struct stat st;
+    char *verdict = inputs_file (path, "verdict.json");
+    char *plan = file_of (path, "plan.json");
+    char *samples = file_of (path, "samples.json");
+    struct verdict *v = read_verdict (in, verdict);
 
-    if (stat (path, &st) < 0 || !S_ISDIR (st.st_mode))
-        return read_verdict (in, path);
-    verdict = xasprintf ("%s/verdict.json", path);
-    v = read_verdict (in, verdict);
-    plan = file_of (path, "plan.json");
-    samples = file_of (path, "samples.json");
     if (plan && !in->plan)
         inputs_plan (in, plan, samples);
     free (verdict);

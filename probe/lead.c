@@ -513,9 +513,9 @@ typedef int writer_f (const struct lead *ck, FILE *fp, struct error *err);
 /* Write a file completely or not at all: NAME.json in the output directory, or
  * without a name the result file, if it is wanted. If it cannot be written, or
  * there is no writer yet, remove the file of an earlier check. Errors are only
- * reported.
+ * reported. Return whether it was written.
  */
-static void leave (struct lead *ck, const char *name, writer_f *write)
+static bool leave (struct lead *ck, const char *name, writer_f *write)
 {
     const char *dir = ck->opts->output;
     struct outfile *out;
@@ -524,7 +524,7 @@ static void leave (struct lead *ck, const char *name, writer_f *write)
     int rc = -1;
 
     if (!(name ? dir : ck->opts->result))
-        return;
+        return false;
     if (name)
         snprintf (path, sizeof (path), "%s/%s.json", dir, name);
     else
@@ -537,6 +537,7 @@ static void leave (struct lead *ck, const char *name, writer_f *write)
         step_drop_file (path);
     if (rc < 0 && write)
         fprintf (ck->report, "pmm: %s\n", err.text);
+    return rc == 0;
 }
 
 static int print (struct lead *ck, writer_f *write, char **text,
@@ -571,7 +572,7 @@ static int run (struct lead *ck, struct error *err)
         return -1;
     }
     leave (ck, "plan", write_plan);
-    leave (ck, "samples", write_samples);
+    result->left = leave (ck, "samples", write_samples);
     leave (ck, "verdict", NULL);
     if (reach_verdict (ck, err) < 0)
         return -1;

@@ -35,6 +35,7 @@ struct lead_result {
     char sentence[256];
     char *plan;    /* JSON, one line; NULL if not wanted */
     char *samples; /* likewise; NULL if nothing was measured */
+    bool left;     /* the samples are in the output directory, too */
 };
 
 /* Lead the check of a step, which may have no group: then no member has a

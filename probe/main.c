@@ -50,6 +50,7 @@ struct probe_args {
     struct step step;
     const char *repeats, *timeout;
     char nonce[NONCE_MAX + 1];
+    bool named; /* a program gave the nonce */
     struct lead_options lead;
     struct ports_watch watch; /* of this process's ports */
     bool about; /* measure nothing: tell what this node has for it */
@@ -63,8 +64,9 @@ enum {
     RECORD_PIECE = 900, /* bytes per line: Slurm cuts lines above 1 KB */
 };
 
-/* Print the result; an audit's parts in pieces, one per line, each after a '+'.
- * Return the exit status.
+/* Print the result; an audit's parts in pieces, one per line, each after a '+';
+ * for a person, who gave no nonce, no samples that are in a file. Return the
+ * exit status.
  */
 static int print_result (const struct probe_args *args,
                          const struct lead_result *r)
@@ -74,7 +76,7 @@ static int print_result (const struct probe_args *args,
     for (size_t i = 0; i < 2; i++) {
         size_t len = part[i] ? strcspn (part[i], "\n") : 0;
 
-        if (part[i] && !args->lead.audit)
+        if (part[i] && !args->lead.audit && (args->named || !r->left))
             fputs (part[i], stdout);
         for (size_t at = 0; args->lead.audit && at < len; at += RECORD_PIECE)
             printf ("+%.*s\n",
@@ -325,7 +327,8 @@ static int parse (struct probe_args *a, int argc, char *argv[],
     }
     if (rc < argc)
         return error_input (err, "'%s' is not an option", argv[rc]);
-    if (!a->nonce[0]) {
+    a->named = a->nonce[0];
+    if (!a->named) {
         if (getrandom (&n, sizeof (n), 0) != sizeof (n))
             return error_errno (err, "getrandom");
         sprintf (a->nonce, "%016" PRIx64, n);

@@ -41,6 +41,9 @@ like "$(result)" "^pmm-result 1 OK $nonce " "... the result record"
 is "$(wc -l <stdout)" 2 "... the samples before it, and nothing else"
 head -n 1 stdout | cmp -s - out/samples.json
 ok $? "... the same as in the file"
+start_probes --output out
+finish_probes
+is "$? $(wc -l <stdout)" "0 1" "... which are not printed as well for a person"
 is "$(jq -c '.nodes | [(.answered | length), .missing]' out/samples.json)" \
     '[16,[]]' "... all nodes answered"
 jq -c '.rounds[0][1] = .rounds[0][0]' out/plan.json >twice.json

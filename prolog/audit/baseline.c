@@ -14,13 +14,8 @@
 
 enum { FROM_LEDGER, FROM_FILE, FILE_MAX = 256 << 20 };
 
-/* Add to times[link] how many samples cross it. Drop those that cross a link
- * whose baseline was reset (NULL: none), and the loopbacks of endpoints at such
- * a link; and all flows if it is between switches, since all may cross it.
- * Return 0, or -1 with err.
- */
-static int sift (struct samples *s, const struct pathset *ps, const bool *reset,
-                 uint32_t *times, struct error *err)
+int baseline_sift (struct samples *s, const struct pathset *ps,
+                   const bool *reset, uint32_t *times, struct error *err)
 {
     const struct network *net = pathset_network (ps);
     size_t n = s->nsamples, nloopbacks = s->nloopbacks;
@@ -143,8 +138,8 @@ int baseline_gather (struct baseline_set *set, struct ledger *ledger,
     }
     for (int i = 0; i < 2 && rc == 0; i++)
         if (set->samples[i])
-            rc = sift (set->samples[i], set->ps[i],
-                       i == FROM_FILE ? reset : NULL, times[i], err);
+            rc = baseline_sift (set->samples[i], set->ps[i],
+                                i == FROM_FILE ? reset : NULL, times[i], err);
     if (rc == 0)
         choose (set, times, f->nlinks);
     free (reset);
@@ -166,15 +161,14 @@ void baseline_clear (struct baseline_set *set)
  * Publishing
  */
 
-static int publish (const struct baseline_set *set, const char *path,
-                    struct error *err)
+int baseline_put (const struct samples *s, const struct pathset *ps,
+                  const char *path, struct error *err)
 {
     char *text = NULL, *old = NULL;
     size_t len, old_len = 0;
     FILE *fp = xcheck (open_memstream (&text, &len));
     struct outfile *out;
-    int rc = samples_write (set->samples[FROM_LEDGER], set->ps[FROM_LEDGER],
-                            fp, err);
+    int rc = samples_write (s, ps, fp, err);
 
     xcheck (fclose (fp) == 0 ? text : NULL);
     /* a file that is missing or cannot be trusted is replaced */
@@ -199,7 +193,8 @@ int baseline_publish (struct ledger *ledger, const struct fabric *f,
     int rc = baseline_gather (&set, ledger, f, path, err);
 
     if (rc == 0 && set.publish && *path)
-        rc = publish (&set, path, err);
+        rc = baseline_put (set.samples[FROM_LEDGER], set.ps[FROM_LEDGER], path,
+                           err);
     baseline_clear (&set);
     return rc;
 }

@@ -148,6 +148,20 @@ int baseline_gather (struct baseline_set *set, struct ledger *ledger,
                      struct error *err);
 void baseline_clear (struct baseline_set *set);
 
+/* Add to times[link] how many samples cross it. Drop those that cross a link
+ * whose baseline was reset (NULL: none), and the loopbacks of endpoints at such
+ * a link; and all flows if it is between switches, since all may cross it.
+ * Return 0, or -1 with err.
+ */
+int baseline_sift (struct samples *s, const struct pathset *ps,
+                   const bool *reset, uint32_t *times, struct error *err);
+
+/* Publish samples at path. Return 1 if it did, 0 if the file has the same, -1
+ * with err.
+ */
+int baseline_put (const struct samples *s, const struct pathset *ps,
+                  const char *path, struct error *err);
+
 /* Publish the ledger's baseline if it may replace the file and differs from it.
  * Return 1 if it did, 0 if there was nothing to do, -1 with err.
  */

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm baseline: what is expected of cables: publish, show and compare it. */
+#include "config.h"
+
+#include <grp.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/solve/solve.h"
+#include "pmm/lines.h"
+#include "pmm/verb.h"
+#include "prolog/audit/parts.h"
+#include "report/report.h"
+#include "util/alloc.h"
+#include "util/json.h"
+#include "util/site.h"
+#include "util/sort.h"
+
+enum { END_MAX = 96 };
+
+static struct site site;
+
+/* Read pmm.conf; return the path of its Baseline. */
+static const char *read_site (const struct inputs *in)
+{
+    need_ok (site_read (&site, in->conf, 0, &fault));
+    if (!*site.baseline)
+        die_input ("pmm.conf has no Baseline");
+    return site.baseline;
+}
+
+/* Read samples: a file, or the directory that has it. */
+static struct baselines read_samples (const struct inputs *in,
+                                      const char *path)
+{
+    char *file = inputs_file (path, "samples.json");
+    const char *const files[] = { file };
+    struct baselines b;
+    int rc = baselines_read (&b, in->fabric, files, 1, &fault);
+
+    free (file);
+    need_ok (rc);
+    return b;
+}
+
+/*
+ * Extent
+ */
+
+/* What samples are of: "hosts", "runs", "round_trips", "links" of so "many" of
+ * the fabric, and those "without" any.
+ */
+static json_t *extent_json (const struct fabric *f, struct samples *s,
+                            const struct pathset *ps)
+{
+    uint32_t *times = xcalloc (f->nlinks, sizeof (*times));
+    size_t n = pathset_size (ps);
+    const char **host = xarray (n, sizeof (*host));
+    json_t *without = json_array ();
+
+    for (size_t i = 0; i < n; i++)
+        host[i] = pathset_endpoint (ps, i)->host;
+    n = text_unique (host, n);
+    free (host);
+    need_ok (baseline_sift (s, ps, NULL, times, &fault));
+    for (size_t i = 0; i < f->nlinks; i++)
+        if (times[i] == 0)
+            json_add (without, json_string (f->link[i].id));
+    free (times);
+    return xcheck (json_pack (
+        "{s:I, s:I, s:I, s:I, s:I, s:o}", "hosts", (json_int_t)n,
+        "runs", (json_int_t)s->nruns + 1, "round_trips",
+        (json_int_t)s->nsamples, "links",
+        (json_int_t)(f->nlinks - json_array_size (without)), "many",
+        (json_int_t)f->nlinks, "without", without));
+}
+
+static int show (struct inputs *in)
+{
+    const char *path = in->noperands > 0 ? in->operand[0] : read_site (in);
+    struct baselines b = read_samples (in, path);
+    json_t *extent = extent_json (in->fabric,
+                                  (struct samples *)b.v[0].samples, b.v[0].ps);
+    struct stat st;
+
+    if (stat (path, &st) < 0)
+        die_input ("%s was removed", path);
+    json_put (extent, "file", json_string (path));
+    json_put (extent, "written", json_integer (st.st_mtime));
+    if (in->json)
+        inputs_put_json (in, "baseline", in->fabric->hash,
+                         json_incref (extent));
+    else
+        print_line (extent, "{file}: {links} of {many link}, {hosts host},"
+                            " {round_trips round trip} in {runs run}, written"
+                            " {@written}\n", inputs_output (in));
+    json_decref (extent);
+    baselines_clear (&b);
+    site_clear (&site);
+    return EXIT_OK;
+}
+
+/*
+ * Publishing
+ */
+
+/* Root goes on as the owner of the directory, SlurmUser: audits replace the
+ * file, and trust nobody else's but root's.
+ */
+static void become_owner (const char *path)
+{
+    const char *slash = strrchr (path, '/');
+    char *dir = xasprintf ("%.*s/", slash ? (int)(slash - path) : 0, path);
+    struct stat st;
+
+    if (stat (dir, &st) < 0)
+        die_input ("there is no %s for Baseline: pmm setup makes it", dir);
+    if (geteuid () == 0 && st.st_uid != 0
+        && (setgroups (0, NULL) < 0 || setgid (st.st_gid) < 0
+            || setuid (st.st_uid) < 0))
+        die_world ("cannot become the owner of %s", dir);
+    free (dir);
+}
+
+/* Die if the run is not complete. Return whether it is to be published. */
+static bool may_publish (struct inputs *in, const char *path)
+{
+    const struct judge_options opts = judge_site_options (&site);
+    const struct samples *s = in->samples;
+    struct verdict *v;
+    bool refused;
+
+    if (!s->complete || s->nmissing > 0)
+        die_input ("not published: the run is not complete%s%s: measure again, "
+                   "without nodes that do not answer",
+                   s->nmissing > 0 ? ", as of " : "",
+                   s->nmissing > 0 ? s->missing[0] : "");
+    if (access (path, F_OK) == 0
+        && baselines_read (&in->base, in->fabric, &path, 1, &fault) < 0) {
+        fail ("baseline publish", &fault);
+        fprintf (stderr, "pmm baseline publish: it is replaced\n");
+        baselines_clear (&in->base);
+    }
+    v = need (judge (in->ps, in->plan, s, in->base.v, in->base.n, &opts,
+                     &fault));
+    report_text (v, in->fabric, inputs_output (in));
+    /* the first one is the cure for links that cannot be judged without */
+    refused = v->status == VERDICT_FAIL
+              || (v->status == VERDICT_UNKNOWN && in->base.n > 0);
+    if (refused)
+        error_input (&fault, "not published: the verdict is %s: repair what it "
+                             "names and measure again; to keep it like this, "
+                             "remove %s first",
+                     verdict_status_name (v->status), path);
+    verdict_destroy (v);
+    return !refused;
+}
+
+static int publish (struct inputs *in)
+{
+    const char *path = read_site (in), *dir = in->operand[0];
+    struct baseline_set set = { 0 };
+    json_t *extent;
+    int rc;
+
+    if (dir) {
+        char *plan = inputs_file (dir, "plan.json");
+        char *samples = inputs_file (dir, "samples.json");
+
+        if (in->plan || !strcmp (plan, dir))
+            die_input ("--plan and --samples, or the directory with both, are "
+                       "wanted");
+        inputs_plan (in, plan, samples);
+        free (plan);
+        free (samples);
+    }
+    if (in->samples && !may_publish (in, path)) {
+        site_clear (&site);
+        fail ("baseline publish", &fault);
+        return EXIT_FAIL;
+    }
+    become_owner (path);
+    if (!in->samples) {
+        inputs_ledger (in, LEDGER_READ);
+        need_ok (baseline_gather (&set, in->ledger, in->fabric, path, &fault));
+        if (!set.publish)
+            die_input ("the ledger does not know enough cables yet: pmm audit "
+                       "--all, while all is well, or publish what pmm-probe "
+                       "--output left");
+    }
+    else {
+        set.samples[0] = in->samples;
+        set.ps[0] = in->ps;
+        in->samples = NULL;
+        in->ps = NULL;
+    }
+    rc = need_ok (baseline_put (set.samples[0], set.ps[0], path, &fault));
+    extent = extent_json (in->fabric, set.samples[0], set.ps[0]);
+    json_put (extent, "file", json_string (path));
+    print_line (extent, rc > 0 ? "published {file}: {links} of {many link},"
+                                 " {hosts host}\n"
+                               : "{file} has the same already\n",
+                inputs_output (in));
+    json_decref (extent);
+    baseline_clear (&set);
+    site_clear (&site);
+    return EXIT_OK;
+}
+
+/*
+ * Comparing
+ */
+
+struct drift {
+    double before_ns, ns, stderr_ns;
+    uint32_t link;
+};
+
+static int compare_changes (const void *va, const void *vb)
+{
+    const struct drift *a = va, *b = vb;
+    double x = fabs (a->ns), y = fabs (b->ns);
+
+    return x > y ? -1 : x < y ? 1 : util_compare (a->link, b->link);
+}
+
+static struct solution *solve_samples (const struct baselines *b)
+{
+    const struct solve_options opts = {
+        .quantile = RTT_MEDIAN, .robust = ROBUST_HUBER, .local = true,
+    };
+
+    return need (solve ((struct pathset *)b->v[0].ps, b->v[0].samples, &opts,
+                        &fault));
+}
+
+/* Fill in the links that both determine. Return how many there are. */
+static size_t find_both (const struct solution *before,
+                         const struct solution *now, struct drift *c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0, k = 0; i < before->nlinks; i++) {
+        const struct link_estimate *x = &before->link[i], *y;
+
+        while (k < now->nlinks && now->link[k].link < x->link)
+            k++;
+        y = &now->link[k];
+        if (k < now->nlinks && y->link == x->link && !isnan (x->latency_ns)
+            && !isnan (y->latency_ns))
+            c[n++] = (struct drift){
+                .link = x->link,
+                .before_ns = x->latency_ns,
+                .ns = y->latency_ns - x->latency_ns,
+                .stderr_ns = hypot (x->stderr_ns, y->stderr_ns),
+            };
+    }
+    return n;
+}
+
+/* By the judge's thresholds of a WARN, in either direction. */
+static bool changed (const struct drift *c)
+{
+    double spread = isnan (c->stderr_ns) ? 0 : site.warn_spread * c->stderr_ns;
+
+    return fabs (c->ns) > fmax (site.warn_ns, spread);
+}
+
+static void print_change (const struct fabric *f, const struct drift *c,
+                          FILE *fp)
+{
+    const struct fabric_link *link = &f->link[c->link];
+    char a[END_MAX], b[END_MAX];
+
+    fabric_port_name (f, link->a, a, sizeof (a));
+    fabric_port_name (f, link->b, b, sizeof (b));
+    fprintf (fp, "%s %s - %s: %.1f ns, %+.1f", link->id, a, b, c->before_ns,
+             c->ns);
+    fprintf (fp, isnan (c->stderr_ns) ? "\n" : " (+-%.1f)\n", c->stderr_ns);
+}
+
+static json_t *change_json (const struct fabric *f, const struct drift *c)
+{
+    return xcheck (json_pack ("{s:s, s:o, s:o, s:o}", "link",
+                              f->link[c->link].id, "before_ns",
+                              number_json (c->before_ns), "change_ns",
+                              number_json (c->ns), "stderr_ns",
+                              number_json (c->stderr_ns)));
+}
+
+static int compare (struct inputs *in)
+{
+    const char *published = read_site (in);
+    struct baselines b[2];
+    struct solution *sol[2];
+    struct drift *c;
+    size_t n = 0, both;
+    FILE *fp;
+
+    for (int i = 0; i < 2; i++) {
+        int k = i - 2 + in->noperands; /* -1: the site's own */
+
+        b[i] = read_samples (in, k < 0 ? published : in->operand[k]);
+        sol[i] = solve_samples (&b[i]);
+    }
+    c = xarray (sol[0]->nlinks, sizeof (*c));
+    both = find_both (sol[0], sol[1], c);
+    for (size_t i = 0; i < both; i++)
+        if (changed (&c[i]))
+            c[n++] = c[i];
+    qsort (c, n, sizeof (*c), compare_changes);
+    fp = inputs_output (in);
+    if (in->json) {
+        json_t *list = json_array ();
+
+        for (size_t i = 0; i < n; i++)
+            json_add (list, change_json (in->fabric, &c[i]));
+        inputs_put_json (in, "baseline-comparison", in->fabric->hash,
+                         xcheck (json_pack ("{s:I, s:I, s:I, s:o}", "both",
+                                            (json_int_t)both, "before",
+                                            (json_int_t)sol[0]->nlinks, "now",
+                                            (json_int_t)sol[1]->nlinks,
+                                            "changed", list)));
+    }
+    else {
+        fprintf (fp, "changed: %zu of the %s that both resolve; before %s, now "
+                     "%s\n", n, COUNTED (both, "link"),
+                 COUNTED (sol[0]->nlinks, "link"),
+                 COUNTED (sol[1]->nlinks, "link"));
+        for (size_t i = 0; i < n; i++)
+            print_change (in->fabric, &c[i], fp);
+    }
+    free (c);
+    for (int i = 0; i < 2; i++) {
+        solution_destroy (sol[i]);
+        baselines_clear (&b[i]);
+    }
+    site_clear (&site);
+    return both == 0 ? EXIT_WORLD : n > 0 ? EXIT_FAIL : EXIT_OK;
+}
+
+static void check (const struct inputs *in)
+{
+    if (!in->plan_path != !in->samples_path)
+        die_input ("--plan goes with --samples");
+}
+
+static const struct verb *const verbs[] = {
+    &(const struct verb){ .name = "publish",
+                          .help = "a run, or what the ledger has, as Baseline",
+                          .needs = TAKES_FABRIC,
+                          .may = TAKES_PLAN | TAKES_SAMPLES | TAKES_LEDGER,
+                          .operands = "[DIRECTORY]", .max = 1, .check = check,
+                          .run = publish },
+    &(const struct verb){ .name = "show", .help = "what it knows",
+                          .needs = TAKES_FABRIC,
+                          .may = TAKES_JSON | TAKES_OUTPUT,
+                          .operands = "[SAMPLES]", .max = 1, .run = show },
+    &(const struct verb){ .name = "compare",
+                          .help = "which cables changed since",
+                          .needs = TAKES_FABRIC,
+                          .may = TAKES_JSON | TAKES_OUTPUT,
+                          .operands = "[BEFORE] SAMPLES", .min = 1, .max = 2,
+                          .run = compare },
+    NULL,
+};
+
+const struct verb verb_baseline = {
+    .group = VERBS_SITE, .name = "baseline",
+    .help = "what is expected of cables: publish, show, compare",
+    .verbs = verbs,
+};

@@ -1,0 +1,127 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What is expected of cables: the site's Baseline is published from a run and
+# from the ledger, shown, and compared with what was measured later. What a
+# baseline must not be made of is refused, and the file stays.
+
+. "$(dirname "$0")/lib.sh"
+need jq
+pmm baseline --help >/dev/null 2>&1 || skip_all "built without Slurm or the ledger"
+workdir
+cd "$workdir" || exit 1
+
+pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
+mkdir site
+cat >conf <<END
+Snapshot=$workdir/fabric
+Baseline=$workdir/site/baseline.json
+Ledger=$workdir/site/ledger
+END
+baseline () { pmm baseline "$1" --conf conf "${@:2}"; }
+
+# run DIR OPTION...: what pmm-probe --output DIR would leave, both stages
+run ()
+{
+    local dir=$1 base=()
+    shift
+    mkdir "$dir"
+    [[ ! -e site/baseline.json ]] || base=(--baseline site/baseline.json)
+    pmm plan -f fabric -o plan \
+        && pmm simulate -f fabric --plan plan --noise 20 "$@" -o first \
+        && pmm confirm -f fabric --plan plan --samples first "${base[@]}" \
+            -o "$dir/plan.json" \
+        && pmm simulate -f fabric --plan "$dir/plan.json" --noise 20 "$@" \
+            -o "$dir/samples.json"
+}
+
+# A run
+
+run healthy
+out=$(umask 077; baseline publish healthy)
+is $? 0 "the samples of a run are published"
+like "$out" "published $workdir/site/baseline.json: 64 of 64 links, 32 hosts" \
+    "... which says of what they are"
+like "$out" 'pmm: OK' "... and what the judge says of them"
+is "$(stat -c %a site/baseline.json)" 644 "all may read it, whatever the umask is"
+cmp -s healthy/samples.json site/baseline.json
+ok $? "they are what was measured"
+cp site/baseline.json kept
+like "$(baseline publish healthy)" ' has the same already$' \
+    "again, there is nothing to do"
+is "$(baseline show --json | jq -c '[.links, .many, .hosts, .runs, .without]')" \
+    '[64,64,32,1,[]]' "it is shown"
+like "$(baseline show)" \
+    '^/.*/site/baseline.json: 64 of 64 links, 32 hosts, [0-9]+ round trips in 1 run, written 20' \
+    "... for people"
+like "$(baseline show healthy)" '^healthy: 64 of ' "so is a run"
+
+# What changed
+
+run again --seed 2
+out=$(baseline compare again)
+is "$? $out" "0 changed: 0 of the 64 links that both resolve; before 64 links, now 64 links" \
+    "nothing changed since"
+run slow --seed 3 --slow h0003/1=+800
+link=$(pmm path -f fabric --json h0003 h0004 | jq -r '.forward[0]')
+out=$(baseline compare slow --json)
+is "$? $(jq -c '[.changed[] | [.link, .change_ns > 700]]' <<<"$out")" \
+    "1 [[\"$link\",true]]" "a cable got slower: exit 1, that cable"
+like "$(baseline compare slow healthy | tail -n 1)" \
+    "^$link .*h0003.*: [0-9.]+ ns, -[78][0-9]+\.[0-9] \(\+-" \
+    "... and faster, the other way round"
+
+# What is no baseline
+
+out=$(baseline publish slow 2>said)
+is $? 1 "a FAIL is refused"
+like "$(<said)" '^pmm baseline publish: not published: the verdict is FAIL: ' \
+    "... in a sentence"
+like "$out" 'h0003' "... and the cable is named"
+jq -c '.complete = false' healthy/samples.json >part
+pmm baseline publish --conf conf --plan healthy/plan.json --samples part 2>said
+is "$? $(<said)" "2 pmm baseline publish: not published: the run is not complete: measure again, without nodes that do not answer" \
+    "a part of a run is refused"
+jq -c '.nodes.missing = ["h0032"] | .nodes.answered -= ["h0032"]' \
+    healthy/samples.json >part
+pmm baseline publish --conf conf --plan healthy/plan.json --samples part 2>said
+is $? 2 "... or one that a node is missing from"
+like "$(<said)" 'not complete, as of h0032: ' "... which is named"
+pmm fabric generate fat-tree --ports 8 --levels 2 --oversubscribe 3 -o other
+baseline publish -f other healthy 2>said
+is $? 2 "so are samples of another fabric"
+like "$(<said)" 'fabric' "... in words: $(<said)"
+baseline publish 2>/dev/null
+is $? 2 "and a ledger that there is not"
+cmp -s kept site/baseline.json
+ok $? "the baseline stays as it was"
+
+# The ledger
+
+enter ()
+{
+    local nonce
+    nonce=$(pmm ledger begin -L site/ledger -f fabric)
+    jq -c --arg n "$nonce" '.nonce = $n' "$1/samples.json" >samples
+    pmm ledger add -L site/ledger -f fabric --plan "$1/plan.json" \
+        --samples samples --baseline kept >/dev/null
+}
+enter healthy
+enter again
+out=$(baseline publish)
+is $? 0 "the ledger's is published"
+like "$out" '^published /.*: 64 of 64 links, 32 hosts$' "... in a line"
+like "$(baseline show)" ' in 2 runs, ' "... two audits"
+
+# Root's file would be none of SlurmUser's.
+if ((EUID == 0)) && id slurm >/dev/null 2>&1; then
+    rm -f site/baseline.json
+    chown slurm: site
+    baseline publish healthy >/dev/null
+    is "$(stat -c '%U %a' site/baseline.json)" "slurm 644" \
+        "root publishes as the owner of the directory"
+else
+    skip "root publishes as the owner of the directory" "not root, or no slurm"
+fi
+
+done_testing
