@@ -215,9 +215,11 @@ static int publish (struct inputs *in)
  * Comparing
  */
 
+/* Of a link; of a group's sum if these cannot be resolved. */
 struct drift {
     double before_ns, ns, stderr_ns;
-    uint32_t link;
+    uint32_t link;                  /* the first of a group */
+    const struct link_group *group; /* NULL: of a link */
 };
 
 static int compare_changes (const void *va, const void *vb)
@@ -238,26 +240,66 @@ static struct solution *solve_samples (const struct baselines *b)
                         &fault));
 }
 
-/* Fill in the links that both determine. Return how many there are. */
+static void add_drift (struct drift *c, size_t *n,
+                       const struct link_estimate *before,
+                       const struct link_estimate *now,
+                       const struct link_group *group)
+{
+    double ns = now->latency_ns - before->latency_ns;
+
+    if (!isnan (ns))
+        c[(*n)++] = (struct drift){
+            before->latency_ns, ns, hypot (before->stderr_ns, now->stderr_ns),
+            before->link, group,
+        };
+}
+
+/* Whether they have the same members, which are in any order. */
+static bool same_group (const struct link_group *x, const struct link_group *y)
+{
+    size_t same = 0;
+
+    for (size_t i = 0; i < x->n; i++)
+        for (size_t k = 0; k < y->n; k++)
+            same += x->member[i].link == y->member[k].link
+                    && x->member[i].p == y->member[k].p
+                    && x->member[i].q == y->member[k].q
+                    && x->member[i].q != 0;
+    return same == x->n && same == y->n;
+}
+
+/* Fill in what both determine: links, then groups, which are in the order of
+ * their first links. Return how many there are; *nlinks of them are links.
+ */
 static size_t find_both (const struct solution *before,
-                         const struct solution *now, struct drift *c)
+                         const struct solution *now, struct drift *c,
+                         size_t *nlinks)
 {
     size_t n = 0;
 
     for (size_t i = 0, k = 0; i < before->nlinks; i++) {
-        const struct link_estimate *x = &before->link[i], *y;
-
-        while (k < now->nlinks && now->link[k].link < x->link)
+        while (k < now->nlinks && now->link[k].link < before->link[i].link)
             k++;
-        y = &now->link[k];
-        if (k < now->nlinks && y->link == x->link && !isnan (x->latency_ns)
-            && !isnan (y->latency_ns))
-            c[n++] = (struct drift){
-                .link = x->link,
-                .before_ns = x->latency_ns,
-                .ns = y->latency_ns - x->latency_ns,
-                .stderr_ns = hypot (x->stderr_ns, y->stderr_ns),
-            };
+        if (k < now->nlinks && now->link[k].link == before->link[i].link)
+            add_drift (c, &n, &before->link[i], &now->link[k], NULL);
+    }
+    *nlinks = n;
+    for (size_t i = 0, k = 0; i < before->ngroups; i++) {
+        const struct link_group *x = &before->group[i], *y;
+
+        while (k < now->ngroups
+               && now->group[k].member[0].link < x->member[0].link)
+            k++;
+        if (k == now->ngroups)
+            break;
+        y = &now->group[k];
+        if (same_group (x, y))
+            add_drift (c, &n,
+                       &(struct link_estimate){ x->member[0].link,
+                                                x->latency_ns, x->stderr_ns },
+                       &(struct link_estimate){ y->member[0].link,
+                                                y->latency_ns, y->stderr_ns },
+                       x);
     }
     return n;
 }
@@ -278,17 +320,24 @@ static void print_change (const struct fabric *f, const struct drift *c,
 
     fabric_port_name (f, link->a, a, sizeof (a));
     fabric_port_name (f, link->b, b, sizeof (b));
-    fprintf (fp, "%s %s - %s: %.1f ns, %+.1f", link->id, a, b, c->before_ns,
-             c->ns);
+    fprintf (fp, "%s %s - %s", link->id, a, b);
+    if (c->group)
+        fprintf (fp, " and %s", COUNTED (c->group->n - 1, "other"));
+    fprintf (fp, ": %.1f ns, %+.1f", c->before_ns, c->ns);
     fprintf (fp, isnan (c->stderr_ns) ? "\n" : " (+-%.1f)\n", c->stderr_ns);
 }
 
 static json_t *change_json (const struct fabric *f, const struct drift *c)
 {
-    return xcheck (json_pack ("{s:s, s:o, s:o, s:o}", "link",
-                              f->link[c->link].id, "before_ns",
-                              number_json (c->before_ns), "change_ns",
-                              number_json (c->ns), "stderr_ns",
+    json_t *others = json_array ();
+
+    for (size_t i = 1; c->group && i < c->group->n; i++)
+        json_add (others,
+                  json_string (f->link[c->group->member[i].link].id));
+    return xcheck (json_pack ("{s:s, s:o, s:o, s:o, s:o}", "link",
+                              f->link[c->link].id, "others", others,
+                              "before_ns", number_json (c->before_ns),
+                              "change_ns", number_json (c->ns), "stderr_ns",
                               number_json (c->stderr_ns)));
 }
 
@@ -298,7 +347,7 @@ static int compare (struct inputs *in)
     struct baselines b[2];
     struct solution *sol[2];
     struct drift *c;
-    size_t n = 0, both;
+    size_t n = 0, both, links;
     FILE *fp;
 
     for (int i = 0; i < 2; i++) {
@@ -307,8 +356,8 @@ static int compare (struct inputs *in)
         b[i] = read_samples (in, k < 0 ? published : in->operand[k]);
         sol[i] = solve_samples (&b[i]);
     }
-    c = xarray (sol[0]->nlinks, sizeof (*c));
-    both = find_both (sol[0], sol[1], c);
+    c = xarray (sol[0]->nlinks + sol[0]->ngroups, sizeof (*c));
+    both = find_both (sol[0], sol[1], c, &links);
     for (size_t i = 0; i < both; i++)
         if (changed (&c[i]))
             c[n++] = c[i];
@@ -320,15 +369,18 @@ static int compare (struct inputs *in)
         for (size_t i = 0; i < n; i++)
             json_add (list, change_json (in->fabric, &c[i]));
         inputs_put_json (in, "baseline-comparison", in->fabric->hash,
-                         xcheck (json_pack ("{s:I, s:I, s:I, s:o}", "both",
-                                            (json_int_t)both, "before",
+                         xcheck (json_pack ("{s:I, s:I, s:I, s:I, s:o}", "links",
+                                            (json_int_t)links, "groups",
+                                            (json_int_t)(both - links),
+                                            "before",
                                             (json_int_t)sol[0]->nlinks, "now",
                                             (json_int_t)sol[1]->nlinks,
                                             "changed", list)));
     }
     else {
-        fprintf (fp, "changed: %zu of the %s that both resolve; before %s, now "
-                     "%s\n", n, COUNTED (both, "link"),
+        fprintf (fp, "changed: %zu, of %s and %s of others that both "
+                     "determine; before %s, now %s\n", n,
+                 COUNTED (links, "link"), COUNTED (both - links, "group"),
                  COUNTED (sol[0]->nlinks, "link"),
                  COUNTED (sol[1]->nlinks, "link"));
         for (size_t i = 0; i < n; i++)
