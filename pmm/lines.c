@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "util/json.h"
 #include "util/text.h"
 
 const char *text_of (const json_t *object, const char *key)
@@ -63,4 +64,51 @@ void print_line (const json_t *object, const char *format, FILE *fp)
         else
             print_value (value, noun ? noun : "", fp);
     }
+}
+
+const char *audit_line (const json_t *a)
+{
+    (void)a;
+    return "audit {id} begun={@begun} {status} hosts={hosts} job={about}"
+           " by={why} {sentence}\n";
+}
+
+void print_audit (const json_t *a, size_t most, FILE *fp)
+{
+    static const struct {
+        const char *key, *format;
+    } lists[] = {
+        { "findings", "  {level} {why}\n" },
+        { "limits", NULL },
+        { "hosts", "  missing: {host}\n" },
+        { "signs", "  sign: {kind} at {link} {host}\n" },
+        { "faults", "  at fault: {node}: {cause}\n" },
+        { "actions", "  {kind} {node} {@done}: {reason} ({why})\n" },
+    };
+    json_t *v;
+    size_t i;
+
+    print_line (a, audit_line (a), fp);
+    if (json_is_string (json_object_get (a, "leader")))
+        print_line (a, "  led by {leader}\n", fp);
+    for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
+        size_t n = 0;
+
+        json_array_foreach (json_object_get (a, lists[k].key), i, v) {
+            const json_t *answered = json_object_get (v, "answered");
+
+            if (answered && json_int (v, "answered", 1) != 0)
+                continue;
+            if (n++ >= most)
+                continue;
+            if (lists[k].format)
+                print_line (v, lists[k].format, fp);
+            else
+                fprintf (fp, "  limit: %s\n", json_string_value (v));
+        }
+        if (n > most)
+            fprintf (fp, "  and %s of %s\n", COUNTED (n - most, "other"),
+                     lists[k].key);
+    }
+    print_line (a, "  {probes probe}\n", fp);
 }

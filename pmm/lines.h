@@ -4,6 +4,7 @@
 #define PMM_LINES_H
 
 #include <jansson.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* Print a text in which these stand for a member of the object, "-" if it does
@@ -15,6 +16,12 @@
  *     {key probe} how many: "1 probe", "2 probes"
  */
 void print_line (const json_t *object, const char *format, FILE *fp);
+
+/* The line of an audit of the ledger; the same with its findings, limits, silent
+ * hosts, signs, faults and actions: at most so many of each.
+ */
+const char *audit_line (const json_t *audit);
+void print_audit (const json_t *audit, size_t most, FILE *fp);
 
 /* The text of a member; "-" if it has none. */
 const char *text_of (const json_t *object, const char *key);

@@ -40,6 +40,7 @@ static const struct verb *const verbs[] = {
     &verb_baseline,
     &verb_audit,
     &verb_policy,
+    &verb_why,
 #endif
     &verb_report,
 #ifdef HAVE_LEDGER

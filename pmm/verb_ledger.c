@@ -101,13 +101,6 @@ static int64_t now (void)
  * Output
  */
 
-static const char *audit_line (const json_t *a)
-{
-    (void)a;
-    return "audit {id} begun={@begun} {status} hosts={hosts} job={about}"
-           " by={why} {sentence}\n";
-}
-
 static const char *mute_line (const json_t *m)
 {
     bool both = *text_of (m, "link") && *text_of (m, "node");
@@ -164,36 +157,6 @@ static int write_list (struct inputs *in, const char *key, json_t *list,
     return EXIT_OK;
 }
 
-static void print_audit (const json_t *a, FILE *fp)
-{
-    static const struct {
-        const char *key, *format;
-    } lists[] = {
-        { "findings", "  {level} {why}\n" },
-        { "limits", NULL },
-        { "hosts", "  missing: {host}\n" },
-        { "signs", "  sign: {kind} at {link} {host}\n" },
-        { "faults", "  at fault: {node}: {cause}\n" },
-        { "actions", "  {kind} {node} {@done}: {reason} ({why})\n" },
-    };
-    json_t *v;
-    size_t i;
-
-    print_line (a, audit_line (a), fp);
-    if (json_is_string (json_object_get (a, "leader")))
-        print_line (a, "  led by {leader}\n", fp);
-    for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++)
-        json_array_foreach (json_object_get (a, lists[k].key), i, v) {
-            const json_t *answered = json_object_get (v, "answered");
-
-            if (!lists[k].format)
-                fprintf (fp, "  limit: %s\n", json_string_value (v));
-            else if (!answered || json_int (v, "answered", 1) == 0)
-                print_line (v, lists[k].format, fp);
-        }
-    print_line (a, "  {probes probe}\n", fp);
-}
-
 /*
  * The verbs
  */
@@ -217,7 +180,7 @@ static int show (struct inputs *in)
     if (in->json)
         inputs_put_json (in, "audit", NULL, json_incref (audit));
     else
-        print_audit (audit, inputs_output (in));
+        print_audit (audit, SIZE_MAX, inputs_output (in));
     json_decref (audit);
     return EXIT_OK;
 }

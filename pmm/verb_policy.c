@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -119,10 +120,17 @@ static void print_finding (const json_t *v, FILE *fp)
     fputc ('\n', fp);
 }
 
-static void print_node (const json_t *v, bool all, FILE *fp)
+/* With the newest `most` findings, signs and actions. */
+static void print_node (const json_t *v, size_t most, FILE *fp)
 {
+    static const struct {
+        const char *key, *format;
+    } lists[] = {
+        { "findings", NULL },
+        { "signs", "  sign {@time} {sign} {link}\n" },
+        { "actions", "  {action} {@time} {reason}\n" },
+    };
     const json_t *item;
-    size_t i;
 
     print_line (v, "{node}: {decision}: {why}\n", fp);
     if (*text_of (v, "reason"))
@@ -130,14 +138,18 @@ static void print_node (const json_t *v, bool all, FILE *fp)
     if ((item = json_object_get (v, "left_out")))
         print_line (item, "  left out of audits for a while: {cause} (faults: "
                           "{faults})\n", fp);
-    if (!all)
-        return;
-    json_array_foreach (json_object_get (v, "findings"), i, item)
-        print_finding (item, fp);
-    json_array_foreach (json_object_get (v, "signs"), i, item)
-        print_line (item, "  sign {@time} {sign} {link}\n", fp);
-    json_array_foreach (json_object_get (v, "actions"), i, item)
-        print_line (item, "  {action} {@time} {reason}\n", fp);
+    for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
+        const json_t *list = json_object_get (v, lists[k].key);
+        size_t n = json_array_size (list);
+
+        for (size_t i = n > most ? n - most : 0; i < n; i++) {
+            item = json_array_get (list, i);
+            if (lists[k].format)
+                print_line (item, lists[k].format, fp);
+            else
+                print_finding (item, fp);
+        }
+    }
 }
 
 /* Write the decisions on all nodes with something to report, or on one node
@@ -175,7 +187,7 @@ static void tell (struct inputs *in, const struct act_report *r,
         for (i = 0; i < d->nremarks; i++)
             fprintf (fp, "%s\n", d->remark[i]);
         json_array_foreach (nodes, i, v)
-            print_node (v, name != NULL, fp);
+            print_node (v, name ? SIZE_MAX : 0, fp);
     }
     json_decref (faulty);
     json_decref (nodes);
@@ -201,6 +213,203 @@ static int explain (struct inputs *in)
     act_report_clear (&report);
     site_clear (&site);
     return status;
+}
+
+/* --- why ------------------------------------------------------------------ */
+
+enum { TOLD = 3 }; /* of each kind: the story fits on a screen */
+
+static struct why_words {
+    bool job;
+} why_given;
+
+static const struct opt why_options[] = {
+    { "job", 0, NULL, opt_true, offsetof (struct why_words, job),
+      "the number is a job's, not an audit's" },
+    { 0 },
+};
+
+/* Print what a person is to do about a node. */
+static void print_todo (const struct decision *d, const json_t *node, FILE *fp)
+{
+    static const char *const todo[] = {
+        [POLICY_NONE] = "nothing",
+        [POLICY_NOTE] = "look at its adapter, port, cable and slot; after a "
+                        "repair: pmm ledger rebase",
+        [POLICY_WAIT] = "nothing: the service audits it again; at once: pmm "
+                        "audit --nodes",
+        [POLICY_DRAIN] = "nothing: the service drains it; at once: pmm policy "
+                         "act",
+        [POLICY_RESUME] = "nothing: the service resumes it; at once: pmm "
+                          "policy act",
+        [POLICY_LEFT] = "tell those who drained it",
+        [POLICY_LIFTED] = "nothing: others have put it back in service",
+    };
+    const json_t *actions = json_object_get (node, "actions");
+    const json_t *last = json_array_get (actions,
+                                         json_array_size (actions) - 1);
+    const char *of = d->kind == POLICY_WAIT               ? d->node
+                     : d->kind == POLICY_NOTE && d->link ? d->link
+                                                         : "";
+
+    if (!strcmp (text_of (last, "action"), policy_kind_name (POLICY_DRAIN))
+        && (d->kind == POLICY_NONE || d->kind == POLICY_NOTE
+            || d->kind == POLICY_WAIT))
+        fprintf (fp, "do: repair it; pmm audit --drained measures it then\n");
+    else
+        fprintf (fp, "do: %s%s%s\n", todo[d->kind], *of ? " " : "", of);
+}
+
+/* Whether the audit suspects the node. */
+static bool is_of (const json_t *node, int64_t audit)
+{
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach (json_object_get (node, "findings"), i, v)
+        if (json_int (v, "audit", 0) == audit
+            && strcmp (text_of (v, "level"), verdict_status_name (VERDICT_OK)))
+            return true;
+    return false;
+}
+
+/* Tell of one node, or of those that the audit suspects. Return how many. */
+static size_t why_nodes (struct inputs *in, const struct act_report *r,
+                         const char *name, int64_t audit)
+{
+    json_t *faulty = need (ledger_faulty (in->ledger, r->facts.input.now,
+                                          &fault));
+    FILE *fp = inputs_output (in);
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->decisions.n; i++) {
+        const struct decision *d = &r->decisions.v[i];
+        json_t *node;
+
+        if (name && strcmp (d->node, name))
+            continue;
+        node = node_json (&r->facts.input, d, faulty);
+        if ((name || is_of (node, audit)) && n++ < TOLD) {
+            print_node (node, name ? TOLD : 0, fp);
+            print_todo (d, node, fp);
+        }
+        json_decref (node);
+    }
+    if (n > TOLD)
+        fprintf (fp, "and %s: pmm policy explain\n",
+                 COUNTED (n - TOLD, "other node"));
+    json_decref (faulty);
+    return n;
+}
+
+/* The number if an audit has it; 0: none. */
+static int64_t find_audit (struct inputs *in, uint64_t number)
+{
+    int64_t id = ledger_next (in->ledger, (int64_t)number - 1, &fault);
+
+    if (id < 0)
+        die ();
+    return id == (int64_t)number ? id : 0;
+}
+
+/* The number of the newest audit about a job; 0: none. */
+static int64_t find_job (struct inputs *in, uint64_t job)
+{
+    json_t *list = need (ledger_list (in->ledger, LEDGER_AUDITS, INT64_MAX, 0,
+                                      &fault));
+    int64_t id = 0;
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach (list, i, v)
+        if (id == 0 && json_int (v, "about", 0) == (int64_t)job)
+            id = json_int (v, "id", 0);
+    json_decref (list);
+    return id;
+}
+
+/* Print what to do about an audit of which no node is suspected any more. */
+static void print_audit_todo (const json_t *audit, FILE *fp)
+{
+    const json_t *finding
+        = json_array_get (json_object_get (audit, "findings"), 0);
+    const json_t *suspect
+        = json_array_get (json_object_get (finding, "suspects"), 0);
+
+    if (!finding)
+        fprintf (fp, "do: nothing%s\n",
+                 !strcmp (text_of (audit, "status"),
+                          verdict_status_name (VERDICT_OK))
+                     ? ""
+                     : ": later audits measure these nodes again; pmm ledger "
+                       "missed has those that stay away");
+    else if (!strcmp (text_of (finding, "kind"),
+                      finding_kind_name (FINDING_HOST_END)))
+        fprintf (fp, "do: see what later audits found: pmm ledger trend %s\n",
+                 text_of (suspect, "id"));
+    else
+        fprintf (fp, "do: no node is to blame: ask the fabric team about %s\n",
+                 text_of (suspect, "id"));
+}
+
+static void why_audit (struct inputs *in, const struct act_report *r,
+                       int64_t id)
+{
+    json_t *audit = need (ledger_audit (in->ledger, id, &fault));
+
+    print_audit (audit, TOLD, inputs_output (in));
+    if (why_nodes (in, r, NULL, id) == 0)
+        print_audit_todo (audit, inputs_output (in));
+    json_decref (audit);
+}
+
+static void why_node (struct inputs *in, const struct act_report *r,
+                      const char *name)
+{
+    json_t *measured;
+    int64_t begun;
+    int rc = need_ok (ledger_measured (in->ledger, name, &begun, &fault));
+
+    if (why_nodes (in, r, name, 0) == 0 && (rc == 0 || r->decisions.n > 0))
+        die_input ("there is no node, job or audit %.63s", name);
+    measured = json_pack ("{s:o}", "at", rc == 0 ? json_null ()
+                                                 : json_integer (begun));
+    print_line (measured, rc == 0 ? "not measured by any audit\n"
+                                  : "measured last: {@at}\n",
+                inputs_output (in));
+    json_decref (measured);
+}
+
+static int why (struct inputs *in)
+{
+    struct act_report report = { .busy = false };
+    const char *word = in->operand[0];
+    struct site site;
+    uint64_t number;
+    int64_t id = 0;
+
+    need_ok (site_read (&site, in->conf, 0, &fault));
+    inputs_fabric (in);
+    inputs_ledger (in, LEDGER_READ);
+    need_ok (act_look (&report, &site, in->ledger, in->fabric,
+                       (int64_t)time (NULL), &fault));
+    for (size_t i = 0; i < report.decisions.nremarks; i++)
+        fprintf (inputs_output (in), "%s\n", report.decisions.remark[i]);
+    if (text_u64 (word, 1, INT64_MAX, &number) < 0)
+        why_node (in, &report, word);
+    else {
+        if (!why_given.job)
+            id = find_audit (in, number);
+        if (id == 0)
+            id = find_job (in, number);
+        if (id == 0)
+            die_input ("no audit has this number, or is about this job: %ju",
+                       (uintmax_t)number);
+        why_audit (in, &report, id);
+    }
+    act_report_clear (&report);
+    site_clear (&site);
+    return EXIT_OK;
 }
 
 static void say (void *arg, enum policy_kind kind, const char *line)
@@ -246,6 +455,14 @@ static const struct verb *const verbs[] = {
                           .help = "drain, resume and comment, once",
                           .may = TAKES_CONF, .run = act },
     NULL,
+};
+
+const struct verb verb_why = {
+    .group = VERBS_SITE, .name = "why",
+    .help = "the story of a node, a job or an audit, and what to do",
+    .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_OUTPUT,
+    .operands = "NODE|JOBID|AUDIT", .min = 1, .max = 1,
+    .options = why_options, .given = &why_given, .run = why,
 };
 
 const struct verb verb_policy = {

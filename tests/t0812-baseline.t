@@ -124,6 +124,24 @@ is $? 0 "the ledger's is published"
 like "$out" '^published /.*: 64 of 64 links, 32 hosts$' "... in a line"
 like "$(baseline show)" ' in 2 runs, ' "... two audits"
 
+# The story of an audit
+
+enter slow
+why () { pmm why --conf conf "$@"; }
+out=$(why 3)
+is $? 0 "why does audit 3 FAIL"
+like "$out" $'\naudit 3 begun=.* FAIL .*\n  FAIL .*\n' "... by its findings"
+like "$(tail -n 1 <<<"$out")" "^do: .* pmm ledger trend $link$" "... and what to do"
+is "$(($(wc -l <<<"$out") <= 12))" 1 "... on a screen" || diag "$out"
+like "$(why 1 | tail -n 1)" '^do: nothing$' "nothing about one that is OK"
+like "$(why h0003)" 'measured last: 20' "a node, without Slurm"
+why 44 2>said
+is "$? $(<said)" \
+    "2 pmm why: no audit has this number, or is about this job: 44" \
+    "no such audit or job"
+nonce=$(pmm ledger begin -L site/ledger -f fabric --job 44)
+like "$(why 44)" 'audit 4 begun=.* job=44 ' "a job, by its audit"
+
 # Root's file would be none of SlurmUser's.
 if ((EUID == 0)) && id slurm >/dev/null 2>&1; then
     rm -f site/baseline.json

@@ -81,6 +81,10 @@ pmm_slurm policy explain h0005 >said
 link=$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')
 like "$(<said)" "audit 4 .* FAIL $link \+[0-9]+ ns over its baseline" \
     "explain has the grounds"
+like "$(pmm_slurm why h0005)" "^h0005: note: .*do: look at its adapter, .*: pmm ledger rebase $link.measured last: 20" \
+    "why has them, and what to do"
+like "$(pmm_slurm why 4)" "^audit 4 .* FAIL .*h0005: note: .*do: look at " \
+    "... for an audit, too"
 is "$(pmm_slurm policy explain --json | jq -c '[.action, .after, .stopped,
     [.nodes[] | [.node, .decision, .link, (.findings | length)]]]')" \
     "[\"report\",4,false,[[\"h0005\",\"note\",\"$link\",3]]]" "as JSON, too"
@@ -97,6 +101,7 @@ like "$(reason h0005)" \
     "^pmm: .* h0005 .*\($link\) \+[0-9]+ ns over its [0-9]+ ns, audit 4$" \
     "with the reason in sinfo"
 is "$(act | grep -c drained:)$(drained)" 0h0005 "once"
+like "$(pmm_slurm why h0005)" "do: repair it" "why says what comes next"
 
 # others' drains
 others=$(sed 's/h0005,//' <<<"$nodes")
