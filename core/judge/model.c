@@ -326,7 +326,7 @@ static void make_offsets (struct model_build *b)
     m->offset_mean = xarray (most, sizeof (*m->offset_mean));
     m->offset_sd = xarray (most, sizeof (*m->offset_sd));
     for (size_t l = 0; l < nlinks; l++) {
-        b->before[l].ns = NAN;
+        b->before[l] = (struct loopback_time){ .ns = NAN };
         b->run_of[l] = m->offset_of[l] = NONE;
     }
     for (size_t r = b->nbase; r-- > 0;)
