@@ -139,6 +139,7 @@ static bool may_publish (struct inputs *in, const char *path)
                    "without nodes that do not answer",
                    s->nmissing > 0 ? ", as of " : "",
                    s->nmissing > 0 ? s->missing[0] : "");
+    baselines_clear (&in->base);
     if (access (path, F_OK) == 0
         && baselines_read (&in->base, in->fabric, &path, 1, &fault) < 0) {
         fail ("baseline publish", &fault);

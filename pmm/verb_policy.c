@@ -329,13 +329,23 @@ static int64_t find_job (struct inputs *in, uint64_t job)
 }
 
 /* Print what to do about an audit of which no node is suspected any more. */
-static void print_audit_todo (const json_t *audit, FILE *fp)
+static void print_audit_todo (const struct fabric *f, const json_t *audit,
+                              FILE *fp)
 {
     const json_t *finding
         = json_array_get (json_object_get (audit, "findings"), 0);
-    const json_t *suspect
-        = json_array_get (json_object_get (finding, "suspects"), 0);
+    const json_t *suspects = json_object_get (finding, "suspects");
+    const char *first = text_of (json_array_get (suspects, 0), "id");
+    bool host = false; /* a host link is among them */
+    const json_t *v;
+    size_t i;
 
+    json_array_foreach (suspects, i, v) {
+        uint32_t link = fabric_find_link (f, text_of (v, "id"));
+
+        host |= link != FABRIC_NONE
+                && fabric_network (f)->link[link].kind == LINK_HOST;
+    }
     if (!finding)
         fprintf (fp, "do: nothing%s\n",
                  !strcmp (text_of (audit, "status"),
@@ -346,10 +356,11 @@ static void print_audit_todo (const json_t *audit, FILE *fp)
     else if (!strcmp (text_of (finding, "kind"),
                       finding_kind_name (FINDING_HOST_END)))
         fprintf (fp, "do: see what later audits found: pmm ledger trend %s\n",
-                 text_of (suspect, "id"));
+                 first);
     else
-        fprintf (fp, "do: no node is to blame: ask the fabric team about %s\n",
-                 text_of (suspect, "id"));
+        fprintf (fp, "do: for the fabric team%s: %s\n",
+                 host ? ", or at the end of its node"
+                      : "; no node is to blame", first);
 }
 
 static void why_audit (struct inputs *in, const struct act_report *r,
@@ -359,7 +370,7 @@ static void why_audit (struct inputs *in, const struct act_report *r,
 
     print_audit (audit, TOLD, inputs_output (in));
     if (why_nodes (in, r, NULL, id) == 0)
-        print_audit_todo (audit, inputs_output (in));
+        print_audit_todo (in->fabric, audit, inputs_output (in));
     json_decref (audit);
 }
 
