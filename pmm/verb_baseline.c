@@ -369,14 +369,12 @@ static int compare (struct inputs *in)
 
         for (size_t i = 0; i < n; i++)
             json_add (list, change_json (in->fabric, &c[i]));
-        inputs_put_json (in, "baseline-comparison", in->fabric->hash,
-                         xcheck (json_pack ("{s:I, s:I, s:I, s:I, s:o}", "links",
-                                            (json_int_t)links, "groups",
-                                            (json_int_t)(both - links),
-                                            "before",
-                                            (json_int_t)sol[0]->nlinks, "now",
-                                            (json_int_t)sol[1]->nlinks,
-                                            "changed", list)));
+        inputs_put_json (
+            in, "baseline-comparison", in->fabric->hash,
+            json_pack ("{s:I, s:I, s:I, s:I, s:o}", "links", (json_int_t)links,
+                       "groups", (json_int_t)(both - links), "before",
+                       (json_int_t)sol[0]->nlinks, "now",
+                       (json_int_t)sol[1]->nlinks, "changed", list));
     }
     else {
         fprintf (fp, "changed: %zu, of %s and %s of others that both "

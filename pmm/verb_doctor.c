@@ -244,7 +244,9 @@ static enum doctor_level check_baseline (struct doctor *d)
 
     if (!*path || access (path, F_OK) < 0) {
         doctor_todo (d, "pmm audit --all, while all is well: audits publish a "
-                     "baseline as soon as they know all cables");
+                     "baseline as soon as they know all cables; before there "
+                     "are audits: pmm-probe --output DIR, and pmm baseline "
+                     "publish DIR");
         return say_warn (d, "there is none: what got slower is WARN at most");
     }
     if (published (d, path, &st, &d->err) < 0)
