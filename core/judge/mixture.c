@@ -8,8 +8,9 @@
  *
  * t is counted from the FAST quantile of the pair's flows: even behind a switch
  * with two ports some flows avoid the cable. g is normal. Its spread is that
- * between the fast flows and the median of the typical pair. Of the flows that
- * avoid a slow cable, the fast ones are a greater share, so g's mean is less.
+ * between the FAST and the BULK quantile of the typical pair, as delays lift
+ * higher ones. Of the flows that avoid a slow cable, the fast ones are a greater
+ * share, so g's mean is less.
  * Besides, any flow is delayed with a chance of `tail` by a time beyond `cut`:
  * noise of any kind. Up to `cut`, sizes do not count. Messages that wait for
  * others have exponential delays. A host that sleeps makes the mean of all so
@@ -48,8 +49,10 @@
 #define EVIDENCE 8.0
 #define MARGIN 3.0
 #define FAST 0.1
+#define BULK 0.3
 #define FAST_Z 1.2816 /* of a normal distribution: standard deviations from
-                         there to the median */
+                         FAST to the median */
+#define BULK_Z 0.5244 /* from BULK */
 #define CUT_SD 3.0
 #define CLEAR_SD 6.0
 #define GROWTH 1.05 /* of the bins of delays */
@@ -156,13 +159,13 @@ static void find_bulk (struct mixture *m, const bool *chooses)
         stats_sort (v, n);
         fast = n > 0 ? stats_quantile (v, n, FAST) : 0;
         if (n > 0 && chooses[p])
-            half[pairs++] = stats_quantile (v, n, 0.5) - fast;
+            half[pairs++] = stats_quantile (v, n, BULK) - fast;
         for (size_t i = 0; i < n; i++)
             m->flow[first + i].t -= fast;
     }
     m->sd = SD_LEAST;
     if (pairs > 0)
-        m->sd = fmax (SD_LEAST, stats_median (half, pairs) / FAST_Z);
+        m->sd = fmax (SD_LEAST, stats_median (half, pairs) / (FAST_Z - BULK_Z));
     m->middle = FAST_Z * m->sd;
     m->cut = m->middle + CUT_SD * m->sd;
     free (v);
