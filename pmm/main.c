@@ -243,7 +243,7 @@ static int run (const struct verb *v, int argc, char **argv)
 static const char *const group_names[VERBS_GROUPS] = {
     [VERBS_SITE] = "Check cables, run a site: pmm-site(1)",
     [VERBS_FABRIC] = "The fabric: pmm-fabric(1)",
-    [VERBS_REPLAY] = "A check step by step, replayed or simulated: pmm-replay(1)",
+    [VERBS_REPLAY] = "A check, replayed or simulated: pmm-replay(1)",
     [VERBS_COMPARE] = "Compare with other tests: pmm-compare(1)",
     [VERBS_PLUMBING] = "For scripts and other programs: pmm-plumbing(1)",
 };
