@@ -209,7 +209,7 @@ static void put_help (FILE *fp, const char *left, const char *text)
     int at = fprintf (fp, "  %-*s", LEFT - 2, left);
     size_t len;
 
-    if (at >= LEFT)
+    if (strlen (left) + 2 >= LEFT)
         at = WIDTH;
     for (; *text; text += len + (text[len] == ' ')) {
         len = strcspn (text, " ");
