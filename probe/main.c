@@ -292,13 +292,17 @@ static const struct opt args_options[] = {
 
 static void help (const struct opt_group *group)
 {
-    fputs ("Usage: srun --mpi=pmix --ntasks-per-node=1 pmm-probe [OPTION]...\n"
-           "       srun --mpi=pmix --ntasks-per-node=1 pmm-probe TEST "
-           "[OPTION]...\n"
-           "Measure the links between the nodes of a job step, or test what "
-           "messages\n"
-           "take between them (pmm-probe TEST --help):\n\n", stdout);
+    puts ("Usage: srun --mpi=pmix --ntasks-per-node=1 pmm-probe [OPTION]...");
+#ifdef HAVE_COMPARISON
+    puts ("       srun --mpi=pmix --ntasks-per-node=1 pmm-probe TEST "
+          "[OPTION]...\n"
+          "Measure the links between the nodes of a job step, or test what "
+          "messages\n"
+          "take between them (pmm-probe TEST --help):\n");
     exchange_list (NULL, stdout);
+#else
+    puts ("Measure the links between the nodes of a job step.");
+#endif
     putchar ('\n');
     options_help (group, stdout);
     puts ("\nKeys of pmm.conf(5), with their defaults:\n");

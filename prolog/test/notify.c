@@ -210,6 +210,7 @@ static void test_programs (void)
     };
     size_t n = count ("\n");
 
+    free (service.site.notify_program);
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         char *text = xasprintf ("%s%s\n", tab[i].text ? "#!/bin/sh\n" : "",
                                 tab[i].text ? tab[i].text : "no");
