@@ -45,7 +45,8 @@ restart ()
     "$srcdir/contrib/cluster/cluster" start "$workdir/slurm" slurmctld
     within 60 all_idle
 }
-all_idle () { [[ $(sinfo -h -p main -t idle -o %D) == 4 ]]; }
+# Neither planned for a job, nor silent: doctor asks no others.
+all_idle () { [[ $(sinfo -hN -p main -o %T | uniq -c) =~ ^\ *4\ idle$ ]]; }
 restart
 
 # Nothing is installed.
@@ -127,7 +128,7 @@ scontrol update node=h0003 state=drain reason=test
 like "$(pmm doctor --ask)" 'OK +compute nodes: 3 of 3 idle ones answer' \
     "nodes that are not idle are not asked"
 scontrol update node=h0003 state=resume
-within 60 all_idle
+within 60 all_idle || diag "$(sinfo -N; squeue)"
 cat >liar <<'X'
 #!/bin/sh
 case ${SLURMD_NODENAME-} in
