@@ -39,14 +39,8 @@ static json_t *guid_json (uint64_t guid)
  * Writing
  */
 
-struct sink {
-    FILE *fp;
-};
-
-static int put_text (const char *s, size_t n, void *arg)
+static int put_text (const char *s, size_t n, void *fp)
 {
-    FILE *fp = ((struct sink *)arg)->fp;
-
     for (size_t i = 0; i < n; i++)
         if (s[i] == '<' || s[i] == '>' || s[i] == '&')
             fprintf (fp, "\\u%04x", (unsigned int)s[i]);
@@ -57,14 +51,11 @@ static int put_text (const char *s, size_t n, void *arg)
 
 int page_put_json (const json_t *json, FILE *fp, struct error *err)
 {
-    struct sink sink = { fp };
-
     /* what ends a line for some, U+2028, is no ASCII */
-    if (json_dump_callback (json, put_text, &sink,
-                            JSON_COMPACT | JSON_ENSURE_ASCII)
-        < 0)
-        return error_nomem (err);
-    return 0;
+    return json_dump_callback (json, put_text, fp,
+                               JSON_COMPACT | JSON_ENSURE_ASCII) < 0
+               ? error_nomem (err)
+               : 0;
 }
 
 int page_put_bytes (const void *bytes, size_t n, FILE *fp, struct error *err)
@@ -535,17 +526,15 @@ static json_t *fitting_json (const struct latencies *v, const uint32_t *link,
     return list;
 }
 
-/* The round trip of a probe by what is known of links; *all: of every one. */
-static json_t *known_json (const struct page *p, const struct latencies *v,
-                           uint32_t a, uint32_t b, bool *all)
+/* The round trip of a probe by what is known of links; NAN: not enough. */
+static double known_rtt (const struct page *p, const struct latencies *v,
+                         uint32_t a, uint32_t b)
 {
     struct row row = { 0 };
-    double rtt = NAN;
 
-    if (v->solution && pathset_row (p->ps, a, b, &row, NULL) == 0)
-        rtt = latencies_rtt (v, &row);
-    *all &= isfinite (rtt);
-    return number (rtt);
+    return v->solution && pathset_row (p->ps, a, b, &row, NULL) == 0
+               ? latencies_rtt (v, &row)
+               : NAN;
 }
 
 static void put_probes (const struct page *p, const struct latencies *now,
@@ -583,12 +572,14 @@ static void put_probes (const struct page *p, const struct latencies *now,
         for (size_t i = 0; i < n; i++) {
             uint32_t a = probe[i].a, b = probe[i].b;
             const struct sample key = { .a = a, .b = b, .round = (uint32_t)r };
+            double expected = known_rtt (p, before, a, b);
             json_t *v = json_pack ("[i, i, i, o, o, o]", a, b, (int)r,
                                    way_json (p, links, a, b),
                                    way_json (p, links, b, a),
-                                   known_json (p, before, a, b, &all_before));
+                                   number (expected));
 
-            json_decref (known_json (p, now, a, b, &all_now));
+            all_before &= isfinite (expected);
+            all_now = all_now && isfinite (known_rtt (p, now, a, b));
             put_rtt (v, &key, sorted, nsamples);
             json_add (probes, v);
         }
