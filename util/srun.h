@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Start srun with an environment of its own; interpret the standard error of srun or salloc: why there is no result, and
- * the state of nodes.
+/* Start srun with an environment of its own; interpret the standard error of
+ * srun or salloc: why there is no result, and the state of nodes.
  */
 #ifndef UTIL_SRUN_H
 #define UTIL_SRUN_H
