@@ -109,9 +109,6 @@ doctor_look doctor_slurmctld, doctor_release, doctor_nodes, doctor_plugin,
     doctor_ports, doctor_partition, doctor_preemption, doctor_association,
     doctor_comments, doctor_hook;
 
-/* The directory of a file; "" of "". The caller frees it. */
-char *doctor_parent (const char *path);
-
 /* doctor_ask.c: the compute nodes */
 doctor_look doctor_ask_nodes, doctor_try;
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "pmm/doctor.h"
+#include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -301,7 +302,7 @@ enum doctor_level doctor_ask_nodes (struct doctor *d)
  */
 static char *tried_path (const struct doctor *d)
 {
-    char *dir = doctor_parent (d->site.ledger);
+    char *dir = inputs_parent (d->site.ledger);
     char *path = xasprintf ("%s/tried", dir);
 
     free (dir);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,6 +108,15 @@ char *inputs_file (const char *path, const char *name)
 
     return stat (path, &st) == 0 && S_ISDIR (st.st_mode)
                ? xasprintf ("%s/%s", path, name) : xstrdup (path);
+}
+
+char *inputs_parent (const char *path)
+{
+    const char *slash = strrchr (path, '/');
+
+    return slash == path ? xstrdup ("/")
+                         : xasprintf ("%.*s", (int)(slash ? slash - path : 0),
+                                      path);
 }
 
 FILE *inputs_output (struct inputs *in)

@@ -159,6 +159,9 @@ void inputs_clear (struct inputs *in);
  */
 char *inputs_file (const char *path, const char *name);
 
+/* The directory of a file; "" if the path has no '/'. The caller frees it. */
+char *inputs_parent (const char *path);
+
 /* The stream of --output. */
 FILE *inputs_output (struct inputs *in);
 

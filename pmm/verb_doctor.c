@@ -287,13 +287,6 @@ static enum doctor_level check_verdicts (struct doctor *d)
                : say_ok (d, "%s", path);
 }
 
-char *doctor_parent (const char *path)
-{
-    const char *slash = strrchr (path, '/');
-
-    return xasprintf ("%.*s", (int)(slash ? slash - path : 0), path);
-}
-
 /* A directory in which only SlurmUser creates files. */
 static enum doctor_level private_directory (struct doctor *d,
                                               const char *path)
@@ -365,7 +358,7 @@ static enum doctor_level check_service (struct doctor *d)
 static enum doctor_level check_ledger (struct doctor *d)
 {
     const char *path = d->site.ledger;
-    char *dir = doctor_parent (path);
+    char *dir = inputs_parent (path);
     enum doctor_level level = private_directory (d, dir);
     struct stat st;
 
@@ -425,7 +418,7 @@ static enum doctor_level check_access (struct doctor *d)
     intmax_t service = service_process (d);
 
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
-        char *dir = doctor_parent (rows[i].path);
+        char *dir = inputs_parent (rows[i].path);
         struct writing to = { d, rows[i].key, dir, service };
         json_t *v = *dir ? child_call (try_access, &to, DOCTOR_WAIT_MS,
                                        &d->err) : json_null ();

@@ -56,14 +56,6 @@ struct setup {
     size_t n;
 };
 
-static char *dir_of (const char *path)
-{
-    const char *slash = strrchr (path, '/');
-
-    return slash == path ? xstrdup ("/")
-                         : xasprintf ("%.*s", (int)(slash - path), path);
-}
-
 static struct item *find (const struct setup *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -272,10 +264,10 @@ static void list_items (struct setup *s)
         add_file (s, s->conf, write_conf);
     for (size_t i = 0; i < COUNT (slurms); i++)
         if (*slurms[i])
-            add_dir (s, dir_of (slurms[i]), true, 0755);
+            add_dir (s, inputs_parent (slurms[i]), true, 0755);
     add_dir (s, xstrdup (s->site.spool), true, 0700);
     for (const char *list = s->site.snapshot; text_next (&list, path);)
-        add (s, (struct item){ .path = dir_of (path), .slurms = true,
+        add (s, (struct item){ .path = inputs_parent (path), .slurms = true,
                                .mode = 0755, .either = true });
     if (!*controller_value (s->slurm, "PMIxCliTmpDirBase"))
         add_dir (s, xstrdup (PMIX_DIR), false, 0755);
@@ -302,7 +294,7 @@ static void list_items (struct setup *s)
  */
 static bool in_safe_place (const struct setup *s, struct item *it)
 {
-    char *dir = dir_of (it->path);
+    char *dir = inputs_parent (it->path);
     const struct item *made = find (s, dir);
     bool safe = made && made->state == MISSING && !made->slurms;
     int fd = -1;
@@ -359,7 +351,7 @@ static void look_at (const struct setup *s, struct item *it)
 static int make_dir (const struct setup *s, const struct item *it)
 {
     const char *name = strrchr (it->path, '/') + 1;
-    char *dir = dir_of (it->path);
+    char *dir = inputs_parent (it->path);
     int at = file_open_trusted_dir (dir, 0, &fault), fd = -1, rc = -1;
     struct stat st;
 
@@ -498,7 +490,7 @@ static void read_site (struct setup *s, const char *conf)
     s->conf = conf ? conf : PMM_CONF_PATH;
     if (*s->conf != '/')
         die_input ("--conf: need an absolute path");
-    s->conf_dir = dir_of (s->conf);
+    s->conf_dir = inputs_parent (s->conf);
     s->has_conf = access (s->conf, F_OK) == 0;
     if (s->has_conf)
         need_ok (site_read (&s->site, s->conf, 1, &fault));
@@ -506,7 +498,7 @@ static void read_site (struct setup *s, const char *conf)
         need_ok (conf_defaults (site_options, &s->site));
     if (!s->has_conf || !given.shared)
         return;
-    dir = dir_of (s->site.snapshot);
+    dir = inputs_parent (s->site.snapshot);
     if (strcmp (dir, given.shared))
         die_input ("--shared: %s has Snapshot = %s: change it there, or leave "
                    "the option out", s->conf, s->site.snapshot);
