@@ -219,11 +219,12 @@ complains FAIL SlurmUser "slurm cannot write $workdir/pub of Baseline: Perm" \
     "where the baseline is published SlurmUser cannot write"
 like "$(doctor)" "next: SlurmUser: if it is .* chown slurm $workdir/pub; pmm" \
     "... and what to do is next"
-like "$(as_slurm env LD_LIBRARY_PATH=/nonexistent PATH="$PATH" pmm doctor \
+built_to "$workdir/bin" pmm/pmm # where other users reach it
+like "$(as_slurm env LD_LIBRARY_PATH=/nonexistent "$workdir/bin/pmm" doctor \
     --conf "$workdir/site/pmm.conf")" 'FAIL +SlurmUser: slurm cannot write' \
     "... as SlurmUser finds, too"
 chown slurm "$workdir/pub"
-like "$(as_user env SLURM_CONF="$SLURM_CONF" PATH="$PATH" pmm doctor --conf \
+like "$(as_user env SLURM_CONF="$SLURM_CONF" "$workdir/bin/pmm" doctor --conf \
     "$workdir/site/pmm.conf")" 'UNKNOWN +SlurmUser: not checked: run as root' \
     "UNKNOWN: an ordinary user cannot tell"
 touch "$workdir/var/ledger"

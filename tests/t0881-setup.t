@@ -139,7 +139,8 @@ refuses 'need an absolute path of letters' "... or a specifier of systemd's" \
     --shared "$workdir/%h"
 echo 'Colour = red' >"$conf"
 refuses "unknown key 'Colour'" "a pmm.conf that is wrong"
-as_user "$(type -P pmm)" setup --conf "$workdir/absent.conf" --apply >out 2>&1
+built_to "$workdir/bin" pmm/pmm # where the user reaches it
+as_user "$workdir/bin/pmm" setup --conf "$workdir/absent.conf" --apply >out 2>&1
 is "$?:$(<out)" "3:pmm setup: --apply makes directories of several users: run \
 it as root" "an ordinary user cannot"
 
