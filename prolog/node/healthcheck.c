@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pmm-healthcheck: slurmd's HealthCheckProgram, and a Nagios plugin. It checks
- * the node once (prolog/node/hook.h), prints one line, and exits with a Nagios
- * status. It changes nothing in Slurm.
+ * the node once (prolog/node/hook.h), prints one line with figures, and exits
+ * with a Nagios status. It changes nothing in Slurm.
  */
 #include "config.h"
 
@@ -35,7 +35,8 @@ int main (int argc, char **argv)
         return nagios[VERDICT_UNKNOWN];
     }
     hook_run (&hook, HOOK_HEALTH_MS, &result);
-    printf ("pmm %s\n", result.line);
+    printf ("pmm %s%s%s\n", result.line, *result.perf ? " |" : "",
+            result.perf);
     return fflush (stdout) == EOF ? nagios[VERDICT_UNKNOWN]
                                   : nagios[result.level];
 }

@@ -3,8 +3,10 @@
 #include "config.h"
 #include "prolog/node/hook.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -40,6 +42,7 @@ static void unknown (struct hook_result *r, const char *why)
 {
     r->level = VERDICT_UNKNOWN;
     r->news = true;
+    r->perf[0] = '\0';
     snprintf (r->line, sizeof (r->line), "%s: %s", words[VERDICT_UNKNOWN],
               why);
 }
@@ -165,6 +168,7 @@ static int work (const struct hook *hook, struct hook_result *r,
         look_add (&look, VERDICT_OK, "state", "%s", err->text);
     r->level = look.level;
     look_line (&look, words, r->line);
+    memcpy (r->perf, look.perf, sizeof (r->perf));
     return 0;
 }
 
@@ -178,6 +182,8 @@ __attribute__ ((noreturn)) static void be_child (const struct hook *hook,
     struct hook_result r = { .level = VERDICT_UNKNOWN };
     struct error err = { .text = "" };
     int null = open ("/dev/null", O_RDWR);
+
+    static_assert (sizeof (r) <= PIPE_BUF, "it is written and read whole");
 
     prctl (PR_SET_PDEATHSIG, SIGKILL);
     signal (SIGXFSZ, SIG_IGN); /* a write fails instead */

@@ -45,6 +45,7 @@ struct hook_result {
     enum verdict_status level;
     bool news;            /* differs from what a job's hook last printed */
     char line[LOOK_LINE]; /* printable */
+    char perf[LOOK_PERF]; /* figures for Nagios; empty: none */
 };
 
 /* Check, for deadline_ms at most. What could not be done is UNKNOWN, with the

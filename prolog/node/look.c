@@ -45,7 +45,24 @@ void look_add (struct look_result *look, enum verdict_status level,
     vsnprintf (f->text, sizeof (f->text), fmt, ap);
     va_end (ap);
     text_clean (f->text);
+    for (char *p = f->text; (p = strchr (p, '|'));)
+        *p = '/';
     look->n++;
+}
+
+/* Add a figure, if it fits whole. */
+__attribute__ ((format (printf, 2, 3))) static void
+add_figure (struct look_result *look, const char *fmt, ...)
+{
+    size_t len = strlen (look->perf);
+    va_list ap;
+    int n;
+
+    va_start (ap, fmt);
+    n = vsnprintf (look->perf + len, LOOK_PERF - len, fmt, ap);
+    va_end (ap);
+    if (n < 0 || (size_t)n >= LOOK_PERF - len)
+        look->perf[len] = '\0';
 }
 
 /* Append what fits. */
@@ -191,12 +208,20 @@ static bool look_port (struct look_result *look, struct look_port *past,
     return false;
 }
 
+static void add_counters (struct look_result *look, const struct local_port *p)
+{
+    for (size_t i = 0; i < LOCAL_COUNTERS; i++)
+        if (p->has[i] && local_counters[i].window_s > 0)
+            add_figure (look, " '%s/%u %s'=%" PRIu64 "c", p->device, p->port,
+                        local_counters[i].name, p->counter[i]);
+}
+
 void look_ports (struct look_result *look, struct look_state *state,
                  const struct look_input *in)
 {
     static const struct cache_port nothing;
     struct look_state last = *state;
-    size_t ports = 0, active = 0, gone = 0;
+    size_t ports = 0, active = 0, gone = 0, wanted = 0;
     char what[96];
 
     memset (look, 0, sizeof (*look));
@@ -218,6 +243,7 @@ void look_ports (struct look_result *look, struct look_state *state,
         else
             strcpy (past.device, p->device);
         ports++;
+        wanted += old || c->known || p->state == LOCAL_ACTIVE;
         active += look_port (look, &past, p, old || c->known, c, in);
         if (old || p->state == LOCAL_ACTIVE)
             state->port[state->n++] = past;
@@ -237,6 +263,11 @@ void look_ports (struct look_result *look, struct look_state *state,
     if (in->expected > ports + gone)
         look_add (look, VERDICT_FAIL, "expected", "%s expected, %zu found",
                   COUNTED (in->expected, "port"), ports);
+    wanted = in->expected > wanted + gone ? in->expected : wanted + gone;
+    add_figure (look, " active=%zu;;%zu:;0", active, wanted);
+    for (size_t i = 0; i < in->n; i++)
+        if (in->port[i].layer == LAYER_INFINIBAND)
+            add_counters (look, &in->port[i]);
     if (ports == 0 && look->level == VERDICT_OK)
         look_add (look, VERDICT_UNKNOWN, "none",
                   "no InfiniBand port, and it is not known how many there "
@@ -257,6 +288,8 @@ void look_verdict (struct look_result *look, const struct cache_view *view,
     if (!view->known)
         return;
     snprintf (what, sizeof (what), "audit %" PRIu64, view->audit);
+    if (view->when <= now)
+        add_figure (look, " audit_age=%" PRId64 "s;;;0", now - view->when);
     if (view->when > now + SKEW_S)
         look_add (look, VERDICT_OK, what, "%s has a time stamp in the future",
                   what);

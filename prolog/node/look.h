@@ -39,6 +39,7 @@ enum {
     LOOK_FINDINGS_MAX = 32, /* more are only counted */
     LOOK_TEXT = 320,
     LOOK_LINE = 640,
+    LOOK_PERF = 2560,
     LOOK_BOOT = 40,
 };
 
@@ -53,6 +54,9 @@ struct look_result {
     enum verdict_status level; /* the worst */
     uint64_t what; /* hash of what is wrong, without figures: it changes if the
                       state changes; 0: nothing is wrong */
+    char perf[LOOK_PERF]; /* figures, as a Nagios plugin prints them after '|':
+                             'mlx5_0/1 SymbolErrorCounter'=412c; as many as fit
+                           */
 };
 
 /* The state that is kept between looks. */
@@ -100,7 +104,7 @@ void look_ports (struct look_result *look, struct look_state *state,
 void look_verdict (struct look_result *look, const struct cache_view *view,
                    int64_t now, int64_t max_age_s);
 
-/* Add a finding. */
+/* Add a finding; '|', which ends a Nagios plugin's text, is replaced. */
 void look_add (struct look_result *look, enum verdict_status level,
                const char *what, const char *fmt, ...)
     __attribute__ ((format (printf, 4, 5)));

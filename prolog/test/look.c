@@ -297,6 +297,40 @@ static void test_what (void)
         "too many are cut");
 }
 
+/* As a Nagios plugin prints them. */
+static void test_figures (void)
+{
+    struct cache_view view = { 1000, true, VERDICT_FAIL, 57, 940, "a | b", 0 };
+    struct local_port many[LOCAL_PORTS_MAX];
+
+    fresh ();
+    for (size_t k = 0; k < LOCAL_COUNTERS; k++)
+        port[0].has[k] = k == LOCAL_LINK_DOWNED || k == LOCAL_XMIT_WAIT;
+    port[0].counter[LOCAL_LINK_DOWNED] = 7;
+    memset (port[1].has, 0, sizeof (port[1].has));
+    pass (0);
+    port[1].state = 1;
+    in.expected = 3;
+    pass (1);
+    look_verdict (&look, &view, 1000, 86400);
+    if (!ok (!strcmp (look.perf, " active=1;;3:;0 'mlx5_0/1 LinkDownedCounter'"
+                                 "=7c audit_age=60s;;;0"),
+             "active ports, counters, the age of the audit"))
+        diag ("%s", look.perf);
+    ok (!strchr (look_line (&look, words, line), '|'), "one bar alone");
+    for (size_t i = 0; i < LOCAL_PORTS_MAX; i++) {
+        many[i] = port[0];
+        memset (many[i].has, 1, sizeof (many[i].has));
+        many[i].port = i + 1;
+    }
+    in.port = many;
+    in.n = LOCAL_PORTS_MAX;
+    pass (1);
+    ok (strlen (look.perf) > LOOK_PERF - 60
+            && look.perf[strlen (look.perf) - 1] == 'c',
+        "what does not fit is left out whole");
+}
+
 static void put (const char *text)
 {
     FILE *fp = fopen ("s", "w");
@@ -392,6 +426,7 @@ int main (void)
     test_counters ();
     test_verdict ();
     test_what ();
+    test_figures ();
     test_state ();
     snprintf (cmd, sizeof (cmd), "rm -rf %s", dir);
     if (chdir ("/") < 0 || system (cmd) != 0)
