@@ -171,7 +171,6 @@ static int confirm (struct service *s, struct wish *w,
     json_t *row = NULL;
     int rc = find_former (s->ledger, w, &former, &before, &row, err);
 
-    w->held = now + RETRY_S;
     if (rc == 0)
         nodes.count += (size_t)partners_choose (s->fabric, s->node_of, &wish,
                                                 &name[1], PARTNERS, &alike);
@@ -193,6 +192,10 @@ static int confirm (struct service *s, struct wish *w,
                                      : "no other: none is idle");
         rc = service_audit (s, &nodes, &cause, before, NULL, err);
     }
+    if (rc > 0)
+        w->when = INT64_MAX; /* until the policy says */
+    else
+        w->held = now + RETRY_S;
     free (former.name);
     json_decref (row);
     return rc;

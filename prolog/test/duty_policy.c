@@ -140,6 +140,9 @@ static void test_turn (struct service *s, size_t i)
     said[strcspn (said, "\n")] = '\0';
     ok ((strstr (said, "waiting up to 60 min for one") != NULL) == turns[i].said,
         "... %s", *said ? said : "nothing is said");
+    if (*audited)
+        ok (wish.when == INT64_MAX && wish.held == INT64_MIN,
+            "... the policy says when it is audited next");
     free (said);
     hostlist_clear (&wish.suspects);
 }
