@@ -3,7 +3,7 @@
 #
 # The story of contrib/demo, unattended: the audit after a job, the one that
 # confirms it, the drain with its reason, the comment, the repaired cable, the
-# resume; and a slow cable between switches, which drains nobody. The jobs are
+# resume, and how the site is told of it; and a slow cable between switches, which drains nobody. The jobs are
 # an ordinary user's, SlurmUser is not root.
 
 . "$(dirname "$0")/lib.sh"
@@ -29,8 +29,8 @@ step ()
 }
 
 is "$(jq -r '[.story[].step] | join (" ")' "$workdir/demo/demo.json")" \
-    "healthy fail drain comment resume switch-fail switch-fail switch-comment \
-switch-no-drain" "... with all its steps"
+    "healthy fail drain comment resume notify metrics page switch-fail \
+switch-fail switch-comment switch-no-drain" "... with all its steps"
 like "$(step healthy)" '^OK ' "a job ends, and its audit finds all well"
 like "$(step fail)" '^FAIL host end ' "a host cable is slow: FAIL after a job"
 like "$(step drain)" \
@@ -44,6 +44,12 @@ like "$(cat "$workdir"/demo/reports/audit-*.html)" \
 like "$(step comment)" '^pmm: audit [0-9]+ FAIL .* kind=host ' \
     "... the job's comment has it"
 like "$(step resume)" '^idle ' "the cable is mended, the node resumed"
+like "$(step notify)" "^drain: $host was drained: pmm: host end $host .*
+\{.*\"event\":\"drain\".*\"node\":\"$host\",.*\}\$" \
+    "NotifyProgram was told of the drain, in words and as JSON"
+is "$(step metrics)" 'pmm_drains_total{cause="confirmed"} 1' \
+    "... Prometheus is"
+like "$(step page)" '^[0-9]+$' "... and a page is in the index"
 like "$(step switch-fail)" '^FAIL switch link ' \
     "a cable between switches is slow: FAIL"
 like "$(step switch-comment)" '^pmm: audit [0-9]+ FAIL .* kind=link ' \
