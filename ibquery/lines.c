@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "util/file.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 #define VERSION_TEXT "1"
@@ -325,6 +326,7 @@ static int read_all (struct lines_reading *r, char *text, size_t len,
         struct words words = { .next = p, .file = len };
         size_t length;
 
+        terminal_work ("reading bytes", p - text, len);
         r->number++;
         newline = memchr (p, '\n', end - p);
         length = (newline ? newline : end) - p;

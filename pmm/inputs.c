@@ -15,6 +15,7 @@
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/site.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 enum {
@@ -121,6 +122,10 @@ char *inputs_parent (const char *path)
 
 FILE *inputs_output (struct inputs *in)
 {
+    if (in->output && strcmp (in->output, "-"))
+        terminal_clear ();
+    else
+        terminal_end ();
     if (!in->out)
         in->out = need (file_create (in->output, &fault));
     return file_stream (in->out);

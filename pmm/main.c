@@ -10,6 +10,7 @@
 
 #include "pmm/verb.h"
 #include "util/site.h"
+#include "util/terminal.h"
 
 static const struct verb *const fabric_verbs[] = {
     &verb_fabric_read,
@@ -80,6 +81,7 @@ int exit_status (enum verdict_status status)
 
 int fail (const char *verb, const struct error *err)
 {
+    terminal_clear ();
     fprintf (stderr, "pmm %s: %s\n", verb, err->text);
     return err->fault == ERROR_WORLD ? EXIT_WORLD : EXIT_BAD_INPUT;
 }
@@ -103,6 +105,7 @@ void die (void)
 
 void *need (void *p)
 {
+    terminal_clear ();
     if (!p)
         die ();
     return p;
@@ -110,6 +113,7 @@ void *need (void *p)
 
 int need_ok (int rc)
 {
+    terminal_clear ();
     if (rc < 0)
         die ();
     return rc;
@@ -208,6 +212,7 @@ static int run (const struct verb *v, int argc, char **argv)
     struct inputs *in = &verb_inputs;
     const char *args = v->operands ? v->operands : "";
     struct opt_group groups[SHARED + 2] = { 0 };
+    char who[64];
     size_t n = list_shared (groups, v->needs | v->may);
     int status, first;
 
@@ -231,6 +236,8 @@ static int run (const struct verb *v, int argc, char **argv)
         die_input ("%s argument; usage: pmm %s [OPTION]... %s",
                    in->noperands < v->min ? "missing" : "unexpected",
                    verb_name, args);
+    snprintf (who, sizeof (who), "pmm %s", verb_name);
+    terminal_start (who);
     status = run_opened (v, in);
     inputs_clear (in);
     return status;

@@ -134,7 +134,9 @@ _Noreturn void die (void);
 #define die_input(...) (error_input (&fault, __VA_ARGS__), die ())
 #define die_world(...) (error_world (&fault, __VA_ARGS__), die ())
 
-/* Die if a call failed with fault set: it returned NULL, or -1. */
+/* Die if a call failed with fault set: it returned NULL, or -1. In any case its
+ * progress line goes.
+ */
 void *need (void *p) __attribute__ ((returns_nonnull));
 int need_ok (int rc);
 

@@ -18,6 +18,7 @@
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/site.h"
+#include "util/terminal.h"
 
 enum { SIZE = 64 };
 
@@ -181,6 +182,8 @@ static int run (struct inputs *in)
     if (in->conf && !realpath (in->conf, conf))
         need_ok (error_errno (&fault, "%s", in->conf));
     w.conf = in->conf ? conf : NULL;
+    if (given.serve)
+        terminal_end (); /* it has a log */
     if (given.serve)
         return need_ok (serve (w.conf, given.once, stderr, &fault));
     catch_signals ();

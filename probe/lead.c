@@ -264,7 +264,7 @@ static int measure (struct lead *ck, struct error *err)
 {
     struct progress line = ck->opts->relay
                                ? progress_relay (ck->report)
-                               : progress_begin (ck->report, "pmm: step");
+                               : progress_begin (ck->report, "pmm", "step");
     struct probe_stage stage = {
         .plan = ck->plan,
         .end = ck->end,

@@ -312,7 +312,7 @@ static enum program_end run_once (const struct job *job, const char *mpi,
         program.argv = argv;
         program.env = envp;
         run.progress = progress_begin (job->terminal ? stderr : NULL,
-                                       "pmm: step");
+                                       "pmm", "step");
         end = program_run (&program, &status);
         if (end == PROGRAM_NONE)
             outcome_set (o, OUTCOME_NONE, "cannot start %.160s: %s",

@@ -137,9 +137,9 @@ done
 
 # Slow: the progress, on a terminal only.
 act slow
-run user script -qec "srun -N2 --pmm-check echo task" /dev/null
-like "$rc $out" $'^0 .*\rpmm: step 3 of 9' "a terminal shows the progress"
-like "$out" $'\r {16}\rpmm: the report\r' "... until something is said"
+run user env TERM=xterm script -qec "srun -N2 --pmm-check echo task" /dev/null
+like "$rc $out" $'^0 .*\rpmm: [0-9]+ s, step 3 of 9' "a terminal shows the progress"
+like "$out" $'\r {21,}\rpmm: the report\r' "... until something is said"
 run user srun -N2 --pmm-check echo task
 is "$rc $(grep -c '[[:cntrl:]]' <<<"$out") $(grep -v task <<<"$out")" \
     "0 0 pmm: the report" "without a terminal nothing shows it"

@@ -4,7 +4,9 @@
 #include "util/progress.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "util/clock.h"
@@ -13,15 +15,25 @@
 enum {
     FIRST_MS = 1000,
     EVERY_MS = 200,
+    COLUMNS_MAX = 79, /* of 80: in the last one some terminals wrap */
+    TIME_TEXT = 48,
 };
 
 static const char relay_word[] = "pmm-progress ";
 
-struct progress progress_begin (FILE *fp, const char *what)
+bool progress_terminal (FILE *fp)
 {
-    if (fp && !isatty (fileno (fp)))
+    const char *term = getenv ("TERM");
+
+    return term && *term && strcmp (term, "dumb") && isatty (fileno (fp));
+}
+
+struct progress progress_begin (FILE *fp, const char *who, const char *what)
+{
+    if (fp && !progress_terminal (fp))
         fp = NULL;
-    return (struct progress){ .fp = fp, .what = what, .start_ms = clock_ms () };
+    return (struct progress){ .fp = fp, .who = who, .what = what,
+                              .start_ms = clock_ms () };
 }
 
 struct progress progress_relay (FILE *fp)
@@ -30,27 +42,79 @@ struct progress progress_relay (FILE *fp)
                               .start_ms = clock_ms () };
 }
 
+/* "99 s", "3 min 20 s"; an estimate is less exact. */
+static const char *put_time (char buf[TIME_TEXT], int64_t ms, bool estimate)
+{
+    int64_t s = (ms + 500) / 1000;
+
+    if (s < 1)
+        s = 1;
+    if (s < 100)
+        snprintf (buf, TIME_TEXT, "%" PRId64 " s", s);
+    else if (estimate)
+        snprintf (buf, TIME_TEXT, "%" PRId64 " min", (s + 30) / 60);
+    else
+        snprintf (buf, TIME_TEXT, "%" PRId64 " min %" PRId64 " s", s / 60,
+                  s % 60);
+    return buf;
+}
+
+/* The time that the rest takes, in ms; -1: nobody knows. */
+static int64_t estimate (const struct progress *p, int64_t now, uint64_t done)
+{
+    int64_t worked = now - p->known_ms;
+
+    if (p->uneven || worked < FIRST_MS || done <= p->known_done)
+        return -1;
+    return (int64_t)((double)worked * (double)(p->total - done)
+                     / (double)(done - p->known_done));
+}
+
+static void print_text (struct progress *p, int64_t now, uint64_t done)
+{
+    char text[COLUMNS_MAX + 1], time[TIME_TEXT];
+    int64_t left = estimate (p, now, done);
+    struct winsize size;
+    int len;
+
+    len = snprintf (text, sizeof (text), "%s: %s, %s", p->who,
+                    put_time (time, now - p->start_ms, false), p->what);
+    if (p->total > 0 && len < COLUMNS_MAX)
+        len += snprintf (text + len, sizeof (text) - (size_t)len,
+                         " %" PRIu64 " of %" PRIu64, done, p->total);
+    if (p->total > 0 && left >= 0 && len < COLUMNS_MAX)
+        snprintf (text + len, sizeof (text) - (size_t)len, " (about %s left)",
+                  put_time (time, left, true));
+    /* a line that is wrapped cannot be erased */
+    if (ioctl (fileno (p->fp), TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+        && size.ws_col <= COLUMNS_MAX)
+        text[size.ws_col - 1] = '\0';
+    fprintf (p->fp, "\r%-*s", p->width, text);
+    if (p->width < (int)strlen (text))
+        p->width = (int)strlen (text);
+}
+
 void progress_show (struct progress *p, uint64_t done, uint64_t total)
 {
-    char text[80];
     int64_t now;
+    pid_t front;
 
     if (!p->fp)
         return;
     now = clock_ms ();
+    if (p->known_ms == 0 || total != p->total || done < p->known_done) {
+        p->known_ms = now;
+        p->known_done = done;
+        p->total = total;
+    }
     if (now - p->start_ms < FIRST_MS || now - p->shown_ms < EVERY_MS)
         return;
     p->shown_ms = now;
     if (p->relayed)
         fprintf (p->fp, "%s%" PRIu64 " %" PRIu64 "\n", relay_word, done,
                  total);
-    else {
-        snprintf (text, sizeof (text), "%s %" PRIu64 " of %" PRIu64, p->what,
-                  done, total);
-        fprintf (p->fp, "\r%-*s", p->width, text);
-        if (p->width < (int)strlen (text))
-            p->width = (int)strlen (text);
-    }
+    else if ((front = tcgetpgrp (fileno (p->fp))) < 0 || front == getpgrp ())
+        print_text (p, now, done < total ? done : total);
     fflush (p->fp);
 }
 

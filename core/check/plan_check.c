@@ -30,6 +30,7 @@
 #include "core/paths/tree.h"
 #include "util/alloc.h"
 #include "util/rng.h"
+#include "util/terminal.h"
 
 enum { VECTORS = 2 };
 

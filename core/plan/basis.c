@@ -9,6 +9,7 @@
 #include "core/plan/rref.h"
 #include "util/alloc.h"
 #include "util/map.h"
+#include "util/terminal.h"
 
 enum {
     ALL_KEPT = 1 << 15,   /* pairs up to which all are kept */
@@ -171,7 +172,8 @@ int basis_all (struct basis *b, struct pathset *ps, struct error *err)
     rng_seed (&rng, n);
     for (size_t i = 0; several && i < nlinks; i++)
         mark[i] = rng_next (&rng);
-    for (size_t from = 0; from < n && rc == 0; from++)
+    for (size_t from = 0; from < n && rc == 0; from++) {
+        terminal_work ("listing pairs", from * (2 * n - from - 1), n * (n - 1));
         for (size_t to = from + 1; to < n && rc == 0; to++) {
             struct row row;
             uint64_t key = 0;
@@ -186,6 +188,7 @@ int basis_all (struct basis *b, struct pathset *ps, struct error *err)
                 map_put (&known, key, 0);
             basis_push (b, from, to, &row);
         }
+    }
     map_clear (&known);
     free (mark);
     b->all = true;

@@ -23,6 +23,7 @@
 #include "util/alloc.h"
 #include "util/rng.h"
 #include "util/sets.h"
+#include "util/terminal.h"
 
 enum {
     PAIRS_MAX = 1 << 19, /* rows in memory; those of 1,024 endpoints */
@@ -416,6 +417,7 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
         basis_clear (&s.basis);
         return -1;
     }
+    terminal_work ("looking for a bound", 0, 0);
     s.levels = find_levels (&s.basis);
     list_sets (&s, ps, pathset_links (ps, &m, err));
     cost = s.levels.work > cost ? s.levels.work : cost;

@@ -31,6 +31,7 @@
 #include "core/plan/bound.h"
 #include "core/plan/span.h"
 #include "util/alloc.h"
+#include "util/terminal.h"
 
 enum {
     LACK = 32,            /* all pairs if symmetric rows lack 1/32, and */
@@ -188,6 +189,7 @@ static int complete (struct packing *p, size_t most, uint64_t end,
             return -1;
         if (n == 0)
             p->rank = p->rounds.n;
+        terminal_work ("placing probes", 0, 0);
         for (size_t i = 0; i < n && p->rounds.n < p->rank; i++) {
             bool chains = pack_work (p) < end;
 
@@ -300,6 +302,7 @@ static void find_layers (struct packing *p, struct layers *layers)
     const struct basis *b = &p->basis;
     size_t first = 0;
 
+    terminal_work ("choosing probes", 0, 0);
     layers_clear (layers);
     new_form (p);
     for (size_t end = 1; end <= b->n; end++) {
@@ -410,6 +413,7 @@ static void fill_layer (struct packing *p, struct layers *layers, size_t i,
 static void fill_whole (struct packing *p, struct layers *layers,
                         size_t target)
 {
+    terminal_work ("placing probes", 0, 0);
     rounds_set (&p->rounds, NULL, 0, 0);
     reset_layers (p, layers);
     while (p->rounds.count < target && p->rounds.n < p->rank) {
@@ -576,6 +580,7 @@ static void fill_job (struct job_packing *job)
     size_t limit = ceil (p->bound * above);
     size_t nhot = 0;
 
+    terminal_work ("placing probes", 0, 0);
     rounds_set (&p->rounds, NULL, 0, limit);
     new_form (p);
     for (size_t i = 0; i < nports; i++) {
@@ -629,6 +634,7 @@ static void find_rank (struct job_packing *job)
     uint64_t eliminate = p->eliminate;
     struct screen s;
 
+    terminal_work ("choosing probes", 0, 0);
     p->eliminate = fmin (eliminate, TOO_MUCH * (double)p->basis.m);
     for (size_t i = 0; i < p->basis.n; i++)
         job->live[i] = i;

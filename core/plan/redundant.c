@@ -28,6 +28,7 @@
 #include "util/csr.h"
 #include "util/rng.h"
 #include "util/sort.h"
+#include "util/terminal.h"
 
 enum {
     SCORED = 12, /* candidates whose gain is computed, per link */
@@ -195,6 +196,7 @@ int redundant_extend (struct plan *plan, struct pathset *ps,
         order[i] = i;
     rc = basis_of_plan (&w.rows, plan, ps, err);
     for (size_t e = 0; e < extra && rc == 0; e++) {
+        terminal_work ("redundant round", e, extra);
         find_rivals (&w);
         fill_round (&w, plan, order, &rng);
     }

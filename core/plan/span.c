@@ -24,6 +24,7 @@
 #include "core/paths/tree.h"
 #include "core/plan/rref.h"
 #include "util/alloc.h"
+#include "util/terminal.h"
 
 enum {
     COVER = 8,     /* rows of one length that a link should have */
@@ -85,6 +86,7 @@ static int cells_fill (struct cells *c, const struct pathset *ps,
         size_t nth = at - t->first[own];
         uint64_t up = tree_first_hop (t, to, weight);
 
+        terminal_work ("following paths", at, pathset_size (ps));
         if ((rc = tree_grow (t, to, err)) < 0)
             break;
         tree_sum (t, weight, kind == CELL_ROWS ? up : prime_neg (up), PRIME,
@@ -240,6 +242,7 @@ static int join_leaves (struct finder *f, struct rng *rng, struct error *err)
         for (size_t s = 0; s < L && rc == 0; s++) {
             size_t t = (s + step[d]) % L;
 
+            terminal_work ("finding pairs", d * L + s, L / 2 * L);
             if (2 * step[d] != L || s < t)
                 rc = join (f, s, t, rng, err);
         }
@@ -372,6 +375,7 @@ int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
         for (int k = 0; k < 2; k++)
             c.factor[k][s] = rng_below (rng, PRIME);
     for (size_t s = 0; s < L && rc == 1; s++) {
+        terminal_work ("checking all paths", s, L);
         rc = check_leaf (&c, s, err);
         for (int k = 0; k < 2 && rc == 1; k++)
             total = prime_add (total,

@@ -10,6 +10,7 @@
 
 #include "core/paths/multipath.h"
 #include "util/alloc.h"
+#include "util/terminal.h"
 
 #define JITTER_LOG_SD 0.6
 #define BURST_ROUNDS 0.3 /* share of rounds with a burst */
@@ -460,6 +461,7 @@ struct samples *simulate (const struct pathset *ps, const struct plan *plan,
         size_t n;
         const struct probe *probe = plan_round (plan, r, &n);
 
+        terminal_work ("round", r, plan_rounds (plan));
         for (size_t i = 0; i < n; i++)
             if (simulate_probe (&sim, &probe[i], (uint32_t)r, err) < 0)
                 goto error;

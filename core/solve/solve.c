@@ -51,6 +51,7 @@
 #include "util/alloc.h"
 #include "util/rng.h"
 #include "util/sort.h"
+#include "util/terminal.h"
 
 enum {
     WORK_MAX = 300 * 1000 * 1000,   /* of elimination */
@@ -675,6 +676,7 @@ int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
     *rms = *max = 0;
     if (plan_probes (plan) == 0)
         return 0;
+    terminal_work ("predicting errors", 0, 0);
     if (!(rows = planned_rows (ps, plan, err)))
         return -1;
     rc = system_make (&s, rows, NULL, plan_rank (plan) == rows->ncols, err);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "util/alloc.h"
+#include "util/terminal.h"
 
 enum { LIDS = FABRIC_MAX_LID + 1, ENTRY = 11 /* "0x0001 005 " */ };
 
@@ -73,9 +74,11 @@ int lfts_write (const struct fabric *f, FILE *fp, struct error *err)
     for (const struct fabric_port *p = f->port; p < f->port + f->nports; p++)
         if (f->node[p->node].type != NODE_SWITCH)
             name_lids (text, &f->node[p->node], p->guid, p->lid, p->lmc);
-    for (size_t i = 0; i < f->nnodes; i++)
+    for (size_t i = 0; i < f->nnodes; i++) {
+        terminal_work ("node", i, f->nnodes);
         if (f->node[i].lft)
             put_table (&f->node[i], text, fp);
+    }
     for (size_t lid = 0; lid < LIDS; lid++)
         free (text[lid]);
     free (text);

@@ -21,6 +21,7 @@
 
 #include "util/alloc.h"
 #include "util/rng.h"
+#include "util/terminal.h"
 
 enum { FAR = UINT16_MAX };
 
@@ -269,6 +270,7 @@ static void route_switches (struct wiring *w, uint64_t *set)
     for (uint32_t to = 0; to < w->nswitches; to++) {
         int32_t leaf = w->sw[to].leaf;
 
+        terminal_work ("routes to switch", to, w->nswitches);
         if (w->sw[to].lid == 0)
             continue;
         search_from (w, to, distance, queue, queued);
@@ -347,6 +349,8 @@ static void route (struct wiring *w, const struct choice *how)
             const struct wiring_host *h = &w->host[order[i]];
             size_t leaf = w->sw[h->at].leaf;
 
+            terminal_work ("routes to host", (size_t)lid * w->nhosts + i,
+                           (size_t)w->nhosts << how->lmc);
             for (uint32_t s = 0; h->lid != 0 && s < w->nswitches; s++) {
                 uint32_t *of = used + (size_t)s * w->nports;
                 unsigned int port = h->port;

@@ -20,6 +20,7 @@
 #include "ibquery/read/smp.h"
 #include "util/alloc.h"
 #include "util/clock.h"
+#include "util/terminal.h"
 
 enum {
     GRACE_MS = 500,
@@ -366,11 +367,15 @@ static void drop_all (struct mads *m)
 
 int mads_run (struct mads *m, struct error *err)
 {
-    while (m->fresh.n + m->again.n + m->flying > 0)
+    size_t left;
+
+    while ((left = m->fresh.n + m->again.n + m->flying) > 0) {
+        terminal_work ("query", m->counts.answered, m->counts.answered + left);
         if (step (m, err) < 0) {
             drop_all (m);
             return -1;
         }
+    }
     return 0;
 }
 
@@ -385,6 +390,7 @@ void mads_netdisc (struct mads *m, mads_take_f take, void *arg)
     /* Half of the time is for asking what it leaves out. */
     if (o->deadline_ms > 0 && (end_us (m) - now_us (m)) / 2000 < ms)
         ms = (end_us (m) - now_us (m)) / 2000;
+    terminal_work ("finding nodes and cables", 0, 0);
     if (ms > 0
         && (used = m->wire.netdisc (m->wire.arg, ms, take, arg)) > 0) {
         m->counts.sent += used;

@@ -590,6 +590,7 @@ static int prepare (struct exchange_session *x,
                                      : test->exchange;
 
     x->length = a->length.n > 0 ? a->length : test->length;
+    x->party.progress.uneven = x->length.n > 1; /* long messages take longer */
     if (test->exchange && !(x->ex = exchange_find (p->comm, name, err)))
         return -1;
     return x->length.n > 0
@@ -610,7 +611,7 @@ int exchange_run (const struct exchange_program *program,
     struct party *p = &x.party;
     int rc = -1;
 
-    p->progress = progress_begin (p->me == 0 ? stderr : NULL, "pmm: step");
+    p->progress = progress_begin (p->me == 0 ? stderr : NULL, "pmm", "step");
     number_hosts (&x);
     if (p->me == 0 && keep_start (&x, err) < 0)
         goto error;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A line on a terminal, of which a pseudo-terminal is one, and none elsewhere.
+/* A line on a terminal, of which a pseudo-terminal is one, and none elsewhere;
+ * that of a whole program.
  */
 #include "config.h"
 #include "util/progress.h"
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/tap.h"
+#include "util/terminal.h"
 
 enum { LONG_MS = 10000, SCREEN = 80 };
 
@@ -60,45 +62,136 @@ static int stands (int fd, const char *expected)
 static void let_pass (struct progress *p)
 {
     p->start_ms -= LONG_MS;
+    p->known_ms -= LONG_MS;
     p->shown_ms -= p->shown_ms > 0 ? LONG_MS : 0;
+}
+
+static FILE *open_terminal (int *fd)
+{
+    FILE *fp;
+
+    *fd = posix_openpt (O_RDWR | O_NOCTTY);
+    if (*fd < 0 || grantpt (*fd) < 0 || unlockpt (*fd) < 0
+        || !(fp = fopen (ptsname (*fd), "r+"))) {
+        ok (0, "a pseudo-terminal");
+        exit (done_testing ());
+    }
+    fcntl (*fd, F_SETFL, O_NONBLOCK);
+    return fp;
 }
 
 static void test_terminal (void)
 {
-    int fd = posix_openpt (O_RDWR | O_NOCTTY);
     struct progress p;
-    FILE *fp;
+    int fd;
+    FILE *fp = open_terminal (&fd);
 
-    if (fd < 0 || grantpt (fd) < 0 || unlockpt (fd) < 0
-        || !(fp = fopen (ptsname (fd), "r+"))) {
-        ok (0, "a pseudo-terminal");
-        return;
-    }
-    fcntl (fd, F_SETFL, O_NONBLOCK);
-    p = progress_begin (fp, "pmm: step");
+    p = progress_begin (fp, "pmm", "step");
     progress_show (&p, 1, 1200);
     ok (!*look (fd), "nothing in the first second");
     let_pass (&p);
     progress_show (&p, 1000, 1200);
-    ok (stands (fd, "pmm: step 1000 of 1200"), "then a line");
+    ok (stands (fd, "pmm: 10 s, step 1000 of 1200 (about 2 s left)"),
+        "then a line");
     progress_show (&p, 1001, 1200);
     ok (!*look (fd), "... not too often");
     let_pass (&p);
     progress_show (&p, 3, 40);
-    ok (stands (fd, "pmm: step 3 of 40"), "a shorter one takes its place");
+    ok (stands (fd, "pmm: 20 s, step 3 of 40"),
+        "a shorter one takes its place, without an estimate");
     progress_hide (&p);
     ok (*look (fd) == '\r' && !strcmp (screen (seen), ""), "it is taken away");
     progress_hide (&p);
     ok (!*look (fd), "... once");
     let_pass (&p);
     progress_show (&p, 4, 40);
-    ok (stands (fd, "pmm: step 4 of 40"), "it comes again");
+    ok (stands (fd, "pmm: 30 s, step 4 of 40 (about 6 min left)"),
+        "it comes again");
     progress_end (&p);
     ok (*look (fd) == '\r' && !strcmp (screen (seen), ""), "and goes");
     let_pass (&p);
     progress_show (&p, 5, 40);
     progress_end (&p);
     ok (!*look (fd), "... for ever");
+    p = progress_begin (fp, "pmm", "step");
+    p.uneven = true;
+    progress_show (&p, 1, 40);
+    let_pass (&p);
+    progress_show (&p, 2, 40);
+    ok (stands (fd, "pmm: 10 s, step 2 of 40"), "uneven: no estimate");
+    progress_end (&p);
+    look (fd);
+    for (int i = 0; i < 3; i++) {
+        static const char *const terms[] = { "dumb", "", NULL };
+
+        if (terms[i])
+            setenv ("TERM", terms[i], 1);
+        else
+            unsetenv ("TERM");
+        p = progress_begin (fp, "pmm", "step");
+        let_pass (&p);
+        progress_show (&p, 1, 2);
+        ok (!*look (fd), "TERM %s: nothing", terms[i] ? terms[i] : "not set");
+    }
+    setenv ("TERM", "xterm", 1);
+    fclose (fp);
+    close (fd);
+}
+
+/* Whether the line is "pmm plan: 12 s, WHAT". */
+static int is_of (const char *line, const char *what)
+{
+    const char *rest = strstr (line, " s, ");
+
+    return !strncmp (line, "pmm plan: ", 10) && rest
+           && !strcmp (rest + 4, what);
+}
+
+/* Wait until the screen has that. */
+static int comes (int fd, const char *what)
+{
+    static char all[1 << 16];
+    size_t len = 0;
+    const char *line = NULL;
+
+    all[0] = '\0';
+    for (int i = 0; i < 1000; i++) {
+        len += (size_t)snprintf (all + len, sizeof (all) - len, "%s",
+                                 look (fd));
+        line = len < sizeof (all) ? screen (all) : NULL;
+        if (!line || is_of (line, what))
+            break;
+        usleep (100000);
+    }
+    return line && is_of (line, what);
+}
+
+/* The line of a program. */
+static void test_program (void)
+{
+    int fd, saved = dup (STDERR_FILENO);
+    FILE *fp = open_terminal (&fd);
+
+    terminal_work ("nothing", 1, 2);
+    terminal_clear ();
+    dup2 (fileno (fp), STDERR_FILENO);
+    terminal_start ("pmm plan");
+    terminal_work ("following paths", 12, 40);
+    ok (comes (fd, "following paths 12 of 40"), "a program: a line");
+    terminal_work ("placing probes", 0, 0);
+    ok (comes (fd, "placing probes"),
+        "another thread draws, and without units there is no total");
+    terminal_clear ();
+    ok (!strcmp (screen (look (fd)), ""), "it goes before a message");
+    terminal_work ("placing probes", 0, 0);
+    ok (comes (fd, "placing probes"), "... and comes again");
+    terminal_end ();
+    look (fd);
+    terminal_work ("placing probes", 0, 0);
+    usleep (300000);
+    ok (!*look (fd), "... and does not after the end");
+    dup2 (saved, STDERR_FILENO);
+    close (saved);
     fclose (fp);
     close (fd);
 }
@@ -113,7 +206,7 @@ static void test_pipe (void)
         ok (0, "a pipe");
         return;
     }
-    p = progress_begin (fp, "pmm: step");
+    p = progress_begin (fp, "pmm", "step");
     let_pass (&p);
     progress_show (&p, 1, 2);
     progress_end (&p);
@@ -127,7 +220,7 @@ static void test_pipe (void)
     progress_show (&p, 2, 2);
     progress_end (&p);
     ok (!*look (fd[0]), "... and no other at the end");
-    p = progress_begin (NULL, "pmm: step");
+    p = progress_begin (NULL, "pmm", "step");
     let_pass (&p);
     progress_show (&p, 1, 2);
     progress_end (&p);
@@ -170,7 +263,9 @@ static void test_lines (void)
 
 int main (void)
 {
+    setenv ("TERM", "xterm", 1);
     test_terminal ();
+    test_program ();
     test_pipe ();
     test_lines ();
     return done_testing ();

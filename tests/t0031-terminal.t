@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What programs show on a terminal alone: at what they work. A pipe, a file or a
+# log never has it.
+
+. "$(dirname "$0")/lib.sh"
+need pmm script
+workdir
+cd "$workdir" || exit 1
+
+# on_terminal COMMAND: what a terminal gets from it
+on_terminal () { TERM=xterm script -qec "$1" /dev/null </dev/null; }
+
+# screen: what remains on it: text after a carriage return goes over the line
+screen ()
+{
+    awk '{
+        n = split ($0, part, "\r")
+        line = ""
+        for (i = 1; i <= n; i++)
+            line = part[i] substr (line, length (part[i]) + 1)
+        sub (/ +$/, "", line)
+        print line
+    }'
+}
+
+# A plan that looks for fewer rounds for a few seconds; the time is in its file.
+pmm fabric generate fat-tree --ports 8 --levels 3 -o f.pmm
+long='pmm plan -f f.pmm --budget 2'
+said=$($long -v 2>&1 >plan.json)
+is "$(head -c 15 <<<"$said") $(cat plan.json - <<<"$said" | tr -dc '\r' | wc -c)" \
+    "pmm plan: 128 e 0" "a pipe and a file get no progress"
+shown=$(on_terminal "$long")
+progress=$'\rpmm plan: [0-9]+ s, placing probes'
+like "${shown:0:200}" "$progress" "a terminal does"
+is "$(screen <<<"$shown" | sed 's/^{"kind":"plan".*}$/{}/' | head -c 200)" "{}" \
+    "... until there is output"
+shown=$(on_terminal "$long -o missing/plan.json")
+like "$shown" "$progress" "a terminal, again"
+is "$(screen <<<"$shown")" \
+    "pmm plan: cannot write missing/plan.json: No such file or directory" \
+    "... until there is an error"
+
+done_testing
