@@ -282,7 +282,7 @@ static json_t *list_digest (struct service *s, int64_t week, int64_t now,
         list = xcheck (json_pack (
             "[o]", notice_json ("digest",
                                 key_json ("digest:%" PRId64, week),
-                                text_clean (words), NULL, NULL, 0)));
+                                words, NULL, NULL, 0)));
         free (words);
     }
     json_decref (rows);
@@ -446,7 +446,6 @@ static int start (struct service *s, const json_t *notice, int lock,
         .id = json_int (notice, "id", 0),
         .path = s->site.notify_program,
         .event = (char *)json_text (notice, "event"),
-        .words = (char *)json_text (notice, "words"),
     };
     static const char *const keys[]
         = { "id", "event", "words", "node", "link", "audit", "time" };
@@ -460,9 +459,12 @@ static int start (struct service *s, const json_t *notice, int lock,
 
         json_put (json, keys[i], v ? json_incref (v) : json_null ());
     }
-    t.json = xcheck (json_dumps (json, JSON_COMPACT));
+    t.words = text_clean (xstrdup (json_text (notice, "words")));
+    json_put (json, "words", json_string (t.words));
+    t.json = xcheck (json_dumps (json, JSON_COMPACT | JSON_ENSURE_ASCII));
     if ((s->telling = fork ()) == 0)
         be_teller (&t, lock);
+    free (t.words);
     free (t.json);
     json_decref (json);
     if (s->telling > 0)

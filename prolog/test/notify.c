@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notices, told by a real program: each once, whatever is killed; a program that
- * hangs or fails. Services of before are processes of this test.
+/* Notices, told by a real program: each once, whatever is killed; a program
+ * that hangs or fails. Services of before are processes of this test.
+ *
+ * With PROGRAM only that is told, of a node that calls itself as it likes.
  */
 #include "config.h"
 
@@ -320,13 +322,33 @@ static void test_digest (void)
         "... another one in another week");
 }
 
-int main (void)
+/* A drain of a node with such a name. */
+static int tell_hostile (const char *program)
+{
+    static const char node[] = "h1\r\nBcc: <a@example.org>\n\n.\n\"\\"
+                               "$(id)`id`\303\244<!channel>@here&amp;%s";
+    const struct ledger_action action = {
+        .node = node, .kind = "drain", .link = "0002c90000000010/1",
+        .reason = "-n \t\033[31mpmm", .why = "",
+    };
+    int64_t id = ledger_intend (service.ledger, time (NULL), &action,
+                                &err);
+
+    free (service.site.notify_program);
+    service.site.notify_program = xstrdup (program);
+    return id > 0 && ledger_done (service.ledger, time (NULL), id, &err) == 0
+                   && settle ()
+               ? 0 : 1;
+}
+
+int main (int argc, char *argv[])
 {
     static const char *const files[]
         = { "led", "led-wal", "led-shm", "led.lock", "led.notify", "program",
             "program2", "hang", "pid", "log", "told" };
 
     struct fat_tree tree = { .ports = 4, .levels = 2 };
+    int rc = 0;
 
     setenv ("PMM_SECRET", "1", 1);
     if (!mkdtemp (dir) || chdir (dir) < 0 || chmod (dir, 0755) < 0
@@ -337,18 +359,23 @@ int main (void)
                 "#!/bin/sh\n"
                 "json=$(cat)\n"
                 "printf '%s|' \"$@\" \"PATH=$PATH\" \"LANG=$LANG\" "
-                "${PMM_SECRET+PMM_SECRET} \"fds $(echo $(ls /proc/self/fd))\" "
+                "${PMM_SECRET+PMM_SECRET} "
+                "\"fds $(echo $(ls /proc/self/fd))\" "
                 "\"$json\" >line\n"
                 "{ cat line; echo; } >>told\nrm line\n");
     service.site.ledger = (char *)"led";
     service.site.notify_program = xasprintf ("%s/program", dir);
     service.log = stderr;
-    test_events ();
-    test_cables ();
-    test_programs ();
-    test_hang ();
-    test_trouble ();
-    test_digest ();
+    if (argc > 1)
+        rc = tell_hostile (argv[1]);
+    else {
+        test_events ();
+        test_cables ();
+        test_programs ();
+        test_hang ();
+        test_trouble ();
+        test_digest ();
+    }
     ledger_close (service.ledger);
     fabric_destroy (service.fabric);
     json_decref (service.news);
@@ -356,5 +383,7 @@ int main (void)
     free (service.site.notify_program);
     for (size_t i = 0; i < sizeof (files) / sizeof (files[0]); i++)
         unlink (files[i]);
-    return chdir ("/") < 0 || rmdir (dir) < 0 ? 1 : done_testing ();
+    if (chdir ("/") < 0 || rmdir (dir) < 0)
+        rc = 1;
+    return argc > 1 ? rc : done_testing ();
 }
