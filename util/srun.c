@@ -13,7 +13,7 @@ void srun_environment (struct program_words *env)
     static const char *const where[] = { "SLURM_CONF", "SLURM_CONF_SERVER",
                                          "SLURM_SACK_SOCKET" };
 
-    program_add (env, "PATH=/usr/local/bin:/usr/bin:/bin");
+    program_add (env, "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
     program_add (env, "LC_ALL=C");
     for (size_t i = 0; i < sizeof (where) / sizeof (where[0]); i++) {
         const char *value = getenv (where[i]);

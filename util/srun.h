@@ -9,8 +9,8 @@
 
 #include "util/program.h"
 
-/* A new environment for it: of ours, only the variables that lead to slurmctld,
- * and those as absolute paths.
+/* A new environment for it, or for a program of the site's: of ours, only the
+ * variables that lead to slurmctld, and those as absolute paths.
  */
 void srun_environment (struct program_words *env);
 

@@ -28,6 +28,7 @@
 #include "util/file.h"
 #include "util/json.h"
 #include "util/program.h"
+#include "util/srun.h"
 #include "util/text.h"
 
 enum {
@@ -365,14 +366,10 @@ static bool write_record (int fd, int64_t id, const char *how)
 
 static void run_program (struct telling *t, char how[WORDS])
 {
-    const char *slurm_conf = getenv ("SLURM_CONF");
-    char conf[TEXT_PATH + 16];
     char *argv[] = { t->path, t->event, t->words, NULL };
-    char *env[] = { "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-                    "LANG=C", slurm_conf ? conf : NULL, NULL };
-    const struct program program = {
+    struct program_words env = { 0 };
+    struct program program = {
         .argv = argv,
-        .env = env,
         .input = t->json,
         .deadline_ms = clock_ms () + PROGRAM_MS,
         .take = take_output,
@@ -380,8 +377,8 @@ static void run_program (struct telling *t, char how[WORDS])
     };
     int status;
 
-    if (slurm_conf)
-        snprintf (conf, sizeof (conf), "SLURM_CONF=%s", slurm_conf);
+    srun_environment (&env);
+    program.env = xcheck (program_words_end (&env));
     *how = '\0';
     switch (program_run (&program, &status)) {
     case PROGRAM_NONE:

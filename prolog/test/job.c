@@ -47,7 +47,8 @@ static const char *join (char *const *v)
     "--kill-on-bad-exit=1|/usr/bin/pmm-probe|"
 #define PROBE "--timeout|57.0|--nonce|abc|--leader|n2|--audit|"
 #define ENV                                                                   \
-    "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|SLURM_CONF=/etc/s.conf|"      \
+    "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin|LC_ALL=C|"             \
+    "SLURM_CONF=/etc/s.conf|"                                                 \
     "PMM_CHECK_NESTED=1|SLURM_PMIX_TIMEOUT=15|"
 
 static void test_arguments (void)

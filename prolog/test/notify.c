@@ -116,7 +116,8 @@ static void test_events (void)
                "end +1000 ns\",\"node\":\"h0001\",\"link\":\"0002c900000000"
                "10/1\",\"audit\":null,\"time\":") == 1,
         "... as JSON on its standard input");
-    ok (count ("|PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin|LANG=C|") == 2
+    ok (count ("|PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin|LC_ALL=C|")
+                == 2
             && count ("PMM_SECRET") == 0 && count ("|fds 0 1 2 3|") == 2,
         "... with an environment and files of its own");
     act ("h0001", "resume", true);
@@ -358,7 +359,7 @@ int main (int argc, char *argv[])
     write_file ("program", 0755,
                 "#!/bin/sh\n"
                 "json=$(cat)\n"
-                "printf '%s|' \"$@\" \"PATH=$PATH\" \"LANG=$LANG\" "
+                "printf '%s|' \"$@\" \"PATH=$PATH\" \"LC_ALL=$LC_ALL\" "
                 "${PMM_SECRET+PMM_SECRET} "
                 "\"fds $(echo $(ls /proc/self/fd))\" "
                 "\"$json\" >line\n"
