@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "pmm/doctor.h"
+#include "pmm/verb.h"
 #include "prolog/slurm/child.h"
 #include "util/alloc.h"
 #include "util/file.h"
@@ -25,6 +26,7 @@ enum {
     FEW_PORTS = 64,         /* for all srun processes of a machine */
     SCRIPT_BYTES = 1 << 16, /* greatest hook that is read */
     NAMES_SHOWN = 3,
+    YAML_RELEASE = 2505,    /* of Slurm, that reads topology.yaml */
 };
 
 static const char plugin_name[] = "spank_pmm.so";
@@ -308,6 +310,45 @@ enum doctor_level doctor_ports (struct doctor *d)
         return say_warn (d, "%s are few: each srun, those of checks and audits "
                             "too, needs three or more", range);
     return say_ok (d, "%s", range);
+}
+
+/* Slurm 25.05 and later takes topology.yaml, whatever TopologyPlugin says, and
+ * then no topology.conf.
+ */
+enum doctor_level doctor_topology (struct doctor *d)
+{
+    const char *plugin = conf (d, "TopologyPlugin");
+    char *dir = inputs_parent (conf (d, "SLURM_CONF"));
+    char path[2][PATH_MAX]; /* .conf, .yaml */
+    unsigned year = 0, month = 0;
+    bool reads_yaml, there[2], uses_conf;
+
+    for (int yaml = 0; yaml < 2; yaml++) {
+        snprintf (path[yaml], PATH_MAX, "%s/topology.%s", dir,
+                  yaml ? "yaml" : "conf");
+        there[yaml] = access (path[yaml], F_OK) == 0;
+    }
+    free (dir);
+    sscanf (conf (d, "SLURM_VERSION"), "%u.%u", &year, &month);
+    reads_yaml = 100 * year + month >= YAML_RELEASE;
+    uses_conf = strstr (plugin, "tree") || strstr (plugin, "block");
+    if (there[1] && reads_yaml)
+        return there[0] ? say_warn (d, "%s: Slurm ignores it, as topology.yaml "
+                                       "is beside it: remove one of them",
+                                    path[0])
+                        : say_ok (d, "%s", path[1]);
+    if (there[1])
+        return say_warn (d, "%s: Slurm before 25.05 reads topology.conf alone: "
+                            "pmm fabric export --format topology.conf",
+                         path[1]);
+    if (there[0] && !uses_conf)
+        return say_warn (d, "%s: Slurm ignores it: TopologyPlugin="
+                            "topology/tree", path[0]);
+    if (there[0])
+        return say_ok (d, "%s", path[0]);
+    return say_info (d, "Slurm does not know which nodes are near each other: "
+                        "pmm fabric export --format topology.%s",
+                     reads_yaml ? "yaml" : "conf");
 }
 
 /*

@@ -644,6 +644,7 @@ static const struct doctor_check checks[] = {
     { "verdicts", 0, check_verdicts },
     { "service level", 0, check_level },
     { "private LFTs", 0, check_private },
+    { "topology", DOCTOR_SLURM, doctor_topology },
     { "comments", DOCTOR_SLURM, doctor_comments },
     { "Prolog", DOCTOR_SLURM | DOCTOR_JOBS, doctor_hook, "pmm-prolog",
       "a job's ports are not checked before it starts" },

@@ -6,7 +6,7 @@
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need pmm slurmctld scontrol
+need pmm slurmctld scontrol jq
 workdir
 cd "$workdir" || exit 1
 pmm fabric generate fat-tree --ports 4 --levels 2 -o tree
@@ -39,6 +39,28 @@ X
 )" "... and has its switches"
 is "$(srun -N 2 --switches=1 -w h0003 printenv SLURMD_NODENAME | sort |
     paste -sd,)" h0003,h0004 "... by which it places a job"
+
+is "$(pmm doctor --json | jq -r '.checks[] | select (.check == "topology")
+    | [.level, .text] | @tsv')" "OK	$etc/topology.conf" "the doctor sees it"
+
+# Chosen hosts and rails, and what is refused.
+pmm fabric generate fat-tree --ports 4 --levels 2 --rails 2 -o rails
+pmm fabric export -f rails --format topology.conf --hosts 'h[0001-0003,0009]' \
+    --rails mlx5_1 2>said | grep ^Switch >chosen
+is "$(<chosen)" "$(pmm fabric export -f rails --format topology.yaml \
+    --hosts 'h[0001-0003,0009]' --rails 'mlx5_[1-7]/1' 2>/dev/null |
+    awk -F'"' '/switch:/ { name = $2 } /nodes:/ { print "SwitchName=" name \
+        " Nodes=" $2 } /children:/ { print "SwitchName=" name " Switches=" $2 }
+        /block_sizes/ { exit }')" "topology.yaml has the same tree"
+is "$(head -n 1 chosen)" "SwitchName=s1-0002 Nodes=h[0001-0002]" \
+    "by the rail that was asked for"
+is "$(<said)" "pmm fabric export: not in the snapshot: h0009" \
+    "... and says whom it does not know"
+pmm fabric export -f rails --format topology.yaml --rails mlx4_0 2>said
+is "$? $(<said)" "2 pmm fabric export: --rails: no host has any of mlx4_0" \
+    "no such rail"
+pmm fabric export -f rails --format lfts --hosts h0001 2>said
+is $? 2 "tables of some hosts"
 
 [[ ${PMM_LONG-} ]] || done_testing
 

@@ -297,6 +297,19 @@ complains WARN SrunPortRange 'few' "few ports"
 with_slurm MpiDefault=none
 like "$(doctor)" "OK +MpiDefault: none: .*--mpi=$mpi" "MpiDefault is only told"
 with_slurm AccountingStoreFlags=
+informs topology 'does not know which nodes are near' "no topology"
+: >"$etc/topology.conf"
+complains WARN topology "$etc/topology.conf: Slurm ignores it: TopologyPlugin" \
+    "a topology.conf, and no plugin that reads it"
+echo "# by hand" >"$etc/topology.yaml"
+if [[ $(scontrol -V) < "slurm-wlm 25.05" ]]; then
+    complains WARN topology 'Slurm before 25.05 reads topology.conf alone' \
+        "a topology.yaml that this Slurm does not read"
+else
+    complains WARN topology 'ignores it, as topology.yaml is beside it' \
+        "a topology.yaml that hides topology.conf"
+fi
+rm "$etc/topology.conf" "$etc/topology.yaml"
 informs comments 'AccountingStoreFlags=job_comment' \
     "users' comments are not kept"
 with_slurm EpilogSlurmctld=

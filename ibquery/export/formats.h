@@ -30,7 +30,8 @@ int netfile_write_lids (const struct fabric *f, FILE *fp, struct error *err);
  */
 int lfts_write (const struct fabric *f, FILE *fp, struct error *err);
 
-/* topology.conf for Slurm's topology/tree plugin.
+/* topology.conf for Slurm's topology/tree plugin; or topology.yaml for Slurm
+ * 25.05 and later, a tree and blocks.
  *
  * Every switch that has hosts is a leaf. A group of a level contains what can
  * reach each other without crossing a higher level, however many switches that
@@ -41,8 +42,15 @@ int lfts_write (const struct fabric *f, FILE *fp, struct error *err);
  * Slurm wants each node once. So a host is placed at the switch of its first
  * port in the plane that has the most endpoints. Hosts that are named by a GUID
  * are left out. It is an error if no host has a name, or if this is a part of a
- * fabric.
+ * fabric. use[endpoint] false: as if the fabric did not have it; NULL: it has
+ * all.
+ *
+ * A block is a leaf, unless it has less than half as many hosts as the greatest
+ * one; the base size is that of the smallest block. Slurm wants each further
+ * size to be a power of two times the base: so there is one for each level
+ * whose groups all have the same number of blocks, which is such a power.
  */
-int topology_write (const struct fabric *f, FILE *fp, struct error *err);
+int topology_write (const struct fabric *f, const bool *use, bool yaml,
+                    FILE *fp, struct error *err);
 
 #endif /* IBQUERY_FORMATS_H */

@@ -15,7 +15,11 @@
 #include "util/sets.h"
 #include "util/text.h"
 
-enum { NAME = FABRIC_NAME_MAX + 24, GUID_DIGITS = 16 };
+enum {
+    NAME = FABRIC_NAME_MAX + 24,
+    GUID_DIGITS = 16,
+    CLEAN_MAX = 47, /* Slurm takes 64, and a GUID may follow */
+};
 
 /* A leaf with its hosts, or a group of leaves and groups. */
 struct tree_item {
@@ -29,6 +33,7 @@ struct tree_item {
 
 struct topology {
     const struct fabric *f;
+    const bool *use;  /* by endpoint; NULL: all */
     uint32_t *up;     /* by node: its parent in its set (util/sets) */
     uint32_t *leaf;   /* by host: its switch; FABRIC_NONE: left out */
     struct tree_item *item;
@@ -78,12 +83,17 @@ static void part (struct topology *t)
  * Hosts
  */
 
-/* The switch of an endpoint; FABRIC_NONE if there is none. */
-static uint32_t switch_of (const struct fabric *f, uint32_t endpoint)
+/* The switch of an endpoint; FABRIC_NONE if there is none, or if the endpoint
+ * is not to be used.
+ */
+static uint32_t switch_of (const struct topology *t, uint32_t endpoint)
 {
+    const struct fabric *f = t->f;
     uint32_t far = fabric_far_port (f, f->endpoint[endpoint].port);
     uint32_t node = f->port[far].node;
 
+    if (t->use && !t->use[endpoint])
+        return FABRIC_NONE;
     return f->node[node].type == NODE_SWITCH ? node : FABRIC_NONE;
 }
 
@@ -94,7 +104,7 @@ static uint32_t place (const struct topology *t, const struct fabric_host *h,
                        uint32_t plane)
 {
     for (uint32_t e = h->first; e < h->first + h->count; e++) {
-        uint32_t node = switch_of (t->f, e);
+        uint32_t node = switch_of (t, e);
 
         if (node != FABRIC_NONE
             && (plane == FABRIC_NONE || sets_find (t->up, node) == plane))
@@ -111,7 +121,7 @@ static uint32_t choose_plane (struct topology *t)
 
     memset (t->scratch, 0, f->nnodes * sizeof (*t->scratch));
     for (size_t i = 0; i < f->nendpoints; i++) {
-        uint32_t node = switch_of (f, i);
+        uint32_t node = switch_of (t, i);
 
         if (node != FABRIC_NONE)
             t->scratch[sets_find (t->up, node)]++;
@@ -125,8 +135,18 @@ static uint32_t choose_plane (struct topology *t)
     return best;
 }
 
+/* How many of a host's endpoints are to be used. */
+static size_t used (const struct topology *t, const struct fabric_host *h)
+{
+    size_t n = 0;
+
+    for (uint32_t e = h->first; e < h->first + h->count; e++)
+        n += !t->use || t->use[e];
+    return n;
+}
+
 /* A host without an endpoint in the chosen plane is placed at the switch of its
- * first endpoint.
+ * first endpoint; one without an endpoint that is to be used, nowhere.
  */
 static void place_hosts (struct topology *t)
 {
@@ -138,14 +158,15 @@ static void place_hosts (struct topology *t)
     for (size_t i = 0; i < t->f->nhosts; i++) {
         const struct fabric_host *h = &t->f->host[i];
         uint32_t node = place (t, h, plane);
+        size_t ports = used (t, h);
 
         if (node == FABRIC_NONE)
             node = place (t, h, FABRIC_NONE);
         if (strlen (h->name) == GUID_DIGITS
             && strspn (h->name, "0123456789abcdef") == GUID_DIGITS)
             node = FABRIC_NONE;
-        t->nleft_out += node == FABRIC_NONE;
-        t->nelsewhere += node != FABRIC_NONE && h->count > 1;
+        t->nleft_out += node == FABRIC_NONE && ports > 0;
+        t->nelsewhere += node != FABRIC_NONE && ports > 1;
         t->leaf[i] = node;
     }
 }
@@ -160,7 +181,7 @@ static void clean_name (const struct fabric_node *n, char name[NAME])
     const char *start = strchr (n->desc, ';'); /* "MF0;leaf1:MQM8700/U1" */
     size_t len;
 
-    snprintf (name, NAME, "%s", start ? start + 1 : n->desc);
+    snprintf (name, CLEAN_MAX + 1, "%s", start ? start + 1 : n->desc);
     for (char *p = name; *p; p++)
         if (!strchr ("0123456789abcdefghijklmnopqrstuvwxyz"
                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.",
@@ -334,8 +355,8 @@ static void put_notes (const struct topology *t, FILE *fp)
              COUNTED (t->ncrossings, "cable"), a, b);
 }
 
-/* Write an item with the folded list of its hosts or of its children. */
-static void put_item (const struct topology *t, uint32_t item, FILE *fp)
+/* The folded list of an item's hosts, or of its children; to be freed. */
+static char *members (const struct topology *t, uint32_t item)
 {
     bool leaf = t->item[item].leaf;
     size_t n = leaf ? t->f->nhosts : t->nitems, found = 0;
@@ -349,32 +370,166 @@ static void put_item (const struct topology *t, uint32_t item, FILE *fp)
             v[found++] = t->item[i].name;
     folded = xcheck (hostlist_fold (v, found));
     free (v);
-    fprintf (fp, "SwitchName=%s %s=%s\n", t->item[item].name,
-             leaf ? "Nodes" : "Switches", folded);
-    free (folded);
+    return folded;
 }
 
-static void put (const struct topology *t, FILE *fp)
+/* The items, leaves first. */
+static void put_items (const struct topology *t, bool yaml, FILE *fp)
 {
-    fprintf (fp,
-             "# topology.conf for TopologyPlugin=topology/tree, as fabric %.8s "
-             "suggests.\n"
-             "# Nodes that Slurm does not have are to be taken out.\n",
-             t->f->hash);
+    for (int leaf = 1; leaf >= 0; leaf--)
+        for (size_t i = 0; i < t->nitems; i++) {
+            char *folded;
+
+            if (t->item[i].leaf != leaf)
+                continue;
+            folded = members (t, i);
+            if (yaml)
+                fprintf (fp, "      - switch: \"%s\"\n        %s: \"%s\"\n",
+                         t->item[i].name, leaf ? "nodes" : "children",
+                         folded);
+            else
+                fprintf (fp, "SwitchName=%s %s=%s\n", t->item[i].name,
+                         leaf ? "Nodes" : "Switches", folded);
+            free (folded);
+        }
+}
+
+static void put_comments (const struct topology *t, FILE *fp)
+{
+    fprintf (fp, "# Nodes that Slurm does not have are to be taken out.\n");
     put_sizes (t, 0, true, fp);
     for (unsigned int level = 1; level <= t->top; level++)
         put_sizes (t, level, false, fp);
     put_notes (t, fp);
-    for (int leaves = 1; leaves >= 0; leaves--)
-        for (size_t i = 0; i < t->nitems; i++)
-            if (t->item[i].leaf == leaves)
-                put_item (t, i, fp);
 }
 
-int topology_write (const struct fabric *f, FILE *fp, struct error *err)
+static void put_conf (const struct topology *t, FILE *fp)
+{
+    fprintf (fp,
+             "# topology.conf for TopologyPlugin=topology/tree, as fabric %.8s "
+             "suggests.\n", t->f->hash);
+    put_comments (t, fp);
+    put_items (t, false, fp);
+}
+
+/*
+ * Blocks: leaves of about the same size, those of a group one after another.
+ */
+
+struct blocks {
+    uint32_t *leaf;   /* items */
+    size_t n, small;  /* small: leaves that are none */
+    size_t base;      /* hosts of the smallest */
+};
+
+static void add_blocks (const struct topology *t, uint32_t parent,
+                        size_t least, struct blocks *b)
+{
+    for (uint32_t i = 0; i < t->nitems; i++) {
+        const struct tree_item *item = &t->item[i];
+
+        if (item->parent != parent)
+            continue;
+        if (!item->leaf)
+            add_blocks (t, i, least, b);
+        else if (item->nhosts < least)
+            b->small++;
+        else {
+            b->leaf[b->n++] = i;
+            if (b->base == 0 || item->nhosts < b->base)
+                b->base = item->nhosts;
+        }
+    }
+}
+
+/* The group of this level that has a leaf; FABRIC_NONE if none has. */
+static uint32_t group_of (const struct topology *t, uint32_t leaf,
+                          unsigned int level)
+{
+    uint32_t i = t->item[leaf].parent;
+
+    while (i != FABRIC_NONE && t->item[i].level < level)
+        i = t->item[i].parent;
+    return i != FABRIC_NONE && t->item[i].level == level ? i : FABRIC_NONE;
+}
+
+/* How many blocks each of two and more groups of a level has; 0: there are no
+ * such groups, or they have different numbers.
+ */
+static size_t blocks_of_group (const struct topology *t,
+                               const struct blocks *b, unsigned int level)
+{
+    uint32_t first = b->n > 0 ? group_of (t, b->leaf[0], level) : FABRIC_NONE;
+    size_t each = 0;
+
+    while (each < b->n && group_of (t, b->leaf[each], level) == first)
+        each++;
+    if (first == FABRIC_NONE || each == b->n || b->n % each != 0)
+        return 0;
+    for (size_t i = 0; i < b->n; i++) {
+        uint32_t group = group_of (t, b->leaf[i], level);
+
+        if (group == FABRIC_NONE
+            || (i > 0 && (group != group_of (t, b->leaf[i - 1], level))
+                             != (i % each == 0)))
+            return 0;
+    }
+    return each;
+}
+
+static void put_blocks (const struct topology *t, FILE *fp)
+{
+    struct blocks b = { .leaf = xarray (t->nitems, sizeof (*b.leaf)) };
+    size_t most = 0, above = 1;
+
+    for (size_t i = 0; i < t->nitems; i++)
+        if (t->item[i].leaf && t->item[i].nhosts > most)
+            most = t->item[i].nhosts;
+    add_blocks (t, FABRIC_NONE, (most + 1) / 2, &b);
+    if (b.small > 0)
+        fprintf (fp, "# Leaves that are too small for a block: %zu.\n",
+                 b.small);
+    fprintf (fp, "- topology: block\n  cluster_default: false\n  block:\n"
+                 "    block_sizes:\n      - %zu\n", b.base);
+    for (unsigned int level = 1; level <= t->top; level++) {
+        size_t each = blocks_of_group (t, &b, level);
+
+        if (each > above && (each & (each - 1)) == 0) {
+            fprintf (fp, "      - %zu\n", b.base * each);
+            above = each;
+        }
+    }
+    fprintf (fp, "    blocks:\n");
+    for (size_t i = 0; i < b.n; i++) {
+        char *folded = members (t, b.leaf[i]);
+
+        fprintf (fp, "      - block: \"%s\"\n        nodes: \"%s\"\n",
+                 t->item[b.leaf[i]].name, folded);
+        free (folded);
+    }
+    free (b.leaf);
+}
+
+static void put_yaml (const struct topology *t, FILE *fp)
+{
+    fprintf (fp,
+             "# topology.yaml for Slurm 25.05 and later, as fabric %.8s "
+             "suggests. Where it is,\n"
+             "# Slurm ignores topology.conf. A partition chooses the blocks by "
+             "Topology=block.\n", t->f->hash);
+    put_comments (t, fp);
+    fprintf (fp, "- topology: tree\n  cluster_default: true\n  tree:\n"
+                 "    switches:\n");
+    put_items (t, true, fp);
+    put_blocks (t, fp);
+}
+
+int topology_write (const struct fabric *f, const bool *use, bool yaml,
+                    FILE *fp, struct error *err)
 {
     struct topology t = {
         .f = f,
+        .use = use,
         .up = xarray (f->nnodes, sizeof (*t.up)),
         .leaf = xarray (f->nhosts, sizeof (*t.leaf)),
         .item = xarray (2 * f->nnodes, sizeof (*t.item)),
@@ -385,7 +540,7 @@ int topology_write (const struct fabric *f, FILE *fp, struct error *err)
                      : build (&t, err);
 
     if (rc == 0)
-        put (&t, fp);
+        (yaml ? put_yaml : put_conf) (&t, fp);
     for (size_t i = 0; i < t.nitems; i++)
         free (t.item[i].name);
     free (t.up);

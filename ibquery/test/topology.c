@@ -8,13 +8,16 @@
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
+static const bool *use; /* by endpoint */
+static bool yaml;
+
 /* The file, without its first two lines. */
 static char *text_of (struct fabric *f, struct error *err)
 {
     char *text = NULL, *rest;
     size_t size;
     FILE *fp = open_memstream (&text, &size);
-    int rc = topology_write (f, fp, err);
+    int rc = topology_write (f, use, yaml, fp, err);
 
     fclose (fp);
     rest = strchr (text, '\n');
@@ -171,6 +174,111 @@ static void odd_ones (void)
             "SwitchName=leaf-MQM8700-U1 Nodes=h[1-3]\n");
 }
 
+/* What Slurm 25.05 reads; blocks_of: what follows "block_sizes:". */
+static void expect_blocks (struct fabric *f, const char *what,
+                           const char *expected)
+{
+    struct error err = { 0 };
+    char *got, *blocks;
+
+    yaml = true;
+    got = text_of (f, &err);
+    yaml = false;
+    blocks = got ? strstr (got, "    block_sizes:\n") : NULL;
+    ok (blocks && !strcmp (blocks, expected), "blocks of %s", what);
+    if (!blocks || strcmp (blocks, expected) != 0)
+        diag ("%s\n%s", err.text, got ? got : "");
+    free (got);
+    fabric_destroy (f);
+}
+
+static void as_yaml (void)
+{
+    static const char *const names[] = { "one", "two", "three" };
+    static const struct wire uneven[] = {
+        { 1, 1, 100, 1 }, { 2, 1, 100, 2 }, { 3, 1, 100, 3 }, { 4, 1, 101, 1 },
+        { 5, 1, 101, 2 }, { 6, 1, 102, 1 }, { 100, 7, 101, 7 },
+        { 101, 8, 102, 8 },
+    };
+
+    yaml = true;
+    expect (tree (4, 2), "a tree and blocks for Slurm 25.05",
+            "# Nodes that Slurm does not have are to be taken out.\n"
+            "# 4 leaves of 2 hosts\n"
+            "# 1 group of level 2 of 8 hosts\n"
+            "- topology: tree\n"
+            "  cluster_default: true\n"
+            "  tree:\n"
+            "    switches:\n"
+            "      - switch: \"s1-0001\"\n        nodes: \"h[0001-0002]\"\n"
+            "      - switch: \"s1-0002\"\n        nodes: \"h[0003-0004]\"\n"
+            "      - switch: \"s1-0003\"\n        nodes: \"h[0005-0006]\"\n"
+            "      - switch: \"s1-0004\"\n        nodes: \"h[0007-0008]\"\n"
+            "      - switch: \"level2-1\"\n"
+            "        children: \"s1-[0001-0004]\"\n"
+            "- topology: block\n"
+            "  cluster_default: false\n"
+            "  block:\n"
+            "    block_sizes:\n"
+            "      - 2\n"
+            "    blocks:\n"
+            "      - block: \"s1-0001\"\n"
+                   "        nodes: \"h[0001-0002]\"\n"
+            "      - block: \"s1-0002\"\n"
+                   "        nodes: \"h[0003-0004]\"\n"
+            "      - block: \"s1-0003\"\n"
+                   "        nodes: \"h[0005-0006]\"\n"
+            "      - block: \"s1-0004\"\n"
+                   "        nodes: \"h[0007-0008]\"\n");
+    expect_blocks (tree (4, 3), "pods: two sizes",
+                   "    block_sizes:\n      - 2\n      - 4\n    blocks:\n"
+                   "      - block: \"s1-0001\"\n"
+                   "        nodes: \"h[0001-0002]\"\n"
+                   "      - block: \"s1-0002\"\n"
+                   "        nodes: \"h[0003-0004]\"\n"
+                   "      - block: \"s1-0003\"\n"
+                   "        nodes: \"h[0005-0006]\"\n"
+                   "      - block: \"s1-0004\"\n"
+                   "        nodes: \"h[0007-0008]\"\n"
+                   "      - block: \"s1-0005\"\n"
+                   "        nodes: \"h[0009-0010]\"\n"
+                   "      - block: \"s1-0006\"\n"
+                   "        nodes: \"h[0011-0012]\"\n"
+                   "      - block: \"s1-0007\"\n"
+                   "        nodes: \"h[0013-0014]\"\n"
+                   "      - block: \"s1-0008\"\n"
+                   "        nodes: \"h[0015-0016]\"\n");
+    expect_blocks (wired (6, 1, names, 3, uneven,
+                          sizeof (uneven) / sizeof (*uneven)),
+                   "leaves of 3, 2 and 1",
+                   "    block_sizes:\n      - 2\n    blocks:\n"
+                   "      - block: \"one\"\n        nodes: \"h[1-3]\"\n"
+                   "      - block: \"two\"\n        nodes: \"h[4-5]\"\n");
+}
+
+/* Five hosts in a plane, say of storage; three have a rail in another one, too.
+ */
+static void chosen (void)
+{
+    static const char *const names[] = { "compute", "storage" };
+    static const struct wire wire[] = {
+        { 1, 2, 100, 1 }, { 2, 2, 100, 2 }, { 3, 2, 100, 3 },
+        { 1, 1, 101, 1 }, { 2, 1, 101, 2 }, { 3, 1, 101, 3 },
+        { 4, 1, 101, 4 }, { 5, 1, 101, 5 },
+    };
+    struct fabric *f = wired (5, 2, names, 2, wire,
+                              sizeof (wire) / sizeof (*wire));
+    bool these[16] = { false };
+
+    for (size_t e = 0; e < f->nendpoints; e++)
+        these[e] = f->port[f->endpoint[e].port].num == 2;
+    these[f->host[1].first] = these[f->host[1].first + 1] = false;
+    use = these;
+    expect (f, "chosen hosts and rails alone",
+            "# 1 leaf of 2 hosts\nSwitchName=compute Nodes=h[1,3]\n");
+    use = NULL;
+}
+
 static void refused (void)
 {
     struct fabric *f = tree (4, 2);
@@ -190,6 +298,8 @@ int main (void)
     fat_trees ();
     no_tree ();
     odd_ones ();
+    as_yaml ();
+    chosen ();
     refused ();
     return done_testing ();
 }

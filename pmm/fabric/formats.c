@@ -10,6 +10,8 @@
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
+#include "util/site.h"
+#include "util/text.h"
 
 /*
  * Import
@@ -93,42 +95,132 @@ const struct verb verb_fabric_import = {
 
 static const struct fabric_format {
     const char *name;
+    /* NULL: Slurm's topology, of several subnets and of chosen ports, too */
     int (*write) (const struct fabric *f, FILE *fp, struct error *err);
+    bool yaml;
 } formats[] = {
-    { "netfile", netfile_write_lids },
-    { "ibnetdiscover", netdiscover_write },
-    { "lfts", lfts_write },
-    { "topology.conf", topology_write },
+    { "netfile", netfile_write_lids, false },
+    { "ibnetdiscover", netdiscover_write, false },
+    { "lfts", lfts_write, false },
+    { "topology.conf", NULL, false },
+    { "topology.yaml", NULL, true },
     { 0 },
 };
 
-static int format = -1; /* of formats; -1: not given */
+static struct fabric_export_words {
+    int format; /* of formats; -1: not given */
+    const char *hosts, *rails;
+} exports = { .format = -1 };
 
+#define EXPORT(name) offsetof (struct fabric_export_words, name)
 static const struct opt export_options[] = {
-    { "format", 0, "F", NULL, 0,
+    { "format", 0, "F", NULL, EXPORT (format),
       "of ibsim, ibnetdiscover's output, dump_fts's for opensm -R file, of "
       "Slurm", OPT_ROWS (formats) },
+    { "hosts", 0, "LIST", opt_string, EXPORT (hosts),
+      "a topology of these hosts, or of @FILE (default: all)" },
+    { "rails", 0, "LIST", opt_string, EXPORT (rails),
+      "... by these adapters, as mlx5_[0-7] (default: Device of pmm.conf if "
+      "Snapshot is taken)" },
     { 0 },
 };
 
 static void check_export (const struct inputs *in)
 {
     (void)in;
-    if (format < 0)
+    if (exports.format < 0)
         die_input ("--format is missing");
+    if (formats[exports.format].write && (exports.hosts || exports.rails))
+        die_input ("--hosts and --rails go with a topology of Slurm's");
+}
+
+/* Leave the hosts that are listed; say which of the list are not there. */
+static void choose_hosts (const struct fabric *f, bool *use)
+{
+    struct hostlist hl = inputs_hostlist ("hosts", exports.hosts,
+                                          FABRIC_MAX_NODES);
+    bool *listed = xcalloc (f->nhosts, sizeof (*listed));
+
+    for (size_t i = 0; i < hl.count; i++) {
+        uint32_t host = fabric_find_host (f, hl.name[i]);
+
+        if (host == FABRIC_NONE)
+            fprintf (stderr, "pmm fabric export: not in the snapshot: %s\n",
+                     hl.name[i]);
+        else
+            listed[host] = true;
+    }
+    for (size_t e = 0; e < f->nendpoints; e++)
+        use[e] = listed[f->endpoint[e].host];
+    free (listed);
+    hostlist_clear (&hl);
+}
+
+/* Leave the rails that are listed, "mlx5_0/1" or "mlx5_0", and those whose
+ * names are not known. Die if none is listed.
+ */
+static void choose_rails (const struct fabric *f, const char *rails, bool *use)
+{
+    struct hostlist hl;
+    bool found = false;
+
+    if (hostlist_expand (&hl, rails, FABRIC_MAX_NODES, &fault) < 0)
+        need_ok (error_prefix (&fault, "--rails"));
+    for (size_t e = 0; e < f->nendpoints; e++) {
+        const char *rail = f->endpoint[e].rail;
+        bool listed = !rail;
+
+        for (size_t i = 0; i < hl.count && !listed; i++) {
+            size_t len = strlen (hl.name[i]);
+
+            listed = strncmp (rail, hl.name[i], len) == 0
+                     && (!rail[len] || rail[len] == '/');
+        }
+        use[e] &= listed;
+        found |= listed;
+    }
+    hostlist_clear (&hl);
+    if (!found)
+        die_input ("--rails: no host has any of %.200s", rails);
+}
+
+static void export_topology (struct inputs *in, bool yaml)
+{
+    const struct fabric *f = in->fabric;
+    bool *use = xarray (f->nendpoints, sizeof (*use));
+    const char *rails = exports.rails;
+    struct site site = { 0 };
+
+    memset (use, true, f->nendpoints * sizeof (*use));
+    if (!rails && in->snapshot) {
+        need_ok (site_read (&site, in->conf, 0, &fault));
+        rails = *site.device ? site.device : NULL;
+    }
+    if (exports.hosts)
+        choose_hosts (f, use);
+    if (rails)
+        choose_rails (f, rails, use);
+    need_ok (topology_write (f, use, yaml, inputs_output (in), &fault));
+    site_clear (&site);
+    free (use);
 }
 
 static int run_export (struct inputs *in)
 {
-    if (formats[format].write != topology_write)
+    const struct fabric_format *f = &formats[exports.format];
+
+    if (f->write) {
         inputs_need_one (in->fabric, in->fabric_path);
-    need_ok (formats[format].write (in->fabric, inputs_output (in), &fault));
+        need_ok (f->write (in->fabric, inputs_output (in), &fault));
+    }
+    else
+        export_topology (in, f->yaml);
     return EXIT_OK;
 }
 
 const struct verb verb_fabric_export = {
     .name = "export", .help = "a snapshot as a file of other programs",
     .needs = TAKES_FABRIC, .may = TAKES_OUTPUT,
-    .options = export_options, .given = &format, .check = check_export,
+    .options = export_options, .given = &exports, .check = check_export,
     .run = run_export,
 };
