@@ -4,8 +4,8 @@
  *
  *     planner [--long] [--limit SECONDS] [--seed N] [FILTER]...
  *
- * If FILTERs are given, only cases whose name contains one of them run. The big
- * cases only run with --long. Each case is a process of its own, so its memory
+ * If FILTERs are given, only cases whose name contains one of them, or is the one
+ * after "=", run. The big cases only run with --long. Each case is a process of its own, so its memory
  * is known. Each of its steps (planning, the bound, the check, predictions, the
  * paper's method) may take --limit CPU seconds (20); a step that takes longer
  * is shown as a dash. The seed (1) draws the jobs and is passed to the planner.
@@ -67,10 +67,12 @@ struct bench_case {
  */
 static const struct bench_case whole[] = {
     { "paper's sample", { SAMPLE, { 0 }, D, 0 }, { AT_MOST, 3, 0 }, 0, 0, 0 },
+    { "4-port 3-tree d", { FAT_TREE, { 4, 3 }, D, 0 }, { 0 }, 0, 0, 0 },
     { "8-port 3-tree d", { FAT_TREE, { 8, 3 }, D, 0 },
       { ABOVE_BOUND, 1, .01 }, 0, 0, 0 },
     { "12-port 3-tree d", { FAT_TREE, { 12, 3 }, D, 0 },
       { ABOVE_BOUND, 1, .01 }, 0, 0, 0 },
+    { "16-port 3-tree d", { FAT_TREE, { 16, 3 }, D, 0 }, { 0 }, 0, 0, 0 },
     { "24-port 3-tree d", { FAT_TREE, { 24, 3 }, D, 0 },
       { ABOVE_BOUND, 1, .3 }, 0, 0, 0 },
     { "36-port 3-tree d", { FAT_TREE, { 36, 3 }, D, 0 },
@@ -88,7 +90,11 @@ static const struct bench_case whole[] = {
       { ABOVE_BOUND, 1, 3 }, 1, 0, 0 },
     { "48-port 3-tree m", { FAT_TREE, { 48, 3 }, M, 0 },
       { ABOVE_BOUND, 1, 0 }, 1, 0, 0 },
+    { "4-port 2-tree d", { FAT_TREE, { 4, 2 }, D, 0 }, { 0 }, 0, 0, 0 },
+    { "8-port 2-tree d", { FAT_TREE, { 8, 2 }, D, 0 }, { 0 }, 0, 0, 0 },
     { "12-port 2-tree d", { FAT_TREE, { 12, 2 }, D, 0 }, { 0 }, 0, 0, 0 },
+    { "24-port 2-tree d", { FAT_TREE, { 24, 2 }, D, 0 }, { 0 }, 0, 0, 0 },
+    { "36-port 2-tree d", { FAT_TREE, { 36, 2 }, D, 0 }, { 0 }, 0, 0, 0 },
     { "12-port 2-tree m", { FAT_TREE, { 12, 2 }, M, 0 }, { 0 }, 0, 0, 0 },
     { "12-port 4-tree d", { FAT_TREE, { 12, 4 }, D, 0 },
       { ABOVE_BOUND, 2, 5 }, 1, 0, 0 },
@@ -507,7 +513,8 @@ static bool wanted (const struct options *o, const struct bench_case *c)
     bool found = o->nfilters == 0;
 
     for (size_t i = 0; i < o->nfilters && !found; i++)
-        found = strstr (c->name, o->filter[i]);
+        found = *o->filter[i] == '=' ? !strcmp (c->name, o->filter[i] + 1)
+                                     : !!strstr (c->name, o->filter[i]);
     return found && (o->big || !c->big);
 }
 
