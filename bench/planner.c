@@ -4,11 +4,12 @@
  *
  *     planner [--long] [--limit SECONDS] [--seed N] [FILTER]...
  *
- * If FILTERs are given, only cases whose name contains one of them, or is the one
- * after "=", run. The big cases only run with --long. Each case is a process of its own, so its memory
- * is known. Each of its steps (planning, the bound, the check, predictions, the
- * paper's method) may take --limit CPU seconds (20); a step that takes longer
- * is shown as a dash. The seed (1) draws the jobs and is passed to the planner.
+ * If FILTERs are given, only cases whose name contains one of them run, or is
+ * the one after "=". The big cases only run with --long. Each case is a
+ * process of its own, so its memory is known. Each of its steps (planning, the
+ * bound, the check, predictions, the paper's method) may take --limit CPU
+ * seconds (20); a step that takes longer is shown as a dash. The seed (1)
+ * draws the jobs and is passed to the planner.
  *
  * Seconds are those of one thread, without making the network; for short runs,
  * the fastest of up to five. Memory is the maximum of the process up to the

@@ -10,7 +10,10 @@
 
 BEGIN {
     FS = "\t"
-    left = 84; right = 560; top = 34; bottom = 300; width = 720; height = 344
+    left = 84; right = 550; top = 34; bottom = 300; width = 720; height = 344
+    look["line"] = "stroke-width='2.5'"
+    look["dash"] = look["line"] " stroke-dasharray='7 4'"
+    look["dots"] = "stroke-width='3' stroke-linecap='round' stroke-opacity='.6'"
 }
 function place (axis, value,    part)
 {
@@ -27,29 +30,51 @@ function commas (n,    i)
             n = substr(n, 1, i) "," substr(n, i + 1)
     return n
 }
+function text (x, y, attributes, what)
+{
+    printf "<text x='%.0f' y='%.0f' %s>%s</text>\n", x, y, attributes, what
+}
+function frame (    i, at)
+{
+    printf "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' " \
+        "font-family='sans-serif' font-size='12' role='img' " \
+        "aria-labelledby='t d'>\n", width, height
+    print "<!-- SPDX-License-Identifier: GPL-2.0-or-later -->"
+    printf "<title id='t'>%s</title><desc id='d'>%s</desc>\n", said["title"],
+        said["desc"]
+    printf "<rect width='%d' height='%d' fill='#fff'/>\n", width, height
+    for (i = 1; i <= ticks["y"]; i++) {
+        at = place("y", tick["y", i])
+        printf "<path d='M%d %.0fH%d' stroke='#e3e7eb'/>", left, at, right
+        text(left - 8, at + 4, "text-anchor='end'", commas(tick["y", i]))
+    }
+    for (i = 1; i <= ticks["x"]; i++) {
+        at = place("x", tick["x", i])
+        printf "<path d='M%.0f %dv5' stroke='#44505c'/>", at, bottom
+        text(at, bottom + 18, "text-anchor='middle'", commas(tick["x", i]))
+    }
+    printf "<path d='M%d %dV%dH%d' stroke='#44505c' fill='none'/>\n", left, top,
+        bottom, right
+    text((left + right) / 2, bottom + 38, "text-anchor='middle'", label["x"])
+    text(8, top - 16, "", label["y"])
+}
 function draw (    i, at, path)
 {
-    if (points == 0)
-        return
     for (i = 1; i <= points; i++) {
         at = sprintf("%.0f %.0f", place("x", px[i]), place("y", py[i]))
         path = path (style == "dots" ? "M" at "h0" : (i > 1 ? "L" : "M") at)
     }
-    if (style != "rings")
-        printf "<path d=\"%s\" stroke=\"%s\" fill=\"none\" %s/>\n", path, colour,
-            style == "dots" ? "stroke-width=\"3\" stroke-linecap=\"round\"" \
-            " stroke-opacity=\".6\"" : "stroke-width=\"2.5\"" \
-            (style == "dash" ? " stroke-dasharray=\"7 4\"" : "")
+    if (points > 0 && style in look)
+        printf "<path d='%s' stroke='%s' fill='none' %s/>\n", path, colour,
+            look[style]
     for (i = 1; i <= points && style != "dots"; i++)
-        printf "<circle cx=\"%.0f\" cy=\"%.0f\" r=\"3.5\" %s/>\n",
-            place("x", px[i]), place("y", py[i]), style == "rings" \
-            ? "stroke=\"" colour "\" stroke-width=\"2\" fill=\"#fff\"" \
-            : "fill=\"" colour "\""
-    if (name != "")
-        printf "<text x=\"%.0f\" y=\"%.0f\" fill=\"%s\" font-weight=\"bold\" " \
-            "stroke=\"#fff\" stroke-width=\"3\" paint-order=\"stroke\">%s</text>\n",
-            place("x", px[points]) + 9, place("y", py[points]) + 4 + shift,
-            colour, name
+        printf "<circle cx='%.0f' cy='%.0f' r='3.5' stroke='%s' fill='%s'/>\n",
+            place("x", px[i]), place("y", py[i]), colour,
+            style == "rings" ? "#fff" : colour
+    if (points > 0 && name != "")
+        text(place("x", px[points]) + 9, place("y", py[points]) + 4 + shift,
+            "fill='" colour "' stroke='#fff' stroke-width='3' " \
+            "paint-order='stroke' font-weight='bold'", name)
     points = 0
 }
 $1 == "title" || $1 == "desc" { said[$1] = $2; next }
@@ -63,31 +88,8 @@ $1 == "x" || $1 == "y" {
     next
 }
 $1 == "series" {
-    if (!begun++) {
-        printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"" \
-            " font-family=\"sans-serif\" font-size=\"12\" role=\"img\"" \
-            " aria-labelledby=\"t d\">\n" \
-            "<!-- SPDX-License-Identifier: GPL-2.0-or-later -->\n" \
-            "<title id=\"t\">%s</title><desc id=\"d\">%s</desc>\n" \
-            "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height,
-            said["title"], said["desc"], width, height
-        for (i = 1; i <= ticks["y"]; i++) {
-            at = place("y", tick["y", i])
-            printf "<path d=\"M%d %.0fH%d\" stroke=\"#e3e7eb\"/><text x=\"%d\" " \
-                "y=\"%.0f\" text-anchor=\"end\">%s</text>\n", left, at, right,
-                left - 8, at + 4, commas(tick["y", i])
-        }
-        for (i = 1; i <= ticks["x"]; i++) {
-            at = place("x", tick["x", i])
-            printf "<path d=\"M%.0f %dv5\" stroke=\"#44505c\"/><text x=\"%.0f\" " \
-                "y=\"%d\" text-anchor=\"middle\">%s</text>\n", at, bottom, at,
-                bottom + 18, commas(tick["x", i])
-        }
-        printf "<path d=\"M%d %dV%dH%d\" stroke=\"#44505c\" fill=\"none\"/>" \
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>" \
-            "<text x=\"%d\" y=\"%d\">%s</text>\n", left, top, bottom, right,
-            (left + right) / 2, bottom + 38, label["x"], 8, top - 16, label["y"]
-    }
+    if (!begun++)
+        frame()
     draw()
     name = $2
     colour = $3
