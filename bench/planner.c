@@ -419,6 +419,13 @@ static void put_paper_seconds (const struct bench_case *c,
     put_seconds (r->paper.seconds);
 }
 
+static void put_papers_seconds (const struct bench_case *c,
+                                const struct result *r)
+{
+    (void)c;
+    put_seconds (r->papers.seconds);
+}
+
 static void put_plan_seconds (const struct bench_case *c,
                               const struct result *r)
 {
@@ -479,6 +486,7 @@ static const struct {
     { "bound", put_bound },
     { "at most", put_round_limit },
     { "s paper", put_paper_seconds },
+    { "s its best", put_papers_seconds },
     { "s ours", put_plan_seconds },
     { "at most", put_time_limit },
     { "MiB", put_memory },
