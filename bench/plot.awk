@@ -10,7 +10,7 @@
 
 BEGIN {
     FS = "\t"
-    left = 84; right = 550; top = 34; bottom = 300; width = 720; height = 344
+    left = 90; right = 550; top = 34; bottom = 300; width = 720; height = 344
     look["line"] = "stroke-width='2.5'"
     look["dash"] = look["line"] " stroke-dasharray='7 4'"
     look["dots"] = "stroke-width='3' stroke-linecap='round' stroke-opacity='.6'"
