@@ -106,7 +106,7 @@ static const char usage[] =
     "  -h, --help              show this\n"
     "  -V, --version           tell the version\n"
     "\n"
-    "Commands: slow LINK +NS, slow-host HOST +NS, rate LINK GBPS,\n"
+    "Commands: slow LINK +NS, slow-host HOST +NS, rate LINK|SWITCH GBPS,\n"
     "heal LINK|all, noise, outliers, loss, packet, background (each as above,\n"
     "or off), show, stats.\n";
 

@@ -42,6 +42,7 @@ struct emu_model {
     int64_t *host_ns; /* [nhosts] additional time of the software */
     double *byte_ns;  /* [nlinks] */
     double *gbps;     /* [nlinks] planted rate; 0: the link's own */
+    double *through;  /* [nnodes] ns a byte, of a planted rate; 0: none */
     struct flood_arc *flood; /* [2 * nlinks] by arc */
     struct model_flow flow[FLOWS_MAX];
     size_t nflows;
@@ -93,6 +94,7 @@ struct emu_model *model_create (const struct fabric *f, uint64_t seed)
     m->host_ns = xcalloc (f->nhosts, sizeof (*m->host_ns));
     m->byte_ns = xcalloc (n, sizeof (*m->byte_ns));
     m->gbps = xcalloc (n, sizeof (*m->gbps));
+    m->through = xcalloc (f->nnodes, sizeof (*m->through));
     m->flood = xcalloc (2 * n, sizeof (*m->flood));
     rng_seed (&m->rng, seed);
     for (size_t i = 0; i < f->nlinks; i++) {
@@ -120,6 +122,7 @@ void model_destroy (struct emu_model *m)
     noise_destroy (m->day);
     free (m->byte_ns);
     free (m->gbps);
+    free (m->through);
     free (m->flood);
     free (m);
 }
@@ -280,14 +283,18 @@ static int command_slow_host (struct emu_model *m, char *const arg[],
 static int command_rate (struct emu_model *m, char *const arg[],
                          struct error *err)
 {
-    uint32_t link;
+    uint32_t link, node = fabric_find_switch (m->fabric, arg[0]);
     double gbps;
 
-    if (find_link (m, arg[0], &link, err) < 0)
+    if (node == FABRIC_NONE && find_link (m, arg[0], &link, err) < 0)
         return -1;
     if (text_double (arg[1], GBPS_MIN, GBPS_MAX, &gbps) < 0)
         return error_input (err, "rate: '%s' is no number of Gb/s from %g to "
                             "%d", arg[1], GBPS_MIN, GBPS_MAX);
+    if (node != FABRIC_NONE) {
+        m->through[node] = 8 / gbps;
+        return 0;
+    }
     m->gbps[link] = gbps;
     m->byte_ns[link] = 8 / gbps;
     recompute_flood (m);
@@ -310,6 +317,7 @@ static int command_heal (struct emu_model *m, char *const arg[],
         for (uint32_t i = 0; i < m->fabric->nlinks; i++)
             heal (m, i);
         memset (m->host_ns, 0, m->fabric->nhosts * sizeof (*m->host_ns));
+        memset (m->through, 0, m->fabric->nnodes * sizeof (*m->through));
     }
     else if (find_link (m, arg[0], &link, err) < 0)
         return -1;
@@ -576,6 +584,12 @@ int64_t model_latency (const struct emu_model *m, uint32_t arc)
 int64_t model_busy (const struct emu_model *m, uint32_t arc, size_t bytes)
 {
     return m->packet_ns + model_bytes_ns (m, arc, bytes);
+}
+
+int64_t model_switch_busy (const struct emu_model *m, uint32_t node,
+                           size_t bytes)
+{
+    return llround ((double)bytes * m->through[node]);
 }
 
 double model_byte_ns (const struct emu_model *m, uint32_t arc)

@@ -60,6 +60,7 @@ int model_read_latency (struct emu_model *m, FILE *fp, const char *name,
  *                               each direction, as in the file of latencies
  *     slow-host HOST +NS        the same in a host's software
  *     rate LINK GBPS            limit the rate, both ways
+ *     rate SWITCH GBPS          of all that passes a switch together
  *     heal LINK | heal all      remove a link's faults, or all, hosts' too
  *     noise SIGMA               half-normal, per message, in ns
  *     noise NAME                a day at a site (core/samples/simulate)
@@ -93,6 +94,12 @@ uint32_t model_first_arc (const struct emu_model *m, uint32_t endpoint);
 /* Latency of an arc; how long a message of this size keeps it busy. */
 int64_t model_latency (const struct emu_model *m, uint32_t arc);
 int64_t model_busy (const struct emu_model *m, uint32_t arc, size_t bytes);
+
+/* How long it keeps a switch busy that it passes; 0 if no rate was planted
+ * there.
+ */
+int64_t model_switch_busy (const struct emu_model *m, uint32_t node,
+                           size_t bytes);
 
 /* The time that one byte, or a number of bytes, takes to pass an arc. */
 double model_byte_ns (const struct emu_model *m, uint32_t arc);

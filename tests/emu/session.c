@@ -98,6 +98,7 @@ struct session {
     size_t nclients, nrunning;
     struct client **by_endpoint; /* [nendpoints of the fabric] */
     int64_t *busy;               /* [arcs] busy until then */
+    int64_t *through;            /* [nodes] likewise, of a planted rate */
     struct carried *carried;     /* [arcs] until `settled` */
     int64_t settled;
     struct session_path ***path; /* [from][to] by end; made when first used */
@@ -245,6 +246,7 @@ struct session *session_create (const struct emu_model *m, uint64_t number,
     s->running = xcalloc (f->nendpoints, sizeof (*s->running));
     s->by_endpoint = xcalloc (f->nendpoints, sizeof (*s->by_endpoint));
     s->busy = xcalloc (2 * f->nlinks, sizeof (*s->busy));
+    s->through = xcalloc (f->nnodes, sizeof (*s->through));
     s->carried = xcalloc (2 * f->nlinks, sizeof (*s->carried));
     s->path = xcalloc (f->nends, sizeof (*s->path));
     s->heap = xarray (1, sizeof (*s->heap));
@@ -292,6 +294,7 @@ void session_destroy (struct session *s)
     free (s->running);
     free (s->by_endpoint);
     free (s->busy);
+    free (s->through);
     free (s->carried);
     free (s->path);
     free (s->heap);
@@ -566,9 +569,9 @@ static void enter_link (struct session *s, struct session_message *msg,
                         struct rng *rng)
 {
     const struct fabric *f = model_fabric (s->model);
-    int64_t start = msg->event.time;
+    int64_t start = msg->event.time, ns;
     const uint32_t *way;
-    uint32_t arc;
+    uint32_t arc, node;
 
     if (msg->own && !extend (s, msg)) {
         drop (s, msg);
@@ -582,6 +585,12 @@ static void enter_link (struct session *s, struct session_message *msg,
     }
     start += model_background (s->model, msg->hop > 1 ? way - 1 : NULL, arc,
                                rng);
+    node = f->port[port_of (f, arc)].node;
+    if ((ns = model_switch_busy (s->model, node, msg->len + msg->pad)) > 0) {
+        if (start < s->through[node])
+            start = s->through[node];
+        s->through[node] = start + ns;
+    }
     if (start < s->busy[arc])
         start = s->busy[arc];
     s->busy[arc] = start + model_busy (s->model, arc, msg->len + msg->pad);
