@@ -78,6 +78,7 @@ void inputs_plan (struct inputs *in, const char *plan, const char *samples)
 
     if (!plan)
         die_input ("--plan PLAN is missing");
+    inputs_fabric (in);
     fp = need (file_open_input (plan, &fault));
     in->plan = need (plan_read (fp, plan, in->fabric->hash, fabric_resolve,
                                 in->fabric, &in->ps, &fault));

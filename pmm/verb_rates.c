@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm rates: what links carried compared with their nominal rates; or, without
- * a measurement, what switches and the hosts' halves can carry at most.
+/* pmm rates: what links carried compared with their nominal rates; without a
+ * plan, what switches carried compared with what the edges of their nodes
+ * allow; or, without a measurement, what switches and the hosts' halves can
+ * carry at most.
  */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/infer/graph.h"
 #include "compare/throughput/across.h"
 #include "compare/throughput/carry.h"
+#include "compare/throughput/edges.h"
 #include "compare/throughput/rates.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
@@ -17,7 +21,7 @@
 enum { SEED = 1 };
 
 static struct rates_words {
-    const char *series, *hosts;
+    const char *series, *graph, *hosts;
     double much;
     uint64_t seed;
 } given = { .much = MUCH, .seed = SEED };
@@ -25,13 +29,16 @@ static struct rates_words {
 #define FIELD(name) offsetof (struct rates_words, name)
 static const struct opt options[] = {
     { "series", 0, "FILE", opt_string, FIELD (series),
-      "what the flows of --plan measured: pairs --plan, --exchange both-ways" },
+      "what the flows of --plan measured: pairs --plan, --exchange both-ways;"
+      " without a plan: judge switches by their nodes' edges" },
+    { "graph", 0, "TGF", opt_string, FIELD (graph),
+      "without a plan: the switches of pmm infer, not of a snapshot" },
     { "below", 0, "SHARE", opt_double, FIELD (much),
-      "with a plan: a flow is slow that lacks this share (default: 0.2)" },
+      "with a series: what is slow lacks this share (default: 0.2)" },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "without a plan: the hosts that could send, or @FILE (default: all)" },
+      "without a series: the hosts that could send, or @FILE (default: all)" },
     { "seed", 0, "N", opt_u64, FIELD (seed),
-      "without a plan: of the halves and pairs that are looked at"
+      "without a series: of the halves and pairs that are looked at"
       " (default: 1)" },
     { 0 },
 };
@@ -39,15 +46,18 @@ static const struct opt options[] = {
 /* Options without an effect are an error. */
 static void check (const struct inputs *in)
 {
-    if (!in->plan_path != !given.series)
-        die_input ("--plan and --series go together");
-    if (in->plan_path && given.hosts)
-        die_input ("--hosts goes without a plan, which has its"
-                            " own");
-    if (in->plan_path && given.seed != SEED)
-        die_input ("--seed goes without a plan");
-    if (!in->plan_path && given.much != MUCH)
-        die_input ("--below goes with --plan");
+    if (in->plan_path && !given.series)
+        die_input ("--plan goes with --series");
+    if (given.series && given.hosts)
+        die_input ("--hosts goes without --series");
+    if (given.series && given.seed != SEED)
+        die_input ("--seed goes without --series");
+    if (!given.series && given.much != MUCH)
+        die_input ("--below goes with --series");
+    if (given.graph && (!given.series || in->plan_path))
+        die_input ("--graph goes with --series, without --plan");
+    if (given.graph && in->fabric_path)
+        die_input ("--graph goes without -f");
     if (given.much <= 0 || given.much >= 1)
         die_input ("--below: not between 0 and 1");
 }
@@ -163,14 +173,96 @@ static int run_nominal (struct inputs *in)
     return EXIT_OK;
 }
 
+/*
+ * Switches by their nodes' edges
+ */
+
+static uint32_t find_in_fabric (const void *of, const char *label,
+                                const char *host)
+{
+    const struct fabric *f = of;
+    uint32_t e = fabric_find_endpoint (f, label), far;
+
+    if (e == FABRIC_NONE)
+        e = fabric_find_endpoint (f, host);
+    far = e == FABRIC_NONE ? e : fabric_far_port (f, f->endpoint[e].port);
+    return far != FABRIC_NONE && f->node[f->port[far].node].type == NODE_SWITCH
+               ? f->port[far].node
+               : EDGES_NONE;
+}
+
+static void name_in_fabric (const void *of, uint32_t at, char name[EDGES_NAME])
+{
+    const struct fabric *f = of;
+
+    snprintf (name, EDGES_NAME, "%s", f->node[at].name);
+}
+
+/* The switch of a node that has one edge alone. */
+static uint32_t find_in_graph (const void *of, const char *label,
+                               const char *host)
+{
+    const struct topology_model *m = of;
+    uint32_t v = topology_find (m, label), at = EDGES_NONE;
+    size_t n = 0;
+
+    if (v == TOPOLOGY_NONE)
+        v = topology_find (m, host);
+    for (size_t i = 0; i < m->nedges && v != TOPOLOGY_NONE; i++)
+        if (m->edge[i].a == v || m->edge[i].b == v) {
+            at = m->edge[i].b; /* a switch comes after all nodes */
+            n++;
+        }
+    return n == 1 && at >= m->nnodes ? at : EDGES_NONE;
+}
+
+static void name_in_graph (const void *of, uint32_t at, char name[EDGES_NAME])
+{
+    topology_name (of, at, name, EDGES_NAME);
+}
+
+static int run_edges (struct inputs *in)
+{
+    struct series_list list = inputs_series (given.series);
+    struct topology_model *m = NULL;
+    struct edges_topology topology = { NULL, find_in_graph, name_in_graph };
+    struct edges e;
+    int status;
+
+    if (given.graph) {
+        FILE *fp = need (file_open_input (given.graph, &fault));
+
+        topology.of = m = need (tgf_read (fp, given.graph, &fault));
+        file_close_input (fp);
+    }
+    else {
+        inputs_fabric (in);
+        topology = (struct edges_topology){ in->fabric, find_in_fabric,
+                                            name_in_fabric };
+    }
+    if (edges_make (&e, &list, &topology, given.much, &fault) < 0)
+        need_ok (error_prefix (&fault, "%s", given.series));
+    need_ok ((in->json ? edges_json : edges_text) (&e, &topology,
+                                                   inputs_output (in),
+                                                   &fault));
+    status = exit_status (edges_status (&e));
+    edges_clear (&e);
+    topology_destroy (m);
+    series_list_clear (&list);
+    return status;
+}
+
 static int run (struct inputs *in)
 {
+    if (given.series && !in->plan)
+        return run_edges (in);
+    inputs_fabric (in);
     return in->plan ? run_measured (in) : run_nominal (in);
 }
 
 const struct verb verb_rates = {
     .group = VERBS_COMPARE, .name = "rates",
     .help = "what links carried, and their nominal rates",
-    .needs = TAKES_FABRIC, .may = TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
+    .may = TAKES_FABRIC | TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
     .options = options, .given = &given, .check = check, .run = run,
 };

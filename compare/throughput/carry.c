@@ -460,22 +460,34 @@ static int find_processes (const struct series *s, const struct pathset *ps,
                                          " endpoint of the plan");
 }
 
-/* Bits per second in each direction, by one side of a pair; NAN: not measured.
- */
-static double rate_of (const struct series *s, uint32_t a, uint32_t b)
+int measured_rate (const struct series_row *row, const char *a, const char *b,
+                   double *rate, struct error *err)
 {
-    uint64_t length = s->length[s->nlengths - 1];
-    const struct series_row *pair
-        = a == NO_PROCESS || b == NO_PROCESS ? NULL
-                                             : series_at (s, a, b, length);
     double ns;
 
-    if (!series_measured (pair))
-        return NAN;
-    ns = pair->time_ns[SERIES_MEDIAN];
+    *rate = NAN;
+    if (!series_measured (row))
+        return 0;
+    ns = row->time_ns[SERIES_MEDIAN];
     if (isnan (ns))
-        ns = pair->time_ns[SERIES_MEAN];
-    return ns > 0 ? length / 2. * 8 / (ns * 1e-9) : NAN;
+        ns = row->time_ns[SERIES_MEAN];
+    if (ns > 0)
+        *rate = row->length / 2. * 8 / (ns * 1e-9);
+    return *rate > RATE_MAX
+               ? error_input (err, "%s to %s: %.3g Gb/s is more than any link"
+                              " has", a, b, *rate / 1e9)
+               : 0;
+}
+
+/* The rate of a pair by its first one's side, of the longest messages. */
+static int rate_of (const struct series *s, uint32_t a, uint32_t b,
+                    double *rate, struct error *err)
+{
+    *rate = NAN;
+    if (a == NO_PROCESS || b == NO_PROCESS)
+        return 0;
+    return measured_rate (series_at (s, a, b, s->length[s->nlengths - 1]),
+                          s->process[a].label, s->process[b].label, rate, err);
 }
 
 int measured_rates (const struct series *s, const struct pathset *ps,
@@ -496,17 +508,13 @@ int measured_rates (const struct series *s, const struct pathset *ps,
 
         for (size_t i = 0; i < n && rc == 0; i++, rate++) {
             uint32_t a = process[p[i].a], b = process[p[i].b];
-            double there = rate_of (s, a, b), back = rate_of (s, b, a);
+            double there, back;
 
-            *rate = isnan (there)  ? back
-                    : isnan (back) ? there
-                                   : (there + back) / 2;
-            if (*rate > RATE_MAX)
-                rc = error_input (err, "%s to %s: %.3g Gb/s is more than any"
-                                       " link has",
-                                  pathset_endpoint (ps, p[i].a)->name,
-                                  pathset_endpoint (ps, p[i].b)->name,
-                                  *rate / 1e9);
+            if ((rc = rate_of (s, a, b, &there, err)) == 0
+                && (rc = rate_of (s, b, a, &back, err)) == 0)
+                *rate = isnan (there)  ? back
+                        : isnan (back) ? there
+                                       : (there + back) / 2;
         }
     }
     free (process);

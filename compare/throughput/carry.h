@@ -113,6 +113,12 @@ int carry_simulate (const struct pathset *ps, const struct plan *plan,
 int measured_rates (const struct series *s, const struct pathset *ps,
                     const struct plan *plan, double *rate, struct error *err);
 
+/* The rate of one pair, named for the error, by one of its rows; NAN: not
+ * measured. Return 0, or -1 with err.
+ */
+int measured_rate (const struct series_row *row, const char *a, const char *b,
+                   double *rate, struct error *err);
+
 /* A series of messages of this length in which flows have these rates; NAN:
  * they were lost. NULL with err.
  */
