@@ -32,6 +32,7 @@
 #include "prolog/slurm/child.h"
 #include "util/alloc.h"
 #include "util/json.h"
+#include "util/terminal.h"
 #include "util/text.h"
 #ifdef HAVE_LEDGER
 #include "prolog/ledger/ledger.h"
@@ -675,6 +676,7 @@ static size_t run_checks (struct doctor *d, struct said *said)
 
         if ((checks[i].kind & DOCTOR_SLURM) && !d->answers)
             continue;
+        terminal_work (checks[i].name, 0, 0);
         d->check = &checks[i];
         d->todo[0] = '\0';
         *s = (struct said){ .name = checks[i].name,
@@ -717,6 +719,7 @@ static int report (struct doctor *d, bool json)
     size_t n = run_checks (d, said);
     json_t *list = json_array ();
 
+    terminal_end ();
     for (int level = DOCTOR_FAIL; level >= DOCTOR_OK; level--)
         for (size_t i = 0; i < n; i++) {
             const char *name = level_names[level];

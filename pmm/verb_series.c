@@ -8,6 +8,7 @@
 #include "compare/series/formats.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
+#include "util/terminal.h"
 
 enum { OWN_NONE = -1, ALL_RUNS = -1 };
 
@@ -150,6 +151,8 @@ static int run (struct inputs *in)
     }
     given.to.path = in->output;
     given.to.stat = given.stat;
+    if (in->output)
+        terminal_work ("writing", 0, 0);
     need_ok (series_save (&list, &given.to, &fault));
     series_list_clear (&list);
     return EXIT_OK;

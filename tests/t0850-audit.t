@@ -7,7 +7,7 @@
 # full or damaged leaves one sentence, an audit with an end, and no job.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq srun salloc squeue scontrol cc
+need pmm pmm-probe pmm-emu jq srun salloc squeue scontrol cc script
 pmm audit --help >/dev/null 2>&1 || skip_all "built without Slurm or the ledger"
 id slurm &>/dev/null || skip_all "no user slurm"
 workdir
@@ -38,6 +38,10 @@ case \$(<act) in
 slow) while [[ ! -e go ]]; do sleep 0.1; done ;;
 hang) exec sleep 1000 ;;
 exit) exit 7 ;;
+steps) for ((i = 0; i < 6; i++)); do
+        echo pmm-progress 3 9 >&2
+        sleep 0.5
+    done ;;
 once) ! mkdir state/once 2>/dev/null || kill -KILL \$\$ ;;
 killed) [[ \$SLURMD_NODENAME != h0006 ]] || kill -KILL \$\$ ;;
 forge) [[ \$SLURMD_NODENAME != h0006 ]] || for who in '' '0: ' '1: ' '2: '; do
@@ -106,9 +110,15 @@ like "$(jq -r '.limits[]' <<<"$out")" \
     "... and on which service level they were taken, and why"
 like "$(audit --nodes h0001,nobody 2>/dev/null)" \
     '^not audited: fewer than two nodes' "one node is none to audit"
-audit --nodes "$nodes" >said 2>&1 && within 60 idle 6 &&
-    audit --idle >>said 2>&1
-ok $? "two more, one of the idle nodes" || diag "$(cat said; sinfo -N)"
+audit --nodes "$nodes" >said 2>&1 && within 60 idle 6
+ok $? "another one" || diag "$(cat said; sinfo -N)"
+act steps
+as_slurm TERM=xterm script -qec \
+    "$workdir/bin/pmm audit --conf $workdir/conf --idle" /dev/null >shown
+ok $? "... of the idle nodes, on a terminal"
+like "$(<shown)" $'\rpmm audit: [0-9]+ s, step 3 of 9' "... shows its progress"
+like "$(tail -n 1 shown)" $'\r +\raudit 3 OK ' "... until it has ended"
+act measure
 is "$(jq -r .kind state/baseline.json)" samples "... publish a baseline"
 within 60 idle 6
 out=$(audit --all --size 3)

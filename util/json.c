@@ -4,8 +4,12 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "util/terminal.h"
 
 enum {
+    PIECE = 1 << 16, /* bytes */
     STRING_MAX = 255,
     SAMPLES_VERSION = 2, /* of samples: loopbacks, and data about the nodes;
                             version 1 can be read */
@@ -18,7 +22,7 @@ static int newest (const char *kind)
 
 struct json_source {
     FILE *fp;
-    size_t left;
+    size_t left, total; /* total 0: not known */
     bool too_long;
 };
 
@@ -32,7 +36,8 @@ static size_t next_byte (void *buffer, size_t size, void *arg)
     src->too_long = src->left == 0;
     if (src->too_long || (c = getc (src->fp)) == EOF)
         return 0;
-    src->left--;
+    if (src->left-- % PIECE == 0)
+        terminal_work ("reading bytes", (size_t)ftell (src->fp), src->total);
     *(char *)buffer = (char)c;
     return 1;
 }
@@ -65,13 +70,19 @@ static int check_kind (const json_t *json, const char *kind,
 json_t *json_read (FILE *fp, const char *name, const char *kind,
                    size_t max_bytes, struct error *err)
 {
-    struct json_source src = { fp, max_bytes, false };
+    struct stat st;
+    struct json_source src = {
+        .fp = fp,
+        .left = max_bytes,
+        .total = fstat (fileno (fp), &st) == 0 ? (size_t)st.st_size : 0,
+    };
     json_error_t jerr;
     json_t *json = json_load_callback (
         next_byte, &src, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK,
         &jerr);
     int c = ' ';
 
+    terminal_work ("checking the file", 0, 0);
     if (json)
         while (c == ' ' || c == '\t' || c == '\r')
             c = getc (fp);

@@ -70,25 +70,33 @@ static int64_t estimate (const struct progress *p, int64_t now, uint64_t done)
                      / (double)(done - p->known_done));
 }
 
+/* Append it if there is room. */
+static void add_part (char *text, const char *part, size_t columns)
+{
+    if (strlen (text) + strlen (part) <= columns)
+        strcat (text, part);
+}
+
 static void print_text (struct progress *p, int64_t now, uint64_t done)
 {
-    char text[COLUMNS_MAX + 1], time[TIME_TEXT];
-    int64_t left = estimate (p, now, done);
+    char text[COLUMNS_MAX + 1] = "", part[COLUMNS_MAX], time[TIME_TEXT];
+    int64_t left = p->total > 0 ? estimate (p, now, done) : -1;
+    size_t columns = COLUMNS_MAX;
     struct winsize size;
-    int len;
 
-    len = snprintf (text, sizeof (text), "%s: %s, %s", p->who,
-                    put_time (time, now - p->start_ms, false), p->what);
-    if (p->total > 0 && len < COLUMNS_MAX)
-        len += snprintf (text + len, sizeof (text) - (size_t)len,
-                         " %" PRIu64 " of %" PRIu64, done, p->total);
-    if (p->total > 0 && left >= 0 && len < COLUMNS_MAX)
-        snprintf (text + len, sizeof (text) - (size_t)len, " (about %s left)",
-                  put_time (time, left, true));
     /* a line that is wrapped cannot be erased */
     if (ioctl (fileno (p->fp), TIOCGWINSZ, &size) == 0 && size.ws_col > 0
         && size.ws_col <= COLUMNS_MAX)
-        text[size.ws_col - 1] = '\0';
+        columns = size.ws_col - 1U;
+    snprintf (text, columns + 1, "%s: %s, %s", p->who,
+              put_time (time, now - p->start_ms, false), p->what);
+    snprintf (part, sizeof (part), " %" PRIu64 " of %" PRIu64, done, p->total);
+    if (p->total > 0)
+        add_part (text, part, columns);
+    snprintf (part, sizeof (part), " (about %s left)",
+              put_time (time, left, true));
+    if (left >= 0)
+        add_part (text, part, columns);
     fprintf (p->fp, "\r%-*s", p->width, text);
     if (p->width < (int)strlen (text))
         p->width = (int)strlen (text);

@@ -60,6 +60,11 @@ void terminal_start (const char *who)
     pthread_sigmask (SIG_SETMASK, &mask, NULL);
 }
 
+bool terminal_shows (void)
+{
+    return line.fp != NULL;
+}
+
 void terminal_work (const char *what, uint64_t done, uint64_t total)
 {
     if (!line.fp)

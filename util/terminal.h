@@ -8,6 +8,7 @@
 #ifndef UTIL_TERMINAL_H
 #define UTIL_TERMINAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -16,6 +17,9 @@
  * the program.
  */
 void terminal_start (const char *who);
+
+/* Whether it shows one. */
+bool terminal_shows (void);
 
 /* One thread says so: done of `total` units of `what` ("following paths"), a
  * literal, and each takes about as long. total 0: no such units are known, so

@@ -41,6 +41,7 @@
 #include "compare/infer/steps.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
+#include "util/terminal.h"
 
 enum {
     STEPS = 28,
@@ -315,9 +316,11 @@ struct topology_model *infer_switches (const struct infer_matrix *m, double eps,
     find_scale (&s);
     zero = eps > 0 ? eps * s.median : fmax (s.range, s.median * RESOLUTION);
     for (int i = 0; i < (s.given ? 1 : STEPS) && many < MANY; i++) {
+        terminal_work ("trying models", 0, 0);
         many = try_zero (&s, nodes, zero) ? many + 1 : 0;
         zero /= STEP;
     }
+    terminal_work ("choosing a model", 0, 0);
     model = choose (&s, err);
     for (size_t i = 0; i < s.nmodels; i++)
         topology_destroy (s.model[i].model);

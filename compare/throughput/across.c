@@ -15,6 +15,7 @@
 #include "core/paths/tree.h"
 #include "core/plan/span.h"
 #include "util/alloc.h"
+#include "util/terminal.h"
 
 enum { LEAVES = 4 };
 
@@ -243,6 +244,7 @@ int across_find (struct across *a, struct pathset *ps, const double *rate,
     };
     if (find_alike (a, ps, rng, err) < 0)
         return -1;
+    terminal_work ("filling links", 0, 0);
     return across_draw (a, ps, rate, NULL, rng, err);
 }
 

@@ -22,6 +22,7 @@
 #include "util/alloc.h"
 #include "util/map.h"
 #include "util/rng.h"
+#include "util/terminal.h"
 
 enum {
     ROUNDS_MAX = 4096,
@@ -412,6 +413,7 @@ static int make_rounds (struct maker *m, struct error *err)
 
     while (rc == 0 && find_left (m, wanted) > 0
            && plan_rounds (m->plan) < ROUNDS_MAX) {
+        terminal_work ("filling links", 0, 0);
         if ((rc = fill_round (m, err)) < 0 || keep_round (m))
             continue;
         if (draws++ == DRAWS)

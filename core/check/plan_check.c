@@ -435,6 +435,7 @@ int plan_check (struct pathset *ps, const struct plan *plan,
     c.link_round = xcalloc (m + 1, sizeof (*c.link_round));
     c.end_round = xcalloc (pathset_ports (ps) + 1, sizeof (*c.end_round));
     c.used = xcalloc (m + 1, 1);
+    terminal_work ("checking the plan", 0, 0);
     for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++)
         rc = check_round (&c, r, err);
     if (rc == 0 && (rc = check_rank (&c, err)) == 0)

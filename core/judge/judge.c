@@ -35,6 +35,7 @@
 #include "core/samples/observe.h"
 #include "util/alloc.h"
 #include "util/sort.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 enum {
@@ -1394,6 +1395,7 @@ static int analyse (struct judgement *j, const struct baseline *baseline,
     j->distrusted = xcalloc (j->net->nlinks, sizeof (*j->distrusted));
     do {
         clear (j);
+        terminal_work ("judging", 0, 0);
         if (observe_all (j, baseline, n, err) < 0
             || model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err)
                    < 0)
@@ -1403,6 +1405,7 @@ static int analyse (struct judgement *j, const struct baseline *baseline,
             return ill_conditioned (err);
         if (causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
             return -1;
+        terminal_work ("explaining what is off", 0, 0);
         if (explain (ex, &j->model, &j->causes, alarms) < 0)
             return ill_conditioned (err);
     } while (distrust (j));

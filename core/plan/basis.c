@@ -173,7 +173,8 @@ int basis_all (struct basis *b, struct pathset *ps, struct error *err)
     for (size_t i = 0; several && i < nlinks; i++)
         mark[i] = rng_next (&rng);
     for (size_t from = 0; from < n && rc == 0; from++) {
-        terminal_work ("listing pairs", from * (2 * n - from - 1), n * (n - 1));
+        terminal_work ("listing pairs", from * (2 * n - from - 1) / 2,
+                       n * (n - 1) / 2);
         for (size_t to = from + 1; to < n && rc == 0; to++) {
             struct row row;
             uint64_t key = 0;

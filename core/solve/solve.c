@@ -528,7 +528,8 @@ static int fill_pairs (struct solution *sol, const struct system *s,
     size_t n = pathset_size (ps);
 
     sol->pair = xarray (n * (n - 1) / 2, sizeof (*sol->pair));
-    for (uint32_t a = 0; a < n; a++)
+    for (uint32_t a = 0; a < n; a++) {
+        terminal_work ("pair", a * (2 * n - a - 1) / 2, n * (n - 1) / 2);
         for (uint32_t b = a + 1; b < n; b++) {
             struct pair_estimate pair = { a, b, 0, 0 };
             struct row row;
@@ -552,6 +553,7 @@ static int fill_pairs (struct solution *sol, const struct system *s,
                 = c ? sqrt (factor * covariance_of (c, var, kept, k)) : NAN;
             sol->pair[sol->npairs++] = pair;
         }
+    }
     return 0;
 }
 
@@ -573,6 +575,7 @@ struct solution *solve_observations (struct pathset *ps,
         error_world (err, "no probe gave a round-trip time");
         return NULL;
     }
+    terminal_work ("solving", 0, 0);
     if (system_observed (&s, ps, o, &t, err) != 0)
         goto done;
     y = xcalloc (s.rank, sizeof (*y));

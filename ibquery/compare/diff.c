@@ -19,6 +19,7 @@
 #include "ibquery/spread.h"
 #include "util/alloc.h"
 #include "util/sort.h"
+#include "util/terminal.h"
 
 /* Endpoints of a that are also in b: one port, and how many it represents. An
  * endpoint whose cable has changed is a source of its own.
@@ -461,12 +462,16 @@ static void compare_routes (struct diff_work *w)
 {
     const struct fabric *a = w->a, *b = w->b;
     struct diff_routes *r = &w->d->routes;
+    size_t ends = 0;
 
     w->entries = xcalloc (b->nnodes, sizeof (*w->entries));
     list_sources (w);
-    for (size_t i = 0; i < a->nports; i++)
+    for (size_t i = 0; i < a->nports; i++) {
+        if (is_endpoint (a, i))
+            terminal_work ("routes to port", ends++, a->nendpoints);
         if (port_b (w, i) != FABRIC_NONE)
             compare_port (w, i, port_b (w, i));
+    }
     for (size_t i = 0; i < a->nnodes; i++) {
         uint32_t now = w->node_b[i];
 

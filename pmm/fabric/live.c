@@ -25,6 +25,7 @@
 #include "ibquery/snapshot.h"
 #include "util/alloc.h"
 #include "util/site.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 enum { WAIT_MS = 120000 }; /* for another publisher */
@@ -100,6 +101,7 @@ static void report (struct mads_counts counts)
 {
     if (!given.verbose)
         return;
+    terminal_clear ();
     fprintf (stderr, "%s, %" PRIu64 " of them without an answer",
              COUNTED (counts.sent, "query"), counts.lost);
     if (counts.silent > 0)
@@ -130,6 +132,7 @@ static void tell (const struct subnet_file *j, const char *fmt, ...)
 
     if (!given.verbose)
         return;
+    terminal_clear ();
     fprintf (stderr, "%s: ", SHOWN (j->path));
     va_start (ap, fmt);
     vfprintf (stderr, fmt, ap);

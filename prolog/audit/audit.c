@@ -21,6 +21,7 @@
 #include "util/clock.h"
 #include "util/json.h"
 #include "util/sort.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 enum {
@@ -73,6 +74,7 @@ report (const struct audit_work *run, const char *fmt, ...)
 
     if (!run->audit->report)
         return;
+    terminal_clear ();
     fputs ("pmm audit: ", run->audit->report);
     va_start (ap, fmt);
     vfprintf (run->audit->report, fmt, ap);

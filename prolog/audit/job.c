@@ -20,7 +20,9 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/program.h"
+#include "util/progress.h"
 #include "util/srun.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 enum {
@@ -139,6 +141,8 @@ char **job_arguments (const struct audit_job *job, const char *mpi,
     program_add (&a, "--leader");
     program_add (&a, "%s", job->leader);
     program_add (&a, "--audit");
+    if (terminal_shows ())
+        program_add (&a, "--progress");
     return program_words_end (&a);
 }
 
@@ -271,6 +275,7 @@ static void hear_words (void *arg, struct program_line *line)
     struct port_traffic traffic;
     struct local_port port;
     struct job_member *m;
+    uint64_t done, total;
     unsigned int task;
     char *text;
 
@@ -291,6 +296,8 @@ static void hear_words (void *arg, struct program_line *line)
             && m->ntraffic++ < PORTS_MAX)
             said->traffic[said->ntraffic++] = traffic;
     }
+    else if (progress_parse (text, &done, &total))
+        terminal_work ("step", done, total);
     else if (!srun_hear (&ear->srun, text))
         strcpy (ear->last, text);
 }
@@ -443,6 +450,7 @@ static int run_once (const struct audit_job *job, const char *mpi,
         .fault = xcalloc (job->n, sizeof (*said->fault)),
     };
     ear.record = xcheck (open_memstream (&said->record, &said->len));
+    terminal_work ("waiting for Slurm", 0, 0);
     end = program_run (&program, &status);
     xcheck (fclose (ear.record) == 0 ? said->record : NULL);
     rc = ear.done && !ear.too_much;

@@ -16,6 +16,7 @@
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/sort.h"
+#include "util/terminal.h"
 
 enum {
     CABLES_MAX = 256,    /* of a finding that are described */
@@ -697,10 +698,12 @@ static int put_fabric (const struct page *p, FILE *fp, struct error *err)
 
 int page_write (const struct page *p, FILE *fp, struct error *err)
 {
-    json_t *head = head_json (p);
-    json_t *job = p->verdict ? job_json (p) : NULL;
+    json_t *head = head_json (p), *job;
     int rc;
 
+    terminal_work ("making the page", 0, 0);
+    job = p->verdict ? job_json (p) : NULL;
+    terminal_work ("compressing the page", 0, 0);
     fwrite (page_begin, 1, page_begin_size, fp);
     fputs ("<script type=\"application/json\" id=\"head\">", fp);
     rc = page_put_json (head, fp, err);
