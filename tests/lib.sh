@@ -479,5 +479,6 @@ int main (void)
 }
 X
     cc -D_GNU_SOURCE -I"$srcdir" -I"$builddir" -o seal seal.c \
-        "$srcdir"/ibquery/lines.c "$srcdir"/util/{error,file,text}.c -lm
+        "$srcdir"/ibquery/lines.c \
+        "$srcdir"/util/{error,file,progress,terminal,text}.c -lm
 }
