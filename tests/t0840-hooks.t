@@ -141,6 +141,18 @@ ran "a verdict"
 like "$(said)" "CRITICAL: audit 57 FAIL: host end h0002 \+412 ns; .*4xHDR" \
     "... which the node's hook says"
 
+like "$("$builddir/prolog/pmm-healthcheck" --conf pmm.conf --sysfs sys \
+    --node 'h|x')" '^pmm UNKNOWN: this node has no name[^|]* \| active=1' \
+    "a bar begins the figures"
+verdicts "node h0002 FAIL 57 $(date +%s) a | b | active=9"
+like "$("$builddir/prolog/pmm-healthcheck" --conf pmm.conf --sysfs sys \
+    --node h0002)" \
+    "^pmm CRITICAL: audit 57 FAIL: a / b / active=9; [^|]* \| active=1[^|]*\$" \
+    "... and no other one"
+is "$("$builddir/prolog/pmm-healthcheck" '--x|y')" \
+    "pmm UNKNOWN: '--x/y' is not an option, or has no value: see --help" \
+    "... nor in an error"
+
 rm lib/local
 verdicts "node h0001 FAIL 57 1000 old"
 ran "a verdict of long ago"

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "prolog/node/hook.h"
 
@@ -16,6 +17,15 @@ static const int nagios[] = {
     [VERDICT_FAIL] = 2,
     [VERDICT_UNKNOWN] = 3,
 };
+
+/* Print the line and the figures; a bar in the line would begin them. */
+static int say (enum verdict_status level, char *line, const char *figures)
+{
+    for (char *p = line; (p = strchr (p, '|'));)
+        *p = '/';
+    printf ("pmm %s%s%s\n", line, *figures ? " |" : "", figures);
+    return nagios[fflush (stdout) == EOF ? VERDICT_UNKNOWN : level];
+}
 
 int main (int argc, char **argv)
 {
@@ -31,12 +41,9 @@ int main (int argc, char **argv)
     if (rc == 0)
         return 0;
     if (rc < 0) {
-        printf ("pmm UNKNOWN: %s\n", err.text);
-        return nagios[VERDICT_UNKNOWN];
+        error_prefix (&err, "UNKNOWN");
+        return say (VERDICT_UNKNOWN, err.text, "");
     }
     hook_run (&hook, HOOK_HEALTH_MS, &result);
-    printf ("pmm %s%s%s\n", result.line, *result.perf ? " |" : "",
-            result.perf);
-    return fflush (stdout) == EOF ? nagios[VERDICT_UNKNOWN]
-                                  : nagios[result.level];
+    return say (result.level, result.line, result.perf);
 }

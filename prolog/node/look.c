@@ -45,8 +45,6 @@ void look_add (struct look_result *look, enum verdict_status level,
     vsnprintf (f->text, sizeof (f->text), fmt, ap);
     va_end (ap);
     text_clean (f->text);
-    for (char *p = f->text; (p = strchr (p, '|'));)
-        *p = '/';
     look->n++;
 }
 

@@ -104,7 +104,7 @@ void look_ports (struct look_result *look, struct look_state *state,
 void look_verdict (struct look_result *look, const struct cache_view *view,
                    int64_t now, int64_t max_age_s);
 
-/* Add a finding; '|', which ends a Nagios plugin's text, is replaced. */
+/* Add a finding. */
 void look_add (struct look_result *look, enum verdict_status level,
                const char *what, const char *fmt, ...)
     __attribute__ ((format (printf, 4, 5)));
