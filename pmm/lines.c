@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "util/json.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 const char *text_of (const json_t *object, const char *key)
@@ -37,7 +38,9 @@ static void print_value (const json_t *value, const char *noun, FILE *fp)
     else if (json_is_array (value) || json_is_integer (value))
         fprintf (fp, "%jd", (intmax_t)n);
     else
-        fputs (json_is_string (value) ? json_string_value (value) : "-", fp);
+        fputs (json_is_string (value)
+                   ? terminal_level (json_string_value (value)) : "-",
+               fp);
 }
 
 void print_line (const json_t *object, const char *format, FILE *fp)

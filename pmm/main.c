@@ -124,6 +124,12 @@ int need_ok (int rc)
  */
 
 static const char *const format_names[] = { "text", "json", NULL };
+static const char *const colour_names[] = {
+    [COLOUR_NEVER] = "never",
+    [COLOUR_AUTO] = "auto",
+    [COLOUR_ALWAYS] = "always",
+    NULL,
+};
 
 /* The options for the inputs that verbs take. */
 #define FIELD(name) offsetof (struct inputs, name)
@@ -153,6 +159,10 @@ static const struct {
           "text for people, or JSON", OPT_ROWS (format_names) },
         { "json", 0, NULL, opt_true, FIELD (json),
           "the same as --format json" } } },
+    { TAKES_COLOUR,
+      { { "color", 0, "WHEN", NULL, FIELD (colour),
+          "colours for OK, WARN, FAIL and UNKNOWN (default: auto)",
+          OPT_ROWS (colour_names) } } },
     { TAKES_OUTPUT,
       { { "output", 'o', "FILE", opt_string, FIELD (output),
           "write here, not to standard output" } } },
@@ -219,6 +229,7 @@ static int run (const struct verb *v, int argc, char **argv)
     verb_name = argv[0];
     in->given = v->given;
     in->json = v->json;
+    in->colour = COLOUR_AUTO;
     if (v->options)
         groups[n++] = (struct opt_group){ v->options, v->given };
     first = options_get (groups, argc, argv, &fault);
@@ -236,6 +247,7 @@ static int run (const struct verb *v, int argc, char **argv)
         die_input ("%s argument; usage: pmm %s [OPTION]... %s",
                    in->noperands < v->min ? "missing" : "unexpected",
                    verb_name, args);
+    terminal_set_colour (in->output ? COLOUR_NEVER : in->colour);
     snprintf (who, sizeof (who), "pmm %s", verb_name);
     terminal_start (who);
     status = run_opened (v, in);

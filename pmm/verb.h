@@ -47,6 +47,7 @@ struct inputs {
     struct strings baseline;
     bool json;             /* also by --format json */
     int format;            /* 0: text, 1: json */
+    int colour;            /* of enum terminal_colour */
     char *snapshot;        /* fabric_path, if pmm.conf names it */
 
     struct fabric *fabric;
@@ -70,6 +71,7 @@ enum verb_takes {
     TAKES_CONF = 16,     /* the name of a pmm.conf */
     TAKES_JSON = 32,     /* --format and --json */
     TAKES_OUTPUT = 64,
+    TAKES_COLOUR = 256,  /* --color: it prints levels */
     TAKES_LEDGER = 128,  /* -L; the verb opens it by inputs_ledger */
 };
 

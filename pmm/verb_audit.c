@@ -109,6 +109,7 @@ static void print (struct inputs *in, const struct audit_result *r,
                    bool measured)
 {
     const char *status = verdict_status_name (r->status);
+    const char *shown = terminal_level (status);
 
     if (in->json)
         need_ok (json_write_file (
@@ -118,7 +119,7 @@ static void print (struct inputs *in, const struct audit_result *r,
                                    "sentence", r->sentence),
             stdout, &fault));
     else if (r->id > 0)
-        printf ("audit %jd %s %s%s\n", (intmax_t)r->id, status,
+        printf ("audit %jd %s %s%s\n", (intmax_t)r->id, shown,
                 measured ? "" : "not measured: ", r->sentence);
     else
         printf ("not audited: %s\n", r->sentence);
@@ -197,6 +198,6 @@ static int run (struct inputs *in)
 const struct verb verb_audit = {
     .group = VERBS_SITE, .name = "audit",
     .help = "measure nodes by a job of our own",
-    .may = TAKES_CONF | TAKES_JSON,
+    .may = TAKES_CONF | TAKES_JSON | TAKES_COLOUR,
     .options = options, .given = &given, .check = check, .run = run,
 };

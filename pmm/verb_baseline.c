@@ -404,7 +404,8 @@ static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "publish",
                           .help = "a run, or what the ledger has, as Baseline",
                           .needs = TAKES_FABRIC,
-                          .may = TAKES_PLAN | TAKES_SAMPLES | TAKES_LEDGER,
+                          .may = TAKES_PLAN | TAKES_SAMPLES | TAKES_LEDGER
+                                 | TAKES_COLOUR,
                           .operands = "[DIRECTORY]", .max = 1, .check = check,
                           .run = publish },
     &(const struct verb){ .name = "show", .help = "what it knows",

@@ -729,7 +729,9 @@ static int report (struct doctor *d, bool json)
             if (level > worst)
                 worst = level;
             if (!json)
-                printf ("%-7s  %s: %s\n", name, said[i].name, said[i].text);
+                printf ("%s%*s  %s: %s\n", terminal_level (name),
+                        (int)(7 - strlen (name)), "", said[i].name,
+                        said[i].text);
             json_add (list, json_pack ("{s:s, s:s, s:s}", "check",
                                        said[i].name, "level", name, "text",
                                        said[i].text));
@@ -807,7 +809,7 @@ static const struct opt options[] = {
 const struct verb verb_doctor = {
     .group = VERBS_SITE, .name = "doctor",
     .help = "what to change in the site's configuration",
-    .may = TAKES_CONF | TAKES_JSON,
+    .may = TAKES_CONF | TAKES_JSON | TAKES_COLOUR,
     .options = options, .given = &given,
     .run = run,
 };

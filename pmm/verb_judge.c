@@ -52,6 +52,7 @@ const struct verb verb_judge = {
     .group = VERBS_REPLAY, .name = "judge",
     .help = "what got slower, and the suspects",
     .needs = TAKES_FABRIC | TAKES_PLAN | TAKES_SAMPLES,
-    .may = TAKES_BASELINES | TAKES_JSON | TAKES_OUTPUT, .json = true,
+    .may = TAKES_BASELINES | TAKES_JSON | TAKES_COLOUR | TAKES_OUTPUT,
+    .json = true,
     .options = options, .given = &given, .run = run,
 };

@@ -436,7 +436,10 @@ static int add (struct inputs *in)
     return status;
 }
 
-enum { OUT = TAKES_LEDGER | TAKES_OUTPUT, LIST = OUT | TAKES_JSON };
+enum {
+    OUT = TAKES_LEDGER | TAKES_OUTPUT,
+    LIST = OUT | TAKES_JSON | TAKES_COLOUR,
+};
 
 static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "show", .help = "the audits, or one of them",

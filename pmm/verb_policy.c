@@ -460,6 +460,7 @@ static const struct verb *const verbs[] = {
     &(const struct verb){ .name = "explain",
                           .help = "what audits say of each node",
                           .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_JSON
+                                 | TAKES_COLOUR
                                  | TAKES_OUTPUT,
                           .operands = "[NODE]", .max = 1, .run = explain },
     &(const struct verb){ .name = "act",
@@ -471,7 +472,7 @@ static const struct verb *const verbs[] = {
 const struct verb verb_why = {
     .group = VERBS_SITE, .name = "why",
     .help = "the story of a node, a job or an audit, and what to do",
-    .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_OUTPUT,
+    .may = TAKES_LEDGER | TAKES_FABRIC | TAKES_COLOUR | TAKES_OUTPUT,
     .operands = "NODE|JOBID|AUDIT", .min = 1, .max = 1,
     .options = why_options, .given = &why_given, .run = why,
 };

@@ -350,7 +350,7 @@ static int run (struct inputs *in)
 const struct verb verb_report = {
     .group = VERBS_SITE, .name = "report",
     .help = "a verdict for people, or as a page; what jobs' comments say",
-    .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT | TAKES_PLAN
+    .may = TAKES_FABRIC | TAKES_JSON | TAKES_COLOUR | TAKES_OUTPUT | TAKES_PLAN
            | TAKES_SAMPLES | TAKES_BASELINES | TAKES_LEDGER,
     .operands = "[VERDICT]", .max = 1,
     .options = options, .given = &given, .check = check, .run = run,

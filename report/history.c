@@ -17,6 +17,7 @@
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/sort.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 enum subject { ALL, LINK, NODE, SWITCH, DAY, SUBJECTS };
@@ -360,7 +361,8 @@ static void print_counts (const json_t *obj, const char *what, FILE *fp)
 
         if (n == 0)
             continue;
-        fprintf (fp, "%s%jd %s", before, (intmax_t)n, name);
+        fprintf (fp, "%s%jd %s", before, (intmax_t)n,
+                 terminal_level (name));
         before = ", ";
     }
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "util/text.h"
+#include "util/terminal.h"
 
 enum { SUSPECTS_SHOWN = 8 };
 
@@ -74,7 +75,8 @@ static void print_owner (const struct finding *f, FILE *fp)
 static void print_finding (const struct finding *f, const struct fabric *fab,
                            FILE *fp)
 {
-    fprintf (fp, "pmm: %s: %s", verdict_status_name (f->level),
+    fprintf (fp, "pmm: %s: %s",
+             terminal_level (verdict_status_name (f->level)),
              finding_words (f));
     if (f->nsuspects > 1)
         fprintf (fp, ", one of %zu", f->nsuspects);
@@ -100,7 +102,8 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
 {
     const char *rail = verdict_rail (v, fabric_network (f));
 
-    fprintf (fp, "pmm: %s: ", verdict_status_name (v->status));
+    fprintf (fp, "pmm: %s: ",
+             terminal_level (verdict_status_name (v->status)));
     if (v->probes > 0)
         fprintf (fp, "%s by %s in %s, %s", COUNTED (v->links, "link"),
                  COUNTED (v->probes, "probe"), COUNTED (v->rounds, "round"),

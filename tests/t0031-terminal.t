@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What programs show on a terminal alone: at what they work. A pipe, a file or a
-# log never has it.
+# What programs show on a terminal alone: at what they work, and colours. A pipe, a
+# file or a log never has them.
 
 . "$(dirname "$0")/lib.sh"
-need pmm script
+need pmm script jq
 workdir
 cd "$workdir" || exit 1
 
@@ -41,5 +41,29 @@ like "$shown" "$progress" "a terminal, again"
 is "$(screen <<<"$shown")" \
     "pmm plan: cannot write missing/plan.json: No such file or directory" \
     "... until there is an error"
+
+# Colours: of a verdict. Nothing else differs.
+pmm fabric generate fat-tree --ports 4 --levels 2 -o f.pmm
+pmm plan -f f.pmm -o plan.json
+pmm simulate -f f.pmm --plan plan.json --noise 20 -o baseline.json
+pmm simulate -f f.pmm --plan plan.json --noise 20 --seed 2 --slow h0003/1=+800 \
+    -o samples.json
+judge="pmm judge -f f.pmm --plan plan.json --samples samples.json --text"
+judge+=" --baseline baseline.json"
+plain=$($judge)
+like "$plain" '^pmm: FAIL: ' "a pipe gets no colour"
+red=$'\e\\[1;31mFAIL\e\\[0m'
+shown=$(on_terminal "$judge")
+like "$shown" "^pmm: $red: .*pmm: $red: host end" "a terminal does, for levels"
+is "$(sed $'s/\e\\[[0-9;]*m//g' <<<"$shown" | screen)" "$plain" \
+    "... and the rest is the same"
+is "$(NO_COLOR=1 on_terminal "$judge" | screen)" "$plain" "NO_COLOR: none"
+like "$(NO_COLOR='' on_terminal "$judge")" "$red" "... unless it is empty"
+is "$(on_terminal "TERM=dumb $judge" | screen)" "$plain" "a dumb terminal: none"
+is "$(on_terminal "$judge --color never" | screen)" "$plain" "--color never"
+like "$($judge --color always)" "$red" "--color always: in a pipe, too"
+on_terminal "$judge --color always -o report" >/dev/null
+is "$(<report)" "$plain" "... but not in a file"
+is "$(on_terminal "${judge/--text/--json}" | jq -r .status)" FAIL "nor in JSON"
 
 done_testing

@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "util/progress.h"
@@ -88,4 +90,37 @@ void terminal_end (void)
 {
     terminal_clear ();
     line.fp = NULL;
+}
+
+/*
+ * Colours
+ */
+
+static bool coloured;
+
+void terminal_set_colour (enum terminal_colour when)
+{
+    const char *no = getenv ("NO_COLOR");
+
+    coloured = when == COLOUR_ALWAYS
+               || (when == COLOUR_AUTO && !(no && *no)
+                   && progress_terminal (stdout));
+}
+
+const char *terminal_level (const char *word)
+{
+    static const struct {
+        const char *word, *text;
+    } levels[] = {
+        { "OK", "\033[32mOK\033[0m" },
+        { "WARN", "\033[33mWARN\033[0m" },
+        { "FAIL", "\033[1;31mFAIL\033[0m" },
+        { "UNKNOWN", "\033[35mUNKNOWN\033[0m" },
+    };
+
+    for (size_t i = 0; coloured && i < sizeof (levels) / sizeof (levels[0]);
+         i++)
+        if (strcmp (word, levels[i].word) == 0)
+            return levels[i].text;
+    return word;
 }

@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* Show a progress line (util/progress.h) on standard error if that is a
  * terminal; a thread keeps it up to date. who ("pmm plan") must live as long as
@@ -32,5 +31,16 @@ void terminal_work (const char *what, uint64_t done, uint64_t total);
  */
 void terminal_clear (void);
 void terminal_end (void);
+
+/* Whether what goes to standard output has colours: never at first;
+ * automatically: if it is a terminal that is not dumb, and NO_COLOR is not set.
+ */
+enum terminal_colour { COLOUR_NEVER, COLOUR_AUTO, COLOUR_ALWAYS };
+void terminal_set_colour (enum terminal_colour when);
+
+/* The word for standard output: a level (OK, WARN, FAIL, UNKNOWN) in its colour,
+ * which is a constant; any other word is returned.
+ */
+const char *terminal_level (const char *word);
 
 #endif /* UTIL_TERMINAL_H */
