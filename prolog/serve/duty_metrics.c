@@ -8,6 +8,8 @@
  *
  * A cable's status is that of the worst finding that suspects it in the newest
  * audit that measured it. A finding of several cables is said of each of them.
+ * Of a cable that is OK no more than that is said: whoever reads 35,000 cables
+ * has to keep each line.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"
@@ -245,7 +247,8 @@ static void put_links (const struct metrics *m, enum link_metric metric)
                             "How many cables the finding names of which this "
                             "is one." },
         [LINK_INFO] = { "pmm_link_info",
-                        "The cable that is plugged into this port." },
+                        "The cable that is plugged into this port, if it "
+                        "is not OK." },
     };
     const struct fabric *f = m->s->fabric;
 
@@ -257,6 +260,7 @@ static void put_links (const struct metrics *m, enum link_metric metric)
                                                                     : l->a;
 
         if (!x->measured
+            || (metric != LINK_STATUS && x->level == VERDICT_OK)
             || (metric == LINK_EXCESS && (x->level == VERDICT_UNKNOWN
                                           || isnan (x->excess_ns)))
             || (metric == LINK_SUSPECTS && x->suspects == 0))
