@@ -69,6 +69,7 @@ struct doctor {
     uid_t uid;                 /* SlurmUser; pmm.conf's if !answers */
     char user[CONTROLLER_NAME];
 
+    char plugstack[PATH_MAX];  /* the path of plugstack.conf */
     int stacked;               /* plugstack_find's answer for our plugin */
     struct plugstack_line line;
     struct site plugin;        /* pmm.conf, then the words of the line */

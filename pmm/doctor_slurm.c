@@ -86,6 +86,20 @@ static bool find_plugin (const struct doctor *d, const char *pattern,
     return false;
 }
 
+/* Its default is beside slurm.conf, and is not told; it need not be there. */
+static void find_plugstack (struct doctor *d)
+{
+    const char *path = conf (d, "PlugStackConfig");
+    char *dir = inputs_parent (conf (d, "SLURM_CONF"));
+
+    snprintf (d->plugstack, sizeof (d->plugstack), "%s%s",
+              *path ? path : dir, *path ? "" : "/plugstack.conf");
+    free (dir);
+    if (access (d->plugstack, F_OK) == 0 || errno != ENOENT)
+        d->stacked = plugstack_find (d->plugstack, plugin_name, &d->line,
+                                     &d->plugin_error);
+}
+
 void doctor_ask_slurm (struct doctor *d)
 {
     char *rest = d->line.words, *word;
@@ -98,8 +112,7 @@ void doctor_ask_slurm (struct doctor *d)
         d->nodes.v = NULL;
     if (d->bad_site || site_read (&d->plugin, d->path, 1, NULL) < 0)
         return;
-    d->stacked = plugstack_find (conf (d, "PlugStackConfig"), plugin_name,
-                                 &d->line, &d->plugin_error);
+    find_plugstack (d);
     if (d->stacked <= 0)
         return;
     while (!d->bad_plugin && (word = strsep (&rest, " ")))
@@ -485,7 +498,7 @@ static enum doctor_level look_at_plugin (struct doctor *d)
 
 enum doctor_level doctor_plugin (struct doctor *d)
 {
-    const char *path = conf (d, "PlugStackConfig");
+    const char *path = d->plugstack;
 
     if (d->bad_site)
         return say_unknown (d, "not checked: pmm.conf is bad");

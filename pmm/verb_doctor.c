@@ -310,6 +310,14 @@ static enum doctor_level check_spool (struct doctor *d)
     return private_directory (d, d->site.spool);
 }
 
+static enum doctor_level check_reports (struct doctor *d)
+{
+    return *d->site.reports
+               ? private_directory (d, d->site.reports)
+               : doctor_say (d, DOCTOR_INFO, "no pages of audits are written: "
+                                             "pmm.conf names no directory");
+}
+
 /* The process that holds a lock on a file; 0: none on this machine. It does not
  * try to take the lock, which could stop a service that is starting.
  */
@@ -411,29 +419,34 @@ static json_t *try_access (const void *arg, struct error *err)
 
 static enum doctor_level check_access (struct doctor *d)
 {
+    const char *reports = d->site.reports;
+    char *page = xasprintf ("%s%s", reports, *reports ? "/" : "");
     const struct { const char *key, *path; } rows[] = {
-        { "Baseline", d->site.baseline },
-        { "Verdicts", d->site.verdicts },
-        { "Ledger", d->site.ledger },
+        { "Baseline", d->site.baseline }, { "Verdicts", d->site.verdicts },
+        { "Ledger", d->site.ledger },     { "Metrics", d->site.metrics },
+        { "Reports", page },
     };
     intmax_t service = service_process (d);
+    json_t *v = NULL;
 
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         char *dir = inputs_parent (rows[i].path);
         struct writing to = { d, rows[i].key, dir, service };
-        json_t *v = *dir ? child_call (try_access, &to, DOCTOR_WAIT_MS,
-                                       &d->err) : json_null ();
 
+        v = *dir ? child_call (try_access, &to, DOCTOR_WAIT_MS, &d->err)
+                 : json_null ();
         if (!v && d->err.fault == ERROR_INPUT)
             doctor_todo (d, "if it is slurm-pmm's alone, chown %s %s; pmm "
                          "setup shows who should own what", d->user, dir);
         free (dir);
         if (!v)
-            return doctor_say (d, d->err.fault == ERROR_INPUT
-                                      ? DOCTOR_FAIL : DOCTOR_UNKNOWN,
-                               "%s", d->err.text);
+            break;
     }
-    return say_ok (d, "%s may write Baseline, Verdicts and Ledger", d->user);
+    free (page);
+    return v ? say_ok (d, "%s may write where pmm.conf says", d->user)
+             : doctor_say (d, d->err.fault == ERROR_INPUT ? DOCTOR_FAIL
+                                                          : DOCTOR_UNKNOWN,
+                           "%s", d->err.text);
 }
 
 /* Run pmm-probe as users do: it may lack a library. If it fails, its last line
@@ -633,6 +646,7 @@ static const struct doctor_check checks[] = {
       doctor_pmix_directory },
     { "ledger", DOCTOR_SLURM | DOCTOR_AUDITS, check_ledger },
     { "spool", DOCTOR_SLURM | DOCTOR_AUDITS, check_spool },
+    { "Reports", DOCTOR_SLURM | DOCTOR_AUDITS, check_reports },
     { "SlurmUser", DOCTOR_SLURM | DOCTOR_AUDITS, check_access },
     { "EpilogSlurmctld", DOCTOR_SLURM | DOCTOR_AUDITS, doctor_hook,
       "pmm-epilogslurmctld", "no job is audited when it ends" },

@@ -2,8 +2,8 @@
 /* pmm setup: the directories and files that a site needs on the controller.
  *
  * Notes: what is there is never changed. A directory is made, and a file is
- * written, only below directories that root alone may change, so nobody else
- * can put a link in its place before it has its owner.
+ * written, only below directories that root alone may change, or its owner, so
+ * nobody else can put a link in its place before it has its owner.
  */
 #include "config.h"
 
@@ -222,6 +222,14 @@ static void add_file (struct setup *s, const char *path,
     add (s, item);
 }
 
+/* Whether a path is this directory, or below it. */
+static bool is_in (const char *path, const char *dir)
+{
+    size_t len = strlen (dir);
+
+    return !strncmp (path, dir, len) && (!path[len] || path[len] == '/');
+}
+
 /* Whether the packages' units do as they are. */
 static bool units_do (const struct setup *s)
 {
@@ -232,7 +240,7 @@ static bool units_do (const struct setup *s)
     for (size_t i = 0; i < s->n; i++) {
         size_t k = 0;
 
-        while (k < COUNT (known) && strcmp (known[k], s->v[i].path))
+        while (k < COUNT (known) && !is_in (s->v[i].path, known[k]))
             k++;
         if (s->v[i].slurms && k == COUNT (known))
             return false;
@@ -256,7 +264,7 @@ static void list_items (struct setup *s)
           write_audit_unit },
     };
     const char *const slurms[] = { s->site.baseline, s->site.verdicts,
-                                   s->site.ledger };
+                                   s->site.ledger, s->site.metrics };
     char path[TEXT_PATH];
 
     add_dir (s, xstrdup (s->conf_dir), false, 0755);
@@ -265,6 +273,8 @@ static void list_items (struct setup *s)
     for (size_t i = 0; i < COUNT (slurms); i++)
         if (*slurms[i])
             add_dir (s, inputs_parent (slurms[i]), true, 0755);
+    if (*s->site.reports)
+        add_dir (s, xstrdup (s->site.reports), true, 0755);
     add_dir (s, xstrdup (s->site.spool), true, 0700);
     for (const char *list = s->site.snapshot; text_next (&list, path);)
         add (s, (struct item){ .path = inputs_parent (path), .slurms = true,
@@ -289,17 +299,24 @@ static void list_items (struct setup *s)
  * Looking
  */
 
-/* Whether root alone may change the directory that an item is in; err tells if
- * not. One that is to be made counts.
+/* Open the directory that an item is in. */
+static int open_parent (const struct setup *s, const struct item *it,
+                        const char *dir, struct error *err)
+{
+    return file_open_trusted_dir (dir, it->slurms ? s->user.pw_uid : 0, err);
+}
+
+/* Whether only root, or the item's owner, may change the directory that it is
+ * in; err tells if not. One that is to be made counts.
  */
 static bool in_safe_place (const struct setup *s, struct item *it)
 {
     char *dir = inputs_parent (it->path);
     const struct item *made = find (s, dir);
-    bool safe = made && made->state == MISSING && !made->slurms;
+    bool safe = made && made->state == MISSING && it->slurms >= made->slurms;
     int fd = -1;
 
-    if (!safe && (fd = file_open_trusted_dir (dir, 0, &it->err)) < 0
+    if (!safe && (fd = open_parent (s, it, dir, &it->err)) < 0
         && errno == ENOENT)
         error_world (&it->err, "there is no %s: mount its file system, or make "
                      "it", dir);
@@ -352,7 +369,7 @@ static int make_dir (const struct setup *s, const struct item *it)
 {
     const char *name = strrchr (it->path, '/') + 1;
     char *dir = inputs_parent (it->path);
-    int at = file_open_trusted_dir (dir, 0, &fault), fd = -1, rc = -1;
+    int at = open_parent (s, it, dir, &fault), fd = -1, rc = -1;
     struct stat st;
 
     if (at >= 0 && mkdirat (at, name, 0700) == 0) {

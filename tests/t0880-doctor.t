@@ -111,6 +111,7 @@ serve ()
     flock "$workdir/spool/lock" sleep 1000 &
     service=$!
     cleanup pkill -P "$service"
+    within 5 [ -e "$workdir/spool/lock" ]
 }
 healthy ()
 {
@@ -233,6 +234,16 @@ rm "$workdir/var/ledger"
 chmod 777 "$workdir/spool"
 complains FAIL spool 'chmod 755' "a spool that anybody may write"
 chmod 755 "$workdir/spool"
+with_conf Reports="$workdir/pages"
+like "$(doctor)" 'WARN +Reports: .*is not a directory: pmm setup --apply' \
+    "WARN: no directory for pages"
+mkdir "$workdir/pages"
+like "$(doctor)" "FAIL +Reports: .*chown slurm.*FAIL +SlurmUser: .* of Reports" \
+    "... and one of root's"
+with_conf Metrics="$workdir/site/pmm.prom"
+complains FAIL SlurmUser "slurm cannot write $workdir/site of Metrics" \
+    "nor can metrics be written"
+healthy
 pkill -P "$service"
 wait "$service"
 complains WARN service 'pmm audit --serve' "no audit service"
@@ -242,6 +253,11 @@ install -d -o slurm "$workdir/spool"
 serve
 
 # plugstack.conf
+with_slurm PlugStackConfig=
+is "$(faults)" "" "no PlugStackConfig: the file is beside slurm.conf"
+rm "$etc/plugstack.conf"
+complains WARN plugstack.conf 'does not name spank_pmm.so' "... or is not there"
+healthy
 with_stack '# nothing'
 complains WARN plugstack.conf 'no --pmm-check' "the plugin is not loaded"
 with_stack "required $workdir/none/spank_pmm.so"

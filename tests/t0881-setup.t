@@ -83,6 +83,11 @@ is "$(below "$etc" shared | grep -ve mpi.conf -e " 755 $etc ")" "$before" \
 is "$(stat -c '%U %a' /var/spool/slurm-pmm "$etc/mpi.conf" | xargs)" \
     'slurm 700 root 644' "... and makes what was missing"
 is "$(setup | grep would)" "" "... and no more is to be done"
+printf '%s\n' 'Reports = /var/lib/slurm-pmm/pages' \
+    "Metrics = $workdir/shared/metrics/pmm.prom" >>"$conf"
+said=$(setup --apply)
+is "$(stat -c '%U %a' /var/lib/slurm-pmm/pages shared/metrics | xargs)" \
+    'slurm 755 slurm 755' "... also what its keys name now"
 said=$(setup --shared "$workdir/other" --apply)
 is $? 2 "another --shared than pmm.conf's is refused"
 like "$said" "$conf has Snapshot = $workdir/shared/pmm/fabric: change it there" \
