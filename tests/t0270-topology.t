@@ -14,11 +14,11 @@ pmm fabric generate dragonfly --p 1 --a 2 --h 2 -o fly
 with_cluster 8
 etc=$workdir/slurm/etc
 
-# topology FABRIC: start slurmctld with what it suggests.
+# topology FABRIC [FORMAT]: start slurmctld with what it suggests.
 topology ()
 {
-    pmm fabric export -f "$1" --format topology.conf -o "$etc/topology.conf" \
-        || return
+    local format=${2-topology.conf}
+    pmm fabric export -f "$1" --format "$format" -o "$etc/$format" || return
     grep -q '^TopologyPlugin' "$etc/slurm.conf" \
         || echo 'TopologyPlugin=topology/tree' >>"$etc/slurm.conf"
     scontrol shutdown slurmctld
@@ -42,6 +42,25 @@ is "$(srun -N 2 --switches=1 -w h0003 printenv SLURMD_NODENAME | sort |
 
 is "$(pmm doctor --json | jq -r '.checks[] | select (.check == "topology")
     | [.level, .text] | @tsv')" "OK	$etc/topology.conf" "the doctor sees it"
+
+if [[ $(scontrol -V) > "slurm-wlm 25.05" ]]; then
+    rm "$etc/topology.conf"
+    tree=$(shown)
+    topology tree topology.yaml
+    ok $? "slurmctld starts with a topology.yaml"
+    is "$(shown)" "$tree" "... of the same tree"
+    is "$(scontrol show topology block | grep -o '^BlockName.*')" "$(cat <<'X'
+BlockName=s1-0001 BlockIndex=0 Nodes=h[0001-0002] BlockSize=2
+BlockName=s1-0002 BlockIndex=1 Nodes=h[0003-0004] BlockSize=2
+BlockName=s1-0003 BlockIndex=2 Nodes=h[0005-0006] BlockSize=2
+BlockName=s1-0004 BlockIndex=3 Nodes=h[0007-0008] BlockSize=2
+X
+)" "... and blocks"
+    rm "$etc/topology.yaml"
+    topology tree
+else
+    skip "topology.yaml" "this Slurm does not read it"
+fi
 
 # Chosen hosts and rails, and what is refused.
 pmm fabric generate fat-tree --ports 4 --levels 2 --rails 2 -o rails

@@ -13,14 +13,17 @@ cd "$workdir" || exit 1
 
 hosts=(h000{1..8})
 
-# run PATTERNS: exchanges of pairs, into the file series; its leader's status
+# run FILE OPTION...: messages between pairs, into that; the leader's status
 run ()
 {
-    rm -f series
-    start_probes pairs --pattern "$1" --exchange both-ways --lengths 131072 \
-        --repeats 3 --exchanges 4 --timeout 600 -o series
+    local file=$1
+    shift
+    rm -f "$file"
+    start_probes pairs --timeout 600 -o "$file" "$@"
     finish_probes
 }
+exchanges=(--pattern 'one-to-one,one-factor' --exchange both-ways
+    --lengths 131072 --repeats 3 --exchanges 4)
 
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
 cat >conf <<END
@@ -30,14 +33,18 @@ EmuSocket=$workdir/emu
 END
 emu_up fabric
 
-run one-to-one,one-factor
+run latencies --pattern one-to-one --lengths 0 --repeats 20
+pmm infer latencies --format tgf >tgf
+ok $? "a topology by latencies"
+
+run series "${exchanges[@]}"
 ok $? "each pair alone, then half of all" || diag "$(<stderr)"
 pmm rates -f fabric --series series >out
 is "$? $(head -n 1 out)" \
     "0 pmm: OK: 8 nodes at 2 switches, exchanges of 131072 bytes" \
     "nothing limits them"
 emu rate s1-0001 400
-run one-to-one,one-factor
+run series "${exchanges[@]}"
 pmm rates -f fabric --series series --json >rates
 is "$? $(jq -c '[.status, [.switches[] | [.name, (.nodes | length),
     (.share > .9)]]]' rates)" \
@@ -49,13 +56,6 @@ like "$(<out)" 'pmm: FAIL: s1-0001: its nodes got [56][0-9] % of what' \
 pmm rates -f fabric --series series --below .6 >out
 is $? 0 "... if it lacks more than is much"
 
-{
-    printf '%d h%04d\n' 1 1 2 2 3 3 4 4 5 5 6 6 7 7 8 8
-    printf '%s\n' "9 switch 1" "10 switch 2" "#"
-    printf '%d 9 l: 400\n' 1 2 3 4
-    printf '%d 10 l: 400\n' 5 6 7 8
-    echo "9 10 l: 300"
-} >tgf
 pmm rates --graph tgf --series series >out
 is "$? $(grep -c '^pmm: FAIL: switch 1: its nodes' out)" "1 1" \
     "by a graph of pmm infer, without a snapshot"
