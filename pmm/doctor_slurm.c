@@ -127,7 +127,7 @@ void doctor_ask_slurm (struct doctor *d)
 enum doctor_level doctor_slurmctld (struct doctor *d)
 {
     if (!d->answers)
-        return say_unknown (d, "%s; what depends on it was not looked at",
+        return say_unknown (d, "%s; what depends on it was not checked",
                             d->slurm_error.text);
     if (d->uid != 0 && strcmp (d->site.slurm_user, d->user) != 0)
         return say_fail (d, "SlurmUser is %s, and '%s' in pmm.conf: hooks will "

@@ -377,9 +377,10 @@ static int compare (struct inputs *in)
                        (json_int_t)sol[1]->nlinks, "changed", list));
     }
     else {
-        fprintf (fp, "changed: %zu, of %s and %s of others that both "
-                     "determine; before %s, now %s\n", n,
-                 COUNTED (links, "link"), COUNTED (both - links, "group"),
+        fprintf (fp, "%zu changed, of %s", n, COUNTED (links, "link"));
+        if (both > links)
+            fprintf (fp, " and %s", COUNTED (both - links, "group"));
+        fprintf (fp, " that both resolve (before: %s, now: %s)\n",
                  COUNTED (sol[0]->nlinks, "link"),
                  COUNTED (sol[1]->nlinks, "link"));
         for (size_t i = 0; i < n; i++)

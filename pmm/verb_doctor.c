@@ -248,7 +248,7 @@ static enum doctor_level check_baseline (struct doctor *d)
                      "baseline as soon as they know all cables; before there "
                      "are audits: pmm-probe --output DIR, and pmm baseline "
                      "publish DIR");
-        return say_warn (d, "there is none: what got slower is WARN at most");
+        return say_warn (d, "none yet: a slower cable is WARN at most");
     }
     if (published (d, path, &st, &d->err) < 0)
         return say_error (d, DOCTOR_FAIL);
@@ -482,7 +482,7 @@ static enum doctor_level check_programs (struct doctor *d)
 
     for (size_t i = 0; i < sizeof (key) / sizeof (key[0]); i++)
         if (access (path[i], X_OK) < 0)
-            return say_fail (d, "%s=%s: %s; it is to be there on all nodes",
+            return say_fail (d, "%s=%s: %s; all nodes need it",
                              key[i], path[i], strerror (errno));
     if (!child_call (try_probe, path[1], DOCTOR_WAIT_MS, &d->err))
         return say_fail (d, "Probe does not run: %s", d->err.text);

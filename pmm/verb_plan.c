@@ -330,8 +330,8 @@ static void separation_text (const struct network *net,
                              const struct link_list *suspects,
                              const struct separation *s, FILE *fp)
 {
-    fprintf (fp, "%s: told apart into %zu of them, %zu without more"
-             " hosts\n", COUNTED (suspects->n, "suspect"), s->nsets,
+    fprintf (fp, "%s: resolved into %s, %zu without more hosts\n",
+             COUNTED (suspects->n, "suspect"), COUNTED (s->nsets, "set"),
              s->nsets_before);
     for (size_t i = 0; i < s->nextra; i++)
         fprintf (fp, "add %s\n", name (ps, s->extra[i]));
@@ -345,7 +345,7 @@ static void separation_text (const struct network *net,
             n += s->set_of[i] == set;
         if (n < 2)
             continue;
-        fprintf (fp, "together, whichever of these hosts is added:");
+        fprintf (fp, "not resolved, whichever of these hosts is added:");
         for (size_t i = 0; i < suspects->n; i++)
             if (s->set_of[i] == set)
                 fprintf (fp, " %s", net->link[suspects->v[i]].id);

@@ -56,11 +56,11 @@ static void print_owner (const struct finding *f, FILE *fp)
         nodes = hostlist_fold ((const char *const *)f->node, f->nnodes);
     if (f->kind == FINDING_HOST_END)
         fprintf (fp,
-                 "pmm:   look at node %s: adapter, port, cable, software\n",
+                 "pmm:   check node %s: adapter, port, cable, software\n",
                  nodes ? nodes : "?");
     else if (f->kind == FINDING_NODE)
         fprintf (fp,
-                 "pmm:   look at node %s: its loopback is slower, too, so it "
+                 "pmm:   check node %s: its loopback is slower, too, so it "
                  "is no cable\n",
                  nodes ? nodes : "?");
     else if (nodes && f->kind != FINDING_ROUTE)

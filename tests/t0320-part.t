@@ -93,7 +93,7 @@ is "$(grep -c ^add text)" "$(jq '.extra_hosts | length' answer)" \
     "the same as text"
 pmm plan -f fabric --separate "$(ids h0003 h0128)" --hosts h0003,h0128 \
     --idle 'h0127' >text
-like "$(cat text)" "together, whichever of these hosts is added: .* .*" \
+like "$(cat text)" "not resolved, whichever of these hosts is added: .* .*" \
     "what stays together is said"
 
 # refuses STATUS SENTENCE OPTION...

@@ -60,7 +60,7 @@ like "$(baseline show healthy)" '^healthy: 64 of ' "so is a run"
 
 run again --seed 2
 out=$(baseline compare again)
-is "$? $out" "0 changed: 0, of 64 links and 0 groups of others that both determine; before 64 links, now 64 links" \
+is "$? $out" "0 0 changed, of 64 links that both resolve (before: 64 links, now: 64 links)" \
     "nothing changed since"
 run slow --seed 3 --slow h0003/1=+800
 link=$(pmm path -f fabric --json h0003 h0004 | jq -r '.forward[0]')
@@ -78,7 +78,7 @@ for seed in 4 5; do
         $( ((seed == 4)) || echo --slow h0005/1=+800) -o "few$seed"
 done
 out=$(baseline compare few4 few5)
-is "$? $(head -n 1 <<<"$out")" "1 changed: 1, of 0 links and 4 groups of others that both determine; before 8 links, now 8 links" \
+is "$? $(head -n 1 <<<"$out")" "1 1 changed, of 0 links and 4 groups that both resolve (before: 8 links, now: 8 links)" \
     "what cannot be resolved is compared by its sum"
 like "$out" 'h0005.* and 1 other: [0-9.]+ ns, \+[78][0-9]+' "... which is named"
 

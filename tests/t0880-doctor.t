@@ -447,7 +447,7 @@ kill "$pid"
 within 20 gone "$pid"
 said=$(doctor)
 is $? 3 "exit status 3 where slurmctld is gone"
-like "$said" 'UNKNOWN +slurmctld: .*Unable to contact .* not looked at' \
+like "$said" 'UNKNOWN +slurmctld: .*Unable to contact .* not checked' \
     "UNKNOWN: which is said"
 
 done_testing

@@ -112,7 +112,7 @@ int main (void)
                "slower than in the baseline");
     has (text, "pmm:   h0003 mlx5_0/1 -- ");
     has (text, "pmm:   because");
-    has (text, "pmm:   look at node h0003: adapter, port, cable, software");
+    has (text, "pmm:   check node h0003: adapter, port, cable, software");
     has (text, "pmm: FAIL: switch link, one of 12, +1003 ns (+-14), slower");
     has (text, "pmm:   or 4 more, listed in the JSON report\n");
     has (text, "pmm:   for the fabric team; no node is to blame");
@@ -123,7 +123,7 @@ int main (void)
     ok (strstr (text, "to blame\npmm: WARN: software, PCIe or adapter, +1003 ns")
             != NULL,
         "a wrong route is no node's");
-    has (text, "pmm:   look at node h0003: its loopback is slower, too, so it "
+    has (text, "pmm:   check node h0003: its loopback is slower, too, so it "
                "is no cable");
     has (text, "pmm: limit: 2 nodes did not answer: ?[1m");
     free (text);
