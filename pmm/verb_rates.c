@@ -178,7 +178,7 @@ static int run_nominal (struct inputs *in)
  */
 
 static uint32_t find_in_fabric (const void *of, const char *label,
-                                const char *host)
+                                const char *host, uint32_t *at)
 {
     const struct fabric *f = of;
     uint32_t e = fabric_find_endpoint (f, label), far;
@@ -186,9 +186,10 @@ static uint32_t find_in_fabric (const void *of, const char *label,
     if (e == FABRIC_NONE)
         e = fabric_find_endpoint (f, host);
     far = e == FABRIC_NONE ? e : fabric_far_port (f, f->endpoint[e].port);
-    return far != FABRIC_NONE && f->node[f->port[far].node].type == NODE_SWITCH
-               ? f->port[far].node
-               : EDGES_NONE;
+    if (far == FABRIC_NONE || f->node[f->port[far].node].type != NODE_SWITCH)
+        return EDGES_NONE;
+    *at = f->port[far].node;
+    return e;
 }
 
 static void name_in_fabric (const void *of, uint32_t at, char name[EDGES_NAME])
@@ -198,22 +199,22 @@ static void name_in_fabric (const void *of, uint32_t at, char name[EDGES_NAME])
     snprintf (name, EDGES_NAME, "%s", f->node[at].name);
 }
 
-/* The switch of a node that has one edge alone. */
+/* Of a node that has one edge alone. */
 static uint32_t find_in_graph (const void *of, const char *label,
-                               const char *host)
+                               const char *host, uint32_t *at)
 {
     const struct topology_model *m = of;
-    uint32_t v = topology_find (m, label), at = EDGES_NONE;
+    uint32_t v = topology_find (m, label);
     size_t n = 0;
 
     if (v == TOPOLOGY_NONE)
         v = topology_find (m, host);
     for (size_t i = 0; i < m->nedges && v != TOPOLOGY_NONE; i++)
         if (m->edge[i].a == v || m->edge[i].b == v) {
-            at = m->edge[i].b; /* a switch comes after all nodes */
+            *at = m->edge[i].b; /* a switch comes after all nodes */
             n++;
         }
-    return n == 1 && at >= m->nnodes ? at : EDGES_NONE;
+    return n == 1 && *at >= m->nnodes ? v : EDGES_NONE;
 }
 
 static void name_in_graph (const void *of, uint32_t at, char name[EDGES_NAME])

@@ -15,13 +15,15 @@
 enum { NODES = 10, LENGTH = 1000 };
 
 /* h0 to h3 at switch 7, h4 to h7 at 8, h8 and h9 at 9. */
-static uint32_t find (const void *of, const char *label, const char *host)
+static uint32_t find (const void *of, const char *label, const char *host,
+                      uint32_t *at)
 {
-    int i = atoi (label + 1);
+    uint32_t i = (uint32_t)atoi (host + 1);
 
     (void)of;
-    (void)host;
-    return strcmp (label, "elsewhere") == 0 ? EDGES_NONE : 7 + (uint32_t)i / 4;
+    (void)label;
+    *at = 7 + i / 4;
+    return strcmp (host, "elsewhere") == 0 ? EDGES_NONE : i;
 }
 
 static void name (const void *of, uint32_t at, char text[EDGES_NAME])
@@ -193,14 +195,14 @@ static void test_labels (void)
     struct series_list twice = { 0 };
     struct edges x;
 
-    series_add_process (s, "h1", "h1", NULL);
-    series_add_process (s, "h1", "h1", NULL);
+    series_add_process (s, "h1:0", "h1", NULL);
+    series_add_process (s, "h1:1", "h1", NULL);
     series_add (s, &row, NULL);
     series_sort (s, NULL);
     series_list_add (&twice, s, NULL);
     ok (edges_make (&x, &twice, &topology, .2, &err) < 0
-            && strstr (err.text, "two processes of the series are at h1"),
-        "two of one label: %s", err.text);
+            && strstr (err.text, "two processes of the series are at h1:"),
+        "two of one host, which share its edge: %s", err.text);
     edges_clear (&x);
     series_list_clear (&twice);
 }

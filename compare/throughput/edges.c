@@ -24,12 +24,18 @@ static int compare_nodes (const void *va, const void *vb)
     const struct edges_node *a = va, *b = vb;
 
     return a->at != b->at ? util_compare (a->at, b->at)
-                          : strcmp (a->label, b->label);
+                          : util_compare (a->edge, b->edge);
 }
 
-/* The processes of all runs that are at a switch, each label once; then the
- * switches.
- */
+static bool place (const struct edges_topology *topology,
+                   const struct series_process *p, struct edges_node *node)
+{
+    *node = (struct edges_node){ .label = p->label };
+    node->edge = topology->find (topology->of, p->label, p->host, &node->at);
+    return node->edge != EDGES_NONE;
+}
+
+/* The edges of the processes of all runs, each once; then the switches. */
 static void find_nodes (struct edges *e, const struct series_list *list,
                         const struct edges_topology *topology)
 {
@@ -37,14 +43,12 @@ static void find_nodes (struct edges *e, const struct series_list *list,
 
     for (size_t r = 0; r < list->n; r++)
         for (uint32_t i = 0; i < list->run[r]->nprocesses; i++) {
-            const struct series_process *p = &list->run[r]->process[i];
-            uint32_t at = topology->find (topology->of, p->label, p->host);
+            struct edges_node node;
 
-            if (at == EDGES_NONE)
+            if (!place (topology, &list->run[r]->process[i], &node))
                 continue;
             e->node = xgrow (e->node, e->nnodes, sizeof (*e->node));
-            e->node[e->nnodes++]
-                = (struct edges_node){ .label = p->label, .at = at };
+            e->node[e->nnodes++] = node;
         }
     if (e->nnodes > 0)
         qsort (e->node, e->nnodes, sizeof (*e->node), compare_nodes);
@@ -96,21 +100,15 @@ static int find_processes (struct edges *e, const struct series *s,
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < s->nprocesses; i++) {
-        const struct series_process *p = &s->process[i];
-        const struct edges_node key = {
-            .label = p->label,
-            .at = topology->find (topology->of, p->label, p->host),
-        };
+        struct edges_node key;
 
-        node[i] = e->nnodes == 0
-                      ? NULL
-                      : bsearch (&key, e->node, e->nnodes, sizeof (key),
-                                 compare_nodes);
-        if (!node[i])
+        if (!place (topology, &s->process[i], &key))
             continue;
+        node[i] = bsearch (&key, e->node, e->nnodes, sizeof (key),
+                           compare_nodes);
         if (seen[node[i] - e->node])
             rc = error_input (err, "two processes of the series are at %s",
-                              p->label);
+                              node[i]->label);
         seen[node[i] - e->node] = true;
     }
     free (seen);

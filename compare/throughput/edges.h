@@ -36,14 +36,17 @@ enum {
 
 struct edges_topology {
     const void *of;
-    /* The switch of a process, any number; EDGES_NONE: it is at none. */
-    uint32_t (*find) (const void *of, const char *label, const char *host);
+    /* The edge of a process, any number, and the switch where it ends, likewise;
+     * EDGES_NONE: it has none.
+     */
+    uint32_t (*find) (const void *of, const char *label, const char *host,
+                      uint32_t *at);
     void (*name) (const void *of, uint32_t at, char name[EDGES_NAME]);
 };
 
 struct edges_node {
     const char *label; /* the series' */
-    uint32_t at;       /* its switch */
+    uint32_t at, edge; /* its switch, and the edge to that */
     double rate;       /* of its edge, bits per second in each direction; 0: not
                           measured */
     double got, allowed; /* sums over its pairs at the switch, in that run */
@@ -60,7 +63,7 @@ struct edges_switch {
 };
 
 struct edges {
-    struct edges_node *node; /* by switch, then label */
+    struct edges_node *node; /* by switch, then edge */
     size_t nnodes;
     struct edges_switch *sw;
     size_t nswitches;
