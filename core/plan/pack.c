@@ -225,10 +225,13 @@ static int shake (struct packing *p, struct error *err)
 
     if (!list)
         return -1;
-    for (size_t i = 0; i < n && most > 0; i++)
-        most -= rounds_replace (&p->rounds, list[i],
-                                rng_below (p->rng, p->rounds.count),
-                                rng_below (p->rng, ONE_IN) ? 1 : 2);
+    for (size_t i = 0; i < n && most > 0; i++) {
+        /* one after the other: what a call evaluates first is the compiler's */
+        size_t others = rng_below (p->rng, ONE_IN) ? 1 : 2;
+        size_t round = rng_below (p->rng, p->rounds.count);
+
+        most -= rounds_replace (&p->rounds, list[i], round, others);
+    }
     free (list);
     renew_form (p);
     return 0;
