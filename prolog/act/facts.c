@@ -460,7 +460,7 @@ static void read_audits (struct facts_reading *r)
             end++;
         row = READ (ledger_result (r->ledger, id, r->err));
         if (row)
-            add_audit (r, row, r->seen + first, end - first);
+            add_audit (r, row, &r->seen[first], end - first);
         json_decref (row);
     }
 }

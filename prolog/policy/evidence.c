@@ -252,19 +252,17 @@ static void make_tracks (struct evidence *e)
     e->track = xcalloc (e->nevents + 1, sizeof (*e->track));
     for (size_t i = 0; i < e->nevents; i++) {
         const struct link_event *ev = &e->event[i];
-        struct track *t = &e->track[e->ntracks - 1];
 
         if (i > 0 && compare_places (to - 1, ev) == 0) {
             to[-1].seen |= ev->seen;
             continue;
         }
-        if (i == 0 || compare_links (to - 1, ev) != 0) {
-            t = &e->track[e->ntracks++];
-            *t = (struct track){ .host = ev->host, .link = ev->link,
-                                 .event = to };
-        }
+        if (i == 0 || compare_links (to - 1, ev) != 0)
+            e->track[e->ntracks++] = (struct track){
+                .host = ev->host, .link = ev->link, .event = to,
+            };
         *to++ = *ev;
-        t->nevents++;
+        e->track[e->ntracks - 1].nevents++;
     }
     e->nevents = (size_t)(to - e->event);
 }
