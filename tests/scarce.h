@@ -12,17 +12,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tests/tap.h"
+
 static size_t allocations; /* since the count began */
 static size_t failing;     /* the one that fails; 0: none */
 
 /* Where it is not NULL: allocations do not count while it is true. */
 __attribute__ ((unused)) static const volatile bool *not_counted;
-
-#if defined __has_feature && !defined __SANITIZE_ADDRESS__ /* clang */
-#if __has_feature (address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
 
 #ifndef __SANITIZE_ADDRESS__
 

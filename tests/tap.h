@@ -7,6 +7,9 @@
  * skip (fmt, ...)       one result that passes, marked as skipped
  * done_testing ()       prints the plan; the exit status of main ()
  *
+ * SANITIZED             1 under the address sanitizer, which sees in few trials
+ *                       what it sees in many; else 0
+ *
  * Signal handling is reset to the defaults, however the test was started
  * (nohup, a script's &).
  */
@@ -16,6 +19,17 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#if defined __has_feature && !defined __SANITIZE_ADDRESS__ /* clang */
+#if __has_feature (address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
 
 static int tap_count;
 static int tap_failed;

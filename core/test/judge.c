@@ -17,13 +17,7 @@
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
 
-/* A sanitizer sees the same in all of them. */
-#ifdef __SANITIZE_ADDRESS__
-enum { TRIALS = 1 };
-#else
-enum { TRIALS = 8 };
-#endif
-enum { LONG_TRIALS = 20, NODES = 16 };
+enum { TRIALS = SANITIZED ? 1 : 8, LONG_TRIALS = 20, NODES = 16 };
 
 #define NOISE_NS 50.0
 #define OUTLIER_SHARE 0.01
