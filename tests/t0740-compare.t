@@ -3,7 +3,8 @@
 #
 # Round trips over real verbs, in a virtual machine. Beside those of perftest's
 # ib_send_lat and of ibv_ud_pingpong and ibv_rc_pingpong, all waiting for
-# events, taking turns between the same two hosts: ours are as long as theirs.
+# events, taking turns between the same two hosts: ours are as long as theirs;
+# with PMM_LONG, over short cables too, which is only shown.
 # And beside one another: two probes at once that share no cable take as long
 # as each alone, and two that share one, which a plan never has, take longer.
 
@@ -53,7 +54,8 @@ pmm plan -f net --hosts ${hosts// /,} --extra-rounds 0 \
 said=$(pmm plan -f net --check plan.json 2>&1)
 is "$?" 2 "such a plan is not sound: ${said#*: }"
 
-echo "shared=$shared other=$other together='$hosts'" >given
+pairs=(h0001,h0002 ${PMM_LONG:+h0007,h0008})
+echo "shared=$shared other=$other together='$hosts' pairs='${pairs[*]}'" >given
 cat >inside <<'END'
 . ./given
 dir=/run/compare
@@ -108,12 +110,12 @@ pingpong ()
         | sed -n 's/.* \([0-9.]*\) usec.iter.*/\1/p'
 }
 
-for pair in "h0001 h0002" "h0007 h0008"; do
+for pair in $pairs; do
     for service in ud rc; do
         for ((i = 0; i < 3; i++)); do
             for program in ours send_lat pingpong; do
-                echo ${pair/ /,} $service $program \
-                    $($program $service $pair)
+                echo $pair $service $program \
+                    $($program $service ${pair/,/ })
             done
         done
     done
@@ -147,9 +149,10 @@ sort -k1,3 -k4n rtts | awk '
             if (split(v[what], us, " ") == 3)
                 print what, us[2], us[3] - us[1]
     }' | sort >medians
-is "$(wc -l <medians)" 12 "three programs over two services, two pairs of hosts"
+is "$(wc -l <medians)" $((6 * ${#pairs[@]})) \
+    "three programs over two services"
 diag "hosts, service: pmm-probe (spread), ib_send_lat -e, ibv_*_pingpong -e"
-for pair in h0001,h0002 h0007,h0008; do
+for pair in "${pairs[@]}"; do
     for service in ud rc; do
         of ()
         {
