@@ -27,11 +27,12 @@ build ()
 {
     autoreconf -fi >/dev/null && mkdir -p build && cd build \
         && ../configure -q --enable-werror && make -s -j"$(nproc)" all \
-        && make -s -j"$(nproc)" CFLAGS=-O0 check-programs
+        && make -s -j"$(nproc)" CFLAGS=-O0 check-programs bench-programs
 }
 step build eval '(build)'
 # What only computes is tested by gcc 12, and under the sanitizers.
 step unit make -s -C build check-local PROVE_FLAGS=-j2 \
+    TESTS_BUT="${PMM_LONG:-prolog/test/seasons.t}" \
     TESTS_OF="${PMM_LONG:+%} probe/% prolog/% report/% spank/% util/%"
 step demo contrib/demo
 for test in $tests; do
