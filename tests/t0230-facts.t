@@ -7,7 +7,7 @@
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need pmm jq ibsim opensm ibportstate perfquery
+need pmm jq ibsim opensm ibportstate perfquery script
 workdir
 mkdir "$workdir/here" && cd "$workdir/here" || exit 1
 
@@ -30,6 +30,10 @@ link () { pmm path -f snapshot "$1" h0016 --json | jq -r '.forward[0]'; }
 signs () { jq -c --arg l "$(link "$1")" \
     '[.findings[] | select(.link == $l) | .sign]' check.json; }
 
+shown=$(on_host h0001 env TERM=xterm \
+    script -qec "pmm fabric read --rate 100 -o slowly" /dev/null </dev/null)
+like "$shown" $'\rpmm fabric read: [0-9]+ s, query [0-9]+ of [0-9]+ *\r' \
+    "a terminal shows how far the fabric is read"
 read_all
 ok $? "the fabric is read"
 is "$(jq -c '[.links[].a, .links[].b | select(.active == "-")]' \
