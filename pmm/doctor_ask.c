@@ -123,7 +123,7 @@ static void take_about (struct ear *ear, const char *node, const char *text)
         blame (ear, node, true, "another snapshot than here: is Snapshot on a "
                "file system that all nodes see?");
     if (all && !strcmp (d->site.transport, "verbs") && lock >= 0
-        && lock < ports * PORT_BYTES)
+        && lock / PORT_BYTES < ports)
         blame (ear, node, false, "%jd kB of locked memory, a port needs 2048: "
                "LimitMEMLOCK=infinity for slurmd", (intmax_t)lock >> 10);
     if (all && (time < ear->begun - CLOCK_OFF_S

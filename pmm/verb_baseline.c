@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/solve/solve.h"
+#include "ibquery/snapshot.h"
 #include "pmm/lines.h"
 #include "pmm/verb.h"
 #include "prolog/audit/parts.h"
@@ -19,6 +20,7 @@
 #include "util/json.h"
 #include "util/site.h"
 #include "util/sort.h"
+#include "util/text.h"
 
 enum { END_MAX = 96 };
 
@@ -51,14 +53,26 @@ static struct baselines read_samples (const struct inputs *in,
  * Extent
  */
 
-/* What samples are of: "hosts", "runs", "round_trips", "links" of so "many" of
- * the fabric, and those "without" any.
- */
-static json_t *extent_json (const struct fabric *f, struct samples *s,
-                            const struct pathset *ps)
+/* [links of the fabric] round trips across each; the caller frees it. */
+static uint32_t *times_of (const struct fabric *f, struct samples *s,
+                           const struct pathset *ps)
 {
     uint32_t *times = xcalloc (f->nlinks, sizeof (*times));
+
+    need_ok (baseline_sift (s, ps, NULL, times, &fault));
+    return times;
+}
+
+/* What samples in "file" are of: "hosts", "runs", "round_trips", "links" of so
+ * "many" of the fabric, and those "without" any.
+ */
+static json_t *extent_json (const struct fabric *f, struct samples *s,
+                            const struct pathset *ps, const char *path)
+{
+    uint32_t *times = times_of (f, s, ps);
+    char *file = text_clean (xstrdup (path));
     size_t n = pathset_size (ps);
+    json_t *json;
     const char **host = xarray (n, sizeof (*host));
     json_t *without = json_array ();
 
@@ -66,17 +80,18 @@ static json_t *extent_json (const struct fabric *f, struct samples *s,
         host[i] = pathset_endpoint (ps, i)->host;
     n = text_unique (host, n);
     free (host);
-    need_ok (baseline_sift (s, ps, NULL, times, &fault));
     for (size_t i = 0; i < f->nlinks; i++)
         if (times[i] == 0)
             json_add (without, json_string (f->link[i].id));
+    json = json_pack ("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "file", file,
+                      "hosts", (json_int_t)n, "runs",
+                      (json_int_t)s->nruns + 1, "round_trips",
+                      (json_int_t)s->nsamples, "links",
+                      (json_int_t)(f->nlinks - json_array_size (without)),
+                      "many", (json_int_t)f->nlinks, "without", without);
     free (times);
-    return xcheck (json_pack (
-        "{s:I, s:I, s:I, s:I, s:I, s:o}", "hosts", (json_int_t)n,
-        "runs", (json_int_t)s->nruns + 1, "round_trips",
-        (json_int_t)s->nsamples, "links",
-        (json_int_t)(f->nlinks - json_array_size (without)), "many",
-        (json_int_t)f->nlinks, "without", without));
+    free (file);
+    return xcheck (json);
 }
 
 static int show (struct inputs *in)
@@ -84,12 +99,12 @@ static int show (struct inputs *in)
     const char *path = in->noperands > 0 ? in->operand[0] : read_site (in);
     struct baselines b = read_samples (in, path);
     json_t *extent = extent_json (in->fabric,
-                                  (struct samples *)b.v[0].samples, b.v[0].ps);
+                                  (struct samples *)b.v[0].samples, b.v[0].ps,
+                                  path);
     struct stat st;
 
     if (stat (path, &st) < 0)
         die_input ("%s was removed", path);
-    json_put (extent, "file", json_string (path));
     json_put (extent, "written", json_integer (st.st_mtime));
     if (in->json)
         inputs_put_json (in, "baseline", in->fabric->hash,
@@ -126,6 +141,36 @@ static void become_owner (const char *path)
     free (dir);
 }
 
+/* Die if it is not the fabric of pmm.conf, whose audits read the file. */
+static void check_fabric (const struct inputs *in)
+{
+    struct fabric *own = in->snapshot ? NULL
+                                      : fabric_load (site.snapshot, NULL);
+
+    if (own && strcmp (own->hash, in->fabric->hash))
+        die_input ("not published: %s is another fabric than Snapshot's",
+                   in->fabric_path);
+    fabric_destroy (own);
+}
+
+/* How many links the published file has measured, and the run has not. */
+static size_t count_lost (const struct inputs *in)
+{
+    const struct baseline *old = in->base.v;
+    uint32_t *was, *is;
+    size_t lost = 0;
+
+    if (in->base.n == 0)
+        return 0;
+    was = times_of (in->fabric, (struct samples *)old->samples, old->ps);
+    is = times_of (in->fabric, in->samples, in->ps);
+    for (size_t i = 0; i < in->fabric->nlinks; i++)
+        lost += was[i] > 0 && is[i] == 0;
+    free (was);
+    free (is);
+    return lost;
+}
+
 /* Die if the run is not complete. Return whether it is to be published. */
 static bool may_publish (struct inputs *in, const char *path)
 {
@@ -133,6 +178,7 @@ static bool may_publish (struct inputs *in, const char *path)
     const struct samples *s = in->samples;
     struct verdict *v;
     bool refused;
+    size_t lost;
 
     if (!s->complete || s->nmissing > 0)
         die_input ("not published: the run is not complete%s%s: measure again, "
@@ -143,7 +189,7 @@ static bool may_publish (struct inputs *in, const char *path)
     if (access (path, F_OK) == 0
         && baselines_read (&in->base, in->fabric, &path, 1, &fault) < 0) {
         fail ("baseline publish", &fault);
-        fprintf (stderr, "pmm baseline publish: it is replaced\n");
+        fprintf (stderr, "pmm baseline publish: judged without it\n");
         baselines_clear (&in->base);
     }
     v = need (judge (in->ps, in->plan, s, in->base.v, in->base.n, &opts,
@@ -157,6 +203,13 @@ static bool may_publish (struct inputs *in, const char *path)
                              "names and measure again; to keep it like this, "
                              "remove %s first",
                      verdict_status_name (v->status), path);
+    else if ((lost = count_lost (in)) > 0) {
+        refused = true;
+        error_input (&fault, "not published: the run lacks %s that %s has: "
+                             "measure all nodes; to keep it like this, remove "
+                             "%s first",
+                     COUNTED (lost, "link"), path, path);
+    }
     verdict_destroy (v);
     return !refused;
 }
@@ -168,6 +221,7 @@ static int publish (struct inputs *in)
     json_t *extent;
     int rc;
 
+    check_fabric (in);
     if (dir) {
         char *plan = inputs_file (dir, "plan.json");
         char *samples = inputs_file (dir, "samples.json");
@@ -200,8 +254,7 @@ static int publish (struct inputs *in)
         in->ps = NULL;
     }
     rc = need_ok (baseline_put (set.samples[0], set.ps[0], path, &fault));
-    extent = extent_json (in->fabric, set.samples[0], set.ps[0]);
-    json_put (extent, "file", json_string (path));
+    extent = extent_json (in->fabric, set.samples[0], set.ps[0], path);
     print_line (extent, rc > 0 ? "published {file}: {links} of {many link},"
                                  " {hosts host}\n"
                                : "{file} has the same already\n",

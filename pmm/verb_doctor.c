@@ -707,12 +707,15 @@ static size_t run_checks (struct doctor *d, struct said *said)
 }
 
 /* The one thing to do now: what fails or is not known, in the order of the
- * checks; then what could be better.
+ * checks, but first pmm.conf if it is bad: the others are of the defaults. Then
+ * what could be better.
  */
-static const char *next_of (const struct said *said, size_t n)
+static const char *next_of (const struct doctor *d, const struct said *said,
+                            size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (said[i].level >= DOCTOR_UNKNOWN)
+        if (said[i].level >= DOCTOR_UNKNOWN
+            && (!d->bad_site || !strcmp (said[i].name, "pmm.conf")))
             return said[i].todo;
     for (size_t i = 0; i < n; i++)
         if (said[i].level == DOCTOR_WARN)
@@ -755,10 +758,10 @@ static int report (struct doctor *d, bool json)
                                   json_pack ("{s:s, s:O, s:s}", "status",
                                              level_names[worst], "checks",
                                              list, "next",
-                                             next_of (said, n)),
+                                             next_of (d, said, n)),
                                   stdout, &fault));
     else
-        printf ("next: %s\n", next_of (said, n));
+        printf ("next: %s\n", next_of (d, said, n));
     for (size_t i = 0; i < n; i++) {
         free (said[i].text);
         free (said[i].todo);

@@ -244,7 +244,7 @@ static json_t *matrix_json (const struct series *s, const char *path)
                                          ? r->time_ns[SERIES_SD] : NAN));
     }
     return json_pack ("{s:s, s:s, s:b, s:o, s:o, s:o}", "name",
-                      slash ? slash + 1 : path, "stat",
+                      SHOWN (slash ? slash + 1 : path), "stat",
                       series_stat_names[stat], "deviation", deviates,
                       "labels", labels, "lengths", lengths, "values", values);
 }

@@ -331,6 +331,7 @@ static void look_at (const struct setup *s, struct item *it)
     uid_t owner = it->slurms ? s->user.pw_uid : 0;
     const char *name = it->slurms ? s->user.pw_name : "root";
     struct stat st;
+    FILE *fp;
     int fd;
 
     it->state = REFUSED;
@@ -341,8 +342,10 @@ static void look_at (const struct setup *s, struct item *it)
             it->state = MISSING;
         return;
     }
-    if (it->text) {
-        it->state = THERE;
+    if (it->text) { /* may be another one, but no link and no others' */
+        if ((fp = file_open_trusted (it->path, 0, &it->err)))
+            it->state = THERE;
+        file_close_input (fp);
         return;
     }
     if ((fd = file_open_trusted_dir (it->path, owner, &it->err)) < 0)
@@ -551,7 +554,8 @@ static int set_shared (void *field, const char *value, struct error *err)
 {
     size_t len = strlen (value);
 
-    (void)err;
+    if (*value != '/')
+        return error_input (err, "need an absolute path");
     while (len > 1 && value[len - 1] == '/')
         len--;
     *(char **)field = xasprintf ("%.*s", (int)len, value);

@@ -23,11 +23,12 @@ baseline () { pmm baseline "$1" --conf conf "${@:2}"; }
 # run DIR OPTION...: what pmm-probe --output DIR would leave, both stages
 run ()
 {
-    local dir=$1 base=()
+    local dir=$1 base=() hosts=()
     shift
     mkdir "$dir"
+    [[ ${1-} != --hosts ]] || { hosts=("${@:1:2}"); shift 2; }
     [[ ! -e site/baseline.json ]] || base=(--baseline site/baseline.json)
-    pmm plan -f fabric -o plan \
+    pmm plan -f fabric "${hosts[@]}" -o plan \
         && pmm simulate -f fabric --plan plan --noise 20 "$@" -o first \
         && pmm confirm -f fabric --plan plan --samples first "${base[@]}" \
             -o "$dir/plan.json" \
@@ -55,6 +56,9 @@ like "$(baseline show)" \
     '^/.*/site/baseline.json: 64 of 64 links, 32 hosts, [0-9]+ round trips in 1 run, written 20' \
     "... for people"
 like "$(baseline show healthy)" '^healthy: 64 of ' "so is a run"
+ln -s healthy $'name \xff\e'
+is "$(baseline show --json $'name \xff\e' | jq -r .file)" "name ??" \
+    "... of any name"
 
 # What changed
 
@@ -102,6 +106,16 @@ pmm fabric generate fat-tree --ports 8 --levels 2 --oversubscribe 3 -o other
 baseline publish -f other healthy 2>said
 is $? 2 "so are samples of another fabric"
 like "$(<said)" 'fabric' "... in words: $(<said)"
+pmm plan -f other -o foreign.plan &&
+    pmm simulate -f other --plan foreign.plan -o foreign
+baseline publish -f other --plan foreign.plan --samples foreign 2>said
+is "$? $(<said)" "2 pmm baseline publish: not published: other is another fabric than Snapshot's" \
+    "... and another fabric's, whole as it is"
+run some --hosts 'h00[05-12]' # two leaf switches of eight
+baseline publish some >/dev/null 2>said
+is $? 1 "a run of some nodes does not replace what is known of all"
+like "$(<said)" 'not published: the run lacks [0-9]+ links that /.*/baseline.json has: measure all' \
+    "... in a sentence"
 baseline publish 2>/dev/null
 is $? 2 "and a ledger that there is not"
 cmp -s kept site/baseline.json

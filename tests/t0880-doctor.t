@@ -155,6 +155,8 @@ fi
 with_conf Colour=red
 like "$(doctor)" 'FAIL +pmm.conf: .*Colour.* the defaults are looked at' \
     "FAIL: an unknown key"
+like "$(doctor)" 'next: pmm.conf: .*Colour' \
+    "... which is next, as all else looks at the defaults"
 doctor >/dev/null
 is $? 1 "exit status 1"
 healthy

@@ -132,8 +132,23 @@ touch shared/pmm
 refuses 'cannot open .*/shared/pmm: Not a directory' "a file"
 rm shared/pmm
 mv shared/real shared/pmm
+ln -s nowhere "$etc/plugstack.new"
+mv "$etc/plugstack.new" "$etc/plugstack.conf"
+refuses 'plugstack.conf is a symbolic link: put the file in its place' \
+    "a file that is a link to nothing"
+rm "$etc/plugstack.conf"
+mkdir "$etc/plugstack.conf"
+refuses 'plugstack.conf is not a regular file' "one that is a directory"
+rmdir "$etc/plugstack.conf"
+touch "$etc/plugstack.conf"
+chown "$test_user" "$etc/plugstack.conf"
+refuses 'plugstack.conf belongs to user' "one of an ordinary user's"
+chown root "$etc/plugstack.conf"
 refuses 'there is no user none' "a user that is not there" --slurm-user none
-rm -r "$conf"
+mv "$conf" all.conf
+ln -s /absent/pmm.conf "$conf"
+refuses 'pmm.conf is a symbolic link' "a pmm.conf that is a link to nothing"
+rm "$conf"
 refuses 'there is no .*/absent: mount its file system' \
     "a file system that is not mounted" --shared "$workdir/absent/pmm"
 refuses "others may write .*tmp" "one that others could make first" \
@@ -142,6 +157,8 @@ refuses 'need an absolute path of letters' "a name with a blank" \
     --shared "$workdir/a b"
 refuses 'need an absolute path of letters' "... or a specifier of systemd's" \
     --shared "$workdir/%h"
+refuses '^pmm setup: --shared: need an absolute path$' "no directory at all" \
+    --shared ''
 echo 'Colour = red' >"$conf"
 refuses "unknown key 'Colour'" "a pmm.conf that is wrong"
 built_to "$workdir/bin" pmm/pmm # where the user reaches it

@@ -265,7 +265,10 @@ static FILE *open_in (int dir, const char *name, const char *path, uid_t owner,
     struct stat st;
     FILE *fp = NULL;
 
-    if (fd < 0 || fstat (fd, &st) < 0)
+    if (fd < 0 && errno == ELOOP)
+        error_world (err, "%s is a symbolic link: put the file in its place",
+                     path);
+    else if (fd < 0 || fstat (fd, &st) < 0)
         error_open (err, path);
     else if (!S_ISREG (st.st_mode) || st.st_size > FILE_TRUSTED_MAX) {
         errno = EINVAL;
