@@ -36,7 +36,7 @@ enum {
 
 struct edges_topology {
     const void *of;
-    /* The edge of a process, any number, and the switch where it ends, likewise;
+    /* The edge of a process, any number, and likewise the switch it leads to;
      * EDGES_NONE: it has none.
      */
     uint32_t (*find) (const void *of, const char *label, const char *host,

@@ -19,11 +19,12 @@ static const int nagios[] = {
 };
 
 /* Print the line and the figures; a bar in the line would begin them. */
-static int say (enum verdict_status level, char *line, const char *figures)
+static int put_line (enum verdict_status level, const char *word, char *line,
+                     const char *figures)
 {
     for (char *p = line; (p = strchr (p, '|'));)
         *p = '/';
-    printf ("pmm %s%s%s\n", line, *figures ? " |" : "", figures);
+    printf ("pmm %s%s%s%s\n", word, line, *figures ? " |" : "", figures);
     return nagios[fflush (stdout) == EOF ? VERDICT_UNKNOWN : level];
 }
 
@@ -40,10 +41,8 @@ int main (int argc, char **argv)
 
     if (rc == 0)
         return 0;
-    if (rc < 0) {
-        error_prefix (&err, "UNKNOWN");
-        return say (VERDICT_UNKNOWN, err.text, "");
-    }
+    if (rc < 0)
+        return put_line (VERDICT_UNKNOWN, "UNKNOWN: ", err.text, "");
     hook_run (&hook, HOOK_HEALTH_MS, &result);
-    return say (result.level, result.line, result.perf);
+    return put_line (result.level, "", result.line, result.perf);
 }
