@@ -8,9 +8,10 @@
  *
  * t is counted from the FAST quantile of the pair's flows: even behind a switch
  * with two ports some flows avoid the cable. g is normal. Its spread is that
- * between the FAST and the BULK quantile of the typical pair, as delays lift
- * higher ones. Of the flows that avoid a slow cable, the fast ones are a greater
- * share, so g's mean is less.
+ * between the FAST and the BULK quantile of a pair, as delays lift higher ones.
+ * All pairs share the spread that CALM of them do not exceed: with a host that
+ * sleeps, or ports that are busy, a pair's own is more. Of the flows that avoid
+ * a slow cable, the fast ones are a greater share, so g's mean is less.
  * Besides, any flow is delayed with a chance of `tail` by a time beyond `cut`:
  * noise of any kind. Up to `cut`, sizes do not count. Messages that wait for
  * others have exponential delays. A host that sleeps makes the mean of all so
@@ -26,12 +27,12 @@
  * do, with a tail of either shape: a busy cable or host has a heavier tail, of
  * which some flows that should be slow are not, and sizes do not agree. The
  * excess has to be CLEAR_SD beyond the fast flows then, as paths differ in
- * length. Or that of the flows that may cross the group does where each pair
- * has delays of its own, of any density that does not increase with their
- * size (Grenander's estimate): a slow cable's flows are a heap at e. Each
- * likelihood is that of its own best delays. Groups within MARGIN of the
- * likeliest are suspects, too. Then its slow flows are set aside, and the
- * search goes on.
+ * length, and the judge only warns, as a queue can look so. Or that of the
+ * flows that may cross the group does where each pair has delays of its own, of
+ * any density that does not increase with their size (Grenander's estimate): a
+ * slow cable's flows are a heap at e. Each likelihood is that of its own best
+ * delays. Groups within MARGIN of the likeliest are suspects, too. Then its
+ * slow flows are set aside, and the search goes on.
  */
 #include "config.h"
 #include "core/judge/mixture.h"
@@ -53,6 +54,7 @@
 #define FAST_Z 1.2816 /* of a normal distribution: standard deviations from
                          FAST to the median */
 #define BULK_Z 0.5244 /* from BULK */
+#define CALM 0.25 /* of the pairs, by their spread: these do not wait */
 #define CUT_SD 3.0
 #define CLEAR_SD 6.0
 #define GROWTH 1.05 /* of the bins of delays */
@@ -163,9 +165,11 @@ static void find_bulk (struct mixture *m, const bool *chooses)
         for (size_t i = 0; i < n; i++)
             m->flow[first + i].t -= fast;
     }
+    stats_sort (half, pairs);
     m->sd = SD_LEAST;
     if (pairs > 0)
-        m->sd = fmax (SD_LEAST, stats_median (half, pairs) / (FAST_Z - BULK_Z));
+        m->sd = fmax (SD_LEAST, stats_quantile (half, pairs, CALM)
+                                    / (FAST_Z - BULK_Z));
     m->middle = FAST_Z * m->sd;
     m->cut = m->middle + CUT_SD * m->sd;
     free (v);
@@ -481,6 +485,7 @@ struct mixture_fit {
     double slow, sum;     /* flows that cross it, by their chances; of these,
                              ns */
     double expected;      /* flows that cross it, if it is slow or not */
+    bool heap;            /* see is_clear () */
     struct flow_tally tally;   /* of those that may cross it */
 };
 
@@ -706,23 +711,25 @@ static double pair_evidence (const struct mixture *m,
     return with - without;
 }
 
-/* Whether a group with an excess is found. */
+/* Whether a group with an excess is found; fit->heap: as a heap. */
 static bool is_clear (const struct mixture *m, const struct mixture_group *g,
-                      const struct mixture_fit *fit)
+                      struct mixture_fit *fit)
 {
     double enough = EVIDENCE + log ((double)m->ngroups), heap = 0;
     bool clear = fit->less > enough && fit->excess > CLEAR_SD * m->sd;
 
-    for (int shape = 0; shape < TAIL_SHAPES && clear; shape++) {
+    for (size_t i = 0; i < g->ncrossings && fit->less > enough; i++)
+        heap += pair_evidence (m, &m->crossing[g->crossing + i], fit->excess);
+    fit->heap = heap > enough;
+    for (int shape = 0; shape < TAIL_SHAPES && clear && !fit->heap;
+         shape++) {
         struct mixture_fit all, alone;
 
         try_excess (m, g, &m->tally, shape, fit->excess, false, &all);
         try_excess (m, g, &fit->tally, shape, fit->excess, false, &alone);
         clear = all.less > enough && alone.less > enough;
     }
-    for (size_t i = 0; i < g->ncrossings && fit->less > enough && !clear; i++)
-        heap += pair_evidence (m, &m->crossing[g->crossing + i], fit->excess);
-    return clear || heap > enough;
+    return clear || fit->heap;
 }
 
 bool mixture_next (struct mixture *m, struct slow_cable *found)
@@ -751,6 +758,7 @@ bool mixture_next (struct mixture *m, struct slow_cable *found)
             .slow = (size_t)(b->slow + 0.5),
             .flows = (size_t)b->tally.all,
             .expected = b->expected,
+            .heap = b->heap,
         };
         for (size_t g = 0; g < m->ngroups; g++) {
             size_t of = g == 0 ? best : g <= best ? g - 1 : g;

@@ -35,6 +35,8 @@ struct slow_cable {
     double spread_ns;    /* standard deviation of a flow's time without it */
     size_t slow, flows;  /* slow flows, of those that may cross the group */
     double expected;     /* how many of these cross one of its cables */
+    bool heap;           /* each pair's own flows show it, so that delays of
+                            the pairs do not explain it */
 };
 
 /* Find the likeliest slow cable, and set its flows aside. False: none is left.

@@ -330,7 +330,7 @@ static void test_slow (void)
     ok (mixture_evidence (mix, 9, 1000, &clear) > 50 && clear,
         "a slow cable shows");
     found = mixture_next (mix, &c);
-    ok (found && c.group == 3 && c.n == 3 && c.cable[0] == 8
+    ok (found && c.heap && c.group == 3 && c.n == 3 && c.cable[0] == 8
             && c.cable[2] == 10 && fabs (c.excess_ns - 1000) < 5 * c.stderr_ns,
         "a slow cable is one of its leaf's three: %+.0f ns (+-%.0f)",
         c.excess_ns, c.stderr_ns);
@@ -359,8 +359,9 @@ static void test_slow (void)
     pathset_destroy (ps);
 }
 
-/* Half of the flows of a host are late by up to 50 us. */
-static void sleep_at (struct samples *s, uint32_t host, uint64_t seed)
+/* A share of the flows of a host is late by up to 50 us. */
+static void sleep_at (struct samples *s, uint32_t host, double share,
+                      uint64_t seed)
 {
     struct rng rng;
 
@@ -368,7 +369,7 @@ static void sleep_at (struct samples *s, uint32_t host, uint64_t seed)
     for (size_t i = 0; i < s->nsamples; i++)
         for (uint32_t f = 0; f < s->sample[i].nflows; f++)
             if ((s->sample[i].a == host || s->sample[i].b == host)
-                && rng_uniform (&rng) < 0.5)
+                && rng_uniform (&rng) < share)
                 s->sample[i].flow_ns[f] += 50000 * rng_uniform (&rng);
 }
 
@@ -387,7 +388,7 @@ static void test_noise (double share, double ns, bool sleeps)
         struct slow_cable c;
 
         if (sleeps)
-            sleep_at (s, 0, seed);
+            sleep_at (s, 0, 0.5, seed);
         mix = mixture_create (m, ps, s, 0);
         if (mixture_next (mix, &c)) {
             found++;
@@ -398,6 +399,36 @@ static void test_noise (double share, double ns, bool sleeps)
     }
     ok (found == 0, "%.0f %% of flows are delayed%s: found in %zu of %zu runs",
         100 * share, sleeps ? ", and a host sleeps" : "", found, of);
+    multipath_destroy (m);
+    pathset_destroy (ps);
+}
+
+/* Most pairs' times are those of hosts that sleep; the others tell. */
+static void test_asleep (void)
+{
+    const struct traffic_class as = { 3, false };
+    struct pathset *ps = all_hosts (&net);
+    struct multipath *m
+        = multipath_create ((const struct pathset *const *)&ps, 1, &as, NULL);
+    struct slow_cable c = { 0 };
+    struct samples *s;
+    struct mixture *mix;
+    bool found;
+
+    latency[9] += 1000;
+    s = measure (ps, 0, 0, 3);
+    latency[9] -= 1000;
+    for (uint32_t host = 3; host < HOSTS; host += 2)
+        sleep_at (s, host, 0.9, host);
+    mix = mixture_create (m, ps, s, 0);
+    found = mixture_next (mix, &c);
+    ok (found && c.heap && c.n == 3 && c.cable[0] == 8
+            && fabs (c.excess_ns - 1000) < 5 * c.stderr_ns,
+        "where most pairs sleep, a slow cable is found: %+.0f ns (+-%.0f)",
+        c.excess_ns, c.stderr_ns);
+    free (c.cable);
+    mixture_destroy (mix);
+    samples_destroy (s);
     multipath_destroy (m);
     pathset_destroy (ps);
 }
@@ -439,6 +470,7 @@ int main (void)
     test_slow ();
     test_noise (0.2, 1500, false);
     test_noise (0.4, 400, true);
+    test_asleep ();
     test_huge ();
     return done_testing ();
 }
