@@ -131,7 +131,7 @@ enum doctor_level doctor_slurmctld (struct doctor *d)
                             d->slurm_error.text);
     if (d->uid != 0 && strcmp (d->site.slurm_user, d->user) != 0)
         return say_fail (d, "SlurmUser is %s, and '%s' in pmm.conf: hooks will "
-                            "not believe what it publishes",
+                            "ignore what it publishes",
                          d->user, d->site.slurm_user);
     return say_ok (d, "cluster %s answers, SlurmUser is %s",
                    conf (d, "ClusterName"), d->user);
@@ -147,7 +147,7 @@ enum doctor_level doctor_release (struct doctor *d)
 
     if (strncmp (running, ours, (size_t)len) != 0)
         return say_fail (d, "Slurm is %s, slurm-pmm was built against %sx: "
-                            "build it anew", running, ours);
+                            "rebuild it", running, ours);
     return say_ok (d, "Slurm %s", running);
 }
 
@@ -175,7 +175,7 @@ enum doctor_level doctor_nodes (struct doctor *d)
     }
     if (n > 0)
         return say_warn (d, "%zu of %zu are not in the snapshot (%s%s): read "
-                            "it anew, or write a NodeMap",
+                            "it again, or write a NodeMap",
                          n, d->nodes.n, names, n > NAMES_SHOWN ? ", ..." : "");
     return say_ok (d, "all %zu are in the snapshot", d->nodes.n);
 }
@@ -277,7 +277,7 @@ enum doctor_level doctor_pmix_directory (struct doctor *d)
     if (!(st.st_mode & S_IXOTH))
         return say_warn (d, "%s: steps of users cannot enter it: chmod 755 %s",
                          dir, dir);
-    return say_ok (d, "%s is root's alone to write", dir);
+    return say_ok (d, "only root may write %s", dir);
 }
 
 enum doctor_level doctor_mpi_default (struct doctor *d)
@@ -478,14 +478,14 @@ static enum doctor_level look_at_plugin (struct doctor *d)
                          other ? "; write " : "", other ? PMM_PLUGIN_PATH : "");
     }
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return say_fail (d, "%s runs as root and is not root's alone to write",
+        return say_fail (d, "%s runs as root, but others may write it",
                          path);
     if (!(built = child_call (tell_version, path, DOCTOR_WAIT_MS, &d->err)))
         return say_error (d, DOCTOR_FAIL);
     version = json_string_value (built);
     if (strncmp (running, version, strlen (version)) != 0)
-        level = say_fail (d, "%s was built against Slurm %s, this is %s: build "
-                             "it anew", path, version, running);
+        level = say_fail (d, "%s was built against Slurm %s, this is %s: "
+                             "rebuild it", path, version, running);
     else if (!line->required)
         level = say_warn (d, "%s:%d: optional: --pmm-check=require keeps no "
                              "job from starting; say required %s once it is on "

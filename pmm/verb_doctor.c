@@ -76,7 +76,7 @@ static enum doctor_level check_conf (struct doctor *d)
     const char *path = d->path ? d->path : PMM_CONF_PATH;
 
     if (d->bad_site)
-        return say_fail (d, "%s; the defaults are looked at instead",
+        return say_fail (d, "%s; checked with the defaults instead",
                          d->site_error.text);
     if (access (path, F_OK) == 0)
         return say_ok (d, "%s, Action=%s", path, d->site.action);
@@ -279,7 +279,7 @@ static enum doctor_level check_verdicts (struct doctor *d)
 
     if (access (path, F_OK) < 0)
         return doctor_say (d, d->audits ? DOCTOR_WARN : DOCTOR_INFO,
-                           "there is no %s: hooks look at ports alone", path);
+                           "there is no %s: hooks check ports only", path);
     if (published (d, path, &st, &d->err) < 0)
         return say_error (d, DOCTOR_FAIL);
     return d->now - st.st_mtime > DAY_S
@@ -375,8 +375,8 @@ static enum doctor_level check_ledger (struct doctor *d)
     if (level != DOCTOR_OK || stat (path, &st) < 0)
         return level;
     if (st.st_uid != d->uid || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return say_fail (d, "%s is to be SlurmUser's alone to write: chown %s "
-                            "%s, chmod 640 %s", path, d->user, path, path);
+        return say_fail (d, "only SlurmUser may write %s: chown %s %s, chmod 640 %s",
+                         path, d->user, path, path);
     return say_ok (d, "%s", path);
 }
 
@@ -521,7 +521,7 @@ static struct ledger *open_ledger (struct doctor *d, enum doctor_level *level)
 
     if (bad || access (d->site.ledger, F_OK) < 0) {
         *level = say_ok (d, "%s", bad ? "no ledger to look into"
-                                      : "none was made yet");
+                                      : "no audit yet");
         return NULL;
     }
     if (!(l = ledger_open (d->site.ledger, LEDGER_READ, &d->err)))

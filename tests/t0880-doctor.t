@@ -153,7 +153,7 @@ fi
 
 # Our files
 with_conf Colour=red
-like "$(doctor)" 'FAIL +pmm.conf: .*Colour.* the defaults are looked at' \
+like "$(doctor)" 'FAIL +pmm.conf: .*Colour.* checked with the defaults' \
     "FAIL: an unknown key"
 like "$(doctor)" 'next: pmm.conf: .*Colour' \
     "... which is next, as all else looks at the defaults"
@@ -231,7 +231,7 @@ like "$(as_user env SLURM_CONF="$SLURM_CONF" "$workdir/bin/pmm" doctor --conf \
     "$workdir/site/pmm.conf")" 'UNKNOWN +SlurmUser: not checked: run as root' \
     "UNKNOWN: an ordinary user cannot tell"
 touch "$workdir/var/ledger"
-complains FAIL ledger 'alone to write: chown slurm' "a ledger that is root's"
+complains FAIL ledger 'only SlurmUser may write .*: chown slurm' "a ledger that is root's"
 rm "$workdir/var/ledger"
 chmod 777 "$workdir/spool"
 complains FAIL spool 'chmod 755' "a spool that anybody may write"
@@ -295,7 +295,7 @@ like "$said" "OK +Epilog: the plugin runs $workdir/bin/pmm-epilog" \
     "which is said"
 healthy
 chmod 757 "$workdir/spank_pmm.so"
-complains FAIL plugstack.conf 'alone to write' "a plugin that all may write"
+complains FAIL plugstack.conf 'others may write it' "a plugin that all may write"
 chmod 755 "$workdir/spank_pmm.so"
 cp "$workdir/spank_pmm.so" "$workdir/plugin"
 # shellcheck disable=SC2016
@@ -303,7 +303,7 @@ perl -0pi -e 'BEGIN { ($year, $month, $micro) = shift =~ /(\d+)[.](\d+)[.](\d+)/
     $is = pack "C4", $micro, $month, $year, 0;
     $next = pack "C4", $micro, $month, $year + 1, 0;
     s/\Q$is\E/$next/g' "$(scontrol --version)" "$workdir/spank_pmm.so"
-complains FAIL plugstack.conf 'against Slurm [0-9.]+, this is .*build it anew' \
+complains FAIL plugstack.conf 'against Slurm [0-9.]+, this is .*rebuild it' \
     "a plugin of another release"
 cp "$workdir/plugin" "$workdir/spank_pmm.so"
 
