@@ -40,7 +40,8 @@ struct item {
     char *text;  /* of a file; NULL: a directory, */
     mode_t mode; /* ... of this mode, */
     bool slurms; /* ... of SlurmUser; all others are root's, */
-    bool either; /* ... and this one may be */
+    bool either; /* ... and this one may be, */
+    bool any;    /* ... or, if it is there, of anybody */
     enum { MISSING, THERE, REFUSED } state;
     struct error err; /* why it is refused */
 };
@@ -264,7 +265,7 @@ static void list_items (struct setup *s)
           write_audit_unit },
     };
     const char *const slurms[] = { s->site.baseline, s->site.verdicts,
-                                   s->site.ledger, s->site.metrics };
+                                   s->site.ledger };
     char path[TEXT_PATH];
 
     add_dir (s, xstrdup (s->conf_dir), false, 0755);
@@ -273,6 +274,9 @@ static void list_items (struct setup *s)
     for (size_t i = 0; i < COUNT (slurms); i++)
         if (*slurms[i])
             add_dir (s, inputs_parent (slurms[i]), true, 0755);
+    if (*s->site.metrics) /* maybe the collector's */
+        add (s, (struct item){ .path = inputs_parent (s->site.metrics),
+                               .slurms = true, .mode = 0755, .any = true });
     if (*s->site.reports)
         add_dir (s, xstrdup (s->site.reports), true, 0755);
     add_dir (s, xstrdup (s->site.spool), true, 0700);
@@ -340,6 +344,10 @@ static void look_at (const struct setup *s, struct item *it)
             error_errno (&it->err, "%s", it->path);
         else if (in_safe_place (s, it))
             it->state = MISSING;
+        return;
+    }
+    if (it->any) { /* pmm doctor says if SlurmUser cannot write there */
+        it->state = THERE;
         return;
     }
     if (it->text) { /* may be another one, but no link and no others' */

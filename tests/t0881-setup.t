@@ -93,6 +93,12 @@ is $? 2 "another --shared than pmm.conf's is refused"
 like "$said" "$conf has Snapshot = $workdir/shared/pmm/fabric: change it there" \
     "... in one sentence"
 
+mkdir -p "$workdir/prom"
+chown "$test_user" "$workdir/prom"
+sed "s|^Metrics =.*|Metrics = $workdir/prom/pmm.prom|" "$conf" >"$etc/other.conf"
+like "$(setup --conf "$etc/other.conf")" "is there +$workdir/prom" \
+    "the directory of Metrics may be the collector's"
+
 # What is not safe: it says so, and does nothing at all.
 # refuses REGEX NAME [OPTION]...
 refuses ()
