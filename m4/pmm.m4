@@ -50,6 +50,29 @@ AC_DEFUN([PMM_PMIX],[
   AC_DEFINE([HAVE_PMIX],[1],[Define to coordinate by PMIx.])
 ])
 
+# PMM_SCOTCH: libscotch 7, which has no pkg-config file. Its functions for errors
+# are ours (compare/map/gmap.c).
+AC_DEFUN([PMM_SCOTCH],[
+  AS_IF([test "$with_scotch" != no],[
+    scotch=no
+    AC_CHECK_HEADERS([scotch/scotch.h scotch.h],[scotch=yes; break],[],
+      [[#include <stdio.h>
+#include <stdint.h>
+]])
+    AS_IF([test $scotch = yes],[AC_CHECK_LIB([scotch],[SCOTCH_contextBindGraph],[:],
+      [scotch=no],[-lscotcherr])])
+    AS_IF([test "$with_scotch$scotch" = yesno],[AC_MSG_ERROR(
+      [libscotch is missing, needed for pmm map: install libscotch-dev, or configure --without-scotch])])
+    with_scotch=$scotch
+  ])
+  SCOTCH_LIBS=
+  AS_IF([test "$with_scotch" = yes],[
+    SCOTCH_LIBS=-lscotch
+    AC_DEFINE([HAVE_SCOTCH],[1],[Define to place ranks by Scotch.])
+  ])
+  AC_SUBST([SCOTCH_LIBS])
+])
+
 # PMM_C11: the whole tree is C11 with the system's extensions.
 AC_DEFUN([PMM_C11],[
   AC_COMPILE_IFELSE([AC_LANG_PROGRAM([],

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compare/series/formats.h"
 #include "ibquery/snapshot.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
@@ -21,6 +22,7 @@
 enum {
     LIST_BYTES_MAX = 1 << 24,
     HOSTS_MAX = 1 << 20,
+    LATENCIES_BYTES_MAX = 1 << 30,
 };
 
 void inputs_fabric (struct inputs *in)
@@ -163,9 +165,10 @@ struct series_list inputs_series (const char *path)
     return list;
 }
 
-struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
-                                       const uint64_t *length,
-                                       enum series_stat stat)
+/* Those in the last run of a series that has pairs. */
+static struct infer_matrix *latencies_of (FILE *fp, const char *path,
+                                          const uint64_t *length,
+                                          enum series_stat stat)
 {
     struct infer_matrix *m;
     struct series_list list;
@@ -179,7 +182,59 @@ struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
     if (!m)
         error_prefix (&fault, "%s", path);
     series_list_clear (&list);
+    return m;
+}
+
+struct infer_matrix *inputs_latencies (const char *path,
+                                       const uint64_t *length,
+                                       enum series_stat stat)
+{
+    FILE *fp = need (file_open_input (path, &fault));
+    struct infer_matrix *m;
+    FILE *text;
+    size_t len;
+    char *s = file_slurp (fp, LATENCIES_BYTES_MAX, &len, &fault);
+
+    if (!s)
+        error_prefix (&fault, "%s", path);
+    need (s);
+    if (len == 0)
+        die_input ("%s: the file is empty", path);
+    text = xcheck (fmemopen (s, len, "r"));
+    m = *s == '{' || strncmp (s, PARUS_START, strlen (PARUS_START)) == 0
+            ? latencies_of (text, path, length, stat)
+            : infer_matrix_read (text, path, &fault);
+    fclose (text);
+    free (s);
+    file_close_input (fp);
     return need (m);
+}
+
+struct infer_matrix *inputs_pick (const struct infer_matrix *w,
+                                  char *const *label, uint32_t n,
+                                  const char *of)
+{
+    struct infer_matrix *out = infer_matrix_create (n, &fault);
+    uint32_t *from = xarray (n, sizeof (*from));
+    int rc = out ? 0 : -1;
+
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        for (from[i] = 0; from[i] < w->n; from[i]++)
+            if (strcmp (w->label[from[i]], label[i]) == 0)
+                break;
+        rc = from[i] < w->n
+                 ? infer_matrix_name (out, i, label[i], &fault)
+                 : error_input (&fault, "no latency of %.80s was measured",
+                                label[i]);
+    }
+    if (rc < 0)
+        need_ok (error_prefix (&fault, "%s", of));
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = 0; b < a; b++)
+            infer_matrix_set (out, a, b,
+                              infer_matrix_at (w, from[a], from[b]));
+    free (from);
+    return out;
 }
 
 int inputs_length (void *field, const char *value, struct error *err)

@@ -59,6 +59,7 @@ static const struct verb *const verbs[] = {
     &verb_pattern,
     &verb_rates,
     &verb_infer,
+    &verb_map,
 #endif
     &verb_confirm,
 #ifdef HAVE_COMPARISON

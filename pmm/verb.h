@@ -109,7 +109,7 @@ struct verb {
 };
 
 extern const struct verb verb_audit, verb_baseline, verb_compare, verb_confirm, verb_doctor,
-    verb_export, verb_infer, verb_judge, verb_ledger, verb_path, verb_pattern,
+    verb_export, verb_infer, verb_judge, verb_ledger, verb_map, verb_path, verb_pattern,
     verb_plan, verb_policy, verb_rates, verb_report, verb_series, verb_setup,
     verb_simulate, verb_solve, verb_why;
 extern const struct verb verb_fabric_cabling, verb_fabric_check,
@@ -184,12 +184,21 @@ void inputs_need_one (const struct fabric *f, const char *path);
  */
 struct series_list inputs_series (const char *path);
 
-/* The latencies in the last run of such a file that has pairs: of messages of
- * *length bytes; NULL: of the shortest.
+/* Latencies: those in the last run of such a file that has pairs, of messages of
+ * *length bytes (NULL: of the shortest), or a plain matrix
+ * (compare/infer/matrix.h). Both directions of a pair become one latency, their
+ * mean.
  */
-struct infer_matrix *inputs_latencies (FILE *fp, const char *path,
+struct infer_matrix *inputs_latencies (const char *path,
                                        const uint64_t *length,
                                        enum series_stat stat);
+
+/* The matrix of the nodes label[0 .. n-1], which file or option `of` names. Die
+ * if one was not measured.
+ */
+struct infer_matrix *inputs_pick (const struct infer_matrix *w,
+                                  char *const *label, uint32_t n,
+                                  const char *of);
 
 /* The setter of --length: sets a const uint64_t *. */
 int inputs_length (void *field, const char *value, struct error *err);

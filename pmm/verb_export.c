@@ -121,17 +121,10 @@ static void check (const struct inputs *in)
 
 static struct infer_matrix *load_latencies (struct inputs *in)
 {
-    struct infer_matrix *m;
-    FILE *fp;
-
-    if (!given.series) {
-        in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
-        return need (infer_matrix_of_paths (in->ps, &fault));
-    }
-    fp = need (file_open_input (given.series, &fault));
-    m = inputs_latencies (fp, given.series, given.length, given.stat);
-    file_close_input (fp);
-    return m;
+    if (given.series)
+        return inputs_latencies (given.series, given.length, given.stat);
+    in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
+    return need (infer_matrix_of_paths (in->ps, &fault));
 }
 
 /* Write the order of the nodes first, if it is requested: numbers without it

@@ -20,8 +20,6 @@
 
 #define NONE TOPOLOGY_NONE
 
-enum { LATENCIES_BYTES_MAX = 1 << 30 };
-
 struct infer_format {
     const char *name;
     /* fit: NULL: there is none */
@@ -70,39 +68,12 @@ static const struct opt options[] = {
  * Latencies and models
  */
 
-/* Read latencies: a series (the last run of the file that has pairs), a matrix
- * of PARUS, or a plain matrix (compare/infer/matrix.h); the start of the file
- * decides which. Both directions of a pair become one latency, their mean.
- */
-static struct infer_matrix *load (const char *path)
-{
-    FILE *fp = need (file_open_input (path, &fault));
-    struct infer_matrix *m;
-    FILE *text;
-    size_t len;
-    char *s = file_slurp (fp, LATENCIES_BYTES_MAX, &len, &fault);
-
-    if (!s)
-        error_prefix (&fault, "%s", path);
-    need (s);
-    if (len == 0)
-        die_input ("%s: the file is empty", path);
-    text = xcheck (fmemopen (s, len, "r"));
-    m = *s == '{' || strncmp (s, PARUS_START, strlen (PARUS_START)) == 0
-            ? inputs_latencies (text, path, given.length, given.stat)
-            : need (infer_matrix_read (text, path, &fault));
-    fclose (text);
-    free (s);
-    file_close_input (fp);
-    return m;
-}
-
 /* Latencies of the measured nodes. The other nodes are reported; *lost: whether
  * there are any.
  */
 static struct infer_matrix *load_measured (const char *path, bool *lost)
 {
-    struct infer_matrix *all = load (path);
+    struct infer_matrix *all = inputs_latencies (path, given.length, given.stat);
     char **label;
     size_t n;
     struct infer_matrix *w = infer_matrix_measured (all, &label, &n, &fault);
@@ -134,34 +105,6 @@ static struct topology_model *infer_from (const struct infer_matrix *w,
     return need (m);
 }
 
-/* The matrix of the nodes label[0 .. n-1]. Die if one was not measured. */
-static struct infer_matrix *pick (const struct infer_matrix *w,
-                                  char *const *label, uint32_t n,
-                                  const char *path)
-{
-    struct infer_matrix *out = infer_matrix_create (n, &fault);
-    uint32_t *from = xarray (n, sizeof (*from));
-    int rc = out ? 0 : -1;
-
-    for (uint32_t i = 0; i < n && rc == 0; i++) {
-        for (from[i] = 0; from[i] < w->n; from[i]++)
-            if (strcmp (w->label[from[i]], label[i]) == 0)
-                break;
-        rc = from[i] < w->n
-                 ? infer_matrix_name (out, i, label[i], &fault)
-                 : error_input (&fault, "no latency of %.80s was measured",
-                                label[i]);
-    }
-    if (rc < 0)
-        need_ok (error_prefix (&fault, "%s", path));
-    for (uint32_t a = 0; a < n; a++)
-        for (uint32_t b = 0; b < a; b++)
-            infer_matrix_set (out, a, b,
-                              infer_matrix_at (w, from[a], from[b]));
-    free (from);
-    return out;
-}
-
 /* The model with fitted latencies, inferred or read from a graph. */
 static struct topology_model *make_model (const char *path, struct fit *fit,
                                           bool *lost)
@@ -174,7 +117,7 @@ static struct topology_model *make_model (const char *path, struct fit *fit,
 
         m = need (tgf_read (fp, given.graph, &fault));
         file_close_input (fp);
-        w = pick (all, m->label, m->nnodes, given.graph);
+        w = inputs_pick (all, m->label, m->nnodes, given.graph);
         infer_matrix_destroy (all);
     }
     else
@@ -223,7 +166,7 @@ static struct join_part infer_part (const struct topology_model *m,
     host = xasprintf ("%.*s", (int)(equals - word), word);
     if ((part.node = topology_find (m, host)) == NONE)
         die_input ("--cores %.80s: no such node", word);
-    w = load (equals + 1);
+    w = inputs_latencies (equals + 1, given.length, given.stat);
     part.external = find_external (w, host, equals + 1);
     if (join_external (w, part.external, &fault) < 0)
         need_ok (error_prefix (&fault, "%s", equals + 1));

@@ -140,6 +140,25 @@ bool text_next (const char **list, char path[TEXT_PATH])
     return len > 0;
 }
 
+char *text_line (char **rest, unsigned long *number)
+{
+    char *line;
+
+    while ((line = *rest)) {
+        char *end = strchr (line, '\n');
+
+        *rest = end && end[1] ? end + 1 : NULL;
+        if (end)
+            *end = '\0';
+        ++*number;
+        line[strcspn (line, "#")] = '\0';
+        line += strspn (line, " \t\r");
+        if (*line)
+            return line;
+    }
+    return NULL;
+}
+
 size_t text_unique (const char **name, size_t n)
 {
     size_t kept = 0;

@@ -72,6 +72,12 @@ bool text_listed (const char *list, const char *word);
 enum { TEXT_PATH = 4096 };
 bool text_next (const char **list, char path[TEXT_PATH]);
 
+/* The next line of a text that is not empty: without its comment, which '#'
+ * starts, and without blanks before it. In place; *rest moves on, *number counts
+ * all lines. NULL: there are no more.
+ */
+char *text_line (char **rest, unsigned long *number);
+
 /* Arrays of strings. text_unique sorts n names, drops duplicates and returns
  * how many are left. text_find returns the place of `name` in a sorted array,
  * or NULL.

@@ -111,26 +111,6 @@ uint64_t infer_matrix_unknown (const struct infer_matrix *m)
     return n / 2;
 }
 
-/* The next line that is not empty without its comment; NULL: no more lines. */
-static char *next_line (char **rest, unsigned long *number)
-{
-    char *line;
-
-    while ((line = *rest)) {
-        char *end = strchr (line, '\n');
-
-        *rest = end && end[1] ? end + 1 : NULL;
-        if (end)
-            *end = '\0';
-        ++*number;
-        line[strcspn (line, "#")] = '\0';
-        line += strspn (line, blanks);
-        if (*line)
-            return line;
-    }
-    return NULL;
-}
-
 static uint32_t count_words (const char *s)
 {
     uint32_t n = 0;
@@ -170,7 +150,7 @@ static int read_lines (struct infer_matrix **m, char *text,
     char *line, *words;
     uint32_t a = 0;
 
-    for (; (line = next_line (&text, number)); a++) {
+    for (; (line = text_line (&text, number)); a++) {
         if (!*m && !(*m = infer_matrix_create (count_words (line) - 1, err)))
             return error_prefix (
                 err, "wanted is a label and a value for each node");

@@ -179,8 +179,9 @@ struct series_list {
 int series_list_add (struct series_list *list, struct series *s,
                      struct error *err);
 
-/* Read all runs of a file, at least one: series, solutions with pairs or
- * matrices of PARUS (series/parus). Return 0, or -1 with err and *list empty.
+/* Read all runs of a file, at least one: series, solutions or results with
+ * pairs, or matrices of PARUS (series/parus). Return 0, or -1 with err and
+ * *list empty.
  */
 int series_read (struct series_list *list, FILE *fp, const char *name,
                  struct error *err);

@@ -285,8 +285,8 @@ static int read_series (struct series *s, const json_t *json,
 }
 
 /*
- * The pairs of a solution ("pmm solve --pairs"), for comparison with measured
- * ones: a series of length 0 with half of each RTT, from each side. It
+ * The pairs of a solution ("pmm solve --pairs") or of a check's result, if it
+ * has all: a series of length 0 with half of each RTT, from each side. It
  * represents the quantile that the solution was made of, so all quantiles and
  * the mean are equal. Pairs that are not determined are missing. Processes are
  * the endpoints in the order of their names: "host" or "host:rail".
@@ -342,17 +342,20 @@ static int read_solved (struct series *s, const json_t *pair,
         .b = find_endpoint (s, pair, "b"),
         .count = 1,
     }, back;
-    double rtt_ns;
+    const char *key = json_object_get (pair, "latency_ns") ? "latency_ns"
+                                                           : "rtt_ns";
+    double ns;
 
     if (there.a == there.b)
         return error_input (err, "%s: a and b are the same", where);
-    if (json_is_null (json_object_get (pair, "rtt_ns")))
+    if (json_is_null (json_object_get (pair, key)))
         return 0;
-    if (json_get_double (pair, where, "rtt_ns", 0, TIME_LIMIT_NS, &rtt_ns, err)
-        < 0)
+    if (json_get_double (pair, where, key, 0, TIME_LIMIT_NS, &ns, err) < 0)
         return -1;
+    if (strcmp (key, "rtt_ns") == 0)
+        ns /= 2;
     for (int i = 0; i < SERIES_STATS; i++)
-        there.time_ns[i] = i == SERIES_SD ? NAN : rtt_ns / 2;
+        there.time_ns[i] = i == SERIES_SD ? NAN : ns;
     back = there;
     back.a = there.b;
     back.b = there.a;
@@ -369,8 +372,9 @@ static int read_solution (struct series *s, const json_t *solution,
     if (json_get_string (solution, NULL, "fabric", &hash, err) < 0
         || json_get_array (solution, NULL, "pairs", max, &pairs, err) < 0)
         return -1;
-    if (json_array_size (pairs) == 0)
-        return error_input (err, "no pairs: pmm solve --pairs gives them");
+    if (json_array_size (pairs) == 0
+        || json_is_false (json_object_get (solution, "all_pairs")))
+        return error_input (err, "not all pairs: pmm solve --pairs gives them");
     snprintf (s->pattern, sizeof (s->pattern), "pmm");
     snprintf (s->fabric, sizeof (s->fabric), "%s", hash);
     if (add_endpoints (s, pairs, err) < 0)
@@ -395,11 +399,11 @@ static struct series *read_json (FILE *fp, const char *name,
     s = series_create (SERIES_ONE_TO_ONE);
     if (!strcmp (kind, "series"))
         rc = read_series (s, json, err);
-    else if (!strcmp (kind, "solution"))
+    else if (!strcmp (kind, "solution") || !strcmp (kind, "result"))
         rc = read_solution (s, json, err);
     else
-        rc = error_input (err, "this is a %.64s, not a series or a solution",
-                          kind);
+        rc = error_input (err, "this is a %.64s, not a series, a solution or a"
+                          " check's result", kind);
     if (rc < 0 || series_sort (s, err) < 0) {
         error_prefix (err, "%s", name);
         series_destroy (s);

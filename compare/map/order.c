@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Orders of ranks. */
+#include "config.h"
+#include "compare/map/order.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/map/gmap.h"
+#include "util/alloc.h"
+#include "util/text.h"
+
+/* Of improving one order: visits of a rank's neighbour. */
+#define VISITS_MAX 200000000
+
+/*
+ * Hosts
+ */
+
+/* True if two labels are of one host. */
+static bool same_host (const char *a, const char *b)
+{
+    size_t n = strcspn (a, ":");
+
+    return n == strcspn (b, ":") && strncmp (a, b, n) == 0;
+}
+
+struct infer_matrix *order_hosts (const struct infer_matrix *m,
+                                  struct error *err)
+{
+    uint32_t *host = xarray (m->n, sizeof (*host));
+    uint32_t *first = xarray (m->n, sizeof (*first)); /* process of a host */
+    uint32_t n = 0, *count;
+    struct infer_matrix *h;
+
+    for (uint32_t i = 0; i < m->n; i++) {
+        for (host[i] = 0; host[i] < n; host[i]++)
+            if (same_host (m->label[first[host[i]]], m->label[i]))
+                break;
+        if (host[i] == n)
+            first[n++] = i;
+    }
+    count = xcalloc ((size_t)n * n, sizeof (*count));
+    h = infer_matrix_create (n, err);
+    for (uint32_t a = 0; h && a < m->n; a++)
+        for (uint32_t b = 0; b < m->n; b++) {
+            size_t at = (size_t)host[a] * n + host[b];
+            double ns = infer_matrix_at (m, a, b);
+
+            if (a == b || isnan (ns))
+                continue;
+            if (count[at]++ == 0)
+                h->ns[at] = 0;
+            h->ns[at] += (ns - h->ns[at]) / count[at];
+        }
+    for (uint32_t a = 0; h && a < n; a++) {
+        free (h->label[a]);
+        h->label[a] = xstrdup (m->label[first[a]]);
+        h->label[a][strcspn (h->label[a], ":")] = '\0';
+    }
+    for (size_t i = 0; h && i < (size_t)n * n; i++)
+        if (isnan (h->ns[i])) {
+            error_input (err, "%s to %s is not known", h->label[i / n],
+                         h->label[i % n]);
+            infer_matrix_destroy (h);
+            h = NULL;
+        }
+    free (host);
+    free (first);
+    free (count);
+    return h;
+}
+
+/*
+ * Improving
+ */
+
+/* Places are numbered node by node. Those that are left over hold numbers from
+ * the number of ranks on.
+ */
+struct places {
+    const struct traffic *t;
+    const struct infer_matrix *hosts;
+    uint32_t tasks, n;  /* of a node; of all nodes */
+    uint32_t *of, *rank; /* [n] the place of a rank; the rank in a place */
+    double cost, least; /* an exchange is worth it that saves as much */
+    bool changed;
+    uint64_t visits;
+};
+
+/* By how much it would cost more if rank r went from its place to node b. Those
+ * in k places from i or j on move as well, and keep their distance from it.
+ */
+static double move (struct places *p, uint32_t r, uint32_t b, uint32_t i,
+                    uint32_t j, uint32_t k)
+{
+    const struct csr *with = &p->t->with;
+    const double *from, *to;
+    double sum = 0;
+
+    if (r >= p->t->n)
+        return 0;
+    from = p->hosts->ns + (size_t)(p->of[r] / p->tasks) * p->hosts->n;
+    to = p->hosts->ns + (size_t)b * p->hosts->n;
+    for (size_t e = with->start[r]; e < with->start[r + 1]; e++) {
+        uint32_t at = p->of[with->v[e]];
+
+        if (at - i >= k && at - j >= k)
+            sum += p->t->amount[e] * (to[at / p->tasks] - from[at / p->tasks]);
+    }
+    p->visits += with->start[r + 1] - with->start[r];
+    return sum;
+}
+
+/* The same if the ranks in k places from i on exchange theirs with those from j
+ * on: of two whole nodes, or two ranks.
+ */
+static double exchange (struct places *p, uint32_t i, uint32_t j, uint32_t k)
+{
+    double sum = 0;
+
+    for (uint32_t x = 0; x < k; x++)
+        sum += move (p, p->rank[i + x], j / p->tasks, i, j, k)
+               + move (p, p->rank[j + x], i / p->tasks, i, j, k);
+    return sum;
+}
+
+static void put (struct places *p, uint32_t place, uint32_t rank)
+{
+    p->rank[place] = rank;
+    p->of[rank] = place;
+}
+
+/* Exchange if that makes it cheaper. */
+static void try (struct places *p, uint32_t i, uint32_t j, uint32_t k)
+{
+    double more;
+
+    if (i / p->tasks == j / p->tasks
+        || (more = exchange (p, i, j, k)) > -p->least)
+        return;
+    for (uint32_t x = 0; x < k; x++) {
+        uint32_t rank = p->rank[i + x];
+
+        put (p, i + x, p->rank[j + x]);
+        put (p, j + x, rank);
+    }
+    p->cost += more;
+    p->changed = true;
+}
+
+/* With each rank on the nodes of those that this one talks to: what is cheap
+ * first.
+ */
+static void try_near (struct places *p, uint32_t i)
+{
+    const struct csr *with = &p->t->with;
+    uint32_t r = p->rank[i];
+
+    for (size_t e = r < p->t->n ? with->start[r] : 0;
+         r < p->t->n && e < with->start[r + 1]; e++) {
+        uint32_t node = p->of[with->v[e]] / p->tasks;
+
+        for (uint32_t x = 0; x < p->tasks; x++)
+            try (p, p->of[r], node * p->tasks + x, 1);
+    }
+}
+
+static void try_nodes (struct places *p, uint32_t i)
+{
+    for (uint32_t j = i + p->tasks; i % p->tasks == 0 && j < p->n;
+         j += p->tasks)
+        try (p, i, j, p->tasks);
+}
+
+static void try_all (struct places *p, uint32_t i)
+{
+    for (uint32_t j = i + 1; j < p->n; j++)
+        try (p, i, j, 1);
+}
+
+static void improve (struct places *p)
+{
+    static void (*const passes[]) (struct places *p, uint32_t i)
+        = { try_near, try_nodes, try_all };
+    size_t pass = 0, npasses = sizeof (passes) / sizeof (passes[0]);
+
+    p->visits = 0;
+    p->least = 1e-9 * p->cost; /* more than rounding */
+    while (pass < npasses && p->visits < VISITS_MAX) {
+        p->changed = false;
+        for (uint32_t i = 0; i < p->n && p->visits < VISITS_MAX; i++)
+            passes[pass] (p, i);
+        pass = p->changed ? 0 : pass + 1;
+    }
+}
+
+/*
+ * Orders
+ */
+
+static double cost (const struct places *p)
+{
+    const struct csr *with = &p->t->with;
+    double sum = 0;
+
+    for (uint32_t r = 0; r < p->t->n; r++)
+        for (size_t e = with->start[r]; e < with->start[r + 1]; e++)
+            sum += p->t->amount[e] / 2
+                   * infer_matrix_at (p->hosts, p->of[r] / p->tasks,
+                                      p->of[with->v[e]] / p->tasks);
+    return sum;
+}
+
+/* Fill the places by the nodes of the ranks. Those of a node that is full, and
+ * numbers beyond the ranks, go where places are left.
+ */
+static void fill (struct places *p, const uint32_t *node)
+{
+    uint32_t *used = xcalloc (p->hosts->n, sizeof (*used)), free_node = 0;
+
+    for (uint32_t r = 0; r < p->n; r++)
+        p->of[r] = r < p->t->n && used[node[r]] < p->tasks
+                       ? node[r] * p->tasks + used[node[r]]++ : UINT32_MAX;
+    for (uint32_t r = 0; r < p->n; r++) {
+        if (p->of[r] == UINT32_MAX) {
+            while (used[free_node] == p->tasks)
+                free_node++;
+            p->of[r] = free_node * p->tasks + used[free_node]++;
+        }
+        p->rank[p->of[r]] = r;
+    }
+    free (used);
+}
+
+static int start (enum order_way way, const struct places *p, uint32_t *node,
+                  struct error *err)
+{
+    for (uint32_t r = 0; r < p->t->n; r++)
+        node[r] = way == ORDER_CYCLIC ? r % p->hosts->n : r / p->tasks;
+    return way == ORDER_SCOTCH ? gmap (p->t, p->hosts, p->tasks, node, err) : 0;
+}
+
+int order_ranks (struct order *o, const struct traffic *t,
+                 const struct infer_matrix *hosts, uint32_t tasks,
+                 struct error *err)
+{
+    struct places p = { t, hosts, tasks, hosts->n * tasks };
+    uint32_t *node;
+    int rc = 0;
+
+    *o = (struct order){ .cost = INFINITY };
+    if (tasks > TRAFFIC_RANKS_MAX / hosts->n)
+        return error_input (err, "%u nodes of %u tasks: more than %d ranks",
+                            hosts->n, tasks, TRAFFIC_RANKS_MAX);
+    if (t->n > p.n)
+        return error_input (err, "%s, and %u nodes of %s have %u places",
+                            COUNTED (t->n, "rank"), hosts->n,
+                            COUNTED (tasks, "task"), p.n);
+    p.of = xarray (p.n, sizeof (*p.of));
+    p.rank = xarray (p.n, sizeof (*p.rank));
+    node = xarray (t->n, sizeof (*node));
+    o->node = xarray (t->n, sizeof (*o->node));
+    for (int way = 0; way < ORDER_WAYS && rc == 0; way++) {
+        o->start[way] = NAN;
+        if (way == ORDER_SCOTCH && !gmap_built)
+            continue;
+        if ((rc = start (way, &p, node, err)) < 0)
+            break;
+        fill (&p, node);
+        o->start[way] = p.cost = cost (&p);
+        improve (&p);
+        if (o->cost - p.cost <= p.least)
+            continue;
+        o->cost = p.cost;
+        o->from = way;
+        for (uint32_t r = 0; r < t->n; r++)
+            o->node[r] = p.of[r] / tasks;
+    }
+    free (p.of);
+    free (p.rank);
+    free (node);
+    return rc;
+}
+
+void order_clear (struct order *o)
+{
+    free (o->node);
+    *o = (struct order){ 0 };
+}

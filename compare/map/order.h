@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Orders of ranks: which rank runs on which node, so that those that talk much
+ * are near.
+ *
+ * The cost of an order is the sum of amount times latency over all pairs of
+ * ranks, where latencies are those between the ranks' nodes: with messages as
+ * amounts, the latency summed over messages. It knows nothing of what messages
+ * of one time do to one another.
+ *
+ * Method: block and cyclic order, as Slurm gives them, and Scotch's mapping of
+ * the graph onto the nodes (map/gmap) are each improved: two nodes exchange all
+ * of their ranks, or two ranks exchange places, while that makes it cheaper.
+ * The cheapest of all is the result, so it never costs more than block or
+ * cyclic order; of equal ones, block or cyclic order itself. The same input
+ * gives the same order.
+ */
+#ifndef COMPARE_ORDER_H
+#define COMPARE_ORDER_H
+
+#include <stdint.h>
+
+#include "compare/infer/matrix.h"
+#include "compare/map/traffic.h"
+#include "util/error.h"
+
+/* The hosts of a matrix of endpoints or processes, "host" or "host:rail" or
+ * "host:core": the mean of the latencies between those of two hosts; on the
+ * diagonal that between those of one host, 0 if there is none. NULL with err: a
+ * pair of hosts is not known, or there is one host.
+ */
+struct infer_matrix *order_hosts (const struct infer_matrix *m,
+                                  struct error *err);
+
+enum order_way {
+    ORDER_BLOCK,  /* `tasks` ranks on the first node, and so on */
+    ORDER_CYCLIC, /* a rank on each node in turn */
+    ORDER_SCOTCH,
+    ORDER_WAYS,
+};
+
+struct order {
+    uint32_t *node;          /* [ranks] */
+    double cost;
+    double start[ORDER_WAYS]; /* costs, not yet improved; NAN: built without it */
+    enum order_way from;     /* improved from this one */
+};
+
+/* Up to `tasks` ranks on each node of the matrix. Cost: up to a few seconds per
+ * way (ORDER_VISITS). Return 0, or -1 with err: there are more ranks than places,
+ * or Scotch fails. order_clear frees what it holds.
+ */
+int order_ranks (struct order *o, const struct traffic *t,
+                 const struct infer_matrix *hosts, uint32_t tasks,
+                 struct error *err);
+void order_clear (struct order *o);
+
+#endif /* COMPARE_ORDER_H */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Communication graphs. */
+#include "config.h"
+#include "compare/map/traffic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/series/series.h"
+#include "util/alloc.h"
+#include "util/file.h"
+#include "util/sort.h"
+#include "util/text.h"
+
+enum { FILE_MAX_BYTES = 1 << 28 };
+
+#define AMOUNT_MAX 1e18
+
+struct pair {
+    uint32_t a, b; /* a < b */
+    double amount;
+};
+
+struct reader {
+    struct pair *pair;
+    size_t npairs;
+    uint32_t n;         /* ranks so far */
+    double *value;      /* of a line */
+    size_t columns;     /* of a matrix; 0: it is a graph, or not known yet */
+    size_t rows;        /* lines so far */
+};
+
+static int add (struct reader *r, uint32_t a, uint32_t b, double amount,
+                struct error *err)
+{
+    if (a == b || amount == 0)
+        return 0;
+    if (r->npairs == TRAFFIC_PAIRS_MAX)
+        return error_input (err, "more than %d pairs of ranks",
+                            TRAFFIC_PAIRS_MAX);
+    r->pair = xgrow (r->pair, r->npairs, sizeof (*r->pair));
+    r->pair[r->npairs++]
+        = (struct pair){ a < b ? a : b, a < b ? b : a, amount };
+    return 0;
+}
+
+static int rank (struct reader *r, double value, uint32_t *a,
+                 struct error *err)
+{
+    if (value >= TRAFFIC_RANKS_MAX || value != (uint32_t)value)
+        return error_input (err, "%g is not a rank from 0 to %d", value,
+                            TRAFFIC_RANKS_MAX - 1);
+    *a = (uint32_t)value;
+    if (r->n <= *a)
+        r->n = *a + 1;
+    return 0;
+}
+
+static int read_line (struct reader *r, char *line, struct error *err)
+{
+    static const char blanks[] = " \t\r,;";
+    char *word, *rest;
+    uint32_t a = 0, b = 0;
+    size_t n = 0;
+
+    for (word = strtok_r (line, blanks, &rest); word;
+         word = strtok_r (NULL, blanks, &rest)) {
+        if (n == TRAFFIC_RANKS_MAX)
+            return error_input (err, "more than %d numbers",
+                                TRAFFIC_RANKS_MAX);
+        r->value = xgrow (r->value, n, sizeof (*r->value));
+        if (text_double (word, 0, AMOUNT_MAX, &r->value[n++]) < 0)
+            return error_input (err, "%.40s is not an amount from 0 to 1e18",
+                                word);
+    }
+    if (r->rows++ == 0 && n > 3)
+        r->columns = n;
+    if (r->columns > 0) {
+        if (n != r->columns || r->rows > n)
+            return error_input (err, "the matrix is not square: line %zu has"
+                                     " %s, the first has %zu",
+                                r->rows, COUNTED (n, "number"), r->columns);
+        for (size_t i = 0; i < n; i++)
+            if (add (r, r->rows - 1, i, r->value[i], err) < 0)
+                return -1;
+        return 0;
+    }
+    if (n != 2 && n != 3)
+        return error_input (err, "not FROM TO [AMOUNT]");
+    if (rank (r, r->value[0], &a, err) < 0
+        || rank (r, r->value[1], &b, err) < 0)
+        return -1;
+    return add (r, a, b, n == 3 ? r->value[2] : 1, err);
+}
+
+static int read_text (struct reader *r, FILE *fp, const char *name,
+                      struct error *err)
+{
+    unsigned long number = 0;
+    size_t len;
+    char *text = file_slurp (fp, FILE_MAX_BYTES, &len, err);
+    char *rest = text, *line;
+    int rc = text ? 0 : error_prefix (err, "%s", name);
+
+    if (text && strlen (text) != len)
+        rc = error_input (err, "%s: there is a NUL in it", name);
+    while (rc == 0 && (line = text_line (&rest, &number)))
+        if ((rc = read_line (r, line, err)) < 0)
+            error_prefix (err, "%s:%lu", name, number);
+    if (rc == 0 && r->columns > r->rows)
+        rc = error_input (err, "%s: a matrix of %zu columns has %s", name,
+                          r->columns, COUNTED (r->rows, "line"));
+    if (r->columns > 0)
+        r->n = r->columns;
+    free (text);
+    return rc;
+}
+
+static int read_series (struct reader *r, FILE *fp, const char *name,
+                        struct error *err)
+{
+    struct series_list list;
+    const struct series *s;
+    int rc = series_read (&list, fp, name, err);
+
+    if (rc < 0)
+        return -1;
+    s = series_list_pairs (&list);
+    if (!s)
+        rc = error_input (err, "%s: no run of pairs", name);
+    else if (s->nprocesses > TRAFFIC_RANKS_MAX)
+        rc = error_input (err, "%s: more than %d ranks", name,
+                          TRAFFIC_RANKS_MAX);
+    else
+        r->n = s->nprocesses;
+    for (size_t i = 0; rc == 0 && i < s->npairs; i++)
+        rc = add (r, s->row[i].a, s->row[i].b, s->row[i].count, err);
+    series_list_clear (&list);
+    return rc;
+}
+
+static int compare_pairs (const void *x, const void *y)
+{
+    const struct pair *p = x, *q = y;
+
+    return p->a != q->a ? util_compare (p->a, q->a)
+                        : util_compare (p->b, q->b);
+}
+
+/* One pair for each two ranks. */
+static void merge (struct reader *r)
+{
+    size_t n = 0;
+
+    qsort (r->pair, r->npairs, sizeof (*r->pair), compare_pairs);
+    for (size_t i = 0; i < r->npairs; i++)
+        if (n > 0 && compare_pairs (&r->pair[n - 1], &r->pair[i]) == 0)
+            r->pair[n - 1].amount += r->pair[i].amount;
+        else
+            r->pair[n++] = r->pair[i];
+    r->npairs = n;
+}
+
+static struct traffic *build (const struct reader *r)
+{
+    struct traffic *t = xcalloc (1, sizeof (*t));
+    size_t *at = xcalloc (r->n, sizeof (*at));
+
+    t->n = r->n;
+    for (size_t i = 0; i < r->npairs; i++) {
+        at[r->pair[i].a]++;
+        at[r->pair[i].b]++;
+        t->total += r->pair[i].amount;
+    }
+    t->with = csr_create (t->n, at);
+    t->amount = xarray (t->with.start[t->n], sizeof (*t->amount));
+    memcpy (at, t->with.start, t->n * sizeof (*at));
+    for (size_t i = 0; i < r->npairs; i++) {
+        const struct pair *p = &r->pair[i];
+
+        t->amount[at[p->a]] = t->amount[at[p->b]] = p->amount;
+        t->with.v[at[p->a]++] = p->b;
+        t->with.v[at[p->b]++] = p->a;
+    }
+    free (at);
+    return t;
+}
+
+struct traffic *traffic_read (FILE *fp, const char *name, struct error *err)
+{
+    struct reader r = { 0 };
+    struct traffic *t = NULL;
+    int c = getc (fp);
+
+    if (c != EOF)
+        ungetc (c, fp);
+    if ((c == '{' ? read_series : read_text) (&r, fp, name, err) == 0) {
+        if (r.npairs == 0)
+            error_input (err, "%s: no rank sends to another", name);
+        else {
+            merge (&r);
+            t = build (&r);
+        }
+    }
+    free (r.pair);
+    free (r.value);
+    return t;
+}
+
+void traffic_destroy (struct traffic *t)
+{
+    if (!t)
+        return;
+    csr_clear (&t->with);
+    free (t->amount);
+    free (t);
+}

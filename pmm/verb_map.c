@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm map: an order of ranks, so that those that talk much are near. */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "compare/map/order.h"
+#include "compare/map/traffic.h"
+#include "pmm/verb.h"
+#include "util/text.h"
+
+static struct map_words {
+    const char *hosts, *series;
+    const uint64_t *length; /* NULL: that of the shortest messages */
+    int stat, tasks;        /* tasks 0: as few as it takes */
+} given = { .stat = SERIES_MEDIAN };
+
+#define FIELD(name) offsetof (struct map_words, name)
+static const struct opt options[] = {
+    { "series", 0, "FILE", opt_string, FIELD (series),
+      "latencies of pairs: a series, a check's result, what 'pmm solve --pairs' "
+      "wrote, or a matrix" },
+    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
+      "the job's nodes in Slurm's order, node[01-16], or @FILE (default: all)" },
+    { "tasks", 0, "N", opt_int, FIELD (tasks),
+      "at most so many on a node (default: as few as it takes)", .min = 1,
+      .max = TRAFFIC_RANKS_MAX },
+    { "length", 0, "N", inputs_length, FIELD (length),
+      "by messages of so many bytes (default: the least)" },
+    { "stat", 0, "NAME", NULL, FIELD (stat),
+      "of the repeats (default: median)", OPT_ROWS (series_stat_names) },
+    { 0 },
+};
+
+static void check (const struct inputs *in)
+{
+    if (!given.series == !in->fabric_path)
+        die_input ("where are the nodes? --series FILE or -f FABRIC says it");
+    if ((given.length || given.stat != SERIES_MEDIAN) && !given.series)
+        die_input ("--length and --stat go with --series");
+}
+
+/* Latencies between the nodes; of a fabric, the links between them. */
+static struct infer_matrix *load_hosts (struct inputs *in)
+{
+    struct infer_matrix *all, *hosts, *some;
+    struct hostlist list;
+
+    if (given.series)
+        all = inputs_latencies (given.series, given.length, given.stat);
+    else {
+        in->ps = inputs_hosts (in->fabric, "hosts", given.hosts, false);
+        all = need (infer_matrix_of_paths (in->ps, &fault));
+    }
+    hosts = need (order_hosts (all, &fault));
+    infer_matrix_destroy (all);
+    if (!given.hosts)
+        return hosts;
+    list = inputs_hostlist ("hosts", given.hosts, INFER_MAX_NODES);
+    some = inputs_pick (hosts, list.name, list.count, "--hosts");
+    infer_matrix_destroy (hosts);
+    hostlist_clear (&list);
+    return some;
+}
+
+static void say_cost (const char *order, double sum, double total)
+{
+    fprintf (stderr, "pmm map: %-15s %14.6g %10.6g\n", order, sum, sum / total);
+}
+
+/* What it costs. In JSON are the same numbers. */
+static void report (const struct order *o, const struct traffic *t,
+                    const struct infer_matrix *hosts, int tasks)
+{
+    double least = fmin (o->start[ORDER_BLOCK], o->start[ORDER_CYCLIC]);
+
+    fprintf (stderr, "pmm map: %s on %s, up to %d on each\n",
+             COUNTED (t->n, "rank"), COUNTED (hosts->n, "node"), tasks);
+    fprintf (stderr, "pmm map: %-15s %14s %10s\n",
+             given.series ? "latency, ns" : "links", "of all", "a message");
+    say_cost ("block order", o->start[ORDER_BLOCK], t->total);
+    say_cost ("cyclic order", o->start[ORDER_CYCLIC], t->total);
+    say_cost ("this order", o->cost, t->total);
+    if (o->cost >= least)
+        fprintf (stderr, "pmm map: no order was found that costs less than %s\n",
+                 o->from == ORDER_BLOCK ? "block order" : "cyclic order");
+    else
+        fprintf (stderr, "pmm map: %.1f %% less than the better of the two\n",
+                 100 * (1 - o->cost / least));
+    if (isnan (o->start[ORDER_SCOTCH]))
+        fprintf (stderr, "pmm map: built without Scotch: the order may not be"
+                         " as good\n");
+}
+
+static int run (struct inputs *in)
+{
+    const char *path = in->operand[0];
+    FILE *fp = need (file_open_input (path, &fault));
+    struct traffic *t = need (traffic_read (fp, path, &fault));
+    struct infer_matrix *hosts = load_hosts (in);
+    int tasks = given.tasks ? given.tasks : (int)((t->n - 1) / hosts->n + 1);
+    struct order o;
+
+    file_close_input (fp);
+    need_ok (order_ranks (&o, t, hosts, tasks, &fault));
+    for (uint32_t r = 0; r < t->n; r++)
+        fprintf (inputs_output (in), "%s\n", hosts->label[o.node[r]]);
+    report (&o, t, hosts, tasks);
+    order_clear (&o);
+    infer_matrix_destroy (hosts);
+    traffic_destroy (t);
+    return EXIT_OK;
+}
+
+const struct verb verb_map = {
+    .group = VERBS_COMPARE, .name = "map",
+    .help = "an order of ranks for srun, by who talks to whom",
+    .may = TAKES_FABRIC | TAKES_OUTPUT,
+    .operands = "GRAPH", .min = 1, .max = 1,
+    .options = options, .given = &given, .check = check, .run = run,
+};
