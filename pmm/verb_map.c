@@ -8,6 +8,7 @@
 #include "compare/map/order.h"
 #include "compare/map/traffic.h"
 #include "pmm/verb.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 static struct map_words {
@@ -64,33 +65,37 @@ static struct infer_matrix *load_hosts (struct inputs *in)
     return some;
 }
 
-static void say_cost (const char *order, double sum, double total)
+static void say_cost (const char *order, const struct order_cost *c,
+                      double total)
 {
-    fprintf (stderr, "pmm map: %-15s %14.6g %10.6g\n", order, sum, sum / total);
+    fprintf (stderr, "pmm map: %-13s %13.6g %13.6g %13.6g\n", order, c->sum,
+             c->sum / total, c->rank);
 }
 
-/* What it costs. In JSON are the same numbers. */
 static void report (const struct order *o, const struct traffic *t,
                     const struct infer_matrix *hosts, int tasks)
 {
-    double least = fmin (o->start[ORDER_BLOCK], o->start[ORDER_CYCLIC]);
+    const struct order_cost *start = o->start;
+    double least = fmin (start[ORDER_BLOCK].sum, start[ORDER_CYCLIC].sum);
 
+    terminal_clear ();
     fprintf (stderr, "pmm map: %s on %s, up to %d on each\n",
              COUNTED (t->n, "rank"), COUNTED (hosts->n, "node"), tasks);
-    fprintf (stderr, "pmm map: %-15s %14s %10s\n",
-             given.series ? "latency, ns" : "links", "of all", "a message");
-    say_cost ("block order", o->start[ORDER_BLOCK], t->total);
-    say_cost ("cyclic order", o->start[ORDER_CYCLIC], t->total);
-    say_cost ("this order", o->cost, t->total);
-    if (o->cost >= least)
+    fprintf (stderr, "pmm map: %-13s %13s %13s %13s\n",
+             given.series ? "latency, ns" : "links", "all messages",
+             "one message", "slowest rank");
+    say_cost ("block order", &start[ORDER_BLOCK], t->total);
+    say_cost ("cyclic order", &start[ORDER_CYCLIC], t->total);
+    say_cost ("this order", &o->cost, t->total);
+    if (o->cost.sum >= least)
         fprintf (stderr, "pmm map: no order was found that costs less than %s\n",
                  o->from == ORDER_BLOCK ? "block order" : "cyclic order");
     else
         fprintf (stderr, "pmm map: %.1f %% less than the better of the two\n",
-                 100 * (1 - o->cost / least));
-    if (isnan (o->start[ORDER_SCOTCH]))
-        fprintf (stderr, "pmm map: built without Scotch: the order may not be"
-                         " as good\n");
+                 100 * (1 - o->cost.sum / least));
+    if (isnan (start[ORDER_SCOTCH].sum))
+        fprintf (stderr, "pmm map: built without Scotch: its order was not tried,"
+                         " which is often the best\n");
 }
 
 static int run (struct inputs *in)

@@ -10,6 +10,7 @@
 
 #include "compare/map/gmap.h"
 #include "util/alloc.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 /* Of improving one order: visits of a rank's neighbour. */
@@ -85,7 +86,7 @@ struct places {
     const struct infer_matrix *hosts;
     uint32_t tasks, n;  /* of a node; of all nodes */
     uint32_t *of, *rank; /* [n] the place of a rank; the rank in a place */
-    double cost, least; /* an exchange is worth it that saves as much */
+    double sum, least;   /* an exchange is worth it that saves as much */
     bool changed;
     uint64_t visits;
 };
@@ -139,7 +140,7 @@ static void try (struct places *p, uint32_t i, uint32_t j, uint32_t k)
     double more;
 
     if (i / p->tasks == j / p->tasks
-        || (more = exchange (p, i, j, k)) > -p->least)
+        || (more = exchange (p, i, j, k)) >= -p->least)
         return;
     for (uint32_t x = 0; x < k; x++) {
         uint32_t rank = p->rank[i + x];
@@ -147,7 +148,7 @@ static void try (struct places *p, uint32_t i, uint32_t j, uint32_t k)
         put (p, i + x, p->rank[j + x]);
         put (p, j + x, rank);
     }
-    p->cost += more;
+    p->sum += more;
     p->changed = true;
 }
 
@@ -188,8 +189,9 @@ static void improve (struct places *p)
     size_t pass = 0, npasses = sizeof (passes) / sizeof (passes[0]);
 
     p->visits = 0;
-    p->least = 1e-9 * p->cost; /* more than rounding */
+    p->least = 1e-9 * p->sum; /* more than rounding */
     while (pass < npasses && p->visits < VISITS_MAX) {
+        terminal_work ("improving the order", 0, 0);
         p->changed = false;
         for (uint32_t i = 0; i < p->n && p->visits < VISITS_MAX; i++)
             passes[pass] (p, i);
@@ -201,17 +203,22 @@ static void improve (struct places *p)
  * Orders
  */
 
-static double cost (const struct places *p)
+static struct order_cost cost (const struct places *p)
 {
     const struct csr *with = &p->t->with;
-    double sum = 0;
+    struct order_cost c = { 0 };
 
-    for (uint32_t r = 0; r < p->t->n; r++)
+    for (uint32_t r = 0; r < p->t->n; r++) {
+        double sum = 0;
+
         for (size_t e = with->start[r]; e < with->start[r + 1]; e++)
-            sum += p->t->amount[e] / 2
+            sum += p->t->amount[e]
                    * infer_matrix_at (p->hosts, p->of[r] / p->tasks,
                                       p->of[with->v[e]] / p->tasks);
-    return sum;
+        c.sum += sum / 2;
+        c.rank = fmax (c.rank, sum);
+    }
+    return c;
 }
 
 /* Fill the places by the nodes of the ranks. Those of a node that is full, and
@@ -238,6 +245,7 @@ static void fill (struct places *p, const uint32_t *node)
 static int start (enum order_way way, const struct places *p, uint32_t *node,
                   struct error *err)
 {
+    terminal_work (way == ORDER_SCOTCH ? "Scotch maps" : "ordering", 0, 0);
     for (uint32_t r = 0; r < p->t->n; r++)
         node[r] = way == ORDER_CYCLIC ? r % p->hosts->n : r / p->tasks;
     return way == ORDER_SCOTCH ? gmap (p->t, p->hosts, p->tasks, node, err) : 0;
@@ -251,7 +259,7 @@ int order_ranks (struct order *o, const struct traffic *t,
     uint32_t *node;
     int rc = 0;
 
-    *o = (struct order){ .cost = INFINITY };
+    *o = (struct order){ .cost.sum = INFINITY };
     if (tasks > TRAFFIC_RANKS_MAX / hosts->n)
         return error_input (err, "%u nodes of %u tasks: more than %d ranks",
                             hosts->n, tasks, TRAFFIC_RANKS_MAX);
@@ -264,17 +272,18 @@ int order_ranks (struct order *o, const struct traffic *t,
     node = xarray (t->n, sizeof (*node));
     o->node = xarray (t->n, sizeof (*o->node));
     for (int way = 0; way < ORDER_WAYS && rc == 0; way++) {
-        o->start[way] = NAN;
+        o->start[way].sum = NAN;
         if (way == ORDER_SCOTCH && !gmap_built)
             continue;
         if ((rc = start (way, &p, node, err)) < 0)
             break;
         fill (&p, node);
-        o->start[way] = p.cost = cost (&p);
+        o->start[way] = cost (&p);
+        p.sum = o->start[way].sum;
         improve (&p);
-        if (o->cost - p.cost <= p.least)
+        if (o->cost.sum - p.sum <= p.least)
             continue;
-        o->cost = p.cost;
+        o->cost = cost (&p);
         o->from = way;
         for (uint32_t r = 0; r < t->n; r++)
             o->node[r] = p.of[r] / tasks;

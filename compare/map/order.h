@@ -4,8 +4,9 @@
  *
  * The cost of an order is the sum of amount times latency over all pairs of
  * ranks, where latencies are those between the ranks' nodes: with messages as
- * amounts, the latency summed over messages. It knows nothing of what messages
- * of one time do to one another.
+ * amounts, the latency summed over messages. It is time where messages follow
+ * one another. Where all ranks send at once, the slowest rank counts, which is
+ * told beside it, and messages wait at cables that they share, which is not.
  *
  * Method: block and cyclic order, as Slurm gives them, and Scotch's mapping of
  * the graph onto the nodes (map/gmap) are each improved: two nodes exchange all
@@ -38,11 +39,17 @@ enum order_way {
     ORDER_WAYS,
 };
 
+struct order_cost {
+    double sum;  /* amount times latency, over all pairs */
+    double rank; /* ... over those of one rank, that of which it is most */
+};
+
 struct order {
-    uint32_t *node;          /* [ranks] */
-    double cost;
-    double start[ORDER_WAYS]; /* costs, not yet improved; NAN: built without it */
-    enum order_way from;     /* improved from this one */
+    uint32_t *node;      /* [ranks] */
+    struct order_cost cost;
+    struct order_cost start[ORDER_WAYS]; /* not yet improved; sum NAN: built
+                                            without it */
+    enum order_way from; /* improved from this one */
 };
 
 /* Up to `tasks` ranks on each node of the matrix. Cost: up to a few seconds per

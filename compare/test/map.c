@@ -60,14 +60,15 @@ static void test_example (void)
 
     if (!t || order_ranks (&o, t, m, 1, NULL) < 0)
         abort ();
-    ok (o.start[ORDER_BLOCK] == 40 && o.start[ORDER_CYCLIC] == 40,
+    ok (o.start[ORDER_BLOCK].sum == 40 && o.start[ORDER_CYCLIC].sum == 40
+            && o.start[ORDER_BLOCK].rank == 10,
         "four pairs of ranks, a rank a node: 10 each by Slurm's orders");
-    ok (o.cost == 4 && cost (t, m, o.node) == 4,
+    ok (o.cost.sum == 4 && o.cost.rank == 1 && cost (t, m, o.node) == 4,
         "... and 1 each if partners are on nodes that are near");
     order_clear (&o);
     if (order_ranks (&o, t, m, 2, NULL) < 0)
         abort ();
-    ok (o.cost == 0 && o.from == ORDER_BLOCK,
+    ok (o.cost.sum == 0 && o.from == ORDER_BLOCK,
         "two ranks a node: none of block order's cost is left to save");
     order_clear (&o);
     traffic_destroy (t);
@@ -154,10 +155,12 @@ static void test_any (void)
             abort ();
         for (uint32_t r = 0; r < t->n; r++)
             full += ++used[o.node[r]] > tasks;
-        worse += o.cost > o.start[ORDER_BLOCK] || o.cost > o.start[ORDER_CYCLIC];
-        less += o.cost < o.start[ORDER_BLOCK] && o.cost < o.start[ORDER_CYCLIC];
-        wrong += fabs (cost (t, m, o.node) - o.cost) > 1e-6 * o.cost
-                 || isnan (o.start[ORDER_SCOTCH]) == gmap_built;
+        worse += o.cost.sum > o.start[ORDER_BLOCK].sum
+                 || o.cost.sum > o.start[ORDER_CYCLIC].sum;
+        less += o.cost.sum < o.start[ORDER_BLOCK].sum
+                && o.cost.sum < o.start[ORDER_CYCLIC].sum;
+        wrong += fabs (cost (t, m, o.node) - o.cost.sum) > 1e-6 * o.cost.sum
+                 || isnan (o.start[ORDER_SCOTCH].sum) == gmap_built;
         order_clear (&o);
         traffic_destroy (t);
         infer_matrix_destroy (m);
