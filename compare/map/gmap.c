@@ -158,8 +158,8 @@ int gmap (const struct traffic *t, const struct infer_matrix *hosts,
         free (array[i]);
     free (part);
     return rc == 0 ? 0
-                   : error_world (err, "Scotch maps nothing: %s",
-                                  *said ? said : "it does not say why");
+                   : error_world (err, "Scotch gives no order: %s",
+                                  *said ? said : "no reason is given");
 }
 
 #else

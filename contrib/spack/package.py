@@ -23,6 +23,7 @@ class SlurmPmm(AutotoolsPackage):
 
     variant("slurm", default=True, description="srun --pmm-check, and audits")
     variant("fabric", default=True, description="Read live fabrics")
+    variant("scotch", default=False, description="pmm map by Scotch")
     variant("mpi", default=False, description="Build pmm-probe-mpi")
 
     depends_on("c", type="build")
@@ -36,6 +37,7 @@ class SlurmPmm(AutotoolsPackage):
     depends_on("zlib-api")
     # The plugin fits the release of Slurm that it was built for.
     depends_on("slurm@22.05: +pmix", when="+slurm")
+    depends_on("scotch@7:", when="+scotch")
     depends_on("mpi", when="+mpi")
 
     def configure_args(self):
@@ -47,6 +49,7 @@ class SlurmPmm(AutotoolsPackage):
         ]
         args += self.with_or_without("slurm", activation_value="prefix")
         args += self.with_or_without("fabric")
+        args += self.with_or_without("scotch")
         args += self.with_or_without(
             "mpi", activation_value=lambda _: self.spec["mpi"].name
         )
