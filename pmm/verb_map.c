@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "compare/map/order.h"
-#include "compare/map/traffic.h"
+#include "compare/map/talk.h"
 #include "pmm/verb.h"
 #include "util/terminal.h"
 #include "util/text.h"
@@ -20,13 +20,14 @@ static struct map_words {
 #define FIELD(name) offsetof (struct map_words, name)
 static const struct opt options[] = {
     { "series", 0, "FILE", opt_string, FIELD (series),
-      "latencies of pairs: a series, a check's result, what 'pmm solve --pairs' "
-      "wrote, or a matrix" },
+      "latencies of pairs: a series, a check's result, what 'pmm solve "
+      "--pairs' wrote, or a matrix" },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "the job's nodes in Slurm's order, node[01-16], or @FILE (default: all)" },
+      "the job's nodes in Slurm's order, node[01-16], or @FILE (default: "
+      "all)" },
     { "tasks", 0, "N", opt_int, FIELD (tasks),
       "at most so many on a node (default: as few as it takes)", .min = 1,
-      .max = TRAFFIC_RANKS_MAX },
+      .max = TALK_RANKS_MAX },
     { "length", 0, "N", inputs_length, FIELD (length),
       "by messages of so many bytes (default: the least)" },
     { "stat", 0, "NAME", NULL, FIELD (stat),
@@ -72,7 +73,7 @@ static void say_cost (const char *order, const struct order_cost *c,
              c->sum / total, c->rank);
 }
 
-static void report (const struct order *o, const struct traffic *t,
+static void report (const struct rank_order *o, const struct talk *t,
                     const struct infer_matrix *hosts, int tasks)
 {
     const struct order_cost *start = o->start;
@@ -88,24 +89,25 @@ static void report (const struct order *o, const struct traffic *t,
     say_cost ("cyclic order", &start[ORDER_CYCLIC], t->total);
     say_cost ("this order", &o->cost, t->total);
     if (o->cost.sum >= least)
-        fprintf (stderr, "pmm map: no order was found that costs less than %s\n",
+        fprintf (stderr, "pmm map: no order was found that costs less than"
+                         " %s\n",
                  o->from == ORDER_BLOCK ? "block order" : "cyclic order");
     else
         fprintf (stderr, "pmm map: %.1f %% less than the better of the two\n",
                  100 * (1 - o->cost.sum / least));
     if (isnan (start[ORDER_SCOTCH].sum))
-        fprintf (stderr, "pmm map: built without Scotch: its order was not tried,"
-                         " which is often the best\n");
+        fprintf (stderr, "pmm map: built without Scotch: its order, which is"
+                         " often the best, was not tried\n");
 }
 
 static int run (struct inputs *in)
 {
     const char *path = in->operand[0];
     FILE *fp = need (file_open_input (path, &fault));
-    struct traffic *t = need (traffic_read (fp, path, &fault));
+    struct talk *t = need (talk_read (fp, path, &fault));
     struct infer_matrix *hosts = load_hosts (in);
     int tasks = given.tasks ? given.tasks : (int)((t->n - 1) / hosts->n + 1);
-    struct order o;
+    struct rank_order o;
 
     file_close_input (fp);
     need_ok (order_ranks (&o, t, hosts, tasks, &fault));
@@ -114,7 +116,7 @@ static int run (struct inputs *in)
     report (&o, t, hosts, tasks);
     order_clear (&o);
     infer_matrix_destroy (hosts);
-    traffic_destroy (t);
+    talk_destroy (t);
     return EXIT_OK;
 }
 

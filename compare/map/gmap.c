@@ -28,8 +28,8 @@
 
 const bool gmap_built = true;
 
-/* Scotch sums amounts times distances in SCOTCH_Num, which may have 31 bits: both
- * directions of AMOUNTS and of one for each pair, by DISTANCE_MAX, fit.
+/* Scotch sums amounts times distances in SCOTCH_Num, which may have 31 bits:
+ * both directions of AMOUNTS and of one for each pair, by DISTANCE_MAX, fit.
  */
 enum {
     AMOUNTS = 3000000,
@@ -96,7 +96,7 @@ static int load_nodes (SCOTCH_Arch *arch, const struct infer_matrix *hosts,
     return rc;
 }
 
-static int load_ranks (SCOTCH_Graph *graph, const struct traffic *t,
+static int load_ranks (SCOTCH_Graph *graph, const struct talk *t,
                        uint32_t places, SCOTCH_Num **array)
 {
     size_t arcs = t->with.start[t->n];
@@ -117,7 +117,7 @@ static int load_ranks (SCOTCH_Graph *graph, const struct traffic *t,
                               edge, load);
 }
 
-int gmap (const struct traffic *t, const struct infer_matrix *hosts,
+int gmap (const struct talk *t, const struct infer_matrix *hosts,
           uint32_t tasks, uint32_t *node, struct error *err)
 {
     uint32_t places = hosts->n * tasks;
@@ -166,7 +166,7 @@ int gmap (const struct traffic *t, const struct infer_matrix *hosts,
 
 const bool gmap_built = false;
 
-int gmap (const struct traffic *t, const struct infer_matrix *hosts,
+int gmap (const struct talk *t, const struct infer_matrix *hosts,
           uint32_t tasks, uint32_t *node, struct error *err)
 {
     (void)t, (void)hosts, (void)tasks, (void)node;

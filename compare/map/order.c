@@ -82,7 +82,7 @@ struct infer_matrix *order_hosts (const struct infer_matrix *m,
  * the number of ranks on.
  */
 struct places {
-    const struct traffic *t;
+    const struct talk *t;
     const struct infer_matrix *hosts;
     uint32_t tasks, n;  /* of a node; of all nodes */
     uint32_t *of, *rank; /* [n] the place of a rank; the rank in a place */
@@ -251,7 +251,7 @@ static int start (enum order_way way, const struct places *p, uint32_t *node,
     return way == ORDER_SCOTCH ? gmap (p->t, p->hosts, p->tasks, node, err) : 0;
 }
 
-int order_ranks (struct order *o, const struct traffic *t,
+int order_ranks (struct rank_order *o, const struct talk *t,
                  const struct infer_matrix *hosts, uint32_t tasks,
                  struct error *err)
 {
@@ -259,10 +259,10 @@ int order_ranks (struct order *o, const struct traffic *t,
     uint32_t *node;
     int rc = 0;
 
-    *o = (struct order){ .cost.sum = INFINITY };
-    if (tasks > TRAFFIC_RANKS_MAX / hosts->n)
+    *o = (struct rank_order){ .cost.sum = INFINITY };
+    if (tasks > TALK_RANKS_MAX / hosts->n)
         return error_input (err, "%u nodes of %u tasks: more than %d ranks",
-                            hosts->n, tasks, TRAFFIC_RANKS_MAX);
+                            hosts->n, tasks, TALK_RANKS_MAX);
     if (t->n > p.n)
         return error_input (err, "%s, and %u nodes of %s have %u places",
                             COUNTED (t->n, "rank"), hosts->n,
@@ -294,8 +294,8 @@ int order_ranks (struct order *o, const struct traffic *t,
     return rc;
 }
 
-void order_clear (struct order *o)
+void order_clear (struct rank_order *o)
 {
     free (o->node);
-    *o = (struct order){ 0 };
+    *o = (struct rank_order){ 0 };
 }

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "compare/infer/matrix.h"
-#include "compare/map/traffic.h"
+#include "compare/map/talk.h"
 #include "util/error.h"
 
 /* The hosts of a matrix of endpoints or processes, "host" or "host:rail" or
@@ -44,7 +44,7 @@ struct order_cost {
     double rank; /* ... over those of one rank, that of which it is most */
 };
 
-struct order {
+struct rank_order {
     uint32_t *node;      /* [ranks] */
     struct order_cost cost;
     struct order_cost start[ORDER_WAYS]; /* not yet improved; sum NAN: built
@@ -52,13 +52,13 @@ struct order {
     enum order_way from; /* improved from this one */
 };
 
-/* Up to `tasks` ranks on each node of the matrix. Cost: up to a few seconds per
- * way (ORDER_VISITS). Return 0, or -1 with err: there are more ranks than places,
- * or Scotch fails. order_clear frees what it holds.
+/* Up to `tasks` ranks on each node of the matrix. Cost: a few seconds at most
+ * for each way. Return 0, or -1 with err: there are more ranks than places, or
+ * Scotch fails. Call order_clear in both cases.
  */
-int order_ranks (struct order *o, const struct traffic *t,
+int order_ranks (struct rank_order *o, const struct talk *t,
                  const struct infer_matrix *hosts, uint32_t tasks,
                  struct error *err);
-void order_clear (struct order *o);
+void order_clear (struct rank_order *o);
 
 #endif /* COMPARE_ORDER_H */

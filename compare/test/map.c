@@ -8,18 +8,18 @@
 
 #include "compare/map/gmap.h"
 #include "compare/map/order.h"
-#include "compare/map/traffic.h"
+#include "compare/map/talk.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 
-static struct traffic *read_text (const char *text, struct error *err)
+static struct talk *read_text (const char *text, struct error *err)
 {
     FILE *fp = fmemopen ((char *)text, strlen (text), "r");
-    struct traffic *t;
+    struct talk *t;
 
     if (!fp)
         abort ();
-    t = traffic_read (fp, "graph", err);
+    t = talk_read (fp, "graph", err);
     fclose (fp);
     return t;
 }
@@ -39,7 +39,7 @@ static struct infer_matrix *pairs_of_nodes (void)
     return m;
 }
 
-static double cost (const struct traffic *t, const struct infer_matrix *m,
+static double cost (const struct talk *t, const struct infer_matrix *m,
                     const uint32_t *node)
 {
     double sum = 0;
@@ -55,8 +55,8 @@ static double cost (const struct traffic *t, const struct infer_matrix *m,
 static void test_example (void)
 {
     struct infer_matrix *m = pairs_of_nodes ();
-    struct traffic *t = read_text ("0 1\n2 3\n4 5\n6 7\n", NULL);
-    struct order o;
+    struct talk *t = read_text ("0 1\n2 3\n4 5\n6 7\n", NULL);
+    struct rank_order o;
 
     if (!t || order_ranks (&o, t, m, 1, NULL) < 0)
         abort ();
@@ -71,15 +71,16 @@ static void test_example (void)
     ok (o.cost.sum == 0 && o.from == ORDER_BLOCK,
         "two ranks a node: none of block order's cost is left to save");
     order_clear (&o);
-    traffic_destroy (t);
+    talk_destroy (t);
     infer_matrix_destroy (m);
 }
 
 static void test_graphs (void)
 {
-    struct traffic *g
-        = read_text ("# a comment\n0 1 5\n\n1,0,2.5 # back\n3;2\n2 2 7\n", NULL);
-    struct traffic *m = read_text ("0 5 0 0\n2.5 9 0 0\n0 0 7 0\n0 0 1 0\n",
+    struct talk *g
+        = read_text ("# a comment\n0 1 5\n\n1,0,2.5 # back\n3;2\n2 2 7\n",
+                     NULL);
+    struct talk *m = read_text ("0 5 0 0\n2.5 9 0 0\n0 0 7 0\n0 0 1 0\n",
                                    NULL);
 
     ok (g && g->n == 4 && g->total == 8.5 && g->with.start[4] == 4
@@ -89,8 +90,8 @@ static void test_graphs (void)
             && memcmp (m->with.v, g->with.v, 4 * sizeof (*g->with.v)) == 0
             && memcmp (m->amount, g->amount, 4 * sizeof (*g->amount)) == 0,
         "... the same as a matrix");
-    traffic_destroy (g);
-    traffic_destroy (m);
+    talk_destroy (g);
+    talk_destroy (m);
 }
 
 static void test_refused (void)
@@ -116,11 +117,11 @@ static void test_refused (void)
 
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
         struct error err = { 0 };
-        struct traffic *t = read_text (bad[i].text, &err);
+        struct talk *t = read_text (bad[i].text, &err);
 
         ok (!t && strncmp (err.text, bad[i].error, strlen (bad[i].error)) == 0,
             "refused: %s", err.text);
-        traffic_destroy (t);
+        talk_destroy (t);
     }
 }
 
@@ -137,8 +138,8 @@ static void test_any (void)
         uint32_t n = 2 + rng_below (&rng, nodes * tasks - 1);
         struct infer_matrix *m = infer_matrix_create (nodes, NULL);
         char text[4096] = "0 1 0.001\n";
-        struct traffic *t;
-        struct order o;
+        struct talk *t;
+        struct rank_order o;
 
         if (!m)
             abort ();
@@ -162,7 +163,7 @@ static void test_any (void)
         wrong += fabs (cost (t, m, o.node) - o.cost.sum) > 1e-6 * o.cost.sum
                  || isnan (o.start[ORDER_SCOTCH].sum) == gmap_built;
         order_clear (&o);
-        traffic_destroy (t);
+        talk_destroy (t);
         infer_matrix_destroy (m);
     }
     ok (worse == 0, "60 random jobs: none costs more than block or cyclic");
@@ -173,7 +174,9 @@ static void test_any (void)
 
 static void test_hosts (void)
 {
-    static const char *const label[] = { "n2:0", "n1:0", "n2:1", "n1:1", "n10" };
+    static const char *const label[] = {
+        "n2:0", "n1:0", "n2:1", "n1:1", "n10",
+    };
     struct infer_matrix *m = infer_matrix_create (5, NULL), *h;
     struct error err = { 0 };
 
@@ -206,15 +209,15 @@ static void test_hosts (void)
 static void test_places (void)
 {
     struct infer_matrix *m = pairs_of_nodes ();
-    struct traffic *t = read_text ("0 8\n", NULL);
+    struct talk *t = read_text ("0 8\n", NULL);
     struct error err = { 0 };
-    struct order o;
+    struct rank_order o;
 
     ok (order_ranks (&o, t, m, 1, &err) < 0, "refused: %s", err.text);
     order_clear (&o);
     ok (order_ranks (&o, t, m, 1 << 16, &err) < 0, "refused: %s", err.text);
     order_clear (&o);
-    traffic_destroy (t);
+    talk_destroy (t);
     infer_matrix_destroy (m);
 }
 

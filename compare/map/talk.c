@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Communication graphs. */
 #include "config.h"
-#include "compare/map/traffic.h"
+#include "compare/map/talk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,13 @@ enum { FILE_MAX_BYTES = 1 << 28 };
 
 #define AMOUNT_MAX 1e18
 
-struct pair {
+struct talk_pair {
     uint32_t a, b; /* a < b */
     double amount;
 };
 
-struct reader {
-    struct pair *pair;
+struct talk_reader {
+    struct talk_pair *pair;
     size_t npairs;
     uint32_t n;         /* ranks so far */
     double *value;      /* of a line */
@@ -30,33 +30,33 @@ struct reader {
     size_t rows;        /* lines so far */
 };
 
-static int add (struct reader *r, uint32_t a, uint32_t b, double amount,
+static int add (struct talk_reader *r, uint32_t a, uint32_t b, double amount,
                 struct error *err)
 {
     if (a == b || amount == 0)
         return 0;
-    if (r->npairs == TRAFFIC_PAIRS_MAX)
+    if (r->npairs == TALK_PAIRS_MAX)
         return error_input (err, "more than %d pairs of ranks",
-                            TRAFFIC_PAIRS_MAX);
+                            TALK_PAIRS_MAX);
     r->pair = xgrow (r->pair, r->npairs, sizeof (*r->pair));
     r->pair[r->npairs++]
-        = (struct pair){ a < b ? a : b, a < b ? b : a, amount };
+        = (struct talk_pair){ a < b ? a : b, a < b ? b : a, amount };
     return 0;
 }
 
-static int rank (struct reader *r, double value, uint32_t *a,
+static int rank (struct talk_reader *r, double value, uint32_t *a,
                  struct error *err)
 {
-    if (value >= TRAFFIC_RANKS_MAX || value != (uint32_t)value)
+    if (value >= TALK_RANKS_MAX || value != (uint32_t)value)
         return error_input (err, "%g is not a rank from 0 to %d", value,
-                            TRAFFIC_RANKS_MAX - 1);
+                            TALK_RANKS_MAX - 1);
     *a = (uint32_t)value;
     if (r->n <= *a)
         r->n = *a + 1;
     return 0;
 }
 
-static int read_line (struct reader *r, char *line, struct error *err)
+static int read_line (struct talk_reader *r, char *line, struct error *err)
 {
     static const char blanks[] = " \t\r,;";
     char *word, *rest;
@@ -65,9 +65,9 @@ static int read_line (struct reader *r, char *line, struct error *err)
 
     for (word = strtok_r (line, blanks, &rest); word;
          word = strtok_r (NULL, blanks, &rest)) {
-        if (n == TRAFFIC_RANKS_MAX)
+        if (n == TALK_RANKS_MAX)
             return error_input (err, "more than %d numbers",
-                                TRAFFIC_RANKS_MAX);
+                                TALK_RANKS_MAX);
         r->value = xgrow (r->value, n, sizeof (*r->value));
         if (text_double (word, 0, AMOUNT_MAX, &r->value[n++]) < 0)
             return error_input (err, "%.40s is not an amount from 0 to 1e18",
@@ -93,7 +93,7 @@ static int read_line (struct reader *r, char *line, struct error *err)
     return add (r, a, b, n == 3 ? r->value[2] : 1, err);
 }
 
-static int read_text (struct reader *r, FILE *fp, const char *name,
+static int read_text (struct talk_reader *r, FILE *fp, const char *name,
                       struct error *err)
 {
     unsigned long number = 0;
@@ -116,7 +116,7 @@ static int read_text (struct reader *r, FILE *fp, const char *name,
     return rc;
 }
 
-static int read_series (struct reader *r, FILE *fp, const char *name,
+static int read_series (struct talk_reader *r, FILE *fp, const char *name,
                         struct error *err)
 {
     struct series_list list;
@@ -128,9 +128,9 @@ static int read_series (struct reader *r, FILE *fp, const char *name,
     s = series_list_pairs (&list);
     if (!s)
         rc = error_input (err, "%s: no run of pairs", name);
-    else if (s->nprocesses > TRAFFIC_RANKS_MAX)
+    else if (s->nprocesses > TALK_RANKS_MAX)
         rc = error_input (err, "%s: more than %d ranks", name,
-                          TRAFFIC_RANKS_MAX);
+                          TALK_RANKS_MAX);
     else
         r->n = s->nprocesses;
     for (size_t i = 0; rc == 0 && i < s->npairs; i++)
@@ -141,14 +141,14 @@ static int read_series (struct reader *r, FILE *fp, const char *name,
 
 static int compare_pairs (const void *x, const void *y)
 {
-    const struct pair *p = x, *q = y;
+    const struct talk_pair *p = x, *q = y;
 
     return p->a != q->a ? util_compare (p->a, q->a)
                         : util_compare (p->b, q->b);
 }
 
 /* One pair for each two ranks. */
-static void merge (struct reader *r)
+static void merge (struct talk_reader *r)
 {
     size_t n = 0;
 
@@ -161,9 +161,9 @@ static void merge (struct reader *r)
     r->npairs = n;
 }
 
-static struct traffic *build (const struct reader *r)
+static struct talk *build (const struct talk_reader *r)
 {
-    struct traffic *t = xcalloc (1, sizeof (*t));
+    struct talk *t = xcalloc (1, sizeof (*t));
     size_t *at = xcalloc (r->n, sizeof (*at));
 
     t->n = r->n;
@@ -176,7 +176,7 @@ static struct traffic *build (const struct reader *r)
     t->amount = xarray (t->with.start[t->n], sizeof (*t->amount));
     memcpy (at, t->with.start, t->n * sizeof (*at));
     for (size_t i = 0; i < r->npairs; i++) {
-        const struct pair *p = &r->pair[i];
+        const struct talk_pair *p = &r->pair[i];
 
         t->amount[at[p->a]] = t->amount[at[p->b]] = p->amount;
         t->with.v[at[p->a]++] = p->b;
@@ -186,10 +186,10 @@ static struct traffic *build (const struct reader *r)
     return t;
 }
 
-struct traffic *traffic_read (FILE *fp, const char *name, struct error *err)
+struct talk *talk_read (FILE *fp, const char *name, struct error *err)
 {
-    struct reader r = { 0 };
-    struct traffic *t = NULL;
+    struct talk_reader r = { 0 };
+    struct talk *t = NULL;
     int c = getc (fp);
 
     if (c != EOF)
@@ -207,7 +207,7 @@ struct traffic *traffic_read (FILE *fp, const char *name, struct error *err)
     return t;
 }
 
-void traffic_destroy (struct traffic *t)
+void talk_destroy (struct talk *t)
 {
     if (!t)
         return;

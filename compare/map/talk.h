@@ -13,8 +13,8 @@
  * A line of a matrix has 4 numbers or more. Or the file is a series, whose
  * processes are the ranks, and whose pairs exchanged messages.
  */
-#ifndef COMPARE_TRAFFIC_H
-#define COMPARE_TRAFFIC_H
+#ifndef COMPARE_TALK_H
+#define COMPARE_TALK_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -23,11 +23,11 @@
 #include "util/error.h"
 
 enum {
-    TRAFFIC_RANKS_MAX = 1 << 16,
-    TRAFFIC_PAIRS_MAX = 1 << 23,
+    TALK_RANKS_MAX = 1 << 16,
+    TALK_PAIRS_MAX = 1 << 23,
 };
 
-struct traffic {
+struct talk {
     uint32_t n;      /* ranks */
     struct csr with; /* [n] the ranks that each sends to or receives from */
     double *amount;  /* beside with.v: in both directions together */
@@ -35,7 +35,7 @@ struct traffic {
 };
 
 /* NULL with err as "NAME:LINE: sentence". */
-struct traffic *traffic_read (FILE *fp, const char *name, struct error *err);
-void traffic_destroy (struct traffic *t);
+struct talk *talk_read (FILE *fp, const char *name, struct error *err);
+void talk_destroy (struct talk *t);
 
-#endif /* COMPARE_TRAFFIC_H */
+#endif /* COMPARE_TALK_H */
