@@ -213,7 +213,8 @@ static json_t *list_cables (struct service *s, bool all, struct error *err)
         finding = json_int (row, "finding", -1);
         name_link (s->fabric, link, name, sizeof (name));
         if (others > 0)
-            snprintf (more, sizeof (more), ", or one of %s",
+            snprintf (more, sizeof (more), ", or %s%s",
+                      others > 1 ? "one of " : "",
                       COUNTED ((uint64_t)others, "other"));
         snprintf (words, sizeof (words), "%s%s: %s +%.0f ns, audit %" PRId64,
                   name, more, kind, json_number_value (excess), audit);
