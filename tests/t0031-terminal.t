@@ -32,7 +32,7 @@ said=$($long -v 2>&1 >plan.json)
 is "$(head -c 15 <<<"$said") $(cat plan.json - <<<"$said" | tr -dc '\r' | wc -c)" \
     "pmm plan: 128 e 0" "a pipe and a file get no progress"
 shown=$(on_terminal "$long")
-progress=$'\rpmm plan: [0-9]+ s, placing probes'
+progress=$'\rpmm plan: [0-9]+ s, (placing|finding missing) probes'
 like "${shown:0:200}" "$progress" "a terminal does"
 is "$(screen <<<"$shown" | sed 's/^{"kind":"plan".*}$/{}/' | head -c 200)" "{}" \
     "... until there is output"

@@ -86,7 +86,11 @@ static int cells_fill (struct cells *c, const struct pathset *ps,
         size_t nth = at - t->first[own];
         uint64_t up = tree_first_hop (t, to, weight);
 
-        terminal_work ("following paths", at, pathset_size (ps));
+        /* of rows, it is done as often as some are missing */
+        if (kind == CELL_LINKS)
+            terminal_work ("following paths", at, pathset_size (ps));
+        else
+            terminal_work ("finding missing probes", 0, 0);
         if ((rc = tree_grow (t, to, err)) < 0)
             break;
         tree_sum (t, weight, kind == CELL_ROWS ? up : prime_neg (up), PRIME,
