@@ -62,7 +62,7 @@ void SCOTCH_errorPrintW (const char *const fmt, ...)
 static struct infer_matrix *distances (const struct infer_matrix *hosts)
 {
     struct infer_matrix *m = infer_matrix_create (hosts->n, NULL);
-    double within = 0, far = 0;
+    double within = 0, far = INFER_MIN_NS;
 
     for (uint32_t a = 0; a < hosts->n; a++)
         within += infer_matrix_at (hosts, a, a) / hosts->n;

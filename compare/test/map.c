@@ -217,6 +217,11 @@ static void test_places (void)
     order_clear (&o);
     ok (order_ranks (&o, t, m, 1 << 16, &err) < 0, "refused: %s", err.text);
     order_clear (&o);
+    for (size_t i = 0; i < 64; i += 9)
+        m->ns[i] = 99;
+    ok (order_ranks (&o, t, m, 2, NULL) == 0 && o.cost.sum == 1,
+        "nodes that are nearer than ranks of one: the two go to two");
+    order_clear (&o);
     talk_destroy (t);
     infer_matrix_destroy (m);
 }
