@@ -38,6 +38,7 @@ enum {
     CAUSES_HUNTED = 16,
     SEVERAL = 255,    /* instead of a cause's number */
     VAGUE_ROUNDS = 2, /* for what is too small for a cause */
+    SPREAD_ROUNDS = 16, /* for pairs whose messages are spread */
     ROWS_EACH = 4,
     ROWS_APART = 2,
     POOL_MAX = 512,
@@ -73,8 +74,8 @@ struct hunt {
     uint64_t *known; /* pairs of the first stage, sorted */
     size_t nknown;
     uint8_t *cause_of;  /* [nlinks] cause of a suspect link, from 1; 0: none */
-    uint8_t *link_busy; /* [nlinks] rounds of the stage, as bits */
-    uint8_t *end_busy;  /* [n] */
+    uint16_t *link_busy; /* [nlinks] rounds of the stage, as bits */
+    uint16_t *end_busy;  /* [n] */
     bool *silent;       /* [n] no message was answered */
     uint32_t *order;    /* [n] destinations */
 
@@ -330,7 +331,7 @@ static unsigned int free_round (const struct hunt *h, const struct candidate *c)
 static void place (struct hunt *h, unsigned int round,
                    const struct candidate *c)
 {
-    uint8_t bit = 1u << round;
+    uint16_t bit = 1u << round;
 
     h->end_busy[c->a] |= bit;
     h->end_busy[c->b] |= bit;
@@ -485,9 +486,9 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
     for (size_t i = 0; opts->judge && i < opts->judge->nbusy; i++) {
         const struct busy_link *busy = &opts->judge->busy[i];
 
-        h.link_busy[busy->link] = UINT8_MAX;
+        h.link_busy[busy->link] = UINT16_MAX;
         for (size_t k = 0; k < busy->nway; k++)
-            h.link_busy[busy->way[k]] = UINT8_MAX;
+            h.link_busy[busy->way[k]] = UINT16_MAX;
     }
     for (size_t c = 0; c < causes; c++)
         mark_links (&h, &s->v[c], c + 1);
@@ -498,7 +499,7 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
         rc = hunt_cause (&h, &s->v[c], err);
     }
     /* a flow tells little: as many pairs as possible */
-    h.rounds = opts->rounds > 0 ? CONFIRM_ROUNDS_MAX : 0;
+    h.rounds = opts->rounds > 0 ? SPREAD_ROUNDS : 0;
     for (size_t i = 0; i < s->npairs && rc == 0; i++)
         add_pair (&h, &s->pair[i]);
     h.rounds = opts->rounds;

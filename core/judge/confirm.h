@@ -33,8 +33,8 @@ extern const struct confirm_options confirm_defaults;
  * suspicious. If plan already has a confirm stage, it is kept, and samples must
  * be of all rounds. A round crosses a suspect at most once, so there are at
  * most rounds times suspects probes, and a few controls. Where messages are
- * spread, pairs whose flows may cross a slow cable get up to CONFIRM_ROUNDS_MAX
- * rounds. Return NULL with err.
+ * spread, pairs whose flows may cross a slow cable get up to 16 rounds.
+ * Return NULL with err.
  */
 struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
                            const struct samples *samples,
