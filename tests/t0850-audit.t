@@ -117,7 +117,7 @@ as_slurm TERM=xterm script -qec \
     "$workdir/bin/pmm audit --conf $workdir/conf --idle" /dev/null >shown
 ok $? "... of the idle nodes, on a terminal"
 like "$(<shown)" $'\rpmm audit: [0-9]+ s, step 3 of 9' "... shows its progress"
-like "$(tail -n 1 shown)" $'\r +\raudit 3 OK ' "... until it has ended"
+like "$(tail -n 1 shown)" $'\r +\raudit 3 \e\\[32mOK\e\\[0m ' "... until it has ended"
 act measure
 is "$(jq -r .kind state/baseline.json)" samples "... publish a baseline"
 within 60 idle 6
