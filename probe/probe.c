@@ -50,14 +50,14 @@ enum {
     LOOPS_PER_GAP = 4,
     NO_END = 0xffffffff,
     LOOP_READY = 50, /* gaps in which rails must be ready for loopbacks */
-    FLOWS_SHIFT = 10, /* of the flows in the repeats' bytes */
+    FLOWS_SHIFT = 11, /* of the flows in the repeats' bytes */
 };
 
 _Static_assert ((int)TRANSPORT_FLOWS_MAX == 2 * (int)PROBE_FLOWS_MAX
                     && (int)PROBE_FLOWS_MAX <= (int)SAMPLE_FLOWS_MAX
                     && (int)PROBE_FLOWS_MAX >= (int)SAMPLE_FLOWS_AGAIN
                     && PROBE_REPEATS_MAX < 1 << FLOWS_SHIFT
-                    && TRANSPORT_FLOWS_MAX <= 1 << (16 - FLOWS_SHIFT),
+                    && PROBE_FLOWS_MAX <= 1 << (16 - FLOWS_SHIFT),
                 "flows and repeats share two bytes");
 
 static const struct {

@@ -39,7 +39,7 @@
 #include "util/progress.h"
 
 enum {
-    PROBE_REPEATS_MAX = 1000,
+    PROBE_REPEATS_MAX = 2000,
     PROBE_FLOWS_MAX = 32, /* from each side of a pair */
     PROBE_ROUNDS_MAX = 1 << 24,
     PROBE_LEVEL_MAX = 15,

@@ -48,7 +48,7 @@ enum {
      * of several times of a flow, all over one path, is without noise
      */
     SAMPLE_FLOWS_AGAIN = 32,
-    SAMPLE_TIMES_AGAIN = 24,
+    SAMPLE_TIMES_AGAIN = 48,
     /* where they are adaptive, each message is a flow */
     SAMPLE_SINGLES_AGAIN = 256,
 };
