@@ -60,7 +60,7 @@ END
     emu_down
 }
 
-story ud hashed 5 '[[5,5],[32,768]]'
+story ud hashed 5 '[[5,5],[32,1536]]'
 story ud adaptive 5 '[[5,5],[256,256]]'
 story rc mixed 5 '[[5,5],[256,256]]'
 story ud hashed:1-15 0 '[[0,5]]'
