@@ -97,7 +97,6 @@ struct judgement {
     size_t absent; /* probes of the plan without any sample */
     bool has_baseline;
     struct multipath *paths; /* NULL: single ones */
-    bool spread; /* on paths that are not known */
     struct model_run run, *base;
     size_t nbase;
     struct model model;
@@ -276,13 +275,12 @@ static void limit_model (struct judgement *j)
     if (s->spread > 0)
         NOTE (j,
               "%s spread%s messages of service level %" PRIu64
-              " over several paths (adaptive or hashed routing)%s",
+              " over several paths (adaptive or hashed routing)",
               COUNTED (s->spread, "switch"), s->spread == 1 ? "s" : "",
-              s->level, j->spread ? "; only host ends are judged" : "");
-    else if (j->spread || j->paths)
+              s->level);
+    else if (j->paths)
         NOTE (j, "the baseline's messages were spread over several paths "
-                 "(adaptive or hashed routing)%s",
-              j->spread ? "; only host ends are judged" : "");
+                 "(adaptive or hashed routing)");
     for (size_t k = 0; k < m->m; k++)
         links += is_single (j, m->link[k]);
     for (size_t k = 0; k < c->n; k++) {
@@ -807,20 +805,6 @@ static void judge_cause (struct judgement *j, size_t number)
     add_suspects (j, f, number);
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
-    /* another path explains it as well */
-    if (j->spread && f->kind != FINDING_HOST_END) {
-        double ns = links ? c->excess_ns : fabs (c->excess_ns) / 2;
-        char *name = name_of (j, number);
-
-        verdict_drop (j->verdict);
-        verdict_limit (j->verdict,
-                       ns > opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK,
-                       "%s looks %s by %+.0f ns, or the path that messages "
-                       "took instead",
-                       name, links ? "slow" : "off", c->excess_ns);
-        free (name);
-        return;
-    }
     if (has_basis (j, c)) {
         f->basis = BASIS_BASELINE;
         if (judge_fails (opts, f->excess_ns, f->stderr_ns))
@@ -972,7 +956,7 @@ static int judge_loss (struct judgement *j, struct error *err)
     for (size_t i = 0; i < loss.n; i++)
         add_link (j, f, loss.link[i], false);
     free (loss.link);
-    if ((j->spread || j->paths) && f->kind != FINDING_HOST_END) {
+    if (j->paths && f->kind != FINDING_HOST_END) {
         verdict_drop (j->verdict);
         NOTE (j, "some link between switches loses messages");
         return 0;
@@ -1187,7 +1171,7 @@ static void judge_open (struct judgement *j)
             bool host = j->net->link[link].kind == LINK_HOST;
             bool open = j->most[k] > j->opts->fail_ns;
 
-            if (host == others || (j->spread && !host) || !is_single (j, link))
+            if (host == others || !is_single (j, link))
                 continue;
             hosts += host;
             for (size_t i = 0; i < v->nfindings && open; i++)
@@ -1297,7 +1281,6 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
     if (observe_run (j, &j->run, j->ps, j->samples, err) < 0)
         return -1;
     discount_busy (j);
-    j->spread = !j->paths && j->samples->spread > 0;
     for (size_t i = 0; i < n; i++)
         for (size_t r = 0; r <= baseline[i].samples->nruns; r++) {
             struct samples run = samples_run (baseline[i].samples, r);
@@ -1307,7 +1290,6 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
                 return -1;
             doubt_baseline_rows (j, base);
             j->has_baseline |= base->obs.n > 0;
-            j->spread |= !j->paths && base->obs.n > 0 && run.spread > 0;
         }
     return 0;
 }

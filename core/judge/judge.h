@@ -42,9 +42,7 @@
  * Where switches spread messages (adaptive or hashed routing), here or in a
  * baseline, all this is done on the network of places, with what all messages
  * of a pair cross: host ends, and cables without others beside them. A cable
- * that only some flows cross is found by their share (judge/mixture). If the
- * network does not say which paths there are, any cause but a host end is a
- * limit.
+ * that only some flows cross is found by their share (judge/mixture).
  *
  * Sources: generalised least squares, A. C. Aitken 1935; forward selection by
  * orthogonal least squares, Chen, Billings, Luo 1989; least of n exponentials,

@@ -742,89 +742,6 @@ static void test_busy (void)
     tablenet_destroy (net);
 }
 
-static void slow_adaptive (struct job *job, struct samples *s, uint32_t link)
-{
-    for (size_t i = 0; i < s->nsamples; i++)
-        shift (&s->sample[i], 2000 * crosses (job, &s->sample[i], link));
-    s->level = 4;
-    s->spread = 3;
-}
-
-static void slow (struct job *job, struct samples *s, uint32_t link)
-{
-    slow_adaptive (job, s, link);
-    s->spread = 0;
-}
-
-static void lossy_adaptive (struct job *job, struct samples *s, uint32_t link)
-{
-    case_loss (job, s, link);
-    s->spread = 3;
-}
-
-static void well_adaptive (struct job *job, struct samples *s, uint32_t link)
-{
-    (void)job;
-    (void)link;
-    s->spread = 1;
-}
-
-/* Where messages may have gone other ways, links between switches are not
- * judged.
- */
-static void test_adaptive (void)
-{
-    static const struct {
-        const char *what;
-        enum link_kind kind;
-        change_f change;
-        bool before; /* adaptive, then */
-        enum verdict_status status;
-        size_t nfindings;
-        const char *limit;
-    } rows[] = {
-        { "by the tables: a slow switch link", LINK_SWITCH, slow, false,
-          VERDICT_FAIL, 1, NULL },
-        { "adaptive: a slow switch link", LINK_SWITCH, slow_adaptive, false,
-          VERDICT_UNKNOWN, 0,
-          "3 switches spread messages of service level 4 over several paths "
-          "(adaptive or hashed routing); only host ends are judged" },
-        { "adaptive before: a slow switch link", LINK_SWITCH, slow, true,
-          VERDICT_UNKNOWN, 0, "the baseline's messages were spread" },
-        { "adaptive: a slow host end", LINK_HOST, slow_adaptive, false,
-          VERDICT_FAIL, 1, "only host ends are judged" },
-        { "adaptive: a switch link that loses", LINK_SWITCH, lossy_adaptive,
-          false, VERDICT_OK, 0, "some link between switches loses messages" },
-        { "adaptive: all is well", LINK_SWITCH, well_adaptive, false,
-          VERDICT_OK, 0, "1 switch spreads messages" },
-    };
-    struct tablenet *net = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
-    struct job job;
-
-    job_open (&job, net, NODES, 5, 7);
-    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
-        struct samples *s = job_samples (&job, 5, 7);
-        uint32_t link = busiest (&job, s, rows[i].kind);
-        struct verdict *v;
-        bool said = !rows[i].limit;
-
-        job.before->spread = rows[i].before;
-        v = job_check (&job, 5, 7, true, rows[i].change, link);
-        for (size_t k = 0; rows[i].limit && k < v->nlimits; k++)
-            said |= strstr (v->limit[k], rows[i].limit) != NULL;
-        ok (v->status == rows[i].status && said
-                && v->nfindings == rows[i].nfindings
-                && (v->nfindings == 0 || names (v->finding, link)),
-            "%s: %s, %zu findings", rows[i].what,
-            verdict_status_name (v->status), v->nfindings);
-        print (v);
-        verdict_destroy (v);
-        samples_destroy (s);
-    }
-    job_close (&job);
-    tablenet_destroy (net);
-}
-
 /* FAIL outranks what was not determined. */
 static void test_ranks (void)
 {
@@ -1353,7 +1270,6 @@ int main (int argc, char **argv)
     test_example ();
     test_cases ();
     test_busy ();
-    test_adaptive ();
     test_ranks ();
     test_first ();
     test_runs ();
