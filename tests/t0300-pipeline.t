@@ -205,7 +205,7 @@ spread+=(--seed 2 --slow "$cable=+1000")
 "${spread[@]}" --plan flows -o slow &&
     pmm confirm -f hashed --plan flows --samples slow -o longer &&
     "${spread[@]}" --plan longer -o both
-is "$(jq -c '[.probes[] | .sent] | unique' both)" '[16,768]' \
+is "$(jq -c '[.probes[] | .sent] | unique' both)" '[16,1536]' \
     "... and in the confirm stage has 24 messages"
 pmm judge -f hashed --plan longer --samples both --baseline quiet -o verdict
 is "$(jq -c --arg cable "$cable" '[.findings[] | .level, .kind,
