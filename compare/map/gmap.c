@@ -125,7 +125,7 @@ int gmap (const struct talk *t, const struct infer_matrix *hosts,
     SCOTCH_Num *array[3] = { 0 };
     SCOTCH_Graph graph, bound;
     SCOTCH_Context context; /* the same input gives the same order */
-    SCOTCH_Strat strat;
+    SCOTCH_Strat how;
     SCOTCH_Arch arch;
     int rc;
 
@@ -134,23 +134,23 @@ int gmap (const struct talk *t, const struct infer_matrix *hosts,
     SCOTCH_contextRandomReset (&context);
     SCOTCH_graphInit (&graph);
     SCOTCH_graphInit (&bound);
-    SCOTCH_stratInit (&strat);
+    SCOTCH_stratInit (&how);
     SCOTCH_archInit (&arch);
     rc = load_nodes (&arch, hosts, err) < 0
          || load_ranks (&graph, t, places, array) != 0
-         || SCOTCH_stratGraphMapBuild (&strat, SCOTCH_STRATQUALITY, hosts->n,
+         || SCOTCH_stratGraphMapBuild (&how, SCOTCH_STRATQUALITY, hosts->n,
                                        0.01) != 0
          || SCOTCH_contextOptionSetNum (
                 &context, SCOTCH_OPTIONNUMDETERMINISTIC, 1) != 0
          || SCOTCH_contextThreadSpawn (&context, 1, NULL) != 0
          || SCOTCH_contextBindGraph (&context, &graph, &bound) != 0
-         || SCOTCH_graphMap (&bound, &arch, &strat, part) != 0;
+         || SCOTCH_graphMap (&bound, &arch, &how, part) != 0;
     for (uint32_t r = 0; rc == 0 && r < t->n; r++) {
         rc = part[r] < 0 || part[r] >= (SCOTCH_Num)hosts->n;
         node[r] = (uint32_t)part[r];
     }
     SCOTCH_archExit (&arch);
-    SCOTCH_stratExit (&strat);
+    SCOTCH_stratExit (&how);
     SCOTCH_graphExit (&bound);
     SCOTCH_graphExit (&graph);
     SCOTCH_contextExit (&context);
