@@ -2,7 +2,6 @@
 /* The files that verbs read and write. */
 #include "config.h"
 
-#include <grp.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -48,15 +47,12 @@ void inputs_fabric (struct inputs *in)
 void inputs_ledger (struct inputs *in, enum ledger_mode mode)
 {
     struct site site = { 0 };
-    const char *path = in->ledger_path;
 
-    if (!path) {
+    if (!in->ledger_path)
         need_ok (site_read (&site, in->conf, 0, &fault));
-        path = site.ledger;
-    }
-    if (mode != LEDGER_READ)
-        inputs_become_owner (path);
-    in->ledger = need (ledger_open (path, mode, &fault));
+    in->ledger = need (ledger_open (in->ledger_path ? in->ledger_path
+                                                    : site.ledger,
+                                    mode, &fault));
     site_clear (&site);
 }
 #endif
@@ -125,20 +121,6 @@ char *inputs_parent (const char *path)
     return slash == path ? xstrdup ("/")
                          : xasprintf ("%.*s", (int)(slash ? slash - path : 0),
                                       path);
-}
-
-void inputs_become_owner (const char *path)
-{
-    char *dir = inputs_parent (path);
-    struct stat st;
-
-    if (stat (*dir ? dir : ".", &st) < 0)
-        die_input ("there is no directory %s: pmm setup makes it", dir);
-    if (geteuid () == 0 && st.st_uid != 0
-        && (setgroups (0, NULL) < 0 || setgid (st.st_gid) < 0
-            || setuid (st.st_uid) < 0))
-        die_world ("cannot become the owner of %s", dir);
-    free (dir);
 }
 
 FILE *inputs_output (struct inputs *in)

@@ -166,11 +166,6 @@ char *inputs_file (const char *path, const char *name);
 /* The directory of a file; "" if the path has no '/'. The caller frees it. */
 char *inputs_parent (const char *path);
 
-/* Root goes on as the owner of the directory that a file is in, SlurmUser: the
- * audit service has to write there, too, and trusts what is its own or root's.
- */
-void inputs_become_owner (const char *path);
-
 /* The stream of --output. */
 FILE *inputs_output (struct inputs *in);
 

@@ -91,7 +91,6 @@ static void add_partners (struct auditing *w)
 static void prepare (struct auditing *w, struct inputs *in)
 {
     need_ok (site_read (&w->site, w->conf, 1, &fault));
-    inputs_become_owner (w->site.ledger);
     in->fabric = need (fabric_load_trusted (w->site.snapshot, geteuid (),
                                             &fault));
     in->ledger = need (ledger_open (w->site.ledger, LEDGER_CREATE, &fault));

@@ -301,7 +301,6 @@ static int mute (struct inputs *in)
 static int rebase (struct inputs *in)
 {
     char link[LEDGER_NAME_MAX];
-    const char *by = who (); /* before root becomes SlurmUser */
     bool lists = in->noperands == 0;
 
     inputs_ledger (in, lists ? LEDGER_READ : LEDGER_WRITE);
@@ -313,7 +312,7 @@ static int rebase (struct inputs *in)
     find_link (in, link);
     if (!given.why)
         die_input ("--why TEXT is missing");
-    return ledger_rebase (in->ledger, now (), link, by, given.why, &fault);
+    return ledger_rebase (in->ledger, now (), link, who (), given.why, &fault);
 }
 
 static int prune (struct inputs *in)

@@ -315,10 +315,15 @@ static int64_t find_audit (struct inputs *in, uint64_t number)
 /* The number of the newest audit about a job; 0: none. */
 static int64_t find_job (struct inputs *in, uint64_t job)
 {
-    json_t *list = need (ledger_list (in->ledger, LEDGER_ABOUT, (int64_t)job, 0,
+    json_t *list = need (ledger_list (in->ledger, LEDGER_AUDITS, INT64_MAX, 0,
                                       &fault));
-    int64_t id = json_int (json_array_get (list, 0), "id", 0);
+    int64_t id = 0;
+    const json_t *v;
+    size_t i;
 
+    json_array_foreach (list, i, v)
+        if (id == 0 && json_int (v, "about", 0) == (int64_t)job)
+            id = json_int (v, "id", 0);
     json_decref (list);
     return id;
 }
@@ -435,7 +440,6 @@ static int act (struct inputs *in)
     int status;
 
     need_ok (site_read (&site, in->conf, 1, &fault));
-    inputs_become_owner (site.ledger);
     in->fabric = need (fabric_load_trusted (site.snapshot, geteuid (),
                                             &fault));
     need_ok (controller_user (&uid, name, &fault));

@@ -255,7 +255,6 @@ enum ledger_kind {
                        complete, sentence, node, leader, hosts; null: not known
                        yet; uid: of a user's job; node: if it is about one;
                        hosts: their number */
-    LEDGER_ABOUT,   /* the same of the newest one about job `from` */
     LEDGER_ACTIONS, /* the newest n, newest first: id, after, node, link, kind,
                        intended, done (null: not yet), reason, why */
     LEDGER_MUTES,   /* all: link, node ("": any), time, until, who, why */

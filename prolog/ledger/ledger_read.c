@@ -41,8 +41,6 @@ enum { FAULT_MAX_AGE_S = 7 * 86400 };
 static const char *const lists[] = {
     [LEDGER_AUDITS]
     = AUDIT_COLUMNS "WHERE a.id > 0 ORDER BY a.id DESC LIMIT ?",
-    [LEDGER_ABOUT]
-    = AUDIT_COLUMNS "WHERE a.about = ? ORDER BY a.id DESC LIMIT 1",
     [LEDGER_ACTIONS]
     = ACTION_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
     [LEDGER_MUTES]
