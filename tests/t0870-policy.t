@@ -89,9 +89,11 @@ is "$(pmm_slurm policy explain --json | jq -c '[.action, .after, .stopped,
     [.nodes[] | [.node, .decision, .link, (.findings | length)]]]')" \
     "[\"report\",4,false,[[\"h0005\",\"note\",\"$link\",3]]]" "as JSON, too"
 
-# drain; root goes on as SlurmUser
+# drain
 configure Action=drain Resume=yes
-"$workdir/bin/pmm" policy act --conf "$workdir/conf" >said
+"$workdir/bin/pmm" policy act --conf "$workdir/conf" 2>said
+is "$?$(drained)" 2 "root is not who drains" || diag "$(<said)"
+act >said
 like "$(<said)" "h0005: drained: pmm: host end h0005" \
     "Action=drain drains its node" || diag "$(<said)"
 is "$(drained)" h0005 "it, and no other"
