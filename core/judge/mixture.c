@@ -485,7 +485,6 @@ struct mixture_fit {
     double slow, sum;     /* flows that cross it, by their chances; of these,
                              ns */
     double expected;      /* flows that cross it, if it is slow or not */
-    bool heap;            /* see is_clear () */
     struct flow_tally tally;   /* of those that may cross it */
 };
 
@@ -711,25 +710,42 @@ static double pair_evidence (const struct mixture *m,
     return with - without;
 }
 
-/* Whether a group with an excess is found; fit->heap: as a heap. */
-static bool is_clear (const struct mixture *m, const struct mixture_group *g,
-                      struct mixture_fit *fit)
+static double enough (const struct mixture *m)
 {
-    double enough = EVIDENCE + log ((double)m->ngroups), heap = 0;
-    bool clear = fit->less > enough && fit->excess > CLEAR_SD * m->sd;
+    return EVIDENCE + log ((double)m->ngroups);
+}
 
-    for (size_t i = 0; i < g->ncrossings && fit->less > enough; i++)
-        heap += pair_evidence (m, &m->crossing[g->crossing + i], fit->excess);
-    fit->heap = heap > enough;
-    for (int shape = 0; shape < TAIL_SHAPES && clear && !fit->heap;
-         shape++) {
+/* Whether a group with an excess is found by the flows of all pairs. */
+static bool is_far (const struct mixture *m, const struct mixture_group *g,
+                    const struct mixture_fit *fit)
+{
+    bool far = fit->less > enough (m) && fit->excess > CLEAR_SD * m->sd;
+
+    for (int shape = 0; shape < TAIL_SHAPES && far; shape++) {
         struct mixture_fit all, alone;
 
         try_excess (m, g, &m->tally, shape, fit->excess, false, &all);
         try_excess (m, g, &fit->tally, shape, fit->excess, false, &alone);
-        clear = all.less > enough && alone.less > enough;
+        far = all.less > enough (m) && alone.less > enough (m);
     }
-    return clear || fit->heap;
+    return far;
+}
+
+/* Whether it is found beside each pair's own delays. */
+static bool is_heap (const struct mixture *m, const struct mixture_group *g,
+                     const struct mixture_fit *fit)
+{
+    double heap = 0;
+
+    for (size_t i = 0; i < g->ncrossings && fit->less > enough (m); i++)
+        heap += pair_evidence (m, &m->crossing[g->crossing + i], fit->excess);
+    return heap > enough (m);
+}
+
+static bool is_clear (const struct mixture *m, const struct mixture_group *g,
+                      const struct mixture_fit *fit)
+{
+    return is_far (m, g, fit) || is_heap (m, g, fit);
 }
 
 bool mixture_next (struct mixture *m, struct slow_cable *found)
@@ -758,7 +774,7 @@ bool mixture_next (struct mixture *m, struct slow_cable *found)
             .slow = (size_t)(b->slow + 0.5),
             .flows = (size_t)b->tally.all,
             .expected = b->expected,
-            .heap = b->heap,
+            .heap = is_heap (m, &m->group[best], b),
         };
         for (size_t g = 0; g < m->ngroups; g++) {
             size_t of = g == 0 ? best : g <= best ? g - 1 : g;
