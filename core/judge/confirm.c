@@ -49,6 +49,10 @@ enum {
     CONTROL_TRIES = 64,
 };
 
+_Static_assert ((int)SPREAD_ROUNDS <= 16
+                    && (int)SPREAD_ROUNDS >= (int)CONFIRM_ROUNDS_MAX,
+                "rounds are bits of a uint16_t");
+
 /* factors for the worth of a row */
 #define KNOWN 0.65 /* if the two were partners before */
 #define MIXED 0.5  /* if it crosses suspects of another cause */
