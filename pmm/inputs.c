@@ -185,6 +185,15 @@ static struct infer_matrix *latencies_of (FILE *fp, const char *path,
     return m;
 }
 
+struct topology_model *inputs_graph (const char *path)
+{
+    FILE *fp = need (file_open_input (path, &fault));
+    struct topology_model *m = need (tgf_read (fp, path, &fault));
+
+    file_close_input (fp);
+    return m;
+}
+
 struct infer_matrix *inputs_latencies (const char *path,
                                        const uint64_t *length,
                                        enum series_stat stat)

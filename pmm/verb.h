@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "compare/infer/graph.h"
 #include "compare/infer/matrix.h"
 #include "compare/series/series.h"
 #include "core/judge/judge.h"
@@ -183,6 +184,9 @@ void inputs_need_one (const struct fabric *f, const char *path);
  * of PARUS.
  */
 struct series_list inputs_series (const char *path);
+
+/* The topology of a file that pmm infer wrote, or of another TGF file. */
+struct topology_model *inputs_graph (const char *path);
 
 /* Latencies: those in the last run of such a file that has pairs, of messages of
  * *length bytes (NULL: of the shortest), or a plain matrix

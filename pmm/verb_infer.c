@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "compare/infer/against.h"
-#include "compare/infer/graph.h"
 #include "compare/infer/infer.h"
 #include "compare/infer/matrix.h"
 #include "compare/infer/model.h"
@@ -113,10 +112,7 @@ static struct topology_model *make_model (const char *path, struct fit *fit,
     struct topology_model *m;
 
     if (given.graph) { /* its order of nodes is that of the latencies */
-        FILE *fp = need (file_open_input (given.graph, &fault));
-
-        m = need (tgf_read (fp, given.graph, &fault));
-        file_close_input (fp);
+        m = inputs_graph (given.graph);
         w = inputs_pick (all, m->label, m->nnodes, given.graph);
         infer_matrix_destroy (all);
     }

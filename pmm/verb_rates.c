@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/graph.h"
 #include "compare/throughput/across.h"
 #include "compare/throughput/carry.h"
 #include "compare/throughput/edges.h"
@@ -230,12 +229,8 @@ static int run_edges (struct inputs *in)
     struct edges e;
     int status;
 
-    if (given.graph) {
-        FILE *fp = need (file_open_input (given.graph, &fault));
-
-        topology.of = m = need (tgf_read (fp, given.graph, &fault));
-        file_close_input (fp);
-    }
+    if (given.graph)
+        topology.of = m = inputs_graph (given.graph);
     else {
         inputs_fabric (in);
         topology = (struct edges_topology){ in->fabric, find_in_fabric,
