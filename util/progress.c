@@ -59,7 +59,7 @@ static const char *put_time (char buf[TIME_TEXT], int64_t ms, bool estimate)
     return buf;
 }
 
-/* The time that the rest takes, in ms; -1: nobody knows. */
+/* The time that the rest takes, in ms; -1: not known. */
 static int64_t estimate (const struct progress *p, int64_t now, uint64_t done)
 {
     int64_t worked = now - p->known_ms;

@@ -4,8 +4,8 @@
  *
  *     pmm plan: 25 s, following paths 2400 of 11664 (about 12 s left)
  *
- * Not shown if the stream is no terminal, or a dumb one; in the first second;
- * in the background.
+ * Not shown if the stream is not a terminal, or if TERM is dumb; in the first
+ * second; in the background.
  *
  * The estimate follows from the rate since the total is known. It is not shown
  * for units that take different times (`uneven`), nor before a second's work.

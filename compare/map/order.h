@@ -5,8 +5,8 @@
  * The cost of an order is the sum of amount times latency over all pairs of
  * ranks, where latencies are those between the ranks' nodes: with messages as
  * amounts, the latency summed over messages. It is time where messages follow
- * one another. Where all ranks send at once, the slowest rank counts, which is
- * told beside it, and messages wait at cables that they share, which is not.
+ * one another. Where all ranks send at once, the slowest rank counts, whose cost
+ * is given as well. That messages then wait for others' is not in either.
  *
  * Method: block and cyclic order, as Slurm gives them, and Scotch's mapping of
  * the graph onto the nodes (map/gmap) are each improved: two nodes exchange all
