@@ -8,77 +8,25 @@
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu jq
+. "$srcdir/tests/ranks.sh"
 workdir
-cd "$workdir" || exit 1
+cd "$workdir" && ranks_of_job || exit 1
 
-# A job of 16 nodes as a busy cluster has them free: in 7 of the 8 pods
-list='h[0003,0011,0017-0018,0040,0061,0077,0090-0092,0113,0128,0055,0023,0100,0001]'
-pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
-pmm fabric show -f fabric --json |
-    jq -r '.links | to_entries[] | "\(.value.id) \(100 + .key * 7919 % 1900)"' \
-    >latency
-
-# solved NAME LIST [OPTION]...: what a check of these hosts would know of pairs
-solved ()
-{
-    pmm plan -f fabric --hosts "$2" -o "$1.plan" 2>/dev/null &&
-        pmm simulate -f fabric --plan "$1.plan" "${@:3}" -o "$1.samples" &&
-        pmm solve -f fabric --plan "$1.plan" --samples "$1.samples" --pairs \
-            -o "$1"
-}
-solved job "$list" --latency latency
 solved rack 'h[0001-0016]'
 
-awk 'BEGIN { for (i = 0; i < 64; i++) print i, (i + 1) % 64, 100 }' >ring
-awk 'BEGIN {
-    print "# from to messages"
-    for (x = 0; x < 8; x++)
-        for (y = 0; y < 8; y++) {
-            if (y < 7) print 8 * x + y, 8 * x + y + 1, 100
-            if (x < 7) print 8 * x + y, 8 * x + y + 8, 100
-        }
-    }' >stencil
-awk 'BEGIN {
-    for (i = 0; i < 64; i++) {
-        for (j = 0; j < 64; j++) {
-            x = (x * 1103515245 + 12345) % 2147483648
-            printf "%d ", int (x / 65536) % 11 == 0 ? x % 200 : 0
-        }
-        print ""
-    }
-    }' >random # a matrix
-
-# cost GRAPH HOSTFILE [SERIES]: latency summed over messages, by the solution of
-# the job, or as measured
+# cost PAIRS GRAPH ORDER...: latency summed over messages, in each order
 cost ()
 {
-    if [[ $3 ]]; then
-        jq -r '.processes as $p | .pairs[] | "pair \($p[.a].host) " +
-            "\($p[.b].host) \(.time_ns.median)"' "$3"
-    else
-        jq -r '.pairs[] | "pair \(.a) \(.b) \(.rtt_ns / 2)"' job
-    fi |
-        cat - <(sed 's/^/host /' "$2") <(sed -n 's/^[0-9]/edge &/p' "$1") |
-        awk '$1 == "pair" { ns[$2, $3] = ns[$3, $2] = $4 }
-            $1 == "host" { host[n++] = $2 }
-            $1 == "edge" && NF == 4 { sum += $4 * ns[host[$2], host[$3]] }
-            $1 == "edge" && NF > 4 {
-                for (i = 2; i <= NF; i++)
-                    sum += $i * ns[host[row + 0], host[i - 2]]
-                row++
-            }
-            END { printf "%.0f\n", sum }'
+    messages "$2" "$1" "${@:3}" | awk '
+        { for (i = 4; i <= NF; i++) sum[i] += $i; n = NF }
+        END { for (i = 4; i <= n; i++) printf "%.0f ", sum[i] }'
 }
-jq -r '[.pairs[] | .a, .b] | unique[]' job >nodes
-for ((i = 0; i < 64; i++)); do sed -n $((i / 4 + 1))p nodes; done >block
-for ((i = 0; i < 64; i++)); do sed -n $((i % 16 + 1))p nodes; done >cyclic
 
 for graph in ring stencil random; do
     pmm map $graph --series job -o order 2>said
     is "$? $(wc -l <order) $(sort order | uniq -c | awk '{ print $1 }' | uniq)" \
         "0 64 4" "$graph: 64 ranks, four on each of 16 nodes"
-    read -r new block cyclic <<<"$(cost $graph order) $(cost $graph block) $(
-        cost $graph cyclic)"
+    read -r new block cyclic <<<"$(cost pairs $graph order block cyclic)"
     ((new < block && new < cyclic))
     ok $? "... $new costs less than block order, $block, and cyclic, $cyclic"
     is "$(awk '/ order / { printf "%.4g ", $5 }' said)" \
@@ -94,7 +42,7 @@ is "$? $(uniq -c order | awk '{ printf "%s*%d ", $2, $1 }')" \
     "a ring on nodes side by side, all cables alike: block order"
 like "$(<said)" 'no order was found that costs less than block order' \
     "... and it says that none is better"
-pmm map stencil -f fabric --hosts "$list" --tasks 8 -o order 2>said
+pmm map stencil -f fabric --hosts "$job_nodes" --tasks 8 -o order 2>said
 is "$? $(sort order | uniq -c | awk '$1 > 8' | wc -l)" "0 0" \
     "by the links between nodes, up to 8 ranks on each"
 like "$(<said)" 'links +all messages' "... which it says"
@@ -113,13 +61,14 @@ END
 start_probes --result result.json
 finish_probes
 is $? 0 "a check of the 16 nodes, over the emulator" || diag "$(<stderr)"
-start_probes pairs --pattern one-factor --repeats 2 -o measured
+start_probes pairs --pattern one-factor --repeats 2 -o series
 finish_probes
 is $? 0 "... and all pairs, measured" || diag "$(<stderr)"
+jq -r '.processes as $p | .pairs[] |
+    "\($p[.a].host) \($p[.b].host) \(.time_ns.median)"' series >measured
 for graph in ring stencil random; do
     pmm map $graph --series result.json -o order 2>said
-    read -r new block cyclic <<<"$(cost $graph order measured) $(
-        cost $graph block measured) $(cost $graph cyclic measured)"
+    read -r new block cyclic <<<"$(cost measured $graph order block cyclic)"
     ((new > 0 && new < block && new < cyclic))
     ok $? "$graph: one after the other, its messages take $new ns, not $block"
 done
