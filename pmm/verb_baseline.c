@@ -101,10 +101,12 @@ static int show (struct inputs *in)
     json_t *extent = extent_json (in->fabric,
                                   (struct samples *)b.v[0].samples, b.v[0].ps,
                                   path);
+    char *file = inputs_file (path, "samples.json");
     struct stat st;
 
-    if (stat (path, &st) < 0)
-        die_input ("%s was removed", path);
+    if (stat (file, &st) < 0)
+        die_input ("%s was removed", file);
+    free (file);
     json_put (extent, "written", json_integer (st.st_mtime));
     if (in->json)
         inputs_put_json (in, "baseline", in->fabric->hash,
@@ -452,6 +454,9 @@ static void check (const struct inputs *in)
 {
     if (!in->plan_path != !in->samples_path)
         die_input ("--plan goes with --samples");
+    if (in->ledger_path && (in->plan_path || in->noperands > 0))
+        die_input ("--ledger goes without a run: either the ledger's audits are "
+                   "published, or the run is");
 }
 
 static const struct verb *const verbs[] = {

@@ -35,6 +35,7 @@ static int run (struct inputs *in)
                                             &fault));
 
     need_ok (plan_write (plan, in->ps, NULL, inputs_output (in), &fault));
+    fflush (inputs_output (in));
     if (given.verbose)
         fprintf (stderr, "pmm confirm: %s in %s\n",
                  COUNTED (plan_probes (plan) - plan_probes (in->plan),

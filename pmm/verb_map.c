@@ -113,6 +113,7 @@ static int run (struct inputs *in)
     need_ok (order_ranks (&o, t, hosts, tasks, &fault));
     for (uint32_t r = 0; r < t->n; r++)
         fprintf (inputs_output (in), "%s\n", hosts->label[o.node[r]]);
+    fflush (inputs_output (in));
     report (&o, t, hosts, tasks);
     order_clear (&o);
     infer_matrix_destroy (hosts);

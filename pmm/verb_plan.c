@@ -612,8 +612,10 @@ static int run (struct inputs *in)
     if (!given.check)
         need_ok (plan_write (in->plan, in->ps, &extra, inputs_output (in),
                              &fault));
-    if (given.verbose)
+    if (given.verbose) {
+        fflush (inputs_output (in)); /* on a terminal, all of the plan first */
         summary (in, &extra, &bound);
+    }
     return EXIT_OK;
 }
 

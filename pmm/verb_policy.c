@@ -260,6 +260,13 @@ static void print_todo (const struct decision *d, const json_t *node, FILE *fp)
         fprintf (fp, "do: %s%s%s\n", todo[d->kind], *of ? " " : "", of);
 }
 
+/* What holds for the site, and so for what is done about its nodes. */
+static void print_remarks (const struct decisions *d, FILE *fp)
+{
+    for (size_t i = 0; i < d->nremarks; i++)
+        fprintf (fp, "%s\n", d->remark[i]);
+}
+
 /* Whether the audit suspects the node. */
 static bool is_of (const json_t *node, int64_t audit)
 {
@@ -291,6 +298,8 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
         node = node_json (&r->facts.input, d, faulty);
         if ((name || is_of (node, audit)) && n++ < TOLD) {
             print_node (node, name ? TOLD : 0, fp);
+            if (n == 1)
+                print_remarks (&r->decisions, fp);
             print_todo (d, node, fp);
         }
         json_decref (node);
@@ -369,8 +378,10 @@ static void why_audit (struct inputs *in, const struct act_report *r,
     json_t *audit = need (ledger_audit (in->ledger, id, &fault));
 
     print_audit (audit, TOLD, inputs_output (in));
-    if (why_nodes (in, r, NULL, id) == 0)
+    if (why_nodes (in, r, NULL, id) == 0) {
+        print_remarks (&r->decisions, inputs_output (in));
         print_audit_todo (in->fabric, audit, inputs_output (in));
+    }
     json_decref (audit);
 }
 
@@ -380,14 +391,17 @@ static void why_node (struct inputs *in, const struct act_report *r,
     json_t *measured;
     int64_t begun;
     int rc = need_ok (ledger_measured (in->ledger, name, &begun, &fault));
+    bool told = why_nodes (in, r, name, 0) > 0;
 
-    if (why_nodes (in, r, name, 0) == 0 && (rc == 0 || r->decisions.n > 0))
+    if (!told && (rc == 0 || r->decisions.n > 0))
         die_input ("there is no node, job or audit %.63s", name);
     measured = json_pack ("{s:o}", "at", rc == 0 ? json_null ()
                                                  : json_integer (begun));
     print_line (measured, rc == 0 ? "not measured by any audit\n"
                                   : "measured last: {@at}\n",
                 inputs_output (in));
+    if (!told)
+        print_remarks (&r->decisions, inputs_output (in));
     json_decref (measured);
 }
 
@@ -404,8 +418,6 @@ static int why (struct inputs *in)
     inputs_ledger (in, LEDGER_READ);
     need_ok (act_look (&report, &site, in->ledger, in->fabric,
                        (int64_t)time (NULL), &fault));
-    for (size_t i = 0; i < report.decisions.nremarks; i++)
-        fprintf (inputs_output (in), "%s\n", report.decisions.remark[i]);
     if (text_u64 (word, 1, INT64_MAX, &number) < 0)
         why_node (in, &report, word);
     else {

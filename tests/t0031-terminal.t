@@ -31,6 +31,9 @@ long='pmm plan -f f.pmm --budget 2'
 said=$($long -v 2>&1 >plan.json)
 is "$(head -c 15 <<<"$said") $(cat plan.json - <<<"$said" | tr -dc '\r' | wc -c)" \
     "pmm plan: 128 e 0" "a pipe and a file get no progress"
+$long -v >both 2>&1 # as on a terminal: one after the other
+is "$(head -n 1 both | jq -r .kind) $(sed -n '2s/:.*//p' both)" "plan pmm plan" \
+    "what is said of a plan follows all of it"
 shown=$(on_terminal "$long")
 progress=$'\rpmm plan: [0-9]+ s, (placing|finding missing) probes'
 like "${shown:0:200}" "$progress" "a terminal does"

@@ -55,7 +55,9 @@ is "$(baseline show --json | jq -c '[.links, .many, .hosts, .runs, .without]')" 
 like "$(baseline show)" \
     '^/.*/site/baseline.json: 64 of 64 links, 32 hosts, [0-9]+ round trips in 1 run, written 20' \
     "... for people"
-like "$(baseline show healthy)" '^healthy: 64 of ' "so is a run"
+touch -d '2026-01-02 03:04:05 UTC' healthy/samples.json
+like "$(baseline show healthy)" '^healthy: 64 of .* written 2026-01-02T03:04:05$' \
+    "so is a run"
 ln -s healthy $'name \xff\e'
 is "$(baseline show --json $'name \xff\e' | jq -r .file)" "name ??" \
     "... of any name"
@@ -116,6 +118,9 @@ baseline publish some >/dev/null 2>said
 is $? 1 "a run of some nodes does not replace what is known of all"
 like "$(<said)" 'not published: the run lacks [0-9]+ links that /.*/baseline.json has: measure all' \
     "... in a sentence"
+baseline publish healthy -L site/ledger 2>said
+is "$? $(<said)" "2 pmm baseline publish: --ledger goes without a run: either the ledger's audits are published, or the run is" \
+    "a run and a ledger"
 baseline publish 2>/dev/null
 is $? 2 "and a ledger that there is not"
 cmp -s kept site/baseline.json
@@ -144,11 +149,13 @@ enter slow
 why () { pmm why --conf conf "$@"; }
 out=$(why 3)
 is $? 0 "why does audit 3 FAIL"
-like "$out" $'\naudit 3 begun=.* FAIL .*\n  FAIL .*\n' "... by its findings"
+like "$out" $'^audit 3 begun=.* FAIL .*\n  FAIL .*\nnothing is changed: .*\ndo: ' \
+    "... by its findings first; then what holds for the site"
 like "$(tail -n 1 <<<"$out")" "^do: .* pmm ledger trend $link$" "... and what to do"
 is "$(($(wc -l <<<"$out") <= 12))" 1 "... on a screen" || diag "$out"
 like "$(why 1 | tail -n 1)" '^do: nothing$' "nothing about one that is OK"
-like "$(why h0003)" 'measured last: 20' "a node, without Slurm"
+like "$(why h0003)" $'^measured last: 20.*\nnothing is changed: ' \
+    "a node, without Slurm"
 why 44 2>said
 is "$? $(<said)" \
     "2 pmm why: no audit has this number, or is about this job: 44" \
