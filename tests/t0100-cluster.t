@@ -19,7 +19,9 @@ done
 on_host h0003 sh -c 'exit 7'
 is $? 7 "the exit status of a program comes through"
 echo hello >greeting
-is "$(on_host h0003 cat greeting)" hello "... and so do the caller's files"
+is "$(on_host h0003 cat ./greeting)" hello "... and so do the caller's files"
+is "$(on_host h0003 echo greeting --to=greeting)" "greeting --to=greeting" \
+    "... but not each word that names one"
 is "$(on_host h0003 ibnetdiscover | grep -c '4xHDR$')" 32 "cables are 4xHDR"
 "$srcdir/contrib/cluster/fabric" console "$fabric" 'Unlink "s2-0001"[1]' >said
 is "$? $(on_host h0003 ibnetdiscover | grep -c '4xHDR$')" "0 30" \

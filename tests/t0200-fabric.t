@@ -10,8 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 need pmm jq dump_fts ibtracert ibsim opensm
 workdir
-# Not $workdir itself: there, "fabric" is a file, for on_host.
-mkdir "$workdir/here" && cd "$workdir/here" || exit 1
+cd "$workdir" || exit 1
 
 engines="minhop updn ftree dfsssp lash dor nue"
 pairs=43

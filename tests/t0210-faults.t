@@ -174,7 +174,7 @@ for ((i = 0; i < rounds; i++)); do
 PortCounters.SymbolErrorCounter=$((1000 + i))"
     look
     settle 36 48
-    on_host h0002 pmm fabric counters -f seen -o counted
+    on_host h0002 pmm fabric counters -f ./seen -o counted
     [[ $(symbols) == $((1000 + i)) ]] && ((told++))
 done
 finish "a cable has errors"

@@ -9,8 +9,7 @@
 . "$(dirname "$0")/lib.sh"
 need pmm jq ibsim opensm
 workdir
-# Not $workdir itself: there, "fabric" is a file, for on_host.
-mkdir "$workdir/here" && cd "$workdir/here" || exit 1
+cd "$workdir" || exit 1
 
 # A netfile out of lines "switch|ca|router GUID SYSTEM PORTS DESCRIPTION" and
 # "GUID/PORT GUID/PORT RATE".

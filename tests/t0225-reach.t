@@ -39,7 +39,7 @@ ok $? "the whole fabric: $(<err)"
 all=$(queries err)
 
 row=$(seq -f 'h%04.0f' -s ' ' 8)
-on_host h0001 pmm fabric read --hosts 'h[0001-0008]' --hint whole -v \
+on_host h0001 pmm fabric read --hosts 'h[0001-0008]' --hint ./whole -v \
     -o part 2>err
 ok $? "eight hosts in a row: $(<err)"
 (($(queries err) * 16 <= all))
@@ -58,7 +58,7 @@ ok $? "... are planned and judged"
 drawn=$(seq -f 'h%04.0f' 2 128 | sort -R --random-source=<(yes "$seed") |
     head -n 12 | sort)
 list=$(paste -sd, <<<"$drawn")
-on_host h0001 pmm fabric read --hosts "$list" --hint whole -v -o drawn 2>err
+on_host h0001 pmm fabric read --hosts "$list" --hint ./whole -v -o drawn 2>err
 ok $? "twelve hosts that were drawn, read by another: $(<err)"
 same_paths drawn "$drawn"
 ok $? "... have the paths of the whole"
@@ -69,7 +69,7 @@ is "$(hash_of again)" "$(hash_of drawn)" "... are the same"
 
 # Another fabric's LIDs.
 pmm fabric generate fat-tree --ports 8 --levels 3 -o model
-on_host h0001 pmm fabric read --hosts "$list" --hint model -v -o again 2>err
+on_host h0001 pmm fabric read --hosts "$list" --hint ./model -v -o again 2>err
 ok $? "the same by a hint that is wrong: $(<err)"
 is "$(hash_of again)" "$(hash_of drawn)" "... are the same"
 
@@ -78,21 +78,21 @@ leaf=$(pmm path -f drawn "${drawn%%$'\n'*}" "$(tail -n 1 <<<"$drawn")" --json |
 leaf=$(pmm fabric show -f drawn --json |
     jq -r --arg g "$leaf" '.switches[] | select (.guid == $g) | .name')
 sim "Error \"$leaf\" 30"
-on_host h0001 pmm fabric read --hosts "$list" --hint whole -v -o again 2>err
+on_host h0001 pmm fabric read --hosts "$list" --hint ./whole -v -o again 2>err
 ok $? "30 % loss at $leaf: $(<err)"
 is "$(hash_of again)" "$(hash_of drawn)" "... the same"
 sim "Error \"$leaf\" 0"
 
 rm again
-on_host h0001 pmm fabric read --hosts h0001,h0999 --hint whole -o again 2>err
+on_host h0001 pmm fabric read --hosts h0001,h0999 --hint ./whole -o again 2>err
 is "$? $(<err)" "3 pmm fabric read: not in the fabric: h0999" \
     "a host that is not there"
-on_host h0001 pmm fabric read --hosts "$list" --hint whole --max-smps 20 \
+on_host h0001 pmm fabric read --hosts "$list" --hint ./whole --max-smps 20 \
     -o again 2>err
 is "$?" 3 "a limit: $(<err)"
 pmm fabric read --hint whole -o again 2>err
 is "$? $(<err)" "2 pmm fabric read: --hint goes with --hosts" "a hint alone"
-on_host h0001 pmm fabric read --hosts h0001 --hint err -o again 2>err2
+on_host h0001 pmm fabric read --hosts h0001 --hint ./err -o again 2>err2
 is "$?" 2 "a hint that is no snapshot: $(<err2)"
 
 # A cable is pulled and plugged in, and opensm routes anew, while the part is
@@ -105,7 +105,7 @@ if [[ $PMM_LONG ]]; then
         sim "$act \"$leaf\"[5]"
         sleep 0.$((RANDOM % 5))
         rm -f torn
-        if on_host h0001 pmm fabric read --hosts "$list" --hint whole -o torn \
+        if on_host h0001 pmm fabric read --hosts "$list" --hint ./whole -o torn \
             2>err; then
             torn=$(hash_of torn)
         else
@@ -114,7 +114,7 @@ if [[ $PMM_LONG ]]; then
             diag "$(<err)"
         fi
         sleep 2
-        on_host h0001 pmm fabric read --hosts "$list" --hint whole -o now
+        on_host h0001 pmm fabric read --hosts "$list" --hint ./whole -o now
         now=$(hash_of now)
         [[ ! $torn || $torn == "$was" || $torn == "$now" ]] || ((wrong++))
         [[ $now == "$was" ]] || ((changed++))
@@ -128,7 +128,7 @@ fi
 # A host is pulled: it is gone, or its leaf says so, never elsewhere.
 gone=$(tail -n 1 <<<"$drawn")
 sim "Unlink \"$gone\""
-on_host h0001 pmm fabric read --hosts "$list" --hint whole -o again 2>err
+on_host h0001 pmm fabric read --hosts "$list" --hint ./whole -o again 2>err
 is "$?" 3 "a host is pulled: $(<err)"
 [[ ! -e again ]]
 ok $? "... and there is no file"

@@ -63,7 +63,7 @@ is "$? $(signs h0002) $(signs h0004)" '1 ["width"] ["speed"]' \
 like "$(jq -r '.findings[] | select(.sign == "width") | .why' check.json)" \
     'it runs at 1x.* is set to 1x' "... and who set it so is named"
 
-on_host h0001 pmm fabric counters -f snapshot -v -o before 2>err
+on_host h0001 pmm fabric counters -f ./snapshot -v -o before 2>err
 ok $? "counters of both ends of each cable: $(<err)"
 is "$(grep -c '^port ' before)" "$(jq '2 * (.links | length)' snapshot.json)" \
     "... as many"
@@ -86,7 +86,7 @@ is "$(jq -c '[.waits[] | .link, .count]' check.json)" \
 
 on_host h0001 perfquery -R "$(lid h0003)" 1 >said 2>&1
 sleep 1.1
-on_host h0001 pmm fabric counters -f snapshot -o reset
+on_host h0001 pmm fabric counters -f ./snapshot -o reset
 pmm fabric check -f snapshot --counters before --since now 2>err
 is $? 2 "the later of two readings is no earlier one: exit 2"
 pmm fabric check -f snapshot --counters reset --since now --json -o check.json

@@ -9,7 +9,6 @@
 . "$(dirname "$0")/lib.sh"
 need pmm jq ibsim opensm flock
 with_fabric 8 2 ftree
-# No file in it is called fabric, which on_host would take for an argument.
 mkdir "$workdir/site" && cd "$workdir/site" || exit 1
 cat >pmm.conf <<X
 Snapshot=$workdir/site/snapshot
@@ -60,7 +59,7 @@ if [[ $(id -u) == 0 ]] && type -P setpriv >/dev/null; then
         >theirs.conf
     on_host h0002 setpriv --no-new-privs --inh-caps=-all \
         "--bounding-set=-all,+${rights#CAP_}" \
-        "$builddir/pmm/pmm" fabric read --publish --conf theirs.conf 2>err
+        "$builddir/pmm/pmm" fabric read --publish --conf ./theirs.conf 2>err
     is "$? $(stat -c %a theirs/snapshot)" "0 644" \
         "published with $rights alone" || diag "$(<err)"
 else
