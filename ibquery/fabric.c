@@ -70,6 +70,8 @@ void fabric_destroy (struct fabric *f)
     free_strings (f->warning, f->nwarnings);
     walk_destroy (f->walk);
     free (f->source);
+    for (size_t i = 0; i < f->nports; i++)
+        free (f->port[i].plug);
     free (f->node);
     free (f->port);
     free (f->link);
@@ -175,6 +177,12 @@ int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
     p->lid = lid;
     p->lmc = lmc;
     return 0;
+}
+
+void fabric_set_plug (struct fabric_port *p, const char *text)
+{
+    free (p->plug);
+    p->plug = *text ? clean_copy (text) : NULL;
 }
 
 static int port_taken (const struct fabric *f, const struct fabric_port *p,
@@ -906,4 +914,19 @@ void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
     const struct fabric_port *p = &f->port[port];
 
     snprintf (buf, size, "%s/%u", f->node[p->node].name, p->num);
+}
+
+char *fabric_plugs (const struct fabric *f, uint32_t link,
+                    char buf[FABRIC_PLUGS])
+{
+    const char *a = f->port[f->link[link].a].plug;
+    const char *b = f->port[f->link[link].b].plug;
+
+    if (!a && !b)
+        *buf = '\0';
+    else if (a && b && strcmp (a, b) == 0)
+        snprintf (buf, FABRIC_PLUGS, "%s", a);
+    else
+        snprintf (buf, FABRIC_PLUGS, "%s -- %s", a ? a : "?", b ? b : "?");
+    return buf;
 }

@@ -123,6 +123,8 @@ struct fabric_port {
     struct port_rates rates; /* of its cable; empty: not known */
     uint32_t lrtl;       /* LinkRoundTripLatency of its cable, in a unit of the
                             port's own; 0: not known */
+    char *plug;          /* what its end of the cable says of itself, cleaned:
+                            vendor, part, serial number; NULL: not known */
 };
 
 struct fabric_link {
@@ -211,6 +213,7 @@ struct fabric_port *fabric_port_at (struct fabric *f, uint32_t node,
 int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
                      uint64_t guid, uint16_t lid, unsigned int lmc,
                      struct error *err);
+void fabric_set_plug (struct fabric_port *p, const char *text);
 int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
                       uint32_t node_b, unsigned int port_b,
                       unsigned int width, const char *speed,
@@ -328,6 +331,14 @@ void fabric_tell_apart (const struct fabric *f, char **name,
 /* Write an end of a link for people: "h0001 mlx5_0/1" or "leaf 1/12". */
 void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
                        size_t size);
+
+/* Write what the ends of a cable say of themselves, once if it is the same:
+ * "Mellanox MCP1600-E001E30 serial MT2043VS01234"; else "X -- Y", a's first, and
+ * "?" for one that is not known. "" if neither is.
+ */
+enum { FABRIC_PLUGS = 2 * FABRIC_NAME_MAX + 8 };
+char *fabric_plugs (const struct fabric *f, uint32_t link,
+                    char buf[FABRIC_PLUGS]);
 
 /* The end of an endpoint for the LID at this offset from its base, below 2^LMC.
  */

@@ -208,6 +208,20 @@ static int read_lrtl (void *arg, struct words *w, struct error *err)
     return 0;
 }
 
+static int read_plug (void *arg, struct words *w, struct error *err)
+{
+    struct fabric_reader *r = arg;
+    struct fabric_port *p;
+    unsigned int port;
+    uint32_t node;
+
+    if (take_end (r, w, &node, &port, err) < 0
+        || !(p = fabric_port_at (r->f, node, port, err)))
+        return -1;
+    fabric_set_plug (p, words_rest (w));
+    return 0;
+}
+
 static int read_system (void *arg, struct words *w, struct error *err)
 {
     struct fabric_reader *r = arg;
@@ -571,6 +585,7 @@ static const struct lines_keyword keywords[] = {
     { "rates", NODES, false, false, read_rates },
     { "lrtl", NODES, false, false, read_lrtl },
     { "drops", NODES, false, false, read_drops },
+    { "plug", NODES, false, false, read_plug },
     { "cable", CABLES, false, false, read_cable },
     { "lft", TABLES, false, false, read_lft },
     { "groups", TABLES, false, false, read_groups },
@@ -743,6 +758,9 @@ static void put_node (struct lines_out *w, const struct fabric *f,
         if (p->dropped != 0)
             lines_put (w, "drops %016" PRIx64 "/%u %04x", n->guid, p->num,
                        p->dropped);
+        if (p->plug)
+            lines_put (w, "plug %016" PRIx64 "/%u %s", n->guid, p->num,
+                       p->plug);
     }
 }
 

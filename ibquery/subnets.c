@@ -70,7 +70,7 @@ static int64_t add_node (struct fabric *f, const struct fabric_node *from,
 
 /* Take over a port. One without a cable may have one in another subnet. */
 static int take_port (struct fabric *f, struct fabric_port *to,
-                      const struct fabric_port *from, unsigned int subnet,
+                      struct fabric_port *from, unsigned int subnet,
                       const char *name, struct error *err)
 {
     const struct fabric_node *n = &f->node[to->node];
@@ -82,7 +82,9 @@ static int take_port (struct fabric *f, struct fabric_port *to,
                             name, n->guid, to->num);
     if (known || (n->type != NODE_SWITCH && from->link == FABRIC_NONE))
         return 0;
+    free (to->plug);
     *to = *from;
+    from->plug = NULL;
     to->node = n - f->node;
     to->link = FABRIC_NONE;
     to->subnet = subnet;

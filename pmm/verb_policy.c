@@ -229,6 +229,16 @@ static const struct opt why_options[] = {
     { 0 },
 };
 
+/* Print what is known of a cable, of which a todo follows. */
+static void print_cable (const struct fabric *f, const char *id, FILE *fp)
+{
+    uint32_t link = id ? fabric_find_link (f, id) : FABRIC_NONE;
+    char plugs[FABRIC_PLUGS];
+
+    if (link != FABRIC_NONE && *fabric_plugs (f, link, plugs))
+        fprintf (fp, "  cable: %s\n", plugs);
+}
+
 /* Print what a person is to do about a node. */
 static void print_todo (const struct decision *d, const json_t *node, FILE *fp)
 {
@@ -300,6 +310,7 @@ static size_t why_nodes (struct inputs *in, const struct act_report *r,
             print_node (node, name ? TOLD : 0, fp);
             if (n == 1)
                 print_remarks (&r->decisions, fp);
+            print_cable (in->fabric, d->link, fp);
             print_todo (d, node, fp);
         }
         json_decref (node);
@@ -355,6 +366,7 @@ static void print_audit_todo (const struct fabric *f, const json_t *audit,
         host |= link != FABRIC_NONE
                 && fabric_network (f)->link[link].kind == LINK_HOST;
     }
+    print_cable (f, first, fp);
     if (!finding)
         fprintf (fp, "do: nothing%s\n",
                  !strcmp (text_of (audit, "status"),

@@ -33,6 +33,7 @@ static void print_links (const uint32_t *list, size_t n, const char *first,
         const struct fabric_link *link = &fab->link[list[i]];
         char a[2 * FABRIC_NAME_MAX];
         char b[2 * FABRIC_NAME_MAX];
+        char plugs[FABRIC_PLUGS];
 
         if (i == SUSPECTS_SHOWN) {
             fprintf (fp, "pmm:   or %zu more, listed in the JSON report\n",
@@ -45,6 +46,8 @@ static void print_links (const uint32_t *list, size_t n, const char *first,
                  text_clean (a), text_clean (b), link->id,
                  link->internal ? ", no cable: within a chassis or card"
                                 : "");
+        if (*fabric_plugs (fab, list[i], plugs))
+            fprintf (fp, "pmm:     cable: %s\n", plugs);
     }
 }
 

@@ -52,7 +52,7 @@ cleanup unwatch
 look ()
 {
     local start said part=()
-    [[ ${1-} ]] || ((turn ^= 1)) || part=(--hosts "$job" --hint whole)
+    [[ ${1-} ]] || ((turn ^= 1)) || part=(--hosts "$job" --hint ./whole)
     start=$(stat -c %s $log)
     true=
     rm -f seen

@@ -16,7 +16,8 @@ evil='</script><script>document.title="evil"</script>'
 pmm fabric generate fat-tree --ports 8 --levels 3 -o plain
 sed "s|^\(switch 0002c90100000010 8 129\) .*|\1 <img src=x onerror=evil()>|
     s|^\(switch 0002c90200000010 8 [0-9]*\) .*|\1 $evil|
-    s|^\(ca 0002c90000000230 1\) .*|\1 h0035 \"\&lt;<b>x|" plain |
+    s|^\(ca 0002c90000000230 1\) .*|\1 h0035 \"\&lt;<b>x|
+    0,/^cable/s/^cable/plug 0002c90100000010\/5 <i>Wire<\/i> serial 7\n&/" plain |
     ./seal >fabric
 pmm plan -f fabric --hosts 'h00[01-04],h00[17-20],h00[33-36],h00[65-68]' -o plan
 simulate () {
@@ -47,6 +48,9 @@ pmm report --html -f fabric --baseline base --cabling cables.csv \
 is $? 1 "a page, and the verdict's exit status" || diag "$(<said)"
 pmm report --html -f fabric out/verdict.json >alone.html
 is $? 1 "of a verdict alone, too"
+like "$(pmm report -f fabric out/verdict.json)" \
+    $'\npmm:   .*/5 -- .*\npmm:     cable: <i>Wire</i> serial 7 -- [?]\n' \
+    "... as text, with what a plug says of itself"
 is "$(head -1 page.html)" '<!DOCTYPE html>' "it is HTML"
 ok "$([ "$(wc -c <page.html)" -lt 300000 ]; echo $?)" "of some 100 kB"
 is "$(grep -c '<script>document\|<img' page.html)" 0 \
@@ -127,7 +131,7 @@ X
 is "$(<said)" '"One of 2 cables is 701 ns slower; 1 more finding"
 ["<img src=x onerror=evil()>/5\u21c4</script><script>document.title=\"evil\"</script>/1", "</script><script>document.title=\"evil\"</script>/5\u21c4s3-0001/1", "h0035 \"&lt;<b>x/1\u21c4s1-0009/3"]
 "33 % of the links are resolved, so these 2 look alik"
-"label A12 <i> \u00b7 4xHDR"
+"label A12 <i> \u00b7 <i>Wire</i> serial 7 -- ? \u00b7 4xHDR"
 0
 true
 "32 of the 48 links cannot be resolved by this job'"'"'s paths"

@@ -6,7 +6,7 @@
 # baseline must not be made of is refused, and the file stays.
 
 . "$(dirname "$0")/lib.sh"
-need jq
+need jq cc
 pmm baseline --help >/dev/null 2>&1 || skip_all "built without Slurm or the ledger"
 workdir
 cd "$workdir" || exit 1
@@ -152,6 +152,10 @@ is $? 0 "why does audit 3 FAIL"
 like "$out" $'^audit 3 begun=.* FAIL .*\n  FAIL .*\nnothing is changed: .*\ndo: ' \
     "... by its findings first; then what holds for the site"
 like "$(tail -n 1 <<<"$out")" "^do: .* pmm ledger trend $link$" "... and what to do"
+make_seal
+sed "0,/^cable/s|^cable|plug $link Mellanox serial 7\n&|" fabric | ./seal >plugged
+like "$(why -f plugged 3)" $'\n  cable: Mellanox serial 7 -- [?]\ndo: ' \
+    "... which the cable's serial number goes with"
 is "$(($(wc -l <<<"$out") <= 12))" 1 "... on a screen" || diag "$out"
 like "$(why 1 | tail -n 1)" '^do: nothing$' "nothing about one that is OK"
 like "$(why h0003)" $'^measured last: 20.*\nnothing is changed: ' \

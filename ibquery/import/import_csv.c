@@ -16,6 +16,8 @@
  * A speed is a mask of PortInfo's speeds (util/rates). AR_INFO has a column for
  * each field of AdaptiveRoutingInfo, which is put together again. PM_INFO names
  * counters as InfiniBand does, and with "Ext" or "Extended" those of 64 bits.
+ * CABLE_INFO has what a port reads from the memory of its plug, whose texts have
+ * 16 bytes each.
  *
  * PHY_DB16 has bit error rates in field12 to field17: raw, effective and of
  * symbols, each as a factor and a power of 0.1. NVIDIA does not document these
@@ -45,6 +47,7 @@ enum {
     SLOTS = 2 + 2 * COUNTERS_COUNTS, /* columns of a section that are read */
     NO_SLOT = UINT8_MAX,
     NO_LID = 0xffff,
+    PLUG_TEXT = 16, /* bytes */
     INFO_WORD = 4, /* bytes */
     DAY_HHMM = 2400, /* hours and minutes */
 };
@@ -53,7 +56,7 @@ enum {
 struct csv_row {
     uint64_t v[SLOTS];
     bool known[SLOTS];
-    const char *text; /* of the column with text */
+    const char *text[SLOTS]; /* of columns with text */
 };
 
 struct csv_column {
@@ -72,11 +75,12 @@ struct csv_section {
 
 /* The order is that of these names, and of r->v. */
 enum { GUID, NUM };
-enum { NPORTS = 1, TYPE, SYSTEM };
+enum { NPORTS = 1, TYPE, SYSTEM, DESC };
 enum { PORT_GUID = 2, PREFIX, LID, LMC, STATE, RATES, LRTL = RATES + 6, FEC };
 enum { GUID_B = 2, NUM_B };
 enum { PORTS = 1 }; /* of sections */
 enum { BER = 2 };
+enum { VENDOR = PORT_GUID + 1, PART, SERIAL };
 
 /*
  * Rows
@@ -129,7 +133,7 @@ static int read_node (struct draft *d, const struct csv_row *r,
         return draft_fault (d, err, "%" PRIu64 " is not a type of node",
                             r->v[TYPE]);
     node = draft_node (d, r->v[GUID], r->v[TYPE], r->v[NPORTS], r->v[SYSTEM],
-                       r->text, err);
+                       r->text[DESC], err);
     return node < 0 ? -1 : once (d, &d->node[node].sections, err);
 }
 
@@ -293,6 +297,40 @@ static int read_ber (struct draft *d, const struct csv_row *r,
     return 0;
 }
 
+/* What a plug says of itself, its words parted by one blank. */
+static int read_plug (struct draft *d, const struct csv_row *r,
+                      struct error *err)
+{
+    char text[8 + 3 * (PLUG_TEXT + 1) + 1] = "";
+    struct fabric_port *p;
+    uint32_t node;
+
+    if (find_port (d, r->v, &node, &p, err) < 0
+        || (p && once (d, &d->port[p - d->f->port].sections, err) < 0))
+        return -1;
+    if (!p) /* of a switch within */
+        return 0;
+    if (r->known[PORT_GUID] && d->f->node[node].type != NODE_SWITCH
+        && r->v[PORT_GUID] != p->guid)
+        return draft_fault (d, err, "port GUID %016" PRIx64 " is %016" PRIx64
+                                    " in section PORTS",
+                            r->v[PORT_GUID], p->guid);
+    for (unsigned int i = VENDOR; i <= SERIAL; i++) {
+        char part[PLUG_TEXT + 1], *save, *word;
+
+        if (!r->known[i] || !strcmp (r->text[i], "NA"))
+            continue;
+        snprintf (part, sizeof (part), "%s", r->text[i]);
+        word = strtok_r (part, " ", &save);
+        if (word && i == SERIAL)
+            strcat (text, *text ? " serial" : "serial");
+        for (; word; word = strtok_r (NULL, " ", &save))
+            strcat (strcat (text, *text ? " " : ""), word);
+    }
+    fabric_set_plug (p, text);
+    return 0;
+}
+
 static const struct csv_section sections[] = {
     { "NODES", true, false, (const struct csv_column[]){
         { "NodeGUID", UINT64_MAX, true, 0, 0 },
@@ -353,6 +391,14 @@ static const struct csv_section sections[] = {
         { "field16", UINT64_MAX, false, 0, 0 },
         { "field17", UINT64_MAX, false, 0, 0 },
         { 0 } }, read_ber },
+    { "CABLE_INFO", false, false, (const struct csv_column[]){
+        { "NodeGuid", UINT64_MAX, true, 0, 0 },
+        { "PortNum", UINT8_MAX, true, 0, 0 },
+        { "PortGuid", UINT64_MAX, false, 0, 0 },
+        { "Vendor", 0, false, 0, 0 },
+        { "PN", 0, false, 0, 0 },
+        { "SN", 0, false, 0, 0 },
+        { 0 } }, read_plug },
 };
 
 /*
@@ -449,7 +495,7 @@ static int read_field (struct draft *d, struct csv_row *r, unsigned int slot,
 
     r->known[slot] = strcmp (field, "N/A") != 0;
     if (c && c->max == 0)
-        r->text = field;
+        r->text[slot] = field;
     else if (r->known[slot]
              && (!(scan_text (&p, "0x") ? scan_hex (&p, max, &r->v[slot])
                                         : scan_decimal (&p, max, &r->v[slot]))
@@ -468,7 +514,7 @@ static int read_field (struct draft *d, struct csv_row *r, unsigned int slot,
 
 static int read_row (struct draft *d, char *line, struct error *err)
 {
-    struct csv_row r = { .text = "" };
+    struct csv_row r = { .known = { false } };
     size_t n = 0;
     char *field;
 

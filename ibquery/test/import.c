@@ -154,6 +154,7 @@ static bool change (struct text *t, const char *from, const char *to, bool all)
 static void test_csv (void)
 {
     static const char comma[] = "a name, \"with\" commas";
+    char plugs[FABRIC_PLUGS];
     struct text file = load ("tree.db_csv");
     struct draft *d = draft_create ();
     FILE *fp = fmemopen (file.s, file.len, "r");
@@ -181,6 +182,15 @@ static void test_csv (void)
             && f->node[port->node].spread.rc == 0xfffd
             && f->node[port->node].spread.ud == 0,
         "... and what switches route adaptively");
+    ok (f && !strcmp (fabric_plugs (f, fabric_find_link (f, "h0001/1"), plugs),
+                      "Mellanox MCP1650-H001E30 serial MT2049VS00001"),
+        "... what the plugs of a cable say, once if it is the same");
+    ok (f && !strcmp (fabric_plugs (f, fabric_find_link (f, "h0002/1"), plugs),
+                      "A, B x y serial <b>?[1m123456789 -- ?"),
+        "... clean, and 16 bytes of each of their texts");
+    ok (f && !strcmp (fabric_plugs (f, fabric_find_link (f, "s1-0001/3"),
+                                    plugs), "Somebody serial 12 -- ?"),
+        "... as far as they are known");
     c = f ? draft_counters (d, f, &err) : NULL;
     ok (c && c->nports == 32 && c->time == f->time && c->lasted == 42
             && strcmp (c->fabric, f->hash) == 0,
@@ -553,7 +563,7 @@ static const struct {
     { 16, 0, "END_LINKS", "END_CABLES", false,
       "tree.db_csv:99: section LINKS has no end: the file is cut" },
     { 16, 0, "START_LINKS", "START_CABLES\nEND_CABLES", false,
-      "tree.db_csv:186: the file has no section LINKS: it is cut, or "
+      "tree.db_csv:195: the file has no section LINKS: it is cut, or "
       "ibdiagnet left it out" },
     { 16, 0, "NumPorts,", "Ports,", false,
       "tree.db_csv:9: section NODES has no column NumPorts" },
@@ -612,6 +622,18 @@ static const struct {
       false,
       "tree.db_csv:115: \"x\" in column SymbolErrorCounter is not a number of "
       "0 to 18446744073709551615" },
+    { 16, 0, "END_CABLE_INFO", "", false,
+      "tree.db_csv:194: section CABLE_INFO has no end: the file is cut" },
+    { 16, 0, ",1,\"CableInfo", ",2,\"CableInfo", false,
+      "tree.db_csv:189: ca 0002c90000000010 has no port 2" },
+    { 16, 0, "0x0002c90100000010,2,\"CableInfo", "0x0002c90100000010,1,\"C",
+      false,
+      "tree.db_csv:192: section CABLE_INFO has this node or port twice" },
+    { 16, 0, "0x0002c90000000011,1,\"C", "0x0002c90000000012,1,\"C", false,
+      "tree.db_csv:189: port GUID 0002c90000000012 is 0002c90000000011 in "
+      "section PORTS" },
+    { 16, 0, ",\"A, B\",", ",A, B,", false,
+      "tree.db_csv:191: 11 fields in section CABLE_INFO, which has 10 columns" },
     { 18, 0, "_AR_INFO", "_RA_INFO", true,
       "tree.far:7: switch 0002c90100000010 has groups or private LFTs, and no "
       "file has its AR_INFO: give ibdiagnet2.db_csv as well" },

@@ -149,6 +149,7 @@ static void odd_fabric (void)
     fabric_port_at (f, 0, 2, &err)->rates = rates;
     fabric_port_at (f, 1, 3, &err)->rates = rates;
     fabric_port_at (f, 1, 3, &err)->lrtl = FABRIC_MAX_LRTL;
+    fabric_set_plug (fabric_port_at (f, 0, 1, &err), "a \033 x");
     fabric_add_node (f, 0x30, NODE_SWITCH, 6, "spaced  name", &err);
     fabric_add_node (f, 0x40, NODE_ROUTER, 1, "r", &err);
     fabric_add_node (f, 0x50, NODE_CA, 1, "", &err);
@@ -181,6 +182,8 @@ static void odd_fabric (void)
             && g->port[g->node[fabric_find_node (g, 0x20)].first_port + 2].lrtl
                    == FABRIC_MAX_LRTL,
         "... and how long a link's round trip takes");
+    ok (g && strstr (a.s, "\nplug 0000000000000010/1 a ? x\n"),
+        "... and what its plugs say, clean");
     fabric_destroy (f);
     fabric_destroy (g);
     free (a.s);
@@ -321,6 +324,8 @@ static void bad_lines (void)
         { "port 0002c90000000010", "lrtl 0002c90000000010/1 16777215",
           "\"16777215\" is not a LinkRoundTripLatency of 0 to 16777214" },
         { "port 0002c90000000010", "lrtl 0002c90000000010/2 1",
+          "has no port 2" },
+        { "port 0002c90000000010", "plug 0002c90000000010/2 x",
           "has no port 2" },
         { "port 0002c90000000010", "system 0002c90000000010 1",
           "\"1\" is not a GUID of 16 hex digits" },

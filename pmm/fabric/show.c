@@ -46,6 +46,8 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
                   json_string (rates_format (sets[i].rates, text)));
     json_put (end, "drops", json_integer (f->port[port].dropped));
     json_put (end, "lrtl", json_integer (f->port[port].lrtl));
+    if (f->port[port].plug)
+        json_put (end, "plug", json_string (f->port[port].plug));
     return end;
 }
 

@@ -248,6 +248,7 @@ function showFacts (at, c, l) {
     ['', c && el ('code', c.b.guid)],
     ['chassis', c && [c.a.system, c.b.system].filter (Boolean).join (', ')],
     ['label', c && c.label],
+    ['cable', c && c.plugs],
     ['class', l && l.kind],
     ['latency', l && latencyOf (l) + (l.latency === null || l.error === null
       ? '' : ` \u00b1${thousands.format (l.error)}`)],
@@ -383,9 +384,9 @@ function searchIndex () {
   }
   for (const l of job.links) {
     const c = cables[l.id];
-    index.push ({ text: `${l.name} ${l.id} ${c ? `${c.label} ${cableName (c)}`
-      : ''}`.toLowerCase (), name: c ? cableName (c) : l.name, note: 'cable',
-    link: l.id });
+    const more = c ? `${c.label} ${c.plugs} ${cableName (c)}` : '';
+    index.push ({ text: `${l.name} ${l.id} ${more}`.toLowerCase (),
+      name: c ? cableName (c) : l.name, note: 'cable', link: l.id });
   }
   for (const n of state.snapshot.nodes.values ())
     if (!seen.has (n.guid))

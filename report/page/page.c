@@ -133,15 +133,16 @@ static const char *label_of (const struct page *p, uint32_t link)
 static json_t *cable_json (const struct page *p, uint32_t link)
 {
     const struct fabric_link *l = &p->fabric->link[link];
-    char rate[RATES_TEXT];
+    char rate[RATES_TEXT], plugs[FABRIC_PLUGS];
     json_t *cable;
 
     fabric_rate_name (l, rate);
-    cable = json_pack ("{s:s, s:o, s:o, s:s, s:s, s:b, s:s, s:O?}", "id",
+    cable = json_pack ("{s:s, s:o, s:o, s:s, s:s, s:b, s:s, s:s, s:O?}", "id",
                        l->id, "a", end_json (p, l->a), "b",
                        end_json (p, l->b), "kind",
                        l->kind == LINK_HOST ? "host" : "switch", "rate", rate,
                        "internal", l->internal, "label", label_of (p, link),
+                       "plugs", fabric_plugs (p->fabric, link, plugs),
                        "history", json_object_get (p->history, l->id));
     return xcheck (cable);
 }

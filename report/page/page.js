@@ -252,6 +252,8 @@ function cableRow (id, oneway) {
 
   if (c.label)
     facts.push (`label ${c.label}`);
+  if (c.plugs)
+    facts.push (c.plugs);
   if (oneway)
     facts.push ('in one direction');
   if (c.internal)
