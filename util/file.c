@@ -392,6 +392,21 @@ char *file_slurp (FILE *fp, size_t max, size_t *len, struct error *err)
     return buf;
 }
 
+char *file_slurp_text (FILE *fp, const char *name, size_t max,
+                       struct error *err)
+{
+    size_t len;
+    char *text = file_slurp (fp, max, &len, err);
+
+    if (text && strlen (text) == len)
+        return text;
+    if (text)
+        error_input (err, "there is a NUL in it");
+    error_prefix (err, "%s", name);
+    free (text);
+    return NULL;
+}
+
 /*
  * Writing
  */

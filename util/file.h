@@ -57,6 +57,11 @@ int file_lock (int fd, int wait_ms);
  */
 char *file_slurp (FILE *fp, size_t max, size_t *len, struct error *err);
 
+/* The same for text, in which there may be no NUL. Errors begin with "NAME: ".
+ */
+char *file_slurp_text (FILE *fp, const char *name, size_t max,
+                       struct error *err);
+
 /* An output file that appears completely or not at all: it is written to a file
  * next to it, and file_commit renames that. path "-" or NULL is standard
  * output.

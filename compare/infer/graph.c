@@ -205,18 +205,10 @@ static int read_lines (struct graph_reader *r, char *text, struct error *err)
 struct topology_model *tgf_read (FILE *fp, const char *name, struct error *err)
 {
     struct graph_reader r = { 0 };
-    size_t len;
-    char *text = file_slurp (fp, TGF_MAX_BYTES, &len, err);
+    char *text = file_slurp_text (fp, name, TGF_MAX_BYTES, err);
 
-    if (!text) {
-        error_prefix (err, "%s", name);
-        return NULL;
-    }
     r.label = xarray (TGF_MAX_VERTICES, sizeof (*r.label));
-    if (strlen (text) != len) {
-        error_input (err, "%s: a NUL is no text", name);
-    }
-    else if (read_lines (&r, text, err) < 0) {
+    if (text && read_lines (&r, text, err) < 0) {
         error_prefix (err, "%s:%u", name, r.line);
         topology_destroy (r.m);
         r.m = NULL;

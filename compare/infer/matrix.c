@@ -11,6 +11,7 @@
 
 #include "util/alloc.h"
 #include "util/file.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 static const char blanks[] = " \t\r";
@@ -173,16 +174,9 @@ struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
 {
     struct infer_matrix *m = NULL;
     unsigned long number = 0;
-    size_t len;
-    char *text = file_slurp (fp, FILE_MAX_BYTES, &len, err);
+    char *text = file_slurp_text (fp, name, FILE_MAX_BYTES, err);
 
-    if (!text) {
-        error_prefix (err, "%s", name);
-        return NULL;
-    }
-    if (strlen (text) != len)
-        error_input (err, "%s: there is a NUL in it", name);
-    else if (read_lines (&m, text, &number, err) < 0) {
+    if (text && read_lines (&m, text, &number, err) < 0) {
         error_prefix (err, "%s:%lu", name, number);
         infer_matrix_destroy (m);
         m = NULL;
@@ -296,6 +290,7 @@ struct infer_matrix *infer_matrix_of_paths (const struct pathset *ps,
     if (!(m = infer_matrix_create (n, err)))
         return NULL;
     for (size_t a = 0; a < n; a++) {
+        terminal_work ("following paths", a, n);
         if (infer_matrix_name (m, a, pathset_endpoint (ps, a)->name, err) < 0)
             goto error;
         for (size_t b = 0; b < n; b++) {

@@ -13,53 +13,55 @@
 #include "util/terminal.h"
 #include "util/text.h"
 
-/* Of improving one order: visits of a rank's neighbour. */
-#define VISITS_MAX 200000000
+/* Of improving one order: visits of a rank's neighbour, or of an empty place. */
+enum { VISITS_MAX = 200000000 };
+
+static const char *const improving[ORDER_WAYS] = {
+    "improving block order",
+    "improving cyclic order",
+    "improving the order of Scotch",
+};
 
 /*
  * Hosts
  */
 
-/* True if two labels are of one host. */
-static bool same_host (const char *a, const char *b)
-{
-    size_t n = strcspn (a, ":");
-
-    return n == strcspn (b, ":") && strncmp (a, b, n) == 0;
-}
-
 struct infer_matrix *order_hosts (const struct infer_matrix *m,
                                   struct error *err)
 {
-    uint32_t *host = xarray (m->n, sizeof (*host));
-    uint32_t *first = xarray (m->n, sizeof (*first)); /* process of a host */
-    uint32_t n = 0, *count;
+    uint32_t *host = xarray (m->n, sizeof (*host)), n = 0, *count;
+    char **label = xarray (m->n, sizeof (*label));
     struct infer_matrix *h;
 
     for (uint32_t i = 0; i < m->n; i++) {
+        char *name = xstrdup (m->label[i]);
+
+        name[strcspn (name, ":")] = '\0';
         for (host[i] = 0; host[i] < n; host[i]++)
-            if (same_host (m->label[first[host[i]]], m->label[i]))
+            if (strcmp (label[host[i]], name) == 0)
                 break;
         if (host[i] == n)
-            first[n++] = i;
+            label[n++] = name;
+        else
+            free (name);
     }
     count = xcalloc ((size_t)n * n, sizeof (*count));
     h = infer_matrix_create (n, err);
-    for (uint32_t a = 0; h && a < m->n; a++)
-        for (uint32_t b = 0; b < m->n; b++) {
-            size_t at = (size_t)host[a] * n + host[b];
-            double ns = infer_matrix_at (m, a, b);
+    for (size_t i = 0; h && i < (size_t)m->n * m->n; i++) {
+        uint32_t a = i / m->n, b = i % m->n;
+        size_t at = (size_t)host[a] * n + host[b];
 
-            if (a == b || isnan (ns))
-                continue;
-            if (count[at]++ == 0)
-                h->ns[at] = 0;
-            h->ns[at] += (ns - h->ns[at]) / count[at];
-        }
-    for (uint32_t a = 0; h && a < n; a++) {
-        free (h->label[a]);
-        h->label[a] = xstrdup (m->label[first[a]]);
-        h->label[a][strcspn (h->label[a], ":")] = '\0';
+        if (a == b || isnan (m->ns[i]))
+            continue;
+        if (count[at]++ == 0)
+            h->ns[at] = 0;
+        h->ns[at] += (m->ns[i] - h->ns[at]) / count[at];
+    }
+    if (h) {
+        char **numbers = h->label;
+
+        h->label = label;
+        label = numbers;
     }
     for (size_t i = 0; h && i < (size_t)n * n; i++)
         if (isnan (h->ns[i])) {
@@ -68,8 +70,10 @@ struct infer_matrix *order_hosts (const struct infer_matrix *m,
             infer_matrix_destroy (h);
             h = NULL;
         }
+    while (n > 0)
+        free (label[--n]);
+    free (label);
     free (host);
-    free (first);
     free (count);
     return h;
 }
@@ -101,8 +105,10 @@ static double move (struct places *p, uint32_t r, uint32_t b, uint32_t i,
     const double *from, *to;
     double sum = 0;
 
-    if (r >= p->t->n)
+    if (r >= p->t->n) {
+        p->visits++;
         return 0;
+    }
     from = p->hosts->ns + (size_t)(p->of[r] / p->tasks) * p->hosts->n;
     to = p->hosts->ns + (size_t)b * p->hosts->n;
     for (size_t e = with->start[r]; e < with->start[r + 1]; e++) {
@@ -160,8 +166,9 @@ static void try_near (struct places *p, uint32_t i)
     const struct csr *with = &p->t->with;
     uint32_t r = p->rank[i];
 
-    for (size_t e = r < p->t->n ? with->start[r] : 0;
-         r < p->t->n && e < with->start[r + 1]; e++) {
+    if (r >= p->t->n)
+        return;
+    for (size_t e = with->start[r]; e < with->start[r + 1]; e++) {
         uint32_t node = p->of[with->v[e]] / p->tasks;
 
         for (uint32_t x = 0; x < p->tasks; x++)
@@ -171,9 +178,9 @@ static void try_near (struct places *p, uint32_t i)
 
 static void try_nodes (struct places *p, uint32_t i)
 {
-    for (uint32_t j = i + p->tasks; i % p->tasks == 0 && j < p->n;
-         j += p->tasks)
-        try (p, i, j, p->tasks);
+    if (i % p->tasks == 0)
+        for (uint32_t j = i + p->tasks; j < p->n; j += p->tasks)
+            try (p, i, j, p->tasks);
 }
 
 static void try_all (struct places *p, uint32_t i)
@@ -182,7 +189,8 @@ static void try_all (struct places *p, uint32_t i)
         try (p, i, j, 1);
 }
 
-static void improve (struct places *p)
+/* It shows the part of VISITS_MAX that is used: often it ends before. */
+static void improve (struct places *p, enum order_way way)
 {
     static void (*const passes[]) (struct places *p, uint32_t i)
         = { try_near, try_nodes, try_all };
@@ -191,10 +199,11 @@ static void improve (struct places *p)
     p->visits = 0;
     p->least = 1e-9 * p->sum; /* more than rounding */
     while (pass < npasses && p->visits < VISITS_MAX) {
-        terminal_work ("improving the order", 0, 0);
         p->changed = false;
-        for (uint32_t i = 0; i < p->n && p->visits < VISITS_MAX; i++)
+        for (uint32_t i = 0; i < p->n && p->visits < VISITS_MAX; i++) {
+            terminal_work (improving[way], p->visits * 100 / VISITS_MAX, 100);
             passes[pass] (p, i);
+        }
         pass = p->changed ? 0 : pass + 1;
     }
 }
@@ -242,20 +251,12 @@ static void fill (struct places *p, const uint32_t *node)
     free (used);
 }
 
-static int start (enum order_way way, const struct places *p, uint32_t *node,
-                  struct error *err)
-{
-    terminal_work (way == ORDER_SCOTCH ? "Scotch maps" : "ordering", 0, 0);
-    for (uint32_t r = 0; r < p->t->n; r++)
-        node[r] = way == ORDER_CYCLIC ? r % p->hosts->n : r / p->tasks;
-    return way == ORDER_SCOTCH ? gmap (p->t, p->hosts, p->tasks, node, err) : 0;
-}
-
 int order_ranks (struct rank_order *o, const struct talk *t,
                  const struct infer_matrix *hosts, uint32_t tasks,
                  struct error *err)
 {
-    struct places p = { t, hosts, tasks, hosts->n * tasks };
+    struct places p = { .t = t, .hosts = hosts, .tasks = tasks,
+                        .n = hosts->n * tasks };
     uint32_t *node;
     int rc = 0;
 
@@ -271,16 +272,19 @@ int order_ranks (struct rank_order *o, const struct talk *t,
     p.rank = xarray (p.n, sizeof (*p.rank));
     node = xarray (t->n, sizeof (*node));
     o->node = xarray (t->n, sizeof (*o->node));
-    for (int way = 0; way < ORDER_WAYS && rc == 0; way++) {
-        o->start[way].sum = NAN;
-        if (way == ORDER_SCOTCH && !gmap_built)
-            continue;
-        if ((rc = start (way, &p, node, err)) < 0)
-            break;
+    o->start[ORDER_SCOTCH].sum = NAN;
+    for (int way = 0; way < ORDER_SCOTCH + gmap_built; way++) {
+        for (uint32_t r = 0; r < t->n; r++)
+            node[r] = way == ORDER_CYCLIC ? r % hosts->n : r / tasks;
+        if (way == ORDER_SCOTCH) {
+            terminal_work ("Scotch maps", 0, 0);
+            if ((rc = gmap (t, hosts, tasks, node, err)) < 0)
+                break;
+        }
         fill (&p, node);
         o->start[way] = cost (&p);
         p.sum = o->start[way].sum;
-        improve (&p);
+        improve (&p, way);
         if (o->cost.sum - p.sum <= p.least)
             continue;
         o->cost = cost (&p);

@@ -16,14 +16,14 @@ enum { FILE_MAX_BYTES = 1 << 28 };
 
 #define AMOUNT_MAX 1e18
 
-struct talk_pair {
-    uint32_t a, b; /* a < b */
-    double amount;
+struct talk_arc {
+    uint32_t from, to;
+    double amount; /* of both directions */
 };
 
 struct talk_reader {
-    struct talk_pair *pair;
-    size_t npairs;
+    struct talk_arc *arc; /* each pair from both sides */
+    size_t narcs;
     uint32_t n;         /* ranks so far */
     double *value;      /* of a line */
     size_t columns;     /* of a matrix; 0: it is a graph, or not known yet */
@@ -35,12 +35,14 @@ static int add (struct talk_reader *r, uint32_t a, uint32_t b, double amount,
 {
     if (a == b || amount == 0)
         return 0;
-    if (r->npairs == TALK_PAIRS_MAX)
+    if (r->narcs == 2 * TALK_PAIRS_MAX)
         return error_input (err, "more than %d pairs of ranks",
                             TALK_PAIRS_MAX);
-    r->pair = xgrow (r->pair, r->npairs, sizeof (*r->pair));
-    r->pair[r->npairs++]
-        = (struct talk_pair){ a < b ? a : b, a < b ? b : a, amount };
+    for (int back = 0; back < 2; back++) {
+        r->arc = xgrow (r->arc, r->narcs, sizeof (*r->arc));
+        r->arc[r->narcs++] = (struct talk_arc){ back ? b : a, back ? a : b,
+                                                amount };
+    }
     return 0;
 }
 
@@ -97,13 +99,10 @@ static int read_text (struct talk_reader *r, FILE *fp, const char *name,
                       struct error *err)
 {
     unsigned long number = 0;
-    size_t len;
-    char *text = file_slurp (fp, FILE_MAX_BYTES, &len, err);
+    char *text = file_slurp_text (fp, name, FILE_MAX_BYTES, err);
     char *rest = text, *line;
-    int rc = text ? 0 : error_prefix (err, "%s", name);
+    int rc = text ? 0 : -1;
 
-    if (text && strlen (text) != len)
-        rc = error_input (err, "%s: there is a NUL in it", name);
     while (rc == 0 && (line = text_line (&rest, &number)))
         if ((rc = read_line (r, line, err)) < 0)
             error_prefix (err, "%s:%lu", name, number);
@@ -139,50 +138,37 @@ static int read_series (struct talk_reader *r, FILE *fp, const char *name,
     return rc;
 }
 
-static int compare_pairs (const void *x, const void *y)
+static int compare_arcs (const void *x, const void *y)
 {
-    const struct talk_pair *p = x, *q = y;
+    const struct talk_arc *p = x, *q = y;
 
-    return p->a != q->a ? util_compare (p->a, q->a)
-                        : util_compare (p->b, q->b);
+    return p->from != q->from ? util_compare (p->from, q->from)
+                              : util_compare (p->to, q->to);
 }
 
-/* One pair for each two ranks. */
-static void merge (struct talk_reader *r)
-{
-    size_t n = 0;
-
-    qsort (r->pair, r->npairs, sizeof (*r->pair), compare_pairs);
-    for (size_t i = 0; i < r->npairs; i++)
-        if (n > 0 && compare_pairs (&r->pair[n - 1], &r->pair[i]) == 0)
-            r->pair[n - 1].amount += r->pair[i].amount;
-        else
-            r->pair[n++] = r->pair[i];
-    r->npairs = n;
-}
-
-static struct talk *build (const struct talk_reader *r)
+/* One arc from each rank to another, in order. */
+static struct talk *build (struct talk_reader *r)
 {
     struct talk *t = xcalloc (1, sizeof (*t));
-    size_t *at = xcalloc (r->n, sizeof (*at));
+    size_t *count = xcalloc (r->n, sizeof (*count)), n = 0;
 
+    qsort (r->arc, r->narcs, sizeof (*r->arc), compare_arcs);
+    for (size_t i = 0; i < r->narcs; i++)
+        if (n > 0 && compare_arcs (&r->arc[n - 1], &r->arc[i]) == 0)
+            r->arc[n - 1].amount += r->arc[i].amount;
+        else {
+            count[r->arc[i].from]++;
+            r->arc[n++] = r->arc[i];
+        }
     t->n = r->n;
-    for (size_t i = 0; i < r->npairs; i++) {
-        at[r->pair[i].a]++;
-        at[r->pair[i].b]++;
-        t->total += r->pair[i].amount;
+    t->with = csr_create (r->n, count);
+    t->amount = xarray (n, sizeof (*t->amount));
+    for (size_t i = 0; i < n; i++) {
+        t->with.v[i] = r->arc[i].to;
+        t->amount[i] = r->arc[i].amount;
+        t->total += t->amount[i] / 2;
     }
-    t->with = csr_create (t->n, at);
-    t->amount = xarray (t->with.start[t->n], sizeof (*t->amount));
-    memcpy (at, t->with.start, t->n * sizeof (*at));
-    for (size_t i = 0; i < r->npairs; i++) {
-        const struct talk_pair *p = &r->pair[i];
-
-        t->amount[at[p->a]] = t->amount[at[p->b]] = p->amount;
-        t->with.v[at[p->a]++] = p->b;
-        t->with.v[at[p->b]++] = p->a;
-    }
-    free (at);
+    free (count);
     return t;
 }
 
@@ -195,14 +181,12 @@ struct talk *talk_read (FILE *fp, const char *name, struct error *err)
     if (c != EOF)
         ungetc (c, fp);
     if ((c == '{' ? read_series : read_text) (&r, fp, name, err) == 0) {
-        if (r.npairs == 0)
-            error_input (err, "%s: no rank sends to another", name);
-        else {
-            merge (&r);
+        if (r.narcs > 0)
             t = build (&r);
-        }
+        else
+            error_input (err, "%s: no rank sends to another", name);
     }
-    free (r.pair);
+    free (r.arc);
     free (r.value);
     return t;
 }

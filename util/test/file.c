@@ -265,6 +265,15 @@ static void test_slurp (void)
     rewind (fp);
     ok (!file_slurp (fp, sizeof (big) - 1, &len, &err), "too long: %s",
         err.text);
+    rewind (fp);
+    ok (!file_slurp_text (fp, "f", sizeof (big), &err)
+            && strncmp (err.text, "f: ", 3) == 0,
+        "no text: %s", err.text);
+    rewind (fp);
+    big[5] = 'x';
+    s = file_slurp_text (fp, "f", sizeof (big), NULL);
+    ok (s && strlen (s) == sizeof (big), "text is read to the end");
+    free (s);
     fclose (fp);
     fp = fopen (".", "r");
     ok (!file_slurp (fp, 10, &len, &err) && err.fault == ERROR_WORLD, "%s",
