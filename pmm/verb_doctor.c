@@ -399,11 +399,9 @@ static json_t *try_access (const void *arg, struct error *err)
 
     snprintf (root, sizeof (root), "/proc/%jd/root%s", p->service, p->dir);
     fd = p->service ? open (root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (geteuid () == 0 && d->uid != 0
-        && (!pw || initgroups (pw->pw_name, pw->pw_gid) < 0
-            || setgid (pw->pw_gid) < 0 || setuid (d->uid) < 0))
-        error_errno (err, "cannot become %s", d->user);
-    else if (geteuid () != d->uid)
+    if (geteuid () == 0 && pw && child_become (pw, err) < 0)
+        return NULL;
+    if (geteuid () != d->uid)
         error_world (err, "not checked: run as root or %s", d->user);
     else if (access (p->dir, W_OK | X_OK) < 0)
         error_input (err, "%s cannot write %s of %s: %s", d->user, p->dir,

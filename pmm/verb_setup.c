@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "pmm/verb.h"
+#include "prolog/slurm/child.h"
 #include "prolog/slurm/controller.h"
 #include "util/alloc.h"
 #include "util/file.h"
@@ -26,6 +27,8 @@
 
 #define SYSTEMD_DIR "/etc/systemd/system"
 #define PMIX_DIR "/var/spool/slurm-pmix" /* as in contrib/samples/mpi.conf */
+
+enum { MAKE_MS = 60000 };
 
 #define COUNT(array) (sizeof (array) / sizeof (array[0]))
 
@@ -303,13 +306,6 @@ static void list_items (struct setup *s)
  * Looking
  */
 
-/* Open the directory that an item is in. */
-static int open_parent (const struct setup *s, const struct item *it,
-                        const char *dir, struct error *err)
-{
-    return file_open_trusted_dir (dir, it->slurms ? s->user.pw_uid : 0, err);
-}
-
 /* Whether only root, or the item's owner, may change the directory that it is
  * in; err tells if not. One that is to be made counts.
  */
@@ -320,7 +316,9 @@ static bool in_safe_place (const struct setup *s, struct item *it)
     bool safe = made && made->state == MISSING && it->slurms >= made->slurms;
     int fd = -1;
 
-    if (!safe && (fd = open_parent (s, it, dir, &it->err)) < 0
+    if (!safe
+        && (fd = file_open_trusted_dir (dir, it->slurms ? s->user.pw_uid : 0,
+                                        &it->err)) < 0
         && errno == ENOENT)
         error_world (&it->err, "there is no %s: mount its file system, or make "
                      "it", dir);
@@ -376,33 +374,61 @@ static void look_at (const struct setup *s, struct item *it)
  * Making
  */
 
-static int make_dir (const struct setup *s, const struct item *it)
+struct making {
+    const struct setup *s;
+    const struct item *it;
+};
+
+static json_t *make_as_user (const void *arg, struct error *err)
+{
+    const struct making *m = arg;
+
+    umask (0);
+    if (child_become (&m->s->user, err) < 0)
+        return NULL;
+    if (mkdir (m->it->path, m->it->mode) == 0)
+        return json_null ();
+    error_errno (err, "%s cannot make %s", m->s->user.pw_name, m->it->path);
+    return NULL;
+}
+
+/* Make it in the directory `at`, which root alone may change. */
+static int make_as_root (const struct setup *s, const struct item *it, int at)
 {
     const char *name = strrchr (it->path, '/') + 1;
-    char *dir = inputs_parent (it->path);
-    int at = open_parent (s, it, dir, &fault), fd = -1, rc = -1;
-    struct stat st;
+    int fd, rc = 0;
 
-    if (at >= 0 && mkdirat (at, name, 0700) == 0) {
-        fd = openat (at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        rc = fd < 0 || fstat (fd, &st) < 0
-                     || (it->slurms
-                         && fchown (fd, s->user.pw_uid, s->user.pw_gid) < 0)
-                     || fchmod (fd, it->mode) < 0
-                 ? -1 : 0;
-        if (rc < 0) { /* as where root is nobody on a file server */
-            error_errno (&fault, "%s cannot be given to %s: on its server, "
-                         "install -d -o %s -m 755", it->path,
-                         s->user.pw_name, s->user.pw_name);
-            unlinkat (at, name, AT_REMOVEDIR);
-        }
+    if (mkdirat (at, name, 0700) < 0)
+        return error_errno (&fault, "cannot make %s", it->path);
+    fd = openat (at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0
+        || (it->slurms && fchown (fd, s->user.pw_uid, s->user.pw_gid) < 0)
+        || fchmod (fd, it->mode) < 0) { /* root is nobody on a file server */
+        rc = error_errno (&fault, "%s cannot be given to %s: on its server, "
+                          "install -d -o %s -m 755", it->path,
+                          s->user.pw_name, s->user.pw_name);
+        unlinkat (at, name, AT_REMOVEDIR);
     }
-    else if (at >= 0)
-        error_errno (&fault, "cannot make %s", it->path);
     if (fd >= 0)
         close (fd);
-    if (at >= 0)
+    return rc;
+}
+
+/* Where SlurmUser may change the way to it, SlurmUser makes it: a link there
+ * must not have root make it elsewhere.
+ */
+static int make_dir (const struct setup *s, const struct item *it)
+{
+    struct making making = { s, it };
+    char *dir = inputs_parent (it->path);
+    int at = file_open_trusted_dir (dir, 0, &fault), rc = -1;
+
+    if (at >= 0) {
+        rc = make_as_root (s, it, at);
         close (at);
+    }
+    else if (it->slurms)
+        rc = child_call (make_as_user, &making, MAKE_MS, &fault) ? 0 : -1;
     free (dir);
     return rc;
 }

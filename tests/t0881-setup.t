@@ -93,6 +93,15 @@ is $? 2 "another --shared than pmm.conf's is refused"
 like "$said" "$conf has Snapshot = $workdir/shared/pmm/fabric: change it there" \
     "... in one sentence"
 
+mkdir roots
+ln -s "$workdir/roots" /var/lib/slurm-pmm/link
+chown -h slurm /var/lib/slurm-pmm/link
+sed 's|^Reports =.*|Reports = /var/lib/slurm-pmm/link/pages|' "$conf" >"$etc/other.conf"
+said=$(setup --conf "$etc/other.conf" --apply)
+is "$?:$(ls roots)" 3: "a link of SlurmUser's leads root nowhere"
+like "$said" 'slurm cannot make .*/link/pages: Permission denied' \
+    "... SlurmUser makes what is below its own directory"
+
 mkdir -p "$workdir/prom"
 chown "$test_user" "$workdir/prom"
 sed "s|^Metrics =.*|Metrics = $workdir/prom/pmm.prom|" "$conf" >"$etc/other.conf"

@@ -8,6 +8,7 @@
 #include "config.h"
 #include "prolog/slurm/child.h"
 
+#include <grp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,14 @@ json_t *child_text (const char *s)
         if (*c & 0x80)
             *c = '?';
     return xcheck (json_string (ascii));
+}
+
+int child_become (const struct passwd *pw, struct error *err)
+{
+    return initgroups (pw->pw_name, pw->pw_gid) < 0 || setgid (pw->pw_gid) < 0
+                   || setuid (pw->pw_uid) < 0
+               ? error_errno (err, "cannot become %s", pw->pw_name)
+               : 0;
 }
 
 /* In the child. */

@@ -7,6 +7,7 @@
 #define PROLOG_CHILD_H
 
 #include <jansson.h>
+#include <pwd.h>
 
 #include "util/error.h"
 
@@ -19,6 +20,9 @@ typedef json_t *(*child_f) (const void *arg, struct error *err);
  * is not UTF-8, bytes that are not ASCII become '?'.
  */
 json_t *child_text (const char *s);
+
+/* In a child of root's: go on as this user, in the user's groups. */
+int child_become (const struct passwd *pw, struct error *err);
 
 /* Call fn (arg, err) in a child that is ended after timeout_ms, or when the
  * caller dies. It runs as util/program.h says.
