@@ -36,20 +36,24 @@ static const char *conf (const struct doctor *d, const char *key)
     return json_text (d->slurm, key);
 }
 
+static const char *conf_path (const struct doctor *d)
+{
+    return d->path ? d->path : PMM_CONF_PATH;
+}
+
 /* To do: add the lines that pmm setup has written beside pmm.conf to a file of
  * Slurm's, if they are there.
  */
 static void add_to (struct doctor *d, const char *name, const char *file,
                     const char *then)
 {
-    const char *path = d->path ? d->path : PMM_CONF_PATH;
-    char from[PATH_MAX];
+    char *dir = inputs_parent (conf_path (d));
+    char *from = xasprintf ("%s/%s", dir, name);
 
-    snprintf (from, sizeof (from), "%.*s/%s",
-              (int)(strrchr (path, '/') ? strrchr (path, '/') - path : 0),
-              path, name);
     if (access (from, F_OK) == 0)
         doctor_todo (d, "cat %s >>%s%s", from, file, then);
+    free (from);
+    free (dir);
 }
 
 /* Whether a comma-separated list contains the word; case does not matter. */
@@ -184,6 +188,16 @@ enum doctor_level doctor_nodes (struct doctor *d)
  * The step
  */
 
+/* The bytes of a plugin, and a NUL; NULL with err. */
+static char *read_plugin (const char *path, size_t *len, struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    char *plugin = fp ? file_slurp (fp, PLUGIN_BYTES, len, err) : NULL;
+
+    file_close_input (fp);
+    return plugin;
+}
+
 /* Load the library as Slurm's PMIx plugin does. The plugin contains two
  * strings: the directory that it was configured with, and a name (libpmix.so in
  * 22.05). A directory that others can write to is ignored.
@@ -191,12 +205,10 @@ enum doctor_level doctor_nodes (struct doctor *d)
 static json_t *load_pmix (const void *arg, struct error *err)
 {
     static const char stem[] = "libpmix.so";
-    FILE *fp = file_open_input (arg, err);
     size_t len;
-    char *plugin = fp ? file_slurp (fp, PLUGIN_BYTES, &len, err) : NULL;
+    char *plugin = read_plugin (arg, &len, err);
     const char *name = "libpmix.so.2";
 
-    file_close_input (fp);
     if (!plugin)
         return NULL;
     for (const char *s = plugin; s < plugin + len; s += strlen (s) + 1)
@@ -243,10 +255,13 @@ enum doctor_level doctor_mpi (struct doctor *d)
         return say_ok (d, "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
                           "each time", type, path, mpi->types[0], type);
     if (!strcmp (type, "pmix")
-        && !child_call (load_pmix, path, DOCTOR_WAIT_MS, &d->err))
+        && !child_call (load_pmix, path, DOCTOR_WAIT_MS, &d->err)) {
+        doctor_todo (d, "echo 'Mpi = pmi2' >>%s, on all nodes, or install the "
+                     "library there", conf_path (d));
         return doctor_say (d, mpi->types[1] ? DOCTOR_WARN : DOCTOR_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
                            "Mpi=pmi2", d->err.text);
+    }
     return say_ok (d, "%s: %s", type, path);
 }
 
@@ -267,6 +282,15 @@ enum doctor_level doctor_pmix_directory (struct doctor *d)
 
     if (!type || strcmp (type, "pmix") != 0)
         return say_ok (d, "PMIx is not used");
+    if (!*base) {
+        char *etc = inputs_parent (conf (d, "SLURM_CONF"));
+        char *file = xasprintf ("%s/mpi.conf", etc);
+
+        add_to (d, "mpi.conf", file, ", on all nodes; restart slurmctld and "
+                                     "slurmd");
+        free (file);
+        free (etc);
+    }
     if (!*dir || strchr (dir, '%') || stat (dir, &st) < 0)
         return *base ? say_ok (d, "%s; it is not on this machine", base)
                      : say_warn (d, "not set: %s", how);
@@ -301,7 +325,10 @@ enum doctor_level doctor_memlock (struct doctor *d)
 
     if ((all || *except || listed (limits, "MEMLOCK"))
         && !listed (except, "MEMLOCK")) {
-        add_to (d, "slurm.conf", conf (d, "SLURM_CONF"), "; restart slurmctld");
+        if (!*except)
+            doctor_todo (d, "echo PropagateResourceLimitsExcept=MEMLOCK >>%s, "
+                         "on all nodes; scontrol reconfigure",
+                         conf (d, "SLURM_CONF"));
         return doctor_say (d, strcmp (d->site.transport, "verbs") == 0
                                   ? DOCTOR_WARN : DOCTOR_OK,
                            "steps get the limit of locked memory of where they "
@@ -444,28 +471,16 @@ enum doctor_level doctor_comments (struct doctor *d)
  * plugstack.conf
  */
 
-/* A plugin of Slurm contains the release that it was built for. */
-static json_t *tell_version (const void *arg, struct error *err)
-{
-    void *plugin = dlopen (arg, RTLD_LAZY);
-    const unsigned *version = plugin ? dlsym (plugin, "plugin_version") : NULL;
-
-    if (version)
-        return json_sprintf ("%02u.%02u", SLURM_VERSION_MAJOR (*version),
-                             SLURM_VERSION_MINOR (*version));
-    error_world (err, "%s", dlerror ());
-    return NULL;
-}
-
 static enum doctor_level look_at_plugin (struct doctor *d)
 {
     const char *running = conf (d, "SLURM_VERSION");
     const struct plugstack_line *line = &d->line;
     enum doctor_level level;
-    json_t *built;
-    const char *version;
-    char path[PATH_MAX];
+    char path[PATH_MAX], version[16], *plugin, *found;
+    const struct plugin_built mark = { PLUGIN_BUILT, 0 };
+    struct plugin_built built = mark;
     struct stat st;
+    size_t len;
 
     snprintf (path, sizeof (path), "%s", line->path);
     if ((path[0] != '/' && !find_plugin (d, line->path, path))
@@ -480,10 +495,18 @@ static enum doctor_level look_at_plugin (struct doctor *d)
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return say_fail (d, "%s runs as root, but others may write it",
                          path);
-    if (!(built = child_call (tell_version, path, DOCTOR_WAIT_MS, &d->err)))
+    if (!(plugin = read_plugin (path, &len, &d->err)))
         return say_error (d, DOCTOR_FAIL);
-    version = json_string_value (built);
-    if (strncmp (running, version, strlen (version)) != 0)
+    found = memmem (plugin, len, mark.text, sizeof (mark.text));
+    if (found && (size_t)(plugin + len - found) >= sizeof (built))
+        memcpy (&built, found, sizeof (built));
+    snprintf (version, sizeof (version), "%02u.%02u",
+              SLURM_VERSION_MAJOR (built.version),
+              SLURM_VERSION_MINOR (built.version));
+    if (built.version == 0)
+        level = say_fail (d, "%s is not of slurm-pmm " PACKAGE_VERSION
+                             ": install this one's", path);
+    else if (strncmp (running, version, strlen (version)) != 0)
         level = say_fail (d, "%s was built against Slurm %s, this is %s: "
                              "rebuild it", path, version, running);
     else if (!line->required)
@@ -492,7 +515,7 @@ static enum doctor_level look_at_plugin (struct doctor *d)
                              "all nodes", line->file, line->lineno, path);
     else
         level = say_ok (d, "required %s", path);
-    json_decref (built);
+    free (plugin);
     return level;
 }
 

@@ -239,15 +239,22 @@ static enum doctor_level check_private (struct doctor *d)
 static enum doctor_level check_baseline (struct doctor *d)
 {
     const char *path = d->site.baseline;
+    char plugin[PATH_MAX];
+    const char *type = doctor_find_mpi (d, plugin);
     struct baselines base = { 0 };
     struct stat st;
     int rc;
 
     if (!*path || access (path, F_OK) < 0) {
-        doctor_todo (d, "pmm audit --all, while all is well: audits publish a "
-                     "baseline as soon as they know all cables; before there "
-                     "are audits: pmm-probe --output DIR, and pmm baseline "
-                     "publish DIR");
+        if (d->audits)
+            doctor_todo (d, "pmm audit --all, as %s, while all is well: audits "
+                         "publish a baseline once they know all cables",
+                         d->user);
+        else
+            doctor_todo (d, "srun -N NODES --ntasks-per-node=1 --mpi=%s "
+                         "pmm-probe --output DIR, of all idle nodes while all "
+                         "is well; then pmm baseline publish DIR",
+                         type ? type : "pmix");
         return say_warn (d, "none yet: a slower cable is WARN at most");
     }
     if (published (d, path, &st, &d->err) < 0)
@@ -632,11 +639,12 @@ static const struct doctor_check checks[] = {
     { "ports", 0, check_ports },
     { "NodeMap", 0, check_node_map },
     { "nodes", DOCTOR_SLURM, doctor_nodes },
+    { "plugstack.conf", DOCTOR_SLURM, doctor_plugin },
     { "memlock", DOCTOR_SLURM, doctor_memlock },
     { "SrunPortRange", DOCTOR_SLURM, doctor_ports },
-    { "plugstack.conf", DOCTOR_SLURM, doctor_plugin },
     { "compute nodes", DOCTOR_SLURM, doctor_ask_nodes },
     { "a check", DOCTOR_SLURM, doctor_try },
+    { "baseline", 0, check_baseline },
     { "AuditPartition", DOCTOR_SLURM | DOCTOR_AUDITS, doctor_partition },
     { "preemption", DOCTOR_SLURM | DOCTOR_AUDITS, doctor_preemption },
     { "association", DOCTOR_SLURM | DOCTOR_AUDITS, doctor_association },
@@ -653,7 +661,6 @@ static const struct doctor_check checks[] = {
     { "audits", DOCTOR_SLURM, check_audits },
     { "audited nodes", DOCTOR_SLURM, check_audited_nodes },
 #endif
-    { "baseline", 0, check_baseline },
     { "verdicts", 0, check_verdicts },
     { "service level", 0, check_level },
     { "private LFTs", 0, check_private },

@@ -13,8 +13,13 @@
 #include <time.h>
 
 #include "spank/check.h"
+#include "util/plugstack.h"
 
 SPANK_PLUGIN (pmm, 1)
+
+/* For pmm doctor, which cannot load the plugin: srun has its symbols. */
+extern const struct plugin_built plugin_built;
+const struct plugin_built plugin_built = { PLUGIN_BUILT, SLURM_VERSION_NUMBER };
 
 int slurm_spank_init (spank_t sp, int argc, char **argv)
 {

@@ -305,6 +305,8 @@ perl -0pi -e 'BEGIN { ($year, $month, $micro) = shift =~ /(\d+)[.](\d+)[.](\d+)/
     s/\Q$is\E/$next/g' "$(scontrol --version)" "$workdir/spank_pmm.so"
 complains FAIL plugstack.conf 'against Slurm [0-9.]+, this is .*rebuild it' \
     "a plugin of another release"
+cp /bin/true "$workdir/spank_pmm.so"
+complains FAIL plugstack.conf 'is not of slurm-pmm' "another plugin of that name"
 cp "$workdir/plugin" "$workdir/spank_pmm.so"
 
 # slurm.conf
@@ -410,7 +412,7 @@ else
 fi
 
 # Where make install would have put the plugin, which Slurm does not look at.
-path=$(strings "$(type -P pmm)" | grep '^/.*/spank_pmm[.]so$')
+path=$(strings "$(type -P pmm)" | grep -o '/.*/spank_pmm[.]so$')
 up=${path%/*/*}
 if [[ $up == /usr/local/* && -d $up ]]; then
     install -D "$workdir/spank_pmm.so" "$workdir/up/${path#"$up/"}"

@@ -10,7 +10,7 @@ id slurm &>/dev/null || skip_all "no user slurm"
 clean_root
 rm -rf /etc/slurm # there is no Slurm
 cd "$workdir" || exit
-conf=$(strings "$(type -P pmm)" | grep '^/.*/slurm-pmm/pmm[.]conf$')
+conf=$(strings "$(type -P pmm)" | grep -o '/.*/slurm-pmm/pmm[.]conf$')
 etc=${conf%/*}
 mkdir -p "${etc%/*}" /etc/systemd/system shared
 rm -rf "$etc" /var/{lib,spool}/slurm-pm*

@@ -13,11 +13,11 @@ id slurm &>/dev/null || skip_all "no user slurm"
 clean_root
 cd "$workdir" || exit
 pmm=$(type -P pmm)
-conf=$(strings "$pmm" | grep '^/.*/slurm-pmm/pmm[.]conf$')
+conf=$(strings "$pmm" | grep -o '/.*/slurm-pmm/pmm[.]conf$')
 etc=${conf%/*}
 rm -rf "$etc" /etc/slurm /var/{lib,spool}/slurm-pm*
-rm -f "$(strings "$pmm" | grep '^/.*/pmm-probe$')" \
-    "$(strings "$pmm" | grep '^/.*/spank_pmm[.]so$')"
+rm -f "$(strings "$pmm" | grep -o '/.*/pmm-probe$')" \
+    "$(strings "$pmm" | grep -o '/.*/spank_pmm[.]so$')"
 mkdir -p "${etc%/*}" shared
 
 # next_is REGEX NAME [OPTION]...: what the doctor's last line says.
@@ -80,17 +80,23 @@ cat "$etc/plugstack.conf" >>"$workdir/slurm/etc/plugstack.conf"
 
 # The first verdict.
 next_is 'a check: pmm doctor --try' "a check of two nodes"
-next_is 'AuditPartition: cat .*/slurm.conf >>.*; restart slurmctld' \
-    "after it, audits" --try
+next_is "baseline: srun -N NODES .* --mpi=$mpi pmm-probe --output DIR, " \
+    "after it, a baseline" --try
 like "$said" 'OK +compute nodes: 4 of 4 idle ones answer' "... all nodes answer"
 like "$said" 'OK +a check: of h0001 and h0002: (OK|WARN): ' \
     "... the first verdict"
 
+srun -N4 --ntasks-per-node=1 "--mpi=$mpi" pmm-probe --output base >out 2>&1
+pmm baseline publish base >>out 2>&1
+ok $? "a baseline" || diag "$(<out)"
+
 # Audits.
+next_is 'AuditPartition: cat .*/slurm.conf >>.*; restart slurmctld' "audits"
 cat "$etc/slurm.conf" >>"$SLURM_CONF"
 restart
 if [[ $mpi == pmix ]]; then
-    next_is 'PMIxCliTmpDirBase: ' "Slurm's PMIx"
+    next_is "PMIxCliTmpDirBase: cat $etc/mpi.conf >>$workdir/slurm/etc/mpi" \
+        "Slurm's PMIx"
     # For slurmctld alone: here all nodes would share that directory.
     cat "$etc/mpi.conf" >>"$workdir/slurm/etc/mpi.conf"
     restart
@@ -106,7 +112,8 @@ service=$!
 cleanup kill "$service"
 serves () { [[ $(pmm doctor) =~ OK\ +service: ]]; }
 within 10 serves
-next_is 'baseline: pmm audit --all' "a baseline" || diag "$(<serve.log)"
+rm shared/pmm/baseline.json
+next_is 'baseline: pmm audit --all' "a baseline that went away" || diag "$(<serve.log)"
 for _ in 1 2 3 4; do
     [[ -e shared/pmm/baseline.json ]] || as_slurm pmm audit --all >>audits 2>&1
 done

@@ -30,4 +30,11 @@ struct plugstack_line {
 int plugstack_find (const char *path, const char *name,
                     struct plugstack_line *line, struct error *err);
 
+/* What our plugin has for who looks at its bytes: only srun can load it. */
+#define PLUGIN_BUILT "slurm-pmm for Slurm"
+struct plugin_built {
+    char text[20]; /* PLUGIN_BUILT */
+    unsigned int version; /* SLURM_VERSION_NUMBER of its headers */
+};
+
 #endif /* UTIL_PLUGSTACK_H */
