@@ -12,7 +12,6 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,8 +145,6 @@ static void write_slurm_conf (const struct setup *s, FILE *fp)
     const char *part = s->site.audit_partition;
     json_t *there = s->slurm ? controller_partition (part, NULL) : NULL;
     const char *hook = controller_value (s->slurm, "EpilogSlurmctld");
-    const char *except = controller_value (s->slurm,
-                                           "PropagateResourceLimitsExcept");
 
     fprintf (fp, "# For slurm.conf: copy what the site wants, then restart "
              "slurmctld.\n\n"
@@ -156,11 +153,8 @@ static void write_slurm_conf (const struct setup *s, FILE *fp)
              *hook ? "# another one is set: have it call this one, too\n#"
                    : "");
     fprintf (fp, "# The partition that audits run in, for SlurmUser alone\n"
-             "%sPartitionName=%s Nodes=ALL RootOnly=YES MaxTime=10\n",
+             "%sPartitionName=%s Nodes=ALL RootOnly=YES MaxTime=10\n\n",
              there && !json_is_null (there) ? "# it is there\n#" : "", part);
-    fprintf (fp, "# RDMA needs locked memory: the node's limit, not the login "
-             "node's\n%sPropagateResourceLimitsExcept=MEMLOCK\n\n",
-             strcasestr (except, "MEMLOCK") ? "# it is set\n#" : "");
     fputs ("# Checks of each node's own ports: pmm-prolog(8), "
            "pmm-healthcheck(8)\n"
            "#Prolog=" PMM_PATH "-prolog\n"
