@@ -504,8 +504,8 @@ static enum doctor_level look_at_plugin (struct doctor *d)
               SLURM_VERSION_MAJOR (built.version),
               SLURM_VERSION_MINOR (built.version));
     if (built.version == 0)
-        level = say_fail (d, "%s is not of slurm-pmm " PACKAGE_VERSION
-                             ": install this one's", path);
+        level = say_fail (d, "%s is not of slurm-pmm %s: install this one's",
+                          path, PACKAGE_VERSION);
     else if (strncmp (running, version, strlen (version)) != 0)
         level = say_fail (d, "%s was built against Slurm %s, this is %s: "
                              "rebuild it", path, version, running);
