@@ -40,46 +40,12 @@
 enum {
     APPLICATION_ID = 0x706d6d31, /* "pmm1" */
     HALF_ID = 0x706d6d68,        /* "pmmh": a partial copy */
-    BEFORE_SPREAD = 5,           /* a version */
     TEXT_MAX = 400,              /* bytes of a refusal */
     WAL_KEEP_BYTES = 16 << 20,
 };
 
 #define OF_AUDIT "audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE"
 #define NAMED "INTEGER NOT NULL REFERENCES name"
-/* the result of an audit that has ended */
-#define DB_RESULT(a)                                                          \
-    "CASE WHEN " a ".job IS NULL THEN 'none' ELSE " a ".status END"
-/* What version 6 added: audits whose messages were spread, the times of an
- * RTT's flows (ledger.c), and of its ways, where its ends share a clock; how
- * many audits ended, by result; and notices (ledger.h). Of these, over: when it
- * stopped to hold; told: how telling it ended, '' if well or not wanted.
- */
-#define SINCE_6(create)                                                       \
-    create " spread (" OF_AUDIT ", level INTEGER NOT NULL,"                   \
-           " connected INTEGER NOT NULL, switches INTEGER NOT NULL,"          \
-           " PRIMARY KEY (audit)) WITHOUT ROWID;"                             \
-    create " flow (" OF_AUDIT ", seq INTEGER NOT NULL,"                       \
-           " times BLOB NOT NULL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"   \
-    create " way (" OF_AUDIT ", seq INTEGER NOT NULL,"                        \
-           " there REAL NOT NULL, back REAL NOT NULL,"                        \
-           " PRIMARY KEY (audit, seq)) WITHOUT ROWID;"                        \
-    create " total (result TEXT PRIMARY KEY, audits INTEGER NOT NULL)"        \
-           " WITHOUT ROWID;"                                                  \
-    create " notice (id INTEGER PRIMARY KEY AUTOINCREMENT,"                   \
-           " key TEXT NOT NULL, event TEXT NOT NULL, words TEXT NOT NULL,"    \
-           " node TEXT, link TEXT, audit INTEGER, time INTEGER NOT NULL,"     \
-           " over INTEGER, told TEXT);"
-#define MORE_SINCE_6                                                          \
-    "CREATE TRIGGER audit_ended AFTER UPDATE OF ended ON audit"               \
-    " WHEN OLD.ended IS NULL BEGIN INSERT INTO total VALUES (" DB_RESULT      \
-    ("NEW") ", 1) ON CONFLICT (result) DO UPDATE SET audits = audits + 1;"    \
-    " END; INSERT INTO total SELECT " DB_RESULT ("a") ", count(*)"            \
-    " FROM audit a WHERE a.ended IS NOT NULL GROUP BY 1;"                     \
-    "CREATE INDEX notice_key ON notice (key);"                                \
-    "CREATE INDEX notice_time ON notice (time);"                              \
-    "CREATE INDEX notice_over ON notice (over);"                              \
-    "CREATE INDEX notice_waits ON notice (id) WHERE told IS NULL;"
 static const char schema[]
     = "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
       "CREATE TABLE epoch (id INTEGER PRIMARY KEY,"
@@ -187,7 +153,33 @@ static const char schema[]
       /* links that were measured, but could not be judged */
       "CREATE TABLE open (" OF_AUDIT ", link " NAMED ","
       " PRIMARY KEY (audit, link)) WITHOUT ROWID;"
-      SINCE_6 ("CREATE TABLE") MORE_SINCE_6;
+      /* audits whose messages were spread, the times of an RTT's flows
+       * (ledger.c), and of its ways, where its ends share a clock */
+      "CREATE TABLE spread (" OF_AUDIT ", level INTEGER NOT NULL,"
+      " connected INTEGER NOT NULL, switches INTEGER NOT NULL,"
+      " PRIMARY KEY (audit)) WITHOUT ROWID;"
+      "CREATE TABLE flow (" OF_AUDIT ", seq INTEGER NOT NULL,"
+      " times BLOB NOT NULL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
+      "CREATE TABLE way (" OF_AUDIT ", seq INTEGER NOT NULL,"
+      " there REAL NOT NULL, back REAL NOT NULL,"
+      " PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
+      /* how many audits ended, also deleted ones */
+      "CREATE TABLE total (result TEXT PRIMARY KEY, audits INTEGER NOT NULL)"
+      " WITHOUT ROWID;"
+      "CREATE TRIGGER audit_ended AFTER UPDATE OF ended ON audit"
+      " WHEN OLD.ended IS NULL BEGIN INSERT INTO total VALUES (CASE WHEN"
+      " NEW.job IS NULL THEN 'none' ELSE NEW.status END, 1)"
+      " ON CONFLICT (result) DO UPDATE SET audits = audits + 1; END;"
+      /* over: when it stopped to hold; told: how telling it ended, '' if well
+       * or not wanted */
+      "CREATE TABLE notice (id INTEGER PRIMARY KEY AUTOINCREMENT,"
+      " key TEXT NOT NULL, event TEXT NOT NULL, words TEXT NOT NULL,"
+      " node TEXT, link TEXT, audit INTEGER, time INTEGER NOT NULL,"
+      " over INTEGER, told TEXT);"
+      "CREATE INDEX notice_key ON notice (key);"
+      "CREATE INDEX notice_time ON notice (time);"
+      "CREATE INDEX notice_over ON notice (over);"
+      "CREATE INDEX notice_waits ON notice (id) WHERE told IS NULL;";
 
 /*
  * Errors
@@ -536,20 +528,14 @@ void db_mark (struct ledger *l, bool half)
     set_pragma (l, "application_id", half ? HALF_ID : APPLICATION_ID);
 }
 
-/* Check the version. Create the tables in an empty file, and those that an
- * older ledger has not, as one transaction. For who only reads, they are empty.
- */
+/* Check the version. Create the tables in an empty file, as one transaction. */
 static void check_version (struct ledger *l, enum ledger_mode mode)
 {
     int64_t version = find_version (l);
 
     if (l->failed || version == LEDGER_VERSION)
         return;
-    if (version == BEFORE_SPREAD && mode == LEDGER_READ) {
-        db_exec (l, SINCE_6 ("CREATE TEMP TABLE"));
-        return;
-    }
-    if (version != 0 && version != BEFORE_SPREAD)
+    if (version != 0)
         db_refuse (l, EINVAL, "is of version %jd, and this program has "
                               "version %d: move the file away, then the next "
                               "audit begins a new one",
@@ -560,9 +546,8 @@ static void check_version (struct ledger *l, enum ledger_mode mode)
         return;
     db_begin (l, l->err);
     /* another process may have done it */
-    if ((version = find_version (l)) != LEDGER_VERSION) {
-        db_exec (l, version == 0 ? schema
-                                 : SINCE_6 ("CREATE TABLE") MORE_SINCE_6);
+    if (find_version (l) == 0) {
+        db_exec (l, schema);
         db_mark (l, false);
         set_pragma (l, "user_version", LEDGER_VERSION);
     }

@@ -74,14 +74,6 @@ run (struct ledger *l, int64_t arg, int64_t *value, const char *fmt, ...)
     return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -1;
 }
 
-/* Whether the damaged ledger is an older one, which has no such table. */
-static bool lacks (struct ledger *l, const char *table)
-{
-    return run (l, 0, NULL, "SELECT 1 FROM old.sqlite_master WHERE name = '%s'",
-                table)
-           == 0;
-}
-
 /* Copy the entry `arg`. Return 0, also if there is none; -1 if it is lost;
  * errno ENOSPC if there is no space for it.
  */
@@ -95,12 +87,10 @@ static int copy (struct ledger *l, const struct salvage_part *p, int64_t arg)
         db_fail (l);
     if (!l->failed && sqlite3_changes (l->db) > 0) {
         for (size_t i = 0; p->children[i] && !l->failed; i++)
-            if (!lacks (l, p->children[i])
-                && run (l, arg, NULL,
-                        "INSERT INTO main.%s SELECT * FROM old.%s"
-                        " WHERE %s = ?1",
-                        p->children[i], p->children[i], p->table)
-                       < 0)
+            if (run (l, arg, NULL,
+                     "INSERT INTO main.%s SELECT * FROM old.%s WHERE %s = ?1",
+                     p->children[i], p->children[i], p->table)
+                < 0)
                 db_fail (l);
         if (!strcmp (p->table, "audit"))
             db_seen (l, arg);
@@ -114,8 +104,6 @@ static int salvage (struct ledger *l, const struct salvage_part *p,
 {
     int64_t last = 0;
 
-    if (lacks (l, p->table))
-        return 0;
     if ((p->kind != NUMBERED
          || run (l, 0, &last,
                  "SELECT seq FROM old.sqlite_sequence WHERE name = '%s'",
