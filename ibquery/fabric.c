@@ -908,12 +908,13 @@ bool fabric_is_up (const struct fabric *f, const struct fabric_link *l)
     return is_up (&f->port[l->a]) && is_up (&f->port[l->b]);
 }
 
-void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
-                       size_t size)
+char *fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
+                        size_t size)
 {
     const struct fabric_port *p = &f->port[port];
 
     snprintf (buf, size, "%s/%u", f->node[p->node].name, p->num);
+    return buf;
 }
 
 char *fabric_plugs (const struct fabric *f, uint32_t link,

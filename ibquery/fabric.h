@@ -328,9 +328,15 @@ void fabric_rate_name (const struct fabric_link *l, char buf[RATES_TEXT]);
 void fabric_tell_apart (const struct fabric *f, char **name,
                         const uint32_t *node, size_t n);
 
-/* Write an end of a link for people: "h0001 mlx5_0/1" or "leaf 1/12". */
-void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
-                       size_t size);
+/* Write an end of a link for people: "h0001 mlx5_0/1" or "leaf 1/12". Returns
+ * buf; PORT_NAME is for use in one printf.
+ */
+char *fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
+                        size_t size);
+enum { FABRIC_PORT_NAME = FABRIC_NAME_MAX + 8 };
+#define PORT_NAME(f, port)                                                    \
+    fabric_port_name ((f), (port), (char[FABRIC_PORT_NAME]){ 0 },             \
+                      FABRIC_PORT_NAME)
 
 /* Write what the ends of a cable say of themselves, once if it is the same:
  * "Mellanox MCP1600-E001E30 serial MT2043VS01234"; else "X -- Y", a's first, and

@@ -184,9 +184,9 @@ int spread_choose (const struct fabric *f, struct pathset *ps, bool rc,
 char *spread_text (const struct fabric *f, const struct spread_choice *c)
 {
     const struct spread_level *l = &c->on[c->wanted];
-    char port[2 * FABRIC_NAME_MAX], *text;
     unsigned int level = 0;
     const char *and = "";
+    char *text;
     size_t size;
     FILE *fp;
 
@@ -204,10 +204,8 @@ char *spread_text (const struct fabric *f, const struct spread_choice *c)
                  COUNTED (l->hashed, "switch"));
         and = " and ";
     }
-    if (l->drops != FABRIC_NONE) {
-        fabric_port_name (f, l->drops, port, sizeof (port));
-        fprintf (fp, "%s%s drops messages", and, port);
-    }
+    if (l->drops != FABRIC_NONE)
+        fprintf (fp, "%s%s drops messages", and, PORT_NAME (f, l->drops));
     if (!spread_keeps (&c->on[c->level])) {
         const char *what = "free of adaptive and hashed routing";
 
@@ -216,11 +214,9 @@ char *spread_text (const struct fabric *f, const struct spread_choice *c)
             level++;
         if (level == SPREAD_LEVELS)
             fprintf (fp, "; no other level is %s", what);
-        else {
-            fabric_port_name (f, c->on[level].drops, port, sizeof (port));
+        else
             fprintf (fp, "; level %u is %s, but %s drops it", level, what,
-                     port);
-        }
+                     PORT_NAME (f, c->on[level].drops));
     }
     xcheck (fclose (fp) == 0 ? text : NULL);
     return text;
@@ -229,7 +225,7 @@ char *spread_text (const struct fabric *f, const struct spread_choice *c)
 void spread_limit (const struct spread_choice *c, const struct fabric *f,
                    struct verdict *v)
 {
-    char port[2 * FABRIC_NAME_MAX], *text = spread_text (f, c);
+    char *text = spread_text (f, c);
 
     if (text)
         verdict_limit (v, VERDICT_OK, "measured on %s", text);
@@ -239,10 +235,9 @@ void spread_limit (const struct spread_choice *c, const struct fabric *f,
                        "private LFTs: %s may forward by other tables than "
                        "those that were read",
                        COUNTED (c->private_lfts, "switch"));
-    if (c->down == FABRIC_NONE)
-        return;
-    fabric_port_name (f, c->down, port, sizeof (port));
-    verdict_limit (v, VERDICT_OK,
-                   "fast recovery: the cable at %s is not active, and its "
-                   "messages may take another way", port);
+    if (c->down != FABRIC_NONE)
+        verdict_limit (v, VERDICT_OK,
+                       "fast recovery: the cable at %s is not active, and its "
+                       "messages may take another way",
+                       PORT_NAME (f, c->down));
 }

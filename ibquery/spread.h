@@ -65,6 +65,7 @@ spread_group_of (const struct fabric_node *n, unsigned int lid)
 /* Service levels as text: "0-3,5"; "none". */
 enum { SPREAD_TEXT = 40 };
 const char *spread_levels (uint16_t levels, char text[SPREAD_TEXT]);
+#define SPREAD_ON(levels) spread_levels ((levels), (char[SPREAD_TEXT]){ 0 })
 
 /* What happens to the messages of one service level on some links. */
 struct spread_level {

@@ -13,8 +13,6 @@
 #include "util/json.h"
 #include "util/sort.h"
 
-enum { END_MAX = 96 };
-
 struct trends {
     const struct fabric *fabric;
     const struct trends_options *opts;
@@ -120,11 +118,10 @@ static void print_link (const struct trends *t, const struct change *c,
     const struct link_estimate *l = &t->now->link[c->link];
     const struct fabric_link *link = &t->fabric->link[l->link];
     const char *before = "; before:";
-    char a[END_MAX], b[END_MAX];
 
-    fabric_port_name (t->fabric, link->a, a, sizeof (a));
-    fabric_port_name (t->fabric, link->b, b, sizeof (b));
-    fprintf (fp, "%s %s - %s: %.1f ns", link->id, a, b, l->latency_ns);
+    fprintf (fp, "%s %s - %s: %.1f ns", link->id,
+             PORT_NAME (t->fabric, link->a), PORT_NAME (t->fabric, link->b),
+             l->latency_ns);
     print_error (fp, l->stderr_ns);
     if (!isnan (c->ns)) {
         fprintf (fp, ", %+.1f", c->ns);

@@ -22,8 +22,6 @@
 #include "util/sort.h"
 #include "util/text.h"
 
-enum { END_MAX = 96 };
-
 static struct site site;
 
 /* Read pmm.conf; return the path of its Baseline. */
@@ -372,11 +370,9 @@ static void print_change (const struct fabric *f, const struct drift *c,
                           FILE *fp)
 {
     const struct fabric_link *link = &f->link[c->link];
-    char a[END_MAX], b[END_MAX];
 
-    fabric_port_name (f, link->a, a, sizeof (a));
-    fabric_port_name (f, link->b, b, sizeof (b));
-    fprintf (fp, "%s %s - %s", link->id, a, b);
+    fprintf (fp, "%s %s - %s", link->id, PORT_NAME (f, link->a),
+             PORT_NAME (f, link->b));
     if (c->group)
         fprintf (fp, " and %s", COUNTED (c->group->n - 1, "other"));
     fprintf (fp, ": %.1f ns, %+.1f", c->before_ns, c->ns);

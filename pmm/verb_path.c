@@ -71,11 +71,9 @@ static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
         const struct fabric_link *l = &f->link[p->link[i]];
         uint32_t near = f->port[l->a].node == node ? l->a : l->b;
         uint32_t far = near == l->a ? l->b : l->a;
-        char here[2 * FABRIC_NAME_MAX], there[2 * FABRIC_NAME_MAX];
 
-        fabric_port_name (f, near, here, sizeof (here));
-        fabric_port_name (f, far, there, sizeof (there));
-        fprintf (fp, "  %-24s  %-24s  %s\n", here, there, l->id);
+        fprintf (fp, "  %-24s  %-24s  %s\n", PORT_NAME (f, near),
+                 PORT_NAME (f, far), l->id);
         node = f->port[far].node;
     }
 }

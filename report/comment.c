@@ -74,15 +74,6 @@ static bool is_link_id (const char *s)
  * Writing
  */
 
-static void set_port (char name[COMMENT_NAME_MAX], const struct fabric *f,
-                      uint32_t port)
-{
-    char buf[2 * FABRIC_NAME_MAX];
-
-    fabric_port_name (f, port, buf, sizeof (buf));
-    set_name (name, buf);
-}
-
 void comment_of_audit (struct comment *c, int64_t audit,
                        const struct verdict *v, const struct fabric *f)
 {
@@ -112,8 +103,8 @@ void comment_of_audit (struct comment *c, int64_t audit,
     }
     link = &f->link[x->suspect[0]];
     b_is_host = f->node[f->port[link->b].node].type == NODE_CA;
-    set_port (c->worst, f, b_is_host ? link->b : link->a);
-    set_port (c->to, f, b_is_host ? link->a : link->b);
+    set_name (c->worst, PORT_NAME (f, b_is_host ? link->b : link->a));
+    set_name (c->to, PORT_NAME (f, b_is_host ? link->a : link->b));
     set_name (c->link, link->id);
     if ((x->kind == FINDING_HOST_END || x->kind == FINDING_NODE)
         && x->nnodes == 1)

@@ -31,8 +31,6 @@ static void print_links (const uint32_t *list, size_t n, const char *first,
 {
     for (size_t i = 0; i < n; i++) {
         const struct fabric_link *link = &fab->link[list[i]];
-        char a[2 * FABRIC_NAME_MAX];
-        char b[2 * FABRIC_NAME_MAX];
         char plugs[FABRIC_PLUGS];
 
         if (i == SUSPECTS_SHOWN) {
@@ -40,10 +38,8 @@ static void print_links (const uint32_t *list, size_t n, const char *first,
                      n - i);
             return;
         }
-        fabric_port_name (fab, link->a, a, sizeof (a));
-        fabric_port_name (fab, link->b, b, sizeof (b));
         fprintf (fp, "pmm:   %s%s -- %s  (%s%s)\n", i ? next : first,
-                 text_clean (a), text_clean (b), link->id,
+                 PORT_NAME (fab, link->a), PORT_NAME (fab, link->b), link->id,
                  link->internal ? ", no cable: within a chassis or card"
                                 : "");
         if (*fabric_plugs (fab, list[i], plugs))

@@ -330,7 +330,6 @@ static void put_sizes (const struct topology *t, unsigned int level, bool leaf,
 static void put_notes (const struct topology *t, FILE *fp)
 {
     const struct fabric_link *l = &t->f->link[t->crossing];
-    char a[NAME], b[NAME];
 
     if (t->nleft_out > 0)
         fprintf (fp, "# Left out for want of a name, or of a switch: %s.\n",
@@ -343,8 +342,6 @@ static void put_notes (const struct topology *t, FILE *fp)
                      "that most are in.\n", t->nplanes);
     if (t->ncrossings == 0)
         return;
-    fabric_port_name (t->f, l->a, a, sizeof (a));
-    fabric_port_name (t->f, l->b, b, sizeof (b));
     fprintf (fp,
              "# This fabric is not a tree: leaves are joined to each other by "
              "%s (%s - %s).\n"
@@ -352,7 +349,8 @@ static void put_notes (const struct topology *t, FILE *fp)
              "be equally far.\n"
              "# For a dragonfly, TopologyParam=Dragonfly may place jobs "
              "better.\n",
-             COUNTED (t->ncrossings, "cable"), a, b);
+             COUNTED (t->ncrossings, "cable"), PORT_NAME (t->f, l->a),
+             PORT_NAME (t->f, l->b));
 }
 
 /* The folded list of an item's hosts, or of its children; to be freed. */

@@ -19,7 +19,6 @@ enum {
     ALIKE_MIN = 3, /* so many at one rate: their devices are old; more, */
     ALIKE_SHARE = 10, /* and this part of their kind: it is intended */
     NOTES_MAX = 20, /* then static ports are only counted */
-    NAME = FABRIC_NAME_MAX + 8,
     GROUND = 64 + RATES_TEXT,
 };
 
@@ -223,13 +222,12 @@ static void say_setting (const struct fabric *f, const struct fabric_link *l,
         const struct port_rates *r = &f->port[end[i]].rates;
         const struct rates best = rates_common (&r->supported, &r->supported);
         bool can = !is_less (&r->supported, want);
-        char name[NAME], set[RATES_TEXT];
+        char set[RATES_TEXT];
 
         if (can && !is_less (&r->enabled, want))
             continue;
-        fabric_port_name (f, end[i], name, sizeof (name));
         len += snprintf (buf + len, size - len, "%s %s %s %s",
-                         len > 0 ? "," : ":", name,
+                         len > 0 ? "," : ":", PORT_NAME (f, end[i]),
                          can ? "is set to" : "can do no more than",
                          rates_format (can ? &r->enabled : &best, set));
     }
@@ -240,7 +238,7 @@ static void check_rate (struct checking *x, size_t link)
     const struct fabric_link *l = &x->f->link[link];
     const struct rates active = rate_of (l);
     char now[RATES_TEXT], better[RATES_TEXT];
-    char setting[2 * (NAME + RATES_TEXT + 32)];
+    char setting[2 * (FABRIC_PORT_NAME + RATES_TEXT + 32)];
     char ground[GROUND];
     struct rates want;
 
@@ -313,10 +311,9 @@ static void check_port (struct checking *x, uint32_t port)
     const struct port_counters *now = counters_find (x->now, guid, p->num);
     const struct rates rate = rate_of (&x->f->link[p->link]);
     enum fec fec = now ? now->fec : FEC_UNKNOWN;
+    const char *name = PORT_NAME (x->f, port);
     enum reason why = NO_REASON;
-    char name[NAME];
 
-    fabric_port_name (x->f, port, name, sizeof (name));
     for (unsigned int id = 0; id < COUNTERS_COUNTS; id++) {
         bool wait = id == COUNTER_XMIT_WAIT;
         const struct link_finding f = {
@@ -359,9 +356,7 @@ static void check_ber (struct checking *x, uint32_t port)
     const struct port_counters *now
         = counters_find (x->now, x->f->node[p->node].guid, p->num);
     const struct rates rate = rate_of (&x->f->link[p->link]);
-    char name[NAME];
 
-    fabric_port_name (x->f, port, name, sizeof (name));
     for (unsigned int id = COUNTERS_COUNTS; now && id < COUNTERS; id++) {
         double limit = counter_ber_limit (id, &rate);
         double ber = now->value[id] * COUNTER_BER_UNIT;
@@ -377,23 +372,23 @@ static void check_ber (struct checking *x, uint32_t port)
         if (now->told >> id & 1 && ber > limit)
             add (&x->c->finding, &x->c->nfindings, &f,
                  "%s of %s is %.2g, where less than %.0g is healthy",
-                 counter_name (id), name, ber, limit);
+                 counter_name (id), PORT_NAME (x->f, port), ber, limit);
     }
 }
 
 static void limit_counters (struct checking *x)
 {
     for (size_t i = NO_REASON + 1; i < REASONS; i++) {
-        char name[NAME], others[40] = "";
+        char others[40] = "";
 
         if (x->untold[i].n == 0)
             continue;
-        fabric_port_name (x->f, x->untold[i].first, name, sizeof (name));
         if (x->untold[i].n > 1)
             snprintf (others, sizeof (others), " and %s",
                       COUNTED (x->untold[i].n - 1, "other"));
         add_limit (x->c, "ports %s, so that their errors may be more: %s%s",
-                   reason_text[i], name, others);
+                   reason_text[i], PORT_NAME (x->f, x->untold[i].first),
+                   others);
         x->c->unknown = true;
     }
 }
@@ -410,13 +405,11 @@ static void note_rails (struct checking *x)
 
     for (size_t i = 0; i < n; i++) {
         const struct fabric_endpoint *e = &f->endpoint[odd[i].endpoint];
-        char own[NAME], far[NAME];
 
-        fabric_port_name (f, e->port, own, sizeof (own));
-        fabric_port_name (f, fabric_far_port (f, e->port), far, sizeof (far));
         add_note (x->c, "%s is cabled to %s, where %s of %zu of its %zu peers "
-                        "is at %s", own, far, e->rail, odd[i].agree, odd[i].of,
-                  f->node[odd[i].leaf].name);
+                        "is at %s", PORT_NAME (f, e->port),
+                  PORT_NAME (f, fabric_far_port (f, e->port)), e->rail,
+                  odd[i].agree, odd[i].of, f->node[odd[i].leaf].name);
     }
     free (odd);
 }
@@ -644,13 +637,10 @@ int check_write_text (const struct link_check *c, const struct fabric *f,
     for (size_t i = 0; i < c->nfindings; i++) {
         const struct link_finding *x = &c->finding[i];
         const struct fabric_link *l = &f->link[x->link];
-        char a[FABRIC_NAME_MAX + 8], b[FABRIC_NAME_MAX + 8];
 
-        if (i == 0 || x->link != c->finding[i - 1].link) {
-            fabric_port_name (f, l->a, a, sizeof (a));
-            fabric_port_name (f, l->b, b, sizeof (b));
-            fprintf (fp, "%s -- %s (%s)\n", a, b, l->id);
-        }
+        if (i == 0 || x->link != c->finding[i - 1].link)
+            fprintf (fp, "%s -- %s (%s)\n", PORT_NAME (f, l->a),
+                     PORT_NAME (f, l->b), l->id);
         fprintf (fp, "  %s: %s\n", sign_name (x->sign), x->why);
     }
     for (size_t i = 0; i < c->nnotes; i++)

@@ -29,19 +29,18 @@ static void add_busy (struct traffic *t, const struct fabric *f,
 {
     bool sent = percent[0] > limit, received = percent[1] > limit;
     struct busy_link *busy = &t->busy[t->nbusy];
-    char name[FABRIC_NAME_MAX + 8], way[2][32] = { "", "" };
+    char way[2][32] = { "", "" };
 
     if (!sent && !received)
         return;
     t->nbusy++;
-    fabric_port_name (f, port, name, sizeof (name));
     if (sent)
         snprintf (way[0], sizeof (way[0]), "sent %.0f %%", percent[0]);
     if (received)
         snprintf (way[1], sizeof (way[1]), "received %.0f %%", percent[1]);
     busy->link = f->port[port].link;
     snprintf (busy->why, sizeof (busy->why), "%.70s carries others' traffic: "
-              "%s%s%s of what its link carries", text_clean (name), way[0],
+              "%s%s%s of what its link carries", PORT_NAME (f, port), way[0],
               sent && received ? " and " : "", way[1]);
 }
 

@@ -19,7 +19,7 @@
 #include "util/alloc.h"
 #include "util/json.h"
 
-enum { FEW = 5, NAME = FABRIC_NAME_MAX + 24, RATE = RATES_TEXT + 10 };
+enum { FEW = 5, RATE = RATES_TEXT + 10 };
 
 static bool all;
 
@@ -119,29 +119,18 @@ static void put_node (const struct fabric *f, uint32_t node, FILE *fp)
              n->type == NODE_SWITCH ? "" : " ", n->desc, n->guid);
 }
 
-static void put_port (const char *before, const struct fabric *f,
-                      uint32_t port, FILE *fp)
-{
-    char name[NAME];
-
-    fabric_port_name (f, port, name, sizeof (name));
-    fprintf (fp, "%s%s", before, name);
-}
-
 static void put_link (const struct fabric *f, uint32_t link, FILE *fp)
 {
-    put_port ("", f, f->link[link].a, fp);
-    put_port (" - ", f, f->link[link].b, fp);
+    fprintf (fp, "%s - %s", PORT_NAME (f, f->link[link].a),
+             PORT_NAME (f, f->link[link].b));
 }
 
 /* ", hashed on SL 0-15, was none" if it was. */
 static void put_levels (const char *what, uint16_t was, uint16_t is, FILE *fp)
 {
-    char now[SPREAD_TEXT], then[SPREAD_TEXT];
-
     if (was != is)
-        fprintf (fp, ", %s on SL %s, was %s", what, spread_levels (is, now),
-                 spread_levels (was, then));
+        fprintf (fp, ", %s on SL %s, was %s", what, SPREAD_ON (is),
+                 SPREAD_ON (was));
 }
 
 static void put_changed (const struct fabric_node *was,
@@ -197,12 +186,11 @@ static void put_item (const struct diff *d, const struct diff_kind *k,
                      &d->b->node[pair (d, k, i)->b], fp);
         break;
     case MOVED:
-        put_port ("", d->b, m->stays, fp);
-        put_port (": from ", d->a, m->from, fp);
-        put_port (" to ", d->b, m->to, fp);
+        fprintf (fp, "%s: from %s to %s", PORT_NAME (d->b, m->stays),
+                 PORT_NAME (d->a, m->from), PORT_NAME (d->b, m->to));
         if (m->swap != FABRIC_NONE)
-            put_port (", exchanged with ", d->b,
-                      d->cables.move[m->swap].stays, fp);
+            fprintf (fp, ", exchanged with %s",
+                     PORT_NAME (d->b, d->cables.move[m->swap].stays));
         break;
     case CABLE:
         put_link (f, item (d, k, i), fp);

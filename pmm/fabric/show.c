@@ -95,7 +95,6 @@ static void write_spread (const struct fabric *f, size_t switches, FILE *fp)
 {
     size_t told = 0, adaptive = 0, hashed = 0, recovery = 0, private = 0;
     uint16_t ud = 0, rc = 0, by_hash = 0; /* levels on any switch */
-    char text[SPREAD_TEXT];
 
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_spread *a = &f->node[i].spread;
@@ -112,10 +111,10 @@ static void write_spread (const struct fabric *f, size_t switches, FILE *fp)
     if (told == 0)
         return;
     fprintf (fp, "adaptive: %zu of %s, SL %s%s; hashed: %zu, SL %s", adaptive,
-             COUNTED (switches, "switch"), spread_levels (ud | rc, text),
+             COUNTED (switches, "switch"), SPREAD_ON (ud | rc),
              ud == rc ? "" : ud == 0 ? " (RC only)" : rc == 0 ? " (UD only)"
                                                             : " (UD or RC)",
-             hashed, spread_levels (by_hash, (char[SPREAD_TEXT]){ 0 }));
+             hashed, SPREAD_ON (by_hash));
     if (recovery > 0)
         fprintf (fp, "; fast recovery: %zu", recovery);
     if (private > 0)

@@ -307,12 +307,10 @@ static int compare_link_audits (const void *va, const void *vb)
 /* The name of a host link's port, "mlx5_0/1"; NULL: not known. */
 static const char *port_of (struct facts_reading *r, uint32_t endpoint)
 {
-    char name[FABRIC_NAME_MAX + 8]; /* "node1 mlx5_0/1" */
-    const char *port;
+    const char *name /* "node1 mlx5_0/1" */
+        = PORT_NAME (r->fabric, r->fabric->endpoint[endpoint].port);
+    const char *port = strchr (name, ' ');
 
-    fabric_port_name (r->fabric, r->fabric->endpoint[endpoint].port, name,
-                      sizeof (name));
-    port = strchr (name, ' ');
     return port ? strcpy (alloc (r, strlen (port), 1), port + 1) : NULL;
 }
 

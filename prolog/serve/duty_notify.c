@@ -168,15 +168,12 @@ static void name_link (const struct fabric *f, const char *id, char *buf,
                        size_t size)
 {
     uint32_t link = fabric_find_link (f, id);
-    char a[128], b[128];
 
-    if (link == FABRIC_NONE) {
+    if (link == FABRIC_NONE)
         snprintf (buf, size, "%s", id);
-        return;
-    }
-    fabric_port_name (f, f->link[link].a, a, sizeof (a));
-    fabric_port_name (f, f->link[link].b, b, sizeof (b));
-    snprintf (buf, size, "%s -- %s", a, b);
+    else
+        snprintf (buf, size, "%s -- %s", PORT_NAME (f, f->link[link].a),
+                  PORT_NAME (f, f->link[link].b));
 }
 
 /* The findings of level FAIL that are the newest of a cable each, as

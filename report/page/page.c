@@ -94,12 +94,10 @@ static json_t *end_json (const struct page *p, uint32_t port)
     const struct fabric_node *n = &p->fabric->node[at->node];
     const struct port_counters *pc
         = p->counters ? counters_find (p->counters, n->guid, at->num) : NULL;
-    char name[2 * FABRIC_NAME_MAX];
     json_t *end, *counts = xcheck (json_object ());
 
-    fabric_port_name (p->fabric, port, name, sizeof (name));
-    end = json_pack ("{s:s, s:s, s:s, s:o, s:i, s:s, s:i, s:s}", "name", name,
-                     "node", n->name, "desc", n->desc, "guid",
+    end = json_pack ("{s:s, s:s, s:s, s:o, s:i, s:s, s:i, s:s}", "name",
+                     PORT_NAME (p->fabric, port), "node", n->name, "desc", n->desc, "guid",
                      guid_json (n->guid), "port", at->num, "type",
                      fabric_type_name (n->type), "level", n->level, "state",
                      fabric_state_name (at->state));
