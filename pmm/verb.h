@@ -112,7 +112,7 @@ struct verb {
 extern const struct verb verb_audit, verb_baseline, verb_compare, verb_confirm, verb_doctor,
     verb_export, verb_infer, verb_judge, verb_ledger, verb_map, verb_path, verb_pattern,
     verb_plan, verb_policy, verb_rates, verb_report, verb_series, verb_setup,
-    verb_simulate, verb_solve, verb_why;
+    verb_ledger_solve, verb_simulate, verb_solve, verb_why;
 extern const struct verb verb_fabric_cabling, verb_fabric_check,
     verb_fabric_counters, verb_fabric_diff, verb_fabric_export,
     verb_fabric_generate, verb_fabric_import, verb_fabric_netdisc,

@@ -12,7 +12,6 @@
 
 #include "core/judge/judge.h"
 #include "pmm/lines.h"
-#include "pmm/trends.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -23,17 +22,14 @@ enum {
     BASELINE_LAST = 3, /* audits per link */
     DAY_S = 24 * 3600,
     DAYS_MAX = 36500,
-    POINTS_MAX = 1000,
 };
 
 static struct ledger_options {
     const char *hosts, *node, *why;
     uint64_t job;
     int last, days, keep; /* -1: not given */
-    int points;           /* per trend */
-    double half_life;     /* days */
     bool off, as_baseline;
-} given = { .last = -1, .days = -1, .keep = -1, .points = 4, .half_life = 7 };
+} given = { .last = -1, .days = -1, .keep = -1 };
 
 #define FIELD(name) offsetof (struct ledger_options, name)
 #define LAST(what) { "last", 'n', "N", opt_int, FIELD (last), what }
@@ -52,13 +48,6 @@ static const struct opt missed_options[] = {
 };
 static const struct opt trend_options[] = {
     LAST ("so many of the newest audits (default: 100)"),
-    { 0 },
-};
-static const struct opt solve_options[] = {
-    { "half-life", 0, "DAYS", opt_double, FIELD (half_life),
-      "what is so much older counts half as much (default: 7)", 0, DAYS_MAX },
-    { "points", 0, "N", opt_int, FIELD (points),
-      "of each link's trend, a half-life apart (default: 4)", 0, POINTS_MAX },
     { 0 },
 };
 static const struct opt mute_options[] = {
@@ -246,21 +235,6 @@ static int trend (struct inputs *in)
                                      given.last < 0 ? TREND_LAST : given.last,
                                      &fault),
                        point_line);
-}
-
-static int solve_all (struct inputs *in)
-{
-    const struct trends_options opts = {
-        .now = now (),
-        .half_life_s = given.half_life * DAY_S,
-        .points = given.points,
-    };
-
-    if (given.half_life == 0)
-        die_input ("--half-life: more than 0 is needed");
-    inputs_ledger (in, LEDGER_READ);
-    trends_write (in->ledger, in->fabric, &opts, in->json, inputs_output (in));
-    return EXIT_OK;
 }
 
 static const char *who (void)
@@ -456,11 +430,7 @@ static const struct verb *const verbs[] = {
                           .operands = "LINK", .min = 1, .max = 1,
                           .options = trend_options, .given = &given,
                           .run = trend },
-    &(const struct verb){ .name = "solve",
-                          .help = "latencies of all links, now and before",
-                          .needs = TAKES_FABRIC, .may = LIST,
-                          .options = solve_options, .given = &given,
-                          .run = solve_all },
+    &verb_ledger_solve,
     &(const struct verb){ .name = "mute",
                           .help = "a link that is not to be judged",
                           .may = LIST | TAKES_FABRIC,

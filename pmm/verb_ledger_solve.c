@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm ledger solve: the latency of each link now and before, from all audits of
+ * the ledger together.
+ *
+ * The latency now is solved for from all measurements; the older a measurement,
+ * the lower its weight. The baseline is solved for from the measurements that
+ * found nothing wrong with the link, with equal weights. Links that no single
+ * audit resolves are determined once all audits together resolve them.
+ *
+ * If a link changes, some routes show it before others. Until the old
+ * measurements are forgotten, or the link is rebased, the solution lies in
+ * between, and neighbouring links may get a part of the change. Rows that do
+ * not fit have a lower weight (core/solve), so the change stays with these
+ * links, and their standard errors are greater.
+ */
 #include "config.h"
-#include "pmm/trends.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/solve/solve.h"
 #include "pmm/verb.h"
@@ -13,13 +26,29 @@
 #include "util/json.h"
 #include "util/sort.h"
 
+enum { DAY_S = 24 * 3600, DAYS_MAX = 36500, POINTS_MAX = 1000 };
+
+static struct trends_words {
+    double half_life; /* days */
+    int points;       /* earlier ones, a half-life apart */
+} given = { .half_life = 7, .points = 4 };
+
+#define FIELD(name) offsetof (struct trends_words, name)
+static const struct opt options[] = {
+    { "half-life", 0, "DAYS", opt_double, FIELD (half_life),
+      "what is so much older counts half as much (default: 7)", 0, DAYS_MAX },
+    { "points", 0, "N", opt_int, FIELD (points),
+      "of each link's trend, a half-life apart (default: 4)", 0, POINTS_MAX },
+    { 0 },
+};
+
 struct trends {
     const struct fabric *fabric;
-    const struct trends_options *opts;
+    int64_t now_s;
     struct pathset *ps;        /* all endpoints of the fabric */
     struct solution *now;
     struct solution *baseline; /* NULL: nothing was sound */
-    struct solution **point;   /* [opts->points] oldest first; NULL: nothing */
+    struct solution **point;   /* [given.points] oldest first; NULL: nothing */
 };
 
 /* Solve what was measured, selected by these rules. NULL with fault if nothing
@@ -65,6 +94,13 @@ static struct change change_of (const struct trends *t, size_t i)
     return c;
 }
 
+/* The time of an earlier point. */
+static int64_t time_of (const struct trends *t, int k)
+{
+    return t->now_s
+           - (int64_t)((given.points - k) * given.half_life * DAY_S);
+}
+
 static json_t *trends_json (const struct trends *t)
 {
     json_t *json = xcheck (solution_json (t->now, t->ps));
@@ -74,17 +110,13 @@ static json_t *trends_json (const struct trends *t)
         json_t *link = json_array_get (links, i), *points = json_array ();
         struct change c = change_of (t, i);
 
-        for (int k = 0; k < t->opts->points; k++) {
-            double back = (t->opts->points - k) * t->opts->half_life_s;
-
+        for (int k = 0; k < given.points; k++)
             json_add (points,
                       json_pack ("{s:I, s:o}", "time",
-                                 (json_int_t)t->opts->now - (json_int_t)back,
-                                 "latency_ns",
+                                 (json_int_t)time_of (t, k), "latency_ns",
                                  number_json (t->point[k]
                                      ? t->point[k]->link[i].latency_ns
                                      : NAN)));
-        }
         json_put (link, "baseline_ns", number_json (c.baseline_ns));
         json_put (link, "change_ns", number_json (c.ns));
         json_put (link, "change_stderr_ns", number_json (c.stderr_ns));
@@ -128,7 +160,7 @@ static void print_link (const struct trends *t, const struct change *c,
         print_error (fp, c->stderr_ns);
         fprintf (fp, " over its baseline");
     }
-    for (int k = 0; k < t->opts->points; k++)
+    for (int k = 0; k < given.points; k++)
         if (t->point[k] && !isnan (t->point[k]->link[c->link].latency_ns)) {
             fprintf (fp, "%s %.1f", before,
                      t->point[k]->link[c->link].latency_ns);
@@ -167,44 +199,56 @@ static void trends_print (const struct trends *t, FILE *fp)
     free (c);
 }
 
-void trends_write (struct ledger *ledger, const struct fabric *fabric,
-                   const struct trends_options *opts, bool json, FILE *fp)
+/* The JSON is a solution, with baseline_ns, change_ns, change_stderr_ns and trend
+ * (a list of {time, latency_ns}) for each link.
+ */
+static int run (struct inputs *in)
 {
+    struct trends t = { .fabric = in->fabric, .now_s = (int64_t)time (NULL) };
     struct ledger_ageing ageing = {
         .quantile = RTT_MIDDLE,
-        .now = opts->now,
+        .now = t.now_s,
         .until = INT64_MAX,
-        .half_life_s = opts->half_life_s,
+        .half_life_s = given.half_life * DAY_S,
     };
     const struct ledger_ageing sound = {
         .quantile = RTT_MIDDLE,
-        .now = opts->now,
+        .now = t.now_s,
         .until = INT64_MAX,
         .sound = true,
     };
-    struct trends t = { .fabric = fabric, .opts = opts };
 
-    t.ps = need (fabric_pathset_lids (fabric, NULL, 0, &fault));
-    t.now = need (solve_by (&t, ledger, &ageing, false));
-    t.baseline = solve_by (&t, ledger, &sound, false);
-    t.point = xcalloc ((size_t)opts->points, sizeof (*t.point));
-    for (int i = 0; i < opts->points; i++) {
-        ageing.now = ageing.until
-            = opts->now - (int64_t)((opts->points - i) * opts->half_life_s);
-        t.point[i] = solve_by (&t, ledger, &ageing, true);
+    if (given.half_life == 0)
+        die_input ("--half-life: more than 0 is needed");
+    inputs_ledger (in, LEDGER_READ);
+    t.ps = need (fabric_pathset_lids (in->fabric, NULL, 0, &fault));
+    t.now = need (solve_by (&t, in->ledger, &ageing, false));
+    t.baseline = solve_by (&t, in->ledger, &sound, false);
+    t.point = xcalloc ((size_t)given.points, sizeof (*t.point));
+    for (int i = 0; i < given.points; i++) {
+        ageing.now = ageing.until = time_of (&t, i);
+        t.point[i] = solve_by (&t, in->ledger, &ageing, true);
     }
-    if (json) {
+    if (in->json) {
         json_t *all = trends_json (&t);
 
-        need_ok (json_write (all, fp, &fault));
+        need_ok (json_write (all, inputs_output (in), &fault));
         json_decref (all);
     }
     else
-        trends_print (&t, fp);
-    for (int i = 0; i < opts->points; i++)
+        trends_print (&t, inputs_output (in));
+    for (int i = 0; i < given.points; i++)
         solution_destroy (t.point[i]);
     free (t.point);
     solution_destroy (t.now);
     solution_destroy (t.baseline);
     pathset_destroy (t.ps);
+    return EXIT_OK;
 }
+
+const struct verb verb_ledger_solve = {
+    .name = "solve", .help = "latencies of all links, now and before",
+    .needs = TAKES_FABRIC,
+    .may = TAKES_LEDGER | TAKES_OUTPUT | TAKES_JSON | TAKES_COLOUR,
+    .options = options, .given = &given, .run = run,
+};
