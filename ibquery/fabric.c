@@ -482,7 +482,7 @@ uint32_t fabric_end_of (const struct fabric *f, uint32_t endpoint,
 
 void fabric_rate_name (const struct fabric_link *l, char buf[RATES_TEXT])
 {
-    const struct rates rate = rates_of (l->width, l->speed);
+    const struct rates rate = fabric_rate (l);
 
     if (*rates_format (&rate, buf) == '-')
         *buf = '\0';
@@ -513,7 +513,7 @@ static uint8_t cage_of (const struct fabric *f, const struct fabric_link *l,
                         uint32_t port)
 {
     const struct fabric_port *p = &f->port[port];
-    const struct rates trained = rates_of (l->width, l->speed);
+    const struct rates trained = fabric_rate (l);
     const struct rates ndr = rates_of (4, "NDR");
     const struct rates *r = p->rates.supported.speeds ? &p->rates.supported
                                                       : &trained;
@@ -538,7 +538,7 @@ static uint32_t classify_link (struct fabric *f, struct fabric_link *l,
 {
     const struct fabric_node *a = &f->node[f->port[l->a].node];
     const struct fabric_node *b = &f->node[f->port[l->b].node];
-    const struct rates rate = rates_of (l->width, l->speed);
+    const struct rates rate = fabric_rate (l);
     uint32_t host = a->host == FABRIC_NONE ? b->host : a->host;
     bool a_switch = a->type == NODE_SWITCH, b_switch = b->type == NODE_SWITCH;
     size_t len = chassis_name (a);

@@ -318,7 +318,14 @@ bool fabric_has_subnet (const struct fabric *f, uint64_t prefix);
 /* Whether a cable carries messages, as far as known. */
 bool fabric_is_up (const struct fabric *f, const struct fabric_link *l);
 
-/* Write the known width and speed: "4xHDR", "4x?" or "". */
+/* The width and speed of a cable, as far as known; as text: "4xHDR", "4x?" or
+ * "".
+ */
+static inline struct rates fabric_rate (const struct fabric_link *l)
+{
+    return rates_of (l->width, l->speed);
+}
+
 void fabric_rate_name (const struct fabric_link *l, char buf[RATES_TEXT]);
 
 /* Make names of nodes unique: append "-" and the node's GUID to those that are

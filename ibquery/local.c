@@ -284,25 +284,3 @@ bool local_growth (const struct local_traffic *before,
     *growth = now->v[id] - before->v[id];
     return true;
 }
-
-int local_rate_parse (const char *s, struct rates *rate)
-{
-    struct rates set = { 0 };
-    char text[RATES_TEXT];
-
-    if (strcmp (s, "?x?") != 0
-        && (rates_parse (s, &set) < 0
-            || strcmp (local_rate_format (&set, text), s) != 0
-            || strchr (s, ','))) {
-        errno = EINVAL;
-        return -1;
-    }
-    *rate = set;
-    return 0;
-}
-
-char *local_rate_format (const struct rates *rate, char buf[RATES_TEXT])
-{
-    return rate->lanes || rate->speeds ? rates_format (rate, buf)
-                                       : strcpy (buf, "?x?");
-}

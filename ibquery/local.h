@@ -104,10 +104,4 @@ bool local_growth (const struct local_traffic *before,
 const char *local_state_name (unsigned int state);
 const char *local_phys_state_name (unsigned int phys_state);
 
-/* A port's rate, "4xEDR", "4x?" or "?x?". local_rate_parse parses the whole of
- * s and returns 0, or -1 with errno EINVAL and *rate unchanged.
- */
-int local_rate_parse (const char *s, struct rates *rate);
-char *local_rate_format (const struct rates *rate, char buf[RATES_TEXT]);
-
 #endif /* IBQUERY_LOCAL_H */

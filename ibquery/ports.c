@@ -14,7 +14,7 @@ enum { LINE_BYTES = 4096, WORDS_MAX = 128, WORD_MAX_BYTES = 63 };
 /* One write, so that lines of several nodes do not mix. */
 static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
 {
-    char rate[RATES_TEXT], line[1000] = "";
+    char line[1000] = "";
     size_t len = 0;
 
     for (size_t i = 0; i < LOCAL_COUNTERS; i++)
@@ -24,7 +24,7 @@ static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
                                      p->counter[i]);
     fprintf (fp, "pmm-port 1 %s %016" PRIx64 "/%u %u %u %s%s\n", nonce,
              p->node_guid, p->port, p->state, p->phys_state,
-             local_rate_format (&p->rate, rate), line);
+             RATES_SHOWN (&p->rate), line);
 }
 
 /* This node's InfiniBand ports; the caller frees them. */
@@ -231,7 +231,7 @@ bool ports_parse (const char *line, const char *nonce, struct local_port *port)
         return false;
     p.state = (unsigned int)state;
     p.phys_state = (unsigned int)phys_state;
-    local_rate_parse (word[6], &p.rate); /* on failure it is not known */
+    rates_parse_one (word[6], &p.rate); /* on failure it is not known */
     for (size_t i = 7; i < n; i++)
         if (!get_counter (word[i], &p))
             return false;

@@ -332,7 +332,7 @@ static int read_cable (void *arg, struct words *w, struct error *err)
         || take_end (r, w, &b, &port_b, err) < 0)
         return -1;
     text = words_next (w);
-    if (rates_parse (text, &rate) < 0 || strchr (text, ','))
+    if (rates_parse_one (text, &rate) < 0)
         return error_input (err, "\"%.40s\" is not a width and speed", text);
     return fabric_add_cable (r->f, a, port_a, b, port_b, rates_lanes (&rate),
                              rates_speed (&rate), err);
@@ -745,13 +745,11 @@ static void put_node (struct lines_out *w, const struct fabric *f,
     for (unsigned int i = 0; i < n->nports; i++) {
         const struct fabric_port *p = &f->port[n->first_port + i];
         const struct port_rates *r = &p->rates;
-        char supported[RATES_TEXT], enabled[RATES_TEXT], active[RATES_TEXT];
 
         if (memcmp (r, &none, sizeof (none)) != 0)
             lines_put (w, "rates %016" PRIx64 "/%u %s %s %s", n->guid, i + 1,
-                       rates_format (&r->supported, supported),
-                       rates_format (&r->enabled, enabled),
-                       rates_format (&r->active, active));
+                       RATES_SHOWN (&r->supported), RATES_SHOWN (&r->enabled),
+                       RATES_SHOWN (&r->active));
         if (p->lrtl != 0)
             lines_put (w, "lrtl %016" PRIx64 "/%u %" PRIu32, n->guid, p->num,
                        p->lrtl);
@@ -884,11 +882,10 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
     for (size_t i = 0; i < f->nlinks; i++) {
         const struct fabric_link *l = &f->link[i];
         const struct fabric_port *b = &f->port[l->b];
-        const struct rates rate = rates_of (l->width, l->speed);
-        char text[RATES_TEXT];
+        const struct rates rate = fabric_rate (l);
 
         lines_put (&w, "cable %s %016" PRIx64 "/%u %s", l->id,
-                   f->node[b->node].guid, b->num, rates_format (&rate, text));
+                   f->node[b->node].guid, b->num, RATES_SHOWN (&rate));
     }
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].lft)

@@ -154,6 +154,14 @@ int rates_parse (const char *s, struct rates *r)
     return 0;
 }
 
+int rates_parse_one (const char *s, struct rates *r)
+{
+    if (!strchr (s, ','))
+        return rates_parse (s, r);
+    errno = EINVAL;
+    return -1;
+}
+
 struct rates rates_of (unsigned int n, const char *speed)
 {
     return (struct rates){ lanes_bit (n), speed_bit (speed) };

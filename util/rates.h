@@ -32,11 +32,14 @@ struct port_rates {
     struct rates supported, enabled, active;
 };
 
-/* rates_format writes the text to buf and returns buf. rates_parse parses the
- * whole of s: return 0, or -1 with errno EINVAL and *r unchanged.
+/* rates_format writes the text to buf and returns it; RATES_SHOWN is for use in
+ * one printf. rates_parse parses the whole of s: return 0, or -1 with errno
+ * EINVAL and *r unchanged; rates_parse_one takes no more than one rate.
  */
 char *rates_format (const struct rates *r, char buf[RATES_TEXT]);
+#define RATES_SHOWN(r) rates_format ((r), (char[RATES_TEXT]){ 0 })
 int rates_parse (const char *s, struct rates *r);
+int rates_parse_one (const char *s, struct rates *r);
 
 /* The set with one rate; empty for a value that is not known (lanes 0, speed
  * "") or not valid.

@@ -83,11 +83,6 @@ static void add_text (char ***list, size_t *n, const char *fmt, ...)
  * Width and speed
  */
 
-static struct rates rate_of (const struct fabric_link *l)
-{
-    return rates_of (l->width, l->speed);
-}
-
 struct link_peer {
     uint32_t key, link;
     double bits;
@@ -117,7 +112,7 @@ static void find_usual (struct checking *x)
         const struct fabric_link *l = &f->link[i];
         uint32_t a = f->node[f->port[l->a].node].level;
         uint32_t b = f->node[f->port[l->b].node].level;
-        struct rates rate = rate_of (l);
+        struct rates rate = fabric_rate (l);
 
         x->usual[i] = (struct usual){ FABRIC_NONE, 0, 0 };
         if (rates_bits (&rate) > 0)
@@ -157,12 +152,11 @@ static bool is_odd (const struct checking *x, size_t link,
                     struct rates *want, char ground[GROUND])
 {
     const struct usual *u = &x->usual[link];
-    char text[RATES_TEXT];
     struct rates usual;
 
     if (u->link == FABRIC_NONE)
         return false;
-    usual = rate_of (&x->f->link[u->link]);
+    usual = fabric_rate (&x->f->link[u->link]);
     *want = (struct rates){
         rates_narrower (can, &usual) ? can->lanes : usual.lanes,
         rates_slower (can, &usual) ? can->speeds : usual.speeds,
@@ -175,7 +169,7 @@ static bool is_odd (const struct checking *x, size_t link,
     if (is_less (want, &usual))
         snprintf (ground, GROUND, "most links of its kind run at %s, and both "
                                   "ends can run at",
-                  rates_format (&usual, text));
+                  RATES_SHOWN (&usual));
     return is_less (active, want);
 }
 
@@ -188,7 +182,7 @@ static bool expect (struct checking *x, size_t link, struct rates *want,
     const struct fabric_link *l = &x->f->link[link];
     const struct port_rates *a = &x->f->port[l->a].rates;
     const struct port_rates *b = &x->f->port[l->b].rates;
-    const struct rates active = rate_of (l);
+    const struct rates active = fabric_rate (l);
     const struct rates may = rates_common (&a->enabled, &b->enabled);
     const struct rates can = rates_common (&a->supported, &b->supported);
     bool low = is_less (&active, &may);
@@ -222,22 +216,20 @@ static void say_setting (const struct fabric *f, const struct fabric_link *l,
         const struct port_rates *r = &f->port[end[i]].rates;
         const struct rates best = rates_common (&r->supported, &r->supported);
         bool can = !is_less (&r->supported, want);
-        char set[RATES_TEXT];
 
         if (can && !is_less (&r->enabled, want))
             continue;
         len += snprintf (buf + len, size - len, "%s %s %s %s",
                          len > 0 ? "," : ":", PORT_NAME (f, end[i]),
                          can ? "is set to" : "can do no more than",
-                         rates_format (can ? &r->enabled : &best, set));
+                         RATES_SHOWN (can ? &r->enabled : &best));
     }
 }
 
 static void check_rate (struct checking *x, size_t link)
 {
     const struct fabric_link *l = &x->f->link[link];
-    const struct rates active = rate_of (l);
-    char now[RATES_TEXT], better[RATES_TEXT];
+    const struct rates active = fabric_rate (l);
     char setting[2 * (FABRIC_PORT_NAME + RATES_TEXT + 32)];
     char ground[GROUND];
     struct rates want;
@@ -245,8 +237,6 @@ static void check_rate (struct checking *x, size_t link)
     if (!expect (x, link, &want, ground))
         return;
     say_setting (x->f, l, &want, setting, sizeof (setting));
-    rates_format (&active, now);
-    rates_format (&want, better);
     for (enum sign_kind sign = SIGN_WIDTH; sign <= SIGN_SPEED; sign++) {
         const struct link_finding finding = {
             .link = link,
@@ -258,7 +248,8 @@ static void check_rate (struct checking *x, size_t link)
         if (sign == SIGN_WIDTH ? rates_narrower (&active, &want)
                                : rates_slower (&active, &want))
             add (&x->c->finding, &x->c->nfindings, &finding,
-                 "it runs at %s, %s %s%s", now, ground, better, setting);
+                 "it runs at %s, %s %s%s", RATES_SHOWN (&active), ground,
+                 RATES_SHOWN (&want), setting);
     }
 }
 
@@ -309,7 +300,7 @@ static void check_port (struct checking *x, uint32_t port)
     uint64_t guid = x->f->node[p->node].guid;
     const struct port_counters *then = counters_find (x->before, guid, p->num);
     const struct port_counters *now = counters_find (x->now, guid, p->num);
-    const struct rates rate = rate_of (&x->f->link[p->link]);
+    const struct rates rate = fabric_rate (&x->f->link[p->link]);
     enum fec fec = now ? now->fec : FEC_UNKNOWN;
     const char *name = PORT_NAME (x->f, port);
     enum reason why = NO_REASON;
@@ -355,7 +346,7 @@ static void check_ber (struct checking *x, uint32_t port)
     const struct fabric_port *p = &x->f->port[port];
     const struct port_counters *now
         = counters_find (x->now, x->f->node[p->node].guid, p->num);
-    const struct rates rate = rate_of (&x->f->link[p->link]);
+    const struct rates rate = fabric_rate (&x->f->link[p->link]);
 
     for (unsigned int id = COUNTERS_COUNTS; now && id < COUNTERS; id++) {
         double limit = counter_ber_limit (id, &rate);

@@ -16,7 +16,7 @@
 static double percent_of (const struct fabric_link *link,
                           const struct port_traffic *t, int way)
 {
-    struct rates rate = rates_of (link->width, link->speed);
+    struct rates rate = fabric_rate (link);
     double bytes = rates_data_bits (&rate) / 8e9 * (double)t->ns;
 
     return t->bytes[way] == PORTS_UNTOLD || bytes <= 0

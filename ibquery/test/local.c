@@ -136,25 +136,6 @@ static void test_strange (void)
         "one more is too many: %s", err.text);
 }
 
-static void test_text (void)
-{
-    static const char *const bad[]
-        = { "", "x", "4x", "xEDR", "4", "3xEDR", "4xedr", "44444xEDR", "4xEDR ",
-            "4xEDREDREDREDR", "-4xEDR", "-", "1,4xEDR", "4xEDR,HDR" };
-    struct rates r = { 0 };
-    char buf[RATES_TEXT];
-
-    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++)
-        ok (local_rate_parse (bad[i], &r) < 0 && !r.lanes && !r.speeds,
-            "'%s' is no rate", bad[i]);
-    ok (local_rate_parse ("12xFDR10", &r) == 0
-            && !strcmp (local_rate_format (&r, buf), "12xFDR10"),
-        "there and back");
-    ok (local_rate_parse ("?x?", &r) == 0
-            && !strcmp (local_rate_format (&r, buf), "?x?"),
-        "also what is not told");
-}
-
 int main (void)
 {
     char dir[] = "/tmp/pmm-local.XXXXXX";
@@ -165,7 +146,6 @@ int main (void)
     test_ports ();
     test_rates ();
     test_strange ();
-    test_text ();
     snprintf (cmd, sizeof (cmd), "rm -rf %s", dir);
     if (chdir ("/") < 0 || system (cmd) != 0)
         return 1;

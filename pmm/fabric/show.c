@@ -39,11 +39,10 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
         { "active", &r->active },
     };
     json_t *end = fabric_port_json (f, port);
-    char text[RATES_TEXT];
 
     for (size_t i = 0; i < 3; i++)
         json_put (end, sets[i].name,
-                  json_string (rates_format (sets[i].rates, text)));
+                  json_string (RATES_SHOWN (sets[i].rates)));
     json_put (end, "drops", json_integer (f->port[port].dropped));
     json_put (end, "lrtl", json_integer (f->port[port].lrtl));
     if (f->port[port].plug)

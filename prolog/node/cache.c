@@ -28,7 +28,7 @@ int cache_write (const char *path, int64_t now, const struct cache *c,
                  struct error *err)
 {
     struct outfile *out = file_create_public (path, err);
-    char rate[RATES_TEXT], sentence[CACHE_SENTENCE];
+    char sentence[CACHE_SENTENCE];
     FILE *fp;
 
     if (!out)
@@ -49,7 +49,7 @@ int cache_write (const char *path, int64_t now, const struct cache *c,
         }
     for (size_t i = 0; i < c->nports; i++)
         fprintf (fp, "port %016" PRIx64 " %s\n", c->port[i].guid,
-                 local_rate_format (&c->port[i].rate, rate));
+                 RATES_SHOWN (&c->port[i].rate));
     fprintf (fp, "end\n");
     return file_commit (out, err);
 }
@@ -114,7 +114,7 @@ static int get_port (struct cache_reading *r, const char *s)
     for (size_t i = 0; i < r->nports; i++)
         if (guid == r->port[i].guid) {
             r->port[i].known = true;
-            if (local_rate_parse (s + 17, &r->port[i].rate) < 0)
+            if (rates_parse_one (s + 17, &r->port[i].rate) < 0)
                 return -1;
         }
     return 0;

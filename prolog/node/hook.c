@@ -100,7 +100,7 @@ static int look_at_node (const struct hook *hook, const struct site *site,
     clock_gettime (CLOCK_BOOTTIME, &t);
     in.boot = boot;
     in.now = t.tv_sec;
-    if (*site->port_rate && local_rate_parse (site->port_rate, &in.want) < 0)
+    if (*site->port_rate && rates_parse_one (site->port_rate, &in.want) < 0)
         return error_input (err, "option PortRate: '%.40s' is not a rate",
                             site->port_rate);
     if (local_ports (hook->sysfs, &port, &in.n, err) < 0)

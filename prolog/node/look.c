@@ -150,7 +150,7 @@ static void look_rate (struct look_result *look, struct look_port *past,
 {
     const struct rates *all[] = { &past->best, &cached->rate };
     const struct rates *rate = &p->rate;
-    char is[RATES_TEXT], not[RATES_TEXT], what[96];
+    char what[96];
     bool wish = want->lanes || want->speeds;
 
     if (!rates_narrower (rate, &past->best)
@@ -163,8 +163,7 @@ static void look_rate (struct look_result *look, struct look_port *past,
             continue;
         snprintf (what, sizeof (what), "%s/%u rate", p->device, p->port);
         look_add (look, VERDICT_WARN, what, "%s/%u is %s, not %s", p->device,
-                  p->port, local_rate_format (rate, is),
-                  local_rate_format (than, not));
+                  p->port, RATES_SHOWN (rate), RATES_SHOWN (than));
         return;
     }
 }
@@ -349,7 +348,7 @@ static int get_port (struct look_state *s, const char *line)
         || sscanf (line, "port %63s %3u %16" SCNx64 " %15s%n", p->device,
                    &p->port, &p->guid, best, &end) != 4
         || strcmp (line + end, "\n") || !text_is_hostname (p->device)
-        || local_rate_parse (best, &p->best) < 0)
+        || rates_parse_one (best, &p->best) < 0)
         return -1;
     s->n++;
     return 0;
@@ -389,7 +388,6 @@ int look_state_write (const char *path, const struct look_state *s,
                       struct error *err)
 {
     struct outfile *out = file_create_private (path, err);
-    char best[RATES_TEXT];
     FILE *fp;
 
     if (!out)
@@ -398,7 +396,7 @@ int look_state_write (const char *path, const struct look_state *s,
     fprintf (fp, "pmm-local 1 %s %" PRIx64 "\n", s->boot, s->said);
     for (const struct look_port *p = s->port; p < s->port + s->n; p++) {
         fprintf (fp, "port %s %u %016" PRIx64 " %s\n", p->device, p->port,
-                 p->guid, local_rate_format (&p->best, best));
+                 p->guid, RATES_SHOWN (&p->best));
         for (size_t i = 0; i < LOCAL_COUNTERS; i++)
             if (p->counts[i])
                 fprintf (fp,

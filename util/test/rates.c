@@ -30,6 +30,11 @@ static void test_text (void)
         ok (rates_parse (bad[i], &r) < 0 && r.lanes == 77,
             "\"%s\" is refused", bad[i]);
     }
+    ok (rates_parse_one ("12xFDR10", &r) == 0
+            && strcmp (RATES_SHOWN (&r), "12xFDR10") == 0
+            && rates_parse_one ("4xEDR,HDR", &r) < 0
+            && rates_parse_one ("1,4xEDR", &r) < 0,
+        "one rate, not several");
 }
 
 /* As ibdiagnet's files give them. */
