@@ -8,7 +8,6 @@
 #include "ibquery/fabric.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,11 +340,8 @@ void fabric_set_source (struct fabric *f, const char *source, int64_t time)
 void fabric_warn (struct fabric *f, const char *fmt, ...)
 {
     char text[256];
-    va_list ap;
 
-    va_start (ap, fmt);
-    vsnprintf (text, sizeof (text), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (text, sizeof (text), fmt);
     for (size_t i = 0; i < f->nwarnings; i++)
         if (strcmp (f->warning[i], text) == 0)
             return;

@@ -2,11 +2,11 @@
 #include "config.h"
 #include "util/json.h"
 
-#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "util/terminal.h"
+#include "util/text.h"
 
 enum {
     PIECE = 1 << 16, /* bytes */
@@ -139,11 +139,8 @@ bad (const json_t *value, const char *where, const char *key,
      struct error *err, const char *fmt, ...)
 {
     char text[256];
-    va_list ap;
 
-    va_start (ap, fmt);
-    vsnprintf (text, sizeof (text), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (text, sizeof (text), fmt);
     return error_input (err, "%s%s%s: %s", where ? where : "",
                         where ? "." : "", key, value ? text : "missing");
 }

@@ -5,9 +5,11 @@
 #ifndef UTIL_TEXT_H
 #define UTIL_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "util/error.h"
 
@@ -15,6 +17,16 @@
  * printable ASCII becomes '?'. In place; returns s.
  */
 char *text_clean (char *s);
+
+/* In a function with a format and further arguments: print them to buf[size]. */
+#define TEXT_PRINT(buf, size, fmt)                                            \
+    do {                                                                      \
+        va_list text_args;                                                    \
+                                                                              \
+        va_start (text_args, fmt);                                            \
+        vsnprintf ((buf), (size), (fmt), text_args);                          \
+        va_end (text_args);                                                   \
+    } while (0)
 
 /* Lower case of an ASCII letter in any locale; other bytes are unchanged. */
 char text_lower (char c);

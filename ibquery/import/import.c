@@ -3,12 +3,12 @@
 #include "config.h"
 #include "ibquery/import/import.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ibquery/import/draft.h"
 #include "util/alloc.h"
+#include "util/text.h"
 
 enum { BUFFER = 1 << 16, MAX_LINE = 1 << 15 };
 
@@ -54,11 +54,8 @@ int place_input (const struct place *at, struct error *err, const char *fmt,
                  ...)
 {
     char text[sizeof (err->text)];
-    va_list ap;
 
-    va_start (ap, fmt);
-    vsnprintf (text, sizeof (text), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (text, sizeof (text), fmt);
     return error_input (err, PLACE ": %s", at->file, at->line, text);
 }
 

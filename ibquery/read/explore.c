@@ -18,7 +18,6 @@
 #include "ibquery/read/explore.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,11 +54,8 @@ static int node_error (const struct explored_node *n, struct error *err,
                        const char *fmt, ...)
 {
     char what[200];
-    va_list ap;
 
-    va_start (ap, fmt);
-    vsnprintf (what, sizeof (what), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (what, sizeof (what), fmt);
     return error_world (err, "%s %s%s(%016" PRIx64 "): %s",
                         fabric_type_name (n->info.type), n->desc,
                         *n->desc ? " " : "", n->info.guid, what);

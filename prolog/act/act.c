@@ -9,7 +9,6 @@
 #include "prolog/act/act.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +33,8 @@ __attribute__ ((format (printf, 3, 4))) static void
 say (struct policy_round *r, enum policy_kind kind, const char *fmt, ...)
 {
     char line[LINE_MAX_BYTES];
-    va_list ap;
 
-    va_start (ap, fmt);
-    vsnprintf (line, sizeof (line), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (line, sizeof (line), fmt);
     r->say (r->arg, kind, text_clean (line));
 }
 
@@ -102,11 +98,8 @@ words_of (const char *fmt, ...)
 {
     struct said_words words;
     char *to = words.text;
-    va_list ap;
 
-    va_start (ap, fmt);
-    vsnprintf (words.text, sizeof (words.text), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (words.text, sizeof (words.text), fmt);
     for (const char *s = words.text; *s; s++)
         if (*s < '0' || *s > '9')
             *to++ = *s;

@@ -57,12 +57,9 @@ __attribute__ ((format (printf, 2, 3))) static int
 decline (struct audit_work *run, const char *fmt, ...)
 {
     struct audit_result *r = run->result;
-    va_list ap;
 
     r->status = VERDICT_UNKNOWN;
-    va_start (ap, fmt);
-    vsnprintf (r->sentence, sizeof (r->sentence), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (r->sentence, sizeof (r->sentence), fmt);
     text_clean (r->sentence);
     return 0;
 }

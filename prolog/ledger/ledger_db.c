@@ -217,13 +217,10 @@ json_t *db_json (const struct ledger *l, json_t *json)
 void db_refuse (struct ledger *l, int errnum, const char *fmt, ...)
 {
     char text[TEXT_MAX];
-    va_list ap;
 
     if (l->failed)
         return;
-    va_start (ap, fmt);
-    vsnprintf (text, sizeof (text), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (text, sizeof (text), fmt);
     errno = errnum;
     error_input (l->err, "%s: %s", l->path, text);
     db_fail (l);

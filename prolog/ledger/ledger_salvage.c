@@ -12,11 +12,11 @@
 #include "prolog/ledger/ledger.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "prolog/ledger/ledger_db.h"
+#include "util/text.h"
 
 enum { SQL_BYTES = 160 };
 
@@ -56,12 +56,9 @@ run (struct ledger *l, int64_t arg, int64_t *value, const char *fmt, ...)
 {
     sqlite3_stmt *stmt = NULL;
     char sql[SQL_BYTES];
-    va_list ap;
     int rc = SQLITE_ERROR;
 
-    va_start (ap, fmt);
-    vsnprintf (sql, sizeof (sql), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (sql, sizeof (sql), fmt);
     if (sqlite3_prepare_v2 (l->db, sql, -1, &stmt, NULL) == SQLITE_OK) {
         sqlite3_bind_int64 (stmt, 1, arg); /* if it has a parameter */
         rc = sqlite3_step (stmt);

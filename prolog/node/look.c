@@ -24,7 +24,6 @@ void look_add (struct look_result *look, enum verdict_status level,
                const char *what, const char *fmt, ...)
 {
     struct look_finding *f = &look->v[look->n];
-    va_list ap;
 
     if (level > look->level)
         look->level = level;
@@ -41,9 +40,7 @@ void look_add (struct look_result *look, enum verdict_status level,
         return;
     }
     f->level = level;
-    va_start (ap, fmt);
-    vsnprintf (f->text, sizeof (f->text), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (f->text, sizeof (f->text), fmt);
     text_clean (f->text);
     look->n++;
 }

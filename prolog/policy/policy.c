@@ -103,12 +103,8 @@ static int64_t retry (const struct node_state *w, int64_t time, uint64_t audit)
 __attribute__ ((format (printf, 3, 4))) static bool
 say (struct decision *d, enum policy_kind kind, const char *fmt, ...)
 {
-    va_list ap;
-
     d->kind = kind;
-    va_start (ap, fmt);
-    vsnprintf (d->why, sizeof (d->why), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (d->why, sizeof (d->why), fmt);
     text_clean (d->why);
     return true;
 }

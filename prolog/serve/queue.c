@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/text.h"
 
 enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
 
@@ -69,11 +70,7 @@ static int64_t measured (const struct queue_input *in,
 __attribute__ ((format (printf, 3, 4))) static void
 decide (struct queue_answer *a, enum queue_fate fate, const char *fmt, ...)
 {
-    va_list ap;
-
-    va_start (ap, fmt);
-    vsnprintf (a->why, sizeof (a->why), fmt, ap);
-    va_end (ap);
+    TEXT_PRINT (a->why, sizeof (a->why), fmt);
     a->fate = fate;
 }
 
