@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "util/alloc.h"
-#include "util/text.h"
 
 enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
 
