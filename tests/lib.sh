@@ -52,6 +52,7 @@
 #
 #   emu_up SNAPSHOT [OPTION]...
 #                             pmm-emu of it, in $emu, at $workdir/emu
+#   emu_conf [KEY=VALUE]...   writes ./conf: of ./fabric, over it, and with these
 #   emu_down                  ends it
 #   emu COMMAND...            has it do that
 #   in_midst COMMAND...       COMMAND starts a check; waits until much was sent
@@ -408,6 +409,12 @@ emu_up ()
     emu=$!
     cleanup emu_down
     must "an emulator of $1" within 10 grep -qs pmm-emu: "$workdir/emu.log"
+}
+
+emu_conf ()
+{
+    printf '%s\n' "Snapshot=$PWD/fabric" Transport=emu \
+        "EmuSocket=$workdir/emu" "$@" >conf
 }
 
 emu_down ()

@@ -103,12 +103,7 @@ is "$(named all.verdict)" "$slow" "... by all of them it is not"
 
 # The same on the wire, as far as the emulator is one.
 emu_up fabric
-cat >conf <<END
-Snapshot=$PWD/fabric
-Transport=emu
-EmuSocket=$workdir/emu
-Timeout=$((30 * patience))
-END
+emu_conf "Timeout=$((30 * patience))"
 
 # probe OUTPUT OPTION...: a check of the job's hosts
 probe ()

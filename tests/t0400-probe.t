@@ -20,13 +20,7 @@ run () { start "$@"; finish_probes; }
 result () { tail -n 1 stdout; }
 
 pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
-cat >conf <<END
-Snapshot=$workdir/fabric
-Baseline=$workdir/baseline.json
-Transport=emu
-EmuSocket=$workdir/emu
-Timeout=$((20 * patience))
-END
+emu_conf "Baseline=$workdir/baseline.json" "Timeout=$((20 * patience))"
 emu_up fabric
 mkdir out
 

@@ -12,13 +12,7 @@ workdir
 cd "$workdir" || exit 1
 
 pmm fabric generate fat-tree --ports 16 --levels 3 --rails 8 -o fabric
-cat >conf <<END
-Snapshot=$workdir/fabric
-Baseline=$workdir/baseline.json
-Transport=emu
-EmuSocket=$workdir/emu
-Timeout=$((20 * patience))
-END
+emu_conf "Baseline=$workdir/baseline.json" "Timeout=$((20 * patience))"
 emu_up fabric
 emu noise 20
 

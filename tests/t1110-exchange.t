@@ -22,11 +22,7 @@ run () { start "$@" -o out.json; finish_probes; }
 what () { head -n 1 out.json | jq -c "$1"; }
 
 pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
-cat >conf <<END
-Snapshot=$workdir/fabric
-Transport=emu
-EmuSocket=$workdir/emu
-END
+emu_conf
 emu_up fabric
 
 # All pairs, by one-factor and by PMM

@@ -37,11 +37,7 @@ pmm fabric import wires tables -o fabric
 pmm plan -f fabric --throughput --hosts "$(IFS=,; echo "${hosts[*]}")" \
     -o plan
 ok $? "a plan for ${#hosts[@]} hosts: $(jq -c '.rounds | map (length)' plan)"
-cat >conf <<END
-Snapshot=$workdir/fabric
-Transport=emu
-EmuSocket=$workdir/emu
-END
+emu_conf
 emu_up fabric
 
 run

@@ -26,11 +26,7 @@ exchanges=(--pattern 'one-to-one,one-factor' --exchange both-ways
     --lengths 131072 --repeats 3 --exchanges 4)
 
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
-cat >conf <<END
-Snapshot=$workdir/fabric
-Transport=emu
-EmuSocket=$workdir/emu
-END
+emu_conf
 emu_up fabric
 
 run latencies --pattern one-to-one --lengths 0 --repeats 20

@@ -51,13 +51,7 @@ like "$(<said)" 'links +all messages' "... which it says"
 
 emu_up fabric --latency latency
 mapfile -t hosts <nodes
-cat >conf <<END
-Snapshot=$workdir/fabric
-Baseline=
-Transport=emu
-EmuSocket=$workdir/emu
-Timeout=$((20 * patience))
-END
+emu_conf Baseline= "Timeout=$((20 * patience))"
 start_probes --result result.json
 finish_probes
 is $? 0 "a check of the 16 nodes, over the emulator" || diag "$(<stderr)"
