@@ -11,7 +11,6 @@
 
 #include "compare/throughput/across.h"
 #include "compare/throughput/carry.h"
-#include "compare/throughput/edges.h"
 #include "compare/throughput/rates.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
@@ -176,19 +175,9 @@ static int run_nominal (struct inputs *in)
  * Switches by their nodes' edges
  */
 
-static uint32_t find_in_fabric (const void *of, const char *label,
-                                const char *host, uint32_t *at)
+static uint32_t find_in_fabric (const void *of, const char *name)
 {
-    const struct fabric *f = of;
-    uint32_t e = fabric_find_endpoint (f, label), far;
-
-    if (e == FABRIC_NONE)
-        e = fabric_find_endpoint (f, host);
-    far = e == FABRIC_NONE ? e : fabric_far_port (f, f->endpoint[e].port);
-    if (far == FABRIC_NONE || f->node[f->port[far].node].type != NODE_SWITCH)
-        return EDGES_NONE;
-    *at = f->port[far].node;
-    return e;
+    return fabric_find_endpoint (of, name);
 }
 
 static void name_in_fabric (const void *of, uint32_t at, char name[EDGES_NAME])
@@ -198,22 +187,24 @@ static void name_in_fabric (const void *of, uint32_t at, char name[EDGES_NAME])
     snprintf (name, EDGES_NAME, "%s", f->node[at].name);
 }
 
-/* Of a node that has one edge alone. */
-static uint32_t find_in_graph (const void *of, const char *label,
-                               const char *host, uint32_t *at)
+/* The switch of each endpoint. */
+static uint32_t *switches_of_fabric (const struct fabric *f)
 {
-    const struct topology_model *m = of;
-    uint32_t v = topology_find (m, label);
-    size_t n = 0;
+    uint32_t *at = xarray (f->nendpoints, sizeof (*at));
 
-    if (v == TOPOLOGY_NONE)
-        v = topology_find (m, host);
-    for (size_t i = 0; i < m->nedges && v != TOPOLOGY_NONE; i++)
-        if (m->edge[i].a == v || m->edge[i].b == v) {
-            *at = m->edge[i].b; /* a switch comes after all nodes */
-            n++;
-        }
-    return n == 1 && *at >= m->nnodes ? v : EDGES_NONE;
+    for (uint32_t e = 0; e < f->nendpoints; e++) {
+        uint32_t far = fabric_far_port (f, f->endpoint[e].port);
+        uint32_t node = far == FABRIC_NONE ? far : f->port[far].node;
+
+        at[e] = node != FABRIC_NONE && f->node[node].type == NODE_SWITCH
+                    ? node : EDGES_NONE;
+    }
+    return at;
+}
+
+static uint32_t find_in_graph (const void *of, const char *name)
+{
+    return topology_find (of, name);
 }
 
 static void name_in_graph (const void *of, uint32_t at, char name[EDGES_NAME])
@@ -221,28 +212,50 @@ static void name_in_graph (const void *of, uint32_t at, char name[EDGES_NAME])
     topology_name (of, at, name, EDGES_NAME);
 }
 
+/* The switch of each node with one edge alone. Switches come after nodes. */
+static uint32_t *switches_of_graph (const struct topology_model *m)
+{
+    uint32_t *at = xarray (m->nnodes, sizeof (*at));
+    struct csr edges = topology_edges (m, 0);
+
+    for (uint32_t v = 0; v < m->nnodes; v++) {
+        const uint32_t *of = edges.v + edges.start[v];
+
+        at[v] = of + 1 == edges.v + edges.start[v + 1] ? m->edge[*of].b : 0;
+        if (at[v] < m->nnodes)
+            at[v] = EDGES_NONE;
+    }
+    csr_clear (&edges);
+    return at;
+}
+
 static int run_edges (struct inputs *in)
 {
     struct series_list list = inputs_series (given.series);
     struct topology_model *m = NULL;
-    struct edges_topology topology = { NULL, find_in_graph, name_in_graph };
+    struct edges_topology topology;
+    uint32_t *at;
     struct edges e;
     int status;
 
-    if (given.graph)
-        topology.of = m = inputs_graph (given.graph);
-    else {
+    if (given.graph) {
+        m = inputs_graph (given.graph);
+        at = switches_of_graph (m);
+        topology = (struct edges_topology){ m, find_in_graph, at,
+                                            name_in_graph };
+    } else {
         inputs_fabric (in);
-        topology = (struct edges_topology){ in->fabric, find_in_fabric,
+        at = switches_of_fabric (in->fabric);
+        topology = (struct edges_topology){ in->fabric, find_in_fabric, at,
                                             name_in_fabric };
     }
     if (edges_make (&e, &list, &topology, given.much, &fault) < 0)
         need_ok (error_prefix (&fault, "%s", given.series));
-    need_ok ((in->json ? edges_json : edges_text) (&e, &topology,
-                                                   inputs_output (in),
-                                                   &fault));
-    status = exit_status (edges_status (&e));
+    need_ok ((in->json ? rates_edges_json : rates_edges_text) (
+        &e, inputs_output (in), &fault));
+    status = exit_status (e.status);
     edges_clear (&e);
+    free (at);
     topology_destroy (m);
     series_list_clear (&list);
     return status;

@@ -13,7 +13,7 @@
 #include "util/terminal.h"
 #include "util/text.h"
 
-/* Of improving one order: visits of a rank's neighbour, or of an empty place. */
+/* Of improving one order: visits of a rank's neighbour, or an empty place. */
 enum { VISITS_MAX = 200000000 };
 
 static const char *const improving[ORDER_WAYS] = {

@@ -3,17 +3,14 @@
 #include "compare/throughput/edges.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "compare/throughput/carry.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
-#include "util/json.h"
 #include "util/sort.h"
 #include "util/text.h"
-
-#define GIGA 1e9
 
 /*
  * Nodes
@@ -30,9 +27,13 @@ static int compare_nodes (const void *va, const void *vb)
 static bool place (const struct edges_topology *topology,
                    const struct series_process *p, struct edges_node *node)
 {
-    *node = (struct edges_node){ .label = p->label };
-    node->edge = topology->find (topology->of, p->label, p->host, &node->at);
-    return node->edge != EDGES_NONE;
+    uint32_t edge = topology->find (topology->of, p->label);
+
+    if (edge == EDGES_NONE)
+        edge = topology->find (topology->of, p->host);
+    *node = (struct edges_node){ .label = p->label, .edge = edge };
+    node->at = edge != EDGES_NONE ? topology->at[edge] : EDGES_NONE;
+    return node->at != EDGES_NONE;
 }
 
 /* The edges of the processes of all runs, each once; then the switches. */
@@ -59,8 +60,11 @@ static void find_nodes (struct edges *e, const struct series_list *list,
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || e->node[i].at != e->node[i - 1].at) {
             e->sw = xgrow (e->sw, e->nswitches, sizeof (*e->sw));
-            e->sw[e->nswitches++] = (struct edges_switch){
+            e->sw[e->nswitches] = (struct edges_switch){
                 .at = e->node[i].at, .first = i, .share = NAN };
+            topology->name (topology->of, e->node[i].at,
+                            e->sw[e->nswitches].name);
+            text_clean (e->sw[e->nswitches++].name);
         }
         e->sw[e->nswitches - 1].n++;
     }
@@ -209,6 +213,73 @@ static void judge_switch (struct edges *e, struct edges_switch *w,
     free (share);
 }
 
+/*
+ * What follows
+ */
+
+static void say (struct edges *e, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
+static void say (struct edges *e, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    e->said = xgrow (e->said, e->nsaid, sizeof (*e->said));
+    e->said[e->nsaid++] = xvasprintf (fmt, ap);
+    va_end (ap);
+}
+
+/* Of a switch; returns how many nodes got less, though it gave others more. */
+static size_t say_switch (struct edges *e, const struct edges_switch *w,
+                          double enough)
+{
+    size_t slow = 0;
+
+    if (w->share < enough)
+        say (e, "FAIL: %s: its nodes got %.0f %% of what their edges allow,"
+                " with %.1f pairs at a time", w->name, 100 * w->share,
+             w->at_once);
+    for (size_t k = w->first; k < w->first + w->n && w->share >= enough; k++) {
+        const struct edges_node *x = &e->node[k];
+
+        if (!(edges_share (x) < enough))
+            continue;
+        say (e, "WARN: %s got %.0f %% of what the edges allow, others at %s"
+                " more", x->label, 100 * edges_share (x), w->name);
+        slow++;
+    }
+    return slow;
+}
+
+static void conclude (struct edges *e, double enough)
+{
+    size_t limited = 0, judged = 0, few = 0, slow = 0;
+
+    for (const struct edges_switch *w = e->sw; w < e->sw + e->nswitches; w++) {
+        limited += w->share < enough;
+        judged += !isnan (w->share);
+        few += w->n < EDGES_NODES_MIN;
+        slow += say_switch (e, w, enough);
+    }
+    if (!e->alone)
+        say (e, "no run has one pair at a time, which tells what edges carry:"
+                " --pattern one-to-one,one-factor");
+    else if (judged + few < e->nswitches)
+        say (e, "not judged, as no run has several of their pairs at a time,"
+                " are %zu of the switches: --pattern one-to-one,one-factor",
+             e->nswitches - judged - few);
+    if (few > 0)
+        say (e, "not judged, as fewer than %d nodes were measured, are %zu of"
+                " the switches", EDGES_NODES_MIN, few);
+    if (!e->complete)
+        say (e, "a run is not complete");
+    e->status = limited > 0                     ? VERDICT_FAIL
+                : judged == 0 || !e->complete   ? VERDICT_UNKNOWN
+                : slow > 0                      ? VERDICT_WARN
+                                                : VERDICT_OK;
+}
+
 int edges_make (struct edges *e, const struct series_list *list,
                 const struct edges_topology *topology, double much,
                 struct error *err)
@@ -216,7 +287,7 @@ int edges_make (struct edges *e, const struct series_list *list,
     struct edges_run *run = xcalloc (list->n, sizeof (*run));
     int rc = 0;
 
-    *e = (struct edges){ .much = much, .complete = true };
+    *e = (struct edges){ .complete = true };
     for (size_t r = 0; r < list->n; r++)
         if (counts (list->run[r]) && longest (list->run[r]) > e->length)
             e->length = longest (list->run[r]);
@@ -241,6 +312,8 @@ int edges_make (struct edges *e, const struct series_list *list,
     for (size_t i = 0; rc == 0 && i < e->nswitches && e->alone; i++)
         if (e->sw[i].at_once > 1)
             judge_switch (e, &e->sw[i], &run[e->sw[i].run]);
+    if (rc == 0)
+        conclude (e, 1 - much);
     for (size_t r = 0; r < list->n; r++)
         free (run[r].pair);
     free (run);
@@ -249,175 +322,10 @@ int edges_make (struct edges *e, const struct series_list *list,
 
 void edges_clear (struct edges *e)
 {
+    while (e->nsaid > 0)
+        free (e->said[--e->nsaid]);
+    free (e->said);
     free (e->node);
     free (e->sw);
     *e = (struct edges){ 0 };
-}
-
-/*
- * What follows
- */
-
-static bool low (const struct edges *e, double share)
-{
-    return share < 1 - e->much; /* false if it is NAN */
-}
-
-static double share_of (const struct edges_node *x)
-{
-    return x->allowed > 0 ? x->got / x->allowed : NAN;
-}
-
-/* Whether a node got less, though its switch gave others more. */
-static bool is_slow (const struct edges *e, const struct edges_switch *w,
-                     const struct edges_node *x)
-{
-    return !isnan (w->share) && !low (e, w->share) && low (e, share_of (x));
-}
-
-enum verdict_status edges_status (const struct edges *e)
-{
-    size_t judged = 0, limited = 0, slow = 0;
-
-    for (size_t i = 0; i < e->nswitches; i++) {
-        const struct edges_switch *w = &e->sw[i];
-
-        judged += !isnan (w->share);
-        limited += low (e, w->share);
-        for (size_t k = 0; k < w->n; k++)
-            slow += is_slow (e, w, &e->node[w->first + k]);
-    }
-    if (limited > 0)
-        return VERDICT_FAIL;
-    if (judged == 0 || !e->complete)
-        return VERDICT_UNKNOWN;
-    return slow > 0 ? VERDICT_WARN : VERDICT_OK;
-}
-
-/* The findings and limits, one sentence each; NULL after the last one. The
- * caller frees it.
- */
-static char *sentence (const struct edges *e,
-                       const struct edges_topology *topology, size_t which)
-{
-    char name[EDGES_NAME];
-    size_t n = 0, few = 0, idle = 0;
-
-    for (size_t i = 0; i < e->nswitches; i++) {
-        const struct edges_switch *w = &e->sw[i];
-
-        topology->name (topology->of, w->at, name);
-        if (low (e, w->share) && n++ == which)
-            return xasprintf ("FAIL: %s: its nodes got %.0f %% of what their "
-                              "edges allow, with %.1f pairs at a time", name,
-                              100 * w->share, w->at_once);
-        for (size_t k = w->first; k < w->first + w->n; k++)
-            if (is_slow (e, w, &e->node[k]) && n++ == which)
-                return xasprintf ("WARN: %s got %.0f %% of what the edges "
-                                  "allow, others at %s more",
-                                  e->node[k].label,
-                                  100 * share_of (&e->node[k]), name);
-        few += w->n < EDGES_NODES_MIN;
-        idle += isnan (w->share) && w->n >= EDGES_NODES_MIN;
-    }
-    if (!e->alone && n++ == which)
-        return xasprintf ("no run has one pair at a time, which tells what "
-                          "edges carry: --pattern one-to-one,one-factor");
-    if (e->alone && idle > 0 && n++ == which)
-        return xasprintf ("not judged, as no run has several of their pairs at "
-                          "a time, are %zu of the switches: --pattern "
-                          "one-to-one,one-factor", idle);
-    if (few > 0 && n++ == which)
-        return xasprintf ("not judged, as fewer than %d nodes were measured, "
-                          "are %zu of the switches", EDGES_NODES_MIN, few);
-    if (!e->complete && n++ == which)
-        return xasprintf ("a run is not complete");
-    return NULL;
-}
-
-static void print_share (double share, FILE *fp)
-{
-    if (isnan (share))
-        fprintf (fp, " %8s", "-");
-    else
-        fprintf (fp, " %8.0f", 100 * share);
-}
-
-int edges_text (const struct edges *e, const struct edges_topology *topology,
-                FILE *fp, struct error *err)
-{
-    char name[EDGES_NAME], *text;
-
-    fprintf (fp, "pmm: %s: %s at %zu switches, exchanges of %s\n",
-             verdict_status_name (edges_status (e)),
-             COUNTED (e->nnodes, "node"), e->nswitches,
-             COUNTED (e->length, "byte"));
-    for (size_t i = 0; (text = sentence (e, topology, i)); i++) {
-        fprintf (fp, "pmm: %s\n", text);
-        free (text);
-    }
-    fprintf (fp, "%-20s %8s %8s %8s %8s %8s  Gb/s each way\n", "# switch",
-             "nodes", "edges", "at once", "carried", "share, %");
-    for (size_t i = 0; i < e->nswitches; i++) {
-        const struct edges_switch *w = &e->sw[i];
-        double sum = 0;
-
-        for (size_t k = w->first; k < w->first + w->n; k++)
-            sum += e->node[k].rate;
-        topology->name (topology->of, w->at, name);
-        fprintf (fp, "%-20s %8zu %8.1f %8.1f %8.1f", name, w->n, sum / GIGA,
-                 w->at_once, w->through / GIGA);
-        print_share (w->share, fp);
-        fputc ('\n', fp);
-    }
-    fprintf (fp, "%-20s %8s %8s\n", "# node", "edge", "share, %");
-    for (size_t i = 0; i < e->nnodes; i++) {
-        topology->name (topology->of, e->node[i].at, name);
-        fprintf (fp, "%-20s %8.1f", e->node[i].label, e->node[i].rate / GIGA);
-        print_share (share_of (&e->node[i]), fp);
-        fprintf (fp, "  %s\n", name);
-    }
-    return ferror (fp) ? error_errno (err, "output") : 0;
-}
-
-static json_t *gbps (double rate)
-{
-    return json_real (round (rate / GIGA * 1000) / 1000);
-}
-
-static json_t *share_json (double share)
-{
-    return isnan (share) ? json_null () : json_real (share);
-}
-
-int edges_json (const struct edges *e, const struct edges_topology *topology,
-                FILE *fp, struct error *err)
-{
-    json_t *switches = json_array (), *said = json_array ();
-    char name[EDGES_NAME], *text;
-
-    for (size_t i = 0; i < e->nswitches; i++) {
-        const struct edges_switch *w = &e->sw[i];
-        json_t *nodes = json_array ();
-
-        for (size_t k = w->first; k < w->first + w->n; k++)
-            json_add (nodes, json_pack ("{s:s, s:o, s:o}", "node",
-                                        e->node[k].label, "edge_gbps",
-                                        gbps (e->node[k].rate), "share",
-                                        share_json (share_of (&e->node[k]))));
-        topology->name (topology->of, w->at, name);
-        json_add (switches, json_pack (
-            "{s:s, s:o, s:f, s:o, s:o}", "name", name, "nodes", nodes,
-            "at_once", w->at_once, "carried_gbps", gbps (w->through), "share",
-            share_json (w->share)));
-    }
-    for (size_t i = 0; (text = sentence (e, topology, i)); i++) {
-        json_add (said, json_string (text));
-        free (text);
-    }
-    return json_write_file ("rates", NULL, json_pack (
-        "{s:s, s:I, s:o, s:o}",
-        "status", verdict_status_name (edges_status (e)),
-        "length", (json_int_t)e->length, "said", said, "switches", switches),
-        fp, err);
 }

@@ -18,10 +18,10 @@
 #ifndef COMPARE_EDGES_H
 #define COMPARE_EDGES_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "compare/series/series.h"
 #include "core/judge/verdict.h"
@@ -36,11 +36,10 @@ enum {
 
 struct edges_topology {
     const void *of;
-    /* The edge of a process, any number, and likewise the switch it leads to;
-     * EDGES_NONE: it has none.
-     */
-    uint32_t (*find) (const void *of, const char *label, const char *host,
-                      uint32_t *at);
+    /* The edge of a node of this name; EDGES_NONE: there is none. */
+    uint32_t (*find) (const void *of, const char *name);
+    const uint32_t *at; /* of each edge, the switch it leads to, any number;
+                           EDGES_NONE: it leads to none */
     void (*name) (const void *of, uint32_t at, char name[EDGES_NAME]);
 };
 
@@ -54,6 +53,7 @@ struct edges_node {
 
 struct edges_switch {
     uint32_t at;
+    char name[EDGES_NAME];
     size_t first, n;   /* nodes */
     size_t run;        /* with the most pairs at a time */
     double at_once;    /* so many, on average over its steps, those counted that
@@ -70,28 +70,27 @@ struct edges {
     uint64_t length;   /* bytes of a message: the longest */
     bool alone;        /* there is a run with one pair at a time */
     bool complete;     /* so are all runs */
-    double much;       /* a share that lacks as much is low */
+    char **said;       /* findings and limits, a sentence each */
+    size_t nsaid;
+    /* FAIL if a switch carries less; else UNKNOWN if none could be judged, or
+     * if a run is not complete; else WARN if a node got less; else OK.
+     */
+    enum verdict_status status;
 };
 
-/* Compute it of the runs of exchanges both ways, which are borrowed. Return 0,
- * or -1 with err; call edges_clear in any case.
+/* Compute it of the runs of exchanges both ways, which are borrowed; a share
+ * that lacks `much` is low. Return 0, or -1 with err; call edges_clear in any
+ * case.
  */
 int edges_make (struct edges *e, const struct series_list *list,
                 const struct edges_topology *topology, double much,
                 struct error *err);
 void edges_clear (struct edges *e);
 
-/* FAIL if a switch carries less; else UNKNOWN if none could be judged, or if a
- * run is not complete; else WARN if a node got less; else OK.
- */
-enum verdict_status edges_status (const struct edges *e);
-
-/* Write text, findings as lines that start with "pmm: ", then tables of
- * switches and nodes; or JSON, kind "rates". Return 0, or -1 with err.
- */
-int edges_text (const struct edges *e, const struct edges_topology *topology,
-                FILE *fp, struct error *err);
-int edges_json (const struct edges *e, const struct edges_topology *topology,
-                FILE *fp, struct error *err);
+/* What its pairs got of what they were allowed; NAN: not known. */
+static inline double edges_share (const struct edges_node *x)
+{
+    return x->allowed > 0 ? x->got / x->allowed : NAN;
+}
 
 #endif /* COMPARE_EDGES_H */

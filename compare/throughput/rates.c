@@ -206,6 +206,49 @@ int rates_text (const struct rates_report *r, FILE *fp, struct error *err)
     return ferror (fp) ? error_errno (err, "output") : 0;
 }
 
+static void print_share (double share, FILE *fp)
+{
+    if (isnan (share))
+        fprintf (fp, " %8s", "-");
+    else
+        fprintf (fp, " %8.0f", 100 * share);
+}
+
+int rates_edges_text (const struct edges *e, FILE *fp, struct error *err)
+{
+    fprintf (fp, "pmm: %s: %s at %zu switches, exchanges of %s\n",
+             verdict_status_name (e->status), COUNTED (e->nnodes, "node"),
+             e->nswitches, COUNTED (e->length, "byte"));
+    for (size_t i = 0; i < e->nsaid; i++)
+        fprintf (fp, "pmm: %s\n", e->said[i]);
+    fprintf (fp, "%-20s %8s %8s %8s %8s %8s  Gb/s each way\n", "# switch",
+             "nodes", "edges", "at once", "carried", "share, %");
+    for (size_t i = 0; i < e->nswitches; i++) {
+        const struct edges_switch *w = &e->sw[i];
+        double sum = 0;
+
+        for (size_t k = w->first; k < w->first + w->n; k++)
+            sum += e->node[k].rate;
+        fprintf (fp, "%-20s %8zu", w->name, w->n);
+        print_rate (sum, fp);
+        fprintf (fp, " %8.1f", w->at_once);
+        print_rate (w->through, fp);
+        print_share (w->share, fp);
+        fputc ('\n', fp);
+    }
+    fprintf (fp, "%-20s %8s %8s\n", "# node", "edge", "share, %");
+    for (size_t i = 0; i < e->nswitches; i++)
+        for (size_t k = 0; k < e->sw[i].n; k++) {
+            const struct edges_node *x = &e->node[e->sw[i].first + k];
+
+            fprintf (fp, "%-20s", x->label);
+            print_rate (x->rate, fp);
+            print_share (edges_share (x), fp);
+            fprintf (fp, "  %s\n", e->sw[i].name);
+        }
+    return ferror (fp) ? error_errno (err, "output") : 0;
+}
+
 /*
  * JSON
  */
@@ -334,4 +377,37 @@ int rates_json (const struct rates_report *r, FILE *fp, struct error *err)
                        gbps (r->cut.effective), "switches", switches_json (r));
 
     return json_write_file ("rates", r->fabric->hash, rest, fp, err);
+}
+
+static json_t *share_json (double share)
+{
+    return isnan (share) ? json_null () : json_real (share);
+}
+
+int rates_edges_json (const struct edges *e, FILE *fp, struct error *err)
+{
+    json_t *switches = json_array (), *said = json_array ();
+
+    for (size_t i = 0; i < e->nsaid; i++)
+        json_add (said, json_string (e->said[i]));
+    for (size_t i = 0; i < e->nswitches; i++) {
+        const struct edges_switch *w = &e->sw[i];
+        json_t *nodes = json_array ();
+
+        for (size_t k = w->first; k < w->first + w->n; k++) {
+            const struct edges_node *x = &e->node[k];
+
+            json_add (nodes, json_pack (
+                "{s:s, s:o, s:o}", "node", x->label, "edge_gbps",
+                gbps (x->rate), "share", share_json (edges_share (x))));
+        }
+        json_add (switches, json_pack (
+            "{s:s, s:o, s:f, s:o, s:o}", "name", w->name, "nodes", nodes,
+            "at_once", w->at_once, "carried_gbps", gbps (w->through), "share",
+            share_json (w->share)));
+    }
+    return json_write_file ("rates", NULL, json_pack (
+        "{s:s, s:I, s:o, s:o}", "status", verdict_status_name (e->status),
+        "length", (json_int_t)e->length, "said", said, "switches", switches),
+        fp, err);
 }

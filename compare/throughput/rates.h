@@ -13,6 +13,7 @@
 #include "core/judge/verdict.h"
 #include "compare/throughput/carry.h"
 #include "compare/throughput/cut.h"
+#include "compare/throughput/edges.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
 
@@ -44,5 +45,9 @@ enum verdict_status rates_status (const struct rates_report *r);
  */
 int rates_text (const struct rates_report *r, FILE *fp, struct error *err);
 int rates_json (const struct rates_report *r, FILE *fp, struct error *err);
+
+/* The same of switches by the edges of their nodes. */
+int rates_edges_text (const struct edges *e, FILE *fp, struct error *err);
+int rates_edges_json (const struct edges *e, FILE *fp, struct error *err);
 
 #endif /* COMPARE_RATES_H */
