@@ -25,6 +25,7 @@ const struct network_case network_cases[] = {
     { "64/128", 8, 64 },   { "16/432", 12, 16 },
     { "32/432", 12, 32 },  { "64/432", 12, 64 },
     { "16/3456", 24, 16 }, { "64/3456", 24, 64 },
+    { "16/dragonfly", 0, 16 },
     { 0 },
 };
 
@@ -79,12 +80,16 @@ void truth_open (struct truth *t, const struct network_case *net,
                  enum routing routing, uint64_t seed)
 {
     struct fat_tree tree = { .ports = net->ports, .levels = 3,
-                             .how = { .routing = routing, .seed = seed } };
+                             .how = { .routing = routing, .seed = seed, .prune = getenv ("PRUNE") ? atoi (getenv ("PRUNE")) : 0 } };
     struct error err;
 
     *t = (struct truth){ 0 };
-    t->f = need (generate_fat_tree (&tree, &err), &err);
-    t->actual = need (generate_fat_tree (&tree, &err), &err);
+    struct dragonfly dragonfly = { 2, 4, 2, tree.how };
+    for (int i = 0; i < 2; i++)
+        *(i == 0 ? &t->f : &t->actual)
+            = need (tree.ports > 0 ? generate_fat_tree (&tree, &err)
+                                   : generate_dragonfly (&dragonfly, &err),
+                    &err);
     t->net = fabric_network (t->f);
     t->latency = xcalloc (t->net->nlinks, sizeof (*t->latency));
     t->loopback = xcalloc (t->f->nendpoints, sizeof (*t->loopback));

@@ -22,6 +22,8 @@
  * pathset_links has them, then the baselines'), means of their classes, and the
  * offset of each host in each run (the job's first). Where directions were
  * measured alone, also by how much a link's first one is slower than the mean.
+ * Where rows cross cables within a place (core/paths/multipath), also the time
+ * between each two switches that takes.
  */
 struct model {
     size_t nrows;
@@ -43,6 +45,8 @@ struct model {
     uint32_t *offset_of; /* [nlinks] the job's, by host link; NETWORK_NONE */
     size_t noffsets;
     size_t nskews;           /* n where directions were measured, else 0 */
+    size_t nways;
+    double *within; /* [nways] cables that these cross, on average */
     double *offset_mean; /* [noffsets] ns, of round trips */
     double *offset_sd;
     double *expected; /* [model_unknowns] before the job's samples, ns */
@@ -112,15 +116,15 @@ bool model_loopback (const struct model *model, uint32_t link, double *ns,
 /* The excess r, over the rows. */
 void model_residual (const struct model *model, double *r);
 
-static inline size_t model_unknowns (const struct model *m)
-{
-    return m->n + m->nclasses + m->nskews + m->noffsets;
-}
-
 /* The index of the first offset among the unknowns. */
 static inline size_t model_offsets (const struct model *m)
 {
-    return m->n + m->nclasses + m->nskews;
+    return m->n + m->nclasses + m->nskews + m->nways;
+}
+
+static inline size_t model_unknowns (const struct model *m)
+{
+    return model_offsets (m) + m->noffsets;
 }
 
 /* The index of a job's row in a. */

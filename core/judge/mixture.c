@@ -239,20 +239,6 @@ static uint64_t hash_crossing (const struct mixture_crossing *c)
                     ^ rng_mix (~(uint64_t)(c->twice * 1e9 + 0.5)));
 }
 
-/* Whether some messages of one way cross a cable within a place: then its flows
- * differ in length, and an excess cannot be told from that.
- */
-static bool is_uneven (struct multipath *paths, uint32_t from, uint32_t to)
-{
-    const struct multipath_share *way;
-    size_t n = paths->uneven ? multipath_shares (paths, from, to, &way) : 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (paths->bundle[way[i].link] == NETWORK_NONE)
-            return true;
-    return false;
-}
-
 /* Add the cables that some messages of one way cross; share[] is set. */
 static size_t cross_way (struct multipath *paths, uint32_t from, uint32_t to,
                          uint32_t pair, double *share, const double *other,
@@ -292,11 +278,13 @@ static size_t cross_pair (struct multipath *paths, uint32_t a, uint32_t b,
     return n;
 }
 
-/* Whether the flows of a pair differ in length; they are set aside. */
+/* Whether the flows of a pair differ in length, from which an excess cannot be
+ * told; they are set aside.
+ */
 static bool set_uneven_aside (struct mixture *m, struct multipath *paths,
                               uint32_t a, uint32_t b, uint32_t pair)
 {
-    if (!is_uneven (paths, a, b) && !is_uneven (paths, b, a))
+    if (multipath_within (paths, a, b) == 0)
         return false;
     for (size_t i = m->first[pair]; i < m->first[pair + 1]; i++)
         m->flow[i].aside = true;

@@ -7,11 +7,13 @@
  *     o_hb ~ N (by how much its loopback was slower in run b than in the first
  *               baseline that has one, LOOPBACK_SD^2), or N (0, OFFSET_SD^2)
  *     d_l  ~ N (0, SKEW_SD^2)
+ *     w_s  ~ N (F n_s, F^2 n_s), F = SWITCH_FIGURE
  *     t_i  ~ N (row_i . (x, o, d), var_i)  for every row of the baselines.
  *
  * d_l, by how much a link's first direction is slower than the mean of both, is
  * an unknown only if some row is of one direction. Adapters and processors need
- * not take as long to send as to receive.
+ * not take as long to send as to receive. w_s, of two switches, is the time
+ * between them by n_s cables within a place, where a row crosses such.
  *
  * Every line is a row of a sparse least squares problem (linear/lsq), of
  * precision matrix K0; its solution is the vector of expected latencies. So the
@@ -63,6 +65,7 @@
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
+#include "util/map.h"
 
 enum {
     CLASS_ENOUGH = 8,  /* determined links for a class's spread */
@@ -109,6 +112,7 @@ struct model_build {
         *before;      /* [nlinks] times that loopbacks are compared with */
     uint32_t *offset; /* [nlinks] of a host link in one run, */
     uint32_t *run_of; /* [nlinks] this run, NONE */
+    struct map way;   /* numbers, by the two switches */
     double *y;        /* [rows of a] measured or a priori values */
 };
 
@@ -216,6 +220,26 @@ static void find_skews (struct model_build *b)
     for (size_t i = 0; i < b->n; i++)
         oneway |= b->row[i]->oneway;
     b->m->nskews = oneway ? b->m->n : 0;
+}
+
+static void add_way (struct model_build *b, const struct observation *o)
+{
+    struct model *m = b->m;
+
+    if (o->within == 0 || map_find (&b->way, o->ends) != MAP_NONE)
+        return;
+    map_put (&b->way, o->ends, (uint32_t)m->nways);
+    m->within = xgrow (m->within, m->nways, sizeof (*m->within));
+    m->within[m->nways++] = o->within;
+}
+
+static void find_ways (struct model_build *b)
+{
+    for (size_t i = 0; i < b->m->nrows; i++)
+        add_way (b, &b->m->obs->v[i]);
+    for (size_t i = 0; i < b->n; i++)
+        if (b->keep[i])
+            add_way (b, b->row[i]);
 }
 
 /* Number the classes in order of appearance. */
@@ -350,8 +374,8 @@ static void add_row (struct model_build *b, const struct observation *o,
                      uint32_t run)
 {
     struct model *m = b->m;
-    uint32_t col[3 * ROW_MAX];
-    int8_t value[3 * ROW_MAX];
+    uint32_t col[3 * ROW_MAX + 1];
+    int8_t value[3 * ROW_MAX + 1];
     size_t n = o->n;
 
     for (size_t p = 0; p < o->n; p++) {
@@ -367,6 +391,11 @@ static void add_row (struct model_build *b, const struct observation *o,
             continue;
         col[n] = (uint32_t)model_offsets (m)
                  + (run ? offset_of (b, run, link) : m->offset_of[link]);
+        value[n++] = 1;
+    }
+    if (o->within > 0) {
+        col[n] = (uint32_t)(model_offsets (m) - m->nways)
+                 + map_find (&b->way, o->ends);
         value[n++] = 1;
     }
     m->weight[m->a->nrows] = 1 / o->var;
@@ -389,7 +418,7 @@ static void add_prior (struct model_build *b, size_t unknown, size_t other,
 static void make_rows (struct model_build *b)
 {
     struct model *m = b->m;
-    size_t offsets = model_offsets (m);
+    size_t offsets = model_offsets (m), ways = offsets - m->nways;
     size_t most = offsets + 3 * (b->n + m->nrows);
 
     m->a = sparse_create (0);
@@ -406,8 +435,10 @@ static void make_rows (struct model_build *b)
             l++;
         add_prior (b, m->n + c, m->n + c, figure (b->net, m->link[l]));
     }
-    for (size_t l = offsets - m->nskews; l < offsets; l++)
-        add_prior (b, l, l, 0);
+    for (size_t l = 0; l < m->nskews; l++)
+        add_prior (b, ways - l - 1, ways - l - 1, 0);
+    for (size_t w = 0; w < m->nways; w++)
+        add_prior (b, ways + w, ways + w, SWITCH_FIGURE * m->within[w]);
     for (size_t i = 0; i < m->noffsets; i++)
         add_prior (b, offsets + i, offsets + i, m->offset_mean[i]);
     m->prior.nrows = m->a->nrows;
@@ -434,6 +465,8 @@ static int weigh (struct model *m)
         *w++ = pow (m->mean_sd, -2);
     for (size_t l = 0; l < m->nskews; l++)
         *w++ = pow (SKEW_SD, -2);
+    for (size_t l = 0; l < m->nways; l++)
+        *w++ = pow (SWITCH_FIGURE, -2) / m->within[l];
     for (size_t i = 0; i < m->noffsets; i++)
         *w++ = pow (m->offset_sd[i], -2);
     lsq_destroy (m->before);
@@ -711,6 +744,7 @@ int model_make (struct model *m, struct pathset *ps,
         goto done;
     number_classes (m, b.net);
     find_skews (&b);
+    find_ways (&b);
     make_offsets (&b);
     make_rows (&b);
     m->covered = xcalloc (m->m, sizeof (*m->covered));
@@ -737,6 +771,7 @@ done:
     free (b.offset);
     free (b.run_of);
     free (b.y);
+    map_clear (&b.way);
     return rc;
 }
 
@@ -749,6 +784,7 @@ void model_clear (struct model *m)
     free (m->spread);
     free (m->unit);
     free (m->zero);
+    free (m->within);
     free (m->offset_of);
     free (m->offset_mean);
     free (m->offset_sd);

@@ -574,6 +574,21 @@ size_t multipath_shares (struct multipath *m, uint32_t from, uint32_t to,
     return w->nlist;
 }
 
+double multipath_within (struct multipath *m, uint32_t a, uint32_t b)
+{
+    double sum = 0;
+
+    for (int back = 0; back < 2 && m->uneven; back++) {
+        const struct multipath_share *way;
+        size_t n = multipath_shares (m, back ? b : a, back ? a : b, &way);
+
+        for (size_t i = 0; i < n; i++)
+            if (m->bundle[way[i].link] == NETWORK_NONE)
+                sum += way[i].share;
+    }
+    return sum;
+}
+
 int multipath_walk (const struct network *net, const struct traffic_class *as,
                     uint32_t from, uint32_t to, uint64_t key, uint32_t *arc,
                     struct error *err)

@@ -57,6 +57,12 @@ struct multipath_share {
 size_t multipath_shares (struct multipath *m, uint32_t from, uint32_t to,
                          const struct multipath_share **share);
 
+/* How many cables within a place a round trip between two endpoints (of the
+ * network) crosses, on average. More than 0: its paths may differ in length, and
+ * the network of places does not tell how long they are.
+ */
+double multipath_within (struct multipath *m, uint32_t a, uint32_t b);
+
 /* The arcs of one path, as network.walk: each switch that spreads chooses its
  * port by the key. Equal keys give equal paths, others independent ones.
  */

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "core/linear/stats.h"
+#include "core/paths/multipath.h"
 #include "util/alloc.h"
 #include "util/map.h"
 
@@ -481,6 +482,19 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
     free (most);
 }
 
+static void find_within (struct observation *o, const struct pathset *ps)
+{
+    const struct network *net = pathset_network (ps);
+    uint32_t a = pathset_endpoint (ps, o->a)->id, arc;
+    uint32_t b = pathset_endpoint (ps, o->b)->id;
+
+    if (!net->multi || (o->within = multipath_within (net->multi, a, b)) == 0)
+        return;
+    net = net->multi->under;
+    o->ends = pair_key (net->attach (net->net, a, &arc),
+                        net->attach (net->net, b, &arc));
+}
+
 /* The rows are stored in one block. */
 int observe_rows (struct observations *o, const struct pathset *ps,
                   struct error *err)
@@ -506,6 +520,7 @@ int observe_rows (struct observations *o, const struct pathset *ps,
         memcpy (o->forth + used, row.forth, row.n);
         used += row.n;
         o->v[i].n = row.n;
+        find_within (&o->v[i], ps);
     }
     used = 0;
     for (size_t i = 0; i < o->n; i++) {

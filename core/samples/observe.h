@@ -48,6 +48,8 @@ struct observation {
     const uint32_t *link;
     const uint8_t *count;
     const uint8_t *forth;
+    double within;       /* cables that it crosses within places, on average */
+    uint64_t ends;       /* the switches of both ends, as pair_key, if it does */
 };
 
 struct observations {
