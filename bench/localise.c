@@ -23,7 +23,7 @@
  * regression with non-negative excesses; voting (bench/reference.h).
  *
  * -f spread: switches hash, each repeat is a flow, and the confirm stage has
- * FLOWS of MESSAGES (-a FLOWSxMESSAGES: 32x24; 256x1 is as where they adapt).
+ * FLOWS of MESSAGES (-a FLOWSxMESSAGES: 32x48; 256x1 is as where they adapt).
  * -f one: one flow a pair, and the tables are believed.
  *
  * A wrong route sends the messages for one host through another port of a

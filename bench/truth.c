@@ -25,7 +25,7 @@ const struct network_case network_cases[] = {
     { "64/128", 8, 64 },   { "16/432", 12, 16 },
     { "32/432", 12, 32 },  { "64/432", 12, 64 },
     { "16/3456", 24, 16 }, { "64/3456", 24, 64 },
-    { "16/dragonfly", 0, 16 },
+    { "16/pruned", 8, 16, 30 }, { "16/dragonfly", 0, 16 },
     { 0 },
 };
 
@@ -80,7 +80,8 @@ void truth_open (struct truth *t, const struct network_case *net,
                  enum routing routing, uint64_t seed)
 {
     struct fat_tree tree = { .ports = net->ports, .levels = 3,
-                             .how = { .routing = routing, .seed = seed, .prune = getenv ("PRUNE") ? atoi (getenv ("PRUNE")) : 0 } };
+                             .how = { .routing = routing, .seed = seed,
+                                      .prune = net->prune } };
     struct error err;
 
     *t = (struct truth){ 0 };

@@ -15,8 +15,9 @@
 
 struct network_case {
     const char *name;
-    unsigned int ports; /* of a 3-tree */
+    unsigned int ports; /* of a 3-tree; 0: a dragonfly of 72 hosts */
     size_t hosts;       /* of a job; 0: all */
+    unsigned int prune; /* percentage of the cables that lack */
 };
 
 /* The last has no name. */

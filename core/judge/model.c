@@ -79,7 +79,6 @@ enum {
 
 /* ns */
 #define HOST_FIGURE 350.0   /* half of the time that is not cable and switch */
-#define SWITCH_FIGURE 150.0 /* a switch and a few metres */
 #define MEAN_SD 3000.0      /* at least; otherwise the median RTT */
 #define SPREAD_DEFAULT 100.0
 #define SPREAD_MIN 20.0

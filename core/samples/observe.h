@@ -13,6 +13,8 @@
 #include "core/samples/samples.h"
 #include "util/error.h"
 
+#define SWITCH_FIGURE 150.0 /* ns: about what a switch and a few metres take */
+
 /* Two more values besides the quantiles. RTT_MIDDLE is the mean of median and
  * quartiles, which scatters less than the median. RTT_FASTEST is the least of
  * all repeats from both sides, since traffic only adds; its variance comes from
@@ -48,7 +50,8 @@ struct observation {
     const uint32_t *link;
     const uint8_t *count;
     const uint8_t *forth;
-    double within;       /* cables that it crosses within places, on average */
+    double within;       /* cables that it crosses within places, on average:
+                            they are not in the row */
     uint64_t ends;       /* the switches of both ends, as pair_key, if it does */
 };
 

@@ -625,8 +625,13 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
     }
     if (ps && observe (&o, ps, samples, opts->quantile,
                        &(struct accuracy){ 0 }, err)
-                  == 0)
+                  == 0) {
+        for (size_t i = 0; i < o.n; i++) {
+            o.v[i].rtt_ns -= SWITCH_FIGURE * o.v[i].within;
+            o.v[i].var += SWITCH_FIGURE * SWITCH_FIGURE * o.v[i].within;
+        }
         sol = solve_observations (ps, &o, opts, err);
+    }
     observations_clear (&o);
     pathset_destroy (on);
     multipath_destroy (paths);

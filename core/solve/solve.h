@@ -44,7 +44,8 @@ enum {
 
 /* Solve for the links of the set. Samples that were all lost are left out.
  * Where messages were spread, the links are those of the network of places
- * (core/paths/multipath): a bundle's latency is that of its typical cable.
+ * (core/paths/multipath): a bundle's latency is that of its typical cable. A
+ * cable within a place is taken to have SWITCH_FIGURE +- SWITCH_FIGURE.
  * Above SOLVE_EXACT_MAX unknowns, most standard errors are accurate to about 9
  * %. NULL with err if nothing was measured, a path is broken, or it would take
  * minutes to find what is determined. Groups of more than SOLVE_GROUP_MAX links
