@@ -254,7 +254,8 @@ static bool is_by_lrtl (const struct judgement *j, uint32_t link)
 {
     const struct model *m = &j->model;
 
-    return m->unit[m->class_of[m->column[link]]] > 0;
+    return m->column[link] != NETWORK_NONE
+           && m->unit[m->class_of[m->column[link]]] > 0;
 }
 
 /* Whether a link is a cable, not a bundle of some that messages may choose. */
@@ -583,10 +584,12 @@ static bool has_basis (const struct judgement *j, const struct cause *c)
 static double expected_of (const struct judgement *j, uint32_t link)
 {
     const struct model *m = &j->model;
-    int col = pathset_column (j->ps, link);
-    double *u = xcalloc (model_unknowns (m), sizeof (*u));
-    double var;
+    uint32_t col = m->column[link];
+    double *u, var;
 
+    if (col == NETWORK_NONE) /* within a place */
+        return NAN;
+    u = xcalloc (model_unknowns (m), sizeof (*u));
     u[col] = 1;
     var = model_prior_variance (m, u);
     free (u);
@@ -1104,7 +1107,8 @@ static int bound_links (struct judgement *j)
         for (size_t i = c->first[k]; i < c->first[k + 1]; i++) {
             const struct member *m = &c->member[i];
 
-            if (m->suspect.kind == SUSPECT_LINK)
+            if (m->suspect.kind == SUSPECT_LINK
+                && model->column[m->suspect.index] != NETWORK_NONE)
                 j->most[model->column[m->suspect.index]] = fmin (
                     upper[k] * causes_simplest (c, k)->unit / m->unit, DBL_MAX);
         }
@@ -1608,6 +1612,22 @@ static int list_causes (struct judgement *j, struct suspicions *list)
     return 0;
 }
 
+/* How slow the first link of a signature may be; NULL: all are within places.
+ */
+static double *most_of (struct judgement *j, size_t signature)
+{
+    const struct causes *c = &j->causes;
+
+    for (size_t i = c->first[signature]; i < c->first[signature + 1]; i++) {
+        const struct suspect *s = &c->member[i].suspect;
+
+        if (s->kind == SUSPECT_LINK
+            && j->model.column[s->index] != NETWORK_NONE)
+            return &j->most[j->model.column[s->index]];
+    }
+    return NULL;
+}
+
 /* List links that may still be above FailExcess, the least certain first. */
 static void list_doubts (struct judgement *j, struct suspicions *list)
 {
@@ -1620,10 +1640,9 @@ static void list_doubts (struct judgement *j, struct suspicions *list)
 
         /* signatures of links come first */
         for (size_t k = 0; k < c->kind[SUSPECT_LINK]; k++) {
-            uint32_t link = causes_simplest (c, k)->suspect.index;
-            double *most = &j->most[j->model.column[link]];
+            double *most = most_of (j, k);
 
-            if (*most > j->opts->fail_ns && *most < INFINITY
+            if (most && *most > j->opts->fail_ns && *most < INFINITY
                 && (!worst || *most > *worst)) {
                 worst = most;
                 signature = k;

@@ -248,7 +248,7 @@ static size_t cross_way (struct multipath *paths, uint32_t from, uint32_t to,
     size_t n = multipath_shares (paths, from, to, &way), count = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (way[i].share > 1 - 1e-9) /* it is in the fast flows, too */
+        if (way[i].share > MULTIPATH_SURE) /* it is in the fast flows, too */
             continue;
         share[way[i].link] = way[i].share;
         if (other[way[i].link] == 0)

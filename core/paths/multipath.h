@@ -57,6 +57,8 @@ struct multipath_share {
 size_t multipath_shares (struct multipath *m, uint32_t from, uint32_t to,
                          const struct multipath_share **share);
 
+#define MULTIPATH_SURE (1 - 1e-9) /* all messages cross it, but for rounding */
+
 /* How many cables within a place a round trip between two endpoints (of the
  * network) crosses, on average. More than 0: its paths may differ in length, and
  * the network of places does not tell how long they are.
