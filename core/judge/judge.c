@@ -40,6 +40,7 @@
 
 enum {
     ROWS_FEW = 2,
+    PROBES_SURE = 3,    /* across a cable within a place */
     ROUNDS_ENOUGH = 2,  /* for a single row to be a finding */
     HOSTS_ENOUGH = 4,   /* to compare a host's loopback with theirs */
     SWITCHES_NAMED = 3, /* for a route, the likeliest ones */
@@ -249,13 +250,18 @@ static void limit_samples (struct judgement *j)
               o->sent);
 }
 
+/* Whether it is a cable within a place, which no row has. */
+static bool is_within (const struct judgement *j, uint32_t link)
+{
+    return j->model.column[link] == NETWORK_NONE;
+}
+
 /* Whether LinkRoundTripLatency shows what to expect of it. */
 static bool is_by_lrtl (const struct judgement *j, uint32_t link)
 {
     const struct model *m = &j->model;
 
-    return m->column[link] != NETWORK_NONE
-           && m->unit[m->class_of[m->column[link]]] > 0;
+    return !is_within (j, link) && m->unit[m->class_of[m->column[link]]] > 0;
 }
 
 /* Whether a link is a cable, not a bundle of some that messages may choose. */
@@ -587,7 +593,7 @@ static double expected_of (const struct judgement *j, uint32_t link)
     uint32_t col = m->column[link];
     double *u, var;
 
-    if (col == NETWORK_NONE) /* within a place */
+    if (is_within (j, link))
         return NAN;
     u = xcalloc (model_unknowns (m), sizeof (*u));
     u[col] = 1;
@@ -834,6 +840,10 @@ static void judge_cause (struct judgement *j, size_t number)
         f->level = VERDICT_WARN;
         software = true;
     }
+    /* by chance all flows of a pair or two crossed another cable */
+    else if (f->level == VERDICT_FAIL && is_within (j, f->suspect[0])
+             && probes_of (j, c) < PROBES_SURE)
+        f->level = VERDICT_WARN;
     f->expected_ns = expected_of (j, f->suspect[0]);
     f->why = why_of (j, f, number, software);
     if (f->kind == FINDING_SWITCH_LINK)
@@ -1108,7 +1118,7 @@ static int bound_links (struct judgement *j)
             const struct member *m = &c->member[i];
 
             if (m->suspect.kind == SUSPECT_LINK
-                && model->column[m->suspect.index] != NETWORK_NONE)
+                && !is_within (j, m->suspect.index))
                 j->most[model->column[m->suspect.index]] = fmin (
                     upper[k] * causes_simplest (c, k)->unit / m->unit, DBL_MAX);
         }
@@ -1621,8 +1631,7 @@ static double *most_of (struct judgement *j, size_t signature)
     for (size_t i = c->first[signature]; i < c->first[signature + 1]; i++) {
         const struct suspect *s = &c->member[i].suspect;
 
-        if (s->kind == SUSPECT_LINK
-            && j->model.column[s->index] != NETWORK_NONE)
+        if (s->kind == SUSPECT_LINK && !is_within (j, s->index))
             return &j->most[j->model.column[s->index]];
     }
     return NULL;

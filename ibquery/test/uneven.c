@@ -13,8 +13,9 @@
 #include "core/samples/simulate.h"
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
+#include "util/rng.h"
 
-enum { JOB = 48 };
+enum { JOB = 48, CABLES = 8 /* one in so many is tried */ };
 #define SLOW_NS 1000
 
 /* The samples of the job's plan, with a link slower by ns. */
@@ -45,6 +46,33 @@ static bool has_limit (const struct verdict *v, const char *part)
     return false;
 }
 
+static size_t tried, found, wrong;
+
+/* A cable that all messages of a pair cross is found, not the hosts behind it.
+ */
+static void test_cable (const struct fabric *f, struct pathset *ps,
+                        const struct plan *plan, const struct baseline *base,
+                        uint32_t slow, uint64_t seed)
+{
+    struct samples *now = measure_spread (f, ps, plan, slow, SLOW_NS, seed);
+    struct verdict *v = judge (ps, plan, now, base, 1, NULL, NULL);
+    bool any = false;
+
+    tried++;
+    for (size_t i = 0; i < v->nfindings; i++) {
+        const struct finding *of = &v->finding[i];
+        bool is = false;
+
+        for (size_t k = 0; k < of->nsuspects; k++)
+            is |= of->suspect[k] == slow;
+        any |= is;
+        wrong += !is && of->kind == FINDING_HOST_END;
+    }
+    found += any;
+    verdict_destroy (v);
+    samples_destroy (now);
+}
+
 /* Places hold cables of their own: flows differ in length, which is no slow
  * cable, and no slow host end without a baseline.
  */
@@ -57,12 +85,15 @@ static void test_uneven (struct fabric *f, uint64_t seed, bool whole)
     struct pathset *ps;
     struct verdict *v;
     struct plan *plan;
+    struct rng rng;
     uint32_t slow;
 
     for (size_t i = 0; i < JOB; i++)
         host[i] = f->host[i].name;
     slow = f->port[f->endpoint[f->host[JOB / 2].first].port].link;
     ps = fabric_pathset (f, host, JOB, NULL);
+    rng_seed (&rng, seed);
+    tried = found = wrong = 0;
     plan = plan_make (ps, &opts, NULL);
     before = measure_spread (f, ps, plan, slow, 0, seed);
     v = judge (ps, plan, before, NULL, 0, NULL, NULL);
@@ -81,6 +112,12 @@ static void test_uneven (struct fabric *f, uint64_t seed, bool whole)
             && v->finding[0].nsuspects == 1 && v->finding[0].suspect[0] == slow,
         "... with one, it is the only finding");
     verdict_destroy (v);
+    for (uint32_t l = 0; l < f->nlinks; l++)
+        if (f->link[l].kind == LINK_SWITCH && rng_below (&rng, CABLES) == 0)
+            test_cable (f, ps, plan, &base, l, seed + l);
+    ok (wrong == 0 && found > 0,
+        "... and slow cables between switches are found, %zu of %zu, or not, "
+        "and are no host's", found, tried);
     again = measure_spread (f, ps, plan, slow, 0, seed + 2);
     v = judge (ps, plan, again, &base, 1, NULL, NULL);
     ok (v->status == VERDICT_OK, "... and a healthy run is OK");
