@@ -8,7 +8,7 @@
  * that.
  */
 #include "config.h"
-#include "compare/map/gmap.h"
+#include "compare/map/order.h"
 
 #ifdef HAVE_SCOTCH
 
@@ -68,11 +68,8 @@ static struct infer_matrix *distances (const struct infer_matrix *hosts)
         within += infer_matrix_at (hosts, a, a) / hosts->n;
     for (size_t i = 0; i < (size_t)hosts->n * hosts->n; i++)
         far = fmax (far, hosts->ns[i] - within);
-    for (uint32_t a = 0; a < hosts->n; a++)
-        for (uint32_t b = 0; b < a; b++)
-            infer_matrix_set (m, a, b,
-                              (infer_matrix_at (hosts, a, b) - within) / far
-                                  * DISTANCE_MAX);
+    for (size_t i = 0; i < (size_t)hosts->n * hosts->n; i++)
+        m->ns[i] = (hosts->ns[i] - within) / far * DISTANCE_MAX;
     return m;
 }
 
@@ -96,39 +93,27 @@ static int load_nodes (SCOTCH_Arch *arch, const struct infer_matrix *hosts,
     return rc;
 }
 
-static int load_ranks (SCOTCH_Graph *graph, const struct talk *t,
-                       uint32_t places, SCOTCH_Num **array)
-{
-    size_t arcs = t->with.start[t->n];
-    SCOTCH_Num *vert = xarray (places + 1, sizeof (*vert));
-    SCOTCH_Num *edge = xarray (arcs, sizeof (*edge));
-    SCOTCH_Num *load = xarray (arcs, sizeof (*load));
-
-    array[0] = vert;
-    array[1] = edge;
-    array[2] = load;
-    for (uint32_t r = 0; r <= places; r++)
-        vert[r] = t->with.start[r < t->n ? r : t->n];
-    for (size_t e = 0; e < arcs; e++) {
-        edge[e] = t->with.v[e];
-        load[e] = 1 + (SCOTCH_Num)(t->amount[e] / t->total * AMOUNTS);
-    }
-    return SCOTCH_graphBuild (graph, 0, places, vert, NULL, NULL, NULL, arcs,
-                              edge, load);
-}
-
 int gmap (const struct talk *t, const struct infer_matrix *hosts,
           uint32_t tasks, uint32_t *node, struct error *err)
 {
     uint32_t places = hosts->n * tasks;
+    size_t arcs = t->with.start[t->n];
+    SCOTCH_Num *vert = xarray (places + 1, sizeof (*vert));
+    SCOTCH_Num *edge = xarray (arcs, sizeof (*edge));
+    SCOTCH_Num *load = xarray (arcs, sizeof (*load));
     SCOTCH_Num *part = xarray (places, sizeof (*part));
-    SCOTCH_Num *array[3] = { 0 };
     SCOTCH_Graph graph, bound;
     SCOTCH_Context context; /* the same input gives the same order */
     SCOTCH_Strat how;
     SCOTCH_Arch arch;
     int rc;
 
+    for (uint32_t r = 0; r <= places; r++)
+        vert[r] = t->with.start[r < t->n ? r : t->n];
+    for (size_t e = 0; e < arcs; e++) {
+        edge[e] = t->with.v[e];
+        load[e] = 1 + (SCOTCH_Num)(t->amount[e] / t->total * AMOUNTS);
+    }
     *said = '\0';
     SCOTCH_contextInit (&context);
     SCOTCH_contextRandomReset (&context);
@@ -137,7 +122,8 @@ int gmap (const struct talk *t, const struct infer_matrix *hosts,
     SCOTCH_stratInit (&how);
     SCOTCH_archInit (&arch);
     rc = load_nodes (&arch, hosts, err) < 0
-         || load_ranks (&graph, t, places, array) != 0
+         || SCOTCH_graphBuild (&graph, 0, places, vert, NULL, NULL, NULL,
+                               arcs, edge, load) != 0
          || SCOTCH_stratGraphMapBuild (&how, SCOTCH_STRATQUALITY, hosts->n,
                                        0.01) != 0
          || SCOTCH_contextOptionSetNum (
@@ -154,8 +140,9 @@ int gmap (const struct talk *t, const struct infer_matrix *hosts,
     SCOTCH_graphExit (&bound);
     SCOTCH_graphExit (&graph);
     SCOTCH_contextExit (&context);
-    for (int i = 0; i < 3; i++)
-        free (array[i]);
+    free (vert);
+    free (edge);
+    free (load);
     free (part);
     return rc == 0 ? 0
                    : error_world (err, "Scotch gives no order: %s",

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/map/gmap.h"
 #include "util/alloc.h"
 #include "util/terminal.h"
 #include "util/text.h"

@@ -9,7 +9,7 @@
  * is given as well. That messages then wait for others' is not in either.
  *
  * Method: block and cyclic order, as Slurm gives them, and Scotch's mapping of
- * the graph onto the nodes (map/gmap) are each improved: two nodes exchange all
+ * the graph onto the nodes (gmap) are each improved: two nodes exchange all
  * of their ranks, or two ranks exchange places, while that makes it cheaper.
  * The cheapest of all is the result, so it never costs more than block or
  * cyclic order; of equal ones, block or cyclic order itself. The same input
@@ -18,6 +18,7 @@
 #ifndef COMPARE_ORDER_H
 #define COMPARE_ORDER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "compare/infer/matrix.h"
@@ -60,5 +61,15 @@ int order_ranks (struct rank_order *o, const struct talk *t,
                  const struct infer_matrix *hosts, uint32_t tasks,
                  struct error *err);
 void order_clear (struct rank_order *o);
+
+/* Scotch's mapping of a communication graph onto nodes (Pellegrini, Roman,
+ * "Scotch: a software package for static mapping by dual recursive
+ * bipartitioning of process and architecture graphs", 1996), if built with
+ * libscotch. It sets node[ranks]: about `tasks` on each node. Amounts and
+ * latencies are scaled to small whole numbers. Return 0, or -1 with err.
+ */
+extern const bool gmap_built;
+int gmap (const struct talk *t, const struct infer_matrix *hosts,
+          uint32_t tasks, uint32_t *node, struct error *err);
 
 #endif /* COMPARE_ORDER_H */

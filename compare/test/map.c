@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/map/gmap.h"
 #include "compare/map/order.h"
 #include "compare/map/talk.h"
 #include "tests/tap.h"
