@@ -256,7 +256,7 @@ enum doctor_level doctor_mpi (struct doctor *d)
                           "each time", type, path, mpi->types[0], type);
     if (!strcmp (type, "pmix")
         && !child_call (load_pmix, path, DOCTOR_WAIT_MS, &d->err)) {
-        doctor_todo (d, "echo 'Mpi = pmi2' >>%s, on all nodes, or install the "
+        doctor_todo (d, "echo 'Mpi = pmi2' >>%s, on all nodes, or install PMIx's "
                      "library there", conf_path (d));
         return doctor_say (d, mpi->types[1] ? DOCTOR_WARN : DOCTOR_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
