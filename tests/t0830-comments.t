@@ -275,4 +275,19 @@ diag "$(sdiag | grep -E 'thread count|queue size|Jobs (comp|start)')"
 ((slowest < 10000 * patience))
 ok $? "slurmctld answers meanwhile"
 
+#
+# A site without slurmdbd
+#
+read -r pid _ <"$workdir/slurm/pid/slurmctld"
+kill "$pid"
+within 20 gone "$pid"
+sed -i '/^AccountingStor/d' "$SLURM_CONF"
+"$srcdir/contrib/cluster/cluster" start "$workdir/slurm" slurmctld
+queue 99999 "pmm: audit 9 OK"
+is "$(flush)" 0 "a site without slurmdbd gets no comments"
+like "$(queued 'select(.job == 99999) | "\(.done) \(.error)"')" \
+    '^[0-9]+ given up: the site has no slurmdbd' "... and none is tried again"
+like "$(pmm report --sacct 2>&1)" 'slurmdbd: the site has none: Account' \
+    "... nor read"
+
 done_testing

@@ -622,7 +622,7 @@ static void make_remarks (struct decisions *d, const struct site_state *s)
     }
     if (s->is_known_short)
         remark (d, "%zu of %zu nodes are unavailable, and MaxUnavailable is "
-                "%g %%: none %s drained", s->unavailable, s->counted,
+                "%g %%: no other %s drained", s->unavailable, s->counted,
                 s->cfg->max_unavailable_percent, is_drained (s));
     remark_audits (d, s);
     remark_hosts (d, s);

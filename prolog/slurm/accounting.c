@@ -58,6 +58,7 @@ enum fate {
     THERE,   /* it was written, now or before */
     FULL,    /* the comment would get too long: not changed */
     OTHER,   /* another job has this id by now: not changed */
+    NOWHERE, /* the site has no slurmdbd */
 };
 
 /*
@@ -65,6 +66,7 @@ enum fate {
  */
 
 struct database {
+    bool none;      /* the site has no slurmdbd */
     void *conn;
     void *clusters; /* our own: others may use the same slurmdbd */
 };
@@ -103,12 +105,18 @@ static void *open_connection (void)
 static int connect_database (struct database *db, struct error *err)
 {
     slurm_conf_t *conf;
+    const char *type;
 
     if (slurmapi_start (err) < 0)
         return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return error_world (err, "slurmctld: %s",
                             slurm_strerror (errno));
+    type = conf->accounting_storage_type;
+    db->none = !type || strcmp (type, "accounting_storage/slurmdbd") != 0;
+    if (db->none)
+        return error_world (err, "the site has none: AccountingStorageType is "
+                            "%s", type ? type : "not set");
     db->clusters = xcheck (slurm_list_create (NULL));
     slurm_list_append (db->clusters, xcheck (conf->cluster_name));
     db->conn = open_connection ();
@@ -275,26 +283,34 @@ static int look_again (const struct database *db, const struct comment_batch *b,
     return records ? 0 : -1;
 }
 
+static int append_lines (const struct database *db,
+                         const struct comment_batch *b, struct error *err)
+{
+    int64_t enough = clock_ms () + APPEND_WAIT_MS / 2;
+    void *records = load_records (db, b, err);
+
+    for (size_t i = 0; records && i < b->n && clock_ms () < enough; i++)
+        if (append_line (db, b, i, records, err) < 0
+            || (i % COMMIT_EVERY == COMMIT_EVERY - 1 && commit (db, err) < 0))
+            return -1;
+    return records && commit (db, err) == 0 ? look_again (db, b, err) : -1;
+}
+
 /* Append the lines. Return the fate of each. */
 static json_t *append_all (const void *arg, struct error *err)
 {
     const struct comment_batch *b = arg;
-    int64_t enough = clock_ms () + APPEND_WAIT_MS / 2;
     json_t *fates = xcheck (json_array ());
-    struct database db;
-    void *records;
+    struct database db = { 0 };
 
-    if (connect_database (&db, err) < 0
-        || !(records = load_records (&db, b, err)))
-        return NULL;
-    for (size_t i = 0; i < b->n && clock_ms () < enough; i++)
-        if (append_line (&db, b, i, records, err) < 0
-            || (i % COMMIT_EVERY == COMMIT_EVERY - 1 && commit (&db, err) < 0))
+    if (connect_database (&db, err) == 0) {
+        if (append_lines (&db, b, err) < 0)
             return NULL;
-    if (commit (&db, err) < 0 || look_again (&db, b, err) < 0)
+    }
+    else if (!db.none)
         return NULL;
     for (size_t i = 0; i < b->n; i++)
-        json_add (fates, json_integer (b->fate[i]));
+        json_add (fates, json_integer (db.none ? NOWHERE : b->fate[i]));
     return fates;
 }
 
@@ -414,6 +430,7 @@ static int settle (struct ledger *ledger, const json_t *comment,
         [LATER] = "slurmdbd does not know that the job has ended",
         [FULL] = "given up: its AdminComment would get too long",
         [OTHER] = "given up: another job has its number",
+        [NOWHERE] = "given up: the site has no slurmdbd",
     };
     bool old = now - json_int (comment, "queued", 0) > GIVE_UP_S;
 

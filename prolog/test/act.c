@@ -690,10 +690,10 @@ static const struct {
     { "nodes that have not registered", "all unknown; round 0; all up;"
       "round 60", "", "", NULL },
     { "nodes that are down", "all down; round 0; all up; round 60", "", "",
-      "none is drained;  no longer true: 16 of 16 nodes are unavailable" },
+      "no other is drained;  no longer true: 16 of 16 nodes are unavailable" },
     { "likewise, where none is drained anyhow", "set Action report; all down;"
       "round 0", "", "", "16 of 16 nodes are unavailable, and MaxUnavailable "
-      "is 10 %: none would be drained" },
+      "is 10 %: no other would be drained" },
 
     /* what cannot be read */
     { "lost before it looks", "failing 1; " TWICE "round 0", "", "",

@@ -641,7 +641,7 @@ static const struct {
       "11 of 100 nodes are unavailable or not registered yet", NULL },
     { "with another Action, no drain is held back",
       TWICE ("h1") "last down 11; set Action report", POLICY_NOTE,
-      "11 of 100 nodes", "none would be drained" },
+      "11 of 100 nodes", "no other would be drained" },
 
     /* ours to do */
     { "drained by others", TWICE ("h1") "foreign h1", POLICY_LEFT,
