@@ -15,7 +15,6 @@
 #include "config.h"
 #include "ibquery/live.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -182,15 +181,12 @@ static void read_all (const struct live_place *p, const char *pmm, int out)
 /* Remove parts that are too old to be used. */
 static void drop_old_parts (const struct live_place *p)
 {
-    int fd = openat (p->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    DIR *dir = file_open_list (p->dir, ".");
     size_t len = strlen (p->all.name);
     time_t now = time (NULL);
     struct dirent *entry;
     struct stat st;
 
-    if (!dir && fd >= 0)
-        close (fd);
     while (dir && (entry = readdir (dir)))
         if (strncmp (entry->d_name, p->all.name, len) == 0
             && strncmp (entry->d_name + len, ".job", 4) == 0

@@ -9,7 +9,6 @@
 #include "config.h"
 #include "ibquery/local.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/file.h"
 #include "util/sort.h"
 #include "util/text.h"
 
@@ -179,16 +179,11 @@ static void read_port (int dir, struct local_port *p)
 /* Open a directory to list it. Return 1, 0 if it is missing, or -1 with err. */
 static int open_list (int dir, const char *path, DIR **d, struct error *err)
 {
-    int fd = openat (dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0)
-        return errno == ENOENT || errno == ENOTDIR
-                   ? 0
-                   : error_errno (err, "cannot open %s", path);
-    if ((*d = fdopendir (fd)))
+    if ((*d = file_open_list (dir, path)))
         return 1;
-    close (fd);
-    return error_nomem (err);
+    return errno == ENOENT || errno == ENOTDIR
+               ? 0
+               : error_errno (err, "cannot open %s", path);
 }
 
 /* Append the ports of a device to v, which has *n. */

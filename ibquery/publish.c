@@ -52,13 +52,11 @@ struct publish *publish_open (const char *path, int wait_ms,
 {
     struct publish *p = xcalloc (1, sizeof (*p));
     char text[80] = "";
-    int rc = -1;
+    int rc;
 
     p->path = xstrdup (path);
     p->lock_path = xasprintf ("%s.lock", path);
-    p->lock = file_open_lock (AT_FDCWD, p->lock_path, err);
-    if (p->lock >= 0 && (rc = file_lock (p->lock, wait_ms)) < 0)
-        error_errno (err, "cannot lock %s", p->lock_path);
+    rc = file_take_lock (AT_FDCWD, p->lock_path, wait_ms, &p->lock, err);
     if (rc == 0)
         error_world (err, "another publisher holds %s", p->lock_path);
     if (rc <= 0) {

@@ -196,17 +196,23 @@ static void tell (struct inputs *in, const struct act_report *r,
 
 /* --- the verbs ------------------------------------------------------------ */
 
+/* What the policy would do now. */
+static void look (struct inputs *in, struct site *site, struct act_report *r)
+{
+    need_ok (site_read (site, in->conf, 0, &fault));
+    inputs_fabric (in);
+    inputs_ledger (in, LEDGER_READ);
+    need_ok (act_look (r, site, in->ledger, in->fabric, (int64_t)time (NULL),
+                       &fault));
+}
+
 static int explain (struct inputs *in)
 {
-    struct act_report report = { .busy = false };
+    struct act_report report;
     struct site site;
     int status;
 
-    need_ok (site_read (&site, in->conf, 0, &fault));
-    inputs_fabric (in);
-    inputs_ledger (in, LEDGER_READ);
-    need_ok (act_look (&report, &site, in->ledger, in->fabric,
-                       (int64_t)time (NULL), &fault));
+    look (in, &site, &report);
     tell (in, &report, site.action, in->operand[0]);
     /* a read error, not an input error */
     status = report.decisions.stopped ? EXIT_WORLD : EXIT_OK;
@@ -419,17 +425,13 @@ static void why_node (struct inputs *in, const struct act_report *r,
 
 static int why (struct inputs *in)
 {
-    struct act_report report = { .busy = false };
     const char *word = in->operand[0];
+    struct act_report report;
     struct site site;
     uint64_t number;
     int64_t id = 0;
 
-    need_ok (site_read (&site, in->conf, 0, &fault));
-    inputs_fabric (in);
-    inputs_ledger (in, LEDGER_READ);
-    need_ok (act_look (&report, &site, in->ledger, in->fabric,
-                       (int64_t)time (NULL), &fault));
+    look (in, &site, &report);
     if (text_u64 (word, 1, INT64_MAX, &number) < 0)
         why_node (in, &report, word);
     else {
@@ -457,7 +459,7 @@ static void say (void *arg, enum policy_kind kind, const char *line)
 
 static int act (struct inputs *in)
 {
-    struct act_report report = { .busy = false };
+    struct act_report report;
     char name[CONTROLLER_NAME];
     struct site site;
     uid_t uid;

@@ -356,6 +356,31 @@ int file_lock (int fd, int wait_ms)
     return 1;
 }
 
+int file_take_lock (int dir, const char *path, int wait_ms, int *fd,
+                    struct error *err)
+{
+    int rc = -1;
+
+    if ((*fd = file_open_lock (dir, path, err)) < 0
+        || (rc = file_lock (*fd, wait_ms)) == 1)
+        return rc;
+    if (rc < 0)
+        error_errno (err, "cannot lock %s", path);
+    shut (*fd);
+    *fd = -1;
+    return rc;
+}
+
+DIR *file_open_list (int dir, const char *path)
+{
+    int fd = openat (dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir (fd);
+
+    if (!d)
+        shut (fd);
+    return d;
+}
+
 /*
  * Reading
  */

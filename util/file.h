@@ -5,6 +5,7 @@
 #ifndef UTIL_FILE_H
 #define UTIL_FILE_H
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -51,6 +52,15 @@ int file_open_lock (int dir, const char *path, struct error *err);
  * errno.
  */
 int file_lock (int fd, int wait_ms);
+
+/* Both. Return 1 with *fd, which holds the lock until it is closed; 0 if another
+ * process holds it; -1 with err.
+ */
+int file_take_lock (int dir, const char *path, int wait_ms, int *fd,
+                    struct error *err);
+
+/* The entries of the directory at dir or AT_FDCWD, or NULL with errno. */
+DIR *file_open_list (int dir, const char *path);
 
 /* Read fp to its end, at most max bytes; more is an error. The result ends
  * in a NUL that *len does not count; the caller frees it. NULL with err set.

@@ -103,6 +103,14 @@ void verdict_drop (struct verdict *v);
 
 const char *verdict_status_name (enum verdict_status status);
 
+/* The number that Nagios, and Prometheus' metrics, have for it. */
+static inline int verdict_nagios (enum verdict_status status)
+{
+    return status == VERDICT_UNKNOWN ? 3
+           : status == VERDICT_FAIL  ? 2
+                                     : (int)status;
+}
+
 /* As in the file: "host end", "baseline". */
 const char *finding_kind_name (enum finding_kind kind);
 const char *finding_basis_name (enum finding_basis basis);

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,32 +18,30 @@
 #include "util/file.h"
 #include "util/json.h"
 #include "util/sort.h"
-#include "util/text.h"
 
 enum {
     INDEX_AUDITS = 500, /* the newest of the ledger: more than these have ... */
     FILES_MAX = 100000, /* ... pages, but are not in the index */
 };
 
-static const char prefix[] = "audit-", suffix[] = ".html";
+enum { NAME_BYTES = 40 };
 
-/* The audit whose page has this name; 0: it is none. */
+static const char *name_page (char name[NAME_BYTES], uint64_t audit)
+{
+    snprintf (name, NAME_BYTES, "audit-%" PRIu64 ".html", audit);
+    return name;
+}
+
+/* The audit whose page has exactly this name; 0: it is none. */
 static uint64_t page_id (const char *name)
 {
-    size_t len = strlen (name);
-    char number[24];
+    char again[NAME_BYTES];
     uint64_t id;
 
-    if (len < sizeof (prefix) + sizeof (suffix) - 1
-        || len >= sizeof (prefix) + sizeof (suffix) + sizeof (number) - 3
-        || strncmp (name, prefix, sizeof (prefix) - 1) != 0
-        || strcmp (name + len + 1 - sizeof (suffix), suffix) != 0)
-        return 0;
-    snprintf (number, sizeof (number), "%.*s",
-              (int)(len + 2 - sizeof (prefix) - sizeof (suffix)),
-              name + sizeof (prefix) - 1);
-    return number[0] == '0' || text_u64 (number, 1, INT64_MAX, &id) < 0 ? 0
-                                                                        : id;
+    return sscanf (name, "audit-%19" SCNu64, &id) == 1 && id <= INT64_MAX
+                   && strcmp (name_page (again, id), name) == 0
+               ? id
+               : 0;
 }
 
 /* The audits that have pages, ascending; the caller frees them. */
@@ -69,15 +68,12 @@ static int64_t drop_pages (int dir, const char *path, const uint64_t *id,
                            size_t n, uint64_t oldest, size_t keep,
                            struct error *err)
 {
-    char name[64];
+    char name[NAME_BYTES];
     size_t i;
 
-    for (i = 0; i < n && (id[i] < oldest || n - i > keep); i++) {
-        snprintf (name, sizeof (name), "%s%ju%s", prefix, (uintmax_t)id[i],
-                  suffix);
-        if (unlinkat (dir, name, 0) < 0 && errno != ENOENT)
+    for (i = 0; i < n && (id[i] < oldest || n - i > keep); i++)
+        if (unlinkat (dir, name_page (name, id[i]), 0) < 0 && errno != ENOENT)
             return error_errno (err, "%s/%s", path, name);
-    }
     return (int64_t)i;
 }
 
@@ -147,18 +143,18 @@ int reports_tidy (const struct site *site, struct ledger *ledger,
 int reports_add (const struct site *site, struct ledger *ledger, int64_t audit,
                  struct page *page, struct error *err)
 {
-    char about[48], name[64];
+    char about[48], name[NAME_BYTES];
     int rc;
 
-    snprintf (about, sizeof (about), "audit %jd", (intmax_t)audit);
-    snprintf (name, sizeof (name), "%s%jd%s", prefix, (intmax_t)audit, suffix);
+    snprintf (about, sizeof (about), "audit %" PRId64, audit);
     page->about = about;
     page->made = time (NULL);
     page->history = ledger_history (ledger, fabric_network (page->fabric),
                                     page->verdict, PAGE_AUDITS, err);
     if (!page->history)
         return -1;
-    rc = write_page (site->reports, name, page, err);
+    rc = write_page (site->reports, name_page (name, (uint64_t)audit), page,
+                     err);
     json_decref (page->history);
     page->history = NULL;
     page->about = NULL;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,19 +24,10 @@ enum { SENTENCE_MAX = 256 };
 
 int ledger_lock (const struct ledger *l, int *fd, struct error *err)
 {
-    char path[PATH_MAX];
-    int rc;
+    char *path = xasprintf ("%s.lock", l->path);
+    int rc = file_take_lock (AT_FDCWD, path, 0, fd, err);
 
-    if (snprintf (path, sizeof (path), "%s.lock", l->path)
-        >= (int)sizeof (path))
-        return error_input (err, "the ledger's name is too long");
-    if ((*fd = file_open_lock (AT_FDCWD, path, err)) < 0)
-        return -1;
-    if ((rc = file_lock (*fd, 0)) == 1)
-        return 1;
-    error_errno (err, "%s", path);
-    close (*fd);
-    *fd = -1;
+    free (path);
     return rc;
 }
 

@@ -11,13 +11,6 @@
 
 #include "prolog/node/hook.h"
 
-static const int nagios[] = {
-    [VERDICT_OK] = 0,
-    [VERDICT_WARN] = 1,
-    [VERDICT_FAIL] = 2,
-    [VERDICT_UNKNOWN] = 3,
-};
-
 /* Print the line and the figures; a bar in the line would begin them. */
 static int put_line (enum verdict_status level, const char *word, char *line,
                      const char *figures)
@@ -25,7 +18,7 @@ static int put_line (enum verdict_status level, const char *word, char *line,
     for (char *p = line; (p = strchr (p, '|'));)
         *p = '/';
     printf ("pmm %s%s%s%s\n", word, line, *figures ? " |" : "", figures);
-    return nagios[fflush (stdout) == EOF ? VERDICT_UNKNOWN : level];
+    return verdict_nagios (fflush (stdout) == EOF ? VERDICT_UNKNOWN : level);
 }
 
 int main (int argc, char **argv)

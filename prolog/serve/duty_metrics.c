@@ -74,19 +74,6 @@ static void put_label (const struct metrics *m, const char *name,
     putc ('"', m->fp);
 }
 
-/* As Nagios has it. */
-static int status_of (enum verdict_status level)
-{
-    static const int status[] = {
-        [VERDICT_OK] = 0,
-        [VERDICT_WARN] = 1,
-        [VERDICT_FAIL] = 2,
-        [VERDICT_UNKNOWN] = 3,
-    };
-
-    return status[level];
-}
-
 /*
  * What audits have found
  */
@@ -271,7 +258,7 @@ static void put_links (const struct metrics *m, enum link_metric metric)
         }
         put_port (m, family[metric].name, port);
         if (metric == LINK_STATUS)
-            fprintf (m->fp, "} %d\n", status_of (x->level));
+            fprintf (m->fp, "} %d\n", verdict_nagios (x->level));
         else if (metric == LINK_EXCESS)
             fprintf (m->fp, "} %.4g\n", x->excess_ns / 1e9);
         else
@@ -295,7 +282,7 @@ static void put_host_ends (const struct metrics *m)
         put_port (m, "pmm_host_end_status", port);
         put_label (m, "hca", f->node[f->port[port].node].desc);
         put_label (m, "node", m->s->node_of[i]);
-        fprintf (m->fp, "} %d\n", status_of (m->link[link].end));
+        fprintf (m->fp, "} %d\n", verdict_nagios (m->link[link].end));
     }
 }
 

@@ -526,30 +526,25 @@ int duty_notify (struct service *s, struct error *err)
 {
     char *path;
     int lock, rc;
+    bool well;
 
     if (s->telling > 0 && waitpid (s->telling, NULL, WNOHANG) != 0)
         s->telling = 0;
     if (!*s->site.notify_program)
         return 0;
     path = xasprintf ("%s.notify", s->site.ledger);
-    lock = file_open_lock (AT_FDCWD, path, err);
+    rc = file_take_lock (AT_FDCWD, path, 0, &lock, err);
     free (path);
-    if (lock < 0)
-        return -1;
-    if ((rc = file_lock (lock, 0)) < 0)
-        error_errno (err, "%s.notify", s->site.ledger);
-    else if (rc == 0) /* a program runs, maybe of a service before this one */
+    if (rc == 0) /* a program runs, maybe of a service before this one */
         s->hurry = true;
-    else {
-        bool well = s->ledger && finish (s, lock, err) == 0
-                    && enter_all (s, err) == 0 && tell (s, lock, err) == 0;
-
-        rc = well || !s->ledger ? 0 : -1;
-        if (!well)
-            cry (s, lock);
-        s->cried &= !well;
-        s->hurry = s->telling > 0;
-    }
+    if (rc <= 0)
+        return rc;
+    well = s->ledger && finish (s, lock, err) == 0 && enter_all (s, err) == 0
+           && tell (s, lock, err) == 0;
+    if (!well)
+        cry (s, lock);
+    s->cried &= !well;
+    s->hurry = s->telling > 0;
     close (lock);
-    return rc < 0 ? -1 : 0;
+    return well || !s->ledger ? 0 : -1;
 }

@@ -9,7 +9,6 @@
 #include "config.h"
 #include "prolog/serve/spool.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,17 +43,6 @@ static const struct {
     [CHECKED] = { "checked", 1 },
 };
 
-/* A new directory stream; fd stays open. */
-static DIR *open_list (int fd)
-{
-    int copy = openat (fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = copy < 0 ? NULL : fdopendir (copy);
-
-    if (!d && copy >= 0)
-        close (copy);
-    return d;
-}
-
 /*
  * The hook
  */
@@ -64,7 +52,7 @@ static int write_record (int dir, const char *path,
                          const struct spool_record *r, struct error *err)
 {
     struct outfile *out;
-    DIR *d = open_list (dir);
+    DIR *d = file_open_list (dir, ".");
     size_t n = 0;
     char *name;
 
@@ -141,11 +129,10 @@ struct spool *spool_open (const char *dir, int wait_ms, struct error *err)
         errno = EPERM;
         error_world (err, "the spool %s is not ours", dir);
     }
-    else if ((s->lock = file_open_lock (s->dir, SPOOL_LOCK, err)) < 0)
-        error_prefix (err, "%s", s->path);
     /* wait: a killed service holds the lock until its process has ended */
-    else if ((rc = file_lock (s->lock, wait_ms)) < 0)
-        error_errno (err, "cannot lock %s/%s", s->path, SPOOL_LOCK);
+    else if ((rc = file_take_lock (s->dir, SPOOL_LOCK, wait_ms, &s->lock, err))
+             < 0)
+        error_prefix (err, "%s", s->path);
     else if (rc == 0) {
         errno = EWOULDBLOCK;
         error_world (err, "another audit service runs: it holds %s/%s",
@@ -436,7 +423,7 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
     *list = (struct spool_list){ 0 };
     while (read (s->notify, events, sizeof (events)) > 0)
         ;
-    if (!(d = open_list (s->dir)))
+    if (!(d = file_open_list (s->dir, ".")))
         rc = error_errno (err, "the spool %s cannot be read", s->path);
     while (rc == 0 && (entry = readdir (d))) {
         struct spool_entry e = { 0 };
