@@ -161,7 +161,7 @@ static void tell (struct inputs *in, const struct act_report *r,
     const struct decisions *d = &r->decisions;
     const struct policy_input *input = &r->facts.input;
     json_t *faulty = need (ledger_faulty (in->ledger, input->now, &fault));
-    json_t *nodes = json_array (), *remarks = json_array ();
+    json_t *nodes = json_array ();
     FILE *fp = inputs_output (in);
     bool found = !name || d->n == 0;
     const json_t *v;
@@ -172,17 +172,16 @@ static void tell (struct inputs *in, const struct act_report *r,
             found = true;
             json_add (nodes, node_json (input, &d->v[i], faulty));
         }
-    for (i = 0; i < d->nremarks; i++)
-        json_add (remarks, json_string (d->remark[i]));
     if (!found)
         die_input ("Slurm has no node %.63s", name);
     if (in->json)
         inputs_put_json (in, "policy", in->fabric->hash,
-                         json_pack ("{s:I, s:s, s:I, s:b, s:O, s:O}", "time",
+                         json_pack ("{s:I, s:s, s:I, s:b, s:o, s:O}", "time",
                                     (json_int_t)input->now, "action", action,
                                     "after", (json_int_t)d->after, "stopped",
-                                    d->stopped, "remarks", remarks, "nodes",
-                                    nodes));
+                                    d->stopped, "remarks",
+                                    json_strings (d->remark, d->nremarks),
+                                    "nodes", nodes));
     else {
         for (i = 0; i < d->nremarks; i++)
             fprintf (fp, "%s\n", d->remark[i]);
@@ -191,7 +190,6 @@ static void tell (struct inputs *in, const struct act_report *r,
     }
     json_decref (faulty);
     json_decref (nodes);
-    json_decref (remarks);
 }
 
 /* --- the verbs ------------------------------------------------------------ */

@@ -461,15 +461,6 @@ static bool add_pairs (const struct lead *ck, json_t *list)
     return all != NULL;
 }
 
-static json_t *hosts_json (char *const *host, size_t n)
-{
-    json_t *list = json_array ();
-
-    for (size_t i = 0; i < n; i++)
-        json_add (list, json_string (host[i]));
-    return list;
-}
-
 static int write_result (const struct lead *ck, FILE *fp, struct error *err)
 {
     const struct network *net = pathset_network (ck->ps);
@@ -485,8 +476,8 @@ static int write_result (const struct lead *ck, FILE *fp, struct error *err)
                    "nonce", s->nonce,
                    "status", verdict_status_name (ck->verdict->status),
                    "sentence", ck->result->sentence,
-                   "nodes", "answered", hosts_json (s->answered, s->nanswered),
-                   "missing", hosts_json (s->missing, s->nmissing),
+                   "nodes", "answered", json_strings (s->answered, s->nanswered),
+                   "missing", json_strings (s->missing, s->nmissing),
                    "verdict", verdict, "all_pairs", all, "pairs", pairs),
         fp, err);
 }

@@ -42,6 +42,16 @@ static inline void json_put (json_t *object, const char *key, json_t *value)
     xcheck (json_object_set_new (object, key, value) < 0 ? NULL : object);
 }
 
+/* A list of n strings. */
+static inline json_t *json_strings (char *const *s, size_t n)
+{
+    json_t *list = xcheck (json_array ());
+
+    for (size_t i = 0; i < n; i++)
+        json_add (list, json_string (s[i]));
+    return list;
+}
+
 /* Write compactly, with keys in order of insertion, and a newline at the end.
  * Return 0, or -1 with err.
  */

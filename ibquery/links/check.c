@@ -604,12 +604,6 @@ static json_t *list_json (const struct link_finding *v, size_t n,
 int check_write (const struct link_check *c, const struct fabric *f,
                  FILE *fp, struct error *err)
 {
-    json_t *notes = json_array (), *limits = json_array ();
-
-    for (size_t i = 0; i < c->nnotes; i++)
-        json_add (notes, json_string (c->note[i]));
-    for (size_t i = 0; i < c->nlimits; i++)
-        json_add (limits, json_string (c->limit[i]));
     return json_write_file (
         KIND, f->hash,
         json_pack ("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "status",
@@ -617,8 +611,9 @@ int check_write (const struct link_check *c, const struct fabric *f,
                    (json_int_t)f->nlinks, "time", (json_int_t)c->time, "hours",
                    number (c->hours), "findings",
                    list_json (c->finding, c->nfindings, f, c->hours), "waits",
-                   list_json (c->wait, c->nwaits, f, c->hours), "notes", notes,
-                   "limits", limits),
+                   list_json (c->wait, c->nwaits, f, c->hours), "notes",
+                   json_strings (c->note, c->nnotes), "limits",
+                   json_strings (c->limit, c->nlimits)),
         fp, err);
 }
 

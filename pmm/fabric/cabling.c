@@ -120,7 +120,7 @@ static json_t *cabling_json (const struct cabling *c,
                              const struct cable_work *w, bool clean)
 {
     json_t *wrong = json_array (), *missing = json_array ();
-    json_t *unexpected = json_array (), *absent = json_array ();
+    json_t *unexpected = json_array ();
     const struct fabric_link *l;
 
     for (size_t i = 0; i < c->nlines; i++) {
@@ -145,12 +145,10 @@ static json_t *cabling_json (const struct cabling *c,
         json_add (unexpected, json_pack ("{s:o, s:o}", "a",
                                          port_json (c, l->a), "b",
                                          port_json (c, l->b)));
-    for (size_t i = 0; i < c->nabsent; i++)
-        json_add (absent, json_string (c->absent_node[i]));
     return json_pack ("{s:b, s:I, s:o, s:o, s:o, s:o}", "as_wanted", clean,
                       "right", (json_int_t)c->found.same.n, "wrong", wrong,
                       "missing", missing, "unexpected", unexpected, "absent",
-                      absent);
+                      json_strings (c->absent_node, c->nabsent));
 }
 
 static int run (struct inputs *in)

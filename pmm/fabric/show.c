@@ -71,7 +71,7 @@ static json_t *link_json (const struct fabric *f, const struct fabric_link *l)
 static json_t *fabric_json (const struct fabric *f)
 {
     json_t *hosts = json_array (), *switches = json_array ();
-    json_t *links = json_array (), *warnings = json_array ();
+    json_t *links = json_array ();
 
     for (size_t i = 0; i < f->nhosts; i++)
         json_add (hosts, host_json (f, &f->host[i]));
@@ -80,11 +80,9 @@ static json_t *fabric_json (const struct fabric *f)
             json_add (switches, switch_json (&f->node[i]));
     for (size_t i = 0; i < f->nlinks; i++)
         json_add (links, link_json (f, &f->link[i]));
-    for (size_t i = 0; i < f->nwarnings; i++)
-        json_add (warnings, json_string (f->warning[i]));
     return json_pack ("{s:b, s:o, s:o, s:o, s:o}", "part", f->part, "hosts",
                       hosts, "switches", switches, "links", links, "warnings",
-                      warnings);
+                      json_strings (f->warning, f->nwarnings));
 }
 
 /* "adaptive: 20 of 20 switches, SL 0-15; hashed: 20, SL 0-15", if any has

@@ -164,12 +164,9 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
                              json_t *cables)
 {
     const struct network *net = fabric_network (p->fabric);
-    json_t *nodes = xcheck (json_array ());
     json_t *switches = xcheck (json_array ());
     json_t *json;
 
-    for (size_t i = 0; i < f->nnodes; i++)
-        json_add (nodes, json_string (f->node[i]));
     for (size_t i = 0; i < f->nsw; i++)
         json_add (switches, json_pack ("{s:s, s:s}", "guid",
                                        net->sw[f->sw[i]].id, "name",
@@ -179,7 +176,8 @@ static json_t *finding_json (const struct page *p, const struct finding *f,
                       finding_kind_name (f->kind), "words", finding_words (f),
                       "basis", finding_basis_name (f->basis), "against",
                       report_against (f->basis), "why", f->why ? f->why : "",
-                      "nodes", nodes, "switches", switches, "suspects",
+                      "nodes", json_strings (f->node, f->nnodes), "switches",
+                      switches, "suspects",
                       cables_json (p, f->suspect, f->nsuspects, cables),
                       "oneway",
                       cables_json (p, f->oneway, f->noneway, cables));
@@ -205,15 +203,14 @@ static json_t *fabric_json (const struct fabric *f)
 }
 
 static void put_verdict (const struct page *p, json_t *head, json_t *findings,
-                         json_t *limits, json_t *cables)
+                         json_t *cables)
 {
     const struct verdict *v = p->verdict;
     char sentence[512];
 
     for (size_t i = 0; i < v->nfindings; i++)
         json_add (findings, finding_json (p, &v->finding[i], cables));
-    for (size_t i = 0; i < v->nlimits; i++)
-        json_add (limits, json_string (v->limit[i]));
+    json_put (head, "limits", json_strings (v->limit, v->nlimits));
     verdict_sentence (v, fabric_network (p->fabric), sentence,
                       sizeof (sentence));
     json_object_update_new (
@@ -230,17 +227,16 @@ static void put_verdict (const struct page *p, json_t *head, json_t *findings,
 static json_t *head_json (const struct page *p)
 {
     json_t *findings = xcheck (json_array ());
-    json_t *limits = xcheck (json_array ());
     json_t *cables = xcheck (json_object ());
     json_t *head = xcheck (
-        json_pack ("{s:s, s:s, s:I, s:o, s:o, s:o, s:b, s:b}", "program",
+        json_pack ("{s:s, s:s, s:I, s:o, s:[], s:o, s:b, s:b}", "program",
                    PACKAGE_STRING, "about", p->about ? p->about : "", "made",
-                   (json_int_t)p->made, "findings", findings, "limits", limits,
+                   (json_int_t)p->made, "findings", findings, "limits",
                    "cables", cables, "past", p->history != NULL, "labels",
                    p->cabling != NULL));
 
     if (p->verdict)
-        put_verdict (p, head, findings, limits, cables);
+        put_verdict (p, head, findings, cables);
     if (p->index)
         json_put (head, "index", json_incref (p->index));
     if (p->fabric)
@@ -631,7 +627,6 @@ static json_t *job_json (const struct page *p)
     struct numbers nodes = numbers_create (f->nnodes);
     struct numbers links = numbers_create (f->nlinks);
     json_t *job = xcheck (json_object ());
-    json_t *classes = xcheck (json_array ());
     json_t *open = xcheck (json_array ());
     size_t n;
     uint32_t *link = links_of (p, &n);
@@ -648,12 +643,10 @@ static json_t *job_json (const struct page *p)
     free (link);
     latencies_clear (&now);
     latencies_clear (&before);
-    for (size_t i = 0; i < f->nclasses; i++)
-        json_add (classes, json_string (f->class_name[i]));
     for (size_t i = 0; i < p->verdict->nopen; i++)
         if (links.of[p->verdict->open[i]] != FABRIC_NONE)
             json_add (open, json_integer (links.of[p->verdict->open[i]]));
-    json_put (job, "classes", classes);
+    json_put (job, "classes", json_strings (f->class_name, f->nclasses));
     json_put (job, "open", open);
     json_put (job, "nodes", nodes.list);
     json_decref (links.list);
