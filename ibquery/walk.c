@@ -413,7 +413,7 @@ static int list_name (struct end_list *e, const char *name)
 
 int fabric_not_found (const char *const *name, size_t n, struct error *err)
 {
-    char *list = xcheck (hostlist_fold (name, n));
+    char *list = hostlist_fold (name, n);
 
     error_input (err, "not in the fabric: %s", list);
     free (list);

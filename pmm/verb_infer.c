@@ -208,7 +208,7 @@ static void put_switch (const struct topology_model *m, uint32_t sw,
             && degree[m->edge[i].a] == 1)
             name[n++] = m->label[m->edge[i].a];
     if (n > 0)
-        folded = xcheck (hostlist_fold (name, n));
+        folded = hostlist_fold (name, n);
     fprintf (fp, "switch %u: %s\n", sw - m->nnodes + 1,
              folded ? folded : "no nodes");
     free (folded);
@@ -306,7 +306,7 @@ static void against_text (const struct topology_model *m,
 
         for (size_t k = 0; k < h->n; k++)
             name[k] = a->f->endpoint[h->endpoint[k]].name;
-        folded = xcheck (hostlist_fold (name, h->n));
+        folded = hostlist_fold (name, h->n);
         fprintf (fp, "%s: on %s in the snapshot, ", folded,
                  name_of (a, h->at));
         if (h->with == FABRIC_NONE)

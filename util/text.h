@@ -98,6 +98,10 @@ size_t text_unique (const char **name, size_t n);
 const char *const *text_find (const char *const *sorted, size_t n,
                               const char *name);
 
+/*
+ * hostlist.c
+ */
+
 /* A list of host names, in the order they were given. */
 struct hostlist {
     char **name;
@@ -123,7 +127,7 @@ int hostlist_expand (struct hostlist *hl, const char *s, size_t max,
                      struct error *err);
 
 /* Fold names into Slurm's notation, "node[001-003,007]": sorted, duplicates
- * dropped. Returns a string that the caller frees, NULL with errno ENOMEM.
+ * dropped. Returns a string that the caller frees.
  */
 char *hostlist_fold (const char *const *name, size_t count);
 

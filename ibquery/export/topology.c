@@ -366,7 +366,7 @@ static char *members (const struct topology *t, uint32_t item)
             v[found++] = t->f->host[i].name;
         else if (!leaf && t->item[i].parent == item)
             v[found++] = t->item[i].name;
-    folded = xcheck (hostlist_fold (v, found));
+    folded = hostlist_fold (v, found);
     free (v);
     return folded;
 }

@@ -99,7 +99,7 @@ static void leave_out (struct audit_work *run, const bool *marked,
     }
     run->job.n = kept;
     if (n > 0) {
-        char *list = xcheck (hostlist_fold (out, n));
+        char *list = hostlist_fold (out, n);
 
         report (run, "%s, and left out: %.400s", why, list);
         free (list);
@@ -119,7 +119,7 @@ static void choose (struct audit_work *run, const char *const *node, size_t n)
                               ? run->all_of[i]
                               : NULL;
     free ((char *)run->job.nodes);
-    run->job.nodes = xcheck (hostlist_fold (run->node, n));
+    run->job.nodes = hostlist_fold (run->node, n);
 }
 
 /* Choose the nodes of the request that have an endpoint, each once, sorted by
@@ -187,7 +187,7 @@ static int find_partners (struct audit_work *run, struct error *err)
         if (!hostlist_has (&drained, run->node[i]))
             run->partner[run->job.npartners++] = run->node[i];
     run->job.partners
-        = xcheck (hostlist_fold (run->partner, run->job.npartners));
+        = hostlist_fold (run->partner, run->job.npartners);
     hostlist_clear (&drained);
     return 0;
 }

@@ -611,7 +611,7 @@ static void make_remarks (struct decisions *d, const struct site_state *s)
         return;
     }
     if (s->is_broad) {
-        char *names = xcheck (hostlist_fold (s->broad, s->nbroad));
+        char *names = hostlist_fold (s->broad, s->nbroad);
 
         remark (d, "%zu hosts FAIL or were drained by us within a day, and "
                 "MaxDrainPerDay allows %zu: a common cause, a wrong snapshot "

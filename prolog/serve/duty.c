@@ -282,8 +282,8 @@ int duty_missed (struct service *s, struct error *err)
         controller_nodes_clear (&nodes);
     }
     if (rc == 0 && missed.count > 0) {
-        char *list = xcheck (hostlist_fold ((const char *const *)missed.name,
-                                            missed.count));
+        char *list = hostlist_fold ((const char *const *)missed.name,
+                                    missed.count);
 
         service_log (s, LINE_MISSED,
                      "not audited for a day or more: %s: %.400s (pmm ledger "
