@@ -69,8 +69,8 @@ static struct infer_matrix *load_hosts (struct inputs *in)
 static void say_cost (const char *order, const struct order_cost *c,
                       double total)
 {
-    fprintf (stderr, "pmm map: %-13s %13.6g %13.6g %13.6g\n", order, c->sum,
-             c->sum / total, c->rank);
+    fprintf (stderr, "pmm map: %-12s %12.6g %11.6g %12.6g %13.6g\n", order,
+             c->sum, c->sum / total, c->rank, c->far);
 }
 
 static void report (const struct rank_order *o, const struct talk *t,
@@ -82,9 +82,9 @@ static void report (const struct rank_order *o, const struct talk *t,
     terminal_clear ();
     fprintf (stderr, "pmm map: %s on %s, up to %d on each\n",
              COUNTED (t->n, "rank"), COUNTED (hosts->n, "node"), tasks);
-    fprintf (stderr, "pmm map: %-13s %13s %13s %13s\n",
+    fprintf (stderr, "pmm map: %-12s %12s %11s %12s %13s\n",
              given.series ? "latency, ns" : "links", "all messages",
-             "one message", "slowest rank");
+             "one message", "slowest rank", "farthest pair");
     say_cost ("block order", &start[ORDER_BLOCK], t->total);
     say_cost ("cyclic order", &start[ORDER_CYCLIC], t->total);
     say_cost ("this order", &o->cost, t->total);

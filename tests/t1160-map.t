@@ -31,6 +31,13 @@ for graph in ring stencil random; do
     ok $? "... $new costs less than block order, $block, and cyclic, $cyclic"
     is "$(awk '/ order / { printf "%.4g ", $5 }' said)" \
         "$(printf '%.4g ' "$block" "$cyclic" "$new")" "... which it says, too"
+    is "$(awk '/ order / { printf "%.5g ", $8 }' said)" \
+        "$(messages $graph pairs block cyclic order | awk '{
+            for (i = 4; i <= 6; i++) if ($i > far[i]) far[i] = $i }
+            END { printf "%.5g %.5g %.5g ", far[4], far[5], far[6] }')" \
+        "... and how far apart the farthest two that talk are"
+    is "$(awk '/ order / { print $8 }' said | sort -g | head -n 1)" \
+        "$(awk '/this order / { print $8 }' said)" "... who are not farther"
     cp order $graph.order
 done
 pmm map ring --series job -o order 2>said

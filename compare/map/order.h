@@ -5,14 +5,17 @@
  * The cost of an order is the sum of amount times latency over all pairs of
  * ranks, where latencies are those between the ranks' nodes: with messages as
  * amounts, the latency summed over messages. It is time where messages follow
- * one another. Where all ranks send at once, the slowest rank counts, whose cost
- * is given as well. That messages then wait for others' is not in either.
+ * one another. Where all ranks send at once, the farthest of those that talk
+ * counts; where each waits for one message after the other, the slowest rank.
+ * That messages then wait for others' is in none of it.
  *
  * Method: block and cyclic order, as Slurm gives them, and Scotch's mapping of
- * the graph onto the nodes (gmap) are each improved: two nodes exchange all
- * of their ranks, or two ranks exchange places, while that makes it cheaper.
- * The cheapest of all is the result, so it never costs more than block or
- * cyclic order; of equal ones, block or cyclic order itself. The same input
+ * the graph onto the nodes (gmap) are each improved: two nodes exchange all of
+ * their ranks, or two ranks exchange places, while that makes it cheaper. No
+ * two ranks that talk get farther apart than some are in either of block and
+ * cyclic order; or, if nothing is cheaper so, than some are in the cheaper of
+ * these. The cheapest of all is the result, so it never costs more than block
+ * or cyclic order; if nothing costs less, it is one of these. The same input
  * gives the same order.
  */
 #ifndef COMPARE_ORDER_H
@@ -43,6 +46,7 @@ enum order_way {
 struct order_cost {
     double sum;  /* amount times latency, over all pairs */
     double rank; /* ... over those of one rank, that of which it is most */
+    double far;  /* the greatest latency of two ranks that talk */
 };
 
 struct rank_order {

@@ -128,7 +128,7 @@ static void test_refused (void)
 static void test_any (void)
 {
     struct rng rng;
-    int worse = 0, full = 0, wrong = 0, less = 0;
+    int worse = 0, full = 0, wrong = 0, less = 0, farther = 0;
 
     rng_seed (&rng, 1);
     for (int k = 0; k < 60; k++) {
@@ -159,6 +159,9 @@ static void test_any (void)
                  || o.cost.sum > o.start[ORDER_CYCLIC].sum;
         less += o.cost.sum < o.start[ORDER_BLOCK].sum
                 && o.cost.sum < o.start[ORDER_CYCLIC].sum;
+        farther += o.cost.far
+                   > o.start[o.start[ORDER_CYCLIC].sum
+                             < o.start[ORDER_BLOCK].sum].far;
         wrong += fabs (cost (t, m, o.node) - o.cost.sum) > 1e-6 * o.cost.sum
                  || isnan (o.start[ORDER_SCOTCH].sum) == gmap_built;
         order_clear (&o);
@@ -167,6 +170,8 @@ static void test_any (void)
     }
     ok (worse == 0, "60 random jobs: none costs more than block or cyclic");
     ok (less > 30, "... most less than either: %d", less);
+    ok (farther == 0, "... in none are two that talk farther apart than in the"
+                      " cheaper of the two");
     ok (full == 0, "... no node has more ranks than it takes");
     ok (wrong == 0, "... and the cost is what it says");
 }
