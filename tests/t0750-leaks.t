@@ -42,11 +42,8 @@ dir=/run/leaks
 bound=2000 # cs: Timeout, and some more
 modes=("ud one" "rc one" "ud two" "rc two")
 network net --latency random:50000:90000:1
-# From memory: to wait for the host's files takes the machine's time. And most
-# of the time that a check takes to start it reads drivers, but one is enough.
+# From memory: to wait for the host's files takes the machine's time.
 mkdir $dir && cp net one two conf "$(type -P pmm-probe)" $dir || exit
-mount -t tmpfs drivers /etc/libibverbs.d \
-    && echo driver rxe >/etc/libibverbs.d/rxe.driver
 
 traced=/sys/kernel/tracing
 busybox mount -t tracefs tracefs $traced

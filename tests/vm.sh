@@ -35,6 +35,9 @@ clock () { local up rest; read -r up rest </proc/uptime; echo "$up"; }
 network ()
 {
     local host name
+    # Most of what a check takes to start it reads drivers: one is enough.
+    mount -t tmpfs drivers /etc/libibverbs.d \
+        && echo driver rxe >/etc/libibverbs.d/rxe.driver || exit
     fabric up "$@" && fabric map >map && fabric show >show || exit
     mapfile -t hosts < <(cut -d' ' -f1 map | sort -u)
     while read -r host _ name; do
