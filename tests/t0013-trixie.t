@@ -26,7 +26,7 @@ step ()
 build ()
 {
     autoreconf -fi >/dev/null && mkdir -p build && cd build \
-        && ../configure -q --enable-werror && make -s -j"$(nproc)" all \
+        && ../configure -q --enable-werror CFLAGS=-O2 && make -s -j"$(nproc)" all \
         && make -s -j"$(nproc)" CFLAGS=-O0 check-programs bench-programs
 }
 step build eval '(build)'

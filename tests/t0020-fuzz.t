@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Each parser survives a fuzzer, under sanitizers: for FUZZ_SECONDS each, 3 by
+# Each parser survives a fuzzer, under sanitizers: for FUZZ_SECONDS each, 2 by
 # default, 600 with PMM_LONG, optimised for these. What it finds is printed, for the corpus.
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need autoreconf clang make base64
 seconds=${FUZZ_SECONDS:-${PMM_LONG:+600}}
-seconds=${seconds:-3}
+seconds=${seconds:-2}
 workdir
 cd "$workdir" || exit 1
 
