@@ -15,6 +15,7 @@
 #include "pmm/verb.h"
 #include "util/alloc.h"
 #include "util/json.h"
+#include "util/terminal.h"
 
 enum {
     SHOW_LAST = 20,
@@ -323,14 +324,25 @@ static int export (struct inputs *in)
         { "mute", LEDGER_MUTES },
         { "rebase", LEDGER_REBASES },
     };
-    int64_t id = 0;
+    int64_t id = 0, last;
+    json_t *newest;
+    FILE *fp;
 
     inputs_ledger (in, LEDGER_READ);
     if (given.as_baseline)
         return export_baseline (in);
-    while ((id = ledger_next (in->ledger, id, &fault)) > 0)
-        inputs_put_json (in, "audit", NULL,
-                         need (ledger_audit (in->ledger, id, &fault)));
+    newest = need (ledger_list (in->ledger, LEDGER_AUDITS, 1, 0, &fault));
+    last = json_int (json_array_get (newest, 0), "id", 0);
+    json_decref (newest);
+    fp = inputs_output (in);
+    while ((id = ledger_next (in->ledger, id, &fault)) > 0) {
+        json_t *audit;
+
+        ledger_work (in->ledger, "audit", id, last);
+        if (!(audit = ledger_audit (in->ledger, id, &fault))
+            || json_write_file ("audit", NULL, audit, fp, &fault) < 0)
+            die ();
+    }
     if (id < 0)
         die ();
     for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
@@ -343,7 +355,7 @@ static int export (struct inputs *in)
             inputs_put_json (in, lists[k].kind, NULL, json_incref (v));
         json_decref (list);
     }
-    inputs_output (in); /* even if there is nothing */
+    terminal_clear ();
     return EXIT_OK;
 }
 

@@ -61,6 +61,12 @@ struct ledger *ledger_open (const char *path, enum ledger_mode mode,
 void ledger_close (struct ledger *ledger);
 const char *ledger_path (const struct ledger *ledger);
 
+/* Show on the program's terminal (util/terminal) which of how many entries is
+ * worked at. A call that takes long shows itself else, without a number.
+ */
+void ledger_work (struct ledger *ledger, const char *what, int64_t done,
+                  int64_t total);
+
 /* Take the lock to audit or to act, the file LEDGER.lock. Return 1 with *fd,
  * which holds it until it is closed; 0 if another process has it.
  */

@@ -35,6 +35,7 @@
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/json.h"
+#include "util/terminal.h"
 #include "util/text.h"
 
 enum {
@@ -42,6 +43,7 @@ enum {
     HALF_ID = 0x706d6d68,        /* "pmmh": a partial copy */
     TEXT_MAX = 400,              /* bytes of a refusal */
     WAL_KEEP_BYTES = 16 << 20,
+    STEPS = 100000, /* of SQLite's machine, some ms */
 };
 
 #define OF_AUDIT "audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE"
@@ -600,12 +602,27 @@ static void create (struct ledger *l)
         close (fd);
 }
 
+void ledger_work (struct ledger *l, const char *what, int64_t done,
+                  int64_t total)
+{
+    l->counted = true;
+    terminal_work (what, (uint64_t)done, (uint64_t)total);
+}
+
+static int show_work (void *arg)
+{
+    if (!((struct ledger *)arg)->counted)
+        terminal_work ("working on the ledger", 0, 0);
+    return 0;
+}
+
 static void prepare (struct ledger *l, enum ledger_mode mode)
 {
     int on = 1;
 
     sqlite3_extended_result_codes (l->db, 0);
     sqlite3_busy_timeout (l->db, LEDGER_WAIT_MS);
+    sqlite3_progress_handler (l->db, STEPS, show_work, l);
     db_exec (l, "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
                 "PRAGMA foreign_keys = ON");
     if (mode != LEDGER_READ && sqlite3_db_readonly (l->db, "main")
@@ -677,6 +694,7 @@ int ledger_check (struct ledger *l, struct error *err)
     sqlite3_stmt *row;
 
     db_start (l, err);
+    ledger_work (l, "checking its pages", 0, 0);
     row = db_first (l, "PRAGMA quick_check (1)", NONE);
     if (row && strcmp (db_text (row, 0), "ok") != 0) {
         error_world (err, "%s is damaged: %s", l->path, db_text (row, 0));

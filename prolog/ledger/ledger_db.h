@@ -26,6 +26,7 @@ struct ledger {
         sqlite3_stmt *stmt;
     } *stmt;
     size_t nstmts;
+    bool counted;         /* ledger_work tells what is done */
     struct error *err;    /* of the current call, */
     bool failed;          /* ... whether it has failed, */
     int errnum;           /* ... with this errno */

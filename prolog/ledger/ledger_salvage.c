@@ -116,6 +116,7 @@ static int salvage (struct ledger *l, const struct salvage_part *p,
                < 0)
         return -1;
     for (int64_t i = 1; i <= last; i++) {
+        ledger_work (l, p->table, i, last);
         if (copy (l, p, i) == 0)
             continue;
         if (errno == ENOSPC)

@@ -367,7 +367,7 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
     struct combine *combine = combine_create ();
     struct samples *s = samples_create (); /* of one audit */
     struct stored_routes r = { .ledger = l };
-    int64_t from = INT64_MIN;
+    int64_t from = INT64_MIN, done = 0, total = 0;
     int64_t epoch, audit, begun;
 
     *o = (struct observations){ 0 };
@@ -376,6 +376,10 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
     db_begin_read (l, err);
     epoch = read_routes (&r, pathset_network (ps)->hash);
     find_ends (&r, ps);
+    db_run (l, &total,
+            "SELECT count(*) FROM audit WHERE epoch = ? AND begun BETWEEN ? AND"
+            " ?",
+            VALUES (INT (epoch), INT (from), INT (ageing->until)));
     if (!l->failed)
         r.row = db_first (l, measured,
                           VALUES (INT (epoch), INT (from), INT (ageing->until),
@@ -385,6 +389,7 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
         double age = fmax ((double)ageing->now - (double)begun, 0);
         struct observations one = { 0 };
 
+        ledger_work (l, "audit", ++done, total);
         if (!l->failed
             && observe (&one, ps, s, ageing->quantile,
                         &(struct accuracy){ 0 }, err) < 0)
