@@ -17,10 +17,11 @@
  * other. At once: it sends all messages of an iteration, then waits for all. No
  * barrier is between iterations.
  *
- * Prints a row of a table for each order: the mean latency, and for both ways an
- * iteration's time in ms, beside what latencies alone give, and by the time of
- * the last order: medians of the repeats, of which each runs all orders. Fails
- * if another message arrives than the one that is due.
+ * Prints a row of a table for each order: the mean latency, and for both ways
+ * an iteration's time in ms, beside what latencies alone give, and by the time of
+ * the last order: medians of the repeats, of which each runs all orders. Fails if
+ * another message arrives than the one that is due. With 0 repeats nothing is
+ * sent, and one process is enough.
  */
 #include "config.h"
 
@@ -186,7 +187,9 @@ int main (int argc, char **argv)
     }
     scale = (double)number (argv[1], 1, 1000000);
     iterations = number (argv[2], 1, 1000);
-    repeats = number (argv[3], 1, REPEATS_MAX);
+    repeats = number (argv[3], 0, REPEATS_MAX);
+    if (repeats == 0)
+        ranks = RANKS_MAX;
     read_exchanges (argv[4], orders);
     for (size_t k = 0; k < repeats; k++)
         for (int way = 0; way < WAYS; way++) {
@@ -202,11 +205,16 @@ int main (int argc, char **argv)
             sum += all[x].ns[i];
         printf ("| %s | %zu | %.0f", argv[5 + i], nall * 2,
                 sum / (double)nall);
-        for (int way = 0; way < WAYS; way++)
-            printf (" | %.1f | %.1f | %.2f",
-                    stats_median (ns[i][way], repeats) / per_ms,
-                    expected (iterations, i, way) / per_ms,
-                    stats_median (part[i][way], repeats));
+        for (int way = 0; way < WAYS; way++) {
+            double by_latencies = expected (iterations, i, way) / per_ms;
+
+            if (repeats == 0)
+                printf (" | – | %.4f | –", by_latencies);
+            else
+                printf (" | %.1f | %.1f | %.2f",
+                        stats_median (ns[i][way], repeats) / per_ms,
+                        by_latencies, stats_median (part[i][way], repeats));
+        }
         printf (" |\n");
     }
     MPI_Finalize ();

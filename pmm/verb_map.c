@@ -76,9 +76,10 @@ static void say_cost (const char *order, const struct order_cost *c,
 static void report (const struct rank_order *o, const struct talk *t,
                     const struct infer_matrix *hosts, int tasks)
 {
-    const struct order_cost *start = o->start;
-    double least = fmin (start[ORDER_BLOCK].sum, start[ORDER_CYCLIC].sum);
+    const struct order_cost *start = o->start, *best = &start[ORDER_BLOCK];
 
+    if (start[ORDER_CYCLIC].sum < best->sum)
+        best = &start[ORDER_CYCLIC];
     terminal_clear ();
     fprintf (stderr, "pmm map: %s on %s, up to %d on each\n",
              COUNTED (t->n, "rank"), COUNTED (hosts->n, "node"), tasks);
@@ -88,13 +89,17 @@ static void report (const struct rank_order *o, const struct talk *t,
     say_cost ("block order", &start[ORDER_BLOCK], t->total);
     say_cost ("cyclic order", &start[ORDER_CYCLIC], t->total);
     say_cost ("this order", &o->cost, t->total);
-    if (o->cost.sum >= least)
+    if (o->cost.sum >= best->sum)
         fprintf (stderr, "pmm map: no order was found that costs less than"
                          " %s\n",
                  o->from == ORDER_BLOCK ? "block order" : "cyclic order");
     else
         fprintf (stderr, "pmm map: %.1f %% less than the better of the two\n",
-                 100 * (1 - o->cost.sum / least));
+                 100 * (1 - o->cost.sum / best->sum));
+    if (o->cost.rank > best->rank)
+        fprintf (stderr, "pmm map: its slowest rank takes %.1f %% more than"
+                         " there: time both\n",
+                 100 * (o->cost.rank / best->rank - 1));
     if (isnan (start[ORDER_SCOTCH].sum))
         fprintf (stderr, "pmm map: built without Scotch: its order, which is"
                          " often the best, was not tried\n");

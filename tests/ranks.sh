@@ -17,7 +17,7 @@ solved ()
             -o "$1"
 }
 
-# ranks_of_job: ./fabric, its ./latency, ./job (a solution), its ./pairs (A B NS),
+# ranks_of_job [LIST]: ./fabric, its ./latency, ./job (a solution), its ./pairs (A B NS),
 # ./nodes, the orders
 # ./block and ./cyclic, and the graphs ./ring, ./stencil and ./random
 ranks_of_job ()
@@ -26,7 +26,7 @@ ranks_of_job ()
     pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
     pmm fabric show -f fabric --json | jq -r '.links | to_entries[] |
         "\(.value.id) \(100 + .key * 7919 % 1900)"' >latency
-    solved job "$job_nodes" --latency latency || return
+    solved job "${1:-$job_nodes}" --latency latency || return
     jq -r '.pairs[] | "\(.a) \(.b) \(.rtt_ns / 2)"' job >pairs
     jq -r '[.pairs[] | .a, .b] | unique[]' job >nodes
     for ((i = 0; i < 64; i++)); do sed -n $((i / 4 + 1))p nodes; done >block
