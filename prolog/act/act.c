@@ -92,7 +92,7 @@ struct said_words {
     char text[LEDGER_TEXT_MAX + 1];
 };
 
-/* A message without its numbers. */
+/* A message without its numbers, and without those of a list of hosts. */
 __attribute__ ((format (printf, 1, 2))) static struct said_words
 words_of (const char *fmt, ...)
 {
@@ -101,7 +101,7 @@ words_of (const char *fmt, ...)
 
     TEXT_PRINT (words.text, sizeof (words.text), fmt);
     for (const char *s = words.text; *s; s++)
-        if (*s < '0' || *s > '9')
+        if (!strchr ("0123456789[,-]", *s))
             *to++ = *s;
     *to = '\0';
     return words;

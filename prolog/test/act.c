@@ -778,6 +778,13 @@ static void test_once (void)
     ok (count (made->log, "h0003: none: nothing was found") == 1,
         "and that it is over: %s", made->log);
     close_season (&s);
+    begin_season (&s);
+    play (&s, "audit -1800 fail h0001 fail h0002; round 0;"
+              "audit 100 fail h0001 fail h0002 fail h0005; round 200");
+    ok (count (made->log, "hosts FAIL or were drained by us") == 1
+            && count (made->log, "no longer true") == 0,
+        "a remark is the same for another list of hosts: %s", made->log);
+    close_season (&s);
 }
 
 static void test_busy (void)
