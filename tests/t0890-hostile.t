@@ -150,7 +150,7 @@ cat >evil/forge <<X
 nonce=$(printf '0123456789abcdef%.0s' 1 2)
 link=$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')
 echo "pmm-port 1 \$nonce \$link 4 5 4xHDR SymbolErrorCounter=99999999" >&2
-echo '{"kind":"samples","version":1,"nonce":"'\$nonce'","complete":true}'
+echo '{"kind":"samples","version":2,"nonce":"'\$nonce'","complete":true}'
 echo "pmm-result 1 FAIL \$nonce host end h0005 +900 ns"
 X
 chmod 755 evil/forge

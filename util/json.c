@@ -11,13 +11,13 @@
 enum {
     PIECE = 1 << 16, /* bytes */
     STRING_MAX = 255,
-    SAMPLES_VERSION = 2, /* of samples: loopbacks, and data about the nodes;
-                            version 1 can be read */
+    FILE_VERSION = 1,    /* of all kinds of files, but */
+    SAMPLES_VERSION = 2, /* of samples: loopbacks, and data about the nodes */
 };
 
-static int newest (const char *kind)
+static int version_of (const char *kind)
 {
-    return strcmp (kind, "samples") == 0 ? SAMPLES_VERSION : JSON_VERSION;
+    return strcmp (kind, "samples") == 0 ? SAMPLES_VERSION : FILE_VERSION;
 }
 
 struct json_source {
@@ -47,7 +47,6 @@ static int check_kind (const json_t *json, const char *kind,
 {
     const char *s;
     uint64_t version = 0;
-    int last;
 
     if (!json_is_object (json))
         return error_input (err, "not a JSON object");
@@ -57,14 +56,10 @@ static int check_kind (const json_t *json, const char *kind,
         return error_input (err, "expected a %s, this is a %.64s", kind, s);
     if (json_get_u64 (json, NULL, "version", 0, INT64_MAX, &version, err) < 0)
         return -1;
-    last = newest (s);
-    if (version >= JSON_VERSION && version <= (uint64_t)last)
-        return 0;
-    if (last == JSON_VERSION)
+    if (version != (uint64_t)version_of (s))
         return error_input (err, "version %ju is not known (only %d is)",
-                            (uintmax_t)version, last);
-    return error_input (err, "version %ju is not known (only %d to %d are)",
-                        (uintmax_t)version, JSON_VERSION, last);
+                            (uintmax_t)version, version_of (s));
+    return 0;
 }
 
 json_t *json_read (FILE *fp, const char *name, const char *kind,
@@ -107,7 +102,7 @@ json_t *json_file (const char *kind, const char *fabric)
 {
     /* s*: a NULL leaves the key out */
     return json_pack ("{s:s, s:i, s:s*}", "kind", kind, "version",
-                      newest (kind), "fabric", fabric);
+                      version_of (kind), "fabric", fabric);
 }
 
 int json_write (const json_t *json, FILE *fp, struct error *err)

@@ -13,10 +13,8 @@
 #include "util/alloc.h"
 #include "util/error.h"
 
-enum { JSON_VERSION = 1 }; /* of all kinds of files except json.c's `changed` */
-
 /* Read one object from fp: at most max_bytes, "kind" equal to kind (NULL: any),
- * "version" from 1 to the newest of its kind. name is for errors: "NAME:LINE:
+ * "version" that of its kind. name is for errors: "NAME:LINE:
  * sentence". Text after the object is not read if it starts on a new line (the
  * result record's last line). Returns a new reference, NULL with err.
  */

@@ -602,7 +602,7 @@ static int read_item (struct reader *r, int which, const json_t *from,
 static const struct {
     const char *in, *key;
     size_t max;
-    bool later; /* since version 2 */
+    bool optional;
 } lists[LISTS] = {
     [ANSWERED] = { "nodes", "answered", HOSTS_MAX, false },
     [MISSING] = { "nodes", "missing", HOSTS_MAX, false },
@@ -626,7 +626,7 @@ static int read_lists (struct reader *r, const json_t *json)
         const json_t *in = name ? nodes : json;
         json_t *list;
 
-        if (lists[which].later && !json_object_get (in, key))
+        if (lists[which].optional && !json_object_get (in, key))
             continue;
         if (json_get_array (in, name, key, lists[which].max, &list, r->err) < 0)
             return -1;

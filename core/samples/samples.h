@@ -2,8 +2,7 @@
 /* Samples: the round-trip times of the probes of a plan.
  *
  * Made by probe/ (pmm-probe) and samples/simulate. Read by the solver and the
- * judge; kept as baselines. File: JSON, kind "samples", version 2; version 1
- * has no loopbacks and nodes.
+ * judge; kept as baselines. File: JSON, kind "samples", version 2.
  */
 #ifndef CORE_SAMPLES_H
 #define CORE_SAMPLES_H

@@ -202,7 +202,7 @@ static void test_round_trip (void)
     samples_destroy (NULL);
 }
 
-#define HEAD(fabric) "{\"kind\":\"samples\",\"version\":1,\"fabric\":\"" \
+#define HEAD(fabric) "{\"kind\":\"samples\",\"version\":2,\"fabric\":\"" \
     fabric "\",\"job\":1,\"step\":0,\"nonce\":\"ab\","
 #define NODES "\"nodes\":{\"answered\":[\"k1\",\"k2\"],\"missing\":[]},"
 #define RTT(min, max) "\"rtt_ns\":{\"min\":" min ",\"p05\":2,\"p25\":2," \
@@ -316,8 +316,8 @@ static const struct {
       HEAD ("table") NODES "\"service_level\":1,\"probes\":[]" TAIL, 0 },
     { "a version that there is not yet",
       NEW ("3") NODES "\"probes\":[" GOOD "]" TAIL, 0 },
-    { "a version before the first",
-      NEW ("0") NODES "\"probes\":[" GOOD "]" TAIL, 0 },
+    { "a version before it",
+      NEW ("1") NODES "\"probes\":[" GOOD "]" TAIL, 0 },
     { "flows, but none",
       NEW ("2") NODES "\"probes\":[" PROBE ("\"k1\"", "\"k2\"", "\"k1\"",
       "5", "0", RTT ("1", "3") ",\"flow_ns\":[]") "]" TAIL, 1 },
@@ -385,7 +385,7 @@ static const struct {
       NEW ("2") NODES "\"probes\":[" PROBE ("\"k1\"", "\"k2\"", "\"k1\"",
       "5", "0", RTT ("1", "3") ",\"way_ns\":[1,2]") "]" TAIL, 0 },
     { "a nonce that is not hex",
-      "{\"kind\":\"samples\",\"version\":1,\"fabric\":\"table\",\"job\":1,"
+      "{\"kind\":\"samples\",\"version\":2,\"fabric\":\"table\",\"job\":1,"
       "\"step\":0,\"nonce\":\"../x\"," NODES "\"probes\":[]" TAIL, 0 },
 };
 
