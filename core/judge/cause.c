@@ -91,18 +91,19 @@ static int put_routes (struct cause_build *b, size_t first, uint32_t row,
     return n;
 }
 
-/* Cables within places that all messages between two endpoints cross. */
-static void put_within (struct cause_build *b, size_t first, uint32_t row,
-                        size_t from, size_t to, unsigned int value)
+/* Cables that all messages between two endpoints cross, within places or among
+ * others of a bundle, which others' messages cross.
+ */
+static void put_sure (struct cause_build *b, size_t first, uint32_t row,
+                      size_t from, size_t to, unsigned int value)
 {
+    struct multipath *paths = b->net->multi;
     const struct multipath_share *way;
-    size_t n = multipath_shares (b->net->multi,
-                                 pathset_endpoint (b->ps, from)->id,
+    size_t n = multipath_shares (paths, pathset_endpoint (b->ps, from)->id,
                                  pathset_endpoint (b->ps, to)->id, &way);
 
     for (size_t i = 0; i < n; i++)
-        if (way[i].share > MULTIPATH_SURE
-            && b->net->multi->bundle[way[i].link] == NETWORK_NONE)
+        if (way[i].share > MULTIPATH_SURE && paths->cables[way[i].link] != 1)
             put (b, first, (struct suspect){ SUSPECT_LINK, way[i].link, 0 },
                  row, value);
 }
@@ -142,10 +143,10 @@ static int put_row (struct cause_build *b, uint32_t row,
                            o->oneway || o->a < o->b ? o->a : o->b,
                            o->oneway || o->a < o->b ? o->b : o->a },
          row, 1);
-    if (o->within > 0) {
-        put_within (b, first, row, o->a, o->b, o->oneway ? 2 : 1);
+    if (b->net->multi) {
+        put_sure (b, first, row, o->a, o->b, o->oneway ? 2 : 1);
         if (!o->oneway)
-            put_within (b, first, row, o->b, o->a, 1);
+            put_sure (b, first, row, o->b, o->a, 1);
     }
     if (b->net->multi) /* no wrong routes among many */
         return 0;

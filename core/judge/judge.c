@@ -40,7 +40,7 @@
 
 enum {
     ROWS_FEW = 2,
-    PROBES_SURE = 3,    /* across a cable within a place */
+    PROBES_SURE = 3,    /* across a cable that is not single */
     ROUNDS_ENOUGH = 2,  /* for a single row to be a finding */
     HOSTS_ENOUGH = 4,   /* to compare a host's loopback with theirs */
     SWITCHES_NAMED = 3, /* for a route, the likeliest ones */
@@ -250,10 +250,12 @@ static void limit_samples (struct judgement *j)
               o->sent);
 }
 
-/* Whether it is a cable within a place, which no row has. */
-static bool is_within (const struct judgement *j, uint32_t link)
+/* Whether a link is a cable that rows cross as such, not as one of a bundle, nor
+ * within a place.
+ */
+static bool is_single (const struct judgement *j, uint32_t link)
 {
-    return j->model.column[link] == NETWORK_NONE;
+    return !j->paths || j->paths->cables[link] == 1;
 }
 
 /* Whether LinkRoundTripLatency shows what to expect of it. */
@@ -261,13 +263,7 @@ static bool is_by_lrtl (const struct judgement *j, uint32_t link)
 {
     const struct model *m = &j->model;
 
-    return !is_within (j, link) && m->unit[m->class_of[m->column[link]]] > 0;
-}
-
-/* Whether a link is a cable, not a bundle of some that messages may choose. */
-static bool is_single (const struct judgement *j, uint32_t link)
-{
-    return !j->paths || j->paths->cables[link] == 1;
+    return is_single (j, link) && m->unit[m->class_of[m->column[link]]] > 0;
 }
 
 static void limit_model (struct judgement *j)
@@ -593,7 +589,7 @@ static double expected_of (const struct judgement *j, uint32_t link)
     uint32_t col = m->column[link];
     double *u, var;
 
-    if (is_within (j, link))
+    if (!is_single (j, link))
         return NAN;
     u = xcalloc (model_unknowns (m), sizeof (*u));
     u[col] = 1;
@@ -841,7 +837,7 @@ static void judge_cause (struct judgement *j, size_t number)
         software = true;
     }
     /* by chance all flows of a pair or two crossed another cable */
-    else if (f->level == VERDICT_FAIL && is_within (j, f->suspect[0])
+    else if (f->level == VERDICT_FAIL && !is_single (j, f->suspect[0])
              && probes_of (j, c) < PROBES_SURE)
         f->level = VERDICT_WARN;
     f->expected_ns = expected_of (j, f->suspect[0]);
@@ -1118,7 +1114,7 @@ static int bound_links (struct judgement *j)
             const struct member *m = &c->member[i];
 
             if (m->suspect.kind == SUSPECT_LINK
-                && !is_within (j, m->suspect.index))
+                && is_single (j, m->suspect.index))
                 j->most[model->column[m->suspect.index]] = fmin (
                     upper[k] * causes_simplest (c, k)->unit / m->unit, DBL_MAX);
         }
@@ -1622,8 +1618,7 @@ static int list_causes (struct judgement *j, struct suspicions *list)
     return 0;
 }
 
-/* How slow the first link of a signature may be; NULL: all are within places.
- */
+/* How slow the first cable of a signature may be; NULL: none is single. */
 static double *most_of (struct judgement *j, size_t signature)
 {
     const struct causes *c = &j->causes;
@@ -1631,7 +1626,7 @@ static double *most_of (struct judgement *j, size_t signature)
     for (size_t i = c->first[signature]; i < c->first[signature + 1]; i++) {
         const struct suspect *s = &c->member[i].suspect;
 
-        if (s->kind == SUSPECT_LINK && !is_within (j, s->index))
+        if (s->kind == SUSPECT_LINK && is_single (j, s->index))
             return &j->most[j->model.column[s->index]];
     }
     return NULL;
