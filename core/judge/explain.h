@@ -46,7 +46,7 @@ struct model {
     size_t noffsets;
     size_t nskews;           /* n where directions were measured, else 0 */
     size_t nways;
-    double *within; /* [nways] cables that these cross, on average */
+    double *apart;  /* [nways] cables that these cross, on average */
     double *offset_mean; /* [noffsets] ns, of round trips */
     double *offset_sd;
     double *expected; /* [model_unknowns] before the job's samples, ns */

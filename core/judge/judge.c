@@ -1010,18 +1010,22 @@ static void find_cages (struct judgement *j)
  * Cables that only some flows cross
  */
 
-/* before: mixture_evidence of the baselines. If they cannot tell, a flow may be
- * slower by longer cables on its path, as much as 300 ns by twice 30 m.
+/* before: mixture_evidence of the baselines, of other pairs perhaps. So a flow
+ * may be slower by longer cables on its path: a cable is named above fail_ns
+ * only, or, if the baselines cannot tell, above what links differ; this is a
+ * FAIL only above both.
  */
 static void judge_cable (struct judgement *j, const struct slow_cable *c,
                          double before)
 {
     const char *one = c->n == 1 ? "it" : "one of them";
     bool was_fast = before < -BEFORE;
+    double lengths = fmax (j->opts->fail_ns,
+                           j->opts->warn_spread * j->model.differ);
     struct finding *f;
 
     if (c->spread_ns > j->opts->fail_ns
-        || c->excess_ns <= (was_fast ? j->opts->warn_ns : j->opts->fail_ns))
+        || c->excess_ns <= (was_fast ? j->opts->fail_ns : lengths))
         return;
     f = add_finding (j, VERDICT_WARN, was_fast ? BASIS_BASELINE : BASIS_CLASS);
     f->kind = FINDING_SWITCH_LINK;
@@ -1029,7 +1033,7 @@ static void judge_cable (struct judgement *j, const struct slow_cable *c,
         add_link (j, f, c->cable[i], false);
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
-    if (was_fast && c->heap
+    if (was_fast && c->heap && c->excess_ns > lengths
         && judge_fails (j->opts, f->excess_ns, f->stderr_ns))
         f->level = VERDICT_FAIL;
     f->why = xasprintf ("%zu of %s that may cross %s show%s %+.0f ns (+-%.0f) "

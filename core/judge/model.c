@@ -7,13 +7,15 @@
  *     o_hb ~ N (by how much its loopback was slower in run b than in the first
  *               baseline that has one, LOOPBACK_SD^2), or N (0, OFFSET_SD^2)
  *     d_l  ~ N (0, SKEW_SD^2)
- *     w_s  ~ N (F n_s, F^2 n_s), F = SWITCH_FIGURE
+ *     w_s  ~ N (F n_s, F^2 a_s), F = SWITCH_FIGURE
  *     t_i  ~ N (row_i . (x, o, d), var_i)  for every row of the baselines.
  *
  * d_l, by how much a link's first direction is slower than the mean of both, is
  * an unknown only if some row is of one direction. Adapters and processors need
  * not take as long to send as to receive. w_s, of two switches, is the time
- * between them by n_s cables within a place, where a row crosses such.
+ * between them by n_s cables within places, and a_s with those that all messages
+ * of the row cross, as others take others of their bundle: the time by which
+ * these differ from the bundle.
  *
  * Every line is a row of a sparse least squares problem (linear/lsq), of
  * precision matrix K0; its solution is the vector of expected latencies. So the
@@ -112,6 +114,7 @@ struct model_build {
     uint32_t *offset; /* [nlinks] of a host link in one run, */
     uint32_t *run_of; /* [nlinks] this run, NONE */
     struct map way;   /* numbers, by the two switches */
+    double *within;   /* [nways] cables within places that these cross */
     double *y;        /* [rows of a] measured or a priori values */
 };
 
@@ -225,11 +228,13 @@ static void add_way (struct model_build *b, const struct observation *o)
 {
     struct model *m = b->m;
 
-    if (o->within == 0 || map_find (&b->way, o->ends) != MAP_NONE)
+    if (o->apart == 0 || map_find (&b->way, o->ends) != MAP_NONE)
         return;
     map_put (&b->way, o->ends, (uint32_t)m->nways);
-    m->within = xgrow (m->within, m->nways, sizeof (*m->within));
-    m->within[m->nways++] = o->within;
+    m->apart = xgrow (m->apart, m->nways, sizeof (*m->apart));
+    m->apart[m->nways] = o->apart;
+    b->within = xgrow (b->within, m->nways, sizeof (*b->within));
+    b->within[m->nways++] = o->within;
 }
 
 static void find_ways (struct model_build *b)
@@ -392,7 +397,7 @@ static void add_row (struct model_build *b, const struct observation *o,
                  + (run ? offset_of (b, run, link) : m->offset_of[link]);
         value[n++] = 1;
     }
-    if (o->within > 0) {
+    if (o->apart > 0) {
         col[n] = (uint32_t)(model_offsets (m) - m->nways)
                  + map_find (&b->way, o->ends);
         value[n++] = 1;
@@ -437,7 +442,7 @@ static void make_rows (struct model_build *b)
     for (size_t l = 0; l < m->nskews; l++)
         add_prior (b, ways - l - 1, ways - l - 1, 0);
     for (size_t w = 0; w < m->nways; w++)
-        add_prior (b, ways + w, ways + w, SWITCH_FIGURE * m->within[w]);
+        add_prior (b, ways + w, ways + w, SWITCH_FIGURE * b->within[w]);
     for (size_t i = 0; i < m->noffsets; i++)
         add_prior (b, offsets + i, offsets + i, m->offset_mean[i]);
     m->prior.nrows = m->a->nrows;
@@ -465,7 +470,7 @@ static int weigh (struct model *m)
     for (size_t l = 0; l < m->nskews; l++)
         *w++ = pow (SKEW_SD, -2);
     for (size_t l = 0; l < m->nways; l++)
-        *w++ = pow (SWITCH_FIGURE, -2) / m->within[l];
+        *w++ = pow (SWITCH_FIGURE, -2) / m->apart[l];
     for (size_t i = 0; i < m->noffsets; i++)
         *w++ = pow (m->offset_sd[i], -2);
     lsq_destroy (m->before);
@@ -771,6 +776,7 @@ done:
     free (b.run_of);
     free (b.y);
     map_clear (&b.way);
+    free (b.within);
     return rc;
 }
 
@@ -783,7 +789,7 @@ void model_clear (struct model *m)
     free (m->spread);
     free (m->unit);
     free (m->zero);
-    free (m->within);
+    free (m->apart);
     free (m->offset_of);
     free (m->offset_mean);
     free (m->offset_sd);

@@ -36,6 +36,7 @@ struct multipath_work {
     size_t nplaces;
     uint32_t *next;    /* [n * nplaces] the next place; NETWORK_NONE */
     bool *taken;       /* [nlinks] by messages */
+    bool *only;        /* [nlinks] by all of a sender's, for some end */
 
     /* of one destination */
     uint32_t sweep;
@@ -147,6 +148,7 @@ static int follow (struct multipath *m, uint32_t end, struct error *err)
     struct multipath_work *w = m->work;
     const struct network *net = m->under;
     uint32_t to = w->end[end], arc[PORTS_MAX], last;
+    size_t senders;
     int changed = 0;
 
     net->attach (net->net, to, &last);
@@ -160,12 +162,15 @@ static int follow (struct multipath *m, uint32_t end, struct error *err)
         w->seen[at] = w->sweep;
         w->reached[w->nreached++] = at;
     }
+    senders = w->nreached;
     for (size_t i = 0; i < w->nreached; i++) {
         uint32_t at = w->reached[i];
         size_t n = leave (net, &m->as, at, to, arc);
 
         if (n == 0)
             return no_route (net, at, err);
+        if (n == 1 && i < senders)
+            w->only[arc_link (arc[0])] = true;
         for (size_t k = 0; k < n; k++) {
             uint32_t next = head (net, arc[k]);
 
@@ -294,6 +299,9 @@ static void make_bundles (struct multipath *m)
         }
         m->cables[m->bundle[l]]++;
     }
+    for (uint32_t l = 0; l < u->nlinks; l++)
+        m->apart |= w->only[l] && m->bundle[l] != NETWORK_NONE
+                    && m->cables[m->bundle[l]] > 1;
 }
 
 /*
@@ -465,6 +473,7 @@ struct multipath *multipath_create (const struct pathset *const *ps, size_t n,
     w->share = xcalloc (u->nlinks, sizeof (*w->share));
     w->list = xarray (u->nlinks, sizeof (*w->list));
     w->taken = xcalloc (u->nlinks, sizeof (*w->taken));
+    w->only = xcalloc (u->nlinks, sizeof (*w->only));
     m->bundle = xarray (u->nlinks, sizeof (*m->bundle));
     m->cables = xcalloc (u->nlinks, sizeof (*m->cables));
     for (size_t l = 0; l < u->nlinks; l++)
@@ -499,6 +508,7 @@ void multipath_destroy (struct multipath *m)
     free (m->work->place);
     free (m->work->next);
     free (m->work->taken);
+    free (m->work->only);
     free (m->work->seen);
     free (m->work->reached);
     free (m->work->to);
@@ -574,19 +584,25 @@ size_t multipath_shares (struct multipath *m, uint32_t from, uint32_t to,
     return w->nlist;
 }
 
-double multipath_within (struct multipath *m, uint32_t a, uint32_t b)
+double multipath_within (struct multipath *m, uint32_t a, uint32_t b,
+                         double *apart)
 {
-    double sum = 0;
+    double within = 0, sure = 0;
 
-    for (int back = 0; back < 2 && m->uneven; back++) {
+    for (int back = 0; back < 2 && (m->uneven || m->apart); back++) {
         const struct multipath_share *way;
         size_t n = multipath_shares (m, back ? b : a, back ? a : b, &way);
 
         for (size_t i = 0; i < n; i++)
             if (m->bundle[way[i].link] == NETWORK_NONE)
-                sum += way[i].share;
+                within += way[i].share;
+            else if (way[i].share > MULTIPATH_SURE
+                     && m->cables[m->bundle[way[i].link]] > 1)
+                sure += way[i].share;
     }
-    return sum;
+    if (apart)
+        *apart = within + sure;
+    return within;
 }
 
 int multipath_walk (const struct network *net, const struct traffic_class *as,

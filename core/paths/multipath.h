@@ -34,6 +34,8 @@ struct multipath {
     bool uneven; /* some messages cross cables within a place, which have no
                     bundle, others do not: paths between the same places may
                     differ in length */
+    bool apart;  /* some sender's first switch has one of several cables of a
+                    bundle, for all messages to some end */
 
     struct multipath_work *work; /* internal */
 };
@@ -59,11 +61,14 @@ size_t multipath_shares (struct multipath *m, uint32_t from, uint32_t to,
 
 #define MULTIPATH_SURE (1 - 1e-9) /* all messages cross it, but for rounding */
 
-/* How many cables within a place a round trip between two endpoints (of the
- * network) crosses, on average. More than 0: its paths may differ in length, and
- * the network of places does not tell how long they are.
+/* How many cables a round trip between two endpoints (of the network) crosses
+ * within places, on average. More than 0: its paths may differ in length. apart
+ * (may be NULL): with those that all its messages cross while others' messages
+ * take others of the same bundle. The network of places does not tell how long
+ * these are.
  */
-double multipath_within (struct multipath *m, uint32_t a, uint32_t b);
+double multipath_within (struct multipath *m, uint32_t a, uint32_t b,
+                         double *apart);
 
 /* The arcs of one path, as network.walk: each switch that spreads chooses its
  * port by the key. Equal keys give equal paths, others independent ones.

@@ -482,17 +482,24 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
     free (most);
 }
 
+#define ENDPOINTS (UINT64_C (1) << 63)
+
 static void find_within (struct observation *o, const struct pathset *ps)
 {
     const struct network *net = pathset_network (ps);
     uint32_t a = pathset_endpoint (ps, o->a)->id, arc;
     uint32_t b = pathset_endpoint (ps, o->b)->id;
 
-    if (!net->multi || (o->within = multipath_within (net->multi, a, b)) == 0)
+    if (!net->multi)
+        return;
+    o->within = multipath_within (net->multi, a, b, &o->apart);
+    if (o->apart == 0)
         return;
     net = net->multi->under;
-    o->ends = pair_key (net->attach (net->net, a, &arc),
-                        net->attach (net->net, b, &arc));
+    o->ends = o->apart > o->within
+                  ? ENDPOINTS | pair_key (a, b)
+                  : pair_key (net->attach (net->net, a, &arc),
+                              net->attach (net->net, b, &arc));
 }
 
 /* The rows are stored in one block. */

@@ -51,8 +51,10 @@ struct observation {
     const uint8_t *count;
     const uint8_t *forth;
     double within;       /* cables that it crosses within places, on average:
-                            they are not in the row */
-    uint64_t ends;       /* the switches of both ends, as pair_key, if it does */
+                            they are not in the row; with those that are one of
+                            a bundle: */
+    double apart;
+    uint64_t ends;       /* the switches of both ends, as pair_key, if apart > 0 */
 };
 
 struct observations {

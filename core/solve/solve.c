@@ -628,7 +628,7 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
                   == 0) {
         for (size_t i = 0; i < o.n; i++) {
             o.v[i].rtt_ns -= SWITCH_FIGURE * o.v[i].within;
-            o.v[i].var += SWITCH_FIGURE * SWITCH_FIGURE * o.v[i].within;
+            o.v[i].var += SWITCH_FIGURE * SWITCH_FIGURE * o.v[i].apart;
         }
         sol = solve_observations (ps, &o, opts, err);
     }
