@@ -18,7 +18,7 @@ clang -fsanitize=fuzzer engine.c -o engine 2>/dev/null \
     || skip_all "clang has no fuzzing engine"
 
 # It takes longer to optimise the parsers than to run them for some seconds.
-flags='-g -O0 -fsanitize=fuzzer-no-link,address,undefined'
+flags='-g1 -O0 -fsanitize=fuzzer-no-link,address,undefined'
 flags="$flags -fno-sanitize-recover=all -fno-omit-frame-pointer"
 [[ ! ${PMM_LONG-} ]] || flags="$flags -O1"
 flags="$flags -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION"
