@@ -2,7 +2,7 @@
 /* localise - how well do two stages localise what is slow?
  *
  *   localise [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING] [-e SE]
- *            [-f one|spread] [-a FLOWSxMESSAGES] [-l]
+ *            [-f one|spread|half] [-a FLOWSxMESSAGES] [-l]
  *            [CASE|NOISE/FAULT|NETWORK...]
  *
  * Each trial draws the lengths of all cables (0 to 150 ns), the hosts of a job
@@ -24,7 +24,8 @@
  *
  * -f spread: switches hash, each repeat is a flow, and the confirm stage has
  * FLOWS of MESSAGES (-a FLOWSxMESSAGES: 32x48; 256x1 is as where they adapt).
- * -f one: one flow a pair, and the tables are believed.
+ * -f half: every second switch does. -f one: one flow a pair, and the tables are
+ * believed.
  *
  * A wrong route sends the messages for one host through another port of a
  * switch. It changes an RTT of the first stage by at least SE standard errors
@@ -317,6 +318,7 @@ static void slow_down (struct trial *t)
 static bool with_loopbacks = true;
 static enum { FLOWS_NONE, FLOWS_ONE, FLOWS_SPREAD } flows;
 static const struct traffic_class datagrams;
+static size_t every = 1; /* switches that spread */
 static unsigned int again_flows = SAMPLE_FLOWS_AGAIN;
 static unsigned int again_messages = SAMPLE_TIMES_AGAIN;
 
@@ -758,7 +760,8 @@ static void run (const struct args *args, char *const *word,
         if (!selected (net->name, word, is_network))
             continue;
         truth_open (&truth, net, args->routing, args->seed);
-        for (size_t i = 0; i < truth.f->nnodes && flows != FLOWS_NONE; i++)
+        for (size_t i = 0; i < truth.f->nnodes && flows != FLOWS_NONE;
+             i += every)
             truth.f->node[i].spread
                 = (struct fabric_spread){ .known = true, .hashed = 1 };
         for (size_t c = 0; word[c]; c++) {
@@ -797,6 +800,7 @@ int main (int argc, char **argv)
         case 'e': least_se = (double)number (optarg, 0, 1000); break;
         case 'f':
             flows = strcmp (optarg, "one") ? FLOWS_SPREAD : FLOWS_ONE;
+            every = strcmp (optarg, "half") ? 1 : 2;
             break;
         case 'a':
             sscanf (optarg, "%ux%u", &again_flows, &again_messages);
@@ -807,7 +811,7 @@ int main (int argc, char **argv)
         default:
             fprintf (stderr, "Usage: localise [-n TRIALS] [-s SEED] "
                      "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] "
-                     "[-f one|spread] [-l] [-v] "
+                     "[-f one|spread|half] [-l] [-v] "
                      "[CASE|NOISE/FAULT|NETWORK]...\n");
             return 2;
         }
