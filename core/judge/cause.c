@@ -103,7 +103,8 @@ static void put_sure (struct cause_build *b, size_t first, uint32_t row,
                                  pathset_endpoint (b->ps, to)->id, &way);
 
     for (size_t i = 0; i < n; i++)
-        if (way[i].share > MULTIPATH_SURE && paths->cables[way[i].link] != 1)
+        if (way[i].share > MULTIPATH_SURE
+            && !multipath_is_single (paths, way[i].link))
             put (b, first, (struct suspect){ SUSPECT_LINK, way[i].link, 0 },
                  row, value);
 }
@@ -121,7 +122,8 @@ static int put_row (struct cause_build *b, uint32_t row,
         uint32_t link = o->link[p];
         unsigned int n = o->count[p];
         const struct link_info *info = &b->net->link[link];
-        bool bundle = b->net->multi && b->net->multi->cables[link] > 1;
+        bool bundle = b->net->multi
+                      && !multipath_is_single (b->net->multi, link);
         const struct {
             struct suspect suspect;
             unsigned int value;
@@ -143,7 +145,7 @@ static int put_row (struct cause_build *b, uint32_t row,
                            o->oneway || o->a < o->b ? o->a : o->b,
                            o->oneway || o->a < o->b ? o->b : o->a },
          row, 1);
-    if (b->net->multi) {
+    if (o->apart > 0) {
         put_sure (b, first, row, o->a, o->b, o->oneway ? 2 : 1);
         if (!o->oneway)
             put_sure (b, first, row, o->b, o->a, 1);

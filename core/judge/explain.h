@@ -22,8 +22,9 @@
  * pathset_links has them, then the baselines'), means of their classes, and the
  * offset of each host in each run (the job's first). Where directions were
  * measured alone, also by how much a link's first one is slower than the mean.
- * Where rows cross cables within a place (core/paths/multipath), also the time
- * between each two switches that takes.
+ * Where rows cross cables that the network of places does not tell apart
+ * (core/paths/multipath), also the time that these take between each two ends: a
+ * way.
  */
 struct model {
     size_t nrows;
@@ -46,7 +47,7 @@ struct model {
     size_t noffsets;
     size_t nskews;           /* n where directions were measured, else 0 */
     size_t nways;
-    double *apart;  /* [nways] cables that these cross, on average */
+    double *apart;  /* [nways] such cables, on average */
     double *offset_mean; /* [noffsets] ns, of round trips */
     double *offset_sd;
     double *expected; /* [model_unknowns] before the job's samples, ns */

@@ -255,7 +255,7 @@ static void limit_samples (struct judgement *j)
  */
 static bool is_single (const struct judgement *j, uint32_t link)
 {
-    return !j->paths || j->paths->cables[link] == 1;
+    return !j->paths || multipath_is_single (j->paths, link);
 }
 
 /* Whether LinkRoundTripLatency shows what to expect of it. */

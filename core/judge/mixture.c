@@ -284,7 +284,7 @@ static size_t cross_pair (struct multipath *paths, uint32_t a, uint32_t b,
 static bool set_uneven_aside (struct mixture *m, struct multipath *paths,
                               uint32_t a, uint32_t b, uint32_t pair)
 {
-    if (multipath_within (paths, a, b, NULL) == 0)
+    if (!paths->uneven || multipath_within (paths, a, b, NULL) == 0)
         return false;
     for (size_t i = m->first[pair]; i < m->first[pair + 1]; i++)
         m->flow[i].aside = true;

@@ -12,7 +12,7 @@
  *
  * d_l, by how much a link's first direction is slower than the mean of both, is
  * an unknown only if some row is of one direction. Adapters and processors need
- * not take as long to send as to receive. w_s, of two switches, is the time
+ * not take as long to send as to receive. w_s, of two ends, is the time
  * between them by n_s cables within places, and a_s with those that all messages
  * of the row cross, as others take others of their bundle: the time by which
  * these differ from the bundle.
@@ -113,7 +113,7 @@ struct model_build {
         *before;      /* [nlinks] times that loopbacks are compared with */
     uint32_t *offset; /* [nlinks] of a host link in one run, */
     uint32_t *run_of; /* [nlinks] this run, NONE */
-    struct map way;   /* numbers, by the two switches */
+    struct map way;   /* numbers, by the rows' ends */
     double *within;   /* [nways] cables within places that these cross */
     double *y;        /* [rows of a] measured or a priori values */
 };

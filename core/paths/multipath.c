@@ -301,7 +301,7 @@ static void make_bundles (struct multipath *m)
     }
     for (uint32_t l = 0; l < u->nlinks; l++)
         m->apart |= w->only[l] && m->bundle[l] != NETWORK_NONE
-                    && m->cables[m->bundle[l]] > 1;
+                    && !multipath_is_single (m, l);
 }
 
 /*
@@ -597,7 +597,7 @@ double multipath_within (struct multipath *m, uint32_t a, uint32_t b,
             if (m->bundle[way[i].link] == NETWORK_NONE)
                 within += way[i].share;
             else if (way[i].share > MULTIPATH_SURE
-                     && m->cables[m->bundle[way[i].link]] > 1)
+                     && !multipath_is_single (m, way[i].link))
                 sure += way[i].share;
     }
     if (apart)

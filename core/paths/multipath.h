@@ -40,6 +40,15 @@ struct multipath {
     struct multipath_work *work; /* internal */
 };
 
+/* Whether a cable is one that paths between places cross as such: not one of
+ * several in a bundle, nor within a place.
+ */
+static inline bool multipath_is_single (const struct multipath *m,
+                                        uint32_t link)
+{
+    return m->cables[link] == 1;
+}
+
 /* Make the places for messages between all endpoints of some sets, on the
  * network of the first. NULL with err if messages do not arrive.
  */

@@ -482,6 +482,9 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
     free (most);
 }
 
+/* Marks keys of endpoints among those of switches: by a table, which cable of a
+ * bundle is crossed depends on the endpoint.
+ */
 #define ENDPOINTS (UINT64_C (1) << 63)
 
 static void find_within (struct observation *o, const struct pathset *ps)

@@ -51,10 +51,10 @@ struct observation {
     const uint8_t *count;
     const uint8_t *forth;
     double within;       /* cables that it crosses within places, on average:
-                            they are not in the row; with those that are one of
-                            a bundle: */
-    double apart;
-    uint64_t ends;       /* the switches of both ends, as pair_key, if apart > 0 */
+                            they are not in the row */
+    double apart;        /* with those that are certain ones of a bundle */
+    uint64_t ends;       /* if apart > 0: rows with the same cross the same of
+                            these cables */
 };
 
 struct observations {

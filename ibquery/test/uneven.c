@@ -116,8 +116,8 @@ static void test_uneven (struct fabric *f, uint64_t seed, bool whole)
         if (f->link[l].kind == LINK_SWITCH && rng_below (&rng, CABLES) == 0)
             test_cable (f, ps, plan, &base, l, seed + l);
     ok (wrong == 0 && found > 0,
-        "... and slow cables between switches are found, %zu of %zu, or not, "
-        "and are no host's", found, tried);
+        "... and %zu of %zu slow cables between switches are found, none as a "
+        "host end", found, tried);
     again = measure_spread (f, ps, plan, slow, 0, seed + 2);
     v = judge (ps, plan, again, &base, 1, NULL, NULL);
     ok (v->status == VERDICT_OK, "... and a healthy run is OK");
@@ -131,7 +131,7 @@ static void test_uneven (struct fabric *f, uint64_t seed, bool whole)
 }
 
 /* Where only some switches spread, others' messages keep to one of the cables
- * that these choose from: cables of several lengths are no finding.
+ * that these choose from. That cables differ in length is no finding.
  */
 static void test_half (struct fabric *f, uint64_t seed)
 {
