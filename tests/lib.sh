@@ -60,6 +60,9 @@
 #                             what they say goes to ./stdout and ./stderr
 #   finish_probes             waits for them; the status of the first
 #
+#   trials N                  prints how many of the N trials of a campaign to run:
+#                             all with PMM_FULL in the environment (contrib/check
+#                             --full), a quarter otherwise
 #   gone PID                  whether a process has ended
 #   within SECONDS COMMAND... runs COMMAND until it succeeds; false if it did not
 #                             by then on a machine $patience times as slow as a
@@ -357,6 +360,8 @@ as_user ()
         --clear-groups env HOME="$home" USER="$test_user" \
         LOGNAME="$test_user" SHELL=/bin/sh "$@"
 }
+
+trials () { echo $((${PMM_FULL:+1}0 ? $1 : ($1 + 3) / 4)); }
 
 gone () { ! kill -0 "$1" 2>/dev/null; }
 

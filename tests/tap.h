@@ -7,6 +7,10 @@
  * skip (fmt, ...)       one result that passes, marked as skipped
  * done_testing ()       prints the plan; the exit status of main ()
  *
+ * trials (n)            how many of the n trials of a campaign to run: all with
+ *                       PMM_FULL in the environment (contrib/check --full), a
+ *                       quarter otherwise
+ *
  * SANITIZED             1 under the address sanitizer, which sees in few trials
  *                       what it sees in many; else 0
  *
@@ -19,6 +23,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #if defined __has_feature && !defined __SANITIZE_ADDRESS__ /* clang */
 #if __has_feature (address_sanitizer)
@@ -30,6 +35,11 @@ enum { SANITIZED = 1 };
 #else
 enum { SANITIZED = 0 };
 #endif
+
+static inline unsigned int trials (unsigned int n)
+{
+    return getenv ("PMM_FULL") ? n : (n + 3) / 4;
+}
 
 static int tap_count;
 static int tap_failed;
