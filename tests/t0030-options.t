@@ -3,7 +3,7 @@
 #
 # Manual pages and --help list the same options: those of pmm and its verbs are
 # put into its pages from man/options, which has to be what --help says; the other
-# programs' pages are compared.
+# programs' pages are compared. So is the sample of pmm.conf with the keys.
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu
@@ -186,5 +186,15 @@ for program in prolog/pmm-comment prolog/pmm-healthcheck; do
     [ ! -x "$builddir/$program" ] || like \
         "$("$builddir/$program" --help) $?" '^Usage: .* 0$' "$program --help"
 done
+
+# The sample has each key and its default, as pmm-probe tells them.
+pmm-probe --help | sed -nE '1,/^Keys/d
+    /^  (Conf|Hooks) /d
+    s/^  ([A-Za-z]+) +(.*) \[(.*)\]$/# \2\n#\1 = \3/; t print
+    s/^  ([A-Za-z]+) +(.*)$/# \2\n#\1 =/; t print
+    d; :print p' >"$workdir/keys"
+is "$(sed -n '/^## /,$ { /^## /d; /./p }' "$builddir/contrib/samples/pmm.conf" \
+    | diff - "$workdir/keys")" "" "the sample pmm.conf has all keys and defaults"
+is "$(grep -v '^#' "$builddir/contrib/samples/pmm.conf")" "" "... and sets none"
 
 done_testing
