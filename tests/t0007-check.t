@@ -25,7 +25,7 @@ print-parts:
 check-programs:
 check-default:
 	$(run) $(call tests,well racy skips)
-check-parts:
+check-parts check-rest:
 	@echo parts $(PARTS), full $(PMM_FULL), long $(PMM_LONG)
 	$(run) $(call tests,well)
 check-again:
