@@ -24,6 +24,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "util/text.h"
+
 /* As error_errno, but ERROR_INPUT if the file does not exist. */
 static void error_open (struct error *err, const char *path)
 {
@@ -120,13 +122,16 @@ static bool owned (const struct stat *st, uid_t owner)
 static int check_trust (const char *path, int fd, const struct stat *st,
                         uid_t owner, bool sticky, struct error *err)
 {
-    char self[32], what[PATH_MAX] = "its directory";
+    char self[32], what[PATH_MAX];
+    ssize_t n;
 
     if (owned (st, owner)
         && (!(st->st_mode & 022) || (sticky && (st->st_mode & S_ISVTX))))
         return 0;
     snprintf (self, sizeof (self), "/proc/self/fd/%d", fd);
-    (void)!readlink (self, what, sizeof (what) - 1);
+    if ((n = readlink (self, what, sizeof (what) - 1)) < 0)
+        n = snprintf (what, sizeof (what), "its directory");
+    what[n] = '\0';
     errno = EPERM;
     if (!owned (st, owner))
         return error_world (err, "%s is not trusted: %s belongs to user %ju",
@@ -200,9 +205,22 @@ static int follow (struct file_way *w, const char *name, const char *rest,
     return 0;
 }
 
+/* Whether the directory reached has this process's descriptors (/dev/fd,
+ * /dev/stdout and >(...) of a shell lead there). Its links are the kernel's own,
+ * and no paths.
+ */
+static bool is_at_descriptors (const struct file_way *w)
+{
+    struct stat own;
+
+    return stat ("/proc/self/fd", &own) == 0 && own.st_dev == w->st.st_dev
+           && own.st_ino == w->st.st_ino;
+}
+
 /* Walk path on behalf of user `owner` up to its last component, which remains
  * in w->left, or to its end if `to_end`. If the last component is a link, it is
- * followed if `links`. Return 0, or -1 with err. The caller closes w->dir.
+ * followed if `links`, but for those at descriptors. Return 0, or -1 with err.
+ * The caller closes w->dir.
  */
 static int go (struct file_way *w, const char *path, uid_t owner, bool trusted,
                bool to_end, bool links, struct error *err)
@@ -236,10 +254,10 @@ static int go (struct file_way *w, const char *path, uid_t owner, bool trusted,
         rest += strspn (rest, "/");
         last = !*rest && !to_end;
         if (!*name
-            || (last && (!links
-                         || fstatat (w->dir, name, &st, AT_SYMLINK_NOFOLLOW)
-                                < 0
-                         || !S_ISLNK (st.st_mode)))) {
+            || (last
+                && (!links
+                    || fstatat (w->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0
+                    || !S_ISLNK (st.st_mode) || is_at_descriptors (w)))) {
             memmove (w->left, w->left + (name - copy), strlen (name) + 1);
             return 0;
         }
@@ -498,10 +516,73 @@ static int open_temp (struct outfile *out)
     return -1;
 }
 
-/* Open a temporary file next to the file at path. If `links`, a link there is
- * followed if that is safe; otherwise the link itself is replaced.
+/* Write to a descriptor of this process, by its number. Return 0, or -1 with
+ * errno.
  */
-static int open_beside (struct outfile *out, bool links, struct error *err)
+static int open_descriptor (struct outfile *out, const char *number)
+{
+    uint64_t fd;
+
+    errno = ENOENT;
+    if (text_u64 (number, 0, INT_MAX, &fd) < 0)
+        return -1;
+    /* not opened once more: what it has is appended to, and no file cut off */
+    out->fd = fcntl ((int)fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return out->fd < 0 ? -1 : 0;
+}
+
+/* What must not be written in place, or NULL. Whatever is another user's could
+ * block us for ever (a pipe, a terminal).
+ */
+static const char *no_output (const struct stat *st)
+{
+    return S_ISBLK (st->st_mode)              ? "a block device"
+           : S_ISSOCK (st->st_mode)           ? "a socket"
+           : owned (st, geteuid ())           ? NULL
+           : S_ISFIFO (st->st_mode)           ? "another user's pipe"
+                                              : "another user's device";
+}
+
+/* Open a pipe or a device at the end of the way, to write it in place. Return 1;
+ * 0 if there is a regular file or none; -1 with err.
+ */
+static int open_in_place (struct outfile *out, const struct file_way *w,
+                          struct error *err)
+{
+    int fd = openat (w->dir, w->left, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    char self[32];
+    struct stat st;
+    int rc = -1;
+
+    if (fd < 0)
+        return errno == ENOENT ? 0 : stuck (w, err);
+    if (fstat (fd, &st) < 0)
+        stuck (w, err);
+    else if (S_ISREG (st.st_mode))
+        rc = 0;
+    else if (S_ISDIR (st.st_mode)) {
+        errno = EISDIR;
+        stuck (w, err);
+    }
+    else if (no_output (&st)) {
+        errno = EPERM;
+        error_world (err, "cannot write %s: it is %s", w->path,
+                     no_output (&st));
+    }
+    else {
+        /* the very one that was looked at */
+        snprintf (self, sizeof (self), "/proc/self/fd/%d", fd);
+        out->fd = open (self, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        rc = out->fd < 0 ? stuck (w, err) : 1;
+    }
+    shut (fd);
+    return rc;
+}
+
+/* Open what is at path to write it in place, or a temporary file next to it. If
+ * not `links`, whatever is there is replaced: a link, too.
+ */
+static int open_output (struct outfile *out, bool links, struct error *err)
 {
     size_t len = strlen (out->path);
     struct file_way w = { .path = out->path, .dir = -1 };
@@ -511,27 +592,18 @@ static int open_beside (struct outfile *out, bool links, struct error *err)
     if (len == 0 || out->path[len - 1] == '/')
         return stuck (&w, err);
     rc = go (&w, out->path, geteuid (), false, false, links, err);
-    out->dir = w.dir;
-    if (rc == 0 && (!(out->name = strdup (w.left)) || open_temp (out) < 0))
-        rc = stuck (&w, err);
-    return rc;
-}
-
-/* Open a file that is not regular, to write it in place. Refuse a pipe of
- * another user, which could block us forever.
- */
-static int open_in_place (struct outfile *out, struct error *err)
-{
-    struct stat st;
-
-    if (lstat (out->path, &st) == 0 && S_ISFIFO (st.st_mode)
-        && !owned (&st, geteuid ())) {
-        errno = EPERM;
-        return error_world (err, "cannot write %s: it is a pipe of user %ju",
-                            out->path, (uintmax_t)st.st_uid);
+    if (rc == 0 && links && is_at_descriptors (&w))
+        rc = open_descriptor (out, w.left) < 0 ? stuck (&w, err) : 1;
+    else if (rc == 0 && links)
+        rc = open_in_place (out, &w, err);
+    if (rc == 0) {
+        out->dir = w.dir;
+        if (!(out->name = strdup (w.left)) || open_temp (out) < 0)
+            rc = stuck (&w, err);
     }
-    out->fd = open (out->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    return out->fd < 0 ? error_errno (err, "cannot write %s", out->path) : 0;
+    else
+        shut (w.dir);
+    return rc < 0 ? -1 : 0;
 }
 
 /* mode 0: by the umask. With a fixed mode, path is a published or private file:
@@ -542,7 +614,6 @@ static struct outfile *create (const char *path, mode_t mode, bool lasting,
 {
     static const cookie_io_functions_t io = { .write = put };
     struct outfile *out = calloc (1, sizeof (*out));
-    struct stat st;
     int rc = 0;
 
     if (!out || !(out->path = strdup (path ? path : "standard output"))) {
@@ -557,10 +628,8 @@ static struct outfile *create (const char *path, mode_t mode, bool lasting,
         fflush (stdout);
         out->fd = STDOUT_FILENO;
     }
-    else if (!mode && stat (path, &st) == 0 && !S_ISREG (st.st_mode))
-        rc = open_in_place (out, err);
     else
-        rc = open_beside (out, !mode, err);
+        rc = open_output (out, !mode, err);
     if (rc == 0
         && ((mode && fchmod (out->fd, mode) < 0)
             || !(out->fp = fopencookie (out, "w", io))))

@@ -84,8 +84,9 @@ char *file_slurp_text (FILE *fp, const char *name, size_t max,
  *
  * If path is a symbolic link, its target is replaced, as long as the links on
  * the way are safe: a link of another user in a directory like /tmp is not
- * followed, and root follows no link of any other user. A pipe or a device is
- * written in place.
+ * followed, and root follows no link of any other user. A pipe or a character
+ * device of root or of this user, and a descriptor of this process by its name
+ * (/dev/stdout, /dev/fd/N), are written in place; all else is refused.
  */
 struct outfile;
 struct outfile *file_create (const char *path, struct error *err);

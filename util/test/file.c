@@ -7,11 +7,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -421,7 +425,7 @@ static void test_links (void)
         { 8, "tmp/dir/f", "the link dir belongs to user 7" },
         { 0, "tmp/dir/f", "the link dir belongs to user 7" },
         { 0, "project/theirs", "the link theirs belongs to user 7" },
-        { 0, "tmp/pipe", "a pipe of user 7" },
+        { 0, "tmp/pipe", "another user's pipe" },
         { 8, "tmp/own", "" },
         { 8, "project/theirs", "" },
         { 8, "tmp/roots", "" },
@@ -457,6 +461,155 @@ static void test_links (void)
         ok (!strcmp (contents ("home/f"), *tab[i].error ? "old" : "new"),
             "the file is %s", *tab[i].error ? "as it was" : "written");
     }
+}
+
+/* Each kind of file, whoever owns it, by its name and by each kind of link to it:
+ * no user's link or file leads another user's output, or blocks it.
+ */
+enum kind { REGULAR, DIRECTORY, PIPE, CHARACTERS, BLOCKS, SOCKET, KINDS };
+
+static void make_kind (const char *path, enum kind kind, uid_t owner)
+{
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    static const mode_t mode[KINDS]
+        = { S_IFREG, S_IFDIR, S_IFIFO, S_IFCHR, S_IFBLK, S_IFSOCK };
+    int rc, fd;
+
+    if (kind == DIRECTORY)
+        rc = mkdir (path, 0777);
+    else if (kind == SOCKET) {
+        strcpy (sa.sun_path, path);
+        fd = socket (AF_UNIX, SOCK_STREAM, 0);
+        rc = bind (fd, (struct sockaddr *)&sa, sizeof (sa));
+        close (fd);
+    }
+    else
+        rc = mknod (path, mode[kind] | 0666,
+                    kind == CHARACTERS ? makedev (1, 3) : makedev (7, 250));
+    if (rc < 0 || chmod (path, 0777) < 0 || chown (path, owner, owner) < 0)
+        diag ("cannot make %s", path);
+}
+
+static const char *expected (enum kind kind, uid_t owner, uid_t who)
+{
+    bool ours = owner == 0 || owner == who;
+
+    switch (kind) {
+    case REGULAR:
+        return "";
+    case DIRECTORY:
+        return "Is a directory";
+    case PIPE:
+        return ours ? "" : "it is another user's pipe";
+    case CHARACTERS:
+        return ours ? "" : "it is another user's device";
+    case BLOCKS:
+        return "it is a block device";
+    default:
+        return "it is a socket";
+    }
+}
+
+static void test_kinds (void)
+{
+    static const uid_t users[] = { 0, 7, 8 };
+    static const char *const names[KINDS]
+        = { "file", "directory", "pipe", "device", "block device", "socket" };
+    static const struct {
+        const char *dir; /* of the link; NULL: by its name */
+        uid_t link;
+    } ways[] = {
+        { NULL, 0 }, { "k/sticky", 7 }, { "k/sticky", 8 }, { "k/sticky", 0 },
+        { "k/open", 7 }, { "k/open", 8 }, { "k/open", 0 },
+    };
+
+    if (geteuid () != 0) {
+        skip ("needs root");
+        return;
+    }
+    ok (mkdir ("k", 0755) == 0 && mkdir ("k/home", 0) == 0
+            && chmod ("k/home", 0777) == 0 && mkdir ("k/sticky", 0) == 0
+            && chmod ("k/sticky", 01777) == 0 && mkdir ("k/open", 0) == 0
+            && chmod ("k/open", 0777) == 0,
+        "directories");
+    for (enum kind kind = 0; kind < KINDS; kind++)
+        for (size_t o = 0; o < 3; o++) {
+            size_t wrong = 0;
+
+            for (size_t i = 0; i < 2 * sizeof (ways) / sizeof (ways[0]); i++) {
+                uid_t who = i % 2 ? 8 : 0, link = ways[i / 2].link;
+                const char *dir = ways[i / 2].dir, *want, *said;
+                char path[64] = "k/home/x";
+                int reader = -1;
+                bool right;
+
+                make_kind (path, kind, users[o]);
+                want = expected (kind, users[o], who);
+                if (dir) {
+                    snprintf (path, sizeof (path), "%s/link", dir);
+                    if (symlink ("../home/x", path) < 0
+                        || lchown (path, link, link) < 0)
+                        diag ("cannot link %s", path);
+                    if (link != 0 && link != who
+                        && (who == 0 || strcmp (dir, "k/open") != 0))
+                        want = "the link link belongs to user ";
+                }
+                if (kind == PIPE)
+                    reader = open ("k/home/x", O_RDONLY | O_NONBLOCK);
+                said = write_as (who, path);
+                right = *want ? !!strstr (said, want) : !*said;
+                if (kind == REGULAR)
+                    right &= !strcmp (contents ("k/home/x"),
+                                      *want ? "" : "new");
+                if (!right)
+                    diag ("user %u, %s: %s, not: %s", (unsigned int)who, path,
+                          said, want);
+                wrong += !right;
+                if (reader >= 0)
+                    close (reader);
+                if (dir)
+                    unlink (path);
+                remove ("k/home/x");
+            }
+            ok (wrong == 0, "a %s of user %u, by %zu ways", names[kind],
+                (unsigned int)users[o], sizeof (ways) / sizeof (ways[0]));
+        }
+}
+
+/* Descriptors of this process, as a shell names them. */
+static void test_descriptors (void)
+{
+    char path[64], text[8] = "";
+    struct error err = { 0 };
+    struct outfile *out;
+    int fd[2];
+
+    ok (pipe (fd) == 0, "a pipe without a name");
+    for (int i = 0; i < 2; i++) {
+        snprintf (path, sizeof (path), i ? "/dev/fd/%d" : "/proc/self/fd/%d",
+                  fd[1]);
+        ok ((out = file_create (path, &err))
+                && fputs ("new", file_stream (out)) != EOF
+                && file_commit (out, &err) == 0 && read (fd[0], text, 3) == 3
+                && !strcmp (text, "new"),
+            "%s%s", path, err.text);
+    }
+    snprintf (path, sizeof (path), "/dev/fd/%d", fd[0]);
+    out = file_create (path, &err);
+    if (out && fputs ("new", file_stream (out)) != EOF)
+        ok (file_commit (out, &err) < 0, "one to read from: %s", err.text);
+    close (fd[0]);
+    close (fd[1]);
+    ok (!file_create (path, &err), "%s", err.text);
+    put ("descriptor", "old ");
+    fd[0] = open ("descriptor", O_WRONLY | O_APPEND);
+    snprintf (path, sizeof (path), "/dev/fd/%d", fd[0]);
+    ok ((out = file_create (path, &err))
+            && fputs ("new", file_stream (out)) != EOF
+            && file_commit (out, &err) == 0
+            && !strcmp (contents ("descriptor"), "old new"),
+        "what is appended to stays%s", err.text);
+    close (fd[0]);
 }
 
 /* What is published replaces whatever is there. */
@@ -600,6 +753,8 @@ int main (void)
     test_public ();
     test_full ();
     test_links ();
+    test_kinds ();
+    test_descriptors ();
     test_new ();
     test_private ();
     test_append ();
