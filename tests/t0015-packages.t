@@ -195,12 +195,18 @@ $uid 700 $root/var/spool/slurm-pmm" "SlurmUser has its directories"
     like "$(<out)" "no job starts until these .*/plugstack.conf" \
         "... and tells where else it does"
 
+    # SlurmUser calls its files as it likes.
+    mkdir "$root/kept" "$root/var/lib/slurm-pmm/"$'a\nkept'
     dpkg_to -P slurm-pmm
     ok $? "a purge"
-    is "$(grep 'removing' out)" \
-        "slurm-pmm: removing /var/lib/slurm-pmm/baseline.json
+    is "$(grep 'removing' out | sort)" \
+        "slurm-pmm: removing /var/lib/slurm-pmm/a?kept
+slurm-pmm: removing /var/lib/slurm-pmm/baseline.json
 slurm-pmm: removing /var/lib/slurm-pmm/ledger
 slurm-pmm: removing /var/spool/slurm-pmm" "... says what it removes"
+    [[ -d $root/kept ]]
+    ok $? "... whatever it is called, and nothing else"
+    rmdir "$root/kept"
     is "$(cd "$root/var" && find lib/slurm-pmm spool/slurm-pmm -printf \
         '%p %U ' 2>/dev/null)" "lib/slurm-pmm 0 lib/slurm-pmm/local 0 " \
         "... and that is gone"
