@@ -13,7 +13,7 @@ workdir
 cd "$workdir" || exit 1
 
 # The name of notify.c, as it comes out of the ledger
-name='h1??Bcc: <a@example.org>??.?"\$(id)`id`??<!channel>@here&amp;%s'
+name='h1??Bcc: <a@example.org>??.?"\$(id)`id`??<!channel>@here&amp;%s [a](http://b.c/d)'
 
 # Servers of loopback, each on a port of its own: ./ports; what they get is a
 # line of JSON each in ./mails and ./posts.
@@ -98,7 +98,7 @@ is "$(mail -r '.[0].head | [.To, .Subject] | join ("|")')" \
     "staff@example.org|pmm: drain on $(hostname)" "... which says of what"
 is "$(mail -c '.[0].head | keys - ["Date", "From", "Message-ID"]')" \
     '["Auto-Submitted","Subject","To"]' "... with no header of a name's"
-is "$(mail -r '.[0].body | split ("\n\n")[0]' | cut -c -72)" \
+is "$(mail -r '.[0].body | split ("\n\n")[0]' | cut -c -90)" \
     "$name was drai" \
     "... the sentence is text"
 is "$(mail -r '.[0].body | split ("\n\n")[1]' | tr -d '\n' |
@@ -113,10 +113,11 @@ is "$? $(<log)" "0 " "... and by a webhook"
 is "$(jq -s -c 'map ([.path, .type, (.body | keys)])[]' posts | uniq -c |
     tr -s ' ')" ' 2 ["/hook","application/json",["text"]]' \
     "... as a chat takes it"
-is "$(jq -s -r '.[0].body.text' posts | cut -c -99)" \
-    "pmm: drain: $(sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g; s/@/(at)/g' \
-    <<<"$name") w" \
+posted=$(jq -s -r '.[0].body.text' posts)
+is "${posted%% was *}" "\`pmm: drain: h1??Bcc: &lt;a(at)example.org&gt;??.?\"\\\$(id)\
+'id'??&lt;!channel&gt;(at)here&amp;amp;%s [a] (http: //b.c/d)" \
     "... without links, markup or mentions"
+is "${posted//[^\`]/} ${posted:0:1}${posted: -1}" '`` ``' "... as code"
 rm posts
 adapt pmm-notify-webhook "s|^url=.*|url=http://127.0.0.1:$http/|
     s|^json=.*|json=1|"

@@ -1212,7 +1212,7 @@ static int observe_run (const struct judgement *j, struct model_run *run,
 
         run->loopback = xarray (j->net->nlinks, sizeof (*run->loopback));
         for (size_t l = 0; l < j->net->nlinks; l++)
-            run->loopback[l].ns = NAN;
+            run->loopback[l] = (struct loopback_time){ .ns = NAN };
         observe_loopbacks (s, n, end);
         for (size_t i = 0; i < n; i++) {
             uint32_t arc[PATH_MAX_HOPS];

@@ -327,7 +327,8 @@ static void test_digest (void)
 static int tell_hostile (const char *program)
 {
     static const char node[] = "h1\r\nBcc: <a@example.org>\n\n.\n\"\\"
-                               "$(id)`id`\303\244<!channel>@here&amp;%s";
+                               "$(id)`id`\303\244<!channel>@here&amp;%s"
+                               " [a](http://b.c/d)";
     const struct ledger_action action = {
         .node = node, .kind = "drain", .link = "0002c90000000010/1",
         .reason = "-n \t\033[31mpmm", .why = "",
