@@ -61,6 +61,9 @@ enum {
     NS_PER_MS = 1000000,
 };
 
+_Static_assert ((int)SESSION_DATA_MAX >= (int)EMU_DATA_MAX,
+                "a session takes all messages");
+
 enum source_kind {
     SOURCE_LISTEN,
     SOURCE_LISTEN_CONTROL,
