@@ -80,9 +80,9 @@ enum emu_frame {
 };
 
 /* The memory that the emulator shares with one client. It belongs to whose turn
- * it is: the client writes `out` and `nout`, then gives the turn to the emulator;
- * that writes `in`, then gives it back. The emulator makes the memory, whose
- * size nobody can change, and believes nothing that is in it.
+ * it is: the client writes `out` and `nout`, then gives the turn to the
+ * emulator; that writes `in`, then gives it back. The emulator makes the memory
+ * and believes nothing that is in it. Nobody can change its size.
  *
  * If the emulator sleeps until a client has given it the turn, `rings` is 1;
  * the client then sets it to 0 and writes to its bell, an eventfd.
@@ -92,7 +92,7 @@ enum emu_turn { EMU_TURN_CLIENT, EMU_TURN_EMU };
 struct emu_page {
     _Atomic uint32_t turn;
     _Atomic uint32_t rings;
-    _Atomic uint32_t cpu; /* where the emulator runs: the client is best there */
+    _Atomic uint32_t cpu; /* where the emulator runs: clients are best there */
     _Atomic uint32_t nout;
     uint8_t in[EMU_FRAME_MAX];
     uint8_t out[EMU_OUT_MAX];

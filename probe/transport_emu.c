@@ -49,10 +49,10 @@ struct emu {
     struct map peer;    /* by endpoint */
     int64_t now;
     uint32_t nout; /* bytes of frames in the page */
-    uint8_t in[EMU_FRAME_MAX]; /* from the socket: there is never a second one */
+    uint8_t in[EMU_FRAME_MAX]; /* from the socket: there is never a second */
     char ports[EMU_DATA_MAX + 1];
     uint32_t cpu; /* where this thread is bound */
-    int policy;   /* what it was before, and where it might run; -1: unknown */
+    int policy;   /* what it was scheduled by, and where; -1: it still is */
     cpu_set_t allowed;
 };
 
@@ -136,7 +136,20 @@ static uint8_t *add_frame (struct emu *e, enum emu_frame type, size_t len)
     return p + EMU_HEADER;
 }
 
-/* Stay with the emulator. Where that is not possible, it is only slower. */
+/* From now on this thread does not interrupt others. Who was given another
+ * policy keeps it.
+ */
+static void stay_by (struct emu *e)
+{
+    e->policy = sched_getaffinity (0, sizeof (e->allowed), &e->allowed) < 0
+                    ? -1
+                    : sched_getscheduler (0);
+    if (e->policy != SCHED_OTHER
+        || sched_setscheduler (0, SCHED_BATCH, &(struct sched_param){ 0 }) < 0)
+        e->policy = -1;
+}
+
+/* Be where the emulator is. Where that is not possible, it is only slower. */
 static void follow (struct emu *e, uint32_t cpu)
 {
     e->cpu = cpu;
@@ -256,6 +269,7 @@ static void *emu_open (const struct site *site, const char *host, bool pads,
     (void)pads;
     e->fd = -1;
     e->cpu = UINT32_MAX;
+    e->policy = -1;
     e->rc = !strcmp (site->service, "rc");
     e->level = e->timed_level = (uint8_t)site->service_level;
     if (join (e, site->emu_socket, host, err) == 0)
@@ -314,12 +328,7 @@ static int emu_connect (void *t, uint64_t key,
     if (send_frame (e, EMU_JOIN, join, sizeof (join), err) < 0
         || take_page (e, err) < 0)
         return -1;
-    e->policy = sched_getaffinity (0, sizeof (e->allowed), &e->allowed) < 0
-                    ? -1
-                    : sched_getscheduler (0);
-    if (e->policy != SCHED_OTHER
-        || sched_setscheduler (0, SCHED_BATCH, &(struct sched_param){ 0 }) < 0)
-        e->policy = -1;
+    stay_by (e);
     return 0;
 }
 

@@ -6,18 +6,19 @@
  * answer is ever queued here. Connections are closed only at the end of a turn
  * of the loop, because answers are sent while an event is handled.
  *
- * Whose turn a page is, `given` knows; what the page says counts only once, when
- * a client that has the turn gives it back. What it asks is copied before it is
+ * Whose turn it is, `given` knows; what the page says counts only once, when a
+ * client that has the turn gives it back. What it asks is copied before it is
  * checked. The bytes of a page can change at any time, its size cannot.
  *
  * Most of what a message costs is that processes are woken and take turns. So
  * the emulator sleeps until all clients that it has woken have done their part:
  * it lets that one ring which it has woken last, and then takes what the others
- * have asked, too. If that one does not hurry, the next tick does. And emulator
- * and clients stay on one CPU, as they seldom run at the same time, and waking a
- * CPU that sleeps costs several messages; SCHED_BATCH, for who is woken not to
- * interrupt who wakes. At each tick the scheduler may choose another CPU, so
- * that a session does not stay where others want to run.
+ * have asked, too. If that one does not hurry, the emulator looks at each tick.
+ *
+ * The emulator and its clients stay on one CPU: they seldom could run at once,
+ * and to wake a CPU that sleeps costs as much as several messages. By
+ * SCHED_BATCH, who is woken does not interrupt who wakes. At each tick the
+ * scheduler may choose another CPU, for they should not stay where others run.
  */
 #include "config.h"
 #include "tests/emu/server.h"
@@ -56,7 +57,7 @@ enum {
     FDS_SPARE = 32,
     EVENTS_MAX = 64,
     IN_MAX = 4096, /* from a socket, per read */
-    PASSES_MAX = 8, /* over a session's clients, before others have their turn */
+    PASSES_MAX = 8, /* over a session's clients, before others' */
     TICK_MS = 100,
     NS_PER_MS = 1000000,
 };
@@ -109,7 +110,7 @@ struct session_slot {
     uint32_t size;
     struct session *session;
     struct conn *first, *last; /* whose turn it is, in the order of the turns */
-    bool busy; /* its clients gave more than PASSES_MAX turns at once */
+    bool busy; /* its clients may have given more than PASSES_MAX turns */
 };
 
 struct server {

@@ -416,11 +416,6 @@ void session_leave (struct client *c)
     free (c);
 }
 
-struct session *client_session (const struct client *c)
-{
-    return c->session;
-}
-
 size_t session_clients (const struct session *s)
 {
     return s->nclients;
