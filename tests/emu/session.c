@@ -41,7 +41,7 @@ struct session_path {
 enum { CHOICES = UINT8_MAX }; /* links among which a switch chooses */
 
 /* Where a switch may send messages for an end. */
-struct choice {
+struct session_choice {
     size_t n; /* 0: by the table alone */
     uint32_t arc[];
 };
@@ -120,7 +120,7 @@ struct session {
     struct carried *carried;     /* [arcs] until `settled` */
     int64_t settled;
     struct session_path ***path; /* [from][to] by end; made when first used */
-    struct choice ***choice[CLASSES]; /* [node][to], likewise */
+    struct session_choice ***choice[CLASSES]; /* [node][to], likewise */
     struct session_message *unused;
     struct session_event **heap; /* [1 .. nheap] */
     size_t nheap;
@@ -292,7 +292,7 @@ static void orphan (struct session_message *msg)
     msg->from = NULL;
 }
 
-static void free_choices (const struct session *s, struct choice ***choice)
+static void free_choices (const struct session *s, struct session_choice ***choice)
 {
     const struct fabric *f = model_fabric (s->model);
 
@@ -521,7 +521,7 @@ static uint64_t hash (const struct session *s, uint32_t node,
 /* Choose among the links that are free first; the background counts, too. */
 static uint32_t least_busy (const struct session *s,
                             const struct session_message *msg,
-                            const struct choice *from)
+                            const struct session_choice *from)
 {
     uint32_t best[CHOICES];
     size_t count = 0;
@@ -555,11 +555,11 @@ static bool adapts (const struct fabric_node *n, const struct session_header *h,
 }
 
 /* What a switch may choose from. */
-static const struct choice *find_choice (struct session *s, uint32_t node,
+static const struct session_choice *find_choice (struct session *s, uint32_t node,
                                          const struct session_header *h)
 {
     const struct fabric *f = model_fabric (s->model);
-    struct choice ****of = &s->choice[2 * h->as.level + h->as.rc], *choice;
+    struct session_choice ****of = &s->choice[2 * h->as.level + h->as.rc], *choice;
     const struct network *net = fabric_network (f);
     uint32_t arc[CHOICES] = { NETWORK_NONE };
     size_t n;
@@ -588,7 +588,7 @@ static uint32_t choose (struct session *s, const struct session_message *msg)
 {
     const struct fabric *f = model_fabric (s->model);
     const struct session_header *h = &msg->header;
-    const struct choice *from;
+    const struct session_choice *from;
     uint32_t node;
 
     if (msg->hop == 0)
