@@ -41,7 +41,7 @@ struct session_path {
 enum { CHOICES = UINT8_MAX }; /* links among which a switch chooses */
 
 /* Where a switch may send messages for an end. */
-struct session_choice {
+struct branches {
     size_t n; /* 0: by the table alone */
     uint32_t arc[];
 };
@@ -120,7 +120,7 @@ struct session {
     struct carried *carried;     /* [arcs] until `settled` */
     int64_t settled;
     struct session_path ***path; /* [from][to] by end; made when first used */
-    struct session_choice ***choice[CLASSES]; /* [node][to], likewise */
+    struct branches ***branch[CLASSES]; /* [node][to], likewise */
     struct session_message *unused;
     struct session_event **heap; /* [1 .. nheap] */
     size_t nheap;
@@ -292,16 +292,14 @@ static void orphan (struct session_message *msg)
     msg->from = NULL;
 }
 
-static void free_choices (const struct session *s, struct session_choice ***choice)
+static void free_branches (const struct fabric *f, struct branches ***of)
 {
-    const struct fabric *f = model_fabric (s->model);
-
-    for (size_t i = 0; choice && i < f->nnodes; i++) {
-        for (size_t k = 0; choice[i] && k < f->nends; k++)
-            free (choice[i][k]);
-        free (choice[i]);
+    for (size_t i = 0; of && i < f->nnodes; i++) {
+        for (size_t k = 0; of[i] && k < f->nends; k++)
+            free (of[i][k]);
+        free (of[i]);
     }
-    free (choice);
+    free (of);
 }
 
 void session_destroy (struct session *s)
@@ -322,7 +320,7 @@ void session_destroy (struct session *s)
         free (s->path[i]);
     }
     for (size_t i = 0; i < CLASSES; i++)
-        free_choices (s, s->choice[i]);
+        free_branches (model_fabric (s->model), s->branch[i]);
     while (s->unused) {
         struct session_message *msg = s->unused;
 
@@ -521,7 +519,7 @@ static uint64_t hash (const struct session *s, uint32_t node,
 /* Choose among the links that are free first; the background counts, too. */
 static uint32_t least_busy (const struct session *s,
                             const struct session_message *msg,
-                            const struct session_choice *from)
+                            const struct branches *from)
 {
     uint32_t best[CHOICES];
     size_t count = 0;
@@ -555,30 +553,29 @@ static bool adapts (const struct fabric_node *n, const struct session_header *h,
 }
 
 /* What a switch may choose from. */
-static const struct session_choice *find_choice (struct session *s, uint32_t node,
-                                         const struct session_header *h)
+static const struct branches *find_branches (struct session *s, uint32_t node,
+                                             const struct session_header *h)
 {
     const struct fabric *f = model_fabric (s->model);
-    struct session_choice ****of = &s->choice[2 * h->as.level + h->as.rc], *choice;
     const struct network *net = fabric_network (f);
+    size_t n, class = 2 * h->as.level + h->as.rc;
+    struct branches ***of = s->branch[class], *b;
     uint32_t arc[CHOICES] = { NETWORK_NONE };
-    size_t n;
 
-    if (!*of)
-        *of = xcalloc (f->nnodes, sizeof (**of));
-    if (!(*of)[node])
-        (*of)[node] = xcalloc (f->nends, sizeof (*(*of)[node]));
-    if ((*of)[node][h->to])
-        return (*of)[node][h->to];
+    if (!of)
+        of = s->branch[class] = xcalloc (f->nnodes, sizeof (*of));
+    if (!of[node])
+        of[node] = xcalloc (f->nends, sizeof (*of[node]));
+    if (of[node][h->to])
+        return of[node][h->to];
     n = net->hops (net->net, &h->as, node, h->to, arc, CHOICES);
     if (n == 0)
         net->hop (net->net, node, h->to, arc);
-    choice = xarray (1, sizeof (*choice)
-                            + (n > 0 ? n : 1) * sizeof (arc[0]));
-    choice->n = n;
-    memcpy (choice->arc, arc, (n > 0 ? n : 1) * sizeof (arc[0]));
-    (*of)[node][h->to] = choice;
-    return choice;
+    b = xarray (1, sizeof (*b) + (n > 0 ? n : 1) * sizeof (arc[0]));
+    b->n = n;
+    memcpy (b->arc, arc, (n > 0 ? n : 1) * sizeof (arc[0]));
+    of[node][h->to] = b;
+    return b;
 }
 
 /* The next arc of a message whose path is not known; NETWORK_NONE: there is
@@ -588,7 +585,7 @@ static uint32_t choose (struct session *s, const struct session_message *msg)
 {
     const struct fabric *f = model_fabric (s->model);
     const struct session_header *h = &msg->header;
-    const struct session_choice *from;
+    const struct branches *from;
     uint32_t node;
 
     if (msg->hop == 0)
@@ -596,7 +593,7 @@ static uint32_t choose (struct session *s, const struct session_message *msg)
     node = f->port[port_of (f, msg->own[msg->hop - 1] ^ 1)].node;
     if (f->node[node].type != NODE_SWITCH || msg->hop == PATH_MAX_HOPS)
         return NETWORK_NONE;
-    from = find_choice (s, node, h);
+    from = find_branches (s, node, h);
     if (from->n == 0)
         return from->arc[0];
     return adapts (&f->node[node], h, f->end[h->to].lid)
