@@ -8,12 +8,12 @@
  *                       this file; it may not be there yet
  * ahead (seconds)       sets it ahead by so much
  *
- * A shell does the same with `printf %30s >>path`. Who keeps others waiting does
- * it, as soon as it is ready for what then happens.
+ * A shell does the same with `printf %30s >>path`. Who keeps others waiting
+ * does it, as soon as it is ready for what then happens.
  *
  * poll and ppoll wait by this clock, in small steps; what waits for time alone
- * is woken after the first of them. Not simulated: other clocks, and other calls
- * that wait.
+ * is woken after the first of them. Not simulated: other clocks, and other
+ * calls that wait.
  */
 #ifndef TESTS_AHEAD_H
 #define TESTS_AHEAD_H
