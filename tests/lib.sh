@@ -102,6 +102,7 @@ cleanups=()
 tap_exit ()
 {
     local status=$? i
+    set +e # where it is set: no cleanup keeps others from being done
     # Do not interrupt the cleanup.
     trap '' INT TERM HUP
     for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
@@ -215,7 +216,7 @@ with_fabric ()
     need ibsim opensm pmm
     workdir
     fabric=$workdir/fabric
-    [[ $4 ]] || pmm fabric generate fat-tree --ports "$1" --levels "$2" \
+    [[ ${4-} ]] || pmm fabric generate fat-tree --ports "$1" --levels "$2" \
         --netfile -o "$workdir/netfile" || exit 1
     [[ ! -d $fabric ]] || "$srcdir/contrib/cluster/fabric" down "$fabric"
     must "a fabric, routed by $3" "$srcdir/contrib/cluster/fabric" up \
@@ -328,7 +329,7 @@ with_cluster ()
     cleanup cluster_down "$workdir/slurm"
     eval "$("$srcdir/contrib/cluster/cluster" env "$workdir/slurm")"
     mpi=pmix
-    srun --mpi=list 2>&1 | grep -qw pmix || mpi=pmi2
+    srun --mpi=list 2>&1 | grep -w pmix >/dev/null || mpi=pmi2
 }
 
 # A cluster of that many nodes whose processes talk by MPI, more of them than
