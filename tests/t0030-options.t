@@ -3,7 +3,7 @@
 #
 # Manual pages and --help list the same options: those of pmm and its verbs are
 # put into its pages from man/options, which has to be what --help says; the other
-# programs' pages are compared.
+# programs' pages are compared. groff has no warning about a page.
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu
@@ -186,5 +186,13 @@ for program in prolog/pmm-comment prolog/pmm-healthcheck; do
     [ ! -x "$builddir/$program" ] || like \
         "$("$builddir/$program" --help) $?" '^Usage: .* 0$' "$program --help"
 done
+
+if type groff >/dev/null 2>&1; then
+    is "$(grep -L '^\.so ' "$builddir"/man/*.[158] |
+        xargs -n 1 groff -man -ww -z -Tutf8 2>&1)" "" \
+        "manual pages are formatted without a warning"
+else
+    skip "manual pages are formatted" "no groff"
+fi
 
 done_testing
