@@ -14,9 +14,11 @@
 #   answer COMMAND...
 #                    it may exit with 1 or 3, as pmm does for FAIL and UNKNOWN
 #
-# The first command that fails ends a benchmark.
+# The first command that fails ends a benchmark, and is named. So is one whose
+# output is not read to its end: `sed -n 1p` does that, `head -n 1` does not.
 
-set -eu -o pipefail
+set -eEu -o pipefail
+trap 'echo "${0##*/}: line $LINENO: failed: $BASH_COMMAND" >&2' ERR
 . "$(dirname "${BASH_SOURCE[0]}")/../tests/lib.sh"
 builddir=$(cd "$builddir" && pwd)
 bench=$builddir/bench

@@ -102,7 +102,9 @@ cleanups=()
 tap_exit ()
 {
     local status=$? i
-    set +e # where it is set: no cleanup keeps others from being done
+    # Where it is set: no cleanup keeps others from being done.
+    set +e
+    trap - ERR
     # Do not interrupt the cleanup.
     trap '' INT TERM HUP
     for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
