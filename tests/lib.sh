@@ -124,7 +124,7 @@ diag () { printf "%s\n" "$*" | sed "s/^/# /" >&2; }
 ok ()
 {
     local not=''
-    (($1 == 0)) || { not='not '; ((tap_failed++)); }
+    (($1 == 0)) || { not='not '; ((++tap_failed)); }
     echo "${not}ok $((++tap_count)) - $2"
     [[ ! $not ]] || diag "failed: $2"
     return "$1"
@@ -208,8 +208,7 @@ must ()
     local what=$1 said
     shift
     said=$("$@" 2>&1) && return
-    ok 1 "$what"
-    diag "$said"
+    ok 1 "$what" || diag "$said"
     exit 1
 }
 
