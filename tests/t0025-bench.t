@@ -29,6 +29,8 @@ wrong ()
         echo "it ends with $status"
     elif [[ -s err ]]; then
         echo "it says that something is wrong"
+    elif [[ $(<out) == '1..0 # SKIP '* ]]; then
+        echo "skipped: $(sed 's/.*SKIP //' out)"
     elif grep -qiwE 'nan|inf|null' out; then
         echo "it prints what is no number"
     elif ! grep -vE "$heads" out | grep -qE "$number"; then
@@ -43,9 +45,8 @@ bench ()
     local why
     why=$(wrong "$2")
     result[$1]=${why:-right}
-    if [[ ! $why && $(<out) == '1..0 # SKIP '* ]]; then
-        result[$1]=$(sed 's/.*SKIP //' out)
-        skip "$1" "${result[$1]}"
+    if [[ $why == skipped:* ]]; then
+        skip "$1" "${why#*: }"
     else
         is "$why" "" "$1" || diag "$(tail -n 5 out)" "$(tail -n 5 err)"
     fi
@@ -59,10 +60,10 @@ for source in $sources; do
     if ! grep -q 'smallest (argc, argv)' "$source"; then
         by=$(grep -lE "[$]bench/$name\\b" $scripts | head -n 1)
         by=${by##*/}
-        if [[ ! $by || ${result[$by]} == right || ${result[$by]} == it* ]]; then
-            is "${by:+${result[$by]}}" right "$name, by ${by:-no script}"
+        if [[ $by && ${result[$by]} == skipped:* ]]; then
+            skip "$name, by $by" "${result[$by]#*: }"
         else
-            skip "$name, by $by" "${result[$by]}"
+            is "${by:+${result[$by]}}" right "$name, by ${by:-no script}"
         fi
     elif [[ -x $builddir/bench/$name ]]; then
         bench "$name" "$builddir/bench/$name"
