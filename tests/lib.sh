@@ -102,6 +102,9 @@ cleanups=()
 tap_exit ()
 {
     local status=$? i
+    # Where it is set: no cleanup keeps others from being done.
+    set +e
+    trap - ERR
     # Do not interrupt the cleanup.
     trap '' INT TERM HUP
     for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
@@ -121,7 +124,7 @@ diag () { printf "%s\n" "$*" | sed "s/^/# /" >&2; }
 ok ()
 {
     local not=''
-    (($1 == 0)) || { not='not '; ((tap_failed++)); }
+    (($1 == 0)) || { not='not '; ((++tap_failed)); }
     echo "${not}ok $((++tap_count)) - $2"
     [[ ! $not ]] || diag "failed: $2"
     return "$1"
@@ -205,8 +208,7 @@ must ()
     local what=$1 said
     shift
     said=$("$@" 2>&1) && return
-    ok 1 "$what"
-    diag "$said"
+    ok 1 "$what" || diag "$said"
     exit 1
 }
 
@@ -215,7 +217,7 @@ with_fabric ()
     need ibsim opensm pmm
     workdir
     fabric=$workdir/fabric
-    [[ $4 ]] || pmm fabric generate fat-tree --ports "$1" --levels "$2" \
+    [[ ${4-} ]] || pmm fabric generate fat-tree --ports "$1" --levels "$2" \
         --netfile -o "$workdir/netfile" || exit 1
     [[ ! -d $fabric ]] || "$srcdir/contrib/cluster/fabric" down "$fabric"
     must "a fabric, routed by $3" "$srcdir/contrib/cluster/fabric" up \
@@ -328,7 +330,7 @@ with_cluster ()
     cleanup cluster_down "$workdir/slurm"
     eval "$("$srcdir/contrib/cluster/cluster" env "$workdir/slurm")"
     mpi=pmix
-    srun --mpi=list 2>&1 | grep -qw pmix || mpi=pmi2
+    srun --mpi=list 2>&1 | grep -w pmix >/dev/null || mpi=pmi2
 }
 
 # A cluster of that many nodes whose processes talk by MPI, more of them than
