@@ -63,6 +63,8 @@
 #   trials N                  prints how many of the N trials of a campaign to run:
 #                             all with PMM_FULL in the environment (contrib/check
 #                             --full), a quarter otherwise
+#   clock_ahead DAYS          prints what, in a process's environment, has its clock
+#                             so many days ahead
 #   gone PID                  whether a process has ended
 #   within SECONDS COMMAND... runs COMMAND until it succeeds; false if it did not
 #                             by then on a machine $patience times as slow as a
@@ -362,6 +364,14 @@ as_user ()
 }
 
 trials () { echo $((${PMM_FULL:+1}0 ? $1 : ($1 + 3) / 4)); }
+
+clock_ahead ()
+{
+    local to=$workdir/ahead.$1.so
+    must "a clock" cc -O2 -shared -fPIC -DOFFSET_S=$(($1 * 86400)) -o "$to" \
+        "$srcdir/tests/clock.c"
+    echo "LD_PRELOAD=$to"
+}
 
 gone () { ! kill -0 "$1" 2>/dev/null; }
 
