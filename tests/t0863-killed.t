@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The audit service ends at any time. What this test alone shows: ended or killed
-# at any step, also on its way to a drain, there is one audit, one comment, one
-# drain and one notice; what ended while it was dead is audited; idle nodes are
-# swept, and what it publishes outlives a smaller snapshot.
+# The audit service ends at any time. What this test alone shows: comments wait for
+# a slurmdbd that is away; ended or killed at any step, also on its way to a drain,
+# there is one audit, one comment, one drain and one notice; what ended while it was
+# dead is audited; idle nodes are swept, and what it publishes outlives a smaller
+# snapshot.
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -14,8 +15,26 @@
 week () { echo $((($(date +%s) - 4 * 86400 - 7 * 3600) / (7 * 86400))); }
 first_week=$(week)
 
-# Ended in an audit
+# slurmdbd is away
 start
+read -r pid _ <slurm/pid/slurmdbd
+kill "$pid"
+within 20 gone
+ended 9003 'h[0001-0002,0005-0006]'
+tried ()
+{
+    [[ $(export | jq 'select(.kind == "comment" and .job == 9003)
+        | .tries >= 2') == true ]]
+}
+within 60 tried
+ok $? "slurmdbd is away: a comment is tried again"
+"$srcdir/contrib/cluster/cluster" start slurm slurmdbd
+within 120 said '^recovered: slurmdbd'
+ok $? "... until it is back"
+is "$(grep -c '^recovered: slurmdbd' log) $(grep '^slurmdbd' log | sort |
+    uniq -d)" "1 " "... which is said once, as what was wrong"
+
+# Ended in an audit
 kill -STOP $emu
 ended 9002 'h[0001-0002,0005-0006]'
 probing () { pgrep -f "^$workdir/bin/pmm-probe" >/dev/null; }
