@@ -63,6 +63,10 @@
 #   trials N                  prints how many of the N trials of a campaign to run:
 #                             all with PMM_FULL in the environment (contrib/check
 #                             --full), a quarter otherwise
+#   clock_ahead DAYS          prints what, in a process's environment, has its clock
+#                             so many days ahead
+#   finished ID               waits for a batch job; the highest status of its parts
+#                             (sbatch --wait sleeps for two seconds at a time)
 #   gone PID                  whether a process has ended
 #   within SECONDS COMMAND... runs COMMAND until it succeeds; false if it did not
 #                             by then on a machine $patience times as slow as a
@@ -364,6 +368,23 @@ as_user ()
 }
 
 trials () { echo $((${PMM_FULL:+1}0 ? $1 : ($1 + 3) / 4)); }
+
+clock_ahead ()
+{
+    local to=$workdir/ahead.$1.so
+    must "a clock" cc -O2 -shared -fPIC -DOFFSET_S=$(($1 * 86400)) -o "$to" \
+        "$srcdir/tests/clock.c"
+    echo "LD_PRELOAD=$to"
+}
+
+job_over () { [[ ! $(squeue -h -j "$1" 2>/dev/null) ]]; }
+
+finished ()
+{
+    within 90 job_over "$1" || return
+    return "$(scontrol show job -o "$1" | grep -o ' ExitCode=[0-9]*' \
+        | sort -t= -n -k2 | sed -n '$s/.*=//p')"
+}
 
 gone () { ! kill -0 "$1" 2>/dev/null; }
 
