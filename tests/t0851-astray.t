@@ -160,7 +160,8 @@ like "$(try)" '^0 audit [0-9]+ OK' "... and salvaged"
 
 conf 4 >conf
 act die
-like "$(try)" '^3 audit .* UNKNOWN not measured: ' "its processes are killed"
+like "$(try)" '^3 .*; searching for .* UNKNOWN not measured: .*: Killed$' \
+    "its processes are killed, without any of its nodes, too"
 act loud
 like "$(try)" '^3 audit .* UNKNOWN not measured: ' "a record without an end"
 conf 12 >conf
