@@ -16,9 +16,9 @@ cp "$srcdir/tests/whole" tree/tests/
 printf '#!/bin/sh\n' | tee tree/contrib/setup >tree/contrib/vm/vm
 chmod +x tree/contrib/{setup,vm/vm}
 cat >tree/build/Makefile <<'END'
-run = srcdir=$(abspath ..) builddir=$(CURDIR) prove --exec ../tests/whole \
+run = srcdir=$(CURDIR)/.. builddir=$(CURDIR) prove --exec ../tests/whole \
 	$(PROVE_FLAGS)
-tests = $(1:%=$(abspath ..)/tests/%.t)
+tests = $(1:%=$(CURDIR)/../tests/%.t)
 print-parts:
 	@echo vm fuzz
 	@echo arm64
