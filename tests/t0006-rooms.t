@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Rooms of the tree: each includes what CONTRIBUTING's table says and no other;
-# no two include each other, no struct tag is defined twice, and
-# documents are free of phrases that are not plain English.
+# no two include each other, no struct tag is defined twice, each test is in a
+# list, no word is misspelt, and documents are free of phrases that are not plain
+# English.
 
 . "$(dirname "$0")/lib.sh"
 workdir
@@ -36,7 +37,6 @@ done | tr -d '"' | awk -v rooms="$rooms" '
       print room(from), room(to), from }' |
     sort -u >"$workdir/includes"
 
-plan 5
 ok "$([ "$(wc -l <"$workdir/table")" -ge 9 ] &&
     [ "$(wc -l <"$workdir/includes")" -gt 200 ]; echo $?)" \
     "$(echo $rooms | wc -w) rooms in the table"
@@ -62,3 +62,20 @@ grep -nwEi "told apart|lets expect|nobody|somebody|mended|to be mended|of the\
     >"$workdir/phrases"
 ok "$([ ! -s "$workdir/phrases" ]; echo $?)" "documents are plain" ||
     diag "$(cat "$workdir/phrases")"
+
+# Each test is one of the lists' (tests/Makefile.inc, the rooms' for unit tests).
+for file in tests/t*.t; do
+    grep -qwF "$file" tests/Makefile.inc || echo "$file"
+done >"$workdir/unlisted"
+ok "$([ ! -s "$workdir/unlisted" ]; echo $?)" "each system test is listed" ||
+    diag "$(cat "$workdir/unlisted")"
+
+if git ls-files >"$workdir/files" 2>/dev/null && type -P codespell >/dev/null; then
+    words=nin,nam,nknown,nnumber,repeates,sanpshot,snapshoot,iif,fo,paln,reprot
+    is "$(grep -v -e COPYING -e /uplot/ "$workdir/files" |
+        xargs codespell -L "$words,repport,raed")" "" "no word is misspelt"
+else
+    skip "no word is misspelt" "no git checkout, or not installed: codespell"
+fi
+
+done_testing

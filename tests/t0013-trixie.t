@@ -3,8 +3,9 @@
 #
 # What only Debian 13 shows: gcc 14, Slurm 24.11, PMIx 5 and Open MPI 5 there
 # build all without a warning, unit tests without optimising them, and pass the
-# demo, the unit tests of the rooms that meet these, and the system tests that
-# meet Slurm's own ways. PMM_LONG: on forky, too, and all of them.
+# demo (a drain and a resume by that Slurm are its story), the unit tests of the
+# rooms that meet these, and the system tests that meet Slurm's own ways. PMM_LONG:
+# on forky, too, and all of them.
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -57,11 +58,10 @@ try ()
     done
 }
 
-some=(t0500-plugin.t t0510-without.t t0820-controller.t t0830-comments.t
-    t0870-policy.t)
+some=(t0500-plugin.t t0510-without.t t0820-controller.t t0830-comments.t)
 if [[ ${PMM_LONG-} ]]; then
     some+=(t0100-cluster.t t0400-probe.t t0520-users.t t0810-ledger.t
-        t0840-hooks.t t0850-audit.t t0860-serve.t t0880-doctor.t
+        t0840-hooks.t t0850-audit.t t0860-serve.t t0870-policy.t t0880-doctor.t
         t0890-hostile.t t1120-mpi.t)
     try forky "${some[@]}"
 fi

@@ -3,30 +3,15 @@
 #
 # The Debian packages: contrib/package builds them; what is in each, what it
 # needs, how it was compiled; what an installation, an upgrade, a removal and a
-# purge do to a system. The samples that they bring. With
-# PMM_LONG, the rpm packages as well.
+# purge do to a system. With PMM_LONG, the rpm packages as well.
 
 . "$(dirname "$0")/lib.sh"
-need dpkg-buildpackage dh dpkg-deb readelf pmm-probe
+need dpkg-buildpackage dh dpkg-deb readelf
 workdir
 cd "$workdir" || exit
 names=(slurm-pmm slurm-pmm-emulator slurm-pmm-node slurm-pmm-plugin
     slurm-pmm-tools)
 release=$(dpkg-query -W -f '${Version}' libslurm-dev | cut -c 1-5)
-
-#
-# What make installs
-#
-# Each option and its default, as the programs tell them.
-pmm-probe --help | sed -nE '1,/^Keys/d
-    /^  (Conf|Hooks) /d
-    s/^  ([A-Za-z]+) +(.*) \[(.*)\]$/# \2\n#\1 = \3/; t print
-    s/^  ([A-Za-z]+) +(.*)$/# \2\n#\1 =/; t print
-    d; :print p' >keys
-is "$(sed -n '/^## /,$ { /^## /d; /./p }' "$builddir/contrib/samples/pmm.conf" \
-    | diff - keys)" "" "the sample pmm.conf has all keys and their defaults"
-is "$(grep -v '^#' "$builddir/contrib/samples/pmm.conf")" "" \
-    "... and sets none"
 
 #
 # Debian's packages
@@ -249,6 +234,12 @@ compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' \
 else
     skip "the Spack recipe is Python" "not installed: python3"
 fi
+# with: names behind --with- and --without-
+with () { sed -nE 's/^ *--with(out)?-([a-z]+).*/\2/p' | sort -u; }
+is "$(tr -d ' \n' <"$srcdir/contrib/spack/package.py" |
+    grep -oE 'with_or_without\("[a-z]+|--with-[a-z]+' |
+    sed 's/.*("/--with-/' | with | comm -23 - \
+    <("$srcdir/configure" --help | with))" "" "... and configure has its options"
 if [[ ${PMM_LONG-} ]] && type -P rpmbuild >/dev/null; then
     "$srcdir/contrib/package" rpm "$workdir/rpm" >out 2>&1
     ok $? "contrib/package rpm" || diag "$(<out)"

@@ -3,7 +3,8 @@
 #
 # Manual pages and --help list the same options: those of pmm and its verbs are
 # put into its pages from man/options, which has to be what --help says; the other
-# programs' pages are compared.
+# programs' pages are compared, and groff has no warning about a page. The sample of
+# pmm.conf has all keys.
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu
@@ -186,5 +187,22 @@ for program in prolog/pmm-comment prolog/pmm-healthcheck; do
     [ ! -x "$builddir/$program" ] || like \
         "$("$builddir/$program" --help) $?" '^Usage: .* 0$' "$program --help"
 done
+
+# The sample has each key and its default, as pmm-probe tells them.
+pmm-probe --help | sed -nE '1,/^Keys/d
+    /^  (Conf|Hooks) /d
+    s/^  ([A-Za-z]+) +(.*) \[(.*)\]$/# \2\n#\1 = \3/; t print
+    s/^  ([A-Za-z]+) +(.*)$/# \2\n#\1 =/; t print
+    d; :print p' >"$workdir/keys"
+is "$(sed -n '/^## /,$ { /^## /d; /./p }' "$builddir/contrib/samples/pmm.conf" \
+    | diff - "$workdir/keys")" "" "the sample pmm.conf has all keys and defaults"
+is "$(grep -v '^#' "$builddir/contrib/samples/pmm.conf")" "" "... and sets none"
+if type groff >/dev/null 2>&1; then
+    is "$(grep -L '^\.so ' "$builddir"/man/*.[158] |
+        xargs -n 1 groff -man -ww -z -Tutf8 2>&1)" "" \
+        "manual pages are formatted without a warning"
+else
+    skip "manual pages are formatted" "no groff"
+fi
 
 done_testing

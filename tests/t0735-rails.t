@@ -3,11 +3,10 @@
 #
 # Nodes of four rails over real verbs, in a virtual machine: four of them, each
 # rail at another leaf, and one alone. A slow rail is found and named, and if it
-# is slow in one direction, so by its node alone. With PMM_LONG.
+# is slow in one direction, so by its node alone.
 
 # shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-[[ ${PMM_LONG-} ]] || skip_all "PMM_LONG is not set"
 need pmm pmm-probe jq
 with_vm
 

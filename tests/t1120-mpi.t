@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# pmm-probe-mpi in a real Slurm, over Open MPI and over MPICH: what MPI's
-# operations cost and every exchange, pattern and topology, by 2, 3, 4 and 8
-# processes; what is left when one is lost, and what is said where processes are
-# too few or are not where they should be. PMM_LONG tries all of it over both,
-# and each number of processes.
+# pmm-probe-mpi in a real Slurm: what MPI's operations cost, each exchange, pattern
+# and topology, and what is said where processes are too few or are not where they
+# should be. Exchanges that MPI alone has, and messages that MPI carries, are this
+# test's; t1110 has the same tests over the emulator, t1125 a process that is lost
+# and Slurm ends the others.
+# PMM_FULL: over MPICH, too, by more processes, and a process is lost while the
+# launcher leaves the others waiting. PMM_LONG: all of it over both.
 
 . "$(dirname "$0")/lib.sh"
 need srun jq
@@ -48,7 +50,7 @@ signal: an empty message there and back"
 test_operations ()
 {
     local n
-    for n in 2 ${PMM_LONG:+3 4} 8; do
+    for n in 2 ${PMM_LONG:+3 4} ${PMM_FULL:+8}; do
         rm -f costs
         step "$n" "$probe" operations --repeats 2 --warm-up 0 \
             --fast-repeats 10 -o costs >table
@@ -111,7 +113,7 @@ test_exchanges ()
         is "$? $(pairs pairs)" "0 $kind mpi 2 2 6 6" "$mpi: $kind" \
             || diag "$(<err)"
     done
-    for n in 3 ${PMM_LONG:+4} 8; do
+    for n in 3 ${PMM_LONG:+4} ${PMM_FULL:+8}; do
         step "$n" "$probe" pairs -x nonblocking -n 2 --warm-up 1 -o pairs \
             >table
         is "$? $(pairs pairs)" "0 nonblocking mpi $n $((n < 4 ? n : 4)) \
@@ -212,7 +214,7 @@ test_arguments ()
 }
 
 prog=pmm-probe-mpi once=
-for mpi in openmpi:pmix mpich:pmi2; do
+for mpi in openmpi:pmix ${PMM_FULL:+mpich:pmi2}; do
     pmi=${mpi#*:}
     mpi=${mpi%:*}
     srun --mpi=list 2>&1 | grep -qw "$pmi" \
@@ -222,7 +224,10 @@ for mpi in openmpi:pmix mpich:pmi2; do
     test_operations
     test_exchanges
     test_refusals
-    [[ $once && ! ${PMM_LONG-} ]] || { test_arguments; test_loss && once=yes; }
+    [[ $once && ! ${PMM_LONG-} ]] || {
+        test_arguments
+        [[ ! ${PMM_FULL-} ]] || test_loss && once=yes
+    }
 done
 
 done_testing

@@ -105,7 +105,7 @@ struct session {
     int64_t stall_ns;
     int64_t first_wall;
     bool started;
-    size_t size;
+    size_t size, joined; /* clients, also those that have left */
     int64_t now;
     int64_t horizon; /* lower bound of the true one */
     bool stale;      /* the horizon is to be recomputed */
@@ -376,7 +376,7 @@ struct client *session_join (struct session *s, void *owner,
     s->client[s->nclients++] = c;
     s->wall_ns = wall_ns;
     start_running (c, s->now);
-    if (s->nclients == s->size)
+    if (++s->joined == s->size)
         s->started = true;
     return c;
 }
