@@ -57,7 +57,8 @@ enum {
     FDS_SPARE = 32,
     EVENTS_MAX = 64,
     IN_MAX = 4096, /* from a socket, per read */
-    PASSES_MAX = 8, /* over a session's clients, before others' */
+    PASSES_MAX = 64, /* over a session's clients, before others' */
+    YIELDS = 2, /* until all clients on this CPU have had it */
     TICK_MS = 100,
     NS_PER_MS = 1000000,
 };
@@ -716,7 +717,7 @@ static void tend (struct session_slot *slot, int64_t wall_ns)
 {
     slot->busy = false;
     session_run (slot->session, wall_ns);
-    for (int pass = 0; slot->last && pass < PASSES_MAX; pass++) {
+    for (int pass = 0, idle = 0; slot->last && pass < PASSES_MAX; pass++) {
         bool any = false;
 
         for (struct conn *c = slot->first, *later; c; c = later) {
@@ -728,6 +729,11 @@ static void tend (struct session_slot *slot, int64_t wall_ns)
         }
         if (any) {
             session_run (slot->session, wall_ns);
+            idle = 0;
+            continue;
+        }
+        if (idle++ < YIELDS) {
+            sched_yield ();
             continue;
         }
         atomic_store (&slot->last->page->rings, 1);
