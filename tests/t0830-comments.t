@@ -260,9 +260,9 @@ is "$(queued 'select(.done == null) | .job' | sort -u | wc -l)" $((jobs + 1)) \
 slowest=0
 until_there "$jobs" >"$workdir/sum" &
 while kill -0 $! 2>/dev/null; do
-    start=${EPOCHREALTIME/./}
+    start=${EPOCHREALTIME/[.,]/}
     { scontrol ping && squeue -h; } >/dev/null || diag "no answer"
-    took=$(((${EPOCHREALTIME/./} - start) / 1000))
+    took=$(((${EPOCHREALTIME/[.,]/} - start) / 1000))
     ((took <= slowest)) || slowest=$took
     sleep 0.5
 done
