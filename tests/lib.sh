@@ -99,7 +99,7 @@ hosts=() pids=()
 unset SLURM_CONF "${!SLURM_@}" "${!PMM_CONF@}"
 
 # Numbers have a point, and other programs' messages are English.
-export LC_ALL=C
+export LC_ALL=C.UTF-8
 
 tap_count=0
 tap_failed=0
