@@ -7,7 +7,7 @@
  * a time has it taken off. A time that is waited for may be one of CLOCK_MONOTONIC,
  * whose seconds count from the machine's start: it is left as it is. Nothing is
  * shared between processes, so that any of them may be killed at any time. Not
- * faked: what calls the kernel itself, or is linked statically; /proc.
+ * faked: what calls the kernel itself (Go) or is linked statically; /proc.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -98,6 +98,9 @@ hosts=() pids=()
 # Do not use a cluster of the caller's.
 unset SLURM_CONF "${!SLURM_@}" "${!PMM_CONF@}"
 
+# Numbers have a point, and other programs' messages are English.
+export LC_ALL=C.UTF-8
+
 tap_count=0
 tap_failed=0
 tap_plan=''
