@@ -505,9 +505,9 @@ static void test_stubborn (void)
 static void test_retry (void)
 {
     new_job ("require");
-    spankhost.words[1] = "Timeout=20";
+    spankhost.words[1] = "Timeout=200";
     runs ();
-    be_srun ("[ $(wc -l <runs) = 2 ] && ok OK || { late 6; exit 1; }");
+    be_srun ("[ $(wc -l <runs) = 2 ] && ok OK || { late 50; exit 1; }");
     ok (spankhost_srun () == 0 && runs () == 2,
         "a step that failed as late as PMIx does is tried once more");
 }
