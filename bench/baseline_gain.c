@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* baseline_gain - how much do other jobs' samples help a new job?
  *
- *   baseline_gain [TRIALS [SEED]]
+ *   baseline_gain [--smallest] [TRIALS [SEED]]
  *
  * Jobs have 16 or 64 random hosts of a 432-host 3-tree. Cables take 0 to 150
  * ns; noise is 50 ns, with 1 % outliers of 2,000 ns on average, and 5 repeats
@@ -208,15 +208,21 @@ static void trial (const struct treenet *net, size_t hosts, uint64_t seed,
 int main (int argc, char **argv)
 {
     static const size_t hosts[] = { 16, 64 };
-    size_t trials = argc > 1 ? strtoul (argv[1], NULL, 10) : TRIALS;
-    uint64_t seed = argc > 2 ? strtoull (argv[2], NULL, 10) : 1;
+    bool least = smallest (argc, argv);
+    int given = argc - optind;
+    size_t trials = given > 0 ? number (argv[optind], 1, 1000000)
+                    : least   ? 1
+                              : TRIALS;
+    uint64_t seed = given > 1 ? number (argv[optind + 1], 0, 1000000) : 1;
     struct treenet *net = treenet_create (PORTS, 3, TREE_DMODK, 1);
 
-    printf ("`baseline_gain %zu`, jobs of %zu hosts:\n\n"
+    print_command (argc, argv);
+    printf (", %zu trials, jobs of %zu hosts:\n\n"
             "| job | baseline       | sd (ns) | basis | smallest (ns) |\n"
             "|---|---|---|---|---|\n",
             trials, net->n);
-    for (size_t h = 0; h < sizeof (hosts) / sizeof (hosts[0]); h++) {
+    for (size_t h = 0; h < (least ? 1 : sizeof (hosts) / sizeof (hosts[0]));
+         h++) {
         struct figures sum[CASES] = { { 0 } };
 
         for (size_t i = 0; i < trials; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* drains - which hosts are drained, after how many audits?
  *
- *   drains [-n TRIALS] [-s SEED] [-b DAYS] [-i IDLE] [-r ROUTING] [-l] [-v]
- *          [NETWORK] NOISE/FAULT...
+ *   drains [--smallest] [-n TRIALS] [-s SEED] [-b DAYS] [-i IDLE] [-r ROUTING]
+ *          [-l] [-v] [NETWORK] NOISE/FAULT...
  *
  * Each trial is a site of its own, with cables, adapters and loopbacks as in
  * bench/localise. The baseline is DAYS (3) sweeps of all hosts, each with the
@@ -514,10 +514,15 @@ static bool find_case (struct condition *how, const char *word)
 
 int main (int argc, char **argv)
 {
+    static char *host[] = { "site/host+1000", NULL };
     const struct network_case *net = network_case_find ("16/128");
+    bool least = smallest (argc, argv);
+    char **word;
     int c;
 
     umask (022);
+    if (least)
+        args.trials = 1;
     while ((c = getopt (argc, argv, "n:s:b:i:r:lv")) != -1)
         switch (c) {
         case 'n': args.trials = number (optarg, 1, 1000000); break;
@@ -528,8 +533,9 @@ int main (int argc, char **argv)
         case 'v': args.verbose = true; break;
         case 'r': args.routing = routing_argument (optarg); break;
         default:
-            fprintf (stderr, "Usage: drains [-n TRIALS] [-s SEED] [-b DAYS] "
-                     "[-i IDLE] [-r dmodk|minhop|random] [-l] [-v] "
+            fprintf (stderr,
+                     "Usage: drains [--smallest] [-n TRIALS] [-s SEED] "
+                     "[-b DAYS] [-i IDLE] [-r dmodk|minhop|random] [-l] [-v] "
                      "[NETWORK] NOISE/FAULT...\n");
             return 2;
         }
@@ -538,15 +544,15 @@ int main (int argc, char **argv)
             "| case             | network |    n | right after 2, 3, 4 | wrong "
             "| FAIL, among | led | short | untold |\n"
             "|---|---|---|---|---|---|---|---|---|\n");
-    for (argv += optind; *argv; argv++) {
+    for (word = least && !argv[optind] ? host : argv + optind; *word; word++) {
         struct condition how;
 
-        if (network_case_find (*argv))
-            net = network_case_find (*argv);
-        else if (find_case (&how, *argv))
+        if (network_case_find (*word))
+            net = network_case_find (*word);
+        else if (find_case (&how, *word))
             run (net, &how);
         else
-            no_case (*argv);
+            no_case (*word);
     }
     return 0;
 }

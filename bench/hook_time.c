@@ -4,7 +4,8 @@
  *   hook_time FILE RUNS PROGRAM [ARGUMENT]...
  *
  * Appends a line to FILE with the ms of each run and the maximum KiB of memory,
- * and exits with the status of the last run. So it can wrap a hook of slurmd.
+ * and exits with the status of the last run, which is the first that is not 0. So
+ * it can wrap a hook of slurmd.
  */
 #include "config.h"
 
@@ -49,14 +50,19 @@ int main (int argc, char **argv)
                          "[ARGUMENT]...\n");
         return 2;
     }
-    while (runs-- > 0) {
+    while (runs-- > 0 && status == 0) {
         struct rusage usage;
         double ms = run (argv + 3, &status, &usage);
 
-        if (ms >= 0)
-            fprintf (fp, "%.3f %ld\n", ms, usage.ru_maxrss);
+        if (ms < 0) {
+            perror (argv[3]);
+            return 1;
+        }
+        fprintf (fp, "%.3f %ld\n", ms, usage.ru_maxrss);
     }
-    if (fclose (fp) == EOF)
+    if (fclose (fp) == EOF) {
         perror (argv[1]);
+        return 1;
+    }
     return WIFEXITED (status) ? WEXITSTATUS (status) : 128;
 }

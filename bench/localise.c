@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* localise - how well do two stages localise what is slow?
  *
- *   localise [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING] [-e SE]
- *            [-f one|spread|half] [-a FLOWSxMESSAGES] [-l]
+ *   localise [--smallest] [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING]
+ *            [-e SE] [-f one|spread|half] [-a FLOWSxMESSAGES] [-l]
  *            [CASE|NOISE/FAULT|NETWORK...]
  *
  * Each trial draws the lengths of all cables (0 to 150 ns), the hosts of a job
@@ -787,7 +787,9 @@ static void run (const struct args *args, char *const *word,
 
 int main (int argc, char **argv)
 {
-    struct args args = { .trials = 20, .workers = 2, .seed = 1 };
+    static char *small[] = { "16/128", NULL };
+    bool least = smallest (argc, argv);
+    struct args args = { .trials = least ? 1 : 20, .workers = 2, .seed = 1 };
     bool *is_network = xcalloc (argc, sizeof (*is_network));
     bool *is_case = xcalloc (argc, sizeof (*is_case));
     int c;
@@ -809,7 +811,8 @@ int main (int argc, char **argv)
         case 'v': verbose = true; break;
         case 'r': args.routing = routing_argument (optarg); break;
         default:
-            fprintf (stderr, "Usage: localise [-n TRIALS] [-s SEED] "
+            fprintf (stderr,
+                     "Usage: localise [--smallest] [-n TRIALS] [-s SEED] "
                      "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] "
                      "[-f one|spread|half] [-l] [-v] "
                      "[CASE|NOISE/FAULT|NETWORK]...\n");
@@ -819,7 +822,7 @@ int main (int argc, char **argv)
     print_command (argc, argv);
     printf (", %zu trials, %s:\n\n", args.trials,
             routing_names[args.routing]);
-    argv += optind;
+    argv = least && !argv[optind] ? small : argv + optind;
     for (size_t i = 0; argv[i]; i++) {
         struct condition of;
 

@@ -6,10 +6,12 @@
 #define BENCH_NEED_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/error.h"
 #include "util/text.h"
@@ -40,6 +42,17 @@ static inline uint64_t number (const char *text, uint64_t min, uint64_t max)
         exit (2);
     }
     return n;
+}
+
+/* Whether the first argument is --smallest: the benchmark is to do the least
+ * that shows that it works. getopt begins behind it.
+ */
+static inline bool smallest (int argc, char **argv)
+{
+    bool first = argc > 1 && strcmp (argv[1], "--smallest") == 0;
+
+    optind = first ? 2 : 1;
+    return first;
 }
 
 /* Print the command, before its results. */

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "bench/networks.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,8 @@ int apart (int (*fn) (void *arg), void *arg, unsigned int limit)
     }
     if (pid < 0 || waitpid (pid, &status, 0) < 0)
         return -1;
+    if (WIFSIGNALED (status) && WTERMSIG (status) == SIGXCPU)
+        return 1;
     return WIFEXITED (status) && WEXITSTATUS (status) == 0 ? 0 : -1;
 }
 

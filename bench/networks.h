@@ -61,7 +61,8 @@ uint32_t *instance_draw (const struct instance *net, enum draw how, size_t *n,
                          uint64_t seed, struct error *err);
 
 /* Call fn (arg) in a process of its own, with a limit on its CPU seconds; its
- * results must be in shared memory. Return 0 if fn did, else -1.
+ * results must be in shared memory. Return 0 if fn did, 1 if its time was over,
+ * else -1.
  */
 int apart (int (*fn) (void *arg), void *arg, unsigned int limit);
 

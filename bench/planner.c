@@ -2,7 +2,7 @@
 /* Rounds, time and memory of plans for many networks and jobs, compared with
  * the bounds and with the paper's method, as Markdown.
  *
- *     planner [--long] [--limit SECONDS] [--seed N] [FILTER]...
+ *     planner [--smallest | --long] [--limit SECONDS] [--seed N] [FILTER]...
  *
  * If FILTERs are given, only cases whose name contains one of them run, or is
  * the one after "=". The big cases only run with --long. Each case is a
@@ -14,7 +14,7 @@
  * Seconds are those of one thread, without making the network; for short runs,
  * the fastest of up to five. Memory is the maximum of the process up to the
  * finished plan, including the network. Limits are the planner's design goals;
- * a case that exceeds one is marked, but is not an error.
+ * a case that exceeds one is marked, but is not an error. A step that fails is.
  */
 #include "config.h"
 
@@ -304,16 +304,18 @@ static int run_case (void *arg)
 {
     struct bench *b = arg;
     struct error err = { 0 };
+    int rc = 0;
 
     if (tell (b, step_plan (b, &err), &err) < 0)
         return -1;
     for (b->step = 0; b->step < LATER; b->step++)
-        apart (run_later, b, b->o->limit);
+        if (apart (run_later, b, b->o->limit) < 0)
+            rc = -1;
     plan_destroy (b->plan);
     pathset_destroy (b->ps);
     free (b->who);
     instance_clear (&b->net);
-    return 0;
+    return rc;
 }
 
 /* The columns of a table. A dash: not known. */
@@ -527,12 +529,15 @@ static bool wanted (const struct options *o, const struct bench_case *c)
     return found && (o->big || !c->big);
 }
 
-/* A table of the selected cases; nothing if none is selected. */
-static void put_table (const struct options *o, const char *title,
-                       const struct bench_case *c, size_t n,
-                       struct result *shared, struct result *result)
+/* A table of the selected cases; nothing if none is selected. Return 0, or -1
+ * if a step failed.
+ */
+static int put_table (const struct options *o, const char *title,
+                      const struct bench_case *c, size_t n,
+                      struct result *shared, struct result *result)
 {
     bool any = false;
+    int rc = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (!wanted (o, &c[i]))
@@ -543,13 +548,15 @@ static void put_table (const struct options *o, const char *title,
         }
         any = true;
         memset (shared, 0, sizeof (*shared));
-        apart (run_case,
-               &(struct bench){ .c = &c[i], .r = shared, .o = o },
-               o->limit);
+        if (apart (run_case, &(struct bench){ .c = &c[i], .r = shared, .o = o },
+                   o->limit)
+            < 0)
+            rc = -1;
         put_row (&c[i], shared);
         if (result)
             result[i] = *shared;
     }
+    return rc;
 }
 
 /* The paper's method relative to ours, if it finished. */
@@ -620,7 +627,7 @@ static void put_growth (const struct result *r, size_t n)
 }
 
 /* Jobs of all sizes, several draws each, of some trees. */
-static void put_jobs (const struct options *o, struct result *shared)
+static int put_jobs (const struct options *o, struct result *shared)
 {
     static const unsigned int ports[] = { 12, 24, 36 };
     static const size_t sizes[] = { 16, 64, 200, 800 };
@@ -648,12 +655,12 @@ static void put_jobs (const struct options *o, struct result *shared)
                               drawn[draw], hosts, "dm"[routing]);
                     n++;
                 }
-    put_table (o, "Jobs", c, n, shared, NULL);
+    return put_table (o, "Jobs", c, n, shared, NULL);
 }
 
 static int parse (int argc, char **argv, struct options *o)
 {
-    int i = 1;
+    int i = optind;
 
     for (; i < argc && strncmp (argv[i], "--", 2) == 0; i++) {
         if (strcmp (argv[i], "--long") == 0)
@@ -674,21 +681,27 @@ int main (int argc, char **argv)
 {
     enum { WHOLES = sizeof (whole) / sizeof (whole[0]) };
     static struct result result[WHOLES];
+    static char *sample[] = { "paper's sample" };
     struct options o = { .limit = 20, .seed = 1 };
+    bool least = smallest (argc, argv);
     struct result *shared = shared_alloc (sizeof (*shared));
     char machine[256];
+    int rc;
 
     if (parse (argc, argv, &o) < 0) {
-        fprintf (stderr, "Usage: planner [--long] [--limit SECONDS] [--seed N] "
-                         "[FILTER]...\n");
+        fprintf (stderr, "Usage: planner [--smallest | --long] "
+                         "[--limit SECONDS] [--seed N] [FILTER]...\n");
         return 2;
+    }
+    if (least && !o.nfilters) {
+        o.filter = sample;
+        o.nfilters = 1;
     }
     machine_name (machine, sizeof (machine));
     print_command (argc, argv);
     printf (" on %s\n", machine);
-    put_table (&o, "Whole networks", whole, WHOLES, shared, result);
+    rc = put_table (&o, "Whole networks", whole, WHOLES, shared, result);
     put_ratios (result, WHOLES);
     put_growth (result, WHOLES);
-    put_jobs (&o, shared);
-    return 0;
+    return put_jobs (&o, shared) < 0 || rc < 0;
 }

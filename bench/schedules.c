@@ -2,7 +2,7 @@
 /* The cost of schedules of all pairs, compared with a plan for the links, as
  * Markdown.
  *
- *     schedules [--long]
+ *     schedules [--smallest | --long]
  *
  * For fat trees of 16, 64 and 1,024 hosts, and with --long 11,664: the steps of
  * each schedule, its probes, and the seconds that pmm-probe would take for it
@@ -202,15 +202,17 @@ static void rows (const struct net *net)
 
 int main (int argc, char **argv)
 {
+    bool least = smallest (argc, argv);
     bool big = argc == 2 && strcmp (argv[1], "--long") == 0;
     char machine[128];
 
-    if (argc > 1 && !big) {
-        fprintf (stderr, "usage: schedules [--long]\n");
+    if (argc > 2 || (argc == 2 && !big && !least)) {
+        fprintf (stderr, "usage: schedules [--smallest | --long]\n");
         return 2;
     }
     machine_name (machine, sizeof (machine));
-    printf ("`bench/schedules%s` on %s\n\n", big ? " --long" : "", machine);
+    print_command (argc, argv);
+    printf (" on %s\n\n", machine);
     printf ("Seconds are predicted: %d passes; a step is four gaps of %d us"
             " and a barrier.\n*Shared*: probes that cross a link which another"
             " of the step crosses; *worst*:\nthe most on a link; of %d steps"
@@ -219,7 +221,7 @@ int main (int argc, char **argv)
     puts ("| network | hosts | schedule | steps | probes | shared | worst"
           " | seconds | made |\n"
           "|---|--:|---|--:|--:|--:|--:|--:|--:|");
-    for (size_t i = 0; i < sizeof (nets) / sizeof (nets[0]); i++)
+    for (size_t i = 0; i < (least ? 1 : sizeof (nets) / sizeof (nets[0])); i++)
         if (big || !nets[i].big)
             rows (&nets[i]);
     return 0;

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Frames between a client (transport_emu) and pmm-emu, over a Unix stream
- * socket.
+/* What a client (transport_emu) and pmm-emu tell each other: over a Unix stream
+ * socket until the client has joined a session, then in memory that the two
+ * share.
  *
  * A frame is the length of its payload (2 bytes), its type (1), a zero (1),
- * then the payload; integers are little-endian (probe/wire.h).
+ * then the payload; integers are little-endian (probe/wire.h). Over the socket:
  *
  *     HELLO    to emu     version 4, host name        the first frame
  *     WELCOME  to client  count 4, then per rail of the host:
  *                         endpoint 4, port GUID 8, LID 2, LMC 1, subnet 8
  *     JOIN     to emu     session key 8, clients of the session 4
+ *     JOINED   to client  with two descriptors: of the page, and of its bell
+ *     ERROR    to client  a sentence; the emulator then closes
+ *
+ * In the page (struct emu_page) there are as many SENDs as the client has to
+ * send, then one of the frames that are answered; the answer is one frame:
+ *
  *     SEND     to emu     own endpoint 4, other endpoint 4, own LID 1, other
  *                         LID 1, both counted from the first, pad 4, own queue
  *                         pair 4, other's 4, service level 1, 1 if they are
@@ -17,14 +24,15 @@
  *     RECV     to client  time 8, from endpoint 4, own endpoint 4, other LID 1,
  *                         own LID 1, own queue pair 4, message
  *     TIMEOUT  to client  time 8: the deadline has passed
- *     PORTS    to emu     (after JOIN) write the host's ports
+ *     MORE     to emu     there is more to send than the page holds
+ *     MORE     to client  send it
+ *     PORTS    to emu     write the host's ports
  *     PORTS    to client  the directory of these ports (tests/emu/sysfs.h)
- *     ERROR    to client  a sentence; the emulator then closes
  *
- * After JOIN every WAIT is answered by one RECV or TIMEOUT. A client's clock is
- * the time in that answer and stands still until the next one, so computing
- * costs a client no virtual time; it sends at that time. A session ends with
- * its last connection.
+ * A client's clock is the time in the last RECV or TIMEOUT and stands still
+ * until the next one, so computing costs a client no virtual time; it sends at
+ * that time. A session ends with its last connection: a client that closes the
+ * socket, or dies, has left.
  *
  * A pad is a number of bytes that follow the message on the wire only: they are
  * not delivered.
@@ -32,8 +40,16 @@
 #ifndef PROBE_EMU_PROTO_H
 #define PROBE_EMU_PROTO_H
 
+#include <linux/futex.h>
+#include <linux/time_types.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 enum {
-    EMU_VERSION = 6,
+    EMU_VERSION = 7,
     EMU_HEADER = 4,
     EMU_RAIL = 23,                      /* bytes, in a WELCOME */
     EMU_SEND_HEADER = 24,
@@ -45,6 +61,8 @@ enum {
     EMU_LEVEL_MAX = 15,
     EMU_RAILS_MAX = 16,                 /* endpoints per host */
     EMU_CLIENTS_MAX = 16384,            /* per session */
+    EMU_OUT_MAX = 7680,                 /* bytes of frames in a page */
+    EMU_LOOK_NS = 250000000,            /* see emu_page_sleep */
 };
 
 enum emu_frame {
@@ -57,6 +75,43 @@ enum emu_frame {
     EMU_TIMEOUT,
     EMU_ERROR,
     EMU_PORTS,
+    EMU_JOINED,
+    EMU_MORE,
 };
+
+/* The memory that the emulator shares with one client. It belongs to whose turn
+ * it is: the client writes `out` and `nout`, then gives the turn to the
+ * emulator; that writes `in`, then gives it back. The emulator makes the memory
+ * and believes nothing that is in it. Nobody can change its size.
+ *
+ * If the emulator sleeps until a client has given it the turn, `rings` is 1;
+ * the client then sets it to 0 and writes to its bell, an eventfd.
+ */
+enum emu_turn { EMU_TURN_CLIENT, EMU_TURN_EMU };
+
+struct emu_page {
+    _Atomic uint32_t turn;
+    _Atomic uint32_t rings;
+    _Atomic uint32_t cpu; /* where the emulator runs: clients are best there */
+    _Atomic uint32_t nout;
+    uint8_t in[EMU_FRAME_MAX];
+    uint8_t out[EMU_OUT_MAX];
+};
+
+/* The client sleeps until it is woken, or for EMU_LOOK_NS at most: nobody wakes
+ * it when the emulator has been killed. It returns at once if it is not the
+ * emulator's turn.
+ */
+static inline void emu_page_sleep (struct emu_page *page)
+{
+    struct __kernel_old_timespec look = { .tv_nsec = EMU_LOOK_NS };
+
+    syscall (SYS_futex, &page->turn, FUTEX_WAIT, EMU_TURN_EMU, &look, NULL, 0);
+}
+
+static inline void emu_page_wake (struct emu_page *page)
+{
+    syscall (SYS_futex, &page->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
 
 #endif /* PROBE_EMU_PROTO_H */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Transport over pmm-emu, the fabric emulator (probe/emu_proto.h). Its clock is
- * the emulator's virtual time. Messages are buffered and sent by the next recv,
- * in one write.
+ * the emulator's virtual time. Messages are sent by the next recv, all at once.
+ *
+ * Notes: waking a process on another CPU, which sleeps, costs ten times what a
+ * message costs otherwise. So the thread that connects goes where the emulator
+ * runs, and does not interrupt it (SCHED_BATCH), until it closes.
  *
  * Queue pairs are numbers that both ends compute, as different between runs as
  * those of devices: one per rail and flow for datagrams, one per rail, peer and
@@ -11,14 +14,16 @@
 #include "probe/transport.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "probe/cpu.h"
 #include "probe/emu_proto.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
@@ -26,7 +31,6 @@
 #include "util/rng.h"
 
 enum {
-    OUT_MAX = 16384,
     GAP_NS = 40000,
     ADDRESS_SIZE = 12, /* of the endpoint 4, of its subnet 8 */
     QUEUE_PAIR_MAX = 0xffffff,
@@ -35,6 +39,8 @@ enum {
 struct emu {
     struct transport_handle handle; /* first */
     int fd;
+    int bell;
+    struct emu_page *page; /* NULL before connect */
     bool rc;                     /* timed messages are reliably connected */
     uint8_t level, timed_level;  /* of service */
     uint64_t key;
@@ -42,10 +48,12 @@ struct emu {
     uint32_t *endpoint; /* [peer] */
     struct map peer;    /* by endpoint */
     int64_t now;
-    size_t nout;
-    uint8_t out[OUT_MAX];
-    uint8_t in[EMU_FRAME_MAX]; /* one answer: there is never a second one */
+    uint32_t nout; /* bytes of frames in the page */
+    uint8_t in[EMU_FRAME_MAX]; /* from the socket: there is never a second */
     char ports[EMU_DATA_MAX + 1];
+    uint32_t cpu; /* where this thread is bound */
+    int policy;   /* what it was scheduled by, and where; -1: it still is */
+    cpu_set_t allowed;
 };
 
 static int gone (struct error *err)
@@ -53,60 +61,53 @@ static int gone (struct error *err)
     return error_world (err, "the fabric emulator is gone");
 }
 
-static int flush (struct emu *e, struct error *err)
+/* Send one frame over the socket. */
+static int send_frame (struct emu *e, enum emu_frame type, const uint8_t *data,
+                       size_t len, struct error *err)
 {
-    size_t pos = 0;
+    uint8_t buf[EMU_FRAME_MAX];
 
-    while (pos < e->nout) {
-        ssize_t n = send (e->fd, e->out + pos, e->nout - pos, MSG_NOSIGNAL);
-
-        if (n >= 0)
-            pos += (size_t)n;
-        else if (errno != EINTR)
-            break;
-    }
+    wire_put (buf, len, 2);
+    buf[2] = (uint8_t)type;
+    buf[3] = 0;
+    memcpy (buf + EMU_HEADER, data, len);
     /* if the emulator closed the socket, its error can still be read */
-    if (pos < e->nout && errno != EPIPE && errno != ECONNRESET)
+    if (send (e->fd, buf, EMU_HEADER + len, MSG_NOSIGNAL)
+            != (ssize_t)(EMU_HEADER + len)
+        && errno != EPIPE && errno != ECONNRESET)
         return gone (err);
-    e->nout = 0;
     return 0;
 }
 
-static uint8_t *add_frame (struct emu *e, enum emu_frame type, size_t len,
-                           struct error *err)
-{
-    uint8_t *p;
-
-    if (e->nout + EMU_HEADER + len > sizeof (e->out) && flush (e, err) < 0)
-        return NULL;
-    p = e->out + e->nout;
-    wire_put (p, len, 2);
-    p[2] = (uint8_t)type;
-    p[3] = 0;
-    e->nout += EMU_HEADER + len;
-    return p + EMU_HEADER;
-}
-
-/* Flush, then read one frame. Return its type, or -1 with err: for a frame
+/* Read one frame from the socket, and the descriptors that come with it, or
+ * those that are missing as -1. Return its type, or -1 with err: for a frame
  * EMU_ERROR, its text.
  */
-static int read_frame (struct emu *e, size_t *len, struct error *err)
+static int read_frame (struct emu *e, size_t *len, int fd[2],
+                       struct error *err)
 {
-    struct pollfd pfd = { .fd = e->fd, .events = POLLIN };
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE (2 * sizeof (int))];
+    } control;
     size_t wanted = EMU_HEADER;
 
-    if (flush (e, err) < 0)
-        return -1;
+    fd[0] = fd[1] = -1;
     for (size_t have = 0; have < wanted;) {
-        /* a blocking recv would wake up each time the emulator reads, too */
-        ssize_t n = have == 0 && poll (&pfd, 1, -1) < 0
-                        ? -1
-                        : recv (e->fd, e->in + have, sizeof (e->in) - have, 0);
+        struct iovec iov = { e->in + have, sizeof (e->in) - have };
+        struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof (control) };
+        ssize_t n = recvmsg (e->fd, &msg, MSG_CMSG_CLOEXEC);
+        struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR (&msg) : NULL;
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return gone (err);
+        if (c && c->cmsg_type == SCM_RIGHTS
+            && c->cmsg_len == CMSG_LEN (2 * sizeof (int)))
+            memcpy (fd, CMSG_DATA (c), 2 * sizeof (int));
         have += (size_t)n;
         if (have < EMU_HEADER)
             continue;
@@ -121,6 +122,80 @@ static int read_frame (struct emu *e, size_t *len, struct error *err)
     return e->in[2];
 }
 
+/* The next frame in the page, with its payload still to be written. There is
+ * room for one that is answered after any number of others.
+ */
+static uint8_t *add_frame (struct emu *e, enum emu_frame type, size_t len)
+{
+    uint8_t *p = e->page->out + e->nout;
+
+    wire_put (p, len, 2);
+    p[2] = (uint8_t)type;
+    p[3] = 0;
+    e->nout += (uint32_t)(EMU_HEADER + len);
+    return p + EMU_HEADER;
+}
+
+/* From now on this thread does not interrupt others. Who was given another
+ * policy keeps it.
+ */
+static void stay_by (struct emu *e)
+{
+    e->policy = sched_getaffinity (0, sizeof (e->allowed), &e->allowed) < 0
+                    ? -1
+                    : sched_getscheduler (0);
+    if (e->policy != SCHED_OTHER
+        || sched_setscheduler (0, SCHED_BATCH, &(struct sched_param){ 0 }) < 0)
+        e->policy = -1;
+}
+
+/* Be where the emulator is. Where that is not possible, it is only slower. */
+static void follow (struct emu *e, uint32_t cpu)
+{
+    e->cpu = cpu;
+    if (e->policy >= 0 && cpu < CPU_SETSIZE)
+        cpu_bind ((int)cpu);
+}
+
+/* Whether the emulator has closed the socket, or said something there. */
+static bool socket_spoke (const struct emu *e)
+{
+    char c;
+
+    return recv (e->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0
+           || (errno != EAGAIN && errno != EINTR);
+}
+
+/* Give the page to the emulator, and wait for the answer. Return its type, with
+ * the payload's length, or -1 with err.
+ */
+static int ask_emu (struct emu *e, size_t *len, struct error *err)
+{
+    struct emu_page *page = e->page;
+    uint32_t cpu;
+    int fd[2];
+
+    atomic_store_explicit (&page->nout, e->nout, memory_order_relaxed);
+    e->nout = 0;
+    atomic_store (&page->turn, EMU_TURN_EMU);
+    if (atomic_load (&page->rings)) {
+        atomic_store (&page->rings, 0);
+        if (write (e->bell, &(uint64_t){ 1 }, sizeof (uint64_t)) < 0)
+            return gone (err);
+    }
+    while (atomic_load (&page->turn) == EMU_TURN_EMU) {
+        emu_page_sleep (page);
+        if (atomic_load (&page->turn) != EMU_TURN_EMU || !socket_spoke (e))
+            continue;
+        return read_frame (e, len, fd, err) < 0 ? -1 : gone (err);
+    }
+    cpu = atomic_load_explicit (&page->cpu, memory_order_relaxed);
+    if (cpu != e->cpu)
+        follow (e, cpu);
+    *len = wire_get (page->in, 2);
+    return *len <= EMU_PAYLOAD_MAX ? page->in[2] : gone (err);
+}
+
 static int bad_answer (struct error *err)
 {
     return error_world (err, "the fabric emulator gave an invalid answer");
@@ -130,6 +205,14 @@ static void emu_close (void *t)
 {
     struct emu *e = t;
 
+    if (e->page) {
+        munmap (e->page, sizeof (*e->page));
+        close (e->bell);
+        if (e->policy >= 0) {
+            sched_setscheduler (0, e->policy, &(struct sched_param){ 0 });
+            sched_setaffinity (0, sizeof (e->allowed), &e->allowed);
+        }
+    }
     if (e->fd >= 0)
         close (e->fd);
     free (e->endpoint);
@@ -143,9 +226,10 @@ static int join (struct emu *e, const char *where, const char *host,
 {
     struct sockaddr_un sa = { .sun_family = AF_UNIX };
     struct transport_handle *h = &e->handle;
+    size_t len = strnlen (host, EMU_DATA_MAX);
     struct wire_in in = { .p = e->in + EMU_HEADER };
-    uint8_t *p;
-    int type;
+    uint8_t hello[EMU_PAYLOAD_MAX];
+    int type, fd[2];
 
     if (strlen (where) >= sizeof (sa.sun_path) || !*where)
         return error_input (err, "EmuSocket: '%s' is not the path of a socket",
@@ -154,11 +238,10 @@ static int join (struct emu *e, const char *where, const char *host,
     e->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (e->fd < 0 || connect (e->fd, (struct sockaddr *)&sa, sizeof (sa)) < 0)
         return error_errno (err, "no fabric emulator at %s", where);
-    if (!(p = add_frame (e, EMU_HELLO, 4 + strlen (host), err)))
-        return -1;
-    wire_put (p, EMU_VERSION, 4);
-    memcpy (p + 4, host, strlen (host));
-    if ((type = read_frame (e, &in.left, err)) < 0)
+    wire_put (hello, EMU_VERSION, 4);
+    memcpy (hello + 4, host, len);
+    if (send_frame (e, EMU_HELLO, hello, 4 + len, err) < 0
+        || (type = read_frame (e, &in.left, fd, err)) < 0)
         return -1;
     h->rails = wire_take (&in, 4);
     if (type != EMU_WELCOME || h->rails < 1 || h->rails > EMU_RAILS_MAX
@@ -185,6 +268,8 @@ static void *emu_open (const struct site *site, const char *host, bool pads,
 
     (void)pads;
     e->fd = -1;
+    e->cpu = UINT32_MAX;
+    e->policy = -1;
     e->rc = !strcmp (site->service, "rc");
     e->level = e->timed_level = (uint8_t)site->service_level;
     if (join (e, site->emu_socket, host, err) == 0)
@@ -198,12 +283,34 @@ static uint64_t emu_subnet (const struct transport_address *a)
     return a->len == ADDRESS_SIZE ? wire_get (a->data + 4, 8) : 0;
 }
 
+/* Get what is shared with the emulator, which answers JOIN with it. */
+static int take_page (struct emu *e, struct error *err)
+{
+    size_t len;
+    int fd[2], type = read_frame (e, &len, fd, err);
+    void *page = MAP_FAILED;
+
+    if (type == EMU_JOINED && fd[0] >= 0)
+        page = mmap (NULL, sizeof (*e->page), PROT_READ | PROT_WRITE,
+                     MAP_SHARED, fd[0], 0);
+    if (fd[0] >= 0)
+        close (fd[0]);
+    if (page != MAP_FAILED) {
+        e->page = page;
+        e->bell = fd[1];
+        return 0;
+    }
+    if (fd[1] >= 0)
+        close (fd[1]);
+    return type < 0 ? -1 : bad_answer (err);
+}
+
 static int emu_connect (void *t, uint64_t key,
                         const struct transport_address *peer, size_t n,
                         size_t members, struct error *err)
 {
     struct emu *e = t;
-    uint8_t *p;
+    uint8_t join[12];
 
     e->key = key;
     e->handle.gap_ns = GAP_NS;
@@ -216,11 +323,13 @@ static int emu_connect (void *t, uint64_t key,
             return error_world (err, "a node published an invalid address");
         map_put (&e->peer, e->endpoint[i], (uint32_t)i);
     }
-    if (!(p = add_frame (e, EMU_JOIN, 12, err)))
+    wire_put (join, key, 8);
+    wire_put (join + 8, members, 4);
+    if (send_frame (e, EMU_JOIN, join, sizeof (join), err) < 0
+        || take_page (e, err) < 0)
         return -1;
-    wire_put (p, key, 8);
-    wire_put (p + 8, members, 4);
-    return flush (e, err);
+    stay_by (e);
+    return 0;
 }
 
 static void emu_set_level (void *t, unsigned int level)
@@ -246,10 +355,16 @@ static int emu_send (void *t, uint32_t rail, uint32_t peer,
     struct transport_way way = { 0, 0, 0 };
     uint32_t own = e->own[rail], other = e->endpoint[peer];
     bool rc = timing && e->rc;
-    uint8_t *p = add_frame (e, EMU_SEND, EMU_SEND_HEADER + len, err);
+    int type;
+    size_t answer;
+    uint8_t *p;
 
-    if (!p)
-        return -1;
+    if (e->nout + 2 * (size_t)EMU_FRAME_MAX > sizeof (e->page->out)) {
+        add_frame (e, EMU_MORE, 0);
+        if ((type = ask_emu (e, &answer, err)) != EMU_MORE)
+            return type < 0 ? -1 : bad_answer (err);
+    }
+    p = add_frame (e, EMU_SEND, EMU_SEND_HEADER + len);
     if (timing)
         way = timing->answers ? timing->answers->way : timing->way;
     wire_put (p, own, 4);
@@ -270,7 +385,7 @@ static int emu_send (void *t, uint32_t rail, uint32_t peer,
 static int take_packet (struct emu *e, size_t len, struct packet *packet,
                         struct error *err)
 {
-    const uint8_t *p = e->in + EMU_HEADER;
+    const uint8_t *p = e->page->in + EMU_HEADER;
     uint32_t rail = 0;
 
     while (rail < e->handle.rails
@@ -296,19 +411,16 @@ static int emu_recv (void *t, int64_t deadline_ns, struct packet *packet,
                      struct error *err)
 {
     struct emu *e = t;
-    uint8_t *p = add_frame (e, EMU_WAIT, 8, err);
     size_t len;
     int type;
 
-    if (!p)
-        return -1;
-    wire_put (p, (uint64_t)deadline_ns, 8);
-    if ((type = read_frame (e, &len, err)) < 0)
+    wire_put (add_frame (e, EMU_WAIT, 8), (uint64_t)deadline_ns, 8);
+    if ((type = ask_emu (e, &len, err)) < 0)
         return -1;
     if ((type != EMU_RECV || len < EMU_RECV_HEADER)
         && (type != EMU_TIMEOUT || len != 8))
         return bad_answer (err);
-    e->now = (int64_t)wire_get (e->in + EMU_HEADER, 8);
+    e->now = (int64_t)wire_get (e->page->in + EMU_HEADER, 8);
     return type == EMU_RECV ? take_packet (e, len, packet, err) : 0;
 }
 
@@ -318,10 +430,10 @@ static const char *emu_sysfs (void *t)
     struct error err;
     size_t len;
 
-    if (!add_frame (e, EMU_PORTS, 0, &err)
-        || read_frame (e, &len, &err) != EMU_PORTS || len > EMU_DATA_MAX)
+    add_frame (e, EMU_PORTS, 0);
+    if (ask_emu (e, &len, &err) != EMU_PORTS || len > EMU_DATA_MAX)
         return NULL;
-    memcpy (e->ports, e->in + EMU_HEADER, len);
+    memcpy (e->ports, e->page->in + EMU_HEADER, len);
     e->ports[len] = '\0';
     return e->ports;
 }

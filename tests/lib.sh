@@ -63,6 +63,10 @@
 #   trials N                  prints how many of the N trials of a campaign to run:
 #                             all with PMM_FULL in the environment (contrib/check
 #                             --full), a quarter otherwise
+#   clock_ahead DAYS          prints what, in a process's environment, has its clock
+#                             so many days ahead
+#   finished ID               waits for a batch job; the highest status of its parts
+#                             (sbatch --wait sleeps for two seconds at a time)
 #   gone PID                  whether a process has ended
 #   within SECONDS COMMAND... runs COMMAND until it succeeds; false if it did not
 #                             by then on a machine $patience times as slow as a
@@ -94,6 +98,9 @@ hosts=() pids=()
 # Do not use a cluster of the caller's.
 unset SLURM_CONF "${!SLURM_@}" "${!PMM_CONF@}"
 
+# Numbers have a point, and other programs' messages are English.
+export LC_ALL=C.UTF-8
+
 tap_count=0
 tap_failed=0
 tap_plan=''
@@ -102,6 +109,9 @@ cleanups=()
 tap_exit ()
 {
     local status=$? i
+    # Where it is set: no cleanup keeps others from being done.
+    set +e
+    trap - ERR
     # Do not interrupt the cleanup.
     trap '' INT TERM HUP
     for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
@@ -121,7 +131,7 @@ diag () { printf "%s\n" "$*" | sed "s/^/# /" >&2; }
 ok ()
 {
     local not=''
-    (($1 == 0)) || { not='not '; ((tap_failed++)); }
+    (($1 == 0)) || { not='not '; ((++tap_failed)); }
     echo "${not}ok $((++tap_count)) - $2"
     [[ ! $not ]] || diag "failed: $2"
     return "$1"
@@ -205,8 +215,7 @@ must ()
     local what=$1 said
     shift
     said=$("$@" 2>&1) && return
-    ok 1 "$what"
-    diag "$said"
+    ok 1 "$what" || diag "$said"
     exit 1
 }
 
@@ -215,7 +224,7 @@ with_fabric ()
     need ibsim opensm pmm
     workdir
     fabric=$workdir/fabric
-    [[ $4 ]] || pmm fabric generate fat-tree --ports "$1" --levels "$2" \
+    [[ ${4-} ]] || pmm fabric generate fat-tree --ports "$1" --levels "$2" \
         --netfile -o "$workdir/netfile" || exit 1
     [[ ! -d $fabric ]] || "$srcdir/contrib/cluster/fabric" down "$fabric"
     must "a fabric, routed by $3" "$srcdir/contrib/cluster/fabric" up \
@@ -328,7 +337,7 @@ with_cluster ()
     cleanup cluster_down "$workdir/slurm"
     eval "$("$srcdir/contrib/cluster/cluster" env "$workdir/slurm")"
     mpi=pmix
-    srun --mpi=list 2>&1 | grep -qw pmix || mpi=pmi2
+    srun --mpi=list 2>&1 | grep -w pmix >/dev/null || mpi=pmi2
 }
 
 # A cluster of that many nodes whose processes talk by MPI, more of them than
@@ -362,6 +371,23 @@ as_user ()
 }
 
 trials () { echo $((${PMM_FULL:+1}0 ? $1 : ($1 + 3) / 4)); }
+
+clock_ahead ()
+{
+    local to=$workdir/ahead.$1.so
+    must "a clock" cc -O2 -shared -fPIC -DOFFSET_S=$(($1 * 86400)) -o "$to" \
+        "$srcdir/tests/clock.c"
+    echo "LD_PRELOAD=$to"
+}
+
+job_over () { [[ ! $(squeue -h -j "$1" 2>/dev/null) ]]; }
+
+finished ()
+{
+    within 90 job_over "$1" || return
+    return "$(scontrol show job -o "$1" | grep -o ' ExitCode=[0-9]*' \
+        | sort -t= -n -k2 | sed -n '$s/.*=//p')"
+}
 
 gone () { ! kill -0 "$1" 2>/dev/null; }
 

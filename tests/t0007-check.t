@@ -16,9 +16,9 @@ cp "$srcdir/tests/whole" tree/tests/
 printf '#!/bin/sh\n' | tee tree/contrib/setup >tree/contrib/vm/vm
 chmod +x tree/contrib/{setup,vm/vm}
 cat >tree/build/Makefile <<'END'
-run = srcdir=$(abspath ..) builddir=$(CURDIR) prove --exec ../tests/whole \
+run = srcdir=$(CURDIR)/.. builddir=$(CURDIR) prove --exec ../tests/whole \
 	$(PROVE_FLAGS)
-tests = $(1:%=$(abspath ..)/tests/%.t)
+tests = $(1:%=$(CURDIR)/../tests/%.t)
 print-parts:
 	@echo vm fuzz
 	@echo arm64
@@ -34,6 +34,8 @@ END
 test_file () { { echo '#!/bin/bash'; cat; } >"tree/tests/$1.t"; }
 test_file well <<<'echo 1..1; echo ok 1 - well'
 test_file skips <<<'echo 1..2; echo ok 1 - one; echo "ok 2 - two # SKIP no moon"'
+printf '#!/bin/sh\necho "at $1 $2 $3"; shift 3; exec "$@"\n' >tree/tests/at
+chmod +x tree/tests/at
 # Fails as often as ./fail says
 test_file racy <<END
 n=\$(cat $workdir/fail)
@@ -98,6 +100,10 @@ is "$? $(tail -n 1 out)" "2 check: no part is called moon: vm fuzz arm64" \
     "a part that there is not"
 check 0 vm
 is $? 2 "a part without --full"
+check 0 --at 2028-02-29 --zone Europe/Berlin
+is "$? $(grep '^at ' out)" "0 at --zone Europe/Berlin 2028-02-29" "another date"
+check 0 --at
+is $? 2 "... which is missing"
 
 # Once more and once more
 rm -f tree/build/{flaky,again}

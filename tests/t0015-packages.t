@@ -240,6 +240,12 @@ compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' \
 else
     skip "the Spack recipe is Python" "not installed: python3"
 fi
+# with: names behind --with- and --without-
+with () { sed -nE 's/^ *--with(out)?-([a-z]+).*/\2/p' | sort -u; }
+is "$(tr -d ' \n' <"$srcdir/contrib/spack/package.py" |
+    grep -oE 'with_or_without\("[a-z]+|--with-[a-z]+' |
+    sed 's/.*("/--with-/' | with | comm -23 - \
+    <("$srcdir/configure" --help | with))" "" "... and configure has its options"
 if [[ ${PMM_LONG-} ]] && type -P rpmbuild >/dev/null; then
     "$srcdir/contrib/package" rpm "$workdir/rpm" >out 2>&1
     ok $? "contrib/package rpm" || diag "$(<out)"

@@ -3,7 +3,8 @@
 #
 # Manual pages and --help list the same options: those of pmm and its verbs are
 # put into its pages from man/options, which has to be what --help says; the other
-# programs' pages are compared. So is the sample of pmm.conf with the keys.
+# programs' pages are compared, and groff has no warning about a page. The sample of
+# pmm.conf has all keys.
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu
@@ -196,5 +197,12 @@ pmm-probe --help | sed -nE '1,/^Keys/d
 is "$(sed -n '/^## /,$ { /^## /d; /./p }' "$builddir/contrib/samples/pmm.conf" \
     | diff - "$workdir/keys")" "" "the sample pmm.conf has all keys and defaults"
 is "$(grep -v '^#' "$builddir/contrib/samples/pmm.conf")" "" "... and sets none"
+if type groff >/dev/null 2>&1; then
+    is "$(grep -L '^\.so ' "$builddir"/man/*.[158] |
+        xargs -n 1 groff -man -ww -z -Tutf8 2>&1)" "" \
+        "manual pages are formatted without a warning"
+else
+    skip "manual pages are formatted" "no groff"
+fi
 
 done_testing

@@ -5,7 +5,7 @@
 # and come back, a switch loses MADs, counters and widths change, the subnet
 # manager sweeps, dies or has only begun. A reading is the fabric as it was at
 # one moment of it, by the simulator's own word, or an error that names the
-# cause; never anything else. PMM_LONG: each 20 times, not 3.
+# cause; never anything else. Each once; PMM_FULL: 3 times, PMM_LONG: 20 times.
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,7 @@ workdir
 mkdir "$workdir/here" && cd "$workdir/here" || exit 1
 
 rounds=${PMM_LONG:+20}
-rounds=${rounds:-3}
+rounds=${rounds:-$(trials 3)}
 RANDOM=${SEED:=$RANDOM}
 diag "SEED=$SEED"
 sim=$srcdir/contrib/cluster/fabric

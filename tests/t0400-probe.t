@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # pmm-probe over pmm-emu: 16 processes on this machine, then steps of a real
-# Slurm, with PMIx and with PMI-2. Round trips are what the emulator planted,
-# faults are found and named, and whatever dies or hangs, the check ends with a
-# result record.
+# Slurm, with PMIx and with PMI-2. What this test alone shows: without a plugin or a
+# job, round trips are what the emulator planted, faults are found and named, and
+# whatever dies or hangs, the check ends with a result record. (What a job's user sees
+# of that: t0600.)
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu jq

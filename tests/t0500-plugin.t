@@ -1,112 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The plugin in a real Slurm, with a script that plays pmm-probe: srun, salloc
-# and sbatch, as root and as an ordinary user, required and optional; vetoes,
-# arrays, heterogeneous jobs, hangs, interrupts. What pmm-probe measures is
-# t0400's business.
+# The plugin in a real Slurm, with a script that plays pmm-probe. What this test
+# alone shows: which jobs are checked, once, before their tasks, by srun, sbatch and
+# salloc, as root and as an ordinary user, in arrays and heterogeneous jobs, required
+# and optional; vetoes; the words of plugstack.conf; a Slurm without PMIx. (What goes
+# wrong: t0501. What pmm-probe measures: t0400.)
 
+# shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need jq perl srun sbatch salloc scancel squeue sinfo
-plugin=$builddir/spank/spank_pmm.so
-[[ -r $plugin ]] || skip_all "no $plugin"
-workdir
-
-# An ordinary user must reach the plugin and the probe.
-install -m 755 "$plugin" "$workdir/spank_pmm.so"
-acts=$workdir/acts
-mkdir -m 1777 "$acts" "$acts/log"
-ln -s "$(type -P sleep)" "$acts/hang"
-
-# The fake pmm-probe: every task logs itself; $acts/act says what it does.
-cat >"$workdir/probe" <<X
-#!/bin/bash
-acts=$acts
-X
-cat >>"$workdir/probe" <<'X'
-me=$acts/log/$SLURM_JOB_ID.$SLURM_STEP_ID.$SLURM_PROCID
-(umask 0; echo "$@" >"$me"; env >"$me.env")
-nonce=
-for ((i = 1; i <= $#; i++)); do
-    [ "${!i}" = --nonce ] && i=$((i + 1)) && nonce=${!i}
-done
-act=$(cat "$acts/act")
-case $act in
-hang) exec "$acts/hang" 1000 ;;
-nothing) exit 0 ;;
-die) [ "$SLURM_PROCID" = 1 ] && exit 1; exec "$acts/hang" 1000 ;;
-esac
-[ "$SLURM_PROCID" = 0 ] || exit 0
-if [ "$act" = slow ]; then
-    act=OK
-    for i in 1 2 3 4; do
-        echo "pmm-progress $i 9" >&2
-        sleep 0.6
-    done
-fi
-[ "$act" != none ] \
-    || { echo "pmm-result 1 OK $nonce one node, one rail"; exit; }
-echo "the report" >&2
-echo "{}"
-echo "pmm-result 1 $act $nonce it is $act"
-X
-chmod 755 "$workdir/probe"
-
-words="probe=$workdir/probe timeout=$((5 * patience))"
-words="$words emusocket=$workdir/some.sock"
-echo "required $workdir/spank_pmm.so $words" >"$workdir/plugstack"
-with_cluster 4 --plugstack "$workdir/plugstack"
-plugstack=$workdir/slurm/etc/plugstack.conf
-
-as_user mkdir -p "$workdir/home/work"
-home=$workdir/home/work
-
-act () { echo "$1" >"$acts/act"; }
-
-# The tasks of pmm-probe that ran since the last look.
-probed ()
-{
-    find "$acts/log" -type f ! -name '*.env' | wc -l
-    rm -f "$acts"/log/*
-}
-
-# run USER COMMAND...: its output, both streams, in $out; status in $rc.
-run ()
-{
-    local user=$1
-    shift
-    if [[ $user == root ]]; then
-        out=$(cd "$workdir" && timeout -k 5 900 "$@" 2>&1)
-    else
-        out=$(cd "$home" && as_user timeout -k 5 900 "$@" 2>&1)
-    fi
-    rc=$?
-    # The job before may not be quite gone.
-    out=$(grep -vE '^srun: job [0-9]+ (queued|has been alloc)' <<<"$out")
-}
-
-# batch USER ARGUMENT...: $workdir/home/work/script as a batch job.
-batch ()
-{
-    local user=$1
-    shift
-    rm -f "$home"/out.*
-    run "$user" sbatch --wait --chdir="$home" --output="$home/out.%a" "$@" \
-        "$home/script"
-    out=$(cat "$home"/out.* 2>/dev/null)
-}
-
-left ()
-{
-    squeue -h -s -o %i
-    pgrep -f "^$acts/hang "
-}
-
-script ()
-{
-    { echo '#!/bin/bash'; cat; } >"$home/script"
-    chmod 755 "$home/script"
-}
+# shellcheck source=plugin.sh
+. "$srcdir/tests/plugin.sh"
 
 #
 # srun
@@ -259,7 +163,6 @@ is "$rc $(probed) $(grep -oE '^(one|two|three)$' <<<"$out" | sort -u)" \
 # The site's words
 #
 act OK
-plugstack () { echo "$1 $workdir/spank_pmm.so $2" >"$plugstack"; }
 plugstack required "$words requirepartitions=audit"
 run user srun -N2 echo task
 is "$rc $(probed)" "0 0" "a partition without a default"
@@ -326,103 +229,6 @@ is "$(without pmix mpi=pmix)" "0 0 2 pmm: not checked: this Slurm has no PMIx \
 is "$(without pmi2 mpi=pmi2)" "0 0 2 pmm: not checked: this Slurm has no PMI-2 \
 (srun --mpi=list)" "nor PMI-2"
 plugstack required "$words"
-
-#
-# Limits of the user's
-#
-# limited LIMIT CHECK: a job under it
-limited ()
-{
-    run user bash -c "ulimit $1; srun -N2 $2 sh -c 'echo task >&2'"
-}
-plugstack required "$words mode=report"
-act OK
-for limit in "-f 0" "-S -f 0" "-n 32" "-t 1" "-v 300000"; do
-    limited "$limit" --pmm-check=off
-    alone="$rc $(grep -c '^task$' <<<"$out")"
-    limited "$limit"
-    is "$rc $(grep -c '^task$' <<<"$out") $(grep -c 'not checked' <<<"$out")" \
-        "$alone 0" "ulimit $limit: what srun can do, where nobody asked" \
-        || diag "$out"
-    [[ $alone == "0 2" ]] || continue
-    limited "$limit" --pmm-check=require
-    [[ $rc == 0 && $(grep -c '^task$' <<<"$out") == 2 ||
-        $rc == 1 && $out == *"a check is required and could not run: "* ]]
-    ok $? "... and is vetoed only where a check is required" || diag "$rc $out"
-done
-probed >/dev/null
-plugstack required "$words"
-
-#
-# What goes wrong
-#
-act nothing
-run user srun -N2 --pmm-check echo task
-is "$rc $out" "0 pmm: not checked: the check ended without a result
-task
-task" "a probe that says nothing"
-run user srun -N2 --pmm-check=require echo task
-is "$rc $(grep -c '^task$' <<<"$out")" "1 0" "... is not enough for require"
-act die
-run user srun -N2 --pmm-check echo task
-like "$rc $out" '^0 pmm: not checked: .*Exited with exit code 1.*task' \
-    "a task that dies"
-act hang
-plugstack required "$words timeout=5"
-run user srun -N3 --pmm-check echo task
-like "$rc $out" '^0 pmm: not checked: no result within 5 s.*task' \
-    "a hang is ended by the watchdog"
-nothing_left () { [[ ! $(left) ]]; }
-within 10 nothing_left
-ok $? "... and nothing is left" || diag "$(left)"
-plugstack required "$words"
-probed >/dev/null
-
-# interrupted SIGNAL COMMAND...: send it when the probes run.
-interrupted ()
-{
-    local sig=$1
-    shift
-    # Bash starts background commands with SIGINT ignored.
-    out=$(cd "$home" && as_user setsid bash -c '
-        sig=$1 acts=$2; shift 2
-        perl -e '\''$SIG{INT} = "DEFAULT"; exec @ARGV'\'' "$@" &
-        # All three, and a moment: srun loses what comes while it launches.
-        until [ "$(ls "$acts/log" | grep -c env)" = 3 ]; do
-            kill -0 $! || break
-            sleep 0.05
-        done
-        sleep 1
-        kill -s "$sig" $!
-        wait $!' - "$sig" "$acts" "$@" 2>&1)
-    rc=$?
-    within 10 nothing_left
-}
-for sig in INT TERM KILL; do
-    interrupted $sig srun -N3 --pmm-check echo task
-    ((rc != 0)) && [[ $out != *task* && $(left) == "" ]]
-    ok $? "SIG$sig in a check ends srun and leaves nothing" \
-        || diag "$rc $out $(left)"
-    probed >/dev/null
-    run user salloc --no-shell -N3
-    job=$(squeue -h -t R -o %i)
-    interrupted $sig env "SLURM_JOB_ID=$job" srun -N3 --pmm-check echo task
-    is "$(left)" "" "... also inside an allocation"
-    probed >/dev/null
-    scancel "$job"
-done
-
-script <<<'echo script'
-out=$(cd "$home" && as_user sbatch --parsable -N3 --pmm-check \
-    --output="$home/out.cancel" "$home/script")
-begun () { [[ $(ls "$acts/log") ]]; }
-within 10 begun
-scancel "$out"
-no_job () { [[ ! $(squeue -h) ]]; }
-within 20 no_job
-within 10 nothing_left
-is "$(grep -c '^script' "$home/out.cancel")$(left)" 0 \
-    "scancel of a batch job in its check: nothing is left"
 is "$(sinfo -h -R)" "" "no node was drained"
 
 done_testing

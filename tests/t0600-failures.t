@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What can go wrong around a check, in a real Slurm: each gets one clear line,
-# and the job runs all the same. In `require` mode what could not be checked
-# does not start.
+# What can go wrong around a check, in a real Slurm, with the real pmm-probe. What
+# this test alone shows: whatever the probe, the emulator, the snapshot or pmm.conf
+# is, a job that asked for a check gets one clear line and runs all the same; in
+# `require` mode what could not be checked does not start. (The plugin's part of it,
+# with a script for a probe: t0501. pmm-probe without jobs: t0400.)
 
 . "$(dirname "$0")/lib.sh"
 workdir
@@ -65,6 +67,7 @@ conf Timeout 30
 wrap 'sleep 1000'
 checked "a probe that hangs" \
     "1 node did not answer: h0003|PMI-2: not all of the 4 nodes came within"
+conf Timeout 10
 wrap 'exit 0'
 checked "a probe that leaves" "not checked: (timed out|PMIx|PMI-2)"
 conf Timeout $((15 * patience))

@@ -89,7 +89,12 @@ for alert in PmmServiceFails PmmSnapshotOld PmmPolicyBlocked PmmNoAudit; do
     within 20 fires $alert
     ok $? "$alert fires"
 done
-fires PmmServiceSilent
-is $? 1 "PmmServiceSilent does not"
+theirs=$(query 'time()' | jq '.data.result[1] | tonumber | floor')
+if ((theirs < $(date +%s) + 60)); then
+    fires PmmServiceSilent
+    is $? 1 "PmmServiceSilent does not"
+else
+    skip "PmmServiceSilent does not" "Prometheus, which is Go, is ahead (tests/at)"
+fi
 
 done_testing

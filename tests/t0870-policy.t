@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# From audits to drains, in a real Slurm whose SlurmUser is not root, over the
-# emulated wire: a slow host cable is found twice and its node drained, with the
-# reason in sinfo; a node that root has drained keeps its own; a slow switch
-# cable and a common cause drain nobody, and it is said why.
+# From audits to drains, a step at a time, by hand, in a real Slurm whose SlurmUser
+# is not root. What this test alone shows: what pmm policy act, pmm policy explain
+# and pmm why say at each step, with Action=report and Action=drain; a node that root
+# has drained keeps its own reason, who resumes it is believed; a slow switch cable
+# and a common cause drain nobody, and it is said why; nothing is done without
+# slurmctld or with a damaged ledger. (What drains, in all its cases, without a Slurm:
+# prolog/test/stories. The service, which does all this by itself: t0863, t0895.)
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu jq srun sinfo scontrol
@@ -44,11 +47,18 @@ emu_up fabric
 pmm_slurm () { as_slurm "$workdir/bin/pmm" "$@" --conf "$workdir/conf"; }
 ended () { [[ -z $(sinfo -h -p main -t completing,alloc -o %N) ]]; }
 # audit LIST: ConfirmAfter behind the one before
+now_ms () { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
+later_on () { (($(now_ms) > before + 1000)); }
+before=0
 audit ()
 {
-    sleep 1
+    local status
     within 10 ended
+    within 10 later_on
     pmm_slurm audit --nodes "$1"
+    status=$?
+    before=$(now_ms)
+    return $status
 }
 act () { pmm_slurm policy act; }
 reason () { sinfo -h -p main -n "$1" -o %E; }

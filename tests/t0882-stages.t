@@ -47,7 +47,8 @@ restart ()
 }
 # Neither planned for a job, nor silent: doctor asks no others.
 all_idle () { [[ $(sinfo -hN -p main -o %T | uniq -c) =~ ^\ *4\ idle$ ]]; }
-restart
+scontrol reconfigure
+within 60 all_idle
 
 # Nothing is installed.
 next_is 'programs: .*/pmm-probe: No such file' "install it"

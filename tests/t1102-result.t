@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The result of a check for the job's own tasks: in a real Slurm over the
-# emulator, `srun --pmm-check --pmm-output=FILE.json` leaves one file, as the
-# user, before the tasks start; they read the latency of each pair in it.
+# The result of a check for the job's own tasks, in a real Slurm over the emulator.
+# What this test alone shows: `srun --pmm-check --pmm-output=FILE.json` leaves one
+# file, as the user, before the tasks start; they read the latency of each pair in it.
 
 . "$(dirname "$0")/lib.sh"
 need jq

@@ -138,12 +138,12 @@ kill_in_midst ()
     kill -KILL "${pids[$1]}"
     finish_probes
 }
-kill_in_midst 3 pairs --pattern one-factor,pmm --repeats 1000
+kill_in_midst 3 pairs --pattern one-factor,pmm --repeats 5000
 is $? 3 "a process that is killed: exit 3"
 is "$(what '[.complete, (.processes | map(select(.lost) | .label))]')" \
     '[false,["h0021"]]' "... it is named" || diag "$(<stdout)$(<stderr)"
 is "$(what '[.pairs[] | select(.a != 3 and .b != 3)
-    | .lost == 0 and .count == 1000] | [length, all]')" '[20,true]' \
+    | .lost == 0 and .count == 5000] | [length, all]')" '[20,true]' \
     "... all pairs of others are measured"
 like "$(<stdout)" 'lost: process 3, h0021' "... which is said"
 kill_in_midst 4 topology --lengths 65536 --repeats 1000

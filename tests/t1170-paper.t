@@ -9,7 +9,7 @@ need pmm jq awk make
 workdir
 make -s -C "$builddir" bench/planner >"$workdir/made" 2>&1
 ok $? "the planner's benchmark is built" || diag "$(<"$workdir/made")"
-builddir=$builddir "$srcdir/bench/paper" --brief "$workdir/out" \
+builddir=$builddir "$srcdir/bench/paper" --smallest "$workdir/out" \
     >"$workdir/said" 2>&1
 ok $? "the paper's experiments are run" || diag "$(tail -n 5 "$workdir/said")"
 cd "$workdir" || exit 1

@@ -108,7 +108,7 @@ static int refuse (const struct option_known *k, int c, char **argv,
     char name[TEXT_SHOWN];
     struct text_guess guess = { .word = name };
 
-    if (optopt > 0 && optopt < 256 && optopt != 'h')
+    if (optopt > ' ' && optopt <= '~' && optopt != 'h')
         return error_input (err, "-%c %s", optopt, why);
     if (c == ':' || optopt == 'h' || strncmp (word, "--", 2) != 0)
         return error_input (err, "'%.80s' %s", word,

@@ -11,7 +11,7 @@
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
 
-enum { M = 7, ROWS = 11, TRIALS = 300, EFFORT = 200000 };
+enum { M = 7, ROWS = 11, EFFORT = 200000 };
 
 /* Rows of 1 to 4 entries, some columns twice. */
 static void draw_rows (struct rows *rows, struct rng *rng)
@@ -143,11 +143,12 @@ static bool excluded (const struct rows *rows, size_t rank, size_t rounds,
  */
 static void test_all (void)
 {
+    const size_t many = trials (300);
     size_t cheapest = 0, below = 0, tight = 0, wrong = 0, proven = 0;
     struct rng rng;
 
     rng_seed (&rng, 11);
-    for (size_t i = 0; i < TRIALS; i++) {
+    for (size_t i = 0; i < many; i++) {
         uint64_t effort = i % 4 == 3 ? EFFORT : 1000 << i % 4;
         uint64_t each[M], cost, sum = 0;
         size_t rank, rounds;
@@ -172,10 +173,10 @@ static void test_all (void)
             || excluded (&rows, rank, rounds - 1, &rng, EFFORT);
         rows_clear (&rows);
     }
-    ok (cheapest == TRIALS, "%zu of %d are the cheapest basis", cheapest,
-        TRIALS);
-    ok (below == TRIALS, "%zu are no more than the fewest rounds", below);
-    ok (tight > TRIALS / 2, "%zu are the fewest", tight);
+    ok (cheapest == many, "%zu of %zu are the cheapest basis", cheapest,
+        many);
+    ok (below == many, "%zu are no more than the fewest rounds", below);
+    ok (tight > many / 2, "%zu are the fewest", tight);
     ok (wrong == 0, "%zu rounds excluded that are possible", wrong);
     ok (proven > tight, "of %zu a round less is excluded", proven);
 }

@@ -18,23 +18,25 @@ usage ()
     exit 2
 }
 
-# The start time of process $1 in clock ticks; fails if there is no such process.
+# Sets started, the start time of process $1 in clock ticks; fails if there is no
+# such process. Without a process of its own: all daemons are asked many times.
 start_time ()
 {
     local stat
+    started=''
     { read -r -d '' stat <"/proc/$1/stat"; } 2>/dev/null
     [[ $stat ]] || return 1
     # The second field, the command in parentheses, may hold anything.
     read -r -a stat <<<"${stat##*) }"
-    [[ ${stat[0]} != Z ]] && echo "${stat[19]}"
+    [[ ${stat[0]} != Z ]] && started=${stat[19]}
 }
 
 # Is daemon $1 of this directory alive?  Sets pid.
 alive ()
 {
-    local ticks
+    local ticks started
     { read -r pid ticks <"$dir/pid/$1"; } 2>/dev/null \
-        && [[ $(start_time "$pid") == "$ticks" ]]
+        && start_time "$pid" && [[ $started == "$ticks" ]]
 }
 
 # start NAME COMMAND...: in a session of its own, so that a Ctrl-C meant for
@@ -42,7 +44,7 @@ alive ()
 # nobody who reads the caller's output waits for it.  Standard input is $stdin.
 start ()
 {
-    local name=$1 fd
+    local name=$1 fd started
     shift
     (
         for fd in /proc/self/fd/*; do
@@ -51,7 +53,8 @@ start ()
         done
         cd "$dir/log" && exec setsid "$@"
     ) <>"${stdin:-/dev/null}" >"$dir/log/$name.out" 2>&1 &
-    echo "$! $(start_time $!)" >"$dir/pid/$name"
+    start_time $!
+    echo "$! $started" >"$dir/pid/$name"
     disown $!
 }
 
@@ -78,7 +81,7 @@ ready ()
     within "$patience" ready_or_dead "$@" && alive "$name"
 }
 
-# stop SECONDS NAME...: SIGTERM, and SIGKILL for those that take too long.
+# stop SECONDS NAME...: SIGTERM, and SIGKILL for those that take longer than that.
 stop ()
 {
     local seconds=$1 name pid

@@ -153,13 +153,13 @@ static size_t by_definition (const struct pathset *ps)
  */
 static void test_irregular (void)
 {
-    enum { TRIALS = 200 };
+    const size_t many = trials (200);
     static const struct plan_options opts = { .seed = 1 };
     size_t good = 0, quick = 0, tight = 0;
     struct rng rng;
 
     rng_seed (&rng, 3);
-    for (int i = 0; i < TRIALS; i++) {
+    for (size_t i = 0; i < many; i++) {
         size_t hosts = 2 + rng_below (&rng, 5);
         size_t switches = 1 + rng_below (&rng, 6);
         size_t more = switches > 1 ? rng_below (&rng, 8) : 0;
@@ -181,10 +181,10 @@ static void test_irregular (void)
         pathset_destroy (ps);
         tablenet_destroy (t);
     }
-    ok (good == TRIALS, "%zu of %d between definition and optimum", good,
-        TRIALS);
-    ok (quick == TRIALS, "without effort it is that of all hosts");
-    ok (tight > TRIALS / 2, "%zu are the optimum", tight);
+    ok (good == many, "%zu of %zu between definition and optimum", good,
+        many);
+    ok (quick == many, "without effort it is that of all hosts");
+    ok (tight > many / 2, "%zu are the optimum", tight);
 }
 
 /* Trees: never above a plan, and with little effort not above the bound. */

@@ -177,10 +177,10 @@ static void test_jobs (void)
 /* Small networks of any shape, some without symmetric rows that span all. */
 static void test_irregular (void)
 {
-    enum { TRIALS = 200 };
+    const size_t many = trials (200);
     size_t good = 0;
 
-    for (size_t i = 0; i < TRIALS; i++) {
+    for (size_t i = 0; i < many; i++) {
         struct tablenet *t = tablenet_irregular (1 + i % 7, 2 + i % 13, i % 6,
                                                  i);
         struct pathset *ps = tablenet_pathset (t, NULL, 0);
@@ -191,7 +191,7 @@ static void test_irregular (void)
         pathset_destroy (ps);
         tablenet_destroy (t);
     }
-    ok (good == TRIALS, "%zu of %d irregular networks", good, TRIALS);
+    ok (good == many, "%zu of %zu irregular networks", good, many);
 }
 
 int main (void)

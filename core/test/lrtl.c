@@ -40,7 +40,7 @@ struct rates {
 static struct trial {
     unsigned int trials, hosts;
     double longest_ns, slow_ns, noise_ns;
-} trial = { SANITIZED ? 3 : 5, 32, 400, 300, 30 };
+} trial = { .hosts = 32, .longest_ns = 400, .slow_ns = 300, .noise_ns = 30 };
 
 static void set_lengths (struct tablenet *net, const struct pathset *ps,
                          double *latency, enum lrtl kind, struct rng *rng)
@@ -150,6 +150,7 @@ int main (int argc, char **argv)
 {
     struct rates r[KINDS];
 
+    trial.trials = SANITIZED ? 3 : trials (12);
     if (argc > 1)
         trial.trials = strtoul (argv[1], NULL, 10);
     if (argc > 2)

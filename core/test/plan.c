@@ -253,12 +253,12 @@ static void test_trees (void)
  */
 static void test_irregular (void)
 {
-    enum { TRIALS = 300 };
+    const size_t many = trials (300);
     struct rng rng;
     size_t good = 0, asymmetric = 0;
 
     rng_seed (&rng, 5);
-    for (int i = 0; i < TRIALS; i++) {
+    for (size_t i = 0; i < many; i++) {
         size_t hosts = 2 + rng_below (&rng, 9);
         size_t switches = 1 + rng_below (&rng, 6);
         size_t more = switches > 1 ? rng_below (&rng, 8) : 0;
@@ -280,14 +280,14 @@ static void test_irregular (void)
             && plan_check (ps, plan, &err) == 0)
             good++;
         else
-            diag ("network %d: %s", i, err.text);
+            diag ("network %zu: %s", i, err.text);
         plan_destroy (plan);
         pathset_destroy (ps);
         tablenet_destroy (t);
     }
-    ok (good == TRIALS, "%zu of %d irregular networks have the rational rank",
-        good, TRIALS);
-    ok (asymmetric > TRIALS, "%zu pairs of them are asymmetric", asymmetric);
+    ok (good == many, "%zu of %zu irregular networks have the rational rank",
+        good, many);
+    ok (asymmetric > many, "%zu pairs of them are asymmetric", asymmetric);
 }
 
 static int same (const struct plan *x, const struct plan *y)

@@ -16,7 +16,7 @@
 #include "core/test/treenet.h"
 #include "tests/tap.h"
 
-enum { PORTS = 8, LEVELS = 3, HOSTS = 16, TRIALS = 20 };
+enum { PORTS = 8, LEVELS = 3, HOSTS = 16 };
 
 #define SWITCH_NS 130.0
 #define HOST_NS 420.0
@@ -293,10 +293,11 @@ static void plant_route (struct trial *t)
 
 static void test_routes (void)
 {
+    const size_t many = trials (20);
     size_t named = 0;
     size_t failed = 0;
 
-    for (uint64_t seed = 1; seed <= TRIALS; seed++) {
+    for (uint64_t seed = 1; seed <= many; seed++) {
         struct trial t = { 0 };
         struct verdict *v;
         bool found = false;
@@ -314,9 +315,9 @@ static void test_routes (void)
         verdict_destroy (v);
         trial_close (&t);
     }
-    ok (named >= TRIALS - 2 && failed == 0,
-        "a wrong route: its switch among three at most in %zu of %d trials, "
-        "%zu FAIL", named, TRIALS, failed);
+    ok (10 * named >= 9 * many && failed == 0,
+        "a wrong route: its switch among three at most in %zu of %zu trials, "
+        "%zu FAIL", named, many, failed);
 }
 
 /* How many endpoints messages over an arc are for; 0: one message only. */

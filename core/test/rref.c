@@ -146,11 +146,11 @@ static int equal (const struct rref *r, struct fraction a[MAX][MAX],
 static void test_random (void)
 {
     struct rng rng;
-    int good = 0, answers = 0, spans = 0, nulls = 0;
-    enum { TRIALS = 2000 };
+    const size_t many = trials (2000);
+    size_t good = 0, answers = 0, spans = 0, nulls = 0;
 
     rng_seed (&rng, 1);
-    for (int t = 0; t < TRIALS; t++) {
+    for (size_t t = 0; t < many; t++) {
         size_t m = 1 + rng_below (&rng, MAX - 1);
         size_t n = rng_below (&rng, MAX);
         uint8_t row[MAX][MAX] = { { 0 } };
@@ -191,10 +191,10 @@ static void test_random (void)
         nulls += ok_null;
         rref_destroy (r);
     }
-    ok (good == TRIALS, "%d of %d forms are Gauss-Jordan's", good, TRIALS);
-    ok (answers == TRIALS, "the rank counts the independent rows");
-    ok (spans == TRIALS, "rref_spans foretells rref_add");
-    ok (nulls == TRIALS, "null vectors are orthogonal to every row");
+    ok (good == many, "%zu of %zu forms are Gauss-Jordan's", good, many);
+    ok (answers == many, "the rank counts the independent rows");
+    ok (spans == many, "rref_spans foretells rref_add");
+    ok (nulls == many, "null vectors are orthogonal to every row");
 }
 
 /* A null vector that learns: of rows with a column that none had, and of no

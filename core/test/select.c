@@ -72,10 +72,11 @@ static void test_example (void)
 
 static void test_small (void)
 {
-    enum { TRIALS = 60, HOSTS = 8 };
+    enum { HOSTS = 8 };
+    const size_t many = trials (60);
     size_t asked = 0, least = 0, absolute = 0, sound = 0, said = 0;
 
-    for (int i = 0; i < TRIALS; i++) {
+    for (size_t i = 0; i < many; i++) {
         struct tablenet *t = i == 0 ? tablenet_paper ()
                                     : tablenet_irregular (4, HOSTS, i % 5, i);
         struct pathset *all = tablenet_pathset (t, NULL, 0);
@@ -93,7 +94,7 @@ static void test_small (void)
 
             asked++;
             if (!plan) {
-                diag ("network %d, %s: %s", i, t->info[link[k]].id, err.text);
+                diag ("network %zu, %s: %s", i, t->info[link[k]].id, err.text);
                 continue;
             }
             target = plan_targets (plan, &n);
@@ -109,7 +110,7 @@ static void test_small (void)
     }
     ok (sound == asked, "%zu of %zu plans pass the checker", sound, asked);
     ok (said == asked, "%zu say rightly whether the link is determined", said);
-    ok (absolute > 100 && absolute < asked, "%zu of them are", absolute);
+    ok (3 * absolute > 5 * many && absolute < asked, "%zu of them are", absolute);
     ok (10 * least >= 9 * absolute, "%zu with the fewest endpoints there are",
         least);
 }

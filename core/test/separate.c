@@ -75,10 +75,11 @@ static size_t sets_of (struct pathset *ps, const struct probe *probe,
 /* Small networks with a few suspects, against all choices of idle hosts. */
 static void test_small (void)
 {
-    enum { TRIALS = 150, HOSTS = 9, SUSPECTS = 4 };
+    enum { HOSTS = 9, SUSPECTS = 4 };
+    const size_t many = trials (150);
     size_t good = 0, probes = 0, least = 0, needy = 0;
 
-    for (int i = 0; i < TRIALS; i++) {
+    for (size_t i = 0; i < many; i++) {
         struct tablenet *t = tablenet_irregular (4, HOSTS, i % 4, i);
         struct pathset *ps = tablenet_pathset (t, NULL, 0);
         uint64_t job = (1 << (i % 5)) - 1, used = job;
@@ -95,7 +96,7 @@ static void test_small (void)
         for (size_t k = 0; k < SUSPECTS; k++)
             suspect[k] = HOSTS - 2 + k;
         if (separate (ps, idle, suspect, SUSPECTS, &s, &err) < 0) {
-            diag ("network %d: %s", i, err.text);
+            diag ("network %zu: %s", i, err.text);
             continue;
         }
         for (size_t k = 0; k < s.nextra; k++)
@@ -122,9 +123,9 @@ static void test_small (void)
         pathset_destroy (ps);
         tablenet_destroy (t);
     }
-    ok (good == TRIALS, "%zu of %d told apart as far as can be", good, TRIALS);
-    ok (probes == TRIALS, "%zu times by the probes named", probes);
-    ok (needy > TRIALS / 2 && 10 * least >= 9 * TRIALS,
+    ok (good == many, "%zu of %zu told apart as far as can be", good, many);
+    ok (probes == many, "%zu times by the probes named", probes);
+    ok (needy > many / 2 && 10 * least >= 9 * many,
         "%zu times by the fewest hosts; %zu times by any", least, needy);
 }
 

@@ -576,11 +576,11 @@ int main (void)
     entries_are_counted (f);
     cables_are_replaced ();
     spread_is_found ();
-    for (uint64_t seed = 1; seed <= 20; seed++)
+    for (uint64_t seed = 1; seed <= trials (20); seed++)
         routes_are_true (f, seed);
     fabric_destroy (f);
     f = generate_irregular (&wild, &err);
-    for (uint64_t seed = 1; seed <= 20; seed++)
+    for (uint64_t seed = 1; seed <= trials (20); seed++)
         routes_are_true (f, seed);
     fabric_destroy (f);
     return done_testing ();

@@ -174,12 +174,12 @@ int main (void)
 
     tree.how.prune = 15;
     tree.how.seed = 3;
-    for (uint64_t seed = 1; seed <= 2; seed++) {
+    for (uint64_t seed = 1; seed <= trials (2); seed++) {
         test_uneven (generate_dragonfly (&fly, NULL), seed, true);
         test_uneven (generate_fat_tree (&tree, NULL), seed, false);
     }
     tree.how.prune = 0;
-    for (uint64_t seed = 1; seed <= 4; seed++)
+    for (uint64_t seed = 1; seed <= trials (4); seed++)
         test_half (generate_fat_tree (&tree, NULL), seed);
     return done_testing ();
 }

@@ -122,6 +122,24 @@ static void test_messages (void)
     session_destroy (t.s);
 }
 
+/* Who is gone before all have joined is not waited for. */
+static void test_left (void)
+{
+    const uint32_t end[] = { 0, 1 };
+    struct got got = { 0 };
+    struct session *s = session_create (model, 0, 2, deliver, &stats, SECOND,
+                                        0);
+    struct client *c;
+
+    session_leave (session_join (s, &got, &end[0], 1, 0, NULL));
+    c = session_join (s, &got, &end[1], 1, 0, NULL);
+    session_wait (c, 5000);
+    session_run (s, 0);
+    ok (got.count == 1 && got.time == 5000,
+        "a session starts though one has left it");
+    session_destroy (s);
+}
+
 /* What a host sends to itself, and what its software takes. */
 static void test_loopbacks (void)
 {
@@ -615,6 +633,7 @@ int main (void)
     fabric = generate_fat_tree (&tree, NULL);
     model = model_create (fabric, 1);
     test_messages ();
+    test_left ();
     test_loopbacks ();
     test_queues ();
     test_faults ();

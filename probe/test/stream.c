@@ -307,7 +307,7 @@ static void test_late (void)
  * for the other for ever.
  */
 struct stall {
-    atomic_int awake, serves, done;
+    atomic_int lost, awake, serves, done;
 };
 
 static int run_stall (struct group *g, void *data)
@@ -321,6 +321,7 @@ static int run_stall (struct group *g, void *data)
     g->deadline = group_now (g) + DEADLINE_S * 1000000000LL;
     if (g->me == 0) {
         bad = CHECK (comm_group.recv (s, 1, 0, &err), 0);
+        st->lost = 1;
         while (!st->awake)
             usleep (1000);
         /* from here on the emulator's clock waits for this one, too */
@@ -331,7 +332,8 @@ static int run_stall (struct group *g, void *data)
         bad = bad || CHECK (comm_group.recv (s, 1, 0, &err), 0);
     }
     else {
-        usleep (3 * ARENA_STALL_MS * 1000);
+        while (!st->lost)
+            usleep (1000);
         st->awake = 1;
         while (!st->serves)
             usleep (100);

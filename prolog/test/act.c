@@ -34,7 +34,7 @@ enum {
 
 #define SELF "slurm"
 
-static char path[] = "/tmp/pmm-act.XXXXXX/ledger";
+static char path[] = "/dev/shm/pmm-act.XXXXXX/ledger";
 static struct fabric *fabric;
 static struct pathset *ps;
 static struct plan *plan;

@@ -11,9 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/ahead.h"
 #include "tests/tap.h"
 
-enum { LONG_MS = 60000, SHORT_MS = 1000, MUCH = 3 << 20, LINES = 1 << 17 };
+enum { LONG_MS = 60000, MUCH = 3 << 20, LINES = 1 << 17 };
 
 static struct error err;
 
@@ -84,8 +85,9 @@ static json_t *hangs (const void *arg, struct error *e)
     (void)e;
     fprintf (stderr, "retrying\n");
     signal (SIGTERM, SIG_IGN);
-    while (pause () < 0)
-        ;
+    do
+        ahead (LONG_MS / 1000); /* it is not waited for */
+    while (usleep (100000) == 0);
     return NULL;
 }
 
@@ -112,25 +114,22 @@ static json_t *surroundings (const void *arg, struct error *e)
 static const struct {
     const char *what;
     child_f fn;
-    int timeout_ms;
     enum error_fault fault;
     const char *text;
 } failures[] = {
-    { "its own error", bad_input, LONG_MS, ERROR_INPUT, "bad file" },
-    { "the world's", bad_world, LONG_MS, ERROR_WORLD, "no file" },
-    { "it ends the process: the last line it said", fatal, LONG_MS,
-      ERROR_WORLD, "fatal: file?" },
-    { "it ends without a word", quits, LONG_MS, ERROR_WORLD,
-      "ended with status 7" },
-    { "it is killed", crashes, LONG_MS, ERROR_WORLD, "ended by signal 9" },
-    { "it hangs", hangs, SHORT_MS, ERROR_WORLD,
-      "no answer in 1 s: retrying" },
+    { "its own error", bad_input, ERROR_INPUT, "bad file" },
+    { "the world's", bad_world, ERROR_WORLD, "no file" },
+    { "it ends the process: the last line it said", fatal, ERROR_WORLD,
+      "fatal: file?" },
+    { "it ends without a word", quits, ERROR_WORLD, "ended with status 7" },
+    { "it is killed", crashes, ERROR_WORLD, "ended by signal 9" },
+    { "it hangs", hangs, ERROR_WORLD, "no answer in 60 s: retrying" },
 };
 
 static void test_failures (void)
 {
     for (size_t i = 0; i < sizeof (failures) / sizeof (failures[0]); i++) {
-        ok (!child_call (failures[i].fn, "file", failures[i].timeout_ms, &err)
+        ok (!child_call (failures[i].fn, "file", LONG_MS, &err)
                 && err.fault == failures[i].fault
                 && !strcmp (err.text, failures[i].text),
             "%s: %s", failures[i].what, err.text);
@@ -168,8 +167,15 @@ static void test_surroundings (void)
 
 int main (void)
 {
-    json_t *out = child_call (words, "a word", LONG_MS, &err);
+    char clock[] = "/tmp/pmm-child.XXXXXX";
+    int fd = mkstemp (clock);
+    json_t *out;
 
+    if (fd < 0)
+        return 1;
+    close (fd);
+    ahead_open (clock);
+    out = child_call (words, "a word", LONG_MS, &err);
     ok (out && !strcmp (json_string_value (json_array_get (out, 0)), "a word")
             && json_is_null (json_array_get (out, 1))
             && json_integer_value (json_array_get (out, 3)) == 42,
@@ -184,5 +190,6 @@ int main (void)
     json_decref (out);
     test_failures ();
     test_surroundings ();
+    unlink (clock);
     return done_testing ();
 }

@@ -259,10 +259,10 @@ static int runs (void)
 
 static int wait_for (const char *path, int there)
 {
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < 6000; i++) {
         if ((access (path, F_OK) == 0) == there)
             return 1;
-        usleep (100000);
+        usleep (10000);
     }
     return 0;
 }
@@ -357,7 +357,7 @@ static void test_part (void)
     ok (!live_open (&site, &eight, 100, &err),
         "... and nobody else's: %s", err.text);
 
-    be_pmm ("mkdir busy || echo x >>both; sleep 1; rmdir busy; echo a part");
+    be_pmm ("mkdir busy || echo x >>both; sleep .2; rmdir busy; echo a part");
     ok (live_request (&site, &seven, &err) == 1
             && live_request (&site, &eight, &err) == 1
             && (fp = live_open (&site, &eight, 60000, &err)),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ibquery/model/generate.h"
+#include "tests/ahead.h"
 #include "tests/tap.h"
 #include "util/program.h"
 
@@ -119,6 +120,8 @@ static void test_arguments (void)
 #define NEITHER "no PMI-2"
 #endif
 #define RESULT "echo '1: pmm-result 1 OK abc fine'\n"
+/* Until it is ended, for which nobody waits. */
+#define HANG "while :; do sleep .1; printf %99s >>clock; done"
 
 /* What comes of a script in srun's place. */
 static void test_said (void)
@@ -162,8 +165,8 @@ static void test_said (void)
         { "echo '0: pmm: h1: no port' >&2", 0, 0, "pmm: h1: no port", "" },
         { "printf 'a\\033b\\n' >&2", 0, 0, "a?b", "" },
         { "exit 127", 0, 0, "cannot run ./srun", "" },
-        { "printf '1: +'; yes '{ nonsense' | tr -d '\\n' | fold -w 900 | "
-          "sed 's/^/1: +/' | head -c 80000000; exec sleep 100", 0, 0,
+        { "yes \"1: +{ $(printf 'nonsense%.0s' $(seq 100))\" | "
+          "head -c 80000000; " HANG, 0, 0,
           "the record is longer than 67108864 bytes", "" },
         /* no PMIx: said by srun, by a node; nor PMI-2 */
         { "case $* in *--mpi=pmix*) echo 'srun: error: MPI: Cannot create "
@@ -239,11 +242,10 @@ static void test_silent (void)
     FILE *fp = fopen ("srun", "w");
     struct job_said said;
 
-    fprintf (fp, "#!/bin/sh\n%s%s%sexec sleep 100\n", LAUNCH, STARTED ("n1"),
-             STARTED ("n2"));
+    fprintf (fp, "#!/bin/sh\n%s%s%s%s\n", LAUNCH, STARTED ("n1"),
+             STARTED ("n2"), HANG);
     fclose (fp);
     chmod ("srun", 0755);
-    site.audit_timeout_ms = -2000; /* and what nodes are waited for */
     ok (job_run (&job, &said, &err) == 0 && said.launched
             && said.nfaults == 1 && said.fault[0].launch
             && !strcmp (said.why, "node n3: no answer to the task launch"),
@@ -261,9 +263,11 @@ int main (void)
         || chdir (dir) < 0)
         return 1;
     audit.fabric = fabric;
+    ahead_open ("clock");
     test_arguments ();
     test_said ();
     test_silent ();
+    unlink ("clock");
     fabric_destroy (fabric);
     return chdir ("/") < 0 || rmdir (dir) < 0 ? 1 : done_testing ();
 }

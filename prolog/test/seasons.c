@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What becomes of a site in a season of audits: nothing where all is well,
  * one drain of a host whose cable is slow, none for what is no host's fault.
- * PMM_LONG=1 makes the seasons longer.
+ * PMM_FULL=1 makes the seasons longer, PMM_LONG=1 still more so.
  */
 #include "config.h"
 #include "prolog/test/season.h"
@@ -21,9 +21,9 @@
 static struct fabric *fabric;
 
 /* How many audits a season has. */
-static size_t audits (size_t few, size_t many)
+static size_t audits (size_t few, size_t full, size_t many)
 {
-    return getenv ("PMM_LONG") ? many : few;
+    return getenv ("PMM_LONG") ? many : trials (4) == 4 ? full : few;
 }
 
 static struct fabric *tree (enum routing routing)
@@ -133,7 +133,7 @@ static void test_healthy (void)
 {
     struct season *s = open_season (1);
 
-    season_run (s, audits (60, 1000), calm);
+    season_run (s, audits (11, 60, 1000), calm);
     show ("healthy", s);
     ok (s->outcome.status[VERDICT_FAIL] == 0 && s->outcome.drains == 0,
         "a healthy site: no FAIL, no drain");
@@ -147,7 +147,7 @@ static void test_flapping (void)
     struct season *s = open_season (31);
 
     plant_cable (s);
-    season_run (s, audits (40, 200), flapping);
+    season_run (s, audits (10, 40, 200), flapping);
     show ("flapping", s);
     ok (s->outcome.fails > 0 && s->outcome.strays == 0,
         "a flapping cable is found, and no other");
@@ -162,9 +162,9 @@ static void test_slow (uint64_t seed)
     struct season *s = open_season (seed);
     const struct outcome *o = &s->outcome;
 
-    season_run (s, audits (5, 50), calm);
+    season_run (s, audits (2, 5, 50), calm);
     plant_cable (s);
-    season_run (s, audits (15, 100), slow);
+    season_run (s, audits (6, 15, 100), slow);
     show ("slow", s);
     diag ("slow: FAIL in audit %zu with it, drained after audit %zu",
           o->found, o->drained);
@@ -175,7 +175,7 @@ static void test_slow (uint64_t seed)
     ok (o->resumes == 0, "... which is not resumed");
     o = &s->outcome;
     s->fault = NETWORK_NONE;
-    season_run (s, audits (8, 50), calm);
+    season_run (s, audits (6, 8, 50), calm);
     ok (o->drains == 0 && o->resumes == 1, "... before it is mended");
     season_close (s);
 }
@@ -185,7 +185,7 @@ static void test_pinned (uint64_t seed)
 {
     struct season *s = open_season (seed);
 
-    season_run (s, audits (40, 400), pinned);
+    season_run (s, audits (8, 40, 400), pinned);
     show ("pinned", s);
     ok (s->outcome.fails == 0 && s->outcome.drains == 0
             && s->outcome.status[VERDICT_OK] == s->outcome.audits,
@@ -200,22 +200,22 @@ static void test_profile (uint64_t seed)
 {
     struct season *s = open_season (seed);
 
-    season_run (s, audits (5, 50), calm);
+    season_run (s, audits (2, 5, 50), calm);
     plant_cable (s);
-    season_run (s, audits (22, 100), profile);
+    season_run (s, audits (11, 22, 100), profile);
     show ("profile", s);
     ok (s->outcome.news == 1 && s->outcome.fails == 0,
         "a host's power profile is said once: %zu times", s->outcome.news);
-    season_run (s, audits (15, 100), slow_profile);
+    season_run (s, audits (5, 15, 100), slow_profile);
     show ("profile, slow", s);
     ok (s->outcome.drains == 1 && s->outcome.elsewhere == 0
             && s->outcome.news == 0,
         "... and what its cable takes later is the cable's");
     season_close (s);
     s = open_season (seed);
-    season_run (s, audits (5, 50), calm);
+    season_run (s, audits (2, 5, 50), calm);
     plant_cable (s);
-    season_run (s, audits (22, 100), slow_profile);
+    season_run (s, audits (6, 22, 100), slow_profile);
     show ("profile with slow", s);
     ok (s->outcome.drains == 1 && s->outcome.elsewhere == 0
             && s->outcome.strays == 0,
@@ -227,9 +227,9 @@ static void test_switch (void)
 {
     struct season *s = open_season (3);
 
-    season_run (s, audits (5, 50), calm);
+    season_run (s, audits (2, 5, 50), calm);
     plant_switch (s);
-    season_run (s, audits (22, 200), slow_switch);
+    season_run (s, audits (11, 22, 200), slow_switch);
     show ("slow switch", s);
     diag ("slow switch: of %zu sweeps %zu name it, and nothing else",
           s->outcome.sweeps, s->outcome.named);
@@ -255,7 +255,7 @@ static void test_wrong_baseline (void)
             s->healthy[l] += SLOW_NS * (0.4 + rng_uniform (&s->rng));
     before = season_sweep (s, &ps);
     s->published = (struct baseline){ before, ps };
-    season_run (s, audits (11, 100), calm);
+    season_run (s, audits (5, 11, 100), calm);
     show ("wrong baseline", s);
     ok (s->outcome.drains == 0, "a wrong baseline, by which every host is "
         "slow: no drain");
@@ -272,9 +272,9 @@ static void test_wrong_snapshot (void)
     struct season *s = open_season (5);
     struct fabric *actual = tree (ROUTING_MINHOP);
 
-    season_run (s, audits (5, 50), calm);
+    season_run (s, audits (2, 5, 50), calm);
     s->actual = actual;
-    season_run (s, audits (11, 100), calm);
+    season_run (s, audits (5, 11, 100), calm);
     show ("wrong snapshot", s);
     ok (s->outcome.drains == 0, "a snapshot that no longer holds: no drain");
     season_close (s);

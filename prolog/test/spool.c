@@ -23,7 +23,7 @@
 
 enum { NOW = 1000000 };
 
-static char dir[] = "/tmp/pmm-spool.XXXXXX";
+static char dir[] = "/dev/shm/pmm-spool.XXXXXX";
 static struct spool *spool;
 static struct spool_list list;
 static struct error err;

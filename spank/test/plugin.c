@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 
 #include "spank/outcome.h"
 #include "spank/test/spankhost.h"
+#include "tests/ahead.h"
 #include "tests/scarce.h"
 #include "tests/tap.h"
 
@@ -32,10 +34,10 @@ static char top[] = "/tmp/pmm-plugin.XXXXXX";
 static char srun[64];
 static char srun_word[80];
 
-/* The fake srun records what it was given; `act` is what it then does, with
- * the nonce in $nonce.
+/* The fake srun does `act`, with the nonce in $nonce: `ok STATUS` is a result,
+ * `late SECONDS` sets the plugin's clock ahead.
  */
-static void be_srun (const char *act)
+static void put_srun (const char *shell, const char *first, const char *act)
 {
     char path[80];
     FILE *fp;
@@ -43,20 +45,30 @@ static void be_srun (const char *act)
     snprintf (path, sizeof (path), "%s.new", srun);
     fp = fopen (path, "w");
     fprintf (fp,
-             "#!/bin/bash\n"
+             "#!/bin/%s\n"
              "cd %s\n"
-             "printf '%%s\\n' \"$@\" >args; env | sort >env\n"
-             "ls /proc/$$/fd >fds\n"
-             "grep -E 'SigBlk|SigIgn' /proc/self/status >signals\n"
-             "readlink /proc/$$/fd/0 >stdin; echo $$ >pid; echo x >>runs\n"
+             "%s"
+             "echo $$ >pid; echo x >>runs\n"
              "while [ $# -gt 0 ]; do [ \"$1\" = --nonce ] && nonce=$2; shift;"
              " done\n"
              "ok () { echo '{}'; echo \"pmm-result 1 $1 $nonce $1 it is\"; }\n"
+             "late () { printf %%\"$1\"s >>clock; }\n"
              "%s\n",
-             top, act);
+             shell, top, first, act);
     fclose (fp);
     chmod (path, 0755);
     rename (path, srun);
+}
+
+/* It records what it was given, first. */
+static void be_srun (const char *act)
+{
+    put_srun ("bash",
+              "printf '%s\\n' \"$@\" >args; env | sort >env\n"
+              "ls /proc/$$/fd >fds\n"
+              "grep -E 'SigBlk|SigIgn' /proc/self/status >signals\n"
+              "readlink /proc/$$/fd/0 >stdin\n",
+              act);
 }
 
 static char *contents (const char *name)
@@ -156,8 +168,8 @@ static void test_outcomes (void)
           "pmm: not checked: the check ended without a result\n" },
         { "a line of 10 MB, then the result",
           "head -c 10000000 /dev/zero; echo; ok OK", 0, "" },
-        { "a flood", "yes", -1,
-          "pmm: not checked: no result within 1 s\n" },
+        { "a flood", "head -c 3000000 < <(yes); late 30; exec yes", -1,
+          "pmm: not checked: no result within 30 s\n" },
         { "Slurm's own complaint",
           "echo 'srun: some info' >&2; echo 'srun: error: n1: task 0: Exited "
           "with exit code 2' >&2; echo 'srun: error: a node is gone' >&2; "
@@ -178,24 +190,20 @@ static void test_outcomes (void)
         { "no PMIx, and PMI-2 that fails",
           NO_MPI ("pmix", "MPI: Cannot create context for mpi/pmix") "exit 1",
           -1, "pmm: not checked: the check ended without a result\n" },
-        { "a hang", "sleep 600", -1,
-          "pmm: not checked: no result within 1 s\n" },
+        { "a hang", "late 30; sleep 600", -1,
+          "pmm: not checked: no result within 30 s\n" },
     };
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
-        char *timeout = strstr (tab[i].said, "within 1 s") ? "Timeout=1"
-                                                           : "Timeout=30";
         int rc;
 
         new_job ("report");
-        spankhost.words[1] = timeout;
         be_srun (tab[i].act);
         rc = spankhost_srun ();
         if (!ok (rc == 0 && !strcmp (spankhost.said, tab[i].said),
                  "report, %s: the job goes on", tab[i].name))
             diag ("%s", spankhost.said);
         new_job ("require");
-        spankhost.words[1] = timeout;
         rc = spankhost_srun ();
         if (!ok (rc == tab[i].required
                      && (rc == 0)
@@ -432,10 +440,13 @@ static void test_batch (void)
     ok (spankhost_batch () == 0 && runs () == 0, "heterogeneous");
 }
 
+/* Orphans are ours to reap. */
 static int alive (void)
 {
     pid_t pid = (pid_t)atoi (contents ("pid"));
 
+    if (pid > 0)
+        waitpid (pid, NULL, WNOHANG);
     return pid > 0 && kill (pid, 0) == 0;
 }
 
@@ -476,16 +487,16 @@ static void test_stubborn (void)
     int64_t took;
 
     new_job ("report");
-    spankhost.words[1] = "Timeout=1";
-    be_srun ("trap '' TERM; sleep 600 & while :; do wait; done");
+    be_srun ("trap '' TERM; sleep 600 & "
+             "while :; do late 20; sleep .1; done");
     ok (spankhost_srun () == 0, "an srun that ignores SIGTERM");
     took = now_ms () - t0;
     ok (!alive () && took < LONG_MS, "is killed, after %d ms", (int)took);
 
     t0 = now_ms ();
     new_job ("require");
-    spankhost.words[1] = "Timeout=20";
-    be_srun ("ok OK; sleep 600");
+    spankhost.words[1] = "Timeout=100";
+    be_srun ("ok OK; while :; do sleep .1; late 6; done");
     ok (spankhost_srun () == 0 && now_ms () - t0 < LONG_MS,
         "one that does not end behind its result counts");
     runs ();
@@ -494,9 +505,9 @@ static void test_stubborn (void)
 static void test_retry (void)
 {
     new_job ("require");
-    spankhost.words[1] = "Timeout=20";
+    spankhost.words[1] = "Timeout=200";
     runs ();
-    be_srun ("[ $(wc -l <runs) = 2 ] && ok OK || { sleep 5.1; exit 1; }");
+    be_srun ("[ $(wc -l <runs) = 2 ] && ok OK || { late 50; exit 1; }");
     ok (spankhost_srun () == 0 && runs () == 2,
         "a step that failed as late as PMIx does is tried once more");
 }
@@ -548,7 +559,7 @@ static void test_job_hooks (void)
         "with plugstack.conf's pmm.conf, which the plugin does not read");
     unsetenv ("LD_PRELOAD_X");
     runs ();
-    put_hooks ("exec sleep 600");
+    put_hooks ("printf %3s >>${0%/*}/clock; exec /bin/sleep 600");
     t0 = now_ms ();
     ok (spankhost_job_script () == 0 && now_ms () - t0 < LONG_MS,
         "hooks that hang: 0, in time");
@@ -796,7 +807,7 @@ static void test_limits (void)
     const size_t n = sizeof (values) / sizeof (values[0]);
     char said[4096];
 
-    be_srun ("ok OK");
+    put_srun ("sh", "", "ok OK");
     for (limited = 0; limited < RLIM_NLIMITS; limited++) {
         int bad = 0;
         int worst = 0;
@@ -806,7 +817,8 @@ static void test_limits (void)
             continue; /* of which the sanitizer needs all there is */
 #endif
         limit_hard = 1;
-        for (size_t i = 0; i < 3 * n; i++) {
+        for (size_t k = 0; k < trials (3 * n); k++) {
+            size_t i = (4 * k + (size_t)limited) % (3 * n);
             const char *check = checks[i % 3];
             int status;
 
@@ -851,7 +863,7 @@ static void test_memory (void)
     int bad = 0;
     size_t n = 0;
 
-    be_srun ("ok OK");
+    put_srun ("sh", "", "ok OK");
     do {
         int rc;
 
@@ -904,10 +916,13 @@ int main (void)
     sigemptyset (&none);
     sigprocmask (SIG_SETMASK, &none, NULL);
     unsetenv ("SLURM_CONF");
+    prctl (PR_SET_CHILD_SUBREAPER, 1);
     if (!mkdtemp (top))
         return 1;
     /* two tests at a time do not share guards */
     first_job = next_job = 1000000u + (uint32_t)getpid () * 100u;
+    snprintf (srun, sizeof (srun), "%s/clock", top);
+    ahead_open (srun);
     snprintf (srun, sizeof (srun), "%s/srun", top);
     snprintf (srun_word, sizeof (srun_word), "Srun=%s", srun);
     if (!ok (spankhost_load (path, top) == 0, "the plugin loads"))

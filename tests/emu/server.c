@@ -1,22 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sockets of pmm-emu.
+/* The sockets of pmm-emu, and the pages that it shares with its clients.
  *
  * Notes: a client that follows the protocol has at most one answer under way,
  * far less than a socket holds. A client whose socket is full is dropped, so no
  * answer is ever queued here. Connections are closed only at the end of a turn
  * of the loop, because answers are sent while an event is handled.
+ *
+ * Whose turn it is, `given` knows; what the page says counts only once, when a
+ * client that has the turn gives it back. What it asks is copied before it is
+ * checked. The bytes of a page can change at any time, its size cannot.
+ *
+ * Most of what a message costs is that processes are woken and take turns. So
+ * the emulator sleeps until all clients that it has woken have done their part:
+ * it lets that one ring which it has woken last, and then takes what the others
+ * have asked, too. If that one does not hurry, the emulator looks at each tick.
+ *
+ * The emulator and its clients stay on one CPU: they seldom could run at once,
+ * and to wake a CPU that sleeps costs as much as several messages. By
+ * SCHED_BATCH, who is woken does not interrupt who wakes. At each tick the
+ * scheduler may choose another CPU, for they should not stay where others run.
  */
 #include "config.h"
 #include "tests/emu/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -24,6 +42,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "probe/cpu.h"
 #include "probe/emu_proto.h"
 #include "probe/wire.h"
 #include "tests/emu/session.h"
@@ -37,22 +56,34 @@ enum {
     CONNECTIONS_MAX = 65536,
     FDS_SPARE = 32,
     EVENTS_MAX = 64,
-    IN_MAX = 16384, /* of a probe client, per read */
+    IN_MAX = 4096, /* from a socket, per read */
+    PASSES_MAX = 64, /* over a session's clients, before others' */
+    YIELDS = 2, /* until all clients on this CPU have had it */
     TICK_MS = 100,
     NS_PER_MS = 1000000,
 };
+
+_Static_assert ((int)SESSION_DATA_MAX >= (int)EMU_DATA_MAX,
+                "a session takes all messages");
 
 enum source_kind {
     SOURCE_LISTEN,
     SOURCE_LISTEN_CONTROL,
     SOURCE_SIGNAL,
     SOURCE_PROBE,
+    SOURCE_BELL,
     SOURCE_CONTROL,
 };
 
 struct server_source {
     enum source_kind kind;
     int fd;
+};
+
+/* By which a client wakes the emulator. */
+struct bell {
+    struct server_source source; /* first */
+    struct conn *conn;
 };
 
 struct conn {
@@ -62,7 +93,13 @@ struct conn {
     bool dead;
     struct conn *next_dead;
     uint32_t host; /* FABRIC_NONE before HELLO */
+    /* from JOIN on */
     struct client *client;
+    struct session_slot *slot;
+    struct bell bell;
+    struct emu_page *page;
+    bool given; /* it is the client's turn */
+    struct conn *earlier, *later; /* of those of the session whose turn it is */
     size_t nin;
     char *out; /* control: the answer */
     size_t nout, out_pos;
@@ -73,6 +110,8 @@ struct session_slot {
     uint64_t key, number;
     uint32_t size;
     struct session *session;
+    struct conn *first, *last; /* whose turn it is, in the order of the turns */
+    bool busy; /* its clients may have given more than PASSES_MAX turns */
 };
 
 struct server {
@@ -85,8 +124,11 @@ struct server {
     struct conn *conn;
     size_t nconns, max_conns;
     struct conn *dead;
-    struct session_slot slot[SESSIONS_MAX];
+    struct session_slot *slot[SESSIONS_MAX];
     size_t nslots;
+    cpu_set_t allowed;
+    uint32_t cpu; /* where it and its clients are */
+    bool loose;   /* the scheduler may choose another one */
     uint64_t sessions; /* since the start */
     struct session_stats stats;
     bool stop;
@@ -169,7 +211,8 @@ static size_t raise_limit (void)
         rl.rlim_cur = rl.rlim_max;
     if (setrlimit (RLIMIT_NOFILE, &rl) < 0)
         getrlimit (RLIMIT_NOFILE, &rl);
-    return rl.rlim_cur > FDS_SPARE ? rl.rlim_cur - FDS_SPARE : 1;
+    /* a socket and a bell each */
+    return rl.rlim_cur > FDS_SPARE + 2 ? (rl.rlim_cur - FDS_SPARE) / 2 : 1;
 }
 
 struct server *server_create (struct emu_model *m, const char *socket_path,
@@ -213,19 +256,43 @@ static void close_later (struct conn *c)
     c->srv->dead = c;
 }
 
-static void send_frame (struct conn *c, enum emu_frame type,
-                        const uint8_t *payload, size_t len)
+static void put_frame (uint8_t *buf, enum emu_frame type,
+                       const uint8_t *payload, size_t len)
 {
-    uint8_t buf[EMU_FRAME_MAX];
-
-    if (c->dead)
-        return;
     wire_put (buf, len, 2);
     buf[2] = (uint8_t)type;
     buf[3] = 0;
-    memcpy (buf + EMU_HEADER, payload, len);
-    if (send (c->source.fd, buf, EMU_HEADER + len, MSG_NOSIGNAL)
-        != (ssize_t)(EMU_HEADER + len))
+    if (len > 0)
+        memcpy (buf + EMU_HEADER, payload, len);
+}
+
+/* Send a frame over the socket, with n descriptors. */
+static void send_frame (struct conn *c, enum emu_frame type,
+                        const uint8_t *payload, size_t len, const int *fd,
+                        size_t n)
+{
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE (2 * sizeof (int))];
+    } control = { 0 };
+    uint8_t buf[EMU_FRAME_MAX];
+    struct iovec iov = { buf, EMU_HEADER + len };
+    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+    if (c->dead)
+        return;
+    put_frame (buf, type, payload, len);
+    if (n > 0) {
+        struct cmsghdr *h = &control.align;
+
+        msg.msg_control = &control;
+        msg.msg_controllen = CMSG_SPACE (n * sizeof (int));
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN (n * sizeof (int));
+        memcpy (CMSG_DATA (h), fd, n * sizeof (int));
+    }
+    if (sendmsg (c->source.fd, &msg, MSG_NOSIGNAL) != (ssize_t)iov.iov_len)
         close_later (c);
 }
 
@@ -235,21 +302,66 @@ static void refuse (struct conn *c, const char *sentence)
 
     if (len > EMU_DATA_MAX)
         len = EMU_DATA_MAX;
-    send_frame (c, EMU_ERROR, (const uint8_t *)sentence, len);
+    send_frame (c, EMU_ERROR, (const uint8_t *)sentence, len, NULL, 0);
     close_later (c);
+}
+
+/*
+ * Turns
+ */
+
+/* It is the client's turn, after all others. */
+static void begin_turn (struct conn *c)
+{
+    struct session_slot *slot = c->slot;
+
+    c->given = true;
+    c->later = NULL;
+    c->earlier = slot->last;
+    if (slot->last)
+        slot->last->later = c;
+    else
+        slot->first = c;
+    slot->last = c;
+}
+
+static void end_turn (struct conn *c)
+{
+    struct session_slot *slot = c->slot;
+
+    c->given = false;
+    if (c->earlier)
+        c->earlier->later = c->later;
+    else
+        slot->first = c->later;
+    if (c->later)
+        c->later->earlier = c->earlier;
+    else
+        slot->last = c->earlier;
+}
+
+/* Answer, and give the turn to the client. */
+static void answer (struct conn *c, enum emu_frame type,
+                    const uint8_t *payload, size_t len)
+{
+    put_frame (c->page->in, type, payload, len);
+    atomic_store_explicit (&c->page->cpu, c->srv->cpu, memory_order_relaxed);
+    begin_turn (c);
+    atomic_store (&c->page->turn, EMU_TURN_CLIENT);
+    emu_page_wake (c->page);
 }
 
 static void answer_wait (void *owner, int64_t time,
                          const struct session_header *header,
                          const uint8_t *data, size_t len)
 {
-    const struct conn *c = owner;
+    struct conn *c = owner;
     const struct fabric *f = model_fabric (c->srv->model);
     uint8_t buf[EMU_PAYLOAD_MAX];
 
     wire_put (buf, (uint64_t)time, 8);
     if (!header) {
-        send_frame (owner, EMU_TIMEOUT, buf, 8);
+        answer (c, EMU_TIMEOUT, buf, 8);
         return;
     }
     for (int i = 0; i < 2; i++) {
@@ -261,7 +373,7 @@ static void answer_wait (void *owner, int64_t time,
     }
     wire_put (buf + 18, header->other, 4);
     memcpy (buf + EMU_RECV_HEADER, data, len);
-    send_frame (owner, EMU_RECV, buf, EMU_RECV_HEADER + len);
+    answer (c, EMU_RECV, buf, EMU_RECV_HEADER + len);
 }
 
 static void on_hello (struct conn *c, const uint8_t *p, size_t len)
@@ -305,7 +417,7 @@ static void on_hello (struct conn *c, const uint8_t *p, size_t len)
         rail[14] = port->lmc;
         wire_put (rail + 15, fabric_prefix (f, port), 8);
     }
-    send_frame (c, EMU_WELCOME, buf, 4 + (size_t)EMU_RAIL * n);
+    send_frame (c, EMU_WELCOME, buf, 4 + (size_t)EMU_RAIL * n, NULL, 0);
 }
 
 static struct session_slot *find_slot (struct server *srv, uint64_t key,
@@ -314,36 +426,78 @@ static struct session_slot *find_slot (struct server *srv, uint64_t key,
     struct session_slot *slot;
 
     for (size_t i = 0; i < srv->nslots; i++)
-        if (srv->slot[i].key == key)
-            return &srv->slot[i];
+        if (srv->slot[i]->key == key)
+            return srv->slot[i];
     if (srv->nslots == SESSIONS_MAX)
         return NULL;
-    slot = &srv->slot[srv->nslots];
+    slot = xcalloc (1, sizeof (*slot));
     slot->session = session_create (srv->model, srv->sessions, size,
                                     answer_wait, &srv->stats, srv->stall_ns,
                                     srv->wall_ns);
     slot->key = key;
     slot->size = (uint32_t)size;
     slot->number = srv->sessions++;
-    srv->nslots++;
+    srv->slot[srv->nslots++] = slot;
     return slot;
 }
 
-static void drop_if_empty (struct server *srv, struct session *s)
+static void drop_if_empty (struct server *srv, struct session_slot *slot)
 {
-    if (session_clients (s) > 0)
-        return;
-    for (size_t i = 0; i < srv->nslots; i++)
-        if (srv->slot[i].session == s) {
-            char dir[PATH_MAX];
+    char dir[PATH_MAX];
+    size_t i = 0;
 
-            snprintf (dir, sizeof (dir), "%s.sysfs/%" PRIu64, srv->path[0],
-                      srv->slot[i].number);
-            sysfs_remove (dir);
-            session_destroy (s);
-            srv->slot[i] = srv->slot[--srv->nslots];
-            return;
-        }
+    if (session_clients (slot->session) > 0)
+        return;
+    snprintf (dir, sizeof (dir), "%s.sysfs/%" PRIu64, srv->path[0],
+              slot->number);
+    sysfs_remove (dir);
+    session_destroy (slot->session);
+    while (srv->slot[i] != slot)
+        i++;
+    srv->slot[i] = srv->slot[--srv->nslots];
+    free (slot);
+}
+
+/* Make what is shared with a client, and give it to it; fd[] is what it gets.
+ * Return 0, or -1 with errno.
+ */
+static int make_page (struct conn *c, int fd[2])
+{
+    void *page;
+
+    fd[0] = memfd_create ("pmm-emu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    fd[1] = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    /* of memory that the client makes shorter, a look would kill us */
+    if (fd[0] < 0 || fd[1] < 0
+        || ftruncate (fd[0], sizeof (struct emu_page)) < 0
+        || fcntl (fd[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+               < 0)
+        return -1;
+    page = mmap (NULL, sizeof (struct emu_page), PROT_READ | PROT_WRITE,
+                 MAP_SHARED, fd[0], 0);
+    if (page == MAP_FAILED)
+        return -1;
+    c->page = page;
+    c->bell = (struct bell){ { SOURCE_BELL, fd[1] }, c };
+    /* a new edge for each ring: nobody needs to read it */
+    return add_source (c->srv, &c->bell.source, EPOLLIN | EPOLLET);
+}
+
+/* Let the client begin. */
+static void share (struct conn *c)
+{
+    int fd[2];
+
+    if (make_page (c, fd) < 0)
+        refuse (c, "the emulator has no memory to share");
+    else {
+        begin_turn (c);
+        send_frame (c, EMU_JOINED, NULL, 0, fd, 2);
+    }
+    if (fd[0] >= 0)
+        close (fd[0]);
+    if (!c->page && fd[1] >= 0)
+        close (fd[1]);
 }
 
 static void on_join (struct conn *c, const uint8_t *p, size_t len)
@@ -377,9 +531,12 @@ static void on_join (struct conn *c, const uint8_t *p, size_t len)
     c->client = session_join (slot->session, c, endpoint, n, c->srv->wall_ns,
                               &err);
     if (!c->client) {
-        drop_if_empty (c->srv, slot->session);
+        drop_if_empty (c->srv, slot);
         refuse (c, err.text);
+        return;
     }
+    c->slot = slot;
+    share (c);
 }
 
 /* Find the end of an endpoint and one of its LIDs; FABRIC_NONE: there is none.
@@ -401,7 +558,7 @@ static void on_send (struct conn *c, const uint8_t *p, size_t len)
     size_t bytes = len - EMU_SEND_HEADER;
     size_t pad;
 
-    if (len <= EMU_SEND_HEADER || bytes > EMU_DATA_MAX || !c->client
+    if (len <= EMU_SEND_HEADER || bytes > EMU_DATA_MAX
         || (pad = wire_get (p + 10, 4)) > EMU_SIZE_MAX - bytes
         || p[22] > EMU_LEVEL_MAX) {
         refuse (c, "bad SEND");
@@ -424,7 +581,7 @@ static void on_wait (struct conn *c, const uint8_t *p, size_t len)
 {
     uint64_t deadline;
 
-    if (len != 8 || !c->client) {
+    if (len != 8) {
         refuse (c, "bad WAIT");
         return;
     }
@@ -439,49 +596,77 @@ static void on_ports (struct conn *c, const uint8_t *p, size_t len)
     const struct fabric *f = model_fabric (srv->model);
     char path[EMU_DATA_MAX + 1];
     struct error err;
-    size_t i = 0;
 
     (void)p;
-    if (len != 0 || !c->client) {
+    if (len != 0) {
         refuse (c, "bad PORTS");
         return;
     }
-    while (srv->slot[i].session != client_session (c->client))
-        i++;
     /* a socket's name has 107 bytes, a host's 63 */
     snprintf (path, sizeof (path), "%s.sysfs/%" PRIu64 "/%.63s", srv->path[0],
-              srv->slot[i].number, f->host[c->host].name);
+              c->slot->number, f->host[c->host].name);
     if (sysfs_write (path, f, c->host, c->client, &err) < 0)
         refuse (c, err.text);
     else
-        send_frame (c, EMU_PORTS, (const uint8_t *)path, strlen (path));
+        answer (c, EMU_PORTS, (const uint8_t *)path, strlen (path));
 }
 
-static const struct {
+static void on_more (struct conn *c, const uint8_t *p, size_t len)
+{
+    (void)p;
+    if (len != 0)
+        refuse (c, "bad MORE");
+    else
+        answer (c, EMU_MORE, NULL, 0);
+}
+
+static const struct frame_kind {
     enum emu_frame type;
+    bool asks; /* for an answer */
     void (*fn) (struct conn *c, const uint8_t *payload, size_t len);
-} frames[] = {
-    { EMU_SEND, on_send },
-    { EMU_WAIT, on_wait },
-    { EMU_HELLO, on_hello },
-    { EMU_JOIN, on_join },
-    { EMU_PORTS, on_ports },
+} page_frames[] = {
+    { EMU_SEND, false, on_send },
+    { EMU_WAIT, true, on_wait },
+    { EMU_MORE, true, on_more },
+    { EMU_PORTS, true, on_ports },
+    { 0 },
+}, socket_frames[] = {
+    { EMU_HELLO, true, on_hello },
+    { EMU_JOIN, true, on_join },
+    { 0 },
 };
 
-static void on_frame (struct conn *c, unsigned int type, const uint8_t *p,
-                      size_t len)
+/* Take a frame from the first `have` bytes. Return its length, 0 if it is not
+ * complete; the frame is refused if it is none of these kinds.
+ */
+static size_t take_frame (struct conn *c, const struct frame_kind *kind,
+                          const uint8_t *p, size_t have, bool *asks)
 {
-    for (size_t i = 0; i < sizeof (frames) / sizeof (frames[0]); i++)
-        if (type == frames[i].type) {
-            frames[i].fn (c, p, len);
-            return;
-        }
-    refuse (c, "unknown frame");
+    size_t len;
+
+    if (have < EMU_HEADER)
+        return 0;
+    len = wire_get (p, 2);
+    if (len > EMU_PAYLOAD_MAX || p[3] != 0) {
+        refuse (c, "not the frames of pmm-probe");
+        return 0;
+    }
+    if (have < EMU_HEADER + len)
+        return 0;
+    while (kind->fn && kind->type != p[2])
+        kind++;
+    *asks = kind->asks;
+    if (kind->fn)
+        kind->fn (c, p + EMU_HEADER, len);
+    else
+        refuse (c, "unknown frame");
+    return EMU_HEADER + len;
 }
 
 static void read_probe (struct conn *c)
 {
-    size_t pos = 0;
+    size_t pos = 0, len;
+    bool asks;
     ssize_t n;
 
     n = recv (c->source.fd, c->in + c->nin, sizeof (c->in) - c->nin, 0);
@@ -492,22 +677,70 @@ static void read_probe (struct conn *c)
         return;
     }
     c->nin += (size_t)n;
-    while (!c->dead && c->nin - pos >= EMU_HEADER) {
-        size_t len = wire_get (c->in + pos, 2);
-
-        if (len > EMU_PAYLOAD_MAX || c->in[pos + 3] != 0) {
-            refuse (c, "not the frames of pmm-probe");
-            return;
-        }
-        if (c->nin - pos < EMU_HEADER + len)
-            break;
-        on_frame (c, c->in[pos + 2], c->in + pos + EMU_HEADER, len);
-        pos += EMU_HEADER + len;
-    }
+    while (!c->dead
+           && (len = take_frame (c, socket_frames, c->in + pos, c->nin - pos,
+                                 &asks)) > 0)
+        pos += len;
     memmove (c->in, c->in + pos, c->nin - pos);
     c->nin -= pos;
-    if (c->client)
-        session_run (client_session (c->client), c->srv->wall_ns);
+}
+
+/* Do what a client asks that has given its turn back. */
+static void serve_page (struct conn *c)
+{
+    uint8_t out[EMU_OUT_MAX];
+    size_t nout = atomic_load_explicit (&c->page->nout, memory_order_relaxed);
+    size_t pos = 0, len = 1;
+    bool asks = false;
+
+    end_turn (c);
+    if (nout > sizeof (out)) {
+        refuse (c, "not the frames of pmm-probe");
+        return;
+    }
+    memcpy (out, c->page->out, nout);
+    for (; !c->dead && !asks && len > 0; pos += len)
+        len = take_frame (c, page_frames, out + pos, nout - pos, &asks);
+    if (!c->dead && (!asks || pos != nout))
+        refuse (c, "the frames of a turn end with one that asks");
+}
+
+static bool is_given_back (const struct conn *c)
+{
+    return !c->dead && atomic_load (&c->page->turn) == EMU_TURN_EMU;
+}
+
+/* Do what a session's clients ask, and all that may happen then. At the end its
+ * last client will ring, or has no turn.
+ */
+static void tend (struct session_slot *slot, int64_t wall_ns)
+{
+    slot->busy = false;
+    session_run (slot->session, wall_ns);
+    for (int pass = 0, idle = 0; slot->last && pass < PASSES_MAX; pass++) {
+        bool any = false;
+
+        for (struct conn *c = slot->first, *later; c; c = later) {
+            later = c->later;
+            if (is_given_back (c)) {
+                serve_page (c);
+                any = true;
+            }
+        }
+        if (any) {
+            session_run (slot->session, wall_ns);
+            idle = 0;
+            continue;
+        }
+        if (idle++ < YIELDS) {
+            sched_yield ();
+            continue;
+        }
+        atomic_store (&slot->last->page->rings, 1);
+        if (!is_given_back (slot->last))
+            return;
+    }
+    slot->busy = slot->last != NULL;
 }
 
 static char *run_command (struct server *srv, char *line)
@@ -534,7 +767,7 @@ static char *run_command (struct server *srv, char *line)
                           srv->stats.messages, srv->stats.lost, srv->sessions,
                           srv->nslots);
     for (size_t i = 0; i < srv->nslots; i++)
-        session_settle (srv->slot[i].session);
+        session_settle (srv->slot[i]->session);
     if (model_command (srv->model, n, word, &err) < 0)
         return xasprintf ("error %s\n", err.text);
     return xstrdup ("ok\n");
@@ -619,12 +852,12 @@ static void free_conn (struct conn *c)
     struct server *srv = c->srv;
 
     if (c->client) {
-        struct session *s = client_session (c->client);
-
+        if (c->given)
+            end_turn (c);
         session_leave (c->client);
-        if (session_clients (s) > 0)
-            session_run (s, srv->wall_ns);
-        drop_if_empty (srv, s);
+        if (session_clients (c->slot->session) > 0)
+            tend (c->slot, srv->wall_ns);
+        drop_if_empty (srv, c->slot);
     }
     if (c->next)
         c->next->prev = c->prev;
@@ -634,6 +867,13 @@ static void free_conn (struct conn *c)
         srv->conn = c->next;
     srv->nconns--;
     close (c->source.fd);
+    if (c->page) {
+        /* the client still has it, so that closing does not end its events */
+        epoll_ctl (srv->epfd, EPOLL_CTL_DEL, c->bell.source.fd, NULL);
+        close (c->bell.source.fd);
+        emu_page_wake (c->page);
+        munmap (c->page, sizeof (*c->page));
+    }
     free (c->out);
     free (c);
 }
@@ -653,6 +893,13 @@ static void handle (struct server *srv, struct server_source *source)
     case SOURCE_PROBE:
         if (!c->dead)
             read_probe (c);
+        if (c->client && !c->dead)
+            tend (c->slot, srv->wall_ns);
+        break;
+    case SOURCE_BELL:
+        c = ((struct bell *)source)->conn;
+        if (!c->dead)
+            tend (c->slot, srv->wall_ns);
         break;
     case SOURCE_CONTROL:
         if (c->out)
@@ -663,25 +910,69 @@ static void handle (struct server *srv, struct server_source *source)
     }
 }
 
+/* Stay where the scheduler has put it. */
+static void stay (struct server *srv)
+{
+    int cpu = sched_getcpu ();
+
+    srv->loose = false;
+    if (cpu >= 0 && cpu_bind (cpu) == 0)
+        srv->cpu = (uint32_t)cpu;
+}
+
+/* Let the scheduler choose again, when the emulator is woken the next time. */
+static void move (struct server *srv)
+{
+    srv->loose
+        = sched_setaffinity (0, sizeof (srv->allowed), &srv->allowed) == 0;
+}
+
+/* Tend all sessions, at a tick, or those that were not done. Return whether one
+ * is not.
+ */
+static bool tend_all (struct server *srv, bool tick)
+{
+    bool busy = false;
+
+    for (size_t i = 0; i < srv->nslots; i++) {
+        struct session_slot *slot = srv->slot[i];
+
+        if (tick || slot->busy)
+            tend (slot, srv->wall_ns);
+        busy |= slot->busy;
+    }
+    return busy;
+}
+
 int server_run (struct server *srv, struct error *err)
 {
+    bool busy = false;
     int64_t tick = 0;
 
+    sched_setscheduler (0, SCHED_BATCH, &(struct sched_param){ 0 });
+    srv->cpu = UINT32_MAX;
+    if (sched_getaffinity (0, sizeof (srv->allowed), &srv->allowed) == 0)
+        move (srv);
     while (!srv->stop) {
         struct epoll_event ev[EVENTS_MAX];
         int n = epoll_wait (srv->epfd, ev, EVENTS_MAX,
-                            srv->nslots > 0 ? TICK_MS : -1);
+                            busy ? 0 : srv->nslots > 0 ? TICK_MS : -1);
+        bool ticks;
 
         if (n < 0 && errno != EINTR)
             return error_errno (err, "epoll_wait");
+        if (srv->loose && srv->nslots > 0)
+            stay (srv);
         srv->wall_ns = clock_ns ();
         for (int i = 0; i < n; i++)
             handle (srv, ev[i].data.ptr);
-        if (srv->wall_ns - tick >= (int64_t)TICK_MS * NS_PER_MS) {
+        ticks = srv->wall_ns - tick >= (int64_t)TICK_MS * NS_PER_MS;
+        if (ticks) {
             tick = srv->wall_ns;
-            for (size_t i = 0; i < srv->nslots; i++)
-                session_run (srv->slot[i].session, srv->wall_ns);
+            if (!srv->loose)
+                move (srv);
         }
+        busy = tend_all (srv, ticks);
         while (srv->dead) {
             struct conn *c = srv->dead;
 

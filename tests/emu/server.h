@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sockets of pmm-emu: one for probe clients, one for control.
+/* The sockets of pmm-emu: one for probe clients, one for control. What clients
+ * say once they have joined a session is in memory that each of them shares with
+ * the emulator (probe/emu_proto.h).
  *
  * Any local user may connect to the first; only root, or the user who runs the
  * emulator, to the second. A control connection sends one line, a command of

@@ -6,7 +6,10 @@
  * before deadlines, then by sender and its count. So a run repeats exactly,
  * whatever the order in which the machine runs the clients. The horizon is the
  * minimum, over the running clients, of clock + first link's latency. It is
- * recomputed when the client that set it waits again.
+ * stale once the client that set it waits again: many do before it is needed.
+ *
+ * What switches may choose from does not change while a fabric is emulated, so
+ * it is looked up once. Messages are all of one size, and used again.
  */
 #include "config.h"
 #include "tests/emu/session.h"
@@ -14,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/spread.h"
 #include "util/alloc.h"
 
 /* A later deadline never passes, so that no clock overflows. */
@@ -36,13 +40,20 @@ struct session_path {
 
 enum { CHOICES = UINT8_MAX }; /* links among which a switch chooses */
 
+/* Where a switch may send messages for an end. */
+struct branches {
+    size_t n; /* 0: by the table alone */
+    uint32_t arc[];
+};
+
+enum { CLASSES = 2 * SPREAD_LEVELS }; /* of traffic */
+
 struct session_message {
     struct session_event event; /* first */
     struct session_message *next;
     struct session_header header;
-    const struct session_path *path;
-    struct session_path *own; /* the path so far, if switches choose it; NULL:
-                                 path is one of the session */
+    const uint32_t *arc; /* of the path: a session_path's, or `own` */
+    int hops;            /* PATH_MAX_HOPS + 1: not known yet */
     struct client *from; /* NULL: gone */
     int hop;
     uint16_t len, pad;
@@ -50,10 +61,16 @@ struct session_message {
     int64_t sent; /* time */
     int64_t noise;
     int64_t tail; /* time from first to last byte, at the destination */
-    uint8_t data[];
+    uint8_t data[SESSION_DATA_MAX];
+    uint32_t own[PATH_MAX_HOPS]; /* the path so far, if switches choose it */
 };
 
 enum client_state { CLIENT_RUNS, CLIENT_WAITS, CLIENT_STALLED };
+
+struct client_end {
+    uint32_t endpoint;
+    uint32_t arc; /* from there */
+};
 
 struct client {
     struct session_event deadline; /* first */
@@ -64,15 +81,15 @@ struct client {
     int64_t since_wall; /* real time when it began to run */
     size_t index;       /* in session.client */
     size_t running;     /* in session.running, while it runs */
-    const uint32_t *endpoint;
-    size_t nendpoints;
+    const struct client_end *end;
+    size_t nends;
     struct rng rng;
     uint64_t sent;
     size_t under_way;
     struct session_message *inbox; /* oldest first */
     struct session_message **inbox_end;
     size_t ninbox;
-    uint32_t own[];
+    struct client_end own[];
 };
 
 struct carried {
@@ -88,9 +105,10 @@ struct session {
     int64_t stall_ns;
     int64_t first_wall;
     bool started;
-    size_t size;
+    size_t size, joined; /* clients, also those that have left */
     int64_t now;
     int64_t horizon; /* lower bound of the true one */
+    bool stale;      /* the horizon is to be recomputed */
     int64_t wall_ns;
     struct rng rng; /* of messages whose sender has left */
     struct client **client;  /* [nclients] */
@@ -102,6 +120,8 @@ struct session {
     struct carried *carried;     /* [arcs] until `settled` */
     int64_t settled;
     struct session_path ***path; /* [from][to] by end; made when first used */
+    struct branches ***branch[CLASSES]; /* [node][to], likewise */
+    struct session_message *unused;
     struct session_event **heap; /* [1 .. nheap] */
     size_t nheap;
 };
@@ -170,23 +190,20 @@ static void heap_remove (struct session *s, struct session_event *ev)
 
 static int64_t reach (const struct client *c)
 {
-    const struct emu_model *m = c->session->model;
-    int64_t least = INT64_MAX;
+    int64_t least = MODEL_LOOPBACK_LEAST_NS;
 
-    for (size_t i = 0; i < c->nendpoints; i++) {
-        uint32_t arc = model_first_arc (m, c->endpoint[i]);
-        int64_t ns = model_latency (m, arc);
+    for (size_t i = 0; i < c->nends; i++) {
+        int64_t ns = model_latency (c->session->model, c->end[i].arc);
 
         if (ns < least)
             least = ns;
     }
-    if (least > MODEL_LOOPBACK_LEAST_NS)
-        least = MODEL_LOOPBACK_LEAST_NS;
     return c->clock + least;
 }
 
 static void recompute_horizon (struct session *s)
 {
+    s->stale = false;
     s->horizon = INT64_MAX;
     for (size_t i = 0; i < s->nrunning; i++) {
         int64_t t = reach (s->running[i]);
@@ -217,6 +234,8 @@ static void stop_running (struct client *c, enum client_state state)
 
     if (c->state == CLIENT_RUNS) {
         struct client *last = s->running[--s->nrunning];
+
+        s->stale |= reach (c) <= s->horizon;
 
         s->running[c->running] = last;
         last->running = c->running;
@@ -259,18 +278,28 @@ struct session *session_create (const struct emu_model *m, uint64_t number,
     return s;
 }
 
-static void free_message (struct session_message *msg)
+static void free_message (struct session *s, struct session_message *msg)
 {
     if (msg->from)
         msg->from->under_way--;
-    free (msg->own);
-    free (msg);
+    msg->next = s->unused;
+    s->unused = msg;
 }
 
 static void orphan (struct session_message *msg)
 {
     msg->from->under_way--;
     msg->from = NULL;
+}
+
+static void free_branches (const struct fabric *f, struct branches ***of)
+{
+    for (size_t i = 0; of && i < f->nnodes; i++) {
+        for (size_t k = 0; of[i] && k < f->nends; k++)
+            free (of[i][k]);
+        free (of[i]);
+    }
+    free (of);
 }
 
 void session_destroy (struct session *s)
@@ -281,7 +310,7 @@ void session_destroy (struct session *s)
         struct session_event *ev = s->heap[1];
 
         heap_remove (s, ev);
-        free_message ((struct session_message *)ev);
+        free_message (s, (struct session_message *)ev);
     }
     for (size_t i = 0; i < model_fabric (s->model)->nends; i++) {
         size_t n = s->path[i] ? model_fabric (s->model)->nends : 0;
@@ -289,6 +318,14 @@ void session_destroy (struct session *s)
         for (size_t k = 0; k < n; k++)
             free (s->path[i][k]);
         free (s->path[i]);
+    }
+    for (size_t i = 0; i < CLASSES; i++)
+        free_branches (model_fabric (s->model), s->branch[i]);
+    while (s->unused) {
+        struct session_message *msg = s->unused;
+
+        s->unused = msg->next;
+        free (msg);
     }
     free (s->client);
     free (s->running);
@@ -320,9 +357,12 @@ struct client *session_join (struct session *s, void *owner,
         return NULL;
     }
     c = xcalloc (1, sizeof (*c) + n * sizeof (c->own[0]));
-    memcpy (c->own, endpoint, n * sizeof (c->own[0]));
-    c->endpoint = c->own;
-    c->nendpoints = n;
+    for (size_t i = 0; i < n; i++)
+        c->own[i] = (struct client_end){
+            endpoint[i], model_first_arc (s->model, endpoint[i])
+        };
+    c->end = c->own;
+    c->nends = n;
     c->session = s;
     c->owner = owner;
     c->inbox_end = &c->inbox;
@@ -336,7 +376,7 @@ struct client *session_join (struct session *s, void *owner,
     s->client[s->nclients++] = c;
     s->wall_ns = wall_ns;
     start_running (c, s->now);
-    if (s->nclients == s->size)
+    if (++s->joined == s->size)
         s->started = true;
     return c;
 }
@@ -345,22 +385,19 @@ void session_leave (struct client *c)
 {
     struct session *s = c->session;
     struct client *last = s->client[--s->nclients];
-    bool set_horizon = c->state == CLIENT_RUNS && reach (c) <= s->horizon;
 
     stop_running (c, CLIENT_STALLED);
-    if (set_horizon)
-        recompute_horizon (s);
     if (c->deadline.pos)
         heap_remove (s, &c->deadline);
-    for (size_t i = 0; i < c->nendpoints; i++)
-        s->by_endpoint[c->endpoint[i]] = NULL;
+    for (size_t i = 0; i < c->nends; i++)
+        s->by_endpoint[c->end[i].endpoint] = NULL;
     s->client[c->index] = last;
     last->index = c->index;
     while (c->inbox) {
         struct session_message *msg = c->inbox;
 
         c->inbox = msg->next;
-        free_message (msg);
+        free_message (s, msg);
     }
     /* the messages that it has sent still arrive */
     for (size_t i = 1; i <= s->nheap && c->under_way > 0; i++) {
@@ -375,11 +412,6 @@ void session_leave (struct client *c)
             if (msg->from == c)
                 orphan (msg);
     free (c);
-}
-
-struct session *client_session (const struct client *c)
-{
-    return c->session;
 }
 
 size_t session_clients (const struct session *s)
@@ -408,15 +440,25 @@ static const struct session_path *find_path (struct session *s, uint32_t from,
     return path;
 }
 
+static void set_path (struct session *s, struct session_message *msg)
+{
+    const struct session_path *path
+        = find_path (s, msg->header.from, msg->header.to);
+
+    msg->arc = path->arc;
+    msg->hops = path->hops;
+    msg->lost |= path->hops < 1;
+}
+
 /* The time in which a pad arrives, at the rate of the slowest link on its path.
  */
-static int64_t tail (const struct emu_model *m, const struct session_path *path,
-                     size_t pad)
+static int64_t tail (const struct emu_model *m,
+                     const struct session_message *msg)
 {
     int64_t longest = 0;
 
-    for (int i = 0; i < path->hops && pad > 0; i++) {
-        int64_t ns = model_bytes_ns (m, path->arc[i], pad);
+    for (int i = 0; i < msg->hops && msg->pad > 0; i++) {
+        int64_t ns = model_bytes_ns (m, msg->arc[i], msg->pad);
 
         if (ns > longest)
             longest = ns;
@@ -429,13 +471,12 @@ static void add_noise (const struct session *s, struct session_message *msg,
                        struct rng *rng)
 {
     const struct fabric *f = model_fabric (s->model);
-    const struct session_path *path = msg->path;
 
     msg->noise = model_noise (s->model, f->end[msg->header.from].endpoint,
-                              msg->sent, path->arc, path->hops, rng);
-    msg->tail = tail (s->model, path, msg->pad);
+                              msg->sent, msg->arc, msg->hops, rng);
+    msg->tail = tail (s->model, msg);
     /* a waiting client relies on the first link's latency */
-    if (path->hops == 1 && msg->noise < 0)
+    if (msg->hops == 1 && msg->noise < 0)
         msg->noise = 0;
 }
 
@@ -478,23 +519,24 @@ static uint64_t hash (const struct session *s, uint32_t node,
 /* Choose among the links that are free first; the background counts, too. */
 static uint32_t least_busy (const struct session *s,
                             const struct session_message *msg,
-                            const uint32_t *arc, size_t n)
+                            const struct branches *from)
 {
     uint32_t best[CHOICES];
     size_t count = 0;
     int64_t least = INT64_MAX;
 
-    for (size_t i = 0; i < n; i++) {
-        int64_t free_ns = s->busy[arc[i]] > msg->event.time ? s->busy[arc[i]]
-                                                            : msg->event.time;
+    for (size_t i = 0; i < from->n; i++) {
+        uint32_t arc = from->arc[i];
+        int64_t free_ns = s->busy[arc] > msg->event.time ? s->busy[arc]
+                                                         : msg->event.time;
 
-        free_ns += (int64_t)model_flood (s->model)[arc[i]].turn_ns;
+        free_ns += (int64_t)model_flood (s->model)[arc].turn_ns;
         if (free_ns < least)
             count = 0;
         if (free_ns > least)
             continue;
         least = free_ns;
-        best[count++] = arc[i];
+        best[count++] = arc;
     }
     return best[draw (s, msg) % count];
 }
@@ -510,31 +552,53 @@ static bool adapts (const struct fabric_node *n, const struct session_header *h,
                 && s->entry[lid].state == SPREAD_HASHED);
 }
 
-/* The next arc of a message whose path is not known; NETWORK_NONE: there is
- * none.
- */
-static uint32_t choose (const struct session *s,
-                        const struct session_message *msg)
+/* What a switch may choose from. */
+static const struct branches *find_branches (struct session *s, uint32_t node,
+                                             const struct session_header *h)
 {
     const struct fabric *f = model_fabric (s->model);
     const struct network *net = fabric_network (f);
+    size_t n, class = 2 * h->as.level + h->as.rc;
+    struct branches ***of = s->branch[class], *b;
+    uint32_t arc[CHOICES] = { NETWORK_NONE };
+
+    if (!of)
+        of = s->branch[class] = xcalloc (f->nnodes, sizeof (*of));
+    if (!of[node])
+        of[node] = xcalloc (f->nends, sizeof (*of[node]));
+    if (of[node][h->to])
+        return of[node][h->to];
+    n = net->hops (net->net, &h->as, node, h->to, arc, CHOICES);
+    if (n == 0)
+        net->hop (net->net, node, h->to, arc);
+    b = xarray (1, sizeof (*b) + (n > 0 ? n : 1) * sizeof (arc[0]));
+    b->n = n;
+    memcpy (b->arc, arc, (n > 0 ? n : 1) * sizeof (arc[0]));
+    of[node][h->to] = b;
+    return b;
+}
+
+/* The next arc of a message whose path is not known; NETWORK_NONE: there is
+ * none.
+ */
+static uint32_t choose (struct session *s, const struct session_message *msg)
+{
+    const struct fabric *f = model_fabric (s->model);
     const struct session_header *h = &msg->header;
-    uint32_t arc[CHOICES] = { NETWORK_NONE }, node;
-    size_t n;
+    const struct branches *from;
+    uint32_t node;
 
     if (msg->hop == 0)
         return model_first_arc (s->model, f->end[h->from].endpoint);
-    node = f->port[port_of (f, msg->own->arc[msg->hop - 1] ^ 1)].node;
+    node = f->port[port_of (f, msg->own[msg->hop - 1] ^ 1)].node;
     if (f->node[node].type != NODE_SWITCH || msg->hop == PATH_MAX_HOPS)
         return NETWORK_NONE;
-    n = net->hops (net->net, &h->as, node, h->to, arc, CHOICES);
-    if (n == 0) {
-        net->hop (net->net, node, h->to, arc);
-        return arc[0];
-    }
+    from = find_branches (s, node, h);
+    if (from->n == 0)
+        return from->arc[0];
     return adapts (&f->node[node], h, f->end[h->to].lid)
-               ? least_busy (s, msg, arc, n)
-               : arc[hash (s, node, h) % n];
+               ? least_busy (s, msg, from)
+               : from->arc[hash (s, node, h) % from->n];
 }
 
 /* Extend the path of a message by the next link; the last one also tells what
@@ -547,10 +611,10 @@ static bool extend (struct session *s, struct session_message *msg)
 
     if (arc == NETWORK_NONE)
         return false;
-    msg->own->arc[msg->hop] = arc;
+    msg->own[msg->hop] = arc;
     if (!is_there (s, msg, arc))
         return true;
-    msg->own->hops = msg->hop + 1;
+    msg->hops = msg->hop + 1;
     rng_seed (&rng, draw (s, msg));
     add_noise (s, msg, &rng);
     return true;
@@ -559,7 +623,7 @@ static bool extend (struct session *s, struct session_message *msg)
 static void drop (struct session *s, struct session_message *msg)
 {
     s->stats->lost++;
-    free_message (msg);
+    free_message (s, msg);
 }
 
 /* The message is at the start of its next link, at the event's time: it enters
@@ -573,11 +637,11 @@ static void enter_link (struct session *s, struct session_message *msg,
     const uint32_t *way;
     uint32_t arc, node;
 
-    if (msg->own && !extend (s, msg)) {
+    if (msg->hops > PATH_MAX_HOPS && !extend (s, msg)) {
         drop (s, msg);
         return;
     }
-    way = &msg->path->arc[msg->hop++];
+    way = &msg->arc[msg->hop++];
     arc = *way;
     if (f->port[port_of (f, arc)].dropped >> msg->header.as.level & 1) {
         drop (s, msg);
@@ -597,7 +661,7 @@ static void enter_link (struct session *s, struct session_message *msg,
     s->carried[arc].bytes += msg->len + msg->pad + SESSION_HEADER;
     s->carried[arc].packets++;
     msg->event.time = start + model_latency (s->model, arc);
-    if (msg->hop == msg->path->hops) {
+    if (msg->hop == msg->hops) {
         msg->event.time += msg->noise + msg->tail;
         /* a message from a faster host does not arrive before it was sent */
         if (msg->event.time < start)
@@ -627,7 +691,6 @@ int session_send (struct client *c, const struct session_header *header,
 {
     uint32_t from = header->from, to = header->to;
     struct session *s = c->session;
-    static const struct session_path none = { .hops = 0 };
     const struct fabric *f = model_fabric (s->model);
     struct session_message *msg;
     bool loops;
@@ -640,27 +703,27 @@ int session_send (struct client *c, const struct session_header *header,
         return error_input (err, "more than %d messages under way",
                             SESSION_PENDING_MAX);
     loops = f->end[to].endpoint == f->end[from].endpoint;
-    msg = xarray (1, sizeof (*msg) + len);
+    if ((msg = s->unused))
+        s->unused = msg->next;
+    else
+        msg = xarray (1, sizeof (*msg));
     if (c->clock < s->now && c->state == CLIENT_STALLED)
         c->clock = s->now;
-    *msg = (struct session_message){
-        .event = { c->clock, EVENT_MESSAGE, from, c->sent++, 0 },
-        .header = *header,
-        .from = c,
-        .len = (uint16_t)len,
-        .pad = (uint16_t)pad,
-        .lost = !loops && model_lost (s->model, &c->rng),
-        .sent = c->clock,
-    };
-    if (s->spreads && !loops) {
-        msg->own = xarray (1, sizeof (*msg->own)
-                                  + PATH_MAX_HOPS * sizeof (msg->own->arc[0]));
-        msg->own->hops = PATH_MAX_HOPS + 1; /* not known yet */
-        msg->path = msg->own;
-    }
+    msg->event = (struct session_event){ c->clock, EVENT_MESSAGE, from,
+                                         c->sent++, 0 };
+    msg->header = *header;
+    msg->from = c;
+    msg->hop = msg->hops = 0;
+    msg->len = (uint16_t)len;
+    msg->pad = (uint16_t)pad;
+    msg->lost = !loops && model_lost (s->model, &c->rng);
+    msg->sent = c->clock;
+    msg->arc = msg->own;
+    if (s->spreads && !loops)
+        msg->hops = PATH_MAX_HOPS + 1;
     else {
-        msg->path = loops ? &none : find_path (s, from, to);
-        msg->lost |= !loops && msg->path->hops < 1;
+        if (!loops)
+            set_path (s, msg);
         add_noise (s, msg, &c->rng);
     }
     memcpy (msg->data, data, len);
@@ -684,21 +747,18 @@ static void deliver_message (struct client *c, struct session_message *msg)
     start_running (c, time);
     s->stats->messages++;
     s->deliver (c->owner, time, &msg->header, msg->data, msg->len);
-    free_message (msg);
+    free_message (s, msg);
 }
 
 void session_wait (struct client *c, int64_t deadline)
 {
     struct session *s = c->session;
-    bool set_horizon = c->state == CLIENT_RUNS && reach (c) <= s->horizon;
 
     if (c->state == CLIENT_WAITS)
         return;
     if (c->state == CLIENT_STALLED && c->clock < s->now)
         c->clock = s->now;
     stop_running (c, CLIENT_WAITS);
-    if (set_horizon)
-        recompute_horizon (s);
     if (deadline < c->clock)
         deadline = c->clock;
     if (deadline > TIME_MAX)
@@ -734,18 +794,12 @@ static void arrive (struct session *s, struct session_message *msg)
 
 static void check_stalled (struct session *s)
 {
-    bool changed = false;
-
     for (size_t i = s->nrunning; i-- > 0;) {
         struct client *c = s->running[i];
 
-        if (s->wall_ns - c->since_wall > s->stall_ns) {
+        if (s->wall_ns - c->since_wall > s->stall_ns)
             stop_running (c, CLIENT_STALLED);
-            changed = true;
-        }
     }
-    if (changed)
-        recompute_horizon (s);
 }
 
 static struct carried carry (const struct session *s, uint32_t arc,
@@ -796,6 +850,8 @@ void session_run (struct session *s, int64_t wall_ns)
         s->started = true;
     }
     check_stalled (s);
+    if (s->stale)
+        recompute_horizon (s);
     while (s->nheap > 0 && s->heap[1]->time < s->horizon) {
         struct session_event *ev = s->heap[1];
 
@@ -811,7 +867,7 @@ void session_run (struct session *s, int64_t wall_ns)
         else {
             struct session_message *msg = (struct session_message *)ev;
 
-            if (msg->hop < msg->path->hops)
+            if (msg->hop < msg->hops)
                 enter_link (s, msg, msg->from ? &msg->from->rng : &s->rng);
             else
                 arrive (s, msg);

@@ -37,6 +37,7 @@
 
 enum {
     SESSION_START_LIMITS = 5,
+    SESSION_DATA_MAX = 256, /* bytes of a message, without its pad */
     SESSION_PENDING_MAX = 16384, /* messages in flight from, or queued for, one
                                     client */
 };
@@ -82,12 +83,12 @@ struct client *session_join (struct session *s, void *owner,
                              int64_t wall_ns, struct error *err);
 void session_leave (struct client *c);
 
-struct session *client_session (const struct client *c);
 size_t session_clients (const struct session *s);
 
-/* Send from one of the client's ends to an end of another endpoint; the bytes
- * are copied. A pad adds the time of that many bytes. Return 0, or -1 with err:
- * not its own end, no such end, too many messages in flight.
+/* Send from one of the client's ends to an end of another endpoint; the bytes,
+ * at most SESSION_DATA_MAX, are copied. A pad adds the time of that many bytes.
+ * Return 0, or -1 with err: not its own end, no such end, too many messages in
+ * flight.
  */
 int session_send (struct client *c, const struct session_header *header,
                   const uint8_t *data, size_t len, size_t pad,

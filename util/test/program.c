@@ -11,8 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/ahead.h"
 #include "tests/tap.h"
 #include "util/clock.h"
+
+/* To be waited for no longer, whatever one waits for. */
+#define ENDLESSLY "while :; do sleep .1; printf %9s >>clock; done"
 
 struct heard {
     struct program_line line[PROGRAM_STREAMS];
@@ -92,10 +96,10 @@ static void test_ends (void)
         /* what holds its output open does not hold us */
         { "sleep 100 & echo x", 99999, PROGRAM_ENDED, 0, 0, "x|", "" },
         /* done is left some seconds */
-        { "echo done; exec sleep 100", 99999, PROGRAM_TIMED_OUT, 0, SIGTERM,
+        { "echo done; " ENDLESSLY, 99999, PROGRAM_TIMED_OUT, 0, SIGTERM,
           "done|", "" },
-        { "trap '' TERM; echo done; while :; do sleep 100; done", 99999,
-          PROGRAM_TIMED_OUT, 0, SIGKILL, "done|", "" },
+        { "trap '' TERM; echo done; " ENDLESSLY, 99999, PROGRAM_TIMED_OUT, 0,
+          SIGKILL, "done|", "" },
     };
     struct heard h;
     int status;
@@ -163,7 +167,7 @@ static void test_group (void)
     pid_t pid;
 
     prctl (PR_SET_CHILD_SUBREAPER, 1);
-    run (&h, "sleep 100 & echo $!; echo done; wait", 99999, &status);
+    run (&h, "sleep 100 & echo $!; echo done; " ENDLESSLY, 99999, &status);
     pid = (pid_t)atoi (h.text[PROGRAM_OUT]);
     ok (pid > 1 && waitpid (pid, &status, 0) == pid && WIFSIGNALED (status)
             && WTERMSIG (status) == SIGKILL,
@@ -172,13 +176,19 @@ static void test_group (void)
 
 int main (void)
 {
+    char dir[] = "/tmp/pmm-program.XXXXXX";
     int fd = open ("/dev/null", O_RDONLY); /* inherited by nobody */
 
+    if (!mkdtemp (dir) || chdir (dir) < 0)
+        return 1;
+    ahead_open ("clock");
     test_ends ();
     test_stop ();
     test_much ();
     test_nothing ();
     test_group ();
     close (fd);
+    if (unlink ("clock") < 0 || chdir ("/") < 0 || rmdir (dir) < 0)
+        return 1;
     return done_testing ();
 }
