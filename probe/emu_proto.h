@@ -82,7 +82,7 @@ enum emu_frame {
 /* The memory that the emulator shares with one client. It belongs to whose turn
  * it is: the client writes `out` and `nout`, then gives the turn to the
  * emulator; that writes `in`, then gives it back. The emulator makes the memory
- * and believes nothing that is in it. Nobody can change its size.
+ * and believes nothing that is in it. Its size cannot be changed.
  *
  * If the emulator sleeps until a client has given it the turn, `rings` is 1;
  * the client then sets it to 0 and writes to its bell, an eventfd.
@@ -98,8 +98,8 @@ struct emu_page {
     uint8_t out[EMU_OUT_MAX];
 };
 
-/* The client sleeps until it is woken, or for EMU_LOOK_NS at most: nobody wakes
- * it when the emulator has been killed. It returns at once if it is not the
+/* The client sleeps until the emulator wakes it, or for EMU_LOOK_NS at most,
+ * since a killed emulator wakes no client. It returns at once if it is not the
  * emulator's turn.
  */
 static inline void emu_page_sleep (struct emu_page *page)

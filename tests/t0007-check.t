@@ -90,6 +90,10 @@ is $? 1 "--strict: what is flaky fails"
 
 check 0 --full
 is "$? $(grep ^parts out)" "0 parts vm fuzz, full 1, long" "--full: all parts"
+check 2 --full
+is "$? $(grep '^check: not run' out)" \
+    "1 check: not run, since the default is red: vm fuzz" \
+    "... not if the default is red"
 check 0 --long
 is "$? $(grep ^parts out)" "0 parts vm fuzz arm64, full 1, long 1" "--long"
 check 0 --full arm64

@@ -57,7 +57,7 @@ static const struct {
     { "a frame that is too long", BYTES ("\xff\xff\4\0"), EMU_ERROR },
     { "text", BYTES ("GET / HTTP/1.0\r\n\r\n"), EMU_ERROR },
     { "JOIN before HELLO", BYTES (JOIN), EMU_ERROR },
-    { "a session of nobody",
+    { "a session of no clients",
       BYTES (HELLO "\x0c\0\3\0" "12345678" "\0\0\0\0"), EMU_ERROR },
     { "a session larger than the fabric",
       BYTES (HELLO "\x0c\0\3\0" "12345678" "\xff\xff\xff\xff"), EMU_ERROR },
@@ -421,7 +421,7 @@ static void test_silence (const struct arena *a)
     close (silent.fd);
     silent.fd = -1;
     ok (take_turn (&g, BYTES (WAIT)) == EMU_TIMEOUT,
-        "... and nobody waits for it when it has gone");
+        "... and no client waits for it when it has gone");
     leave (&silent);
     leave (&g);
 }

@@ -120,7 +120,7 @@ static void test_arguments (void)
 #define NEITHER "no PMI-2"
 #endif
 #define RESULT "echo '1: pmm-result 1 OK abc fine'\n"
-/* Until it is ended, for which nobody waits. */
+/* A program that runs until the test ends it. */
 #define HANG "while :; do sleep .1; printf %99s >>clock; done"
 
 /* What comes of a script in srun's place. */

@@ -11,9 +11,9 @@
  * checked. The bytes of a page can change at any time, its size cannot.
  *
  * Most of what a message costs is that processes are woken and take turns. So
- * the emulator sleeps until all clients that it has woken have done their part:
- * it lets that one ring which it has woken last, and then takes what the others
- * have asked, too. If that one does not hurry, the emulator looks at each tick.
+ * the emulator first yields its CPU, which those clients share that it has woken,
+ * and then takes all that they asked. If they asked nothing, it sleeps until the
+ * client that it has woken last rings, or until the next tick.
  *
  * The emulator and its clients stay on one CPU: they seldom could run at once,
  * and to wake a CPU that sleeps costs as much as several messages. By
@@ -479,7 +479,7 @@ static int make_page (struct conn *c, int fd[2])
         return -1;
     c->page = page;
     c->bell = (struct bell){ { SOURCE_BELL, fd[1] }, c };
-    /* a new edge for each ring: nobody needs to read it */
+    /* each ring is a new edge: the bell need not be read */
     return add_source (c->srv, &c->bell.source, EPOLLIN | EPOLLET);
 }
 
