@@ -240,14 +240,15 @@ static int take_turn (struct guest *g, const char *data, size_t len)
 /* Whether a session of its own goes on. */
 static bool others_go_on (const struct arena *a)
 {
+    const unsigned int many = trials (200);
     struct guest g;
-    int n = 0;
+    unsigned int n = 0;
 
     be_guest (a, &g, '9', 'o', 1);
-    while (n < 200 && take_turn (&g, BYTES (WAIT)) == EMU_TIMEOUT)
+    while (n < many && take_turn (&g, BYTES (WAIT)) == EMU_TIMEOUT)
         n++;
     leave (&g);
-    return n == 200;
+    return n == many;
 }
 
 static void test_turns (const struct arena *a)

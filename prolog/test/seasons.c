@@ -133,7 +133,7 @@ static void test_healthy (void)
 {
     struct season *s = open_season (1);
 
-    season_run (s, audits (11, 60, 1000), calm);
+    season_run (s, audits (4, 60, 1000), calm);
     show ("healthy", s);
     ok (s->outcome.status[VERDICT_FAIL] == 0 && s->outcome.drains == 0,
         "a healthy site: no FAIL, no drain");
@@ -147,7 +147,7 @@ static void test_flapping (void)
     struct season *s = open_season (31);
 
     plant_cable (s);
-    season_run (s, audits (10, 40, 200), flapping);
+    season_run (s, audits (6, 40, 200), flapping);
     show ("flapping", s);
     ok (s->outcome.fails > 0 && s->outcome.strays == 0,
         "a flapping cable is found, and no other");
@@ -185,7 +185,7 @@ static void test_pinned (uint64_t seed)
 {
     struct season *s = open_season (seed);
 
-    season_run (s, audits (8, 40, 400), pinned);
+    season_run (s, audits (4, 40, 400), pinned);
     show ("pinned", s);
     ok (s->outcome.fails == 0 && s->outcome.drains == 0
             && s->outcome.status[VERDICT_OK] == s->outcome.audits,
@@ -202,7 +202,7 @@ static void test_profile (uint64_t seed)
 
     season_run (s, audits (2, 5, 50), calm);
     plant_cable (s);
-    season_run (s, audits (11, 22, 100), profile);
+    season_run (s, audits (9, 22, 100), profile);
     show ("profile", s);
     ok (s->outcome.news == 1 && s->outcome.fails == 0,
         "a host's power profile is said once: %zu times", s->outcome.news);
@@ -255,7 +255,7 @@ static void test_wrong_baseline (void)
             s->healthy[l] += SLOW_NS * (0.4 + rng_uniform (&s->rng));
     before = season_sweep (s, &ps);
     s->published = (struct baseline){ before, ps };
-    season_run (s, audits (5, 11, 100), calm);
+    season_run (s, audits (4, 11, 100), calm);
     show ("wrong baseline", s);
     ok (s->outcome.drains == 0, "a wrong baseline, by which every host is "
         "slow: no drain");
@@ -274,7 +274,7 @@ static void test_wrong_snapshot (void)
 
     season_run (s, audits (2, 5, 50), calm);
     s->actual = actual;
-    season_run (s, audits (5, 11, 100), calm);
+    season_run (s, audits (4, 11, 100), calm);
     show ("wrong snapshot", s);
     ok (s->outcome.drains == 0, "a snapshot that no longer holds: no drain");
     season_close (s);
