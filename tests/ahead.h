@@ -18,6 +18,7 @@
 #ifndef TESTS_AHEAD_H
 #define TESTS_AHEAD_H
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -55,10 +56,16 @@ __attribute__ ((unused)) static void ahead (unsigned int seconds)
 
 int clock_gettime (clockid_t id, struct timespec *t)
 {
-    int rc = (int)syscall (SYS_clock_gettime, id, t);
+    static int (*next) (clockid_t, struct timespec *);
     int saved_errno = errno;
     struct stat st;
+    int rc;
 
+    /* dates may be another's (tests/at) */
+    if (id != CLOCK_MONOTONIC
+        && (next || (next = dlsym (RTLD_NEXT, "clock_gettime"))))
+        return next (id, t);
+    rc = (int)syscall (SYS_clock_gettime, id, t);
     if (rc == 0 && id == CLOCK_MONOTONIC && *ahead_path
         && stat (ahead_path, &st) == 0)
         t->tv_sec += st.st_size;
