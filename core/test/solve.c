@@ -695,7 +695,8 @@ int main (void)
         test_accuracy (tree[i].p, tree[i].q, TABLE_MINHOP, tree[i].nodes);
     }
     test_errors (6, 2, TABLE_MINHOP, 0, 2, ROBUST_NONE);
-    test_errors (8, 3, TABLE_MINHOP, 0, 2, ROBUST_NONE);
+    if (trials (4) == 4)
+        test_errors (8, 3, TABLE_MINHOP, 0, 2, ROBUST_NONE);
     test_errors (8, 3, TABLE_DMODK, 16, 2, ROBUST_NONE);
     test_errors (8, 3, TABLE_MINHOP, 16, 2, ROBUST_NONE);
     test_errors (6, 2, TABLE_MINHOP, 0, 2, ROBUST_HUBER);
