@@ -294,12 +294,16 @@ static int prune (struct inputs *in)
 {
     int64_t before = given.days >= 0 ? now () - (int64_t)given.days * DAY_S
                                      : INT64_MIN;
+    struct ledger_pruned done;
 
     if (given.days < 0 && given.keep < 0)
         die_input ("--days N or --keep N is missing");
     inputs_ledger (in, LEDGER_WRITE);
-    need_ok (ledger_prune (in->ledger, before,
-                           given.keep >= 0 ? given.keep : INT64_MAX, &fault));
+    do
+        need_ok (ledger_prune (in->ledger, before,
+                               given.keep >= 0 ? given.keep : INT64_MAX, &done,
+                               &fault));
+    while (done.more);
     return EXIT_OK;
 }
 

@@ -15,10 +15,13 @@
 #include "config.h"
 #include "probe/group.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "probe/wire.h"
 #include "util/alloc.h"
@@ -500,6 +503,7 @@ struct thinking {
     void *arg;
     struct error err;
     int rc;
+    int done; /* a pipe whose other end is closed when it is; -1: none */
 };
 
 static void *think (void *arg)
@@ -507,6 +511,8 @@ static void *think (void *arg)
     struct thinking *th = arg;
 
     th->rc = th->fn (th->arg, &th->err);
+    if (th->done >= 0)
+        close (th->done);
     return NULL;
 }
 
@@ -514,26 +520,27 @@ int group_meanwhile (struct group *g,
                      int (*fn) (void *arg, struct error *err), void *arg,
                      struct error *err)
 {
-    struct thinking th = { .fn = fn, .arg = arg };
-    struct timespec until;
+    struct thinking th = { .fn = fn, .arg = arg, .done = -1 };
+    struct pollfd pfd = { .events = POLLIN };
     pthread_t thread;
+    int end[2] = { -1, -1 }; /* of a pipe */
     int rc = 0;
 
     if (!g)
         return fn (arg, err);
-    if (pthread_create (&thread, NULL, think, &th) != 0)
+    if (pipe2 (end, O_CLOEXEC) == 0)
+        th.done = end[1];
+    if (th.done < 0 || pthread_create (&thread, NULL, think, &th) != 0)
         think (&th);
-    else
-        for (;;) {
-            /* do not wait in the group: the emulator's time stands still */
-            clock_gettime (CLOCK_REALTIME, &until);
-            until.tv_nsec += SERVE_MS * 1000000L;
-            until.tv_sec += until.tv_nsec / 1000000000;
-            until.tv_nsec %= 1000000000;
-            if (pthread_timedjoin_np (thread, NULL, &until) == 0)
-                break;
+    else {
+        /* do not wait in the group: the emulator's time stands still */
+        pfd.fd = end[0];
+        while (poll (&pfd, 1, SERVE_MS) <= 0)
             rc = rc < 0 ? -1 : catch_up (g, err);
-        }
+        pthread_join (thread, NULL);
+    }
+    if (end[0] >= 0)
+        close (end[0]);
     if (rc == 0 && th.rc < 0 && err)
         *err = th.err;
     return rc < 0 ? -1 : th.rc;

@@ -131,7 +131,7 @@ static int find_nodes (struct audit_work *run, struct error *err)
     const struct audit *a = run->audit;
     const struct fabric *f = a->fabric;
     const char *map = a->site->node_map;
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     json_t *faulty = NULL;
     bool *mark;
 
@@ -291,7 +291,7 @@ static int conclude (struct audit_work *run, struct job_said *said,
              && ledger_led (ledger, result->id,
                             said->recorder[0] ? said->recorder : NULL, err)
                     == 0
-             && ledger_record (ledger, time (NULL), r.ps, r.samples, v, err)
+             && ledger_record (ledger, clock_date (), r.ps, r.samples, v, err)
                     > 0) {
         result->status = v->status;
         verdict_sentence (v, pathset_network (r.ps), result->sentence,
@@ -311,7 +311,7 @@ static int enter_ports (struct audit_work *run, const struct job_said *said,
 {
     const struct audit *a = run->audit;
     const struct signs_scope scope = { a->ledger, run->result->id,
-                                       time (NULL), a->fabric, run->node_of };
+                                       clock_date (), a->fabric, run->node_of };
     char odd[256];
 
     if (signs_enter (&scope, said->port, said->nports, err) < 0
@@ -376,7 +376,7 @@ static int begin (struct audit_work *run, const struct ledger_cause *why,
     json_t *list;
     int64_t id;
 
-    if (ledger_give_up (ledger, time (NULL), 0,
+    if (ledger_give_up (ledger, clock_date (), 0,
                         "its process was killed", err) < 0
         || !(list = ledger_list (ledger, LEDGER_AUDITS, 1, 0, err)))
         return -1;
@@ -388,7 +388,7 @@ static int begin (struct audit_work *run, const struct ledger_cause *why,
                            alone ? run->job.n : run->job.npartners, cause.node,
                            before, (uint64_t)json_int (last, "id", 0));
     json_decref (list);
-    id = ledger_begin (ledger, time (NULL), run->audit->fabric->hash, &cause,
+    id = ledger_begin (ledger, clock_date (), run->audit->fabric->hash, &cause,
                        run->node, run->job.n, run->nonce, err);
     if (id < 0)
         return errno == EEXIST ? decline (run, "%s", err->text) : -1;
@@ -444,7 +444,7 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
     run->job.name = job_name;
     rc = measure (run, err);
     if (rc <= 0
-        && ledger_give_up (a->ledger, time (NULL), run->result->id,
+        && ledger_give_up (a->ledger, clock_date (), run->result->id,
                            rc < 0 ? err->text : run->result->sentence,
                            &more) < 0
         && rc == 0) {
@@ -533,7 +533,7 @@ static int search (struct audit_work *run, struct error *err)
 {
     const struct audit_result first = *run->result;
     struct job_fault fault = { 0 };
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     const char **node;
     const char *found = NULL;
     size_t n = run->job.n, i;

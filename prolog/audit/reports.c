@@ -15,6 +15,7 @@
 
 #include "prolog/audit/parts.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/sort.h"
@@ -91,7 +92,7 @@ static int write_page (const char *dir, const char *name,
 static int write_index (const char *dir, struct ledger *ledger,
                         const uint64_t *id, size_t n, struct error *err)
 {
-    struct page page = { .made = time (NULL) };
+    struct page page = { .made = clock_date () };
     json_t *a;
     size_t i;
     int rc;
@@ -148,7 +149,7 @@ int reports_add (const struct site *site, struct ledger *ledger, int64_t audit,
 
     snprintf (about, sizeof (about), "audit %" PRId64, audit);
     page->about = about;
-    page->made = time (NULL);
+    page->made = clock_date ();
     page->history = ledger_history (ledger, fabric_network (page->fabric),
                                     page->verdict, PAGE_AUDITS, err);
     if (!page->history)

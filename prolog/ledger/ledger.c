@@ -750,31 +750,37 @@ static int deletes (struct ledger *l, const char *sql, const struct db_value *v,
     return l->failed ? 0 : sqlite3_changes (l->db);
 }
 
-int64_t ledger_prune (struct ledger *l, int64_t before, int64_t keep,
-                      struct error *err)
+/* The first audit that is not old. A clock may have been wrong: one that seems
+ * younger than the newest, which is not old, was made by a clock that was ahead,
+ * and is no end.
+ */
+static int64_t first_young (struct ledger *l, int64_t before)
 {
-    int64_t last = 0;
-    int64_t oldest = INT64_MAX; /* remaining audit */
-    int64_t n = 0;
+    int64_t newest = INT64_MIN, young = INT64_MAX;
 
-    db_start (l, err);
-    db_run (
-        l, &last,
-        "SELECT id FROM audit WHERE id > 0 ORDER BY id DESC LIMIT 1 OFFSET ?",
-        VALUES (INT (keep)));
-    while (deletes (l,
-                    "DELETE FROM audit WHERE id = (SELECT min (id) FROM audit)"
-                    " AND (begun < ? OR id <= ?)",
-                    VALUES (INT (before), INT (last))) > 0)
-        n++;
-    while (deletes (l,
-                    "DELETE FROM route WHERE id IN (SELECT id FROM route"
-                    " WHERE epoch = (SELECT e.id FROM epoch e WHERE e.id > 0"
-                    " AND NOT EXISTS (SELECT 1 FROM audit a"
-                    " WHERE a.epoch = e.id) AND EXISTS (SELECT 1 FROM route t"
-                    " WHERE t.epoch = e.id) LIMIT 1) LIMIT 1000)",
-                    NONE) > 0)
-        ;
+    db_run (l, &newest,
+            "SELECT begun FROM audit WHERE id > 0 ORDER BY id DESC LIMIT 1",
+            NONE);
+    db_run (l, &young,
+            "SELECT id FROM audit WHERE id > 0 AND +begun >= ? AND +begun <= ?"
+            " ORDER BY id LIMIT 1",
+            VALUES (INT (before), INT (newest < before ? INT64_MAX : newest)));
+    return young;
+}
+
+/* Delete what only deleted audits needed; whether there may be more. */
+static bool tidy (struct ledger *l, int64_t before)
+{
+    int64_t oldest = INT64_MAX; /* remaining audit */
+    bool more = false;
+
+    more |= deletes (l,
+                     "DELETE FROM route WHERE id IN (SELECT id FROM route"
+                     " WHERE epoch = (SELECT e.id FROM epoch e WHERE e.id > 0"
+                     " AND NOT EXISTS (SELECT 1 FROM audit a"
+                     " WHERE a.epoch = e.id) AND EXISTS (SELECT 1 FROM route t"
+                     " WHERE t.epoch = e.id) LIMIT 1) LIMIT 1000)",
+                     NONE) > 0;
     deletes (l,
              "DELETE FROM epoch WHERE id > 0 AND NOT EXISTS (SELECT 1"
              " FROM audit a WHERE a.epoch = epoch.id) AND NOT EXISTS"
@@ -782,15 +788,53 @@ int64_t ledger_prune (struct ledger *l, int64_t before, int64_t keep,
              NONE);
     db_run (l, &oldest, "SELECT id FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
             NONE);
-    while (deletes (l,
-                    "DELETE FROM comment WHERE id IN (SELECT id FROM comment"
-                    " WHERE done IS NOT NULL AND after < ? LIMIT 1000)",
-                    VALUES (INT (oldest))) > 0)
-        ;
-    while (deletes (l,
-                    "DELETE FROM notice WHERE id IN (SELECT id FROM notice"
-                    " WHERE told IS NOT NULL AND over < ? LIMIT 1000)",
-                    VALUES (INT (before))) > 0)
-        ;
+    more |= deletes (l,
+                     "DELETE FROM comment WHERE id IN (SELECT id FROM comment"
+                     " WHERE done IS NOT NULL AND after < ? LIMIT 1000)",
+                     VALUES (INT (oldest))) > 0;
+    more |= deletes (l,
+                     "DELETE FROM notice WHERE id IN (SELECT id FROM notice"
+                     " WHERE told IS NOT NULL AND over < ? LIMIT 1000)",
+                     VALUES (INT (before))) > 0;
+    return more;
+}
+
+int ledger_prune (struct ledger *l, int64_t before, int64_t keep,
+                  struct ledger_pruned *done, struct error *err)
+{
+    int64_t last = 0;
+
+    *done = (struct ledger_pruned){ 0 };
+    db_start (l, err);
+    db_run (
+        l, &last,
+        "SELECT id FROM audit WHERE id > 0 ORDER BY id DESC LIMIT 1 OFFSET ?",
+        VALUES (INT (keep)));
+    done->audits
+        = deletes (l,
+                   "DELETE FROM audit WHERE id IN (SELECT id FROM audit"
+                   " WHERE id > 0 AND (id <= ?1 OR (id < ?2 AND begun < ?3))"
+                   " AND id < max (?1 + 1, ?2) ORDER BY id LIMIT ?4)",
+                   VALUES (INT (last), INT (first_young (l, before)),
+                           INT (before), INT (LEDGER_PRUNE_AUDITS)));
+    done->more = done->audits == LEDGER_PRUNE_AUDITS || tidy (l, before);
+    return (int)db_result (l, 0);
+}
+
+int64_t ledger_old (struct ledger *l, int64_t before, int64_t *oldest,
+                    int64_t *newest, struct error *err)
+{
+    int64_t n = 0;
+
+    *oldest = *newest = INT64_MAX;
+    db_start (l, err);
+    db_run (l, oldest,
+            "SELECT begun FROM audit WHERE begun < ? ORDER BY +id LIMIT 1",
+            VALUES (INT (before)));
+    db_run (l, newest,
+            "SELECT begun FROM audit WHERE id > 0 ORDER BY id DESC LIMIT 1",
+            NONE);
+    db_run (l, &n, "SELECT count(*) FROM audit WHERE begun < ?",
+            VALUES (INT (before)));
     return db_result (l, n);
 }

@@ -242,15 +242,27 @@ int ledger_told (struct ledger *ledger, int64_t notice, const char *how,
                  struct error *err);
 
 /* Delete the oldest audits: those begun before `before`, up to the first that
- * was not, and as many as exceed `keep`. Each is a transaction, so that other
- * processes wait for the rows of at most one audit. Then delete the rows of
+ * was not, and as many as exceed `keep`; but at most LEDGER_PRUNE_AUDITS, in one
+ * transaction, for which other processes wait. When none is left, delete rows of
  * fabrics without audits, comments that are done and older than the remaining
- * audits, and notices that were told and over before `before`. Actions, mutes
- * and rebases stay. Return how many audits were deleted; after an error,
- * deletions made until then stay.
+ * audits, and notices that were told and over before `before`, some thousand at
+ * a time. Actions, mutes and rebases stay. Call it again if there is more. An
+ * audit that seems younger than the newest one stays, and those after it go: a
+ * clock was ahead.
  */
-int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
-                      struct error *err);
+enum { LEDGER_PRUNE_AUDITS = 100 };
+struct ledger_pruned {
+    int64_t audits; /* deleted now */
+    bool more;
+};
+int ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
+                  struct ledger_pruned *done, struct error *err);
+
+/* How many audits were begun before `before`; when the first of these by number
+ * was, and the newest of all: INT64_MAX if there is none. -1 with err.
+ */
+int64_t ledger_old (struct ledger *ledger, int64_t before, int64_t *oldest,
+                    int64_t *newest, struct error *err);
 
 /* Rows, each an object of its columns. n is `from` of ledger_list. Times are
  * when an audit began, unless it says otherwise.

@@ -367,13 +367,18 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
     struct combine *combine = combine_create ();
     struct samples *s = samples_create (); /* of one audit */
     struct stored_routes r = { .ledger = l };
-    int64_t from = INT64_MIN, done = 0, total = 0;
+    int64_t now = ageing->now, from = INT64_MIN, done = 0, total = 0;
     int64_t epoch, audit, begun;
 
     *o = (struct observations){ 0 };
-    if (half_life > 0)
-        from = ageing->now - (int64_t)(FORGOTTEN * half_life);
     db_begin_read (l, err);
+    /* not older than the newest: a clock may be ahead */
+    db_run (l, &now,
+            "SELECT begun FROM audit WHERE begun <= ? ORDER BY begun DESC"
+            " LIMIT 1",
+            VALUES (INT (ageing->now)));
+    if (half_life > 0)
+        from = now - (int64_t)(FORGOTTEN * half_life);
     epoch = read_routes (&r, pathset_network (ps)->hash);
     find_ends (&r, ps);
     db_run (l, &total,
@@ -386,7 +391,7 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
                                   TEXT (ageing->sound ? "" : NULL)));
     while (!l->failed && read_audit (&r, s, 0, &audit, &begun)) {
         /* an audit in the future has age 0: clocks step back */
-        double age = fmax ((double)ageing->now - (double)begun, 0);
+        double age = fmax ((double)now - (double)begun, 0);
         struct observations one = { 0 };
 
         ledger_work (l, "audit", ++done, total);

@@ -18,10 +18,16 @@
 #include "prolog/slurm/accounting.h"
 #include "report/comment.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/json.h"
 #include "util/text.h"
 
-enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S, COMMENTS_AT_ONCE = 200 };
+enum {
+    HOUR_S = 3600,
+    DAY_S = 24 * HOUR_S,
+    PRUNE_S = 3 * HOUR_S,
+    COMMENTS_AT_ONCE = 200,
+};
 
 void service_log (const struct service *s, enum service_line kind,
                   const char *fmt, ...)
@@ -92,7 +98,7 @@ int service_may_audit (const struct service *s, enum ledger_why reason,
                        struct error *err)
 {
     char why[QUEUE_WHY_MAX];
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     json_t *list = ledger_list (s->ledger, LEDGER_BEGUN, now - HOUR_S,
                                 now + HOUR_S, err);
     struct queue_audit *audit = service_audits (list);
@@ -109,7 +115,7 @@ int service_may_audit (const struct service *s, enum ledger_why reason,
 int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err)
 {
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     json_t *faulty = ledger_faulty (ledger, now, err);
     size_t n = 0;
 
@@ -241,7 +247,7 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
                       && worst.level >= v.status;
         comment_of_audit (&c, audit, &v, s->fabric);
         comment_format (&c, entry);
-        rc = ledger_comment_add (s->ledger, time (NULL), job, 0, entry, err);
+        rc = ledger_comment_add (s->ledger, clock_date (), job, 0, entry, err);
     }
     json_decref (extent);
     json_decref (result);
@@ -254,7 +260,7 @@ int duty_comments (struct service *s, struct error *err)
     int tried = 0; /* stays 0 if the site wants no comments */
 
     if (strcmp (s->site.action, "report"))
-        tried = accounting_flush (s->ledger, time (NULL), COMMENTS_AT_ONCE,
+        tried = accounting_flush (s->ledger, clock_date (), COMMENTS_AT_ONCE,
                                   &written, err);
     s->untried = tried == 0;
     if (written > 0)
@@ -269,7 +275,7 @@ int duty_comments (struct service *s, struct error *err)
 
 int duty_missed (struct service *s, struct error *err)
 {
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     struct controller_nodes nodes;
     struct hostlist missed = { 0 };
     int rc;
@@ -295,18 +301,61 @@ int duty_missed (struct service *s, struct error *err)
     return rc;
 }
 
+/* Once an hour, set what may be deleted: what is older than LedgerDays, counted
+ * from the newest audit, or from now; but of the oldest only PRUNE_S, so that a
+ * date that is wrong costs little until somebody looks.
+ */
+static int prune_before (struct service *s, struct error *err)
+{
+    int64_t days = s->site.ledger_days, now = clock_date ();
+    int64_t newest, oldest, before, n;
+
+    if (clock_ms () < s->prune_due_ms)
+        return 0;
+    s->prune_due_ms = clock_ms () + HOUR_S * INT64_C (1000);
+    if (ledger_old (s->ledger, 0, &oldest, &newest, err) < 0)
+        return -1;
+    if (newest > now)
+        newest = now;
+    before = newest - days * DAY_S;
+    if ((n = ledger_old (s->ledger, before, &oldest, &newest, err)) < 0)
+        return -1;
+    if (n > 0 && oldest < before - DAY_S && clock_ms () >= s->told_old_ms) {
+        s->told_old_ms = clock_ms () + DAY_S * INT64_C (1000);
+        service_log (s, LINE_KEEP,
+                     "%s older than LedgerDays, which is %" PRId64 ": those of "
+                     "3 days are deleted in a day, all at once by pmm ledger "
+                     "prune --days %" PRId64, COUNTED ((uint64_t)n, "audit"),
+                     days, days);
+    }
+    if (n > 0) {
+        if (s->prune_before == 0)
+            s->prune_before = oldest;
+        if (s->prune_before < oldest - DAY_S) /* a clock was behind */
+            s->prune_before = oldest - DAY_S;
+        s->prune_before += PRUNE_S;
+    }
+    if (n == 0 || s->prune_before > before)
+        s->prune_before = before;
+    return 0;
+}
+
 int duty_prune (struct service *s, struct error *err)
 {
-    int64_t now = time (NULL);
-    int64_t n;
+    struct ledger_pruned done = { 0 };
 
-    n = s->site.ledger_days == 0
-            ? 0 : ledger_prune (s->ledger,
-                                now - (int64_t)s->site.ledger_days * DAY_S,
-                                INT64_MAX, err);
-    if (n > 0)
+    if (s->site.ledger_days > 0
+        && (prune_before (s, err) < 0
+            || ledger_prune (s->ledger, s->prune_before, INT64_MAX, &done, err)
+                   < 0))
+        return -1;
+    s->pruned += done.audits;
+    s->hurry |= done.more;
+    if (s->pruned > 0 && !done.more) {
         service_log (s, LINE_KEEP, "%s older than %s deleted",
-                     COUNTED ((uint64_t)n, "audit"),
+                     COUNTED ((uint64_t)s->pruned, "audit"),
                      COUNTED ((uint64_t)s->site.ledger_days, "day"));
-    return n < 0 ? -1 : reports_tidy (&s->site, s->ledger, err);
+        s->pruned = 0;
+    }
+    return reports_tidy (&s->site, s->ledger, err);
 }

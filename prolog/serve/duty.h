@@ -61,6 +61,11 @@ struct service {
     struct spool_list ended; /* the spool, as last read by duty_spool */
     struct wish *wish;
     size_t nwishes;
+    bool clock_set;       /* by clock_set_by, as logged */
+    int64_t prune_due_ms; /* when duty_prune looks again, not before an hour */
+    int64_t told_old_ms;  /* ... and tells again */
+    int64_t prune_before; /* what it deletes until then */
+    int64_t pruned;       /* audits, as not logged yet */
     int64_t told_missed; /* when duty_missed last named nodes */
     char full[QUEUE_WHY_MAX]; /* why jobs wait, as last logged; "": none does */
     int64_t looked; /* when duty_sweep last searched for unresolved links */
@@ -126,8 +131,7 @@ typedef int (*duty_f) (struct service *s, struct error *err);
 int duty_spool (struct service *s, struct error *err);
 
 /* Whether a job has just left the node: its audit may be about to begin. */
-bool service_just_left (const struct service *s, const char *node,
-                        int64_t now);
+bool service_just_left (const struct service *s, const char *node);
 
 /* Let the policy decide and act; audit a node that it waits for. */
 int duty_policy (struct service *s, struct error *err);

@@ -23,6 +23,7 @@
 #include "ibquery/publish.h"
 #include "ibquery/spread.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/text.h"
@@ -450,7 +451,7 @@ static int put_all (struct metrics *m, struct error *err)
 
 int duty_metrics (struct service *s, struct error *err)
 {
-    struct metrics m = { .s = s, .now = time (NULL) };
+    struct metrics m = { .s = s, .now = clock_date () };
     struct outfile *out;
     struct error why;
     int rc;

@@ -303,7 +303,7 @@ static int enter (struct service *s, const char *class_is, json_t *list,
 /* Enter what holds now, as far as known. */
 static int enter_all (struct service *s, struct error *err)
 {
-    int64_t now = time (NULL), week = (now - MONDAY_S) / WEEK_S;
+    int64_t now = clock_date (), week = (now - MONDAY_S) / WEEK_S;
 
     if (enter (s, "trouble:", list_trouble (s), now, err) < 0
         || enter (s, "action:", list_actions (s, now, err), now, err) < 0

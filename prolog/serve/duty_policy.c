@@ -14,6 +14,7 @@
 #include "prolog/act/act.h"
 #include "prolog/audit/partners.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/json.h"
 #include "util/text.h"
 
@@ -82,7 +83,7 @@ static void note_wishes (struct service *s, const struct decisions *d)
 int duty_policy (struct service *s, struct error *err)
 {
     struct act_report report;
-    int rc = act_round (&report, &s->site, s->ledger, s->fabric, time (NULL),
+    int rc = act_round (&report, &s->site, s->ledger, s->fabric, clock_date (),
                         say, s, err);
 
     if (rc == 0 && !report.busy) {
@@ -156,7 +157,7 @@ static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)
 {
     const struct ledger_cause cause = { .why = w->why, .node = w->node };
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     char *name[PARTNERS + 1] = { w->node };
     struct hostlist nodes = { .name = name, .count = 1 };
     struct hostlist former = { 0 };
@@ -205,7 +206,7 @@ int duty_confirm (struct service *s, struct error *err)
 {
     enum { REASONS = 2 };
     static const enum ledger_why why[] = { LEDGER_CONFIRM, LEDGER_AGAIN };
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     struct hostlist idle = { 0 }, drained = { 0 };
     struct wish *w = NULL;
     int may[REASONS] = { 0 };

@@ -19,6 +19,7 @@
 
 #include "prolog/node/cache.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/text.h"
@@ -209,7 +210,7 @@ static int take_audits (struct publication *w, struct ledger *ledger,
 int duty_publish (struct service *s, struct error *err)
 {
     const char *path = s->site.verdicts;
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     struct publication w = { 0 };
     int rc;
 

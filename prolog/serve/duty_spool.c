@@ -21,6 +21,7 @@
 
 #include "prolog/audit/audit.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/json.h"
 #include "util/text.h"
 
@@ -63,7 +64,7 @@ static int audit_it (struct service *s, struct spool_entry *e,
     if (rc > 0)
         return finish (s, e, id, err);
     if (!*s->stop)
-        e->tried = time (NULL);
+        e->tried = clock_date ();
     return *s->stop ? 0 : rc;
 }
 
@@ -72,15 +73,15 @@ static int audit_it (struct service *s, struct spool_entry *e,
  */
 
 /* A job that has just ended: its nodes are seldom idle for long. */
-static bool is_young (const struct spool_entry *e, int64_t now)
+static bool is_young (const struct spool_entry *e)
 {
-    return e->state != SPOOL_DONE && e->time <= now && e->time > now - YOUNG_S;
+    return e->state != SPOOL_DONE && e->waited < YOUNG_S;
 }
 
-bool service_just_left (const struct service *s, const char *node, int64_t now)
+bool service_just_left (const struct service *s, const char *node)
 {
     for (size_t i = 0; i < s->ended.n; i++)
-        if (is_young (&s->ended.v[i], now)
+        if (is_young (&s->ended.v[i])
             && hostlist_has (&s->ended.v[i].nodes, node))
             return true;
     return false;
@@ -191,7 +192,7 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
 
 int duty_spool (struct service *s, struct error *err)
 {
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     struct spool_list *list = &s->ended;
     struct hostlist idle = { 0 };
     bool open = false;
@@ -209,7 +210,7 @@ int duty_spool (struct service *s, struct error *err)
         && (rc = controller_idle (&idle, s->site.audit_partition, err)) == 0)
         rc = decide (s, &idle, now, err);
     for (size_t i = 0; i < list->n; i++) {
-        s->hurry |= is_young (&list->v[i], now);
+        s->hurry |= is_young (&list->v[i]);
         s->untried |= queue_is_held (&list->v[i], now);
     }
     hostlist_clear (&idle);

@@ -22,6 +22,7 @@
 
 #include "prolog/serve/sweep.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/json.h"
 
 enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
@@ -47,7 +48,7 @@ static int find_idle (struct service *s, int64_t now, struct pathset **ps,
             if (hostlist_has (&idle, s->node_of[i])
                 && !json_object_get (silent,
                                      f->host[f->endpoint[i].host].name)
-                && !service_just_left (s, s->node_of[i], now))
+                && !service_just_left (s, s->node_of[i]))
                 name[n++] = f->endpoint[i].name;
         rc = n < 2 ? 0 : (*ps = fabric_pathset (f, name, n, err)) ? 1 : -1;
     }
@@ -121,7 +122,7 @@ static int choose (struct service *s, const struct sweep_input *in,
 
 int duty_sweep (struct service *s, struct error *err)
 {
-    int64_t now = time (NULL);
+    int64_t now = clock_date ();
     struct sweep_input in = {
         .now = now,
         .every_s = s->site.audit_every_ms / 1000,

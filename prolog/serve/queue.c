@@ -145,7 +145,7 @@ static void decide_one (const struct queue_input *in,
         decide (a, QUEUE_PASS, "no rule asks for its audit");
     else if (e->waited >= QUEUE_WAIT_S)
         decide (a, QUEUE_DROP, "no audit of it was possible within an hour");
-    else if (time > e->time)
+    else if (time > e->time && time > in->now - e->waited)
         decide (a, QUEUE_DROP, "its nodes have been measured since");
     else if (time != INT64_MIN && within (time, again_s, in->now))
         decide (a, QUEUE_PASS,

@@ -8,6 +8,7 @@
 #include "prolog/serve/serve.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -294,11 +295,30 @@ static void reread (struct service *s)
     service_log (s, LINE_SERVICE, "pmm.conf was read again");
 }
 
+/* Say when the wall clock is set, and when it tells the date again. */
+static void watch_clock (struct service *s)
+{
+    int64_t by = clock_set_by ();
+
+    if (by && !s->clock_set)
+        service_log (s, LINE_TROUBLE,
+                     "the clock was set %" PRId64 " s %s: dates go on as they "
+                     "were, until it has been so for an hour",
+                     (int64_t)llabs (by),
+                     by < 0 ? "back" : "ahead");
+    if (!by && s->clock_set)
+        service_log (s, LINE_RECOVERED, "dates are the clock's again");
+    s->clock_set = by != 0;
+}
+
 static void loop (struct service *s, bool once)
 {
     struct duty_state state[DUTIES] = { 0 };
 
+    if (!once) /* however often it is started */
+        s->prune_due_ms = clock_ms () + HOUR_MS;
     do {
+        watch_clock (s);
         if (again) {
             again = 0;
             reread (s);

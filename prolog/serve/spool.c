@@ -326,7 +326,7 @@ void spool_list_clear (struct spool_list *list)
 }
 
 /* Remove a file that a killed hook left. */
-static void sweep_temp (struct spool *s, const char *name, int64_t now)
+static void sweep_temp (struct spool *s, const char *name, int64_t wall)
 {
     struct stat st;
     int end = 0;
@@ -334,7 +334,7 @@ static void sweep_temp (struct spool *s, const char *name, int64_t now)
     sscanf (name, "%*u.%*u.new%n", &end);
     if (end > 0 && !name[end]
         && fstatat (s->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-        && llabs (now - st.st_mtime) > TEMP_KEEP_S)
+        && llabs (wall - st.st_mtime) > TEMP_KEEP_S)
         unlinkat (s->dir, name, 0);
 }
 
@@ -389,11 +389,11 @@ static int weed (struct spool *s, int64_t now, struct spool_list *list,
 }
 
 /* Copy to each record what the last list knew of it: records seen before do not
- * age if the clock steps. A new record with a time in the future counts as just
- * ended: the clock was set back.
+ * age if the clock steps. A new one is by the wall clock; with a time in the
+ * future it counts as just ended: the clock was set back.
  */
 static void remember (struct spool_list *list, const struct spool_list *last,
-                      int64_t now)
+                      int64_t wall)
 {
     int64_t clock = clock_ms () / 1000;
 
@@ -404,7 +404,7 @@ static void remember (struct spool_list *list, const struct spool_list *last,
         if (last->n)
             old = bsearch (e, last->v, last->n, sizeof (*e), compare_ends);
         e->since = old ? old->since
-                       : e->time < now ? clock - (now - e->time) : clock;
+                       : e->time < wall ? clock - (wall - e->time) : clock;
         e->tried = old ? old->tried : INT64_MIN;
         e->waited = clock - e->since;
     }
@@ -415,6 +415,7 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
 {
     char events[16 * (sizeof (struct inotify_event) + NAME_MAX + 1)];
     struct spool_list last = *list;
+    int64_t wall = now + clock_set_by ();
     struct dirent *entry;
     DIR *d;
     struct stat st;
@@ -431,7 +432,7 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
         if (name_is_record (entry->d_name, &e))
             rc = take (s, entry->d_name, &e, list, err);
         else
-            sweep_temp (s, entry->d_name, now);
+            sweep_temp (s, entry->d_name, wall);
     }
     if (d)
         closedir (d);
@@ -442,7 +443,7 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
     if (rc == 0 && fstatat (s->dir, DROPPED, &st, AT_SYMLINK_NOFOLLOW) == 0
         && unlinkat (s->dir, DROPPED, 0) == 0)
         list->dropped = (uint64_t)st.st_size;
-    remember (list, &last, now);
+    remember (list, &last, wall);
     spool_list_clear (&last);
     return rc;
 }

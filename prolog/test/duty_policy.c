@@ -15,7 +15,8 @@
 #define service_may_audit test_may_audit
 #define service_leave_out test_leave_out
 #define service_audit test_audit
-#define time(p) test_clock
+#include "util/clock.h"
+#define clock_date() test_clock
 static long test_clock;
 
 #include "prolog/serve/duty_policy.c"

@@ -136,6 +136,20 @@ static void drop (const char *path)
     }
 }
 
+/* All that may be deleted; how many audits were, or -1. */
+static int64_t pruned (struct ledger *l, int64_t before, int64_t keep)
+{
+    struct ledger_pruned done;
+    int64_t n = 0;
+
+    do {
+        if (ledger_prune (l, before, keep, &done, &err) < 0)
+            return -1;
+        n += done.audits;
+    } while (done.more);
+    return n;
+}
+
 static struct ledger *fresh (const char *path)
 {
     drop (path);
@@ -740,10 +754,10 @@ static void test_comments (void)
     audit (l, 2000, 0, 0, VERDICT_OK);
     ledger_comment_add (l, 2001, 9, 900, "pmm: audit 1 OK", &err);
     ledger_comment_done (l, 2002, 6, &err);
-    ok (ledger_prune (l, INT64_MIN, 1, &err) == 0
+    ok (pruned (l, INT64_MIN, 1) == 0
             && ask ("led", "SELECT count(*) FROM comment") == 5,
         "who prunes loses those that are done and older than all audits");
-    ok (ledger_prune (l, INT64_MIN, 0, &err) == 1
+    ok (pruned (l, INT64_MIN, 0) == 1
             && ask ("led", "SELECT count(*) FROM comment") == 4
             && ask ("led", "SELECT count(*) FROM comment WHERE done") == 0,
         "but none that is to be done");
@@ -946,8 +960,8 @@ static void test_ages (void)
             && (int64_t)links == ask ("led", "SELECT count(DISTINCT link)"
                                              " FROM crossing"),
         "the newest of what is, of %zu links", links);
-    ok (ledger_prune (l, 200, 100, &err) == 1 && age_of (l, 2) == 301
-            && ledger_prune (l, 350, 100, &err) == 1 && age_of (l, 2) == -1,
+    ok (pruned (l, 200, 100) == 1 && age_of (l, 2) == 301
+            && pruned (l, 350, 100) == 1 && age_of (l, 2) == -1,
         "what is forgotten has no age");
     ledger_close (l);
 }
@@ -1383,7 +1397,7 @@ static void test_prune (void)
         audit (l, begun[i], 2, 400, VERDICT_FAIL);
     }
     net->net.hash = "table";
-    ok (ledger_prune (l, 250, 100, &err) == 2 && ledger_next (l, 0, &err) == 3,
+    ok (pruned (l, 250, 100) == 2 && ledger_next (l, 0, &err) == 3,
         "by age: the first two");
     ok (ask ("led", "SELECT count(*) FROM epoch") == 1
             && ask ("led", "SELECT count(*) FROM route") > 0
@@ -1392,14 +1406,14 @@ static void test_prune (void)
             && ask ("led", "SELECT min(audit) FROM rtt") == 3
             && ask ("led", "SELECT min(audit) FROM suspect") == 3,
         "and with them all that was of them alone");
-    ok (ledger_prune (l, 5000, 100, &err) == 1
+    ok (pruned (l, 5000, 100) == 1
             && ledger_next (l, 0, &err) == 4,
         "no further than one that seems younger");
-    ok (ledger_prune (l, INT64_MIN, 2, &err) == 1
+    ok (pruned (l, INT64_MIN, 2) == 1
             && ledger_next (l, 0, &err) == 5
-            && ledger_prune (l, INT64_MIN, 2, &err) == 0,
+            && pruned (l, INT64_MIN, 2) == 0,
         "by number: two are left");
-    ok (ledger_prune (l, INT64_MIN, 0, &err) == 2
+    ok (pruned (l, INT64_MIN, 0) == 2
             && ask ("led", "SELECT count(*) FROM route") == 0
             && audit (l, 1, 0, 0, VERDICT_OK) == 7,
         "none are; a number is not given twice");
@@ -1484,7 +1498,7 @@ static void test_notices (void)
 
     audit (l, 100, STRANGER, 0, VERDICT_OK);
     audit (l, 100, STRANGER, 0, VERDICT_OK);
-    ledger_prune (l, 0, 1, &err);
+    pruned (l, 0, 1);
     totals = ledger_list (l, LEDGER_TOTALS, 0, 0, &err);
     ok (json_int (totals, "OK", 0) == 2 && json_object_size (totals) == 1,
         "deleted audits count");
@@ -1502,7 +1516,7 @@ static void test_notices (void)
     ok (ask ("led", "SELECT count(*) FROM notice WHERE over IS NULL") == 1,
         "another class ends no notice");
     ledger_notices (l, 2000, "x:", NULL, &err);
-    ledger_prune (l, 2001, INT64_MAX, &err);
+    pruned (l, 2001, INT64_MAX);
     ledger_notices (l, 3000, "x:", a, &err);
     rows = ledger_list (l, LEDGER_NOTICES, 0, 0, &err);
     ok (json_array_size (rows) == 2
@@ -1560,7 +1574,7 @@ static void test_flows (void)
     pathset_destroy (set);
     samples_destroy (s);
     verdict_destroy (v);
-    ok (ledger_prune (l, 0, 0, &err) == 1
+    ok (pruned (l, 0, 0) == 1
             && ask ("led", "SELECT count(*) FROM flow") == 0
             && ask ("led", "SELECT count(*) FROM way") == 0
             && ask ("led", "SELECT count(*) FROM spread") == 0,
@@ -1819,7 +1833,7 @@ static void prune_dead (void)
 {
     struct ledger *l = ledger_open ("dead", LEDGER_WRITE, &err);
 
-    if (!l || ledger_prune (l, INT64_MIN, 2, &err) < 0)
+    if (!l || pruned (l, INT64_MIN, 2) < 0)
         _exit (2);
     ledger_close (l);
 }
@@ -1862,7 +1876,7 @@ static int killed_at (void (*f) (void), bool (*look) (void), size_t *bad)
     }
 }
 
-static bool pruned (void)
+static bool is_pruned (void)
 {
     return whole ("dead", 2)
            && ask ("dead", "SELECT max(id) FROM audit") == 6
@@ -1894,7 +1908,7 @@ static void test_killed_tools (void)
     }
     ledger_close (l);
     tell ("full", "PRAGMA wal_checkpoint (TRUNCATE)");
-    kills = killed_at (prune_dead, pruned, &bad);
+    kills = killed_at (prune_dead, is_pruned, &bad);
     ok (kills > 10 && bad == 0,
         "pruning, killed at %d of its writes, leaves whole audits", kills);
     ok (ask ("dead", "SELECT count(*) FROM audit") == 2

@@ -19,6 +19,7 @@
 #include "tests/tap.h"
 
 static struct error err;
+static struct ledger_pruned done;
 static struct service service;
 static char dir[] = "/tmp/pmm-test.XXXXXX";
 
@@ -315,7 +316,7 @@ static void test_digest (void)
     service.digest = 0;
     ok (settle () && count ("digest|") == 1, "... not if the service starts");
     ledger_notices (service.ledger, 1, "digest:", NULL, &err);
-    ledger_prune (service.ledger, time (NULL), INT64_MAX, &err);
+    ledger_prune (service.ledger, time (NULL), INT64_MAX, &done, &err);
     service.digest = 0;
     ok (settle ()
             && count ("digest|the last 7 days: 0 audits, drained 4, "

@@ -16,6 +16,7 @@
 #include "tests/tap.h"
 
 static struct error err;
+static struct ledger_pruned done;
 
 static const char *const file[] = {
     "audit-1.html", "audit-2.html", "audit-3.html", "audit-10.html",
@@ -82,7 +83,7 @@ static void test (struct ledger *l, const struct fabric *f)
     site.reports_kept = 3;
     ok (reports_tidy (&site, l, &err) == 0 && !strcmp (there (), "0111111111"),
         "the oldest goes where there are too many: %s", there ());
-    ledger_prune (l, 2500, INT64_MAX, &err);
+    ledger_prune (l, 2500, INT64_MAX, &done, &err);
     ok (reports_tidy (&site, l, &err) == 0 && !strcmp (there (), "0011111111"),
         "and that of an audit that the ledger forgot: %s", there ());
     chmod ("pages", 0777);
