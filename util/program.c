@@ -244,11 +244,13 @@ static bool has_ended (pid_t pid)
  * Its output
  */
 
-/* Pass on the data that is available. */
+/* Pass on the data that is available, standard error first: srun tells there
+ * whose output comes.
+ */
 static void read_streams (const struct program *program,
                           int fd[PROGRAM_STREAMS])
 {
-    for (int from = 0; from < PROGRAM_STREAMS; from++)
+    for (int from = PROGRAM_STREAMS; from-- > 0;)
         for (int i = 0; i < PIPE_READS && fd[from] >= 0; i++) {
             char buf[READ_BYTES];
             ssize_t n = read (fd[from], buf, sizeof (buf));

@@ -13,6 +13,27 @@
  * job.
  *
  * The rails of a node measure each other, so a node of several needs no other.
+ *
+ * What runs on a node is in the hands of its root. What one member can bring
+ * about alone, and what becomes of it:
+ *
+ *   the result     The leader is chosen here, and only its record counts, whoever
+ *                  speaks first: srun labels each line with its task. A record of
+ *                  another is told to the site. If the leader has none, another's
+ *                  counts, but as UNKNOWN: nothing in it is clean. A leader can
+ *                  invent all samples, so the policy acts on two audits that no
+ *                  single node decides, to drain and to resume alike.
+ *   its samples    A pair is measured from both of its ends, each of which
+ *                  reports its own. A liar makes its own pairs slow, or fast: its
+ *                  own cable's, and that of a node with no other partner, which
+ *                  the policy does not believe either.
+ *   its ports      Counters and traffic are taken of its own ports alone, some
+ *                  dozens of each. With them it casts doubt on its own cable.
+ *   no audit       It can keep silent, end its task, which ends the step, or fill
+ *                  its record: a node that made audits fail is left out of later
+ *                  ones (ledger_faulty), and named. So is one that floods them:
+ *                  lines and records are bounded, and the leader's has room of
+ *                  its own.
  */
 #ifndef PROLOG_AUDIT_H
 #define PROLOG_AUDIT_H
@@ -59,6 +80,8 @@ struct audit_result {
     int64_t id;              /* in the ledger; 0: not begun */
     enum verdict_status status;
     char sentence[256];      /* the verdict's, or why there is none */
+    char astray[64];         /* a node that printed a result though another led:
+                                it does not run our probe; "": none */
 };
 
 /* Audit the nodes. Nodes that are not in the snapshot, or that made earlier

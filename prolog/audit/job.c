@@ -178,15 +178,24 @@ struct job_member {
     size_t nports, ntraffic; /* lines about its ports */
 };
 
+/* The output of one task. */
+struct job_record {
+    FILE *fp;           /* writes text and len; NULL: no such task */
+    char *text;
+    size_t len;
+    size_t size;        /* bytes so far */
+    bool midline;       /* ... of a line that is not yet whole */
+    unsigned int task;
+    bool too_much, done;
+};
+
+enum { LEADERS, OTHERS, RECORDS }; /* of the first other task that has one */
+
 struct job_ear {
     const struct audit_job *job;
     struct job_said *said;
-    FILE *record;           /* writes said->record */
-    size_t size;            /* ... bytes so far */
-    bool midline;           /* ... of a line that is not yet whole */
+    struct job_record record[RECORDS];
     struct job_member *member;  /* [task] */
-    unsigned int recorder;  /* the task whose record it is; UINT_MAX: none */
-    bool too_much, done;
     struct program_line line[PROGRAM_STREAMS];
     struct srun_words srun;
     char last[PROGRAM_LINE]; /* last message of pmm-probe, for people */
@@ -302,35 +311,44 @@ static void hear_words (void *arg, struct program_line *line)
         strcpy (ear->last, text);
 }
 
-/* Read a line of the record, or a piece of one. The first task that prints one
- * is the recorder; such lines of other tasks are ignored.
+/* The node of a task; "": not known. */
+static const char *node_of_task (const struct job_ear *ear, unsigned int task)
+{
+    return task < ear->job->n ? ear->member[task].node : "";
+}
+
+/* Read a line of a record, or a piece of one: the leader's, and that of the
+ * first other task that prints one; such lines of further tasks are ignored.
  */
 static void hear_record (void *arg, struct program_line *line)
 {
     struct job_ear *ear = arg;
     const char *sentence, *piece;
+    struct job_record *r;
     char *text;
     unsigned int task;
     bool unknown, result;
 
-    if (ear->done || ear->too_much || line->cut
-        || !(text = srun_label (line->text, &task)))
+    if (line->cut || !(text = srun_label (line->text, &task)))
         return;
     result = is_result (text, ear->job->nonce, &unknown, &sentence);
     if (*text != '+' && !result)
         return;
-    if (ear->recorder == UINT_MAX)
-        ear->recorder = task;
-    if (ear->recorder != task)
+    r = &ear->record[strcmp (node_of_task (ear, task), ear->job->leader)
+                         ? OTHERS : LEADERS];
+    if (!r->fp) {
+        r->fp = xcheck (open_memstream (&r->text, &r->len));
+        r->task = task;
+    }
+    if (r->task != task || r->done || r->too_much)
         return;
-    if (result && ear->midline)
-        putc ('\n', ear->record); /* the task was interrupted */
+    if (result && r->midline)
+        putc ('\n', r->fp); /* the task was interrupted */
     piece = result ? text : text + 1;
-    ear->midline = !result && *piece;
-    ear->size += (size_t)fprintf (ear->record, "%s%s", piece,
-                                  ear->midline ? "" : "\n");
-    ear->too_much = ear->size >= RECORD_MAX;
-    ear->done = result;
+    r->midline = !result && *piece;
+    r->size += (size_t)fprintf (r->fp, "%s%s", piece, r->midline ? "" : "\n");
+    r->too_much = r->size >= RECORD_MAX;
+    r->done = result;
 }
 
 static void hear (void *arg, enum program_stream from, const char *data,
@@ -342,12 +360,56 @@ static void hear (void *arg, enum program_stream from, const char *data,
                    from == PROGRAM_OUT ? hear_record : hear_words, ear);
 }
 
-/* Stop at the result, or if the record is too long. */
+/* Whether srun says that the node was lost. */
+static bool is_blamed (const struct job_ear *ear, const char *node)
+{
+    size_t i = 0;
+
+    while (i < ear->said->nfaults && strcmp (ear->said->fault[i].node, node))
+        i++;
+    return i < ear->said->nfaults;
+}
+
+/* Stop at the leader's result, or if its record is too long. Another task that
+ * has a result may have been early: the leader's is waited for as long as it may
+ * come.
+ */
 static bool is_done (void *arg)
 {
     const struct job_ear *ear = arg;
 
-    return ear->done || ear->too_much;
+    return ear->record[LEADERS].done || ear->record[LEADERS].too_much
+           || (ear->record[OTHERS].done
+               && is_blamed (ear, ear->job->leader));
+}
+
+/* Choose the record that counts: the leader's; if it has none, another's, since
+ * the leader may have been lost before the step began. Return whether there is
+ * one.
+ */
+static bool take_record (struct job_ear *ear)
+{
+    struct job_said *said = ear->said;
+    struct job_record *leaders = &ear->record[LEADERS];
+    struct job_record *others = &ear->record[OTHERS];
+    struct job_record *r = leaders;
+
+    for (size_t i = 0; i < RECORDS; i++)
+        if (ear->record[i].fp)
+            xcheck (fclose (ear->record[i].fp) == 0 ? said : NULL);
+    if (leaders->done && others->fp)
+        strcpy (said->astray, node_of_task (ear, others->task));
+    if (!leaders->done && !leaders->too_much && others->done
+        && !others->too_much) {
+        r = others;
+        said->stands_in = true;
+    }
+    said->record = r->text;
+    said->len = r->len;
+    if (r->fp)
+        strcpy (said->recorder, node_of_task (ear, r->task));
+    free (r == leaders ? others->text : leaders->text);
+    return r->done && !r->too_much;
 }
 
 /* Decide which nodes are at fault. If the step was not started on some nodes,
@@ -386,7 +448,7 @@ static void explain (struct job_ear *ear, enum program_end end, int status)
                              ? ear->srun.complaint
                              : ear->last;
 
-    if (ear->too_much)
+    if (ear->record[LEADERS].too_much)
         snprintf (said->why, MAX, "the record is longer than %d bytes",
                   RECORD_MAX);
     else if (ear->srun.no_mpi)
@@ -426,7 +488,6 @@ static int run_once (const struct audit_job *job, const char *mpi,
         .job = job,
         .said = said,
         .member = xcalloc (job->n, sizeof (*ear.member)),
-        .recorder = UINT_MAX,
     };
     char **env = xcheck (job_environment (job->audit->site));
     char **argv = xcheck (job_arguments (job, mpi, env));
@@ -449,11 +510,9 @@ static int run_once (const struct audit_job *job, const char *mpi,
         .traffic = xcalloc (max_ports, sizeof (*said->traffic)),
         .fault = xcalloc (job->n, sizeof (*said->fault)),
     };
-    ear.record = xcheck (open_memstream (&said->record, &said->len));
     terminal_work ("waiting for Slurm", 0, 0);
     end = program_run (&program, &status);
-    xcheck (fclose (ear.record) == 0 ? said->record : NULL);
-    rc = ear.done && !ear.too_much;
+    rc = take_record (&ear);
     if (end == PROGRAM_NONE)
         rc = error_errno (err, "cannot start a process");
     else if ((end != PROGRAM_ENDED || WIFSIGNALED (status))
@@ -462,8 +521,6 @@ static int run_once (const struct audit_job *job, const char *mpi,
                   "job %s may not have ended: %.180s", job->name, why.text);
     if (rc == 0)
         explain (&ear, end, status);
-    if (ear.recorder < job->n)
-        strcpy (said->recorder, ear.member[ear.recorder].node);
     *no_mpi = rc == 0 && ear.srun.no_mpi;
     program_free (argv);
     program_free (env);

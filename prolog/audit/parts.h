@@ -50,6 +50,9 @@ struct job_said {
     char *record;            /* output of one task: len bytes and a NUL */
     size_t len;
     char recorder[64];       /* the node of that task; "": not known */
+    bool stands_in;          /* it is not the leader, which printed none */
+    char astray[64];         /* a node that printed one beside the leader's;
+                                "": none */
     struct local_port *port; /* as read by the members */
     size_t nports;
     struct port_traffic *traffic; /* what the ports carried during the step */

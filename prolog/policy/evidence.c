@@ -567,15 +567,22 @@ void track_stand (struct track *t, const struct evidence *e,
     confirm (t, e, start, counts, cfg);
 }
 
+static bool says_clean (const struct link_event *ev)
+{
+    return (ev->seen & ~SEEN_NODE) == SEEN_CLEAN && ev->fresh;
+}
+
 size_t track_clean (const struct track *t, uint64_t from,
                     const struct policy_config *cfg,
-                    const struct link_event **last, bool *enough)
+                    const struct link_event **last, bool *enough,
+                    const char **shared)
 {
     const unsigned int bad = SEEN_WARN | SEEN_AMONG | SEEN_DOUBT | SEEN_FAIL;
+    const struct link_event *first = t->event; /* since the last that is bad */
     size_t n = 0;
-    int64_t early = 0;
 
     *enough = false;
+    *shared = NULL;
     for (size_t i = 0; i < t->nevents; i++) {
         const struct link_event *ev = &t->event[i];
 
@@ -583,13 +590,16 @@ size_t track_clean (const struct track *t, uint64_t from,
             continue;
         if (ev->seen & bad) {
             n = 0;
+            first = ev + 1;
             *enough = false;
+            *shared = NULL;
         }
-        else if ((ev->seen & ~SEEN_NODE) == SEEN_CLEAN && ev->fresh) {
-            if (n > 0 && ev->time - early >= cfg->confirm_after_s)
-                *enough = true;
-            if (n == 0 || ev->time < early)
-                early = ev->time;
+        else if (says_clean (ev)) {
+            for (const struct link_event *old = first; old < ev; old++)
+                if (old->audit >= from && says_clean (old)
+                    && ev->time - old->time >= cfg->confirm_after_s
+                    && !*enough)
+                    *enough = !(*shared = shared_cause (old, ev));
             *last = ev;
             n++;
         }

@@ -118,11 +118,13 @@ void track_stand (struct track *t, const struct evidence *e,
 /* Return how many fresh audits from `from` on found the link clean, counted
  * from the last one that found anything worse than UNKNOWN. *last is the newest
  * of them, unchanged if there is none. *enough: two of them are ConfirmAfter
- * apart.
+ * apart, and no single node can have said so in both. *shared is why one can,
+ * in two that are apart; NULL: no two are.
  */
 size_t track_clean (const struct track *t, uint64_t from,
                     const struct policy_config *cfg,
-                    const struct link_event **last, bool *enough);
+                    const struct link_event **last, bool *enough,
+                    const char **shared);
 
 /* The track of a link; NULL: no evidence. */
 struct track *evidence_find (const struct evidence *e, const char *host,

@@ -179,12 +179,13 @@ static struct hand_text in_hand_text (const struct policy_node *n)
 static bool is_repaired (const struct node_state *w,
                          const struct policy_action *drain,
                          const struct track **t, size_t *clean,
-                         const struct link_event **last)
+                         const struct link_event **last, const char **shared)
 {
     bool found = false;
 
     *t = NULL;
     *last = NULL;
+    *shared = NULL;
     *clean = 0;
     for (size_t i = 0; i < w->ntracks; i++) {
         const struct track *track = &w->track[i];
@@ -196,7 +197,7 @@ static bool is_repaired (const struct node_state *w,
 
         if (!own && (!track->failing || track->muted))
             continue;
-        n = track_clean (track, from, w->site->cfg, last, &enough);
+        n = track_clean (track, from, w->site->cfg, last, &enough, shared);
         found = found || own;
         if (!enough) {
             *t = track;
@@ -214,6 +215,7 @@ static bool decide_resume (const struct node_state *w,
     const struct site_state *s = w->site;
     const struct track *t;
     const struct link_event *last;
+    const char *shared;
     size_t clean;
 
     if (!s->cfg->resume || s->cfg->act != POLICY_ACT_DRAIN)
@@ -226,11 +228,20 @@ static bool decide_resume (const struct node_state *w,
         return say (d, POLICY_NONE,
                     "we drained it after audit %" PRIu64 "; it is down or "
                     "reserved", drain->after);
-    if (is_repaired (w, drain, &t, &clean, &last))
+    if (is_repaired (w, drain, &t, &clean, &last, &shared))
         return say (d, POLICY_RESUME,
                     "we drained it after audit %" PRIu64 ", and its link was "
                     "clean in audits %s apart since", drain->after,
                     span_of (s->cfg->confirm_after_s).text);
+    if (shared) {
+        d->when = policy_retry (last->time, clean - CLEAN_WANTED, s->in->now,
+                                s->cfg);
+        return say (d, POLICY_WAIT,
+                    "we drained it after audit %" PRIu64 "; link %s was clean "
+                    "in %s since, but %s: needs another leader and other "
+                    "partners", drain->after, t->link,
+                    COUNTED (clean, "audit"), shared);
+    }
     d->when = clean > 0 ? retry (w, last->time, last->audit)
                         : retry (w, drain->time, drain->after);
     return say (d, POLICY_WAIT,

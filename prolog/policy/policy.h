@@ -95,8 +95,9 @@
  * somebody else took the node over). The node must be up. The link that it was
  * drained for, and every other link of the host that FAILed since, must be
  * clean in two later audits, ConfirmAfter apart and within the last
- * ConfirmWithin, with nothing worse than UNKNOWN between or after them. Audits
- * of the node alone, by its own rails, count here.
+ * ConfirmWithin, with nothing worse than UNKNOWN between or after them, and by
+ * others, as for a drain: no single node, nor the node itself, can have had it
+ * found clean in both. Audits of a node alone, by its own rails, do not resume it.
  *
  * Audits have ascending numbers, which give the order of events. Clocks may be
  * stepped: an event with a time stamp in the future confirms nothing and

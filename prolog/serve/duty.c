@@ -164,7 +164,9 @@ int service_audit (struct service *s, const struct hostlist *nodes,
         service_log (s, LINE_AUDIT, "no audit: %s", result.sentence);
     if (id)
         *id = result.id;
-    return rc;
+    return rc > 0 && service_astray (s, result.astray, result.id, err) < 0
+               ? -1
+               : rc;
 }
 
 /*

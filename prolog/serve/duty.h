@@ -150,6 +150,10 @@ int duty_publish (struct service *s, struct error *err);
 /* Note that something fails, or with words NULL that it works again. */
 void service_trouble (struct service *s, const char *what, const char *words);
 
+/* Enter for duty_notify that a node spoke out of turn in an audit; "": none. */
+int service_astray (struct service *s, const char *node, int64_t audit,
+                    struct error *err);
+
 /* Tell the site what is new, by its NotifyProgram: also of a ledger that does
  * not work.
  */

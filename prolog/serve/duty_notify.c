@@ -88,6 +88,26 @@ void service_trouble (struct service *s, const char *what, const char *words)
     }
 }
 
+int service_astray (struct service *s, const char *node, int64_t audit,
+                    struct error *err)
+{
+    json_t *list = xcheck (json_array ());
+    char *words;
+    int rc;
+
+    if (*node) {
+        words = xasprintf ("node %s printed a result in audit %" PRId64
+                           ", which another led: it does not count, and what "
+                           "runs there is not our probe", node, audit);
+        json_add (list, notice_json ("trouble", key_json ("astray:%s", node),
+                                     words, node, NULL, audit));
+        free (words);
+    }
+    rc = ledger_notices (s->ledger, clock_date (), "astray:", list, err);
+    json_decref (list);
+    return rc < 0 ? -1 : 0;
+}
+
 /* What has failed for some time. */
 static json_t *list_trouble (const struct service *s)
 {

@@ -165,7 +165,7 @@ static void test_said (void)
         { "echo '0: pmm: h1: no port' >&2", 0, 0, "pmm: h1: no port", "" },
         { "printf 'a\\033b\\n' >&2", 0, 0, "a?b", "" },
         { "exit 127", 0, 0, "cannot run ./srun", "" },
-        { "yes \"1: +{ $(printf 'nonsense%.0s' $(seq 100))\" | "
+        { LAUNCH "yes \"1: +{ $(printf 'nonsense%.0s' $(seq 100))\" | "
           "head -c 80000000; " HANG, 0, 0,
           "the record is longer than 67108864 bytes", "" },
         /* no PMIx: said by srun, by a node; nor PMI-2 */
@@ -199,8 +199,8 @@ static void test_said (void)
           "srun: error: task 1 launch failed: x", "" },
     };
     struct audit_job job = { .audit = &audit, .name = "pmm-audit-7",
-                             .nonce = "abc", .nodes = "n[1-3]", .n = 3,
-                             .partners = "n[1-3]", .npartners = 3,
+                             .nonce = "abc", .leader = "n1",
+                             .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]", .npartners = 3,
                              .node_of = node_of };
 
     site.srun = (char *)"./srun";
@@ -237,8 +237,8 @@ static void test_said (void)
 static void test_silent (void)
 {
     struct audit_job job = { .audit = &audit, .name = "pmm-audit-7",
-                             .nonce = "abc", .nodes = "n[1-3]", .n = 3,
-                             .partners = "n[1-3]", .npartners = 3 };
+                             .nonce = "abc", .leader = "n1",
+                             .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]", .npartners = 3 };
     FILE *fp = fopen ("srun", "w");
     struct job_said said;
 
@@ -251,6 +251,70 @@ static void test_silent (void)
             && !strcmp (said.why, "node n3: no answer to the task launch"),
         "no answer: %s", said.why);
     job_said_clear (&said);
+    unlink ("srun");
+}
+
+/* Records of others than the leader, n1, whose task is 1; n3's is 2. */
+static void test_astray (void)
+{
+#define OTHER "echo '2: +x'; echo '2: +'; echo '2: pmm-result 1 OK abc mine'\n"
+    static const struct {
+        const char *what, *script;
+        int rc;
+        const char *text, *recorder, *astray;
+        bool stands_in;
+    } tab[] = {
+        { "before the leader's", LAUNCH OTHER "sleep .2\n" RESULT, 1,
+          "pmm-result 1 OK abc fine\n", "n1", "n3", false },
+        { "in it", LAUNCH "echo '1: +{'\n" OTHER "echo '1: +}'; echo '1: +'\n"
+          RESULT, 1, "{}\npmm-result 1 OK abc fine\n", "n1", "n3", false },
+        { "a piece of one", LAUNCH "echo '2: +{'\n" RESULT, 1,
+          "pmm-result 1 OK abc fine\n", "n1", "n3", false },
+        { "before srun tells whose", OTHER LAUNCH RESULT, 1,
+          "pmm-result 1 OK abc fine\n", "n1", "n3", false },
+        { "of several", LAUNCH "echo '0: +{'\n" OTHER RESULT, 1,
+          "pmm-result 1 OK abc fine\n", "n1", "n2", false },
+        { "that is too long", LAUNCH "yes \"2: +$(printf '%900s')\" | "
+          "head -c 80000000; echo\n" RESULT, 1, "pmm-result 1 OK abc fine\n", "n1",
+          "n3", false },
+        { "... and the leader's is missing", LAUNCH "yes \"2: +$(printf "
+          "'%900s')\" | head -c 80000000\n", 0, "", "", "", false },
+        { "the leader has none", LAUNCH OTHER, 1,
+          "x\npmm-result 1 OK abc mine\n", "n3", "", true },
+        { "the leader has half of one", LAUNCH "echo '1: +{'\n" OTHER, 1,
+          "x\npmm-result 1 OK abc mine\n", "n3", "", true },
+        { "the leader is lost", LAUNCH OTHER
+          "echo 'srun: error: Node failure on n1' >&2\n" HANG, 1,
+          "x\npmm-result 1 OK abc mine\n", "n3", "", true },
+        { "the leader hangs", LAUNCH OTHER HANG, 1,
+          "x\npmm-result 1 OK abc mine\n", "n3", "", true },
+        { "another node is lost", LAUNCH OTHER
+          "echo 'srun: error: Node failure on n2' >&2\nsleep .2\n" RESULT, 1,
+          "pmm-result 1 OK abc fine\n", "n1", "n3", false },
+    };
+    struct audit_job job = { .audit = &audit, .name = "pmm-audit-7",
+                             .nonce = "abc", .leader = "n1",
+                             .nodes = "n[1-3]", .n = 3,
+                             .partners = "n[1-3]", .npartners = 3 };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        FILE *fp = fopen ("srun", "w");
+        struct job_said said;
+        int rc;
+
+        fprintf (fp, "#!/bin/sh\n%s\n", tab[i].script);
+        fclose (fp);
+        chmod ("srun", 0755);
+        rc = job_run (&job, &said, &err);
+        ok (rc == tab[i].rc
+                && (rc == 0 || !strcmp (said.record, tab[i].text))
+                && (rc == 0 || !strcmp (said.recorder, tab[i].recorder))
+                && !strcmp (said.astray, tab[i].astray)
+                && said.stands_in == tab[i].stands_in,
+            "another's record, %s: that of %s counts %s", tab[i].what,
+            rc ? said.recorder : "nobody", rc ? "" : said.why);
+        job_said_clear (&said);
+    }
     unlink ("srun");
 }
 
@@ -267,6 +331,7 @@ int main (void)
     test_arguments ();
     test_said ();
     test_silent ();
+    test_astray ();
     unlink ("clock");
     fabric_destroy (fabric);
     return chdir ("/") < 0 || rmdir (dir) < 0 ? 1 : done_testing ();

@@ -726,6 +726,29 @@ static const struct {
       "clean in audits", NULL },
     { "one", OURS "audit 3 -600; clean h1", POLICY_WAIT,
       "clean in 1 audit since", NULL },
+    { "one leader of both", OURS "audit 3 -1800 led=h7; clean h1;"
+      "audit 4 -600 led=h7; clean h1", POLICY_WAIT,
+      "clean in 2 audits since, but one node led both: needs another leader",
+      NULL },
+    { "... and another in a third", OURS "audit 3 -1800 led=h7; clean h1;"
+      "audit 4 -1000 led=h7; clean h1; audit 5 -600 led=h8; clean h1",
+      POLICY_RESUME, "", NULL },
+    { "... and then one that is bad", OURS "audit 3 -1800 led=h7; clean h1;"
+      "audit 4 -1000 led=h8; clean h1; audit 5 -600 led=h9; warn h1",
+      POLICY_WAIT, "clean in 0 audits", NULL },
+    { "it led one of them itself", OURS "audit 3 -1800 led=h1; clean h1;"
+      "audit 4 -600; clean h1", POLICY_WAIT, "it led one of them itself",
+      NULL },
+    { "who led one is not known (clean)", OURS "audit 3 -1800 led=; clean h1;"
+      "audit 4 -600; clean h1", POLICY_WAIT, "not known who led", NULL },
+    { "with one partner alone", OURS "audit 3 -1800; clean h1 with=h7;"
+      "audit 4 -600; clean h1 with=h7", POLICY_WAIT, "one node had a part",
+      NULL },
+    { "with one each", OURS "audit 3 -1800; clean h1 with=h7;"
+      "audit 4 -600; clean h1 with=h8", POLICY_RESUME, "", NULL },
+    { "with one that led the other", OURS "audit 3 -1800 led=h7; clean h1;"
+      "audit 4 -600; clean h1 with=h7", POLICY_WAIT, "one node had a part",
+      NULL },
     { "too near each other",
       OURS "audit 3 -700; clean h1; audit 4 -101; clean h1", POLICY_WAIT, "",
       NULL },
