@@ -236,6 +236,10 @@ static struct verdict *judge_record (struct audit_work *run,
                        "%s was to lead and printed no result: %s did",
                        run->job.leader,
                        said->recorder[0] ? said->recorder : "another node");
+    if (v && said->astray[0])
+        verdict_limit (v, VERDICT_OK,
+                       "%s printed a result, but %s led: it does not count",
+                       said->astray, run->job.leader);
     if (v && untold > 0)
         verdict_limit (v, VERDICT_OK,
                        "%zu of %zu ports did not report their traffic: "
@@ -347,12 +351,7 @@ static int measure (struct audit_work *run, struct error *err)
 
     if (said.left[0])
         report (run, "%s", said.left);
-    if (said.astray[0]) {
-        report (run, "node %s printed a result in audit %" PRId64 ", which %s "
-                     "led: it does not count", said.astray, run->result->id,
-                run->job.leader);
-        strcpy (run->result->astray, said.astray);
-    }
+    strcpy (run->result->astray, said.astray);
     run->launched = said.launched;
     run->cancelled = said.cancelled;
     for (size_t i = 0; rc == 0 && i < said.nfaults; i++)

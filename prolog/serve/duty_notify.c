@@ -96,9 +96,9 @@ int service_astray (struct service *s, const char *node, int64_t audit,
     int rc;
 
     if (*node) {
-        words = xasprintf ("node %s printed a result in audit %" PRId64
-                           ", which another led: it does not count, and what "
-                           "runs there is not our probe", node, audit);
+        words = xasprintf ("%s printed a result in audit %" PRId64 ", but "
+                           "another led: what runs there is not our probe",
+                           node, audit);
         json_add (list, notice_json ("trouble", key_json ("astray:%s", node),
                                      words, node, NULL, audit));
         free (words);
