@@ -130,6 +130,9 @@ static void test_check (void)
     plan_set_rank (plan, links, rank - 1, rounds);
     ok (plan_check (ps, plan, &err) < 0 && strstr (err.text, "a rank of"),
         "a rank that its rows do not have: %s", err.text);
+    plan_set_rank (plan, links, rank + 1, rounds);
+    ok (plan_check (ps, plan, &err) < 0 && strstr (err.text, "a rank of"),
+        "nor one that is more: %s", err.text);
     plan_set_rank (plan, links + 1, rank, rounds);
     ok (plan_check (ps, plan, &err) < 0 && strstr (err.text, "links"),
         "links that its pairs do not have: %s", err.text);

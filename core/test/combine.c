@@ -65,6 +65,41 @@ static void add (struct combine *c, const struct pathset *all,
     observations_clear (&o);
 }
 
+/* Repeats that do not differ leave the instrument's error. */
+static void test_accuracy (void)
+{
+    static const struct {
+        struct accuracy accuracy;
+        double var;
+    } tab[] = {
+        { { .ns = 3 }, 9 }, { { .of_reading = .02 }, 16 },
+        { { .ns = 3, .of_reading = .02 }, 25 }, { { 0 }, 1 },
+    };
+    struct tablenet *net = tablenet_fattree (4, 2, TABLE_DMODK, 1);
+    struct pathset *ps = tablenet_pathset (net, NULL, 0);
+    struct samples *s = samples_create ();
+
+    for (uint32_t b = 1; b < 4; b++) {
+        struct sample x = { .a = 0, .b = b, .initiator = 0, .sent = 5 };
+
+        for (int q = 0; q < RTT_COUNT; q++)
+            x.rtt_ns[q] = 100 * b; /* 200 is usual */
+        samples_add (s, &x);
+    }
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct observations o;
+
+        check (observe (&o, ps, s, RTT_MEDIAN, &tab[i].accuracy, &err) == 0);
+        ok (o.n == 3 && fabs (o.v[0].var - tab[i].var) < 1e-9,
+            "accurate to %g ns and %g of a reading: variance %g",
+            tab[i].accuracy.ns, tab[i].accuracy.of_reading, o.v[0].var);
+        observations_clear (&o);
+    }
+    samples_destroy (s);
+    pathset_destroy (ps);
+    tablenet_destroy (net);
+}
+
 static struct observation one (uint32_t a, uint32_t b, double rtt, double var)
 {
     return (struct observation){
@@ -333,6 +368,7 @@ static void test_change (void)
 
 int main (void)
 {
+    test_accuracy ();
     test_mean ();
     test_scatter ();
     test_alike ();
