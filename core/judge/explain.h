@@ -227,6 +227,7 @@ struct loss {
     size_t n;            /* 0: no link stands out */
     uint64_t sent, lost; /* messages across it */
     uint64_t other_sent, other_lost; /* all other messages */
+    double other_least;  /* lower bound of the share of these that is lost */
 };
 
 /* Find it, without nodes that did not answer: they lose everything. 0, or -1

@@ -245,9 +245,6 @@ static void limit_samples (struct judgement *j)
     if (o->silent > 0)
         NOTE (j, "%s lost all of %s messages", COUNTED (o->silent, "probe"),
               o->silent == 1 ? "its" : "their");
-    if (o->lost > 0)
-        NOTE (j, "%" PRIu64 " of %" PRIu64 " messages were lost", o->lost,
-              o->sent);
 }
 
 /* Whether a link is a cable that rows cross as such, not as one of a bundle, nor
@@ -951,6 +948,14 @@ static void judge_nodes (struct judgement *j)
     }
 }
 
+/* Shares of messages that are lost on no link in particular. Of 12,000 messages
+ * among 12 processes that shared two emulated processors none was (tests/t0710),
+ * so with 99.9 % a busy host loses fewer than 1 in 1,700. Above 1 in 50 no
+ * program gets on well.
+ */
+#define LOSS_WARN 0.001
+#define LOSS_FAIL 0.02
+
 /* Find the link that loses messages. */
 static int judge_loss (struct judgement *j, struct error *err)
 {
@@ -959,6 +964,18 @@ static int judge_loss (struct judgement *j, struct error *err)
 
     if (loss_find (&loss, j->ps, j->samples, err) < 0)
         return -1;
+    if (loss.other_least > LOSS_WARN)
+        verdict_limit (j->verdict,
+                       loss.other_least > LOSS_FAIL ? VERDICT_FAIL
+                                                    : VERDICT_WARN,
+                       "%" PRIu64 " of %" PRIu64 " messages were lost, on no "
+                       "link in particular: InfiniBand loses none; look at the "
+                       "switches' discards, the MTU, receive queues, and for "
+                       "nodes that are too slow to answer",
+                       loss.other_lost, loss.other_sent);
+    else
+        NOTE (j, "%" PRIu64 " of %" PRIu64 " messages were lost",
+              j->run.obs.lost, j->run.obs.sent);
     if (loss.n == 0)
         return 0;
     f = add_finding (j, VERDICT_WARN, BASIS_LOSS);

@@ -18,6 +18,9 @@ enum { ENOUGH = 4 }; /* samples with losses: at least two probes */
 #define EVIDENCE 8.0
 #define MARGIN 3.0
 
+/* Quantile of the normal distribution for a bound that holds in 99.9 %. */
+#define BOUND 3.09
+
 struct tally {
     uint64_t sent, lost;
     size_t samples; /* that lost messages */
@@ -81,6 +84,21 @@ static double evidence (const struct tally *link, const struct tally *all)
            - log_likelihood (all->lost, all->sent);
 }
 
+/* A lower bound of the share that is lost. A host that pauses loses a burst, so
+ * what is counted is samples with losses, as a Poisson variable; each stands for
+ * as many messages as they lost on average. The bound of a Poisson variable's
+ * mean is Wilson and Hilferty's, which for few events is too low.
+ */
+static double least_share (const struct tally *t)
+{
+    double events = (double)t->samples;
+    double root = 1 - 1 / (9 * events) - BOUND / (3 * sqrt (events));
+
+    if (t->samples == 0 || root <= 0)
+        return 0;
+    return pow (root, 3) * (double)t->lost / (double)t->sent;
+}
+
 int loss_find (struct loss *loss, struct pathset *ps,
                const struct samples *samples, struct error *err)
 {
@@ -109,9 +127,13 @@ int loss_find (struct loss *loss, struct pathset *ps,
                 loss->link[loss->n++] = link[k];
         loss->sent = tally[best].sent;
         loss->lost = tally[best].lost;
-        loss->other_sent = all.sent - loss->sent;
-        loss->other_lost = all.lost - loss->lost;
+        all.sent -= loss->sent;
+        all.lost -= loss->lost;
+        all.samples -= tally[best].samples;
     }
+    loss->other_sent = all.sent;
+    loss->other_lost = all.lost;
+    loss->other_least = least_share (&all);
     free (tally);
     return rc;
 }

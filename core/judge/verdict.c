@@ -128,7 +128,7 @@ void verdict_limit (struct verdict *v, enum verdict_status status,
     va_end (ap);
     v->limit = xrealloc (v->limit, v->nlimits + 1, sizeof (*v->limit));
     v->limit[v->nlimits] = text_clean (text);
-    v->limited |= status >= VERDICT_UNKNOWN;
+    v->limited |= status > VERDICT_OK;
     if (status > v->status) {
         v->status = status;
         v->reason = v->nlimits;
@@ -138,8 +138,8 @@ void verdict_limit (struct verdict *v, enum verdict_status status,
 
 bool verdict_is_limited (const struct verdict *v)
 {
-    return v->status == VERDICT_UNKNOWN && v->nlimits > 0
-           && (v->nfindings == 0 || v->finding[0].level < VERDICT_UNKNOWN);
+    return v->status > VERDICT_OK && v->nlimits > 0
+           && (v->nfindings == 0 || v->finding[0].level < v->status);
 }
 
 /* Number of other possible causes. */

@@ -79,8 +79,8 @@ struct verdict {
     char **limit;            /* what was not determined, a sentence each */
     size_t nlimits;
     size_t reason;           /* the limit that raised the status, if one did */
-    bool limited;            /* a limit is UNKNOWN, and not only because of the
-                                open links; not in the file */
+    bool limited;            /* a limit raises the status, and not only because
+                                of the open links; not in the file */
 
     /* what was measured */
     size_t nodes;
@@ -115,7 +115,7 @@ static inline int verdict_nagios (enum verdict_status status)
 const char *finding_kind_name (enum finding_kind kind);
 const char *finding_basis_name (enum finding_basis basis);
 
-/* Whether it is UNKNOWN because of a limit, not of a finding. */
+/* Whether its status is that of a limit, not of a finding. */
 bool verdict_is_limited (const struct verdict *v);
 
 /* What a finding is about, for people: its kind, or that it may be either kind

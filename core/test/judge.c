@@ -559,6 +559,43 @@ static void case_some_loss (struct job *job, struct samples *s,
         s->sample[i].lost = 1;
 }
 
+/* Every n-th sample loses so many messages, on whatever link. */
+static void lose (struct samples *s, size_t every, uint32_t lost)
+{
+    for (size_t i = 3; i < s->nsamples; i += every)
+        s->sample[i].lost = lost;
+}
+
+static void case_bursts (struct job *job, struct samples *s, uint32_t link)
+{
+    (void)job;
+    (void)link;
+    lose (s, s->nsamples / 2, 4);
+}
+
+static void case_tenth (struct job *job, struct samples *s, uint32_t link)
+{
+    (void)job;
+    (void)link;
+    lose (s, 2, 1);
+}
+
+static void case_half (struct job *job, struct samples *s, uint32_t link)
+{
+    (void)job;
+    (void)link;
+    lose (s, 1, 3);
+}
+
+static void case_loss_and_tenth (struct job *job, struct samples *s,
+                                 uint32_t link)
+{
+    case_loss (job, s, link);
+    for (size_t i = 0; i < s->nsamples; i++)
+        s->sample[i].lost *= 2;
+    case_tenth (job, s, link);
+}
+
 static void case_faster (struct job *job, struct samples *s, uint32_t link)
 {
     for (size_t i = 0; i < s->nsamples; i++)
@@ -624,7 +661,11 @@ static const struct {
     { "traffic on a link", case_traffic, VERDICT_UNKNOWN, 0, 1 },
     { "some traffic", case_some_traffic, VERDICT_OK, 0, 0 },
     { "a link that loses", case_loss, VERDICT_WARN, 1, 1 },
-    { "a little loss all over", case_some_loss, VERDICT_OK, 0, 1 },
+    { "a little loss all over", case_some_loss, VERDICT_WARN, 0, 1 },
+    { "two hosts paused", case_bursts, VERDICT_OK, 0, 1 },
+    { "a tenth is lost", case_tenth, VERDICT_FAIL, 0, 1 },
+    { "half is lost", case_half, VERDICT_FAIL, 0, 1 },
+    { "a tenth, and more on a link", case_loss_and_tenth, VERDICT_FAIL, 1, 1 },
     { "a link got faster", case_faster, VERDICT_OK, 0, 0 },
     { "rows got faster by any number", case_odd, VERDICT_OK, 0, 0 },
     { "a slow link, and adapters", case_slower_hosts, VERDICT_FAIL, 1, 1 },
