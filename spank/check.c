@@ -30,6 +30,7 @@
 #include "util/file.h"
 #include "util/plugstack.h"
 #include "util/slurmapi.h"
+#include "util/srun.h"
 #include "util/text.h"
 
 enum { LOCK_TICK_MS = 50, REMARK_WAIT_MS = 2000 };
@@ -414,6 +415,9 @@ static enum check run (struct job *job, bool early, int argc, char **argv,
         else {
             if (!job->sp)
                 take_own_srun (&job->settings.site);
+            if (!job->sp && getenv (SRUN_NESTED))
+                slurm_spank_log ("pmm: %s in the environment is ignored: this "
+                                 "srun is not a check's", SRUN_NESTED);
             rc = check_job (job, sig);
         }
     }
@@ -429,7 +433,7 @@ static int run_in_srun (uint32_t jobid, bool early, int argc, char **argv)
     struct job job = { .id = jobid };
     int sig;
 
-    if (getenv (STEP_NESTED))
+    if (srun_is_nested ())
         return 0;
     if (checked == 0 || checked != jobid) {
         rc = run (&job, early, argc, argv, &sig);

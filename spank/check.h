@@ -15,11 +15,8 @@
 #include "util/program.h"
 #include "util/site.h"
 
-/* The environment variable with the outcome, for later steps and scripts; and
- * one that is set in a check's own step, where the plugin does not check.
- */
+/* The environment variable with the outcome, for later steps and scripts. */
 #define CHECK_VARIABLE "PMM_CHECK"
-#define STEP_NESTED "PMM_CHECK_NESTED"
 
 /*
  * Settings: the SPANK options --pmm-check[=MODE] and --pmm-output=PATH,

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "util/conf.h"
+#include "util/srun.h"
 
 /* Static, because SPANK's callbacks take no pointer of ours. */
 static struct {
@@ -81,7 +82,7 @@ int options_register (spank_t sp)
 
 void options_tell_hooks (spank_t sp)
 {
-    if (user.chosen || user.output[0] || getenv (STEP_NESTED))
+    if (user.chosen || user.output[0] || srun_is_nested ())
         spank_job_control_setenv (
             sp, "PMM_CHECK",
             mode_names[user.chosen ? user.mode : MODE_REPORT], 1);

@@ -126,7 +126,7 @@ char **step_environment (const struct job *job)
     for (size_t i = 0; i < sizeof (taken) / sizeof (taken[0]); i++)
         if (job_getenv (job, taken[i], value, sizeof (value)) == 0)
             program_add (&s, "%s=%s", taken[i], value);
-    program_add (&s, "%s=1", STEP_NESTED);
+    srun_mark_nested (&s);
     program_add (&s, "SLURM_PMIX_TIMEOUT=%d",
                  site_meet_timeout_s (job->settings.site.timeout_ms));
     return program_words_end (&s);

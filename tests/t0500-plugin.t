@@ -62,7 +62,7 @@ env=$(cat "$acts"/log/*.0.env)
 probed >/dev/null
 like "$args" "--set emusocket=$workdir/some.sock .*--nonce [0-9a-f]{32}$" \
     "the probe gets plugstack.conf's words and a nonce"
-like "$env" 'PMM_CHECK_NESTED=1' "... and the mark of a nested step"
+like "$env" 'PMM_CHECK_NESTED=[0-9]+' "... and the mark of a nested step"
 is "$(grep -cE '^(SLURM_SPANK|_SLURM_SPANK|SLURM_JOB_NAME=mine|X=)' \
     <<<"$env")" 0 "... and nothing of the user's environment"
 run user srun -N2 --pmm-check --pmm-output=some/dir true

@@ -61,7 +61,7 @@ for service in ud rc; do
         n=$(rdma resource show qp link "${device[h0001]}" | grep -ci \
             "type $service state RTS .*pid ${pid[h0001]} ")
         ((n <= most)) || most=$n
-        sleep 0.05
+        sleep 0.5
     done
     echo $most >flows-$service.qps
     finish

@@ -2,11 +2,17 @@
 #include "config.h"
 #include "util/srun.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "util/text.h"
+
+enum { GENERATIONS = 8 };
 
 void srun_environment (struct program_words *env)
 {
@@ -21,6 +27,41 @@ void srun_environment (struct program_words *env)
         if (value && (*value == '/' || !strcmp (where[i], "SLURM_CONF_SERVER")))
             program_add (env, "%s=%.*s", where[i], PATH_MAX, value);
     }
+}
+
+void srun_mark_nested (struct program_words *env)
+{
+    program_add (env, SRUN_NESTED "=%ld", (long)getpid ());
+}
+
+/* The parent of a process; 0: not known. */
+static uint64_t parent_of (uint64_t pid)
+{
+    char path[64], stat[512];
+    uint64_t parent = 0;
+    const char *end;
+    FILE *fp;
+
+    snprintf (path, sizeof (path), "/proc/%" PRIu64 "/stat", pid);
+    if (!(fp = fopen (path, "re")))
+        return 0;
+    /* PID (NAME) STATE PARENT ...; a name may have anything in it */
+    if (fgets (stat, sizeof (stat), fp) && (end = strrchr (stat, ')')))
+        sscanf (end + 1, " %*c %" SCNu64, &parent);
+    fclose (fp);
+    return parent;
+}
+
+bool srun_is_nested (void)
+{
+    const char *value = getenv (SRUN_NESTED);
+    uint64_t by, pid = (uint64_t)getppid ();
+
+    if (!value || text_u64 (value, 2, INT32_MAX, &by) < 0)
+        return false;
+    for (int i = 0; i < GENERATIONS && pid > 1 && pid != by; i++)
+        pid = parent_of (pid);
+    return pid == by;
 }
 
 /* How well a line explains why there is no result: 0 (not at all) to 3. A line

@@ -14,6 +14,14 @@
  */
 void srun_environment (struct program_words *env);
 
+/* Mark the step as one of ours, in which the plugin does not check: by our
+ * process, of which its srun will be a descendant. And whether this process is
+ * such an srun: others' marks are none.
+ */
+#define SRUN_NESTED "PMM_CHECK_NESTED"
+void srun_mark_nested (struct program_words *env);
+bool srun_is_nested (void);
+
 struct srun_words {
     char complaint[160]; /* the best explanation; "" if none */
     int weight;          /* of complaint */

@@ -39,7 +39,7 @@ char **job_environment (const struct site *site)
     struct program_words env = { 0 };
 
     srun_environment (&env);
-    program_add (&env, "PMM_CHECK_NESTED=1"); /* makes the plugin do nothing */
+    srun_mark_nested (&env);
     program_add (&env, "SLURM_PMIX_TIMEOUT=%d",
                  site_meet_timeout_s (site->audit_timeout_ms));
     return program_words_end (&env);

@@ -230,6 +230,8 @@ static uint64_t ignored_signals (void)
 
 static void test_step (void)
 {
+    static const char *const strangers[] = { "", "1", "0", "x", "999999999" };
+    char pid[24];
     int fd = open ("/dev/null", O_RDONLY); /* not to be inherited */
     sigset_t mask;
 
@@ -257,7 +259,7 @@ static void test_step (void)
     ok (!strstr (contents ("env"), "SLURM_NTASKS")
             && !strstr (contents ("env"), "LD_LIBRARY_PATH")
             && strstr (contents ("env"), "SLURM_CONF=/etc/some.conf\n")
-            && strstr (contents ("env"), "PMM_CHECK_NESTED=1\n"),
+            && strstr (contents ("env"), "PMM_CHECK_NESTED="),
         "in an environment of its own");
     ok (!strcmp (contents ("fds"), "0\n1\n2\n255\n"),
         "without our files (255 is bash's own)");
@@ -278,10 +280,23 @@ static void test_step (void)
     new_job (NULL);
     ok (spankhost_srun () == 0 && !*spankhost.passed, "or that it did not");
     new_job (NULL);
-    setenv ("PMM_CHECK_NESTED", "1", 1);
+    snprintf (pid, sizeof (pid), "%ld", (long)getppid ());
+    setenv ("PMM_CHECK_NESTED", pid, 1);
     ok (spankhost_srun () == 0 && runs () == 0, "no check of a check");
     ok (!strcmp (spankhost.passed, "PMM_CHECK=report"),
         "whose hooks learn what it is");
+    for (size_t i = 0; i < sizeof (strangers) / sizeof (strangers[0]); i++) {
+        new_job ("report");
+        setenv ("PMM_CHECK_NESTED", strangers[i], 1);
+        ok (spankhost_srun () == 0 && runs () == 1
+                && strstr (spankhost.said, "pmm: PMM_CHECK_NESTED in the "
+                                           "environment is ignored"),
+            "PMM_CHECK_NESTED=%s is no mark of ours: checked, and said",
+            strangers[i]);
+    }
+    new_job (NULL);
+    ok (spankhost_srun () == 0 && !spankhost.said[0] && !*spankhost.passed,
+        "... and nothing where nobody asks for a check");
     unsetenv ("PMM_CHECK_NESTED");
 }
 

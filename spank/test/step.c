@@ -38,10 +38,12 @@ static char *join (char **v)
     static char s[4096];
 
     s[0] = '\0';
-    for (; *v; v++) {
-        strcat (s, *v);
-        strcat (s, "|");
-    }
+    for (; *v; v++)
+        if (!strncmp (*v, "PMM_CHECK_NESTED=", 17)
+            && atol (*v + 17) == (long)getpid ())
+            strcat (s, "PMM_CHECK_NESTED=self|");
+        else
+            strcat (strcat (s, *v), "|");
     return s;
 }
 
@@ -67,22 +69,22 @@ static void test_environment (void)
         const char *expected;
     } tab[] = {
         { { NULL }, 60000,
-          "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|PMM_CHECK_NESTED=1|"
+          "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|PMM_CHECK_NESTED=self|"
           "SLURM_PMIX_TIMEOUT=15|" },
         { { "SLURM_CONF_SERVER=head:6817", "SLURM_SACK_SOCKET=/s" }, 60000,
           "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|"
           "SLURM_CONF_SERVER=head:6817|SLURM_SACK_SOCKET=/s|"
-          "PMM_CHECK_NESTED=1|SLURM_PMIX_TIMEOUT=15|" },
+          "PMM_CHECK_NESTED=self|SLURM_PMIX_TIMEOUT=15|" },
         { { "HOME=/h", "USER=u", "SLURM_CONF=/c", "PATH=/evil",
             "LD_PRELOAD=/evil.so", "SLURM_NTASKS=9", "PMIX_RANK=3" },
           20000,
           "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|HOME=/h|USER=u|"
-          "SLURM_CONF=/c|PMM_CHECK_NESTED=1|SLURM_PMIX_TIMEOUT=5|" },
+          "SLURM_CONF=/c|PMM_CHECK_NESTED=self|SLURM_PMIX_TIMEOUT=5|" },
         { { "SRUN_X=1", "SPANK_X=1", "_SLURM_SPANK_OPTION_pyxis=x",
             "PMM_CHECK=x", "TERM=t" },
           1000,
           "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|TERM=t|"
-          "PMM_CHECK_NESTED=1|SLURM_PMIX_TIMEOUT=2|" },
+          "PMM_CHECK_NESTED=self|SLURM_PMIX_TIMEOUT=2|" },
     };
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
