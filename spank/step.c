@@ -281,12 +281,15 @@ static void explain (struct run *run, const struct site *site,
                      *detail ? "; " : "", detail);
 }
 
-/* Run the step once. *nothing is set if there is nothing to measure; *no_mpi if
+/* Whether another type of MPI may do. */
+enum step_mpi { MPI_DONE, MPI_MISSING, MPI_NO_LAUNCH };
+
+/* Run the step once. *nothing is set if there is nothing to measure; *another if
  * there is no result because Slurm does not have this type of MPI.
  */
 static enum program_end run_once (const struct job *job, const char *mpi,
                                   int64_t deadline, struct outcome *o,
-                                  bool *nothing, bool *no_mpi)
+                                  bool *nothing, enum step_mpi *another)
 {
     const struct site *site = &job->settings.site;
     unsigned char random[(STEP_NONCE - 1) / 2];
@@ -326,8 +329,11 @@ static enum program_end run_once (const struct job *job, const char *mpi,
         explain (&run, site, end, status);
     }
     *nothing = run.nothing;
-    *no_mpi = run.srun.no_mpi && end == PROGRAM_ENDED
-              && o->status == OUTCOME_NONE && !run.said;
+    *another = end != PROGRAM_ENDED || o->status != OUTCOME_NONE || run.said
+                   ? MPI_DONE
+               : run.srun.no_mpi    ? MPI_MISSING
+               : run.srun.no_launch ? MPI_NO_LAUNCH
+                                    : MPI_DONE;
     program_free (argv);
     program_free (envp);
     return end;
@@ -341,24 +347,30 @@ bool step_run (const struct job *job, struct outcome *o)
     int64_t start = clock_ms ();
     enum program_end end;
     int64_t took;
-    bool nothing, no_mpi;
+    struct outcome launch = { .status = OUTCOME_NONE };
+    enum step_mpi another;
+    bool nothing;
 
     if (stopped) {
         outcome_set (o, OUTCOME_NONE, "the check was interrupted");
         return true;
     }
-    do
-        end = run_once (job, *mpi, start + timeout_ms, o, &nothing, &no_mpi);
-    while (no_mpi && *++mpi);
+    do {
+        end = run_once (job, *mpi, start + timeout_ms, o, &nothing, &another);
+        if (another == MPI_NO_LAUNCH)
+            launch = *o;
+    } while (another && *++mpi);
+    if (another == MPI_MISSING && *launch.text) /* the first had more to say */
+        *o = launch;
     took = clock_ms () - start;
     /* PMIx sometimes loses a message of an ordinary user's first fence and
      * gives up after its timeout: then try again. A step that failed sooner
      * would fail again. The second try must leave time to report its failure.
      */
-    if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED && !no_mpi
+    if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED && !another
         && took >= site_meet_timeout_s (timeout_ms) * 1000
         && took + RETRY_SLACK_MS
                <= site_probe_timeout_ms ((int)(timeout_ms - took)))
-        run_once (job, *mpi, start + timeout_ms, o, &nothing, &no_mpi);
+        run_once (job, *mpi, start + timeout_ms, o, &nothing, &another);
     return !nothing;
 }

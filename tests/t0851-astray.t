@@ -88,6 +88,12 @@ if [[ $mpi == pmix ]]; then
     in_the_way h0006 $(seq -f "spmix_appdir_$(id -u slurm)_%.0f.0" 2000)
     within 20 idle 6
     like "$(try)" \
+        '^0 .*--mpi=pmix: node h0006: task launch failed.*; --mpi=pmi2 did.*audit [0-9]+ OK .* 6 nodes' \
+        "a user's directories stop the task launch by PMIx: PMI-2 does it"
+    is "$(ledger missed --json | jq -c .faulty)" '{}' "... and is no fault"
+    echo Mpi=pmix >>conf # and nothing else
+    within 20 idle 6
+    like "$(try)" \
         '^0 .*: task launch failed: .* left out: h0006.*audit [0-9]+ OK .* 5' \
         "a user's directories stop the task launch: on without that node"
     is "$(ledger show --json | jq -c '[.audits[:2][] | .status, .hosts]')" \
@@ -116,6 +122,7 @@ if [[ $mpi == pmix ]]; then
     within 20 idle 6
     like "$(try)" '^0 audit [0-9]+ OK .* 6 nodes' "they work again"
     is "$(ledger missed --json | jq -c .faulty)" '{}' "... and are in again"
+    conf $((40 * patience)) >conf
 else
     skip "what PMIx leaves to any user" "this Slurm has none"
 fi

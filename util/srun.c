@@ -121,6 +121,7 @@ bool srun_hear (struct srun_words *words, const char *line)
                         && !strstr (line, " DUE TO TASK FAILURE");
     for (size_t i = 0; i < sizeof (no_mpi) / sizeof (no_mpi[0]); i++)
         words->no_mpi |= strstr (line, no_mpi[i]) != NULL;
+    words->no_launch |= strstr (line, " launch failed: ") != NULL;
     weight = weigh (line);
     if (weight > words->weight) {
         words->weight = weight;

@@ -27,6 +27,8 @@ struct srun_words {
     int weight;          /* of complaint */
     bool cancelled;      /* the step or the job was cancelled */
     bool no_mpi;         /* Slurm does not have the type given by --mpi */
+    bool no_launch;      /* a node could not start its task, as where PMIx
+                            cannot make its directory */
 };
 
 /* Take a line, already cleaned. True if it is from Slurm and not from the

@@ -351,6 +351,8 @@ static int measure (struct audit_work *run, struct error *err)
 
     if (said.left[0])
         report (run, "%s", said.left);
+    if (said.odd[0])
+        report (run, "%s", said.odd);
     strcpy (run->result->astray, said.astray);
     run->launched = said.launched;
     run->cancelled = said.cancelled;

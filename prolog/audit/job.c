@@ -479,9 +479,11 @@ static void explain (struct job_ear *ear, enum program_end end, int status)
  * Running
  */
 
-/* *no_mpi: there is no result because Slurm lacks this MPI type. */
+/* *another: there is no result because Slurm lacks this MPI type, or a node could
+ * not start its task by it: another type may do.
+ */
 static int run_once (const struct audit_job *job, const char *mpi,
-                     struct job_said *said, bool *no_mpi, struct error *err)
+                     struct job_said *said, bool *another, struct error *err)
 {
     const size_t max_ports = PORTS_MAX * job->n;
     struct job_ear ear = {
@@ -521,7 +523,8 @@ static int run_once (const struct audit_job *job, const char *mpi,
                   "job %s may not have ended: %.180s", job->name, why.text);
     if (rc == 0)
         explain (&ear, end, status);
-    *no_mpi = rc == 0 && ear.srun.no_mpi;
+    *another = rc == 0 && end == PROGRAM_ENDED
+               && (ear.srun.no_mpi || ear.srun.no_launch);
     program_free (argv);
     program_free (env);
     free (ear.member);
@@ -532,12 +535,22 @@ int job_run (const struct audit_job *job, struct job_said *said,
              struct error *err)
 {
     const char *const *mpi = site_mpi (job->audit->site)->types;
-    bool no_mpi;
-    int rc = run_once (job, *mpi, said, &no_mpi, err);
+    bool another;
+    int rc = run_once (job, *mpi, said, &another, err);
 
-    while (no_mpi && *++mpi) {
-        job_said_clear (said);
-        rc = run_once (job, *mpi, said, &no_mpi, err);
+    while (another && *++mpi) {
+        struct job_said first = *said;
+
+        rc = run_once (job, *mpi, said, &another, err);
+        if (rc > 0 && first.nfaults > 0)
+            snprintf (said->odd, sizeof (said->odd),
+                      "--mpi=%s: %s; --mpi=%s did", mpi[-1], first.why, *mpi);
+        if (rc == 0 && first.nfaults > 0) { /* which has more to say */
+            job_said_clear (said);
+            *said = first;
+        }
+        else
+            job_said_clear (&first);
     }
     return rc;
 }

@@ -63,6 +63,8 @@ struct job_said {
                                 srun reports them */
     size_t nfaults;
     char why[256];           /* why there is no result */
+    char odd[320];           /* a type of MPI that did not start the step; "":
+                                none */
     char left[256];          /* what may remain of the job; "": nothing */
 };
 

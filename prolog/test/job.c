@@ -182,6 +182,20 @@ static void test_said (void)
         { "echo \"srun: error: Couldn't find the specified plugin name for "
           "mpi/x looking at all files\" >&2; exit 1", 0, 0,
           "this Slurm has " NEITHER " (srun --mpi=list)", "" },
+        /* PMIx that one node cannot start; PMI-2, too; and no PMI-2 */
+        { LAUNCH "case $* in *--mpi=pmix*) echo 'srun: error: task 1 launch "
+          "failed: Unspecified error' >&2; exit 1;; esac\n" RESULT, 1, 0,
+          "pmm-result 1 OK abc fine\n", "" },
+        { LAUNCH "case $* in *--mpi=pmix*) echo 'srun: error: task 1 launch "
+          "failed: first' >&2; exit 1;; esac\n"
+          "echo 'srun: error: task 0 launch failed: second' >&2; exit 1", 0, 0,
+          "node n1: task launch failed: first",
+          "n1 task launch failed: first" },
+        { LAUNCH "case $* in *--mpi=pmix*) echo 'srun: error: task 1 launch "
+          "failed: first' >&2; exit 1;; esac\necho 'srun: error: Invalid MPI "
+          "type, --mpi=list for acceptable types' >&2; exit 1", 0, 0,
+          "node n1: task launch failed: first",
+          "n1 task launch failed: first" },
         /* who is to blame */
         { LAUNCH STARTED ("n1") STARTED ("n3")
           "echo 'srun: error: task 1 launch failed: Unspecified error' >&2\n"

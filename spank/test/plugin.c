@@ -131,6 +131,9 @@ static void test_exports (void)
 }
 
 /* Of a Slurm that has no such types, and says so. */
+#define NO_LAUNCH                                                          \
+    "if grep -q -e --mpi=pmix args; then echo 'srun: error: task 1 launch " \
+    "failed: Unspecified error' >&2; exit 1; fi; "
 #define NO_MPI(types, text)                                                \
     "if grep -q -e --mpi=" types " args; then echo \"srun: error: " text       \
     "\" >&2; exit 1; fi; "
@@ -190,6 +193,17 @@ static void test_outcomes (void)
         { "no PMIx, and PMI-2 that fails",
           NO_MPI ("pmix", "MPI: Cannot create context for mpi/pmix") "exit 1",
           -1, "pmm: not checked: the check ended without a result\n" },
+        { "PMIx that a node cannot start", NO_LAUNCH "ok OK", 0, "" },
+        { "... and PMI-2 that it cannot either",
+          "echo 'srun: error: task 1 launch failed: Unspecified error' >&2; "
+          "exit 1", -1,
+          "pmm: not checked: the check ended without a result; srun: error: "
+          "task 1 launch failed: Unspecified error\n" },
+        { "... and no PMI-2", NO_LAUNCH
+          NO_MPI ("pmi2", "Invalid MPI type, --mpi=list for acceptable types"),
+          -1,
+          "pmm: not checked: the check ended without a result; srun: error: "
+          "task 1 launch failed: Unspecified error\n" },
         { "a hang", "late 30; sleep 600", -1,
           "pmm: not checked: no result within 30 s\n" },
     };
