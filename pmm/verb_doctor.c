@@ -47,6 +47,7 @@ enum {
     DAY_S = 24 * 3600,
     OLD_S = 7 * DAY_S, /* of a snapshot: cables get moved */
     NOBODY = 65534,
+    VAIN_MAX = 50, VAIN_MANY = 3, /* audits without a result, one after another */
 };
 
 enum doctor_level doctor_say (struct doctor *d, enum doctor_level level,
@@ -534,20 +535,40 @@ static struct ledger *open_ledger (struct doctor *d, enum doctor_level *level)
     return l;
 }
 
+/* The newest audits, up to the last that has a result: how many have none. */
+static size_t count_vain (const json_t *audits)
+{
+    size_t n = 0;
+
+    while (n < json_array_size (audits)
+           && json_int (json_array_get (audits, n), "ended", 0) > 0
+           && json_int (json_array_get (audits, n), "job", -1) < 0)
+        n++;
+    return n;
+}
+
 static enum doctor_level check_audits (struct doctor *d)
 {
     enum doctor_level level = DOCTOR_OK;
     struct ledger *l = open_ledger (d, &level);
-    json_t *failed = NULL, *begun = NULL, *v;
+    json_t *failed = NULL, *begun = NULL, *last = NULL, *v;
     int64_t n = 0, made;
-    size_t i;
+    size_t i, vain;
 
     if (!l)
         return level;
     if (!(failed = ledger_list (l, LEDGER_FAILED, d->now - DAY_S, 0, &d->err))
         || !(begun = ledger_list (l, LEDGER_BEGUN, d->now - DAY_S,
-                                  d->now + DAY_S, &d->err))) {
+                                  d->now + DAY_S, &d->err))
+        || !(last = ledger_list (l, LEDGER_AUDITS, VAIN_MAX, 0, &d->err))) {
         level = say_error (d, DOCTOR_UNKNOWN);
+        goto out;
+    }
+    if ((vain = count_vain (last)) >= VAIN_MANY) {
+        level = doctor_say (d, DOCTOR_WARN,
+                            "the last %zu%s have no result: %.200s: pmm ledger "
+                            "missed", vain, vain == VAIN_MAX ? " or more" : "",
+                            json_text (json_array_get (last, 0), "sentence"));
         goto out;
     }
     made = (int64_t)json_array_size (begun);
@@ -570,6 +591,7 @@ static enum doctor_level check_audits (struct doctor *d)
 out:
     json_decref (failed);
     json_decref (begun);
+    json_decref (last);
     ledger_close (l);
     return level;
 }

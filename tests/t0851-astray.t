@@ -58,6 +58,9 @@ like "$(try)" '^3 audit [0-9]+ UNKNOWN not measured: no result within 2 s$' \
     "an audit beyond its deadline, after a search within the hour"
 within 20 idle 6
 ok $? "... leaves no job"
+like "$(as_slurm bin/pmm doctor --conf conf)" \
+    'WARN +audits: the last [0-9]+ have no result: no result within 2 s: ' \
+    "doctor: the last audits had no result"
 conf $((40 * patience)) >conf
 
 rm go
