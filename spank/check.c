@@ -417,7 +417,7 @@ static enum check run (struct job *job, bool early, int argc, char **argv,
                 take_own_srun (&job->settings.site);
             if (!job->sp && getenv (SRUN_NESTED))
                 slurm_spank_log ("pmm: %s in the environment is ignored: this "
-                                 "srun is not a check's", SRUN_NESTED);
+                                 "srun is of no check", SRUN_NESTED);
             rc = check_job (job, sig);
         }
     }

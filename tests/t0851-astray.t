@@ -58,6 +58,10 @@ like "$(try)" '^3 audit [0-9]+ UNKNOWN not measured: no result within 2 s$' \
     "an audit beyond its deadline, after a search within the hour"
 within 20 idle 6
 ok $? "... leaves no job"
+for _ in 1 2; do
+    try >/dev/null
+    within 20 idle 6
+done
 like "$(as_slurm bin/pmm doctor --conf conf)" \
     'WARN +audits: the last [0-9]+ have no result: no result within 2 s: ' \
     "doctor: the last audits had no result"

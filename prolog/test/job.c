@@ -182,6 +182,10 @@ static void test_said (void)
         { "echo \"srun: error: Couldn't find the specified plugin name for "
           "mpi/x looking at all files\" >&2; exit 1", 0, 0,
           "this Slurm has " NEITHER " (srun --mpi=list)", "" },
+        /* a task that is none of ours */
+        { LAUNCH "echo 'srun: launching StepId=7.0 on host n4, 1 tasks: 3' >&2"
+          "\necho '3: +{'; echo '3: pmm-result 1 OK abc no'\n" RESULT, 1, 0,
+          "pmm-result 1 OK abc fine\n", "" },
         /* PMIx that one node cannot start; PMI-2, too; and no PMI-2 */
         { LAUNCH "case $* in *--mpi=pmix*) echo 'srun: error: task 1 launch "
           "failed: Unspecified error' >&2; exit 1;; esac\n" RESULT, 1, 0,
