@@ -32,10 +32,10 @@ enum {
     SPOOL_WAIT_MS = 10 * SECOND_MS, /* for a killed service to end */
 };
 
-/* The first duty is also due when the spool has new files; the second one, when
- * a program that tells has ended.
+/* These are also due when the spool has new files; when a program that tells has
+ * ended; and when the policy has decided what to wait for.
  */
-enum { SPOOL, NOTIFY };
+enum { SPOOL, NOTIFY, POLICY, CONFIRM };
 
 static const struct {
     const char *name;
@@ -45,8 +45,8 @@ static const struct {
 } duties[] = {
     [SPOOL] = { "jobs", duty_spool, 10 * SECOND_MS, FABRIC },
     [NOTIFY] = { "notify", duty_notify, 10 * SECOND_MS, NOTHING },
-    { "policy", duty_policy, MINUTE_MS, FABRIC },
-    { "confirm", duty_confirm, 10 * SECOND_MS, FABRIC },
+    [POLICY] = { "policy", duty_policy, MINUTE_MS, FABRIC },
+    [CONFIRM] = { "confirm", duty_confirm, 10 * SECOND_MS, FABRIC },
     { "sweep", duty_sweep, MINUTE_MS, FABRIC },
     { "publish", duty_publish, HOUR_MS, FABRIC },
     { "missed", duty_missed, HOUR_MS, FABRIC },
@@ -324,9 +324,14 @@ static void loop (struct service *s, bool once)
             reread (s);
             all_due (state);
         }
-        for (size_t i = 0; i < DUTIES && !stop; i++)
-            if (state[i].due_ms <= clock_ms () && perform (s, i, &state[i]))
+        for (size_t i = 0; i < DUTIES && !stop; i++) {
+            if (state[i].due_ms > clock_ms ())
+                continue;
+            if (perform (s, i, &state[i]))
                 all_due (state);
+            if (i == POLICY && s->nwishes > 0 && !state[CONFIRM].wait_ms)
+                state[CONFIRM].due_ms = 0;
+        }
         if (!once && !stop)
             wait_for (s, state);
         else if (s->telling > 0) {
