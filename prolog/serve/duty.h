@@ -68,6 +68,12 @@ struct service {
     int64_t pruned;       /* audits, as not logged yet */
     int64_t told_missed; /* when duty_missed last named nodes */
     char full[QUEUE_WHY_MAX]; /* why jobs wait, as last logged; "": none does */
+    struct {
+        int64_t since_ms; /* an hour begins, */
+        size_t said;      /* in which jobs that are not audited were logged, */
+        size_t more;      /* ... and were not, */
+        char why[QUEUE_WHY_MAX]; /* ... the last of them for this reason */
+    } passed;
     int64_t looked; /* when duty_sweep last searched for unresolved links */
 };
 
@@ -129,6 +135,11 @@ typedef int (*duty_f) (struct service *s, struct error *err);
 
 /* Read the spool; audit the job that is next, if there is one. */
 int duty_spool (struct service *s, struct error *err);
+
+/* Log how many jobs more were not audited than were named: each hour, and when
+ * the service ends.
+ */
+void service_passed (struct service *s);
 
 /* Whether a job has just left the node: its audit may be about to begin. */
 bool service_just_left (const struct service *s, const char *node);

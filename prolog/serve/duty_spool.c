@@ -27,6 +27,8 @@
 
 enum {
     YOUNG_S = 15,
+    HOUR_MS = 3600 * 1000,
+    PASSED_MANY = 20,
     AUDITS_MAX = 4096, /* the newest: at least those of a day */
 };
 _Static_assert (AUDITS_MAX >= 24 * SITE_AUDITS_MAX, "a day's audits");
@@ -87,6 +89,31 @@ bool service_just_left (const struct service *s, const char *node)
     return false;
 }
 
+/* Log that a job is not audited: PASSED_MANY jobs an hour, the others as a number
+ * when the hour is over.
+ */
+static void say_passed (struct service *s, uint64_t job, const char *why)
+{
+    if (s->passed.said < PASSED_MANY) {
+        s->passed.said++;
+        service_log (s, LINE_JOB, "job %" PRIu64 " is not audited: %s", job,
+                     why);
+        return;
+    }
+    s->passed.more++;
+    snprintf (s->passed.why, sizeof (s->passed.why), "%s", why);
+}
+
+void service_passed (struct service *s)
+{
+    if (s->passed.more > 0)
+        service_log (s, LINE_JOB,
+                     "%s not audited in this hour, the last: %s",
+                     COUNTED (s->passed.more, "more job"), s->passed.why);
+    s->passed.since_ms = clock_ms ();
+    s->passed.said = s->passed.more = 0;
+}
+
 /* Carry out the queue's decisions. Return 1 if it called for an audit, 0, or -1
  * with err.
  */
@@ -102,8 +129,7 @@ static int carry_out (struct service *s, struct spool_list *list,
         if (a->fate == QUEUE_FOUND)
             rc = finish (s, &list->v[i], a->audit, err);
         if (a->fate == QUEUE_DROP)
-            service_log (s, LINE_JOB, "job %" PRIu64 " is not audited: %s",
-                         list->v[i].job, a->why);
+            say_passed (s, list->v[i].job, a->why);
         if (a->fate == QUEUE_DROP || a->fate == QUEUE_PASS)
             rc = spool_remove (s->spool, &list->v[i], err);
     }
@@ -198,6 +224,8 @@ int duty_spool (struct service *s, struct error *err)
     bool open = false;
     int rc = spool_read (s->spool, now, list, err);
 
+    if (clock_ms () - s->passed.since_ms >= HOUR_MS)
+        service_passed (s);
     for (size_t i = 0; i < list->nremarks; i++)
         service_log (s, LINE_TROUBLE, "%s", list->remark[i]);
     if (list->dropped)

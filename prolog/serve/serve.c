@@ -382,6 +382,7 @@ int serve (const char *conf, bool once, FILE *log, struct error *err)
     if (rc == 0) {
         service_log (&s, LINE_SERVICE, "the audit service has started");
         loop (&s, once);
+        service_passed (&s);
         service_log (&s, LINE_SERVICE, "the audit service ends");
     }
     close_all (&s);
