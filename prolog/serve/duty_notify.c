@@ -38,6 +38,7 @@ enum {
     TROUBLE_MS = 5 * 60 * 1000, /* what fails for so long is told */
     PROGRAM_MS = 60 * 1000,     /* of NotifyProgram */
     ACTIONS = 1000,             /* that may be new */
+    AUDITS = 200,               /* the newest, that may confirm a cable */
     SHOWN = 5,                  /* cables named in a digest */
     WORDS = LEDGER_TEXT_MAX + 1,
 };
@@ -196,14 +197,79 @@ static void name_link (const struct fabric *f, const char *id, char *buf,
                   PORT_NAME (f, f->link[link].b));
 }
 
-/* The findings of level FAIL that are the newest of a cable each, as
- * {keys, event, words, link, audit}. Of host ends, too, if `all`: these are
- * told when a node is drained, or would be.
+/* Whether an audit of this number is in a list of rows. */
+static bool has_audit (const json_t *rows, int64_t id)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row)
+        if (json_int (row, "audit", 0) == id)
+            return true;
+    return false;
+}
+
+/* How many of these audits, the newest first, suspect the link since one found
+ * it clean; *first is the oldest of them. 0 if no two confirm each other, as for
+ * a host end: ConfirmAfter apart, with different leaders, and no older than
+ * ConfirmWithin. -1 with err.
  */
-static json_t *list_cables (struct service *s, bool all, struct error *err)
+static int times_failed (struct service *s, const json_t *audits,
+                         const char *link, int64_t now, int64_t *first,
+                         struct error *err)
+{
+    int64_t within = now - s->site.confirm_within_ms / 1000;
+    size_t n = json_array_size (audits), end = 0;
+    json_t *found = NULL, *crossed = NULL;
+    const json_t *new = NULL;
+    bool confirmed = false;
+    int times = -1;
+
+    while (end < n && json_int (json_array_get (audits, end), "begun", 0)
+                          >= within)
+        end++;
+    *first = end ? json_int (json_array_get (audits, end - 1), "id", 0) : 0;
+    if ((found = ledger_found (s->ledger, *first, link, err)))
+        crossed = ledger_link_audits (s->ledger, *first, link, "", err);
+    if (crossed)
+        times = 0;
+    for (size_t i = 0; crossed && i < end; i++) {
+        const json_t *row = json_array_get (audits, i);
+        int64_t id = json_int (row, "id", 0);
+        const char *led = json_text (row, "leader");
+
+        if (!has_audit (found, id)) {
+            if (has_audit (crossed, id) && times > 0)
+                break; /* clean, or not judged: not seen without a break */
+            continue;
+        }
+        times++;
+        *first = id;
+        if (!new)
+            new = row;
+        confirmed |= json_int (new, "begun", 0) - json_int (row, "begun", 0)
+                             >= s->site.confirm_after_ms / 1000
+                     && *led && *json_text (new, "leader")
+                     && strcmp (led, json_text (new, "leader")) != 0;
+    }
+    json_decref (found);
+    json_decref (crossed);
+    return times < 0 || confirmed ? times : 0;
+}
+
+/* The findings of level FAIL that are the newest of a cable each, as
+ * {keys, event, words, link, audit}; those between switches if another audit
+ * confirms them, since others' traffic looks like a slow cable for a while. Of
+ * host ends, too, if `all`: these are told when a node is drained, or would be.
+ */
+static json_t *list_cables (struct service *s, bool all, int64_t now,
+                            struct error *err)
 {
     json_t *rows = ledger_list (s->ledger, LEDGER_FAILS, 0, 0, err);
-    json_t *list = rows ? xcheck (json_array ()) : NULL, *last = NULL;
+    json_t *audits = rows ? ledger_list (s->ledger, LEDGER_AUDITS, AUDITS, 0,
+                                         err)
+                          : NULL;
+    json_t *list = audits ? xcheck (json_array ()) : NULL, *last = NULL;
     int64_t audit = 0, finding = -1;
     const json_t *row;
     size_t i;
@@ -213,12 +279,26 @@ static json_t *list_cables (struct service *s, bool all, struct error *err)
         const char *link = json_text (row, "link");
         const json_t *excess = json_object_get (row, "excess_ns");
         int64_t others = json_int (row, "suspects", 1) - 1;
-        char name[260], words[WORDS], more[80] = "";
+        bool between = !strcmp (kind, finding_kind_name (FINDING_SWITCH_LINK))
+                       || !strcmp (kind, finding_kind_name (FINDING_SWITCH));
+        char name[260], words[WORDS], more[80] = "", seen[80] = "";
+        int64_t first;
         json_t *key;
+        int times;
 
-        if (!all && strcmp (kind, finding_kind_name (FINDING_SWITCH_LINK))
-            && strcmp (kind, finding_kind_name (FINDING_SWITCH)))
+        if (!list || (!all && !between))
             continue;
+        if (between) {
+            times = times_failed (s, audits, link, now, &first, err);
+            if (times < 0) {
+                json_decref (list);
+                list = NULL;
+            }
+            if (times <= 0)
+                continue;
+            snprintf (seen, sizeof (seen), ", as in %s since audit %" PRId64,
+                      COUNTED ((uint64_t)times - 1, "more audit"), first);
+        }
         key = key_json ("cable:%s", link);
         if (last && audit == json_int (row, "audit", 0)
             && finding == json_int (row, "finding", -1)) {
@@ -233,11 +313,13 @@ static json_t *list_cables (struct service *s, bool all, struct error *err)
             snprintf (more, sizeof (more), ", or %s%s",
                       others > 1 ? "one of " : "",
                       COUNTED ((uint64_t)others, "other"));
-        snprintf (words, sizeof (words), "%s%s: %s +%.0f ns, audit %" PRId64,
-                  name, more, kind, json_number_value (excess), audit);
+        snprintf (words, sizeof (words),
+                  "%s%s: %s +%.0f ns, audit %" PRId64 "%s", name, more, kind,
+                  json_number_value (excess), audit, seen);
         last = notice_json ("cable", key, words, NULL, link, audit);
         json_add (list, last);
     }
+    json_decref (audits);
     json_decref (rows);
     return list;
 }
@@ -288,7 +370,7 @@ static json_t *list_digest (struct service *s, int64_t week, int64_t now,
     json_t *audits = rows ? ledger_list (s->ledger, LEDGER_BEGUN, now - WEEK_S,
                                          now, err)
                           : NULL;
-    json_t *cables = audits ? list_cables (s, true, err) : NULL;
+    json_t *cables = audits ? list_cables (s, true, now, err) : NULL;
     json_t *list = NULL;
     char *words = NULL;
     size_t size;
@@ -332,7 +414,8 @@ static int enter_all (struct service *s, struct error *err)
         return -1;
     if (!s->fabric)
         return 0;
-    if (enter (s, "cable:", list_cables (s, false, err), now, err) < 0
+    if (enter (s, "cable:", list_cables (s, false, now, err),
+               now, err) < 0
         || (week != s->digest
             && enter (s, "digest:", list_digest (s, week, now, err), now, err)
                    < 0))

@@ -137,8 +137,11 @@ static void test_events (void)
     ok (settle () && count ("\n") == 5, "... nor if it comes and goes");
 }
 
-/* An audit, with a FAIL of these links between switches: "20", or none. */
-static void fail (struct pathset *ps, struct plan *plan, const char *links)
+/* An audit, with a FAIL of these links between switches: "20", or none; led by
+ * this node, and begun so long ago.
+ */
+static void fail (struct pathset *ps, struct plan *plan, const char *links,
+                  const char *leader, int64_t ago)
 {
     static const struct ledger_cause cause = { .why = LEDGER_BY_HAND };
     struct simulate_options opts = { .noise_ns = 5, .repeats = 3, .seed = 1 };
@@ -147,6 +150,7 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links)
     struct verdict *v = verdict_create ();
     struct samples *s = simulate (ps, plan, latency, &opts, &err);
     const char *host[] = { "h0001", "h0002", "h0003", "h0004" };
+    int64_t begun = time (NULL) - ago, id;
     uint32_t link = 0;
 
     while (fabric_network (f)->link[link].kind != LINK_SWITCH)
@@ -164,9 +168,11 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links)
     for (; *links; links++)
         v->finding->suspect[v->finding->nsuspects++]
             = link + (uint32_t)(*links - '0');
-    ledger_begin (service.ledger, 100, f->hash, &cause, host, 4, s->nonce,
-                  &err);
-    ok (ledger_record (service.ledger, 101, ps, s, v, &err) > 0, "an audit");
+    id = ledger_begin (service.ledger, begun, f->hash, &cause, host, 4,
+                       s->nonce, &err);
+    ok (ledger_led (service.ledger, id, leader, &err) == 0
+            && ledger_record (service.ledger, begun + 1, ps, s, v, &err) > 0,
+        "an audit");
     samples_destroy (s);
     verdict_destroy (v);
     free (latency);
@@ -181,17 +187,32 @@ static void test_cables (void)
 
     ps = fabric_pathset (service.fabric, host, 4, &err);
     plan = plan_make (ps, &opts, &err);
-    fail (ps, plan, "");
+    service.site.confirm_after_ms = 600 * 1000;
+    service.site.confirm_within_ms = 24 * 3600 * 1000;
+    fail (ps, plan, "", "h0001", 9000);
     ok (settle () && count ("cable|") == 0, "no cable FAILs");
-    fail (ps, plan, "20");
+    fail (ps, plan, "20", "h0002", 8000);
+    ok (settle () && count ("cable|") == 0,
+        "a switch cable does: not told by one audit");
+    fail (ps, plan, "20", "h0002", 7900);
+    ok (settle () && count ("cable|") == 0,
+        "... nor by another that follows at once");
+    fail (ps, plan, "20", "h0002", 7000);
+    ok (settle () && count ("cable|") == 0, "... nor by one leader's");
+    fail (ps, plan, "", "h0001", 6000);
+    fail (ps, plan, "20", "h0001", 5900);
+    ok (settle () && count ("cable|") == 0, "... nor if one finds it clean");
+    fail (ps, plan, "20", "h0002", 5000);
     ok (settle () && count ("cable|") == 1
             && count ("cable|s1-0002/3 -- s2-0001/2, or 1 other: switch "
-                      "link +412 ns, audit 2|") == 1,
-        "a switch cable does");
-    fail (ps, plan, "01");
+                      "link +412 ns, audit 7, as in 1 more audit since audit 6|")
+                   == 1,
+        "... but by two that confirm each other");
+    fail (ps, plan, "01", "h0003", 4000);
     ok (settle () && count ("cable|") == 1,
         "... which is one with what another audit says of the same");
-    fail (ps, plan, "3");
+    fail (ps, plan, "3", "h0001", 3000);
+    fail (ps, plan, "3", "h0002", 2000);
     ok (settle () && count ("cable|") == 2, "another cable is another event");
     plan_destroy (plan);
     pathset_destroy (ps);
