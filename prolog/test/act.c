@@ -725,6 +725,15 @@ static const struct {
       "time stamp in the future" },
 };
 
+static size_t count (const char *text, const char *what)
+{
+    size_t n = 0;
+
+    for (const char *p = text; (p = strstr (p, what)); p++)
+        n++;
+    return n;
+}
+
 static void test_seasons (void)
 {
     for (size_t i = 0; i < sizeof (seasons) / sizeof (seasons[0]); i++) {
@@ -735,20 +744,15 @@ static void test_seasons (void)
         ok (!strcmp (made->deeds, seasons[i].deeds)
                 && !strcmp (recorded (&s), seasons[i].recorded),
             "%s: %s (%s)", seasons[i].what, made->deeds, recorded (&s));
+        ok (count (made->log, ": drained: ") == count (made->deeds, "drain ")
+                && count (made->log, ": resumed") == count (made->deeds,
+                                                            "resume "),
+            "%s: what is done is said, and nothing else", seasons[i].what);
         ok (seasons[i].said ? strstr (made->log, seasons[i].said) != NULL
                             : !*made->log,
             "%s: said: %s", seasons[i].what, made->log);
         close_season (&s);
     }
-}
-
-static size_t count (const char *text, const char *what)
-{
-    size_t n = 0;
-
-    for (const char *p = text; (p = strstr (p, what)); p++)
-        n++;
-    return n;
 }
 
 /* What stands is said once, also by another process, and again when it is
