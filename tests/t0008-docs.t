@@ -51,6 +51,16 @@ is "$(comm -3 <(printf '%s\n' docs/* | sort) \
         <(grep -oE 'docs/[a-z0-9-]+[.][a-z]+' contrib/Makefile.inc | sort -u))" \
     "" "what is packed is what is there"
 
+# docs/security.md: the lines that are linked, but for a tenth
+is "$(while read -r program lines; do
+        n=$("$srcdir/tests/linked" "$builddir/$program")
+        ((n > lines * 9 / 10 && n < lines * 11 / 10)) ||
+            echo "$program has $n lines, not $lines"
+    done < <(sed -nE 's/^\| .*`([a-z_.-]+)`.* \| ([0-9,]+) \|$/\1 \2/p' \
+        docs/security.md | tr -d , | sed -E 's|^spank|spank/&|
+            s|^pmm-probe|probe/&|; s|^pmm |pmm/&|
+            s|^pmm-.*|prolog/&|'))" "" "how much is linked is what security.md says"
+
 make -s -C "$builddir" install-docDATA install-docsDATA install-benchdocDATA \
     DESTDIR="$workdir/installed" >"$workdir/out" 2>&1
 ok $? "documents are installed" || diag "$(<"$workdir/out")"
