@@ -149,9 +149,8 @@ static int find_former (struct ledger *ledger, const struct wish *w,
 }
 
 /* Audit the node with partners. Wait (w->waits) for other idle nodes if those
- * that are idle do not resolve the node's link from another. Without partners,
- * a node cannot confirm what is wrong with it, but its rails can show it
- * repaired.
+ * that are idle do not resolve the node's link from another. Without partners
+ * there is no audit: what a node says of itself drains and resumes nothing.
  */
 static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)
@@ -185,18 +184,15 @@ static int confirm (struct service *s, struct wish *w,
                          "one", w->node, alike, PATIENCE_S / 60);
         w->waits = waits;
     }
-    if (rc == 0 && !w->waits
-        && (nodes.count > 1 || w->why == LEDGER_AGAIN)) {
+    if (rc == 0 && !w->waits && nodes.count > 1) {
         service_log (s, LINE_POLICY, "node %s is audited again, with %s",
-                     w->node,
-                     nodes.count > 1 ? COUNTED (nodes.count - 1, "other")
-                                     : "no other: none is idle");
+                     w->node, COUNTED (nodes.count - 1, "other"));
         rc = service_audit (s, &nodes, &cause, before, NULL, err);
     }
     if (rc > 0)
         w->when = INT64_MAX; /* until the policy says */
     else
-        w->held = now + RETRY_S;
+        w->held = now + (nodes.count > 1 ? RETRY_S : SOON_S);
     free (former.name);
     json_decref (row);
     return rc;

@@ -109,8 +109,7 @@ static const struct {
       "h0001 h0002 h0005", false },
     { "nothing else is suspected", 0, "h[0001,0005]", false, "h0001 h0005",
       false },
-    { "nobody else is idle: nothing to wait for", 0, "h0001", true, "h0001",
-      false },
+    { "nobody else is idle", 0, "h0001", true, "", false },
     { "the node itself is not", 0, "h[0002,0005]", true, "", false },
 };
 
