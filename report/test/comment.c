@@ -101,6 +101,14 @@ static void test_audits (void)
     comment_format (&c, entry);
     ok (survives (&c) && strstr (entry, " loses messages"), "lost messages");
 
+    x.level = VERDICT_WARN;
+    v.status = VERDICT_UNKNOWN;
+    v.nlimits = 1;
+    comment_of_audit (&c, 59, &v, f);
+    ok (survives (&c) && !c.found && !c.link[0],
+        "UNKNOWN for another reason: the finding is not its cause");
+    v.nlimits = 0;
+
     while (!fabric_network (f)->sw[sw].id)
         sw++;
     x = (struct finding){
