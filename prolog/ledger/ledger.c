@@ -751,8 +751,8 @@ static int deletes (struct ledger *l, const char *sql, const struct db_value *v,
 }
 
 /* The first audit that is not old. A clock may have been wrong: one that seems
- * younger than the newest, which is not old, was made by a clock that was ahead,
- * and is no end.
+ * younger than the newest, which is not old, was made by a clock that was ahead:
+ * the search goes on after it.
  */
 static int64_t first_young (struct ledger *l, int64_t before)
 {

@@ -228,7 +228,9 @@ static int times_failed (struct service *s, const json_t *audits,
     while (end < n && json_int (json_array_get (audits, end), "begun", 0)
                           >= within)
         end++;
-    *first = end ? json_int (json_array_get (audits, end - 1), "id", 0) : 0;
+    if (end == 0)
+        return 0;
+    *first = json_int (json_array_get (audits, end - 1), "id", 0);
     if ((found = ledger_found (s->ledger, *first, link, err)))
         crossed = ledger_link_audits (s->ledger, *first, link, "", err);
     if (crossed)
@@ -266,9 +268,10 @@ static json_t *list_cables (struct service *s, bool all, int64_t now,
                             struct error *err)
 {
     json_t *rows = ledger_list (s->ledger, LEDGER_FAILS, 0, 0, err);
-    json_t *audits = rows ? ledger_list (s->ledger, LEDGER_AUDITS, AUDITS, 0,
-                                         err)
-                          : NULL;
+    json_t *audits = json_array_size (rows) > 0
+                         ? ledger_list (s->ledger, LEDGER_AUDITS, AUDITS, 0,
+                                        err)
+                         : json_incref (rows);
     json_t *list = audits ? xcheck (json_array ()) : NULL, *last = NULL;
     int64_t audit = 0, finding = -1;
     const json_t *row;
