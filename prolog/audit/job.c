@@ -201,16 +201,24 @@ struct job_ear {
     char last[PROGRAM_LINE]; /* last message of pmm-probe, for people */
 };
 
+/* Whether srun says that the node is at fault. */
+static bool is_blamed (const struct job_ear *ear, const char *node)
+{
+    size_t i = 0;
+
+    while (i < ear->said->nfaults && strcmp (ear->said->fault[i].node, node))
+        i++;
+    return i < ear->said->nfaults;
+}
+
 static void blame (struct job_ear *ear, const char *node, const char *why,
                    bool launch)
 {
     struct job_said *said = ear->said;
     struct job_fault *f = said->fault + said->nfaults;
-    size_t i = 0;
 
-    while (i < said->nfaults && strcmp (said->fault[i].node, node))
-        i++;
-    if (i < said->nfaults || i == ear->job->n || !text_is_hostname (node)
+    if (is_blamed (ear, node) || said->nfaults == ear->job->n
+        || !text_is_hostname (node)
         || strlen (node) >= sizeof (said->fault->node))
         return;
     strcpy (f->node, node);
@@ -358,16 +366,6 @@ static void hear (void *arg, enum program_stream from, const char *data,
 
     program_lines (&ear->line[from], data, len,
                    from == PROGRAM_OUT ? hear_record : hear_words, ear);
-}
-
-/* Whether srun says that the node was lost. */
-static bool is_blamed (const struct job_ear *ear, const char *node)
-{
-    size_t i = 0;
-
-    while (i < ear->said->nfaults && strcmp (ear->said->fault[i].node, node))
-        i++;
-    return i < ear->said->nfaults;
 }
 
 /* Stop at the leader's result, or if its record is too long. Another task that
