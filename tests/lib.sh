@@ -101,6 +101,12 @@ unset SLURM_CONF "${!SLURM_@}" "${!PMM_CONF@}"
 # Numbers have a point, and other programs' messages are English.
 export LC_ALL=C.UTF-8
 
+# gojq begins in a tenth of the time, hundreds of times.
+if command -v gojq >/dev/null; then
+    jq () { gojq "$@"; }
+    export -f jq
+fi
+
 tap_count=0
 tap_failed=0
 tap_plan=''
@@ -393,11 +399,14 @@ gone () { ! kill -0 "$1" 2>/dev/null; }
 
 within ()
 {
-    local end=$((SECONDS + $1 * patience))
+    local end=$((SECONDS + $1 * patience)) begun=${EPOCHREALTIME/./} tenths
     shift
+    # Who waits long asks seldom: at most a tenth of the time is lost.
     until "$@"; do
         ((SECONDS < end)) || return 1
-        sleep 0.1
+        tenths=$(((${EPOCHREALTIME/./} - begun) / 1000000))
+        ((tenths = tenths < 1 ? 1 : tenths > 9 ? 9 : tenths))
+        sleep ".$tenths"
     done
 }
 

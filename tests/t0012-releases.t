@@ -48,9 +48,14 @@ say ()
     sed -i "s/^#define SLURM_VERSION_NUMBER .*/#define SLURM_VERSION_NUMBER \
 SLURM_VERSION_NUM ($1, $2, 0)/" "$prefix/include/slurm/slurm_version.h"
 }
+# What is known of the compiler need not be found again each time.
 configure ()
 {
-    (cd build && "$srcdir/configure" -q --with-slurm="$1" "${@:2}") 2>&1
+    local status=0
+    (cd build && "$srcdir/configure" -q --cache-file="$workdir/cache" \
+        --with-slurm="$1" "${@:2}") 2>&1 || status=$?
+    [[ ! -e cache ]] || sed -i '/slurm\|pmix/Id' cache
+    return $status
 }
 # made VARIABLE: of the Makefile
 made () { sed -n "s/^$1 = //p" build/Makefile; }
