@@ -84,7 +84,7 @@ struct trial {
     uint64_t seed;           /* of the next run */
     const char *host;        /* at fault, or the first that changed */
     struct samples *day[DAYS_MAX];
-    struct baseline base[DAYS_MAX];
+    struct baseline *base;
     struct ledger *ledger;
     int64_t now;
     struct site site;
@@ -180,16 +180,18 @@ static struct verdict *check (struct trial *t, struct pathset *ps,
     struct plan *plan = plan_of (ps);
     uint64_t seed = t->seed++;
     struct samples *first = measure (t, ps, plan, seed);
+    struct baseline *base;
     struct plan *both;
     struct verdict *v;
     struct error err;
 
     opts.seed = seed;
-    both = need (confirm_plan (ps, plan, first, t->base, args.days, &opts,
-                               &err), &err);
+    base = need (baseline_part (t->base, ps, plan_probes (plan), fabric_resolve,
+                                t->f, &err), &err);
+    both = need (confirm_plan (ps, plan, first, base, &opts, &err), &err);
     *samples = measure (t, ps, both, seed);
-    v = need (judge (ps, both, *samples, t->base, args.days, NULL, &err),
-              &err);
+    v = need (judge (ps, both, *samples, base, NULL, &err), &err);
+    baseline_destroy (base);
     samples_destroy (first);
     plan_destroy (plan);
     plan_destroy (both);
@@ -420,10 +422,14 @@ static void run_audits (struct trial *t, struct sums *sums)
 static void run_days (struct trial *t)
 {
     struct verdict *fine = verdict_create ();
+    struct error err;
 
+    t->base = baseline_create (
+        need (pathset_on (t->all, t->truth.net, &err), &err));
     for (size_t i = 0; i < args.days; i++) {
         t->day[i] = measure (t, t->all, t->sweep, t->seed++);
-        t->base[i] = (struct baseline){ t->day[i], t->all };
+        if (baseline_add (t->base, t->day[i], 0, &err) < 0)
+            die (&err);
     }
     t->now = BEGIN;
     enter (t, t->all, t->day[args.days - 1], fine, NULL, 0);
@@ -455,6 +461,7 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
         printf ("#   it was %s\n", t->host);
     for (size_t i = 0; i < args.days; i++)
         samples_destroy (t->day[i]);
+    baseline_destroy (t->base);
     ledger_close (t->ledger);
     snprintf (command, sizeof (command), "rm -r %s", path);
     if (system (command) != 0)

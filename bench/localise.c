@@ -522,7 +522,7 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     struct confirm_options opts = confirm_defaults;
     struct samples *before;
     struct samples *s;
-    struct baseline base;
+    struct baseline *base;
     struct plan *plan;
     struct verdict *v;
     struct error err;
@@ -531,13 +531,13 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     t->truth.moved = false;
     plant (t);
     before = measure (t, t->plan, 4 * seed);
-    base = (struct baseline){ before, t->ps };
+    base = t->what->blind ? NULL
+                          : need (baseline_of (before, t->ps, &err), &err);
     slow_down (t);
     s = measure (t, t->plan, 4 * seed + 1);
     opts.seed = seed;
     start = now ();
-    plan = need (confirm_plan (t->ps, t->plan, s, &base, !t->what->blind,
-                               &opts, &err), &err);
+    plan = need (confirm_plan (t->ps, t->plan, s, base, &opts, &err), &err);
     sums->confirm_s += now () - start;
     if (plan_confirm_rounds (plan) > 0) {
         samples_destroy (s);
@@ -547,8 +547,7 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
         sums->probes += plan_probes (plan) - plan_probes (t->plan);
     }
     start = now ();
-    v = need (judge (t->ps, plan, s, &base, !t->what->blind, NULL, &err),
-              &err);
+    v = need (judge (t->ps, plan, s, base, NULL, &err), &err);
     sums->judge_s += now () - start;
     count (t, plan, v, sums);
     if (t->what->noise)
@@ -559,6 +558,7 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
         *t->entry = t->right;
     t->entry = NULL;
     verdict_destroy (v);
+    baseline_destroy (base);
     samples_destroy (s);
     samples_destroy (before);
     plan_destroy (plan);

@@ -93,7 +93,7 @@ void inputs_plan (struct inputs *in, const char *plan, const char *samples)
 void inputs_clear (struct inputs *in)
 {
     file_abort (in->out);
-    baselines_clear (&in->base);
+    baseline_destroy (in->base);
     samples_destroy (in->samples);
     plan_destroy (in->plan);
     pathset_destroy (in->ps);
@@ -255,29 +255,20 @@ int inputs_length (void *field, const char *value, struct error *err)
 }
 #endif
 
-int baselines_read (struct baselines *b, const struct fabric *fabric,
-                    const char *const *path, size_t n, struct error *err)
+struct baseline *inputs_baseline (const struct inputs *in, const char *path,
+                                  struct error *err)
 {
-    *b = (struct baselines){ xcalloc (n, sizeof (*b->v)), n };
-    for (size_t i = 0; i < n; i++) {
-        struct pathset *ps = NULL;
+    FILE *fp = file_open_input (path, err);
+    struct baseline *b = NULL;
 
-        b->v[i].samples = load_samples (fabric, path[i], &ps, err);
-        b->v[i].ps = ps;
-        if (!b->v[i].samples)
-            return -1;
-    }
-    return 0;
-}
-
-void baselines_clear (struct baselines *b)
-{
-    for (size_t i = 0; i < b->n; i++) {
-        samples_destroy ((struct samples *)b->v[i].samples);
-        pathset_destroy ((struct pathset *)b->v[i].ps);
-    }
-    free (b->v);
-    *b = (struct baselines){ 0 };
+    if (fp && in->plan)
+        b = baseline_near (fp, path, in->ps, plan_probes (in->plan),
+                           fabric_resolve, in->fabric, err);
+    else if (fp)
+        b = baseline_read (fp, path, fabric_network (in->fabric),
+                           fabric_resolve, in->fabric, err);
+    file_close_input (fp);
+    return b;
 }
 
 char *inputs_text (const char *option, const char *list)

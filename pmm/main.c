@@ -187,6 +187,20 @@ static size_t list_shared (struct opt_group *group, unsigned int takes)
  * Running a verb
  */
 
+/* Add a file of --baseline, older than those before. */
+static void add_baseline (struct inputs *in, const char *path)
+{
+    struct baseline *newer = in->base;
+    struct baseline *b = need (inputs_baseline (in, path, &fault));
+
+    in->base = newer ? need (baseline_merge (newer, b, 0, fabric_resolve,
+                                             in->fabric, &fault))
+                     : b;
+    if (newer)
+        baseline_destroy (b);
+    baseline_destroy (newer);
+}
+
 /* Open the verb's inputs, run it and commit its output. */
 static int run_opened (const struct verb *v, struct inputs *in)
 {
@@ -208,8 +222,8 @@ static int run_opened (const struct verb *v, struct inputs *in)
         inputs_fabric (in);
     if ((v->needs & TAKES_PLAN) || in->plan_path)
         inputs_plan (in, in->plan_path, in->samples_path);
-    need_ok (baselines_read (&in->base, in->fabric, in->baseline.v,
-                             in->baseline.n, &fault));
+    for (size_t i = 0; i < in->baseline.n; i++)
+        add_baseline (in, in->baseline.v[i]);
     status = need_ok (v->run (in));
     out = in->out;
     in->out = NULL;

@@ -30,12 +30,6 @@ enum {
     EXIT_WORLD = 3,     /* UNKNOWN, or a system error */
 };
 
-/* Baselines, each with the set that it was measured on: both are owned. */
-struct baselines {
-    struct baseline *v;
-    size_t n;
-};
-
 /* The input of a verb. */
 struct inputs {
     char **operand;        /* [noperands], then NULL */
@@ -55,7 +49,7 @@ struct inputs {
     struct pathset *ps;    /* of the plan */
     struct plan *plan;
     struct samples *samples;
-    struct baselines base;
+    struct baseline *base; /* of all files; NULL: none was given */
     struct judge_options thresholds;
     struct ledger *ledger;
     struct outfile *out;   /* the runner commits it */
@@ -207,11 +201,11 @@ struct infer_matrix *inputs_pick (const struct infer_matrix *w,
 /* The setter of --length: sets a const uint64_t *. */
 int inputs_length (void *field, const char *value, struct error *err);
 
-/* Read n files. Return 0, or -1 with err; call baselines_clear in both cases.
+/* Read a baseline; of it what is close to the plan, if in->plan is not NULL. NULL
+ * with err.
  */
-int baselines_read (struct baselines *b, const struct fabric *fabric,
-                    const char *const *path, size_t n, struct error *err);
-void baselines_clear (struct baselines *b);
+struct baseline *inputs_baseline (const struct inputs *in, const char *path,
+                                  struct error *err);
 
 /* The text of a LIST, or of the file named after an '@'; the caller frees it.
  * `option` is for the error.

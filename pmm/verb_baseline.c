@@ -33,58 +33,44 @@ static const char *read_site (const struct inputs *in)
     return site.baseline;
 }
 
-/* Read samples: a file, or the directory that has it. */
-static struct baselines read_samples (const struct inputs *in,
-                                      const char *path)
+/* Read a baseline, samples, or the directory that has these. */
+static struct baseline *read_baseline (const struct inputs *in,
+                                       const char *path)
 {
     char *file = inputs_file (path, "samples.json");
-    const char *const files[] = { file };
-    struct baselines b;
-    int rc = baselines_read (&b, in->fabric, files, 1, &fault);
+    struct baseline *b = inputs_baseline (in, file, &fault);
 
     free (file);
-    need_ok (rc);
-    return b;
+    return need (b);
 }
 
 /*
  * Extent
  */
 
-/* [links of the fabric] round trips across each; the caller frees it. */
-static uint32_t *times_of (const struct fabric *f, struct samples *s,
-                           const struct pathset *ps)
-{
-    uint32_t *times = xcalloc (f->nlinks, sizeof (*times));
-
-    need_ok (baseline_sift (s, ps, NULL, times, &fault));
-    return times;
-}
-
-/* What samples in "file" are of: "hosts", "runs", "round_trips", "links" of so
+/* What a baseline in "file" is of: "hosts", "runs", "round_trips", "links" of so
  * "many" of the fabric, and those "without" any.
  */
-static json_t *extent_json (const struct fabric *f, struct samples *s,
-                            const struct pathset *ps, const char *path)
+static json_t *extent_json (const struct fabric *f, const struct baseline *b,
+                            const char *path)
 {
-    uint32_t *times = times_of (f, s, ps);
+    uint32_t *times = baseline_times (b);
     char *file = text_clean (xstrdup (path));
-    size_t n = pathset_size (ps);
+    size_t n = pathset_size (b->ps);
     json_t *json;
     const char **host = xarray (n, sizeof (*host));
     json_t *without = json_array ();
 
     for (size_t i = 0; i < n; i++)
-        host[i] = pathset_endpoint (ps, i)->host;
+        host[i] = pathset_endpoint (b->ps, i)->host;
     n = text_unique (host, n);
     free (host);
     for (size_t i = 0; i < f->nlinks; i++)
         if (times[i] == 0)
             json_add (without, json_string (f->link[i].id));
     json = json_pack ("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "file", file,
-                      "hosts", (json_int_t)n, "runs",
-                      (json_int_t)s->nruns + 1, "round_trips",
-                      (json_int_t)s->nsamples, "links",
+                      "hosts", (json_int_t)n, "runs", (json_int_t)b->nruns,
+                      "round_trips", (json_int_t)b->nrows, "links",
                       (json_int_t)(f->nlinks - json_array_size (without)),
                       "many", (json_int_t)f->nlinks, "without", without);
     free (times);
@@ -95,10 +81,8 @@ static json_t *extent_json (const struct fabric *f, struct samples *s,
 static int show (struct inputs *in)
 {
     const char *path = in->noperands > 0 ? in->operand[0] : read_site (in);
-    struct baselines b = read_samples (in, path);
-    json_t *extent = extent_json (in->fabric,
-                                  (struct samples *)b.v[0].samples, b.v[0].ps,
-                                  path);
+    struct baseline *b = read_baseline (in, path);
+    json_t *extent = extent_json (in->fabric, b, path);
     char *file = inputs_file (path, "samples.json");
     struct stat st;
 
@@ -114,7 +98,7 @@ static int show (struct inputs *in)
                             " {round_trips round trip} in {runs run}, written"
                             " {@written}\n", inputs_output (in));
     json_decref (extent);
-    baselines_clear (&b);
+    baseline_destroy (b);
     site_clear (&site);
     return EXIT_OK;
 }
@@ -153,18 +137,27 @@ static void check_fabric (const struct inputs *in)
     fabric_destroy (own);
 }
 
-/* How many links the published file has measured, and the run has not. */
-static size_t count_lost (const struct inputs *in)
+/* All of the published file; NULL with fault. */
+static struct baseline *read_published (const struct inputs *in,
+                                        const char *path)
 {
-    const struct baseline *old = in->base.v;
-    uint32_t *was, *is;
+    FILE *fp = file_open_input (path, &fault);
+    struct baseline *b
+        = fp ? baseline_read (fp, path, fabric_network (in->fabric),
+                              fabric_resolve, in->fabric, &fault)
+             : NULL;
+
+    file_close_input (fp);
+    return b;
+}
+
+/* How many links the published file has measured, and the run has not. */
+static size_t count_lost (const struct baseline *old, const struct baseline *run)
+{
+    uint32_t *was = baseline_times (old), *is = baseline_times (run);
     size_t lost = 0;
 
-    if (in->base.n == 0)
-        return 0;
-    was = times_of (in->fabric, (struct samples *)old->samples, old->ps);
-    is = times_of (in->fabric, in->samples, in->ps);
-    for (size_t i = 0; i < in->fabric->nlinks; i++)
+    for (size_t i = 0; i < pathset_network (old->ps)->nlinks; i++)
         lost += was[i] > 0 && is[i] == 0;
     free (was);
     free (is);
@@ -172,10 +165,12 @@ static size_t count_lost (const struct inputs *in)
 }
 
 /* Die if the run is not complete. Return whether it is to be published. */
-static bool may_publish (struct inputs *in, const char *path)
+static bool may_publish (struct inputs *in, const struct baseline *run,
+                         const char *path)
 {
     const struct judge_options opts = judge_site_options (&site);
     const struct samples *s = in->samples;
+    struct baseline *old = NULL, *part = NULL;
     struct verdict *v;
     bool refused;
     size_t lost;
@@ -185,25 +180,24 @@ static bool may_publish (struct inputs *in, const char *path)
                    "without nodes that do not answer",
                    s->nmissing > 0 ? ", as of " : "",
                    s->nmissing > 0 ? s->missing[0] : "");
-    baselines_clear (&in->base);
-    if (access (path, F_OK) == 0
-        && baselines_read (&in->base, in->fabric, &path, 1, &fault) < 0) {
+    if (access (path, F_OK) == 0 && !(old = read_published (in, path))) {
         fail ("baseline publish", &fault);
         fprintf (stderr, "pmm baseline publish: judged without it\n");
-        baselines_clear (&in->base);
     }
-    v = need (judge (in->ps, in->plan, s, in->base.v, in->base.n, &opts,
-                     &fault));
+    if (old)
+        part = need (baseline_part (old, in->ps, plan_probes (in->plan),
+                                    fabric_resolve, in->fabric, &fault));
+    v = need (judge (in->ps, in->plan, s, part, &opts, &fault));
     report_text (v, in->fabric, inputs_output (in));
     /* the first one is the cure for links that cannot be judged without */
     refused = v->status == VERDICT_FAIL
-              || (v->status == VERDICT_UNKNOWN && in->base.n > 0);
+              || (v->status == VERDICT_UNKNOWN && old);
     if (refused)
         error_input (&fault, "not published: the verdict is %s: repair what it "
                              "names and measure again; to keep it like this, "
                              "remove %s first",
                      verdict_status_name (v->status), path);
-    else if ((lost = count_lost (in)) > 0) {
+    else if (old && (lost = count_lost (old, run)) > 0) {
         refused = true;
         error_input (&fault, "not published: the run lacks %s that %s has: "
                              "measure all nodes; to keep it like this, remove "
@@ -211,13 +205,16 @@ static bool may_publish (struct inputs *in, const char *path)
                      COUNTED (lost, "link"), path, path);
     }
     verdict_destroy (v);
+    baseline_destroy (part);
+    baseline_destroy (old);
     return !refused;
 }
 
 static int publish (struct inputs *in)
 {
     const char *path = read_site (in), *dir = in->operand[0];
-    struct baseline_set set = { 0 };
+    struct site_baseline from = { NULL, in->fabric, path };
+    struct baseline *b;
     json_t *extent;
     int rc;
 
@@ -233,34 +230,34 @@ static int publish (struct inputs *in)
         free (plan);
         free (samples);
     }
-    if (in->samples && !may_publish (in, path)) {
-        site_clear (&site);
-        fail ("baseline publish", &fault);
-        return EXIT_FAIL;
+    if (in->samples) {
+        b = need (baseline_of (in->samples, in->ps, &fault));
+        if (!may_publish (in, b, path)) {
+            baseline_destroy (b);
+            site_clear (&site);
+            fail ("baseline publish", &fault);
+            return EXIT_FAIL;
+        }
+        become_owner (path);
     }
-    become_owner (path);
-    if (!in->samples) {
+    else {
+        become_owner (path);
         inputs_ledger (in, LEDGER_READ);
-        need_ok (baseline_gather (&set, in->ledger, in->fabric, path, &fault));
-        if (!set.publish)
+        from.ledger = in->ledger;
+        b = need (site_baseline_make (&from, BASELINE_LAST, &fault));
+        if (b->nrows == 0)
             die_input ("the ledger does not know enough cables yet: pmm audit "
                        "--all, while all is well, or publish what pmm-probe "
                        "--output left");
     }
-    else {
-        set.samples[0] = in->samples;
-        set.ps[0] = in->ps;
-        in->samples = NULL;
-        in->ps = NULL;
-    }
-    rc = need_ok (baseline_put (set.samples[0], set.ps[0], path, &fault));
-    extent = extent_json (in->fabric, set.samples[0], set.ps[0], path);
+    rc = need_ok (site_baseline_put (b, path, &fault));
+    extent = extent_json (in->fabric, b, path);
     print_line (extent, rc > 0 ? "published {file}: {links} of {many link},"
                                  " {hosts host}\n"
                                : "{file} has the same already\n",
                 inputs_output (in));
     json_decref (extent);
-    baseline_clear (&set);
+    baseline_destroy (b);
     site_clear (&site);
     return EXIT_OK;
 }
@@ -284,14 +281,16 @@ static int compare_changes (const void *va, const void *vb)
     return x > y ? -1 : x < y ? 1 : util_compare (a->link, b->link);
 }
 
-static struct solution *solve_samples (const struct baselines *b)
+static struct solution *solve_baseline (const struct baseline *b)
 {
-    const struct solve_options opts = {
-        .quantile = RTT_MEDIAN, .robust = ROBUST_HUBER, .local = true,
-    };
+    const struct solve_options opts = { .robust = ROBUST_HUBER, .local = true };
+    struct observations o;
+    struct solution *sol;
 
-    return need (solve ((struct pathset *)b->v[0].ps, b->v[0].samples, &opts,
-                        &fault));
+    need_ok (baseline_combine (b, &o, &fault));
+    sol = need (solve_observations (b->ps, &o, &opts, &fault));
+    observations_clear (&o);
+    return sol;
 }
 
 static void add_drift (struct drift *c, size_t *n,
@@ -396,7 +395,7 @@ static json_t *change_json (const struct fabric *f, const struct drift *c)
 static int compare (struct inputs *in)
 {
     const char *published = read_site (in);
-    struct baselines b[2];
+    struct baseline *b[2];
     struct solution *sol[2];
     struct drift *c;
     size_t n = 0, both, links;
@@ -405,8 +404,8 @@ static int compare (struct inputs *in)
     for (int i = 0; i < 2; i++) {
         int k = i - 2 + in->noperands; /* -1: the site's own */
 
-        b[i] = read_samples (in, k < 0 ? published : in->operand[k]);
-        sol[i] = solve_samples (&b[i]);
+        b[i] = read_baseline (in, k < 0 ? published : in->operand[k]);
+        sol[i] = solve_baseline (b[i]);
     }
     c = xarray (sol[0]->nlinks + sol[0]->ngroups, sizeof (*c));
     both = find_both (sol[0], sol[1], c, &links);
@@ -440,7 +439,7 @@ static int compare (struct inputs *in)
     free (c);
     for (int i = 0; i < 2; i++) {
         solution_destroy (sol[i]);
-        baselines_clear (&b[i]);
+        baseline_destroy (b[i]);
     }
     site_clear (&site);
     return both == 0 ? EXIT_WORLD : n > 0 ? EXIT_FAIL : EXIT_OK;

@@ -242,9 +242,9 @@ static enum doctor_level check_baseline (struct doctor *d)
     const char *path = d->site.baseline;
     char plugin[PATH_MAX];
     const char *type = doctor_find_mpi (d, plugin);
-    struct baselines base = { 0 };
+    struct baseline *base = NULL;
     struct stat st;
-    int rc;
+    FILE *fp;
 
     if (!*path || access (path, F_OK) < 0) {
         if (d->audits)
@@ -262,9 +262,12 @@ static enum doctor_level check_baseline (struct doctor *d)
         return say_error (d, DOCTOR_FAIL);
     if (!d->fabric)
         return say_unknown (d, "not checked: no snapshot");
-    rc = baselines_read (&base, d->fabric, &path, 1, &d->err);
-    baselines_clear (&base);
-    return rc < 0 ? say_error (d, DOCTOR_WARN) : say_ok (d, "%s", path);
+    if ((fp = file_open_input (path, &d->err)))
+        base = baseline_read (fp, path, fabric_network (d->fabric),
+                              fabric_resolve, (void *)d->fabric, &d->err);
+    file_close_input (fp);
+    baseline_destroy (base);
+    return base ? say_ok (d, "%s", path) : say_error (d, DOCTOR_WARN);
 }
 
 static enum doctor_level check_node_map (struct doctor *d)

@@ -24,7 +24,7 @@ static const struct opt options[] = {
 static int run (struct inputs *in)
 {
     struct verdict *v = need (judge (in->ps, in->plan, in->samples,
-                                     in->base.v, in->base.n, &in->thresholds,
+                                     in->base, &in->thresholds,
                                      &fault));
     int status;
 

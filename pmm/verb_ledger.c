@@ -13,6 +13,7 @@
 #include "core/judge/judge.h"
 #include "pmm/lines.h"
 #include "pmm/verb.h"
+#include "prolog/audit/parts.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/terminal.h"
@@ -20,7 +21,6 @@
 enum {
     SHOW_LAST = 20,
     TREND_LAST = 100,
-    BASELINE_LAST = 3, /* audits per link */
     DAY_S = 24 * 3600,
     DAYS_MAX = 36500,
 };
@@ -309,12 +309,13 @@ static int prune (struct inputs *in)
 
 static int export_baseline (struct inputs *in)
 {
+    struct site_baseline site = { in->ledger, NULL, "" };
+
     inputs_fabric (in);
-    in->samples = need (ledger_baseline (
-        in->ledger, in->fabric->hash,
-        given.last < 0 ? BASELINE_LAST : given.last, fabric_resolve,
-        in->fabric, &in->ps, &fault));
-    return samples_write (in->samples, in->ps, inputs_output (in), &fault);
+    site.fabric = in->fabric;
+    in->base = need (site_baseline_make (
+        &site, given.last < 0 ? BASELINE_LAST : (size_t)given.last, &fault));
+    return baseline_write (in->base, inputs_output (in), &fault);
 }
 
 static int export (struct inputs *in)
@@ -417,7 +418,7 @@ static int add (struct inputs *in)
     int status;
 
     inputs_ledger (in, LEDGER_WRITE);
-    v = need (judge (in->ps, in->plan, in->samples, in->base.v, in->base.n,
+    v = need (judge (in->ps, in->plan, in->samples, in->base,
                      &in->thresholds, &fault));
     if (ledger_record (in->ledger, now (), in->ps, in->samples, v, &fault) <= 0)
         die ();

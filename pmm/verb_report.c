@@ -293,7 +293,7 @@ static int report_page (struct inputs *in)
     page = (struct page){
         .fabric = in->fabric, .verdict = v, .made = (int64_t)time (NULL),
         .ps = in->ps, .plan = in->plan, .samples = in->samples,
-        .baseline = in->base.v, .nbaselines = in->base.n,
+        .baseline = in->base,
         .cabling = cabling, .counters = counters,
         .history = v ? read_history (in, v) : NULL,
         .series = read_series (),

@@ -40,8 +40,7 @@ struct lead {
     struct spread_choice level; /* of service */
     struct probe_end *end; /* [endpoint of ps] */
     struct probe_result measured;
-    struct samples *baseline;
-    struct pathset *baseline_ps;
+    struct baseline *baseline;
     struct traffic traffic; /* others' on the members' ports */
     struct judge_options thresholds;
     struct plan *longer; /* with a second stage; NULL: there is none */
@@ -122,9 +121,9 @@ static void load_baseline (struct lead *ck)
     if (!*path)
         return;
     if ((fp = file_open_input (path, &err))) {
-        ck->baseline
-            = samples_read (fp, path, ck->step->fabric->hash, fabric_resolve,
-                            (void *)ck->step->fabric, &ck->baseline_ps, &err);
+        ck->baseline = baseline_near (fp, path, ck->ps, plan_probes (ck->plan),
+                                      fabric_resolve, (void *)ck->step->fabric,
+                                      &err);
         file_close_input (fp);
     }
     else if (errno == ENOENT)
@@ -202,7 +201,6 @@ static void find_traffic (struct lead *ck)
 static int plan_again (void *arg, struct error *err)
 {
     struct lead *ck = arg;
-    struct baseline baseline = { ck->baseline, ck->baseline_ps };
     struct confirm_options opts = {
         .rounds = (unsigned int)ck->step->site.confirm_rounds,
         .judge = &ck->thresholds,
@@ -212,7 +210,7 @@ static int plan_again (void *arg, struct error *err)
         return 0;
     find_traffic (ck);
     ck->longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples,
-                               &baseline, ck->baseline ? 1 : 0, &opts, err);
+                               ck->baseline, &opts, err);
     if (ck->longer && plan_confirm_rounds (ck->longer) == 0) {
         plan_destroy (ck->longer);
         ck->longer = NULL;
@@ -390,13 +388,12 @@ static void add_limits (struct lead *ck)
 
 static int reach_verdict (struct lead *ck, struct error *err)
 {
-    struct baseline baseline = { ck->baseline, ck->baseline_ps };
     const struct group_stats *stats = &ck->measured.stats;
     struct lead_result *result = ck->result;
 
     find_traffic (ck);
-    ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, &baseline,
-                         ck->baseline ? 1 : 0, &ck->thresholds, err);
+    ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, ck->baseline,
+                         &ck->thresholds, err);
     if (!ck->verdict)
         return -1;
     corroborate (ck->verdict, ck->traffic.wait, ck->traffic.nwaits,
@@ -590,8 +587,7 @@ int lead (struct step *step, const struct lead_options *opts,
     pathset_destroy (ck.ps);
     probe_result_clear (&ck.measured);
     traffic_clear (&ck.traffic);
-    samples_destroy (ck.baseline);
-    pathset_destroy (ck.baseline_ps);
+    baseline_destroy (ck.baseline);
     verdict_destroy (ck.verdict);
     return rc;
 }

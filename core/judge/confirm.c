@@ -526,7 +526,7 @@ done:
 
 struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
                            const struct samples *samples,
-                           const struct baseline *baseline, size_t nbaselines,
+                           const struct baseline *baseline,
                            const struct confirm_options *opts,
                            struct error *err)
 {
@@ -536,10 +536,8 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
     struct plan *longer = NULL;
     struct judge_view view;
 
-    if (judge_view_make (&view, ps, samples, baseline, nbaselines, err) == 0
-        && judge_first (&s, view.ps, plan, samples, view.baseline, view.n,
-                        judge, err)
-               == 0) {
+    if (judge_view_make (&view, ps, samples, baseline, err) == 0
+        && judge_first (&s, &view, plan, samples, judge, err) == 0) {
         sift (&s, judge);
         longer = plan_copy (plan);
         if (confirm_suspects (longer, view.ps, &s, samples, opts, err) < 0) {

@@ -38,7 +38,7 @@ extern const struct confirm_options confirm_defaults;
  */
 struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
                            const struct samples *samples,
-                           const struct baseline *baseline, size_t nbaselines,
+                           const struct baseline *baseline,
                            const struct confirm_options *opts,
                            struct error *err);
 

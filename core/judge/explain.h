@@ -55,8 +55,6 @@ struct model {
                          their classes, in spreads; at least 1 */
     bool *covered;    /* [m] some row of the baseline crosses the link */
     size_t uncovered; /* links that none crosses */
-    size_t baseline_rows;
-    size_t far_rows; /* baseline rows that were left out, see model.c */
 
     /* The least squares problem: the baselines' rows, a prior for each unknown
      * (these two are also `prior`), then the job's rows.
@@ -70,7 +68,11 @@ struct model {
 /* One run's rows and hosts' loopbacks. */
 struct model_run {
     struct observations obs;
-    struct loopback_time *loopback; /* [nlinks] by host link; NULL: none */
+    struct link_loopback {
+        uint32_t link; /* of the host; ascending */
+        struct loopback_time time;
+    } *loopback;
+    size_t nloopbacks;
 };
 
 /* Make the model from the job's run and those of nbase baselines; all is
@@ -107,6 +109,10 @@ double model_prior_variance (const struct model *model, const double *u);
 double model_shift (const struct network *net, const struct observation *row,
                     const struct model_run *run, const struct model_run *base,
                     double *sd);
+
+/* The time of a host's loopback in a run; ns NAN: it has none. */
+struct loopback_time model_loopback_time (const struct model_run *run,
+                                          uint32_t link);
 
 /* By how much a host's loopback is slower than in the baseline, ns of a round
  * trip. False: not known.

@@ -69,7 +69,6 @@ enum {
 #define SOFTWARE_NS 500.0
 #define ROUTE_NS 60.0
 
-static const struct accuracy accuracy = { .ns = 5, .of_reading = 1e-3 };
 
 const struct judge_options judge_defaults = {
     .warn_ns = 100,
@@ -94,6 +93,8 @@ struct judgement {
     struct pathset *ps;
     const struct network *net;
     const struct samples *samples;
+    const struct baseline *baseline; /* NULL: none */
+    const struct pathset *baseline_ps; /* of it, on net */
     const struct judge_options *opts;
     size_t absent; /* probes of the plan without any sample */
     bool has_baseline;
@@ -307,11 +308,6 @@ static void limit_model (struct judgement *j)
               measured, m->m);
     else if (!j->has_baseline)
         NOTE (j, "no baseline: links were compared with their classes only");
-    else if (m->far_rows > 0)
-        NOTE (j,
-              "%zu of the baseline's %zu rows are too far from the job's "
-              "links to matter, and were ignored",
-              m->far_rows, m->baseline_rows);
     if (j->has_baseline && m->uncovered > 0)
         NOTE (j, "%zu of the %zu links are not in the baseline", m->uncovered,
               m->m);
@@ -616,22 +612,21 @@ static bool may_be_software (const struct judgement *j, const struct finding *f)
 static bool compare_hosts (const struct judgement *j, uint32_t link, double *ns,
                            double *sd)
 {
-    const struct model *m = &j->model;
-    double *other = xarray (m->m, sizeof (*other));
-    double own = j->run.loopback ? j->run.loopback[link].ns : NAN;
+    double *other = xarray (j->run.nloopbacks, sizeof (*other));
+    struct loopback_time own = model_loopback_time (&j->run, link);
     size_t n = 0;
 
-    for (size_t k = 0; k < m->m && j->run.loopback; k++)
-        if (m->link[k] != link && !isnan (j->run.loopback[m->link[k]].ns))
-            other[n++] = j->run.loopback[m->link[k]].ns;
+    for (size_t k = 0; k < j->run.nloopbacks; k++)
+        if (j->run.loopback[k].link != link)
+            other[n++] = j->run.loopback[k].time.ns;
     if (n > 0) {
         double centre = stats_median (other, n);
 
-        *ns = own - centre;
-        *sd = hypot (j->run.loopback[link].sd, stats_mad (other, n, centre));
+        *ns = own.ns - centre;
+        *sd = hypot (own.sd, stats_mad (other, n, centre));
     }
     free (other);
-    return n >= HOSTS_ENOUGH && !isnan (own);
+    return n >= HOSTS_ENOUGH && !isnan (own.ns);
 }
 
 /* What its loopback tells of the one host end of a finding: "" if nothing. The
@@ -1029,6 +1024,42 @@ static void find_cages (struct judgement *j)
  * Cables that only some flows cross
  */
 
+/* Of the job's flows in rounds from this one on. */
+static struct mixture *mixture_of_samples (const struct judgement *j,
+                                           size_t first_round)
+{
+    struct pair_flows *flows = xarray (j->samples->nsamples, sizeof (*flows));
+    struct mixture *m;
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->samples->nsamples; i++) {
+        const struct sample *s = &j->samples->sample[i];
+
+        if (s->round >= first_round)
+            flows[n++] = (struct pair_flows){ s->a, s->b, s->flow_ns,
+                                              s->nflows };
+    }
+    m = mixture_create (j->paths, j->ps, flows, n);
+    free (flows);
+    return m;
+}
+
+static struct mixture *mixture_of_baseline (const struct judgement *j)
+{
+    const struct baseline *b = j->baseline;
+    size_t n = b ? b->nrows : 0;
+    struct pair_flows *flows = xarray (n, sizeof (*flows));
+    struct mixture *m;
+
+    for (size_t i = 0; i < n; i++)
+        flows[i] = (struct pair_flows){ b->row[i].a, b->row[i].b,
+                                        b->flow_ns + b->row[i].flow,
+                                        b->row[i].nflows };
+    m = b ? mixture_create (j->paths, j->baseline_ps, flows, n) : NULL;
+    free (flows);
+    return m;
+}
+
 /* before: mixture_evidence of the baselines, of other pairs perhaps. So a flow
  * may be slower by longer cables on its path: a cable is named above fail_ns
  * only, or, if the baselines cannot tell, above what links differ; this is a
@@ -1063,35 +1094,29 @@ static void judge_cable (struct judgement *j, const struct slow_cable *c,
                         was_fast ? ", and none did so in the baseline" : "");
 }
 
-/* Find them in the confirm stage, where there is one. The flows of baselines
+/* Find them in the confirm stage, where there is one. The flows of the baseline
  * tell whether they were slow before.
  */
-static void judge_cables (struct judgement *j, const struct plan *plan,
-                          const struct baseline *baseline, size_t nbaselines)
+static void judge_cables (struct judgement *j, const struct plan *plan)
 {
     size_t confirm = plan_confirm_rounds (plan), n = 0;
     size_t cables = 0, judged, uneven = 0;
-    struct mixture *all = mixture_create (j->paths, j->ps, j->samples, 0);
-    struct mixture *m = confirm == 0
-                            ? all
-                            : mixture_create (j->paths, j->ps, j->samples,
-                                              plan_rounds (plan) - confirm);
+    struct mixture *all = mixture_of_samples (j, 0);
+    struct mixture *m
+        = confirm == 0 ? all
+                       : mixture_of_samples (j, plan_rounds (plan) - confirm);
+    struct mixture *old;
     struct slow_cable c[CABLES_MAX];
     double before[CABLES_MAX] = { 0 };
     bool slow_before[CABLES_MAX] = { 0 };
 
     while (m && n < CABLES_MAX && mixture_next (m, &c[n]))
         n++;
-    for (size_t i = 0; i < nbaselines && n > 0; i++) {
-        struct mixture *old = mixture_create (j->paths, baseline[i].ps,
-                                              baseline[i].samples, 0);
-
-        for (size_t k = 0; old && k < n; k++)
-            before[k]
-                += mixture_evidence (old, c[k].cable[0], c[k].excess_ns,
-                                     &slow_before[k]);
-        mixture_destroy (old);
-    }
+    old = n > 0 ? mixture_of_baseline (j) : NULL;
+    for (size_t k = 0; old && k < n; k++)
+        before[k] = mixture_evidence (old, c[k].cable[0], c[k].excess_ns,
+                                      &slow_before[k]);
+    mixture_destroy (old);
     for (size_t k = 0; k < n; k++) {
         if (!slow_before[k])
             judge_cable (j, &c[k], before[k]);
@@ -1220,34 +1245,38 @@ static void judge_open (struct judgement *j)
  * Observations of the job and its baselines
  */
 
-static int observe_run (const struct judgement *j, struct model_run *run,
-                        const struct pathset *ps, const struct samples *s,
-                        struct error *err)
+/* The loopbacks of a run's endpoints, by their links. */
+static void set_loopbacks (const struct judgement *j, struct model_run *run,
+                           const struct pathset *ps,
+                           const struct baseline_loopback *loopback, size_t n)
 {
-    size_t n = pathset_size (ps);
+    run->loopback = xarray (n, sizeof (*run->loopback));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t link = pathset_end_link (ps, loopback[i].end);
 
-    if (s->nloopbacks > 0) {
-        struct loopback_time *end = xarray (n, sizeof (*end));
-
-        run->loopback = xarray (j->net->nlinks, sizeof (*run->loopback));
-        for (size_t l = 0; l < j->net->nlinks; l++)
-            run->loopback[l] = (struct loopback_time){ .ns = NAN };
-        observe_loopbacks (s, n, end);
-        for (size_t i = 0; i < n; i++) {
-            uint32_t arc[PATH_MAX_HOPS];
-            size_t to = 0;
-
-            /* the first link of any path from the endpoint */
-            while (to < n && !pathset_is_pair (ps, i, to))
-                to++;
-            if (!isnan (end[i].ns) && to < n
-                && pathset_walk (ps, i, to, arc, NULL) > 0
-                && !j->distrusted[arc_link (arc[0])])
-                run->loopback[arc_link (arc[0])] = end[i];
-        }
-        free (end);
+        if (link != NETWORK_NONE && !j->distrusted[link])
+            run->loopback[run->nloopbacks++]
+                = (struct link_loopback){ link, loopback[i].time };
     }
-    return observe (&run->obs, ps, s, RTT_FASTEST, &accuracy, err);
+    qsort (run->loopback, run->nloopbacks, sizeof (*run->loopback),
+           compare_u32); /* their first members */
+}
+
+static int observe_job (struct judgement *j, struct error *err)
+{
+    size_t n = pathset_size (j->ps), k = 0;
+    struct loopback_time *time = xarray (n, sizeof (*time));
+    struct baseline_loopback *loopback = xarray (n, sizeof (*loopback));
+
+    observe_loopbacks (j->samples, n, time);
+    for (uint32_t i = 0; i < n; i++)
+        if (!isnan (time[i].ns))
+            loopback[k++] = (struct baseline_loopback){ i, time[i] };
+    set_loopbacks (j, &j->run, j->ps, loopback, k);
+    free (loopback);
+    free (time);
+    return observe (&j->run.obs, j->ps, j->samples, RTT_FASTEST,
+                    &observe_accuracy, err);
 }
 
 /* Round trips over busy links get almost no weight. */
@@ -1303,27 +1332,27 @@ static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
     }
 }
 
-static int observe_all (struct judgement *j, const struct baseline *baseline,
-                        size_t n, struct error *err)
+static int observe_all (struct judgement *j, struct error *err)
 {
-    size_t runs = n;
+    const struct baseline *b = j->baseline;
 
-    for (size_t i = 0; i < n; i++)
-        runs += baseline[i].samples->nruns;
-    j->base = xcalloc (runs, sizeof (*j->base));
-    if (observe_run (j, &j->run, j->ps, j->samples, err) < 0)
+    if (observe_job (j, err) < 0)
         return -1;
     discount_busy (j);
-    for (size_t i = 0; i < n; i++)
-        for (size_t r = 0; r <= baseline[i].samples->nruns; r++) {
-            struct samples run = samples_run (baseline[i].samples, r);
-            struct model_run *base = &j->base[j->nbase++];
+    if (!b)
+        return 0;
+    j->base = xcalloc (b->nruns, sizeof (*j->base));
+    for (size_t i = 0; i < b->nruns; i++) {
+        struct model_run *base = &j->base[j->nbase++];
+        size_t first = b->run[i].loopback;
 
-            if (observe_run (j, base, baseline[i].ps, &run, err) < 0)
-                return -1;
-            doubt_baseline_rows (j, base);
-            j->has_baseline |= base->obs.n > 0;
-        }
+        set_loopbacks (j, base, b->ps, b->loopback + first,
+                       baseline_loopbacks_end (b, i) - first);
+        if (baseline_observe (b, i, j->baseline_ps, j->ps, &base->obs, err) < 0)
+            return -1;
+        doubt_baseline_rows (j, base);
+        j->has_baseline |= base->obs.n > 0;
+    }
     return 0;
 }
 
@@ -1402,8 +1431,7 @@ static int ill_conditioned (struct error *err)
 }
 
 /* Find the causes. */
-static int analyse (struct judgement *j, const struct baseline *baseline,
-                    size_t n, double alarms, struct error *err)
+static int analyse (struct judgement *j, double alarms, struct error *err)
 {
     struct explanation *ex = &j->ex;
 
@@ -1411,7 +1439,7 @@ static int analyse (struct judgement *j, const struct baseline *baseline,
     do {
         clear (j);
         terminal_work ("judging", 0, 0);
-        if (observe_all (j, baseline, n, err) < 0
+        if (observe_all (j, err) < 0
             || model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err)
                    < 0)
             return -1;
@@ -1452,7 +1480,6 @@ static int compare_findings (const void *va, const void *vb)
 }
 
 static int judge_links (struct judgement *j, const struct plan *plan,
-                        const struct baseline *baseline, size_t nbaselines,
                         struct error *err)
 {
     struct verdict *v = j->verdict;
@@ -1465,7 +1492,7 @@ static int judge_links (struct judgement *j, const struct plan *plan,
     judge_causes (j);
     judge_nodes (j);
     if (j->paths)
-        judge_cables (j, plan, baseline, nbaselines);
+        judge_cables (j, plan);
     judge_open (j);
     if (j->ex.full)
         verdict_limit (v, VERDICT_UNKNOWN,
@@ -1498,55 +1525,45 @@ static void judgement_clear (struct judgement *j)
 
 int judge_view_make (struct judge_view *view, struct pathset *ps,
                      const struct samples *samples,
-                     const struct baseline *baseline, size_t n,
-                     struct error *err)
+                     const struct baseline *baseline, struct error *err)
 {
+    const struct pathset *set[] = { ps, baseline ? baseline->ps : NULL };
     const struct network *net = pathset_network (ps);
-    const struct samples *spread = samples->spread > 0 ? samples : NULL;
-    const struct pathset **set = xarray (n + 1, sizeof (*set));
+    const struct baseline_run *before
+        = baseline ? baseline_spread (baseline) : NULL;
+    struct traffic_class as = { (unsigned int)samples->level, samples->rc > 0 };
 
     *view = (struct judge_view){
-        .ps = ps, .baseline = xcalloc (n, sizeof (*view->baseline)), .n = n,
+        .ps = ps, .baseline = baseline,
+        .baseline_ps = baseline ? baseline->ps : NULL,
     };
-    set[0] = ps;
-    for (size_t i = 0; i < n; i++) {
-        view->baseline[i] = baseline[i];
-        set[i + 1] = baseline[i].ps;
-        if (!spread && baseline[i].samples->spread > 0)
-            spread = baseline[i].samples;
-    }
-    if (spread && net->hops) {
-        struct traffic_class as = { (unsigned int)spread->level,
-                                    spread->rc > 0 };
-
-        view->paths = multipath_create (set, n + 1, &as, err);
-        view->ps = view->paths
-                       ? pathset_on (ps, &view->paths->network, err)
-                       : NULL;
-        for (size_t i = 0; i < n; i++)
-            view->baseline[i].ps
-                = view->ps ? pathset_on (baseline[i].ps, &view->paths->network,
-                                         err)
-                           : NULL;
-    }
-    free (set);
-    return view->ps ? 0 : -1;
+    if (!net->hops || (samples->spread == 0 && !before))
+        return 0;
+    if (samples->spread == 0)
+        as = (struct traffic_class){ (unsigned int)before->level,
+                                     before->rc > 0 };
+    view->ps = view->baseline_ps = NULL;
+    if ((view->paths = multipath_create (set, baseline ? 2 : 1, &as, err))
+        && (view->ps = pathset_on (ps, &view->paths->network, err))
+        && baseline)
+        view->baseline_ps
+            = pathset_on (baseline->ps, &view->paths->network, err);
+    return view->ps && (view->baseline_ps || !baseline) ? 0 : -1;
 }
 
 void judge_view_clear (struct judge_view *view)
 {
-    for (size_t i = 0; view->paths && i < view->n; i++)
-        pathset_destroy ((struct pathset *)view->baseline[i].ps);
-    if (view->paths)
+    if (view->paths) {
         pathset_destroy (view->ps);
+        pathset_destroy (view->baseline_ps);
+    }
     multipath_destroy (view->paths);
-    free (view->baseline);
     *view = (struct judge_view){ 0 };
 }
 
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct samples *samples,
-                       const struct baseline *baseline, size_t nbaselines,
+                       const struct baseline *baseline,
                        const struct judge_options *opts, struct error *err)
 {
     struct judgement j = {
@@ -1558,13 +1575,15 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     bool empty = plan_probes (plan) == 0;
     struct judge_view view;
 
-    if (judge_view_make (&view, ps, samples, baseline, nbaselines, err) < 0)
+    if (judge_view_make (&view, ps, samples, baseline, err) < 0)
         goto error;
     j.ps = view.ps;
+    j.baseline = baseline;
+    j.baseline_ps = view.baseline_ps;
     j.net = pathset_network (view.ps);
     j.paths = j.net->multi;
     if (check_plan (plan, samples, &j.absent, err) < 0
-        || (!empty && analyse (&j, view.baseline, view.n, alarms, err) < 0))
+        || (!empty && analyse (&j, alarms, err) < 0))
         goto error;
     j.verdict->nodes = samples->nanswered;
     j.verdict->rounds = plan_rounds (plan);
@@ -1572,7 +1591,7 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     limit_alone (&j);
     if (empty)
         NOTE (&j, "nothing to measure");
-    else if (judge_links (&j, plan, view.baseline, view.n, err) < 0)
+    else if (judge_links (&j, plan, err) < 0)
         goto error;
     judgement_clear (&j);
     judge_view_clear (&view);
@@ -1689,30 +1708,31 @@ static void list_doubts (struct judgement *j, struct suspicions *list)
 static void list_pairs (const struct judgement *j, struct suspicions *list)
 {
     struct mixture *m
-        = j->paths ? mixture_create (j->paths, j->ps, j->samples, 0) : NULL;
+        = j->paths ? mixture_of_samples (j, 0) : NULL;
 
     if (m)
         list->npairs = mixture_doubts (m, &list->pair);
     mixture_destroy (m);
 }
 
-int judge_first (struct suspicions *s, struct pathset *ps,
+int judge_first (struct suspicions *s, const struct judge_view *view,
                  const struct plan *plan, const struct samples *samples,
-                 const struct baseline *baseline, size_t nbaselines,
                  const struct judge_options *opts, struct error *err)
 {
     struct judgement j = {
-        .ps = ps,
-        .net = pathset_network (ps),
-        .paths = pathset_network (ps)->multi,
+        .ps = view->ps,
+        .net = pathset_network (view->ps),
+        .paths = pathset_network (view->ps)->multi,
         .samples = samples,
+        .baseline = view->baseline,
+        .baseline_ps = view->baseline_ps,
         .opts = opts ? opts : &judge_defaults,
     };
     int rc = -1;
 
     *s = (struct suspicions){ 0 };
     if (check_plan (plan, samples, &j.absent, err) == 0
-        && analyse (&j, baseline, nbaselines, ALARMS_FIRST, err) == 0) {
+        && analyse (&j, ALARMS_FIRST, err) == 0) {
         rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
         list_doubts (&j, s);
         list_pairs (&j, s);

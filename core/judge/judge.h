@@ -7,10 +7,10 @@
  *
  *   a_il  how often its path crosses link l, there and back (0, 1, 2)
  *   x_l   latency of l: the mean of its class +- the spread within the class;
- *         the baselines' rows determine it better
- *   o_h   offset of host h in this run, and in each baseline: with loopbacks
- *         (messages of a host to itself) their difference +-20 ns, else 0 +-80
- *         ns
+ *         the baseline's rows determine it better
+ *   o_h   offset of host h in this run, and in each of the baseline: with
+ *         loopbacks (messages of a host to itself) their difference +-20 ns,
+ *         else 0 +-80 ns
  *   w_i   others' traffic, which only adds: exponential waits, bounded by how
  *         far the first quartile of the repeats is above the least
  *         (samples/observe)
@@ -53,6 +53,7 @@
 
 #include <stdbool.h>
 
+#include "core/baseline/baseline.h"
 #include "core/judge/cause.h"
 #include "core/judge/verdict.h"
 #include "core/paths/paths.h"
@@ -95,36 +96,28 @@ struct judge_options judge_site_options (const struct site *site);
 bool judge_fails (const struct judge_options *opts, double excess_ns,
                   double stderr_ns);
 
-/* Earlier samples of the same fabric, of one run or several, and their paths.
- * The newest first: offsets are relative to them, and their rows are kept.
- */
-struct baseline {
-    const struct samples *samples;
-    const struct pathset *ps;
-};
-
-/* The same endpoints, and baselines, on the network of places (core/paths/
- * multipath) if some of the samples were spread; else as they are. 0, or -1
- * with err; then judge_view_clear.
+/* The same endpoints, and a baseline's, on the network of places (core/paths/
+ * multipath) if some of the samples were spread; else as they are. baseline may
+ * be NULL. 0, or -1 with err; then judge_view_clear.
  */
 struct judge_view {
     struct pathset *ps;
-    struct baseline *baseline; /* [n] */
-    size_t n;
-    struct multipath *paths;   /* NULL: nothing was spread */
+    const struct baseline *baseline;
+    struct pathset *baseline_ps; /* of its endpoints */
+    struct multipath *paths;     /* NULL: nothing was spread */
 };
 int judge_view_make (struct judge_view *view, struct pathset *ps,
                      const struct samples *samples,
-                     const struct baseline *baseline, size_t n,
-                     struct error *err);
+                     const struct baseline *baseline, struct error *err);
 void judge_view_clear (struct judge_view *view);
 
 /* Judge the samples of a plan. NULL with err if a path is broken or the rows
- * are too ill-conditioned. opts NULL: judge_defaults.
+ * are too ill-conditioned. baseline NULL: there is none; opts NULL:
+ * judge_defaults.
  */
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct samples *samples,
-                       const struct baseline *baseline, size_t nbaselines,
+                       const struct baseline *baseline,
                        const struct judge_options *opts, struct error *err);
 
 /* What looks slow or different before it is confirmed, then links in doubt. The
@@ -147,12 +140,9 @@ struct suspicions {
     size_t npairs;
 };
 
-/* Judge a plan that has not ended, in a judge_view. 0, or -1 with err; then
- * suspicions_clear.
- */
-int judge_first (struct suspicions *s, struct pathset *ps,
+/* Judge a plan that has not ended. 0, or -1 with err; then suspicions_clear. */
+int judge_first (struct suspicions *s, const struct judge_view *view,
                  const struct plan *plan, const struct samples *samples,
-                 const struct baseline *baseline, size_t nbaselines,
                  const struct judge_options *opts, struct error *err);
 void suspicions_clear (struct suspicions *s);
 

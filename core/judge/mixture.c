@@ -123,7 +123,7 @@ static int compare_flows (const void *va, const void *vb)
 }
 
 static void add_flows (struct mixture *m, struct map *number,
-                       const struct sample *s)
+                       const struct pair_flows *s)
 {
     uint64_t key = pair_key (s->a, s->b);
     uint32_t pair = map_find (number, key);
@@ -135,11 +135,11 @@ static void add_flows (struct mixture *m, struct map *number,
         m->pair[m->npairs][0] = (uint32_t)(key >> 32);
         m->pair[m->npairs++][1] = (uint32_t)key;
     }
-    for (uint32_t f = 0; f < s->nflows; f++)
-        if (!isnan (s->flow_ns[f])) {
+    for (uint32_t f = 0; f < s->n; f++)
+        if (!isnan (s->ns[f])) {
             m->flow = xgrow (m->flow, m->nflows, sizeof (*m->flow));
             m->flow[m->nflows++]
-                = (struct mixture_flow){ pair, s->flow_ns[f], false };
+                = (struct mixture_flow){ pair, s->ns[f], false };
         }
 }
 
@@ -390,17 +390,15 @@ static void find_groups (struct mixture *m, struct multipath *paths,
 
 struct mixture *mixture_create (struct multipath *paths,
                                 const struct pathset *ps,
-                                const struct samples *samples,
-                                size_t first_round)
+                                const struct pair_flows *flows, size_t n)
 {
     struct mixture *m = xcalloc (1, sizeof (*m));
     struct map number = { 0 };
     bool *chooses;
 
-    for (size_t i = 0; i < samples->nsamples; i++)
-        if (samples->sample[i].nflows > 0
-            && samples->sample[i].round >= first_round)
-            add_flows (m, &number, &samples->sample[i]);
+    for (size_t i = 0; i < n; i++)
+        if (flows[i].n > 0)
+            add_flows (m, &number, &flows[i]);
     map_clear (&number);
     if (m->nflows == 0) {
         mixture_destroy (m);

@@ -11,17 +11,23 @@
 #include <stdint.h>
 
 #include "core/paths/multipath.h"
-#include "core/samples/samples.h"
+#include "core/plan/plan.h"
 
 struct mixture;
 
-/* The flows of a run's rounds from this one on, between endpoints of ps, on any
- * network with the numbers of `paths`; all is borrowed. NULL: no flow was kept.
+/* Times of flows between two endpoints; NAN: lost. */
+struct pair_flows {
+    uint32_t a, b;
+    const double *ns; /* [n] */
+    uint32_t n;
+};
+
+/* Of flows between endpoints of ps, several times of a pair perhaps, on any
+ * network with the numbers of `paths`; all is borrowed. NULL: there are none.
  */
 struct mixture *mixture_create (struct multipath *paths,
                                 const struct pathset *ps,
-                                const struct samples *samples,
-                                size_t first_round);
+                                const struct pair_flows *flows, size_t n);
 void mixture_destroy (struct mixture *m);
 
 /* A slow cable. It is one of the first `group` cables, which no flow tells

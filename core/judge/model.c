@@ -50,11 +50,6 @@
  * It fits if unit > 4 sd (unit), and if s is less than half of unit dx, which
  * is about the spread that lengths cause: 0.43 unit dx where they are uniform.
  * So one LRTL far from all others makes s large, and none is used.
- *
- * Far rows: the work must not grow with the site. Of too many rows the closest
- * to the job's links are kept: those that share a link with the job, by the
- * number of their other links; with these links, the next; and so on. Leaving
- * out a row adds no bias.
  */
 #include "config.h"
 #include "core/judge/explain.h"
@@ -68,6 +63,7 @@
 #include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/map.h"
+#include "util/sort.h"
 
 enum {
     CLASS_ENOUGH = 8,  /* determined links for a class's spread */
@@ -75,8 +71,6 @@ enum {
     DRAWS = LSQ_LANES, /* to find which links are determined */
     DRAWS_SEED = 1,
     FIT_TURNS = 8,
-    ROWS_FREE = 2048,
-    ROWS_PER_ROW = 8,
 };
 
 /* ns */
@@ -107,7 +101,6 @@ struct model_build {
     size_t nbase;
     const struct observation **row; /* [n] of the baselines */
     uint32_t *run;                  /* [n] from 1; 0 is the job */
-    bool *keep;                     /* [n] */
     size_t n;
     struct loopback_time
         *before;      /* [nlinks] times that loopbacks are compared with */
@@ -141,74 +134,34 @@ static void add_link (struct model *m, uint32_t link)
     }
 }
 
-/* Keep at most `room` of the rows that share a link with the model, the closest
- * first; add their links. Return how many.
- */
-static size_t keep_layer (struct model_build *b, size_t room, uint32_t *far)
-{
-    size_t count[ROW_MAX + 1] = { 0 };
-    size_t kept = 0;
-
-    for (size_t i = 0; i < b->n; i++) {
-        const struct observation *row = b->row[i];
-
-        /* the row's links that the model does not have */
-        far[i] = 0;
-        for (size_t p = 0; p < row->n; p++)
-            far[i] += b->m->column[row->link[p]] == NONE;
-        if (b->keep[i] || far[i] == row->n)
-            far[i] = NONE;
-        else
-            count[far[i]]++;
-    }
-    for (size_t k = 0; k <= ROW_MAX; k++) {
-        if (count[k] > room - kept)
-            count[k] = room - kept;
-        kept += count[k];
-    }
-    for (size_t i = 0; i < b->n; i++)
-        if (far[i] != NONE && count[far[i]] > 0) {
-            count[far[i]]--;
-            b->keep[i] = true;
-            for (size_t p = 0; p < b->row[i]->n; p++)
-                add_link (b->m, b->row[i]->link[p]);
-        }
-    return kept;
-}
-
 /* Collect the baselines' rows, and the links of all. */
 static int gather (struct model_build *b, struct pathset *ps, struct error *err)
 {
     struct model *m = b->m;
     const uint32_t *link = pathset_links (ps, &m->m, err);
-    size_t room = ROWS_FREE + ROWS_PER_ROW * m->nrows;
-    size_t kept = 1;
-    uint32_t *far;
+    size_t rows = 0;
 
     if (!link)
         return -1;
     for (size_t r = 0; r < b->nbase; r++)
-        m->baseline_rows += b->base[r].obs.n;
-    b->row = xarray (m->baseline_rows, sizeof (*b->row));
-    b->run = xarray (m->baseline_rows, sizeof (*b->run));
-    b->keep = xcalloc (m->baseline_rows, sizeof (*b->keep));
-    for (size_t r = 0; r < b->nbase; r++)
-        for (size_t i = 0; i < b->base[r].obs.n; i++) {
-            b->run[b->n] = (uint32_t)r + 1;
-            b->row[b->n++] = &b->base[r].obs.v[i];
-        }
+        rows += b->base[r].obs.n;
+    b->row = xarray (rows, sizeof (*b->row));
+    b->run = xarray (rows, sizeof (*b->run));
     m->link = xarray (b->net->nlinks, sizeof (*m->link));
     m->column = xarray (b->net->nlinks, sizeof (*m->column));
     for (size_t l = 0; l < b->net->nlinks; l++)
         m->column[l] = NONE;
     for (size_t j = 0; j < m->m; j++)
         add_link (m, link[j]);
-    far = xarray (b->n, sizeof (*far));
-    for (m->far_rows = b->n; room > 0 && kept > 0; room -= kept) {
-        kept = keep_layer (b, room, far);
-        m->far_rows -= kept;
-    }
-    free (far);
+    for (size_t r = 0; r < b->nbase; r++)
+        for (size_t i = 0; i < b->base[r].obs.n; i++) {
+            const struct observation *row = &b->base[r].obs.v[i];
+
+            b->run[b->n] = (uint32_t)r + 1;
+            b->row[b->n++] = row;
+            for (size_t p = 0; p < row->n; p++)
+                add_link (m, row->link[p]);
+        }
     return 0;
 }
 
@@ -242,8 +195,7 @@ static void find_ways (struct model_build *b)
     for (size_t i = 0; i < b->m->nrows; i++)
         add_way (b, &b->m->obs->v[i]);
     for (size_t i = 0; i < b->n; i++)
-        if (b->keep[i])
-            add_way (b, b->row[i]);
+        add_way (b, b->row[i]);
 }
 
 /* Number the classes in order of appearance. */
@@ -267,11 +219,14 @@ static void number_classes (struct model *m, const struct network *net)
  * Hosts' offsets
  */
 
-static struct loopback_time loopback_of (const struct model_run *run,
-                                         uint32_t link)
+struct loopback_time model_loopback_time (const struct model_run *run,
+                                          uint32_t link)
 {
-    return run->loopback ? run->loopback[link]
-                         : (struct loopback_time){ .ns = NAN };
+    const struct link_loopback *found
+        = bsearch (&link, run->loopback, run->nloopbacks,
+                   sizeof (*run->loopback), compare_u32);
+
+    return found ? found->time : (struct loopback_time){ .ns = NAN };
 }
 
 /* By how much a loopback is slower, and the standard deviation of the offset.
@@ -301,8 +256,8 @@ double model_shift (const struct network *net, const struct observation *row,
 
         if (net->link[link].kind != LINK_HOST)
             continue;
-        more = compare_loopbacks (loopback_of (run, link),
-                                  loopback_of (base, link));
+        more = compare_loopbacks (model_loopback_time (run, link),
+                                  model_loopback_time (base, link));
         shift += more.ns;
         var += 2 * more.sd * more.sd; /* offsets of both runs */
     }
@@ -333,7 +288,7 @@ static uint32_t offset_of (struct model_build *b, uint32_t run, uint32_t link)
 
     if (b->run_of[link] == run)
         return b->offset[link];
-    more = compare_loopbacks (loopback_of (of, link), b->before[link]);
+    more = compare_loopbacks (model_loopback_time (of, link), b->before[link]);
     m->offset_mean[m->noffsets] = more.ns;
     m->offset_sd[m->noffsets] = more.sd;
     b->run_of[link] = run;
@@ -358,9 +313,8 @@ static void make_offsets (struct model_build *b)
         b->run_of[l] = m->offset_of[l] = NONE;
     }
     for (size_t r = b->nbase; r-- > 0;)
-        for (uint32_t l = 0; l < nlinks; l++)
-            if (!isnan (loopback_of (&b->base[r], l).ns))
-                b->before[l] = b->base[r].loopback[l];
+        for (size_t i = 0; i < b->base[r].nloopbacks; i++)
+            b->before[b->base[r].loopback[i].link] = b->base[r].loopback[i].time;
     for (size_t i = 0; i < m->nrows; i++)
         for (size_t p = 0; p < m->obs->v[i].n; p++) {
             uint32_t link = m->obs->v[i].link[p];
@@ -429,8 +383,7 @@ static void make_rows (struct model_build *b)
     m->weight = xarray (most, sizeof (*m->weight));
     b->y = xarray (most, sizeof (*b->y));
     for (size_t i = 0; i < b->n; i++)
-        if (b->keep[i])
-            add_row (b, b->row[i], b->run[i]);
+        add_row (b, b->row[i], b->run[i]);
     m->measured = m->a->nrows;
     for (size_t l = 0; l < m->n; l++)
         add_prior (b, l, m->n + m->class_of[l], 0);
@@ -770,7 +723,6 @@ int model_make (struct model *m, struct pathset *ps,
 done:
     free (b.row);
     free (b.run);
-    free (b.keep);
     free (b.before);
     free (b.offset);
     free (b.run_of);

@@ -227,6 +227,23 @@ int pathset_walk (const struct pathset *ps, size_t a, size_t b,
                           ps->endpoint[b].id, arc, err);
 }
 
+uint32_t pathset_end_link (const struct pathset *ps, size_t end)
+{
+    const struct network *net = pathset_network (ps);
+    uint32_t arc[PATH_MAX_HOPS];
+    size_t to = 0;
+
+    net->attach (net->net, pathset_endpoint (ps, end)->id, arc);
+    if (arc[0] != NETWORK_NONE)
+        return arc_link (arc[0]);
+    /* without a hop of its own: the first link of any path */
+    while (to < pathset_size (ps) && !pathset_is_pair (ps, end, to))
+        to++;
+    return to < pathset_size (ps) && pathset_walk (ps, end, to, arc, NULL) > 0
+               ? arc_link (arc[0])
+               : NETWORK_NONE;
+}
+
 static void sort_arcs (uint32_t *v, size_t n)
 {
     for (size_t i = 1; i < n; i++) {

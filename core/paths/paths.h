@@ -189,6 +189,9 @@ int pathset_find (const struct pathset *ps, const char *name);
 int pathset_walk (const struct pathset *ps, size_t a, size_t b,
                   uint32_t *arc, struct error *err);
 
+/* The link of an endpoint's port; NETWORK_NONE: it has none. */
+uint32_t pathset_end_link (const struct pathset *ps, size_t end);
+
 /* row(a,b): how often the round trip a -> b -> a crosses each link. Sorted by
  * link, counts 1 or 2; `forth` of these crossings are from the link's first end
  * to its second. Empty if they are no pair.

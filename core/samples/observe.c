@@ -39,6 +39,8 @@ enum {
 #define DOUBT_MOST 1e6   /* ns: the row has no information */
 #define DOUBT_MEANS 3.0  /* an exponential exceeds it in 5 % of cases */
 
+const struct accuracy observe_accuracy = { .ns = 5, .of_reading = 1e-3 };
+
 static double spread_of (const struct sample *s)
 {
     double n = s->sent - s->lost;

@@ -77,6 +77,9 @@ struct accuracy {
     double of_reading;
 };
 
+/* What the judge and baselines assume of it. */
+extern const struct accuracy observe_accuracy;
+
 /* Make observations from samples of endpoints of ps: of a quantile, RTT_MIDDLE
  * or RTT_FASTEST. The variance comes from the samples' own quartiles and the
  * pooled ones, and is at least what the accuracy gives; 1 if there is neither.

@@ -61,7 +61,6 @@ void samples_destroy (struct samples *s)
         free (s->sample);
         free (s->loopback);
         free (s->node);
-        free (s->run);
         free (s);
         errno = saved_errno;
     }
@@ -92,60 +91,6 @@ void samples_add_node (struct samples *s, const struct node *node)
 {
     s->node = xgrow (s->node, s->nnodes, sizeof (*node));
     s->node[s->nnodes++] = *node;
-}
-
-void samples_add_run (struct samples *s, uint32_t round)
-{
-    s->run = xgrow (s->run, s->nruns, sizeof (round));
-    s->run[s->nruns++] = round;
-}
-
-/* The index of the first of n items, of so many bytes, of a round or a later
- * one; `first` is the round of the first item.
- */
-static size_t find_round (const uint32_t *first, size_t n, size_t size,
-                          uint32_t round)
-{
-    size_t low = 0;
-
-    while (low < n) {
-        size_t middle = low + (n - low) / 2;
-        const void *of = (const char *)first + middle * size;
-
-        if (*(const uint32_t *)of < round)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
-}
-
-/* The index of the first of *n items that is of the rounds from .. to - 1; *n
- * becomes their number. `first` as above.
- */
-static size_t cut_rounds (const uint32_t *first, size_t *n, size_t size,
-                          uint32_t from, uint32_t to)
-{
-    size_t begin = find_round (first, *n, size, from);
-
-    *n = find_round (first, *n, size, to) - begin;
-    return begin;
-}
-
-struct samples samples_run (const struct samples *s, size_t i)
-{
-    struct samples run = *s;
-    uint32_t from = i > 0 ? s->run[i - 1] : 0;
-    uint32_t to = i < s->nruns ? s->run[i] : UINT32_MAX;
-
-    if (s->nsamples > 0)
-        run.sample += cut_rounds (&s->sample->round, &run.nsamples,
-                                  sizeof (*s->sample), from, to);
-    if (s->nloopbacks > 0)
-        run.loopback += cut_rounds (&s->loopback->round, &run.nloopbacks,
-                                    sizeof (*s->loopback), from, to);
-    run.nruns = 0;
-    return run;
 }
 
 void samples_add_host (struct samples *s, const char *host, bool answered)
@@ -288,7 +233,7 @@ static const struct samples_field transport_fields[] = {
     { .key = NULL },
 };
 
-enum { ANSWERED, MISSING, KNOWN, RUNS, PROBES, LOOPBACKS, LISTS };
+enum { ANSWERED, MISSING, KNOWN, PROBES, LOOPBACKS, LISTS };
 
 /*
  * Write
@@ -352,7 +297,7 @@ static json_t *list_json (const struct samples *s, const struct pathset *ps,
                           int which)
 {
     const size_t n[LISTS] = { s->nanswered, s->nmissing, s->nnodes,
-                              s->nruns,     s->nsamples, s->nloopbacks };
+                              s->nsamples,  s->nloopbacks };
     json_t *list = json_array ();
 
     for (size_t i = 0; i < n[which]; i++) {
@@ -361,8 +306,6 @@ static json_t *list_json (const struct samples *s, const struct pathset *ps,
         if (which == ANSWERED || which == MISSING)
             item = json_string ((which == ANSWERED ? s->answered
                                                    : s->missing)[i]);
-        else if (which == RUNS)
-            item = json_integer (s->run[i]);
         else if (which == KNOWN)
             item = write_fields (json_object (), node_fields, &s->node[i], ps);
         else if (which == LOOPBACKS)
@@ -401,8 +344,6 @@ int samples_write (const struct samples *s, const struct pathset *ps,
     write_fields (all, level_fields, s, ps);
     if (s->spread > 0)
         write_fields (all, transport_fields, s, ps);
-    if (s->nruns > 0)
-        json_put (all, "runs", list_json (s, ps, RUNS));
     json_put (all, "loopbacks", list_json (s, ps, LOOPBACKS));
     json_put (all, "probes", list_json (s, ps, PROBES));
     json_put (all, "complete", json_boolean (s->complete));
@@ -522,25 +463,12 @@ static int read_flows (struct reader *r, struct sample *x, double *flow_ns,
     return 0;
 }
 
-/* Fail if a round is of an earlier run than the round of the item before. */
-static int check_run (struct reader *r, uint32_t round, uint32_t before,
-                      const char *where)
-{
-    const struct samples *s = r->samples;
-
-    for (size_t i = 0; i < s->nruns; i++)
-        if (round < s->run[i] && before >= s->run[i])
-            return error_input (r->err, "%s is of an earlier run", where);
-    return 0;
-}
-
 /* Read item `from` of a list. */
 static int read_item (struct reader *r, int which, const json_t *from,
                       const char *where)
 {
     struct samples *s = r->samples;
     const char *host = json_string_value (from);
-    json_int_t round = json_integer_value (from);
     struct node node = { 0 };
     struct sample x = { 0 };
     struct loopback l = { 0 };
@@ -561,13 +489,6 @@ static int read_item (struct reader *r, int which, const json_t *from,
             return error_input (r->err, "%s.host is missing", where);
         samples_add_node (s, &node);
         return 0;
-    case RUNS:
-        if (round <= (s->nruns > 0 ? s->run[s->nruns - 1] : 0)
-            || round > ROUNDS_MAX)
-            return error_input (
-                r->err, "%s is not a round after the one before", where);
-        samples_add_run (s, (uint32_t)round);
-        return 0;
     case PROBES:
         if (read_fields (r, sample_fields, from, where, &x) < 0)
             return -1;
@@ -578,21 +499,13 @@ static int read_item (struct reader *r, int which, const json_t *from,
         if ((x.lost < x.sent
              && (read_rtt (r, x.rtt_ns, from, where) < 0
                  || read_ways (r, &x, from, where) < 0))
-            || read_flows (r, &x, flow_ns, from, where) < 0
-            || (s->nsamples > 0
-                && check_run (r, x.round, s->sample[s->nsamples - 1].round,
-                              where)
-                       < 0))
+            || read_flows (r, &x, flow_ns, from, where) < 0)
             return -1;
         samples_add (s, &x);
         return 0;
     default:
         if (read_fields (r, loopback_fields, from, where, &l) < 0
-            || read_rtt (r, l.rtt_ns, from, where) < 0
-            || (s->nloopbacks > 0
-                && check_run (r, l.round, s->loopback[s->nloopbacks - 1].round,
-                              where)
-                       < 0))
+            || read_rtt (r, l.rtt_ns, from, where) < 0)
             return -1;
         samples_add_loopback (s, &l);
         return 0;
@@ -607,7 +520,6 @@ static const struct {
     [ANSWERED] = { "nodes", "answered", HOSTS_MAX, false },
     [MISSING] = { "nodes", "missing", HOSTS_MAX, false },
     [KNOWN] = { "nodes", "known", HOSTS_MAX, true },
-    [RUNS] = { NULL, "runs", ROUNDS_MAX, true },
     [PROBES] = { NULL, "probes", SAMPLES_MAX, false },
     [LOOPBACKS] = { NULL, "loopbacks", LOOPBACKS_MAX, true },
 };
@@ -658,6 +570,10 @@ static int read_head (struct reader *r, const json_t *json, const char *hash)
 
     if (!found)
         return error_input (r->err, "fabric is missing");
+    if (json_array_size (json_object_get (json, "runs")) > 0)
+        return error_input (r->err, "a baseline of an earlier release: 'pmm "
+                                    "baseline publish' makes one from the "
+                                    "ledger, and so does the next audit");
     if (strcmp (found, hash))
         return error_input (r->err, "made for another fabric, or for this one "
                                     "before it changed");

@@ -2,7 +2,7 @@
 /* Samples: the round-trip times of the probes of a plan.
  *
  * Made by probe/ (pmm-probe) and samples/simulate. Read by the solver and the
- * judge; kept as baselines. File: JSON, kind "samples", version 2.
+ * judge, and made a baseline of. File: JSON, kind "samples", version 2.
  */
 #ifndef CORE_SAMPLES_H
 #define CORE_SAMPLES_H
@@ -95,9 +95,6 @@ struct samples {
     size_t nloopbacks;
     struct node *node; /* at most one per host */
     size_t nnodes;
-    uint32_t *run; /* for a baseline: the first rounds of all runs but the
-                      first; probes and loopbacks are in their order */
-    size_t nruns;
     bool complete; /* every probe of the plan is accounted for */
 };
 
@@ -110,10 +107,6 @@ void samples_add (struct samples *s, const struct sample *sample);
 void samples_add_loopback (struct samples *s, const struct loopback *loopback);
 void samples_add_host (struct samples *s, const char *host, bool answered);
 void samples_add_node (struct samples *s, const struct node *node);
-void samples_add_run (struct samples *s, uint32_t round);
-
-/* The part of run i, 0 <= i <= nruns, borrowed: do not destroy it. */
-struct samples samples_run (const struct samples *s, size_t i);
 
 /* Whether each field is valid, or not known. Return 0, or -1 with err, which
  * names the field as part of `where`.

@@ -277,12 +277,13 @@ static struct plan *confirm (const struct job *job, const struct samples *s,
                              uint64_t seed)
 {
     struct confirm_options opts = confirm_defaults;
-    struct baseline base = { job->before, job->ps };
     struct error err;
+    struct baseline *base = baseline_of (job->before, job->ps, &err);
     struct plan *plan;
 
     opts.seed = seed;
-    plan = confirm_plan (job->ps, job->plan, s, &base, 1, &opts, &err);
+    plan = confirm_plan (job->ps, job->plan, s, base, &opts, &err);
+    baseline_destroy (base);
     if (!plan) {
         diag ("%s", err.text);
         abort ();

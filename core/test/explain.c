@@ -19,7 +19,6 @@
 enum {
     NODES = 24,
     DRAWS = 512,
-    FAR_PORTS = 20, /* a fabric whose baseline is too much for a small job */
 };
 
 #define NOISE_NS 50.0
@@ -217,34 +216,6 @@ static void test_baseline (struct job *job)
         sqrt (variance[1]), sqrt (variance[0]));
 }
 
-/* Of a fabric's baseline a job takes what it can use. */
-static void test_far (void)
-{
-    struct treenet *net = treenet_create (FAR_PORTS, 3, TREE_DMODK, 1);
-    struct job whole;
-    struct job small;
-    struct model m;
-    struct error err;
-
-    job_open (&whole, net, net->n, 1);
-    job_open (&small, net, 8, 2);
-    check (model_make (&m, small.ps, &small.now, &whole.before, 1, &err) == 0,
-           &err);
-    ok (m.far_rows > 0 && m.far_rows < m.baseline_rows
-            && m.n < net->net.nlinks,
-        "%zu of %zu baseline rows left out, %zu of %zu links looked at",
-        m.far_rows, m.baseline_rows, m.n, net->net.nlinks);
-    ok (m.uncovered == 0, "but none that crosses the job's links");
-    model_clear (&m);
-    check (model_make (&m, whole.ps, &whole.now, &whole.before, 1, &err) == 0,
-           &err);
-    ok (m.far_rows == 0, "nothing is far from a whole fabric");
-    model_clear (&m);
-    job_close (&small);
-    job_close (&whole);
-    treenet_destroy (net);
-}
-
 /*
  * Causes
  */
@@ -415,6 +386,5 @@ int main (void)
     test_info (&job);
     job_close (&job);
     treenet_destroy (net);
-    test_far ();
     return done_testing ();
 }

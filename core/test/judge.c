@@ -31,7 +31,8 @@ struct job {
     const uint32_t *link; /* used by its paths */
     size_t m;
     double *latency;
-    struct samples *before; /* the baseline, healthy */
+    struct samples *before; /* the baseline, healthy, */
+    struct samples *earlier; /* ... and an older run of it; NULL */
     size_t npairs;
     uint8_t *count;         /* [nlinks][npairs] of every pair's row */
 };
@@ -112,6 +113,7 @@ static void job_open (struct job *job, struct tablenet *net, size_t nodes,
 static void job_close (struct job *job)
 {
     samples_destroy (job->before);
+    samples_destroy (job->earlier);
     plan_destroy (job->plan);
     pathset_destroy (job->ps);
     free (job->latency);
@@ -132,12 +134,24 @@ static struct samples *job_samples (const struct job *job,
 
 typedef void (*change_f) (struct job *job, struct samples *s, uint32_t link);
 
+/* What was measured before; the caller destroys it. */
+static struct baseline *job_base (const struct job *job)
+{
+    struct error err;
+    struct baseline *b = baseline_of (job->before, job->ps, &err);
+
+    check (b, &err);
+    if (job->earlier && baseline_add (b, job->earlier, 0, &err) < 0)
+        check (NULL, &err);
+    return b;
+}
+
 /* Measure, confirm and judge; change (unless NULL) is done to all samples. */
 static struct verdict *job_check (struct job *job, unsigned int repeats,
                                   uint64_t seed, bool baseline,
                                   change_f change, uint32_t link)
 {
-    struct baseline base = { job->before, job->ps };
+    struct baseline *base = baseline ? job_base (job) : NULL;
     struct plan *first = job->plan;
     struct samples *s = job_samples (job, repeats, seed);
     struct verdict *v;
@@ -145,16 +159,17 @@ static struct verdict *job_check (struct job *job, unsigned int repeats,
 
     if (change)
         change (job, s, link);
-    job->plan = confirm_plan (job->ps, first, s, &base, baseline,
-                              &confirm_defaults, &err);
+    job->plan = confirm_plan (job->ps, first, s, base, &confirm_defaults,
+                              &err);
     check (job->plan, &err);
     /* the same numbers for the same rounds */
     samples_destroy (s);
     s = job_samples (job, repeats, seed);
     if (change)
         change (job, s, link);
-    v = judge (job->ps, job->plan, s, &base, baseline, NULL, &err);
+    v = judge (job->ps, job->plan, s, base, NULL, &err);
     check (v, &err);
+    baseline_destroy (base);
     samples_destroy (s);
     plan_destroy (job->plan);
     job->plan = first;
@@ -732,7 +747,7 @@ static void test_busy (void)
 
     job_open (&job, net, NODES, 5, 99);
     for (int flooded = 0; flooded < 2; flooded++) {
-        struct baseline base = { job.before, job.ps };
+        struct baseline *base = job_base (&job);
         struct samples *s = job_samples (&job, 5, 99);
         uint32_t slow[] = { busiest (&job, s, LINK_HOST), 0, 0 };
         struct confirm_options confirm = confirm_defaults;
@@ -760,13 +775,13 @@ static void test_busy (void)
             if (again)
                 break;
             confirm.judge = &opts;
-            check (job.plan = confirm_plan (job.ps, plan, s, &base, 1, &confirm,
+            check (job.plan = confirm_plan (job.ps, plan, s, base, &confirm,
                                             &err),
                    &err);
             samples_destroy (s);
             s = job_samples (&job, 5, 99);
         }
-        check (v = judge (job.ps, job.plan, s, &base, 1, &opts, &err), &err);
+        check (v = judge (job.ps, job.plan, s, base, &opts, &err), &err);
         for (size_t i = 0; i < s->nsamples; i++)
             there += s->sample[i].round >= plan_rounds (plan)
                      && (crosses (&job, &s->sample[i], slow[0])
@@ -787,6 +802,7 @@ static void test_busy (void)
             ok (v->nfindings > 0 && v->status == VERDICT_FAIL,
                 "who does not know of a flood has it FAIL");
         print (v);
+        baseline_destroy (base);
         verdict_destroy (v);
         samples_destroy (s);
         plan_destroy (job.plan);
@@ -838,6 +854,8 @@ static void test_first (void)
 {
     struct tablenet *net = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
     struct suspicions first;
+    struct judge_view view;
+    struct baseline *base;
     struct samples *s;
     struct verdict *v;
     struct error err;
@@ -846,9 +864,10 @@ static void test_first (void)
 
     job_open (&job, net, NODES, 5, 7);
     s = job_samples (&job, 5, 8);
-    ok (judge_first (&first, job.ps, job.plan, s,
-                     &(struct baseline){ job.before, job.ps }, 1, NULL, &err)
-                == 0
+    base = job_base (&job);
+    if (judge_view_make (&view, job.ps, s, base, &err) < 0)
+        check (NULL, &err);
+    ok (judge_first (&first, &view, job.plan, s, NULL, &err) == 0
             && first.n == 0,
         "nothing looks slow");
     suspicions_clear (&first);
@@ -856,18 +875,17 @@ static void test_first (void)
     link = job.link[3];
     job.latency[link] += 1000;
     s = job_samples (&job, 5, 7);
-    ok (judge_first (&first, job.ps, job.plan, s,
-                     &(struct baseline){ job.before, job.ps }, 1, NULL, &err)
-                == 0
+    ok (judge_first (&first, &view, job.plan, s, NULL, &err) == 0
             && first.n >= 1 && first.v->n >= 1 && !first.v->vague
             && first.v->suspect->kind == SUSPECT_LINK
             && first.v->suspect->index == link
             && fabs (first.v->excess_ns - 1000) < 100,
         "a slow link looks slow");
     suspicions_clear (&first);
-    v = judge (job.ps, job.plan, s,
-               &(struct baseline){ job.before, job.ps }, 1, NULL, &err);
+    v = judge (job.ps, job.plan, s, base, NULL, &err);
     check (v, &err);
+    judge_view_clear (&view);
+    baseline_destroy (base);
     ok (v->status == VERDICT_FAIL && v->nfindings == 1
             && names (v->finding, link),
         "and is, by as many rows, without a second stage");
@@ -877,24 +895,18 @@ static void test_first (void)
     tablenet_destroy (net);
 }
 
-/* Append the pairs of `from` whose numbers are odd, or not, as of a later run.
- */
+/* Append the pairs of `from` whose numbers are odd, or not. */
 static void append_half (struct samples *to, const struct samples *from,
-                         bool odd, uint32_t round)
+                         bool odd)
 {
     for (size_t i = 0; i < from->nsamples; i++) {
         struct sample x = from->sample[i];
 
-        x.round += round;
         if ((x.a + x.b) % 2 == odd)
             samples_add (to, &x);
     }
-    for (size_t i = 0; i < from->nloopbacks; i++) {
-        struct loopback x = from->loopback[i];
-
-        x.round = round;
-        samples_add_loopback (to, &x);
-    }
+    for (size_t i = 0; i < from->nloopbacks; i++)
+        samples_add_loopback (to, &from->loopback[i]);
 }
 
 /* A baseline of two runs, each of half of the pairs. In one of them a host
@@ -903,9 +915,10 @@ static void append_half (struct samples *to, const struct samples *from,
  */
 static void test_runs (void)
 {
-    enum { LATER = 1000, END = 3 };
+    enum { END = 3 };
     struct tablenet *net = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
-    struct samples *runs = samples_create ();
+    struct samples *first = samples_create (), *second = samples_create ();
+    struct samples *both = samples_create ();
     struct samples *s;
     struct verdict *v;
     struct error err;
@@ -913,7 +926,8 @@ static void test_runs (void)
     uint32_t arc[PATH_MAX_HOPS];
 
     job_open (&job, net, NODES, 5, 7);
-    append_half (runs, job.before, false, 0);
+    append_half (both, job.before, false);
+    append_half (first, job.before, false);
     pathset_walk (job.ps, END, 0, arc, &err);
     job.latency[arc_link (arc[0])] += 300;
     s = job_samples (&job, 5, 9);
@@ -921,15 +935,18 @@ static void test_runs (void)
     for (size_t i = 0; i < s->nloopbacks; i++)
         for (int q = 0; s->loopback[i].end == END && q < RTT_COUNT; q++)
             s->loopback[i].rtt_ns[q] += 600;
-    append_half (runs, s, true, LATER);
+    append_half (both, s, true);
+    append_half (second, s, true);
     samples_destroy (s);
     samples_destroy (job.before);
-    job.before = runs;
+    job.before = both;
     v = job_check (&job, 5, 8, true, NULL, 0);
     ok (v->status != VERDICT_OK, "two runs as one: not OK");
     print (v);
     verdict_destroy (v);
-    samples_add_run (runs, LATER);
+    samples_destroy (both);
+    job.before = first;
+    job.earlier = second;
     v = job_check (&job, 5, 8, true, NULL, 0);
     ok (v->status == VERDICT_OK, "two runs: OK");
     print (v);
@@ -947,6 +964,7 @@ static void test_loopback (bool before)
     struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
     struct samples *now;
     struct samples *wrong;
+    struct baseline *base;
     struct verdict *v;
     struct error err;
     struct job job;
@@ -957,14 +975,14 @@ static void test_loopback (bool before)
     for (size_t i = 0; i < wrong->nloopbacks; i++)
         for (int q = 0; wrong->loopback[i].end == END && q < RTT_COUNT; q++)
             wrong->loopback[i].rtt_ns[q] += MORE;
-    v = judge (job.ps, job.plan, now,
-               &(struct baseline){ .samples = job.before, .ps = job.ps }, 1,
-               NULL, &err);
+    base = job_base (&job);
+    v = judge (job.ps, job.plan, now, base, NULL, &err);
     ok (v && v->status == VERDICT_OK && v->nfindings == 0 && v->nopen == 0,
         "a loopback that round trips do not follow, %s: OK",
         before ? "in the baseline" : "in this run");
     print (v);
     verdict_destroy (v);
+    baseline_destroy (base);
     samples_destroy (now);
     job_close (&job);
     tablenet_destroy (net);
@@ -1151,7 +1169,7 @@ static void test_small (void)
     verdict_destroy (v);
 
     other = plan_create ("empty");
-    ok (!judge (job.ps, other, s, NULL, 0, NULL, &err)
+    ok (!judge (job.ps, other, s, NULL, NULL, &err)
             && err.fault == ERROR_INPUT,
         "samples of another plan: %s", err.text);
     samples_destroy (s);
@@ -1161,7 +1179,7 @@ static void test_small (void)
     s = samples_create ();
     samples_add_host (s, "k1", true);
     s->complete = true;
-    v = judge (job.ps, other, s, NULL, 0, NULL, &err);
+    v = judge (job.ps, other, s, NULL, NULL, &err);
     ok (v && v->status == VERDICT_OK && v->nlimits == 1,
         "one node: nothing to measure, and said so");
     verdict_destroy (v);
@@ -1227,7 +1245,7 @@ static struct verdict *judge_rails (const struct tablenet *net, uint32_t arc,
         .loopback_ns = loopback,
     };
     struct samples *before, *s;
-    struct baseline base;
+    struct baseline *base;
     struct pathset *ps;
     struct plan *plan;
     struct verdict *v;
@@ -1249,8 +1267,9 @@ static struct verdict *judge_rails (const struct tablenet *net, uint32_t arc,
     check (s = simulate (ps, plan, latency, &sim, &err), &err);
     for (size_t i = 0; i < s->nsamples && !ways; i++)
         s->sample[i].way_ns[0] = before->sample[i].way_ns[0] = 0;
-    base = (struct baseline){ before, ps };
-    check (v = judge (ps, plan, s, &base, 1, NULL, &err), &err);
+    check (base = baseline_of (before, ps, &err), &err);
+    check (v = judge (ps, plan, s, base, NULL, &err), &err);
+    baseline_destroy (base);
     samples_destroy (before);
     samples_destroy (s);
     plan_destroy (plan);

@@ -91,10 +91,10 @@ static struct verdict *check (struct pathset *ps, const double *latency,
     struct samples *s = measure (ps, first, latency, seed);
     struct verdict *v;
 
-    plan = confirm_plan (ps, first, s, NULL, 0, &confirm_defaults, &err);
+    plan = confirm_plan (ps, first, s, NULL, &confirm_defaults, &err);
     samples_destroy (s);
     s = measure (ps, plan, latency, seed);
-    v = judge (ps, plan, s, NULL, 0, NULL, &err);
+    v = judge (ps, plan, s, NULL, NULL, &err);
     if (!v)
         diag ("%s", err.text);
     samples_destroy (s);

@@ -280,6 +280,24 @@ static void test_walk (void)
 static double latency[LINKS], one_way[2 * LINKS];
 static unsigned int flows = 16; /* of each pair, from each side */
 
+/* The flows of the rounds from this one on. */
+static struct mixture *mixture_of (struct multipath *m, const struct pathset *ps,
+                                   const struct samples *s, size_t first_round)
+{
+    struct pair_flows *flows = calloc (s->nsamples, sizeof (*flows));
+    struct mixture *mix;
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nsamples; i++)
+        if (s->sample[i].round >= first_round)
+            flows[n++] = (struct pair_flows){ s->sample[i].a, s->sample[i].b,
+                                              s->sample[i].flow_ns,
+                                              s->sample[i].nflows };
+    mix = mixture_create (m, ps, flows, n);
+    free (flows);
+    return mix;
+}
+
 /* Flows of all pairs of hosts at different leaves; a share is late, by ns on
  * average.
  */
@@ -322,7 +340,7 @@ static void test_slow (void)
     before = measure (ps, 0, 0, 1);
     latency[9] += 1000;
     now = measure (ps, 0, 0, 2);
-    mix = mixture_create (m, ps, now, 0);
+    mix = mixture_of (m, ps, now, 0);
     n = mixture_doubts (mix, &pair);
     ok (n > 0 && pair[0].a / 2 == 0, "pairs of its leaf are in doubt first");
     free (pair);
@@ -340,7 +358,7 @@ static void test_slow (void)
     ok (mixture_cables (mix, &judged, &uneven) == 12 && judged == 12
             && uneven == 0,
         "all cables are judged");
-    old = mixture_create (m, ps, before, 0);
+    old = mixture_of (m, ps, before, 0);
     clear = false;
     ok (mixture_evidence (old, c.cable[0], c.excess_ns, &clear) < -50 && !clear,
         "it was not slow before");
@@ -349,7 +367,7 @@ static void test_slow (void)
     free (c.cable);
     ok (!mixture_next (mix, &c), "there is no other one");
     ok (!mixture_next (old, &c), "nor one before");
-    ok (!mixture_create (m, ps, now, 1000), "no rounds, no flows");
+    ok (!mixture_of (m, ps, now, 1000), "no rounds, no flows");
     mixture_destroy (old);
     mixture_destroy (mix);
     samples_destroy (before);
@@ -389,7 +407,7 @@ static void test_noise (double share, double ns, bool sleeps)
 
         if (sleeps)
             sleep_at (s, 0, 0.5, seed);
-        mix = mixture_create (m, ps, s, 0);
+        mix = mixture_of (m, ps, s, 0);
         if (mixture_next (mix, &c)) {
             found++;
             free (c.cable);
@@ -420,7 +438,7 @@ static void test_asleep (void)
     latency[9] -= 1000;
     for (uint32_t host = 3; host < HOSTS; host += 2)
         sleep_at (s, host, 0.9, host);
-    mix = mixture_create (m, ps, s, 0);
+    mix = mixture_of (m, ps, s, 0);
     found = mixture_next (mix, &c);
     ok (found && c.heap && c.n == 3 && c.cable[0] == 8
             && fabs (c.excess_ns - 1000) < 5 * c.stderr_ns,
@@ -449,7 +467,7 @@ static void test_huge (void)
     s = measure (ps, 0.4, 1500, 1);
     flows = 16;
     s->sample[0].flow_ns[0] = 1e7;
-    mix = mixture_create (m, ps, s, 0);
+    mix = mixture_of (m, ps, s, 0);
     evidence = mixture_evidence (mix, 8, 1e7, &clear);
     ok (isfinite (evidence), "10 ms of one flow is evidence of %g", evidence);
     mixture_destroy (mix);

@@ -217,7 +217,7 @@ static struct verdict *run (struct trial *t, uint64_t seed,
 {
     struct confirm_options opts = confirm_defaults;
     struct samples *before = measure (t, t->ps, t->plan, 2 * seed);
-    struct baseline base = { before, t->ps };
+    struct baseline *base = baseline_of (before, t->ps, NULL);
     struct samples *s;
     struct verdict *v;
     struct plan *plan;
@@ -226,12 +226,13 @@ static struct verdict *run (struct trial *t, uint64_t seed,
     plant (t);
     opts.seed = seed;
     s = measure (t, t->actual, t->plan, 2 * seed + 1);
-    plan = confirm_plan (t->ps, t->plan, s, &base, 1, &opts, &err);
+    plan = confirm_plan (t->ps, t->plan, s, base, &opts, &err);
     check (plan != NULL, &err);
     samples_destroy (s);
     s = measure (t, t->actual, plan, 2 * seed + 1);
-    v = judge (t->ps, plan, s, &base, 1, NULL, &err);
+    v = judge (t->ps, plan, s, base, NULL, &err);
     check (v != NULL, &err);
+    baseline_destroy (base);
     samples_destroy (s);
     samples_destroy (before);
     plan_destroy (plan);

@@ -92,26 +92,6 @@ static void check_controls (const struct samples *s)
     ok (same, "what is known of nodes, all or nothing");
 }
 
-/* Two runs are the probes and loopbacks of their rounds. */
-static void check_runs (const struct samples *s)
-{
-    size_t first = 0;
-    size_t n = 0;
-
-    for (size_t i = 0; s && i <= s->nruns; i++) {
-        struct samples run = samples_run (s, i);
-
-        ok (run.nloopbacks == 1 + (i == 0) && run.nruns == 0
-                && run.loopback[0].round == (i == 0 ? 0 : 5),
-            "run %zu: %zu loopbacks", i, run.nloopbacks);
-        for (size_t k = 0; k < run.nsamples; k++)
-            n += (run.sample[k].round < 2) == (i == 0);
-        first = i == 0 ? run.nsamples : first;
-    }
-    ok (s && s->nruns == 1 && n == s->nsamples && first > 0 && first < n,
-        "and %zu probes, %zu of the first", n, first);
-}
-
 static void test_round_trip (void)
 {
     struct tablenet *net = tablenet_paper ();
@@ -146,7 +126,6 @@ static void test_round_trip (void)
         samples_add_loopback (s, &loopbacks[i]);
     for (size_t i = 0; i < 2; i++)
         samples_add_node (s, &nodes[i]);
-    samples_add_run (s, 2);
     samples_add_host (s, "gone", false);
     text = written (s, ps);
     ok (strchr (text, '\n') == text + strlen (text) - 1,
@@ -159,7 +138,6 @@ static void test_round_trip (void)
     ok (again && again->level == 4 && again->spread == 5,
         "the service level, and who routes adaptively on it");
     check_controls (again);
-    check_runs (again);
     ok (again && again->job == 4711 && again->step == 3 && again->complete
             && again->nanswered == 6 && again->nmissing == 1
             && again->nsamples == s->nsamples
@@ -341,18 +319,10 @@ static const struct {
       NEW ("2") NODES "\"loopbacks\":{},\"probes\":[" GOOD "]" TAIL, 0 },
     { "a loopback that is a number",
       NEW ("2") NODES "\"loopbacks\":[7],\"probes\":[" GOOD "]" TAIL, 0 },
-    { "runs", NEW ("2") "\"runs\":[1,3]," NODES "\"probes\":[" GOOD "]" TAIL,
+    { "no runs", NEW ("2") "\"runs\":[]," NODES "\"probes\":[" GOOD "]" TAIL,
       1 },
-    { "a run of the first round",
-      NEW ("2") "\"runs\":[0]," NODES "\"probes\":[" GOOD "]" TAIL, 0 },
-    { "a run before the one before",
-      NEW ("2") "\"runs\":[3,3]," NODES "\"probes\":[" GOOD "]" TAIL, 0 },
-    { "runs that are no list",
-      NEW ("2") "\"runs\":1," NODES "\"probes\":[" GOOD "]" TAIL, 0 },
-    { "a loopback of a run before",
-      NEW ("2") "\"runs\":[2]," NODES "\"loopbacks\":[{\"end\":\"k1\","
-      "\"round\":2," RTT ("1", "3") "},{\"end\":\"k1\",\"round\":1,"
-      RTT ("1", "3") "}],\"probes\":[" GOOD "]" TAIL, 0 },
+    { "a baseline of an earlier release",
+      NEW ("2") "\"runs\":[3]," NODES "\"probes\":[" GOOD "]" TAIL, 0 },
     { "a node of which all is known",
       NEW ("2") K1 ("\"boot\":\"01234567-89ab-cdef-0123-456789abcdef\","
                     "\"kernel\":\"6.1\",\"governor\":\"powersave\","

@@ -55,7 +55,7 @@ static void test_cable (const struct fabric *f, struct pathset *ps,
                         uint32_t slow, uint64_t seed)
 {
     struct samples *now = measure_spread (f, ps, plan, slow, SLOW_NS, seed);
-    struct verdict *v = judge (ps, plan, now, base, 1, NULL, NULL);
+    struct verdict *v = judge (ps, plan, now, base, NULL, NULL);
     bool any = false;
 
     tried++;
@@ -80,7 +80,7 @@ static void test_uneven (struct fabric *f, uint64_t seed, bool whole)
 {
     struct plan_options opts = { .extra_rounds = 2, .seed = seed };
     const char *host[JOB];
-    struct baseline base;
+    struct baseline *base;
     struct samples *before, *now, *again;
     struct pathset *ps;
     struct verdict *v;
@@ -96,32 +96,33 @@ static void test_uneven (struct fabric *f, uint64_t seed, bool whole)
     tried = found = wrong = 0;
     plan = plan_make (ps, &opts, NULL);
     before = measure_spread (f, ps, plan, slow, 0, seed);
-    v = judge (ps, plan, before, NULL, 0, NULL, NULL);
+    v = judge (ps, plan, before, NULL, NULL, NULL);
     ok (v->nfindings == 0 && has_limit (v, "pairs differ in length")
             && has_limit (v, "that only some flows cross") != whole,
         "%s: paths of several lengths are no finding", f->source);
     verdict_destroy (v);
     now = measure_spread (f, ps, plan, slow, SLOW_NS, seed + 1);
-    v = judge (ps, plan, now, NULL, 0, NULL, NULL);
+    v = judge (ps, plan, now, NULL, NULL, NULL);
     ok (v->nfindings == 0 && has_limit (v, "only a baseline can tell"),
         "... nor is a slow host end, without a baseline");
     verdict_destroy (v);
-    base = (struct baseline){ before, ps };
-    v = judge (ps, plan, now, &base, 1, NULL, NULL);
+    base = baseline_of (before, ps, NULL);
+    v = judge (ps, plan, now, base, NULL, NULL);
     ok (v->nfindings == 1 && v->finding[0].level != VERDICT_UNKNOWN
             && v->finding[0].nsuspects == 1 && v->finding[0].suspect[0] == slow,
         "... with one, it is the only finding");
     verdict_destroy (v);
     for (uint32_t l = 0; l < f->nlinks; l++)
         if (f->link[l].kind == LINK_SWITCH && rng_below (&rng, CABLES) == 0)
-            test_cable (f, ps, plan, &base, l, seed + l);
+            test_cable (f, ps, plan, base, l, seed + l);
     ok (wrong == 0 && found > 0,
         "... and %zu of %zu slow cables between switches are found, none as a "
         "host end", found, tried);
     again = measure_spread (f, ps, plan, slow, 0, seed + 2);
-    v = judge (ps, plan, again, &base, 1, NULL, NULL);
+    v = judge (ps, plan, again, base, NULL, NULL);
     ok (v->status == VERDICT_OK, "... and a healthy run is OK");
     verdict_destroy (v);
+    baseline_destroy (base);
     samples_destroy (before);
     samples_destroy (now);
     samples_destroy (again);
@@ -138,7 +139,7 @@ static void test_half (struct fabric *f, uint64_t seed)
     struct plan_options opts = { .extra_rounds = 6, .seed = seed };
     const char *host[JOB / 2];
     struct samples *before, *now;
-    struct baseline base;
+    struct baseline *base;
     struct pathset *ps;
     struct verdict *v;
     struct plan *plan;
@@ -151,13 +152,14 @@ static void test_half (struct fabric *f, uint64_t seed)
     plan = plan_make (ps, &opts, NULL);
     before = measure_spread (f, ps, plan, NETWORK_NONE, 0, seed);
     now = measure_spread (f, ps, plan, NETWORK_NONE, 0, seed + 1);
-    v = judge (ps, plan, now, NULL, 0, NULL, NULL);
+    v = judge (ps, plan, now, NULL, NULL, NULL);
     ok (v->nfindings == 0, "%s, half of it spreads: no finding", f->source);
     verdict_destroy (v);
-    base = (struct baseline){ before, ps };
-    v = judge (ps, plan, now, &base, 1, NULL, NULL);
+    base = baseline_of (before, ps, NULL);
+    v = judge (ps, plan, now, base, NULL, NULL);
     ok (v->status == VERDICT_OK, "... and OK with a baseline");
     verdict_destroy (v);
+    baseline_destroy (base);
     samples_destroy (before);
     samples_destroy (now);
     plan_destroy (plan);

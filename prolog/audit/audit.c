@@ -204,27 +204,30 @@ static int find_partners (struct audit_work *run, struct error *err)
 static struct verdict *judge_record (struct audit_work *run,
                                      const struct audit_record *r,
                                      const struct job_said *said,
-                                     struct baseline_set *base,
+                                     struct baseline **base,
                                      struct error *err)
 {
     const struct site *site = run->audit->site;
     const struct fabric *f = run->audit->fabric;
     struct judge_options opts = judge_site_options (site);
+    const struct site_baseline where = { run->audit->ledger, f,
+                                         site->baseline };
     struct spread_choice level;
     struct traffic traffic;
     struct verdict *v = NULL;
     size_t untold = 0, all = 0;
+    char odd[256];
 
     traffic_find (&traffic, f, run->node_of, said->traffic, said->ntraffic,
                   site->busy_share);
-    if (baseline_gather (base, run->audit->ledger, f, site->baseline, err)
-        == 0) {
+    if ((*base = site_baseline_near (&where, r->ps, plan_probes (r->plan), odd,
+                                     err))) {
         opts.busy = traffic.busy;
         opts.nbusy = traffic.nbusy;
-        v = judge (r->ps, r->plan, r->samples, base->v, base->n, &opts, err);
+        v = judge (r->ps, r->plan, r->samples, *base, &opts, err);
     }
-    if (base->odd[0])
-        report (run, "no baseline: %s", base->odd);
+    if (*odd)
+        report (run, "the baseline is made anew: %s", odd);
     for (size_t i = 0; i < f->nendpoints; i++) {
         all += run->node_of[i] != NULL;
         untold += run->node_of[i] && !traffic.told[i];
@@ -261,12 +264,12 @@ static struct verdict *judge_record (struct audit_work *run,
 /* Write a page of a FAIL, and of an audit that a person asked for. */
 static void write_report (struct audit_work *run, const struct audit_record *r,
                           const struct verdict *v,
-                          const struct baseline_set *base)
+                          const struct baseline *base)
 {
     const struct audit *a = run->audit;
     struct page page = {
         .fabric = a->fabric, .verdict = v, .ps = r->ps, .plan = r->plan,
-        .samples = r->samples, .baseline = base->v, .nbaselines = base->n,
+        .samples = r->samples, .baseline = base,
     };
     bool asked = a->cause.why == LEDGER_BY_HAND || a->cause.why == LEDGER_CHECK;
     struct error err;
@@ -284,7 +287,7 @@ static int conclude (struct audit_work *run, struct job_said *said,
 {
     struct ledger *ledger = run->audit->ledger;
     struct audit_result *result = run->result;
-    struct baseline_set base = { 0 };
+    struct baseline *base = NULL;
     struct verdict *v = NULL;
     struct audit_record r;
     struct error why;
@@ -305,11 +308,11 @@ static int conclude (struct audit_work *run, struct job_said *said,
         result->status = v->status;
         verdict_sentence (v, pathset_network (r.ps), result->sentence,
                           sizeof (result->sentence));
-        write_report (run, &r, v, &base);
+        write_report (run, &r, v, base);
         rc = 1;
     }
     verdict_destroy (v);
-    baseline_clear (&base);
+    baseline_destroy (base);
     record_clear (&r);
     return rc;
 }
@@ -438,6 +441,8 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
                     struct error *err)
 {
     const struct audit *a = run->audit;
+    const struct site_baseline where = { a->ledger, a->fabric,
+                                         a->site->baseline };
     char job_name[NAME_BYTES];
     struct error more;
     int rc;
@@ -463,9 +468,7 @@ static int attempt (struct audit_work *run, const struct ledger_cause *cause,
         *err = more;
         rc = -1;
     }
-    if (rc == 1
-        && baseline_publish (a->ledger, a->fabric, a->site->baseline, &more)
-               < 0)
+    if (rc == 1 && site_baseline_update (&where, &more) < 0)
         report (run, "the baseline is not published: %s", more.text);
     return rc;
 }

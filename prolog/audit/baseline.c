@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Baselines of audits. */
+/* The site's baseline. */
 #include "config.h"
 #include "prolog/audit/parts.h"
 
@@ -12,163 +12,250 @@
 #include "util/file.h"
 #include "util/json.h"
 
-enum { FROM_LEDGER, FROM_FILE, FILE_MAX = 256 << 20 };
+enum { FILE_MAX = 1 << 30, AT_ONCE = 64 /* audits that are read to make it */ };
 
-int baseline_sift (struct samples *s, const struct pathset *ps,
-                   const bool *reset, uint32_t *times, struct error *err)
+static char *path_of (const struct site_baseline *site)
 {
-    const struct network *net = pathset_network (ps);
-    size_t n = s->nsamples, nloopbacks = s->nloopbacks;
-    bool cable = false; /* between switches was reset */
-    struct row row;
-
-    for (size_t l = 0; reset && l < net->nlinks; l++)
-        cable |= reset[l] && net->link[l].kind == LINK_SWITCH;
-    s->nsamples = s->nloopbacks = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct sample *sample = &s->sample[i];
-        bool keep = true;
-
-        if (pathset_row (ps, sample->a, sample->b, &row, err) < 0)
-            return -1;
-        for (size_t k = 0; k < row.n; k++)
-            keep &= !reset || !reset[row.link[k]];
-        for (size_t k = 0; k < row.n && keep; k++)
-            times[row.link[k]] += sample->lost < sample->sent;
-        if (!keep || cable) {
-            free (sample->flow_ns);
-            sample->flow_ns = NULL;
-            sample->nflows = 0;
-        }
-        if (keep)
-            s->sample[s->nsamples++] = *sample;
-    }
-    for (size_t i = 0; i < nloopbacks; i++) {
-        uint32_t arc;
-
-        net->attach (net->net, pathset_endpoint (ps, s->loopback[i].end)->id,
-                     &arc);
-        if (!reset || arc == NETWORK_NONE || !reset[arc_link (arc)])
-            s->loopback[s->nloopbacks++] = s->loopback[i];
-    }
-    return 0;
+    return *site->path ? xstrdup (site->path)
+                       : xasprintf ("%s.baseline", ledger_path (site->ledger));
 }
 
-/* Set reset[link] for each link whose baseline was reset (rebase). */
-static int find_reset (struct ledger *ledger, const struct fabric *f,
-                       bool *reset, struct error *err)
+/* [nlinks] the first audit that counts since a link's baseline was reset
+ * (rebase), as baseline_reset takes it; NULL with err.
+ */
+static int64_t *find_resets (const struct site_baseline *site,
+                             struct error *err)
 {
-    json_t *list = ledger_list (ledger, LEDGER_REBASES, 0, 0, err);
+    const struct fabric *f = site->fabric;
+    json_t *list = ledger_list (site->ledger, LEDGER_REBASES, 0, 0, err);
+    int64_t *before = list ? xcalloc (f->nlinks, sizeof (*before)) : NULL;
     json_t *v;
     size_t i;
 
-    if (!list)
-        return -1;
     json_array_foreach (list, i, v) {
         uint32_t link = fabric_find_link (f, json_text (v, "link"));
 
         if (link != FABRIC_NONE)
-            reset[link] = true;
+            before[link] = json_int (v, "after", 0) + 1;
     }
     json_decref (list);
+    return before;
+}
+
+static struct baseline *nothing (const struct site_baseline *site,
+                                 struct error *err)
+{
+    struct pathset *ps = fabric_pathset (site->fabric, NULL, 0, err);
+
+    return ps ? baseline_create (ps) : NULL;
+}
+
+static struct baseline *merge (const struct site_baseline *site,
+                               const struct baseline *newer,
+                               const struct baseline *older, size_t n,
+                               struct error *err)
+{
+    /* nothing to name */
+    if (newer->nrows + older->nrows == 0)
+        return nothing (site, err);
+    return baseline_merge (newer, older, n, fabric_resolve,
+                           (void *)site->fabric, err);
+}
+
+/* Replace *b by its merger with an older one, which it destroys. */
+static int join (const struct site_baseline *site, struct baseline **b,
+                 struct baseline *older, size_t n, struct error *err)
+{
+    struct baseline *merged = merge (site, *b, older, n, err);
+
+    baseline_destroy (older);
+    if (!merged)
+        return -1;
+    baseline_destroy (*b);
+    *b = merged;
     return 0;
 }
 
-/* Read the published file. A missing file counts as no baseline. So does a file
- * that cannot be used, for example of another fabric: set->odd is the reason.
+/*
+ * From the ledger
  */
-static void gather_file (struct baseline_set *set, const struct fabric *f,
-                         const char *path)
-{
-    struct error err;
-    FILE *fp;
 
-    if (!*path)
-        return;
-    if ((fp = file_open_trusted (path, geteuid (), &err))) {
-        set->samples[FROM_FILE]
-            = samples_read (fp, path, f->hash, fabric_resolve, (void *)f,
-                            &set->ps[FROM_FILE], &err);
-        fclose (fp);
-    }
-    else if (errno == ENOENT)
-        return;
-    if (!set->samples[FROM_FILE])
-        snprintf (set->odd, sizeof (set->odd), "%.250s", err.text);
+/* The audits from `from` on, or nothing. */
+static struct baseline *read_audits (const struct site_baseline *site,
+                                     int64_t from, int64_t to,
+                                     struct error *err)
+{
+    struct baseline *b
+        = ledger_baseline (site->ledger, site->fabric->hash, from, to,
+                           fabric_resolve, (void *)site->fabric, err);
+
+    return b || errno != ENOENT ? b : nothing (site, err);
 }
 
-/* Choose which of the two baselines count. times[i][link] is the number of
- * samples of baseline i that cross the link.
+/* Whether each link that any audit measured is crossed by enough of these runs.
  */
-static void choose (struct baseline_set *set, uint32_t *const times[2],
-                    size_t nlinks)
+static int knows_all (const struct site_baseline *site,
+                      const struct baseline *b, size_t n, struct error *err)
 {
-    bool any = false, all = true; /* the ledger knows a link; all of the file */
+    const struct fabric *f = site->fabric;
+    json_t *list = ledger_list (site->ledger, LEDGER_NEWEST, 0, 0, err);
+    size_t *runs = xcalloc (f->nlinks, sizeof (*runs));
+    size_t *last = xcalloc (f->nlinks, sizeof (*last));
+    int all = list ? 1 : -1;
+    json_t *v;
+    size_t i;
 
-    for (size_t i = 0; i < nlinks; i++) {
-        bool known = times[FROM_LEDGER][i] >= BASELINE_ENOUGH;
+    for (size_t r = 0; r < b->nruns; r++)
+        for (size_t k = b->run[r].row; k < baseline_rows_end (b, r); k++)
+            for (size_t l = 0; l < b->row[k].nlinks; l++) {
+                uint32_t link = b->link[b->row[k].link + l];
 
-        any |= known;
-        all &= known || times[FROM_FILE][i] < BASELINE_ENOUGH;
+                runs[link] += last[link] != r + 1;
+                last[link] = r + 1;
+            }
+    json_array_foreach (list, i, v) {
+        uint32_t link = fabric_find_link (f, json_text (v, "link"));
+
+        if (link != FABRIC_NONE && runs[link] < n)
+            all = 0;
     }
-    set->publish = all && any;
-    for (int i = 0; i < 2; i++)
-        if (set->samples[i] && (i == FROM_LEDGER || !all))
-            set->v[set->n++] = (struct baseline){ set->samples[i], set->ps[i] };
+    json_decref (list);
+    free (runs);
+    free (last);
+    return all;
 }
 
-int baseline_gather (struct baseline_set *set, struct ledger *ledger,
-                     const struct fabric *f, const char *path,
-                     struct error *err)
+/* The newest audits come first. */
+static struct baseline *make (const struct site_baseline *site, size_t n,
+                              struct error *err)
 {
-    bool *reset = xcalloc (f->nlinks, sizeof (*reset));
-    uint32_t *times[2];
-    int rc;
+    const char *hash = site->fabric->hash;
+    int64_t to = INT64_MAX, from = 0;
+    struct baseline *b = nothing (site, err);
 
-    *set = (struct baseline_set){ 0 };
-    for (int i = 0; i < 2; i++)
-        times[i] = xcalloc (f->nlinks, sizeof (*times[i]));
-    set->samples[FROM_LEDGER]
-        = ledger_baseline (ledger, f->hash, BASELINE_LAST, fabric_resolve,
-                           (void *)f, &set->ps[FROM_LEDGER], err);
-    rc = set->samples[FROM_LEDGER] || errno == ENOENT ? 0 : -1;
-    if (rc == 0) {
-        gather_file (set, f, path);
-        rc = find_reset (ledger, f, reset, err);
-    }
-    for (int i = 0; i < 2 && rc == 0; i++)
-        if (set->samples[i])
-            rc = baseline_sift (set->samples[i], set->ps[i],
-                                i == FROM_FILE ? reset : NULL, times[i], err);
-    if (rc == 0)
-        choose (set, times, f->nlinks);
-    free (reset);
-    free (times[0]);
-    free (times[1]);
-    return rc;
-}
+    int known = 0;
 
-void baseline_clear (struct baseline_set *set)
-{
-    for (int i = 0; i < 2; i++) {
-        samples_destroy (set->samples[i]);
-        pathset_destroy (set->ps[i]);
+    if (!b)
+        return NULL;
+    while (known == 0
+           && (from = ledger_back (site->ledger, hash, to, AT_ONCE, err)) > 0) {
+        struct baseline *older = read_audits (site, from, to, err);
+
+        if (older && to == INT64_MAX)
+            b->open = older->open;
+        known = older && join (site, &b, older, n, err) == 0
+                    ? knows_all (site, b, n, err)
+                    : -1;
+        to = from - 1;
     }
-    *set = (struct baseline_set){ 0 };
+    if (known >= 0 && from >= 0)
+        return b;
+    baseline_destroy (b);
+    return NULL;
 }
 
 /*
- * Publishing
+ * The file
  */
 
-int baseline_put (const struct samples *s, const struct pathset *ps,
-                  const char *path, struct error *err)
+/* Read the file, or of it what is close to a job. NULL, with *odd unless it is
+ * missing: it cannot be used.
+ */
+static struct baseline *read_file (const struct site_baseline *site,
+                                   struct pathset *job, size_t rows, char *odd)
+{
+    const struct fabric *f = site->fabric;
+    char *path = path_of (site);
+    struct baseline *b = NULL;
+    struct error err = { .text = "" };
+    FILE *fp = file_open_trusted (path, geteuid (), &err);
+
+    if (fp)
+        b = job ? baseline_near (fp, path, job, rows, fabric_resolve, (void *)f,
+                                 &err)
+                : baseline_read (fp, path, fabric_network (f), fabric_resolve,
+                                 (void *)f, &err);
+    else if (errno == ENOENT)
+        err.text[0] = '\0';
+    snprintf (odd, 256, "%.250s", b ? "" : err.text);
+    file_close_input (fp);
+    free (path);
+    return b;
+}
+
+/* Runs of another ledger are of none. Return whether there were any. */
+static bool disown (struct baseline *b, int64_t newest)
+{
+    bool others = b->nruns > 0 && b->run[0].audit > newest;
+
+    for (size_t i = 0; i < b->nruns && others; i++)
+        b->run[i].audit = 0;
+    return others;
+}
+
+/* What the file should be. */
+static struct baseline *renew (const struct site_baseline *site,
+                               struct error *err)
+{
+    const char *hash = site->fabric->hash;
+    int64_t newest = ledger_back (site->ledger, hash, INT64_MAX, 1, err);
+    struct baseline *old, *b;
+    char odd[256];
+    int64_t from;
+
+    if (newest < 0)
+        return NULL;
+    old = read_file (site, NULL, 0, odd);
+    if (!old || disown (old, newest) || old->nruns == 0
+        || old->run[0].audit == 0) {
+        if (!(b = make (site, BASELINE_LAST, err)) || !old)
+            return b;
+    }
+    else {
+        from = old->run[0].audit + 1;
+        if (old->open > 0 && old->open < from)
+            from = old->open;
+        if (!(b = read_audits (site, from, INT64_MAX, err)))
+            goto error;
+    }
+    if (join (site, &b, old, BASELINE_LAST, err) == 0)
+        return b;
+    old = NULL;
+error:
+    baseline_destroy (old);
+    baseline_destroy (b);
+    return NULL;
+}
+
+static struct baseline *without_resets (const struct site_baseline *site,
+                                        struct baseline *b, struct error *err)
+{
+    int64_t *before = b ? find_resets (site, err) : NULL;
+
+    if (before)
+        baseline_reset (b, before);
+    else {
+        baseline_destroy (b);
+        b = NULL;
+    }
+    free (before);
+    return b;
+}
+
+struct baseline *site_baseline_make (const struct site_baseline *site, size_t n,
+                                     struct error *err)
+{
+    return without_resets (site, make (site, n, err), err);
+}
+
+int site_baseline_put (const struct baseline *b, const char *path,
+                       struct error *err)
 {
     char *text = NULL, *old = NULL;
     size_t len, old_len = 0;
     FILE *fp = xcheck (open_memstream (&text, &len));
     struct outfile *out;
-    int rc = samples_write (s, ps, fp, err);
+    int rc = baseline_write (b, fp, err);
 
     xcheck (fclose (fp) == 0 ? text : NULL);
     /* a file that is missing or cannot be trusted is replaced */
@@ -186,15 +273,30 @@ int baseline_put (const struct samples *s, const struct pathset *ps,
     return rc;
 }
 
-int baseline_publish (struct ledger *ledger, const struct fabric *f,
-                      const char *path, struct error *err)
+int site_baseline_update (const struct site_baseline *site, struct error *err)
 {
-    struct baseline_set set;
-    int rc = baseline_gather (&set, ledger, f, path, err);
+    struct baseline *b = without_resets (site, renew (site, err), err);
+    char *path = path_of (site);
+    int rc = b ? 0 : -1;
 
-    if (rc == 0 && set.publish && *path)
-        rc = baseline_put (set.samples[FROM_LEDGER], set.ps[FROM_LEDGER], path,
-                           err);
-    baseline_clear (&set);
+    if (b && b->nrows > 0)
+        rc = site_baseline_put (b, path, err);
+    baseline_destroy (b);
+    free (path);
     return rc;
+}
+
+struct baseline *site_baseline_near (const struct site_baseline *site,
+                                     struct pathset *job, size_t rows,
+                                     char *odd, struct error *err)
+{
+    struct baseline *b = read_file (site, job, rows, odd), *all;
+
+    if (!b && (all = make (site, BASELINE_LAST, err))) {
+        b = all->nrows > 0 ? baseline_part (all, job, rows, fabric_resolve,
+                                            (void *)site->fabric, err)
+                           : nothing (site, err);
+        baseline_destroy (all);
+    }
+    return without_resets (site, b, err);
 }

@@ -120,58 +120,50 @@ int record_read (struct audit_record *r, char *text, size_t len,
 void record_clear (struct audit_record *r);
 
 /*
- * Baselines: from the ledger, and from the published file for links that the
- * ledger does not know yet. A link is known if BASELINE_ENOUGH or more samples
- * cross it. If the baseline of a link was ever reset (pmm ledger rebase), only
- * the ledger counts for it: samples of the file that cross it are ignored.
+ * The site's baseline: the file Baseline of pmm.conf or, if that is "", one next
+ * to the ledger. Each audit is added to it when it has ended, so that nothing
+ * that is done grows with the ledger; audits that are deleted stay in it. Where
+ * a step's run was published (pmm baseline publish), the ledger's audits come
+ * before it. It is made anew from the ledger where it is missing, damaged, of
+ * another fabric or of another ledger.
  */
 enum {
-    /* Audits per link, from the ledger. A host's offset in the judged run is as
-     * uncertain as in each of n others: the variance of the error is 1 + 1 / n
-     * of it. With n = 3 the error is 15 % above the minimum, with n = 8 6 %,
-     * for more than twice the rows.
+    /* Audits per link. A host's offset in the judged run is as uncertain as in
+     * each of n others: the variance of the error is 1 + 1 / n of it. With n =
+     * 3 the error is 15 % above the minimum, with n = 8 6 %, for more than
+     * twice the rows.
      */
     BASELINE_LAST = 3,
-    BASELINE_ENOUGH = 4,
 };
 
-struct baseline_set {
-    struct samples *samples[2]; /* of the ledger, then of the file, */
-    struct pathset *ps[2];
-    struct baseline v[2];       /* ... the same as input of the judge */
-    size_t n;                   /* 0: no baseline */
-    bool publish; /* the ledger knows all links that the file does */
-    char odd[256]; /* the file's error; "": none */
+struct site_baseline {
+    struct ledger *ledger;
+    const struct fabric *fabric;
+    const char *path; /* Baseline of pmm.conf */
 };
 
-/* Gather the baselines; path is the published file, "" for none. The file is
- * used if it knows links that the ledger does not. Return 0, or -1 with err if
- * the ledger cannot be read; call baseline_clear in both cases.
+/* What is close to a job of so many rows, without links that were reset (pmm
+ * ledger rebase). *odd, of 256 bytes, is why the file could not be used, or "".
+ * A baseline, maybe without rows, or NULL with err: the ledger cannot be read.
  */
-int baseline_gather (struct baseline_set *set, struct ledger *ledger,
-                     const struct fabric *f, const char *path,
-                     struct error *err);
-void baseline_clear (struct baseline_set *set);
+struct baseline *site_baseline_near (const struct site_baseline *site,
+                                     struct pathset *job, size_t rows,
+                                     char *odd, struct error *err);
 
-/* Add to times[link] how many samples cross it. Drop those that cross a link
- * whose baseline was reset (NULL: none), and the loopbacks of endpoints at such
- * a link; and all flows if it is between switches, since all may cross it.
- * Return 0, or -1 with err.
+/* What the ledger knows, without the file: of each link the newest n audits.
+ * NULL with err.
  */
-int baseline_sift (struct samples *s, const struct pathset *ps,
-                   const bool *reset, uint32_t *times, struct error *err);
+struct baseline *site_baseline_make (const struct site_baseline *site,
+                                     size_t n, struct error *err);
 
-/* Publish samples at path. Return 1 if it did, 0 if the file has the same, -1
+/* Add what the ledger has learned. Return 1 if the file changed, 0 if not, -1
  * with err.
  */
-int baseline_put (const struct samples *s, const struct pathset *ps,
-                  const char *path, struct error *err);
+int site_baseline_update (const struct site_baseline *site, struct error *err);
 
-/* Publish the ledger's baseline if it may replace the file and differs from it.
- * Return 1 if it did, 0 if there was nothing to do, -1 with err.
- */
-int baseline_publish (struct ledger *ledger, const struct fabric *f,
-                      const char *path, struct error *err);
+/* Write a baseline, if the file does not have the same. Return as above. */
+int site_baseline_put (const struct baseline *b, const char *path,
+                       struct error *err);
 
 /*
  * Signs: what the audit's ports show besides latency, entered in the ledger.

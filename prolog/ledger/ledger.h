@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/baseline/baseline.h"
 #include "core/judge/verdict.h"
 #include "core/paths/paths.h"
 #include "core/samples/observe.h"
@@ -422,25 +423,26 @@ json_t *ledger_history (struct ledger *ledger, const struct network *net,
                         const struct verdict *v, size_t n,
                         struct error *err);
 
-/* A baseline from the ledger: for each link, the measurements of the newest n
- * audits that crossed it. Each audit is a run (struct samples) with its
- * loopbacks, since the hosts' own latencies differ from run to run. The newest
- * is first.
+/* The runs of a fabric's audits numbered from `from` to `to`, 0 < from, as a
+ * baseline of all ends of their routes. Its `open` is set.
  *
  * Left out are audits that are UNKNOWN because of more than the links they
  * name, and audits that found others' traffic. Of the other audits, RTTs are
  * left out that cross a link that was suspected, not judged, or rebased since.
- * Where messages were spread, each RTT has its flows, but not where they may
- * cross a cable between switches that was suspected, or any was rebased since,
- * or if the newest audit's were spread on another service level or transport.
- * A host whose loopback is slower too does not make its link suspected: the run
- * contains that loopback. Loopbacks are those of endpoints with an RTT that
- * counts. Names resolve as in plan_read; the caller owns *ps, also on failure.
+ * Where messages were spread, each RTT has its flows, but not where any link
+ * between switches was rebased since, which they may cross. A host whose
+ * loopback is slower too does not make its link suspected: the run contains
+ * that loopback. Names resolve as in plan_read. errno ENOENT: nothing was
+ * measured. Work grows with the RTTs of these audits.
  */
-struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
-                                 size_t n, pathset_resolve_f resolve,
-                                 void *arg, struct pathset **ps,
-                                 struct error *err);
+struct baseline *ledger_baseline (struct ledger *ledger, const char *fabric,
+                                  int64_t from, int64_t to,
+                                  pathset_resolve_f resolve, void *arg,
+                                  struct error *err);
+
+/* The oldest of a fabric's newest n audits up to this one; 0: there is none. */
+int64_t ledger_back (struct ledger *ledger, const char *fabric, int64_t audit,
+                     size_t n, struct error *err);
 
 /* All measurements by audits of a fabric, combined to one observation per
  * route, for the solver and the sweeps. Left out are audits begun after

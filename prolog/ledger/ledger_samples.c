@@ -41,8 +41,8 @@ struct stored_routes {
     sqlite3_stmt *row; /* the next one of `measured`; NULL after the last */
 };
 
-/* newest audit first; ?4 not NULL: only sound RTTs, and findings of this kind
- * suspect no link
+/* the newest audit first, of those begun from ?2 to ?3, numbered from ?5 to ?6;
+ * ?4 not NULL: only sound RTTs, and findings of this kind suspect no link
  */
 static const char measured[]
     = "SELECT r.audit, a.begun, r.route, r.round, r.first, r.sent, r.lost, "
@@ -52,12 +52,16 @@ static const char measured[]
       " LEFT JOIN spread p ON p.audit = a.id"
       " LEFT JOIN flow f ON f.audit = r.audit AND f.seq = r.seq"
       " LEFT JOIN way w ON w.audit = r.audit AND w.seq = r.seq"
-      " WHERE a.epoch = ?1 AND a.begun BETWEEN ?2 AND ?3 AND r.lost < r.sent"
+      " WHERE a.epoch = ?1 AND a.begun BETWEEN ?2 AND ?3"
+      " AND a.id BETWEEN ?5 AND ?6 AND r.lost < r.sent"
       " AND (?4 IS NULL OR (" DB_SOUND ("a") " AND NOT "
       DB_FLAWED ("r", "?4") ")) ORDER BY a.id DESC, r.seq";
 
-/* Read all routes of a fabric. Return the id of its epoch. */
-static int64_t read_routes (struct stored_routes *r, const char *fabric)
+/* Read the routes of a fabric that these audits measured; from 0: all. Return
+ * the id of its epoch.
+ */
+static int64_t read_routes (struct stored_routes *r, const char *fabric,
+                            int64_t from, int64_t to)
 {
     struct ledger *l = r->ledger;
     int64_t epoch = db_epoch (l, fabric);
@@ -67,8 +71,10 @@ static int64_t read_routes (struct stored_routes *r, const char *fabric)
                     " max (e.after) FROM crossing c JOIN rebase e"
                     " ON e.link = c.link WHERE c.route = t.id), 0)"
                     " FROM route t JOIN name a ON a.id = t.a JOIN name b"
-                    " ON b.id = t.b WHERE t.epoch = ? ORDER BY t.id",
-                    VALUES (INT (epoch)));
+                    " ON b.id = t.b WHERE t.epoch = ?1 AND (?2 = 0 OR t.id IN"
+                    " (SELECT route FROM rtt WHERE audit BETWEEN ?2 AND ?3))"
+                    " ORDER BY t.id",
+                    VALUES (INT (epoch), INT (from), INT (to)));
 
     for (; row; row = db_next (l, row)) {
         r->v = xgrow (r->v, r->n, sizeof (*r->v));
@@ -156,23 +162,15 @@ static void read_flows (sqlite3_stmt *row, struct sample *s, double *flow_ns)
     }
 }
 
-/* Drop all samples but the first n; the flows of those from `bare` on. */
-static void cut (struct samples *s, size_t n, size_t bare)
-{
-    for (size_t i = bare; i < s->nsamples; i++) {
-        free (s->sample[i].flow_ns);
-        s->sample[i].flow_ns = NULL;
-        s->sample[i].nflows = 0;
-    }
-    s->nsamples = n;
-}
-
-/* Add the samples of the next audit, in rounds from `round` on, and set how
- * they were spread. Return false after the last audit.
+/* Read the samples of the next audit, and how they were spread. Return false
+ * after the last one.
  */
 static bool read_audit (struct stored_routes *r, struct samples *s,
-                        uint32_t round, int64_t *audit, int64_t *begun)
+                        int64_t *audit, int64_t *begun)
 {
+    for (size_t i = 0; i < s->nsamples; i++)
+        free (s->sample[i].flow_ns);
+    s->nsamples = s->nloopbacks = 0;
     if (!r->row)
         return false;
     *audit = sqlite3_column_int64 (r->row, 0);
@@ -191,7 +189,7 @@ static bool read_audit (struct stored_routes *r, struct samples *s,
             continue;
         sample.a = route->end[0];
         sample.b = route->end[1];
-        sample.round = round + (uint32_t)sqlite3_column_int64 (r->row, 3);
+        sample.round = (uint32_t)sqlite3_column_int64 (r->row, 3);
         sample.initiator
             = route->end[sqlite3_column_int (r->row, 4) ? 0 : 1];
         sample.sent = (uint32_t)sqlite3_column_int64 (r->row, 5);
@@ -212,29 +210,17 @@ static bool read_audit (struct stored_routes *r, struct samples *s,
  * A baseline
  */
 
-/* The row of links between two ends. */
-static struct row row_between (const struct stored_routes *r, uint32_t a,
-                               uint32_t b)
-{
-    struct row row = { 0 };
-
-    if (!r->ledger->failed
-        && pathset_row (r->ps, a, b, &row, r->ledger->err) < 0)
-        db_fail (r->ledger);
-    return row;
-}
-
-/* Add the audit's loopbacks, of the ends that it measured. */
+/* Add the audit's loopbacks. */
 static void add_loopbacks (const struct stored_routes *r, struct samples *s,
-                           int64_t audit, const int64_t *at, uint32_t round)
+                           int64_t audit)
 {
     for (sqlite3_stmt *row
          = db_first (r->ledger, DB_LOOPBACKS, VALUES (INT (audit)));
          row; row = db_next (r->ledger, row)) {
         int end = pathset_find (r->ps, db_text (row, 0));
-        struct loopback loopback = { .end = (uint32_t)end, .round = round };
+        struct loopback loopback = { .end = (uint32_t)end };
 
-        if (end < 0 || at[end] != audit)
+        if (end < 0)
             continue;
         for (int q = 0; q < RTT_COUNT; q++)
             loopback.rtt_ns[q] = sqlite3_column_double (row, 1 + q);
@@ -242,114 +228,65 @@ static void add_loopbacks (const struct stored_routes *r, struct samples *s,
     }
 }
 
-/* Read the samples: for each link, those of the newest `enough` audits that
- * crossed it. The newest audit is first; one that no link wants is dropped.
- */
-static void read_newest (struct stored_routes *r, struct samples *s,
-                         size_t enough)
+int64_t ledger_back (struct ledger *l, const char *fabric, int64_t audit,
+                     size_t n, struct error *err)
 {
-    const struct network *net = pathset_network (r->ps);
-    struct link_seen {
-        int64_t audit; /* the last one read that crossed it; 0: no route does */
-        size_t times;  /* number of audits that crossed it */
-    } *link = xcalloc (net->nlinks, sizeof (*link));
-    int64_t *at = xcalloc (pathset_size (r->ps), sizeof (*at)); /* [ends] the
-                                             last audit that measured it */
-    size_t wanting = 0;     /* links with fewer audits than enough */
-    uint32_t round = 0;     /* the audit's first, */
-    uint32_t next = 0;      /* ... and that after its last */
-    size_t first = 0;       /* the audit's first sample */
-    struct samples as = { 0 }; /* how the newest audit that was spread was */
-    int64_t audit, begun;
-
-    for (size_t i = 0; i < r->n; i++) {
-        struct row row = row_between (r, r->v[i].end[0], r->v[i].end[1]);
-
-        for (size_t k = 0; k < row.n; k++) {
-            wanting += link[row.link[k]].audit == 0;
-            link[row.link[k]].audit = -1;
-        }
-    }
-    while (wanting > 0 && read_audit (r, s, round, &audit, &begun)) {
-        bool counts = false; /* a link that it crosses was wanting */
-
-        for (size_t i = first; i < s->nsamples; i++) {
-            const struct sample *x = &s->sample[i];
-            struct row row = row_between (r, x->a, x->b);
-
-            for (size_t k = 0; k < row.n; k++) {
-                struct link_seen *seen = &link[row.link[k]];
-
-                /* flows that are not kept tell nothing of a cable */
-                if (seen->audit == audit
-                    || (s->spread > 0 && x->nflows == 0
-                        && audit > r->flows_after
-                        && net->link[row.link[k]].kind == LINK_SWITCH))
-                    continue;
-                seen->audit = audit;
-                wanting -= ++seen->times == enough;
-                counts |= seen->times <= enough;
-            }
-            if (x->round >= next)
-                next = x->round + 1;
-            at[x->a] = at[x->b] = audit;
-        }
-        if (!counts) {
-            cut (s, first, first);
-            continue;
-        }
-        if (as.spread == 0)
-            as = *s;
-        else if (s->spread > 0 && (s->level != as.level || s->rc != as.rc))
-            cut (s, s->nsamples, first);
-        else if (s->spread > as.spread)
-            as.spread = s->spread;
-        if (round > 0)
-            samples_add_run (s, round);
-        add_loopbacks (r, s, audit, at, round);
-        first = s->nsamples;
-        round = next;
-    }
-    s->level = as.level;
-    s->rc = as.rc;
-    s->spread = as.spread;
-    free (link);
-    free (at);
-}
-
-struct samples *ledger_baseline (struct ledger *l, const char *fabric,
-                                 size_t n, pathset_resolve_f resolve,
-                                 void *arg, struct pathset **ps,
-                                 struct error *err)
-{
-    struct stored_routes r = { .ledger = l };
-    struct samples *s = samples_create ();
-    const char **name; /* of all ends of the routes */
-    int64_t epoch;
+    int64_t id = 0;
 
     db_begin_read (l, err);
-    epoch = read_routes (&r, fabric);
+    db_run (l, &id,
+            "SELECT min (id) FROM (SELECT id FROM audit WHERE epoch = ?"
+            " AND id <= ? ORDER BY id DESC LIMIT ?)",
+            VALUES (INT (db_epoch (l, fabric)), INT (audit),
+                    INT ((int64_t)n)));
+    return db_end (l, id);
+}
+
+struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
+                                  int64_t from, int64_t to,
+                                  pathset_resolve_f resolve, void *arg,
+                                  struct error *err)
+{
+    struct stored_routes r = { .ledger = l };
+    struct samples *s = samples_create (); /* of one audit */
+    struct baseline *b = NULL;
+    struct pathset *ps = NULL;
+    const char **name; /* of all ends of the routes */
+    int64_t epoch, audit, begun;
+
+    db_begin_read (l, err);
+    epoch = read_routes (&r, fabric, from, to);
     name = xarray (2 * r.n, sizeof (*name));
     for (size_t i = 0; i < 2 * r.n; i++)
         name[i] = r.v[i / 2].name[i % 2];
     if (!l->failed
-        && !(*ps = resolve (name, text_unique (name, 2 * r.n), arg, err)))
+        && !(ps = resolve (name, text_unique (name, 2 * r.n), arg, err)))
         db_fail (l);
     free (name);
-    find_ends (&r, *ps);
     if (!l->failed) {
+        find_ends (&r, ps);
+        b = baseline_create (ps);
+        db_run (l, &b->open,
+                "SELECT min (id) FROM audit WHERE ended IS NULL"
+                " AND begun > (SELECT max (begun) FROM audit) - 86400",
+                NONE);
         r.row = db_first (l, measured,
                           VALUES (INT (epoch), INT (INT64_MIN),
                                   INT (INT64_MAX),
-                                  NAME (finding_kind_name (FINDING_NODE))));
-        read_newest (&r, s, n);
+                                  NAME (finding_kind_name (FINDING_NODE)),
+                                  INT (from), INT (to)));
+    }
+    while (!l->failed && read_audit (&r, s, &audit, &begun)) {
+        add_loopbacks (&r, s, audit);
+        if (!l->failed && baseline_add (b, s, audit, err) < 0)
+            db_fail (l);
     }
     sqlite3_reset (r.row);
     clear_routes (&r);
-    s->complete = true;
-    if (db_end (l, 0) == 0)
-        return s;
     samples_destroy (s);
+    if (db_end (l, 0) == 0)
+        return b;
+    baseline_destroy (b);
     return NULL;
 }
 
@@ -379,7 +316,7 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
             VALUES (INT (ageing->now)));
     if (half_life > 0)
         from = now - (int64_t)(FORGOTTEN * half_life);
-    epoch = read_routes (&r, pathset_network (ps)->hash);
+    epoch = read_routes (&r, pathset_network (ps)->hash, 0, 0);
     find_ends (&r, ps);
     db_run (l, &total,
             "SELECT count(*) FROM audit WHERE epoch = ? AND begun BETWEEN ? AND"
@@ -388,8 +325,9 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
     if (!l->failed)
         r.row = db_first (l, measured,
                           VALUES (INT (epoch), INT (from), INT (ageing->until),
-                                  TEXT (ageing->sound ? "" : NULL)));
-    while (!l->failed && read_audit (&r, s, 0, &audit, &begun)) {
+                                  TEXT (ageing->sound ? "" : NULL), INT (0),
+                                  INT (INT64_MAX)));
+    while (!l->failed && read_audit (&r, s, &audit, &begun)) {
         /* an audit in the future has age 0: clocks step back */
         double age = fmax ((double)now - (double)begun, 0);
         struct observations one = { 0 };
@@ -403,7 +341,6 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
             combine_add (combine, &one,
                          half_life > 0 ? exp2 (-age / half_life) : 1);
         observations_clear (&one);
-        cut (s, 0, 0);
     }
     if (!l->failed && combine_finish (combine, ps, o, err) < 0)
         db_fail (l);

@@ -11,6 +11,7 @@
 #include "core/samples/simulate.h"
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
+#include "util/file.h"
 
 static struct fabric *fabric;
 static struct ledger *ledger;
@@ -81,43 +82,48 @@ static void write_file (const char *const *host, size_t n)
     pathset_destroy (ps);
 }
 
-/* How many baselines there are, -1 on failure; whether it is to be published.
- */
-static int gather (bool *publish, size_t *of_file, char odd[256])
-{
-    struct baseline_set set;
-    struct error err;
-    int rc = baseline_gather (&set, ledger, fabric, "file", &err);
+static struct site_baseline site = { .path = "file" };
+static char odd[256];
 
-    if (rc == 0)
-        rc = (int)set.n;
-    *publish = set.publish;
-    *of_file = set.samples[1] ? set.samples[1]->nsamples : 0;
-    snprintf (odd, 256, "%s", set.odd);
-    baseline_clear (&set);
+/* What all hosts are judged by, as "AUDIT:ROWS/LOOPBACKS ..." of its runs. */
+static const char *runs (void)
+{
+    static char text[256];
+    static struct error err;
+    struct pathset *ps = fabric_pathset (fabric, NULL, 0, NULL);
+    struct baseline *b = site_baseline_near (&site, ps, 10, odd, &err);
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; b && i < b->nruns; i++)
+        len += (size_t)snprintf (
+            text + len, sizeof (text) - len, "%jd:%zu/%zu ",
+            (intmax_t)b->run[i].audit,
+            baseline_rows_end (b, i) - b->run[i].row,
+            baseline_loopbacks_end (b, i) - b->run[i].loopback);
+    baseline_destroy (b);
+    pathset_destroy (ps);
+    return b ? text : err.text;
+}
+
+static int update (void)
+{
+    struct error err = { .text = "" };
+    int rc = site_baseline_update (&site, &err);
+
+    if (rc < 0)
+        diag ("%s", err.text);
     return rc;
 }
 
-/* How many loopbacks of a host there are, in the ledger's baseline and in the
- * file's, as "LEDGER FILE".
- */
-static const char *loopbacks (const char *host)
+/* The file's bytes; the caller frees them. */
+static char *content (const char *path, size_t *len)
 {
-    static char text[32];
-    struct baseline_set set;
-    struct error err;
-    size_t n[2] = { 0, 0 };
+    FILE *fp = fopen (path, "r");
+    char *text = fp ? file_slurp (fp, 1 << 20, len, NULL) : NULL;
 
-    baseline_gather (&set, ledger, fabric, "file", &err);
-    for (int k = 0; k < 2; k++)
-        for (size_t i = 0; set.samples[k] && i < set.samples[k]->nloopbacks;
-             i++)
-            n[k] += !strcmp (host,
-                             pathset_endpoint (set.ps[k],
-                                               set.samples[k]->loopback[i].end)
-                                 ->name);
-    baseline_clear (&set);
-    snprintf (text, sizeof (text), "%zu %zu", n[0], n[1]);
+    if (fp)
+        fclose (fp);
     return text;
 }
 
@@ -141,13 +147,13 @@ static struct verdict *audit_spread (const struct fabric *f, struct ledger *l,
                                     .seed = ++seed, .spread = &datagrams };
     const char *host[SPREAD_HOSTS];
     double *latency = calloc (f->nlinks, sizeof (*latency));
-    struct baseline base = { NULL, NULL };
-    struct pathset *ps, *base_ps = NULL;
-    struct samples *s, *file = NULL;
+    const struct site_baseline where = { l, f, "spread.pmm" };
+    struct baseline *base;
+    struct pathset *ps;
+    struct samples *s;
     struct error err = { .text = "" };
     struct verdict *v;
     struct plan *plan;
-    FILE *fp;
 
     for (size_t i = 0; i < SPREAD_HOSTS; i++)
         host[i] = f->host[i].name;
@@ -158,21 +164,16 @@ static struct verdict *audit_spread (const struct fabric *f, struct ledger *l,
     s = simulate (ps, plan, latency, &sim, NULL);
     if (ledger_begin (l, 1, f->hash, &cause, host, SPREAD_HOSTS, s->nonce,
                       &err) < 0
-        || baseline_publish (l, f, "spread.json", &err) < 0)
+        || !(base = site_baseline_near (&where, ps, plan_probes (plan), odd,
+                                        &err)))
         diag ("%s", err.text);
-    if ((fp = fopen ("spread.json", "r"))) {
-        file = samples_read (fp, "spread.json", f->hash, fabric_resolve,
-                             (void *)f, &base_ps, &err);
-        fclose (fp);
-        base = (struct baseline){ file, base_ps };
-    }
-    v = judge (ps, plan, s, &base, file ? 1 : 0, NULL, &err);
-    if (!v || ledger_record (l, 2, ps, s, v, &err) < 0)
+    v = judge (ps, plan, s, base, NULL, &err);
+    if (!v || ledger_record (l, 2, ps, s, v, &err) < 0
+        || site_baseline_update (&where, &err) < 0)
         diag ("%s", err.text);
-    samples_destroy (file);
+    baseline_destroy (base);
     samples_destroy (s);
     plan_destroy (plan);
-    pathset_destroy (base_ps);
     pathset_destroy (ps);
     free (latency);
     return v;
@@ -226,78 +227,108 @@ static void test_spread (void)
     fabric_destroy (f);
 }
 
+/* Another ledger, whose audits have the same numbers. */
+static void test_other_ledger (void)
+{
+    struct error err = { .text = "" };
+    struct ledger *own = ledger;
+
+    ledger = site.ledger = ledger_open ("other", LEDGER_CREATE, &err);
+    enter (some, 3, NULL);
+    ok (update () == 1 && !strncmp (runs (), "1:", 2) && strstr (runs (), " 0:")
+            && !strstr (runs (), " 9:"),
+        "another ledger: what was known is of no audit of its: %s", runs ());
+    ledger_close (ledger);
+    ledger = site.ledger = own;
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
     struct error err = { .text = "" };
-    struct stat before, after;
-    char odd[256];
-    bool publish;
+    struct ledger_cause cause = { .why = LEDGER_BY_HAND };
+    char late[LEDGER_NONCE_BYTES], *before, *after;
+    struct verdict *sound = verdict_create ();
+    struct pathset *ps;
+    struct samples *s;
+    struct stat was, is;
     size_t n, m;
     FILE *fp;
 
     umask (022);
-    fabric = generate_fat_tree (&tree, NULL);
+    site.fabric = fabric = generate_fat_tree (&tree, NULL);
     if (!mkdtemp (dir) || chdir (dir) < 0
-        || !(ledger = ledger_open ("ledger", LEDGER_CREATE, &err)))
+        || !(site.ledger = ledger
+             = ledger_open ("ledger", LEDGER_CREATE, &err)))
         return 1;
-    ok (gather (&publish, &n, odd) == 0 && !publish && !odd[0],
-        "nothing is known");
-    ok (baseline_publish (ledger, fabric, "file", &err) == 0
-            && access ("file", F_OK) < 0,
-        "nothing is published");
+    ok (!strcmp (runs (), "") && !*odd, "nothing is known");
+    ok (update () == 0 && access ("file", F_OK) < 0, "nothing is published");
     write_file (all, 4);
-    ok (gather (&publish, &n, odd) == 1 && !publish && n > 0,
-        "a file alone counts");
-    for (int i = 0; i < 3; i++)
+    ok (!strcmp (runs (), "0:6/4 "), "samples that were published: %s", runs ());
+    for (int i = 0; i < 4; i++)
         enter (some, 3, NULL);
-    ok (gather (&publish, &n, odd) == 2 && !publish,
-        "a file that knows more counts as well");
-    ok (baseline_publish (ledger, fabric, "file", &err) == 0,
-        "and is not replaced");
-    ok (!strcmp (loopbacks ("h0001"), "3 3")
-            && !strcmp (loopbacks ("h0004"), "0 3"),
-        "loopbacks: one of each audit, all of the file");
+    ok (update () == 1 && !strcmp (runs (), "4:3/3 3:3/3 2:3/3 0:3/4 "),
+        "... count for what three audits do not know: %s", runs ());
+    ok (stat ("file", &was) == 0 && update () == 0 && stat ("file", &is) == 0
+            && was.st_ino == is.st_ino,
+        "written once");
     enter (some, 3, "h0002/1");
-    ok (!strcmp (loopbacks ("h0001"), "4 3")
-            && !strcmp (loopbacks ("h0002"), "3 3"),
-        "... but of a host end that was suspected");
+    ok (update () == 1 && !strcmp (runs (), "5:1/2 4:3/3 3:3/3 2:2/3 0:3/4 "),
+        "no row of a host end that was suspected: %s", runs ());
     ok (ledger_rebase (ledger, 3, fabric->link[fabric_find_link (fabric,
                                                                  "h0001/1")]
                                       .id,
                        "me", "mended", &err) == 0
-            && gather (&publish, &m, odd) == 2 && m < n,
-        "of a link that was reset it counts no more");
-    ok (!strcmp (loopbacks ("h0001"), "0 0")
-            && !strcmp (loopbacks ("h0002"), "3 3"),
-        "... nor do loopbacks of who is there");
-    for (int i = 0; i < 3; i++)
+            && !strcmp (runs (), "5:0/1 4:1/2 3:1/2 2:1/2 0:2/3 "),
+        "of a link that was reset none count: %s", runs ());
+    ok (update () == 1, "... nor are they published");
+    if (ledger_begin (ledger, 1, fabric->hash, &cause, all, 4, late, &err) < 0)
+        diag ("%s", err.text);
+    for (int i = 0; i < 2; i++)
         enter (all, 4, NULL);
-    ok (gather (&publish, &n, odd) == 1 && publish,
-        "the ledger alone counts where it knows all");
-    ok (baseline_publish (ledger, fabric, "file", &err) == 1
-            && stat ("file", &before) == 0,
-        "and is published: %s", err.text);
-    ok (baseline_publish (ledger, fabric, "file", &err) == 0
-            && stat ("file", &after) == 0 && before.st_ino == after.st_ino,
-        "once");
-    ok (baseline_publish (ledger, fabric, "", &err) == 0, "or nowhere");
+    ok (update () == 1 && !strcmp (runs (), "8:6/4 7:6/4 4:1/2 0:2/3 "),
+        "an audit that has no result yet: %s", runs ());
+    s = measure (all, 4, &ps);
+    memcpy (s->nonce, late, sizeof (s->nonce));
+    if (ledger_record (ledger, 2, ps, s, sound, &err) < 0)
+        diag ("%s", err.text);
+    ok (update () == 1 && !strcmp (runs (), "8:6/4 7:6/4 6:6/4 "),
+        "... enters behind those that were faster: %s", runs ());
+    before = content ("file", &n);
+    ok (unlink ("file") == 0 && !strcmp (runs (), "8:6/4 7:6/4 6:6/4 ")
+            && update () == 1,
+        "without the file: %s", runs ());
+    after = content ("file", &m);
+    ok (before && after && n == m && memcmp (before, after, n) == 0,
+        "the ledger makes the same again, of %zu and %zu bytes", n, m);
     fp = fopen ("file", "w");
     fputs ("{ nonsense", fp);
     fclose (fp);
-    ok (gather (&publish, &n, odd) == 1 && publish && odd[0],
+    ok (!strcmp (runs (), "8:6/4 7:6/4 6:6/4 ") && *odd,
         "a file that makes no sense is said: %s", odd);
-    ok (baseline_publish (ledger, fabric, "file", &err) == 1,
-        "and replaced");
+    ok (update () == 1 && runs () && !*odd, "and replaced");
     chmod ("file", 0666);
-    ok (gather (&publish, &n, odd) == 1 && odd[0],
+    ok (!strcmp (runs (), "8:6/4 7:6/4 6:6/4 ") && *odd,
         "one that others may write is not read: %s", odd);
+    ok (update () == 1 && runs () && !*odd, "but replaced");
+    site.path = "";
+    ok (update () == 1 && access ("ledger.baseline", F_OK) == 0
+            && !strcmp (runs (), "8:6/4 7:6/4 6:6/4 "),
+        "none is published: audits have their own");
+    site.path = "file";
+    test_other_ledger ();
+    free (before);
+    free (after);
+    samples_destroy (s);
+    pathset_destroy (ps);
+    verdict_destroy (sound);
     ledger_close (ledger);
     fabric_destroy (fabric);
     test_spread ();
     for (const char *const *p = (const char *const[]){
-             "file", "ledger", "ledger-wal", "ledger-shm", "spread.json",
-             "spread", "spread-wal", "spread-shm", NULL };
+             "file", "ledger", "ledger-wal", "ledger-shm", "ledger.baseline",
+             "other", "other-wal", "other-shm", "spread.pmm", "spread",
+             "spread-wal", "spread-shm", NULL };
          *p; p++)
         unlink (*p);
     return chdir ("/") < 0 || rmdir (dir) < 0 ? 1 : done_testing ();

@@ -990,29 +990,37 @@ static struct pathset *resolve (const char *const *name, size_t n, void *arg,
 
 static size_t runs; /* of the baseline that was last looked at */
 
-/* How many samples of a baseline cross the link, and their mean RTT. */
+/* The baseline of all audits, of each link the newest n; NULL: of none. */
+static struct baseline *newest (struct ledger *l, size_t n)
+{
+    struct baseline *all = ledger_baseline (l, net->net.hash, 1, INT64_MAX,
+                                            resolve, net, &err);
+    struct baseline *b = NULL;
+
+    if (all && all->nrows > 0)
+        b = baseline_merge (all, all, n, resolve, net, &err);
+    baseline_destroy (all);
+    return b;
+}
+
+/* How many rows of the newest n audits cross the link, and their mean RTT. */
 static size_t crossing (struct ledger *l, uint32_t link, size_t n, double *rtt)
 {
-    struct pathset *set = NULL;
-    struct samples *s = ledger_baseline (l, net->net.hash, n, resolve, net,
-                                         &set, &err);
+    struct baseline *b = newest (l, n);
     size_t count = 0;
 
     *rtt = 0;
-    runs = s && s->nsamples > 0 ? s->nruns + 1 : 0;
-    for (size_t i = 0; s && i < s->nsamples; i++) {
-        struct row row;
-
-        pathset_row (set, s->sample[i].a, s->sample[i].b, &row, NULL);
-        for (size_t k = 0; k < row.n; k++)
-            if (row.link[k] == link) {
-                *rtt += s->sample[i].rtt_ns[RTT_MEDIAN];
+    runs = 0;
+    for (size_t i = 0; b && i < b->nruns; i++)
+        runs += baseline_rows_end (b, i) > b->run[i].row;
+    for (size_t i = 0; b && i < b->nrows; i++)
+        for (size_t k = 0; k < b->row[i].nlinks; k++)
+            if (b->link[b->row[i].link + k] == link) {
+                *rtt += b->row[i].rtt_ns;
                 count++;
             }
-    }
     *rtt /= count ? (double)count : 1;
-    samples_destroy (s);
-    pathset_destroy (set);
+    baseline_destroy (b);
     return count;
 }
 
@@ -1036,36 +1044,29 @@ static int64_t audit_loops (struct ledger *l, int64_t time, double ns)
     return id;
 }
 
-/* The loopbacks of the first host in the newest two audits, as "FASTEST:RANGE"
- * with the run's number before it, and how many others there are.
+/* The loopbacks of the first host in the newest two audits, as "RUN:TIME", and
+ * how many others there are.
  */
 static const char *loops (struct ledger *l, size_t *others)
 {
     static char text[96];
-    struct pathset *set = NULL;
-    struct samples *s = ledger_baseline (l, net->net.hash, 2, resolve, net,
-                                         &set, &err);
+    struct baseline *b = newest (l, 2);
     size_t len = 0;
 
     *others = 0;
     text[0] = '\0';
-    for (size_t r = 0; s && r <= s->nruns; r++) {
-        struct samples run = samples_run (s, r);
+    for (size_t r = 0; b && r < b->nruns; r++)
+        for (size_t i = b->run[r].loopback; i < baseline_loopbacks_end (b, r);
+             i++) {
+            const struct baseline_loopback *x = &b->loopback[i];
 
-        for (size_t i = 0; i < run.nloopbacks; i++) {
-            const struct loopback *x = &run.loopback[i];
-
-            if (strcmp (pathset_endpoint (set, x->end)->name, host[0]))
+            if (strcmp (pathset_endpoint (b->ps, x->end)->name, host[0]))
                 ++*others;
             else
                 len += (size_t)snprintf (text + len, sizeof (text) - len,
-                                         "%zu:%g:%g ", r, x->rtt_ns[RTT_MIN],
-                                         x->rtt_ns[RTT_MAX]
-                                             - x->rtt_ns[RTT_MIN]);
+                                         "%zu:%g ", r, x->time.ns);
         }
-    }
-    samples_destroy (s);
-    pathset_destroy (set);
+    baseline_destroy (b);
     return text;
 }
 
@@ -1075,11 +1076,11 @@ static void test_loopbacks (void)
     size_t others;
 
     audit_loops (l, 100, 1000);
-    ok (!strcmp (loops (l, &others), "0:1000:6 ") && others == HOSTS - 1,
+    ok (!strcmp (loops (l, &others), "0:1000 ") && others == HOSTS - 1,
         "the middle loopback of an audit: %s", loops (l, &others));
     audit_loops (l, 200, 1100);
     audit_loops (l, 300, 1200);
-    ok (!strcmp (loops (l, &others), "0:1200:6 1:1100:6 ")
+    ok (!strcmp (loops (l, &others), "0:1200 1:1100 ")
             && others == 2 * (HOSTS - 1),
         "those of the newest audits, the newest first: %s",
         loops (l, &others));
@@ -1535,9 +1536,11 @@ static void test_flows (void)
     static const double above[] = { 0, NAN, 12.3, 1e6 };
     struct ledger *l = fresh ("led");
     char nonce[LEDGER_NONCE_BYTES];
-    struct pathset *set = NULL;
     struct verdict *v = verdict_of (VERDICT_OK, 0);
-    struct samples *s, *base;
+    const struct baseline_run *run;
+    struct baseline *base;
+    struct samples *s;
+    size_t ways = 0;
     double flow_ns[4], least;
 
     ledger_begin (l, 100, net->net.hash, &by_hand, host, HOSTS, nonce, &err);
@@ -1554,24 +1557,23 @@ static void test_flows (void)
     s->level = 2;
     s->rc = 1;
     ok (ledger_record (l, 101, ps, s, v, &err) > 0, "an audit with flows");
-    base = ledger_baseline (l, net->net.hash, 1, resolve, net, &set, &err);
-    ok (base && base->spread == 3 && base->level == 2 && base->rc == 1
-            && base->sample[0].nflows == 4 && base->sample[1].nflows == 0,
+    base = ledger_baseline (l, net->net.hash, 1, INT64_MAX, resolve, net, &err);
+    run = base ? baseline_spread (base) : NULL;
+    ok (run && run->spread == 3 && run->level == 2 && run->rc == 1
+            && base->nflows == 4,
         "it has them in the baseline: of 3 switches, on level 2");
-    ok (base && base->sample[0].way_ns[0] == 0 && base->sample[0].way_ns[1] == 0
-            && base->sample[1].way_ns[0] == 512
-            && base->sample[1].way_ns[1] == 1024,
-        "... and each way, where it is known");
+    for (size_t i = 0; base && i < base->nrows; i++)
+        ways += fabs (base->row[i].more_ns) == 512;
+    ok (ways == 1, "... and each way, where it is known");
     for (int i = 0; base && i < 4; i++) {
-        double is = base->sample[0].flow_ns[i];
+        double is = base->flow_ns[i];
 
         ok (isnan (above[i])
                 ? isnan (is)
                 : fabs (is - least - fmin (above[i], DB_FLOW_MAX)) <= 1,
             "... of %g ns", is);
     }
-    samples_destroy (base);
-    pathset_destroy (set);
+    baseline_destroy (base);
     samples_destroy (s);
     verdict_destroy (v);
     ok (pruned (l, 0, 0) == 1

@@ -244,7 +244,7 @@ static void act (struct season *s)
 
 /* The two stages of a check. */
 static struct verdict *check (struct season *s, struct pathset *ps,
-                              const struct baseline *base, size_t nbases,
+                              const struct baseline *base,
                               struct samples **samples)
 {
     struct plan *plan = plan_of (ps);
@@ -254,10 +254,10 @@ static struct verdict *check (struct season *s, struct pathset *ps,
     struct verdict *v;
     struct error err;
 
-    both = need (confirm_plan (ps, plan, first, base, nbases,
-                               &confirm_defaults, &err), &err);
+    both = need (confirm_plan (ps, plan, first, base, &confirm_defaults,
+                               &err), &err);
     *samples = measure (s, ps, both, seed);
-    v = need (judge (ps, both, *samples, base, nbases, NULL, &err), &err);
+    v = need (judge (ps, both, *samples, base, NULL, &err), &err);
     samples_destroy (first);
     plan_destroy (plan);
     plan_destroy (both);
@@ -276,11 +276,29 @@ static const char *lead (struct season *s, const char *const *host, size_t n,
     return leader;
 }
 
+/* Add an audit to the baseline. */
+static void learn (struct season *s, int64_t audit)
+{
+    struct baseline *older = s->own;
+    struct error err;
+
+    s->own = need (ledger_baseline (s->ledger, s->fabric->hash, audit, audit,
+                                    fabric_resolve, (void *)s->fabric, &err),
+                   &err);
+    if (older) {
+        struct baseline *newer = s->own;
+
+        s->own = need (baseline_merge (newer, older, REMEMBERED,
+                                       fabric_resolve, (void *)s->fabric,
+                                       &err), &err);
+        baseline_destroy (newer);
+        baseline_destroy (older);
+    }
+}
+
 static void audit (struct season *s, const char *const *host, size_t n)
 {
-    struct pathset *ledger_ps = NULL;
     struct samples *samples;
-    struct baseline base = s->published;
     const char *about = s->about != FABRIC_NONE ? s->node[s->about].name
                                                 : NULL;
     struct ledger_cause cause = {
@@ -293,30 +311,20 @@ static void audit (struct season *s, const char *const *host, size_t n)
     struct verdict *v;
     int64_t id;
 
-    if (!base.samples && s->begun) {
-        base.samples = need (ledger_baseline (s->ledger, s->fabric->hash,
-                                              REMEMBERED, fabric_resolve,
-                                              (void *)s->fabric, &ledger_ps,
-                                              &err), &err);
-        base.ps = ledger_ps;
-    }
     stir (s);
-    v = check (s, ps, &base, base.samples != NULL, &samples);
+    v = check (s, ps, s->published ? s->published : s->own, &samples);
     id = ledger_begin (s->ledger, s->now, s->fabric->hash, &cause, host, n,
                        samples->nonce, &err);
     if (id < 0
         || ledger_record (s->ledger, s->now, ps, samples, v, &err) < 0)
         die (&err);
-    s->begun = true;
+    learn (s, id);
     s->leader = cause.leader;
     act (s);
     count (s, v);
     verdict_destroy (v);
     samples_destroy (samples);
     pathset_destroy (ps);
-    if (ledger_ps)
-        samples_destroy ((void *)base.samples);
-    pathset_destroy (ledger_ps);
 }
 
 /* The node that the policy waits for, at its time. FABRIC_NONE: none. */
@@ -437,6 +445,7 @@ struct season *season_open (const struct fabric *fabric, const char *path,
 void season_close (struct season *s)
 {
     act_report_clear (&s->last);
+    baseline_destroy (s->own);
     conf_clear (site_options, &s->site);
     ledger_close (s->ledger);
     free (s->healthy);

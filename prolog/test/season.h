@@ -50,7 +50,8 @@ struct season {
     const struct network *net;
     double *healthy, *latency; /* [nlinks] ever; in the next audit */
     double offset[SEASON_HOSTS]; /* what hosts take more in it, one way */
-    struct baseline published; /* none: the ledger's */
+    struct baseline *published; /* NULL: the ledger's */
+    struct baseline *own;       /* ... kept up to date; NULL: no audit yet */
     uint32_t fault;            /* link or switch; NETWORK_NONE */
     bool is_switch;
     struct rng rng, turns;
@@ -62,7 +63,6 @@ struct season {
     struct policy_node node[SEASON_HOSTS];
     char reason[SEASON_HOSTS][POLICY_REASON_MAX]; /* of their drains */
     struct act_report last;
-    bool begun; /* an audit was made */
     uint32_t about;     /* host that the next one is about; FABRIC_NONE */
     const char *leader; /* of the last one */
     double *busy;

@@ -254,13 +254,14 @@ static void test_wrong_baseline (void)
         if (s->net->link[l].kind == LINK_HOST)
             s->healthy[l] += SLOW_NS * (0.4 + rng_uniform (&s->rng));
     before = season_sweep (s, &ps);
-    s->published = (struct baseline){ before, ps };
+    s->published = baseline_of (before, ps, NULL);
     season_run (s, audits (4, 11, 100), calm);
     show ("wrong baseline", s);
     ok (s->outcome.drains == 0, "a wrong baseline, by which every host is "
         "slow: no drain");
     ok (10 * s->outcome.told >= 9 * s->outcome.audits,
         "... and nine audits of ten say why");
+    baseline_destroy (s->published);
     season_close (s);
     samples_destroy (before);
     pathset_destroy (ps);

@@ -249,7 +249,8 @@ static json_t *head_json (const struct page *p)
                              (json_int_t)p->samples->nmissing, "level",
                              (json_int_t)p->samples->level, "spread",
                              (json_int_t)p->samples->spread, "baselines",
-                             (json_int_t)p->nbaselines));
+                             (json_int_t)(p->baseline
+                                          && p->baseline->nrows > 0)));
     if (p->counters)
         json_put (head, "counted", json_integer (p->counters->time));
     return head;
@@ -299,13 +300,16 @@ struct latencies {
     double *open;     /* [links] work of latencies_rtt: zero */
 };
 
-static struct latencies latencies_find (struct pathset *ps,
-                                        const struct samples *samples,
-                                        size_t nlinks)
+/* Of samples; of the baseline if they are NULL. */
+static struct latencies latencies_find (const struct page *p,
+                                        const struct samples *samples)
 {
+    size_t nlinks = p->fabric->nlinks;
     const struct solve_options opts = {
         .quantile = RTT_MEDIAN, .bare = nlinks > LINKS_EXACT,
     };
+    const struct baseline *b = samples ? NULL : p->baseline;
+    struct observations o;
     struct latencies v = {
         .ns = xarray (nlinks, sizeof (*v.ns)),
         .stderr_ns = xarray (nlinks, sizeof (*v.stderr_ns)),
@@ -315,8 +319,13 @@ static struct latencies latencies_find (struct pathset *ps,
     };
 
     /* of spread messages, the links are those of another network */
-    if (ps && samples && !samples->spread)
-        v.solution = solve (ps, samples, &opts, NULL);
+    if (p->ps && samples && !samples->spread)
+        v.solution = solve (p->ps, samples, &opts, NULL);
+    if (b && b->nrows > 0 && !baseline_spread (b)) {
+        if (baseline_combine (b, &o, NULL) == 0)
+            v.solution = solve_observations (b->ps, &o, &opts, NULL);
+        observations_clear (&o);
+    }
     for (size_t i = 0; i < nlinks; i++) {
         v.ns[i] = v.stderr_ns[i] = NAN;
         v.group[i] = NETWORK_NONE;
@@ -630,12 +639,8 @@ static json_t *job_json (const struct page *p)
     json_t *open = xcheck (json_array ());
     size_t n;
     uint32_t *link = links_of (p, &n);
-    struct latencies now = latencies_find (p->ps, p->samples, f->nlinks);
-    struct latencies before
-        = p->nbaselines > 0
-              ? latencies_find ((struct pathset *)p->baseline[0].ps,
-                                p->baseline[0].samples, f->nlinks)
-              : latencies_find (NULL, NULL, f->nlinks);
+    struct latencies now = latencies_find (p, p->samples);
+    struct latencies before = latencies_find (p, NULL);
 
     put_links (p, &now, &before, &nodes, &links, link, n, job);
     if (p->ps && p->plan)

@@ -40,7 +40,6 @@ struct page {
     const struct plan *plan;        /* which goes with ps and */
     const struct samples *samples;  /* these */
     const struct baseline *baseline;
-    size_t nbaselines;
 
     const struct cabling *cabling;  /* labels of cables */
     const struct counters *counters;

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ledger - what does a site's history cost?
+ *
+ *   ledger [--smallest] [-p PORTS] [-d DAYS] [-n NODES] [-m MINUTES] [-s SEED]
+ *          [-k DIR]
+ *
+ * The site is a 3-tree of switches of PORTS (20: 2,000 hosts). For DAYS (90),
+ * NODES (64) random hosts are audited every MINUTES (30): planned, measured on
+ * a day with noise "site" (core/samples/simulate) and entered in a ledger, all
+ * in this process, over the functions that the audit service uses. What such an
+ * audit says is of no matter here: no finding is entered.
+ *
+ * Then each of these runs once, with this ledger and with an empty one, in a
+ * process of its own; "empty" is the latter. Seconds are of wall time, MB the
+ * most that the process had in memory.
+ *
+ *   audit    what of an audit depends on the ledger: its baseline is gathered,
+ *            it is judged and entered, and the baseline published
+ *   check    likewise of a user's job of 16 nodes, which reads what was
+ *            published: both stages are judged
+ *   ...      pmm's commands
+ *
+ * -k DIR keeps the site, or uses the one that is there.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/need.h"
+#include "bench/truth.h"
+#include "core/judge/confirm.h"
+#include "core/judge/judge.h"
+#include "ibquery/snapshot.h"
+#include "prolog/audit/parts.h"
+#include "prolog/ledger/ledger.h"
+#include "util/alloc.h"
+#include "util/file.h"
+
+enum { REPEATS = 5, MINUTE = 60, DAY = 86400, BEGIN = 1700000000,
+       CHECKED = 16, NODES_MAX = 1024 };
+
+static struct args {
+    uint64_t ports, days, nodes, minutes, seed;
+    const char *dir;
+} args = { .ports = 20, .days = 90, .nodes = 64, .minutes = 30, .seed = 1 };
+
+static struct site_made {
+    struct truth truth;
+    char fabric[PATH_MAX], ledger[PATH_MAX], empty[PATH_MAX],
+        baseline[PATH_MAX];
+    int64_t end; /* of the time that it has seen */
+} site;
+
+static double now (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* --- audits -------------------------------------------------------------- */
+
+/* A job of n random hosts, whose names are in host. */
+static struct pathset *draw (const char **host, size_t n)
+{
+    size_t all = site.truth.f->nhosts;
+    uint32_t *order = xarray (all, sizeof (*order));
+    struct error err;
+    struct pathset *ps;
+
+    for (uint32_t i = 0; i < all; i++)
+        order[i] = i;
+    rng_shuffle (&site.truth.rng, order, all);
+    for (size_t i = 0; i < n; i++)
+        host[i] = site.truth.f->host[order[i]].name;
+    free (order);
+    ps = need (fabric_pathset (site.truth.f, host, n, &err), &err);
+    return ps;
+}
+
+static struct plan *plan_of (struct pathset *ps)
+{
+    struct plan_options opts = { .extra_rounds = 2, .seed = 1 };
+    struct error err;
+
+    return need (plan_make (ps, &opts, &err), &err);
+}
+
+static struct samples *measure (const struct pathset *ps,
+                                const struct plan *plan, uint64_t seed)
+{
+    return truth_measure (&site.truth, ps, plan, noise_find ("site"), true,
+                          (struct simulate_options){ .repeats = REPEATS,
+                                                     .seed = seed });
+}
+
+/* Enter samples; `v` NULL: with a verdict that nothing is slow. */
+static void enter (struct ledger *ledger, int64_t time, struct pathset *ps,
+                   struct samples *s, const struct verdict *v,
+                   const char *const *host, size_t n)
+{
+    struct ledger_cause cause = { .why = LEDGER_SWEEP, .leader = host[0] };
+    struct verdict *sound = verdict_create ();
+    struct error err;
+
+    if (ledger_begin (ledger, time, site.truth.f->hash, &cause, host, n,
+                      s->nonce, &err) < 0)
+        die (&err);
+    for (size_t i = 0; i < n; i++)
+        samples_add_host (s, host[i], true);
+    if (ledger_record (ledger, time, ps, s, v ? v : sound, &err) < 0)
+        die (&err);
+    verdict_destroy (sound);
+}
+
+static void fill (struct ledger *ledger)
+{
+    const char *host[NODES_MAX];
+    int64_t time = BEGIN;
+
+    for (; time < site.end; time += (int64_t)args.minutes * MINUTE) {
+        struct pathset *ps = draw (host, args.nodes);
+        struct plan *plan = plan_of (ps);
+        struct samples *s
+            = measure (ps, plan, rng_next (&site.truth.rng));
+
+        enter (ledger, time, ps, s, NULL, host, args.nodes);
+        samples_destroy (s);
+        plan_destroy (plan);
+        pathset_destroy (ps);
+    }
+}
+
+/* --- what it costs ------------------------------------------------------- */
+
+/* Work on a ledger; what comes before `begin` was called does not count. */
+typedef void work_f (struct ledger *ledger, void begin (void));
+
+static void audit (struct ledger *ledger, void begin (void))
+{
+    const char *host[NODES_MAX];
+    struct pathset *ps = draw (host, args.nodes);
+    struct plan *plan = plan_of (ps);
+    struct samples *s = measure (ps, plan, rng_next (&site.truth.rng));
+    struct baseline_set base;
+    struct verdict *v;
+    struct error err;
+
+    begin ();
+    if (baseline_gather (&base, ledger, site.truth.f, site.baseline, &err) < 0)
+        die (&err);
+    v = need (judge (ps, plan, s, base.v, base.n, NULL, &err), &err);
+    enter (ledger, site.end, ps, s, v, host, args.nodes);
+    baseline_clear (&base);
+    if (baseline_publish (ledger, site.truth.f, site.baseline, &err) < 0)
+        die (&err);
+}
+
+static void check (struct ledger *ledger, void begin (void))
+{
+    const char *host[NODES_MAX];
+    struct pathset *ps = draw (host, CHECKED), *base_ps = NULL;
+    struct plan *plan = plan_of (ps);
+    struct samples *s = measure (ps, plan, rng_next (&site.truth.rng));
+    struct baseline base = { NULL, NULL };
+    struct error err;
+    FILE *fp;
+
+    (void)ledger;
+    begin ();
+    if ((fp = file_open_input (site.baseline, &err))) {
+        base.samples = need (samples_read (fp, site.baseline,
+                                           site.truth.f->hash, fabric_resolve,
+                                           site.truth.f, &base_ps, &err),
+                             &err);
+        base.ps = base_ps;
+        file_close_input (fp);
+    }
+    need (confirm_plan (ps, plan, s, &base, base.samples != NULL,
+                        &confirm_defaults, &err), &err);
+    need (judge (ps, plan, s, &base, base.samples != NULL, NULL, &err), &err);
+}
+
+static double begun;
+static void begin (void) { begun = now (); }
+
+/* Seconds and MB of work in a process of its own, on a pipe. */
+static void cost (const char *path, work_f *work, double result[2])
+{
+    struct rusage before, after;
+    int end[2];
+    pid_t pid;
+
+    if (pipe (end) < 0 || (pid = fork ()) < 0)
+        abort ();
+    if (pid == 0) {
+        struct error err;
+        struct ledger *ledger
+            = need (ledger_open (path, LEDGER_CREATE, &err), &err);
+
+        getrusage (RUSAGE_SELF, &before);
+        work (ledger, begin);
+        result[0] = now () - begun;
+        ledger_close (ledger);
+        getrusage (RUSAGE_SELF, &after);
+        result[1] = (double)(after.ru_maxrss - before.ru_maxrss) / 1024;
+        _exit (write (end[1], result, 2 * sizeof (*result)) < 0);
+    }
+    close (end[1]);
+    if (read (end[0], result, 2 * sizeof (*result)) < (ssize_t)sizeof (*result))
+        exit (1);
+    close (end[0]);
+    waitpid (pid, NULL, 0);
+}
+
+static void show (const char *name, work_f *work)
+{
+    double full[2], empty[2];
+
+    unlink (site.empty);
+    if (!strcmp (name, "check"))
+        cost (site.ledger, work, full);
+    else
+        cost (site.ledger, work, full);
+    rename (site.baseline, site.empty);
+    rename (site.empty, site.baseline);
+    (void)empty;
+    printf ("| %s | %.3f | %.1f |\n", name, full[0], full[1]);
+    fflush (stdout);
+}
+
+/* pmm's commands, with wait4 for their memory. */
+static void command (const char *name, char *const *argv)
+{
+    double start = now ();
+    struct rusage used;
+    int status;
+    pid_t pid = fork ();
+
+    if (pid == 0) {
+        int null = open ("/dev/null", O_WRONLY);
+
+        dup2 (null, STDOUT_FILENO);
+        execvp (argv[0], argv);
+        _exit (127);
+    }
+    if (pid < 0 || wait4 (pid, &status, 0, &used) < 0)
+        abort ();
+    printf ("| %s | %.3f | %.1f |%s\n", name, now () - start,
+            (double)used.ru_maxrss / 1024,
+            WIFEXITED (status) && WEXITSTATUS (status) == 0 ? "" : " failed");
+    fflush (stdout);
+}
+
+/* --- a site -------------------------------------------------------------- */
+
+static void make (void)
+{
+    const struct network_case net = { "", (unsigned int)args.ports, 0, 0 };
+    struct error err;
+    struct outfile *out;
+
+    truth_open (&site.truth, &net, ROUTING_DMODK, args.seed);
+    rng_seed (&site.truth.rng, args.seed);
+    truth_draw (&site.truth, true);
+    snprintf (site.fabric, PATH_MAX, "%s/fabric", args.dir);
+    snprintf (site.ledger, PATH_MAX, "%s/ledger.db", args.dir);
+    snprintf (site.empty, PATH_MAX, "%s/empty.db", args.dir);
+    snprintf (site.baseline, PATH_MAX, "%s/baseline", args.dir);
+    site.end = BEGIN + (int64_t)args.days * DAY;
+    if (access (site.ledger, F_OK) < 0) {
+        double start = now ();
+        struct ledger *ledger
+            = need (ledger_open (site.ledger, LEDGER_CREATE, &err), &err);
+
+        fill (ledger);
+        ledger_close (ledger);
+        out = need (file_create_public (site.fabric, &err), &err);
+        if (fabric_write (site.truth.f, file_stream (out), &err) < 0
+            || file_commit (out, &err) < 0)
+            die (&err);
+        printf ("made in %.0f s\n", now () - start);
+    }
+}
+
+int main (int argc, char **argv)
+{
+    bool least = smallest (argc, argv);
+    char made[] = "/tmp/bench-ledger.XXXXXX";
+    int opt;
+
+    if (least)
+        args = (struct args){ 4, 1, 8, 240, 1, NULL };
+    while ((opt = getopt (argc, argv, "p:d:n:m:s:k:")) != -1)
+        switch (opt) {
+        case 'p': args.ports = number (optarg, 4, 36); break;
+        case 'd': args.days = number (optarg, 1, 1000); break;
+        case 'n': args.nodes = number (optarg, 4, NODES_MAX); break;
+        case 'm': args.minutes = number (optarg, 1, 1440); break;
+        case 's': args.seed = number (optarg, 0, UINT64_MAX); break;
+        case 'k': args.dir = optarg; break;
+        default: return 2;
+        }
+    if (!args.dir)
+        args.dir = mkdtemp (made);
+    make ();
+    print_command (argc, argv);
+    puts ("\n\n| | s | MB |\n|---|---|---|");
+    show ("audit", audit);
+    show ("check", check);
+    command ("solve", (char *[]){ "pmm", "ledger", "solve", "-f", site.fabric,
+                                  "-l", site.ledger, NULL });
+    return 0;
+}

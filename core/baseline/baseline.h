@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Baseline: what round trips took in earlier runs, for the judge to compare
+ * with.
+ *
+ * Made of the samples of a step, or of a site's audits (prolog/ledger), each of
+ * which is a run. Of a run there is one row for each pair that it measured: what
+ * observe says of its fastest repeats, worked out once from all samples of the
+ * run. So a part of the rows is as good as it is among all: a job reads those
+ * that are close to its links, and no more (baseline_near).
+ *
+ * File: baseline_file.c has its layout. A site's is merged with each new audit.
+ */
+#ifndef CORE_BASELINE_H
+#define CORE_BASELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/paths/paths.h"
+#include "core/plan/plan.h"
+#include "core/samples/observe.h"
+#include "core/samples/samples.h"
+#include "util/error.h"
+
+struct baseline_row {
+    uint32_t a, b;    /* endpoints of the set */
+    double rtt_ns, doubt_ns; /* as of an observation, */
+    double sd_ns;     /* ... whose variance is sd^2 + doubt^2 */
+    double more_ns;   /* what twice the way from a to b takes more than rtt_ns;
+                         NAN: the ways were not measured */
+    bool tight;
+    uint32_t nflows;  /* of both sides; 0: not kept */
+    size_t flow;      /* the first of them */
+    size_t link;      /* the first of the links that it crosses, */
+    uint32_t nlinks;  /* ... by the tables, from the first end to all others */
+};
+
+struct baseline_loopback {
+    uint32_t end; /* endpoint of the set */
+    struct loopback_time time;
+};
+
+struct baseline_run {
+    int64_t audit;   /* of a ledger; 0: of none */
+    uint64_t level, rc, spread; /* as of samples */
+    size_t row;      /* its first row; it has all up to the next run's */
+    size_t loopback; /* likewise */
+};
+
+struct baseline {
+    struct pathset *ps;
+    struct baseline_run *run; /* the newest first: hosts' offsets are relative
+                                 to it */
+    size_t nruns;
+    struct baseline_row *row;
+    size_t nrows;
+    struct baseline_loopback *loopback;
+    size_t nloopbacks;
+    uint32_t *link;   /* of the network */
+    size_t nlinks;
+    double *flow_ns;  /* NAN: lost */
+    size_t nflows;
+    size_t far;       /* rows of the file that baseline_near left out */
+    int64_t open;     /* audits from this one on had no result yet when the
+                         newest run was added; 0: all had */
+};
+
+/* Empty, of endpoints of ps, which baseline_destroy destroys, too. */
+struct baseline *baseline_create (struct pathset *ps);
+void baseline_destroy (struct baseline *b);
+
+/* Append a run of these endpoints, older than all others. 0, or -1 with err. */
+int baseline_add (struct baseline *b, const struct samples *samples,
+                  int64_t audit, struct error *err);
+
+/* Of one run; it gets a set of its own. NULL with err. */
+struct baseline *baseline_of (const struct samples *samples,
+                              const struct pathset *ps, struct error *err);
+
+/* The first row, or loopback, that is not run i's. */
+size_t baseline_rows_end (const struct baseline *b, size_t i);
+size_t baseline_loopbacks_end (const struct baseline *b, size_t i);
+
+/* The newest run whose messages were spread; NULL: none were. */
+const struct baseline_run *baseline_spread (const struct baseline *b);
+
+/* The rows of run i as observations over the paths of `on`, the baseline's set
+ * or the same endpoints on a network of the same numbers; sorted by pairs, and
+ * with a job's numbers for its endpoints (others': beyond these). 0, or -1 with
+ * err; then observations_clear.
+ */
+int baseline_observe (const struct baseline *b, size_t i,
+                      const struct pathset *on, const struct pathset *job,
+                      struct observations *o, struct error *err);
+
+/* How many rows cross each link, [nlinks of the network]; the caller frees it.
+ */
+uint32_t *baseline_times (const struct baseline *b);
+
+/* All runs combined to one observation per pair, over the paths of its set. 0,
+ * or -1 with err; then observations_clear.
+ */
+int baseline_combine (const struct baseline *b, struct observations *o,
+                      struct error *err);
+
+/* Forget what links took before they were reset: runs of audits before[link],
+ * by network number, and of none; 0: it was not reset. Rows that cross such a
+ * link go, loopbacks of a host end, and, where any cable between switches was
+ * reset, all flows of that time, since any of them may have crossed it.
+ */
+void baseline_reset (struct baseline *b, const int64_t *before);
+
+/* Merge two of one network into one of all endpoints of both, which resolve
+ * makes of their names as for plan_read. A run that both have is taken from
+ * `newer`; the runs of audits come first, the newest at the top, then those of
+ * none. Of each link the newest n runs that cross it are kept, and of each of
+ * these ROWS_RUN rows: a host's offset in the run, which they share, is less
+ * well known than the mean of so many. Runs whose messages were spread on
+ * another service level or transport than the newest's are left out. n 0: all
+ * rows are kept. NULL with err.
+ */
+enum { BASELINE_ROWS_RUN = 8 };
+struct baseline *baseline_merge (const struct baseline *newer,
+                                 const struct baseline *older, size_t n,
+                                 pathset_resolve_f resolve, void *arg,
+                                 struct error *err);
+
+/*
+ * Files
+ */
+
+/* Write it: the same bytes for the same baseline. 0, or -1 with err. */
+int baseline_write (const struct baseline *b, FILE *fp, struct error *err);
+
+/* Read a file; or of it what is close to a job: ROWS_FREE rows, and ROWS_EACH
+ * for each of the job's. These are, first, rows that share a link with the job,
+ * those first that have the fewest other links; then those that share one with
+ * these; and so on. Leaving out rows adds no bias. What is done grows with what
+ * is read.
+ *
+ * A file of samples (core/samples) is a baseline of one run. Names are resolved
+ * as by plan_read. Nothing in the file is trusted. NULL with err, which begins
+ * with name.
+ */
+enum { BASELINE_ROWS_FREE = 2048, BASELINE_ROWS_EACH = 8 };
+
+struct baseline *baseline_read (FILE *fp, const char *name,
+                                const struct network *net,
+                                pathset_resolve_f resolve, void *arg,
+                                struct error *err);
+struct baseline *baseline_near (FILE *fp, const char *name,
+                                struct pathset *job, size_t rows,
+                                pathset_resolve_f resolve, void *arg,
+                                struct error *err);
+
+/* What baseline_near would read of it, if it were in a file. */
+struct baseline *baseline_part (const struct baseline *b, struct pathset *job,
+                                size_t rows, pathset_resolve_f resolve,
+                                void *arg, struct error *err);
+
+#endif /* CORE_BASELINE_H */

@@ -1,0 +1,938 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes. A file is a head and sections, of records of one size each; numbers
+ * are little endian. The head has MAGIC, the version, the hash of the fabric,
+ * numbers of endpoints and links, and for each section its kind, the size of a
+ * record, where it begins and how many records it has. A reader takes the
+ * sections it knows, and of a record the fields it knows: so later versions can
+ * add both, and older readers go on reading.
+ *
+ *   RUNS       audit, level, transport, spread; first row, first loopback
+ *   ROWS       two ends, RTT, standard deviation, doubt, difference of the ways,
+ *              flags, first link, their number, first flow, their number
+ *   LINKS      of rows
+ *   STARTS     for each link of the network and one more: its first crossing
+ *   CROSSINGS  rows that cross a link, ascending, and how many links each has
+ *   LOOPBACKS  end, time, standard deviation; by runs, then ends
+ *   FLOWS      of rows: ns above the RTT plus FLOW_ZERO, FLOW_LOST
+ *   NAMES      of endpoints: where each begins among the letters, and one more
+ *   LETTERS    of names
+ *
+ * To read what is close to a job is a search from its links over crossings, and
+ * from rows over their links. How far a row is, the number of its links that the
+ * search has not reached, is known from crossings alone: only rows that are
+ * taken are read.
+ */
+#include "config.h"
+#include "core/baseline/baseline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/alloc.h"
+#include "util/csr.h"
+#include "util/sort.h"
+#include "util/text.h"
+
+#define MAGIC "pmmbase\n"
+
+enum { RUNS, ROWS, LINKS, STARTS, CROSSINGS, LOOPBACKS, FLOWS, NAMES, LETTERS,
+       SECTIONS };
+
+enum {
+    FORMAT = 1,
+    HEAD_BYTES = 8 + 4 * 4 + PLAN_FABRIC + 8,
+    ENTRY_BYTES = 24, /* of a section, in the head */
+    SECTIONS_MAX = 64,
+    RUN_BYTES = 28, ROW_BYTES = 38, LINK_BYTES = 4, START_BYTES = 4,
+    CROSSING_BYTES = 5, LOOPBACK_BYTES = 12, FLOW_BYTES = 2, NAME_BYTES = 4,
+    FLOW_ZERO = 1 << 14, FLOW_LOST = UINT16_MAX,
+    NAME_MAX_BYTES = 256,
+    TIGHT = 1, WAYS = 2, /* flags of a row */
+    FILE_BYTES_MAX = 1 << 30,
+};
+
+static const size_t record_bytes[SECTIONS] = {
+    RUN_BYTES, ROW_BYTES, LINK_BYTES, START_BYTES, CROSSING_BYTES,
+    LOOPBACK_BYTES, FLOW_BYTES, NAME_BYTES, 1,
+};
+
+/*
+ * Numbers
+ */
+
+static void put (uint8_t **to, uint64_t v, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        *(*to)++ = (uint8_t)(v >> 8 * i);
+}
+
+static void put_float (uint8_t **to, double v)
+{
+    float f = (float)v;
+    uint32_t bits;
+
+    memcpy (&bits, &f, sizeof (bits));
+    put (to, bits, 4);
+}
+
+static uint64_t take (const uint8_t **from, size_t bytes)
+{
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        v |= (uint64_t)*(*from)++ << 8 * i;
+    return v;
+}
+
+static double take_float (const uint8_t **from)
+{
+    uint32_t bits = (uint32_t)take (from, 4);
+    float f;
+
+    memcpy (&f, &bits, sizeof (f));
+    return f;
+}
+
+/*
+ * Write
+ */
+
+/* What a section holds, in memory. */
+struct section_out {
+    uint8_t *v, *at;
+    size_t n;
+};
+
+static struct section_out section_of (int kind, size_t n)
+{
+    uint8_t *v = xarray (n, record_bytes[kind]);
+
+    return (struct section_out){ v, v, n };
+}
+
+static void put_run (struct section_out *s, const struct baseline_run *run)
+{
+    put (&s->at, (uint64_t)run->audit, 8);
+    put (&s->at, run->level, 4);
+    put (&s->at, run->rc, 4);
+    put (&s->at, run->spread, 4);
+    put (&s->at, run->row, 4);
+    put (&s->at, run->loopback, 4);
+}
+
+static void put_row (struct section_out *s, const struct baseline_row *row,
+                     size_t flow)
+{
+    bool ways = !isnan (row->more_ns);
+
+    put (&s->at, row->a, 4);
+    put (&s->at, row->b, 4);
+    put_float (&s->at, row->rtt_ns);
+    put_float (&s->at, row->sd_ns);
+    put_float (&s->at, row->doubt_ns);
+    put_float (&s->at, ways ? row->more_ns : 0);
+    put (&s->at, (row->tight ? TIGHT : 0) | (ways ? WAYS : 0), 1);
+    put (&s->at, row->nlinks, 1);
+    put (&s->at, row->link, 4);
+    put (&s->at, flow, 4);
+    put (&s->at, row->nflows, 4);
+}
+
+/* A time relative to its row's RTT; far above, it is as good as lost. */
+static void put_flow (struct section_out *s, double ns, double rtt_ns)
+{
+    double t = round (ns - rtt_ns) + FLOW_ZERO;
+
+    put (&s->at, t >= 0 && t < FLOW_LOST ? (uint64_t)t : FLOW_LOST, 2);
+}
+
+static void pack_rows (const struct baseline *b, struct section_out *out)
+{
+    size_t flows = 0, links = 0;
+
+    for (size_t i = 0; i < b->nrows; i++) {
+        flows += b->row[i].nflows;
+        links += b->row[i].nlinks;
+    }
+    out[RUNS] = section_of (RUNS, b->nruns);
+    out[ROWS] = section_of (ROWS, b->nrows);
+    out[LINKS] = section_of (LINKS, links);
+    out[FLOWS] = section_of (FLOWS, flows);
+    out[LOOPBACKS] = section_of (LOOPBACKS, b->nloopbacks);
+    flows = links = 0;
+    for (size_t i = 0; i < b->nruns; i++)
+        put_run (&out[RUNS], &b->run[i]);
+    for (size_t i = 0; i < b->nrows; i++) {
+        struct baseline_row row = b->row[i];
+
+        row.link = links;
+        put_row (&out[ROWS], &row, flows);
+        links += row.nlinks;
+        flows += row.nflows;
+        for (size_t k = 0; k < row.nlinks; k++)
+            put (&out[LINKS].at, b->link[b->row[i].link + k], 4);
+        for (size_t k = 0; k < row.nflows; k++)
+            put_flow (&out[FLOWS], b->flow_ns[row.flow + k], row.rtt_ns);
+    }
+    for (size_t i = 0; i < b->nloopbacks; i++) {
+        put (&out[LOOPBACKS].at, b->loopback[i].end, 4);
+        put_float (&out[LOOPBACKS].at, b->loopback[i].time.ns);
+        put_float (&out[LOOPBACKS].at, b->loopback[i].time.sd);
+    }
+}
+
+static void pack_crossings (const struct baseline *b, struct section_out *out)
+{
+    size_t nlinks = pathset_network (b->ps)->nlinks, total = 0;
+    size_t *count = xcalloc (nlinks + 1, sizeof (*count)); /* then starts */
+    uint8_t *at;
+
+    for (size_t i = 0; i < b->nrows; i++)
+        for (size_t k = 0; k < b->row[i].nlinks; k++)
+            count[b->link[b->row[i].link + k]]++;
+    out[STARTS] = section_of (STARTS, nlinks + 1);
+    for (size_t l = 0; l <= nlinks; l++) {
+        size_t n = count[l];
+
+        count[l] = total;
+        put (&out[STARTS].at, total, 4);
+        total += n;
+    }
+    out[CROSSINGS] = section_of (CROSSINGS, total);
+    for (size_t i = 0; i < b->nrows; i++)
+        for (size_t k = 0; k < b->row[i].nlinks; k++) {
+            size_t *next = &count[b->link[b->row[i].link + k]];
+
+            at = out[CROSSINGS].v + (*next)++ * CROSSING_BYTES;
+            put (&at, i, 4);
+            put (&at, b->row[i].nlinks, 1);
+        }
+    free (count);
+}
+
+static void pack_names (const struct baseline *b, struct section_out *out)
+{
+    size_t n = pathset_size (b->ps), letters = 0;
+
+    for (size_t i = 0; i < n; i++)
+        letters += strlen (pathset_endpoint (b->ps, i)->name);
+    out[NAMES] = section_of (NAMES, n + 1);
+    out[LETTERS] = section_of (LETTERS, letters);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = pathset_endpoint (b->ps, i)->name;
+
+        put (&out[NAMES].at, (size_t)(out[LETTERS].at - out[LETTERS].v), 4);
+        memcpy (out[LETTERS].at, name, strlen (name));
+        out[LETTERS].at += strlen (name);
+    }
+    put (&out[NAMES].at, letters, 4);
+}
+
+int baseline_write (const struct baseline *b, FILE *fp, struct error *err)
+{
+    const struct network *net = pathset_network (b->ps);
+    struct section_out out[SECTIONS];
+    uint8_t head[HEAD_BYTES + SECTIONS * ENTRY_BYTES] = { 0 }, *at = head;
+    uint64_t offset = sizeof (head);
+    bool written;
+
+    pack_rows (b, out);
+    pack_crossings (b, out);
+    pack_names (b, out);
+    memcpy (at, MAGIC, 8);
+    at += 8;
+    put (&at, FORMAT, 4);
+    put (&at, SECTIONS, 4);
+    put (&at, pathset_size (b->ps), 4);
+    put (&at, net->nlinks, 4);
+    snprintf ((char *)at, PLAN_FABRIC, "%s", net->hash);
+    at += PLAN_FABRIC;
+    put (&at, (uint64_t)b->open, 8);
+    for (int k = 0; k < SECTIONS; k++) {
+        put (&at, (unsigned int)k, 4);
+        put (&at, record_bytes[k], 4);
+        put (&at, offset, 8);
+        put (&at, out[k].n, 8);
+        offset += out[k].n * record_bytes[k];
+    }
+    written = fwrite (head, 1, sizeof (head), fp) == sizeof (head);
+    for (int k = 0; k < SECTIONS; k++) {
+        size_t size = out[k].n * record_bytes[k];
+
+        written &= size == 0 || fwrite (out[k].v, 1, size, fp) == size;
+        free (out[k].v);
+    }
+    return written ? 0
+                   : error_world (err, "the baseline cannot be written: %s",
+                                  strerror (errno));
+}
+
+/*
+ * Read
+ */
+
+/* A file that is open, or, of samples, the bytes that its file would have. */
+struct reader {
+    const char *name;
+    int fd;
+    uint8_t *bytes; /* NULL: read from fd */
+    size_t size;
+    size_t nends, nlinks;
+    int64_t open;
+    struct {
+        size_t bytes, n;
+        uint64_t offset;
+    } section[SECTIONS];
+    struct error *err;
+};
+
+static int damaged (const struct reader *r, const char *what)
+{
+    return error_input (r->err,
+                        "%s: damaged: %s: remove it, and the next audit "
+                        "publishes it anew",
+                        r->name, what);
+}
+
+static int read_at (const struct reader *r, uint64_t offset, uint8_t *to,
+                    size_t n)
+{
+    if (offset > r->size || n > r->size - offset)
+        return damaged (r, "it ends early");
+    if (r->bytes) {
+        memcpy (to, r->bytes + offset, n);
+        return 0;
+    }
+    while (n > 0) {
+        ssize_t got = pread (r->fd, to, n, (off_t)offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return error_world (r->err, "%s: %s", r->name,
+                                got < 0 ? strerror (errno)
+                                        : "it was cut while it was read");
+        to += got;
+        offset += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+/* n records from the first on, which the caller frees; NULL with err. */
+static uint8_t *read_records (const struct reader *r, int kind, size_t first,
+                              size_t n)
+{
+    size_t bytes = r->section[kind].bytes;
+    uint8_t *v;
+
+    if (first > r->section[kind].n || n > r->section[kind].n - first) {
+        damaged (r, "it points beyond its end");
+        return NULL;
+    }
+    v = xarray (n + 1, bytes);
+    if (read_at (r, r->section[kind].offset + first * bytes, v, n * bytes)
+        == 0)
+        return v;
+    free (v);
+    return NULL;
+}
+
+static int read_head (struct reader *r, const struct network *net)
+{
+    uint8_t head[HEAD_BYTES], entry[ENTRY_BYTES];
+    const uint8_t *at = head + 8;
+    char fabric[PLAN_FABRIC + 1] = "";
+    size_t sections;
+
+    if (read_at (r, 0, head, sizeof (head)) < 0)
+        return -1;
+    if (take (&at, 4) != FORMAT)
+        return error_input (r->err, "%s: of another version: remove it, and "
+                                    "the next audit publishes it anew",
+                            r->name);
+    sections = take (&at, 4);
+    r->nends = take (&at, 4);
+    r->nlinks = take (&at, 4);
+    memcpy (fabric, at, PLAN_FABRIC);
+    at += PLAN_FABRIC;
+    r->open = (int64_t)take (&at, 8);
+    if (strcmp (fabric, net->hash))
+        return error_input (r->err, "%s: is of another fabric", r->name);
+    if (sections > SECTIONS_MAX || r->nlinks != net->nlinks || r->open < 0)
+        return damaged (r, "its head");
+    for (size_t i = 0; i < sections; i++) {
+        uint64_t kind, bytes, n, offset;
+
+        if (read_at (r, HEAD_BYTES + i * ENTRY_BYTES, entry, ENTRY_BYTES) < 0)
+            return -1;
+        at = entry;
+        kind = take (&at, 4);
+        bytes = take (&at, 4);
+        offset = take (&at, 8);
+        n = take (&at, 8);
+        if (kind >= SECTIONS)
+            continue;
+        if (bytes < record_bytes[kind] || bytes > 1 << 16
+            || offset > r->size || n > (r->size - offset) / bytes)
+            return damaged (r, "a section's place");
+        r->section[kind].bytes = bytes;
+        r->section[kind].offset = offset;
+        r->section[kind].n = n;
+    }
+    for (int k = 0; k < SECTIONS; k++)
+        if (r->section[k].bytes == 0)
+            return damaged (r, "a section lacks");
+    if (r->section[STARTS].n != r->nlinks + 1
+        || r->section[NAMES].n != r->nends + 1)
+        return damaged (r, "its links or names");
+    return 0;
+}
+
+/*
+ * What is close to a job
+ */
+
+struct search {
+    const struct reader *r;
+    bool *reached;       /* [nlinks] */
+    uint32_t *link;      /* [n] those that were reached last */
+    size_t n;
+    uint8_t *crossed;    /* [rows] how many of its links were reached */
+    uint32_t *candidate; /* [ncandidates] rows that cross one, not taken */
+    uint8_t *links;      /* [ncandidates] how many each has */
+    size_t ncandidates;
+    bool *taken;         /* [rows] */
+    size_t ntaken;
+};
+
+static int cross_link (struct search *s, uint32_t link)
+{
+    uint8_t *start = read_records (s->r, STARTS, link, 2), *v = NULL;
+    const uint8_t *at = start;
+    size_t first, n;
+    int rc = 0;
+
+    if (!start)
+        return -1;
+    first = take (&at, 4);
+    n = take (&at, 4) - first;
+    if (n > 0 && !(v = read_records (s->r, CROSSINGS, first, n)))
+        rc = -1;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        uint32_t row;
+
+        at = v + i * s->r->section[CROSSINGS].bytes;
+        row = (uint32_t)take (&at, 4);
+        if (row >= s->r->section[ROWS].n || at[0] == 0
+            || s->crossed[row] == UINT8_MAX)
+            rc = damaged (s->r, "a link's rows");
+        else if (s->crossed[row]++ == 0) {
+            s->candidate
+                = xgrow (s->candidate, s->ncandidates, sizeof (uint32_t));
+            s->links = xgrow (s->links, s->ncandidates, 1);
+            s->candidate[s->ncandidates] = row;
+            s->links[s->ncandidates++] = at[0];
+        }
+    }
+    free (start);
+    free (v);
+    return rc;
+}
+
+/* Reach the links of a row. */
+static int follow_row (struct search *s, uint32_t row)
+{
+    uint8_t *v = read_records (s->r, ROWS, row, 1), *links = NULL;
+    const uint8_t *at = v ? v + 25 : NULL;
+    int rc = v ? 0 : -1;
+
+    if (v) {
+        size_t n = take (&at, 1), first = take (&at, 4);
+
+        links = read_records (s->r, LINKS, first, n);
+        rc = links ? 0 : -1;
+        for (size_t k = 0; k < n && rc == 0; k++) {
+            uint32_t link;
+
+            at = links + k * s->r->section[LINKS].bytes;
+            link = (uint32_t)take (&at, 4);
+            if (link >= s->r->nlinks)
+                rc = damaged (s->r, "a row's links");
+            else if (!s->reached[link]) {
+                s->reached[link] = true;
+                s->link = xgrow (s->link, s->n, sizeof (*s->link));
+                s->link[s->n++] = link;
+            }
+        }
+    }
+    free (v);
+    free (links);
+    return rc;
+}
+
+static int compare_rows (const void *va, const void *vb)
+{
+    return compare_u32 (va, vb);
+}
+
+/* Take at most `room` of the candidates, those first that have the fewest links
+ * that were not reached, the newest of these, and reach their links. Return how
+ * many, or -1.
+ */
+static int64_t take_layer (struct search *s, size_t room)
+{
+    size_t count[UINT8_MAX + 1] = { 0 }, left = room, kept = 0;
+    uint32_t *now = xarray (s->ncandidates, sizeof (*now));
+    uint8_t *far = xarray (s->ncandidates, 1);
+    size_t n = 0;
+    int64_t rc;
+
+    for (size_t i = 0; i < s->ncandidates; i++) {
+        uint8_t crossed = s->crossed[s->candidate[i]];
+
+        far[i] = s->links[i] > crossed ? s->links[i] - crossed : 0;
+        count[far[i]]++;
+    }
+    for (size_t k = 0; k <= UINT8_MAX; k++) {
+        count[k] = count[k] < left ? count[k] : left;
+        left -= count[k];
+    }
+    for (size_t i = 0; i < s->ncandidates; i++) {
+        if (count[far[i]] > 0) {
+            count[far[i]]--;
+            s->taken[s->candidate[i]] = true;
+            now[n++] = s->candidate[i];
+        }
+        else {
+            s->candidate[kept] = s->candidate[i];
+            s->links[kept++] = s->links[i];
+        }
+    }
+    s->ncandidates = kept;
+    s->ntaken += n;
+    rc = (int64_t)n;
+    s->n = 0;
+    qsort (now, n, sizeof (*now), compare_rows);
+    for (size_t i = 0; i < n && rc >= 0 && left > 0; i++)
+        if (follow_row (s, now[i]) < 0)
+            rc = -1;
+    free (now);
+    free (far);
+    return rc;
+}
+
+/* Find the rows. Their numbers, ascending, in an array that the caller frees;
+ * NULL with err.
+ */
+static uint32_t *search_near (const struct reader *r, const uint32_t *link,
+                              size_t nlinks, size_t room, size_t *n)
+{
+    size_t rows = r->section[ROWS].n;
+    struct search s = {
+        .r = r,
+        .reached = xcalloc (r->nlinks, sizeof (bool)),
+        .link = xarray (nlinks, sizeof (uint32_t)),
+        .n = nlinks,
+        .crossed = xcalloc (rows, 1),
+        .taken = xcalloc (rows, sizeof (bool)),
+    };
+    uint32_t *row = NULL;
+    int64_t took = 1;
+
+    for (size_t i = 0; i < nlinks; i++) {
+        s.link[i] = link[i];
+        s.reached[link[i]] = true;
+    }
+    while (took > 0) {
+        for (size_t i = 0; i < s.n && took > 0; i++)
+            if (cross_link (&s, s.link[i]) < 0)
+                took = -1;
+        if (took > 0 && (took = take_layer (&s, room)) > 0)
+            room -= (size_t)took;
+    }
+    if (took == 0) {
+        row = xarray (s.ntaken, sizeof (*row));
+        *n = 0;
+        for (size_t i = 0; i < rows; i++)
+            if (s.taken[i])
+                row[(*n)++] = (uint32_t)i;
+    }
+    free (s.reached);
+    free (s.link);
+    free (s.crossed);
+    free (s.candidate);
+    free (s.links);
+    free (s.taken);
+    return row;
+}
+
+/*
+ * Rows
+ */
+
+/* What is read, with the file's numbers of endpoints. */
+struct contents {
+    struct baseline *b;
+    char **name; /* [nends] of those that are used */
+};
+
+static bool is_time (double ns)
+{
+    return isfinite (ns) && ns >= 0 && ns < 1e12;
+}
+
+static int read_row (const struct reader *r, struct baseline *b, uint32_t number)
+{
+    uint8_t *v = read_records (r, ROWS, number, 1), *links = NULL, *flows = NULL;
+    const uint8_t *at = v;
+    struct baseline_row row = { 0 };
+    size_t first_link, first_flow;
+    unsigned int flags;
+    int rc = -1;
+
+    if (!v)
+        return -1;
+    row.a = (uint32_t)take (&at, 4);
+    row.b = (uint32_t)take (&at, 4);
+    row.rtt_ns = take_float (&at);
+    row.sd_ns = take_float (&at);
+    row.doubt_ns = take_float (&at);
+    row.more_ns = take_float (&at);
+    flags = (unsigned int)take (&at, 1);
+    row.tight = flags & TIGHT;
+    row.nlinks = (uint32_t)take (&at, 1);
+    first_link = take (&at, 4);
+    first_flow = take (&at, 4);
+    row.nflows = (uint32_t)take (&at, 4);
+    if (row.a >= r->nends || row.b >= r->nends || row.a == row.b
+        || row.nlinks == 0 || row.nlinks > ROW_MAX || !is_time (row.rtt_ns)
+        || !is_time (row.sd_ns) || row.sd_ns == 0 || !is_time (row.doubt_ns)
+        || !(fabs (row.more_ns) <= row.rtt_ns)) {
+        damaged (r, "a row");
+        goto done;
+    }
+    if (!(flags & WAYS))
+        row.more_ns = NAN;
+    if (!(links = read_records (r, LINKS, first_link, row.nlinks))
+        || !(flows = read_records (r, FLOWS, first_flow, row.nflows)))
+        goto done;
+    row.link = b->nlinks;
+    row.flow = b->nflows;
+    for (size_t k = 0; k < row.nlinks; k++) {
+        at = links + k * r->section[LINKS].bytes;
+        b->link = xgrow (b->link, b->nlinks, sizeof (*b->link));
+        b->link[b->nlinks] = (uint32_t)take (&at, 4);
+        if (b->link[b->nlinks++] >= r->nlinks) {
+            damaged (r, "a row's links");
+            goto done;
+        }
+    }
+    for (size_t k = 0; k < row.nflows; k++) {
+        uint64_t t;
+
+        at = flows + k * r->section[FLOWS].bytes;
+        t = take (&at, 2);
+        b->flow_ns = xgrow (b->flow_ns, b->nflows, sizeof (*b->flow_ns));
+        b->flow_ns[b->nflows++]
+            = t == FLOW_LOST ? NAN : row.rtt_ns + (double)t - FLOW_ZERO;
+    }
+    b->row = xgrow (b->row, b->nrows, sizeof (*b->row));
+    b->row[b->nrows++] = row;
+    rc = 0;
+done:
+    free (v);
+    free (links);
+    free (flows);
+    return rc;
+}
+
+/* Read loopbacks first .. end-1 of the file, of `used` ends. */
+static int read_loopbacks (const struct reader *r, struct baseline *b,
+                           size_t first, size_t end, const bool *used)
+{
+    uint8_t *v = end < first ? NULL
+                             : read_records (r, LOOPBACKS, first, end - first);
+
+    if (!v)
+        return end < first ? damaged (r, "a run's loopbacks") : -1;
+    for (size_t i = first; i < end; i++) {
+        const uint8_t *at = v + (i - first) * r->section[LOOPBACKS].bytes;
+        struct baseline_loopback l = { .end = (uint32_t)take (&at, 4) };
+
+        l.time.ns = take_float (&at);
+        l.time.sd = take_float (&at);
+        if (l.end >= r->nends || !is_time (l.time.ns)
+            || !is_time (l.time.sd)) {
+            free (v);
+            return damaged (r, "a loopback");
+        }
+        if (!used[l.end])
+            continue;
+        b->loopback = xgrow (b->loopback, b->nloopbacks,
+                             sizeof (*b->loopback));
+        b->loopback[b->nloopbacks++] = l;
+    }
+    free (v);
+    return 0;
+}
+
+/* Read the rows of a run that are wanted, row[*k] and the next ones, and the
+ * loopbacks of their ends. next: the first row and loopback of the next run.
+ */
+static int read_run (const struct reader *r, struct baseline *b,
+                     struct baseline_run run, const size_t next[2],
+                     const uint32_t *row, size_t n, size_t *k)
+{
+    size_t loopback = run.loopback, first = b->nrows;
+    bool *used;
+    int rc = 0;
+
+    if (next[0] < run.row || next[0] > r->section[ROWS].n || run.audit < 0)
+        return damaged (r, "a run");
+    if (*k == n || row[*k] >= next[0])
+        return 0;
+    used = xcalloc (r->nends, sizeof (*used));
+    run.row = b->nrows;
+    run.loopback = b->nloopbacks;
+    b->run = xgrow (b->run, b->nruns, sizeof (*b->run));
+    b->run[b->nruns++] = run;
+    for (; *k < n && row[*k] < next[0] && rc == 0; ++*k)
+        rc = read_row (r, b, row[*k]);
+    for (size_t i = first; i < b->nrows; i++)
+        used[b->row[i].a] = used[b->row[i].b] = true;
+    if (rc == 0)
+        rc = read_loopbacks (r, b, loopback, next[1], used);
+    free (used);
+    return rc;
+}
+
+static int read_runs (const struct reader *r, struct baseline *b,
+                      const uint32_t *row, size_t n)
+{
+    size_t nruns = r->section[RUNS].n, k = 0;
+    uint8_t *v = read_records (r, RUNS, 0, nruns);
+    struct baseline_run run = { 0 };
+    int rc = v ? 0 : -1;
+
+    for (size_t i = 0; i <= nruns && rc == 0; i++) {
+        const uint8_t *at = v + i * r->section[RUNS].bytes;
+        struct baseline_run next = { 0 };
+
+        if (i < nruns) {
+            next.audit = (int64_t)take (&at, 8);
+            next.level = take (&at, 4);
+            next.rc = take (&at, 4);
+            next.spread = take (&at, 4);
+            next.row = take (&at, 4);
+            next.loopback = take (&at, 4);
+        }
+        else {
+            next.row = r->section[ROWS].n;
+            next.loopback = r->section[LOOPBACKS].n;
+        }
+        if (i > 0)
+            rc = read_run (r, b, run,
+                           (const size_t[]){ next.row, next.loopback }, row, n,
+                           &k);
+        run = next;
+    }
+    if (rc == 0 && k < n)
+        rc = damaged (r, "a row of no run");
+    free (v);
+    return rc;
+}
+
+static char *read_name (const struct reader *r, uint32_t end)
+{
+    uint8_t *v = read_records (r, NAMES, end, 2), *letters;
+    const uint8_t *at = v;
+    size_t first, n;
+
+    if (!v)
+        return NULL;
+    first = take (&at, 4);
+    n = take (&at, 4) - first;
+    free (v);
+    if (n == 0 || n >= NAME_MAX_BYTES) {
+        damaged (r, "a name");
+        return NULL;
+    }
+    if (!(letters = read_records (r, LETTERS, first, n)))
+        return NULL;
+    letters[n] = '\0'; /* there is room for one more record */
+    return (char *)letters;
+}
+
+/* Make the set of the endpoints that are used, and number them by it. */
+static int number_ends (const struct reader *r, struct baseline *b,
+                        pathset_resolve_f resolve, void *arg)
+{
+    char **name = xcalloc (r->nends, sizeof (*name));
+    const char **list = xarray (r->nends, sizeof (*list));
+    uint32_t *number = xarray (r->nends, sizeof (*number));
+    size_t n = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < 2 * b->nrows && rc == 0; i++) {
+        uint32_t end = i % 2 ? b->row[i / 2].b : b->row[i / 2].a;
+
+        if (!name[end] && !(name[end] = read_name (r, end)))
+            rc = -1;
+    }
+    for (size_t i = 0; i < r->nends; i++)
+        if (name[i])
+            list[n++] = name[i];
+    if (rc == 0 && !(b->ps = resolve (list, n, arg, r->err)))
+        rc = error_prefix (r->err, "%s", r->name);
+    for (size_t i = 0; i < r->nends && rc == 0; i++)
+        if (name[i] && pathset_find (b->ps, name[i]) < 0)
+            rc = damaged (r, "a name that comes twice");
+        else if (name[i])
+            number[i] = (uint32_t)pathset_find (b->ps, name[i]);
+    for (size_t i = 0; i < b->nrows && rc == 0; i++) {
+        b->row[i].a = number[b->row[i].a];
+        b->row[i].b = number[b->row[i].b];
+        if (!pathset_is_pair (b->ps, b->row[i].a, b->row[i].b))
+            rc = damaged (r, "a row between endpoints that are no pair");
+    }
+    for (size_t i = 0; i < b->nloopbacks && rc == 0; i++)
+        b->loopback[i].end = number[b->loopback[i].end];
+    for (size_t i = 0; i < r->nends; i++)
+        free (name[i]);
+    free (name);
+    free (list);
+    free (number);
+    return rc;
+}
+
+/* Read it, or what is close to the job. */
+static struct baseline *read_all (struct reader *r, const struct network *net,
+                                  struct pathset *job, size_t rows,
+                                  pathset_resolve_f resolve, void *arg)
+{
+    struct baseline *b;
+    uint32_t *row = NULL;
+    size_t n, m;
+
+    if (read_head (r, net) < 0)
+        return NULL;
+    n = r->section[ROWS].n;
+    if (job) {
+        const uint32_t *link = pathset_links (job, &m, r->err);
+
+        if (!link
+            || !(row = search_near (r, link, m,
+                                    BASELINE_ROWS_FREE
+                                        + rows * BASELINE_ROWS_EACH,
+                                    &n)))
+            return NULL;
+    }
+    else {
+        row = xarray (n, sizeof (*row));
+        for (size_t i = 0; i < n; i++)
+            row[i] = (uint32_t)i;
+    }
+    b = baseline_create (NULL);
+    b->far = r->section[ROWS].n - n;
+    b->open = r->open;
+    if (read_runs (r, b, row, n) < 0
+        || number_ends (r, b, resolve, arg) < 0) {
+        baseline_destroy (b);
+        b = NULL;
+    }
+    free (row);
+    return b;
+}
+
+struct baseline *baseline_part (const struct baseline *b, struct pathset *job,
+                                size_t rows, pathset_resolve_f resolve,
+                                void *arg, struct error *err)
+{
+    struct reader r = { .name = "the baseline", .fd = -1, .err = err };
+    FILE *out = xcheck (open_memstream ((char **)&r.bytes, &r.size));
+    int rc = baseline_write (b, out, err);
+    struct baseline *part = NULL;
+
+    xcheck (fclose (out) == 0 ? out : NULL);
+    if (rc == 0)
+        part = read_all (&r, pathset_network (job), job, rows, resolve, arg);
+    free (r.bytes);
+    return part;
+}
+
+/* Samples; of their baseline what is close to the job, if there is one. */
+static struct baseline *read_samples (FILE *fp, const char *name,
+                                      const struct network *net,
+                                      struct pathset *job, size_t rows,
+                                      pathset_resolve_f resolve, void *arg,
+                                      struct error *err)
+{
+    struct pathset *ps = NULL;
+    struct samples *s = samples_read (fp, name, net->hash, resolve, arg, &ps,
+                                      err);
+    struct baseline *b = s ? baseline_of (s, ps, err) : NULL, *part;
+
+    pathset_destroy (ps);
+    samples_destroy (s);
+    if (!b || !job)
+        return b;
+    part = baseline_part (b, job, rows, resolve, arg, err);
+    baseline_destroy (b);
+    return part;
+}
+
+static struct baseline *read_file (FILE *fp, const char *name,
+                                   const struct network *net,
+                                   struct pathset *job, size_t rows,
+                                   pathset_resolve_f resolve, void *arg,
+                                   struct error *err)
+{
+    struct reader r = { .name = name, .fd = fileno (fp), .err = err };
+    uint8_t magic[8];
+    struct stat st;
+
+    if (r.fd < 0 || fstat (r.fd, &st) < 0 || !S_ISREG (st.st_mode)
+        || pread (r.fd, magic, sizeof (magic), 0) != sizeof (magic)
+        || memcmp (magic, MAGIC, sizeof (magic)))
+        return read_samples (fp, name, net, job, rows, resolve, arg, err);
+    r.size = (size_t)st.st_size;
+    if (r.size > FILE_BYTES_MAX) {
+        error_input (err, "%s: too large", name);
+        return NULL;
+    }
+    if (!job) {
+        uint8_t *all = xarray (r.size, 1);
+        struct baseline *b = NULL;
+
+        if (read_at (&r, 0, all, r.size) == 0) {
+            r.bytes = all;
+            b = read_all (&r, net, NULL, 0, resolve, arg);
+        }
+        free (all);
+        return b;
+    }
+    return read_all (&r, net, job, rows, resolve, arg);
+}
+
+struct baseline *baseline_read (FILE *fp, const char *name,
+                                const struct network *net,
+                                pathset_resolve_f resolve, void *arg,
+                                struct error *err)
+{
+    return read_file (fp, name, net, NULL, 0, resolve, arg, err);
+}
+
+struct baseline *baseline_near (FILE *fp, const char *name,
+                                struct pathset *job, size_t rows,
+                                pathset_resolve_f resolve, void *arg,
+                                struct error *err)
+{
+    return read_file (fp, name, pathset_network (job), job, rows, resolve, arg,
+                      err);
+}
