@@ -140,7 +140,7 @@ for service in ud rc; do
         | unique - [[32,1536,0]]')" '[[5,5,0]]' \
         "$service: a message by each of five flows, none is lost" \
         || diag "$(cat flows-$service/*.err)"
-    is "$(of .messages)" '{"late":0,"repeated":0,"foreign":0}' \
+    is "$(of '.messages | [.late, .repeated, .foreign]')" '[0,0,0]' \
         "... none is late, repeated or foreign"
     is "$(of '[.probes[] | select(.sent == 5 and (.flow_ns | min) != .rtt_ns.min)]')" '[]' \
         "... the least of their times is the probe's"
