@@ -186,8 +186,10 @@ static struct verdict *check (struct trial *t, struct pathset *ps,
     struct error err;
 
     opts.seed = seed;
-    base = need (baseline_part (t->base, ps, plan_probes (plan), fabric_resolve,
-                                t->f, &err), &err);
+    base = need (baseline_part (t->base, ps,
+                                baseline_enough (plan_probes (plan)),
+                                fabric_resolve, t->f, &err),
+                 &err);
     both = need (confirm_plan (ps, plan, first, base, &opts, &err), &err);
     *samples = measure (t, ps, both, seed);
     v = need (judge (ps, both, *samples, base, NULL, &err), &err);

@@ -25,7 +25,7 @@
 #include "config.h"
 
 #include <fcntl.h>
-#include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,25 +40,27 @@
 #include "bench/need.h"
 #include "bench/truth.h"
 #include "core/judge/confirm.h"
+#include "core/judge/explain.h"
 #include "core/judge/judge.h"
+#include "core/linear/stats.h"
 #include "ibquery/snapshot.h"
 #include "prolog/audit/parts.h"
 #include "prolog/ledger/ledger.h"
 #include "util/alloc.h"
 #include "util/file.h"
+#include "util/sort.h"
 
 enum { REPEATS = 5, MINUTE = 60, DAY = 86400, BEGIN = 1700000000,
        CHECKED = 16, NODES_MAX = 1024 };
 
 static struct args {
-    uint64_t ports, days, nodes, minutes, seed;
+    uint64_t ports, days, nodes, minutes, seed, trials;
     const char *dir;
-} args = { .ports = 20, .days = 90, .nodes = 64, .minutes = 30, .seed = 1 };
+} args = { .ports = 20, .days = 90, .nodes = 64, .minutes = 30, .seed = 1, .trials = 10 };
 
 static struct site_made {
     struct truth truth;
-    char fabric[PATH_MAX], ledger[PATH_MAX], empty[PATH_MAX],
-        baseline[PATH_MAX];
+    char *fabric, *ledger, *empty, *baseline, *none;
     int64_t end; /* of the time that it has seen */
 } site;
 
@@ -148,49 +150,143 @@ static void fill (struct ledger *ledger)
 /* Work on a ledger; what comes before `begin` was called does not count. */
 typedef void work_f (struct ledger *ledger, void begin (void));
 
+/* With BENCH_PARTS: the time since the last one. */
+static void split (const char *what)
+{
+    static double last;
+    double t = now ();
+
+    if (getenv ("BENCH_PARTS"))
+        fprintf (stderr, "  %s %.4f\n", what, last > 0 ? t - last : 0);
+    last = t;
+}
+
 static void audit (struct ledger *ledger, void begin (void))
 {
+    const struct site_baseline where = { ledger, site.truth.f, site.baseline };
     const char *host[NODES_MAX];
     struct pathset *ps = draw (host, args.nodes);
     struct plan *plan = plan_of (ps);
     struct samples *s = measure (ps, plan, rng_next (&site.truth.rng));
-    struct baseline_set base;
+    size_t most = baseline_enough (plan_probes (plan));
+    struct baseline *base;
     struct verdict *v;
     struct error err;
+    char odd[256];
 
     begin ();
-    if (baseline_gather (&base, ledger, site.truth.f, site.baseline, &err) < 0)
-        die (&err);
-    v = need (judge (ps, plan, s, base.v, base.n, NULL, &err), &err);
+    base = need (site_baseline_near (&where, ps, most, odd, &err),
+                 &err);
+    split ("near");
+    v = need (judge (ps, plan, s, base, NULL, &err), &err);
+    split ("judge");
     enter (ledger, site.end, ps, s, v, host, args.nodes);
-    baseline_clear (&base);
-    if (baseline_publish (ledger, site.truth.f, site.baseline, &err) < 0)
+    split ("enter");
+    baseline_destroy (base);
+    if (site_baseline_update (&where, &err) < 0)
         die (&err);
+    split ("update");
 }
 
 static void check (struct ledger *ledger, void begin (void))
 {
     const char *host[NODES_MAX];
-    struct pathset *ps = draw (host, CHECKED), *base_ps = NULL;
+    struct pathset *ps = draw (host, CHECKED);
     struct plan *plan = plan_of (ps);
     struct samples *s = measure (ps, plan, rng_next (&site.truth.rng));
-    struct baseline base = { NULL, NULL };
+    size_t most = baseline_enough (plan_probes (plan));
+    struct baseline *base = NULL;
     struct error err;
     FILE *fp;
 
     (void)ledger;
     begin ();
     if ((fp = file_open_input (site.baseline, &err))) {
-        base.samples = need (samples_read (fp, site.baseline,
-                                           site.truth.f->hash, fabric_resolve,
-                                           site.truth.f, &base_ps, &err),
-                             &err);
-        base.ps = base_ps;
+        base = need (baseline_near (fp, site.baseline, ps, most,
+                                    fabric_resolve, site.truth.f, &err),
+                     &err);
         file_close_input (fp);
     }
-    need (confirm_plan (ps, plan, s, &base, base.samples != NULL,
-                        &confirm_defaults, &err), &err);
-    need (judge (ps, plan, s, &base, base.samples != NULL, NULL, &err), &err);
+    split ("near");
+    need (confirm_plan (ps, plan, s, base, &confirm_defaults, &err), &err);
+    split ("confirm");
+    need (judge (ps, plan, s, base, NULL, &err), &err);
+    split ("judge");
+}
+
+/* --- what is known ------------------------------------------------------- */
+
+static void set_loopbacks (struct model_run *run, const struct pathset *ps,
+                           const struct baseline_loopback *l, size_t n)
+{
+    run->loopback = xarray (n, sizeof (*run->loopback));
+    run->nloopbacks = n;
+    for (size_t i = 0; i < n; i++)
+        run->loopback[i] = (struct link_loopback){
+            pathset_end_link (ps, l[i].end), l[i].time };
+    qsort (run->loopback, n, sizeof (*run->loopback), compare_u32);
+}
+
+/* Of the rows of jobs of CHECKED hosts, by at most so many rows of the baseline:
+ * how well the time of its cables is known, and the root mean square of its
+ * errors in units of that.
+ */
+static void show_known (size_t most)
+{
+    double *sd = NULL, square = 0, start, spent = 0;
+    size_t n = 0, links = 0, rows = 0;
+
+    for (uint64_t trial = 0; trial < args.trials; trial++) {
+        const char *host[NODES_MAX];
+        struct pathset *ps = draw (host, CHECKED);
+        struct plan *plan = plan_of (ps);
+        struct samples *s = measure (ps, plan, rng_next (&site.truth.rng));
+        struct model_run job = { 0 }, *base;
+        struct model m;
+        struct error err;
+        FILE *fp = need (file_open_input (site.baseline, &err), &err);
+        struct baseline *b
+            = need (baseline_near (fp, site.baseline, ps, most, fabric_resolve,
+                                   site.truth.f, &err), &err);
+
+        fclose (fp);
+        if (observe (&job.obs, ps, s, RTT_FASTEST, &observe_accuracy, &err) < 0)
+            die (&err);
+        base = xcalloc (b->nruns, sizeof (*base));
+        for (size_t i = 0; i < b->nruns; i++) {
+            if (baseline_observe (b, i, b->ps, ps, &base[i].obs, &err) < 0)
+                die (&err);
+            set_loopbacks (&base[i], b->ps, b->loopback + b->run[i].loopback,
+                           baseline_loopbacks_end (b, i) - b->run[i].loopback);
+        }
+        start = now ();
+        if (model_make (&m, ps, &job, base, b->nruns, &err) < 0)
+            die (&err);
+        spent += now () - start;
+        links += m.n;
+        rows += m.measured;
+        for (size_t i = 0; i < m.nrows; i += 1 + m.nrows / 16) {
+            double *v = xcalloc (m.nrows, sizeof (*v)), off = 0;
+            double *u = xcalloc (model_unknowns (&m), sizeof (*u));
+
+            v[i] = 1;
+            model_transpose (&m, v, u);
+            /* the hosts' offsets in this run no baseline tells */
+            for (size_t k = m.n + m.nclasses; k < model_unknowns (&m); k++)
+                u[k] = 0;
+            for (size_t k = 0; k < m.n; k++)
+                off += u[k] * (site.truth.latency[m.link[k]] - m.expected[k]);
+            sd = xgrow (sd, n, sizeof (*sd));
+            sd[n] = sqrt (model_prior_variance (&m, u));
+            square += pow (off / sd[n++], 2);
+        }
+        model_clear (&m);
+    }
+    printf ("| %zu | %zu | %zu | %.1f | %.1f | %.2f | %.0f |\n", most,
+            rows / args.trials, links / args.trials, stats_median (sd, n),
+            sd[n - 1 - n / 20], sqrt (square / (double)n),
+            1e3 * spent / (double)args.trials);
+    free (sd);
 }
 
 static double begun;
@@ -227,17 +323,17 @@ static void cost (const char *path, work_f *work, double result[2])
 
 static void show (const char *name, work_f *work)
 {
+    char *published = site.baseline;
     double full[2], empty[2];
 
+    cost (site.ledger, work, full);
+    site.baseline = site.none;
+    cost (site.empty, work, empty);
     unlink (site.empty);
-    if (!strcmp (name, "check"))
-        cost (site.ledger, work, full);
-    else
-        cost (site.ledger, work, full);
-    rename (site.baseline, site.empty);
-    rename (site.empty, site.baseline);
-    (void)empty;
-    printf ("| %s | %.3f | %.1f |\n", name, full[0], full[1]);
+    unlink (site.none);
+    site.baseline = published;
+    printf ("| %s | %.3f | %.1f | %.3f | %.1f |\n", name, full[0], full[1],
+            empty[0], empty[1]);
     fflush (stdout);
 }
 
@@ -275,10 +371,11 @@ static void make (void)
     truth_open (&site.truth, &net, ROUTING_DMODK, args.seed);
     rng_seed (&site.truth.rng, args.seed);
     truth_draw (&site.truth, true);
-    snprintf (site.fabric, PATH_MAX, "%s/fabric", args.dir);
-    snprintf (site.ledger, PATH_MAX, "%s/ledger.db", args.dir);
-    snprintf (site.empty, PATH_MAX, "%s/empty.db", args.dir);
-    snprintf (site.baseline, PATH_MAX, "%s/baseline", args.dir);
+    site.fabric = xasprintf ("%s/fabric", args.dir);
+    site.ledger = xasprintf ("%s/ledger.db", args.dir);
+    site.empty = xasprintf ("%s/empty.db", args.dir);
+    site.baseline = xasprintf ("%s/baseline", args.dir);
+    site.none = xasprintf ("%s/none", args.dir);
     site.end = BEGIN + (int64_t)args.days * DAY;
     if (access (site.ledger, F_OK) < 0) {
         double start = now ();
@@ -302,7 +399,7 @@ int main (int argc, char **argv)
     int opt;
 
     if (least)
-        args = (struct args){ 4, 1, 8, 240, 1, NULL };
+        args = (struct args){ 4, 1, 8, 240, 1, 2, NULL };
     while ((opt = getopt (argc, argv, "p:d:n:m:s:k:")) != -1)
         switch (opt) {
         case 'p': args.ports = number (optarg, 4, 36); break;
@@ -317,10 +414,14 @@ int main (int argc, char **argv)
         args.dir = mkdtemp (made);
     make ();
     print_command (argc, argv);
-    puts ("\n\n| | s | MB |\n|---|---|---|");
+    puts ("\n\n| | s | MB | empty, s | MB |\n|---|---|---|---|---|");
     show ("audit", audit);
     show ("check", check);
+    puts ("\n| at most | rows | links | sd, ns: median | 95 % | error / sd | ms |\n"
+          "|---|---|---|---|---|---|---|");
+    for (size_t most = 4096; most >= 64; most /= 2)
+        show_known (most);
     command ("solve", (char *[]){ "pmm", "ledger", "solve", "-f", site.fabric,
-                                  "-l", site.ledger, NULL });
+                                  "-L", site.ledger, NULL });
     return 0;
 }

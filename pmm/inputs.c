@@ -262,7 +262,8 @@ struct baseline *inputs_baseline (const struct inputs *in, const char *path,
     struct baseline *b = NULL;
 
     if (fp && in->plan)
-        b = baseline_near (fp, path, in->ps, plan_probes (in->plan),
+        b = baseline_near (fp, path, in->ps,
+                           baseline_enough (plan_probes (in->plan)),
                            fabric_resolve, in->fabric, err);
     else if (fp)
         b = baseline_read (fp, path, fabric_network (in->fabric),

@@ -49,7 +49,8 @@ static struct baseline *read_baseline (const struct inputs *in,
  */
 
 /* What a baseline in "file" is of: "hosts", "runs", "round_trips", "links" of so
- * "many" of the fabric, and those "without" any.
+ * "many" of the fabric, how many round trips have "crossed" each, and those
+ * "without" any.
  */
 static json_t *extent_json (const struct fabric *f, const struct baseline *b,
                             const char *path)
@@ -59,7 +60,7 @@ static json_t *extent_json (const struct fabric *f, const struct baseline *b,
     size_t n = pathset_size (b->ps);
     json_t *json;
     const char **host = xarray (n, sizeof (*host));
-    json_t *without = json_array ();
+    json_t *without = json_array (), *crossed = json_object ();
 
     for (size_t i = 0; i < n; i++)
         host[i] = pathset_endpoint (b->ps, i)->host;
@@ -68,11 +69,14 @@ static json_t *extent_json (const struct fabric *f, const struct baseline *b,
     for (size_t i = 0; i < f->nlinks; i++)
         if (times[i] == 0)
             json_add (without, json_string (f->link[i].id));
-    json = json_pack ("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "file", file,
+        else
+            json_put (crossed, f->link[i].id, json_integer (times[i]));
+    json = json_pack ("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "file", file,
                       "hosts", (json_int_t)n, "runs", (json_int_t)b->nruns,
                       "round_trips", (json_int_t)b->nrows, "links",
                       (json_int_t)(f->nlinks - json_array_size (without)),
-                      "many", (json_int_t)f->nlinks, "without", without);
+                      "many", (json_int_t)f->nlinks, "crossed", crossed,
+                      "without", without);
     free (times);
     free (file);
     return xcheck (json);
@@ -185,7 +189,8 @@ static bool may_publish (struct inputs *in, const struct baseline *run,
         fprintf (stderr, "pmm baseline publish: judged without it\n");
     }
     if (old)
-        part = need (baseline_part (old, in->ps, plan_probes (in->plan),
+        part = need (baseline_part (old, in->ps,
+                                    baseline_enough (plan_probes (in->plan)),
                                     fabric_resolve, in->fabric, &fault));
     v = need (judge (in->ps, in->plan, s, part, &opts, &fault));
     report_text (v, in->fabric, inputs_output (in));

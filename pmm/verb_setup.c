@@ -101,7 +101,7 @@ static void set_keys (struct setup *s)
 {
     static const struct { const char *key, *name; } keys[] = {
         { "Snapshot", "fabric" },
-        { "Baseline", "baseline.json" },
+        { "Baseline", "baseline.pmm" },
         { "Verdicts", "verdicts" },
     };
 

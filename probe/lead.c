@@ -121,9 +121,10 @@ static void load_baseline (struct lead *ck)
     if (!*path)
         return;
     if ((fp = file_open_input (path, &err))) {
-        ck->baseline = baseline_near (fp, path, ck->ps, plan_probes (ck->plan),
-                                      fabric_resolve, (void *)ck->step->fabric,
-                                      &err);
+        size_t most = baseline_enough (plan_probes (ck->plan));
+
+        ck->baseline = baseline_near (fp, path, ck->ps, most, fabric_resolve,
+                                      (void *)ck->step->fabric, &err);
         file_close_input (fp);
     }
     else if (errno == ENOENT)

@@ -168,7 +168,7 @@ $uid 700 $root/var/spool/slurm-pmm" "SlurmUser has its directories"
         mkdir -p "$root/etc/systemd/system/$unit.service.d"
         touch "$root/etc/systemd/system/$unit.service.d/slurm-pmm.conf"
     done
-    touch "$root"/var/lib/slurm-pmm/{ledger,baseline.json,local}
+    touch "$root"/var/lib/slurm-pmm/{ledger,baseline.pmm,local}
     touch "$root/var/spool/slurm-pmm/lock"
     ln -s /usr/share/slurm-pmm/plugstack.conf \
         "$root/etc/slurm/plugstack.conf.d/pmm.conf"
@@ -187,7 +187,7 @@ $uid 700 $root/var/spool/slurm-pmm" "SlurmUser has its directories"
     like "$(<out)" "the ledger stays in /var/lib/slurm-pmm" "... says what stays"
     is "$(ls "$root/var/lib/slurm-pmm" "$root/etc/slurm/plugstack.conf.d" \
         "$root/etc/slurm-pmm" | paste -sd ' ')" \
-        "$root/etc/slurm-pmm: mpi.conf plugstack.conf pmm.conf slurm.conf  $root/etc/slurm/plugstack.conf.d:  $root/var/lib/slurm-pmm: baseline.json ledger local" \
+        "$root/etc/slurm-pmm: mpi.conf plugstack.conf pmm.conf slurm.conf  $root/etc/slurm/plugstack.conf.d:  $root/var/lib/slurm-pmm: baseline.pmm ledger local" \
         "... of a plugin that plugstack.conf no longer asks for"
     echo 'required spank_pmm.so' >"$root/etc/slurm/plugstack.conf"
     dpkg_to -i "$debs"/slurm-pmm-plugin_*.deb
@@ -201,7 +201,7 @@ $uid 700 $root/var/spool/slurm-pmm" "SlurmUser has its directories"
     ok $? "a purge"
     is "$(grep 'removing' out | sort)" \
         "slurm-pmm: removing /var/lib/slurm-pmm/a?kept
-slurm-pmm: removing /var/lib/slurm-pmm/baseline.json
+slurm-pmm: removing /var/lib/slurm-pmm/baseline.pmm
 slurm-pmm: removing /var/lib/slurm-pmm/ledger
 slurm-pmm: removing /var/spool/slurm-pmm" "... says what it removes"
     [[ -d $root/kept ]]

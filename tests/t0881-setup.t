@@ -26,7 +26,7 @@ is $? 0 "it shows what it would do"
 is "$(below /etc/systemd "$etc" /var/{lib,spool}/slurm-pm* shared)" "$before" "... and does nothing"
 like "$said" "would write +$conf
  +Snapshot = $workdir/shared/pmm/fabric
- +Baseline = $workdir/shared/pmm/baseline.json
+ +Baseline = $workdir/shared/pmm/baseline.pmm
  +Verdicts = $workdir/shared/pmm/verdicts" \
     "... pmm.conf with three keys"
 like "$said" "would make +$workdir/shared/pmm, of slurm, mode 755" \
@@ -58,7 +58,7 @@ slurm 755 shared/pmm
 X
 )" "... with the right owners and modes"
 is "$(grep -v '^#' "$conf" | grep .)" "Snapshot = $workdir/shared/pmm/fabric
-Baseline = $workdir/shared/pmm/baseline.json
+Baseline = $workdir/shared/pmm/baseline.pmm
 Verdicts = $workdir/shared/pmm/verdicts" "three keys are set in pmm.conf"
 # Every key, as pmm-probe tells them.
 sed 's/^#\([A-Z][A-Za-z]* =\)/\1/' "$conf" >all.conf

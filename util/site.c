@@ -23,7 +23,7 @@ const struct conf_option site_options[] = {
     { "ReadEvery", CONF_SECONDS, FIELD (read_every_ms), "1h",
       "read everything again after this time, though no change is seen" },
     { "Baseline", CONF_PATH, FIELD (baseline),
-      "/var/lib/slurm-pmm/baseline.json",
+      "/var/lib/slurm-pmm/baseline.pmm",
       "the published baseline samples, if there are any" },
     { "Signs", CONF_PATH, FIELD (signs), "/var/lib/slurm-pmm/signs.json",
       "what pmm fabric check --json found of the links, if it is run" },

@@ -113,6 +113,51 @@ static struct baseline_row row_of (const struct observation *o)
     return row;
 }
 
+/* Medians of a run by pairs: weighted means over its rounds. */
+struct medians {
+    struct map number; /* by pair_key */
+    struct weighted {
+        double weight, sum;
+    } *v;
+    size_t n;
+};
+
+static int find_medians (struct medians *m, const struct baseline *b,
+                         const struct samples *s, struct error *err)
+{
+    struct observations o;
+    int rc = observe (&o, b->ps, s, RTT_MEDIAN, &observe_accuracy, err);
+
+    *m = (struct medians){ .v = xcalloc (o.n, sizeof (*m->v)) };
+    for (size_t i = 0; i < o.n && rc == 0; i++) {
+        uint64_t key = pair_key (o.v[i].a, o.v[i].b);
+        uint32_t at = map_find (&m->number, key);
+
+        if (at == MAP_NONE)
+            map_put (&m->number, key, at = (uint32_t)m->n++);
+        m->v[at].weight += 1 / o.v[i].var;
+        m->v[at].sum += o.v[i].rtt_ns / o.v[i].var;
+    }
+    observations_clear (&o);
+    return rc;
+}
+
+static void medians_clear (struct medians *m)
+{
+    map_clear (&m->number);
+    free (m->v);
+}
+
+/* Where a pair has an observation, it has a median. */
+static void set_median (const struct medians *m, struct baseline_row *row)
+{
+    const struct weighted *w
+        = &m->v[map_find (&m->number, pair_key (row->a, row->b))];
+
+    row->median_ns = w->sum / w->weight;
+    row->median_sd = sqrt (1 / w->weight);
+}
+
 /* By pairs, as observe sorts them. */
 static int compare_samples_pairs (const void *va, const void *vb)
 {
@@ -130,8 +175,12 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
     const struct sample **spread = xarray (s->nsamples, sizeof (*spread));
     struct loopback_time *time = xarray (ends, sizeof (*time));
     bool *measured = xcalloc (ends, sizeof (*measured));
+    struct medians medians;
     struct observations o;
     int rc = observe (&o, b->ps, s, RTT_FASTEST, &observe_accuracy, err);
+
+    if (find_medians (&medians, b, s, err) < 0)
+        rc = -1;
 
     for (size_t i = 0; i < s->nsamples; i++)
         if (s->sample[i].nflows > 0)
@@ -147,6 +196,7 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
             break;
         measured[row.a] = measured[row.b] = true;
         row.nlinks = (uint32_t)crossed.n;
+        set_median (&medians, &row);
         add_row (b, &row, crossed.link);
         for (; k < n && pair_key (spread[k]->a, spread[k]->b) <= key; k++)
             if (pair_key (spread[k]->a, spread[k]->b) == key)
@@ -158,6 +208,7 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
         if (!isnan (time[i].ns) && measured[i])
             add_loopback (b, i, time[i]);
     observations_clear (&o);
+    medians_clear (&medians);
     free (spread);
     free (time);
     free (measured);
@@ -263,19 +314,20 @@ int baseline_combine (const struct baseline *b, struct observations *o,
                       struct error *err)
 {
     struct combine *combine = combine_create ();
-    int rc = 0;
+    struct observations all = { .v = xcalloc (b->nrows, sizeof (*all.v)),
+                                .n = b->nrows };
+    int rc;
 
-    *o = (struct observations){ 0 };
-    for (size_t i = 0; i < b->nruns && rc == 0; i++) {
-        struct observations one;
-
-        if ((rc = baseline_observe (b, i, b->ps, b->ps, &one, err)) == 0)
-            combine_add (combine, &one, 1);
-        observations_clear (&one);
-    }
-    if (rc == 0)
-        rc = combine_finish (combine, b->ps, o, err);
+    for (size_t i = 0; i < b->nrows; i++)
+        all.v[i] = (struct observation){
+            .a = b->row[i].a, .b = b->row[i].b, .repeats = 1,
+            .rtt_ns = b->row[i].median_ns,
+            .var = b->row[i].median_sd * b->row[i].median_sd,
+        };
+    combine_add (combine, &all, 1);
+    rc = combine_finish (combine, b->ps, o, err);
     combine_destroy (combine);
+    observations_clear (&all);
     return rc;
 }
 
@@ -332,7 +384,7 @@ void baseline_reset (struct baseline *b, const int64_t *before)
  * Merging
  */
 
-struct part { /* run i of a baseline */
+struct merge_part { /* run i of a baseline */
     const struct baseline *of;
     size_t i;
     const struct baseline_run *run;
@@ -341,7 +393,7 @@ struct part { /* run i of a baseline */
 
 static int compare_parts (const void *va, const void *vb)
 {
-    const struct part *x = va, *y = vb;
+    const struct merge_part *x = va, *y = vb;
 
     return x->run->audit != y->run->audit
                ? util_compare (y->run->audit, x->run->audit)
@@ -349,10 +401,10 @@ static int compare_parts (const void *va, const void *vb)
 }
 
 /* The runs of both, in order, without those that are left out. */
-static struct part *list_parts (const struct baseline *newer,
+static struct merge_part *list_parts (const struct baseline *newer,
                                 const struct baseline *older, size_t *n)
 {
-    struct part *part = xarray (newer->nruns + older->nruns, sizeof (*part));
+    struct merge_part *part = xarray (newer->nruns + older->nruns, sizeof (*part));
     const struct baseline_run *spread = NULL;
     size_t all = 0;
 
@@ -360,7 +412,7 @@ static struct part *list_parts (const struct baseline *newer,
         const struct baseline *b = k == 0 ? newer : older;
 
         for (size_t i = 0; i < b->nruns; i++, all++)
-            part[all] = (struct part){ b, i, &b->run[i], all };
+            part[all] = (struct merge_part){ b, i, &b->run[i], all };
     }
     qsort (part, all, sizeof (*part), compare_parts);
     *n = 0;
@@ -382,7 +434,7 @@ static struct part *list_parts (const struct baseline *newer,
 /* Which rows of the parts are kept: the newest n runs of each link. Flows that
  * were not kept tell nothing of a cable between switches.
  */
-static bool *choose_rows (const struct part *part, size_t nparts,
+static bool *choose_rows (const struct merge_part *part, size_t nparts,
                           const struct network *net, size_t n)
 {
     struct crossed {
@@ -432,7 +484,7 @@ static bool *choose_rows (const struct part *part, size_t nparts,
 /* Copy a part's rows, and the loopbacks of their ends. number: of its
  * endpoints in the merged set, or NETWORK_NONE as yet.
  */
-static void copy_part (struct baseline *to, const struct part *part,
+static void copy_part (struct baseline *to, const struct merge_part *part,
                        const bool *keep, const uint32_t *number)
 {
     const struct baseline *b = part->of;
@@ -461,7 +513,7 @@ static void copy_part (struct baseline *to, const struct part *part,
 }
 
 /* The names of the endpoints of rows that are kept. */
-static size_t names_of (const struct part *part, size_t nparts,
+static size_t names_of (const struct merge_part *part, size_t nparts,
                         const bool *keep, const char **name)
 {
     size_t n = 0;
@@ -495,7 +547,7 @@ struct baseline *baseline_merge (const struct baseline *newer,
                                  struct error *err)
 {
     size_t nparts, k = 0;
-    struct part *part = list_parts (newer, older, &nparts);
+    struct merge_part *part = list_parts (newer, older, &nparts);
     bool *keep = choose_rows (part, nparts, pathset_network (newer->ps), n);
     const char **name
         = xarray (2 * (newer->nrows + older->nrows), sizeof (*name));

@@ -31,6 +31,8 @@ struct baseline_row {
     double more_ns;   /* what twice the way from a to b takes more than rtt_ns;
                          NAN: the ways were not measured */
     bool tight;
+    double median_ns; /* of its repeats, for people, and */
+    double median_sd; /* its standard deviation */
     uint32_t nflows;  /* of both sides; 0: not kept */
     size_t flow;      /* the first of them */
     size_t link;      /* the first of the links that it crosses, */
@@ -99,8 +101,8 @@ int baseline_observe (const struct baseline *b, size_t i,
  */
 uint32_t *baseline_times (const struct baseline *b);
 
-/* All runs combined to one observation per pair, over the paths of its set. 0,
- * or -1 with err; then observations_clear.
+/* The medians of all runs combined to one observation per pair, over the paths of
+ * its set: for the solver. 0, or -1 with err; then observations_clear.
  */
 int baseline_combine (const struct baseline *b, struct observations *o,
                       struct error *err);
@@ -134,8 +136,8 @@ struct baseline *baseline_merge (const struct baseline *newer,
 /* Write it: the same bytes for the same baseline. 0, or -1 with err. */
 int baseline_write (const struct baseline *b, FILE *fp, struct error *err);
 
-/* Read a file; or of it what is close to a job: ROWS_FREE rows, and ROWS_EACH
- * for each of the job's. These are, first, rows that share a link with the job,
+/* Read a file; or of it what is close to a job, at most `most` rows
+ * (baseline_enough of a number of the job's rows). These are, first, rows that share a link with the job,
  * those first that have the fewest other links; then those that share one with
  * these; and so on. Leaving out rows adds no bias. What is done grows with what
  * is read.
@@ -144,20 +146,25 @@ int baseline_write (const struct baseline *b, FILE *fp, struct error *err);
  * as by plan_read. Nothing in the file is trusted. NULL with err, which begins
  * with name.
  */
-enum { BASELINE_ROWS_FREE = 2048, BASELINE_ROWS_EACH = 8 };
+static inline size_t baseline_enough (size_t rows)
+{
+    enum { FREE = 2048, EACH = 8 };
+
+    return FREE + rows * EACH;
+}
 
 struct baseline *baseline_read (FILE *fp, const char *name,
                                 const struct network *net,
                                 pathset_resolve_f resolve, void *arg,
                                 struct error *err);
 struct baseline *baseline_near (FILE *fp, const char *name,
-                                struct pathset *job, size_t rows,
+                                struct pathset *job, size_t most,
                                 pathset_resolve_f resolve, void *arg,
                                 struct error *err);
 
 /* What baseline_near would read of it, if it were in a file. */
 struct baseline *baseline_part (const struct baseline *b, struct pathset *job,
-                                size_t rows, pathset_resolve_f resolve,
+                                size_t most, pathset_resolve_f resolve,
                                 void *arg, struct error *err);
 
 #endif /* CORE_BASELINE_H */

@@ -8,7 +8,8 @@
  *
  *   RUNS       audit, level, transport, spread; first row, first loopback
  *   ROWS       two ends, RTT, standard deviation, doubt, difference of the ways,
- *              flags, first link, their number, first flow, their number
+ *              flags, first link, their number, first flow, their number, median,
+ *              its standard deviation
  *   LINKS      of rows
  *   STARTS     for each link of the network and one more: its first crossing
  *   CROSSINGS  rows that cross a link, ascending, and how many links each has
@@ -48,7 +49,7 @@ enum {
     HEAD_BYTES = 8 + 4 * 4 + PLAN_FABRIC + 8,
     ENTRY_BYTES = 24, /* of a section, in the head */
     SECTIONS_MAX = 64,
-    RUN_BYTES = 28, ROW_BYTES = 38, LINK_BYTES = 4, START_BYTES = 4,
+    RUN_BYTES = 28, ROW_BYTES = 46, LINK_BYTES = 4, START_BYTES = 4,
     CROSSING_BYTES = 5, LOOPBACK_BYTES = 12, FLOW_BYTES = 2, NAME_BYTES = 4,
     FLOW_ZERO = 1 << 14, FLOW_LOST = UINT16_MAX,
     NAME_MAX_BYTES = 256,
@@ -141,6 +142,8 @@ static void put_row (struct section_out *s, const struct baseline_row *row,
     put (&s->at, row->link, 4);
     put (&s->at, flow, 4);
     put (&s->at, row->nflows, 4);
+    put_float (&s->at, row->median_ns);
+    put_float (&s->at, row->median_sd);
 }
 
 /* A time relative to its row's RTT; far above, it is as good as lost. */
@@ -277,7 +280,7 @@ int baseline_write (const struct baseline *b, FILE *fp, struct error *err)
  */
 
 /* A file that is open, or, of samples, the bytes that its file would have. */
-struct reader {
+struct baseline_source {
     const char *name;
     int fd;
     uint8_t *bytes; /* NULL: read from fd */
@@ -291,7 +294,7 @@ struct reader {
     struct error *err;
 };
 
-static int damaged (const struct reader *r, const char *what)
+static int damaged (const struct baseline_source *r, const char *what)
 {
     return error_input (r->err,
                         "%s: damaged: %s: remove it, and the next audit "
@@ -299,7 +302,7 @@ static int damaged (const struct reader *r, const char *what)
                         r->name, what);
 }
 
-static int read_at (const struct reader *r, uint64_t offset, uint8_t *to,
+static int read_at (const struct baseline_source *r, uint64_t offset, uint8_t *to,
                     size_t n)
 {
     if (offset > r->size || n > r->size - offset)
@@ -325,7 +328,7 @@ static int read_at (const struct reader *r, uint64_t offset, uint8_t *to,
 }
 
 /* n records from the first on, which the caller frees; NULL with err. */
-static uint8_t *read_records (const struct reader *r, int kind, size_t first,
+static uint8_t *read_records (const struct baseline_source *r, int kind, size_t first,
                               size_t n)
 {
     size_t bytes = r->section[kind].bytes;
@@ -343,7 +346,7 @@ static uint8_t *read_records (const struct reader *r, int kind, size_t first,
     return NULL;
 }
 
-static int read_head (struct reader *r, const struct network *net)
+static int read_head (struct baseline_source *r, const struct network *net)
 {
     uint8_t head[HEAD_BYTES], entry[ENTRY_BYTES];
     const uint8_t *at = head + 8;
@@ -398,8 +401,8 @@ static int read_head (struct reader *r, const struct network *net)
  * What is close to a job
  */
 
-struct search {
-    const struct reader *r;
+struct near_search {
+    const struct baseline_source *r;
     bool *reached;       /* [nlinks] */
     uint32_t *link;      /* [n] those that were reached last */
     size_t n;
@@ -411,7 +414,7 @@ struct search {
     size_t ntaken;
 };
 
-static int cross_link (struct search *s, uint32_t link)
+static int cross_link (struct near_search *s, uint32_t link)
 {
     uint8_t *start = read_records (s->r, STARTS, link, 2), *v = NULL;
     const uint8_t *at = start;
@@ -446,7 +449,7 @@ static int cross_link (struct search *s, uint32_t link)
 }
 
 /* Reach the links of a row. */
-static int follow_row (struct search *s, uint32_t row)
+static int follow_row (struct near_search *s, uint32_t row)
 {
     uint8_t *v = read_records (s->r, ROWS, row, 1), *links = NULL;
     const uint8_t *at = v ? v + 25 : NULL;
@@ -485,7 +488,7 @@ static int compare_rows (const void *va, const void *vb)
  * that were not reached, the newest of these, and reach their links. Return how
  * many, or -1.
  */
-static int64_t take_layer (struct search *s, size_t room)
+static int64_t take_layer (struct near_search *s, size_t room)
 {
     size_t count[UINT8_MAX + 1] = { 0 }, left = room, kept = 0;
     uint32_t *now = xarray (s->ncandidates, sizeof (*now));
@@ -530,11 +533,11 @@ static int64_t take_layer (struct search *s, size_t room)
 /* Find the rows. Their numbers, ascending, in an array that the caller frees;
  * NULL with err.
  */
-static uint32_t *search_near (const struct reader *r, const uint32_t *link,
+static uint32_t *search_near (const struct baseline_source *r, const uint32_t *link,
                               size_t nlinks, size_t room, size_t *n)
 {
     size_t rows = r->section[ROWS].n;
-    struct search s = {
+    struct near_search s = {
         .r = r,
         .reached = xcalloc (r->nlinks, sizeof (bool)),
         .link = xarray (nlinks, sizeof (uint32_t)),
@@ -576,18 +579,12 @@ static uint32_t *search_near (const struct reader *r, const uint32_t *link,
  * Rows
  */
 
-/* What is read, with the file's numbers of endpoints. */
-struct contents {
-    struct baseline *b;
-    char **name; /* [nends] of those that are used */
-};
-
 static bool is_time (double ns)
 {
     return isfinite (ns) && ns >= 0 && ns < 1e12;
 }
 
-static int read_row (const struct reader *r, struct baseline *b, uint32_t number)
+static int read_row (const struct baseline_source *r, struct baseline *b, uint32_t number)
 {
     uint8_t *v = read_records (r, ROWS, number, 1), *links = NULL, *flows = NULL;
     const uint8_t *at = v;
@@ -610,9 +607,13 @@ static int read_row (const struct reader *r, struct baseline *b, uint32_t number
     first_link = take (&at, 4);
     first_flow = take (&at, 4);
     row.nflows = (uint32_t)take (&at, 4);
+    row.median_ns = take_float (&at);
+    row.median_sd = take_float (&at);
     if (row.a >= r->nends || row.b >= r->nends || row.a == row.b
         || row.nlinks == 0 || row.nlinks > ROW_MAX || !is_time (row.rtt_ns)
         || !is_time (row.sd_ns) || row.sd_ns == 0 || !is_time (row.doubt_ns)
+        || !is_time (row.median_ns) || !is_time (row.median_sd)
+        || row.median_sd == 0
         || !(fabs (row.more_ns) <= row.rtt_ns)) {
         damaged (r, "a row");
         goto done;
@@ -653,7 +654,7 @@ done:
 }
 
 /* Read loopbacks first .. end-1 of the file, of `used` ends. */
-static int read_loopbacks (const struct reader *r, struct baseline *b,
+static int read_loopbacks (const struct baseline_source *r, struct baseline *b,
                            size_t first, size_t end, const bool *used)
 {
     uint8_t *v = end < first ? NULL
@@ -685,7 +686,7 @@ static int read_loopbacks (const struct reader *r, struct baseline *b,
 /* Read the rows of a run that are wanted, row[*k] and the next ones, and the
  * loopbacks of their ends. next: the first row and loopback of the next run.
  */
-static int read_run (const struct reader *r, struct baseline *b,
+static int read_run (const struct baseline_source *r, struct baseline *b,
                      struct baseline_run run, const size_t next[2],
                      const uint32_t *row, size_t n, size_t *k)
 {
@@ -712,7 +713,7 @@ static int read_run (const struct reader *r, struct baseline *b,
     return rc;
 }
 
-static int read_runs (const struct reader *r, struct baseline *b,
+static int read_runs (const struct baseline_source *r, struct baseline *b,
                       const uint32_t *row, size_t n)
 {
     size_t nruns = r->section[RUNS].n, k = 0;
@@ -748,7 +749,7 @@ static int read_runs (const struct reader *r, struct baseline *b,
     return rc;
 }
 
-static char *read_name (const struct reader *r, uint32_t end)
+static char *read_name (const struct baseline_source *r, uint32_t end)
 {
     uint8_t *v = read_records (r, NAMES, end, 2), *letters;
     const uint8_t *at = v;
@@ -770,7 +771,7 @@ static char *read_name (const struct reader *r, uint32_t end)
 }
 
 /* Make the set of the endpoints that are used, and number them by it. */
-static int number_ends (const struct reader *r, struct baseline *b,
+static int number_ends (const struct baseline_source *r, struct baseline *b,
                         pathset_resolve_f resolve, void *arg)
 {
     char **name = xcalloc (r->nends, sizeof (*name));
@@ -812,8 +813,8 @@ static int number_ends (const struct reader *r, struct baseline *b,
 }
 
 /* Read it, or what is close to the job. */
-static struct baseline *read_all (struct reader *r, const struct network *net,
-                                  struct pathset *job, size_t rows,
+static struct baseline *read_all (struct baseline_source *r, const struct network *net,
+                                  struct pathset *job, size_t most,
                                   pathset_resolve_f resolve, void *arg)
 {
     struct baseline *b;
@@ -828,8 +829,7 @@ static struct baseline *read_all (struct reader *r, const struct network *net,
 
         if (!link
             || !(row = search_near (r, link, m,
-                                    BASELINE_ROWS_FREE
-                                        + rows * BASELINE_ROWS_EACH,
+                                    most,
                                     &n)))
             return NULL;
     }
@@ -851,17 +851,17 @@ static struct baseline *read_all (struct reader *r, const struct network *net,
 }
 
 struct baseline *baseline_part (const struct baseline *b, struct pathset *job,
-                                size_t rows, pathset_resolve_f resolve,
+                                size_t most, pathset_resolve_f resolve,
                                 void *arg, struct error *err)
 {
-    struct reader r = { .name = "the baseline", .fd = -1, .err = err };
+    struct baseline_source r = { .name = "the baseline", .fd = -1, .err = err };
     FILE *out = xcheck (open_memstream ((char **)&r.bytes, &r.size));
     int rc = baseline_write (b, out, err);
     struct baseline *part = NULL;
 
     xcheck (fclose (out) == 0 ? out : NULL);
     if (rc == 0)
-        part = read_all (&r, pathset_network (job), job, rows, resolve, arg);
+        part = read_all (&r, pathset_network (job), job, most, resolve, arg);
     free (r.bytes);
     return part;
 }
@@ -869,7 +869,7 @@ struct baseline *baseline_part (const struct baseline *b, struct pathset *job,
 /* Samples; of their baseline what is close to the job, if there is one. */
 static struct baseline *read_samples (FILE *fp, const char *name,
                                       const struct network *net,
-                                      struct pathset *job, size_t rows,
+                                      struct pathset *job, size_t most,
                                       pathset_resolve_f resolve, void *arg,
                                       struct error *err)
 {
@@ -882,28 +882,28 @@ static struct baseline *read_samples (FILE *fp, const char *name,
     samples_destroy (s);
     if (!b || !job)
         return b;
-    part = baseline_part (b, job, rows, resolve, arg, err);
+    part = baseline_part (b, job, most, resolve, arg, err);
     baseline_destroy (b);
     return part;
 }
 
 static struct baseline *read_file (FILE *fp, const char *name,
                                    const struct network *net,
-                                   struct pathset *job, size_t rows,
+                                   struct pathset *job, size_t most,
                                    pathset_resolve_f resolve, void *arg,
                                    struct error *err)
 {
-    struct reader r = { .name = name, .fd = fileno (fp), .err = err };
+    struct baseline_source r = { .name = name, .fd = fileno (fp), .err = err };
     uint8_t magic[8];
     struct stat st;
 
     if (r.fd < 0 || fstat (r.fd, &st) < 0 || !S_ISREG (st.st_mode)
         || pread (r.fd, magic, sizeof (magic), 0) != sizeof (magic)
         || memcmp (magic, MAGIC, sizeof (magic)))
-        return read_samples (fp, name, net, job, rows, resolve, arg, err);
+        return read_samples (fp, name, net, job, most, resolve, arg, err);
     r.size = (size_t)st.st_size;
     if (r.size > FILE_BYTES_MAX) {
-        error_input (err, "%s: too large", name);
+        damaged (&r, "its size");
         return NULL;
     }
     if (!job) {
@@ -917,7 +917,7 @@ static struct baseline *read_file (FILE *fp, const char *name,
         free (all);
         return b;
     }
-    return read_all (&r, net, job, rows, resolve, arg);
+    return read_all (&r, net, job, most, resolve, arg);
 }
 
 struct baseline *baseline_read (FILE *fp, const char *name,
@@ -929,10 +929,10 @@ struct baseline *baseline_read (FILE *fp, const char *name,
 }
 
 struct baseline *baseline_near (FILE *fp, const char *name,
-                                struct pathset *job, size_t rows,
+                                struct pathset *job, size_t most,
                                 pathset_resolve_f resolve, void *arg,
                                 struct error *err)
 {
-    return read_file (fp, name, pathset_network (job), job, rows, resolve, arg,
+    return read_file (fp, name, pathset_network (job), job, most, resolve, arg,
                       err);
 }

@@ -17,6 +17,11 @@
  * of the row cross, as others take others of their bundle: the time by which
  * these differ from the bundle.
  *
+ * A link outside the job that one row alone crosses tells nothing of others: it
+ * is no unknown, but makes the row less exact, y = ... + a mu_c +- a spread_c.
+ * The same holds for the offset of a host of which a run has one row. Near a job
+ * these are most.
+ *
  * Every line is a row of a sparse least squares problem (linear/lsq), of
  * precision matrix K0; its solution is the vector of expected latencies. So the
  * job's rows A, of noise N, have the covariance V = A K0^-1 A' + N. V is never
@@ -108,6 +113,13 @@ struct model_build {
     uint32_t *run_of; /* [nlinks] this run, NONE */
     struct map way;   /* numbers, by the rows' ends */
     double *within;   /* [nways] cables within places that these cross */
+    double *figure;   /* [nclasses] of a link, ns, roughly */
+    double *var;      /* [measured] without lone links */
+    struct lone {     /* links of these rows that are no unknowns */
+        uint32_t row, class;
+        double squares; /* of their crossings */
+    } *lone;
+    size_t nlone;
     double *y;        /* [rows of a] measured or a priori values */
 };
 
@@ -134,7 +146,23 @@ static void add_link (struct model *m, uint32_t link)
     }
 }
 
-/* Collect the baselines' rows, and the links of all. */
+/* Add links that several rows cross. */
+static void add_shared (struct model_build *b)
+{
+    bool *once = xcalloc (b->net->nlinks, sizeof (*once));
+
+    for (size_t i = 0; i < b->n; i++)
+        for (size_t p = 0; p < b->row[i]->n; p++) {
+            uint32_t link = b->row[i]->link[p];
+
+            if (once[link])
+                add_link (b->m, link);
+            once[link] = true;
+        }
+    free (once);
+}
+
+/* Collect the baseline's rows, and the links that are unknowns. */
 static int gather (struct model_build *b, struct pathset *ps, struct error *err)
 {
     struct model *m = b->m;
@@ -155,13 +183,10 @@ static int gather (struct model_build *b, struct pathset *ps, struct error *err)
         add_link (m, link[j]);
     for (size_t r = 0; r < b->nbase; r++)
         for (size_t i = 0; i < b->base[r].obs.n; i++) {
-            const struct observation *row = &b->base[r].obs.v[i];
-
             b->run[b->n] = (uint32_t)r + 1;
-            b->row[b->n++] = row;
-            for (size_t p = 0; p < row->n; p++)
-                add_link (m, row->link[p]);
+            b->row[b->n++] = &b->base[r].obs.v[i];
         }
+    add_shared (b);
     return 0;
 }
 
@@ -198,21 +223,35 @@ static void find_ways (struct model_build *b)
         add_way (b, b->row[i]);
 }
 
-/* Number the classes in order of appearance. */
-static void number_classes (struct model *m, const struct network *net)
+/* The number of a link's class, perhaps a new one. */
+static uint32_t class_number (struct model_build *b, uint32_t link)
 {
-    m->class_id = xarray (m->n, sizeof (*m->class_id));
-    m->class_of = xarray (m->n, sizeof (*m->class_of));
-    for (size_t l = 0; l < m->n; l++) {
-        uint32_t id = net->link[m->link[l]].class_id;
-        size_t c = 0;
+    struct model *m = b->m;
+    uint32_t id = b->net->link[link].class_id, c = 0;
 
-        while (c < m->nclasses && m->class_id[c] != id)
-            c++;
-        if (c == m->nclasses)
-            m->class_id[m->nclasses++] = id;
-        m->class_of[l] = (uint32_t)c;
+    while (c < m->nclasses && m->class_id[c] != id)
+        c++;
+    if (c == m->nclasses) {
+        m->class_id = xgrow (m->class_id, c, sizeof (*m->class_id));
+        b->figure = xgrow (b->figure, c, sizeof (*b->figure));
+        m->class_id[c] = id;
+        b->figure[c] = figure (b->net, link);
+        m->nclasses++;
     }
+    return c;
+}
+
+/* Number the classes, of all links that rows cross. */
+static void number_classes (struct model_build *b)
+{
+    struct model *m = b->m;
+
+    m->class_of = xarray (m->n, sizeof (*m->class_of));
+    for (size_t l = 0; l < m->n; l++)
+        m->class_of[l] = class_number (b, m->link[l]);
+    for (size_t i = 0; i < b->n; i++)
+        for (size_t p = 0; p < b->row[i]->n; p++)
+            class_number (b, b->row[i]->link[p]);
 }
 
 /*
@@ -328,37 +367,103 @@ static void make_offsets (struct model_build *b)
  * The least squares problem
  */
 
+/* A row that is being made. */
+struct row_entries {
+    uint32_t col[4 * ROW_MAX + 1];
+    int8_t value[4 * ROW_MAX + 1];
+    size_t n;
+    double y, var;
+};
+
+static void put_entry (struct row_entries *r, size_t col, int value)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->col[i] == col) {
+            r->value[i] = (int8_t)(r->value[i] + value);
+            return;
+        }
+    r->col[r->n] = (uint32_t)col;
+    r->value[r->n++] = (int8_t)value;
+}
+
+/* A link that no other row crosses. */
+static void put_lone (struct model_build *b, struct row_entries *r,
+                      uint32_t link, int count)
+{
+    uint32_t c = class_number (b, link);
+
+    put_entry (r, b->m->n + c, count);
+    b->lone = xgrow (b->lone, b->nlone, sizeof (*b->lone));
+    b->lone[b->nlone++] = (struct lone){ (uint32_t)b->m->a->nrows, c,
+                                         (double)count * count };
+}
+
+/* The offset of a host in a run; `alone`: in no other row. */
+static void put_offset (struct model_build *b, struct row_entries *r,
+                        uint32_t run, uint32_t link, bool alone)
+{
+    struct loopback_time more;
+
+    if (!alone) {
+        put_entry (r, model_offsets (b->m)
+                          + (run ? offset_of (b, run, link)
+                                 : b->m->offset_of[link]), 1);
+        return;
+    }
+    more = compare_loopbacks (model_loopback_time (&b->base[run - 1], link),
+                              b->before[link]);
+    r->y -= more.ns;
+    r->var += more.sd * more.sd;
+}
+
+/* rows_of [nlinks]: rows of the run that cross a host link; NULL: the job's. */
 static void add_row (struct model_build *b, const struct observation *o,
-                     uint32_t run)
+                     uint32_t run, const uint32_t *rows_of)
 {
     struct model *m = b->m;
-    uint32_t col[3 * ROW_MAX + 1];
-    int8_t value[3 * ROW_MAX + 1];
-    size_t n = o->n;
+    struct row_entries r = { .n = 0, .y = o->rtt_ns, .var = o->var };
 
     for (size_t p = 0; p < o->n; p++) {
         uint32_t link = o->link[p];
 
-        col[p] = m->column[link];
-        value[p] = (int8_t)o->count[p];
-        if (o->oneway) {
-            col[n] = (uint32_t)(m->n + m->nclasses) + m->column[link];
-            value[n++] = (int8_t)(2 * o->forth[p] - o->count[p]);
+        if (m->column[link] == NONE)
+            put_lone (b, &r, link, o->count[p]);
+        else {
+            put_entry (&r, m->column[link], o->count[p]);
+            if (o->oneway)
+                put_entry (&r, m->n + m->nclasses + m->column[link],
+                           2 * o->forth[p] - o->count[p]);
         }
-        if (b->net->link[link].kind != LINK_HOST)
-            continue;
-        col[n] = (uint32_t)model_offsets (m)
-                 + (run ? offset_of (b, run, link) : m->offset_of[link]);
-        value[n++] = 1;
+        if (b->net->link[link].kind == LINK_HOST)
+            put_offset (b, &r, run, link, rows_of && rows_of[link] == 1);
     }
-    if (o->apart > 0) {
-        col[n] = (uint32_t)(model_offsets (m) - m->nways)
-                 + map_find (&b->way, o->ends);
-        value[n++] = 1;
+    if (o->apart > 0)
+        put_entry (&r, model_offsets (m) - m->nways + map_find (&b->way, o->ends),
+                   1);
+    if (rows_of)
+        b->var[m->a->nrows] = r.var;
+    m->weight[m->a->nrows] = 1 / r.var;
+    b->y[m->a->nrows] = r.y;
+    sparse_add (m->a, r.col, r.value, r.n);
+}
+
+/* Add the rows of the baseline. */
+static void add_measured (struct model_build *b)
+{
+    uint32_t *rows_of = xcalloc (b->net->nlinks, sizeof (*rows_of));
+
+    b->var = xarray (b->n, sizeof (*b->var));
+    for (size_t i = 0, end; i < b->n; i = end) {
+        for (end = i; end < b->n && b->run[end] == b->run[i]; end++)
+            for (size_t p = 0; p < b->row[end]->n; p++)
+                rows_of[b->row[end]->link[p]]++;
+        for (size_t k = i; k < end; k++)
+            add_row (b, b->row[k], b->run[k], rows_of);
+        for (size_t k = i; k < end; k++)
+            for (size_t p = 0; p < b->row[k]->n; p++)
+                rows_of[b->row[k]->link[p]] = 0;
     }
-    m->weight[m->a->nrows] = 1 / o->var;
-    b->y[m->a->nrows] = o->rtt_ns;
-    sparse_add (m->a, col, value, n);
+    free (rows_of);
 }
 
 /* Add the prior value y of an unknown, or of its difference to another. */
@@ -382,16 +487,12 @@ static void make_rows (struct model_build *b)
     m->a = sparse_create (0);
     m->weight = xarray (most, sizeof (*m->weight));
     b->y = xarray (most, sizeof (*b->y));
-    for (size_t i = 0; i < b->n; i++)
-        add_row (b, b->row[i], b->run[i]);
+    add_measured (b);
     m->measured = m->a->nrows;
     for (size_t l = 0; l < m->n; l++)
         add_prior (b, l, m->n + m->class_of[l], 0);
-    for (size_t c = 0, l = 0; c < m->nclasses; c++, l = 0) {
-        while (m->class_of[l] != c)
-            l++;
-        add_prior (b, m->n + c, m->n + c, figure (b->net, m->link[l]));
-    }
+    for (size_t c = 0; c < m->nclasses; c++)
+        add_prior (b, m->n + c, m->n + c, b->figure[c]);
     for (size_t l = 0; l < m->nskews; l++)
         add_prior (b, ways - l - 1, ways - l - 1, 0);
     for (size_t w = 0; w < m->nways; w++)
@@ -400,7 +501,7 @@ static void make_rows (struct model_build *b)
         add_prior (b, offsets + i, offsets + i, m->offset_mean[i]);
     m->prior.nrows = m->a->nrows;
     for (size_t i = 0; i < m->nrows; i++)
-        add_row (b, &m->obs->v[i], 0);
+        add_row (b, &m->obs->v[i], 0, NULL);
     m->a->ncols = model_unknowns (m);
     m->prior = (struct sparse){
         .nrows = m->prior.nrows,
@@ -412,9 +513,18 @@ static void make_rows (struct model_build *b)
 }
 
 /* Prepare for solving with the current spreads. */
-static int weigh (struct model *m)
+static int weigh (const struct model_build *b)
 {
+    struct model *m = b->m;
     double *w = m->weight + m->measured;
+
+    for (size_t i = 0; i < m->measured; i++)
+        m->weight[i] = b->var[i];
+    for (size_t i = 0; i < b->nlone; i++)
+        m->weight[b->lone[i].row]
+            += b->lone[i].squares * pow (m->spread[b->lone[i].class], 2);
+    for (size_t i = 0; i < m->measured; i++)
+        m->weight[i] = 1 / m->weight[i];
 
     for (size_t l = 0; l < m->n; l++)
         *w++ = pow (m->spread[m->class_of[l]], -2);
@@ -444,18 +554,23 @@ int model_reweigh (struct model *m)
  * Spreads
  */
 
-/* count[c]: a row's crossings of links of class c. Return its links' squares.
+/* count[c]: a row's crossings of links of class c. Return its links' squares, to
+ * which those of lone ones, lone[row], belong.
  */
-static double count_classes (const struct model *m, size_t row, double *count)
+static double count_classes (const struct model *m, size_t row,
+                             const double *lone, double *count)
 {
-    double squares = 0;
+    double squares = row < m->measured ? lone[row] : 0;
 
     memset (count, 0, m->nclasses * sizeof (*count));
     for (size_t e = m->a->start[row]; e < m->a->start[row + 1]; e++) {
-        if (m->a->col[e] >= m->n)
-            continue;
-        count[m->class_of[m->a->col[e]]] += m->a->value[e];
-        squares += m->a->value[e] * m->a->value[e];
+        uint32_t col = m->a->col[e];
+        int value = m->a->value[e];
+
+        if (col < m->n)
+            squares += value * value;
+        if (col < m->n + m->nclasses)
+            count[col < m->n ? m->class_of[col] : col - m->n] += value;
     }
     return squares;
 }
@@ -477,11 +592,14 @@ static int fit_classes (const struct model_build *b, double *off)
     double *h = xcalloc (n * n, sizeof (*h));
     double *mean = xcalloc (2 * n, sizeof (*mean));
     double *count = mean + n;
+    double *lone = xcalloc (m->measured, sizeof (*lone));
     int rc;
 
+    for (size_t i = 0; i < b->nlone; i++)
+        lone[b->lone[i].row] += b->lone[i].squares;
     for (size_t i = 0; i < rows; i++) {
         size_t row = measured_row (m, i);
-        double w = 1 / count_classes (m, row, count) / fmax (1, off[i]);
+        double w = 1 / count_classes (m, row, lone, count) / fmax (1, off[i]);
 
         for (size_t c = 0; c < n; c++) {
             linalg_add (h + c * n, w * count[c], count, n);
@@ -494,7 +612,8 @@ static int fit_classes (const struct model_build *b, double *off)
     if ((rc = linalg_cholesky (h, n)) == 0) {
         linalg_solve (h, n, mean);
         for (size_t i = 0; i < rows; i++) {
-            double squares = count_classes (m, measured_row (m, i), count);
+            double squares
+                = count_classes (m, measured_row (m, i), lone, count);
 
             off[i]
                 = fabs (b->y[measured_row (m, i)] - linalg_dot (count, mean, n))
@@ -503,6 +622,7 @@ static int fit_classes (const struct model_build *b, double *off)
     }
     free (h);
     free (mean);
+    free (lone);
     return rc;
 }
 
@@ -624,7 +744,7 @@ static int estimate_spreads (const struct model_build *b)
     m->zero = xcalloc (m->nclasses, sizeof (*m->zero));
     for (size_t c = 0; c < m->nclasses; c++)
         m->spread[c] = SPREAD_WIDE * m->differ;
-    if (weigh (m) < 0
+    if (weigh (b) < 0
         || lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0
         || lsq_solve (m->after, b->y, LSQ_FINE, x) < 0)
         goto done;
@@ -647,7 +767,7 @@ static int estimate_spreads (const struct model_build *b)
         if (k >= LRTL_ENOUGH && b->n == 0)
             calibrate (b, c, x, at, k, v);
     }
-    rc = weigh (m);
+    rc = weigh (b);
 done:
     free (sketch);
     free (x);
@@ -699,7 +819,7 @@ int model_make (struct model *m, struct pathset *ps,
     *m = (struct model){ .obs = &job->obs, .nrows = job->obs.n };
     if (gather (&b, ps, err) < 0)
         goto done;
-    number_classes (m, b.net);
+    number_classes (&b);
     find_skews (&b);
     find_ways (&b);
     make_offsets (&b);
@@ -727,6 +847,9 @@ done:
     free (b.offset);
     free (b.run_of);
     free (b.y);
+    free (b.figure);
+    free (b.var);
+    free (b.lone);
     map_clear (&b.way);
     free (b.within);
     return rc;

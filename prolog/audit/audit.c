@@ -215,13 +215,13 @@ static struct verdict *judge_record (struct audit_work *run,
     struct spread_choice level;
     struct traffic traffic;
     struct verdict *v = NULL;
-    size_t untold = 0, all = 0;
+    size_t untold = 0, all = 0, most;
     char odd[256];
 
     traffic_find (&traffic, f, run->node_of, said->traffic, said->ntraffic,
                   site->busy_share);
-    if ((*base = site_baseline_near (&where, r->ps, plan_probes (r->plan), odd,
-                                     err))) {
+    most = baseline_enough (plan_probes (r->plan));
+    if ((*base = site_baseline_near (&where, r->ps, most, odd, err))) {
         opts.busy = traffic.busy;
         opts.nbusy = traffic.nbusy;
         v = judge (r->ps, r->plan, r->samples, *base, &opts, err);

@@ -162,7 +162,7 @@ static struct baseline *make (const struct site_baseline *site, size_t n,
  * missing: it cannot be used.
  */
 static struct baseline *read_file (const struct site_baseline *site,
-                                   struct pathset *job, size_t rows, char *odd)
+                                   struct pathset *job, size_t most, char *odd)
 {
     const struct fabric *f = site->fabric;
     char *path = path_of (site);
@@ -171,7 +171,7 @@ static struct baseline *read_file (const struct site_baseline *site,
     FILE *fp = file_open_trusted (path, geteuid (), &err);
 
     if (fp)
-        b = job ? baseline_near (fp, path, job, rows, fabric_resolve, (void *)f,
+        b = job ? baseline_near (fp, path, job, most, fabric_resolve, (void *)f,
                                  &err)
                 : baseline_read (fp, path, fabric_network (f), fabric_resolve,
                                  (void *)f, &err);
@@ -287,13 +287,13 @@ int site_baseline_update (const struct site_baseline *site, struct error *err)
 }
 
 struct baseline *site_baseline_near (const struct site_baseline *site,
-                                     struct pathset *job, size_t rows,
+                                     struct pathset *job, size_t most,
                                      char *odd, struct error *err)
 {
-    struct baseline *b = read_file (site, job, rows, odd), *all;
+    struct baseline *b = read_file (site, job, most, odd), *all;
 
     if (!b && (all = make (site, BASELINE_LAST, err))) {
-        b = all->nrows > 0 ? baseline_part (all, job, rows, fabric_resolve,
+        b = all->nrows > 0 ? baseline_part (all, job, most, fabric_resolve,
                                             (void *)site->fabric, err)
                            : nothing (site, err);
         baseline_destroy (all);

@@ -142,12 +142,12 @@ struct site_baseline {
     const char *path; /* Baseline of pmm.conf */
 };
 
-/* What is close to a job of so many rows, without links that were reset (pmm
- * ledger rebase). *odd, of 256 bytes, is why the file could not be used, or "".
+/* What is close to a job, at most so many rows, without links that were reset
+ * (pmm ledger rebase). *odd, of 256 bytes, is why the file could not be used, or "".
  * A baseline, maybe without rows, or NULL with err: the ledger cannot be read.
  */
 struct baseline *site_baseline_near (const struct site_baseline *site,
-                                     struct pathset *job, size_t rows,
+                                     struct pathset *job, size_t most,
                                      char *odd, struct error *err);
 
 /* What the ledger knows, without the file: of each link the newest n audits.

@@ -91,7 +91,8 @@ static const char *runs (void)
     static char text[256];
     static struct error err;
     struct pathset *ps = fabric_pathset (fabric, NULL, 0, NULL);
-    struct baseline *b = site_baseline_near (&site, ps, 10, odd, &err);
+    struct baseline *b = site_baseline_near (&site, ps, baseline_enough (1), odd,
+                                             &err);
     size_t len = 0;
 
     text[0] = '\0';
@@ -164,7 +165,7 @@ static struct verdict *audit_spread (const struct fabric *f, struct ledger *l,
     s = simulate (ps, plan, latency, &sim, NULL);
     if (ledger_begin (l, 1, f->hash, &cause, host, SPREAD_HOSTS, s->nonce,
                       &err) < 0
-        || !(base = site_baseline_near (&where, ps, plan_probes (plan), odd,
+        || !(base = site_baseline_near (&where, ps, baseline_enough (1), odd,
                                         &err)))
         diag ("%s", err.text);
     v = judge (ps, plan, s, base, NULL, &err);
