@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a baseline knows of its runs, and what of it a job reads from its file. */
+#include "config.h"
+#include "core/baseline/baseline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/judge/judge.h"
+#include "core/samples/simulate.h"
+#include "core/test/tablenet.h"
+#include "tests/tap.h"
+
+enum { HOSTS = 128, JOB = 8, FEW = 40 };
+
+static struct tablenet *net;
+static double *latency;
+static struct error err;
+
+static struct pathset *resolve (const char *const *name, size_t n, void *arg,
+                                struct error *e)
+{
+    uint32_t who[HOSTS];
+
+    (void)arg;
+    (void)e;
+    for (size_t i = 0; i < n; i++)
+        who[i] = (uint32_t)strtoul (name[i] + 1, NULL, 10) - 1;
+    return tablenet_pathset (net, who, n);
+}
+
+/* The samples of a plan for n hosts from the first one on, the last first if
+ * `backwards`.
+ */
+static struct samples *measure (size_t first, size_t n, bool backwards,
+                                uint64_t seed, struct pathset **ps,
+                                struct plan **plan)
+{
+    static double loopback[HOSTS];
+    struct plan_options opts = { .extra_rounds = 2, .seed = 1 };
+    struct simulate_options sim = { .noise_ns = 20, .repeats = 5, .seed = seed,
+                                    .loopback_ns = loopback };
+    uint32_t who[HOSTS];
+
+    for (size_t i = 0; i < n; i++) {
+        who[i] = (uint32_t)(first + (backwards ? n - 1 - i : i));
+        loopback[i] = 900;
+    }
+    *ps = tablenet_pathset (net, who, n);
+    *plan = plan_make (*ps, &opts, &err);
+    return simulate (*ps, *plan, latency, &sim, &err);
+}
+
+static struct baseline *run_of (size_t first, size_t n, int64_t audit,
+                                uint64_t seed)
+{
+    struct pathset *ps;
+    struct plan *plan;
+    struct samples *s = measure (first, n, false, seed, &ps, &plan);
+    struct baseline *b = baseline_create (ps);
+
+    if (baseline_add (b, s, audit, &err) < 0)
+        diag ("%s", err.text);
+    samples_destroy (s);
+    plan_destroy (plan);
+    return b;
+}
+
+static char *bytes_of (const struct baseline *b, size_t *len)
+{
+    char *bytes = NULL;
+    FILE *fp = open_memstream (&bytes, len);
+
+    if (baseline_write (b, fp, &err) < 0)
+        diag ("%s", err.text);
+    fclose (fp);
+    return bytes;
+}
+
+/* What a file of these bytes is read as, or what of it is close to a job. */
+static struct baseline *read_bytes (const char *bytes, size_t len,
+                                    struct pathset *job, size_t most)
+{
+    FILE *fp = tmpfile ();
+    struct baseline *b;
+
+    fwrite (bytes, 1, len, fp);
+    rewind (fp);
+    b = job ? baseline_near (fp, "file", job, most, resolve, NULL, &err)
+            : baseline_read (fp, "file", &net->net, resolve, NULL, &err);
+    fclose (fp);
+    return b;
+}
+
+static void test_file (void)
+{
+    struct baseline *b = run_of (0, 16, 7, 1), *again;
+    size_t len, len2;
+    char *bytes, *bytes2;
+    bool same;
+
+    b->open = 5;
+    bytes = bytes_of (b, &len);
+    again = read_bytes (bytes, len, NULL, 0);
+    same = again && again->nrows == b->nrows && again->nruns == 1
+           && again->run[0].audit == 7 && again->open == 5
+           && again->nloopbacks == 16 && again->nlinks == b->nlinks;
+    for (size_t i = 0; same && i < b->nrows; i++)
+        same = fabs (again->row[i].rtt_ns - b->row[i].rtt_ns) < 0.01
+               && fabs (again->row[i].sd_ns - b->row[i].sd_ns) < 0.01
+               && fabs (again->row[i].median_ns - b->row[i].median_ns) < 0.01
+               && again->row[i].tight == b->row[i].tight
+               && isnan (again->row[i].more_ns);
+    ok (same, "a file is read as it was written: %s", again ? "" : err.text);
+    bytes2 = bytes_of (again, &len2);
+    ok (len == len2 && !memcmp (bytes, bytes2, len),
+        "... and has the same bytes again");
+    baseline_destroy (again);
+    baseline_destroy (b);
+    free (bytes2);
+    free (bytes);
+}
+
+/* Whatever a file has, it is read within its bounds, or refused. */
+static void test_damage (void)
+{
+    struct baseline *b = run_of (0, 6, 1, 1);
+    struct pathset *job = tablenet_random (net, 4, 1);
+    size_t len, refused = 0, read = 0;
+    char *bytes = bytes_of (b, &len);
+
+    for (size_t at = 0; at < len; at += 1 + at / 97)
+        for (int how = 0; how < 4; how++) {
+            char old = bytes[at];
+            struct baseline *damaged;
+
+            bytes[at] = (char)(how == 0   ? ~old
+                               : how == 1 ? old ^ 1
+                               : how == 2 ? 0x7f
+                                          : old);
+            for (int near = 0; near < 2; near++) {
+                damaged = read_bytes (bytes, how == 3 ? at : len,
+                                      near ? job : NULL, 100);
+                refused += !damaged;
+                read += damaged != NULL;
+                baseline_destroy (damaged);
+            }
+            bytes[at] = old;
+        }
+    ok (refused > 0 && read > 0, "damaged files: %zu refused, %zu read",
+        refused, read);
+    pathset_destroy (job);
+    baseline_destroy (b);
+    free (bytes);
+}
+
+static size_t shared (const struct baseline *b, const bool *of, size_t row)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < b->row[row].nlinks; k++)
+        n += of[b->link[b->row[row].link + k]];
+    return n;
+}
+
+/* A job reads the rows that share most with it. */
+static void test_near (void)
+{
+    struct baseline *all = run_of (0, HOSTS, 1, 1), *few, *most, *part;
+    struct pathset *job = tablenet_random (net, JOB, 2);
+    bool *of = calloc (net->net.nlinks, sizeof (*of));
+    size_t len, m, least = SIZE_MAX, without = 0, better = 0;
+    const uint32_t *link = pathset_links (job, &m, &err);
+    char *bytes = bytes_of (all, &len);
+    uint32_t *times;
+
+    for (size_t k = 0; k < m; k++)
+        of[link[k]] = true;
+    few = read_bytes (bytes, len, job, FEW);
+    ok (few && few->nrows == FEW && few->far == all->nrows - FEW,
+        "%d rows of %zu: %s", FEW, all->nrows, few ? "" : err.text);
+    for (size_t i = 0; few && i < few->nrows; i++) {
+        size_t far = few->row[i].nlinks - shared (few, of, i);
+
+        without += shared (few, of, i) == 0;
+        least = i == 0 || far > least ? far : least;
+    }
+    for (size_t i = 0; i < all->nrows; i++)
+        better += shared (all, of, i) > 0
+                  && all->row[i].nlinks - shared (all, of, i) < least;
+    ok (without == 0 && better <= FEW,
+        "all share a link with the job, and no closer one was left out");
+    most = read_bytes (bytes, len, job, SIZE_MAX);
+    ok (most && most->nrows == all->nrows && most->far == 0,
+        "nothing is far from a whole fabric, in the end");
+    times = baseline_times (most);
+    for (size_t k = 0; k < m; k++)
+        without += times[link[k]] == 0;
+    ok (without == 0, "each link of the job is crossed");
+    part = baseline_part (all, job, FEW, resolve, NULL, &err);
+    ok (part && part->nrows == FEW
+            && part->row[3].rtt_ns == few->row[3].rtt_ns,
+        "of one in memory, the same");
+    free (times);
+    baseline_destroy (part);
+    baseline_destroy (most);
+    baseline_destroy (few);
+    baseline_destroy (all);
+    pathset_destroy (job);
+    free (bytes);
+    free (of);
+}
+
+/* "AUDIT:ROWS " of each run. */
+static const char *runs_of (const struct baseline *b)
+{
+    static char text[256];
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; b && i < b->nruns; i++)
+        len += (size_t)snprintf (text + len, sizeof (text) - len, "%jd:%zu ",
+                                 (intmax_t)b->run[i].audit,
+                                 baseline_rows_end (b, i) - b->run[i].row);
+    return text;
+}
+
+/* The merger of two, which it destroys. */
+static struct baseline *merge (struct baseline *newer, struct baseline *older,
+                               size_t n)
+{
+    struct baseline *b = baseline_merge (newer, older, n, resolve, NULL, &err);
+
+    baseline_destroy (newer);
+    baseline_destroy (older);
+    return b;
+}
+
+static void test_merge (void)
+{
+    struct baseline *b = merge (run_of (0, 3, 2, 1), run_of (0, 3, 1, 2), 2);
+    int64_t *before = calloc (net->net.nlinks, sizeof (*before));
+
+    ok (!strcmp (runs_of (b), "2:3 1:3 "), "two runs: %s", runs_of (b));
+    b = merge (run_of (0, 3, 2, 1), b, 2);
+    ok (!strcmp (runs_of (b), "2:3 1:3 "), "one that both have comes once");
+    b = merge (run_of (0, 3, 0, 3), b, 2);
+    ok (!strcmp (runs_of (b), "2:3 1:3 "),
+        "one of no audit is the oldest, and not wanted");
+    b = merge (run_of (0, 4, 3, 3), b, 2);
+    ok (!strcmp (runs_of (b), "3:6 2:3 "), "the newest two of a link: %s",
+        runs_of (b));
+    b = merge (run_of (8, 2, 9, 3), b, 2);
+    ok (!strcmp (runs_of (b), "9:1 3:6 2:3 "), "of others, others: %s",
+        runs_of (b));
+    b->run[0].spread = b->run[1].spread = 1;
+    b->run[1].level = 3;
+    b = merge (b, run_of (0, 2, 1, 1), 2);
+    ok (!strcmp (runs_of (b), "9:1 2:3 1:1 "),
+        "none that was spread on another level than the newest: %s",
+        runs_of (b));
+    before[pathset_end_link (b->ps, (size_t)pathset_find (b->ps, "k3"))] = 3;
+    baseline_reset (b, before);
+    ok (!strcmp (runs_of (b), "9:1 2:1 1:1 "),
+        "none of before a link was reset: %s", runs_of (b));
+    baseline_destroy (b);
+    free (before);
+}
+
+/* A run's rows are compared with those of the same endpoints, whatever their
+ * numbers are.
+ */
+static void test_numbers (void)
+{
+    struct verdict *v[2];
+
+    for (int backwards = 0; backwards < 2; backwards++) {
+        struct pathset *ps, *before_ps;
+        struct plan *plan, *before_plan;
+        struct samples *before = measure (0, 16, backwards, 1, &before_ps,
+                                          &before_plan), *s;
+        struct baseline *b = baseline_of (before, before_ps, &err);
+        struct observations o;
+        size_t same = 0;
+
+        s = measure (4, JOB, false, 2, &ps, &plan);
+        if (baseline_observe (b, 0, b->ps, ps, &o, &err) < 0)
+            diag ("%s", err.text);
+        for (size_t i = 0; i < o.n; i++)
+            same += o.v[i].a < JOB && o.v[i].b < JOB;
+        observations_clear (&o);
+        v[backwards] = judge (ps, plan, s, b, NULL, &err);
+        ok (same > 0 && v[backwards]
+                && v[backwards]->status == VERDICT_OK,
+            "%zu pairs of a job were measured before", same);
+        samples_destroy (before);
+        samples_destroy (s);
+        baseline_destroy (b);
+        plan_destroy (plan);
+        plan_destroy (before_plan);
+        pathset_destroy (ps);
+        pathset_destroy (before_ps);
+    }
+    ok (v[0]->nopen == v[1]->nopen, "... which is judged alike");
+    verdict_destroy (v[0]);
+    verdict_destroy (v[1]);
+}
+
+int main (void)
+{
+    net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    latency = calloc (net->net.nlinks, sizeof (*latency));
+    for (size_t l = 0; l < net->net.nlinks; l++)
+        latency[l] = 100 + (double)(l * 37 % 50);
+    test_file ();
+    test_damage ();
+    test_near ();
+    test_merge ();
+    test_numbers ();
+    free (latency);
+    tablenet_destroy (net);
+    return done_testing ();
+}
