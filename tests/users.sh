@@ -79,8 +79,8 @@ test_users ()
     for _ in 1 2 3; do
         audit $slurm_user
     done >said
-    is "$(grep -c '^audit . OK' said) $(jq -r .kind state/baseline.json)" \
-        "3 samples" "SlurmUser $slurm_user: audits give a baseline" \
+    is "$(grep -c '^audit . OK' said) $(head -c 7 state/baseline.json)" \
+        "3 pmmbase" "SlurmUser $slurm_user: audits give a baseline" \
         || diag "$(<said)"
 
     # CABLES COMMAND OPTION: what is expected of anybody's
