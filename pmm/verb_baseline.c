@@ -244,18 +244,19 @@ static int publish (struct inputs *in)
             return EXIT_FAIL;
         }
         become_owner (path);
+        rc = need_ok (site_baseline_put (b, path, &fault));
     }
     else {
         become_owner (path);
         inputs_ledger (in, LEDGER_READ);
         from.ledger = in->ledger;
-        b = need (site_baseline_make (&from, BASELINE_LAST, &fault));
-        if (b->nrows == 0)
+        rc = need_ok (site_baseline_update (&from, &fault));
+        if (access (path, F_OK) < 0)
             die_input ("the ledger does not know enough cables yet: pmm audit "
                        "--all, while all is well, or publish what pmm-probe "
                        "--output left");
+        b = need (read_published (in, path));
     }
-    rc = need_ok (site_baseline_put (b, path, &fault));
     extent = extent_json (in->fabric, b, path);
     print_line (extent, rc > 0 ? "published {file}: {links} of {many link},"
                                  " {hosts host}\n"
