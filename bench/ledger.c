@@ -56,7 +56,8 @@ enum { REPEATS = 5, MINUTE = 60, DAY = 86400, BEGIN = 1700000000,
 static struct args {
     uint64_t ports, days, nodes, minutes, seed, trials;
     const char *dir;
-} args = { .ports = 20, .days = 90, .nodes = 64, .minutes = 30, .seed = 1, .trials = 10 };
+} args = { .ports = 20, .days = 90, .nodes = 64, .minutes = 30, .seed = 1,
+           .trials = 10 };
 
 static struct site_made {
     struct truth truth;
@@ -227,9 +228,9 @@ static void set_loopbacks (struct model_run *run, const struct pathset *ps,
     qsort (run->loopback, n, sizeof (*run->loopback), compare_u32);
 }
 
-/* Of the rows of jobs of CHECKED hosts, by at most so many rows of the baseline:
- * how well the time of its cables is known, and the root mean square of its
- * errors in units of that.
+/* Of the rows of jobs of CHECKED hosts, by at most so many rows of the
+ * baseline: how well the time of its cables is known, and the root mean square
+ * of its errors in units of that.
  */
 static void show_known (size_t most)
 {
@@ -282,6 +283,7 @@ static void show_known (size_t most)
         }
         model_clear (&m);
     }
+    stats_sort (sd, n);
     printf ("| %zu | %zu | %zu | %.1f | %.1f | %.2f | %.0f |\n", most,
             rows / args.trials, links / args.trials, stats_median (sd, n),
             sd[n - 1 - n / 20], sqrt (square / (double)n),
@@ -417,7 +419,8 @@ int main (int argc, char **argv)
     puts ("\n\n| | s | MB | empty, s | MB |\n|---|---|---|---|---|");
     show ("audit", audit);
     show ("check", check);
-    puts ("\n| at most | rows | links | sd, ns: median | 95 % | error / sd | ms |\n"
+    puts ("\n| at most | rows | links | sd, ns: median | 95 % | error / sd "
+          "| ms |\n"
           "|---|---|---|---|---|---|---|");
     for (size_t most = 4096; most >= 64; most /= 2)
         show_known (most);

@@ -113,12 +113,12 @@ service=$!
 cleanup kill "$service"
 serves () { [[ $(pmm doctor) =~ OK\ +service: ]]; }
 within 10 serves
-rm shared/pmm/baseline.json
+rm shared/pmm/baseline.pmm
 next_is 'baseline: pmm audit --all' "a baseline that went away" || diag "$(<serve.log)"
 for _ in 1 2 3 4; do
-    [[ -e shared/pmm/baseline.json ]] || as_slurm pmm audit --all >>audits 2>&1
+    [[ -e shared/pmm/baseline.pmm ]] || as_slurm pmm audit --all >>audits 2>&1
 done
-within 10 test -s shared/pmm/baseline.json
+within 10 test -s shared/pmm/baseline.pmm
 ok $? "audits publish it" || diag "$(cat audits serve.log)"
 within 10 test -s shared/pmm/verdicts
 next_is 'nothing: ' "nothing"

@@ -404,7 +404,8 @@ static int compare_parts (const void *va, const void *vb)
 static struct merge_part *list_parts (const struct baseline *newer,
                                 const struct baseline *older, size_t *n)
 {
-    struct merge_part *part = xarray (newer->nruns + older->nruns, sizeof (*part));
+    struct merge_part *part
+        = xarray (newer->nruns + older->nruns, sizeof (*part));
     const struct baseline_run *spread = NULL;
     size_t all = 0;
 
@@ -439,8 +440,7 @@ static bool *choose_rows (const struct merge_part *part, size_t nparts,
 {
     struct crossed {
         size_t runs; /* that cross it */
-        size_t last; /* the last of these, from 1, */
-        size_t rows; /* ... and its rows that are kept */
+        size_t last; /* the last of these, from 1 */
     } *of = xcalloc (net->nlinks, sizeof (*of));
     size_t rows = 0, k = 0;
     bool *keep;
@@ -465,16 +465,10 @@ static bool *choose_rows (const struct merge_part *part, size_t nparts,
                     c[crossed++] = &of[link];
             }
             for (size_t l = 0; l < crossed; l++)
-                keep[k] |= n == 0
-                           || (c[l]->last == i + 1
-                                   ? c[l]->runs <= n
-                                         && c[l]->rows < BASELINE_ROWS_RUN
-                                   : c[l]->runs < n);
-            for (size_t l = 0; l < crossed && keep[k]; l++) {
+                keep[k] |= n == 0 || c[l]->runs - (c[l]->last == i + 1) < n;
+            for (size_t l = 0; l < crossed && keep[k]; l++)
                 if (c[l]->last != i + 1)
-                    *c[l] = (struct crossed){ c[l]->runs + 1, i + 1, 0 };
-                c[l]->rows++;
-            }
+                    *c[l] = (struct crossed){ c[l]->runs + 1, i + 1 };
         }
     }
     free (of);

@@ -3,10 +3,10 @@
  * with.
  *
  * Made of the samples of a step, or of a site's audits (prolog/ledger), each of
- * which is a run. Of a run there is one row for each pair that it measured: what
- * observe says of its fastest repeats, worked out once from all samples of the
- * run. So a part of the rows is as good as it is among all: a job reads those
- * that are close to its links, and no more (baseline_near).
+ * which is a run. Of a run there is one row for each pair that it measured:
+ * what observe says of its fastest repeats, worked out once from all samples of
+ * the run. So a part of the rows is as good as it is among all: a job reads
+ * those that are close to its links, and no more (baseline_near).
  *
  * File: baseline_file.c has its layout. A site's is merged with each new audit.
  */
@@ -101,8 +101,8 @@ int baseline_observe (const struct baseline *b, size_t i,
  */
 uint32_t *baseline_times (const struct baseline *b);
 
-/* The medians of all runs combined to one observation per pair, over the paths of
- * its set: for the solver. 0, or -1 with err; then observations_clear.
+/* The medians of all runs combined to one observation per pair, over the paths
+ * of its set: for the solver. 0, or -1 with err; then observations_clear.
  */
 int baseline_combine (const struct baseline *b, struct observations *o,
                       struct error *err);
@@ -117,13 +117,11 @@ void baseline_reset (struct baseline *b, const int64_t *before);
 /* Merge two of one network into one of all endpoints of both, which resolve
  * makes of their names as for plan_read. A run that both have is taken from
  * `newer`; the runs of audits come first, the newest at the top, then those of
- * none. Of each link the newest n runs that cross it are kept, and of each of
- * these ROWS_RUN rows: a host's offset in the run, which they share, is less
- * well known than the mean of so many. Runs whose messages were spread on
- * another service level or transport than the newest's are left out. n 0: all
- * rows are kept. NULL with err.
+ * none. Of each link the newest n runs that cross it are kept (0: all), with all
+ * their rows over it: a plan has few more rows than separate its links. Runs
+ * whose messages were spread on another service level or transport than the
+ * newest's are left out. NULL with err.
  */
-enum { BASELINE_ROWS_RUN = 8 };
 struct baseline *baseline_merge (const struct baseline *newer,
                                  const struct baseline *older, size_t n,
                                  pathset_resolve_f resolve, void *arg,
@@ -137,10 +135,10 @@ struct baseline *baseline_merge (const struct baseline *newer,
 int baseline_write (const struct baseline *b, FILE *fp, struct error *err);
 
 /* Read a file; or of it what is close to a job, at most `most` rows
- * (baseline_enough of a number of the job's rows). These are, first, rows that share a link with the job,
- * those first that have the fewest other links; then those that share one with
- * these; and so on. Leaving out rows adds no bias. What is done grows with what
- * is read.
+ * (baseline_enough of the number of the job's). These are, first, rows that
+ * share a link with the job, those first that have the fewest other links; then
+ * those that share one with these; and so on. Leaving out rows adds no bias.
+ * What is done grows with what is read.
  *
  * A file of samples (core/samples) is a baseline of one run. Names are resolved
  * as by plan_read. Nothing in the file is trusted. NULL with err, which begins

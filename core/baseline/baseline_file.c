@@ -7,9 +7,9 @@
  * add both, and older readers go on reading.
  *
  *   RUNS       audit, level, transport, spread; first row, first loopback
- *   ROWS       two ends, RTT, standard deviation, doubt, difference of the ways,
- *              flags, first link, their number, first flow, their number, median,
- *              its standard deviation
+ *   ROWS       two ends, RTT, standard deviation, doubt, difference of the
+ *              ways, flags, number of links, first link, first flow, number of
+ *              flows, median, its standard deviation
  *   LINKS      of rows
  *   STARTS     for each link of the network and one more: its first crossing
  *   CROSSINGS  rows that cross a link, ascending, and how many links each has
@@ -19,8 +19,8 @@
  *   LETTERS    of names
  *
  * To read what is close to a job is a search from its links over crossings, and
- * from rows over their links. How far a row is, the number of its links that the
- * search has not reached, is known from crossings alone: only rows that are
+ * from rows over their links. How far a row is, the number of its links that
+ * the search has not reached, is known from crossings alone: only rows that are
  * taken are read.
  */
 #include "config.h"
@@ -280,7 +280,7 @@ int baseline_write (const struct baseline *b, FILE *fp, struct error *err)
  */
 
 /* A file that is open, or, of samples, the bytes that its file would have. */
-struct baseline_source {
+struct source {
     const char *name;
     int fd;
     uint8_t *bytes; /* NULL: read from fd */
@@ -294,7 +294,7 @@ struct baseline_source {
     struct error *err;
 };
 
-static int damaged (const struct baseline_source *r, const char *what)
+static int damaged (const struct source *r, const char *what)
 {
     return error_input (r->err,
                         "%s: damaged: %s: remove it, and the next audit "
@@ -302,7 +302,7 @@ static int damaged (const struct baseline_source *r, const char *what)
                         r->name, what);
 }
 
-static int read_at (const struct baseline_source *r, uint64_t offset, uint8_t *to,
+static int read_at (const struct source *r, uint64_t offset, uint8_t *to,
                     size_t n)
 {
     if (offset > r->size || n > r->size - offset)
@@ -328,7 +328,7 @@ static int read_at (const struct baseline_source *r, uint64_t offset, uint8_t *t
 }
 
 /* n records from the first on, which the caller frees; NULL with err. */
-static uint8_t *read_records (const struct baseline_source *r, int kind, size_t first,
+static uint8_t *read_records (const struct source *r, int kind, size_t first,
                               size_t n)
 {
     size_t bytes = r->section[kind].bytes;
@@ -346,7 +346,7 @@ static uint8_t *read_records (const struct baseline_source *r, int kind, size_t 
     return NULL;
 }
 
-static int read_head (struct baseline_source *r, const struct network *net)
+static int read_head (struct source *r, const struct network *net)
 {
     uint8_t head[HEAD_BYTES], entry[ENTRY_BYTES];
     const uint8_t *at = head + 8;
@@ -402,7 +402,7 @@ static int read_head (struct baseline_source *r, const struct network *net)
  */
 
 struct near_search {
-    const struct baseline_source *r;
+    const struct source *r;
     bool *reached;       /* [nlinks] */
     uint32_t *link;      /* [n] those that were reached last */
     size_t n;
@@ -533,7 +533,7 @@ static int64_t take_layer (struct near_search *s, size_t room)
 /* Find the rows. Their numbers, ascending, in an array that the caller frees;
  * NULL with err.
  */
-static uint32_t *search_near (const struct baseline_source *r, const uint32_t *link,
+static uint32_t *search_near (const struct source *r, const uint32_t *link,
                               size_t nlinks, size_t room, size_t *n)
 {
     size_t rows = r->section[ROWS].n;
@@ -584,9 +584,11 @@ static bool is_time (double ns)
     return isfinite (ns) && ns >= 0 && ns < 1e12;
 }
 
-static int read_row (const struct baseline_source *r, struct baseline *b, uint32_t number)
+static int read_row (const struct source *r, struct baseline *b,
+                     uint32_t number)
 {
-    uint8_t *v = read_records (r, ROWS, number, 1), *links = NULL, *flows = NULL;
+    uint8_t *v = read_records (r, ROWS, number, 1);
+    uint8_t *links = NULL, *flows = NULL;
     const uint8_t *at = v;
     struct baseline_row row = { 0 };
     size_t first_link, first_flow;
@@ -654,7 +656,7 @@ done:
 }
 
 /* Read loopbacks first .. end-1 of the file, of `used` ends. */
-static int read_loopbacks (const struct baseline_source *r, struct baseline *b,
+static int read_loopbacks (const struct source *r, struct baseline *b,
                            size_t first, size_t end, const bool *used)
 {
     uint8_t *v = end < first ? NULL
@@ -686,7 +688,7 @@ static int read_loopbacks (const struct baseline_source *r, struct baseline *b,
 /* Read the rows of a run that are wanted, row[*k] and the next ones, and the
  * loopbacks of their ends. next: the first row and loopback of the next run.
  */
-static int read_run (const struct baseline_source *r, struct baseline *b,
+static int read_run (const struct source *r, struct baseline *b,
                      struct baseline_run run, const size_t next[2],
                      const uint32_t *row, size_t n, size_t *k)
 {
@@ -713,7 +715,7 @@ static int read_run (const struct baseline_source *r, struct baseline *b,
     return rc;
 }
 
-static int read_runs (const struct baseline_source *r, struct baseline *b,
+static int read_runs (const struct source *r, struct baseline *b,
                       const uint32_t *row, size_t n)
 {
     size_t nruns = r->section[RUNS].n, k = 0;
@@ -749,7 +751,7 @@ static int read_runs (const struct baseline_source *r, struct baseline *b,
     return rc;
 }
 
-static char *read_name (const struct baseline_source *r, uint32_t end)
+static char *read_name (const struct source *r, uint32_t end)
 {
     uint8_t *v = read_records (r, NAMES, end, 2), *letters;
     const uint8_t *at = v;
@@ -771,7 +773,7 @@ static char *read_name (const struct baseline_source *r, uint32_t end)
 }
 
 /* Make the set of the endpoints that are used, and number them by it. */
-static int number_ends (const struct baseline_source *r, struct baseline *b,
+static int number_ends (const struct source *r, struct baseline *b,
                         pathset_resolve_f resolve, void *arg)
 {
     char **name = xcalloc (r->nends, sizeof (*name));
@@ -813,7 +815,7 @@ static int number_ends (const struct baseline_source *r, struct baseline *b,
 }
 
 /* Read it, or what is close to the job. */
-static struct baseline *read_all (struct baseline_source *r, const struct network *net,
+static struct baseline *read_all (struct source *r, const struct network *net,
                                   struct pathset *job, size_t most,
                                   pathset_resolve_f resolve, void *arg)
 {
@@ -854,7 +856,7 @@ struct baseline *baseline_part (const struct baseline *b, struct pathset *job,
                                 size_t most, pathset_resolve_f resolve,
                                 void *arg, struct error *err)
 {
-    struct baseline_source r = { .name = "the baseline", .fd = -1, .err = err };
+    struct source r = { .name = "the baseline", .fd = -1, .err = err };
     FILE *out = xcheck (open_memstream ((char **)&r.bytes, &r.size));
     int rc = baseline_write (b, out, err);
     struct baseline *part = NULL;
@@ -893,7 +895,7 @@ static struct baseline *read_file (FILE *fp, const char *name,
                                    pathset_resolve_f resolve, void *arg,
                                    struct error *err)
 {
-    struct baseline_source r = { .name = name, .fd = fileno (fp), .err = err };
+    struct source r = { .name = name, .fd = fileno (fp), .err = err };
     uint8_t magic[8];
     struct stat st;
 

@@ -19,8 +19,8 @@
  *
  * A link outside the job that one row alone crosses tells nothing of others: it
  * is no unknown, but makes the row less exact, y = ... + a mu_c +- a spread_c.
- * The same holds for the offset of a host of which a run has one row. Near a job
- * these are most.
+ * The same holds for the offset of a host of which a run has one row. Near a
+ * job these are most.
  *
  * Every line is a row of a sparse least squares problem (linear/lsq), of
  * precision matrix K0; its solution is the vector of expected latencies. So the
