@@ -241,7 +241,14 @@ static struct baseline *merge (struct baseline *newer, struct baseline *older,
 static void test_merge (void)
 {
     struct baseline *b = merge (run_of (0, 3, 2, 1), run_of (0, 3, 1, 2), 2);
+    struct baseline *whole = run_of (0, HOSTS, 1, 1);
     int64_t *before = calloc (net->net.nlinks, sizeof (*before));
+    size_t all = whole->nrows;
+
+    whole = merge (whole, run_of (0, 3, 0, 2), 1);
+    ok (whole && whole->nrows == all,
+        "the newest run keeps all %zu rows: each may separate two links", all);
+    baseline_destroy (whole);
 
     ok (!strcmp (runs_of (b), "2:3 1:3 "), "two runs: %s", runs_of (b));
     b = merge (run_of (0, 3, 2, 1), b, 2);
