@@ -141,7 +141,7 @@ enter again
 out=$(baseline publish)
 is $? 0 "the ledger's is published"
 like "$out" '^published /.*: 64 of 64 links, 32 hosts$' "... in a line"
-like "$(baseline show)" ' in 2 runs, ' "... two audits"
+like "$(baseline show)" ' in 3 runs, ' "... two audits, and what was published before"
 
 # The story of an audit
 
