@@ -73,7 +73,9 @@ on_host h0001 pmm fabric read --hosts "$list" --hint ./model -v -o again 2>err
 ok $? "the same by a hint that is wrong: $(<err)"
 is "$(hash_of again)" "$(hash_of drawn)" "... are the same"
 
-leaf=$(pmm path -f drawn "${drawn%%$'\n'*}" "$(tail -n 1 <<<"$drawn")" --json |
+# The leaf of the last host: all that is asked goes through the reader's own, and
+# of so many messages one would be lost too often.
+leaf=$(pmm path -f drawn "$(tail -n 1 <<<"$drawn")" "${drawn%%$'\n'*}" --json |
     jq -r '.forward[1]' | cut -d/ -f1)
 leaf=$(pmm fabric show -f drawn --json |
     jq -r --arg g "$leaf" '.switches[] | select (.guid == $g) | .name')
