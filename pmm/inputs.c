@@ -255,19 +255,19 @@ int inputs_length (void *field, const char *value, struct error *err)
 }
 #endif
 
-struct baseline *inputs_baseline (const struct inputs *in, const char *path,
-                                  struct error *err)
+struct baseline *inputs_baseline (const struct fabric *f, const char *path,
+                                  const struct inputs *job, struct error *err)
 {
     FILE *fp = file_open_input (path, err);
     struct baseline *b = NULL;
 
-    if (fp && in->plan)
-        b = baseline_near (fp, path, in->ps,
-                           baseline_enough (plan_probes (in->plan)),
-                           fabric_resolve, in->fabric, err);
+    if (fp && job)
+        b = baseline_near (fp, path, job->ps,
+                           baseline_enough (plan_probes (job->plan)),
+                           fabric_resolve, (void *)f, err);
     else if (fp)
-        b = baseline_read (fp, path, fabric_network (in->fabric),
-                           fabric_resolve, in->fabric, err);
+        b = baseline_read (fp, path, fabric_network (f), fabric_resolve,
+                           (void *)f, err);
     file_close_input (fp);
     return b;
 }

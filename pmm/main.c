@@ -191,7 +191,8 @@ static size_t list_shared (struct opt_group *group, unsigned int takes)
 static void add_baseline (struct inputs *in, const char *path)
 {
     struct baseline *newer = in->base;
-    struct baseline *b = need (inputs_baseline (in, path, &fault));
+    struct baseline *b = need (inputs_baseline (
+        in->fabric, path, in->plan ? in : NULL, &fault));
 
     in->base = newer ? need (baseline_merge (newer, b, 0, fabric_resolve,
                                              in->fabric, &fault))

@@ -201,11 +201,11 @@ struct infer_matrix *inputs_pick (const struct infer_matrix *w,
 /* The setter of --length: sets a const uint64_t *. */
 int inputs_length (void *field, const char *value, struct error *err);
 
-/* Read a baseline; of it what is close to the plan, if in->plan is not NULL. NULL
- * with err.
+/* Read a baseline; of it what is close to the plan of `job`, if that is not
+ * NULL. NULL with err.
  */
-struct baseline *inputs_baseline (const struct inputs *in, const char *path,
-                                  struct error *err);
+struct baseline *inputs_baseline (const struct fabric *f, const char *path,
+                                  const struct inputs *job, struct error *err);
 
 /* The text of a LIST, or of the file named after an '@'; the caller frees it.
  * `option` is for the error.

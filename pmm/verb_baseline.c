@@ -14,7 +14,7 @@
 #include "ibquery/snapshot.h"
 #include "pmm/lines.h"
 #include "pmm/verb.h"
-#include "prolog/audit/parts.h"
+#include "prolog/audit/baseline.h"
 #include "report/report.h"
 #include "util/alloc.h"
 #include "util/json.h"
@@ -38,7 +38,7 @@ static struct baseline *read_baseline (const struct inputs *in,
                                        const char *path)
 {
     char *file = inputs_file (path, "samples.json");
-    struct baseline *b = inputs_baseline (in, file, &fault);
+    struct baseline *b = inputs_baseline (in->fabric, file, NULL, &fault);
 
     free (file);
     return need (b);
@@ -141,22 +141,9 @@ static void check_fabric (const struct inputs *in)
     fabric_destroy (own);
 }
 
-/* All of the published file; NULL with fault. */
-static struct baseline *read_published (const struct inputs *in,
-                                        const char *path)
-{
-    FILE *fp = file_open_input (path, &fault);
-    struct baseline *b
-        = fp ? baseline_read (fp, path, fabric_network (in->fabric),
-                              fabric_resolve, in->fabric, &fault)
-             : NULL;
-
-    file_close_input (fp);
-    return b;
-}
-
 /* How many links the published file has measured, and the run has not. */
-static size_t count_lost (const struct baseline *old, const struct baseline *run)
+static size_t count_lost (const struct baseline *old,
+                          const struct baseline *run)
 {
     uint32_t *was = baseline_times (old), *is = baseline_times (run);
     size_t lost = 0;
@@ -184,7 +171,8 @@ static bool may_publish (struct inputs *in, const struct baseline *run,
                    "without nodes that do not answer",
                    s->nmissing > 0 ? ", as of " : "",
                    s->nmissing > 0 ? s->missing[0] : "");
-    if (access (path, F_OK) == 0 && !(old = read_published (in, path))) {
+    if (access (path, F_OK) == 0
+        && !(old = inputs_baseline (in->fabric, path, NULL, &fault))) {
         fail ("baseline publish", &fault);
         fprintf (stderr, "pmm baseline publish: judged without it\n");
     }
@@ -255,7 +243,7 @@ static int publish (struct inputs *in)
             die_input ("the ledger does not know enough cables yet: pmm audit "
                        "--all, while all is well, or publish what pmm-probe "
                        "--output left");
-        b = need (read_published (in, path));
+        b = need (inputs_baseline (in->fabric, path, NULL, &fault));
     }
     extent = extent_json (in->fabric, b, path);
     print_line (extent, rc > 0 ? "published {file}: {links} of {many link},"

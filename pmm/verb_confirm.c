@@ -31,8 +31,7 @@ static int run (struct inputs *in)
         .judge = &in->thresholds,
     };
     struct plan *plan = need (confirm_plan (in->ps, in->plan, in->samples,
-                                            in->base, &opts,
-                                            &fault));
+                                            in->base, &opts, &fault));
 
     need_ok (plan_write (plan, in->ps, NULL, inputs_output (in), &fault));
     fflush (inputs_output (in));

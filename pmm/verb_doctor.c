@@ -242,9 +242,8 @@ static enum doctor_level check_baseline (struct doctor *d)
     const char *path = d->site.baseline;
     char plugin[PATH_MAX];
     const char *type = doctor_find_mpi (d, plugin);
-    struct baseline *base = NULL;
+    struct baseline *base;
     struct stat st;
-    FILE *fp;
 
     if (!*path || access (path, F_OK) < 0) {
         if (d->audits)
@@ -262,12 +261,10 @@ static enum doctor_level check_baseline (struct doctor *d)
         return say_error (d, DOCTOR_FAIL);
     if (!d->fabric)
         return say_unknown (d, "not checked: no snapshot");
-    if ((fp = file_open_input (path, &d->err)))
-        base = baseline_read (fp, path, fabric_network (d->fabric),
-                              fabric_resolve, (void *)d->fabric, &d->err);
-    file_close_input (fp);
+    if (!(base = inputs_baseline (d->fabric, path, NULL, &d->err)))
+        return say_error (d, DOCTOR_WARN);
     baseline_destroy (base);
-    return base ? say_ok (d, "%s", path) : say_error (d, DOCTOR_WARN);
+    return say_ok (d, "%s", path);
 }
 
 static enum doctor_level check_node_map (struct doctor *d)

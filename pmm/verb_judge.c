@@ -23,9 +23,8 @@ static const struct opt options[] = {
 
 static int run (struct inputs *in)
 {
-    struct verdict *v = need (judge (in->ps, in->plan, in->samples,
-                                     in->base, &in->thresholds,
-                                     &fault));
+    struct verdict *v = need (judge (in->ps, in->plan, in->samples, in->base,
+                                     &in->thresholds, &fault));
     int status;
 
     if (given.signs) {

@@ -13,7 +13,7 @@
 #include "core/judge/judge.h"
 #include "pmm/lines.h"
 #include "pmm/verb.h"
-#include "prolog/audit/parts.h"
+#include "prolog/audit/baseline.h"
 #include "util/alloc.h"
 #include "util/json.h"
 #include "util/terminal.h"

@@ -15,6 +15,7 @@
 #include "ibquery/spread.h"
 #include "ibquery/links/traffic.h"
 #include "prolog/audit/partners.h"
+#include "prolog/audit/baseline.h"
 #include "prolog/audit/parts.h"
 #include "prolog/slurm/controller.h"
 #include "util/alloc.h"

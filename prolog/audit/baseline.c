@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The site's baseline. */
 #include "config.h"
-#include "prolog/audit/parts.h"
+#include "prolog/audit/baseline.h"
 
 #include <errno.h>
 #include <stdlib.h>

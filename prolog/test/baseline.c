@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which baseline an audit is judged by, and when one is published. */
 #include "config.h"
-#include "prolog/audit/parts.h"
+#include "prolog/audit/baseline.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/judge/judge.h"
 #include "core/samples/simulate.h"
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
