@@ -44,7 +44,7 @@
 #include "core/judge/judge.h"
 #include "core/linear/stats.h"
 #include "ibquery/snapshot.h"
-#include "prolog/audit/parts.h"
+#include "prolog/audit/baseline.h"
 #include "prolog/ledger/ledger.h"
 #include "util/alloc.h"
 #include "util/file.h"
@@ -244,6 +244,7 @@ static void show_known (size_t most)
         struct samples *s = measure (ps, plan, rng_next (&site.truth.rng));
         struct model_run job = { 0 }, *base;
         struct baseline *own;
+        uint32_t *number;
         double *residual;
         struct model m;
         struct error err;
@@ -261,8 +262,9 @@ static void show_known (size_t most)
             die (&err);
         set_loopbacks (&job, own->ps, own->loopback, own->nloopbacks);
         base = xcalloc (b->nruns, sizeof (*base));
+        number = baseline_numbers (b, ps);
         for (size_t i = 0; i < b->nruns; i++) {
-            if (baseline_observe (b, i, b->ps, ps, &base[i].obs, &err) < 0)
+            if (baseline_observe (b, i, b->ps, number, &base[i].obs, &err) < 0)
                 die (&err);
             set_loopbacks (&base[i], b->ps, b->loopback + b->run[i].loopback,
                            baseline_loopbacks_end (b, i) - b->run[i].loopback);

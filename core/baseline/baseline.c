@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/map.h"
 #include "util/sort.h"
@@ -181,7 +180,6 @@ int baseline_add (struct baseline *b, const struct samples *s, int64_t audit,
 
     if (find_medians (&medians, b, s, err) < 0)
         rc = -1;
-
     for (size_t i = 0; i < s->nsamples; i++)
         if (s->sample[i].nflows > 0)
             spread[n++] = &s->sample[i];
@@ -236,8 +234,9 @@ uint32_t *baseline_times (const struct baseline *b)
     uint32_t *times
         = xcalloc (pathset_network (b->ps)->nlinks, sizeof (*times));
 
-    for (size_t i = 0; i < b->nlinks; i++)
-        times[b->link[i]]++;
+    for (size_t i = 0; i < b->nrows; i++)
+        for (size_t k = 0; k < b->row[i].nlinks; k++)
+            times[b->link[b->row[i].link + k]]++;
     return times;
 }
 
@@ -249,18 +248,16 @@ static int compare_observed (const void *va, const void *vb)
     return order ? order : util_compare (x->a > x->b, y->a > y->b);
 }
 
-/* [endpoints of the set] a job's number, or one beyond its own. */
-static uint32_t *numbers_in (const struct pathset *ps,
-                             const struct pathset *job)
+uint32_t *baseline_numbers (const struct baseline *b, const struct pathset *job)
 {
-    size_t n = pathset_size (ps), own = pathset_size (job);
+    size_t n = pathset_size (b->ps), own = pathset_size (job);
     uint32_t *number = xarray (n, sizeof (*number));
     struct map of = { 0 }; /* by the network's numbers */
 
     for (uint32_t i = 0; i < own; i++)
         map_put (&of, pathset_endpoint (job, i)->id, i);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = map_find (&of, pathset_endpoint (ps, i)->id);
+        uint32_t at = map_find (&of, pathset_endpoint (b->ps, i)->id);
 
         number[i] = at != MAP_NONE ? at : (uint32_t)own + i;
     }
@@ -269,11 +266,10 @@ static uint32_t *numbers_in (const struct pathset *ps,
 }
 
 int baseline_observe (const struct baseline *b, size_t i,
-                      const struct pathset *on, const struct pathset *job,
+                      const struct pathset *on, const uint32_t *number,
                       struct observations *o, struct error *err)
 {
     size_t end = baseline_rows_end (b, i), first = b->run[i].row;
-    uint32_t *number;
 
     *o = (struct observations){
         .v = xcalloc (2 * (end - first), sizeof (*o->v)),
@@ -300,12 +296,10 @@ int baseline_observe (const struct baseline *b, size_t i,
     }
     if (observe_rows (o, on, err) < 0)
         return -1;
-    number = numbers_in (b->ps, job);
     for (size_t k = 0; k < o->n; k++) {
         o->v[k].a = number[o->v[k].a];
         o->v[k].b = number[o->v[k].b];
     }
-    free (number);
     qsort (o->v, o->n, sizeof (*o->v), compare_observed);
     return 0;
 }
@@ -402,7 +396,7 @@ static int compare_parts (const void *va, const void *vb)
 
 /* The runs of both, in order, without those that are left out. */
 static struct merge_part *list_parts (const struct baseline *newer,
-                                const struct baseline *older, size_t *n)
+                                      const struct baseline *older, size_t *n)
 {
     struct merge_part *part
         = xarray (newer->nruns + older->nruns, sizeof (*part));
@@ -475,8 +469,8 @@ static bool *choose_rows (const struct merge_part *part, size_t nparts,
     return keep;
 }
 
-/* Copy a part's rows, and the loopbacks of their ends. number: of its
- * endpoints in the merged set, or NETWORK_NONE as yet.
+/* Copy a part's rows, and the loopbacks of their ends. number: of those in the
+ * merged set.
  */
 static void copy_part (struct baseline *to, const struct merge_part *part,
                        const bool *keep, const uint32_t *number)
@@ -525,6 +519,7 @@ static size_t names_of (const struct merge_part *part, size_t nparts,
     return text_unique (name, n);
 }
 
+/* Endpoints that are not in `to` have no number. */
 static uint32_t *numbers_by_name (const struct pathset *ps,
                                   const struct pathset *to)
 {

@@ -64,7 +64,6 @@ struct baseline {
     size_t nlinks;
     double *flow_ns;  /* NAN: lost */
     size_t nflows;
-    size_t far;       /* rows of the file that baseline_near left out */
     int64_t open;     /* audits from this one on had no result yet when the
                          newest run was added; 0: all had */
 };
@@ -88,13 +87,18 @@ size_t baseline_loopbacks_end (const struct baseline *b, size_t i);
 /* The newest run whose messages were spread; NULL: none were. */
 const struct baseline_run *baseline_spread (const struct baseline *b);
 
+/* [endpoints of the baseline] a job's number of each, or one beyond its own; the
+ * caller frees it.
+ */
+uint32_t *baseline_numbers (const struct baseline *b,
+                            const struct pathset *job);
+
 /* The rows of run i as observations over the paths of `on`, the baseline's set
  * or the same endpoints on a network of the same numbers; sorted by pairs, and
- * with a job's numbers for its endpoints (others': beyond these). 0, or -1 with
- * err; then observations_clear.
+ * with these numbers of endpoints. 0, or -1 with err; then observations_clear.
  */
 int baseline_observe (const struct baseline *b, size_t i,
-                      const struct pathset *on, const struct pathset *job,
+                      const struct pathset *on, const uint32_t *number,
                       struct observations *o, struct error *err);
 
 /* How many rows cross each link, [nlinks of the network]; the caller frees it.

@@ -27,7 +27,6 @@
 #include "core/baseline/baseline.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,6 @@
 #include "util/alloc.h"
 #include "util/csr.h"
 #include "util/sort.h"
-#include "util/text.h"
 
 #define MAGIC "pmmbase\n"
 
@@ -191,30 +189,27 @@ static void pack_rows (const struct baseline *b, struct section_out *out)
 
 static void pack_crossings (const struct baseline *b, struct section_out *out)
 {
-    size_t nlinks = pathset_network (b->ps)->nlinks, total = 0;
-    size_t *count = xcalloc (nlinks + 1, sizeof (*count)); /* then starts */
-    uint8_t *at;
+    size_t nlinks = pathset_network (b->ps)->nlinks;
+    size_t *count = xarray (b->nrows, sizeof (*count));
+    struct csr rows, on; /* links of rows, and rows on links */
 
     for (size_t i = 0; i < b->nrows; i++)
-        for (size_t k = 0; k < b->row[i].nlinks; k++)
-            count[b->link[b->row[i].link + k]]++;
+        count[i] = b->row[i].nlinks;
+    rows = csr_create (b->nrows, count);
+    for (size_t i = 0; i < b->nrows; i++)
+        memcpy (rows.v + rows.start[i], b->link + b->row[i].link,
+                count[i] * sizeof (*rows.v));
+    on = csr_transpose (&rows, nlinks);
     out[STARTS] = section_of (STARTS, nlinks + 1);
-    for (size_t l = 0; l <= nlinks; l++) {
-        size_t n = count[l];
-
-        count[l] = total;
-        put (&out[STARTS].at, total, 4);
-        total += n;
+    for (size_t l = 0; l <= nlinks; l++)
+        put (&out[STARTS].at, on.start[l], 4);
+    out[CROSSINGS] = section_of (CROSSINGS, on.start[nlinks]);
+    for (size_t i = 0; i < on.start[nlinks]; i++) {
+        put (&out[CROSSINGS].at, on.v[i], 4);
+        put (&out[CROSSINGS].at, count[on.v[i]], 1);
     }
-    out[CROSSINGS] = section_of (CROSSINGS, total);
-    for (size_t i = 0; i < b->nrows; i++)
-        for (size_t k = 0; k < b->row[i].nlinks; k++) {
-            size_t *next = &count[b->link[b->row[i].link + k]];
-
-            at = out[CROSSINGS].v + (*next)++ * CROSSING_BYTES;
-            put (&at, i, 4);
-            put (&at, b->row[i].nlinks, 1);
-        }
+    csr_clear (&on);
+    csr_clear (&rows);
     free (count);
 }
 
@@ -398,6 +393,69 @@ static int read_head (struct source *r, const struct network *net)
 }
 
 /*
+ * Rows
+ */
+
+static bool is_time (double ns)
+{
+    return isfinite (ns) && ns >= 0 && ns < 1e12;
+}
+
+/* Take a row's record, with the file's numbers of endpoints, links and flows. */
+static int take_row (const struct source *r, uint32_t number,
+                     struct baseline_row *row)
+{
+    uint8_t *v = read_records (r, ROWS, number, 1);
+    const uint8_t *at = v;
+    unsigned int flags;
+
+    if (!v)
+        return -1;
+    *row = (struct baseline_row){ .a = (uint32_t)take (&at, 4) };
+    row->b = (uint32_t)take (&at, 4);
+    row->rtt_ns = take_float (&at);
+    row->sd_ns = take_float (&at);
+    row->doubt_ns = take_float (&at);
+    row->more_ns = take_float (&at);
+    flags = (unsigned int)take (&at, 1);
+    row->tight = flags & TIGHT;
+    row->nlinks = (uint32_t)take (&at, 1);
+    row->link = take (&at, 4);
+    row->flow = take (&at, 4);
+    row->nflows = (uint32_t)take (&at, 4);
+    row->median_ns = take_float (&at);
+    row->median_sd = take_float (&at);
+    free (v);
+    if (row->a >= r->nends || row->b >= r->nends || row->a == row->b
+        || row->nlinks == 0 || row->nlinks > ROW_MAX || !is_time (row->rtt_ns)
+        || !is_time (row->sd_ns) || row->sd_ns == 0 || !is_time (row->doubt_ns)
+        || !is_time (row->median_ns) || !is_time (row->median_sd)
+        || row->median_sd == 0 || !(fabs (row->more_ns) <= row->rtt_ns))
+        return damaged (r, "a row");
+    if (!(flags & WAYS))
+        row->more_ns = NAN;
+    return 0;
+}
+
+/* Take its links into link [ROW_MAX]. */
+static int take_links (const struct source *r, const struct baseline_row *row,
+                       uint32_t *link)
+{
+    uint8_t *v = read_records (r, LINKS, row->link, row->nlinks);
+    int rc = v ? 0 : -1;
+
+    for (size_t k = 0; k < row->nlinks && rc == 0; k++) {
+        const uint8_t *at = v + k * r->section[LINKS].bytes;
+
+        link[k] = (uint32_t)take (&at, 4);
+        if (link[k] >= r->nlinks)
+            rc = damaged (r, "a row's links");
+    }
+    free (v);
+    return rc;
+}
+
+/*
  * What is close to a job
  */
 
@@ -407,8 +465,10 @@ struct near_search {
     uint32_t *link;      /* [n] those that were reached last */
     size_t n;
     uint8_t *crossed;    /* [rows] how many of its links were reached */
-    uint32_t *candidate; /* [ncandidates] rows that cross one, not taken */
-    uint8_t *links;      /* [ncandidates] how many each has */
+    struct candidate {   /* a row that crosses one, and was not taken */
+        uint32_t row;
+        uint8_t links;
+    } *candidate;
     size_t ncandidates;
     bool *taken;         /* [rows] */
     size_t ntaken;
@@ -436,11 +496,9 @@ static int cross_link (struct near_search *s, uint32_t link)
             || s->crossed[row] == UINT8_MAX)
             rc = damaged (s->r, "a link's rows");
         else if (s->crossed[row]++ == 0) {
-            s->candidate
-                = xgrow (s->candidate, s->ncandidates, sizeof (uint32_t));
-            s->links = xgrow (s->links, s->ncandidates, 1);
-            s->candidate[s->ncandidates] = row;
-            s->links[s->ncandidates++] = at[0];
+            s->candidate = xgrow (s->candidate, s->ncandidates,
+                                  sizeof (*s->candidate));
+            s->candidate[s->ncandidates++] = (struct candidate){ row, at[0] };
         }
     }
     free (start);
@@ -449,39 +507,21 @@ static int cross_link (struct near_search *s, uint32_t link)
 }
 
 /* Reach the links of a row. */
-static int follow_row (struct near_search *s, uint32_t row)
+static int follow_row (struct near_search *s, uint32_t number)
 {
-    uint8_t *v = read_records (s->r, ROWS, row, 1), *links = NULL;
-    const uint8_t *at = v ? v + 25 : NULL;
-    int rc = v ? 0 : -1;
+    struct baseline_row row;
+    uint32_t link[ROW_MAX];
 
-    if (v) {
-        size_t n = take (&at, 1), first = take (&at, 4);
-
-        links = read_records (s->r, LINKS, first, n);
-        rc = links ? 0 : -1;
-        for (size_t k = 0; k < n && rc == 0; k++) {
-            uint32_t link;
-
-            at = links + k * s->r->section[LINKS].bytes;
-            link = (uint32_t)take (&at, 4);
-            if (link >= s->r->nlinks)
-                rc = damaged (s->r, "a row's links");
-            else if (!s->reached[link]) {
-                s->reached[link] = true;
-                s->link = xgrow (s->link, s->n, sizeof (*s->link));
-                s->link[s->n++] = link;
-            }
+    if (take_row (s->r, number, &row) < 0
+        || take_links (s->r, &row, link) < 0)
+        return -1;
+    for (size_t k = 0; k < row.nlinks; k++)
+        if (!s->reached[link[k]]) {
+            s->reached[link[k]] = true;
+            s->link = xgrow (s->link, s->n, sizeof (*s->link));
+            s->link[s->n++] = link[k];
         }
-    }
-    free (v);
-    free (links);
-    return rc;
-}
-
-static int compare_rows (const void *va, const void *vb)
-{
-    return compare_u32 (va, vb);
+    return 0;
 }
 
 /* Take at most `room` of the candidates, those first that have the fewest links
@@ -490,16 +530,18 @@ static int compare_rows (const void *va, const void *vb)
  */
 static int64_t take_layer (struct near_search *s, size_t room)
 {
-    size_t count[UINT8_MAX + 1] = { 0 }, left = room, kept = 0;
+    size_t count[UINT8_MAX + 1] = { 0 }, left = room, kept = 0, n = 0;
     uint32_t *now = xarray (s->ncandidates, sizeof (*now));
     uint8_t *far = xarray (s->ncandidates, 1);
-    size_t n = 0;
     int64_t rc;
 
+    qsort (s->candidate, s->ncandidates, sizeof (*s->candidate),
+           compare_u32); /* their first members: the newest come first */
     for (size_t i = 0; i < s->ncandidates; i++) {
-        uint8_t crossed = s->crossed[s->candidate[i]];
+        uint8_t links = s->candidate[i].links;
+        uint8_t crossed = s->crossed[s->candidate[i].row];
 
-        far[i] = s->links[i] > crossed ? s->links[i] - crossed : 0;
+        far[i] = links > crossed ? links - crossed : 0;
         count[far[i]]++;
     }
     for (size_t k = 0; k <= UINT8_MAX; k++) {
@@ -507,21 +549,18 @@ static int64_t take_layer (struct near_search *s, size_t room)
         left -= count[k];
     }
     for (size_t i = 0; i < s->ncandidates; i++) {
-        if (count[far[i]] > 0) {
-            count[far[i]]--;
-            s->taken[s->candidate[i]] = true;
-            now[n++] = s->candidate[i];
+        if (count[far[i]] == 0) {
+            s->candidate[kept++] = s->candidate[i];
+            continue;
         }
-        else {
-            s->candidate[kept] = s->candidate[i];
-            s->links[kept++] = s->links[i];
-        }
+        count[far[i]]--;
+        s->taken[s->candidate[i].row] = true;
+        now[n++] = s->candidate[i].row;
     }
     s->ncandidates = kept;
     s->ntaken += n;
     rc = (int64_t)n;
     s->n = 0;
-    qsort (now, n, sizeof (*now), compare_rows);
     for (size_t i = 0; i < n && rc >= 0 && left > 0; i++)
         if (follow_row (s, now[i]) < 0)
             rc = -1;
@@ -570,94 +609,50 @@ static uint32_t *search_near (const struct source *r, const uint32_t *link,
     free (s.link);
     free (s.crossed);
     free (s.candidate);
-    free (s.links);
     free (s.taken);
     return row;
 }
 
 /*
- * Rows
+ * Contents
  */
 
-static bool is_time (double ns)
-{
-    return isfinite (ns) && ns >= 0 && ns < 1e12;
-}
-
+/* Read a row, its links and flows. */
 static int read_row (const struct source *r, struct baseline *b,
                      uint32_t number)
 {
-    uint8_t *v = read_records (r, ROWS, number, 1);
-    uint8_t *links = NULL, *flows = NULL;
-    const uint8_t *at = v;
-    struct baseline_row row = { 0 };
-    size_t first_link, first_flow;
-    unsigned int flags;
-    int rc = -1;
+    struct baseline_row row;
+    uint32_t link[ROW_MAX];
+    uint8_t *flows;
 
-    if (!v)
+    if (take_row (r, number, &row) < 0 || take_links (r, &row, link) < 0
+        || !(flows = read_records (r, FLOWS, row.flow, row.nflows)))
         return -1;
-    row.a = (uint32_t)take (&at, 4);
-    row.b = (uint32_t)take (&at, 4);
-    row.rtt_ns = take_float (&at);
-    row.sd_ns = take_float (&at);
-    row.doubt_ns = take_float (&at);
-    row.more_ns = take_float (&at);
-    flags = (unsigned int)take (&at, 1);
-    row.tight = flags & TIGHT;
-    row.nlinks = (uint32_t)take (&at, 1);
-    first_link = take (&at, 4);
-    first_flow = take (&at, 4);
-    row.nflows = (uint32_t)take (&at, 4);
-    row.median_ns = take_float (&at);
-    row.median_sd = take_float (&at);
-    if (row.a >= r->nends || row.b >= r->nends || row.a == row.b
-        || row.nlinks == 0 || row.nlinks > ROW_MAX || !is_time (row.rtt_ns)
-        || !is_time (row.sd_ns) || row.sd_ns == 0 || !is_time (row.doubt_ns)
-        || !is_time (row.median_ns) || !is_time (row.median_sd)
-        || row.median_sd == 0
-        || !(fabs (row.more_ns) <= row.rtt_ns)) {
-        damaged (r, "a row");
-        goto done;
-    }
-    if (!(flags & WAYS))
-        row.more_ns = NAN;
-    if (!(links = read_records (r, LINKS, first_link, row.nlinks))
-        || !(flows = read_records (r, FLOWS, first_flow, row.nflows)))
-        goto done;
     row.link = b->nlinks;
     row.flow = b->nflows;
     for (size_t k = 0; k < row.nlinks; k++) {
-        at = links + k * r->section[LINKS].bytes;
         b->link = xgrow (b->link, b->nlinks, sizeof (*b->link));
-        b->link[b->nlinks] = (uint32_t)take (&at, 4);
-        if (b->link[b->nlinks++] >= r->nlinks) {
-            damaged (r, "a row's links");
-            goto done;
-        }
+        b->link[b->nlinks++] = link[k];
     }
     for (size_t k = 0; k < row.nflows; k++) {
-        uint64_t t;
+        const uint8_t *at = flows + k * r->section[FLOWS].bytes;
+        uint64_t t = take (&at, 2);
 
-        at = flows + k * r->section[FLOWS].bytes;
-        t = take (&at, 2);
         b->flow_ns = xgrow (b->flow_ns, b->nflows, sizeof (*b->flow_ns));
         b->flow_ns[b->nflows++]
             = t == FLOW_LOST ? NAN : row.rtt_ns + (double)t - FLOW_ZERO;
     }
     b->row = xgrow (b->row, b->nrows, sizeof (*b->row));
     b->row[b->nrows++] = row;
-    rc = 0;
-done:
-    free (v);
-    free (links);
     free (flows);
-    return rc;
+    return 0;
 }
 
-/* Read loopbacks first .. end-1 of the file, of `used` ends. */
+/* Read loopbacks first .. end-1 of the file, of ends that the last run of b
+ * has used.
+ */
 static int read_loopbacks (const struct source *r, struct baseline *b,
-                           size_t first, size_t end, const bool *used)
+                           size_t first, size_t end, const size_t *used)
 {
     uint8_t *v = end < first ? NULL
                              : read_records (r, LOOPBACKS, first, end - first);
@@ -675,7 +670,7 @@ static int read_loopbacks (const struct source *r, struct baseline *b,
             free (v);
             return damaged (r, "a loopback");
         }
-        if (!used[l.end])
+        if (used[l.end] != b->nruns)
             continue;
         b->loopback = xgrow (b->loopback, b->nloopbacks,
                              sizeof (*b->loopback));
@@ -687,20 +682,19 @@ static int read_loopbacks (const struct source *r, struct baseline *b,
 
 /* Read the rows of a run that are wanted, row[*k] and the next ones, and the
  * loopbacks of their ends. next: the first row and loopback of the next run.
+ * used [nends]: the last run, from 1, with a row of this end.
  */
 static int read_run (const struct source *r, struct baseline *b,
                      struct baseline_run run, const size_t next[2],
-                     const uint32_t *row, size_t n, size_t *k)
+                     const uint32_t *row, size_t n, size_t *k, size_t *used)
 {
     size_t loopback = run.loopback, first = b->nrows;
-    bool *used;
     int rc = 0;
 
     if (next[0] < run.row || next[0] > r->section[ROWS].n || run.audit < 0)
         return damaged (r, "a run");
     if (*k == n || row[*k] >= next[0])
         return 0;
-    used = xcalloc (r->nends, sizeof (*used));
     run.row = b->nrows;
     run.loopback = b->nloopbacks;
     b->run = xgrow (b->run, b->nruns, sizeof (*b->run));
@@ -708,10 +702,9 @@ static int read_run (const struct source *r, struct baseline *b,
     for (; *k < n && row[*k] < next[0] && rc == 0; ++*k)
         rc = read_row (r, b, row[*k]);
     for (size_t i = first; i < b->nrows; i++)
-        used[b->row[i].a] = used[b->row[i].b] = true;
+        used[b->row[i].a] = used[b->row[i].b] = b->nruns;
     if (rc == 0)
         rc = read_loopbacks (r, b, loopback, next[1], used);
-    free (used);
     return rc;
 }
 
@@ -720,6 +713,7 @@ static int read_runs (const struct source *r, struct baseline *b,
 {
     size_t nruns = r->section[RUNS].n, k = 0;
     uint8_t *v = read_records (r, RUNS, 0, nruns);
+    size_t *used = xcalloc (r->nends, sizeof (*used));
     struct baseline_run run = { 0 };
     int rc = v ? 0 : -1;
 
@@ -742,11 +736,12 @@ static int read_runs (const struct source *r, struct baseline *b,
         if (i > 0)
             rc = read_run (r, b, run,
                            (const size_t[]){ next.row, next.loopback }, row, n,
-                           &k);
+                           &k, used);
         run = next;
     }
     if (rc == 0 && k < n)
         rc = damaged (r, "a row of no run");
+    free (used);
     free (v);
     return rc;
 }
@@ -830,9 +825,7 @@ static struct baseline *read_all (struct source *r, const struct network *net,
         const uint32_t *link = pathset_links (job, &m, r->err);
 
         if (!link
-            || !(row = search_near (r, link, m,
-                                    most,
-                                    &n)))
+            || !(row = search_near (r, link, m, most, &n)))
             return NULL;
     }
     else {
@@ -841,7 +834,6 @@ static struct baseline *read_all (struct source *r, const struct network *net,
             row[i] = (uint32_t)i;
     }
     b = baseline_create (NULL);
-    b->far = r->section[ROWS].n - n;
     b->open = r->open;
     if (read_runs (r, b, row, n) < 0
         || number_ends (r, b, resolve, arg) < 0) {

@@ -69,7 +69,6 @@ enum {
 #define SOFTWARE_NS 500.0
 #define ROUTE_NS 60.0
 
-
 const struct judge_options judge_defaults = {
     .warn_ns = 100,
     .warn_spread = 6,
@@ -1335,25 +1334,29 @@ static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
 static int observe_all (struct judgement *j, struct error *err)
 {
     const struct baseline *b = j->baseline;
+    uint32_t *number;
+    int rc = 0;
 
     if (observe_job (j, err) < 0)
         return -1;
     discount_busy (j);
     if (!b)
         return 0;
+    number = baseline_numbers (b, j->ps);
     j->base = xcalloc (b->nruns, sizeof (*j->base));
-    for (size_t i = 0; i < b->nruns; i++) {
+    for (size_t i = 0; i < b->nruns && rc == 0; i++) {
         struct model_run *base = &j->base[j->nbase++];
         size_t first = b->run[i].loopback;
 
         set_loopbacks (j, base, b->ps, b->loopback + first,
                        baseline_loopbacks_end (b, i) - first);
-        if (baseline_observe (b, i, j->baseline_ps, j->ps, &base->obs, err) < 0)
-            return -1;
-        doubt_baseline_rows (j, base);
+        rc = baseline_observe (b, i, j->baseline_ps, number, &base->obs, err);
+        if (rc == 0)
+            doubt_baseline_rows (j, base);
         j->has_baseline |= base->obs.n > 0;
     }
-    return 0;
+    free (number);
+    return rc;
 }
 
 /* Traffic added at most a row's excess, as exactly as offsets are known. */

@@ -18,7 +18,7 @@
  * these differ from the bundle.
  *
  * A link outside the job that one row alone crosses tells nothing of others: it
- * is no unknown, but makes the row less exact, y = ... + a mu_c +- a spread_c.
+ * is left out, and the row is less exact for it, y = ... + a mu_c +- a spread_c.
  * The same holds for the offset of a host of which a run has one row. Near a
  * job these are most.
  *
@@ -115,7 +115,7 @@ struct model_build {
     double *within;   /* [nways] cables within places that these cross */
     double *figure;   /* [nclasses] of a link, ns, roughly */
     double *var;      /* [measured] without lone links */
-    struct lone {     /* links of these rows that are no unknowns */
+    struct lone {     /* links that are left out, of these rows */
         uint32_t row, class;
         double squares; /* of their crossings */
     } *lone;
