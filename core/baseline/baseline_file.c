@@ -535,8 +535,9 @@ static int64_t take_layer (struct near_search *s, size_t room)
     uint8_t *far = xarray (s->ncandidates, 1);
     int64_t rc;
 
-    qsort (s->candidate, s->ncandidates, sizeof (*s->candidate),
-           compare_u32); /* their first members: the newest come first */
+    if (s->ncandidates > 0)
+        qsort (s->candidate, s->ncandidates, sizeof (*s->candidate),
+               compare_u32); /* their first members: the newest come first */
     for (size_t i = 0; i < s->ncandidates; i++) {
         uint8_t links = s->candidate[i].links;
         uint8_t crossed = s->crossed[s->candidate[i].row];
@@ -853,7 +854,7 @@ struct baseline *baseline_part (const struct baseline *b, struct pathset *job,
     int rc = baseline_write (b, out, err);
     struct baseline *part = NULL;
 
-    xcheck (fclose (out) == 0 ? out : NULL);
+    xcheck (fclose (out) == 0 ? r.bytes : NULL);
     if (rc == 0)
         part = read_all (&r, pathset_network (job), job, most, resolve, arg);
     free (r.bytes);

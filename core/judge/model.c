@@ -262,8 +262,10 @@ struct loopback_time model_loopback_time (const struct model_run *run,
                                           uint32_t link)
 {
     const struct link_loopback *found
-        = bsearch (&link, run->loopback, run->nloopbacks,
-                   sizeof (*run->loopback), compare_u32);
+        = run->nloopbacks > 0
+              ? bsearch (&link, run->loopback, run->nloopbacks,
+                         sizeof (*run->loopback), compare_u32)
+              : NULL;
 
     return found ? found->time : (struct loopback_time){ .ns = NAN };
 }

@@ -150,7 +150,7 @@ static struct verdict *audit_spread (const struct fabric *f, struct ledger *l,
     const char *host[SPREAD_HOSTS];
     double *latency = calloc (f->nlinks, sizeof (*latency));
     const struct site_baseline where = { l, f, "spread.pmm" };
-    struct baseline *base;
+    struct baseline *base = NULL;
     struct pathset *ps;
     struct samples *s;
     struct error err = { .text = "" };
