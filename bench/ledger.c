@@ -18,13 +18,19 @@
  *            it is judged and entered, and the baseline published
  *   check    likewise of a user's job of 16 nodes, which reads what was
  *            published: both stages are judged
- *   ...      pmm's commands
+ *   sweep    what the audits leave undetermined is found, before idle nodes are
+ *            chosen
+ *   metrics  a round of the service writes its metrics
+ *   ...      pmm's commands: of the check's run, of its first node, of the
+ *            site; prune deletes half of the time, in a copy
  *
  * -k DIR keeps the site, or uses the one that is there.
  */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +52,8 @@
 #include "ibquery/snapshot.h"
 #include "prolog/audit/baseline.h"
 #include "prolog/ledger/ledger.h"
+#include "prolog/serve/duty.h"
+#include "prolog/serve/sweep.h"
 #include "util/alloc.h"
 #include "util/file.h"
 #include "util/sort.h"
@@ -215,6 +223,46 @@ static void check (struct ledger *ledger, void begin (void))
     split ("judge");
 }
 
+static void sweep (struct ledger *ledger, void begin (void))
+{
+    const struct ledger_ageing ageing = {
+        .quantile = RTT_MIDDLE, .now = site.end, .until = INT64_MAX,
+        .enough = LEDGER_ENOUGH,
+    };
+    struct error err;
+    struct pathset *all
+        = need (fabric_pathset_lids (site.truth.f, NULL, 0, &err), &err);
+    double *unknown = xcalloc (site.truth.f->nlinks, sizeof (*unknown));
+    struct observations o;
+
+    begin ();
+    if (ledger_combine (ledger, all, &ageing, &o, &err) == 0)
+        sweep_unknown (&o, site.truth.f->nlinks, 1, unknown);
+    else if (errno != ENOENT)
+        die (&err);
+}
+
+static void metrics (struct ledger *ledger, void begin (void))
+{
+    char path[] = "/tmp/bench-metrics.XXXXXX";
+    int fd = mkstemp (path);
+    struct service service = {
+        .ledger = ledger,
+        .fabric = site.truth.f,
+        .node_of = xcalloc (site.truth.f->nendpoints, sizeof (char *)),
+        .site = { .metrics = path, .snapshot = site.fabric },
+    };
+    struct error err;
+
+    for (size_t i = 0; i < site.truth.f->nendpoints; i++)
+        service.node_of[i] = site.truth.f->endpoint[i].name;
+    begin ();
+    if (duty_metrics (&service, &err) < 0)
+        die (&err);
+    close (fd);
+    unlink (path);
+}
+
 /* --- what is known ------------------------------------------------------- */
 
 static void set_loopbacks (struct model_run *run, const struct pathset *ps,
@@ -361,6 +409,22 @@ static void show (const char *name, work_f *work)
     fflush (stdout);
 }
 
+static void copy_file (const char *from, const char *to)
+{
+    int in = open (from, O_RDONLY);
+    int out = open (to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ssize_t n = 1;
+
+    while (in >= 0 && out >= 0 && n > 0)
+        n = copy_file_range (in, NULL, out, NULL, 1 << 30, 0);
+    if (in < 0 || out < 0 || n < 0) {
+        perror (to);
+        exit (1);
+    }
+    close (in);
+    close (out);
+}
+
 /* pmm's commands, with wait4 for their memory. */
 static void command (const char *name, char *const *argv)
 {
@@ -382,6 +446,75 @@ static void command (const char *name, char *const *argv)
             (double)used.ru_maxrss / 1024,
             WIFEXITED (status) && WEXITSTATUS (status) == 0 ? "" : " failed");
     fflush (stdout);
+}
+
+/* A file of the site's directory, which `write` fills. */
+static char *put_file (const char *name,
+                       int write (const void *what, FILE *fp,
+                                  struct error *err),
+                       const void *what)
+{
+    char *path = xasprintf ("%s/%s", args.dir, name);
+    struct error err;
+    struct outfile *out = need (file_create_public (path, &err), &err);
+
+    if (write (what, file_stream (out), &err) < 0
+        || file_commit (out, &err) < 0)
+        die (&err);
+    return path;
+}
+
+static struct pathset *checked;
+
+static int write_plan (const void *plan, FILE *fp, struct error *err)
+{
+    return plan_write (plan, checked, NULL, fp, err);
+}
+
+static int write_samples (const void *samples, FILE *fp, struct error *err)
+{
+    return samples_write (samples, checked, fp, err);
+}
+
+/* What people call, of a job that is as the audits. */
+static void show_commands (void)
+{
+    const char *host[NODES_MAX];
+    struct pathset *ps = draw (host, args.nodes);
+    struct plan *plan = plan_of (ps);
+    char *verdict = xasprintf ("%s/verdict", args.dir);
+    char *page = xasprintf ("%s/page", args.dir);
+    char *pruned = xasprintf ("%s/pruned.db", args.dir);
+    char *before, *plan_path, *samples_path;
+
+    checked = ps;
+    plan_path = put_file ("plan", write_plan, plan);
+    samples_path = put_file ("samples", write_samples,
+                             measure (ps, plan, rng_next (&site.truth.rng)));
+    puts ("\n| pmm | s | MB |\n|---|---|---|");
+    command ("judge", (char *[]){ "pmm", "judge", "-f", site.fabric, "--plan",
+                                  plan_path, "--samples", samples_path,
+                                  "--baseline", site.baseline, "-o", verdict,
+                                  NULL });
+    command ("why", (char *[]){ "pmm", "why", "-f", site.fabric, "-L",
+                                site.ledger, (char *)host[0], NULL });
+    command ("report", (char *[]){ "pmm", "report", "-f", site.fabric,
+                                   verdict, NULL });
+    command ("report --html", (char *[]){ "pmm", "report", "-f", site.fabric,
+                                          "-L", site.ledger, "--html", "-o",
+                                          page, verdict, NULL });
+    command ("ledger show", (char *[]){ "pmm", "ledger", "show", "-L",
+                                        site.ledger, NULL });
+    command ("ledger solve", (char *[]){ "pmm", "ledger", "solve", "-f",
+                                         site.fabric, "-L", site.ledger,
+                                         NULL });
+    copy_file (site.ledger, pruned);
+    before = xasprintf ("%" PRIu64, args.days * DAY / MINUTE / args.minutes / 2);
+    command ("ledger prune", (char *[]){ "pmm", "ledger", "prune", "-L",
+                                         pruned, "--keep", before, NULL });
+    discard ((const char *const[]){ "plan", "samples", "verdict", "page",
+                                    "pruned.db", "pruned.db-wal",
+                                    "pruned.db-shm", NULL });
 }
 
 /* --- a site -------------------------------------------------------------- */
@@ -442,13 +575,14 @@ int main (int argc, char **argv)
     puts ("\n\n| | s | MB | empty, s | MB |\n|---|---|---|---|---|");
     show ("audit", audit);
     show ("check", check);
+    show ("sweep", sweep);
+    show ("metrics", metrics);
     puts ("\n| at most | rows | links | sd, ns: median | 95 % | error / sd "
           "| ms |\n"
           "|---|---|---|---|---|---|---|");
     for (size_t most = 4096; most >= 64; most /= 2)
         show_known (most);
-    command ("solve", (char *[]){ "pmm", "ledger", "solve", "-f", site.fabric,
-                                  "-L", site.ledger, NULL });
+    show_commands ();
     if (!kept) {
         discard ((const char *const[]){ "fabric", "ledger.db", "ledger.db-wal",
                                         "ledger.db-shm", "baseline", NULL });

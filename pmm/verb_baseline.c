@@ -281,7 +281,7 @@ static struct solution *solve_baseline (const struct baseline *b)
     struct observations o;
     struct solution *sol;
 
-    need_ok (baseline_combine (b, &o, &fault));
+    need_ok (baseline_combine (b, b->ps, &o, &fault));
     sol = need (solve_observations (b->ps, &o, &opts, &fault));
     observations_clear (&o);
     return sol;

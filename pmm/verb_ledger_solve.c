@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm ledger solve: the latency of each link now and before, from all audits of
+/* pmm ledger solve: the latency of each link now and before, from the audits of
  * the ledger together.
  *
- * The latency now is solved for from all measurements; the older a measurement,
- * the lower its weight. The baseline is solved for from the measurements that
- * found nothing wrong with the link, with equal weights. Links that no single
- * audit resolves are determined once all audits together resolve them.
+ * The latency now is solved for from the newest measurements, as many as tell
+ * enough (ledger_combine); the older one is, the lower its weight. What was
+ * before is solved for from the site's baseline, with equal weights. Links that
+ * no single audit resolves are determined once the audits together resolve them.
  *
  * If a link changes, some routes show it before others. Until the old
  * measurements are forgotten, or the link is rebased, the solution lies in
@@ -22,8 +22,10 @@
 
 #include "core/solve/solve.h"
 #include "pmm/verb.h"
+#include "prolog/audit/baseline.h"
 #include "util/alloc.h"
 #include "util/json.h"
+#include "util/site.h"
 #include "util/sort.h"
 
 enum { DAY_S = 24 * 3600, DAYS_MAX = 36500, POINTS_MAX = 1000 };
@@ -51,27 +53,51 @@ struct trends {
     struct solution **point;   /* [given.points] oldest first; NULL: nothing */
 };
 
-/* Solve what was measured, selected by these rules. NULL with fault if nothing
- * was measured.
- */
-static struct solution *solve_by (const struct trends *t, struct ledger *ledger,
-                                  const struct ledger_ageing *ageing,
-                                  bool bare)
+/* Solve these observations, which it clears. NULL with fault: there are none. */
+static struct solution *solve_these (const struct trends *t,
+                                     struct observations *o, bool bare)
 {
     const struct solve_options opts = {
         .robust = bare ? ROBUST_NONE : ROBUST_HUBER,
         .bare = bare,
         .local = true,
     };
-    struct solution *sol;
+    struct solution *sol = solve_observations (t->ps, o, &opts, &fault);
+    bool none = o->n == 0;
+
+    observations_clear (o);
+    return none ? sol : need (sol);
+}
+
+static struct solution *solve_time (const struct trends *t,
+                                    struct ledger *ledger,
+                                    const struct ledger_ageing *ageing,
+                                    bool bare)
+{
     struct observations o;
-    bool none;
 
     need_ok (ledger_combine (ledger, t->ps, ageing, &o, &fault));
-    sol = solve_observations (t->ps, &o, &opts, &fault);
-    none = o.n == 0;
-    observations_clear (&o);
-    return none ? sol : need (sol);
+    return solve_these (t, &o, bare);
+}
+
+static struct solution *solve_baseline (const struct trends *t,
+                                        struct inputs *in)
+{
+    struct site site = { 0 };
+    struct site_baseline where = { in->ledger, in->fabric, "" };
+    struct baseline *b;
+    struct observations o;
+    char odd[256];
+
+    if (!in->ledger_path) {
+        need_ok (site_read (&site, in->conf, 0, &fault));
+        where.path = site.baseline;
+    }
+    b = need (site_baseline_read (&where, odd, &fault));
+    need_ok (baseline_combine (b, t->ps, &o, &fault));
+    baseline_destroy (b);
+    site_clear (&site);
+    return solve_these (t, &o, false);
 }
 
 struct change {
@@ -210,24 +236,19 @@ static int run (struct inputs *in)
         .now = t.now_s,
         .until = INT64_MAX,
         .half_life_s = given.half_life * DAY_S,
-    };
-    const struct ledger_ageing sound = {
-        .quantile = RTT_MIDDLE,
-        .now = t.now_s,
-        .until = INT64_MAX,
-        .sound = true,
+        .enough = LEDGER_ENOUGH,
     };
 
     if (given.half_life == 0)
         die_input ("--half-life: more than 0 is needed");
     inputs_ledger (in, LEDGER_READ);
     t.ps = need (fabric_pathset_lids (in->fabric, NULL, 0, &fault));
-    t.now = need (solve_by (&t, in->ledger, &ageing, false));
-    t.baseline = solve_by (&t, in->ledger, &sound, false);
+    t.now = need (solve_time (&t, in->ledger, &ageing, false));
+    t.baseline = solve_baseline (&t, in);
     t.point = xcalloc ((size_t)given.points, sizeof (*t.point));
     for (int i = 0; i < given.points; i++) {
         ageing.now = ageing.until = time_of (&t, i);
-        t.point[i] = solve_by (&t, in->ledger, &ageing, true);
+        t.point[i] = solve_time (&t, in->ledger, &ageing, true);
     }
     if (in->json) {
         json_t *all = trends_json (&t);

@@ -304,24 +304,40 @@ int baseline_observe (const struct baseline *b, size_t i,
     return 0;
 }
 
-int baseline_combine (const struct baseline *b, struct observations *o,
-                      struct error *err)
+/* [endpoints of ps] their numbers in `to`, or UINT32_MAX. */
+static uint32_t *numbers_by_name (const struct pathset *ps,
+                                  const struct pathset *to)
 {
+    uint32_t *number = xarray (pathset_size (ps), sizeof (*number));
+
+    for (size_t i = 0; i < pathset_size (ps); i++)
+        number[i] = (uint32_t)pathset_find (to, pathset_endpoint (ps, i)->name);
+    return number;
+}
+
+int baseline_combine (const struct baseline *b, const struct pathset *on,
+                      struct observations *o, struct error *err)
+{
+    uint32_t *number = numbers_by_name (b->ps, on);
     struct combine *combine = combine_create ();
-    struct observations all = { .v = xcalloc (b->nrows, sizeof (*all.v)),
-                                .n = b->nrows };
+    struct observations all = { .v = xcalloc (b->nrows, sizeof (*all.v)) };
     int rc;
 
-    for (size_t i = 0; i < b->nrows; i++)
-        all.v[i] = (struct observation){
-            .a = b->row[i].a, .b = b->row[i].b, .repeats = 1,
+    for (size_t i = 0; i < b->nrows; i++) {
+        struct observation one = {
+            .a = number[b->row[i].a], .b = number[b->row[i].b], .repeats = 1,
             .rtt_ns = b->row[i].median_ns,
             .var = b->row[i].median_sd * b->row[i].median_sd,
         };
+
+        if (one.a < pathset_size (on) && one.b < pathset_size (on))
+            all.v[all.n++] = one;
+    }
     combine_add (combine, &all, 1);
-    rc = combine_finish (combine, b->ps, o, err);
+    rc = combine_finish (combine, on, o, err);
     combine_destroy (combine);
     observations_clear (&all);
+    free (number);
     return rc;
 }
 
@@ -517,17 +533,6 @@ static size_t names_of (const struct merge_part *part, size_t nparts,
             }
     }
     return text_unique (name, n);
-}
-
-/* Endpoints that are not in `to` have no number. */
-static uint32_t *numbers_by_name (const struct pathset *ps,
-                                  const struct pathset *to)
-{
-    uint32_t *number = xarray (pathset_size (ps), sizeof (*number));
-
-    for (size_t i = 0; i < pathset_size (ps); i++)
-        number[i] = (uint32_t)pathset_find (to, pathset_endpoint (ps, i)->name);
-    return number;
 }
 
 struct baseline *baseline_merge (const struct baseline *newer,

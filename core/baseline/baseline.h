@@ -105,11 +105,12 @@ int baseline_observe (const struct baseline *b, size_t i,
  */
 uint32_t *baseline_times (const struct baseline *b);
 
-/* The medians of all runs combined to one observation per pair, over the paths
- * of its set: for the solver. 0, or -1 with err; then observations_clear.
+/* The medians of all runs combined to one observation per pair of a set, its own
+ * or one of more endpoints: for the solver. 0, or -1 with err; then
+ * observations_clear.
  */
-int baseline_combine (const struct baseline *b, struct observations *o,
-                      struct error *err);
+int baseline_combine (const struct baseline *b, const struct pathset *on,
+                      struct observations *o, struct error *err);
 
 /* Forget what links took before they were reset: runs of audits before[link],
  * by network number, and of none; 0: it was not reset. Rows that cross such a

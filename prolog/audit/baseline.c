@@ -300,3 +300,11 @@ struct baseline *site_baseline_near (const struct site_baseline *site,
     }
     return without_resets (site, b, err);
 }
+
+struct baseline *site_baseline_read (const struct site_baseline *site,
+                                     char *odd, struct error *err)
+{
+    struct baseline *b = read_file (site, NULL, 0, odd);
+
+    return without_resets (site, b ? b : make (site, BASELINE_LAST, err), err);
+}

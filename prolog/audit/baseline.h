@@ -39,6 +39,10 @@ struct baseline *site_baseline_near (const struct site_baseline *site,
                                      struct pathset *job, size_t most,
                                      char *odd, struct error *err);
 
+/* All of it. */
+struct baseline *site_baseline_read (const struct site_baseline *site,
+                                     char *odd, struct error *err);
+
 /* What the ledger knows, without the file: of each link the newest n audits.
  * NULL with err.
  */

@@ -444,24 +444,26 @@ struct baseline *ledger_baseline (struct ledger *ledger, const char *fabric,
 int64_t ledger_back (struct ledger *ledger, const char *fabric, int64_t audit,
                      size_t n, struct error *err);
 
-/* All measurements by audits of a fabric, combined to one observation per
- * route, for the solver and the sweeps. Left out are audits begun after
- * `until`, and measurements before the last rebase of any of the route's links.
- * If only sound ones are wanted, also those that a baseline leaves out, and
- * those over a link that any finding suspects.
+/* Measurements by a fabric's audits, combined to one observation per route, for
+ * the solver and the sweeps: of the newest audits that have RTTs enough, and of
+ * each endpoint that these did not measure the newest audit that its host
+ * answered. So time and memory grow with these, not with the ledger's age. Left
+ * out are audits begun after `until`, and measurements before the last rebase of
+ * any of the route's links.
  *
  * A measurement that is a half-life older has half the weight; one with a
  * weight below a thousandth is left out. The set must have all endpoints of the
- * fabric. Work grows with the RTTs of that time, memory with the routes. errno
- * ENOENT: there are no measurements of this fabric. Call observations_clear in
- * any case.
+ * fabric. errno ENOENT: there are no measurements of this fabric. Call
+ * observations_clear in any case.
  */
+enum { LEDGER_ENOUGH = 1 << 18 };
+
 struct ledger_ageing {
     int quantile;       /* of the repeats, as in observe */
     int64_t now;
     int64_t until;      /* usually INT64_MAX: clocks step back */
     double half_life_s; /* 0: all have the same weight */
-    bool sound;         /* only sound measurements */
+    int64_t enough;     /* RTTs: LEDGER_ENOUGH */
 };
 int ledger_combine (struct ledger *ledger, const struct pathset *ps,
                     const struct ledger_ageing *ageing,

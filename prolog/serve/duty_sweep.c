@@ -71,11 +71,12 @@ static int64_t *find_ages (struct service *s, struct error *err)
     return measured;
 }
 
-/* What all audits together leave undetermined; NULL with err. */
+/* What the audits together leave undetermined; NULL with err. */
 static double *find_open (struct service *s, int64_t now, struct error *err)
 {
     const struct ledger_ageing ageing = {
         .quantile = RTT_MIDDLE, .now = now, .until = INT64_MAX,
+        .enough = LEDGER_ENOUGH,
     };
     struct pathset *all = fabric_pathset_lids (s->fabric, NULL, 0, err);
     struct observations o = { 0 };

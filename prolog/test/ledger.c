@@ -1207,7 +1207,7 @@ static void test_separate (void)
 {
     enum { AUDITS = 40, SIZE = 3, NLINKS = 48 };
     const struct ledger_ageing ageing = {
-        RTT_MIDDLE, 5000, INT64_MAX, 1000, false,
+        RTT_MIDDLE, 5000, INT64_MAX, 1000, LEDGER_ENOUGH,
     };
     struct tablenet *tree = tablenet_fattree (4, 3, TABLE_MINHOP, 1);
     struct pathset *all = tablenet_pathset (tree, NULL, 0);
@@ -1266,28 +1266,20 @@ static double of_link_2 (struct ledger *l, const struct ledger_ageing *ageing)
 static void test_unknown (void)
 {
     struct verdict *v = verdict_of (VERDICT_UNKNOWN, 2);
-    struct ledger_ageing ageing = { RTT_MIDDLE, 3000, INT64_MAX, 1000, true };
     double latency[LINKS_MAX], rtt;
     struct ledger *l = fresh ("led");
-    struct observations o;
 
     for (size_t j = 0; j < LINKS_MAX; j++)
         latency[j] = 100;
     audit_of (l, 1000, ps, latency, v, NULL);
     ok (crossing (l, 2, 10, &rtt) == 0 && runs > 0,
         "a link is UNKNOWN: the others have a baseline");
-    ok (ledger_combine (l, ps, &ageing, &o, &err) == 0 && o.n > 0,
-        "... and are sound");
-    observations_clear (&o);
     ledger_close (l);
     l = fresh ("led");
     verdict_limit (v, VERDICT_UNKNOWN, "2 nodes did not answer");
     audit_of (l, 1000, ps, latency, v, NULL);
     ok (crossing (l, 2, 10, &rtt) == 0 && runs == 0,
         "an audit is UNKNOWN: none has");
-    ok (ledger_combine (l, ps, &ageing, &o, &err) < 0 || o.n == 0,
-        "... nor is any sound");
-    observations_clear (&o);
     ledger_close (l);
     l = fresh ("led");
     v->limited = false;
@@ -1307,7 +1299,6 @@ static void test_unknown (void)
 static void test_node (void)
 {
     struct verdict *v = verdict_of (VERDICT_WARN, 2);
-    struct ledger_ageing ageing = { RTT_MIDDLE, 3000, INT64_MAX, 1000, true };
     double latency[LINKS_MAX], rtt;
     struct ledger *l = fresh ("led");
 
@@ -1320,8 +1311,6 @@ static void test_node (void)
     audit_of (l, 1100, ps, latency, v, NULL);
     ok (crossing (l, 2, 10, &rtt) > 0 && runs == 2,
         "one whose host is slow has");
-    ok (isnan (of_link_2 (l, &ageing)),
-        "... but says nothing that is sound of the link itself");
     v->finding = realloc (v->finding, 2 * sizeof (*v->finding));
     v->finding[1] = v->finding[0];
     v->finding[1].suspect = malloc (sizeof (*v->finding[1].suspect));
@@ -1341,7 +1330,9 @@ static void test_ageing (void)
     struct verdict *good = verdict_of (VERDICT_OK, 0);
     struct verdict *bad = verdict_of (VERDICT_FAIL, 2);
     struct verdict *unknown = verdict_of (VERDICT_UNKNOWN, 0);
-    struct ledger_ageing ageing = { RTT_MIDDLE, 3000, INT64_MAX, 1000, false };
+    struct ledger_ageing ageing = {
+        RTT_MIDDLE, 3000, INT64_MAX, 1000, LEDGER_ENOUGH,
+    };
     struct ledger *l = fresh ("led");
     double latency[LINKS_MAX], found;
 
@@ -1361,12 +1352,9 @@ static void test_ageing (void)
     ageing.until = 2000;
     found = of_link_2 (l, &ageing);
     ok (fabs (found - 100) < 1e-6, "before the change: %.1f ns", found);
-    ageing.until = INT64_MAX;
-    ageing.sound = true;
-    found = of_link_2 (l, &ageing);
-    ok (fabs (found - 100) < 1e-6, "by those that suspect nothing: %.1f ns",
-        found);
-    ageing = (struct ledger_ageing){ RTT_MIDDLE, 0, INT64_MAX, 1000, false };
+    ageing = (struct ledger_ageing){
+        RTT_MIDDLE, 0, INT64_MAX, 1000, LEDGER_ENOUGH,
+    };
     found = of_link_2 (l, &ageing);
     ok (fabs (found - 700 / 3.) < 1e-6,
         "by a clock that is behind, all are new: %.1f ns", found);
@@ -1384,6 +1372,49 @@ static void test_ageing (void)
     verdict_destroy (bad);
     verdict_destroy (unknown);
     ledger_close (l);
+}
+
+/* What is enough is taken of the newest; of a host that is not in it, its own
+ * newest.
+ */
+static void test_enough (void)
+{
+    static const uint32_t first[] = { 0, 1, 2 }, last[] = { 1, 2, 3 };
+    struct ledger_ageing ageing = { RTT_MIDDLE, 3000, INT64_MAX, 0, 1 };
+    struct verdict *v = verdict_of (VERDICT_OK, 0);
+    struct pathset *some = tablenet_pathset (net, first, 3);
+    struct pathset *others = tablenet_pathset (net, last, 3);
+    struct ledger *l = fresh ("led");
+    double latency[LINKS_MAX];
+    size_t old = 0, new = 0, of_first = 0;
+    struct observations o;
+
+    for (int i = 0; i < 5; i++) {
+        for (size_t j = 0; j < LINKS_MAX; j++)
+            latency[j] = 100 + 10 * i;
+        audit_of (l, 1000 + i, i < 4 ? some : others, latency, v, NULL);
+    }
+    if (ledger_combine (l, ps, &ageing, &o, &err) < 0)
+        abort ();
+    for (size_t i = 0; i < o.n; i++) {
+        bool is_first = o.v[i].a == 0 || o.v[i].b == 0;
+        double links = 0;
+
+        for (size_t k = 0; k < o.v[i].n; k++)
+            links += o.v[i].count[k];
+        of_first += is_first;
+        old += is_first && fabs (o.v[i].rtt_ns - 130 * links) < 1e-6;
+        new += !is_first && fabs (o.v[i].rtt_ns - 140 * links) < 1e-6;
+    }
+    ok (new > 0 && new + of_first == o.n,
+        "enough: of the newest audit alone");
+    ok (old > 0 && old == of_first,
+        "... and of the host that it lacks, of its own newest");
+    observations_clear (&o);
+    verdict_destroy (v);
+    ledger_close (l);
+    pathset_destroy (some);
+    pathset_destroy (others);
 }
 
 static void test_prune (void)
@@ -2062,6 +2093,7 @@ int main (void)
     test_trend ();
     test_separate ();
     test_ageing ();
+    test_enough ();
     test_unknown ();
     test_node ();
     test_prune ();

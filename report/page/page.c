@@ -322,7 +322,7 @@ static struct latencies latencies_find (const struct page *p,
     if (p->ps && samples && !samples->spread)
         v.solution = solve (p->ps, samples, &opts, NULL);
     if (b && b->nrows > 0 && !baseline_spread (b)) {
-        if (baseline_combine (b, &o, NULL) == 0)
+        if (baseline_combine (b, b->ps, &o, NULL) == 0)
             v.solution = solve_observations (b->ps, &o, &opts, NULL);
         observations_clear (&o);
     }
