@@ -541,11 +541,13 @@ static void make (void)
 
         fill (ledger);
         ledger_close (ledger);
+        printf ("made in %.0f s\n", now () - start);
+    }
+    if (access (site.fabric, F_OK) < 0) {
         out = need (file_create_public (site.fabric, &err), &err);
         if (fabric_write (site.truth.f, file_stream (out), &err) < 0
             || file_commit (out, &err) < 0)
             die (&err);
-        printf ("made in %.0f s\n", now () - start);
     }
 }
 
