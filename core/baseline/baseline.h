@@ -151,7 +151,7 @@ int baseline_write (const struct baseline *b, FILE *fp, struct error *err);
  */
 static inline size_t baseline_enough (size_t rows)
 {
-    enum { FREE = 2048, EACH = 8 };
+    enum { FREE = 2048, EACH = 1 };
 
     return FREE + rows * EACH;
 }

@@ -29,7 +29,12 @@
  *
  *     V^-1 = N^-1 - N^-1 A K^-1 A' N^-1.
  *
- * A draw of z, of covariance V^-1: with random e_i of variance 1 for all rows
+ * The unknowns that no row of the job has matter only by what they say of the
+ * others. Unless too many are left, these are eliminated once (linear/marginal);
+ * then K0 and V^-1 are dense matrices of the job's own unknowns and rows, and a
+ * draw of z is L e with L L' = V^-1.
+ *
+ * Otherwise a draw of z, of covariance V^-1: with random e_i of variance 1 for all rows
  * of the problem, including the job's, and u the least squares solution for
  * e_i sd_i, z = N^-1/2 e - N^-1 A u.
  *
@@ -65,9 +70,11 @@
 #include <string.h>
 
 #include "core/linear/linalg.h"
+#include "core/linear/marginal.h"
 #include "core/linear/stats.h"
 #include "util/alloc.h"
 #include "util/map.h"
+#include "util/rng.h"
 #include "util/sort.h"
 
 enum {
@@ -76,6 +83,7 @@ enum {
     DRAWS = LSQ_LANES, /* to find which links are determined */
     DRAWS_SEED = 1,
     FIT_TURNS = 8,
+    FULL_MOST = 4000, /* unknowns in one dense matrix: 64 MB, two seconds */
 };
 
 /* ns */
@@ -514,8 +522,29 @@ static void make_rows (struct model_build *b)
     };
 }
 
-/* Prepare for solving with the current spreads. */
-static int weigh (const struct model_build *b)
+/* Find the job's own unknowns. */
+static void find_own (struct model *m)
+{
+    struct model_own *own = &m->own;
+    size_t n = model_unknowns (m);
+
+    own->col = xarray (n, sizeof (*own->col));
+    own->at = xarray (n, sizeof (*own->at));
+    for (size_t j = 0; j < n; j++)
+        own->at[j] = j < m->m || (j >= m->n && j < m->n + m->nclasses) ? 0
+                                                                      : NONE;
+    for (size_t e = m->a->start[m->prior.nrows]; e < m->a->start[m->a->nrows];
+         e++)
+        own->at[m->a->col[e]] = 0;
+    for (size_t j = 0; j < n; j++)
+        if (own->at[j] != NONE) {
+            own->at[j] = (uint32_t)own->n;
+            own->col[own->n++] = (uint32_t)j;
+        }
+}
+
+/* Weigh all rows but the job's by the current spreads. */
+static void weigh (const struct model_build *b)
 {
     struct model *m = b->m;
     double *w = m->weight + m->measured;
@@ -538,15 +567,90 @@ static int weigh (const struct model_build *b)
         *w++ = pow (SWITCH_FIGURE, -2) / m->apart[l];
     for (size_t i = 0; i < m->noffsets; i++)
         *w++ = pow (m->offset_sd[i], -2);
-    lsq_destroy (m->before);
-    m->before = lsq_create (&m->prior, m->weight);
-    return m->before ? model_reweigh (m) : -1;
+}
+
+/* Copy a triangle to one of more rows. */
+static double **copy_triangle (double *const *k, size_t n, size_t rows)
+{
+    double **copy = linalg_triangle (rows);
+
+    for (size_t i = 0; i < n; i++)
+        memcpy (copy[i], k[i], (i + 1) * sizeof (**copy));
+    return copy;
+}
+
+/* Solve for what is expected, and prepare for the rest. `expected` has a guess. */
+static int prepare (const struct model_build *b)
+{
+    struct model *m = b->m;
+    struct model_own *own = &m->own;
+    struct marginal g = { 0 };
+    int rc = -1;
+
+    errno = E2BIG;
+    if (own->n + m->nrows <= FULL_MOST)
+        rc = marginal_make (&g, &m->prior, m->weight, b->y, own->col, own->n,
+                            FULL_MOST);
+    if (rc == 0) {
+        own->k = g.k;
+        g.k = NULL;
+        own->before = copy_triangle (own->k, own->n, own->n);
+        if ((rc = linalg_eliminate (own->before, own->n, own->n)) == 0) {
+            linalg_solve_triangle (own->before, own->n, g.g);
+            for (size_t k = 0; k < own->n; k++)
+                m->expected[own->col[k]] = g.g[k];
+        }
+    }
+    else if (errno == E2BIG) {
+        m->before = lsq_create (&m->prior, m->weight);
+        rc = m->before ? lsq_solve (m->before, b->y, LSQ_FINE, m->expected)
+                       : -1;
+    }
+    marginal_clear (&g);
+    return rc == 0 ? model_reweigh (m) : -1;
+}
+
+/* V^-1 is what is left of (K, A' N^-1; N^-1 A, N^-1) without the unknowns. */
+static int invert (struct model *m)
+{
+    const struct sparse *a = m->a;
+    struct model_own *own = &m->own;
+    size_t n = own->n, rows = m->nrows;
+    double **k = copy_triangle (own->k, n, n + rows);
+    int rc;
+
+    for (size_t r = 0; r < rows; r++) {
+        size_t row = model_row (m, r);
+        double w = m->weight[row];
+
+        for (size_t e = a->start[row]; e < a->start[row + 1]; e++) {
+            size_t i = own->at[a->col[e]];
+
+            k[n + r][i] = w * a->value[e];
+            for (size_t f = a->start[row]; f < a->start[row + 1]; f++)
+                if (own->at[a->col[f]] <= i)
+                    k[i][own->at[a->col[f]]] += w * a->value[e] * a->value[f];
+        }
+        k[n + r][n + r] = w;
+    }
+    if ((rc = linalg_eliminate (k, n + rows, n)) == 0) {
+        free (own->inverse);
+        own->inverse = linalg_matrix (rows);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t c = 0; c <= r; c++)
+                own->inverse[r * rows + c] = own->inverse[c * rows + r]
+                    = k[n + r][n + c];
+    }
+    free (k);
+    return rc;
 }
 
 int model_reweigh (struct model *m)
 {
     for (size_t i = 0; i < m->nrows; i++)
         m->weight[model_row (m, i)] = 1 / m->obs->v[i].var;
+    if (m->own.k)
+        return invert (m);
     lsq_destroy (m->after);
     m->after = lsq_create (m->a, m->weight);
     return m->after ? 0 : -1;
@@ -746,7 +850,8 @@ static int estimate_spreads (const struct model_build *b)
     m->zero = xcalloc (m->nclasses, sizeof (*m->zero));
     for (size_t c = 0; c < m->nclasses; c++)
         m->spread[c] = SPREAD_WIDE * m->differ;
-    if (weigh (b) < 0
+    weigh (b);
+    if (model_reweigh (m) < 0
         || lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0
         || lsq_solve (m->after, b->y, LSQ_FINE, x) < 0)
         goto done;
@@ -769,8 +874,12 @@ static int estimate_spreads (const struct model_build *b)
         if (k >= LRTL_ENOUGH && b->n == 0)
             calibrate (b, c, x, at, k, v);
     }
-    rc = weigh (b);
+    weigh (b);
+    rc = 0;
 done:
+    memcpy (m->expected, x, n * sizeof (*x));
+    lsq_destroy (m->after);
+    m->after = NULL;
     free (sketch);
     free (x);
     free (v);
@@ -834,9 +943,10 @@ int model_make (struct model *m, struct pathset *ps,
             m->uncovered--;
         }
     m->expected = xcalloc (model_unknowns (m), sizeof (double));
+    find_own (m);
     /* ill-conditioned only by numbers that no noise explains */
     if (find_differences (&b) < 0 || estimate_spreads (&b) < 0
-        || lsq_solve (m->before, b.y, LSQ_FINE, m->expected) < 0) {
+        || prepare (&b) < 0) {
         error_world (err, "the samples are too ill-conditioned to judge");
         goto done;
     }
@@ -875,6 +985,11 @@ void model_clear (struct model *m)
     free (m->weight);
     lsq_destroy (m->before);
     lsq_destroy (m->after);
+    free (m->own.col);
+    free (m->own.at);
+    free (m->own.k);
+    free (m->own.before);
+    free (m->own.inverse);
     sparse_destroy (m->a);
     *m = (struct model){ 0 };
 }
@@ -905,33 +1020,68 @@ void model_transpose (const struct model *m, const double *v, double *u)
 int model_whiten (const struct model *m, const double *d, size_t n,
                   double tolerance, double *p)
 {
-    size_t size = model_unknowns (m);
-    double *b = xcalloc (n * size, sizeof (*b));
-    double *x = xarray (n * size, sizeof (*x));
+    size_t size = model_unknowns (m), rows = m->nrows;
+    double *b, *x;
     int rc;
 
+    if (m->own.inverse) {
+        memset (p, 0, n * rows * sizeof (*p));
+        for (size_t i = 0; i < n * rows; i++)
+            if (d[i] != 0)
+                linalg_add (p + i / rows * rows, d[i],
+                            m->own.inverse + i % rows * rows, rows);
+        return 0;
+    }
+    b = xcalloc (n * size, sizeof (*b));
+    x = xarray (n * size, sizeof (*x));
     for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < m->nrows; i++)
-            if (d[k * m->nrows + i] != 0)
+        for (size_t i = 0; i < rows; i++)
+            if (d[k * rows + i] != 0)
                 row_add (m->a, model_row (m, i),
-                         d[k * m->nrows + i] / m->obs->v[i].var, b + k * size);
+                         d[k * rows + i] / m->obs->v[i].var, b + k * size);
     rc = lsq_covariance (m->after, b, n, tolerance, x);
     for (size_t k = 0; k < n && rc == 0; k++)
-        for (size_t i = 0; i < m->nrows; i++)
-            p[k * m->nrows + i]
-                = (d[k * m->nrows + i] - row_dot (m, i, x + k * size))
-                  / m->obs->v[i].var;
+        for (size_t i = 0; i < rows; i++)
+            p[k * rows + i] = (d[k * rows + i] - row_dot (m, i, x + k * size))
+                              / m->obs->v[i].var;
     free (b);
     free (x);
     return rc;
 }
 
+/* With V^-1 = L L' a draw is L e. */
+static int draw_inverse (const struct model *m, uint64_t seed, size_t n,
+                         double *z)
+{
+    size_t rows = m->nrows;
+    double *l = linalg_matrix (rows), *e = xarray (rows, sizeof (*e));
+    struct rng rng;
+    int rc;
+
+    memcpy (l, m->own.inverse, rows * rows * sizeof (*l));
+    rc = linalg_cholesky (l, rows);
+    rng_seed (&rng, seed);
+    for (size_t k = 0; k < n && rc == 0; k++) {
+        for (size_t i = 0; i < rows; i++)
+            e[i] = rng_next (&rng) >> 63 ? 1 : -1;
+        for (size_t i = 0; i < rows; i++)
+            z[k * rows + i] = linalg_dot (l + i * rows, e, i + 1);
+    }
+    free (l);
+    free (e);
+    return rc;
+}
+
 int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
 {
-    double *sketch = xarray (n * model_unknowns (m), sizeof (*sketch));
-    double *off = xarray (n, sizeof (*off));
-    int rc = lsq_sketch (m->after, n, seed, LSQ_ROUGH, sketch);
+    double *sketch, *off;
+    int rc;
 
+    if (m->own.inverse)
+        return draw_inverse (m, seed, n, z);
+    sketch = xarray (n * model_unknowns (m), sizeof (*sketch));
+    off = xarray (n, sizeof (*off));
+    rc = lsq_sketch (m->after, n, seed, LSQ_ROUGH, sketch);
     for (size_t i = 0; i < m->nrows && rc == 0; i++) {
         lsq_sketch_residual (m->a, m->weight, sketch, n, seed, model_row (m, i),
                              off);
@@ -945,11 +1095,20 @@ int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
 
 double model_prior_variance (const struct model *m, const double *u)
 {
-    size_t n = model_unknowns (m);
+    const struct model_own *own = &m->own;
+    size_t n = own->k ? own->n : model_unknowns (m);
     double *x = xarray (n, sizeof (*x));
     double var = INFINITY;
 
-    if (lsq_covariance (m->before, u, 1, MODEL_EXACT, x) == 0)
+    if (own->k) {
+        var = 0;
+        for (size_t i = 0; i < n; i++)
+            x[i] = u[own->col[i]];
+        linalg_solve_triangle (own->before, n, x);
+        for (size_t i = 0; i < n; i++)
+            var += x[i] * u[own->col[i]];
+    }
+    else if (lsq_covariance (m->before, u, 1, MODEL_EXACT, x) == 0)
         var = linalg_dot (x, u, n);
     free (x);
     return var;

@@ -20,6 +20,20 @@ void linalg_solve (const double *l, size_t n, double *b);
 /* (L L')^-1 for the factor L; the caller frees it. */
 double *linalg_inverse (const double *l, size_t n);
 
+/* A zeroed lower triangle: row[i] has i + 1 numbers. The caller frees it, and
+ * with it all rows.
+ */
+double **linalg_triangle (size_t n);
+
+/* Replace the first m columns by those of the Cholesky factor, and the others by
+ * the Schur complement, what is left without the first m unknowns. Return value
+ * as linalg_cholesky.
+ */
+int linalg_eliminate (double *const *row, size_t n, size_t m);
+
+/* linalg_solve with a triangle's factor. */
+void linalg_solve_triangle (double *const *row, size_t n, double *b);
+
 double linalg_dot (const double *a, const double *b, size_t n);
 
 /* y += f x */

@@ -72,12 +72,12 @@ static void read_routes (struct stored_routes *r, int64_t from, int64_t to)
                     "SELECT t.id, a.text, b.text, CASE WHEN ? THEN"
                     " coalesce ((SELECT max (e.after) FROM crossing c"
                     " JOIN rebase e ON e.link = c.link WHERE c.route = t.id),"
-                    " 0) ELSE 0 END FROM route t JOIN name a ON a.id = t.a JOIN name b"
-                    " ON b.id = t.b WHERE t.epoch = ? AND t.id IN"
-                    " (SELECT route FROM rtt WHERE audit BETWEEN ? AND ?)"
-                    " ORDER BY t.id",
-                    VALUES (INT (rebased), INT (r->epoch), INT (from),
-                            INT (to)));
+                    " 0) ELSE 0 END FROM rtt r CROSS JOIN route t"
+                    " ON t.id = r.route JOIN name a ON a.id = t.a JOIN name b"
+                    " ON b.id = t.b WHERE r.audit BETWEEN ? AND ?"
+                    " AND +t.epoch = ? GROUP BY r.route ORDER BY r.route",
+                    VALUES (INT (rebased), INT (from), INT (to),
+                            INT (r->epoch)));
 
     for (; row; row = db_next (l, row)) {
         int64_t id = sqlite3_column_int64 (row, 0);
