@@ -151,9 +151,7 @@ int baseline_write (const struct baseline *b, FILE *fp, struct error *err);
  */
 static inline size_t baseline_enough (size_t rows)
 {
-    enum { FREE = 2048, EACH = 1 };
-
-    return FREE + rows * EACH;
+    return 2048 + rows;
 }
 
 struct baseline *baseline_read (FILE *fp, const char *name,

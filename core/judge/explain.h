@@ -62,20 +62,21 @@ struct model {
     struct sparse *a, prior;
     double *weight;             /* [rows of a] 1 / variance */
     size_t measured;            /* rows of baselines */
-    struct lsq *before, *after; /* without and with the job's rows; NULL where
-                                   there is `own` */
+    struct lsq *before, *after; /* without and with the job's rows */
 
     /* The same for the job's own unknowns, without the others (linear/marginal),
-     * if these are not too many: the precision before the job's samples, and its
-     * Cholesky factor.
+     * once that is worth its work.
      */
     struct model_own {
         uint32_t *col; /* [n] of a, ascending */
         uint32_t *at;  /* [columns of a] NETWORK_NONE: another */
         size_t n;
-        double **k, **before; /* NULL: too many */
-        double *inverse;      /* [nrows * nrows] V^-1 */
-    } own;
+        double **k, **before; /* the precision before the job's samples, and its
+                                 Cholesky factor; NULL: not yet */
+        double *inverse;      /* [nrows * nrows] V^-1; NULL: not yet */
+        double spent, due;    /* products that iterations took, and those at
+                                 which to look again */
+    } *own;
 };
 
 /* One run's rows and hosts' loopbacks. */

@@ -30,13 +30,15 @@
  *     V^-1 = N^-1 - N^-1 A K^-1 A' N^-1.
  *
  * The unknowns that no row of the job has matter only by what they say of the
- * others. Unless too many are left, these are eliminated once (linear/marginal);
- * then K0 and V^-1 are dense matrices of the job's own unknowns and rows, and a
- * draw of z is L e with L L' = V^-1.
+ * others. Once iterations took as many products as it takes to eliminate these
+ * (linear/marginal) and to make V^-1, that is done: so all is done in twice the
+ * time of the better way at most, whichever it is. Iterations are better where
+ * all hosts of a fabric are judged by a baseline of all, since few are needed;
+ * elimination, where a few hosts are, by what others measured of their cables.
  *
- * Otherwise a draw of z, of covariance V^-1: with random e_i of variance 1 for all rows
- * of the problem, including the job's, and u the least squares solution for
- * e_i sd_i, z = N^-1/2 e - N^-1 A u.
+ * A draw of z, of covariance V^-1: with V^-1 = L L' and random e_i of variance
+ * 1 it is L e. Or with e_i for all rows of the problem, including the job's, and
+ * u the least squares solution for e_i sd_i, z = N^-1/2 e - N^-1 A u.
  *
  * Spreads: a fit of classes' means that minimises absolute distances shows
  * roughly how much links differ (`differ`), by the lower third of its
@@ -83,7 +85,7 @@ enum {
     DRAWS = LSQ_LANES, /* to find which links are determined */
     DRAWS_SEED = 1,
     FIT_TURNS = 8,
-    FULL_MOST = 4000, /* unknowns in one dense matrix: 64 MB, two seconds */
+    FULL_MOST = 4000, /* unknowns of a full matrix: 64 MB */
 };
 
 /* ns */
@@ -525,7 +527,7 @@ static void make_rows (struct model_build *b)
 /* Find the job's own unknowns. */
 static void find_own (struct model *m)
 {
-    struct model_own *own = &m->own;
+    struct model_own *own = m->own = xcalloc (1, sizeof (*own));
     size_t n = model_unknowns (m);
 
     own->col = xarray (n, sizeof (*own->col));
@@ -579,42 +581,82 @@ static double **copy_triangle (double *const *k, size_t n, size_t rows)
     return copy;
 }
 
-/* Solve for what is expected, and prepare for the rest. `expected` has a guess. */
+/* Products that iterations took until now. */
+static double products_spent (const struct model *m)
+{
+    return m->own->spent
+           + (m->before ? (double)lsq_products (m->before) : 0)
+           + (m->after ? (double)lsq_products (m->after) : 0);
+}
+
+/* Whether iterations took as long as it takes to do without them. */
+static bool is_due (const struct model *m)
+{
+    double n = (double)m->own->n, rows = (double)m->nrows;
+    double full = n * (n * n / 6 + rows * (n + rows) / 2);
+
+    return products_spent (m) >= fmax (m->own->due, full)
+           && m->own->n + m->nrows <= FULL_MOST;
+}
+
+/* Eliminate what is not the job's. y: of all rows but the job's, to solve for
+ * what is expected; or NULL. -1 with errno E2BIG: that takes longer than the
+ * iterations did.
+ */
+static int eliminate_others (const struct model *m, const double *y,
+                             double *expected)
+{
+    struct model_own *own = m->own;
+    double spent = products_spent (m);
+    struct marginal g;
+    int rc = marginal_make (&g, &m->prior, m->weight, y, own->col, own->n,
+                            (size_t)fmin (cbrt (6 * spent), FULL_MOST));
+
+    double **factor = NULL;
+
+    if (rc == 0) {
+        factor = copy_triangle (g.k, own->n, own->n);
+        rc = linalg_eliminate (factor, own->n, own->n);
+    }
+    if (rc == 0 && y) {
+        linalg_solve_triangle (factor, own->n, g.g);
+        for (size_t k = 0; k < own->n; k++)
+            expected[own->col[k]] = g.g[k];
+    }
+    if (rc == 0) {
+        own->k = g.k;
+        own->before = factor;
+        g.k = NULL;
+    }
+    else {
+        own->due = 2 * spent;
+        free (factor);
+    }
+    marginal_clear (&g);
+    return rc;
+}
+
+/* Solve for what is expected, of which there is a guess, and prepare for the
+ * rest.
+ */
 static int prepare (const struct model_build *b)
 {
     struct model *m = b->m;
-    struct model_own *own = &m->own;
-    struct marginal g = { 0 };
-    int rc = -1;
 
-    errno = E2BIG;
-    if (own->n + m->nrows <= FULL_MOST)
-        rc = marginal_make (&g, &m->prior, m->weight, b->y, own->col, own->n,
-                            FULL_MOST);
-    if (rc == 0) {
-        own->k = g.k;
-        g.k = NULL;
-        own->before = copy_triangle (own->k, own->n, own->n);
-        if ((rc = linalg_eliminate (own->before, own->n, own->n)) == 0) {
-            linalg_solve_triangle (own->before, own->n, g.g);
-            for (size_t k = 0; k < own->n; k++)
-                m->expected[own->col[k]] = g.g[k];
-        }
-    }
-    else if (errno == E2BIG) {
+    if (!is_due (m) || eliminate_others (m, b->y, m->expected) < 0) {
         m->before = lsq_create (&m->prior, m->weight);
-        rc = m->before ? lsq_solve (m->before, b->y, LSQ_FINE, m->expected)
-                       : -1;
+        if (!m->before
+            || lsq_solve (m->before, b->y, LSQ_FINE, m->expected) < 0)
+            return -1;
     }
-    marginal_clear (&g);
-    return rc == 0 ? model_reweigh (m) : -1;
+    return model_reweigh (m);
 }
 
 /* V^-1 is what is left of (K, A' N^-1; N^-1 A, N^-1) without the unknowns. */
-static int invert (struct model *m)
+static int invert (const struct model *m)
 {
     const struct sparse *a = m->a;
-    struct model_own *own = &m->own;
+    struct model_own *own = m->own;
     size_t n = own->n, rows = m->nrows;
     double **k = copy_triangle (own->k, n, n + rows);
     int rc;
@@ -634,7 +676,6 @@ static int invert (struct model *m)
         k[n + r][n + r] = w;
     }
     if ((rc = linalg_eliminate (k, n + rows, n)) == 0) {
-        free (own->inverse);
         own->inverse = linalg_matrix (rows);
         for (size_t r = 0; r < rows; r++)
             for (size_t c = 0; c <= r; c++)
@@ -649,9 +690,13 @@ int model_reweigh (struct model *m)
 {
     for (size_t i = 0; i < m->nrows; i++)
         m->weight[model_row (m, i)] = 1 / m->obs->v[i].var;
-    if (m->own.k)
-        return invert (m);
+    free (m->own->inverse);
+    m->own->inverse = NULL;
+    m->own->spent += m->after ? (double)lsq_products (m->after) : 0;
     lsq_destroy (m->after);
+    m->after = NULL;
+    if (m->own->k && invert (m) == 0)
+        return 0;
     m->after = lsq_create (m->a, m->weight);
     return m->after ? 0 : -1;
 }
@@ -878,8 +923,6 @@ static int estimate_spreads (const struct model_build *b)
     rc = 0;
 done:
     memcpy (m->expected, x, n * sizeof (*x));
-    lsq_destroy (m->after);
-    m->after = NULL;
     free (sketch);
     free (x);
     free (v);
@@ -985,11 +1028,14 @@ void model_clear (struct model *m)
     free (m->weight);
     lsq_destroy (m->before);
     lsq_destroy (m->after);
-    free (m->own.col);
-    free (m->own.at);
-    free (m->own.k);
-    free (m->own.before);
-    free (m->own.inverse);
+    if (m->own) {
+        free (m->own->col);
+        free (m->own->at);
+        free (m->own->k);
+        free (m->own->before);
+        free (m->own->inverse);
+        free (m->own);
+    }
     sparse_destroy (m->a);
     *m = (struct model){ 0 };
 }
@@ -1017,6 +1063,16 @@ void model_transpose (const struct model *m, const double *v, double *u)
             row_add (m->a, model_row (m, i), v[i], u);
 }
 
+/* Whether there is V^-1, by now. */
+static bool has_inverse (const struct model *m)
+{
+    if (!m->own->inverse && is_due (m)
+        && (m->own->k || eliminate_others (m, NULL, NULL) == 0)
+        && invert (m) < 0)
+        m->own->due = 2 * products_spent (m);
+    return m->own->inverse != NULL;
+}
+
 int model_whiten (const struct model *m, const double *d, size_t n,
                   double tolerance, double *p)
 {
@@ -1024,12 +1080,12 @@ int model_whiten (const struct model *m, const double *d, size_t n,
     double *b, *x;
     int rc;
 
-    if (m->own.inverse) {
+    if (has_inverse (m)) {
         memset (p, 0, n * rows * sizeof (*p));
         for (size_t i = 0; i < n * rows; i++)
             if (d[i] != 0)
                 linalg_add (p + i / rows * rows, d[i],
-                            m->own.inverse + i % rows * rows, rows);
+                            m->own->inverse + i % rows * rows, rows);
         return 0;
     }
     b = xcalloc (n * size, sizeof (*b));
@@ -1058,7 +1114,7 @@ static int draw_inverse (const struct model *m, uint64_t seed, size_t n,
     struct rng rng;
     int rc;
 
-    memcpy (l, m->own.inverse, rows * rows * sizeof (*l));
+    memcpy (l, m->own->inverse, rows * rows * sizeof (*l));
     rc = linalg_cholesky (l, rows);
     rng_seed (&rng, seed);
     for (size_t k = 0; k < n && rc == 0; k++) {
@@ -1077,7 +1133,7 @@ int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
     double *sketch, *off;
     int rc;
 
-    if (m->own.inverse)
+    if (has_inverse (m))
         return draw_inverse (m, seed, n, z);
     sketch = xarray (n * model_unknowns (m), sizeof (*sketch));
     off = xarray (n, sizeof (*off));
@@ -1095,7 +1151,7 @@ int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
 
 double model_prior_variance (const struct model *m, const double *u)
 {
-    const struct model_own *own = &m->own;
+    const struct model_own *own = m->own;
     size_t n = own->k ? own->n : model_unknowns (m);
     double *x = xarray (n, sizeof (*x));
     double var = INFINITY;

@@ -96,7 +96,9 @@ struct lsq {
     uint32_t *row; /* [nrows] row of a for each row of k */
     struct form g; /* its approximate inverse, unless there is f */
     struct factor *f;
-    uint64_t *iterations;
+    struct lsq_work {
+        uint64_t iterations, products;
+    } *work;
     uint64_t most; /* iterations allowed */
 };
 
@@ -129,7 +131,7 @@ void lsq_destroy (struct lsq *q)
     form_clear (&q->g);
     factor_destroy (q->f);
     free (q->row);
-    free (q->iterations);
+    free (q->work);
     free (q);
     errno = saved;
 }
@@ -438,7 +440,7 @@ struct lsq *lsq_create (const struct sparse *a, const double *w)
     q->a = a;
     q->n = a->ncols;
     q->most = UINT64_MAX;
-    q->iterations = xcalloc (1, sizeof (*q->iterations));
+    q->work = xcalloc (1, sizeof (*q->work));
     if (copy_rows (q, w) < 0)
         goto error;
     /* the other preconditioner, if it is better and not too large */
@@ -460,7 +462,12 @@ error:
 
 void lsq_limit (struct lsq *q, uint64_t iterations)
 {
-    q->most = *q->iterations + iterations;
+    q->most = q->work->iterations + iterations;
+}
+
+uint64_t lsq_products (const struct lsq *q)
+{
+    return q->work->products;
 }
 
 /*
@@ -588,7 +595,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
             busy += rr[l] > goal[l];
         if (busy == 0)
             return 0;
-        if (*q->iterations >= q->most)
+        if (q->work->iterations >= q->most)
             break;
         product (&q->k, n, L, p, z, pz);
         for (size_t l = 0; l < L; l++)
@@ -606,7 +613,8 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
         for (size_t c = 0; c < n; c++)
             for (size_t l = 0; l < L; l++)
                 p[c * L + l] = z[c * L + l] + beta[l] * p[c * L + l];
-        ++*q->iterations;
+        q->work->iterations++;
+        q->work->products += 2 * L * q->k.start[q->k.nrows];
     }
     errno = EDOM;
     return -1;

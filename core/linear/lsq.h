@@ -80,6 +80,9 @@ void lsq_sketch_residual (const struct sparse *a, const double *w,
  */
 void lsq_limit (struct lsq *q, uint64_t iterations);
 
+/* How many products of numbers its iterations took until now. */
+uint64_t lsq_products (const struct lsq *q);
+
 /* The covariance C of a solution: exact for small problems, or a
  * sketch of k vectors, which gives a standard error to sqrt (1 / 2 k): 9 % for
  * k = 64.

@@ -66,7 +66,7 @@ static void make_normal (struct elimination *e, const double *w,
             size_t i = back->col[r];
             double f = w[i] * back->value[r];
 
-            e->g[j] += f * t[i];
+            e->g[j] += t ? f * t[i] : 0;
             for (size_t x = a->start[i]; x < a->start[i + 1]; x++) {
                 uint32_t col = a->col[x];
 

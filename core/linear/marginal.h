@@ -21,7 +21,7 @@ struct marginal {
     double *g;  /* [n] */
 };
 
-/* Keep columns keep[n], ascending. Cost: the entries and what elimination adds
+/* Keep columns keep[n], ascending; t NULL: all 0. Cost: the entries and what elimination adds
  * to them, while that is little, then c^3 / 6 products and c^2 / 2 numbers for
  * the c columns left over. 0, or -1 with errno EDOM if A is rank-deficient, or
  * E2BIG if c is more than `most`; call marginal_clear in any case.
