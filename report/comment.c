@@ -248,7 +248,7 @@ static bool set_word (struct comment *c, const char *word)
 static bool parse (const char *s, size_t len, struct comment *c)
 {
     char entry[COMMENT_ENTRY_MAX + 1];
-    char word[2 * COMMENT_NAME_MAX];
+    char word[2 * COMMENT_NAME_MAX] = "";
     const char *rest = entry;
     enum verdict_status status;
     uint64_t id;
