@@ -425,11 +425,28 @@ static void copy_file (const char *from, const char *to)
     close (out);
 }
 
-/* pmm's commands, with wait4 for their memory. */
+/* The most that a process had in memory, MB, as long as it runs. */
+static double peak_of (pid_t pid)
+{
+    char path[64], line[256];
+    double kb = 0;
+    FILE *fp;
+
+    snprintf (path, sizeof (path), "/proc/%d/status", pid);
+    if (!(fp = fopen (path, "r")))
+        return 0;
+    while (fgets (line, sizeof (line), fp))
+        if (!strncmp (line, "VmHWM:", 6))
+            kb = strtod (line + 6, NULL);
+    fclose (fp);
+    return kb / 1024;
+}
+
+/* A command of pmm's. wait4 would say how much we have, who begin it. */
 static void command (const char *name, char *const *argv)
 {
-    double start = now ();
-    struct rusage used;
+    static const struct timespec moment = { .tv_nsec = 1000000 };
+    double start = now (), mb = 0, peak;
     int status;
     pid_t pid = fork ();
 
@@ -440,11 +457,18 @@ static void command (const char *name, char *const *argv)
         execvp (argv[0], argv);
         _exit (127);
     }
-    if (pid < 0 || wait4 (pid, &status, 0, &used) < 0)
+    if (pid < 0)
         abort ();
-    printf ("| %s | %.3f | %.1f |%s\n", name, now () - start,
-            (double)used.ru_maxrss / 1024,
-            WIFEXITED (status) && WEXITSTATUS (status) == 0 ? "" : " failed");
+    nanosleep (&moment, NULL);
+    while (waitpid (pid, &status, WNOHANG) == 0) {
+        if ((peak = peak_of (pid)) > 0)
+            mb = peak;
+        nanosleep (&moment, NULL);
+    }
+    printf ("| %s | %.3f | %.1f |%s\n", name, now () - start, mb,
+            WIFEXITED (status) && WEXITSTATUS (status) != 2
+                    && WEXITSTATUS (status) != 127
+                ? "" : " failed");
     fflush (stdout);
 }
 

@@ -416,8 +416,9 @@ int ledger_say (struct ledger *ledger, const char *node, const char *words,
 json_t *ledger_trend (struct ledger *ledger, const char *fabric,
                       const char *link, size_t n, struct error *err);
 
-/* The same of each link that a verdict's findings suspect, for the fabric of
- * this network: {link: as above}.
+/* The same of the first 32 links that a verdict's findings suspect, for the
+ * fabric of this network: {link: as above}. Nobody reads more, and each takes as
+ * long as all RTTs that crossed it.
  */
 json_t *ledger_history (struct ledger *ledger, const struct network *net,
                         const struct verdict *v, size_t n,

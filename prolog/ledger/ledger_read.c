@@ -527,7 +527,7 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     epoch = db_epoch (l, fabric);
     db_run (l, &from,
             "SELECT min(audit) FROM (SELECT DISTINCT r.audit FROM crossing c"
-            " JOIN route t ON t.id = c.route AND t.epoch = ?1 JOIN rtt r"
+            " CROSS JOIN route t ON t.id = c.route AND +t.epoch = ?1 JOIN rtt r"
             " ON r.route = t.id AND r.lost < r.sent WHERE c.link = (SELECT id"
             " FROM name WHERE text = ?2) ORDER BY r.audit DESC LIMIT ?3)",
             VALUES (INT (epoch), NAME (link), INT (audits)));
@@ -539,8 +539,9 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
         " (SELECT max(CASE f.level WHEN 'FAIL' THEN 3 WHEN 'UNKNOWN' THEN 2"
         " ELSE 1 END) FROM suspect s JOIN finding f ON f.audit = s.audit"
         " AND f.seq = s.finding WHERE s.link = c.link AND s.audit = r.audit)"
-        " FROM crossing c JOIN route t ON t.id = c.route AND t.epoch = ?1"
-        " JOIN rtt r ON r.route = t.id AND r.lost < r.sent AND r.audit >= ?3"
+        " FROM crossing c CROSS JOIN route t ON t.id = c.route"
+        " AND +t.epoch = ?1 JOIN rtt r ON r.route = t.id AND r.lost < r.sent"
+        " AND r.audit >= ?3"
         " JOIN audit a ON a.id = r.audit WHERE c.link = (SELECT id"
         " FROM name WHERE text = ?2) ORDER BY r.route, r.audit",
         VALUES (INT (epoch), NAME (link), INT (from)));
@@ -570,6 +571,8 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     return db_json (l, points);
 }
 
+enum { HISTORY_LINKS = 32 };
+
 json_t *ledger_history (struct ledger *l, const struct network *net,
                         const struct verdict *v, size_t n, struct error *err)
 {
@@ -584,7 +587,8 @@ json_t *ledger_history (struct ledger *l, const struct network *net,
                                            : f->oneway[k - f->nsuspects]].id;
             json_t *trend;
 
-            if (json_object_get (history, id))
+            if (json_object_get (history, id)
+                || json_object_size (history) >= HISTORY_LINKS)
                 continue;
             if (!(trend = ledger_trend (l, net->hash, id, n, err))) {
                 json_decref (history);
