@@ -611,7 +611,6 @@ static int eliminate_others (const struct model *m, const double *y,
     struct marginal g;
     int rc = marginal_make (&g, &m->prior, m->weight, y, own->col, own->n,
                             (size_t)fmin (cbrt (6 * spent), FULL_MOST));
-
     double **factor = NULL;
 
     if (rc == 0) {

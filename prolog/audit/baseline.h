@@ -39,7 +39,7 @@ struct baseline *site_baseline_near (const struct site_baseline *site,
                                      struct pathset *job, size_t most,
                                      char *odd, struct error *err);
 
-/* All of it. */
+/* The same of all links. */
 struct baseline *site_baseline_read (const struct site_baseline *site,
                                      char *odd, struct error *err);
 

@@ -417,8 +417,8 @@ json_t *ledger_trend (struct ledger *ledger, const char *fabric,
                       const char *link, size_t n, struct error *err);
 
 /* The same of the first 32 links that a verdict's findings suspect, for the
- * fabric of this network: {link: as above}. Nobody reads more, and each takes as
- * long as all RTTs that crossed it.
+ * fabric of this network: {link: as above}. Nobody reads more. Work grows with
+ * the RTTs that crossed them.
  */
 json_t *ledger_history (struct ledger *ledger, const struct network *net,
                         const struct verdict *v, size_t n,
@@ -445,6 +445,8 @@ struct baseline *ledger_baseline (struct ledger *ledger, const char *fabric,
 int64_t ledger_back (struct ledger *ledger, const char *fabric, int64_t audit,
                      size_t n, struct error *err);
 
+enum { LEDGER_ENOUGH = 1 << 18 }; /* RTTs: in some seconds */
+
 /* Measurements by a fabric's audits, combined to one observation per route, for
  * the solver and the sweeps: of the newest audits that have RTTs enough, and of
  * each endpoint that these did not measure the newest audit that its host
@@ -457,8 +459,6 @@ int64_t ledger_back (struct ledger *ledger, const char *fabric, int64_t audit,
  * fabric. errno ENOENT: there are no measurements of this fabric. Call
  * observations_clear in any case.
  */
-enum { LEDGER_ENOUGH = 1 << 18 };
-
 struct ledger_ageing {
     int quantile;       /* of the repeats, as in observe */
     int64_t now;

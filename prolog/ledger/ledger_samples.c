@@ -121,6 +121,7 @@ static void find_ends (struct stored_routes *r, size_t from)
     }
 }
 
+/* When any cable between switches was rebased last. */
 static void find_flows_after (struct stored_routes *r)
 {
     struct ledger *l = r->ledger;
@@ -256,6 +257,7 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
     struct stored_routes r = { .ledger = l };
     struct samples *s = samples_create (); /* of one audit */
     struct baseline *b = NULL;
+    struct pathset *ps = NULL;
     const char **name; /* of all ends of the routes */
     int64_t audit, begun;
 
@@ -268,13 +270,14 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
     for (size_t i = 0; i < 2 * r.n; i++)
         name[i] = r.v[i / 2].name[i % 2];
     if (!l->failed
-        && !(r.ps = resolve (name, text_unique (name, 2 * r.n), arg, err)))
+        && !(ps = resolve (name, text_unique (name, 2 * r.n), arg, err)))
         db_fail (l);
     free (name);
     if (!l->failed) {
+        r.ps = ps;
         find_ends (&r, 0);
         find_flows_after (&r);
-        b = baseline_create ((struct pathset *)r.ps);
+        b = baseline_create (ps);
         db_run (l, &b->open,
                 "SELECT min (id) FROM audit WHERE ended IS NULL"
                 " AND begun > (SELECT max (begun) FROM audit) - 86400",
@@ -308,7 +311,7 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
 struct gathering {
     struct stored_routes routes;
     const struct ledger_ageing *ageing;
-    int64_t now, from; /* `from`: not older than this */
+    int64_t now, from;        /* `from`: not older than this */
     int64_t done, total;      /* audits */
     struct samples *samples;  /* of one of them */
     struct combine *combine;

@@ -150,7 +150,7 @@ static int find_former (struct ledger *ledger, const struct wish *w,
 
 /* Audit the node with partners. Wait (w->waits) for other idle nodes if those
  * that are idle do not resolve the node's link from another. Without partners
- * there is no audit, since by its own word alone no node is drained or resumed.
+ * there is no audit: no node is drained or resumed by its own word alone.
  */
 static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)
