@@ -402,6 +402,23 @@ static void sort_rows (struct lsq *q)
     free (at);
 }
 
+static int weigh_rows (struct lsq *q, const double *w)
+{
+    struct form *k = &q->k;
+
+    for (size_t i = 0; i < k->nrows; i++) {
+        double first = k->start[i] < k->start[i + 1] ? k->value[k->start[i]] : 0;
+
+        k->weight[i] = w ? w[q->row[i]] : 1;
+        k->square[i] = k->weight[i] * first * first;
+        if (!(k->weight[i] > 0) || !isfinite (k->weight[i])) {
+            errno = EDOM;
+            return -1;
+        }
+    }
+    return 0;
+}
+
 /* Copy the rows for the product. */
 static int copy_rows (struct lsq *q, const double *w)
 {
@@ -415,49 +432,58 @@ static int copy_rows (struct lsq *q, const double *w)
     for (size_t i = 0; i < k->nrows; i++) {
         size_t from = a->start[q->row[i]];
         size_t n = a->start[q->row[i] + 1] - from;
-        double first = n > 0 ? a->value[from] : 0;
 
         for (size_t e = 0; e < n; e++) {
             k->col[k->start[i] + e] = a->col[from + e];
             k->value[k->start[i] + e] = a->value[from + e];
         }
         k->start[i + 1] = k->start[i] + n;
-        k->weight[i] = w ? w[q->row[i]] : 1;
-        k->square[i] = k->weight[i] * first * first;
-        if (!(k->weight[i] > 0) || !isfinite (k->weight[i])) {
-            errno = EDOM;
-            return -1;
-        }
     }
-    return 0;
+    return weigh_rows (q, w);
+}
+
+/* The other preconditioner, if it is better and not too large. */
+static struct factor *factorise (const struct sparse *a, const double *w)
+{
+    size_t extra = a->nrows - a->ncols; /* huge if there are fewer rows */
+    struct factor *f = NULL;
+    struct peel p;
+
+    if (extra > FACTOR_EXTRA_MAX || extra > a->ncols / FEW)
+        return NULL;
+    peel_make (&p, a, PEEL_ALL);
+    peel_steady (&p, a, STEADY);
+    if (p.ncols <= DENSE_MAX)
+        f = factor_create (a, w, &p);
+    peel_clear (&p);
+    return f;
 }
 
 struct lsq *lsq_create (const struct sparse *a, const double *w)
 {
     struct lsq *q = xcalloc (1, sizeof (*q));
-    size_t extra = a->nrows - a->ncols; /* huge if there are fewer rows */
 
     q->a = a;
     q->n = a->ncols;
     q->most = UINT64_MAX;
     q->work = xcalloc (1, sizeof (*q->work));
-    if (copy_rows (q, w) < 0)
-        goto error;
-    /* the other preconditioner, if it is better and not too large */
-    if (extra <= FACTOR_EXTRA_MAX && extra <= a->ncols / FEW) {
-        struct peel p;
-
-        peel_make (&p, a, PEEL_ALL);
-        peel_steady (&p, a, STEADY);
-        if (p.ncols <= DENSE_MAX)
-            q->f = factor_create (a, w, &p);
-        peel_clear (&p);
-    }
-    if (q->f || precondition (q) == 0)
+    if (copy_rows (q, w) == 0
+        && ((q->f = factorise (a, w)) || precondition (q) == 0))
         return q;
-error:
     lsq_destroy (q);
     return NULL;
+}
+
+int lsq_reweigh (struct lsq *q, const double *w)
+{
+    if (weigh_rows (q, w) < 0)
+        return -1;
+    if (q->f) {
+        factor_destroy (q->f);
+        q->f = factorise (q->a, w);
+        return q->f ? 0 : precondition (q);
+    }
+    return 0;
 }
 
 void lsq_limit (struct lsq *q, uint64_t iterations)
@@ -943,6 +969,25 @@ double covariance_of (const struct covariance *c, const uint32_t *col,
     return fmax (sum, 0);
 }
 
+/* What is left of a row's variance, R, and what is fitted, H, are 1 together. k
+ * draws estimate each, with an error of sqrt (2 / k) of itself. The mean of R
+ * and 1 - H, weighted by their errors, has the lesser of both at most.
+ */
+static double sketch_share (const struct covariance *c, const struct sparse *a,
+                            const double *w, size_t i, double *r)
+{
+    size_t first = a->start[i];
+    double left, fitted;
+
+    lsq_sketch_residual (a, w, c->sketch, c->k, c->seed, i, r);
+    left = linalg_dot (r, r, c->k) / (double)c->k;
+    fitted = (w ? w[i] : 1)
+             * lsq_sketch_variance (c->sketch, c->k, a->col + first,
+                                    a->value + first, a->start[i + 1] - first);
+    return fmin (fmax ((left * fitted * fitted + (1 - fitted) * left * left)
+                       / (left * left + fitted * fitted), 0), 1);
+}
+
 void covariance_redundancy (const struct covariance *c, const struct sparse *a,
                             const double *w, double *share)
 {
@@ -951,11 +996,8 @@ void covariance_redundancy (const struct covariance *c, const struct sparse *a,
     for (size_t i = 0; i < a->nrows; i++) {
         size_t first = a->start[i];
 
-        if (c->sketch) {
-            /* from residuals, small shares are as accurate as great ones */
-            lsq_sketch_residual (a, w, c->sketch, c->k, c->seed, i, r);
-            share[i] = fmin (linalg_dot (r, r, c->k) / (double)c->k, 1);
-        }
+        if (c->sketch)
+            share[i] = sketch_share (c, a, w, i, r);
         else {
             double h = covariance_of (c, a->col + first, a->value + first,
                                       a->start[i + 1] - first);

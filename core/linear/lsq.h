@@ -40,6 +40,12 @@ struct lsq;
 struct lsq *lsq_create (const struct sparse *a, const double *w);
 void lsq_destroy (struct lsq *q);
 
+/* Give the rows other weights, as lsq_create. The approximate inverse that makes
+ * iterations few stays as it is: for weights of which most are alike. 0, or -1
+ * with errno EDOM; then only destroy it.
+ */
+int lsq_reweigh (struct lsq *q, const double *w);
+
 /* The minimum for t [nrows], into y [ncols]; on entry y is the initial guess.
  * Cost: the entries times the iterations, whose number grows with the condition
  * of A and with the digits. 0, or -1 with errno EDOM if it does not converge: A

@@ -42,6 +42,7 @@ static double factor_of (enum robust method, double u)
 }
 
 struct robust_fit {
+    struct lsq *q;
     const struct sparse *a;
     const double *t;
     const double *share;
@@ -83,8 +84,6 @@ static int iterate (struct robust_fit *f, enum robust method, double *scale,
     for (int pass = 0; pass < PASSES_MAX; pass++) {
         double found = residuals (f, y);
         double change = 0;
-        struct lsq *q;
-        int rc;
 
         if (!fixed)
             *scale = fmax (found, f->scale_min);
@@ -100,24 +99,22 @@ static int iterate (struct robust_fit *f, enum robust method, double *scale,
             return 0;
         for (size_t i = 0; i < f->a->nrows; i++)
             w[i] = f->base[i] * f->factor[i];
-        if (!(q = lsq_create (f->a, w)))
-            return -1;
-        rc = lsq_solve (q, f->t, tolerance, y);
-        lsq_destroy (q);
-        if (rc < 0)
+        if (lsq_reweigh (f->q, w) < 0
+            || lsq_solve (f->q, f->t, tolerance, y) < 0)
             return -1;
     }
     return 0;
 }
 
-int robust_solve (const struct sparse *a, const double *t, const double *share,
-                  enum robust method, double scale_min, double tolerance,
-                  double *w, double *y)
+int robust_solve (struct lsq *q, const struct sparse *a, const double *t,
+                  const double *share, enum robust method, double scale_min,
+                  double tolerance, double *w, double *y)
 {
     size_t n = a->nrows;
     double *room = xarray (4 * n, sizeof (*room));
     double *base = room + n;
     struct robust_fit f = {
+        .q = q,
         .a = a,
         .t = t,
         .share = share,

@@ -313,13 +313,20 @@ static int system_observed (struct system *s, struct pathset *ps,
     return system_make (s, rows, w, false, err);
 }
 
-static const struct covariance_options covariance_usual = {
-    .exact = SOLVE_EXACT_MAX,
-    .sketch = SOLVE_SKETCH,
-    .worst = SOLVE_WORST,
-    .tolerance = LSQ_ROUGH,
-    .seed = SEED,
-};
+/* NULL: ill-conditioned. */
+static struct covariance *covariance_with (const struct system *s,
+                                           size_t sketch, size_t worst)
+{
+    const struct covariance_options opts = {
+        .exact = SOLVE_EXACT_MAX,
+        .sketch = sketch,
+        .worst = worst,
+        .tolerance = LSQ_ROUGH,
+        .seed = SEED,
+    };
+
+    return covariance_create (s->a, s->weight, s->lsq, &opts);
+}
 
 /* Sum of w r^2 of the residuals. */
 static double misfit (const struct system *s, const double *t, const double *y)
@@ -359,41 +366,50 @@ static int find_minimum (const struct system *s, const double *t, bool noisy,
     }
 }
 
-/* Find y and its covariance, with the weights of the robust method. */
-static int least_squares (struct system *s, const double *t, bool noisy,
-                          const struct solve_options *opts, double *y,
-                          struct covariance **c, size_t *outliers)
+/* Lower the weights of rows that do not fit. *outliers: how many fell to a
+ * quarter.
+ */
+static int lower_weights (struct system *s, const double *t, enum robust method,
+                          double scale_min, double tolerance, double *y,
+                          size_t *outliers)
 {
     size_t n = s->a->nrows;
-    double *base;
-    double *share;
-    double tolerance;
+    struct covariance *c = covariance_with (s, SOLVE_SHARES, 0);
+    double *base, *share;
     int rc;
 
-    if (find_minimum (s, t, noisy, y, &tolerance) < 0)
+    if (!c)
         return -1;
-    if (opts->bare)
-        return 0;
-    *c = covariance_create (s->a, s->weight, s->lsq, &covariance_usual);
-    if (!*c || opts->robust == ROBUST_NONE)
-        return *c ? 0 : -1;
     base = xarray (n, sizeof (*base));
     share = xarray (n, sizeof (*share));
     memcpy (base, s->weight, n * sizeof (*base));
-    covariance_redundancy (*c, s->a, s->weight, share);
-    rc = robust_solve (s->a, t, share, opts->robust, noisy ? 1 : 0, tolerance,
+    covariance_redundancy (c, s->a, s->weight, share);
+    rc = robust_solve (s->lsq, s->a, t, share, method, scale_min, tolerance,
                        s->weight, y);
     for (size_t i = 0; i < n && rc == 0; i++)
         *outliers += s->weight[i] < base[i] / 4;
     free (base);
     free (share);
-    if (rc < 0)
+    covariance_destroy (c);
+    return rc;
+}
+
+/* Find y and its covariance, with the weights of the robust method. */
+static int least_squares (struct system *s, const double *t, bool noisy,
+                          const struct solve_options *opts, double *y,
+                          struct covariance **c, size_t *outliers)
+{
+    double tolerance;
+
+    if (find_minimum (s, t, noisy, y, &tolerance) < 0)
         return -1;
-    lsq_destroy (s->lsq);
-    covariance_destroy (*c);
-    *c = NULL;
-    if ((s->lsq = lsq_create (s->a, s->weight)))
-        *c = covariance_create (s->a, s->weight, s->lsq, &covariance_usual);
+    if (opts->bare)
+        return 0;
+    if (opts->robust != ROBUST_NONE
+        && lower_weights (s, t, opts->robust, noisy ? 1 : 0, tolerance, y,
+                          outliers) < 0)
+        return -1;
+    *c = covariance_with (s, SOLVE_SKETCH, SOLVE_WORST);
     return *c ? 0 : -1;
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "core/linear/lsq.h"
 #include "core/linear/sparse.h"
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
@@ -38,7 +39,8 @@ struct solve_options {
 enum {
     SOLVE_EXACT_MAX = 1500, /* unknowns up to which all variances are exact */
     SOLVE_SKETCH = 64,      /* vectors of the sketch above that, */
-    SOLVE_WORST = 24,       /* and greatest variances that are exact then */
+    SOLVE_SHARES = 16,      /* ... to see which rows fit, and */
+    SOLVE_WORST = 24,       /* greatest variances that are exact then */
     SOLVE_GROUP_MAX = 64,   /* links of a group that is listed */
 };
 
@@ -70,15 +72,16 @@ struct solution *solve_observations (struct pathset *ps,
 int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
                    double *max, struct error *err);
 
-/* Lower the weights w [nrows] in place and move y to the solution for them, by
- * iteratively reweighted least squares. A residual is in its own standard
+/* Lower the weights w [nrows] in place, and those of q, which lsq_create made of
+ * a and them, and move y to the solution, by iteratively reweighted least
+ * squares. A residual is in its own standard
  * deviations, by the redundancy share [nrows] (covariance_redundancy), and in
  * the scale of the residuals: 1.4826 times their median size, at least
  * scale_min: 1 if the weights are those of the noise, else 0. A row of less
  * than a tenth redundancy keeps its weight. 0, or -1 with errno EDOM.
  */
-int robust_solve (const struct sparse *a, const double *t, const double *share,
-                  enum robust method, double scale_min, double tolerance,
-                  double *w, double *y);
+int robust_solve (struct lsq *q, const struct sparse *a, const double *t,
+                  const double *share, enum robust method, double scale_min,
+                  double tolerance, double *w, double *y);
 
 #endif /* CORE_SOLVE_H */
