@@ -17,12 +17,15 @@
  * those of the audit service, with the defaults of pmm.conf, but Action=drain.
  *
  * FAULT is host+NS, switch+NS, healthy or a change (bench/truth.h). With the
- * change lft5, 5 % of the tables' entries differ from the snapshot. -l: no
- * loopbacks.
+ * change lft5, 5 % of the tables' entries differ from the snapshot. On the days
+ * "flows" and "flows-stay" there are others' flows from the first audit on. -l:
+ * no loopbacks.
  *
  *   right after 2, 3, 4  trials in which the faulty host was drained by then
  *   wrong                trials in which another host was drained, or any host
  *                        if no host is faulty
+ *   told, amiss          trials in which the service told staff of the slow
+ *                        cable, as one between switches; of another one
  *   FAIL, among          first audits that FAIL the host alone, or as one of
  *                        several
  *   led                  first audits that the host led itself, so that they do
@@ -48,6 +51,8 @@
 #include "ibquery/nodemap.h"
 #include "prolog/act/facts.h"
 #include "prolog/audit/partners.h"
+#include "prolog/serve/duty.h"
+#include "util/json.h"
 #include "util/alloc.h"
 #include "util/sort.h"
 
@@ -70,7 +75,7 @@ static struct args {
 
 struct sums {
     size_t right[AUDITS + 1]; /* by number of audits */
-    size_t wrong, fail, among, led, crowded, untold;
+    size_t wrong, told, amiss, fail, among, led, crowded, untold;
 };
 
 struct trial {
@@ -83,6 +88,8 @@ struct trial {
     struct plan *sweep;      /* a plan for all */
     uint64_t seed;           /* of the next run */
     const char *host;        /* at fault, or the first that changed */
+    const char *cable;       /* the slow one, also the host's; NULL: none */
+    bool told, amiss;
     struct samples *day[DAYS_MAX];
     struct baseline *base;
     struct ledger *ledger;
@@ -130,10 +137,19 @@ static void move_routes (struct trial *t)
 static void strike (struct trial *t, struct pathset *job,
                     const char *const *host)
 {
-    if (t->how->faults && t->how->kind == FAULT_HOST_END)
+    if (t->how->faults && t->how->kind == FAULT_HOST_END) {
         truth_slow_host (&t->truth, host[0], t->how->excess_ns, 0);
-    else if (t->how->faults)
-        t->truth.latency[truth_cable (&t->truth, job)] += t->how->excess_ns;
+        for (size_t l = 0; l < t->truth.net->nlinks; l++)
+            if (t->truth.net->link[l].host
+                && !strcmp (t->truth.net->link[l].host, host[0]))
+                t->cable = t->truth.net->link[l].id;
+    }
+    else if (t->how->faults) {
+        uint32_t cable = truth_cable (&t->truth, job);
+
+        t->truth.latency[cable] += t->how->excess_ns;
+        t->cable = t->truth.net->link[cable].id;
+    }
     else if (t->how->change == CHANGE_ROUTES)
         move_routes (t);
     else
@@ -351,6 +367,26 @@ static bool count_drains (const struct trial *t, const struct decisions *d,
     return right || wrong;
 }
 
+/* Note which cables staff are told of. */
+static void note_told (struct trial *t)
+{
+    struct service service = { .ledger = t->ledger, .fabric = t->f,
+                               .site = t->site };
+    struct error err;
+    json_t *list = need (service_cables (&service, false, t->now, &err), &err);
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (list, i, row) {
+        bool right = t->cable && !strcmp (json_text (row, "link"), t->cable);
+
+        *(right ? &t->told : &t->amiss) = true;
+        if (args.verbose)
+            printf ("#     told: %s\n", json_text (row, "words"));
+    }
+    json_decref (list);
+}
+
 /* The decision that waits for the earliest audit; NULL: none. */
 static const struct decision *awaited (const struct decisions *d)
 {
@@ -393,6 +429,8 @@ static void run_audits (struct trial *t, struct sums *sums)
             t->host = host[0];
             strike (t, ps, host);
         }
+        if (t->how->flows && (k == 1 || !t->how->stay))
+            truth_flows (&t->truth, ps);
         t->now = w && w->when > t->now + APART_S ? w->when : t->now + APART_S;
         v = check (t, ps, &s);
         if (args.verbose)
@@ -407,12 +445,16 @@ static void run_audits (struct trial *t, struct sums *sums)
         facts_clear (&facts);
         decide (t, &facts, &d);
         drained = count_drains (t, &d, k, sums);
+        note_told (t);
         crowded |= is_crowded (&d);
         samples_destroy (s);
         verdict_destroy (v);
         pathset_destroy (ps);
     }
     sums->crowded += crowded;
+    sums->told += t->told;
+    sums->amiss += t->amiss;
+    truth_no_flows (&t->truth);
     policy_clear (&d);
     facts_clear (&facts);
     free (host);
@@ -448,7 +490,8 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     rng_seed (&t->truth.rng, seed);
     t->seed = 100 * seed;
     t->truth.moved = false;
-    t->host = NULL;
+    t->host = t->cable = NULL;
+    t->told = t->amiss = false;
     memset (t->leader, 0, sizeof (t->leader));
     if (!mkdtemp (path))
         abort ();
@@ -497,13 +540,13 @@ static void run (const struct network_case *net, const struct condition *how)
     policy_config (&t.cfg, &t.site);
     for (size_t i = 0; i < args.trials; i++)
         run_trial (&t, args.seed * 1000000 + i, &sums);
-    printf ("| %-16s | %-7s | %4zu | %4zu %4zu %4zu | %4zu | %4zu %4zu | %3zu "
-            "| %4zu | %4zu |\n",
+    printf ("| %-16s | %-7s | %4zu | %4zu %4zu %4zu | %4zu | %4zu %4zu "
+            "| %4zu %4zu | %3zu | %4zu | %4zu |\n",
             how->name, net->name, args.trials,
             sums.right[1] + sums.right[2],
             sums.right[1] + sums.right[2] + sums.right[3],
             sums.right[1] + sums.right[2] + sums.right[3] + sums.right[4],
-            sums.wrong, sums.fail, sums.among, sums.led, sums.crowded,
+            sums.wrong, sums.told, sums.amiss, sums.fail, sums.among, sums.led, sums.crowded,
             sums.untold);
     fflush (stdout);
     conf_clear (site_options, &t.site);
@@ -551,8 +594,8 @@ int main (int argc, char **argv)
     print_command (argc, argv);
     printf (":\n\n"
             "| case             | network |    n | right after 2, 3, 4 | wrong "
-            "| FAIL, among | led | short | untold |\n"
-            "|---|---|---|---|---|---|---|---|---|\n");
+            "| told, amiss | FAIL, among | led | short | untold |\n"
+            "|---|---|---|---|---|---|---|---|---|---|\n");
     for (word = least && !argv[optind] ? host : argv + optind; *word; word++) {
         struct condition how;
 

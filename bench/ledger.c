@@ -227,7 +227,6 @@ static void sweep (struct ledger *ledger, void begin (void))
 {
     const struct ledger_ageing ageing = {
         .quantile = RTT_MIDDLE, .now = site.end, .until = INT64_MAX,
-        .enough = LEDGER_ENOUGH,
     };
     struct error err;
     struct pathset *all

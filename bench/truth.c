@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/need.h"
+#include "tests/emu/model.h"
 #include "util/alloc.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
@@ -56,11 +57,13 @@ bool condition_parse (struct condition *c, const char *word)
 {
     const char *slash = strchr (word, '/');
     char name[16];
+    bool flows;
 
     if (!slash || slash - word >= (ptrdiff_t)sizeof (name))
         return false;
     memcpy (name, word, slash - word);
     name[slash - word] = '\0';
+    flows = !strncmp (name, "flows", 5);
     for (size_t i = 0; i < COUNT (kinds); i++) {
         size_t len = strlen (kinds[i].name);
 
@@ -68,7 +71,9 @@ bool condition_parse (struct condition *c, const char *word)
             continue;
         *c = kinds[i];
         c->name = word;
-        c->noise = noise_find (name);
+        c->noise = noise_find (flows ? "calm" : name);
+        c->flows = flows;
+        c->stay = !strcmp (name, "flows-stay");
         c->excess_ns = atof (slash + 1 + len);
         c->share = c->excess_ns / (c->change == CHANGE_PROFILE ? 1 : 100);
         return c->noise != NULL;
@@ -98,6 +103,7 @@ void truth_open (struct truth *t, const struct network_case *net,
 
 void truth_close (struct truth *t)
 {
+    truth_no_flows (t);
     fabric_destroy (t->f);
     fabric_destroy (t->actual);
     free (t->latency);
@@ -190,6 +196,50 @@ void truth_change (struct truth *t, const struct condition *c,
     }
 }
 
+void truth_no_flows (struct truth *t)
+{
+    model_destroy (t->others);
+    t->others = NULL;
+}
+
+void truth_flows (struct truth *t, const struct pathset *job)
+{
+    size_t n = 49 + rng_below (&t->rng, 64);
+    struct error err;
+
+    truth_no_flows (t);
+    t->others = model_create (t->f, 1);
+    while (n > 0) {
+        char text[256], *arg[] = { "background", text };
+        const char *end[2];
+        bool inside = false;
+
+        for (int i = 0; i < 2; i++) {
+            end[i] = t->f->endpoint[rng_below (&t->rng, t->f->nendpoints)].name;
+            inside |= pathset_find (job, end[i]) >= 0;
+        }
+        if (inside || end[0] == end[1])
+            continue;
+        snprintf (text, sizeof (text), "%s,%s:%.2f", end[0], end[1],
+                  .2 + .8 * rng_uniform (&t->rng));
+        if (model_command (t->others, 2, arg, &err) < 0)
+            die (&err);
+        n--;
+    }
+}
+
+/* The wait for others' flows, as the emulator has it. */
+static double wait_for_flows (void *arg, const uint32_t *arc, int narcs,
+                              struct rng *rng)
+{
+    const struct emu_model *m = arg;
+    int64_t ns = 0;
+
+    for (int i = 0; i < narcs; i++)
+        ns += model_background (m, i > 0 ? &arc[i - 1] : NULL, arc[i], rng);
+    return (double)ns;
+}
+
 struct samples *truth_measure (const struct truth *t, const struct pathset *ps,
                                const struct plan *plan,
                                const struct noise_kind *noise, bool loopbacks,
@@ -209,6 +259,8 @@ struct samples *truth_measure (const struct truth *t, const struct pathset *ps,
         loopback[i] = t->loopback[pathset_endpoint (ps, i)->id];
     sim.noise = day;
     sim.loopback_ns = loopbacks ? loopback : NULL;
+    sim.wait = t->others ? wait_for_flows : NULL;
+    sim.wait_arg = t->others;
     s = need (simulate (actual, plan, t->latency, &sim, &err), &err);
     noise_destroy (day);
     pathset_destroy (actual);

@@ -46,12 +46,16 @@ struct condition {
     bool blind; /* no baseline */
     bool busy;
     bool bend; /* also a wrong route that crosses the fault */
+    bool flows, stay; /* others' flows; they are the same in all audits */
     const struct noise_kind *noise;
     enum change change;
     double share; /* share of what changes; profiles: how many */
 };
 
-/* Parse "NOISE/FAULT"; the word is borrowed. False: no such case. */
+/* Parse "NOISE/FAULT"; the word is borrowed. Besides the noises of simulate,
+ * "flows" and "flows-stay" are calm days with truth_flows, new ones in each audit
+ * or not. False: no such case.
+ */
 bool condition_parse (struct condition *c, const char *word);
 
 struct truth {
@@ -62,6 +66,7 @@ struct truth {
     struct rng rng;
     double *latency;  /* [nlinks] */
     double *loopback; /* [nendpoints] */
+    struct emu_model *others; /* their flows; NULL: none */
 };
 
 void truth_open (struct truth *t, const struct network_case *net,
@@ -85,6 +90,13 @@ void truth_slow_host (struct truth *t, const char *host, double ns,
  */
 void truth_change (struct truth *t, const struct condition *c,
                    struct pathset *job, const char *const *host, size_t n);
+
+/* Begin 49 to 112 flows among hosts outside a job, in place of others; each
+ * offers a share of .2 to 1 of its host's link. Messages wait for them as in the
+ * emulator.
+ */
+void truth_flows (struct truth *t, const struct pathset *job);
+void truth_no_flows (struct truth *t);
 
 /* Measure by a plan, on a day with this noise (NULL: that of sim), with or
  * without loopbacks.

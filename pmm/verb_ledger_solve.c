@@ -236,7 +236,6 @@ static int run (struct inputs *in)
         .now = t.now_s,
         .until = INT64_MAX,
         .half_life_s = given.half_life * DAY_S,
-        .enough = LEDGER_ENOUGH,
     };
 
     if (given.half_life == 0)

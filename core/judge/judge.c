@@ -498,6 +498,19 @@ static bool is_tight (const struct judgement *j, const struct observation *o)
     return tight;
 }
 
+/* Whether all rows across it show traffic: a full link makes all messages wait,
+ * and not all alike. Where messages are spread, their paths differ, too.
+ */
+static bool is_busy (const struct judgement *j, const struct cause *c)
+{
+    const uint32_t *row = j->causes.row + j->causes.start[c->signature];
+    bool busy = !j->paths;
+
+    for (size_t e = 0; e < rows_of (j, c) && busy; e++)
+        busy = !j->run.obs.v[row[e]].quiet;
+    return busy;
+}
+
 /* Others' traffic: what nothing explains; and, if repeats show traffic, a
  * single row while others could show it too, and a route that got faster.
  */
@@ -746,8 +759,9 @@ static char *way_of (const struct judgement *j, size_t number)
                       arc ? ", the mean of both directions)" : "");
 }
 
+/* but: what is as likely; NULL: nothing. */
 static char *why_of (const struct judgement *j, const struct finding *f,
-                     size_t number, bool software)
+                     size_t number, const char *but)
 {
     size_t rows = probes_of (j, &j->ex.cause[number]);
     const char *s = rows == 1 ? "s" : "";
@@ -779,8 +793,7 @@ static char *why_of (const struct judgement *j, const struct finding *f,
             : "its class; without a baseline this need not be new",
         f->nsw > 0 && f->kind != FINDING_SWITCH ? "; a slow switch is as likely"
                                                 : "",
-        software ? "; without a loopback, the host's software is as likely"
-                 : loopback);
+        but ? but : loopback);
     free (way);
     return why;
 }
@@ -790,7 +803,7 @@ static void judge_cause (struct judgement *j, size_t number)
     const struct cause *c = &j->ex.cause[number];
     const struct judge_options *opts = j->opts;
     bool links = is_links (j, number);
-    bool software = false;
+    const char *but = NULL;
     struct finding *f;
 
     if (links ? c->excess_ns <= warn_threshold (opts, c->stderr_ns)
@@ -823,16 +836,20 @@ static void judge_cause (struct judgement *j, size_t number)
         f->level = VERDICT_WARN;
     else if (f->kind != FINDING_SWITCH && f->nsw > 0)
         f->level = VERDICT_UNKNOWN;
+    else if (f->level == VERDICT_FAIL && is_busy (j, c)) {
+        f->level = VERDICT_WARN;
+        but = "; others' traffic met all messages across it, and is as likely";
+    }
     else if (f->level == VERDICT_FAIL && may_be_software (j, f)) {
         f->level = VERDICT_WARN;
-        software = true;
+        but = "; without a loopback, the host's software is as likely";
     }
     /* by chance all flows of a pair or two crossed another cable */
     else if (f->level == VERDICT_FAIL && !is_single (j, f->suspect[0])
              && probes_of (j, c) < PROBES_SURE)
         f->level = VERDICT_WARN;
     f->expected_ns = expected_of (j, f->suspect[0]);
-    f->why = why_of (j, f, number, software);
+    f->why = why_of (j, f, number, but);
     if (f->kind == FINDING_SWITCH_LINK)
         add_switches (j, f, number);
 }

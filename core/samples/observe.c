@@ -270,6 +270,26 @@ static double usual (double (*of) (const struct fastest *f),
     return k > 0 ? stats_quantile (v, k, 0.25) : 0;
 }
 
+/* The usual value of a round trip by that of loopbacks, two of which are in it,
+ * and which cross no cable. INFINITY: there are none.
+ */
+static double usual_by_loopbacks (double (*of) (const struct fastest *f),
+                                  const struct samples *samples)
+{
+    size_t n = samples->nloopbacks;
+    struct fastest *f = xarray (n, sizeof (*f));
+    double *v = xarray (n, sizeof (*v)), ns;
+
+    for (size_t k = 0; k < n; k++) {
+        f[k] = fastest_none;
+        fastest_add (&f[k], samples->loopback[k].rtt_ns, LOOPBACK_REPEATS);
+    }
+    ns = n > 0 ? fmax (2 * usual (of, f, n, v), observe_accuracy.ns) : INFINITY;
+    free (f);
+    free (v);
+    return ns;
+}
+
 /* Whether the least repeat is a clock step: far below others that agree. */
 static bool is_step (double least, double next, double most, double gap)
 {
@@ -334,6 +354,22 @@ static void ways_add (double ns[2], const struct sample *s)
         ns[w] = fmin (ns[w], s->way_ns[smaller ? w : !w]);
 }
 
+/* By how much repeats differ without traffic: also where all rows have some, if
+ * there are loopbacks.
+ */
+struct quiet {
+    double gap, spread;
+};
+
+/* Whether a quarter of the messages waited for nobody, in one round: what waits
+ * at a full link does so for the rest of a packet at least, which takes a random
+ * time.
+ */
+static bool is_quiet (const struct fastest *f, const struct quiet *q)
+{
+    return is_tight (f, q->spread) || gap_of (f) <= USUAL_GAPS * q->gap;
+}
+
 /* Replace the last row, a pair's, by one for each direction. The ways may be by
  * a coarser clock than the round trip: only their difference counts, and it
  * has a scatter of its own. Else twice a way has twice the variance of the round
@@ -364,6 +400,7 @@ static void split_row (struct observations *o, const double ns[2], double sd)
 
 /* Fill o->v with rows of least repeats; s is sorted by pairs. */
 static void merge_fastest (struct observations *o,
+                           const struct samples *samples,
                            const struct sample *const *s, size_t n,
                            double floor, double *v)
 {
@@ -373,6 +410,7 @@ static void merge_fastest (struct observations *o,
     bool by_middles = middle_sd < MIDDLE_BETTER * o->sigma_ns;
     size_t rounds = 0;
     size_t k = 0;
+    struct quiet quiet;
     double gap;
     double spread;
     double above;
@@ -387,6 +425,10 @@ static void merge_fastest (struct observations *o,
     }
     gap = usual (gap_of, f, rounds, v);
     spread = usual (spread_above, f, rounds, v);
+    quiet = (struct quiet){
+        fmin (gap, usual_by_loopbacks (gap_of, samples)),
+        fmin (spread, usual_by_loopbacks (spread_above, samples)),
+    };
     /* how far middles are above the least repeats, in rounds without traffic */
     for (size_t i = 0; i < rounds; i++)
         if (f[i].samples > 0 && is_tight (&f[i], spread))
@@ -409,6 +451,7 @@ static void merge_fastest (struct observations *o,
             if (f[rounds].samples > 0) {
                 drop_step (&f[rounds], gap);
                 fastest_join (&all, &f[rounds]);
+                row->quiet |= is_quiet (&f[rounds], &quiet);
                 if (is_tight (&f[rounds], spread))
                     fastest_join (&tight, &f[rounds]);
                 row->rounds++;
@@ -569,7 +612,7 @@ int observe (struct observations *o, const struct pathset *ps,
               : pool (s, n, quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile, v);
     floor = least_variance (accuracy, s, n, v);
     if (quantile == RTT_FASTEST)
-        merge_fastest (o, s, n, floor, v);
+        merge_fastest (o, samples, s, n, floor, v);
     for (size_t i = 0, end; i < n && quantile != RTT_FASTEST; i = end) {
         bool some = false;
 

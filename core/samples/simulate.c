@@ -358,6 +358,11 @@ static int measure (struct simulation *sim, struct sample *s, struct row *row,
         if (opts->noise)
             ns += noise_message_ns (opts->noise, s->a, s->b, s->round,
                                     sim->arc, sim->narcs, &sim->traffic);
+        if (opts->wait)
+            ns += opts->wait (opts->wait_arg, sim->arc, sim->there,
+                              &sim->traffic)
+                  + opts->wait (opts->wait_arg, sim->arc + sim->there,
+                                sim->narcs - sim->there, &sim->traffic);
         if (within && ns > -INFINITY)
             keep_ways (sim, s, ns - rtt_ns);
         if (ns > -INFINITY)

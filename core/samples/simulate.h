@@ -107,6 +107,9 @@ struct simulate_options {
      */
     const double *busy;
     double busy_ns;
+    /* what a message waits for on its way along these arcs; NULL: nothing */
+    double (*wait) (void *arg, const uint32_t *arc, int narcs, struct rng *rng);
+    void *wait_arg;
 };
 
 /* latency_ns[l] is that of link l of the network, at least 0. Both sides of

@@ -48,7 +48,7 @@ static void check (const void *p, const struct error *err)
 static struct simulate_options simulation (unsigned int repeats,
                                            uint64_t seed)
 {
-    static double loopback_ns[NODES]; /* all alike */
+    static double loopback_ns[NODES]; /* see quieten */
 
     return (struct simulate_options){
         .noise_ns = NOISE_NS,
@@ -58,6 +58,16 @@ static struct simulate_options simulation (unsigned int repeats,
         .loopback_ns = loopback_ns,
         .seed = seed,
     };
+}
+
+/* Loopbacks are all alike, and scatter a third as much as round trips. */
+static void quieten (struct samples *s)
+{
+    static const double at[] = { -20, -16, -8, 0, 8, 16, 20 };
+
+    for (size_t i = 0; i < s->nloopbacks; i++)
+        for (int q = 0; q < RTT_COUNT; q++)
+            s->loopback[i].rtt_ns[q] = 1000 + at[q];
 }
 
 static void fill_counts (struct job *job)
@@ -88,6 +98,7 @@ static void job_baseline (struct job *job, unsigned int repeats,
     samples_destroy (job->before);
     job->before = simulate (job->ps, job->plan, job->latency, &sim, &err);
     check (job->before, &err);
+    quieten (job->before);
 }
 
 static void job_open (struct job *job, struct tablenet *net, size_t nodes,
@@ -129,6 +140,7 @@ static struct samples *job_samples (const struct job *job,
                                   &err);
 
     check (s, &err);
+    quieten (s);
     return s;
 }
 
@@ -558,6 +570,34 @@ static void case_some_traffic (struct job *job, struct samples *s,
     traffic (job, s, link, 40);
 }
 
+/* All messages wait for eight packets of others, and for the rest of one. */
+static void case_full (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        for (int q = RTT_MIN; q < RTT_COUNT; q++)
+            s->sample[i].rtt_ns[q]
+                += (8 * 660 + 660. * q / RTT_MAX)
+                   * crosses (job, &s->sample[i], link);
+}
+
+/* The same, but one pair has the cable to itself. */
+static void case_full_but_once (struct job *job, struct samples *s,
+                                uint32_t link)
+{
+    bool once = false;
+
+    for (size_t i = 0; i < s->nsamples; i += 2)
+        if (crosses (job, &s->sample[i], link) && once)
+            for (int q = RTT_MIN; q < 2 * RTT_COUNT; q++)
+                s->sample[i + q / RTT_COUNT].rtt_ns[q % RTT_COUNT]
+                    += 1000 + 660. * (q % RTT_COUNT) / RTT_MAX;
+        else if (crosses (job, &s->sample[i], link)) {
+            shift (&s->sample[i], 1000);
+            shift (&s->sample[i + 1], 1000);
+            once = true;
+        }
+}
+
 static void case_loss (struct job *job, struct samples *s, uint32_t link)
 {
     for (size_t i = 0; i < s->nsamples; i++)
@@ -675,6 +715,8 @@ static const struct {
     { "slow but for a few repeats", case_comes_and_goes, VERDICT_FAIL, 1, 0 },
     { "traffic on a link", case_traffic, VERDICT_UNKNOWN, 0, 1 },
     { "some traffic", case_some_traffic, VERDICT_OK, 0, 0 },
+    { "a full link", case_full, VERDICT_WARN, 1, 0 },
+    { "slow, mostly met by others", case_full_but_once, VERDICT_FAIL, 1, 0 },
     { "a link that loses", case_loss, VERDICT_WARN, 1, 1 },
     { "a little loss all over", case_some_loss, VERDICT_WARN, 0, 1 },
     { "two hosts paused", case_bursts, VERDICT_OK, 0, 1 },

@@ -371,7 +371,8 @@ int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
 /* The audits from `from` on with a finding; with one that suspects the link if
- * that is not NULL: [{audit}], oldest first.
+ * that is not NULL: [{audit, fail}], oldest first; fail is 1 if one of level
+ * FAIL does.
  */
 json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
                       struct error *err);
@@ -445,8 +446,6 @@ struct baseline *ledger_baseline (struct ledger *ledger, const char *fabric,
 int64_t ledger_back (struct ledger *ledger, const char *fabric, int64_t audit,
                      size_t n, struct error *err);
 
-enum { LEDGER_ENOUGH = 1 << 18 }; /* RTTs: in some seconds */
-
 /* Measurements by a fabric's audits, combined to one observation per route, for
  * the solver and the sweeps: of the newest audits that have RTTs enough, and of
  * each endpoint that these did not measure the newest audit that its host
@@ -464,7 +463,7 @@ struct ledger_ageing {
     int64_t now;
     int64_t until;      /* usually INT64_MAX: clocks step back */
     double half_life_s; /* 0: all have the same weight */
-    int64_t enough;     /* RTTs: LEDGER_ENOUGH */
+    int64_t enough;     /* RTTs; 0: 2^16, or 16 for each link if that is more */
 };
 int ledger_combine (struct ledger *ledger, const struct pathset *ps,
                     const struct ledger_ageing *ageing,

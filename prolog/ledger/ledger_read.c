@@ -400,9 +400,12 @@ json_t *ledger_found (struct ledger *l, int64_t from, const char *link,
     db_start (l, err);
     return db_json (
         l, db_list (l,
-                    link ? "SELECT DISTINCT audit FROM suspect WHERE audit >= ?"
-                           " AND link = (SELECT id FROM name WHERE text = ?)"
-                           " ORDER BY audit"
+                    link ? "SELECT s.audit, max (f.level = 'FAIL') AS fail"
+                           " FROM suspect s JOIN finding f"
+                           " ON f.audit = s.audit AND f.seq = s.finding"
+                           " WHERE s.audit >= ? AND s.link"
+                           " = (SELECT id FROM name WHERE text = ?)"
+                           " GROUP BY s.audit ORDER BY s.audit"
                          : "SELECT DISTINCT audit FROM finding"
                            " WHERE audit >= ? ORDER BY audit",
                     VALUES (INT (from), NAME (link))));

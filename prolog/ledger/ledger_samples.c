@@ -308,6 +308,8 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
 
 #define FORGOTTEN 10 /* half-lives: older audits are left out */
 
+enum { ENOUGH = 1 << 16, ENOUGH_FOR_LINK = 16 }; /* RTTs */
+
 struct gathering {
     struct stored_routes routes;
     const struct ledger_ageing *ageing;
@@ -362,6 +364,10 @@ static void gather (struct gathering *g, int64_t first, int64_t last,
 static int64_t find_enough (struct gathering *g)
 {
     struct ledger *l = g->routes.ledger;
+    size_t links = pathset_network (g->routes.ps)->nlinks;
+    int64_t enough = g->ageing->enough > 0
+                         ? g->ageing->enough
+                         : (int64_t)fmax (ENOUGH, ENOUGH_FOR_LINK * (double)links);
     int64_t rtts = 0, first = 0;
     sqlite3_stmt *row
         = db_first (l,
@@ -371,7 +377,7 @@ static int64_t find_enough (struct gathering *g)
                     VALUES (INT (g->routes.epoch), INT (g->from),
                             INT (g->ageing->until)));
 
-    for (; row && rtts < g->ageing->enough; row = db_next (l, row)) {
+    for (; row && rtts < enough; row = db_next (l, row)) {
         first = sqlite3_column_int64 (row, 0);
         rtts += sqlite3_column_int64 (row, 1);
         g->total++;

@@ -197,21 +197,21 @@ static void name_link (const struct fabric *f, const char *id, char *buf,
                   PORT_NAME (f, f->link[link].b));
 }
 
-/* Whether an audit of this number is in a list of rows. */
-static bool has_audit (const json_t *rows, int64_t id)
+/* The row of this audit in a list; NULL: it has none. */
+static const json_t *row_of (const json_t *rows, int64_t id)
 {
     const json_t *row;
     size_t i;
 
     json_array_foreach (rows, i, row)
         if (json_int (row, "audit", 0) == id)
-            return true;
-    return false;
+            return row;
+    return NULL;
 }
 
-/* How many of these audits, the newest first, suspect the link since one found
- * it clean; *first is the oldest of them. 0 if no two confirm each other, as for
- * a host end: ConfirmAfter apart, with different leaders, and no older than
+/* How many of these audits, the newest first, FAIL the link since one found it
+ * clean; *first is the oldest of them. 0 if no two confirm each other, as for a
+ * host end: ConfirmAfter apart, with different leaders, and no older than
  * ConfirmWithin. -1 with err.
  */
 static int times_failed (struct service *s, const json_t *audits,
@@ -238,13 +238,13 @@ static int times_failed (struct service *s, const json_t *audits,
     for (size_t i = 0; crossed && i < end; i++) {
         const json_t *row = json_array_get (audits, i);
         int64_t id = json_int (row, "id", 0);
+        const json_t *seen = row_of (found, id);
         const char *led = json_text (row, "leader");
 
-        if (!has_audit (found, id)) {
-            if (has_audit (crossed, id) && times > 0)
-                break; /* clean, or not judged: not seen without a break */
+        if (!seen && row_of (crossed, id) && times > 0)
+            break; /* clean, or not judged: not seen without a break */
+        if (!seen || !json_int (seen, "fail", 0))
             continue;
-        }
         times++;
         *first = id;
         if (!new)
@@ -259,13 +259,8 @@ static int times_failed (struct service *s, const json_t *audits,
     return times < 0 || confirmed ? times : 0;
 }
 
-/* The findings of level FAIL that are the newest of a cable each, as
- * {keys, event, words, link, audit}; those between switches if another audit
- * confirms them, since others' traffic looks like a slow cable for a while. Of
- * host ends, too, if `all`: these are told when a node is drained, or would be.
- */
-static json_t *list_cables (struct service *s, bool all, int64_t now,
-                            struct error *err)
+json_t *service_cables (struct service *s, bool all, int64_t now,
+                        struct error *err)
 {
     json_t *rows = ledger_list (s->ledger, LEDGER_FAILS, 0, 0, err);
     json_t *audits = json_array_size (rows) > 0
@@ -373,7 +368,7 @@ static json_t *list_digest (struct service *s, int64_t week, int64_t now,
     json_t *audits = rows ? ledger_list (s->ledger, LEDGER_BEGUN, now - WEEK_S,
                                          now, err)
                           : NULL;
-    json_t *cables = audits ? list_cables (s, true, now, err) : NULL;
+    json_t *cables = audits ? service_cables (s, true, now, err) : NULL;
     json_t *list = NULL;
     char *words = NULL;
     size_t size;
@@ -417,7 +412,7 @@ static int enter_all (struct service *s, struct error *err)
         return -1;
     if (!s->fabric)
         return 0;
-    if (enter (s, "cable:", list_cables (s, false, now, err),
+    if (enter (s, "cable:", service_cables (s, false, now, err),
                now, err) < 0
         || (week != s->digest
             && enter (s, "digest:", list_digest (s, week, now, err), now, err)

@@ -76,7 +76,6 @@ static double *find_open (struct service *s, int64_t now, struct error *err)
 {
     const struct ledger_ageing ageing = {
         .quantile = RTT_MIDDLE, .now = now, .until = INT64_MAX,
-        .enough = LEDGER_ENOUGH,
     };
     struct pathset *all = fabric_pathset_lids (s->fabric, NULL, 0, err);
     struct observations o = { 0 };

@@ -1207,7 +1207,7 @@ static void test_separate (void)
 {
     enum { AUDITS = 40, SIZE = 3, NLINKS = 48 };
     const struct ledger_ageing ageing = {
-        RTT_MIDDLE, 5000, INT64_MAX, 1000, LEDGER_ENOUGH,
+        RTT_MIDDLE, 5000, INT64_MAX, 1000, 0,
     };
     struct tablenet *tree = tablenet_fattree (4, 3, TABLE_MINHOP, 1);
     struct pathset *all = tablenet_pathset (tree, NULL, 0);
@@ -1331,7 +1331,7 @@ static void test_ageing (void)
     struct verdict *bad = verdict_of (VERDICT_FAIL, 2);
     struct verdict *unknown = verdict_of (VERDICT_UNKNOWN, 0);
     struct ledger_ageing ageing = {
-        RTT_MIDDLE, 3000, INT64_MAX, 1000, LEDGER_ENOUGH,
+        RTT_MIDDLE, 3000, INT64_MAX, 1000, 0,
     };
     struct ledger *l = fresh ("led");
     double latency[LINKS_MAX], found;
@@ -1353,7 +1353,7 @@ static void test_ageing (void)
     found = of_link_2 (l, &ageing);
     ok (fabs (found - 100) < 1e-6, "before the change: %.1f ns", found);
     ageing = (struct ledger_ageing){
-        RTT_MIDDLE, 0, INT64_MAX, 1000, LEDGER_ENOUGH,
+        RTT_MIDDLE, 0, INT64_MAX, 1000, 0,
     };
     found = of_link_2 (l, &ageing);
     ok (fabs (found - 700 / 3.) < 1e-6,

@@ -137,8 +137,8 @@ static void test_events (void)
     ok (settle () && count ("\n") == 5, "... nor if it comes and goes");
 }
 
-/* An audit, with a FAIL of these links between switches: "20", or none; led by
- * this node, and begun so long ago.
+/* An audit, with a FAIL of these links between switches: "20", or a WARN: "W20",
+ * or none; led by this node, and begun so long ago.
  */
 static void fail (struct pathset *ps, struct plan *plan, const char *links,
                   const char *leader, int64_t ago)
@@ -159,11 +159,13 @@ static void fail (struct pathset *ps, struct plan *plan, const char *links,
         v->nfindings = 1;
         v->finding = calloc (1, sizeof (*v->finding));
         *v->finding = (struct finding){
-            .level = VERDICT_FAIL, .kind = FINDING_SWITCH_LINK,
+            .level = *links == 'W' ? VERDICT_WARN : VERDICT_FAIL,
+            .kind = FINDING_SWITCH_LINK,
             .excess_ns = 412, .suspect = calloc (4, sizeof (uint32_t)),
             .why = strdup ("it is slow"),
         };
-        v->status = VERDICT_FAIL;
+        v->status = v->finding->level;
+        links += *links == 'W';
     }
     for (; *links; links++)
         v->finding->suspect[v->finding->nsuspects++]
@@ -199,13 +201,15 @@ static void test_cables (void)
         "... nor by another that follows at once");
     fail (ps, plan, "20", "h0002", 7000);
     ok (settle () && count ("cable|") == 0, "... nor by one leader's");
-    fail (ps, plan, "", "h0001", 6000);
+    fail (ps, plan, "", "h0001", 6900);
+    fail (ps, plan, "W20", "h0003", 6800);
     fail (ps, plan, "20", "h0001", 5900);
-    ok (settle () && count ("cable|") == 0, "... nor if one finds it clean");
+    ok (settle () && count ("cable|") == 0,
+        "... nor if one finds it clean, and one WARNs");
     fail (ps, plan, "20", "h0002", 5000);
     ok (settle () && count ("cable|") == 1
             && count ("cable|s1-0002/3 -- s2-0001/2, or 1 other: switch "
-                      "link +412 ns, audit 7, as in 1 more audit since audit 6|")
+                      "link +412 ns, audit 8, as in 1 more audit since audit 7|")
                    == 1,
         "... but by two that confirm each other");
     fail (ps, plan, "01", "h0003", 4000);
