@@ -463,7 +463,7 @@ struct ledger_ageing {
     int64_t now;
     int64_t until;      /* usually INT64_MAX: clocks step back */
     double half_life_s; /* 0: all have the same weight */
-    int64_t enough;     /* RTTs; 0: 2^16, or 16 for each link if that is more */
+    int64_t enough;     /* RTTs; 0: 2^18, or 32 for each link if that is more */
 };
 int ledger_combine (struct ledger *ledger, const struct pathset *ps,
                     const struct ledger_ageing *ageing,

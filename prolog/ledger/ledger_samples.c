@@ -308,7 +308,7 @@ struct baseline *ledger_baseline (struct ledger *l, const char *fabric,
 
 #define FORGOTTEN 10 /* half-lives: older audits are left out */
 
-enum { ENOUGH = 1 << 16, ENOUGH_FOR_LINK = 16 }; /* RTTs */
+enum { ENOUGH = 1 << 18, ENOUGH_FOR_LINK = 32 }; /* RTTs */
 
 struct gathering {
     struct stored_routes routes;
